@@ -1,0 +1,27 @@
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+FUZZTIME ?= 20s
+TOOL     := go tool -modfile=packaging/tools/go.mod
+
+.DEFAULT_GOAL := help
+.PHONY: help build test lint bench fuzz clean
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## the binary ./understudy, static
+	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o understudy .
+
+test: ## install what the tests need, then run all of them
+	packaging/test.sh
+
+lint: ## golangci-lint, as pinned in packaging/tools
+	$(TOOL) golangci-lint run ./...
+
+bench: ## hand-over times and idle cost, beside what ZooKeeper alone takes
+	go run ./supervisor/e2e/bench
+
+fuzz: ## every fuzz target for FUZZTIME (20s)
+	FUZZTIME=$(FUZZTIME) packaging/fuzz.sh
+
+clean: ## remove what was built
+	rm -rf understudy dist
