@@ -1,0 +1,157 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+)
+
+// pair is one key of a mapping with its value.
+type pair struct {
+	name       string
+	key, value *yaml.Node
+}
+
+// later lists what the format reserves and this version does not do yet.
+var later = map[reflect.Type][]string{
+	reflect.TypeFor[document]():  {"http", "fencing", "watchdog", "include"},
+	reflect.TypeFor[ZooKeeper](): {"tls"},
+	reflect.TypeFor[Service](): {
+		"user", "group", "umask", "env_file", "limits", "priority", "failback", "eligible", "moves", "on_zookeeper_loss",
+		"reload_signal", "ready", "health", "precheck", "hooks", "log", "processes",
+	},
+	reflect.TypeFor[FenceMethod](): {"agent", "ssh", "http"},
+}
+
+// keysOf lists what may be written in a mapping that is read into t.
+func keysOf(t reflect.Type) []string {
+	var names []string
+	for i := range t.NumField() {
+		names = append(names, keyOf(t.Field(i)))
+	}
+	return names
+}
+
+// unknown reports a key that means nothing where it stands.
+func (d *decoder) unknown(pair pair, t reflect.Type, p path) {
+	at := p.key(pair.name)
+	known := keysOf(t)
+	if slices.Contains(later[t], pair.name) {
+		d.fault(pair.key, at, "not supported by this version yet")
+		return
+	}
+	for _, name := range known {
+		if !d.given(p.key(name)) && didYouMean(pair.name, []string{name}) != "" {
+			d.markBad(p.key(name)) // not missing, only misspelt
+		}
+	}
+	hint := didYouMean(pair.name, append(known, later[t]...))
+	switch {
+	case hint != "":
+	case t == reflect.TypeFor[document]() && isServiceKey(pair.name):
+		hint = ": it belongs to a service, or under defaults:"
+	case t == reflect.TypeFor[Service]() && slices.Contains(keysOf(reflect.TypeFor[document]()), pair.name):
+		hint = ": it belongs to the top of the file"
+	}
+	d.fault(pair.key, at, "unknown key%s", hint)
+}
+
+func isServiceKey(name string) bool {
+	service := reflect.TypeFor[Service]()
+	return slices.Contains(keysOf(service), name) || slices.Contains(later[service], name)
+}
+
+// pairs lists a mapping's keys, its own first and then those it merges; a key that was given before is left out.
+func (d *decoder) pairs(n *yaml.Node, p path) ([]pair, bool) {
+	if isNull(n) {
+		return nil, true
+	}
+	if n.Kind != yaml.MappingNode {
+		d.fault(n, p, "%s where a mapping (key: value) is expected", kindOf(n))
+		return nil, false
+	}
+	d.values += len(n.Content) / 2
+	first := map[string]*yaml.Node{}
+	var own []pair
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := follow(n.Content[i]), n.Content[i+1]
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			d.add(key, p, kindOf(key)+" where a key is expected")
+		case key.Tag == "!!merge":
+			merged = append(merged, value)
+		case first[key.Value] != nil:
+			d.fault(key, p.key(key.Value), "repeated: it was given on line %d", first[key.Value].Line)
+		default:
+			first[key.Value] = key
+			own = append(own, pair{name: key.Value, key: key, value: value})
+		}
+	}
+	for _, source := range merged {
+		own = d.merge(own, source, first, p, 0)
+	}
+	return own, true
+}
+
+// merge adds what `<<: source` brings in: a mapping or a list of them, in which the earlier ones win.
+func (d *decoder) merge(own []pair, source *yaml.Node, first map[string]*yaml.Node, p path, depth int) []pair {
+	const deepest = 10 // an alias may lead back to the mapping that merges it
+	source = follow(source)
+	if d.values++; depth > deepest || d.full() {
+		d.fault(source, p, "mappings merge one another too deeply")
+		return own
+	}
+	switch source.Kind {
+	case yaml.SequenceNode:
+		for _, item := range source.Content {
+			own = d.merge(own, item, first, p, depth+1)
+		}
+	case yaml.MappingNode:
+		var merged []*yaml.Node
+		for i := 0; i+1 < len(source.Content); i += 2 {
+			key, value := follow(source.Content[i]), source.Content[i+1]
+			d.values++
+			switch {
+			case key.Kind != yaml.ScalarNode || first[key.Value] != nil:
+			case key.Tag == "!!merge":
+				merged = append(merged, value)
+			default:
+				first[key.Value] = key
+				own = append(own, pair{name: key.Value, key: key, value: value})
+			}
+		}
+		for _, item := range merged {
+			own = d.merge(own, item, first, p, depth+1)
+		}
+	default:
+		d.fault(source, p, "%s after <<: where a mapping is expected", kindOf(source))
+	}
+	return own
+}
+
+// follow gives what an alias stands for.
+func follow(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+func isNull(n *yaml.Node) bool {
+	n = follow(n)
+	return n.Kind == yaml.ScalarNode && n.Tag == "!!null" && n.Style&yaml.TaggedStyle == 0
+}
+
+func kindOf(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case isNull(n):
+		return "nothing"
+	}
+	return "the value " + quoted(n.Value)
+}

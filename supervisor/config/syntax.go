@@ -1,0 +1,119 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// parse gives the root of the only document, nil when there is nothing in it, or the fault that keeps src from being
+// YAML at all (the parser stops at the first one).
+func parse(src []byte) (*yaml.Node, *Fault) {
+	docs, err := documents(src)
+	if err != nil {
+		line, said := whereSaid(err)
+		line = faultyLine(src, line)
+		return nil, &Fault{Line: line, Column: firstColumn(src, line), Message: "not YAML: " + said}
+	}
+	if len(docs) > 1 {
+		second := docs[1]
+		return nil, &Fault{
+			Line: max(second.Line, 1), Column: max(second.Column, 1),
+			Message: "a second document: a file holds one, remove what follows the line ---",
+		}
+	}
+	if len(docs) == 0 || len(docs[0].Content) == 0 || isNull(docs[0].Content[0]) {
+		return nil, nil // nothing is no fault of the syntax
+	}
+	return docs[0].Content[0], nil
+}
+
+// documents reads at most two: the second is a fault, whatever it holds.
+func documents(src []byte) (docs []*yaml.Node, err error) {
+	defer func() {
+		if r := recover(); r != nil { // the parser is not ours, and a file must never bring a supervisor down
+			err = fmt.Errorf("yaml: the parser gave up: %v", r)
+		}
+	}()
+	decoder := yaml.NewDecoder(bytes.NewReader(src))
+	for len(docs) < 2 {
+		var doc yaml.Node
+		err := decoder.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, &doc)
+	}
+	return docs, nil
+}
+
+var saidLine = regexp.MustCompile(`^line (\d+): `)
+
+// whereSaid takes the line out of the parser's message; 0 when it names none.
+func whereSaid(err error) (line int, said string) {
+	said = strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := saidLine.FindStringSubmatch(said); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		said = said[len(m[0]):]
+	}
+	return line, said
+}
+
+// faultyLine finds the line that breaks the syntax. The parser names the start of the block around it, or nothing; the
+// line after the longest part that can be read is closer. Parts may be broken only because they end inside a list or a
+// quote, so a break that heals within the next lines is passed over.
+func faultyLine(src []byte, said int) int {
+	const heals = 100
+	budget := min(max(32, 16<<20/(len(src)+1)), 500) // a file may be long, and broken in many places
+	lines := bytes.SplitAfter(src, []byte("\n"))
+	ends := make([]int, len(lines)+1)
+	for i, line := range lines {
+		ends[i+1] = ends[i] + len(line)
+	}
+	reads := func(k int) bool {
+		budget--
+		_, err := documents(src[:ends[k]])
+		return err == nil
+	}
+	good, bad := 0, len(lines)
+search:
+	for {
+		for bad-good > 1 {
+			if middle := (good + bad) / 2; reads(middle) {
+				good = middle
+			} else {
+				bad = middle
+			}
+		}
+		for k := bad + 1; k < min(bad+heals, len(lines)) && budget > 0; k++ {
+			if reads(k) {
+				good, bad = k, len(lines)
+				continue search
+			}
+		}
+		return min(max(bad, said), len(lines))
+	}
+}
+
+// firstColumn is where the text of a line starts.
+func firstColumn(src []byte, line int) int {
+	lines := bytes.Split(src, []byte("\n"))
+	if line < 1 || line > len(lines) {
+		return 1
+	}
+	text := lines[line-1]
+	blank := len(text) - len(bytes.TrimLeft(text, " "))
+	if blank == len(text) {
+		return 1
+	}
+	return blank + 1
+}

@@ -1,0 +1,212 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Validate reports, as Faults that name keys but no places, what keeps a configuration from being run. It is for those
+// who fill a Config from flags; what Load returns has passed it.
+func (c *Config) Validate() error {
+	var v validator
+	v.config(c)
+	var faults Faults
+	for _, f := range v.found {
+		faults = append(faults, Fault{Key: f.keys[0].String(), Message: f.message})
+	}
+	return faults.orNil()
+}
+
+// validator collects what is wrong.
+type validator struct{ found []found }
+
+func (v *validator) fault(p path, format string, args ...any) {
+	v.found = append(v.found, found{keys: []path{p}, message: fmt.Sprintf(format, args...)})
+}
+
+// ratio reports that two or more keys do not go together.
+func (v *validator) ratio(keys []path, format string, args ...any) {
+	v.found = append(v.found, found{keys: keys, message: fmt.Sprintf(format, args...)})
+}
+
+func (v *validator) config(c *Config) {
+	if message := nameFault(c.Node); message != "" {
+		v.fault(path{"node"}, "%s", message)
+	}
+	v.zookeeper(path{"zookeeper"}, c.ZooKeeper)
+	v.choice(path{"log", "level"}, string(c.Log.Level), c.Log.Level)
+	v.choice(path{"log", "format"}, string(c.Log.Format), c.Log.Format)
+	if len(c.Services) == 0 {
+		v.fault(path{"services"}, "missing: there is nothing to run")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Services)) {
+		p := path{"services", name}
+		if message := nameFault(name); message != "" {
+			v.found = append(v.found, found{keys: []path{p}, onKey: true, message: message})
+		}
+		service := c.Services[name]
+		if len(service.Command) == 0 {
+			v.fault(p.key("command"), "missing: say which program to run")
+		}
+		v.settings(p, service)
+	}
+}
+
+// hostname is the default for a node's name.
+func (v *validator) hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		v.fault(path{"node"}, "missing, and the host has no name to take instead: %v", err)
+		return "unknown"
+	}
+	if message := nameFault(name); message != "" {
+		v.fault(path{"node"}, "missing, and the host's name does not serve: %s", message)
+		return "unknown"
+	}
+	return name
+}
+
+var safeName = regexp.MustCompile(`^[A-Za-z0-9_@:-][A-Za-z0-9._@:-]*$`)
+
+// nameFault says why a name cannot be that of a znode, a cgroup and a label at once; "" when it can.
+func nameFault(name string) string {
+	const longest = 128
+	switch {
+	case name == "":
+		return "a name must not be empty"
+	case len(name) > longest:
+		return fmt.Sprintf("a name of %d characters is too long: %d are allowed", len(name), longest)
+	case strings.HasPrefix(name, "."):
+		return quoted(name) + ": a name must not start with a dot"
+	case !safeName.MatchString(name):
+		return quoted(name) + " is not a name: letters, digits and . _ - @ : are allowed"
+	}
+	return ""
+}
+
+func (v *validator) zookeeper(p path, zk ZooKeeper) {
+	if len(zk.Servers) == 0 {
+		v.fault(p.key("servers"), `missing: list the ensemble, as in ["zk1:2181", "zk2:2181", "zk3:2181"]`)
+	}
+	seen := map[Server]int{}
+	for i, server := range zk.Servers {
+		at := p.key("servers").item(i)
+		plain, err := parseServer(string(server))
+		if err != nil {
+			v.fault(at, "%v", err)
+			continue
+		}
+		if j, twice := seen[plain]; twice {
+			v.fault(at, "%s is the same server as item %d", plain, j)
+			continue
+		}
+		seen[plain] = i
+	}
+	if message := rootFault(zk.Root); message != "" {
+		v.fault(p.key("root"), "%s", message)
+	}
+	v.sessionTimeout(p.key("session_timeout"), zk.SessionTimeout)
+	if zk.Auth != nil {
+		v.auth(p.key("auth"), *zk.Auth)
+	}
+}
+
+func (v *validator) auth(p path, auth Auth) {
+	switch {
+	case auth.Scheme == "":
+		v.fault(p.key("scheme"), "missing: write digest")
+	case auth.Scheme != "digest":
+		v.fault(p.key("scheme"), "%s", mustBeOneOf(auth.Scheme, []string{"digest"}))
+	}
+	if auth.File == "" {
+		v.fault(p.key("file"), "missing: name the file that holds user:password")
+		return
+	}
+	v.absolute(p.key("file"), auth.File)
+}
+
+// rootFault says why a path cannot hold our znodes; "" when it can.
+func rootFault(root string) string {
+	switch {
+	case root == "":
+		return "must not be empty: write a path such as /understudy"
+	case !strings.HasPrefix(root, "/"):
+		return quoted(root) + " must start with /"
+	case root == "/":
+		return "must lie below /, as /understudy does"
+	case strings.HasSuffix(root, "/"):
+		return quoted(root) + " must not end with /"
+	case root == "/zookeeper" || strings.HasPrefix(root, "/zookeeper/"):
+		return "/zookeeper belongs to ZooKeeper itself"
+	case !printable(root):
+		return quoted(root) + " contains a character that no znode may have"
+	}
+	for part := range strings.SplitSeq(root[1:], "/") {
+		if part == "" || part == "." || part == ".." {
+			return quoted(root) + " must not have empty parts, . or .."
+		}
+	}
+	return ""
+}
+
+// sessionTimeout checks P1's arithmetic: a lease ends early enough before the session can, and is still long enough to
+// be extended and to kill a tree in.
+func (v *validator) sessionTimeout(p path, timeout time.Duration) {
+	const shortest, longest = time.Second, (1<<31 - 1) * time.Millisecond
+	switch {
+	case timeout <= 0:
+		v.fault(p, "must be positive, not %v", timeout)
+	case timeout < shortest:
+		heartbeats, tick, jitter := 2*timeout/12, timeout/4, timeout/30
+		v.fault(p, "%v is too short: the lease lasts T - (2*T/12 + T/4 + T/30) = %v - (%v + %v + %v) = %v, "+
+			"and less than %v leaves no room to miss a heartbeat and kill a tree; write %v or more",
+			timeout, timeout, heartbeats, tick, jitter, lease(timeout), lease(shortest).Round(time.Millisecond), shortest)
+	case timeout > longest:
+		v.fault(p, "%v is more than ZooKeeper can count: %v at most", timeout, longest)
+	}
+}
+
+// lease is how long a child may run after the sending of the last heartbeat that was acknowledged.
+func lease(timeout time.Duration) time.Duration {
+	return timeout - (2*timeout/12 + timeout/4 + timeout/30)
+}
+
+func (v *validator) choice(p path, word string, kind choice) {
+	if message := mustBeOneOf(word, kind.choices()); message != "" {
+		v.fault(p, "%s", message)
+	}
+}
+
+func mustBeOneOf(word string, words []string) string {
+	if slices.Contains(words, word) {
+		return ""
+	}
+	return fmt.Sprintf("%s must be %s%s", quoted(word), oneOf(words), didYouMean(word, words))
+}
+
+func (v *validator) absolute(p path, name string) {
+	switch {
+	case !strings.HasPrefix(name, "/"):
+		v.fault(p, "%s must be an absolute path", quoted(name))
+	case strings.ContainsRune(name, 0):
+		v.fault(p, "a path must not contain a NUL character")
+	}
+}
+
+// printable reports whether text is of characters that a znode's name may have and a terminal shows.
+func printable(text string) bool {
+	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool {
+		return !unicode.IsPrint(r) || r > 0xffef
+	}) < 0
+}
+
+// quoted shows a value that may be anything.
+func quoted(text string) string { return strconv.Quote(shorten(text)) }
