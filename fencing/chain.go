@@ -1,0 +1,300 @@
+package fencing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Verdict is what this machine knows about a target by itself.
+type Verdict int
+
+// The verdicts.
+const (
+	Unknown Verdict = iota // nothing is known here: the target is on another machine, or cannot be looked at
+	Dead                   // proved
+	Alive                  // seen; no delay makes it dead
+)
+
+func (v Verdict) String() string {
+	switch v {
+	case Dead:
+		return "dead"
+	case Alive:
+		return "alive"
+	}
+	return "unknown"
+}
+
+// Method makes sure that a target is dead. It returns nil only when the target's child is known to be dead or cut off
+// from all it could harm, and must return soon after ctx ends.
+type Method interface {
+	Name() string
+	Fence(ctx context.Context, t Target) error
+}
+
+// Step is a method and how long it may take.
+type Step struct {
+	Method  Method
+	Timeout time.Duration
+}
+
+// OnFailure says what follows when methods are configured and all have failed.
+type OnFailure string
+
+// The ways on.
+const (
+	Refuse OnFailure = "refuse"
+	Grace  OnFailure = "grace"
+)
+
+// What an Outcome can say besides the name of a method and what Local says.
+const (
+	ByGrace     = "grace"
+	ByConfirmed = "confirmed"
+)
+
+// ErrRefused says that nothing proves the target dead: its child may be running, so ours must not start.
+var ErrRefused = errors.New("fencing refused")
+
+// Outcome tells how a target came to be known as dead.
+type Outcome struct {
+	By       string // what Local said, a method's name, ByGrace or ByConfirmed; empty when fencing failed
+	Took     time.Duration
+	Attempts []Attempt
+}
+
+// Attempt is one thing that was tried.
+type Attempt struct {
+	Method string
+	Err    error // nil: it succeeded
+	Took   time.Duration
+}
+
+// Chain is everything that may prove a target dead, in the order in which it is tried.
+type Chain struct {
+	// Local says what this machine knows, and waits for no other: by names the proof, as in "own tree" or "another boot".
+	// What it saw alive is asked about again once the grace delay is over. Like a method, it ends soon after ctx. Optional.
+	Local func(ctx context.Context, t Target) (verdict Verdict, by string, err error)
+
+	Steps     []Step
+	OnFailure OnFailure // Refuse unless set
+	Grace     time.Duration
+	Logger    hclog.Logger
+}
+
+// Validate reports a chain that could not keep its promises.
+func (c Chain) Validate() error {
+	for i, step := range c.Steps {
+		if step.Method == nil {
+			return fmt.Errorf("fencing step %d has no method", i)
+		}
+		if step.Timeout <= 0 {
+			return fmt.Errorf("fencing method %s: the timeout must be positive, not %v", step.Method.Name(), step.Timeout)
+		}
+	}
+	switch {
+	case c.Grace < 0:
+		return fmt.Errorf("the grace delay must not be negative, as %v is", c.Grace)
+	case c.OnFailure != "" && c.OnFailure != Refuse && c.OnFailure != Grace:
+		return fmt.Errorf("on_failure must be %s or %s, not %q", Refuse, Grace, c.OnFailure)
+	}
+	return nil
+}
+
+// errConfirmed ends whatever is being tried or waited for.
+var errConfirmed = errors.New("confirmed")
+
+// Fence returns nil once t is known to be dead. claimed is when the lock was claimed: the grace delay counts from there.
+// confirmed, when not nil, is closed to say that t is dead: by an operator, or because its breadcrumb vanished; that ends
+// any waiting with success. ErrRefused says that all was tried in vain; when ctx ends first, its cause is returned.
+func (c Chain) Fence(ctx context.Context, t Target, claimed time.Time, confirmed <-chan struct{}) (Outcome, error) {
+	if err := c.Validate(); err != nil {
+		return Outcome{}, err
+	}
+	if c.Logger == nil {
+		c.Logger = hclog.NewNullLogger()
+	}
+	outer := ctx
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := cancelWhen(ctx, confirmed, cancel)
+	defer stop()
+
+	began := time.Now()
+	a := &attempts{chain: c, target: t}
+	by, err := a.fence(ctx, claimed)
+	switch {
+	case err == nil:
+	case outer.Err() != nil:
+		err = fmt.Errorf("fence %s: %w", t.Node, context.Cause(outer))
+	case errors.Is(context.Cause(ctx), errConfirmed):
+		by, err = ByConfirmed, nil
+	}
+	return a.told(by, time.Since(began), err)
+}
+
+// cancelWhen cancels ctx when confirmed is closed, at once if it is closed already. stop ends the watching, and ctx.
+func cancelWhen(ctx context.Context, confirmed <-chan struct{}, cancel context.CancelCauseFunc) (stop func()) {
+	select {
+	case <-confirmed:
+		cancel(errConfirmed)
+		return func() {}
+	default:
+	}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-confirmed:
+			cancel(errConfirmed)
+		case <-ctx.Done():
+		}
+	}()
+	return func() { cancel(nil); <-watched }
+}
+
+// attempts is one run of a chain.
+type attempts struct {
+	chain  Chain
+	target Target
+	tried  []Attempt
+}
+
+// fence tries everything in order. An error that is not ErrRefused means that ctx ended.
+func (a *attempts) fence(ctx context.Context, claimed time.Time) (by string, err error) {
+	// P5: what is proved here needs no method and no delay.
+	verdict, by := a.local(ctx)
+	if verdict == Dead {
+		return by, nil
+	}
+	for _, step := range a.chain.Steps {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		if a.try(ctx, step) {
+			return step.Method.Name(), nil
+		}
+	}
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if len(a.chain.Steps) > 0 && a.chain.OnFailure != Grace {
+		return "", &refusal{target: a.target, tried: a.tried}
+	}
+	if err := a.wait(ctx, claimed); err != nil {
+		return "", err
+	}
+	if verdict == Unknown {
+		return ByGrace, nil
+	}
+	// P5: a delay does not kill what was seen alive.
+	verdict, by = a.local(ctx)
+	switch {
+	case verdict == Dead:
+		return by, nil
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	}
+	return "", &refusal{target: a.target, tried: a.tried}
+}
+
+// local asks what this machine knows. An error leaves it unknown.
+func (a *attempts) local(ctx context.Context) (verdict Verdict, by string) {
+	if a.chain.Local == nil {
+		return Unknown, ""
+	}
+	began := time.Now()
+	verdict, by, err := a.chain.Local(ctx, a.target)
+	switch {
+	case err == nil && verdict == Unknown: // nothing was tried
+		return Unknown, ""
+	case err == nil && verdict == Alive:
+		err = errAlive
+	case err != nil && verdict == Dead:
+		verdict = Unknown // P2: an unproved death is none
+	}
+	a.note(Attempt{Method: "local", Err: err, Took: time.Since(began)})
+	return verdict, by
+}
+
+var errAlive = errors.New("the child is alive on this machine")
+
+// try runs one method within its timeout.
+func (a *attempts) try(ctx context.Context, step Step) bool {
+	ctx, cancel := context.WithTimeoutCause(ctx, step.Timeout, fmt.Errorf("no answer within %v", step.Timeout))
+	defer cancel()
+	began := time.Now()
+	err := step.Method.Fence(ctx, a.target)
+	a.note(Attempt{Method: step.Method.Name(), Err: err, Took: time.Since(began)})
+	return err == nil
+}
+
+// wait sits out what is left of the grace delay.
+func (a *attempts) wait(ctx context.Context, claimed time.Time) error {
+	// The claim lies in the past, so the whole delay from now on is always enough, whatever a wall clock says.
+	left := min(time.Until(claimed.Add(a.chain.Grace)), a.chain.Grace)
+	if claimed.IsZero() {
+		left = a.chain.Grace
+	}
+	if left <= 0 {
+		return nil
+	}
+	a.chain.Logger.Info("waiting for the grace delay", a.pairs("left", left, "grace_delay", a.chain.Grace)...)
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (a *attempts) note(attempt Attempt) {
+	a.tried = append(a.tried, attempt)
+	if attempt.Err != nil {
+		a.chain.Logger.Warn("fencing attempt failed",
+			a.pairs("method", attempt.Method, "took", attempt.Took, "error", attempt.Err)...)
+		return
+	}
+	a.chain.Logger.Info("fencing attempt succeeded", a.pairs("method", attempt.Method, "took", attempt.Took)...)
+}
+
+// told logs and gives the result.
+func (a *attempts) told(by string, took time.Duration, err error) (Outcome, error) {
+	if err != nil {
+		return Outcome{Took: took, Attempts: a.tried}, err
+	}
+	a.chain.Logger.Info("target is dead", a.pairs("by", by, "took", took)...)
+	return Outcome{By: by, Took: took, Attempts: a.tried}, nil
+}
+
+func (a *attempts) pairs(more ...any) []any {
+	return append([]any{"service", a.target.Service, "node", a.target.Node, "target_token", a.target.Token}, more...)
+}
+
+// refusal is an ErrRefused that names each attempt.
+type refusal struct {
+	target Target
+	tried  []Attempt
+}
+
+func (r *refusal) Error() string {
+	var why []string
+	for _, attempt := range r.tried {
+		why = append(why, fmt.Sprintf("%s: %v", attempt.Method, attempt.Err))
+	}
+	return fmt.Sprintf("%v: nothing proves that the child on %s is dead (%s)", ErrRefused, r.target.Node, strings.Join(why, "; "))
+}
+
+func (r *refusal) Unwrap() []error {
+	errs := []error{ErrRefused}
+	for _, attempt := range r.tried {
+		errs = append(errs, attempt.Err)
+	}
+	return errs
+}

@@ -1,0 +1,133 @@
+package fencing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exec is the method that runs a command; exit code 0 says that the target is dead.
+//
+// The command is told whom to fence in its environment: UNDERSTUDY_SERVICE, UNDERSTUDY_TARGET_NODE,
+// UNDERSTUDY_TARGET_HOST, UNDERSTUDY_TARGET_MACHINE, UNDERSTUDY_TARGET_BOOT, UNDERSTUDY_TARGET_TOKEN,
+// UNDERSTUDY_TARGET_GUARDIAN_PID and UNDERSTUDY_TARGET_ADDRESS (empty when not known); the rest is the supervisor's own.
+// Its stdin is /dev/null. It leads a process group, which is killed as a whole when the context ends.
+type Exec struct {
+	Command []string
+}
+
+// outputDelay is how long what a command left behind may go on holding its output open.
+const outputDelay = 500 * time.Millisecond
+
+// Name is "exec".
+func (Exec) Name() string { return "exec" }
+
+// Fence runs the command. The error ends with the last of its output.
+func (e Exec) Fence(ctx context.Context, t Target) error {
+	if len(e.Command) == 0 {
+		return errors.New("no command")
+	}
+	// Pdeathsig follows the thread that forks, so this one has to live as long as the command.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	var output tail
+	cmd := exec.Command(e.Command[0], e.Command[1:]...)
+	cmd.Env = append(os.Environ(), environment(t)...)
+	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.WaitDelay = outputDelay
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if ctx.Err() != nil {
+		return fmt.Errorf("not started: %w", context.Cause(ctx))
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	killed := killAtEnd(ctx, cmd.Process.Pid)
+	err := cmd.Wait()
+	switch {
+	case killed != nil:
+		return fmt.Errorf("killed: %w%s", killed, output.quoted())
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // exit code 0, though something still holds its output
+		return nil
+	}
+	return fmt.Errorf("%w%s", err, output.quoted())
+}
+
+// killAtEnd blocks until the command has exited, and leaves its zombie: the pid, and so the group's id, cannot have been
+// given to anybody else. When ctx ends first, it kills the group and returns why.
+func killAtEnd(ctx context.Context, pid int) error {
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		for {
+			err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+			if !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+	}()
+	select {
+	case <-exited:
+		return nil
+	case <-ctx.Done():
+		_ = unix.Kill(-pid, unix.SIGKILL) // the zombie at least is there
+		<-exited
+		return context.Cause(ctx)
+	}
+}
+
+func environment(t Target) []string {
+	return []string{
+		"UNDERSTUDY_SERVICE=" + t.Service,
+		"UNDERSTUDY_TARGET_NODE=" + t.Node,
+		"UNDERSTUDY_TARGET_HOST=" + t.Host,
+		"UNDERSTUDY_TARGET_MACHINE=" + t.Machine,
+		"UNDERSTUDY_TARGET_BOOT=" + t.Boot,
+		"UNDERSTUDY_TARGET_TOKEN=" + strconv.FormatInt(t.Token, 10),
+		"UNDERSTUDY_TARGET_GUARDIAN_PID=" + strconv.Itoa(t.GuardianPid),
+		"UNDERSTUDY_TARGET_ADDRESS=" + t.Address,
+	}
+}
+
+// tail keeps the last of what is written to it.
+type tail struct {
+	text    []byte
+	dropped bool
+}
+
+// tailSize is how much of a command's output an error carries.
+const tailSize = 4 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	n := len(p)
+	if over := len(p) - tailSize; over > 0 {
+		p, t.dropped = p[over:], true
+	}
+	if over := len(t.text) + len(p) - tailSize; over > 0 {
+		t.text, t.dropped = append(t.text[:0], t.text[over:]...), true
+	}
+	t.text = append(t.text, p...)
+	return n, nil
+}
+
+// quoted is the output as an error's ending, in one line; empty when there was none.
+func (t *tail) quoted() string {
+	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), "?"))
+	switch {
+	case text == "":
+		return ""
+	case t.dropped:
+		text = "..." + text
+	}
+	return ": " + strconv.Quote(text)
+}
