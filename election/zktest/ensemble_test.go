@@ -1,0 +1,125 @@
+package zktest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/election/jute"
+)
+
+func ready(t *testing.T, e *Ensemble) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	if err := e.WaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func dial(t *testing.T, addr string, hello jute.ConnectRequest) *Raw {
+	t.Helper()
+	r, err := DialRaw(addr, hello)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func TestAnEnsembleElectsAnotherLeaderWhenItsLeaderIsKilled(t *testing.T) {
+	e := Start(t, Config{Servers: 3})
+	old := e.Leader()
+	if old < 0 {
+		t.Fatal("no leader")
+	}
+	if got := len(strings.Split(e.Connect(), ",")); got != 3 {
+		t.Fatalf("connect string names %d servers", got)
+	}
+	if err := e.Kill(old); err != nil {
+		t.Fatal(err)
+	}
+	ready(t, e)
+	if now := e.Leader(); now < 0 || now == old {
+		t.Fatalf("leader is %d after %d was killed", now, old)
+	}
+	if err := e.StartServer(old); err != nil {
+		t.Fatal(err)
+	}
+	ready(t, e)
+}
+
+func TestAStandaloneServerKeepsItsDataOverARestartAndLosesItWhenWiped(t *testing.T) {
+	e := Start(t, Config{})
+	c := dial(t, e.ClientAddrs()[0], jute.ConnectRequest{Timeout: 5000})
+	if _, err := c.Call(jute.OpCreate, jute.Create{Path: "/kept", ACL: jute.WorldACL(jute.PermAll)}, nil); err != nil {
+		t.Fatal(err)
+	}
+	exists := func() error {
+		c := dial(t, e.ClientAddrs()[0], jute.ConnectRequest{Timeout: 5000})
+		_, err := c.Call(jute.OpExists, jute.PathWatch{Path: "/kept"}, nil)
+		return err
+	}
+	if err := e.Restart(0); err != nil {
+		t.Fatal(err)
+	}
+	ready(t, e)
+	if err := exists(); err != nil {
+		t.Fatalf("after a restart: %v", err)
+	}
+	if err := e.Wipe(0); err == nil {
+		t.Fatal("a running server was wiped")
+	}
+	if err := errors.Join(e.Stop(0), e.Wipe(0), e.StartServer(0)); err != nil {
+		t.Fatal(err)
+	}
+	ready(t, e)
+	if err := exists(); !errors.Is(err, jute.NoNode) {
+		t.Fatalf("after a wipe: %v", err)
+	}
+}
+
+func TestRequestsCountsWhatClientsSendAndNotItsOwnQuestions(t *testing.T) {
+	e := Start(t, Config{})
+	count := func() int64 {
+		t.Helper()
+		n, err := e.Requests()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := count()
+	if again := count(); again != before {
+		t.Fatalf("asking changed the count from %d to %d", before, again)
+	}
+	c := dial(t, e.ClientAddrs()[0], jute.ConnectRequest{Timeout: 5000})
+	for range 10 {
+		if _, err := c.Call(jute.OpPing, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := count() - before; got != 11 {
+		t.Fatalf("a handshake and 10 pings count as %d", got)
+	}
+}
+
+func TestAFrozenServerAnswersAgainWhenThawed(t *testing.T) {
+	e := Start(t, Config{})
+	if err := e.Freeze(0); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if answer, err := e.fourLetter(ctx, 0, "ruok"); err == nil {
+		t.Fatalf("a frozen server said %q", answer)
+	}
+	if err := e.Thaw(0); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := e.FourLetter(0, "ruok"); err != nil || answer != "imok" {
+		t.Fatalf("a thawed server said %q, %v", answer, err)
+	}
+}

@@ -1,0 +1,148 @@
+package zktest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const wordTimeout = 2 * time.Second
+
+// FourLetter sends one of the four-letter words to server i and returns the answer.
+func (e *Ensemble) FourLetter(i int, word string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), wordTimeout)
+	defer cancel()
+	return e.fourLetter(ctx, i, word)
+}
+
+func (e *Ensemble) fourLetter(ctx context.Context, i int, word string) (string, error) {
+	s := e.servers[i]
+	conn, err := e.cfg.Dial(ctx, "tcp", s.addr())
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = conn.SetDeadline(deadline)
+	}
+	if _, err := io.WriteString(conn, word); err != nil {
+		return "", err
+	}
+	answer, err := io.ReadAll(conn)
+	if err == nil {
+		s.mu.Lock()
+		s.asked++
+		s.mu.Unlock()
+	}
+	return string(answer), err
+}
+
+// mode is what server i says of itself: leader, follower, standalone, or nothing while it does not serve.
+func (e *Ensemble) mode(ctx context.Context, i int) string {
+	if !e.servers[i].up() {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, wordTimeout)
+	defer cancel()
+	answer, err := e.fourLetter(ctx, i, "srvr")
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(answer, "Mode: ")
+	mode, _, _ := strings.Cut(rest, "\n")
+	return mode
+}
+
+// Leader is the number of the server that leads now, or -1. A standalone server leads itself.
+func (e *Ensemble) Leader() int {
+	for i := range e.servers {
+		switch e.mode(context.Background(), i) {
+		case "leader", "standalone":
+			return i
+		}
+	}
+	return -1
+}
+
+// WaitReady returns once every server that was not stopped serves, one of them as the leader.
+func (e *Ensemble) WaitReady(ctx context.Context) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		missing, err := e.missing(ctx)
+		if err == nil && missing == "" {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("zookeeper: %s: %w", missing, context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
+}
+
+// missing says what WaitReady waits for. An error says that it would wait in vain.
+func (e *Ensemble) missing(ctx context.Context) (string, error) {
+	up, leaders := 0, 0
+	for i, s := range e.servers {
+		if !s.up() {
+			continue
+		}
+		up++
+		switch e.mode(ctx, i) {
+		case "":
+			return fmt.Sprintf("server %d does not serve yet: %s", i, s.logTail()), nil
+		case "leader", "standalone":
+			leaders++
+		}
+	}
+	switch {
+	case up == 0:
+		return "", fmt.Errorf("zookeeper: no server is up: %s", e.servers[0].logTail())
+	case leaders != 1:
+		return fmt.Sprintf("%d leaders", leaders), nil
+	}
+	return "", nil
+}
+
+// Requests is how many packets the running servers have received from clients since they were started, pings and
+// handshakes included and the ensemble's own questions left out.
+func (e *Ensemble) Requests() (int64, error) {
+	var sum int64
+	for i, s := range e.servers {
+		if !s.up() {
+			continue
+		}
+		answer, err := e.FourLetter(i, "mntr")
+		if err != nil {
+			return 0, err
+		}
+		n, err := metric(answer, "zk_packets_received")
+		if err != nil {
+			return 0, fmt.Errorf("server %d: %w", i, err)
+		}
+		s.mu.Lock()
+		sum += n - s.asked
+		s.mu.Unlock()
+	}
+	return sum, nil
+}
+
+func metric(mntr, name string) (int64, error) {
+	lines := bufio.NewScanner(strings.NewReader(mntr))
+	for lines.Scan() {
+		if key, value, ok := strings.Cut(lines.Text(), "\t"); ok && key == name {
+			f, err := strconv.ParseFloat(value, 64)
+			return int64(f), err
+		}
+	}
+	return 0, errors.New("mntr does not say " + name)
+}
