@@ -1,0 +1,240 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/hashicorp/go-hclog"
+)
+
+// errUnanswered is a call that no server answered: it may have been carried out, or may be yet.
+var errUnanswered = errors.New("no answer from ZooKeeper")
+
+// unknown tells whether the outcome of a call is unknown. Only a server's code is an answer.
+func unknown(err error) bool {
+	return errors.Is(err, errUnanswered) || errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing) ||
+		errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionMoved)
+}
+
+// answered tells whether err is a server's own code.
+func answered(err error) bool {
+	for _, code := range []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists,
+		zk.ErrNotEmpty, zk.ErrSessionExpired, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrAPIError} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	return false
+}
+
+// call bounds a client call, which knows no context. What comes too late is dropped: the client's goroutine ends with the
+// client at the latest.
+func call[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		v, err := f()
+		got <- answer{v, err}
+	}()
+	limit := time.NewTimer(s.cfg.Timeout)
+	defer limit.Stop()
+	var none T
+	select {
+	case a := <-got:
+		if errors.Is(a.err, zk.ErrSessionExpired) {
+			s.Expire(ErrExpired)
+		}
+		if a.err != nil && !answered(a.err) {
+			return a.value, fmt.Errorf("%w: %w", errUnanswered, a.err)
+		}
+		return a.value, a.err
+	case <-s.ended:
+		return none, fmt.Errorf("%w: %w", errUnanswered, s.Over())
+	case <-ctx.Done():
+		return none, fmt.Errorf("%w: %w", errUnanswered, context.Cause(ctx))
+	case <-limit.C:
+		return none, errUnanswered
+	}
+}
+
+func (s *Session) create(ctx context.Context, path string, data []byte, flags int32) error {
+	_, err := call(ctx, s, func() (string, error) { return s.conn.Create(path, data, flags, s.acl) })
+	return err
+}
+
+func (s *Session) set(ctx context.Context, path string, data []byte, version int32) error {
+	_, err := call(ctx, s, func() (*zk.Stat, error) { return s.conn.Set(path, data, version) })
+	return err
+}
+
+func (s *Session) children(ctx context.Context, path string) ([]string, error) {
+	return call(ctx, s, func() ([]string, error) {
+		names, _, err := s.conn.Children(path)
+		return names, err
+	})
+}
+
+// multi runs a transaction. failed is the operation that made it fail, or -1.
+func (s *Session) multi(ctx context.Context, ops ...any) (failed int, err error) {
+	results, err := call(ctx, s, func() ([]zk.MultiResponse, error) { return s.conn.Multi(ops...) })
+	for i, r := range results {
+		if err != nil && errors.Is(err, r.Error) {
+			return i, err
+		}
+	}
+	return -1, err
+}
+
+// view is a znode as it was read, with a watch on it.
+type view struct {
+	exists  bool
+	data    []byte
+	stat    zk.Stat
+	changed <-chan zk.Event
+}
+
+// look reads a znode, there or not, and watches it.
+func (s *Session) look(ctx context.Context, path string) (view, error) {
+	return call(ctx, s, func() (view, error) {
+		for {
+			data, stat, changed, err := s.conn.GetW(path)
+			if err == nil {
+				return view{true, data, *stat, changed}, nil
+			}
+			if !errors.Is(err, zk.ErrNoNode) {
+				return view{}, err
+			}
+			exists, _, changed, err := s.conn.ExistsW(path)
+			if err != nil || !exists {
+				return view{changed: changed}, err
+			}
+		}
+	})
+}
+
+// probe is look for a znode that is expected to be there and whose data does not matter: one request.
+func (s *Session) probe(ctx context.Context, path string) (view, error) {
+	return call(ctx, s, func() (view, error) {
+		exists, stat, changed, err := s.conn.ExistsW(path)
+		if err != nil {
+			return view{}, err
+		}
+		return view{exists: exists, stat: *stat, changed: changed}, nil
+	})
+}
+
+// owner tells whose ephemeral a znode is (0: it is not there), and how to learn of a change.
+func (s *Session) owner(ctx context.Context, path string) (int64, <-chan zk.Event, error) {
+	v, err := s.probe(ctx, path)
+	return v.stat.EphemeralOwner, v.changed, err
+}
+
+// await waits for a watch, a reconnect (a watch is but a hint, and may be lost with its connection), or the end.
+func (s *Session) await(ctx context.Context, watches ...<-chan zk.Event) error {
+	resumed := s.Resumed()
+	var first, second <-chan zk.Event
+	if len(watches) > 0 {
+		first = watches[0]
+	}
+	if len(watches) > 1 {
+		second = watches[1]
+	}
+	select {
+	case <-first:
+	case <-second:
+	case <-resumed:
+	case <-s.ended:
+		return s.Over()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// retry waits a moment after an unknown outcome: for the reconnect, or a short while.
+func (s *Session) retry(ctx context.Context) error {
+	pause := time.NewTimer(50 * time.Millisecond)
+	defer pause.Stop()
+	select {
+	case <-s.Resumed():
+	case <-pause.C:
+	case <-s.ended:
+		return s.Over()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// ensure makes folders that are missing, all of them in one transaction.
+func (s *Session) ensure(ctx context.Context, paths []string) error {
+	for {
+		var missing []any
+		for i := len(paths) - 1; i >= 0; i-- { // from below: what is there has its parents
+			v, err := call(ctx, s, func() (bool, error) {
+				exists, _, err := s.conn.Exists(paths[i])
+				return exists, err
+			})
+			if unknown(err) {
+				if err := s.retry(ctx); err != nil {
+					return err
+				}
+				i++
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("look for %s: %w", paths[i], err)
+			}
+			if !v {
+				missing = append([]any{&zk.CreateRequest{Path: paths[i], Acl: s.acl}}, missing...)
+			}
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		failed, err := s.multi(ctx, missing...)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, zk.ErrNodeExists), unknown(err): // somebody was quicker, or we were and do not know it
+			if err := s.retry(ctx); err != nil {
+				return err
+			}
+		default:
+			what := paths[0]
+			if failed >= 0 {
+				what = missing[failed].(*zk.CreateRequest).Path
+			}
+			return fmt.Errorf("create %s: %w", what, err)
+		}
+	}
+}
+
+// parents lists a path and all above it, the topmost first.
+func parents(p string) []string {
+	var all []string
+	for p != "/" && p != "." && p != "" {
+		all = append([]string{p}, all...)
+		p = path.Dir(p)
+	}
+	return all
+}
+
+// SessionName prints a session id as ZooKeeper's own tools do.
+func SessionName(id int64) string { return "0x" + strconv.FormatUint(uint64(id), 16) }
+
+// quiet takes the client's log: what matters is told by the session itself.
+type quiet struct{ log hclog.Logger }
+
+func (q quiet) Printf(format string, args ...any) {
+	q.log.Trace(strings.TrimSpace(fmt.Sprintf(format, args...)))
+}

@@ -1,0 +1,195 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Order is how candidates take turns.
+type Order string
+
+// Race: everybody watches the lock. Queue: each watches its predecessor only.
+const (
+	Race  Order = "race"
+	Queue Order = "queue"
+)
+
+// Birth identifies a service's folder: another one means that ZooKeeper lost its data.
+type Birth struct{ Czxid, Ctime int64 }
+
+// Candidate stands for election to one service, within one session.
+type Candidate struct {
+	s     *Session
+	paths Paths
+	order Order
+	guid  string // finds our place in the queue
+	place string // our znode in the queue
+}
+
+// Stand prepares to stand for a service.
+func (s *Session) Stand(ctx context.Context, service string, order Order) (*Candidate, Birth, error) {
+	p := Paths{Root: s.cfg.Root, Service: service}
+	if err := s.ensure(ctx, []string{p.Dir(), p.Members(), p.Queue(), p.History()}); err != nil {
+		return nil, Birth{}, err
+	}
+	for {
+		v, err := s.probe(ctx, p.Dir())
+		if unknown(err) {
+			if err := s.retry(ctx); err != nil {
+				return nil, Birth{}, err
+			}
+			continue
+		}
+		if err != nil {
+			return nil, Birth{}, fmt.Errorf("read %s: %w", p.Dir(), err)
+		}
+		return &Candidate{s: s, paths: p, order: order}, Birth{v.stat.Czxid, v.stat.Ctime}, nil
+	}
+}
+
+// Opening is a chance to take the lock, with what is known of the breadcrumb.
+type Opening struct {
+	ours  *view // the lock, when it is ours already: the answer to its creation was lost
+	clear bool  // no breadcrumb
+}
+
+// Wait returns when the lock may be had.
+func (c *Candidate) Wait(ctx context.Context) (Opening, error) {
+	for {
+		o, err := c.opening(ctx)
+		if err == nil || !unknown(err) {
+			return o, err
+		}
+		if err := c.s.retry(ctx); err != nil {
+			return o, err
+		}
+	}
+}
+
+func (c *Candidate) opening(ctx context.Context) (Opening, error) {
+	if c.order == Queue {
+		if err := c.reachHead(ctx); err != nil {
+			return Opening{}, err
+		}
+	}
+	lock, trail, err := c.watch(ctx)
+	switch {
+	case err != nil:
+		return Opening{}, err
+	case !lock.exists:
+		return Opening{clear: !trail.exists}, nil
+	case lock.stat.EphemeralOwner == c.s.ID():
+		return Opening{ours: &lock}, nil
+	}
+	trail, err = c.wait(ctx, lock, trail)
+	return Opening{clear: !trail.exists}, err
+}
+
+// Take takes the lock. With no breadcrumb left behind, ours is written in the same transaction, and the claim is complete;
+// otherwise Previous is set. It returns nothing when somebody was quicker, or when that is not known: then Wait tells.
+func (c *Candidate) Take(ctx context.Context, o Opening, crumb BreadCrumb) (*Claim, error) {
+	me := c.s.cfg.Node
+	crumb.Node, crumb.Host, crumb.Machine, crumb.Boot = me.Node, me.Host, me.Machine, me.Boot
+	crumb.Session, crumb.SessionMs = SessionName(c.s.ID()), c.s.Timeout().Milliseconds()
+	crumb.Since = time.Now().UTC()
+	if o.ours != nil {
+		return c.adopt(ctx, crumb, *o.ours)
+	}
+	return c.create(ctx, crumb, o.clear)
+}
+
+// watch reads and watches lock and breadcrumb, so that nothing has to be read when it counts.
+func (c *Candidate) watch(ctx context.Context) (lock, trail view, err error) {
+	if trail, err = c.s.look(ctx, c.paths.Crumb()); err != nil {
+		return lock, trail, err
+	}
+	lock, err = c.s.look(ctx, c.paths.Lock())
+	return lock, trail, err
+}
+
+// wait returns when the lock may be free, with what is known of the breadcrumb then.
+func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
+	for {
+		resumed := c.s.Resumed()
+		select {
+		case ev := <-lock.changed:
+			select { // what happened to the breadcrumb before the lock's deletion was told before it
+			case seen := <-trail.changed:
+				trail.exists = seen.Type != zk.EventNodeDeleted
+			default:
+			}
+			if ev.Type == zk.EventNodeDeleted {
+				return trail, nil
+			}
+			return trail, errUnanswered // something else: read again
+		case <-trail.changed:
+			fresh, err := c.s.look(ctx, c.paths.Crumb())
+			if err != nil {
+				return trail, err
+			}
+			trail = fresh
+		case <-resumed:
+			return trail, errUnanswered
+		case <-c.s.ended:
+			return trail, c.s.Over()
+		case <-ctx.Done():
+			return trail, context.Cause(ctx)
+		}
+	}
+}
+
+// create makes the lock, and our breadcrumb with it when there is none.
+func (c *Candidate) create(ctx context.Context, crumb BreadCrumb, clear bool) (*Claim, error) {
+	self := Lock{Node: crumb.Node, Host: crumb.Host, Pid: c.s.cfg.Node.Pid, Since: crumb.Since}
+	c.s.remember(c.paths)
+	ops := []any{&zk.CreateRequest{Path: c.paths.Lock(), Data: encode(self), Acl: c.s.acl, Flags: zk.FlagEphemeral}}
+	if clear {
+		ops = append(ops, &zk.CreateRequest{Path: c.paths.Crumb(), Data: encode(crumb), Acl: c.s.acl})
+	}
+	failed, err := c.s.multi(ctx, ops...)
+	if err != nil {
+		if !unknown(err) && !errors.Is(err, zk.ErrNodeExists) {
+			c.s.forget(c.paths.Service)
+			return nil, fmt.Errorf("create the lock: %w", err)
+		}
+		if !unknown(err) && failed == 1 { // a breadcrumb that we did not know of
+			return c.create(ctx, crumb, false)
+		}
+		if unknown(err) {
+			return nil, c.s.retry(ctx)
+		}
+		return nil, nil
+	}
+	lock, err := c.s.probe(ctx, c.paths.Lock())
+	if err != nil || lock.stat.EphemeralOwner != c.s.ID() {
+		return nil, nil // read it again
+	}
+	if !clear {
+		return c.adopt(ctx, crumb, lock)
+	}
+	claim := c.claim(crumb, lock)
+	claim.found, claim.complete = true, true
+	return claim, nil
+}
+
+func (c *Candidate) claim(crumb BreadCrumb, lock view) *Claim {
+	return &Claim{
+		Token: lock.stat.Czxid, Since: time.Now(), s: c.s, paths: c.paths, crumb: crumb, queued: c.place, lock: lock.changed,
+	}
+}
+
+// adopt makes a claim of a lock that is ours, whatever the breadcrumb says.
+func (c *Candidate) adopt(ctx context.Context, crumb BreadCrumb, lock view) (*Claim, error) {
+	claim := c.claim(crumb, lock)
+	if err := claim.reread(ctx); err != nil {
+		return nil, fmt.Errorf("read the breadcrumb: %w", err)
+	}
+	return claim, nil
+}
+
+// Paths names the service's znodes.
+func (c *Candidate) Paths() Paths { return c.paths }

@@ -1,0 +1,247 @@
+package election
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+var (
+	// ErrLost says that the lock is not ours any more.
+	ErrLost = errors.New("the lock is lost")
+	// ErrCrumbChanged says that the breadcrumb is not the one that was fenced.
+	ErrCrumbChanged = errors.New("the breadcrumb has changed")
+)
+
+// Claim is a lock that we hold.
+type Claim struct {
+	Token int64     // the czxid of the lock
+	Since time.Time // when the lock was claimed
+
+	// Previous is whom the breadcrumb names when it is not us: to be fenced before Inscribe. PreviousToken is its token.
+	Previous      *BreadCrumb
+	PreviousToken int64
+
+	s        *Session
+	paths    Paths
+	crumb    BreadCrumb // ours
+	version  int32      // of the breadcrumb as it was last read or written
+	found    bool       // there is a breadcrumb
+	complete bool       // it names us, and the lock was seen to be ours
+	queued   string     // our znode in the queue, given up together with the lock
+	lock     <-chan zk.Event
+	trail    <-chan zk.Event // of the breadcrumb
+}
+
+// Confirmed waits until the breadcrumb of the previous active has changed or gone: it, or an operator, says that its
+// child is dead. It returns an error when the lock is lost meanwhile.
+func (c *Claim) Confirmed(ctx context.Context) error {
+	version := c.version
+	for {
+		if err := c.s.await(ctx, c.lock, c.trail); err != nil {
+			return err
+		}
+		if err := c.verify(ctx); err != nil {
+			return err
+		}
+		if err := c.reread(ctx); err != nil {
+			return err
+		}
+		if c.Previous == nil || c.version != version {
+			return nil
+		}
+	}
+}
+
+// Inscribe makes the breadcrumb name us, if it does not yet: P5. The transaction holds only while a lock exists and the
+// breadcrumb is the one that was fenced; the read after it tells by its czxid that this lock is ours.
+func (c *Claim) Inscribe(ctx context.Context) error {
+	if c.complete {
+		return nil
+	}
+	for c.Previous != nil || !c.found {
+		c.crumb.Token = c.Token
+		write := any(&zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
+		if !c.found {
+			write = &zk.CreateRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Acl: c.s.acl}
+		}
+		failed, err := c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Lock(), Version: -1}, write)
+		switch {
+		case err == nil && c.found:
+			c.version, c.Previous = c.version+1, nil
+			continue
+		case err == nil:
+			c.found, c.version = true, 0
+			continue
+		case !unknown(err) && failed == 0:
+			return ErrLost
+		case errors.Is(err, zk.ErrNoAuth):
+			return fmt.Errorf("write the breadcrumb: %w", err)
+		}
+		found, version := c.found, c.version
+		if err := c.reread(ctx); err != nil {
+			return err
+		}
+		if c.Previous != nil && (c.found != found || c.version != version) {
+			return ErrCrumbChanged
+		}
+	}
+	err := c.verify(ctx)
+	c.complete = err == nil
+	return err
+}
+
+// reread is read, repeated until there is an answer.
+func (c *Claim) reread(ctx context.Context) error {
+	for {
+		err := c.read(ctx)
+		if err == nil || !unknown(err) {
+			return err
+		}
+		if err := c.s.retry(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// read reads the breadcrumb, and watches it.
+func (c *Claim) read(ctx context.Context) error {
+	v, err := c.s.look(ctx, c.paths.Crumb())
+	if err != nil {
+		return err
+	}
+	c.trail = v.changed
+	c.found, c.version, c.Previous = v.exists, v.stat.Version, nil
+	if !v.exists {
+		return nil
+	}
+	var crumb BreadCrumb
+	if err := json.Unmarshal(v.data, &crumb); err != nil {
+		c.s.log.Warn("the breadcrumb cannot be read, so its writer is fenced as unknown", "path", c.paths.Crumb(), "error", err)
+		crumb = BreadCrumb{}
+	}
+	if crumb.Session == c.crumb.Session && bytes.Equal(crumb.Tree, c.crumb.Tree) {
+		return nil
+	}
+	c.Previous, c.PreviousToken = &crumb, crumb.Token
+	if c.PreviousToken == 0 {
+		c.PreviousToken = v.stat.Czxid
+	}
+	return nil
+}
+
+// verify reads the lock, and watches it: it must be the very lock that we claimed.
+func (c *Claim) verify(ctx context.Context) error {
+	for {
+		v, err := c.s.probe(ctx, c.paths.Lock())
+		if unknown(err) {
+			if err := c.s.retry(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the lock: %w", err)
+		}
+		if !v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token {
+			return ErrLost
+		}
+		c.lock = v.changed
+		return nil
+	}
+}
+
+// Watch signs the breadcrumb, and returns when the lock or the breadcrumb is not ours any more, or when ctx or the session
+// ends. A breadcrumb that somebody deleted is written again.
+func (c *Claim) Watch(ctx context.Context) error {
+	if err := c.sign(ctx); err != nil {
+		return err
+	}
+	for {
+		if err := c.reread(ctx); err != nil {
+			return fmt.Errorf("read the breadcrumb: %w", err)
+		}
+		if c.Previous != nil {
+			return fmt.Errorf("%w: the breadcrumb names %s", ErrLost, c.Previous.Node)
+		}
+		if !c.found {
+			c.complete = false
+			c.s.log.Warn("the breadcrumb was deleted, writing it again", "path", c.paths.Crumb())
+			if err := c.Inscribe(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.s.await(ctx, c.lock, c.trail); err != nil {
+			return err
+		}
+		if err := c.verify(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// sign adds the token to a breadcrumb that was written together with the lock, when it was not known yet.
+func (c *Claim) sign(ctx context.Context) error {
+	if c.crumb.Token == c.Token {
+		return nil
+	}
+	c.crumb.Token = c.Token
+	err := c.s.set(ctx, c.paths.Crumb(), encode(c.crumb), c.version)
+	if errors.Is(err, zk.ErrNoAuth) {
+		return fmt.Errorf("write the breadcrumb: %w", err)
+	}
+	return nil // anything else shows in the read that follows
+}
+
+// Release gives the lock back together with the breadcrumb if that is ours; one that names somebody who could not be fenced
+// stays. The caller has proved the child's tree dead: P2. It returns nil when the lock is gone, and otherwise only when the
+// session is over.
+//
+// It can reach no lock but ours: it runs in no session but ours, and while we hold the lock nobody writes the breadcrumb;
+// who did all the same has changed its version.
+func (c *Claim) Release(ctx context.Context) error {
+	for {
+		ops := make([]any, 0, 3)
+		if c.found && c.Previous == nil {
+			ops = append(ops, &zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
+		}
+		ops = append(ops, &zk.DeleteRequest{Path: c.paths.Lock(), Version: -1})
+		if c.queued != "" {
+			ops = append(ops, &zk.DeleteRequest{Path: c.queued, Version: -1})
+		}
+		failed, err := c.s.multi(ctx, ops...)
+		switch {
+		case err == nil:
+			c.s.forget(c.paths.Service)
+			return nil
+		case failed >= 0 && isDelete(ops[failed], c.queued):
+			c.queued = ""
+			continue
+		case unknown(err):
+			if err := c.s.retry(ctx); err != nil {
+				return err
+			}
+		}
+		if err := c.verify(ctx); err != nil {
+			if errors.Is(err, ErrLost) {
+				c.s.forget(c.paths.Service)
+				return nil // done by the call whose answer was lost, or by somebody's hand
+			}
+			return err
+		}
+		if err := c.reread(ctx); err != nil {
+			return fmt.Errorf("read the breadcrumb: %w", err)
+		}
+	}
+}
+
+func isDelete(op any, path string) bool {
+	d, ok := op.(*zk.DeleteRequest)
+	return ok && path != "" && d.Path == path
+}

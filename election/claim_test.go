@@ -1,0 +1,337 @@
+package election
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"understudy/election/jute"
+	"understudy/election/zkmem"
+)
+
+func TestClaimWritesTheBreadcrumbAndReleaseRemovesBoth(t *testing.T) {
+	for _, order := range []Order{Race, Queue} {
+		inWorld(t, func(w *world) {
+			w.within("a", func(ctx context.Context, s *Session) error {
+				c, cl, err := claim(ctx, s, order)
+				if err != nil {
+					return err
+				}
+				p := c.Paths()
+				lock, err := s.look(ctx, p.Lock())
+				if err != nil || lock.stat.Czxid != cl.Token {
+					w.Errorf("lock %+v, token %d, %v", lock.stat, cl.Token, err)
+				}
+				crumb, err := s.look(ctx, p.Crumb())
+				if err != nil || crumb.stat.Czxid != cl.Token || cl.Previous != nil {
+					w.Errorf("the breadcrumb came not with the lock: %+v %v %v", crumb.stat, cl.Previous, err)
+				}
+				watching, stop := context.WithCancel(ctx)
+				time.AfterFunc(time.Second, stop)
+				if err := cl.Watch(watching); !errors.Is(err, context.Canceled) {
+					w.Errorf("watch: %v", err)
+				}
+				crumb, _ = s.look(ctx, p.Crumb())
+				var b BreadCrumb
+				if err := json.Unmarshal(crumb.data, &b); err != nil || b.Token != cl.Token || b.Node != "a" {
+					w.Errorf("breadcrumb %s: %v", crumb.data, err)
+				}
+				if err := cl.Release(ctx); err != nil {
+					return err
+				}
+				for _, path := range []string{p.Lock(), p.Crumb()} {
+					if there, err := exists(ctx, s, path); there || err != nil {
+						w.Errorf("%s after the release: %v %v", path, there, err)
+					}
+				}
+				if left, err := s.children(ctx, p.Queue()); len(left) > 0 || err != nil {
+					w.Errorf("left in the queue: %v %v", left, err)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// Whatever becomes of the connection in a transaction, there is one claim in the end, and no orphaned lock.
+func TestClaimSurvivesLostAnswers(t *testing.T) {
+	type trap struct {
+		name string
+		set  func(*zkmem.Server, zkmem.Match)
+	}
+	traps := []trap{
+		{"reply lost", (*zkmem.Server).LoseReply},
+		{"cut before", (*zkmem.Server).CloseBefore},
+		{"cut after", (*zkmem.Server).CloseAfter},
+	}
+	for _, op := range []jute.Op{jute.OpCreate, jute.OpDelete} { // a multi that creates, one that deletes
+		for _, tr := range traps {
+			for _, order := range []Order{Race, Queue} {
+				name := fmt.Sprintf("%v %s %s", op, tr.name, order)
+				inWorld(t, func(w *world) {
+					trial := func(ctx context.Context, s *Session) error {
+						if op == jute.OpCreate {
+							tr.set(w.zk, zkmem.Match{Op: jute.OpMulti, Path: lockName})
+						}
+						_, cl, err := claim(ctx, s, order)
+						if err != nil {
+							return err
+						}
+						if err := cl.Inscribe(ctx); err != nil {
+							return err
+						}
+						if op == jute.OpDelete {
+							tr.set(w.zk, zkmem.Match{Op: jute.OpMulti, Path: lockName})
+						}
+						return cl.Release(ctx)
+					}
+					began := w.now()
+					wait := w.open("a", trial)
+					if err := wait(); err != nil {
+						w.Errorf("%s: %v", name, err)
+					}
+					if took := w.now() - began; took > testTimeout {
+						w.Errorf("%s: took %v", name, took)
+					}
+					w.asOperator(func(ctx context.Context, s *Session) error {
+						names, err := s.children(ctx, Paths{"/understudy", "svc"}.Dir())
+						if joined := strings.Join(names, " "); strings.Contains(joined, "Active") {
+							w.Errorf("%s: left behind: %s", name, joined)
+						}
+						return err
+					})
+				})
+			}
+		}
+	}
+}
+
+// A lock of our own former session is doomed, not ours.
+func TestLockOfAFormerSessionIsNotOurs(t *testing.T) {
+	inWorld(t, func(w *world) {
+		alive := errors.New("alive")
+		_ = w.open("a", func(ctx context.Context, s *Session) error {
+			if _, err := activate(ctx, s); err != nil {
+				w.Error(err)
+			}
+			return alive // the session is left to expire
+		})()
+		before := w.zk.Sessions()
+		w.within("a", func(ctx context.Context, s *Session) error {
+			_, cl, err := claim(ctx, s, Race)
+			if err != nil {
+				return err
+			}
+			for _, id := range before {
+				for _, now := range w.zk.Sessions() {
+					if id == now {
+						w.Error("claimed while the former session lives")
+					}
+				}
+			}
+			if cl.Previous == nil || cl.Previous.Node != "a" {
+				w.Errorf("previous: %+v", cl.Previous)
+			}
+			return nil
+		})
+	})
+}
+
+// Two nodes that both believe in the lock, since an operator deleted it by hand, collide on the breadcrumb.
+func TestTwoBelieversCollideOnTheBreadcrumb(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := Paths{"/understudy", "svc"}
+		w.asOperator(func(ctx context.Context, s *Session) error { // somebody's breadcrumb, so that both have to fence
+			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+				return err
+			}
+			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
+		})
+		claimed := make(chan struct{}, 2)
+		goOn := map[string]chan struct{}{"a": make(chan struct{}), "b": make(chan struct{})}
+		verdicts, over := make(chan error), make(chan struct{})
+		believer := func(ctx context.Context, s *Session) error {
+			_, cl, err := claim(ctx, s, Race)
+			if err != nil {
+				return err
+			}
+			claimed <- struct{}{}
+			<-goOn[s.cfg.Node.Node]
+			verdicts <- cl.Inscribe(ctx)
+			<-over
+			return nil
+		}
+		first := w.open("a", believer)
+		<-claimed
+		w.asOperator(func(ctx context.Context, s *Session) error {
+			_, err := s.multi(ctx, &zk.DeleteRequest{Path: p.Lock(), Version: -1})
+			return err
+		})
+		second := w.open("b", believer)
+		<-claimed
+		close(goOn["b"])
+		if err := <-verdicts; err != nil {
+			w.Errorf("the holder of the lock: %v", err)
+		}
+		close(goOn["a"])
+		if err := <-verdicts; !errors.Is(err, ErrCrumbChanged) {
+			w.Errorf("the believer in a lock that is gone: %v", err)
+		}
+		w.asOperator(func(ctx context.Context, s *Session) error {
+			v, err := s.look(ctx, p.Crumb())
+			if named, _ := decode[BreadCrumb](v.data); named.Node != "b" {
+				w.Errorf("the breadcrumb names %s", named.Node)
+			}
+			return err
+		})
+		close(over)
+		if err := errors.Join(first(), second()); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+// The same, when the breadcrumb was made anew meanwhile: its version says nothing then, the lock's czxid does.
+func TestBelieverInAVanishedLockDoesNotTakeAnothersBreadcrumb(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := Paths{"/understudy", "svc"}
+		w.asOperator(func(ctx context.Context, s *Session) error {
+			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+				return err
+			}
+			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
+		})
+		claimed, goOn := make(chan struct{}), make(chan struct{})
+		late := w.open("a", func(ctx context.Context, s *Session) error {
+			_, cl, err := claim(ctx, s, Race)
+			if err != nil {
+				return err
+			}
+			close(claimed)
+			<-goOn
+			if err := cl.Inscribe(ctx); err == nil {
+				w.Error("a second active")
+			}
+			return nil
+		})
+		<-claimed
+		w.asOperator(func(ctx context.Context, s *Session) error {
+			_, err := s.multi(ctx, &zk.DeleteRequest{Path: p.Lock(), Version: -1}, &zk.DeleteRequest{Path: p.Crumb(), Version: -1})
+			return err
+		})
+		w.within("b", func(ctx context.Context, s *Session) error {
+			cl, err := activate(ctx, s)
+			if err != nil {
+				return err
+			}
+			close(goOn)
+			if err := late(); err != nil {
+				w.Error(err)
+			}
+			return cl.Release(ctx)
+		})
+	})
+}
+
+func TestReleaseDoesNotTakeAnothersLock(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := Paths{"/understudy", "svc"}
+		w.within("a", func(ctx context.Context, s *Session) error {
+			cl, err := activate(ctx, s)
+			if err != nil {
+				return err
+			}
+			w.asOperator(func(ctx context.Context, s *Session) error {
+				_, err := call(ctx, s, func() (int, error) { return 0, s.conn.Delete(p.Lock(), -1) })
+				return err
+			})
+			w.within("b", func(ctx context.Context, s2 *Session) error {
+				other, err := activate(ctx, s2)
+				if err != nil {
+					return err
+				}
+				if err := cl.Release(ctx); err != nil {
+					w.Errorf("release: %v", err)
+				}
+				if err := other.verify(ctx); err != nil {
+					w.Errorf("the other's lock: %v", err)
+				}
+				if there, err := exists(ctx, s2, p.Crumb()); !there || err != nil {
+					w.Errorf("the other's breadcrumb: %v %v", there, err)
+				}
+				return nil
+			})
+			return nil
+		})
+	})
+}
+
+func TestActiveNoticesThatLockOrBreadcrumbAreNotItsOwn(t *testing.T) {
+	for name, meddle := range map[string]func(ctx context.Context, s *Session, p Paths) error{
+		"lock deleted": func(ctx context.Context, s *Session, p Paths) error {
+			_, err := s.multi(ctx, &zk.DeleteRequest{Path: p.Lock(), Version: -1})
+			return err
+		},
+		"lock replaced": func(ctx context.Context, s *Session, p Paths) error {
+			_, err := s.multi(ctx, &zk.DeleteRequest{Path: p.Lock(), Version: -1},
+				&zk.CreateRequest{Path: p.Lock(), Acl: s.acl})
+			return err
+		},
+		"breadcrumb of another": func(ctx context.Context, s *Session, p Paths) error {
+			return s.set(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), -1)
+		},
+	} {
+		inWorld(t, func(w *world) {
+			w.within("a", func(ctx context.Context, s *Session) error {
+				cl, err := activate(ctx, s)
+				if err != nil {
+					return err
+				}
+				lost := make(chan error, 1)
+				go func() { lost <- cl.Watch(ctx) }()
+				w.asOperator(func(ctx context.Context, s *Session) error { return meddle(ctx, s, cl.paths) })
+				select {
+				case err := <-lost:
+					if !errors.Is(err, ErrLost) {
+						w.Errorf("%s: %v", name, err)
+					}
+				case <-time.After(time.Second):
+					w.Errorf("%s: not noticed", name)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func TestDeletedBreadcrumbIsWrittenAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			cl, err := activate(ctx, s)
+			if err != nil {
+				return err
+			}
+			watching, stop := context.WithTimeout(ctx, 2*time.Second)
+			defer stop()
+			time.AfterFunc(time.Second, func() {
+				w.asOperator(func(ctx context.Context, s *Session) error {
+					_, err := s.multi(ctx, &zk.DeleteRequest{Path: cl.paths.Crumb(), Version: -1})
+					return err
+				})
+			})
+			if err := cl.Watch(watching); !errors.Is(err, context.DeadlineExceeded) {
+				w.Errorf("watch: %v", err)
+			}
+			if there, err := exists(ctx, s, cl.paths.Crumb()); !there || err != nil {
+				w.Errorf("breadcrumb: %v %v", there, err)
+			}
+			return cl.Release(ctx)
+		})
+	})
+}

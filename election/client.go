@@ -1,0 +1,35 @@
+package election
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Connect gives a plain client for reading and for the operator's commands: no lease, no node, no promise. It returns when
+// a session stands, or with the reason why there is none when ctx ends. The client is to be closed.
+func Connect(ctx context.Context, cfg Config) (*zk.Conn, error) {
+	var stands atomic.Bool
+	ready := make(chan struct{})
+	d := newDialer(ctx, &cfg, func(handshake) {})
+	conn, _, err := zk.Connect(cfg.Servers, cfg.Timeout, zk.WithDialer(d.open), zk.WithHostProvider(d),
+		zk.WithLogger(quiet{cfg.Logger}), zk.WithLogInfo(false), zk.WithEventCallback(func(ev zk.Event) {
+			if ev.State == zk.StateHasSession && stands.CompareAndSwap(false, true) {
+				close(ready)
+			}
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("connect to ZooKeeper: %w", err)
+	}
+	select {
+	case <-ready:
+		return conn, nil
+	case <-ctx.Done():
+		err := d.trouble()
+		d.shutdown()
+		conn.Close()
+		return nil, fmt.Errorf("no ZooKeeper server of %v answers: %w", cfg.Servers, err)
+	}
+}

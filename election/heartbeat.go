@@ -1,0 +1,96 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// beat writes to nodes/<node>, which nobody watches, and extends the lease with each acknowledgement. One heartbeat a
+// supervisor, whatever the number of services.
+func (s *Session) beat(ctx context.Context) {
+	path := NodesDir(s.cfg.Root) + "/" + s.cfg.Node.Node
+	tick := time.NewTicker(beatEvery(s.Timeout()))
+	defer tick.Stop()
+	for {
+		resumed := s.Resumed()
+		select {
+		case <-tick.C:
+		case <-resumed:
+		case <-s.ended:
+			return
+		case <-ctx.Done():
+			return
+		}
+		stalled := time.AfterFunc(stallLimit(s.Timeout()), s.dialer.kick)
+		sent := s.cfg.Now()
+		err := s.set(ctx, path, encode(s.cfg.Node), -1)
+		stalled.Stop()
+		switch {
+		case err == nil:
+			s.extend(sent)
+		case errors.Is(err, zk.ErrNoNode): // deleted by hand
+			s.log.Warn("the znode of this supervisor was deleted, making it anew", "path", path)
+			if err := s.create(ctx, path, encode(s.cfg.Node), zk.FlagEphemeral); err != nil {
+				s.log.Warn("cannot make the znode of this supervisor", "path", path, "error", err)
+			}
+		case errors.Is(err, zk.ErrSessionExpired):
+			s.Expire(ErrExpired)
+		}
+	}
+}
+
+// extend prolongs the lease: a write sent at that time was acknowledged.
+func (s *Session) extend(sent time.Duration) {
+	if end, follow := s.prolong(sent); follow != nil {
+		follow(end)
+	}
+}
+
+func (s *Session) prolong(sent time.Duration) (time.Duration, func(time.Duration)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.cfg.Now()
+	if s.end > 0 && now >= s.end {
+		s.finish(ErrLeaseEnding) // P3: an ended lease is never revived
+	}
+	end := sent + LeaseLength(s.timeout)
+	if s.over != nil || end <= s.end || end <= now {
+		return 0, nil
+	}
+	s.end = end
+	return end, s.follow
+}
+
+// watchLease ends the serving shortly before the lease ends, and the session when it does.
+func (s *Session) watchLease(ctx context.Context) {
+	warned := false
+	for {
+		end := s.LeaseEnd()
+		left := end - s.cfg.Now()
+		if left <= 0 {
+			s.Expire(ErrLeaseEnding) // P3
+			return
+		}
+		next := left
+		if early := left - stopEarly(s.Timeout()); early > 0 {
+			next = early
+		} else if !warned {
+			warned = true
+			s.log.Warn("ZooKeeper acknowledges nothing, the lease is ending", "left", left.Round(time.Millisecond), "error", s.dialer.trouble())
+			s.kill(ErrLeaseEnding)
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-timer.C:
+		case <-s.ended:
+			timer.Stop()
+			return
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package election
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// beatEvery is how often a heartbeat write is sent.
+func beatEvery(session time.Duration) time.Duration { return session / 12 }
+
+// leaseSlack is the part of a session timeout that a lease must not use.
+//
+// P3: a follower forwards touches to its leader every half tick, and a tick is at most half the smallest session timeout a
+// server grants by default, hence session/4. The touch that reached the leader last may be two heartbeats older than the
+// acknowledged write. The rest is for jitter and for the killing itself.
+func leaseSlack(session time.Duration) time.Duration {
+	return 2*beatEvery(session) + session/4 + session/30
+}
+
+// LeaseLength is how long a lease lasts, counted from the sending of an acknowledged write.
+func LeaseLength(session time.Duration) time.Duration { return session - leaseSlack(session) }
+
+// stallLimit is how long a server may stay silent, or a write unanswered, before we try another server.
+func stallLimit(session time.Duration) time.Duration { return session / 5 }
+
+// stopEarly is how long before its end a lease that is not extended counts as ending, so that a child is asked before it
+// is killed.
+func stopEarly(session time.Duration) time.Duration { return session / 10 }
+
+// The reasons why a session is over.
+var (
+	ErrLeaseEnding = errors.New("no write was acknowledged by ZooKeeper for too long")
+	ErrExpired     = errors.New("the ZooKeeper session has expired")
+	ErrClosed      = errors.New("the session is closed")
+)
+
+// MinTimeout is the shortest session timeout that leaves a lease worth having.
+const MinTimeout = time.Second
+
+// CheckTimeout tells why a session timeout cannot keep the promises.
+func CheckTimeout(session time.Duration) error {
+	if session < MinTimeout {
+		return fmt.Errorf("session timeout %v is shorter than %v", session, MinTimeout)
+	}
+	return nil
+}

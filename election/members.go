@@ -1,0 +1,98 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// keepHistory is how many activations are kept.
+const keepHistory = 100
+
+// Announce writes what this candidate says of itself. What a former session of this node left is replaced: the node's
+// name is ours, nodes/<node> says so.
+func (c *Candidate) Announce(ctx context.Context, m Member) error {
+	me := c.s.cfg.Node
+	m.Node, m.Host = me.Node, me.Host
+	path := c.paths.Members() + "/" + me.Node
+	owner, _, err := c.s.owner(ctx, path)
+	if err != nil {
+		return fmt.Errorf("announce: %w", err)
+	}
+	switch owner {
+	case c.s.ID():
+		err = c.s.set(ctx, path, encode(m), -1)
+	case 0:
+		err = c.s.create(ctx, path, encode(m), zk.FlagEphemeral)
+	default:
+		_, err = c.s.multi(ctx, &zk.DeleteRequest{Path: path, Version: -1},
+			&zk.CreateRequest{Path: path, Data: encode(m), Acl: c.s.acl, Flags: zk.FlagEphemeral})
+	}
+	if err != nil {
+		return fmt.Errorf("announce: %w", err)
+	}
+	return nil
+}
+
+// Record adds an activation to the history, and returns the entry for Amend. Entries beyond the last 100 are dropped, and
+// one that a former active left open is closed with the reason given.
+func (c *Candidate) Record(ctx context.Context, a Activation, former string) (string, error) {
+	a.Node = c.s.cfg.Node.Node
+	entry, err := call(ctx, c.s, func() (string, error) {
+		return c.s.conn.Create(c.paths.History()+"/n_", encode(a), zk.FlagSequence, c.s.acl)
+	})
+	if err != nil {
+		return "", fmt.Errorf("record: %w", err)
+	}
+	names, err := c.s.children(ctx, c.paths.History())
+	if err != nil {
+		return entry, fmt.Errorf("read the history: %w", err)
+	}
+	slices.Sort(names)
+	if i := slices.Index(names, entry[len(c.paths.History())+1:]); i > 0 {
+		c.closeEntry(ctx, c.paths.History()+"/"+names[i-1], a, former)
+	}
+	for len(names) > keepHistory {
+		old := c.paths.History() + "/" + names[0]
+		_, err := call(ctx, c.s, func() (struct{}, error) { return struct{}{}, c.s.conn.Delete(old, -1) })
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return entry, fmt.Errorf("shorten the history: %w", err)
+		}
+		names = names[1:]
+	}
+	return entry, nil
+}
+
+// closeEntry ends an activation whose node did not live to do it.
+func (c *Candidate) closeEntry(ctx context.Context, path string, next Activation, why string) {
+	v, err := call(ctx, c.s, func() (view, error) {
+		data, stat, err := c.s.conn.Get(path)
+		if err != nil {
+			return view{}, err
+		}
+		return view{data: data, stat: *stat}, nil
+	})
+	if err != nil {
+		return
+	}
+	old, err := decode[Activation](v.data)
+	if err != nil || old.End != nil {
+		return
+	}
+	old.End, old.Reason = &next.Start, why
+	if err := c.s.set(ctx, path, encode(old), v.stat.Version); err != nil {
+		c.s.log.Debug("the former activation stays open in the history", "path", path, "error", err)
+	}
+}
+
+// Amend rewrites an entry of the history.
+func (c *Candidate) Amend(ctx context.Context, entry string, a Activation) error {
+	a.Node = c.s.cfg.Node.Node
+	if err := c.s.set(ctx, entry, encode(a), -1); err != nil {
+		return fmt.Errorf("amend the history: %w", err)
+	}
+	return nil
+}

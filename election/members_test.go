@@ -1,0 +1,99 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestHistoryKeepsTheLastHundred(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.Stand(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			for i := range keepHistory + 20 {
+				a := Activation{Token: int64(i), Start: time.Now()}
+				entry, err := c.Record(ctx, a, "vanished")
+				if err != nil {
+					return err
+				}
+				if i%2 == 0 {
+					now := time.Now()
+					a.End, a.Reason = &now, "stopped"
+					if err := c.Amend(ctx, entry, a); err != nil {
+						return err
+					}
+				}
+			}
+			names, err := s.children(ctx, c.Paths().History())
+			if err != nil || len(names) != keepHistory {
+				w.Errorf("%d entries, %v", len(names), err)
+			}
+			reasons := map[string]int{}
+			for _, n := range names {
+				v, err := s.look(ctx, c.Paths().History()+"/"+n)
+				if err != nil {
+					return err
+				}
+				a, err := decode[Activation](v.data)
+				if err != nil {
+					return err
+				}
+				reasons[a.Reason]++
+			}
+			if got := fmt.Sprint(reasons); got != "map[:1 stopped:50 vanished:49]" && got != "map[stopped:50 vanished:50]" {
+				w.Errorf("reasons %v", got)
+			}
+			return nil
+		})
+	})
+}
+
+func TestMemberOfAFormerSessionIsReplaced(t *testing.T) {
+	inWorld(t, func(w *world) {
+		alive := errors.New("alive")
+		for i, role := range []string{"active", "standby"} {
+			_ = w.open("a", func(ctx context.Context, s *Session) error {
+				c, _, err := s.Stand(ctx, "svc", Race)
+				if err != nil {
+					return err
+				}
+				for range 2 {
+					if err := c.Announce(ctx, Member{Role: role, Health: "ok"}); err != nil {
+						w.Errorf("%d: %v", i, err)
+					}
+				}
+				v, err := s.look(ctx, c.Paths().Members()+"/a")
+				if !strings.Contains(string(v.data), role) || v.stat.EphemeralOwner != s.ID() {
+					w.Errorf("%d: %s %v", i, v.data, err)
+				}
+				return alive
+			})()
+		}
+	})
+}
+
+func TestLostDataShowsAsAnotherBirth(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var births []Birth
+		for range 3 {
+			w.within("a", func(ctx context.Context, s *Session) error {
+				_, b, err := s.Stand(ctx, "svc", Race)
+				births = append(births, b)
+				return err
+			})
+			if len(births) == 2 {
+				time.Sleep(time.Second)
+				w.zk.Wipe()
+			}
+		}
+		if births[0] != births[1] || births[1] == births[2] {
+			w.Errorf("births %v", births)
+		}
+	})
+}

@@ -1,0 +1,306 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/hashicorp/go-hclog"
+)
+
+// Config says where ZooKeeper is and who we are.
+type Config struct {
+	Servers []string
+	Root    string
+	Timeout time.Duration
+	Auth    *Auth
+	Node    Node
+	Logger  hclog.Logger
+	Dial    DialFunc             // nil: TCP
+	Now     func() time.Duration // CLOCK_BOOTTIME: it counts on while the machine is suspended
+}
+
+// Session is one ZooKeeper session, served by one client. Once over, it is over: there is always a new one.
+type Session struct {
+	cfg    *Config
+	log    hclog.Logger
+	conn   *zk.Conn
+	dialer *dialer
+	acl    []zk.ACL
+	kill   context.CancelCauseFunc // ends the serving
+
+	mu       sync.Mutex // guards what follows
+	id       int64
+	password []byte
+	timeout  time.Duration      // as the server granted it
+	resumed  chan struct{}      // closed, and made anew, at each (re)connect
+	claims   map[string]Release // locks held, by service
+	end      time.Duration      // of the lease
+	follow   func(end time.Duration)
+	over     error
+	ended    chan struct{} // closed when the lease is at its end
+}
+
+// Ensemble is ZooKeeper as we reach it: sessions one after the other, and the closing of those that ended badly.
+type Ensemble struct {
+	cfg     Config
+	closing sync.WaitGroup
+}
+
+// New prepares to talk to ZooKeeper.
+func New(cfg Config) *Ensemble { return &Ensemble{cfg: cfg} }
+
+// Wait returns when nothing runs in the background any more.
+func (e *Ensemble) Wait() { e.closing.Wait() }
+
+// Open establishes a session, registers the node, and calls serve with it. It keeps the lease extended for as long as
+// serve runs. The context of serve ends when the session cannot be trusted for long any more; serve has then to end what
+// it runs before Ended is closed, and returns nil only when nothing of it is left alive: then, and only then, the session
+// is closed, which gives back all its locks.
+func (e *Ensemble) Open(ctx context.Context, serve func(context.Context, *Session) error) error {
+	s := &Session{
+		cfg: &e.cfg, log: e.cfg.Logger, acl: zk.WorldACL(zk.PermAll),
+		resumed: make(chan struct{}), ended: make(chan struct{}), claims: map[string]Release{},
+	}
+	if e.cfg.Auth != nil {
+		s.acl = zk.AuthACL(zk.PermAll)
+	}
+	serving, kill := context.WithCancelCause(ctx)
+	defer kill(nil)
+	s.kill = kill
+	s.dialer = newDialer(ctx, &e.cfg, s.greeted)
+	defer s.dialer.shutdown()
+
+	conn, _, err := zk.Connect(e.cfg.Servers, e.cfg.Timeout, zk.WithDialer(s.dialer.open), zk.WithHostProvider(s.dialer),
+		zk.WithEventCallback(s.noticed), zk.WithLogger(quiet{s.log}), zk.WithLogInfo(false), zk.WithMaxConnBufferSize(128<<10))
+	if err != nil {
+		return fmt.Errorf("connect to ZooKeeper: %w", err)
+	}
+	s.conn = conn
+	err = s.establish(serving)
+	if err == nil {
+		err = s.keep(serving, serve)
+		if err != nil {
+			s.Expire(err) // P2: what may be alive keeps its lock, until the session ends by itself
+			e.discard(conn)
+			return err
+		}
+	}
+	if over := s.Over(); over != nil {
+		e.discard(conn)
+		e.closeOld(ctx, s)
+		return over
+	}
+	conn.Close()
+	return err
+}
+
+// discard ends a client whose session is over: it takes a second to notice, in which the next session can stand.
+func (e *Ensemble) discard(conn *zk.Conn) { e.closing.Go(conn.Close) }
+
+// closeOld closes a session that ended badly as soon as a server can be reached, so that nobody has to wait for it to
+// expire. All that was served under it is dead.
+func (e *Ensemble) closeOld(ctx context.Context, s *Session) {
+	ticket := s.Ticket()
+	releases := s.openClaims()
+	if ticket.Session == 0 {
+		return
+	}
+	e.closing.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+		defer cancel()
+		if err := ticket.Close(ctx, e.cfg.Dial, releases, true); err != nil {
+			s.log.Debug("former session not closed", "session", SessionName(ticket.Session), "error", err)
+		}
+	})
+}
+
+// keep runs serve, the heartbeat and the lease's timer, and returns when all have ended.
+func (s *Session) keep(serving context.Context, serve func(context.Context, *Session) error) error {
+	beating, stop := context.WithCancel(context.WithoutCancel(serving))
+	var wg sync.WaitGroup
+	wg.Go(func() { s.beat(beating) })
+	wg.Go(func() { s.watchLease(beating) })
+	err := serve(serving, s)
+	stop()
+	wg.Wait()
+	return err
+}
+
+// establish waits for a session and registers the node, which gives the first lease.
+func (s *Session) establish(ctx context.Context) error {
+	complain := time.NewTimer(min(s.cfg.Timeout/4, time.Second))
+	defer complain.Stop()
+	for {
+		ready := s.Resumed()
+		if s.ID() != 0 {
+			break
+		}
+		select {
+		case <-ready:
+		case <-complain.C:
+			s.log.Warn("no ZooKeeper server reachable, still trying", "servers", s.cfg.Servers, "error", s.dialer.trouble())
+			complain.Reset(30 * time.Second)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return s.register(ctx)
+}
+
+// greeted sees each handshake before the client does.
+func (s *Session) greeted(h handshake) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.session == 0 {
+		s.finish(ErrExpired)
+		return
+	}
+	s.id, s.password, s.timeout = h.session, h.password, h.timeout
+}
+
+// noticed is called by the client; it must not block.
+func (s *Session) noticed(ev zk.Event) {
+	if ev.Type != zk.EventSession || ev.State != zk.StateHasSession {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.resumed)
+	s.resumed = make(chan struct{})
+}
+
+// finish ends the session at once. The caller holds mu.
+func (s *Session) finish(why error) {
+	if s.over != nil {
+		return
+	}
+	s.over = why
+	s.end = 0
+	s.kill(why)
+	close(s.ended)
+	s.dialer.shutdown()
+}
+
+// Expire ends the session: somebody knows that it cannot be trusted any more.
+func (s *Session) Expire(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finish(why)
+}
+
+// Over tells why the session is over, or nil.
+func (s *Session) Over() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
+}
+
+// Ended is closed when the lease has ended: nothing that needs it may be alive.
+func (s *Session) Ended() <-chan struct{} { return s.ended }
+
+// Resumed returns a channel that is closed at the next (re)connect.
+func (s *Session) Resumed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.resumed
+}
+
+// ID is the session's id.
+func (s *Session) ID() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
+}
+
+// Timeout is what the server granted.
+func (s *Session) Timeout() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.timeout
+}
+
+// Follow has f told each end of the lease, the present one at once.
+func (s *Session) Follow(f func(end time.Duration)) {
+	s.mu.Lock()
+	s.follow = f
+	end := s.end
+	s.mu.Unlock()
+	f(end)
+}
+
+// Stop ends the serving; the session is closed as soon as all that is served has ended.
+func (s *Session) Stop(why error) { s.kill(why) }
+
+// LeaseEnd is when the lease ends, on the clock of Config.Now.
+func (s *Session) LeaseEnd() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.end
+}
+
+// register makes the folders and the node's own ephemeral. Its acknowledgement is the first lease.
+func (s *Session) register(ctx context.Context) error {
+	root := s.cfg.Root
+	if err := s.ensure(ctx, append(parents(root), NodesDir(root), ServicesDir(root))); err != nil {
+		return err
+	}
+	path := NodesDir(root) + "/" + s.cfg.Node.Node
+	warned := false
+	for {
+		sent := s.cfg.Now()
+		err := s.create(ctx, path, encode(s.cfg.Node), zk.FlagEphemeral)
+		if err == nil {
+			s.extend(sent)
+			return nil
+		}
+		if !errors.Is(err, zk.ErrNodeExists) && !unknown(err) {
+			return fmt.Errorf("create %s: %w", path, err)
+		}
+		owner, gone, err := s.owner(ctx, path)
+		switch {
+		case unknown(err) || owner == 0 && err == nil:
+			continue
+		case err != nil:
+			return fmt.Errorf("read %s: %w", path, err)
+		case owner == s.ID(): // our own create, whose answer was lost
+			if sent := s.cfg.Now(); s.set(ctx, path, encode(s.cfg.Node), -1) == nil {
+				s.extend(sent)
+				return nil
+			}
+			continue
+		}
+		if !warned {
+			warned = true
+			s.log.Info("waiting for the former session of this node name to end", "node", s.cfg.Node.Node, "session", SessionName(owner))
+		}
+		if err := s.await(ctx, gone); err != nil {
+			return err
+		}
+	}
+}
+
+// remember notes that a lock may be ours from now on.
+func (s *Session) remember(p Paths) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.claims[p.Service] = Release{Lock: p.Lock(), Crumb: p.Crumb()}
+}
+
+// forget notes that a lock is not ours.
+func (s *Session) forget(service string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.claims, service)
+}
+
+func (s *Session) openClaims() []Release {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.claims))
+}

@@ -1,0 +1,217 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"understudy/election/jute"
+)
+
+// Ticket is all that is needed to close a session from another process: ZooKeeper lets go whoever knows id and password.
+type Ticket struct {
+	Servers  []string      `json:"servers"`
+	Session  int64         `json:"session"`
+	Password []byte        `json:"password"`
+	Timeout  time.Duration `json:"timeout"`
+	Auth     *Auth         `json:"auth,omitempty"`
+}
+
+// Release names the lock and the breadcrumb of a child that may be running under a session.
+type Release struct {
+	Lock  string `json:"lock"`
+	Crumb string `json:"crumb"`
+}
+
+// Ticket returns what closes this session.
+func (s *Session) Ticket() Ticket {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Ticket{Servers: s.cfg.Servers, Session: s.id, Password: s.password, Timeout: s.timeout, Auth: s.cfg.Auth}
+}
+
+// Close takes the session over, removes the breadcrumbs and locks of children that were proved dead, and, when nothing of
+// the session is alive, closes it: P2. It tries until it has succeeded, the session is no more, or ctx ends.
+func (t Ticket) Close(ctx context.Context, dial DialFunc, dead []Release, all bool) error {
+	if dial == nil {
+		dial = dialTCP
+	}
+	for i := rand.IntN(len(t.Servers)); ; i++ {
+		err := t.closeAt(ctx, dial, t.Servers[i%len(t.Servers)], dead, all)
+		if err == nil {
+			return nil
+		}
+		pause := time.NewTimer(20*time.Millisecond + rand.N(20*time.Millisecond))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return fmt.Errorf("close session %s: %w (%w)", SessionName(t.Session), err, context.Cause(ctx))
+		}
+	}
+}
+
+func (t Ticket) closeAt(ctx context.Context, dial DialFunc, server string, dead []Release, all bool) error {
+	ctx, cancel := context.WithTimeout(ctx, stallLimit(t.Timeout))
+	defer cancel()
+	conn, err := dial(ctx, server)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	c := caller{conn: conn}
+	alive, err := c.takeOver(t)
+	if err != nil || !alive {
+		return err // not alive: expired or closed already, which is what we want
+	}
+	if err := c.release(t, dead); err != nil {
+		return err
+	}
+	if !all {
+		return nil
+	}
+	_, err = c.ask(request{jute.OpCloseSession, nil})
+	return err
+}
+
+// caller sends requests, many at a time, and reads their answers.
+type caller struct {
+	conn net.Conn
+	xid  int32
+}
+
+type request struct {
+	op   jute.Op
+	body jute.Record
+}
+
+type reply struct {
+	code jute.Code
+	body []byte
+}
+
+func (c *caller) takeOver(t Ticket) (alive bool, err error) {
+	hello := jute.Frame(jute.ConnectRequest{
+		Timeout: int32(t.Timeout.Milliseconds()), SessionID: t.Session, Password: t.Password,
+	})
+	if _, err := c.conn.Write(hello); err != nil {
+		return false, err
+	}
+	frame, err := jute.ReadFrame(c.conn, maxFrame)
+	if err != nil {
+		return false, err
+	}
+	var greeting jute.ConnectResponse
+	if err := jute.Unmarshal(frame, &greeting); err != nil {
+		return false, err
+	}
+	if greeting.SessionID == 0 {
+		return false, nil
+	}
+	if t.Auth != nil {
+		_, err = c.conn.Write(t.Auth.frame())
+	}
+	return true, err
+}
+
+// release removes what the session left in ZooKeeper of children that are dead. A breadcrumb that names another session is
+// not ours to remove, and neither is its lock.
+func (c *caller) release(t Ticket, dead []Release) error {
+	if len(dead) == 0 {
+		return nil
+	}
+	reads := make([]request, 0, 2*len(dead))
+	for _, r := range dead {
+		reads = append(reads, request{jute.OpGetData, jute.PathWatch{Path: r.Crumb}}, request{jute.OpExists, jute.PathWatch{Path: r.Lock}})
+	}
+	answers, err := c.ask(reads...)
+	if err != nil {
+		return err
+	}
+	var writes []request
+	for i, r := range dead {
+		crumb, lock := answers[2*i], answers[2*i+1]
+		var found jute.DataStat
+		var held jute.PathStat
+		if crumb.code != 0 || jute.Unmarshal(crumb.body, &found) != nil {
+			continue
+		}
+		if named, err := decode[BreadCrumb](found.Data); err != nil || named.Session != SessionName(t.Session) {
+			continue
+		}
+		ops := jute.Multi{jute.DeleteOp(r.Crumb, found.Stat.Version)}
+		if lock.code == 0 && jute.Unmarshal(lock.body, &held.Stat) == nil && held.Stat.EphemeralOwner == t.Session {
+			ops = append(ops, jute.DeleteOp(r.Lock, -1))
+		}
+		writes = append(writes, request{jute.OpMulti, ops})
+	}
+	_, err = c.ask(writes...)
+	return err
+}
+
+func (c *caller) ask(requests ...request) ([]reply, error) {
+	var out []byte
+	for _, r := range requests {
+		c.xid++
+		records := []jute.Record{jute.RequestHeader{Xid: c.xid, Op: r.op}}
+		if r.body != nil {
+			records = append(records, r.body)
+		}
+		out = append(out, jute.Frame(records...)...)
+	}
+	if _, err := c.conn.Write(out); err != nil {
+		return nil, err
+	}
+	replies := make([]reply, 0, len(requests))
+	for len(replies) < len(requests) {
+		frame, err := jute.ReadFrame(c.conn, maxFrame)
+		if err != nil {
+			return nil, err
+		}
+		var head jute.ReplyHeader
+		if err := jute.Unmarshal(frame, &head); err != nil {
+			return nil, err
+		}
+		if head.Xid < 0 { // an event, a ping, or the answer to our credentials
+			if head.Xid == xidAuth && head.Code != 0 {
+				return nil, errAuthRefused
+			}
+			continue
+		}
+		if head.Code == jute.SessionMoved || head.Code == jute.SessionExpired {
+			return nil, head.Code
+		}
+		replies = append(replies, reply{head.Code, frame[16:]})
+	}
+	return replies, nil
+}
+
+// EncodeTicket and EncodeRelease make what the guardians keep; CloseEncoded is what they call.
+func EncodeTicket(t Ticket) []byte { return encode(t) }
+
+// EncodeRelease is EncodeTicket's counterpart for one service.
+func EncodeRelease(p Paths) []byte { return encode(Release{Lock: p.Lock(), Crumb: p.Crumb()}) }
+
+// CloseEncoded is Ticket.Close for encoded values.
+func CloseEncoded(ctx context.Context, ticket []byte, releases [][]byte, all bool) error {
+	t, err := decode[Ticket](ticket)
+	if err != nil {
+		return fmt.Errorf("session ticket: %w", err)
+	}
+	if len(t.Servers) == 0 {
+		return errors.New("session ticket: no servers")
+	}
+	dead := make([]Release, 0, len(releases))
+	for _, r := range releases {
+		d, err := decode[Release](r)
+		if err != nil {
+			return fmt.Errorf("release: %w", err)
+		}
+		dead = append(dead, d)
+	}
+	return t.Close(ctx, nil, dead, all)
+}

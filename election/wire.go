@@ -1,0 +1,148 @@
+package election
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"understudy/election/jute"
+)
+
+const (
+	maxFrame = 4 << 20
+	xidAuth  = -4
+)
+
+var errAuthRefused = errors.New("the server refused our credentials")
+
+// handshake is what a server answered to a connect request.
+type handshake struct {
+	timeout  time.Duration
+	session  int64
+	password []byte
+}
+
+// wire is one connection to a server. It hands whole frames to the client, which lets it see the handshake (the client
+// keeps the password to itself), authenticate by itself (the client can deadlock when it re-sends credentials), bound
+// every wait (the client would give a frozen server 6.7 session timeouts for the handshake), and keep count of the zxid:
+// after a reconnect the client may tell the server, by a race, of one that it has seen only just now, and so miss what its
+// watches should have told of. It is shown none, and what it says is set right on the way.
+type wire struct {
+	net.Conn
+	limit   time.Duration // the longest silence
+	auth    *Auth
+	seen    *atomic.Int64 // the newest zxid of the session
+	before  int64         // the newest when the connection was made: watches are put back as of then
+	greeted func(handshake)
+	refused func(error)
+
+	frame []byte // what the client has not read yet
+	ready bool   // the handshake is over
+	said  bool   // the connect request is out
+}
+
+// Write sends what the client writes: one whole frame.
+func (w *wire) Write(p []byte) (int, error) {
+	const (
+		connectZxid = 4 + 4     // behind length and protocol version
+		watchesZxid = 4 + 4 + 4 // behind length, xid and op
+	)
+	switch {
+	case !w.said && len(p) >= connectZxid+8:
+		w.said = true
+		binary.BigEndian.PutUint64(p[connectZxid:], uint64(w.before))
+	case len(p) >= watchesZxid+8 && jute.Op(binary.BigEndian.Uint32(p[8:])) == jute.OpSetWatches:
+		binary.BigEndian.PutUint64(p[watchesZxid:], uint64(w.before))
+	}
+	return w.Conn.Write(p)
+}
+
+// SetReadDeadline caps what the client asks for.
+func (w *wire) SetReadDeadline(t time.Time) error { return w.Conn.SetReadDeadline(w.capped(t)) }
+
+// SetWriteDeadline caps what the client asks for.
+func (w *wire) SetWriteDeadline(t time.Time) error { return w.Conn.SetWriteDeadline(w.capped(t)) }
+
+func (w *wire) capped(t time.Time) time.Time {
+	if latest := time.Now().Add(w.limit); !t.IsZero() && t.After(latest) {
+		return latest
+	}
+	return t
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	for len(w.frame) == 0 {
+		if err := w.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, w.frame)
+	w.frame = w.frame[n:]
+	return n, nil
+}
+
+// next reads one frame, length included.
+func (w *wire) next() error {
+	var head [4]byte
+	if _, err := io.ReadFull(w.Conn, head[:]); err != nil {
+		return err
+	}
+	body, err := jute.ReadFrameBody(w.Conn, int32(binary.BigEndian.Uint32(head[:])), maxFrame)
+	if err != nil {
+		return err
+	}
+	frame := append(head[:], body...)
+	if !w.ready {
+		return w.greet(frame)
+	}
+	var reply jute.ReplyHeader
+	if err := jute.Unmarshal(body, &reply); err != nil {
+		return fmt.Errorf("the answer cannot be read: %w", err)
+	}
+	if reply.Xid == xidAuth {
+		if reply.Code != jute.OK {
+			w.refused(errAuthRefused)
+			return errAuthRefused
+		}
+		return nil // swallowed: the client knows nothing of this request
+	}
+	if reply.Xid > 0 && reply.Zxid > 0 {
+		w.seen.Store(max(reply.Zxid, w.seen.Load()))
+		clear(frame[8:16])
+	}
+	w.frame = frame
+	return nil
+}
+
+// greet takes the answer to the connect request.
+func (w *wire) greet(frame []byte) error {
+	var hello jute.ConnectResponse
+	if err := jute.Unmarshal(frame[4:], &hello); err != nil {
+		return fmt.Errorf("the greeting cannot be read (is this a ZooKeeper server?): %w", err)
+	}
+	w.ready = true
+	w.frame = frame
+	w.greeted(handshake{
+		timeout: time.Duration(hello.Timeout) * time.Millisecond, session: hello.SessionID, password: hello.Password,
+	})
+	if hello.SessionID == 0 || w.auth == nil {
+		return nil
+	}
+	_, err := w.Conn.Write(w.auth.frame())
+	return err
+}
+
+// Auth is a credential, for example digest and user:password.
+type Auth struct {
+	Scheme string
+	Secret []byte
+}
+
+// frame is the credential as a request.
+func (a *Auth) frame() []byte {
+	return jute.Frame(jute.RequestHeader{Xid: xidAuth, Op: jute.OpAuth}, jute.Auth{Scheme: a.Scheme, Auth: a.Secret})
+}

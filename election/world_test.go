@@ -1,0 +1,117 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election/zkmem"
+)
+
+const (
+	testTick    = 500 * time.Millisecond
+	testTimeout = 4 * time.Second
+)
+
+// world is a ZooKeeper and a clock of its own: all of it runs in virtual time.
+type world struct {
+	*testing.T
+	zk    *zkmem.Server
+	start time.Time
+}
+
+func inWorld(t *testing.T, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, zk: zkmem.New(zkmem.Config{TickTime: testTick}), start: time.Now()}
+		defer func() {
+			if err := w.zk.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		f(w)
+	})
+}
+
+func (w *world) now() time.Duration { return time.Since(w.start) + time.Hour }
+
+func (w *world) dial(ctx context.Context, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	go w.zk.ServeConn(theirs)
+	return ours, ctx.Err()
+}
+
+func (w *world) config(node string) Config {
+	return Config{
+		Servers: []string{"zk1:2181", "zk2:2181"}, Root: "/understudy", Timeout: testTimeout,
+		Node: Node{Node: node, Host: node, Machine: "m-" + node, Boot: "b"}, Now: w.now, Dial: w.dial, Logger: hclog.NewNullLogger(),
+	}
+}
+
+// open runs f in a session of a node's own, and returns a function that waits for its end.
+func (w *world) open(node string, f func(ctx context.Context, s *Session) error) (wait func() error) {
+	result := make(chan error, 1)
+	go func() {
+		e := New(w.config(node))
+		err := e.Open(w.Context(), f)
+		e.Wait()
+		result <- err
+	}()
+	return func() error { return <-result }
+}
+
+// within runs f in a session and fails the test when it fails.
+func (w *world) within(node string, f func(ctx context.Context, s *Session) error) {
+	w.Helper()
+	if err := w.open(node, f)(); err != nil {
+		w.Fatalf("%s: %v", node, err)
+	}
+}
+
+// claim stands for "svc" until the lock is had.
+func claim(ctx context.Context, s *Session, order Order) (*Candidate, *Claim, error) {
+	c, _, err := s.Stand(ctx, "svc", order)
+	if err != nil {
+		return nil, nil, err
+	}
+	for {
+		o, err := c.Wait(ctx)
+		if err != nil {
+			return c, nil, err
+		}
+		cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{"of":"` + s.cfg.Node.Node + `"}`)})
+		if cl != nil || err != nil {
+			return c, cl, err
+		}
+	}
+}
+
+// activate claims and inscribes, fencing nobody: the tests know that nobody else runs.
+func activate(ctx context.Context, s *Session) (*Claim, error) {
+	_, cl, err := claim(ctx, s, Race)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := cl.Inscribe(ctx)
+		if !errors.Is(err, ErrCrumbChanged) {
+			return cl, err
+		}
+	}
+}
+
+// asOperator runs f in a session that is nobody's.
+func (w *world) asOperator(f func(ctx context.Context, s *Session) error) {
+	w.Helper()
+	w.within("operator", f)
+}
+
+func exists(ctx context.Context, s *Session, path string) (bool, error) {
+	v, err := s.probe(ctx, path)
+	return v.exists, err
+}

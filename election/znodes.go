@@ -1,0 +1,113 @@
+package election
+
+import (
+	"encoding/json"
+	"path"
+	"time"
+)
+
+// Paths names a service's znodes.
+type Paths struct{ Root, Service string }
+
+// Names of the znodes below a service.
+const (
+	lockName    = "ActiveStandbyElectorLock"
+	crumbName   = "ActiveBreadCrumb"
+	membersName = "members"
+	queueName   = "queue"
+	historyName = "history"
+)
+
+// Dir is the service's own folder; everything of the service lives below it.
+func (p Paths) Dir() string { return path.Join(p.Root, "services", p.Service) }
+
+// Lock is the ephemeral that says who is active.
+func (p Paths) Lock() string { return path.Join(p.Dir(), lockName) }
+
+// Crumb is the persistent breadcrumb.
+func (p Paths) Crumb() string { return path.Join(p.Dir(), crumbName) }
+
+// Members holds an ephemeral for each candidate.
+func (p Paths) Members() string { return path.Join(p.Dir(), membersName) }
+
+// Queue holds the candidates in order.
+func (p Paths) Queue() string { return path.Join(p.Dir(), queueName) }
+
+// History holds the last activations.
+func (p Paths) History() string { return path.Join(p.Dir(), historyName) }
+
+// NodesDir holds an ephemeral for each supervisor.
+func NodesDir(root string) string { return path.Join(root, "nodes") }
+
+// ServicesDir holds a folder for each service.
+func ServicesDir(root string) string { return path.Join(root, "services") }
+
+// Node is what a supervisor says of itself, in nodes/<node>.
+type Node struct {
+	Node    string    `json:"node"`
+	Host    string    `json:"host"`
+	Pid     int       `json:"pid"`
+	Version string    `json:"version,omitempty"`
+	Machine string    `json:"machine,omitempty"`
+	Boot    string    `json:"boot,omitempty"`
+	Contain string    `json:"contain,omitempty"`
+	Since   time.Time `json:"since"`
+}
+
+// Lock is the data of the lock: who is active.
+type Lock struct {
+	Node  string    `json:"node"`
+	Host  string    `json:"host"`
+	Pid   int       `json:"pid"`
+	Since time.Time `json:"since"`
+}
+
+// BreadCrumb says whose child may be running. Written before a child starts, removed only after its whole tree is dead.
+type BreadCrumb struct {
+	Node        string          `json:"node"`
+	Host        string          `json:"host"`
+	Machine     string          `json:"machine,omitempty"`
+	Boot        string          `json:"boot,omitempty"`
+	Token       int64           `json:"token,omitempty"` // absent until known: then it is the breadcrumb's own czxid
+	GuardianPid int             `json:"guardian_pid,omitempty"`
+	Agent       string          `json:"agent,omitempty"`
+	SessionMs   int64           `json:"session_timeout_ms"`
+	Session     string          `json:"session"`
+	Tree        json.RawMessage `json:"tree,omitempty"` // how the node's machine finds the child's process tree
+	Since       time.Time       `json:"since"`
+}
+
+// Member is a candidate's own view of itself.
+type Member struct {
+	Node   string    `json:"node"`
+	Host   string    `json:"host"`
+	Role   string    `json:"role"`
+	Health string    `json:"health"`
+	Why    string    `json:"why,omitempty"`
+	Since  time.Time `json:"since"`
+}
+
+// Activation is one entry of the history.
+type Activation struct {
+	Node   string     `json:"node"`
+	Token  int64      `json:"token"`
+	Start  time.Time  `json:"start"`
+	End    *time.Time `json:"end,omitempty"`
+	Reason string     `json:"reason,omitempty"`
+	Fenced string     `json:"fenced,omitempty"` // how the former active was known to be dead
+	Entry  string     `json:"-"`                // where it is written
+}
+
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // only our own plain structs come here
+	}
+	return b
+}
+
+func decode[T any](data []byte) (T, error) {
+	var v T
+	err := json.Unmarshal(data, &v)
+	return v, err
+}
