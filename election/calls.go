@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -178,45 +179,51 @@ func (s *Session) retry(ctx context.Context) error {
 // ensure makes folders that are missing, all of them in one transaction.
 func (s *Session) ensure(ctx context.Context, paths []string) error {
 	for {
-		var missing []any
-		for i := len(paths) - 1; i >= 0; i-- { // from below: what is there has its parents
-			v, err := call(ctx, s, func() (bool, error) {
-				exists, _, err := s.conn.Exists(paths[i])
-				return exists, err
-			})
-			if unknown(err) {
-				if err := s.retry(ctx); err != nil {
-					return err
-				}
-				i++
-				continue
-			}
-			if err != nil {
-				return fmt.Errorf("look for %s: %w", paths[i], err)
-			}
-			if !v {
-				missing = append([]any{&zk.CreateRequest{Path: paths[i], Acl: s.acl}}, missing...)
-			}
-		}
-		if len(missing) == 0 {
+		missing, err := s.missing(ctx, paths)
+		if err == nil && len(missing) == 0 {
 			return nil
 		}
-		failed, err := s.multi(ctx, missing...)
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, zk.ErrNodeExists), unknown(err): // somebody was quicker, or we were and do not know it
-			if err := s.retry(ctx); err != nil {
-				return err
+		if err == nil {
+			var failed int
+			if failed, err = s.multi(ctx, missing...); err == nil {
+				return nil
 			}
-		default:
-			what := paths[0]
-			if failed >= 0 {
-				what = missing[failed].(*zk.CreateRequest).Path
+			if failed >= 0 && !errors.Is(err, zk.ErrNodeExists) {
+				return fmt.Errorf("create %s: %w", missing[failed].(*zk.CreateRequest).Path, err)
 			}
-			return fmt.Errorf("create %s: %w", what, err)
+		}
+		if !unknown(err) && !errors.Is(err, zk.ErrNodeExists) { // somebody may have been quicker, or we, unanswered
+			return fmt.Errorf("create %s: %w", paths[0], err)
+		}
+		if err := s.retry(ctx); err != nil {
+			return err
 		}
 	}
+}
+
+// missing asks for all paths at once.
+func (s *Session) missing(ctx context.Context, paths []string) ([]any, error) {
+	there, errs := make([]bool, len(paths)), make([]error, len(paths))
+	var asked sync.WaitGroup
+	for i, path := range paths {
+		asked.Go(func() {
+			there[i], errs[i] = call(ctx, s, func() (bool, error) {
+				exists, _, err := s.conn.Exists(path)
+				return exists, err
+			})
+		})
+	}
+	asked.Wait()
+	var missing []any
+	for i, path := range paths {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		if !there[i] {
+			missing = append(missing, &zk.CreateRequest{Path: path, Acl: s.acl})
+		}
+	}
+	return missing, nil
 }
 
 // parents lists a path and all above it, the topmost first.

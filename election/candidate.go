@@ -102,6 +102,24 @@ func (c *Candidate) Take(ctx context.Context, o Opening, crumb BreadCrumb) (*Cla
 	return c.create(ctx, crumb, o.clear)
 }
 
+// Settled waits until the service has no breadcrumb: whoever it named is known to be dead.
+func (c *Candidate) Settled(ctx context.Context) error {
+	for {
+		v, err := c.s.look(ctx, c.paths.Crumb())
+		switch {
+		case unknown(err):
+			err = c.s.retry(ctx)
+		case err == nil && !v.exists:
+			return nil
+		case err == nil:
+			err = c.s.await(ctx, v.changed)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // watch reads and watches lock and breadcrumb, so that nothing has to be read when it counts.
 func (c *Candidate) watch(ctx context.Context) (lock, trail view, err error) {
 	if trail, err = c.s.look(ctx, c.paths.Crumb()); err != nil {

@@ -26,14 +26,14 @@ func (s *Session) beat(ctx context.Context) {
 		}
 		stalled := time.AfterFunc(stallLimit(s.Timeout()), s.dialer.kick)
 		sent := s.cfg.Now()
-		err := s.set(ctx, path, encode(s.cfg.Node), -1)
+		err := s.set(ctx, path, s.nodeData(), -1)
 		stalled.Stop()
 		switch {
 		case err == nil:
 			s.extend(sent)
 		case errors.Is(err, zk.ErrNoNode): // deleted by hand
 			s.log.Warn("the znode of this supervisor was deleted, making it anew", "path", path)
-			if err := s.create(ctx, path, encode(s.cfg.Node), zk.FlagEphemeral); err != nil {
+			if err := s.create(ctx, path, s.nodeData(), zk.FlagEphemeral); err != nil {
 				s.log.Warn("cannot make the znode of this supervisor", "path", path, "error", err)
 			}
 		case errors.Is(err, zk.ErrSessionExpired):

@@ -42,6 +42,7 @@ type Session struct {
 	claims   map[string]Release // locks held, by service
 	end      time.Duration      // of the lease
 	follow   func(end time.Duration)
+	node     Node
 	over     error
 	ended    chan struct{} // closed when the lease is at its end
 }
@@ -65,7 +66,7 @@ func (e *Ensemble) Wait() { e.closing.Wait() }
 func (e *Ensemble) Open(ctx context.Context, serve func(context.Context, *Session) error) error {
 	s := &Session{
 		cfg: &e.cfg, log: e.cfg.Logger, acl: zk.WorldACL(zk.PermAll),
-		resumed: make(chan struct{}), ended: make(chan struct{}), claims: map[string]Release{},
+		resumed: make(chan struct{}), ended: make(chan struct{}), claims: map[string]Release{}, node: e.cfg.Node,
 	}
 	if e.cfg.Auth != nil {
 		s.acl = zk.AuthACL(zk.PermAll)
@@ -251,10 +252,10 @@ func (s *Session) register(ctx context.Context) error {
 		return err
 	}
 	path := NodesDir(root) + "/" + s.cfg.Node.Node
-	warned := false
+	told := int64(0)
 	for {
 		sent := s.cfg.Now()
-		err := s.create(ctx, path, encode(s.cfg.Node), zk.FlagEphemeral)
+		err := s.create(ctx, path, s.nodeData(), zk.FlagEphemeral)
 		if err == nil {
 			s.extend(sent)
 			return nil
@@ -262,27 +263,58 @@ func (s *Session) register(ctx context.Context) error {
 		if !errors.Is(err, zk.ErrNodeExists) && !unknown(err) {
 			return fmt.Errorf("create %s: %w", path, err)
 		}
-		owner, gone, err := s.owner(ctx, path)
+		v, err := s.look(ctx, path)
+		owner := v.stat.EphemeralOwner
 		switch {
-		case unknown(err) || owner == 0 && err == nil:
+		case unknown(err):
+			if err := s.retry(ctx); err != nil {
+				return err
+			}
 			continue
 		case err != nil:
 			return fmt.Errorf("read %s: %w", path, err)
+		case !v.exists:
+			continue
 		case owner == s.ID(): // our own create, whose answer was lost
-			if sent := s.cfg.Now(); s.set(ctx, path, encode(s.cfg.Node), -1) == nil {
+			if sent := s.cfg.Now(); s.set(ctx, path, s.nodeData(), -1) == nil {
 				s.extend(sent)
 				return nil
 			}
 			continue
 		}
-		if !warned {
-			warned = true
-			s.log.Info("waiting for the former session of this node name to end", "node", s.cfg.Node.Node, "session", SessionName(owner))
+		if told != owner {
+			told = owner
+			s.tellHolder(v.data, owner)
 		}
-		if err := s.await(ctx, gone); err != nil {
+		if err := s.await(ctx, v.changed); err != nil {
 			return err
 		}
 	}
+}
+
+// tellHolder logs who has our name: a former session of this node soon ends, another supervisor has to be renamed.
+func (s *Session) tellHolder(data []byte, owner int64) {
+	holder, err := decode[Node](data)
+	me := s.cfg.Node
+	if err == nil && (holder.Host != me.Host || holder.Machine != me.Machine) {
+		s.log.Error("another supervisor has the name of this node; give each its own (--node, or node: in the config)",
+			"node", me.Node, "host", holder.Host, "pid", holder.Pid)
+		return
+	}
+	s.log.Info("waiting for the former session of this node to end", "node", me.Node, "session", SessionName(owner))
+}
+
+// Contained says how process trees are held here, which is known only after a while; the next heartbeat writes it.
+func (s *Session) Contained(kind string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.node.Contain = kind
+}
+
+func (s *Session) nodeData() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return encode(s.node)
 }
 
 // remember notes that a lock may be ours from now on.

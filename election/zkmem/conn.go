@@ -1,0 +1,130 @@
+package zkmem
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"understudy/election/jute"
+)
+
+// conn is one client connection. Three goroutines carry it: one reads frames into the lane in, one answers them, one
+// writes what is in the lane out.
+type conn struct {
+	net net.Conn
+	in  *lane
+	out *lane
+
+	// guarded by the server's lock
+	session  int64 // 0 until the handshake
+	shaken   bool  // the handshake is done
+	over     bool  // the server has done with it, though the client may not know yet
+	timeout  time.Duration
+	ids      []identity
+	since    time.Time
+	lastOp   string
+	lastXid  int32
+	lastZxid int64
+
+	received, sent atomic.Int64
+}
+
+func newConn(nc net.Conn) *conn {
+	c := &conn{net: nc, in: newLane(), out: newLane(), since: time.Now(), lastOp: "NA"}
+	c.ids = []identity{{"ip", c.host()}}
+	return c
+}
+
+func (c *conn) addr() string {
+	if addr := c.net.RemoteAddr(); addr != nil {
+		return addr.String()
+	}
+	return ""
+}
+
+func (c *conn) host() string {
+	host, _, err := net.SplitHostPort(c.addr())
+	if err != nil {
+		return c.addr()
+	}
+	return host
+}
+
+// carry runs the connection until both sides have done with it. answer is called for one frame after the other.
+func (c *conn) carry(limit int, answer func(frame []byte), peerLeft func()) {
+	var wait sync.WaitGroup
+	wait.Go(func() { c.read(limit) })
+	wait.Go(c.write)
+	for {
+		frame, ok := c.in.pop()
+		if !ok {
+			break
+		}
+		answer(frame)
+	}
+	peerLeft()
+	wait.Wait()
+}
+
+// read takes frames off the network. A four-letter word is one of them, recognised by its being no possible length.
+func (c *conn) read(limit int) {
+	defer c.out.leave()
+	defer c.in.finish()
+	for first := true; c.in.room(); first = false {
+		var head [4]byte
+		if _, err := io.ReadFull(c.net, head[:]); err != nil {
+			return
+		}
+		if first && isWord(string(head[:])) {
+			c.in.push(head[:])
+			return
+		}
+		body, err := jute.ReadFrameBody(c.net, int32(binary.BigEndian.Uint32(head[:])), limit)
+		if err != nil {
+			return
+		}
+		c.in.push(append(head[:], body...))
+	}
+}
+
+func (c *conn) write() {
+	defer c.net.Close()
+	for {
+		frame, ok := c.out.pop()
+		if !ok {
+			return
+		}
+		if _, err := c.net.Write(frame); err != nil {
+			c.out.abort()
+			return
+		}
+	}
+}
+
+// abort ends the connection at once, whatever is still on its way.
+func (c *conn) abort() {
+	c.over = true
+	c.in.abort()
+	c.out.abort()
+	_ = c.net.Close()
+}
+
+// hangUp ends the connection after what has been sent. The client learns of it when the network lets it.
+func (c *conn) hangUp() {
+	c.over = true
+	c.in.abort()
+	c.out.finish()
+}
+
+func (c *conn) send(records ...jute.Record) {
+	c.sent.Add(1)
+	c.out.push(jute.Frame(records...))
+}
+
+func (c *conn) notify(kind jute.EventType, path string) {
+	c.send(jute.ReplyHeader{Xid: jute.XidNotification, Zxid: -1},
+		jute.WatchEvent{Type: kind, State: jute.StateSyncConnected, Path: path})
+}

@@ -1,0 +1,198 @@
+package zkmem_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"understudy/election/jute"
+	"understudy/election/zkmem"
+	"understudy/election/zktest"
+)
+
+// The contract: every test that uses each runs against the real server and against zkmem, and wants the same of both.
+// Ticks are short so that expiries are quick.
+const tick = 100 * time.Millisecond
+
+// real is one server for all tests of the package; nil where none is installed.
+var real *zktest.Ensemble
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if !zktest.LeftOut("zookeeper") && zktest.Installed() == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		e, err := zktest.New(ctx, zktest.Config{TickTime: tick})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer e.Close()
+		real = e
+	}
+	return m.Run()
+}
+
+// site is a server under test, and a node of its own in it.
+type site struct {
+	addr string
+	root string
+	mem  *zkmem.Server // nil for the real one
+}
+
+var sites atomic.Int64
+
+func each(t *testing.T, f func(t *testing.T, s site)) {
+	t.Helper()
+	run := func(name string, where func(t *testing.T) site) {
+		t.Run(name, func(t *testing.T) {
+			s := where(t)
+			s.root = fmt.Sprintf("/t%d", sites.Add(1))
+			s.client(t).want(create(s.root, ""), "ok "+s.root)
+			f(t, s)
+		})
+	}
+	run("zkmem", func(t *testing.T) site {
+		mem, addr := serve(t, zkmem.Config{TickTime: tick})
+		return site{addr: addr, mem: mem}
+	})
+	run("real", func(t *testing.T) site {
+		zktest.Need(t)
+		return site{addr: real.ClientAddrs()[0]}
+	})
+}
+
+// serve runs a zkmem server on a free port for as long as the test.
+func serve(t testing.TB, cfg zkmem.Config) (*zkmem.Server, string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem := zkmem.New(cfg)
+	served := make(chan error, 1)
+	go func() { served <- mem.Serve(l) }()
+	t.Cleanup(func() {
+		if err := mem.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; !errors.Is(err, zkmem.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return mem, l.Addr().String()
+}
+
+// client is a raw client that writes down what it sees, so that a test reads as a list of requests and answers.
+type client struct {
+	*zktest.Raw
+	t    *testing.T
+	base int64 // zxids are shown relative to this one
+}
+
+func (s site) client(t *testing.T) *client {
+	t.Helper()
+	return s.hello(t, jute.ConnectRequest{Timeout: int32((20 * tick).Milliseconds())})
+}
+
+func (s site) hello(t *testing.T, hello jute.ConnectRequest) *client {
+	t.Helper()
+	raw, err := zktest.DialRaw(s.addr, hello)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &client{Raw: raw, t: t}
+	t.Cleanup(func() {
+		_, _ = c.Call(jute.OpCloseSession, nil, nil)
+		_ = c.Close()
+	})
+	return c
+}
+
+// request is one request and how its answer is shown.
+type request struct {
+	op   jute.Op
+	body jute.Record
+	show func(c *client, r *jute.Reader) string
+}
+
+// do sends a request and tells what came of it: events first, then "ok" with what the answer says, or the error.
+func (c *client) do(q request) string {
+	c.t.Helper()
+	var raw rest
+	header, err := c.Call(q.op, q.body, &raw)
+	text := ""
+	for _, ev := range c.TakeEvents() {
+		text += showEvent(ev) + "; "
+	}
+	var code jute.Code
+	switch {
+	case errors.As(err, &code):
+		return text + strings.TrimPrefix(code.Error(), "zookeeper: ")
+	case err != nil:
+		return text + "broken connection"
+	}
+	_ = header
+	text += "ok"
+	if q.show != nil {
+		r := jute.NewReader(raw)
+		text += " " + q.show(c, r)
+		if r.Err() != nil || r.Remaining() != 0 {
+			c.t.Errorf("%v: %d bytes left over, %v", q.op, r.Remaining(), r.Err())
+		}
+	} else if len(raw) != 0 {
+		c.t.Errorf("%v: an answer of %d bytes", q.op, len(raw))
+	}
+	return text
+}
+
+func (c *client) want(q request, want string) {
+	c.t.Helper()
+	if got := c.do(q); got != want {
+		c.t.Errorf("%v %+v:\n got %s\nwant %s", q.op, q.body, got, want)
+	}
+}
+
+// mark makes zxids be shown relative to the present.
+func (c *client) mark() *client {
+	c.t.Helper()
+	h, err := c.Call(jute.OpSync, jute.Path("/"), nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.base = h.Zxid
+	return c
+}
+
+// dead waits until the server has closed the connection, and returns the events that came before.
+func (c *client) dead() string {
+	c.t.Helper()
+	text := ""
+	for {
+		p, err := c.Next()
+		var late net.Error
+		switch {
+		case errors.As(err, &late) && late.Timeout():
+			return text + "still open"
+		case err != nil:
+			return text + "closed"
+		}
+		var ev jute.WatchEvent
+		if p.Xid == jute.XidNotification && jute.Unmarshal(p.Body, &ev) == nil {
+			text += showEvent(ev) + "; "
+		} else {
+			text += fmt.Sprintf("answer %d %v; ", p.Xid, p.Code)
+		}
+	}
+}
+
+type rest []byte
+
+func (r *rest) Decode(in *jute.Reader) { *r = in.Rest() }

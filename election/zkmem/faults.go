@@ -1,0 +1,249 @@
+package zkmem
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"understudy/election/jute"
+)
+
+// Client is one connection as the selectors of faults see it. SessionID is 0 until the client has named its session
+// or got a new one.
+type Client struct {
+	SessionID int64
+	Addr      net.Addr
+}
+
+// Selector chooses connections.
+type Selector func(Client) bool
+
+// Everyone selects all connections.
+func Everyone(Client) bool { return true }
+
+// Session selects the connections of one session, those that try to take it over included.
+func Session(id int64) Selector { return func(c Client) bool { return c.SessionID == id } }
+
+// From selects connections by their remote address.
+func From(pred func(net.Addr) bool) Selector { return func(c Client) bool { return pred(c.Addr) } }
+
+// Direction says which way a cut goes.
+type Direction int
+
+// The directions of a cut, as the server sees them.
+const (
+	Both     Direction = iota
+	Inbound            // from client to server
+	Outbound           // from server to client
+)
+
+// Always is the Count of a Match that does not wear out.
+const Always = -1
+
+// Match chooses requests. The zero value of each field matches any. A transaction matches by itself, its path being
+// that of any of its steps, and also if one of its steps alone matches. A handshake is a createSession without path.
+type Match struct {
+	Op      jute.Op
+	Path    string // a part of the path
+	Session int64
+	Count   int // how often it acts: once when zero; see Always
+}
+
+type actionKind int
+
+const (
+	actNone actionKind = iota
+	actCloseBefore
+	actCloseAfter
+	actLoseReply
+	actRefuse
+)
+
+type action struct {
+	kind actionKind
+	code jute.Code
+}
+
+type trap struct {
+	match Match
+	left  int
+	act   action
+}
+
+// cut is a standing disturbance of the connections it selects, those opened later included.
+type cut struct {
+	selects Selector
+	in, out bool
+	delay   time.Duration
+}
+
+type faults struct {
+	cuts  []*cut
+	traps []*trap
+}
+
+// shape puts the disturbances that apply to a connection into force.
+func (f *faults) shape(c *conn) {
+	var in, out bool
+	var delay time.Duration
+	client := Client{c.session, c.net.RemoteAddr()}
+	for _, d := range f.cuts {
+		if d.selects(client) {
+			in, out, delay = in || d.in, out || d.out, max(delay, d.delay)
+		}
+	}
+	c.in.condition(in, delay)
+	c.out.condition(out, delay)
+}
+
+// event is a request as a Match looks at it.
+type event struct {
+	op      jute.Op
+	session int64
+	paths   []string
+	steps   jute.Multi
+}
+
+// eventOf takes apart what a Match can ask about. Requests that make no sense have an empty path.
+func eventOf(op jute.Op, session int64, body []byte) event {
+	ev := event{op: op, session: session}
+	switch op {
+	case jute.OpMulti:
+		_ = jute.Unmarshal(body, &ev.steps)
+		for _, step := range ev.steps {
+			ev.paths = append(ev.paths, step.Path())
+		}
+	case jute.OpPing, jute.OpCloseSession, jute.OpSetWatches, jute.OpSetWatches2:
+	default:
+		var path jute.Path
+		_ = jute.Unmarshal(body, &path)
+		ev.paths = append(ev.paths, string(path))
+	}
+	if len(ev.paths) == 0 {
+		ev.paths = []string{""}
+	}
+	return ev
+}
+
+func (m Match) matches(ev event) bool {
+	if m.Session != 0 && m.Session != ev.session {
+		return false
+	}
+	if m.Op == 0 || m.Op == ev.op {
+		for _, path := range ev.paths {
+			if strings.Contains(path, m.Path) {
+				return true
+			}
+		}
+	}
+	for _, step := range ev.steps {
+		if m.Op == step.Op && strings.Contains(step.Path(), m.Path) {
+			return true
+		}
+	}
+	return false
+}
+
+// take finds the first trap that a request springs.
+func (f *faults) take(ev event) action {
+	for i, t := range f.traps {
+		if !t.match.matches(ev) {
+			continue
+		}
+		if t.left > 0 {
+			if t.left--; t.left == 0 {
+				f.traps = append(f.traps[:i:i], f.traps[i+1:]...)
+			}
+		}
+		return t.act
+	}
+	return action{}
+}
+
+func (s *Server) set(m Match, act action) {
+	if m.Count == 0 {
+		m.Count = 1
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults.traps = append(s.faults.traps, &trap{m, m.Count, act})
+}
+
+// CloseBefore drops the connection on which a matching request arrives, and does not do what it asks for.
+func (s *Server) CloseBefore(m Match) { s.set(m, action{kind: actCloseBefore}) }
+
+// CloseAfter does what a matching request asks for and drops the connection instead of answering.
+func (s *Server) CloseAfter(m Match) { s.set(m, action{kind: actCloseAfter}) }
+
+// LoseReply does what a matching request asks for, but from then on nothing gets through to that client any more,
+// while the connection stays open and the server goes on hearing it.
+func (s *Server) LoseReply(m Match) { s.set(m, action{kind: actLoseReply}) }
+
+// Refuse answers a matching request with a code instead of doing what it asks for.
+func (s *Server) Refuse(m Match, code jute.Code) { s.set(m, action{kind: actRefuse, code: code}) }
+
+// Forget takes all of CloseBefore, CloseAfter, LoseReply and Refuse back that have not acted yet.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults.traps = nil
+}
+
+func (s *Server) disturb(c *cut) (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults.cuts = append(s.faults.cuts, c)
+	s.reshape()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for i, other := range s.faults.cuts {
+			if other == c {
+				s.faults.cuts = append(s.faults.cuts[:i:i], s.faults.cuts[i+1:]...)
+				break
+			}
+		}
+		s.reshape()
+	}
+}
+
+func (s *Server) reshape() {
+	for c := range s.open {
+		s.faults.shape(c)
+	}
+}
+
+// Cut makes the selected connections, present and future, silently carry nothing in that direction: they stay open,
+// and neither side learns of the other's end. What was sent meanwhile arrives when the cut is healed, as TCP has it.
+// The function returned heals this cut.
+func (s *Server) Cut(selects Selector, way Direction) (heal func()) {
+	return s.disturb(&cut{selects: selects, in: way != Outbound, out: way != Inbound})
+}
+
+// Delay makes every frame of the selected connections take that much longer, each way. The function returned ends it.
+func (s *Server) Delay(selects Selector, d time.Duration) (end func()) {
+	return s.disturb(&cut{selects: selects, delay: d})
+}
+
+// Heal ends every Cut and Delay.
+func (s *Server) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults.cuts = nil
+	s.reshape()
+}
+
+// Expire ends a session now, as if its timeout had passed. False means that there is no such session.
+func (s *Server) Expire(id int64) bool {
+	s.mu.Lock()
+	_, ok := s.db.sessions.byID[id]
+	if ok {
+		s.endSession(id)
+	}
+	s.mu.Unlock()
+	if ok {
+		s.log.Info("session expired on demand", "session", fmt.Sprintf("%#x", id))
+	}
+	return ok
+}

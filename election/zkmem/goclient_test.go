@@ -1,0 +1,183 @@
+package zkmem_test
+
+import (
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"understudy/election/zkmem"
+)
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+func connect(t *testing.T, addr string, opts ...any) (*zk.Conn, <-chan zk.Event) {
+	t.Helper()
+	dial := net.DialTimeout
+	for _, o := range opts {
+		dial = o.(func(network, addr string, timeout time.Duration) (net.Conn, error))
+	}
+	conn, events, err := zk.Connect([]string{addr}, 2*time.Second, zk.WithLogger(quiet{}), zk.WithDialer(dial))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ev := range events {
+		if ev.State == zk.StateHasSession {
+			return conn, events
+		}
+	}
+	t.Fatal("no session")
+	return nil, nil
+}
+
+func TestContractTheGoClientGetsAlong(t *testing.T) {
+	each(t, func(t *testing.T, s site) {
+		a, _ := connect(t, s.addr)
+		defer a.Close()
+		b, _ := connect(t, s.addr)
+		defer b.Close()
+		lock := s.root + "/lock"
+
+		if err := a.AddAuth("digest", []byte("alice:secret")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Create(lock, []byte("a"), zk.FlagEphemeral, zk.AuthACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := b.Get(lock); !errors.Is(err, zk.ErrNoAuth) {
+			t.Error(err)
+		}
+		exists, stat, gone, err := b.ExistsW(lock)
+		if !exists || stat.EphemeralOwner != a.SessionID() || err != nil {
+			t.Error(exists, stat, err)
+		}
+		if _, err := b.Create(lock, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); !errors.Is(err, zk.ErrNodeExists) {
+			t.Error(err)
+		}
+		crumb := s.root + "/crumb"
+		if _, err := a.Multi(&zk.CreateRequest{Path: crumb, Acl: zk.WorldACL(zk.PermAll)}, &zk.DeleteRequest{Path: lock, Version: 0}); err != nil {
+			t.Error(err)
+		}
+		if ev := <-gone; ev.Type != zk.EventNodeDeleted || ev.Path != lock {
+			t.Error(ev)
+		}
+		res, err := b.Multi(&zk.CheckVersionRequest{Path: crumb, Version: 0}, &zk.SetDataRequest{Path: crumb, Data: []byte("b"), Version: 0},
+			&zk.CheckVersionRequest{Path: crumb, Version: 0}, &zk.DeleteRequest{Path: crumb})
+		if !errors.Is(err, zk.ErrBadVersion) || len(res) != 4 {
+			t.Error(res, err)
+		}
+		if kids, _, err := b.Children(s.root); err != nil || len(kids) != 1 || kids[0] != "crumb" {
+			t.Error(kids, err)
+		}
+		if p, err := b.CreateProtectedEphemeralSequential(s.root+"/q-", nil, zk.WorldACL(zk.PermAll)); err != nil || p[len(p)-10:] != "0000000002" {
+			t.Error(p, err)
+		}
+		if p, err := b.Sync(s.root); err != nil || p != s.root {
+			t.Error(p, err)
+		}
+		if acl, _, err := b.GetACL(crumb); err != nil || len(acl) != 1 || acl[0] != zk.WorldACL(zk.PermAll)[0] {
+			t.Error(acl, err)
+		}
+	})
+}
+
+func TestContractTheGoClientsWordsParse(t *testing.T) {
+	each(t, func(t *testing.T, s site) {
+		c, _ := connect(t, s.addr)
+		defer c.Close()
+		if ok := zk.FLWRuok([]string{s.addr}, time.Second); !ok[0] {
+			t.Error("not ok")
+		}
+		stats, ok := zk.FLWSrvr([]string{s.addr}, time.Second)
+		if !ok || stats[0].Mode != zk.ModeStandalone || stats[0].NodeCount < 6 || stats[0].Counter < 1 {
+			t.Logf("%+v %v", stats[0], stats[0].Error) // its parser is older than the servers
+		}
+		clients, ok := zk.FLWCons([]string{s.addr}, time.Second)
+		found := false
+		for _, cl := range clients[0].Clients {
+			found = found || cl.SessionID == c.SessionID() && cl.Timeout == 2000
+		}
+		if !ok || !found {
+			t.Errorf("%+v %v", clients[0], clients[0].Error)
+		}
+	})
+}
+
+func TestTheGoClientKeepsItsSessionAndWatchesOverARestart(t *testing.T) {
+	mem, addr := serve(t, zkmem.Config{TickTime: tick})
+	c, events := connect(t, addr)
+	defer c.Close()
+	id := c.SessionID()
+	if _, err := c.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatal(err)
+	}
+	_, _, changed, err := c.GetW("/e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem.ElectLeader()
+	for ev := range events {
+		if ev.State == zk.StateHasSession {
+			break
+		}
+	}
+	if c.SessionID() != id {
+		t.Errorf("session %#x after %#x", c.SessionID(), id)
+	}
+	if _, err := c.Set("/e", []byte("x"), 0); err != nil {
+		t.Error(err)
+	}
+	if ev := <-changed; ev.Type != zk.EventNodeDataChanged {
+		t.Error(ev)
+	}
+}
+
+func TestTheGoClientRunsInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := zkmem.New(zkmem.Config{})
+		done := make(chan struct{}, 16)
+		dials := 0
+		dial := func(string, string, time.Duration) (net.Conn, error) {
+			near, far := net.Pipe()
+			dials++
+			go func() {
+				mem.ServeConn(far)
+				done <- struct{}{}
+			}()
+			return near, nil
+		}
+		start := time.Now()
+		c, events := connect(t, "10.0.0.1:2181", dial)
+		if _, err := c.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if got := len(mem.Sessions()); got != 1 {
+			t.Errorf("%d sessions after an idle hour", got)
+		}
+		heal := mem.Cut(zkmem.Everyone, zkmem.Both)
+		time.Sleep(10 * time.Second)
+		if got := len(mem.Sessions()); got != 0 {
+			t.Errorf("%d sessions after a cut", got)
+		}
+		heal()
+		for ev := range events {
+			if ev.State == zk.StateExpired {
+				break
+			}
+		}
+		if took := time.Since(start); took > time.Hour+30*time.Second {
+			t.Errorf("expired after %v", took)
+		}
+		c.Close()
+		_ = mem.Close()
+		for range dials {
+			<-done
+		}
+	})
+}

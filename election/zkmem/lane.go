@@ -1,0 +1,112 @@
+package zkmem
+
+import (
+	"sync"
+	"time"
+)
+
+// laneLimit is how many bytes may wait in a lane before whoever fills it from the network has to wait as well.
+const laneLimit = 8 << 20
+
+// lane is one direction of a connection: frames in order, which can be held up or slowed down as a bad network would.
+// What waits in a lane is as if it were on the wire; nothing is lost unless somebody asks for that.
+type lane struct {
+	mu       sync.Mutex // guards what follows
+	changed  *sync.Cond
+	items    []laneItem
+	bytes    int
+	blocked  bool          // cut: nothing comes out
+	delay    time.Duration // each frame takes that long
+	lost     bool          // what is put in from now on never comes out, nor does the end
+	finished bool          // nothing more will be put in
+	gone     bool          // there is nobody at the far end
+	aborted  bool          // over, at once
+}
+
+type laneItem struct {
+	frame []byte
+	due   time.Time
+}
+
+func newLane() *lane {
+	l := &lane{}
+	l.changed = sync.NewCond(&l.mu)
+	return l
+}
+
+func (l *lane) set(change func(*lane)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change(l)
+	l.changed.Broadcast()
+}
+
+// push puts a frame in. It never waits.
+func (l *lane) push(frame []byte) {
+	l.set(func(l *lane) {
+		if l.lost || l.finished || l.aborted {
+			return
+		}
+		l.items = append(l.items, laneItem{frame, time.Now().Add(l.delay)})
+		l.bytes += len(frame)
+	})
+}
+
+// room waits until the lane is not too full to push more, and tells whether that makes sense.
+func (l *lane) room() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.bytes > laneLimit && !l.aborted {
+		l.changed.Wait()
+	}
+	return !l.aborted
+}
+
+// pop takes the next frame out, waiting for it. False is the end.
+func (l *lane) pop() ([]byte, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		if l.aborted || l.finished && l.gone && (l.blocked || l.lost) {
+			return nil, false
+		}
+		if !l.blocked {
+			if len(l.items) > 0 {
+				if wait := time.Until(l.items[0].due); wait > 0 {
+					l.wakeAfter(wait)
+				} else {
+					item := l.items[0]
+					l.items = l.items[1:]
+					l.bytes -= len(item.frame)
+					l.changed.Broadcast()
+					return item.frame, true
+				}
+			} else if l.finished && !l.lost {
+				return nil, false
+			}
+		}
+		l.changed.Wait()
+	}
+}
+
+func (l *lane) wakeAfter(d time.Duration) {
+	time.AfterFunc(d, func() { l.set(func(*lane) {}) })
+}
+
+// open waits until the lane is not cut.
+func (l *lane) open() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.blocked && !l.aborted {
+		l.changed.Wait()
+	}
+}
+
+func (l *lane) finish() { l.set(func(l *lane) { l.finished = true }) }
+func (l *lane) lose()   { l.set(func(l *lane) { l.lost = true }) }
+func (l *lane) leave()  { l.set(func(l *lane) { l.gone = true }) }
+func (l *lane) abort()  { l.set(func(l *lane) { l.aborted = true; l.items = nil; l.bytes = 0 }) }
+
+func (l *lane) condition(blocked bool, delay time.Duration) {
+	l.set(func(l *lane) { l.blocked, l.delay = blocked, delay })
+}

@@ -1,0 +1,69 @@
+package zkmem
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"understudy/election/jute"
+)
+
+// Down does what the end of the server's process would: connections break, new ones are refused, and no session ends
+// meanwhile. Tree and sessions are kept, as on disk.
+func (s *Server) Down() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = true
+	s.dropAll()
+}
+
+// Up ends Down. Every session has its full timeout again, as after the start of a real server.
+func (s *Server) Up() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = false
+	s.db.sessions.revive(func(id int64) time.Duration { return s.db.timeouts[id] })
+	s.armExpiry()
+	s.armCleaning()
+}
+
+// ElectLeader shows the clients what they would see of a new leader's election: connections break, sessions have
+// their full timeout again, and zxids continue in the next epoch.
+func (s *Server) ElectLeader() {
+	s.Down()
+	s.mu.Lock()
+	s.db.newEpoch()
+	s.mu.Unlock()
+	s.Up()
+}
+
+// Wipe is the loss of all data: the tree is empty, no session is known, zxids start again, connections break.
+func (s *Server) Wipe() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropAll()
+	next := s.db.sessions.nextID
+	s.db = newDatabase(s.cfg.TickTime)
+	s.db.sessions.nextID = max(next, s.db.sessions.nextID)
+}
+
+// Requests is how many requests of each kind have arrived. Handshakes count as createSession.
+func (s *Server) Requests() map[jute.Op]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.counts)
+}
+
+// Sessions is the ids of the sessions that live, in their order.
+func (s *Server) Sessions() []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.db.sessions.byID))
+}
+
+// Zxid is that of the last change.
+func (s *Server) Zxid() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.db.zxid
+}

@@ -1,0 +1,76 @@
+package zkmem_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/election/zkmem"
+	"understudy/election/zktest"
+)
+
+const zkCli = "/usr/share/zookeeper/bin/zkCli.sh"
+
+func TestZkCliWorks(t *testing.T) {
+	if zktest.LeftOut("zookeeper") {
+		t.Skip("zookeeper is left out (UNDERSTUDY_LEFT_OUT)")
+	}
+	if _, err := os.Stat(zkCli); err != nil {
+		t.Fatalf("no zkCli.sh: apt-get install zookeeper: %v", err)
+	}
+	_, addr := serve(t, zkmem.Config{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, zkCli, "-server", addr)
+	cmd.Env = append(os.Environ(), "JVMFLAGS=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+	cmd.Stdin = strings.NewReader(`create /svc first
+create -e /svc/eph x
+create -s /svc/seq- y
+create -c /svc/box
+get -w /svc
+set /svc second
+get -s /svc
+ls -R /svc
+addauth digest alice:secret
+create /own z auth::cdrwa
+getAcl /own
+setAcl /svc/box world:anyone:r
+getAcl /svc/box
+stat /svc
+addWatch -m PERSISTENT_RECURSIVE /svc
+create /svc/deep d
+delete /svc/deep
+getEphemerals /svc
+sync /svc
+delete /own
+delete /nothing
+deleteall /svc
+ls /
+quit
+`)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+	rest := string(out)
+	for _, want := range []string{
+		"Created /svc", "Created /svc/eph", "Created /svc/seq-0000000001", "Created /svc/box", "first",
+		"type:NodeDataChanged path:/svc", "second", "dataVersion = 1", "numChildren = 3", "/svc/seq-0000000001", "Created /own",
+		"'digest,'alice:aYXlLOpEooaV1cRAvUL1fp9Qt7E=", ": cdrwa", "'world,'anyone", ": r", "cversion = 3",
+		"Created /svc/deep", "[/svc/eph]", "Node does not exist: /nothing", "[zookeeper]",
+	} {
+		_, after, ok := strings.Cut(rest, want)
+		if !ok {
+			t.Fatalf("%q is missing, or out of order, in\n%s", want, out)
+		}
+		rest = after
+	}
+	for _, want := range []string{"type:NodeCreated path:/svc/deep", "type:NodeDeleted path:/svc/deep"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+}

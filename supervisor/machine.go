@@ -1,0 +1,107 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/child"
+)
+
+// Machine is the host as a supervisor sees it: its clock, its processes, and how they are ended. The simulation has one
+// of its own; everybody else has this machine.
+type Machine interface {
+	Identity() (child.Host, error)
+	Now() time.Duration // CLOCK_BOOTTIME
+	// Guard finds out how process trees can be held, as mode wishes, and starts the guardians.
+	Guard(ctx context.Context, mode, node string, log hclog.Logger) (Guard, error)
+	// KillTree ends a tree that another supervisor of this machine made. nil: its death is proved.
+	KillTree(ctx context.Context, id json.RawMessage) error
+}
+
+// Guard is two guardians, as child.Guard describes them.
+type Guard interface {
+	Run(ctx context.Context) error
+	Kind() string
+	Pid() int
+	Begin(epoch uint64, ticket []byte) error
+	Extend(epoch uint64, deadline time.Duration) error
+	Finish(epoch uint64) error
+	Over(epoch uint64) <-chan struct{}
+	Cause(epoch uint64) error
+	NewTree(ctx context.Context, epoch uint64, name string, release []byte) (Tree, error)
+}
+
+// Tree is a program and all that it forks, as child.Tree describes it.
+type Tree interface {
+	ID() (json.RawMessage, error)
+	Start(ctx context.Context, spec child.Spec) (Process, error)
+	Kill(ctx context.Context) error
+	End(ctx context.Context) error
+}
+
+// Process is a program that was started, as child.Process describes it.
+type Process interface {
+	Pid() int
+	Done() <-chan struct{}
+	Wait(ctx context.Context) (child.ExitStatus, error)
+	Signal(sig syscall.Signal) error
+}
+
+// thisMachine is the real one.
+type thisMachine struct{}
+
+func (thisMachine) Identity() (child.Host, error) { return child.Identity() }
+
+func (thisMachine) Now() time.Duration { return child.Now() }
+
+func (thisMachine) Guard(ctx context.Context, mode, node string, log hclog.Logger) (Guard, error) {
+	box, err := child.Probe(ctx, mode, "", log)
+	if err != nil {
+		return nil, fmt.Errorf("contain process trees: %w", err)
+	}
+	g, err := child.StartGuard(ctx, child.GuardConfig{Container: box, Logger: log.Named("guard"), Name: node})
+	if err != nil {
+		return nil, fmt.Errorf("start the guardians: %w", err)
+	}
+	return thisGuard{g, box.Kind}, nil
+}
+
+func (thisMachine) KillTree(ctx context.Context, id json.RawMessage) error {
+	var tree child.TreeID
+	if err := json.Unmarshal(id, &tree); err != nil {
+		return fmt.Errorf("read a tree's identity: %w", err)
+	}
+	return child.KillByID(ctx, tree)
+}
+
+type thisGuard struct {
+	*child.Guard
+	kind string
+}
+
+func (g thisGuard) Kind() string { return g.kind }
+
+func (g thisGuard) NewTree(ctx context.Context, epoch uint64, name string, release []byte) (Tree, error) {
+	t, err := g.Guard.NewTree(ctx, epoch, name, release)
+	if err != nil {
+		return nil, err
+	}
+	return thisTree{t}, nil
+}
+
+type thisTree struct{ *child.Tree }
+
+func (t thisTree) ID() (json.RawMessage, error) { return json.Marshal(t.Tree.ID()) }
+
+func (t thisTree) Start(ctx context.Context, spec child.Spec) (Process, error) {
+	p, err := t.Tree.Start(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}

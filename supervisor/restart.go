@@ -1,0 +1,68 @@
+package supervisor
+
+import (
+	"fmt"
+	"time"
+)
+
+// Restart says what happens when the child ends by itself.
+type Restart struct {
+	Policy      string // on-failure | always | never
+	Delay       time.Duration
+	MaxDelay    time.Duration
+	GiveUpAfter int // failures within Within
+	Within      time.Duration
+	RejoinAfter time.Duration
+}
+
+// startTries is how often a program that cannot even be started is tried: waiting longer rarely makes it appear, and
+// another node may have it.
+const startTries = 2
+
+// restarts is the memory of a service's failures on this node.
+type restarts struct {
+	cfg      Restart
+	failures []time.Time
+	delay    time.Duration
+}
+
+// verdict is what to do after the child's end.
+type verdict struct {
+	again bool
+	after time.Duration
+	why   string
+}
+
+// ended decides after an end. started is false when the program could not be run at all.
+func (r *restarts) ended(now time.Time, ok, started bool) verdict {
+	switch {
+	case started && r.cfg.Policy == "never":
+		return verdict{why: "restart policy never"}
+	case ok && r.cfg.Policy != "always":
+		return verdict{why: "it ended by itself with success"}
+	}
+	r.forget(now)
+	r.failures = append(r.failures, now)
+	limit := r.cfg.GiveUpAfter
+	if !started && limit > 0 {
+		limit = min(limit, startTries)
+	}
+	if limit > 0 && len(r.failures) >= limit { // 0: it never gives up
+		why := fmt.Sprintf("%d ends within %v", len(r.failures), r.cfg.Within)
+		r.failures, r.delay = nil, 0
+		return verdict{why: why}
+	}
+	after := r.delay
+	r.delay = min(2*r.delay, r.cfg.MaxDelay)
+	return verdict{again: true, after: after}
+}
+
+// forget drops failures that are too old to count; with none left, the delay starts anew.
+func (r *restarts) forget(now time.Time) {
+	for len(r.failures) > 0 && now.Sub(r.failures[0]) > r.cfg.Within {
+		r.failures = r.failures[1:]
+	}
+	if len(r.failures) == 0 {
+		r.delay = r.cfg.Delay
+	}
+}
