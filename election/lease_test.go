@@ -164,6 +164,26 @@ func TestSessionThatEndedBadlyIsClosedOnReturn(t *testing.T) {
 	})
 }
 
+// A standby stops serving before its lease has ended: its session is closed on return all the same.
+func TestSessionOfAStandbyIsClosedOnReturn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var old int64
+		err := w.open("a", func(ctx context.Context, s *Session) error {
+			old = s.ID()
+			w.zk.Down()
+			time.AfterFunc(10*time.Second, w.zk.Up)
+			<-ctx.Done()
+			return nil
+		})()
+		if !errors.Is(err, ErrLeaseEnding) {
+			w.Fatal(err)
+		}
+		if slices.Contains(w.zk.Sessions(), old) {
+			w.Error("the old session is still there")
+		}
+	})
+}
+
 // P2: when something may be alive, nobody closes the session.
 func TestSessionIsNotClosedWhileSomethingMayBeAlive(t *testing.T) {
 	inWorld(t, func(w *world) {

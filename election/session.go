@@ -92,6 +92,9 @@ func (e *Ensemble) Open(ctx context.Context, serve func(context.Context, *Sessio
 			return err
 		}
 	}
+	if cause := context.Cause(serving); errors.Is(cause, ErrLeaseEnding) {
+		s.Expire(cause) // there is nobody whom a proper close would reach
+	}
 	if over := s.Over(); over != nil {
 		e.discard(conn)
 		e.closeOld(ctx, s)

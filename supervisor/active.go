@@ -81,10 +81,24 @@ func (v *service) runOnce(ctx context.Context, t turn, token int64, tree Tree) (
 	status := exitOf(p)
 	// What the child left behind ends with it.
 	if err := v.empty(ctx, tree); err != nil {
-		return childFailed, 0
+		return ending(ctx), 0
+	}
+	if v.leaseOver(t) {
+		return leaseEnding, 0 // that is why it ended: not its own doing
 	}
 	v.log.Info("child ended", "service", v.Name, "pid", p.Pid(), "status", describe(status))
 	return v.afterEnd(status, true)
+}
+
+func (v *service) leaseOver(t turn) bool {
+	select {
+	case <-v.guard.Over(t.epoch):
+		return true
+	case <-t.sess.Ended():
+		return true
+	default:
+		return v.machine.Now() >= t.sess.LeaseEnd()
+	}
 }
 
 // afterEnd applies the restart policy.

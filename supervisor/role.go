@@ -3,6 +3,7 @@ package supervisor
 // role is where a service stands on this node.
 type role uint8
 
+// The roles, in the order of a term.
 const (
 	Offline  role = iota // no session with ZooKeeper
 	Standby              // waiting for the lock

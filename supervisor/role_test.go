@@ -44,7 +44,7 @@ func FuzzRoles(f *testing.F) {
 	f.Add([]byte{byte(sessionOpened), byte(lockFree), byte(lockWon), byte(formerAlive), byte(treeDead), byte(lockReleased), byte(rested), byte(sessionOver)})
 	f.Fuzz(func(t *testing.T, events []byte) {
 		var s state
-		fenced, proved, childMayRun := false, false, false
+		fenced, childMayRun := false, false
 		for _, b := range events {
 			e := event(b % byte(len(eventNames)))
 			was := s
@@ -56,7 +56,7 @@ func FuzzRoles(f *testing.F) {
 			case formerDead:
 				fenced = was.role == Fencing
 			}
-			proved = e == treeDead
+			proved := e == treeDead
 			if do == startChild {
 				if !fenced || was.role != Fencing { // P5
 					t.Fatalf("child started from %v on %v", was.role, e)

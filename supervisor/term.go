@@ -26,7 +26,7 @@ func (v *service) term(ctx context.Context, t turn, claim *election.Claim, tree 
 	v.on(lockWon, "token", claim.Token)
 	entry := election.Activation{Token: claim.Token, Start: time.Now().UTC()}
 
-	over := event(0)
+	var over event
 	fenced, err := v.fence(ctx, claim)
 	if err != nil {
 		over = v.refusal(ctx, err)
