@@ -23,10 +23,10 @@ func unknown(err error) bool {
 		errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionMoved)
 }
 
-// answered tells whether err is a server's own code.
+// answered tells whether err is a server's own code, or the client's for what it did not send.
 func answered(err error) bool {
 	for _, code := range []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists,
-		zk.ErrNotEmpty, zk.ErrSessionExpired, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrAPIError} {
+		zk.ErrNotEmpty, zk.ErrSessionExpired, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrAPIError, zk.ErrInvalidPath} {
 		if errors.Is(err, code) {
 			return true
 		}
@@ -86,13 +86,29 @@ func (s *Session) children(ctx context.Context, path string) ([]string, error) {
 
 // multi runs a transaction. failed is the operation that made it fail, or -1.
 func (s *Session) multi(ctx context.Context, ops ...any) (failed int, err error) {
-	results, err := call(ctx, s, func() ([]zk.MultiResponse, error) { return s.conn.Multi(ops...) })
+	_, failed, err = s.transact(ctx, ops...)
+	return failed, err
+}
+
+func (s *Session) transact(ctx context.Context, ops ...any) (results []zk.MultiResponse, failed int, err error) {
+	results, err = call(ctx, s, func() ([]zk.MultiResponse, error) { return s.conn.Multi(ops...) })
 	for i, r := range results {
 		if err != nil && errors.Is(err, r.Error) {
-			return i, err
+			return nil, i, err
 		}
 	}
-	return -1, err
+	return results, -1, err
+}
+
+// stat reads what the server knows of a znode besides its data.
+func (s *Session) stat(ctx context.Context, path string) (zk.Stat, error) {
+	return call(ctx, s, func() (zk.Stat, error) {
+		_, stat, err := s.conn.Get(path)
+		if err != nil {
+			return zk.Stat{}, err
+		}
+		return *stat, nil
+	})
 }
 
 // view is a znode as it was read, with a watch on it.

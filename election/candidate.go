@@ -37,7 +37,7 @@ func (s *Session) Stand(ctx context.Context, service string, order Order) (*Cand
 		return nil, Birth{}, err
 	}
 	for {
-		v, err := s.probe(ctx, p.Dir())
+		v, err := s.stat(ctx, p.Dir())
 		if unknown(err) {
 			if err := s.retry(ctx); err != nil {
 				return nil, Birth{}, err
@@ -47,7 +47,7 @@ func (s *Session) Stand(ctx context.Context, service string, order Order) (*Cand
 		if err != nil {
 			return nil, Birth{}, fmt.Errorf("read %s: %w", p.Dir(), err)
 		}
-		return &Candidate{s: s, paths: p, order: order}, Birth{v.stat.Czxid, v.stat.Ctime}, nil
+		return &Candidate{s: s, paths: p, order: order}, Birth{v.Czxid, v.Ctime}, nil
 	}
 }
 
@@ -160,53 +160,73 @@ func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 	}
 }
 
-// create makes the lock, and our breadcrumb with it when there is none.
+// create makes the lock, and our breadcrumb with it when there is none. It raises the version of the service's folder, which
+// numbers the claims.
 func (c *Candidate) create(ctx context.Context, crumb BreadCrumb, clear bool) (*Claim, error) {
 	self := Lock{Node: crumb.Node, Host: crumb.Host, Pid: c.s.cfg.Node.Pid, Since: crumb.Since}
 	c.s.remember(c.paths)
-	ops := []any{&zk.CreateRequest{Path: c.paths.Lock(), Data: encode(self), Acl: c.s.acl, Flags: zk.FlagEphemeral}}
+	ops := []any{
+		&zk.CreateRequest{Path: c.paths.Lock(), Data: encode(self), Acl: c.s.acl, Flags: zk.FlagEphemeral},
+		&zk.SetDataRequest{Path: c.paths.Dir(), Data: encode(self), Version: -1},
+	}
 	if clear {
 		ops = append(ops, &zk.CreateRequest{Path: c.paths.Crumb(), Data: encode(crumb), Acl: c.s.acl})
 	}
-	failed, err := c.s.multi(ctx, ops...)
-	if err != nil {
-		if !unknown(err) && !errors.Is(err, zk.ErrNodeExists) {
-			c.s.forget(c.paths.Service)
-			return nil, fmt.Errorf("create the lock: %w", err)
-		}
-		if !unknown(err) && failed == 1 { // a breadcrumb that we did not know of
-			return c.create(ctx, crumb, false)
-		}
-		if unknown(err) {
-			return nil, c.s.retry(ctx)
-		}
+	results, failed, err := c.s.transact(ctx, ops...)
+	switch {
+	case unknown(err):
+		return nil, c.s.retry(ctx)
+	case errors.Is(err, zk.ErrNodeExists) && failed == 2: // a breadcrumb that we did not know of
+		return c.create(ctx, crumb, false)
+	case errors.Is(err, zk.ErrNodeExists):
 		return nil, nil
+	case err != nil:
+		c.s.forget(c.paths.Service)
+		return nil, fmt.Errorf("create the lock: %w", err)
+	case len(results) != len(ops) || results[1].Stat == nil:
+		return nil, nil // read it instead
 	}
-	lock, err := c.s.probe(ctx, c.paths.Lock())
-	if err != nil || lock.stat.EphemeralOwner != c.s.ID() {
-		return nil, nil // read it again
+	// All of a transaction has one zxid: that of the folder's change is the lock's czxid.
+	claim := c.claim(crumb, results[1].Stat.Mzxid, results[1].Stat.Version)
+	if clear {
+		claim.found = true
+		return claim, nil
 	}
-	if !clear {
-		return c.adopt(ctx, crumb, lock)
-	}
-	claim := c.claim(crumb, lock)
-	claim.found, claim.complete = true, true
-	return claim, nil
+	return claim, c.readCrumb(ctx, claim)
 }
 
-func (c *Candidate) claim(crumb BreadCrumb, lock view) *Claim {
-	return &Claim{
-		Token: lock.stat.Czxid, Since: time.Now(), s: c.s, paths: c.paths, crumb: crumb, queued: c.place, lock: lock.changed,
-	}
+func (c *Candidate) claim(crumb BreadCrumb, token int64, number int32) *Claim {
+	return &Claim{Token: token, Since: time.Now(), number: number, s: c.s, paths: c.paths, crumb: crumb, queued: c.place}
 }
 
-// adopt makes a claim of a lock that is ours, whatever the breadcrumb says.
-func (c *Candidate) adopt(ctx context.Context, crumb BreadCrumb, lock view) (*Claim, error) {
-	claim := c.claim(crumb, lock)
+func (c *Candidate) readCrumb(ctx context.Context, claim *Claim) error {
 	if err := claim.reread(ctx); err != nil {
-		return nil, fmt.Errorf("read the breadcrumb: %w", err)
+		return fmt.Errorf("read the breadcrumb: %w", err)
 	}
-	return claim, nil
+	return nil
+}
+
+// adopt makes a claim of a lock that is ours, whatever the breadcrumb says. That the lock still stands after the folder was
+// read tells that nobody has claimed in between.
+func (c *Candidate) adopt(ctx context.Context, crumb BreadCrumb, lock view) (*Claim, error) {
+	for {
+		dir, err := c.s.stat(ctx, c.paths.Dir())
+		if err == nil {
+			claim := c.claim(crumb, lock.stat.Czxid, dir.Version)
+			if err := claim.verify(ctx); errors.Is(err, ErrLost) {
+				return nil, nil
+			} else if err != nil {
+				return nil, err
+			}
+			return claim, c.readCrumb(ctx, claim)
+		}
+		if !unknown(err) {
+			return nil, fmt.Errorf("read %s: %w", c.paths.Dir(), err)
+		}
+		if err := c.s.retry(ctx); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // Paths names the service's znodes.

@@ -27,21 +27,21 @@ type Claim struct {
 	Previous      *BreadCrumb
 	PreviousToken int64
 
-	s        *Session
-	paths    Paths
-	crumb    BreadCrumb // ours
-	version  int32      // of the breadcrumb as it was last read or written
-	found    bool       // there is a breadcrumb
-	complete bool       // it names us, and the lock was seen to be ours
-	queued   string     // our znode in the queue, given up together with the lock
-	lock     <-chan zk.Event
-	trail    <-chan zk.Event // of the breadcrumb
+	number  int32 // of this claim: the version of the service's folder, which every claim raises
+	s       *Session
+	paths   Paths
+	crumb   BreadCrumb // ours
+	version int32      // of the breadcrumb as it was last read or written
+	found   bool       // there is a breadcrumb
+	queued  string     // our znode in the queue, given up together with the lock
+	lock    <-chan zk.Event
+	trail   <-chan zk.Event // of the breadcrumb
 }
 
-// Confirmed waits until the breadcrumb of the previous active has changed or gone: it, or an operator, says that its
-// child is dead. It returns an error when the lock is lost meanwhile.
+// Confirmed waits until the breadcrumb of the previous active is gone: it, or an operator, says that its child is dead. It
+// returns ErrCrumbChanged when somebody else is to be fenced, and an error when the lock is lost meanwhile.
 func (c *Claim) Confirmed(ctx context.Context) error {
-	version := c.version
+	former := *c.Previous
 	for {
 		if err := c.s.await(ctx, c.lock, c.trail); err != nil {
 			return err
@@ -52,33 +52,55 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 		if err := c.reread(ctx); err != nil {
 			return err
 		}
-		if c.Previous == nil || c.version != version {
+		if c.Previous == nil {
 			return nil
+		}
+		// A former active that adds its token to the breadcrumb, late, says nothing of a death.
+		if c.Previous.Session != former.Session || !bytes.Equal(c.Previous.Tree, former.Tree) {
+			return ErrCrumbChanged
 		}
 	}
 }
 
-// Inscribe makes the breadcrumb name us, if it does not yet: P5. The transaction holds only while a lock exists and the
-// breadcrumb is the one that was fenced; the read after it tells by its czxid that this lock is ours.
-func (c *Claim) Inscribe(ctx context.Context) error {
-	if c.complete {
-		return nil
+// PreviousLives tells whether the session of whom the breadcrumb names is still there, as it is when the lock was deleted
+// by hand. Its lease may then last as long as a session does.
+func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
+	if c.Previous.Node == "" {
+		return false, nil // a breadcrumb that cannot be read
 	}
+	path := NodesDir(c.paths.Root) + "/" + c.Previous.Node
+	for {
+		owner, _, err := c.s.owner(ctx, path)
+		switch {
+		case err == nil:
+			return owner != 0 && SessionName(owner) == c.Previous.Session, nil
+		case !unknown(err):
+			return false, fmt.Errorf("read %s: %w", path, err)
+		}
+		if err := c.s.retry(ctx); err != nil {
+			return false, err
+		}
+	}
+}
+
+// Inscribe makes the breadcrumb name us, if it does not yet: P5. The transaction holds only while a lock exists and nobody
+// has claimed it since we did, which makes it ours, and while the breadcrumb is the one that was fenced.
+func (c *Claim) Inscribe(ctx context.Context) error {
 	for c.Previous != nil || !c.found {
 		c.crumb.Token = c.Token
 		write := any(&zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
 		if !c.found {
 			write = &zk.CreateRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Acl: c.s.acl}
 		}
-		failed, err := c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Lock(), Version: -1}, write)
+		failed, err := c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Lock(), Version: -1}, c.unclaimed(), write)
 		switch {
 		case err == nil && c.found:
 			c.version, c.Previous = c.version+1, nil
-			continue
+			return nil
 		case err == nil:
 			c.found, c.version = true, 0
-			continue
-		case !unknown(err) && failed == 0:
+			return nil
+		case !unknown(err) && failed < 2:
 			return ErrLost
 		case errors.Is(err, zk.ErrNoAuth):
 			return fmt.Errorf("write the breadcrumb: %w", err)
@@ -91,9 +113,13 @@ func (c *Claim) Inscribe(ctx context.Context) error {
 			return ErrCrumbChanged
 		}
 	}
-	err := c.verify(ctx)
-	c.complete = err == nil
-	return err
+	return nil
+}
+
+// unclaimed holds in a transaction as long as nobody has claimed the lock after us. Every fresh lock has version 0, and so
+// has every fresh breadcrumb: neither says by its version whose it is.
+func (c *Claim) unclaimed() *zk.CheckVersionRequest {
+	return &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: c.number}
 }
 
 // reread is read, repeated until there is an answer.
@@ -163,6 +189,9 @@ func (c *Claim) Watch(ctx context.Context) error {
 		return err
 	}
 	for {
+		if err := c.verify(ctx); err != nil {
+			return err
+		}
 		if err := c.reread(ctx); err != nil {
 			return fmt.Errorf("read the breadcrumb: %w", err)
 		}
@@ -170,7 +199,6 @@ func (c *Claim) Watch(ctx context.Context) error {
 			return fmt.Errorf("%w: the breadcrumb names %s", ErrLost, c.Previous.Node)
 		}
 		if !c.found {
-			c.complete = false
 			c.s.log.Warn("the breadcrumb was deleted, writing it again", "path", c.paths.Crumb())
 			if err := c.Inscribe(ctx); err != nil {
 				return err
@@ -178,9 +206,6 @@ func (c *Claim) Watch(ctx context.Context) error {
 			continue
 		}
 		if err := c.s.await(ctx, c.lock, c.trail); err != nil {
-			return err
-		}
-		if err := c.verify(ctx); err != nil {
 			return err
 		}
 	}
@@ -203,11 +228,11 @@ func (c *Claim) sign(ctx context.Context) error {
 // stays. The caller has proved the child's tree dead: P2. It returns nil when the lock is gone, and otherwise only when the
 // session is over.
 //
-// It can reach no lock but ours: it runs in no session but ours, and while we hold the lock nobody writes the breadcrumb;
-// who did all the same has changed its version.
+// It can reach nothing but ours: it holds only while nobody has claimed the lock after us.
 func (c *Claim) Release(ctx context.Context) error {
 	for {
-		ops := make([]any, 0, 3)
+		ops := make([]any, 0, 4)
+		ops = append(ops, c.unclaimed())
 		if c.found && c.Previous == nil {
 			ops = append(ops, &zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
 		}
@@ -229,14 +254,37 @@ func (c *Claim) Release(ctx context.Context) error {
 			}
 		}
 		if err := c.verify(ctx); err != nil {
-			if errors.Is(err, ErrLost) {
-				c.s.forget(c.paths.Service)
-				return nil // done by the call whose answer was lost, or by somebody's hand
+			if errors.Is(err, ErrLost) { // by the call whose answer was lost, or by somebody's hand
+				return c.withdraw(ctx)
 			}
 			return err
 		}
 		if err := c.reread(ctx); err != nil {
 			return fmt.Errorf("read the breadcrumb: %w", err)
+		}
+	}
+}
+
+// withdraw removes a breadcrumb that is still ours though the lock is not: our child is dead, nobody has to wait for it.
+func (c *Claim) withdraw(ctx context.Context) error {
+	defer c.s.forget(c.paths.Service)
+	for {
+		dir, err := c.s.stat(ctx, c.paths.Dir())
+		if err == nil {
+			err = c.read(ctx)
+		}
+		if err == nil {
+			if !c.found || c.Previous != nil {
+				return nil
+			}
+			_, err = c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: dir.Version},
+				&zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
+		}
+		if err == nil {
+			return nil
+		}
+		if err := c.s.retry(ctx); err != nil {
+			return err
 		}
 	}
 }

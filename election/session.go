@@ -324,7 +324,7 @@ func (s *Session) nodeData() []byte {
 func (s *Session) remember(p Paths) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.claims[p.Service] = Release{Lock: p.Lock(), Crumb: p.Crumb()}
+	s.claims[p.Service] = p.Release()
 }
 
 // forget notes that a lock is not ours.

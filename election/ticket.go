@@ -22,6 +22,7 @@ type Ticket struct {
 
 // Release names the lock and the breadcrumb of a child that may be running under a session.
 type Release struct {
+	Dir   string `json:"dir"`
 	Lock  string `json:"lock"`
 	Crumb string `json:"crumb"`
 }
@@ -90,8 +91,8 @@ type request struct {
 }
 
 type reply struct {
-	code jute.Code
-	body []byte
+	code          jute.Code
+	jute.DataStat // of a read
 }
 
 func (c *caller) takeOver(t Ticket) (alive bool, err error) {
@@ -124,9 +125,11 @@ func (c *caller) release(t Ticket, dead []Release) error {
 	if len(dead) == 0 {
 		return nil
 	}
-	reads := make([]request, 0, 2*len(dead))
+	reads := make([]request, 0, 3*len(dead))
 	for _, r := range dead {
-		reads = append(reads, request{jute.OpGetData, jute.PathWatch{Path: r.Crumb}}, request{jute.OpExists, jute.PathWatch{Path: r.Lock}})
+		for _, path := range []string{r.Dir, r.Crumb, r.Lock} { // the folder first: its version tells of claims after it
+			reads = append(reads, request{jute.OpGetData, jute.PathWatch{Path: path}})
+		}
 	}
 	answers, err := c.ask(reads...)
 	if err != nil {
@@ -134,17 +137,15 @@ func (c *caller) release(t Ticket, dead []Release) error {
 	}
 	var writes []request
 	for i, r := range dead {
-		crumb, lock := answers[2*i], answers[2*i+1]
-		var found jute.DataStat
-		var held jute.PathStat
-		if crumb.code != 0 || jute.Unmarshal(crumb.body, &found) != nil {
+		dir, crumb, lock := answers[3*i], answers[3*i+1], answers[3*i+2]
+		if dir.code != jute.OK || crumb.code != jute.OK {
 			continue
 		}
-		if named, err := decode[BreadCrumb](found.Data); err != nil || named.Session != SessionName(t.Session) {
+		if named, err := decode[BreadCrumb](crumb.Data); err != nil || named.Session != SessionName(t.Session) {
 			continue
 		}
-		ops := jute.Multi{jute.DeleteOp(r.Crumb, found.Stat.Version)}
-		if lock.code == 0 && jute.Unmarshal(lock.body, &held.Stat) == nil && held.Stat.EphemeralOwner == t.Session {
+		ops := jute.Multi{jute.CheckOp(r.Dir, dir.Stat.Version), jute.DeleteOp(r.Crumb, crumb.Stat.Version)}
+		if lock.code == jute.OK && lock.Stat.EphemeralOwner == t.Session {
 			ops = append(ops, jute.DeleteOp(r.Lock, -1))
 		}
 		writes = append(writes, request{jute.OpMulti, ops})
@@ -185,7 +186,13 @@ func (c *caller) ask(requests ...request) ([]reply, error) {
 		if head.Code == jute.SessionMoved || head.Code == jute.SessionExpired {
 			return nil, head.Code
 		}
-		replies = append(replies, reply{head.Code, frame[16:]})
+		r := reply{code: head.Code}
+		if requests[len(replies)].op == jute.OpGetData && head.Code == jute.OK {
+			if err := jute.Unmarshal(frame[16:], &r.DataStat); err != nil {
+				return nil, err
+			}
+		}
+		replies = append(replies, r)
 	}
 	return replies, nil
 }
@@ -194,7 +201,7 @@ func (c *caller) ask(requests ...request) ([]reply, error) {
 func EncodeTicket(t Ticket) []byte { return encode(t) }
 
 // EncodeRelease is EncodeTicket's counterpart for one service.
-func EncodeRelease(p Paths) []byte { return encode(Release{Lock: p.Lock(), Crumb: p.Crumb()}) }
+func EncodeRelease(p Paths) []byte { return encode(p.Release()) }
 
 // CloseEncoded is Ticket.Close for encoded values.
 func CloseEncoded(ctx context.Context, ticket []byte, releases [][]byte, all bool) error {

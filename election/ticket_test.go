@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func (w *world) leave(node string) (Ticket, Release) {
 		if err != nil {
 			return err
 		}
-		ticket, release = s.Ticket(), Release{Lock: cl.paths.Lock(), Crumb: cl.paths.Crumb()}
+		ticket, release = s.Ticket(), cl.paths.Release()
 		return gone
 	})()
 	if !errors.Is(err, gone) {
@@ -108,6 +109,56 @@ func TestTicketTriesUntilAServerAnswers(t *testing.T) {
 		}
 		if slices.Contains(w.zk.Sessions(), ticket.Session) {
 			w.Error("the session lives")
+		}
+	})
+}
+
+// meddled is a connection on which something happens just before the nth write.
+type meddled struct {
+	net.Conn
+	left   int
+	happen func()
+}
+
+func (m *meddled) Write(p []byte) (int, error) {
+	if m.left--; m.left == 0 {
+		m.happen()
+	}
+	return m.Conn.Write(p)
+}
+
+// Between a guardian's look and its transaction the lock may have been deleted by hand, and claimed.
+func TestTicketHoldsOnlyWhileNobodyHasClaimed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ticket, release := w.leave("a")
+		claimed, over := make(chan struct{}), make(chan struct{})
+		var wait func() error
+		dial := func(ctx context.Context, address string) (net.Conn, error) {
+			conn, err := w.dial(ctx, address)
+			return &meddled{conn, 3, func() { // behind greeting and reads
+				w.byHand(release.Lock, release.Crumb)
+				wait = w.open("b", func(ctx context.Context, s *Session) error {
+					b, err := activate(ctx, s)
+					if err != nil {
+						return err
+					}
+					close(claimed)
+					<-over
+					if held := w.held(s); held != crumbName+" "+lockName {
+						w.Errorf("left: %q", held)
+					}
+					return b.Release(ctx)
+				})
+				<-claimed
+			}}, err
+		}
+		ticket.Timeout = time.Minute // the meddling takes its time
+		if err := ticket.Close(w.Context(), dial, []Release{release}, true); err != nil {
+			w.Error(err)
+		}
+		close(over)
+		if err := wait(); err != nil {
+			w.Error(err)
 		}
 	})
 }

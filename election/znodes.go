@@ -36,6 +36,9 @@ func (p Paths) Queue() string { return path.Join(p.Dir(), queueName) }
 // History holds the last activations.
 func (p Paths) History() string { return path.Join(p.Dir(), historyName) }
 
+// Release names what a child that may be running left there.
+func (p Paths) Release() Release { return Release{Dir: p.Dir(), Lock: p.Lock(), Crumb: p.Crumb()} }
+
 // NodesDir holds an ephemeral for each supervisor.
 func NodesDir(root string) string { return path.Join(root, "nodes") }
 

@@ -89,7 +89,9 @@ func (v *service) fence(ctx context.Context, claim *election.Claim) (fencing.Out
 	for {
 		if claim.Previous != nil {
 			var err error
-			if fenced, err = v.fenceOne(ctx, claim); err != nil {
+			if fenced, err = v.fenceOne(ctx, claim); errors.Is(err, election.ErrCrumbChanged) {
+				continue
+			} else if err != nil {
 				return fenced, err
 			}
 		}
@@ -111,7 +113,14 @@ func (v *service) fenceOne(ctx context.Context, claim *election.Claim) (fencing.
 		Service: v.Name, Node: p.Node, Host: p.Host, Machine: p.Machine, Boot: p.Boot, Token: claim.PreviousToken,
 		GuardianPid: p.GuardianPid, Address: p.Agent, SessionTimeout: time.Duration(p.SessionMs) * time.Millisecond,
 	}
-	v.log.Info("fencing the former active", "service", v.Name, "node", p.Node, "token", claim.PreviousToken, "grace", v.Fencing.Grace)
+	lives, err := claim.PreviousLives(ctx)
+	if err != nil {
+		return fencing.Outcome{}, err
+	}
+	if lives { // the lock was deleted by hand: its lease may go on for as long as a session does
+		chain.Grace += target.SessionTimeout
+	}
+	v.log.Info("fencing the former active", "service", v.Name, "node", p.Node, "token", claim.PreviousToken, "grace", chain.Grace)
 	ctx, cancel := context.WithCancelCause(ctx)
 	confirmed := make(chan struct{})
 	var wg sync.WaitGroup

@@ -84,7 +84,7 @@ func (s *Server) shake(c *conn, hello jute.ConnectRequest) {
 		return
 	}
 	c.shaken = true
-	c.lastOp = "SESS"
+	c.lastOp, c.lastZxid = "SESS", s.db.zxid
 	s.armExpiry()
 	s.faults.shape(c)
 	c.send(jute.ConnectResponse{
@@ -145,9 +145,12 @@ func (s *Server) reply(c *conn, h jute.RequestHeader, body []byte, act action) {
 		record, code = s.read(c, h.Op, body)
 	}
 	zxid := s.db.zxid
-	if code == errUnknown {
-		code, zxid = jute.Unimplemented, 0
+	switch code {
+	case errUnknown:
+		code, zxid = jute.Unimplemented, -1
 		defer c.hangUp()
+	case errSilent:
+		return
 	}
 	c.lastOp, c.lastXid, c.lastZxid = lastOps[h.Op], h.Xid, zxid
 	header := jute.ReplyHeader{Xid: h.Xid, Zxid: zxid, Code: code}

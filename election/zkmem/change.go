@@ -32,6 +32,9 @@ func (s *Server) change(c *conn, op jute.Op, body []byte) (jute.Record, jute.Cod
 			return nil, jute.MarshallingError
 		}
 		record, code = stepAnswer(x.step(who, step))
+		if op == jute.OpCheck && code == jute.OK {
+			code = errSilent // it stumbles over the stat that it has not got
+		}
 	}
 	s.watches.fire(x.changes)
 	s.armCleaning()

@@ -154,8 +154,10 @@ func TestContractASilentSessionEndsWithinATickOfItsTimeout(t *testing.T) {
 func TestContractAnySignOfLifeKeepsASession(t *testing.T) {
 	each(t, func(t *testing.T, s site) {
 		c := s.hello(t, jute.ConnectRequest{Timeout: 200})
+		beat := time.NewTicker(70 * time.Millisecond)
+		defer beat.Stop()
 		for range 8 {
-			<-time.After(70 * time.Millisecond)
+			<-beat.C
 			c.want(exists("/none", false), "no node")
 		}
 	})

@@ -20,8 +20,8 @@ import (
 // Ticks are short so that expiries are quick.
 const tick = 100 * time.Millisecond
 
-// real is one server for all tests of the package; nil where none is installed.
-var real *zktest.Ensemble
+// genuine is one server for all tests of the package; nil where none is installed.
+var genuine *zktest.Ensemble
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -35,7 +35,7 @@ func run(m *testing.M) int {
 			return 1
 		}
 		defer e.Close()
-		real = e
+		genuine = e
 	}
 	return m.Run()
 }
@@ -65,7 +65,7 @@ func each(t *testing.T, f func(t *testing.T, s site)) {
 	})
 	run("real", func(t *testing.T) site {
 		zktest.Need(t)
-		return site{addr: real.ClientAddrs()[0]}
+		return site{addr: genuine.ClientAddrs()[0]}
 	})
 }
 

@@ -21,6 +21,7 @@ type lane struct {
 	finished bool          // nothing more will be put in
 	gone     bool          // there is nobody at the far end
 	aborted  bool          // over, at once
+	alarm    time.Time     // when somebody will look again
 }
 
 type laneItem struct {
@@ -73,7 +74,7 @@ func (l *lane) pop() ([]byte, bool) {
 		if !l.blocked {
 			if len(l.items) > 0 {
 				if wait := time.Until(l.items[0].due); wait > 0 {
-					l.wakeAfter(wait)
+					l.wakeAt(l.items[0].due, wait)
 				} else {
 					item := l.items[0]
 					l.items = l.items[1:]
@@ -89,8 +90,12 @@ func (l *lane) pop() ([]byte, bool) {
 	}
 }
 
-func (l *lane) wakeAfter(d time.Duration) {
-	time.AfterFunc(d, func() { l.set(func(*lane) {}) })
+func (l *lane) wakeAt(due time.Time, wait time.Duration) {
+	if due.Equal(l.alarm) {
+		return
+	}
+	l.alarm = due
+	time.AfterFunc(wait, func() { l.set(func(*lane) {}) })
 }
 
 // open waits until the lane is not cut.

@@ -9,6 +9,9 @@ import (
 // errUnknown stands for a request that the server does not know: it answers Unimplemented and hangs up.
 const errUnknown jute.Code = 1
 
+// errSilent stands for a request that the real server does, but fails to answer.
+const errSilent jute.Code = 2
+
 // read does a request that changes nothing but the caller's watches.
 func (s *Server) read(c *conn, op jute.Op, body []byte) (jute.Record, jute.Code) {
 	switch op {
@@ -143,6 +146,9 @@ func (s *Server) setWatches(c *conn, op jute.Op, body []byte) (jute.Record, jute
 }
 
 func (s *Server) watching(c *conn, op jute.Op, req jute.PathType) (jute.Record, jute.Code) {
+	if op != jute.OpAddWatch && s.watches.sets(req.Type) == nil {
+		return nil, jute.MarshallingError
+	}
 	switch op {
 	case jute.OpAddWatch:
 		mode := watchMode(req.Type)

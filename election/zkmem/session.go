@@ -27,8 +27,8 @@ type sessionTable struct {
 
 func newSessionTable(tick time.Duration, now time.Time) *sessionTable {
 	t := &sessionTable{tick: tick, start: now, byID: map[int64]*session{}}
-	t.nextID = int64(uint64(now.UnixMilli()) << 24 >> 8)
-	_, _ = rand.Read(t.secret[:]) // never fails
+	t.nextID = int64(uint64(now.UnixMilli())<<24>>8) | 1<<56 // the top byte is the server's id
+	_, _ = rand.Read(t.secret[:])                            // never fails
 	return t
 }
 
