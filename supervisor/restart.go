@@ -48,7 +48,10 @@ func (r *restarts) ended(now time.Time, ok, started bool) verdict {
 		limit = min(limit, startTries)
 	}
 	if limit > 0 && len(r.failures) >= limit { // 0: it never gives up
-		why := fmt.Sprintf("%d ends within %v", len(r.failures), r.cfg.Within)
+		why := fmt.Sprintf("it ended %d times within %v", len(r.failures), r.cfg.Within)
+		if !started {
+			why = "it cannot be started here"
+		}
 		r.failures, r.delay = nil, 0
 		return verdict{why: why}
 	}

@@ -92,27 +92,40 @@ func (s *supervisor) sessions(ctx context.Context, self election.Node) error {
 	})
 	defer ensemble.Wait()
 	for epoch := uint64(1); ; epoch++ {
+		began := s.cfg.Machine.Now()
 		err := ensemble.Open(ctx, func(ctx context.Context, sess *election.Session) error {
 			return s.serve(ctx, sess, epoch)
 		})
 		switch {
 		case errors.Is(err, errUndead) && ctx.Err() != nil:
 			return err
-		case ctx.Err() != nil:
+		case ctx.Err() != nil, s.done():
 			return nil
-		case s.done():
-			return nil
-		case errors.Is(err, election.ErrLeaseEnding), errors.Is(err, election.ErrExpired):
+		}
+		if s.cfg.Machine.Now()-began > settled {
+			s.trouble = 0
+		}
+		lost := errors.Is(err, election.ErrLeaseEnding) || errors.Is(err, election.ErrExpired)
+		if lost && s.trouble == 0 {
+			s.trouble = minTrouble
 			s.log.Warn("session over, opening another", "reason", err)
 			continue
 		}
-		if err != nil {
-			s.trouble = min(max(2*s.trouble, time.Second), 15*time.Second)
-			s.log.Error("no session with ZooKeeper that can be used, trying again", "error", err, "in", s.trouble)
-			pause(ctx, s.trouble)
+		s.trouble = min(max(2*s.trouble, minTrouble), maxTrouble)
+		if err == nil {
+			err = errGuard // they end a lease that they cannot watch over
 		}
+		s.log.Error("no session with ZooKeeper that can be used, trying again", "error", err, "in", s.trouble)
+		pause(ctx, s.trouble)
 	}
 }
+
+// A session that ends at once is not opened again at once.
+const (
+	settled    = 2 * time.Second
+	minTrouble = 500 * time.Millisecond
+	maxTrouble = 15 * time.Second
+)
 
 // done tells whether nothing is left to be supervised.
 func (s *supervisor) done() bool {
@@ -126,7 +139,6 @@ func (s *supervisor) done() bool {
 
 // serve runs all services in one session. It returns nil only when nothing of them is alive.
 func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch uint64) error {
-	s.trouble = 0
 	select {
 	case <-s.guarded:
 	case <-ctx.Done():

@@ -86,7 +86,7 @@ func (v *validator) restart(p path, r Restart) {
 		v.fault(p.key("give_up_after"), "%d is not a number from 1 to %d, or 0 for never", r.GiveUpAfter, mostFailures)
 		return
 	}
-	if !sound {
+	if !sound || r.Policy == RestartNever {
 		return
 	}
 	if r.MaxDelay < r.Delay {

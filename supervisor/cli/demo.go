@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"understudy/supervisor/demo"
+)
+
+// Nodes of a demo.
+const (
+	fewestNodes = 2
+	mostNodes   = 9
+)
+
+func demoCommand() *cobra.Command {
+	var cfg demo.Config
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "demo [--nodes N] [--hold] [-- COMMAND [ARG...]]",
+		Short: "Show a whole hot-standby set on this machine, and break it",
+		Long: "Starts an embedded ZooKeeper and several supervisors as real processes on this machine, with nothing to install and\n" +
+			"no privileges. Then it breaks the active one in every way - stop, kill -9, freeze, cut off - and measures how long\n" +
+			"nothing ran and whether two ever ran at once. Everything is gone when it ends. Exit code 1: two ran at once.",
+		Example: "  understudy demo\n  understudy demo --nodes 5 --hold\n  understudy demo -- python3 -m http.server 8080",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+				return usage("write the command after `--`, as in `understudy demo -- COMMAND`")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cfg.Nodes < fewestNodes || cfg.Nodes > mostNodes {
+				return usage("--nodes must be from %d to %d", fewestNodes, mostNodes)
+			}
+			cfg.Command = args
+			return runDemo(cmd.Context(), cfg, asJSON)
+		},
+	}
+	cmd.Flags().IntVar(&cfg.Nodes, "nodes", 3, "how many nodes")
+	cmd.Flags().BoolVar(&cfg.Hold, "hold", false, "stay up afterwards to be played with, until Ctrl-C")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the table as JSON, and the show to stderr")
+	cmd.AddCommand(&cobra.Command{
+		Use: "program DIR", Hidden: true, Args: exactArgs(1, "a directory"),
+		RunE: func(cmd *cobra.Command, args []string) error { return demo.Program(cmd.Context(), args[0]) },
+	})
+	return cmd
+}
+
+func runDemo(ctx context.Context, cfg demo.Config, asJSON bool) error {
+	out := os.Stdout
+	if asJSON {
+		out = os.Stderr
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this binary: %w", err)
+	}
+	if len(cfg.Command) > 0 {
+		if _, err := exec.LookPath(cfg.Command[0]); err != nil {
+			return usage("%w", err)
+		}
+	}
+	cfg.Exe, cfg.Call, cfg.Out = exe, callName(exe), out
+	cfg.Width = func() int {
+		if os.Getenv("TERM") == "dumb" {
+			return 0
+		}
+		return terminalWidth(out)
+	}
+	hurry := make(chan struct{})
+	cfg.Hurry = hurry
+	ctx, stop := impatient(ctx, hurry)
+	defer stop()
+	report, err := demo.Run(ctx, cfg)
+	if err != nil && !errors.Is(err, demo.ErrOverlap) {
+		return err
+	}
+	if asJSON {
+		if werr := writeJSON(os.Stdout, report); werr != nil {
+			return werr
+		}
+		return err
+	}
+	return errors.Join(writeReport(out, widthOf(out), report), err)
+}
+
+// impatient closes hurry at the second signal; the first one ends ctx.
+func impatient(ctx context.Context, hurry chan<- struct{}) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for asked := 0; asked < 2; asked++ {
+			select {
+			case <-signals:
+				cancel()
+			case <-over:
+				return
+			}
+		}
+		close(hurry)
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(over)
+		<-done
+		cancel()
+	}
+}
+
+// callName is how the user can call this binary.
+func callName(exe string) string {
+	if strings.Contains(exe, string(filepath.Separator)+"go-build") {
+		return "go run ."
+	}
+	if found, err := exec.LookPath("understudy"); err == nil {
+		if same, err := filepath.EvalSymlinks(found); err == nil && same == exe {
+			return "understudy"
+		}
+	}
+	return os.Args[0]
+}
+
+func writeReport(w io.Writer, width int, r demo.Report) error {
+	columns := []column{{head: "FAULT OF THE ACTIVE NODE"}, {head: "FROM -> TO"}, {head: "NOTHING RAN", right: true}, {head: "TWO RAN", right: true}}
+	rows := make([]row, 0, len(r.Faults))
+	for _, f := range r.Faults {
+		overlap := "never"
+		if f.OverlapMs > 0 {
+			overlap = fmt.Sprintf("%.1f ms", f.OverlapMs)
+		}
+		rows = append(rows, row{cells: []string{f.What, f.From + " -> " + f.To, fmt.Sprintf("%.1f ms", f.GapMs), overlap}})
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	if err := writeTable(w, width, columns, rows); err != nil {
+		return err
+	}
+	verdict := "After every fault another node ran the program by itself, and at no moment did two copies run."
+	if r.OverlapMs > 0 {
+		verdict = "Another node took over, but two copies ran at the same time: that must not happen."
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(wrap(verdict+" Measured "+r.Measured+".", width), "\n"))
+	return err
+}

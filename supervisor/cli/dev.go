@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"understudy/election/zkmem"
+)
+
+// devTick is short: sessions end on a tick, so failovers are quick.
+const devTick = 500 * time.Millisecond
+
+func devCommand() *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run an in-memory ZooKeeper to try things with (not for production)",
+		Long: "Runs a ZooKeeper server that lives in the memory of this one process: for development, with nothing else to\n" +
+			"install. It is one server, so its end is the end of everything, and it forgets all when it ends.",
+		Example: "  understudy dev\n  understudy dev --listen 127.0.0.1:2182",
+		Args:    exactArgs(0, "no arguments"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return dev(cmd.Context(), os.Stderr, listen) },
+	}
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:2181", "address to listen on")
+	return cmd
+}
+
+// dev serves until ctx ends.
+func dev(ctx context.Context, out io.Writer, address string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return usage("--listen: %w", err)
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("no ZooKeeper can listen there (is another one running? choose with --listen): %w", err)
+	}
+	if _, err := io.WriteString(out, devWords(l.Addr().String())); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	server := zkmem.New(zkmem.Config{TickTime: devTick})
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	err = server.Serve(l)
+	if errors.Is(err, zkmem.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func devWords(address string) string {
+	return fmt.Sprintf(`
+  NOT FOR PRODUCTION: an in-memory ZooKeeper on %[1]s.
+  It is a single server, and everything in it is gone when it stops.
+
+  Try next, each in a terminal of its own:
+    understudy run --zk %[1]s --service hello --node a -- sleep 1000
+    understudy run --zk %[1]s --service hello --node b -- sleep 1000
+    understudy status --zk %[1]s
+  then end the active one, and ask for the status again. Ctrl-C stops this server.
+
+`, address)
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"understudy/supervisor/control"
+)
+
+var now = time.Date(2026, 7, 1, 10, 3, 12, 0, time.UTC)
+
+func at(before time.Duration) *time.Time {
+	t := now.Add(-before)
+	return &t
+}
+
+// staged is a cluster in which everything happens that status has words for.
+func staged(prefix string) control.Status {
+	member := func(node, role, why string, ago time.Duration) control.Member {
+		health := "ok"
+		if role == "failed" {
+			health = "failed"
+		}
+		return control.Member{Node: prefix + node, Host: "h", Role: role, Health: health, Why: why, Since: at(ago)}
+	}
+	return control.Status{Nodes: []control.Node{}, Services: []control.Service{
+		{
+			Service: prefix + "cache", Active: prefix + "n1", Lock: prefix + "n1", Token: 4294967301, Since: at(192 * time.Second),
+			Members: []control.Member{member("n1", "active", "", 192*time.Second), member("n2", "standby", "", 26*time.Hour)},
+		},
+		{
+			Service: prefix + "db", Lock: prefix + "n2", Fencing: &control.Fencing{Node: prefix + "n1", By: prefix + "n2", Since: at(4 * time.Second)},
+			Members: []control.Member{member("n2", "fencing", "", 4*time.Second)},
+		},
+		{Service: prefix + "idle", Members: []control.Member{}},
+		{
+			Service: prefix + "mail", Fencing: &control.Fencing{Node: prefix + "n3"},
+			Members: []control.Member{member("n2", "failed", "former active may be alive", 61*time.Second)},
+		},
+		{Service: prefix + "news", Fencing: &control.Fencing{Node: prefix + "n3"}, Members: []control.Member{}},
+		{Service: prefix + "web", Members: []control.Member{member("n1", "standby", "", 0)}},
+	}}
+}
+
+func TestStatusTellsWhoIsActiveAndWhatMendsWhatIsWrong(t *testing.T) {
+	var b bytes.Buffer
+	if err := writeStatus(&b, 80, staged(""), now, []string{"--zk zk1:2181"}); err != nil {
+		t.Fatal(err)
+	}
+	want := `SERVICE  NODE    ROLE     SINCE  HEALTH       TOKEN
+cache    n1      active   3m12s  ok      4294967301
+         n2      standby  1d02h  ok
+db       n2      fencing     4s  ok
+  Fencing n1: n2 holds the lock (4s) and starts nothing while the child of n1
+  may be running. If you know that its child is dead:
+    understudy fence confirm db --node n1 --zk zk1:2181
+idle     nobody
+mail     n2      failed   1m01s  failed
+  n2: former active may be alive
+  Nobody is active: the child of n3 may be running, and nobody holds the lock.
+  If you know that its child is dead:
+    understudy fence confirm mail --node n3 --zk zk1:2181
+news     nobody
+  n3 was active last, and its child may be running: who comes next will fence it
+  first.
+web      n1      standby     0s  ok
+  Nobody is active.
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestLinesFitTheScreenWhateverNamesAreLike(t *testing.T) {
+	long := strings.Repeat("long-", 11)
+	for _, width := range []int{80, 132} {
+		var b bytes.Buffer
+		if err := writeStatus(&b, width, staged(long), now, []string{"--zk zk1:2181,zk2:2181,zk3:2181", "--root /understudy"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := writeHistory(&b, width, past(long), now, true); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("%d columns of %d: %s", n, width, line)
+			}
+		}
+		if !strings.Contains(b.String(), "n1 ") {
+			t.Error("shortened names have lost the end that tells them apart")
+		}
+	}
+}
+
+func TestTheStatusInJSONHasTheSameFactsUnderStableKeys(t *testing.T) {
+	var b bytes.Buffer
+	s := staged("")
+	if err := writeJSON(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Services []map[string]any
+		Nodes    []any
+	}
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Nodes == nil || len(got.Services) != len(s.Services) {
+		t.Fatalf("got %s", b.String())
+	}
+	for _, v := range got.Services {
+		for _, key := range []string{"service", "active", "host", "pid", "since", "token", "lock", "fencing", "members"} {
+			if _, ok := v[key]; !ok {
+				t.Errorf("%v has no %q", v["service"], key)
+			}
+		}
+	}
+	member := got.Services[3]["members"].([]any)[0].(map[string]any)
+	if member["node"] != "n2" || member["role"] != "failed" || member["health"] != "failed" || member["why"] == "" || member["since"] == nil {
+		t.Errorf("got member %v", member)
+	}
+}
+
+func TestAClusterWithoutServicesSaysHowToStartOne(t *testing.T) {
+	var b bytes.Buffer
+	if err := writeStatus(&b, 80, control.Status{}, now, nil); err != nil || !strings.Contains(b.String(), "understudy run") {
+		t.Errorf("got %q, %v", b.String(), err)
+	}
+}
+
+func TestTimesAreRelativeInTwoUnits(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 999 * time.Millisecond: "0s", 59 * time.Second: "59s", 192 * time.Second: "3m12s", time.Hour: "1h00m",
+		25*time.Hour + 59*time.Minute: "1d01h", 400 * 24 * time.Hour: "400d00h",
+	} {
+		if got := ago(d); got != want {
+			t.Errorf("ago(%v) is %q, want %q", d, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{0: "0ms", 12 * time.Millisecond: "12ms", 2345 * time.Millisecond: "2.3s", time.Minute: "1m00s"} {
+		if got := brief(d); got != want {
+			t.Errorf("brief(%v) is %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestACommandThatDoesNotFitGoesOnAsAShellExpects(t *testing.T) {
+	got := strings.Join(command(40, "understudy fence confirm db", "--node n1", "--zk zk1:2181,zk2:2181"), "\n")
+	if want := "    understudy fence confirm db \\\n      --node n1 --zk zk1:2181,zk2:2181"; got != want {
+		t.Errorf("got\n%s", got)
+	}
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// build is what is known of this binary.
+type build struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit"`
+	Modified bool   `json:"modified"`
+	Go       string `json:"go"`
+}
+
+func versionCommand(version string) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Show version, commit and Go version",
+		Example: "  understudy version --json",
+		Args:    exactArgs(0, "no arguments"),
+		RunE: func(*cobra.Command, []string) error {
+			b := build{Version: version, Go: runtime.Version()}
+			if info, ok := debug.ReadBuildInfo(); ok {
+				b.read(info)
+			}
+			if asJSON {
+				return writeJSON(os.Stdout, b)
+			}
+			_, err := fmt.Println(b)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the same facts as JSON")
+	return cmd
+}
+
+func (b *build) read(info *debug.BuildInfo) {
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+}
+
+func (b build) String() string {
+	commit := cmp.Or(b.Commit, "unknown")
+	if b.Modified {
+		commit += " with changes"
+	}
+	return fmt.Sprintf("understudy %s, commit %s, %s", b.Version, commit, b.Go)
+}

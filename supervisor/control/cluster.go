@@ -1,0 +1,139 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+
+	"understudy/election"
+)
+
+// Cluster is a connection to all services below one root.
+type Cluster struct {
+	conn *zk.Conn
+	root string
+}
+
+// Open connects to ZooKeeper. The Cluster is to be closed.
+func Open(ctx context.Context, cfg election.Config) (*Cluster, error) {
+	conn, err := election.Connect(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{conn, cfg.Root}, nil
+}
+
+// Close ends the connection.
+func (c *Cluster) Close() { c.conn.Close() }
+
+// UnknownError says that there is no such service or node, and which ones there are.
+type UnknownError struct {
+	Kind, Name string
+	Known      []string
+}
+
+func (e *UnknownError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("no %s %q: there is none yet", e.Kind, e.Name)
+	}
+	return fmt.Sprintf("no %s %q; there is: %s", e.Kind, e.Name, strings.Join(e.Known, ", "))
+}
+
+// znode is a znode as it was read, there or not.
+type znode struct {
+	exists bool
+	data   []byte
+	stat   zk.Stat
+}
+
+// ask bounds a call of the client, which knows no context. What comes too late is dropped: the call ends with the client
+// at the latest.
+func ask[T any](ctx context.Context, what string, f func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		v, err := f()
+		got <- answer{v, err}
+	}()
+	select {
+	case a := <-got:
+		if a.err != nil {
+			return a.value, fmt.Errorf("%s: %w", what, a.err)
+		}
+		return a.value, nil
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("%s: no answer from ZooKeeper: %w", what, context.Cause(ctx))
+	}
+}
+
+func (c *Cluster) read(ctx context.Context, path string) (znode, error) {
+	return ask(ctx, "read "+path, func() (znode, error) {
+		data, stat, err := c.conn.Get(path)
+		if errors.Is(err, zk.ErrNoNode) {
+			return znode{}, nil
+		}
+		if err != nil {
+			return znode{}, err
+		}
+		return znode{true, data, *stat}, nil
+	})
+}
+
+// children lists what is below a path, sorted: nothing when the path is not there.
+func (c *Cluster) children(ctx context.Context, path string) ([]string, error) {
+	return ask(ctx, "list "+path, func() ([]string, error) {
+		names, _, err := c.conn.Children(path)
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return nil, err
+		}
+		slices.Sort(names)
+		return names, nil
+	})
+}
+
+// services lists the services asked for: all when none is named.
+func (c *Cluster) services(ctx context.Context, asked []string) ([]string, error) {
+	all, err := c.children(ctx, election.ServicesDir(c.root))
+	if err != nil || len(asked) == 0 {
+		return all, err
+	}
+	for _, name := range asked {
+		if !slices.Contains(all, name) {
+			return nil, &UnknownError{"service", name, all}
+		}
+	}
+	return asked, nil
+}
+
+// atOnce is how many requests may be under way.
+const atOnce = 64
+
+// all calls f for 0 to n-1, many at a time: what is asked together is answered in few round trips.
+func all(n int, f func(i int) error) error {
+	var wg sync.WaitGroup
+	free := make(chan struct{}, atOnce)
+	errs := make([]error, n)
+	for i := range n {
+		free <- struct{}{}
+		wg.Go(func() {
+			errs[i] = f(i)
+			<-free
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+
+	"understudy/election"
+)
+
+// ErrActive says that a node is active, so that nothing can be sworn of its child.
+var ErrActive = errors.New("it is active")
+
+// patience is how often a service is read anew when it has changed under our hands.
+const patience = 20
+
+// Confirmation is what came of Confirm.
+type Confirmation struct {
+	Done bool   // the breadcrumb is deleted
+	Why  string // when nothing was to be done
+}
+
+// Confirm deletes the breadcrumb of a node whose child the operator knows to be dead. It refuses while the breadcrumb's
+// own session holds the lock: that node is active.
+func (c *Cluster) Confirm(ctx context.Context, service, node string) (Confirmation, error) {
+	if _, err := c.services(ctx, []string{service}); err != nil {
+		return Confirmation{}, err
+	}
+	p := election.Paths{Root: c.root, Service: service}
+	for range patience {
+		scene, err := c.look(ctx, p)
+		if err != nil {
+			return Confirmation{}, err
+		}
+		trail := parseCrumb(scene.crumb)
+		switch {
+		case !scene.crumb.exists:
+			return Confirmation{Why: fmt.Sprintf("no fencing of %s is pending for %s: there is no breadcrumb", node, service)}, c.known(ctx, p, node)
+		case trail.Node == "":
+			return Confirmation{}, fmt.Errorf("the breadcrumb of %s cannot be read, so nobody knows whose child it is about: "+
+				"when none runs anywhere, delete %s by hand", service, p.Crumb())
+		case trail.Node != node:
+			return Confirmation{Why: elsewhere(service, node, trail, scene.lock)}, c.known(ctx, p, node, trail.Node)
+		case trail.writtenBy(scene.lock):
+			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: its session is alive and holds the lock of %s; stop it instead",
+				node, ErrActive, service)
+		}
+		err = c.erase(ctx, p, scene)
+		if err == nil {
+			return Confirmation{Done: true}, nil
+		}
+		if !errors.Is(err, errChanged) {
+			return Confirmation{}, err
+		}
+	}
+	return Confirmation{}, fmt.Errorf("%s changes too quickly: nothing is done, try again", service)
+}
+
+// elsewhere says whom the breadcrumb names when it is not the node asked about.
+func elsewhere(service, node string, trail breadCrumb, lock znode) string {
+	if trail.writtenBy(lock) {
+		return fmt.Sprintf("no fencing of %s is pending for %s: %s is active", node, service, trail.Node)
+	}
+	return fmt.Sprintf("no fencing of %s is pending for %s: it is the child of %s that may be running", node, service, trail.Node)
+}
+
+// scene is a service's lock and breadcrumb, and the number of the claim that they belong to.
+type scene struct {
+	lock, crumb znode
+	claim       int32 // the version of the service's folder, which every claim raises
+}
+
+// look reads the scene as it is at the leader, or later: a server that lags behind is waited for.
+func (c *Cluster) look(ctx context.Context, p election.Paths) (scene, error) {
+	if _, err := ask(ctx, "sync "+p.Dir(), func() (string, error) { return c.conn.Sync(p.Dir()) }); err != nil {
+		return scene{}, err
+	}
+	dir, err := c.read(ctx, p.Dir())
+	if err != nil {
+		return scene{}, err
+	}
+	s := scene{claim: dir.stat.Version}
+	if s.crumb, err = c.read(ctx, p.Crumb()); err != nil {
+		return scene{}, err
+	}
+	s.lock, err = c.read(ctx, p.Lock())
+	return s, err
+}
+
+// errChanged says that lock or breadcrumb are not those that were read.
+var errChanged = errors.New("lock or breadcrumb changed meanwhile")
+
+// erase deletes the breadcrumb that was read, and none that was written meanwhile. P5 depends on it. A version alone does
+// not tell one breadcrumb from the next, since each begins with version 0: the number of the claim does.
+func (c *Cluster) erase(ctx context.Context, p election.Paths, s scene) error {
+	_, err := ask(ctx, "delete the breadcrumb", func() ([]zk.MultiResponse, error) {
+		return c.conn.Multi(
+			&zk.CheckVersionRequest{Path: p.Dir(), Version: s.claim},
+			&zk.DeleteRequest{Path: p.Crumb(), Version: s.crumb.stat.Version},
+		)
+	})
+	switch {
+	case err == nil, errors.Is(err, zk.ErrNoAuth):
+		return err
+	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrBadVersion):
+		return errChanged
+	}
+	return fmt.Errorf("whether it is done is not known, ask again: %w", err)
+}
+
+// known fails when nothing has ever been heard of a node.
+func (c *Cluster) known(ctx context.Context, p election.Paths, node string, others ...string) error {
+	var names [2][]string
+	var past []Activation
+	err := all(3, func(i int) (err error) {
+		switch i {
+		case 0:
+			names[0], err = c.children(ctx, p.Members())
+		case 1:
+			names[1], err = c.children(ctx, election.NodesDir(c.root))
+		default:
+			past, err = c.activations(ctx, p.Service)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	heard := slices.Concat(names[0], names[1], others)
+	for _, a := range past {
+		heard = append(heard, a.Node)
+	}
+	slices.Sort(heard)
+	heard = slices.Compact(heard)
+	if !slices.Contains(heard, node) {
+		return &UnknownError{"node", node, heard}
+	}
+	return nil
+}

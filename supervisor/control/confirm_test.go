@@ -1,0 +1,169 @@
+package control
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"understudy/election"
+	"understudy/election/zktest"
+)
+
+func (b *bed) confirm(service, node string) Confirmation {
+	b.Helper()
+	got, err := b.c.Confirm(b.Context(), service, node)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return got
+}
+
+func TestAConfirmedBreadcrumbIsGoneAndNothingElseIs(t *testing.T) {
+	for _, held := range []string{"by nobody", "by the one that fences", "by the same node in another session"} {
+		t.Run("lock held "+held, func(t *testing.T) {
+			b := newBed(t)
+			old, fresh := b.session(), b.session()
+			old.crumb("db", "old")
+			switch held {
+			case "by the one that fences":
+				fresh.lock("db", "new")
+			case "by the same node in another session":
+				fresh.lock("db", "old")
+			}
+			lock := b.has(paths("db").Lock())
+			if got := b.confirm("db", "old"); !got.Done {
+				t.Errorf("not done: %s", got.Why)
+			}
+			if b.has(paths("db").Crumb()) {
+				t.Error("the breadcrumb is still there")
+			}
+			if b.has(paths("db").Lock()) != lock {
+				t.Error("the lock was touched")
+			}
+			left, _ := b.c.children(t.Context(), paths("db").Dir())
+			for _, name := range left {
+				if strings.HasPrefix(name, "confirm-") {
+					t.Errorf("%s is left behind", name)
+				}
+			}
+		})
+	}
+}
+
+func TestTheActiveNodeCannotBeConfirmedDead(t *testing.T) {
+	b := newBed(t)
+	b.session().activate("db", "one")
+	_, err := b.c.Confirm(t.Context(), "db", "one")
+	if !errors.Is(err, ErrActive) || !strings.Contains(err.Error(), "stop it instead") {
+		t.Errorf("got %v", err)
+	}
+	if !b.has(paths("db").Crumb()) {
+		t.Error("the breadcrumb of the active node is gone")
+	}
+}
+
+func TestConfirmingAgainIsNoError(t *testing.T) {
+	b := newBed(t)
+	old, fresh := b.session(), b.session()
+	old.crumb("db", "old")
+	old.put(paths("db").History()+"/n_", election.Activation{Node: "old"}, zk.FlagSequence)
+	b.confirm("db", "old")
+	if got := b.confirm("db", "old"); got.Done || !strings.Contains(got.Why, "no fencing of old is pending") {
+		t.Errorf("got %+v", got)
+	}
+	fresh.activate("db", "new")
+	if got := b.confirm("db", "old"); got.Done || !strings.Contains(got.Why, "new is active") {
+		t.Errorf("got %+v", got)
+	}
+	if !b.has(paths("db").Crumb()) {
+		t.Error("the breadcrumb of another node is gone")
+	}
+}
+
+func TestUnknownNamesAreErrorsThatTellWhatThereIs(t *testing.T) {
+	b := newBed(t)
+	b.session().activate("db", "one")
+	for _, c := range []struct{ service, node, want string }{
+		{"bd", "one", `no service "bd"; there is: db`},
+		{"db", "two", `no node "two"; there is: one`},
+	} {
+		if _, err := b.c.Confirm(t.Context(), c.service, c.node); err == nil || err.Error() != c.want {
+			t.Errorf("%s %s: got %v", c.service, c.node, err)
+		}
+	}
+}
+
+func TestABreadcrumbThatNobodyUnderstandsIsNotConfirmed(t *testing.T) {
+	b := newBed(t)
+	b.session().put(paths("db").Crumb(), []byte("{"), 0)
+	if _, err := b.c.Confirm(t.Context(), "db", "one"); err == nil || !strings.Contains(err.Error(), paths("db").Crumb()) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// races are what may happen between the reading of a breadcrumb and its deletion.
+var races = []struct {
+	name   string
+	happen func(old, fresh *actor)
+}{
+	{"the breadcrumb is written anew, with the version that the old one had", func(old, fresh *actor) {
+		old.del(paths("db").Crumb())
+		fresh.claim("db")
+		fresh.crumb("db", "new")
+	}},
+	{"the breadcrumb is taken over in place", func(_, fresh *actor) {
+		if _, err := fresh.conn.Set(paths("db").Crumb(), []byte(`{"node":"new"}`), 0); err != nil {
+			fresh.Fatal(err)
+		}
+	}},
+	{"the named node becomes active again", func(old, _ *actor) { old.lock("db", "old") }},
+	{"the breadcrumb goes", func(old, _ *actor) { old.del(paths("db").Crumb()) }},
+}
+
+func TestWhatChangedMeanwhileIsNotTouched(t *testing.T) {
+	for _, race := range races {
+		t.Run(race.name, func(t *testing.T) { raceOn(newBed(t), race.happen) })
+	}
+}
+
+func TestWhatChangedMeanwhileIsNotTouchedOnARealServer(t *testing.T) {
+	zktest.Need(t)
+	e := zktest.Start(t, zktest.Config{TickTime: 500 * time.Millisecond})
+	b := bedOn(t, e.ClientAddrs()[0])
+	for _, race := range races {
+		t.Run(race.name, func(t *testing.T) { raceOn(&bed{t, b.addr, b.c}, race.happen) })
+	}
+	b.session().crumb("db", "old")
+	if got := b.confirm("db", "old"); !got.Done {
+		t.Errorf("not done: %s", got.Why)
+	}
+}
+
+func raceOn(b *bed, happen func(old, fresh *actor)) {
+	old, fresh := b.session(), b.session()
+	old.crumb("db", "old")
+	scene, err := b.c.look(b.Context(), paths("db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	happen(old, fresh)
+	before, err := b.c.read(b.Context(), paths("db").Crumb())
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := b.c.erase(b.Context(), paths("db"), scene); !errors.Is(err, errChanged) {
+		b.Errorf("erase: %v", err)
+	}
+	after, err := b.c.read(b.Context(), paths("db").Crumb())
+	if err != nil || after.exists != before.exists || after.stat != before.stat {
+		b.Errorf("the breadcrumb was %+v and is %+v, %v", before, after, err)
+	}
+	for _, path := range []string{paths("db").Crumb(), paths("db").Lock()} {
+		if b.has(path) {
+			old.del(path)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"understudy/election"
+)
+
+// Status is what ZooKeeper says of a cluster.
+type Status struct {
+	Services []Service `json:"services"`
+	Nodes    []Node    `json:"nodes"`
+}
+
+// Service says who is active, or why nobody is.
+type Service struct {
+	Service string     `json:"service"`
+	Active  string     `json:"active"` // empty: nobody
+	Host    string     `json:"host"`
+	Pid     int        `json:"pid"` // of the supervisor
+	Since   *time.Time `json:"since"`
+	Token   int64      `json:"token"`
+	Lock    string     `json:"lock"` // the node that holds the lock: not active yet while it is fencing
+	Fencing *Fencing   `json:"fencing"`
+	Members []Member   `json:"members"`
+}
+
+// Fencing says whose child may still be running while somebody else wants to be active.
+type Fencing struct {
+	Node  string     `json:"node"` // empty: the breadcrumb cannot be read
+	Host  string     `json:"host"`
+	By    string     `json:"by"` // empty: nobody holds the lock
+	Since *time.Time `json:"since"`
+	Token int64      `json:"token"`
+}
+
+// Member is a candidate's own word on itself. A node that holds the lock and has not said anything yet is one too.
+type Member struct {
+	Node   string     `json:"node"`
+	Host   string     `json:"host"`
+	Role   string     `json:"role"`
+	Health string     `json:"health"`
+	Why    string     `json:"why"`
+	Since  *time.Time `json:"since"`
+}
+
+// Node is a supervisor that is connected.
+type Node struct {
+	Node    string     `json:"node"`
+	Host    string     `json:"host"`
+	Pid     int        `json:"pid"`
+	Version string     `json:"version"`
+	Contain string     `json:"contain"`
+	Since   *time.Time `json:"since"`
+}
+
+// Status reads the services named, or all.
+func (c *Cluster) Status(ctx context.Context, names ...string) (Status, error) {
+	names, err := c.services(ctx, names)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{Services: make([]Service, len(names))}
+	err = all(len(names)+1, func(i int) (err error) {
+		if i == len(names) {
+			s.Nodes, err = c.nodes(ctx)
+			return err
+		}
+		s.Services[i], err = c.service(ctx, names[i])
+		return err
+	})
+	return s, err
+}
+
+func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
+	p := election.Paths{Root: c.root, Service: name}
+	var lock, crumb znode
+	var members []Member
+	err := all(3, func(i int) (err error) {
+		switch i {
+		case 0:
+			lock, err = c.read(ctx, p.Lock())
+		case 1:
+			crumb, err = c.read(ctx, p.Crumb())
+		default:
+			members, err = c.members(ctx, p)
+		}
+		return err
+	})
+	if err != nil {
+		return Service{}, err
+	}
+	return describe(name, lock, crumb, members), nil
+}
+
+// describe makes the facts of what was read: the lock alone makes nobody active, the breadcrumb has to agree.
+func describe(name string, lock, crumb znode, members []Member) Service {
+	s := Service{Service: name, Members: members}
+	var holder election.Lock
+	if lock.exists {
+		_ = json.Unmarshal(lock.data, &holder) // a lock that says nothing is a lock
+		s.Lock = cmp.Or(holder.Node, "unknown")
+	}
+	trail := parseCrumb(crumb)
+	switch {
+	case lock.exists && trail.writtenBy(lock):
+		s.Active, s.Host, s.Pid, s.Token = s.Lock, holder.Host, holder.Pid, lock.stat.Czxid
+		s.Since = when(holder.Since)
+	case crumb.exists:
+		s.Fencing = &Fencing{Node: trail.Node, Host: trail.Host, By: s.Lock, Token: trail.token, Since: when(holder.Since)}
+	}
+	if s.Lock != "" && !slices.ContainsFunc(members, func(m Member) bool { return m.Node == s.Lock }) {
+		role := "claiming"
+		switch {
+		case s.Active != "":
+			role = "active"
+		case s.Fencing != nil:
+			role = "fencing"
+		}
+		s.Members = append(s.Members, Member{Node: s.Lock, Host: holder.Host, Role: role, Health: "unknown", Since: when(holder.Since)})
+	}
+	first := func(m Member) bool { return m.Node == s.Lock }
+	slices.SortStableFunc(s.Members, func(a, b Member) int {
+		switch {
+		case first(a) && !first(b):
+			return -1
+		case first(b) && !first(a):
+			return 1
+		}
+		return 0
+	})
+	return s
+}
+
+// breadCrumb is a breadcrumb as it was read. One that nobody understands names nobody, and counts all the same.
+type breadCrumb struct {
+	election.BreadCrumb
+	token int64
+}
+
+func parseCrumb(n znode) breadCrumb {
+	var b breadCrumb
+	if !n.exists {
+		return b
+	}
+	if json.Unmarshal(n.data, &b.BreadCrumb) != nil {
+		b.BreadCrumb = election.BreadCrumb{}
+	}
+	b.token = b.Token
+	if b.token == 0 {
+		b.token = n.stat.Czxid
+	}
+	return b
+}
+
+// writtenBy tells whether the session that holds the lock has written the breadcrumb.
+func (b breadCrumb) writtenBy(lock znode) bool {
+	return lock.exists && b.Session == election.SessionName(lock.stat.EphemeralOwner)
+}
+
+func (c *Cluster) members(ctx context.Context, p election.Paths) ([]Member, error) {
+	return list(ctx, c, p.Members(), func(name string, data []byte) Member {
+		m := election.Member{Role: "unknown", Health: "unknown"}
+		_ = json.Unmarshal(data, &m)
+		return Member{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since)}
+	})
+}
+
+func (c *Cluster) nodes(ctx context.Context) ([]Node, error) {
+	return list(ctx, c, election.NodesDir(c.root), func(name string, data []byte) Node {
+		var n election.Node
+		_ = json.Unmarshal(data, &n)
+		return Node{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Since: when(n.Since)}
+	})
+}
+
+// list reads all znodes below a path, in the order of their names.
+func list[T any](ctx context.Context, c *Cluster, path string, parse func(name string, data []byte) T) ([]T, error) {
+	names, err := c.children(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	read := make([]znode, len(names))
+	err = all(len(names), func(i int) (err error) {
+		read[i], err = c.read(ctx, path+"/"+names[i])
+		return err
+	})
+	items := make([]T, 0, len(names))
+	for i, n := range read {
+		if n.exists { // else it went meanwhile
+			items = append(items, parse(names[i], n.data))
+		}
+	}
+	return items, err
+}
+
+// when is nil for a time that is not known.
+func when(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

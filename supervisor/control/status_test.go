@@ -1,0 +1,137 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"understudy/election"
+)
+
+func TestAnEmptyClusterHasAStatusWithoutServices(t *testing.T) {
+	s := newBed(t).status()
+	if got, _ := json.Marshal(s); string(got) != `{"services":[],"nodes":[]}` {
+		t.Errorf("an empty cluster is %s", got)
+	}
+}
+
+func TestTheActiveNodeIsTheOneWhoseSessionHoldsLockAndBreadcrumb(t *testing.T) {
+	b := newBed(t)
+	one, two := b.session(), b.session()
+	two.member("db", "a-standby", "standby", "")
+	one.activate("db", "m-active")
+	one.put(election.NodesDir(root)+"/m-active", election.Node{Node: "m-active", Pid: 7, Version: "1"}, zk.FlagEphemeral)
+	two.member("other", "a-standby", "standby", "")
+
+	s := b.status("db")
+	if len(s.Services) != 1 || len(s.Nodes) != 1 || s.Nodes[0].Node != "m-active" {
+		t.Fatalf("the status of one service is %+v", s)
+	}
+	db := s.Services[0]
+	lock, _ := b.c.read(t.Context(), paths("db").Lock())
+	if db.Active != "m-active" || db.Host != "m-active.example" || db.Pid != 7 || db.Token != lock.stat.Czxid || !db.Since.Equal(began) {
+		t.Errorf("active is %+v", db)
+	}
+	if db.Fencing != nil {
+		t.Errorf("fencing %+v", db.Fencing)
+	}
+	if got := memberNames(db); !slices.Equal(got, []string{"m-active", "a-standby"}) {
+		t.Errorf("members are %v: the active one comes first", got)
+	}
+}
+
+func TestALockHolderThatFencesIsNotActive(t *testing.T) {
+	b := newBed(t)
+	old, fresh := b.session(), b.session()
+	old.crumb("db", "old")
+	fresh.lock("db", "new")
+	db := b.status().Services[0]
+	if db.Active != "" || db.Lock != "new" || db.Fencing == nil || db.Fencing.Node != "old" || db.Fencing.By != "new" {
+		t.Errorf("got %+v fencing %+v", db, db.Fencing)
+	}
+	if len(db.Members) != 1 || db.Members[0].Role != "fencing" {
+		t.Errorf("a lock holder that is no member yet is shown as %+v", db.Members)
+	}
+}
+
+func TestABreadcrumbWithoutLockIsAFencingByNobody(t *testing.T) {
+	b := newBed(t)
+	old := b.session()
+	old.crumb("db", "old")
+	old.member("db", "new", "failed", "formerly refused")
+	db := b.status().Services[0]
+	if db.Active != "" || db.Fencing == nil || db.Fencing.Node != "old" || db.Fencing.By != "" {
+		t.Errorf("got %+v fencing %+v", db, db.Fencing)
+	}
+}
+
+func TestWhatCannotBeReadIsShownAsUnknown(t *testing.T) {
+	b := newBed(t)
+	a := b.session()
+	a.put(paths("db").Crumb(), []byte("{"), 0)
+	a.put(paths("db").Lock(), []byte("?"), zk.FlagEphemeral)
+	a.put(paths("db").Members()+"/x", []byte("?"), zk.FlagEphemeral)
+	db := b.status().Services[0]
+	if db.Active != "" || db.Lock != "unknown" || db.Fencing == nil || db.Fencing.Node != "" || db.Members[1].Role != "unknown" {
+		t.Errorf("got %+v", db)
+	}
+}
+
+func TestAnUnknownServiceIsAnErrorThatNamesThoseThereAre(t *testing.T) {
+	b := newBed(t)
+	b.session().crumb("db", "old")
+	_, err := b.c.Status(t.Context(), "bd")
+	var unknown *UnknownError
+	if !errors.As(err, &unknown) || err.Error() != `no service "bd"; there is: db` {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFiftyServicesAreReadInFewRoundTrips(t *testing.T) {
+	b := newBed(t)
+	a := b.session()
+	for i := range 50 {
+		a.activate(fmt.Sprintf("service-%02d", i), "node-1")
+		a.member(fmt.Sprintf("service-%02d", i), "node-2", "standby", "")
+	}
+	start := time.Now()
+	s := b.status()
+	if len(s.Services) != 50 || s.Services[49].Active != "node-1" {
+		t.Fatalf("got %d services", len(s.Services))
+	}
+	t.Logf("50 services in %v", time.Since(start))
+}
+
+func TestHistoryIsNewestFirstWithGaps(t *testing.T) {
+	b := newBed(t)
+	a := b.session()
+	a.activate("db", "node-2")
+	lock, _ := b.c.read(t.Context(), paths("db").Lock())
+	end := began.Add(time.Minute)
+	closed := end.Add(time.Minute) // by the next one, which took the time of its own start
+	for _, e := range []election.Activation{
+		{Node: "node-1", Token: 1, Start: began, End: &end, Reason: "stop asked", Fenced: "nobody was active"},
+		{Node: "node-3", Token: 2, Start: end.Add(12 * time.Millisecond), End: &closed, Reason: "lost"},
+		{Node: "node-2", Token: lock.stat.Czxid, Start: end.Add(time.Minute), Fenced: "grace"},
+	} {
+		a.put(paths("db").History()+"/n_", e, zk.FlagSequence)
+	}
+	got, err := b.c.History(t.Context(), "db")
+	if err != nil || len(got) != 3 {
+		t.Fatalf("got %v, %v", got, err)
+	}
+	if got[0].Node != "node-2" || !got[0].Active || got[0].RanMs == nil || got[0].GapMs != nil {
+		t.Errorf("the present one is %+v", got[0])
+	}
+	if got[1].Active || *got[1].RanMs != 59988 || *got[1].GapMs != 12 {
+		t.Errorf("one that was lost is %+v", got[1])
+	}
+	if *got[2].RanMs != 60000 || got[2].GapMs != nil || got[2].Reason != "stop asked" {
+		t.Errorf("the first one is %+v", got[2])
+	}
+}

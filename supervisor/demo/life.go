@@ -1,0 +1,66 @@
+package demo
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// now is CLOCK_MONOTONIC, which all processes of a machine share.
+func now() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic(err) // every Linux has this clock
+	}
+	return time.Duration(ts.Nano())
+}
+
+// life is one run of the program: first and last sign of it.
+type life struct {
+	node        string
+	token       int64
+	first, last time.Duration
+}
+
+// witness tells of all lives so far.
+type witness interface {
+	lives() []life
+	method() string // how it knows
+	close()
+}
+
+// handover is what lay between a life and the ones before it.
+type handover struct {
+	from, to     life
+	gap, overlap time.Duration
+}
+
+// handovers goes through all lives in the order of their starts.
+func handovers(lives []life) []handover {
+	slices.SortFunc(lives, func(a, b life) int { return cmp.Compare(a.first, b.first) })
+	var all []handover
+	for i := 1; i < len(lives); i++ {
+		h := handover{from: lives[i-1], to: lives[i]}
+		for _, former := range lives[:i] {
+			if former.last > h.from.last {
+				h.from = former
+			}
+			if former.last >= h.to.first {
+				h.overlap = max(h.overlap, min(former.last, h.to.last)-h.to.first, time.Nanosecond)
+			}
+		}
+		h.gap = max(h.to.first-h.from.last, 0)
+		all = append(all, h)
+	}
+	return all
+}
+
+// newest is the life that began last; nothing before the first.
+func newest(lives []life) (life, bool) {
+	if len(lives) == 0 {
+		return life{}, false
+	}
+	return slices.MaxFunc(lives, func(a, b life) int { return cmp.Compare(a.first, b.first) }), true
+}

@@ -1,0 +1,62 @@
+package demo
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+const milli = time.Millisecond
+
+func TestHandoversTellGapAndOverlap(t *testing.T) {
+	a := life{node: "a", first: 0, last: 100 * milli}
+	for _, c := range []struct {
+		name         string
+		next         life
+		gap, overlap time.Duration
+	}{
+		{"a gap", life{node: "b", first: 112 * milli, last: 200 * milli}, 12 * milli, 0},
+		{"an overlap", life{node: "b", first: 90 * milli, last: 200 * milli}, 0, 10 * milli},
+		{"one within the other", life{node: "b", first: 40 * milli, last: 45 * milli}, 0, 5 * milli},
+		{"one that was seen but once", life{node: "b", first: 40 * milli, last: 40 * milli}, 0, time.Nanosecond},
+	} {
+		got := handovers([]life{c.next, a})
+		if len(got) != 1 || got[0].gap != c.gap || got[0].overlap != c.overlap || got[0].to.node != "b" {
+			t.Errorf("%s: got %+v", c.name, got)
+		}
+	}
+}
+
+func TestAnOverlapWithAnyFormerLifeCounts(t *testing.T) {
+	got := handovers([]life{
+		{node: "a", first: 0, last: 100 * milli},
+		{node: "b", first: 10 * milli, last: 20 * milli},
+		{node: "c", first: 30 * milli, last: 40 * milli},
+	})
+	if len(got) != 2 || got[1].overlap != 10*milli || got[1].from.node != "a" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestTheProgramSignsThatItRuns(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("UNDERSTUDY_NODE", "node-1")
+	t.Setenv("UNDERSTUDY_TOKEN", "42")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*milli)
+	defer cancel()
+	if err := Program(ctx, dir); err != nil {
+		t.Fatal(err)
+	}
+	end := now()
+	got := signs{dir}.lives()
+	if len(got) != 1 || got[0].node != "node-1" || got[0].token != 42 {
+		t.Fatalf("got %+v", got)
+	}
+	if l := got[0]; l.first != began || end-l.last > 20*milli || l.last > end {
+		t.Errorf("first %v, last %v, now %v", l.first, l.last, end)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 1 {
+		t.Errorf("files %v", files)
+	}
+}
