@@ -18,7 +18,6 @@ import (
 // active keeps the child running for as long as the lock is ours and the lease lasts, and tells what ended it. The child
 // may still be alive when it returns.
 func (v *service) active(ctx context.Context, t turn, claim *election.Claim, tree Tree, entry *election.Activation) event {
-	v.mine = true
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -26,7 +26,6 @@ type service struct {
 	tries   restarts
 
 	birth    election.Birth // of the service's folder, as last seen
-	mine     bool           // the last child that was seen to be active was ours
 	undead   Tree           // a tree whose death is not proved yet
 	refused  bool           // the last term ended since the former active could not be fenced
 	grave    uint64         // the epoch that it belongs to
@@ -154,12 +153,12 @@ func (v *service) tellAgain(m election.Member) {
 	}
 }
 
-// quarantine waits when ZooKeeper lost its data while somebody else may have been active: there is no breadcrumb of it, so
-// only time tells that its lease has ended. P5.
+// quarantine waits when ZooKeeper has lost its data: there is no breadcrumb of whoever was active, so only time tells that
+// its lease has ended. P5. That it was this node is no exception: another may have followed it before the loss.
 func (v *service) quarantine(ctx context.Context, sess *election.Session, birth election.Birth) error {
 	known := v.birth
 	v.birth = birth
-	if known == (election.Birth{}) || known == birth || v.mine {
+	if known == (election.Birth{}) || known == birth {
 		return nil
 	}
 	wait := sess.Timeout() + v.Fencing.Grace
@@ -239,7 +238,6 @@ func (v *service) obtain(ctx context.Context, t turn, tree Tree) (*election.Clai
 		if err != nil {
 			return nil, err
 		}
-		v.mine = false // somebody else may have been active meanwhile
 		v.on(lockFree)
 		claim, err := t.cand.Take(ctx, opening, crumb)
 		if err != nil {
