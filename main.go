@@ -2,6 +2,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"understudy/supervisor"
@@ -17,6 +18,12 @@ func main() { os.Exit(run()) }
 // run is a guardian, a child's init, or the command that a person typed: all are this binary.
 func run() int {
 	switch {
+	case child.IsPID1(): // of a container: reap what others leave, and run as its child
+		code, err := child.PID1Main()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "understudy:", err)
+		}
+		return code
 	case child.IsGuardian():
 		return supervisor.Guardian()
 	case child.IsInit():

@@ -152,8 +152,8 @@ func (v *service) knows(ctx context.Context, p *election.BreadCrumb) (fencing.Ve
 	defer cancel()
 	err := v.machine.KillTree(ctx, p.Tree)
 	switch {
-	case errors.Is(err, child.ErrElsewhere):
-		return fencing.Unknown, "", nil
+	case errors.Is(err, child.ErrElsewhere), errors.Is(err, child.ErrNotSeen):
+		return fencing.Unknown, "", nil // the grace delay is for that
 	case err != nil:
 		return fencing.Alive, "", fmt.Errorf("end the tree of %s on this machine: %w", p.Node, err)
 	}

@@ -1,0 +1,271 @@
+package child
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// leaf is a cgroup v2 that holds one tree, in a cgroup of its own for each run (see run). Everything needed to kill it is
+// opened beforehand.
+type leaf struct {
+	path   string
+	killer int // cgroup.kill
+	events int // cgroup.events
+	looks  int // at it while it was alive
+}
+
+// run is the cgroup inside a leaf that programs are forked into. There is a new one after every kill: Linux 6.14 and later
+// kill at birth whatever is forked into a cgroup that has once been killed (they compare its count of kills with that of
+// the parent process's cgroup).
+type run struct {
+	path string
+	dir  int
+}
+
+// makeLeaf creates a cgroup with a name never used before, so that a removed one is never mistaken for it.
+func makeLeaf(base, name string) (*leaf, error) {
+	var random [6]byte
+	_, _ = rand.Read(random[:])
+	path := filepath.Join(base, sanitise(name)+"."+hex.EncodeToString(random[:]))
+	if err := os.Mkdir(path, 0o755); err != nil {
+		return nil, fmt.Errorf("make cgroup: %w", err)
+	}
+	l, err := openLeaf(path, 0)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(path))
+	}
+	return l, nil
+}
+
+// openLeaf opens an existing leaf; an inode other than zero must be the leaf's own.
+func openLeaf(path string, inode uint64) (*leaf, error) {
+	l := &leaf{path: path, killer: -1, events: -1}
+	for _, part := range []struct {
+		fd   *int
+		name string
+		mode int
+	}{
+		{&l.killer, "cgroup.kill", unix.O_WRONLY},
+		{&l.events, "cgroup.events", unix.O_RDONLY},
+	} {
+		fd, err := unix.Open(filepath.Join(path, part.name), part.mode|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		if err != nil {
+			l.close()
+			return nil, &fs.PathError{Op: "open", Path: filepath.Join(path, part.name), Err: err}
+		}
+		*part.fd = fd
+	}
+	if inode != 0 {
+		if own, err := inodeOf(path); err != nil || own != inode {
+			l.close()
+			return nil, fmt.Errorf("cgroup %s is not the one that was recorded: %w", path, errors.Join(fs.ErrNotExist, err))
+		}
+	}
+	return l, nil
+}
+
+func (l *leaf) strike() error {
+	if l.removed() {
+		return nil
+	}
+	if _, err := unix.Write(l.killer, []byte("1")); err != nil && err != unix.ENODEV {
+		return fmt.Errorf("kill cgroup %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// dead reads the kernel's word that no process is left: those counted out have given back memory and descriptors.
+func (l *leaf) dead() (bool, error) {
+	var buf [256]byte
+	n, err := unix.Pread(l.events, buf[:], 0)
+	if err == unix.ENODEV {
+		return true, nil // removed, which the kernel allows only when it is empty
+	}
+	if err != nil {
+		return false, fmt.Errorf("read events of cgroup %s: %w", l.path, err)
+	}
+	for line := range bytes.Lines(buf[:n]) {
+		if bytes.Equal(bytes.TrimSpace(line), []byte("populated 0")) {
+			l.looks = 0
+			return true, nil
+		}
+	}
+	l.looks++
+	return false, nil
+}
+
+func (l *leaf) removed() bool {
+	var buf [1]byte
+	_, err := unix.Pread(l.events, buf[:], 0)
+	return err == unix.ENODEV
+}
+
+func (l *leaf) remove() error {
+	if l.removed() {
+		return nil
+	}
+	err := removeCgroup(l.path, 0)
+	if l.removed() {
+		return nil
+	}
+	// P2: that the path is gone says nothing as long as the kernel still has the cgroup.
+	return fmt.Errorf("remove cgroup %s: %w", l.path, errors.Join(ErrUnproved, err))
+}
+
+// removeCgroup removes a cgroup and those that the program made inside it, innermost first.
+func removeCgroup(path string, depth int) error {
+	err := unix.Rmdir(path)
+	if err == nil || err == unix.ENOENT || depth > 64 {
+		return nil
+	}
+	entries, readErr := os.ReadDir(path)
+	if readErr != nil {
+		return errors.Join(err, readErr)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			if err := removeCgroup(filepath.Join(path, entry.Name()), depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	if err := unix.Rmdir(path); err != nil && err != unix.ENOENT {
+		return err
+	}
+	return nil
+}
+
+// wake does not rely on the event alone: the kernel holds back all but the first within 10 ms.
+func (l *leaf) wake() (int, int16, time.Duration) {
+	return l.events, unix.POLLPRI, min(500*time.Microsecond<<min(l.looks, 6), 20*time.Millisecond)
+}
+
+// newRun makes the cgroup for the programs started from now on.
+func (l *leaf) newRun(number int) (*run, error) {
+	path := filepath.Join(l.path, "run-"+strconv.Itoa(number))
+	if err := os.Mkdir(path, 0o755); err != nil {
+		if l.removed() {
+			err = errors.Join(ErrLeaseEnded, err)
+		}
+		return nil, fmt.Errorf("make cgroup: %w", err)
+	}
+	dir, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, errors.Join(&fs.PathError{Op: "open", Path: path, Err: err}, unix.Rmdir(path))
+	}
+	return &run{path: path, dir: dir}, nil
+}
+
+// removed says whether a failed fork failed because the run's cgroup is no more.
+func (r *run) removed() bool {
+	var st unix.Stat_t
+	return unix.Stat(r.path, &st) == unix.ENOENT
+}
+
+// remove is for a run whose death is proved.
+func (r *run) remove() error {
+	_ = unix.Close(r.dir)
+	return removeCgroup(r.path, 0)
+}
+
+func (l *leaf) close() {
+	for _, fd := range []*int{&l.killer, &l.events} {
+		if *fd >= 0 {
+			_ = unix.Close(*fd)
+		}
+		*fd = -1
+	}
+}
+
+// sanitise makes a name that a cgroup may have.
+func sanitise(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '_'
+	}, name)
+	clean = strings.TrimLeft(clean, ".")
+	if len(clean) > 120 {
+		clean = clean[:120]
+	}
+	if clean == "" {
+		return "tree"
+	}
+	return clean
+}
+
+// cgroupBase finds this process's own place in the cgroup v2 hierarchy; that is where trees are made.
+func cgroupBase() (string, error) {
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return "", fmt.Errorf("own cgroup: %w", err)
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", fmt.Errorf("cgroup mounts: %w", err)
+	}
+	return baseFrom(string(own), string(mounts))
+}
+
+func baseFrom(own, mounts string) (string, error) {
+	path, found := "", false
+	for line := range strings.Lines(own) {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			path, found = rest, true
+		}
+	}
+	if !found {
+		return "", errors.New("no cgroup v2 in /proc/self/cgroup")
+	}
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "/..") {
+		return "", fmt.Errorf("own cgroup %q is outside the cgroup namespace", path)
+	}
+	path = strings.TrimSuffix(path, " (deleted)")
+	for line := range strings.Lines(mounts) {
+		root, at, ok := cgroup2Mount(line)
+		if !ok {
+			continue
+		}
+		below, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/"))
+		if !ok || below != "" && !strings.HasPrefix(below, "/") {
+			continue
+		}
+		if below == "" || below == "/" {
+			return filepath.Join(at, "understudy"), nil
+		}
+		return filepath.Join(at, below), nil
+	}
+	return "", errors.New("no cgroup v2 mount shows our own cgroup")
+}
+
+// cgroup2Mount takes the root and the place of a cgroup2 mount out of a line of mountinfo.
+func cgroup2Mount(line string) (root, at string, ok bool) {
+	before, after, ok := strings.Cut(line, " - ")
+	fields := strings.Fields(before)
+	if !ok || len(fields) < 5 || !strings.HasPrefix(after, "cgroup2 ") {
+		return "", "", false
+	}
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	return unescape.Replace(fields[3]), unescape.Replace(fields[4]), true
+}
+
+func inodeOf(path string) (uint64, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return 0, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return st.Ino, nil
+}

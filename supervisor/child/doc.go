@@ -1,0 +1,25 @@
+// Package child runs programs that are dead when they have to be: when their lease ends, when the supervisor is gone or
+// frozen, when it says so. Two guardians, processes of the same binary, see to it.
+//
+// # Promised
+//
+//   - P2: nil from Tree.Kill, Tree.End and KillByID is proof that no process of the tree is left: the kernel's own count of
+//     a cgroup, the death of a PID namespace's init, or ECHILD at a subreaper. After End no fork that comes late succeeds.
+//   - P3: a tree is dead within milliseconds of its epoch's deadline, whatever the supervisor does. An ended lease is never
+//     revived, and a supervisor that thaws between its last look at the lease and its fork starts nothing.
+//   - P4: of supervisor and guardians any two may be killed, at once or in any order, and the tree dies. A single guardian
+//     that is killed, or does not answer, is replaced, and the program does not notice.
+//   - The session of an ended epoch is closed by a guardian, and only for trees that are proved dead.
+//
+// # Not promised
+//
+//   - If all three are killed at once, a tree in a cgroup loses its first process only (by its death signal); in a PID
+//     namespace all of it dies; a walked tree is ended by its stub.
+//   - If both guardians are killed while the supervisor is frozen, nobody acts until it thaws.
+//   - A program that runs as root can leave its cgroup, or have another service start processes for it.
+//   - Walked trees: a tree whose stub was killed by somebody else cannot be proved dead, and is never called so; forks
+//     faster than a walk of /proc take tens of milliseconds to run down.
+//   - A host that is paused as a whole resumes its programs together with the guardians.
+//   - A program on a file system that hangs holds up the start of all others.
+//   - Cgroups that were emptied by nobody's guardian (all three killed) stay behind as empty directories.
+package child

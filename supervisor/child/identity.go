@@ -1,0 +1,191 @@
+package child
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const initialPidNS = 4026531836 // the kernel's fixed number for the namespace it boots with
+
+// TreeID is what is written down about a tree, so that a later process on the same machine can tell whether it is dead.
+type TreeID struct {
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	Boot      string `json:"boot"`            // the boot id it was made in
+	PidNS     uint64 `json:"pidns"`           // the PID namespace of its supervisor
+	Pid       int    `json:"pid"`             // its supervisor
+	StartTime uint64 `json:"starttime"`       // of the supervisor: guards against a reused pid
+	Path      string `json:"path,omitempty"`  // cgroup: the leaf
+	Inode     uint64 `json:"inode,omitempty"` // cgroup: of the leaf's parent
+	Mark      string `json:"mark,omitempty"`  // pidns, walk: the command name of its stubs
+}
+
+// Host says where this process runs. Machine is empty where it proves nothing: containers of one image share a machine id.
+type Host struct {
+	Machine string `json:"machine"`
+	Boot    string `json:"boot"`
+	PidNS   uint64 `json:"pidns"`
+}
+
+// Identity reads the identity of this host.
+func Identity() (Host, error) {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return Host{}, fmt.Errorf("boot id: %w", err)
+	}
+	ns, err := inodeOf("/proc/self/ns/pid")
+	if err != nil {
+		return Host{}, fmt.Errorf("pid namespace: %w", err)
+	}
+	h := Host{Boot: strings.TrimSpace(string(boot)), PidNS: ns}
+	if ns == initialPidNS {
+		if id, err := os.ReadFile("/etc/machine-id"); err == nil {
+			h.Machine = strings.TrimSpace(string(id))
+		}
+	}
+	return h, nil
+}
+
+// identify gathers the tree's identity.
+func (t *Tree) identify(name string) (TreeID, error) {
+	host, err := Identity()
+	if err != nil {
+		return TreeID{}, err
+	}
+	own, err := statOf(os.Getpid())
+	if err != nil {
+		return TreeID{}, err
+	}
+	id := TreeID{
+		Kind: t.guard.cfg.Container.Kind, Name: name, Boot: host.Boot, PidNS: host.PidNS,
+		Pid: own.pid, StartTime: own.start,
+	}
+	if t.leaf == nil {
+		var random [5]byte
+		_, _ = rand.Read(random[:])
+		id.Mark = stubMark + hex.EncodeToString(random[:])
+		return id, nil
+	}
+	id.Path = t.leaf.path
+	id.Inode, err = inodeOf(filepath.Dir(t.leaf.path))
+	return id, err
+}
+
+// ErrElsewhere means that from here nothing can be told about the tree.
+var ErrElsewhere = errors.New("the tree is of another boot, container or cgroup namespace")
+
+// ProveDead looks whether a tree is dead, whoever made it. (false, nil) means that it was seen alive; an error, that
+// nothing is known. Not being able to see it is never taken for its death.
+func ProveDead(id TreeID) (bool, error) {
+	if err := id.here(); err != nil {
+		return false, err
+	}
+	if id.Kind == KindCgroup {
+		l, err := id.openLeaf()
+		if err != nil || l == nil {
+			return err == nil, err
+		}
+		defer l.close()
+		dead, err := l.dead()
+		if err != nil || !dead {
+			return false, err
+		}
+		if l.removed() {
+			return true, nil
+		}
+		// An empty cgroup can still be forked into by a supervisor that thaws.
+		if alive, err := id.supervised(); alive || err != nil {
+			return false, errors.Join(fmt.Errorf("%w: its supervisor may still fork", ErrUnproved), err)
+		}
+		return true, nil
+	}
+	stubs, err := id.stubs()
+	if err != nil || len(stubs) > 0 {
+		return false, err
+	}
+	return id.noStub()
+}
+
+// KillByID kills a tree, whoever made it. nil means that its death is proved, and that no fork can come late.
+func KillByID(ctx context.Context, id TreeID) error {
+	if err := id.here(); err != nil {
+		return err
+	}
+	if id.Kind == KindCgroup {
+		l, err := id.openLeaf()
+		if err != nil || l == nil {
+			return err
+		}
+		defer l.close()
+		return slay(ctx, l, true)
+	}
+	return id.killStubs(ctx)
+}
+
+// here says whether pids and cgroups of the id mean the same to this process.
+func (id TreeID) here() error {
+	host, err := Identity()
+	if err != nil {
+		return err
+	}
+	if id.Boot == "" || id.Boot != host.Boot || id.PidNS == 0 || id.PidNS != host.PidNS {
+		return ErrElsewhere
+	}
+	switch id.Kind {
+	case KindCgroup, KindPidNS, KindWalk:
+		return nil
+	}
+	return fmt.Errorf("%w: unknown kind %q", ErrElsewhere, id.Kind)
+}
+
+// supervised says whether the supervisor that made the tree still exists.
+func (id TreeID) supervised() (bool, error) {
+	s, err := statOf(id.Pid)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return s.start == id.StartTime && s.alive(), nil
+}
+
+// openLeaf opens the tree's cgroup; nil without an error means that it was removed, which takes its being empty.
+func (id TreeID) openLeaf() (*leaf, error) {
+	parent := filepath.Dir(id.Path)
+	inode, err := inodeOf(parent)
+	if err != nil || inode != id.Inode || id.Inode == 0 || !filepath.IsAbs(id.Path) {
+		return nil, errors.Join(ErrElsewhere, err) // we may be looking at another cgroup tree
+	}
+	l, err := openLeaf(id.Path, 0)
+	if err == nil {
+		return l, nil
+	}
+	// The parent is looked at again: it was the right one after the leaf was not found in it.
+	if _, gone := os.Lstat(id.Path); errors.Is(gone, fs.ErrNotExist) {
+		if inode, err := inodeOf(parent); err == nil && inode == id.Inode {
+			return nil, nil
+		}
+	}
+	return nil, err
+}
+
+// pause waits a little, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

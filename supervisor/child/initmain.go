@@ -1,0 +1,217 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// IsInit says whether this process was started to be the stub of a tree; then main does nothing but call InitMain.
+func IsInit() bool { return strings.Contains(os.Args[0], initTitle) && len(os.Args) == 2 }
+
+// inner is the state of a stub process.
+type inner struct {
+	kind   string
+	socket int
+	orders chan message  // of the supervisor; closed when it is gone
+	finish chan struct{} // closed when the tree is to end
+
+	mu       sync.Mutex // guards what follows; held across a fork, and across signals to the program
+	pid      int        // the program; 0: not started, or reaped
+	finished bool
+}
+
+// InitMain is the main function of a stub: it waits at its gate, runs the program and reaps what it leaves behind. In a
+// PID namespace its end is the end of all. In a walked tree it ends last, and only without children.
+func InitMain() int {
+	runtime.LockOSThread() // the program's death signal is bound to the thread that forks it
+	unix.CloseOnExec(stubSocket)
+	i := &inner{kind: os.Args[1], socket: stubSocket, orders: make(chan message), finish: make(chan struct{})}
+	signals := make(chan os.Signal, 16)
+	// Not ignored: that would be inherited by the program.
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2)
+	go func() { // ends with the process
+		for s := range signals {
+			if s == unix.SIGTERM && i.kind == KindWalk {
+				i.end()
+			}
+		}
+	}()
+	if i.kind == KindWalk {
+		unix.CloseOnExec(stubWitness)
+		defer func() { _ = raiseWitness(stubWitness) }() // every way out is one without children
+	}
+	if err := i.prepare(); err != nil {
+		i.say(&message{Op: opFailed, Why: err.Error()})
+		return 125
+	}
+	return i.run()
+}
+
+// prepare makes this process what it is called, before anything is forked.
+func (i *inner) prepare() error {
+	_, mark, _ := strings.Cut(os.Args[0], initTitle)
+	if err := os.WriteFile("/proc/self/comm", []byte(mark), 0); err != nil {
+		return fmt.Errorf("own name: %w", err)
+	}
+	why := ""
+	switch i.kind {
+	case KindWalk:
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return fmt.Errorf("become subreaper: %w", err)
+		}
+	case KindPidNS:
+		if os.Getpid() != 1 {
+			return errors.New("not the init of a PID namespace")
+		}
+		if err := freshProc(); err != nil {
+			why = err.Error() // the program sees the pids of the host; it is contained all the same
+		}
+	}
+	i.say(&message{Op: opReady, Why: why})
+	return nil
+}
+
+// freshProc shows the program its own namespace, in a mount namespace of its own.
+func freshProc() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("own mounts: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	return nil
+}
+
+func (i *inner) say(m *message) { _ = sendFD(i.socket, m) }
+
+// listen takes the supervisor's orders, until it is gone.
+func (i *inner) listen() {
+	defer close(i.orders)
+	buf := make([]byte, maxPacket)
+	for {
+		m, err := recvFD(i.socket, buf)
+		switch err {
+		case nil:
+			i.orders <- m
+		case unix.EAGAIN:
+			pollOne(i.socket, unix.POLLIN, time.Minute)
+		default:
+			return
+		}
+	}
+}
+
+func (i *inner) run() int {
+	go i.listen() // ends with the process
+	var order message
+	select {
+	case order = <-i.orders:
+	case <-i.finish:
+	}
+	if order.Op != opOpen {
+		return 0 // the gate never opened
+	}
+	pid, err := i.start(order.Program)
+	if err != nil {
+		var errno syscall.Errno
+		errors.As(err, &errno)
+		i.say(&message{Op: opFailed, Number: int(errno), Why: err.Error()})
+		return 126
+	}
+	i.letGo()
+	i.say(&message{Op: opRuns, Number: pid})
+	go i.obey() // ends with the process
+	return i.reap(pid)
+}
+
+func (i *inner) start(prog *program) (int, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.finished {
+		return 0, ErrLeaseEnded
+	}
+	process, err := os.StartProcess(prog.Path, prog.Argv, prog.attr(os.Stdin, os.Stdout, os.Stderr))
+	if err != nil {
+		return 0, err
+	}
+	i.pid = process.Pid
+	_ = process.Release() // reaped with all the others
+	return i.pid, nil
+}
+
+// letGo closes what belongs to the program: whoever reads its output sees the end when the last of the tree has gone.
+func (i *inner) letGo() {
+	_ = unix.Dup3(0, 1, 0)
+	_ = unix.Dup3(0, 2, 0)
+}
+
+// obey passes signals on. When the supervisor is gone the tree ends: in a walked tree that is the stub's work.
+func (i *inner) obey() {
+	for m := range i.orders {
+		if m.Op == opSignal {
+			i.mu.Lock()
+			if i.pid > 0 { // not yet reaped, so the pid is still the program's
+				_ = unix.Kill(i.pid, unix.Signal(m.Number))
+			}
+			i.mu.Unlock()
+		}
+	}
+	i.end()
+}
+
+// end lets no more program start, and kills until the reaper finds no child.
+func (i *inner) end() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.finished {
+		return
+	}
+	i.finished = true
+	close(i.finish)
+	if i.kind != KindWalk {
+		_ = unix.Kill(-1, unix.SIGKILL) // P4: everything in the namespace but its init, which then finds its program dead
+		return
+	}
+	go func() { // ends with the process, which ends when there is nothing left to kill
+		for {
+			_ = killBelow(os.Getpid())
+			pollOne(-1, 0, 2*time.Millisecond)
+		}
+	}()
+}
+
+// reap waits for one child at a time, so that nothing else waits for it. It returns when the tree is over.
+func (i *inner) reap(program int) int {
+	code := 0
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, 0, nil)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			// ECHILD: the kernel's word that of a subreaper's tree nothing is left, not even a zombie.
+			<-i.finish
+			return code
+		case pid != program:
+			continue
+		}
+		i.mu.Lock()
+		i.pid = 0
+		i.mu.Unlock()
+		i.say(&message{Op: opExited, Number: int(ws)})
+		code = statusOf(syscall.WaitStatus(ws)).Code
+		if i.kind == KindPidNS {
+			return code
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package child
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// footprint counts what a process could leak.
+func footprint(t *testing.T, g *Guard) (fds, guardianFDs, cgroups, goroutines int) {
+	t.Helper()
+	count := func(dir string) int {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	if g.cfg.Container.Kind == KindCgroup {
+		entries, err := os.ReadDir(g.cfg.Container.Base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), "test.leaks.") {
+				cgroups++
+			}
+		}
+	}
+	for _, pid := range guardiansOf(os.Getpid()) {
+		guardianFDs += count("/proc/" + itoa(pid) + "/fd")
+	}
+	return count("/proc/self/fd"), guardianFDs, cgroups, runtime.NumGoroutine()
+}
+
+func TestNothingIsLeaked(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		g := guarded(t, kind)
+		rounds := 200
+		if kind != KindCgroup {
+			rounds = 40
+		}
+		one := func(number uint64) {
+			if err := errors.Join(g.Begin(number, nil), g.Extend(number, Now()+time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			tree, err := g.NewTree(t.Context(), number, "leaks", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := tree.Start(t.Context(), Spec{Argv: []string{"sleep", "1000"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tree.End(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := g.Finish(number); err != nil {
+				t.Fatal(err)
+			}
+			if err := g.call(t.Context(), &message{Op: opHeed}); err != nil { // the guardians have done all before it
+				t.Fatal(err)
+			}
+		}
+		one(1)
+		fds, guardianFDs, _, goroutines := footprint(t, g)
+		for i := range rounds {
+			one(uint64(i + 2))
+		}
+		fds2, guardianFDs2, cgroups, goroutines2 := footprint(t, g)
+		if fds2 > fds+3 || guardianFDs2 > guardianFDs+2 || cgroups > 0 || goroutines2 > goroutines+3 {
+			t.Errorf("descriptors %d -> %d, of the guardians %d -> %d, cgroups %d, goroutines %d -> %d",
+				fds, fds2, guardianFDs, guardianFDs2, cgroups, goroutines, goroutines2)
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if len(g.epochs) > 0 || len(g.nacks) > 0 {
+			t.Errorf("left: %d epochs, %d refusals", len(g.epochs), len(g.nacks))
+		}
+	})
+}

@@ -1,0 +1,134 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	puppetRole = "child-test-supervisor"
+	pid1Role   = "child-test-pid1"
+)
+
+// The test binary, re-executed, is the guardian, the stub and the supervisor.
+func TestMain(m *testing.M) {
+	switch {
+	case IsGuardian():
+		os.Exit(GuardianMain(recordClosing))
+	case IsInit():
+		os.Exit(InitMain())
+	case os.Args[0] == pid1Role && IsPID1():
+		code, err := PID1Main()
+		if err != nil {
+			code = 99
+		}
+		os.Exit(code)
+	case os.Args[0] == pid1Role:
+		os.Exit(orphanage())
+	case os.Args[0] == puppetRole:
+		os.Exit(puppetMain())
+	}
+	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // of the processes that are started
+	os.Exit(m.Run())
+}
+
+// ticket is what the guardians of these tests close: they write a line to Log, saying whether anybody still holds Held.
+type ticket struct {
+	Log, Held string
+	Fail      int // so many times
+}
+
+// closed is one such line.
+type closed struct {
+	At       time.Duration
+	Pid      int
+	Releases []string
+	AllDead  bool
+	Alive    bool
+}
+
+func recordClosing(_ context.Context, raw []byte, releases [][]byte, allDead bool) error {
+	var t ticket
+	if err := json.Unmarshal(raw, &t); err != nil {
+		return err
+	}
+	c := closed{At: Now(), Pid: os.Getpid(), AllDead: allDead, Alive: hasWriter(t.Held)}
+	for _, r := range releases {
+		c.Releases = append(c.Releases, string(r))
+	}
+	slices.Sort(c.Releases)
+	line, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(t.Log, os.O_WRONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil // the test has ended
+	}
+	defer f.Close()
+	_, err = f.Write(append(line, '\n'))
+	return err
+}
+
+// hasWriter says whether anybody has a FIFO open for writing.
+func hasWriter(path string) bool {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 4096)
+	for {
+		n, err := unix.Read(fd, buf)
+		if n <= 0 {
+			return err == unix.EAGAIN
+		}
+	}
+}
+
+// kinds runs a test for every kind of containment.
+func kinds(t *testing.T, f func(t *testing.T, kind string)) {
+	for _, kind := range []string{KindCgroup, KindPidNS, KindWalk} {
+		t.Run(kind, func(t *testing.T) {
+			need(t, kind)
+			f(t, kind)
+		})
+	}
+}
+
+// need skips only what the environment says is left out: that something does not work here is a failure.
+func need(t *testing.T, kind string) {
+	if strings.Contains(os.Getenv("UNDERSTUDY_LEFT_OUT"), kind) {
+		t.Skip(kind + " is left out")
+	}
+}
+
+func probed(t *testing.T, kind string) Container {
+	c, err := Probe(t.Context(), kind, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// orphanage makes orphans, waits for its own child, and ends with code 7 on a signal.
+func orphanage() int {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGUSR1)
+	if err := exec.Command("sh", "-c", "i=0; while [ $i -lt 100 ]; do (true & true &); i=$((i+1)); done; exit 3").Run(); err == nil ||
+		err.Error() != "exit status 3" {
+		return 1
+	}
+	_, _ = os.Stdout.WriteString("ready\n")
+	<-signals
+	return 7
+}

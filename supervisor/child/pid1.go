@@ -1,0 +1,65 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// IsPID1 says whether this process is the init of a container. Then main does nothing but call PID1Main.
+func IsPID1() bool { return os.Getpid() == 1 && !IsInit() && !IsGuardian() }
+
+const lingerLimit = 35 * time.Second // after the supervisor; the guardians need at most closeGiveUp
+
+// PID1Main does an init's duty for the supervisor, which it starts as a process of its own: one process cannot both reap
+// all orphans and leave the statuses of its own children alone. It passes signals on, and returns the supervisor's code
+// once the guardians have done their work too: the kernel kills them together with this process.
+func PID1Main() (int, error) {
+	signals := make(chan os.Signal, 64)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH)
+	defer signal.Stop(signals)
+	attr := &os.ProcAttr{Env: os.Environ(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: &syscall.SysProcAttr{Setpgid: true}}
+	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err == nil {
+		attr.Sys.Foreground = true // Ctrl-C reaches the supervisor once, and only from the terminal
+	}
+	process, err := os.StartProcess("/proc/self/exe", os.Args, attr)
+	if err != nil {
+		return 1, fmt.Errorf("start the supervisor: %w", err)
+	}
+	supervisor := process.Pid
+	_ = process.Release()
+	ended := make(chan int, 1)
+	childless := make(chan struct{})
+	go func() { // ends when there is no child left, or with the process
+		defer close(childless)
+		for {
+			var ws unix.WaitStatus
+			pid, err := unix.Wait4(-1, &ws, 0, nil) // one at a time, and no sleep while there is one
+			if errors.Is(err, unix.ECHILD) {
+				return
+			}
+			if err == nil && pid == supervisor {
+				ended <- statusOf(syscall.WaitStatus(ws)).Code
+			}
+		}
+	}()
+	for {
+		select {
+		case s := <-signals:
+			_ = unix.Kill(supervisor, s.(syscall.Signal)) // it cannot be another process: this loop ends with it
+		case code := <-ended:
+			linger := time.NewTimer(lingerLimit)
+			defer linger.Stop()
+			select {
+			case <-childless:
+			case <-linger.C:
+			}
+			return code, nil
+		}
+	}
+}

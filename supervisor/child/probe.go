@@ -1,0 +1,177 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Container is how trees are contained on this host, as found by Probe.
+type Container struct {
+	Kind    string `json:"kind"`
+	Why     string `json:"why,omitempty"`     // why nothing better
+	Base    string `json:"base,omitempty"`    // cgroup: where leaves are made
+	UserNS  bool   `json:"userns,omitempty"`  // pidns: in a user namespace, for want of privilege
+	MountNS bool   `json:"mountns,omitempty"` // pidns: with a /proc of its own
+}
+
+// ErrNoContainer means that nothing that was allowed works here.
+var ErrNoContainer = errors.New("no containment works here")
+
+// Probe finds the best containment that mode allows (auto, cgroup, pidns, strict, walk) by really doing it: a container is
+// made, a process started in it, killed, proved dead, and the container removed.
+func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (Container, error) {
+	if exe == "" {
+		exe = "/proc/self/exe"
+	}
+	if log == nil {
+		log = hclog.NewNullLogger()
+	}
+	tries := map[string][]string{
+		"auto":     {KindCgroup, KindPidNS, KindWalk},
+		"strict":   {KindCgroup, KindPidNS},
+		KindCgroup: {KindCgroup},
+		KindPidNS:  {KindPidNS},
+		KindWalk:   {KindWalk},
+	}[mode]
+	if tries == nil {
+		return Container{}, fmt.Errorf("%w: unknown mode %q", ErrNoContainer, mode)
+	}
+	runtime.LockOSThread() // what is forked here dies with its thread
+	defer runtime.UnlockOSThread()
+	var faults []error
+	for _, kind := range tries {
+		c, err := probeKind(ctx, kind, exe)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", kind, err))
+			continue
+		}
+		if err := errors.Join(faults...); err != nil {
+			c.Why = err.Error()
+		}
+		switch kind {
+		case KindWalk:
+			log.Warn("last resort: processes are contained by walking /proc; a tree that loses its stub cannot be proved dead",
+				"why", c.Why)
+		case KindPidNS:
+			log.Info("processes are contained by a PID namespace", "why", c.Why)
+		default:
+			log.Info("processes are contained by a cgroup", "base", c.Base)
+		}
+		return c, nil
+	}
+	return Container{}, fmt.Errorf("%w: %w", ErrNoContainer, errors.Join(faults...))
+}
+
+func probeKind(ctx context.Context, kind, exe string) (Container, error) {
+	switch kind {
+	case KindCgroup:
+		base, err := cgroupBase()
+		if err != nil {
+			return Container{}, err
+		}
+		c := Container{Kind: kind, Base: base}
+		return c, probeCgroup(ctx, c, exe)
+	case KindWalk:
+		c := Container{Kind: kind}
+		return c, probeStub(ctx, c, exe)
+	}
+	var faults []error
+	for _, c := range []Container{
+		{Kind: kind, MountNS: true},
+		{Kind: kind},
+		{Kind: kind, MountNS: true, UserNS: true},
+		{Kind: kind, UserNS: true},
+	} {
+		err := probeStub(ctx, c, exe)
+		if err == nil {
+			return c, nil
+		}
+		faults = append(faults, err)
+	}
+	return Container{}, errors.Join(faults...)
+}
+
+const probeMark = stubMark + "probe"
+
+func probeStub(ctx context.Context, c Container, exe string) error {
+	s, err := newStub(c, exe, "understudy", probeMark, os.Stdout, os.Stderr)
+	if err != nil {
+		return err
+	}
+	m, err := s.hear(ctx, 5*time.Second)
+	if err == nil && (m.Op != opReady || c.MountNS && m.Why != "") {
+		err = errors.New(m.Why)
+	}
+	if err != nil {
+		s.abort()
+		return fmt.Errorf("stub: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	err = slay(ctx, s.body, true)
+	s.abort()
+	return err
+}
+
+func probeCgroup(ctx context.Context, c Container, exe string) (err error) {
+	if err := os.MkdirAll(c.Base, 0o755); err != nil {
+		return err
+	}
+	l, err := makeLeaf(c.Base, "probe")
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	defer func() {
+		if err != nil {
+			_ = l.strike()
+			_ = l.remove()
+		}
+	}()
+	in, err := l.newRun(1)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.remove() }()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	ours, theirs, err := socketPair() // a stub that waits at its gate for ever
+	if err != nil {
+		return err
+	}
+	defer ours.Close()
+	defer theirs.Close()
+	attr := (&program{Env: cleanEnv(os.Environ())}).attr(null, null, null, theirs)
+	attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, in.dir
+	process, err := os.StartProcess(exe, []string{"understudy" + initTitle + probeMark, KindCgroup}, attr)
+	if err != nil {
+		return fmt.Errorf("fork into a cgroup: %w", err)
+	}
+	defer func() {
+		_ = process.Kill()
+		_, _ = process.Wait()
+	}()
+	if dead, err := l.dead(); dead || err != nil {
+		return errors.Join(errors.New("a process that was forked into a cgroup is not seen in it"), err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := slay(ctx, l, true); err != nil {
+		return err
+	}
+	if late, err := os.StartProcess(exe, []string{"understudy" + initTitle + probeMark, KindCgroup}, attr); err == nil {
+		_ = late.Kill()
+		_, _ = late.Wait()
+		return errors.New("a removed cgroup can still be forked into")
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stat is what /proc says of one process.
+type stat struct {
+	pid, ppid, threads int
+	state              byte
+	comm               string
+	start              uint64 // in clock ticks since boot: with the pid it names a process for good
+}
+
+// alive is false for a process that is only waiting to be reaped: it has no memory and no descriptors any more.
+// A thread that ended first leaves the same state behind while its siblings run, so those are counted too.
+func (s stat) alive() bool { return s.state != 'Z' && s.state != 'X' || s.threads > 1 }
+
+func statOf(pid int) (stat, error) {
+	// Three system calls and no more: a walk of /proc races with forks.
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	var n int
+	var buf [1024]byte
+	if err == nil {
+		n, err = unix.Read(fd, buf[:])
+		_ = unix.Close(fd)
+	}
+	if err == unix.ESRCH {
+		err = os.ErrNotExist // it went while we read
+	}
+	if err != nil {
+		return stat{}, fmt.Errorf("process %d: %w", pid, err)
+	}
+	return parseStat(string(buf[:n]))
+}
+
+// parseStat reads one line of /proc/<pid>/stat. The command may hold blanks and parentheses.
+func parseStat(line string) (stat, error) {
+	open, shut := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')')
+	if open < 1 || shut < open {
+		return stat{}, fmt.Errorf("stat line without a command: %.80q", line)
+	}
+	fields := strings.Fields(line[shut+1:])
+	if len(fields) < 20 || len(fields[0]) != 1 {
+		return stat{}, fmt.Errorf("stat line too short: %.80q", line)
+	}
+	s := stat{comm: line[open+1 : shut], state: fields[0][0]}
+	var errs [4]error
+	s.pid, errs[0] = strconv.Atoi(strings.TrimSpace(line[:open]))
+	s.ppid, errs[1] = strconv.Atoi(fields[1])
+	s.threads, errs[2] = strconv.Atoi(fields[17])
+	s.start, errs[3] = strconv.ParseUint(fields[19], 10, 64)
+	return s, errors.Join(errs[:]...)
+}
+
+// processes lists all processes that /proc shows. One that ends meanwhile is left out.
+func processes() ([]stat, error) {
+	var all []stat
+	err := eachProcess(func(s stat) error {
+		all = append(all, s)
+		return nil
+	})
+	return all, err
+}
+
+// eachProcess visits all processes, those with the highest pids, which as a rule are the newest, first.
+func eachProcess(visit func(stat) error) error {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return err
+	}
+	names, err := dir.Readdirnames(-1)
+	if err := errors.Join(err, dir.Close()); err != nil {
+		return fmt.Errorf("list /proc: %w", err)
+	}
+	pids := make([]int, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	for _, pid := range slices.Backward(pids) {
+		s, err := statOf(pid)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = visit(s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdProcess opens the process that had this pid and start time, and no other: nil when that one is gone.
+func holdProcess(pid int, start uint64) (*os.File, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err == unix.ESRCH || err == unix.EINVAL {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pidfd of %d: %w", pid, err)
+	}
+	held := os.NewFile(uintptr(fd), "pidfd")
+	// Looked at after it was opened: were the pid given away before, the start time would differ.
+	s, err := statOf(pid)
+	if err == nil && s.start == start {
+		return held, nil
+	}
+	_ = held.Close()
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return nil, err
+}
+
+// signalHeld sends a signal to a held process. One that is gone already is no error.
+func signalHeld(pidfd *os.File, sig unix.Signal) error {
+	return using(pidfd, func(fd int) error {
+		err := unix.PidfdSendSignal(fd, sig, nil, 0)
+		if err == unix.ESRCH {
+			return nil
+		}
+		return err
+	})
+}
+
+// initBody is the init of a PID namespace: with it dies everything in the namespace.
+type initBody struct{ pidfd *os.File }
+
+func (b *initBody) strike() error { return signalHeld(b.pidfd, unix.SIGKILL) }
+
+// dead is proof: an init is reported dead only after the kernel has killed and reaped all the others.
+func (b *initBody) dead() (bool, error) { return ready(b.pidfd) }
+
+func (b *initBody) remove() error { return nil } // nothing can be forked into a namespace whose init is dead
+
+func (b *initBody) wake() (int, int16, time.Duration) {
+	return int(b.pidfd.Fd()), unix.POLLIN, 20 * time.Millisecond
+}
+
+func (b *initBody) close() { _ = b.pidfd.Close() }

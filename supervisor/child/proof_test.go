@@ -1,0 +1,132 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// P2: a fork that is under way when everything seen is dead may still come.
+func TestStartThatIsUnderWayPreventsProof(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		g := guarded(t, kind)
+		tree := planted(t, g)
+		reached, release := make(chan struct{}), make(chan struct{})
+		g.beforeSpawn = func() { close(reached); <-release }
+		done := make(chan error, 1)
+		go func() {
+			_, err := tree.Start(t.Context(), Spec{Argv: []string{"sleep", "1000"}})
+			done <- err
+		}()
+		<-reached
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if err := tree.Kill(ctx); !errors.Is(err, ErrUnproved) {
+			t.Errorf("called dead with a fork under way: %v", err)
+		}
+		if err := tree.End(ctx); !errors.Is(err, ErrUnproved) {
+			t.Errorf("called ended with a fork under way: %v", err)
+		}
+		close(release)
+		<-done
+		if err := tree.End(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// P2: a walked tree without its stub cannot be found any more, so it is not called dead.
+func TestStubThatIsKilledProvesNothing(t *testing.T) {
+	need(t, KindWalk)
+	ctx, cancel := context.WithCancel(context.Background())
+	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, KindWalk), Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	tree := planted(t, g)
+	_, r := started(t, tree, "(setsid sleep 1000 &); echo ready; exec sleep 1000")
+	await(t, r, "ready")
+	all, err := processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stub := tree.stubs[0].pid
+	orphans := descendants(all, stub)
+	kill9(stub)
+	awaitDeath(t, stub)
+	bounded, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer stop()
+	if err := tree.Kill(bounded); !errors.Is(err, ErrUnproved) {
+		t.Errorf("killed: %v", err)
+	}
+	id := tree.ID()
+	if dead, err := ProveDead(id); dead || !errors.Is(err, ErrUnproved) {
+		t.Errorf("by its id: dead %v, %v", dead, err)
+	}
+	for _, s := range orphans {
+		kill9(s.pid)
+	}
+	guardians := guardiansOf(os.Getpid())
+	tree.mu.Lock()
+	tree.stubs = nil // or the guard would not stop either
+	tree.mu.Unlock()
+	cancel()
+	if err := <-ran; err != nil && !errors.Is(err, ErrUnproved) {
+		t.Error(err)
+	}
+	kill9(guardians...)
+}
+
+// P3: whoever asks first after the deadline finds the lease over, whether or not a guardian has said so.
+func TestLeaseThatRanOutIsOver(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		g := guarded(t, kind)
+		tree := planted(t, g)
+		for _, s := range g.seats {
+			_ = unix.Kill(s.pid, unix.SIGSTOP)
+			defer unix.Kill(s.pid, unix.SIGCONT)
+		}
+		g.mu.Lock()
+		g.epochs[1].deadline = Now() - 1
+		g.mu.Unlock()
+		if _, err := tree.Start(t.Context(), Spec{Argv: []string{"sleep", "1000"}}); !errors.Is(err, ErrLeaseEnded) {
+			t.Errorf("start: %v", err)
+		}
+		if err := g.Extend(1, Now()+time.Minute); !errors.Is(err, ErrLeaseEnded) {
+			t.Errorf("extend: %v", err)
+		}
+		<-g.Over(1)
+		if err := g.Cause(1); !errors.Is(err, ErrLeaseEnded) {
+			t.Error(err)
+		}
+	})
+}
+
+// P3: a stub's gate stays shut until both guardians can kill it.
+func TestGateStaysShutUntilBothGuardiansKnow(t *testing.T) {
+	for _, kind := range []string{KindPidNS, KindWalk} {
+		t.Run(kind, func(t *testing.T) {
+			need(t, kind)
+			g := guarded(t, kind)
+			tree := planted(t, g)
+			g.mu.Lock()
+			stopped := g.seats[1].pid
+			g.mu.Unlock()
+			if err := unix.Kill(stopped, unix.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Kill(stopped, unix.SIGCONT)
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			if p, err := tree.Start(ctx, Spec{Argv: []string{"sleep", "1000"}}); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("started: %+v, %v", p, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,365 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	initTitle   = " init of "
+	stubMark    = "us-" // and ten hex digits: a command name has 15 bytes
+	stubSocket  = 3
+	stubWitness = 4
+)
+
+// stub is the process between the supervisor and a program where there is no cgroup: the init of a PID namespace, or the
+// subreaper of a walked tree. A cgroup that was removed refuses a late fork; here the stub is forked early instead, and
+// waits at a gate until both guardians hold it: a guardian that ends the lease kills it there.
+type stub struct {
+	pid     int
+	start   uint64
+	process *os.Process
+	link    link
+	witness *os.File // walk only
+	body    body
+}
+
+// newStub forks a stub and returns when it waits at its gate. It must be called on the thread that lives as long as the
+// stub may.
+func newStub(c Container, exe, args0, mark string, stdout, stderr *os.File) (*stub, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, errors.Join(err, ours.Close())
+	}
+	defer null.Close()
+	s := &stub{link: link{ours}}
+	files := []*os.File{null, stdout, stderr, theirs}
+	if c.Kind == KindWalk {
+		if s.witness, err = newWitness(); err != nil {
+			return nil, errors.Join(err, ours.Close())
+		}
+		files = append(files, s.witness)
+	}
+	pidfd := -1
+	attr := &os.ProcAttr{Dir: "/", Env: append(cleanEnv(os.Environ()), "GOMAXPROCS=1"), Files: files, Sys: c.stubAttr()}
+	attr.Sys.PidFD = &pidfd
+	s.process, err = os.StartProcess(exe, []string{args0 + initTitle + mark, c.Kind}, attr)
+	if err != nil {
+		s.discard()
+		return nil, fmt.Errorf("fork stub: %w", err)
+	}
+	s.pid = s.process.Pid
+	held := os.NewFile(uintptr(pidfd), "stub")
+	s.body = &initBody{pidfd: held}
+	own, err := statOf(s.pid)
+	if err != nil {
+		s.abort()
+		return nil, err
+	}
+	s.start = own.start
+	if c.Kind == KindWalk {
+		s.body = &walkBody{pid: s.pid, pidfd: held, witness: s.witness}
+	}
+	return s, nil
+}
+
+// stubAttr is how a stub is forked.
+func (c Container) stubAttr() *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true}
+	if c.Kind == KindWalk {
+		// No death signal: a stub that goes before its tree leaves orphans that nobody finds. It sees the
+		// supervisor's end at its socket, and ends the tree first.
+		return attr
+	}
+	attr.Pdeathsig = syscall.SIGKILL // P4: with the init dies the namespace, whatever became of the guardians
+	attr.Cloneflags = syscall.CLONE_NEWPID
+	if c.MountNS {
+		attr.Cloneflags |= syscall.CLONE_NEWNS
+	}
+	if c.UserNS {
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+	}
+	return attr
+}
+
+// hear waits for the stub's next word.
+func (s *stub) hear(ctx context.Context, limit time.Duration) (message, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = s.link.file.SetReadDeadline(time.Now()) })
+	m, err := s.link.receive(make([]byte, maxPacket))
+	if !stop() && err != nil {
+		err = context.Cause(ctx)
+	}
+	if err == nil {
+		err = s.link.file.SetReadDeadline(time.Time{})
+	}
+	return m, err
+}
+
+// discard lets go of everything but the process.
+func (s *stub) discard() {
+	_ = s.link.file.Close()
+	switch {
+	case s.body != nil:
+		s.body.close()
+	case s.witness != nil:
+		_ = s.witness.Close()
+	}
+}
+
+// abort ends a stub that never came through its gate, and so has no tree.
+func (s *stub) abort() {
+	_ = s.process.Kill()
+	_, _ = s.process.Wait()
+	s.discard()
+}
+
+// startStub starts a program behind a new stub.
+func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Process, error) {
+	g := t.guard
+	var s *stub
+	var forked error
+	err := g.onSpawner(ctx, func() {
+		s, forked = newStub(g.cfg.Container, g.cfg.Exe, g.cfg.Args0, t.id.Mark, spec.stdout(), spec.stderr())
+	})
+	if err = errors.Join(err, forked); err != nil {
+		return nil, err
+	}
+	if m, err := s.hear(ctx, 5*time.Second); err != nil || m.Op != opReady {
+		s.abort()
+		return nil, fmt.Errorf("stub does not come up: %w %s", err, m.Why)
+	}
+	seq, err := t.adopt(s)
+	if err != nil {
+		s.abort()
+		return nil, err
+	}
+	p := &Process{pid: s.pid, done: make(chan struct{})}
+	p.signal = func(sig syscall.Signal) error { return s.link.send(&message{Op: opSignal, Number: int(sig)}) }
+	begun := make(chan message, 1)
+	g.tasks.Go(func() { s.follow(p, begun) })
+	// P3: from here on the guardians can kill it. Only then the gate is opened.
+	if err := g.answered(ctx, seq); err != nil {
+		return nil, errors.Join(err, s.body.strike())
+	}
+	if g.beforeSpawn != nil {
+		g.beforeSpawn()
+	}
+	if err := s.link.send(&message{Op: opOpen, Program: prog}); err != nil {
+		return nil, errors.Join(t.killedAtGate(), err, s.body.strike())
+	}
+	select {
+	case m := <-begun:
+		switch m.Op {
+		case opRuns:
+			p.pid = hostPid(s.pid, m.Number)
+			return p, nil
+		case opFailed:
+			return nil, startFault(fmt.Errorf("%s: %w", m.Why, syscall.Errno(m.Number)))
+		}
+		return nil, t.killedAtGate()
+	case <-ctx.Done():
+		return nil, errors.Join(context.Cause(ctx), s.body.strike())
+	}
+}
+
+// killedAtGate says why: nobody kills a stub but a guardian that ends the lease, or this process.
+func (t *Tree) killedAtGate() error {
+	cause := t.guard.Cause(t.epoch.number)
+	if cause == nil {
+		cause = ErrLeaseEnded // the guardian's word is on its way
+	}
+	return fmt.Errorf("%w: killed before the program ran", cause)
+}
+
+// adopt makes the stub part of the tree, for the guardians too.
+func (t *Tree) adopt(s *stub) (seq uint64, err error) {
+	g := t.guard
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.live(t.epoch); err != nil {
+		return 0, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.killing || t.ended {
+		return 0, ErrTreeEnded
+	}
+	t.stubs = append(t.stubs, s)
+	g.seq++
+	m := t.stubRegistration(s)
+	m.Seq = g.seq
+	g.broadcast(m)
+	return g.seq, nil
+}
+
+func (t *Tree) stubRegistration(s *stub) *message {
+	ref := &bodyRef{Kind: t.id.Kind, Pid: s.pid, Start: s.start}
+	return &message{Op: opStub, Epoch: t.epoch.number, Tree: t.number, Body: ref, file: s.witness}
+}
+
+func (t *Tree) stubRegistrations() []*message {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []*message
+	for _, s := range t.stubs {
+		all = append(all, t.stubRegistration(s))
+	}
+	return all
+}
+
+// follow takes in what the stub says until it has ended, and reaps it.
+func (s *stub) follow(p *Process, begun chan<- message) {
+	buf := make([]byte, maxPacket)
+	p.status = ExitStatus{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL, Unknown: true}
+	ended := false
+	first := true
+	for {
+		m, err := s.link.receive(buf)
+		if first {
+			begun <- m // on an error it is empty
+			first = false
+		}
+		if err != nil {
+			break
+		}
+		if m.Op == opExited && !ended {
+			ended = true
+			p.status = statusOf(syscall.WaitStatus(m.Number))
+			close(p.done)
+		}
+	}
+	if !ended {
+		close(p.done)
+	}
+	_, _ = s.process.Wait()
+	_ = s.link.file.Close()
+}
+
+// hostPid finds the pid, as seen from here, of the stub's child that is called inner in its own namespace.
+func hostPid(stubPid, inner int) int {
+	all, err := processes()
+	if err != nil {
+		return 0
+	}
+	for _, s := range descendants(all, stubPid) {
+		status, err := os.ReadFile("/proc/" + strconv.Itoa(s.pid) + "/status")
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(status)) {
+			if pids, ok := strings.CutPrefix(line, "NSpid:"); ok {
+				fields := strings.Fields(pids)
+				if len(fields) > 0 && fields[len(fields)-1] == strconv.Itoa(inner) {
+					return s.pid
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// stubs finds the living stubs of the tree.
+func (id TreeID) stubs() ([]stat, error) {
+	if !strings.HasPrefix(id.Mark, stubMark) || len(id.Mark) < len(stubMark)+10 {
+		return nil, fmt.Errorf("%w: no mark", ErrElsewhere)
+	}
+	all, err := processes()
+	if err != nil {
+		return nil, err
+	}
+	var found []stat
+	for _, s := range all {
+		if s.comm == id.Mark && s.alive() {
+			found = append(found, s)
+		}
+	}
+	return found, nil
+}
+
+// noStub says what it means that no stub of the tree lives.
+func (id TreeID) noStub() (bool, error) {
+	alive, err := id.supervised()
+	if err != nil {
+		return false, err
+	}
+	if alive {
+		return false, fmt.Errorf("%w: its supervisor may still fork (%w)", ErrNotSeen, ErrUnproved)
+	}
+	if id.Kind == KindWalk {
+		return false, fmt.Errorf("%w: a walked tree that has lost its stub cannot be found (%w)", ErrNotSeen, ErrUnproved)
+	}
+	return true, nil
+}
+
+func (id TreeID) killStubs(ctx context.Context) error {
+	found, err := id.stubs()
+	if err != nil {
+		return err
+	}
+	for _, s := range found {
+		b, err := id.hold(s)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = slay(ctx, b, true)
+		b.close()
+		if err != nil {
+			return err
+		}
+	}
+	left, err := id.stubs()
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("%w: new stubs appear", ErrUnproved)
+	}
+	dead, err := id.noStub()
+	if !dead && id.Kind == KindWalk && len(found) > 0 {
+		if alive, err := id.supervised(); err == nil && !alive {
+			return nil // its stub was there to see the tree dead
+		}
+	}
+	return err
+}
+
+// hold opens a stub that was found.
+func (id TreeID) hold(s stat) (body, error) {
+	held, err := holdProcess(s.pid, s.start)
+	if err == nil && held == nil {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	if id.Kind == KindPidNS {
+		return &initBody{pidfd: held}, nil
+	}
+	// The stub's own: only what it raises itself is proof.
+	fd, err := unix.PidfdGetfd(int(held.Fd()), stubWitness, 0)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: witness of stub %d: %w", ErrUnproved, s.pid, err), held.Close())
+	}
+	return &walkBody{pid: s.pid, pidfd: held, witness: os.NewFile(uintptr(fd), "witness")}, nil
+}

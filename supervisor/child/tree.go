@@ -1,0 +1,254 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Tree is a program and everything it ever forks. It lives under one epoch; both guardians know it.
+type Tree struct {
+	guard   *Guard
+	epoch   *epoch
+	number  uint64
+	id      TreeID
+	release []byte
+	leaf    *leaf // only where containment is by cgroup
+
+	slayer chan struct{} // held by the one Kill or End that is under way
+
+	mu       sync.Mutex // guards what follows
+	starting int        // forks under way
+	killing  bool       // no fork may begin
+	ended    bool
+	buried   bool
+	stubs    []*stub // alive, or not yet proved dead
+	run      *run    // cgroup: what the next program is forked into; nil after a kill
+	runs     int
+	changed  chan struct{}
+}
+
+// NewTree makes the container for a program and returns when both guardians know how to kill it. release is handed to
+// the session closer once this tree is proved dead, should this process not be able to say so itself.
+// ErrLeaseEnded: the epoch is over.
+func (g *Guard) NewTree(ctx context.Context, number uint64, name string, release []byte) (*Tree, error) {
+	t, err := g.newTree(ctx, number, name, release)
+	if err != nil {
+		return nil, fmt.Errorf("new tree %s in epoch %d: %w", name, number, err)
+	}
+	return t, nil
+}
+
+func (g *Guard) newTree(ctx context.Context, number uint64, name string, release []byte) (*Tree, error) {
+	if len(release) > maxPacket/2 {
+		return nil, errPacketTooLarge
+	}
+	t := &Tree{guard: g, release: slices.Clone(release), slayer: make(chan struct{}, 1), changed: make(chan struct{})}
+	if g.cfg.Container.Kind == KindCgroup {
+		l, err := makeLeaf(g.cfg.Container.Base, g.cfg.Name+"."+name)
+		if err != nil {
+			return nil, err
+		}
+		t.leaf = l
+	}
+	id, err := t.identify(name)
+	if err != nil {
+		return nil, errors.Join(err, t.discard())
+	}
+	t.id = id
+	g.mu.Lock()
+	e := g.epochs[number]
+	err = errUnknownEpoch
+	if e != nil {
+		err = g.live(e)
+	}
+	var seq uint64
+	if err == nil {
+		t.epoch = e
+		g.trees++
+		t.number = g.trees
+		e.trees[t.number] = t
+		g.seq++
+		seq = g.seq
+		m := t.registration()
+		m.Seq = seq
+		g.broadcast(m)
+	}
+	g.mu.Unlock()
+	if err != nil {
+		return nil, errors.Join(err, t.discard())
+	}
+	if err := g.answered(ctx, seq); err != nil {
+		return nil, errors.Join(err, t.End(context.WithoutCancel(ctx)))
+	}
+	return t, nil
+}
+
+// discard removes the container of a tree that nobody knows yet.
+func (t *Tree) discard() error {
+	if t.leaf == nil {
+		return nil
+	}
+	err := t.leaf.remove()
+	t.leaf.close()
+	return err
+}
+
+// registration is what a guardian has to know to kill the tree. The epoch is set by then.
+func (t *Tree) registration() *message {
+	m := &message{Op: opTree, Epoch: t.epoch.number, Tree: t.number, Release: t.release}
+	if t.leaf != nil {
+		m.Body = &bodyRef{Kind: KindCgroup, Path: t.leaf.path}
+	}
+	return m
+}
+
+// ID names the tree for this machine and boot: enough to look for it, and to kill it, without having made it.
+func (t *Tree) ID() TreeID { return t.id }
+
+// Kill kills the whole tree. nil means that its death is proved; the tree can be used again after that, as long as the
+// epoch is not over.
+func (t *Tree) Kill(ctx context.Context) error {
+	if err := t.kill(ctx, false); err != nil {
+		return fmt.Errorf("kill tree %s: %w", t.id.Name, err)
+	}
+	return nil
+}
+
+// End kills the tree and removes its container. nil means that its death is proved, and that no fork can come late.
+func (t *Tree) End(ctx context.Context) error {
+	if err := t.kill(ctx, true); err != nil {
+		return fmt.Errorf("end tree %s: %w", t.id.Name, err)
+	}
+	return nil
+}
+
+func (t *Tree) kill(ctx context.Context, end bool) error {
+	t.strike() // P2: whoever else is killing, and even on a context that has ended
+	select {
+	case t.slayer <- struct{}{}:
+		defer func() { <-t.slayer }()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrUnproved, context.Cause(ctx))
+	}
+	t.mu.Lock()
+	if t.buried {
+		t.mu.Unlock()
+		return nil
+	}
+	t.killing = true // no fork begins
+	t.ended = t.ended || end
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		t.killing = false
+		t.mu.Unlock()
+	}()
+	for {
+		bodies, starting, changed := t.alive()
+		var errs []error
+		for _, b := range bodies {
+			errs = append(errs, slay(ctx, b, end))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		if starting == 0 { // P2: none was on its way when the last look found nothing
+			break
+		}
+		select { // what is being started is killed in the next round
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: a process is being started: %w", ErrUnproved, context.Cause(ctx))
+		}
+	}
+	return t.bury(end)
+}
+
+// alive lists what is to be killed, as of one moment.
+func (t *Tree) alive() (bodies []body, starting int, changed <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.leaf != nil {
+		bodies = append(bodies, t.leaf)
+	}
+	for _, s := range t.stubs {
+		bodies = append(bodies, s.body)
+	}
+	return bodies, t.starting, t.changed
+}
+
+// bury tells the guardians of a proved death.
+func (t *Tree) bury(end bool) (err error) {
+	t.guard.mu.Lock()
+	defer t.guard.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	stubs := t.stubs
+	t.stubs = nil
+	switch {
+	case end:
+		t.buried = true
+		delete(t.epoch.trees, t.number)
+		t.guard.broadcast(&message{Op: opDrop, Epoch: t.epoch.number, Tree: t.number})
+	case len(stubs) > 0:
+		t.guard.broadcast(&message{Op: opShed, Epoch: t.epoch.number, Tree: t.number})
+	}
+	for _, s := range stubs {
+		s.body.close()
+	}
+	if t.run != nil {
+		err = t.run.remove()
+		t.run = nil
+	}
+	if end && t.leaf != nil {
+		t.leaf.close()
+	}
+	return err
+}
+
+// strike orders the death of everything in the tree and does not wait for it.
+func (t *Tree) strike() {
+	t.mu.Lock() // held so that no descriptor is closed meanwhile; an order to kill does not wait
+	defer t.mu.Unlock()
+	if t.buried {
+		return
+	}
+	if t.leaf != nil {
+		_ = t.leaf.strike() // whoever ends the tree repeats it and looks
+	}
+	for _, s := range t.stubs {
+		_ = s.body.strike()
+	}
+}
+
+// strikeAll orders the death of every tree of every epoch, and ends the epochs.
+func (g *Guard) strikeAll(cause error) []*Tree {
+	g.mu.Lock()
+	var all []*Tree
+	for _, e := range g.epochs {
+		g.over(e.number, cause)
+		for _, t := range e.trees {
+			all = append(all, t)
+		}
+	}
+	g.mu.Unlock()
+	for _, t := range all {
+		t.strike()
+	}
+	return all
+}
+
+// killAll ends every tree, with proof.
+func (g *Guard) killAll(ctx context.Context, cause error) error {
+	all := g.strikeAll(cause)
+	errs := make([]error, len(all))
+	var ends sync.WaitGroup
+	for i, t := range all {
+		ends.Go(func() { errs[i] = t.End(ctx) })
+	}
+	ends.Wait()
+	return errors.Join(errs...)
+}

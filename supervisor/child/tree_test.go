@@ -1,0 +1,377 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// guarded runs a guard inside the test process until the test ends.
+func guarded(t *testing.T, kind string) *Guard {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, kind), Name: "test"})
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// planted is a tree under a lease that lasts.
+func planted(t *testing.T, g *Guard) *Tree {
+	t.Helper()
+	if err := errors.Join(g.Begin(1, nil), g.Extend(1, Now()+time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := g.NewTree(t.Context(), 1, "svc", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// started runs a script and returns the reading end of its stdout, which is at its end once the whole tree is dead.
+func started(t *testing.T, tree *Tree, script string) (*Process, *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	p, err := tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", script}, Env: os.Environ(), Stdout: w})
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return p, r
+}
+
+func await(t *testing.T, r *os.File, word string) {
+	t.Helper()
+	_ = r.SetReadDeadline(time.Now().Add(patience))
+	var got strings.Builder
+	buf := make([]byte, 256)
+	for !strings.Contains(got.String(), word) {
+		n, err := r.Read(buf)
+		if err != nil {
+			t.Fatalf("%q instead of %q: %v", got.String(), word, err)
+		}
+		got.Write(buf[:n])
+	}
+}
+
+// deadNow checks that at this very moment nobody holds the pipe: death was claimed, not merely ordered.
+func deadNow(t *testing.T, r *os.File) {
+	t.Helper()
+	conn, err := r.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 4096)
+	_ = conn.Read(func(fd uintptr) bool {
+		for {
+			n, err := unix.Read(int(fd), buf)
+			if n > 0 || err == unix.EINTR {
+				continue
+			}
+			if err != nil {
+				t.Errorf("a process of the tree is alive after its death was claimed: %v", err)
+			}
+			return true
+		}
+	})
+}
+
+const crowd = `trap "" TERM; i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done; echo ready; while :; do sleep 1000; done`
+
+// storm is 50 chains of processes that fork a successor and go; whoever is seen is gone already.
+const storm = `cat > "$DIR/link" <<'X'
+#!/bin/sh
+sleep 0.002
+"$0" "$@" &
+X
+chmod +x "$DIR/link"
+i=0; while [ $i -lt 50 ]; do setsid "$DIR/link" "$MARK" & i=$((i+1)); done
+echo ready; while :; do sleep 1000; done`
+
+// P2: nil from Kill and End is proof, whatever the program does to stay alive.
+func TestKillIsProof(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		for name, script := range map[string]string{"stubborn": stubborn, "crowd": crowd, "storm": storm} {
+			t.Run(name, func(t *testing.T) {
+				dir := t.TempDir()
+				t.Setenv("DIR", dir)
+				tree := planted(t, guarded(t, kind))
+				for range 3 {
+					_, r := started(t, tree, script)
+					await(t, r, "ready")
+					since := Now()
+					if err := tree.Kill(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					t.Logf("killed in %v", Now()-since)
+					deadNow(t, r)
+				}
+				if err := tree.End(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if err := tree.End(t.Context()); err != nil {
+					t.Fatalf("the second time: %v", err)
+				}
+				if _, err := tree.Start(t.Context(), Spec{Argv: []string{"true"}}); !errors.Is(err, ErrTreeEnded) {
+					t.Fatalf("started in an ended tree: %v", err)
+				}
+			})
+		}
+	})
+}
+
+// P4: a storm of forks does not outrun the guardians.
+func TestStormDiesWithItsSupervisor(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		for name, script := range map[string]string{"crowd": crowd, "storm": storm} {
+			t.Run(name, func(t *testing.T) {
+				t.Setenv("DIR", t.TempDir())
+				p := newPuppet(t, kind)
+				p.raise(time.Minute, script)
+				since := Now()
+				kill9(p.cmd.Process.Pid)
+				p.diesAndCloses(since)
+			})
+		}
+	})
+}
+
+func TestProgramCanBeStartedAgainAfterAKill(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		tree := planted(t, guarded(t, kind))
+		id := tree.ID()
+		for range 3 {
+			p, r := started(t, tree, "echo ready; exec sleep 1000")
+			await(t, r, "ready")
+			pause := time.NewTimer(20 * time.Millisecond)
+			select {
+			case <-p.Done():
+				t.Fatalf("it died by itself: %+v", p.status)
+			case <-pause.C:
+			}
+			if err := tree.Kill(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if status, err := p.Wait(t.Context()); err != nil || status.Signal != unix.SIGKILL || status.Code != 137 {
+				t.Fatalf("%+v %v", status, err)
+			}
+		}
+		if tree.ID() != id {
+			t.Fatal("what the breadcrumb says is no longer true")
+		}
+	})
+}
+
+func TestExitStatusAndSignalsArePassedOn(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		tree := planted(t, guarded(t, kind))
+		p, _ := started(t, tree, "exit 7")
+		if status, err := p.Wait(t.Context()); err != nil || status != (ExitStatus{Code: 7}) {
+			t.Errorf("%+v %v", status, err)
+		}
+		if err := p.Signal(syscall.SIGTERM); !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("signal to a program that has ended: %v", err)
+		}
+		p, r := started(t, tree, `trap "exit 9" USR1; echo ready; while :; do sleep 0.01; done`)
+		await(t, r, "ready")
+		if err := p.Signal(syscall.SIGUSR1); err != nil {
+			t.Error(err)
+		}
+		if status, err := p.Wait(t.Context()); err != nil || status != (ExitStatus{Code: 9}) {
+			t.Errorf("%+v %v", status, err)
+		}
+		p, r = started(t, tree, "echo ready; exec sleep 1000")
+		await(t, r, "ready")
+		if s, err := statOf(p.Pid()); err != nil || s.comm != "sleep" && s.comm != "sh" {
+			t.Errorf("the pid is not the program's: %+v %v", s, err)
+		}
+		if err := p.Signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		if status, err := p.Wait(t.Context()); err != nil || status.Signal != syscall.SIGTERM || status.Code != 143 {
+			t.Errorf("%+v %v", status, err)
+		}
+	})
+}
+
+func TestProgramThatCannotStartSaysWhy(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		g := guarded(t, kind)
+		if err := g.Begin(1, nil); err != nil {
+			t.Fatal(err)
+		}
+		tree, err := g.NewTree(t.Context(), 1, "svc", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tree.Start(t.Context(), Spec{Argv: []string{"true"}}); !errors.Is(err, ErrNoLease) {
+			t.Errorf("before a lease has arrived: %v", err)
+		}
+		if err := g.Extend(1, Now()+time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		garbage := filepath.Join(t.TempDir(), "garbage")
+		if err := os.WriteFile(garbage, []byte("garbage"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			argv []string
+			dir  string
+			want error
+		}{
+			{nil, "", ErrNotFound},
+			{[]string{"no-such-program"}, "", ErrNotFound},
+			{[]string{"/no/such/program"}, "", ErrNotFound},
+			{[]string{"/etc/passwd"}, "", ErrNotExecutable},
+			{[]string{"/etc"}, "", ErrNotExecutable},
+			{[]string{garbage}, "", ErrNotExecutable},
+		} {
+			if _, err := tree.Start(t.Context(), Spec{Argv: c.argv, Dir: c.dir}); !errors.Is(err, c.want) {
+				t.Errorf("%q: %v, not %v", c.argv, err, c.want)
+			}
+		}
+		if _, err := g.NewTree(t.Context(), 2, "svc", nil); err == nil {
+			t.Error("a tree in an epoch that has not begun")
+		}
+		if err := g.Finish(1); err == nil {
+			t.Error("finished with a tree left")
+		}
+	})
+}
+
+func TestProgramSeesNothingOfTheSupervisor(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		stray, err := unix.Open("/dev/zero", unix.O_RDONLY, 0) // as if inherited from whoever started the supervisor
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(stray)
+		tree := planted(t, guarded(t, kind))
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		script := `ls -l /proc/self/fd/ | grep -c -v -e "-> /proc/" -e total; readlink /proc/self/fd/0; echo "[$NOTIFY_SOCKET$WATCHDOG_USEC$LISTEN_FDS]"; ` +
+			`cut -d " " -f 6 /proc/$$/stat; echo $$; grep -e SigIgn /proc/$$/status; pwd; echo end`
+		env := append(os.Environ(), "NOTIFY_SOCKET=x", "WATCHDOG_USEC=1", "LISTEN_FDS=2")
+		_, err = tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", script}, Dir: "/usr", Env: env, Stdout: w, Stderr: w})
+		if err := errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		_ = r.SetReadDeadline(time.Now().Add(patience))
+		var out strings.Builder
+		if _, err := (&copier{r}).WriteTo(&out); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(out.String(), "\n")
+		if len(lines) < 7 || lines[0] != "3" || lines[1] != "/dev/null" || lines[2] != "[]" || lines[3] != lines[4] ||
+			!strings.HasSuffix(lines[5], "0000000000000000") || lines[6] != "/usr" {
+			t.Errorf("descriptors, stdin, environment, session, ignored signals or directory:\n%s", out.String())
+		}
+	})
+}
+
+type copier struct{ r *os.File }
+
+func (c *copier) WriteTo(w *strings.Builder) (int64, error) {
+	buf := make([]byte, 4096)
+	for {
+		n, err := c.r.Read(buf)
+		w.Write(buf[:n])
+		if err != nil {
+			if err.Error() == "EOF" {
+				err = nil
+			}
+			return 0, err
+		}
+	}
+}
+
+// P5: a later supervisor on the same machine can see and kill what an earlier one left, and never takes for dead what it
+// cannot see.
+func TestTreeOfAnotherSupervisorIsKilledByItsID(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		p := newPuppet(t, kind)
+		p.do(command{Do: "begin", Epoch: 1})
+		p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
+		raw, err := json.Marshal(p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var id TreeID
+		if err := json.Unmarshal(raw, &id); err != nil {
+			t.Fatal(err)
+		}
+		if dead, _ := ProveDead(id); dead {
+			t.Error("an empty tree is called dead while its supervisor lives")
+		}
+		p.do(command{Do: "start", Name: "a", Script: stubborn})
+		p.ready()
+		if dead, err := ProveDead(id); dead || err != nil {
+			t.Fatalf("dead: %v, %v", dead, err)
+		}
+		for name, change := range map[string]func(*TreeID){
+			"boot":          func(id *TreeID) { id.Boot = "another" },
+			"pid namespace": func(id *TreeID) { id.PidNS++ },
+			"no namespace":  func(id *TreeID) { id.PidNS = 0 },
+			"parent":        func(id *TreeID) { id.Inode++; id.Mark = "" },
+			"path":          func(id *TreeID) { id.Path = "/nonexistent/x"; id.Mark = "" },
+			"kind":          func(id *TreeID) { id.Kind = "" },
+		} {
+			other := id
+			change(&other)
+			if dead, err := ProveDead(other); dead || !errors.Is(err, ErrElsewhere) {
+				t.Errorf("another %s: dead %v, %v", name, dead, err)
+			}
+			if err := KillByID(t.Context(), other); !errors.Is(err, ErrElsewhere) {
+				t.Errorf("another %s: kill: %v", name, err)
+			}
+		}
+		// The guardians are stopped: nobody else does it.
+		for _, pid := range p.guardians() {
+			_ = unix.Kill(pid, unix.SIGSTOP)
+		}
+		_ = unix.Kill(p.cmd.Process.Pid, unix.SIGSTOP)
+		guardians := p.guardians()
+		err = KillByID(t.Context(), id)
+		if kind == KindCgroup && err != nil || kind != KindCgroup && !errors.Is(err, ErrUnproved) {
+			t.Errorf("kill while its supervisor is frozen: %v", err)
+		}
+		p.dead()
+		kill9(guardians...)
+		kill9(p.cmd.Process.Pid)
+		awaitDeath(t, guardians...)
+		awaitDeath(t, p.cmd.Process.Pid)
+		dead, err := ProveDead(id)
+		if kind == KindWalk {
+			if dead || !errors.Is(err, ErrUnproved) {
+				t.Errorf("a walked tree without its stub: dead %v, %v", dead, err)
+			}
+		} else if !dead || err != nil {
+			t.Errorf("dead %v, %v", dead, err)
+		}
+	})
+}
