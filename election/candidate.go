@@ -28,6 +28,8 @@ type Candidate struct {
 	order Order
 	guid  string // finds our place in the queue
 	place string // our znode in the queue
+
+	announced bool // members/<node> is ours
 }
 
 // Stand prepares to stand for a service.

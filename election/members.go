@@ -18,9 +18,16 @@ func (c *Candidate) Announce(ctx context.Context, m Member) error {
 	me := c.s.cfg.Node
 	m.Node, m.Host = me.Node, me.Host
 	path := c.paths.Members() + "/" + me.Node
+	if c.announced {
+		err := c.s.set(ctx, path, encode(m), -1)
+		if err == nil || !errors.Is(err, zk.ErrNoNode) {
+			return wrap("announce", err)
+		}
+		c.announced = false // deleted by hand
+	}
 	owner, _, err := c.s.owner(ctx, path)
 	if err != nil {
-		return fmt.Errorf("announce: %w", err)
+		return wrap("announce", err)
 	}
 	switch owner {
 	case c.s.ID():
@@ -31,8 +38,13 @@ func (c *Candidate) Announce(ctx context.Context, m Member) error {
 		_, err = c.s.multi(ctx, &zk.DeleteRequest{Path: path, Version: -1},
 			&zk.CreateRequest{Path: path, Data: encode(m), Acl: c.s.acl, Flags: zk.FlagEphemeral})
 	}
+	c.announced = err == nil
+	return wrap("announce", err)
+}
+
+func wrap(what string, err error) error {
 	if err != nil {
-		return fmt.Errorf("announce: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }
