@@ -2,6 +2,7 @@ package zkmem_test
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -87,7 +88,7 @@ func TestContractNonsenseOnTheWireEndsTheConnection(t *testing.T) {
 			for err == nil {
 				_, err = conn.Read(b[:])
 			}
-			if e, ok := err.(net.Error); ok && e.Timeout() {
+			if e := net.Error(nil); errors.As(err, &e) && e.Timeout() {
 				t.Errorf("%s: still open", name)
 			}
 		}

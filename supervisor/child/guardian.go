@@ -233,7 +233,7 @@ func (g *guardian) hear() {
 		gone := readable(int(g.parent.Fd())) // looked at first: what it said before it died counts
 		m, err := recvFD(g.sock, g.buf)
 		switch {
-		case err == unix.EAGAIN && !gone:
+		case errors.Is(err, unix.EAGAIN) && !gone:
 			return
 		case err != nil:
 			// P4: whatever is wrong with the line, there is no supervisor behind it that could be relied on.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 const initialPidNS = 4026531836 // the kernel's fixed number for the namespace it boots with
@@ -176,16 +175,4 @@ func (id TreeID) openLeaf() (*leaf, error) {
 		}
 	}
 	return nil, err
-}
-
-// pause waits a little, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

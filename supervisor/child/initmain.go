@@ -99,10 +99,10 @@ func (i *inner) listen() {
 	buf := make([]byte, maxPacket)
 	for {
 		m, err := recvFD(i.socket, buf)
-		switch err {
-		case nil:
+		switch {
+		case err == nil:
 			i.orders <- m
-		case unix.EAGAIN:
+		case errors.Is(err, unix.EAGAIN):
 			pollOne(i.socket, unix.POLLIN, time.Minute)
 		default:
 			return

@@ -106,7 +106,7 @@ func eachProcess(visit func(stat) error) error {
 // holdProcess opens the process that had this pid and start time, and no other: nil when that one is gone.
 func holdProcess(pid int, start uint64) (*os.File, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
-	if err == unix.ESRCH || err == unix.EINVAL {
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
 		return nil, nil
 	}
 	if err != nil {

@@ -90,7 +90,7 @@ func TestLeaseThatRanOutIsOver(t *testing.T) {
 		tree := planted(t, g)
 		for _, s := range g.seats {
 			_ = unix.Kill(s.pid, unix.SIGSTOP)
-			defer unix.Kill(s.pid, unix.SIGCONT)
+			defer func() { _ = unix.Kill(s.pid, unix.SIGCONT) }()
 		}
 		g.mu.Lock()
 		g.epochs[1].deadline = Now() - 1
@@ -121,7 +121,7 @@ func TestGateStaysShutUntilBothGuardiansKnow(t *testing.T) {
 			if err := unix.Kill(stopped, unix.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
-			defer unix.Kill(stopped, unix.SIGCONT)
+			defer func() { _ = unix.Kill(stopped, unix.SIGCONT) }()
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
 			if p, err := tree.Start(ctx, Spec{Argv: []string{"sleep", "1000"}}); !errors.Is(err, context.DeadlineExceeded) {

@@ -193,7 +193,7 @@ func (s *seat) sendPatiently(ctx context.Context, m *message, deadline time.Time
 		if errors.Is(err, os.ErrClosed) && m.file != nil {
 			return nil // what it was about has ended meanwhile
 		}
-		if err != unix.EAGAIN {
+		if !errors.Is(err, unix.EAGAIN) {
 			return err
 		}
 		if ctx.Err() != nil || time.Now().After(deadline) {

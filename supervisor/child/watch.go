@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	closeSecond  = 250 * time.Millisecond // what the second guardian leaves to the first
-	closeAnyway  = 200 * time.Millisecond // after this, what is proved is released without waiting for the rest
-	closeGiveUp  = 30 * time.Second
-	strikeSlower = time.Second
-	hopeless     = 10 * time.Minute // after the supervisor: what SIGKILL has not ended by then, it does not end
+	closeHeadStart = 250 * time.Millisecond // what the second guardian leaves to the first
+	closeAnyway    = 200 * time.Millisecond // after this, what is proved is released without waiting for the rest
+	closeGiveUp    = 30 * time.Second
+	strikeSlower   = time.Second
+	hopeless       = 10 * time.Minute // after the supervisor: what SIGKILL has not ended by then, it does not end
 )
 
 // watch is one epoch as a guardian sees it: a lease, and the trees that may live under it.
@@ -38,7 +38,6 @@ type quarry struct {
 	release []byte
 	bodies  []body
 	dead    bool
-	next    time.Duration // when to strike again
 	tries   int
 }
 
@@ -122,7 +121,7 @@ func openBody(ref *bodyRef, witness *os.File) (body, error) {
 func (w *watch) end(now time.Duration, index int, first bool) {
 	w.ended, w.endedAt, w.closeAt = true, now, now
 	if index > 0 && !first {
-		w.closeAt = now + closeSecond
+		w.closeAt = now + closeHeadStart
 	}
 	for _, q := range w.trees {
 		for _, b := range q.bodies {

@@ -113,7 +113,7 @@ func TestSecondGuardianLeavesTheClosingToTheFirst(t *testing.T) {
 	now := 10 * time.Second
 	w.end(now, 1, false)
 	w.kill(now)
-	if at := w.close(now, c); at != now+closeSecond || w.busy {
+	if at := w.close(now, c); at != now+closeHeadStart || w.busy {
 		t.Fatalf("it closes at once, or at %v", at)
 	}
 	c.first() // the other one is gone

@@ -95,7 +95,7 @@ func sendFD(fd int, m *message) error {
 func sendPacket(fd int, packet, rights []byte) error {
 	for {
 		err := unix.Sendmsg(fd, packet, rights, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}
@@ -107,7 +107,7 @@ func recvFD(fd int, buf []byte) (m message, err error) {
 	var n, oobn, flags int
 	for {
 		n, oobn, flags, _, err = unix.Recvmsg(fd, buf, oob, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}
@@ -171,7 +171,7 @@ func (l link) receive(buf []byte) (m message, err error) {
 	var got error
 	err = conn.Read(func(fd uintptr) bool {
 		m, got = recvFD(int(fd), buf)
-		return got != unix.EAGAIN
+		return !errors.Is(got, unix.EAGAIN)
 	})
 	if err != nil {
 		return m, err
