@@ -208,19 +208,21 @@ func (c *Candidate) readCrumb(ctx context.Context, claim *Claim) error {
 	return nil
 }
 
-// adopt makes a claim of a lock that is ours, whatever the breadcrumb says. That the lock still stands after the folder was
-// read tells that nobody has claimed in between.
+// adopt makes a claim of a lock that is ours, whatever the breadcrumb says. The lock is looked at last: that it still stands
+// tells that nobody has claimed before the folder and the breadcrumb were read.
 func (c *Candidate) adopt(ctx context.Context, crumb BreadCrumb, lock view) (*Claim, error) {
 	for {
 		dir, err := c.s.stat(ctx, c.paths.Dir())
 		if err == nil {
 			claim := c.claim(crumb, lock.stat.Czxid, dir.Version)
-			if err := claim.verify(ctx); errors.Is(err, ErrLost) {
-				return nil, nil
-			} else if err != nil {
+			if err := c.readCrumb(ctx, claim); err != nil {
 				return nil, err
 			}
-			return claim, c.readCrumb(ctx, claim)
+			err := claim.verify(ctx)
+			if errors.Is(err, ErrLost) {
+				return nil, nil
+			}
+			return claim, err
 		}
 		if !unknown(err) {
 			return nil, fmt.Errorf("read %s: %w", c.paths.Dir(), err)

@@ -24,7 +24,7 @@ type Confirmation struct {
 }
 
 // Confirm deletes the breadcrumb of a node whose child the operator knows to be dead. It refuses while the breadcrumb's
-// own session holds the lock: that node is active.
+// own session lives: that node is active, or ends its child by itself.
 func (c *Cluster) Confirm(ctx context.Context, service, node string) (Confirmation, error) {
 	if _, err := c.services(ctx, []string{service}); err != nil {
 		return Confirmation{}, err
@@ -47,6 +47,9 @@ func (c *Cluster) Confirm(ctx context.Context, service, node string) (Confirmati
 		case trail.writtenBy(scene.lock):
 			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: its session is alive and holds the lock of %s; stop it instead",
 				node, ErrActive, service)
+		case trail.writtenBy(scene.node):
+			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: the session in which it started the child of %s is alive; stop its supervisor instead",
+				node, ErrActive, service)
 		}
 		err = c.erase(ctx, p, scene)
 		if err == nil {
@@ -67,10 +70,10 @@ func elsewhere(service, node string, trail breadCrumb, lock znode) string {
 	return fmt.Sprintf("no fencing of %s is pending for %s: it is the child of %s that may be running", node, service, trail.Node)
 }
 
-// scene is a service's lock and breadcrumb, and the number of the claim that they belong to.
+// scene is a service's lock and breadcrumb, the supervisor that the breadcrumb names, and the number of the claim.
 type scene struct {
-	lock, crumb znode
-	claim       int32 // the version of the service's folder, which every claim raises
+	lock, crumb, node znode
+	claim             int32 // the version of the service's folder, which every claim raises
 }
 
 // look reads the scene as it is at the leader, or later: a server that lags behind is waited for.
@@ -85,6 +88,11 @@ func (c *Cluster) look(ctx context.Context, p election.Paths) (scene, error) {
 	s := scene{claim: dir.stat.Version}
 	if s.crumb, err = c.read(ctx, p.Crumb()); err != nil {
 		return scene{}, err
+	}
+	if name := parseCrumb(s.crumb).Node; name != "" {
+		if s.node, err = c.read(ctx, election.NodesDir(c.root)+"/"+name); err != nil {
+			return scene{}, err
+		}
 	}
 	s.lock, err = c.read(ctx, p.Lock())
 	return s, err

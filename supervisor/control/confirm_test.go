@@ -167,3 +167,16 @@ func raceOn(b *bed, happen func(old, fresh *actor)) {
 		}
 	}
 }
+
+func TestAChildWhoseSessionLivesIsNotConfirmedThoughItsLockIsGone(t *testing.T) {
+	b := newBed(t)
+	one := b.session()
+	one.crumb("db", "one")
+	one.put(election.NodesDir(root)+"/one", election.Node{Node: "one"}, zk.FlagEphemeral)
+	if _, err := b.c.Confirm(t.Context(), "db", "one"); !errors.Is(err, ErrActive) {
+		t.Errorf("got %v", err)
+	}
+	if !b.has(paths("db").Crumb()) {
+		t.Error("the breadcrumb is gone")
+	}
+}

@@ -157,9 +157,9 @@ func parseCrumb(n znode) breadCrumb {
 	return b
 }
 
-// writtenBy tells whether the session that holds the lock has written the breadcrumb.
-func (b breadCrumb) writtenBy(lock znode) bool {
-	return lock.exists && b.Session == election.SessionName(lock.stat.EphemeralOwner)
+// writtenBy tells whether the session that holds an ephemeral, as the lock, has written the breadcrumb.
+func (b breadCrumb) writtenBy(held znode) bool {
+	return held.exists && b.Session == election.SessionName(held.stat.EphemeralOwner)
 }
 
 func (c *Cluster) members(ctx context.Context, p election.Paths) ([]Member, error) {

@@ -1,0 +1,90 @@
+#!/bin/bash
+# Checks the model of the protocol: its properties have to hold, and each mutation has to break one. See ../protocol.md.
+set -eu
+
+model=$(cd "$(dirname "$0")" && pwd)/failover.pml
+for tool in spin gcc; do
+	command -v "$tool" >/dev/null || { echo "check.sh: $tool is missing: apt-get install spin gcc" >&2; exit 1; }
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+failed=0
+row='%-13s %-4s %-6s %10s %6s %6s  %s\n'
+
+# check WHAT PROPERTY EXPECTED MODEL-FLAGS PAN-FLAGS RUN-FLAGS
+check() {
+	local what=$1 property=$2 expected=$3 dir=$work/$1-$2
+	mkdir "$dir"
+	cd "$dir"
+	# shellcheck disable=SC2086 # the flags are lists
+	{
+		spin -a $4 "$model" >spin.out 2>&1 &&
+			gcc -O1 -w -DCOLLAPSE -DMEMLIM=2000 $5 -o pan pan.c >gcc.out 2>&1 &&
+			./pan -m100000 $6 >pan.out 2>&1
+	} || true # pan's words decide, below
+	local states seconds memory result=unclear
+	states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.out 2>/dev/null || true)
+	seconds=$(sed -n 's/^pan: elapsed time \([0-9.]*\).*/\1/p' pan.out 2>/dev/null || true)
+	memory=$(sed -n 's/^ *\([0-9.]*\).*total actual memory usage.*/\1/p' pan.out 2>/dev/null || true)
+	if grep -Eq 'max search depth too small|Search not completed|out of memory|reached -DMEMLIM|hash table full' pan.out 2>/dev/null &&
+		! grep -Eq 'assertion violated|acceptance cycle' pan.out; then
+		result=unfinished
+	elif grep -Eq 'assertion violated|acceptance cycle' pan.out 2>/dev/null; then
+		result=broken
+	elif grep -q 'errors: 0' pan.out 2>/dev/null && grep -q 'Full statespace search' pan.out; then
+		result=holds
+	fi
+	local verdict=ok
+	if [ "$result" != "$expected" ]; then
+		verdict="WRONG: expected $expected"
+		failed=1
+	fi
+	# shellcheck disable=SC2059
+	printf "$row" "$what" "$property" "$result" "${states:--}" "${seconds:--}" "${memory%.*}" "$verdict"
+	if [ "$result" != "$expected" ]; then
+		tail -n 20 ./*.out >&2
+	fi
+	rm -rf "$dir"
+	cd /
+}
+
+holds() { check "$1" "$2" holds "$3" "$4" "$5"; }
+
+# A mutation is checked for the one property that it is to break.
+breaks() {
+	case $2 in
+	P6) check "$1" P6 broken "-DFAULTS=2 -DONLY=6 -DPROGRESS -D$1" -DNFAIR=4 "-a -f" ;;
+	*) check "$1" "$2" broken "-DFAULTS=3 -DONLY=${2#P} -D$1" -DSAFETY "" ;;
+	esac
+}
+
+# shellcheck disable=SC2059
+printf "$row" run what result states sec MB ""
+holds two-nodes   all "-DFAULTS=3" -DSAFETY ""
+holds three-nodes all "-DFAULTS=2 -DNODES=3" -DSAFETY ""
+holds progress    P6  "-DFAULTS=2 -DONLY=6 -DPROGRESS" -DNFAIR=4 "-a -f"
+
+breaks NO_CRUMB      P1
+breaks NO_OWNER      P1
+breaks NO_NUMBER     P1
+breaks BAD_READ      P1
+breaks NO_VERIFY     P1
+breaks NO_FENCING    P1
+breaks BAD_GRACE     P1
+breaks NO_DELAY      P6
+breaks BAD_CONFIRMED P1
+breaks BAD_CONFIRM   P2
+breaks BAD_OPERATOR  P1
+breaks NO_REMOVAL    P1
+breaks NO_PROOF      P1
+breaks NO_PROOF      P2
+breaks BAD_RELEASE   P1
+breaks BAD_RELEASE   P2
+breaks BAD_DISOWN    P2
+breaks BAD_CLOSING   P1
+breaks BAD_CLOSING   P2
+breaks BAD_TICKET    P2
+breaks BAD_LEASE     P1
+breaks BAD_LEASE     P3
+exit $failed

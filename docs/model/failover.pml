@@ -1,0 +1,476 @@
+/*
+ * How nodes hand a service's child over: the protocol of docs/protocol.md, checked by check.sh.
+ *
+ * Every d_step stands for one request to ZooKeeper, one order to the kernel, or one look at either. Whatever can come
+ * late comes late by not being scheduled: nothing happens between two steps but what other processes do.
+ *
+ * P1, P2, P3, P5 and the order of the tokens are assertions; P6 is the formula at the end. The macros that begin with NO_
+ * and BAD_ are mutations: each has to break what check.sh says it breaks.
+ */
+
+#ifndef NODES
+#define NODES 2
+#endif
+#ifndef FAULTS
+#define FAULTS 3			/* what the nemesis may do in all, besides mending */
+#endif
+
+/* Time, in ticks. SESSION > LEASE is the whole of the lease arithmetic (P3). */
+#define LEASE 1				/* left to a lease when a heartbeat is acknowledged */
+#ifdef BAD_LEASE
+#define SESSION 1			/* a lease as long as the session */
+#else
+#define SESSION 2
+#endif
+#ifdef BAD_GRACE
+#define GRACE 1				/* too short for a lease that has not ended */
+#else
+#define GRACE (LEASE + 1)
+#endif
+
+/* Where a supervisor is. */
+#define OFFLINE  0			/* no session */
+#define STANDBY  1			/* waiting for the lock */
+#define CLAIMED  2			/* the lock is ours: read the breadcrumb */
+#define FENCING  3			/* the breadcrumb names somebody else */
+#define INSCRIBE 4			/* the former is dead: write our name */
+#define VERIFY   5			/* the breadcrumb is ours already: is the lock still? */
+#define CHECK    6			/* the last look at the lease */
+#define FORK     7
+#define RUN      8
+#define ENDING   9			/* kill, and prove it */
+#define RELEASE 10			/* give lock and breadcrumb back */
+#define REREAD  11			/* lock or breadcrumb was not as we thought */
+#define LOST    12			/* the lock is not ours any more: is the breadcrumb? */
+#define DISOWN  13			/* then remove it: our child is dead */
+
+/* A term's process tree. */
+#define NONE  0				/* no container: nothing lives, nothing can be forked */
+#define EMPTY 1
+#define ALIVE 2
+
+/* ZooKeeper. Nobody but the nemesis and the expiry writes here except in a transaction. */
+byte lock;				/* whose it is: 0 nobody's, n+1 */
+byte claims;				/* how many there were: the token of the newest lock, and the version of the service's folder */
+byte crumb;				/* whom the breadcrumb names: 0 there is none, n+1 */
+byte version;				/* of the breadcrumb; begins with 0 each time it is created */
+bit  ofSession, ofTree;			/* the breadcrumb names that node's present session, its present tree */
+bit  session[NODES];			/* alive at the servers */
+byte ttl[NODES];			/* until it may expire */
+
+/* Nodes. */
+bit  down[NODES], frozen[NODES], cut[NODES];	/* the supervisor killed, stopped; the node without network */
+byte at[NODES];				/* where the supervisor is */
+byte lease[NODES];			/* the same for supervisor and guardians */
+bit  ended[NODES];			/* the guardians have ended the lease */
+byte tree[NODES];
+bit  struck[NODES];			/* the tree's death is ordered */
+byte token[NODES];			/* czxid of the lock that was claimed */
+byte seen[NODES];			/* the breadcrumb's version as last read or written */
+byte former[NODES];			/* whom the breadcrumb named: 0 there was none, n+1, ME this very tree, OWN an earlier one */
+byte delay[NODES];			/* what is left of the grace delay */
+bit  unsigned_[NODES];			/* our breadcrumb was written before its token was known */
+byte noted[NODES];			/* the guardians' reading: 0 none yet, 1 not our breadcrumb, else its version plus 2 */
+byte counted[NODES];			/* and of the number of claims */
+
+/* History. */
+byte newest;				/* the highest token a child was started with */
+byte faults = FAULTS;
+
+/* Each property can be checked alone (-DONLY=5), to see which one a mutation breaks. */
+#ifndef ONLY
+#define ONLY 0
+#endif
+#define P1(x)	assert(ONLY != 0 && ONLY != 1 || (x))
+#define P2(x)	assert(ONLY != 0 && ONLY != 2 || (x))
+#define P3(x)	assert(ONLY != 0 && ONLY != 3 || (x))
+#define P5(x)	assert(ONLY != 0 && ONLY != 5 || (x))
+#define ORDER(x) assert(ONLY != 0 && ONLY != 7 || (x))	/* of the tokens */
+#define BOUND(x) assert(ONLY != 0 || (x))		/* of the model: nothing is cut off */
+
+#define ME		(n + 1)
+#define OWN		(NODES + 1)			/* an earlier tree of our own */
+#define working(n)	(!down[n] && !frozen[n])
+#define linked(n)	(working(n) && !cut[n] && session[n])	/* requests are answered */
+#ifdef NO_OWNER
+#define owns(n)		(lock != 0)
+#else
+#define owns(n)		(lock == n + 1)
+#endif
+#define holds(n)	(owns(n) && claims == token[n])	/* the very lock that was claimed */
+#ifdef BAD_READ
+#define WRITTEN		VERIFY		/* look whose lock it was after writing */
+#else
+#define WRITTEN		CHECK
+#endif
+#if defined(NO_NUMBER) || defined(BAD_READ)
+#define maywrite(n)	(lock != 0)	/* a check that there is a lock, whoever's */
+#else
+#define maywrite(n)	holds(n)	/* and that the number of claims is still ours */
+#endif
+#ifdef BAD_RELEASE
+#define maydelete(n)	(lock != 0)
+#else
+#define maydelete(n)	holds(n)
+#endif
+#ifdef BAD_DISOWN
+#define maydisown(n)	(true)
+#else
+#define maydisown(n)	(claims == token[n])
+#endif
+#define named(n)	(crumb == n + 1 && ofTree)
+#define leased(n)	(lease[n] > 0 && !ended[n])
+/* Nodes differ in nothing: the first to claim is called 0. */
+#define mayclaim(n)	(linked(n) && at[n] == STANDBY && lock == 0 && (claims > 0 || n == 0) && claims < 16)
+#define beating(n)	(linked(n) && leased(n) && at[n] != OFFLINE)
+#if defined(BAD_CLOSING)
+#define proved(n)	(ended[n])			/* ordered is not dead */
+#elif defined(NO_REMOVAL)
+#define proved(n)	(ended[n] && tree[n] != ALIVE)	/* empty is not removed */
+#else
+#define proved(n)	(ended[n] && tree[n] == NONE)
+#endif
+#if NODES > 2
+#define alone(n)	(tree[(n + 1) % 3] != ALIVE && tree[(n + 2) % 3] != ALIVE)
+#else
+#define alone(n)	(tree[1 - n] != ALIVE)
+#endif
+#if defined(NO_FENCING)
+#define past(n)		(true)
+#elif defined(NO_DELAY)
+#define past(n)		(false)				/* wait for the session's end, however long it lives */
+#else
+#define past(n)		(delay[n] == 0)
+#endif
+#define gone(n)		(crumb == former[n] && version == seen[n] && !(session[former[n] - 1] && ofSession))
+#define starting(n)	(at[n] == CHECK || at[n] == FORK || at[n] == RUN)
+
+/* P2: nothing that could be alive loses its lock or its breadcrumb by our doing. */
+inline giveBackLock() {
+	P2(lock == 0 || tree[lock - 1] != ALIVE);
+	lock = 0
+}
+inline giveBackCrumb() {
+	P2(crumb == 0 || !ofTree || tree[crumb - 1] != ALIVE);
+	crumb = 0; version = 0; ofSession = 0; ofTree = 0
+}
+
+inline count() {
+	claims++;
+	BOUND(claims < 16)
+}
+
+inline inscribe() {			/* the breadcrumb names us from now on */
+	crumb = ME; ofSession = 1; ofTree = 1
+}
+
+inline forget() {			/* all that a term remembers */
+	token[n] = 0; seen[n] = 0; former[n] = 0; delay[n] = 0; unsigned_[n] = 0
+}
+
+inline newTree() {			/* a container of a name never used before */
+	tree[n] = EMPTY; struck[n] = 0;
+	if :: crumb == ME -> ofTree = 0 :: else fi
+}
+
+inline overSession() {			/* closed or expired: its lock goes with it */
+	session[n] = 0; ttl[n] = 0; noted[n] = 0; counted[n] = 0;
+	if :: lock == ME -> lock = 0 :: else fi
+}
+
+inline look() {				/* read the breadcrumb */
+	seen[n] = version;
+	if
+	:: named(n) -> former[n] = ME
+	:: else -> former[n] = crumb;
+		if :: crumb == ME -> former[n] = OWN :: else fi
+	fi
+}
+
+proctype supervisor(byte n) {
+	do
+	/* systemd starts it anew; its session waits until the former one of this node is over. */
+	:: d_step { down[n] && (ended[n] || tree[n] == NONE) -> down[n] = 0 }
+	:: d_step { working(n) && !cut[n] && at[n] == OFFLINE && !session[n] && tree[n] == NONE ->
+		session[n] = 1; ttl[n] = SESSION; lease[n] = LEASE; ended[n] = 0; noted[n] = 0; counted[n] = 0;
+		if :: crumb == ME -> ofSession = 0 :: else fi;
+		newTree(); at[n] = STANDBY }
+
+	/* One transaction: the lock, the claim's number, and our breadcrumb when there is none. */
+	:: d_step { mayclaim(n) && crumb == 0 ->
+		lock = ME; count(); token[n] = claims;
+#ifndef NO_CRUMB
+		inscribe(); unsigned_[n] = 1;
+#endif
+		former[n] = ME; at[n] = CHECK }
+	/* A breadcrumb, or what was one when we last looked: the lock alone. */
+	:: d_step { mayclaim(n) ->
+		lock = ME; count(); token[n] = claims; unsigned_[n] = 1; at[n] = CLAIMED }
+	/* The same two, and the answer is lost. */
+	:: d_step { mayclaim(n) && crumb == 0 && faults > 0 ->
+		faults--; lock = ME; count(); inscribe() }
+	:: d_step { mayclaim(n) && faults > 0 ->
+		faults--; lock = ME; count() }
+	/* A lock is there that is ours by its owner. */
+	:: d_step { linked(n) && at[n] == STANDBY && lock == ME ->
+		token[n] = claims; unsigned_[n] = 1; at[n] = CLAIMED }
+#ifdef NO_OWNER
+	:: d_step { linked(n) && at[n] == STANDBY && lock != 0 && faults > 0 ->	/* after a lost answer, any lock is taken for ours */
+		faults--; token[n] = claims; unsigned_[n] = 1; at[n] = CLAIMED }
+#endif
+
+	:: d_step { linked(n) && at[n] == CLAIMED ->
+		look();
+		if
+		:: former[n] == ME -> at[n] = VERIFY
+		:: former[n] == 0 -> at[n] = INSCRIBE
+		:: else -> at[n] = FENCING; delay[n] = GRACE
+		fi }
+
+	/* P5. Our own former tree: this machine knows. */
+	:: d_step { working(n) && at[n] == FENCING && former[n] == OWN -> delay[n] = 0; at[n] = INSCRIBE }
+	/* Time: a session that is over had its lease end before; one that lives may have a whole lease left. */
+	:: d_step { working(n) && at[n] == FENCING && former[n] != OWN && (past(n) || gone(n)) -> delay[n] = 0; at[n] = INSCRIBE }
+	/* The breadcrumb has changed or gone while we waited. */
+	:: d_step { linked(n) && at[n] == FENCING && (crumb == 0 || version != seen[n]) && holds(n) ->
+		if
+#ifdef BAD_CONFIRMED
+		:: true -> seen[n] = version; delay[n] = 0; at[n] = INSCRIBE;	/* any change is taken for a confirmation */
+			if :: crumb == 0 -> former[n] = 0 :: else fi
+#else
+		:: crumb == former[n] -> seen[n] = version	/* its own late signature */
+		:: crumb != former[n] -> delay[n] = 0; at[n] = CLAIMED
+#endif
+		fi }
+
+	/* One transaction: our lock (there is one, and no claim since ours), the breadcrumb that was fenced, now it is ours. */
+	:: d_step { linked(n) && at[n] == INSCRIBE ->
+		if
+		:: !maywrite(n) -> at[n] = ENDING
+		:: maywrite(n) && former[n] == 0 && crumb == 0 ->
+			inscribe(); version = 0; seen[n] = 0; former[n] = ME; unsigned_[n] = 0; at[n] = WRITTEN
+		:: maywrite(n) && former[n] != 0 && crumb != 0 && version == seen[n] ->
+			inscribe(); version++; seen[n] = version; former[n] = ME; unsigned_[n] = 0; at[n] = WRITTEN
+		:: else -> at[n] = CLAIMED
+		fi }
+	/* The same, and the answer is lost: read. */
+	:: d_step { linked(n) && at[n] == INSCRIBE && faults > 0 && maywrite(n) &&
+		(former[n] == 0 && crumb == 0 || former[n] != 0 && crumb != 0 && version == seen[n]) ->
+		faults--; inscribe(); unsigned_[n] = 0;
+		if :: former[n] == 0 -> version = 0 :: else -> version++ fi;
+		at[n] = CLAIMED }
+
+	/* After a lost answer: the lock is ours by its czxid, read after the breadcrumb. */
+	:: d_step { linked(n) && at[n] == VERIFY ->
+		if
+#ifdef NO_VERIFY
+		:: true -> at[n] = CHECK
+#else
+		:: holds(n) -> at[n] = CHECK
+		:: else -> at[n] = ENDING
+#endif
+		fi }
+
+	:: d_step { working(n) && at[n] == CHECK && leased(n) -> at[n] = FORK }
+	:: d_step { working(n) && at[n] == FORK ->
+		if
+		:: tree[n] == EMPTY ->
+			tree[n] = ALIVE; at[n] = RUN;
+			P1(alone(n));
+			P5(named(n));
+			ORDER(token[n] > newest);
+			newest = token[n]
+		:: else -> at[n] = ENDING			/* P1: the container is gone */
+		fi }
+
+	/* Our token joins a breadcrumb that was written before it was known; its version alone guards that. */
+	:: d_step { linked(n) && starting(n) && unsigned_[n] ->
+		unsigned_[n] = 0;
+		if :: crumb != 0 && version == seen[n] -> version++; seen[n] = version :: else fi }
+	/* Told by a watch: the lock or the breadcrumb is not ours any more. */
+	:: d_step { linked(n) && (starting(n) || at[n] == FENCING) && !holds(n) -> delay[n] = 0; at[n] = ENDING }
+	:: d_step { linked(n) && starting(n) && !named(n) -> at[n] = ENDING }
+	/* Asked to stop, or its child has given up. */
+	:: d_step { working(n) && (at[n] == RUN || at[n] == FENCING) && faults > 0 -> faults--; delay[n] = 0; at[n] = ENDING }
+	/* The lease has ended by our own clock, or a server has told that the session is over. */
+	:: d_step { working(n) && at[n] != OFFLINE && at[n] < ENDING && (!leased(n) || !session[n] && !cut[n]) ->
+		delay[n] = 0; at[n] = ENDING }
+
+	/* P2: kill, wait, prove, remove; only then give back. */
+	:: d_step { working(n) && at[n] == ENDING && !struck[n] ->
+		struck[n] = 1;
+#ifdef NO_PROOF
+		at[n] = RELEASE
+#endif
+		}
+	:: d_step { working(n) && at[n] == ENDING && struck[n] && tree[n] != ALIVE ->
+		tree[n] = NONE;
+		at[n] = RELEASE }
+	/* One transaction: no claim since ours, the breadcrumb as we know it, the lock. Then the same, with the answer lost. */
+	:: d_step { linked(n) && at[n] == RELEASE && leased(n) ->
+		if
+		:: maydelete(n) && former[n] != ME -> giveBackLock(); forget(); newTree(); at[n] = STANDBY
+		:: maydelete(n) && former[n] == ME && crumb != 0 && version == seen[n] ->
+			giveBackCrumb(); giveBackLock(); forget(); newTree(); at[n] = STANDBY
+		:: else -> at[n] = REREAD
+		fi }
+	:: d_step { linked(n) && at[n] == RELEASE && leased(n) && faults > 0 &&
+		maydelete(n) && former[n] == ME && crumb != 0 && version == seen[n] ->
+		faults--; giveBackCrumb(); giveBackLock(); at[n] = REREAD }
+	:: d_step { linked(n) && at[n] == REREAD && leased(n) ->
+		if
+		:: holds(n) -> look(); at[n] = RELEASE
+		:: else -> at[n] = LOST		/* by the call whose answer was lost, or by somebody's hand */
+		fi }
+	/* The number of claims is read before the breadcrumb, which has to be the same, and of the same number, to go. */
+	:: d_step { linked(n) && at[n] == LOST && leased(n) ->
+		if
+		:: named(n) -> token[n] = claims; seen[n] = version; at[n] = DISOWN
+		:: else -> forget(); newTree(); at[n] = STANDBY
+		fi }
+	:: d_step { linked(n) && at[n] == DISOWN && leased(n) ->
+		if
+		:: crumb != 0 && version == seen[n] && maydisown(n) -> giveBackCrumb(); forget(); newTree(); at[n] = STANDBY
+		:: else -> at[n] = LOST
+		fi }
+	/* No lease: the session is closed as guardians() does it. Then there is always a new one. */
+	:: d_step { working(n) && !cut[n] && at[n] >= RELEASE && !leased(n) && !session[n] ->
+		forget(); lease[n] = 0; at[n] = OFFLINE }
+	od
+}
+
+/*
+ * The pair of guardians of a node: one that cannot die as long as its supervisor or its twin lives. A supervisor that
+ * outlives its lease closes its session in the same way, so these steps are its own too.
+ */
+proctype guardians(byte n) {
+	do
+	:: d_step { !ended[n] && (down[n] || lease[n] == 0) -> ended[n] = 1; struck[n] = 1 }
+#ifndef NO_REMOVAL
+	:: d_step { ended[n] && tree[n] == EMPTY -> tree[n] = NONE }
+#endif
+	/* P2: after proof, read the breadcrumb, and the number of claims before it. */
+	:: d_step { proved(n) && session[n] && !cut[n] && noted[n] == 0 ->
+		noted[n] = 1;
+		if
+#ifdef BAD_TICKET
+		:: crumb == ME && ofSession -> noted[n] = version + 2
+#else
+		:: crumb == ME && ofSession -> noted[n] = version + 2; counted[n] = claims
+#endif
+		:: else
+		fi }
+	/* Delete it if it is still that one, and the lock with the session. */
+	:: d_step { proved(n) && session[n] && !cut[n] && noted[n] > 0 ->
+		if
+#ifdef BAD_TICKET
+		:: noted[n] == version + 2 && crumb != 0 -> giveBackCrumb()
+#else
+		:: noted[n] == version + 2 && crumb != 0 && counted[n] == claims -> giveBackCrumb()
+#endif
+		:: else
+		fi;
+		P2(tree[n] != ALIVE);
+		overSession() }
+	od
+}
+
+/* The kernel carries an order to kill out, some time before the next tick. */
+proctype kernel() {
+	do
+	:: d_step { tree[0] == ALIVE && struck[0] -> tree[0] = EMPTY }
+	:: d_step { tree[1] == ALIVE && struck[1] -> tree[1] = EMPTY }
+#if NODES > 2
+	:: d_step { tree[2] == ALIVE && struck[2] -> tree[2] = EMPTY }
+#endif
+	od
+}
+
+/* The servers expire a session that has been silent for long enough, or later. */
+proctype servers() {
+	byte n;
+	do
+	:: d_step { session[0] && ttl[0] == 0 -> n = 0; P3(tree[n] != ALIVE); overSession() }
+	:: d_step { session[1] && ttl[1] == 0 -> n = 1; P3(tree[n] != ALIVE); overSession(); n = 0 }
+#if NODES > 2
+	:: d_step { session[2] && ttl[2] == 0 -> n = 2; P3(tree[n] != ALIVE); overSession(); n = 0 }
+#endif
+	od
+}
+
+/*
+ * Time passes when nothing is overdue: an ended lease's tree, or one whose death is ordered, is dead within a tick; and
+ * whoever had a heartbeat acknowledged has read the events before it, and acted.
+ */
+#ifdef NO_REMOVAL
+#define overdue(n)	(tree[n] == ALIVE && struck[n] || tree[n] != NONE && lease[n] == 0 && !ended[n])
+#else
+#define overdue(n)	(tree[n] == ALIVE && struck[n] || tree[n] != NONE && lease[n] == 0)
+#endif
+#define due(n)	(overdue(n) || \
+		 beating(n) && (at[n] == CHECK || at[n] == FORK || at[n] == RUN && !holds(n) || at[n] == ENDING && !struck[n]))
+
+#if NODES > 2
+#define nothingDue	(!due(0) && !due(1) && !due(2))
+#else
+#define nothingDue	(!due(0) && !due(1))
+#endif
+
+proctype clock() {
+	byte n;
+	do
+	:: d_step { nothingDue ->
+		for (n : 0 .. NODES - 1) {
+			if
+			:: beating(n) -> lease[n] = LEASE; ttl[n] = SESSION
+			:: else ->
+				if :: lease[n] > 0 -> lease[n]-- :: else fi;
+				if :: ttl[n] > 0 -> ttl[n]-- :: else fi
+			fi;
+			if :: delay[n] > 0 -> delay[n]-- :: else fi
+		}
+		n = 0 }
+	od
+}
+
+#ifdef BAD_OPERATOR
+#define sworn(n)	(true)
+#elif defined(BAD_CONFIRM)
+#define sworn(n)	((!ofTree || tree[n] == NONE) && lock != n + 1)	/* refused only while it holds the lock */
+#else
+#define sworn(n)	((!ofTree || tree[n] == NONE) && !(session[n] && ofSession))	/* true, and its session is over */
+#endif
+
+proctype nemesis(byte n) {
+	do
+	:: d_step { faults > 0 && !down[n] ->			/* kill -9 */
+		faults--; down[n] = 1; frozen[n] = 0; at[n] = OFFLINE; forget() }
+	:: d_step { faults > 0 && working(n) -> faults--; frozen[n] = 1 }
+	:: d_step { frozen[n] -> frozen[n] = 0 }
+	:: d_step { faults > 0 && !cut[n] -> faults--; cut[n] = 1 }
+	:: d_step { cut[n] -> cut[n] = 0 }
+	:: d_step { faults > 0 && lock == ME -> faults--; lock = 0 }	/* an operator deletes the lock by hand */
+	:: d_step { faults > 0 && crumb == ME && sworn(n) ->	/* `understudy fence confirm` */
+		faults--; crumb = 0; version = 0; ofSession = 0; ofTree = 0 }
+	od
+}
+
+init {
+	atomic {
+		byte i;
+		for (i : 0 .. NODES - 1) {
+			session[i] = 1; ttl[i] = SESSION; lease[i] = LEASE; tree[i] = EMPTY; at[i] = STANDBY;
+			run supervisor(i); run guardians(i); run nemesis(i)
+		}
+		run kernel(); run servers(); run clock()
+	}
+}
+
+#ifdef PROGRESS
+#if NODES > 2
+#define active (tree[0] == ALIVE || tree[1] == ALIVE || tree[2] == ALIVE)
+#else
+#define active (tree[0] == ALIVE || tree[1] == ALIVE)
+#endif
+ltl progress { [] <> active }
+#endif
