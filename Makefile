@@ -3,7 +3,7 @@ FUZZTIME ?= 20s
 TOOL     := go tool -modfile=packaging/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint bench fuzz clean
+.PHONY: help build test lint model bench fuzz clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +16,9 @@ test: ## install what the tests need, then run all of them
 
 lint: ## golangci-lint, as pinned in packaging/tools
 	$(TOOL) golangci-lint run ./...
+
+model: ## check the protocol's model with spin
+	docs/model/check.sh
 
 bench: ## hand-over times and idle cost, beside what ZooKeeper alone takes
 	go run ./supervisor/e2e/bench

@@ -136,7 +136,7 @@ func (v *service) stop(t turn, p Process, why event) {
 	if why == lockLost {
 		return // another node may be counting its grace delay
 	}
-	v.log.Info("stopping the child", "service", v.Name, "pid", p.Pid(), "signal", v.StopSignal, "timeout", v.StopTimeout)
+	v.log.Info("stopping the child", "service", v.Name, "pid", p.Pid(), "signal", unix.SignalName(v.StopSignal), "timeout", v.StopTimeout)
 	if err := p.Signal(v.StopSignal); err != nil {
 		v.log.Debug("cannot signal the child", "service", v.Name, "error", err)
 		return

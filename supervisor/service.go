@@ -98,7 +98,7 @@ func (v *service) on(e event, facts ...any) action {
 		if next.role == Stopping || next.role == Standby {
 			v.cause = e
 		}
-		v.log.Info("role", append([]any{"service", v.Name, "from", was.role, "to", next.role, "reason", e}, facts...)...)
+		v.log.Info("role", append([]any{"service", v.Name, "from", was.role.String(), "to", next.role.String(), "reason", e.String()}, facts...)...)
 		v.tell(election.Member{Role: next.role.String(), Why: v.why(), Since: time.Now().UTC()})
 	}
 	return do

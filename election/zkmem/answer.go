@@ -76,8 +76,14 @@ func (s *Server) shake(c *conn, hello jute.ConnectRequest) {
 	}
 	asked := time.Duration(hello.Timeout) * time.Millisecond
 	c.timeout = min(max(asked, s.cfg.MinTimeout), s.cfg.MaxTimeout)
+	if s.member != nil && !s.member.admits(c, hello) {
+		c.hangUp() // it has lost its leader, or the client has left
+		return
+	}
 	if hello.SessionID == 0 {
-		c.session = s.db.openSession(c.timeout)
+		if s.member == nil {
+			c.session = s.db.openSession(c.timeout)
+		}
 	} else if !s.resume(c, hello) {
 		c.send(jute.ConnectResponse{Password: make([]byte, 16), NoReadOnly: hello.NoReadOnly})
 		c.hangUp()
@@ -102,8 +108,15 @@ func (s *Server) resume(c *conn, hello jute.ConnectRequest) bool {
 		s.watches.dropAll(old)
 	}
 	c.session = hello.SessionID
-	return string(hello.Password) == string(s.db.sessions.password(hello.SessionID)) &&
-		s.db.touch(hello.SessionID, c.timeout)
+	return string(hello.Password) == string(s.db.sessions.password(hello.SessionID)) && s.touch(c)
+}
+
+// touch notes a sign of life of a client; false means that its session is no more.
+func (s *Server) touch(c *conn) bool {
+	if s.member != nil {
+		return s.member.touch(c.session, c.timeout)
+	}
+	return s.db.touch(c.session, c.timeout)
 }
 
 func (s *Server) request(c *conn, body []byte) {
@@ -121,7 +134,7 @@ func (s *Server) request(c *conn, body []byte) {
 		return
 	}
 	act := s.faults.take(eventOf(h.Op, c.session, body))
-	if act.kind != actCloseBefore && !s.db.touch(c.session, c.timeout) {
+	if act.kind != actCloseBefore && !s.touch(c) {
 		return
 	}
 	s.under(c, act, func() { s.reply(c, h, body, act) })
@@ -133,9 +146,12 @@ func (s *Server) reply(c *conn, h jute.RequestHeader, body []byte, act action) {
 	switch {
 	case act.kind == actRefuse:
 		code = act.code
-		if h.Op.Writes() {
+		if h.Op.Writes() && s.member == nil {
 			s.db.begin()
 		}
+	case s.member != nil && (h.Op == jute.OpCloseSession || h.Op.Writes()):
+		s.member.write(c, h, body)
+		return
 	case h.Op == jute.OpCloseSession:
 		s.closeSession(c, h)
 		return
@@ -144,6 +160,11 @@ func (s *Server) reply(c *conn, h jute.RequestHeader, body []byte, act action) {
 	default:
 		record, code = s.read(c, h.Op, body)
 	}
+	s.send(c, h, record, code)
+}
+
+// send answers a request.
+func (s *Server) send(c *conn, h jute.RequestHeader, record jute.Record, code jute.Code) {
 	zxid := s.db.zxid
 	switch code {
 	case errUnknown:
@@ -173,7 +194,9 @@ var lastOps = map[jute.Op]string{
 
 // closeSession ends the caller's own session: events first, then the answer, then the connection.
 func (s *Server) closeSession(c *conn, h jute.RequestHeader) {
-	s.watches.fire(s.db.closeSession(c.session))
+	changes := s.db.closeSession(c.session)
+	s.observed(Commit{Zxid: s.db.zxid, Ended: c.session}, changes)
+	s.watches.fire(changes)
 	s.watches.dropAll(c)
 	c.send(jute.ReplyHeader{Xid: h.Xid, Zxid: s.db.zxid})
 	c.hangUp()

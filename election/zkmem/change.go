@@ -4,8 +4,11 @@ import "understudy/election/jute"
 
 // change does a request that takes a zxid, whether it succeeds or not.
 func (s *Server) change(c *conn, op jute.Op, body []byte) (jute.Record, jute.Code) {
+	return s.carryOut(caller{c.session, c.ids}, op, body)
+}
+
+func (s *Server) carryOut(who caller, op jute.Op, body []byte) (jute.Record, jute.Code) {
 	x := s.db.begin()
-	who := caller{c.session, c.ids}
 	var record jute.Record
 	code := jute.OK
 	switch op {
@@ -36,6 +39,7 @@ func (s *Server) change(c *conn, op jute.Op, body []byte) (jute.Record, jute.Cod
 			code = errSilent // it stumbles over the stat that it has not got
 		}
 	}
+	s.observed(Commit{Zxid: x.zxid}, x.changes)
 	s.watches.fire(x.changes)
 	s.armCleaning()
 	return record, code

@@ -63,6 +63,11 @@ func each(t *testing.T, f func(t *testing.T, s site)) {
 		mem, addr := serve(t, zkmem.Config{TickTime: tick})
 		return site{addr: addr, mem: mem}
 	})
+	run("follower", func(t *testing.T) site {
+		e := zkmem.NewEnsemble(zkmem.Config{TickTime: tick}, zkmem.EnsembleConfig{})
+		t.Cleanup(func() { _ = e.Close() })
+		return site{addr: listen(t, e.Server(1))}
+	})
 	run("real", func(t *testing.T) site {
 		zktest.Need(t)
 		return site{addr: genuine.ClientAddrs()[0]}
@@ -72,11 +77,16 @@ func each(t *testing.T, f func(t *testing.T, s site)) {
 // serve runs a zkmem server on a free port for as long as the test.
 func serve(t testing.TB, cfg zkmem.Config) (*zkmem.Server, string) {
 	t.Helper()
+	mem := zkmem.New(cfg)
+	return mem, listen(t, mem)
+}
+
+func listen(t testing.TB, mem *zkmem.Server) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem := zkmem.New(cfg)
 	served := make(chan error, 1)
 	go func() { served <- mem.Serve(l) }()
 	t.Cleanup(func() {
@@ -87,7 +97,7 @@ func serve(t testing.TB, cfg zkmem.Config) (*zkmem.Server, string) {
 			t.Error(err)
 		}
 	})
-	return mem, l.Addr().String()
+	return l.Addr().String()
 }
 
 // client is a raw client that writes down what it sees, so that a test reads as a list of requests and answers.

@@ -13,6 +13,7 @@ type database struct {
 	sessions *sessionTable
 	timeouts map[int64]time.Duration // of each session, as it was negotiated last
 	zxid     int64                   // epoch<<32 | counter
+	leaders  int64                   // the leader's clock, in milliseconds, for a transaction that comes from there; else 0
 }
 
 func newDatabase(tick time.Duration) *database {
@@ -26,7 +27,11 @@ func newDatabase(tick time.Duration) *database {
 // begin starts a transaction under the next zxid. It is used up even if the transaction comes to nothing.
 func (d *database) begin() *txn {
 	d.zxid++
-	return &txn{tree: d.tree, zxid: d.zxid, now: time.Now().UnixMilli()}
+	now := d.leaders
+	if now == 0 {
+		now = time.Now().UnixMilli()
+	}
+	return &txn{tree: d.tree, zxid: d.zxid, now: now}
 }
 
 // newEpoch is what a newly elected leader does to the zxid.

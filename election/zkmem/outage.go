@@ -14,6 +14,7 @@ func (s *Server) Down() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down = true
+	s.member.crash()
 	s.dropAll()
 }
 
@@ -22,6 +23,10 @@ func (s *Server) Up() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down = false
+	if s.member != nil {
+		s.member.restart()
+		return
+	}
 	s.db.sessions.revive(func(id int64) time.Duration { return s.db.timeouts[id] })
 	s.armExpiry()
 	s.armCleaning()
@@ -31,13 +36,16 @@ func (s *Server) Up() {
 // their full timeout again, and zxids continue in the next epoch.
 func (s *Server) ElectLeader() {
 	s.Down()
-	s.mu.Lock()
-	s.db.newEpoch()
-	s.mu.Unlock()
+	if s.member == nil {
+		s.mu.Lock()
+		s.db.newEpoch()
+		s.mu.Unlock()
+	}
 	s.Up()
 }
 
-// Wipe is the loss of all data: the tree is empty, no session is known, zxids start again, connections break.
+// Wipe is the loss of all data: the tree is empty, no session is known, zxids start again, connections break. An
+// ensemble has a Wipe of its own.
 func (s *Server) Wipe() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,6 +26,7 @@ type Config struct {
 	MaxTimeout time.Duration // of a session; 20 ticks when zero
 	MaxFrame   int           // the longest request; jute.MaxFrame when zero
 	Logger     hclog.Logger
+	Observe    func(Commit) // told each transaction in turn; it must not wait, and not call the server
 }
 
 // Server is a ZooKeeper server. Its methods may be called at the same time.
@@ -35,7 +36,9 @@ type Server struct {
 	since time.Time
 	conns sync.WaitGroup // every ServeConn
 
-	mu        sync.Mutex // guards what follows
+	member *member // of an ensemble; nil for a server that stands alone
+
+	mu        *sync.Mutex // guards what follows; the servers of an ensemble share it
 	db        *database
 	watches   watches
 	open      map[*conn]struct{}
@@ -51,7 +54,9 @@ type Server struct {
 }
 
 // New makes a server with an empty tree. Close must be called at the end.
-func New(cfg Config) *Server {
+func New(cfg Config) *Server { return newServer(cfg, &sync.Mutex{}) }
+
+func newServer(cfg Config, mu *sync.Mutex) *Server {
 	if cfg.TickTime <= 0 {
 		cfg.TickTime = 2 * time.Second
 	}
@@ -71,6 +76,7 @@ func New(cfg Config) *Server {
 		cfg:       cfg,
 		log:       cfg.Logger.Named("zkmem"),
 		since:     time.Now(),
+		mu:        mu,
 		db:        newDatabase(cfg.TickTime),
 		watches:   newWatches(),
 		open:      map[*conn]struct{}{},
@@ -149,7 +155,7 @@ func (s *Server) ServeConn(nc net.Conn) {
 func (s *Server) admit(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.down {
+	if s.closed || s.down || !s.member.serves() {
 		return false
 	}
 	s.conns.Add(1)
@@ -173,6 +179,7 @@ func (s *Server) peerLeft(c *conn) {
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
+	s.member.end()
 	s.dropAll()
 	listeners := maps.Clone(s.listeners)
 	s.mu.Unlock()
@@ -209,7 +216,9 @@ func (s *Server) connOf(session int64) *conn {
 
 // endSession ends a session with everything that hangs on it.
 func (s *Server) endSession(id int64) {
-	s.watches.fire(s.db.closeSession(id))
+	changes := s.db.closeSession(id)
+	s.observed(Commit{Zxid: s.db.zxid, Ended: id, Expired: true}, changes)
+	s.watches.fire(changes)
 	if c := s.connOf(id); c != nil {
 		c.hangUp()
 		s.watches.dropAll(c)
@@ -223,7 +232,7 @@ func (s *Server) armExpiry() {
 		s.expiry.Stop()
 		s.expiry = nil
 	}
-	if ok && !s.closed && !s.down {
+	if ok && !s.closed && !s.down && s.member.leads() {
 		s.expiry = time.AfterFunc(wait, s.expire)
 	}
 }
@@ -242,7 +251,11 @@ func (s *Server) expireDue() []int64 {
 	}
 	due := s.db.sessions.due()
 	for _, id := range due {
-		s.endSession(id)
+		if s.member != nil {
+			s.member.expire(id)
+		} else {
+			s.endSession(id)
+		}
 	}
 	s.armExpiry()
 	return due
@@ -250,7 +263,7 @@ func (s *Server) expireDue() []int64 {
 
 // armCleaning makes sure that empty containers are found.
 func (s *Server) armCleaning() {
-	if s.cleaning == nil && len(s.db.tree.containers) > 0 && !s.closed && !s.down {
+	if s.member == nil && s.cleaning == nil && len(s.db.tree.containers) > 0 && !s.closed && !s.down {
 		s.cleaning = time.AfterFunc(containerCheck, s.clean)
 	}
 }

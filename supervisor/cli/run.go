@@ -201,10 +201,10 @@ func supervise(ctx context.Context, conf supervisor.Config, hangup bool) error {
 			select {
 			case sig := <-signals:
 				if sig == syscall.SIGHUP && !hangup {
-					conf.Logger.Warn("this version takes up a changed config at its next start only", "signal", sig)
+					conf.Logger.Warn("this version takes up a changed config at its next start only", "signal", sig.String())
 					continue
 				}
-				conf.Logger.Info("stopping", "signal", sig)
+				conf.Logger.Info("stopping", "signal", sig.String())
 				cancel()
 				if asked++; asked == 2 {
 					close(hurry)
