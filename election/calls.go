@@ -46,7 +46,7 @@ func call[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error
 		v, err := f()
 		got <- answer{v, err}
 	}()
-	limit := time.NewTimer(s.cfg.Timeout)
+	limit := time.NewTimer(answerLimit(s.cfg.Timeout))
 	defer limit.Stop()
 	var none T
 	select {
@@ -63,6 +63,7 @@ func call[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error
 	case <-ctx.Done():
 		return none, fmt.Errorf("%w: %w", errUnanswered, context.Cause(ctx))
 	case <-limit.C:
+		s.dialer.kick() // what is lost on this connection can be read again on another
 		return none, errUnanswered
 	}
 }

@@ -24,6 +24,9 @@ func LeaseLength(session time.Duration) time.Duration { return session - leaseSl
 // stallLimit is how long a server may stay silent, or a write unanswered, before we try another server.
 func stallLimit(session time.Duration) time.Duration { return session / 5 }
 
+// answerLimit is how long an answer may take before the connection is taken for broken.
+func answerLimit(session time.Duration) time.Duration { return session / 3 }
+
 // stopEarly is how long before its end a lease that is not extended counts as ending, so that a child is asked before it
 // is killed.
 func stopEarly(session time.Duration) time.Duration { return session / 10 }

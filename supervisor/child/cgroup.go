@@ -33,11 +33,16 @@ type run struct {
 	dir  int
 }
 
-// makeLeaf creates a cgroup with a name never used before, so that a removed one is never mistaken for it.
+// makeLeaf creates a cgroup with a name never used before, so that a removed one is never mistaken for it. The name tells
+// who made it, for sweep.
 func makeLeaf(base, name string) (*leaf, error) {
 	var random [6]byte
 	_, _ = rand.Read(random[:])
-	path := filepath.Join(base, sanitise(name)+"."+hex.EncodeToString(random[:]))
+	by, err := maker()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(base, sanitise(name)+"."+by+"."+hex.EncodeToString(random[:]))
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return nil, fmt.Errorf("make cgroup: %w", err)
 	}

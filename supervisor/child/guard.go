@@ -80,6 +80,13 @@ func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 	}
 	// What this process was started with is its own: no guardian and no program inherits it.
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+	if g.cfg.Container.Kind == KindCgroup {
+		bounded, cancel := context.WithTimeout(ctx, sweepLimit)
+		defer cancel()
+		if err := sweep(bounded, g.cfg.Container.Base, g.cfg.Logger); err != nil {
+			return nil, err
+		}
+	}
 	for i := range g.seats {
 		s, err := g.newSeat(ctx, i)
 		if err != nil {
@@ -99,6 +106,8 @@ const (
 	heedEvery = 2 * time.Second
 	parting   = 500 * time.Millisecond // for the guardians to leave
 	ackLimit  = time.Second
+
+	sweepLimit = 5 * time.Second
 )
 
 // Run watches the guardians, replaces one that is gone, and starts processes. When ctx ends it kills what is left, lets

@@ -1,0 +1,73 @@
+package child
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// leftBehind makes a leaf as a supervisor of that pid and start would have, with a process in it.
+func leftBehind(t *testing.T, base string, pid int, start uint64, pidns uint64) string {
+	t.Helper()
+	path := filepath.Join(base, fmt.Sprintf("n.s.p%d-%d-%d.0123456789ab", pidns, pid, start))
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if l, err := openLeaf(path, 0); err == nil {
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			defer cancel()
+			_ = slay(ctx, l, true)
+			l.close()
+		}
+	})
+	dir, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	cmd := exec.Command("/bin/sleep", "1000")
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = cmd.Wait() }()
+	return path
+}
+
+func TestWhatADeadSupervisorLeftBehindIsSweptAway(t *testing.T) {
+	need(t, KindCgroup)
+	box, err := Probe(t.Context(), KindCgroup, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := statOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphan := leftBehind(t, box.Base, own.pid, own.start-1, host.PidNS) // our pid, but of an earlier process
+	living := leftBehind(t, box.Base, own.pid, own.start, host.PidNS)
+	foreign := leftBehind(t, box.Base, own.pid, own.start-1, host.PidNS+1)
+	if err := sweep(t.Context(), box.Base, hclog.NewNullLogger()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(orphan); !os.IsNotExist(err) {
+		t.Errorf("what a dead supervisor left is still there: %v", err)
+	}
+	for _, path := range []string{living, foreign} {
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("swept away: %v", err)
+		}
+	}
+}
