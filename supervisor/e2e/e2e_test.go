@@ -1,0 +1,78 @@
+// Package e2e is the acceptance test: every promise, and every fault of the failure table, on the built binary, against
+// real ZooKeeper servers, with each supervisor on a host of its own. The kit does the work; here stands what must hold.
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"understudy/election/zktest"
+	"understudy/supervisor/e2e/kit"
+)
+
+const (
+	session = 4 * time.Second
+	grace   = time.Second
+	soon    = kit.Soon
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = flag.Set("test.parallel", "4") // parallel tests mostly wait for a fault to last
+	}
+	code := m.Run()
+	program.Close()
+	kit.RemoveBinaries()
+	os.Exit(code)
+}
+
+var (
+	program kit.Program // owns what the tests share
+	shared  = sync.OnceValue(func() *kit.Stage { return kit.NewStage(&program, 3, zktest.Config{}) })
+	count   atomic.Int64
+)
+
+// stage is the one of all tests that leave the servers alone.
+func stage(t *testing.T) *kit.Stage {
+	t.Helper()
+	kit.NeedHosts(t)
+	zktest.Need(t)
+	kit.UnderstudyBinary(t)
+	return shared()
+}
+
+// play is a kit.Play with the timeouts of the tests, checked at its end.
+type play struct {
+	*kit.Play
+	freshTokens bool // ZooKeeper lost its data: tokens need not grow
+}
+
+// newPlay is a service of its own; the words are the child's.
+func newPlay(t *testing.T, s *kit.Stage, words ...string) *play {
+	t.Helper()
+	t.TempDir() // goes last: the logs are in it
+	o := kit.Options{Session: session, Grace: grace}
+	p := &play{Play: kit.NewPlay(t, s, fmt.Sprint("s", count.Add(1)), o, words...)}
+	t.Cleanup(func() { // before the accounts go, after the supervisors went
+		p.CheckOverlap(t)
+		if !p.freshTokens {
+			p.CheckTokens(t)
+		}
+		if t.Failed() {
+			p.Show(t)
+		}
+	})
+	return p
+}
+
+// pair makes two hosts, and starts the active one on a and a standby on b.
+func (p *play) pair(t *testing.T) (a, b *kit.Supervisor, run kit.Run) {
+	t.Helper()
+	return p.Pair(t, p.Lab.Host(t, "a"), p.Lab.Host(t, "b"))
+}

@@ -1,0 +1,71 @@
+package kit
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// Overlap is a time in which two runs of one program both had a living process.
+type Overlap struct {
+	Former, Latter Run
+	Length         time.Duration
+}
+
+func (o Overlap) String() string {
+	return fmt.Sprintf("for %v both ran: token %d on %s and token %d on %s", o.Length,
+		o.Former.Token, o.Former.Node, o.Latter.Token, o.Latter.Node)
+}
+
+// Overlaps finds every pair of runs of which a process of the former was seen after the latter had begun. Runs come in
+// the order of their starts.
+func Overlaps(runs []Run) []Overlap {
+	var all []Overlap
+	for i, former := range runs {
+		for _, latter := range runs[i+1:] {
+			if former.Last >= latter.First {
+				length := time.Duration(min(former.Last, latter.Last) - latter.First)
+				all = append(all, Overlap{Former: former, Latter: latter, Length: length})
+			}
+		}
+	}
+	return all
+}
+
+// TokenFaults tells where the fencing token did not do its duty: a number, the same within an activation, greater in
+// every later one.
+func TokenFaults(runs []Run) []string {
+	var all []string
+	for i, r := range runs {
+		if r.Token <= 0 {
+			all = append(all, fmt.Sprintf("%s ran with token %d", r.Node, r.Token))
+		}
+		if i == 0 {
+			continue
+		}
+		before := runs[i-1]
+		if r.Token < before.Token || r.Token == before.Token && r.Node != before.Node {
+			all = append(all, fmt.Sprintf("token %d on %s came after token %d on %s", r.Token, r.Node, before.Token, before.Node))
+		}
+	}
+	return all
+}
+
+// Gap is the time between two runs in which nothing ran.
+func Gap(former, latter Run) time.Duration { return time.Duration(latter.First - former.Last) }
+
+// CheckOverlap fails the test when two runs ever overlapped.
+func (a *Accounts) CheckOverlap(tb testing.TB) {
+	tb.Helper()
+	for _, o := range Overlaps(a.Runs()) {
+		tb.Errorf("two children at once: %v", o)
+	}
+}
+
+// CheckTokens fails the test when a token did not do its duty.
+func (a *Accounts) CheckTokens(tb testing.TB) {
+	tb.Helper()
+	for _, fault := range TokenFaults(a.Runs()) {
+		tb.Errorf("fencing token: %s", fault)
+	}
+}

@@ -1,0 +1,102 @@
+// Package tick is the account that a wrapped program keeps of its own life: when it began and when it was last seen
+// running, both on CLOCK_MONOTONIC, which all processes of one machine share. The account is a mapped file, so that
+// SIGKILL loses nothing of it.
+package tick
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const size = 16 // two int64: first and last
+
+// Now is CLOCK_MONOTONIC in nanoseconds.
+func Now() int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic(err) // every Linux has this clock
+	}
+	return ts.Nano()
+}
+
+// ID names a process and what it belongs to. All processes of one run of the wrapped program share Node, Token and Run.
+type ID struct {
+	Node  string
+	Token int64
+	Run   string
+	Kind  string // main, child, daemon, chain
+	Pid   int    // as the process sees itself
+}
+
+// Name is the file's name. Commas divide its parts.
+func (id ID) Name() string {
+	return fmt.Sprintf("%s,%d,%s,%s,%d.tick", id.Node, id.Token, id.Run, id.Kind, id.Pid)
+}
+
+// ParseName is the reverse of Name.
+func ParseName(name string) (ID, error) {
+	parts := strings.Split(strings.TrimSuffix(filepath.Base(name), ".tick"), ",")
+	if len(parts) != 5 {
+		return ID{}, fmt.Errorf("%s is no name of an account", name)
+	}
+	token, err := strconv.ParseInt(parts[1], 10, 64)
+	if err != nil {
+		return ID{}, fmt.Errorf("token in %s: %w", name, err)
+	}
+	pid, err := strconv.Atoi(parts[4])
+	if err != nil {
+		return ID{}, fmt.Errorf("pid in %s: %w", name, err)
+	}
+	return ID{Node: parts[0], Token: token, Run: parts[2], Kind: parts[3], Pid: pid}, nil
+}
+
+// Account is the mapped file.
+type Account struct{ first, last *int64 }
+
+// Open begins the account, or continues one of the same name: processes that follow one another may share it.
+func Open(path string, began int64) (*Account, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("open account: %w", err)
+	}
+	defer f.Close()
+	if err := f.Truncate(size); err != nil {
+		return nil, fmt.Errorf("size account: %w", err)
+	}
+	mem, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map account: %w", err)
+	}
+	a := &Account{first: (*int64)(unsafe.Pointer(&mem[0])), last: (*int64)(unsafe.Pointer(&mem[8]))}
+	atomic.CompareAndSwapInt64(a.first, 0, began)
+	a.Beat()
+	return a, nil
+}
+
+// Beat says: still running.
+func (a *Account) Beat() {
+	now := Now()
+	for {
+		was := atomic.LoadInt64(a.last)
+		if was >= now || atomic.CompareAndSwapInt64(a.last, was, now) {
+			return
+		}
+	}
+}
+
+// Read returns the first and the last sign of life; ok is false while there is none.
+func Read(path string) (first, last int64, ok bool) {
+	b, err := os.ReadFile(path)
+	if err != nil || len(b) < size {
+		return 0, 0, false
+	}
+	first, last = *(*int64)(unsafe.Pointer(&b[0])), *(*int64)(unsafe.Pointer(&b[8]))
+	return first, last, first != 0 && last != 0
+}

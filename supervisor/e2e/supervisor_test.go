@@ -1,0 +1,219 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"understudy/supervisor/e2e/kit"
+	"understudy/supervisor/e2e/kit/tick"
+)
+
+func TestSigtermHandsOverWithin15ms(t *testing.T) {
+	handsOver(t, 15*time.Millisecond, func(active *kit.Supervisor) { active.Signal(syscall.SIGTERM) })
+}
+
+func TestKill9OfTheSupervisorHandsOverWithin100ms(t *testing.T) {
+	handsOver(t, 100*time.Millisecond, (*kit.Supervisor).Kill9)
+}
+
+// handsOver demands a median gap. A machine that is busy with something else gets another chance to show it.
+func handsOver(t *testing.T, limit time.Duration, fault func(active *kit.Supervisor)) {
+	t.Helper()
+	for attempt := 1; ; attempt++ {
+		p := newPlay(t, stage(t))
+		gaps, outages := p.Relay(t, 20, p.Lab.Host(t, "a"), p.Lab.Host(t, "b"), fault)
+		t.Logf("gap: %s; from the signal: %s", kit.Summary(gaps), kit.Summary(outages))
+		if kit.Median(gaps) <= limit {
+			return
+		}
+		if attempt == 3 {
+			t.Fatalf("the median gap is more than %v", limit)
+		}
+	}
+}
+
+func TestCleanStopLeavesNothingBehind(t *testing.T) {
+	p := newPlay(t, stage(t))
+	a, _ := p.Active(t, p.Lab.Host(t, "a"))
+	if crumb, ok := p.BreadCrumb(p.Options.Service); !ok || crumb.Node != "a" {
+		t.Errorf("while the child runs the breadcrumb is %+v, %v", crumb, ok)
+	}
+	a.Stop(t)
+	if _, ok := p.Lock(p.Options.Service); ok || !p.NoBreadCrumb(p.Options.Service) {
+		t.Error("lock or breadcrumb are still there")
+	}
+	if left := p.Processes(); len(left) > 0 {
+		t.Errorf("processes left: %v", left)
+	}
+	if _, ok := p.Member(p.Options.Service, "a"); ok {
+		t.Error("the member is still there")
+	}
+}
+
+func TestKilledGuardianIsReplaced(t *testing.T) {
+	p := newPlay(t, stage(t))
+	a, _, run := p.pair(t)
+	for range 3 {
+		before := a.TwoGuardians(t)
+		kit.Signal(syscall.SIGKILL, before[0])
+		kit.Until(t, soon, "another guardian is there", func() bool {
+			now := a.Guardians()
+			return len(now) == 2 && !slices.Contains(now, before[0])
+		})
+		kit.Until(t, soon, "the loss is logged", func() bool { return a.Says("guardian replaced", fmt.Sprint("gone=", before[0])) })
+		p.Untouched(t, run)
+	}
+	kit.Throughout(t, time.Second, "the child runs", func() bool { return len(p.Running()) == 1 })
+	p.Untouched(t, run)
+}
+
+// Of supervisor and guardians any two may be killed, in any order, and nothing of the child outlives them.
+func TestNoTwoDeathsLeaveAChildAlive(t *testing.T) {
+	kill := func(pids ...int) { kit.Signal(syscall.SIGKILL, pids...) }
+	for name, fault := range map[string]func(supervisor int, guardians []int){
+		"supervisor, then a guardian":  func(s int, g []int) { kill(s, g[0]) },
+		"supervisor, then the other":   func(s int, g []int) { kill(s, g[1]) },
+		"a guardian, then supervisor":  func(s int, g []int) { kill(g[0], s) },
+		"the other, then supervisor":   func(s int, g []int) { kill(g[1], s) },
+		"supervisor and a guardian":    func(s int, g []int) { kit.KillAtOnce(s, g[0]) },
+		"supervisor and the other":     func(s int, g []int) { kit.KillAtOnce(s, g[1]) },
+		"both guardians":               func(s int, g []int) { kit.KillAtOnce(g...) },
+		"one guardian after the other": func(s int, g []int) { kill(g[1], g[0]) },
+		"supervisor frozen, guardians": func(s int, g []int) { kit.Signal(syscall.SIGSTOP, s); kill(g[0]) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlay(t, stage(t), "term=ignore", "children=2", "daemons=2", "every=5ms")
+			p.Options.StopTimeout = 500 * time.Millisecond
+			a, _, run := p.pair(t)
+			at := tick.Now()
+			fault(a.Pid, a.TwoGuardians(t))
+			// A supervisor that lost only its guardians may be the quicker one.
+			next := p.Next(t, soon, run.First)
+			t.Logf("%s runs after %v", next.Node, time.Duration(next.First-at))
+			former := p.Runs()[0]
+			kit.Throughout(t, 300*time.Millisecond, "the former child is dead", func() bool { return p.Runs()[0].Last == former.Last })
+		})
+	}
+}
+
+// The third death leaves nobody who could kill, except where the kernel does it.
+func TestThreeDeathsLeaveNoChildInAPidNamespace(t *testing.T) {
+	kit.Need(t, "pidns")
+	t.Parallel()
+	p := newPlay(t, stage(t), "term=ignore", "children=2", "daemons=2", "every=5ms")
+	p.Options.Flags = []string{"--contain", "pidns"}
+	a, b, run := p.pair(t)
+	at := p.Unattended(t, a)
+	kit.Until(t, soon, "the child is dead", func() bool { return tick.Now()-p.Runs()[0].Last > int64(200*time.Millisecond) })
+	died := time.Duration(p.Runs()[0].Last - at)
+	t.Logf("the last sign of life came %v after the kill", died)
+	if died > 500*time.Millisecond {
+		t.Error("that is too late")
+	}
+	p.On(t, session+grace+soon, b.Host.Name, run.First)
+}
+
+func TestFrozenSupervisorIsSucceededAndStandsByWhenThawed(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t), "children=1", "daemons=1", "every=2ms")
+	a, b, run := p.pair(t)
+	at := tick.Now()
+	a.Signal(syscall.SIGSTOP)
+	next := p.On(t, soon, b.Host.Name, run.First)
+	took := time.Duration(next.First - at)
+	t.Logf("succeeded after %v, gap %v", took, kit.Gap(p.Runs()[0], next))
+	if took > session+time.Second+grace {
+		t.Error("that is too late")
+	}
+	p.Alone(t, 3*session-time.Duration(tick.Now()-at), "b")
+	a.Signal(syscall.SIGCONT)
+	p.Stands(t, a.Host)
+	p.Alone(t, time.Second, "b")
+	b.Signal(syscall.SIGTERM)
+	p.On(t, soon, "a", next.First)
+}
+
+// What is frozen does not answer, and whoever is left does its work. Thawed, it finds that it is too late for anything.
+func TestNoTwoFreezesLetTwoRun(t *testing.T) {
+	for name, victims := range map[string]func(s int, g []int) []int{
+		"supervisor and a guardian": func(s int, g []int) []int { return []int{s, g[0]} },
+		"supervisor and the other":  func(s int, g []int) []int { return []int{s, g[1]} },
+		"a guardian":                func(_ int, g []int) []int { return g[:1] },
+		"both guardians":            func(_ int, g []int) []int { return g },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlay(t, stage(t), "term=ignore", "daemons=1", "every=2ms")
+			p.Options.StopTimeout = 300 * time.Millisecond
+			a, _, run := p.pair(t)
+			frozen := victims(a.Pid, a.TwoGuardians(t))
+			kit.Signal(syscall.SIGSTOP, frozen...)
+			if len(frozen) == 1 {
+				kit.Throughout(t, 2*session, "a's child runs", func() bool { return len(p.Runs()) == 1 && len(p.Running()) == 1 })
+			} else if frozen[0] == a.Pid {
+				next := p.On(t, soon, "b", run.First)
+				p.Alone(t, session, next.Node)
+			} else {
+				kit.Throughout(t, 3*session, "somebody runs again in time", func() bool {
+					return time.Duration(tick.Now()-last(p.Runs())) < takeover
+				})
+			}
+			kit.Signal(syscall.SIGCONT, frozen...)
+			p.Alone(t, time.Second, p.Running()[0].Node)
+			if frozen[0] == a.Pid {
+				p.Stands(t, a.Host)
+			}
+			kit.Until(t, soon, "a has two guardians", func() bool { return len(a.Guardians()) == 2 })
+		})
+	}
+}
+
+// A supervisor that was frozen for less than the lease goes on as if nothing had been.
+func TestShortFreezeIsNotNoticed(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	a, _, run := p.pair(t)
+	for range 3 {
+		a.Signal(syscall.SIGSTOP)
+		p.Alone(t, session/4, "a")
+		a.Signal(syscall.SIGCONT)
+		p.Alone(t, session/4, "a")
+	}
+	p.Untouched(t, run)
+}
+
+// The tests above are about one pair; a third candidate must change nothing.
+func TestOneOfManyStandbysTakesOver(t *testing.T) {
+	for _, election := range []string{"race", "queue"} {
+		t.Run(election, func(t *testing.T) {
+			p := newPlay(t, stage(t))
+			p.Options.Flags = []string{"--election", election}
+			running := map[string]*kit.Supervisor{}
+			run := kit.Run{}
+			for i := range 5 {
+				h := p.Lab.Machine(t, fmt.Sprint("n", i))
+				if i == 0 {
+					running[h.Name], run = p.Active(t, h)
+				} else {
+					running[h.Name] = p.Standby(t, h)
+				}
+			}
+			for i := 4; i > 0; i-- {
+				if i%2 == 0 {
+					running[run.Node].Kill9()
+				} else {
+					running[run.Node].Stop(t)
+				}
+				next := p.Next(t, soon, run.First)
+				if want := fmt.Sprint("n", 5-i); election == "queue" && next.Node != want {
+					t.Errorf("%s took over out of turn, not %s", next.Node, want)
+				}
+				run = next
+			}
+		})
+	}
+}
