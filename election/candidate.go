@@ -131,8 +131,12 @@ func (c *Candidate) watch(ctx context.Context) (lock, trail view, err error) {
 	return lock, trail, err
 }
 
+// crumbFirst is how long the breadcrumb's removal may come before the lock's, of which it is a part as a rule.
+const crumbFirst = 50 * time.Millisecond
+
 // wait returns when the lock may be free, with what is known of the breadcrumb then.
 func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
+	var again <-chan time.Time // when to read a breadcrumb that has changed
 	for {
 		resumed := c.s.Resumed()
 		select {
@@ -146,12 +150,15 @@ func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 				return trail, nil
 			}
 			return trail, errUnanswered // something else: read again
-		case <-trail.changed:
+		case seen := <-trail.changed:
+			trail = view{exists: seen.Type != zk.EventNodeDeleted}
+			again = time.After(crumbFirst) // nothing is read while the lock may be about to go
+		case <-again:
 			fresh, err := c.s.look(ctx, c.paths.Crumb())
 			if err != nil {
 				return trail, err
 			}
-			trail = fresh
+			trail, again = fresh, nil
 		case <-resumed:
 			return trail, errUnanswered
 		case <-c.s.ended:

@@ -21,9 +21,11 @@ func (v *service) active(ctx context.Context, t turn, claim *election.Claim, tre
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
+		pause(ctx, settling) // the child's start comes first; what is missed is seen in the first look
 		cancel(fmt.Errorf("%w: %w", election.ErrLost, claim.Watch(ctx)))
 	})
 	wg.Go(func() {
+		pause(ctx, settling)
 		name, err := t.cand.Record(ctx, *entry, epitaph(entry.Fenced))
 		entry.Entry = name
 		if err != nil && ctx.Err() == nil {

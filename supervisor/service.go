@@ -127,11 +127,22 @@ func (v *service) tell(m election.Member) {
 	}
 }
 
+// settling is how long a role has to last before it is announced: a hand-over passes through several, and the writes would
+// stand in its way.
+const settling = 50 * time.Millisecond
+
 // announce keeps members/<node> current.
 func (v *service) announce(ctx context.Context, cand *election.Candidate) {
 	for {
 		select {
 		case m := <-v.says:
+			if !pause(ctx, settling) {
+				return
+			}
+			select {
+			case m = <-v.says:
+			default:
+			}
 			if err := cand.Announce(ctx, m); err != nil && ctx.Err() == nil {
 				v.log.Debug("cannot announce", "service", v.Name, "error", err)
 				v.tellAgain(m)

@@ -191,9 +191,11 @@ func (v *service) finish(ctx context.Context, t turn, entry election.Activation,
 	if entry.Entry == "" {
 		return
 	}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
 	now := time.Now().UTC()
+	ctx = context.WithoutCancel(ctx)
+	pause(ctx, settling) // whoever takes over comes first
+	bounded, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
 	entry.End, entry.Reason = &now, over.String()
 	if err := t.cand.Amend(bounded, entry.Entry, entry); err != nil {
 		v.log.Debug("the end of the term is not in the history", "service", v.Name, "error", err)
