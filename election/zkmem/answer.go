@@ -76,15 +76,19 @@ func (s *Server) shake(c *conn, hello jute.ConnectRequest) {
 	}
 	asked := time.Duration(hello.Timeout) * time.Millisecond
 	c.timeout = min(max(asked, s.cfg.MinTimeout), s.cfg.MaxTimeout)
-	if s.member != nil && !s.member.admits(c, hello) {
-		c.hangUp() // it has lost its leader, or the client has left
-		return
+	lives := true
+	if s.member != nil {
+		var served bool
+		if lives, served = s.member.admits(c, hello); !served {
+			c.hangUp()
+			return
+		}
 	}
 	if hello.SessionID == 0 {
 		if s.member == nil {
 			c.session = s.db.openSession(c.timeout)
 		}
-	} else if !s.resume(c, hello) {
+	} else if !s.resume(c, hello) || !lives {
 		c.send(jute.ConnectResponse{Password: make([]byte, 16), NoReadOnly: hello.NoReadOnly})
 		c.hangUp()
 		return

@@ -1,0 +1,191 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// byHand does what an operator can do to a lock.
+func (w *world) byHand(paths ...string) {
+	w.Helper()
+	w.asOperator(func(ctx context.Context, s *Session) error {
+		var ops []any
+		for _, p := range paths {
+			ops = append(ops, &zk.DeleteRequest{Path: p, Version: -1})
+		}
+		_, err := s.multi(ctx, ops...)
+		return err
+	})
+}
+
+// held says what is there of a service.
+func (w *world) held(s *Session) string {
+	names, err := s.children(w.Context(), Paths{"/understudy", "svc"}.Dir())
+	if err != nil {
+		w.Error(err)
+	}
+	var held []string
+	for _, n := range names {
+		if strings.HasPrefix(n, "Active") {
+			held = append(held, n)
+		}
+	}
+	slices.Sort(held)
+	return strings.Join(held, " ")
+}
+
+// A former active that signs its breadcrumb late, after the lock was deleted by hand, has not said that its child is dead.
+func TestLateSignatureIsNoConfirmation(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := Paths{"/understudy", "svc"}
+		w.within("a", func(ctx context.Context, s *Session) error {
+			a, err := activate(ctx, s)
+			if err != nil {
+				return err
+			}
+			w.byHand(p.Lock())
+			w.within("b", func(ctx context.Context, s2 *Session) error {
+				_, b, err := claim(ctx, s2, Race)
+				if err != nil {
+					return err
+				}
+				if lives, err := b.PreviousLives(ctx); !lives || err != nil {
+					w.Errorf("the former active's session lives: %v %v", lives, err)
+				}
+				confirmed := make(chan error, 1)
+				go func() { confirmed <- b.Confirmed(ctx) }()
+				time.Sleep(100 * time.Millisecond)
+				if err := a.sign(w.Context()); err != nil {
+					return err
+				}
+				select {
+				case err := <-confirmed:
+					w.Errorf("confirmed by a signature: %v", err)
+				case <-time.After(time.Second):
+				}
+				if err := a.Release(w.Context()); err != nil { // its child is dead now
+					return err
+				}
+				if err := <-confirmed; err != nil {
+					w.Errorf("not confirmed by the breadcrumb's removal: %v", err)
+				}
+				if held := w.held(s2); held != lockName {
+					w.Errorf("left: %q", held)
+				}
+				return b.Inscribe(ctx)
+			})
+			return nil
+		})
+	})
+}
+
+// Who lost the lock while fencing gives back nothing of the next owner's.
+func TestReleaseAfterALostLockLeavesTheNextOwners(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := Paths{"/understudy", "svc"}
+		w.asOperator(func(ctx context.Context, s *Session) error {
+			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+				return err
+			}
+			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
+		})
+		w.within("a", func(ctx context.Context, s *Session) error {
+			_, fencing, err := claim(ctx, s, Race)
+			if err != nil {
+				return err
+			}
+			w.byHand(p.Lock())
+			w.within("b", func(ctx context.Context, s2 *Session) error {
+				b, err := activate(ctx, s2)
+				if err != nil {
+					return err
+				}
+				if err := fencing.Release(w.Context()); err != nil {
+					w.Errorf("release: %v", err)
+				}
+				if held := w.held(s2); held != crumbName+" "+lockName {
+					w.Errorf("left: %q", held)
+				}
+				return b.Release(ctx)
+			})
+			return nil
+		})
+	})
+}
+
+// Versions of breadcrumbs start again, claims are numbered on: a late release does not reach a later claim.
+func TestLateReleaseDoesNotReachALaterClaim(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := Paths{"/understudy", "svc"}
+		w.within("a", func(ctx context.Context, s *Session) error {
+			a, err := activate(ctx, s)
+			if err != nil {
+				return err
+			}
+			if err := a.sign(ctx); err != nil {
+				return err
+			}
+			a.version = 1 // as it would have read
+			w.byHand(p.Lock())
+			for _, last := range []bool{false, true} {
+				w.within("b", func(ctx context.Context, s2 *Session) error {
+					b, err := activate(ctx, s2)
+					if err != nil {
+						return err
+					}
+					if last {
+						if err := b.sign(ctx); err != nil {
+							return err
+						}
+						if err := a.Release(w.Context()); err != nil {
+							w.Errorf("release: %v", err)
+						}
+						if held := w.held(s2); held != crumbName+" "+lockName {
+							w.Errorf("left: %q", held)
+						}
+						b.version = 1
+					}
+					return b.Release(ctx)
+				})
+			}
+			return nil
+		})
+	})
+}
+
+// Guardians come late too.
+func TestTicketDoesNotReachALaterClaim(t *testing.T) {
+	inWorld(t, func(w *world) {
+		err := w.open("a", func(ctx context.Context, s *Session) error {
+			a, err := activate(ctx, s)
+			if err != nil {
+				return err
+			}
+			w.byHand(a.paths.Lock(), a.paths.Crumb())
+			w.within("b", func(ctx context.Context, s2 *Session) error {
+				b, err := activate(ctx, s2)
+				if err != nil {
+					return err
+				}
+				if err := s.Ticket().Close(w.Context(), w.dial, []Release{a.paths.Release()}, true); err != nil {
+					w.Error(err)
+				}
+				if held := w.held(s2); held != crumbName+" "+lockName {
+					w.Errorf("left: %q", held)
+				}
+				return b.Release(ctx)
+			})
+			<-s.Ended()
+			return nil
+		})()
+		if !errors.Is(err, ErrExpired) {
+			w.Error(err)
+		}
+	})
+}
