@@ -21,7 +21,7 @@ func (v *service) active(ctx context.Context, t turn, claim *election.Claim, tre
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		pause(ctx, settling) // the child's start comes first; what is missed is seen in the first look
+		pause(ctx, startFirst) // what is missed meanwhile is seen in the first look
 		cancel(fmt.Errorf("%w: %w", election.ErrLost, claim.Watch(ctx)))
 	})
 	wg.Go(func() {
@@ -44,6 +44,9 @@ func (v *service) active(ctx context.Context, t turn, claim *election.Claim, tre
 		}
 	}
 }
+
+// startFirst is what the child's start is given, before anything else is asked of ZooKeeper.
+const startFirst = 10 * time.Millisecond
 
 // epitaph is what the history says of a former active that could not say it itself.
 func epitaph(fenced string) string {

@@ -167,16 +167,14 @@ func (v *service) tellAgain(m election.Member) {
 // quarantine waits when ZooKeeper has lost its data: there is no breadcrumb of whoever was active, so only time tells that
 // its lease has ended. P5. That it was this node is no exception: another may have followed it before the loss.
 func (v *service) quarantine(ctx context.Context, sess *election.Session, birth election.Birth) error {
-	known := v.birth
+	if v.birth != (election.Birth{}) && v.birth != birth {
+		wait := sess.Timeout() + v.Fencing.Grace
+		v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "service", v.Name, "wait", wait)
+		if !pause(ctx, wait) {
+			return context.Cause(ctx) // the next session waits again, from the start
+		}
+	}
 	v.birth = birth
-	if known == (election.Birth{}) || known == birth {
-		return nil
-	}
-	wait := sess.Timeout() + v.Fencing.Grace
-	v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "service", v.Name, "wait", wait)
-	if !pause(ctx, wait) {
-		return context.Cause(ctx)
-	}
 	return nil
 }
 
