@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -146,6 +147,9 @@ func (l *Lab) sweep() error {
 		ns := filepath.Base(path)
 		pids, _ := exec.Command("ip", "netns", "pids", ns).Output()
 		for _, pid := range strings.Fields(string(pids)) {
+			if pid == strconv.Itoa(os.Getpid()) {
+				continue // a thread of ours has been there
+			}
 			_ = exec.Command("kill", "-9", pid).Run()
 		}
 		if err := script("ip netns del " + ns); err != nil {
