@@ -342,28 +342,6 @@ func (g *Guard) unseat(s *seat) {
 	s.destroy()
 }
 
-// demandHeed finds a guardian that is alive but does not answer, such as a stopped one.
-func (g *Guard) demandHeed() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.epochs) == 0 {
-		return
-	}
-	for _, s := range g.seats {
-		if s == nil || !s.live {
-			continue
-		}
-		if s.heed > s.acked {
-			s.because(errors.New("it does not answer"))
-			s.kill()
-			continue
-		}
-		g.seq++
-		s.heed = g.seq
-		s.send(&message{Op: opHeed, Seq: g.seq})
-	}
-}
-
 // spawner is the thread that all processes are started from: the signal that a child gets when its parent dies is bound
 // to the thread that forked it, not to the process.
 func (g *Guard) spawner() {
