@@ -176,7 +176,7 @@ func (g *Guard) replace(ctx context.Context, gone *seat) {
 		if err == nil {
 			err = g.inform(ctx, fresh)
 		}
-		if err == nil && twin.gone() {
+		if err == nil && !g.awake(ctx, twin) {
 			err = errors.New("the other one is gone too")
 		}
 		if err == nil {
