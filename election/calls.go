@@ -54,6 +54,9 @@ func call[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error
 		if errors.Is(a.err, zk.ErrSessionExpired) {
 			s.Expire(ErrExpired)
 		}
+		if a.err == nil || answered(a.err) {
+			s.answeredNow()
+		}
 		if a.err != nil && !answered(a.err) {
 			return a.value, fmt.Errorf("%w: %w", errUnanswered, a.err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -234,5 +235,49 @@ func TestAcknowledgementAfterTheEndRevivesNothing(t *testing.T) {
 			}
 			return nil
 		})()
+	})
+}
+
+// A session that waits to be registered has no lease that could end it, when ZooKeeper loses its data meanwhile.
+func TestSessionThatIsNotRegisteredSurvivesALossOfData(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("operator", func(ctx context.Context, s *Session) error {
+			if err := s.create(ctx, "/understudy/nodes/a", encode(Node{Node: "a"}), 0); err != nil { // nobody's, so that it stays
+				return err
+			}
+			for range 20 { // so that the client sees more than the new data will have
+				if err := s.set(ctx, "/understudy/nodes/a", encode(Node{Node: "a"}), -1); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		var tries atomic.Int32
+		result := make(chan error, 1)
+		go func() {
+			e := New(w.config("a"))
+			defer e.Wait()
+			for {
+				tries.Add(1)
+				err := e.Open(w.Context(), func(context.Context, *Session) error { return nil })
+				if !errors.Is(err, ErrExpired) {
+					result <- err
+					return
+				}
+			}
+		}()
+		time.Sleep(10 * time.Second)
+		if tries.Load() != 1 {
+			w.Errorf("gave up %d sessions that were answered", tries.Load()-1)
+		}
+		w.zk.Wipe()
+		select {
+		case err := <-result:
+			if err != nil {
+				w.Error(err)
+			}
+		case <-time.After(time.Minute):
+			w.Error("it hangs")
+		}
 	})
 }

@@ -40,6 +40,7 @@ type Session struct {
 	timeout  time.Duration      // as the server granted it
 	resumed  chan struct{}      // closed, and made anew, at each (re)connect
 	claims   map[string]Release // locks held, by service
+	heard    time.Duration      // when a call was last answered
 	end      time.Duration      // of the lease
 	follow   func(end time.Duration)
 	node     Node
@@ -154,7 +155,42 @@ func (s *Session) establish(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	return s.register(ctx)
+	watching, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { s.watchSilence(watching) })
+	err := s.register(ctx)
+	stop()
+	wg.Wait()
+	return err
+}
+
+// watchSilence gives a session up that has no lease yet and is not answered: after a loss of data the servers hang up on a
+// client that has seen more than they have, for ever.
+func (s *Session) watchSilence(ctx context.Context) {
+	s.answeredNow()
+	look := time.NewTicker(s.Timeout() / 4)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+		s.mu.Lock()
+		silent := s.cfg.Now() - s.heard
+		s.mu.Unlock()
+		if silent > s.Timeout() {
+			s.Expire(ErrExpired)
+			return
+		}
+	}
+}
+
+// answeredNow notes that a server has answered a call.
+func (s *Session) answeredNow() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = s.cfg.Now()
 }
 
 // greeted sees each handshake before the client does.
@@ -289,7 +325,10 @@ func (s *Session) register(ctx context.Context) error {
 			told = owner
 			s.tellHolder(v.data, owner)
 		}
-		if err := s.await(ctx, v.changed); err != nil {
+		patient, enough := context.WithTimeout(ctx, s.Timeout()/2) // then it asks again, and is answered or not
+		err = s.await(patient, v.changed)
+		enough()
+		if err != nil && patient.Err() == nil || ctx.Err() != nil {
 			return err
 		}
 	}

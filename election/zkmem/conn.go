@@ -19,6 +19,7 @@ type conn struct {
 	out *lane
 
 	// guarded by the server's lock
+	number   int64 // counts the server's connections
 	session  int64 // 0 until the handshake
 	shaken   bool  // the handshake is done
 	over     bool  // the server has done with it, though the client may not know yet

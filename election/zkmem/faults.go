@@ -209,7 +209,7 @@ func (s *Server) disturb(c *cut) (end func()) {
 }
 
 func (s *Server) reshape() {
-	for c := range s.open {
+	for _, c := range s.inOrder() {
 		s.faults.shape(c)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,6 +43,7 @@ type Server struct {
 	db        *database
 	watches   watches
 	open      map[*conn]struct{}
+	opened    int64
 	listeners map[net.Listener]struct{}
 	faults    faults
 	counts    map[jute.Op]int64
@@ -159,6 +161,8 @@ func (s *Server) admit(c *conn) bool {
 		return false
 	}
 	s.conns.Add(1)
+	s.opened++
+	c.number = s.opened
 	s.open[c] = struct{}{}
 	s.faults.shape(c)
 	return true
@@ -192,7 +196,7 @@ func (s *Server) Close() error {
 
 // dropAll does what the end of a server process does to its connections and timers.
 func (s *Server) dropAll() {
-	for c := range s.open {
+	for _, c := range s.inOrder() {
 		c.abort()
 	}
 	s.watches = newWatches()
@@ -202,6 +206,11 @@ func (s *Server) dropAll() {
 		}
 	}
 	s.expiry, s.cleaning = nil, nil
+}
+
+// inOrder is the connections in the order of their opening.
+func (s *Server) inOrder() []*conn {
+	return slices.SortedFunc(maps.Keys(s.open), func(a, b *conn) int { return int(a.number - b.number) })
 }
 
 // connOf is the connection that a session uses now, if any.
