@@ -50,9 +50,9 @@ func (s *Session) extend(sent time.Duration) {
 }
 
 func (s *Session) prolong(sent time.Duration) (time.Duration, func(time.Duration)) {
+	now := s.cfg.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.cfg.Now()
 	if s.end > 0 && now >= s.end {
 		s.finish(ErrLeaseEnding) // P3: an ended lease is never revived
 	}

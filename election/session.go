@@ -176,8 +176,9 @@ func (s *Session) watchSilence(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		now := s.cfg.Now()
 		s.mu.Lock()
-		silent := s.cfg.Now() - s.heard
+		silent := now - s.heard
 		s.mu.Unlock()
 		if silent > s.Timeout() {
 			s.Expire(ErrExpired)
@@ -188,9 +189,10 @@ func (s *Session) watchSilence(ctx context.Context) {
 
 // answeredNow notes that a server has answered a call.
 func (s *Session) answeredNow() {
+	now := s.cfg.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heard = s.cfg.Now()
+	s.heard = now
 }
 
 // greeted sees each handshake before the client does.
