@@ -1,9 +1,10 @@
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 20s
+HOURS    ?= 200
 TOOL     := go tool -modfile=packaging/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint model bench fuzz clean
+.PHONY: help build test lint model simulate bench fuzz clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +17,9 @@ test: ## install what the tests need, then run all of them
 
 lint: ## golangci-lint, as pinned in packaging/tools
 	$(TOOL) golangci-lint run ./...
+
+simulate: ## virtual hours (HOURS=200) of faults, with every promise checked after each step
+	go test -tags simulation ./supervisor/sim -count=1 -v -timeout 24h -run ThePromises -hours $(HOURS)
 
 model: ## check the protocol's model with spin
 	docs/model/check.sh

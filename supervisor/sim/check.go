@@ -1,0 +1,285 @@
+//go:build simulation
+
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"understudy/election"
+	"understudy/election/jute"
+	"understudy/election/zkmem"
+)
+
+const root = "/understudy"
+
+// Violation is a promise that was broken.
+type Violation struct {
+	Promise string
+	At      time.Duration
+	What    string
+}
+
+func (v Violation) String() string {
+	return fmt.Sprintf("%s broken at %.6fs: %s", v.Promise, v.At.Seconds(), v.What)
+}
+
+// checker knows each living process and what ZooKeeper says, and looks at the promises whenever either changes.
+// World.mu guards it.
+type checker struct {
+	w        *world
+	services map[string]*serviceView
+	ended    map[int64]bool // sessions that are no more
+	lost     map[int64]bool // those that a loss of data ended
+	first    *Violation
+	starts   int
+	doomed   int // starts beside a process that was killed, but held by the kernel
+	calm     bool
+	byHand   map[string]bool // what an operator is deleting
+}
+
+// serviceView is a service as the checker sees it.
+type serviceView struct {
+	name   string
+	living map[*proc]struct{}
+	lock   lockView
+	crumb  crumbView
+	token  int64          // the newest that a process was started with
+	struck map[int64]bool // tokens of activations whose lock or breadcrumb an operator removed by hand
+	runs   int            // main processes that were started
+}
+
+type lockView struct {
+	there bool
+	owner int64
+	czxid int64
+}
+
+type crumbView struct {
+	there   bool
+	session string
+	tree    treeID
+}
+
+func newChecker(w *world) *checker {
+	c := &checker{w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, lost: map[int64]bool{}, byHand: map[string]bool{}}
+	for _, name := range w.plan.services() {
+		c.services[name] = &serviceView{name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}}
+	}
+	return c
+}
+
+func (c *checker) broken(promise, format string, args ...any) {
+	v := &Violation{promise, time.Since(c.w.began), fmt.Sprintf(format, args...)}
+	c.w.say("VIOLATION: %v", v)
+	if c.first == nil {
+		c.first = v
+	}
+}
+
+func (p *proc) String() string {
+	kind := "process"
+	if !p.main {
+		kind = "descendant"
+	}
+	return fmt.Sprintf("%s %d of %s on %s, token %d, session %s", kind, p.pid, p.tree.service, p.tree.node, p.token,
+		election.SessionName(p.tree.session))
+}
+
+// started looks at P1, the order of tokens, and P5.
+func (c *checker) started(p *proc) {
+	v := c.services[p.tree.service]
+	if p.main {
+		c.w.say("%s: START %v", p.tree.node, p)
+		v.runs++
+		c.starts++
+	}
+	for other := range v.living {
+		switch {
+		case other.tree == p.tree && !p.main:
+		case other.doomed:
+			c.doomed++ // nobody can know, but for its own machine: see crumbChanged
+		default:
+			c.broken("P1", "%v started while %v was alive", p, other)
+		}
+	}
+	v.living[p] = struct{}{}
+	if c.lost[p.tree.session] {
+		return
+	}
+	if p.token < v.token {
+		c.broken("token order", "%v started after token %d", p, v.token)
+	}
+	v.token = max(v.token, p.token)
+	if v.struck[p.token] {
+		return
+	}
+	switch {
+	case !v.lock.there || v.lock.owner != p.tree.session || v.lock.czxid != p.token:
+		c.broken("P5", "%v started, but the lock is %+v", p, v.lock)
+	case !v.crumb.there || v.crumb.session != election.SessionName(p.tree.session) || v.crumb.tree != p.tree.id:
+		c.broken("P5", "%v started, but the breadcrumb is %+v", p, v.crumb)
+	}
+}
+
+func (c *checker) gone(p *proc) {
+	v := c.services[p.tree.service]
+	delete(v.living, p)
+	if p.main {
+		c.w.say("%s: END %v", p.tree.node, p)
+		if c.calm {
+			c.broken("P7", "%v ended", p)
+		}
+	}
+}
+
+// committed is told each transaction of ZooKeeper.
+func (c *checker) committed(t zkmem.Commit) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	if t.Ended != 0 {
+		c.ended[t.Ended] = true
+		if t.Expired {
+			c.w.say("zk: session %s expires", election.SessionName(t.Ended))
+			c.expired(t.Ended)
+		} else {
+			c.w.say("zk: session %s is closed", election.SessionName(t.Ended))
+		}
+	}
+	for _, ch := range t.Changes {
+		service, what := splitPath(ch.Path)
+		if c.byHand[ch.Path] && ch.Kind == jute.EventNodeDeleted && c.services[service] != nil {
+			c.strike(c.services[service])
+		}
+		if v := c.services[service]; v != nil {
+			switch what {
+			case "ActiveStandbyElectorLock":
+				c.lockChanged(v, ch, t.Expired)
+			case "ActiveBreadCrumb":
+				c.crumbChanged(v, ch)
+			}
+		}
+	}
+}
+
+func splitPath(path string) (service, what string) {
+	rest, ok := strings.CutPrefix(path, root+"/services/")
+	if !ok {
+		return "", ""
+	}
+	service, what, _ = strings.Cut(rest, "/")
+	return service, what
+}
+
+// expired looks at P3.
+func (c *checker) expired(session int64) {
+	for _, v := range c.services {
+		for p := range v.living {
+			if p.tree.session == session && !p.doomed {
+				c.broken("P3", "session %s expired while %v was alive", election.SessionName(session), p)
+			}
+		}
+	}
+}
+
+// lockChanged looks at P2.
+func (c *checker) lockChanged(v *serviceView, ch zkmem.Change, expired bool) {
+	was := v.lock
+	v.lock = lockView{ch.Kind != jute.EventNodeDeleted, ch.Stat.EphemeralOwner, ch.Stat.Czxid}
+	if v.lock.there {
+		return
+	}
+	c.w.say("zk: the lock of %s is gone", v.name)
+	for p := range v.living {
+		if p.tree.session == was.owner && !v.struck[was.czxid] && !(expired && p.doomed) {
+			c.broken("P2", "the lock of %s was given back while %v was alive", v.name, p)
+		}
+	}
+}
+
+func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
+	was := v.crumb
+	v.crumb = crumbView{}
+	if ch.Kind != jute.EventNodeDeleted {
+		var b election.BreadCrumb
+		v.crumb.there = true
+		if err := json.Unmarshal(ch.Data, &b); err == nil {
+			_ = json.Unmarshal(b.Tree, &v.crumb.tree)
+			v.crumb.session = b.Session
+		}
+	}
+	if !was.there || was.session == v.crumb.session && was.tree == v.crumb.tree {
+		return
+	}
+	c.w.say("zk: the breadcrumb of %s names session %s and no longer %s", v.name, v.crumb.session, was.session)
+	for p := range v.living {
+		if p.tree.id != was.tree || v.struck[p.token] {
+			continue
+		}
+		// One that is held by its kernel may be outlasted, but neither vouched for nor overlooked on its own machine.
+		if !v.crumb.there || !p.doomed || v.crumb.tree.Boot == was.tree.Boot {
+			c.broken("P2", "the breadcrumb of %s left %v, which was alive", v.name, p)
+		}
+	}
+}
+
+// strike notes that an operator removes something of a service by hand.
+func (c *checker) strike(v *serviceView) {
+	v.struck[v.lock.czxid] = true
+	for p := range v.living {
+		v.struck[p.token] = true
+	}
+}
+
+// wiped notes that ZooKeeper has lost its data.
+func (c *checker) wiped() {
+	for _, v := range c.services {
+		for p := range v.living {
+			c.lost[p.tree.session] = true
+		}
+		if v.lock.there {
+			c.lost[v.lock.owner] = true
+		}
+		v.lock, v.crumb, v.token = lockView{}, crumbView{}, 0
+	}
+}
+
+// running tells whether a service runs as it should: one main process, its node holding the lock.
+func (c *checker) running(service string) bool {
+	v := c.services[service]
+	for p := range v.living {
+		if p.main && !p.killed && v.lock.there && v.lock.owner == p.tree.session {
+			return true
+		}
+	}
+	return false
+}
+
+// outlived looks, a while after a supervisor's death, for children that outlived it although a guardian could act: P4.
+func (c *checker) outlived(g *guard) {
+	for other := range g.inc.node.host.beings {
+		if other.of == g && !other.running() {
+			return
+		}
+	}
+	for _, v := range c.services {
+		for p := range v.living {
+			if p.tree.of == g && !p.doomed {
+				c.broken("P4", "%v outlived its supervisor", p)
+			}
+		}
+	}
+}
+
+// strays looks, in a quiet moment, for what should not be alive: P4.
+func (c *checker) strays() {
+	for _, v := range c.services {
+		for p := range v.living {
+			if !p.killed && (!v.lock.there || v.lock.owner != p.tree.session) {
+				c.broken("P4", "%v is alive without the lock, though all is well", p)
+			}
+		}
+	}
+}

@@ -1,0 +1,349 @@
+//go:build simulation
+
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"understudy/supervisor"
+	"understudy/supervisor/child"
+)
+
+const (
+	heedEvery = 2 * time.Second
+	ackLimit  = time.Second
+	twinGrace = time.Second
+)
+
+var errUnknownEpoch = errors.New("no such epoch")
+
+// guard is what a supervisor process knows of its guardians; it behaves as child.Guard does. World.mu guards it.
+type guard struct {
+	w       *world
+	inc     *incarnation
+	seats   [2]*guardian
+	seq     uint64
+	nacks   map[uint64]error
+	changed chan struct{}
+	epochs  map[uint64]*epoch
+	trees   uint64
+	fallen  chan *guardian
+	stopped chan struct{}
+}
+
+// epoch is one lease as the supervisor sees it.
+type epoch struct {
+	number   uint64
+	ticket   []byte
+	session  int64
+	deadline time.Duration
+	trees    map[uint64]*handle
+	cause    error
+	done     chan struct{}
+}
+
+func newGuard(ctx context.Context, inc *incarnation) (*guard, error) {
+	w := inc.node.w
+	g := &guard{
+		w: w, inc: inc, nacks: map[uint64]error{}, changed: make(chan struct{}), epochs: map[uint64]*epoch{},
+		fallen: make(chan *guardian, 64), stopped: make(chan struct{}), seq: 1,
+	}
+	if !w.sleep(ctx, w.draw(inc.node.host.rng, 5*time.Millisecond)) || !inc.pass() {
+		return nil, errCrashed
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !inc.alive() {
+		return nil, errCrashed
+	}
+	for n := range g.seats {
+		g.seats[n] = newGuardian(g, n)
+		g.seats[n].live = true
+	}
+	g.introduce()
+	inc.guard = g
+	return g, nil
+}
+
+func (g *guard) introduce() {
+	a, b := g.seats[0], g.seats[1]
+	if a != nil && b != nil {
+		a.deliver(&message{op: opTwin, twin: b})
+		b.deliver(&message{op: opTwin, twin: a})
+	}
+	g.news()
+}
+
+func (g *guard) news() {
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// Run implements supervisor.Guard.
+func (g *guard) Run(ctx context.Context) error {
+	heed := time.NewTicker(heedEvery)
+	defer heed.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return g.stop(context.WithoutCancel(ctx))
+		case s := <-g.fallen:
+			if g.inc.pass() {
+				g.replace(ctx, s)
+			}
+		case <-heed.C:
+			if g.inc.pass() {
+				g.demandHeed()
+			}
+			heed.Reset(heedEvery) // a question is a whole period old before its answer counts as missing
+		}
+	}
+}
+
+func (g *guard) stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if !g.inc.pass() {
+		return nil
+	}
+	g.w.mu.Lock()
+	var all []*handle
+	for _, e := range g.inOrder() {
+		g.over(e.number, child.ErrStopped)
+		for _, t := range e.inOrder() {
+			t.strike()
+			all = append(all, t)
+		}
+	}
+	g.w.mu.Unlock()
+	var errs []error
+	for _, t := range all {
+		errs = append(errs, t.End(ctx))
+	}
+	close(g.stopped)
+	if g.inc.pass() {
+		g.w.mu.Lock()
+		for _, s := range g.seats {
+			if s != nil {
+				s.orphan()
+			}
+		}
+		g.w.mu.Unlock()
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("stop the guard: %w", err)
+	}
+	return nil
+}
+
+// replace puts a new guardian in the place of one that is gone.
+func (g *guard) replace(ctx context.Context, gone *guardian) {
+	g.w.mu.Lock()
+	if g.seats[gone.index] != gone {
+		g.w.mu.Unlock()
+		return
+	}
+	g.seats[gone.index] = nil
+	twin := g.seats[1-gone.index]
+	gone.die()
+	g.w.mu.Unlock()
+	if twin != nil && !twin.gone() && g.seat(ctx, gone.index) == nil && !twin.gone() {
+		g.w.mu.Lock()
+		g.introduce()
+		g.w.mu.Unlock()
+		return
+	}
+	if g.inc.pass() {
+		g.bothLost(ctx)
+	}
+}
+
+// seat starts a guardian that is told all that there is.
+func (g *guard) seat(ctx context.Context, index int) error {
+	if !g.w.sleep(ctx, 5*time.Millisecond+g.w.draw(g.inc.node.host.rng, 20*time.Millisecond)) || !g.inc.pass() {
+		return errCrashed
+	}
+	g.w.mu.Lock()
+	if !g.inc.alive() {
+		g.w.mu.Unlock()
+		return errCrashed
+	}
+	s := newGuardian(g, index)
+	g.seats[index] = s
+	for _, m := range g.replay() {
+		s.deliver(m)
+	}
+	s.live = true
+	g.seq++
+	seq := g.seq
+	s.deliver(&message{op: opHeed, seq: seq})
+	g.w.mu.Unlock()
+	patience := time.NewTimer(2 * time.Second)
+	defer patience.Stop()
+	for {
+		g.w.mu.Lock()
+		done, gone, changed := s.acked >= seq, s.dead, g.changed
+		if !done && gone && g.seats[index] == s {
+			g.seats[index] = nil
+		}
+		g.w.mu.Unlock()
+		switch {
+		case done:
+			return nil
+		case gone:
+			return errors.New("it died")
+		}
+		select {
+		case <-changed:
+		case <-patience.C:
+			g.w.mu.Lock()
+			s.die()
+			g.w.mu.Unlock()
+		}
+	}
+}
+
+// bothLost starts over: a supervisor alone cannot keep P4.
+func (g *guard) bothLost(ctx context.Context) {
+	g.w.mu.Lock()
+	g.w.say("%s: guardians lost, ending all trees", g.inc.node.name)
+	for _, e := range g.inOrder() {
+		g.over(e.number, child.ErrGuardiansLost)
+		for _, t := range e.inOrder() {
+			t.strike()
+		}
+	}
+	for n, s := range g.seats {
+		if s != nil {
+			s.die()
+		}
+		g.seats[n] = nil
+	}
+	g.w.mu.Unlock()
+	for ctx.Err() == nil && g.inc.pass() {
+		if g.seat(ctx, 0) == nil && g.seat(ctx, 1) == nil {
+			g.w.mu.Lock()
+			g.introduce()
+			g.w.mu.Unlock()
+			return
+		}
+		g.w.mu.Lock()
+		for n, s := range g.seats {
+			if s != nil {
+				s.die()
+			}
+			g.seats[n] = nil
+		}
+		g.w.mu.Unlock()
+		if !g.w.sleep(ctx, 50*time.Millisecond) {
+			return
+		}
+	}
+}
+
+// replay is everything a new guardian has to know.
+func (g *guard) replay() []*message {
+	var all []*message
+	for _, e := range g.inOrder() {
+		begin := &message{op: opBegin, epoch: e.number, ticket: e.ticket}
+		if errors.Is(e.cause, child.ErrGuardiansLost) {
+			begin.ticket = nil
+		}
+		all = append(all, begin)
+		if e.deadline > 0 && e.cause == nil {
+			all = append(all, &message{op: opExtend, epoch: e.number, deadline: e.deadline})
+		}
+		for _, t := range e.inOrder() {
+			all = append(all, t.registration())
+		}
+		if e.cause != nil {
+			all = append(all, &message{op: opEnd, epoch: e.number, why: e.cause.Error()})
+		}
+	}
+	return all
+}
+
+func (g *guard) demandHeed() {
+	g.w.mu.Lock()
+	defer g.w.mu.Unlock()
+	if len(g.epochs) == 0 {
+		return
+	}
+	for _, s := range g.seats {
+		if s == nil || !s.live {
+			continue
+		}
+		if s.heed > s.acked {
+			g.w.say("%s: guardian %d does not answer, the supervisor kills it", g.inc.node.name, s.index+1)
+			s.die()
+			continue
+		}
+		g.seq++
+		s.heed = g.seq
+		s.deliver(&message{op: opHeed, seq: g.seq})
+	}
+}
+
+// hear takes in what a guardian says. World.mu is held.
+func (g *guard) hear(s *guardian, m *message) {
+	switch m.op {
+	case opNack:
+		if m.seq > 0 {
+			g.nacks[m.seq] = m.err
+		}
+		fallthrough
+	case opAck:
+		s.acked = max(s.acked, m.seq)
+		g.news()
+	case opEnded:
+		g.over(m.epoch, child.ErrLeaseEnded)
+	case opFallen:
+		g.fallen <- s
+		g.news()
+	}
+}
+
+func (g *guard) over(number uint64, cause error) {
+	if e := g.epochs[number]; e != nil && e.cause == nil {
+		e.cause = cause
+		close(e.done)
+		g.news()
+	}
+}
+
+// Live says whether anything may still be done under the epoch. World.mu is held.
+func (g *guard) live(e *epoch) error {
+	if e.cause == nil && e.deadline > 0 && g.inc.node.host.now() >= e.deadline {
+		g.over(e.number, child.ErrLeaseEnded)
+	}
+	return e.cause
+}
+
+func (g *guard) inOrder() (all []*epoch) {
+	for _, number := range slices.Sorted(maps.Keys(g.epochs)) {
+		all = append(all, g.epochs[number])
+	}
+	return all
+}
+
+func (e *epoch) inOrder() (all []*handle) {
+	for _, number := range slices.Sorted(maps.Keys(e.trees)) {
+		all = append(all, e.trees[number])
+	}
+	return all
+}
+
+func (g *guard) broadcast(m *message) {
+	for _, s := range slices.Clone(g.seats[:]) {
+		if s != nil {
+			s.deliver(m)
+		}
+	}
+}
+
+var _ supervisor.Guard = (*guard)(nil)

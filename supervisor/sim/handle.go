@@ -1,0 +1,205 @@
+//go:build simulation
+
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"understudy/supervisor"
+	"understudy/supervisor/child"
+)
+
+// handle is a tree as the supervisor that made it holds it; it behaves as child.Tree does. World.mu guards it.
+type handle struct {
+	*tree
+	guard    *guard
+	epoch    *epoch
+	number   uint64
+	release  []byte
+	slayer   chan struct{}
+	starting int
+	killing  bool
+	ended    bool
+	buried   bool
+	forked   chan struct{} // closed when a fork that was under way is through
+}
+
+func (t *handle) registration() *message {
+	return &message{op: opTree, epoch: t.epoch.number, tree: t.number, release: t.release, body: t.tree}
+}
+
+// ID implements supervisor.Tree.
+func (t *handle) ID() (json.RawMessage, error) { return json.Marshal(t.id) }
+
+// Start implements supervisor.Tree.
+func (t *handle) Start(_ context.Context, spec child.Spec) (supervisor.Process, error) {
+	g := t.guard
+	if !g.inc.pass() {
+		return nil, errCrashed
+	}
+	g.w.mu.Lock()
+	err := g.live(t.epoch)
+	switch {
+	case err != nil:
+	case t.epoch.deadline == 0:
+		err = child.ErrNoLease
+	case t.killing || t.ended:
+		err = child.ErrTreeEnded
+	}
+	if err != nil {
+		g.w.mu.Unlock()
+		return nil, fmt.Errorf("start in tree %s: %w", t.id.Name, err)
+	}
+	t.starting++
+	g.w.mu.Unlock()
+
+	g.inc.trap(beforeFork, nil) // the last look at the lease lies behind, the fork ahead
+	p, err := t.spawn(tokenOf(spec.Env), g.inc.pass())
+	if err != nil {
+		return nil, err
+	}
+	g.inc.trap(afterFork, nil)
+	return &process{p, g.inc}, nil
+}
+
+func (t *handle) spawn(token int64, alive bool) (*proc, error) {
+	w := t.guard.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t.starting--
+	close(t.forked)
+	t.forked = make(chan struct{})
+	if !alive {
+		return nil, errCrashed
+	}
+	n, there := w.natureOf(t.tree)
+	if !there {
+		return nil, child.ErrNotFound
+	}
+	p, err := t.fork(true, token, n)
+	if err != nil {
+		return nil, fmt.Errorf("start in tree %s: %w: %w", t.id.Name, child.ErrLeaseEnded, err)
+	}
+	return p, nil
+}
+
+func tokenOf(env []string) int64 {
+	for _, entry := range env {
+		if v, ok := strings.CutPrefix(entry, "UNDERSTUDY_TOKEN="); ok {
+			token, _ := strconv.ParseInt(v, 10, 64)
+			return token
+		}
+	}
+	return 0
+}
+
+// Kill implements supervisor.Tree.
+func (t *handle) Kill(ctx context.Context) error { return t.kill(ctx, false) }
+
+// End implements supervisor.Tree.
+func (t *handle) End(ctx context.Context) error { return t.kill(ctx, true) }
+
+func (t *handle) kill(ctx context.Context, end bool) error {
+	g := t.guard
+	g.inc.trap(beforeKill, nil)
+	if !g.inc.pass() {
+		return nil // nobody is there to hear it
+	}
+	g.w.mu.Lock()
+	t.strike()
+	g.w.mu.Unlock()
+	select {
+	case t.slayer <- struct{}{}:
+		defer func() { <-t.slayer }()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", child.ErrUnproved, context.Cause(ctx))
+	}
+	g.w.mu.Lock()
+	if t.buried {
+		g.w.mu.Unlock()
+		return nil
+	}
+	t.killing = true
+	t.ended = t.ended || end
+	g.w.mu.Unlock()
+	defer func() {
+		g.w.mu.Lock()
+		t.killing = false
+		g.w.mu.Unlock()
+	}()
+	for {
+		g.w.mu.Lock()
+		starting, forked := t.starting, t.forked
+		g.w.mu.Unlock()
+		if err := t.slay(ctx, end); err != nil {
+			return err
+		}
+		if !g.inc.pass() {
+			return nil
+		}
+		if starting == 0 {
+			break
+		}
+		select {
+		case <-forked:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: a process is being started: %w", child.ErrUnproved, context.Cause(ctx))
+		}
+	}
+	g.w.mu.Lock()
+	if end {
+		t.buried = true
+		delete(t.epoch.trees, t.number)
+		g.broadcast(&message{op: opDrop, epoch: t.epoch.number, tree: t.number})
+	}
+	g.w.mu.Unlock()
+	g.inc.trap(afterKill, nil)
+	return nil
+}
+
+// process is a process as the supervisor that started it holds it.
+type process struct {
+	*proc
+	inc *incarnation
+}
+
+// Pid implements supervisor.Process.
+func (p *process) Pid() int { return p.pid }
+
+// Done implements supervisor.Process.
+func (p *process) Done() <-chan struct{} { return p.done }
+
+// Wait implements supervisor.Process.
+func (p *process) Wait(ctx context.Context) (child.ExitStatus, error) {
+	select {
+	case <-p.done:
+		return p.status, nil
+	case <-ctx.Done():
+		return child.ExitStatus{}, context.Cause(ctx)
+	}
+}
+
+// Signal implements supervisor.Process.
+func (p *process) Signal(sig syscall.Signal) error {
+	if !p.inc.pass() {
+		return errCrashed
+	}
+	w := p.tree.host.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case p.dead:
+		return os.ErrProcessDone
+	case sig == syscall.SIGKILL:
+		p.kill()
+	default:
+		p.term()
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+//go:build simulation
+
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor"
+	"understudy/supervisor/child"
+)
+
+// host is a machine: a clock, processes, and what holds them. World.mu guards it.
+type host struct {
+	w       *world
+	index   int
+	name    string
+	machine string // its machine id, which clones share
+	boots   int
+	rate    float64 // its clock's, against true time
+	on      bool
+	trees   map[string]*tree
+	pids    int
+	rng     *rand.Rand
+	stuck   time.Time // until then, what is killed does not die
+	beings  map[*guardian]struct{}
+}
+
+func (h *host) boot() string { return fmt.Sprintf("%s.boot%d", h.name, h.boots) }
+
+// now is the host's clock. It counts from far before the beginning, so that no deadline is ever zero.
+func (h *host) now() time.Duration {
+	return time.Duration(float64(time.Since(h.w.began))*h.rate) + time.Hour
+}
+
+// until is how long it really takes until the host's clock shows a point.
+func (h *host) until(at time.Duration) time.Duration {
+	return time.Duration(float64(at-h.now())/h.rate) + 1
+}
+
+func (h *host) pid() int {
+	h.pids++
+	return h.pids
+}
+
+// guardians is the guardians of all supervisors, in the order of their birth.
+func (h *host) guardians() []*guardian {
+	return slices.SortedFunc(maps.Keys(h.beings), func(a, b *guardian) int { return a.number - b.number })
+}
+
+// node is a supervisor's place, over all its incarnations.
+type node struct {
+	w      *world
+	index  int
+	name   string
+	host   *host
+	inc    *incarnation
+	births int
+	all    []*incarnation
+	down   time.Time // it is not started again before
+	traps  []*trap
+	armed  atomic.Int32 // how many
+}
+
+// incarnation is one supervisor process. It implements supervisor.Machine.
+type incarnation struct {
+	*gate
+	node   *node
+	number int
+	boot   int
+	stop   context.CancelFunc
+	guard  *guard          // World.mu guards this and what follows
+	asked  bool            // to stop
+	stood  map[string]bool // services that it has stood for
+}
+
+// Identity implements supervisor.Machine.
+func (i *incarnation) Identity() (child.Host, error) {
+	i.node.w.mu.Lock()
+	defer i.node.w.mu.Unlock()
+	return child.Host{Machine: i.node.host.machine, Boot: i.node.host.boot(), PidNS: 1}, nil
+}
+
+// Now implements supervisor.Machine.
+func (i *incarnation) Now() time.Duration {
+	if !i.running() && !locked() {
+		i.pass()
+	}
+	return i.node.host.now()
+}
+
+// Guard implements supervisor.Machine.
+func (i *incarnation) Guard(ctx context.Context, _, _ string, _ hclog.Logger) (supervisor.Guard, error) {
+	if !i.pass() {
+		return nil, errCrashed
+	}
+	return newGuard(ctx, i)
+}
+
+// KillTree implements supervisor.Machine.
+func (i *incarnation) KillTree(ctx context.Context, id json.RawMessage) error {
+	if !i.pass() {
+		return errCrashed
+	}
+	var tid treeID
+	if err := json.Unmarshal(id, &tid); err != nil {
+		return fmt.Errorf("read a tree's identity: %w", err)
+	}
+	w := i.node.w
+	w.mu.Lock()
+	h := i.node.host
+	t := h.trees[tid.Name]
+	here := tid.Boot == h.boot()
+	w.mu.Unlock()
+	switch {
+	case !here:
+		return child.ErrElsewhere
+	case t == nil:
+		return nil
+	}
+	err := t.slay(ctx, true)
+	if !i.pass() {
+		return errCrashed
+	}
+	return err
+}
+
+// treeID is what a breadcrumb says of a tree.
+type treeID struct{ Name, Boot string }

@@ -1,0 +1,51 @@
+//go:build simulation
+
+package sim
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// logSink turns what a supervisor logs into events of the trace, and into coverage.
+type logSink struct {
+	hclog.Logger // discards what is not said below
+	inc          *incarnation
+}
+
+func newSink(inc *incarnation) hclog.Logger { return logSink{hclog.NewNullLogger(), inc} }
+
+// Named implements hclog.Logger.
+func (l logSink) Named(string) hclog.Logger { return l }
+
+// Info implements hclog.Logger.
+func (l logSink) Info(msg string, args ...any) { l.tell(msg, args) }
+
+// Warn implements hclog.Logger.
+func (l logSink) Warn(msg string, args ...any) { l.tell(msg, args) }
+
+// Error implements hclog.Logger.
+func (l logSink) Error(msg string, args ...any) { l.tell(msg, args) }
+
+func (l logSink) tell(msg string, args []any) {
+	if !l.inc.alive() {
+		return
+	}
+	w := l.inc.node.w
+	var b strings.Builder
+	pairs := map[string]string{}
+	for i := 0; i+1 < len(args); i += 2 {
+		key, value := fmt.Sprint(args[i]), fmt.Sprint(args[i+1])
+		pairs[key] = value
+		fmt.Fprintf(&b, " %s=%s", key, value)
+	}
+	w.say("%s: %s%s", l.inc.node.name, msg, b.String())
+	switch msg {
+	case "role":
+		w.cover.saw(pairs["from"], pairs["reason"], pairs["to"])
+	case "the child's death is not proved, the lock is kept":
+		w.cover.saw("stopping", "tree may be alive", "stopping")
+	}
+}

@@ -1,0 +1,201 @@
+//go:build simulation
+
+package sim
+
+import (
+	"context"
+	"maps"
+	"net"
+	"slices"
+	"syscall"
+	"time"
+
+	"understudy/fencing"
+	"understudy/supervisor"
+)
+
+// start begins a new supervisor process on the node. World.mu is held.
+func (n *node) start() {
+	w := n.w
+	if n.inc != nil || !n.host.on || w.over {
+		return
+	}
+	if wait := time.Until(n.down); wait > 0 {
+		w.after(wait, n.start)
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	n.births++
+	inc := &incarnation{
+		gate: newGate(w.thawJitter(n.host.rng)), node: n, number: n.births, boot: n.host.boots, stop: cancel, stood: map[string]bool{},
+	}
+	n.inc = inc
+	n.all = append(n.all, inc)
+	w.say("%s: supervisor %d starts", n.name, inc.number)
+	cfg := n.config(inc)
+	w.wait.Go(func() {
+		_, err := supervisor.Run(ctx, cfg)
+		cancel()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if inc.alive() {
+			w.say("%s: supervisor %d has ended: %v", n.name, inc.number, err)
+			n.crash(true)
+			if !inc.asked {
+				w.after(time.Second, n.start)
+			}
+		}
+	})
+}
+
+func (n *node) config(inc *incarnation) supervisor.Config {
+	p := n.w.plan
+	cfg := supervisor.Config{
+		Node: n.name, Host: n.host.name, Version: "sim", Servers: p.servers(), Root: root, Timeout: p.Timeout, Logger: newSink(inc),
+		Machine: inc, Dial: inc.dial,
+	}
+	for _, name := range p.services() {
+		policy := supervisor.FencingPolicy{Grace: p.Grace, OnFailure: p.Fencing}
+		if p.Stonith {
+			policy.Steps = []fencing.Step{{Method: stonith{inc}, Timeout: p.Timeout}}
+		}
+		cfg.Services = append(cfg.Services, supervisor.Service{
+			Name: name, Command: []string{"program"}, Order: p.Order, StopSignal: syscall.SIGTERM, StopTimeout: p.StopTimeout,
+			Restart: supervisor.Restart{
+				Policy: "on-failure", Delay: 100 * time.Millisecond, MaxDelay: time.Second, GiveUpAfter: 3, Within: p.Timeout * 5,
+				RejoinAfter: p.Rejoin,
+			},
+			Fencing: policy,
+		})
+	}
+	return cfg
+}
+
+// dial is the supervisor's way to ZooKeeper.
+func (i *incarnation) dial(ctx context.Context, address string) (net.Conn, error) {
+	if !i.pass() {
+		return newTomb(), nil
+	}
+	c, err := i.node.w.net.dial(ctx, i.node.host.index, serverOf(address), i.gate)
+	if err != nil {
+		return nil, err
+	}
+	c.(*gated).trap = i.trap
+	return c, nil
+}
+
+// crash ends the supervisor process: at once, all its effects are cut off. World.mu is held.
+func (n *node) crash(tell bool) {
+	inc := n.inc
+	if inc == nil {
+		return
+	}
+	n.inc = nil
+	inc.kill()
+	n.w.net.sever(inc.gate, tell)
+	for _, g := range n.host.guardians() {
+		if g.of.inc == inc {
+			g.orphan()
+		}
+	}
+	n.w.after(0, func() { inc.stop() })
+	if inc.guard != nil {
+		n.w.after(time.Second, func() { n.w.check.outlived(inc.guard) })
+	}
+}
+
+// powerOff ends everything on a host, and tells nobody. World.mu is held.
+func (h *host) powerOff() {
+	if !h.on {
+		return
+	}
+	h.on = false
+	h.w.say("%s: power off", h.name)
+	for _, n := range h.w.nodes {
+		if n.host == h {
+			n.crash(false)
+		}
+	}
+	for _, g := range h.guardians() {
+		g.die()
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.trees)) {
+		for _, p := range h.trees[name].all() {
+			p.doomed = false
+			p.die(p.status)
+		}
+	}
+	h.trees = map[string]*tree{}
+	h.stuck = time.Time{}
+}
+
+// powerOn boots. World.mu is held.
+func (h *host) powerOn() {
+	if h.on {
+		return
+	}
+	h.on = true
+	h.boots++
+	h.w.say("%s: boot %d", h.name, h.boots)
+	for _, n := range h.w.nodes {
+		if n.host == h {
+			h.w.after(drawn(h.rng, h.w.plan.Timeout), n.start)
+		}
+	}
+}
+
+// healthy is how many of the supervisor and the guardians that hold the same trees can act. Of the three, the promises
+// need one.
+func (g *guard) healthy() (n int) {
+	if g.inc.running() {
+		n++
+	}
+	for other := range g.inc.node.host.beings {
+		if other.of == g && other.running() {
+			n++
+		}
+	}
+	return n
+}
+
+// mayLose tells whether so many of the three can be taken out of action. World.mu is held.
+func (i *incarnation) mayLose(n int) bool { return i.guard == nil || i.guard.healthy() > n }
+
+// freeze stops the supervisor process for a while. World.mu is held.
+func (i *incarnation) halt(d time.Duration) {
+	i.node.w.say("%s: supervisor %d freezes for %v", i.node.name, i.number, d.Round(time.Millisecond))
+	i.freeze()
+	i.node.w.after(d, func() {
+		if i.alive() {
+			i.node.w.say("%s: supervisor %d thaws", i.node.name, i.number)
+			go i.thaw() // what waited takes locks of its own
+		}
+	})
+}
+
+// stonith is a fencing method that switches off the host of a node.
+type stonith struct{ inc *incarnation }
+
+// Name implements fencing.Method.
+func (stonith) Name() string { return "stonith" }
+
+// Fence implements fencing.Method.
+func (s stonith) Fence(ctx context.Context, t fencing.Target) error {
+	w := s.inc.node.w
+	if !s.inc.pass() || !w.sleep(ctx, w.draw(s.inc.node.host.rng, w.plan.Timeout/2)) || !s.inc.pass() {
+		return errCrashed
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.inc.node.host.rng.IntN(4) == 0 && !w.quiet {
+		return errNoStonith
+	}
+	for _, n := range w.nodes {
+		if n.name == t.Node {
+			w.say("%s: switches off %s", s.inc.node.name, n.host.name)
+			n.host.powerOff()
+			w.after(w.plan.Timeout, n.host.powerOn)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+//go:build simulation
+
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// change replaces a piece of a file that occurs there exactly once.
+type change struct{ file, old, new string }
+
+// overlaid makes the test binary of this package with changes laid over files below root.
+func overlaid(ctx context.Context, root, dir string, changes []change) (exe string, err error) {
+	text := map[string]string{}
+	for _, c := range changes {
+		path := filepath.Join(root, c.file)
+		if _, ok := text[path]; !ok {
+			whole, err := os.ReadFile(path)
+			if err != nil {
+				return "", err
+			}
+			text[path] = string(whole)
+		}
+		if n := strings.Count(text[path], c.old); n != 1 {
+			return "", fmt.Errorf("%s: what is to be replaced is there %d times; the change has to be fitted to the code:\n%s", c.file, n, c.old)
+		}
+		text[path] = strings.Replace(text[path], c.old, c.new, 1)
+	}
+	replace := map[string]string{}
+	for path, whole := range text {
+		laid := filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(path, root+"/"), "/", "_"))
+		if err := os.WriteFile(laid, []byte(whole), 0o600); err != nil {
+			return "", err
+		}
+		replace[path] = laid
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		return "", err
+	}
+	exe = filepath.Join(dir, "overlaid.test")
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-tags", "simulation", "-vet=off", "-overlay", file, "-o", exe, ".")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.Join(fmt.Errorf("build: %w", err), errors.New(string(out)))
+	}
+	return exe, nil
+}
+
+const roll = `func (b *synctestBubble) roll() uint64 {
+	b.dice += 0x9e3779b97f4a7c15
+	z := b.dice
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
+	return z ^ (z >> 31)
+}
+
+`
+
+// loadedDice makes the runtime draw from numbers that are the same in each run, where it draws inside a bubble: which ready
+// case a select takes, where the walk of a map begins, which of two timers of one instant fires first, math/rand.
+var loadedDice = []change{
+	{"synctest.go", "type synctestBubble struct {\n", roll + "type synctestBubble struct {\n	dice    uint64\n"},
+	{"select.go", "		j := cheaprandn(uint32(norder + 1))\n",
+		"		var j uint32\n		if b := getg().bubble; b != nil {\n			j = uint32(b.roll() % uint64(norder+1))\n		} else {\n" +
+			"			j = cheaprandn(uint32(norder + 1))\n		}\n"},
+	{"time.go", "			t.rand = cheaprand()\n",
+		"			if b := getg().bubble; b != nil {\n				t.rand = uint32(b.roll())\n			} else {\n				t.rand = cheaprand()\n			}\n"},
+	{"rand.go", "func rand() uint64 {\n", "func rand() uint64 {\n	if b := getg().bubble; b != nil {\n		return b.roll()\n	}\n"},
+	{"rand.go", "	globalRand.state.Init(*seed)\n", "	clear(seed[:]) // the keys of hashes\n	globalRand.state.Init(*seed)\n"},
+}
+
+// repeatable is a test binary whose runs of one seed are the same nearly to the last event. Where it cannot be built, as
+// with a Go that it was not fitted to, this binary has to do.
+func repeatable(t *testing.T) string {
+	t.Helper()
+	if testing.Short() || !*exactFlag {
+		return os.Args[0]
+	}
+	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Logf("runs will not repeat exactly: %v", err)
+		return os.Args[0]
+	}
+	exe, err := overlaid(t.Context(), filepath.Join(strings.TrimSpace(string(root)), "src/runtime"), t.TempDir(), loadedDice)
+	if err != nil {
+		t.Logf("runs will not repeat exactly: %v", err)
+		return os.Args[0]
+	}
+	return exe
+}

@@ -1,0 +1,160 @@
+//go:build simulation
+
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"understudy/supervisor/child"
+)
+
+// tree is a container and the processes in it. World.mu guards it.
+type tree struct {
+	host    *host
+	of      *guard
+	id      treeID
+	node    string
+	service string
+	session int64
+	procs   map[*proc]struct{}
+	removed bool
+	changed chan struct{} // closed at each change
+}
+
+// proc is a process. World.mu guards it.
+type proc struct {
+	tree    *tree
+	pid     int
+	main    bool
+	token   int64
+	since   time.Time
+	killed  bool
+	doomed  bool // killed, and held by the kernel: it runs no instruction of its own any more
+	dead    bool
+	nature  nature
+	done    chan struct{}
+	status  child.ExitStatus
+	leaving *time.Timer
+}
+
+// nature is how a process behaves.
+type nature struct {
+	life      time.Duration // it ends by itself after that; 0: never
+	code      int           // with this
+	deaf      bool          // to TERM
+	yields    time.Duration // how long it takes to obey TERM
+	dies      time.Duration // how long it takes to die when killed
+	offspring int           // processes that outlive it
+}
+
+func (t *tree) news() {
+	close(t.changed)
+	t.changed = make(chan struct{})
+	for _, g := range t.host.guardians() {
+		g.stirred(t)
+	}
+}
+
+// fork starts a process in the tree.
+func (t *tree) fork(main bool, token int64, n nature) (*proc, error) {
+	if t.removed {
+		return nil, os.ErrNotExist
+	}
+	p := &proc{
+		tree: t, pid: t.host.pid(), main: main, token: token, since: time.Now(), nature: n, done: make(chan struct{}),
+	}
+	t.procs[p] = struct{}{}
+	t.host.w.check.started(p)
+	if n.life > 0 {
+		p.leaving = t.host.w.after(n.life, func() { p.die(child.ExitStatus{Code: n.code}) })
+	}
+	for range n.offspring {
+		if _, err := t.fork(false, token, nature{dies: n.dies}); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// die is the end of a process.
+func (p *proc) die(status child.ExitStatus) {
+	if p.dead {
+		return
+	}
+	p.dead, p.status = true, status
+	if p.leaving != nil {
+		p.leaving.Stop()
+	}
+	delete(p.tree.procs, p)
+	p.tree.host.w.check.gone(p)
+	close(p.done)
+	p.tree.news()
+}
+
+// kill sends SIGKILL.
+func (p *proc) kill() {
+	if p.killed || p.dead {
+		return
+	}
+	p.killed = true
+	after := p.nature.dies
+	if held := time.Until(p.tree.host.stuck); held > after && p.tree.host.rng.IntN(2) == 0 {
+		p.doomed, after = true, held
+		p.tree.host.w.say("%s: process %d of %s is killed, but held by the kernel", p.tree.host.name, p.pid, p.tree.service)
+	}
+	dead := child.ExitStatus{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
+	p.tree.host.w.after(after, func() { p.die(dead) })
+}
+
+// term sends SIGTERM.
+func (p *proc) term() {
+	if p.killed || p.dead || p.nature.deaf {
+		return
+	}
+	p.tree.host.w.after(p.nature.yields, func() { p.die(child.ExitStatus{}) })
+}
+
+func (t *tree) strike() {
+	for _, p := range t.all() {
+		p.kill()
+	}
+}
+
+// all is the processes in the order of their birth: that of a map would differ from run to run.
+func (t *tree) all() []*proc {
+	return slices.SortedFunc(maps.Keys(t.procs), func(a, b *proc) int { return a.pid - b.pid })
+}
+
+// look is one turn of killing: the tree is struck until it is empty, and then removed if told to.
+func (t *tree) look(remove bool) bool {
+	if len(t.procs) > 0 {
+		t.strike()
+		return false
+	}
+	t.removed = t.removed || remove
+	return true
+}
+
+// slay kills until the tree is empty, or ctx ends.
+func (t *tree) slay(ctx context.Context, remove bool) error {
+	w := t.host.w
+	for {
+		w.mu.Lock()
+		dead, changed := t.look(remove), t.changed
+		w.mu.Unlock()
+		if dead {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", child.ErrUnproved, context.Cause(ctx))
+		}
+	}
+}

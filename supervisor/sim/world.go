@@ -1,0 +1,159 @@
+//go:build simulation
+
+package sim
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// world is everything in one run: hosts, network, ZooKeeper, and who watches over the promises.
+type world struct {
+	plan  *Plan
+	began time.Time
+	net   *network
+	zk    *zookeeper
+	check *checker
+	cover Coverage
+	trace *trace
+	hosts []*host
+	nodes []*node
+	wait  sync.WaitGroup
+
+	mu     sync.Mutex // guards hosts and all that is on them, and the checker
+	quiet  bool       // no process ends by itself
+	over   bool
+	trials map[string]*trouble // by service
+	random map[string]*rand.Rand
+}
+
+// trouble is how a service's program behaves while a fault of it lasts.
+type trouble struct {
+	life   time.Duration
+	code   int
+	absent bool
+}
+
+// current is the world that runs now, for whoever watches that it gets on.
+var current atomic.Pointer[world]
+
+func newWorld(p *Plan) *world {
+	w := &world{plan: p, began: time.Now(), trace: newTrace(), random: map[string]*rand.Rand{}, trials: map[string]*trouble{}}
+	w.trace.every = p.Tell
+	w.cover = Coverage{}
+	current.Store(w)
+	w.check = newChecker(w)
+	w.net = newNetwork(w.stream("network"), w.serve)
+	w.net.base = p.Latency
+	w.zk = w.newZooKeeper()
+	for n := range p.Hosts {
+		h := &host{
+			w: w, index: n, name: fmt.Sprintf("h%d", n+1), machine: fmt.Sprintf("machine%d", n+1), boots: 1, on: true,
+			trees: map[string]*tree{}, beings: map[*guardian]struct{}{},
+		}
+		h.rng = w.stream(h.name)
+		h.rate = 1 + p.Drift*(2*h.rng.Float64()-1)
+		if p.Clones {
+			h.machine = "image"
+		}
+		w.hosts = append(w.hosts, h)
+	}
+	for n := range p.Nodes {
+		w.nodes = append(w.nodes, &node{w: w, index: n, name: fmt.Sprintf("n%d", n+1), host: w.hosts[n%p.Hosts]})
+	}
+	return w
+}
+
+// stream is a source of random numbers of its own, so that what one part draws does not move another.
+func (w *world) stream(name string) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return rand.New(rand.NewPCG(w.plan.Seed, h.Sum64()))
+}
+
+// serverOf is the number of the server with that address.
+func serverOf(address string) int {
+	n, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(address, "zk"), ":2181"))
+	return n - 1
+}
+
+// after runs f later, with mu held.
+func (w *world) after(d time.Duration, f func()) *time.Timer {
+	return time.AfterFunc(d, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !w.over {
+			f()
+		}
+	})
+}
+
+func (w *world) sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// draw is a duration below limit.
+func (w *world) draw(r *rand.Rand, limit time.Duration) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return drawn(r, limit)
+}
+
+func drawn(r *rand.Rand, limit time.Duration) time.Duration {
+	if limit <= 0 {
+		return 0
+	}
+	return time.Duration(r.Int64N(int64(limit)))
+}
+
+// thawJitter is how late the threads of a process wake.
+func (w *world) thawJitter(r *rand.Rand) func() time.Duration {
+	return func() time.Duration {
+		if w.plan.Sharp {
+			return 0
+		}
+		return w.draw(r, 3*time.Millisecond)
+	}
+}
+
+// say adds to the trace.
+func (w *world) say(format string, args ...any) {
+	if !w.over {
+		w.trace.add(time.Since(w.began), format, args...)
+	}
+}
+
+// natureOf draws how a program that is started now is going to behave. False: there is no such program.
+func (w *world) natureOf(t *tree) (nature, bool) {
+	p, r := w.plan, t.host.rng
+	n := nature{dies: drawn(r, p.Dying), yields: drawn(r, p.StopTimeout*3/2), deaf: r.IntN(5) == 0, offspring: r.IntN(3)}
+	if r.IntN(2) == 0 {
+		n.yields = drawn(r, 10*time.Millisecond)
+	}
+	bad := w.trials[t.service]
+	switch {
+	case w.quiet || bad == nil:
+	case bad.absent:
+		return n, false
+	default:
+		n.life, n.code = bad.life/2+drawn(r, bad.life), bad.code
+	}
+	return n, true
+}

@@ -1,0 +1,235 @@
+//go:build simulation
+
+package sim
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"understudy/election"
+	"understudy/election/jute"
+	"understudy/election/zkmem"
+)
+
+// zookeeper is the servers of a world: one alone, or an ensemble.
+type zookeeper struct {
+	servers  []*zkmem.Server
+	ensemble *zkmem.Ensemble // nil for one alone
+}
+
+func (w *world) newZooKeeper() *zookeeper {
+	p := w.plan
+	cfg := zkmem.Config{TickTime: p.Tick, MinTimeout: p.Timeout / 4, MaxTimeout: p.Timeout * 10, Observe: w.check.committed}
+	if p.Servers == 1 {
+		return &zookeeper{servers: []*zkmem.Server{zkmem.New(cfg)}}
+	}
+	rng := w.stream("ensemble")
+	e := zkmem.NewEnsemble(cfg, zkmem.EnsembleConfig{Size: p.Servers, SyncLimit: p.SyncLimit, Latency: func() time.Duration {
+		return drawn(rng, p.Latency)
+	}})
+	z := &zookeeper{ensemble: e}
+	for n := range p.Servers {
+		z.servers = append(z.servers, e.Server(n))
+	}
+	return z
+}
+
+func (z *zookeeper) close() {
+	if z.ensemble != nil {
+		_ = z.ensemble.Close()
+		return
+	}
+	_ = z.servers[0].Close()
+}
+
+func (z *zookeeper) wipe() {
+	if z.ensemble != nil {
+		z.ensemble.Wipe()
+		return
+	}
+	z.servers[0].Wipe()
+}
+
+// some is the servers that a fault is about.
+func (z *zookeeper) some(server int) []*zkmem.Server {
+	if server < 0 || server >= len(z.servers) {
+		return z.servers
+	}
+	return z.servers[server : server+1]
+}
+
+// newLeader has the leader restart.
+func (z *zookeeper) newLeader() {
+	n := 0
+	if z.ensemble != nil {
+		n = max(0, z.ensemble.Leader())
+	}
+	z.servers[n].ElectLeader()
+}
+
+func (w *world) serve(server int, c net.Conn) bool {
+	w.wait.Go(func() { w.zk.servers[server].ServeConn(c) })
+	return true
+}
+
+// disturbServer is faults of ZooKeeper, and acts of an operator upon it.
+func (w *world) disturbServer(f Fault) (end func(), done bool) {
+	paths := election.Paths{Root: root, Service: w.plan.services()[f.N%w.plan.Services]}
+	switch f.Kind {
+	case RestartServer:
+		w.say("%v", f)
+		for _, s := range w.zk.some(f.Server) {
+			s.Down()
+		}
+		return func() {
+			w.say("over: %v", f)
+			for _, s := range w.zk.some(f.Server) {
+				s.Up()
+			}
+		}, true
+	case NewLeader:
+		w.say("zk: a new leader")
+		w.zk.newLeader()
+	case BreakReply:
+		w.say("%v", f)
+		w.breakReply(f)
+	case LoseData:
+		if !w.mayWipe() {
+			return nil, false
+		}
+		w.say("zk: all data is lost")
+		w.wipe()
+	case DeleteLock, DeleteCrumb:
+		if !w.mayStrike(paths.Service) {
+			return nil, false
+		}
+		if f.Kind == DeleteLock {
+			w.operate(paths.Lock())
+		} else {
+			w.operate(paths.Crumb())
+		}
+	case DeleteNode:
+		w.operate(root + "/nodes/" + w.nodes[f.Node].name)
+	case IsolateServer, CutServers, SlowServers:
+		return w.disturbEnsemble(f)
+	}
+	return nil, true
+}
+
+func (w *world) breakReply(f Fault) {
+	op, how := f.broken()
+	m := zkmem.Match{Op: op}
+	for _, s := range w.zk.some(f.Server) {
+		switch how {
+		case "close before":
+			s.CloseBefore(m)
+		case "close after":
+			s.CloseAfter(m)
+		default:
+			s.LoseReply(m)
+		}
+	}
+}
+
+// disturbEnsemble is faults between servers.
+func (w *world) disturbEnsemble(f Fault) (end func(), done bool) {
+	e := w.zk.ensemble
+	if e == nil {
+		return nil, false
+	}
+	from, to := f.between(w.plan.Servers)
+	w.say("%v", f)
+	var undo func()
+	switch f.Kind {
+	case IsolateServer:
+		undo = e.Isolate(from)
+	case CutServers:
+		undo = e.Cut(from, to)
+	default:
+		undo = e.Slow(from, to, f.slowness())
+	}
+	return func() { w.say("over: %v", f); undo() }, true
+}
+
+// between is which servers a fault lies between.
+func (f Fault) between(servers int) (from, to int) {
+	from = f.N % servers
+	return from, (from + 1 + f.N/8%max(1, servers-1)) % servers
+}
+
+// operate deletes a znode by hand, in a session of its own, from a place whose network is fine.
+func (w *world) operate(path string) {
+	w.say("operator: deletes %s", path)
+	mark := func(on bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.check.byHand[path] = on
+	}
+	mark(true)
+	defer mark(false)
+	for n := range w.zk.servers {
+		ours, theirs := w.net.local()
+		w.serve(n, theirs)
+		err := remove(ours, path)
+		_ = ours.Close()
+		if err == nil {
+			return
+		}
+	}
+}
+
+func remove(c net.Conn, path string) error {
+	_ = c.SetReadDeadline(time.Now().Add(time.Second))
+	for _, records := range [][]jute.Record{
+		{jute.ConnectRequest{Timeout: 4000, Password: make([]byte, 16)}},
+		{jute.RequestHeader{Xid: 1, Op: jute.OpDelete}, jute.PathVersion{Path: path, Version: -1}},
+		{jute.RequestHeader{Xid: 2, Op: jute.OpCloseSession}},
+	} {
+		if _, err := c.Write(jute.Frame(records...)); err != nil {
+			return err
+		}
+		if _, err := jute.ReadFrame(c, 0); err != nil {
+			return fmt.Errorf("operator: %w", err)
+		}
+	}
+	return nil
+}
+
+// mayStrike tells whether an operator may delete a service's lock or breadcrumb now: each guards while the other is away, so
+// both have to be there, naming the same session, which is that of all that runs.
+func (w *world) mayStrike(service string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v := w.check.services[service]
+	for p := range v.living {
+		if p.tree.session != v.lock.owner || v.struck[p.token] {
+			return false
+		}
+	}
+	return v.lock.there && v.crumb.there && v.crumb.session == election.SessionName(v.lock.owner)
+}
+
+// mayWipe tells whether the loss of all data now would leave the promises in force: they bind only nodes that were
+// connected before it. Hence every supervisor runs, and has stood for election.
+func (w *world) mayWipe() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, n := range w.nodes {
+		if n.inc == nil || len(n.inc.stood) < w.plan.Services {
+			return false
+		}
+	}
+	return true
+}
+
+// wipe loses all data. No supervisor is started before all leases of before have ended.
+func (w *world) wipe() {
+	w.mu.Lock()
+	w.check.wiped()
+	for _, n := range w.nodes {
+		n.down = time.Now().Add(w.plan.Timeout + w.plan.Tick)
+	}
+	w.mu.Unlock()
+	w.zk.wipe()
+}
