@@ -4,6 +4,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 
 	"understudy/supervisor"
 	"understudy/supervisor/child"
@@ -13,10 +14,16 @@ import (
 // version is set when a release is built.
 var version = "dev"
 
+// init keeps the main goroutine on the main thread: from there a supervisor forks what dies with it, and becomes another version.
+func init() { runtime.LockOSThread() }
+
 func main() { os.Exit(run()) }
 
 // run is a guardian, a child's init, or the command that a person typed: all are this binary.
 func run() int {
+	if child.IsPID1() || child.IsGuardian() || child.IsInit() {
+		runtime.UnlockOSThread() // they know by themselves what they need
+	}
 	switch {
 	case child.IsPID1(): // of a container: reap what others leave, and run as its child
 		code, err := child.PID1Main()

@@ -189,3 +189,68 @@ func TestTicketDoesNotReachALaterClaim(t *testing.T) {
 		}
 	})
 }
+
+// Lock and node's znode both deleted by hand: what the former active says as a candidate shows that its session lives.
+func TestAFormerActiveLivesAsLongAsAnythingOfItsSession(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := Paths{"/understudy", "svc"}
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, _, err := claim(ctx, s, Race)
+			if err != nil {
+				return err
+			}
+			if err := c.Announce(ctx, Member{Role: "active"}); err != nil {
+				return err
+			}
+			w.byHand(p.Lock())
+			for _, gone := range []string{NodesDir("/understudy") + "/a", p.Members() + "/a"} {
+				w.byHand(gone)
+				w.within("b", func(ctx context.Context, s2 *Session) error {
+					_, b, err := claim(ctx, s2, Race)
+					if err != nil {
+						return err
+					}
+					lives, err := b.PreviousLives(ctx)
+					if lives != (gone != p.Members()+"/a") {
+						w.Errorf("with %s gone, it lives: %v", gone, lives)
+					}
+					return err
+				})
+			}
+			return nil
+		})
+	})
+}
+
+// The next claim's breadcrumb is at the same version: a signature that comes late does not reach it.
+func TestLateSignatureDoesNotReachALaterBreadcrumb(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			a, err := activate(ctx, s)
+			if err != nil {
+				return err
+			}
+			late := *a
+			if err := a.Release(ctx); err != nil {
+				return err
+			}
+			w.within("b", func(ctx context.Context, s2 *Session) error {
+				b, err := activate(ctx, s2)
+				if err != nil {
+					return err
+				}
+				if err := late.sign(w.Context()); err != nil {
+					w.Errorf("sign: %v", err)
+				}
+				if err := b.reread(ctx); err != nil {
+					return err
+				}
+				if b.Previous != nil {
+					w.Errorf("the breadcrumb names %s", b.Previous.Node)
+				}
+				return b.Release(ctx)
+			})
+			return nil
+		})
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -35,17 +36,21 @@ func answered(err error) bool {
 }
 
 // call bounds a client call, which knows no context. What comes too late is dropped: the client's goroutine ends with the
-// client at the latest.
+// client at the latest, and has nothing sent that it did not begin with in time.
 func call[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
 	}
 	got := make(chan answer, 1)
+	var settled atomic.Bool // whether it is sent
 	go func() {
-		v, err := f()
-		got <- answer{v, err}
+		if settled.CompareAndSwap(false, true) {
+			v, err := f()
+			got <- answer{v, err}
+		}
 	}()
+	defer settled.Store(true)
 	limit := time.NewTimer(answerLimit(s.cfg.Timeout))
 	defer limit.Stop()
 	var none T
@@ -115,6 +120,20 @@ func (s *Session) stat(ctx context.Context, path string) (zk.Stat, error) {
 	})
 }
 
+// read reads a znode, there or not, and does not watch it.
+func (s *Session) read(ctx context.Context, path string) (view, error) {
+	return call(ctx, s, func() (view, error) {
+		data, stat, err := s.conn.Get(path)
+		if errors.Is(err, zk.ErrNoNode) {
+			return view{}, nil
+		}
+		if err != nil {
+			return view{}, err
+		}
+		return view{exists: true, data: data, stat: *stat}, nil
+	})
+}
+
 // view is a znode as it was read, with a watch on it.
 type view struct {
 	exists  bool
@@ -153,6 +172,20 @@ func (s *Session) probe(ctx context.Context, path string) (view, error) {
 	})
 }
 
+// shadow is probe for a znode that never comes back: a watch for one that is gone already would stay with its server.
+func (s *Session) shadow(ctx context.Context, path string) (view, error) {
+	return call(ctx, s, func() (view, error) {
+		_, stat, changed, err := s.conn.GetW(path)
+		if errors.Is(err, zk.ErrNoNode) {
+			return view{}, nil
+		}
+		if err != nil {
+			return view{}, err
+		}
+		return view{exists: true, stat: *stat, changed: changed}, nil
+	})
+}
+
 // owner tells whose ephemeral a znode is (0: it is not there), and how to learn of a change.
 func (s *Session) owner(ctx context.Context, path string) (int64, <-chan zk.Event, error) {
 	v, err := s.probe(ctx, path)
@@ -162,16 +195,20 @@ func (s *Session) owner(ctx context.Context, path string) (int64, <-chan zk.Even
 // await waits for a watch, a reconnect (a watch is but a hint, and may be lost with its connection), or the end.
 func (s *Session) await(ctx context.Context, watches ...<-chan zk.Event) error {
 	resumed := s.Resumed()
-	var first, second <-chan zk.Event
+	var first, second, third <-chan zk.Event
 	if len(watches) > 0 {
 		first = watches[0]
 	}
 	if len(watches) > 1 {
 		second = watches[1]
 	}
+	if len(watches) > 2 {
+		third = watches[2]
+	}
 	select {
 	case <-first:
 	case <-second:
+	case <-third:
 	case <-resumed:
 	case <-s.ended:
 		return s.Over()
@@ -239,9 +276,14 @@ func (s *Session) missing(ctx context.Context, paths []string) ([]any, error) {
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
-		if !there[i] {
-			missing = append(missing, &zk.CreateRequest{Path: path, Acl: s.acl})
+		if there[i] {
+			continue
 		}
+		var data []byte
+		if strings.HasSuffix(path, "/"+controlName) { // it is read by others too, who may expect an object
+			data = encode(Control{})
+		}
+		missing = append(missing, &zk.CreateRequest{Path: path, Data: data, Acl: s.acl})
 	}
 	return missing, nil
 }

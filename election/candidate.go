@@ -29,13 +29,18 @@ type Candidate struct {
 	guid  string // finds our place in the queue
 	place string // our znode in the queue
 
+	priority   int        // ahead of whom we stand in the queue
+	preference string     // our znode in preferred
+	unsure     bool       // an attempt to take the lock was not answered
+	tried      BreadCrumb // what was to be written with that
+
 	announced bool // members/<node> is ours
 }
 
 // Stand prepares to stand for a service.
 func (s *Session) Stand(ctx context.Context, service string, order Order) (*Candidate, Birth, error) {
 	p := Paths{Root: s.cfg.Root, Service: service}
-	if err := s.ensure(ctx, []string{p.Dir(), p.Members(), p.Queue(), p.History()}); err != nil {
+	if err := s.ensure(ctx, []string{p.Dir(), p.Members(), p.Queue(), p.History(), p.Control(), p.Preferred()}); err != nil {
 		return nil, Birth{}, err
 	}
 	for {
@@ -55,8 +60,19 @@ func (s *Session) Stand(ctx context.Context, service string, order Order) (*Cand
 
 // Opening is a chance to take the lock, with what is known of the breadcrumb.
 type Opening struct {
-	ours  *view // the lock, when it is ours already: the answer to its creation was lost
-	clear bool  // no breadcrumb
+	ours   *view // the lock, when it is ours already: the answer to its creation was lost
+	clear  bool  // no breadcrumb
+	wishes *Wishes
+}
+
+// Ours tells that the lock is ours already.
+func (o Opening) Ours() bool { return o.ours != nil }
+
+// Under makes the taking of the lock depend on the wishes' being the ones that were heeded: nobody is promoted once the
+// service is paused.
+func (o Opening) Under(w Wishes) Opening {
+	o.wishes = &w
+	return o
 }
 
 // Wait returns when the lock may be had.
@@ -73,19 +89,25 @@ func (c *Candidate) Wait(ctx context.Context) (Opening, error) {
 }
 
 func (c *Candidate) opening(ctx context.Context) (Opening, error) {
-	if c.order == Queue {
+	unsure := c.unsure
+	if c.order == Queue && !unsure { // when it may be ours, whoever has come ahead of us may be waiting for us
 		if err := c.reachHead(ctx); err != nil {
 			return Opening{}, err
 		}
 	}
 	lock, trail, err := c.watch(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Opening{}, err
-	case !lock.exists:
-		return Opening{clear: !trail.exists}, nil
-	case lock.stat.EphemeralOwner == c.s.ID():
+	}
+	c.unsure = lock.exists && lock.stat.EphemeralOwner == c.s.ID() // until Take has adopted it
+	if c.unsure {
 		return Opening{ours: &lock}, nil
+	}
+	if c.order == Queue && unsure {
+		return c.opening(ctx)
+	}
+	if !lock.exists {
+		return Opening{clear: !trail.exists}, nil
 	}
 	trail, err = c.wait(ctx, lock, trail)
 	return Opening{clear: !trail.exists}, err
@@ -101,8 +123,11 @@ func (c *Candidate) Take(ctx context.Context, o Opening, crumb BreadCrumb) (*Cla
 	if o.ours != nil {
 		return c.adopt(ctx, crumb, *o.ours)
 	}
-	return c.create(ctx, crumb, o.clear)
+	return c.create(ctx, crumb, o)
 }
+
+// Unsure tells that the lock may be ours without anybody's knowing: Wait finds out.
+func (c *Candidate) Unsure() bool { return c.unsure }
 
 // Settled waits until the service has no breadcrumb: whoever it named is known to be dead.
 func (c *Candidate) Settled(ctx context.Context) error {
@@ -171,24 +196,31 @@ func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 
 // create makes the lock, and our breadcrumb with it when there is none. It raises the version of the service's folder, which
 // numbers the claims.
-func (c *Candidate) create(ctx context.Context, crumb BreadCrumb, clear bool) (*Claim, error) {
+func (c *Candidate) create(ctx context.Context, crumb BreadCrumb, o Opening) (*Claim, error) {
 	self := Lock{Node: crumb.Node, Host: crumb.Host, Pid: c.s.cfg.Node.Pid, Since: crumb.Since}
 	c.s.remember(c.paths)
 	ops := []any{
 		&zk.CreateRequest{Path: c.paths.Lock(), Data: encode(self), Acl: c.s.acl, Flags: zk.FlagEphemeral},
 		&zk.SetDataRequest{Path: c.paths.Dir(), Data: encode(self), Version: -1},
 	}
-	if clear {
+	if o.clear {
 		ops = append(ops, &zk.CreateRequest{Path: c.paths.Crumb(), Data: encode(crumb), Acl: c.s.acl})
 	}
+	if o.wishes != nil {
+		ops = append(ops, &zk.CheckVersionRequest{Path: c.paths.Control(), Version: o.wishes.version})
+	}
 	results, failed, err := c.s.transact(ctx, ops...)
+	c.unsure, c.tried = unknown(err), crumb
 	switch {
-	case unknown(err):
+	case c.unsure:
 		return nil, c.s.retry(ctx)
 	case errors.Is(err, zk.ErrNodeExists) && failed == 2: // a breadcrumb that we did not know of
-		return c.create(ctx, crumb, false)
+		o.clear = false
+		return c.create(ctx, crumb, o)
 	case errors.Is(err, zk.ErrNodeExists):
 		return nil, nil
+	case failed >= 0 && isCheck(ops[failed]): // Heed is about to tell
+		return nil, c.s.retry(ctx)
 	case err != nil:
 		c.s.forget(c.paths.Service)
 		return nil, fmt.Errorf("create the lock: %w", err)
@@ -197,7 +229,7 @@ func (c *Candidate) create(ctx context.Context, crumb BreadCrumb, clear bool) (*
 	}
 	// All of a transaction has one zxid: that of the folder's change is the lock's czxid.
 	claim := c.claim(crumb, results[1].Stat.Mzxid, results[1].Stat.Version)
-	if clear {
+	if o.clear {
 		claim.found = true
 		return claim, nil
 	}
@@ -205,7 +237,13 @@ func (c *Candidate) create(ctx context.Context, crumb BreadCrumb, clear bool) (*
 }
 
 func (c *Candidate) claim(crumb BreadCrumb, token int64, number int32) *Claim {
-	return &Claim{Token: token, Since: time.Now(), number: number, s: c.s, paths: c.paths, crumb: crumb, queued: c.place}
+	claim := &Claim{Token: token, Since: time.Now(), number: number, s: c.s, paths: c.paths, crumb: crumb, roll: newRoll()}
+	for _, path := range []string{c.place, c.preference} {
+		if path != "" {
+			claim.stakes = append(claim.stakes, path)
+		}
+	}
+	return claim
 }
 
 func (c *Candidate) readCrumb(ctx context.Context, claim *Claim) error {
@@ -227,8 +265,10 @@ func (c *Candidate) adopt(ctx context.Context, crumb BreadCrumb, lock view) (*Cl
 			}
 			err := claim.verify(ctx)
 			if errors.Is(err, ErrLost) {
+				c.unsure = false
 				return nil, nil
 			}
+			c.unsure = c.unsure && err != nil
 			return claim, err
 		}
 		if !unknown(err) {
@@ -239,6 +279,9 @@ func (c *Candidate) adopt(ctx context.Context, crumb BreadCrumb, lock view) (*Cl
 		}
 	}
 }
+
+// Order is the kind of election that it stands in.
+func (c *Candidate) Order() Order { return c.order }
 
 // Paths names the service's znodes.
 func (c *Candidate) Paths() Paths { return c.paths }

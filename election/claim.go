@@ -3,9 +3,9 @@ package election
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -33,7 +33,9 @@ type Claim struct {
 	crumb   BreadCrumb // ours
 	version int32      // of the breadcrumb as it was last read or written
 	found   bool       // there is a breadcrumb
-	queued  string     // our znode in the queue, given up together with the lock
+	listed  *Failsafe  // what the breadcrumb is known to say of members
+	roll    *roll
+	stakes  []string // our znodes in the queue and among the preferred, given up together with the lock
 	lock    <-chan zk.Event
 	trail   <-chan zk.Event // of the breadcrumb
 }
@@ -63,12 +65,22 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 }
 
 // PreviousLives tells whether the session of whom the breadcrumb names is still there, as it is when the lock was deleted
-// by hand. Its lease may then last as long as a session does.
+// by hand. Its lease may then last as long as a session does. Any ephemeral of that session shows it: its own znode, which may
+// have been deleted as well, and what it says as a candidate.
 func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
-	if c.Previous.Node == "" {
-		return false, nil // a breadcrumb that cannot be read
+	if c.Previous.Session == "" {
+		return true, nil // nobody knows, as when the breadcrumb cannot be read
 	}
-	path := NodesDir(c.paths.Root) + "/" + c.Previous.Node
+	for _, dir := range []string{NodesDir(c.paths.Root), c.paths.Members()} {
+		if lives, err := c.bound(ctx, dir+"/"+c.Previous.Node); lives || err != nil {
+			return lives, err
+		}
+	}
+	return false, nil
+}
+
+// bound tells whether a znode is an ephemeral of the previous active's session.
+func (c *Claim) bound(ctx context.Context, path string) (bool, error) {
 	for {
 		owner, _, err := c.s.owner(ctx, path)
 		switch {
@@ -146,10 +158,12 @@ func (c *Claim) read(ctx context.Context) error {
 	if !v.exists {
 		return nil
 	}
-	var crumb BreadCrumb
-	if err := json.Unmarshal(v.data, &crumb); err != nil {
+	crumb, err := ReadBreadCrumb(v.data)
+	if err != nil {
 		c.s.log.Warn("the breadcrumb cannot be read, so its writer is fenced as unknown", "path", c.paths.Crumb(), "error", err)
-		crumb = BreadCrumb{}
+	}
+	if crumb.SessionMs == 0 {
+		crumb.SessionMs = c.s.Timeout().Milliseconds()
 	}
 	if crumb.Session == c.crumb.Session && bytes.Equal(crumb.Tree, c.crumb.Tree) {
 		return nil
@@ -205,19 +219,23 @@ func (c *Claim) Watch(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := c.s.await(ctx, c.lock, c.trail); err != nil {
+		if err := c.enroll(ctx); err != nil {
+			return err
+		}
+		if err := c.s.await(ctx, c.lock, c.trail, c.roll.stir); err != nil {
 			return err
 		}
 	}
 }
 
-// sign adds the token to a breadcrumb that was written together with the lock, when it was not known yet.
+// sign adds the token to a breadcrumb that was written together with the lock, when it was not known yet. It reaches nothing
+// but ours, however late it comes: the breadcrumb of the next claim is at the same version.
 func (c *Claim) sign(ctx context.Context) error {
 	if c.crumb.Token == c.Token {
 		return nil
 	}
 	c.crumb.Token = c.Token
-	err := c.s.set(ctx, c.paths.Crumb(), encode(c.crumb), c.version)
+	_, err := c.s.multi(ctx, c.unclaimed(), &zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
 	if errors.Is(err, zk.ErrNoAuth) {
 		return fmt.Errorf("write the breadcrumb: %w", err)
 	}
@@ -237,16 +255,15 @@ func (c *Claim) Release(ctx context.Context) error {
 			ops = append(ops, &zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
 		}
 		ops = append(ops, &zk.DeleteRequest{Path: c.paths.Lock(), Version: -1})
-		if c.queued != "" {
-			ops = append(ops, &zk.DeleteRequest{Path: c.queued, Version: -1})
+		for _, path := range c.stakes {
+			ops = append(ops, &zk.DeleteRequest{Path: path, Version: -1})
 		}
 		failed, err := c.s.multi(ctx, ops...)
 		switch {
 		case err == nil:
 			c.s.forget(c.paths.Service)
 			return nil
-		case failed >= 0 && isDelete(ops[failed], c.queued):
-			c.queued = ""
+		case failed >= 0 && c.isStake(ops[failed]): // gone already
 			continue
 		case unknown(err):
 			if err := c.s.retry(ctx); err != nil {
@@ -289,7 +306,21 @@ func (c *Claim) withdraw(ctx context.Context) error {
 	}
 }
 
-func isDelete(op any, path string) bool {
+// isStake tells whether an operation deletes a stake, and drops that.
+func (c *Claim) isStake(op any) bool {
 	d, ok := op.(*zk.DeleteRequest)
-	return ok && path != "" && d.Path == path
+	if !ok {
+		return false
+	}
+	i := slices.Index(c.stakes, d.Path)
+	if i < 0 {
+		return false
+	}
+	c.stakes = slices.Delete(c.stakes, i, i+1)
+	return true
+}
+
+func isCheck(op any) bool {
+	_, ok := op.(*zk.CheckVersionRequest)
+	return ok
 }

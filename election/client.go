@@ -11,6 +11,11 @@ import (
 // Connect gives a plain client for reading and for the operator's commands: no lease, no node, no promise. It returns when
 // a session stands, or with the reason why there is none when ctx ends. The client is to be closed.
 func Connect(ctx context.Context, cfg Config) (*zk.Conn, error) {
+	if cfg.Auth != nil && cfg.Auth.File != "" {
+		if now, err := cfg.Auth.Anew(); err == nil {
+			cfg.Auth = now
+		}
+	}
 	var stands atomic.Bool
 	ready := make(chan struct{})
 	d := newDialer(ctx, &cfg, func(handshake) {})

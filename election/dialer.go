@@ -24,29 +24,27 @@ type dialer struct {
 	servers []string
 	limit   time.Duration
 	dial    DialFunc
-	auth    *Auth
 	greeted func(handshake)
 
 	ctx    context.Context // ends with the session; a dial has no other way to learn it
 	cancel context.CancelFunc
 
-	seen atomic.Int64 // the newest zxid
+	seen   atomic.Int64 // the newest zxid
+	resume *handshake   // the session that is carried over; nil: a new one is opened
 
 	mu      sync.Mutex // guards what follows
 	next    int
 	failed  int // dials since the last one that led to a session
 	current *wire
+	auth    *Auth
 	last    error
 	shut    bool
 }
 
 func newDialer(ctx context.Context, cfg *Config, greeted func(handshake)) *dialer {
 	d := &dialer{
-		servers: cfg.Servers, dial: cfg.Dial, auth: cfg.Auth, greeted: greeted,
+		servers: cfg.Servers, dial: dialing(cfg.Dial, cfg.TLS), auth: cfg.Auth, greeted: greeted,
 		limit: stallLimit(cfg.Timeout), next: rand.IntN(len(cfg.Servers)),
-	}
-	if d.dial == nil {
-		d.dial = dialTCP
 	}
 	d.ctx, d.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return d
@@ -100,11 +98,12 @@ func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
 		d.failedWith(err)
 		return nil, err
 	}
-	w := &wire{
-		Conn: conn, limit: d.limit, auth: d.auth, seen: &d.seen, before: d.seen.Load(), greeted: d.greeted, refused: d.failedWith,
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	w := &wire{
+		Conn: conn, limit: d.limit, auth: d.auth, seen: &d.seen, before: d.seen.Load(), greeted: d.greeted, refused: d.failedWith,
+		resume: d.resume,
+	}
 	if d.shut {
 		conn.Close()
 		return nil, ErrClosed
@@ -136,6 +135,23 @@ func (d *dialer) kick() {
 	if d.current != nil {
 		d.current.Close()
 	}
+}
+
+// authenticate shows other credentials from the next connection on, and has that made at once.
+func (d *dialer) authenticate(a *Auth) {
+	d.mu.Lock()
+	d.auth = a
+	d.mu.Unlock()
+	d.kick()
+}
+
+func (d *dialer) localAddr() net.Addr {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.current == nil {
+		return nil
+	}
+	return d.current.LocalAddr()
 }
 
 // shutdown ends all dialing for good. Nothing of the session reaches the network after it.

@@ -53,7 +53,7 @@ func (s *Session) prolong(sent time.Duration) (time.Duration, func(time.Duration
 	now := s.cfg.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.end > 0 && now >= s.end {
+	if s.end > 0 && now >= max(s.end, s.held) {
 		s.finish(ErrLeaseEnding) // P3: an ended lease is never revived
 	}
 	end := sent + LeaseLength(s.timeout)
@@ -78,6 +78,9 @@ func (s *Session) watchLease(ctx context.Context) {
 		if early := left - stopEarly(s.Timeout()); early > 0 {
 			next = early
 		} else if !warned {
+			if !s.beginEnding() {
+				continue // it goes on, by a word that came just now
+			}
 			warned = true
 			s.log.Warn("ZooKeeper acknowledges nothing, the lease is ending", "left", left.Round(time.Millisecond), "error", s.dialer.trouble())
 			s.kill(ErrLeaseEnding)
@@ -93,4 +96,13 @@ func (s *Session) watchLease(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// beginEnding notes that what is served is told to end: nobody's promise revives it from then on.
+func (s *Session) beginEnding() bool {
+	now := s.cfg.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ending = max(s.end, s.held)-now <= stopEarly(s.timeout)
+	return s.ending
 }

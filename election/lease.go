@@ -21,8 +21,23 @@ func leaseSlack(session time.Duration) time.Duration {
 // LeaseLength is how long a lease lasts, counted from the sending of an acknowledged write.
 func LeaseLength(session time.Duration) time.Duration { return session - leaseSlack(session) }
 
-// stallLimit is how long a server may stay silent, or a write unanswered, before we try another server.
-func stallLimit(session time.Duration) time.Duration { return session / 5 }
+// AfterLease is how long after a lease's end its session stands at least, also in the worst case that leaseSlack counts
+// with. What is to end a child that outlives its lease has to have done so by then.
+func AfterLease(session time.Duration) time.Duration { return session / 30 }
+
+// Watchdog is the timeout, in whole seconds, of a hardware watchdog that is fed at most until a timeout before the session's
+// earliest end; 0: the session is too short for one.
+//
+// P3: from the sending of an acknowledged write to that end it is T - (2*T/12 + T/4) = 7T/12. With a timeout of T/3 there
+// is T/4 left, three heartbeats, in which it may be fed.
+func Watchdog(session time.Duration) time.Duration { return (session / 3).Truncate(time.Second) }
+
+// stallLimit is how long a server may stay silent, or a write unanswered, before we try another server. In a long session it
+// is not a fifth of it: two silences, and a freeze of our own, have to fit into one lease. It is longer than the pause
+// between heartbeats.
+func stallLimit(session time.Duration) time.Duration {
+	return max(min(session/5, 3*time.Second), session/10)
+}
 
 // answerLimit is how long an answer may take before the connection is taken for broken.
 func answerLimit(session time.Duration) time.Duration { return session / 3 }

@@ -25,6 +25,25 @@ func TestLeaseArithmetic(t *testing.T) {
 	}
 }
 
+// P3: what leaseSlack counts with in the worst case, a watchdog's last timeout keeps to, and it can be fed before.
+func TestWatchdogFiresBeforeTheSessionCanEnd(t *testing.T) {
+	for session, want := range map[time.Duration]time.Duration{
+		MinTimeout: 0, 2999 * time.Millisecond: 0, 3 * time.Second: time.Second, 6 * time.Second: 2 * time.Second, 40 * time.Second: 13 * time.Second,
+	} {
+		got := Watchdog(session)
+		if got != want {
+			t.Errorf("session %v: watchdog %v, want %v", session, got, want)
+		}
+		earliest := session - 2*beatEvery(session) - session/4
+		if end := LeaseLength(session) + AfterLease(session); end > earliest+time.Microsecond {
+			t.Errorf("session %v: it can end %v after a write was sent, and is counted on for %v", session, earliest, end)
+		}
+		if left := earliest - got; got > 0 && left < 3*beatEvery(session)-time.Microsecond {
+			t.Errorf("session %v: fed within %v of a heartbeat only", session, left)
+		}
+	}
+}
+
 // P3, for cuts at any moment: nothing may be alive any more when the server ends the session.
 func TestLeaseEndsBeforeTheSessionDoes(t *testing.T) {
 	for seed := range uint64(40) {
@@ -256,11 +275,11 @@ func TestSessionThatIsNotRegisteredSurvivesALossOfData(t *testing.T) {
 		result := make(chan error, 1)
 		go func() {
 			e := New(w.config("a"))
-			defer e.Wait()
 			for {
 				tries.Add(1)
 				err := e.Open(w.Context(), func(context.Context, *Session) error { return nil })
 				if !errors.Is(err, ErrExpired) {
+					e.Wait()
 					result <- err
 					return
 				}

@@ -16,7 +16,7 @@ const keepHistory = 100
 // name is ours, nodes/<node> says so.
 func (c *Candidate) Announce(ctx context.Context, m Member) error {
 	me := c.s.cfg.Node
-	m.Node, m.Host = me.Node, me.Host
+	m.Node, m.Host, m.Machine = me.Node, me.Host, me.Machine
 	path := c.paths.Members() + "/" + me.Node
 	if c.announced {
 		err := c.s.set(ctx, path, encode(m), -1)
@@ -25,21 +25,51 @@ func (c *Candidate) Announce(ctx context.Context, m Member) error {
 		}
 		c.announced = false // deleted by hand
 	}
-	owner, _, err := c.s.owner(ctx, path)
-	if err != nil {
-		return wrap("announce", err)
-	}
-	switch owner {
-	case c.s.ID():
-		err = c.s.set(ctx, path, encode(m), -1)
-	case 0:
-		err = c.s.create(ctx, path, encode(m), zk.FlagEphemeral)
-	default:
-		_, err = c.s.multi(ctx, &zk.DeleteRequest{Path: path, Version: -1},
-			&zk.CreateRequest{Path: path, Data: encode(m), Acl: c.s.acl, Flags: zk.FlagEphemeral})
-	}
+	err := c.own(ctx, path, encode(m))
 	c.announced = err == nil
 	return wrap("announce", err)
+}
+
+// Leave takes back all that this candidate has said of itself, as Retreat does.
+func (c *Candidate) Leave(ctx context.Context) error {
+	if err := c.Retreat(ctx); err != nil {
+		return err
+	}
+	_, err := call(ctx, c.s, func() (struct{}, error) {
+		return struct{}{}, c.s.conn.Delete(c.paths.Members()+"/"+c.s.cfg.Node.Node, -1)
+	})
+	if errors.Is(err, zk.ErrNoNode) {
+		err = nil
+	}
+	return wrap("leave", err)
+}
+
+// Retreat takes back that this candidate stands, and a lock that it may have without knowing. Nothing of it is alive.
+func (c *Candidate) Retreat(ctx context.Context) error {
+	if err := c.disown(ctx); err != nil {
+		return err
+	}
+	return errors.Join(c.Withdraw(ctx), c.Prefer(ctx, 0))
+}
+
+// disown gives back a lock whose taking was not answered, if it is ours.
+func (c *Candidate) disown(ctx context.Context) error {
+	for c.unsure {
+		lock, err := c.s.look(ctx, c.paths.Lock())
+		if err == nil {
+			c.unsure = false
+			if lock.exists && lock.stat.EphemeralOwner == c.s.ID() {
+				claim, err := c.adopt(ctx, c.tried, lock)
+				if err == nil && claim != nil {
+					err = claim.Release(ctx)
+				}
+				return wrap("give a lock back", err)
+			}
+		} else if err := c.s.retry(ctx); err != nil {
+			return wrap("see whose the lock is", err)
+		}
+	}
+	return nil
 }
 
 func wrap(what string, err error) error {
@@ -91,7 +121,7 @@ func (c *Candidate) closeEntry(ctx context.Context, path string, next Activation
 		return
 	}
 	old, err := decode[Activation](v.data)
-	if err != nil || old.End != nil {
+	if err != nil || old.Node == "" || old.End != nil {
 		return
 	}
 	old.End, old.Reason = &next.Start, why
@@ -107,4 +137,31 @@ func (c *Candidate) Amend(ctx context.Context, entry string, a Activation) error
 		return fmt.Errorf("amend the history: %w", err)
 	}
 	return nil
+}
+
+// Past reads the newest activations, the newest last.
+func (c *Candidate) Past(ctx context.Context, n int) ([]Activation, error) {
+	entries, err := c.s.children(ctx, c.paths.History())
+	if err != nil {
+		return nil, fmt.Errorf("read the history: %w", err)
+	}
+	slices.Sort(entries)
+	entries = entries[max(len(entries)-n, 0):]
+	past := make([]Activation, 0, len(entries))
+	for _, name := range entries {
+		v, err := call(ctx, c.s, func() ([]byte, error) {
+			data, _, err := c.s.conn.Get(c.paths.History() + "/" + name)
+			return data, err
+		})
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the history: %w", err)
+		}
+		if a, err := decode[Activation](v); err == nil {
+			past = append(past, a)
+		}
+	}
+	return past, nil
 }

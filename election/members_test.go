@@ -97,3 +97,25 @@ func TestLostDataShowsAsAnotherBirth(t *testing.T) {
 		}
 	})
 }
+
+// Who leaves without knowing whether the lock is its own gives it back, if it is.
+func TestWhoLeavesGivesBackALockThatItDoesNotKnowOf(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, err := w.unanswered(ctx, s, Race)
+			if err != nil {
+				return err
+			}
+			if held := w.held(s); held != crumbName+" "+lockName {
+				w.Fatalf("held: %q", held)
+			}
+			if err := c.Leave(ctx); err != nil {
+				return err
+			}
+			if held := w.held(s); held != "" {
+				w.Errorf("left: %q", held)
+			}
+			return nil
+		})
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -116,6 +117,118 @@ func TestPlaceInTheQueueIsFoundAgainWhenItsCreationWasNotAnswered(t *testing.T) 
 				w.Errorf("places: %v %v", places, err)
 			}
 			return cl.Release(ctx)
+		})
+	})
+}
+
+func TestPlacesAreInTheOrderOfPriorityAndThenOfTime(t *testing.T) {
+	got := inOrder([]string{"a-n_0000000003", "b-p5-n_0000000009", "c-p10-n_0000000010", "d-n_0000000001", "junk", "e-p10-n_0000000007", "-p9"})
+	want := []string{"e-p10-n_0000000007", "c-p10-n_0000000010", "b-p5-n_0000000009", "d-n_0000000001", "a-n_0000000003"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
+// Whoever has come ahead waits for the lock; its owner, who does not know that it is, must not wait for them.
+func TestALockThatMayBeOursIsLookedAtOutOfTurn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("plain", func(ctx context.Context, s *Session) error {
+			c, err := w.unanswered(ctx, s, Queue)
+			if err != nil {
+				return err
+			}
+			ahead := w.open("preferred", func(ctx context.Context, s *Session) error {
+				c, _, err := s.Stand(ctx, "svc", Queue)
+				if err == nil {
+					err = c.Prefer(ctx, 1)
+				}
+				if err == nil {
+					_, err = c.Wait(ctx)
+				}
+				return err
+			})
+			time.Sleep(time.Second) // it is first in the queue now
+			bounded, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			var o Opening
+			for range 2 { // whoever is told may be called away, and ask again
+				if o, err = c.Wait(bounded); err != nil || !o.Ours() {
+					return fmt.Errorf("ours: %v, %w", o.Ours(), err)
+				}
+			}
+			cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)})
+			if err != nil || c.Unsure() {
+				return fmt.Errorf("unsure: %v, %w", c.Unsure(), err)
+			}
+			return errors.Join(cl.Release(ctx), ahead())
+		})
+	})
+}
+
+// What a candidate of another session had is not taken over: its place is gone, and its name is not ours.
+func TestACandidateInheritsNothingOfAnotherSession(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var stood Standing
+		for range 2 {
+			w.within("a", func(ctx context.Context, s *Session) error {
+				c, _, err := s.Stand(ctx, "svc", Queue)
+				if err != nil {
+					return err
+				}
+				c.Inherit(stood)
+				if _, err := c.Wait(ctx); err != nil {
+					return err
+				}
+				if stood = c.Standing(); "0x"+stood.GUID != SessionName(s.ID()) || stood.Session != s.ID() {
+					return fmt.Errorf("in session %s it stands as %+v", SessionName(s.ID()), stood)
+				}
+				return nil
+			})
+		}
+	})
+}
+
+// A candidate that did not take its place back leaves it to the next one of its session, which would wait behind it for ever.
+func TestACandidateTakesOverThePlaceOfTheOneBefore(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			for range 2 {
+				c, _, err := s.Stand(ctx, "svc", Queue)
+				if err != nil {
+					return err
+				}
+				bounded, cancel := context.WithTimeout(ctx, time.Second)
+				_, err = c.Wait(bounded)
+				cancel()
+				if err != nil {
+					return fmt.Errorf("it waits: %w", err)
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// A place that is gone is not watched: it never comes back, and its watch would stay with the server as long as the session.
+func TestAPlaceThatIsGoneIsNotWatched(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.Stand(ctx, "svc", Queue)
+			if err != nil {
+				return err
+			}
+			if _, err := c.Wait(ctx); err != nil {
+				return err
+			}
+			there, err := s.shadow(ctx, c.place)
+			if err != nil {
+				return err
+			}
+			gone, err := s.shadow(ctx, c.paths.Queue()+"/77-n_0000000077")
+			if !there.exists || there.changed == nil || gone.exists || gone.changed != nil {
+				w.Errorf("its own place: %+v, one that is gone: %+v", there, gone)
+			}
+			return err
 		})
 	})
 }

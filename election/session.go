@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type Config struct {
 	Root    string
 	Timeout time.Duration
 	Auth    *Auth
+	TLS     *TLS // nil: plain
 	Node    Node
 	Logger  hclog.Logger
 	Dial    DialFunc             // nil: TCP
@@ -34,28 +36,61 @@ type Session struct {
 	acl    []zk.ACL
 	kill   context.CancelCauseFunc // ends the serving
 
-	mu       sync.Mutex // guards what follows
-	id       int64
-	password []byte
-	timeout  time.Duration      // as the server granted it
-	resumed  chan struct{}      // closed, and made anew, at each (re)connect
-	claims   map[string]Release // locks held, by service
-	heard    time.Duration      // when a call was last answered
-	end      time.Duration      // of the lease
-	follow   func(end time.Duration)
-	node     Node
-	over     error
-	ended    chan struct{} // closed when the lease is at its end
+	resumes bool // it was carried over: it stands, with the lease that was left
+
+	mu        sync.Mutex // guards what follows
+	id        int64
+	password  []byte
+	timeout   time.Duration      // as the server granted it
+	resumed   chan struct{}      // closed, and made anew, at each (re)connect
+	claims    map[string]Release // locks held, by service
+	heard     time.Duration      // when a call was last answered
+	end       time.Duration      // of the lease that ZooKeeper backs
+	held      time.Duration      // until when others have promised to start nothing; 0: they have not
+	ending    bool               // what is served was told to end with the lease
+	follow    func(end time.Duration)
+	node      Node
+	described []byte // node, encoded; nil after a change
+	auth      *Auth  // what is shown
+	over      error
+	ended     chan struct{} // closed when the lease is at its end
+}
+
+// LocalAddr is the address that ZooKeeper is reached from, nil when it is not reached.
+func (s *Session) LocalAddr() net.Addr { return s.dialer.localAddr() }
+
+// ACL is what is created with: with credentials, it is its creator's alone.
+func ACL(cfg Config) []zk.ACL {
+	if cfg.Auth != nil {
+		return zk.AuthACL(zk.PermAll)
+	}
+	return zk.WorldACL(zk.PermAll)
 }
 
 // Ensemble is ZooKeeper as we reach it: sessions one after the other, and the closing of those that ended badly.
 type Ensemble struct {
 	cfg     Config
 	closing sync.WaitGroup
+
+	mu   sync.Mutex // guards auth
+	auth *Auth      // of the next session
 }
 
 // New prepares to talk to ZooKeeper.
-func New(cfg Config) *Ensemble { return &Ensemble{cfg: cfg} }
+func New(cfg Config) *Ensemble { return &Ensemble{cfg: cfg, auth: cfg.Auth} }
+
+// Show has the next session show other credentials.
+func (e *Ensemble) Show(a *Auth) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.auth = a
+}
+
+func (e *Ensemble) shown() *Auth {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.auth
+}
 
 // Wait returns when nothing runs in the background any more.
 func (e *Ensemble) Wait() { e.closing.Wait() }
@@ -65,26 +100,35 @@ func (e *Ensemble) Wait() { e.closing.Wait() }
 // it runs before Ended is closed, and returns nil only when nothing of it is left alive: then, and only then, the session
 // is closed, which gives back all its locks.
 func (e *Ensemble) Open(ctx context.Context, serve func(context.Context, *Session) error) error {
-	s := &Session{
-		cfg: &e.cfg, log: e.cfg.Logger, acl: zk.WorldACL(zk.PermAll),
-		resumed: make(chan struct{}), ended: make(chan struct{}), claims: map[string]Release{}, node: e.cfg.Node,
+	cfg := e.cfg
+	cfg.Auth = e.shown()
+	return e.open(ctx, newSession(&cfg), func(*dialer) {}, serve)
+}
+
+func newSession(cfg *Config) *Session {
+	return &Session{
+		cfg: cfg, log: cfg.Logger, acl: ACL(*cfg), auth: cfg.Auth,
+		resumed: make(chan struct{}), ended: make(chan struct{}), claims: map[string]Release{}, node: cfg.Node,
 	}
-	if e.cfg.Auth != nil {
-		s.acl = zk.AuthACL(zk.PermAll)
-	}
+}
+
+func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), serve func(context.Context, *Session) error) error {
 	serving, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
 	s.kill = kill
-	s.dialer = newDialer(ctx, &e.cfg, s.greeted)
+	s.dialer = newDialer(ctx, s.cfg, s.greeted)
+	prepare(s.dialer)
 	defer s.dialer.shutdown()
 
-	conn, _, err := zk.Connect(e.cfg.Servers, e.cfg.Timeout, zk.WithDialer(s.dialer.open), zk.WithHostProvider(s.dialer),
+	conn, _, err := zk.Connect(s.cfg.Servers, s.cfg.Timeout, zk.WithDialer(s.dialer.open), zk.WithHostProvider(s.dialer),
 		zk.WithEventCallback(s.noticed), zk.WithLogger(quiet{s.log}), zk.WithLogInfo(false), zk.WithMaxConnBufferSize(128<<10))
 	if err != nil {
 		return fmt.Errorf("connect to ZooKeeper: %w", err)
 	}
 	s.conn = conn
-	err = s.establish(serving)
+	if !s.resumes {
+		err = s.establish(serving)
+	}
 	if err == nil {
 		err = s.keep(serving, serve)
 		if err != nil {
@@ -223,7 +267,7 @@ func (s *Session) finish(why error) {
 		return
 	}
 	s.over = why
-	s.end = 0
+	s.end, s.held = 0, 0
 	s.kill(why)
 	close(s.ended)
 	s.dialer.shutdown()
@@ -283,69 +327,7 @@ func (s *Session) Stop(why error) { s.kill(why) }
 func (s *Session) LeaseEnd() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.end
-}
-
-// register makes the folders and the node's own ephemeral. Its acknowledgement is the first lease.
-func (s *Session) register(ctx context.Context) error {
-	root := s.cfg.Root
-	if err := s.ensure(ctx, append(parents(root), NodesDir(root), ServicesDir(root))); err != nil {
-		return err
-	}
-	path := NodesDir(root) + "/" + s.cfg.Node.Node
-	told := int64(0)
-	for {
-		sent := s.cfg.Now()
-		err := s.create(ctx, path, s.nodeData(), zk.FlagEphemeral)
-		if err == nil {
-			s.extend(sent)
-			return nil
-		}
-		if !errors.Is(err, zk.ErrNodeExists) && !unknown(err) {
-			return fmt.Errorf("create %s: %w", path, err)
-		}
-		v, err := s.look(ctx, path)
-		owner := v.stat.EphemeralOwner
-		switch {
-		case unknown(err):
-			if err := s.retry(ctx); err != nil {
-				return err
-			}
-			continue
-		case err != nil:
-			return fmt.Errorf("read %s: %w", path, err)
-		case !v.exists:
-			continue
-		case owner == s.ID(): // our own create, whose answer was lost
-			if sent := s.cfg.Now(); s.set(ctx, path, s.nodeData(), -1) == nil {
-				s.extend(sent)
-				return nil
-			}
-			continue
-		}
-		if told != owner {
-			told = owner
-			s.tellHolder(v.data, owner)
-		}
-		patient, enough := context.WithTimeout(ctx, s.Timeout()/2) // then it asks again, and is answered or not
-		err = s.await(patient, v.changed)
-		enough()
-		if err != nil && patient.Err() == nil || ctx.Err() != nil {
-			return err
-		}
-	}
-}
-
-// tellHolder logs who has our name: a former session of this node soon ends, another supervisor has to be renamed.
-func (s *Session) tellHolder(data []byte, owner int64) {
-	holder, err := decode[Node](data)
-	me := s.cfg.Node
-	if err == nil && (holder.Host != me.Host || holder.Machine != me.Machine) {
-		s.log.Error("another supervisor has the name of this node; give each its own (--node, or node: in the config)",
-			"node", me.Node, "host", holder.Host, "pid", holder.Pid)
-		return
-	}
-	s.log.Info("waiting for the former session of this node to end", "node", me.Node, "session", SessionName(owner))
+	return max(s.end, s.held)
 }
 
 // Contained says how process trees are held here, which is known only after a while; the next heartbeat writes it.
@@ -353,12 +335,26 @@ func (s *Session) Contained(kind string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.node.Contain = kind
+	s.described = nil
 }
 
+// Faulty says why a changed config is not taken up, "" that all is in order; the next heartbeat writes it.
+func (s *Session) Faulty(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.node.Fault != why {
+		s.node.Fault, s.described = why, nil
+	}
+}
+
+// nodeData is what nodes/<node> says. It is written often and changes rarely.
 func (s *Session) nodeData() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return encode(s.node)
+	if s.described == nil {
+		s.described = encode(s.node)
+	}
+	return s.described
 }
 
 // remember notes that a lock may be ours from now on.

@@ -18,6 +18,7 @@ type Ticket struct {
 	Password []byte        `json:"password"`
 	Timeout  time.Duration `json:"timeout"`
 	Auth     *Auth         `json:"auth,omitempty"`
+	TLS      *TLS          `json:"tls,omitempty"`
 }
 
 // Release names the lock and the breadcrumb of a child that may be running under a session.
@@ -31,15 +32,14 @@ type Release struct {
 func (s *Session) Ticket() Ticket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Ticket{Servers: s.cfg.Servers, Session: s.id, Password: s.password, Timeout: s.timeout, Auth: s.cfg.Auth}
+	return Ticket{Servers: s.cfg.Servers, Session: s.id, Password: s.password, Timeout: s.timeout, Auth: s.auth, TLS: s.cfg.TLS}
 }
 
 // Close takes the session over, removes the breadcrumbs and locks of children that were proved dead, and, when nothing of
 // the session is alive, closes it: P2. It tries until it has succeeded, the session is no more, or ctx ends.
 func (t Ticket) Close(ctx context.Context, dial DialFunc, dead []Release, all bool) error {
-	if dial == nil {
-		dial = dialTCP
-	}
+	dial = dialing(dial, t.TLS)
+	t.Auth = t.Auth.widened() // they may have been changed since; nothing is created
 	for i := rand.IntN(len(t.Servers)); ; i++ {
 		err := t.closeAt(ctx, dial, t.Servers[i%len(t.Servers)], dead, all)
 		if err == nil {
@@ -114,7 +114,7 @@ func (c *caller) takeOver(t Ticket) (alive bool, err error) {
 		return false, nil
 	}
 	if t.Auth != nil {
-		_, err = c.conn.Write(t.Auth.frame())
+		_, err = c.conn.Write(t.Auth.frames())
 	}
 	return true, err
 }
@@ -125,7 +125,9 @@ func (c *caller) release(t Ticket, dead []Release) error {
 	if len(dead) == 0 {
 		return nil
 	}
-	reads := make([]request, 0, 3*len(dead))
+	// The server may lag behind: what was signed a moment ago, or a breadcrumb as a whole, is not to be missed.
+	reads := make([]request, 0, 1+3*len(dead))
+	reads = append(reads, request{jute.OpSync, jute.Path(dead[0].Dir)})
 	for _, r := range dead {
 		for _, path := range []string{r.Dir, r.Crumb, r.Lock} { // the folder first: its version tells of claims after it
 			reads = append(reads, request{jute.OpGetData, jute.PathWatch{Path: path}})
@@ -137,11 +139,11 @@ func (c *caller) release(t Ticket, dead []Release) error {
 	}
 	var writes []request
 	for i, r := range dead {
-		dir, crumb, lock := answers[3*i], answers[3*i+1], answers[3*i+2]
+		dir, crumb, lock := answers[3*i+1], answers[3*i+2], answers[3*i+3]
 		if dir.code != jute.OK || crumb.code != jute.OK {
 			continue
 		}
-		if named, err := decode[BreadCrumb](crumb.Data); err != nil || named.Session != SessionName(t.Session) {
+		if named, err := ReadBreadCrumb(crumb.Data); err != nil || named.Session != SessionName(t.Session) {
 			continue
 		}
 		ops := jute.Multi{jute.CheckOp(r.Dir, dir.Stat.Version), jute.DeleteOp(r.Crumb, crumb.Stat.Version)}
@@ -205,20 +207,28 @@ func EncodeRelease(p Paths) []byte { return encode(p.Release()) }
 
 // CloseEncoded is Ticket.Close for encoded values.
 func CloseEncoded(ctx context.Context, ticket []byte, releases [][]byte, all bool) error {
-	t, err := decode[Ticket](ticket)
+	t, dead, err := decodeClosing(ticket, releases)
 	if err != nil {
-		return fmt.Errorf("session ticket: %w", err)
+		return err
 	}
-	if len(t.Servers) == 0 {
-		return errors.New("session ticket: no servers")
+	return t.Close(ctx, nil, dead, all)
+}
+
+func decodeClosing(ticket []byte, releases [][]byte) (Ticket, []Release, error) {
+	t, err := decode[Ticket](ticket)
+	switch {
+	case err != nil:
+		return Ticket{}, nil, fmt.Errorf("session ticket: %w", err)
+	case len(t.Servers) == 0 || t.Session == 0 || t.Timeout <= 0:
+		return Ticket{}, nil, errors.New("session ticket: no servers, no session or no timeout")
 	}
 	dead := make([]Release, 0, len(releases))
 	for _, r := range releases {
 		d, err := decode[Release](r)
 		if err != nil {
-			return fmt.Errorf("release: %w", err)
+			return Ticket{}, nil, fmt.Errorf("release: %w", err)
 		}
 		dead = append(dead, d)
 	}
-	return t.Close(ctx, nil, dead, all)
+	return t, dead, nil
 }

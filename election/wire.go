@@ -1,6 +1,7 @@
 package election
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -39,13 +40,17 @@ type wire struct {
 	before  int64         // the newest when the connection was made: watches are put back as of then
 	greeted func(handshake)
 	refused func(error)
+	resume  *handshake // the session to be taken over where the client asks for a new one
 
+	in    *bufio.Reader
 	frame []byte // what the client has not read yet
 	ready bool   // the handshake is over
 	said  bool   // the connect request is out
 }
 
-// Write sends what the client writes: one whole frame.
+// Write sends what the client writes: one whole frame. It never fails: the client answers a request that could not be
+// written twice, and three times, which blocks its loop for ever, when it is closed meanwhile. It learns of the failure by its
+// next read.
 func (w *wire) Write(p []byte) (int, error) {
 	const (
 		connectZxid = 4 + 4     // behind length and protocol version
@@ -55,10 +60,29 @@ func (w *wire) Write(p []byte) (int, error) {
 	case !w.said && len(p) >= connectZxid+8:
 		w.said = true
 		binary.BigEndian.PutUint64(p[connectZxid:], uint64(w.before))
+		w.resumed(p)
 	case len(p) >= watchesZxid+8 && jute.Op(binary.BigEndian.Uint32(p[8:])) == jute.OpSetWatches:
 		binary.BigEndian.PutUint64(p[watchesZxid:], uint64(w.before))
 	}
-	return w.Conn.Write(p)
+	if _, err := w.Conn.Write(p); err != nil {
+		_ = w.Conn.Close() // so that the read fails
+	}
+	return len(p), nil
+}
+
+// resumed puts id and password into a connect request for a new session: the client knows no other way to begin. Once it has been
+// told of them it asks for that session by itself.
+func (w *wire) resumed(p []byte) {
+	const (
+		id       = 4 + 4 + 8 + 4 // behind length, protocol version, zxid and timeout
+		password = id + 8 + 4    // behind its own length
+		length   = 16
+	)
+	if w.resume == nil || len(w.resume.password) != length || len(p) < password+length || binary.BigEndian.Uint64(p[id:]) != 0 {
+		return
+	}
+	binary.BigEndian.PutUint64(p[id:], uint64(w.resume.session))
+	copy(p[password:], w.resume.password)
 }
 
 // SetReadDeadline caps what the client asks for.
@@ -87,11 +111,14 @@ func (w *wire) Read(p []byte) (int, error) {
 
 // next reads one frame, length included.
 func (w *wire) next() error {
+	if w.in == nil {
+		w.in = bufio.NewReaderSize(w.Conn, 1<<10)
+	}
 	var head [4]byte
-	if _, err := io.ReadFull(w.Conn, head[:]); err != nil {
+	if _, err := io.ReadFull(w.in, head[:]); err != nil {
 		return err
 	}
-	body, err := jute.ReadFrameBody(w.Conn, int32(binary.BigEndian.Uint32(head[:])), maxFrame)
+	body, err := jute.ReadFrameBody(w.in, int32(binary.BigEndian.Uint32(head[:])), maxFrame)
 	if err != nil {
 		return err
 	}
@@ -132,17 +159,6 @@ func (w *wire) greet(frame []byte) error {
 	if hello.SessionID == 0 || w.auth == nil {
 		return nil
 	}
-	_, err := w.Conn.Write(w.auth.frame())
+	_, err := w.Conn.Write(w.auth.frames())
 	return err
-}
-
-// Auth is a credential, for example digest and user:password.
-type Auth struct {
-	Scheme string
-	Secret []byte
-}
-
-// frame is the credential as a request.
-func (a *Auth) frame() []byte {
-	return jute.Frame(jute.RequestHeader{Xid: xidAuth, Op: jute.OpAuth}, jute.Auth{Scheme: a.Scheme, Auth: a.Secret})
 }

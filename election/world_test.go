@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"understudy/election/jute"
 	"understudy/election/zkmem"
 )
 
@@ -89,6 +91,23 @@ func claim(ctx context.Context, s *Session, order Order) (*Candidate, *Claim, er
 			return c, cl, err
 		}
 	}
+}
+
+// unanswered takes the lock, and does not learn that it did.
+func (w *world) unanswered(ctx context.Context, s *Session, order Order) (*Candidate, error) {
+	c, _, err := s.Stand(ctx, "svc", order)
+	if err != nil {
+		return nil, err
+	}
+	o, err := c.Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.zk.CloseAfter(zkmem.Match{Op: jute.OpMulti})
+	if cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)}); cl != nil || err != nil || !c.Unsure() {
+		return nil, fmt.Errorf("it is known what became of the claim: %+v, %w", cl, err)
+	}
+	return c, nil
 }
 
 // activate claims and inscribes, fencing nobody: the tests know that nobody else runs.

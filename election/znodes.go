@@ -16,6 +16,8 @@ const (
 	membersName = "members"
 	queueName   = "queue"
 	historyName = "history"
+	controlName = "control"
+	preferName  = "preferred"
 )
 
 // Dir is the service's own folder; everything of the service lives below it.
@@ -36,6 +38,12 @@ func (p Paths) Queue() string { return path.Join(p.Dir(), queueName) }
 // History holds the last activations.
 func (p Paths) History() string { return path.Join(p.Dir(), historyName) }
 
+// Control holds what operators want.
+func (p Paths) Control() string { return path.Join(p.Dir(), controlName) }
+
+// Preferred holds an ephemeral for each candidate that has a priority and could run the service.
+func (p Paths) Preferred() string { return path.Join(p.Dir(), preferName) }
+
 // Release names what a child that may be running left there.
 func (p Paths) Release() Release { return Release{Dir: p.Dir(), Lock: p.Lock(), Crumb: p.Crumb()} }
 
@@ -54,6 +62,7 @@ type Node struct {
 	Machine string    `json:"machine,omitempty"`
 	Boot    string    `json:"boot,omitempty"`
 	Contain string    `json:"contain,omitempty"`
+	Fault   string    `json:"config_fault,omitempty"` // why its changed config is not taken up
 	Since   time.Time `json:"since"`
 }
 
@@ -65,21 +74,6 @@ type Lock struct {
 	Since time.Time `json:"since"`
 }
 
-// BreadCrumb says whose child may be running. Written before a child starts, removed only after its whole tree is dead.
-type BreadCrumb struct {
-	Node        string          `json:"node"`
-	Host        string          `json:"host"`
-	Machine     string          `json:"machine,omitempty"`
-	Boot        string          `json:"boot,omitempty"`
-	Token       int64           `json:"token,omitempty"` // absent until known: then it is the breadcrumb's own czxid
-	GuardianPid int             `json:"guardian_pid,omitempty"`
-	Agent       string          `json:"agent,omitempty"`
-	SessionMs   int64           `json:"session_timeout_ms"`
-	Session     string          `json:"session"`
-	Tree        json.RawMessage `json:"tree,omitempty"` // how the node's machine finds the child's process tree
-	Since       time.Time       `json:"since"`
-}
-
 // Member is a candidate's own view of itself.
 type Member struct {
 	Node   string    `json:"node"`
@@ -87,7 +81,11 @@ type Member struct {
 	Role   string    `json:"role"`
 	Health string    `json:"health"`
 	Why    string    `json:"why,omitempty"`
+	Status string    `json:"status,omitempty"` // the child's own words
 	Since  time.Time `json:"since"`
+	// Machine and Agent say where it can be asked for a promise.
+	Machine string `json:"machine,omitempty"`
+	Agent   string `json:"agent,omitempty"`
 }
 
 // Activation is one entry of the history.
@@ -98,7 +96,9 @@ type Activation struct {
 	End    *time.Time `json:"end,omitempty"`
 	Reason string     `json:"reason,omitempty"`
 	Fenced string     `json:"fenced,omitempty"` // how the former active was known to be dead
-	Entry  string     `json:"-"`                // where it is written
+	// FenceMs is how long that took: the child is started so long after Start.
+	FenceMs int64  `json:"fence_ms,omitempty"`
+	Entry   string `json:"-"` // where it is written
 }
 
 func encode(v any) []byte {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -37,10 +39,14 @@ type Method interface {
 	Fence(ctx context.Context, t Target) error
 }
 
-// Step is a method and how long it may take.
+// ErrAlive is a method's word for a child that it has seen and could not end. No delay makes that one dead.
+var ErrAlive = errors.New("the child is alive")
+
+// Step is a method and how long it may take, or several that are tried at the same time.
 type Step struct {
 	Method  Method
 	Timeout time.Duration
+	Any     []Step // in place of Method; the first success wins and ends the others
 }
 
 // OnFailure says what follows when methods are configured and all have failed.
@@ -61,20 +67,6 @@ const (
 // ErrRefused says that nothing proves the target dead: its child may be running, so ours must not start.
 var ErrRefused = errors.New("fencing refused")
 
-// Outcome tells how a target came to be known as dead.
-type Outcome struct {
-	By       string // what Local said, a method's name, ByGrace or ByConfirmed; empty when fencing failed
-	Took     time.Duration
-	Attempts []Attempt
-}
-
-// Attempt is one thing that was tried.
-type Attempt struct {
-	Method string
-	Err    error // nil: it succeeded
-	Took   time.Duration
-}
-
 // Chain is everything that may prove a target dead, in the order in which it is tried.
 type Chain struct {
 	// Local says what this machine knows, and waits for no other: by names the proof, as in "own tree" or "another boot".
@@ -84,17 +76,15 @@ type Chain struct {
 	Steps     []Step
 	OnFailure OnFailure // Refuse unless set
 	Grace     time.Duration
+	NoDelay   bool // no delay proves anything: what is not proved is refused
 	Logger    hclog.Logger
 }
 
 // Validate reports a chain that could not keep its promises.
 func (c Chain) Validate() error {
-	for i, step := range c.Steps {
-		if step.Method == nil {
-			return fmt.Errorf("fencing step %d has no method", i)
-		}
-		if step.Timeout <= 0 {
-			return fmt.Errorf("fencing method %s: the timeout must be positive, not %v", step.Method.Name(), step.Timeout)
+	for _, step := range c.Steps {
+		if err := step.validate(); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -102,6 +92,24 @@ func (c Chain) Validate() error {
 		return fmt.Errorf("the grace delay must not be negative, as %v is", c.Grace)
 	case c.OnFailure != "" && c.OnFailure != Refuse && c.OnFailure != Grace:
 		return fmt.Errorf("on_failure must be %s or %s, not %q", Refuse, Grace, c.OnFailure)
+	}
+	return nil
+}
+
+func (s Step) validate() error {
+	if s.Method == nil && len(s.Any) == 0 {
+		return errors.New("a fencing step has no method")
+	}
+	for _, one := range s.Any {
+		if one.Method == nil {
+			return errors.New("an alternative of a fencing step has no method")
+		}
+		if err := one.validate(); err != nil {
+			return err
+		}
+	}
+	if s.Method != nil && s.Timeout <= 0 {
+		return fmt.Errorf("fencing method %s: the timeout must be positive, not %v", s.Method.Name(), s.Timeout)
 	}
 	return nil
 }
@@ -161,7 +169,9 @@ func cancelWhen(ctx context.Context, confirmed <-chan struct{}, cancel context.C
 type attempts struct {
 	chain  Chain
 	target Target
-	tried  []Attempt
+
+	mu    sync.Mutex // guards tried
+	tried []Attempt
 }
 
 // fence tries everything in order. An error that is not ErrRefused means that ctx ended.
@@ -171,32 +181,43 @@ func (a *attempts) fence(ctx context.Context, claimed time.Time) (by string, err
 	if verdict == Dead {
 		return by, nil
 	}
+	var living []Step // those that have seen it alive
 	for _, step := range a.chain.Steps {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		if a.try(ctx, step) {
-			return step.Method.Name(), nil
+		by, err := a.step(ctx, step)
+		if err == nil {
+			return by, nil
+		}
+		if errors.Is(err, ErrAlive) {
+			living = append(living, step)
 		}
 	}
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	if len(a.chain.Steps) > 0 && a.chain.OnFailure != Grace {
+	if a.chain.NoDelay || len(a.chain.Steps) > 0 && a.chain.OnFailure != Grace {
 		return "", &refusal{target: a.target, tried: a.tried}
 	}
 	if err := a.wait(ctx, claimed); err != nil {
 		return "", err
 	}
-	if verdict == Unknown {
+	if verdict == Unknown && len(living) == 0 {
 		return ByGrace, nil
 	}
 	// P5: a delay does not kill what was seen alive.
-	verdict, by = a.local(ctx)
-	switch {
-	case verdict == Dead:
-		return by, nil
-	case ctx.Err() != nil:
+	if verdict != Unknown {
+		if verdict, by = a.local(ctx); verdict == Dead {
+			return by, nil
+		}
+	}
+	for _, step := range living {
+		if by, err := a.step(ctx, step); err == nil {
+			return by, nil
+		}
+	}
+	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	return "", &refusal{target: a.target, tried: a.tried}
@@ -217,20 +238,47 @@ func (a *attempts) local(ctx context.Context) (verdict Verdict, by string) {
 	case err != nil && verdict == Dead:
 		verdict = Unknown // P2: an unproved death is none
 	}
-	a.note(Attempt{Method: "local", Err: err, Took: time.Since(began)})
+	a.note(Attempt{Method: local, Err: err, Took: time.Since(began)})
 	return verdict, by
 }
 
 var errAlive = errors.New("the child is alive on this machine")
 
+// step tries one step, and tells by which method it succeeded.
+func (a *attempts) step(ctx context.Context, s Step) (by string, err error) {
+	if len(s.Any) == 0 {
+		return s.Method.Name(), a.try(ctx, s)
+	}
+	ctx, enough := context.WithCancelCause(ctx)
+	defer enough(nil)
+	errs := make([]error, len(s.Any))
+	var wg sync.WaitGroup
+	var first atomic.Pointer[string]
+	for i, one := range s.Any {
+		wg.Go(func() {
+			if errs[i] = a.try(ctx, one); errs[i] == nil {
+				name := one.Method.Name()
+				if first.CompareAndSwap(nil, &name) {
+					enough(fmt.Errorf("%s has succeeded", name))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if name := first.Load(); name != nil {
+		return *name, nil
+	}
+	return "", errors.Join(errs...)
+}
+
 // try runs one method within its timeout.
-func (a *attempts) try(ctx context.Context, step Step) bool {
+func (a *attempts) try(ctx context.Context, step Step) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, step.Timeout, fmt.Errorf("no answer within %v", step.Timeout))
 	defer cancel()
 	began := time.Now()
 	err := step.Method.Fence(ctx, a.target)
 	a.note(Attempt{Method: step.Method.Name(), Err: err, Took: time.Since(began)})
-	return err == nil
+	return err
 }
 
 // wait sits out what is left of the grace delay.
@@ -243,7 +291,7 @@ func (a *attempts) wait(ctx context.Context, claimed time.Time) error {
 	if left <= 0 {
 		return nil
 	}
-	a.chain.Logger.Info("waiting for the grace delay", a.pairs("left", left, "grace_delay", a.chain.Grace)...)
+	a.chain.Logger.Info("waiting for the grace delay", a.pairs("left", left.Round(time.Millisecond), "grace_delay", a.chain.Grace)...)
 	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
@@ -255,13 +303,15 @@ func (a *attempts) wait(ctx context.Context, claimed time.Time) error {
 }
 
 func (a *attempts) note(attempt Attempt) {
+	a.mu.Lock()
 	a.tried = append(a.tried, attempt)
+	a.mu.Unlock()
 	if attempt.Err != nil {
 		a.chain.Logger.Warn("fencing attempt failed",
-			a.pairs("method", attempt.Method, "took", attempt.Took, "error", attempt.Err)...)
+			a.pairs("method", attempt.Method, "took", attempt.Took.Round(time.Millisecond), "error", attempt.Err)...)
 		return
 	}
-	a.chain.Logger.Info("fencing attempt succeeded", a.pairs("method", attempt.Method, "took", attempt.Took)...)
+	a.chain.Logger.Info("fencing attempt succeeded", a.pairs("method", attempt.Method, "took", attempt.Took.Round(time.Millisecond))...)
 }
 
 // told logs and gives the result.
@@ -269,7 +319,7 @@ func (a *attempts) told(by string, took time.Duration, err error) (Outcome, erro
 	if err != nil {
 		return Outcome{Took: took, Attempts: a.tried}, err
 	}
-	a.chain.Logger.Info("target is dead", a.pairs("by", by, "took", took)...)
+	a.chain.Logger.Info("target is dead", a.pairs("by", by, "took", took.Round(time.Millisecond))...)
 	return Outcome{By: by, Took: took, Attempts: a.tried}, nil
 }
 

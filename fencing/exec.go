@@ -17,9 +17,10 @@ import (
 
 // Exec is the method that runs a command; exit code 0 says that the target is dead.
 //
-// The command is told whom to fence in its environment: UNDERSTUDY_SERVICE, UNDERSTUDY_TARGET_NODE,
+// The command is told in its environment whom to fence: UNDERSTUDY_SERVICE, UNDERSTUDY_TARGET_NODE,
 // UNDERSTUDY_TARGET_HOST, UNDERSTUDY_TARGET_MACHINE, UNDERSTUDY_TARGET_BOOT, UNDERSTUDY_TARGET_TOKEN,
-// UNDERSTUDY_TARGET_GUARDIAN_PID and UNDERSTUDY_TARGET_ADDRESS (empty when not known); the rest is the supervisor's own.
+// UNDERSTUDY_TARGET_SESSION, UNDERSTUDY_TARGET_GUARDIAN_PID and UNDERSTUDY_TARGET_ADDRESS, each empty when not known; and
+// who fences: UNDERSTUDY_NODE, UNDERSTUDY_TOKEN. The rest is the supervisor's own.
 // Its stdin is /dev/null. It leads a process group, which is killed as a whole when the context ends.
 type Exec struct {
 	Command []string
@@ -33,34 +34,53 @@ func (Exec) Name() string { return "exec" }
 
 // Fence runs the command. The error ends with the last of its output.
 func (e Exec) Fence(ctx context.Context, t Target) error {
-	if len(e.Command) == 0 {
-		return errors.New("no command")
+	output, err := program{argv: e.Command, env: environment(t)}.run(ctx)
+	if err != nil {
+		return fmt.Errorf("%w%s", err, output.quoted())
+	}
+	return nil
+}
+
+// program is a command of a method.
+type program struct {
+	argv  []string
+	env   []string // besides the supervisor's own
+	stdin string
+}
+
+// run runs it to its end, or kills all of it when ctx ends. nil: exit code 0; an exec.ExitError has another one.
+func (p program) run(ctx context.Context) (*tail, error) {
+	var output tail
+	if len(p.argv) == 0 {
+		return &output, errors.New("no command")
 	}
 	// Pdeathsig follows the thread that forks, so this one has to live as long as the command.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	var output tail
-	cmd := exec.Command(e.Command[0], e.Command[1:]...)
-	cmd.Env = append(os.Environ(), environment(t)...)
+	cmd := exec.Command(p.argv[0], p.argv[1:]...)
+	cmd.Env = append(os.Environ(), p.env...)
+	if p.stdin != "" {
+		cmd.Stdin = strings.NewReader(p.stdin)
+	}
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.WaitDelay = outputDelay
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if ctx.Err() != nil {
-		return fmt.Errorf("not started: %w", context.Cause(ctx))
+		return &output, fmt.Errorf("not started: %w", context.Cause(ctx))
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start: %w", err)
+		return &output, fmt.Errorf("start: %w", err)
 	}
 	killed := killAtEnd(ctx, cmd.Process.Pid)
 	err := cmd.Wait()
 	switch {
 	case killed != nil:
-		return fmt.Errorf("killed: %w%s", killed, output.quoted())
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // exit code 0, though something still holds its output
-		return nil
+		return &output, fmt.Errorf("killed: %w", killed)
+	case errors.Is(err, exec.ErrWaitDelay): // exit code 0, though something still holds its output
+		return &output, nil
 	}
-	return fmt.Errorf("%w%s", err, output.quoted())
+	return &output, err
 }
 
 // killAtEnd blocks until the command has exited, and leaves its zombie: the pid, and so the group's id, cannot have been
@@ -94,8 +114,11 @@ func environment(t Target) []string {
 		"UNDERSTUDY_TARGET_MACHINE=" + t.Machine,
 		"UNDERSTUDY_TARGET_BOOT=" + t.Boot,
 		"UNDERSTUDY_TARGET_TOKEN=" + strconv.FormatInt(t.Token, 10),
+		"UNDERSTUDY_TARGET_SESSION=" + t.Session,
 		"UNDERSTUDY_TARGET_GUARDIAN_PID=" + strconv.Itoa(t.GuardianPid),
 		"UNDERSTUDY_TARGET_ADDRESS=" + t.Address,
+		"UNDERSTUDY_NODE=" + t.By.Node,
+		"UNDERSTUDY_TOKEN=" + strconv.FormatInt(t.By.Token, 10),
 	}
 }
 

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -18,30 +19,60 @@ import (
 // active keeps the child running for as long as the lock is ours and the lease lasts, and tells what ended it. The child
 // may still be alive when it returns.
 func (v *service) active(ctx context.Context, t turn, claim *election.Claim, tree Tree, entry *election.Activation) event {
+	// The lock is watched until nothing waits for the child any more: one that is asked to stop may take its time.
+	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithCancelCause(ctx)
+	lost := make(chan struct{})
+	t.lost = lost
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		pause(ctx, startFirst) // what is missed meanwhile is seen in the first look
-		cancel(fmt.Errorf("%w: %w", election.ErrLost, claim.Watch(ctx)))
-	})
-	wg.Go(func() {
-		pause(ctx, settling)
-		name, err := t.cand.Record(ctx, *entry, epitaph(entry.Fenced))
-		entry.Entry = name
-		if err != nil && ctx.Err() == nil {
-			v.log.Debug("the history is incomplete", "service", v.Name, "error", err)
+		pause(watching, startFirst) // what is missed meanwhile is seen in the first look
+		err := claim.Watch(watching)
+		close(lost)
+		cancel(fmt.Errorf("%w: %w", election.ErrLost, err))
+		if watching.Err() == nil {
+			v.cut(context.WithoutCancel(ctx), tree)
 		}
 	})
+	if v.Failsafe {
+		wg.Go(func() { v.count(ctx, t, claim) })
+	}
+	moves := v.Moves
+	wg.Go(func() {
+		if !pause(ctx, settling) {
+			return // it is recorded at the term's end
+		}
+		if entry.Entry != "" {
+			return // by a former image of this process
+		}
+		name, err := t.cand.Record(context.WithoutCancel(ctx), *entry, epitaph(entry.Fenced))
+		entry.Entry = name
+		if err != nil && ctx.Err() == nil {
+			v.log.Debug("the history is incomplete", "service", v.name, "error", err)
+		}
+		v.stayPut(ctx, t, moves)
+	})
 	defer wg.Wait()
+	defer unwatch()
 	defer cancel(nil)
 	for {
-		ev, after := v.runOnce(ctx, t, claim.Token, tree)
+		ev, after := v.runOnce(ctx, t, tree)
 		if ev != nothingYet {
 			return ev
 		}
-		if !pause(ctx, after) {
+		if !v.patient(ctx, after) {
 			return ending(ctx)
 		}
+	}
+}
+
+// cut ends the tree at once, whatever a check, a hook or an undo is about in it. P1: another node may be counting its grace
+// delay. The proof is the term's.
+func (v *service) cut(ctx context.Context, tree Tree) {
+	bounded, cancel := context.WithTimeout(ctx, proofPatience)
+	defer cancel()
+	if err := tree.End(bounded); err != nil {
+		v.log.Debug("not proved dead at once", "service", v.name, "error", err)
 	}
 }
 
@@ -61,28 +92,48 @@ const nothingYet event = 255
 
 // runOnce starts the child, waits for its end or for an order, and leaves nothing of it alive when it is to be started
 // again.
-func (v *service) runOnce(ctx context.Context, t turn, token int64, tree Tree) (event, time.Duration) {
-	p, err := tree.Start(ctx, child.Spec{Argv: v.Command, Dir: v.Dir, Env: v.environment(token), Stdout: os.Stdout, Stderr: os.Stderr})
-	switch {
-	case errors.Is(err, child.ErrLeaseEnded), errors.Is(err, child.ErrGuardiansLost):
-		return leaseEnding, 0
-	case err != nil && ctx.Err() != nil:
-		return ending(ctx), 0
-	case err != nil:
-		v.log.Error("the command cannot be started", "service", v.Name, "command", v.Command[0], "error", err)
-		return v.afterEnd(child.ExitStatus{Code: 127}, false)
+func (v *service) runOnce(ctx context.Context, t turn, tree Tree) (event, time.Duration) {
+	running, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	u := &unit{v: v, tree: tree, token: v.token, fail: fail, over: make(chan struct{}), adopts: v.afoot}
+	if v.afoot = nil; u.adopts == nil {
+		v.undoing.Wait() // what was done is undone before it is done again
+		v.takeUp()
+		if err := v.logs.retain(v.Programs); err != nil {
+			v.log.Warn("a log file cannot be closed", "service", v.name, "error", err)
+		}
 	}
-	v.process = p
-	v.log.Info("child started", "service", v.Name, "pid", p.Pid(), "token", token)
-	select {
-	case <-p.Done():
-	case <-ctx.Done():
+	if u.conf = v.Service; u.adopts != nil {
+		u.conf.Programs = u.adopts.Programs
+	}
+	if u.adopts != nil {
+		for _, p := range u.adopts.Pipes {
+			if err := v.logs.resume(ctx, &v.reach, p, v.log); err != nil {
+				fail(startError{fmt.Errorf("log file: %w", err)})
+			}
+		}
+	}
+	began := time.Now()
+	err := u.run(running, t)
+	defer u.close()
+	if v.health == starting {
+		v.tries.slow(time.Since(began))
+	}
+	v.stance.Store(passing)
+	if handing(ctx) && u.handsOver() {
+		return handedOver, 0
+	}
+	if ctx.Err() != nil {
 		ev := ending(ctx)
-		v.on(ev, "token", token)
-		v.stop(t, p, ev)
+		v.on(ev, "token", v.token)
+		u.lower(ctx, t, ev)
 		return ev, 0
 	}
-	status := exitOf(p)
+	if errors.Is(err, child.ErrLeaseEnded) || errors.Is(err, child.ErrGuardiansLost) {
+		return leaseEnding, 0
+	}
+	v.tellWhy(err)
+	u.lower(ctx, t, nothingYet)
 	// What the child left behind ends with it.
 	if err := v.empty(ctx, tree); err != nil {
 		return ending(ctx), 0
@@ -90,8 +141,137 @@ func (v *service) runOnce(ctx context.Context, t turn, token int64, tree Tree) (
 	if v.leaseOver(t) {
 		return leaseEnding, 0 // that is why it ended: not its own doing
 	}
-	v.log.Info("child ended", "service", v.Name, "pid", p.Pid(), "status", describe(status))
-	return v.afterEnd(status, true)
+	v.undoAll(ctx)
+	ev, after := v.verdict(err)
+	if ev == nothingYet && after > 0 {
+		v.health, v.note = ailing, err.Error()
+		v.say()
+	}
+	return ev, after
+}
+
+// run starts the unit and returns why it has to end.
+func (u *unit) run(ctx context.Context, t turn) error {
+	v := u.v
+	up := make(chan error, 1)
+	watching, enough := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { up <- u.raise(ctx) })
+	defer wg.Wait()
+	defer enough()
+	v.news.mu.Lock()
+	v.news.health = ""
+	v.news.mu.Unlock()
+	if v.health, v.note = healthOf(u.conf), ""; u.adopts != nil {
+		v.health = healthy // it had come up
+	}
+	v.say()
+	unwatch := func() {}
+	watch := func() {
+		unwatch()
+		var checking context.Context
+		checking, unwatch = context.WithCancel(watching)
+		h := v.Health
+		wg.Go(func() { u.watch(checking, h) })
+	}
+	defer func() { unwatch() }()
+	defer func() { v.makeReady(false) }()
+	ready := false
+	poke(v.news.stir)              // what was told before, or to a former run, counts for this one
+	var preferred <-chan time.Time // when a node that is preferred has been fit for long enough
+	if u.adopts != nil && u.outdated(v.Service) {
+		u.fail(errChanged)
+	}
+	for {
+		select {
+		case err := <-up:
+			if err != nil {
+				u.fail(err)
+				continue
+			}
+			if v.health == starting {
+				v.health = healthy
+				v.say()
+				v.log.Info("the service is ready", "service", v.name, "token", u.token)
+			}
+			ready, u.risen = true, true
+			v.stance.Store(fit)
+			v.makeReady(true)
+			watch()
+			v.confirm(watching, t)
+		case <-v.news.stir:
+			former := v.Health
+			if v.takeUp() && u.outdated(v.Service) {
+				u.fail(errChanged)
+				continue
+			}
+			if ready && !reflect.DeepEqual(former, v.Health) {
+				watch()
+			}
+			v.hear()
+			u.obey(watching, t, ready)
+			preferred = v.rival(preferred)
+		case <-preferred:
+			u.fail(errPreferred)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// errPreferred says that a node that is preferred, and fit, waits.
+var errPreferred = errors.New("a preferred node is back")
+
+// settledIn is how long a preferred node has to be fit before the service is given to it.
+const settledIn = 2 * time.Second
+
+// rival arms, keeps or disarms the timer for a node that is preferred.
+func (v *service) rival(armed <-chan time.Time) <-chan time.Time {
+	v.news.mu.Lock()
+	wishes := v.news.wishes
+	v.news.mu.Unlock()
+	if !v.Failback || wishes.Control.Paused || wishes.Rival(v.node.Node, v.Priority) == "" {
+		return nil
+	}
+	if armed == nil {
+		return time.After(max(settledIn, time.Until(v.vain)))
+	}
+	return armed
+}
+
+// outdated tells whether the unit has to be started anew for another config.
+func (u *unit) outdated(now Service) bool {
+	return !reflect.DeepEqual(essence(u.conf), essence(now))
+}
+
+// essence is what of a config cannot be changed while it runs.
+func essence(s Service) []Program {
+	programs := slices.Clone(s.Programs)
+	for i := range programs {
+		p := &programs[i]
+		p.StopSignal, p.StopTimeout, p.Ready.Timeout, p.Undo = 0, 0, 0, nil
+		p.Log.MaxSize, p.Log.Keep, p.Log.Compress = 0, 0, false
+	}
+	return programs
+}
+
+// patient waits before the next start; a changed config ends the waiting.
+func (v *service) patient(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-v.news.stir:
+			if v.takeUp() {
+				return true
+			}
+			v.hear()
+		}
+	}
 }
 
 func (v *service) leaseOver(t turn) bool {
@@ -105,22 +285,74 @@ func (v *service) leaseOver(t turn) bool {
 	}
 }
 
-// afterEnd applies the restart policy.
-func (v *service) afterEnd(status child.ExitStatus, started bool) (event, time.Duration) {
-	if v.Once {
-		v.finished = &status
-		return childOnce, 0
+// tellWhy logs what ended a unit's run.
+func (v *service) tellWhy(why error) {
+	var ended *endedError
+	var unstarted startError
+	switch {
+	case errors.Is(why, errChanged), errors.Is(why, errPreferred), errors.Is(why, errSwitch), errors.Is(why, errRestart):
+		v.log.Info("stopping the service", "service", v.name, "why", why)
+	case errors.As(why, &unstarted):
+		v.log.Error("the command cannot be started", "service", v.name, "error", why)
+	case errors.As(why, &ended) && len(v.Programs) > 1:
+		v.log.Info("child ended", "service", v.name, "process", ended.name, "status", describe(ended.status))
+	case errors.As(why, &ended):
+		v.log.Info("child ended", "service", v.name, "status", describe(ended.status))
+	default:
+		v.log.Error("the service does not work", "service", v.name, "why", why)
 	}
-	next := v.tries.ended(time.Now(), status.Code == 0, started)
+}
+
+// verdict decides what follows when a unit's run has ended without the term's being over.
+func (v *service) verdict(why error) (event, time.Duration) {
+	var ended *endedError
+	var unstarted startError
+	errors.As(why, &ended)
+	errors.As(why, &unstarted)
+	switch {
+	case ended != nil && v.Once:
+		v.finished = &ended.status
+		return childOnce, 0
+	case unstarted.error != nil && v.Once:
+		v.finished = &child.ExitStatus{Code: 127}
+		return childOnce, 0
+	case errors.Is(why, errChanged), errors.Is(why, errRestart):
+		return nothingYet, 0
+	case errors.Is(why, errSwitch):
+		return switchAsked, 0
+	case errors.Is(why, errPreferred):
+		return preferredBack, 0
+	}
+	ok := ended != nil && ended.status.Code == 0
+	started := unstarted.error == nil && !errors.Is(why, errHook)
+	v.failure = why.Error()
+	next := v.tries.ended(time.Now(), ok, started)
+	if errors.Is(why, errHook) && !next.again {
+		next.why = "on_active failed again and again"
+	}
+	if !next.again && v.held() && v.Restart.Policy != "never" && !ok {
+		next = verdict{again: true, after: v.Restart.MaxDelay} // nobody else would take it
+	}
 	if next.again {
-		v.log.Warn("starting the child again", "service", v.Name, "after", next.after)
+		v.log.Warn("starting the child again", "service", v.name, "after", next.after)
+		v.observer.Restarted(v.name)
 		return nothingYet, next.after
 	}
-	v.log.Warn("giving the service to another node", "service", v.Name, "why", next.why)
-	if status.Code == 0 {
+	v.log.Warn("giving the service to another node", "service", v.name, "why", next.why)
+	switch {
+	case ok:
 		return childDone, 0
+	case errors.Is(why, errHook):
+		return hookFailed, 0
 	}
 	return childFailed, 0
+}
+
+// held tells whether the service is paused.
+func (v *service) held() bool {
+	v.news.mu.Lock()
+	defer v.news.mu.Unlock()
+	return v.news.wishes.Control.Paused
 }
 
 // empty kills what is left of the tree, and goes on until that is proved or the term has to end.
@@ -132,38 +364,8 @@ func (v *service) empty(ctx context.Context, tree Tree) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		v.log.Error("what the child left behind does not die", "service", v.Name, "error", err)
+		v.log.Error("what the child left behind does not die", "service", v.name, "error", err)
 	}
-}
-
-// stop asks the child to end, for as long as that can be waited for. Killing is the caller's.
-func (v *service) stop(t turn, p Process, why event) {
-	if why == lockLost {
-		return // another node may be counting its grace delay
-	}
-	v.log.Info("stopping the child", "service", v.Name, "pid", p.Pid(), "signal", unix.SignalName(v.StopSignal), "timeout", v.StopTimeout)
-	if err := p.Signal(v.StopSignal); err != nil {
-		v.log.Debug("cannot signal the child", "service", v.Name, "error", err)
-		return
-	}
-	patience := time.NewTimer(v.StopTimeout)
-	defer patience.Stop()
-	select {
-	case <-p.Done():
-		v.log.Info("child ended", "service", v.Name, "pid", p.Pid(), "status", describe(exitOf(p)))
-	case <-patience.C:
-		v.log.Warn("the child did not stop in time, killing it", "service", v.Name, "pid", p.Pid())
-	case <-t.sess.Ended(): // P3
-		v.log.Warn("the lease has ended, killing the child", "service", v.Name, "pid", p.Pid())
-	case <-v.hurry:
-		v.log.Warn("asked again to stop, killing the child", "service", v.Name, "pid", p.Pid())
-	}
-}
-
-// environment is ours, the service's, and what the child should know.
-func (v *service) environment(token int64) []string {
-	env := append(os.Environ(), v.Env...)
-	return append(env, "UNDERSTUDY_SERVICE="+v.Name, "UNDERSTUDY_NODE="+v.node.Node, "UNDERSTUDY_TOKEN="+strconv.FormatInt(token, 10))
 }
 
 // exitOf is how a process that has ended did so.

@@ -19,26 +19,123 @@ type Config struct {
 	Root     string
 	Timeout  time.Duration // of the ZooKeeper session
 	Auth     *election.Auth
+	Agent    *Agent    // nil: nobody can ask
+	Watchdog *Watchdog // nil: none is used
 	Services []Service
+	Changes  <-chan Change // what becomes of the config while it runs; nil: nothing
 	Logger   hclog.Logger
-	Dial     election.DialFunc // nil: TCP
-	Machine  Machine           // nil: this one
-	Hurry    <-chan struct{}   // closed when stopping is to be quick: children are killed, not asked
+	TLS      *election.TLS          // nil: plain
+	Dial     election.DialFunc      // nil: TCP
+	Machine  Machine                // nil: this one
+	Observer Observer               // nil: nobody looks
+	Pulse    <-chan chan<- struct{} // each is answered, without waiting for a taker, while the supervisor's loops turn
+	Hurry    <-chan struct{}        // closed when stopping is to be quick: children are killed, not asked
+	Thread   chan<- func()          // takes what has to run on the main thread of the process; nil: there is no handing over
+	Upgrade  Upgrade
+	Legacy   []byte // what a former image of this process has handed over; nil: there was none
 }
 
-// Service is one program that runs on one node at a time.
+// Upgrade is how a supervisor becomes another image of its process, another version as a rule, without its children's noticing.
+type Upgrade struct {
+	Asked  <-chan struct{}           // nil: it never does
+	Become func(legacy []byte) error // execs; returns only if that fails
+}
+
+// Change is a config that was read anew.
+type Change struct {
+	Services []Service
+	Fault    string // why it is not taken up: the services stay as they are
+}
+
+// Service is one unit of programs that runs on one node at a time.
 type Service struct {
+	Name         string
+	Programs     []Program // in the order of their start
+	Order        election.Order
+	Contain      string
+	Priority     int  // the fit node with the highest is preferred
+	Failback     bool // a preferred node that returns takes over
+	Ineligible   bool // it never stands here
+	Moves        Moves
+	ReloadSignal syscall.Signal
+	Restart      Restart
+	Health       Health
+	Precheck     Precheck
+	Hooks        Hooks
+	Fencing      FencingPolicy
+	Failsafe     bool // it may outlast ZooKeeper, by the promises of all other members
+	Once         bool // the command's own end ends the service here
+}
+
+// Program is one of a service's.
+type Program struct {
 	Name        string
 	Command     []string
 	Dir         string
+	User, Group string
+	Umask       *uint32
 	Env         []string
-	Order       election.Order
-	Contain     string
+	EnvFile     string
+	Limits      map[string]Limit // by the names of package config
+	Nice        *int
+	OOMScore    *int
 	StopSignal  syscall.Signal
 	StopTimeout time.Duration
-	Restart     Restart
-	Fencing     FencingPolicy
-	Once        bool // the command's own end ends the service here
+	Ready       Ready
+	Log         LogFile
+	Oneshot     bool     // it runs to its end before the next one starts
+	Undo        []string // undoes what a oneshot did
+}
+
+// Limit is a resource limit.
+type Limit struct{ Soft, Hard uint64 }
+
+// Ready says how to learn that a process has started. With no way, running is enough.
+type Ready struct {
+	TCP, HTTP string
+	Exec      []string
+	Notify    bool
+	After     time.Duration
+	Timeout   time.Duration
+}
+
+// Health says how to learn that a service does its work.
+type Health struct {
+	TCP, HTTP  string
+	Exec       []string
+	Interval   time.Duration
+	Timeout    time.Duration
+	StartDelay time.Duration
+	Failures   int // in a row, until it counts as failed
+}
+
+// Precheck is what a node has to pass in order to stand for election.
+type Precheck struct {
+	Exec              []string
+	Interval, Timeout time.Duration
+}
+
+// Hooks are commands that are run when something has happened here.
+type Hooks struct{ OnActive, OnStandby, OnFence, OnGiveUp Hook }
+
+// Hook is a command; none when it is empty.
+type Hook struct {
+	Command []string
+	Timeout time.Duration
+}
+
+// LogFile takes a process's output; with no Path it is passed through.
+type LogFile struct {
+	Path     string
+	MaxSize  int64
+	Keep     int
+	Compress bool
+}
+
+// Moves bounds how often a service may move, unplanned, from node to node. Max 0: no bound.
+type Moves struct {
+	Max    int
+	Within time.Duration
 }
 
 // FencingPolicy says how a former active that cannot be asked is dealt with.

@@ -40,6 +40,7 @@ type Guard interface {
 type Tree interface {
 	ID() (json.RawMessage, error)
 	Start(ctx context.Context, spec child.Spec) (Process, error)
+	Owns(pid int) bool
 	Kill(ctx context.Context) error
 	End(ctx context.Context) error
 }
@@ -50,25 +51,34 @@ type Process interface {
 	Done() <-chan struct{}
 	Wait(ctx context.Context) (child.ExitStatus, error)
 	Signal(sig syscall.Signal) error
+	Kill(ctx context.Context) error
 }
 
 // thisMachine is the real one.
-type thisMachine struct{}
+type thisMachine struct{ thread chan<- func() }
 
 func (thisMachine) Identity() (child.Host, error) { return child.Identity() }
 
 func (thisMachine) Now() time.Duration { return child.Now() }
 
-func (thisMachine) Guard(ctx context.Context, mode, node string, log hclog.Logger) (Guard, error) {
+func (m thisMachine) Guard(ctx context.Context, mode, node string, log hclog.Logger) (Guard, error) {
 	box, err := child.Probe(ctx, mode, "", log)
 	if err != nil {
 		return nil, fmt.Errorf("contain process trees: %w", err)
 	}
-	g, err := child.StartGuard(ctx, child.GuardConfig{Container: box, Logger: log.Named("guard"), Name: node})
+	g, err := child.StartGuard(ctx, child.GuardConfig{Container: box, Logger: log.Named("guard"), Name: node, Thread: m.thread})
 	if err != nil {
 		return nil, fmt.Errorf("start the guardians: %w", err)
 	}
 	return thisGuard{g, box.Kind}, nil
+}
+
+func (m thisMachine) Adopt(ctx context.Context, guard json.RawMessage, node string, log hclog.Logger) (Guard, error) {
+	g, err := child.AdoptGuard(ctx, child.GuardConfig{Logger: log.Named("guard"), Name: node, Thread: m.thread}, guard)
+	if err != nil {
+		return nil, err
+	}
+	return thisGuard{g, g.Container().Kind}, nil
 }
 
 func (thisMachine) KillTree(ctx context.Context, id json.RawMessage) error {
@@ -94,6 +104,15 @@ func (g thisGuard) NewTree(ctx context.Context, epoch uint64, name string, relea
 	return thisTree{t}, nil
 }
 
+func (g thisGuard) Adopted(id json.RawMessage) (Tree, bool) {
+	var tree child.TreeID
+	if json.Unmarshal(id, &tree) != nil {
+		return nil, false
+	}
+	t, ok := g.Guard.Adopted(tree)
+	return thisTree{t}, ok
+}
+
 type thisTree struct{ *child.Tree }
 
 func (t thisTree) ID() (json.RawMessage, error) { return json.Marshal(t.Tree.ID()) }
@@ -104,4 +123,9 @@ func (t thisTree) Start(ctx context.Context, spec child.Spec) (Process, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+func (t thisTree) Process(pid int) (Process, bool) {
+	p, ok := t.Tree.Process(pid)
+	return p, ok
 }

@@ -33,6 +33,14 @@ type verdict struct {
 	why   string
 }
 
+// slow takes back what a start has taken that led to nothing: a program that never gets ready, however long it is waited
+// for, would otherwise never fail often enough.
+func (r *restarts) slow(took time.Duration) {
+	for i := range r.failures {
+		r.failures[i] = r.failures[i].Add(took)
+	}
+}
+
 // ended decides after an end. started is false when the program could not be run at all.
 func (r *restarts) ended(now time.Time, ok, started bool) verdict {
 	switch {

@@ -12,9 +12,10 @@ const (
 	Active               // the child may run
 	Stopping             // the child is being ended, the lock given back
 	Failed               // gave up here: rests, so that another node can try
+	Paused               // nobody is promoted, by an operator's order
 )
 
-var roleNames = [...]string{"offline", "standby", "claiming", "fencing", "active", "stopping", "failed"}
+var roleNames = [...]string{"offline", "standby", "claiming", "fencing", "active", "stopping", "failed", "paused"}
 
 func (r role) String() string { return roleNames[r] }
 
@@ -22,28 +23,39 @@ func (r role) String() string { return roleNames[r] }
 type event uint8
 
 const (
-	sessionOpened event = iota // a new session stands
-	sessionOver                // it cannot be trusted any more; all that ran under it is dead
-	lockFree                   // the lock may be had
-	lockTaken                  // somebody was quicker
-	lockWon                    // the lock is ours
-	formerDead                 // nobody else's child runs, and the breadcrumb names us
-	formerAlive                // fencing was refused
-	lockLost                   // lock or breadcrumb is not ours any more
-	leaseEnding                // ZooKeeper acknowledges nothing
-	stopAsked                  // this node is to leave
-	childDone                  // the child has ended, and is not to run here again for now
-	childFailed                // the child failed too often
-	childOnce                  // the child, which was to run once, has ended
-	treeDead                   // proved: nothing of the child is alive
-	treeAlive                  // not proved
-	lockReleased               // lock and breadcrumb are gone
-	rested                     // the rest after giving up is over
+	sessionOpened  event = iota // a new session stands
+	sessionOver                 // it cannot be trusted any more; all that ran under it is dead
+	lockFree                    // the lock may be had
+	lockTaken                   // somebody was quicker
+	lockWon                     // the lock is ours
+	formerDead                  // nobody else's child runs, and the breadcrumb names us
+	formerAlive                 // fencing was refused
+	lockLost                    // lock or breadcrumb is not ours any more
+	leaseEnding                 // ZooKeeper acknowledges nothing
+	stopAsked                   // this node is to leave
+	childDone                   // the child has ended, and is not to run here again for now
+	childFailed                 // the child failed too often
+	childOnce                   // the child, which was to run once, has ended
+	treeDead                    // proved: nothing of the child is alive
+	treeAlive                   // not proved
+	lockReleased                // lock and breadcrumb are gone
+	rested                      // the rest after giving up is over
+	servicePaused               // nobody is to be promoted
+	serviceResumed              // and now again
+	preferredBack               // a node that is preferred is fit
+	hookFailed                  // on_active says that this node cannot do it
+	unarmed                     // the watchdog, which is required, cannot be armed
+	switchAsked                 // another node is to be active
+	claimFailed                 // the lock could not be taken, for another reason than that it is another's
+	handedOver                  // another image of this process goes on with the term
+	takenOver                   // the term of a former image goes on
 )
 
 var eventNames = [...]string{
-	"session opened", "session over", "lock free", "lock taken", "lock won", "former active dead", "former active may be alive", "lock lost",
+	"session opened", "session over", "lock free", "lock taken", "lock won", "nobody else runs", "former active may be alive", "lock lost",
 	"lease ending", "stop asked", "child done", "child failed", "child ran once", "tree dead", "tree may be alive", "lock released", "rested",
+	"service paused", "service resumed", "preferred node back", "on_active failed", "watchdog not armed", "switchover",
+	"claim failed", "handed over", "taken over",
 }
 
 func (e event) String() string { return eventNames[e] }
@@ -61,6 +73,7 @@ const (
 	releaseLock        // P2: only ever after treeDead; a breadcrumb that names somebody else stays
 	keepLock           // P2: the session has to end by itself
 	rest               // leave the lock to others for a while
+	goOn               // with a term that was taken over
 )
 
 // state is a role and what has to be remembered until the term is over.
@@ -68,6 +81,7 @@ type state struct {
 	role    role
 	failed  bool // rest after this term
 	leaving bool // this node stops after it
+	dead    bool // Stopping: the tree is
 }
 
 // step is the whole of the role machine. A pair that is not expected is stale, and changes nothing.
@@ -77,19 +91,28 @@ func step(s state, e event) (state, action) {
 	}
 	switch s.role {
 	case Offline:
-		if e == sessionOpened {
-			if s.failed {
-				return state{role: Failed, failed: true}, rest
-			}
+		switch {
+		case e == takenOver:
+			return state{role: Active}, goOn
+		case e == sessionOpened && s.failed:
+			return state{role: Failed, failed: true}, rest
+		case e == sessionOpened:
 			return state{role: Standby}, stand
 		}
 	case Standby:
-		if e == lockFree {
+		switch e {
+		case lockFree:
 			return state{role: Claiming}, claim
+		case servicePaused:
+			return state{role: Paused}, nothing
+		}
+	case Paused:
+		if e == serviceResumed {
+			return state{role: Standby}, stand
 		}
 	case Claiming:
 		switch e {
-		case lockTaken:
+		case lockTaken, claimFailed:
 			return state{role: Standby}, stand
 		case lockWon:
 			return state{role: Fencing}, fence
@@ -100,24 +123,29 @@ func step(s state, e event) (state, action) {
 			return state{role: Active}, startChild
 		case formerAlive:
 			return state{role: Stopping, failed: true}, stopChild
-		case lockLost, leaseEnding, stopAsked:
+		case lockLost, leaseEnding, stopAsked, unarmed:
 			return state{role: Stopping, leaving: e == stopAsked}, stopChild
 		}
 	case Active:
 		switch e {
-		case childDone, childFailed:
+		case childDone, childFailed, hookFailed:
 			return state{role: Stopping, failed: true}, stopChild
-		case lockLost, leaseEnding, stopAsked, childOnce:
+		case lockLost, leaseEnding, stopAsked, childOnce, preferredBack, switchAsked:
 			return state{role: Stopping, leaving: e == stopAsked || e == childOnce}, stopChild
+		case handedOver:
+			return state{role: Offline}, nothing
 		}
 	case Stopping:
 		switch e {
 		case treeDead:
+			s.dead = true
 			return s, releaseLock
 		case treeAlive:
 			return s, keepLock
 		case lockReleased:
 			switch {
+			case !s.dead: // P2: nothing was given back yet
+				return s, nothing
 			case s.leaving:
 				return state{role: Offline}, nothing
 			case s.failed:

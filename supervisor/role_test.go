@@ -13,6 +13,8 @@ func TestRolesFollowATerm(t *testing.T) {
 	}{
 		{sessionOpened, Standby, stand},
 		{lockFree, Claiming, claim},
+		{claimFailed, Standby, stand},
+		{lockFree, Claiming, claim},
 		{lockTaken, Standby, stand},
 		{lockFree, Claiming, claim},
 		{lockWon, Fencing, fence},
@@ -28,6 +30,35 @@ func TestRolesFollowATerm(t *testing.T) {
 		{sessionOver, Offline, nothing},
 		{sessionOpened, Failed, rest},
 		{rested, Standby, stand},
+		{servicePaused, Paused, nothing},
+		{lockFree, Paused, nothing},
+		{serviceResumed, Standby, stand},
+		{lockFree, Claiming, claim},
+		{lockWon, Fencing, fence},
+		{formerDead, Active, startChild},
+		{servicePaused, Active, nothing},
+		{preferredBack, Stopping, stopChild},
+		{treeDead, Stopping, releaseLock},
+		{lockReleased, Standby, stand},
+		{lockFree, Claiming, claim},
+		{lockWon, Fencing, fence},
+		{formerDead, Active, startChild},
+		{switchAsked, Stopping, stopChild},
+		{treeDead, Stopping, releaseLock},
+		{lockReleased, Standby, stand},
+		{lockFree, Claiming, claim},
+		{lockWon, Fencing, fence},
+		{formerDead, Active, startChild},
+		{hookFailed, Stopping, stopChild},
+		{treeDead, Stopping, releaseLock},
+		{lockReleased, Failed, rest},
+		{servicePaused, Failed, nothing},
+		{rested, Standby, stand},
+		{lockFree, Claiming, claim},
+		{lockWon, Fencing, fence},
+		{unarmed, Stopping, stopChild},
+		{treeDead, Stopping, releaseLock},
+		{lockReleased, Standby, stand},
 	}
 	var s state
 	for i, st := range steps {
@@ -107,6 +138,20 @@ func TestRestartsBackOffAndGiveUp(t *testing.T) {
 	}
 	if v := r.ended(now.Add(2*time.Minute), false, true); !v.again || v.after != time.Second {
 		t.Fatalf("an old failure still counts: %+v", v)
+	}
+}
+
+func TestWhatNeverGetsReadyIsGivenUpHoweverLongThatTakes(t *testing.T) {
+	cfg := Restart{Policy: "on-failure", Delay: time.Second, MaxDelay: time.Second, GiveUpAfter: 5, Within: 2 * time.Minute}
+	now := time.Unix(0, 0)
+	r := restarts{cfg: cfg}
+	for i := range 5 {
+		now = now.Add(time.Minute)
+		r.slow(time.Minute)
+		if v := r.ended(now, false, true); v.again != (i < 4) {
+			t.Fatalf("failure %d: again %v", i+1, v.again)
+		}
+		now = now.Add(time.Second)
 	}
 }
 

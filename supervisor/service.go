@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -15,21 +16,58 @@ import (
 
 // service is one service on this node, over all sessions.
 type service struct {
-	Service
-	node    election.Node
-	guard   Guard
-	machine Machine
-	log     hclog.Logger
-	hurry   <-chan struct{}
-	state   state
-	cause   event // of the newest stop
-	tries   restarts
+	Service             // as it is in force; only the service's own goroutine touches it
+	name                string
+	cluster             string // tells one cluster's files on this machine from another's
+	node                election.Node
+	guard               Guard
+	machine             Machine
+	log                 hclog.Logger
+	hurry               <-chan struct{}
+	observer            Observer
+	state               state
+	since               time.Time // when the role was taken
+	cause               event     // of the newest stop
+	health              string    // of the child, while it runs
+	failure             string    // why it was given up here
+	note                string    // what the other nodes should know besides
+	tries               restarts
+	news                news
+	logs                logs
+	token               int64     // of the newest term
+	fenced              string    // how the former active was known to be dead then
+	reached             event     // what led to the role
+	ready               bool      // the child runs and is ready
+	restarted, reloaded string    // the newest orders that were carried out
+	vain                time.Time // until when a preferred node may be one that is gone: it has left a free lock alone
+	debts               []debt    // what oneshots did and is to be undone
+	paying              sync.Mutex
+	reach               child.Reach
+	pledges             *pledges
+	engaged             bool          // nothing of this service is promised to others
+	until               time.Duration // before that, P1 forbids a start: it was promised, and nothing proves that it is not needed
+	heir                bool          // what a former supervisor owed is known
+	hooks               sync.WaitGroup
+	undoing             sync.WaitGroup // what a term that lost its lease left to be undone; it has debts for itself meanwhile
+
+	conf     Service  // as it was last given; guarded by news.mu
+	precheck Precheck // as it is in force; guarded by news.mu
+	agent    *Agent   // this node's; nil: it has none
+	agentAt  string   // where others reach it
+	watchdog *Watchdog
+	mortals  mortals
+	owing    atomic.Int64 // how many debts there are
+	removed  atomic.Bool  // it is not in the config any more
 
 	birth    election.Birth // of the service's folder, as last seen
 	undead   Tree           // a tree whose death is not proved yet
-	refused  bool           // the last term ended since the former active could not be fenced
-	grave    uint64         // the epoch that it belongs to
-	process  Process        // the newest
+	stance   atomic.Int32   // what an upgrade would find
+	carried  *carriedTerm   // a term that was handed over, until it goes on
+	afoot    *carriedRun    // its programs, until they are looked after again
+	stood    election.Standing
+	refused  bool    // the last term ended since the former active could not be fenced
+	grave    uint64  // the epoch that it belongs to
+	process  Process // the newest
 	finished *child.ExitStatus
 	says     chan election.Member // what the other nodes should know, newest only
 }
@@ -39,46 +77,107 @@ type turn struct {
 	sess  *election.Session
 	cand  *election.Candidate
 	epoch uint64
+	leave <-chan struct{} // closed when all services of the session are to end
+	hold  *hold
+	lost  <-chan struct{} // of the term: closed when the lock is not ours any more
 }
 
 // errUndead says that something of a child may be alive: the session must then not be closed.
 var errUndead = errors.New("the child's death is not proved")
 
 // serve stands for election, and runs terms, until the session or the supervisor ends. It fails only with errUndead.
-func (v *service) serve(ctx context.Context, sess *election.Session, epoch uint64) error {
-	if err := v.bury(ctx); err != nil {
-		return err
+func (v *service) serve(ctx context.Context, t turn) error {
+	v.undoing.Wait()
+	first := !v.heir
+	if first {
+		v.heir = true
+		v.inherit()
 	}
-	do := v.on(sessionOpened)
+	opened := takenOver
+	if v.carried == nil {
+		opened = sessionOpened
+		v.undoAll(ctx)        // also what the end of a former session has interrupted
+		if v.removed.Load() { // while there was no session, or before its turn came
+			return nil
+		}
+	}
+	if first {
+		v.beside(ctx, "on_standby", v.Hooks.OnStandby, v.reason("supervisor started"))
+	}
+	do := v.on(opened)
 	defer v.on(sessionOver)
-	for trouble := time.Second; ctx.Err() == nil && v.finished == nil; trouble = min(2*trouble, 15*time.Second) {
-		err := v.run(ctx, sess, epoch, do)
+	for trouble := time.Second; (ctx.Err() == nil || do == goOn) && v.finished == nil; trouble = min(2*trouble, 15*time.Second) {
+		err := v.run(ctx, t, do)
 		if errors.Is(err, errUndead) {
 			return err
 		}
 		if err != nil && ctx.Err() == nil {
-			v.log.Error("cannot stand for election, trying again", "service", v.Name, "error", err, "in", trouble)
+			v.log.Error("cannot stand for election, trying again", "service", v.name, "error", err, "in", trouble)
+			if v.carried != nil { // P1: nobody watches its lock
+				t.sess.Stop(err)
+			}
 			pause(ctx, trouble)
 		}
-		do = stand
+		if do = stand; v.state.role == Failed { // what it rests for is not over by an answer that was lost
+			do = rest
+		}
+		if v.carried != nil && !handing(ctx) { // it could not go on
+			if ctx.Err() != nil || t.sess.Over() != nil {
+				return v.drop(ctx, t)
+			}
+			do = goOn
+		}
 	}
 	return nil
 }
 
-func (v *service) run(ctx context.Context, sess *election.Session, epoch uint64, do action) error {
-	cand, birth, err := sess.Stand(ctx, v.Name, v.Order)
+func (v *service) run(ctx context.Context, t turn, do action) (err error) {
+	standing := ctx
+	if do == goOn { // what runs is ended as any other term, also when that has to be at once
+		var enough context.CancelFunc
+		standing, enough = linger(ctx, t.leave, proofPatience)
+		defer enough()
+	}
+	cand, birth, err := t.sess.Stand(standing, v.name, v.Order)
 	if err != nil {
 		return err
 	}
+	cand.Inherit(v.stood)
+	v.stood = election.Standing{}
 	var wg sync.WaitGroup
 	announcing, quiet := context.WithCancel(ctx)
+	v.agentAt = v.agent.address(t.sess)
+	v.say() // what the former candidate was about to say is lost
 	wg.Go(func() { v.announce(announcing, cand) })
-	defer wg.Wait()
-	defer quiet()
-	if err := v.quarantine(ctx, sess, birth); err != nil {
+	wg.Go(func() { v.heed(announcing, cand) })
+	wg.Go(func() { v.check(announcing) })
+	v.news.tell(func() { v.news.tamed = false }) // this session may have another timeout
+	wg.Go(func() { v.tame(announcing, t.sess.Timeout()) })
+	defer func() {
+		quiet()
+		wg.Wait()
+		if handing(ctx) {
+			v.stood = cand.Standing()
+			return
+		}
+		if v.removed.Load() { // else the session's end takes it all
+			v.vanish(ctx, cand.Leave)
+		} else if err != nil && ctx.Err() == nil {
+			v.vanish(ctx, cand.Retreat)
+			v.note = "cannot stand: " + err.Error()
+			v.show()
+			_ = cand.Announce(ctx, v.member()) // the next candidate says it again
+		}
+	}()
+	t.cand = cand
+	if do == goOn {
+		if do, err = v.goOn(ctx, t); err != nil {
+			return err
+		}
+	}
+	if err := v.quarantine(ctx, t.sess, birth); err != nil {
 		return err
 	}
-	t := turn{sess, cand, epoch}
 	for err == nil && ctx.Err() == nil && v.finished == nil {
 		if do == rest {
 			do, err = v.rest(ctx, t)
@@ -86,7 +185,20 @@ func (v *service) run(ctx context.Context, sess *election.Session, epoch uint64,
 			do, err = v.stand(ctx, t)
 		}
 	}
+	if errors.Is(err, errReordered) {
+		v.log.Info("standing in another kind of election", "service", v.name, "election", v.Order)
+		err = errors.Join(cand.Withdraw(ctx), cand.Prefer(ctx, 0))
+	}
 	return err
+}
+
+// vanish takes back what this node says of a service that it has no more, or cannot stand for.
+func (v *service) vanish(ctx context.Context, leave func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
+	defer cancel()
+	if err := leave(ctx); err != nil {
+		v.log.Debug("what this node says of the service stays until the session ends", "service", v.name, "error", err)
+	}
 }
 
 // on feeds the role machine, logs each transition, and tells what to do.
@@ -98,31 +210,61 @@ func (v *service) on(e event, facts ...any) action {
 		if next.role == Stopping || next.role == Standby {
 			v.cause = e
 		}
-		v.log.Info("role", append([]any{"service", v.Name, "from", was.role.String(), "to", next.role.String(), "reason", e.String()}, facts...)...)
-		v.tell(election.Member{Role: next.role.String(), Why: v.why(), Since: time.Now().UTC()})
+		v.since, v.reached = time.Now().UTC(), e
+		if was.role == Active || next.role == Active || next.role == Offline {
+			v.health, v.note = healthy, ""
+		}
+		v.stance.Store(stanceOf(next.role))
+		v.log.Info("role", append([]any{"service", v.name, "from", was.role.String(), "to", next.role.String(), "reason", e.String()}, facts...)...)
+		v.say()
 	}
 	return do
 }
 
-// why tells the other nodes what is not plain from the role.
-func (v *service) why() string {
-	if v.state.role == Stopping || v.state.role == Failed {
-		return v.cause.String()
+// member is what the other nodes should know.
+func (v *service) member() election.Member {
+	m := election.Member{Role: v.state.role.String(), Health: healthy, Why: v.note, Since: v.since, Agent: v.agentAt}
+	switch v.state.role {
+	case Active:
+		m.Health = v.health
+	case Failed:
+		m.Health, m.Why = exhausted, v.cause.String()
+		if v.failure != "" {
+			m.Why += ": " + v.failure
+		}
+	case Stopping:
+		m.Why = v.cause.String()
+	case Standby:
+		if v.note != "" {
+			m.Health = unfitness
+		}
 	}
-	return ""
+	return m
 }
 
-// tell leaves a message for announce, in place of an older one.
-func (v *service) tell(m election.Member) {
-	m.Health = "ok"
-	if m.Role == Failed.String() {
-		m.Health = "failed"
-	}
+// say leaves for announce what the other nodes should know, and shows it here.
+func (v *service) say() {
+	v.show()
+	m := v.member()
 	for {
 		select {
 		case v.says <- m:
 			return
 		case <-v.says:
+		}
+	}
+}
+
+// heed keeps the wishes of operators and of preferred nodes current.
+func (v *service) heed(ctx context.Context, cand *election.Candidate) {
+	v.news.tell(func() { v.news.heeded = false })
+	for ctx.Err() == nil {
+		err := cand.Heed(ctx, func(w election.Wishes) {
+			v.news.tell(func() { v.news.wishes, v.news.heeded = w, true })
+		})
+		if err != nil && ctx.Err() == nil {
+			v.log.Error("cannot read what operators want, trying again", "service", v.name, "error", err)
+			pause(ctx, time.Second)
 		}
 	}
 }
@@ -144,7 +286,7 @@ func (v *service) announce(ctx context.Context, cand *election.Candidate) {
 			default:
 			}
 			if err := cand.Announce(ctx, m); err != nil && ctx.Err() == nil {
-				v.log.Debug("cannot announce", "service", v.Name, "error", err)
+				v.log.Debug("cannot announce", "service", v.name, "error", err)
 				v.tellAgain(m)
 				if !pause(ctx, time.Second) {
 					return
@@ -169,7 +311,7 @@ func (v *service) tellAgain(m election.Member) {
 func (v *service) quarantine(ctx context.Context, sess *election.Session, birth election.Birth) error {
 	if v.birth != (election.Birth{}) && v.birth != birth {
 		wait := sess.Timeout() + v.Fencing.Grace
-		v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "service", v.Name, "wait", wait)
+		v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "service", v.name, "wait", wait)
 		if !pause(ctx, wait) {
 			return context.Cause(ctx) // the next session waits again, from the start
 		}
@@ -184,12 +326,14 @@ func (v *service) bury(ctx context.Context) error {
 		err := v.undead.End(ctx)
 		if err == nil {
 			v.undead = nil
+			v.disengage()
+			v.undoAll(ctx)
 			if err := v.guard.Finish(v.grave); err != nil {
-				v.log.Debug("a former lease is still held", "service", v.Name, "error", err) // by another service's tree
+				v.log.Debug("a former lease is still held", "service", v.name, "error", err) // by another service's tree
 			}
 			return nil
 		}
-		v.log.Error("the former child is still not proved dead, nothing is started here", "service", v.Name, "error", err)
+		v.log.Error("the former child is still not proved dead, nothing is started here", "service", v.name, "error", err)
 		if !pause(ctx, time.Second) {
 			return fmt.Errorf("%w: %w", errUndead, err)
 		}
@@ -199,64 +343,51 @@ func (v *service) bury(ctx context.Context) error {
 
 // rest leaves the lock to others for a while; after a refused fencing, until that is settled at the longest.
 func (v *service) rest(ctx context.Context, t turn) (action, error) {
-	if err := t.cand.Withdraw(ctx); err != nil {
+	if err := errors.Join(t.cand.Withdraw(ctx), t.cand.Prefer(ctx, 0)); err != nil {
 		return nothing, err
 	}
-	v.log.Warn("resting, so that another node can try", "service", v.Name, "for", v.Restart.RejoinAfter)
+	v.log.Warn("resting, so that another node can try", "service", v.name, "for", v.Restart.RejoinAfter)
 	enough, cancel := context.WithTimeout(ctx, v.Restart.RejoinAfter)
 	defer cancel()
 	if v.refused {
 		v.refused = false
 		if t.cand.Settled(enough) == nil {
-			v.log.Info("the former active is known to be dead now", "service", v.Name)
+			v.log.Info("the former active is known to be dead now", "service", v.name)
 			return v.on(rested), nil
 		}
 	}
-	<-enough.Done()
+	for enough.Err() == nil {
+		select {
+		case <-enough.Done():
+		case <-v.news.stir:
+			if v.takeUp() {
+				v.log.Info("its config has changed: not resting any longer", "service", v.name)
+				cancel()
+			}
+			if v.forced() {
+				v.log.Info("an operator wants it here: not resting any longer", "service", v.name)
+				cancel()
+			}
+		}
+	}
 	if ctx.Err() != nil {
 		return nothing, context.Cause(ctx)
 	}
 	return v.on(rested), nil
 }
 
-// stand waits for the lock, takes it, and runs a term. The tree is made ready before, so that a failover finds it there.
-func (v *service) stand(ctx context.Context, t turn) (action, error) {
-	tree, err := v.guard.NewTree(ctx, t.epoch, v.Name, election.EncodeRelease(t.cand.Paths()))
-	if err != nil {
-		return nothing, fmt.Errorf("make a container for the child: %w", err)
-	}
-	claim, err := v.obtain(ctx, t, tree)
-	if err == nil {
-		return v.term(ctx, t, claim, tree)
-	}
-	if undead := v.end(ctx, t, tree); undead != nil {
-		return nothing, undead
-	}
-	return nothing, err
-}
-
-// obtain returns with the lock.
-func (v *service) obtain(ctx context.Context, t turn, tree Tree) (*election.Claim, error) {
-	id, err := tree.ID()
-	if err != nil {
-		return nil, fmt.Errorf("describe the child's container: %w", err)
-	}
-	crumb := election.BreadCrumb{GuardianPid: v.guard.Pid(), Tree: id}
-	for {
-		opening, err := t.cand.Wait(ctx)
-		if err != nil {
-			return nil, err
+// linger is a context that ends a while after leave is closed, and not with its parent.
+func linger(ctx context.Context, leave <-chan struct{}, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		select {
+		case <-leave:
+			pause(ctx, d)
+			end()
+		case <-ctx.Done():
 		}
-		v.on(lockFree)
-		claim, err := t.cand.Take(ctx, opening, crumb)
-		if err != nil {
-			return nil, err
-		}
-		if claim != nil {
-			return claim, nil
-		}
-		v.on(lockTaken)
-	}
+	}()
+	return ctx, end
 }
 
 // pause waits, and tells whether it waited to the end.

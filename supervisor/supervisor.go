@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,44 +21,84 @@ var errGuard = errors.New("guardians")
 
 // supervisor runs all services of a node, over one session with ZooKeeper at a time.
 type supervisor struct {
-	cfg      Config
-	log      hclog.Logger
-	services []*service
-	trouble  time.Duration // how long to wait after the next failure to get a session going
+	cfg     Config
+	log     hclog.Logger
+	self    election.Node
+	trouble time.Duration // how long to wait after the next failure to get a session going
 
 	guarded chan struct{} // closed when the guardians stand
 	guard   Guard
+	leaving sync.WaitGroup // of services that were removed
+	left    *legacy        // what a former image of this process has handed over; nil: nothing
+
+	credentials credentials
+
+	mu       sync.Mutex                // guards what follows
+	services []*service                // also those that were removed, until nothing of them is left
+	fault    string                    // why a changed config is not taken up
+	births   map[string]election.Birth // of the folders of services that were removed: a loss of data is noticed all the same
+	stir     chan struct{}
+	pledges  *pledges
+	beat     chan struct{} // taken by the loop of a session
+	over     chan struct{} // closed at that loop's end; nil while there is none
 }
 
 // Run supervises until ctx ends, then stops all children, gives back what it holds, and returns. With Once it returns
 // when the command has ended; status is then the command's own.
 func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) {
 	if cfg.Machine == nil {
-		cfg.Machine = thisMachine{}
+		cfg.Machine = thisMachine{thread: cfg.Thread}
+	}
+	if cfg.Observer == nil {
+		cfg.Observer = unobserved{}
 	}
 	host, err := cfg.Machine.Identity()
 	if err != nil {
 		return nil, fmt.Errorf("identify this machine: %w", err)
 	}
-	s := &supervisor{cfg: cfg, log: cfg.Logger, guarded: make(chan struct{})}
-	self := election.Node{
+	s := &supervisor{cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), stir: make(chan struct{}, 1), beat: make(chan struct{}), births: map[string]election.Birth{}, credentials: newCredentials(cfg.Auth), pledges: newPledges()}
+	s.self = election.Node{
 		Node: cfg.Node, Host: cfg.Host, Pid: os.Getpid(), Version: cfg.Version, Machine: host.Machine, Boot: host.Boot,
 		Since: time.Now().UTC(),
 	}
+	if cfg.Legacy != nil {
+		if err := s.adopt(ctx); err != nil {
+			return nil, fmt.Errorf("go on where the former image of this process has stopped: %w", err)
+		}
+	}
 	for _, c := range cfg.Services {
-		s.services = append(s.services, &service{
-			Service: c, node: self, log: cfg.Logger, hurry: cfg.Hurry, tries: restarts{cfg: c.Restart},
-			machine: cfg.Machine, says: make(chan election.Member, 1),
-		})
+		s.services = append(s.services, s.service(c))
+		s.services[len(s.services)-1].show()
+	}
+	if s.left != nil {
+		s.reinstate()
+	}
+	for _, name := range s.indebted() {
+		v := s.service(Service{Name: name})
+		v.removed.Store(true)
+		s.services = append(s.services, v)
 	}
 	// The guardians start while the session does. They leave last.
 	standing, fail := context.WithCancelCause(ctx)
 	guarding, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() { fail(s.keepGuard(guarding)) })
+	if cfg.Agent != nil {
+		wg.Go(func() { s.keepAgent(guarding) })
+	}
+	taking, enough := context.WithCancel(guarding)
+	defer enough()
+	var taken sync.WaitGroup
+	taken.Go(func() { s.takeChanges(taking) })
 	defer wg.Wait()
 	defer leave()
-	err = s.sessions(standing, self)
+	err = s.sessions(standing)
+	enough()
+	taken.Wait() // s.services is ours from here on
+	for _, v := range s.services {
+		v.leave()
+	}
+	s.leaving.Wait()
 	if cause := context.Cause(standing); err == nil && ctx.Err() == nil && cause != nil {
 		err = cause
 	}
@@ -70,37 +112,45 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 
 // keepGuard has two guardians standing until ctx ends.
 func (s *supervisor) keepGuard(ctx context.Context) error {
+	if s.left != nil {
+		return s.guard.Run(ctx)
+	}
 	guard, err := s.cfg.Machine.Guard(ctx, containment(s.cfg.Services), s.cfg.Node, s.log)
 	if err != nil {
 		return err
 	}
-	for _, v := range s.services {
-		v.guard = guard
-	}
 	s.guard = guard
+	s.showWatchdog()
 	close(s.guarded)
 	return guard.Run(ctx)
 }
 
 // sessions opens one session after the other until ctx ends.
-func (s *supervisor) sessions(ctx context.Context, self election.Node) error {
+func (s *supervisor) sessions(ctx context.Context) error {
 	ctx, done := context.WithCancelCause(ctx)
 	defer done(nil)
 	ensemble := election.New(election.Config{
-		Servers: s.cfg.Servers, Root: s.cfg.Root, Timeout: s.cfg.Timeout, Auth: s.cfg.Auth, Node: self,
+		Servers: s.cfg.Servers, Root: s.cfg.Root, Timeout: s.cfg.Timeout, Auth: s.cfg.Auth, TLS: s.cfg.TLS, Node: s.self,
 		Logger: s.log.Named("election"), Dial: s.cfg.Dial, Now: s.cfg.Machine.Now,
 	})
 	defer ensemble.Wait()
-	for epoch := uint64(1); ; epoch++ {
+	first := uint64(1)
+	if s.left != nil {
+		first = s.left.Epoch
+	}
+	for epoch := first; ; epoch++ {
 		began := s.cfg.Machine.Now()
-		err := ensemble.Open(ctx, func(ctx context.Context, sess *election.Session) error {
-			return s.serve(ctx, sess, epoch)
-		})
+		err := s.open(ctx, ensemble, epoch)
 		switch {
+		case errors.Is(err, errUnresumed):
+			return err
 		case errors.Is(err, errUndead) && ctx.Err() != nil:
 			return err
 		case ctx.Err() != nil, s.done():
 			return nil
+		}
+		if errors.Is(err, election.ErrNoAuth) {
+			s.refused(ensemble)
 		}
 		if s.cfg.Machine.Now()-began > settled {
 			s.trouble = 0
@@ -129,8 +179,10 @@ const (
 
 // done tells whether nothing is left to be supervised.
 func (s *supervisor) done() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, v := range s.services {
-		if v.finished == nil {
+		if v.finished == nil || !v.Once {
 			return false
 		}
 	}
@@ -141,37 +193,38 @@ func (s *supervisor) done() bool {
 func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch uint64) error {
 	select {
 	case <-s.guarded:
-	case <-ctx.Done():
-		return nil
+	default:
+		select {
+		case <-s.guarded:
+		case <-ctx.Done():
+			return nil
+		}
 	}
+	resumed := s.left != nil && s.left.Epoch == epoch
 	sess.Contained(s.guard.Kind())
 	s.log.Info("session with ZooKeeper", "id", election.SessionName(sess.ID()), "timeout", sess.Timeout(),
 		"lease", election.LeaseLength(sess.Timeout()).Round(time.Millisecond))
-	if err := s.guard.Begin(epoch, election.EncodeTicket(sess.Ticket())); err != nil {
+	if resumed {
+		// The guardians know it.
+	} else if err := s.guard.Begin(epoch, election.EncodeTicket(sess.Ticket())); err != nil {
 		return fmt.Errorf("tell the guardians of a new lease: %w", err)
 	}
+	defer func() {
+		sess.Follow(func(time.Duration) {})
+		s.cfg.Observer.Lease(Lease{})
+	}()
+	first, h := sess.LeaseEnd(), s.newHold(sess, epoch)
+	if resumed {
+		h.expect()
+	}
 	sess.Follow(func(end time.Duration) {
-		if err := s.guard.Extend(epoch, end); err != nil {
+		s.showLease(sess, end, end != first)
+		s.pledges.acked(end-election.LeaseLength(sess.Timeout()), sess.Timeout())
+		if err := h.extend(end); err != nil {
 			s.log.Warn("cannot extend the lease at the guardians", "error", err)
 		}
 	})
-	var wg sync.WaitGroup
-	errs := make([]error, len(s.services))
-	for i, v := range s.services {
-		wg.Go(func() {
-			errs[i] = v.serve(ctx, sess, epoch)
-		})
-	}
-	finished := make(chan struct{})
-	go func() { wg.Wait(); close(finished) }()
-	select {
-	case <-s.guard.Over(epoch):
-		sess.Stop(fmt.Errorf("%w: %w", errGuard, s.guard.Cause(epoch)))
-	case <-finished:
-	}
-	<-finished
-	err := errors.Join(errs...)
-	if err != nil {
+	if err := s.serveHeld(ctx, sess, epoch, h); err != nil {
 		return err
 	}
 	if fin := s.guard.Finish(epoch); fin != nil {
@@ -180,11 +233,117 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	return nil
 }
 
-// containment is the strictest wish among the services.
+// serveHeld is serveAll, with somebody who looks after promises beside it.
+func (s *supervisor) serveHeld(ctx context.Context, sess *election.Session, epoch uint64, h *hold) error {
+	keeping, enough := context.WithCancel(context.WithoutCancel(ctx)) // also while what is served ends
+	var wg sync.WaitGroup
+	wg.Go(func() { h.keep(keeping) })
+	defer wg.Wait()
+	defer enough()
+	return s.serveAll(ctx, sess, epoch, h)
+}
+
+// serveAll runs the services, those that are added meanwhile as well, until all of them have ended.
+func (s *supervisor) serveAll(ctx context.Context, sess *election.Session, epoch uint64, h *hold) error {
+	stops := map[*service]context.CancelCauseFunc{} // of those that run
+	errs := map[*service]error{}                    // of those that have ended
+	type end struct {
+		v      *service
+		err    error
+		handed bool // it has left for an upgrade
+	}
+	ended := make(chan end)
+	begin := func(v *service) {
+		serving, stop := context.WithCancelCause(ctx)
+		stops[v] = stop
+		go func() {
+			err := v.bury(ctx) // also for a service that is removed meanwhile: its namesake waits for that
+			if err == nil {
+				err = v.serve(serving, turn{sess: sess, epoch: epoch, leave: ctx.Done(), hold: h})
+			}
+			ended <- end{v, err, handing(serving)}
+		}()
+	}
+	over, leaving := s.guard.Over(epoch), ctx.Done()
+	defer s.turning()()
+	var moving *move // an upgrade under way
+	look := time.NewTicker(moveLook)
+	defer look.Stop()
+	look.Stop()
+	for {
+		if moving != nil {
+			if err := s.moveOn(ctx, h, moving, stops); err != nil {
+				s.log.Error("going on as before, nothing is handed over", "why", err)
+				moving = nil
+				look.Stop()
+				maps.DeleteFunc(errs, func(_ *service, err error) bool { return err == nil }) // they begin again
+			}
+		}
+		if moving == nil {
+			sess.Faulty(s.arrange(ctx, stops, errs, begin))
+		}
+		if len(stops) == 0 && (ctx.Err() != nil || s.done()) {
+			break
+		}
+		select {
+		case e := <-ended:
+			stops[e.v](nil)
+			delete(stops, e.v)
+			errs[e.v] = e.err
+			// P2: one that left for an upgrade that has been given up meanwhile begins again; its child runs.
+			if s.forget(e.v, e.err) || e.handed && e.err == nil && moving == nil {
+				delete(errs, e.v)
+			}
+		case <-s.cfg.Upgrade.Asked:
+			if moving == nil {
+				moving = &move{since: time.Now()}
+				look.Reset(moveLook)
+			}
+		case <-look.C:
+		case <-s.stir:
+		case <-s.beat:
+		case <-over:
+			over = nil
+			sess.Stop(fmt.Errorf("%w: %w", errGuard, s.guard.Cause(epoch)))
+		case <-leaving:
+			leaving = nil
+		}
+	}
+	return errors.Join(slices.Collect(maps.Values(errs))...)
+}
+
+// arrange begins what is to run and does not yet, stops what was removed, and returns the fault of the config.
+func (s *supervisor) arrange(ctx context.Context, stops map[*service]context.CancelCauseFunc, errs map[*service]error, begin func(*service)) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.services {
+		stop, runs := stops[v]
+		_, ended := errs[v]
+		switch {
+		case runs && v.removed.Load():
+			stop(nil)
+		case runs, ended, ctx.Err() != nil && v.carried == nil, s.waits(v):
+		default:
+			if v.guard == nil { // its hooks may be looking at it
+				v.guard = s.guard
+			}
+			if v.birth == (election.Birth{}) { // of a namesake that was removed, and is forgotten by now
+				v.birth = s.births[v.name]
+			}
+			carried := v.carried != nil
+			if begin(v); carried && v.removed.Load() { // nothing else may ever wake the loop up
+				stops[v](nil)
+			}
+		}
+	}
+	return s.faults()
+}
+
+// containment is what all services wish: a certain kind, which is not the last resort either, rather than strict.
 func containment(services []Service) string {
 	mode := "auto"
 	for _, v := range services {
-		if v.Contain != "" && v.Contain != "auto" {
+		if v.Contain != "" && v.Contain != "auto" && (mode == "auto" || mode == "strict") {
 			mode = v.Contain
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -19,23 +20,45 @@ const proofPatience = 5 * time.Second
 const partingPatience = 30 * time.Second
 
 // nobody is how a former active is known to be dead when it has left no breadcrumb.
-const nobody = "nobody was active"
+const nobody = "no breadcrumb was left"
 
 // term runs from a won lock to its end, straight down. P5, P1, P2 are the order of its calls.
 func (v *service) term(ctx context.Context, t turn, claim *election.Claim, tree Tree) (action, error) {
+	v.token = claim.Token
 	v.on(lockWon, "token", claim.Token)
 	entry := election.Activation{Token: claim.Token, Start: time.Now().UTC()}
 
 	var over event
+	former, began := claim.Previous, time.Now()
 	fenced, err := v.fence(ctx, claim)
+	if v.fenced = fenced.By; former != nil {
+		v.showFenced(fenced, err, began)
+		entry.FenceMs = time.Since(began).Milliseconds()
+	}
+	v.tellFenced(ctx, former, claim.PreviousToken, fenced, err)
 	if err != nil {
 		over = v.refusal(ctx, err)
-	} else {
-		entry.Fenced = fenced.By
+	} else if !t.hold.enter(ctx, v, claim) {
+		over = ending(ctx)
+	} else if over = v.arm(ctx, t.sess.Timeout(), tree); over == nothingYet {
+		entry.Fenced = fenced.Story()
 		v.on(formerDead, "token", claim.Token, "fenced", fenced.By)
 		over = v.active(ctx, t, claim, tree, &entry)
 	}
 
+	return v.conclude(ctx, t, claim, tree, entry, over, err == nil)
+}
+
+// conclude ends a term in which the child may still be alive. lived tells that it came to be active.
+func (v *service) conclude(
+	ctx context.Context, t turn, claim *election.Claim, tree Tree, entry election.Activation, over event, lived bool,
+) (action, error) {
+	if over == handedOver {
+		if v.handOver(claim, tree, entry) {
+			return v.on(handedOver, "token", claim.Token), nil
+		}
+		over = stopAsked
+	}
 	v.on(over, "token", claim.Token)
 	if err := v.end(ctx, t, tree); err != nil {
 		v.on(treeAlive)
@@ -47,13 +70,46 @@ func (v *service) term(ctx context.Context, t turn, claim *election.Claim, tree 
 		v.finished = &status
 	}
 	// The context may have ended; giving back what is ours is bounded by the session.
-	if err := claim.Release(context.WithoutCancel(ctx)); err != nil {
-		v.log.Warn("the lock could not be given back, it goes with its session", "service", v.Name, "error", err)
+	after := context.WithoutCancel(ctx)
+	if t.over() { // nobody waits for it but this service's next turn
+		v.undoing.Go(func() { v.undoAll(after) })
+	} else {
+		v.undoAll(after)
+	}
+	facts := v.reason(over.String())
+	if lived {
+		defer v.beside(after, "on_standby", v.Hooks.OnStandby, facts)
+	}
+	if err := claim.Release(after); err != nil {
+		v.log.Warn("the lock could not be given back, it goes with its session", "service", v.name, "error", err)
 		return nothing, err
 	}
 	do := v.on(lockReleased, "token", claim.Token)
+	if do == rest {
+		v.beside(after, "on_give_up", v.Hooks.OnGiveUp, facts)
+	}
 	v.finish(ctx, t, entry, over)
 	return do, nil
+}
+
+// reason is what hooks are told of an end.
+func (v *service) reason(why string) []string {
+	return append(v.facts(v.token), "UNDERSTUDY_REASON="+why)
+}
+
+// tellFenced runs on_fence, beside what goes on.
+func (v *service) tellFenced(ctx context.Context, former *election.BreadCrumb, token int64, by fencing.Outcome, err error) {
+	if former == nil || ctx.Err() != nil || errors.Is(err, election.ErrLost) {
+		return
+	}
+	result := "dead"
+	if err != nil {
+		result = "refused"
+	}
+	facts := append(v.facts(v.token),
+		"UNDERSTUDY_FENCED_NODE="+former.Node, "UNDERSTUDY_FENCED_HOST="+former.Host, "UNDERSTUDY_FENCED_TOKEN="+strconv.FormatInt(token, 10),
+		"UNDERSTUDY_FENCED_BY="+by.By, "UNDERSTUDY_FENCED_RESULT="+result, "UNDERSTUDY_FENCED_ATTEMPTS="+by.Told())
+	v.beside(context.WithoutCancel(ctx), "on_fence", v.Hooks.OnFence, facts)
 }
 
 // end kills the tree, and returns nil only when it is proved dead and nothing can be started in it any more. While the
@@ -65,25 +121,40 @@ func (v *service) end(ctx context.Context, t turn, tree Tree) error {
 		err := tree.End(bounded)
 		cancel()
 		if err == nil {
+			v.disengage()
+			t.hold.leave(v)
 			return nil
 		}
-		v.log.Error("the child's death is not proved, the lock is kept", "service", v.Name, "error", err)
+		v.log.Error("the child's death is not proved, the lock is kept", "service", v.name, "error", err)
 		select {
 		case <-t.sess.Ended():
 		default:
-			if ctx.Err() == nil || time.Now().Before(gaveUp) {
+			if !closed(t.leave) || time.Now().Before(gaveUp) {
 				continue
 			}
 		}
 		v.undead, v.grave = tree, t.epoch
-		return fmt.Errorf("%s: %w: %w", v.Name, errUndead, err)
+		return fmt.Errorf("%s: %w: %w", v.name, errUndead, err)
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
 // fence makes sure that nobody else's child runs, and that the breadcrumb names us: P5.
 func (v *service) fence(ctx context.Context, claim *election.Claim) (fencing.Outcome, error) {
+	v.until = v.pledges.bound(v.name)
 	fenced := fencing.Outcome{By: nobody}
 	if claim.Previous == nil {
+		if err := v.sitOut(ctx, nil); err != nil {
+			return fenced, err
+		}
 		return fenced, claim.Inscribe(ctx)
 	}
 	for {
@@ -107,11 +178,12 @@ func (v *service) fenceOne(ctx context.Context, claim *election.Claim) (fencing.
 	p := claim.Previous
 	chain := fencing.Chain{
 		Local: func(ctx context.Context, _ fencing.Target) (fencing.Verdict, string, error) { return v.knows(ctx, p) },
-		Steps: v.Fencing.Steps, OnFailure: v.Fencing.OnFailure, Grace: v.Fencing.Grace, Logger: v.log,
+		Grace: v.Fencing.Grace, Logger: v.log,
 	}
 	target := fencing.Target{
-		Service: v.Name, Node: p.Node, Host: p.Host, Machine: p.Machine, Boot: p.Boot, Token: claim.PreviousToken,
+		Service: v.name, Node: p.Node, Host: p.Host, Machine: p.Machine, Boot: p.Boot, Token: claim.PreviousToken,
 		GuardianPid: p.GuardianPid, Address: p.Agent, SessionTimeout: time.Duration(p.SessionMs) * time.Millisecond,
+		Session: p.Session, Tree: p.Tree, By: fencing.Claimant{Node: v.node.Node, Token: claim.Token},
 	}
 	lives, err := claim.PreviousLives(ctx)
 	if err != nil {
@@ -120,7 +192,17 @@ func (v *service) fenceOne(ctx context.Context, claim *election.Claim) (fencing.
 	if lives { // the lock was deleted by hand: its lease may go on for as long as a session does
 		chain.Grace += target.SessionTimeout
 	}
-	v.log.Info("fencing the former active", "service", v.Name, "node", p.Node, "token", claim.PreviousToken, "grace", chain.Grace)
+	until, unlisted := v.binds(p)
+	if chain.NoDelay = unlisted != nil; !chain.NoDelay {
+		chain.Grace = max(chain.Grace, until-v.machine.Now())
+	}
+	chain.Steps, chain.OnFailure = v.steps(p, chain.Grace)
+	if p.Node == "" && len(chain.Steps) > 0 { // a method that is told nothing proves nothing
+		if chain.Steps = nil; chain.OnFailure != fencing.Grace {
+			return fencing.Outcome{}, fmt.Errorf("%w: the breadcrumb cannot be read, nobody knows whom to fence", fencing.ErrRefused)
+		}
+	}
+	v.log.Info("fencing the former active", "service", v.name, "node", p.Node, "token", claim.PreviousToken, "grace", chain.Grace)
 	ctx, cancel := context.WithCancelCause(ctx)
 	confirmed := make(chan struct{})
 	var wg sync.WaitGroup
@@ -133,31 +215,25 @@ func (v *service) fenceOne(ctx context.Context, claim *election.Claim) (fencing.
 	})
 	defer wg.Wait()
 	defer cancel(nil)
-	return chain.Fence(ctx, target, claim.Since, confirmed)
+	fenced, err := chain.Fence(ctx, target, claim.Since, confirmed)
+	switch {
+	case err != nil && errors.Is(err, fencing.ErrRefused) && unlisted != nil:
+		v.failure = unlisted.Error()
+		return fenced, fmt.Errorf("%w: %w", err, unlisted)
+	case err != nil:
+		return fenced, err
+	}
+	if v.until = until; fenced.By != fencing.ByGrace { // a proof, which no promise has to be kept for
+		v.until = 0
+		return fenced, nil
+	}
+	return fenced, v.sitOut(ctx, confirmed)
 }
 
-// knows tells what this machine knows by itself of a former active's child: it can look at, and end, the process tree of
-// an earlier or another supervisor here; and nothing outlives a boot.
+// knows tells what this machine knows by itself of a former active's child.
 func (v *service) knows(ctx context.Context, p *election.BreadCrumb) (fencing.Verdict, string, error) {
-	if p.Boot != v.node.Boot {
-		if p.Machine != "" && p.Machine == v.node.Machine && p.Node == v.node.Node {
-			return fencing.Dead, "this machine has booted since", nil
-		}
-		return fencing.Unknown, "", nil
-	}
-	if p.Machine != v.node.Machine {
-		return fencing.Unknown, "", nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, proofPatience)
-	defer cancel()
-	err := v.machine.KillTree(ctx, p.Tree)
-	switch {
-	case errors.Is(err, child.ErrElsewhere), errors.Is(err, child.ErrNotSeen):
-		return fencing.Unknown, "", nil // the grace delay is for that
-	case err != nil:
-		return fencing.Alive, "", fmt.Errorf("end the tree of %s on this machine: %w", p.Node, err)
-	}
-	return fencing.Dead, "its tree on this machine is dead", nil
+	w := witness{node: v.node.Node, host: child.Host{Machine: v.node.Machine, Boot: v.node.Boot}, end: v.machine.KillTree}
+	return w.vouch(ctx, p.Node, p.Machine, p.Boot, p.Tree)
 }
 
 // refusal tells what a failed fencing means.
@@ -170,7 +246,7 @@ func (v *service) refusal(ctx context.Context, err error) event {
 	}
 	v.refused = true
 	v.log.Error("the former active could not be fenced: nothing is started; when you know that its child is dead, "+
-		"run `understudy fence confirm`", "service", v.Name, "error", err)
+		"run `understudy fence confirm`", "service", v.name, "error", err)
 	return formerAlive
 }
 
@@ -188,16 +264,23 @@ func ending(ctx context.Context) event {
 
 // finish closes the term's entry in the history.
 func (v *service) finish(ctx context.Context, t turn, entry election.Activation, over event) {
-	if entry.Entry == "" {
-		return
-	}
 	now := time.Now().UTC()
 	ctx = context.WithoutCancel(ctx)
 	pause(ctx, settling) // whoever takes over comes first
 	bounded, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	entry.End, entry.Reason = &now, over.String()
+	if entry.Entry == "" { // a term too short to be recorded while it lasted, or none
+		if entry.Fenced == "" {
+			return
+		}
+		if _, err := t.cand.Record(bounded, entry, epitaph(entry.Fenced)); err != nil {
+			v.log.Debug("the term is not in the history", "service", v.name, "error", err)
+		}
+		v.stayPut(bounded, t, v.Moves)
+		return
+	}
 	if err := t.cand.Amend(bounded, entry.Entry, entry); err != nil {
-		v.log.Debug("the end of the term is not in the history", "service", v.Name, "error", err)
+		v.log.Debug("the end of the term is not in the history", "service", v.name, "error", err)
 	}
 }

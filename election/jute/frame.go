@@ -39,8 +39,7 @@ func Unmarshal(b []byte, records ...Decoder) error {
 
 // Frame writes records into one frame: the length, then the records.
 func Frame(records ...Record) []byte {
-	var w Writer
-	w.Int32(0)
+	w := Writer{buf: make([]byte, 4, 128)}
 	for _, rec := range records {
 		rec.Encode(&w)
 	}

@@ -137,7 +137,10 @@ func (s *Server) request(c *conn, body []byte) {
 		s.authenticate(c, h.Xid, body)
 		return
 	}
-	act := s.faults.take(eventOf(h.Op, c.session, body))
+	var act action
+	if len(s.faults.traps) > 0 {
+		act = s.faults.take(eventOf(h.Op, c.session, body))
+	}
 	if act.kind != actCloseBefore && !s.touch(c) {
 		return
 	}
@@ -156,6 +159,8 @@ func (s *Server) reply(c *conn, h jute.RequestHeader, body []byte, act action) {
 	case s.member != nil && (h.Op == jute.OpCloseSession || h.Op.Writes()):
 		s.member.write(c, h, body)
 		return
+	case s.member != nil && h.Op == jute.OpSync && !s.member.sync():
+		return // who left its leader has hung up
 	case h.Op == jute.OpCloseSession:
 		s.closeSession(c, h)
 		return

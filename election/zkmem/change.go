@@ -4,38 +4,53 @@ import "understudy/election/jute"
 
 // change does a request that takes a zxid, whether it succeeds or not.
 func (s *Server) change(c *conn, op jute.Op, body []byte) (jute.Record, jute.Code) {
-	return s.carryOut(caller{c.session, c.ids}, op, body)
+	return s.carryOut(caller{c.session, c.ids}, decodeOrder(op, body))
 }
 
-func (s *Server) carryOut(who caller, op jute.Op, body []byte) (jute.Record, jute.Code) {
-	x := s.db.begin()
-	var record jute.Record
-	code := jute.OK
+// order is a request for a change, as it was read. Several servers may carry the same one out.
+type order struct {
+	op    jute.Op
+	code  jute.Code // not OK: it cannot be read
+	multi jute.Multi
+	acl   jute.SetACL
+	step  jute.MultiOp
+}
+
+func decodeOrder(op jute.Op, body []byte) *order {
+	o := &order{op: op}
+	var err error
+	known := true
 	switch op {
 	case jute.OpMulti:
-		var ops jute.Multi
-		if jute.Unmarshal(body, &ops) != nil {
-			return nil, jute.MarshallingError
-		}
-		record = x.multi(who, ops)
+		err = jute.Unmarshal(body, &o.multi)
 	case jute.OpSetACL:
-		var req jute.SetACL
-		if jute.Unmarshal(body, &req) != nil {
-			return nil, jute.MarshallingError
-		}
-		var stat jute.Stat
-		stat, code = x.setACL(who, req)
-		record = stat
+		err = jute.Unmarshal(body, &o.acl)
 	default:
-		step, ok, err := decodeStep(op, body)
-		if !ok {
-			return nil, errUnknown
-		}
-		if err != nil {
-			return nil, jute.MarshallingError
-		}
-		record, code = stepAnswer(x.step(who, step))
-		if op == jute.OpCheck && code == jute.OK {
+		o.step, known, err = decodeStep(op, body)
+	}
+	if !known {
+		o.code = errUnknown
+	} else if err != nil {
+		o.code = jute.MarshallingError
+	}
+	return o
+}
+
+func (s *Server) carryOut(who caller, o *order) (jute.Record, jute.Code) {
+	x := s.db.begin()
+	if o.code != jute.OK {
+		return nil, o.code
+	}
+	var record jute.Record
+	code := jute.OK
+	switch o.op {
+	case jute.OpMulti:
+		record = x.multi(who, o.multi)
+	case jute.OpSetACL:
+		record, code = x.setACL(who, o.acl)
+	default:
+		record, code = stepAnswer(x.step(who, o.step))
+		if o.op == jute.OpCheck && code == jute.OK {
 			code = errSilent // it stumbles over the stat that it has not got
 		}
 	}

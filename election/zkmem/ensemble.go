@@ -1,6 +1,7 @@
 package zkmem
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -23,7 +24,10 @@ type Ensemble struct {
 
 	mu       *sync.Mutex // guards what follows, and all of the servers
 	wires    map[[2]int]*wire
+	ready    []parcel // what takes no time, in order
+	running  bool     // somebody delivers it
 	observed int64
+	unheard  *unheard
 	looking  *time.Timer
 	closed   bool
 }
@@ -88,17 +92,13 @@ func (e *Ensemble) Cut(from, to int) (heal func()) {
 
 // Isolate cuts a server off from all the others, both ways. Its clients still reach it.
 func (e *Ensemble) Isolate(n int) (heal func()) {
-	var heals []func()
-	for other := range e.members {
-		if other != n {
-			heals = append(heals, e.Cut(n, other), e.Cut(other, n))
-		}
+	set := func(sign int) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.members[n].isolate(sign)
 	}
-	return func() {
-		for _, heal := range heals {
-			heal()
-		}
-	}
+	set(1)
+	return func() { set(-1) }
 }
 
 // Slow makes each message from one server to another take that much longer.
@@ -176,7 +176,7 @@ func (e *Ensemble) wire(from, to int) *wire {
 
 // send has do happen at the other server. A message between two that have parted is dropped.
 func (m *member) send(to *member, do func()) {
-	if to.leader != m && m.leader != to {
+	if to.leader != m && !slices.Contains(to.party, m) {
 		return // the other one has left, which m may not have learned yet
 	}
 	w := m.e.wire(m.index, to.index)
@@ -185,16 +185,39 @@ func (m *member) send(to *member, do func()) {
 	if m.e.opts.Latency != nil {
 		delay += m.e.opts.Latency()
 	}
-	due := time.Now().Add(delay)
-	if n := len(w.queue); n > 0 && w.queue[n-1].due.After(due) {
-		due = w.queue[n-1].due
-	}
-	w.queue = append(w.queue, parcel{due, func() {
+	p := parcel{do: func() {
 		if m.term == mine && to.term == theirs {
 			do()
 		}
-	}})
+	}}
+	if delay == 0 && len(w.queue) == 0 && w.cut == 0 {
+		m.e.atOnce(p)
+		return
+	}
+	p.due = time.Now().Add(delay)
+	if n := len(w.queue); n > 0 && w.queue[n-1].due.After(p.due) {
+		p.due = w.queue[n-1].due
+	}
+	w.queue = append(w.queue, p)
 	w.pump()
+}
+
+// atOnce delivers what takes no time, behind the back of whoever sends it.
+func (e *Ensemble) atOnce(p parcel) {
+	e.ready = append(e.ready, p)
+	if e.running {
+		return
+	}
+	e.running = true
+	time.AfterFunc(0, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for n := 0; n < len(e.ready) && !e.closed; n++ {
+			e.ready[n].do()
+		}
+		clear(e.ready)
+		e.ready, e.running = e.ready[:0], false
+	})
 }
 
 // pump makes sure that what is on its way is delivered when it is due.

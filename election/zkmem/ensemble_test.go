@@ -1,6 +1,7 @@
 package zkmem_test
 
 import (
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -17,9 +18,14 @@ const slowTick = 500 * time.Millisecond
 // inEnsemble runs f in virtual time beside three servers, the first of which leads.
 func inEnsemble(t *testing.T, limit int, f func(e *zkmem.Ensemble, dial func(server int) *client)) {
 	t.Helper()
+	inEnsembleOf(t, 3, limit, f)
+}
+
+func inEnsembleOf(t *testing.T, size, limit int, f func(e *zkmem.Ensemble, dial func(server int) *client)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		e := zkmem.NewEnsemble(zkmem.Config{TickTime: slowTick}, zkmem.EnsembleConfig{
-			SyncLimit: limit, Latency: func() time.Duration { return time.Millisecond },
+			Size: size, SyncLimit: limit, Latency: func() time.Duration { return time.Millisecond },
 		})
 		f(e, func(server int) *client {
 			ours, theirs := net.Pipe()
@@ -92,6 +98,20 @@ func TestFollowerReadsFromACopyThatMayBeBehind(t *testing.T) {
 	})
 }
 
+func TestSyncWaitsForTheLeader(t *testing.T) {
+	inEnsemble(t, 5, func(e *zkmem.Ensemble, dial func(int) *client) {
+		c, other := dial(1), dial(2)
+		end := e.Slow(0, 1, time.Second)
+		other.want(create("/new", ""), "ok /new")
+		began := time.Now()
+		c.want(sync, "ok /")
+		if got := c.do(exists("/new", false)); got == "no node" || time.Since(began) < time.Second {
+			t.Errorf("%s, after %v", got, time.Since(began))
+		}
+		end()
+	})
+}
+
 func TestALeaderThatIsCutOffMakesNothingHold(t *testing.T) {
 	inEnsemble(t, 5, func(e *zkmem.Ensemble, dial func(int) *client) {
 		c, other := dial(0), dial(1)
@@ -145,5 +165,83 @@ func TestAMovedSessionWritesNoMoreFromItsOldServer(t *testing.T) {
 		defer moved.Close()
 		c.want(create("/old", ""), "broken connection")
 		(&client{Raw: moved, t: t}).want(create("/new", ""), "ok /new")
+	})
+}
+
+// What a lease has to allow for: an answered write may be younger than the newest sign of life that the leader knows.
+func TestASessionEndsTooEarlyWhenItsServerIsCutOffUnheard(t *testing.T) {
+	const early = 100 * time.Millisecond
+	inEnsemble(t, 20, func(e *zkmem.Ensemble, dial func(int) *client) {
+		time.Sleep(slowTick - slowTick/4 - 60*time.Millisecond)
+		e.Server(0).ElectLeader() // it leads from 60 ms before a tick on, and asks its followers then
+		time.Sleep(slowTick)
+		l := e.Leader()
+		holder, other := dial((l+1)%3), dial((l+2)%3)
+		holder.want(ephemeral("/lock"), "ok /lock")
+		sprung := make(chan int, 1)
+		var heal func()
+		cancel := e.IsolateUnheard(holder.Session.SessionID, early, func(server int, h func()) { heal = h; sprung <- server })
+		began, written := time.Now(), time.Time{}
+		for written.IsZero() {
+			at := time.Now()
+			if got := holder.do(set("/lock", "", -1)); !strings.HasPrefix(got, "ok") {
+				t.Fatal(got)
+			}
+			select {
+			case server := <-sprung:
+				if written = at; server != (l+1)%3 {
+					t.Errorf("server %d is cut off", server+1)
+				}
+			case <-time.After(20 * time.Millisecond):
+			}
+			if time.Since(began) > time.Minute {
+				t.Fatal("it waits for ever")
+			}
+		}
+		cancel()
+		for other.do(exists("/lock", false)) != "no node" {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if took := time.Since(written); took > 4*time.Second-early+20*time.Millisecond {
+			t.Errorf("the session ended %v after the write", took)
+		}
+		heal()
+		time.Sleep(2 * slowTick)
+		dial((l+1)%3).want(exists("/lock", false), "no node")
+	})
+}
+
+// Who has led takes no orders from a follower that has not heard of it, and would mix them up with its leader's.
+func TestAFormerLeaderTakesNoOrders(t *testing.T) {
+	inEnsembleOf(t, 5, 20, func(e *zkmem.Ensemble, dial func(int) *client) {
+		late := make([]*client, 20)
+		for n := range late {
+			late[n] = dial(4)
+		}
+		heal := e.Isolate(4)
+		e.Server(0).Down()
+		time.Sleep(slowTick)
+		leader := dial(e.Leader())
+		e.Server(0).Up()
+		time.Sleep(slowTick)
+		heal()
+		for n := range late {
+			path := fmt.Sprintf("/%d", n)
+			go func() {
+				time.Sleep(time.Millisecond / 2) // so that it comes between the change and the word that it holds
+				late[n].do(create(path+"late", ""))
+			}()
+			leader.want(create(path, ""), "ok "+path)
+		}
+		time.Sleep(slowTick)
+		former := dial(0)
+		for n := range late {
+			if got := former.do(exists(fmt.Sprintf("/%d", n), false)); !strings.HasPrefix(got, "ok") {
+				t.Errorf("change %d at the former leader: %s", n, got)
+			}
+			if got := former.do(exists(fmt.Sprintf("/%dlate", n), false)); strings.HasPrefix(got, "ok") {
+				t.Errorf("the former leader has taken order %d: %s", n, got)
+			}
+		}
 	})
 }

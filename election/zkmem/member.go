@@ -58,8 +58,7 @@ type entry struct {
 	zxid    int64
 	now     int64
 	kind    entryKind
-	op      jute.Op
-	body    []byte
+	order   *order
 	who     caller
 	timeout time.Duration
 	expired bool
@@ -72,6 +71,7 @@ type request struct {
 	m     *member
 	over  bool
 	holds bool // it was carried out
+	came  time.Time
 	ended *sync.Cond
 	reply func(record jute.Record, code jute.Code)
 }
@@ -134,10 +134,18 @@ func (m *member) ask(do func(l *member), r *request) {
 	})
 }
 
+// sync waits until all holds here that held at the leader when it was asked: its answer comes after that.
+func (m *member) sync() bool {
+	r := m.request(nil)
+	m.ask(func(*member) {}, r)
+	m.await(r)
+	return r.holds
+}
+
 // write carries a client's change through the log, and answers it at its place there.
 func (m *member) write(c *conn, h jute.RequestHeader, body []byte) {
 	r := m.request(nil)
-	e := &entry{kind: entryChange, op: h.Op, body: body, who: caller{c.session, slices.Clone(c.ids)}, origin: r}
+	e := &entry{kind: entryChange, order: decodeOrder(h.Op, body), who: caller{c.session, slices.Clone(c.ids)}, origin: r}
 	r.reply = func(record jute.Record, code jute.Code) {
 		if code == jute.SessionMoved { // its client has to settle anew where it is
 			c.hangUp()
@@ -158,7 +166,7 @@ func (m *member) write(c *conn, h jute.RequestHeader, body []byte) {
 }
 
 func (m *member) request(reply func(jute.Record, jute.Code)) *request {
-	r := &request{m: m, ended: sync.NewCond(m.e.mu), reply: reply}
+	r := &request{m: m, came: time.Now(), ended: sync.NewCond(m.e.mu), reply: reply}
 	m.waiting = append(m.waiting, r)
 	return r
 }
@@ -307,11 +315,14 @@ func (m *member) carryOut(e *entry) {
 			m.s.watches.dropAll(c)
 		}
 	default:
-		record, code = m.s.carryOut(e.who, e.op, e.body)
+		record, code = m.s.carryOut(e.who, e.order)
 	}
 	d.leaders = 0
 	if r := e.origin; r != nil && r.m == m && !r.over {
 		r.reply(record, code)
 		r.finish(true)
+		if e.kind == entryChange && code == jute.OK {
+			m.answered(e.who.session, r.came)
+		}
 	}
 }

@@ -80,16 +80,18 @@ func (m *member) pulse() {
 	for _, f := range m.party {
 		m.send(f, func() { f.answerPulse(m) })
 	}
+	term := m.term
 	m.beat = time.AfterFunc(m.e.cfg.TickTime/2, func() {
 		m.e.mu.Lock()
 		defer m.e.mu.Unlock()
-		m.pulse()
+		if m.term == term {
+			m.pulse()
+		}
 	})
 }
 
 func (m *member) answerPulse(l *member) {
 	m.heard = time.Now()
-	m.watchLeader()
 	signs := m.touched
 	m.touched = map[int64]time.Duration{}
 	m.send(l, func() {
@@ -106,7 +108,7 @@ func (m *member) watchLeader() {
 	if m.beat != nil {
 		m.beat.Stop()
 	}
-	term := m.term
+	term := m.term // the alarm is left to ring when there was word meanwhile
 	m.beat = time.AfterFunc(time.Until(m.heard.Add(m.e.patience()+1)), func() {
 		m.e.mu.Lock()
 		defer m.e.mu.Unlock()

@@ -48,6 +48,7 @@ type Server struct {
 	faults    faults
 	counts    map[jute.Op]int64
 	expiry    *time.Timer
+	looksAt   time.Time   // when expiry rings
 	cleaning  *time.Timer // of containers
 	down      bool
 	closed    bool
@@ -234,15 +235,19 @@ func (s *Server) endSession(id int64) {
 	}
 }
 
-// armExpiry makes sure that somebody looks when the next session may end.
+// armExpiry makes sure that somebody looks when the next session may end. An alarm that rings earlier is left.
 func (s *Server) armExpiry() {
 	wait, ok := s.db.sessions.next()
+	at := time.Now().Add(wait)
+	if s.expiry != nil && ok && !at.Before(s.looksAt) {
+		return
+	}
 	if s.expiry != nil {
 		s.expiry.Stop()
 		s.expiry = nil
 	}
 	if ok && !s.closed && !s.down && s.member.leads() {
-		s.expiry = time.AfterFunc(wait, s.expire)
+		s.expiry, s.looksAt = time.AfterFunc(wait, s.expire), at
 	}
 }
 
@@ -255,7 +260,8 @@ func (s *Server) expire() {
 func (s *Server) expireDue() []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.down {
+	s.expiry = nil
+	if s.closed || s.down || !s.member.leads() {
 		return nil
 	}
 	due := s.db.sessions.due()

@@ -26,6 +26,7 @@ type txn struct {
 	tree    *tree
 	zxid    int64
 	now     int64 // milliseconds since 1970
+	steps   int   // how many there are; one alone need not be undone
 	changes []change
 	undo    []func()
 }
@@ -56,6 +57,7 @@ func (x *txn) step(who caller, op jute.MultiOp) jute.MultiResult {
 
 // multi does all steps or none, and answers as the real server does: see jute.MultiResult.
 func (x *txn) multi(who caller, ops jute.Multi) jute.MultiResponse {
+	x.steps = len(ops)
 	results := make(jute.MultiResponse, 0, len(ops))
 	for i, op := range ops {
 		res := x.step(who, asInMulti(op))
@@ -215,8 +217,10 @@ func (x *txn) setData(who caller, req jute.SetData) jute.MultiResult {
 	case req.Version != -1 && req.Version != n.stat.Version:
 		return failed(jute.BadVersion)
 	}
-	stat, data := n.stat, n.data
-	x.undo = append(x.undo, func() { n.stat, n.data = stat, data })
+	if x.steps > 1 {
+		stat, data := n.stat, n.data
+		x.undo = append(x.undo, func() { n.stat, n.data = stat, data })
+	}
 	n.data = req.Data
 	n.stat.Version++
 	n.stat.Mtime, n.stat.Mzxid = x.now, x.zxid

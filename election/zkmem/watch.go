@@ -48,8 +48,9 @@ func (w watchSet) count() (n int) {
 	return n
 }
 
-// trigger collects who has to hear of an event and removes the watches that are used up by it.
-func (w watchSet) trigger(path string, kind jute.EventType, hear map[*conn]struct{}) {
+// trigger collects who has to hear of an event and removes the watches that are used up by it. deep tells whether there
+// are recursive watches.
+func (w watchSet) trigger(path string, kind jute.EventType, deep bool, hear map[*conn]struct{}) {
 	for c, mode := range w[path] {
 		if mode == watchRecursive && kind == jute.EventNodeChildrenChanged {
 			continue
@@ -59,7 +60,7 @@ func (w watchSet) trigger(path string, kind jute.EventType, hear map[*conn]struc
 			w.drop(path, c)
 		}
 	}
-	if kind == jute.EventNodeChildrenChanged {
+	if kind == jute.EventNodeChildrenChanged || !deep {
 		return
 	}
 	for up := path; up != "/"; {
@@ -73,23 +74,27 @@ func (w watchSet) trigger(path string, kind jute.EventType, hear map[*conn]struc
 }
 
 // watches is what the clients of one server wait for. Those set by exists and getData are one kind: data.
-type watches struct{ data, child watchSet }
+type watches struct {
+	data, child watchSet
+	deep        *bool // there has been a recursive one
+}
 
-func newWatches() watches { return watches{data: watchSet{}, child: watchSet{}} }
+func newWatches() watches { return watches{watchSet{}, watchSet{}, new(bool)} }
 
 // fire tells the changes of one transaction, in their order. A connection hears of a deletion once, whether it
 // watches the data, the children, or both.
 func (w watches) fire(changes []change) {
+	hear := map[*conn]struct{}{}
 	for _, ch := range changes {
-		hear := map[*conn]struct{}{}
+		clear(hear)
 		switch ch.kind {
 		case jute.EventNodeChildrenChanged:
-			w.child.trigger(ch.path, ch.kind, hear)
+			w.child.trigger(ch.path, ch.kind, *w.deep, hear)
 		case jute.EventNodeDeleted:
-			w.data.trigger(ch.path, ch.kind, hear)
-			w.child.trigger(ch.path, ch.kind, hear)
+			w.data.trigger(ch.path, ch.kind, *w.deep, hear)
+			w.child.trigger(ch.path, ch.kind, *w.deep, hear)
 		default:
-			w.data.trigger(ch.path, ch.kind, hear)
+			w.data.trigger(ch.path, ch.kind, *w.deep, hear)
 		}
 		for c := range hear {
 			if allowed(ch.acl, jute.PermRead, c.ids) {
@@ -141,6 +146,7 @@ func (w watches) restore(d *database, c *conn, req jute.SetWatches) {
 // add sets a watch of addWatch.
 func (w watches) add(path string, c *conn, mode watchMode) {
 	w.data.add(path, c, mode)
+	*w.deep = *w.deep || mode == watchRecursive
 	if mode != watchRecursive {
 		w.child.add(path, c, mode)
 	}

@@ -143,6 +143,9 @@ func (e *Ensemble) Connect() string { return strings.Join(e.ClientAddrs(), ",") 
 // LogTail is the end of what server i wrote to its log.
 func (e *Ensemble) LogTail(i int) string { return e.servers[i].logTail() }
 
+// LogFile is where server i writes its log.
+func (e *Ensemble) LogFile(i int) string { return e.servers[i].logFile() }
+
 // StartServer starts server i, which must be down. It does not wait until it serves; see WaitReady.
 func (e *Ensemble) StartServer(i int) error {
 	order := startOrder{e.servers[i], make(chan error, 1)}
@@ -167,10 +170,17 @@ func (e *Ensemble) Restart(i int) error {
 	return e.StartServer(i)
 }
 
-// Freeze stops the clock of server i with SIGSTOP, Thaw lets it go on.
+// Freeze stops the clock of server i with SIGSTOP and waits until all its threads stand still, Thaw lets it go on.
 func (e *Ensemble) Freeze(i int) error {
-	_, err := e.servers[i].signal(syscall.SIGSTOP)
-	return err
+	if _, err := e.servers[i].signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for given := time.Now().Add(5 * time.Second); Moving(e.PID(i)); runtime.Gosched() {
+		if time.Now().After(given) {
+			return fmt.Errorf("freeze server %d: a thread of it still runs", i)
+		}
+	}
+	return nil
 }
 
 // Thaw undoes Freeze.

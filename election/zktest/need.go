@@ -11,6 +11,9 @@ import (
 
 const classPath = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
 
+// secureParts is what zookeeper.jar needs besides for TLS, and does not name itself.
+const secureParts = ":/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
+
 // LeftOut tells whether the environment variable UNDERSTUDY_LEFT_OUT names thing: then whoever runs the tests says
 // that it is missing on purpose, and what needs it is skipped instead of failing.
 func LeftOut(thing string) bool {

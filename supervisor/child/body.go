@@ -24,6 +24,8 @@ var ErrUnproved = errors.New("death not proved")
 type body interface {
 	// strike orders the death of everything in it. It does not wait.
 	strike() error
+	// seal keeps what is started late from running, where remove cannot yet, as far as that is possible.
+	seal()
 	// dead looks, without waiting. Only (true, nil) is proof, and it stays true once the body is removed.
 	dead() (bool, error)
 	// remove takes the container away, so that a fork that comes late fails. It fails while anything lives in it.
@@ -52,7 +54,11 @@ func look(b body, remove bool) (bool, error) {
 		return false, err
 	}
 	if !dead {
-		return false, b.strike()
+		err := b.strike()
+		if remove { // P3
+			b.seal()
+		}
+		return false, err
 	}
 	if !remove {
 		return true, nil

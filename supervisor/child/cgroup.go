@@ -19,18 +19,19 @@ import (
 // leaf is a cgroup v2 that holds one tree, in a cgroup of its own for each run (see run). Everything needed to kill it is
 // opened beforehand.
 type leaf struct {
-	path   string
-	killer int // cgroup.kill
-	events int // cgroup.events
-	looks  int // at it while it was alive
+	path    string
+	killer  int // cgroup.kill
+	events  int // cgroup.events
+	freezer int // cgroup.freeze
+	looks   int // at it while it was alive
 }
 
-// run is the cgroup inside a leaf that programs are forked into. There is a new one after every kill: Linux 6.14 and later
-// kill at birth whatever is forked into a cgroup that has once been killed (they compare its count of kills with that of
-// the parent process's cgroup).
+// run is the cgroup inside a leaf that one program is forked into, so that it can be killed by itself. It is never used
+// twice: Linux 6.14 and later kill at birth whatever is forked into a cgroup that has once been killed (they compare its
+// count of kills with that of the parent process's cgroup).
 type run struct {
-	path string
-	dir  int
+	*leaf
+	dir int
 }
 
 // makeLeaf creates a cgroup with a name never used before, so that a removed one is never mistaken for it. The name tells
@@ -55,7 +56,7 @@ func makeLeaf(base, name string) (*leaf, error) {
 
 // openLeaf opens an existing leaf; an inode other than zero must be the leaf's own.
 func openLeaf(path string, inode uint64) (*leaf, error) {
-	l := &leaf{path: path, killer: -1, events: -1}
+	l := &leaf{path: path, killer: -1, events: -1, freezer: -1}
 	for _, part := range []struct {
 		fd   *int
 		name string
@@ -63,6 +64,7 @@ func openLeaf(path string, inode uint64) (*leaf, error) {
 	}{
 		{&l.killer, "cgroup.kill", unix.O_WRONLY},
 		{&l.events, "cgroup.events", unix.O_RDONLY},
+		{&l.freezer, "cgroup.freeze", unix.O_WRONLY},
 	} {
 		fd, err := unix.Open(filepath.Join(path, part.name), part.mode|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 		if err != nil {
@@ -89,6 +91,10 @@ func (l *leaf) strike() error {
 	}
 	return nil
 }
+
+// seal freezes it: what is forked into it later runs no instruction before it is killed, or the cgroup removed, which what the
+// kernel holds can put off. What is frozen can be killed.
+func (l *leaf) seal() { _, _ = unix.Write(l.freezer, []byte("1")) }
 
 // dead reads the kernel's word that no process is left: those counted out have given back memory and descriptors.
 func (l *leaf) dead() (bool, error) {
@@ -156,36 +162,43 @@ func (l *leaf) wake() (int, int16, time.Duration) {
 	return l.events, unix.POLLPRI, min(500*time.Microsecond<<min(l.looks, 6), 20*time.Millisecond)
 }
 
-// newRun makes the cgroup for the programs started from now on.
+// newRun makes the cgroup for one program.
 func (l *leaf) newRun(number int) (*run, error) {
 	path := filepath.Join(l.path, "run-"+strconv.Itoa(number))
-	if err := os.Mkdir(path, 0o755); err != nil {
-		if l.removed() {
-			err = errors.Join(ErrLeaseEnded, err)
+	err := os.Mkdir(path, 0o755)
+	if err == nil {
+		var r *run
+		if r, err = openRun(path); err == nil {
+			return r, nil
 		}
-		return nil, fmt.Errorf("make cgroup: %w", err)
+		_ = unix.Rmdir(path)
+	}
+	if l.removed() {
+		err = errors.Join(ErrLeaseEnded, err)
+	}
+	return nil, fmt.Errorf("make cgroup: %w", err)
+}
+
+func openRun(path string) (*run, error) {
+	l, err := openLeaf(path, 0)
+	if err != nil {
+		return nil, err
 	}
 	dir, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil, errors.Join(&fs.PathError{Op: "open", Path: path, Err: err}, unix.Rmdir(path))
+		l.close()
+		return nil, fmt.Errorf("open cgroup %s: %w", path, err)
 	}
-	return &run{path: path, dir: dir}, nil
+	return &run{l, dir}, nil
 }
 
-// removed says whether a failed fork failed because the run's cgroup is no more.
-func (r *run) removed() bool {
-	var st unix.Stat_t
-	return unix.Stat(r.path, &st) == unix.ENOENT
-}
-
-// remove is for a run whose death is proved.
-func (r *run) remove() error {
+func (r *run) close() {
 	_ = unix.Close(r.dir)
-	return removeCgroup(r.path, 0)
+	r.leaf.close()
 }
 
 func (l *leaf) close() {
-	for _, fd := range []*int{&l.killer, &l.events} {
+	for _, fd := range []*int{&l.killer, &l.events, &l.freezer} {
 		if *fd >= 0 {
 			_ = unix.Close(*fd)
 		}

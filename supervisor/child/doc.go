@@ -5,6 +5,8 @@
 //
 //   - P2: nil from Tree.Kill, Tree.End and KillByID is proof that no process of the tree is left: the kernel's own count of
 //     a cgroup, the death of a PID namespace's init, or ECHILD at a subreaper. After End no fork that comes late succeeds.
+//   - P2 holds for each start in a tree by itself, too: Process.Kill ends, with proof, what that start spawned, and leaves the
+//     rest of the tree alone. Every start has a cgroup, a PID namespace or a subreaper of its own inside the tree.
 //   - P3: a tree is dead within milliseconds of its epoch's deadline, whatever the supervisor does. An ended lease is never
 //     revived, and a supervisor that thaws between its last look at the lease and its fork starts nothing.
 //   - P4: of supervisor and guardians any two may be killed, at once or in any order, and the tree dies. A single guardian
@@ -19,6 +21,8 @@
 //   - A program that runs as root can leave its cgroup, or have another service start processes for it.
 //   - Walked trees: a tree whose stub was killed by somebody else cannot be proved dead, and is never called so; forks
 //     faster than a walk of /proc take tens of milliseconds to run down.
+//   - In a PID namespace a program sees the pids of its own start only: not those of its unit's other processes.
+//   - A user that only a name service knows (LDAP, sssd) is found where getent is; its answer is waited for at most 5 s.
 //   - A host that is paused as a whole resumes its programs together with the guardians.
 //   - A program on a file system that hangs holds up the start of all others.
 //   - Cgroups that were emptied by nobody's guardian (all three killed) stay behind as empty directories.

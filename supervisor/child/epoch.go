@@ -116,7 +116,7 @@ func (g *Guard) over(number uint64, cause error) {
 func (g *Guard) broadcast(m *message) {
 	for _, s := range g.seats {
 		if s != nil {
-			s.send(m)
+			g.send(s, m)
 		}
 	}
 }
@@ -126,10 +126,19 @@ func (e *epoch) begin() *message { return &message{Op: opBegin, Epoch: e.number,
 // replay is everything a new guardian has to know. The caller holds mu.
 func (g *Guard) replay() []*message {
 	var all []*message
+	if g.lent != nil {
+		all = append(all, g.lent)
+	}
+	if g.kennel.dog != nil {
+		all = append(all, g.kennel.dog.lending())
+	}
 	for _, e := range g.epochs {
 		begin := e.begin()
 		if errors.Is(e.cause, ErrGuardiansLost) {
 			begin.Ticket = nil // this process lives, keeps the session and gives back what it holds by itself
+		}
+		if e.cause != nil {
+			begin.Deadline, begin.OK = e.deadline, true
 		}
 		all = append(all, begin)
 		if e.deadline > 0 && e.cause == nil {
@@ -138,6 +147,9 @@ func (g *Guard) replay() []*message {
 		for _, t := range e.trees {
 			all = append(all, t.registration())
 			all = append(all, t.stubRegistrations()...)
+			if t.armed {
+				all = append(all, t.arming())
+			}
 		}
 		if e.cause != nil {
 			all = append(all, &message{Op: opEnd, Epoch: e.number, Why: e.cause.Error()})

@@ -66,9 +66,7 @@ func TestTreeDiesWithAllThree(t *testing.T) {
 			p := newPuppet(t, kind)
 			p.raise(time.Minute, stubborn)
 			guardians := p.guardians()
-			if err := unix.Kill(p.cmd.Process.Pid, unix.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			freeze(t, p.cmd.Process.Pid)
 			if kind == KindPidNS { // the death signal alone has to do
 				p.holdSockets()
 			}
@@ -137,9 +135,7 @@ func TestBothGuardiansLostEndsEverythingAndStartsAfresh(t *testing.T) {
 		p.raise(time.Minute, stubborn)
 		before := p.guardians()
 		// Frozen meanwhile, so that it finds both gone: else it might replace the one before the other one dies.
-		if err := unix.Kill(p.cmd.Process.Pid, unix.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		freeze(t, p.cmd.Process.Pid)
 		kill9(before...)
 		awaitDeath(t, before...)
 		since := Now()
@@ -170,9 +166,7 @@ func TestFrozenSupervisorLosesItsTreeAtTheDeadline(t *testing.T) {
 	kinds(t, func(t *testing.T, kind string) {
 		p := newPuppet(t, kind)
 		_, deadline := p.raise(500*time.Millisecond, stubborn)
-		if err := unix.Kill(p.cmd.Process.Pid, unix.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		freeze(t, p.cmd.Process.Pid)
 		if at := p.dead(); at < deadline || at > deadline+time.Second {
 			t.Errorf("dead %v after the deadline", at-deadline)
 		} else {
@@ -205,9 +199,7 @@ func TestGuardianWhoseTwinIsNotReplacedEndsEverything(t *testing.T) {
 	kinds(t, func(t *testing.T, kind string) {
 		p := newPuppet(t, kind)
 		p.raise(time.Minute, stubborn)
-		if err := unix.Kill(p.cmd.Process.Pid, unix.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		freeze(t, p.cmd.Process.Pid)
 		since := Now()
 		kill9(p.guardians()[0])
 		if after := p.dead() - since; after < 900*time.Millisecond || after > 3*time.Second {
@@ -222,22 +214,26 @@ func TestGuardianWhoseTwinIsNotReplacedEndsEverything(t *testing.T) {
 // P3: the last look at the lease and the fork are two moments, and any time may pass between them.
 func TestForkAfterAFreezeFails(t *testing.T) {
 	kinds(t, func(t *testing.T, kind string) {
-		p := newPuppet(t, kind)
-		p.do(command{Do: "begin", Epoch: 1})
-		p.do(command{Do: "freeze"})
-		p.do(command{Do: "extend", Epoch: 1, In: 400 * time.Millisecond})
-		p.do(command{Do: "tree", Epoch: 1, Name: "a"})
-		p.order(command{Do: "start", Name: "a", Script: "echo ready; sleep 1000"})
-		if c := p.closing(); !c.AllDead {
-			t.Errorf("closed with something alive: %+v", c)
+		for name, settings := range map[string]Settings{"at once": {}, "by a launcher": {Umask: new(uint32)}} {
+			t.Run(name, func(t *testing.T) {
+				p := newPuppet(t, kind)
+				p.do(command{Do: "begin", Epoch: 1})
+				p.do(command{Do: "freeze"})
+				p.do(command{Do: "extend", Epoch: 1, In: 400 * time.Millisecond})
+				p.do(command{Do: "tree", Epoch: 1, Name: "a"})
+				p.order(command{Do: "start", Name: "a", Script: "echo ready; sleep 1000", Settings: settings})
+				if c := p.closing(); !c.AllDead {
+					t.Errorf("closed with something alive: %+v", c)
+				}
+				if err := unix.Kill(p.cmd.Process.Pid, unix.SIGCONT); err != nil {
+					t.Fatal(err)
+				}
+				if r := p.hear(); !r.Ended {
+					t.Fatalf("a program was started after the lease's end: %+v", r)
+				}
+				p.dead()
+			})
 		}
-		if err := unix.Kill(p.cmd.Process.Pid, unix.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
-		if r := p.hear(); !r.Ended {
-			t.Fatalf("a program was started after the lease's end: %+v", r)
-		}
-		p.dead()
 	})
 }
 
@@ -248,9 +244,7 @@ func TestStoppedGuardianDoesNotMatter(t *testing.T) {
 			t.Run(itoa(index+1), func(t *testing.T) {
 				p := newPuppet(t, kind)
 				p.raise(time.Minute, stubborn)
-				if err := unix.Kill(p.guardians()[index], unix.SIGSTOP); err != nil {
-					t.Fatal(err)
-				}
+				freeze(t, p.guardians()[index])
 				since := Now()
 				guardians := p.guardians()
 				kill9(p.cmd.Process.Pid)
@@ -267,9 +261,7 @@ func TestStoppedGuardianIsReplaced(t *testing.T) {
 	p := newPuppet(t, KindCgroup)
 	p.raise(time.Minute, stubborn)
 	before := p.guardians()
-	if err := unix.Kill(before[0], unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	freeze(t, before[0])
 	p.do(command{Do: "tree", Epoch: 1, Name: "b"})
 	if after := p.guardians(); after[0] == 0 || after[0] == before[0] {
 		t.Fatalf("guardians were %v, are %v", before, after)

@@ -28,6 +28,9 @@ type GuardConfig struct {
 	Logger    hclog.Logger
 	Name      string        // the node: part of cgroup names and titles
 	TwinGrace time.Duration // how long one guardian watches alone before it ends everything; default 1s
+	// Thread runs what it is given on the main thread of the process, for which it has to be free until the guard has stopped.
+	// Only then HandOver can be used, and again after it. nil: a thread of the guard's own.
+	Thread chan<- func()
 }
 
 func (cfg GuardConfig) withDefaults() GuardConfig {
@@ -54,6 +57,7 @@ type Guard struct {
 	errands chan func()
 	stopped chan struct{}
 	tasks   sync.WaitGroup // all that Run waits for
+	reach   Reach
 
 	mu      sync.Mutex // guards what follows; the messages sent while it is held are sent without waiting
 	seats   [2]*seat
@@ -61,14 +65,16 @@ type Guard struct {
 	nacks   map[uint64]error
 	changed chan struct{} // closed at every acknowledgement and every change of the seats
 	epochs  map[uint64]*epoch
-	trees   uint64 // the last number given to a tree
+	trees   uint64   // the last number given to a tree
+	lent    *message // what the guardians answer at in our place
+
+	kennel kennel
 
 	beforeSpawn func() // tests freeze here: after the last look at the lease, before the fork
 }
 
-// StartGuard starts both guardians and returns when they have answered. Trees can be made once Run runs.
-func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
-	g := &Guard{
+func newGuard(cfg GuardConfig) *Guard {
+	return &Guard{
 		cfg:     cfg.withDefaults(),
 		fallen:  make(chan *seat, 16),
 		errands: make(chan func()),
@@ -77,7 +83,13 @@ func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 		changed: make(chan struct{}),
 		epochs:  make(map[uint64]*epoch),
 		seq:     1,
+		kennel:  newKennel(),
 	}
+}
+
+// StartGuard starts both guardians and returns when they have answered. Trees can be made once Run runs.
+func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
+	g := newGuard(cfg)
 	// What this process was started with is its own: no guardian and no program inherits it.
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	if g.cfg.Container.Kind == KindCgroup {
@@ -113,7 +125,8 @@ const (
 // Run watches the guardians, replaces one that is gone, and starts processes. When ctx ends it kills what is left, lets
 // the guardians go, and returns.
 func (g *Guard) Run(ctx context.Context) error {
-	g.tasks.Go(g.spawner)
+	g.tasks.Go(g.spawn)
+	g.tasks.Go(g.keepKennel)
 	for _, s := range g.seats {
 		g.attend(s)
 	}
@@ -137,6 +150,7 @@ func (g *Guard) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	err := g.killAll(ctx, ErrStopped)
+	g.disarm(ctx, true)
 	close(g.stopped)
 	g.mu.Lock()
 	seats := g.seats
@@ -253,7 +267,7 @@ func (g *Guard) introduce() {
 	defer g.mu.Unlock()
 	for i, s := range g.seats {
 		if twin := g.seats[1-i]; s != nil && twin != nil {
-			s.send(&message{Op: opTwin, file: twin.pidfd})
+			g.send(s, &message{Op: opTwin, file: twin.pidfd})
 		}
 	}
 	g.news()
@@ -310,7 +324,11 @@ func (g *Guard) heard(s *seat, m *message) {
 	case opEnded:
 		g.cfg.Logger.Warn("a guardian ended the lease", "guardian", s.index+1, "epoch", m.Epoch, "reason", m.Why)
 	case opCloser:
-		g.cfg.Logger.Info("a guardian closed the session", "guardian", s.index+1, "epoch", m.Epoch, "closed", m.OK, "error", m.Why)
+		if m.OK {
+			g.cfg.Logger.Info("a guardian closed the former session", "guardian", s.index+1, "epoch", m.Epoch)
+		} else {
+			g.cfg.Logger.Warn("a guardian could not close the former session", "guardian", s.index+1, "epoch", m.Epoch, "error", m.Why)
+		}
 	}
 }
 
@@ -327,6 +345,8 @@ func refusal(why string) error {
 // cleanUp reaps a guardian of this pair that has ended, and lets go of what belongs to it.
 func (g *Guard) cleanUp(s *seat) {
 	s.once.Do(func() {
+		s.reaping.Lock()
+		defer s.reaping.Unlock()
 		_, _ = s.process.Wait()
 		_ = s.link.file.Close()
 		_ = s.pidfd.Close()
@@ -340,6 +360,20 @@ func (g *Guard) unseat(s *seat) {
 	}
 	g.mu.Unlock()
 	s.destroy()
+}
+
+// spawn has the spawner run until the guard has stopped.
+func (g *Guard) spawn() {
+	if g.cfg.Thread == nil {
+		g.spawner()
+		return
+	}
+	over := make(chan struct{})
+	select {
+	case g.cfg.Thread <- func() { defer close(over); g.spawner() }:
+		<-over
+	case <-g.stopped:
+	}
 }
 
 // spawner is the thread that all processes are started from: the signal that a child gets when its parent dies is bound

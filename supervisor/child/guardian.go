@@ -37,13 +37,19 @@ type guardian struct {
 	alarm    *alarm
 	watches  map[uint64]*watch
 	closing  *closing
-	buf      []byte
-	polls    []unix.PollFd
+	answers  StandIn
+	standIn  *standIn
+	dog      *dog // nil: there is none, or none that is needed
+
+	inquiries chan inquiry
+	unsaid    []*message // what the supervisor's socket did not take yet
+	buf       []byte
+	polls     []unix.PollFd
 }
 
 // GuardianMain is the main function of a guardian process. It returns when the supervisor is gone, all trees are dead and
-// their sessions are closed or given up.
-func GuardianMain(closeSession CloseSession) (code int) {
+// their sessions are closed or given up. answers may be nil.
+func GuardianMain(closeSession CloseSession, answers StandIn) (code int) {
 	// A terminal's Ctrl-C or a service manager's TERM is for the supervisor; a guardian leaves after it.
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2,
 		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
@@ -58,6 +64,7 @@ func GuardianMain(closeSession CloseSession) (code int) {
 		fmt.Fprintln(os.Stderr, "guardian:", err)
 		return 1
 	}
+	g.answers = answers
 	unmute, err := muteStderr()
 	if err != nil {
 		return 1
@@ -117,30 +124,48 @@ func newGuardian(sock int, closeSession CloseSession) (*guardian, error) {
 	g := &guardian{
 		parent: os.NewFile(uintptr(held), "supervisor"),
 		sock:   sock, index: setup.Index, grace: setup.Grace, alarm: alarm,
-		watches: make(map[uint64]*watch), closing: closing, buf: buf,
+		watches: make(map[uint64]*watch), closing: closing, buf: buf, inquiries: make(chan inquiry, 16),
 	}
 	g.tell(&message{Op: opAck, Seq: setup.Seq})
 	return g, nil
 }
 
-// tell never waits: a supervisor that does not read misses the message.
+// tell never waits: what a full socket does not take follows when it does.
 func (g *guardian) tell(m *message) {
-	if !g.orphaned {
-		_ = sendFD(g.sock, m)
+	// An acknowledgement stands for all before it.
+	if last := len(g.unsaid) - 1; last >= 0 && m.Op == opAck && g.unsaid[last].Op == opAck {
+		g.unsaid[last] = m
+	} else {
+		g.unsaid = append(g.unsaid, m)
 	}
+	g.say()
+}
+
+// say sends what is to be told, as far as the socket takes it.
+func (g *guardian) say() {
+	for len(g.unsaid) > 0 && !g.orphaned {
+		if err := sendFD(g.sock, g.unsaid[0]); errors.Is(err, unix.EAGAIN) {
+			return
+		}
+		g.unsaid = g.unsaid[1:] // what fails otherwise shows by the supervisor's end
+	}
+	g.unsaid = nil
 }
 
 func (g *guardian) loop() int {
 	for {
 		next := g.turn(Now())
 		if g.orphaned && len(g.watches) == 0 {
+			g.dropDog()
 			return 0
 		}
 		if err := g.alarm.set(next); err != nil {
 			return 1
 		}
 		g.wait()
+		g.say()
 		g.hear()
+		g.inquire()
 	}
 }
 
@@ -164,21 +189,27 @@ func (g *guardian) turn(now time.Duration) time.Duration {
 		}
 	}
 	for epoch, w := range g.watches {
-		if !w.ended && w.deadline > 0 && now >= w.deadline {
+		if !w.ended && !w.relict && w.deadline > 0 && now >= w.deadline {
 			g.end(w, "the lease ran out")
 		}
 		if !w.ended {
-			sooner(w.deadline)
+			if !w.relict {
+				sooner(w.deadline)
+			}
 			continue
 		}
 		sooner(w.kill(now))
 		sooner(w.close(now, g.closing))
-		if g.orphaned && (w.settled() || now > w.endedAt+hopeless) || w.forgotten && w.settled() {
+		if g.orphaned && (w.settled() || now >= w.endedAt+hopeless && !w.awaitsReset(g.dog)) || w.forgotten && w.settled() {
 			w.shut()
 			delete(g.watches, epoch)
-		} else if g.orphaned {
+		} else if g.orphaned && now < w.endedAt+hopeless {
 			sooner(w.endedAt + hopeless)
 		}
+	}
+	if g.dog != nil {
+		limit, bound := g.leash()
+		sooner(g.dog.turn(now, limit, bound))
 	}
 	return next
 }
@@ -207,6 +238,9 @@ func (g *guardian) wait() {
 		unix.PollFd{Fd: -1, Events: unix.POLLIN})
 	if !g.orphaned {
 		g.polls[2].Fd = int32(g.sock)
+		if len(g.unsaid) > 0 {
+			g.polls[2].Events |= unix.POLLOUT
+		}
 		g.polls[4].Fd = int32(g.parent.Fd())
 	}
 	if g.twin != nil && g.alone == 0 {
@@ -238,6 +272,7 @@ func (g *guardian) hear() {
 		case err != nil:
 			// P4: whatever is wrong with the line, there is no supervisor behind it that could be relied on.
 			g.orphaned = true
+			g.standIn.nowAlone()
 			g.endAll("the supervisor is gone")
 			_ = unix.Shutdown(g.sock, unix.SHUT_RDWR)
 			return
@@ -265,19 +300,30 @@ func (g *guardian) obey(m *message) error {
 		return nil
 	case opHeed:
 		return nil
+	case opLend:
+		return g.lendTo(m)
+	case opDog:
+		return g.keepDog(m)
+	case opUndog:
+		g.dropDog()
+		return nil
 	case opBegin:
 		if g.watches[m.Epoch] != nil {
 			return errors.New("the epoch has begun before")
 		}
-		g.watches[m.Epoch] = &watch{epoch: m.Epoch, ticket: slices.Clone(m.Ticket), trees: make(map[uint64]*quarry)}
+		g.watches[m.Epoch] = &watch{
+			epoch: m.Epoch, ticket: slices.Clone(m.Ticket), deadline: m.Deadline, relict: m.OK, trees: make(map[uint64]*quarry),
+		}
 		return nil
 	}
 	w := g.watches[m.Epoch]
 	if w == nil {
 		return errUnknownEpoch
 	}
-	// P3: the deadline counts, not whether its timer has been seen: an ended lease is never revived.
-	if !w.ended && w.deadline > 0 && Now() >= w.deadline {
+	// P3: the deadline counts, not whether its timer has been seen. A later deadline that was sent before this one passed, and
+	// is read only now since this process was stopped, is as good as one that was read in time: it says until when, not for
+	// how long.
+	if m.Op != opExtend && !w.ended && !w.relict && w.deadline > 0 && Now() >= w.deadline {
 		g.end(w, "the lease ran out")
 	}
 	switch m.Op {

@@ -24,7 +24,7 @@ func (g *Guard) demandHeed() {
 		}
 		g.seq++
 		s.heed = g.seq
-		s.send(&message{Op: opHeed, Seq: g.seq})
+		g.send(s, &message{Op: opHeed, Seq: g.seq})
 	}
 }
 
@@ -34,7 +34,7 @@ func (g *Guard) awake(ctx context.Context, s *seat) bool {
 	g.mu.Lock()
 	g.seq++
 	seq := g.seq
-	s.send(&message{Op: opHeed, Seq: seq})
+	g.send(s, &message{Op: opHeed, Seq: seq})
 	g.mu.Unlock()
 	limit := time.NewTimer(ackLimit)
 	defer limit.Stop()

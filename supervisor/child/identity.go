@@ -157,8 +157,19 @@ func (id TreeID) supervised() (bool, error) {
 	return s.start == id.StartTime && s.alive(), nil
 }
 
+// named tells whether the path is one that the supervisor of the id makes. An id comes from ZooKeeper, and whoever can write
+// there must not have any other cgroup killed.
+func (id TreeID) named() bool {
+	m := madeBy.FindStringSubmatch(filepath.Base(id.Path))
+	return m != nil && filepath.Clean(id.Path) == id.Path &&
+		fmt.Sprintf("p%s-%s-%s", m[1], m[2], m[3]) == makerName(id.PidNS, id.Pid, id.StartTime)
+}
+
 // openLeaf opens the tree's cgroup; nil without an error means that it was removed, which takes its being empty.
 func (id TreeID) openLeaf() (*leaf, error) {
+	if !id.named() {
+		return nil, fmt.Errorf("%w: %q is no cgroup that its supervisor made", ErrElsewhere, id.Path)
+	}
 	parent := filepath.Dir(id.Path)
 	inode, err := inodeOf(parent)
 	if err != nil || inode != id.Inode || id.Inode == 0 || !filepath.IsAbs(id.Path) {

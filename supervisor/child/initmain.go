@@ -1,6 +1,7 @@
 package child
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsInit says whether this process was started to be the stub of a tree; then main does nothing but call InitMain.
+// IsInit says whether this process was started to be the stub of a tree or to become a program; then main does nothing but
+// call InitMain.
 func IsInit() bool { return strings.Contains(os.Args[0], initTitle) && len(os.Args) == 2 }
 
 // inner is the state of a stub process.
@@ -32,12 +34,19 @@ type inner struct {
 // InitMain is the main function of a stub: it waits at its gate, runs the program and reaps what it leaves behind. In a
 // PID namespace its end is the end of all. In a walked tree it ends last, and only without children.
 func InitMain() int {
+	if os.Args[1] == kindLaunch {
+		return launchMain()
+	}
 	runtime.LockOSThread() // the program's death signal is bound to the thread that forks it
 	unix.CloseOnExec(stubSocket)
 	i := &inner{kind: os.Args[1], socket: stubSocket, orders: make(chan message), finish: make(chan struct{})}
 	signals := make(chan os.Signal, 16)
-	// Not ignored: that would be inherited by the program.
-	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2)
+	// Not ignored: that would be inherited by the program, as what whoever started the supervisor had ignored has to be.
+	for _, s := range []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2} {
+		if s == unix.SIGTERM || !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
 	go func() { // ends with the process
 		for s := range signals {
 			if s == unix.SIGTERM && i.kind == KindWalk {
@@ -120,11 +129,9 @@ func (i *inner) run() int {
 	if order.Op != opOpen {
 		return 0 // the gate never opened
 	}
-	pid, err := i.start(order.Program)
-	if err != nil {
-		var errno syscall.Errno
-		errors.As(err, &errno)
-		i.say(&message{Op: opFailed, Number: int(errno), Why: err.Error()})
+	pid, why := i.start(order.file)
+	if why != nil {
+		i.say(why)
 		return 126
 	}
 	i.letGo()
@@ -133,19 +140,43 @@ func (i *inner) run() int {
 	return i.reap(pid)
 }
 
-func (i *inner) start(prog *program) (int, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.finished {
-		return 0, ErrLeaseEnded
-	}
-	process, err := os.StartProcess(prog.Path, prog.Argv, prog.attr(os.Stdin, os.Stdout, os.Stderr))
+// start returns the program's pid, or why it does not run.
+func (i *inner) start(order *os.File) (int, *message) {
+	prog, err := readProgram(order)
 	if err != nil {
-		return 0, err
+		return 0, &message{Op: opFailed, Why: err.Error()}
 	}
-	i.pid = process.Pid
-	_ = process.Release() // reaped with all the others
-	return i.pid, nil
+	l := &launch{prog: prog, exe: "/proc/self/exe", args0: "understudy", files: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}}
+	i.mu.Lock()
+	if i.finished {
+		i.mu.Unlock()
+		return 0, &message{Op: opFailed, Why: ErrLeaseEnded.Error()}
+	}
+	l.fork()
+	if l.process != nil {
+		i.pid = l.process.Pid // so that it can be ended while it becomes the program
+	}
+	i.mu.Unlock()
+	why, err := l.hear(context.Background())
+	if err == nil && why == nil {
+		pid := l.process.Pid
+		_ = l.process.Release() // reaped with all the others
+		return pid, nil
+	}
+	var ended syscall.WaitStatus
+	if l.process != nil {
+		if state, err := l.process.Wait(); err == nil {
+			ended = state.Sys().(syscall.WaitStatus)
+		}
+	}
+	switch {
+	case why != nil:
+	case errors.Is(err, errKilledEarly):
+		why = &message{Op: opExited, Number: int(ended)}
+	default:
+		why = &message{Op: opFailed, Number: int(errnoOf(err)), Why: err.Error()}
+	}
+	return 0, why
 }
 
 // letGo closes what belongs to the program: whoever reads its output sees the end when the last of the tree has gone.

@@ -3,9 +3,13 @@ package child
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -17,13 +21,14 @@ import (
 const (
 	puppetRole = "child-test-supervisor"
 	pid1Role   = "child-test-pid1"
+	nobodyRole = "child-test-nobody"
 )
 
 // The test binary, re-executed, is the guardian, the stub and the supervisor.
 func TestMain(m *testing.M) {
 	switch {
 	case IsGuardian():
-		os.Exit(GuardianMain(recordClosing))
+		os.Exit(GuardianMain(recordClosing, answerMarks))
 	case IsInit():
 		os.Exit(InitMain())
 	case os.Args[0] == pid1Role && IsPID1():
@@ -34,6 +39,8 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	case os.Args[0] == pid1Role:
 		os.Exit(orphanage())
+	case os.Args[0] == nobodyRole:
+		os.Exit(nobodyMain())
 	case os.Args[0] == puppetRole:
 		os.Exit(puppetMain())
 	}
@@ -95,6 +102,33 @@ func hasWriter(path string) bool {
 	}
 }
 
+// freeze stops a process. SIGSTOP reaches a thread when it is next scheduled, so it waits until all of them stand still.
+func freeze(t *testing.T, pid int) {
+	t.Helper()
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil && !errors.Is(err, unix.ESRCH) {
+		t.Fatal(err)
+	}
+	moves := func(file string) bool {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return false
+		}
+		s, err := parseStat(string(text))
+		return err != nil || !strings.ContainsRune("TtZX", rune(s.state))
+	}
+	for limit := time.Now().Add(patience); ; runtime.Gosched() {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case !slices.ContainsFunc(threads, moves):
+			return
+		case time.Now().After(limit):
+			t.Fatalf("a thread of %d still runs", pid)
+		}
+	}
+}
+
 // kinds runs a test for every kind of containment.
 func kinds(t *testing.T, f func(t *testing.T, kind string)) {
 	for _, kind := range []string{KindCgroup, KindPidNS, KindWalk} {
@@ -130,5 +164,8 @@ func orphanage() int {
 	}
 	_, _ = os.Stdout.WriteString("ready\n")
 	<-signals
+	if err := exec.Command("sh", "-c", "sleep 1000 >/dev/null 2>&1 &").Run(); err != nil {
+		return 1
+	}
 	return 7
 }

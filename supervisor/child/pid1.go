@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -18,7 +19,8 @@ const lingerLimit = 35 * time.Second // after the supervisor; the guardians need
 
 // PID1Main does an init's duty for the supervisor, which it starts as a process of its own: one process cannot both reap
 // all orphans and leave the statuses of its own children alone. It passes signals on, and returns the supervisor's code
-// once the guardians have done their work too: the kernel kills them together with this process.
+// once the guardians have done their work too: the kernel kills them together with this process. Whatever else is left then dies
+// with it: P4, also when supervisor and guardians were killed at once.
 func PID1Main() (int, error) {
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH)
@@ -34,9 +36,8 @@ func PID1Main() (int, error) {
 	supervisor := process.Pid
 	_ = process.Release()
 	ended := make(chan int, 1)
-	childless := make(chan struct{})
-	go func() { // ends when there is no child left, or with the process
-		defer close(childless)
+	reaped := make(chan struct{}, 1) // somebody was, since it was last looked at
+	go func() {                      // ends with the process, or when there is no child left
 		for {
 			var ws unix.WaitStatus
 			pid, err := unix.Wait4(-1, &ws, 0, nil) // one at a time, and no sleep while there is one
@@ -45,6 +46,10 @@ func PID1Main() (int, error) {
 			}
 			if err == nil && pid == supervisor {
 				ended <- statusOf(syscall.WaitStatus(ws)).Code
+			}
+			select {
+			case reaped <- struct{}{}:
+			default:
 			}
 		}
 	}()
@@ -55,11 +60,26 @@ func PID1Main() (int, error) {
 		case code := <-ended:
 			linger := time.NewTimer(lingerLimit)
 			defer linger.Stop()
-			select {
-			case <-childless:
-			case <-linger.C:
+			for hasGuardian(adopted()) {
+				select {
+				case <-reaped:
+				case <-linger.C:
+					return code, nil
+				}
 			}
 			return code, nil
 		}
 	}
+}
+
+// adopted lists this process's children; those of the supervisor are among them once it is gone.
+func adopted() (pids []int) {
+	own, _ := os.Readlink("/proc/self") // 1, unless /proc is another namespace's
+	all, _ := processes()
+	for _, s := range all {
+		if strconv.Itoa(s.ppid) == own {
+			pids = append(pids, s.pid)
+		}
+	}
+	return pids
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -51,9 +53,7 @@ func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (Container, 
 			faults = append(faults, fmt.Errorf("%s: %w", kind, err))
 			continue
 		}
-		if err := errors.Join(faults...); err != nil {
-			c.Why = err.Error()
-		}
+		c.Why = inOneLine(faults)
 		switch kind {
 		case KindWalk:
 			log.Warn("last resort: processes are contained by walking /proc; a tree that loses its stub cannot be proved dead",
@@ -94,7 +94,20 @@ func probeKind(ctx context.Context, kind, exe string) (Container, error) {
 		}
 		faults = append(faults, err)
 	}
-	return Container{}, errors.Join(faults...)
+	return Container{}, errors.New(inOneLine(faults))
+}
+
+// inOneLine says each fault once.
+func inOneLine(faults []error) string {
+	var said []string
+	for _, err := range faults {
+		for line := range strings.Lines(err.Error()) {
+			if line = strings.TrimSpace(line); !slices.Contains(said, line) {
+				said = append(said, line)
+			}
+		}
+	}
+	return strings.Join(said, "; ")
 }
 
 const probeMark = stubMark + "probe"
@@ -138,7 +151,7 @@ func probeCgroup(ctx context.Context, c Container, exe string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.remove() }()
+	defer in.close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err

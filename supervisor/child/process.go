@@ -4,14 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // Why a program could not be started, for errors.Is.
@@ -21,28 +15,24 @@ var (
 	ErrTreeEnded     = errors.New("the tree has ended or is being killed")
 )
 
-// Spec is a program to start. Its stdin is /dev/null, and it leads a session of its own.
+// Spec is a program to start. Its stdin is /dev/null, and it leads a session of its own. What is nil stays as it is with
+// the supervisor; the limits are those that the supervisor was started with.
 type Spec struct {
 	Argv           []string
-	Dir            string
-	Env            []string // complete; what is meant for the supervisor alone is taken out of it
+	Dir            string   // entered as the program's user
+	Env            []string // complete; what is meant for the supervisor alone is taken out of it; the last of a name counts
+	KeepNotify     bool     // NOTIFY_SOCKET and WATCHDOG_* in Env are the program's own
 	Stdout, Stderr *os.File // default: this process's own
-	Credential     *Credential
+	Settings
 }
 
-// Credential is who a program runs as, if not as the supervisor.
-type Credential struct {
-	UID, GID uint32
-	Groups   []uint32
-}
-
-// program is a Spec on its way to a stub.
-type program struct {
-	Path       string      `json:"path"`
-	Argv       []string    `json:"argv"`
-	Dir        string      `json:"dir,omitempty"`
-	Env        []string    `json:"env"`
-	Credential *Credential `json:"credential,omitempty"`
+// Settings are what a program can be given besides.
+type Settings struct {
+	Credential  *Credential `json:"credential,omitempty"`
+	Umask       *uint32     `json:"umask,omitempty"`
+	Limits      []Limit     `json:"limits,omitempty"`
+	Nice        *int        `json:"nice,omitempty"`        // -20 to 19
+	OOMScoreAdj *int        `json:"oomScoreAdj,omitempty"` // -1000 to 1000
 }
 
 // ExitStatus is how a program ended: with a code, or by a signal.
@@ -54,8 +44,10 @@ type ExitStatus struct {
 	Unknown bool
 }
 
-// Process is a started program: the first process of its tree.
+// Process is a started program, and what it forks: one of those in its tree.
 type Process struct {
+	tree   *Tree
+	part   *part
 	pid    int
 	done   chan struct{}
 	status ExitStatus // written before done is closed
@@ -93,8 +85,8 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	}
 }
 
-// Start starts a program in the tree. ErrLeaseEnded or ErrNoLease: it must not run now. ErrNotFound, ErrNotExecutable:
-// it cannot.
+// Start starts a program in the tree, which may have others running. ErrLeaseEnded or ErrNoLease: it must not run now.
+// ErrNotFound, ErrNotExecutable, ErrSettings: it cannot.
 func (t *Tree) Start(ctx context.Context, spec Spec) (*Process, error) {
 	p, err := t.start(ctx, spec)
 	if err != nil {
@@ -104,8 +96,10 @@ func (t *Tree) Start(ctx context.Context, spec Spec) (*Process, error) {
 }
 
 func (t *Tree) start(ctx context.Context, spec Spec) (*Process, error) {
-	prog, err := spec.resolve()
-	if err != nil {
+	prog, err := Reached(ctx, &t.guard.reach, spec.resolve, nil)
+	if errors.Is(err, ErrNoAnswer) {
+		return nil, fmt.Errorf("look for %v and its directory: %w", spec.Argv, err)
+	} else if err != nil {
 		return nil, err
 	}
 	if err := t.mayStart(); err != nil {
@@ -136,13 +130,7 @@ func (t *Tree) mayStart() error {
 	if t.killing || t.ended {
 		return ErrTreeEnded
 	}
-	if t.leaf != nil && t.run == nil {
-		t.runs++
-		if t.run, err = t.leaf.newRun(t.runs); err != nil {
-			return err
-		}
-	}
-	t.starting++ // which keeps the run open
+	t.starting++
 	return nil
 }
 
@@ -168,131 +156,9 @@ func (g *Guard) onSpawner(ctx context.Context, f func()) error {
 	}
 }
 
-func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Process, error) {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer null.Close()
-	t.mu.Lock()
-	in := t.run
-	t.mu.Unlock()
-	attr := prog.attr(null, spec.stdout(), spec.stderr())
-	attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, in.dir // P3: a removed cgroup cannot be forked into
-	var process *os.Process
-	var started error
-	err = t.guard.onSpawner(ctx, func() {
-		if t.guard.beforeSpawn != nil {
-			t.guard.beforeSpawn()
-		}
-		process, started = os.StartProcess(prog.Path, prog.Argv, attr)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if started != nil {
-		if in.removed() {
-			return nil, fmt.Errorf("%w: %w", ErrLeaseEnded, started)
-		}
-		return nil, startFault(started)
-	}
-	p := &Process{pid: process.Pid, done: make(chan struct{})}
-	p.signal = func(sig syscall.Signal) error { return process.Signal(sig) }
-	t.guard.tasks.Go(func() {
-		state, err := process.Wait()
-		p.status = ExitStatus{Code: -1, Unknown: true}
-		if err == nil {
-			p.status = statusOf(state.Sys().(syscall.WaitStatus))
-		}
-		close(p.done)
-	})
-	return p, nil
-}
-
-// attr is how a program is started: by the supervisor in a cgroup, by the stub elsewhere.
-func (prog *program) attr(files ...*os.File) *os.ProcAttr {
-	sys := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL} // P4: a second line; the guardians are the first
-	if c := prog.Credential; c != nil {
-		sys.Credential = &syscall.Credential{Uid: c.UID, Gid: c.GID, Groups: c.Groups}
-	}
-	return &os.ProcAttr{Dir: prog.Dir, Env: prog.Env, Files: files, Sys: sys}
-}
-
 func statusOf(ws syscall.WaitStatus) ExitStatus {
 	if ws.Signaled() {
 		return ExitStatus{Code: 128 + int(ws.Signal()), Signal: ws.Signal(), Core: ws.CoreDump()}
 	}
 	return ExitStatus{Code: ws.ExitStatus()}
-}
-
-func (s Spec) stdout() *os.File {
-	if s.Stdout != nil {
-		return s.Stdout
-	}
-	return os.Stdout
-}
-
-func (s Spec) stderr() *os.File {
-	if s.Stderr != nil {
-		return s.Stderr
-	}
-	return os.Stderr
-}
-
-// resolve finds the program as a shell would: along the PATH of the environment it is going to have.
-func (s Spec) resolve() (*program, error) {
-	if len(s.Argv) == 0 || s.Argv[0] == "" {
-		return nil, fmt.Errorf("%w: no command", ErrNotFound)
-	}
-	prog := &program{Path: s.Argv[0], Argv: s.Argv, Dir: s.Dir, Env: cleanEnv(s.Env), Credential: s.Credential}
-	if strings.Contains(prog.Path, "/") {
-		at := prog.Path
-		if !filepath.IsAbs(at) {
-			at = filepath.Join(s.Dir, at)
-		}
-		return prog, executable(at)
-	}
-	path := os.Getenv("PATH")
-	for _, entry := range prog.Env {
-		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
-			path = value
-		}
-	}
-	fault := fmt.Errorf("%w: %s is not in PATH", ErrNotFound, prog.Path)
-	for _, dir := range filepath.SplitList(path) {
-		at := filepath.Join(dir, s.Argv[0])
-		err := executable(at)
-		if err == nil {
-			prog.Path = at
-			return prog, nil
-		}
-		if errors.Is(err, ErrNotExecutable) {
-			fault = err
-		}
-	}
-	return nil, fault
-}
-
-func executable(at string) error {
-	info, err := os.Stat(at)
-	if err == nil && info.IsDir() {
-		return fmt.Errorf("%w: %s is a directory", ErrNotExecutable, at)
-	}
-	if err == nil && info.Mode()&0o111 == 0 {
-		return fmt.Errorf("%w: %s", ErrNotExecutable, at)
-	}
-	return startFault(err)
-}
-
-// startFault gives the kernel's reason for not starting a program a name.
-func startFault(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
-		return fmt.Errorf("%w: %w", ErrNotFound, err)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.ENOEXEC), errors.Is(err, unix.EISDIR), errors.Is(err, unix.ELIBBAD):
-		return fmt.Errorf("%w: %w", ErrNotExecutable, err)
-	}
-	return err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,7 +58,7 @@ func TestStubThatIsKilledProvesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stub := tree.stubs[0].pid
+	stub := tree.parts[0].stub.pid
 	orphans := descendants(all, stub)
 	kill9(stub)
 	awaitDeath(t, stub)
@@ -74,7 +76,7 @@ func TestStubThatIsKilledProvesNothing(t *testing.T) {
 	}
 	guardians := guardiansOf(os.Getpid())
 	tree.mu.Lock()
-	tree.stubs = nil // or the guard would not stop either
+	tree.parts = nil // or the guard would not stop either
 	tree.mu.Unlock()
 	cancel()
 	if err := <-ran; err != nil && !errors.Is(err, ErrUnproved) {
@@ -89,7 +91,7 @@ func TestLeaseThatRanOutIsOver(t *testing.T) {
 		g := guarded(t, kind)
 		tree := planted(t, g)
 		for _, s := range g.seats {
-			_ = unix.Kill(s.pid, unix.SIGSTOP)
+			freeze(t, s.pid)
 			defer func() { _ = unix.Kill(s.pid, unix.SIGCONT) }()
 		}
 		g.mu.Lock()
@@ -118,9 +120,7 @@ func TestGateStaysShutUntilBothGuardiansKnow(t *testing.T) {
 			g.mu.Lock()
 			stopped := g.seats[1].pid
 			g.mu.Unlock()
-			if err := unix.Kill(stopped, unix.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			freeze(t, stopped)
 			defer func() { _ = unix.Kill(stopped, unix.SIGCONT) }()
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
@@ -130,3 +130,44 @@ func TestGateStaysShutUntilBothGuardiansKnow(t *testing.T) {
 		})
 	}
 }
+
+// P3: what the kernel holds keeps a cgroup from being removed; what is forked into it late is frozen before its first
+// instruction, and killed.
+func TestWhatIsForkedLateIntoWhatIsEndedNeverRuns(t *testing.T) {
+	need(t, KindCgroup)
+	g := guarded(t, KindCgroup)
+	tree := planted(t, g)
+	if dead, err := look(&clinging{tree.leaf}, true); dead || err != nil {
+		t.Fatalf("%v, %v", dead, err)
+	}
+	ran := filepath.Join(t.TempDir(), "ran")
+	started := make(chan error, 1)
+	go func() {
+		_, err := tree.Start(t.Context(), Spec{Argv: []string{"touch", ran}})
+		started <- err
+	}()
+	frozen := func() bool {
+		text, err := os.ReadFile(filepath.Join(tree.leaf.path, "cgroup.events"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(text), "populated 1") && strings.Contains(string(text), "frozen 1")
+	}
+	for until := time.Now().Add(patience); !frozen(); pollOne(-1, 0, time.Millisecond) {
+		if len(started) > 0 || time.Now().After(until) {
+			t.Fatal("it is not frozen")
+		}
+	}
+	if err := tree.End(t.Context()); err != nil {
+		t.Error(err)
+	}
+	<-started // killed before it was the program, which its end tells, or the start
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("it ran")
+	}
+}
+
+// clinging is a body in which the kernel holds something.
+type clinging struct{ body }
+
+func (*clinging) dead() (bool, error) { return false, nil }

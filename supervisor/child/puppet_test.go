@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +39,7 @@ type command struct {
 	In     time.Duration
 	Name   string
 	Script string
+	Settings
 }
 
 type reply struct {
@@ -234,17 +236,42 @@ func puppetMain() int {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	g, err := StartGuard(ctx, GuardConfig{
-		Container: c, Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Level: level}),
-	})
+	thread := make(chan func())
+	cfg := GuardConfig{Container: c, Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Level: level}), Thread: thread}
+	trees, last := map[string]*Tree{}, map[string]*Process{}
+	left, err := Legacy()
+	if err != nil {
+		return 7
+	}
+	replies := json.NewEncoder(os.Stdout)
+	var g *Guard
+	if left == nil {
+		g, err = StartGuard(ctx, cfg)
+	} else if g, err = puppetAdopts(ctx, cfg, left, trees, last); err == nil {
+		err = replies.Encode(reply{})
+	}
 	if err != nil {
 		return 4
 	}
+	g.kennel.open = openFakeDog
 	ran := make(chan error, 1)
 	go func() { ran <- g.Run(ctx) }()
-	trees := map[string]*Tree{}
+	code := make(chan int, 1)
+	go func() { code <- puppetLoop(ctx, cancel, g, ran, replies, trees, last) }()
+	for {
+		select {
+		case errand := <-thread:
+			errand()
+		case code := <-code:
+			return code
+		}
+	}
+}
+
+func puppetLoop(
+	ctx context.Context, cancel func(), g *Guard, ran <-chan error, replies *json.Encoder, trees map[string]*Tree, last map[string]*Process,
+) int {
 	orders := json.NewDecoder(os.Stdin)
-	replies := json.NewEncoder(os.Stdout)
 	for {
 		var c command
 		if err := orders.Decode(&c); err != nil {
@@ -254,7 +281,7 @@ func puppetMain() int {
 			}
 			return 0
 		}
-		r, err := puppetDo(ctx, g, trees, c)
+		r, err := puppetDo(ctx, g, trees, last, c)
 		if err != nil {
 			r.Err = err.Error()
 			r.Ended, r.Lost = errors.Is(err, ErrLeaseEnded), errors.Is(err, ErrGuardiansLost)
@@ -265,7 +292,9 @@ func puppetMain() int {
 	}
 }
 
-func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, c command) (r reply, err error) {
+var lent []net.Listener // by a puppet
+
+func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[string]*Process, c command) (r reply, err error) {
 	dir := os.Args[2]
 	switch c.Do {
 	case "begin":
@@ -292,17 +321,44 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, c command) 
 			return r, err
 		}
 		defer held.Close()
-		p, err := trees[c.Name].Start(ctx, Spec{Argv: []string{"sh", "-c", c.Script}, Env: os.Environ(), Stdout: held})
+		spec := Spec{Argv: []string{"sh", "-c", c.Script}, Env: os.Environ(), Stdout: held, Settings: c.Settings}
+		p, err := trees[c.Name].Start(ctx, spec)
 		if err == nil {
-			r.Pid = p.Pid()
+			r.Pid, last[c.Name] = p.Pid(), p
 		}
 		return r, err
+	case "become", "become too late", "fail to become":
+		return r, puppetBecomes(ctx, g, trees, last, c)
+	case "wait":
+		status, err := last[c.Name].Wait(ctx)
+		r.Pid = status.Code
+		return r, err
+	case "kill last":
+		return r, last[c.Name].Kill(ctx)
 	case "kill":
 		return r, trees[c.Name].Kill(ctx)
+	case "arm", "check":
+		w := Watchdog{Path: filepath.Join(dir, c.Script+"dog"), Timeout: dogTimeout, After: dogAfter}
+		if c.Do == "check" {
+			return r, g.CheckWatchdog(ctx, w)
+		}
+		return r, trees[c.Name].Arm(ctx, w)
 	case "end":
 		return r, trees[c.Name].End(ctx)
 	case "finish":
 		return r, g.Finish(c.Epoch)
+	case "lend": // and accept nothing
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return r, err
+		}
+		file, err := l.(*net.TCPListener).File()
+		if err != nil {
+			return r, err
+		}
+		r.ID.Name = l.Addr().String()
+		lent = append(lent, l)
+		return r, g.Lend(file, []byte(c.Name))
 	case "over":
 		<-g.Over(c.Epoch)
 		return r, g.Cause(c.Epoch)

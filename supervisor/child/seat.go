@@ -25,6 +25,7 @@ type seat struct {
 	pidfd   *os.File
 	link    link
 	once    sync.Once
+	reaping sync.Mutex  // held while it is reaped
 	silent  atomic.Bool // its socket has closed: it is dying, if not dead
 
 	whyMu sync.Mutex // guards why
@@ -33,7 +34,8 @@ type seat struct {
 	acked   uint64     // everything up to here is done by it
 	heed    uint64     // the newest question whether it is awake
 	live    bool       // it knows everything; before that, messages are queued
-	pending []*message // while it is told what there is
+	clogged bool       // its socket was full, so messages are queued
+	pending []*message // queued
 }
 
 func lockThread() func() {
@@ -106,10 +108,13 @@ func (g *Guard) await(s *seat, deadline time.Time, seq uint64) error {
 	}
 }
 
-// send passes a message on without waiting. A guardian whose socket is full is stuck, and taken for dead.
-// The caller holds Guard.mu.
-func (s *seat) send(m *message) {
-	if !s.live {
+// clogPatience is how long a guardian may leave its socket full. If it is not stuck, it empties it in milliseconds.
+const clogPatience = time.Second
+
+// send passes a message on without waiting. What a full socket does not take follows when it does; a guardian whose socket
+// stays full is stuck, and taken for dead. The caller holds Guard.mu.
+func (g *Guard) send(s *seat, m *message) {
+	if !s.live || s.clogged {
 		s.pending = append(s.pending, m)
 		return
 	}
@@ -117,9 +122,35 @@ func (s *seat) send(m *message) {
 	if errors.Is(err, os.ErrClosed) && m.file != nil {
 		return // what the descriptor stands for is gone, which is noticed elsewhere
 	}
+	if errors.Is(err, unix.EAGAIN) {
+		s.clogged, s.pending = true, []*message{m}
+		g.tasks.Go(func() { g.unclog(s) })
+		return
+	}
 	if err != nil {
 		s.because(fmt.Errorf("send %s: %w", m.Op, err))
 		s.kill()
+	}
+}
+
+// unclog sends what a full socket did not take, in its order.
+func (g *Guard) unclog(s *seat) {
+	for {
+		g.mu.Lock()
+		batch := s.pending
+		s.pending = nil
+		s.clogged = len(batch) > 0
+		g.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		for _, m := range batch {
+			if err := s.sendPatiently(nil, m, time.Now().Add(clogPatience)); err != nil {
+				s.because(fmt.Errorf("send %s: %w", m.Op, err))
+				s.kill()
+				return
+			}
+		}
 	}
 }
 
@@ -169,7 +200,7 @@ func (g *Guard) inform(ctx context.Context, s *seat) error {
 			s.live = true
 			g.seq++
 			seq := g.seq
-			s.send(&message{Op: opHeed, Seq: seq})
+			g.send(s, &message{Op: opHeed, Seq: seq})
 			g.mu.Unlock()
 			if err := g.await(s, deadline, seq); err != nil {
 				return err
@@ -178,16 +209,16 @@ func (g *Guard) inform(ctx context.Context, s *seat) error {
 		}
 		g.mu.Unlock()
 		for _, m := range batch {
-			if err := s.sendPatiently(ctx, m, deadline); err != nil {
-				return err
+			if err := s.sendPatiently(ctx.Done(), m, deadline); err != nil {
+				return fmt.Errorf("tell the new guardian: %w", err)
 			}
 		}
 		g.mu.Lock()
 	}
 }
 
-// sendPatiently waits while the new guardian's socket is full: it is told everything at once.
-func (s *seat) sendPatiently(ctx context.Context, m *message, deadline time.Time) error {
+// sendPatiently waits while the guardian's socket is full.
+func (s *seat) sendPatiently(enough <-chan struct{}, m *message, deadline time.Time) error {
 	for {
 		err := s.link.send(m)
 		if errors.Is(err, os.ErrClosed) && m.file != nil {
@@ -196,8 +227,13 @@ func (s *seat) sendPatiently(ctx context.Context, m *message, deadline time.Time
 		if !errors.Is(err, unix.EAGAIN) {
 			return err
 		}
-		if ctx.Err() != nil || time.Now().After(deadline) {
-			return fmt.Errorf("tell the new guardian: %w", errors.Join(unix.EAGAIN, ctx.Err()))
+		select {
+		case <-enough:
+			return err
+		default:
+		}
+		if time.Now().After(deadline) {
+			return err
 		}
 		pollOne(-1, 0, time.Millisecond)
 	}

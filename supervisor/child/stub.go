@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -31,6 +32,9 @@ type stub struct {
 	link    link
 	witness *os.File // walk only
 	body    body
+
+	reading sync.Mutex // held from the taking of a word until it has been acted upon
+	reaping sync.Mutex // held while it is reaped
 }
 
 // newStub forks a stub and returns when it waits at its gate. It must be called on the thread that lives as long as the
@@ -134,9 +138,14 @@ func (s *stub) abort() {
 // startStub starts a program behind a new stub.
 func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Process, error) {
 	g := t.guard
+	order, err := prog.write()
+	if err != nil {
+		return nil, err
+	}
+	defer order.Close()
 	var s *stub
 	var forked error
-	err := g.onSpawner(ctx, func() {
+	err = g.onSpawner(ctx, func() {
 		s, forked = newStub(g.cfg.Container, g.cfg.Exe, g.cfg.Args0, t.id.Mark, spec.stdout(), spec.stderr())
 	})
 	if err = errors.Join(err, forked); err != nil {
@@ -146,38 +155,49 @@ func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Proces
 		s.abort()
 		return nil, fmt.Errorf("stub does not come up: %w %s", err, m.Why)
 	}
-	seq, err := t.adopt(s)
+	in, seq, err := t.adopt(s)
 	if err != nil {
 		s.abort()
 		return nil, err
 	}
-	p := &Process{pid: s.pid, done: make(chan struct{})}
+	p := &Process{tree: t, part: in, pid: s.pid, done: make(chan struct{})}
 	p.signal = func(sig syscall.Signal) error { return s.link.send(&message{Op: opSignal, Number: int(sig)}) }
 	begun := make(chan message, 1)
 	g.tasks.Go(func() { s.follow(p, begun) })
 	// P3: from here on the guardians can kill it. Only then the gate is opened.
 	if err := g.answered(ctx, seq); err != nil {
-		return nil, errors.Join(err, s.body.strike())
+		return nil, errors.Join(err, in.giveUp(ctx))
 	}
 	if g.beforeSpawn != nil {
 		g.beforeSpawn()
 	}
-	if err := s.link.send(&message{Op: opOpen, Program: prog}); err != nil {
-		return nil, errors.Join(t.killedAtGate(), err, s.body.strike())
+	if err := s.link.send(&message{Op: opOpen, file: order}); err != nil {
+		return nil, errors.Join(t.killedAtGate(), err, in.giveUp(ctx))
 	}
 	select {
 	case m := <-begun:
 		switch m.Op {
 		case opRuns:
 			p.pid = hostPid(s.pid, m.Number)
+			in.runs(p)
 			return p, nil
 		case opFailed:
-			return nil, startFault(fmt.Errorf("%s: %w", m.Why, syscall.Errno(m.Number)))
+			return nil, errors.Join(prog.fault(&m), in.giveUp(ctx))
+		case opExited:
+			return nil, errors.Join(t.whyEarly(statusOf(syscall.WaitStatus(m.Number))), in.giveUp(ctx))
 		}
 		return nil, t.killedAtGate()
 	case <-ctx.Done():
-		return nil, errors.Join(context.Cause(ctx), s.body.strike())
+		return nil, errors.Join(context.Cause(ctx), in.giveUp(ctx))
 	}
+}
+
+// whyEarly says why a launcher ended before it was the program.
+func (t *Tree) whyEarly(status ExitStatus) error {
+	if status.Signal == syscall.SIGKILL {
+		return t.killedAtGate()
+	}
+	return fmt.Errorf("%w: code %d", errKilledEarly, status.Code)
 }
 
 // killedAtGate says why: nobody kills a stub but a guardian that ends the lease, or this process.
@@ -190,65 +210,76 @@ func (t *Tree) killedAtGate() error {
 }
 
 // adopt makes the stub part of the tree, for the guardians too.
-func (t *Tree) adopt(s *stub) (seq uint64, err error) {
+func (t *Tree) adopt(s *stub) (in *part, seq uint64, err error) {
 	g := t.guard
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.live(t.epoch); err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.killing || t.ended {
-		return 0, ErrTreeEnded
+		return nil, 0, ErrTreeEnded
 	}
-	t.stubs = append(t.stubs, s)
+	in = newPart(t, s.body, s)
+	t.parts = append(t.parts, in)
 	g.seq++
 	m := t.stubRegistration(s)
 	m.Seq = g.seq
 	g.broadcast(m)
-	return g.seq, nil
+	return in, g.seq, nil
 }
 
 func (t *Tree) stubRegistration(s *stub) *message {
-	ref := &bodyRef{Kind: t.id.Kind, Pid: s.pid, Start: s.start}
-	return &message{Op: opStub, Epoch: t.epoch.number, Tree: t.number, Body: ref, file: s.witness}
+	return &message{Op: opStub, Epoch: t.epoch.number, Tree: t.number, Body: t.refTo(s), file: s.witness}
 }
+
+func (t *Tree) refTo(s *stub) *bodyRef { return &bodyRef{Kind: t.id.Kind, Pid: s.pid, Start: s.start} }
 
 func (t *Tree) stubRegistrations() []*message {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all []*message
-	for _, s := range t.stubs {
-		all = append(all, t.stubRegistration(s))
+	for _, p := range t.parts {
+		if p.stub != nil {
+			all = append(all, t.stubRegistration(p.stub))
+		}
 	}
 	return all
 }
 
-// follow takes in what the stub says until it has ended, and reaps it.
+// follow takes in what the stub says until it has ended, and reaps it. begun is given the first word; nil: it was heard before.
 func (s *stub) follow(p *Process, begun chan<- message) {
 	buf := make([]byte, maxPacket)
-	p.status = ExitStatus{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL, Unknown: true}
 	ended := false
-	first := true
+	select {
+	case <-p.done:
+		ended = true
+	default:
+		p.status = ExitStatus{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL, Unknown: true}
+	}
 	for {
-		m, err := s.link.receive(buf)
-		if first {
+		m, err := s.link.receiveAnd(buf, &s.reading, func(m *message) {
+			if m.Op == opExited && !ended {
+				ended = true
+				p.status = statusOf(syscall.WaitStatus(m.Number))
+				close(p.done)
+			}
+		})
+		if begun != nil {
 			begun <- m // on an error it is empty
-			first = false
+			begun = nil
 		}
 		if err != nil {
 			break
-		}
-		if m.Op == opExited && !ended {
-			ended = true
-			p.status = statusOf(syscall.WaitStatus(m.Number))
-			close(p.done)
 		}
 	}
 	if !ended {
 		close(p.done)
 	}
+	s.reaping.Lock()
+	defer s.reaping.Unlock()
 	_, _ = s.process.Wait()
 	_ = s.link.file.Close()
 }

@@ -22,7 +22,11 @@ func maker() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("p%d-%d-%d", host.PidNS, own.pid, own.start), nil
+	return makerName(host.PidNS, own.pid, own.start), nil
+}
+
+func makerName(pidns uint64, pid int, start uint64) string {
+	return fmt.Sprintf("p%d-%d-%d", pidns, pid, start)
 }
 
 var madeBy = regexp.MustCompile(`\.p(\d+)-(\d+)-(\d+)\.[0-9a-f]{12}$`)

@@ -2,6 +2,7 @@ package child
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -42,7 +43,9 @@ func leftBehind(t *testing.T, base string, pid int, start uint64, pidns uint64) 
 	return path
 }
 
-func TestWhatADeadSupervisorLeftBehindIsSweptAway(t *testing.T) {
+// boxed is where this machine keeps cgroups, and what it is.
+func boxed(t *testing.T) (Container, Host) {
+	t.Helper()
 	need(t, KindCgroup)
 	box, err := Probe(t.Context(), KindCgroup, "", nil)
 	if err != nil {
@@ -52,6 +55,11 @@ func TestWhatADeadSupervisorLeftBehindIsSweptAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return box, host
+}
+
+func TestWhatADeadSupervisorLeftBehindIsSweptAway(t *testing.T) {
+	box, host := boxed(t)
 	own, err := statOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
@@ -69,5 +77,40 @@ func TestWhatADeadSupervisorLeftBehindIsSweptAway(t *testing.T) {
 		if _, err := os.Stat(path); err != nil {
 			t.Errorf("swept away: %v", err)
 		}
+	}
+}
+
+// What a breadcrumb says of a tree comes from ZooKeeper: whoever can write there must not have a supervisor, which is root as a
+// rule, kill whatever cgroup a path leads to.
+func TestOnlyACgroupThatItsSupervisorMadeIsKilledByAnID(t *testing.T) {
+	box, host := boxed(t)
+	inode, err := inodeOf(box.Base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pid, start = 1 << 30, 1
+	made := leftBehind(t, box.Base, pid, start, host.PidNS)
+	slice := filepath.Join(box.Base, "some.slice")
+	if err := os.Mkdir(slice, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(slice) })
+	id := TreeID{Kind: KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: pid, StartTime: start, Inode: inode}
+	other := leftBehind(t, box.Base, pid+1, start, host.PidNS)
+	for _, path := range []string{slice, other, made + "/../some.slice", made + "/"} {
+		id.Path = path
+		if err := KillByID(t.Context(), id); !errors.Is(err, ErrElsewhere) {
+			t.Errorf("%s: kill: %v", path, err)
+		}
+		if dead, err := ProveDead(id); dead || !errors.Is(err, ErrElsewhere) {
+			t.Errorf("%s: dead %v, %v", path, dead, err)
+		}
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	id.Path = made
+	if err := KillByID(t.Context(), id); err != nil {
+		t.Errorf("its own: %v", err)
 	}
 }

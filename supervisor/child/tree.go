@@ -6,16 +6,19 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 )
 
-// Tree is a program and everything it ever forks. It lives under one epoch; both guardians know it.
+// Tree is a service's programs and everything they ever fork. It lives under one epoch; both guardians know it.
 type Tree struct {
 	guard   *Guard
 	epoch   *epoch
 	number  uint64
 	id      TreeID
 	release []byte
-	leaf    *leaf // only where containment is by cgroup
+	leaf    *leaf         // only where containment is by cgroup
+	armed   bool          // guarded by Guard.mu, as is the next: the watchdog is for it
+	after   time.Duration // the lease's end, until when its death is to be proved
 
 	slayer chan struct{} // held by the one Kill or End that is under way
 
@@ -24,9 +27,8 @@ type Tree struct {
 	killing  bool       // no fork may begin
 	ended    bool
 	buried   bool
-	stubs    []*stub // alive, or not yet proved dead
-	run      *run    // cgroup: what the next program is forked into; nil after a kill
-	runs     int
+	parts    []*part // alive, or not yet proved dead
+	runs     int     // cgroup: the last number given to a run
 	changed  chan struct{}
 }
 
@@ -98,7 +100,7 @@ func (t *Tree) discard() error {
 
 // registration is what a guardian has to know to kill the tree. The epoch is set by then.
 func (t *Tree) registration() *message {
-	m := &message{Op: opTree, Epoch: t.epoch.number, Tree: t.number, Release: t.release}
+	m := &message{Op: opTree, Epoch: t.epoch.number, Tree: t.number, Release: t.release, Mark: t.id.Mark}
 	if t.leaf != nil {
 		m.Body = &bodyRef{Kind: KindCgroup, Path: t.leaf.path}
 	}
@@ -174,8 +176,10 @@ func (t *Tree) alive() (bodies []body, starting int, changed <-chan struct{}) {
 	if t.leaf != nil {
 		bodies = append(bodies, t.leaf)
 	}
-	for _, s := range t.stubs {
-		bodies = append(bodies, s.body)
+	for _, p := range t.parts {
+		if p.stub != nil {
+			bodies = append(bodies, p.body)
+		}
 	}
 	return bodies, t.starting, t.changed
 }
@@ -186,22 +190,17 @@ func (t *Tree) bury(end bool) (err error) {
 	defer t.guard.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	stubs := t.stubs
-	t.stubs = nil
-	switch {
-	case end:
+	if end {
 		t.buried = true
 		delete(t.epoch.trees, t.number)
+		if t.armed {
+			t.guard.strayDog()
+		}
 		t.guard.broadcast(&message{Op: opDrop, Epoch: t.epoch.number, Tree: t.number})
-	case len(stubs) > 0:
-		t.guard.broadcast(&message{Op: opShed, Epoch: t.epoch.number, Tree: t.number})
 	}
-	for _, s := range stubs {
-		s.body.close()
-	}
-	if t.run != nil {
-		err = t.run.remove()
-		t.run = nil
+	for _, p := range slices.Clone(t.parts) {
+		err = errors.Join(err, p.body.remove())
+		t.shed(p)
 	}
 	if end && t.leaf != nil {
 		t.leaf.close()
@@ -219,8 +218,10 @@ func (t *Tree) strike() {
 	if t.leaf != nil {
 		_ = t.leaf.strike() // whoever ends the tree repeats it and looks
 	}
-	for _, s := range t.stubs {
-		_ = s.body.strike()
+	for _, p := range t.parts {
+		if p.stub != nil {
+			_ = p.body.strike()
+		}
 	}
 }
 

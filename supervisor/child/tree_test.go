@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -268,6 +269,8 @@ func TestProgramSeesNothingOfTheSupervisor(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer unix.Close(stray)
+		signal.Ignore(unix.SIGHUP) // as by nohup
+		defer signal.Reset(unix.SIGHUP)
 		tree := planted(t, guarded(t, kind))
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -368,10 +371,11 @@ func TestTreeOfAnotherSupervisorIsKilledByItsID(t *testing.T) {
 		}
 		// The guardians are stopped: nobody else does it.
 		for _, pid := range p.guardians() {
-			_ = unix.Kill(pid, unix.SIGSTOP)
+			freeze(t, pid)
 		}
-		_ = unix.Kill(p.cmd.Process.Pid, unix.SIGSTOP)
+		freeze(t, p.cmd.Process.Pid)
 		guardians := p.guardians()
+		stubs, _ := id.stubs() // none in a cgroup
 		err = KillByID(t.Context(), id)
 		if kind == KindCgroup && err != nil || kind != KindCgroup && !errors.Is(err, ErrUnproved) {
 			t.Errorf("kill while its supervisor is frozen: %v", err)
@@ -381,6 +385,9 @@ func TestTreeOfAnotherSupervisorIsKilledByItsID(t *testing.T) {
 		kill9(p.cmd.Process.Pid)
 		awaitDeath(t, guardians...)
 		awaitDeath(t, p.cmd.Process.Pid)
+		for _, s := range stubs {
+			awaitDeath(t, s.pid)
+		}
 		dead, err := ProveDead(id)
 		if kind == KindWalk {
 			if dead || !errors.Is(err, ErrUnproved) {

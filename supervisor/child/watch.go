@@ -30,15 +30,25 @@ type watch struct {
 	told      int           // how many deaths the newest closing was told of
 	busy      bool          // a closing is under way
 	closed    bool          // closed with every death proved
+	relict    bool          // it was over when this guardian first heard of it, and ends once all its trees are known
 	forgotten bool          // the supervisor has nothing to do with it any more
 }
 
 // quarry is one tree to be killed when the lease ends.
 type quarry struct {
 	release []byte
-	bodies  []body
+	mark    string // of a tree that has no cgroup
+	bodies  []prey
 	dead    bool
 	tries   int
+	armed   bool          // the watchdog is for it
+	after   time.Duration // the lease's end: until then its death has to be proved
+}
+
+// prey is a body, and what the supervisor calls it.
+type prey struct {
+	body
+	ref bodyRef
 }
 
 // obey does what concerns the trees of an epoch that may have ended.
@@ -54,13 +64,16 @@ func (w *watch) obey(m *message) error {
 		if w.ended {
 			return ErrLeaseEnded
 		}
-		q := &quarry{release: slices.Clone(m.Release)}
+		if w.trees[m.Tree] != nil { // P2: what is in it would be lost sight of
+			return errors.New("the tree is known already")
+		}
+		q := &quarry{release: slices.Clone(m.Release), mark: m.Mark}
 		if m.Body != nil {
 			b, err := openBody(m.Body, nil)
 			if err != nil {
 				return err
 			}
-			q.bodies = append(q.bodies, b)
+			q.bodies = append(q.bodies, prey{b, *m.Body})
 		}
 		w.trees[m.Tree] = q
 		return nil
@@ -81,13 +94,16 @@ func (w *watch) obey(m *message) error {
 		if err != nil {
 			return err
 		}
-		q.bodies = append(q.bodies, b)
+		q.bodies = append(q.bodies, prey{b, *m.Body})
 		return nil
+	case opArm:
+		return w.arm(q, m.Grace)
 	case opShed:
-		q.shut()
+		q.shed(m.Body)
 		return nil
 	case opDrop:
 		q.shut()
+		q.dead = true
 		if !w.ended { // an ended epoch still needs the release
 			delete(w.trees, m.Tree)
 		}
@@ -98,6 +114,9 @@ func (w *watch) obey(m *message) error {
 
 // openBody opens what another process named. It fails rather than opening anything else of the same name.
 func openBody(ref *bodyRef, witness *os.File) (body, error) {
+	if ref == nil {
+		return nil, errors.New("no body is named")
+	}
 	if ref.Kind == KindCgroup {
 		return openLeaf(ref.Path, ref.Inode)
 	}
@@ -119,7 +138,7 @@ func openBody(ref *bodyRef, witness *os.File) (body, error) {
 
 // end orders every death at once, before looking at any.
 func (w *watch) end(now time.Duration, index int, first bool) {
-	w.ended, w.endedAt, w.closeAt = true, now, now
+	w.ended, w.relict, w.endedAt, w.closeAt = true, false, now, now
 	if index > 0 && !first {
 		w.closeAt = now + closeHeadStart
 	}
@@ -216,6 +235,17 @@ func (w *watch) polls(fds []unix.PollFd) []unix.PollFd {
 		}
 	}
 	return fds
+}
+
+// shed lets go of one body, which is proved dead.
+func (q *quarry) shed(ref *bodyRef) {
+	q.bodies = slices.DeleteFunc(q.bodies, func(p prey) bool {
+		is := ref != nil && p.ref == *ref
+		if is {
+			p.close()
+		}
+		return is
+	})
 }
 
 func (q *quarry) shut() {

@@ -21,6 +21,7 @@ type mortal struct {
 }
 
 func (m *mortal) strike() error       { m.struck++; return nil }
+func (m *mortal) seal()               {}
 func (m *mortal) dead() (bool, error) { return m.dies && m.struck > 0, nil }
 func (m *mortal) remove() error       { m.removed = true; return nil }
 func (m *mortal) wake() (int, int16, time.Duration) {
@@ -43,7 +44,7 @@ func watched(t *testing.T, index int, answer func(order) error, bodies ...*morta
 	t.Cleanup(func() { _ = unix.Close(c.bell) })
 	w := &watch{epoch: 1, ticket: []byte("t"), deadline: time.Second, trees: map[uint64]*quarry{}}
 	for i, b := range bodies {
-		w.trees[uint64(i)] = &quarry{release: []byte{byte('a' + i)}, bodies: []body{b}}
+		w.trees[uint64(i)] = &quarry{release: []byte{byte('a' + i)}, bodies: []prey{{body: b}}}
 	}
 	return w, c, told
 }
@@ -135,8 +136,8 @@ func TestEndedLeaseIsNeverRevived(t *testing.T) {
 	g := &guardian{sock: int(theirs.Fd()), watches: map[uint64]*watch{1: w}, closing: c, grace: time.Second}
 	w.deadline = Now() - 1
 	for _, m := range []message{
-		{Op: opExtend, Epoch: 1, Deadline: Now() + time.Hour}, // though no timer has been handled
-		{Op: opTree, Epoch: 1, Tree: 9},
+		{Op: opTree, Epoch: 1, Tree: 9}, // though no timer has been handled
+		{Op: opExtend, Epoch: 1, Deadline: Now() + time.Hour},
 		{Op: opStub, Epoch: 1, Tree: 0},
 	} {
 		if err := g.obey(&m); !errors.Is(err, ErrLeaseEnded) {
@@ -268,7 +269,11 @@ func TestPID1ReapsAndPassesTheCodeOn(t *testing.T) {
 	if err := cmd.Process.Signal(unix.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
+	asked := time.Now()
 	err = cmd.Wait()
+	if took := time.Since(asked); took > patience {
+		t.Errorf("it has ended after %v: a daemon is nobody to wait for", took)
+	}
 	_ = in.Close()
 	if cmd.ProcessState.ExitCode() != 7 {
 		t.Errorf("%v", err)

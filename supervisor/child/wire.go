@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,8 +23,12 @@ const (
 	opEnd    op = "end"    // end the epoch now
 	opTree   op = "tree"   // a new tree
 	opStub   op = "stub"   // a stub joins a tree; its witness comes along
-	opShed   op = "shed"   // the tree's stubs are proved dead
+	opShed   op = "shed"   // a stub of the tree is proved dead
 	opDrop   op = "drop"   // the tree is proved dead and its container removed
+	opLend   op = "lend"   // answer at the listener that comes along when the supervisor does not
+	opDog    op = "dog"    // feed the watchdog that comes along
+	opUndog  op = "undog"  // let go of it
+	opArm    op = "arm"    // the watchdog is for this tree; Grace is until when after the lease
 	opHeed   op = "heed"   // answer, to show that you are awake
 
 	opAck    op = "ack"    // guardian -> supervisor: everything up to Seq is done
@@ -31,11 +36,11 @@ const (
 	opEnded  op = "ended"  // the epoch has ended; every tree of it is being killed
 	opCloser op = "closer" // how closing the epoch's session went
 
-	opReady  op = "ready"  // stub -> supervisor: waiting at the gate
-	opOpen   op = "open"   // supervisor -> stub: run this
+	opReady  op = "ready"  // stub -> supervisor: waiting at the gate; launcher: everything is prepared
+	opOpen   op = "open"   // supervisor -> stub: run the program that comes along
 	opSignal op = "signal" // supervisor -> stub: pass this signal on
 	opRuns   op = "runs"   // stub -> supervisor: the program runs
-	opFailed op = "failed" // the program could not be started
+	opFailed op = "failed" // the program could not be started, because of this step
 	opExited op = "exited" // the program ended
 )
 
@@ -49,10 +54,10 @@ type message struct {
 	Ticket   []byte        `json:"ticket,omitempty"`
 	Release  []byte        `json:"release,omitempty"`
 	Body     *bodyRef      `json:"body,omitempty"`
+	Mark     string        `json:"mark,omitempty"` // of a tree that has no cgroup
 	Why      string        `json:"why,omitempty"`
-	Index    int           `json:"index,omitempty"`
+	Index    int           `json:"index,omitempty"` // of a guardian, or of a step
 	Grace    time.Duration `json:"grace,omitempty"`
-	Program  *program      `json:"program,omitempty"`
 	Number   int           `json:"number,omitempty"` // a signal, errno, wait status or pid
 	OK       bool          `json:"ok,omitempty"`
 
@@ -163,14 +168,23 @@ func (l link) send(m *message) error {
 }
 
 // receive waits for the next message; closing the link, or a read deadline, ends the wait.
-func (l link) receive(buf []byte) (m message, err error) {
+func (l link) receive(buf []byte) (message, error) {
+	return l.receiveAnd(buf, new(sync.Mutex), func(*message) {})
+}
+
+// receiveAnd is receive for what nobody may see taken and not acted upon: mu is held meanwhile.
+func (l link) receiveAnd(buf []byte, mu *sync.Mutex, act func(*message)) (m message, err error) {
 	conn, err := l.file.SyscallConn()
 	if err != nil {
 		return m, err
 	}
 	var got error
 	err = conn.Read(func(fd uintptr) bool {
-		m, got = recvFD(int(fd), buf)
+		mu.Lock()
+		defer mu.Unlock()
+		if m, got = recvFD(int(fd), buf); got == nil {
+			act(&m)
+		}
 		return !errors.Is(got, unix.EAGAIN)
 	})
 	if err != nil {

@@ -92,7 +92,7 @@ func runDemo(ctx context.Context, cfg demo.Config, asJSON bool) error {
 		}
 		return err
 	}
-	return errors.Join(writeReport(out, widthOf(out), report), err)
+	return errors.Join(writeReport(out, screenOf(out), report), err)
 }
 
 // impatient closes hurry at the second signal; the first one ends ctx.
@@ -134,7 +134,7 @@ func callName(exe string) string {
 	return os.Args[0]
 }
 
-func writeReport(w io.Writer, width int, r demo.Report) error {
+func writeReport(w io.Writer, to screen, r demo.Report) error {
 	columns := []column{{head: "FAULT OF THE ACTIVE NODE"}, {head: "FROM -> TO"}, {head: "NOTHING RAN", right: true}, {head: "TWO RAN", right: true}}
 	rows := make([]row, 0, len(r.Faults))
 	for _, f := range r.Faults {
@@ -147,13 +147,13 @@ func writeReport(w io.Writer, width int, r demo.Report) error {
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	if err := writeTable(w, width, columns, rows); err != nil {
+	if err := writeTable(w, to, columns, rows); err != nil {
 		return err
 	}
 	verdict := "After every fault another node ran the program by itself, and at no moment did two copies run."
 	if r.OverlapMs > 0 {
 		verdict = "Another node took over, but two copies ran at the same time: that must not happen."
 	}
-	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(wrap(verdict+" Measured "+r.Measured+".", width), "\n"))
+	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(wrap(verdict+" Measured "+r.Measured+".", to.width), "\n"))
 	return err
 }

@@ -10,8 +10,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 
 	"understudy/election/zkmem"
+	"understudy/supervisor/config"
 )
 
 // says runs a command line in this process and returns its code and what it printed.
@@ -69,11 +73,11 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		code int
 		want string
 	}{
-		{"status", 2, "which ZooKeeper?"},
 		{"status a b --zk " + zk, 2, "one service at most"},
 		{"status db --zk " + zk, 1, `no service "db": there is none yet`},
 		{"status --timeout 0s --zk " + zk, 2, "--timeout must be"},
-		{"status --watch --zk " + zk, 2, "--watch is for a terminal"},
+		{"status db --watch --zk " + zk, 1, `no service "db"`},
+		{"completion tcsh", 2, `unknown command "tcsh"`},
 		{"status --timeout 300ms --zk 127.0.0.1:1", 1, "127.0.0.1:1"},
 		{"history --timeout 300ms --zk " + silent.Addr().String(), 1, "no ZooKeeper server of"},
 		{"history db --zk " + zk, 1, `no service "db"`},
@@ -84,14 +88,42 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"dev --listen " + zk, 1, "another one running"},
 		{"dev --listen nowhere", 2, "--listen"},
 		{"dev more", 2, "no arguments"},
+		{"check file.yaml", 2, "--config FILE"},
+		{"run --zk " + zk + " other:2181 -- sleep 1", 2, "separated by commas"},
+		{"run --zk " + zk + " --node -x -- sleep 1", 2, "must not start with -"},
+		{"run --zk " + zk + " --agent-listen :1 -- sleep 1", 2, "takes --agent-secret"},
+		{"run --zk " + zk + " --agent-secret /no/such -- sleep 1", 1, "/no/such"},
+		{"run --zk " + zk + " --agent-secret /no/such --agent-listen here -- sleep 1", 2, "agent.listen"},
+		{"run --config /no/such --agent-secret /no/such", 2, "goes with a COMMAND"},
+		{"pause db --zk " + zk + " --reason " + strings.Repeat("x", 2000), 2, "--reason is 2000 bytes"},
 		{"demo --nodes 1", 2, "--nodes must be from 2 to 9"},
 		{"demo sleep 1", 2, "after `--`"},
 		{"demo -- no-such-program", 2, "no-such-program"},
+		{"status --config /no/such", 2, "/no/such: cannot be read"},
+		{"status --zkk " + zk, 2, `did you mean "--zk"?`},
+		{"status --root here --zk " + zk, 2, "--root"},
+		{"statsu", 2, `unknown command "statsu" (did you mean "status"?)`},
+		{"fence confrim", 2, `did you mean "confirm"?`},
+		{"help statsu", 2, `did you mean "status"?`},
+		{"logs", 2, "logs takes one service"},
 	} {
 		code, out, errs := says(t, strings.Fields(c.line)...)
 		if code != c.code || out != "" || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: code %d, out %q, err %q; want %d, %q", c.line, code, out, errs, c.code, c.want)
 		}
+	}
+}
+
+func TestWhoDoesNotSayWhichClusterIsAsked(t *testing.T) {
+	if _, err := os.Stat(config.DefaultFile); err == nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("there is a %s, and this is not tested", config.DefaultFile)
+		}
+		t.Skipf("this machine has a %s, which says so", config.DefaultFile)
+	}
+	t.Setenv("UNDERSTUDY_ZK", "")
+	if code, out, errs := says(t, "status"); code != 2 || out != "" || !strings.Contains(errs, "which ZooKeeper?") || strings.Count(errs, "\n") != 1 {
+		t.Errorf("code %d, %q, %q", code, out, errs)
 	}
 }
 
@@ -120,12 +152,51 @@ func TestEveryTableIsThereAsJSON(t *testing.T) {
 	}
 }
 
-func TestEveryCommandOfAnOperatorHasHelpWithAnExample(t *testing.T) {
-	for _, line := range []string{"status", "history", "fence", "fence confirm", "dev", "demo", "version"} {
-		code, out, _ := says(t, append(strings.Fields(line), "--help")...)
-		if code != 0 || !strings.Contains(out, "Examples:\n  understudy "+line) {
-			t.Errorf("%s --help: code %d\n%s", line, code, out)
+// every calls f for each command that help shows.
+func every(cmd *cobra.Command, f func(*cobra.Command)) {
+	f(cmd)
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			every(c, f)
 		}
+	}
+}
+
+// Whoever copies an example gets what it says: its command, flags and arguments are those that there are.
+func TestEveryCommandHasHelpWithAnExampleThatWorks(t *testing.T) {
+	root, n := Root("1.2.3"), 0
+	every(root, func(cmd *cobra.Command) {
+		n++
+		if cmd.Short == "" || len(cmd.Short) > 80 || cmd.Example == "" {
+			t.Errorf("%s: short %q, example %q", cmd.CommandPath(), cmd.Short, cmd.Example)
+		}
+		for line := range strings.Lines(cmd.Example) {
+			line, _, _ = strings.Cut(line, "#")
+			line, _, _ = strings.Cut(line, ">")
+			words := strings.Fields(line)
+			found, rest, err := Root("1.2.3").Find(words[1:])
+			if err == nil {
+				err = found.ParseFlags(rest)
+			}
+			if err == nil {
+				err = found.ValidateArgs(found.Flags().Args())
+			}
+			if err != nil || words[0] != "understudy" || cmd.HasParent() && found.Name() != cmd.Name() && found.Parent().Name() != cmd.Name() {
+				t.Errorf("%s: the example %q: %v", cmd.CommandPath(), line, err)
+			}
+		}
+		code, out, _ := says(t, append(strings.Fields(cmd.CommandPath())[1:], "--help")...)
+		for line := range strings.Lines(out) {
+			if n := utf8.RuneCountInString(line); n > 81 && !strings.HasPrefix(line, "  understudy ") {
+				t.Errorf("%s --help: a line of %d signs: %s", cmd.CommandPath(), n-1, line)
+			}
+		}
+		if code != 0 || !strings.Contains(out, "Examples:\n  understudy") {
+			t.Errorf("%s --help: code %d\n%s", cmd.CommandPath(), code, out)
+		}
+	})
+	if n < 16 {
+		t.Errorf("only %d commands", n)
 	}
 }
 

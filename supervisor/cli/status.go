@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -29,18 +28,19 @@ func statusCommand() *cobra.Command {
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !watch {
-				return v.within(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
+				return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 					return v.showStatus(ctx, c, os.Stdout, args)
 				})
 			}
 			if v.json || terminalWidth(os.Stdout) == 0 {
-				return usage("--watch is for a terminal, and not for --json")
+				return v.printChanges(cmd.Context(), args)
 			}
 			return v.watchStatus(cmd.Context(), args)
 		},
 	}
 	v.register(cmd, "the same facts")
-	cmd.Flags().BoolVar(&watch, "watch", false, "keep the screen current until Ctrl-C")
+	cmd.ValidArgsFunction = v.services
+	cmd.Flags().BoolVar(&watch, "watch", false, "keep the screen current until Ctrl-C; without one, or with --json, print each change")
 	return cmd
 }
 
@@ -52,65 +52,7 @@ func (v *visit) showStatus(ctx context.Context, c *control.Cluster, w io.Writer,
 	if v.json {
 		return writeJSON(w, s)
 	}
-	return writeStatus(w, widthOf(w), s, time.Now(), v.words())
-}
-
-// watchStatus draws the status over itself every second. Trouble is shown in its place, until it is over.
-func (v *visit) watchStatus(ctx context.Context, services []string) error {
-	cfg, err := v.election()
-	if err != nil {
-		return err
-	}
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	fmt.Print("\x1b[2J")
-	for ctx.Err() == nil {
-		err := v.connected(ctx, cfg, func(c *control.Cluster) error {
-			for {
-				if err := v.drawStatus(ctx, c, services); err != nil {
-					return err
-				}
-				select {
-				case <-tick.C:
-				case <-ctx.Done():
-					return nil
-				}
-			}
-		})
-		if err == nil || ctx.Err() != nil {
-			break
-		}
-		draw(strings.Join(wrap("understudy: "+err.Error(), widthOf(os.Stdout)), "\n") + "\n")
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
-	}
-	return nil
-}
-
-func (v *visit) drawStatus(ctx context.Context, c *control.Cluster, services []string) error {
-	ctx, cancel := context.WithTimeout(ctx, v.timeout)
-	defer cancel()
-	s, err := c.Status(ctx, services...)
-	if err != nil {
-		return err
-	}
-	var b bytes.Buffer
-	if err := writeStatus(&b, widthOf(os.Stdout), s, time.Now(), v.words()); err != nil {
-		return err
-	}
-	draw(b.String())
-	return nil
-}
-
-// draw replaces what is on the screen without a flicker: each line is written over the former one. What the screen cannot
-// hold is left out.
-func draw(text string) {
-	_, height := terminalSize(os.Stdout)
-	lines := strings.SplitAfter(text, "\n")
-	text = strings.Join(lines[:min(len(lines), max(height-1, 1))], "")
-	fmt.Print("\x1b[H" + strings.ReplaceAll(text, "\n", "\x1b[K\n") + "\x1b[J")
+	return writeStatus(w, screenOf(w), s, time.Now(), v.words())
 }
 
 var statusColumns = []column{
@@ -119,27 +61,41 @@ var statusColumns = []column{
 }
 
 // writeStatus prints the table. flags make a command speak of the same cluster.
-func writeStatus(w io.Writer, width int, s control.Status, now time.Time, flags []string) error {
+func writeStatus(w io.Writer, to screen, s control.Status, now time.Time, flags []string) error {
 	if len(s.Services) == 0 {
-		_, err := fmt.Fprintln(w, "No service has ever run here. Start one on two nodes or more: understudy run --service NAME -- COMMAND")
+		lines := append(wrap("No service has ever run in this cluster. Start one on two nodes or more:", to.width),
+			command(to.width, withFlags("understudy run --service NAME -- COMMAND", flags)...)...)
+		_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 		return err
 	}
 	var rows []row
 	for _, v := range s.Services {
-		rows = append(rows, statusRows(width, v, now, flags)...)
+		rows = append(rows, statusRows(to, v, now, flags)...)
 	}
-	return writeTable(w, width, statusColumns, rows)
+	for _, n := range s.Nodes {
+		if n.Fault != "" {
+			rows = append(rows, row{notes: misconfigured(to, n)})
+		}
+	}
+	return writeTable(w, to, statusColumns, rows)
 }
 
-func statusRows(width int, v control.Service, now time.Time, flags []string) []row {
+func statusRows(to screen, v control.Service, now time.Time, flags []string) []row {
 	var rows []row
 	for _, m := range v.Members {
-		r := row{cells: []string{"", m.Node, m.Role, since(m.Since, now), m.Health, ""}}
+		r := row{
+			cells:   []string{"", m.Node, m.Role, since(m.Since, now), m.Health, ""},
+			colours: []colour{plain, plain, roleColours[m.Role], plain, healthColours[m.Health]},
+		}
 		if m.Node == v.Active && v.Token != 0 {
 			r.cells[5] = strconv.FormatInt(v.Token, 10)
 		}
-		if m.Why != "" {
-			r.notes = note(width, m.Node+": "+m.Why)
+		r.notes = faults(to, v, m.Node, flags)
+		if len(r.notes) == 0 && m.Why != "" && m.Why != v.Order {
+			r.notes = note(to.width, m.Node+": "+m.Why)
+		}
+		if len(r.notes) == 0 && m.Node == v.Active && len(v.Failsafe) > 0 {
+			r.notes = note(to.width, "failsafe: without ZooKeeper it goes on by the promises of "+strings.Join(v.Failsafe, ", "))
 		}
 		rows = append(rows, r)
 	}
@@ -147,28 +103,62 @@ func statusRows(width int, v control.Service, now time.Time, flags []string) []r
 		rows = append(rows, row{cells: []string{"", "nobody", "", "", "", ""}})
 	}
 	rows[0].cells[0] = v.Service
-	return append(rows, row{notes: faults(width, v, now, flags)})
+	return append(rows, row{notes: faults(to, v, "", flags)})
 }
 
-// faults tells what keeps a service from running, and what mends it.
-func faults(width int, v control.Service, now time.Time, flags []string) []string {
-	f := v.Fencing
-	mend := func(text string) []string {
-		words := slices.Concat([]string{"understudy fence confirm", v.Service, "--node " + f.Node}, flags)
-		return append(note(width, text+" If you know that its child is dead:"), command(width, words...)...)
+var roleColours = map[string]colour{
+	"active": green, "claiming": yellow, "fencing": yellow, "stopping": yellow, "paused": yellow, "failed": red, "unknown": red,
+}
+
+var healthColours = map[string]colour{"starting": yellow, "failing": red, "unfit": yellow, "failed": red, "unknown": red}
+
+// faults tells what is wrong with a node's part, or with the service as a whole, and what mends it.
+func faults(to screen, v control.Service, node string, flags []string) []string {
+	var lines []string
+	for _, f := range v.Faults {
+		if f.Node != node {
+			continue
+		}
+		colour := yellow
+		if f.Level == control.Grave {
+			colour = red
+		}
+		lines = append(lines, to.paintAll(colour, note(to.width, strings.TrimSpace(f.What+" "+f.Hint)))...)
+		if f.Do != "" {
+			lines = append(lines, command(to.width, withFlags(f.Do, flags)...)...)
+		}
 	}
-	switch {
-	case f == nil && v.Lock == "" && len(v.Members) > 0:
-		return note(width, "Nobody is active.")
-	case f == nil:
-		return nil
-	case f.Node == "":
-		return note(width, "The breadcrumb of the former active cannot be read.")
-	case f.By != "":
-		return mend(fmt.Sprintf("Fencing %s: %s holds the lock (%s) and starts nothing while the child of %s may be running.",
-			f.Node, f.By, since(f.Since, now), f.Node))
-	case len(v.Members) > 0:
-		return mend(fmt.Sprintf("Nobody is active: the child of %s may be running, and nobody holds the lock.", f.Node))
+	return lines
+}
+
+// withFlags gives the words of a command, each flag with its value, and puts the flags that say which cluster before what
+// it may wrap.
+func withFlags(do string, flags []string) []string {
+	if i := slices.IndexFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--config ") }); i >= 0 && strings.HasPrefix(do, "understudy run ") {
+		return []string{"understudy run", flags[i]} // the same file, on the other node
 	}
-	return note(width, fmt.Sprintf("%s was active last, and its child may be running: who comes next will fence it first.", f.Node))
+	words := strings.Split(do, " --")
+	for i := range words[1:] {
+		words[i+1] = "--" + words[i+1]
+	}
+	if i := strings.LastIndex(words[0], " "); i > 0 { // before the service, whose name may be long
+		words = slices.Concat([]string{words[0][:i], words[0][i+1:]}, words[1:])
+	}
+	switch last := len(words) - 1; {
+	case strings.HasPrefix(do, "understudy logs "):
+		return words // it asks this machine
+	case strings.HasPrefix(words[last], "-- "):
+		return slices.Insert(words, last, flags...)
+	}
+	return append(words, flags...)
+}
+
+// misconfigured tells why a supervisor does not do what its config says now.
+func misconfigured(to screen, n control.Node) []string {
+	text := n.Node + " keeps its former config: " + n.Fault + "."
+	lines := to.paintAll(red, note(to.width, text+" To see all that is wrong, on "+n.Node+":"))
+	if strings.HasSuffix(n.Fault, "restart understudy to take that up") {
+		return to.paintAll(yellow, note(to.width, text))
+	}
+	return append(lines, command(to.width, "understudy check")...)
 }

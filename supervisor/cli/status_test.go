@@ -29,7 +29,7 @@ func staged(prefix string) control.Status {
 		}
 		return control.Member{Node: prefix + node, Host: "h", Role: role, Health: health, Why: why, Since: at(ago)}
 	}
-	return control.Status{Nodes: []control.Node{}, Services: []control.Service{
+	s := control.Status{Nodes: []control.Node{}, Services: []control.Service{
 		{
 			Service: prefix + "cache", Active: prefix + "n1", Lock: prefix + "n1", Token: 4294967301, Since: at(192 * time.Second),
 			Members: []control.Member{member("n1", "active", "", 192*time.Second), member("n2", "standby", "", 26*time.Hour)},
@@ -44,33 +44,60 @@ func staged(prefix string) control.Status {
 			Members: []control.Member{member("n2", "failed", "former active may be alive", 61*time.Second)},
 		},
 		{Service: prefix + "news", Fencing: &control.Fencing{Node: prefix + "n3"}, Members: []control.Member{}},
+		{
+			Service: prefix + "solo", Active: prefix + "n1", Lock: prefix + "n1", Token: 7,
+			Members: []control.Member{member("n1", "active", "", time.Hour), {Node: prefix + "n2", Role: "standby", Health: "unfit", Why: "eligible: false in its config"}},
+		},
+		{Service: prefix + "sole", Active: prefix + "n1", Lock: prefix + "n1", Token: 8, Members: []control.Member{member("n1", "active", "", time.Hour)}},
+		{
+			Service: prefix + "still", Active: prefix + "n1", Handing: &control.Handing{From: prefix + "n1", By: "me@op"}, Lock: prefix + "n1", Token: 9, Paused: true, Order: "paused by me",
+			Members: []control.Member{member("n1", "active", "paused by me", time.Hour), member("n2", "paused", "paused by me", time.Hour)},
+		},
 		{Service: prefix + "web", Members: []control.Member{member("n1", "standby", "", 0)}},
 	}}
+	for i := range s.Services {
+		s.Services[i].Faults = control.Faults(s.Services[i])
+	}
+	return s
 }
 
 func TestStatusTellsWhoIsActiveAndWhatMendsWhatIsWrong(t *testing.T) {
 	var b bytes.Buffer
-	if err := writeStatus(&b, 80, staged(""), now, []string{"--zk zk1:2181"}); err != nil {
+	if err := writeStatus(&b, screen{width: 80}, staged(""), now, []string{"--zk zk1:2181"}); err != nil {
 		t.Fatal(err)
 	}
 	want := `SERVICE  NODE    ROLE     SINCE  HEALTH       TOKEN
 cache    n1      active   3m12s  ok      4294967301
          n2      standby  1d02h  ok
 db       n2      fencing     4s  ok
-  Fencing n1: n2 holds the lock (4s) and starts nothing while the child of n1
-  may be running. If you know that its child is dead:
+  Fencing n1: n2 holds the lock and starts nothing while the child of n1 may be
+  running. If you know that its child is dead:
     understudy fence confirm db --node n1 --zk zk1:2181
 idle     nobody
+  No node has it: it was removed, or all its supervisors are stopped.
 mail     n2      failed   1m01s  failed
-  n2: former active may be alive
+  n2 has given up, former active may be alive.
   Nobody is active: the child of n3 may be running, and nobody holds the lock.
   If you know that its child is dead:
     understudy fence confirm mail --node n3 --zk zk1:2181
 news     nobody
   n3 was active last, and its child may be running: who comes next will fence it
   first.
+solo     n1      active   1h00m  ok               7
+         n2      standby      -  unfit
+  n2: eligible: false in its config
+  No standby: a failure of n1 would stop it. None of the other nodes can take it
+  now.
+sole     n1      active   1h00m  ok               8
+  No standby: a failure of n1 would stop it. Run it on another node too:
+    understudy run --service sole --node NODE --zk zk1:2181 -- COMMAND
+still    n1      active   1h00m  ok               9
+         n2      paused   1h00m  ok
+  me@op has ordered that n1 give it to whoever is first.
+  Nobody is promoted: paused by me. To end that:
+    understudy resume still --zk zk1:2181
 web      n1      standby     0s  ok
-  Nobody is active.
+  Nobody is active yet: a standby is about to take it.
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -81,10 +108,10 @@ func TestLinesFitTheScreenWhateverNamesAreLike(t *testing.T) {
 	long := strings.Repeat("long-", 11)
 	for _, width := range []int{80, 132} {
 		var b bytes.Buffer
-		if err := writeStatus(&b, width, staged(long), now, []string{"--zk zk1:2181,zk2:2181,zk3:2181", "--root /understudy"}); err != nil {
+		if err := writeStatus(&b, screen{width: width}, staged(long), now, []string{"--zk zk1:2181,zk2:2181,zk3:2181", "--root /understudy"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := writeHistory(&b, width, past(long), now, true); err != nil {
+		if err := writeHistory(&b, screen{width: width}, past(long), now, true); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
@@ -115,7 +142,7 @@ func TestTheStatusInJSONHasTheSameFactsUnderStableKeys(t *testing.T) {
 		t.Fatalf("got %s", b.String())
 	}
 	for _, v := range got.Services {
-		for _, key := range []string{"service", "active", "host", "pid", "since", "token", "lock", "fencing", "members"} {
+		for _, key := range []string{"service", "active", "host", "pid", "since", "token", "lock", "fencing", "switchover", "members", "faults"} {
 			if _, ok := v[key]; !ok {
 				t.Errorf("%v has no %q", v["service"], key)
 			}
@@ -129,7 +156,7 @@ func TestTheStatusInJSONHasTheSameFactsUnderStableKeys(t *testing.T) {
 
 func TestAClusterWithoutServicesSaysHowToStartOne(t *testing.T) {
 	var b bytes.Buffer
-	if err := writeStatus(&b, 80, control.Status{}, now, nil); err != nil || !strings.Contains(b.String(), "understudy run") {
+	if err := writeStatus(&b, screen{width: 80}, control.Status{}, now, nil); err != nil || !strings.Contains(b.String(), "understudy run") {
 		t.Errorf("got %q, %v", b.String(), err)
 	}
 }
@@ -154,5 +181,38 @@ func TestACommandThatDoesNotFitGoesOnAsAShellExpects(t *testing.T) {
 	got := strings.Join(command(40, "understudy fence confirm db", "--node n1", "--zk zk1:2181,zk2:2181"), "\n")
 	if want := "    understudy fence confirm db \\\n      --node n1 --zk zk1:2181,zk2:2181"; got != want {
 		t.Errorf("got\n%s", got)
+	}
+}
+
+// What is shown was written to ZooKeeper by whoever can, or is the last line of somebody's health check: a terminal must not
+// take it for orders, nor a reader for another row, nor a shell for a command.
+func TestWhatOthersWroteIsOnlyText(t *testing.T) {
+	const evil = "x\x1b]0;owned\x07\x1b[2J\nfake  b  active\u202e"
+	s := control.Status{Services: []control.Service{{
+		Service: "db", Active: "n1", Token: 1, Lock: "n1", Paused: true, Order: "paused by " + evil, Failsafe: []string{evil},
+		Members: []control.Member{{Node: "n1", Role: evil, Health: evil, Why: evil, Since: at(time.Hour)}},
+	}, {
+		Service: "safe", Active: "n1", Failsafe: []string{"n2", evil}, Members: []control.Member{{Node: "n1", Role: "active"}},
+	}, {
+		Service: "web", Fencing: &control.Fencing{Node: "x; reboot", By: "n2"}, Members: []control.Member{{Node: "n2", Role: "fencing"}},
+	}}, Nodes: []control.Node{{Node: "n1", Fault: evil}}}
+	for i := range s.Services {
+		s.Services[i].Faults = control.Faults(s.Services[i])
+	}
+	var b bytes.Buffer
+	if err := writeStatus(&b, screen{width: 80}, s, now, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeHistory(&b, screen{width: 80}, []control.Activation{{Service: "db", Node: evil, Reason: evil, Fenced: evil}}, now, true); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\x1b\x07\u202e") {
+		t.Errorf("orders for a terminal:\n%q", b.String())
+	}
+	if !strings.Contains(b.String(), "by the promises of n2, x") {
+		t.Errorf("it does not say whose promises are counted on:\n%s", b.String())
+	}
+	if strings.Contains(b.String(), "\nfake") || strings.Contains(b.String(), "--node x; reboot") {
+		t.Errorf("not only text:\n%s", b.String())
 	}
 }

@@ -1,60 +1,60 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"golang.org/x/sys/unix"
 )
 
-// lineWidth is how wide lines are where no terminal says otherwise.
-const lineWidth = 80
-
-// column of a table. One that may shrink loses the middle of what it says when the line is full: names differ at their
-// ends. The last column is broken into lines instead.
+// column of a table. One that shrinks loses the middle of what it says when the line is full: names differ at their ends.
+// One that wraps is broken into lines.
 type column struct {
-	head    string
-	right   bool
-	shrinks bool
+	head           string
+	right          bool
+	shrinks, wraps bool
 }
 
 // row of a table, and what is to be said about it below.
 type row struct {
-	cells []string
-	notes []string
+	cells   []string
+	colours []colour // of the cells, as far as they have any
+	notes   []string
 }
 
-// writeTable prints a table that fits the width.
-func writeTable(w io.Writer, width int, columns []column, rows []row) error {
-	widths := fit(width, columns, rows)
-	var b strings.Builder
+// writeTable prints a table that fits the screen.
+func writeTable(w io.Writer, s screen, columns []column, rows []row) error {
+	for _, r := range rows {
+		for i, cell := range r.cells {
+			r.cells[i] = plainly(strings.ReplaceAll(cell, "\n", " "))
+		}
+	}
+	t := table{screen: s, columns: columns, widths: fit(s.width, columns, rows)}
 	heads := make([]string, len(columns))
 	for i, c := range columns {
 		heads[i] = c.head
 	}
-	writeRow(&b, columns, widths, heads)
+	t.row(row{cells: heads})
 	for _, r := range rows {
 		if len(r.cells) > 0 {
-			writeRow(&b, columns, widths, r.cells)
+			t.row(r)
 		}
 		for _, note := range r.notes {
-			b.WriteString(note + "\n")
+			t.text.WriteString(note + "\n")
 		}
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, t.text.String())
 	return err
 }
 
-const between = 2 // columns
+// between columns is so much space.
+const between = 2
 
-// fit gives each column what it needs, and takes from the widest that may shrink what is too much.
+// fit gives each column what it needs, and takes away what is too much where it does the least harm.
 func fit(width int, columns []column, rows []row) []int {
 	widths := make([]int, len(columns))
+	total := between * (len(columns) - 1)
 	for i, c := range columns {
 		widths[i] = len(c.head)
 		for _, r := range rows {
@@ -62,55 +62,74 @@ func fit(width int, columns []column, rows []row) []int {
 				widths[i] = max(widths[i], utf8.RuneCountInString(r.cells[i]))
 			}
 		}
+		total += widths[i]
 	}
-	last := len(columns) - 1
-	if columns[last].shrinks {
-		widths[last] = min(widths[last], 24) // the least that can be read when it is broken into lines
-	}
-	for {
-		total := between * last
-		widest := -1
-		for i, n := range widths {
-			total += n
-			if columns[i].shrinks && i != last && n > len(columns[i].head) && n > 8 && (widest < 0 || n > widths[widest]) {
-				widest = i
+	for _, step := range []struct {
+		least int
+		of    func(column) bool
+	}{
+		{24, func(c column) bool { return c.wraps }}, {8, func(c column) bool { return c.shrinks }}, {10, func(c column) bool { return c.wraps }},
+	} {
+		for total > width {
+			widest := -1
+			for i, c := range columns {
+				if step.of(c) && widths[i] > max(step.least, len(c.head)) && (widest < 0 || widths[i] > widths[widest]) {
+					widest = i
+				}
 			}
-		}
-		if total <= width || widest < 0 {
-			if columns[last].shrinks {
-				widths[last] = max(widths[last]+width-total, 8)
+			if widest < 0 {
+				break
 			}
-			return widths
+			widths[widest]--
+			total--
 		}
-		widths[widest]--
 	}
+	return widths
 }
 
-func writeRow(b *strings.Builder, columns []column, widths []int, cells []string) {
-	last := len(columns) - 1
-	lines := []string{cells[last]}
-	if columns[last].shrinks {
-		lines = wrap(cells[last], widths[last])
+// table is a table that is being written.
+type table struct {
+	screen
+	columns []column
+	widths  []int
+	text    strings.Builder
+}
+
+func (t *table) row(r row) {
+	cells := make([][]string, len(t.columns)) // the lines of each
+	height := 1
+	for i, c := range t.columns {
+		cells[i] = []string{r.cells[i]}
+		if c.wraps {
+			cells[i] = wrap(r.cells[i], t.widths[i])
+		} else if c.shrinks {
+			cells[i][0] = shorten(r.cells[i], t.widths[i])
+		}
+		height = max(height, len(cells[i]))
 	}
-	for n, tail := range lines {
+	for n := range height {
 		var line strings.Builder
-		for i := range last {
+		blank := 0 // before the next cell
+		for i, c := range t.columns {
 			cell := ""
-			if n == 0 {
-				cell = shorten(cells[i], widths[i])
+			if n < len(cells[i]) {
+				cell = cells[i][n]
 			}
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if columns[i].right {
-				cell = pad + cell
-			} else {
-				cell += pad
+			pad := t.widths[i] - utf8.RuneCountInString(cell)
+			if c.right {
+				blank, pad = blank+pad, 0
 			}
-			line.WriteString(cell + strings.Repeat(" ", between))
+			if cell != "" { // what is blank at the end of a line is left out
+				colour := plain
+				if i < len(r.colours) {
+					colour = r.colours[i]
+				}
+				line.WriteString(strings.Repeat(" ", blank) + t.paint(colour, cell))
+				blank = 0
+			}
+			blank += pad + between
 		}
-		if columns[last].right {
-			line.WriteString(strings.Repeat(" ", widths[last]-utf8.RuneCountInString(tail)))
-		}
-		b.WriteString(strings.TrimRight(line.String()+tail, " ") + "\n")
+		t.text.WriteString(line.String() + "\n")
 	}
 }
 
@@ -128,7 +147,7 @@ func shorten(s string, width int) string {
 func wrap(s string, width int) []string {
 	var lines []string
 	line := ""
-	for word := range strings.FieldsSeq(s) {
+	for word := range strings.FieldsSeq(plainly(s)) {
 		for utf8.RuneCountInString(word) > width {
 			if line != "" {
 				lines = append(lines, line)
@@ -161,9 +180,10 @@ func note(width int, text string) []string {
 
 // command is a command to be copied: what does not fit the line goes on as a shell expects it.
 func command(width int, words ...string) []string {
-	line := "    " + words[0]
+	line := "    " + plainly(words[0])
 	var lines []string
 	for _, word := range words[1:] {
+		word = plainly(word)
 		if len(line)+1+len(word)+2 > width {
 			lines = append(lines, line+" \\")
 			line = "      " + word
@@ -207,24 +227,3 @@ func brief(d time.Duration) string {
 	}
 	return ago(d)
 }
-
-// terminalSize is that of the terminal that w is, and zero when it is none.
-func terminalSize(w io.Writer) (width, height int) {
-	f, ok := w.(*os.File)
-	if !ok {
-		return 0, 0
-	}
-	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return 0, 0
-	}
-	return cmp.Or(int(size.Col), lineWidth), cmp.Or(int(size.Row), 24)
-}
-
-func terminalWidth(w io.Writer) int {
-	width, _ := terminalSize(w)
-	return width
-}
-
-// widthOf is how wide a table may be.
-func widthOf(w io.Writer) int { return max(cmp.Or(terminalWidth(w), lineWidth), 60) }

@@ -26,10 +26,7 @@ func versionCommand(version string) *cobra.Command {
 		Example: "  understudy version --json",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			b := build{Version: version, Go: runtime.Version()}
-			if info, ok := debug.ReadBuildInfo(); ok {
-				b.read(info)
-			}
+			b := buildOf(version)
 			if asJSON {
 				return writeJSON(os.Stdout, b)
 			}
@@ -39,6 +36,14 @@ func versionCommand(version string) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the same facts as JSON")
 	return cmd
+}
+
+func buildOf(version string) build {
+	b := build{Version: version, Go: runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		b.read(info)
+	}
+	return b
 }
 
 func (b *build) read(info *debug.BuildInfo) {

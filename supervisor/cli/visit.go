@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"understudy/election"
+	"understudy/supervisor/config"
 	"understudy/supervisor/control"
 )
 
@@ -25,13 +25,20 @@ type visit struct {
 func (v *visit) register(cmd *cobra.Command, prints string) {
 	v.clusterFlags.register(cmd)
 	cmd.Flags().DurationVar(&v.timeout, "timeout", 5*time.Second, "how long to wait for ZooKeeper")
+	complete(cmd, "timeout", none)
 	if prints != "" {
 		cmd.Flags().BoolVar(&v.json, "json", false, "print "+prints+" as JSON")
 	}
 }
 
-// within connects, and calls ask with what is left of the time.
-func (v *visit) within(ctx context.Context, ask func(context.Context, *control.Cluster) error) error {
+// patient is for a command whose outcome takes a while.
+func (v *visit) patient(cmd *cobra.Command) {
+	f := cmd.Flags().Lookup("timeout")
+	f.DefValue, f.Usage, v.timeout = "1m0s", "how long to wait until it is done", time.Minute
+}
+
+// visits connects, and calls ask with what is left of the time.
+func (v *visit) visits(ctx context.Context, ask func(context.Context, *control.Cluster) error) error {
 	cfg, err := v.election()
 	if err != nil {
 		return err
@@ -41,25 +48,58 @@ func (v *visit) within(ctx context.Context, ask func(context.Context, *control.C
 	return v.connected(ctx, cfg, func(c *control.Cluster) error { return v.judge(ask(ctx, c)) })
 }
 
+var errInterrupted = errors.New("interrupted")
+
+// reachable is how long a server is waited for, also by those who wait longer for what they ask.
+const reachable = 5 * time.Second
+
 // connected calls use with a connection, which it closes. Getting it takes no longer than the timeout.
 func (v *visit) connected(ctx context.Context, cfg election.Config, use func(*control.Cluster) error) error {
 	if v.timeout <= 0 {
 		return usage("--timeout must be more than zero")
 	}
-	ctx, cancel := context.WithTimeout(ctx, v.timeout)
+	limit := min(v.timeout, reachable)
+	opening, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cluster, err := control.Open(ctx, cfg)
-	if err != nil {
-		return err
+	cluster, err := control.Open(opening, cfg)
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return errInterrupted
+	case err != nil:
+		return fmt.Errorf("%w (is ZooKeeper up, and is %s right? waited for %v)", err, v.source(), limit)
 	}
 	defer cluster.Close()
 	return use(cluster)
 }
 
-// judge tells that the time ran out from other failures.
+// source is where the servers' names come from.
+func (f *clusterFlags) source() string {
+	switch {
+	case f.given():
+		return "--zk"
+	case f.Config != "":
+		return f.Config
+	case f.ZK != "":
+		return "UNDERSTUDY_ZK"
+	}
+	return config.DefaultFile
+}
+
+// judge tells that the time ran out from other failures, and what may have been meant by an unknown name.
 func (v *visit) judge(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w after %v: %w", errTimeout, v.timeout, err)
+	}
+	return didYouMean(err)
+}
+
+// didYouMean adds to an error that a name is unknown which one may have been meant.
+func didYouMean(err error) error {
+	var unknown *control.UnknownError
+	if errors.As(err, &unknown) {
+		if hint := config.DidYouMean(unknown.Name, unknown.Known); hint != "" {
+			return fmt.Errorf("%w%s", err, hint)
+		}
 	}
 	return err
 }
@@ -67,7 +107,7 @@ func (v *visit) judge(err error) error {
 // words are the flags that make another command speak of the same cluster.
 func (f *clusterFlags) words() []string {
 	var words []string
-	if f.ZK != "" && f.ZK != os.Getenv("UNDERSTUDY_ZK") {
+	if f.given() {
 		words = append(words, "--zk "+f.ZK)
 	}
 	if f.Root != "" {

@@ -12,72 +12,99 @@ const DefaultFile = "/etc/understudy/understudy.yaml"
 
 // Config is everything one supervisor runs. Default() fills it for a caller that has flags and no file.
 type Config struct {
-	Node      string             `yaml:"node"`
-	ZooKeeper ZooKeeper          `yaml:"zookeeper"`
-	Log       Log                `yaml:"log"`
-	Services  map[string]Service `yaml:"services"`
+	Node      string
+	ZooKeeper ZooKeeper
+	Log       Log
+	HTTP      HTTP
+	Fencing   NodeFencing
+	Watchdog  Watchdog
+	Services  map[string]Service
+}
+
+// document is the file as it is written. Its fields are read in their order: services start from the defaults.
+type document struct {
+	Node      string             `yaml:"node" doc:"This node's name, unique in the cluster. Default: the host's name."`
+	ZooKeeper ZooKeeper          `yaml:"zookeeper" doc:"The ensemble that elects."`
+	Log       Log                `yaml:"log" doc:"What the supervisor itself logs."`
+	HTTP      HTTP               `yaml:"http,omitempty" doc:"What is served over HTTP: who is active, for people, load balancers and monitoring."`
+	Fencing   NodeFencing        `yaml:"fencing,omitempty" doc:"How this node takes part in the fencing of others and of itself."`
+	Watchdog  Watchdog           `yaml:"watchdog" doc:"A hardware watchdog that resets the machine when a child outlives its lease."`
+	Defaults  written            `yaml:"defaults,omitempty" doc:"Any key of a service, for all services. What a service gives wins; env and limits are merged by name."`
+	Include   []string           `yaml:"include,omitempty" doc:"More files that hold services:, each a path or a glob, relative to this file."`
+	Services  map[string]written `yaml:"services" doc:"What is to run on one node at a time, by name."`
+}
+
+// fragment is an included file as it is written.
+type fragment struct {
+	Services map[string]written `yaml:"services"`
+}
+
+// written is a service as it is written: with the keys of its only command, or with processes.
+type written struct {
+	Program `yaml:",inline"`
+	Service `yaml:",inline"`
 }
 
 // ZooKeeper says where the ensemble is.
 type ZooKeeper struct {
-	Servers        []Server      `yaml:"servers,flow"`
-	Root           string        `yaml:"root"`
-	SessionTimeout time.Duration `yaml:"session_timeout"`
-	Auth           *Auth         `yaml:"auth,omitempty"`
+	Servers        []Server      `yaml:"servers,flow" doc:"The servers of the ensemble, each as host:port."`
+	Root           string        `yaml:"root" doc:"The path in ZooKeeper below which everything is kept."`
+	SessionTimeout time.Duration `yaml:"session_timeout" doc:"How long after its last sign of life a node is given up."`
+	Auth           *Auth         `yaml:"auth,omitempty" doc:"Credentials. With them, all that is created is for their owner only."`
+	TLS            *TLS          `yaml:"tls,omitempty" doc:"Speak TLS with the servers, whose ports are then their secure ones; {} trusts whom this machine trusts."`
 }
 
-// Auth names the credentials of a session; File holds them and is read by ReadSecret when a session is opened.
+// TLS names what connections are secured with. The files are read anew for each connection.
+type TLS struct {
+	CAFile     string `yaml:"ca_file,omitempty" doc:"The authorities that sign for servers, in PEM, an absolute path. Default: those that this machine trusts."`
+	CertFile   string `yaml:"cert_file,omitempty" doc:"Our own certificate, for servers that ask for one, in PEM, an absolute path."`
+	KeyFile    string `yaml:"key_file,omitempty" doc:"Its key, in PEM, an absolute path."`
+	ServerName string `yaml:"server_name,omitempty" doc:"The name in the servers' certificates. Default: the one in servers:."`
+}
+
+// Auth names the credentials of a session. What File holds is shown as it changes.
 type Auth struct {
-	Scheme string `yaml:"scheme"`
-	File   string `yaml:"file"`
+	Scheme string `yaml:"scheme" doc:"digest"`
+	File   string `yaml:"file" doc:"The file that holds user:password, an absolute path. What is created belongs to each of several lines; a change is taken up while running."`
 }
 
 // Log says what the supervisor itself logs.
 type Log struct {
-	Level  LogLevel  `yaml:"level"`
-	Format LogFormat `yaml:"format"`
+	Level  LogLevel  `yaml:"level" doc:"The least severe level that is logged."`
+	Format LogFormat `yaml:"format" doc:"How a line is written."`
 }
 
-// Service is one program that runs on one node at a time.
-type Service struct {
-	Command     Command           `yaml:"command,flow"`
-	WorkingDir  string            `yaml:"working_dir,omitempty"`
-	Env         map[string]string `yaml:"env,omitempty"`
-	Election    Election          `yaml:"election"`
-	Contain     Contain           `yaml:"contain"`
-	GraceDelay  time.Duration     `yaml:"grace_delay"`
-	StopSignal  Signal            `yaml:"stop_signal"`
-	StopTimeout time.Duration     `yaml:"stop_timeout"`
-	Restart     Restart           `yaml:"restart"`
-	Fencing     Fencing           `yaml:"fencing"`
+// HTTP says what is served over HTTP. TokenFile holds a secret and is read by ReadSecret with each request that needs it.
+type HTTP struct {
+	Listen    string `yaml:"listen,omitempty" doc:"Where to listen, as host:port; without a host, on all addresses. Nothing is served when it is missing or empty."`
+	TokenFile string `yaml:"token_file,omitempty" doc:"The file that holds the bearer token of those who may change something, an absolute path. Without it nobody may."`
 }
 
-// Restart says what follows the end of a child. GiveUpAfter failures within Within hand the lock to another node, and
-// this one does not stand again for RejoinAfter; 0 failures means that it never gives up.
-type Restart struct {
-	Policy      RestartPolicy `yaml:"policy"`
-	Delay       time.Duration `yaml:"delay"`
-	MaxDelay    time.Duration `yaml:"max_delay"`
-	GiveUpAfter int           `yaml:"give_up_after"`
-	Within      time.Duration `yaml:"within"`
-	RejoinAfter time.Duration `yaml:"rejoin_after"`
+// NodeFencing is what fencing needs of a node as a whole.
+type NodeFencing struct {
+	Agent *Agent `yaml:"agent,omitempty" doc:"Where the node that took over can ask whether a child of this one is dead, and have it killed."`
 }
 
-// Fencing says how an old active node is made sure to be dead when nothing proves it.
-type Fencing struct {
-	Methods   []FenceMethod `yaml:"methods,omitempty"`
-	OnFailure OnFailure     `yaml:"on_failure"`
+// Agent says where the fencing agent listens, and what the nodes know one another by. The files are read anew as they change.
+type Agent struct {
+	Listen     string    `yaml:"listen" doc:"Where to listen, as host:port; without a host, on all addresses."`
+	Advertise  string    `yaml:"advertise,omitempty" doc:"Where the other nodes reach it, as host:port. Default: the host of listen, or else the address that ZooKeeper is reached from."`
+	SecretFile string    `yaml:"secret_file,omitempty" doc:"The file that holds the secret which all nodes share, a line of 16 characters or more. Of several lines the first is used, and all are good. An absolute path. Takes this or tls."`
+	TLS        *AgentTLS `yaml:"tls,omitempty" doc:"Certificates on both sides, in place of the secret or besides it."`
 }
 
-// FenceMethod is one step of the chain; exactly one field is set.
-type FenceMethod struct {
-	Exec *FenceExec `yaml:"exec,omitempty"`
+// AgentTLS names what agents, and those who ask them, know one another by.
+type AgentTLS struct {
+	CAFile     string `yaml:"ca_file" doc:"The authorities that sign for nodes, in PEM, an absolute path. Whomever they sign for may ask, unless server_name is given."`
+	CertFile   string `yaml:"cert_file" doc:"This node's certificate, for a server and a client, in PEM, an absolute path."`
+	KeyFile    string `yaml:"key_file" doc:"Its key, in PEM, an absolute path."`
+	ServerName string `yaml:"server_name,omitempty" doc:"The name in the nodes' certificates, on both sides; {node} is filled in. Default: the host that is asked, on its side alone."`
 }
 
-// FenceExec runs a command that exits 0 once the target is known to be dead.
-type FenceExec struct {
-	Command Command       `yaml:"command,flow"`
-	Timeout time.Duration `yaml:"timeout"`
+// Watchdog says which device resets the machine, and whether to do without it.
+type Watchdog struct {
+	Device string       `yaml:"device" doc:"The watchdog device, an absolute path. No other program may hold it."`
+	Mode   WatchdogMode `yaml:"mode" doc:"off: it is left alone. automatic: it is used where it can be. required: a node that cannot use it does not stand for election."`
 }
 
 // Default is the configuration that an empty file stands for: no node, no servers and no services yet.
@@ -85,38 +112,58 @@ func Default() *Config {
 	return &Config{
 		ZooKeeper: ZooKeeper{Root: "/understudy", SessionTimeout: 6 * time.Second},
 		Log:       Log{Level: LogInfo, Format: LogText},
+		Watchdog:  Watchdog{Device: "/dev/watchdog", Mode: WatchdogOff},
 		Services:  map[string]Service{},
 	}
 }
 
-// DefaultService is what every service starts from.
-func DefaultService() Service {
-	return Service{
-		Election:    ElectionRace,
-		Contain:     ContainAuto,
-		GraceDelay:  2 * time.Second,
-		StopSignal:  Signal(syscall.SIGTERM),
-		StopTimeout: 10 * time.Second,
-		Restart: Restart{
-			Policy:      RestartOnFailure,
-			Delay:       time.Second,
-			MaxDelay:    30 * time.Second,
-			GiveUpAfter: 5,
-			Within:      2 * time.Minute,
-			RejoinAfter: time.Minute,
+// DefaultService is one that runs a command and gives no other key.
+func DefaultService(command ...string) Service {
+	w := writtenDefaults()
+	w.Command = command
+	return w.service()
+}
+
+// writtenDefaults is what every service starts from before it is read.
+func writtenDefaults() written {
+	hook := Hook{Timeout: 10 * time.Second}
+	return written{
+		Program: Program{
+			StopSignal:  Signal(syscall.SIGTERM),
+			StopTimeout: 10 * time.Second,
+			Ready:       Ready{Timeout: 30 * time.Second},
+			Log:         LogFile{MaxSize: 50 << 20, Keep: 5, Compress: true},
 		},
-		Fencing: Fencing{OnFailure: OnFailureRefuse},
+		Service: Service{
+			Election:     ElectionRace,
+			Contain:      ContainAuto,
+			Eligible:     true,
+			Moves:        Moves{Within: 10 * time.Minute},
+			OnLoss:       OnLossStop,
+			GraceDelay:   2 * time.Second,
+			ReloadSignal: Signal(syscall.SIGHUP),
+			Restart: Restart{
+				Policy:      RestartOnFailure,
+				Delay:       time.Second,
+				MaxDelay:    30 * time.Second,
+				GiveUpAfter: 5,
+				Within:      2 * time.Minute,
+				RejoinAfter: time.Minute,
+			},
+			Health:   Health{Interval: 5 * time.Second, Timeout: 2 * time.Second, Failures: 3},
+			Precheck: Precheck{Interval: 10 * time.Second, Timeout: 5 * time.Second},
+			Hooks:    Hooks{OnActive: hook, OnStandby: hook, OnFence: hook, OnGiveUp: hook},
+			Fencing:  Fencing{OnFailure: OnFailureRefuse},
+		},
 	}
 }
 
 // setDefaults is called before a method that the file names is read.
-func (e *FenceExec) setDefaults() { e.Timeout = 10 * time.Second }
+func (e *FenceExec) setDefaults()    { e.Timeout = 10 * time.Second }
+func (e *FenceAsk) setDefaults()     { e.Timeout = 5 * time.Second }
+func (e *FenceSSH) setDefaults()     { e.Timeout = 10 * time.Second }
+func (e *FenceHTTP) setDefaults()    { e.Timeout = 5 * time.Second }
+func (e *FenceProgram) setDefaults() { e.Timeout = 30 * time.Second }
 
 // ServiceNames lists the services in a steady order.
 func (c *Config) ServiceNames() []string { return slices.Sorted(maps.Keys(c.Services)) }
-
-// clone gives a service that shares nothing with s that decoding would change in place.
-func (s Service) clone() Service {
-	s.Env = maps.Clone(s.Env)
-	return s
-}

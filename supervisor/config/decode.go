@@ -4,8 +4,8 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -18,12 +18,16 @@ const mostValues = 500_000
 const mostFaults = 1000
 
 // spot is where a key and its value stand in the file.
-type spot struct{ key, value *yaml.Node }
+type spot struct {
+	file       string
+	key, value *yaml.Node
+}
 
 // decoder fills Go values from nodes, collecting faults instead of stopping, and remembers where each value stood.
 type decoder struct {
-	file     string
-	defaults *Service // what every service starts from; filled before the first one is read
+	file     string   // the one that is being read
+	defaults *written // what every service starts from; filled before the first one is read
+	base     *Program // what the processes of the service that is being read start from
 	faults   Faults
 	said     map[Fault]bool  // an aliased fault is told once
 	spots    map[string]spot // by path.id
@@ -32,7 +36,7 @@ type decoder struct {
 	values   int
 }
 
-func newDecoder(file string, defaults *Service) *decoder {
+func newDecoder(file string, defaults *written) *decoder {
 	return &decoder{
 		file:     file,
 		defaults: defaults,
@@ -52,7 +56,11 @@ func (d *decoder) fault(n *yaml.Node, p path, format string, args ...any) {
 }
 
 func (d *decoder) add(n *yaml.Node, p path, message string) {
-	f := Fault{File: d.file, Line: max(n.Line, 1), Column: max(n.Column, 1), Message: message}
+	d.addIn(d.file, n, p, message)
+}
+
+func (d *decoder) addIn(file string, n *yaml.Node, p path, message string) {
+	f := Fault{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1), Message: message}
 	if d.said[f] {
 		return
 	}
@@ -87,6 +95,15 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, p path) {
 	case *Command:
 		d.command(n, target, p)
 		return
+	case *Hook:
+		if n.Kind != yaml.MappingNode { // the short form
+			d.spots[p.key("command").id()] = d.spots[p.id()]
+			d.command(n, &target.Command, p)
+			return
+		}
+	case *Limit:
+		d.limit(n, target, p)
+		return
 	case *time.Duration:
 		d.duration(n, target, p)
 		return
@@ -112,6 +129,8 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, p path) {
 		}
 	case reflect.Int:
 		d.integer(n, v, p)
+	case reflect.Bool:
+		d.boolean(n, v, p)
 	default:
 		panic("config: no rule reads a " + v.Type().String())
 	}
@@ -128,24 +147,53 @@ func (d *decoder) pointer(n *yaml.Node, v reflect.Value, p path) {
 
 // structure reads a mapping whose keys are known.
 func (d *decoder) structure(n *yaml.Node, v reflect.Value, p path) {
+	if v.Type() == reflect.TypeFor[Auth]() && n.Kind == yaml.ScalarNode && !isNull(n) { // it may be the secret itself
+		d.fault(n, p, "text where a mapping is expected: write {scheme: digest, file: ...} and put user:password into the file")
+		return
+	}
 	pairs, ok := d.pairs(n, p)
 	if !ok {
 		return
+	}
+	if service, ok := v.Addr().Interface().(*written); ok {
+		d.base = &service.Program // read before processes are
 	}
 	given := map[string]pair{}
 	for _, pair := range pairs {
 		given[pair.name] = pair
 	}
-	for i := range v.NumField() {
-		name := keyOf(v.Type().Field(i))
-		if pair, ok := given[name]; ok {
-			d.keyed(pair, v.Field(i), p.key(name))
-			delete(given, name)
+	fields := fieldsOf(v.Type())
+	d.oneOfEach(fields, given, v, p)
+	for _, f := range fields {
+		if pair, ok := given[f.name]; ok {
+			d.keyed(pair, v.FieldByIndex(f.index), p.key(f.name))
+			delete(given, f.name)
 		}
 	}
 	for _, pair := range pairs {
 		if _, unknown := given[pair.name]; unknown && !d.full() {
 			d.unknown(pair, v.Type(), p)
+		}
+	}
+}
+
+// oneOfEach refuses two keys of one group, and lets the one that is given take the place of what the defaults said.
+func (d *decoder) oneOfEach(fields []field, given map[string]pair, v reflect.Value, p path) {
+	first := map[string]string{}
+	for _, f := range fields {
+		pair, ok := given[f.name]
+		if f.group == "" || !ok {
+			continue
+		}
+		if other, two := first[f.group]; two {
+			d.fault(pair.key, p.key(f.name), "does not go together with %s: give one of them", other)
+			continue
+		}
+		first[f.group] = f.name
+	}
+	for _, f := range fields {
+		if f.group != "" && first[f.group] != "" {
+			v.FieldByIndex(f.index).SetZero()
 		}
 	}
 }
@@ -156,7 +204,7 @@ func (d *decoder) keyed(pair pair, v reflect.Value, p path) {
 	if isNull(value) && value.Value == "" {
 		value = pair.key
 	}
-	d.spots[p.id()] = spot{key: pair.key, value: value}
+	d.spots[p.id()] = spot{file: d.file, key: pair.key, value: value}
 	if isNull(pair.value) && v.Kind() != reflect.Struct && v.Kind() != reflect.Pointer && v.Kind() != reflect.Map {
 		d.fault(value, p, "has no value: write one, or leave the key out")
 		return
@@ -174,13 +222,35 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, p path) {
 		if v.IsNil() {
 			v.Set(reflect.MakeMap(v.Type()))
 		}
+		at, name := p.key(pair.name), reflect.ValueOf(pair.name)
 		item := reflect.New(v.Type().Elem()).Elem()
-		if service, ok := item.Addr().Interface().(*Service); ok {
+		if service, ok := item.Addr().Interface().(*written); ok {
+			if v.MapIndex(name).IsValid() { // a file's own repetitions are told by pairs
+				first := d.spots[at.id()]
+				d.fault(pair.key, at, "defined twice: it is at %s:%d:%d too", first.file, first.key.Line, first.key.Column)
+				continue
+			}
 			*service = d.defaults.clone()
 		}
-		d.keyed(pair, item, p.key(pair.name))
-		v.SetMapIndex(reflect.ValueOf(pair.name), item)
+		d.keyed(pair, item, at)
+		if service, ok := item.Addr().Interface().(*written); ok {
+			d.inheritProcesses(service, at)
+		}
+		v.SetMapIndex(name, item)
 	}
+}
+
+// inheritProcesses reads the processes of the defaults anew, for a service that has no program of its own: they start
+// from what this service gives.
+func (d *decoder) inheritProcesses(service *written, p path) {
+	from, ok := d.spots[path{"defaults", "processes"}.id()]
+	if !ok || d.given(p.key("command")) || d.given(p.key("processes")) {
+		return
+	}
+	file := d.file
+	d.file, d.base = from.file, &service.Program
+	d.value(from.value, reflectOf(&service.Processes), p.key("processes"))
+	d.file = file
 }
 
 func (d *decoder) list(n *yaml.Node, v reflect.Value, p path) {
@@ -194,9 +264,16 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, p path) {
 			return
 		}
 		at := p.item(i)
-		d.spots[at.id()] = spot{key: node, value: node}
+		d.spots[at.id()] = spot{file: d.file, key: node, value: node}
 		item := reflect.New(v.Type().Elem()).Elem()
+		process, isProcess := item.Addr().Interface().(*Process)
+		if isProcess {
+			process.Program = d.base.inherited()
+		}
 		d.value(node, item, at)
+		if isProcess && process.Oneshot && !d.given(at.key("ready").key("timeout")) {
+			process.Ready.Timeout = 0
+		}
 		items = reflect.Append(items, item)
 	}
 	v.Set(items)
@@ -226,6 +303,39 @@ func (d *decoder) integer(n *yaml.Node, v reflect.Value, p path) {
 		return
 	}
 	v.SetInt(number)
+}
+
+func (d *decoder) boolean(n *yaml.Node, v reflect.Value, p path) {
+	word, ok := d.scalar(n, p, "true or false")
+	switch {
+	case !ok:
+	case word == "true" || word == "false":
+		v.SetBool(word == "true")
+	case slices.Contains([]string{"yes", "on", "True", "TRUE", "Yes", "On"}, word):
+		d.fault(n, p, `%s must be true or false (did you mean "true"?)`, quoted(word))
+	case slices.Contains([]string{"no", "off", "False", "FALSE", "No", "Off"}, word):
+		d.fault(n, p, `%s must be true or false (did you mean "false"?)`, quoted(word))
+	default:
+		d.fault(n, p, "%s must be true or false%s", quoted(word), DidYouMean(word, []string{"true", "false"}))
+	}
+}
+
+// limit reads one value for both sides, or {soft: ..., hard: ...}.
+func (d *decoder) limit(n *yaml.Node, target *Limit, p path) {
+	if n.Kind != yaml.MappingNode {
+		var value limitValue
+		d.text(n, &value, p)
+		*target = Limit{Soft: uint64(value), Hard: uint64(value)}
+		return
+	}
+	var sides limitSides
+	d.structure(n, reflectOf(&sides), p)
+	for _, side := range keysOf(reflect.TypeFor[limitSides]()) {
+		if !d.given(p.key(side)) && !d.isBad(p.key(side)) {
+			d.fault(n, p, "%s is missing: a limit has soft and hard, or is one value for both", side)
+		}
+	}
+	*target = Limit{Soft: uint64(sides.Soft), Hard: uint64(sides.Hard)}
 }
 
 func (d *decoder) duration(n *yaml.Node, target *time.Duration, p path) {
@@ -285,10 +395,4 @@ func (d *decoder) command(n *yaml.Node, target *Command, p path) {
 		return
 	}
 	*target = words
-}
-
-// keyOf is the key that a field of a struct is read from.
-func keyOf(field reflect.StructField) string {
-	name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
-	return name
 }

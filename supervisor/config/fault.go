@@ -51,15 +51,17 @@ func (f Faults) orNil() error {
 	if len(f) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(f, func(a, b Fault) int {
-		return cmp.Or(
-			cmp.Compare(a.Line, b.Line),
-			cmp.Compare(a.Column, b.Column),
-			cmp.Compare(a.Key, b.Key),
-			cmp.Compare(a.Message, b.Message),
-		)
-	})
+	slices.SortStableFunc(f, Fault.compare)
 	return slices.Compact(f)
+}
+
+func (f Fault) compare(other Fault) int {
+	return cmp.Or(
+		cmp.Compare(f.Line, other.Line),
+		cmp.Compare(f.Column, other.Column),
+		cmp.Compare(f.Key, other.Key),
+		cmp.Compare(f.Message, other.Message),
+	)
 }
 
 // path is where a value is, from the top of the file. Items of a list are written "[0]".

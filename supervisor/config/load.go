@@ -1,106 +1,126 @@
 package config
 
 import (
-	"errors"
-	"io"
-	"io/fs"
-	"os"
+	"cmp"
+	"path/filepath"
+	"slices"
 	"strconv"
-	"syscall"
 
 	"gopkg.in/yaml.v3"
 )
-
-// largestFile bounds what is read; a thousand services need a tenth of it.
-const largestFile = 4 << 20
 
 // whatToWrite is what a file that says nothing is answered with.
 const whatToWrite = "is empty: write at least\n" +
 	"    zookeeper: {servers: [\"zk1:2181\", \"zk2:2181\", \"zk3:2181\"]}\n" +
 	"    services: {NAME: {command: [PROGRAM, ARGUMENT]}}"
 
-// document is the file as it is written. Its fields are read in their order: services start from the defaults.
-type document struct {
-	Node      string             `yaml:"node"`
-	ZooKeeper ZooKeeper          `yaml:"zookeeper"`
-	Log       Log                `yaml:"log"`
-	Defaults  Service            `yaml:"defaults"`
-	Services  map[string]Service `yaml:"services"`
+// Result is what became of reading a file and all that it includes.
+type Result struct {
+	Config   *Config // nil when there are faults
+	Faults   Faults  // in the order of the files, and in each of its lines
+	Warnings Faults  // what is allowed and probably not meant
+	Files    Files   // known whether there are faults or not, so that a repair can be waited for
+
+	loader *loader // where everything stands
+}
+
+// Err is the faults, or nil when there are none.
+func (r Result) Err() error {
+	if len(r.Faults) == 0 {
+		return nil
+	}
+	return r.Faults
 }
 
 // LoadFile reads a configuration, or returns Faults that name everything wrong with it.
 func LoadFile(name string) (*Config, error) {
-	src, err := readFile(name)
-	if err != nil {
-		return nil, Faults{{File: name, Message: "cannot be read: " + err.Error()}}
-	}
-	return Load(name, src)
+	r := Read(name)
+	return r.Config, r.Err()
 }
 
-// Load is LoadFile for text that is already at hand; name is what faults call it.
-func Load(name string, src []byte) (*Config, error) {
-	root, fault := parse(src)
-	if fault != nil {
-		fault.File = name
-		return nil, Faults{*fault}
+// Read reads a configuration and says all that can be said about it without looking at what it names.
+func Read(name string) Result {
+	l := newLoader(name, host)
+	src, err := host.read(name)
+	if err != nil {
+		return Result{Faults: Faults{{File: name, Message: "cannot be read: " + err.Error()}}, Files: l.files}
 	}
-	if root == nil {
-		return nil, Faults{{File: name, Line: 1, Column: 1, Message: whatToWrite}}
-	}
+	return l.load(src)
+}
+
+// loader reads one file and those that it includes.
+type loader struct {
+	*decoder
+	disk  disk
+	name  string
+	doc   document
+	files Files
+	order []string // the files as faults name them
+	bytes int
+}
+
+func newLoader(name string, disk disk) *loader {
 	empty := Default()
-	doc := document{ZooKeeper: empty.ZooKeeper, Log: empty.Log, Defaults: DefaultService()}
-	d := newDecoder(name, &doc.Defaults)
-	d.document(root, &doc)
-
-	cfg := &Config{Node: doc.Node, ZooKeeper: doc.ZooKeeper, Log: doc.Log, Services: doc.Services}
-	var v validator
-	if cfg.Node == "" && !d.given(path{"node"}) {
-		cfg.Node = v.hostname()
+	l := &loader{
+		disk: disk, name: name,
+		doc:   document{ZooKeeper: empty.ZooKeeper, Log: empty.Log, Watchdog: empty.Watchdog, Defaults: writtenDefaults()},
+		files: Files{Config: []string{absolute(name)}},
+		order: []string{name},
 	}
-	v.config(cfg)
-	v.settings(path{"defaults"}, doc.Defaults)
-	d.place(v.found)
-	d.tooMuch()
-	if err := d.faults.orNil(); err != nil {
-		return nil, err
-	}
-	return cfg, nil
+	l.decoder = newDecoder(name, &l.doc.Defaults)
+	return l
 }
 
-// readFile reads a regular file whole; a FIFO or a device must not block or flood us.
-func readFile(name string) ([]byte, error) {
-	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, reason(err)
+func (l *loader) load(src []byte) Result {
+	root, fault := parse(src)
+	switch {
+	case fault != nil:
+		fault.File = l.name
+		return Result{Faults: Faults{*fault}, Files: l.files}
+	case root == nil:
+		return Result{Faults: Faults{{File: l.name, Line: 1, Column: 1, Message: whatToWrite}}, Files: l.files}
+	case root.Kind != yaml.MappingNode:
+		l.fault(root, nil, "%s where keys such as zookeeper: and services: are expected", kindOf(root))
+		return Result{Faults: l.faults, Files: l.files}
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, reason(err)
+	l.bytes = len(src)
+	l.value(root, reflectOf(&l.doc), nil)
+	l.include()
+	l.file = l.name
+
+	v := validator{given: l.given}
+	if l.doc.Node == "" && !l.given(path{"node"}) {
+		l.doc.Node = v.hostname()
 	}
-	if info.IsDir() {
-		return nil, errors.New("it is a directory")
+	v.document(l.doc)
+	v.settings(path{"defaults"}, l.doc.Defaults)
+	l.place(v.found)
+	l.tooMuch()
+	l.files.env(l.doc.Services)
+	r := Result{Faults: l.sorted(l.faults), Files: l.files, loader: l}
+	if len(r.Faults) > 0 {
+		return r
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
-	}
-	src, err := io.ReadAll(io.LimitReader(file, largestFile+1))
-	if err != nil {
-		return nil, reason(err)
-	}
-	if len(src) > largestFile {
-		return nil, errors.New("it is larger than 4 MiB")
-	}
-	return src, nil
+	r.Config = l.doc.config()
+	r.Warnings = l.warnings(v.doubts)
+	return r
 }
 
-// reason drops the operation and the name, which a fault says itself.
-func reason(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err
+// config is what the document means.
+func (doc document) config() *Config {
+	c := &Config{Node: doc.Node, ZooKeeper: doc.ZooKeeper, Log: doc.Log, HTTP: doc.HTTP, Fencing: doc.Fencing, Watchdog: doc.Watchdog, Services: make(map[string]Service, len(doc.Services))}
+	for name, w := range doc.Services {
+		c.Services[name] = w.service()
 	}
-	return err
+	return c
+}
+
+// sorted puts faults into the order in which a user meets them.
+func (l *loader) sorted(faults Faults) Faults {
+	slices.SortStableFunc(faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(slices.Index(l.order, a.File), slices.Index(l.order, b.File)), a.compare(b))
+	})
+	return slices.Compact(faults)
 }
 
 // tooMuch says so when not all of the file was looked at.
@@ -113,11 +133,9 @@ func (d *decoder) tooMuch() {
 	}
 }
 
-// document reads the file's only mapping.
-func (d *decoder) document(root *yaml.Node, doc *document) {
-	if root.Kind != yaml.MappingNode {
-		d.fault(root, nil, "%s where keys such as zookeeper: and services: are expected", kindOf(root))
-		return
+func absolute(name string) string {
+	if abs, err := filepath.Abs(name); err == nil {
+		return abs
 	}
-	d.value(root, reflectOf(doc), nil)
+	return name
 }

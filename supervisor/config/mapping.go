@@ -13,53 +13,37 @@ type pair struct {
 	key, value *yaml.Node
 }
 
-// later lists what the format reserves and this version does not do yet.
-var later = map[reflect.Type][]string{
-	reflect.TypeFor[document]():  {"http", "fencing", "watchdog", "include"},
-	reflect.TypeFor[ZooKeeper](): {"tls"},
-	reflect.TypeFor[Service](): {
-		"user", "group", "umask", "env_file", "limits", "priority", "failback", "eligible", "moves", "on_zookeeper_loss",
-		"reload_signal", "ready", "health", "precheck", "hooks", "log", "processes",
-	},
-	reflect.TypeFor[FenceMethod](): {"agent", "ssh", "http"},
-}
-
-// keysOf lists what may be written in a mapping that is read into t.
-func keysOf(t reflect.Type) []string {
-	var names []string
-	for i := range t.NumField() {
-		names = append(names, keyOf(t.Field(i)))
-	}
-	return names
-}
-
 // unknown reports a key that means nothing where it stands.
 func (d *decoder) unknown(pair pair, t reflect.Type, p path) {
 	at := p.key(pair.name)
 	known := keysOf(t)
-	if slices.Contains(later[t], pair.name) {
-		d.fault(pair.key, at, "not supported by this version yet")
-		return
-	}
 	for _, name := range known {
-		if !d.given(p.key(name)) && didYouMean(pair.name, []string{name}) != "" {
+		if !d.given(p.key(name)) && DidYouMean(pair.name, []string{name}) != "" {
 			d.markBad(p.key(name)) // not missing, only misspelt
 		}
 	}
-	hint := didYouMean(pair.name, append(known, later[t]...))
+	hint := DidYouMean(pair.name, known)
 	switch {
 	case hint != "":
-	case t == reflect.TypeFor[document]() && isServiceKey(pair.name):
+	case t == reflect.TypeFor[document]() && means[written](pair.name):
 		hint = ": it belongs to a service, or under defaults:"
-	case t == reflect.TypeFor[Service]() && slices.Contains(keysOf(reflect.TypeFor[document]()), pair.name):
+	case t == reflect.TypeFor[fragment]() && means[document](pair.name):
+		hint = ": an included file holds services: and nothing else"
+	case t == reflect.TypeFor[fragment]() && means[written](pair.name):
+		hint = ": it belongs to a service"
+	case t == reflect.TypeFor[written]() && means[document](pair.name):
 		hint = ": it belongs to the top of the file"
+	case t == reflect.TypeFor[Process]() && means[written](pair.name):
+		hint = ": it belongs to the service as a whole"
+	case t == reflect.TypeFor[written]() && means[Process](pair.name):
+		hint = ": it belongs to an item of processes:"
 	}
 	d.fault(pair.key, at, "unknown key%s", hint)
 }
 
-func isServiceKey(name string) bool {
-	service := reflect.TypeFor[Service]()
-	return slices.Contains(keysOf(service), name) || slices.Contains(later[service], name)
+// means reports whether the name is a key of a T.
+func means[T any](name string) bool {
+	return slices.Contains(keysOf(reflect.TypeFor[T]()), name)
 }
 
 // pairs lists a mapping's keys, its own first and then those it merges; a key that was given before is left out.

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -14,9 +15,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Marshal writes a configuration with all its defaults, so that Load reads back the same.
+// Marshal writes a configuration with all its defaults, so that Read reads back the same.
 func Marshal(c *Config) ([]byte, error) {
-	root, err := encode(reflectOf(c))
+	root, err := c.node()
 	if err != nil {
 		return nil, fmt.Errorf("write config: %w", err)
 	}
@@ -32,15 +33,86 @@ func Marshal(c *Config) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// MarshalJSON is Marshal's in JSON, which is YAML too.
+func (c *Config) MarshalJSON() ([]byte, error) {
+	root, err := c.node()
+	if err != nil {
+		return nil, fmt.Errorf("write config: %w", err)
+	}
+	var out bytes.Buffer
+	if err := writeJSON(&out, root); err != nil {
+		return nil, fmt.Errorf("write config: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func (c *Config) node() (*yaml.Node, error) {
+	doc := document{Node: c.Node, ZooKeeper: c.ZooKeeper, Log: c.Log, HTTP: c.HTTP, Fencing: c.Fencing, Watchdog: c.Watchdog, Services: map[string]written{}}
+	for name, s := range c.Services {
+		doc.Services[name] = s.write()
+	}
+	return encode(reflectOf(&doc))
+}
+
+func writeJSON(out *bytes.Buffer, n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		if n.Tag != "!!str" {
+			out.WriteString(n.Value)
+			return nil
+		}
+		text, err := json.Marshal(n.Value)
+		for _, r := range string(text) {
+			if !unicode.IsPrint(r) && r <= 0xffff { // JSON does not mind, and YAML may
+				fmt.Fprintf(out, `\u%04x`, r)
+			} else {
+				out.WriteRune(r)
+			}
+		}
+		return err
+	}
+	brackets := map[yaml.Kind]string{yaml.MappingNode: "{}", yaml.SequenceNode: "[]"}[n.Kind]
+	out.WriteByte(brackets[0])
+	for i, item := range n.Content {
+		switch {
+		case i == 0:
+		case n.Kind == yaml.MappingNode && i%2 == 1:
+			out.WriteByte(':')
+		default:
+			out.WriteByte(',')
+		}
+		if err := writeJSON(out, item); err != nil {
+			return err
+		}
+	}
+	out.WriteByte(brackets[1])
+	return nil
+}
+
 // encode is the counterpart of decoder.value. The library's own encoder puts text into block styles that it then cannot
 // read back.
 func encode(v reflect.Value) (*yaml.Node, error) {
 	switch value := v.Interface().(type) {
 	case time.Duration:
 		return word(value.String()), nil
+	case Umask: // without quotes other readers of YAML would take it for decimal
+		text, err := value.MarshalText()
+		node := word(string(text))
+		node.Style = yaml.DoubleQuotedStyle
+		return node, err
+	case limitValue:
+		text, err := value.MarshalText()
+		if uint64(value) == Unlimited {
+			return word(string(text)), err
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: string(text)}, err
 	case encoding.TextMarshaler:
 		text, err := value.MarshalText()
 		return word(string(text)), err
+	case Limit:
+		if value.Soft == value.Hard {
+			return encode(reflect.ValueOf(limitValue(value.Soft)))
+		}
+		return encode(reflect.ValueOf(limitSides{limitValue(value.Soft), limitValue(value.Hard)}))
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -68,6 +140,8 @@ func encode(v reflect.Value) (*yaml.Node, error) {
 		return node, nil
 	case reflect.Int:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(v.Int(), 10)}, nil
+	case reflect.Bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v.Bool())}, nil
 	case reflect.String:
 		return word(v.String()), nil
 	}
@@ -76,16 +150,15 @@ func encode(v reflect.Value) (*yaml.Node, error) {
 
 func encodeStruct(v reflect.Value) (*yaml.Node, error) {
 	node := &yaml.Node{Kind: yaml.MappingNode}
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		options := strings.Split(field.Tag.Get("yaml"), ",")[1:]
-		if slices.Contains(options, "omitempty") && isEmpty(v.Field(i)) {
+	for _, f := range fieldsOf(v.Type()) {
+		value := v.FieldByIndex(f.index)
+		if f.omitEmpty && isEmpty(value) {
 			continue
 		}
-		if err := appendPair(node, keyOf(field), v.Field(i)); err != nil {
+		if err := appendPair(node, f.name, value); err != nil {
 			return nil, err
 		}
-		if slices.Contains(options, "flow") {
+		if f.flow {
 			node.Content[len(node.Content)-1].Style = yaml.FlowStyle
 		}
 	}

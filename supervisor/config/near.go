@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// didYouMean is ` (did you mean "x"?)` for the nearest of the words, or nothing when none is near.
-func didYouMean(word string, words []string) string {
-	best, least := "", max(1, len(word)/3)+1
+// DidYouMean is ` (did you mean "x"?)` for the nearest of the words, or nothing when none is near.
+func DidYouMean(word string, words []string) string {
+	best, least := "", min(max(1, len(word)/3)+1, len(word))
 	for _, w := range words {
 		if d := distance(strings.ToLower(word), strings.ToLower(w)); d < least {
 			best, least = w, d
@@ -17,6 +17,14 @@ func didYouMean(word string, words []string) string {
 		return ""
 	}
 	return ` (did you mean "` + best + `"?)`
+}
+
+// didYouMeanOr is didYouMean, or otherwise where no word is near.
+func didYouMeanOr(word string, words []string, otherwise string) string {
+	if hint := DidYouMean(word, words); hint != "" {
+		return hint
+	}
+	return otherwise
 }
 
 // distance is how many insertions, deletions, replacements and swaps of neighbours make b of a.

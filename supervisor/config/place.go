@@ -1,6 +1,10 @@
 package config
 
-import "gopkg.in/yaml.v3"
+import (
+	"slices"
+
+	"gopkg.in/yaml.v3"
+)
 
 // found is a fault of Validate's: what is wrong with which keys, wherever they came from.
 type found struct {
@@ -22,8 +26,8 @@ func (d *decoder) place(all []found) {
 		if d.blamed(f) {
 			continue
 		}
-		p, n := d.locate(f)
-		d.add(n, p, f.message)
+		p, file, n := d.locate(f)
+		d.addIn(file, n, p, f.message)
 	}
 }
 
@@ -32,8 +36,16 @@ func (d *decoder) blamed(f found) bool {
 		if d.isBad(p) && !f.onKey {
 			return true
 		}
-		if q, ok := inDefaults(p); ok && !d.given(p) && d.isBad(q) {
-			return true
+		if d.given(p) {
+			continue
+		}
+		for _, q := range origins(p) {
+			if d.isBad(q) {
+				return true
+			}
+			if d.given(q) {
+				break
+			}
 		}
 	}
 	return false
@@ -48,34 +60,43 @@ func (d *decoder) isBad(p path) bool {
 	return d.holdsBad[p.id()]
 }
 
-// locate finds the key that is at fault: one the service gives, else one of the defaults, else what it is missing from.
-func (d *decoder) locate(f found) (path, *yaml.Node) {
+// locate finds the key that is at fault: one that was given where it counts, else one that it was inherited from, else
+// what it is missing from.
+func (d *decoder) locate(f found) (path, string, *yaml.Node) {
 	for _, p := range f.keys {
 		if s, ok := d.spots[p.id()]; ok {
 			if f.onKey {
-				return p, s.key
+				return p, s.file, s.key
 			}
-			return p, s.value
+			return p, s.file, s.value
 		}
 	}
 	for _, p := range f.keys {
-		if q, ok := inDefaults(p); ok && d.given(q) {
-			return q, d.spots[q.id()].value
+		for _, q := range origins(p) {
+			if s, ok := d.spots[q.id()]; ok {
+				return q, s.file, s.value
+			}
 		}
 	}
 	blamed := f.keys[0]
 	for i := len(blamed) - 1; i > 0; i-- {
 		if s, ok := d.spots[blamed[:i].id()]; ok {
-			return blamed, s.key
+			return blamed, s.file, s.key
 		}
 	}
-	return blamed, &yaml.Node{}
+	return blamed, d.file, &yaml.Node{}
 }
 
-// inDefaults is where the value of a service's key comes from when the service does not give it.
-func inDefaults(p path) (path, bool) {
-	if len(p) < 3 || p[0] != "services" {
-		return nil, false
+// origins is where the value of a key that was not given comes from, nearest first: a process has its service's, and a
+// service that of the defaults.
+func origins(p path) []path {
+	var from []path
+	if len(p) >= 5 && p[0] == "services" && p[2] == "processes" {
+		p = slices.Concat(p[:2], p[4:])
+		from = append(from, p)
 	}
-	return append(path{"defaults"}, p[2:]...), true
+	if len(p) >= 3 && p[0] == "services" {
+		from = append(from, slices.Concat(path{"defaults"}, p[2:]))
+	}
+	return from
 }

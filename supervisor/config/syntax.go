@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 )
@@ -15,10 +16,16 @@ import (
 // parse gives the root of the only document, nil when there is nothing in it, or the fault that keeps src from being
 // YAML at all (the parser stops at the first one).
 func parse(src []byte) (*yaml.Node, *Fault) {
+	if fault := unreadable(src); fault != nil {
+		return nil, fault
+	}
 	docs, err := documents(src)
 	if err != nil {
 		line, said := whereSaid(err)
 		line = faultyLine(src, line)
+		if column := tabIn(src, line); column > 0 {
+			return nil, &Fault{Line: line, Column: column, Message: "not YAML: a tab: indent with spaces"}
+		}
 		return nil, &Fault{Line: line, Column: firstColumn(src, line), Message: "not YAML: " + said}
 	}
 	if len(docs) > 1 {
@@ -32,6 +39,35 @@ func parse(src []byte) (*yaml.Node, *Fault) {
 		return nil, nil // nothing is no fault of the syntax
 	}
 	return docs[0].Content[0], nil
+}
+
+// unreadable finds the first character that no YAML file may hold.
+func unreadable(src []byte) *Fault {
+	line, column := 1, 1
+	for rest := src; len(rest) > 0; column++ {
+		r, size := utf8.DecodeRune(rest)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			return &Fault{Line: line, Column: column, Message: fmt.Sprintf("not UTF-8: the byte 0x%02x begins no character", rest[0])}
+		case r == '\n':
+			line, column = line+1, 0
+		case r < ' ' && r != '\t' && r != '\r', r == 0x7f:
+			return &Fault{Line: line, Column: column, Message: fmt.Sprintf("not YAML: the control character 0x%02x", r)}
+		}
+		rest = rest[size:]
+	}
+	return nil
+}
+
+// tabIn is the column of a tab in the indentation of a line, 0 when there is none.
+func tabIn(src []byte, line int) int {
+	lines := bytes.Split(src, []byte("\n"))
+	if line < 1 || line > len(lines) {
+		return 0
+	}
+	text := lines[line-1]
+	blank := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+	return bytes.IndexByte(blank, '\t') + 1
 }
 
 // documents reads at most two: the second is a fault, whatever it holds.

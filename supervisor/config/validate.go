@@ -14,10 +14,14 @@ import (
 )
 
 // Validate reports, as Faults that name keys but no places, what keeps a configuration from being run. It is for those
-// who fill a Config from flags; what Load returns has passed it.
+// who fill a Config from flags; what Read returns has passed it.
 func (c *Config) Validate() error {
-	var v validator
-	v.config(c)
+	doc := document{Node: c.Node, ZooKeeper: c.ZooKeeper, Log: c.Log, HTTP: c.HTTP, Fencing: c.Fencing, Watchdog: c.Watchdog, Services: map[string]written{}}
+	for name, s := range c.Services {
+		doc.Services[name] = s.write()
+	}
+	v := validator{given: func(path) bool { return false }}
+	v.document(doc)
 	var faults Faults
 	for _, f := range v.found {
 		faults = append(faults, Fault{Key: f.keys[0].String(), Message: f.message})
@@ -25,11 +29,21 @@ func (c *Config) Validate() error {
 	return faults.orNil()
 }
 
-// validator collects what is wrong.
-type validator struct{ found []found }
+// validator collects what is wrong, and what is only doubtful.
+type validator struct {
+	found, doubts []found
+	given         func(path) bool // whether a file says it, rather than a default
+	hasAgent      bool            // this node has a fencing agent
+	session       time.Duration
+}
 
 func (v *validator) fault(p path, format string, args ...any) {
 	v.found = append(v.found, found{keys: []path{p}, message: fmt.Sprintf(format, args...)})
+}
+
+// keyFault says that it is the key that is wrong, not its value.
+func (v *validator) keyFault(p path, message string) {
+	v.found = append(v.found, found{keys: []path{p}, onKey: true, message: message})
 }
 
 // ratio reports that two or more keys do not go together.
@@ -37,26 +51,81 @@ func (v *validator) ratio(keys []path, format string, args ...any) {
 	v.found = append(v.found, found{keys: keys, message: fmt.Sprintf(format, args...)})
 }
 
-func (v *validator) config(c *Config) {
-	if message := nameFault(c.Node); message != "" {
+func (v *validator) doubt(keys []path, format string, args ...any) {
+	v.doubts = append(v.doubts, found{keys: keys, message: fmt.Sprintf(format, args...)})
+}
+
+func (v *validator) document(doc document) {
+	if message := nameFault(doc.Node); message != "" {
 		v.fault(path{"node"}, "%s", message)
 	}
-	v.zookeeper(path{"zookeeper"}, c.ZooKeeper)
-	v.choice(path{"log", "level"}, string(c.Log.Level), c.Log.Level)
-	v.choice(path{"log", "format"}, string(c.Log.Format), c.Log.Format)
-	if len(c.Services) == 0 {
-		v.fault(path{"services"}, "missing: there is nothing to run")
+	v.zookeeper(path{"zookeeper"}, doc.ZooKeeper)
+	v.choice(path{"log", "level"}, string(doc.Log.Level), doc.Log.Level)
+	v.choice(path{"log", "format"}, string(doc.Log.Format), doc.Log.Format)
+	v.serving(path{"http"}, doc.HTTP)
+	if v.hasAgent = doc.Fencing.Agent != nil; v.hasAgent {
+		v.agent(path{"fencing", "agent"}, *doc.Fencing.Agent)
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Services)) {
+	v.session = doc.ZooKeeper.SessionTimeout
+	v.watchdog(path{"watchdog"}, doc.Watchdog, doc.ZooKeeper.SessionTimeout)
+	// Nothing to run yet is fine where that is said, and where files that are still to come may bring it.
+	if doc.Services == nil && !v.given(path{"services"}) && !slices.ContainsFunc(doc.Include, isGlob) {
+		v.fault(path{"services"}, "missing: there is nothing to run (say `services: {}` where that is meant)")
+	}
+	logs := map[string]string{}
+	held := map[Contain]string{} // who wants its processes held so
+	for _, name := range slices.Sorted(maps.Keys(doc.Services)) {
 		p := path{"services", name}
 		if message := nameFault(name); message != "" {
-			v.found = append(v.found, found{keys: []path{p}, onKey: true, message: message})
+			v.keyFault(p, message)
 		}
-		service := c.Services[name]
-		if len(service.Command) == 0 {
-			v.fault(p.key("command"), "missing: say which program to run")
+		service := doc.Services[name]
+		if len(service.Command) == 0 && len(service.Processes) == 0 {
+			v.missing(p)
 		}
 		v.settings(p, service)
+		v.logs(p, service, logs)
+		v.held(p.key("contain"), service.Contain, held)
+	}
+}
+
+// held refuses what one supervisor cannot do: it holds all its services in one way.
+func (v *validator) held(p path, c Contain, held map[Contain]string) {
+	for other, kind := range map[Contain]Contain{ContainPidns: ContainCgroup, ContainCgroup: ContainPidns} {
+		if c == kind && held[other] != "" {
+			v.fault(p, "%s is %s, and one supervisor holds all services alike: run another one for this service", held[other], other)
+		}
+	}
+	held[c] = p.String()
+}
+
+// missing says that there is nothing to run, where that is to be seen.
+func (v *validator) missing(p path) {
+	key := p.key("command")
+	if v.given(p.key("processes")) {
+		key = p.key("processes")
+	}
+	v.fault(key, "missing: say which program to run")
+}
+
+// logs refuses two writers of one log file: each would put it aside under the other's feet.
+func (v *validator) logs(p path, w written, logs map[string]string) {
+	each := func(p path, file string) {
+		at := p.key("log").key("file")
+		if file == "" {
+			return
+		}
+		if other, taken := logs[file]; taken {
+			v.fault(at, "%s is the log of %s already: each process needs one of its own", quoted(file), other)
+			return
+		}
+		logs[file] = p.String()
+	}
+	for i, process := range w.Processes {
+		each(p.key("processes").item(i), process.Log.File)
+	}
+	if len(w.Processes) == 0 {
+		each(p, w.Log.File)
 	}
 }
 
@@ -74,7 +143,7 @@ func (v *validator) hostname() string {
 	return name
 }
 
-var safeName = regexp.MustCompile(`^[A-Za-z0-9_@:-][A-Za-z0-9._@:-]*$`)
+var safeName = regexp.MustCompile(`^[A-Za-z0-9_@:][A-Za-z0-9._@:-]*$`)
 
 // nameFault says why a name cannot be that of a znode, a cgroup and a label at once; "" when it can.
 func nameFault(name string) string {
@@ -86,6 +155,8 @@ func nameFault(name string) string {
 		return fmt.Sprintf("a name of %d characters is too long: %d are allowed", len(name), longest)
 	case strings.HasPrefix(name, "."):
 		return quoted(name) + ": a name must not start with a dot"
+	case strings.HasPrefix(name, "-"): // every command would take it for a flag
+		return quoted(name) + ": a name must not start with -"
 	case !safeName.MatchString(name):
 		return quoted(name) + " is not a name: letters, digits and . _ - @ : are allowed"
 	}
@@ -117,6 +188,23 @@ func (v *validator) zookeeper(p path, zk ZooKeeper) {
 	if zk.Auth != nil {
 		v.auth(p.key("auth"), *zk.Auth)
 	}
+	if zk.TLS != nil {
+		v.tls(p.key("tls"), *zk.TLS)
+	}
+}
+
+func (v *validator) tls(p path, t TLS) {
+	for _, file := range []struct{ key, name string }{{"ca_file", t.CAFile}, {"cert_file", t.CertFile}, {"key_file", t.KeyFile}} {
+		if file.name != "" {
+			v.absolute(p.key(file.key), file.name)
+		}
+	}
+	switch {
+	case t.CertFile != "" && t.KeyFile == "":
+		v.fault(p.key("key_file"), "missing: it goes with cert_file")
+	case t.KeyFile != "" && t.CertFile == "":
+		v.fault(p.key("cert_file"), "missing: it goes with key_file")
+	}
 }
 
 func (v *validator) auth(p path, auth Auth) {
@@ -128,6 +216,10 @@ func (v *validator) auth(p path, auth Auth) {
 	}
 	if auth.File == "" {
 		v.fault(p.key("file"), "missing: name the file that holds user:password")
+		return
+	}
+	if !strings.HasPrefix(auth.File, "/") { // it may be the secret itself, which no log shall show
+		v.fault(p.key("file"), "must be the absolute path of a file that holds user:password")
 		return
 	}
 	v.absolute(p.key("file"), auth.File)
@@ -189,7 +281,7 @@ func mustBeOneOf(word string, words []string) string {
 	if slices.Contains(words, word) {
 		return ""
 	}
-	return fmt.Sprintf("%s must be %s%s", quoted(word), oneOf(words), didYouMean(word, words))
+	return fmt.Sprintf("%s must be %s%s", quoted(word), oneOf(words), DidYouMean(word, words))
 }
 
 func (v *validator) absolute(p path, name string) {

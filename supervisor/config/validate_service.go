@@ -1,75 +1,96 @@
 package config
 
 import (
-	"maps"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 )
 
 // settings checks all of a service but whether it has a command: defaults need none.
-func (v *validator) settings(p path, s Service) {
-	v.command(p.key("command"), s.Command)
-	if s.WorkingDir != "" {
-		v.absolute(p.key("working_dir"), s.WorkingDir)
+func (v *validator) settings(p path, w written) {
+	if len(w.Processes) > 0 {
+		v.processes(p, w)
+	} else {
+		v.program(p, w.Program)
+		v.ready(p.key("ready"), w.Ready)
 	}
-	v.env(p.key("env"), s.Env)
+	s := w.Service
 	v.choice(p.key("election"), string(s.Election), s.Election)
 	v.choice(p.key("contain"), string(s.Contain), s.Contain)
+	v.between(p.key("priority"), &s.Priority, -1_000_000, 1_000_000)
+	v.moves(p.key("moves"), s.Moves)
 	v.notNegative(p.key("grace_delay"), s.GraceDelay)
-	v.stopSignal(p.key("stop_signal"), syscall.Signal(s.StopSignal))
-	v.notNegative(p.key("stop_timeout"), s.StopTimeout)
+	v.failsafe(p.key("on_zookeeper_loss"), s.OnLoss)
+	v.reloadSignal(p.key("reload_signal"), syscall.Signal(s.ReloadSignal))
 	v.restart(p.key("restart"), s.Restart)
+	v.health(p.key("health"), s.Health)
+	v.precheck(p.key("precheck"), s.Precheck)
+	v.hooks(p.key("hooks"), s.Hooks)
 	v.fencing(p.key("fencing"), s.Fencing)
+	v.slowness(p, w)
+	if s.Fencing.OnFailure == OnFailureGrace && s.GraceDelay == 0 {
+		v.doubt([]path{p.key("grace_delay"), p.key("fencing").key("on_failure")},
+			"nothing is waited for when fencing failed: on_failure is grace and grace_delay is 0s")
+	}
+	if !s.Eligible && s.Failback {
+		v.doubt([]path{p.key("failback"), p.key("eligible")}, "has no effect: a node with eligible: false never takes the service")
+	}
 }
 
-// command checks words that are there; none at all is for the caller to judge.
-func (v *validator) command(p path, words Command) {
-	if len(words) > 0 && strings.TrimSpace(words[0]) == "" {
-		v.fault(p, "the program's name is empty")
+// processes checks each one, and what they have to be together.
+func (v *validator) processes(p path, w written) {
+	if way := w.Ready.Way(); way != "" && v.given(p.key("ready").key(way)) {
+		v.fault(p.key("ready").key(way), "does not go with processes: say it of one of them")
+	}
+	if w.Log.File != "" && v.given(p.key("log").key("file")) {
+		v.fault(p.key("log").key("file"), "does not go with processes: say it of one of them")
+	}
+	names := map[string]int{}
+	for i, process := range w.Processes {
+		at := p.key("processes").item(i)
+		v.process(at, process)
+		if j, twice := names[process.Name]; twice && process.Name != "" {
+			v.fault(at.key("name"), "%s is the name of item %d too", quoted(process.Name), j)
+		}
+		names[process.Name] = i
+	}
+}
+
+func (v *validator) process(p path, process Process) {
+	switch message := nameFault(process.Name); {
+	case process.Name == "" && !v.given(p.key("name")):
+		v.fault(p.key("name"), "missing: each process has a name of its own")
+	case message != "":
+		v.fault(p.key("name"), "%s", message)
+	}
+	if len(process.Command) == 0 {
+		v.fault(p.key("command"), "missing: say which program to run")
+	}
+	v.program(p, process.Program)
+	undo, ready := p.key("undo"), p.key("ready")
+	v.notEmpty(undo, process.Undo)
+	if !process.Oneshot {
+		if len(process.Undo) > 0 {
+			v.ratio([]path{undo, p.key("oneshot")}, "goes with oneshot: true only: what keeps running is stopped by stop_signal")
+		}
+		v.ready(ready, process.Ready)
 		return
 	}
-	for i, word := range words {
-		if strings.ContainsRune(word, 0) {
-			v.ratio([]path{p.item(i), p}, "an argument must not contain a NUL character")
-		}
+	if way := process.Ready.Way(); way != "" {
+		v.fault(ready.key(way), "does not go with oneshot: a oneshot is ready once it has ended; only timeout may be given")
+		return
 	}
+	v.notNegative(ready.key("timeout"), process.Ready.Timeout)
 }
 
-// reserved is what the supervisor tells a child; a file must not contradict it.
-var reserved = []string{"UNDERSTUDY_SERVICE", "UNDERSTUDY_NODE", "UNDERSTUDY_TOKEN"}
-
-func (v *validator) env(p path, env map[string]string) {
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		at := p.key(name)
-		switch {
-		case name == "" || strings.ContainsAny(name, "=\x00"):
-			v.found = append(v.found, found{keys: []path{at}, onKey: true, message: "not a name for a variable"})
-		case slices.Contains(reserved, name):
-			v.found = append(v.found, found{keys: []path{at}, onKey: true, message: "is set by the supervisor itself"})
-		case strings.ContainsRune(env[name], 0):
-			v.fault(at, "a value must not contain a NUL character")
-		}
+func (v *validator) moves(p path, m Moves) {
+	if m.Max < 0 || m.Max > mostFailures {
+		v.fault(p.key("max"), "%d is not a number from 1 to %d, or 0 for no bound", m.Max, mostFailures)
 	}
-}
-
-func (v *validator) stopSignal(p path, signal syscall.Signal) {
-	switch signal {
-	case syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGCONT:
-		v.fault(p, "%v freezes or wakes a program and does not end it: write TERM, INT, QUIT or another", Signal(signal))
-	default:
-		if signal < 1 || signal > 64 {
-			v.fault(p, "%d is not a signal: numbers go from 1 to 64", int(signal))
-		}
+	if m.Max > 0 {
+		v.positive(p.key("within"), m.Within)
+	} else {
+		v.notNegative(p.key("within"), m.Within)
 	}
-}
-
-func (v *validator) notNegative(p path, d time.Duration) bool {
-	if d < 0 {
-		v.fault(p, "must not be negative, as %v is", d)
-	}
-	return d >= 0
 }
 
 // mostFailures bounds give_up_after; more would never be reached.
@@ -96,32 +117,35 @@ func (v *validator) restart(p path, r Restart) {
 	if r.GiveUpAfter == 0 {
 		return
 	}
-	// This holds however the delays grow: each is at least the first.
-	if waits := time.Duration(r.GiveUpAfter - 1); waits > 0 && r.Delay >= r.Within/waits {
+	if least := r.spread(0); least > 0 && least >= r.Within {
 		v.ratio([]path{within, delay, p.key("give_up_after")},
-			"%d failures with delays of at least %v between them take %d*%v or more, so within %v the service would "+
-				"never give up: make within longer, or delay or give_up_after smaller",
-			r.GiveUpAfter, r.Delay, r.GiveUpAfter-1, r.Delay, r.Within)
+			"%d failures with the delays between them take %v or more (%s), so within %v the service would never give up: "+
+				"make within longer, or delay or give_up_after smaller",
+			r.GiveUpAfter, least, r.sum(0), r.Within)
 	} else if r.Within == 0 {
 		v.fault(within, "must be positive")
 	}
 }
 
-func (v *validator) fencing(p path, f Fencing) {
-	v.choice(p.key("on_failure"), string(f.OnFailure), f.OnFailure)
-	for i, method := range f.Methods {
-		at := p.key("methods").item(i)
-		if method.Exec == nil {
-			v.fault(at, "names no method: write exec: {command: [...], timeout: 10s}")
-			continue
-		}
-		at = at.key("exec")
-		if len(method.Exec.Command) == 0 {
-			v.fault(at.key("command"), "missing: say which program fences")
-		}
-		v.command(at.key("command"), method.Exec.Command)
-		if method.Exec.Timeout <= 0 {
-			v.fault(at.key("timeout"), "must be positive, not %v", method.Exec.Timeout)
+func (v *validator) hooks(p path, h Hooks) {
+	for i, hook := range h.all() {
+		at := p.key(hookNames[i])
+		v.notEmpty(at.key("command"), hook.Command)
+		if len(hook.Command) > 0 {
+			v.positive(at.key("timeout"), hook.Timeout)
 		}
 	}
+}
+
+// spread is the least time from the first to the last of the failures that make a service give up, when each takes as
+// long as one alone to be noticed.
+func (r Restart) spread(one time.Duration) time.Duration {
+	sum, delay := time.Duration(0), r.Delay
+	for range r.GiveUpAfter - 1 {
+		if sum += one + delay; sum > longest {
+			return sum
+		}
+		delay = min(2*delay, r.MaxDelay)
+	}
+	return sum
 }

@@ -62,6 +62,15 @@ const (
 	LogError LogLevel = "error"
 )
 
+// OnLoss says what follows when the whole ensemble is gone.
+type OnLoss string
+
+// What can follow.
+const (
+	OnLossStop     OnLoss = "stop"
+	OnLossFailsafe OnLoss = "failsafe"
+)
+
 // LogFormat is how a log line is written.
 type LogFormat string
 
@@ -71,6 +80,16 @@ const (
 	LogJSON LogFormat = "json"
 )
 
+// WatchdogMode says whether a hardware watchdog is used.
+type WatchdogMode string
+
+// The watchdog's modes.
+const (
+	WatchdogOff       WatchdogMode = "off"
+	WatchdogAutomatic WatchdogMode = "automatic"
+	WatchdogRequired  WatchdogMode = "required"
+)
+
 // choice is a string of which only certain values mean something.
 type choice interface{ choices() []string }
 
@@ -78,7 +97,9 @@ func (Election) choices() []string      { return []string{"race", "queue"} }
 func (Contain) choices() []string       { return []string{"auto", "cgroup", "pidns", "strict"} }
 func (RestartPolicy) choices() []string { return []string{"on-failure", "always", "never"} }
 func (OnFailure) choices() []string     { return []string{"refuse", "grace"} }
+func (OnLoss) choices() []string        { return []string{"stop", "failsafe"} }
 func (LogLevel) choices() []string      { return []string{"trace", "debug", "info", "warn", "error"} }
+func (WatchdogMode) choices() []string  { return []string{"off", "automatic", "required"} }
 func (LogFormat) choices() []string     { return []string{"text", "json"} }
 
 // Command is a program and its arguments. A file may write it as a list, or as one string for SplitWords.
@@ -113,7 +134,23 @@ func (s *Signal) UnmarshalText(text []byte) error {
 		*s = Signal(n)
 		return nil
 	}
-	return fmt.Errorf("%s is not a signal%s", quoted(word), didYouMean(name, signalNames()))
+	return fmt.Errorf("%s is not a signal%s", quoted(word), DidYouMean(name, signalNames()))
+}
+
+// Umask is written in octal.
+type Umask uint32
+
+// MarshalText writes what UnmarshalText reads.
+func (u Umask) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%03o", uint32(u)), nil }
+
+// UnmarshalText reads 027, 0027, 27 and 0o27.
+func (u *Umask) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseUint(strings.TrimPrefix(string(text), "0o"), 8, 32)
+	if err != nil || n > 0o777 {
+		return fmt.Errorf("%s is not an umask: write it in octal, from 000 to 777, such as \"027\"", quoted(string(text)))
+	}
+	*u = Umask(n)
+	return nil
 }
 
 func signalNames() []string {

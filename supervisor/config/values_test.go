@@ -119,7 +119,7 @@ func TestNearestWordIsFound(t *testing.T) {
 		"comand": "command", "COMMAND": "command", "electoin": "election", "stoptimeout": "stop_timeout", "evn": "env",
 		"colour": "", "": "", "x": "", strings.Repeat("command", 20): "",
 	} {
-		if got := didYouMean(word, words); got != "" != (want != "") || !strings.Contains(got, want) {
+		if got := DidYouMean(word, words); got != "" != (want != "") || !strings.Contains(got, want) {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -17,6 +18,8 @@ import (
 type Cluster struct {
 	conn *zk.Conn
 	root string
+	acl  []zk.ACL // of what is created
+	auth *election.Auth
 }
 
 // Open connects to ZooKeeper. The Cluster is to be closed.
@@ -25,7 +28,7 @@ func Open(ctx context.Context, cfg election.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{conn, cfg.Root}, nil
+	return &Cluster{conn, cfg.Root, election.ACL(cfg), cfg.Auth}, nil
 }
 
 // Close ends the connection.
@@ -65,6 +68,9 @@ func ask[T any](ctx context.Context, what string, f func() (T, error)) (T, error
 	}()
 	select {
 	case a := <-got:
+		if errors.Is(a.err, zk.ErrNoAuth) {
+			return a.value, fmt.Errorf("%s: ZooKeeper wants credentials for that; name the config that has them with --config: %w", what, a.err)
+		}
 		if a.err != nil {
 			return a.value, fmt.Errorf("%s: %w", what, a.err)
 		}
@@ -75,8 +81,32 @@ func ask[T any](ctx context.Context, what string, f func() (T, error)) (T, error
 	}
 }
 
+// again is how soon a question is repeated whose answer was lost with the connection.
+const again = 50 * time.Millisecond
+
+// lost tells whether an answer was lost, and another server may give it.
+func lost(err error) bool {
+	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrSessionMoved) ||
+		errors.Is(err, zk.ErrNoServer)
+}
+
+// insist asks for what changes nothing until it is answered: the server that we speak to may die, or lose its leader.
+func insist[T any](ctx context.Context, what string, f func() (T, error)) (T, error) {
+	for {
+		v, err := ask(ctx, what, f)
+		if !lost(err) {
+			return v, err
+		}
+		select {
+		case <-time.After(again):
+		case <-ctx.Done():
+			return v, fmt.Errorf("%w: %w", err, context.Cause(ctx))
+		}
+	}
+}
+
 func (c *Cluster) read(ctx context.Context, path string) (znode, error) {
-	return ask(ctx, "read "+path, func() (znode, error) {
+	return insist(ctx, "read "+path, func() (znode, error) {
 		data, stat, err := c.conn.Get(path)
 		if errors.Is(err, zk.ErrNoNode) {
 			return znode{}, nil
@@ -90,7 +120,7 @@ func (c *Cluster) read(ctx context.Context, path string) (znode, error) {
 
 // children lists what is below a path, sorted: nothing when the path is not there.
 func (c *Cluster) children(ctx context.Context, path string) ([]string, error) {
-	return ask(ctx, "list "+path, func() ([]string, error) {
+	return insist(ctx, "list "+path, func() ([]string, error) {
 		names, _, err := c.conn.Children(path)
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return nil, err

@@ -47,7 +47,7 @@ func (c *Cluster) Confirm(ctx context.Context, service, node string) (Confirmati
 		case trail.writtenBy(scene.lock):
 			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: its session is alive and holds the lock of %s; stop it instead",
 				node, ErrActive, service)
-		case trail.writtenBy(scene.node):
+		case trail.writtenBy(scene.node), trail.Session == "" && scene.node.exists: // of which nobody knows whether it is that session's
 			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: the session in which it started the child of %s is alive; stop its supervisor instead",
 				node, ErrActive, service)
 		}
@@ -78,7 +78,7 @@ type scene struct {
 
 // look reads the scene as it is at the leader, or later: a server that lags behind is waited for.
 func (c *Cluster) look(ctx context.Context, p election.Paths) (scene, error) {
-	if _, err := ask(ctx, "sync "+p.Dir(), func() (string, error) { return c.conn.Sync(p.Dir()) }); err != nil {
+	if _, err := insist(ctx, "sync "+p.Dir(), func() (string, error) { return c.conn.Sync(p.Dir()) }); err != nil {
 		return scene{}, err
 	}
 	dir, err := c.read(ctx, p.Dir())

@@ -16,12 +16,13 @@ type Activation struct {
 	Node    string     `json:"node"`
 	Token   int64      `json:"token"`
 	Start   time.Time  `json:"start"`
-	End     *time.Time `json:"end"`    // nil: it goes on, or nobody knows when it ended
-	Active  bool       `json:"active"` // it goes on
-	RanMs   *int64     `json:"ran_ms"` // up to now when it goes on
-	GapMs   *int64     `json:"gap_ms"` // since the end of the former one, as far as clocks agree
-	Reason  string     `json:"reason"` // why it ended
-	Fenced  string     `json:"fenced"` // how the former active was known to be dead
+	End     *time.Time `json:"end"`      // nil: it goes on, or nobody knows when it ended
+	Active  bool       `json:"active"`   // it goes on
+	RanMs   *int64     `json:"ran_ms"`   // up to now when it goes on
+	GapMs   *int64     `json:"gap_ms"`   // since the end of the former one, as far as clocks agree
+	Reason  string     `json:"reason"`   // why it ended
+	Fenced  string     `json:"fenced"`   // how the former active was known to be dead
+	FenceMs int64      `json:"fence_ms"` // how long that took; until then nothing ran
 }
 
 // History reads the activations of the services named, or of all, newest first.
@@ -47,11 +48,7 @@ func (c *Cluster) History(ctx context.Context, names ...string) ([]Activation, e
 
 func (c *Cluster) activations(ctx context.Context, service string) ([]Activation, error) {
 	p := election.Paths{Root: c.root, Service: service}
-	written, err := list(ctx, c, p.History(), func(_ string, data []byte) election.Activation {
-		var a election.Activation
-		_ = json.Unmarshal(data, &a)
-		return a
-	})
+	written, err := list(ctx, c, p.History(), func(_ string, data []byte) election.Activation { return parseActivation(data) })
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +59,19 @@ func (c *Cluster) activations(ctx context.Context, service string) ([]Activation
 	return chain(service, written, lock, time.Now()), nil
 }
 
+// parseActivation takes what it understands of an entry.
+func parseActivation(data []byte) election.Activation {
+	var a election.Activation
+	_ = json.Unmarshal(data, &a)
+	return a
+}
+
 // chain derives from entries in their order what each has to do with the former one.
 func chain(service string, written []election.Activation, lock znode, now time.Time) []Activation {
 	all := make([]Activation, len(written))
 	for i, w := range written {
 		a := Activation{
-			Service: service, Node: w.Node, Token: w.Token, Start: w.Start, End: w.End, Reason: w.Reason, Fenced: w.Fenced,
+			Service: service, Node: w.Node, Token: w.Token, Start: w.Start, End: w.End, Reason: w.Reason, Fenced: w.Fenced, FenceMs: max(w.FenceMs, 0),
 			Active: w.End == nil && lock.exists && lock.stat.Czxid == w.Token,
 		}
 		switch {

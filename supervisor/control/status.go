@@ -24,9 +24,24 @@ type Service struct {
 	Pid     int        `json:"pid"` // of the supervisor
 	Since   *time.Time `json:"since"`
 	Token   int64      `json:"token"`
+	Paused  bool       `json:"paused"`
+	Order   string     `json:"order"` // why it is paused, and by whom
+	Handing *Handing   `json:"switchover"`
 	Lock    string     `json:"lock"` // the node that holds the lock: not active yet while it is fencing
 	Fencing *Fencing   `json:"fencing"`
 	Members []Member   `json:"members"`
+	// Failsafe names the nodes by whose promises the active one would go on, should ZooKeeper be gone; none: it would not.
+	Failsafe []string `json:"failsafe,omitempty"`
+	Faults   []Fault  `json:"faults"`
+	Stray    string   `json:"-"` // the path of a lock that belongs to no session: no supervisor has made it
+}
+
+// Handing is a switchover that is ordered and not done.
+type Handing struct {
+	From     string    `json:"from"`
+	To       string    `json:"to"` // empty: whoever is first
+	By       string    `json:"by"`
+	Deadline time.Time `json:"deadline"`
 }
 
 // Fencing says whose child may still be running while somebody else wants to be active.
@@ -55,6 +70,7 @@ type Node struct {
 	Pid     int        `json:"pid"`
 	Version string     `json:"version"`
 	Contain string     `json:"contain"`
+	Fault   string     `json:"config_fault"` // why its changed config is not taken up
 	Since   *time.Time `json:"since"`
 }
 
@@ -78,14 +94,16 @@ func (c *Cluster) Status(ctx context.Context, names ...string) (Status, error) {
 
 func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
 	p := election.Paths{Root: c.root, Service: name}
-	var lock, crumb znode
+	var lock, crumb, orders znode
 	var members []Member
-	err := all(3, func(i int) (err error) {
+	err := all(4, func(i int) (err error) {
 		switch i {
 		case 0:
 			lock, err = c.read(ctx, p.Lock())
 		case 1:
 			crumb, err = c.read(ctx, p.Crumb())
+		case 2:
+			orders, err = c.read(ctx, p.Control())
 		default:
 			members, err = c.members(ctx, p)
 		}
@@ -94,7 +112,19 @@ func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
 	if err != nil {
 		return Service{}, err
 	}
-	return describe(name, lock, crumb, members), nil
+	s := describe(name, lock, crumb, members)
+	o := election.ParseControl(orders.data)
+	if o.Paused {
+		s.Paused, s.Order = true, o.Words()
+	}
+	if h := o.Switchover; h != nil && h.Token == s.Token && s.Active != "" {
+		s.Handing = &Handing{From: h.From, To: h.To, By: h.By, Deadline: h.Deadline}
+	}
+	if lock.exists && lock.stat.EphemeralOwner == 0 {
+		s.Stray = p.Lock()
+	}
+	s.Faults = Faults(s)
+	return s, nil
 }
 
 // describe makes the facts of what was read: the lock alone makes nobody active, the breadcrumb has to agree.
@@ -110,6 +140,11 @@ func describe(name string, lock, crumb znode, members []Member) Service {
 	case lock.exists && trail.writtenBy(lock):
 		s.Active, s.Host, s.Pid, s.Token = s.Lock, holder.Host, holder.Pid, lock.stat.Czxid
 		s.Since = when(holder.Since)
+		if trail.Failsafe.Binds() {
+			for _, m := range trail.Failsafe.Members {
+				s.Failsafe = append(s.Failsafe, m.Node)
+			}
+		}
 	case crumb.exists:
 		s.Fencing = &Fencing{Node: trail.Node, Host: trail.Host, By: s.Lock, Token: trail.token, Since: when(holder.Since)}
 	}
@@ -147,9 +182,7 @@ func parseCrumb(n znode) breadCrumb {
 	if !n.exists {
 		return b
 	}
-	if json.Unmarshal(n.data, &b.BreadCrumb) != nil {
-		b.BreadCrumb = election.BreadCrumb{}
-	}
+	b.BreadCrumb, _ = election.ReadBreadCrumb(n.data)
 	b.token = b.Token
 	if b.token == 0 {
 		b.token = n.stat.Czxid
@@ -163,19 +196,23 @@ func (b breadCrumb) writtenBy(held znode) bool {
 }
 
 func (c *Cluster) members(ctx context.Context, p election.Paths) ([]Member, error) {
-	return list(ctx, c, p.Members(), func(name string, data []byte) Member {
-		m := election.Member{Role: "unknown", Health: "unknown"}
-		_ = json.Unmarshal(data, &m)
-		return Member{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since)}
-	})
+	return list(ctx, c, p.Members(), parseMember)
+}
+
+func parseMember(name string, data []byte) Member {
+	m := election.Member{Role: "unknown", Health: "unknown"}
+	_ = json.Unmarshal(data, &m)
+	return Member{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since)}
 }
 
 func (c *Cluster) nodes(ctx context.Context) ([]Node, error) {
-	return list(ctx, c, election.NodesDir(c.root), func(name string, data []byte) Node {
-		var n election.Node
-		_ = json.Unmarshal(data, &n)
-		return Node{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Since: when(n.Since)}
-	})
+	return list(ctx, c, election.NodesDir(c.root), parseNode)
+}
+
+func parseNode(name string, data []byte) Node {
+	var n election.Node
+	_ = json.Unmarshal(data, &n)
+	return Node{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Since: when(n.Since)}
 }
 
 // list reads all znodes below a path, in the order of their names.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,50 @@ func TestTheActiveNodeIsTheOneWhoseSessionHoldsLockAndBreadcrumb(t *testing.T) {
 	}
 	if got := memberNames(db); !slices.Equal(got, []string{"m-active", "a-standby"}) {
 		t.Errorf("members are %v: the active one comes first", got)
+	}
+}
+
+// Whose promises are counted on is said of who is active, and only where there are any.
+func TestThoseWhoAreCountedOnAreNamed(t *testing.T) {
+	var lock znode
+	lock.exists, lock.stat.EphemeralOwner, lock.data = true, 7, []byte(`{"node":"a"}`)
+	trail := func(failsafe string) znode {
+		return znode{exists: true, data: []byte(`{"node":"a","session":"` + election.SessionName(7) + `","session_timeout_ms":6000` + failsafe + `}`)}
+	}
+	for failsafe, want := range map[string][]string{
+		"": nil, `,"failsafe":{"members":[]}`: nil, `,"failsafe":{"members":[{"node":"b"},{"node":"c"}]}`: {"b", "c"},
+	} {
+		if got := describe("db", lock, trail(failsafe), nil); got.Active != "a" || !slices.Equal(got.Failsafe, want) {
+			t.Errorf("%s: %+v", failsafe, got)
+		}
+	}
+}
+
+// An order is shown as long as it is for the activation that lasts, and so is what is wrong.
+func TestASwitchoverIsShownUntilItIsDone(t *testing.T) {
+	b := newBed(t)
+	b.session().activate("db", "a")
+	order := func(token int64) {
+		err := b.c.order(t.Context(), "db", func(o election.Control) (election.Control, bool) {
+			o.Switchover = &election.Switchover{Errand: election.Errand{ID: "1", Token: token, By: "me"}, From: "a", To: "b", Deadline: began}
+			return o, true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	token := b.status().Services[0].Token
+	order(token - 1)
+	if db := b.status().Services[0]; db.Handing != nil {
+		t.Errorf("an order for a former activation is shown: %+v", db.Handing)
+	}
+	order(token)
+	db := b.status().Services[0]
+	if want := (Handing{From: "a", To: "b", By: "me", Deadline: began}); db.Handing == nil || *db.Handing != want {
+		t.Errorf("got %+v, want %+v", db.Handing, want)
+	}
+	if len(db.Faults) != 2 || db.Faults[0].What != "me has ordered that a give it to b." || db.Faults[1].Do == "" {
+		t.Errorf("faults: %+v", db.Faults)
 	}
 }
 
@@ -115,7 +160,7 @@ func TestHistoryIsNewestFirstWithGaps(t *testing.T) {
 	end := began.Add(time.Minute)
 	closed := end.Add(time.Minute) // by the next one, which took the time of its own start
 	for _, e := range []election.Activation{
-		{Node: "node-1", Token: 1, Start: began, End: &end, Reason: "stop asked", Fenced: "nobody was active"},
+		{Node: "node-1", Token: 1, Start: began, End: &end, Reason: "stop asked", Fenced: "no breadcrumb was left"},
 		{Node: "node-3", Token: 2, Start: end.Add(12 * time.Millisecond), End: &closed, Reason: "lost"},
 		{Node: "node-2", Token: lock.stat.Czxid, Start: end.Add(time.Minute), Fenced: "grace"},
 	} {
@@ -133,5 +178,17 @@ func TestHistoryIsNewestFirstWithGaps(t *testing.T) {
 	}
 	if *got[2].RanMs != 60000 || got[2].GapMs != nil || got[2].Reason != "stop asked" {
 		t.Errorf("the first one is %+v", got[2])
+	}
+}
+
+// A lock that somebody made by hand, as an ordinary znode, is never given back: nobody could tell why nobody runs.
+func TestALockOfNobodyIsNamed(t *testing.T) {
+	b := newBed(t)
+	actor := b.session()
+	actor.member("db", "one", "standby", "")
+	actor.put(paths("db").Lock(), election.Lock{}, 0)
+	s := b.status("db").Services[0]
+	if len(s.Faults) != 1 || s.Faults[0].Level != Grave || !strings.Contains(s.Faults[0].What, "Delete "+paths("db").Lock()) {
+		t.Errorf("%+v", s.Faults)
 	}
 }

@@ -1,0 +1,172 @@
+package election
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-zookeeper/zk"
+
+	"understudy/election/jute"
+	"understudy/supervisor/keyfile"
+)
+
+// ErrNoAuth says that what is asked for is not allowed with our credentials.
+var ErrNoAuth = zk.ErrNoAuth
+
+// ErrNotOurs says that something in ZooKeeper does not belong to credentials that were to be shown from now on.
+var ErrNotOurs = errors.New("does not belong to the changed credentials")
+
+// Auth is credentials of one scheme, for example digest and user:password. All are shown together: what is created belongs
+// to each of them, and each is good for what belongs to it.
+type Auth struct {
+	Scheme  string   `json:"scheme"`
+	Secrets [][]byte `json:"secrets"`
+	File    string   `json:"file,omitempty"` // where they are from, each on a line
+}
+
+// ReadAuth reads credentials, each on a line of a file. The warning, when not empty, says that others can read it.
+func ReadAuth(scheme, file string) (a *Auth, warning string, err error) {
+	lines, warning, err := keyfile.Lines(file)
+	if err != nil {
+		return nil, "", err
+	}
+	a = &Auth{Scheme: scheme, File: file}
+	for _, line := range lines {
+		a.Secrets = append(a.Secrets, []byte(line))
+	}
+	return a, warning, nil
+}
+
+// Anew reads them again.
+func (a *Auth) Anew() (*Auth, error) {
+	now, _, err := ReadAuth(a.Scheme, a.File)
+	return now, err
+}
+
+// Same tells whether others are the same, in whatever order.
+func (a *Auth) Same(others *Auth) bool {
+	one, other := slices.Clone(a.Secrets), slices.Clone(others.Secrets)
+	slices.SortFunc(one, bytes.Compare)
+	slices.SortFunc(other, bytes.Compare)
+	return a.Scheme == others.Scheme && slices.EqualFunc(one, other, bytes.Equal)
+}
+
+// frames is the credentials as requests.
+func (a *Auth) frames() (all []byte) {
+	for _, secret := range a.Secrets {
+		all = append(all, jute.Frame(jute.RequestHeader{Xid: xidAuth, Op: jute.OpAuth}, jute.Auth{Scheme: a.Scheme, Auth: secret})...)
+	}
+	return all
+}
+
+// widened is these credentials and those that their file holds by now, if it can be read: it is not waited for for long.
+func (a *Auth) widened() *Auth {
+	if a == nil || a.File == "" {
+		return a
+	}
+	now, err := keyfile.KeepFrom(a, a.Anew)()
+	if err != nil || now == a {
+		return a
+	}
+	all := *a
+	all.Secrets = slices.Concat(a.Secrets, now.Secrets)
+	return &all
+}
+
+// ACL is what makes a znode the credentials' own: what ZooKeeper makes of "its creator alone", sorted.
+func (a *Auth) ACL() (acl []zk.ACL) {
+	for _, secret := range a.Secrets {
+		user, password, _ := strings.Cut(string(secret), ":")
+		acl = append(acl, zk.DigestACL(zk.PermAll, user, password)...)
+	}
+	return Sorted(acl)
+}
+
+// Sorted is an ACL in an order of its own: ZooKeeper keeps none.
+func Sorted(acl []zk.ACL) []zk.ACL {
+	acl = slices.Clone(acl)
+	slices.SortFunc(acl, func(a, b zk.ACL) int { return strings.Compare(a.ID, b.ID) })
+	return slices.Compact(acl)
+}
+
+// owns tells whether an ACL gives the credentials all rights.
+func (a *Auth) owns(acl []zk.ACL) bool {
+	ours := append(a.ACL(), zk.WorldACL(zk.PermAll)...)
+	return slices.ContainsFunc(acl, func(entry zk.ACL) bool { return slices.Contains(ours, entry) })
+}
+
+// Renew shows other credentials from now on: on a new connection of the same session, which nobody notices. It says
+// ErrNotOurs, and shows the former ones, when not all that nodes work with belongs to them: this node would lose its rights
+// to it.
+func (s *Session) Renew(ctx context.Context, a *Auth) error {
+	if err := s.belongs(ctx, s.cfg.Root, a); err != nil {
+		return err
+	}
+	former := s.Ticket().Auth
+	// What is being created this very moment belongs to the former ones alone. From here on, to all of them.
+	s.show(&Auth{Scheme: a.Scheme, Secrets: slices.Concat(former.Secrets, a.Secrets), File: a.File})
+	if err := s.belongs(ctx, s.cfg.Root, a); err != nil {
+		s.show(former)
+		return err
+	}
+	s.show(a)
+	return nil
+}
+
+func (s *Session) show(a *Auth) {
+	s.mu.Lock()
+	s.auth = a
+	s.mu.Unlock()
+	s.dialer.authenticate(a)
+}
+
+// belongs looks at a folder and all below it.
+func (s *Session) belongs(ctx context.Context, path string, a *Auth) error {
+	acl, err := insist(ctx, s, func() ([]zk.ACL, error) {
+		acl, _, err := s.conn.GetACL(path)
+		return acl, err
+	})
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return nil // an ephemeral that has gone
+	case err != nil:
+		return fmt.Errorf("read the ACL of %s: %w", path, err)
+	case !a.owns(acl):
+		return fmt.Errorf("%s %w", path, ErrNotOurs)
+	case strings.HasSuffix(path, "/"+historyName): // its entries are many, and come and go
+		return nil
+	}
+	names, err := insist(ctx, s, func() ([]string, error) {
+		names, _, err := s.conn.Children(path)
+		return names, err
+	})
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", path, err)
+	}
+	for _, name := range names {
+		if err := s.belongs(ctx, path+"/"+name, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insist asks for what changes nothing until it is answered.
+func insist[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error) {
+	for {
+		v, err := call(ctx, s, f)
+		if !unknown(err) {
+			return v, err
+		}
+		if err := s.retry(ctx); err != nil {
+			return v, err
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package election
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// Carried is what another image of this process needs to go on with a session: the sole client of it from then on.
+type Carried struct {
+	Session  int64           `json:"session"`
+	Password []byte          `json:"password"`
+	Timeout  time.Duration   `json:"timeout"` // as the server granted it
+	Seen     int64           `json:"seen"`    // the newest zxid: what is read later is not older
+	LeaseEnd time.Duration   `json:"lease_end"`
+	Claims   map[string]bool `json:"claims"` // services whose locks may be ours
+}
+
+// Carry tells what another client of the session needs. This one must not send anything any more.
+func (s *Session) Carry() (Carried, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over != nil {
+		return Carried{}, s.over
+	}
+	if s.id == 0 || s.end == 0 {
+		return Carried{}, errors.New("no session stands")
+	}
+	c := Carried{Session: s.id, Password: s.password, Timeout: s.timeout, Seen: s.dialer.seen.Load(), LeaseEnd: s.end, Claims: map[string]bool{}}
+	for service := range s.claims {
+		c.Claims[service] = true
+	}
+	return c, nil
+}
+
+// Resume is Open for a session that another image of this process has carried over. The lease is what was left of it: serve is
+// called at once, whether or not a server can be reached.
+func (e *Ensemble) Resume(ctx context.Context, c Carried, serve func(context.Context, *Session) error) error {
+	cfg := e.cfg
+	cfg.Auth = e.shown()
+	cfg.Timeout = c.Timeout // asking for another one would change the session's
+	s := newSession(&cfg)
+	s.id, s.password, s.timeout, s.end = c.Session, c.Password, c.Timeout, c.LeaseEnd
+	s.resumes = true
+	for service := range c.Claims {
+		s.remember(Paths{Root: cfg.Root, Service: service})
+	}
+	return e.open(ctx, s, func(d *dialer) {
+		d.seen.Store(c.Seen)
+		d.resume = &handshake{timeout: c.Timeout, session: c.Session, password: c.Password}
+	}, serve)
+}
+
+// CarriedClaim is a lock that is ours, with a breadcrumb that names us, as another image of this process held it.
+type CarriedClaim struct {
+	Token   int64           `json:"token"`
+	Since   time.Time       `json:"since"`
+	Number  int32           `json:"number"`
+	Crumb   json.RawMessage `json:"crumb"`
+	Version int32           `json:"version"`
+	Stakes  []string        `json:"stakes,omitempty"`
+}
+
+// Carry tells what is needed to go on with the claim. Nothing may be using it.
+func (c *Claim) Carry() (CarriedClaim, error) {
+	if !c.found || c.Previous != nil {
+		return CarriedClaim{}, errors.New("the breadcrumb does not name us")
+	}
+	return CarriedClaim{Token: c.Token, Since: c.Since, Number: c.number, Crumb: encode(c.crumb), Version: c.version, Stakes: c.stakes}, nil
+}
+
+// Resume goes on with a claim. Nothing is read for it: Watch finds out whether it still holds, and every transaction says so.
+func (c *Candidate) Resume(carried CarriedClaim) (*Claim, error) {
+	crumb, err := decode[BreadCrumb](carried.Crumb)
+	if err != nil {
+		return nil, err
+	}
+	return &Claim{
+		Token: carried.Token, Since: carried.Since, number: carried.Number, s: c.s, paths: c.paths, crumb: crumb,
+		version: carried.Version, found: true, stakes: carried.Stakes, roll: newRoll(),
+	}, nil
+}
+
+// Standing is what a candidate has in ZooKeeper. Another one of the same session goes on with it.
+type Standing struct {
+	Session    int64       `json:"session,omitempty"`
+	GUID       string      `json:"guid,omitempty"`
+	Place      string      `json:"place,omitempty"`
+	Preference string      `json:"preference,omitempty"`
+	Tried      *BreadCrumb `json:"tried,omitempty"` // what was to be written with a lock that may be ours
+}
+
+// Standing tells what the candidate has. It must not be used any more.
+func (c *Candidate) Standing() Standing {
+	s := Standing{Session: c.s.ID(), GUID: c.guid, Place: c.place, Preference: c.preference}
+	if c.unsure {
+		s.Tried = &c.tried
+	}
+	return s
+}
+
+// Inherit takes over what another candidate of the same session has. What one of another session had is gone with it, and under
+// its name no later one of ours would know our place again: it would wait behind it.
+func (c *Candidate) Inherit(s Standing) {
+	if s.Session != c.s.ID() {
+		return
+	}
+	c.guid, c.place, c.preference = s.GUID, s.Place, s.Preference
+	if s.Tried != nil {
+		c.unsure, c.tried = true, *s.Tried
+	}
+}

@@ -1,0 +1,72 @@
+package election
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// BreadCrumb says whose child may be running. Written before a child starts, removed only after its whole tree is dead.
+type BreadCrumb struct {
+	Node        string          `json:"node"`
+	Host        string          `json:"host"`
+	Machine     string          `json:"machine,omitempty"`
+	Boot        string          `json:"boot,omitempty"`
+	Token       int64           `json:"token,omitempty"` // absent until known: then it is the breadcrumb's own czxid
+	GuardianPid int             `json:"guardian_pid,omitempty"`
+	Agent       string          `json:"agent,omitempty"`
+	SessionMs   int64           `json:"session_timeout_ms"`
+	Session     string          `json:"session,omitempty"`
+	Tree        json.RawMessage `json:"tree,omitempty"` // how the node's machine finds the child's process tree
+	Since       time.Time       `json:"since"`
+	Failsafe    *Failsafe       `json:"failsafe,omitempty"` // its writer may outlast ZooKeeper; absent: it may not
+}
+
+// ReadBreadCrumb reads a breadcrumb, wholly or not at all: with an error it is empty, and was written by somebody unknown
+// whose child may be running (P5). What decides on a death by it has to be beyond doubt; what is only shown has not.
+func ReadBreadCrumb(data []byte) (BreadCrumb, error) {
+	b, err := decode[BreadCrumb](data)
+	if err == nil {
+		err = b.check()
+	}
+	if err != nil {
+		return BreadCrumb{}, fmt.Errorf("read a breadcrumb: %w", err)
+	}
+	return b, nil
+}
+
+func (b BreadCrumb) check() error {
+	switch {
+	case !isName(b.Node):
+		return fmt.Errorf("%q is no name of a node", b.Node)
+	case b.Session != "" && !isSession(b.Session): // without one nobody knows whether it is over
+		return fmt.Errorf("%q is no session", b.Session)
+	case b.SessionMs < 0 || b.SessionMs > math.MaxInt32: // as far as ZooKeeper's protocol goes
+		return fmt.Errorf("%d ms is no session timeout", b.SessionMs)
+	case b.Token < 0:
+		return fmt.Errorf("%d is no token", b.Token)
+	case b.Machine != "" && b.Boot == "":
+		return errors.New("a machine without a boot")
+	}
+	return nil
+}
+
+// isName tells whether a znode of this name can be.
+func isName(name string) bool {
+	return name != "" && name != "." && name != ".." && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
+		return r == '/' || !unicode.IsGraphic(r) || r >= 0xfff0 && r <= 0xffff // ZooKeeper's rule, and a little stricter
+	})
+}
+
+// isSession tells whether SessionName could have made it.
+func isSession(name string) bool {
+	digits, ok := strings.CutPrefix(name, "0x")
+	id, err := strconv.ParseUint(digits, 16, 64)
+	return ok && err == nil && id != 0 && SessionName(int64(id)) == name
+}

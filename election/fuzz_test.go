@@ -1,0 +1,282 @@
+package election
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/google/go-cmp/cmp"
+
+	"understudy/election/jute"
+)
+
+// ourSession in what is fuzzed stands for the session of whoever reads it, ourTree for the tree of its child.
+const (
+	ourSession = "0xOURS"
+	ourTree    = `{"of":"b"}`
+	mostFuzzed = 64 << 10 // a client takes packets of twice that
+)
+
+func (s *Session) inserted(data []byte) []byte {
+	return bytes.ReplaceAll(data, []byte(ourSession), []byte(SessionName(s.ID())))
+}
+
+// FuzzBreadCrumb lets a candidate find anything where the breadcrumb is. P5: it takes nothing for its own, and for nobody's,
+// but what surely is; what it cannot read is fenced like somebody whose session lives; and nothing stands in the way for
+// longer than it takes to fence it.
+func FuzzBreadCrumb(f *testing.F) {
+	f.Add([]byte(`{"node":"b","session":"` + ourSession + `","tree":` + ourTree + `}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > mostFuzzed {
+			return
+		}
+		inWorld(t, func(w *world) {
+			w.within("b", func(ctx context.Context, s *Session) error {
+				data := s.inserted(data)
+				if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+					return err
+				}
+				if err := s.create(ctx, Paths{"/understudy", "svc"}.Crumb(), data, 0); err != nil {
+					return err
+				}
+				_, cl, err := claim(ctx, s, Race)
+				if err != nil {
+					return err
+				}
+				w.isFenced(ctx, cl, data)
+				if err := cl.Inscribe(ctx); err != nil {
+					w.Errorf("fenced, it does not give way: %v", err)
+				}
+				return cl.Release(ctx)
+			})
+		})
+	})
+}
+
+// isFenced demands that a claim fences whom the breadcrumb names, if that is anybody else.
+func (w *world) isFenced(ctx context.Context, cl *Claim, data []byte) {
+	crumb, unreadable := ReadBreadCrumb(data)
+	if cl.Previous == nil {
+		if unreadable != nil || crumb.Session != SessionName(cl.s.ID()) || string(crumb.Tree) != ourTree {
+			w.Errorf("taken for our own: %s", data)
+		}
+		return
+	}
+	lives, err := cl.PreviousLives(ctx)
+	if err != nil {
+		w.Errorf("nobody can tell whether its session lives: %v", err)
+	}
+	if unreadable != nil && (!lives || cl.Previous.Node != "") {
+		w.Errorf("it cannot be read, but its session lives: %v, and it names %q", lives, cl.Previous.Node)
+	}
+	named := crumb.Session == SessionName(cl.s.ID()) && crumb.Node == "b"
+	if unreadable == nil && lives != named {
+		w.Errorf("its session lives: %v", lives)
+	}
+	if wait := time.Duration(cl.Previous.SessionMs) * time.Millisecond; wait <= 0 {
+		w.Errorf("it shortens the waiting by %v", wait)
+	}
+	if cl.PreviousToken <= 0 {
+		w.Errorf("token %d", cl.PreviousToken)
+	}
+}
+
+// FuzzRelease lets the guardians of a session find anything where its breadcrumb was. P2: they remove only what surely is
+// that session's.
+func FuzzRelease(f *testing.F) {
+	f.Add([]byte(`{"node":"a","session":"` + ourSession + `"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > mostFuzzed {
+			return
+		}
+		inWorld(t, func(w *world) {
+			ticket, release := w.leave("a")
+			data := bytes.ReplaceAll(data, []byte(ourSession), []byte(SessionName(ticket.Session)))
+			w.asOperator(func(ctx context.Context, s *Session) error { return s.set(ctx, release.Crumb, data, -1) })
+			if err := ticket.Close(w.Context(), w.dial, []Release{release}, true); err != nil {
+				w.Fatal(err)
+			}
+			crumb, err := ReadBreadCrumb(data)
+			ours := err == nil && crumb.Session == SessionName(ticket.Session)
+			w.asOperator(func(ctx context.Context, s *Session) error {
+				there, err := exists(ctx, s, release.Crumb)
+				if there == ours {
+					w.Errorf("it is there: %v", there)
+				}
+				return err
+			})
+		})
+	})
+}
+
+// FuzzZnodes reads anything as every other znode. What is accepted can be written again, and says the same then.
+func FuzzZnodes(f *testing.F) {
+	f.Fuzz(func(t *testing.T, data []byte) {
+		again[Node](t, data)
+		again[Lock](t, data)
+		again[Member](t, data)
+		again[Activation](t, data)
+		again[Release](t, data)
+	})
+}
+
+func again[T any](t *testing.T, data []byte) {
+	t.Helper()
+	v, err := decode[T](data)
+	if err != nil {
+		return
+	}
+	written, err := decode[T](encode(v))
+	if err != nil {
+		t.Fatalf("%T: %v", v, err)
+	}
+	if diff := cmp.Diff(v, written); diff != "" {
+		t.Errorf("%T: %s", v, diff)
+	}
+}
+
+// FuzzClosing gives a guardian anything as a ticket and a release. What it accepts can be acted on.
+func FuzzClosing(f *testing.F) {
+	f.Fuzz(func(t *testing.T, ticket, release []byte) {
+		got, dead, err := decodeClosing(ticket, [][]byte{release})
+		if err != nil {
+			return
+		}
+		if len(got.Servers) == 0 || got.Session == 0 || got.Timeout <= 0 || len(dead) != 1 {
+			t.Fatalf("%+v %+v", got, dead)
+		}
+		kept, _, err := decodeClosing(EncodeTicket(got), [][]byte{encode(dead[0])})
+		if diff := cmp.Diff(got, kept); diff != "" || err != nil {
+			t.Error(diff, err)
+		}
+	})
+}
+
+// FuzzQueue orders anything: whatever order the names come in, all candidates see the same predecessor.
+func FuzzQueue(f *testing.F) {
+	f.Fuzz(func(t *testing.T, lines string) {
+		names := strings.Split(lines, "\n")
+		ordered := inOrder(names)
+		slices.Reverse(names)
+		if diff := cmp.Diff(ordered, inOrder(names)); diff != "" {
+			t.Error(diff)
+		}
+		for i, name := range ordered {
+			n, ok := sequence(name)
+			if !ok || !slices.Contains(names, name) {
+				t.Errorf("%q has no place", name)
+			}
+			if i > 0 {
+				if before, _ := sequence(ordered[i-1]); before > n {
+					t.Errorf("%q comes before %q", ordered[i-1], name)
+				}
+			}
+		}
+	})
+}
+
+// FuzzWire lets a server send anything. What the client gets of it is whole frames, and nothing before a greeting.
+func FuzzWire(f *testing.F) {
+	f.Add(jute.Frame(jute.ConnectResponse{Timeout: 4000, SessionID: 7, Password: make([]byte, 16)}))
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		ours, theirs := net.Pipe()
+		defer ours.Close()
+		go func() {
+			_, _ = theirs.Write(sent)
+			theirs.Close()
+		}()
+		greeted := 0
+		w := &wire{Conn: ours, limit: time.Second, seen: new(atomic.Int64), greeted: func(handshake) { greeted++ }, refused: func(error) {}}
+		var got []byte
+		for buf := make([]byte, 100); ; {
+			n, err := w.Read(buf)
+			got = append(got, buf[:n]...)
+			if err != nil {
+				break
+			}
+		}
+		if len(got) > 0 && greeted != 1 || len(got) > len(sent) {
+			t.Errorf("%d greetings, %d bytes of %d", greeted, len(got), len(sent))
+		}
+		for in := bytes.NewReader(got); in.Len() > 0; {
+			if _, err := jute.ReadFrame(in, maxFrame); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// What decides on a death is read wholly or not at all.
+func TestBreadCrumbThatIsInDoubtIsNotRead(t *testing.T) {
+	good := BreadCrumb{Node: "a", Session: "0x77", SessionMs: 4000, Token: 9, Machine: "m", Boot: "b", Tree: json.RawMessage(`{}`)}
+	if got, err := ReadBreadCrumb(encode(good)); err != nil || !cmp.Equal(got, good) {
+		t.Fatalf("%+v: %v", got, err)
+	}
+	least := BreadCrumb{Node: "a", SessionMs: 4000} // of whom nobody knows whether its session is over
+	if got, err := ReadBreadCrumb(encode(least)); err != nil || !cmp.Equal(got, least) {
+		t.Fatalf("%+v: %v", got, err)
+	}
+	for what, spoil := range map[string]func(b *BreadCrumb){
+		"no node":                 func(b *BreadCrumb) { b.Node = "" },
+		"a path for a node":       func(b *BreadCrumb) { b.Node = "../x" },
+		"a znode that cannot be":  func(b *BreadCrumb) { b.Node = ".." },
+		"a name with a NUL":       func(b *BreadCrumb) { b.Node = "a\x00" },
+		"a number for a session":  func(b *BreadCrumb) { b.Session = "119" },
+		"a session of none":       func(b *BreadCrumb) { b.Session = "0x0" },
+		"a session with a nought": func(b *BreadCrumb) { b.Session = "0x077" },
+		"a negative timeout":      func(b *BreadCrumb) { b.SessionMs = -1 },
+		"a timeout of ages":       func(b *BreadCrumb) { b.SessionMs = 1 << 62 },
+		"a negative token":        func(b *BreadCrumb) { b.Token = -1 },
+		"a machine without boot":  func(b *BreadCrumb) { b.Boot = "" },
+	} {
+		b := good
+		spoil(&b)
+		if got, err := ReadBreadCrumb(encode(b)); err == nil || !cmp.Equal(got, BreadCrumb{}) {
+			t.Errorf("%s: %+v, %v", what, got, err)
+		}
+	}
+	for _, data := range []string{"", "null", "{", "[]", `"x"`, "{}", string(encode(good)) + "x", `{"node":7}`, strings.Repeat("[", 20000)} {
+		if _, err := ReadBreadCrumb([]byte(data)); err == nil {
+			t.Errorf("%.20q is read", data)
+		}
+	}
+	var syntax *json.SyntaxError
+	if _, err := ReadBreadCrumb([]byte("{")); !errors.As(err, &syntax) {
+		t.Errorf("the reason is not told: %v", err)
+	}
+}
+
+// An entry of the history that is none is left as it is.
+func TestHistoryThatCannotBeReadIsNotAmended(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.Stand(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			for _, data := range []string{"null", "{}", "{", `{"node":"a","end":7}`, ""} {
+				path, err := call(ctx, s, func() (string, error) {
+					return s.conn.Create(c.paths.History()+"/n_", []byte(data), zk.FlagSequence, s.acl)
+				})
+				if err != nil {
+					return err
+				}
+				if _, err := c.Record(ctx, Activation{Token: 1, Start: time.Now()}, "lost"); err != nil {
+					return err
+				}
+				if v, err := s.look(ctx, path); err != nil || string(v.data) != data {
+					w.Errorf("%q became %q: %v", data, v.data, err)
+				}
+			}
+			return nil
+		})
+	})
+}

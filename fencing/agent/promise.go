@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"container/list"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Pledge asks a node to promise not to start a service for a while, counted from when it is asked. Who asks runs it, with a
+// token, and has lost sight of ZooKeeper.
+type Pledge struct {
+	Service string        `json:"service"`
+	Token   int64         `json:"token"`
+	By      string        `json:"by"`      // who asks
+	Of      string        `json:"of"`      // who is asked
+	Machine string        `json:"machine"` // and on which machine
+	For     time.Duration `json:"for"`
+	Nonce   []byte        `json:"nonce"`
+}
+
+// word is what is said to a Pledge.
+type word struct {
+	Given   bool          `json:"given"`
+	Why     string        `json:"why,omitempty"` // not
+	Service string        `json:"service"`
+	Token   int64         `json:"token"`
+	Node    string        `json:"node"`
+	Machine string        `json:"machine"`
+	For     time.Duration `json:"for"`
+}
+
+// ErrNoPromise says that a node was reached, and does not promise.
+var ErrNoPromise = errors.New("no promise")
+
+// longestPromise bounds for how long anybody can be kept from starting anything by one question.
+const longestPromise = 10 * time.Minute
+
+func readPledge(body []byte) (Pledge, error) {
+	var p Pledge
+	if err := json.Unmarshal(body, &p); err != nil {
+		return Pledge{}, fmt.Errorf("read what is to be promised: %w", err)
+	}
+	switch {
+	case !isName(p.Service):
+		return Pledge{}, fmt.Errorf("%.100q is no name of a service", p.Service)
+	case !isName(p.By) || !isName(p.Of):
+		return Pledge{}, errors.New("a node without a name")
+	case p.Token <= 0:
+		return Pledge{}, fmt.Errorf("%d is no token", p.Token)
+	case p.For <= 0 || p.For > longestPromise:
+		return Pledge{}, fmt.Errorf("%v is no time to promise", p.For)
+	case len(p.Nonce) != nonceSize:
+		return Pledge{}, errors.New("no nonce")
+	}
+	return p, nil
+}
+
+// promiseTo takes up a question for a promise. It waits for nothing.
+func (s *Server) promiseTo(_ context.Context, line channel, body []byte, place *list.Element) (any, error) {
+	p, err := readPledge(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Keys.named(line, p.By); err != nil {
+		return nil, err
+	}
+	if err := s.prove(place); err != nil {
+		return nil, err
+	}
+	defer s.done()
+	w := word{Service: p.Service, Token: p.Token, Node: s.Self.Node, Machine: s.Self.Machine, For: p.For}
+	switch {
+	case s.Promise == nil:
+		err = errors.New("the supervisor does not answer itself")
+	case p.Of != s.Self.Node || p.Machine != s.Self.Machine:
+		err = fmt.Errorf("this is %s, on machine %q", s.Self.Node, s.Self.Machine)
+	case p.By == p.Of:
+		err = errors.New("nobody promises to himself")
+	default:
+		err = s.Promise(p)
+	}
+	if w.Given = err == nil; !w.Given {
+		w.Why = err.Error()
+	}
+	return w, nil
+}

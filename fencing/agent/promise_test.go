@@ -1,0 +1,171 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var pledge = Pledge{Service: "db", Token: 41, By: "b", Of: "a", Machine: "m1", For: 6 * time.Second}
+
+func TestPromiseIsGivenForWhatWasAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got Pledge
+		d := newDesk(t, nil)
+		d.Promise = func(p Pledge) error { got = p; return nil }
+		if err := d.method().Promise(t.Context(), "a:1", pledge); err != nil {
+			t.Fatal(err)
+		}
+		d.wg.Wait()
+		got.Nonce = nil
+		if got.Service != "db" || got.Token != 41 || got.By != "b" || got.For != 6*time.Second {
+			t.Errorf("asked for %+v", got)
+		}
+		if d.killed.Load() != 0 {
+			t.Error("a promise has killed")
+		}
+	})
+}
+
+// Who cannot promise, or is somebody else, does not; and a guardian, in place of a dead supervisor, never does.
+func TestNoPromiseIsTakenForOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(p *Pledge)
+		answer Promise
+		says   string
+	}{
+		"refused":         {func(*Pledge) {}, func(Pledge) error { return errors.New("I see it") }, "I see it"},
+		"a guardian":      {func(*Pledge) {}, nil, "the supervisor does not answer"},
+		"another node":    {func(p *Pledge) { p.Of = "c" }, given, "this is a"},
+		"another machine": {func(p *Pledge) { p.Machine = "m2" }, given, "this is a"},
+		"itself":          {func(p *Pledge) { p.By = "a" }, given, "nobody promises to himself"},
+		"a path":          {func(p *Pledge) { p.Service = "../x" }, given, "no answer"},
+		"for ever":        {func(p *Pledge) { p.For = time.Hour }, given, "no answer"},
+		"for no time":     {func(p *Pledge) { p.For = 0 }, given, "no answer"},
+		"no token":        {func(p *Pledge) { p.Token = 0 }, given, "no answer"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, nil)
+			d.Promise = c.answer
+			p := pledge
+			c.change(&p)
+			if err := d.method().Promise(t.Context(), "a:1", p); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v", name, err)
+			}
+			d.wg.Wait()
+		})
+	}
+}
+
+func given(Pledge) error { return nil }
+
+// A message for one purpose is never good for the other: a question about a promise kills nothing, also where it is not
+// understood, and one about a death binds nobody.
+func TestPromisesAndDeathsAreNotMistaken(t *testing.T) {
+	for _, purpose := range []string{asking, answering, promising} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, nil)
+			promised := false
+			d.Promise = func(Pledge) error { promised = true; return nil }
+			conn, _ := d.dial(t.Context(), "")
+			p := pledge
+			p.Nonce = newNonce()
+			var w word
+			if err := converse(conn, secret, purpose, p, promising, &w); err == nil || w.Given {
+				t.Errorf("%q: %+v", purpose, w)
+			}
+			conn.Close()
+			d.wg.Wait()
+			if promised || d.killed.Load() != 0 {
+				t.Errorf("%q: promised %v, killed %d", purpose, promised, d.killed.Load())
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		d.Promise = func(Pledge) error { t.Error("promised"); return nil }
+		conn, _ := d.dial(t.Context(), "")
+		q := asked
+		q.Nonce = newNonce()
+		if err := converse(conn, secret, pledging, q, promising, new(word)); err == nil {
+			t.Error("answered")
+		}
+		conn.Close()
+		d.wg.Wait()
+	})
+}
+
+// An answer that the other secret made is none, and one that says too little neither.
+func TestForgedPromiseIsNone(t *testing.T) {
+	for name, c := range map[string]struct {
+		secret  []byte
+		purpose string
+		w       word
+	}{
+		"forged":          {[]byte("another secret, as long"), promising, word{true, "", "db", 41, "a", "m1", pledge.For}},
+		"of a death":      {secret, answering, word{true, "", "db", 41, "a", "m1", pledge.For}},
+		"another service": {secret, promising, word{true, "", "web", 41, "a", "m1", pledge.For}},
+		"another token":   {secret, promising, word{true, "", "db", 40, "a", "m1", pledge.For}},
+		"another node":    {secret, promising, word{true, "", "db", 41, "c", "m1", pledge.For}},
+		"another machine": {secret, promising, word{true, "", "db", 41, "a", "m2", pledge.For}},
+		"too short":       {secret, promising, word{true, "", "db", 41, "a", "m1", pledge.For - 1}},
+		"no":              {secret, promising, word{false, "", "db", 41, "a", "m1", pledge.For}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			if err := promisedBy(t, c.secret, c.purpose, c.w); err == nil {
+				t.Errorf("%s: taken for a promise", name)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if err := promisedBy(t, secret, promising, word{true, "", "db", 41, "a", "m1", pledge.For}); err != nil {
+			t.Errorf("an honest one: %v", err)
+		}
+	})
+}
+
+// promisedBy asks somebody who answers with a word of his own.
+func promisedBy(t *testing.T, with []byte, purpose string, w word) error {
+	m := Method{Keys: Shared(secret), Dial: func(context.Context, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			defer theirs.Close()
+			nonce := newNonce()
+			_ = greet(theirs, nonce)
+			_, mac, err := receive(theirs)
+			if err != nil {
+				return
+			}
+			body, _ := json.Marshal(w)
+			_ = send(theirs, body, seal(with, purpose, nonce, mac, body))
+		}()
+		return ours, nil
+	}}
+	return m.Promise(t.Context(), "a:1", pledge)
+}
+
+// Of what was proved, too, only what makes sense is to be promised.
+func FuzzReadPledge(f *testing.F) {
+	whole := pledge
+	whole.Nonce = make([]byte, nonceSize)
+	body, _ := json.Marshal(whole)
+	f.Add(body)
+	f.Add([]byte(`{"service":"..","token":1,"for":-1}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		p, err := readPledge(body)
+		if err != nil {
+			if p.Service != "" || p.For != 0 || p.Nonce != nil {
+				t.Error("half read")
+			}
+			return
+		}
+		if !isName(p.Service) || !isName(p.By) || !isName(p.Of) || p.Token <= 0 || p.For <= 0 || p.For > longestPromise || len(p.Nonce) != nonceSize {
+			t.Errorf("%+v", p)
+		}
+	})
+}

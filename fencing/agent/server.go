@@ -1,0 +1,235 @@
+package agent
+
+import (
+	"container/list"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/fencing"
+)
+
+const (
+	helloPatience  = 2 * time.Second  // to put a question and prove it
+	killPatience   = 8 * time.Second  // to kill and prove it
+	answerPatience = 10 * time.Second // as the asker sees it
+	maxUnproved    = 128
+	maxProved      = 32
+)
+
+// Vouch kills what a question names, and tells what is known of it then. By is how a death was proved.
+type Vouch func(ctx context.Context, q Question) (verdict fencing.Verdict, by string, err error)
+
+// Promise binds this node not to start a service, or says why not.
+type Promise func(p Pledge) error
+
+// Server answers questions.
+type Server struct {
+	Keys    *Keys
+	Self    Answer // who answers: node, machine and boot
+	Vouch   Vouch
+	Promise Promise // nil: nothing is promised
+	Logger  hclog.Logger
+
+	mu       sync.Mutex // guards what follows
+	unproved list.List  // of net.Conn, the oldest first
+	proved   int
+	quiet    quiet
+}
+
+// Serve answers those who connect until ctx ends, and waits for its answers.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for {
+		conn, err := l.Accept()
+		if ctx.Err() != nil {
+			if err == nil {
+				conn.Close()
+			}
+			return nil
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return fmt.Errorf("the agent's listener: %w", err)
+		}
+		if err != nil { // no descriptors, say
+			s.complain("", err)
+			pause := time.NewTimer(100 * time.Millisecond)
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				pause.Stop()
+			}
+			continue
+		}
+		wg.Go(func() { s.Answer(ctx, conn) })
+	}
+}
+
+// Answer holds one conversation, and closes the connection.
+func (s *Server) Answer(ctx context.Context, conn net.Conn) {
+	defer conn.Close()
+	place := s.admit(conn)
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	defer s.leave(place)
+	if err := s.converse(ctx, conn, place); err != nil && ctx.Err() == nil {
+		s.complain(conn.RemoteAddr().String(), err)
+	}
+}
+
+// admit makes room for one more: who came first and has not proved anything yet goes.
+func (s *Server) admit(conn net.Conn) *list.Element {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unproved.Len() >= maxUnproved {
+		oldest := s.unproved.Front()
+		s.unproved.Remove(oldest)
+		_ = oldest.Value.(net.Conn).Close()
+	}
+	return s.unproved.PushBack(conn)
+}
+
+// prove takes a connection out of the queue of those that may be thrown out.
+func (s *Server) prove(place *list.Element) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unproved.Remove(place)
+	if s.proved >= maxProved {
+		return errors.New("too many questions at a time")
+	}
+	s.proved++
+	return nil
+}
+
+func (s *Server) done() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.proved--
+}
+
+// leave forgets a connection, unless that has happened.
+func (s *Server) leave(place *list.Element) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unproved.Remove(place)
+}
+
+func (s *Server) converse(ctx context.Context, conn net.Conn, place *list.Element) error {
+	if err := conn.SetDeadline(time.Now().Add(helloPatience)); err != nil {
+		return err
+	}
+	line, err := s.Keys.answering(ctx, conn)
+	if err != nil {
+		return err
+	}
+	nonce := newNonce()
+	if err := greet(line, nonce); err != nil {
+		return fmt.Errorf("greet: %w", err)
+	}
+	body, mac, err := receive(line)
+	if err != nil {
+		return err
+	}
+	judge, reply := s.answerTo, answering
+	secret, err := line.proved(asking, nonce, body, mac)
+	if err != nil {
+		judge, reply = s.promiseTo, promising
+		secret, err = line.proved(pledging, nonce, body, mac)
+	}
+	if err != nil {
+		return err
+	}
+	told, err := judge(ctx, line, body, place)
+	if err != nil {
+		return err
+	}
+	answer, err := json.Marshal(told)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(helloPatience)); err != nil {
+		return err
+	}
+	if err := send(line, answer, seal(secret, reply, nonce, mac, answer)); err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	return nil
+}
+
+// answerTo takes up a question about a death.
+func (s *Server) answerTo(ctx context.Context, line channel, body []byte, place *list.Element) (any, error) {
+	q, err := readQuestion(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Keys.named(line, q.By); err != nil {
+		return nil, err
+	}
+	if err := s.prove(place); err != nil {
+		return nil, err
+	}
+	defer s.done()
+	return s.judge(ctx, line.RemoteAddr(), q), nil
+}
+
+// judge makes the answer to a question that was proved.
+func (s *Server) judge(ctx context.Context, from net.Addr, q Question) Answer {
+	ctx, cancel := context.WithTimeout(ctx, killPatience)
+	defer cancel()
+	facts := []any{"service", q.Service, "token", q.Token, "node", q.Node, "asked_by", q.By, "its_token", q.ByToken, "from", from.String()}
+	s.Logger.Warn("asked to make sure that a child is dead", facts...)
+	began := time.Now()
+	a := s.Self
+	a.Service, a.Token = q.Service, q.Token
+	verdict, by, err := s.Vouch(ctx, q)
+	switch {
+	case err == nil && verdict == fencing.Dead: // P2: an unproved death is none
+		a.Dead, a.How = true, by
+		s.Logger.Info("the child is dead", append(facts, "how", by, "took", time.Since(began))...)
+		return a
+	case err != nil:
+		a.Alive, a.Why = verdict == fencing.Alive, err.Error()
+	case verdict == fencing.Alive:
+		a.Alive, a.Why = true, "it is alive"
+	default:
+		a.Why = "nothing is known of it here"
+	}
+	if len(a.Why) > 1<<10 {
+		a.Why = a.Why[:1<<10]
+	}
+	s.Logger.Warn("the child is not called dead", append(facts, "why", a.Why)...)
+	return a
+}
+
+// complain logs who was turned away, at most one line a second.
+func (s *Server) complain(from string, err error) {
+	s.mu.Lock()
+	unsaid, now := s.quiet.passes(time.Now())
+	s.mu.Unlock()
+	if now {
+		s.Logger.Warn("turned away at the fencing agent", "from", from, "why", err, "others_before", unsaid)
+	}
+}
+
+// quiet lets one line a second pass and counts the others.
+type quiet struct {
+	last   time.Time
+	unsaid int
+}
+
+func (q *quiet) passes(now time.Time) (unsaid int, ok bool) {
+	if now.Sub(q.last) < time.Second {
+		q.unsaid++
+		return 0, false
+	}
+	unsaid = q.unsaid
+	q.last, q.unsaid = now, 0
+	return unsaid, true
+}

@@ -1,0 +1,127 @@
+package fencing
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// HTTP is the method that makes one request, of a power controller or a cloud's API, say. The expected status says that the
+// target is dead. In URL, Headers and Body, {node}, {host} and the like are filled in. A redirection is not followed: it is
+// a status as any other.
+type HTTP struct {
+	URL        string
+	Method     string // POST unless set
+	Headers    map[string]string
+	Body       string
+	Status     []int  // which mean success; any 2xx unless set
+	BearerFile string // holds a secret for the Authorization header
+	CAFile     string // who may have signed the server's certificate; the system's authorities unless set
+}
+
+// Name is "http".
+func (HTTP) Name() string { return "http" }
+
+// Fence makes the request. No error tells the URL: it may hold a password.
+func (h HTTP) Fence(ctx context.Context, t Target) error {
+	if err := t.plain(); err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, orElse(h.Method, http.MethodPost), t.fill(h.URL), strings.NewReader(t.fill(h.Body)))
+	if err != nil {
+		return errors.New("the URL cannot be used with this target")
+	}
+	for key, value := range h.Headers {
+		req.Header.Set(key, t.fill(value))
+	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	token := ""
+	if h.BearerFile != "" {
+		if token, err = secret(h.BearerFile); err != nil {
+			return err
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	transport, err := h.transport()
+	if err != nil {
+		return err
+	}
+	client := http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return h.withoutURL(ctx, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, tailSize))
+	if err != nil { // a status without the end of what it is about is no answer
+		return h.withoutURL(ctx, fmt.Errorf("read the answer: %w", err))
+	}
+	if h.means(resp.StatusCode) {
+		return nil
+	}
+	said := ""
+	if s := strings.TrimSpace(strings.ToValidUTF8(string(text), "?")); s != "" {
+		if token != "" {
+			s = mask(s, token)
+		}
+		said = ": " + strconv.Quote(s[:min(len(s), 200)])
+	}
+	return fmt.Errorf("answered with %s%s", resp.Status, said)
+}
+
+func (h HTTP) means(status int) bool {
+	if len(h.Status) == 0 {
+		return status/100 == 2
+	}
+	return slices.Contains(h.Status, status)
+}
+
+func (h HTTP) transport() (*http.Transport, error) {
+	t := &http.Transport{DisableKeepAlives: true, TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10}
+	if h.CAFile == "" {
+		return t, nil
+	}
+	text, err := os.ReadFile(h.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the authorities: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s holds no certificate", h.CAFile)
+	}
+	t.TLSClientConfig = &tls.Config{RootCAs: pool}
+	return t, nil
+}
+
+func (h HTTP) withoutURL(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("given up: %w", context.Cause(ctx))
+	}
+	var named *url.Error
+	if errors.As(err, &named) {
+		return fmt.Errorf("%s: %w", named.Op, named.Err)
+	}
+	return err
+}
+
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}

@@ -1,0 +1,52 @@
+package fencing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Outcome tells how a target came to be known as dead.
+type Outcome struct {
+	By       string // what Local said, a method's name, ByGrace or ByConfirmed; empty when fencing failed
+	Took     time.Duration
+	Attempts []Attempt
+}
+
+// Story tells in a few words how a target came to be known as dead, and what was tried in vain.
+func (o Outcome) Story() string {
+	var vain []string
+	for _, a := range o.Attempts {
+		if a.Err != nil && a.Method != local && !slices.Contains(vain, a.Method) {
+			vain = append(vain, a.Method)
+		}
+	}
+	if len(vain) == 0 || o.By == "" {
+		return o.By
+	}
+	return o.By + ", after " + strings.Join(vain, ", ") + " failed"
+}
+
+// Told has a line for each attempt.
+func (o Outcome) Told() string {
+	var b strings.Builder
+	for _, a := range o.Attempts {
+		result := "succeeded"
+		if a.Err != nil {
+			result = "failed: " + strings.ReplaceAll(a.Err.Error(), "\n", "; ")
+		}
+		fmt.Fprintf(&b, "%s %s\n", a.Method, result)
+	}
+	return b.String()
+}
+
+// local is what an attempt of this machine by itself is called.
+const local = "local"
+
+// Attempt is one thing that was tried.
+type Attempt struct {
+	Method string
+	Err    error // nil: it succeeded
+	Took   time.Duration
+}

@@ -1,0 +1,134 @@
+package fencing
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+)
+
+// SSH is the method that has `understudy fence kill-local` kill the child on the target's host, by the identity of its
+// process tree, and believes nothing but the statement that this prints. The host has to be a known one.
+type SSH struct {
+	User       string
+	KeyFile    string
+	KnownHosts string
+	Address    string // host:port; {host} and the like are filled in; "{host}:22" unless set
+	Command    string // "understudy fence kill-local" unless set; what it needs to know is appended
+}
+
+// Name is "ssh".
+func (SSH) Name() string { return "ssh" }
+
+// Fence logs in and runs the command.
+func (s SSH) Fence(ctx context.Context, t Target) error {
+	if err := t.plain(); err != nil {
+		return err
+	}
+	if t.Host == "" && s.Address == "" {
+		return errors.New("the breadcrumb names no host")
+	}
+	addr := t.fill(orElse(s.Address, "{host}:22"))
+	client, err := s.login(ctx, addr)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("log in at %s: %w", addr, err)
+	}
+	defer client.Close()
+	defer context.AfterFunc(ctx, func() { client.Close() })()
+	session, err := client.NewSession()
+	if err != nil {
+		return fmt.Errorf("open a session: %w", err)
+	}
+	defer session.Close()
+	var out, errs tail
+	session.Stdout, session.Stderr = &out, &errs
+	command := orElse(s.Command, "understudy fence kill-local") + " --service " + t.Service +
+		" --token " + strconv.FormatInt(t.Token, 10) + " --target " + t.Encode()
+	err = session.Run(command)
+	if ctx.Err() != nil {
+		return fmt.Errorf("given up: %w", context.Cause(ctx))
+	}
+	statement, unread := lastStatement(out.text)
+	switch {
+	case unread == nil && !statement.Dead:
+		return statement.Convinces(t)
+	case err != nil:
+		return fmt.Errorf("it failed there: %w%s", err, errs.quoted())
+	case unread != nil: // a command that only ends well proves nothing
+		return fmt.Errorf("it made no statement: %w%s", unread, out.quoted())
+	}
+	return statement.Convinces(t)
+}
+
+func lastStatement(text []byte) (s Statement, err error) {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	err = json.Unmarshal([]byte(lines[len(lines)-1]), &s)
+	return s, err
+}
+
+// login opens a connection that ends with ctx while it is made.
+func (s SSH) login(ctx context.Context, addr string) (*ssh.Client, error) {
+	text, err := os.ReadFile(s.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the key: %w", err)
+	}
+	key, err := ssh.ParsePrivateKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("the key in %s cannot be used: %w", s.KeyFile, err)
+	}
+	known, err := knownhosts.New(s.KnownHosts)
+	if err != nil {
+		return nil, fmt.Errorf("read the known hosts: %w", err)
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	config := &ssh.ClientConfig{
+		User: s.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, HostKeyCallback: known,
+		HostKeyAlgorithms: algorithms(known, addr, conn.RemoteAddr()),
+	}
+	c, channels, requests, err := ssh.NewClientConn(conn, addr, config)
+	stop()
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return ssh.NewClient(c, channels, requests), nil
+}
+
+// algorithms are those of the keys that are known of a host: it may have others, which would be taken for forged.
+func algorithms(known ssh.HostKeyCallback, addr string, remote net.Addr) (all []string) {
+	var wanted *knownhosts.KeyError
+	if !errors.As(known(addr, remote, noKey{}), &wanted) {
+		return nil
+	}
+	for _, k := range wanted.Want {
+		switch kind := k.Key.Type(); kind {
+		case ssh.KeyAlgoRSA: // SHA-1 is of the past
+			all = append(all, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
+		default:
+			all = append(all, kind)
+		}
+	}
+	return all
+}
+
+// noKey is no host's key.
+type noKey struct{}
+
+func (noKey) Type() string                        { return "none" }
+func (noKey) Marshal() []byte                     { return nil }
+func (noKey) Verify([]byte, *ssh.Signature) error { return errors.New("no key") }

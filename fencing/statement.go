@@ -1,0 +1,67 @@
+package fencing
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Statement is what the target's own machine says of it.
+type Statement struct {
+	Dead    bool   `json:"dead"`
+	How     string `json:"how,omitempty"`   // how the death was proved
+	Alive   bool   `json:"alive,omitempty"` // it was seen, and could not be ended
+	Why     string `json:"why,omitempty"`   // why it is not called dead
+	Service string `json:"service"`
+	Token   int64  `json:"token"`
+	Node    string `json:"node,omitempty"`
+	Machine string `json:"machine,omitempty"`
+	Boot    string `json:"boot"`
+}
+
+// ErrNotDead says that who should know has answered, and vouches for nothing: asking again is of no use for a while.
+var ErrNotDead = errors.New("not called dead")
+
+// Convinces returns nil when the statement is one of the target's death, from where the target is. Who made it is known
+// by other means.
+func (s Statement) Convinces(t Target) error {
+	switch {
+	case !s.Dead && s.Alive:
+		return fmt.Errorf("%w: %w: %s", ErrNotDead, ErrAlive, s.Why)
+	case !s.Dead:
+		return fmt.Errorf("%w: %s", ErrNotDead, s.Why)
+	case s.Service != t.Service || s.Token != t.Token:
+		return fmt.Errorf("%w: it speaks of token %d of %s", ErrNotDead, s.Token, s.Service)
+	case s.Machine != t.Machine || s.Boot == "":
+		return fmt.Errorf("%w: it is said on another machine", ErrNotDead)
+	case s.Boot != t.Boot && (s.Machine == "" || s.Node != t.Node):
+		return fmt.Errorf("%w: it is said in another boot, and not known to be on the same machine", ErrNotDead)
+	}
+	return nil
+}
+
+// Encode makes a target one word, that any shell leaves as it is.
+func (t Target) Encode() string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // a tree is valid JSON, it was read from some
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// DecodeTarget is the counterpart of Encode.
+func DecodeTarget(word string) (t Target, err error) {
+	const longest = 32 << 10
+	if len(word) > longest {
+		return t, errors.New("read the target: it is too long")
+	}
+	text, err := base64.RawURLEncoding.DecodeString(word)
+	if err == nil {
+		err = json.Unmarshal(text, &t)
+	}
+	if err != nil {
+		return Target{}, fmt.Errorf("read the target: %w", err)
+	}
+	return t, nil
+}

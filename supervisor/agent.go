@@ -1,0 +1,241 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"understudy/election"
+	"understudy/fencing"
+	"understudy/fencing/agent"
+	"understudy/supervisor/child"
+)
+
+// Agent is where this node can be asked to end a child, by the node that holds the lock now.
+type Agent struct {
+	Listen    string // host:port; without a host, on all addresses
+	Advertise string // where others reach it; default: by the address that ZooKeeper is reached from
+	Keys      *agent.Keys
+	Files     agent.Files // where the guardians find them
+
+	Open func(ctx context.Context) (net.Listener, error)          // nil: TCP at Listen
+	Dial func(ctx context.Context, addr string) (net.Conn, error) // nil: TCP
+}
+
+// keepAgent answers until ctx ends. Until the guardians of a former supervisor are gone they hold the address, and answer.
+func (s *supervisor) keepAgent(ctx context.Context) {
+	log := s.log.Named("agent")
+	server := &agent.Server{
+		Keys: s.cfg.Agent.Keys, Logger: log, Vouch: s.vouch, Promise: s.promise,
+		Self: agent.Answer{Node: s.self.Node, Machine: s.self.Machine, Boot: s.self.Boot},
+	}
+	for told := false; ctx.Err() == nil; {
+		l, err := s.listen(ctx)
+		if err == nil {
+			log.Info("listening", "address", l.Addr().String())
+			s.pledges.listening(s.cfg.Machine.Now())
+			s.lend(ctx, l)
+			err = server.Serve(ctx, l)
+			told = false
+		}
+		if err != nil && ctx.Err() == nil && !told {
+			told = true
+			log.Error("other nodes cannot ask whether a child here is dead, trying again", "error", err)
+		}
+		pause(ctx, 200*time.Millisecond)
+	}
+}
+
+// listen opens the address, or takes it over from a former image of this process: its guardians hold it.
+func (s *supervisor) listen(ctx context.Context) (net.Listener, error) {
+	if s.left == nil || s.left.Agent != s.cfg.Agent.Listen {
+		return s.cfg.Agent.open(ctx)
+	}
+	s.left.Agent = "" // once
+	lender, ok := s.guard.(interface{ Lent() (*os.File, error) })
+	if !ok {
+		return s.cfg.Agent.open(ctx)
+	}
+	file, err := lender.Lent()
+	if err != nil || file == nil {
+		return nil, errors.Join(errors.New("there is no listener to take over"), err)
+	}
+	defer file.Close()
+	return net.FileListener(file)
+}
+
+func (a *Agent) open(ctx context.Context) (net.Listener, error) {
+	if a.Open != nil {
+		return a.Open(ctx)
+	}
+	var listen net.ListenConfig
+	return listen.Listen(ctx, "tcp", a.Listen)
+}
+
+// lend gives the guardians what they need to answer in place of a supervisor that is dead or frozen.
+func (s *supervisor) lend(ctx context.Context, l net.Listener) {
+	select {
+	case <-s.guarded:
+	case <-ctx.Done():
+		return
+	}
+	taker, ok := s.guard.(interface {
+		Lend(listener *os.File, note []byte) error
+	})
+	tcp, isTCP := l.(*net.TCPListener)
+	if !ok || !isTCP {
+		return
+	}
+	err := func() error {
+		as := lentNote{Node: s.self.Node, Files: s.cfg.Agent.Files}
+		if keys := s.cfg.Agent.Keys; keys.Secrets != nil {
+			secrets, err := keys.Secrets()
+			if err != nil {
+				return err
+			}
+			as.Secrets = secrets
+		}
+		file, err := tcp.File()
+		if err != nil {
+			return err
+		}
+		note, err := json.Marshal(as)
+		if err != nil {
+			return errors.Join(err, file.Close())
+		}
+		return taker.Lend(file, note)
+	}()
+	if err != nil {
+		s.log.Warn("the guardians cannot answer in place of this supervisor", "error", err)
+	}
+}
+
+// vouch answers a question that was proved to come from a node that holds the lock.
+func (s *supervisor) vouch(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
+	w := witness{node: s.self.Node, host: child.Host{Machine: s.self.Machine, Boot: s.self.Boot}, end: s.cfg.Machine.KillTree}
+	if m := s.mortalOf(q); m != nil {
+		w.end = func(ctx context.Context, _ json.RawMessage) error {
+			m.fell(fmt.Errorf("%w: %s holds it, with token %d, and has asked for the child's death", election.ErrLost, q.By, q.ByToken))
+			if err := m.tree.End(ctx); err != nil {
+				return err
+			}
+			for m.owes() { // an address, a mount: whoever starts next must find them gone
+				if !pause(ctx, 5*time.Millisecond) {
+					return fmt.Errorf("%w, but what it did is not undone yet", child.ErrNotSeen)
+				}
+			}
+			return nil
+		}
+	}
+	return w.vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree)
+}
+
+func (s *supervisor) mortalOf(q agent.Question) *mortal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.services {
+		if v.name == q.Service {
+			return v.mortals.find(q.Tree)
+		}
+	}
+	return nil
+}
+
+// mortal is a tree that this supervisor made, and what ends the stay that it was made for.
+type mortal struct {
+	id   []byte
+	tree Tree
+	fell func(why error)
+	owes func() bool // what its oneshots did is still to be undone
+}
+
+// mortal is a tree of the service's, and what ends the stay that it was made for.
+func (v *service) mortal(id []byte, tree Tree, fell func(error)) *mortal {
+	return &mortal{id: id, tree: tree, fell: fell, owes: func() bool { return v.owing.Load() > 0 }}
+}
+
+// mortals are a service's newest trees. Those that have ended are kept for a while: only who made a tree can vouch for it
+// under every kind of containment.
+type mortals struct {
+	mu  sync.Mutex // guards all
+	all []*mortal
+}
+
+const mortalsKept = 16
+
+// fell ends the stay that the newest tree was made for.
+func (m *mortals) fell(why error) {
+	if one := m.newest(); one != nil {
+		one.fell(why)
+	}
+}
+
+func (m *mortals) newest() *mortal {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.all) == 0 {
+		return nil
+	}
+	return m.all[len(m.all)-1]
+}
+
+func (m *mortals) add(one *mortal) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.all) >= mortalsKept {
+		m.all = m.all[1:]
+	}
+	m.all = append(m.all, one)
+}
+
+// find finds the newest: a tree that goes on after an upgrade that was given up has another stay.
+func (m *mortals) find(id json.RawMessage) *mortal {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, one := range slices.Backward(m.all) {
+		if bytes.Equal(one.id, id) {
+			return one
+		}
+	}
+	return nil
+}
+
+// address is where others reach the agent, empty without one.
+func (a *Agent) address(sess *election.Session) string {
+	switch {
+	case a == nil:
+		return ""
+	case a.Advertise != "":
+		return a.Advertise
+	}
+	host, port, err := net.SplitHostPort(a.Listen)
+	if err != nil {
+		return ""
+	}
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return a.Listen
+	}
+	from, ok := sess.LocalAddr().(*net.TCPAddr)
+	if !ok {
+		return ""
+	}
+	return net.JoinHostPort(from.IP.String(), port)
+}
+
+// steps are the fencing methods of a service. Where none is configured, an agent is asked while the grace delay lasts.
+func (v *service) steps(former *election.BreadCrumb, grace time.Duration) ([]fencing.Step, fencing.OnFailure) {
+	if len(v.Fencing.Steps) > 0 || v.agent == nil || former.Agent == "" {
+		return v.Fencing.Steps, v.Fencing.OnFailure
+	}
+	return []fencing.Step{{Method: agent.Method{Keys: v.agent.Keys, Dial: v.agent.Dial}, Timeout: max(grace, askAtLeast)}}, fencing.Grace
+}
+
+// askAtLeast is what an agent is given to answer when there is no grace delay.
+const askAtLeast = time.Second

@@ -1,0 +1,145 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/child"
+	"understudy/supervisor/child/logfile"
+	"understudy/supervisor/child/notify"
+)
+
+// carriedRun is a unit's programs, as they were started and run, and what they hold the other end of.
+type carriedRun struct {
+	Programs []Program       `json:"programs"` // of the config at their start
+	Parts    []carriedPart   `json:"parts"`
+	Pipes    []carriedPipe   `json:"pipes,omitempty"`
+	Sockets  []carriedSocket `json:"sockets,omitempty"`
+
+	parts []part
+}
+
+// carriedPart names the program by its place in the config, and its process by the pid; 0: it was to run to its end, and has.
+type carriedPart struct {
+	Program int `json:"program"`
+	Pid     int `json:"pid,omitempty"`
+}
+
+// carriedPipe is the way of a program's output into its file. What is written meanwhile stays in it.
+type carriedPipe struct {
+	Conf LogFile `json:"conf"`
+	R    int     `json:"r"` // descriptors, once they are kept
+	W    int     `json:"w"`
+
+	r, w *os.File
+}
+
+// carriedSocket is what a program notifies.
+type carriedSocket struct {
+	Dir string `json:"dir"`
+	UID uint32 `json:"uid"`
+	FD  int    `json:"fd"`
+
+	socket *notify.Socket
+}
+
+// keep gives all that the programs hold the other end of descriptors that stay open over an exec.
+func (c *carriedRun) keep() (kept []int, err error) {
+	keep := func(f *os.File, fd *int) {
+		if err == nil {
+			if *fd, err = child.Keep(f); err == nil {
+				kept = append(kept, *fd)
+			}
+		}
+	}
+	for i := range c.Pipes {
+		p := &c.Pipes[i]
+		keep(p.r, &p.R)
+		keep(p.w, &p.W)
+	}
+	for i := range c.Sockets {
+		file, copied := c.Sockets[i].socket.File()
+		if copied != nil {
+			return kept, copied
+		}
+		keep(file, &c.Sockets[i].FD)
+		_ = file.Close()
+	}
+	return kept, err
+}
+
+// discard closes all that of a run that does not go on.
+func (c *carriedRun) discard() {
+	for _, p := range c.Pipes {
+		_ = p.r.Close()
+		_ = p.w.Close()
+	}
+	for _, s := range c.Sockets {
+		_ = s.socket.Close()
+	}
+}
+
+// find is keep's reverse, in the next image; the processes are looked up in the tree.
+func (c *carriedRun) find(tree Tree, log hclog.Logger) error {
+	finder, ok := tree.(interface{ Process(pid int) (Process, bool) })
+	if !ok {
+		return errors.New("its tree tells no processes")
+	}
+	for _, p := range c.Parts {
+		if p.Program < 0 || p.Program >= len(c.Programs) {
+			return errors.New("it has a program that is not in its config")
+		}
+		found := part{Program: c.Programs[p.Program], process: endedProcess{}}
+		if p.Pid != 0 {
+			process, ok := finder.Process(p.Pid)
+			if !ok { // it has ended at the last moment, with all that it forked
+				process = endedProcess{status: child.ExitStatus{Code: -1, Unknown: true}}
+			}
+			found.process = process
+		}
+		c.parts = append(c.parts, found)
+	}
+	for i := range c.Pipes {
+		p := &c.Pipes[i]
+		p.r, p.w = child.Kept(p.R, "log reader"), child.Kept(p.W, "log writer")
+	}
+	for i := range c.Sockets {
+		s := &c.Sockets[i]
+		conf := notify.Config{Belongs: tree.Owns, UID: s.UID, Logger: log.Named("notify")}
+		socket, err := notify.Adopt(conf, s.Dir, child.Kept(s.FD, "notify"))
+		if err != nil {
+			return err
+		}
+		s.socket = socket
+	}
+	return nil
+}
+
+// part has all files written, and returns the pipes into them.
+func (l *logs) part() (pipes []carriedPipe, err error) {
+	for _, path := range slices.Sorted(maps.Keys(l.files)) {
+		r, w, parted := l.files[path].Part()
+		if err = errors.Join(err, parted); parted == nil {
+			pipes = append(pipes, carriedPipe{Conf: l.confs[path], r: r, w: w})
+		}
+	}
+	if err != nil {
+		(&carriedRun{Pipes: pipes}).discard()
+		return nil, fmt.Errorf("part from a log file: %w", err)
+	}
+	l.wg.Wait()
+	l.files, l.confs, l.ends = nil, nil, nil
+	return pipes, nil
+}
+
+// resume goes on with a pipe.
+func (l *logs) resume(ctx context.Context, reach *child.Reach, p carriedPipe, log hclog.Logger) error {
+	_, err := l.take(ctx, reach, p.Conf, log, func(c logfile.Config) (*logfile.Log, error) { return logfile.Reopen(c, p.r, p.w) })
+	return err
+}

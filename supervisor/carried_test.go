@@ -1,0 +1,55 @@
+package supervisor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/child"
+)
+
+// The pipe into a log file is handed on with nothing of it lost or twice, and with nobody left who writes the file.
+func TestAPipeIsHandedOnWithoutALoss(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	former := new(logs)
+	var reach child.Reach
+	log := hclog.NewNullLogger()
+	file, err := former.open(t.Context(), &reach, LogFile{Path: path}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	say := func(to *os.File, from int) {
+		for n := range 2000 {
+			line := fmt.Sprintln("line", from+n)
+			want.WriteString(line)
+			if _, err := to.WriteString(line); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	say(file.Writer(), 0)
+	for turn := range 3 {
+		pipes, err := former.part()
+		if err != nil || len(pipes) != 1 {
+			t.Fatalf("%d pipes, %v", len(pipes), err)
+		}
+		say(pipes[0].w, 2000*(turn+1)) // nobody reads it
+		next := new(logs)
+		if err := next.resume(t.Context(), &reach, pipes[0], log); err != nil {
+			t.Fatal(err)
+		}
+		former = next
+	}
+	if err := former.close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != want.String() {
+		t.Errorf("%d bytes are written, %v, instead of %d", len(got), err, want.Len())
+	}
+}

@@ -1,0 +1,251 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// AdoptGuard is StartGuard for a process whose former image has handed over: the guardians are that image's own, and so are the
+// trees. On an error this process has to end: its guardians then do what they do when a supervisor has died. Nothing may have
+// been forked before.
+func AdoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*Guard, error) {
+	g, err := adoptGuard(ctx, cfg, state)
+	if err != nil {
+		return nil, fmt.Errorf("take the guardians over: %w", err)
+	}
+	return g, nil
+}
+
+func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*Guard, error) {
+	var c carried
+	if err := json.Unmarshal(state, &c); err != nil {
+		return nil, err
+	}
+	cfg.Container = c.Container
+	g := newGuard(cfg)
+	g.seq, g.trees = c.Seq, c.Trees
+	e := &epoch{
+		number: c.Epoch.Number, ticket: c.Epoch.Ticket, deadline: c.Epoch.Deadline,
+		trees: make(map[uint64]*Tree), done: make(chan struct{}),
+	}
+	g.epochs[e.number] = e
+	if c.Lent != nil {
+		g.lent = &message{Op: opLend, Ticket: c.Lent.Note, file: inherited(c.Lent.File, "listener")}
+	}
+	if c.Dog != nil {
+		g.kennel.dog = &dogDevice{file: inherited(c.Dog.File, "watchdog"), timeout: c.Dog.Timeout, permanent: c.Dog.Permanent}
+	}
+	for i, s := range c.Seats {
+		seat, err := s.adopt(i)
+		if err != nil {
+			return nil, err
+		}
+		g.seats[i] = seat
+	}
+	for _, t := range c.Epoch.Trees {
+		if err := g.adoptTree(e, t); err != nil {
+			return nil, fmt.Errorf("tree %s: %w", t.ID.Name, err)
+		}
+	}
+	g.rouse(ctx)
+	return g, nil
+}
+
+// rouse asks both guardians whether they are there. One that is not is replaced once Run runs.
+func (g *Guard) rouse(ctx context.Context) {
+	for _, s := range g.seats {
+		g.mu.Lock()
+		g.seq++
+		seq := g.seq
+		g.send(s, &message{Op: opHeed, Seq: seq})
+		g.mu.Unlock()
+		deadline := time.Now().Add(ackLimit)
+		if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
+			deadline = at
+		}
+		if err := g.await(s, deadline, seq); err != nil {
+			s.because(err)
+			s.kill()
+		}
+	}
+}
+
+// inherited is a descriptor that came over the exec. It goes no further.
+func inherited(fd int, name string) *os.File {
+	unix.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), name)
+}
+
+func (c carriedSeat) adopt(index int) (*seat, error) {
+	held, err := holdProcess(c.Pid, c.Start)
+	if err == nil && held == nil {
+		err = errors.New("it is not there") // it cannot have been reaped but by us
+	}
+	if err != nil {
+		return nil, fmt.Errorf("guardian %d: %w", index+1, err)
+	}
+	process, err := os.FindProcess(c.Pid)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("guardian %d: %w", index+1, err), held.Close())
+	}
+	return &seat{
+		index: index, pid: c.Pid, process: process, pidfd: held, link: link{inherited(c.Socket, "ours")}, acked: c.Acked, live: true,
+	}, nil
+}
+
+func (g *Guard) adoptTree(e *epoch, c carriedTree) error {
+	t := &Tree{
+		guard: g, epoch: e, number: c.Number, id: c.ID, release: c.Release, armed: c.Armed, after: c.After, runs: c.Runs,
+		slayer: make(chan struct{}, 1), changed: make(chan struct{}),
+	}
+	if c.ID.Kind == KindCgroup {
+		l, err := openLeaf(c.ID.Path, 0) // its name was never used for another one
+		if err != nil {
+			return err
+		}
+		t.leaf = l
+	}
+	for _, p := range c.Parts {
+		if err := t.adoptPart(p); err != nil {
+			return err
+		}
+	}
+	e.trees[t.number] = t
+	return nil
+}
+
+func (t *Tree) adoptPart(c carriedPart) error {
+	p := &Process{tree: t, pid: c.Pid, done: make(chan struct{})}
+	if c.Ended != nil {
+		p.status = *c.Ended
+		close(p.done)
+	}
+	if c.Stub != nil {
+		s, err := c.Stub.adopt(t.id)
+		if err != nil {
+			return err
+		}
+		p.part = newPart(t, s.body, s)
+		p.signal = func(sig syscall.Signal) error { return s.link.send(&message{Op: opSignal, Number: int(sig)}) }
+		t.guard.tasks.Go(func() { s.follow(p, nil) })
+	} else {
+		in, err := openRun(c.Path)
+		if err != nil {
+			return err
+		}
+		p.part = newPart(t, in, nil)
+		p.signal = func(syscall.Signal) error { return os.ErrProcessDone }
+		if c.Ended == nil {
+			if err := t.adoptProgram(p, c.Start); err != nil {
+				return err
+			}
+		}
+	}
+	p.part.proc = p
+	t.parts = append(t.parts, p.part)
+	return nil
+}
+
+// adoptProgram waits for a program that the former image has forked. Should that have reaped it in its last moment, nobody knows
+// how it ended.
+func (t *Tree) adoptProgram(p *Process, start uint64) error {
+	held, err := holdProcess(p.pid, start)
+	if err != nil {
+		return err
+	}
+	if held == nil {
+		p.status = ExitStatus{Code: -1, Unknown: true}
+		close(p.done)
+		return nil
+	}
+	defer held.Close()
+	process, err := os.FindProcess(p.pid) // while it is held it is no other
+	if err != nil {
+		return err
+	}
+	p.signal = func(sig syscall.Signal) error { return process.Signal(sig) }
+	t.guard.tasks.Go(func() { p.reap(process) })
+	return nil
+}
+
+// reap waits for a program's end.
+func (p *Process) reap(process *os.Process) {
+	state, err := process.Wait()
+	p.status = ExitStatus{Code: -1, Unknown: true}
+	if err == nil {
+		p.status = statusOf(state.Sys().(syscall.WaitStatus))
+	}
+	close(p.done)
+}
+
+func (c carriedStub) adopt(id TreeID) (*stub, error) {
+	held, err := holdProcess(c.Pid, c.Start)
+	if err == nil && held == nil {
+		err = errors.New("its stub is not there")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &stub{pid: c.Pid, start: c.Start, link: link{inherited(c.Socket, "ours")}, body: &initBody{pidfd: held}}
+	if id.Kind == KindWalk {
+		s.witness = inherited(c.Witness, "witness")
+		s.body = &walkBody{pid: c.Pid, pidfd: held, witness: s.witness}
+	}
+	if s.process, err = os.FindProcess(c.Pid); err != nil {
+		return nil, errors.Join(err, held.Close())
+	}
+	return s, nil
+}
+
+// Adopted finds a tree that was taken over.
+func (g *Guard) Adopted(id TreeID) (*Tree, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, e := range g.epochs {
+		for _, t := range e.trees {
+			if t.id == id {
+				return t, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// Process finds a program that was started in the tree, and may have ended, while something of that start may be left.
+func (t *Tree) Process(pid int) (*Process, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.parts {
+		if p.proc != nil && p.proc.pid == pid {
+			return p.proc, true
+		}
+	}
+	return nil, false
+}
+
+// Container is how the guard's trees are contained.
+func (g *Guard) Container() Container { return g.cfg.Container }
+
+// Lent is a copy of the listener that the guardians answer at, nil when there is none.
+func (g *Guard) Lent() (listener *os.File, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.lent == nil {
+		return nil, nil
+	}
+	err = using(g.lent.file, func(fd int) error {
+		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+		if err == nil {
+			listener = os.NewFile(uintptr(kept), "listener")
+		}
+		return err
+	})
+	return listener, err
+}

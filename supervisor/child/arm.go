@@ -1,0 +1,224 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// kennel is what this process knows of the watchdog. All that opens and closes the device holds turn.
+type kennel struct {
+	open func(Watchdog) (*dogDevice, error)
+	turn chan struct{} // capacity 1
+	idle chan struct{} // capacity 1: no tree needs it any more
+	dog  *dogDevice    // guarded by Guard.mu; nil: it is not armed
+}
+
+func newKennel() kennel {
+	return kennel{open: openDog, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
+}
+
+// Arm has the machine reset unless this tree is proved dead soon after its lease's end. To be called before anything is
+// started in it. The guardians feed the device by themselves; it is disarmed once no tree needs it.
+func (t *Tree) Arm(ctx context.Context, w Watchdog) error {
+	if err := t.arm(ctx, w); err != nil {
+		return fmt.Errorf("arm the watchdog: %w", err)
+	}
+	return nil
+}
+
+func (t *Tree) arm(ctx context.Context, w Watchdog) error {
+	g := t.guard
+	done, err := g.dogTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := g.holdDog(ctx, w); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	if err := t.mayArm(); err != nil {
+		g.mu.Unlock()
+		g.strayDog()
+		return err
+	}
+	t.armed, t.after = true, w.After // it stays so on a failure: one guardian may have heard of it
+	g.seq++
+	m := t.arming()
+	m.Seq = g.seq
+	g.broadcast(m)
+	g.mu.Unlock()
+	return g.answered(ctx, m.Seq)
+}
+
+// mayArm is the last look at the lease: what has none is not fed for. The caller holds Guard.mu.
+func (t *Tree) mayArm() error {
+	if err := t.guard.live(t.epoch); err != nil {
+		return err
+	}
+	if t.epoch.deadline == 0 {
+		return ErrNoLease
+	}
+	if t.epoch.trees[t.number] == nil {
+		return ErrTreeEnded
+	}
+	return nil
+}
+
+// arming is what a guardian has to know of an armed tree.
+func (t *Tree) arming() *message {
+	return &message{Op: opArm, Epoch: t.epoch.number, Tree: t.number, Grace: t.after}
+}
+
+// CheckWatchdog finds out whether the device could be armed, by doing it. One that may not be disarmed again stays armed.
+func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
+	err := func() error {
+		done, err := g.dogTurn(ctx)
+		if err != nil {
+			return err
+		}
+		defer done()
+		g.mu.Lock()
+		held := g.kennel.dog != nil
+		g.mu.Unlock()
+		if held {
+			return nil
+		}
+		d, err := g.kennel.open(w)
+		if err != nil {
+			return err
+		}
+		if d.permanent {
+			return g.adoptDog(ctx, d)
+		}
+		return d.part()
+	}()
+	if err != nil {
+		return fmt.Errorf("check the watchdog: %w", err)
+	}
+	return nil
+}
+
+// WatchdogArmed tells whether a device resets this machine unless it is fed.
+func (g *Guard) WatchdogArmed() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.kennel.dog != nil
+}
+
+func (g *Guard) dogTurn(ctx context.Context) (done func(), err error) {
+	select {
+	case g.kennel.turn <- struct{}{}:
+		return func() { <-g.kennel.turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-g.stopped:
+		return nil, ErrStopped
+	}
+}
+
+// holdDog has the device open, and both guardians feeding it.
+func (g *Guard) holdDog(ctx context.Context, w Watchdog) error {
+	g.mu.Lock()
+	held := g.kennel.dog
+	g.mu.Unlock()
+	if held == nil {
+		d, err := g.kennel.open(w)
+		if err != nil {
+			return err
+		}
+		return g.adoptDog(ctx, d)
+	}
+	if held.timeout > w.Timeout {
+		return fmt.Errorf("it is in use with a timeout of %v, and %v is needed", held.timeout, w.Timeout)
+	}
+	return nil
+}
+
+func (g *Guard) adoptDog(ctx context.Context, d *dogDevice) error {
+	if d.permanent {
+		g.cfg.Logger.Warn("the watchdog cannot be disarmed any more (nowayout): the machine is reset some time after this supervisor stops")
+	}
+	g.mu.Lock()
+	g.kennel.dog = d
+	g.seq++
+	m := d.lending()
+	m.Seq = g.seq
+	g.broadcast(m)
+	g.mu.Unlock()
+	if err := g.answered(ctx, m.Seq); err != nil {
+		g.strayDog()
+		return err
+	}
+	g.cfg.Logger.Info("watchdog armed", "timeout", d.timeout)
+	return nil
+}
+
+// lending is what makes a guardian feed the device.
+func (d *dogDevice) lending() *message {
+	return &message{Op: opDog, Grace: d.timeout, file: d.file}
+}
+
+// strayDog has the device looked at: it may be needed by nobody.
+func (g *Guard) strayDog() {
+	select {
+	case g.kennel.idle <- struct{}{}:
+	default:
+	}
+}
+
+// keepKennel disarms the device when nobody needs it, until the guard has stopped.
+func (g *Guard) keepKennel() {
+	for {
+		select {
+		case <-g.kennel.idle:
+			g.disarm(context.Background(), false)
+		case <-g.stopped:
+			return
+		}
+	}
+}
+
+// disarm lets go of the device if no tree needs it: first the guardians, and this process last, whose farewell then counts. One
+// that may go on counting all the same is kept until the last moment.
+func (g *Guard) disarm(ctx context.Context, leaving bool) {
+	ctx, cancel := context.WithTimeout(ctx, 5*ackLimit)
+	defer cancel()
+	done, err := g.dogTurn(ctx)
+	if err != nil {
+		return
+	}
+	defer done()
+	g.mu.Lock()
+	d := g.kennel.dog
+	if d == nil || d.permanent && !leaving || g.needsDog() {
+		g.mu.Unlock()
+		return
+	}
+	g.kennel.dog = nil
+	g.seq++
+	seq := g.seq
+	g.broadcast(&message{Op: opUndog, Seq: seq})
+	g.mu.Unlock()
+	began := time.Now()
+	err = errors.Join(g.answered(ctx, seq), d.part())
+	if err != nil {
+		g.cfg.Logger.Error("the watchdog may not be disarmed", "error", err)
+		return
+	}
+	g.cfg.Logger.Info("watchdog disarmed", "took", time.Since(began).Round(time.Millisecond))
+}
+
+// needsDog tells whether any tree is watched over. The caller holds mu.
+func (g *Guard) needsDog() bool {
+	for _, e := range g.epochs {
+		for _, t := range e.trees {
+			if t.armed {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,286 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A supervisor may become another version of itself by an exec: the process stays the same one, and with it what it is the
+// parent of. The death signal of a child is bound to the thread that forked it, and an exec ends all threads but the one that
+// calls it, which is the main thread from then on. So all of it, forks and execs, has to happen on the main thread.
+
+// ErrBusy says that something is going on that cannot be handed over in the middle. It ends by itself.
+var ErrBusy = errors.New("something is going on that cannot be handed over")
+
+// carried is what an exec takes along of a Guard. Descriptors are by their number, which an exec does not change. A key that one
+// version writes has to mean the same to all: unknown ones are ignored, and what must not be ignored takes another version of
+// the whole.
+type carried struct {
+	Container Container      `json:"container"`
+	Seq       uint64         `json:"seq"`
+	Trees     uint64         `json:"trees"`
+	Seats     [2]carriedSeat `json:"seats"`
+	Epoch     carriedEpoch   `json:"epoch"`
+	Lent      *carriedLoan   `json:"lent,omitempty"`
+	Dog       *carriedDog    `json:"dog,omitempty"`
+}
+
+type carriedSeat struct {
+	Pid    int    `json:"pid"`
+	Start  uint64 `json:"start"`
+	Socket int    `json:"socket"`
+	Acked  uint64 `json:"acked"`
+}
+
+type carriedEpoch struct {
+	Number   uint64        `json:"number"`
+	Ticket   []byte        `json:"ticket"`
+	Deadline time.Duration `json:"deadline"`
+	Trees    []carriedTree `json:"trees"`
+}
+
+type carriedTree struct {
+	Number  uint64        `json:"number"`
+	ID      TreeID        `json:"id"`
+	Release []byte        `json:"release"`
+	Runs    int           `json:"runs"`
+	Armed   bool          `json:"armed,omitempty"`
+	After   time.Duration `json:"after,omitempty"`
+	Parts   []carriedPart `json:"parts"`
+}
+
+// carriedPart is a start that is alive, or not yet proved dead.
+type carriedPart struct {
+	Pid   int          `json:"pid"`
+	Start uint64       `json:"start,omitempty"`
+	Ended *ExitStatus  `json:"ended,omitempty"` // the program has; what it forked may live
+	Path  string       `json:"path,omitempty"`  // of its cgroup
+	Stub  *carriedStub `json:"stub,omitempty"`
+}
+
+type carriedStub struct {
+	Pid     int    `json:"pid"`
+	Start   uint64 `json:"start"`
+	Socket  int    `json:"socket"`
+	Witness int    `json:"witness,omitempty"`
+}
+
+type carriedLoan struct {
+	File int    `json:"file"`
+	Note []byte `json:"note"`
+}
+
+type carriedDog struct {
+	File      int           `json:"file"`
+	Timeout   time.Duration `json:"timeout"`
+	Permanent bool          `json:"permanent,omitempty"`
+}
+
+// HandOver calls do, which is to exec, on the thread that everything was forked from, while nothing is forked and the guardians
+// are told nothing. What do is given is for AdoptGuard in the process's next image, together with descriptors that stay open
+// over an exec. HandOver returns only when do does, or without calling it; then everything is as before. There must be no lease
+// but that of epoch, with so many trees: ErrBusy.
+func (g *Guard) HandOver(ctx context.Context, epoch uint64, trees int, do func(state json.RawMessage) error) error {
+	if g.cfg.Thread == nil {
+		return errors.New("hand over: the guard does not have the main thread")
+	}
+	var failed error
+	err := g.onSpawner(ctx, func() { failed = g.handOver(epoch, trees, do) })
+	if err = errors.Join(err, failed); err != nil {
+		return fmt.Errorf("hand over: %w", err)
+	}
+	return nil
+}
+
+func (g *Guard) handOver(epoch uint64, trees int, do func(state json.RawMessage) error) (err error) {
+	if unix.Gettid() != unix.Getpid() {
+		return errors.New("this is not the main thread")
+	}
+	syscall.ForkLock.Lock() // nobody else inherits what is about to be left open
+	defer syscall.ForkLock.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h := &handing{}
+	defer h.close()
+	state, err := g.carry(h, epoch, trees)
+	if err != nil {
+		return err
+	}
+	return do(state)
+}
+
+// handing holds what must not change while it is being handed over.
+type handing struct {
+	fds    []int // open over an exec
+	unlock []func()
+}
+
+// still keeps a process from being reaped meanwhile: the next image finds it, dead or alive.
+func (h *handing) still(reaping *sync.Mutex) error {
+	if !reaping.TryLock() {
+		return ErrBusy
+	}
+	h.unlock = append(h.unlock, reaping.Unlock)
+	return nil
+}
+
+func (h *handing) close() {
+	for _, fd := range h.fds {
+		_ = unix.Close(fd)
+	}
+	for _, unlock := range h.unlock {
+		unlock()
+	}
+}
+
+// keep is Keep for as long as h holds.
+func (h *handing) keep(f *os.File) (int, error) {
+	kept, err := Keep(f)
+	if err == nil {
+		h.fds = append(h.fds, kept)
+	}
+	return kept, err
+}
+
+// Keep gives a file's descriptor another number, that stays open over an exec: for what the next image finds by Kept. It is for use
+// within HandOver, where nobody forks.
+func Keep(f *os.File) (kept int, err error) {
+	err = using(f, func(fd int) (err error) {
+		kept, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD, 3)
+		return err
+	})
+	return kept, err
+}
+
+// Kept is a file that the former image has kept. Its descriptor goes no further.
+func Kept(fd int, name string) *os.File { return inherited(fd, name) }
+
+// carry gathers all that is to be known. The caller holds mu.
+func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, error) {
+	e := g.epochs[number]
+	switch {
+	case e == nil || len(g.epochs) > 1 || len(e.trees) != trees || len(g.kennel.turn) > 0:
+		return nil, ErrBusy
+	case g.live(e) != nil:
+		return nil, e.cause
+	case e.deadline == 0:
+		return nil, ErrNoLease
+	}
+	c := carried{Container: g.cfg.Container, Seq: g.seq, Trees: g.trees}
+	c.Epoch = carriedEpoch{Number: number, Ticket: e.ticket, Deadline: e.deadline}
+	for i, s := range g.seats {
+		seat, err := s.carry(h)
+		if err != nil {
+			return nil, err
+		}
+		c.Seats[i] = seat
+	}
+	for _, t := range e.trees {
+		tree, err := t.carry(h)
+		if err != nil {
+			return nil, err
+		}
+		c.Epoch.Trees = append(c.Epoch.Trees, tree)
+	}
+	if g.lent != nil {
+		fd, err := h.keep(g.lent.file)
+		if err != nil {
+			return nil, err
+		}
+		c.Lent = &carriedLoan{fd, g.lent.Ticket}
+	}
+	if d := g.kennel.dog; d != nil {
+		fd, err := h.keep(d.file)
+		if err != nil {
+			return nil, err
+		}
+		c.Dog = &carriedDog{fd, d.timeout, d.permanent}
+	}
+	return json.Marshal(c)
+}
+
+// carry describes a guardian that is well.
+func (s *seat) carry(h *handing) (carriedSeat, error) {
+	if s == nil || !s.live || s.clogged || len(s.pending) > 0 || s.gone() {
+		return carriedSeat{}, ErrBusy
+	}
+	if err := h.still(&s.reaping); err != nil {
+		return carriedSeat{}, err
+	}
+	own, err := statOf(s.pid)
+	if err != nil {
+		return carriedSeat{}, err
+	}
+	fd, err := h.keep(s.link.file)
+	return carriedSeat{Pid: s.pid, Start: own.start, Socket: fd, Acked: s.acked}, err
+}
+
+// carry describes a tree in which nothing is being started or killed. It stays so until h is closed.
+func (t *Tree) carry(h *handing) (carriedTree, error) {
+	t.mu.Lock()
+	h.unlock = append(h.unlock, t.mu.Unlock)
+	if t.starting > 0 || t.killing || t.ended || t.buried || len(t.slayer) > 0 {
+		return carriedTree{}, ErrBusy
+	}
+	c := carriedTree{Number: t.number, ID: t.id, Release: t.release, Runs: t.runs, Armed: t.armed, After: t.after}
+	for _, p := range t.parts {
+		part, err := p.carry(h)
+		if errors.Is(err, os.ErrClosed) { // its stub has ended, and was reaped
+			if dead, looked := p.body.dead(); dead && looked == nil {
+				continue // P2: nothing of it is left
+			}
+			err = ErrBusy
+		}
+		if err != nil {
+			return c, err
+		}
+		c.Parts = append(c.Parts, part)
+	}
+	return c, nil
+}
+
+func (p *part) carry(h *handing) (c carriedPart, err error) {
+	if p.proc == nil || p.users > 0 || p.over {
+		return c, ErrBusy
+	}
+	if s := p.stub; s != nil {
+		s.reading.Lock() // no word of it is taken and forgotten
+		h.unlock = append(h.unlock, s.reading.Unlock)
+		if err := h.still(&s.reaping); err != nil {
+			return c, err
+		}
+		c.Stub = &carriedStub{Pid: s.pid, Start: s.start}
+		if c.Stub.Socket, err = h.keep(s.link.file); err != nil {
+			return c, err
+		}
+		if s.witness != nil {
+			if c.Stub.Witness, err = h.keep(s.witness); err != nil {
+				return c, err
+			}
+		}
+	} else {
+		c.Path = p.body.(*run).path
+	}
+	c.Pid = p.proc.pid
+	select {
+	case <-p.proc.done:
+		c.Ended = &p.proc.status
+	default:
+		if p.stub == nil {
+			own, err := statOf(c.Pid)
+			if err != nil {
+				return c, ErrBusy // it has ended just now
+			}
+			c.Start = own.start
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,110 @@
+package child
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// LegacyEnv is the variable by which an image of this process finds what the former one has left: the number of a descriptor, a
+// dot, and when that was. What it left is in a file without a name; no secret of it is ever in the environment.
+const LegacyEnv = "UNDERSTUDY_HANDOVER"
+
+const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
+
+// legacy is what is left to the next image of this very process.
+type legacy struct {
+	Pid   int             `json:"pid"`
+	Start uint64          `json:"start"`
+	State json.RawMessage `json:"state"`
+}
+
+// Become makes this process another image, that of the binary at path, and leaves it state. It is to be called within HandOver,
+// and returns only if that cannot be done.
+func Become(path string, argv, env []string, state json.RawMessage) error {
+	own, err := statOf(os.Getpid())
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(legacy{own.pid, own.start, state})
+	if err != nil {
+		return fmt.Errorf("encode what is handed over: %w", err)
+	}
+	fd, err := unix.MemfdCreate("handover", unix.MFD_ALLOW_SEALING) // open over the exec
+	if err != nil {
+		return fmt.Errorf("file for what is handed over: %w", err)
+	}
+	defer unix.Close(fd)
+	for left := raw; len(left) > 0; {
+		n, err := unix.Write(fd, left)
+		if err != nil {
+			return fmt.Errorf("write what is handed over: %w", err)
+		}
+		left = left[n:]
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+		return fmt.Errorf("seal what is handed over: %w", err)
+	}
+	entry := LegacyEnv + "=" + strconv.Itoa(fd) + "." + strconv.FormatInt(int64(Now()), 10)
+	env = append(WithoutLegacy(env), entry)
+	return os.NewSyscallError("exec "+path, syscall.Exec(path, argv, env))
+}
+
+// WithoutLegacy is an environment in which nothing is said of anything left.
+func WithoutLegacy(env []string) []string {
+	kept := make([]string, 0, len(env)+1)
+	for _, entry := range env {
+		if !strings.HasPrefix(entry, LegacyEnv+"=") {
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+// Legacy is what the former image of this process has left, nil when there was none. It can be had once. An error means that
+// there was one: this process has to end then, which its guardians see.
+func Legacy() (json.RawMessage, error) {
+	entry, ok := os.LookupEnv(LegacyEnv)
+	if !ok {
+		return nil, nil
+	}
+	_ = os.Unsetenv(LegacyEnv)
+	state, err := readLegacy(entry)
+	if err != nil {
+		return nil, fmt.Errorf("read what was handed over: %w", err)
+	}
+	return state, nil
+}
+
+func readLegacy(entry string) (json.RawMessage, error) {
+	number, _, _ := strings.Cut(entry, ".")
+	fd, err := strconv.Atoi(number)
+	if err != nil || fd < 3 {
+		return nil, errors.New("it names no descriptor")
+	}
+	if has, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err != nil || has&seals != seals {
+		return nil, errors.New("its descriptor is not what was handed over")
+	}
+	file := inherited(fd, "handover")
+	defer file.Close()
+	raw, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<30))
+	if err != nil {
+		return nil, err
+	}
+	var left legacy
+	if err := json.Unmarshal(raw, &left); err != nil {
+		return nil, err
+	}
+	own, err := statOf(os.Getpid())
+	if err == nil && (left.Pid != own.pid || left.Start != own.start) {
+		err = fmt.Errorf("it was handed over to process %d", left.Pid)
+	}
+	return left.State, err
+}

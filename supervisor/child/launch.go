@@ -1,0 +1,163 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	kindLaunch   = "launch" // in place of a container's kind: see InitMain
+	launchOrder  = 3
+	launchReport = 4
+)
+
+// errKilledEarly: what was to become the program died before it did.
+var errKilledEarly = errors.New("killed before the program ran")
+
+// launch is one start of a program: at once, or, where it has settings that a fork cannot give it, by a launcher. That is
+// this binary once more, which takes them on and then becomes the program, with the same pid.
+type launch struct {
+	prog       *program
+	exe, args0 string
+	files      [3]*os.File
+	place      func(*syscall.SysProcAttr) // where the process is to be forked into
+
+	process *os.Process
+	err     error
+	report  link // to the launcher
+}
+
+// fork must be called on the thread that lives as long as the program may. It does not wait for a launcher.
+func (l *launch) fork() {
+	attr := l.prog.attr(l.files[:]...)
+	if l.place != nil {
+		l.place(attr.Sys)
+	}
+	if l.prog.plain() {
+		l.process, l.err = os.StartProcess(l.prog.Path, l.prog.Argv, attr)
+		l.err = startFault(l.err)
+		return
+	}
+	order, err := l.prog.write()
+	if err != nil {
+		l.err = err
+		return
+	}
+	defer order.Close()
+	ours, theirs, err := socketPair()
+	if err != nil {
+		l.err = err
+		return
+	}
+	defer theirs.Close()
+	l.report = link{ours}
+	attr.Dir, attr.Env = "", []string{"GOMAXPROCS=1", "GOGC=off"}
+	attr.Files = append(attr.Files, order, theirs)
+	if l.process, err = os.StartProcess(l.exe, []string{l.args0 + initTitle + l.prog.Path, kindLaunch}, attr); err != nil {
+		l.err = fmt.Errorf("fork launcher: %w", err)
+	}
+}
+
+// hear returns nothing when the program runs, or has run; a message, if the launcher said why it does not. On an error of
+// ctx it may still come to run.
+func (l *launch) hear(ctx context.Context) (*message, error) {
+	if l.report.file == nil {
+		return nil, l.err
+	}
+	defer l.report.file.Close()
+	if l.err != nil {
+		return nil, l.err
+	}
+	defer context.AfterFunc(ctx, func() { _ = l.report.file.SetReadDeadline(time.Unix(1, 0)) })()
+	prepared := false
+	buf := make([]byte, maxPacket)
+	for {
+		m, err := l.report.receive(buf)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, context.Cause(ctx)
+		case err != nil && prepared:
+			return nil, nil // the other end was closed by the exec, or by a death after the last thing that could be reported
+		case err != nil:
+			return nil, errKilledEarly
+		case m.Op == opReady:
+			prepared = true
+		default:
+			return &m, nil
+		}
+	}
+}
+
+// launchMain is the main function of a launcher. It returns only if the program cannot be started.
+func launchMain() int {
+	runtime.LockOSThread() // what is set belongs to a thread, and this one becomes the program
+	debug.SetGCPercent(-1)
+	unix.CloseOnExec(launchOrder)
+	unix.CloseOnExec(launchReport)
+	tell := func(m *message) int {
+		_ = sendFD(launchReport, m)
+		return 126
+	}
+	prog, err := readProgram(os.NewFile(launchOrder, "program"))
+	if err != nil {
+		return tell(&message{Op: opFailed, Why: err.Error()})
+	}
+	// An exec that fails is how Go gives up what it did to the soft limit of open files when it started.
+	_ = syscall.Exec("", nil, nil)
+	steps, err := prog.steps()
+	if err != nil {
+		return tell(&message{Op: opFailed, Why: err.Error()})
+	}
+	last := failure()
+	tell(&message{Op: opReady})
+	// From here on no memory is asked for: the limits may be such that there is none, or no thread.
+	for i := range steps {
+		if errno := steps[i].do(); errno != 0 {
+			last.write(launchReport, i+1, errno)
+			break
+		}
+	}
+	return 126
+}
+
+// failed is the message about a step, made beforehand.
+type failed struct {
+	packet        []byte
+	step, because int // where the numbers are
+}
+
+func failure() failed {
+	const packet = `{"op":"failed","index":    ,"number":    }`
+	return failed{packet: []byte(packet), step: len(`{"op":"failed","index":`), because: len(packet) - len(`    }`)}
+}
+
+func (f failed) write(fd, step int, errno unix.Errno) {
+	put := func(at, n int) {
+		for i := at + 3; i >= at && (n > 0 || i == at+3); i-- {
+			f.packet[i] = byte('0' + n%10)
+			n /= 10
+		}
+	}
+	put(f.step, step)
+	put(f.because, int(errno))
+	_, _, _ = unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&f.packet[0])), uintptr(len(f.packet)))
+}
+
+// giveUp ends a start that failed. What cannot be ended at once stays with the tree.
+func (p *part) giveUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := p.kill(ctx); err != nil && !errors.Is(err, ErrUnproved) {
+		return err
+	}
+	return nil
+}

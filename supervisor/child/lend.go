@@ -1,0 +1,195 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// StandIn makes of what a supervisor lent, together with its listener, what holds a conversation in its place and closes
+// the connection. Many may be held at a time: it is the one to bound them. buried tells whether the guardian itself has
+// seen a tree dead under a lease that has ended, so that no start in it can succeed any more.
+type StandIn func(note []byte, buried func(TreeID) bool) (answer func(ctx context.Context, conn net.Conn), err error)
+
+// Lend lets the guardians answer at a listener when this process does not: at once when it is dead, and after a moment
+// when it leaves connections waiting. The file is taken over. Of several that were lent, only the last one counts.
+func (g *Guard) Lend(listener *os.File, note []byte) error {
+	if len(note) > maxPacket/2 {
+		return errors.Join(fmt.Errorf("lend a listener: %w", errPacketTooLarge), listener.Close())
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	former := g.lent
+	g.lent = &message{Op: opLend, Ticket: slices.Clone(note), file: listener}
+	g.broadcast(g.lent)
+	if former != nil {
+		return former.file.Close() // what was not sent yet needs not be
+	}
+	return nil
+}
+
+// standIn answers at a lent listener, beside the guardian's loop.
+type standIn struct {
+	answer  func(context.Context, net.Conn)
+	fd      int // the listener
+	bell    int // eventfd: look at what follows
+	alone   atomic.Bool
+	retired atomic.Bool
+}
+
+const (
+	leaveToSupervisor = 100 * time.Millisecond // to accept what has come
+	breath            = 5 * time.Millisecond   // the killing comes first
+	acceptsAtOnce     = 16
+	answerLimit       = 12 * time.Second
+)
+
+// lendTo takes over a listener in the guardian, in place of the one before.
+func (g *guardian) lendTo(m *message) error {
+	if m.file == nil {
+		return errors.New("no listener came along")
+	}
+	defer m.file.Close()
+	if g.answers == nil {
+		return nil
+	}
+	answer, err := g.answers(m.Ticket, g.buried)
+	if err != nil {
+		return err
+	}
+	fd := -1
+	err = using(m.file, func(lent int) (err error) { // as it is: what is set at it is set for the supervisor too
+		fd, err = unix.FcntlInt(uintptr(lent), unix.F_DUPFD_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("keep the listener: %w", err)
+	}
+	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		_ = unix.Close(fd)
+		return fmt.Errorf("bell: %w", err)
+	}
+	if g.standIn != nil {
+		g.standIn.retired.Store(true)
+		_ = raiseWitness(g.standIn.bell)
+	}
+	g.standIn = &standIn{answer: answer, fd: fd, bell: bell}
+	go g.standIn.run()
+	return nil
+}
+
+// nowAlone tells that there is no supervisor to leave anything to.
+func (s *standIn) nowAlone() {
+	if s != nil {
+		s.alone.Store(true)
+		_ = raiseWitness(s.bell)
+	}
+}
+
+func (s *standIn) run() {
+	defer unix.Close(s.fd) // the bell stays: somebody may be about to ring it
+	for {
+		fds := []unix.PollFd{{Fd: int32(s.bell), Events: unix.POLLIN}, {Fd: int32(s.fd), Events: unix.POLLIN}}
+		_, _ = unix.Poll(fds, -1)
+		if s.retired.Load() || fds[1].Revents&(unix.POLLERR|unix.POLLNVAL) != 0 {
+			return
+		}
+		var count [8]byte
+		_, _ = unix.Read(s.bell, count[:])
+		if fds[1].Revents == 0 {
+			continue
+		}
+		if !s.alone.Load() {
+			pollOne(s.bell, unix.POLLIN, leaveToSupervisor)
+			if !readable(s.fd) {
+				continue
+			}
+		}
+		for range acceptsAtOnce {
+			if !s.accept() {
+				break
+			}
+		}
+		pollOne(-1, 0, breath)
+	}
+}
+
+// accept takes one connection, if there is one, and tells whether there may be more.
+func (s *standIn) accept() bool {
+	fd, _, err := unix.Accept4(s.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+	if err != nil {
+		return errors.Is(err, unix.ECONNABORTED)
+	}
+	file := os.NewFile(uintptr(fd), "connection")
+	conn, err := net.FileConn(file)
+	_ = file.Close()
+	if err != nil {
+		return true
+	}
+	go func() {
+		defer func() {
+			_ = recover() // the killing goes on whatever happens here
+			_ = conn.Close()
+		}()
+		ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+		defer cancel()
+		s.answer(ctx, conn) // there is no log that could not hold a guardian up
+	}()
+	return true
+}
+
+// inquiry is a question to the guardian's loop, which alone knows what it watches.
+type inquiry struct {
+	mark   string
+	answer chan bool
+}
+
+// buried is asked beside the loop, and answered by it.
+func (g *guardian) buried(id TreeID) bool {
+	q := inquiry{mark: id.Mark, answer: make(chan bool, 1)}
+	select {
+	case g.inquiries <- q:
+	default:
+		return false
+	}
+	_ = raiseWitness(g.closing.bell)
+	patience := time.NewTimer(time.Second)
+	defer patience.Stop()
+	select {
+	case is := <-q.answer:
+		return is
+	case <-patience.C:
+		return false
+	}
+}
+
+// inquire answers what was asked meanwhile. P2: a stub that comes late is refused by an ended watch, and never passes its gate.
+func (g *guardian) inquire() {
+	for {
+		select {
+		case q := <-g.inquiries:
+			q.answer <- g.sawDead(q.mark)
+		default:
+			return
+		}
+	}
+}
+
+func (g *guardian) sawDead(mark string) bool {
+	for _, w := range g.watches {
+		for _, q := range w.trees {
+			if mark != "" && q.mark == mark {
+				return w.ended && q.dead
+			}
+		}
+	}
+	return false
+}

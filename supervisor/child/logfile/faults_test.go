@@ -1,0 +1,188 @@
+package logfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// As logrotate does, in each of its ways.
+func TestFileThatSomebodyElseMovesIsMadeAnew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	l, _ := running(t, Config{Path: path})
+	say(t, l, "one\n")
+	soon(t, "one", has(path, "one\n"))
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	say(t, l, "two\n")
+	soon(t, "two", has(path, "two\n"))
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	say(t, l, "three\n")
+	soon(t, "three", has(path, "three\n"))
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	say(t, l, "four\n")
+	soon(t, "four", has(path, "four\n"))
+	if got := content(t, path); got != "four\n" {
+		t.Errorf("%q", got)
+	}
+	if err := errors.Join(os.Rename(path, path+".older"), os.WriteFile(path, nil, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	say(t, l, "half ")
+	soon(t, "half a line", has(path, "half "))
+	if err := os.Rename(path, path+".oldest"); err != nil {
+		t.Fatal(err)
+	}
+	say(t, l, "a line\n")
+	soon(t, "the other half", has(path+".oldest", "half a line\n"))
+	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+		t.Fatal(err)
+	}
+	say(t, l, "five\n")
+	soon(t, "five", has(path, "five\n"))
+}
+
+func leftOut(what string) bool { return strings.Contains(os.Getenv("UNDERSTUDY_LEFT_OUT"), what) }
+
+// A disk that is full holds nobody up, and what is missing is told where it is missing.
+func TestFullDiskIsSurvived(t *testing.T) {
+	if leftOut("root") || leftOut("namespaces") {
+		t.Skip("mounting is left out")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 128<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "app.log")
+	l, end := running(t, Config{Path: path, MaxSize: 1 << 30, Keep: 3})
+	const lines = 400_000 // about 14 MB: more than the disk, the pipe and the memory together
+	began := time.Now()
+	numbered(t, l, lines)
+	t.Logf("%d lines written in %v to a full disk", lines, time.Since(began))
+	soon(t, "the loss", func() bool { return l.Lost() > 0 && errors.Is(l.Fault(), unix.ENOSPC) })
+	soon(t, "all in the tail", func() bool { return strings.HasSuffix(string(l.Tail()), fmt.Sprintf("\n%d .\n", lines)) })
+	if err := errors.Join(os.Remove(ballast), unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=32m")); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the note", has(path, "lines lost: no space left on device\n"))
+	say(t, l, "afterwards\n")
+	end()
+	text := content(t, path)
+	if !strings.HasSuffix(text, "device\nafterwards\n") || l.Fault() != nil {
+		t.Errorf("it ends with %q; %v", text[len(text)-100:], l.Fault())
+	}
+	last, told := 0, 0
+	for line := range strings.Lines(text) {
+		var n int
+		if c, _ := fmt.Sscanf(line, "understudy: %d lines lost", &n); c == 1 {
+			told += n
+			continue
+		}
+		if line == "afterwards\n" {
+			continue
+		}
+		if _, err := fmt.Sscanf(line, "%d", &n); err != nil || line != fmt.Sprintf("%d %s.\n", n, strings.Repeat("x", n%50)) || n <= last {
+			t.Fatalf("%q after %d", line, last)
+		}
+		last = n
+	}
+	if got := strings.Count(text, ".\n"); got+told != lines || uint64(told) != l.Lost() {
+		t.Errorf("%d lines there, %d told as lost, of %d", got, told, lines)
+	}
+}
+
+// A directory that cannot be written to, or is not there to be made, is tried again.
+func TestDirectoryThatCannotBeWrittenToIsSurvived(t *testing.T) {
+	if leftOut("root") || leftOut("namespaces") {
+		t.Skip("mounting is left out")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	path := filepath.Join(dir, "sub", "app.log")
+	l, end := running(t, Config{Path: path, MaxSize: 100, Keep: 2})
+	say(t, l, "kept meanwhile\n")
+	if !errors.Is(l.Fault(), unix.EROFS) {
+		t.Errorf("%v", l.Fault())
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, ""); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the first line", has(path, "kept meanwhile\n"))
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err == nil {
+		t.Error("the file is not open")
+	}
+	// It cannot be rotated, but written to: it grows on.
+	if err := os.Mkdir(path+".2", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".1", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	numbered(t, l, 100)
+	soon(t, "the last line", has(path, "100 .\n"))
+	end()
+	if l.Lost() > 0 {
+		t.Errorf("%d lost", l.Lost())
+	}
+}
+
+// A program that writes as fast as it can is not brought to a stop, and costs no memory.
+func TestFastWriterIsNotHeldUpAndCostsNoMemory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	l, end := running(t, Config{Path: path, MaxSize: 20 << 20, Keep: 2, Compress: true})
+	cmd := exec.Command("sh", "-c", "yes 'a line of some length, as logs have them, again and again' | head -c 600000000")
+	cmd.Stdout = l.Writer()
+	var before, now runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	var most uint64
+	for over := false; !over; {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+			over = true
+		case <-time.After(50 * time.Millisecond):
+			runtime.GC() // what is not needed any more does not count
+			runtime.ReadMemStats(&now)
+			most = max(most, now.HeapAlloc)
+		}
+	}
+	took := time.Since(began)
+	end()
+	t.Logf("%.0f MB/s, %d lines lost, heap at most %d MB", 600/took.Seconds(), l.Lost(), most>>20)
+	if took > 30*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if most > before.HeapAlloc+64<<20 {
+		t.Errorf("%d MB of memory", most>>20)
+	}
+}

@@ -1,0 +1,170 @@
+package logfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	longLine    = 1 << 20
+	rotateAgain = 10 * time.Second // after a rotation that failed
+)
+
+// file is the log on disk. All but reconfigure and the compressing is called by one goroutine at a time.
+type file struct {
+	path string
+	log  hclog.Logger
+
+	f      *os.File // nil: to be opened
+	line   int      // so much of a line is written
+	failed time.Time
+
+	rotated chan struct{}
+
+	mu       sync.Mutex // guards what follows, and the names of the rotated files
+	maxSize  int64
+	keep     int
+	compress bool
+}
+
+func newFile(cfg Config) *file {
+	f := &file{path: filepath.Clean(cfg.Path), log: cfg.Logger, rotated: make(chan struct{}, 1)}
+	f.reconfigure(cfg.MaxSize, cfg.Keep, cfg.Compress)
+	return f
+}
+
+func (f *file) reconfigure(maxSize int64, keep int, compress bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.maxSize, f.keep, f.compress = maxSize, max(0, keep), compress
+}
+
+// open opens or makes the file, and takes the place of what was open.
+func (f *file) open() error {
+	const flags = unix.O_WRONLY | unix.O_APPEND | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
+	fd, err := unix.Open(f.path, flags, 0)
+	made := false
+	if err == unix.ENOENT {
+		if err := os.MkdirAll(filepath.Dir(f.path), 0o750); err != nil {
+			return err
+		}
+		fd, err = unix.Open(f.path, flags|unix.O_CREAT|unix.O_EXCL, 0o640)
+		made = err == nil
+	}
+	switch {
+	case err == unix.ELOOP:
+		return fmt.Errorf("%w, and this is a symbolic link: name its target", ErrNotFile)
+	case err == unix.EISDIR, err == unix.ENXIO:
+		return ErrNotFile
+	case err != nil:
+		return &fs.PathError{Op: "open", Path: f.path, Err: err}
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		_ = unix.Close(fd)
+		return errors.Join(ErrNotFile, err)
+	}
+	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err == unix.EWOULDBLOCK { // not every file system can
+		_ = unix.Close(fd)
+		return ErrInUse
+	}
+	if made {
+		_ = unix.Fchmod(fd, 0o640) // whatever the supervisor's umask is
+	}
+	f.close()
+	f.f, f.line = os.NewFile(uintptr(fd), f.path), 0
+	return nil
+}
+
+// close gives the lock back explicitly: a process that is just being forked may have a copy of the descriptor.
+func (f *file) close() {
+	if f.f != nil {
+		_ = unix.Flock(int(f.f.Fd()), unix.LOCK_UN)
+		_ = f.f.Close()
+		f.f = nil
+	}
+}
+
+// write writes some of the batch, which is not empty, and says how much.
+func (f *file) write(batch []byte) (int, error) {
+	size, err := f.ensure()
+	if err != nil {
+		return 0, err
+	}
+	f.mu.Lock()
+	limit := f.maxSize
+	f.mu.Unlock()
+	if limit > 0 && size > 0 && f.between() && size+int64(lineEnd(batch)) > limit && time.Since(f.failed) > rotateAgain {
+		if err := f.rotate(); err != nil {
+			f.failed = time.Now()
+			f.log.Warn("a log cannot be rotated and grows on", "file", f.path, "error", err)
+		} else {
+			size = 0
+		}
+	}
+	n, err := f.f.Write(f.piece(batch, size, limit))
+	if end := bytes.LastIndexByte(batch[:n], '\n'); end >= 0 {
+		f.line = n - end - 1
+	} else {
+		f.line += n
+	}
+	return n, err
+}
+
+// between says whether the file may end here: between two lines, or in one that is too long to wait for its end.
+func (f *file) between() bool { return f.line == 0 || f.line > longLine }
+
+// piece is what goes into the file before it is looked at again: whole lines up to the limit, but at least one.
+func (f *file) piece(batch []byte, size, limit int64) []byte {
+	most := len(batch)
+	if limit > 0 {
+		most = int(min(int64(most), max(0, limit-size)))
+	}
+	most = min(most, longLine)
+	if most == len(batch) {
+		return batch
+	}
+	if end := bytes.LastIndexByte(batch[:most], '\n') + 1; end > 0 {
+		return batch[:end]
+	}
+	return batch[:min(lineEnd(batch), longLine)]
+}
+
+// lineEnd is the length of the first line.
+func lineEnd(batch []byte) int {
+	if end := bytes.IndexByte(batch, '\n'); end >= 0 {
+		return end + 1
+	}
+	return len(batch)
+}
+
+// ensure sees to it that the file at the path is open, whatever others did to it, and says how large it is.
+func (f *file) ensure() (size int64, err error) {
+	if f.f == nil {
+		if err := f.open(); err != nil {
+			return 0, err
+		}
+	}
+	own, err := f.f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if there, err := os.Lstat(f.path); f.between() && (err != nil || !os.SameFile(own, there)) {
+		if err := f.open(); err == nil { // else what is still open takes the lines
+			own, err = f.f.Stat()
+			if err != nil {
+				return 0, err
+			}
+		}
+	}
+	return own.Size(), nil
+}

@@ -1,0 +1,316 @@
+package logfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+)
+
+// What a caller may branch on.
+var (
+	ErrInUse   = errors.New("another one writes to this log")
+	ErrNotFile = errors.New("a log has to be a regular file")
+)
+
+// Config is where the output goes. The parent directory is made if it is missing.
+type Config struct {
+	Path     string
+	MaxSize  int64 // 0: it is never rotated
+	Keep     int   // rotated files: Path.1, or Path.1.gz, is the newest
+	Compress bool
+	Drain    time.Duration // for the end of the output, and for writing it down, once Run's context has ended; default 2s
+	Logger   hclog.Logger
+}
+
+const (
+	pipeSize   = 1 << 20
+	chunkSize  = 256 << 10
+	tailSize   = 64 << 10
+	retryFirst = 100 * time.Millisecond
+	retryLast  = time.Second
+)
+
+// chunks are lent while there is something to read, so that a silent program costs nothing.
+var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
+
+// Log is one file, and the pipe into it.
+type Log struct {
+	drain  time.Duration
+	log    hclog.Logger
+	r, w   *os.File
+	queue  *queue
+	file   *file
+	over   chan struct{} // closed when there is no time left to write
+	mu     sync.Mutex    // guards tail
+	tail   []byte
+	closed sync.Once
+}
+
+// Open makes the pipe. It fails for what an operator has to change: ErrInUse, ErrNotFile, a relative path. A file that
+// cannot be opened now, for want of space, rights or a directory, is tried again while Run runs.
+func Open(cfg Config) (*Log, error) {
+	l, err := open(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("log %s: %w", cfg.Path, err)
+	}
+	return l, nil
+}
+
+// Reopen is Open with the pipe of a log that has parted from it.
+func Reopen(cfg Config, r, w *os.File) (*Log, error) {
+	l, err := prepare(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("log %s: %w", cfg.Path, err)
+	}
+	l.r, l.w = r, w
+	return l, nil
+}
+
+// Part has Run end at once, with all written down that was read, and returns the pipe: what is written meanwhile stays in it.
+func (l *Log) Part() (r, w *os.File, err error) {
+	if r, err = duplicate(l.r); err != nil {
+		return nil, nil, err
+	}
+	if w, err = duplicate(l.w); err != nil {
+		return nil, nil, errors.Join(err, r.Close())
+	}
+	return r, w, l.r.SetReadDeadline(time.Unix(1, 0))
+}
+
+func duplicate(f *os.File) (*os.File, error) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	kept, name := -1, f.Name()
+	controlled := conn.Control(func(fd uintptr) { kept, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 3) })
+	if err = errors.Join(controlled, err); err != nil {
+		return nil, fmt.Errorf("copy the pipe: %w", err)
+	}
+	return os.NewFile(uintptr(kept), name), nil
+}
+
+func open(cfg Config) (*Log, error) {
+	l, err := prepare(cfg)
+	if err != nil {
+		return nil, err
+	}
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		l.file.close()
+		return nil, fmt.Errorf("pipe: %w", err)
+	}
+	for size := pipeSize; size >= 128<<10; size /= 2 { // what an unprivileged user may have is limited
+		if _, err := unix.FcntlInt(uintptr(fds[0]), unix.F_SETPIPE_SZ, size); err == nil {
+			break
+		}
+	}
+	_ = unix.SetNonblock(fds[0], true) // of this end only: the program expects its own to wait
+	l.r, l.w = os.NewFile(uintptr(fds[0]), "log reader"), os.NewFile(uintptr(fds[1]), "log writer")
+	return l, nil
+}
+
+// prepare is all but the pipe.
+func prepare(cfg Config) (*Log, error) {
+	if !filepath.IsAbs(cfg.Path) {
+		return nil, errors.New("its path is not absolute")
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = hclog.NewNullLogger()
+	}
+	if cfg.Drain <= 0 {
+		cfg.Drain = 2 * time.Second
+	}
+	l := &Log{drain: cfg.Drain, log: cfg.Logger, queue: newQueue(queueSize), over: make(chan struct{})}
+	l.file = newFile(cfg)
+	err := l.file.open()
+	if errors.Is(err, ErrInUse) || errors.Is(err, ErrNotFile) {
+		return nil, err
+	}
+	l.failing(err)
+	return l, nil
+}
+
+// Writer is for the stdout and stderr of any number of programs.
+func (l *Log) Writer() *os.File { return l.w }
+
+// Grant gives the pipe to a user, so that a program of that user can open /dev/stdout and /dev/stderr.
+func (l *Log) Grant(uid, gid uint32) error { return l.w.Chown(int(uid), int(gid)) }
+
+// CloseWriter says that no more programs are started: Run ends when the last one is dead.
+func (l *Log) CloseWriter() error { return l.w.Close() }
+
+// Close is for a log whose Run is never called.
+func (l *Log) Close() error {
+	var err error
+	l.closed.Do(func() {
+		_ = l.w.Close() // often it is closed already
+		err = l.r.Close()
+		l.file.close()
+	})
+	return err
+}
+
+// Tail is the last 64 KiB of the output, also of what could not be written.
+func (l *Log) Tail() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.tail[max(0, len(l.tail)-tailSize):])
+}
+
+// Fault says why nothing can be written at the moment; nil: nothing speaks against it.
+func (l *Log) Fault() error {
+	l.queue.mu.Lock()
+	defer l.queue.mu.Unlock()
+	return l.queue.fault
+}
+
+// Lost counts the lines that were dropped.
+func (l *Log) Lost() uint64 {
+	l.queue.mu.Lock()
+	defer l.queue.mu.Unlock()
+	return l.queue.total
+}
+
+// Reconfigure changes how the file is rotated from now on.
+func (l *Log) Reconfigure(maxSize int64, keep int, compress bool) {
+	l.file.reconfigure(maxSize, keep, compress)
+}
+
+// Run takes the output into the file until the last holder of the writer is gone, or ctx has ended and Drain is over; whoever
+// writes then gets EPIPE. It returns when all that was read is written, or Drain is over for that. It closes everything.
+func (l *Log) Run(ctx context.Context) error {
+	defer l.Close()
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var pressing sync.WaitGroup
+	pressing.Go(func() { l.file.compressAll(background) })
+	defer pressing.Wait()
+	defer cancel()
+
+	stop := context.AfterFunc(ctx, func() { _ = l.r.SetReadDeadline(time.Now().Add(l.drain)) })
+	defer stop()
+	wrote := make(chan struct{})
+	go func() { defer close(wrote); l.write() }()
+	err := l.read()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = nil // the program outlives its log
+	}
+	l.queue.close()
+	last := time.NewTimer(l.drain)
+	defer last.Stop()
+	select {
+	case <-wrote:
+		return err
+	case <-last.C:
+		close(l.over)
+	}
+	last.Reset(time.Second)
+	select {
+	case <-wrote:
+		return errors.Join(err, fmt.Errorf("log %s: its end is lost: %w", l.file.path, l.Fault()))
+	case <-last.C: // it hangs in the kernel, as with a server that does not answer
+		return errors.Join(err, fmt.Errorf("log %s: its end is lost: the file system does not answer", l.file.path))
+	}
+}
+
+// read empties the pipe, whatever happens to the file.
+func (l *Log) read() error {
+	conn, err := l.r.SyscallConn()
+	if err != nil {
+		return err
+	}
+	for {
+		var chunk *[chunkSize]byte
+		var n int
+		var got error
+		err := conn.Read(func(fd uintptr) bool {
+			chunk = chunks.Get().(*[chunkSize]byte)
+			for {
+				if n, got = unix.Read(int(fd), chunk[:]); !errors.Is(got, syscall.EINTR) {
+					break
+				}
+			}
+			if errors.Is(got, syscall.EAGAIN) {
+				chunks.Put(chunk)
+			}
+			return !errors.Is(got, syscall.EAGAIN)
+		})
+		switch {
+		case err != nil:
+			return err
+		case got != nil:
+			return fmt.Errorf("read the output: %w", got)
+		case n == 0:
+			return nil
+		}
+		l.remember(chunk[:n])
+		l.queue.put(chunk[:n])
+		chunks.Put(chunk)
+	}
+}
+
+func (l *Log) remember(chunk []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tail = append(l.tail, chunk[max(0, len(chunk)-tailSize):]...)
+	if len(l.tail) > 2*tailSize {
+		l.tail = slices.Clone(l.tail[len(l.tail)-tailSize:])
+	}
+}
+
+// write brings everything into the file, in its order, however long that takes.
+func (l *Log) write() {
+	var batch []byte
+	for {
+		next, more := l.queue.next(batch)
+		if !more {
+			return
+		}
+		batch = next
+		pause := retryFirst
+		for left := batch; len(left) > 0; {
+			n, err := l.file.write(left)
+			left = left[n:]
+			l.failing(err)
+			if err == nil {
+				pause = retryFirst
+				continue
+			}
+			again := time.NewTimer(pause)
+			select {
+			case <-again.C:
+			case <-l.over:
+				again.Stop()
+				return
+			}
+			pause = min(2*pause, retryLast)
+		}
+	}
+}
+
+// failing says so in the supervisor's own log when it begins and when it ends.
+func (l *Log) failing(err error) {
+	if err != nil {
+		var errno syscall.Errno
+		if errors.As(err, &errno) {
+			err = errno // the path is known
+		}
+	}
+	was := l.Fault()
+	l.queue.failing(err)
+	switch {
+	case was == nil && err != nil:
+		l.log.Warn("a log cannot be written; the program goes on", "file", l.file.path, "error", err)
+	case was != nil && err == nil:
+		l.log.Info("a log can be written again", "file", l.file.path, "lost_lines", l.Lost())
+	}
+}

@@ -1,0 +1,309 @@
+package logfile
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const deadline = 60 * time.Second
+
+// running is a log whose Run goes on until end is called.
+func running(t *testing.T, cfg Config) (l *Log, end func()) {
+	t.Helper()
+	l, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- l.Run(ctx) }()
+	done := false
+	end = func() {
+		t.Helper()
+		if done {
+			return
+		}
+		done = true
+		_ = l.CloseWriter()
+		select {
+		case err := <-ran:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(deadline):
+			t.Error("it does not end")
+		}
+		cancel()
+	}
+	t.Cleanup(end)
+	return l, end
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasSuffix(path, ".gz") {
+		r, err := gzip.NewReader(bytes.NewReader(raw))
+		if err == nil {
+			raw, err = io.ReadAll(r)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+	}
+	return string(raw)
+}
+
+func say(t *testing.T, l *Log, text string) {
+	t.Helper()
+	if _, err := l.Writer().WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func soon(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	end := time.NewTimer(deadline)
+	defer end.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-end.C:
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func has(path, text string) func() bool {
+	return func() bool {
+		raw, _ := os.ReadFile(path)
+		return strings.Contains(string(raw), text)
+	}
+}
+
+func TestOutputOfProgramsIsInTheFileWhenTheyHaveEnded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "made", "app.log")
+	defer unix.Umask(unix.Umask(0o077))
+	l, end := running(t, Config{Path: path})
+	cmd := exec.Command("sh", "-c", `for i in 1 2 3; do echo out $i; echo err $i >&2; done; (sleep 0.2; echo late) & printf "no end of line"`)
+	cmd.Stdout, cmd.Stderr = l.Writer(), l.Writer()
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	if got, want := content(t, path), "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\nno end of linelate\n"; got != want || string(l.Tail()) != want {
+		t.Errorf("%q, tail %q", got, l.Tail())
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm()&0o027 != 0 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+}
+
+// A program that lives on does not keep its log's end waiting.
+func TestEndIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	l, err := Open(Config{Path: path, Drain: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- l.Run(ctx) }()
+	say(t, l, "last words\n")
+	cancel()
+	select {
+	case err := <-ran:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(deadline):
+		t.Fatal("it does not end")
+	}
+	if got := content(t, path); got != "last words\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// numbered writes lines that tell their number, of changing length, through a real process.
+func numbered(t *testing.T, l *Log, lines int) {
+	t.Helper()
+	cmd := exec.Command("awk", "-v", fmt.Sprint("n=", lines), `BEGIN { for (i = 1; i <= n; i++) { printf "%d ", i; for (j = i % 50; j > 0; j--) printf "x"; print "." } }`)
+	cmd.Stdout, cmd.Stderr = l.Writer(), os.Stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files lists a log's files, oldest first.
+func files(t *testing.T, path string) (all []string) {
+	t.Helper()
+	f := &file{path: path}
+	old, err := f.rotatedFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range old {
+		all = append(all, r.name)
+	}
+	return append(all, path)
+}
+
+func TestOneFileHasOneWriter(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "app.log")
+	_, end := running(t, Config{Path: path})
+	if err := os.Symlink(dir, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{path, filepath.Join(dir, "link", "app.log"), filepath.Join(dir, ".", "x", "..", "app.log")} {
+		if _, err := Open(Config{Path: other}); !errors.Is(err, ErrInUse) {
+			t.Errorf("%s: %v", other, err)
+		}
+	}
+	end()
+	again, err := Open(Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = again.Close()
+}
+
+func TestOnlyARegularFileIsALog(t *testing.T) {
+	dir := t.TempDir()
+	link, fifo := filepath.Join(dir, "link"), filepath.Join(dir, "fifo")
+	if err := errors.Join(os.Symlink("/etc/passwd", link), unix.Mkfifo(fifo, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{link, fifo, dir, "/dev/null"} {
+		if _, err := Open(Config{Path: path}); !errors.Is(err, ErrNotFile) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := Open(Config{Path: "app.log"}); err == nil {
+		t.Error("a relative path")
+	}
+}
+
+// One that is killed in the middle of a line leaves what it said.
+func TestLastWordsOfAKilledProgramAreThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	l, end := running(t, Config{Path: path, MaxSize: 1 << 30})
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := exec.Command("sh", "-c", `seq 1 20000; printf "cut he"; echo said >&2; exec sleep 1000`)
+	cmd.Stdout, cmd.Stderr = l.Writer(), w
+	if err := errors.Join(cmd.Start(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Process.Signal(syscall.SIGKILL)
+	_ = cmd.Wait()
+	end()
+	if got := content(t, path); !strings.HasSuffix(got, "\n19999\n20000\ncut he") {
+		t.Errorf("%q", got[max(0, len(got)-40):])
+	}
+}
+
+// A file that cannot be written at the end either does not keep the end waiting, and is told.
+func TestEndThatCannotBeWrittenIsTold(t *testing.T) {
+	l, err := Open(Config{Path: "/proc/no/such/app.log", Drain: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(t, l, "never to be seen\n")
+	_ = l.CloseWriter()
+	ran := make(chan error, 1)
+	go func() { ran <- l.Run(t.Context()) }()
+	select {
+	case err := <-ran:
+		if err == nil || !strings.Contains(err.Error(), "its end is lost: no such file") {
+			t.Error(err)
+		}
+	case <-time.After(deadline):
+		t.Fatal("it does not end")
+	}
+}
+
+// A program of another user can open its own output anew, as many do with /dev/stderr.
+func TestGrantedUserCanOpenItsOutput(t *testing.T) {
+	if leftOut("root") {
+		t.Skip("root is left out")
+	}
+	path := filepath.Join(t.TempDir(), "app.log")
+	l, end := running(t, Config{Path: path})
+	if err := l.Grant(65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", "echo opened > /proc/self/fd/1")
+	cmd.Dir = "/"
+	cmd.Stdout, cmd.Stderr = l.Writer(), l.Writer()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if err := cmd.Run(); err != nil {
+		t.Error(err)
+	}
+	end()
+	if got := content(t, path); got != "opened\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestLogsLeakNothing(t *testing.T) {
+	dir := t.TempDir()
+	count := func() (int, int) {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries), runtime.NumGoroutine()
+	}
+	one := func(i int) {
+		l, end := running(t, Config{Path: filepath.Join(dir, fmt.Sprint(i)), MaxSize: 100, Keep: 2, Compress: true})
+		say(t, l, strings.Repeat("x\n", 500))
+		end()
+		if _, err := Open(Config{Path: dir}); err == nil {
+			t.Fatal("a directory")
+		}
+		unused, err := Open(Config{Path: filepath.Join(dir, "unused")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = unused.Close()
+	}
+	one(0)
+	fds, goroutines := count()
+	for i := range 20 {
+		one(i)
+	}
+	soon(t, "nothing is left", func() bool {
+		fds2, goroutines2 := count()
+		return fds2 <= fds && goroutines2 <= goroutines
+	})
+}

@@ -1,0 +1,48 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A supervisor of very many services has all their trees made, and ended, at once.
+func TestAThousandTreesAtOnceDoNotChokeTheGuardians(t *testing.T) {
+	g := guarded(t, "walk")
+	if err := errors.Join(g.Begin(1, nil), g.Extend(1, Now()+time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	pid := g.Pid()
+	const n = 1000
+	trees := make([]*Tree, n)
+	all := func(f func(i int) error) {
+		t.Helper()
+		errs := make([]error, n)
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() { errs[i] = f(i) })
+		}
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(strings.SplitN(err.Error(), "\n", 2)[0])
+		}
+	}
+	for range 3 {
+		all(func(i int) (err error) {
+			trees[i], err = g.NewTree(t.Context(), 1, fmt.Sprint("svc", i), make([]byte, 300))
+			return err
+		})
+		all(func(i int) error { return trees[i].End(t.Context()) })
+	}
+	if g.Pid() != pid {
+		t.Error("a guardian was replaced")
+	}
+	select {
+	case <-g.Over(1):
+		t.Errorf("the lease was ended: %v", g.Cause(1))
+	default:
+	}
+}

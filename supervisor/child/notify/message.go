@@ -1,0 +1,68 @@
+package notify
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Message is one datagram. What was not said is zero.
+type Message struct {
+	Ready, Reloading, Stopping, Watchdog, Barrier bool
+	HasStatus                                     bool
+	Status                                        string
+	MainPID, Errno                                int
+}
+
+const maxStatus = 1024
+
+// Parse reads a datagram. Whatever makes no sense in it is passed over.
+func Parse(datagram []byte) Message {
+	var m Message
+	for line := range strings.SplitSeq(string(datagram), "\n") {
+		name, value, ok := strings.Cut(line, "=")
+		if !ok {
+			continue
+		}
+		switch name {
+		case "READY":
+			m.Ready = m.Ready || value == "1"
+		case "RELOADING":
+			m.Reloading = m.Reloading || value == "1"
+		case "STOPPING":
+			m.Stopping = m.Stopping || value == "1"
+		case "WATCHDOG":
+			m.Watchdog = m.Watchdog || value == "1"
+		case "BARRIER":
+			m.Barrier = m.Barrier || value == "1"
+		case "STATUS":
+			m.HasStatus, m.Status = true, printable(value)
+		case "MAINPID":
+			m.MainPID = number(value)
+		case "ERRNO":
+			m.Errno = number(value)
+		}
+	}
+	return m
+}
+
+// printable keeps a status to one short line that a terminal can be shown.
+func printable(status string) string {
+	status = strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(status, "?"))
+	if len(status) > maxStatus {
+		status = strings.ToValidUTF8(status[:maxStatus], "")
+	}
+	return status
+}
+
+func number(value string) int {
+	n, err := strconv.ParseUint(value, 10, 31)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}

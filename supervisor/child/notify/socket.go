@@ -1,0 +1,288 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxDatagram = 4096
+	maxFDs      = 253 // the kernel's own bound
+	prefix      = "notify-"
+)
+
+// Config is what a socket needs to know.
+type Config struct {
+	Dir     string             // where a directory of its own is made; default: DefaultDir
+	UID     uint32             // who the program starts as
+	Belongs func(pid int) bool // says whether a living process is the program's; nil: its user decides
+	Logger  hclog.Logger
+}
+
+// State is what a program has said of itself.
+type State struct {
+	Ready, Reloading, Stopping bool
+	Status                     string
+	MainPID, Errno             int
+}
+
+// Socket is what one start of a program notifies.
+type Socket struct {
+	cfg      Config
+	dir      string
+	conn     *net.UnixConn
+	ready    chan struct{}
+	watchdog chan struct{}
+
+	mu    sync.Mutex // guards state
+	state State
+}
+
+// DefaultDir is where sockets are made unless the config says otherwise.
+func DefaultDir() string {
+	if os.Geteuid() == 0 {
+		return "/run/understudy"
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "understudy")
+	}
+	return filepath.Join(os.TempDir(), "understudy-"+strconv.Itoa(os.Geteuid()))
+}
+
+// Listen makes a socket, before the program is started.
+func Listen(cfg Config) (*Socket, error) {
+	if cfg.Dir == "" {
+		cfg.Dir = DefaultDir()
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = hclog.NewNullLogger()
+	}
+	s := &Socket{cfg: cfg, ready: make(chan struct{}), watchdog: make(chan struct{}, 1)}
+	if err := s.listen(); err != nil {
+		return nil, fmt.Errorf("make a socket for notifications: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Socket) listen() error {
+	if err := os.MkdirAll(s.cfg.Dir, 0o755); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(s.cfg.Dir, prefix)
+	if err != nil {
+		return err
+	}
+	s.dir = dir
+	passCredentials := net.ListenConfig{Control: func(_, _ string, conn syscall.RawConn) error {
+		var set error
+		err := conn.Control(func(fd uintptr) { // before it has an address that anybody could send to
+			set = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
+		})
+		return errors.Join(err, set)
+	}}
+	conn, err := passCredentials.ListenPacket(context.Background(), "unixgram", s.path()) // does not wait for anything
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	s.conn = conn.(*net.UnixConn)
+	// A program may change its user before it says that it is ready. Who is heard is decided by the kernel's word.
+	err = errors.Join(os.Chmod(s.path(), 0o666), os.Chmod(dir, 0o711))
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return nil
+}
+
+// Adopt goes on with a socket of another image of this process, that of File, which is taken over, at Dir.
+func Adopt(cfg Config, dir string, file *os.File) (*Socket, error) {
+	defer file.Close()
+	if cfg.Logger == nil {
+		cfg.Logger = hclog.NewNullLogger()
+	}
+	conn, err := net.FilePacketConn(file)
+	if err != nil {
+		return nil, fmt.Errorf("go on with a socket for notifications: %w", err)
+	}
+	unixConn, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, errors.Join(errors.New("go on with a socket for notifications: it is none"), conn.Close())
+	}
+	s := &Socket{cfg: cfg, dir: dir, conn: unixConn, ready: make(chan struct{}), watchdog: make(chan struct{}, 1)}
+	s.state.Ready = true // it was, or it would not have been handed over
+	close(s.ready)
+	return s, nil
+}
+
+// File is a copy of the socket, and Dir where it is, for Adopt.
+func (s *Socket) File() (*os.File, error) { return s.conn.File() }
+
+// UID is who the program was started as.
+func (s *Socket) UID() uint32 { return s.cfg.UID }
+
+// Dir is the socket's own folder.
+func (s *Socket) Dir() string { return s.dir }
+
+func (s *Socket) path() string { return filepath.Join(s.dir, "socket") }
+
+// Env is the entry of the environment that tells the program.
+func (s *Socket) Env() string { return "NOTIFY_SOCKET=" + s.path() }
+
+// Ready is closed when the program has said that it is ready.
+func (s *Socket) Ready() <-chan struct{} { return s.ready }
+
+// Watchdog holds a word when the program has said that it is alive since it was last looked at.
+func (s *Socket) Watchdog() <-chan struct{} { return s.watchdog }
+
+// State is what the program has said so far.
+func (s *Socket) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// Status is the program's own word for how it is.
+func (s *Socket) Status() string { return s.State().Status }
+
+// Close removes the socket, and ends Run.
+func (s *Socket) Close() error {
+	return errors.Join(s.conn.Close(), os.RemoveAll(s.dir))
+}
+
+// Run takes in what the program says, until ctx ends or the socket is closed.
+func (s *Socket) Run(ctx context.Context) error {
+	_ = s.conn.SetReadDeadline(time.Time{}) // it may have run before
+	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	buf := make([]byte, maxDatagram)
+	oob := make([]byte, unix.CmsgSpace(4*maxFDs)+unix.CmsgSpace(unix.SizeofUcred))
+	for {
+		n, oobn, _, _, err := s.conn.ReadMsgUnix(buf, oob)
+		switch {
+		case err == nil:
+			s.hear(buf[:n], oob[:oobn])
+		case ctx.Err() != nil, errors.Is(err, net.ErrClosed):
+			return nil
+		default:
+			return fmt.Errorf("read notifications: %w", err)
+		}
+	}
+}
+
+// hear takes in one datagram. Its descriptors are closed last: that is the answer to a barrier.
+func (s *Socket) hear(datagram, oob []byte) {
+	sender, fds := unpack(oob)
+	defer func() {
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+	}()
+	if !s.trusts(sender) {
+		s.cfg.Logger.Warn("a notification from a process that is not the program's is ignored", "sender", sender)
+		return
+	}
+	m := Parse(datagram)
+	s.mu.Lock()
+	first := m.Ready && !s.state.Ready
+	s.state.take(m)
+	s.mu.Unlock()
+	if first {
+		close(s.ready)
+	}
+	if m.Watchdog {
+		select {
+		case s.watchdog <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (s *State) take(m Message) {
+	if m.Ready { // said again at the end of a reload
+		s.Ready, s.Reloading = true, false
+	}
+	s.Reloading = s.Reloading || m.Reloading
+	s.Stopping = s.Stopping || m.Stopping
+	if m.HasStatus {
+		s.Status = m.Status
+	}
+	if m.MainPID > 0 {
+		s.MainPID = m.MainPID
+	}
+	if m.Errno > 0 {
+		s.Errno = m.Errno
+	}
+}
+
+// trusts says whether a sender is of the program.
+func (s *Socket) trusts(sender *unix.Ucred) bool {
+	if sender == nil || sender.Pid <= 0 {
+		return false // of another PID namespace, which nobody here knows
+	}
+	if s.cfg.Belongs != nil {
+		if s.cfg.Belongs(int(sender.Pid)) {
+			return true
+		}
+		if err := unix.Kill(int(sender.Pid), 0); err != unix.ESRCH {
+			return false
+		}
+	}
+	return sender.Uid == s.cfg.UID || sender.Uid == 0
+}
+
+// unpack takes the sender and the descriptors out of a datagram's ancillary data.
+func unpack(oob []byte) (sender *unix.Ucred, fds []int) {
+	parts, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil, nil // the kernel's own writing
+	}
+	for _, part := range parts {
+		if more, err := unix.ParseUnixRights(&part); err == nil {
+			fds = append(fds, more...)
+		}
+		if who, err := unix.ParseUnixCredentials(&part); err == nil {
+			sender = who
+		}
+	}
+	return sender, fds
+}
+
+// Sweep removes what supervisors left behind that were killed: sockets that nobody listens at.
+func Sweep(dir string) error {
+	if dir == "" {
+		dir = DefaultDir()
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for sockets left behind: %w", err)
+	}
+	var errs []error
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), prefix) {
+			continue
+		}
+		at := filepath.Join(dir, entry.Name())
+		conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: filepath.Join(at, "socket"), Net: "unixgram"})
+		if err == nil {
+			_ = conn.Close()
+		} else if errors.Is(err, unix.ECONNREFUSED) {
+			errs = append(errs, os.RemoveAll(at))
+		}
+	}
+	return errors.Join(errs...)
+}

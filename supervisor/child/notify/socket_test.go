@@ -1,0 +1,367 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	patience   = 20 * time.Second
+	senderRole = "notify-test-sender"
+)
+
+// The test binary, re-executed, is a program that notifies: each argument is a datagram.
+func TestMain(m *testing.M) {
+	if os.Args[0] != senderRole {
+		os.Exit(m.Run())
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: os.Getenv("NOTIFY_SOCKET"), Net: "unixgram"})
+	for _, datagram := range os.Args[1:] {
+		if err == nil {
+			_, err = conn.Write([]byte(datagram))
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if _, lingers := os.LookupEnv("LINGER"); lingers {
+		fmt.Println("sent")
+		_, _ = os.Stdin.Read(make([]byte, 1)) // until the test lets it go
+	}
+	os.Exit(0)
+}
+
+// listening is a socket that is read until the test ends.
+func listening(t *testing.T, cfg Config) *Socket {
+	t.Helper()
+	s := made(t, cfg)
+	run(t, s)
+	return s
+}
+
+func made(t *testing.T, cfg Config) *Socket {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "n") // of a name that is short enough for a socket's, and open to other users
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if cfg.Dir == "" {
+		cfg.Dir = dir
+	}
+	s, err := Listen(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func run(t *testing.T, s *Socket) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func sender(s *Socket, datagrams ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = append([]string{senderRole}, datagrams...)
+	cmd.Env = []string{s.Env(), "GORACE=atexit_sleep_ms=0"}
+	cmd.Stderr = os.Stderr
+	cmd.Dir = "/"
+	return cmd
+}
+
+// lingering starts a sender that lives until the test ends, and returns when it has sent everything.
+func lingering(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	cmd.Env = append(cmd.Env, "LINGER=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func send(t *testing.T, s *Socket, datagrams ...string) {
+	t.Helper()
+	if err := sender(s, datagrams...).Run(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// speaker sends as this process.
+func speaker(t *testing.T, s *Socket) func(datagram string, fds ...int) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = unix.Connect(fd, &unix.SockaddrUnix{Name: s.path()})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	return func(datagram string, fds ...int) {
+		t.Helper()
+		var rights []byte
+		if len(fds) > 0 {
+			rights = unix.UnixRights(fds...)
+		}
+		if err := unix.Sendmsg(fd, []byte(datagram), rights, nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func soon(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	end := time.NewTimer(patience)
+	defer end.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-end.C:
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func isReady(s *Socket) bool {
+	select {
+	case <-s.Ready():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestWhatAProgramSaysIsTakenIn(t *testing.T) {
+	s := listening(t, Config{UID: uint32(os.Geteuid())})
+	send(t, s, "STATUS=starting")
+	soon(t, "status", func() bool { return s.Status() == "starting" })
+	if isReady(s) {
+		t.Error("ready too early")
+	}
+	send(t, s, "READY=1\nSTATUS=up", "READY=1", "MAINPID=5", "RELOADING=1")
+	soon(t, "reloading", func() bool { return s.State().Reloading })
+	if st := s.State(); !isReady(s) || !st.Ready || st.Status != "up" || st.MainPID != 5 {
+		t.Errorf("%+v", st)
+	}
+	send(t, s, "READY=1", "STOPPING=1", "ERRNO=7", "WATCHDOG=1", "WATCHDOG=1")
+	soon(t, "stopping", func() bool { return s.State().Errno == 7 })
+	if st := s.State(); !st.Stopping || st.Reloading {
+		t.Errorf("%+v", st)
+	}
+	select {
+	case <-s.Watchdog():
+	case <-time.After(patience):
+		t.Error("no sign of life")
+	}
+}
+
+// systemd's own client waits until what it said is taken in: it must not wait for ever, or for nothing.
+func TestSystemdNotifyIsLetGo(t *testing.T) {
+	need(t, "systemd-notify")
+	s := listening(t, Config{UID: uint32(os.Geteuid()), Belongs: func(int) bool { return true }})
+	cmd := exec.Command("systemd-notify", "--ready", "--status=from systemd")
+	cmd.Env = append(os.Environ(), s.Env())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	// It has ended, so everything is taken in.
+	if !isReady(s) || s.Status() != "from systemd" {
+		t.Errorf("%+v", s.State())
+	}
+}
+
+func need(t *testing.T, thing string) {
+	if strings.Contains(os.Getenv("UNDERSTUDY_LEFT_OUT"), thing) {
+		t.Skip(thing + " is left out")
+	}
+}
+
+// The barrier is the end of a pipe: its being closed is the answer. It comes after what was said before, and only then.
+func TestBarrierIsAnsweredAfterWhatWasSaidBefore(t *testing.T) {
+	s := made(t, Config{UID: uint32(os.Geteuid())})
+	say := speaker(t, s)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	say("READY=1")
+	say("BARRIER=1", int(w.Fd()))
+	_ = w.Close()
+	_ = r.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("answered by nobody: %v", err)
+	}
+	run(t, s)
+	_ = r.SetReadDeadline(time.Now().Add(patience))
+	if _, err := r.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("not answered: %v", err)
+	}
+	if !isReady(s) {
+		t.Error("answered before what was said")
+	}
+}
+
+func TestGarbageAndDescriptorsPileUpNowhere(t *testing.T) {
+	s := listening(t, Config{UID: uint32(os.Geteuid())})
+	say := speaker(t, s)
+	send(t, s, "STATUS=first")
+	soon(t, "the first", func() bool { return s.Status() == "first" })
+	before := descriptors(t)
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	many := make([]int, maxFDs)
+	for i := range many {
+		many[i] = int(null.Fd())
+	}
+	for range 50 {
+		for _, datagram := range []string{"", "\x00\xff", "STATUS=" + strings.Repeat("x", 100_000), strings.Repeat("=\n", 5000), "FDSTORE=1\nFDNAME=x"} {
+			say(datagram, many...)
+		}
+	}
+	send(t, s, "STATUS=last")
+	soon(t, "the last", func() bool { return s.Status() == "last" })
+	if after := descriptors(t); after > before+1 {
+		t.Errorf("descriptors: %d, then %d", before, after)
+	}
+	if isReady(s) {
+		t.Error("ready by garbage")
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// Only the program is heard; the kernel says who speaks.
+func TestOnlyTheProgramIsHeard(t *testing.T) {
+	s := listening(t, Config{UID: uint32(os.Geteuid()), Belongs: func(pid int) bool { return pid == os.Getpid() }})
+	lingering(t, sender(s, "READY=1\nSTATUS=a stranger", "STOPPING=1"))
+	say := speaker(t, s)
+	say("STATUS=the program")
+	soon(t, "the program", func() bool { return s.Status() == "the program" })
+	if st := s.State(); st.Ready || isReady(s) {
+		t.Errorf("%+v", st)
+	}
+}
+
+// A program of another user, or one that changed its user, reaches the socket; one that has ended is known by its user.
+func TestProgramOfAnotherUserIsHeard(t *testing.T) {
+	need(t, "root")
+	as := func(cmd *exec.Cmd, uid uint32) *exec.Cmd {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		return cmd
+	}
+	s := listening(t, Config{UID: 65534, Belongs: func(int) bool { return true }})
+	if err := as(sender(s, "READY=1"), 12345).Run(); err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "ready", func() bool { return isReady(s) })
+
+	late := made(t, Config{UID: 65534, Belongs: func(int) bool { return false }})
+	for _, cmd := range []*exec.Cmd{as(sender(late, "STATUS=mine"), 65534), as(sender(late, "READY=1\nSTATUS=another"), 12345)} {
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(t, late, "STOPPING=1") // root's
+	run(t, late)                // all have ended by now
+	soon(t, "root's", func() bool { return late.State().Stopping })
+	if st := late.State(); st.Ready || st.Status != "mine" {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestSocketIsRemoved(t *testing.T) {
+	s := made(t, Config{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(t.Context()); err != nil {
+		t.Errorf("run after close: %v", err)
+	}
+	if _, err := os.Stat(s.dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("left: %v", err)
+	}
+	deep := filepath.Join(t.TempDir(), strings.Repeat("d", 120))
+	if _, err := Listen(Config{Dir: deep}); err == nil {
+		t.Error("a path that no socket can have")
+	} else if left, _ := os.ReadDir(deep); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// What a killed supervisor left is removed, and what another one uses is not.
+func TestSweepRemovesOnlyWhatNobodyListensAt(t *testing.T) {
+	alive := made(t, Config{})
+	dead := made(t, Config{Dir: alive.cfg.Dir})
+	_ = dead.conn.Close() // as a kill does
+	strange, inTheMaking := filepath.Join(alive.cfg.Dir, "other"), filepath.Join(alive.cfg.Dir, prefix+"1")
+	if err := errors.Join(os.Mkdir(strange, 0o755), os.Mkdir(inTheMaking, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Sweep(alive.cfg.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dead.dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("left: %v", err)
+	}
+	for _, there := range []string{alive.path(), strange, inTheMaking} {
+		if _, err := os.Stat(there); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := Sweep(filepath.Join(alive.cfg.Dir, "none")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,140 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// part is what one start has of a tree, and what dies when that start alone is killed: a cgroup inside the leaf, or a stub
+// with all that is below it.
+type part struct {
+	tree *Tree
+	body body
+	stub *stub // nil in a cgroup
+
+	slayer chan struct{} // held by the one Kill that is under way
+
+	proc  *Process // guarded by Tree.mu, as are the next two; nil while it starts
+	users int      // who looks at the body
+	over  bool     // proved dead
+}
+
+func newPart(t *Tree, b body, s *stub) *part {
+	return &part{tree: t, body: b, stub: s, slayer: make(chan struct{}, 1)}
+}
+
+// runs notes which process it was started for.
+func (p *part) runs(proc *Process) {
+	p.tree.mu.Lock()
+	defer p.tree.mu.Unlock()
+	p.proc = proc
+}
+
+// Kill kills everything that this start spawned, and nothing else of the tree. nil means that its death is proved, and what
+// it held is given back, which every start needs, from here or from its tree's Kill, also when it has ended by itself.
+func (p *Process) Kill(ctx context.Context) error {
+	if err := p.part.kill(ctx); err != nil {
+		return fmt.Errorf("kill process %d of tree %s: %w", p.pid, p.tree.id.Name, err)
+	}
+	return nil
+}
+
+func (p *part) kill(ctx context.Context) error {
+	t := p.tree
+	t.mu.Lock()
+	if p.over {
+		t.mu.Unlock()
+		return nil
+	}
+	p.users++              // nobody closes the body meanwhile
+	err := p.body.strike() // P2: whoever else is killing, and even on a context that has ended
+	t.mu.Unlock()
+	select {
+	case p.slayer <- struct{}{}:
+		err = slay(ctx, p.body, true)
+		<-p.slayer
+	case <-ctx.Done():
+		err = errors.Join(fmt.Errorf("%w: %w", ErrUnproved, context.Cause(ctx)), err)
+	}
+	t.guard.mu.Lock()
+	defer t.guard.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.users--
+	switch {
+	case p.over:
+		p.letGo()
+		return nil // P2: the tree's Kill has proved it
+	case err == nil:
+		t.shed(p)
+	}
+	return err
+}
+
+// shed takes a part out of the tree whose death is proved. The caller holds Guard.mu and mu.
+func (t *Tree) shed(p *part) {
+	t.parts = slices.DeleteFunc(t.parts, func(other *part) bool { return other == p })
+	if p.stub != nil && !t.buried {
+		t.guard.broadcast(&message{Op: opShed, Epoch: t.epoch.number, Tree: t.number, Body: t.refTo(p.stub)})
+	}
+	p.over = true
+	p.letGo()
+}
+
+// letGo closes the body of a part that is over once nobody looks at it. The caller holds Tree.mu.
+func (p *part) letGo() {
+	if p.users == 0 {
+		p.body.close()
+	}
+}
+
+// Owns says whether a process, by its pid as seen here, belongs to a start of the tree that is not proved dead. In a cgroup
+// a dead process keeps its place until it is reaped.
+func (t *Tree) Owns(pid int) bool {
+	stubs := make(map[int]bool)
+	var runs []string
+	t.mu.Lock()
+	for _, p := range t.parts {
+		switch r, ok := p.body.(*run); {
+		case ok:
+			runs = append(runs, r.path)
+		case p.stub != nil:
+			stubs[p.stub.pid] = true
+		}
+	}
+	t.mu.Unlock()
+	if t.leaf != nil {
+		raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
+		return err == nil && inRun(string(raw), runs)
+	}
+	for range 4096 { // a chain of parents that changes meanwhile has an end all the same
+		s, err := statOf(pid)
+		if err != nil || s.ppid <= 1 {
+			return false
+		}
+		if stubs[s.ppid] {
+			return true
+		}
+		pid = s.ppid
+	}
+	return false
+}
+
+// inRun looks in a /proc/<pid>/cgroup for the last two names of a run's path, which no other cgroup ever has.
+func inRun(cgroups string, runs []string) bool {
+	for line := range strings.Lines(cgroups) {
+		if at, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return slices.ContainsFunc(runs, func(path string) bool {
+				leaf, name := filepath.Split(path)
+				return strings.Contains(at+"/", "/"+filepath.Base(leaf)+"/"+name+"/")
+			})
+		}
+	}
+	return false
+}

@@ -1,0 +1,391 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// held checks that somebody has the pipe, without waiting for anything to happen to it.
+func held(t *testing.T, r *os.File) {
+	t.Helper()
+	_ = r.SetReadDeadline(time.Now().Add(time.Millisecond))
+	if _, err := r.Read(make([]byte, 4096)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("it was to be left alone: %v", err)
+	}
+}
+
+// P2: nil from a process's Kill is proof for what that start spawned, and the others of the tree do not notice.
+func TestStartsOfOneTreeAreKilledOneByOne(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		t.Setenv("DIR", t.TempDir())
+		tree := planted(t, guarded(t, kind))
+		scripts := []string{stubborn, stubborn, stubborn, storm}
+		var ps []*Process
+		var rs []*os.File
+		for _, script := range scripts {
+			p, r := started(t, tree, script)
+			await(t, r, "ready")
+			ps, rs = append(ps, p), append(rs, r)
+		}
+		for n, i := range []int{3, 0, 1} {
+			p := ps[i]
+			if err := p.Kill(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			deadNow(t, rs[i])
+			if status, err := p.Wait(t.Context()); err != nil || status.Signal != unix.SIGKILL {
+				t.Errorf("%+v %v", status, err)
+			}
+			if err := p.Kill(t.Context()); err != nil {
+				t.Errorf("the second time: %v", err)
+			}
+			for _, others := range [][]int{{0, 1, 2}, {1, 2}, {2}}[n] {
+				held(t, rs[others])
+			}
+		}
+		if err := tree.Kill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		deadNow(t, rs[2])
+		if err := ps[2].Kill(t.Context()); err != nil {
+			t.Errorf("after its tree: %v", err)
+		}
+	})
+}
+
+// What one start leaves behind when it ends by itself is still that start's.
+func TestForksThatOutliveTheirProgramAreKilledWithIt(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		tree := planted(t, guarded(t, kind))
+		p, r := started(t, tree, `for i in 1 2 3; do (setsid sleep 1000 &); done; exit 3`)
+		if status, err := p.Wait(t.Context()); err != nil || status.Code != 3 {
+			t.Fatalf("%+v %v", status, err)
+		}
+		if err := p.Kill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		deadNow(t, r)
+	})
+}
+
+// lasting is a body that dies when it is told to.
+type lasting struct {
+	mortal
+	gone, closed atomic.Bool
+}
+
+func (l *lasting) strike() error       { return nil }
+func (l *lasting) seal()               {}
+func (l *lasting) dead() (bool, error) { return l.gone.Load(), nil }
+func (l *lasting) close()              { l.closed.Store(true) }
+
+// P2: what one Kill still looks at, no other one closes: its number may come to mean another process.
+func TestBodyIsKeptAsLongAsSomebodyLooksAtIt(t *testing.T) {
+	need(t, KindWalk)
+	tree := planted(t, guarded(t, KindWalk))
+	b := new(lasting)
+	p := newPart(tree, b, nil)
+	bounded, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := p.kill(bounded); !errors.Is(err, ErrUnproved) {
+		t.Errorf("killed: %v", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- p.kill(t.Context()) }()
+	for looking := false; !looking; {
+		tree.mu.Lock()
+		looking = p.users > 0
+		tree.mu.Unlock()
+		pollOne(-1, 0, time.Millisecond)
+		select {
+		case err := <-done:
+			t.Fatalf("it ended: %v", err)
+		default:
+		}
+		if t.Context().Err() != nil {
+			t.Fatal("nobody is known to look")
+		}
+	}
+	tree.guard.mu.Lock()
+	tree.mu.Lock()
+	tree.shed(p) // as the tree's own Kill does
+	tree.mu.Unlock()
+	tree.guard.mu.Unlock()
+	if b.closed.Load() {
+		t.Error("closed under the eyes of another")
+	}
+	b.gone.Store(true)
+	if err := <-done; err != nil || !b.closed.Load() {
+		t.Errorf("%v, closed %v", err, b.closed.Load())
+	}
+}
+
+func TestManyStartsAndKillsAtOnce(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		g := guarded(t, kind)
+		tree := planted(t, g)
+		stays, stay := started(t, tree, "echo ready; exec sleep 1000")
+		await(t, stay, "ready")
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 4 {
+					p, err := tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", "(setsid sleep 1000 &); sleep 1000"}})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					var killers sync.WaitGroup
+					for range 3 {
+						killers.Go(func() {
+							if err := p.Kill(t.Context()); err != nil {
+								t.Error(err)
+							}
+						})
+					}
+					killers.Wait()
+				}
+			})
+		}
+		all.Wait()
+		held(t, stay)
+		select {
+		case <-stays.Done():
+			t.Error("it was to be left alone")
+		default:
+		}
+		tree.mu.Lock()
+		left := len(tree.parts)
+		tree.mu.Unlock()
+		if left != 1 {
+			t.Errorf("%d parts are left", left)
+		}
+	})
+}
+
+// P2: only a start's own proof counts as proof.
+func TestKillOfAStartWithoutItsStubIsUnproved(t *testing.T) {
+	need(t, KindWalk)
+	tree := planted(t, guarded(t, KindWalk))
+	p, r := started(t, tree, "echo ready; exec sleep 1000")
+	await(t, r, "ready")
+	stub := tree.parts[0].stub.pid
+	kill9(stub)
+	awaitDeath(t, stub)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := p.Kill(ctx); !errors.Is(err, ErrUnproved) {
+		t.Errorf("killed: %v", err)
+	}
+	if s, err := statOf(p.Pid()); err == nil && s.alive() {
+		kill9(p.Pid())
+	}
+	tree.mu.Lock()
+	tree.parts = nil // or the guard would not stop
+	tree.mu.Unlock()
+}
+
+// P4: the guardians end all starts of a tree, also those that a replaced one was told of anew, and none that was killed before
+// stands in their way.
+func TestAllStartsAreTheGuardiansToEnd(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		for alone, name := range []string{"the new guardian", "the old guardian"} {
+			t.Run(name, func(t *testing.T) {
+				p := newPuppet(t, kind)
+				p.raise(time.Minute, stubborn)
+				p.do(command{Do: "start", Name: "a", Script: "exec sleep 1000"})
+				p.do(command{Do: "kill last", Name: "a"})
+				p.do(command{Do: "start", Name: "a", Script: stubborn})
+				p.ready()
+				p.do(command{Do: "start", Name: "a", Script: stubborn, Settings: Settings{Umask: new(uint32)}})
+				p.ready()
+				kill9(p.guardians()[0])
+				p.do(command{Do: "tree", Epoch: 1, Name: "b"}) // needs both
+				p.do(command{Do: "end", Name: "b"})
+				guardians := p.guardians()
+				if alone == 0 {
+					since := Now()
+					kill9(p.cmd.Process.Pid, guardians[1])
+					p.diesAndCloses(since)
+					return
+				}
+				// Frozen, so that no death of the supervisor ends anything: the one guardian left has to.
+				freeze(t, p.cmd.Process.Pid)
+				kill9(guardians[0])
+				p.dead()
+				if c := p.closing(); c.Alive || !c.AllDead {
+					t.Errorf("closed too early: %+v", c)
+				}
+			})
+		}
+	})
+}
+
+func TestTreeKnowsItsOwn(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		tree := planted(t, guarded(t, kind))
+		p, r := started(t, tree, "(setsid sh -c 'echo ready; sleep 1000; :' &); sleep 1000; :")
+		await(t, r, "ready")
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for owned := 0; owned < 4; <-tick.C { // two shells, and their two sleeps as soon as they are there
+			all, err := processes()
+			if err != nil || t.Context().Err() != nil {
+				t.Fatal(err)
+			}
+			owned = 0
+			for _, s := range all {
+				if tree.Owns(s.pid) {
+					owned++
+				}
+			}
+		}
+		if !tree.Owns(p.Pid()) {
+			t.Error("the first one is not the tree's")
+		}
+		for _, pid := range []int{os.Getpid(), os.Getppid(), 1, 0, -1, 1 << 30} {
+			if tree.Owns(pid) {
+				t.Errorf("%d is not of the tree", pid)
+			}
+		}
+		if err := p.Kill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if tree.Owns(p.Pid()) {
+			t.Error("a dead one is of nobody")
+		}
+	})
+	runs := []string{"/sys/fs/cgroup/x/leaf/run-1"}
+	for at, in := range map[string]bool{
+		"0::/x/leaf/run-1\n": true, "1:name=systemd:/\n0::/../leaf/run-1/its/own\n": true,
+		"0::/x/leaf-2/run-1\n": false, "0::/x/leaf/run-12\n": false, "0::/x/leaf\n": false, "1:name=systemd:/leaf/run-1\n": false,
+	} {
+		if inRun(at, runs) != in {
+			t.Errorf("%q is in the run: %v", at, !in)
+		}
+	}
+	if inRun("0::/x/leaf/run-1\n", nil) {
+		t.Error("a start that is over has processes")
+	}
+}
+
+func TestStartsLeakNothing(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		g := guarded(t, kind)
+		tree := planted(t, g)
+		umask := uint32(0o22)
+		one := func() {
+			for _, spec := range []Spec{
+				{Argv: []string{"true"}},
+				{Argv: []string{"true"}, Settings: Settings{Umask: &umask}},
+				{Argv: []string{"/etc/passwd/x"}, Settings: Settings{Umask: &umask}},
+				{Argv: []string{"true"}, Settings: Settings{Limits: []Limit{{"nofile", 1 << 40, 1 << 40}}}},
+			} {
+				if p, err := tree.Start(t.Context(), spec); err == nil {
+					if err := p.Kill(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if err := g.call(t.Context(), &message{Op: opHeed}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		one()
+		fds, guardianFDs, _, goroutines := footprint(t, g)
+		for range 25 {
+			one()
+		}
+		fds2, guardianFDs2, _, goroutines2 := footprint(t, g)
+		if fds2 > fds+3 || guardianFDs2 > guardianFDs+2 || goroutines2 > goroutines+3 || len(tree.parts) > 0 {
+			t.Errorf("descriptors %d -> %d, of the guardians %d -> %d, goroutines %d -> %d, parts %d",
+				fds, fds2, guardianFDs, guardianFDs2, goroutines, goroutines2, len(tree.parts))
+		}
+		if tree.leaf != nil {
+			runs, err := filepath.Glob(filepath.Join(tree.leaf.path, "run-*"))
+			if err != nil || len(runs) > 0 {
+				t.Errorf("cgroups are left: %v %v", runs, err)
+			}
+		}
+	})
+}
+
+func TestOutputOfACommandAndNothingLeftOfIt(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		tree := planted(t, guarded(t, kind))
+		var started atomic.Int32
+		start := func(ctx context.Context, spec Spec) (*Process, error) {
+			defer started.Add(1)
+			return tree.Start(ctx, spec)
+		}
+		run := func(ctx context.Context, script string) (Result, error) {
+			return Output(ctx, start, Spec{Argv: []string{"sh", "-c", script}, Env: os.Environ()})
+		}
+		got, err := run(t.Context(), "echo out; echo err >&2; exit 4")
+		if err != nil || got.Status.Code != 4 || string(got.Output) != "out\nerr\n" {
+			t.Errorf("%+v %q %v", got.Status, got.Output, err)
+		}
+		got, err = run(t.Context(), `(trap "" TERM; setsid sleep 1000 &); echo forked`)
+		if err != nil || got.Status.Code != 0 || string(got.Output) != "forked\n" {
+			t.Errorf("%+v %q %v", got.Status, got.Output, err)
+		}
+		hangs := filepath.Join(t.TempDir(), "hangs")
+		t.Setenv("HANGS", hangs)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		enough := errors.New("enough")
+		go func() { // ends with the test
+			for ctx.Err() == nil {
+				if _, err := os.Stat(hangs); err == nil && started.Load() == 3 {
+					cancel(enough)
+				}
+				pollOne(-1, 0, time.Millisecond)
+			}
+		}()
+		got, err = run(ctx, `trap "" TERM; echo hangs; : > $HANGS; while :; do sleep 1000; done`)
+		if !errors.Is(err, enough) || got.Status.Signal != unix.SIGKILL || string(got.Output) != "hangs\n" {
+			t.Errorf("%+v %q %v", got.Status, got.Output, err)
+		}
+		got, err = run(t.Context(), "yes x | head -c 3000000; echo last")
+		if err != nil || len(got.Output) > outputKept || !strings.HasSuffix(string(got.Output), "x\nlast\n") {
+			t.Errorf("%+v, %d bytes, %v", got.Status, len(got.Output), err)
+		}
+		if _, err := run(ctx, "true"); err == nil {
+			t.Error("it was started although its time is over")
+		}
+		if len(tree.parts) > 0 {
+			t.Error("something is left")
+		}
+	})
+}
+
+// A start that its caller has no more time for leaves nothing, not even in the tree.
+func TestAStartGivenUpLeavesNothing(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		g := guarded(t, kind)
+		tree := planted(t, g)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		enough := errors.New("enough")
+		g.beforeSpawn = func() { cancel(enough) }
+		p, err := tree.Start(ctx, Spec{Argv: []string{"sleep", "1000"}})
+		switch {
+		case err == nil && kind == "cgroup": // it ran before anybody looked at ctx
+			if err := p.Kill(t.Context()); err != nil {
+				t.Error(err)
+			}
+		case !errors.Is(err, enough):
+			t.Errorf("%+v, %v", p, err)
+		}
+		if len(tree.parts) > 0 {
+			t.Error("something is left")
+		}
+	})
+}

@@ -1,0 +1,348 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// says runs a script in a tree and returns its output.
+func says(t *testing.T, tree *Tree, spec Spec, script string) string {
+	t.Helper()
+	spec.Argv = []string{"sh", "-c", script}
+	if spec.Env == nil {
+		spec.Env = os.Environ()
+	}
+	got, err := Output(t.Context(), tree.Start, spec)
+	if err != nil || got.Status.Code != 0 {
+		t.Fatalf("%+v %q %v", got.Status, got.Output, err)
+	}
+	return strings.TrimSpace(string(got.Output))
+}
+
+// ofThis is a line of this process's own status.
+func ofThis(t *testing.T, name string) string {
+	t.Helper()
+	status, err := os.ReadFile("/proc/thread-self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if strings.HasPrefix(line, name+":") {
+			return strings.TrimSpace(line)
+		}
+	}
+	t.Fatalf("no %s", name)
+	return ""
+}
+
+func TestProgramGetsItsSettingsAndTheSupervisorKeepsItsOwn(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		need(t, "root")
+		tree := planted(t, guarded(t, kind))
+		before := ofThis(t, "Umask") + ofThis(t, "Uid") + ofThis(t, "Groups")
+		var limit unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+			t.Fatal(err)
+		}
+		settings := Settings{
+			Credential: &Credential{UID: 65534, GID: 65533, Groups: []uint32{65533, 7, 9}, Name: "nobody"},
+			Umask:      ptr(uint32(0o027)), Nice: ptr(17), OOMScoreAdj: ptr(321),
+			Limits: []Limit{{"nofile", 300, 400}, {"core", 0, Unlimited}, {"as", 1 << 30, 1 << 31}, {"nproc", 77, 77}, {"rttime", 5000, Unlimited}},
+		}
+		got := says(t, tree, Spec{Settings: settings, Dir: "/usr"}, `id -u; id -g; id -G; umask; cut -d " " -f 19 /proc/$$/stat; cat /proc/$$/oom_score_adj
+			ulimit -Sn; ulimit -Hn; ulimit -Sc; ulimit -Hc; ulimit -Sv; ulimit -Hv; grep -o "processes *77 *77" /proc/$$/limits | tr -s " "; pwd; grep -c "^Uid:.65534.65534.65534.65534" /proc/$$/status
+			grep timeout /proc/$$/limits | tr -s " " | sed "s/ $//"; cut -d " " -f 6 /proc/$$/stat | sed "s/^$$\$/leader/"`)
+		want := strings.Join([]string{
+			"65534", "65533", "65533 7 9", "0027", "17", "321", "300", "400", "0", "unlimited", "1048576", "2097152", "processes 77 77", "/usr", "1",
+			"Max realtime timeout 5000 unlimited us", "leader",
+		}, "\n")
+		if got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+		if after := ofThis(t, "Umask") + ofThis(t, "Uid") + ofThis(t, "Groups"); after != before {
+			t.Errorf("the supervisor was %s, is %s", before, after)
+		}
+		var now unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil || now != limit {
+			t.Errorf("the supervisor's limit was %v, is %v %v", limit, now, err)
+		}
+	})
+}
+
+// The signals that a program does not get, what it is passed, and what it sees are the same with a launcher in between.
+func TestLauncherLeavesNothingBehindInTheProgram(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		tree := planted(t, guarded(t, kind))
+		const script = `grep -e SigIgn -e SigBlk -e Umask /proc/self/status; ulimit -Sn; ulimit -Hn; ls /proc/self/fd; readlink /proc/$$/fd/0
+			env | grep -v "^_=" | sort; cat /proc/$$/oom_score_adj; cut -d " " -f 19 /proc/$$/stat; cat /proc/$$/cmdline | tr "\0" " "`
+		env := []string{"PATH=" + os.Getenv("PATH"), "GOGC=7", "A=1", "B=2", "A=3", "NOTIFY_SOCKET=x"}
+		plain := says(t, tree, Spec{Env: env}, script)
+		launched := says(t, tree, Spec{Env: env, Settings: Settings{OOMScoreAdj: ptr(0)}}, script)
+		if plain != launched {
+			t.Errorf("plain\n%s\nlaunched\n%s", plain, launched)
+		}
+		for _, want := range []string{"SigBlk:\t0000000000000000\n", ofThis(t, "SigIgn") + "\n", "\nA=3\nB=2\nGOGC=7\nPATH="} {
+			if !strings.Contains(plain, want) {
+				t.Errorf("no %q in\n%s", want, plain)
+			}
+		}
+		if kept := says(t, tree, Spec{Env: env, KeepNotify: true}, "echo $NOTIFY_SOCKET"); kept != "x" {
+			t.Errorf("its own socket is %q", kept)
+		}
+	})
+}
+
+// Go raises the soft limit of open files in every process that it starts in: programs are to see it as it was.
+func TestProgramSeesTheSoftLimitThatTheSupervisorWasStartedWith(t *testing.T) {
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	if was.Max < 1000 {
+		t.Fatalf("a hard limit of %d leaves no room", was.Max)
+	}
+	kinds(t, func(t *testing.T, kind string) {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 611, Max: was.Max}); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &was) }()
+		tree := planted(t, guarded(t, kind))
+		for name, settings := range map[string]Settings{"plain": {}, "launched": {Umask: ptr(uint32(0o22))}} {
+			if got := says(t, tree, Spec{Settings: settings}, "ulimit -Sn"); got != "611" {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+	})
+}
+
+// An environment may be larger than any packet.
+func TestLargeEnvironmentIsPassedOn(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		tree := planted(t, guarded(t, kind))
+		env := []string{"PATH=" + os.Getenv("PATH")}
+		for i := range 10 {
+			env = append(env, fmt.Sprintf("V%d=%s", i, strings.Repeat("x", 100_000)))
+		}
+		for _, settings := range []Settings{{}, {Umask: ptr(uint32(0o22))}} {
+			if got := says(t, tree, Spec{Env: env, Settings: settings}, "echo ${#V0} ${#V9}"); got != "100000 100000" {
+				t.Error(got)
+			}
+		}
+	})
+}
+
+func TestSettingThatCannotBeAppliedIsNamed(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		need(t, "root")
+		tree := planted(t, guarded(t, kind))
+		dir := t.TempDir()
+		closed := filepath.Join(dir, "closed")
+		garbage := filepath.Join(dir, "garbage")
+		lost := filepath.Join(dir, "lost")
+		if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(closed, 0o700), os.WriteFile(garbage, []byte("garbage"), 0o755),
+			os.WriteFile(lost, []byte("#!/no/such/interpreter\n"), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		for p := dir; p != "/"; p = filepath.Dir(p) {
+			if err := os.Chmod(p, 0o755); err != nil && p == dir {
+				t.Fatal(err)
+			}
+			if p == os.TempDir() {
+				_ = os.Chmod(p, 0o1777)
+				break
+			}
+		}
+		nobody := &Credential{UID: 65534, GID: 65534, Groups: []uint32{65534}, Name: "nobody"}
+		for _, c := range []struct {
+			spec  Spec
+			want  error
+			errno error
+			says  string
+		}{
+			{Spec{Argv: []string{"true"}, Dir: "/no/such"}, ErrSettings, unix.ENOENT, "working_dir: stat /no/such: no such file or directory: create it"},
+			{Spec{Argv: []string{"true"}, Dir: "/etc/passwd"}, ErrSettings, unix.ENOTDIR, "working_dir"},
+			{Spec{Argv: []string{"true"}, Dir: closed, Settings: Settings{Credential: nobody}}, ErrSettings, unix.EACCES, "working_dir: " + closed + ": permission denied: its user"},
+			{Spec{Argv: []string{"true"}, Settings: Settings{Limits: []Limit{{"nofile", 1, 1 << 40}}}}, ErrSettings, unix.EPERM, "limits.nofile: 1:1099511627776: operation not permitted: the supervisor's own hard limit"},
+			{Spec{Argv: []string{"true"}, Settings: Settings{Limits: []Limit{{"nofile", 2, 1}}}}, ErrSettings, nil, "above the hard one"},
+			{Spec{Argv: []string{"true"}, Settings: Settings{Limits: []Limit{{"files", 1, 1}}}}, ErrSettings, nil, "limits.files: there is no such limit"},
+			{Spec{Argv: []string{"true"}, Settings: Settings{Nice: ptr(20)}}, ErrSettings, nil, "nice: 20"},
+			{Spec{Argv: []string{"true"}, Settings: Settings{OOMScoreAdj: ptr(-1001)}}, ErrSettings, nil, "oom_score_adj: -1001"},
+			{Spec{Argv: []string{"true"}, Settings: Settings{Umask: ptr(uint32(0o1000))}}, ErrSettings, nil, "umask: 01000"},
+			{Spec{Argv: []string{garbage}, Settings: Settings{Credential: nobody}}, ErrNotExecutable, unix.ENOEXEC, "start " + garbage + " as user nobody (uid 65534): exec format error"},
+			{Spec{Argv: []string{lost}, Settings: Settings{Umask: ptr(uint32(0))}}, ErrNotFound, unix.ENOENT, "start " + lost},
+			{Spec{Argv: []string{"tr\x00ue"}, Settings: Settings{Umask: ptr(uint32(0))}}, ErrNotFound, nil, ""},
+			{Spec{Argv: []string{"true"}, Env: []string{"A=\x00"}, Settings: Settings{Umask: ptr(uint32(0))}}, nil, nil, "environment"},
+		} {
+			_, err := tree.Start(t.Context(), c.spec)
+			if err == nil || c.want != nil && !errors.Is(err, c.want) || c.errno != nil && !errors.Is(err, c.errno) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q: %v", c.says, err)
+			}
+		}
+		if err := tree.Kill(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// nobodyMain is a supervisor without rights: it says what it is told when it asks for too much.
+func nobodyMain() int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: 500, Max: 500})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	g, err := StartGuard(ctx, GuardConfig{Container: Container{Kind: KindWalk}, Name: "nobody"})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	defer func() { cancel(); <-ran }()
+	if err := errors.Join(g.Begin(1, nil), g.Extend(1, Now()+time.Minute)); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	tree, err := g.NewTree(ctx, 1, "svc", nil)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	own := &Credential{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Name: "me"}
+	for _, s := range []Settings{
+		{Nice: ptr(-5)}, {OOMScoreAdj: ptr(-500)}, {Limits: []Limit{{"nproc", 1, 1 << 30}}},
+		{Credential: &Credential{UID: 1, GID: 1, Name: "daemon"}},
+		{Credential: own, Nice: ptr(5), OOMScoreAdj: ptr(500), Limits: []Limit{{"nofile", 64, 64}}, Umask: ptr(uint32(0o77))},
+	} {
+		got, err := Output(ctx, tree.Start, Spec{Argv: []string{"sh", "-c", "umask; ulimit -n; cat /proc/$$/oom_score_adj; cut -d ' ' -f 19 /proc/$$/stat"}, Env: os.Environ(), Settings: s})
+		fmt.Printf("%q %v\n", got.Output, err)
+	}
+	return 0
+}
+
+func TestSupervisorWithoutRightsSaysWhatTheyWouldBeNeededFor(t *testing.T) {
+	need(t, KindWalk)
+	need(t, "root")
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{nobodyRole}
+	cmd.Stderr = os.Stderr
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	var out strings.Builder
+	cmd.Stdout = &out
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	want := []string{
+		"nice: -5: permission denied: below", "oom_score_adj: -500: permission denied: to lower it",
+		"limits.nproc: 1:1073741824: operation not permitted: the supervisor's own hard limit is lower: raise that one (LimitNPROC=",
+		"user: daemon (uid 1, gid 1): its groups: operation not permitted: only a supervisor that runs as root",
+		`"0077\n64\n500\n5\n" <nil>`,
+	}
+	if len(lines) != len(want) {
+		t.Fatal(out.String())
+	}
+	for i := range want {
+		if !strings.Contains(lines[i], want[i]) {
+			t.Errorf("%s\nwithout %q", lines[i], want[i])
+		}
+	}
+}
+
+// P4: a change of the user takes the death signal away, which is the last thing that notices when all three are killed.
+func TestProgramOfAnotherUserKeepsItsDeathSignal(t *testing.T) {
+	need(t, KindCgroup)
+	need(t, "root")
+	p := newPuppet(t, KindCgroup)
+	p.do(command{Do: "begin", Epoch: 1})
+	p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
+	p.do(command{Do: "tree", Epoch: 1, Name: "a"})
+	p.do(command{Do: "start", Name: "a", Script: "echo ready; exec sleep 1000", Settings: Settings{Credential: &Credential{UID: 65534, GID: 65534, Name: "nobody"}}})
+	p.ready()
+	guardians := p.guardians()
+	freeze(t, p.cmd.Process.Pid)
+	kill9(guardians...)
+	awaitDeath(t, guardians...)
+	p.lives()
+	kill9(p.cmd.Process.Pid)
+	p.dead()
+}
+
+// What a launcher did not live to say is not taken for success.
+func TestLauncherIsBelievedAsFarAsItGot(t *testing.T) {
+	stopped := errors.New("stopped")
+	for name, c := range map[string]struct {
+		says []*message
+		stop bool
+		step int
+		err  error
+	}{
+		"killed while it prepared": {err: errKilledEarly},
+		"became the program":       {says: []*message{{Op: opReady}}},
+		"a step failed":            {says: []*message{{Op: opReady}, {Op: opFailed, Index: 3, Number: 1}}, step: 3},
+		"silent":                   {stop: true, err: stopped},
+	} {
+		ours, theirs, err := socketPair()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range c.says {
+			if err := sendFD(int(theirs.Fd()), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		if c.stop {
+			cancel(stopped)
+		} else {
+			_ = theirs.Close()
+		}
+		m, err := (&launch{report: link{ours}}).hear(ctx)
+		if !errors.Is(err, c.err) || (m != nil) != (c.step > 0) || m != nil && m.Index != c.step {
+			t.Errorf("%s: %+v %v", name, m, err)
+		}
+		cancel(nil)
+		_ = theirs.Close()
+	}
+}
+
+// The directory is the same wherever a stub is: the supervisor's own, and for another user one that everybody can enter.
+func TestProgramStartsWhereTheSupervisorIs(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		need(t, "root")
+		tree := planted(t, guarded(t, kind))
+		t.Chdir(t.TempDir())
+		here, err := os.Getwd()
+		if err == nil {
+			err = os.WriteFile("relative", []byte("#!/bin/sh\npwd\n"), 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, settings := range []Settings{{}, {Umask: ptr(uint32(0o22))}} {
+			got, err := Output(t.Context(), tree.Start, Spec{Argv: []string{"./relative"}, Settings: settings})
+			if err != nil || strings.TrimSpace(string(got.Output)) != here {
+				t.Errorf("%q %v", got.Output, err)
+			}
+		}
+		nobody := Settings{Credential: &Credential{UID: 65534, GID: 65534, Name: "nobody"}}
+		if got := says(t, tree, Spec{Settings: nobody}, "pwd"); got != "/" {
+			t.Errorf("nobody is in %s", got)
+		}
+	})
+}

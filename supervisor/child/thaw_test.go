@@ -1,0 +1,48 @@
+package child
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// P7: a guardian that was stopped for longer than a lease has missed nothing: what it is told counts from when it was sent.
+func TestThawedGuardianReadsBeforeItKills(t *testing.T) {
+	g := guarded(t, "walk")
+	const lease = 400 * time.Millisecond
+	if err := errors.Join(g.Begin(1, nil), g.Extend(1, Now()+lease)); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := g.NewTree(t.Context(), 1, "svc", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := g.Pid()
+	freeze(t, pid)
+	began := Now()
+	thawed := false
+	for Now() < began+4*lease {
+		if err := g.Extend(1, Now()+lease); err != nil {
+			t.Fatalf("after %v: %v", Now()-began, err)
+		}
+		if !thawed && Now() > began+2*lease {
+			thawed = true
+			if err := unix.Kill(pid, unix.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+		}
+		select {
+		case <-g.Over(1):
+			t.Fatalf("the lease was ended after %v: %v", Now()-began, g.Cause(1))
+		case <-time.After(lease / 8):
+		}
+	}
+	if g.Pid() != pid {
+		t.Error("the guardian was replaced")
+	}
+	if err := tree.End(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

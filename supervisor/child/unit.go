@@ -1,0 +1,83 @@
+package child
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+)
+
+// SweepUnit ends what is left of the systemd unit that this process belongs to as its ExecStopPost=, when the unit's
+// supervisor has ended, however it did. Guardians first get the time to do their work: to end its trees, and to close the
+// session, which hands its services over. Whoever is left then, of all three killed at once say, is killed.
+func SweepUnit(ctx context.Context, patience time.Duration) error {
+	own, err := cgroupBase()
+	if err != nil {
+		return err
+	}
+	unit, ok := strings.CutSuffix(own, "/.control") // where systemd puts what it runs beside a delegated unit's main process
+	if !ok {
+		return fmt.Errorf("%s is no unit's: this is for ExecStopPost= of a unit with Delegate=yes", own)
+	}
+	return sweepUnit(ctx, unit, patience)
+}
+
+func sweepUnit(ctx context.Context, unit string, patience time.Duration) error {
+	for limit := Now() + patience; ; pollOne(-1, 0, 2*time.Millisecond) {
+		pids, err := members(unit)
+		if err != nil {
+			return err
+		}
+		if !hasGuardian(pids) || Now() >= limit || ctx.Err() != nil {
+			break
+		}
+	}
+	err := sweep(ctx, unit, hclog.NewNullLogger())
+	// The unit's own cgroup is used again at its next start, so it is not killed as one (see run): a fork may be quicker than
+	// one look.
+	for limit := Now() + time.Second; ; pollOne(-1, 0, time.Millisecond) {
+		pids, readErr := members(unit)
+		if readErr != nil || len(pids) == 0 {
+			return errors.Join(err, readErr)
+		}
+		if Now() >= limit {
+			return errors.Join(err, fmt.Errorf("processes that SIGKILL does not end: %v", pids))
+		}
+		for _, pid := range pids {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+}
+
+// members lists the processes of a cgroup itself, without those of cgroups inside it.
+func members(cgroup string) ([]int, error) {
+	text, err := os.ReadFile(filepath.Join(cgroup, "cgroup.procs"))
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	var pids []int
+	for _, word := range strings.Fields(string(text)) {
+		if pid, err := strconv.Atoi(word); err == nil && pid > 1 { // 0 is of another PID namespace
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+func hasGuardian(pids []int) bool {
+	for _, pid := range pids {
+		line, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+		if title, _, _ := bytes.Cut(line, []byte{0}); bytes.Contains(title, []byte(guardianMark)) {
+			return true
+		}
+	}
+	return false
+}

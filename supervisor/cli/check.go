@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"understudy/supervisor/config"
+	"understudy/supervisor/control"
+)
+
+// checkFlags are those of `check`.
+type checkFlags struct {
+	file                      string
+	effective, schema, asJSON bool
+	repair                    bool
+}
+
+func checkCommand() *cobra.Command {
+	var f checkFlags
+	cmd := &cobra.Command{
+		Use:   "check [--config FILE]",
+		Short: "Validate a config file",
+		Long: "Reads a config file and all that it includes, and prints everything that is wrong with it, each fault as\n" +
+			"`file:line:column: key: what is wrong`; then it exits with 2. What is only doubtful, and what this machine\n" +
+			"lacks (a user, a program, a directory), is a warning: the file may be meant for another one.",
+		Example: "  understudy check --config /etc/understudy/understudy.yaml\n" +
+			"  understudy check --effective    # with every default filled in\n" +
+			"  understudy check --schema > understudy.schema.json    # for editors",
+		Args: exactArgs(0, "no arguments, but --config FILE"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.file, "config", config.DefaultFile, "the file")
+	flags.BoolVar(&f.effective, "effective", false, "print the config with all defaults filled in")
+	flags.BoolVar(&f.asJSON, "json", false, "print the verdict, or with --effective the config, as JSON")
+	flags.BoolVar(&f.repair, "repair-acl", false, "then make all znodes below the root the credentials' alone (zookeeper.auth)")
+	flags.BoolVar(&f.schema, "schema", false, "print the JSON schema of the file and look at no file")
+	return cmd
+}
+
+// verdict is what `check --json` prints.
+type verdict struct {
+	OK       bool     `json:"ok"`
+	Services int      `json:"services"`
+	Files    []string `json:"files"`
+	Faults   []remark `json:"faults"`
+	Warnings []remark `json:"warnings"`
+}
+
+// remark is a fault or a warning.
+type remark struct {
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Key     string `json:"key,omitempty"`
+	Message string `json:"message"`
+}
+
+func remarks(faults config.Faults) []remark {
+	list := make([]remark, 0, len(faults))
+	for _, f := range faults {
+		list = append(list, remark(f))
+	}
+	return list
+}
+
+func (f *checkFlags) run(cmd *cobra.Command) error {
+	if err := f.check(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil || !f.repair {
+		return err
+	}
+	v := visit{clusterFlags: clusterFlags{Config: f.file}, timeout: time.Minute}
+	return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
+		r, err := c.RepairACL(ctx)
+		for _, path := range r.Repaired {
+			fmt.Fprintln(cmd.OutOrStdout(), "repaired:", path)
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%d of %s were open to others\n", len(r.Repaired), count(r.Seen, "znode"))
+		if len(r.Refused) > 0 {
+			return fmt.Errorf("%s not ours to repair, for they are other credentials': %s", count(len(r.Refused), "znode"), strings.Join(r.Refused, ", "))
+		}
+		return nil
+	})
+}
+
+func (f *checkFlags) check(out, complaints io.Writer) error {
+	if f.schema {
+		text, err := config.Schema()
+		if err == nil {
+			_, err = out.Write(text)
+		}
+		return err
+	}
+	r := config.Read(f.file)
+	warnings := slices.Concat(r.Warnings, r.Here())
+	switch {
+	case f.effective && r.Config != nil:
+		f.remark(complaints, r.Faults, warnings)
+		return f.print(out, r.Config)
+	case f.effective: // what is read from a pipe is a config or nothing
+		f.remark(complaints, r.Faults, warnings)
+	case f.asJSON:
+		v := verdict{OK: r.Config != nil, Files: r.Files.Config, Faults: remarks(r.Faults), Warnings: remarks(warnings)}
+		if r.Config != nil {
+			v.Services = len(r.Config.Services)
+		}
+		if err := writeJSON(out, v); err != nil {
+			return err
+		}
+	default:
+		f.remark(out, r.Faults, warnings)
+		if r.Config != nil {
+			fmt.Fprintf(out, "ok: %s in %s\n", count(len(r.Config.Services), "service"), count(len(r.Files.Config), "file"))
+		}
+	}
+	if r.Config == nil {
+		return usage("%s is refused: %s", f.file, count(len(r.Faults), "fault"))
+	}
+	return nil
+}
+
+func (f *checkFlags) remark(out io.Writer, faults, warnings config.Faults) {
+	for _, fault := range faults {
+		fmt.Fprintln(out, fault)
+	}
+	for _, w := range warnings {
+		fmt.Fprintf(out, "warning: %v\n", w)
+	}
+}
+
+func (f *checkFlags) print(out io.Writer, c *config.Config) error {
+	if f.asJSON {
+		return writeJSON(out, c)
+	}
+	text, err := config.Marshal(c)
+	if err == nil {
+		_, err = out.Write(text)
+	}
+	return err
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"understudy/supervisor/config"
+)
+
+func TestCheckSaysThatAFileIsSound(t *testing.T) {
+	code, out, errs := says(t, "check", "--config", "testdata/sound.yaml")
+	if code != 0 || out != "ok: 2 services in 2 files\n" || errs != "" {
+		t.Errorf("code %d, %q, %q", code, out, errs)
+	}
+}
+
+func TestCheckPrintsEveryFaultAndEndsWithTwo(t *testing.T) {
+	want := `testdata/faulty.yaml:4:5: services.redis.comand: unknown key (did you mean "command"?)
+testdata/faulty.yaml:5:19: services.redis.stop_timeout: "10" has no unit: write 10s for seconds
+`
+	code, out, errs := says(t, "check", "--config", "testdata/faulty.yaml")
+	if code != 2 || out != want || errs != "understudy: testdata/faulty.yaml is refused: 2 faults\n" {
+		t.Errorf("code %d, %q, %q", code, out, errs)
+	}
+	code, out, errs = says(t, "check", "--effective", "--config", "testdata/faulty.yaml")
+	if code != 2 || out != "" || !strings.HasPrefix(errs, want) {
+		t.Errorf("code %d, %q, %q: where a config is asked for, nothing else may be printed", code, out, errs)
+	}
+	code, out, errs = says(t, "check", "--config", "testdata/none.yaml")
+	if code != 2 || out != "testdata/none.yaml: cannot be read: no such file or directory\n" || errs == "" {
+		t.Errorf("code %d, %q, %q", code, out, errs)
+	}
+}
+
+func TestWarningChangesNoExitCode(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "u.yaml")
+	text := "node: n\nzookeeper: {servers: [zk1]}\nservices:\n  s:\n    command: no-such-program\n    health: {interval: 1s}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := says(t, "check", "--config", file)
+	want := "warning: " + file + ":6:13: services.s.health: has no effect without a way to check: add exec:, http: or tcp:\n" +
+		"warning: " + file + ":5:14: services.s.command: \"no-such-program\": executable file not found in $PATH (on this machine)\n" +
+		"ok: 1 service in 1 file\n"
+	if code != 0 || out != want || errs != "" {
+		t.Errorf("code %d\n%s\nwant\n%s\n%s", code, out, want, errs)
+	}
+	code, out, errs = says(t, "check", "--effective", "--config", file)
+	if code != 0 || strings.Contains(out, "warning") || strings.Count(errs, "warning: ") != 2 {
+		t.Errorf("code %d, %q, %q", code, out, errs)
+	}
+}
+
+func TestCheckTellsTheSameAsJSON(t *testing.T) {
+	for file, want := range map[string]verdict{
+		"testdata/sound.yaml": {OK: true, Services: 2, Faults: []remark{}, Warnings: []remark{}},
+		"testdata/faulty.yaml": {Warnings: []remark{}, Faults: []remark{
+			{"testdata/faulty.yaml", 4, 5, "services.redis.comand", `unknown key (did you mean "command"?)`},
+			{"testdata/faulty.yaml", 5, 19, "services.redis.stop_timeout", `"10" has no unit: write 10s for seconds`},
+		}},
+	} {
+		code, out, _ := says(t, "check", "--json", "--config", file)
+		var got verdict
+		if err := json.Unmarshal([]byte(out), &got); err != nil || (code == 0) != want.OK {
+			t.Fatalf("%s: code %d, %v: %s", file, code, err, out)
+		}
+		if len(got.Files) == 0 || filepath.Base(got.Files[0]) != filepath.Base(file) {
+			t.Errorf("files %q", got.Files)
+		}
+		got.Files = nil
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestEffectiveConfigIsTheSameConfig(t *testing.T) {
+	want, err := config.LoadFile("testdata/sound.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{{"--effective"}, {"--effective", "--json"}} {
+		code, out, errs := says(t, append([]string{"check", "--config", "testdata/sound.yaml"}, flags...)...)
+		if code != 0 || errs != "" {
+			t.Fatalf("code %d, %q", code, errs)
+		}
+		if isJSON := json.Valid([]byte(out)); isJSON != (len(flags) == 2) {
+			t.Errorf("%v: JSON is %v", flags, isJSON)
+		}
+		if !strings.Contains(out, "give_up_after") {
+			t.Errorf("no default is filled in:\n%s", out)
+		}
+		file := filepath.Join(t.TempDir(), "effective.yaml")
+		if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := config.LoadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestSecretIsNeverShown(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	secret, env := write("zk", "me:hunter2"), write("env", "PASSWORD=hunter2\nhunter2\n")
+	file := write("u.yaml", "node: n\nzookeeper: {servers: [a], auth: {scheme: digest, file: "+secret+"}}\n"+
+		"services: {s: {command: sh, env_file: "+env+"}}\n")
+	misplaced := write("m.yaml", "node: n\nzookeeper: {servers: [a], auth: {scheme: digest, file: \"me:hunter2\"}}\nservices: {s: {command: sh}}\n")
+	short := write("s.yaml", "node: n\nzookeeper: {servers: [a], auth: \"me:hunter2\"}\nservices: {s: {command: sh}}\n")
+	for _, file := range []string{file, misplaced, short} {
+		for _, flags := range [][]string{{}, {"--json"}, {"--effective"}, {"--effective", "--json"}} {
+			_, out, errs := says(t, append([]string{"check", "--config", file}, flags...)...)
+			if strings.Contains(out+errs, "hunter2") || out+errs == "" {
+				t.Errorf("%s %v:\n%s%s", file, flags, out, errs)
+			}
+		}
+	}
+	if _, out, _ := says(t, "check", "--config", file); !strings.Contains(out, "others have access to the secret") {
+		t.Errorf("no warning: %s", out)
+	}
+}
+
+func TestSchemaIsPrintedWithoutAFile(t *testing.T) {
+	shipped, err := os.ReadFile("../../packaging/understudy.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := says(t, "check", "--schema", "--config", "/nowhere")
+	if code != 0 || out != string(shipped) || errs != "" {
+		t.Errorf("code %d, %d bytes, %q", code, len(out), errs)
+	}
+}

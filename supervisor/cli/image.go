@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"understudy/supervisor"
+	"understudy/supervisor/child"
+)
+
+// image is what this process may become: the binary that is now where its own was, with the same words and environment.
+type image struct {
+	argv, environ []string
+	log           hclog.Logger
+	here          promise        // what this process is
+	signals       chan os.Signal // what others are told of
+	wanted        chan os.Signal // SIGUSR2: somebody asks for it
+	asked         chan struct{}  // the supervisor is asked for it
+}
+
+func newImage() *image {
+	return &image{
+		argv: os.Args, environ: os.Environ(), signals: make(chan os.Signal, 4), wanted: make(chan os.Signal, 1), asked: make(chan struct{}),
+	}
+}
+
+// listen begins to hear signals.
+func (i *image) listen() {
+	signal.Notify(i.signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(i.wanted, syscall.SIGUSR2)
+}
+
+func (i *image) upgrade() supervisor.Upgrade {
+	return supervisor.Upgrade{Asked: i.asked, Become: func(legacy []byte) error {
+		path, err := os.Executable() // as it was called at this process's start
+		if err != nil {
+			return err
+		}
+		// What is ignored stays so over an exec: the next image must not die of them before it has begun to hear them.
+		signal.Ignore(syscall.SIGUSR2, syscall.SIGHUP)
+		defer i.listen()
+		return child.Become(path, i.argv, i.environ, legacy)
+	}}
+}
+
+// run tries the binary whenever that is wanted, and has the supervisor become it if it is good for that.
+func (i *image) run(ctx context.Context) error {
+	for {
+		select {
+		case <-i.wanted:
+		case <-ctx.Done():
+			return nil
+		}
+		path, err := os.Executable()
+		var there promise
+		if err == nil {
+			there, err = tryImage(ctx, path, "", i.argv[1:], i.environ)
+		}
+		if err == nil {
+			err = there.goesOnWith(i.here)
+		}
+		if err != nil {
+			i.log.Error("this process does not become what is now in place of its binary", "binary", path, "why", err)
+			continue
+		}
+		select {
+		case i.asked <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// goesOn is the word that asks a binary which handovers it goes on with. No other version takes it for anything else.
+const goesOn = "goes-on"
+
+// tryLimit is what a new binary is given to answer.
+const tryLimit = 10 * time.Second
+
+// promise is what a binary says of itself.
+type promise struct {
+	Handovers []int    `json:"handovers"`
+	Node      string   `json:"node"`
+	Root      string   `json:"root"`
+	Servers   []string `json:"servers"`
+}
+
+// goesOnWith tells whether a session that this process has would be one of the other's.
+func (p promise) goesOnWith(here promise) error {
+	for _, c := range []struct{ key, there, here string }{
+		{"node", p.Node, here.Node}, {"zookeeper.root", p.Root, here.Root},
+		{"zookeeper.servers", strings.Join(p.Servers, ", "), strings.Join(here.Servers, ", ")},
+	} {
+		if c.there != c.here {
+			return fmt.Errorf("%s is %s by now, and was %s when this process began: that takes a restart, which hands the services over", c.key, c.there, c.here)
+		}
+	}
+	return nil
+}
+
+// tryImage finds out whether the binary at path would go on with what a supervisor with these words and this environment, in dir,
+// hands over: it starts, it knows how, and it takes the config.
+func tryImage(ctx context.Context, path, dir string, words, environ []string) (p promise, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("it has not answered within %v", tryLimit))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, append([]string{goesOn}, words...)...)
+	cmd.Dir = dir
+	cmd.Env = child.WithoutLegacy(environ)
+	cmd.WaitDelay = time.Second
+	var said, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &complaint
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		return p, context.Cause(ctx)
+	}
+	if err != nil {
+		return p, fmt.Errorf("it cannot go on: %w: %s", err, strings.TrimSpace(complaint.String()))
+	}
+	if err := json.Unmarshal(said.Bytes(), &p); err != nil {
+		return p, fmt.Errorf("it says nothing that could be understood: %w", err)
+	}
+	for _, version := range supervisor.Handovers() {
+		if slices.Contains(p.Handovers, version) {
+			return p, nil
+		}
+	}
+	return p, fmt.Errorf("it goes on with handovers of versions %v, and this is %v", p.Handovers, supervisor.Handovers())
+}
+
+// goesOnCommand is what tryImage asks.
+func goesOnCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: goesOn + " run ...", Hidden: true, DisableFlagParsing: true,
+		Short: "Tell whether this version goes on with what a running supervisor hands over",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || args[0] != "run" {
+				return usage("what goes on is `run ...`")
+			}
+			var p promise
+			again := runCommandWith(func(f *runFlags, cmd *cobra.Command, args []string) error {
+				c, err := f.config(cmd, args)
+				if err == nil {
+					p = promise{Handovers: supervisor.Handovers(), Node: c.Node, Root: c.ZooKeeper.Root, Servers: servers(c)}
+				}
+				return err
+			})
+			again.SetArgs(args[1:])
+			again.SilenceErrors, again.SilenceUsage = true, true
+			if err := again.ExecuteContext(cmd.Context()); err != nil {
+				return err
+			}
+			if p.Handovers == nil {
+				return errors.New("nothing would be run")
+			}
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(p)
+		},
+	}
+}

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"understudy/supervisor/config"
+	"understudy/supervisor/control"
+)
+
+// logsFlags are those of `logs`.
+type logsFlags struct {
+	clusterFlags
+	process string
+	lines   int
+	follow  bool
+}
+
+func logsCommand() *cobra.Command {
+	var f logsFlags
+	cmd := &cobra.Command{
+		Use:   "logs SERVICE",
+		Short: "Show the recent output of a service's program on this machine",
+		Long: "Shows the end of the log file that the config names for the service, and of the files rotated away from it where that\n" +
+			"one is short. Each machine has its own: the one to look at is where the service is active. What has no log file is\n" +
+			"passed through, and goes where the supervisor's own output goes, such as the journal.",
+		Example: "  understudy logs redis\n  understudy logs web --process nginx -n 1000 --follow",
+		Args:    exactArgs(1, "one service"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.show(cmd.Context(), os.Stdout, os.Stderr, args[0])
+		},
+	}
+	f.register(cmd)
+	cmd.ValidArgsFunction = f.configured
+	flags := cmd.Flags()
+	flags.StringVar(&f.process, "process", "", "only the process of this `name`")
+	flags.IntVarP(&f.lines, "lines", "n", 100, "how many lines")
+	flags.BoolVarP(&f.follow, "follow", "f", false, "go on with what is written from now on, until Ctrl-C")
+	complete(cmd, "process", f.processes)
+	complete(cmd, "lines", none)
+	flags.Lookup("config").Usage = "the config `file` (default " + config.DefaultFile + ")"
+	return cmd
+}
+
+// source is a program whose output is in a file.
+type source struct{ process, file string }
+
+func (f *logsFlags) show(ctx context.Context, out, aside io.Writer, service string) error {
+	if f.lines < 0 {
+		return usage("--lines must not be negative")
+	}
+	tell := func(text string) { fmt.Fprintln(aside, "understudy: "+text) }
+	c, err := f.read()
+	if err != nil {
+		return err
+	}
+	sources, passed, err := f.sources(c, service)
+	if err != nil {
+		return err
+	}
+	elsewhere := f.elsewhere(ctx, c, service)
+	const journal = "passed through to the supervisor's own stdout and stderr: `journalctl -u understudy` under systemd"
+	if len(sources) == 0 {
+		return fmt.Errorf("%s has no log file, its output is %s%s", service, journal, orEmpty("; ", elsewhere))
+	}
+	if elsewhere != "" {
+		tell(elsewhere)
+	}
+	if len(passed) > 0 {
+		tell("the output of " + strings.Join(passed, ", ") + " is " + journal)
+	}
+	return f.print(ctx, out, tell, sources)
+}
+
+// read reads the config that tells where the logs are.
+func (f *logsFlags) read() (*config.Config, error) {
+	if f.Config == "" {
+		f.Config = config.DefaultFile
+		if _, err := os.Stat(f.Config); errors.Is(err, fs.ErrNotExist) {
+			return nil, usage("where is the log? name the config with --config (%s does not exist); what `understudy run -- COMMAND` wraps "+
+				"writes to the supervisor's own stdout and stderr", f.Config)
+		}
+	}
+	c, err := config.LoadFile(f.Config)
+	if err != nil {
+		return nil, usage("%s", oneLine(err))
+	}
+	return c, nil
+}
+
+// sources finds the logs that are asked for, and the processes that have none.
+func (f *logsFlags) sources(c *config.Config, service string) (sources []source, passed []string, err error) {
+	s, ok := c.Services[service]
+	if !ok {
+		return nil, nil, didYouMean(&control.UnknownError{Kind: "service", Name: service, Known: c.ServiceNames()})
+	}
+	var names []string
+	for _, p := range s.Processes {
+		names = append(names, p.Name)
+		switch {
+		case f.process != "" && p.Name != f.process:
+		case p.Log.File == "":
+			passed = append(passed, p.Name)
+		default:
+			sources = append(sources, source{p.Name, p.Log.File})
+		}
+	}
+	if f.process != "" && !slices.Contains(names, f.process) {
+		return nil, nil, didYouMean(&control.UnknownError{Kind: "process", Name: f.process, Known: names})
+	}
+	return sources, passed, nil
+}
+
+// quickly is how long is waited for what is good to know, and not what was asked for.
+const quickly = 500 * time.Millisecond
+
+// elsewhere tells that the service is active on another node, as far as ZooKeeper can be asked quickly.
+func (f *logsFlags) elsewhere(ctx context.Context, c *config.Config, service string) string {
+	s := f.glance(ctx, quickly, service)
+	if len(s.Services) == 0 {
+		return ""
+	}
+	switch v := s.Services[0]; v.Active {
+	case c.Node:
+		return ""
+	case "":
+		return service + " is active on no node now"
+	default:
+		return fmt.Sprintf("%s is active on %s now: its output is there, and here is what it wrote on %s", service, v.Active, c.Node)
+	}
+}
+
+// print prints the last lines of each log, and what comes then.
+func (f *logsFlags) print(ctx context.Context, out io.Writer, tell func(string), sources []source) error {
+	current := ""
+	head := func(s source) func() error {
+		return func() error {
+			if len(sources) == 1 || current == s.process {
+				return nil
+			}
+			between := ""
+			if current != "" {
+				between = "\n"
+			}
+			current = s.process
+			_, err := fmt.Fprintf(out, "%s==> %s (%s) <==\n", between, s.process, s.file)
+			return err
+		}
+	}
+	var trails []*trail
+	for _, s := range sources {
+		text, newest, err := lastLines(s.file, f.lines)
+		t := &trail{path: s.file, piece: newest, out: out, tell: tell, head: head(s)}
+		defer t.close()
+		if errors.Is(err, fs.ErrNotExist) && (f.follow || len(sources) > 1) {
+			tell("there is no " + s.file + " yet: the program has not run on this machine")
+		} else if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no %s: the program has not run on this machine", s.file)
+		} else if err != nil {
+			return err
+		}
+		if newest.File != nil {
+			t.at = newest.info.Size()
+		}
+		trails = append(trails, t)
+		if err := t.write(text); err != nil {
+			return err
+		}
+	}
+	if !f.follow {
+		return nil
+	}
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		for _, t := range trails {
+			if err := t.more(); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// followEvery is how often a log is looked at: soon enough for a reader, and cheap.
+const followEvery = 100 * time.Millisecond
+
+func orEmpty(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+
+	"github.com/spf13/cobra"
+
+	"understudy/supervisor/control"
+)
+
+func pauseCommand() *cobra.Command {
+	return orderCommand("pause", "Let nobody be promoted, for maintenance",
+		"Nobody becomes active from now on. What runs goes on running, and is started again where it is when it fails; it is\n"+
+			"still killed when its node loses the lock. Refused while a switchover is waited for. `understudy resume` ends it.", true, "Paused", "is paused already")
+}
+
+func resumeCommand() *cobra.Command {
+	return orderCommand("resume", "End a pause", "Nodes are promoted again, at once where nobody is active.", false, "Resumed", "is not paused")
+}
+
+// longestReason bounds what each node logs, and each status shows.
+const longestReason = 1000
+
+func orderCommand(verb, short, long string, paused bool, done, idle string) *cobra.Command {
+	var v visit
+	var all bool
+	var why string
+	cmd := &cobra.Command{
+		Use:     verb + " SERVICE | --all",
+		Short:   short,
+		Long:    long,
+		Example: "  understudy " + verb + " db --zk zk1,zk2,zk3",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) == 1) || len(args) > 1 {
+				return usage("say which service, or --all (see `%s --help`)", cmd.CommandPath())
+			}
+			if len(why) > longestReason {
+				return usage("--reason is %d bytes long: %d are shown to everybody at most", len(why), longestReason)
+			}
+			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
+				names, err := c.Services(ctx, args...)
+				if err != nil {
+					return err
+				}
+				if len(names) == 0 {
+					fmt.Println("Nothing to do: there is no service.")
+				}
+				var first error // that was refused: the others are paused all the same
+				for _, name := range names {
+					changed, err := c.Pause(ctx, name, paused, operator(), why)
+					switch {
+					case errors.Is(err, control.ErrRefused):
+						first = cmp.Or(first, err)
+					case err != nil:
+						return err
+					case changed:
+						fmt.Printf("%s: %s.\n", done, name)
+					default:
+						fmt.Printf("Nothing to do: %s %s.\n", name, idle)
+					}
+				}
+				return first
+			})
+		},
+	}
+	v.register(cmd, "")
+	cmd.ValidArgsFunction = v.services
+	cmd.Flags().BoolVar(&all, "all", false, "all services")
+	if paused {
+		cmd.Flags().StringVar(&why, "reason", "", "`text` that tells the others why")
+		complete(cmd, "reason", none)
+	}
+	return cmd
+}
+
+// operator is who gives an order, and where.
+func operator() string {
+	name := "somebody"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return name
+	}
+	return name + "@" + host
+}

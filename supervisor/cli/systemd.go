@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"understudy/supervisor"
+)
+
+// manager is the service manager that started this supervisor, as sd_notify(3) tells of it. A nil one is none.
+type manager struct {
+	address  string
+	watchdog time.Duration // how long it waits for a sign of life; 0: for ever
+	log      hclog.Logger
+	board    *tally
+	pulses   chan chan<- struct{} // asks the supervisor for a sign of life
+	hangups  chan struct{}        // a reload was asked for
+	reloads  chan struct{}        // and is over
+	asked    chan struct{}        // closed when the supervisor was asked to stop
+}
+
+// How often it is told how things are while it waits for their end, and how long it may wait from then on.
+const (
+	extendEvery = 2 * time.Second
+	extension   = 10 * time.Second
+)
+
+// startedBy finds the service manager, and takes what it says out of the environment: none of it is for the children.
+func startedBy(log hclog.Logger) *manager {
+	address := os.Getenv("NOTIFY_SOCKET")
+	usec, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
+	if pid := os.Getenv("WATCHDOG_PID"); err != nil || usec < 0 || pid != "" && pid != strconv.Itoa(os.Getpid()) {
+		usec = 0
+	}
+	for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
+		_ = os.Unsetenv(name)
+	}
+	if !strings.HasPrefix(address, "/") && !strings.HasPrefix(address, "@") {
+		return nil
+	}
+	return &manager{
+		address: address, watchdog: time.Duration(usec) * time.Microsecond, log: log, board: newTally(),
+		pulses: make(chan chan<- struct{}), hangups: make(chan struct{}, 1), reloads: make(chan struct{}, 1), asked: make(chan struct{}),
+	}
+}
+
+// observe has the manager know how the supervisor is.
+func (m *manager) observe(conf *supervisor.Config) {
+	if m == nil {
+		return
+	}
+	conf.Pulse = m.pulses
+	if conf.Observer == nil {
+		conf.Observer = m.board
+	} else {
+		conf.Observer = all{conf.Observer, m.board}
+	}
+}
+
+// tell sends one message. Nobody waits for a manager that does not take it in.
+func (m *manager) tell(lines ...string) {
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: m.address, Net: "unixgram"})
+	if err == nil {
+		defer conn.Close()
+		_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+		_, err = conn.Write([]byte(strings.Join(lines, "\n")))
+	}
+	if err != nil {
+		m.log.Warn("cannot tell the service manager", "what", lines[0], "error", err)
+	}
+}
+
+func poke(ch chan<- struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// hangup says that the config is about to be read anew, and reloaded that it has been.
+func (m *manager) hangup() {
+	if m != nil {
+		poke(m.hangups)
+	}
+}
+
+func (m *manager) reloaded() {
+	if m != nil {
+		poke(m.reloads)
+	}
+}
+
+// stopping says that the supervisor was asked to stop. It may be said once.
+func (m *manager) stopping() {
+	if m != nil {
+		close(m.asked)
+	}
+}
+
+// refused says why the supervisor does not even begin: `systemctl status` shows that when the log has gone by.
+func (m *manager) refused(err error) {
+	if m != nil {
+		m.tell("STATUS=" + strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
+	}
+}
+
+// run tells the manager how things are, until ctx ends.
+func (m *manager) run(ctx context.Context) error {
+	tick := extendEvery
+	if m.watchdog > 0 {
+		tick = min(tick, m.watchdog/3)
+	}
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	alive := make(chan struct{}, 1)
+	pulses, asked := m.pulses, m.asked // nil while there is an answer to wait for; nil once it is known
+	ready, said := false, ""
+	for {
+		var status <-chan struct{}
+		if ready {
+			status = m.board.news
+		}
+		select {
+		case pulses <- alive:
+			pulses = nil
+		case <-alive:
+			switch {
+			case !ready:
+				ready, said = true, m.board.String()
+				m.tell("READY=1", "STATUS="+said, "WATCHDOG=1")
+			case asked == nil: // the children may take their time, but not the supervisor
+				m.tell("WATCHDOG=1", "EXTEND_TIMEOUT_USEC="+strconv.FormatInt(extension.Microseconds(), 10))
+			case m.watchdog > 0:
+				m.tell("WATCHDOG=1")
+			}
+		case <-ticker.C:
+			pulses = m.pulses
+		case <-status:
+			if now := m.board.String(); now != said {
+				said = now
+				m.tell("STATUS=" + said)
+			}
+		case <-m.hangups:
+			m.tell("RELOADING=1", "MONOTONIC_USEC="+monotonic())
+		case <-m.reloads:
+			m.tell("READY=1")
+		case <-asked:
+			asked, pulses = nil, m.pulses
+			m.tell("STOPPING=1", "STATUS=stopping: "+m.board.String())
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// monotonic is CLOCK_MONOTONIC in microseconds, by which the manager tells this reload from an earlier one.
+func monotonic() string {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return "0"
+	}
+	return fmt.Sprint(now.Nano() / 1000)
+}

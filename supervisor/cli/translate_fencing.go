@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/fencing"
+	"understudy/fencing/agent"
+	"understudy/supervisor"
+	"understudy/supervisor/config"
+	"understudy/supervisor/keyfile"
+)
+
+// step makes a step of the chain. keys is what this node and the agents that it asks know one another by.
+func step(m config.FenceMethod, keys *agent.Keys) fencing.Step {
+	if len(m.Any) == 0 {
+		return method(m.FenceOne, keys)
+	}
+	var s fencing.Step
+	for _, one := range m.Any {
+		s.Any = append(s.Any, method(one, keys))
+	}
+	return s
+}
+
+func method(m config.FenceOne, keys *agent.Keys) fencing.Step {
+	switch {
+	case m.Agent != nil:
+		return fencing.Step{Method: agent.Method{Keys: keys}, Timeout: m.Agent.Timeout}
+	case m.Exec != nil:
+		return fencing.Step{Method: fencing.Exec{Command: m.Exec.Command}, Timeout: m.Exec.Timeout}
+	case m.SSH != nil:
+		return fencing.Step{Timeout: m.SSH.Timeout, Method: fencing.SSH{
+			User: m.SSH.User, KeyFile: m.SSH.KeyFile, KnownHosts: m.SSH.KnownHosts, Address: m.SSH.Address, Command: m.SSH.Command,
+		}}
+	case m.HTTP != nil:
+		h := m.HTTP
+		return fencing.Step{Timeout: h.Timeout, Method: fencing.HTTP{
+			URL: h.URL, Method: h.Method, Headers: h.Headers, Body: h.Body, Status: h.Status, BearerFile: h.BearerFile, CAFile: h.CAFile,
+		}}
+	default:
+		f := m.FenceAgent
+		return fencing.Step{Timeout: f.Timeout, Method: fencing.FenceAgent{
+			Command: f.Command, Options: f.Options, Secrets: f.Secrets, Plugs: f.Plugs,
+		}}
+	}
+}
+
+// listen makes what the supervisor has to know of its own agent, and fails where it could not work; nil without an agent.
+func listen(c *config.Config, log hclog.Logger) (*supervisor.Agent, error) {
+	a := c.Fencing.Agent
+	if a == nil {
+		return nil, nil
+	}
+	files := agent.Files{Secret: a.SecretFile, TLS: (*keyfile.TLS)(a.TLS)}
+	keys := files.Keys(func(err error) {
+		log.Error("the agent's keys cannot be read, the former ones stay in force", "error", err)
+	})
+	if err := keys.Check(); err != nil {
+		return nil, fmt.Errorf("fencing.agent: %w", err)
+	}
+	if a.SecretFile != "" {
+		if _, warning, err := keyfile.Lines(a.SecretFile); err == nil && warning != "" {
+			log.Warn("the secret file can be read by others", "warning", warning)
+		}
+	}
+	return &supervisor.Agent{Listen: a.Listen, Advertise: a.Advertise, Keys: keys, Files: files}, nil
+}

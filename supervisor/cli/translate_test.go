@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/fencing"
+	"understudy/fencing/agent"
+	"understudy/supervisor/config"
+)
+
+// What the file says of a method is what the method gets.
+func TestMethodsAreTranslatedWhole(t *testing.T) {
+	some := map[string]string{"a": "b"}
+	shared := agent.Shared([]byte("ours"))
+	for name, c := range map[string]struct {
+		in   config.FenceOne
+		want fencing.Method
+	}{
+		"exec": {config.FenceOne{Exec: &config.FenceExec{Command: config.Command{"x", "y"}, Timeout: time.Second}}, fencing.Exec{Command: []string{"x", "y"}}},
+		"ssh": {config.FenceOne{SSH: &config.FenceSSH{User: "u", KeyFile: "/k", KnownHosts: "/h", Address: "a:1", Command: "c", Timeout: time.Second}},
+			fencing.SSH{User: "u", KeyFile: "/k", KnownHosts: "/h", Address: "a:1", Command: "c"}},
+		"http": {config.FenceOne{HTTP: &config.FenceHTTP{URL: "u", Method: "PUT", Headers: some, Body: "b", Status: []int{201}, BearerFile: "/b", CAFile: "/c", Timeout: time.Second}},
+			fencing.HTTP{URL: "u", Method: "PUT", Headers: some, Body: "b", Status: []int{201}, BearerFile: "/b", CAFile: "/c"}},
+		"fence_agent": {config.FenceOne{FenceAgent: &config.FenceProgram{Command: config.Command{"f"}, Options: some, Secrets: some, Plugs: some, Timeout: time.Second}},
+			fencing.FenceAgent{Command: []string{"f"}, Options: some, Secrets: some, Plugs: some}},
+		"agent": {config.FenceOne{Agent: &config.FenceAsk{Timeout: time.Second}}, agent.Method{}},
+	} {
+		got := step(config.FenceMethod{FenceOne: c.in}, shared)
+		if asks, ok := got.Method.(agent.Method); ok {
+			if asks.Keys != shared { // the very same: a config that is read anew has not changed then
+				t.Errorf("%s: other keys", name)
+			}
+			got.Method = agent.Method{}
+		}
+		if diff := cmp.Diff(fencing.Step{Method: c.want, Timeout: time.Second}, got); diff != "" || got.Method.Name() != name {
+			t.Errorf("%s: %s", name, diff)
+		}
+		any := step(config.FenceMethod{Any: []config.FenceOne{c.in, c.in}}, shared)
+		if any.Method != nil || len(any.Any) != 2 || any.Any[1].Method.Name() != name {
+			t.Errorf("%s: %+v", name, any)
+		}
+	}
+}
+
+// A secret that could be guessed, or is missing, is told before anything starts.
+func TestAgentStartsOnlyWithASecret(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secret")
+	c := config.Default()
+	if a, err := listen(c, hclog.NewNullLogger()); a != nil || err != nil {
+		t.Errorf("without an agent: %v, %v", a, err)
+	}
+	c.Fencing.Agent = &config.Agent{Listen: ":1", SecretFile: file}
+	for text, says := range map[string]string{"": "no such file", "too-short\n": "less than 16", "long-enough-for-one\ntoo-short": "less than 16"} {
+		if text != "" {
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := listen(c, hclog.NewNullLogger())
+		if err == nil || !strings.Contains(err.Error(), says) || text != "" && strings.Contains(err.Error(), strings.Fields(text)[0]) {
+			t.Errorf("%q: %v", text, err)
+		}
+		_ = os.Remove(file)
+	}
+	if err := os.WriteFile(file, []byte("long enough to be one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, err := listen(c, hclog.NewNullLogger())
+	if err != nil || a.Listen != ":1" {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if err := os.WriteFile(file, []byte("a secret that was changed\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Keys.Check(); err != nil {
+		t.Error(err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	c.Fencing.Agent.TLS = &config.AgentTLS{CAFile: file, CertFile: file, KeyFile: file}
+	if _, err := listen(c, hclog.NewNullLogger()); err == nil {
+		t.Error("it starts with no secret")
+	}
+	c.Fencing.Agent.SecretFile = ""
+	if _, err := listen(c, hclog.NewNullLogger()); err == nil || !strings.Contains(err.Error(), "read the authorities") {
+		t.Errorf("without certificates: %v", err)
+	}
+}

@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/control"
+)
+
+// watchEvery is how often ZooKeeper is asked, and late after what time its answers are missed.
+const (
+	watchEvery = time.Second
+	late       = 2500 * time.Millisecond
+)
+
+// look is what came of asking once.
+type look struct {
+	status control.Status
+	err    error
+	at     time.Time
+}
+
+// watchStatus keeps the screen current until ctx ends. What cannot be had is told above what was had last.
+func (v *visit) watchStatus(ctx context.Context, services []string) error {
+	cfg, err := v.election()
+	if err != nil {
+		return err
+	}
+	looks, end := v.looking(ctx, cfg, services)
+	defer end()
+
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGTSTP)
+	defer signal.Stop(signals)
+	p := picture{began: time.Now(), words: v.words(), servers: strings.Join(cfg.Servers, ",")}
+	fmt.Print(enterScreen)
+	defer func() { fmt.Print(leaveScreen + p.text(screenOf(os.Stdout), time.Now())) }() // what was seen last stays
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		p.draw()
+		select {
+		case l := <-looks:
+			p.take(l)
+			var unknown *control.UnknownError
+			if errors.As(l.err, &unknown) && p.seen.at.IsZero() {
+				return l.err
+			}
+		case <-tick.C: // ages grow
+		case s := <-signals:
+			if s == syscall.SIGTSTP {
+				suspend()
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// printChanges is for whoever reads along without a screen: what is known, and again whenever that has changed.
+func (v *visit) printChanges(ctx context.Context, services []string) error {
+	cfg, err := v.election()
+	if err != nil {
+		return err
+	}
+	looks, end := v.looking(ctx, cfg, services)
+	defer end()
+	known, trouble := "", ""
+	for {
+		var l look
+		select {
+		case l = <-looks:
+		case <-ctx.Done():
+			return nil
+		}
+		var unknown *control.UnknownError
+		if errors.As(l.err, &unknown) && known == "" {
+			return l.err
+		}
+		if l.err != nil {
+			if said := l.err.Error(); said != trouble {
+				trouble = said
+				fmt.Fprintln(os.Stderr, "understudy:", plainly(said))
+			}
+			continue
+		}
+		trouble = ""
+		now, err := json.Marshal(l.status)
+		if err != nil || string(now) == known {
+			continue
+		}
+		var text bytes.Buffer
+		switch {
+		case v.json:
+			fmt.Fprintln(&text, string(now))
+		case known != "":
+			fmt.Fprintln(&text)
+		}
+		if !v.json {
+			_ = writeStatus(&text, screenOf(os.Stdout), l.status, l.at, v.words()) // into memory
+		}
+		if _, err := os.Stdout.Write(text.Bytes()); err != nil {
+			return err
+		}
+		known = string(now)
+	}
+}
+
+// suspend is what Ctrl-Z asks for: the terminal is somebody else's until this process is continued.
+func suspend() {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	fmt.Print(leaveScreen)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	<-continued // the thread that stops the process may run on for a moment
+	fmt.Print(enterScreen)
+}
+
+// looking has what is seen sent until end is called.
+func (v *visit) looking(ctx context.Context, cfg election.Config, services []string) (_ <-chan look, end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	looks, done := make(chan look), make(chan struct{})
+	go func() {
+		defer close(done)
+		v.lookAgain(ctx, cfg, services, looks)
+	}()
+	return looks, func() { cancel(); <-done }
+}
+
+// lookAgain looks every second over one connection, and over another one when it has failed.
+func (v *visit) lookAgain(ctx context.Context, cfg election.Config, services []string, looks chan<- look) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	tell := func(l look) {
+		l.at = time.Now()
+		select {
+		case looks <- l:
+		case <-ctx.Done():
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	for ctx.Err() == nil {
+		err := v.connected(ctx, cfg, func(c *control.Cluster) error {
+			for ctx.Err() == nil {
+				bounded, cancel := context.WithTimeout(ctx, v.timeout)
+				s, err := c.Status(bounded, services...)
+				cancel()
+				tell(look{status: s, err: v.judge(err)})
+				if err != nil {
+					break
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			tell(look{err: err})
+		}
+	}
+}
+
+// What a terminal is told: an own screen without a cursor on which lines are cut and not broken, and everything back.
+const (
+	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
+	leaveScreen = "\x1b[?7h\x1b[?25h\x1b[?1049l"
+	// Between these a terminal that knows them shows nothing half-drawn.
+	beginDrawing = "\x1b[?2026h"
+	endDrawing   = "\x1b[?2026l"
+)
+
+// picture is what the screen shows.
+type picture struct {
+	began   time.Time
+	words   []string
+	servers string
+	seen    look  // the last that had a status
+	trouble error // of the newest, if it had none
+}
+
+func (p *picture) take(l look) {
+	if p.trouble = l.err; l.err == nil {
+		p.seen = l
+	}
+}
+
+// draw replaces what is on the screen without a flicker: each line is written over the former one.
+func (p *picture) draw() {
+	width, height := terminalSize(os.Stdout)
+	lines := strings.Split(strings.TrimSuffix(p.text(screenOf(os.Stdout), time.Now()), "\n"), "\n")
+	if more := len(lines) - height; more > 0 && height > 1 {
+		lines = append(lines[:height-1], fmt.Sprintf("... %d more lines: name a service, or make the window higher", more+1))
+	}
+	for i, line := range lines {
+		if visible(line) < width { // else there is nothing behind it, and its last sign would go
+			lines[i] += "\x1b[K"
+		}
+	}
+	fmt.Print(beginDrawing + "\x1b[H" + strings.Join(lines, "\r\n") + "\x1b[J" + endDrawing)
+}
+
+func (p *picture) text(to screen, now time.Time) string {
+	var b bytes.Buffer
+	b.WriteString(p.head(to, now))
+	if !p.seen.at.IsZero() {
+		_ = writeStatus(&b, to, p.seen.status, now, p.words) // into memory
+	}
+	return b.String()
+}
+
+// head tells how old the picture is, when it is not current.
+func (p *picture) head(to screen, now time.Time) string {
+	asked := p.began
+	if !p.seen.at.IsZero() {
+		asked = p.seen.at
+	}
+	if p.trouble == nil && now.Sub(asked) < late {
+		if p.seen.at.IsZero() {
+			return "Asking ZooKeeper (" + p.servers + ") ...\n"
+		}
+		return ""
+	}
+	text := fmt.Sprintf("ZooKeeper (%s) has not answered for %s.", p.servers, ago(now.Sub(asked)))
+	if !p.seen.at.IsZero() {
+		text = fmt.Sprintf("OLD, as of %s: ZooKeeper (%s) has not answered for %s.", asked.Local().Format("15:04:05"), p.servers, ago(now.Sub(asked)))
+	}
+	if p.trouble != nil {
+		text += " " + p.trouble.Error()
+	}
+	return strings.Join(to.paintAll(red, wrap(text, to.width)), "\n") + "\n\n"
+}

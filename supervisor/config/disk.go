@@ -1,0 +1,61 @@
+package config
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// largestFile bounds what is read of one file; a thousand services need a fifth of it. All files together may be as
+// large as largestSum.
+const (
+	largestFile = 1 << 20
+	largestSum  = 8 << 20
+)
+
+// disk is where files are read from.
+type disk struct {
+	read func(name string) ([]byte, error)
+	list func(dir string) ([]fs.DirEntry, error)
+}
+
+// host is this machine's.
+var host = disk{read: readFile, list: os.ReadDir}
+
+// readFile reads a regular file whole; a FIFO or a device must not block or flood us.
+func readFile(name string) ([]byte, error) {
+	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, reason(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, reason(err)
+	}
+	if info.IsDir() {
+		return nil, errors.New("it is a directory")
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is not a regular file")
+	}
+	src, err := io.ReadAll(io.LimitReader(file, largestFile+1))
+	if err != nil {
+		return nil, reason(err)
+	}
+	if len(src) > largestFile {
+		return nil, errors.New("it is larger than 1 MiB")
+	}
+	return src, nil
+}
+
+// reason drops the operation and the name, which a fault says itself.
+func reason(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}

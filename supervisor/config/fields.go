@@ -1,0 +1,60 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// field is one key of a mapping that is read into a struct.
+type field struct {
+	name  string
+	index []int  // for reflect's FieldByIndex
+	doc   string // what it means, for the schema
+	group string // of the keys of one group at most one may be given
+
+	omitEmpty, flow bool // how it is written
+}
+
+var fieldsKnown sync.Map // by reflect.Type: what findFields gave
+
+// fieldsOf lists the keys that a mapping read into t may have, in the order in which they are read.
+func fieldsOf(t reflect.Type) []field {
+	if all, ok := fieldsKnown.Load(t); ok {
+		return all.([]field)
+	}
+	all := findFields(t)
+	fieldsKnown.Store(t, all)
+	return all
+}
+
+func findFields(t reflect.Type) []field {
+	var all []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, rest, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		options := strings.Split(rest, ",")
+		if slices.Contains(options, "inline") {
+			for _, inner := range findFields(f.Type) {
+				inner.index = append([]int{i}, inner.index...)
+				all = append(all, inner)
+			}
+			continue
+		}
+		all = append(all, field{
+			name: name, index: []int{i}, doc: f.Tag.Get("doc"), group: f.Tag.Get("oneof"),
+			omitEmpty: slices.Contains(options, "omitempty"), flow: slices.Contains(options, "flow"),
+		})
+	}
+	return all
+}
+
+// keysOf lists the names of fieldsOf.
+func keysOf(t reflect.Type) []string {
+	var names []string
+	for _, f := range fieldsOf(t) {
+		names = append(names, f.name)
+	}
+	return names
+}

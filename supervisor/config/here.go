@@ -1,0 +1,247 @@
+package config
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"understudy/supervisor/keyfile"
+)
+
+// warnings places what is doubtful as faults are placed.
+func (l *loader) warnings(doubts []found) Faults {
+	var list Faults
+	for _, f := range doubts {
+		p, file, n := l.locate(f)
+		list = append(list, Fault{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1), Key: p.String(), Message: f.message})
+	}
+	return l.sorted(list)
+}
+
+// Here looks at what the configuration names, on this machine: what would keep a service from starting if it ran here.
+// These are no faults, since the machine that checks a file need not be the one that runs it.
+func (r Result) Here() Faults {
+	if r.Config == nil {
+		return nil
+	}
+	s := survey{}
+	if auth := r.loader.doc.ZooKeeper.Auth; auth != nil {
+		s.secrets(path{"zookeeper", "auth", "file"}, auth.File)
+	}
+	if t := r.loader.doc.ZooKeeper.TLS; t != nil {
+		for key, name := range map[string]string{"ca_file": t.CAFile, "cert_file": t.CertFile, "key_file": t.KeyFile} {
+			s.file(path{"zookeeper", "tls", key}, name)
+		}
+		s.judge(path{"zookeeper", "tls", "key_file"}, keyfile.Exposed(t.KeyFile), nil)
+	}
+	if token := r.loader.doc.HTTP.TokenFile; token != "" {
+		s.secret(path{"http", "token_file"}, token)
+	}
+	if agent := r.loader.doc.Fencing.Agent; agent != nil {
+		s.agent(path{"fencing", "agent"}, *agent)
+	}
+	if w := r.loader.doc.Watchdog; w.Mode != WatchdogOff {
+		if _, err := os.Stat(w.Device); err != nil {
+			s.warn(path{"watchdog", "device"}, err.Error())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.loader.doc.Services)) {
+		s.service(path{"services", name}, r.loader.doc.Services[name])
+	}
+	return r.loader.warnings(s.found)
+}
+
+// survey collects what this machine lacks.
+type survey struct{ found []found }
+
+func (s *survey) warn(p path, message string) {
+	s.found = append(s.found, found{keys: []path{p}, message: message + " (on this machine)"})
+}
+
+func (s *survey) secret(p path, name string) {
+	_, warning, err := ReadSecret(name)
+	s.judge(p, warning, err)
+}
+
+// secrets is secret for a file that may hold several.
+func (s *survey) secrets(p path, name string) {
+	_, warning, err := keyfile.Lines(name)
+	s.judge(p, warning, err)
+}
+
+func (s *survey) judge(p path, warning string, err error) {
+	switch {
+	case err != nil:
+		s.warn(p, strings.TrimPrefix(err.Error(), "read secret: "))
+	case warning != "":
+		s.warn(p, warning)
+	}
+}
+
+func (s *survey) agent(p path, a Agent) {
+	if a.SecretFile != "" {
+		s.secrets(p.key("secret_file"), a.SecretFile)
+	}
+	if a.TLS != nil {
+		files := keyfile.TLS(*a.TLS)
+		if _, err := files.Config(); err != nil {
+			s.warn(p.key("tls"), err.Error())
+		}
+		s.judge(p.key("tls").key("key_file"), keyfile.Exposed(a.TLS.KeyFile), nil)
+	}
+}
+
+// file warns of one that cannot be read.
+func (s *survey) file(p path, name string) {
+	if name == "" {
+		return
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would block for ever
+	if err != nil {
+		s.warn(p, err.Error())
+		return
+	}
+	_ = f.Close()
+}
+
+func (s *survey) service(p path, w written) {
+	for i, process := range w.Processes {
+		at := p.key("processes").item(i)
+		s.program(at, process.Program)
+		s.command(at.key("undo"), process.Undo, process.Program)
+		s.command(at.key("ready").key("exec"), process.Ready.Exec, process.Program)
+	}
+	if len(w.Processes) == 0 {
+		s.program(p, w.Program)
+		s.command(p.key("ready").key("exec"), w.Ready.Exec, w.Program)
+	}
+	s.command(p.key("health").key("exec"), w.Health.Exec, w.Program)
+	s.command(p.key("precheck").key("exec"), w.Precheck.Exec, w.Program)
+	hooks := p.key("hooks")
+	for i, hook := range w.Hooks.all() {
+		s.command(hooks.key(hookNames[i]).key("command"), hook.Command, w.Program)
+	}
+	for i, method := range w.Fencing.Methods {
+		at := p.key("fencing").key("methods").item(i)
+		s.fenceMethod(at, method.FenceOne)
+		for j, one := range method.Any {
+			s.fenceMethod(at.key("any").item(j), one)
+		}
+	}
+}
+
+func (s *survey) fenceMethod(p path, m FenceOne) {
+	switch {
+	case m.Exec != nil:
+		s.command(p.key("exec").key("command"), m.Exec.Command, Program{})
+	case m.FenceAgent != nil:
+		at := p.key("fence_agent")
+		s.command(at.key("command"), m.FenceAgent.Command, Program{})
+		for _, name := range slices.Sorted(maps.Keys(m.FenceAgent.Secrets)) {
+			s.secret(at.key("secrets").key(name), m.FenceAgent.Secrets[name])
+		}
+	case m.SSH != nil:
+		s.readable(p.key("ssh").key("key_file"), m.SSH.KeyFile)
+		s.readable(p.key("ssh").key("known_hosts"), m.SSH.KnownHosts)
+	case m.HTTP != nil:
+		if m.HTTP.BearerFile != "" {
+			s.secret(p.key("http").key("bearer_file"), m.HTTP.BearerFile)
+		}
+		if m.HTTP.CAFile != "" {
+			s.readable(p.key("http").key("ca_file"), m.HTTP.CAFile)
+		}
+	}
+}
+
+func (s *survey) readable(p path, name string) {
+	if _, err := readFile(name); err != nil {
+		s.warn(p, name+": "+err.Error())
+	}
+}
+
+func (s *survey) program(p path, g Program) {
+	s.command(p.key("command"), g.Command, g)
+	s.account(p.key("user"), g.User, lookupUser)
+	s.account(p.key("group"), g.Group, lookupGroup)
+	if g.WorkingDir != "" {
+		s.directory(p.key("working_dir"), g.WorkingDir)
+	}
+	if g.Log.File != "" {
+		s.directory(p.key("log").key("file"), filepath.Dir(g.Log.File))
+	}
+	if g.EnvFile == "" {
+		return
+	}
+	_, err := ReadEnvFile(g.EnvFile)
+	var faults Faults
+	if errors.As(err, &faults) {
+		for _, f := range faults {
+			s.warn(p.key("env_file"), f.String())
+		}
+	}
+}
+
+// command looks for a program as exec would: a bare name in PATH, another relative to the working directory.
+func (s *survey) command(p path, words Command, g Program) {
+	if len(words) == 0 {
+		return
+	}
+	name := words[0]
+	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
+		name = filepath.Join(g.WorkingDir, name)
+	}
+	if search, own := g.Env["PATH"]; own && !strings.Contains(name, "/") {
+		for _, dir := range filepath.SplitList(search) {
+			if _, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+				return
+			}
+		}
+		s.warn(p, quoted(words[0])+" is not found in the PATH of env")
+		return
+	}
+	if _, err := exec.LookPath(name); err != nil && !errors.Is(err, exec.ErrDot) {
+		var why *exec.Error
+		if errors.As(err, &why) {
+			err = reason(why.Err)
+		}
+		s.warn(p, quoted(words[0])+": "+err.Error())
+	}
+}
+
+func (s *survey) account(p path, name string, lookup func(string) error) {
+	if name == "" {
+		return
+	}
+	if _, err := strconv.ParseUint(name, 10, 32); err == nil {
+		return // a number needs no entry
+	}
+	if err := lookup(name); err != nil {
+		s.warn(p, "there is no "+quoted(name))
+	}
+}
+
+func lookupUser(name string) error {
+	_, err := user.Lookup(name)
+	return err
+}
+
+func lookupGroup(name string) error {
+	_, err := user.LookupGroup(name)
+	return err
+}
+
+func (s *survey) directory(p path, name string) {
+	switch info, err := os.Stat(name); {
+	case err != nil:
+		s.warn(p, quoted(name)+": "+reason(err).Error())
+	case !info.IsDir():
+		s.warn(p, quoted(name)+" is not a directory")
+	}
+}

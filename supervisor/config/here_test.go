@@ -1,0 +1,140 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func lines(faults Faults) string {
+	if len(faults) == 0 {
+		return ""
+	}
+	return faults.Error()
+}
+
+func TestDoubtfulIsWarnedOfAndTaken(t *testing.T) {
+	for text, want := range map[string]string{
+		"health: {interval: 2s}":                            "5:13: services.s.health: has no effect without a way to check: add exec:, http: or tcp:",
+		"precheck: {interval: 2s}":                          "5:15: services.s.precheck: has no effect without a way to check: add exec:",
+		"ready: {timeout: 2s}":                              "5:22: services.s.ready.timeout: has no effect without a way to check: add tcp:, http:, exec:, notify: or after:",
+		"eligible: false\n    failback: true":               "6:15: services.s.failback: has no effect: a node with eligible: false never takes the service",
+		"grace_delay: 0s\n    fencing: {on_failure: grace}": "5:18: services.s.grace_delay: nothing is waited for when fencing failed: on_failure is grace and grace_delay is 0s",
+		"ready: {tcp: \":1\", timeout: 1m}":                 "",
+		"health: {tcp: \":1\"}":                             "",
+	} {
+		r := newLoader("u.yaml", disk{}).load([]byte(head + "services:\n  s:\n    " + text + "\n    command: x\n"))
+		if r.Err() != nil || r.Config == nil {
+			t.Errorf("%s: %v", text, r.Err())
+			continue
+		}
+		if want != "" {
+			want = "u.yaml:" + want
+		}
+		if diff := cmp.Diff(want, lines(r.Warnings)); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+}
+
+func TestWatchdogThatASessionIsTooShortForIsWarnedAbout(t *testing.T) {
+	for session, want := range map[string]int{"2999ms": 1, "3s": 0} {
+		r := newLoader("u.yaml", disk{}).load([]byte("node: n\nzookeeper: {servers: [z], session_timeout: " + session +
+			"}\nwatchdog: {mode: automatic}\nservices: {s: {command: x}}\n"))
+		if r.Err() != nil || len(r.Warnings) != want {
+			t.Errorf("%s: %v, %v", session, r.Err(), r.Warnings)
+		}
+	}
+}
+
+func TestWhatThisMachineLacksIsNoFault(t *testing.T) {
+	dir := tree(t, map[string]string{"secret": "me:pass", "env": "A=b\nnonsense\n", "good.env": "A=b\n", "file": "", "part.yaml": "services:\n  z: {command: /nowhere/z}\n"})
+	if err := os.Chmod(filepath.Join(dir, "secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	src := strings.ReplaceAll(`node: n
+zookeeper: {servers: [a], auth: {scheme: digest, file: DIR/secret}}
+include: [part.yaml]
+defaults: {user: nobody-of-that-name}
+services:
+  a:
+    command: [no-such-program, x]
+    group: none-of-that-name
+    working_dir: DIR/none
+    env_file: DIR/env
+    log: {file: DIR/logs/a.log}
+    health: {exec: /nowhere/check}
+    precheck: {exec: [no-such-check]}
+    ready: {exec: [no-such-probe]}
+    hooks: {on_active: no-such-hook, on_fence: {command: DIR/file}}
+    fencing: {methods: [exec: {command: no-such-fence}]}
+  b: {command: ./file, user: root, working_dir: DIR/file}
+  c: {command: sh, user: 12345, group: 54321, working_dir: DIR, env_file: DIR/good.env, log: {file: DIR/c.log}}
+  d: {user: root, processes: [{name: p, command: sh, oneshot: true, undo: no-such-undo}]}
+  e: {user: root, command: sh, env: {PATH: DIR}}
+`, "DIR", dir)
+	name := filepath.Join(dir, "u.yaml")
+	if err := os.WriteFile(name, []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := Read(name)
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	var got []string
+	for _, w := range r.Here() {
+		text := strings.ReplaceAll(strings.TrimSuffix(w.String(), " (on this machine)"), dir+"/", "")
+		got = append(got, text)
+	}
+	want := []string{
+		`u.yaml:2:56: zookeeper.auth.file: others have access to the secret in secret (mode 0644): chmod o-rwx secret`,
+		`u.yaml:4:18: defaults.user: there is no "nobody-of-that-name"`,
+		`u.yaml:7:14: services.a.command: "no-such-program": executable file not found in $PATH`,
+		`u.yaml:8:12: services.a.group: there is no "none-of-that-name"`,
+		`u.yaml:9:18: services.a.working_dir: "none": no such file or directory`,
+		`u.yaml:10:15: services.a.env_file: env:2:1: not a line of KEY=VALUE`,
+		`u.yaml:11:17: services.a.log.file: "logs": no such file or directory`,
+		`u.yaml:12:20: services.a.health.exec: "/nowhere/check": no such file or directory`,
+		`u.yaml:13:22: services.a.precheck.exec: "no-such-check": executable file not found in $PATH`,
+		`u.yaml:14:19: services.a.ready.exec: "no-such-probe": executable file not found in $PATH`,
+		`u.yaml:15:24: services.a.hooks.on_active.command: "no-such-hook": executable file not found in $PATH`,
+		`u.yaml:15:58: services.a.hooks.on_fence.command: "file": permission denied`,
+		`u.yaml:16:41: services.a.fencing.methods[0].exec.command: "no-such-fence": executable file not found in $PATH`,
+		`u.yaml:17:16: services.b.command: "./file": not a directory`,
+		`u.yaml:17:49: services.b.working_dir: "file" is not a directory`,
+		`u.yaml:19:75: services.d.processes[0].undo: "no-such-undo": executable file not found in $PATH`,
+		`u.yaml:20:28: services.e.command: "sh" is not found in the PATH of env`,
+		`part.yaml:2:16: services.z.command: "/nowhere/z": no such file or directory`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestKeysOfTheAgentAreLookedAt(t *testing.T) {
+	dir := tree(t, map[string]string{"key": "x", "two": "the first secret\nthe second secret\n", "ca": "no certificate"})
+	if err := os.Chmod(filepath.Join(dir, "key"), 0o604); err != nil {
+		t.Fatal(err)
+	}
+	src := strings.ReplaceAll(`node: n
+zookeeper: {servers: [a], auth: {scheme: digest, file: DIR/two}}
+fencing: {agent: {listen: ":1", secret_file: DIR/two,
+  tls: {ca_file: DIR/ca,
+    cert_file: DIR/cert,
+    key_file: DIR/key}}}
+services: {}
+`, "DIR", dir)
+	r := newLoader("u.yaml", disk{}).load([]byte(src))
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	got := strings.ReplaceAll(lines(r.Here()), dir+"/", "")
+	want := "u.yaml:4:8: fencing.agent.tls: read the authorities: ca holds no certificate in PEM (on this machine)\n" +
+		"u.yaml:6:15: fencing.agent.tls.key_file: others have access to the secret in key (mode 0604): chmod o-rwx key (on this machine)"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

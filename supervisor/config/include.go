@@ -1,0 +1,162 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	pathpkg "path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Files is what a configuration was read from, as absolute paths.
+type Files struct {
+	Config []string // the file itself and those that it includes, there or not
+	Env    []string // each service's env_file; read when a process starts, not when the configuration is read
+	Dirs   []string // where a glob found files, or may find some
+}
+
+// Directories lists what has to be watched to see any of it change. One that is not there has to be waited for in the
+// nearest one above it that is.
+func (f Files) Directories() []string {
+	dirs := slices.Clone(f.Dirs)
+	for _, name := range slices.Concat(f.Config, f.Env) {
+		dirs = append(dirs, filepath.Dir(name))
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+func (f *Files) env(services map[string]written) {
+	for _, w := range services {
+		for _, p := range w.service().Processes {
+			if p.EnvFile != "" {
+				f.Env = append(f.Env, p.EnvFile)
+			}
+		}
+	}
+	slices.Sort(f.Env)
+	f.Env = slices.Compact(f.Env)
+}
+
+// include reads the files that the main file includes. They include none themselves.
+func (l *loader) include() {
+	for i, pattern := range l.doc.Include {
+		at := path{"include"}.item(i)
+		if pattern == "" {
+			l.fault(l.spots[at.id()].value, at, "is empty: name a file, or write a glob such as conf.d/*.yaml")
+			continue
+		}
+		names, err := l.expand(pattern)
+		if err != nil {
+			l.fault(l.spots[at.id()].value, at, "%s: %v", quoted(pattern), err)
+			continue
+		}
+		for _, name := range names {
+			l.one(at, pattern, name)
+		}
+	}
+}
+
+// one reads one included file; a fault in opening it is one of the main file's.
+func (l *loader) one(at path, pattern, name string) {
+	l.file = l.name
+	abs, node := absolute(name), l.spots[at.id()].value
+	if slices.Contains(l.files.Config, abs) { // two globs may find one file
+		if abs == l.files.Config[0] && !isGlob(pattern) {
+			l.fault(node, at, "%s is this file itself", quoted(pattern))
+		}
+		return
+	}
+	l.files.Config = append(l.files.Config, abs)
+	src, err := l.disk.read(name)
+	if l.bytes += len(src); err == nil && l.bytes > largestSum {
+		err = errors.New("all files together are larger than 8 MiB")
+	}
+	if err != nil {
+		l.fault(node, at, "%s cannot be read: %v", name, err)
+		return
+	}
+	l.order = append(l.order, name)
+	root, fault := parse(src)
+	switch {
+	case fault != nil:
+		fault.File = name
+		l.faults = append(l.faults, *fault)
+	case root != nil:
+		l.file = name
+		l.fragment(root)
+		l.file = l.name
+	}
+}
+
+func (l *loader) fragment(root *yaml.Node) {
+	if root.Kind != yaml.MappingNode {
+		l.fault(root, nil, "%s where the key services: is expected", kindOf(root))
+		return
+	}
+	part := fragment{Services: l.doc.Services}
+	l.value(root, reflectOf(&part), nil)
+	l.doc.Services = part.Services
+}
+
+// mostEntries bounds how many files and directories one glob is matched with.
+const mostEntries = 10_000
+
+// expand lists the files that a glob finds, sorted; a name without wildcards stands for itself. As in a shell, what is
+// hidden is found only by a pattern that starts with a dot.
+func (l *loader) expand(pattern string) ([]string, error) {
+	base := filepath.Dir(l.name)
+	if filepath.IsAbs(pattern) {
+		base = "/"
+	}
+	if !isGlob(pattern) {
+		return []string{filepath.Join(base, pattern)}, nil
+	}
+	if _, err := pathpkg.Match(pattern, ""); err != nil {
+		return nil, errors.New("is not a glob: a [ has no ], or a \\ quotes nothing")
+	}
+	parts := strings.Split(strings.Trim(filepath.Clean(pattern), "/"), "/")
+	for ; !isGlob(parts[0]); parts = parts[1:] {
+		base = filepath.Join(base, parts[0])
+	}
+	found, entries := []string{base}, 0
+	for i, part := range parts {
+		var next []string
+		for _, dir := range found {
+			list, err := l.disk.list(dir)
+			switch {
+			case errors.Is(err, syscall.ENOTDIR):
+				continue
+			case err != nil && !errors.Is(err, fs.ErrNotExist):
+				return nil, fmt.Errorf("%s cannot be read: %w", dir, reason(err))
+			}
+			l.files.Dirs = append(l.files.Dirs, absolute(dir))
+			if entries += len(list); entries > mostEntries {
+				return nil, errors.New("more than 10000 files and directories to look through: say more closely what is meant")
+			}
+			for _, entry := range list {
+				if matches(part, entry, i == len(parts)-1) {
+					next = append(next, filepath.Join(dir, entry.Name()))
+				}
+			}
+		}
+		found = next
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+func matches(part string, entry fs.DirEntry, last bool) bool {
+	name := entry.Name()
+	if ok, _ := pathpkg.Match(part, name); !ok || strings.HasPrefix(name, ".") && !strings.HasPrefix(part, ".") {
+		return false
+	}
+	return !last || !entry.IsDir()
+}
+
+func isGlob(pattern string) bool { return strings.ContainsAny(pattern, `*?[\`) }

@@ -1,0 +1,141 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Size is a number of bytes, written as 50MiB.
+type Size int64
+
+// units are in the order in which String looks for the largest that fits.
+var units = []struct {
+	name  string
+	bytes uint64
+}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+
+// String is the size in the largest unit that gives a whole number.
+func (s Size) String() string { return sizeText(uint64(s)) }
+
+func sizeText(bytes uint64) string {
+	for _, unit := range units {
+		if unit.bytes > 1 && bytes > 0 && bytes%unit.bytes == 0 {
+			return strconv.FormatUint(bytes/unit.bytes, 10) + unit.name
+		}
+	}
+	return strconv.FormatUint(bytes, 10)
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads 1048576, 1024KiB and 1MiB.
+func (s *Size) UnmarshalText(text []byte) error {
+	bytes, err := parseSize(string(text))
+	if err != nil {
+		return err
+	}
+	if bytes > math.MaxInt64 {
+		return fmt.Errorf("%s %w", quoted(string(text)), errTooLarge)
+	}
+	*s = Size(bytes)
+	return nil
+}
+
+var errTooLarge = errors.New("is more than can be counted")
+
+func parseSize(text string) (uint64, error) {
+	number, unit := text, uint64(1)
+	for _, u := range units {
+		if rest, ok := strings.CutSuffix(text, u.name); ok {
+			number, unit = strings.TrimRight(rest, " "), u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseUint(number, 10, 64)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%s is not a size such as 512KiB, 50MiB, 1GiB or a number of bytes%s", quoted(text), binaryUnit(text))
+	case n > math.MaxUint64/unit:
+		return 0, fmt.Errorf("%s %w", quoted(text), errTooLarge)
+	}
+	return n * unit, nil
+}
+
+// binaryUnit is the hint for those who write 50MB, 50M or 50mib.
+func binaryUnit(text string) string {
+	digits := strings.TrimRight(text, "KMGTkmgtiIbB ")
+	unit := strings.ToUpper(strings.TrimLeft(text[len(digits):], " "))
+	if _, err := strconv.ParseUint(digits, 10, 64); err != nil || unit == "" || strings.IndexByte("KMGT", unit[0]) < 0 {
+		return ""
+	}
+	return ` (did you mean "` + digits + unit[:1] + `iB"?)`
+}
+
+// Unlimited is a Limit's value that nothing exceeds.
+const Unlimited = uint64(unix.RLIM_INFINITY)
+
+// Limit bounds a resource; the soft value holds, and a process may raise it to the hard one.
+type Limit struct{ Soft, Hard uint64 }
+
+// limits lists the resources by the name that a file uses.
+var limits = map[string]int{
+	"as": unix.RLIMIT_AS, "core": unix.RLIMIT_CORE, "cpu": unix.RLIMIT_CPU, "data": unix.RLIMIT_DATA,
+	"fsize": unix.RLIMIT_FSIZE, "locks": unix.RLIMIT_LOCKS, "memlock": unix.RLIMIT_MEMLOCK,
+	"msgqueue": unix.RLIMIT_MSGQUEUE, "nice": unix.RLIMIT_NICE, "nofile": unix.RLIMIT_NOFILE,
+	"nproc": unix.RLIMIT_NPROC, "rss": unix.RLIMIT_RSS, "rtprio": unix.RLIMIT_RTPRIO, "rttime": unix.RLIMIT_RTTIME,
+	"sigpending": unix.RLIMIT_SIGPENDING, "stack": unix.RLIMIT_STACK,
+}
+
+// LimitNames lists the resources that can be limited.
+func LimitNames() []string { return slices.Sorted(maps.Keys(limits)) }
+
+// LimitResource gives the kernel's number of a resource.
+func LimitResource(name string) (int, bool) {
+	resource, ok := limits[name]
+	return resource, ok
+}
+
+// limitValue is one side of a Limit as a file writes it.
+type limitValue uint64
+
+// MarshalText writes what UnmarshalText reads.
+func (v limitValue) MarshalText() ([]byte, error) {
+	if uint64(v) == Unlimited {
+		return []byte("unlimited"), nil
+	}
+	return strconv.AppendUint(nil, uint64(v), 10), nil
+}
+
+// UnmarshalText reads a number, a size or unlimited.
+func (v *limitValue) UnmarshalText(text []byte) error {
+	word := string(text)
+	if word == "unlimited" {
+		*v = limitValue(Unlimited)
+		return nil
+	}
+	n, err := parseSize(word)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return err
+	case word == "infinity" || word == "-1":
+		return fmt.Errorf("%s is not a limit (did you mean \"unlimited\"?)", quoted(word))
+	case err != nil:
+		return fmt.Errorf("%s is not a limit: write a number, a size such as 50MiB, or unlimited%s", quoted(word), binaryUnit(word))
+	}
+	*v = limitValue(n)
+	return nil
+}
+
+// limitSides is a Limit that is written with both its sides.
+type limitSides struct {
+	Soft limitValue `yaml:"soft" doc:"What holds at first."`
+	Hard limitValue `yaml:"hard" doc:"What the process may raise it to."`
+}

@@ -1,0 +1,172 @@
+package config
+
+import (
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// agent checks how this node can be asked.
+func (v *validator) agent(p path, a Agent) {
+	if a.Listen == "" && !v.given(p.key("listen")) {
+		v.fault(p.key("listen"), "missing: write host:port, as in :8438")
+	}
+	v.tcp(p.key("listen"), a.Listen)
+	v.tcp(p.key("advertise"), a.Advertise)
+	if host, _, err := net.SplitHostPort(a.Advertise); err == nil && (host == "" || isAny(host)) {
+		v.fault(p.key("advertise"), "%s is no address that others can reach", quoted(a.Advertise))
+	}
+	v.secretFile(p.key("secret_file"), a.SecretFile, "the secret that all nodes share", a.TLS == nil)
+	if a.TLS == nil {
+		return
+	}
+	at := p.key("tls")
+	for _, file := range []struct{ key, name, what string }{
+		{"ca_file", a.TLS.CAFile, "the authorities that sign for nodes"}, {"cert_file", a.TLS.CertFile, "this node's certificate"},
+		{"key_file", a.TLS.KeyFile, "its key"},
+	} {
+		if file.name == "" {
+			v.fault(at.key(file.key), "missing: name the file that holds %s", file.what)
+			continue
+		}
+		v.absolute(at.key(file.key), file.name)
+	}
+}
+
+func isAny(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsUnspecified()
+}
+
+// secretFile checks the path of a file that holds a secret. The path may be the secret itself, which no log shall show.
+func (v *validator) secretFile(p path, file, what string, needed bool) {
+	switch {
+	case file == "" && (needed || v.given(p)):
+		v.fault(p, "missing: name the file that holds %s", what)
+	case file == "":
+	case !strings.HasPrefix(file, "/"):
+		v.fault(p, "must be the absolute path of a file that holds %s", what)
+	default:
+		v.absolute(p, file)
+	}
+}
+
+func (v *validator) fencing(p path, f Fencing) {
+	v.choice(p.key("on_failure"), string(f.OnFailure), f.OnFailure)
+	for i, method := range f.Methods {
+		at := p.key("methods").item(i)
+		if len(method.Any) == 0 && v.given(at.key("any")) {
+			v.fault(at.key("any"), "is empty: list methods that are tried at the same time")
+			continue
+		}
+		for j, one := range method.Any {
+			v.fenceMethod(at.key("any").item(j), one)
+		}
+		if len(method.Any) == 0 {
+			v.fenceMethod(at, method.FenceOne)
+		}
+	}
+}
+
+func (v *validator) fenceMethod(p path, m FenceOne) {
+	var timeout time.Duration
+	var key string
+	switch {
+	case m.Agent != nil:
+		key, timeout = "agent", m.Agent.Timeout
+		if !v.hasAgent {
+			v.fault(p.key(key), "takes an agent here and on every other node: write fencing: {agent: {listen: ..., secret_file: ...}} at the top of the file")
+		}
+	case m.Exec != nil:
+		key, timeout = "exec", m.Exec.Timeout
+		v.fenceCommand(p.key(key).key("command"), m.Exec.Command)
+	case m.SSH != nil:
+		key, timeout = "ssh", m.SSH.Timeout
+		v.fenceSSH(p.key(key), *m.SSH)
+	case m.HTTP != nil:
+		key, timeout = "http", m.HTTP.Timeout
+		v.fenceHTTP(p.key(key), *m.HTTP)
+	case m.FenceAgent != nil:
+		key, timeout = "fence_agent", m.FenceAgent.Timeout
+		v.fenceProgram(p.key(key), *m.FenceAgent)
+	default:
+		v.fault(p, "names no method: write agent: {}, exec:, ssh:, http:, fence_agent: or any: [...]")
+		return
+	}
+	v.positive(p.key(key).key("timeout"), timeout)
+}
+
+func (v *validator) fenceCommand(p path, words Command) {
+	if len(words) == 0 {
+		v.fault(p, "missing: say which program fences")
+	}
+	v.command(p, words)
+}
+
+func (v *validator) fenceSSH(p path, s FenceSSH) {
+	if s.User == "" {
+		v.fault(p.key("user"), "missing: say whom to log in as")
+	}
+	v.secretFile(p.key("key_file"), s.KeyFile, "the private key", true)
+	if s.KnownHosts == "" {
+		v.fault(p.key("known_hosts"), "missing: name the file of known host keys; another host could say anything")
+	} else {
+		v.absolute(p.key("known_hosts"), s.KnownHosts)
+	}
+	v.tcp(p.key("address"), filled(s.Address))
+	if strings.ContainsAny(s.Command, "\n\x00") {
+		v.fault(p.key("command"), "must be one line")
+	}
+}
+
+func (v *validator) fenceHTTP(p path, h FenceHTTP) {
+	if h.URL == "" && !v.given(p.key("url")) {
+		v.fault(p.key("url"), "missing: write a URL")
+	}
+	v.http(p.key("url"), filled(h.URL))
+	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+	if h.Method != "" && !slices.Contains(methods, h.Method) {
+		v.fault(p.key("method"), "%s must be %s%s", quoted(h.Method), oneOf(methods), DidYouMean(h.Method, methods))
+	}
+	for i, status := range h.Status {
+		if status < 100 || status > 599 {
+			v.fault(p.key("status").item(i), "%d is not an HTTP status", status)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
+		if name == "" || strings.ContainsAny(name, " :\t\r\n") || strings.ContainsAny(h.Headers[name], "\r\n\x00") {
+			v.fault(p.key("headers").key(name), "is not a header line")
+		}
+	}
+	v.secretFile(p.key("bearer_file"), h.BearerFile, "the bearer token", false)
+	if h.CAFile != "" {
+		v.absolute(p.key("ca_file"), h.CAFile)
+	}
+}
+
+func (v *validator) fenceProgram(p path, f FenceProgram) {
+	v.fenceCommand(p.key("command"), f.Command)
+	for _, name := range slices.Sorted(maps.Keys(f.Options)) {
+		at := p.key("options").key(name)
+		switch {
+		case name == "action":
+			v.fault(at, "is not for the file to say: the node is switched off")
+		case strings.ContainsAny(name, "=\r\n") || strings.ContainsAny(f.Options[name], "\r\n"):
+			v.fault(at, "must be one line")
+		case f.Secrets[name] != "":
+			v.fault(at, "is among the secrets too")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Secrets)) {
+		v.secretFile(p.key("secrets").key(name), f.Secrets[name], "it", true)
+	}
+}
+
+// filled is a text with something in the places that are filled in for a target.
+func filled(text string) string {
+	return strings.NewReplacer("{service}", "s", "{node}", "n", "{host}", "h", "{machine}", "m", "{boot}", "b",
+		"{token}", "1", "{session}", "0x1", "{address}", "h:1").Replace(text)
+}

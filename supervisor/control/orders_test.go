@@ -1,0 +1,117 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"understudy/election"
+)
+
+// orders is what the control znode says.
+func (b *bed) orders(service string) map[string]any {
+	b.Helper()
+	n, err := b.c.read(b.Context(), paths(service).Control())
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := map[string]any{}
+	if len(n.data) > 0 {
+		if err := json.Unmarshal(n.data, &all); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return all
+}
+
+func TestAPauseIsWrittenAndTakenBack(t *testing.T) {
+	b := newBed(t)
+	b.session().activate("db", "one")
+	for i, c := range []struct{ paused, changed bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
+		changed, err := b.c.Pause(t.Context(), "db", c.paused, "me@here", "maintenance")
+		if err != nil || changed != c.changed {
+			t.Fatalf("order %d: changed %v, %v", i, changed, err)
+		}
+		s, err := b.c.Status(t.Context(), "db")
+		if err != nil || s.Services[0].Paused != c.paused || c.paused && s.Services[0].Order != "paused by me@here: maintenance" {
+			t.Fatalf("order %d: %+v, %v", i, s, err)
+		}
+	}
+}
+
+func TestAnOrderKeepsWhatItDoesNotKnow(t *testing.T) {
+	b := newBed(t)
+	actor := b.session()
+	actor.activate("db", "one")
+	actor.put(paths("db").Control(), map[string]any{"later": map[string]any{"x": 1}, "why": "old"}, 0)
+	if _, err := b.c.Pause(t.Context(), "db", true, "me", ""); err != nil {
+		t.Fatal(err)
+	}
+	all := b.orders("db")
+	if _, kept := all["later"]; !kept || all["paused"] != true || all["by"] != "me" {
+		t.Errorf("it is now %v", all)
+	}
+	if _, stale := all["why"]; stale {
+		t.Errorf("a reason that nobody gave is left: %v", all)
+	}
+}
+
+func TestOrdersAtTheSameTimeAreBothCarriedOut(t *testing.T) {
+	b := newBed(t)
+	b.session().activate("db", "one")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			err := b.c.order(t.Context(), "db", func(c election.Control) (election.Control, bool) {
+				c.Why += string(rune('a' + i))
+				return c, true
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if why := b.orders("db")["why"].(string); len(why) != 8 {
+		t.Errorf("of 8 orders these are left: %q", why)
+	}
+}
+
+func TestAnUnknownServiceIsNotPaused(t *testing.T) {
+	b := newBed(t)
+	b.session().activate("db", "one")
+	var unknown *UnknownError
+	if _, err := b.c.Pause(t.Context(), "bd", true, "me", ""); !errors.As(err, &unknown) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A pause while the active node gives the service away would leave it with nobody: those who could take it may not.
+func TestAPauseWaitsForASwitchover(t *testing.T) {
+	b := newBed(t)
+	actor := b.session()
+	actor.activate("db", "one")
+	pending := func(until time.Duration) {
+		actor.put(paths("db").Control(), election.Control{Switchover: &election.Switchover{
+			Errand: election.Errand{ID: "x", Token: 1, By: "me"}, From: "one", To: "two", Deadline: time.Now().Add(until).UTC(),
+		}}, 0)
+	}
+	pending(time.Minute)
+	if _, err := b.c.Pause(t.Context(), "db", true, "you", ""); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "me has ordered that one give db to two") {
+		t.Errorf("paused: %v", err)
+	}
+	if b.orders("db")["paused"] != nil {
+		t.Error("it is paused all the same")
+	}
+	if changed, err := b.c.Pause(t.Context(), "db", false, "you", ""); changed || err != nil {
+		t.Errorf("resumed: %v %v", changed, err)
+	}
+	actor.del(paths("db").Control())
+	pending(-time.Second) // nobody waits for it any more
+	if changed, err := b.c.Pause(t.Context(), "db", true, "you", ""); !changed || err != nil {
+		t.Errorf("paused later: %v %v", changed, err)
+	}
+}

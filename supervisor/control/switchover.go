@@ -1,0 +1,255 @@
+package control
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"understudy/election"
+)
+
+// ErrRefused says that an order makes no sense now.
+var ErrRefused = errors.New("refused")
+
+func refused(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrRefused, fmt.Sprintf(format, args...))
+}
+
+// Handover is a switchover that was asked for.
+type Handover struct {
+	Service  string
+	To       string // empty: whoever is first
+	Force    bool   // although the target does not look fit
+	By       string
+	Deadline time.Time
+	Tell     func(step string) // progress, in words
+}
+
+// Ready tells whether the handover can be ordered, and from whom to whom.
+func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
+	s, err := c.Status(ctx, h.Service)
+	if err != nil {
+		return Service{}, err
+	}
+	v := s.Services[0]
+	able := slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node != v.Active && stands(m) && m.Health == "ok" })
+	switch {
+	case v.Paused:
+		return v, refused("%s is %s: `understudy resume %s` first", h.Service, v.Order, h.Service)
+	case v.Active == "" && v.Lock != "":
+		return v, refused("nobody is active yet: %s is about to be", v.Lock)
+	case v.Active == "":
+		return v, refused("nobody is active; whoever can will be, without an order")
+	case h.To == v.Active:
+		return v, refused("%s is active already", h.To)
+	case h.To == "" && !able && !h.Force:
+		return v, refused("nobody else could take %s: %s", h.Service, others(v))
+	case h.To == "":
+		return v, nil
+	}
+	i := slices.IndexFunc(v.Members, func(m Member) bool { return m.Node == h.To })
+	switch {
+	case i < 0:
+		return v, &UnknownError{"node", h.To, names(v.Members)}
+	case v.Members[i].Why == notEligible:
+		return v, refused("%s never stands: %s", h.To, notEligible)
+	case h.Force:
+	case !stands(v.Members[i]):
+		return v, refused("%s does not stand by: it is %s%s (--force orders it all the same)", h.To, v.Members[i].Role, because(v.Members[i]))
+	case v.Members[i].Health != "ok":
+		return v, refused("%s is %s%s (--force orders it all the same)", h.To, v.Members[i].Health, because(v.Members[i]))
+	}
+	return v, nil
+}
+
+// stands tells whether a node stands by, as one does that has not heard yet that a pause is over.
+func stands(m Member) bool { return m.Role == "standby" || m.Role == "paused" }
+
+func because(m Member) string {
+	if m.Why == "" {
+		return ""
+	}
+	return ", " + m.Why
+}
+
+func names(members []Member) (all []string) {
+	for _, m := range members {
+		all = append(all, m.Node)
+	}
+	return all
+}
+
+func others(v Service) string {
+	var all []string
+	for _, m := range v.Members {
+		if m.Node != v.Active {
+			all = append(all, m.Node+" is "+m.Role+because(m))
+		}
+	}
+	if len(all) == 0 {
+		return "no other node has it"
+	}
+	return strings.Join(all, "; ")
+}
+
+// Switchover orders a handover, and waits until another node is active, or until ctx ends: then the order is taken back if
+// nobody has followed it yet. The service ends up running somewhere in any case.
+func (c *Cluster) Switchover(ctx context.Context, h Handover) (to string, err error) {
+	before, err := c.Ready(ctx, h)
+	if err != nil {
+		return "", err
+	}
+	errand := election.Errand{ID: rand.Text(), Token: before.Token, By: h.By}
+	paused := false
+	err = c.order(ctx, h.Service, func(o election.Control) (election.Control, bool) {
+		if paused = o.Paused; paused { // since it was looked at: it would be followed when that ends, whenever that is
+			return o, false
+		}
+		o.Switchover = &election.Switchover{Errand: errand, From: before.Active, To: h.To, Force: h.Force, Deadline: h.Deadline.UTC()}
+		return o, true
+	})
+	defer c.takeBack(ctx, h.Service, errand.ID) // also when another became active before it was written
+	if err == nil && paused {
+		err = refused("%s was paused just now", h.Service)
+	}
+	if err != nil {
+		return "", err
+	}
+	return c.handedOver(ctx, h, before)
+}
+
+// takeBack removes an order that nobody waits for any more.
+func (c *Cluster) takeBack(ctx context.Context, service, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_ = c.order(ctx, service, func(o election.Control) (election.Control, bool) {
+		switch {
+		case o.Switchover != nil && o.Switchover.ID == id:
+			o.Switchover = nil
+		case o.Restart != nil && o.Restart.ID == id:
+			o.Restart = nil
+		case o.Reload != nil && o.Reload.ID == id:
+			o.Reload = nil
+		default:
+			return o, false
+		}
+		return o, true
+	})
+}
+
+// look is how often what becomes of an order is looked at.
+const lookEvery = 50 * time.Millisecond
+
+// handedOver follows a switchover to its end.
+func (c *Cluster) handedOver(ctx context.Context, h Handover, before Service) (string, error) {
+	told := ""
+	tell := func(step string) {
+		if step != told {
+			told = step
+			h.Tell(step)
+		}
+	}
+	tell(before.Active + " is asked to give " + h.Service + " away")
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		s, err := c.Status(ctx, h.Service)
+		if err != nil {
+			return "", err
+		}
+		v := s.Services[0]
+		switch {
+		case v.Token != before.Token && v.Active == before.Active:
+			return "", fmt.Errorf("%s is active again on %s: nobody else took it", h.Service, v.Active)
+		case v.Active != "" && v.Token != before.Token && settled(v):
+			if h.To != "" && v.Active != h.To {
+				return v.Active, fmt.Errorf("%s runs on %s now, not on %s", h.Service, v.Active, h.To)
+			}
+			return v.Active, nil
+		case v.Active == before.Active:
+			for _, m := range v.Members {
+				if m.Node == v.Active && m.Role == "stopping" {
+					tell(v.Active + " is stopping it")
+				}
+			}
+		case v.Active != "":
+			tell(v.Active + " has taken it, and is starting it")
+		case v.Lock != "":
+			tell(v.Lock + " holds the lock")
+		default:
+			tell(before.Active + " has stopped it")
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return "", fmt.Errorf("%s: %w", told, context.Cause(ctx))
+		}
+	}
+}
+
+// settled tells whether the active node says that the service is ready.
+func settled(v Service) bool {
+	return slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node == v.Active && m.Role == "active" && m.Health == "ok" })
+}
+
+// Restart orders a new start of the child where it is, and Reload its reload signal; they return once that is done.
+func (c *Cluster) Restart(ctx context.Context, service, by string) error {
+	return c.errand(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Restart })
+}
+
+// Reload orders that the child be sent its reload signal.
+func (c *Cluster) Reload(ctx context.Context, service, by string) error {
+	return c.errand(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Reload })
+}
+
+func (c *Cluster) errand(ctx context.Context, service, by string, field func(*election.Control) **election.Errand) (err error) {
+	s, err := c.Status(ctx, service)
+	if err != nil {
+		return err
+	}
+	v := s.Services[0]
+	if v.Active == "" {
+		return refused("nobody is active")
+	}
+	id := rand.Text()
+	err = c.order(ctx, service, func(o election.Control) (election.Control, bool) {
+		*field(&o) = &election.Errand{ID: id, Token: v.Token, By: by}
+		return o, true
+	})
+	defer func() {
+		if err != nil {
+			c.takeBack(ctx, service, id)
+		}
+	}()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for err == nil {
+		n, readErr := c.read(ctx, election.Paths{Root: c.root, Service: service}.Control())
+		if readErr != nil {
+			return readErr
+		}
+		control := election.ParseControl(n.data)
+		if e := *field(&control); e == nil || e.ID != id {
+			return c.still(ctx, v)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			err = fmt.Errorf("%s has not done it yet: %w", v.Active, context.Cause(ctx))
+		}
+	}
+	return err
+}
+
+// still fails when another activation has taken the order's away.
+func (c *Cluster) still(ctx context.Context, before Service) error {
+	s, err := c.Status(ctx, before.Service)
+	if err == nil && s.Services[0].Token != before.Token {
+		err = fmt.Errorf("%s was active no longer: nothing was done", before.Active)
+	}
+	return err
+}

@@ -1,0 +1,226 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+	"understudy/supervisor/child"
+)
+
+// A supervisor that becomes another image of its process, by an exec, hands its terms over: a child that runs does not notice.
+// For each service that is a term which ends without its end (no stop, no release) and goes on elsewhere, at "running". What
+// keeps the promises meanwhile is what keeps them while a supervisor is frozen: the lease that is left, and the guardians.
+
+// errHandover ends the stay of a service in a session without the child's end, if that can be; otherwise it is a stop.
+var errHandover = errors.New("another image of this process is to go on")
+
+func handing(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errHandover) }
+
+// carriedTerm is a term in which the child runs.
+type carriedTerm struct {
+	Claim  election.CarriedClaim `json:"claim"`
+	Entry  election.Activation   `json:"entry"`
+	Record string                `json:"record,omitempty"` // where that is written
+	Tree   json.RawMessage       `json:"tree"`
+	Run    *carriedRun           `json:"run"`
+
+	tree Tree
+}
+
+// What an upgrade would find.
+const (
+	free    int32 = iota // nothing that takes time
+	passing              // what is not over yet: a claim, a start, a stop
+	fit                  // a child that can be handed over
+)
+
+func stanceOf(r role) int32 {
+	switch r {
+	case Claiming, Fencing, Active, Stopping:
+		return passing
+	}
+	return free
+}
+
+// handsOver takes the unit's programs out of its hands, if all is well with them.
+func (u *unit) handsOver() bool {
+	v := u.v
+	if !u.risen || v.removed.Load() {
+		v.log.Warn("the child cannot be handed over while it starts, it is stopped", "service", v.name)
+		return false
+	}
+	run := &carriedRun{Programs: u.conf.Programs, parts: u.parts}
+	for i, p := range u.parts {
+		c := carriedPart{Program: i}
+		if !p.Oneshot {
+			if closed(p.process.Done()) {
+				return false
+			}
+			c.Pid = p.process.Pid()
+		}
+		run.Parts = append(run.Parts, c)
+	}
+	pipes, err := v.logs.part()
+	if err != nil {
+		v.log.Warn("the child cannot be handed over, it is stopped", "service", v.name, "why", err)
+		return false
+	}
+	run.Pipes = pipes
+	for _, s := range u.sockets {
+		run.Sockets = append(run.Sockets, carriedSocket{Dir: s.Dir(), UID: s.UID(), socket: s})
+	}
+	u.handed = true
+	v.afoot = run
+	return true
+}
+
+// handOver makes a term ready to go on elsewhere.
+func (v *service) handOver(claim *election.Claim, tree Tree, entry election.Activation) bool {
+	held, err := claim.Carry()
+	var id json.RawMessage
+	if err == nil {
+		id, err = tree.ID()
+	}
+	run := v.afoot
+	v.afoot = nil
+	if err != nil {
+		v.log.Warn("the term cannot be handed over, it is ended", "service", v.name, "error", err)
+		run.discard()
+		return false
+	}
+	v.carried = &carriedTerm{Claim: held, Entry: entry, Record: entry.Entry, Tree: id, Run: run, tree: tree}
+	return true
+}
+
+// goOn is stand for a term that was handed over. P5 was kept by its beginning; all else is as in any term.
+func (v *service) goOn(ctx context.Context, t turn) (action, error) {
+	c := v.carried
+	claim, err := t.cand.Resume(c.Claim)
+	if err != nil {
+		return nothing, fmt.Errorf("go on with the term: %w", err)
+	}
+	v.carried, v.afoot = nil, c.Run
+	ctx, fell := context.WithCancelCause(ctx)
+	defer fell(nil)
+	v.mortals.add(v.mortal(c.Tree, c.tree, fell))
+	entry := c.Entry
+	entry.Entry = c.Record
+	var over event
+	if t.hold.enter(ctx, v, claim) {
+		over = v.active(ctx, t, claim, c.tree, &entry)
+	} else {
+		v.afoot.discard()
+		v.afoot = nil
+		over = ending(ctx)
+	}
+	return v.conclude(ctx, t, claim, c.tree, entry, over, true)
+}
+
+// drop ends what was handed over and cannot go on. The session, or this node's stay in it, ends with it.
+func (v *service) drop(ctx context.Context, t turn) error {
+	tree := v.carried.tree
+	v.carried.Run.discard()
+	v.carried = nil
+	v.log.Error("the term cannot go on, ending the child", "service", v.name)
+	v.on(leaseEnding)
+	if err := v.end(ctx, t, tree); err != nil {
+		v.on(treeAlive)
+		return err
+	}
+	v.on(treeDead)
+	v.undoAll(context.WithoutCancel(ctx))
+	return nil
+}
+
+// carriedService is what is remembered of a service, and its term if it has one.
+type carriedService struct {
+	Name      string            `json:"name"`
+	Birth     election.Birth    `json:"birth"`
+	Standing  election.Standing `json:"standing"`
+	Failed    bool              `json:"failed,omitempty"`
+	Refused   bool              `json:"refused,omitempty"`
+	Failure   string            `json:"failure,omitempty"`
+	Cause     string            `json:"cause,omitempty"`
+	Failures  []time.Time       `json:"failures,omitempty"`
+	Delay     time.Duration     `json:"delay,omitempty"`
+	Token     int64             `json:"token,omitempty"`
+	Fenced    string            `json:"fenced,omitempty"`
+	Since     time.Time         `json:"since"`
+	Restarted string            `json:"restarted,omitempty"`
+	Reloaded  string            `json:"reloaded,omitempty"`
+	Debts     []debt            `json:"debts,omitempty"`
+	Term      *carriedTerm      `json:"term,omitempty"`
+}
+
+// carry tells what is to be remembered of a service that does not run now.
+func (v *service) carry() carriedService {
+	return carriedService{
+		Name: v.name, Birth: v.birth, Standing: v.stood, Failed: v.state.failed, Refused: v.refused, Failure: v.failure, Cause: v.cause.String(),
+		Failures: v.tries.failures, Delay: v.tries.delay, Token: v.token, Fenced: v.fenced, Since: v.since, Restarted: v.restarted,
+		Reloaded: v.reloaded, Debts: v.debts, Term: v.carried,
+	}
+}
+
+// remember is carry's reverse.
+func (v *service) remember(c carriedService) {
+	v.heir = true // nothing that is owed is to be undone now
+	v.birth, v.stood, v.state.failed, v.refused, v.failure = c.Birth, c.Standing, c.Failed, c.Refused, c.Failure
+	v.cause = event(max(slices.Index(eventNames[:], c.Cause), 0))
+	v.tries.failures, v.tries.delay, v.token, v.fenced, v.since = c.Failures, c.Delay, c.Token, c.Fenced, c.Since
+	v.restarted, v.reloaded, v.debts, v.carried = c.Restarted, c.Reloaded, c.Debts, c.Term
+	v.owing.Store(int64(len(v.debts)))
+	if v.carried != nil {
+		v.engage()
+		v.mortals.add(v.mortal(c.Term.Tree, c.Term.tree, func(error) {})) // an agent may be asked before the term goes on
+	}
+}
+
+// find looks a term's tree and processes up in the guard.
+func (c *carriedTerm) find(guard adopter, log hclog.Logger) error {
+	tree, ok := guard.Adopted(c.Tree)
+	if !ok {
+		return errors.New("its tree is not there")
+	}
+	c.tree = tree
+	if c.Run == nil || len(c.Run.Parts) == 0 {
+		return errors.New("it has no programs")
+	}
+	return c.Run.find(tree, log)
+}
+
+// endedProcess is one of which nothing is left.
+type endedProcess struct{ status child.ExitStatus }
+
+func (endedProcess) Pid() int { return 0 }
+
+func (endedProcess) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (p endedProcess) Wait(context.Context) (child.ExitStatus, error) { return p.status, nil }
+
+func (endedProcess) Signal(syscall.Signal) error { return os.ErrProcessDone }
+
+func (endedProcess) Kill(context.Context) error { return nil }
+
+// terms tells of which services a term is handed over.
+func terms(all []carriedService) (names []string) {
+	for _, c := range all {
+		if c.Term != nil {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,35 @@
+package supervisor
+
+import (
+	"context"
+	"os"
+
+	"understudy/fencing"
+	"understudy/supervisor/child"
+)
+
+// KillLocal kills a child on this machine, whoever made it, and states what is known of it then.
+func KillLocal(ctx context.Context, t fencing.Target) fencing.Statement {
+	s := fencing.Statement{Service: t.Service, Token: t.Token}
+	host, err := child.Identity()
+	if err != nil {
+		s.Why = err.Error()
+		return s
+	}
+	s.Machine, s.Boot = host.Machine, host.Boot
+	// Machines that were copied share an id: that this one is the target's, in a later boot, its name has to say as well.
+	if name, err := os.Hostname(); err == nil && name == t.Host {
+		s.Node = t.Node
+	}
+	w := witness{node: s.Node, host: host, end: thisMachine{}.KillTree}
+	verdict, by, err := w.vouch(ctx, t.Node, t.Machine, t.Boot, t.Tree)
+	switch {
+	case err == nil && verdict == fencing.Dead:
+		s.Dead, s.How = true, by
+	case err != nil:
+		s.Alive, s.Why = verdict == fencing.Alive, err.Error()
+	default:
+		s.Why = "nothing is known of it on this machine"
+	}
+	return s
+}

@@ -1,0 +1,87 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/child"
+	"understudy/supervisor/child/logfile"
+)
+
+// logs are the files that a service's programs write to, by their paths. They stay open from one start to the next.
+type logs struct {
+	files map[string]*logfile.Log
+	confs map[string]LogFile
+	ends  map[string]context.CancelFunc // bound what is waited for after the last start
+	wg    sync.WaitGroup
+}
+
+// open gives the file, and pumps into it until close.
+func (l *logs) open(ctx context.Context, reach *child.Reach, conf LogFile, log hclog.Logger) (*logfile.Log, error) {
+	return l.take(ctx, reach, conf, log, logfile.Open)
+}
+
+func (l *logs) take(
+	ctx context.Context, reach *child.Reach, conf LogFile, log hclog.Logger, open func(logfile.Config) (*logfile.Log, error),
+) (*logfile.Log, error) {
+	if f := l.files[conf.Path]; f != nil {
+		if l.confs[conf.Path] != conf {
+			f.Reconfigure(conf.MaxSize, conf.Keep, conf.Compress)
+			l.confs[conf.Path] = conf
+		}
+		return f, nil
+	}
+	f, err := child.Reached(ctx, reach, func() (*logfile.Log, error) {
+		return open(logfile.Config{
+			Path: conf.Path, MaxSize: conf.MaxSize, Keep: conf.Keep, Compress: conf.Compress, Logger: log.Named("log"),
+		})
+	}, func(f *logfile.Log) { _ = f.Close() })
+	if err != nil {
+		return nil, err
+	}
+	if l.files == nil {
+		l.files, l.confs, l.ends = map[string]*logfile.Log{}, map[string]LogFile{}, map[string]context.CancelFunc{}
+	}
+	pumping, end := context.WithCancel(context.WithoutCancel(ctx))
+	l.files[conf.Path], l.confs[conf.Path], l.ends[conf.Path] = f, conf, end
+	l.wg.Go(func() {
+		defer end()
+		if err := f.Run(pumping); err != nil {
+			log.Warn("a log file has ended early", "file", conf.Path, "error", err)
+		}
+	})
+	return f, nil
+}
+
+// retain closes the files that no program is configured to write to any more. Nothing that holds them may be alive.
+func (l *logs) retain(programs []Program) error {
+	wanted := map[string]bool{}
+	for _, p := range programs {
+		wanted[p.Log.Path] = true
+	}
+	var errs []error
+	for path, f := range l.files {
+		if wanted[path] {
+			continue
+		}
+		if err := f.CloseWriter(); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", path, err))
+		}
+		l.ends[path]() // who still holds the pipe is none of ours, and is not waited for
+		delete(l.files, path)
+		delete(l.confs, path)
+		delete(l.ends, path)
+	}
+	return errors.Join(errs...)
+}
+
+// close closes all files, and waits until they hold all that was written.
+func (l *logs) close() error {
+	err := l.retain(nil)
+	l.wg.Wait()
+	return err
+}

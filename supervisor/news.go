@@ -1,0 +1,125 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+
+	"understudy/election"
+)
+
+// news is what a service learns from outside its own goroutine.
+type news struct {
+	stir  chan struct{} // capacity 1: something of what follows has changed
+	stood chan struct{} // capacity 1: the precheck is to be run
+
+	mu       sync.Mutex // guards what follows
+	next     *Service   // its config, changed
+	wishes   election.Wishes
+	heeded   bool   // the wishes of this session are known
+	unfit    string // why the precheck failed
+	tested   bool   // the precheck has been run
+	tamed    bool   // it is known whether the watchdog can be armed
+	untamed  string // why it cannot
+	standing bool   // this node stands for election: only then is the precheck run
+	health   string // what the newest health check says; "": it is well
+}
+
+func newNews() news { return news{stir: make(chan struct{}, 1), stood: make(chan struct{}, 1)} }
+
+// tell changes something, and wakes the service.
+func (n *news) tell(change func()) {
+	n.mu.Lock()
+	change()
+	n.mu.Unlock()
+	poke(n.stir)
+}
+
+// poke signals on a channel of capacity 1.
+func poke(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// errStirred ends a wait: there is news.
+var errStirred = errors.New("there is news")
+
+// untilStirred calls wait, which is to end with errStirred when there is news.
+func (n *news) untilStirred(ctx context.Context, wait func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stirred := false
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-n.stir:
+			stirred = true
+			cancel(errStirred)
+		case <-ctx.Done():
+		}
+	})
+	err := wait(ctx)
+	cancel(nil)
+	wg.Wait()
+	if stirred && !errors.Is(err, errStirred) {
+		poke(n.stir) // it came too late for this wait, and counts for the next one
+	}
+	return err
+}
+
+// hindrance is why a node does not stand for election now.
+type hindrance struct {
+	paused  bool
+	unknown bool   // it is not known yet
+	why     string // "" when it may stand
+}
+
+// hindrance tells what keeps this node from standing, and under which wishes.
+func (v *service) hindrance() (election.Wishes, hindrance) {
+	v.news.mu.Lock()
+	defer v.news.mu.Unlock()
+	n := &v.news
+	prechecked := len(v.Precheck.Exec) > 0 && !n.wishes.Control.Forces(v.node.Node)
+	switch {
+	case v.Ineligible:
+		return n.wishes, hindrance{why: "eligible: false in its config"}
+	case !n.heeded:
+		return n.wishes, hindrance{unknown: true, why: "it is not known yet whether it may"}
+	case n.wishes.Control.Paused:
+		return n.wishes, hindrance{paused: true, why: n.wishes.Control.Words()}
+	case prechecked && !n.tested:
+		return n.wishes, hindrance{unknown: true, why: "the precheck has not run yet"}
+	case prechecked && n.unfit != "":
+		return n.wishes, hindrance{why: "precheck: " + n.unfit}
+	case v.watchdog == nil || !v.watchdog.Required:
+	case !n.tamed:
+		return n.wishes, hindrance{unknown: true, why: "it is not known yet whether the watchdog can be armed"}
+	case n.untamed != "":
+		return n.wishes, hindrance{why: "watchdog: " + n.untamed}
+	}
+	return n.wishes, hindrance{}
+}
+
+// forced tells whether an operator wants this node to be active whatever it is like.
+func (v *service) forced() bool {
+	v.news.mu.Lock()
+	defer v.news.mu.Unlock()
+	return v.news.wishes.Control.Forces(v.node.Node)
+}
+
+// takeUp makes a changed config the service's own, and tells whether there was one.
+func (v *service) takeUp() bool {
+	v.news.mu.Lock()
+	defer v.news.mu.Unlock()
+	if v.news.next == nil {
+		return false
+	}
+	v.Service, v.news.next = *v.news.next, nil
+	if v.tries.cfg = v.Restart; !reflect.DeepEqual(v.precheck, v.Precheck) {
+		v.precheck, v.news.tested = v.Precheck, false
+		poke(v.news.stood)
+	}
+	return true
+}

@@ -1,0 +1,128 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/election"
+)
+
+var (
+	// errSwitch says that an operator wants another node to be active.
+	errSwitch = errors.New("an operator wants another node to be active")
+	// errRestart says that an operator wants a new start.
+	errRestart = errors.New("an operator wants it started anew")
+)
+
+// obey carries out what operators order of this very activation.
+func (u *unit) obey(ctx context.Context, t turn, ready bool) {
+	v := u.v
+	v.news.mu.Lock()
+	c := v.news.wishes.Control
+	v.news.mu.Unlock()
+	if o := c.Switchover; o != nil && o.Token == u.token && !c.Paused {
+		if ctx.Err() == nil { // else it is under way
+			v.log.Info("an operator orders a switchover", "service", v.name, "token", u.token, "to", cmp.Or(o.To, "whoever is first"), "by", o.By)
+		}
+		u.fail(errSwitch)
+		return
+	}
+	if o := c.Restart; o != nil && o.Token == u.token && o.ID != v.restarted {
+		v.restarted = o.ID
+		v.log.Info("an operator orders a restart", "service", v.name, "token", u.token, "by", o.By)
+		u.fail(errRestart)
+		return
+	}
+	if o := c.Reload; o != nil && o.Token == u.token && o.ID != v.reloaded {
+		v.reloaded = o.ID
+		v.log.Info("an operator orders a reload", "service", v.name, "token", u.token, "by", o.By)
+		u.reload()
+		v.confirm(ctx, t)
+		return
+	}
+	if ready && late(c, u.token) {
+		v.confirm(ctx, t)
+	}
+}
+
+// late tells whether there is an order for an activation before this one: one that was written as this one began, and that
+// nobody else would take back.
+func late(c election.Control, token int64) bool {
+	before := func(o *election.Errand) bool { return o != nil && o.Token < token }
+	return before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Errand)
+}
+
+// reload sends each program its reload signal.
+func (u *unit) reload() {
+	sig := u.v.ReloadSignal
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, p := range u.parts {
+		if p.Oneshot {
+			continue
+		}
+		u.v.log.Info("reloading the child", u.named(p.Program, "pid", p.process.Pid(), "signal", unix.SignalName(sig))...)
+		if err := p.process.Signal(sig); err != nil {
+			u.v.log.Error("cannot signal the child", u.named(p.Program, "error", err)...)
+		}
+	}
+}
+
+// confirm takes orders back that this activation has carried out, or that were for a former one: whoever gave them waits
+// for that.
+func (v *service) confirm(ctx context.Context, t turn) {
+	v.news.mu.Lock()
+	c := v.news.wishes.Control
+	v.news.mu.Unlock()
+	if c.Switchover == nil && c.Restart == nil && c.Reload == nil {
+		return
+	}
+	token, restarted, reloaded := v.token, v.restarted, v.reloaded
+	done := func(o *election.Errand, id string) bool { return o != nil && (o.Token < token || o.ID == id) }
+	v.hooks.Go(func() {
+		pause(ctx, settling) // nothing waits for it that is in a hurry
+		err := t.cand.AmendControl(ctx, func(c *election.Control) bool {
+			changed := false
+			if c.Switchover != nil && c.Switchover.Token < token {
+				c.Switchover, changed = nil, true
+			}
+			if done(c.Restart, restarted) {
+				c.Restart, changed = nil, true
+			}
+			if done(c.Reload, reloaded) {
+				c.Reload, changed = nil, true
+			}
+			return changed
+		})
+		if err != nil && ctx.Err() == nil {
+			v.log.Warn("an operator's order could not be taken back", "service", v.name, "error", err)
+		}
+	})
+}
+
+// How long a node leaves a free lock to one that is preferred to it.
+const (
+	deference = 500 * time.Millisecond
+	parting   = 2 * time.Second // to any other, by the node that an operator wants replaced
+)
+
+// defers tells how long this node leaves a free lock to others.
+func (v *service) defers(w election.Wishes) time.Duration {
+	me := v.node.Node
+	switch s := w.Control.Switchover; {
+	case s != nil && s.To == me:
+		return 0
+	case s != nil && s.From == me:
+		return parting
+	case s != nil && s.To != "":
+		return deference
+	}
+	if w.Rival(me, v.Priority) != "" {
+		return deference
+	}
+	return 0
+}

@@ -1,0 +1,56 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/fencing"
+	"understudy/fencing/agent"
+	"understudy/supervisor/child"
+)
+
+// lentNote is what a guardian has to know to answer. It reads the files as the supervisor does, when somebody comes.
+type lentNote struct {
+	Node    string      `json:"node"`
+	Files   agent.Files `json:"files"`
+	Secrets [][]byte    `json:"secrets,omitempty"` // for as long as their file cannot be read
+}
+
+// standInFor answers in a guardian.
+func standInFor(note []byte, buried func(child.TreeID) bool) (func(context.Context, net.Conn), error) {
+	var as lentNote
+	if err := json.Unmarshal(note, &as); err != nil {
+		return nil, fmt.Errorf("read what the supervisor lent: %w", err)
+	}
+	host, err := child.Identity()
+	if err != nil {
+		return nil, fmt.Errorf("identify this machine: %w", err)
+	}
+	kill := func(ctx context.Context, tree json.RawMessage) error {
+		err := thisMachine{}.KillTree(ctx, tree)
+		var id child.TreeID
+		if errors.Is(err, child.ErrNotSeen) && json.Unmarshal(tree, &id) == nil && buried(id) {
+			return nil
+		}
+		return err
+	}
+	return StandIn(as.Node, host, as.Files.KeysFrom(as.Secrets), kill).Answer, nil
+}
+
+// StandIn is the agent of a guardian, which knows no services: it ends a tree by its identity.
+func StandIn(node string, host child.Host, keys *agent.Keys, kill func(context.Context, json.RawMessage) error) *agent.Server {
+	w := witness{node: node, host: host, end: kill}
+	return &agent.Server{
+		Keys: keys, Logger: hclog.NewNullLogger(), // there is no log that could not hold a guardian up
+		Self: agent.Answer{Node: node, Machine: host.Machine, Boot: host.Boot},
+		Vouch: func(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
+			verdict, by, err := w.vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree)
+			return verdict, by + ", says a guardian", err
+		},
+	}
+}

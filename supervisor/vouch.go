@@ -1,0 +1,42 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"understudy/fencing"
+	"understudy/supervisor/child"
+)
+
+// witness is a place from where a death may be proved: a node, on a machine, in a boot.
+type witness struct {
+	node string
+	host child.Host
+	end  func(ctx context.Context, tree json.RawMessage) error // kills a tree of this machine; nil: its death is proved
+}
+
+// vouch tells what is known here of a former active's child: the process tree of an earlier or another supervisor of this
+// machine can be looked at, and ended; and nothing outlives a boot.
+func (w witness) vouch(ctx context.Context, node, machine, boot string, tree json.RawMessage) (fencing.Verdict, string, error) {
+	if boot != w.host.Boot {
+		if machine != "" && machine == w.host.Machine && node == w.node {
+			return fencing.Dead, "this machine has booted since", nil
+		}
+		return fencing.Unknown, "", nil
+	}
+	if machine != w.host.Machine {
+		return fencing.Unknown, "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, proofPatience)
+	defer cancel()
+	err := w.end(ctx, tree)
+	switch {
+	case errors.Is(err, child.ErrElsewhere), errors.Is(err, child.ErrNotSeen):
+		return fencing.Unknown, "", nil // the grace delay is for that
+	case err != nil:
+		return fencing.Alive, "", fmt.Errorf("end the tree of %s on this machine: %w", node, err)
+	}
+	return fencing.Dead, "its tree on this machine is dead", nil
+}

@@ -1,0 +1,97 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+
+	"understudy/supervisor/child"
+	"understudy/supervisor/child/notify"
+	"understudy/supervisor/child/probe"
+	"understudy/supervisor/config"
+)
+
+// spec is how a program is started: all that its config names is looked up now, since it may have changed.
+func (v *service) spec(ctx context.Context, tree Tree, prog Program, token int64) (child.Spec, *notify.Socket, error) {
+	s := child.Spec{
+		Argv: prog.Command, Dir: prog.Dir, Stdout: os.Stdout, Stderr: os.Stderr,
+		Settings: child.Settings{Umask: prog.Umask, Nice: prog.Nice, OOMScoreAdj: prog.OOMScore},
+	}
+	for _, name := range slices.Sorted(maps.Keys(prog.Limits)) {
+		s.Limits = append(s.Limits, child.Limit{Name: name, Soft: prog.Limits[name].Soft, Hard: prog.Limits[name].Hard})
+	}
+	env := os.Environ()
+	if prog.User != "" || prog.Group != "" {
+		who, err := child.LookupUser(ctx, prog.User, prog.Group)
+		if err != nil {
+			return s, nil, err
+		}
+		s.Credential = &who.Credential
+		env = who.Environ(env)
+	}
+	if prog.EnvFile != "" {
+		more, err := child.Reached(ctx, &v.reach, func() ([]string, error) { return config.ReadEnvFile(prog.EnvFile) }, nil)
+		if err != nil {
+			return s, nil, fmt.Errorf("env_file: %w", err)
+		}
+		env = append(env, more...)
+	}
+	s.Env = slices.Concat(env, prog.Env, v.facts(token))
+	if prog.Log.Path != "" {
+		log, err := v.logs.open(ctx, &v.reach, prog.Log, v.log)
+		if err != nil {
+			return s, nil, fmt.Errorf("log file: %w", err)
+		}
+		s.Stdout, s.Stderr = log.Writer(), log.Writer()
+		if s.Credential != nil {
+			if err := log.Grant(s.Credential.UID, s.Credential.GID); err != nil {
+				v.log.Debug("the child cannot open /dev/stdout anew", "service", v.name, "error", err)
+			}
+		}
+	}
+	if !prog.Ready.Notify {
+		return s, nil, nil
+	}
+	listen := notify.Config{Belongs: tree.Owns, Logger: v.log.Named("notify")}
+	if s.Credential != nil {
+		listen.UID = s.Credential.UID
+	}
+	socket, err := notify.Listen(listen)
+	if err != nil {
+		return s, nil, fmt.Errorf("listen for READY=1: %w", err)
+	}
+	s.Env, s.KeepNotify = append(s.Env, socket.Env()), true
+	return s, socket, nil
+}
+
+// facts are what every command of a service is told.
+func (v *service) facts(token int64) []string {
+	return []string{"UNDERSTUDY_SERVICE=" + v.name, "UNDERSTUDY_NODE=" + v.node.Node, "UNDERSTUDY_TOKEN=" + strconv.FormatInt(token, 10)}
+}
+
+// checker is a check of a program, or nil when none is configured. A command is run as the program is: in its tree, so that
+// nothing of it can outlive the term, and as its user.
+func (u *unit) checker(prog Program, tcp, http string, command []string) probe.Checker {
+	switch {
+	case tcp != "":
+		return probe.Probe{Kind: probe.KindTCP, Target: tcp}
+	case http != "":
+		return probe.Probe{Kind: probe.KindHTTP, Target: http}
+	case len(command) == 0:
+		return nil
+	}
+	run := func(ctx context.Context, argv []string) ([]byte, int, error) {
+		prog := prog
+		prog.Command, prog.Log, prog.Ready = argv, LogFile{}, Ready{}
+		spec, _, err := u.v.spec(ctx, u.tree, prog, u.token)
+		if err != nil {
+			return nil, 0, err
+		}
+		result, err := child.Output(ctx, u.tree.Start, spec)
+		return result.Output, result.Status.Code, err
+	}
+	return probe.Probe{Kind: probe.KindExec, Argv: command, Run: run}
+}
