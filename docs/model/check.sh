@@ -1,8 +1,9 @@
 #!/bin/bash
-# Checks the model of the protocol: its properties have to hold, and each mutation has to break one. See ../protocol.md.
+# Checks the models of the protocol: their properties have to hold, and each mutation has to break one. See ../protocol.md.
 set -eu
 
-model=$(cd "$(dirname "$0")" && pwd)/failover.pml
+models=$(cd "$(dirname "$0")" && pwd)
+model=$models/failover.pml
 for tool in spin gcc; do
 	command -v "$tool" >/dev/null || { echo "check.sh: $tool is missing: apt-get install spin gcc" >&2; exit 1; }
 done
@@ -53,9 +54,21 @@ holds() { check "$1" "$2" holds "$3" "$4" "$5"; }
 
 # A mutation is checked for the one property that it is to break.
 breaks() {
+	if [ "$model" = "$models/failsafe.pml" ]; then
+		breaksFailsafe "$@"
+		return
+	fi
 	case $2 in
 	P6) check "$1" P6 broken "-DFAULTS=2 -DONLY=6 -DPROGRESS -D$1" -DNFAIR=4 "-a -f" ;;
 	*) check "$1" "$2" broken "-DFAULTS=3 -DONLY=${2#P} -D$1" -DSAFETY "" ;;
+	esac
+}
+
+breaksFailsafe() { # MUTATION PROPERTY [NODES]
+	case $2 in
+	P6) check "$1" P6 broken "-DFAULTS=1 -DONLY=6 -DPROGRESS -D$1" -DNFAIR=4 "-a -f" ;;
+	P7) check "$1" P7 broken "-DCALM -DOLD=2 -DONLY=7 -D$1" -DSAFETY "" ;;
+	*) check "$1" "$2" broken "${3:--DFAULTS=3} -DONLY=${2#P} -D$1" -DSAFETY "" ;;
 	esac
 }
 
@@ -87,4 +100,34 @@ breaks BAD_CLOSING   P2
 breaks BAD_TICKET    P2
 breaks BAD_LEASE     P1
 breaks BAD_LEASE     P3
+
+model=$models/failsafe.pml
+echo failsafe
+three="-DNODES=3 -DOLD=3 -DFAULTS=2"
+holds two-nodes     all "-DFAULTS=3" -DSAFETY ""
+holds three-nodes   all "$three" -DSAFETY ""
+holds one-joins     all "-DNODES=3 -DOLD=2 -DFAULTS=1" -DSAFETY ""
+holds progress      P6  "-DFAULTS=1 -DONLY=6 -DPROGRESS" -DNFAIR=4 "-a -f"
+holds outage-two    P7  "-DCALM -DOLD=2" -DSAFETY ""
+holds outage-three  P7  "-DCALM -DNODES=3 -DOLD=3 -DFAULTS=1" -DSAFETY ""
+holds outage-joins  P7  "-DCALM -DNODES=3 -DOLD=2 -DFAULTS=0" -DSAFETY ""
+
+breaks NO_ACK        P1
+breaks NO_UNION      P1 "$three"
+breaks BAD_DROP      P1 "$three"
+breaks BAD_NOBODY    P1
+breaks BAD_ENLIST    P1
+breaks BAD_START     P1
+breaks NO_UNANIMITY  P1 "$three"
+breaks BAD_COVER     P1
+breaks BAD_PROMISE   P1
+breaks BAD_SIGHT     P3
+breaks BAD_ENGAGED   P1
+breaks NO_WAIT       P1
+breaks NO_HEIR       P1
+breaks BAD_HEIR      P1
+breaks BAD_DELAY     P1
+breaks NO_RETREAT    P6
+breaks BAD_ASK       P7
+breaks BAD_AGAIN     P7
 exit $failed

@@ -1,10 +1,9 @@
-//go:build simulation
-
 package sim
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -32,23 +31,30 @@ type checker struct {
 	w        *world
 	services map[string]*serviceView
 	ended    map[int64]bool // sessions that are no more
-	lost     map[int64]bool // those that a loss of data ended
+	owners   map[int64]bool // those that had a lock
+	lost     map[int64]bool // those of them that a loss of data ended
 	first    *Violation
 	starts   int
 	doomed   int // starts beside a process that was killed, but held by the kernel
+	resets   int // by watchdogs
 	calm     bool
+	sight    sight
 	byHand   map[string]bool // what an operator is deleting
 }
 
 // serviceView is a service as the checker sees it.
 type serviceView struct {
-	name   string
-	living map[*proc]struct{}
-	lock   lockView
-	crumb  crumbView
-	token  int64          // the newest that a process was started with
-	struck map[int64]bool // tokens of activations whose lock or breadcrumb an operator removed by hand
-	runs   int            // main processes that were started
+	name    string
+	living  map[*proc]struct{}
+	lock    lockView
+	crumb   crumbView
+	token   int64             // the newest that a process was started with
+	struck  map[int64]bool    // tokens of activations whose lock or breadcrumb an operator removed by hand
+	runs    int               // main processes that were started
+	paused  bool              // by an operator
+	orders  orders            // what operators want of it
+	members map[string]string // what each node says of its role
+	claims  int               // of the lock, since all is calm
 }
 
 type lockView struct {
@@ -61,12 +67,14 @@ type crumbView struct {
 	there   bool
 	session string
 	tree    treeID
+	// failsafe says who has to promise, should ZooKeeper be gone; nil: it may not outlast that.
+	failsafe *election.Failsafe
 }
 
 func newChecker(w *world) *checker {
-	c := &checker{w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, lost: map[int64]bool{}, byHand: map[string]bool{}}
+	c := &checker{w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, owners: map[int64]bool{}, lost: map[int64]bool{}, byHand: map[string]bool{}, sight: newSight()}
 	for _, name := range w.plan.services() {
-		c.services[name] = &serviceView{name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}}
+		c.services[name] = &serviceView{name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]string{}}
 	}
 	return c
 }
@@ -90,16 +98,22 @@ func (p *proc) String() string {
 
 // started looks at P1, the order of tokens, and P5.
 func (c *checker) started(p *proc) {
+	if p.tree.aside != "" {
+		return
+	}
 	v := c.services[p.tree.service]
 	if p.main {
 		c.w.say("%s: START %v", p.tree.node, p)
 		v.runs++
 		c.starts++
+		if c.w.plan.Watchdog == dogRequired && !c.w.nodes[c.w.indexOf(p.tree.node)].dog.counting {
+			c.broken("watchdog", "%v started, and no watchdog counts", p)
+		}
 	}
 	for other := range v.living {
 		switch {
 		case other.tree == p.tree && !p.main:
-		case other.doomed:
+		case c.spared(v, other):
 			c.doomed++ // nobody can know, but for its own machine: see crumbChanged
 		default:
 			c.broken("P1", "%v started while %v was alive", p, other)
@@ -117,7 +131,7 @@ func (c *checker) started(p *proc) {
 		return
 	}
 	switch {
-	case !v.lock.there || v.lock.owner != p.tree.session || v.lock.czxid != p.token:
+	case (!v.lock.there || v.lock.owner != p.tree.session || v.lock.czxid != p.token) && !c.mayOutlast(v, p):
 		c.broken("P5", "%v started, but the lock is %+v", p, v.lock)
 	case !v.crumb.there || v.crumb.session != election.SessionName(p.tree.session) || v.crumb.tree != p.tree.id:
 		c.broken("P5", "%v started, but the breadcrumb is %+v", p, v.crumb)
@@ -125,11 +139,14 @@ func (c *checker) started(p *proc) {
 }
 
 func (c *checker) gone(p *proc) {
+	if p.tree.aside != "" {
+		return
+	}
 	v := c.services[p.tree.service]
 	delete(v.living, p)
 	if p.main {
 		c.w.say("%s: END %v", p.tree.node, p)
-		if c.calm {
+		if c.calm && !c.w.settings[v.name].outdates(p) { // P7 is the other services' when the command changes
 			c.broken("P7", "%v ended", p)
 		}
 	}
@@ -159,8 +176,27 @@ func (c *checker) committed(t zkmem.Commit) {
 				c.lockChanged(v, ch, t.Expired)
 			case "ActiveBreadCrumb":
 				c.crumbChanged(v, ch)
+			case "control":
+				v.orders = orders{}
+				if ch.Kind != jute.EventNodeDeleted {
+					v.orders = orders{election.ParseControl(ch.Data), ch.Stat.Version}
+				}
+				v.paused = v.orders.Paused
+			default:
+				if node, ok := strings.CutPrefix(what, "members/"); ok {
+					v.member(node, ch)
+				}
 			}
 		}
+	}
+}
+
+// member takes what a node says of its role.
+func (v *serviceView) member(node string, ch zkmem.Change) {
+	delete(v.members, node)
+	var m election.Member
+	if ch.Kind != jute.EventNodeDeleted && json.Unmarshal(ch.Data, &m) == nil {
+		v.members[node] = m.Role
 	}
 }
 
@@ -177,7 +213,7 @@ func splitPath(path string) (service, what string) {
 func (c *checker) expired(session int64) {
 	for _, v := range c.services {
 		for p := range v.living {
-			if p.tree.session == session && !p.doomed {
+			if p.tree.session == session && !c.spared(v, p) && !c.mayOutlast(v, p) {
 				c.broken("P3", "session %s expired while %v was alive", election.SessionName(session), p)
 			}
 		}
@@ -189,11 +225,15 @@ func (c *checker) lockChanged(v *serviceView, ch zkmem.Change, expired bool) {
 	was := v.lock
 	v.lock = lockView{ch.Kind != jute.EventNodeDeleted, ch.Stat.EphemeralOwner, ch.Stat.Czxid}
 	if v.lock.there {
+		c.owners[v.lock.owner] = true
+		if v.claims++; v.paused && !was.there {
+			c.broken("pause", "the lock of %s is taken, though it is paused", v.name)
+		}
 		return
 	}
 	c.w.say("zk: the lock of %s is gone", v.name)
 	for p := range v.living {
-		if p.tree.session == was.owner && !v.struck[was.czxid] && !(expired && p.doomed) {
+		if p.tree.session == was.owner && !v.struck[was.czxid] && !(expired && (c.spared(v, p) || c.mayOutlast(v, p))) {
 			c.broken("P2", "the lock of %s was given back while %v was alive", v.name, p)
 		}
 	}
@@ -207,7 +247,7 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 		v.crumb.there = true
 		if err := json.Unmarshal(ch.Data, &b); err == nil {
 			_ = json.Unmarshal(b.Tree, &v.crumb.tree)
-			v.crumb.session = b.Session
+			v.crumb.session, v.crumb.failsafe = b.Session, b.Failsafe
 		}
 	}
 	if !was.there || was.session == v.crumb.session && was.tree == v.crumb.tree {
@@ -219,7 +259,7 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 			continue
 		}
 		// One that is held by its kernel may be outlasted, but neither vouched for nor overlooked on its own machine.
-		if !v.crumb.there || !p.doomed || v.crumb.tree.Boot == was.tree.Boot {
+		if !v.crumb.there || !c.spared(v, p) || v.crumb.tree.Boot == was.tree.Boot {
 			c.broken("P2", "the breadcrumb of %s left %v, which was alive", v.name, p)
 		}
 	}
@@ -233,16 +273,12 @@ func (c *checker) strike(v *serviceView) {
 	}
 }
 
-// wiped notes that ZooKeeper has lost its data.
+// wiped notes that ZooKeeper has lost its data: what a node goes on with under a lease of before has a token of before.
 func (c *checker) wiped() {
+	maps.Copy(c.lost, c.owners)
 	for _, v := range c.services {
-		for p := range v.living {
-			c.lost[p.tree.session] = true
-		}
-		if v.lock.there {
-			c.lost[v.lock.owner] = true
-		}
-		v.lock, v.crumb, v.token = lockView{}, crumbView{}, 0
+		v.lock, v.crumb, v.token, v.paused, v.orders = lockView{}, crumbView{}, 0, false, orders{}
+		clear(v.members)
 	}
 }
 
@@ -257,6 +293,16 @@ func (c *checker) running(service string) bool {
 	return false
 }
 
+// runsOn tells whether a service runs on a node.
+func (c *checker) runsOn(service, node string) bool {
+	for p := range c.services[service].living {
+		if p.tree.node == node {
+			return true
+		}
+	}
+	return false
+}
+
 // outlived looks, a while after a supervisor's death, for children that outlived it although a guardian could act: P4.
 func (c *checker) outlived(g *guard) {
 	for other := range g.inc.node.host.beings {
@@ -264,9 +310,9 @@ func (c *checker) outlived(g *guard) {
 			return
 		}
 	}
-	for _, v := range c.services {
-		for p := range v.living {
-			if p.tree.of == g && !p.doomed {
+	for _, t := range g.inc.node.host.trees {
+		for p := range t.procs {
+			if t.of == g && !p.doomed {
 				c.broken("P4", "%v outlived its supervisor", p)
 			}
 		}

@@ -1,5 +1,3 @@
-//go:build simulation
-
 package sim
 
 import (
@@ -131,6 +129,9 @@ func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
 // SetDeadline implements net.Conn.
 func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
+
+// NeverWaits tells the server that Write does not.
+func (c *conn) NeverWaits() {}
 
 // LocalAddr implements net.Conn.
 func (c *conn) LocalAddr() net.Addr { return addr("here") }

@@ -1,5 +1,3 @@
-//go:build simulation
-
 package sim
 
 import (
@@ -43,39 +41,14 @@ func (c Coverage) add(other Coverage) {
 	}
 }
 
-// reachable is every transition that a supervisor of the simulation can make. A program that is to run once is not part
-// of it.
-var reachable = []Pair{
-	{"offline", "session opened", "standby"},
-	{"offline", "session opened", "failed"},
-	{"standby", "lock free", "claiming"},
-	{"claiming", "lock taken", "standby"},
-	{"claiming", "lock won", "fencing"},
-	{"fencing", "former active dead", "active"},
-	{"fencing", "former active may be alive", "stopping"},
-	{"fencing", "lock lost", "stopping"},
-	{"fencing", "lease ending", "stopping"},
-	{"fencing", "stop asked", "stopping"},
-	{"active", "child done", "stopping"},
-	{"active", "child failed", "stopping"},
-	{"active", "lock lost", "stopping"},
-	{"active", "lease ending", "stopping"},
-	{"active", "stop asked", "stopping"},
-	{"stopping", "tree may be alive", "stopping"},
-	{"stopping", "lock released", "standby"},
-	{"stopping", "lock released", "failed"},
-	{"stopping", "lock released", "offline"},
-	{"failed", "rested", "standby"},
-	{"standby", "session over", "offline"},
-	{"claiming", "session over", "offline"},
-	{"stopping", "session over", "offline"},
-	{"failed", "session over", "offline"},
-}
-
 // String lists what was seen, and what was not though it can be.
 func (c Coverage) String() string {
 	var b strings.Builder
 	known := map[Pair]bool{}
+	for _, p := range rare {
+		known[p] = true
+		fmt.Fprintf(&b, "  %-9s + %-26s -> %-9s %8d   rare\n", p.From, p.Event, p.To, c[p])
+	}
 	for _, p := range reachable {
 		known[p] = true
 		fmt.Fprintf(&b, "  %-9s + %-26s -> %-9s %8d", p.From, p.Event, p.To, c[p])

@@ -1,5 +1,3 @@
-//go:build simulation
-
 package sim
 
 import (
@@ -7,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"understudy/election"
@@ -26,8 +25,10 @@ func (g *guard) Begin(number uint64, ticket []byte) error {
 		return errCrashed
 	}
 	var t election.Ticket
-	if err := json.Unmarshal(ticket, &t); err != nil {
-		return err
+	if ticket != nil { // what runs beside any session has none
+		if err := json.Unmarshal(ticket, &t); err != nil {
+			return err
+		}
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
@@ -121,11 +122,14 @@ func (g *guard) NewTree(ctx context.Context, number uint64, name string, release
 		return nil, fmt.Errorf("new tree %s in epoch %d: %w", name, number, err)
 	}
 	n := g.inc.node
-	g.inc.stood[name] = true
+	service, what, _ := strings.Cut(name, ".")
+	if what == "" {
+		g.inc.stood[name] = true
+	}
 	g.trees++
 	t := &handle{guard: g, epoch: e, number: g.trees, release: release, forked: make(chan struct{}), slayer: make(chan struct{}, 1)}
 	t.tree = &tree{
-		host: n.host, of: g, node: n.name, service: name, session: e.session, procs: map[*proc]struct{}{}, changed: make(chan struct{}),
+		host: n.host, of: g, node: n.name, service: service, aside: what, session: e.session, procs: map[*proc]struct{}{}, changed: make(chan struct{}),
 		id: treeID{Name: fmt.Sprintf("%s.%d.%s.%d", n.name, g.inc.number, name, g.trees), Boot: n.host.boot()},
 	}
 	n.host.trees[t.id.Name] = t.tree
@@ -153,7 +157,7 @@ func (g *guard) answered(ctx context.Context, seq uint64) error {
 			return errCrashed
 		}
 		g.w.mu.Lock()
-		changed, nack, all := g.changed, g.nacks[seq], true
+		changed, nack, all := g.change(), g.nacks[seq], true
 		for _, s := range g.seats {
 			all = all && s != nil && s.acked >= seq
 		}

@@ -1,80 +1,14 @@
-//go:build simulation
-
 package sim
 
 import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"understudy/election/jute"
 )
-
-// Kind is a kind of fault.
-type Kind string
-
-// The kinds of faults.
-const (
-	CrashSupervisor  Kind = "supervisor killed"
-	FreezeSupervisor Kind = "supervisor frozen"
-	StopSupervisor   Kind = "supervisor asked to stop"
-	KillGuardian     Kind = "guardian killed"
-	KillGuardians    Kind = "both guardians killed"
-	FreezeGuardian   Kind = "guardian frozen"
-	PowerOff         Kind = "host without power"
-	CutLink          Kind = "link cut"
-	SlowLink         Kind = "link slow"
-	RestartServer    Kind = "server down"
-	NewLeader        Kind = "leader changed"
-	BreakReply       Kind = "reply lost"
-	LoseData         Kind = "data lost"
-	DeleteLock       Kind = "lock deleted by hand"
-	DeleteCrumb      Kind = "breadcrumb deleted by hand"
-	DeleteNode       Kind = "node's znode deleted by hand"
-	StickProcesses   Kind = "processes held by the kernel"
-	TrapFreeze       Kind = "supervisor frozen at a moment"
-	TrapCrash        Kind = "supervisor killed at a moment"
-	BadProgram       Kind = "program fails"
-	KillChild        Kind = "child killed"
-	IsolateServer    Kind = "server cut off from the others"
-	CutServers       Kind = "servers cut one way"
-	SlowServers      Kind = "servers slow one way"
-	SplitNetwork     Kind = "network split"
-)
-
-var allKinds = []Kind{
-	CrashSupervisor, FreezeSupervisor, StopSupervisor, KillGuardian, KillGuardians, FreezeGuardian, PowerOff, CutLink, CutLink, CutLink, SlowLink,
-	RestartServer, NewLeader, BreakReply, BreakReply, LoseData, DeleteLock, DeleteCrumb, DeleteNode, StickProcesses, TrapFreeze, TrapFreeze,
-	TrapCrash, TrapCrash, BadProgram, KillChild, IsolateServer, IsolateServer, IsolateServer, CutServers, SlowServers, SplitNetwork, SplitNetwork,
-}
-
-var calmKinds = []Kind{RestartServer, NewLeader, CutLink, KillGuardian, FreezeSupervisor, FreezeGuardian, BreakReply,
-	IsolateServer, CutServers, SlowServers}
-
-// Kinds is every kind once.
-func Kinds() (kinds []Kind) {
-	for _, k := range allKinds {
-		if !slices.Contains(kinds, k) {
-			kinds = append(kinds, k)
-		}
-	}
-	return kinds
-}
-
-// kinds is what may happen in this plan.
-func (p *Plan) kinds() (kinds []Kind) {
-	if p.Calm {
-		return calmKinds
-	}
-	for _, k := range allKinds {
-		if p.Servers == 1 && (k == IsolateServer || k == CutServers || k == SlowServers || k == SplitNetwork) {
-			continue
-		}
-		kinds = append(kinds, k)
-	}
-	return kinds
-}
 
 // Ways of a cut.
 const (
@@ -107,17 +41,22 @@ func (f Fault) String() string {
 		return string(f.Kind)
 	case SplitNetwork:
 		return fmt.Sprintf("%s: zk%d and hosts %04b from the rest, for %v", f.Kind, f.N%3+1, f.N/8%16, d)
+	case LoseEnsemble:
+		way, twist := f.loss()
+		return fmt.Sprintf("%s: %s%s, for %v", f.Kind, lossNames[way], twistNames[twist], d)
 	case IsolateServer, CutServers, SlowServers:
 		from, to := f.between(3)
 		return fmt.Sprintf("%s: zk%d (to zk%d), for %v", f.Kind, from+1, to+1, d)
-	case TrapFreeze, TrapCrash:
+	case TrapFreeze, TrapCrash, TrapCut:
 		return fmt.Sprintf("%s: %s, %s, for %v", f.Kind, node, momentNames[f.N%int(moments)], d)
 	case StickProcesses:
-		more := ""
-		if f.N%2 == 0 {
-			more = ", and the supervisor killed"
-		}
-		return fmt.Sprintf("%s: %s, for %v%s", f.Kind, node, d, more)
+		return fmt.Sprintf("%s: %s, for %v, with %q", f.Kind, node, d, f.with())
+	case SickHelper:
+		return fmt.Sprintf("%s: %s, for %v", f.Kind, f.ailment(), d)
+	case GiveOrder:
+		return fmt.Sprintf("%s: %s, waited for %v", f.Kind, orderNames[f.Way%len(orderNames)], d)
+	case ChangeConfig:
+		return fmt.Sprintf("%s: %s, %s, for %v", f.Kind, node, editNames[f.Way], d)
 	case BreakReply:
 		op, how := f.broken()
 		return fmt.Sprintf("%s: the next %v at %s is treated with %s", f.Kind, op, server, how)
@@ -137,10 +76,21 @@ func (f Fault) broken() (jute.Op, string) {
 func (w *world) begin(f Fault) (end func(), done bool) {
 	if f.Active {
 		f.Node, f.Active = w.activeNode(f.Node), false
+		if f.Kind == IsolateServer {
+			f.N += w.net.serverOf(w.nodes[f.Node].host.index, w.plan.Servers) - f.N%w.plan.Servers
+		}
 	}
 	switch f.Kind {
+	case LoseEnsemble:
+		return w.loseEnsemble(f)
 	case SplitNetwork:
 		return w.split(f)
+	case IsolateUnheard:
+		return w.ambush(f)
+	case PauseService:
+		return w.pauseService(f)
+	case GiveOrder:
+		return w.giveOrder(f)
 	case CutLink, SlowLink:
 		return w.disturbLink(f), true
 	case RestartServer, NewLeader, BreakReply, LoseData, DeleteLock, DeleteCrumb, DeleteNode, IsolateServer, CutServers, SlowServers:
@@ -165,34 +115,90 @@ func (w *world) disturbHost(f Fault, n *node) (end func(), done bool) {
 	case PowerOff:
 		n.host.powerOff()
 		return func() { n.host.powerOn() }, true
-	case StickProcesses:
-		n.host.stuck = time.Now().Add(f.For)
-		w.say("%v", f)
-		if f.N%2 == 0 && n.inc != nil && n.inc.mayLose(1) {
-			n.crash(true)
-			again := f.For * time.Duration(f.N/2%4) / 3
-			w.after(again, n.start)
+	case DeleteInFencing, DeleteInStopping, StopInFencing, LateInscription:
+		s := w.plan.services()[f.N%w.plan.Services]
+		w.waylaid[s] = append(w.waylaid[s], f)
+		if inc := n.inc; f.Kind == DeleteInStopping && inc != nil { // so that its moment comes
+			inc.asked = true
+			go inc.stop()
 			return n.start, true
 		}
 		return nil, true
+	case StickProcesses:
+		return w.stick(f, n), true
 	case BadProgram:
 		s := w.plan.services()[f.N%w.plan.Services]
-		w.trials[s] = &trouble{life: time.Duration(1+f.N%50) * 20 * time.Millisecond, code: f.N / 64 % 2, absent: f.N/128%4 == 0}
+		w.trials[s] = &trouble{life: time.Duration(1+f.N%50) * 20 * time.Millisecond, code: f.N / 64 % 2, absent: f.N/128%4 == 0,
+			side: f.N/512%2 == 0 && w.plan.Programs > 1}
 		return func() { delete(w.trials, s) }, true
+	case ChangeConfig:
+		return w.reconfigure(f)
+	case SickHelper:
+		return w.sicken(f)
 	case KillChild:
-		for _, name := range slices.Sorted(maps.Keys(n.host.trees)) {
-			for _, p := range n.host.trees[name].all() {
-				if p.main {
-					p.kill()
-				}
-			}
-		}
+		w.killChildren(n.host)
 		return nil, true
+	case SpoilWatchdog:
+		return w.spoilWatchdog(n)
 	}
 	if n.inc == nil {
 		return nil, false
 	}
 	return w.disturbNode(f, n)
+}
+
+func (w *world) killChildren(h *host) {
+	for _, name := range slices.Sorted(maps.Keys(h.trees)) {
+		for _, p := range h.trees[name].all() {
+			if p.program != "" {
+				p.kill()
+			}
+		}
+	}
+}
+
+// with is what comes together with processes that are held by the kernel: something that has them killed.
+func (f Fault) with() Kind {
+	return []Kind{CrashSupervisor, CutLink, CrashSupervisor, StopSupervisor, ChangeConfig}[f.N%5]
+}
+
+// stick has the kernel hold processes that are killed. World.mu is held.
+func (w *world) stick(f Fault, n *node) (end func()) {
+	n.host.stuck = time.Now().Add(f.For)
+	w.say("%v", f)
+	t := w.plan.Timeout
+	cut := Fault{Kind: CutLink, Node: n.index, Server: -1, For: t/2 + time.Duration(f.N/4%100)*t/100}
+	switch f.with() {
+	case CutLink: // until the lease has ended and the session has not, or longer
+		w.cutFor(cut)
+	case ChangeConfig: // it is not there any more when the next session comes, and then is again, and the death not yet proved
+		w.cutFor(cut)
+		if end, done := w.reconfigure(Fault{Kind: ChangeConfig, Node: n.index, Way: removeHere, N: f.N}); done {
+			end = sync.OnceFunc(end)
+			w.after(f.For*3/4, end)
+			return end
+		}
+	case StopSupervisor:
+		if n.inc != nil {
+			n.inc.asked = true
+			go n.inc.stop()
+			return n.start
+		}
+	default:
+		if n.inc != nil && n.inc.mayLose(1) {
+			n.crash(true)
+			w.after(f.For*time.Duration(f.N/4%4)/3, n.start)
+			return n.start
+		}
+	}
+	return nil
+}
+
+// cutFor cuts links for a while, or until all is healed. World.mu is held.
+func (w *world) cutFor(f Fault) {
+	end := sync.OnceFunc(w.disturbLink(f))
+	w.undo = append(w.undo, end)
+	time.AfterFunc(f.For, end)
 }
 
 // disturbNode is faults of a supervisor and its guardians. World.mu is held.
@@ -203,13 +209,21 @@ func (w *world) disturbNode(f Fault, n *node) (end func(), done bool) {
 		inc.asked = true
 		go inc.stop()
 		return func() { n.start() }, true
-	case TrapFreeze, TrapCrash:
-		t := &trap{at: moment(f.N % int(moments)), again: f.For}
-		if f.Kind == TrapFreeze {
+	case UpgradeSupervisor:
+		return w.upgrade(f, n)
+	case TrapFreeze, TrapCrash, TrapCut:
+		t := &trap{kind: f.Kind, at: moment(f.N % int(moments)), again: f.For}
+		switch f.Kind {
+		case TrapFreeze:
 			t.freeze = f.For + 1
+		case TrapCut: // a request is about to be sent, or its answer to be read
+			t.at = beforeWrite + moment(f.N%2)
+			t.cut = &Fault{Kind: CutLink, Node: n.index, Server: -1, Way: f.Way, For: f.For}
 		}
-		n.traps = append(n.traps, t)
-		n.armed.Add(1)
+		n.arm(t)
+		if t.at < beforeWrite && f.N/8%2 == 0 { // so that its moment comes
+			w.killChildren(n.host)
+		}
 		return nil, true
 	case CrashSupervisor:
 		if !inc.mayLose(1) {
@@ -224,14 +238,22 @@ func (w *world) disturbNode(f Fault, n *node) (end func(), done bool) {
 		}
 		inc.halt(f.For)
 		return nil, true
+	case FreezeAll:
+		return nil, w.freezeAll(f, inc)
 	}
+	return nil, w.disturbGuardian(f, n)
+}
+
+// disturbGuardian kills or freezes guardians, unless that leaves too few. World.mu is held.
+func (w *world) disturbGuardian(f Fault, n *node) (done bool) {
+	inc := n.inc
 	g := inc.guard
 	if g == nil {
-		return nil, false
+		return false
 	}
 	s := g.seats[f.N%2]
 	if s == nil || !s.running() {
-		return nil, false
+		return false
 	}
 	switch {
 	case f.Kind == KillGuardian && inc.mayLose(1):
@@ -242,22 +264,16 @@ func (w *world) disturbNode(f Fault, n *node) (end func(), done bool) {
 		s.die()
 		g.seats[1-f.N%2].die()
 	case f.Kind == FreezeGuardian && inc.mayLose(1):
-		w.say("%s: guardian %d freezes for %v", n.name, s.index+1, f.For)
-		s.freeze()
-		w.after(f.For, func() {
-			w.say("%s: guardian %d thaws", n.name, s.index+1)
-			s.thaw()
-			s.wake()
-		})
+		s.halt(f.For)
 	default:
-		return nil, false
+		return false
 	}
-	return nil, true
+	return true
 }
 
 // disturbLink cuts or slows what lies between a host and servers.
 func (w *world) disturbLink(f Fault) (end func()) {
-	host := w.nodes[f.Node].host.index
+	here := w.nodes[f.Node].host.index
 	var servers []int
 	for n := range w.plan.Servers {
 		if f.Server < 0 || f.Server == n {
@@ -266,7 +282,7 @@ func (w *world) disturbLink(f Fault) (end func()) {
 	}
 	set := func(sign int) {
 		for _, s := range servers {
-			w.net.change(host, s, func(l *link) {
+			w.net.change(here, s, func(l *link) {
 				switch {
 				case f.Kind == SlowLink:
 					l.up.slow += time.Duration(sign) * f.slowness()
@@ -283,13 +299,19 @@ func (w *world) disturbLink(f Fault) (end func()) {
 				}
 			})
 			if sign > 0 && f.Kind == CutLink && f.Way == cutReset {
-				w.net.reset(host, s)
+				w.net.reset(here, s)
 			}
 		}
 	}
 	w.say("%v", f)
 	set(1)
-	return func() { w.say("over: %v", f); set(-1) }
+	if f.Kind != CutLink || f.Server >= 0 || f.N/32%2 == 0 {
+		return func() { w.say("over: %v", f); set(-1) }
+	}
+	w.say("its cable is pulled: no other host reaches it either")
+	self := func(h *host) bool { return h.index == here }
+	w.part(self, 1)
+	return func() { w.say("over: %v", f); set(-1); w.part(self, -1) }
 }
 
 // split parts a server and some hosts from the other servers and hosts.
@@ -310,8 +332,10 @@ func (w *world) split(f Fault) (end func(), done bool) {
 			}
 		}
 	}
+	side := func(h *host) bool { return f.N/8>>h.index&1 == 1 }
 	set(1)
-	return func() { w.say("over: %v", f); undo(); set(-1) }, true
+	w.part(side, 1)
+	return func() { w.say("over: %v", f); undo(); set(-1); w.part(side, -1) }, true
 }
 
 // activeNode is a node that runs a child, or the one given.

@@ -1,11 +1,7 @@
-//go:build simulation
-
 package sim
 
 import (
 	"errors"
-	"runtime"
-	"strings"
 	"sync"
 	"time"
 )
@@ -105,21 +101,5 @@ func (g *gate) kill() {
 	if g.frozen {
 		g.frozen = false
 		close(g.opened)
-	}
-}
-
-// locked tells whether the caller's caller holds a lock of the code under test. Whoever waits there in vain for that lock
-// is not idle in the eyes of synctest, and virtual time would stand still for ever.
-func locked() bool {
-	var pcs [8]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
-	for {
-		f, more := frames.Next()
-		if strings.HasSuffix(f.Function, "(*Session).prolong") {
-			return true
-		}
-		if !more {
-			return false
-		}
 	}
 }

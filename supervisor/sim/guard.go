@@ -1,5 +1,3 @@
-//go:build simulation
-
 package sim
 
 import (
@@ -29,11 +27,14 @@ type guard struct {
 	seats   [2]*guardian
 	seq     uint64
 	nacks   map[uint64]error
-	changed chan struct{}
+	changed chan struct{} // closed at each change; nil: nobody waits for one
 	epochs  map[uint64]*epoch
 	trees   uint64
 	fallen  chan *guardian
 	stopped chan struct{}
+	dog     *device       // nil: it is not armed
+	dogs    chan struct{} // held by who opens or closes it
+	stray   chan struct{} // holds one when it may be needed by nobody
 }
 
 // epoch is one lease as the supervisor sees it.
@@ -50,8 +51,8 @@ type epoch struct {
 func newGuard(ctx context.Context, inc *incarnation) (*guard, error) {
 	w := inc.node.w
 	g := &guard{
-		w: w, inc: inc, nacks: map[uint64]error{}, changed: make(chan struct{}), epochs: map[uint64]*epoch{},
-		fallen: make(chan *guardian, 64), stopped: make(chan struct{}), seq: 1,
+		w: w, inc: inc, nacks: map[uint64]error{}, epochs: map[uint64]*epoch{}, seq: 1,
+		fallen: make(chan *guardian, 64), stopped: make(chan struct{}), dogs: make(chan struct{}, 1), stray: make(chan struct{}, 1),
 	}
 	if !w.sleep(ctx, w.draw(inc.node.host.rng, 5*time.Millisecond)) || !inc.pass() {
 		return nil, errCrashed
@@ -80,12 +81,23 @@ func (g *guard) introduce() {
 }
 
 func (g *guard) news() {
-	close(g.changed)
-	g.changed = make(chan struct{})
+	if g.changed != nil {
+		close(g.changed)
+		g.changed = nil
+	}
+}
+
+// change is closed at the next change. World.mu is held.
+func (g *guard) change() <-chan struct{} {
+	if g.changed == nil {
+		g.changed = make(chan struct{})
+	}
+	return g.changed
 }
 
 // Run implements supervisor.Guard.
 func (g *guard) Run(ctx context.Context) error {
+	g.w.wait.Go(func() { g.keepKennel(ctx) })
 	heed := time.NewTicker(heedEvery)
 	defer heed.Stop()
 	for {
@@ -125,6 +137,7 @@ func (g *guard) stop(ctx context.Context) error {
 	for _, t := range all {
 		errs = append(errs, t.End(ctx))
 	}
+	g.disarm(ctx)
 	close(g.stopped)
 	if g.inc.pass() {
 		g.w.mu.Lock()
@@ -187,7 +200,7 @@ func (g *guard) seat(ctx context.Context, index int) error {
 	defer patience.Stop()
 	for {
 		g.w.mu.Lock()
-		done, gone, changed := s.acked >= seq, s.dead, g.changed
+		done, gone, changed := s.acked >= seq, s.dead, g.change()
 		if !done && gone && g.seats[index] == s {
 			g.seats[index] = nil
 		}
@@ -249,6 +262,9 @@ func (g *guard) bothLost(ctx context.Context) {
 // replay is everything a new guardian has to know.
 func (g *guard) replay() []*message {
 	var all []*message
+	if g.dog != nil {
+		all = append(all, &message{op: opDog, dog: g.dog})
+	}
 	for _, e := range g.inOrder() {
 		begin := &message{op: opBegin, epoch: e.number, ticket: e.ticket}
 		if errors.Is(e.cause, child.ErrGuardiansLost) {
@@ -260,9 +276,12 @@ func (g *guard) replay() []*message {
 		}
 		for _, t := range e.inOrder() {
 			all = append(all, t.registration())
+			if t.armed {
+				all = append(all, t.arming())
+			}
 		}
 		if e.cause != nil {
-			all = append(all, &message{op: opEnd, epoch: e.number, why: e.cause.Error()})
+			all = append(all, &message{op: opEnd, epoch: e.number, deadline: e.deadline, why: e.cause.Error()})
 		}
 	}
 	return all

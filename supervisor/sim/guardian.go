@@ -1,13 +1,11 @@
-//go:build simulation
-
 package sim
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
+	"understudy/fencing/agent"
 	"understudy/supervisor/child"
 )
 
@@ -23,6 +21,9 @@ const (
 	opFinish
 	opTree
 	opDrop
+	opDog   // feed the watchdog that comes along
+	opUndog // let go of it
+	opArm   // it is for this tree
 	opAck
 	opNack
 	opEnded
@@ -41,6 +42,8 @@ type message struct {
 	err      error
 	twin     *guardian
 	body     *tree
+	dog      *device
+	after    time.Duration
 }
 
 // guardian is a guardian process; it behaves as the real one's loop does. World.mu guards it.
@@ -65,13 +68,19 @@ type guardian struct {
 	isFirst  bool
 	watches  map[uint64]*watch
 	alarm    *time.Timer
+	rings    time.Duration // when it does, on the host's clock; 0: it is not set
+	desk     *agent.Server // it answers for its supervisor; nil: nobody has asked it
+	heard    []*conn       // by it
+	dog      *device       // nil: there is none, or none that is needed
+	fed      time.Duration // when it was fed last
+	awake    time.Time     // since when
 }
 
 func newGuardian(of *guard, index int) *guardian {
 	n := of.inc.node
 	g := &guardian{
 		gate: newGate(n.w.thawJitter(n.host.rng)), w: n.w, host: n.host, of: of, node: n, boot: n.host.boots, index: index,
-		number: n.host.pid(), isFirst: index == 0, watches: map[uint64]*watch{},
+		number: n.host.pid(), isFirst: index == 0, watches: map[uint64]*watch{}, awake: time.Now(),
 	}
 	n.host.beings[g] = struct{}{}
 	return g
@@ -109,7 +118,11 @@ func (g *guardian) die() {
 		g.alarm.Stop()
 	}
 	delete(g.host.beings, g)
+	g.node.dog.close(g)
 	g.w.net.sever(g.gate, g.host.on && g.boot == g.host.boots)
+	for _, c := range g.heard {
+		c.shut(g.host.on && g.boot == g.host.boots)
+	}
 	g.say(&message{op: opFallen})
 	for _, other := range g.host.guardians() {
 		if other.twin == g {
@@ -118,8 +131,24 @@ func (g *guardian) die() {
 	}
 }
 
+// halt stops the guardian for a while. World.mu is held.
+func (g *guardian) halt(d time.Duration) {
+	g.w.say("%s: guardian %d freezes for %v", g.node.name, g.index+1, d)
+	g.freeze()
+	g.w.after(d, func() {
+		g.w.say("%s: guardian %d thaws", g.node.name, g.index+1)
+		g.awake = time.Now()
+		g.thaw()
+		g.wake()
+	})
+}
+
 // say tells the supervisor, who hears it when it is not frozen.
 func (g *guardian) say(m *message) {
+	if m.op == opAck && g.of.inc.running() { // it changes nothing that the caller may be in the midst of
+		g.of.hear(g, m)
+		return
+	}
 	g.of.inc.do(func() { g.w.after(0, func() { g.of.hear(g, m) }) })
 }
 
@@ -153,18 +182,36 @@ func (g *guardian) wake() {
 	}
 	next := g.turn(g.host.now())
 	if g.orphaned && len(g.watches) == 0 {
+		g.dropDog()
 		g.die()
 		return
 	}
-	switch {
-	case next == 0 && g.alarm != nil:
-		g.alarm.Stop()
-	case next == 0:
-	case g.alarm == nil:
-		g.alarm = g.w.after(g.host.until(next), g.wake)
-	default:
-		g.alarm.Reset(g.host.until(next))
+	g.ringAt(next)
+}
+
+// ringAt sets the alarm. One that rings earlier is left, and set again then: most deadlines move before they come.
+func (g *guardian) ringAt(next time.Duration) {
+	if next == 0 || g.rings > 0 && g.rings <= next {
+		return
 	}
+	g.rings = next
+	if g.alarm != nil {
+		g.alarm.Reset(g.host.until(next))
+		return
+	}
+	g.alarm = g.w.after(g.host.until(next), func() {
+		g.rings = 0
+		g.wake()
+	})
+}
+
+// inOrder is the numbers of the leases that it watches.
+func (g *guardian) inOrder() (numbers []uint64) {
+	for number := range g.watches {
+		numbers = append(numbers, number)
+	}
+	slices.Sort(numbers)
+	return numbers
 }
 
 // turn does everything that is due and says when to look again.
@@ -185,7 +232,7 @@ func (g *guardian) turn(now time.Duration) time.Duration {
 			sooner(g.alone + twinGrace)
 		}
 	}
-	for _, number := range slices.Sorted(maps.Keys(g.watches)) {
+	for _, number := range g.inOrder() {
 		w := g.watches[number]
 		if !w.ended && w.deadline > 0 && now >= w.deadline {
 			g.end(w, "the lease ran out")
@@ -200,6 +247,7 @@ func (g *guardian) turn(now time.Duration) time.Duration {
 			delete(g.watches, number)
 		}
 	}
+	sooner(g.feed(now))
 	return next
 }
 
@@ -213,7 +261,7 @@ func (g *guardian) end(w *watch, why string) {
 }
 
 func (g *guardian) endAll(why string) {
-	for _, number := range slices.Sorted(maps.Keys(g.watches)) {
+	for _, number := range g.inOrder() {
 		g.end(g.watches[number], why)
 	}
 }
@@ -224,6 +272,12 @@ func (g *guardian) obey(m *message) error {
 		g.twin, g.alone = m.twin, 0
 		return nil
 	case opHeed:
+		return nil
+	case opDog:
+		g.keepDog(m.dog)
+		return nil
+	case opUndog:
+		g.dropDog()
 		return nil
 	case opBegin:
 		if g.watches[m.epoch] != nil {
@@ -236,11 +290,12 @@ func (g *guardian) obey(m *message) error {
 	if w == nil {
 		return errUnknownEpoch
 	}
-	if !w.ended && w.deadline > 0 && g.host.now() >= w.deadline {
+	if m.op != opExtend && !w.ended && w.deadline > 0 && g.host.now() >= w.deadline {
 		g.end(w, "the lease ran out")
 	}
 	switch m.op {
 	case opEnd:
+		w.deadline = max(w.deadline, m.deadline) // of one that was over before this guardian began
 		g.end(w, m.why)
 	case opFinish:
 		w.forgotten = true
@@ -275,7 +330,14 @@ func (w *watch) obey(m *message) error {
 	if q == nil {
 		return errors.New("no such tree")
 	}
-	q.body = nil
+	if m.op == opArm {
+		if w.ended {
+			return child.ErrLeaseEnded
+		}
+		q.armed, q.after = true, m.after
+		return nil
+	}
+	q.body, q.dead = nil, true
 	if !w.ended { // an ended epoch still needs the release
 		delete(w.trees, m.tree)
 	}

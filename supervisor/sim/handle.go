@@ -1,5 +1,3 @@
-//go:build simulation
-
 package sim
 
 import (
@@ -10,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"understudy/supervisor"
 	"understudy/supervisor/child"
@@ -28,6 +27,8 @@ type handle struct {
 	ended    bool
 	buried   bool
 	forked   chan struct{} // closed when a fork that was under way is through
+	armed    bool          // the watchdog is for it
+	after    time.Duration
 }
 
 func (t *handle) registration() *message {
@@ -60,7 +61,7 @@ func (t *handle) Start(_ context.Context, spec child.Spec) (supervisor.Process, 
 	g.w.mu.Unlock()
 
 	g.inc.trap(beforeFork, nil) // the last look at the lease lies behind, the fork ahead
-	p, err := t.spawn(tokenOf(spec.Env), g.inc.pass())
+	p, err := t.spawn(spec.Argv, tokenOf(spec.Env), g.inc.pass())
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (t *handle) Start(_ context.Context, spec child.Spec) (supervisor.Process, 
 	return &process{p, g.inc}, nil
 }
 
-func (t *handle) spawn(token int64, alive bool) (*proc, error) {
+func (t *handle) spawn(argv []string, token int64, alive bool) (*proc, error) {
 	w := t.guard.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,14 +79,15 @@ func (t *handle) spawn(token int64, alive bool) (*proc, error) {
 	if !alive {
 		return nil, errCrashed
 	}
-	n, there := w.natureOf(t.tree)
+	n, there := w.natureOf(t.tree, argv[0])
 	if !there {
 		return nil, child.ErrNotFound
 	}
-	p, err := t.fork(true, token, n)
+	p, err := t.fork(argv[0], token, n)
 	if err != nil {
 		return nil, fmt.Errorf("start in tree %s: %w: %w", t.id.Name, child.ErrLeaseEnded, err)
 	}
+	p.argv = argv
 	return p, nil
 }
 
@@ -133,6 +135,26 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 		t.killing = false
 		g.w.mu.Unlock()
 	}()
+	if err := t.slayAll(ctx, end); err != nil || !g.inc.pass() {
+		return err
+	}
+	g.w.mu.Lock()
+	if end {
+		t.buried = true
+		delete(t.epoch.trees, t.number)
+		if t.armed {
+			g.strayDog()
+		}
+		g.broadcast(&message{op: opDrop, epoch: t.epoch.number, tree: t.number})
+	}
+	g.w.mu.Unlock()
+	g.inc.trap(afterKill, nil)
+	return nil
+}
+
+// slayAll kills until nothing is left, and nothing is about to be started either.
+func (t *handle) slayAll(ctx context.Context, end bool) error {
+	g := t.guard
 	for {
 		g.w.mu.Lock()
 		starting, forked := t.starting, t.forked
@@ -144,7 +166,7 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 			return nil
 		}
 		if starting == 0 {
-			break
+			return nil
 		}
 		select {
 		case <-forked:
@@ -152,16 +174,10 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 			return fmt.Errorf("%w: a process is being started: %w", child.ErrUnproved, context.Cause(ctx))
 		}
 	}
-	g.w.mu.Lock()
-	if end {
-		t.buried = true
-		delete(t.epoch.trees, t.number)
-		g.broadcast(&message{op: opDrop, epoch: t.epoch.number, tree: t.number})
-	}
-	g.w.mu.Unlock()
-	g.inc.trap(afterKill, nil)
-	return nil
 }
+
+// Owns implements supervisor.Tree: nothing here says READY=1.
+func (t *handle) Owns(int) bool { return false }
 
 // process is a process as the supervisor that started it holds it.
 type process struct {
@@ -185,6 +201,33 @@ func (p *process) Wait(ctx context.Context) (child.ExitStatus, error) {
 	}
 }
 
+// Kill implements supervisor.Process: it and its offspring.
+func (p *process) Kill(ctx context.Context) error {
+	if !p.inc.pass() {
+		return nil // nobody is there to hear it
+	}
+	w := p.tree.host.w
+	for {
+		w.mu.Lock()
+		changed, left := p.tree.changed, 0
+		for _, other := range p.tree.all() {
+			if other == p.proc || other.parent == p.proc {
+				other.kill()
+				left++
+			}
+		}
+		w.mu.Unlock()
+		if left == 0 {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", child.ErrUnproved, context.Cause(ctx))
+		}
+	}
+}
+
 // Signal implements supervisor.Process.
 func (p *process) Signal(sig syscall.Signal) error {
 	if !p.inc.pass() {
@@ -198,6 +241,7 @@ func (p *process) Signal(sig syscall.Signal) error {
 		return os.ErrProcessDone
 	case sig == syscall.SIGKILL:
 		p.kill()
+	case sig == reloadSignal: // it is only told something
 	default:
 		p.term()
 	}

@@ -1,5 +1,3 @@
-//go:build simulation
-
 package sim
 
 import (
@@ -68,18 +66,25 @@ type node struct {
 	down   time.Time // it is not started again before
 	traps  []*trap
 	armed  atomic.Int32 // how many
+	ear    *ear         // the newest
+	dog    *device
 }
 
 // incarnation is one supervisor process. It implements supervisor.Machine.
 type incarnation struct {
 	*gate
-	node   *node
-	number int
-	boot   int
-	stop   context.CancelFunc
-	guard  *guard          // World.mu guards this and what follows
-	asked  bool            // to stop
-	stood  map[string]bool // services that it has stood for
+	node    *node
+	number  int
+	boot    int
+	stop    context.CancelFunc
+	guard   *guard          // World.mu guards this and what follows
+	asked   bool            // to stop
+	stood   map[string]bool // services that it has stood for
+	changes chan supervisor.Change
+	ear     *ear // nil: it does not listen
+
+	upgrades chan struct{} // asks for the next image
+	fate     Fault         // what is to become of that
 }
 
 // Identity implements supervisor.Machine.
@@ -91,9 +96,7 @@ func (i *incarnation) Identity() (child.Host, error) {
 
 // Now implements supervisor.Machine.
 func (i *incarnation) Now() time.Duration {
-	if !i.running() && !locked() {
-		i.pass()
-	}
+	i.pass() // the caller must hold no lock: who waits for that one is not idle, and virtual time would stand still
 	return i.node.host.now()
 }
 
@@ -107,19 +110,22 @@ func (i *incarnation) Guard(ctx context.Context, _, _ string, _ hclog.Logger) (s
 
 // KillTree implements supervisor.Machine.
 func (i *incarnation) KillTree(ctx context.Context, id json.RawMessage) error {
-	if !i.pass() {
+	return i.node.host.killTree(ctx, i.gate, id)
+}
+
+// killTree ends a tree by its identity, for a process behind a gate.
+func (h *host) killTree(ctx context.Context, by *gate, id json.RawMessage) error {
+	if !by.pass() {
 		return errCrashed
 	}
 	var tid treeID
 	if err := json.Unmarshal(id, &tid); err != nil {
 		return fmt.Errorf("read a tree's identity: %w", err)
 	}
-	w := i.node.w
-	w.mu.Lock()
-	h := i.node.host
+	h.w.mu.Lock()
 	t := h.trees[tid.Name]
 	here := tid.Boot == h.boot()
-	w.mu.Unlock()
+	h.w.mu.Unlock()
 	switch {
 	case !here:
 		return child.ErrElsewhere
@@ -127,7 +133,7 @@ func (i *incarnation) KillTree(ctx context.Context, id json.RawMessage) error {
 		return nil
 	}
 	err := t.slay(ctx, true)
-	if !i.pass() {
+	if !by.pass() {
 		return errCrashed
 	}
 	return err

@@ -1,5 +1,3 @@
-//go:build simulation
-
 package sim
 
 import (
@@ -45,6 +43,9 @@ func (l logSink) tell(msg string, args []any) {
 	switch msg {
 	case "role":
 		w.cover.saw(pairs["from"], pairs["reason"], pairs["to"])
+		if pairs["to"] == "fencing" || pairs["from"] == "active" {
+			l.inc.waylay(pairs["service"], pairs["from"] == "active")
+		}
 	case "the child's death is not proved, the lock is kept":
 		w.cover.saw("stopping", "tree may be alive", "stopping")
 	}

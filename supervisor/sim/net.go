@@ -1,5 +1,3 @@
-//go:build simulation
-
 package sim
 
 import (
@@ -133,6 +131,18 @@ func (n *network) dial(ctx context.Context, host, server int, g *gate) (net.Conn
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// serverOf is a server that a host is connected to, or 0.
+func (n *network) serverOf(host, servers int) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for s := range servers {
+		if len(n.link(host, s).conns) > 0 {
+			return s
+		}
+	}
+	return 0
 }
 
 // inOrder is the connections in the order of their making.

@@ -1,5 +1,3 @@
-//go:build simulation
-
 package sim
 
 import (
@@ -7,7 +5,6 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"syscall"
 	"time"
 
 	"understudy/fencing"
@@ -24,15 +21,31 @@ func (n *node) start() {
 		w.after(wait, n.start)
 		return
 	}
+	if w.plan.outages() && w.check.outlasts() {
+		w.after(w.plan.Timeout/10, n.start)
+		return
+	}
+	inc, ctx := n.bear()
+	w.say("%s: supervisor %d starts", n.name, inc.number)
+	n.run(ctx, inc, n.config(inc))
+}
+
+// bear makes the node's next incarnation. World.mu is held.
+func (n *node) bear() (*incarnation, context.Context) {
 	ctx, cancel := context.WithCancel(context.Background())
 	n.births++
 	inc := &incarnation{
-		gate: newGate(w.thawJitter(n.host.rng)), node: n, number: n.births, boot: n.host.boots, stop: cancel, stood: map[string]bool{},
+		gate: newGate(n.w.thawJitter(n.host.rng)), node: n, number: n.births, boot: n.host.boots, stop: cancel, stood: map[string]bool{},
+		changes: make(chan supervisor.Change, 1), upgrades: make(chan struct{}, 1),
 	}
 	n.inc = inc
 	n.all = append(n.all, inc)
-	w.say("%s: supervisor %d starts", n.name, inc.number)
-	cfg := n.config(inc)
+	return inc, ctx
+}
+
+// run has an incarnation do its work.
+func (n *node) run(ctx context.Context, inc *incarnation, cfg supervisor.Config) {
+	w, cancel := n.w, inc.stop
 	w.wait.Go(func() {
 		_, err := supervisor.Run(ctx, cfg)
 		cancel()
@@ -48,25 +61,20 @@ func (n *node) start() {
 	})
 }
 
+// comeBack begins a new supervisor, once the former one has ended that was asked to. World.mu is held.
+func (n *node) comeBack() {
+	if n.inc != nil {
+		n.inc.asked = false
+	}
+	n.start()
+}
+
 func (n *node) config(inc *incarnation) supervisor.Config {
 	p := n.w.plan
 	cfg := supervisor.Config{
 		Node: n.name, Host: n.host.name, Version: "sim", Servers: p.servers(), Root: root, Timeout: p.Timeout, Logger: newSink(inc),
-		Machine: inc, Dial: inc.dial,
-	}
-	for _, name := range p.services() {
-		policy := supervisor.FencingPolicy{Grace: p.Grace, OnFailure: p.Fencing}
-		if p.Stonith {
-			policy.Steps = []fencing.Step{{Method: stonith{inc}, Timeout: p.Timeout}}
-		}
-		cfg.Services = append(cfg.Services, supervisor.Service{
-			Name: name, Command: []string{"program"}, Order: p.Order, StopSignal: syscall.SIGTERM, StopTimeout: p.StopTimeout,
-			Restart: supervisor.Restart{
-				Policy: "on-failure", Delay: 100 * time.Millisecond, MaxDelay: time.Second, GiveUpAfter: 3, Within: p.Timeout * 5,
-				RejoinAfter: p.Rejoin,
-			},
-			Fencing: policy,
-		})
+		Machine: inc, Dial: inc.dial, Services: n.services(inc), Changes: inc.changes, Agent: inc.agent(),
+		Upgrade: supervisor.Upgrade{Asked: inc.upgrades, Become: inc.become}, Watchdog: p.watchdog(),
 	}
 	return cfg
 }
@@ -80,8 +88,9 @@ func (i *incarnation) dial(ctx context.Context, address string) (net.Conn, error
 	if err != nil {
 		return nil, err
 	}
-	c.(*gated).trap = i.trap
-	return c, nil
+	g := c.(*gated)
+	g.trap = i.trap
+	return &beating{gated: g, node: i.node, sent: map[uint32]time.Time{}}, nil
 }
 
 // crash ends the supervisor process: at once, all its effects are cut off. World.mu is held.
@@ -93,6 +102,9 @@ func (n *node) crash(tell bool) {
 	n.inc = nil
 	inc.kill()
 	n.w.net.sever(inc.gate, tell)
+	if inc.ear != nil {
+		inc.ear.sever(tell)
+	}
 	for _, g := range n.host.guardians() {
 		if g.of.inc == inc {
 			g.orphan()
@@ -100,6 +112,7 @@ func (n *node) crash(tell bool) {
 	}
 	n.w.after(0, func() { inc.stop() })
 	if inc.guard != nil {
+		n.dog.close(inc.guard)
 		n.w.after(time.Second, func() { n.w.check.outlived(inc.guard) })
 	}
 }
@@ -123,6 +136,11 @@ func (h *host) powerOff() {
 		for _, p := range h.trees[name].all() {
 			p.doomed = false
 			p.die(p.status)
+		}
+	}
+	for _, n := range h.w.nodes {
+		if n.host == h {
+			n.dog.off()
 		}
 	}
 	h.trees = map[string]*tree{}

@@ -1,9 +1,8 @@
-//go:build simulation
-
 package sim
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -32,9 +31,17 @@ type Plan struct {
 	Clones      bool // all hosts have the same machine id
 	Order       election.Order
 	Fencing     fencing.OnFailure
-	Stonith     bool // hosts can be switched off by fencing
-	Calm        bool // only what P7 says nobody notices
-	Sharp       bool // the threads of a process that thaws wake all at once
+	Stonith     bool  // hosts can be switched off by fencing
+	Agents      bool  // nodes can ask each other
+	Calm        bool  // only what P7 says nobody notices
+	Priority    []int // of nodes, for the first service; for the second in reverse
+	Failback    bool
+	Ineligible  int    // a node that never stands, or -1
+	Programs    int    // of a service
+	Helpers     bool   // health checks, prechecks and hooks
+	Failsafe    []bool // by service: it may outlast ZooKeeper
+	Watchdog    int    // dogOff, ...
+	Sharp       bool   // the threads of a process that thaws wake all at once
 	Episodes    []Episode
 	Tell        func(line string) // is told each event, unless nil
 }
@@ -74,13 +81,23 @@ func (p *Plan) servers() (addresses []string) {
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// NewPlan makes the plan of a seed, with about that much virtual time; 300 session timeouts when zero.
-func NewPlan(seed uint64, length time.Duration) *Plan {
+// What operators use. Long ones are drawn more often than short ones: an hour of them is sooner simulated.
+const (
+	minTimeout = 2 * time.Second
+	maxTimeout = 40 * time.Second
+)
+
+// planLength is how many session timeouts a plan takes at least.
+const planLength = 300
+
+// NewPlan makes the plan of a seed.
+func NewPlan(seed uint64) *Plan {
 	r := rand.New(rand.NewPCG(seed, 1))
+	timeout := minTimeout + max(drawn(r, maxTimeout-minTimeout), drawn(r, maxTimeout-minTimeout), drawn(r, maxTimeout-minTimeout))
 	p := &Plan{
-		Seed: seed, Nodes: pick(r, 2, 3, 3, 3, 4), Services: pick(r, 1, 2), Servers: pick(r, 1, 3, 3), SyncLimit: pick(r, 2, 5),
-		Timeout: pick(r, 2*time.Second, 6*time.Second, 6*time.Second, 12*time.Second, 30*time.Second, 60*time.Second),
-		Latency: pick(r, 0, 0, time.Millisecond, 20*time.Millisecond), Drift: pick(r, 0, 0.001),
+		Seed: seed, Nodes: pick(r, 2, 2, 2, 3, 3, 4), Services: pick(r, 1, 1, 2), Servers: pick(r, 1, 3), SyncLimit: pick(r, 2, 5),
+		Timeout: timeout.Round(100 * time.Millisecond),
+		Latency: pick(r, 0, 0, 0, time.Millisecond, 20*time.Millisecond), Drift: pick(r, 0, 0.001),
 		Dying: pick(r, 0, 5*time.Millisecond, 10*time.Millisecond), Order: pick(r, election.Race, election.Queue),
 		Clones: r.IntN(4) == 0, Fencing: pick(r, fencing.Refuse, fencing.Grace), Stonith: r.IntN(4) == 0,
 		Calm: r.IntN(10) == 0, Sharp: r.IntN(2) == 0,
@@ -89,41 +106,96 @@ func NewPlan(seed uint64, length time.Duration) *Plan {
 	if r.IntN(4) == 0 && p.Nodes > 2 {
 		p.Hosts, p.Stonith = p.Hosts-1, false // who shares a host does not switch it off
 	}
-	p.Tick = p.Timeout / time.Duration(pick(r, 2, 3, 6, 20))
+	// Below two ticks are sessions that servers grant only when they are configured to. The lease covers a little of that.
+	p.Tick = time.Duration(float64(p.Timeout) / pick(r, 1.25, 1.5, 2, 2, 3, 4, 6, 10, 20))
 	if p.Calm {
 		p.Tick = p.Timeout / 20
 	}
 	p.Grace = pick(r, 0, p.Timeout/4, p.Timeout, 2*p.Timeout)
-	p.StopTimeout = pick(r, time.Second, p.Timeout/4, p.Timeout)
+	p.StopTimeout = pick(r, time.Second, p.Timeout/4, p.Timeout, 3*p.Timeout)
 	p.Rejoin = pick(r, p.Timeout, 3*p.Timeout)
-	if length == 0 {
-		length = 300 * p.Timeout
-	}
-	for at := time.Duration(0); at < length; {
+	p.prefer(r)
+	p.failsafe()
+	for at := time.Duration(0); at < planLength*p.Timeout; {
 		e := p.episode(r)
 		p.Episodes = append(p.Episodes, e)
 		at += e.Length + e.Rest
 	}
+	p.upgrades()
+	p.watchdogs()
 	return p
 }
 
+// stopping is how long a service's programs may take to end when they are asked to.
+func (p *Plan) stopping() time.Duration { return time.Duration(p.Programs) * p.StopTimeout }
+
+// prefer draws what the services are like, besides.
+func (p *Plan) prefer(r *rand.Rand) {
+	p.Priority = make([]int, p.Nodes)
+	if r.IntN(2) == 0 {
+		for n := range p.Priority {
+			p.Priority[n] = r.IntN(3)
+		}
+		p.Failback = r.IntN(3) > 0 && !p.Calm
+	}
+	p.Ineligible = -1
+	if p.Nodes > 2 && r.IntN(4) == 0 {
+		p.Ineligible = r.IntN(p.Nodes)
+	}
+	p.Programs, p.Helpers = pick(r, 1, 1, 2), r.IntN(4) == 0
+	p.Agents = r.IntN(2) == 0
+}
+
+// pause is a time without a new fault: from a millisecond to tens of minutes, each order of magnitude as often as the next.
+func (p *Plan) pause(r *rand.Rand) time.Duration {
+	longest := min(100*p.Timeout, 40*time.Minute)
+	return time.Duration(float64(time.Millisecond) * math.Pow(float64(longest)/float64(time.Millisecond), r.Float64()))
+}
+
+// episode is faults close together, overlapping; or, each third time, faults one after the other with any pause between.
 func (p *Plan) episode(r *rand.Rand) Episode {
-	e := Episode{Length: p.Timeout * time.Duration(2+r.IntN(12)) / 2, Rest: p.Timeout * time.Duration(r.IntN(20)) / 2}
+	e := Episode{Length: p.Timeout * time.Duration(2+r.IntN(12)) / 2, Rest: p.pause(r)}
 	kinds := p.kinds()
+	spread := r.IntN(3) == 0
+	at := time.Duration(0)
 	for n := range 1 + r.IntN(6) {
-		f := p.fault(r, pick(r, kinds...), e.Length)
-		if p.Calm { // one at a time: two blips in a row may be longer than the lease
-			f.At = time.Duration(n) * p.Timeout
-			e.Length = f.At + p.Timeout
+		f := p.fault(r, pick(r, kinds...))
+		switch {
+		case p.Calm: // one at a time: two blips in a row may be longer than the lease
+			f.At = at
+			at += p.Timeout + p.pause(r)/10
+			if f.Kind == LoseEnsemble { // all have to be there again before the next
+				at += f.For + 4*p.Timeout
+			}
+			e.Length = at
+		case spread:
+			at += p.pause(r)
+			f.At = at
+			e.Length = at + p.Timeout
+		case n > 0:
+			f.At = drawn(r, e.Length)
+		}
+		if (f.Kind == IsolateServer || f.Kind == SplitNetwork || f.Kind == StickProcesses) && !p.Calm { // others end with the episode
+			e.Length = max(e.Length, f.At+f.For)
+		}
+		if f.Kind == LoseEnsemble {
+			e.Length = max(e.Length, f.At+f.For+p.Timeout/4)
+		}
+		if f.Kind == IsolateUnheard { // it waits for its moment
+			e.Length = max(e.Length, f.At+f.For+p.Timeout)
 		}
 		e.Faults = append(e.Faults, f)
 	}
-	slices.SortStableFunc(e.Faults, func(a, b Fault) int { return int(a.At - b.At) })
+	sortFaults(e.Faults)
 	return e
 }
 
-func (p *Plan) fault(r *rand.Rand, k Kind, length time.Duration) Fault {
-	f := Fault{Kind: k, At: drawn(r, length), Node: r.IntN(p.Nodes), Active: r.IntN(2) == 0, Server: r.IntN(p.Servers+1) - 1, Way: r.IntN(5), N: r.IntN(1 << 16)}
+func sortFaults(faults []Fault) {
+	slices.SortStableFunc(faults, func(a, b Fault) int { return int(a.At - b.At) })
+}
+
+func (p *Plan) fault(r *rand.Rand, k Kind) Fault {
+	f := Fault{Kind: k, Node: r.IntN(p.Nodes), Active: r.IntN(2) == 0, Server: r.IntN(p.Servers+1) - 1, Way: r.IntN(5), N: r.IntN(1 << 16)}
 	switch r.IntN(3) {
 	case 0:
 		f.For = drawn(r, p.Timeout/5)
@@ -132,11 +204,46 @@ func (p *Plan) fault(r *rand.Rand, k Kind, length time.Duration) Fault {
 	case 2:
 		f.For = drawn(r, 4*p.Timeout)
 	}
-	if k == StickProcesses && f.N%2 == 0 {
+	switch {
+	case k == StickProcesses: // for longer than a session, or an attempt to prove a death
+		f.For = drawn(r, 4*p.Timeout) + drawn(r, 20*time.Second)
+		if f.with() == StopSupervisor { // longer than it waits for a proof
+			f.For = 32*time.Second + drawn(r, 20*time.Second)
+		}
+		if f.with() == ChangeConfig { // longer than the session that could not prove the death
+			f.For, f.Active = 2*p.Timeout+drawn(r, 2*p.Timeout), true
+		}
+	case k == ChangeConfig:
+		if f.Way = r.IntN(edits); p.Calm { // what no child notices, or no other one
+			f.Way = pick(r, editCommand, editTimeout, editOrder, editFault)
+		}
+	case k == BadProgram || k == PauseService || k == GiveOrder || k == SickHelper:
 		f.For = drawn(r, 4*p.Timeout)
+	case (k == IsolateServer || k == SplitNetwork) && f.N%2 == 0: // until sessions end
+		f.For = p.Timeout + drawn(r, 2*p.Timeout)
+	case k == TrapFreeze && f.N%4 < 2: // until another node may have taken over
+		f.For = p.Timeout + drawn(r, p.Timeout)
+	case k == TrapCut: // until the lease has ended
+		f.For = p.Timeout*7/10 + drawn(r, p.Timeout)
+	case k == IsolateUnheard: // until the session has ended
+		f.For, f.Active = p.Timeout+p.Tick+drawn(r, p.Timeout), true
+	case k == LoseEnsemble: // until sessions end, or for as long as it takes to notice
+		f.For, f.Active = p.Timeout/2+drawn(r, 3*p.Timeout), false
+	case k == LateInscription:
+		f.For = p.Timeout/2 + drawn(r, p.Timeout/2)
+	case k == DeleteInStopping:
+		f.For = drawn(r, p.Timeout/20)
+	case k == DeleteInFencing || k == StopInFencing:
+		f.For = drawn(r, p.Timeout)
 	}
 	if p.Calm {
 		f.For = drawn(r, p.Timeout/5)
+		if k == PauseService {
+			f.For = drawn(r, p.Timeout)
+		}
+		if k == LoseEnsemble { // and nothing besides
+			f.For, f.Way, f.N = drawn(r, 5*p.Timeout), allServers, justGone
+		}
 		if k == BreakReply { // one after the other they add up
 			f.Server = f.N % p.Servers
 		}
@@ -148,8 +255,9 @@ func (p *Plan) fault(r *rand.Rand, k Kind, length time.Duration) Fault {
 func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: %d nodes on %d hosts, %d services, %d servers, session timeout %v, tick %v (limit %d), latency <= %v, clock drift <= %g, "+
-		"order %s, grace %v, stop timeout %v, clones %v, stonith %v, calm %v\n", p.Seed, p.Nodes, p.Hosts, p.Services, p.Servers, p.Timeout,
-		p.Tick, p.SyncLimit, p.Latency, p.Drift, p.Order, p.Grace, p.StopTimeout, p.Clones, p.Stonith, p.Calm)
+		"order %s, grace %v, stop timeout %v, clones %v, stonith %v, agents %v, failsafe %v, watchdog %d, calm %v, priorities %v (failback %v), never stands: %d, %d programs, helpers %v\n", p.Seed, p.Nodes, p.Hosts, p.Services, p.Servers, p.Timeout,
+		p.Tick, p.SyncLimit, p.Latency, p.Drift, p.Order, p.Grace, p.StopTimeout, p.Clones, p.Stonith, p.Agents, p.Failsafe, p.Watchdog, p.Calm, p.Priority, p.Failback, p.Ineligible+1,
+		p.Programs, p.Helpers)
 	for n, e := range p.Episodes {
 		if len(e.Faults) == 0 {
 			continue

@@ -1,5 +1,3 @@
-//go:build simulation
-
 package sim
 
 import (
@@ -21,6 +19,7 @@ type tree struct {
 	id      treeID
 	node    string
 	service string
+	aside   string // what runs in it that is no part of a child; "" for a child's
 	session int64
 	procs   map[*proc]struct{}
 	removed bool
@@ -30,8 +29,11 @@ type tree struct {
 // proc is a process. World.mu guards it.
 type proc struct {
 	tree    *tree
+	parent  *proc // that started it; nil: the supervisor
 	pid     int
-	main    bool
+	main    bool   // it is what the service is about
+	program string // "": a descendant
+	argv    []string
 	token   int64
 	since   time.Time
 	killed  bool
@@ -62,12 +64,12 @@ func (t *tree) news() {
 }
 
 // fork starts a process in the tree.
-func (t *tree) fork(main bool, token int64, n nature) (*proc, error) {
-	if t.removed {
+func (t *tree) fork(program string, token int64, n nature) (*proc, error) {
+	if t.removed { // or frozen: it is there as long as the kernel holds what was killed, but nothing in it runs
 		return nil, os.ErrNotExist
 	}
 	p := &proc{
-		tree: t, pid: t.host.pid(), main: main, token: token, since: time.Now(), nature: n, done: make(chan struct{}),
+		tree: t, pid: t.host.pid(), main: program == mainProgram, program: program, token: token, since: time.Now(), nature: n, done: make(chan struct{}),
 	}
 	t.procs[p] = struct{}{}
 	t.host.w.check.started(p)
@@ -75,9 +77,11 @@ func (t *tree) fork(main bool, token int64, n nature) (*proc, error) {
 		p.leaving = t.host.w.after(n.life, func() { p.die(child.ExitStatus{Code: n.code}) })
 	}
 	for range n.offspring {
-		if _, err := t.fork(false, token, nature{dies: n.dies}); err != nil {
+		q, err := t.fork("", token, nature{dies: n.dies})
+		if err != nil {
 			return nil, err
 		}
+		q.parent = p
 	}
 	return p, nil
 }
@@ -133,11 +137,14 @@ func (t *tree) all() []*proc {
 
 // look is one turn of killing: the tree is struck until it is empty, and then removed if told to.
 func (t *tree) look(remove bool) bool {
+	t.removed = t.removed || remove
 	if len(t.procs) > 0 {
 		t.strike()
 		return false
 	}
-	t.removed = t.removed || remove
+	if t.removed && t.aside != "" {
+		delete(t.host.trees, t.id.Name) // nobody looks for it
+	}
 	return true
 }
 

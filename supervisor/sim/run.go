@@ -1,9 +1,8 @@
-//go:build simulation
-
 package sim
 
 import (
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"testing/synctest"
 	"time"
@@ -18,9 +17,11 @@ type Result struct {
 	Sum       uint64 // of the trace
 	Events    int
 	Virtual   time.Duration
+	Calm      time.Duration // spent in long stretches without a new fault
 	Faults    map[Kind]int
 	Starts    int
 	Doomed    int
+	Resets    int // by watchdogs
 	Cover     Coverage
 	Slowest   time.Duration // until a service ran again after everything was healed
 }
@@ -28,25 +29,51 @@ type Result struct {
 // run carries a plan out. It is called in a bubble of synctest, and stops at the first violation.
 func run(p *Plan) *Result {
 	w := newWorld(p)
-	r := &Result{Plan: p, Faults: map[Kind]int{}, Cover: w.cover}
+	r := &Result{Plan: p, Faults: w.faults, Cover: w.cover}
 	w.mu.Lock()
 	for _, n := range w.nodes {
 		w.after(drawn(n.host.rng, p.Timeout/4), n.start)
 	}
 	w.mu.Unlock()
+	w.countTime()
 	w.progress(r)
 	for _, e := range p.Episodes {
 		if w.broken() {
 			break
 		}
 		r.Episode++
-		runtime.GC() // here, where everybody waits, it changes no order
+		collect()
 		w.episode(e, r)
 	}
 	w.end()
-	r.Violation, r.Virtual, r.Starts, r.Doomed = w.check.first, time.Since(w.began), w.check.starts, w.check.doomed
+	r.Calm = w.calm
+	r.Violation, r.Virtual, r.Starts, r.Doomed, r.Resets = w.check.first, time.Since(w.began), w.check.starts, w.check.doomed, w.check.resets
 	r.Trace, r.Sum, r.Events = w.trace.last(traceLength), w.trace.sum, w.trace.count
 	return r
+}
+
+// countTime shows that time passes, to whoever watches from outside of it.
+func (w *world) countTime() {
+	w.passed.Add(1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		time.AfterFunc(w.plan.Timeout, w.countTime)
+	}
+}
+
+func (w *world) count(k Kind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.noteFault(k)
+}
+
+// collect frees memory when there is much to free.
+func collect() {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	if metrics.Read(sample); sample[0].Value.Uint64() > 64<<20 {
+		runtime.GC()
+	}
 }
 
 func (w *world) broken() bool {
@@ -78,7 +105,9 @@ func (w *world) episode(e Episode, r *Result) {
 			if !done {
 				return
 			}
-			r.Faults[f.Kind]++
+			if !f.Kind.waits() {
+				w.count(f.Kind)
+			}
 			if end == nil {
 				return
 			}
@@ -97,8 +126,7 @@ func (w *world) episode(e Episode, r *Result) {
 	for len(acts) > 0 && !w.broken() {
 		next := acts[0]
 		acts = acts[1:]
-		time.Sleep(time.Until(began.Add(next.at)))
-		synctest.Wait()
+		w.idle(time.Until(began.Add(next.at)))
 		next.do()
 	}
 	for _, end := range pending {
@@ -110,9 +138,26 @@ func (w *world) episode(e Episode, r *Result) {
 	if w.check.first == nil {
 		w.check.strays()
 	}
+	w.check.restBegins()
 	w.mu.Unlock()
-	for spent := time.Duration(0); spent < e.Rest && !w.broken(); spent += w.plan.Timeout {
-		time.Sleep(min(w.plan.Timeout, e.Rest-spent))
+	w.idle(e.Rest)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.check.first == nil {
+		w.check.rested(e.Rest)
+	}
+}
+
+// idle lets time pass until nobody has anything to do at its end. It is where memory is collected: that changes no order then.
+func (w *world) idle(d time.Duration) {
+	for {
+		part := min(d, 10*w.plan.Timeout)
+		time.Sleep(part)
+		synctest.Wait()
+		if d -= part; d <= 0 || w.broken() {
+			return
+		}
+		collect()
 	}
 }
 
@@ -122,20 +167,25 @@ func (w *world) heal() {
 		s.Forget()
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.quiet = true
+	clear(w.waylaid)
 	for _, n := range w.nodes {
 		n.traps = nil
 		n.armed.Store(0)
 	}
+	undo := w.undo
+	w.undo = nil
+	w.mu.Unlock()
+	for _, end := range undo { // the servers have a lock of their own, under which they tell of what they do
+		end()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, h := range w.hosts {
 		h.powerOn()
 	}
 	for _, n := range w.nodes {
-		if n.inc != nil {
-			n.inc.asked = false // one that is still stopping is started again
-		}
-		n.start()
+		n.comeBack()
 	}
 	w.say("all is healed")
 }
@@ -143,7 +193,11 @@ func (w *world) heal() {
 // patience is how long it may take until a service runs after everything was healed: P6.
 func (w *world) patience() time.Duration {
 	p := w.plan
-	return 2*p.Timeout + 2*p.Tick + 2*p.Grace + p.Rejoin + p.StopTimeout + time.Duration(p.SyncLimit+4)*p.Tick + 25*time.Second
+	promised := time.Duration(0)
+	if p.outages() { // what was promised before, and whoever rests since he was not asked
+		promised = 2*p.Timeout + p.Rejoin
+	}
+	return promised + 2*p.Timeout + 2*p.Tick + 2*p.Grace + p.Rejoin + p.stopping() + time.Duration(p.SyncLimit+4)*p.Tick + 25*time.Second
 }
 
 // progress waits until all services run.
@@ -151,9 +205,10 @@ func (w *world) progress(r *Result) {
 	began := time.Now()
 	for !w.broken() {
 		idle := ""
+		w.resume()
 		w.mu.Lock()
 		for _, s := range w.plan.services() {
-			if !w.check.running(s) {
+			if !w.check.running(s) || w.check.services[s].paused {
 				idle = s
 			}
 		}
@@ -186,4 +241,5 @@ func (w *world) end() {
 	w.mu.Unlock()
 	w.zk.close()
 	w.wait.Wait()
+	time.Sleep(time.Minute) // threads that wake late from a freeze, and that nobody waits for, find out that they are dead
 }

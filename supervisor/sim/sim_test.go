@@ -1,10 +1,9 @@
-//go:build simulation
-
 package sim
 
 import (
 	"flag"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -14,45 +13,76 @@ import (
 var (
 	seedFlag    = flag.Uint64("seed", 1, "the first seed")
 	hoursFlag   = flag.Float64("hours", 0, "virtual hours to simulate; 0: as many as fit in -wall")
-	wallFlag    = flag.Duration("wall", time.Minute, "how long to simulate when no hours are asked for")
+	wallFlag    = flag.Duration("wall", 8*time.Second, "how long to simulate when no hours are asked for")
 	workersFlag = flag.Int("workers", runtime.NumCPU(), "processes that simulate")
-	exactFlag   = flag.Bool("exact", true, "build the simulation with a runtime that makes runs repeat")
-	replayFlag  = flag.Bool("replay", false, "tell everything that happens in the run of -seed")
+	exactFlag   = flag.Bool("exact", false, "build the simulation with a runtime that makes runs repeat")
+	replayFlag  = flag.Bool("replay", false, "tell everything that happens in the run of -seed, and nothing else")
 	shrinkFlag  = flag.Int("shrink", 150, "how many runs to spend on shrinking a schedule")
+	reportFlag  = flag.String("report", "", "a file that is given the totals so far, each minute")
 )
+
+// enough is how many virtual hours have to show every transition of a role that can be reached.
+const enough = 2000
 
 // TestThePromisesHoldInSimulatedTime runs one seed after the other. A seed that fails is printed with its shrunk schedule;
 // -replay -seed with its number tells all of it.
 func TestThePromisesHoldInSimulatedTime(t *testing.T) {
-	wall := *wallFlag
-	if testing.Short() {
-		wall = min(wall, 10*time.Second)
+	exe := repeatable(t, *exactFlag)
+	if *replayFlag {
+		replay(t, exe, *seedFlag)
+		return
 	}
-	sum := newSummary()
-	began := time.Now()
-	err := simulate(repeatable(t), *seedFlag, *workersFlag, task{Shrink: *shrinkFlag}, func(r *report) bool {
-		sum.add(r)
-		if r.Broken != "" {
-			t.Errorf("seed %d: %s\n%s\n%s", r.Seed, r.Broken, r.Plan, tail(r.Trace, 100))
-			return false
+	sum := newSummary(*seedFlag)
+	told := time.Now()
+	err := simulate(exe, *seedFlag, *workersFlag, task{Shrink: *shrinkFlag}, func(r *report) bool {
+		for _, r := range sum.take(r) {
+			if r.Broken != "" {
+				t.Errorf("seed %d: %s\n%s\n%s", r.Seed, r.Broken, r.Plan, tail(r.Trace, 100))
+			}
 		}
-		if *hoursFlag > 0 {
+		if time.Since(told) >= time.Minute {
+			told = time.Now()
+			fmt.Println(sum.line())
+			publish(t, sum)
+		}
+		switch {
+		case sum.broken > 0:
+			return false
+		case *hoursFlag > 0:
 			return sum.virtual.Hours() < *hoursFlag
 		}
-		return time.Since(began) < wall
+		return time.Since(sum.began) < *wallFlag
 	})
+	fmt.Println(sum)
+	publish(t, sum)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Println(sum.String(time.Since(began)))
+	if sum.seeds == 0 {
+		t.Error("nothing was simulated")
+	}
+	if unseen := sum.cover.Unseen(); sum.virtual.Hours() >= enough && len(unseen) > 0 {
+		t.Errorf("never seen in %.0f virtual hours: %v", sum.virtual.Hours(), unseen)
+	}
 }
 
-// TestReplay tells everything that happens in the run of -seed.
-func TestReplay(t *testing.T) {
-	if !*replayFlag {
-		t.Skip("for -replay")
+// publish puts the totals where an interrupted run leaves them.
+func publish(t *testing.T, sum *summary) {
+	if *reportFlag == "" {
+		return
 	}
-	err := simulate(repeatable(t), *seedFlag, 1, task{Tell: true}, func(r *report) bool {
+	text := sum.String() + "\n"
+	if err := os.WriteFile(*reportFlag+".new", []byte(text), 0o600); err != nil {
+		t.Error(err)
+		return
+	}
+	if err := os.Rename(*reportFlag+".new", *reportFlag); err != nil {
+		t.Error(err)
+	}
+}
+
+func replay(t *testing.T, exe string, seed uint64) {
+	err := simulate(exe, seed, 1, task{Tell: true}, func(r *report) bool {
 		fmt.Println(r.Trace)
 		if r.Broken != "" {
 			t.Error(r.Broken)
@@ -64,40 +94,41 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestASeedGivesTheSameTraceAgain measures how exactly a run can be repeated: Go's select, map order and global random
-// numbers are not in our hand.
-func TestASeedGivesTheSameTraceAgain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a measurement")
+// TestASeedGivesTheSameRunAgain demands that with -exact nearly every run repeats to the letter; what remains is up to the
+// kernel's scheduling of threads that the runtime has besides those of Go code.
+func TestASeedGivesTheSameRunAgain(t *testing.T) {
+	if !*exactFlag {
+		t.Skip("for -exact: make simulate")
 	}
-	first := map[uint64]uint64{}
-	same, outcome, all := 0, 0, 0
-	const seeds = 24
-	broken := map[uint64]string{}
-	exe := repeatable(t)
-	for round := range 2 {
-		err := simulate(exe, 1, *workersFlag, task{}, func(r *report) bool {
-			if r.Seed > seeds {
-				return false
-			}
-			if round == 0 {
-				first[r.Seed], broken[r.Seed] = r.Sum, r.Broken
-				return true
-			}
-			all++
-			if first[r.Seed] == r.Sum {
-				same++
-			}
-			if broken[r.Seed] == r.Broken {
-				outcome++
-			}
-			return true
-		})
-		if err != nil {
-			t.Fatal(err)
+	exe := repeatable(t, true)
+	const seeds = 12
+	first, again := runsOf(t, exe, seeds), runsOf(t, exe, seeds)
+	same := 0
+	for seed := uint64(1); seed <= seeds; seed++ {
+		if first[seed].Sum == again[seed].Sum {
+			same++
+		} else {
+			fmt.Printf("seed %d took another turn; it has helpers: %v\n", seed, NewPlan(seed).Helpers)
 		}
 	}
-	fmt.Printf("of %d seeds, %d gave the same trace to the letter, %d the same outcome\n", all, same, outcome)
+	fmt.Printf("of %d seeds, %d gave the same run to the letter\n", seeds, same)
+	if same < seeds*3/4 {
+		t.Errorf("only %d of %d seeds gave the same run again", same, seeds)
+	}
+}
+
+// runsOf is what the first seeds come to.
+func runsOf(t *testing.T, exe string, seeds uint64) map[uint64]*report {
+	t.Helper()
+	all := map[uint64]*report{}
+	err := simulate(exe, 1, *workersFlag, task{Last: seeds}, func(r *report) bool {
+		all[r.Seed] = r
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func tail(text string, lines int) string {

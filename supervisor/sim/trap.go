@@ -1,10 +1,9 @@
-//go:build simulation
-
 package sim
 
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 
 	"understudy/election/jute"
@@ -30,11 +29,75 @@ var momentNames = [...]string{
 	"after it sent a transaction",
 }
 
-// trap freezes or kills a supervisor at a moment.
+// trap freezes, kills or cuts off a supervisor at a moment.
 type trap struct {
+	kind   Kind
 	at     moment
 	freeze time.Duration // 0: it is killed
+	then   func()        // unless nil: is called, a moment later
+	cut    *Fault        // unless nil: of its links, and nothing else happens to it
 	again  time.Duration // after that a killed one is started again
+}
+
+// waylay does to a supervisor that begins to fence, or to stop a child, what waits for that.
+func (i *incarnation) waylay(service string, stopping bool) {
+	w := i.node.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	waiting := w.waylaid[service]
+	n := slices.IndexFunc(waiting, func(f Fault) bool { return (f.Kind == DeleteInStopping) == stopping })
+	if n < 0 || i.node.inc != i {
+		return
+	}
+	f := waiting[n]
+	w.waylaid[service] = slices.Delete(waiting, n, n+1)
+	if f.Kind == LateInscription {
+		i.node.arm(&trap{kind: f.Kind, at: beforeWrite, freeze: f.For, then: func() { w.overtake(service) }})
+		return
+	}
+	time.AfterFunc(f.For, func() {
+		if f.Kind == DeleteInFencing || f.Kind == DeleteInStopping {
+			if w.deleteLock(service) {
+				w.count(f.Kind)
+			}
+			return
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if i.node.inc == i && !w.over {
+			w.say("%s: supervisor %d is asked to stop", i.node.name, i.number)
+			w.noteFault(f.Kind)
+			i.asked = true
+			go i.stop()
+			w.after(2*f.For, i.node.comeBack)
+		}
+	})
+}
+
+// arm sets a trap. World.mu is held.
+func (n *node) arm(t *trap) {
+	n.traps = append(n.traps, t)
+	n.armed.Add(1)
+}
+
+// overtake takes the lock from a supervisor that is frozen, and sees to it that whoever has it next gives it back soon: then the
+// breadcrumb of the one after that looks, by its version, like the one that the frozen supervisor has read.
+func (w *world) overtake(service string) {
+	if !w.deleteLock(service) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.after(w.plan.Timeout/5, func() {
+		for _, n := range w.nodes {
+			if n.inc != nil && n.inc.running() && w.check.runsOn(service, n.name) {
+				w.say("%s: supervisor %d is asked to stop", n.name, n.inc.number)
+				n.inc.asked = true
+				go n.inc.stop()
+				w.after(w.plan.Timeout, n.comeBack)
+			}
+		}
+	})
 }
 
 // trap springs what waits for this moment.
@@ -58,6 +121,14 @@ func (i *incarnation) trap(at moment, frame []byte) {
 		n.traps = append(n.traps[:k:k], n.traps[k+1:]...)
 		n.armed.Add(-1)
 		n.w.say("%s: trap %s", n.name, momentNames[at])
+		n.w.noteFault(t.kind)
+		if t.cut != nil {
+			n.w.cutFor(*t.cut)
+			return
+		}
+		if t.then != nil {
+			time.AfterFunc(time.Millisecond, t.then)
+		}
 		if t.freeze > 0 {
 			i.halt(t.freeze)
 			return

@@ -1,5 +1,3 @@
-//go:build simulation
-
 package sim
 
 import (
@@ -14,10 +12,10 @@ import (
 )
 
 const (
-	closeSecond = 250 * time.Millisecond
-	closeAnyway = 200 * time.Millisecond
-	closeGiveUp = 30 * time.Second
-	strikeAgain = 20 * time.Millisecond
+	secondCloses = 250 * time.Millisecond
+	closesAnyway = 200 * time.Millisecond
+	givesUp      = 30 * time.Second
+	strikeAgain  = 20 * time.Millisecond
 )
 
 // watch is one epoch as a guardian sees it.
@@ -41,6 +39,8 @@ type quarry struct {
 	body    *tree
 	dead    bool
 	tries   int
+	armed   bool          // the watchdog is for it
+	after   time.Duration // the lease's end: until then its death has to be proved
 }
 
 func (w *watch) inOrder() (all []*quarry) {
@@ -62,7 +62,7 @@ func (w *watch) has(t *tree) bool {
 func (w *watch) end(now time.Duration, index int, first bool) {
 	w.ended, w.endedAt, w.closeAt = true, now, now
 	if index > 0 && !first {
-		w.closeAt = now + closeSecond
+		w.closeAt = now + secondCloses
 	}
 	for _, q := range w.inOrder() {
 		if q.body != nil {
@@ -107,8 +107,8 @@ func (w *watch) close(now time.Duration, g *guardian) time.Duration {
 	}
 	allDead := len(releases) == len(w.trees)
 	if !allDead {
-		if now < w.endedAt+closeAnyway {
-			return w.endedAt + closeAnyway
+		if now < w.endedAt+closesAnyway {
+			return w.endedAt + closesAnyway
 		}
 		if len(releases) <= w.told {
 			return 0
@@ -140,7 +140,7 @@ func (w *watch) settled() bool {
 
 // closeSession is what the guardian does beside its loop: the real one's election.CloseEncoded over this network.
 func (g *guardian) closeSession(ticket []byte, releases [][]byte, allDead bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), closeGiveUp)
+	ctx, cancel := context.WithTimeout(context.Background(), givesUp)
 	defer cancel()
 	var t election.Ticket
 	if err := json.Unmarshal(ticket, &t); err != nil {

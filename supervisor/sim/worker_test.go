@@ -1,5 +1,3 @@
-//go:build simulation
-
 package sim
 
 import (
@@ -7,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime/debug"
@@ -24,8 +23,9 @@ const workerMark = "UNDERSTUDY_SIMULATE"
 // task is what a worker is asked for.
 type task struct {
 	Seed   uint64
-	Shrink int  // runs to spend on shrinking
-	Tell   bool // everything
+	Last   uint64 // seed to be asked for; 0: there is none
+	Shrink int    // runs to spend on shrinking
+	Tell   bool   // everything
 }
 
 // report is what it answers.
@@ -34,25 +34,50 @@ type report struct {
 	Broken  string
 	Promise string
 	Plan    string
+	Weight  int // of the plan
+	Shrunk  int // of what it was shrunk to
 	Trace   string
 	Sum     uint64
 	Virtual time.Duration
+	Calm    time.Duration
 	Units   float64 // session timeouts
 	Starts  int
 	Doomed  int
+	Resets  int
 	Slowest float64 // session timeouts until a service ran again, at most
 	Faults  map[Kind]int
 	Cover   Coverage
 	Took    time.Duration
 }
 
-// TestWorker is the worker.
-func TestWorker(t *testing.T) {
-	if os.Getenv(workerMark) == "" {
-		t.Skip("it is run by the other tests")
+// TestAWorkerAnswers is also what a worker is started with.
+func TestAWorkerAnswers(t *testing.T) {
+	if os.Getenv(workerMark) != "" {
+		work(t)
+		return
 	}
-	debug.SetGCPercent(-1) // a collection at any moment would disturb the order of goroutines; run makes one in each episode
+	w, err := startWorker(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := w.ask(task{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Seed != 1 || r.Virtual < planLength*minTimeout || r.Starts == 0 {
+		t.Errorf("a worker answers %+v", r)
+	}
+	w.stop()
+	if !w.cmd.ProcessState.Success() {
+		t.Errorf("a worker ends with %v: %s", w.cmd.ProcessState, w.said.String())
+	}
+}
+
+// work is what a worker does.
+func work(t *testing.T) {
+	debug.SetGCPercent(-1) // a collection at any moment would disturb the order of goroutines; run makes them where it does not
 	debug.SetMemoryLimit(1 << 30)
+	debug.SetTraceback("all")
 	in := json.NewDecoder(os.Stdin)
 	out := json.NewEncoder(os.Stdout)
 	for {
@@ -69,7 +94,7 @@ func TestWorker(t *testing.T) {
 func carryOut(t *testing.T, ask task) *report {
 	began := time.Now()
 	again := func(p *Plan) *Result { return inBubble(t, p) }
-	plan := NewPlan(ask.Seed, 0)
+	plan := NewPlan(ask.Seed)
 	var all strings.Builder
 	if ask.Tell {
 		all.WriteString(plan.String())
@@ -77,14 +102,15 @@ func carryOut(t *testing.T, ask task) *report {
 	}
 	r := again(plan)
 	answer := &report{
-		Seed: ask.Seed, Sum: r.Sum, Virtual: r.Virtual, Units: float64(r.Virtual) / float64(r.Plan.Timeout), Starts: r.Starts,
-		Doomed: r.Doomed, Faults: r.Faults, Cover: r.Cover, Slowest: float64(r.Slowest) / float64(r.Plan.Timeout), Took: time.Since(began),
+		Seed: ask.Seed, Sum: r.Sum, Virtual: r.Virtual, Calm: r.Calm, Units: float64(r.Virtual) / float64(r.Plan.Timeout), Starts: r.Starts,
+		Doomed: r.Doomed, Resets: r.Resets, Faults: r.Faults, Cover: r.Cover, Slowest: float64(r.Slowest) / float64(r.Plan.Timeout), Took: time.Since(began),
 	}
 	if r.Violation != nil {
 		answer.Broken, answer.Promise = r.Violation.String(), r.Violation.Promise
 		if ask.Shrink > 0 {
 			r = Shrink(r, ask.Shrink, again)
 		}
+		answer.Weight, answer.Shrunk = plan.weight(), r.Plan.weight()
 		answer.Plan, answer.Trace = r.Plan.String(), r.Trace
 	}
 	if ask.Tell {
@@ -95,16 +121,40 @@ func carryOut(t *testing.T, ask task) *report {
 
 // inBubble runs a plan in virtual time.
 func inBubble(t *testing.T, p *Plan) (r *Result) {
-	stuck := time.AfterFunc(time.Minute, func() {
-		fmt.Fprintf(os.Stderr, "%v\n%s", p, current.Load().trace.last(60))
-		panic("virtual time stands still")
-	})
-	defer stuck.Stop()
+	done := make(chan struct{})
+	go watchVirtualTime(p, done)
+	defer close(done)
 	synctest.Test(t, func(*testing.T) { r = run(p) })
 	return r
 }
 
-// simulate has workers run one seed after the other, from first on, until done says no.
+const standsStill = "virtual time stands still"
+
+// watchVirtualTime ends the process when virtual time stands still: somebody waits for a lock whose holder waits for time to
+// pass. How long a run takes says nothing, on a machine that has other things to do.
+func watchVirtualTime(p *Plan, done <-chan struct{}) {
+	look := time.NewTicker(30 * time.Second)
+	defer look.Stop()
+	for before := int64(-1); ; {
+		select {
+		case <-done:
+			return
+		case <-look.C:
+		}
+		w := current.Load()
+		if w == nil {
+			continue
+		}
+		now := w.passed.Load()
+		if now == before {
+			fmt.Fprintf(os.Stderr, "%v\n%s", p, w.trace.last(60))
+			panic(standsStill)
+		}
+		before = now
+	}
+}
+
+// simulate has workers run one seed after the other, from first on, until more says no. What was begun then is reported too.
 func simulate(exe string, first uint64, workers int, how task, more func(r *report) bool) error {
 	var mu sync.Mutex
 	next, going := first, true
@@ -122,7 +172,7 @@ func simulate(exe string, first uint64, workers int, how task, more func(r *repo
 				mu.Lock()
 				seed := next
 				next++
-				ask := going
+				ask := going && (how.Last == 0 || seed <= how.Last)
 				mu.Unlock()
 				if !ask {
 					return
@@ -134,8 +184,8 @@ func simulate(exe string, first uint64, workers int, how task, more func(r *repo
 				if err != nil {
 					errs[n] = fmt.Errorf("seed %d: %w", seed, err)
 					going = false
-				} else if going {
-					going = more(r)
+				} else {
+					going = more(r) && going
 				}
 				mu.Unlock()
 			}
@@ -154,8 +204,8 @@ type worker struct {
 }
 
 func startWorker(exe string) (*worker, error) {
-	w := &worker{cmd: exec.Command(exe, "-test.run", "^TestWorker$", "-test.timeout", "0")}
-	w.cmd.Env = append(os.Environ(), workerMark+"=1", "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1")
+	w := &worker{cmd: exec.Command(exe, "-test.run", "^TestAWorkerAnswers$", "-test.timeout", "0")}
+	w.cmd.Env = append(os.Environ(), workerMark+"=1", "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1,gcshrinkstackoff=1")
 	w.cmd.Stderr = &w.said
 	in, err := w.cmd.StdinPipe()
 	if err != nil {
@@ -180,8 +230,9 @@ func (w *worker) ask(ask task) (*report, error) {
 	}
 	var r report
 	if err := json.Unmarshal(line, &r); err != nil {
-		rest, _ := w.out.Peek(w.out.Buffered())
-		return nil, fmt.Errorf("worker: %w: %s%s", err, line, rest)
+		_ = w.close()
+		rest, _ := io.ReadAll(w.out) // it has failed, and tells why
+		return nil, fmt.Errorf("worker: %w: %s%s%s", err, line, rest, w.said.String())
 	}
 	return &r, nil
 }
@@ -189,50 +240,4 @@ func (w *worker) ask(ask task) (*report, error) {
 func (w *worker) stop() {
 	_ = w.close()
 	_ = w.cmd.Wait()
-}
-
-// summary adds reports up.
-type summary struct {
-	seeds, starts, doomed int
-	virtual               time.Duration
-	units, slowest        float64
-	faults                map[Kind]int
-	cover                 Coverage
-	broken                int
-}
-
-func newSummary() *summary { return &summary{faults: map[Kind]int{}, cover: Coverage{}} }
-
-func (s *summary) add(r *report) {
-	s.seeds++
-	s.virtual += r.Virtual
-	s.units += r.Units
-	s.starts += r.Starts
-	s.doomed += r.Doomed
-	s.slowest = max(s.slowest, r.Slowest)
-	s.cover.add(r.Cover)
-	for k, n := range r.Faults {
-		s.faults[k] += n
-	}
-	if r.Broken != "" {
-		s.broken++
-	}
-}
-
-func (s *summary) String(took time.Duration) string {
-	var b strings.Builder
-	total := 0
-	for _, n := range s.faults {
-		total += n
-	}
-	fmt.Fprintf(&b, "%d seeds, %.0f virtual hours (%.0f session timeouts) in %v: %.0f hours a minute\n", s.seeds, s.virtual.Hours(), s.units,
-		took.Round(time.Second), s.virtual.Hours()/took.Minutes())
-	fmt.Fprintf(&b, "%d violations; %d faults; %d starts of a child, %d of them beside one that was killed but held by its kernel; "+
-		"at most %.1f session timeouts from the end of all faults to a running child\n", s.broken, total, s.starts, s.doomed, s.slowest)
-	for _, k := range Kinds() {
-		fmt.Fprintf(&b, "  %-34s %8d\n", k, s.faults[k])
-	}
-	b.WriteString("transitions of a role:\n")
-	b.WriteString(s.cover.String())
-	return b.String()
 }

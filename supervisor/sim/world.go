@@ -1,5 +1,3 @@
-//go:build simulation
-
 package sim
 
 import (
@@ -12,26 +10,40 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"understudy/fencing/agent"
 )
 
 // world is everything in one run: hosts, network, ZooKeeper, and who watches over the promises.
 type world struct {
 	plan  *Plan
+	rng   *rand.Rand
 	began time.Time
 	net   *network
 	zk    *zookeeper
 	check *checker
 	cover Coverage
+	keys  *agent.Keys // of all agents
 	trace *trace
 	hosts []*host
 	nodes []*node
 	wait  sync.WaitGroup
 
-	mu     sync.Mutex // guards hosts and all that is on them, and the checker
-	quiet  bool       // no process ends by itself
-	over   bool
-	trials map[string]*trouble // by service
-	random map[string]*rand.Rand
+	mu       sync.Mutex // guards hosts and all that is on them, and the checker
+	quiet    bool       // no process ends by itself
+	over     bool
+	trials   map[string]*trouble // by service
+	waylaid  map[string][]Fault  // by service: what is to happen when somebody is fencing
+	faults   map[Kind]int        // that have happened
+	ailing   map[ailment]*sickness
+	settings map[string]*settings // by service
+	passed   atomic.Int64         // grows while virtual time does
+	newest   time.Time            // when the newest happened
+	calm     time.Duration        // of long times between two
+	undo     []func()             // ends of faults that a trap began
+	random   map[string]*rand.Rand
+	outages  int       // ensembles that are out of sight
+	upgraded time.Time // when an upgrade was ordered last
 }
 
 // trouble is how a service's program behaves while a fault of it lasts.
@@ -39,15 +51,18 @@ type trouble struct {
 	life   time.Duration
 	code   int
 	absent bool
+	side   bool // only the second program
 }
 
 // current is the world that runs now, for whoever watches that it gets on.
 var current atomic.Pointer[world]
 
 func newWorld(p *Plan) *world {
-	w := &world{plan: p, began: time.Now(), trace: newTrace(), random: map[string]*rand.Rand{}, trials: map[string]*trouble{}}
+	w := &world{plan: p, began: time.Now(), newest: time.Now(), trace: newTrace(), random: map[string]*rand.Rand{}, trials: map[string]*trouble{}, waylaid: map[string][]Fault{}, faults: map[Kind]int{}, ailing: map[ailment]*sickness{}}
 	w.trace.every = p.Tell
-	w.cover = Coverage{}
+	w.cover, w.keys = Coverage{}, agent.Shared([]byte("known to all nodes"))
+	w.rng = w.stream("operator")
+	w.settings = w.newSettings()
 	current.Store(w)
 	w.check = newChecker(w)
 	w.net = newNetwork(w.stream("network"), w.serve)
@@ -66,7 +81,9 @@ func newWorld(p *Plan) *world {
 		w.hosts = append(w.hosts, h)
 	}
 	for n := range p.Nodes {
-		w.nodes = append(w.nodes, &node{w: w, index: n, name: fmt.Sprintf("n%d", n+1), host: w.hosts[n%p.Hosts]})
+		node := &node{w: w, index: n, name: fmt.Sprintf("n%d", n+1), host: w.hosts[n%p.Hosts]}
+		node.dog = &device{node: node, holders: map[any]bool{}}
+		w.nodes = append(w.nodes, node)
 	}
 	return w
 }
@@ -116,6 +133,18 @@ func (w *world) draw(r *rand.Rand, limit time.Duration) time.Duration {
 	return drawn(r, limit)
 }
 
+// noteFault counts a fault, and the calm before it. World.mu is held.
+func (w *world) noteFault(k Kind) {
+	w.faults[k]++
+	if calm := time.Since(w.newest); calm >= longCalm {
+		w.calm += calm
+	}
+	w.newest = time.Now()
+}
+
+// longCalm is a time without a new fault that counts as a long one.
+const longCalm = 10 * time.Minute
+
 func drawn(r *rand.Rand, limit time.Duration) time.Duration {
 	if limit <= 0 {
 		return 0
@@ -141,15 +170,18 @@ func (w *world) say(format string, args ...any) {
 }
 
 // natureOf draws how a program that is started now is going to behave. False: there is no such program.
-func (w *world) natureOf(t *tree) (nature, bool) {
+func (w *world) natureOf(t *tree, program string) (nature, bool) {
+	if program != mainProgram && program != sideProgram {
+		return w.helper(program, t), true
+	}
 	p, r := w.plan, t.host.rng
-	n := nature{dies: drawn(r, p.Dying), yields: drawn(r, p.StopTimeout*3/2), deaf: r.IntN(5) == 0, offspring: r.IntN(3)}
+	n := nature{dies: drawn(r, p.Dying), yields: drawn(r, p.StopTimeout*3/2), deaf: r.IntN(3) == 0, offspring: r.IntN(3)}
 	if r.IntN(2) == 0 {
 		n.yields = drawn(r, 10*time.Millisecond)
 	}
 	bad := w.trials[t.service]
 	switch {
-	case w.quiet || bad == nil:
+	case w.quiet || bad == nil || bad.side && program != sideProgram:
 	case bad.absent:
 		return n, false
 	default:

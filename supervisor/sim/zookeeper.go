@@ -1,10 +1,8 @@
-//go:build simulation
-
 package sim
 
 import (
-	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"understudy/election"
@@ -69,6 +67,9 @@ func (z *zookeeper) newLeader() {
 }
 
 func (w *world) serve(server int, c net.Conn) bool {
+	if server >= agentsFrom {
+		return w.knock(w.nodes[server-agentsFrom], c)
+	}
 	w.wait.Go(func() { w.zk.servers[server].ServeConn(c) })
 	return true
 }
@@ -98,17 +99,18 @@ func (w *world) disturbServer(f Fault) (end func(), done bool) {
 		if !w.mayWipe() {
 			return nil, false
 		}
+		if f.N%3 == 0 {
+			return w.wipeUnseen(f)
+		}
 		w.say("zk: all data is lost")
 		w.wipe()
-	case DeleteLock, DeleteCrumb:
-		if !w.mayStrike(paths.Service) {
+	case DeleteLock:
+		return nil, w.deleteLock(paths.Service)
+	case DeleteCrumb:
+		if !w.mayStrike(paths.Service, paths.Crumb()) {
 			return nil, false
 		}
-		if f.Kind == DeleteLock {
-			w.operate(paths.Lock())
-		} else {
-			w.operate(paths.Crumb())
-		}
+		w.operate(paths.Crumb())
 	case DeleteNode:
 		w.operate(root + "/nodes/" + w.nodes[f.Node].name)
 	case IsolateServer, CutServers, SlowServers:
@@ -168,46 +170,62 @@ func (w *world) operate(path string) {
 	}
 	mark(true)
 	defer mark(false)
-	for n := range w.zk.servers {
-		ours, theirs := w.net.local()
-		w.serve(n, theirs)
-		err := remove(ours, path)
-		_ = ours.Close()
-		if err == nil {
-			return
-		}
-	}
+	w.byOperator(jute.OpDelete, jute.PathVersion{Path: path, Version: -1})
 }
 
-func remove(c net.Conn, path string) error {
-	_ = c.SetReadDeadline(time.Now().Add(time.Second))
-	for _, records := range [][]jute.Record{
-		{jute.ConnectRequest{Timeout: 4000, Password: make([]byte, 16)}},
-		{jute.RequestHeader{Xid: 1, Op: jute.OpDelete}, jute.PathVersion{Path: path, Version: -1}},
-		{jute.RequestHeader{Xid: 2, Op: jute.OpCloseSession}},
-	} {
-		if _, err := c.Write(jute.Frame(records...)); err != nil {
-			return err
-		}
-		if _, err := jute.ReadFrame(c, 0); err != nil {
-			return fmt.Errorf("operator: %w", err)
-		}
+// deleteLock is an operator deleting a service's lock, unless that would break the rules.
+func (w *world) deleteLock(service string) bool {
+	lock := election.Paths{Root: root, Service: service}.Lock()
+	if !w.mayStrike(service, lock) {
+		return false
 	}
-	return nil
+	w.operate(lock)
+	return true
 }
 
 // mayStrike tells whether an operator may delete a service's lock or breadcrumb now: each guards while the other is away, so
-// both have to be there, naming the same session, which is that of all that runs.
-func (w *world) mayStrike(service string) bool {
+// both have to be there. The breadcrumb has to name the session that has the lock, which is that of all that runs; while its
+// holder is still fencing, nothing runs, and only the lock may go. Nor does one delete the breadcrumb of a failsafe service.
+func (w *world) mayStrike(service, path string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v := w.check.services[service]
+	if w.over || !v.lock.there || !v.crumb.there {
+		return false
+	}
+	if v.crumb.failsafe.Binds() && strings.HasSuffix(path, "ActiveBreadCrumb") {
+		return false // where ZooKeeper may be gone for whoever it names, it alone tells others of that
+	}
+	if v.crumb.session != election.SessionName(v.lock.owner) {
+		return len(v.living) == 0 && !strings.HasSuffix(path, "ActiveBreadCrumb")
+	}
 	for p := range v.living {
 		if p.tree.session != v.lock.owner || v.struck[p.token] {
 			return false
 		}
 	}
-	return v.lock.there && v.crumb.there && v.crumb.session == election.SessionName(v.lock.owner)
+	return true
+}
+
+// wipeUnseen loses all data while a node has a service no more, and gives it back to the node.
+func (w *world) wipeUnseen(f Fault) (end func(), done bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	restore, done := w.reconfigure(Fault{Kind: ChangeConfig, Node: f.Node, Way: removeHere, N: f.N / 3})
+	if !done {
+		return nil, false
+	}
+	time.AfterFunc(f.For/4, func() {
+		if w.mayWipe() {
+			w.say("zk: all data is lost")
+			w.wipe()
+		}
+	})
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		restore()
+	}, true
 }
 
 // mayWipe tells whether the loss of all data now would leave the promises in force: they bind only nodes that were
@@ -220,7 +238,7 @@ func (w *world) mayWipe() bool {
 			return false
 		}
 	}
-	return true
+	return w.allAsked()
 }
 
 // wipe loses all data. No supervisor is started before all leases of before have ended.

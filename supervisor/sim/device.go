@@ -1,0 +1,219 @@
+package sim
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"understudy/supervisor"
+)
+
+// device is a node's hardware watchdog: it resets the host unless somebody writes to it in time, by true time, whatever the
+// host does. World.mu guards it.
+type device struct {
+	node     *node
+	holders  map[any]bool // a supervisor's guard, and guardians
+	counting bool
+	farewell bool // what was written last
+	timeout  time.Duration
+	alarm    *time.Timer
+	taken    bool // by another program
+}
+
+var errDogTaken = errors.New("another program holds the watchdog")
+
+func (d *device) open(by *guard, timeout time.Duration) error {
+	if d.taken || len(d.holders) > 0 {
+		return errDogTaken
+	}
+	d.timeout, d.counting = timeout, true
+	d.holders[by] = true
+	d.write(false)
+	return nil
+}
+
+// write puts the reset off, whatever is written.
+func (d *device) write(farewell bool) {
+	d.farewell = farewell
+	if d.alarm == nil {
+		d.alarm = d.node.w.after(d.timeout, d.reset)
+		return
+	}
+	d.alarm.Reset(d.timeout)
+}
+
+// close stops it, if nobody else has it and a farewell was the last that was written.
+func (d *device) close(by any) {
+	if !d.holders[by] {
+		return
+	}
+	delete(d.holders, by)
+	if len(d.holders) == 0 && d.farewell {
+		d.off()
+	}
+}
+
+func (d *device) off() {
+	clear(d.holders)
+	d.counting, d.farewell = false, false
+	if d.alarm != nil {
+		d.alarm.Stop()
+	}
+}
+
+func (d *device) reset() {
+	h := d.node.host
+	if !d.counting {
+		return
+	}
+	h.w.say("%s: the watchdog of %s resets it", h.name, d.node.name)
+	h.w.check.reset(d)
+	h.powerOff()
+	h.w.after(drawn(h.rng, h.w.plan.Timeout), h.powerOn)
+}
+
+// reset looks whether there was any need: a machine is not reset for what is dead, by who can feed.
+func (c *checker) reset(d *device) {
+	c.resets++
+	for _, v := range c.services {
+		for p := range v.living {
+			if p.tree.node == d.node.name {
+				return
+			}
+		}
+	}
+	for by := range d.holders {
+		if g, ok := by.(*guardian); ok && g.running() && time.Since(g.awake) > 2*d.timeout {
+			c.broken("watchdog", "%s is reset though nothing is alive there, and guardian %d could feed", d.node.name, g.index+1)
+		}
+	}
+}
+
+// spared tells whether nobody can be blamed for a process: it is held by its kernel and runs no instruction any more. Where a
+// watchdog is required, even that has to be gone in time, but for what an operator or a loss of data cuts short.
+func (c *checker) spared(v *serviceView, p *proc) bool {
+	return p.doomed && (c.w.plan.Watchdog != dogRequired || v.struck[p.token] || c.lost[p.tree.session])
+}
+
+// Whether the nodes have watchdogs.
+const (
+	dogOff = iota
+	dogAutomatic
+	dogRequired
+)
+
+// watchdogs draws whether there are any, and adds what they are for to the episodes that are drawn: in a stream of its own, so
+// that other seeds are what they were.
+func (p *Plan) watchdogs() {
+	r := rand.New(rand.NewPCG(p.Seed, 3))
+	if p.Timeout < 3*time.Second || r.IntN(4) > 0 { // they count in whole seconds, a third of it
+		return
+	}
+	p.Watchdog = pick(r, dogAutomatic, dogRequired, dogRequired)
+	if p.Calm {
+		return
+	}
+	kinds := []Kind{SpoilWatchdog, StickProcesses}
+	if p.Watchdog == dogRequired {
+		kinds = append(kinds, FreezeAll, FreezeAll, FreezeAll)
+	}
+	for i := range p.Episodes {
+		e := &p.Episodes[i]
+		for range r.IntN(3) {
+			f := p.fault(r, pick(r, kinds...))
+			f.At, f.Active = drawn(r, e.Length), r.IntN(4) > 0
+			if f.Kind == FreezeAll { // about as long as a lease may be left
+				f.For = p.Timeout/4 + drawn(r, p.Timeout)
+			}
+			e.Length = max(e.Length, f.At+f.For)
+			e.Faults = append(e.Faults, f)
+		}
+		sortFaults(e.Faults)
+	}
+}
+
+func (p *Plan) watchdog() *supervisor.Watchdog {
+	if p.Watchdog == dogOff {
+		return nil
+	}
+	return &supervisor.Watchdog{Device: "/dev/watchdog", Required: p.Watchdog == dogRequired}
+}
+
+// freezeAll stops a supervisor and both its guardians at once, which nothing but a watchdog can answer. World.mu is held.
+func (w *world) freezeAll(f Fault, inc *incarnation) (done bool) {
+	if w.plan.Watchdog != dogRequired || inc.guard == nil || !inc.mayLose(2) {
+		return false
+	}
+	inc.halt(f.For)
+	for n, s := range inc.guard.seats {
+		if s != nil && s.running() {
+			s.halt(f.For + time.Duration(f.N>>(4*n)%16)*time.Millisecond)
+		}
+	}
+	return true
+}
+
+// spoilWatchdog has another program hold a node's device. World.mu is held, as it is when that ends.
+func (w *world) spoilWatchdog(n *node) (end func(), done bool) {
+	if w.plan.Watchdog == dogOff || n.dog.taken {
+		return nil, false
+	}
+	w.say("%s: another program is about to hold the watchdog", n.name)
+	n.dog.taken = true
+	return func() { n.dog.taken = false }, true
+}
+
+// leash is as the real guardian's.
+func (g *guardian) leash() (limit time.Duration, bound bool) {
+	for _, w := range g.watches {
+		for _, q := range w.trees {
+			if at := w.deadline + q.after; q.armed && !q.dead && (!bound || at < limit) {
+				limit, bound = at, true
+			}
+		}
+	}
+	return limit, bound
+}
+
+// feed is as the real guardian's.
+func (g *guardian) feed(now time.Duration) time.Duration {
+	if g.dog == nil {
+		return 0
+	}
+	limit, bound := g.leash()
+	timeout := g.dog.timeout
+	last := limit - timeout
+	if bound && now > last {
+		return 0
+	}
+	next := func(fed time.Duration) time.Duration {
+		due, close := fed+timeout/4, last-timeout/64
+		if bound && close > fed {
+			return min(due, close)
+		}
+		return due
+	}
+	due := next(g.fed)
+	if now < due {
+		return due
+	}
+	g.dog.write(false)
+	g.fed = now
+	return next(now)
+}
+
+func (g *guardian) keepDog(d *device) {
+	g.dog = d
+	d.holders[g] = true
+}
+
+func (g *guardian) dropDog() {
+	if g.dog == nil {
+		return
+	}
+	if _, bound := g.leash(); !bound {
+		g.dog.write(true)
+	}
+	g.dog.close(g)
+	g.dog = nil
+}

@@ -1,0 +1,196 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"understudy/supervisor/child"
+)
+
+// Arm is child.Tree's.
+func (t *handle) Arm(ctx context.Context, w child.Watchdog) error {
+	if err := t.arm(ctx, w); err != nil {
+		return fmt.Errorf("arm the watchdog: %w", err)
+	}
+	return nil
+}
+
+func (t *handle) arm(ctx context.Context, w child.Watchdog) error {
+	g := t.guard
+	done, err := g.dogTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := g.holdDog(ctx, w); err != nil {
+		return err
+	}
+	if !g.inc.pass() {
+		return errCrashed
+	}
+	g.w.mu.Lock()
+	if err := t.mayArm(); err != nil {
+		g.w.mu.Unlock()
+		g.strayDog()
+		return err
+	}
+	t.armed, t.after = true, w.After
+	m := t.arming()
+	g.seq++
+	m.seq = g.seq
+	seq := g.seq
+	g.broadcast(m)
+	g.w.mu.Unlock()
+	return g.answered(ctx, seq)
+}
+
+func (t *handle) mayArm() error {
+	if err := t.guard.live(t.epoch); err != nil {
+		return err
+	}
+	if t.epoch.deadline == 0 {
+		return child.ErrNoLease
+	}
+	if t.epoch.trees[t.number] == nil {
+		return child.ErrTreeEnded
+	}
+	return nil
+}
+
+func (t *handle) arming() *message {
+	return &message{op: opArm, epoch: t.epoch.number, tree: t.number, after: t.after}
+}
+
+// CheckWatchdog is child.Guard's.
+func (g *guard) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
+	done, err := g.dogTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if !g.inc.pass() {
+		return errCrashed
+	}
+	g.w.mu.Lock()
+	defer g.w.mu.Unlock()
+	if g.dog != nil {
+		return nil
+	}
+	d := g.inc.node.dog
+	if err := d.open(g, w.Timeout); err != nil {
+		return fmt.Errorf("check the watchdog: %w", err)
+	}
+	d.write(true)
+	d.close(g)
+	return nil
+}
+
+func (g *guard) dogTurn(ctx context.Context) (done func(), err error) {
+	select {
+	case g.dogs <- struct{}{}:
+		return func() { <-g.dogs }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-g.stopped:
+		return nil, child.ErrStopped
+	}
+}
+
+// holdDog has the device open, and both guardians feeding it.
+func (g *guard) holdDog(ctx context.Context, w child.Watchdog) error {
+	if !g.inc.pass() {
+		return errCrashed
+	}
+	g.w.mu.Lock()
+	if g.dog != nil {
+		defer g.w.mu.Unlock()
+		if g.dog.timeout > w.Timeout {
+			return errors.New("it is in use with a longer timeout")
+		}
+		return nil
+	}
+	d := g.inc.node.dog
+	if err := d.open(g, w.Timeout); err != nil {
+		g.w.mu.Unlock()
+		return err
+	}
+	g.w.say("%s: watchdog armed, %v", g.inc.node.name, w.Timeout)
+	g.dog = d
+	g.seq++
+	seq := g.seq
+	g.broadcast(&message{op: opDog, seq: seq, dog: d})
+	g.w.mu.Unlock()
+	if err := g.answered(ctx, seq); err != nil {
+		g.strayDog()
+		return err
+	}
+	return nil
+}
+
+func (g *guard) strayDog() {
+	select {
+	case g.stray <- struct{}{}:
+	default:
+	}
+}
+
+// keepKennel disarms the device when nobody needs it.
+func (g *guard) keepKennel(ctx context.Context) {
+	for {
+		select {
+		case <-g.stray:
+			g.disarm(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// disarm lets go of the device if no tree needs it: first the guardians, and this process last, whose farewell then counts.
+func (g *guard) disarm(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	done, err := g.dogTurn(ctx)
+	if err != nil {
+		return
+	}
+	defer done()
+	if !g.inc.pass() {
+		return
+	}
+	g.w.mu.Lock()
+	d := g.dog
+	if d == nil || g.needsDog() {
+		g.w.mu.Unlock()
+		return
+	}
+	g.dog = nil
+	g.seq++
+	seq := g.seq
+	g.broadcast(&message{op: opUndog, seq: seq})
+	g.w.mu.Unlock()
+	_ = g.answered(ctx, seq)
+	if !g.inc.pass() {
+		return
+	}
+	g.w.mu.Lock()
+	defer g.w.mu.Unlock()
+	if d.holders[g] {
+		g.w.say("%s: watchdog disarmed", g.inc.node.name)
+		d.write(true)
+		d.close(g)
+	}
+}
+
+func (g *guard) needsDog() bool {
+	for _, e := range g.epochs {
+		for _, t := range e.trees {
+			if t.armed {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,101 @@
+package sim
+
+import "slices"
+
+// Kind is a kind of fault.
+type Kind string
+
+// The kinds of faults.
+const (
+	CrashSupervisor  Kind = "supervisor killed"
+	FreezeSupervisor Kind = "supervisor frozen"
+	StopSupervisor   Kind = "supervisor asked to stop"
+	KillGuardian     Kind = "guardian killed"
+	KillGuardians    Kind = "both guardians killed"
+	FreezeGuardian   Kind = "guardian frozen"
+	PowerOff         Kind = "host without power"
+	CutLink          Kind = "link cut"
+	SlowLink         Kind = "link slow"
+	RestartServer    Kind = "server down"
+	NewLeader        Kind = "leader changed"
+	BreakReply       Kind = "reply lost"
+	LoseData         Kind = "data lost"
+	DeleteLock       Kind = "lock deleted by hand"
+	DeleteCrumb      Kind = "breadcrumb deleted by hand"
+	DeleteNode       Kind = "node's znode deleted by hand"
+	StickProcesses   Kind = "processes held by the kernel"
+	TrapFreeze       Kind = "supervisor frozen at a moment"
+	TrapCrash        Kind = "supervisor killed at a moment"
+	TrapCut          Kind = "links cut at a moment"
+	DeleteInFencing  Kind = "lock deleted while fencing"
+	LateInscription  Kind = "supervisor frozen before it inscribes, its lock gone"
+	DeleteInStopping Kind = "lock deleted while a child stops"
+	StopInFencing    Kind = "supervisor asked to stop while fencing"
+	BadProgram       Kind = "program fails"
+	KillChild        Kind = "child killed"
+	IsolateServer    Kind = "server cut off from the others"
+	CutServers       Kind = "servers cut one way"
+	SlowServers      Kind = "servers slow one way"
+	SplitNetwork     Kind = "network split"
+	PauseService     Kind = "service paused"
+	GiveOrder        Kind = "operator's order"
+	ChangeConfig     Kind = "config changed"
+	SickHelper       Kind = "health check, precheck or hook fails"
+	LoseEnsemble     Kind = "whole ensemble out of sight"
+	IsolateUnheard   Kind = "server cut off between a write and its ping"
+
+	UpgradeSupervisor Kind = "supervisor becomes another image" // see Plan.upgrades
+
+	FreezeAll     Kind = "supervisor and both guardians frozen at once" // see Plan.watchdogs, as for the next
+	SpoilWatchdog Kind = "watchdog held by another program"
+)
+
+var allKinds = []Kind{
+	CrashSupervisor, FreezeSupervisor, StopSupervisor, KillGuardian, KillGuardians, FreezeGuardian, PowerOff, CutLink, CutLink, CutLink, SlowLink,
+	RestartServer, NewLeader, BreakReply, BreakReply, LoseData, DeleteLock, DeleteCrumb, DeleteNode, StickProcesses, TrapFreeze, TrapFreeze,
+	TrapCrash, TrapCrash, TrapCut, TrapCut, DeleteInFencing, DeleteInStopping, StopInFencing, LateInscription, BadProgram, BadProgram, KillChild, IsolateServer, IsolateServer, IsolateServer, IsolateServer, IsolateServer, CutServers, SlowServers,
+	SplitNetwork, SplitNetwork, IsolateUnheard, IsolateUnheard,
+	PauseService, PauseService, GiveOrder, GiveOrder, GiveOrder, ChangeConfig, ChangeConfig, ChangeConfig, SickHelper, SickHelper, SickHelper,
+}
+
+var calmKinds = []Kind{RestartServer, NewLeader, CutLink, KillGuardian, FreezeSupervisor, FreezeGuardian, BreakReply,
+	IsolateServer, CutServers, SlowServers, PauseService, ChangeConfig}
+
+// Kinds is every kind once.
+func Kinds() (kinds []Kind) {
+	for _, k := range append([]Kind{LoseEnsemble}, allKinds...) {
+		if !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+		}
+	}
+	return append(kinds, UpgradeSupervisor, FreezeAll, SpoilWatchdog)
+}
+
+// waits tells whether such a fault waits for its moment, which may not come, and counts only then.
+func (k Kind) waits() bool {
+	return k == TrapFreeze || k == TrapCrash || k == TrapCut || k == DeleteInFencing || k == StopInFencing || k == LateInscription || k == DeleteInStopping ||
+		k == IsolateUnheard
+}
+
+// kinds is what may happen in this plan.
+func (p *Plan) kinds() (kinds []Kind) {
+	if p.Calm && !slices.Contains(p.Failsafe, false) { // P7: their children do not notice that either
+		return append([]Kind{LoseEnsemble, LoseEnsemble}, calmKinds...)
+	}
+	if p.Calm {
+		return calmKinds
+	}
+	if p.outages() {
+		kinds = slices.Repeat([]Kind{LoseEnsemble}, 15)
+	}
+	for _, k := range allKinds {
+		if p.Servers == 1 && (k == IsolateServer || k == CutServers || k == SlowServers || k == SplitNetwork || k == IsolateUnheard) {
+			continue
+		}
+		if !p.Helpers && k == SickHelper {
+			continue
+		}
+		kinds = append(kinds, k)
+	}
+	return kinds
+}

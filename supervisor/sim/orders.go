@@ -1,0 +1,164 @@
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"understudy/election"
+	"understudy/election/jute"
+)
+
+// byOperator has an operator send a request, in a session of its own, from a place whose network is fine. It tells whether a
+// server has said that it is done.
+func (w *world) byOperator(op jute.Op, request jute.Record) bool {
+	for n := range w.zk.servers {
+		ours, theirs := w.net.local()
+		w.serve(n, theirs)
+		err := ask(ours, op, request)
+		_ = ours.Close()
+		if err == nil {
+			return true
+		}
+		var refused refusedError
+		if errors.As(err, &refused) {
+			return false
+		}
+	}
+	return false
+}
+
+type refusedError struct{ code jute.Code }
+
+func (e refusedError) Error() string { return fmt.Sprint("refused: ", e.code) }
+
+func ask(c net.Conn, op jute.Op, request jute.Record) error {
+	_ = c.SetReadDeadline(time.Now().Add(time.Second))
+	var refused error
+	for n, records := range [][]jute.Record{
+		{jute.ConnectRequest{Timeout: 4000, Password: make([]byte, 16)}},
+		{jute.RequestHeader{Xid: 1, Op: op}, request},
+		{jute.RequestHeader{Xid: 2, Op: jute.OpCloseSession}},
+	} {
+		if _, err := c.Write(jute.Frame(records...)); err != nil {
+			return err
+		}
+		frame, err := jute.ReadFrame(c, 0)
+		if err != nil {
+			return fmt.Errorf("operator: %w", err)
+		}
+		if n == 1 {
+			var h jute.ReplyHeader
+			r := jute.NewReader(frame)
+			h.Decode(r)
+			if h.Code != jute.OK {
+				refused = refusedError{h.Code}
+			}
+		}
+	}
+	return refused
+}
+
+// pauseService is an operator's order that nobody is to be promoted, and the one that ends it.
+func (w *world) pauseService(f Fault) (end func(), done bool) {
+	name := w.plan.services()[f.N%w.plan.Services]
+	done = w.order(name, true)
+	return func() { w.order(name, false) }, done
+}
+
+// order pauses or resumes a service.
+func (w *world) order(service string, paused bool) bool {
+	w.say("operator: %s is to be paused: %v", service, paused)
+	return w.amend(service, -1, election.Control{Paused: paused, By: "operator"})
+}
+
+// orders are what a control znode says, and its version.
+type orders struct {
+	election.Control
+	version int32
+}
+
+// amend writes what is wanted of a service.
+func (w *world) amend(service string, version int32, c election.Control) bool {
+	data, err := json.Marshal(c)
+	if err != nil {
+		panic(err)
+	}
+	return w.byOperator(jute.OpSetData, jute.SetData{Path: election.Paths{Root: root, Service: service}.Control(), Data: data, Version: version})
+}
+
+var orderNames = [...]string{"switchover to a node", "switchover to any", "restart", "reload"}
+
+// giveOrder has an operator order something of the activation that is running, as the commands do; the command takes back
+// what nobody has followed, unless it is killed before.
+func (w *world) giveOrder(f Fault) (end func(), done bool) {
+	name := w.plan.services()[f.N%w.plan.Services]
+	to := w.nodes[f.Node].name
+	w.mu.Lock()
+	v := w.check.services[name]
+	now, token, from := v.orders, v.lock.czxid, ""
+	for p := range v.living {
+		if p.main {
+			from = p.tree.node
+		}
+	}
+	w.mu.Unlock()
+	if from == "" || !v.lock.there {
+		return nil, false
+	}
+	errand := election.Errand{ID: fmt.Sprint(f.N, "-", time.Since(w.began)), Token: token, By: "operator"}
+	switch f.Way % len(orderNames) {
+	case 0, 1:
+		now.Switchover = &election.Switchover{Errand: errand, From: from, To: to, Force: f.N/16%2 == 1}
+		if to == from || f.Way == 1 {
+			now.Switchover.To = ""
+		}
+	case 2:
+		now.Restart = &errand
+	case 3:
+		now.Reload = &errand
+	}
+	w.say("operator: %s, %s of %s, token %d", name, orderNames[f.Way%len(orderNames)], from, token)
+	done = w.amend(name, now.version, now.Control)
+	if f.N/64%4 == 0 {
+		return nil, done
+	}
+	return func() { w.takeBack(name, errand.ID) }, done
+}
+
+// takeBack removes an order that nobody has followed.
+func (w *world) takeBack(service, id string) {
+	w.mu.Lock()
+	now := w.check.services[service].orders
+	w.mu.Unlock()
+	before := now.Control
+	if s := now.Switchover; s != nil && s.ID == id {
+		now.Switchover = nil
+	}
+	if e := now.Restart; e != nil && e.ID == id {
+		now.Restart = nil
+	}
+	if e := now.Reload; e != nil && e.ID == id {
+		now.Reload = nil
+	}
+	if now.Control != before {
+		w.amend(service, now.version, now.Control)
+	}
+}
+
+// resume ends the pauses that are in force: that an order which nobody acknowledged may have come through is an operator's to know.
+func (w *world) resume() {
+	w.mu.Lock()
+	var paused []string
+	for _, s := range w.plan.services() {
+		if w.quiet && w.check.services[s].paused {
+			paused = append(paused, s)
+		}
+	}
+	w.mu.Unlock()
+	for _, s := range paused {
+		w.order(s, false)
+	}
+}

@@ -1,0 +1,51 @@
+package sim
+
+// reachable is every pair of a role and an event that a supervisor of the simulation can come to, and what follows. Of what
+// supervisor.step knows, these are not in it:
+//
+//   - active + child ran once: no program of the simulation is to run once.
+//   - fencing, active + session over: a term ends in order whatever ends it, so it is in stopping by then.
+//   - offline + session over: the role stays what it is.
+//   - stopping + tree dead: the role stays what it is; lock released follows, or session over when that fails.
+//
+// Every other pair is stale by the machine's own word, and changes nothing.
+var reachable = []Pair{
+	{"offline", "session opened", "standby"},
+	{"offline", "session opened", "failed"},
+	{"standby", "service paused", "paused"},
+	{"paused", "service resumed", "standby"},
+	{"standby", "lock free", "claiming"},
+	{"claiming", "lock taken", "standby"},
+	{"claiming", "lock won", "fencing"},
+	{"fencing", "nobody else runs", "active"},
+	{"fencing", "former active may be alive", "stopping"},
+	{"fencing", "watchdog not armed", "stopping"},
+	{"fencing", "lock lost", "stopping"},
+	{"fencing", "lease ending", "stopping"},
+	{"fencing", "stop asked", "stopping"},
+	{"active", "child done", "stopping"},
+	{"active", "child failed", "stopping"},
+	{"active", "on_active failed", "stopping"},
+	{"active", "preferred node back", "stopping"},
+	{"active", "switchover", "stopping"},
+	{"active", "lock lost", "stopping"},
+	{"active", "lease ending", "stopping"},
+	{"active", "stop asked", "stopping"},
+	{"active", "handed over", "offline"},
+	{"offline", "taken over", "active"},
+	{"stopping", "tree may be alive", "stopping"},
+	{"stopping", "lock released", "standby"},
+	{"stopping", "lock released", "failed"},
+	{"stopping", "lock released", "offline"},
+	{"failed", "rested", "standby"},
+	{"standby", "session over", "offline"},
+	{"paused", "session over", "offline"},
+	{"claiming", "session over", "offline"},
+	{"stopping", "session over", "offline"},
+	{"failed", "session over", "offline"},
+}
+
+// rare is what can be seen as well, but not in every few thousand hours.
+var rare = []Pair{
+	{"claiming", "claim failed", "standby"}, // the answer to the taking of the lock is lost, and the tree made for it ended on another's word
+}

@@ -1,0 +1,59 @@
+package sim
+
+import (
+	"time"
+)
+
+// restBegins notes that all is well from now on.
+func (c *checker) restBegins() {
+	for _, v := range c.services {
+		v.claims = 0
+	}
+}
+
+// rested looks, at the end of a time without faults, whether the services have come to rest where they should be.
+func (c *checker) rested(after time.Duration) {
+	p := c.w.plan
+	for _, name := range p.services() {
+		v, s := c.services[name], c.w.settings[name]
+		if v.claims > p.Nodes+2 {
+			c.broken("failback", "%s has moved %d times though all was well", name, v.claims)
+		}
+		for other := range v.living {
+			if other.program == mainProgram && after >= c.w.patience() && s.outdates(other) {
+				c.broken("reload", "%v is of edition %s, though all has been well for %v since there is edition %d", other, other.argv[1], after, s.edition)
+			}
+		}
+		if after < c.w.patience() {
+			continue
+		}
+		for _, n := range c.w.nodes {
+			if role := v.members[n.name]; role != "active" && role != "standby" && n.index != p.Ineligible && !s.gone[n.index] {
+				c.broken("stands", "%s does not stand by for %s, though all has been well for %v: %q", n.name, name, after, role)
+			}
+		}
+		if !p.Failback {
+			continue
+		}
+		for _, n := range c.w.nodes {
+			if n.index == p.Ineligible {
+				continue
+			}
+			for other := range v.living {
+				if other.main && s.priority[c.w.indexOf(other.tree.node)] < s.priority[n.index] {
+					c.broken("failback", "%v runs, though all has been well for %v and %s is preferred", other, after, n.name)
+				}
+			}
+		}
+	}
+}
+
+// indexOf is the number of the node with that name.
+func (w *world) indexOf(name string) int {
+	for _, n := range w.nodes {
+		if n.name == name {
+			return n.index
+		}
+	}
+	return -1
+}

@@ -1,0 +1,215 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"understudy/election"
+	"understudy/fencing"
+	"understudy/supervisor"
+)
+
+// What the helpers of a service are called, in place of the program's name.
+const (
+	mainProgram  = "program"
+	sideProgram  = "side program"
+	healthCheck  = "health"
+	precheck     = "precheck"
+	activeHook   = "on_active"
+	helperLength = 20 * time.Millisecond // of their lives, at most
+)
+
+// settings is a service's config as its operator has it now. World.mu guards it.
+type settings struct {
+	edition  int              // another one takes a new start
+	stop     time.Duration    // this does not
+	priority []int            // by node
+	gone     []bool           // by node: it is not in the config there
+	order    []election.Order // by node
+}
+
+func (w *world) newSettings() map[string]*settings {
+	all := map[string]*settings{}
+	for n, name := range w.plan.services() {
+		s := &settings{stop: w.plan.StopTimeout, priority: slices.Clone(w.plan.Priority), gone: make([]bool, w.plan.Nodes), order: slices.Repeat([]election.Order{w.plan.Order}, w.plan.Nodes)}
+		if n > 0 {
+			slices.Reverse(s.priority)
+		}
+		all[name] = s
+	}
+	return all
+}
+
+// outdates tells whether a main process has to end, since it was started with another command. World.mu is held.
+func (s *settings) outdates(p *proc) bool { return p.argv[1] != strconv.Itoa(s.edition) }
+
+// services is the config of a node. World.mu is held.
+func (n *node) services(inc *incarnation) []supervisor.Service {
+	p := n.w.plan
+	all := []supervisor.Service{}
+	for k, name := range p.services() {
+		s := n.w.settings[name]
+		if s.gone[n.index] {
+			continue
+		}
+		policy := supervisor.FencingPolicy{Grace: p.Grace, OnFailure: p.Fencing}
+		if p.Stonith {
+			policy.Steps = []fencing.Step{{Method: stonith{inc}, Timeout: p.Timeout}}
+			if p.Agents {
+				policy.Steps = append([]fencing.Step{inc.asks()}, policy.Steps...)
+			}
+		}
+		conf := supervisor.Service{
+			Name: name, Order: s.order[n.index], Priority: s.priority[n.index], Failback: p.Failback, Ineligible: p.Ineligible == n.index,
+			ReloadSignal: reloadSignal,
+			Restart: supervisor.Restart{
+				Policy: "on-failure", Delay: 100 * time.Millisecond, MaxDelay: time.Second, GiveUpAfter: 3, Within: p.Timeout * 5,
+				RejoinAfter: p.Rejoin,
+			},
+			Fencing: policy, Failsafe: p.Failsafe[k],
+		}
+		for k := range p.Programs {
+			name := []string{mainProgram, sideProgram}[k]
+			conf.Programs = append(conf.Programs, supervisor.Program{
+				Name: name, Command: []string{name, strconv.Itoa(s.edition)}, StopSignal: syscall.SIGTERM, StopTimeout: s.stop,
+			})
+		}
+		if p.Helpers {
+			limit := 4 * helperLength
+			conf.Health = supervisor.Health{Exec: []string{healthCheck}, Interval: p.Timeout / 2, Timeout: limit, Failures: 2}
+			conf.Precheck = supervisor.Precheck{Exec: []string{precheck}, Interval: 2 * p.Timeout, Timeout: limit}
+			conf.Hooks.OnActive = supervisor.Hook{Command: []string{activeHook}, Timeout: limit}
+		}
+		all = append(all, conf)
+	}
+	return all
+}
+
+// publish hands the config to the supervisors that run on some nodes. World.mu is held.
+func (w *world) publish(nodes ...*node) {
+	for _, n := range nodes {
+		if n.inc != nil {
+			n.inc.tell(supervisor.Change{Services: n.services(n.inc)})
+		}
+	}
+}
+
+// tell hands a supervisor a changed config; of several that wait, the newest only.
+func (i *incarnation) tell(c supervisor.Change) {
+	for {
+		select {
+		case i.changes <- c:
+			return
+		case <-i.changes:
+		}
+	}
+}
+
+// reloadSignal is the one that programs are sent to read their config anew.
+const reloadSignal = syscall.SIGHUP
+
+// Ways of changing a config.
+const (
+	editCommand = iota
+	editTimeout
+	editPriorities
+	editOrder
+	editFault
+	removeHere
+	removeAll
+	edits
+)
+
+var editNames = [...]string{"its command", "its stop timeout", "its priorities", "its kind of election", "in a way that is invalid", "by leaving it out", "by leaving it out everywhere"}
+
+// reconfigure changes the config of a service. World.mu is held, as it is at the end.
+func (w *world) reconfigure(f Fault) (end func(), done bool) {
+	name := w.plan.services()[f.N%w.plan.Services]
+	s, n, how, where := w.settings[name], w.nodes[f.Node], f.Way, w.nodes
+	switch how {
+	case editCommand:
+		s.edition++
+	case editTimeout:
+		s.stop = 1 + drawn(w.rng, w.plan.StopTimeout)
+	case editPriorities:
+		if w.plan.Priority[0] == 0 && w.plan.Priority[1] == 0 {
+			return nil, false
+		}
+		s.priority = append(s.priority[1:len(s.priority):len(s.priority)], s.priority[0])
+	case editOrder: // on this node first, or alone
+		s.order[n.index] = map[election.Order]election.Order{election.Race: election.Queue, election.Queue: election.Race}[s.order[n.index]]
+		where = []*node{n}
+	case editFault:
+		if n.inc == nil {
+			return nil, false
+		}
+		n.inc.tell(supervisor.Change{Fault: "a line that nobody understands"})
+		where = nil
+	default:
+		if slices.Contains(s.gone, true) {
+			return nil, false
+		}
+		if how == removeHere {
+			where = []*node{n}
+		}
+		for _, n := range where {
+			s.gone[n.index] = true
+		}
+		end = func() {
+			w.say("operator: puts %s into the config again", name)
+			clear(s.gone)
+			w.publish(w.nodes...)
+		}
+	}
+	w.say("operator: changes the config of %s, %s", name, editNames[how])
+	w.publish(where...)
+	return end, true
+}
+
+// helper is how a helper of a service behaves. World.mu is held.
+func (w *world) helper(what string, t *tree) nature {
+	n := nature{life: 1 + drawn(t.host.rng, helperLength), dies: drawn(t.host.rng, w.plan.Dying)}
+	if bad := w.ailing[ailment{t.service, what}]; bad != nil && (bad.node == "" || bad.node == t.node) {
+		n.code = 1
+		if bad.hangs {
+			n.life = 0
+		}
+	}
+	return n
+}
+
+// ailment is what of a service says no.
+type ailment struct{ service, what string }
+
+// sickness is how an ailment shows.
+type sickness struct {
+	node  string // only there; "": everywhere
+	hangs bool
+}
+
+// sicken has a service's helper fail. World.mu is held, as it is at the end.
+func (w *world) sicken(f Fault) (end func(), done bool) {
+	if !w.plan.Helpers {
+		return nil, false
+	}
+	a := ailment{w.plan.services()[f.N%w.plan.Services], []string{healthCheck, precheck, activeHook}[f.N/4%3]}
+	bad := &sickness{hangs: f.N/16%4 == 0}
+	if a.what == precheck || f.N/64%2 == 0 {
+		bad.node = w.nodes[f.Node].name
+	}
+	w.say("%v", f)
+	w.ailing[a] = bad
+	return func() {
+		if w.ailing[a] == bad {
+			w.say("over: %v", f)
+			delete(w.ailing, a)
+		}
+	}, true
+}
+
+func (f Fault) ailment() string {
+	return fmt.Sprintf("%s of s%d", []string{healthCheck, precheck, activeHook}[f.N/4%3], f.N%2+1)
+}

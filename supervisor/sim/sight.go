@@ -1,0 +1,100 @@
+package sim
+
+import (
+	"encoding/binary"
+	"time"
+
+	"understudy/election"
+	"understudy/election/jute"
+)
+
+// sight is when nodes last had reason to believe that there is no ensemble. World.mu guards it.
+type sight struct {
+	heard map[string]time.Time // by node: when it sent the newest heartbeat that was answered to it
+	blind map[string]time.Time // by node: the newest moment at which that lay long back
+}
+
+func newSight() sight { return sight{map[string]time.Time{}, map[string]time.Time{}} }
+
+// pauseOf is how far back a node's newest heartbeat that was answered has to lie for it to say, rightly, that it sees no
+// ensemble: a quarter of a session, by clocks that go wrong.
+func (c *checker) pauseOf() time.Duration { return c.w.plan.Timeout * 99 / 400 }
+
+// answered is told that a node has the answer to a heartbeat that it sent then.
+func (c *checker) answered(node string, sent time.Time) {
+	c.look(node)
+	if sent.After(c.sight.heard[node]) {
+		c.sight.heard[node] = sent
+	}
+}
+
+func (c *checker) look(node string) {
+	if time.Since(c.sight.heard[node]) >= c.pauseOf() {
+		c.sight.blind[node] = time.Now()
+	}
+}
+
+// mayOutlast tells whether a service's child may be alive though its session is no more: every other node that its breadcrumb
+// lists could have promised, having seen no ensemble, so lately that the promise still binds it.
+func (c *checker) mayOutlast(v *serviceView, p *proc) bool {
+	if v.crumb.session != election.SessionName(p.tree.session) || !v.crumb.failsafe.Binds() {
+		return false
+	}
+	for _, m := range v.crumb.failsafe.Members {
+		c.look(m.Node)
+		if time.Since(c.sight.blind[m.Node]) > c.w.plan.Timeout*101/100 {
+			return false
+		}
+	}
+	return true
+}
+
+// beating is a supervisor's connection to ZooKeeper. What goes over it tells which heartbeats were answered, whatever the
+// supervisor itself believes; that they were committed does not, since answers may come late or never.
+type beating struct {
+	*gated
+	node *node
+	sent map[uint32]time.Time // heartbeats that were not answered yet; World.mu guards it
+	rest []byte               // the beginning of an answer; its one reader's
+}
+
+// Write implements net.Conn. The client writes whole requests.
+func (b *beating) Write(p []byte) (int, error) {
+	path := election.NodesDir(root) + "/" + b.node.name
+	const at = 16 // after the lengths of frame and path, the number, and the operation
+	if len(p) >= at+len(path) && jute.Op(binary.BigEndian.Uint32(p[8:])) == jute.OpSetData && string(p[at:at+len(path)]) == path {
+		b.node.w.mu.Lock()
+		b.sent[binary.BigEndian.Uint32(p[4:])] = time.Now()
+		b.node.w.mu.Unlock()
+	}
+	return b.gated.Write(p)
+}
+
+// Read implements net.Conn.
+func (b *beating) Read(p []byte) (int, error) {
+	n, err := b.gated.Read(p)
+	b.rest = append(b.rest, p[:n]...)
+	for len(b.rest) >= 4 {
+		end := 4 + int(binary.BigEndian.Uint32(b.rest))
+		if len(b.rest) < end {
+			break
+		}
+		b.answer(b.rest[4:end])
+		b.rest = append(b.rest[:0], b.rest[end:]...)
+	}
+	return n, err
+}
+
+// answer looks at one: its request's number, a transaction's, and an error's.
+func (b *beating) answer(frame []byte) {
+	if len(frame) < 16 {
+		return
+	}
+	b.node.w.mu.Lock()
+	defer b.node.w.mu.Unlock()
+	number := binary.BigEndian.Uint32(frame)
+	if sent, ok := b.sent[number]; ok && binary.BigEndian.Uint32(frame[12:]) == 0 {
+		b.node.w.check.answered(b.node.name, sent)
+	}
+	delete(b.sent, number)
+}
