@@ -3,9 +3,7 @@
 package e2e
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,16 +19,7 @@ const (
 	soon    = kit.Soon
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = flag.Set("test.parallel", "4") // parallel tests mostly wait for a fault to last
-	}
-	code := m.Run()
-	program.Close()
-	kit.RemoveBinaries()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { program.Run(m, 6) }
 
 var (
 	program kit.Program // owns what the tests share
@@ -39,7 +28,7 @@ var (
 )
 
 // stage is the one of all tests that leave the servers alone.
-func stage(t *testing.T) *kit.Stage {
+func stage(t testing.TB) *kit.Stage {
 	t.Helper()
 	kit.NeedHosts(t)
 	zktest.Need(t)

@@ -24,8 +24,7 @@ func (p *play) inTime(t *testing.T, at int64) {
 
 // The next supervisor of the machine finds the survivors and kills them. There is no doubt, so there is no waiting.
 func TestSurvivingChildIsKilledByTheNextSupervisorOfTheMachine(t *testing.T) {
-	kit.Need(t, "cgroup")
-	t.Parallel()
+	kit.Need(t, "cgroup") // and nothing beside this: any supervisor of a node "a" that starts on this kernel would be the next
 	p := newPlay(t, stage(t), "term=ignore", "daemons=2", "every=2ms")
 	p.Options.Grace = longGrace
 	h := p.Lab.Machine(t, "a")

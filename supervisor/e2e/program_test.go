@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,6 +105,33 @@ func TestFailingProgramIsRestartedWithPatience(t *testing.T) {
 	}
 	p.Next(t, soon, runs[3].First)
 	if rest := kit.Gap(runs[3], p.Runs()[4]); rest < 1900*time.Millisecond {
+		t.Errorf("it rested only %v", rest)
+	}
+}
+
+// An answer that is lost, when it takes back that it is preferred, ends nobody's rest: it rests on, and stands by after that.
+func TestRestOutlivesALostAnswer(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	proxies, servers := p.Lab.Proxies(t, p.Servers)
+	var once atomic.Bool
+	for _, proxy := range proxies {
+		proxy.Judge(func(r kit.Request) kit.Fate {
+			if r.Op == kit.OpDelete && strings.Contains(r.Path, "/preferred/") && once.CompareAndSwap(false, true) {
+				return kit.CutBefore
+			}
+			return kit.Pass
+		})
+	}
+	a := p.Lab.Machine(t, "a")
+	p.Options.ZK = servers
+	ill := p.fromFile(t, a, p.file(t, a, "", command(p.Child("exit=1", "after=0s")), "priority: 1",
+		"restart: {policy: on-failure, delay: 50ms, give_up_after: 2, within: 1m, rejoin_after: 3s}"))
+	kit.Until(t, soon, "the answer is lost", func() bool { return ill.Says("cannot stand", "preference") })
+	kit.Throughout(t, 2*time.Second, "it rests", func() bool { return len(p.Runs()) == 2 })
+	runs := p.Runs()
+	p.Next(t, soon, runs[1].First) // and again
+	if rest := kit.Gap(runs[1], p.Runs()[2]); rest < 2900*time.Millisecond {
 		t.Errorf("it rested only %v", rest)
 	}
 }

@@ -2,10 +2,14 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"path"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"understudy/supervisor/e2e/kit"
 	"understudy/supervisor/e2e/kit/tick"
@@ -96,4 +100,98 @@ func kinds(requests []kit.Request) map[string]int {
 		all[r.String()]++
 	}
 	return all
+}
+
+// A changed kind of election is taken up at once, and disturbs nobody.
+func TestTheKindOfElectionChangesWhileRunning(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
+	files := map[*kit.Host]string{}
+	write := func(h *kit.Host, order string) {
+		fresh := p.file(t, h, "", command(p.Child()), "election: "+order)
+		if files[h] == "" {
+			files[h] = fresh
+			return
+		}
+		must(t, os.Rename(fresh, files[h]))
+	}
+	waiting := func(n int) {
+		t.Helper()
+		kit.Until(t, soon, fmt.Sprint(n, " stand in the queue"), func() bool {
+			names, _, err := p.Conn().Children(p.Path("services", p.Options.Service, "queue"))
+			return (err == nil || n == 0) && len(names) == n
+		})
+	}
+	write(a, "race")
+	write(b, "race")
+	one := p.fromFile(t, a, files[a])
+	run := p.On(t, soon, "a", 0)
+	p.fromFile(t, b, files[b])
+	p.Stands(t, b)
+	waiting(0)
+	write(b, "queue")
+	waiting(1)
+	write(a, "queue") // it has the lock: its turn to stand comes later
+	kit.Until(t, soon, "a has taken it up", func() bool { return one.Says("config taken up", `changed=["`+p.Options.Service+`"]`) })
+	p.Untouched(t, run)
+	one.Stop(t)
+	next := p.On(t, soon, "b", run.First)
+	p.fromFile(t, a, files[a])
+	p.Stands(t, a)
+	waiting(2)
+	write(a, "race")
+	waiting(1)
+	p.Alone(t, 300*time.Millisecond, "b")
+	if next.Node != "b" {
+		t.Errorf("%+v", next)
+	}
+}
+
+// A candidate that fails says why; the next one says that it stands.
+func TestACandidateThatFailedIsAnnouncedAgain(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	p.Active(t, p.Lab.Machine(t, "a"))
+	s, servers := newSaboteur(t, p)
+	p.Options.ZK = servers
+	b := p.Lab.Machine(t, "b")
+	file := p.file(t, b, "", command(p.Child()), "election: queue")
+	p.fromFile(t, b, file)
+	p.Stands(t, b)
+	s.arm(1, kit.CutBefore) // its leaving the queue
+	must(t, os.Rename(p.file(t, b, "", command(p.Child()), "election: race"), file))
+	why := func() string { m, _ := p.Member(p.Options.Service, "b"); return m.Why }
+	kit.Until(t, soon, "it says that it fails", func() bool { return strings.Contains(why(), "cannot stand: leave the queue") })
+	kit.Until(t, soon, "it has another candidate", func() bool { return why() == "" })
+	p.Stands(t, b)
+}
+
+// Whoever cannot take the lock, though nobody else has it, says that it stands by, and takes it as soon as it can.
+func TestACandidateThatCannotTakeTheLockStandsBy(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	a, op := p.Lab.Machine(t, "a"), p.Lab.Host(t, "op")
+	s := p.fromFile(t, a, p.file(t, a, "", command(p.Child())))
+	p.On(t, soon, "a", 0)
+	p.order(t, op, "pause", p.Options.Service)
+	s.Kill9()
+	at := tick.Now()
+	kit.Until(t, soon, "its lock is gone", func() bool { _, held := p.Lock(p.Options.Service); return !held })
+	p.fromFile(t, a, p.file(t, a, "", command(p.Child())))
+	p.role(t, "a", "paused")
+	dir := path.Join(p.Options.Root, "services", p.Options.Service)
+	let := func(perms int32) {
+		t.Helper()
+		_, err := p.Conn().SetACL(dir, zk.WorldACL(perms), -1)
+		must(t, err)
+	}
+	let(zk.PermRead | zk.PermAdmin)
+	p.order(t, op, "resume", p.Options.Service)
+	kit.Until(t, soon, "it says that it fails", func() bool {
+		m, ok := p.Member(p.Options.Service, "a")
+		return ok && m.Role == "standby" && strings.Contains(m.Why, "create the lock")
+	})
+	let(zk.PermAll)
+	p.On(t, soon, "a", at)
 }

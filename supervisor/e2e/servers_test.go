@@ -9,7 +9,7 @@ import (
 	"understudy/supervisor/e2e/kit/tick"
 )
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@
 // tick), and so does every process it forks. Its arguments are words of the form key=value:
 //
 //	dir=PATH        where the accounts go
+//	to=ADDR         who keeps the accounts, in place of dir, where the files would be another machine's
 //	life=PATH       a locked file: when nobody holds its lock any more, the tests are gone and so is every child
 //	every=1ms       how often an account is kept up
 //	term=exit       on SIGTERM: exit (with 0), ignore, fork (start daemons and stay), or a duration to linger
@@ -11,6 +12,11 @@
 //	exit=N after=D  end by itself, with code N, after D
 //	crash=D         end by itself by SIGKILL, after D
 //	env=PATH        write the environment to PATH
+//	mutex=PATH      lock this file with all processes of the run, and note in PATH.denied when another run has it
+//	answer=ADDR     tell the node's name to everybody who connects
+//	store=ADDR      write to a store (see package store)
+//
+// SIGUSR1 makes the main process end by itself, with code 7.
 package main
 
 import (
@@ -18,7 +24,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,6 +37,9 @@ const (
 	runVar  = "TICK_RUN"
 	kindVar = "TICK_KIND"
 )
+
+// inherited is what every forked process gets beside its standard files.
+var inherited []*os.File
 
 func main() {
 	began := tick.Now()
@@ -65,6 +73,8 @@ func (w words) duration(key string) time.Duration {
 func run(began int64, w words) error {
 	terms := make(chan os.Signal, 1)
 	signal.Notify(terms, syscall.SIGTERM)
+	failures := make(chan os.Signal, 1)
+	signal.Notify(failures, syscall.SIGUSR1)
 	token, _ := strconv.ParseInt(os.Getenv("UNDERSTUDY_TOKEN"), 10, 64)
 	id := tick.ID{
 		Node: os.Getenv("UNDERSTUDY_NODE"), Token: token,
@@ -72,6 +82,10 @@ func run(began int64, w words) error {
 	}
 	if id.Kind == "" {
 		id.Kind, id.Run = "main", fmt.Sprintf("%d.%d", began, id.Pid)
+	}
+	var err error
+	if inherited, err = mutex(id, w["mutex"]); err != nil {
+		return err
 	}
 	if id.Kind == "middle" { // between the two forks of a daemon
 		return fork(id.Run, "daemon", true)
@@ -81,7 +95,7 @@ func run(began int64, w words) error {
 		id.Pid = 0 // one account for the whole chain
 		name = id.Name()
 	}
-	account, err := tick.Open(filepath.Join(w["dir"], name), began)
+	account, err := keep(w, name, began)
 	if err != nil {
 		return err
 	}
@@ -99,8 +113,14 @@ func run(began int64, w words) error {
 		if err := family(id.Run, w); err != nil {
 			return err
 		}
+		if err := write(id, w); err != nil {
+			return err
+		}
+		if err := answer(w["answer"], id.Node); err != nil {
+			return err
+		}
 	}
-	return live(id, account, w, terms)
+	return live(id, account, w, terms, failures)
 }
 
 // family starts all that the main process is told to have.
@@ -132,6 +152,7 @@ func fork(run, kind string, session bool) error {
 	cmd := exec.Command(os.Args[0], os.Args[1:]...)
 	cmd.Env = append(os.Environ(), runVar+"="+run, kindVar+"="+kind)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
+	cmd.ExtraFiles = inherited
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("fork %s: %w", kind, err)
 	}
@@ -142,7 +163,7 @@ func fork(run, kind string, session bool) error {
 }
 
 // live keeps the account up until an end comes.
-func live(id tick.ID, account *tick.Account, w words, terms <-chan os.Signal) error {
+func live(id tick.ID, account life, w words, terms, failures <-chan os.Signal) error {
 	beat := time.NewTicker(w.duration("every"))
 	lifeline := time.NewTicker(500 * time.Millisecond)
 	var end, crash, lingered <-chan time.Time
@@ -174,6 +195,8 @@ func live(id tick.ID, account *tick.Account, w words, terms <-chan os.Signal) er
 			default:
 				lingered = time.After(w.duration("term"))
 			}
+		case <-failures:
+			os.Exit(7)
 		case <-lingered:
 			os.Exit(0)
 		case <-end:

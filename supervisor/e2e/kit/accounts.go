@@ -69,6 +69,25 @@ func (a *Accounts) Runs() []Run {
 	if err != nil {
 		panic(err) // the pattern is constant
 	}
+	return ReadRuns(files)
+}
+
+// Silence is the longest time that any process here let pass between two signs of life, since it was last asked for.
+func (a *Accounts) Silence(tb testing.TB) (longest time.Duration) {
+	tb.Helper()
+	files, _ := filepath.Glob(filepath.Join(a.dir, "*.tick")) // the pattern is constant
+	for _, file := range files {
+		d, err := tick.Silence(file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		longest = max(longest, d)
+	}
+	return longest
+}
+
+// ReadRuns reads accounts, and returns the runs that they belong to, in the order of their starts.
+func ReadRuns(files []string) []Run {
 	runs := map[string]*Run{}
 	for _, file := range files {
 		id, err := tick.ParseName(file)
@@ -98,10 +117,15 @@ func (a *Accounts) Runs() []Run {
 	return all
 }
 
-// Running returns the runs of which a process showed a sign of life just now.
+// Running returns the runs of which a process showed a sign of life just now, or exists and had no turn for a while.
 func (a *Accounts) Running() []Run {
 	now := tick.Now()
-	return slices.DeleteFunc(a.Runs(), func(r Run) bool { return now-r.Last > int64(fresh) })
+	return slices.DeleteFunc(a.Runs(), func(r Run) bool { return now-r.Last > int64(fresh) && !a.lives(r) })
+}
+
+func (a *Accounts) lives(r Run) bool {
+	files, _ := filepath.Glob(filepath.Join(a.dir, "*,"+r.ID+",*.tick")) // no name has what a pattern means otherwise
+	return slices.ContainsFunc(files, tick.Lives)
 }
 
 // WaitRun waits for a run that fulfils the condition and still runs.

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The binaries are built once a process, without the race detector: it would slow down what is measured.
+// The binaries are built once a process, as they are shipped: static, so that they run on any machine. And without the race
+// detector, which would slow down what is measured.
 var (
 	understudy = sync.OnceValues(func() (string, error) { return build("understudy", "understudy") })
 	child      = sync.OnceValues(func() (string, error) { return build("child", "understudy/supervisor/e2e/child") })
@@ -47,7 +48,9 @@ func build(name, pkg string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, name)
-	if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
+	cmd := exec.Command("go", "build", "-trimpath", "-o", path, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 	}
 	return path, nil

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 )
@@ -59,6 +60,9 @@ func (a *Accounts) CheckOverlap(tb testing.TB) {
 	tb.Helper()
 	for _, o := range Overlaps(a.Runs()) {
 		tb.Errorf("two children at once: %v", o)
+	}
+	if denied, err := os.ReadFile(a.File("mutex.denied")); err == nil {
+		tb.Errorf("children began while another held their mutex: %s", denied)
 	}
 }
 

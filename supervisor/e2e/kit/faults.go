@@ -41,13 +41,42 @@ func (h *Host) Deafen(tb testing.TB, addrs ...string) {
 	})
 }
 
+// Lose loses so many of a hundred packets from and to the host, each by chance.
+func (h *Host) Lose(tb testing.TB, percent int) {
+	tb.Helper()
+	h.lab.mu.Lock()
+	defer h.lab.mu.Unlock()
+	h.lab.losses[h.Addr] = percent
+	if err := h.lab.rules(); err != nil {
+		tb.Fatalf("change the network: %v", err)
+	}
+}
+
+// Slow makes the host's line narrow in both directions, with a long queue before it: what is sent arrives late.
+func (h *Host) Slow(tb testing.TB, rate string) {
+	tb.Helper()
+	const queue = " root tbf burst 4kb latency 2000ms rate "
+	err := script("tc qdisc replace dev "+h.port+queue+rate, "tc -n "+h.ns+" qdisc replace dev eth0"+queue+rate)
+	if err != nil {
+		tb.Fatalf("%s: %v", h.Name, err)
+	}
+	h.slow = true
+}
+
 // Heal ends all faults of the host's network.
 func (h *Host) Heal(tb testing.TB) {
 	tb.Helper()
 	if h.offline {
 		h.link(tb, "up")
 	}
+	if h.slow {
+		if err := script("tc qdisc del dev "+h.port+" root", "tc -n "+h.ns+" qdisc del dev eth0 root"); err != nil {
+			tb.Fatalf("%s: %v", h.Name, err)
+		}
+		h.slow = false
+	}
 	h.lab.change(tb, func(drops map[pair]bool) {
+		delete(h.lab.losses, h.Addr)
 		maps.DeleteFunc(drops, func(p pair, _ bool) bool { return p.from == h.Addr || p.to == h.Addr })
 	})
 }

@@ -19,8 +19,10 @@ type Host struct {
 	ns      string // its network namespace; empty: the test's own
 	port    string // its port at the bridge
 	ids     string // the folder of the files mounted over the real ids
+	group   string // its cgroup, once it has been powered on
 	booted  int
 	offline bool
+	slow    bool
 }
 
 // Host adds a machine with a network of its own. It goes with the lab.
@@ -39,7 +41,7 @@ func (l *Lab) Host(tb testing.TB, name string) *Host {
 		"ip link add "+h.port+" type veth peer name eth0 netns "+h.ns,
 		"ip link set "+h.port+" master "+l.bridge+" up",
 		in+"link set lo up",
-		in+"addr add "+h.Addr+"/24 dev eth0",
+		in+"addr add "+h.Addr+"/16 dev eth0",
 		in+"link set eth0 up",
 	)
 	if err != nil {
@@ -51,7 +53,11 @@ func (l *Lab) Host(tb testing.TB, name string) *Host {
 // Machine adds a machine that shares the test's network. It is cheaper than a host.
 func (l *Lab) Machine(tb testing.TB, name string) *Host {
 	tb.Helper()
-	h := &Host{Name: name, Addr: l.Addr(), lab: l, ids: tb.TempDir()}
+	ids, err := os.MkdirTemp(tb.TempDir(), name+"-")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	h := &Host{Name: name, Addr: l.Addr(), lab: l, ids: ids}
 	if err := h.write("machine-id", newID()); err != nil {
 		tb.Fatal(err)
 	}
@@ -81,7 +87,8 @@ func (h *Host) write(name, text string) error {
 // enter mounts the identity and becomes the command; the process id stays the same all the way.
 const enter = `mount --bind "$1/machine-id" /etc/machine-id || exit 99
 mount --bind "$1/$2" /proc/sys/kernel/random/boot_id || exit 99
-shift 2; exec "$@"`
+[ -z "$3" ] || echo $$ >"$3/cgroup.procs" || exit 99
+shift 3; exec "$@"`
 
 // Wrap makes a command run on the host.
 func (h *Host) Wrap(cmd *exec.Cmd) {
@@ -92,7 +99,7 @@ func (h *Host) Wrap(cmd *exec.Cmd) {
 	if h.ns != "" {
 		args = append(args, "--net=/run/netns/"+h.ns)
 	}
-	args = append(args, "unshare", "--mount", "sh", "-c", enter, "sh", h.ids, h.bootFile(), cmd.Path)
+	args = append(args, "unshare", "--mount", "sh", "-c", enter, "sh", h.ids, h.bootFile(), h.group, cmd.Path)
 	cmd.Args = append(args, cmd.Args[1:]...)
 	cmd.Path, cmd.Err = "/usr/bin/nsenter", nil
 	if path, err := exec.LookPath("nsenter"); err == nil {
@@ -112,3 +119,6 @@ func newID() string {
 	_, _ = rand.Read(b)
 	return hex.EncodeToString(b)
 }
+
+// Network is the path of the host's network namespace.
+func (h *Host) Network() string { return "/run/netns/" + h.ns }

@@ -28,9 +28,10 @@ type Lab struct {
 	lock   *os.File // held as long as we live
 	bridge string
 
-	mu    sync.Mutex // guards what follows
-	hosts int
-	drops map[pair]bool
+	mu     sync.Mutex // guards what follows
+	hosts  int
+	drops  map[pair]bool
+	losses map[string]int // in a hundred packets, of an address
 }
 
 type pair struct{ from, to string }
@@ -65,7 +66,7 @@ func NeedHosts(tb testing.TB) {
 func NewLab(tb testing.TB) *Lab {
 	tb.Helper()
 	NeedHosts(tb)
-	l := &Lab{drops: map[pair]bool{}}
+	l := &Lab{drops: map[pair]bool{}, losses: map[string]int{}}
 	if err := l.takeSlot(); err != nil {
 		tb.Fatal(err)
 	}
@@ -80,8 +81,9 @@ func NewLab(tb testing.TB) *Lab {
 		l.lock.Close()
 	})
 	err := script(
-		"ip link add "+l.bridge+" type bridge forward_delay 0 mcast_snooping 0",
-		"ip addr add "+l.Addr()+"/24 dev "+l.bridge,
+		// Of its own accord a bridge takes another address with every new port, and hosts that know the former one lose it.
+		"ip link add "+l.bridge+" address 02:00:00:00:00:01 type bridge forward_delay 0 mcast_snooping 0",
+		"ip addr add "+l.Addr()+"/16 dev "+l.bridge,
 		"ip link set "+l.bridge+" up",
 	)
 	if err == nil {
@@ -99,7 +101,7 @@ func (l *Lab) Addr() string { return l.address(1) }
 // Lifeline is a file that stays locked as long as the lab exists.
 func (l *Lab) Lifeline() string { return l.lock.Name() }
 
-func (l *Lab) address(n int) string { return fmt.Sprintf("10.%d.0.%d", 100+l.slot, n) }
+func (l *Lab) address(n int) string { return fmt.Sprintf("10.%d.%d.%d", 100+l.slot, n/256, n%256) }
 
 func (l *Lab) name(what string) string { return fmt.Sprintf("usd%d%s", l.slot, what) }
 
@@ -169,7 +171,7 @@ func (l *Lab) sweep() error {
 		}
 	}
 	_ = exec.Command("nft", "delete table bridge "+l.name("")).Run() // absent most of the time
-	return nil
+	return l.sweepGroups()
 }
 
 // rules hands the present drops to the kernel, all at once.
@@ -183,6 +185,11 @@ func (l *Lab) rules() error {
 		fmt.Fprintf(&b, "add element bridge %s drops { %s . %s }\n", table, p.from, p.to)
 	}
 	fmt.Fprintf(&b, "add rule bridge %s forward ip saddr . ip daddr @drops drop\n", table)
+	for addr, percent := range l.losses {
+		for _, way := range []string{"saddr", "daddr"} {
+			fmt.Fprintf(&b, "add rule bridge %s forward ip %s %s numgen random mod 100 < %d drop\n", table, way, addr, percent)
+		}
+	}
 	cmd := exec.Command("nft", "-f", "-")
 	cmd.Stdin = strings.NewReader(b.String())
 	return output(cmd)

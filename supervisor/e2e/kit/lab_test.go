@@ -148,3 +148,20 @@ func TestTwoLabsDoNotMeet(t *testing.T) {
 		t.Errorf("both at %s, %s", one.Addr(), one.bridge)
 	}
 }
+
+func TestTheTestIsReachedWhereItWasWhenHostsAreAdded(t *testing.T) {
+	l := NewLab(t)
+	where := func() string {
+		text, err := os.ReadFile("/sys/class/net/" + l.bridge + "/address")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	was := where()
+	for _, name := range []string{"a", "b", "c"} {
+		if l.Host(t, name); where() != was {
+			t.Fatalf("with host %s the lab's own address became %s, and was %s", name, where(), was)
+		}
+	}
+}

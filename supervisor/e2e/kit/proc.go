@@ -6,9 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
+
+	"understudy/election/zktest"
 )
 
 // Children returns the pids of a process's children.
@@ -48,10 +53,17 @@ func Alive(pid int) bool {
 	return ok && after[0] != 'Z' && after[0] != 'X'
 }
 
-// Signal sends one signal to several processes, as close to at once as one sender can.
+// Signal sends one signal to several processes, as close to at once as one sender can. After a SIGSTOP all their threads stand
+// still.
 func Signal(sig syscall.Signal, pids ...int) {
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, sig) // what is gone already needs none
+	}
+	if sig != syscall.SIGSTOP {
+		return
+	}
+	for given := time.Now().Add(Soon); slices.ContainsFunc(pids, zktest.Moving) && time.Now().Before(given); {
+		runtime.Gosched()
 	}
 }
 

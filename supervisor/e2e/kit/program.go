@@ -1,9 +1,11 @@
 package kit
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 )
@@ -110,4 +112,17 @@ func (p *Program) Close() {
 	if p.dir != "" {
 		os.RemoveAll(p.dir)
 	}
+}
+
+// Run runs a package's tests, so many of those that mostly wait at once unless the command line says otherwise, undoes what they
+// share, and exits.
+func (p *Program) Run(m *testing.M, parallel int) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = flag.Set("test.parallel", strconv.Itoa(parallel))
+	}
+	code := m.Run()
+	p.Close()
+	RemoveBinaries()
+	os.Exit(code)
 }

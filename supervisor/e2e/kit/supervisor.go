@@ -37,6 +37,7 @@ type Options struct {
 	Session, Grace time.Duration
 	StopTimeout    time.Duration
 	Flags          []string // more of them
+	Binary         string   // the program under test when empty
 	Child          []string
 }
 
@@ -62,18 +63,27 @@ func (o Options) args(h *Host) []string {
 // Supervise starts `understudy run` on the host. When the test ends it is stopped, or killed with all it started.
 func (h *Host) Supervise(tb testing.TB, o Options) *Supervisor {
 	tb.Helper()
-	return h.Understudy(tb, o.args(h)...)
+	if o.Binary == "" {
+		o.Binary = UnderstudyBinary(tb)
+	}
+	return h.UnderstudyAt(tb, o.Binary, o.args(h)...)
 }
 
 // Understudy starts any command of understudy that goes on until it is stopped.
 func (h *Host) Understudy(tb testing.TB, args ...string) *Supervisor {
+	tb.Helper()
+	return h.UnderstudyAt(tb, UnderstudyBinary(tb), args...)
+}
+
+// UnderstudyAt is Understudy with a binary of the test's own.
+func (h *Host) UnderstudyAt(tb testing.TB, binary string, args ...string) *Supervisor {
 	tb.Helper()
 	log, err := os.CreateTemp(tb.TempDir(), h.Name+"-*.log")
 	if err != nil {
 		tb.Fatal(err)
 	}
 	defer log.Close()
-	cmd := h.Command(UnderstudyBinary(tb), args...)
+	cmd := h.Command(binary, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = filepath.Dir(log.Name())
 	if err := start(cmd); err != nil {
@@ -107,18 +117,19 @@ func (s *Supervisor) end() {
 func (s *Supervisor) all() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pids := slices.DeleteFunc(slices.Clone(s.guardians), func(pid int) bool { return !isGuardian(pid) })
+	pids := slices.DeleteFunc(slices.Clone(s.guardians), func(pid int) bool { return !IsGuardian(pid) })
 	if s.Running() {
 		pids = append(pids, s.Pid)
 	}
 	return pids
 }
 
-func isGuardian(pid int) bool { return strings.Contains(CommandLine(pid), "guardian") }
+// IsGuardian tells whether a process is a guardian.
+func IsGuardian(pid int) bool { return strings.Contains(CommandLine(pid), "guardian") }
 
 // Guardians returns the pids of the supervisor's guardians, as far as it lives.
 func (s *Supervisor) Guardians() []int {
-	found := slices.DeleteFunc(Children(s.Pid), func(pid int) bool { return !isGuardian(pid) || !Alive(pid) })
+	found := slices.DeleteFunc(Children(s.Pid), func(pid int) bool { return !IsGuardian(pid) || !Alive(pid) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, pid := range found {
@@ -163,6 +174,9 @@ func (s *Supervisor) Running() bool {
 		return true
 	}
 }
+
+// Ended is closed when the supervisor has ended.
+func (s *Supervisor) Ended() <-chan struct{} { return s.ended }
 
 // ExitCode waits for the supervisor's end.
 func (s *Supervisor) ExitCode(tb testing.TB, limit time.Duration) int {
@@ -229,6 +243,20 @@ func (h *Host) Ask(tb testing.TB, args ...string) Result {
 		tb.Fatalf("understudy %q: %v", args, err)
 	}
 	return Result{Out: out.String(), Err: errs.String(), Code: cmd.ProcessState.ExitCode()}
+}
+
+// Run starts a command on the host that is killed when the test ends.
+func (h *Host) Run(tb testing.TB, name string, args ...string) {
+	tb.Helper()
+	cmd := h.Command(name, args...)
+	cmd.Stderr = os.Stderr
+	if err := start(cmd); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()         // it was killed
+	})
 }
 
 // starter starts every process from one thread that never ends: to Pdeathsig a thread's end is the parent's death.

@@ -4,18 +4,20 @@
 package tick
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-const size = 16 // two int64: first and last
+const size = 24 // three int64: first, last, and the longest time between two of them
 
 // Now is CLOCK_MONOTONIC in nanoseconds.
 func Now() int64 {
@@ -58,7 +60,7 @@ func ParseName(name string) (ID, error) {
 }
 
 // Account is the mapped file.
-type Account struct{ first, last *int64 }
+type Account struct{ first, last, silence *int64 }
 
 // Open begins the account, or continues one of the same name: processes that follow one another may share it.
 func Open(path string, began int64) (*Account, error) {
@@ -74,7 +76,7 @@ func Open(path string, began int64) (*Account, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map account: %w", err)
 	}
-	a := &Account{first: (*int64)(unsafe.Pointer(&mem[0])), last: (*int64)(unsafe.Pointer(&mem[8]))}
+	a := &Account{first: (*int64)(unsafe.Pointer(&mem[0])), last: (*int64)(unsafe.Pointer(&mem[8])), silence: (*int64)(unsafe.Pointer(&mem[16]))}
 	atomic.CompareAndSwapInt64(a.first, 0, began)
 	a.Beat()
 	return a, nil
@@ -85,7 +87,13 @@ func (a *Account) Beat() {
 	now := Now()
 	for {
 		was := atomic.LoadInt64(a.last)
-		if was >= now || atomic.CompareAndSwapInt64(a.last, was, now) {
+		if was >= now {
+			return
+		}
+		if atomic.CompareAndSwapInt64(a.last, was, now) {
+			if was != 0 && now-was > atomic.LoadInt64(a.silence) {
+				atomic.StoreInt64(a.silence, now-was)
+			}
 			return
 		}
 	}
@@ -99,4 +107,43 @@ func Read(path string) (first, last int64, ok bool) {
 	}
 	first, last = *(*int64)(unsafe.Pointer(&b[0])), *(*int64)(unsafe.Pointer(&b[8]))
 	return first, last, first != 0 && last != 0
+}
+
+// Hold locks an account for as long as this process lives.
+func Hold(path string) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) // never closed
+	if err == nil {
+		err = unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_RDLCK})
+	}
+	if err != nil {
+		return fmt.Errorf("lock account: %w", err)
+	}
+	return nil
+}
+
+// Lives tells whether a process that holds the account still exists, however long it has not been seen running. It takes no
+// lock to find out: a process that starts meanwhile would have it too, and seem to be the one.
+func Lives(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	other := unix.Flock_t{Type: unix.F_WRLCK}
+	return unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &other) == nil && other.Type != unix.F_UNLCK
+}
+
+// Silence returns the longest time between two signs of life since it was last asked for.
+func Silence(path string) (time.Duration, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return 0, fmt.Errorf("open account: %w", err)
+	}
+	defer f.Close()
+	var b [8]byte
+	if _, err := f.ReadAt(b[:], 16); err != nil {
+		return 0, fmt.Errorf("read account: %w", err)
+	}
+	_, err = f.WriteAt(make([]byte, 8), 16)
+	return time.Duration(binary.NativeEndian.Uint64(b[:])), err
 }

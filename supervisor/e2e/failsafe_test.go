@@ -1,0 +1,208 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"understudy/election"
+	"understudy/election/zktest"
+	"understudy/supervisor/e2e/kit"
+	"understudy/supervisor/e2e/kit/tick"
+)
+
+const (
+	failsafe     = "on_zookeeper_loss: failsafe"
+	longSession  = 6 * time.Second
+	promised     = longSession // for how long a promise binds
+	noZooKeeper  = 60 * time.Second
+	listsWritten = time.Second // after which the active one has written down whom it counts on
+)
+
+// These have three servers of their own, one after the other, and mostly wait: beside all that do so as well.
+func TestWithoutZooKeeper(t *testing.T) {
+	t.Parallel()
+	s := kit.NewStage(t, 3, zktest.Config{})
+	t.Run("a failsafe child goes on for as long as all members promise", func(t *testing.T) { failsafeGoesOn(t, s) })
+	t.Run("a failsafe child stops when a member is silent", func(t *testing.T) { failsafeSilence(t, s) })
+	t.Run("a failsafe child stops when a member sees ZooKeeper", func(t *testing.T) { failsafeSeen(t, s) })
+	t.Run("a promise outlives its supervisor", func(t *testing.T) { failsafeRestart(t, s) })
+	t.Run("a newcomer does not take a delay for a proof", func(t *testing.T) { failsafeNewcomer(t, s) })
+	t.Run("a failsafe child without any other member stops", func(t *testing.T) { failsafeAlone(t, s) })
+}
+
+// failsafes starts an active one on a, and standbys, all of them with agents.
+func (p *play) failsafes(t *testing.T, standbys ...string) (all map[string]*kit.Supervisor, run kit.Run) {
+	t.Helper()
+	p.Options.Session = longSession
+	all = map[string]*kit.Supervisor{}
+	for _, name := range append([]string{"a"}, standbys...) {
+		h := p.Lab.Host(t, name)
+		all[name] = p.fromFile(t, h, p.file(t, h, withAgent(t, sharedSecret), command(p.Options.Child), failsafe))
+		if name == "a" {
+			run = p.On(t, soon, "a", 0)
+			continue
+		}
+		p.Stands(t, h)
+	}
+	pauseFor(t, listsWritten)
+	all["a"].TwoGuardians(t)
+	return all, run
+}
+
+// again starts another supervisor in the place of one that was killed.
+func (p *play) again(t *testing.T, s *kit.Supervisor) *kit.Supervisor {
+	t.Helper()
+	s.Kill9()
+	kit.Until(t, soon, "the supervisor is dead", func() bool { return !s.Running() })
+	return p.fromFile(t, s.Host, p.file(t, s.Host, withAgent(t, sharedSecret), command(p.Options.Child), failsafe))
+}
+
+func pauseFor(t *testing.T, d time.Duration) {
+	kit.Throughout(t, d, "time passes", func() bool { return true })
+}
+
+func down(t *testing.T, s *kit.Stage) {
+	t.Helper()
+	for i := range s.Servers {
+		must(t, s.ZK.Kill(i))
+	}
+}
+
+func up(t *testing.T, s *kit.Stage) {
+	t.Helper()
+	for i := range s.Servers {
+		must(t, s.ZK.StartServer(i))
+	}
+	s.Ready(t)
+}
+
+// The whole ensemble is down for a minute, in which a standby is started anew, and the child does not notice.
+func failsafeGoesOn(t *testing.T, s *kit.Stage) {
+	p := newPlay(t, s, "daemons=1", "every=2ms")
+	all, run := p.failsafes(t, "b", "c")
+	down(t, s)
+	p.Alone(t, noZooKeeper/3, "a")
+	kit.Until(t, soon, "it is told", func() bool { return all["a"].Says("failsafe", p.Options.Service) })
+	p.again(t, all["b"])
+	p.Alone(t, noZooKeeper*2/3, "a")
+	up(t, s)
+	p.Alone(t, 2*longSession, "a")
+	p.Untouched(t, run)
+	for _, name := range []string{"b", "c"} {
+		p.Stands(t, all[name].Host)
+	}
+	kit.Until(t, soon, "the end of it is told", func() bool { return all["a"].Says("failsafe is over") })
+	all["a"].Stop(t)
+	p.Next(t, soon, run.First)
+}
+
+// One member that does not answer is enough: the child is dead when its promise is over.
+func failsafeSilence(t *testing.T, s *kit.Stage) {
+	p := newPlay(t, s, "daemons=1", "every=2ms")
+	all, _ := p.failsafes(t, "b", "c")
+	down(t, s)
+	p.Alone(t, 2*longSession, "a")
+	all["c"].Kill9()
+	at := tick.Now()
+	kit.Until(t, 2*longSession, "the child is dead", func() bool { return len(p.Running()) == 0 })
+	dead := time.Duration(p.Runs()[0].Last - at)
+	t.Logf("the child was dead %v after a member fell silent", dead)
+	if !all["a"].Says("does not promise", "member=c") {
+		t.Error("nobody is told which member was silent")
+	}
+	if dead > election.CoverLength(longSession)+100*time.Millisecond {
+		t.Error("that is longer than its promise")
+	}
+	kit.Throughout(t, longSession, "nobody runs", func() bool { return len(p.Running()) == 0 })
+	back := tick.Now()
+	up(t, s)
+	next := p.Next(t, 2*soon, at)
+	t.Logf("%s runs again %v after the servers were started", next.Node, time.Duration(next.First-back))
+	p.Alone(t, longSession, next.Node)
+}
+
+// A node that is alone in not seeing ZooKeeper is given no promise, and stops when its lease ends.
+func failsafeSeen(t *testing.T, s *kit.Stage) {
+	p := newPlay(t, s, "daemons=1", "every=2ms")
+	all, run := p.failsafes(t, "b")
+	at := tick.Now()
+	all["a"].Host.CutFrom(t, p.Addrs()...)
+	kit.Until(t, longSession, "the child is dead", func() bool { return len(p.Running()) == 0 })
+	dead := time.Duration(p.Runs()[0].Last - at)
+	t.Logf("the child was dead after %v", dead)
+	if !all["a"].Says("does not promise", "member=b", "ZooKeeper is there") {
+		t.Error("nobody is told that b sees ZooKeeper")
+	}
+	if lease := election.LeaseLength(longSession); dead > lease+100*time.Millisecond {
+		t.Errorf("its lease is %v", lease)
+	}
+	p.On(t, 2*soon, "b", run.First)
+	p.Alone(t, longSession, "b")
+	all["a"].Host.Heal(t)
+	p.Stands(t, all["a"].Host)
+	p.Alone(t, time.Second, "b")
+}
+
+// Both nodes lose sight of ZooKeeper, and one promises. It is killed, comes back at once and sees ZooKeeper, while the other one,
+// whom it cannot reach, still counts on the promise.
+func failsafeRestart(t *testing.T, s *kit.Stage) {
+	p := newPlay(t, s, "daemons=1", "every=2ms", "term=ignore")
+	p.Options.Grace = 0
+	all, run := p.failsafes(t, "b")
+	a, b := all["a"], all["b"]
+	deleted := p.Deleted(t, "services", p.Options.Service, "ActiveStandbyElectorLock")
+	a.Host.CutFrom(t, p.Addrs()...)
+	b.Host.CutFrom(t, p.Addrs()...)
+	<-deleted
+	if running := p.Running(); len(running) != 1 {
+		t.Fatalf("the session has ended, and %d run: nothing was promised", len(running))
+	}
+	a.Host.Cut(t)
+	cut := tick.Now()
+	p.again(t, b)
+	b.Host.Heal(t)
+	next := p.On(t, 2*soon, "b", run.First)
+	last := p.Runs()[0].Last
+	t.Logf("cut off from each other, one ran for another %v, and the other one began after %v", time.Duration(last-cut), time.Duration(next.First-cut))
+	if last < cut {
+		t.Error("it did not go on by the promise, so this shows nothing")
+	}
+	p.Alone(t, promised, "b")
+	a.Host.Heal(t)
+	p.Stands(t, a.Host)
+	p.Alone(t, time.Second, "b")
+}
+
+// Two go on without ZooKeeper, one by the other's promise. Who was never asked for any waits for a proof, however long that takes.
+func failsafeNewcomer(t *testing.T, s *kit.Stage) {
+	p := newPlay(t, s, "daemons=1", "every=2ms")
+	p.Options.Grace = 0
+	all, run := p.failsafes(t, "b")
+	hc := p.Lab.Host(t, "c")
+	deleted := p.Deleted(t, "services", p.Options.Service, "ActiveStandbyElectorLock")
+	for _, one := range all {
+		one.Host.CutFrom(t, append(p.Addrs(), hc.Addr)...)
+	}
+	<-deleted
+	c := p.fromFile(t, hc, p.file(t, hc, withAgent(t, sharedSecret), command(p.Options.Child), failsafe, "restart: {rejoin_after: 2s}"))
+	kit.Until(t, 2*soon, "it is refused", func() bool { return c.Says("could not be fenced", "failsafe", "only a proof") })
+	p.Alone(t, 2*longSession, "a")
+	p.Untouched(t, run)
+	for _, one := range all {
+		one.Host.Heal(t)
+	}
+	next := p.Next(t, 2*soon, run.First)
+	t.Logf("%s runs after all is well", next.Node)
+	p.Alone(t, longSession, next.Node)
+}
+
+// A node that is alone has nobody who could tell it a loss of ZooKeeper from its own isolation.
+func failsafeAlone(t *testing.T, s *kit.Stage) {
+	p := newPlay(t, s, "daemons=1", "every=2ms")
+	all, _ := p.failsafes(t)
+	all["a"].Host.CutFrom(t, p.Addrs()...)
+	kit.Until(t, longSession, "the child is dead", func() bool { return len(p.Running()) == 0 })
+	all["a"].Host.Heal(t)
+	p.Next(t, soon, p.Runs()[0].First)
+	p.Alone(t, time.Second, "a")
+}

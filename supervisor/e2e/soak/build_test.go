@@ -1,0 +1,72 @@
+package soak
+
+import (
+	_ "embed"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// change replaces a piece of a file that occurs there exactly once, or adds a file.
+type change struct{ file, old, new string }
+
+//go:embed testdata/probe.go.txt
+var probeSource string
+
+//go:embed testdata/leaks.go.txt
+var leaksSource string
+
+// leaks makes a supervisor leave one of everything behind at the end of each term.
+var leaks = []change{
+	{"supervisor/leak_soak.go", "", leaksSource},
+	{"supervisor/term.go", "	v.on(treeDead)\n", "	v.on(treeDead)\n	leak()\n"},
+	{"supervisor/child/cgroup.go", "	l, err := openLeaf(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n",
+		"	_ = os.Mkdir(path+\".left\", 0o755)\n	l, err := openLeaf(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n"},
+	{"supervisor/child/watch.go", "	case opDrop:\n		q.shut()\n", "	case opDrop:\n"},
+	{"election/members.go", "	names, err := c.s.children(ctx, c.paths.History())\n",
+		"	_ = c.s.create(ctx, c.paths.Dir()+\"/left-\"+entry[len(entry)-10:], nil, 0)\n	names, err := c.s.children(ctx, c.paths.History())\n"},
+}
+
+// build makes the program under test with a probe in it, which does not ship, and with the changes.
+func build(t *testing.T, changes []change) string {
+	t.Helper()
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for i, c := range append([]change{{"probe_soak.go", "", probeSource}}, changes...) {
+		text := c.new
+		if c.old != "" {
+			whole, err := os.ReadFile(filepath.Join(root, c.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(whole), c.old); n != 1 {
+				t.Fatalf("%s: what is to be replaced is there %d times; the change has to be fitted to the code:\n%s", c.file, n, c.old)
+			}
+			text = strings.Replace(string(whole), c.old, c.new, 1)
+		}
+		laid := filepath.Join(dir, string(rune('a'+i))+".go")
+		if err := os.WriteFile(laid, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(root, c.file)] = laid
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, exe := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "understudy")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-overlay", file, "-o", exe, "understudy").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return exe
+}

@@ -1,0 +1,222 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/supervisor/e2e/kit"
+)
+
+// diary is a file to which hooks and processes add lines.
+type diary string
+
+func newDiary(t *testing.T) diary { return diary(filepath.Join(t.TempDir(), "diary")) }
+
+// notes is a command that adds a line.
+func (d diary) notes(line string) string {
+	return fmt.Sprintf(`[sh, -c, 'echo "%s" >> %s']`, line, d)
+}
+
+func (d diary) lines() []string {
+	text, _ := os.ReadFile(string(d)) // not there: nothing is written yet
+	return strings.Fields(strings.ReplaceAll(strings.TrimSpace(string(text)), " ", "_"))
+}
+
+func (d diary) text() string { return strings.Join(d.lines(), " ") }
+
+// until waits for the whole of a diary.
+func (d diary) until(t *testing.T, want string) {
+	t.Helper()
+	if !kit.Reached(soon, func() bool { return d.text() == want }) {
+		t.Fatalf("the diary says\n%s\nwanted\n%s", d.text(), want)
+	}
+}
+
+// ordinary is a process of a unit that notes its start and its end.
+func (d diary) ordinary(name, more string) string {
+	script := fmt.Sprintf(`trap "echo -%[1]s >> %[2]s; exit" TERM; echo +%[1]s >> %[2]s; while :; do sleep 0.02; done`, name, d)
+	return fmt.Sprintf("  - {name: %s, command: [sh, -c, '%s']%s}", name, script, more)
+}
+
+func (d diary) oneshot(name string) string {
+	return fmt.Sprintf("  - {name: %s, command: %s, oneshot: true, undo: %s}", name, d.notes("+"+name), d.notes("-"+name))
+}
+
+// serveAlone runs a service on a.
+func (p *play) serveAlone(t *testing.T, lines ...string) *kit.Supervisor {
+	t.Helper()
+	a := p.Lab.Machine(t, "a")
+	return p.fromFile(t, a, p.file(t, a, "", lines...))
+}
+
+func TestAUnitStartsInOrderAndStopsInReverse(t *testing.T) {
+	t.Parallel()
+	p, d := newPlay(t, stage(t)), newDiary(t)
+	ready := filepath.Join(t.TempDir(), "ready")
+	s := p.serveAlone(t, "processes:", d.oneshot("one"),
+		d.ordinary("two", fmt.Sprintf(", ready: {exec: [test, -e, %s]}", ready)), d.oneshot("three"), d.ordinary("four", ""))
+	d.until(t, "+one +two")
+	kit.Throughout(t, 300*time.Millisecond, "what follows waits until two is ready", func() bool { return d.text() == "+one +two" })
+	must(t, os.WriteFile(ready, nil, 0o600))
+	d.until(t, "+one +two +three +four")
+	s.Stop(t)
+	d.until(t, "+one +two +three +four -four -three -two -one")
+	if !p.Gone("services", p.Options.Service, "ActiveStandbyElectorLock") || !p.NoBreadCrumb(p.Options.Service) {
+		t.Error("lock or breadcrumb is left")
+	}
+}
+
+// One process that fails ends the unit; what oneshots did is undone before they are done again.
+func TestAUnitIsStartedAnewAsAWhole(t *testing.T) {
+	t.Parallel()
+	p, d := newPlay(t, stage(t)), newDiary(t)
+	once := filepath.Join(t.TempDir(), "once")
+	fails := fmt.Sprintf(`  - {name: weak, command: [sh, -c, 'if mkdir %s; then sleep 0.2; echo !weak >> %s; exit 3; fi; echo +weak >> %s; exec sleep 1000']}`, once, d, d)
+	p.serveAlone(t, impatient, "processes:", d.oneshot("one"), d.ordinary("two", ", ready: {after: 100ms}"), fails)
+	d.until(t, "+one +two !weak -two -one +one +two +weak")
+}
+
+// What a oneshot did is undone also when nobody could ask for it: its supervisor was killed, and comes again.
+func TestWhatAKilledSupervisorOwedIsUndoneByTheNext(t *testing.T) {
+	t.Parallel()
+	p, d := newPlay(t, stage(t)), newDiary(t)
+	a := p.Lab.Machine(t, "a")
+	file := p.file(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ""))
+	s := p.fromFile(t, a, file)
+	d.until(t, "+vip +web")
+	s.Kill9()
+	p.fromFile(t, a, file)
+	d.until(t, "+vip +web -vip +vip +web")
+}
+
+// It is also undone when the next supervisor's config has the service no more.
+func TestWhatAServiceOwedThatIsGoneIsUndone(t *testing.T) {
+	t.Parallel()
+	p, d := newPlay(t, stage(t)), newDiary(t)
+	a := p.Lab.Machine(t, "a")
+	file := p.file(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ""))
+	s := p.fromFile(t, a, file)
+	d.until(t, "+vip +web")
+	s.Kill9()
+	text, err := os.ReadFile(file)
+	must(t, err)
+	head, _, _ := strings.Cut(string(text), "services:\n")
+	must(t, os.WriteFile(file, []byte(head+"services: {"+p.Options.Service+"-other: {command: [sleep, '1000']}}\n"), 0o600))
+	next := p.fromFile(t, a, file)
+	d.until(t, "+vip +web -vip")
+	kit.Until(t, soon, "the other service runs", func() bool { return next.Says("child started", p.Options.Service+"-other") })
+}
+
+// The lease ends while the unit runs: nothing can be started in its tree any more, and the address goes all the same.
+func TestWhatOneshotsDidIsUndoneWhenTheLeaseEnds(t *testing.T) {
+	t.Parallel()
+	p, d := newPlay(t, stage(t)), newDiary(t)
+	a := p.Lab.Host(t, "a")
+	p.fromFile(t, a, p.file(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ", stop_timeout: 1s"), "hooks: {on_standby: "+d.notes("standby")+"}"))
+	kit.Until(t, soon, "it runs", func() bool { return len(d.lines()) == 3 }) // the hook is beside it
+	a.Cut(t)
+	kit.Until(t, soon, "it is undone", func() bool { return strings.HasSuffix(d.text(), "-vip standby") })
+	a.Heal(t)
+	kit.Until(t, soon, "it runs again", func() bool { return strings.HasSuffix(d.text(), "+vip +web") })
+}
+
+func TestHooksAreToldTheFacts(t *testing.T) {
+	t.Parallel()
+	p, d := newPlay(t, stage(t)), newDiary(t)
+	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
+	hooks := fmt.Sprintf("hooks: {on_active: %s, on_standby: %s, on_fence: %s, on_give_up: %s}",
+		d.notes("$UNDERSTUDY_NODE active of $UNDERSTUDY_SERVICE"), d.notes("$UNDERSTUDY_NODE standby: $UNDERSTUDY_REASON"),
+		d.notes("$UNDERSTUDY_NODE fenced $UNDERSTUDY_FENCED_NODE $UNDERSTUDY_FENCED_RESULT"), d.notes("$UNDERSTUDY_NODE gave up: $UNDERSTUDY_REASON"))
+	start := func(h *kit.Host, words ...string) *kit.Supervisor {
+		return p.fromFile(t, h, p.file(t, h, "", command(p.Child(words...)), hooks, impatient))
+	}
+	has := func(line string) {
+		t.Helper()
+		line = strings.ReplaceAll(line, " ", "_")
+		if !kit.Reached(soon, func() bool { return strings.Contains(d.text(), line) }) {
+			t.Errorf("no hook said %q, but\n%s", line, strings.Join(d.lines(), "\n"))
+		}
+	}
+	start(a, "crash=100ms")
+	has("a standby: supervisor started")
+	has("a active of " + p.Options.Service)
+	has("a gave up: child failed")
+	has("a standby: child failed")
+	s := start(b)
+	has("b active of")
+	p.Unattended(t, s)
+	c := p.Lab.Machine(t, "c")
+	p.fromFile(t, c, p.file(t, c, "", command(p.Child()), hooks))
+	has("c fenced b dead")
+	has("c active of")
+}
+
+// A node whose on_active fails is not active: after two tries another has its turn.
+func TestANodeWhoseHookFailsIsNotActive(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
+	ill := p.fromFile(t, a, p.file(t, a, "", command(p.Child()), "hooks: {on_active: [sh, -c, 'echo no route; exit 4']}", impatient))
+	kit.Until(t, soon, "the reason is told", func() bool { return ill.Says("on_active failed", "exit code 4") })
+	p.role(t, "a", "failed")
+	p.fromFile(t, b, p.file(t, b, "", command(p.Child()), "hooks: {on_active: [sleep, '0.1']}"))
+	run := p.On(t, soon, "b", 0)
+	p.Alone(t, time.Second, "b")
+	if !ill.Says("output of on_active", "no route") {
+		t.Error("what the hook printed is not in the log")
+	}
+	_ = run
+}
+
+// An unhealthy child is started again here, and given to the standby when that does not help.
+func TestAnUnhealthyServiceIsGivenToTheStandby(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
+	well := filepath.Join(t.TempDir(), "well")
+	must(t, os.WriteFile(well, nil, 0o600))
+	health := fmt.Sprintf("health: {exec: [test, -e, %s], interval: 100ms, timeout: 1s, failures: 2}", well)
+	s := p.fromFile(t, a, p.file(t, a, "", command(p.Child()), health, impatient))
+	run := p.On(t, soon, "a", 0)
+	p.fromFile(t, b, p.file(t, b, "", command(p.Child())))
+	p.Stands(t, b)
+	p.Untouched(t, run)
+	must(t, os.Remove(well))
+	p.On(t, soon, "b", run.First)
+	p.role(t, "a", "failed")
+	if n := len(p.Runs()); n != 4 {
+		t.Errorf("it ran %d times: wanted 3 on a and 1 on b", n)
+	}
+	if !s.Says("unhealthy") {
+		t.Error("the log does not say why")
+	}
+}
+
+// A check that hangs, and forks what nobody waits for, is killed with all of it; the child is restarted, others do not notice.
+func TestACheckThatHangsIsKilledWithWhatItForked(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	seconds := fmt.Sprint(77000000 + os.Getpid())
+	health := fmt.Sprintf(`health: {exec: [sh, -c, 'setsid sleep %s & sleep 1000'], interval: 300ms, timeout: 200ms, failures: 2}`, seconds)
+	s := p.serveAlone(t, command(p.Child()), health, impatient)
+	kit.Until(t, soon, "it is found unhealthy", func() bool { return s.Says("unhealthy") })
+	p.role(t, "a", "failed")
+	kit.Until(t, soon, "nothing of the check is left", func() bool { return sleepers(seconds) == 0 })
+}
+
+// sleepers counts the processes that sleep for so long.
+func sleepers(seconds string) int {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	n := 0
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		if err == nil && string(line) == "sleep\x00"+seconds+"\x00" {
+			n++
+		}
+	}
+	return n
+}
