@@ -1,10 +1,12 @@
-VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-FUZZTIME ?= 20s
-HOURS    ?= 200
-TOOL     := go tool -modfile=packaging/tools/go.mod
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+FUZZTIME  ?= 20s
+HOURS     ?= 200
+FAILOVERS ?= 1000
+MINUTES   ?= 5
+TOOL      := go tool -modfile=packaging/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint model simulate bench fuzz clean
+.PHONY: help build packages test lint model simulate sabotage chaos bench soak fuzz clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -12,20 +14,36 @@ help: ## list what can be made
 build: ## the binary ./understudy, static
 	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o understudy .
 
-test: ## install what the tests need, then run all of them
+packages: ## deb and rpm, for amd64 and arm64, in dist/packages
+	$(if $(filter command line environment,$(origin VERSION)),VERSION=$(VERSION)) packaging/build.sh dist/packages
+
+test: ## install what the tests need, then run all of them but those of the packages
 	packaging/test.sh
+
+test-packages: ## build the packages, and install, upgrade, fail over and remove them on Debian machines that boot
+	packaging/test.sh packages
 
 lint: ## golangci-lint, as pinned in packaging/tools
 	$(TOOL) golangci-lint run ./...
 
-simulate: ## virtual hours (HOURS=200) of faults, with every promise checked after each step
-	go test -tags simulation ./supervisor/sim -count=1 -v -timeout 24h -run ThePromises -hours $(HOURS)
+simulate: ## virtual hours (HOURS=200, from SEED=1) of faults, with every promise checked after each step; totals in dist/simulation.txt
+	mkdir -p dist
+	go test ./supervisor/sim -count=1 -v -timeout 0 -run 'ThePromises|TheSameRunAgain' -exact -hours $(HOURS) $(if $(SEED),-seed $(SEED)) -report $(CURDIR)/dist/simulation.txt
 
-model: ## check the protocol's model with spin
+sabotage: ## break the code in every way that the simulation has to notice, and print which promise did
+	go test ./supervisor/sim -count=1 -v -timeout 1h -run 'SabotageIsCaught|AFailure' -sabotage all
+
+chaos: ## MINUTES (5) of faults on three nodes and real servers, from one SEED; leaves dist/chaos/report.html
+	PATH="$$PATH:/usr/sbin:/sbin" go run ./supervisor/e2e/chaos -dir dist/chaos -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
+
+model: ## check the protocol's models with spin
 	docs/model/check.sh
 
 bench: ## hand-over times and idle cost, beside what ZooKeeper alone takes
 	go run ./supervisor/e2e/bench
+
+soak: ## failovers (FAILOVERS=1000) in a row on real servers, and a count of what they leave behind
+	go test ./supervisor/e2e/soak -count=1 -v -timeout 24h -run NothingIsLeaked -failovers $(FAILOVERS)
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	FUZZTIME=$(FUZZTIME) packaging/fuzz.sh

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Builds the packages into dist/packages: deb and rpm, for amd64 and arm64. Two builds of one commit are bit-identical.
+# VERSION names the version, without it that of git; ARCHS may ask for one architecture only.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+unset UNDERSTUDY_ZK # a default of --zk
+umask 022
+
+out=${1:-dist/packages}
+git() { command git -c safe.directory='*' "$@"; } # the checkout may belong to another user
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+MAINTAINER="Understudy maintainers <maintainers@understudy.invalid>"
+# v1.2.3 is 1.2.3, and five commits after it 1.2.3+5.g1a2b3c4; before the first tag it is 0~, the number of commits and the
+# newest one: later versions sort later.
+git_version() {
+	local v
+	if v=$(git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null); then
+		v=${v#v}
+		sed -E 's/-([0-9]+)-g/+\1.g/; s/-dirty/+dirty/; s/-/~/g' <<<"$v"
+	else
+		echo "0~$(git rev-list --count HEAD).g$(git describe --always --dirty | sed 's/-dirty/+dirty/')"
+	fi
+}
+PACKAGE_VERSION=${VERSION:-$(git_version)}
+export SOURCE_DATE_EPOCH MAINTAINER PACKAGE_VERSION
+export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -buildvcs=false"
+
+TREE=$(mktemp -d) # what does not depend on the machine
+trap 'rm -rf "$TREE"' EXIT
+export TREE
+rm -rf "$out"
+mkdir -p "$out" "$TREE"/man1 "$TREE"/man5
+
+for ARCH in ${ARCHS:-amd64 arm64}; do
+	GOARCH=$ARCH go build -trimpath -ldflags "-s -w -buildid= -X main.version=$PACKAGE_VERSION" -o "$out/understudy-$ARCH" .
+done
+host=$(go env GOHOSTARCH)
+gen() { go run ./packaging/gen "$1" "$PACKAGE_VERSION" "$2"; }
+gen man "$TREE/man1"
+mv "$TREE"/man1/*.5 "$TREE/man5"
+gen changelog - >"$TREE/changelog"
+gen copyright "$out/understudy-$host" >"$TREE/copyright"
+gen sbom "$out/understudy-$host" >"$TREE/understudy.cdx.json"
+cp CHANGELOG.md "$TREE"
+gzip -9n "$TREE"/man?/* "$TREE/changelog" "$TREE/CHANGELOG.md"
+for shell in bash zsh fish; do
+	"$out/understudy-$host" completion $shell >"$TREE/understudy.$shell"
+done
+"$out/understudy-$host" check --schema | cmp - packaging/understudy.schema.json
+find "$TREE" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+
+for ARCH in ${ARCHS:-amd64 arm64}; do
+	export ARCH BINARY="$out/understudy-$ARCH"
+	touch --date="@$SOURCE_DATE_EPOCH" "$BINARY"
+	for kind in deb rpm; do
+		go tool -modfile=packaging/tools/go.mod nfpm package --config packaging/nfpm.yaml --packager $kind --target "$out" >"$TREE/said" || { cat "$TREE/said" >&2; exit 1; }
+	done
+done

@@ -1,0 +1,63 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/supervisor/e2e/kit"
+)
+
+// What is built for the other architecture is run by an emulator. It cannot start itself there, so that guardians and demo stay out.
+func TestArmBinaryRuns(t *testing.T) {
+	kit.Need(t, "qemu")
+	root := t.TempDir()
+	if err := run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_arm64.deb"), root)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	arm := func(words ...string) *exec.Cmd {
+		words = append([]string{filepath.Join(root, "usr/bin/understudy")}, words...)
+		if runtime.GOARCH != "arm64" {
+			words = append([]string{"qemu-aarch64"}, words...)
+		}
+		return exec.CommandContext(ctx, words[0], words[1:]...)
+	}
+	for _, c := range []struct{ words, says string }{
+		{"version", "understudy " + older}, {"--help", "another one has taken over"}, {"run --help", "--session-timeout"},
+		{"check --config " + root + "/etc/understudy/understudy.yaml", "ok: 0 services"},
+		{"check --effective --config " + root + "/usr/share/doc/understudy/examples/redis.yaml", "session_timeout"},
+		{"completion zsh", "#compdef understudy"},
+	} {
+		if out, err := arm(strings.Fields(c.words)...).Output(); err != nil || !strings.Contains(string(out), c.says) {
+			t.Errorf("%s: %v, %.300s", c.words, err, out)
+		}
+	}
+	// ZooKeeper in memory and somebody who asks it: both speak the protocol, byte by byte.
+	dev := arm("dev", "--listen", "127.0.0.1:0")
+	said, err := dev.StderrPipe()
+	if err == nil {
+		err = dev.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { cancel(); _ = dev.Wait() }()
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		for _, word := range strings.Fields(lines.Text()) {
+			if strings.HasPrefix(word, "127.0.0.1:") {
+				if out, err := arm("status", "--zk", strings.TrimSuffix(word, ".")).Output(); err != nil || !strings.Contains(string(out), "No service has ever run") {
+					t.Errorf("status: %v, %s", err, out)
+				}
+				return
+			}
+		}
+	}
+	t.Error("the ZooKeeper in memory does not say where it listens")
+}

@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"understudy/supervisor/e2e/kit"
+)
+
+// repository is a folder of packages that dnf installs from.
+type repository struct{ dir string }
+
+// newRepository has a systemd that the package can depend on: that of the disk is not in rpm's books.
+func newRepository(t *testing.T) repository {
+	t.Helper()
+	kit.Need(t, "dnf")
+	r := repository{t.TempDir()}
+	const stub = "name: systemd\narch: noarch\nversion: \"252\"\nmaintainer: nobody\ndescription: stands for that of the disk\n"
+	config := filepath.Join(t.TempDir(), "stub.yaml")
+	err := os.WriteFile(config, []byte(stub), 0o644)
+	if err == nil {
+		cmd := exec.Command("go", "tool", "-modfile=packaging/tools/go.mod", "nfpm", "package", "--config", config, "--packager", "rpm", "--target", r.dir)
+		cmd.Dir = "../.."
+		err = run(cmd)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// add publishes the package of a build.
+func (r repository) add(t *testing.T, build func() (string, error)) {
+	t.Helper()
+	err := run(exec.Command("cp", file(t, packages(t, build), "*."+rpmArch[runtime.GOARCH]+".rpm"), r.dir))
+	if err == nil {
+		err = run(exec.Command("createrepo_c", "--quiet", r.dir))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dnf does as it does on a machine whose disk is at root.
+func (r repository) dnf(t *testing.T, root string, words ...string) {
+	t.Helper()
+	args := []string{
+		"--assumeyes", "--installroot=" + root, "--releasever=1", "--disablerepo=*", "--repofrompath=here,file://" + r.dir,
+		"--enablerepo=here", "--setopt=here.gpgcheck=0", "--setopt=here.metadata_expire=0", "--setopt=cachedir=" + t.TempDir(),
+	}
+	out, err := exec.Command("dnf", append(args, words...)...).CombinedOutput()
+	if err != nil || strings.Contains(string(out), "scriptlet failed") {
+		t.Fatalf("dnf %v: %v\n%s", words, err, out)
+	}
+}
+
+func TestDnfInstallsUpgradesAndRemoves(t *testing.T) {
+	repo, r := newRepository(t), newRpmRoot(t)
+	repo.add(t, buildOlder)
+	repo.dnf(t, r.dir, "install", "understudy")
+	says := func(version string) {
+		t.Helper()
+		if out, err := exec.Command("chroot", r.dir, "/usr/bin/understudy", "version").Output(); err != nil || !strings.Contains(string(out), version) {
+			t.Errorf("it is %s, not %s: %v", out, version, err)
+		}
+	}
+	says(older)
+	config := "# changed by the operator\n" + r.read(t, "etc/understudy/understudy.yaml")
+	if err := os.WriteFile(filepath.Join(r.dir, "etc/understudy/understudy.yaml"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	repo.add(t, buildNewer)
+	repo.dnf(t, r.dir, "upgrade", "understudy")
+	says(newer)
+	if r.read(t, "etc/understudy/understudy.yaml") != config {
+		t.Error("the upgrade has overwritten the operator's config")
+	}
+	repo.dnf(t, r.dir, "remove", "understudy")
+	if r.has("usr/bin/understudy") || !r.has("etc/understudy/understudy.yaml.rpmsave") {
+		t.Error("the removal leaves the binary, or takes the operator's config away")
+	}
+}

@@ -1,0 +1,45 @@
+package e2e
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/supervisor/e2e/kit"
+)
+
+// mistakes are told where one looks first, and mending them is enough.
+func (p *pair) mistakes(t *testing.T) {
+	_, m, _ := p.settled(t)
+	m.do(t, "sh", "-c", "echo 'servces: {}' >/etc/understudy/conf.d/bad.yaml")
+	if _, err := m.try("systemctl", "restart", "understudy"); err == nil {
+		t.Error("a supervisor starts whose config is wrong")
+	}
+	const want = `/etc/understudy/conf.d/bad.yaml:1:1: servces: unknown key (did you mean "services"?)`
+	kit.Until(t, 5*time.Second, "systemctl status says why", func() bool { return m.show(t, "understudy", "StatusText") == want })
+	m.do(t, "rm", "/etc/understudy/conf.d/bad.yaml")
+	p.settled(t)
+	for _, unit := range []string{"understudy@nothing", "understudy@empty"} {
+		m.write(t, "/etc/understudy/instances/empty.env", "UNDERSTUDY_ZK=zk1:2181\n")
+		if _, err := m.try("systemctl", "start", unit); err == nil {
+			t.Errorf("%s starts", unit)
+		}
+		m.do(t, "systemctl", "stop", unit)
+	}
+	m.do(t, "rm", "/etc/understudy/instances/empty.env")
+	journal := m.do(t, "journalctl", "--no-pager", "--boot", "--output=cat", "--unit=understudy@*")
+	for _, line := range []string{"/etc/understudy/instances/nothing.env is missing: it says what to run", "understudy: no COMMAND stands behind `--`"} {
+		if !strings.Contains(journal, line) {
+			t.Errorf("the journal does not say %q", line)
+		}
+	}
+	// How grave a line is, the journal knows.
+	if grave := m.do(t, "journalctl", "--no-pager", "--boot", "--output=cat", "--unit=understudy", "--priority=warning"); strings.Contains(grave, "[INFO]") {
+		t.Errorf("what is said only for information is a warning: %s", grave)
+	}
+	lines := m.do(t, "journalctl", "--no-pager", "--boot", "--output=cat", "--unit=understudy", "--lines=200")
+	if !regexp.MustCompile(`(?m)^\[INFO\]  understudy: role: service=hello `).MatchString(lines) {
+		t.Errorf("the journal's lines are not as they should be: %s", lines)
+	}
+}

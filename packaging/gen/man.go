@@ -1,0 +1,161 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"understudy/supervisor/cli"
+)
+
+// page is a manual page that is being written.
+type page struct{ strings.Builder }
+
+// escape makes text troff's.
+func escape(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(text)
+	if strings.HasPrefix(text, ".") {
+		text = `\&` + text
+	}
+	return text
+}
+
+func (p *page) head(a about, name string, section int) {
+	fmt.Fprintf(p, ".TH %s %d %s \"understudy %s\" Understudy\n.nh\n.ad l\n", strings.ToUpper(escape(name)), section, a.date.Format("2006-01-02"), a.version)
+}
+
+func (p *page) section(title string) { fmt.Fprintf(p, ".SH %s\n", title) }
+
+// text writes paragraphs, divided by empty lines; lines inside one are filled.
+func (p *page) text(text string) {
+	for i, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
+		if i > 0 {
+			p.WriteString(".PP\n")
+		}
+		for line := range strings.SplitSeq(paragraph, "\n") {
+			fmt.Fprintln(p, words(line))
+		}
+	}
+}
+
+// words escapes a line, with what stands between backticks in bold.
+func words(line string) string {
+	var b strings.Builder
+	for i, part := range strings.Split(strings.TrimSpace(line), "`") {
+		if part = escape(part); i%2 == 1 {
+			part = `\fB` + strings.TrimPrefix(part, `\&`) + `\fP`
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// lines writes text as it stands.
+func (p *page) lines(text string) {
+	p.WriteString(".nf\n")
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		fmt.Fprintln(p, escape(line))
+	}
+	p.WriteString(".fi\n")
+}
+
+// item writes a term and what it means.
+func (p *page) item(term, meaning string) { fmt.Fprintf(p, ".TP\n%s\n%s\n", term, words(meaning)) }
+
+// commands makes a page for each command that is not hidden.
+func (a about) commands() map[string]string {
+	root := cli.Root(a.version)
+	root.InitDefaultHelpFlag()
+	pages := map[string]string{}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		pages[pageName(c)+".1"] = a.command(c)
+		for _, sub := range visible(c) {
+			walk(sub)
+		}
+	}
+	walk(root)
+	return pages
+}
+
+func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+
+func visible(c *cobra.Command) []*cobra.Command {
+	return slices.DeleteFunc(slices.Clone(c.Commands()), func(sub *cobra.Command) bool { return sub.Hidden || sub.Name() == "help" })
+}
+
+func (a about) command(c *cobra.Command) string {
+	p := &page{}
+	p.head(a, pageName(c), 1)
+	p.section("NAME")
+	fmt.Fprintf(p, "%s \\- %s\n", escape(pageName(c)), escape(strings.ToLower(c.Short[:1])+c.Short[1:]))
+	p.section("SYNOPSIS")
+	uses := strings.Split(c.Use, " | ")
+	if visible(c) != nil {
+		uses = []string{c.Use + " COMMAND [flags]"}
+	}
+	for i, use := range uses {
+		if i > 0 {
+			p.WriteString(".br\n")
+		}
+		name, rest, _ := strings.Cut(use, " ")
+		parent := ""
+		if c.HasParent() {
+			parent = c.Parent().CommandPath() + " "
+		}
+		fmt.Fprintf(p, "\\fB%s\\fP %s\n", escape(parent+name), escape(rest))
+	}
+	p.section("DESCRIPTION")
+	p.text(cmp.Or(c.Long, c.Short+"."))
+	if subs := visible(c); subs != nil {
+		p.section("COMMANDS")
+		for _, sub := range subs {
+			p.item(`\fB`+escape(sub.Name())+`\fP`, sub.Short)
+		}
+	}
+	p.flags(c)
+	if c.Example != "" {
+		p.section("EXAMPLE")
+		p.lines(c.Example)
+	}
+	p.section("EXIT STATUS")
+	p.text("0 done; 1 it failed; 2 the words or the config are wrong; 3 `--timeout` ran out.")
+	p.section("SEE ALSO")
+	var also []string
+	if c.HasParent() {
+		also = append(also, bold(pageName(c.Parent()), 1))
+	}
+	for _, sub := range visible(c) {
+		also = append(also, bold(pageName(sub), 1))
+	}
+	fmt.Fprintln(p, strings.Join(append(also, bold("understudy.yaml", 5)), ", "))
+	return p.String()
+}
+
+func bold(name string, section int) string { return fmt.Sprintf(`\fB%s\fP(%d)`, escape(name), section) }
+
+func (p *page) flags(c *cobra.Command) {
+	c.InitDefaultHelpFlag()
+	p.section("OPTIONS")
+	c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		term := `\fB` + escape("--"+f.Name) + `\fP`
+		if f.Shorthand != "" {
+			term = `\fB` + escape("-"+f.Shorthand) + `\fP, ` + term
+		}
+		kind, meaning := pflag.UnquoteUsage(f)
+		if kind != "" {
+			term += ` \fI` + escape(kind) + `\fP`
+		}
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "0s" && f.DefValue != "[]" {
+			meaning += " (default " + f.DefValue + ")"
+		}
+		p.item(term, meaning)
+	})
+}
