@@ -31,6 +31,7 @@ type Candidate struct {
 
 	priority   int        // ahead of whom we stand in the queue
 	preference string     // our znode in preferred
+	newest     int64      // the greatest token that was seen
 	unsure     bool       // an attempt to take the lock was not answered
 	tried      BreadCrumb // what was to be written with that
 
@@ -153,6 +154,7 @@ func (c *Candidate) watch(ctx context.Context) (lock, trail view, err error) {
 		return lock, trail, err
 	}
 	lock, err = c.s.look(ctx, c.paths.Lock())
+	c.newest = max(c.newest, lock.stat.Czxid)
 	return lock, trail, err
 }
 
@@ -229,6 +231,7 @@ func (c *Candidate) create(ctx context.Context, crumb BreadCrumb, o Opening) (*C
 	}
 	// All of a transaction has one zxid: that of the folder's change is the lock's czxid.
 	claim := c.claim(crumb, results[1].Stat.Mzxid, results[1].Stat.Version)
+	c.newest = max(c.newest, claim.Token)
 	if o.clear {
 		claim.found = true
 		return claim, nil
@@ -253,8 +256,15 @@ func (c *Candidate) readCrumb(ctx context.Context, claim *Claim) error {
 	return nil
 }
 
+// ErrTorn says that ZooKeeper shows what cannot be: its servers disagree, or went back in time.
+var ErrTorn = errors.New("ZooKeeper shows a lock of this session from before a later claim: its servers disagree about their data")
+
 // adopt makes a claim of a lock that is ours, whatever the breadcrumb says. The lock is looked at last: that it still stands
 // tells that nobody has claimed before the folder and the breadcrumb were read.
+//
+// P1: so the folder's last change has to be this very claim, and nothing may tell of a later one. ZooKeeper 3.8.0 was seen to
+// write transactions twice and in a wrong order to its log, from which a server that starts again brings back a lock that was
+// given back long ago. With the session it goes for good.
 func (c *Candidate) adopt(ctx context.Context, crumb BreadCrumb, lock view) (*Claim, error) {
 	for {
 		dir, err := c.s.stat(ctx, c.paths.Dir())
@@ -267,6 +277,10 @@ func (c *Candidate) adopt(ctx context.Context, crumb BreadCrumb, lock view) (*Cl
 			if errors.Is(err, ErrLost) {
 				c.unsure = false
 				return nil, nil
+			}
+			if err == nil && (dir.Mzxid != claim.Token || max(c.newest, claim.PreviousToken) > claim.Token) {
+				c.s.Expire(ErrTorn)
+				return nil, ErrTorn
 			}
 			c.unsure = c.unsure && err != nil
 			return claim, err

@@ -127,6 +127,9 @@ func (w *world) recover() error {
 		missing = w.wait(w.unchanged)
 	}
 	w.wholeAgain()
+	if err := w.sew(); err != nil {
+		return err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.burst.Well = well

@@ -19,6 +19,9 @@ func verdict(h *history.History, wrong []history.Violation, again string) bool {
 	if h.Wedged > 0 {
 		fmt.Printf("ZooKeeper had a leader and took no writes, and was restarted: %d times\n", h.Wedged)
 	}
+	for _, t := range h.Torn {
+		fmt.Printf("ZooKeeper's servers disagreed, and took their data from the leader: %s\n", t)
+	}
 	fmt.Printf("longest wait while somebody could have run: %s (%s; allowed: %s)\n", seconds(t.Wait), t.WaitFor, seconds(h.Bounds.Progress))
 	fmt.Printf("writes acknowledged and kept: %d; refused for an old token: %d\n", t.Taken, t.Refused)
 	found := map[string]int{}
@@ -38,6 +41,12 @@ func verdict(h *history.History, wrong []history.Violation, again string) bool {
 			break
 		}
 		fmt.Printf("VIOLATED at %.3f s: %s %s: %s\n", h.Since(v.At), v.What, v.Service, v.Text)
+	}
+	const told = 14
+	if len(wrong) > 0 {
+		for _, line := range h.Story(wrong[0], told) {
+			fmt.Println(line)
+		}
 	}
 	if again != "" {
 		fmt.Printf("seed %d; again: %s\n", h.Seed, again)

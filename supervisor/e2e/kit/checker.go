@@ -33,20 +33,29 @@ func Overlaps(runs []Run) []Overlap {
 	return all
 }
 
+// TokenFault is a run with a token that did not do its duty.
+type TokenFault struct {
+	Run  Run
+	Text string
+}
+
+func (f TokenFault) String() string { return f.Text }
+
 // TokenFaults tells where the fencing token did not do its duty: a number, the same within an activation, greater in
 // every later one.
-func TokenFaults(runs []Run) []string {
-	var all []string
+func TokenFaults(runs []Run) []TokenFault {
+	var all []TokenFault
 	for i, r := range runs {
 		if r.Token <= 0 {
-			all = append(all, fmt.Sprintf("%s ran with token %d", r.Node, r.Token))
+			all = append(all, TokenFault{r, fmt.Sprintf("%s ran with token %d", r.Node, r.Token)})
 		}
 		if i == 0 {
 			continue
 		}
 		before := runs[i-1]
 		if r.Token < before.Token || r.Token == before.Token && r.Node != before.Node {
-			all = append(all, fmt.Sprintf("token %d on %s came after token %d on %s", r.Token, r.Node, before.Token, before.Node))
+			text := fmt.Sprintf("token %d on %s came %v after token %d on %s", r.Token, r.Node, time.Duration(r.First-before.Last), before.Token, before.Node)
+			all = append(all, TokenFault{r, text})
 		}
 	}
 	return all
@@ -70,6 +79,6 @@ func (a *Accounts) CheckOverlap(tb testing.TB) {
 func (a *Accounts) CheckTokens(tb testing.TB) {
 	tb.Helper()
 	for _, fault := range TokenFaults(a.Runs()) {
-		tb.Errorf("fencing token: %s", fault)
+		tb.Errorf("fencing token: %v", fault)
 	}
 }

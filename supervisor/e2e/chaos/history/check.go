@@ -56,9 +56,8 @@ func (h *History) denials() (all []Violation) {
 
 func (h *History) tokens() (all []Violation) {
 	for _, service := range h.Services {
-		runs := h.Of(service)
-		for _, fault := range kit.TokenFaults(runs) {
-			all = append(all, Violation{"token", service, runs[0].First, fault})
+		for _, fault := range kit.TokenFaults(h.Of(service)) {
+			all = append(all, Violation{"token", service, fault.Run.First, fault.Text})
 		}
 	}
 	return all
