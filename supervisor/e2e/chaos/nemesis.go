@@ -127,8 +127,10 @@ func (w *world) recover() error {
 		missing = w.wait(w.unchanged)
 	}
 	w.wholeAgain()
-	if err := w.sew(); err != nil {
+	if sewn, err := w.sew(); err != nil {
 		return err
+	} else if sewn && missing == "" {
+		missing = w.wait(w.wanting)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

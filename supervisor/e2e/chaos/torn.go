@@ -17,10 +17,10 @@ const alike = 3 * time.Second
 // sew finds servers that disagree about which ephemerals there are, and has the followers take all their data from the leader,
 // as an operator would. That is ZooKeeper's own fault: a follower of 3.8.0 that loses its leader may write transactions twice and
 // in a wrong order to its log, and brings some back when it starts again (ZOOKEEPER-4712).
-func (w *world) sew() error {
+func (w *world) sew() (sewn bool, err error) {
 	torn := ""
 	if kit.Reached(alike, func() bool { torn = w.torn(); return torn == "" }) {
-		return nil
+		return false, nil
 	}
 	w.say("%s    ZooKeeper's servers disagree: %s", w.clock(tick.Now()), torn)
 	w.mu.Lock()
@@ -32,23 +32,23 @@ func (w *world) sew() error {
 		}
 		for _, do := range []func(int) error{w.stage.ZK.Kill, w.stage.ZK.Wipe, w.stage.ZK.StartServer} {
 			if err := do(i); err != nil {
-				return err
+				return true, err
 			}
 		}
 		if err := w.serve(); err != nil {
-			return err
+			return true, err
 		}
 	}
-	return nil
+	return true, nil
 }
 
-// torn tells what some servers have and others have not.
+// torn tells what some servers have and others have not. Of one that does not answer nothing is known.
 func (w *world) torn() string {
 	var all []map[string]bool
 	for i := range w.servers {
 		text, err := w.stage.ZK.FourLetter(i, "dump")
 		if err != nil {
-			return err.Error()
+			return ""
 		}
 		all = append(all, ephemerals(text))
 	}
