@@ -231,7 +231,10 @@ func (c *Candidate) create(ctx context.Context, crumb BreadCrumb, o Opening) (*C
 	}
 	// All of a transaction has one zxid: that of the folder's change is the lock's czxid.
 	claim := c.claim(crumb, results[1].Stat.Mzxid, results[1].Stat.Version)
-	c.newest = max(c.newest, claim.Token)
+	if claim.Token < c.newest {
+		return nil, c.torn()
+	}
+	c.newest = claim.Token
 	if o.clear {
 		claim.found = true
 		return claim, nil
@@ -259,12 +262,16 @@ func (c *Candidate) readCrumb(ctx context.Context, claim *Claim) error {
 // ErrTorn says that ZooKeeper shows what cannot be: its servers disagree, or went back in time.
 var ErrTorn = errors.New("ZooKeeper shows a lock of this session from before a later claim: its servers disagree about their data")
 
+func (c *Candidate) torn() error {
+	c.s.Expire(ErrTorn)
+	return ErrTorn
+}
+
 // adopt makes a claim of a lock that is ours, whatever the breadcrumb says. The lock is looked at last: that it still stands
 // tells that nobody has claimed before the folder and the breadcrumb were read.
 //
-// P1: so the folder's last change has to be this very claim, and nothing may tell of a later one. ZooKeeper 3.8.0 was seen to
-// write transactions twice and in a wrong order to its log, from which a server that starts again brings back a lock that was
-// given back long ago. With the session it goes for good.
+// P1: so the folder's last change has to be this very claim, and nothing may tell of a later one. By a fault of its own
+// (ZOOKEEPER-4712) a server may bring back a lock that was given back long ago. With the session it goes for good.
 func (c *Candidate) adopt(ctx context.Context, crumb BreadCrumb, lock view) (*Claim, error) {
 	for {
 		dir, err := c.s.stat(ctx, c.paths.Dir())
@@ -279,8 +286,7 @@ func (c *Candidate) adopt(ctx context.Context, crumb BreadCrumb, lock view) (*Cl
 				return nil, nil
 			}
 			if err == nil && (dir.Mzxid != claim.Token || max(c.newest, claim.PreviousToken) > claim.Token) {
-				c.s.Expire(ErrTorn)
-				return nil, ErrTorn
+				return nil, c.torn()
 			}
 			c.unsure = c.unsure && err != nil
 			return claim, err

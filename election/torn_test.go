@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A server that lost the giving back of a lock, as ZooKeeper 3.8.0's may, shows it as ours again after others have had it.
-// P1: it is not taken, and goes with the session.
+// A server that lost the giving back of a lock shows it as ours again after others have had it. P1: it is not taken, and goes
+// with the session.
 func TestLockFromBeforeALaterClaimIsNotTaken(t *testing.T) {
 	p := Paths{"/understudy", "svc"}
 	for name, later := range map[string]func(w *world, c *Candidate){
@@ -54,4 +54,28 @@ func TestLockFromBeforeALaterClaimIsNotTaken(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A fresh lock, too, has the greatest token that there ever was.
+func TestTokenThatFallsIsNotTaken(t *testing.T) {
+	inWorld(t, func(w *world) {
+		err := w.open("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.Stand(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			o, err := c.Wait(ctx)
+			if err != nil {
+				return err
+			}
+			c.newest = 1 << 40
+			if cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)}); cl != nil || !errors.Is(err, ErrTorn) {
+				w.Errorf("taken: %+v %v", cl, err)
+			}
+			return nil
+		})()
+		if !errors.Is(err, ErrTorn) {
+			w.Errorf("the session ended with %v", err)
+		}
+	})
 }

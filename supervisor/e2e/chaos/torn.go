@@ -15,8 +15,8 @@ import (
 const alike = 3 * time.Second
 
 // sew finds servers that disagree about which ephemerals there are, and has the followers take all their data from the leader,
-// as an operator would. That is ZooKeeper's own fault: a follower of 3.8.0 that loses its leader may write transactions twice and
-// in a wrong order to its log, and brings some back when it starts again (ZOOKEEPER-4712).
+// as an operator would. That is ZooKeeper's own fault: a follower of 3.8 that loses its leader may write transactions twice to its
+// log, and come to other data from it than the rest (ZOOKEEPER-4712).
 func (w *world) sew() (sewn bool, err error) {
 	torn := ""
 	if kit.Reached(alike, func() bool { torn = w.torn(); return torn == "" }) {
