@@ -39,7 +39,8 @@ type checker struct {
 	resets   int // by watchdogs
 	calm     bool
 	sight    sight
-	byHand   map[string]bool // what an operator is deleting
+	byHand   map[string]int   // how many requests of operators to delete it are under way
+	late     map[int64]string // what an operator's request that was not answered may delete while its session lasts
 }
 
 // serviceView is a service as the checker sees it.
@@ -72,7 +73,7 @@ type crumbView struct {
 }
 
 func newChecker(w *world) *checker {
-	c := &checker{w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, owners: map[int64]bool{}, lost: map[int64]bool{}, byHand: map[string]bool{}, sight: newSight()}
+	c := &checker{w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, owners: map[int64]bool{}, lost: map[int64]bool{}, byHand: map[string]int{}, late: map[int64]string{}, sight: newSight()}
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]string{}}
 	}
@@ -158,6 +159,10 @@ func (c *checker) committed(t zkmem.Commit) {
 	defer c.w.mu.Unlock()
 	if t.Ended != 0 {
 		c.ended[t.Ended] = true
+		if path, ok := c.late[t.Ended]; ok {
+			delete(c.late, t.Ended)
+			c.byHand[path]--
+		}
 		if t.Expired {
 			c.w.say("zk: session %s expires", election.SessionName(t.Ended))
 			c.expired(t.Ended)
@@ -167,7 +172,7 @@ func (c *checker) committed(t zkmem.Commit) {
 	}
 	for _, ch := range t.Changes {
 		service, what := splitPath(ch.Path)
-		if c.byHand[ch.Path] && ch.Kind == jute.EventNodeDeleted && c.services[service] != nil {
+		if c.byHand[ch.Path] > 0 && ch.Kind == jute.EventNodeDeleted && c.services[service] != nil {
 			c.strike(c.services[service])
 		}
 		if v := c.services[service]; v != nil {

@@ -14,27 +14,36 @@ import (
 // byOperator has an operator send a request, in a session of its own, from a place whose network is fine. It tells whether a
 // server has said that it is done.
 func (w *world) byOperator(op jute.Op, request jute.Record) bool {
+	done, _ := w.sendAsOperator(op, request)
+	return done
+}
+
+// sendAsOperator also tells in which sessions the request was sent and not answered: it may be carried out as long as they last.
+func (w *world) sendAsOperator(op jute.Op, request jute.Record) (done bool, unanswered []int64) {
 	for n := range w.zk.servers {
 		ours, theirs := w.net.local()
 		w.serve(n, theirs)
-		err := ask(ours, op, request)
+		session, err := ask(ours, op, request)
 		_ = ours.Close()
 		if err == nil {
-			return true
+			return true, unanswered
 		}
 		var refused refusedError
 		if errors.As(err, &refused) {
-			return false
+			return false, unanswered
+		}
+		if session != 0 {
+			unanswered = append(unanswered, session)
 		}
 	}
-	return false
+	return false, unanswered
 }
 
 type refusedError struct{ code jute.Code }
 
 func (e refusedError) Error() string { return fmt.Sprint("refused: ", e.code) }
 
-func ask(c net.Conn, op jute.Op, request jute.Record) error {
+func ask(c net.Conn, op jute.Op, request jute.Record) (session int64, err error) {
 	_ = c.SetReadDeadline(time.Now().Add(time.Second))
 	var refused error
 	for n, records := range [][]jute.Record{
@@ -43,11 +52,18 @@ func ask(c net.Conn, op jute.Op, request jute.Record) error {
 		{jute.RequestHeader{Xid: 2, Op: jute.OpCloseSession}},
 	} {
 		if _, err := c.Write(jute.Frame(records...)); err != nil {
-			return err
+			return session, err
 		}
 		frame, err := jute.ReadFrame(c, 0)
 		if err != nil {
-			return fmt.Errorf("operator: %w", err)
+			return session, fmt.Errorf("operator: %w", err)
+		}
+		if n == 0 {
+			var greeting jute.ConnectResponse
+			if err := jute.Unmarshal(frame, &greeting); err != nil {
+				return 0, err
+			}
+			session = greeting.SessionID
 		}
 		if n == 1 {
 			var h jute.ReplyHeader
@@ -58,7 +74,7 @@ func ask(c net.Conn, op jute.Op, request jute.Record) error {
 			}
 		}
 	}
-	return refused
+	return session, refused
 }
 
 // pauseService is an operator's order that nobody is to be promoted, and the one that ends it.

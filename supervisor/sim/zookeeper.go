@@ -163,14 +163,22 @@ func (f Fault) between(servers int) (from, to int) {
 // operate deletes a znode by hand, in a session of its own, from a place whose network is fine.
 func (w *world) operate(path string) {
 	w.say("operator: deletes %s", path)
-	mark := func(on bool) {
+	mark := func(by int) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.check.byHand[path] = on
+		w.check.byHand[path] += by
 	}
-	mark(true)
-	defer mark(false)
-	w.byOperator(jute.OpDelete, jute.PathVersion{Path: path, Version: -1})
+	mark(1)
+	defer mark(-1)
+	_, unanswered := w.sendAsOperator(jute.OpDelete, jute.PathVersion{Path: path, Version: -1})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, session := range unanswered {
+		if !w.check.ended[session] {
+			w.check.byHand[path]++
+			w.check.late[session] = path
+		}
+	}
 }
 
 // deleteLock is an operator deleting a service's lock, unless that would break the rules.
