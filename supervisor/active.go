@@ -262,12 +262,12 @@ func (v *service) patient(ctx context.Context, d time.Duration) bool {
 	for {
 		select {
 		case <-timer.C:
-			return true
+			return ctx.Err() == nil // where both are ready, chance decides: nothing is started only to be stopped
 		case <-ctx.Done():
 			return false
 		case <-v.news.stir:
 			if v.takeUp() {
-				return true
+				return ctx.Err() == nil
 			}
 			v.hear()
 		}
