@@ -34,6 +34,17 @@ func Children(pid int) []int {
 	return all
 }
 
+// Parent returns the pid of a process's parent, if the process is still there.
+func Parent(pid int) (parent int, there bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, false
+	}
+	_, after, _ := bytes.Cut(text, []byte(") "))
+	_, err = fmt.Sscanf(string(after), "%1s %d", new(string), &parent)
+	return parent, err == nil
+}
+
 // CommandLine returns a process's arguments, divided by blanks.
 func CommandLine(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

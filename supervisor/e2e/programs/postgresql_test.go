@@ -89,14 +89,14 @@ func (p *postgres) ask(kind byte, parts ...[]byte) (numbers []int64, err error) 
 	}
 }
 
-// postmasters are the servers of a data directory, without what they forked.
+// postmasters are the servers of a data directory, without what they forked. What they forked may end meanwhile: each is asked
+// for its parent, as the parent's list of children would lack it.
 func postmasters(data string) []int {
 	all := processes("postgres", data)
-	var forked []int
-	for _, pid := range all {
-		forked = append(forked, kit.Children(pid)...)
-	}
-	return slices.DeleteFunc(all, func(pid int) bool { return slices.Contains(forked, pid) })
+	return slices.DeleteFunc(slices.Clone(all), func(pid int) bool {
+		parent, there := kit.Parent(pid)
+		return !there || slices.Contains(all, parent)
+	})
 }
 
 func TestNothingThatPostgreSQLAcknowledgedIsLost(t *testing.T) {
