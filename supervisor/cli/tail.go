@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,13 +49,17 @@ func older(path string, newest piece, use func(piece) (more bool, err error)) er
 	if newest.File != nil {
 		seen = append(seen, newest.info)
 	}
+	patience := 100
 	for n := 1; ; n++ {
-		p, err := openPiece(rotatedName(path, n, false))
+		p, err := openRotated(path, n)
 		if errors.Is(err, fs.ErrNotExist) {
-			p, err = openPiece(rotatedName(path, n, true))
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+			if patience == 0 || !isRotated(path, n+1) {
+				return nil
+			}
+			patience-- // they are just being put one further, the oldest first, or somebody has removed one for good
+			n--
+			time.Sleep(time.Millisecond)
+			continue
 		} else if err != nil {
 			return err
 		}
@@ -68,6 +73,23 @@ func older(path string, newest piece, use func(piece) (more bool, err error)) er
 			return err
 		}
 	}
+}
+
+// openRotated opens what was put aside n times, be it compressed by now or not.
+func openRotated(path string, n int) (piece, error) {
+	p, err := openPiece(rotatedName(path, n, false))
+	if errors.Is(err, fs.ErrNotExist) {
+		return openPiece(rotatedName(path, n, true))
+	}
+	return p, err
+}
+
+func isRotated(path string, n int) bool {
+	p, err := openRotated(path, n)
+	if err == nil {
+		p.Close()
+	}
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func known(seen []os.FileInfo, info os.FileInfo) bool {

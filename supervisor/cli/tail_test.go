@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func put(t *testing.T, name, text string) {
@@ -90,6 +91,26 @@ func TestWhatIsRotatedMeanwhileCountsOnce(t *testing.T) {
 		return true, err
 	})
 	if err != nil || len(got) != 1 || got[0] != "1\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// While files are put one further, the oldest first, one is missing between others for a moment.
+func TestAGapBetweenRotatedFilesIsNotTheirEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	put(t, path+".1", "2\n")
+	put(t, path+".2", "1\n")
+	var got []string
+	filled := make(chan error, 1)
+	err := older(path, piece{}, func(p piece) (bool, error) {
+		text, err := p.whole()
+		if got = append(got, string(text)); len(got) == 1 {
+			err = errors.Join(err, os.Rename(path+".2", path+".3"))
+			time.AfterFunc(5*time.Millisecond, func() { filled <- os.Rename(path+".1", path+".2") })
+		}
+		return true, err
+	})
+	if err := errors.Join(err, <-filled); err != nil || len(got) != 2 || got[1] != "1\n" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
