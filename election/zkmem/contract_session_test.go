@@ -160,11 +160,11 @@ func TestContractASilentSessionEndsWithinATickOfItsTimeout(t *testing.T) {
 
 func TestContractAnySignOfLifeKeepsASession(t *testing.T) {
 	each(t, func(t *testing.T, s site) {
-		const timeout = 15 * tick
+		const timeout = 20 * tick
 		c := s.hello(t, jute.ConnectRequest{Timeout: int32(timeout.Milliseconds())})
-		beat := time.NewTicker(timeout / 3)
+		beat := time.NewTicker(timeout / 5) // each may be late by far more than a busy machine makes it
 		defer beat.Stop()
-		for range 5 {
+		for range 8 {
 			<-beat.C
 			c.want(exists("/none", false), "no node")
 		}

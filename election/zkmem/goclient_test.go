@@ -18,11 +18,16 @@ func (quiet) Printf(string, ...any) {}
 
 func connect(t *testing.T, addr string, opts ...any) (*zk.Conn, <-chan zk.Event) {
 	t.Helper()
-	dial := net.DialTimeout
+	dial, session := net.DialTimeout, 2*time.Second
 	for _, o := range opts {
-		dial = o.(func(network, addr string, timeout time.Duration) (net.Conn, error))
+		switch o := o.(type) {
+		case time.Duration:
+			session = o
+		case func(network, addr string, timeout time.Duration) (net.Conn, error):
+			dial = o
+		}
 	}
-	conn, events, err := zk.Connect([]string{addr}, 2*time.Second, zk.WithLogger(quiet{}), zk.WithDialer(dial))
+	conn, events, err := zk.Connect([]string{addr}, session, zk.WithLogger(quiet{}), zk.WithDialer(dial))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,8 +126,8 @@ func TestContractTheGoClientsWordsParse(t *testing.T) {
 
 // It has no watch to put back: the client races with itself over that, and the raw one tests setWatches better.
 func TestTheGoClientKeepsItsSessionOverARestart(t *testing.T) {
-	mem, addr := serve(t, zkmem.Config{TickTime: tick})
-	c, events := connect(t, addr)
+	mem, addr := serve(t, zkmem.Config{TickTime: slowTick})
+	c, events := connect(t, addr, 20*slowTick) // the client waits for a second before it comes back
 	defer c.Close()
 	id := c.SessionID()
 	if _, err := c.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {

@@ -46,6 +46,8 @@ type fakeDog struct {
 	counts         bool
 	resetAt        time.Duration // if nothing is written until then
 	late           time.Duration // by how much a write came too late to keep a reset away
+	beat           time.Duration // when this process was last seen to run
+	stood          time.Duration // for how long it did not since the last write: nobody did, and nobody could have written
 	fed            map[byte]int  // by whom
 	last           byte          // that was written
 	changed        chan struct{} // closed at each change
@@ -79,9 +81,39 @@ func (d *fakeDog) change(f func(now time.Duration)) {
 	d.changed = make(chan struct{})
 }
 
+const (
+	dogBeat  = 10 * time.Millisecond
+	dogStood = 200 * time.Millisecond // a beat that comes later than that shows that the machine stood still
+)
+
+// alive notes that this process runs. The caller holds mu.
+func (d *fakeDog) alive(now time.Duration) {
+	if slept := now - d.beat; slept > dogStood {
+		d.stood += slept
+	}
+	d.beat = now
+}
+
 func (d *fakeDog) live(conn net.Conn) {
 	defer conn.Close()
-	d.change(func(now time.Duration) { d.opened, d.counts, d.resetAt, d.last = d.opened+1, true, now+dogTimeout, 'o' })
+	gone := make(chan struct{})
+	defer close(gone)
+	d.change(func(now time.Duration) {
+		d.opened, d.counts, d.resetAt, d.last, d.beat, d.stood = d.opened+1, true, now+dogTimeout, 'o', now, 0
+	})
+	go func() {
+		for tick := time.NewTicker(dogBeat); ; {
+			select {
+			case <-gone:
+				tick.Stop()
+				return
+			case <-tick.C:
+				d.mu.Lock()
+				d.alive(Now())
+				d.mu.Unlock()
+			}
+		}
+	}()
 	buf := make([]byte, 64)
 	for {
 		n, err := conn.Read(buf)
@@ -91,8 +123,9 @@ func (d *fakeDog) live(conn net.Conn) {
 				d.counts = d.last != 'V'
 				return
 			}
-			d.late = max(d.late, now-d.resetAt)
-			d.resetAt, d.last = now+dogTimeout, buf[n-1]
+			d.alive(now)
+			d.late = max(d.late, now-d.resetAt-d.stood)
+			d.resetAt, d.last, d.stood = now+dogTimeout, buf[n-1], 0
 			for _, b := range buf[:n] {
 				d.fed[b]++
 			}

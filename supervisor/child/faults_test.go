@@ -165,7 +165,7 @@ func TestBothGuardiansLostEndsEverythingAndStartsAfresh(t *testing.T) {
 func TestFrozenSupervisorLosesItsTreeAtTheDeadline(t *testing.T) {
 	kinds(t, func(t *testing.T, kind string) {
 		p := newPuppet(t, kind)
-		_, deadline := p.raise(500*time.Millisecond, stubborn)
+		_, deadline := p.raise(3*time.Second, stubborn) // by then it is up, on a busy machine too
 		freeze(t, p.cmd.Process.Pid)
 		if at := p.dead(); at < deadline || at > deadline+time.Second {
 			t.Errorf("dead %v after the deadline", at-deadline)
@@ -219,8 +219,8 @@ func TestForkAfterAFreezeFails(t *testing.T) {
 				p := newPuppet(t, kind)
 				p.do(command{Do: "begin", Epoch: 1})
 				p.do(command{Do: "freeze"})
-				p.do(command{Do: "extend", Epoch: 1, In: 400 * time.Millisecond})
 				p.do(command{Do: "tree", Epoch: 1, Name: "a"})
+				p.do(command{Do: "extend", Epoch: 1, In: 400 * time.Millisecond})
 				p.order(command{Do: "start", Name: "a", Script: "echo ready; sleep 1000", Settings: settings})
 				if c := p.closing(); !c.AllDead {
 					t.Errorf("closed with something alive: %+v", c)

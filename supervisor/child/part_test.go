@@ -306,6 +306,9 @@ func TestStartsLeakNothing(t *testing.T) {
 			one()
 		}
 		fds2, guardianFDs2, _, goroutines2 := footprint(t, g)
+		for end := time.Now().Add(patience); time.Now().Before(end) && (fds2 > fds+3 || goroutines2 > goroutines+3); pollOne(-1, 0, time.Millisecond) {
+			fds2, guardianFDs2, _, goroutines2 = footprint(t, g) // who reaped the last ones is just about to go
+		}
 		if fds2 > fds+3 || guardianFDs2 > guardianFDs+2 || goroutines2 > goroutines+3 || len(tree.parts) > 0 {
 			t.Errorf("descriptors %d -> %d, of the guardians %d -> %d, goroutines %d -> %d, parts %d",
 				fds, fds2, guardianFDs, guardianFDs2, goroutines, goroutines2, len(tree.parts))
@@ -377,7 +380,7 @@ func TestAStartGivenUpLeavesNothing(t *testing.T) {
 		g.beforeSpawn = func() { cancel(enough) }
 		p, err := tree.Start(ctx, Spec{Argv: []string{"sleep", "1000"}})
 		switch {
-		case err == nil && kind == "cgroup": // it ran before anybody looked at ctx
+		case err == nil: // it ran before anybody looked at ctx
 			if err := p.Kill(t.Context()); err != nil {
 				t.Error(err)
 			}

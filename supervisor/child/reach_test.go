@@ -41,6 +41,7 @@ func TestAFileSystemThatDoesNotAnswerIsNotWaitedFor(t *testing.T) {
 		if v, err := ask(t.Context()); v != 8 || err != nil {
 			t.Errorf("%d, %v", v, err)
 		}
+		synctest.Wait() // until none of those before counts any more
 		for range mostHung {
 			if _, err := ask(ctx); !errors.Is(err, stop) {
 				t.Errorf("stopped: %v", err)

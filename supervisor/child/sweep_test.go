@@ -43,7 +43,7 @@ func leftBehind(t *testing.T, base string, pid int, start uint64, pidns uint64) 
 	return path
 }
 
-// boxed is where this machine keeps cgroups, and what it is.
+// boxed is a place among this machine's cgroups, and what the machine is.
 func boxed(t *testing.T) (Container, Host) {
 	t.Helper()
 	need(t, KindCgroup)
@@ -51,6 +51,11 @@ func boxed(t *testing.T) (Container, Host) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Supervisors of other tests, in other processes, start meanwhile, and sweep the machine's own.
+	if box.Base, err = os.MkdirTemp(box.Base, "box-"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = removeCgroup(box.Base, 0) })
 	host, err := Identity()
 	if err != nil {
 		t.Fatal(err)

@@ -44,8 +44,8 @@ func TestUnitIsSweptOnceItsGuardiansAreGone(t *testing.T) {
 	dir, in := unitOf(t)
 	in(dir, "sleep", "1000")
 	const busy = 300 * time.Millisecond
+	began := time.Now() // before the guardian's 0.3 s begin
 	in(dir, "understudy"+guardianMark+"1/2 of node n", "0.3")
-	began := time.Now()
 	if err := sweepUnit(context.Background(), dir, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}

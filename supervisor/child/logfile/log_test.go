@@ -125,7 +125,7 @@ func TestOutputOfProgramsIsInTheFileWhenTheyHaveEnded(t *testing.T) {
 // A program that lives on does not keep its log's end waiting.
 func TestEndIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
-	l, err := Open(Config{Path: path, Drain: 100 * time.Millisecond})
+	l, err := Open(Config{Path: path, Drain: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
