@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	session = 6 * time.Second
+	session = 12 * time.Second // the processor is emulated: one that stands still for two seconds misses nothing
 	grace   = 2 * time.Second
 	timeout = session / 3 // the device's
 
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { program.Run(m, 6) }
 
 var (
 	program kit.Program // owns what the tests share
-	shared  = sync.OnceValue(func() *kit.Stage { return kit.NewStage(&program, 1, zktest.Config{}) })
+	shared  = sync.OnceValue(func() *kit.Stage { return kit.NewStage(&program, 1, zktest.Config{TickTime: time.Second}) })
 	count   atomic.Int64
 )
 

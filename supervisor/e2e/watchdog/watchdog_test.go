@@ -89,7 +89,7 @@ func (p *play) isReset(t *testing.T, strike func() (struck int64)) (reset int64)
 	if ended() {
 		t.Error("the session ended before the reset")
 	}
-	kit.Until(t, soon, "the session ends", ended)
+	kit.Until(t, session+soon, "the session ends", ended)
 	end := tick.Now()
 	next := p.On(t, soon, "b", began)
 	t.Logf("after the strike: reset %v, last sign of life %v, session ended %v, standby's child began %v",
