@@ -159,6 +159,11 @@ func (c *container) said() string {
 
 // first is the container's first process as it is seen from here.
 func (c *container) first() int {
+	select {
+	case <-c.ended:
+		return 0 // its number may be another's by now
+	default:
+	}
 	for _, pid := range kit.Children(c.cmd.Process.Pid) {
 		return pid
 	}

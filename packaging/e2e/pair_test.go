@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,6 +34,13 @@ func newPair(t *testing.T) *pair {
 	for _, line := range commands(t, installDoc, "zookeeper")[1:] { // the first one made the disk
 		p.zk.do(t, "sh", "-c", line)
 	}
+	kit.Until(t, time.Minute, "ZooKeeper has started", func() bool {
+		conn, err := net.Dial("tcp", host.Addr+":2181")
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
 	p.cluster = kit.Look(t, []string{host.Addr + ":2181"}, "/understudy")
 	child := p.accounts.Child("every=2ms", "daemons=2")
 	binds := []string{p.accounts.File("") + ":/srv/accounts", lab.Lifeline() + ":/srv/life"}

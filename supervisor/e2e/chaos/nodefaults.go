@@ -81,8 +81,8 @@ func stopSupervisor(w *world, s *struck) func() {
 // upgradeSupervisor has a supervisor become another image of its process, whatever else happens to it meanwhile.
 func upgradeSupervisor(w *world, s *struck) func() {
 	n := w.victim(s)
-	if s.on(n); !n.watched(1) {
-		return nil
+	if s.on(n); !n.watched(1) || len(n.sup.Guardians()) == 0 {
+		return nil // or it is still the shell that becomes it: that one would die of the signal
 	}
 	n.sup.Signal(syscall.SIGUSR2)
 	return func() {}

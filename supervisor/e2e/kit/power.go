@@ -40,13 +40,18 @@ func (h *Host) PowerOff(tb testing.TB) {
 
 // killGroup ends everything in a cgroup and removes it with all that is inside.
 func killGroup(dir string) error {
-	if err := os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0); err != nil {
-		return err
-	}
+	var err error
 	empty := Reached(10*time.Second, func() bool {
+		// Again and again: what was just being started on the host may enter the cgroup after the first time.
+		if err = os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0); err != nil {
+			return true
+		}
 		events, err := os.ReadFile(filepath.Join(dir, "cgroup.events"))
 		return err == nil && bytes.Contains(events, []byte("populated 0"))
 	})
+	if err != nil {
+		return err
+	}
 	if !empty {
 		return errors.New("something does not die in " + dir)
 	}

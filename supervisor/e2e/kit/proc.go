@@ -45,6 +45,20 @@ func Parent(pid int) (parent int, there bool) {
 	return parent, err == nil
 }
 
+// born tells when a process began, in the kernel's own ticks.
+func born(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	const startTime = 22 - 3 // see proc(5); what is cut off are two fields
+	_, after, _ := bytes.Cut(text, []byte(") "))
+	if fields := strings.Fields(string(after)); len(fields) > startTime {
+		return fields[startTime]
+	}
+	return ""
+}
+
 // CommandLine returns a process's arguments, divided by blanks.
 func CommandLine(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))

@@ -25,8 +25,8 @@ type Supervisor struct {
 	log   string
 	ended chan struct{}
 
-	mu        sync.Mutex // guards what follows
-	guardians []int      // as last seen
+	mu        sync.Mutex     // guards what follows
+	guardians map[int]string // that were seen, and when each began: a number is given again
 }
 
 // Options are the flags of `understudy run`. What is zero is left to the program.
@@ -117,7 +117,12 @@ func (s *Supervisor) end() {
 func (s *Supervisor) all() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pids := slices.DeleteFunc(slices.Clone(s.guardians), func(pid int) bool { return !IsGuardian(pid) })
+	var pids []int
+	for pid, began := range s.guardians {
+		if IsGuardian(pid) && born(pid) == began {
+			pids = append(pids, pid)
+		}
+	}
 	if s.Running() {
 		pids = append(pids, s.Pid)
 	}
@@ -129,13 +134,17 @@ func IsGuardian(pid int) bool { return strings.Contains(CommandLine(pid), "guard
 
 // Guardians returns the pids of the supervisor's guardians, as far as it lives.
 func (s *Supervisor) Guardians() []int {
+	if !s.Running() {
+		return nil // its number may be another's by now
+	}
 	found := slices.DeleteFunc(Children(s.Pid), func(pid int) bool { return !IsGuardian(pid) || !Alive(pid) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.guardians == nil {
+		s.guardians = map[int]string{}
+	}
 	for _, pid := range found {
-		if !slices.Contains(s.guardians, pid) {
-			s.guardians = append(s.guardians, pid)
-		}
+		s.guardians[pid] = born(pid)
 	}
 	return found
 }

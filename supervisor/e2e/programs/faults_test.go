@@ -96,7 +96,7 @@ func TestAFullDiskUnderALogHoldsUpNobody(t *testing.T) {
     command: [sh, -c, 'i=0; while :; do i=$((i+1)); echo "line $i: 0123456789012345678901234567890123456789012345678901234567890123456789"; echo $i >DIR/n.new; mv DIR/n.new DIR/n; sleep 0.001; done']
     log: {file: `+disk+`/talks.log, max_size: 10MiB}
 `)
-	must(t, os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 200<<10), 0o600))
+	must(t, os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 240<<10), 0o600))
 	f.run()
 	f.says("cannot be written", "the program goes on", disk+"/talks.log", "no space left")
 	at := number(f.dir + "/n")
@@ -110,7 +110,13 @@ func TestAConfigDirectoryThatCannotBeWrittenToIsReadAllTheSame(t *testing.T) {
 	t.Parallel()
 	const other = "  other: {command: [sleep, '1000']}\n"
 	f := newFaulty(t, other)
-	must(t, syscall.Mount("none", f.conf, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	kit.Until(t, soon, "the directory cannot be written to", func() bool {
+		err := syscall.Mount("none", f.conf, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
+		if !errors.Is(err, syscall.EBUSY) { // what another test is just forking may still have the file open
+			must(t, err)
+		}
+		return err == nil
+	})
 	if err := os.WriteFile(f.file, nil, 0o600); !errors.Is(err, syscall.EROFS) {
 		t.Fatalf("the directory can be written to: %v", err)
 	}
@@ -138,7 +144,8 @@ func TestAnEnvFileThatVanishesIsMissedAtTheNextStartOnly(t *testing.T) {
 	kit.Throughout(t, 300*time.Millisecond, "it goes on without the file", func() bool { return kit.Alive(pid) })
 	kit.Signal(syscall.SIGKILL, pid)
 	f.says("cannot be started", "service=reads", "env_file", env, "no such file")
-	must(t, os.WriteFile(env, []byte("NAME=second\n"), 0o600))
+	must(t, os.WriteFile(env+".new", []byte("NAME=second\n"), 0o600)) // never half of it: it is looked for again and again
+	must(t, os.Rename(env+".new", env))
 	kit.Until(t, soon, "it runs again once the file is back", func() bool { return number(f.dir+"/second") > 0 })
 	f.unmoved()
 }

@@ -103,11 +103,20 @@ func (l *ledger) check(t *testing.T, addr string) {
 	l.mu.Lock()
 	acked := l.acked
 	l.mu.Unlock()
-	s, err := l.dial(addr)
-	must(t, err)
-	defer s.close()
-	kept, err := s.all()
-	must(t, err)
+	var kept []int64
+	var err error
+	read := func() bool { // how soon it answers is the gaps' matter
+		var s store
+		if s, err = l.dial(addr); err != nil {
+			return false
+		}
+		defer s.close()
+		kept, err = s.all()
+		return err == nil
+	}
+	if !kit.Reached(soon, read) {
+		t.Fatal(err)
+	}
 	i := 0
 	for j, n := range kept {
 		if j > 0 && n <= kept[j-1] {

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	session = 4 * time.Second
+	session = 6 * time.Second // the default: a machine that stands still for two seconds costs no lease
 	grace   = time.Second
 	soon    = 2 * kit.Soon // real programs take their time, most of all on a machine that is busy
 
