@@ -81,9 +81,10 @@ func TestWhatTheStatusAdvisesMendsIt(t *testing.T) {
 
 	a.Cut(t)
 	confirm := p.advised(t, op, "the child of a may be running", "If you know that its child is dead:")
-	if len(confirm) != 1 || !slices.Equal(p.offers(t, append(p.asking("fence", "confirm"), p.Options.Service, "--node", "")...), []string{"a"}) {
-		t.Fatalf("advised: %v; completed: %v", confirm, p.offers(t, append(p.asking("fence", "confirm"), p.Options.Service, "--node", "")...))
+	if len(confirm) != 1 {
+		t.Fatalf("advised: %v", confirm)
 	}
+	p.offered(t, []string{"a"}, append(p.asking("fence", "confirm"), p.Options.Service, "--node", "")...)
 	kit.Until(t, soon, "the child is dead", func() bool { return len(p.Running()) == 0 })
 	obey(t, op, confirm[0])
 	p.On(t, 2*soon, "b", run.First)

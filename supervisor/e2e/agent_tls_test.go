@@ -43,11 +43,11 @@ func TestAgentWithCertificates(t *testing.T) {
 				fault(a)
 			}
 			<-deleted
-			free := time.Duration(tick.Now() - at)
+			free, pace := time.Duration(tick.Now()-at), b.Host.Pace(t)
 			took := time.Duration(p.On(t, soon, "b", run.First).First - at)
 			t.Logf("the lock was free after %v, it succeeded after %v", free, took)
-			if took > max(expiry, free)+rest {
-				t.Errorf("that is more than %v after the lock was free", rest)
+			if ours := restOn(pace()); took > max(expiry, free)+ours {
+				t.Errorf("that is more than %v after the lock was free", ours)
 			}
 			if a.Running() {
 				after := kit.PSS(guardians[0]) + kit.PSS(guardians[1])
@@ -78,11 +78,11 @@ func TestSingleCommandIsFencedByItsAgent(t *testing.T) {
 	a.Host.CutFrom(t, p.Addrs()...)
 	a.Signal(syscall.SIGSTOP)
 	<-deleted
-	free := time.Duration(tick.Now() - at)
+	free, pace := time.Duration(tick.Now()-at), hb.Pace(t)
 	took := time.Duration(p.On(t, soon, "b", run.First).First - at)
 	t.Logf("the lock was free after %v, it succeeded after %v", free, took)
-	if took > max(expiry, free)+rest {
-		t.Errorf("that is more than %v after the lock was free", rest)
+	if ours := restOn(pace()); took > max(expiry, free)+ours {
+		t.Errorf("that is more than %v after the lock was free", ours)
 	}
 	p.fencedBy(t, b.Host, "agent")
 	a.Signal(syscall.SIGCONT)

@@ -23,10 +23,12 @@ type outages struct {
 type outage struct {
 	round    int64
 	from, to time.Time
+	still    time.Duration // of that the machine stood still
 }
 
-func watchOutages(front string) *outages {
-	o := &outages{stop: make(chan struct{}), done: make(chan struct{})}
+func watchOutages(t *testing.T, front string) *outages {
+	t.Helper()
+	o, stood := &outages{stop: make(chan struct{}), done: make(chan struct{})}, kit.Stood(t)
 	go func() {
 		defer close(o.done)
 		well, failed := time.Now(), false
@@ -36,12 +38,12 @@ func watchOutages(front string) *outages {
 			if whoAnswers(front) == "" {
 				failed = true
 			} else {
-				now, last := time.Now(), len(o.all)-1
+				now, last, still := time.Now(), len(o.all)-1, stood()
 				switch round := o.round.Load(); {
 				case failed && last >= 0 && o.all[last].round == round:
-					o.all[last].to = now
+					o.all[last].to, o.all[last].still = now, max(o.all[last].still, still)
 				case failed:
-					o.all = append(o.all, outage{round, well, now})
+					o.all = append(o.all, outage{round, well, now, still})
 				}
 				well, failed = now, false
 			}
@@ -59,7 +61,7 @@ func (o *outages) end() (all []time.Duration) {
 	close(o.stop)
 	<-o.done
 	for _, one := range o.all {
-		all = append(all, one.to.Sub(one.from))
+		all = append(all, one.to.Sub(one.from)-one.still)
 	}
 	return all
 }
@@ -76,7 +78,7 @@ func TestFiftySwitchoversBehindALoadBalancer(t *testing.T) {
 	p.Active(t, hosts[0])
 	p.Standby(t, hosts[1])
 	kit.Until(t, soon, "clients are sent to a", func() bool { return whoAnswers(front) == "a" })
-	seen := watchOutages(front)
+	seen := watchOutages(t, front)
 	const times = 50
 	var gaps, commands []time.Duration
 	for i := range times {

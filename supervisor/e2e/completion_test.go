@@ -28,6 +28,15 @@ func (p *play) offers(t *testing.T, words ...string) []string {
 	return all
 }
 
+// offered waits until the shell's script is told just that: servers that take more than a moment to answer are not waited for.
+func (p *play) offered(t *testing.T, want []string, words ...string) {
+	t.Helper()
+	var got []string
+	if !kit.Reached(soon, func() bool { got = p.offers(t, words...); return slices.Equal(got, want) || len(got) > 0 }) || !slices.Equal(got, want) {
+		t.Errorf("%v: %q, want %q", words, got, want)
+	}
+}
+
 func TestServicesAndNodesAreCompleted(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
@@ -43,9 +52,7 @@ func TestServicesAndNodesAreCompleted(t *testing.T) {
 		{"status", "--timeout", ""},
 	} {
 		words := append(p.asking(strings.Fields(c.command)...), strings.Fields(c.rest)...)
-		if got := strings.Join(p.offers(t, append(words, "")...), " "); got != c.want {
-			t.Errorf("%v: %q, want %q", words, got, c.want)
-		}
+		p.offered(t, strings.Fields(c.want), append(words, "")...)
 	}
 	if got := p.offers(t, "run", "--election", ""); !slices.Equal(got, []string{"queue", "race"}) {
 		t.Errorf("run --election: %q", got)
@@ -68,12 +75,16 @@ func TestCompletionIsSilentWhenNothingAnswers(t *testing.T) {
 	for _, words := range [][]string{
 		p.asking("status"), {"status", "--zk", "127.0.0.1:1"}, {"status"}, {"status", "--config", "/no/such"}, {"logs", "--config", "/no/such"},
 	} {
-		began := time.Now()
-		r := op.Ask(t, append(append([]string{"__complete"}, words...), "")...)
-		if r.Code != 0 || r.Out != ":4\n" || strings.Contains(r.Err, "rror") {
-			t.Errorf("%v: %+v", words, r)
+		var took []time.Duration // what else the machine does can only add, so the quickest counts
+		for len(took) < 5 && (len(took) == 0 || slices.Min(took) > 1500*time.Millisecond) {
+			began := time.Now()
+			r := op.Ask(t, append(append([]string{"__complete"}, words...), "")...)
+			took = append(took, time.Since(began))
+			if r.Code != 0 || r.Out != ":4\n" || strings.Contains(r.Err, "rror") {
+				t.Errorf("%v: %+v", words, r)
+			}
 		}
-		if took := time.Since(began); took > 1500*time.Millisecond {
+		if slices.Min(took) > 1500*time.Millisecond {
 			t.Errorf("%v took %v", words, took)
 		}
 	}
@@ -110,12 +121,23 @@ func TestShellsComplete(t *testing.T) {
 			}
 			term := p.Lab.Here("op").TerminalOf(t, 24, 200, env, shell, c.args...)
 			term.Type(t, c.setup+"echo rea''dy\n")
-			kit.Until(t, soon, "the shell is ready", func() bool { return strings.Contains(term.Since(0), "ready") })
+			kit.Until(t, soon, "the shell is ready, and prompts", func() bool { // until then the terminal echoes what is typed
+				_, after, ok := strings.Cut(term.Since(0), "ready\n")
+				return ok && strings.HasSuffix(after, "$ ")
+			})
 			n := term.Len()
 			term.Type(t, asks+"\t")
+			pressed := time.Now()
 			kit.Until(t, soon, "the only standby is filled in", func() bool {
 				_, completed, ok := strings.Cut(term.Since(n), "--to ")
-				return ok && strings.HasPrefix(strings.TrimLeft(completed, "\a"), "b")
+				if ok && strings.HasPrefix(strings.TrimLeft(completed, "\a"), "b") {
+					return true
+				}
+				if time.Since(pressed) > 2*time.Second { // servers that take more than a moment are not waited for: a person presses it again
+					term.Type(t, "\t")
+					pressed = time.Now()
+				}
+				return false
 			})
 			term.Type(t, "\x03exit\n")
 		})

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ const (
 	longSession  = 6 * time.Second
 	promised     = longSession // for how long a promise binds
 	noZooKeeper  = 60 * time.Second
-	listsWritten = time.Second // after which the active one has written down whom it counts on
+	listsWritten = time.Second // after which the active one knows that the list is written
 )
 
 // These have three servers of their own, one after the other, and mostly wait: beside all that do so as well.
@@ -44,6 +45,11 @@ func (p *play) failsafes(t *testing.T, standbys ...string) (all map[string]*kit.
 		}
 		p.Stands(t, h)
 	}
+	kit.Until(t, soon, "the breadcrumb lists all standbys", func() bool {
+		var crumb struct{ Failsafe election.Failsafe }
+		data, _, err := p.Conn().Get(p.Path("services", p.Options.Service, "ActiveBreadCrumb"))
+		return err == nil && json.Unmarshal(data, &crumb) == nil && len(crumb.Failsafe.Members) == len(standbys)
+	})
 	pauseFor(t, listsWritten)
 	all["a"].TwoGuardians(t)
 	return all, run

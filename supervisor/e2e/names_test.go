@@ -28,8 +28,8 @@ func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
 	before := tree(t, p.Conn(), p.Path())
 	for _, name := range []string{"..", ".", "../nodes", "../../other", p.Options.Service + "/control", "/", "a\nb", "a\x1b[2J", "", strings.Repeat("x", 5000)} {
 		for _, words := range [][]string{
-			{"pause", name}, {"resume", name}, {"restart", name}, {"reload", name}, {"switchover", name, "--timeout", "1s"},
-			{"switchover", p.Options.Service, "--to", name, "--timeout", "1s"}, {"history", name}, {"status", name},
+			{"pause", name}, {"resume", name}, {"restart", name}, {"reload", name}, {"switchover", name, "--timeout", soon.String()},
+			{"switchover", p.Options.Service, "--to", name, "--timeout", soon.String()}, {"history", name}, {"status", name},
 			{"fence", "confirm", name, "--node", "a"}, {"fence", "confirm", p.Options.Service, "--node", name},
 			{"run", "--service", name, "--node", "n", "--", "sleep", "1"}, {"run", "--service", "n", "--node", name, "--", "sleep", "1"},
 		} {

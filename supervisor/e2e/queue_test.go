@@ -102,6 +102,15 @@ func kinds(requests []kit.Request) map[string]int {
 	return all
 }
 
+// queued waits until so many stand in the queue. A member may say that it stands by before it does so there.
+func (p *play) queued(t *testing.T, n int) {
+	t.Helper()
+	kit.Until(t, soon, fmt.Sprint(n, " stand in the queue"), func() bool {
+		names, _, err := p.Conn().Children(p.Path("services", p.Options.Service, "queue"))
+		return (err == nil || n == 0) && len(names) == n
+	})
+}
+
 // A changed kind of election is taken up at once, and disturbs nobody.
 func TestTheKindOfElectionChangesWhileRunning(t *testing.T) {
 	t.Parallel()
@@ -118,10 +127,7 @@ func TestTheKindOfElectionChangesWhileRunning(t *testing.T) {
 	}
 	waiting := func(n int) {
 		t.Helper()
-		kit.Until(t, soon, fmt.Sprint(n, " stand in the queue"), func() bool {
-			names, _, err := p.Conn().Children(p.Path("services", p.Options.Service, "queue"))
-			return (err == nil || n == 0) && len(names) == n
-		})
+		p.queued(t, n)
 	}
 	write(a, "race")
 	write(b, "race")
@@ -159,6 +165,7 @@ func TestACandidateThatFailedIsAnnouncedAgain(t *testing.T) {
 	file := p.file(t, b, "", command(p.Child()), "election: queue")
 	p.fromFile(t, b, file)
 	p.Stands(t, b)
+	p.queued(t, 1)          // that was written, too
 	s.arm(1, kit.CutBefore) // its leaving the queue
 	must(t, os.Rename(p.file(t, b, "", command(p.Child()), "election: race"), file))
 	why := func() string { m, _ := p.Member(p.Options.Service, "b"); return m.Why }

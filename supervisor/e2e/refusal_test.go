@@ -22,7 +22,7 @@ func (p *play) waitsInVain(t *testing.T, s *kit.Supervisor, words ...string) {
 func TestZooKeeperThatIsNotThereIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
-	l, err := net.Listen("tcp", net.JoinHostPort(p.Lab.Addr(), "0"))
+	l, err := net.Listen("tcp", "127.84.0.1:0") // nobody else's address: its port stays free
 	must(t, err)
 	addr := l.Addr().String()
 	must(t, l.Close())

@@ -151,6 +151,7 @@ func TestAgentSecretIsChangedWhileRunning(t *testing.T) {
 func TestSecretsAreNowhereElse(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
+	p.Options.Grace = longGrace // the agent is to be quicker
 	const zk, agent, token = "the-password-of-zookeeper", "the-secret-of-all-agents", "the-token-of-http"
 	zkFile, _ := secretOf(t, "owner:"+zk)
 	agentFile, _ := secretOf(t, agent)
@@ -187,6 +188,17 @@ func TestSecretsAreNowhereElse(t *testing.T) {
 		must(t, err)
 		texts[path] = string(text)
 	}
+	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", run.Pid))
+	must(t, err)
+	if len(links) < 3 {
+		t.Errorf("the child has the descriptors %v", links)
+	}
+	for _, link := range links {
+		to, _ := os.Readlink(link) // it may be closed by now
+		if strings.HasPrefix(to, "socket:") || strings.Contains(to, "secret") || strings.Contains(to, "watchdog") {
+			t.Errorf("the child has %s", to)
+		}
+	}
 	at := tick.Now()
 	one.Host.CutFrom(t, p.Addrs()...)
 	p.On(t, soon, "b", at)
@@ -203,14 +215,6 @@ func TestSecretsAreNowhereElse(t *testing.T) {
 			if strings.Contains(text, secret) {
 				t.Errorf("%s holds %s", name, secret)
 			}
-		}
-	}
-	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", run.Pid))
-	must(t, err)
-	for _, link := range links {
-		to, _ := os.Readlink(link) // it may be closed by now
-		if strings.HasPrefix(to, "socket:") || strings.Contains(to, "secret") || strings.Contains(to, "watchdog") {
-			t.Errorf("the child has %s", to)
 		}
 	}
 }

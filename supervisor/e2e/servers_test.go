@@ -26,15 +26,23 @@ func TestZooKeeperFaults(t *testing.T) {
 	t.Run("all data lost", func(t *testing.T) { wiped(t, s) })
 }
 
-func leaderKilled(t *testing.T, s *kit.Stage) {
+// calm is a play with the default's session: that much time has what is about to happen, on a machine that is busy too.
+func calm(t *testing.T, s *kit.Stage) *play {
+	t.Helper()
 	p := newPlay(t, s)
+	p.Options.Session = longSession
+	return p
+}
+
+func leaderKilled(t *testing.T, s *kit.Stage) {
+	p := calm(t, s)
 	a, _, run := p.pair(t)
 	leader := s.ZK.Leader()
 	must(t, s.ZK.Kill(leader))
-	p.Alone(t, session+time.Second, "a")
+	p.Alone(t, longSession+time.Second, "a")
 	must(t, s.ZK.StartServer(leader))
 	s.Ready(t)
-	p.Alone(t, session, "a")
+	p.Alone(t, longSession, "a")
 	p.Untouched(t, run)
 	p.Stands(t, p.Started[1].Host)
 	a.Stop(t)
@@ -42,29 +50,29 @@ func leaderKilled(t *testing.T, s *kit.Stage) {
 }
 
 func rolled(t *testing.T, s *kit.Stage) {
-	p := newPlay(t, s)
+	p := calm(t, s)
 	_, _, run := p.pair(t)
 	for i := range s.Servers {
 		must(t, s.ZK.Restart(i))
 		s.Ready(t)
 		p.Alone(t, session/4, "a")
 	}
-	p.Alone(t, session, "a")
+	p.Alone(t, longSession, "a")
 	p.Untouched(t, run)
 }
 
 // hiccup is a pause of the whole ensemble, as of a disk that hangs.
 func hiccup(t *testing.T, s *kit.Stage) {
-	p := newPlay(t, s)
+	p := calm(t, s)
 	_, _, run := p.pair(t)
 	for i := range s.Servers {
 		must(t, s.ZK.Freeze(i))
 	}
-	p.Alone(t, 700*time.Millisecond, "a")
+	p.Alone(t, time.Second, "a")
 	for i := range s.Servers {
 		must(t, s.ZK.Thaw(i))
 	}
-	p.Alone(t, session, "a")
+	p.Alone(t, longSession, "a")
 	p.Untouched(t, run)
 }
 
@@ -129,8 +137,7 @@ func wiped(t *testing.T, s *kit.Stage) {
 func TestSingleServerRestartIsNotNoticed(t *testing.T) {
 	s := kit.NewStage(t, 1, zktest.Config{})
 	for attempt := 1; ; attempt++ {
-		p := newPlay(t, s)
-		p.Options.Session = 6 * time.Second
+		p := calm(t, s)
 		_, _, run := p.pair(t)
 		began := time.Now()
 		must(t, s.ZK.Kill(0))

@@ -28,6 +28,7 @@ func (p *play) ask(t *testing.T, answer any, words ...string) kit.Result {
 func TestStatusAndHistoryTellWhatHappened(t *testing.T) {
 	p := newPlay(t, stage(t))
 	a, _, run := p.pair(t)
+	p.role(t, "a", "active")
 	var status struct {
 		Services []struct {
 			Service, Active string

@@ -38,10 +38,12 @@ func handsOver(t *testing.T, limit time.Duration, fault func(active *kit.Supervi
 func TestCleanStopLeavesNothingBehind(t *testing.T) {
 	p := newPlay(t, stage(t))
 	a, _ := p.Active(t, p.Lab.Host(t, "a"))
+	p.Sync(t)
 	if crumb, ok := p.BreadCrumb(p.Options.Service); !ok || crumb.Node != "a" {
 		t.Errorf("while the child runs the breadcrumb is %+v, %v", crumb, ok)
 	}
 	a.Stop(t)
+	p.Sync(t)
 	if _, ok := p.Lock(p.Options.Service); ok || !p.NoBreadCrumb(p.Options.Service) {
 		t.Error("lock or breadcrumb are still there")
 	}
@@ -163,7 +165,8 @@ func TestNoTwoFreezesLetTwoRun(t *testing.T) {
 				})
 			}
 			kit.Signal(syscall.SIGCONT, frozen...)
-			p.Alone(t, time.Second, p.Running()[0].Node)
+			running := p.WaitRun(t, soon, "somebody runs", func(kit.Run) bool { return true })
+			p.Alone(t, time.Second, running.Node)
 			if frozen[0] == a.Pid {
 				p.Stands(t, a.Host)
 			}
@@ -175,7 +178,7 @@ func TestNoTwoFreezesLetTwoRun(t *testing.T) {
 // A supervisor that was frozen for less than the lease goes on as if nothing had been.
 func TestShortFreezeIsNotNoticed(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, stage(t))
+	p := calm(t, stage(t))
 	a, _, run := p.pair(t)
 	for range 3 {
 		a.Signal(syscall.SIGSTOP)
@@ -200,6 +203,9 @@ func TestOneOfManyStandbysTakesOver(t *testing.T) {
 					running[h.Name], run = p.Active(t, h)
 				} else {
 					running[h.Name] = p.Standby(t, h)
+				}
+				if election == "queue" {
+					p.queued(t, i+1) // before the next one comes
 				}
 			}
 			for i := 4; i > 0; i-- {

@@ -80,6 +80,7 @@ func TestOrdersThatMakeNoSenseAreRefused(t *testing.T) {
 	a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
 	p.fromFile(t, a, p.file(t, a, "", command(p.Child())))
 	run := p.On(t, soon, "a", 0)
+	p.role(t, "a", "active")
 	for _, c := range []struct{ words, says string }{
 		{"", "no other node has it"}, {"--to a", "active already"}, {"--to nowhere", `no node "nowhere"; there is: a`},
 	} {

@@ -22,6 +22,7 @@ func TestStatusIsColouredOnATerminalAlone(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
 	p.pair(t)
+	p.role(t, "a", "active")
 	op := p.Lab.Here("op")
 	piped := op.Ask(t, p.asking("status")...).Out
 	if strings.Contains(piped, "\x1b") {
@@ -182,9 +183,9 @@ func TestEveryCommandTellsWhenZooKeeperOrTheActiveDoesNotAnswer(t *testing.T) {
 		}
 	}
 	a.Signal(syscall.SIGSTOP)
-	r := op.Ask(t, p.asking("restart", service, "--timeout", "300ms")...)
+	r := op.Ask(t, p.asking("restart", service, "--timeout", "1s")...) // it is the time for connecting, too; a's lease is longer
 	a.Signal(syscall.SIGCONT)
-	if r.Code != 3 || strings.Count(r.Err, "\n") != 1 || !strings.Contains(r.Err, "timed out after 300ms") {
+	if r.Code != 3 || strings.Count(r.Err, "\n") != 1 || !strings.Contains(r.Err, "timed out after 1s") {
 		t.Errorf("restart while a is frozen: %+v", r)
 	}
 }

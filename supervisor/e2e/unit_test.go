@@ -65,6 +65,7 @@ func TestAUnitStartsInOrderAndStopsInReverse(t *testing.T) {
 	d.until(t, "+one +two +three +four")
 	s.Stop(t)
 	d.until(t, "+one +two +three +four -four -three -two -one")
+	p.Sync(t)
 	if !p.Gone("services", p.Options.Service, "ActiveStandbyElectorLock") || !p.NoBreadCrumb(p.Options.Service) {
 		t.Error("lock or breadcrumb is left")
 	}
@@ -119,7 +120,10 @@ func TestWhatOneshotsDidIsUndoneWhenTheLeaseEnds(t *testing.T) {
 	p.fromFile(t, a, p.file(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ", stop_timeout: 1s"), "hooks: {on_standby: "+d.notes("standby")+"}"))
 	kit.Until(t, soon, "it runs", func() bool { return len(d.lines()) == 3 }) // the hook is beside it
 	a.Cut(t)
-	kit.Until(t, soon, "it is undone", func() bool { return strings.HasSuffix(d.text(), "-vip standby") })
+	// Where the lease ends before web does, nothing waits for the undoing, and the two come in any order.
+	kit.Until(t, soon, "it is undone, and the hook has run", func() bool {
+		return strings.Count(d.text(), "-vip") == 1 && strings.Count(d.text(), "standby") == 2
+	})
 	a.Heal(t)
 	kit.Until(t, soon, "it runs again", func() bool { return strings.HasSuffix(d.text(), "+vip +web") })
 }
@@ -188,8 +192,15 @@ func TestAnUnhealthyServiceIsGivenToTheStandby(t *testing.T) {
 	must(t, os.Remove(well))
 	p.On(t, soon, "b", run.First)
 	p.role(t, "a", "failed")
-	if n := len(p.Runs()); n != 4 {
-		t.Errorf("it ran %d times: wanted 3 on a and 1 on b", n)
+	// One that is ended again before it came to keep an account was a start all the same.
+	onB := 0
+	for _, r := range p.Runs() {
+		if r.Node == "b" {
+			onB++
+		}
+	}
+	if n := strings.Count(s.Log(), "child started"); n != 3 || onB != 1 {
+		t.Errorf("it ran %d times on a and %d on b: wanted 3 and 1", n, onB)
 	}
 	if !s.Says("unhealthy") {
 		t.Error("the log does not say why")

@@ -89,6 +89,15 @@ func (c *Cluster) Get(parts ...string) (n Node, ok bool) {
 	return n, true
 }
 
+// Sync has what is read next be as new as what anybody was told before: a server that follows may not know yet what its leader
+// has acknowledged.
+func (c *Cluster) Sync(tb testing.TB) {
+	tb.Helper()
+	if _, err := c.conn.Sync(c.root); err != nil {
+		tb.Fatalf("sync: %v", err)
+	}
+}
+
 // Gone tells that a znode surely does not exist.
 func (c *Cluster) Gone(parts ...string) bool {
 	_, _, err := c.conn.Get(c.Path(parts...))
@@ -127,6 +136,7 @@ func (c *Cluster) WaitStandby(tb testing.TB, limit time.Duration, service, node 
 // Deleted is closed when a znode that exists now has been deleted.
 func (c *Cluster) Deleted(tb testing.TB, parts ...string) <-chan struct{} {
 	tb.Helper()
+	c.Sync(tb)
 	path := c.Path(parts...)
 	exists, _, events, err := c.conn.ExistsW(path)
 	if err != nil || !exists {
@@ -134,15 +144,12 @@ func (c *Cluster) Deleted(tb testing.TB, parts ...string) <-chan struct{} {
 	}
 	deleted := make(chan struct{})
 	go func() {
-		for ev := range events {
-			if ev.Type == zk.EventNodeDeleted {
-				close(deleted)
+		defer close(deleted)
+		for err == nil && exists {
+			if ev := <-events; ev.Type == zk.EventNodeDeleted { // any other event is the last of its channel, as when a session ends
 				return
 			}
-			if exists, _, events, err = c.conn.ExistsW(path); err != nil || !exists {
-				close(deleted)
-				return
-			}
+			exists, _, events, err = c.conn.ExistsW(path)
 		}
 	}()
 	return deleted
