@@ -11,6 +11,7 @@ import (
 
 	"understudy/election/zktest"
 	"understudy/supervisor/e2e/kit"
+	"understudy/supervisor/e2e/kit/tick"
 )
 
 const (
@@ -64,4 +65,18 @@ func newPlay(t *testing.T, s *kit.Stage, words ...string) *play {
 func (p *play) pair(t *testing.T) (a, b *kit.Supervisor, run kit.Run) {
 	t.Helper()
 	return p.Pair(t, p.Lab.Host(t, "a"), p.Lab.Host(t, "b"))
+}
+
+// succeeds demands that a node's next run begins so soon after something. Time in which the machine stood still is nobody's.
+func (p *play) succeeds(t *testing.T, limit time.Duration, node string, after int64, something func()) kit.Run {
+	t.Helper()
+	at, stood := tick.Now(), kit.Stood(t)
+	something()
+	next := p.On(t, limit+soon, node, after)
+	took, still := time.Duration(next.First-at), stood()
+	t.Logf("%s succeeded after %v", node, took)
+	if took-still > limit {
+		t.Errorf("that is more than %v, and the machine stood still for %v", limit, still)
+	}
+	return next
 }

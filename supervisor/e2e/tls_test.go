@@ -9,7 +9,6 @@ import (
 
 	"understudy/election/zktest"
 	"understudy/supervisor/e2e/kit"
-	"understudy/supervisor/e2e/kit/tick"
 	"understudy/supervisor/keyfile/keytest"
 )
 
@@ -52,12 +51,7 @@ func TestZooKeeperOverTLS(t *testing.T) {
 	file := config(b, tls)
 	p.fromFile(t, b, file)
 	p.Stands(t, b)
-	at := tick.Now()
-	one.Kill9()
-	next := p.On(t, soon, "b", run.First)
-	if took := time.Duration(next.First - at); took > time.Second {
-		t.Errorf("succeeded after %v: the guardians could not close the session", took)
-	}
+	p.succeeds(t, time.Second, "b", run.First, one.Kill9) // the guardians can close the session
 	kit.Until(t, soon, "status says that it is active", func() bool {
 		r := b.Ask(t, "status", "--config", file)
 		return r.Code == 0 && strings.Contains(r.Out, "active")
