@@ -190,7 +190,7 @@ else
 	run $race -timeout 10m "${packages[@]}" || status=1
 	# The tests that measure gaps come last, and alone. They watch processes of their own: the race detector would see nothing
 	# but the watching.
-	run -timeout 18m -p 1 ./supervisor/e2e/... || status=1
+	run -timeout 30m -p 1 ./supervisor/e2e/... || status=1
 fi
 
 awk '{p += $1; s += $2; f += $3} END {printf "%d tests passed, %d skipped, %d failed\n", p, s, f}' "$totals"
