@@ -111,7 +111,7 @@ func (c *checker) started(p *proc) {
 			c.broken("watchdog", "%v started, and no watchdog counts", p)
 		}
 	}
-	for other := range v.living {
+	for _, other := range inOrder(v.living) {
 		switch {
 		case other.tree == p.tree && !p.main:
 		case c.spared(v, other):
@@ -217,7 +217,7 @@ func splitPath(path string) (service, what string) {
 // expired looks at P3.
 func (c *checker) expired(session int64) {
 	for _, v := range c.services {
-		for p := range v.living {
+		for _, p := range inOrder(v.living) {
 			if p.tree.session == session && !c.spared(v, p) && !c.mayOutlast(v, p) {
 				c.broken("P3", "session %s expired while %v was alive", election.SessionName(session), p)
 			}
@@ -237,7 +237,7 @@ func (c *checker) lockChanged(v *serviceView, ch zkmem.Change, expired bool) {
 		return
 	}
 	c.w.say("zk: the lock of %s is gone", v.name)
-	for p := range v.living {
+	for _, p := range inOrder(v.living) {
 		if p.tree.session == was.owner && !v.struck[was.czxid] && !(expired && (c.spared(v, p) || c.mayOutlast(v, p))) {
 			c.broken("P2", "the lock of %s was given back while %v was alive", v.name, p)
 		}
@@ -259,7 +259,7 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 		return
 	}
 	c.w.say("zk: the breadcrumb of %s names session %s and no longer %s", v.name, v.crumb.session, was.session)
-	for p := range v.living {
+	for _, p := range inOrder(v.living) {
 		if p.tree.id != was.tree || v.struck[p.token] {
 			continue
 		}
@@ -316,7 +316,7 @@ func (c *checker) outlived(g *guard) {
 		}
 	}
 	for _, t := range g.inc.node.host.trees {
-		for p := range t.procs {
+		for _, p := range t.all() {
 			if t.of == g && !p.doomed {
 				c.broken("P4", "%v outlived its supervisor", p)
 			}
@@ -327,7 +327,7 @@ func (c *checker) outlived(g *guard) {
 // strays looks, in a quiet moment, for what should not be alive: P4.
 func (c *checker) strays() {
 	for _, v := range c.services {
-		for p := range v.living {
+		for _, p := range inOrder(v.living) {
 			if !p.killed && (!v.lock.there || v.lock.owner != p.tree.session) {
 				c.broken("P4", "%v is alive without the lock, though all is well", p)
 			}

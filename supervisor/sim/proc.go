@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -130,9 +132,9 @@ func (t *tree) strike() {
 	}
 }
 
-// all is the processes in the order of their birth: that of a map would differ from run to run.
+// all is the processes in the order of their birth.
 func (t *tree) all() []*proc {
-	return slices.SortedFunc(maps.Keys(t.procs), func(a, b *proc) int { return a.pid - b.pid })
+	return inOrder(t.procs)
 }
 
 // look is one turn of killing: the tree is struck until it is empty, and then removed if told to.
@@ -164,4 +166,12 @@ func (t *tree) slay(ctx context.Context, remove bool) error {
 			return fmt.Errorf("%w: %w", child.ErrUnproved, context.Cause(ctx))
 		}
 	}
+}
+
+// inOrder lists processes in the order of their birth on each host: that of a map goes by their addresses, which differ from
+// run to run.
+func inOrder(all map[*proc]struct{}) []*proc {
+	return slices.SortedFunc(maps.Keys(all), func(a, b *proc) int {
+		return cmp.Or(strings.Compare(a.tree.host.name, b.tree.host.name), cmp.Compare(a.pid, b.pid))
+	})
 }
