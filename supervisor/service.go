@@ -221,40 +221,6 @@ func (v *service) on(e event, facts ...any) action {
 	return do
 }
 
-// member is what the other nodes should know.
-func (v *service) member() election.Member {
-	m := election.Member{Role: v.state.role.String(), Health: healthy, Why: v.note, Since: v.since, Agent: v.agentAt}
-	switch v.state.role {
-	case Active:
-		m.Health = v.health
-	case Failed:
-		m.Health, m.Why = exhausted, v.cause.String()
-		if v.failure != "" {
-			m.Why += ": " + v.failure
-		}
-	case Stopping:
-		m.Why = v.cause.String()
-	case Standby:
-		if v.note != "" {
-			m.Health = unfitness
-		}
-	}
-	return m
-}
-
-// say leaves for announce what the other nodes should know, and shows it here.
-func (v *service) say() {
-	v.show()
-	m := v.member()
-	for {
-		select {
-		case v.says <- m:
-			return
-		case <-v.says:
-		}
-	}
-}
-
 // heed keeps the wishes of operators and of preferred nodes current.
 func (v *service) heed(ctx context.Context, cand *election.Candidate) {
 	v.news.tell(func() { v.news.heeded = false })
@@ -266,43 +232,6 @@ func (v *service) heed(ctx context.Context, cand *election.Candidate) {
 			v.log.Error("cannot read what operators want, trying again", "service", v.name, "error", err)
 			pause(ctx, time.Second)
 		}
-	}
-}
-
-// settling is how long a role has to last before it is announced: a hand-over passes through several, and the writes would
-// stand in its way.
-const settling = 50 * time.Millisecond
-
-// announce keeps members/<node> current.
-func (v *service) announce(ctx context.Context, cand *election.Candidate) {
-	for {
-		select {
-		case m := <-v.says:
-			if !pause(ctx, settling) {
-				return
-			}
-			select {
-			case m = <-v.says:
-			default:
-			}
-			if err := cand.Announce(ctx, m); err != nil && ctx.Err() == nil {
-				v.log.Debug("cannot announce", "service", v.name, "error", err)
-				v.tellAgain(m)
-				if !pause(ctx, time.Second) {
-					return
-				}
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// tellAgain keeps a message that could not be written, unless there is a newer one.
-func (v *service) tellAgain(m election.Member) {
-	select {
-	case v.says <- m:
-	default:
 	}
 }
 

@@ -2,7 +2,6 @@ package child
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"os/signal"
@@ -327,74 +326,4 @@ func (c *copier) WriteTo(w *strings.Builder) (int64, error) {
 			return 0, err
 		}
 	}
-}
-
-// P5: a later supervisor on the same machine can see and kill what an earlier one left, and never takes for dead what it
-// cannot see.
-func TestTreeOfAnotherSupervisorIsKilledByItsID(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
-		p := newPuppet(t, kind)
-		p.do(command{Do: "begin", Epoch: 1})
-		p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
-		raw, err := json.Marshal(p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var id TreeID
-		if err := json.Unmarshal(raw, &id); err != nil {
-			t.Fatal(err)
-		}
-		if dead, _ := ProveDead(id); dead {
-			t.Error("an empty tree is called dead while its supervisor lives")
-		}
-		p.do(command{Do: "start", Name: "a", Script: stubborn})
-		p.ready()
-		if dead, err := ProveDead(id); dead || err != nil {
-			t.Fatalf("dead: %v, %v", dead, err)
-		}
-		for name, change := range map[string]func(*TreeID){
-			"boot":          func(id *TreeID) { id.Boot = "another" },
-			"pid namespace": func(id *TreeID) { id.PidNS++ },
-			"no namespace":  func(id *TreeID) { id.PidNS = 0 },
-			"parent":        func(id *TreeID) { id.Inode++; id.Mark = "" },
-			"path":          func(id *TreeID) { id.Path = "/nonexistent/x"; id.Mark = "" },
-			"kind":          func(id *TreeID) { id.Kind = "" },
-		} {
-			other := id
-			change(&other)
-			if dead, err := ProveDead(other); dead || !errors.Is(err, ErrElsewhere) {
-				t.Errorf("another %s: dead %v, %v", name, dead, err)
-			}
-			if err := KillByID(t.Context(), other); !errors.Is(err, ErrElsewhere) {
-				t.Errorf("another %s: kill: %v", name, err)
-			}
-		}
-		// The guardians are stopped: nobody else does it.
-		for _, pid := range p.guardians() {
-			freeze(t, pid)
-		}
-		freeze(t, p.cmd.Process.Pid)
-		guardians := p.guardians()
-		stubs, _ := id.stubs() // none in a cgroup
-		err = KillByID(t.Context(), id)
-		if kind == KindCgroup && err != nil || kind != KindCgroup && !errors.Is(err, ErrUnproved) {
-			t.Errorf("kill while its supervisor is frozen: %v", err)
-		}
-		p.dead()
-		kill9(guardians...)
-		kill9(p.cmd.Process.Pid)
-		awaitDeath(t, guardians...)
-		awaitDeath(t, p.cmd.Process.Pid)
-		for _, s := range stubs {
-			awaitDeath(t, s.pid)
-		}
-		dead, err := ProveDead(id)
-		if kind == KindWalk {
-			if dead || !errors.Is(err, ErrUnproved) {
-				t.Errorf("a walked tree without its stub: dead %v, %v", dead, err)
-			}
-		} else if !dead || err != nil {
-			t.Errorf("dead %v, %v", dead, err)
-		}
-	})
 }
