@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test but those of the packages, which `packages` as an argument runs. What they need and this machine lacks is installed where that is possible: on Debian and its kin, as
+# Runs every test but those of the packages, which `packages` as an argument runs; `again` repeats what was late. What they need and this machine lacks is installed where that is possible: on Debian and its kin, as
 # root or with sudo that asks for no password. What stays missing is left out, and named at the end; with CI=true it is
 # an error instead. UNDERSTUDY_LEFT_OUT, a comma-separated list, may name what to leave out from the start.
 set -euo pipefail
@@ -145,44 +145,43 @@ UNDERSTUDY_LEFT_OUT=$(IFS=,; echo "${left_out[*]:-}")
 export UNDERSTUDY_LEFT_OUT
 
 
-# run tests verbosely, show a line a package, and of a package that failed the stories of the tests that did, and once more why;
-# totals are kept in a file.
-totals=$(mktemp)
-trap 'rm -f "$totals"' EXIT
-run() {
+# A test that failed by a bound on time alone is run once more, by itself, when nothing else runs: at the end of this script, or, when
+# UNDERSTUDY_LATE names a file, by whoever wrote that there, with `test.sh again`. All else that fails is a finding, and is not.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+go build -o "$work/testreport" ./packaging/testreport
+late=${UNDERSTUDY_LATE:-$work/late}
+touch "$work/totals" "$late"
+
+run() { # go test's words
 	echo "go test $*"
-	go test -v "$@" 2>&1 | awk -v totals="$totals" '
-		function told(i) { return all || of[i] == "" || of[i] in failed || outermost(of[i]) in failed }
-		function outermost(test) { sub("/.*", "", test); return test }
-		function tell(i, n_failed) {
-			for (i in failed) n_failed++
-			if (!n_failed) all = 1
-			for (i = 1; i <= n; i++) if (told(i)) print story[i]
-			for (i = 1; i <= n; i++) if (of[i] in failed && story[i] ~ /^ +[^ ]+\.go:[0-9]+: /) print of[i] ": " substr(story[i], 1, 500)
-		}
-		/^(ok|FAIL)[ \t]+[^ \t]/ || /^\?? +[ \t]/ && /no test files/ {
-			if (/^FAIL/) tell()
-			if (!/no test files/) print
-			n = all = 0; test = ""
-			split("", failed)
-			next
-		}
-		/^=== (RUN|PAUSE|CONT|NAME)/ { test = $3; next }
-		/^ *--- PASS/ { pass++; next }
-		/^ *--- SKIP/ { skip++ }
-		/^ *--- FAIL/ { fail++; test = $3; failed[test] = 1 }
-		/^(panic|fatal error):/ || /DATA RACE/ { all = 1 }
-		/^(PASS|FAIL)$/ || /^\t.*coverage: / { next }
-		{ story[++n] = $0; of[n] = test }
-		END {
-			if (n) tell()
-			print pass + 0, skip + 0, fail + 0 >> totals
-		}'
+	local known codes
+	known=$(wc -l <"$late")
+	set +e
+	go test -json "$@" 2>&1 | "$work/testreport" -totals "$work/totals" ${once_more:+-late "$late"}
+	codes=("${PIPESTATUS[@]}")
+	set -e
+	[ "${codes[1]}" -eq 0 ] && { [ "${codes[0]}" -eq 0 ] || [ "$(wc -l <"$late")" -gt "$known" ]; }
 }
+again() { # once more, by itself: what the file says
+	local tests package name
+	mapfile -t tests <"$1"
+	for test in ${tests[@]+"${tests[@]}"}; do
+		read -r package name <<<"$test"
+		once_more='' run -count=1 -timeout 15m -p 1 -run "^$name\$" "$package" || status=1
+	done
+	echo "repeated: ${#tests[@]}" ${tests[@]+"${tests[@]// /.}"}
+}
+once_more=yes
 status=0
-if [ "$part" = packages ]; then
+case $part in
+again)
+	again "$late"
+	;;
+packages)
 	run -timeout 15m ./packaging/e2e || status=1
-else
+	;;
+*)
 	echo "go vet ./..."
 	go vet ./...
 	mapfile -t packages < <(go list ./... | grep -v /e2e)
@@ -191,9 +190,11 @@ else
 	# The tests that measure gaps come last, and alone. They watch processes of their own: the race detector would see nothing
 	# but the watching.
 	run -timeout 30m -p 1 ./supervisor/e2e/... || status=1
-fi
+	;;
+esac
+[ -n "${UNDERSTUDY_LATE:-}" ] || again "$late"
 
-awk '{p += $1; s += $2; f += $3} END {printf "%d tests passed, %d skipped, %d failed\n", p, s, f}' "$totals"
+[ ! -s "$work/totals" ] || awk '{p += $1; s += $2; f += $3} END {printf "%d tests passed, %d skipped, %d failed\n", p, s, f}' "$work/totals"
 if [ ${#left_out[@]} -gt 0 ]; then
 	echo "left out, with all tests that need it: ${left_out[*]}"
 fi

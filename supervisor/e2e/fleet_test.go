@@ -179,7 +179,7 @@ func TestAChangedServiceDoesNotDisturbTheOthers(t *testing.T) {
 	disturbed, still := silence(), stood()
 	t.Logf("longest silence of any of the 48 others: %v, and %v before; the machine stood still for %v", disturbed, undisturbed, still)
 	if disturbed-still > 3*undisturbed+100*time.Millisecond {
-		t.Errorf("the others were silent for %v, and before for %v at most", disturbed, undisturbed)
+		kit.Late(t, "the others were silent for %v, and before for %v at most", disturbed, undisturbed)
 	}
 	for _, name := range f.names[:49] {
 		runs := f.accounts[name].Runs()

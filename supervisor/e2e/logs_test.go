@@ -116,7 +116,7 @@ func TestLogsTellsWhereTheOutputIs(t *testing.T) {
 	began := time.Now() // nobody is kept waiting for servers that do not answer
 	expect(0, "begun\n", nil, service, "--config", onB, "--process", "first", "--zk", "127.0.0.1:1")
 	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("took %v", took)
+		kit.Late(t, "took %v", took)
 	}
 	must(t, os.Remove(log))
 	expect(1, "", []string{"there is no " + log}, service, "--config", onA, "--process", "first")

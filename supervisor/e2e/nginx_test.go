@@ -80,7 +80,7 @@ func TestNginxFollowsTheActiveNodeAndServesThePage(t *testing.T) {
 	stood := kit.Stood(t)
 	took := kit.Until(t, soon, "clients are sent to b", answers("b"))
 	if took-stood() > time.Second {
-		t.Errorf("after a stop clients found nobody for %v", took)
+		kit.Late(t, "after a stop clients found nobody for %v", took)
 	}
 	t.Logf("found b %v after a was stopped", took)
 	again := supervise(a)
@@ -89,7 +89,7 @@ func TestNginxFollowsTheActiveNodeAndServesThePage(t *testing.T) {
 	stood()
 	took = kit.Until(t, soon, "clients are sent to a again", answers("a"))
 	if took-stood() > 2*time.Second {
-		t.Errorf("after a kill clients found nobody for %v", took)
+		kit.Late(t, "after a kill clients found nobody for %v", took)
 	}
 	t.Logf("found a %v after b's supervisor was killed", took)
 	again.Stop(t)

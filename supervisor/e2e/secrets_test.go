@@ -135,7 +135,7 @@ func TestAgentSecretIsChangedWhileRunning(t *testing.T) {
 	free, pace := time.Duration(tick.Now()-at), b.Host.Pace(t)
 	took := time.Duration(p.On(t, soon, "b", run.First).First - at)
 	if ours := restOn(pace()); took > max(expiry, free)+ours {
-		t.Errorf("succeeded after %v, the lock was free after %v: more than %v", took, free, ours)
+		kit.Late(t, "succeeded after %v, the lock was free after %v: more than %v", took, free, ours)
 	}
 	p.fencedBy(t, b.Host, "agent")
 	a.Signal(syscall.SIGCONT)

@@ -121,7 +121,7 @@ func TestTheWatchedStatusKeepsToTheWindowAndGivesTheTerminalBack(t *testing.T) {
 		took = append(took, time.Since(began))
 	}
 	if kit.Median(took) > 100*time.Millisecond {
-		t.Errorf("drawn anew after %v", took)
+		kit.Late(t, "drawn anew after %v", took)
 	}
 	shows(t, term, "all again", "standby")
 
@@ -164,7 +164,7 @@ func TestEveryCommandTellsWhenZooKeeperOrTheActiveDoesNotAnswer(t *testing.T) {
 			t.Errorf("%v: %+v", words, r)
 		}
 		if took := time.Since(began); took > 3*time.Second {
-			t.Errorf("%v took %v", words, took)
+			kit.Late(t, "%v took %v", words, took)
 		}
 		r = op.Ask(t, append(words, "--zk-servers", "x")...)
 		if r.Code != 2 || strings.Count(r.Err, "\n") != 1 || !strings.Contains(r.Err, "--help") {

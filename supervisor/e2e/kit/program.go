@@ -54,6 +54,9 @@ func (p *Program) TempDir() string {
 	return dir
 }
 
+// Attr does nothing: what fails with a program is never run again.
+func (p *Program) Attr(string, string) {}
+
 // Log writes to stderr, and so does Logf.
 func (p *Program) Log(args ...any) { fmt.Fprintln(os.Stderr, args...) }
 

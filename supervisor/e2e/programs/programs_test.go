@@ -135,7 +135,7 @@ func (s *set) role(t *testing.T, h *kit.Host, role string) {
 		return ok && m.Role == role && m.Health != "starting" && m.Health != "unfit"
 	}
 	if !kit.Reached(soon, fits) {
-		t.Fatalf("%s is not %s, but says %+v", h.Name, role, m)
+		kit.Overdue(t, soon, fits, "%s is not %s, but says %+v", h.Name, role, m)
 	}
 }
 
