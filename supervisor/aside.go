@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,7 +18,7 @@ func (v *service) inside(ctx context.Context, tree Tree, what string, spec child
 	defer calm()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("killed: it took longer than %v", limit))
 	defer cancel()
-	spec.Env = slices.Concat(os.Environ(), spec.Env)
+	spec.Env = slices.Concat(child.Environ(), spec.Env)
 	result, err := child.Output(ctx, tree.Start, spec)
 	return v.told(what, result, err)
 }
@@ -59,7 +58,7 @@ func (v *service) outside(ctx context.Context, what string, spec child.Spec, lim
 			err = errors.Join(err, end)
 		}
 	}()
-	spec.Env = slices.Concat(os.Environ(), spec.Env)
+	spec.Env = slices.Concat(child.Environ(), spec.Env)
 	result, err := child.Output(ctx, tree.Start, spec)
 	return v.told(what, result, err)
 }

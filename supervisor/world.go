@@ -23,7 +23,7 @@ func (v *service) spec(ctx context.Context, tree Tree, prog Program, token int64
 	for _, name := range slices.Sorted(maps.Keys(prog.Limits)) {
 		s.Limits = append(s.Limits, child.Limit{Name: name, Soft: prog.Limits[name].Soft, Hard: prog.Limits[name].Hard})
 	}
-	env := os.Environ()
+	env := child.Environ()
 	if prog.User != "" || prog.Group != "" {
 		who, err := child.LookupUser(ctx, prog.User, prog.Group)
 		if err != nil {
@@ -63,7 +63,7 @@ func (v *service) spec(ctx context.Context, tree Tree, prog Program, token int64
 	if err != nil {
 		return s, nil, fmt.Errorf("listen for READY=1: %w", err)
 	}
-	s.Env, s.KeepNotify = append(s.Env, socket.Env()), true
+	s.Env = append(s.Env, socket.Env())
 	return s, socket, nil
 }
 

@@ -163,7 +163,7 @@ func probeCgroup(ctx context.Context, c Container, exe string) (err error) {
 	}
 	defer ours.Close()
 	defer theirs.Close()
-	attr := (&program{Env: cleanEnv(os.Environ())}).attr(null, null, null, theirs)
+	attr := (&program{Env: Environ()}).attr(null, null, null, theirs)
 	attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, in.dir
 	process, err := os.StartProcess(exe, []string{"understudy" + initTitle + probeMark, KindCgroup}, attr)
 	if err != nil {

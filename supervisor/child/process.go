@@ -20,8 +20,7 @@ var (
 type Spec struct {
 	Argv           []string
 	Dir            string   // entered as the program's user
-	Env            []string // complete; what is meant for the supervisor alone is taken out of it; the last of a name counts
-	KeepNotify     bool     // NOTIFY_SOCKET and WATCHDOG_* in Env are the program's own
+	Env            []string // complete; the last of a name counts
 	Stdout, Stderr *os.File // default: this process's own
 	Settings
 }

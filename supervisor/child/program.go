@@ -51,15 +51,11 @@ func (s Spec) directory() string {
 	return s.Dir
 }
 
-// environment is the program's: without what is meant for the supervisor, and every name once.
+// environment is the program's, with every name once.
 func (s Spec) environment() []string {
-	env := s.Env
-	if !s.KeepNotify {
-		env = cleanEnv(env)
-	}
 	var kept []string
-	seen := make(map[string]bool, len(env))
-	for _, entry := range slices.Backward(env) {
+	seen := make(map[string]bool, len(s.Env))
+	for _, entry := range slices.Backward(s.Env) {
 		if name, _, ok := strings.Cut(entry, "="); ok && !seen[name] {
 			seen[name] = true
 			kept = append(kept, entry)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -58,7 +57,7 @@ func (g *Guard) newSeat(ctx context.Context, index int) (*seat, error) {
 	title := fmt.Sprintf("%s%s%d/2 of node %s", g.cfg.Args0, guardianMark, index+1, g.cfg.Name)
 	process, err := os.StartProcess(g.cfg.Exe, []string{title}, &os.ProcAttr{
 		Dir:   "/",
-		Env:   append(cleanEnv(os.Environ()), "GOMAXPROCS=1"),
+		Env:   append(Environ(), "GOMAXPROCS=1"),
 		Files: []*os.File{null, null, os.Stderr, theirs},
 		// A session of its own: Ctrl-C at the supervisor's terminal does not reach it. And no death signal: it
 		// has to outlive its parent.
@@ -237,19 +236,6 @@ func (s *seat) sendPatiently(enough <-chan struct{}, m *message, deadline time.T
 		}
 		pollOne(-1, 0, time.Millisecond)
 	}
-}
-
-// cleanEnv takes away what is meant for the supervisor alone.
-func cleanEnv(env []string) []string {
-	clean := make([]string, 0, len(env)+1)
-	for _, entry := range env {
-		name, _, _ := strings.Cut(entry, "=")
-		if name == "NOTIFY_SOCKET" || strings.HasPrefix(name, "WATCHDOG_") || strings.HasPrefix(name, "LISTEN_") {
-			continue
-		}
-		clean = append(clean, entry)
-	}
-	return clean
 }
 
 // Pid is the process id of a guardian, 0 when there is none at the moment.

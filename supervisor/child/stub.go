@@ -59,7 +59,7 @@ func newStub(c Container, exe, args0, mark string, stdout, stderr *os.File) (*st
 		files = append(files, s.witness)
 	}
 	pidfd := -1
-	attr := &os.ProcAttr{Dir: "/", Env: append(cleanEnv(os.Environ()), "GOMAXPROCS=1"), Files: files, Sys: c.stubAttr()}
+	attr := &os.ProcAttr{Dir: "/", Env: append(Environ(), "GOMAXPROCS=1"), Files: files, Sys: c.stubAttr()}
 	attr.Sys.PidFD = &pidfd
 	s.process, err = os.StartProcess(exe, []string{args0 + initTitle + mark, c.Kind}, attr)
 	if err != nil {

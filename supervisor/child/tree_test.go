@@ -278,7 +278,10 @@ func TestProgramSeesNothingOfTheSupervisor(t *testing.T) {
 		defer r.Close()
 		script := `ls -l /proc/self/fd/ | grep -c -v -e "-> /proc/" -e total; readlink /proc/self/fd/0; echo "[$NOTIFY_SOCKET$WATCHDOG_USEC$LISTEN_FDS]"; ` +
 			`cut -d " " -f 6 /proc/$$/stat; echo $$; grep -e SigIgn /proc/$$/status; pwd; echo end`
-		env := append(os.Environ(), "NOTIFY_SOCKET=x", "WATCHDOG_USEC=1", "LISTEN_FDS=2")
+		for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS"} {
+			t.Setenv(name, "x")
+		}
+		env := Environ()
 		_, err = tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", script}, Dir: "/usr", Env: env, Stdout: w, Stderr: w})
 		if err := errors.Join(err, w.Close()); err != nil {
 			t.Fatal(err)

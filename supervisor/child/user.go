@@ -191,7 +191,7 @@ func getent(ctx context.Context, words ...string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "getent", words...)
 	cmd.WaitDelay = time.Second
-	cmd.Env = cleanEnv(os.Environ())
+	cmd.Env = Environ()
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	switch {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor"
+	"understudy/supervisor/child"
 )
 
 // manager is the service manager that started this supervisor, as sd_notify(3) tells of it. A nil one is none.
@@ -40,7 +41,7 @@ func startedBy(log hclog.Logger) *manager {
 	if pid := os.Getenv("WATCHDOG_PID"); err != nil || usec < 0 || pid != "" && pid != strconv.Itoa(os.Getpid()) {
 		usec = 0
 	}
-	for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
+	for _, name := range child.ManagersNames {
 		_ = os.Unsetenv(name)
 	}
 	if !strings.HasPrefix(address, "/") && !strings.HasPrefix(address, "@") {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor"
+	"understudy/supervisor/child"
 )
 
 const patience = 10 * time.Second
@@ -122,7 +123,7 @@ func TestReadyIsToldOnceTheSupervisorIsUp(t *testing.T) {
 	if text := s.hear(t, "READY=1"); !strings.Contains(text, "\nSTATUS=1 service: 0 active, 1 standby; no session with ZooKeeper") {
 		t.Errorf("%q", text)
 	}
-	for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
+	for _, name := range child.ManagersNames {
 		if value, there := os.LookupEnv(name); there {
 			t.Errorf("children would be told %s=%s", name, value)
 		}
