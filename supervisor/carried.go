@@ -36,6 +36,7 @@ type carriedPipe struct {
 	Conf LogFile `json:"conf"`
 	R    int     `json:"r"` // descriptors, once they are kept
 	W    int     `json:"w"`
+	Rest []byte  `json:"rest,omitempty"` // what the file could not take
 
 	r, w *os.File
 }
@@ -121,7 +122,7 @@ func (c *carriedRun) find(tree Tree, log hclog.Logger) error {
 	return nil
 }
 
-// part has all files written, and returns the pipes into them.
+// part has all files written, as far as they can be, and returns the pipes into them.
 func (l *logs) part() (pipes []carriedPipe, err error) {
 	for _, path := range slices.Sorted(maps.Keys(l.files)) {
 		r, w, parted := l.files[path].Part()
@@ -134,12 +135,15 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 		return nil, fmt.Errorf("part from a log file: %w", err)
 	}
 	l.wg.Wait()
+	for i := range pipes {
+		pipes[i].Rest = l.files[pipes[i].Conf.Path].Rest()
+	}
 	l.files, l.confs, l.ends = nil, nil, nil
 	return pipes, nil
 }
 
 // resume goes on with a pipe.
 func (l *logs) resume(ctx context.Context, reach *child.Reach, p carriedPipe, log hclog.Logger) error {
-	_, err := l.take(ctx, reach, p.Conf, log, func(c logfile.Config) (*logfile.Log, error) { return logfile.Reopen(c, p.r, p.w) })
+	_, err := l.take(ctx, reach, p.Conf, log, func(c logfile.Config) (*logfile.Log, error) { return logfile.Reopen(c, p.r, p.w, p.Rest) })
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,6 +38,7 @@ const (
 	tailSize   = 64 << 10
 	retryFirst = 100 * time.Millisecond
 	retryLast  = time.Second
+	partDrain  = 300 * time.Millisecond // in place of Drain for a log that is parted from: what is left is not lost
 )
 
 // chunks are lent while there is something to read, so that a silent program costs nothing.
@@ -50,9 +52,12 @@ type Log struct {
 	queue  *queue
 	file   *file
 	over   chan struct{} // closed when there is no time left to write
-	mu     sync.Mutex    // guards tail
+	mu     sync.Mutex    // guards tail and rest
 	tail   []byte
+	rest   []byte // what was not written
 	closed sync.Once
+
+	parting atomic.Bool // what is not written at Run's end goes elsewhere
 }
 
 // Open makes the pipe. It fails for what an operator has to change: ErrInUse, ErrNotFile, a relative path. A file that
@@ -65,18 +70,28 @@ func Open(cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// Reopen is Open with the pipe of a log that has parted from it.
-func Reopen(cfg Config, r, w *os.File) (*Log, error) {
+// Reopen is Open with the pipe of a log that has parted from it, and the Rest of that log.
+func Reopen(cfg Config, r, w *os.File, rest []byte) (*Log, error) {
 	l, err := prepare(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("log %s: %w", cfg.Path, err)
 	}
 	l.r, l.w = r, w
+	l.queue.restore(rest)
 	return l, nil
 }
 
-// Part has Run end at once, with all written down that was read, and returns the pipe: what is written meanwhile stays in it.
+// Rest is the output that a log was parted from before it was written, as when the disk is full. It is known once Run has ended.
+func (l *Log) Rest() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rest
+}
+
+// Part has Run end at once, and returns the pipe: what the program writes meanwhile stays in it. What was read and not written by
+// then is in Rest.
 func (l *Log) Part() (r, w *os.File, err error) {
+	l.parting.Store(true)
 	if r, err = duplicate(l.r); err != nil {
 		return nil, nil, err
 	}
@@ -205,7 +220,11 @@ func (l *Log) Run(ctx context.Context) error {
 		err = nil // the program outlives its log
 	}
 	l.queue.close()
-	last := time.NewTimer(l.drain)
+	drain := l.drain
+	if l.parting.Load() {
+		drain = min(drain, partDrain)
+	}
+	last := time.NewTimer(drain)
 	defer last.Stop()
 	select {
 	case <-wrote:
@@ -216,6 +235,9 @@ func (l *Log) Run(ctx context.Context) error {
 	last.Reset(time.Second)
 	select {
 	case <-wrote:
+		if l.parting.Load() {
+			return err
+		}
 		return errors.Join(err, fmt.Errorf("log %s: its end is lost: %w", l.file.path, l.Fault()))
 	case <-last.C: // it hangs in the kernel, as with a server that does not answer
 		return errors.Join(err, fmt.Errorf("log %s: its end is lost: the file system does not answer", l.file.path))
@@ -278,6 +300,12 @@ func (l *Log) write() {
 		batch = next
 		pause := retryFirst
 		for left := batch; len(left) > 0; {
+			if closed(l.over) {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.rest = slices.Concat(left, l.queue.remaining())
+				return
+			}
 			n, err := l.file.write(left)
 			left = left[n:]
 			l.failing(err)
@@ -290,10 +318,18 @@ func (l *Log) write() {
 			case <-again.C:
 			case <-l.over:
 				again.Stop()
-				return
 			}
 			pause = min(2*pause, retryLast)
 		}
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -161,6 +161,25 @@ func (q *queue) next(former []byte) ([]byte, bool) {
 	}
 }
 
+// remaining takes out all that is to be written, and tells of what was lost.
+func (q *queue) remaining() []byte {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	data := q.data
+	if q.lost > 0 {
+		data = append(data, q.note()...)
+	}
+	q.data, q.lost = nil, 0
+	return data
+}
+
+// restore puts back what another queue had remaining. It is the first thing that is put in.
+func (q *queue) restore(data []byte) {
+	q.data = data
+	q.midLine = len(data) > 0 && data[len(data)-1] != '\n'
+	signal(q.more)
+}
+
 // giveBack frees what a burst took.
 func (q *queue) giveBack() {
 	q.mu.Lock()

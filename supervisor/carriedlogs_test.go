@@ -1,0 +1,75 @@
+package supervisor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child"
+)
+
+// An upgrade neither waits for a full disk nor loses the lines that wait for it: they go over to the next image.
+func TestAFullDiskLosesNothingOfAPipeThatIsHandedOn(t *testing.T) {
+	if out := os.Getenv("UNDERSTUDY_LEFT_OUT"); strings.Contains(out, "root") || strings.Contains(out, "namespaces") {
+		t.Skip("mounting is left out")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	path := filepath.Join(dir, "log")
+	former := new(logs)
+	var reach child.Reach
+	file, err := former.open(t.Context(), &reach, LogFile{Path: path}, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := file.Writer()
+	var want strings.Builder
+	say := func() {
+		for n := range 20_000 { // more than the disk takes
+			line := fmt.Sprintln("line", want.Len(), n)
+			want.WriteString(line)
+			if _, err := w.WriteString(line); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	say()
+	for again := time.Tick(time.Millisecond); file.Fault() == nil; {
+		<-again
+	}
+	for range 3 {
+		began := time.Now()
+		pipes, err := former.part()
+		if err != nil || len(pipes) != 1 {
+			t.Fatalf("%d pipes, %v", len(pipes), err)
+		}
+		if took := time.Since(began); took > leavingFor {
+			t.Errorf("an upgrade would be refused after %v", took)
+		}
+		next := new(logs)
+		if err := next.resume(t.Context(), &reach, pipes[0], hclog.NewNullLogger()); err != nil {
+			t.Fatal(err)
+		}
+		former, w = next, pipes[0].w
+		say()
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=32m"); err != nil {
+		t.Fatal(err)
+	}
+	if err := former.close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != want.String() {
+		t.Errorf("%d bytes are written, %v, instead of %d", len(got), err, want.Len())
+	}
+}
