@@ -24,6 +24,8 @@ import (
 // image is what this process may become: the binary that is now where its own was, with the same words and environment.
 type image struct {
 	argv, environ []string
+	place         string // where its binary was found
+	lost          error  // or why that is not known
 	log           hclog.Logger
 	here          promise        // what this process is
 	signals       chan os.Signal // what others are told of
@@ -32,8 +34,9 @@ type image struct {
 }
 
 func newImage() *image {
+	place, err := ownPlace()
 	return &image{
-		argv: os.Args, environ: os.Environ(), signals: make(chan os.Signal, 4), wanted: make(chan os.Signal, 1), asked: make(chan struct{}),
+		place: place, lost: err, argv: os.Args, environ: os.Environ(), signals: make(chan os.Signal, 4), wanted: make(chan os.Signal, 1), asked: make(chan struct{}),
 	}
 }
 
@@ -45,14 +48,13 @@ func (i *image) listen() {
 
 func (i *image) upgrade() supervisor.Upgrade {
 	return supervisor.Upgrade{Asked: i.asked, Become: func(legacy []byte) error {
-		path, err := os.Executable() // as it was called at this process's start
-		if err != nil {
-			return err
+		if i.lost != nil {
+			return i.lost
 		}
 		// What is ignored stays so over an exec: the next image must not die of them before it has begun to hear them.
 		signal.Ignore(syscall.SIGUSR2, syscall.SIGHUP)
 		defer i.listen()
-		return child.Become(path, i.argv, i.environ, legacy)
+		return child.Become(i.place, i.argv, i.environ, legacy)
 	}}
 }
 
@@ -64,16 +66,16 @@ func (i *image) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		path, err := os.Executable()
 		var there promise
+		err := i.lost
 		if err == nil {
-			there, err = tryImage(ctx, path, "", i.argv[1:], i.environ)
+			there, err = tryImage(ctx, i.place, "", i.argv[1:], i.environ)
 		}
 		if err == nil {
 			err = there.goesOnWith(i.here)
 		}
 		if err != nil {
-			i.log.Error("this process does not become what is now in place of its binary", "binary", path, "why", err)
+			i.log.Error("this process does not become what is now in place of its binary", "binary", i.place, "why", err)
 			continue
 		}
 		select {

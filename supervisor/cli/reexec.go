@@ -87,8 +87,7 @@ func running(binary string, only int) (pids []int, err error) {
 			continue
 		}
 		words := procWords(pid, "cmdline")
-		exe, err := os.Readlink(procFile(pid, "exe"))
-		if err != nil || strings.TrimSuffix(exe, " (deleted)") != binary || len(words) < 2 || words[1] != "run" {
+		if len(words) < 2 || words[1] != "run" || !startedFrom(pid, binary) {
 			continue
 		}
 		pids = append(pids, pid)
@@ -166,6 +165,8 @@ func reexec(ctx context.Context, binary string, pid int) error {
 		case now == was, now == "": // in the middle of an exec, nothing is told
 		case since.IsZero():
 			since = time.Now()
+		case time.Since(since) > stands && !sameFile(procFile(pid, "exe"), binary):
+			return fmt.Errorf("it goes on as another file than %s", binary)
 		case time.Since(since) > stands:
 			return nil
 		}
