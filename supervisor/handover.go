@@ -212,6 +212,8 @@ func (p endedProcess) Wait(context.Context) (child.ExitStatus, error) { return p
 
 func (endedProcess) Signal(syscall.Signal) error { return os.ErrProcessDone }
 
+func (endedProcess) AskRest(syscall.Signal) int { return 0 }
+
 func (endedProcess) Kill(context.Context) error { return nil }
 
 // terms tells of which services a term is handed over.

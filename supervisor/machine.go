@@ -51,6 +51,7 @@ type Process interface {
 	Done() <-chan struct{}
 	Wait(ctx context.Context) (child.ExitStatus, error)
 	Signal(sig syscall.Signal) error
+	AskRest(sig syscall.Signal) (left int)
 	Kill(ctx context.Context) error
 }
 

@@ -244,20 +244,55 @@ func (u *unit) stop(t turn, p part) {
 		v.log.Debug("cannot signal the child", "service", v.name, "error", err)
 		return
 	}
+	_ = p.process.Signal(unix.SIGCONT) // one that is stopped hears nothing
 	patience := time.NewTimer(prog.StopTimeout)
 	defer patience.Stop()
-	select {
-	case <-p.process.Done():
-		v.log.Info("child ended", u.named(prog, "pid", p.process.Pid(), "status", describe(exitOf(p.process)))...)
-	case <-patience.C:
-		v.log.Warn("the child did not stop in time, killing it", u.named(prog, "pid", p.process.Pid())...)
-	case <-t.lost: // P1: another node may be counting its grace delay
-		v.log.Warn("the lock is lost, killing the child", u.named(prog, "pid", p.process.Pid())...)
-	case <-t.sess.Ended(): // P3
-		v.log.Warn("the lease has ended, killing the child", u.named(prog, "pid", p.process.Pid())...)
-	case <-v.hurry:
-		v.log.Warn("asked again to stop, killing the child", u.named(prog, "pid", p.process.Pid())...)
+	if !u.waits(t, patience.C, p.process.Done(), prog, p) {
+		return
 	}
+	v.log.Info("child ended", u.named(prog, "pid", p.process.Pid(), "status", describe(exitOf(p.process)))...)
+	u.stopRest(t, patience.C, prog, p)
+}
+
+// stopRest asks what the first process left behind, a shell's command say, to end in what is left of the time.
+func (u *unit) stopRest(t turn, patience <-chan time.Time, prog Program, p part) {
+	told := false
+	for nap := time.Millisecond; ; nap = min(2*nap, 50*time.Millisecond) {
+		left := p.process.AskRest(prog.StopSignal)
+		if left == 0 {
+			return
+		}
+		if !told && nap > 10*time.Millisecond {
+			told = true
+			u.v.log.Info("asking what the child left behind to end", u.named(prog, "processes", left, "signal", unix.SignalName(prog.StopSignal))...)
+		}
+		again := make(chan struct{})
+		timer := time.AfterFunc(nap, func() { close(again) })
+		goes := u.waits(t, patience, again, prog, p)
+		timer.Stop()
+		if !goes {
+			return
+		}
+	}
+}
+
+// waits waits for something, and tells why it does so no longer: the child is to be killed.
+func (u *unit) waits(t turn, patience <-chan time.Time, something <-chan struct{}, prog Program, p part) bool {
+	why := ""
+	select {
+	case <-something:
+		return true
+	case <-patience:
+		why = "the child did not stop in time, killing it"
+	case <-t.lost: // P1: another node may be counting its grace delay
+		why = "the lock is lost, killing the child"
+	case <-t.sess.Ended(): // P3
+		why = "the lease has ended, killing the child"
+	case <-u.v.hurry:
+		why = "asked again to stop, killing the child"
+	}
+	u.v.log.Warn(why, u.named(prog, "pid", p.process.Pid())...)
+	return false
 }
 
 // named puts the service, and the program where there are several, before other facts.

@@ -229,6 +229,8 @@ func (i *inner) reap(program int) int {
 		switch {
 		case err == unix.EINTR:
 			continue
+		case err != nil && i.kind == KindPidNS: // ECHILD: nothing is left that could be asked to end
+			return code
 		case err != nil:
 			// ECHILD: the kernel's word that of a subreaper's tree nothing is left, not even a zombie.
 			<-i.finish
@@ -241,8 +243,5 @@ func (i *inner) reap(program int) int {
 		i.mu.Unlock()
 		i.say(&message{Op: opExited, Number: int(ws)})
 		code = statusOf(syscall.WaitStatus(ws)).Code
-		if i.kind == KindPidNS {
-			return code
-		}
 	}
 }

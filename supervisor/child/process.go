@@ -51,6 +51,7 @@ type Process struct {
 	done   chan struct{}
 	status ExitStatus // written before done is closed
 	signal func(syscall.Signal) error
+	rest   rest
 }
 
 // Pid is the process id in this process's PID namespace.
@@ -143,6 +144,9 @@ func (t *Tree) startDone() {
 
 // onSpawner runs f on the spawning thread, and waits for it.
 func (g *Guard) onSpawner(ctx context.Context, f func()) error {
+	if ctx.Err() != nil { // of several that are ready a select takes any
+		return context.Cause(ctx)
+	}
 	done := make(chan struct{})
 	select {
 	case g.errands <- func() { defer close(done); f() }:

@@ -228,6 +228,23 @@ func (p *process) Kill(ctx context.Context) error {
 	}
 }
 
+// AskRest implements supervisor.Process.
+func (p *process) AskRest(syscall.Signal) (left int) {
+	if !p.inc.pass() {
+		return 0
+	}
+	w := p.tree.host.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, other := range p.tree.all() {
+		if other.parent == p.proc {
+			other.term()
+			left++
+		}
+	}
+	return left
+}
+
 // Signal implements supervisor.Process.
 func (p *process) Signal(sig syscall.Signal) error {
 	if !p.inc.pass() {

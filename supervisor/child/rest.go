@@ -1,0 +1,90 @@
+package child
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// rest is who was asked to end of those that a start's first process left behind.
+type rest struct {
+	mu    sync.Mutex // guards asked
+	asked map[rival]bool
+}
+
+// rival names a process for good, whoever has its pid later.
+type rival struct {
+	pid   int
+	start uint64
+}
+
+// AskRest asks what a start's first process left behind to end: each process is sent the signal once, with SIGCONT, since one that
+// is stopped would not hear it. It returns how many processes are left, those included that were asked before. It proves no death.
+func (p *Process) AskRest(sig syscall.Signal) (left int) {
+	p.rest.mu.Lock()
+	defer p.rest.mu.Unlock()
+	for _, s := range p.part.remaining() {
+		if s.pid == p.pid || !s.alive() {
+			continue
+		}
+		left++
+		id := rival{s.pid, s.start}
+		if p.rest.asked[id] {
+			continue
+		}
+		held, err := holdProcess(s.pid, s.start)
+		if err != nil || held == nil {
+			continue // it is gone, or is asked at the next look
+		}
+		if p.rest.asked == nil {
+			p.rest.asked = map[rival]bool{}
+		}
+		p.rest.asked[id] = true
+		_ = signalHeld(held, sig) // whoever cannot be asked is killed in the end
+		_ = signalHeld(held, unix.SIGCONT)
+		_ = held.Close()
+	}
+	return left
+}
+
+// remaining lists what a look finds of a start: it is for asking, not for proof.
+func (p *part) remaining() (found []stat) {
+	t := p.tree
+	t.mu.Lock()
+	over := p.over
+	t.mu.Unlock()
+	if over {
+		return nil
+	}
+	if r, ok := p.body.(*run); ok {
+		return inCgroup(r.path, 0)
+	}
+	all, err := processes()
+	if err != nil || p.stub == nil {
+		return nil
+	}
+	return descendants(all, p.stub.pid)
+}
+
+// inCgroup lists the processes of a cgroup and of those inside it.
+func inCgroup(path string, depth int) (found []stat) {
+	pids, err := members(path)
+	if err != nil || depth > 64 {
+		return nil
+	}
+	for _, pid := range pids {
+		if s, err := statOf(pid); err == nil {
+			found = append(found, s)
+		}
+	}
+	entries, _ := os.ReadDir(path)
+	for _, e := range entries {
+		if e.IsDir() {
+			found = append(found, inCgroup(filepath.Join(path, e.Name()), depth+1)...)
+		}
+	}
+	return found
+}

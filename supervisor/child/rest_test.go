@@ -1,0 +1,64 @@
+package child
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What the first process left behind is asked to end as well, one that is stopped too, and once only.
+func TestWhatTheFirstProcessLeftBehindIsAsked(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		tree := planted(t, guarded(t, kind))
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		script := `asked() { echo asked; sleep 0.2; exit; }
+			(trap asked TERM; echo up; while :; do sleep 0.01; done) & (trap asked TERM; echo up; while :; do sleep 0.01; done) &
+			sleep 0.2; kill -STOP $!; echo stopped; exec sleep 1000`
+		p, err := tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", script}, Env: Environ(), Stdout: w, Stderr: w})
+		_ = w.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		read := func(word string, times int) {
+			t.Helper()
+			_ = r.SetReadDeadline(time.Now().Add(patience))
+			for buf := make([]byte, 100); strings.Count(out.String(), word+"\n") < times; {
+				n, err := r.Read(buf)
+				if err != nil {
+					t.Fatalf("%v after %q", err, out.String())
+				}
+				out.Write(buf[:n])
+			}
+		}
+		read("stopped", 1)
+		if left := tree.parts[0].remaining(); len(left) < 3 {
+			t.Fatalf("%v run", left)
+		}
+		if err := p.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		<-p.Done()
+		limit := time.After(patience)
+		for again := time.Tick(5 * time.Millisecond); p.AskRest(syscall.SIGTERM) > 0; {
+			select {
+			case <-again:
+			case <-limit:
+				t.Fatalf("%d are left", p.AskRest(syscall.SIGTERM))
+			}
+		}
+		read("asked", 2)
+		if err := tree.End(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if p.AskRest(syscall.SIGTERM) != 0 {
+			t.Error("somebody is left of an ended tree")
+		}
+	})
+}
