@@ -100,7 +100,7 @@ func (s *Server) shake(c *conn, hello jute.ConnectRequest) {
 	c.send(jute.ConnectResponse{
 		Timeout:    int32(c.timeout.Milliseconds()),
 		SessionID:  c.session,
-		Password:   s.db.sessions.password(c.session),
+		Password:   Password(c.session),
 		NoReadOnly: hello.NoReadOnly,
 	})
 }
@@ -112,7 +112,7 @@ func (s *Server) resume(c *conn, hello jute.ConnectRequest) bool {
 		s.watches.dropAll(old)
 	}
 	c.session = hello.SessionID
-	return string(hello.Password) == string(s.db.sessions.password(hello.SessionID)) && s.touch(c)
+	return string(hello.Password) == string(Password(hello.SessionID)) && s.touch(c)
 }
 
 // touch notes a sign of life of a client; false means that its session is no more.

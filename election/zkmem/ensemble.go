@@ -63,7 +63,7 @@ func (e *Ensemble) forgetAll() {
 	}
 	for _, m := range e.members {
 		m.s.db = newDatabase(e.cfg.TickTime)
-		m.s.db.sessions.nextID, m.s.db.sessions.secret = first.sessions.nextID, first.sessions.secret
+		m.s.db.sessions.nextID = first.sessions.nextID
 		m.log, m.done, m.last, m.epoch = nil, 0, 0, 0
 	}
 	e.observed = 0

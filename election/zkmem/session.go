@@ -1,10 +1,6 @@
 package zkmem
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/binary"
 	"slices"
 	"time"
 )
@@ -21,21 +17,13 @@ type sessionTable struct {
 	tick   time.Duration
 	start  time.Time
 	nextID int64
-	secret [32]byte
 	byID   map[int64]*session
 }
 
 func newSessionTable(tick time.Duration, now time.Time) *sessionTable {
 	t := &sessionTable{tick: tick, start: now, byID: map[int64]*session{}}
 	t.nextID = int64(uint64(now.UnixMilli())<<24>>8) | 1<<56 // the top byte is the server's id
-	_, _ = rand.Read(t.secret[:])                            // never fails
 	return t
-}
-
-func (t *sessionTable) password(id int64) []byte {
-	mac := hmac.New(sha256.New, t.secret[:])
-	_ = binary.Write(mac, binary.BigEndian, id)
-	return mac.Sum(nil)[:16]
 }
 
 func (t *sessionTable) create(timeout time.Duration) *session {
