@@ -64,6 +64,13 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 	}
 }
 
+// Delay is how long, from the claim, the child of whom the breadcrumb names may live if nothing proves its death; at least grace.
+func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, error) {
+	lives, err := c.PreviousLives(ctx)
+	former := FormerLease{Session: time.Duration(c.Previous.SessionMs) * time.Millisecond, Lives: lives, Others: c.s.cfg.Strangers}
+	return former.Wait(grace), err
+}
+
 // PreviousLives tells whether the session of whom the breadcrumb names is still there, as it is when the lock was deleted
 // by hand. Its lease may then last as long as a session does. Any ephemeral of that session shows it: its own znode, which may
 // have been deleted as well, and what it says as a candidate.
@@ -163,7 +170,7 @@ func (c *Claim) read(ctx context.Context) error {
 		c.s.log.Warn("the breadcrumb cannot be read, so its writer is fenced as unknown", "path", c.paths.Crumb(), "error", err)
 	}
 	if crumb.SessionMs == 0 {
-		crumb.SessionMs = c.s.Timeout().Milliseconds()
+		crumb.SessionMs = max(c.s.Timeout(), c.s.cfg.Timeout).Milliseconds() // its own is not known: the longest that we know of
 	}
 	if crumb.Session == c.crumb.Session && bytes.Equal(crumb.Tree, c.crumb.Tree) {
 		return nil

@@ -32,6 +32,31 @@ func AfterLease(session time.Duration) time.Duration { return session / 30 }
 // is T/4 left, three heartbeats, in which it may be fed.
 func Watchdog(session time.Duration) time.Duration { return (session / 3).Truncate(time.Second) }
 
+// FormerLease is what a claimant that has no proof of a death has to count with.
+type FormerLease struct {
+	Session time.Duration // the longest session timeout that the former active's lease may rest on
+	Lives   bool          // its session may still be there
+	Others  bool          // others than its own node and the servers can have ended its session
+}
+
+// Wait is how long a claimant waits, from its claim, until the former active's lease has ended; at least grace.
+//
+// P1: A session that the servers have ended by themselves was silent for so long that the lease ended before (P3): nothing is
+// added then. A session that others can end may have had a heartbeat acknowledged right before, and its node may not hear of
+// its end. From the sending of that heartbeat until all is dead it is at most 7T/12: the lease, and the slack for killing, which
+// a watchdog may use up. Two clocks measure this, so T/20 is added: more than their rates may differ. A session that lives may
+// be acknowledged heartbeats after the claim; within T its node has read of the lock's end, and acted, or has lost its lease.
+func (f FormerLease) Wait(grace time.Duration) time.Duration {
+	wait := grace
+	if f.Lives {
+		wait += f.Session
+	}
+	if f.Others {
+		wait = max(wait, LeaseLength(f.Session)+AfterLease(f.Session)+f.Session/20)
+	}
+	return wait
+}
+
 // stallLimit is how long a server may stay silent, or a write unanswered, before we try another server. In a long session it
 // is not a fifth of it: two silences, and a freeze of our own, have to fit into one lease. It is longer than the pause
 // between heartbeats.

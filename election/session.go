@@ -25,6 +25,9 @@ type Config struct {
 	Logger  hclog.Logger
 	Dial    DialFunc             // nil: TCP
 	Now     func() time.Duration // CLOCK_BOOTTIME: it counts on while the machine is suspended
+
+	// Strangers says that others than the nodes reach the servers, which let everybody end any session at any moment.
+	Strangers bool
 }
 
 // Session is one ZooKeeper session, served by one client. Once over, it is over: there is always a new one.

@@ -33,6 +33,10 @@ type Config struct {
 	Thread   chan<- func()          // takes what has to run on the main thread of the process; nil: there is no handing over
 	Upgrade  Upgrade
 	Legacy   []byte // what a former image of this process has handed over; nil: there was none
+
+	// Strangers says that others reach the servers too, and may end any session at any moment: then no loss of a lock tells that
+	// its holder's lease has ended.
+	Strangers bool
 }
 
 // Upgrade is how a supervisor becomes another image of its process, another version as a rule, without its children's noticing.

@@ -177,20 +177,17 @@ func (v *service) fence(ctx context.Context, claim *election.Claim) (fencing.Out
 func (v *service) fenceOne(ctx context.Context, claim *election.Claim) (fencing.Outcome, error) {
 	p := claim.Previous
 	chain := fencing.Chain{
-		Local: func(ctx context.Context, _ fencing.Target) (fencing.Verdict, string, error) { return v.knows(ctx, p) },
-		Grace: v.Fencing.Grace, Logger: v.log,
+		Local:  func(ctx context.Context, _ fencing.Target) (fencing.Verdict, string, error) { return v.knows(ctx, p) },
+		Logger: v.log,
 	}
 	target := fencing.Target{
 		Service: v.name, Node: p.Node, Host: p.Host, Machine: p.Machine, Boot: p.Boot, Token: claim.PreviousToken,
 		GuardianPid: p.GuardianPid, Address: p.Agent, SessionTimeout: time.Duration(p.SessionMs) * time.Millisecond,
 		Session: p.Session, Tree: p.Tree, By: fencing.Claimant{Node: v.node.Node, Token: claim.Token},
 	}
-	lives, err := claim.PreviousLives(ctx)
-	if err != nil {
+	var err error
+	if chain.Grace, err = claim.Delay(ctx, v.Fencing.Grace); err != nil {
 		return fencing.Outcome{}, err
-	}
-	if lives { // the lock was deleted by hand: its lease may go on for as long as a session does
-		chain.Grace += target.SessionTimeout
 	}
 	until, unlisted := v.binds(p)
 	if chain.NoDelay = unlisted != nil; !chain.NoDelay {

@@ -60,7 +60,7 @@ breaks() {
 	fi
 	case $2 in
 	P6) check "$1" P6 broken "-DFAULTS=2 -DONLY=6 -DPROGRESS -D$1" -DNFAIR=4 "-a -f" ;;
-	*) check "$1" "$2" broken "-DFAULTS=3 -DONLY=${2#P} -D$1" -DSAFETY "" ;;
+	*) check "$1" "$2" broken "-DFAULTS=3 -DONLY=${2#P} -D$1 ${3:-}" -DSAFETY "" ;;
 	esac
 }
 
@@ -77,6 +77,9 @@ printf "$row" run what result states sec MB ""
 holds two-nodes   all "-DFAULTS=3" -DSAFETY ""
 holds three-nodes all "-DFAULTS=2 -DNODES=3" -DSAFETY ""
 holds progress    P6  "-DFAULTS=2 -DONLY=6 -DPROGRESS" -DNFAIR=4 "-a -f"
+holds trusted-two all "-DTRUSTED -DFAULTS=3" -DSAFETY ""
+holds trusted-3   all "-DTRUSTED -DFAULTS=2 -DNODES=3" -DSAFETY ""
+holds trusted     P6  "-DTRUSTED -DFAULTS=2 -DONLY=6 -DPROGRESS" -DNFAIR=4 "-a -f"
 
 breaks NO_CRUMB      P1
 breaks NO_OWNER      P1
@@ -85,6 +88,7 @@ breaks BAD_READ      P1
 breaks NO_VERIFY     P1
 breaks NO_FENCING    P1
 breaks BAD_GRACE     P1
+breaks BAD_STRANGER  P1
 breaks NO_DELAY      P6
 breaks BAD_CONFIRMED P1
 breaks BAD_CONFIRM   P2
@@ -98,7 +102,7 @@ breaks BAD_DISOWN    P2
 breaks BAD_CLOSING   P1
 breaks BAD_CLOSING   P2
 breaks BAD_TICKET    P2
-breaks BAD_LEASE     P1
+breaks BAD_LEASE     P1 -DTRUSTED
 breaks BAD_LEASE     P3
 
 model=$models/failsafe.pml

@@ -25,7 +25,7 @@
 #ifdef BAD_GRACE
 #define GRACE 1				/* too short for a lease that has not ended */
 #else
-#define GRACE (LEASE + 1)
+#define GRACE (LEASE + 1)		/* at least 7T/12 + T/20 where strangers can end a session, T where it lives */
 #endif
 
 /* Where a supervisor is. */
@@ -142,7 +142,11 @@ byte faults = FAULTS;
 #else
 #define past(n)		(delay[n] == 0)
 #endif
+#if defined(TRUSTED) || defined(BAD_STRANGER) || defined(NO_DELAY)
 #define gone(n)		(crumb == former[n] && version == seen[n] && !(session[former[n] - 1] && ofSession))
+#else
+#define gone(n)		(false)		/* anybody may have ended a session: that tells of no lease */
+#endif
 #define starting(n)	(at[n] == CHECK || at[n] == FORK || at[n] == RUN)
 
 /* P2: nothing that could be alive loses its lock or its breadcrumb by our doing. */
@@ -229,7 +233,10 @@ proctype supervisor(byte n) {
 
 	/* P5. Our own former tree: this machine knows. */
 	:: d_step { working(n) && at[n] == FENCING && former[n] == OWN -> delay[n] = 0; at[n] = INSCRIBE }
-	/* Time: a session that is over had its lease end before; one that lives may have a whole lease left. */
+	/*
+	 * Time: a session that lives may have a whole lease left, and one that a stranger has ended as well. In a network that
+	 * is trusted (-DTRUSTED) there are no strangers: a session that is over had its lease end before.
+	 */
 	:: d_step { working(n) && at[n] == FENCING && former[n] != OWN && (past(n) || gone(n)) -> delay[n] = 0; at[n] = INSCRIBE }
 	/* The breadcrumb has changed or gone while we waited. */
 	:: d_step { linked(n) && at[n] == FENCING && (crumb == 0 || version != seen[n]) && holds(n) ->
@@ -450,6 +457,9 @@ proctype nemesis(byte n) {
 	:: d_step { faults > 0 && !cut[n] -> faults--; cut[n] = 1 }
 	:: d_step { cut[n] -> cut[n] = 0 }
 	:: d_step { faults > 0 && lock == ME -> faults--; lock = 0 }	/* an operator deletes the lock by hand */
+#ifndef TRUSTED
+	:: d_step { faults > 0 && session[n] -> faults--; overSession() }	/* a stranger closes the session: P3 cannot hold */
+#endif
 	:: d_step { faults > 0 && crumb == ME && sworn(n) ->	/* `understudy fence confirm` */
 		faults--; crumb = 0; version = 0; ofSession = 0; ofTree = 0 }
 	od

@@ -33,6 +33,7 @@ type checker struct {
 	ended    map[int64]bool // sessions that are no more
 	owners   map[int64]bool // those that had a lock
 	lost     map[int64]bool // those of them that a loss of data ended
+	meddled  map[int64]bool // those that a stranger was attached to, or is about to be
 	first    *Violation
 	starts   int
 	doomed   int // starts beside a process that was killed, but held by the kernel
@@ -73,7 +74,7 @@ type crumbView struct {
 }
 
 func newChecker(w *world) *checker {
-	c := &checker{w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, owners: map[int64]bool{}, lost: map[int64]bool{}, byHand: map[string]int{}, late: map[int64]string{}, sight: newSight()}
+	c := &checker{w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, owners: map[int64]bool{}, lost: map[int64]bool{}, meddled: map[int64]bool{}, byHand: map[string]int{}, late: map[int64]string{}, sight: newSight()}
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]string{}}
 	}
@@ -132,7 +133,7 @@ func (c *checker) started(p *proc) {
 		return
 	}
 	switch {
-	case (!v.lock.there || v.lock.owner != p.tree.session || v.lock.czxid != p.token) && !c.mayOutlast(v, p):
+	case (!v.lock.there || v.lock.owner != p.tree.session || v.lock.czxid != p.token) && !c.mayOutlast(v, p) && !c.endedByStranger(p.tree.session):
 		c.broken("P5", "%v started, but the lock is %+v", p, v.lock)
 	case !v.crumb.there || v.crumb.session != election.SessionName(p.tree.session) || v.crumb.tree != p.tree.id:
 		c.broken("P5", "%v started, but the breadcrumb is %+v", p, v.crumb)
@@ -214,8 +215,11 @@ func splitPath(path string) (service, what string) {
 	return service, what
 }
 
-// expired looks at P3.
+// expired looks at P3: of a session that a stranger was attached to nobody can know when it ends.
 func (c *checker) expired(session int64) {
+	if c.meddled[session] {
+		return
+	}
 	for _, v := range c.services {
 		for _, p := range inOrder(v.living) {
 			if p.tree.session == session && !c.spared(v, p) && !c.mayOutlast(v, p) {
@@ -238,7 +242,7 @@ func (c *checker) lockChanged(v *serviceView, ch zkmem.Change, expired bool) {
 	}
 	c.w.say("zk: the lock of %s is gone", v.name)
 	for _, p := range inOrder(v.living) {
-		if p.tree.session == was.owner && !v.struck[was.czxid] && !(expired && (c.spared(v, p) || c.mayOutlast(v, p))) {
+		if p.tree.session == was.owner && !v.struck[was.czxid] && !c.endedByStranger(was.owner) && !(expired && (c.spared(v, p) || c.mayOutlast(v, p))) {
 			c.broken("P2", "the lock of %s was given back while %v was alive", v.name, p)
 		}
 	}

@@ -49,6 +49,8 @@ func (f Fault) String() string {
 		return fmt.Sprintf("%s: zk%d (to zk%d), for %v", f.Kind, from+1, to+1, d)
 	case TrapFreeze, TrapCrash, TrapCut:
 		return fmt.Sprintf("%s: %s, %s, for %v", f.Kind, node, momentNames[f.N%int(moments)], d)
+	case EndSession:
+		return fmt.Sprintf("%s: %s, %s, for %v", f.Kind, node, f.stranger(), d)
 	case StickProcesses:
 		return fmt.Sprintf("%s: %s, for %v, with %q", f.Kind, node, d, f.with())
 	case SickHelper:
@@ -91,6 +93,8 @@ func (w *world) begin(f Fault) (end func(), done bool) {
 		return w.pauseService(f)
 	case GiveOrder:
 		return w.giveOrder(f)
+	case EndSession:
+		return w.meddle(f)
 	case CutLink, SlowLink:
 		return w.disturbLink(f), true
 	case RestartServer, NewLeader, BreakReply, LoseData, DeleteLock, DeleteCrumb, DeleteNode, IsolateServer, CutServers, SlowServers:

@@ -44,6 +44,8 @@ const (
 	LoseEnsemble     Kind = "whole ensemble out of sight"
 	IsolateUnheard   Kind = "server cut off between a write and its ping"
 
+	EndSession Kind = "session ended by a stranger" // see Plan.strangers
+
 	UpgradeSupervisor Kind = "supervisor becomes another image" // see Plan.upgrades
 
 	FreezeAll     Kind = "supervisor and both guardians frozen at once" // see Plan.watchdogs, as for the next
@@ -68,7 +70,7 @@ func Kinds() (kinds []Kind) {
 			kinds = append(kinds, k)
 		}
 	}
-	return append(kinds, UpgradeSupervisor, FreezeAll, SpoilWatchdog)
+	return append(kinds, EndSession, UpgradeSupervisor, FreezeAll, SpoilWatchdog)
 }
 
 // waits tells whether such a fault waits for its moment, which may not come, and counts only then.

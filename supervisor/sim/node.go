@@ -73,7 +73,7 @@ func (n *node) config(inc *incarnation) supervisor.Config {
 	p := n.w.plan
 	cfg := supervisor.Config{
 		Node: n.name, Host: n.host.name, Version: "sim", Servers: p.servers(), Root: root, Timeout: p.Timeout, Logger: newSink(inc),
-		Machine: inc, Dial: inc.dial, Services: n.services(inc), Changes: inc.changes, Agent: inc.agent(),
+		Strangers: p.Strangers, Machine: inc, Dial: inc.dial, Services: n.services(inc), Changes: inc.changes, Agent: inc.agent(),
 		Upgrade: supervisor.Upgrade{Asked: inc.upgrades, Become: inc.become}, Watchdog: p.watchdog(),
 	}
 	return cfg

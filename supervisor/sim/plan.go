@@ -41,6 +41,7 @@ type Plan struct {
 	Helpers     bool   // health checks, prechecks and hooks
 	Failsafe    []bool // by service: it may outlast ZooKeeper
 	Watchdog    int    // dogOff, ...
+	Strangers   bool   // clients without credentials reach the servers
 	Sharp       bool   // the threads of a process that thaws wake all at once
 	Episodes    []Episode
 	Tell        func(line string) // is told each event, unless nil
@@ -123,6 +124,7 @@ func NewPlan(seed uint64) *Plan {
 	}
 	p.upgrades()
 	p.watchdogs()
+	p.strangers()
 	return p
 }
 
@@ -255,8 +257,8 @@ func (p *Plan) fault(r *rand.Rand, k Kind) Fault {
 func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: %d nodes on %d hosts, %d services, %d servers, session timeout %v, tick %v (limit %d), latency <= %v, clock drift <= %g, "+
-		"order %s, grace %v, stop timeout %v, clones %v, stonith %v, agents %v, failsafe %v, watchdog %d, calm %v, priorities %v (failback %v), never stands: %d, %d programs, helpers %v\n", p.Seed, p.Nodes, p.Hosts, p.Services, p.Servers, p.Timeout,
-		p.Tick, p.SyncLimit, p.Latency, p.Drift, p.Order, p.Grace, p.StopTimeout, p.Clones, p.Stonith, p.Agents, p.Failsafe, p.Watchdog, p.Calm, p.Priority, p.Failback, p.Ineligible+1,
+		"order %s, grace %v, stop timeout %v, clones %v, stonith %v, agents %v, failsafe %v, watchdog %d, strangers %v, calm %v, priorities %v (failback %v), never stands: %d, %d programs, helpers %v\n", p.Seed, p.Nodes, p.Hosts, p.Services, p.Servers, p.Timeout,
+		p.Tick, p.SyncLimit, p.Latency, p.Drift, p.Order, p.Grace, p.StopTimeout, p.Clones, p.Stonith, p.Agents, p.Failsafe, p.Watchdog, p.Strangers, p.Calm, p.Priority, p.Failback, p.Ineligible+1,
 		p.Programs, p.Helpers)
 	for n, e := range p.Episodes {
 		if len(e.Faults) == 0 {

@@ -199,7 +199,7 @@ func (w *world) patience() time.Duration {
 	if p.outages() { // what was promised before, and whoever rests since he was not asked
 		promised = 2*p.Timeout + p.Rejoin
 	}
-	return promised + 2*p.Timeout + 2*p.Tick + 2*p.Grace + p.Rejoin + p.stopping() + time.Duration(p.SyncLimit+4)*p.Tick + 25*time.Second
+	return promised + 2*p.Timeout + 2*p.Tick + 2*p.delay() + p.Rejoin + p.stopping() + time.Duration(p.SyncLimit+4)*p.Tick + 25*time.Second
 }
 
 // progress waits until all services run.

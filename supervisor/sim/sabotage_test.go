@@ -46,6 +46,15 @@ var sabotages = []sabotage{
 	{"no grace delay", []change{
 		{"fencing/chain.go", "	if left <= 0 {\n		return nil\n	}\n", "	if left > -time.Hour {\n		return nil\n	}\n"},
 	}},
+	{"take a session's end for the lease's where strangers end sessions", []change{
+		{"election/lease.go", "	if f.Others {\n", "	if false {\n"},
+	}},
+	{"count the wait for a lease from the former's claim", []change{
+		{"supervisor/term.go", "chain.Fence(ctx, target, claim.Since, confirmed)", "chain.Fence(ctx, target, p.Since, confirmed)"},
+	}},
+	{"wait for a part of the former lease only", []change{
+		{"election/lease.go", "wait = max(wait, LeaseLength(f.Session)+AfterLease(f.Session)+f.Session/20)", "wait = max(wait, LeaseLength(f.Session)*3/4)"},
+	}},
 	{"no fencing at all", []change{
 		{"supervisor/term.go", "	fenced := fencing.Outcome{By: nobody}\n	if claim.Previous == nil {",
 			"	fenced := fencing.Outcome{By: nobody}\n	if claim != nil {"},

@@ -1,0 +1,125 @@
+package election
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"understudy/election/jute"
+	"understudy/election/zkmem"
+)
+
+func TestFormerLeaseArithmetic(t *testing.T) {
+	const session = 6 * time.Second
+	for _, c := range []struct {
+		lives, others bool
+		grace, want   time.Duration
+	}{
+		{false, false, 2 * time.Second, 2 * time.Second},
+		{false, false, 0, 0},
+		{false, true, 2 * time.Second, 3800 * time.Millisecond}, // 7/12 + 1/20 of 6 s
+		{false, true, 5 * time.Second, 5 * time.Second},
+		{true, false, 2 * time.Second, 8 * time.Second},
+		{true, true, 2 * time.Second, 8 * time.Second},
+	} {
+		if got := (FormerLease{session, c.lives, c.others}).Wait(c.grace); got != c.want {
+			t.Errorf("lives %v, others %v, grace %v: %v, want %v", c.lives, c.others, c.grace, got, c.want)
+		}
+	}
+}
+
+// P1: from the sending of a heartbeat that was acknowledged right before the session's end, by two clocks of which one is too slow
+// and the other too fast by 2 percent.
+func TestNoLeaseOutlastsTheWaitOfWhoCannotTrustASessionsEnd(t *testing.T) {
+	for session := MinTimeout; session <= 40*time.Second; session += 100 * time.Millisecond {
+		dead := LeaseLength(session) + AfterLease(session)
+		if dog := Watchdog(session); dog > 0 { // the last feed, and its timeout
+			dead = max(dead, session-2*beatEvery(session)-session/4)
+		}
+		wait := FormerLease{Session: session, Others: true}.Wait(0)
+		if slow, quick := dead*102/100, wait*98/100; slow >= quick {
+			t.Errorf("session %v: a child may live for %v, and is waited for %v", session, slow, quick)
+		}
+	}
+}
+
+// stranger attaches to the session that has a lock, by what everybody may ask for, and closes it.
+func (w *world) stranger(session int64) {
+	w.Helper()
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	go w.zk.ServeConn(theirs)
+	for _, records := range [][]jute.Record{
+		{jute.ConnectRequest{Timeout: 1, SessionID: session, Password: zkmem.Password(session)}},
+		{jute.RequestHeader{Xid: 1, Op: jute.OpCloseSession}},
+	} {
+		if _, err := ours.Write(jute.Frame(records...)); err != nil {
+			w.Fatal(err)
+		}
+		if _, err := jute.ReadFrame(ours, 0); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func TestALockThatAStrangerFreedLeavesALeaseThatIsWaitedFor(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var attaching atomic.Bool
+		ended := w.open("a", func(ctx context.Context, a *Session) error {
+			if _, err := activate(ctx, a); err != nil {
+				return err
+			}
+			id := a.ID()
+			heal := w.zk.Cut(func(c zkmem.Client) bool { return c.SessionID == id && !attaching.Load() }, zkmem.Both)
+			defer heal()
+			attaching.Store(true)
+			w.stranger(id)
+			attaching.Store(false)
+			w.within("b", func(ctx context.Context, s *Session) error {
+				_, b, err := claim(ctx, s, Race)
+				if err != nil {
+					return err
+				}
+				left := a.LeaseEnd() - w.now()
+				for strangers, enough := range map[bool]bool{false: false, true: true} {
+					s.cfg.Strangers = strangers
+					delay, err := b.Delay(ctx, 0)
+					if err != nil {
+						return err
+					}
+					if (delay >= left) != enough {
+						w.Errorf("strangers %v: waits for %v, and a's lease lasts for %v", strangers, delay, left)
+					}
+				}
+				return nil
+			})
+			<-a.Ended()
+			return nil
+		})
+		_ = ended()
+	})
+}
+
+// A breadcrumb that does not tell on which session timeout its writer's lease rests counts as the longest that we know of.
+func TestABreadcrumbWithoutATimeoutCountsAsTheLongest(t *testing.T) {
+	for _, data := range []string{`{"node":"x","session":"0x1"}`, `not JSON`} {
+		inWorld(t, func(w *world) {
+			w.asOperator(func(ctx context.Context, s *Session) error {
+				if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+					return err
+				}
+				return s.create(ctx, Paths{"/understudy", "svc"}.Crumb(), []byte(data), 0)
+			})
+			w.within("a", func(ctx context.Context, s *Session) error {
+				s.cfg.Timeout = 3 * testTimeout // the servers granted less
+				_, c, err := claim(ctx, s, Race)
+				if err == nil && c.Previous.SessionMs != (3*testTimeout).Milliseconds() {
+					w.Errorf("%s counts as a session of %d ms", data, c.Previous.SessionMs)
+				}
+				return err
+			})
+		})
+	}
+}
