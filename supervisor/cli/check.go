@@ -51,6 +51,7 @@ type verdict struct {
 	Files    []string `json:"files"`
 	Faults   []remark `json:"faults"`
 	Warnings []remark `json:"warnings"`
+	Notes    []string `json:"notes"` // what is said of the config as a whole
 }
 
 // remark is a fault or a warning.
@@ -108,9 +109,10 @@ func (f *checkFlags) check(out, complaints io.Writer) error {
 	case f.effective: // what is read from a pipe is a config or nothing
 		f.remark(complaints, r.Faults, warnings)
 	case f.asJSON:
-		v := verdict{OK: r.Config != nil, Files: r.Files.Config, Faults: remarks(r.Faults), Warnings: remarks(warnings)}
+		v := verdict{OK: r.Config != nil, Files: r.Files.Config, Faults: remarks(r.Faults), Warnings: remarks(warnings), Notes: []string{}}
 		if r.Config != nil {
 			v.Services = len(r.Config.Services)
+			v.Notes = notes(r.Config)
 		}
 		if err := writeJSON(out, v); err != nil {
 			return err
@@ -119,12 +121,23 @@ func (f *checkFlags) check(out, complaints io.Writer) error {
 		f.remark(out, r.Faults, warnings)
 		if r.Config != nil {
 			fmt.Fprintf(out, "ok: %s in %s\n", count(len(r.Config.Services), "service"), count(len(r.Files.Config), "file"))
+			for _, note := range notes(r.Config) {
+				fmt.Fprintln(out, "note:", note)
+			}
 		}
 	}
 	if r.Config == nil {
 		return usage("%s is refused: %s", f.file, count(len(r.Faults), "fault"))
 	}
 	return nil
+}
+
+// notes are what one should know of a config in which nothing is wrong.
+func notes(c *config.Config) []string {
+	if note := c.ZooKeeper.Exposure(); note != "" {
+		return []string{note}
+	}
+	return []string{}
 }
 
 func (f *checkFlags) remark(out io.Writer, faults, warnings config.Faults) {

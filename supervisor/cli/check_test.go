@@ -39,7 +39,7 @@ testdata/faulty.yaml:5:19: services.redis.stop_timeout: "10" has no unit: write 
 
 func TestWarningChangesNoExitCode(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "u.yaml")
-	text := "node: n\nzookeeper: {servers: [zk1]}\nservices:\n  s:\n    command: no-such-program\n    health: {interval: 1s}\n"
+	text := "node: n\nzookeeper: {servers: [zk1], trusted_network: true}\nservices:\n  s:\n    command: no-such-program\n    health: {interval: 1s}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -56,10 +56,45 @@ func TestWarningChangesNoExitCode(t *testing.T) {
 	}
 }
 
+func TestCheckNotesOnceWhatStrangersCanDo(t *testing.T) {
+	for zookeeper, want := range map[string]string{
+		"{servers: [zk1]}": "or set its auth\n",
+		"{servers: [zk1], auth: {scheme: digest, file: /dev/null}}":                        "`trusted_network: true` in zookeeper\n",
+		"{servers: [zk1], auth: {scheme: digest, file: /dev/null}, trusted_network: true}": "",
+	} {
+		file := filepath.Join(t.TempDir(), "u.yaml")
+		if err := os.WriteFile(file, []byte("node: n\nzookeeper: "+zookeeper+"\nservices: {}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, _ := says(t, "check", "--config", file)
+		if told := strings.Count(out, "note: whoever reaches the ZooKeeper servers can"); code != 0 || (told == 1) != (want != "") || !strings.HasSuffix(out, want) {
+			t.Errorf("%s: code %d, %d notes\n%s", zookeeper, code, told, out)
+		}
+	}
+}
+
+func TestStatusNotesOnceWhatStrangersCanDo(t *testing.T) {
+	for zookeeper, want := range map[string]int{
+		"{servers: [zk1]}": 0, // without credentials the network is taken for trusted
+		"{servers: [zk1], auth: {scheme: digest, file: /dev/null}}":                        1,
+		"{servers: [zk1], auth: {scheme: digest, file: /dev/null}, trusted_network: true}": 0,
+	} {
+		file := filepath.Join(t.TempDir(), "u.yaml")
+		if err := os.WriteFile(file, []byte("node: n\nzookeeper: "+zookeeper+"\nservices: {}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		v := visit{clusterFlags: clusterFlags{Config: file}}
+		var out strings.Builder
+		if err := v.noteExposure(&out); err != nil || strings.Count(out.String(), "can end any session") != want {
+			t.Errorf("%s: %v, %q", zookeeper, err, out.String())
+		}
+	}
+}
+
 func TestCheckTellsTheSameAsJSON(t *testing.T) {
 	for file, want := range map[string]verdict{
-		"testdata/sound.yaml": {OK: true, Services: 2, Faults: []remark{}, Warnings: []remark{}},
-		"testdata/faulty.yaml": {Warnings: []remark{}, Faults: []remark{
+		"testdata/sound.yaml": {OK: true, Services: 2, Faults: []remark{}, Warnings: []remark{}, Notes: []string{}},
+		"testdata/faulty.yaml": {Warnings: []remark{}, Notes: []string{}, Faults: []remark{
 			{"testdata/faulty.yaml", 4, 5, "services.redis.comand", `unknown key (did you mean "command"?)`},
 			{"testdata/faulty.yaml", 5, 19, "services.redis.stop_timeout", `"10" has no unit: write 10s for seconds`},
 		}},

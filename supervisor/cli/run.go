@@ -103,8 +103,9 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	}
 	conf := supervisor.Config{
 		Node: c.Node, Host: host, Version: version, Servers: servers(c), Root: c.ZooKeeper.Root, Timeout: c.ZooKeeper.SessionTimeout,
-		Auth: auth, TLS: secured(c), Logger: log, Legacy: legacy, Upgrade: next.upgrade(),
+		Auth: auth, TLS: secured(c), Logger: log, Legacy: legacy, Upgrade: next.upgrade(), Strangers: c.ZooKeeper.Strangers(),
 	}
+	tellExposure(c.ZooKeeper, log)
 	next.here = promise{Node: conf.Node, Root: conf.Root, Servers: conf.Servers}
 	if conf.Agent, err = listen(c, log); err != nil {
 		return err
@@ -126,6 +127,17 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	following := f.follow(cmd, c, log, changes)
 	following.read = boss.reloaded
 	return supervise(cmd.Context(), conf, following, web, boss, next)
+}
+
+// tellExposure logs, once, what strangers can do; with credentials, which are there against strangers, as a warning.
+func tellExposure(z config.ZooKeeper, log hclog.Logger) {
+	level := hclog.Info
+	if z.Auth != nil {
+		level = hclog.Warn
+	}
+	if note := z.Exposure(); note != "" {
+		log.Log(level, "nothing is known to keep strangers from ZooKeeper", "note", note)
+	}
 }
 
 func (f *runFlags) services(c *config.Config) []supervisor.Service {

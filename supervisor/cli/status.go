@@ -52,7 +52,22 @@ func (v *visit) showStatus(ctx context.Context, c *control.Cluster, w io.Writer,
 	if v.json {
 		return writeJSON(w, s)
 	}
-	return writeStatus(w, screenOf(w), s, time.Now(), v.words())
+	if err := writeStatus(w, screenOf(w), s, time.Now(), v.words()); err != nil {
+		return err
+	}
+	return v.noteExposure(w)
+}
+
+// noteExposure says once what strangers can do at the servers that a config file names.
+func (v *visit) noteExposure(w io.Writer) error {
+	c, err := v.cluster()
+	if err != nil {
+		return err
+	}
+	if exposure := c.ZooKeeper.Exposure(); c.ZooKeeper.Auth != nil && exposure != "" {
+		_, err = fmt.Fprintln(w, strings.Join(note(screenOf(w).width, exposure), "\n"))
+	}
+	return err
 }
 
 var statusColumns = []column{

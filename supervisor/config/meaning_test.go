@@ -16,6 +16,7 @@ zookeeper:
   root: /prod/understudy
   session_timeout: 4s
   auth: {scheme: digest, file: /etc/understudy/zk.secret}
+  trusted_network: true
   tls: {ca_file: /etc/ca.pem, cert_file: /etc/cert.pem, key_file: /etc/key.pem, server_name: zk}
 log: {level: debug, format: json}
 http: {listen: ":8437", token_file: /etc/understudy/token}
@@ -76,8 +77,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 		Node: "db-1",
 		ZooKeeper: ZooKeeper{
 			Servers: []Server{"zk1:2181"}, Root: "/prod/understudy", SessionTimeout: 4 * time.Second,
-			Auth: &Auth{Scheme: "digest", File: "/etc/understudy/zk.secret"},
-			TLS:  &TLS{CAFile: "/etc/ca.pem", CertFile: "/etc/cert.pem", KeyFile: "/etc/key.pem", ServerName: "zk"},
+			Auth: &Auth{Scheme: "digest", File: "/etc/understudy/zk.secret"}, TrustedNetwork: true,
+			TLS: &TLS{CAFile: "/etc/ca.pem", CertFile: "/etc/cert.pem", KeyFile: "/etc/key.pem", ServerName: "zk"},
 		},
 		Log:      Log{Level: "debug", Format: "json"},
 		Watchdog: Watchdog{Device: "/dev/watchdog1", Mode: WatchdogRequired},

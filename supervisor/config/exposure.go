@@ -1,0 +1,39 @@
+package config
+
+import (
+	"net"
+	"strings"
+)
+
+// Strangers tells whether others than the nodes have to be reckoned with at the servers. ZooKeeper lets whoever reaches it end any
+// session, with credentials or without. Client certificates of ours do not show that the servers demand them: only trusted_network
+// tells. Without credentials everybody could do worse, so the network is taken for trusted.
+func (z ZooKeeper) Strangers() bool { return z.Auth != nil && !z.TrustedNetwork }
+
+// Exposure says, in one line, what whoever reaches the servers can do; "" when the config says that only the nodes do, or when only
+// this machine does.
+func (z ZooKeeper) Exposure() string {
+	switch {
+	case z.TrustedNetwork, z.local():
+		return ""
+	case z.Auth != nil:
+		return "whoever reaches the ZooKeeper servers can end any session (see docs/security.md), so a takeover without a proof of death waits for at least " +
+			"7/12 + 1/20 of the session timeout; where client certificates or a firewall keep strangers out, say `trusted_network: true` in zookeeper"
+	}
+	return "whoever reaches the ZooKeeper servers can stop a service, move it, or have two copies of it run (see docs/security.md): " +
+		"keep strangers out by a firewall and say `trusted_network: true` in zookeeper, or set its auth"
+}
+
+// local tells whether all servers are reached through the loopback alone.
+func (z ZooKeeper) local() bool {
+	for _, server := range z.Servers {
+		host, _, err := net.SplitHostPort(string(server))
+		if err != nil {
+			host = string(server)
+		}
+		if ip := net.ParseIP(strings.Trim(host, "[]")); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return false
+		}
+	}
+	return len(z.Servers) > 0
+}
