@@ -5,7 +5,7 @@
 //   - a configured method vouches for it, or
 //   - the operator confirmed it, or the breadcrumb is gone, which only happens once its tree is proved dead, or
 //   - no method is configured, or all failed and on_failure is grace, and the grace delay has passed since the lock was
-//     claimed. By then the target's own lease has long ended (P3).
+//     claimed. By then the target's own lease has long ended (P3, and election.FormerLease).
 //
 // Anything else, a method that hangs and a context that ends included, is an error, and a child must not start.
 //
