@@ -30,10 +30,11 @@ func (v Violation) String() string {
 type checker struct {
 	w        *world
 	services map[string]*serviceView
-	ended    map[int64]bool // sessions that are no more
-	owners   map[int64]bool // those that had a lock
-	lost     map[int64]bool // those of them that a loss of data ended
-	meddled  map[int64]bool // those that a stranger was attached to, or is about to be
+	ended    map[int64]bool   // sessions that are no more
+	owners   map[int64]bool   // those that had a lock
+	lost     map[int64]bool   // those of them that a loss of data ended
+	sessions map[string]int64 // by node
+	meddled  map[int64]bool   // those that a stranger was attached to, or is about to be
 	first    *Violation
 	starts   int
 	doomed   int // starts beside a process that was killed, but held by the kernel
@@ -74,7 +75,7 @@ type crumbView struct {
 }
 
 func newChecker(w *world) *checker {
-	c := &checker{w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, owners: map[int64]bool{}, lost: map[int64]bool{}, meddled: map[int64]bool{}, byHand: map[string]int{}, late: map[int64]string{}, sight: newSight()}
+	c := &checker{w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, owners: map[int64]bool{}, lost: map[int64]bool{}, sessions: map[string]int64{}, meddled: map[int64]bool{}, byHand: map[string]int{}, late: map[int64]string{}, sight: newSight()}
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]string{}}
 	}
@@ -172,6 +173,9 @@ func (c *checker) committed(t zkmem.Commit) {
 		}
 	}
 	for _, ch := range t.Changes {
+		if node, ok := strings.CutPrefix(ch.Path, election.NodesDir(root)+"/"); ok {
+			c.sessions[node] = ch.Stat.EphemeralOwner // 0 when it is deleted
+		}
 		service, what := splitPath(ch.Path)
 		if c.byHand[ch.Path] > 0 && ch.Kind == jute.EventNodeDeleted && c.services[service] != nil {
 			c.strike(c.services[service])

@@ -68,11 +68,11 @@ func (f Fault) stranger() string {
 // meddle has a stranger end a session of a node, at once or a little after the node has lost touch.
 func (w *world) meddle(f Fault) (end func(), done bool) {
 	w.mu.Lock()
-	session := w.sessionOn(f.Node)
-	if session == 0 {
-		session = w.check.services[w.plan.services()[f.N%w.plan.Services]].lock.owner
-	}
 	n := w.nodes[f.Node]
+	session := w.check.sessions[n.name]
+	if session == 0 { // its znode was deleted by hand: the lock tells as well
+		session = w.sessionOn(f.Node)
+	}
 	if session == 0 || w.over {
 		w.mu.Unlock()
 		return nil, false

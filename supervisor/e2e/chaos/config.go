@@ -19,9 +19,9 @@ const (
 )
 
 // bounds are generous to a busy machine. A leader has to be elected, an old session of the node itself has to end before
-// it opens the next, the lock's former session too, and then there is the grace, or the rest after a refused fencing.
+// it opens the next, the lock's former session too, and then there is the wait for its lease, or the rest after a refused fencing.
 var bounds = history.Bounds{
-	Progress: 2*(session+tickTime) + grace + rejoin + 20*time.Second,
+	Progress: 2*(session+tickTime) + max(grace, session*7/12+session/20) + rejoin + 20*time.Second,
 	Orphan:   3 * time.Second,
 	Tick:     beat,
 }
