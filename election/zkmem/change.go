@@ -54,7 +54,7 @@ func (s *Server) carryOut(who caller, o *order) (jute.Record, jute.Code) {
 			code = errSilent // it stumbles over the stat that it has not got
 		}
 	}
-	s.observed(Commit{Zxid: x.zxid}, x.changes)
+	s.observed(Commit{Zxid: x.zxid, By: who.session}, x.changes)
 	s.watches.fire(x.changes)
 	s.armCleaning()
 	return record, code

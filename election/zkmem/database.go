@@ -13,6 +13,7 @@ type database struct {
 	sessions *sessionTable
 	timeouts map[int64]time.Duration // of each session, as it was negotiated last
 	zxid     int64                   // epoch<<32 | counter
+	left     map[int64]bool          // sessions whose ephemerals outlast them: see Server.LeaveZnodes
 	leaders  int64                   // the leader's clock, in milliseconds, for a transaction that comes from there; else 0
 }
 
@@ -21,6 +22,7 @@ func newDatabase(tick time.Duration) *database {
 		tree:     newTree(),
 		sessions: newSessionTable(tick, time.Now()),
 		timeouts: map[int64]time.Duration{},
+		left:     map[int64]bool{},
 	}
 }
 
@@ -56,8 +58,11 @@ func (d *database) touch(id int64, timeout time.Duration) bool {
 func (d *database) closeSession(id int64) []change {
 	x := d.begin()
 	for _, path := range d.tree.owned(id) {
-		x.remove(path)
+		if !d.left[id] {
+			x.remove(path)
+		}
 	}
+	delete(d.left, id)
 	delete(d.sessions.byID, id)
 	delete(d.timeouts, id)
 	return x.changes

@@ -5,6 +5,7 @@ import "understudy/election/jute"
 // Commit is a transaction that has taken effect.
 type Commit struct {
 	Zxid    int64
+	By      int64 // the session that asked for it, 0 where none did
 	Changes []Change
 	Ended   int64 // the session that ended with it, 0 for none
 	Expired bool  // it ended because nothing was heard of it

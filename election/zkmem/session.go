@@ -18,10 +18,11 @@ type sessionTable struct {
 	start  time.Time
 	nextID int64
 	byID   map[int64]*session
+	kept   map[int64]bool // they do not end for lack of signs of life: see Server.Keep
 }
 
 func newSessionTable(tick time.Duration, now time.Time) *sessionTable {
-	t := &sessionTable{tick: tick, start: now, byID: map[int64]*session{}}
+	t := &sessionTable{tick: tick, start: now, byID: map[int64]*session{}, kept: map[int64]bool{}}
 	t.nextID = int64(uint64(now.UnixMilli())<<24>>8) | 1<<56 // the top byte is the server's id
 	return t
 }
@@ -49,7 +50,7 @@ func (t *sessionTable) due() []int64 {
 	now := time.Since(t.start)
 	var list []*session
 	for _, s := range t.byID {
-		if s.expires <= now {
+		if s.expires <= now && !t.kept[s.id] {
 			list = append(list, s)
 		}
 	}
@@ -69,6 +70,9 @@ func (t *sessionTable) due() []int64 {
 // next is how long it takes until a session may end.
 func (t *sessionTable) next() (wait time.Duration, ok bool) {
 	for _, s := range t.byID {
+		if t.kept[s.id] {
+			continue
+		}
 		if left := s.expires - time.Since(t.start); !ok || left < wait {
 			wait, ok = left, true
 		}

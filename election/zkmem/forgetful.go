@@ -1,0 +1,48 @@
+package zkmem
+
+// Keep has a session go on without a sign of life from its client, as if somebody else had attached to it and sent pings, until
+// the function returned is called. It does end when it is closed.
+func (s *Server) Keep(id int64) (end func()) {
+	set := func(kept bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, of := range s.all() {
+			if delete(of.db.sessions.kept, id); kept {
+				of.db.sessions.kept[id] = true
+			} else if timeout, ok := of.db.timeouts[id]; ok {
+				of.db.sessions.touch(id, timeout)
+				of.armExpiry()
+			}
+		}
+	}
+	set(true)
+	return func() { set(false) }
+}
+
+// LeaveZnodes has a session's ephemerals stay when it ends, whichever way, as servers are known to forget some. False means that
+// there is no such session at one of the servers: they are to stay at all of them, or none.
+func (s *Server) LeaveZnodes(id int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, of := range s.all() {
+		if _, ok := of.db.sessions.byID[id]; !ok {
+			return false
+		}
+	}
+	for _, of := range s.all() {
+		of.db.left[id] = true
+	}
+	return true
+}
+
+// all is the servers that keep the same data.
+func (s *Server) all() []*Server {
+	if s.member == nil {
+		return []*Server{s}
+	}
+	var all []*Server
+	for _, m := range s.member.e.members {
+		all = append(all, m.s)
+	}
+	return all
+}

@@ -1,0 +1,58 @@
+package zkmem_test
+
+import (
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"understudy/election/jute"
+	"understudy/election/zkmem"
+)
+
+func TestASessionThatIsKeptEndsOnlyWhenItIsClosedOrKeptNoLonger(t *testing.T) {
+	inMemory(t, zkmem.Config{TickTime: time.Second}, func(t *testing.T, mem *zkmem.Server, dial func(string) net.Conn) {
+		kept, closed := greet(t, dial("1.1.1.1"), fourSeconds), greet(t, dial("1.1.1.2"), fourSeconds)
+		end := mem.Keep(kept.Session.SessionID)
+		mem.Keep(closed.Session.SessionID)
+		_ = kept.Close()
+		time.Sleep(time.Minute)
+		if n := len(mem.Sessions()); n != 2 {
+			t.Errorf("%d of 2 sessions that are kept live", n)
+		}
+		other := greet(t, dial("1.1.1.3"), jute.ConnectRequest{Timeout: 4000, SessionID: closed.Session.SessionID, Password: closed.Session.Password})
+		if _, err := other.Call(jute.OpCloseSession, nil, nil); err != nil {
+			t.Error(err)
+		}
+		if slices.Contains(mem.Sessions(), closed.Session.SessionID) {
+			t.Error("one that is closed lives")
+		}
+		end()
+		time.Sleep(3 * time.Second)
+		if !slices.Contains(mem.Sessions(), kept.Session.SessionID) {
+			t.Error("who kept it was there until just now")
+		}
+		time.Sleep(3 * time.Second)
+		if slices.Contains(mem.Sessions(), kept.Session.SessionID) {
+			t.Error("it lives though it is kept no longer")
+		}
+	})
+}
+
+func TestZnodesThatAreLeftOutlastTheirSession(t *testing.T) {
+	inMemory(t, zkmem.Config{TickTime: time.Second}, func(t *testing.T, mem *zkmem.Server, dial func(string) net.Conn) {
+		c, other := greet(t, dial("1.1.1.1"), fourSeconds), greet(t, dial("1.1.1.2"), jute.ConnectRequest{Timeout: 20000})
+		c.want(createAs("/left", "", open, 1), "ok /left")
+		if !mem.LeaveZnodes(c.Session.SessionID) || !mem.Expire(c.Session.SessionID) {
+			t.Fatal("the session was over before")
+		}
+		var there jute.DataStat
+		if _, err := other.Call(jute.OpGetData, jute.PathWatch{Path: "/left"}, &there); err != nil || there.Stat.EphemeralOwner != c.Session.SessionID {
+			t.Errorf("it is gone, or another's: %+v %v", there.Stat, err)
+		}
+		other.want(remove("/left", -1), "ok")
+		if mem.LeaveZnodes(c.Session.SessionID) {
+			t.Error("a session that is over can leave nothing any more")
+		}
+	})
+}
