@@ -175,14 +175,14 @@ func (s *Session) probe(ctx context.Context, path string) (view, error) {
 // shadow is probe for a znode that never comes back: a watch for one that is gone already would stay with its server.
 func (s *Session) shadow(ctx context.Context, path string) (view, error) {
 	return call(ctx, s, func() (view, error) {
-		_, stat, changed, err := s.conn.GetW(path)
+		data, stat, changed, err := s.conn.GetW(path)
 		if errors.Is(err, zk.ErrNoNode) {
 			return view{}, nil
 		}
 		if err != nil {
 			return view{}, err
 		}
-		return view{exists: true, stat: *stat, changed: changed}, nil
+		return view{true, data, *stat, changed}, nil
 	})
 }
 

@@ -110,6 +110,7 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 	if !lock.exists {
 		return Opening{clear: !trail.exists}, nil
 	}
+	defer c.s.awaits(lock.stat.EphemeralOwner, lock.data)()
 	trail, err = c.wait(ctx, lock, trail)
 	return Opening{clear: !trail.exists}, err
 }

@@ -42,6 +42,7 @@ func (e *Ensemble) Resume(ctx context.Context, c Carried, serve func(context.Con
 	cfg.Timeout = c.Timeout // asking for another one would change the session's
 	s := newSession(&cfg)
 	s.id, s.password, s.timeout, s.end = c.Session, c.Password, c.Timeout, c.LeaseEnd
+	s.node.SessionMs = c.Timeout.Milliseconds()
 	s.resumes = true
 	for service := range c.Claims {
 		s.remember(Paths{Root: cfg.Root, Service: service})

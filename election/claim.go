@@ -75,8 +75,8 @@ func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, 
 // by hand. Its lease may then last as long as a session does. Any ephemeral of that session shows it: its own znode, which may
 // have been deleted as well, and what it says as a candidate.
 func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
-	if c.Previous.Session == "" {
-		return true, nil // nobody knows, as when the breadcrumb cannot be read
+	if c.Previous.Session == "" || c.Previous.Outlived {
+		return true, nil // nobody knows, as when the breadcrumb cannot be read; or what would show it was deleted with the lock
 	}
 	for _, dir := range []string{NodesDir(c.paths.Root), c.paths.Members()} {
 		if lives, err := c.bound(ctx, dir+"/"+c.Previous.Node); lives || err != nil {

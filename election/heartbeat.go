@@ -44,6 +44,7 @@ func (s *Session) beat(ctx context.Context) {
 
 // extend prolongs the lease: a write sent at that time was acknowledged.
 func (s *Session) extend(sent time.Duration) {
+	s.steady.heard(sent, s.cfg.Now(), s.Timeout())
 	if end, follow := s.prolong(sent); follow != nil {
 		follow(end)
 	}

@@ -30,7 +30,9 @@ func (c *Candidate) reachHead(ctx context.Context) error {
 			v, err = c.s.shadow(ctx, ahead)
 		}
 		if err == nil && v.exists {
-			if err := c.s.await(ctx, v.changed); err != nil {
+			done := c.s.awaits(v.stat.EphemeralOwner, v.data)
+			err = c.s.await(ctx, v.changed)
+			if done(); err != nil {
 				return err
 			}
 		}

@@ -17,6 +17,7 @@ func (s *Session) register(ctx context.Context) error {
 	}
 	path := NodesDir(root) + "/" + s.cfg.Node.Node
 	told, since := int64(0), time.Duration(0)
+	var rival former
 	for {
 		sent := s.cfg.Now()
 		err := s.create(ctx, path, s.nodeData(), zk.FlagEphemeral)
@@ -27,6 +28,7 @@ func (s *Session) register(ctx context.Context) error {
 		if !errors.Is(err, zk.ErrNodeExists) && !unknown(err) {
 			return fmt.Errorf("create %s: %w", path, err)
 		}
+		refused := err
 		v, err := s.look(ctx, path)
 		owner := v.stat.EphemeralOwner
 		switch {
@@ -42,6 +44,11 @@ func (s *Session) register(ctx context.Context) error {
 		case owner == s.ID(): // our own create, whose answer was lost
 			if sent := s.cfg.Now(); s.set(ctx, path, s.nodeData(), -1) == nil {
 				s.extend(sent)
+				return nil
+			}
+			continue
+		case rival.stale(s, v, refused, sent):
+			if s.succeed(ctx, path, rival) {
 				return nil
 			}
 			continue

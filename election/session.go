@@ -39,6 +39,10 @@ type Session struct {
 	acl    []zk.ACL
 	kill   context.CancelCauseFunc // ends the serving
 
+	steady steadiness
+	waits  waits
+	former map[int64]*sign // sessions in whose place we are; set before the serving
+
 	resumes bool // it was carried over: it stands, with the lease that was left
 
 	mu        sync.Mutex // guards what follows
@@ -251,6 +255,7 @@ func (s *Session) greeted(h handshake) {
 		return
 	}
 	s.id, s.password, s.timeout = h.session, h.password, h.timeout
+	s.node.SessionMs, s.described = h.timeout.Milliseconds(), nil
 }
 
 // noticed is called by the client; it must not block.

@@ -64,6 +64,8 @@ type Node struct {
 	Contain string    `json:"contain,omitempty"`
 	Fault   string    `json:"config_fault,omitempty"` // why its changed config is not taken up
 	Since   time.Time `json:"since"`
+	// SessionMs is the session timeout that was granted.
+	SessionMs int64 `json:"session_timeout_ms,omitempty"`
 }
 
 // Lock is the data of the lock: who is active.

@@ -238,6 +238,7 @@ func (s *supervisor) serveHeld(ctx context.Context, sess *election.Session, epoc
 	keeping, enough := context.WithCancel(context.WithoutCancel(ctx)) // also while what is served ends
 	var wg sync.WaitGroup
 	wg.Go(func() { h.keep(keeping) })
+	wg.Go(func() { sess.ClearStale(keeping) })
 	defer wg.Wait()
 	defer enough()
 	return s.serveAll(ctx, sess, epoch, h)
