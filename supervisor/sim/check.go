@@ -41,6 +41,7 @@ type checker struct {
 	resets   int // by watchdogs
 	calm     bool
 	sight    sight
+	nodes    nodesView
 	byHand   map[string]int   // how many requests of operators to delete it are under way
 	late     map[int64]string // what an operator's request that was not answered may delete while its session lasts
 }
@@ -75,7 +76,10 @@ type crumbView struct {
 }
 
 func newChecker(w *world) *checker {
-	c := &checker{w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, owners: map[int64]bool{}, lost: map[int64]bool{}, sessions: map[string]int64{}, meddled: map[int64]bool{}, byHand: map[string]int{}, late: map[int64]string{}, sight: newSight()}
+	c := &checker{
+		w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, owners: map[int64]bool{}, lost: map[int64]bool{}, sessions: map[string]int64{},
+		meddled: map[int64]bool{}, byHand: map[string]int{}, late: map[int64]string{}, sight: newSight(), nodes: newNodesView(),
+	}
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]string{}}
 	}
@@ -176,6 +180,7 @@ func (c *checker) committed(t zkmem.Commit) {
 		if node, ok := strings.CutPrefix(ch.Path, election.NodesDir(root)+"/"); ok {
 			c.sessions[node] = ch.Stat.EphemeralOwner // 0 when it is deleted
 		}
+		c.nodeChanged(t, ch)
 		service, what := splitPath(ch.Path)
 		if c.byHand[ch.Path] > 0 && ch.Kind == jute.EventNodeDeleted && c.services[service] != nil {
 			c.strike(c.services[service])
@@ -183,7 +188,7 @@ func (c *checker) committed(t zkmem.Commit) {
 		if v := c.services[service]; v != nil {
 			switch what {
 			case "ActiveStandbyElectorLock":
-				c.lockChanged(v, ch, t.Expired)
+				c.lockChanged(v, ch, t.Expired || c.takenAway(v, t, ch))
 			case "ActiveBreadCrumb":
 				c.crumbChanged(v, ch)
 			case "control":

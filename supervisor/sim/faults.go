@@ -55,6 +55,8 @@ func (f Fault) String() string {
 		return fmt.Sprintf("%s: %s, for %v, with %q", f.Kind, node, d, f.with())
 	case SickHelper:
 		return fmt.Sprintf("%s: %s, for %v", f.Kind, f.ailment(), d)
+	case KeepSession, LeaveZnodes:
+		return fmt.Sprintf("%s: %s, with %q for %v", f.Kind, node, f.silencedBy(), d)
 	case GiveOrder:
 		return fmt.Sprintf("%s: %s, waited for %v", f.Kind, orderNames[f.Way%len(orderNames)], d)
 	case ChangeConfig:
@@ -89,6 +91,8 @@ func (w *world) begin(f Fault) (end func(), done bool) {
 		return w.split(f)
 	case IsolateUnheard:
 		return w.ambush(f)
+	case KeepSession, LeaveZnodes:
+		return w.haunt(f)
 	case PauseService:
 		return w.pauseService(f)
 	case GiveOrder:

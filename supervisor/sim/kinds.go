@@ -48,6 +48,9 @@ const (
 
 	UpgradeSupervisor Kind = "supervisor becomes another image" // see Plan.upgrades
 
+	KeepSession Kind = "session kept by a stranger" // see Plan.keepers, as for the next
+	LeaveZnodes Kind = "znodes of a session that ended left by the servers"
+
 	FreezeAll     Kind = "supervisor and both guardians frozen at once" // see Plan.watchdogs, as for the next
 	SpoilWatchdog Kind = "watchdog held by another program"
 )
@@ -70,7 +73,7 @@ func Kinds() (kinds []Kind) {
 			kinds = append(kinds, k)
 		}
 	}
-	return append(kinds, EndSession, UpgradeSupervisor, FreezeAll, SpoilWatchdog)
+	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, LeaveZnodes, FreezeAll, SpoilWatchdog)
 }
 
 // waits tells whether such a fault waits for its moment, which may not come, and counts only then.

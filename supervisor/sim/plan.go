@@ -123,6 +123,7 @@ func NewPlan(seed uint64) *Plan {
 		at += e.Length + e.Rest
 	}
 	p.upgrades()
+	p.keepers()
 	p.watchdogs()
 	p.strangers()
 	return p

@@ -86,6 +86,7 @@ func (w *world) broken() bool {
 
 // episode lets its faults happen, heals everything, and sees to it that the services run again.
 func (w *world) episode(e Episode, r *Result) {
+	w.unhaunt()
 	began := time.Now()
 	type act struct {
 		at time.Duration
@@ -198,6 +199,9 @@ func (w *world) patience() time.Duration {
 	promised := time.Duration(0)
 	if p.outages() { // what was promised before, and whoever rests since he was not asked
 		promised = 2*p.Timeout + p.Rejoin
+	}
+	if p.haunted() { // two looks, up to a look apart, of who stands by and of who comes back; and the delay for a session that lives
+		promised += 5 * p.Timeout
 	}
 	return promised + 2*p.Timeout + 2*p.Tick + 2*p.delay() + p.Rejoin + p.stopping() + time.Duration(p.SyncLimit+4)*p.Tick + 25*time.Second
 }

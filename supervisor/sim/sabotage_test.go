@@ -19,6 +19,9 @@ var outages = change{"supervisor/sim/outage.go", "	if r.IntN(3) > 0 {\n		return\
 // dogs gives every plan watchdogs.
 var dogs = change{"supervisor/sim/device.go", "	if p.Timeout < 3*time.Second || r.IntN(4) > 0 {", "	if p.Timeout < 3*time.Second || r.IntN(4) > 4 {"}
 
+// keepers has sessions outlast their supervisors in every plan.
+var keepers = change{"supervisor/sim/kept.go", "	hauntedIn   = 5\n	hauntedFrom = 3\n", "	hauntedIn   = 1\n	hauntedFrom = 0\n"}
+
 var sabotages = []sabotage{
 	{"skip the breadcrumb", []change{
 		{"election/candidate.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
@@ -156,6 +159,28 @@ var sabotages = []sabotage{
 	{"a watchdog too slow to be fed in time", []change{
 		{"election/lease.go", "return (session / 3).Truncate", "return session.Truncate"},
 		dogs,
+	}},
+	{"wait for ever for the lock of a session that somebody keeps", []change{
+		{"supervisor/supervisor.go", "	wg.Go(func() { sess.ClearStale(keeping) })\n", ""},
+		keepers,
+	}},
+	{"wait for ever for a former session of the same node", []change{
+		{"election/register.go", "case rival.stale(s, v, refused, sent):", "case rival.stale(s, v, refused, sent) && false:"},
+		keepers,
+	}},
+	{"take a lock away after one session timeout", []change{
+		{"election/stale.go", "	span := 2 * max(g.timeout, session)\n", "	span := max(g.timeout, session)\n"},
+		keepers,
+	}},
+	{"take a lock away by one look", []change{
+		{"election/stale.go", "	return span - (now - max(g.since, steady, l.anew))\n", "	return 0 * (span - (now - max(g.since, steady, l.anew)))\n"},
+		keepers,
+	}},
+	{"take a lock away without being heard oneself", []change{
+		{"election/stale.go", "	case !ok || l.interrupted():\n", "	case false && ok:\n"},
+		{"election/stale.go", "max(g.since, steady, l.anew)", "max(g.since, 0*steady)"},
+		{"election/stale_service.go", "!ok || l.interrupted() {", "false && ok {"},
+		keepers,
 	}},
 	{"guardians feed the watchdog after a lease's end" + weak, []change{
 		{"supervisor/sim/device.go", "	if bound && now > last {\n", "	if bound && now < 0 {\n"},

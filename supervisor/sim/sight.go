@@ -23,6 +23,7 @@ func (c *checker) pauseOf() time.Duration { return c.w.plan.Timeout * 99 / 400 }
 // answered is told that a node has the answer to a heartbeat that it sent then.
 func (c *checker) answered(node string, sent time.Time) {
 	c.look(node)
+	c.nodes.answered(c, node, sent)
 	if sent.After(c.sight.heard[node]) {
 		c.sight.heard[node] = sent
 	}

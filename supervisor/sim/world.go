@@ -42,6 +42,7 @@ type world struct {
 	calm     time.Duration        // of long times between two
 	undo     []func()             // ends of faults that a trap began
 	random   map[string]*rand.Rand
+	kept     []func()  // ends of the keeping of sessions
 	outages  int       // ensembles that are out of sight
 	upgraded time.Time // when an upgrade was ordered last
 }

@@ -1,0 +1,147 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"understudy/election"
+	"understudy/election/jute"
+	"understudy/election/zkmem"
+)
+
+// Sessions that outlast their supervisors: a stranger attaches to one and keeps it alive, or the servers forget to delete its
+// znodes. In one of so many seeds there are such.
+const (
+	hauntedIn   = 5
+	hauntedFrom = 3
+)
+
+func (p *Plan) haunted() bool { return p.Seed%hauntedIn == hauntedFrom && !p.Calm }
+
+// keepers adds such faults to the episodes that are drawn. It has a stream of its own: the others are what they were.
+func (p *Plan) keepers() {
+	if !p.haunted() {
+		return
+	}
+	r := rand.New(rand.NewPCG(p.Seed, 3))
+	for i := range p.Episodes {
+		e := &p.Episodes[i]
+		if r.IntN(3) == 0 {
+			continue
+		}
+		f := Fault{Kind: pick(r, KeepSession, KeepSession, LeaveZnodes), Node: r.IntN(p.Nodes), Active: r.IntN(4) > 0, Server: -1, N: r.IntN(1 << 16),
+			At: drawn(r, e.Length), For: drawn(r, 6*p.Timeout)}
+		if r.IntN(2) == 0 { // until another node has taken over
+			f.For += 5 * p.Timeout
+			e.Length = max(e.Length, f.At+f.For)
+		}
+		e.Faults = append(e.Faults, f)
+		sortFaults(e.Faults)
+	}
+}
+
+// silencedBy is what keeps the supervisor from going on with the session.
+func (f Fault) silencedBy() Kind {
+	return []Kind{PowerOff, PowerOff, CutLink, FreezeSupervisor}[f.N%4]
+}
+
+// haunt has the session of a node outlast it.
+func (w *world) haunt(f Fault) (end func(), done bool) {
+	w.mu.Lock()
+	session := w.check.nodes.session[w.nodes[f.Node].name]
+	w.mu.Unlock()
+	if session == 0 || f.Kind == LeaveZnodes && !w.zk.servers[0].LeaveZnodes(session) {
+		return nil, false
+	}
+	w.say("%v: session %s", f, election.SessionName(session))
+	if f.Kind == KeepSession {
+		w.kept = append(w.kept, w.zk.servers[0].Keep(session))
+	}
+	f.Kind = f.silencedBy()
+	end, _ = w.begin(f)
+	return end, true
+}
+
+// unhaunt ends the keeping of sessions. It is not healed with the rest: P6 holds while a stranger is there.
+func (w *world) unhaunt() {
+	for _, end := range w.kept {
+		end()
+	}
+	w.kept = nil
+}
+
+// nodesView is the supervisors' own znodes, as the checker sees them.
+type nodesView struct {
+	session map[string]int64     // by node
+	beat    map[int64]time.Time  // by session: its newest heartbeat that was carried out
+	heard   map[string]time.Time // by node: when its newest write was sent that was answered
+	deaf    map[string]time.Time // by node: when that was last longer ago than a quarter of a session
+	heir    map[int64]int64      // who has taken a session's place under the name of its node: that one has waited for it
+}
+
+func newNodesView() nodesView {
+	return nodesView{session: map[string]int64{}, beat: map[int64]time.Time{}, heard: map[string]time.Time{}, deaf: map[string]time.Time{}, heir: map[int64]int64{}}
+}
+
+// nodeChanged looks at who deletes a supervisor's znode.
+func (c *checker) nodeChanged(t zkmem.Commit, ch zkmem.Change) {
+	name, ok := strings.CutPrefix(ch.Path, election.NodesDir(root)+"/")
+	if !ok {
+		return
+	}
+	former := c.nodes.session[name]
+	if ch.Kind == jute.EventNodeDeleted {
+		if t.Ended == 0 && t.By != former && c.byHand[ch.Path] == 0 {
+			c.silent(name, former, "znode of its supervisor")
+			c.nodes.heir[former] = t.By
+		}
+		delete(c.nodes.session, name)
+		return
+	}
+	c.nodes.session[name] = ch.Stat.EphemeralOwner
+	if ch.Kind == jute.EventNodeCreated {
+		c.nodes.answered(c, name, time.Now())
+	}
+	if t.By == ch.Stat.EphemeralOwner {
+		c.nodes.beat[t.By] = time.Now()
+	}
+}
+
+// answered is told that a node has the answer to a heartbeat. World.mu is held.
+func (n *nodesView) answered(c *checker, node string, sent time.Time) {
+	if time.Since(n.heard[node]) > c.w.plan.Timeout*101/400 {
+		n.deaf[node] = time.Now()
+	}
+	if sent.After(n.heard[node]) {
+		n.heard[node] = sent
+	}
+}
+
+// takenAway tells whether a lock was deleted by a node in place of its owner. That owner has to have been silent for two
+// session timeouts, and the node to have been heard all the while.
+func (c *checker) takenAway(v *serviceView, t zkmem.Commit, ch zkmem.Change) bool {
+	if ch.Kind != jute.EventNodeDeleted || t.Ended != 0 || t.By == v.lock.owner || c.byHand[ch.Path] > 0 {
+		return false
+	}
+	for _, n := range c.w.nodes {
+		if c.nodes.session[n.name] != t.By {
+			continue
+		}
+		c.silent(n.name, v.lock.owner, "lock of "+v.name)
+		if deaf := time.Since(c.nodes.deaf[n.name]); deaf < c.twice() && t.By != c.nodes.heir[v.lock.owner] {
+			c.broken("stale", "%s took the lock of %s away, but was itself not heard %v ago", n.name, v.name, deaf)
+		}
+		return true
+	}
+	return false
+}
+
+// silent demands that nothing was heard of a session for two session timeouts, by clocks that go wrong.
+func (c *checker) silent(by string, session int64, what string) {
+	if heard := time.Since(c.nodes.beat[session]); heard < c.twice() {
+		c.broken("stale", "%s deleted the %s, of session %s, %v after its newest heartbeat", by, what, election.SessionName(session), heard)
+	}
+}
+
+func (c *checker) twice() time.Duration { return c.w.plan.Timeout * 2 * 997 / 1000 }
