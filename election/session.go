@@ -255,7 +255,9 @@ func (s *Session) greeted(h handshake) {
 		return
 	}
 	s.id, s.password, s.timeout = h.session, h.password, h.timeout
-	s.node.SessionMs, s.described = h.timeout.Milliseconds(), nil
+	if ms := h.timeout.Milliseconds(); s.node.SessionMs != ms {
+		s.node.SessionMs, s.described = ms, nil
+	}
 }
 
 // noticed is called by the client; it must not block.

@@ -55,17 +55,17 @@ func ServicesDir(root string) string { return path.Join(root, "services") }
 
 // Node is what a supervisor says of itself, in nodes/<node>.
 type Node struct {
-	Node    string    `json:"node"`
-	Host    string    `json:"host"`
-	Pid     int       `json:"pid"`
-	Version string    `json:"version,omitempty"`
-	Machine string    `json:"machine,omitempty"`
-	Boot    string    `json:"boot,omitempty"`
-	Contain string    `json:"contain,omitempty"`
-	Fault   string    `json:"config_fault,omitempty"` // why its changed config is not taken up
-	Since   time.Time `json:"since"`
-	// SessionMs is the session timeout that was granted.
-	SessionMs int64 `json:"session_timeout_ms,omitempty"`
+	Node    string `json:"node"`
+	Host    string `json:"host"`
+	Pid     int    `json:"pid"`
+	Version string `json:"version,omitempty"`
+	Machine string `json:"machine,omitempty"`
+	Boot    string `json:"boot,omitempty"`
+	Contain string `json:"contain,omitempty"`
+	Fault   string `json:"config_fault,omitempty"` // why its changed config is not taken up
+	// SessionMs is the timeout that the servers granted its session last.
+	SessionMs int64     `json:"session_timeout_ms,omitempty"`
+	Since     time.Time `json:"since"`
 }
 
 // Lock is the data of the lock: who is active.
