@@ -93,6 +93,9 @@ func (s *Server) shake(c *conn, hello jute.ConnectRequest) {
 		c.hangUp()
 		return
 	}
+	if s.member == nil && hello.SessionID != 0 {
+		s.granted(c)
+	}
 	c.shaken = true
 	c.lastOp, c.lastZxid = "SESS", s.db.zxid
 	s.armExpiry()
@@ -113,6 +116,13 @@ func (s *Server) resume(c *conn, hello jute.ConnectRequest) bool {
 	}
 	c.session = hello.SessionID
 	return string(hello.Password) == string(Password(hello.SessionID)) && s.touch(c)
+}
+
+// granted tells the observer of a session that has come back.
+func (s *Server) granted(c *conn) {
+	if s.cfg.Granted != nil {
+		s.cfg.Granted(c.net, c.session, c.timeout)
+	}
 }
 
 // touch notes a sign of life of a client; false means that its session is no more.

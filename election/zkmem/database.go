@@ -12,6 +12,7 @@ type database struct {
 	tree     *tree
 	sessions *sessionTable
 	timeouts map[int64]time.Duration // of each session, as it was negotiated last
+	created  map[int64]time.Duration // of each session, as it was negotiated first: it is what the log keeps
 	zxid     int64                   // epoch<<32 | counter
 	left     map[int64]bool          // sessions whose ephemerals outlast them: see Server.LeaveZnodes
 	leaders  int64                   // the leader's clock, in milliseconds, for a transaction that comes from there; else 0
@@ -23,6 +24,7 @@ func newDatabase(tick time.Duration) *database {
 		sessions: newSessionTable(tick, time.Now()),
 		timeouts: map[int64]time.Duration{},
 		left:     map[int64]bool{},
+		created:  map[int64]time.Duration{},
 	}
 }
 
@@ -42,7 +44,7 @@ func (d *database) newEpoch() { d.zxid = (d.zxid>>32 + 1) << 32 }
 func (d *database) openSession(timeout time.Duration) int64 {
 	d.begin()
 	s := d.sessions.create(timeout)
-	d.timeouts[s.id] = timeout
+	d.timeouts[s.id], d.created[s.id] = timeout, timeout
 	return s.id
 }
 
@@ -65,6 +67,7 @@ func (d *database) closeSession(id int64) []change {
 	delete(d.left, id)
 	delete(d.sessions.byID, id)
 	delete(d.timeouts, id)
+	delete(d.created, id)
 	return x.changes
 }
 

@@ -107,6 +107,8 @@ func (m *member) admits(c *conn, hello jute.ConnectRequest) (lives, served bool)
 		m.ask(func(l *member) {
 			if lives = l.keep(session, timeout); lives {
 				l.owner[session] = m.index
+				m.s.granted(c)
+				l.s.armExpiry() // its end may be sooner than before
 			}
 		}, r)
 	}

@@ -18,7 +18,8 @@ func (s *Server) Down() {
 	s.dropAll()
 }
 
-// Up ends Down. Every session has its full timeout again, as after the start of a real server.
+// Up ends Down. Every session has the timeout again that it was opened with, as after the start of a real server: that one is in
+// the log, and what a reconnect negotiated is not.
 func (s *Server) Up() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,7 +28,7 @@ func (s *Server) Up() {
 		s.member.restart()
 		return
 	}
-	s.db.sessions.revive(func(id int64) time.Duration { return s.db.timeouts[id] })
+	s.db.sessions.revive(func(id int64) time.Duration { return s.db.created[id] })
 	s.armExpiry()
 	s.armCleaning()
 }

@@ -18,7 +18,7 @@ func (m *member) lead(party []*member) {
 	m.s.db.newEpoch()
 	m.last, m.done = m.s.db.zxid, m.s.db.zxid
 	m.epoch = m.last >> 32
-	m.s.db.sessions.revive(func(id int64) time.Duration { return m.s.db.timeouts[id] })
+	m.s.db.sessions.revive(func(id int64) time.Duration { return m.s.db.created[id] })
 	m.s.armExpiry()
 	m.s.log.Info("server leads", "server", m.index+1)
 	for _, f := range party {
