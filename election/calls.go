@@ -1,6 +1,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func call[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error
 		}
 	}()
 	defer settled.Store(true)
-	limit := time.NewTimer(answerLimit(s.cfg.Timeout))
+	limit := time.NewTimer(answerLimit(cmp.Or(s.Timeout(), s.cfg.Timeout)))
 	defer limit.Stop()
 	var none T
 	select {

@@ -11,7 +11,7 @@ import (
 type Carried struct {
 	Session  int64           `json:"session"`
 	Password []byte          `json:"password"`
-	Timeout  time.Duration   `json:"timeout"` // as the server granted it
+	Timeout  time.Duration   `json:"timeout"` // that it counts with
 	Seen     int64           `json:"seen"`    // the newest zxid: what is read later is not older
 	LeaseEnd time.Duration   `json:"lease_end"`
 	Claims   map[string]bool `json:"claims"` // services whose locks may be ours
@@ -41,6 +41,8 @@ func (e *Ensemble) Resume(ctx context.Context, c Carried, serve func(context.Con
 	cfg.Auth = e.shown()
 	cfg.Timeout = c.Timeout // asking for another one would change the session's
 	s := newSession(&cfg)
+	s.longest = max(c.Timeout, e.cfg.Timeout)
+	s.acked = c.LeaseEnd - LeaseLength(c.Timeout)
 	s.id, s.password, s.timeout, s.end = c.Session, c.Password, c.Timeout, c.LeaseEnd
 	s.node.SessionMs = c.Timeout.Milliseconds()
 	s.resumes = true

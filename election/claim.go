@@ -170,7 +170,7 @@ func (c *Claim) read(ctx context.Context) error {
 		c.s.log.Warn("the breadcrumb cannot be read, so its writer is fenced as unknown", "path", c.paths.Crumb(), "error", err)
 	}
 	if crumb.SessionMs == 0 {
-		crumb.SessionMs = max(c.s.Timeout(), c.s.cfg.Timeout).Milliseconds() // its own is not known: the longest that we know of
+		crumb.SessionMs = c.s.Longest().Milliseconds() // its own is not known: the longest that we know of
 	}
 	if crumb.Session == c.crumb.Session && bytes.Equal(crumb.Tree, c.crumb.Tree) {
 		return nil

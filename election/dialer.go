@@ -22,8 +22,8 @@ func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 // over the servers goes without a pause, later ones with a short growing one.
 type dialer struct {
 	servers []string
-	limit   time.Duration
 	dial    DialFunc
+	now     func() time.Duration
 	greeted func(handshake)
 
 	ctx    context.Context // ends with the session; a dial has no other way to learn it
@@ -33,6 +33,7 @@ type dialer struct {
 	resume *handshake   // the session that is carried over; nil: a new one is opened
 
 	mu      sync.Mutex // guards what follows
+	limit   time.Duration
 	next    int
 	failed  int // dials since the last one that led to a session
 	current *wire
@@ -44,7 +45,10 @@ type dialer struct {
 func newDialer(ctx context.Context, cfg *Config, greeted func(handshake)) *dialer {
 	d := &dialer{
 		servers: cfg.Servers, dial: dialing(cfg.Dial, cfg.TLS), auth: cfg.Auth, greeted: greeted,
-		limit: stallLimit(cfg.Timeout), next: rand.IntN(len(cfg.Servers)),
+		now: cfg.Now, limit: stallLimit(cfg.Timeout), next: rand.IntN(len(cfg.Servers)),
+	}
+	if d.now == nil { // who has no lease does not ask
+		d.now = func() time.Duration { return 0 }
 	}
 	d.ctx, d.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return d
@@ -91,7 +95,7 @@ func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
 	case <-d.ctx.Done():
 		return nil, ErrClosed
 	}
-	ctx, cancel := context.WithTimeout(d.ctx, d.limit)
+	ctx, cancel := context.WithTimeout(d.ctx, d.bounds())
 	defer cancel()
 	conn, err := d.dial(ctx, address)
 	if err != nil {
@@ -101,7 +105,7 @@ func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w := &wire{
-		Conn: conn, limit: d.limit, auth: d.auth, seen: &d.seen, before: d.seen.Load(), greeted: d.greeted, refused: d.failedWith,
+		Conn: conn, limit: d.limit, auth: d.auth, seen: &d.seen, before: d.seen.Load(), now: d.now, greeted: d.greeted, refused: d.failedWith,
 		resume: d.resume,
 	}
 	if d.shut {
@@ -110,6 +114,19 @@ func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
 	}
 	d.current = w
 	return w, nil
+}
+
+// bound says how long a dial, or a server's silence, may last.
+func (d *dialer) bound(limit time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.limit = limit
+}
+
+func (d *dialer) bounds() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.limit
 }
 
 func (d *dialer) failedWith(err error) {

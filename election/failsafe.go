@@ -78,7 +78,7 @@ func (s *Session) Backed() time.Duration {
 func (s *Session) Acked() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.end - LeaseLength(s.timeout)
+	return s.acked
 }
 
 // Sighted tells whether a server grants a new session, which takes a quorum: then there is an ensemble, though it may not take

@@ -12,9 +12,14 @@ import (
 // supervisor, whatever the number of services.
 func (s *Session) beat(ctx context.Context) {
 	path := NodesDir(s.cfg.Root) + "/" + s.cfg.Node.Node
-	tick := time.NewTicker(beatEvery(s.Timeout()))
+	pace := beatEvery(s.Timeout())
+	tick := time.NewTicker(pace)
 	defer tick.Stop()
 	for {
+		if now := beatEvery(s.Timeout()); now != pace {
+			pace = now
+			tick.Reset(pace)
+		}
 		resumed := s.Resumed()
 		select {
 		case <-tick.C:
@@ -61,7 +66,7 @@ func (s *Session) prolong(sent time.Duration) (time.Duration, func(time.Duration
 	if s.over != nil || end <= s.end || end <= now {
 		return 0, nil
 	}
-	s.end = end
+	s.end, s.acked = end, sent
 	return end, s.follow
 }
 
@@ -89,6 +94,8 @@ func (s *Session) watchLease(ctx context.Context) {
 		timer := time.NewTimer(next)
 		select {
 		case <-timer.C:
+		case <-s.shorter:
+			timer.Stop()
 		case <-s.ended:
 			timer.Stop()
 			return

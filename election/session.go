@@ -19,6 +19,7 @@ type Config struct {
 	Servers []string
 	Root    string
 	Timeout time.Duration
+	Floor   time.Duration // no server ever grants less; 0: nobody says so
 	Auth    *Auth
 	TLS     *TLS // nil: plain
 	Node    Node
@@ -48,14 +49,18 @@ type Session struct {
 	mu        sync.Mutex // guards what follows
 	id        int64
 	password  []byte
-	timeout   time.Duration      // as the server granted it
+	timeout   time.Duration      // the shortest that a server has granted it: what all counts with
+	longest   time.Duration      // the longest that was asked for, or granted
 	resumed   chan struct{}      // closed, and made anew, at each (re)connect
 	claims    map[string]Release // locks held, by service
 	heard     time.Duration      // when a call was last answered
+	acked     time.Duration      // when the newest acknowledged write was sent
 	end       time.Duration      // of the lease that ZooKeeper backs
 	held      time.Duration      // until when others have promised to start nothing; 0: they have not
 	ending    bool               // what is served was told to end with the lease
 	follow    func(end time.Duration)
+	shorten   func(context.Context) error
+	shorter   chan struct{} // holds one when the lease has become shorter
 	node      Node
 	described []byte // node, encoded; nil after a change
 	auth      *Auth  // what is shown
@@ -115,7 +120,7 @@ func (e *Ensemble) Open(ctx context.Context, serve func(context.Context, *Sessio
 func newSession(cfg *Config) *Session {
 	return &Session{
 		cfg: cfg, log: cfg.Logger, acl: ACL(*cfg), auth: cfg.Auth,
-		resumed: make(chan struct{}), ended: make(chan struct{}), claims: map[string]Release{}, node: cfg.Node,
+		resumed: make(chan struct{}), ended: make(chan struct{}), shorter: make(chan struct{}, 1), longest: cfg.Timeout, claims: map[string]Release{}, node: cfg.Node,
 	}
 }
 
@@ -153,6 +158,9 @@ func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), 
 		return over
 	}
 	conn.Close()
+	if cause := context.Cause(serving); err == nil && errors.Is(cause, ErrShortened) {
+		return cause
+	}
 	return err
 }
 
@@ -246,20 +254,6 @@ func (s *Session) answeredNow() {
 	s.heard = now
 }
 
-// greeted sees each handshake before the client does.
-func (s *Session) greeted(h handshake) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h.session == 0 {
-		s.finish(ErrExpired)
-		return
-	}
-	s.id, s.password, s.timeout = h.session, h.password, h.timeout
-	if ms := h.timeout.Milliseconds(); s.node.SessionMs != ms {
-		s.node.SessionMs, s.described = ms, nil
-	}
-}
-
 // noticed is called by the client; it must not block.
 func (s *Session) noticed(ev zk.Event) {
 	if ev.Type != zk.EventSession || ev.State != zk.StateHasSession {
@@ -314,7 +308,7 @@ func (s *Session) ID() int64 {
 	return s.id
 }
 
-// Timeout is what the server granted.
+// Timeout is what the session counts with: the shortest that a server has granted it.
 func (s *Session) Timeout() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

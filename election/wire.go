@@ -22,6 +22,7 @@ var errAuthRefused = errors.New("the server refused our credentials")
 
 // handshake is what a server answered to a connect request.
 type handshake struct {
+	sent     time.Duration // when the connect request was
 	timeout  time.Duration
 	session  int64
 	password []byte
@@ -38,6 +39,7 @@ type wire struct {
 	auth    *Auth
 	seen    *atomic.Int64 // the newest zxid of the session
 	before  int64         // the newest when the connection was made: watches are put back as of then
+	now     func() time.Duration
 	greeted func(handshake)
 	refused func(error)
 	resume  *handshake // the session to be taken over where the client asks for a new one
@@ -46,6 +48,7 @@ type wire struct {
 	frame []byte // what the client has not read yet
 	ready bool   // the handshake is over
 	said  bool   // the connect request is out
+	sent  time.Duration
 }
 
 // Write sends what the client writes: one whole frame. It never fails: the client answers a request that could not be
@@ -58,7 +61,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	)
 	switch {
 	case !w.said && len(p) >= connectZxid+8:
-		w.said = true
+		w.said, w.sent = true, w.now()
 		binary.BigEndian.PutUint64(p[connectZxid:], uint64(w.before))
 		w.resumed(p)
 	case len(p) >= watchesZxid+8 && jute.Op(binary.BigEndian.Uint32(p[8:])) == jute.OpSetWatches:
@@ -153,8 +156,11 @@ func (w *wire) greet(frame []byte) error {
 	}
 	w.ready = true
 	w.frame = frame
+	if hello.SessionID != 0 {
+		w.limit = min(w.limit, stallLimit(time.Duration(hello.Timeout)*time.Millisecond))
+	}
 	w.greeted(handshake{
-		timeout: time.Duration(hello.Timeout) * time.Millisecond, session: hello.SessionID, password: hello.Password,
+		sent: w.sent, timeout: time.Duration(hello.Timeout) * time.Millisecond, session: hello.SessionID, password: hello.Password,
 	})
 	if hello.SessionID == 0 || w.auth == nil {
 		return nil

@@ -18,6 +18,7 @@ type Config struct {
 	Servers  []string
 	Root     string
 	Timeout  time.Duration // of the ZooKeeper session
+	Floor    time.Duration // no server ever grants less; 0: nobody says so
 	Auth     *election.Auth
 	Agent    *Agent    // nil: nobody can ask
 	Watchdog *Watchdog // nil: none is used

@@ -9,6 +9,7 @@ import (
 
 	"understudy/election"
 	"understudy/fencing/agent"
+	"understudy/supervisor/child"
 )
 
 // hold says how long what runs in one session may run: for as long as ZooKeeper backs the lease; or, of a failsafe service,
@@ -69,11 +70,40 @@ func (s *supervisor) newHold(sess *election.Session, epoch uint64) *hold {
 func (h *hold) lock()   { h.turn <- struct{}{} }
 func (h *hold) unlock() { <-h.turn }
 
-// extend takes what ZooKeeper acknowledges to the guardians.
+// extend takes what ZooKeeper acknowledges to the guardians. P3: what was computed before the session became shorter is too long.
 func (h *hold) extend(end time.Duration) error {
 	h.lock()
 	defer h.unlock()
-	return h.tell(end)
+	return h.tell(min(end, h.sess.Backed()))
+}
+
+// shorten takes a lease that ZooKeeper has made shorter to the guardians, and returns when both know of it.
+func (h *hold) shorten(ctx context.Context) error {
+	select {
+	case h.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer h.unlock()
+	session, end := h.sess.Timeout(), h.limit()
+	if h.told > 0 {
+		end = min(end, h.told)
+	}
+	h.told = end
+	return h.sup.guard.Shorten(ctx, h.epoch, end, child.Watchdog{Timeout: election.Watchdog(session), After: election.AfterLease(session)})
+}
+
+// limit is the latest deadline that all that may run is good for: ZooKeeper's own, or one by promises. The turn is ours.
+func (h *hold) limit() time.Duration {
+	backed := h.sess.Backed()
+	if !h.held {
+		return backed
+	}
+	now, latest := h.sup.cfg.Machine.Now(), max(h.told, backed)
+	for _, c := range h.runs {
+		latest = min(latest, max(backed, c.until(now)))
+	}
+	return latest
 }
 
 // tell sends a deadline; the turn is ours, so that nothing that may be started is overlooked.
@@ -163,8 +193,8 @@ func (h *hold) keep(ctx context.Context) {
 	}
 	var asking sync.WaitGroup
 	defer asking.Wait()
-	session := h.sess.Timeout()
 	for h.sess.Over() == nil {
+		session := h.sess.Timeout()
 		now := h.sup.cfg.Machine.Now()
 		left := h.sess.Acked() + election.AskAfter(session) - now
 		if left > 0 {

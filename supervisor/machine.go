@@ -30,6 +30,7 @@ type Guard interface {
 	Pid() int
 	Begin(epoch uint64, ticket []byte) error
 	Extend(epoch uint64, deadline time.Duration) error
+	Shorten(ctx context.Context, epoch uint64, deadline time.Duration, w child.Watchdog) error
 	Finish(epoch uint64) error
 	Over(epoch uint64) <-chan struct{}
 	Cause(epoch uint64) error

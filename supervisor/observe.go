@@ -83,7 +83,7 @@ func (v *service) makeReady(ready bool) {
 func (s *supervisor) showLease(sess *election.Session, end time.Duration, beat bool) {
 	l := Lease{Session: election.SessionName(sess.ID()), End: end}
 	if beat {
-		l.Took = max(s.cfg.Machine.Now()-(end-election.LeaseLength(sess.Timeout())), time.Nanosecond)
+		l.Took = max(s.cfg.Machine.Now()-sess.Acked(), time.Nanosecond)
 	}
 	s.cfg.Observer.Lease(l)
 }

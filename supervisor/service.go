@@ -152,7 +152,7 @@ func (v *service) run(ctx context.Context, t turn, do action) (err error) {
 	wg.Go(func() { v.heed(announcing, cand) })
 	wg.Go(func() { v.check(announcing) })
 	v.news.tell(func() { v.news.tamed = false }) // this session may have another timeout
-	wg.Go(func() { v.tame(announcing, t.sess.Timeout()) })
+	wg.Go(func() { v.tame(announcing, t.sess.Timeout) })
 	defer func() {
 		quiet()
 		wg.Wait()
@@ -239,7 +239,7 @@ func (v *service) heed(ctx context.Context, cand *election.Candidate) {
 // its lease has ended. P5. That it was this node is no exception: another may have followed it before the loss.
 func (v *service) quarantine(ctx context.Context, sess *election.Session, birth election.Birth) error {
 	if v.birth != (election.Birth{}) && v.birth != birth {
-		wait := sess.Timeout() + v.Fencing.Grace
+		wait := sess.Longest() + v.Fencing.Grace
 		v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "service", v.name, "wait", wait)
 		if !pause(ctx, wait) {
 			return context.Cause(ctx) // the next session waits again, from the start

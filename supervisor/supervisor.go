@@ -130,7 +130,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 	ctx, done := context.WithCancelCause(ctx)
 	defer done(nil)
 	ensemble := election.New(election.Config{
-		Servers: s.cfg.Servers, Root: s.cfg.Root, Timeout: s.cfg.Timeout, Auth: s.cfg.Auth, TLS: s.cfg.TLS, Node: s.self,
+		Servers: s.cfg.Servers, Root: s.cfg.Root, Timeout: s.cfg.Timeout, Floor: s.cfg.Floor, Auth: s.cfg.Auth, TLS: s.cfg.TLS, Node: s.self,
 		Logger: s.log.Named("election"), Dial: s.cfg.Dial, Now: s.cfg.Machine.Now, Strangers: s.cfg.Strangers,
 	})
 	defer ensemble.Wait()
@@ -211,19 +211,26 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	}
 	defer func() {
 		sess.Follow(func(time.Duration) {})
+		sess.Shorten(nil)
 		s.cfg.Observer.Lease(Lease{})
 	}()
 	first, h := sess.LeaseEnd(), s.newHold(sess, epoch)
 	if resumed {
 		h.expect()
 	}
+	sess.Shorten(h.shorten)
 	sess.Follow(func(end time.Duration) {
 		s.showLease(sess, end, end != first)
-		s.pledges.acked(end-election.LeaseLength(sess.Timeout()), sess.Timeout())
+		s.pledges.acked(sess.Acked(), sess.Timeout())
 		if err := h.extend(end); err != nil {
 			s.log.Warn("cannot extend the lease at the guardians", "error", err)
 		}
 	})
+	if resumed && sess.Timeout() < s.left.Session.Timeout { // the guardians know what was handed over
+		if err := h.shorten(context.WithoutCancel(ctx)); err != nil {
+			sess.Stop(fmt.Errorf("%w: %w", errGuard, err))
+		}
+	}
 	if err := s.serveHeld(ctx, sess, epoch, h); err != nil {
 		return err
 	}

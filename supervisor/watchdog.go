@@ -83,7 +83,7 @@ func (v *service) arm(ctx context.Context, session time.Duration, tree Tree) eve
 }
 
 // tame finds out whether a watchdog that is required can be armed, and goes on trying while it cannot.
-func (v *service) tame(ctx context.Context, session time.Duration) {
+func (v *service) tame(ctx context.Context, session func() time.Duration) {
 	if v.watchdog == nil || !v.watchdog.Required {
 		return
 	}
@@ -93,7 +93,7 @@ func (v *service) tame(ctx context.Context, session time.Duration) {
 		v.news.mu.Unlock()
 		if !known || was != "" {
 			why := ""
-			if err := v.tryDog(ctx, session); err != nil {
+			if err := v.tryDog(ctx, session()); err != nil {
 				why = err.Error()
 			}
 			if ctx.Err() != nil {

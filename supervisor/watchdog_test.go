@@ -93,7 +93,7 @@ func TestNodeStandsOnceItsWatchdogCanBeArmed(t *testing.T) {
 		if _, h := v.hindrance(); !h.unknown {
 			t.Errorf("before the first look: %+v", h)
 		}
-		go v.tame(ctx, 6*time.Second)
+		go v.tame(ctx, func() time.Duration { return 6 * time.Second })
 		synctest.Wait()
 		if _, h := v.hindrance(); !strings.Contains(h.why, "another program holds it") {
 			t.Errorf("held by another: %+v", h)

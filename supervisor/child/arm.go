@@ -9,14 +9,15 @@ import (
 
 // kennel is what this process knows of the watchdog. All that opens and closes the device holds turn.
 type kennel struct {
-	open func(Watchdog) (*dogDevice, error)
-	turn chan struct{} // capacity 1
-	idle chan struct{} // capacity 1: no tree needs it any more
-	dog  *dogDevice    // guarded by Guard.mu; nil: it is not armed
+	open   func(Watchdog) (*dogDevice, error)
+	retime func(*dogDevice, time.Duration) error
+	turn   chan struct{} // capacity 1
+	idle   chan struct{} // capacity 1: no tree needs it any more
+	dog    *dogDevice    // guarded by Guard.mu; nil: it is not armed
 }
 
 func newKennel() kennel {
-	return kennel{open: openDog, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
+	return kennel{open: openDog, retime: retimeDog, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
 }
 
 // Arm has the machine reset unless this tree is proved dead soon after its lease's end. To be called before anything is
@@ -45,6 +46,9 @@ func (t *Tree) arm(ctx context.Context, w Watchdog) error {
 		return err
 	}
 	t.armed, t.after = true, w.After // it stays so on a failure: one guardian may have heard of it
+	if f := t.epoch.fits; f != nil {
+		t.after = min(t.after, f.After)
+	}
 	g.seq++
 	m := t.arming()
 	m.Seq = g.seq
@@ -64,7 +68,7 @@ func (t *Tree) mayArm() error {
 	if t.epoch.trees[t.number] == nil {
 		return ErrTreeEnded
 	}
-	return nil
+	return t.fit()
 }
 
 // arming is what a guardian has to know of an armed tree.

@@ -13,6 +13,7 @@ type epoch struct {
 	number   uint64
 	ticket   []byte
 	deadline time.Duration // 0: none has arrived
+	fits     *Watchdog     // what a watchdog must be like since the lease became shorter; nil: it has not
 	trees    map[uint64]*Tree
 	cause    error         // why it is over; nil while it is not
 	done     chan struct{} // closed when it is over

@@ -323,7 +323,7 @@ func (g *guardian) obey(m *message) error {
 	// P3: the deadline counts, not whether its timer has been seen. A later deadline that was sent before this one passed, and
 	// is read only now since this process was stopped, is as good as one that was read in time: it says until when, not for
 	// how long.
-	if m.Op != opExtend && !w.ended && !w.relict && w.deadline > 0 && Now() >= w.deadline {
+	if m.Op != opExtend && m.Op != opShorten && !w.ended && !w.relict && w.deadline > 0 && Now() >= w.deadline {
 		g.end(w, "the lease ran out")
 	}
 	switch m.Op {

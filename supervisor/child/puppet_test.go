@@ -306,6 +306,9 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 	case "extend":
 		r.At = Now() + c.In
 		return r, g.Extend(c.Epoch, r.At)
+	case "shorten":
+		r.At = Now() + c.In
+		return r, g.Shorten(ctx, c.Epoch, r.At, Watchdog{})
 	case "tree":
 		t, err := g.NewTree(ctx, c.Epoch, c.Name, []byte(c.Name))
 		if err == nil {

@@ -60,6 +60,17 @@ func (w *watch) obey(m *message) error {
 		}
 		w.deadline = max(w.deadline, m.Deadline)
 		return nil
+	case opShorten:
+		if w.ended {
+			return ErrLeaseEnded
+		}
+		if w.deadline > 0 {
+			w.deadline = min(w.deadline, m.Deadline)
+		}
+		for _, q := range w.trees {
+			q.after = min(q.after, m.Grace)
+		}
+		return nil
 	case opTree:
 		if w.ended {
 			return ErrLeaseEnded

@@ -15,21 +15,22 @@ import (
 type op string
 
 const (
-	opSetup  op = "setup"  // supervisor -> guardian: who you are
-	opTwin   op = "twin"   // the other guardian; its pidfd comes along
-	opBegin  op = "begin"  // a new epoch, with the ticket that closes its session
-	opExtend op = "extend" // the epoch's deadline
-	opFinish op = "finish" // the epoch is over and nothing is to be closed
-	opEnd    op = "end"    // end the epoch now
-	opTree   op = "tree"   // a new tree
-	opStub   op = "stub"   // a stub joins a tree; its witness comes along
-	opShed   op = "shed"   // a stub of the tree is proved dead
-	opDrop   op = "drop"   // the tree is proved dead and its container removed
-	opLend   op = "lend"   // answer at the listener that comes along when the supervisor does not
-	opDog    op = "dog"    // feed the watchdog that comes along
-	opUndog  op = "undog"  // let go of it
-	opArm    op = "arm"    // the watchdog is for this tree; Grace is until when after the lease
-	opHeed   op = "heed"   // answer, to show that you are awake
+	opSetup   op = "setup"   // supervisor -> guardian: who you are
+	opTwin    op = "twin"    // the other guardian; its pidfd comes along
+	opBegin   op = "begin"   // a new epoch, with the ticket that closes its session
+	opExtend  op = "extend"  // the epoch's deadline
+	opShorten op = "shorten" // the same, earlier than it was; Grace is until when after it a death has to be proved
+	opFinish  op = "finish"  // the epoch is over and nothing is to be closed
+	opEnd     op = "end"     // end the epoch now
+	opTree    op = "tree"    // a new tree
+	opStub    op = "stub"    // a stub joins a tree; its witness comes along
+	opShed    op = "shed"    // a stub of the tree is proved dead
+	opDrop    op = "drop"    // the tree is proved dead and its container removed
+	opLend    op = "lend"    // answer at the listener that comes along when the supervisor does not
+	opDog     op = "dog"     // feed the watchdog that comes along
+	opUndog   op = "undog"   // let go of it
+	opArm     op = "arm"     // the watchdog is for this tree; Grace is until when after the lease
+	opHeed    op = "heed"    // answer, to show that you are awake
 
 	opAck    op = "ack"    // guardian -> supervisor: everything up to Seq is done
 	opNack   op = "nack"   // Seq is refused

@@ -40,6 +40,8 @@ type checker struct {
 	doomed   int // starts beside a process that was killed, but held by the kernel
 	resets   int // by watchdogs
 	calm     bool
+	grants   map[int64]*granting
+	regrants []Fault // that wait for a node to be granted less
 	sight    sight
 	nodes    nodesView
 	byHand   map[string]int   // how many requests of operators to delete it are under way
@@ -78,7 +80,7 @@ type crumbView struct {
 func newChecker(w *world) *checker {
 	c := &checker{
 		w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, owners: map[int64]bool{}, lost: map[int64]bool{}, sessions: map[string]int64{},
-		meddled: map[int64]bool{}, byHand: map[string]int{}, late: map[int64]string{}, sight: newSight(), nodes: newNodesView(),
+		meddled: map[int64]bool{}, byHand: map[string]int{}, late: map[int64]string{}, sight: newSight(), nodes: newNodesView(), grants: map[int64]*granting{},
 	}
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]string{}}
@@ -277,6 +279,9 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 			continue
 		}
 		// One that is held by its kernel may be outlasted, but neither vouched for nor overlooked on its own machine.
+		if c.cutShort(p.tree.session) {
+			continue
+		}
 		if !v.crumb.there || !c.spared(v, p) || v.crumb.tree.Boot == was.tree.Boot {
 			c.broken("P2", "the breadcrumb of %s left %v, which was alive", v.name, p)
 		}

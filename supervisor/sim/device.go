@@ -92,7 +92,7 @@ func (c *checker) reset(d *device) {
 // spared tells whether nobody can be blamed for a process: it is held by its kernel and runs no instruction any more. Where a
 // watchdog is required, even that has to be gone in time, but for what an operator or a loss of data cuts short.
 func (c *checker) spared(v *serviceView, p *proc) bool {
-	return p.doomed && (c.w.plan.Watchdog != dogRequired || v.struck[p.token] || c.lost[p.tree.session])
+	return c.cutShort(p.tree.session) || p.doomed && (c.w.plan.Watchdog != dogRequired || v.struck[p.token] || c.lost[p.tree.session])
 }
 
 // Whether the nodes have watchdogs.

@@ -35,7 +35,7 @@ func (f Fault) String() string {
 		return fmt.Sprintf("%s of %s to %s, %s, for %v", f.Kind, node, server, wayNames[f.Way], d)
 	case SlowLink:
 		return fmt.Sprintf("%s between %s and %s by %v, for %v", f.Kind, node, server, f.slowness().Round(time.Microsecond), d)
-	case RestartServer:
+	case RestartServer, RegrantSessions:
 		return fmt.Sprintf("%s: %s, for %v", f.Kind, server, d)
 	case NewLeader, LoseData:
 		return string(f.Kind)
@@ -101,6 +101,8 @@ func (w *world) begin(f Fault) (end func(), done bool) {
 		return w.meddle(f)
 	case CutLink, SlowLink:
 		return w.disturbLink(f), true
+	case RegrantSessions:
+		return w.regrant(f)
 	case RestartServer, NewLeader, BreakReply, LoseData, DeleteLock, DeleteCrumb, DeleteNode, IsolateServer, CutServers, SlowServers:
 		return w.disturbServer(f)
 	}

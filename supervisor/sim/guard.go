@@ -43,6 +43,7 @@ type epoch struct {
 	ticket   []byte
 	session  int64
 	deadline time.Duration
+	fits     *child.Watchdog
 	trees    map[uint64]*handle
 	cause    error
 	done     chan struct{}

@@ -17,6 +17,7 @@ const (
 	opHeed
 	opBegin
 	opExtend
+	opShorten
 	opEnd
 	opFinish
 	opTree
@@ -290,7 +291,7 @@ func (g *guardian) obey(m *message) error {
 	if w == nil {
 		return errUnknownEpoch
 	}
-	if m.op != opExtend && !w.ended && w.deadline > 0 && g.host.now() >= w.deadline {
+	if m.op != opExtend && m.op != opShorten && !w.ended && w.deadline > 0 && g.host.now() >= w.deadline {
 		g.end(w, "the lease ran out")
 	}
 	switch m.op {
@@ -318,6 +319,17 @@ func (w *watch) obey(m *message) error {
 			return child.ErrLeaseEnded
 		}
 		w.deadline = max(w.deadline, m.deadline)
+		return nil
+	case opShorten:
+		if w.ended {
+			return child.ErrLeaseEnded
+		}
+		if w.deadline > 0 {
+			w.deadline = min(w.deadline, m.deadline)
+		}
+		for _, q := range w.trees {
+			q.after = min(q.after, m.after)
+		}
 		return nil
 	case opTree:
 		if w.ended {

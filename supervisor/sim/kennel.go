@@ -37,6 +37,9 @@ func (t *handle) arm(ctx context.Context, w child.Watchdog) error {
 		return err
 	}
 	t.armed, t.after = true, w.After
+	if f := t.epoch.fits; f != nil {
+		t.after = min(t.after, f.After)
+	}
 	m := t.arming()
 	g.seq++
 	m.seq = g.seq
@@ -55,6 +58,9 @@ func (t *handle) mayArm() error {
 	}
 	if t.epoch.trees[t.number] == nil {
 		return child.ErrTreeEnded
+	}
+	if f := t.epoch.fits; f != nil && t.guard.dog != nil && t.guard.dog.timeout > f.Timeout {
+		return errMisfit
 	}
 	return nil
 }

@@ -53,6 +53,8 @@ const (
 
 	FreezeAll     Kind = "supervisor and both guardians frozen at once" // see Plan.watchdogs, as for the next
 	SpoilWatchdog Kind = "watchdog held by another program"
+
+	RegrantSessions Kind = "server restarted that grants other timeouts" // see Plan.grants
 )
 
 var allKinds = []Kind{
@@ -73,7 +75,7 @@ func Kinds() (kinds []Kind) {
 			kinds = append(kinds, k)
 		}
 	}
-	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, LeaveZnodes, FreezeAll, SpoilWatchdog)
+	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, LeaveZnodes, FreezeAll, SpoilWatchdog, RegrantSessions)
 }
 
 // waits tells whether such a fault waits for its moment, which may not come, and counts only then.

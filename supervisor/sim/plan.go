@@ -36,13 +36,17 @@ type Plan struct {
 	Calm        bool  // only what P7 says nobody notices
 	Priority    []int // of nodes, for the first service; for the second in reverse
 	Failback    bool
-	Ineligible  int    // a node that never stands, or -1
-	Programs    int    // of a service
-	Helpers     bool   // health checks, prechecks and hooks
-	Failsafe    []bool // by service: it may outlast ZooKeeper
-	Watchdog    int    // dogOff, ...
-	Strangers   bool   // clients without credentials reach the servers
-	Sharp       bool   // the threads of a process that thaws wake all at once
+	Ineligible  int           // a node that never stands, or -1
+	Programs    int           // of a service
+	Helpers     bool          // health checks, prechecks and hooks
+	Failsafe    []bool        // by service: it may outlast ZooKeeper
+	Watchdog    int           // dogOff, ...
+	Strangers   bool          // clients without credentials reach the servers
+	Regrants    bool          // servers grant now this timeout, now that
+	Asked       time.Duration // the session timeout that is asked for
+	Least       time.Duration // the shortest that is granted
+	Floor       time.Duration // what the config says of that; 0: nothing
+	Sharp       bool          // the threads of a process that thaws wake all at once
 	Episodes    []Episode
 	Tell        func(line string) // is told each event, unless nil
 }
@@ -126,6 +130,7 @@ func NewPlan(seed uint64) *Plan {
 	p.keepers()
 	p.watchdogs()
 	p.strangers()
+	p.grants()
 	return p
 }
 
@@ -258,9 +263,9 @@ func (p *Plan) fault(r *rand.Rand, k Kind) Fault {
 func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d: %d nodes on %d hosts, %d services, %d servers, session timeout %v, tick %v (limit %d), latency <= %v, clock drift <= %g, "+
-		"order %s, grace %v, stop timeout %v, clones %v, stonith %v, agents %v, failsafe %v, watchdog %d, strangers %v, calm %v, priorities %v (failback %v), never stands: %d, %d programs, helpers %v\n", p.Seed, p.Nodes, p.Hosts, p.Services, p.Servers, p.Timeout,
+		"order %s, grace %v, stop timeout %v, clones %v, stonith %v, agents %v, failsafe %v, watchdog %d, strangers %v, calm %v, priorities %v (failback %v), never stands: %d, %d programs, helpers %v%s\n", p.Seed, p.Nodes, p.Hosts, p.Services, p.Servers, p.Timeout,
 		p.Tick, p.SyncLimit, p.Latency, p.Drift, p.Order, p.Grace, p.StopTimeout, p.Clones, p.Stonith, p.Agents, p.Failsafe, p.Watchdog, p.Strangers, p.Calm, p.Priority, p.Failback, p.Ineligible+1,
-		p.Programs, p.Helpers)
+		p.Programs, p.Helpers, p.grantWords())
 	for n, e := range p.Episodes {
 		if len(e.Faults) == 0 {
 			continue

@@ -172,6 +172,7 @@ func (w *world) heal() {
 	w.mu.Lock()
 	w.quiet = true
 	clear(w.waylaid)
+	w.check.regrants = nil
 	for _, n := range w.nodes {
 		n.traps = nil
 		n.armed.Store(0)
@@ -198,12 +199,12 @@ func (w *world) patience() time.Duration {
 	p := w.plan
 	promised := time.Duration(0)
 	if p.outages() { // what was promised before, and whoever rests since he was not asked
-		promised = 2*p.Timeout + p.Rejoin
+		promised = 2*p.longest() + p.Rejoin
 	}
 	if p.haunted() { // two looks, up to a look apart, of who stands by and of who comes back; and the delay for a session that lives
-		promised += 5 * p.Timeout
+		promised += 5 * p.longest()
 	}
-	return promised + 2*p.Timeout + 2*p.Tick + 2*p.delay() + p.Rejoin + p.stopping() + time.Duration(p.SyncLimit+4)*p.Tick + 25*time.Second
+	return promised + 2*p.longest() + 2*p.Tick + 2*p.delay() + p.Rejoin + p.stopping() + time.Duration(p.SyncLimit+4)*p.Tick + 25*time.Second
 }
 
 // progress waits until all services run.

@@ -22,6 +22,9 @@ var dogs = change{"supervisor/sim/device.go", "	if p.Timeout < 3*time.Second || 
 // keepers has sessions outlast their supervisors in every plan.
 var keepers = change{"supervisor/sim/kept.go", "	hauntedIn   = 5\n	hauntedFrom = 3\n", "	hauntedIn   = 1\n	hauntedFrom = 0\n"}
 
+// regrants has the servers of every plan grant now this timeout, now that.
+var regrants = change{"supervisor/sim/grants.go", "	regrantsIn   = 5\n	regrantsFrom = 2\n", "	regrantsIn   = 1\n	regrantsFrom = 0\n"}
+
 var sabotages = []sabotage{
 	{"skip the breadcrumb", []change{
 		{"election/candidate.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
@@ -148,6 +151,30 @@ var sabotages = []sabotage{
 	{"take the lease for a new one after an upgrade", []change{
 		{"election/carry.go", "c.Password, c.Timeout, c.LeaseEnd\n", "c.Password, c.Timeout, cfg.Now()+c.Timeout\n"},
 	}},
+	{"do not shorten the lease of a session that is granted less", []change{
+		{"election/grant.go", "	if was > 0 && now >= was && refusal == nil {\n", "	if was > 0 && refusal == nil {\n"},
+		regrants,
+	}},
+	{"do not tell the guardians of a shorter lease", []change{
+		{"supervisor/hold.go", "	session, end := h.sess.Timeout(), h.limit()\n", "	if h != nil {\n		return nil\n	}\n	session, end := h.sess.Timeout(), h.limit()\n"},
+		regrants,
+	}},
+	{"use a longer timeout as soon as it is granted", []change{
+		{"election/grant.go", "	if was > 0 && now >= was && refusal == nil {\n", "	if was > 0 && now == was && refusal == nil {\n"},
+		regrants,
+	}},
+	{"do not count with the floor of what servers grant", []change{
+		{"election/grant.go", "	if floor > 0 {\n", "	if floor < 0 {\n"},
+		regrants,
+	}},
+	{"leave a watchdog as slow as it was when the lease becomes shorter" + weak, []change{
+		{"supervisor/sim/shorten.go", "	g.dog.timeout = w.Timeout\n", "	_ = w.Timeout\n"},
+		dogs, regrants,
+	}},
+	{"guardians keep a deadline that was moved to sooner" + weak, []change{
+		{"supervisor/sim/guardian.go", "			w.deadline = min(w.deadline, m.deadline)\n", "			_ = m.deadline\n"},
+		regrants,
+	}},
 	{"start without the watchdog that is required", []change{
 		{"supervisor/watchdog.go", "	case v.watchdog.Required:\n", "	case false:\n"},
 		dogs,
@@ -194,7 +221,7 @@ var sabotages = []sabotage{
 		{"supervisor/sim/proc.go", "	t.removed = t.removed || remove\n", ""},
 	}},
 	{"guardians do not end leases" + weak, []change{
-		{"supervisor/sim/guardian.go", "	if m.op != opExtend && !w.ended && w.deadline > 0 && g.host.now() >= w.deadline {\n		g.end(w, \"the lease ran out\")\n	}\n", ""},
+		{"supervisor/sim/guardian.go", "	if m.op != opExtend && m.op != opShorten && !w.ended && w.deadline > 0 && g.host.now() >= w.deadline {\n		g.end(w, \"the lease ran out\")\n	}\n", ""},
 		{"supervisor/sim/guardian.go", "		if !w.ended && w.deadline > 0 && now >= w.deadline {\n			g.end(w, \"the lease ran out\")\n		}\n		if !w.ended {\n			sooner(w.deadline)\n", "		if !w.ended {\n"},
 	}},
 	{"guardians do not mind their supervisor's death" + weak, []change{

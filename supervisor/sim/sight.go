@@ -53,6 +53,7 @@ func (c *checker) mayOutlast(v *serviceView, p *proc) bool {
 // beating is a supervisor's connection to ZooKeeper. What goes over it tells which heartbeats were answered, whatever the
 // supervisor itself believes; that they were committed does not, since answers may come late or never.
 type beating struct {
+	greeted bool // the first frame is the answer to the connect request
 	*gated
 	node *node
 	sent map[uint32]time.Time // heartbeats that were not answered yet; World.mu guards it
@@ -93,6 +94,14 @@ func (b *beating) answer(frame []byte) {
 	}
 	b.node.w.mu.Lock()
 	defer b.node.w.mu.Unlock()
+	if !b.greeted {
+		b.greeted = true
+		var hello jute.ConnectResponse
+		if jute.Unmarshal(frame, &hello) == nil {
+			b.node.w.check.read(b.node, b.conn.in, hello)
+		}
+		return
+	}
 	number := binary.BigEndian.Uint32(frame)
 	if sent, ok := b.sent[number]; ok && binary.BigEndian.Uint32(frame[12:]) == 0 {
 		b.node.w.check.answered(b.node.name, sent)

@@ -39,7 +39,7 @@ func (p *Plan) delay() time.Duration {
 	if !p.Strangers {
 		return p.Grace
 	}
-	return max(p.Grace, p.Timeout*7/12+p.Timeout/20)
+	return max(p.Grace, p.longest()*7/12+p.longest()/20)
 }
 
 // What makes the end of a session a danger: its node does not learn of it, and still has a lease.

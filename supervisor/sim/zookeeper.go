@@ -18,7 +18,7 @@ type zookeeper struct {
 
 func (w *world) newZooKeeper() *zookeeper {
 	p := w.plan
-	cfg := zkmem.Config{TickTime: p.Tick, MinTimeout: p.Timeout / 4, MaxTimeout: p.Timeout * 10, Observe: w.check.committed}
+	cfg := zkmem.Config{TickTime: p.Tick, MinTimeout: p.Timeout / 4, MaxTimeout: p.Timeout * 10, Observe: w.check.committed, Granted: w.granted}
 	if p.Servers == 1 {
 		return &zookeeper{servers: []*zkmem.Server{zkmem.New(cfg)}}
 	}
@@ -254,7 +254,7 @@ func (w *world) wipe() {
 	w.mu.Lock()
 	w.check.wiped()
 	for _, n := range w.nodes {
-		n.down = time.Now().Add(w.plan.Timeout + w.plan.Tick)
+		n.down = time.Now().Add(w.plan.longest() + w.plan.Tick)
 	}
 	w.mu.Unlock()
 	w.zk.wipe()

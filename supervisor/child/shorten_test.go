@@ -1,0 +1,124 @@
+package child
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// P3: each of the two, all by itself, keeps to a deadline that was moved to sooner.
+func TestAShorterDeadlineIsKeptByEachGuardian(t *testing.T) {
+	for i, name := range []string{"first", "second"} {
+		t.Run(name, func(t *testing.T) {
+			p := newPuppet(t, KindWalk)
+			p.raise(time.Hour, stubborn)
+			p.do(command{Do: "shorten", Epoch: 1, In: time.Second})
+			freeze(t, p.cmd.Process.Pid)
+			freeze(t, p.guardians()[1-i])
+			p.dead()
+		})
+	}
+}
+
+// P7: a guardian that was stopped, and reads of the shorter deadline after it, reads on before it kills.
+func TestAShorterDeadlineIsReadLateWithWhatFollows(t *testing.T) {
+	b := &mortal{}
+	w, c, _ := watched(t, 0, fine, b)
+	w.deadline = Now() + time.Hour
+	g := &guardian{sock: -1, watches: map[uint64]*watch{1: w}, closing: c, grace: time.Second}
+	for _, m := range []message{
+		{Op: opShorten, Epoch: 1, Deadline: Now() - 1}, {Op: opExtend, Epoch: 1, Deadline: Now() + time.Minute},
+	} {
+		if err := g.obey(&m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.ended || w.deadline > Now()+time.Minute {
+		t.Errorf("ended: %v, until %v", w.ended, w.deadline-Now())
+	}
+	if err := g.obey(&message{Op: opShorten, Epoch: 1, Deadline: Now() - 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.obey(&message{Op: opTree, Epoch: 1, Tree: 9}); !errors.Is(err, ErrLeaseEnded) {
+		t.Errorf("a tree after the shorter deadline: %v", err)
+	}
+}
+
+// dogged is a tree with a watchdog, which can be set to another timeout unless retime fails.
+func dogged(t *testing.T, timeout time.Duration, retime error) (*Guard, *Tree) {
+	t.Helper()
+	g := guarded(t, KindWalk)
+	g.kennel.open = func(w Watchdog) (*dogDevice, error) {
+		file, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		return &dogDevice{file: file, timeout: w.Timeout}, err
+	}
+	g.kennel.retime = func(d *dogDevice, wanted time.Duration) error {
+		if retime == nil {
+			d.timeout = wanted
+		}
+		return retime
+	}
+	tree := planted(t, g)
+	if err := tree.Arm(t.Context(), Watchdog{Timeout: timeout, After: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	return g, tree
+}
+
+// P3, P7: it is neither too slow for a shorter lease, nor unfed for what was too slow.
+func TestAWatchdogIsSetToWhatAShorterLeaseNeeds(t *testing.T) {
+	g, tree := dogged(t, 10*time.Second, nil)
+	if err := g.Shorten(t.Context(), 1, Now()+30*time.Second, Watchdog{Timeout: 3 * time.Second, After: 300 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	g.mu.Lock()
+	timeout, after := g.kennel.dog.timeout, tree.after
+	g.mu.Unlock()
+	if timeout != 3*time.Second || after != 300*time.Millisecond {
+		t.Errorf("timeout %v, %v after the lease", timeout, after)
+	}
+	if err := tree.End(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A machine is not reset for a lease that has become too short for its watchdog: what runs is ended before, in order.
+func TestAWatchdogThatCannotBeSetEndsTheLeaseBeforeItActs(t *testing.T) {
+	for name, c := range map[string]struct {
+		needed time.Duration
+		retime error
+	}{"refused": {3 * time.Second, unix.EINVAL}, "no timeout is short enough": {0, nil}} {
+		t.Run(name, func(t *testing.T) {
+			g, tree := dogged(t, 2*time.Second, c.retime)
+			if c.needed > 0 {
+				g.mu.Lock()
+				g.kennel.dog.timeout = 2 * c.needed
+				g.mu.Unlock()
+			}
+			began := Now()
+			if err := g.Shorten(t.Context(), 1, began+30*time.Second, Watchdog{Timeout: c.needed, After: time.Second}); !errors.Is(err, errMisfit) {
+				t.Fatal(err)
+			}
+			g.mu.Lock()
+			e := g.epochs[1]
+			if left := e.deadline - began; left > max(time.Second, c.needed)+patience/4 {
+				t.Errorf("the lease ends %v later", left)
+			}
+			g.mu.Unlock()
+			select {
+			case <-g.Over(1):
+			case <-time.After(patience):
+				t.Error("no guardian ended it")
+			}
+			if err := tree.Arm(t.Context(), Watchdog{Timeout: c.needed, After: time.Second}); err == nil {
+				t.Error("armed all the same")
+			}
+			if err := tree.End(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,208 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"time"
+
+	"understudy/election"
+	"understudy/election/jute"
+)
+
+// Servers that grant sessions another timeout than before: an ensemble that is restarted, server by server, with other bounds.
+
+// In one of so many seeds servers do that, beside all that happens there anyway: so the others are what they were before.
+const (
+	regrantsIn   = 5
+	regrantsFrom = 2
+)
+
+// grants draws what servers grant, and adds their restarts to the episodes that are drawn.
+func (p *Plan) grants() {
+	p.Asked, p.Least = p.Timeout, p.Timeout
+	if p.Seed%regrantsIn != regrantsFrom {
+		return
+	}
+	r := rand.New(rand.NewPCG(p.Seed, 4))
+	p.Regrants = true
+	p.Tick = p.Timeout / pick[time.Duration](r, 10, 20, 40)
+	clear(p.Failsafe) // what is said of promises counts with one timeout
+	part := pick(r, 1.5, 2, 3, 5)
+	if p.Calm { // what is short enough not to be noticed is so in the shortest session
+		p.Asked = time.Duration(float64(p.Timeout) * part * 2).Round(100 * time.Millisecond)
+	} else {
+		p.Least = max(time.Duration(float64(p.Timeout)/part), 1500*time.Millisecond).Round(100 * time.Millisecond)
+		if r.IntN(2) == 0 {
+			p.Floor = p.Least
+		}
+	}
+	for i := range p.Episodes {
+		e := &p.Episodes[i]
+		if p.Calm {
+			for n := range e.Faults {
+				if e.Faults[n].Kind == RestartServer && r.IntN(3) > 0 {
+					e.Faults[n].Kind = RegrantSessions
+				}
+			}
+			continue
+		}
+		for range r.IntN(4) {
+			f := p.fault(r, RegrantSessions)
+			f.At, f.For = drawn(r, e.Length), drawn(r, p.Timeout/5)
+			e.Faults = append(e.Faults, f)
+		}
+		sortFaults(e.Faults)
+	}
+}
+
+// longest is the longest timeout that a session may have.
+func (p *Plan) longest() time.Duration {
+	if p.Regrants {
+		return p.Asked * 3 / 2
+	}
+	return p.Timeout
+}
+
+// grant is what servers grant from then on, to whoever asks for what they granted before, or for the config's.
+func (p *Plan) grant(f Fault) (shortest, longest time.Duration) {
+	switch f.N % 6 {
+	case 0, 1, 2:
+		return 2 * p.Tick, p.Least
+	case 3:
+		return 2 * p.Tick, p.Least + (p.Asked-p.Least)*time.Duration(f.N/8%8)/8
+	case 4:
+		return p.longest(), p.longest()
+	}
+	return 2 * p.Tick, p.longest()
+}
+
+// What is done to the node that is active when it has just been granted less.
+const (
+	thenNothing = iota
+	thenFrozen
+	thenCut
+	regrantTwists
+)
+
+func (f Fault) twist() int { return f.N / 64 % regrantTwists }
+
+// regrant restarts servers that grant something else then.
+func (w *world) regrant(f Fault) (end func(), done bool) {
+	if !w.plan.Regrants {
+		return nil, false
+	}
+	shortest, longest := w.plan.grant(f)
+	w.say("%v: they grant %v to %v", f, shortest, longest)
+	for _, s := range w.zk.some(f.Server) {
+		s.Down()
+		s.SetBounds(shortest, longest)
+	}
+	if f.twist() != thenNothing && !w.plan.Calm {
+		w.mu.Lock()
+		w.check.regrants = append(w.check.regrants, f)
+		w.mu.Unlock()
+	}
+	return func() {
+		w.say("over: %v", f)
+		for _, s := range w.zk.some(f.Server) {
+			s.Up()
+		}
+	}, true
+}
+
+// granting is what is known of a session's timeout.
+type granting struct {
+	node    *node
+	counted time.Duration // the shortest that its supervisor has read of
+	unread  []grant       // what servers have granted, and it has not read of
+}
+
+type grant struct {
+	by      *stream // of the answer
+	timeout time.Duration
+}
+
+// granted is told by a server what a session that has come back has from now on.
+func (w *world) granted(c net.Conn, session int64, timeout time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g := w.check.grants[session]
+	if g == nil {
+		return
+	}
+	g.unread = append(g.unread, grant{c.(*conn).out, timeout})
+	if timeout < g.counted && w.plan.Floor > 0 && w.check.runsAny(g.node) { // then it need not be read
+		if f, ok := w.check.regranted(); ok && f.twist() == thenCut {
+			w.say("%s does not read that session %s is granted %v", g.node.name, election.SessionName(session), timeout)
+			w.cutFor(Fault{Kind: CutLink, Node: g.node.index, Server: -1, For: w.plan.longest()})
+		}
+	}
+}
+
+// regranted is what is to happen to a node that is granted less.
+func (c *checker) regranted() (f Fault, ok bool) {
+	if len(c.regrants) == 0 || c.w.quiet || c.w.over {
+		return f, false
+	}
+	f, c.regrants = c.regrants[0], c.regrants[1:]
+	return f, true
+}
+
+// runsAny tells whether any service runs on a node.
+func (c *checker) runsAny(n *node) bool {
+	return slices.ContainsFunc(c.w.plan.services(), func(s string) bool { return c.runsOn(s, n.name) })
+}
+
+// read is told what a supervisor reads of it. World.mu is held.
+func (c *checker) read(n *node, by *stream, hello jute.ConnectResponse) {
+	timeout := time.Duration(hello.Timeout) * time.Millisecond
+	g := c.grants[hello.SessionID]
+	switch {
+	case hello.SessionID == 0:
+		return
+	case g == nil:
+		c.grants[hello.SessionID] = &granting{node: n, counted: timeout}
+		return
+	}
+	i := slices.IndexFunc(g.unread, func(u grant) bool { return u.by == by })
+	g.unread = g.unread[i+1:] // a session has what it was granted last
+	if timeout >= g.counted {
+		return
+	}
+	g.counted = timeout
+	c.w.say("%s: session %s is granted %v", n.name, election.SessionName(hello.SessionID), timeout)
+	if n.inc == nil || !c.runsAny(n) {
+		return
+	}
+	f, ok := c.regranted()
+	if !ok {
+		return
+	}
+	inc := n.inc
+	c.w.after(time.Duration(f.N/256%16)*timeout/64, func() {
+		if n.inc != inc || c.w.quiet {
+			return
+		}
+		if f.twist() == thenCut {
+			c.w.cutFor(Fault{Kind: CutLink, Node: n.index, Server: -1, For: c.w.plan.longest()})
+		} else if inc.mayLose(1) {
+			inc.halt(c.w.plan.longest())
+		}
+	})
+}
+
+// cutShort tells whether a session may be over before its lease, and nobody can be blamed: a server has granted it so little that
+// only knowing of it helps, nobody says how little servers grant at least, and the answer was not read.
+func (c *checker) cutShort(session int64) bool {
+	g := c.grants[session]
+	return g != nil && c.w.plan.Floor == 0 && slices.ContainsFunc(g.unread, func(u grant) bool { return u.timeout < g.counted*7/12 })
+}
+
+func (p *Plan) grantWords() string {
+	if !p.Regrants {
+		return ""
+	}
+	return fmt.Sprintf(", asks for %v, granted %v and more, floor %v", p.Asked, p.Least, p.Floor)
+}
