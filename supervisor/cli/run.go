@@ -102,7 +102,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 		log.Warn("the host has no name", "error", err)
 	}
 	conf := supervisor.Config{
-		Node: c.Node, Host: host, Version: version, Servers: servers(c), Root: c.ZooKeeper.Root, Timeout: c.ZooKeeper.SessionTimeout,
+		Node: c.Node, Host: host, Version: version, Servers: servers(c), Root: c.ZooKeeper.Root, Timeout: c.ZooKeeper.SessionTimeout, Floor: c.ZooKeeper.MinSessionTimeout,
 		Auth: auth, TLS: secured(c), Logger: log, Legacy: legacy, Upgrade: next.upgrade(), Strangers: c.ZooKeeper.Strangers(),
 	}
 	tellExposure(c.ZooKeeper, log)

@@ -15,6 +15,7 @@ zookeeper:
   servers: [zk1]
   root: /prod/understudy
   session_timeout: 4s
+  min_session_timeout: 3s
   auth: {scheme: digest, file: /etc/understudy/zk.secret}
   trusted_network: true
   tls: {ca_file: /etc/ca.pem, cert_file: /etc/cert.pem, key_file: /etc/key.pem, server_name: zk}
@@ -76,7 +77,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	want := &Config{
 		Node: "db-1",
 		ZooKeeper: ZooKeeper{
-			Servers: []Server{"zk1:2181"}, Root: "/prod/understudy", SessionTimeout: 4 * time.Second,
+			Servers: []Server{"zk1:2181"}, Root: "/prod/understudy", SessionTimeout: 4 * time.Second, MinSessionTimeout: 3 * time.Second,
 			Auth: &Auth{Scheme: "digest", File: "/etc/understudy/zk.secret"}, TrustedNetwork: true,
 			TLS: &TLS{CAFile: "/etc/ca.pem", CertFile: "/etc/cert.pem", KeyFile: "/etc/key.pem", ServerName: "zk"},
 		},

@@ -66,8 +66,8 @@ func (v *validator) document(doc document) {
 	if v.hasAgent = doc.Fencing.Agent != nil; v.hasAgent {
 		v.agent(path{"fencing", "agent"}, *doc.Fencing.Agent)
 	}
-	v.session = doc.ZooKeeper.SessionTimeout
-	v.watchdog(path{"watchdog"}, doc.Watchdog, doc.ZooKeeper.SessionTimeout)
+	v.session = counted(doc.ZooKeeper)
+	v.watchdog(path{"watchdog"}, doc.Watchdog, v.session)
 	// Nothing to run yet is fine where that is said, and where files that are still to come may bring it.
 	if doc.Services == nil && !v.given(path{"services"}) && !slices.ContainsFunc(doc.Include, isGlob) {
 		v.fault(path{"services"}, "missing: there is nothing to run (say `services: {}` where that is meant)")
@@ -185,6 +185,9 @@ func (v *validator) zookeeper(p path, zk ZooKeeper) {
 		v.fault(p.key("root"), "%s", message)
 	}
 	v.sessionTimeout(p.key("session_timeout"), zk.SessionTimeout)
+	if p := p.key("min_session_timeout"); v.given(p) {
+		v.minSessionTimeout(p, zk)
+	}
 	if zk.Auth != nil {
 		v.auth(p.key("auth"), *zk.Auth)
 	}
@@ -263,6 +266,26 @@ func (v *validator) sessionTimeout(p path, timeout time.Duration) {
 			timeout, timeout, heartbeats, tick, jitter, lease(timeout), lease(shortest).Round(time.Millisecond), shortest)
 	case timeout > longest:
 		v.fault(p, "%v is more than ZooKeeper can count: %v at most", timeout, longest)
+	}
+}
+
+// counted is the session timeout that all counts with, if the servers grant what is asked for.
+func counted(zk ZooKeeper) time.Duration {
+	if floor := zk.MinSessionTimeout; floor > 0 && zk.SessionTimeout > 0 {
+		return min(zk.SessionTimeout, floor*12/7)
+	}
+	return zk.SessionTimeout
+}
+
+func (v *validator) minSessionTimeout(p path, zk ZooKeeper) {
+	const shortest = 600 * time.Millisecond
+	switch floor := zk.MinSessionTimeout; {
+	case floor <= 0:
+		v.fault(p, "must be positive, not %v", floor)
+	case floor < shortest:
+		v.fault(p, "%v is too short: the lease is that of a session_timeout of 12/7 of it at most, and that has to be a second or more; write %v or more", floor, shortest)
+	case floor > zk.SessionTimeout:
+		v.fault(p, "%v is more than the session_timeout of %v: no session would be good enough", floor, zk.SessionTimeout)
 	}
 }
 
