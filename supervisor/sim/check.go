@@ -54,13 +54,15 @@ type serviceView struct {
 	living  map[*proc]struct{}
 	lock    lockView
 	crumb   crumbView
-	token   int64             // the newest that a process was started with
-	struck  map[int64]bool    // tokens of activations whose lock or breadcrumb an operator removed by hand
-	runs    int               // main processes that were started
-	paused  bool              // by an operator
-	orders  orders            // what operators want of it
-	members map[string]string // what each node says of its role
-	claims  int               // of the lock, since all is calm
+	token   int64                      // the newest that a process was started with
+	struck  map[int64]bool             // tokens of activations whose lock or breadcrumb an operator removed by hand
+	runs    int                        // main processes that were started
+	paused  bool                       // by an operator
+	orders  orders                     // what operators want of it
+	members map[string]election.Member // what each node says of itself
+	claims  int                        // of the lock, since all is calm
+	ends    map[int64]string           // why activations ended, as the history has it
+	taken   map[string]int             // how often each node took the lock
 }
 
 type lockView struct {
@@ -83,7 +85,7 @@ func newChecker(w *world) *checker {
 		meddled: map[int64]bool{}, byHand: map[string]int{}, late: map[int64]string{}, sight: newSight(), nodes: newNodesView(), grants: map[int64]*granting{},
 	}
 	for _, name := range w.plan.services() {
-		c.services[name] = &serviceView{name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]string{}}
+		c.services[name] = &serviceView{name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]election.Member{}, ends: map[int64]string{}, taken: map[string]int{}}
 	}
 	return c
 }
@@ -203,17 +205,28 @@ func (c *checker) committed(t zkmem.Commit) {
 				if node, ok := strings.CutPrefix(what, "members/"); ok {
 					v.member(node, ch)
 				}
+				if strings.HasPrefix(what, "history/") {
+					v.ended(ch)
+				}
 			}
 		}
 	}
 }
 
-// member takes what a node says of its role.
+// member takes what a node says of itself.
 func (v *serviceView) member(node string, ch zkmem.Change) {
 	delete(v.members, node)
 	var m election.Member
 	if ch.Kind != jute.EventNodeDeleted && json.Unmarshal(ch.Data, &m) == nil {
-		v.members[node] = m.Role
+		v.members[node] = m
+	}
+}
+
+// ended takes why an activation ended.
+func (v *serviceView) ended(ch zkmem.Change) {
+	var a election.Activation
+	if ch.Kind != jute.EventNodeDeleted && json.Unmarshal(ch.Data, &a) == nil && a.End != nil {
+		v.ends[a.Token] = a.Reason
 	}
 }
 
@@ -246,6 +259,9 @@ func (c *checker) lockChanged(v *serviceView, ch zkmem.Change, expired bool) {
 	v.lock = lockView{ch.Kind != jute.EventNodeDeleted, ch.Stat.EphemeralOwner, ch.Stat.Czxid}
 	if v.lock.there {
 		c.owners[v.lock.owner] = true
+		if !was.there {
+			v.taken[holder(ch)]++
+		}
 		if v.claims++; v.paused && !was.there {
 			c.broken("pause", "the lock of %s is taken, though it is paused", v.name)
 		}
@@ -257,6 +273,13 @@ func (c *checker) lockChanged(v *serviceView, ch zkmem.Change, expired bool) {
 			c.broken("P2", "the lock of %s was given back while %v was alive", v.name, p)
 		}
 	}
+}
+
+// holder is the node that a lock names.
+func holder(ch zkmem.Change) string {
+	var l election.Lock
+	_ = json.Unmarshal(ch.Data, &l)
+	return l.Node
 }
 
 func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {

@@ -39,7 +39,7 @@ func (t *handle) registration() *message {
 func (t *handle) ID() (json.RawMessage, error) { return json.Marshal(t.id) }
 
 // Start implements supervisor.Tree.
-func (t *handle) Start(_ context.Context, spec child.Spec) (supervisor.Process, error) {
+func (t *handle) Start(ctx context.Context, spec child.Spec) (supervisor.Process, error) {
 	g := t.guard
 	if !g.inc.pass() {
 		return nil, errCrashed
@@ -60,6 +60,9 @@ func (t *handle) Start(_ context.Context, spec child.Spec) (supervisor.Process, 
 	t.starting++
 	g.w.mu.Unlock()
 
+	if slow := g.w.startTakes(t.tree.service); slow > 0 {
+		g.w.sleep(context.WithoutCancel(ctx), slow)
+	}
 	g.inc.trap(beforeFork, nil) // the last look at the lease lies behind, the fork ahead
 	p, err := t.spawn(spec.Argv, tokenOf(spec.Env), g.inc.pass())
 	if err != nil {

@@ -205,7 +205,7 @@ func (s stonith) Fence(ctx context.Context, t fencing.Target) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s.inc.node.host.rng.IntN(4) == 0 && !w.quiet {
+	if w.unfenced || s.inc.node.host.rng.IntN(4) == 0 && !w.quiet {
 		return errNoStonith
 	}
 	for _, n := range w.nodes {

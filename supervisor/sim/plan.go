@@ -28,7 +28,9 @@ type Plan struct {
 	Grace       time.Duration
 	StopTimeout time.Duration
 	Rejoin      time.Duration
-	Clones      bool // all hosts have the same machine id
+	Backoff     time.Duration // before the first new start of a program that failed; 0: too short to matter
+	Moves       int           // after so many the service stays put; 0: never
+	Clones      bool          // all hosts have the same machine id
 	Order       election.Order
 	Fencing     fencing.OnFailure
 	Stonith     bool  // hosts can be switched off by fencing

@@ -28,7 +28,7 @@ func (c *checker) rested(after time.Duration) {
 			continue
 		}
 		for _, n := range c.w.nodes {
-			if role := v.members[n.name]; role != "active" && role != "standby" && n.index != p.Ineligible && !s.gone[n.index] {
+			if role := v.members[n.name].Role; role != "active" && role != "standby" && n.index != p.Ineligible && !s.gone[n.index] {
 				c.broken("stands", "%s does not stand by for %s, though all has been well for %v: %q", n.name, name, after, role)
 			}
 		}

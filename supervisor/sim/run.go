@@ -237,6 +237,7 @@ func (w *world) end() {
 	w.mu.Lock()
 	w.check.calm = false
 	w.over = true
+	w.silent.Store(true)
 	for _, h := range w.hosts {
 		h.powerOff()
 	}

@@ -69,7 +69,11 @@ func (n *node) services(inc *incarnation) []supervisor.Service {
 				Policy: "on-failure", Delay: 100 * time.Millisecond, MaxDelay: time.Second, GiveUpAfter: 3, Within: p.Timeout * 5,
 				RejoinAfter: p.Rejoin,
 			},
+			Moves:   supervisor.Moves{Max: p.Moves, Within: 10 * time.Minute},
 			Fencing: policy, Failsafe: p.Failsafe[k],
+		}
+		if p.Backoff > 0 {
+			conf.Restart.Delay, conf.Restart.MaxDelay = p.Backoff, 4*p.Backoff
 		}
 		for k := range p.Programs {
 			name := []string{mainProgram, sideProgram}[k]

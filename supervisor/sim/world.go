@@ -32,6 +32,8 @@ type world struct {
 	mu       sync.Mutex // guards hosts and all that is on them, and the checker
 	quiet    bool       // no process ends by itself
 	over     bool
+	silent   atomic.Bool         // over, for those who do not hold mu
+	unfenced bool                // no power switch answers
 	trials   map[string]*trouble // by service
 	waylaid  map[string][]Fault  // by service: what is to happen when somebody is fencing
 	faults   map[Kind]int        // that have happened
@@ -52,7 +54,9 @@ type trouble struct {
 	life   time.Duration
 	code   int
 	absent bool
-	side   bool // only the second program
+	side   bool          // only the second program
+	node   string        // only there; "": everywhere
+	slow   time.Duration // what each start takes, whatever comes of it
 }
 
 // current is the world that runs now, for whoever watches that it gets on.
@@ -165,9 +169,19 @@ func (w *world) thawJitter(r *rand.Rand) func() time.Duration {
 
 // say adds to the trace.
 func (w *world) say(format string, args ...any) {
-	if !w.over {
+	if !w.silent.Load() {
 		w.trace.add(time.Since(w.began), format, args...)
 	}
+}
+
+// startTakes is what a start takes now, besides.
+func (w *world) startTakes(service string) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if bad := w.trials[service]; bad != nil {
+		return bad.slow
+	}
+	return 0
 }
 
 // natureOf draws how a program that is started now is going to behave. False: there is no such program.
@@ -182,7 +196,7 @@ func (w *world) natureOf(t *tree, program string) (nature, bool) {
 	}
 	bad := w.trials[t.service]
 	switch {
-	case w.quiet || bad == nil || bad.side && program != sideProgram:
+	case w.quiet || bad == nil || bad.side && program != sideProgram || bad.node != "" && bad.node != t.node:
 	case bad.absent:
 		return n, false
 	default:
