@@ -88,6 +88,7 @@ type Member struct {
 	// Machine and Agent say where it can be asked for a promise.
 	Machine string `json:"machine,omitempty"`
 	Agent   string `json:"agent,omitempty"`
+	Token   int64  `json:"token,omitempty"` // of the activation that an active member speaks of
 }
 
 // Activation is one entry of the history.

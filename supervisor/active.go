@@ -57,11 +57,11 @@ func (v *service) active(ctx context.Context, t turn, claim *election.Claim, tre
 	defer cancel(nil)
 	for {
 		ev, after := v.runOnce(ctx, t, tree)
+		if ev == nothingYet || after > 0 {
+			ev = v.backOff(ctx, after, ev)
+		}
 		if ev != nothingYet {
 			return ev
-		}
-		if !v.patient(ctx, after) {
-			return ending(ctx)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func epitaph(fenced string) string {
 	return "lost; fenced: " + fenced
 }
 
-// nothingYet is runOnce's word for: start it again.
+// nothingYet is runOnce's word for: start it again. With another event and a delay, a pause is all that keeps the service here.
 const nothingYet event = 255
 
 // runOnce starts the child, waits for its end or for an order, and leaves nothing of it alive when it is to be started
@@ -116,7 +116,7 @@ func (v *service) runOnce(ctx context.Context, t turn, tree Tree) (event, time.D
 	began := time.Now()
 	err := u.run(running, t)
 	defer u.close()
-	if v.health == starting {
+	if v.condition == rising {
 		v.tries.slow(time.Since(began))
 	}
 	v.stance.Store(passing)
@@ -133,6 +133,11 @@ func (v *service) runOnce(ctx context.Context, t turn, tree Tree) (event, time.D
 		return leaseEnding, 0
 	}
 	v.tellWhy(err)
+	if ev := handsAway(err); ev != nothingYet {
+		v.on(ev, "token", v.token) // the stop may take a while
+	} else {
+		v.ails(afterwards(err), err.Error())
+	}
 	u.lower(ctx, t, nothingYet)
 	// What the child left behind ends with it.
 	if err := v.empty(ctx, tree); err != nil {
@@ -142,12 +147,10 @@ func (v *service) runOnce(ctx context.Context, t turn, tree Tree) (event, time.D
 		return leaseEnding, 0 // that is why it ended: not its own doing
 	}
 	v.undoAll(ctx)
-	ev, after := v.verdict(err)
-	if ev == nothingYet && after > 0 {
-		v.health, v.note = ailing, err.Error()
-		v.say()
+	if v.state.role == Active {
+		v.ails(afterwards(err), err.Error())
 	}
-	return ev, after
+	return v.verdict(err)
 }
 
 // run starts the unit and returns why it has to end.
@@ -162,8 +165,8 @@ func (u *unit) run(ctx context.Context, t turn) error {
 	v.news.mu.Lock()
 	v.news.health = ""
 	v.news.mu.Unlock()
-	if v.health, v.note = healthOf(u.conf), ""; u.adopts != nil {
-		v.health = healthy // it had come up
+	if v.condition, v.ill, v.note = rising, "", ""; u.adopts != nil {
+		v.condition = working // it had come up
 	}
 	v.say()
 	unwatch := func() {}
@@ -189,10 +192,11 @@ func (u *unit) run(ctx context.Context, t turn) error {
 				u.fail(err)
 				continue
 			}
-			if v.health == starting {
-				v.health = healthy
-				v.say()
-				v.log.Info("the service is ready", "service", v.name, "token", u.token)
+			if v.condition == rising {
+				v.ails(working, "")
+				if slowly(u.conf) {
+					v.log.Info("the service is ready", "service", v.name, "token", u.token)
+				}
 			}
 			ready, u.risen = true, true
 			v.stance.Store(fit)
@@ -255,25 +259,6 @@ func essence(s Service) []Program {
 	return programs
 }
 
-// patient waits before the next start; a changed config ends the waiting.
-func (v *service) patient(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-			return ctx.Err() == nil // where both are ready, chance decides: nothing is started only to be stopped
-		case <-ctx.Done():
-			return false
-		case <-v.news.stir:
-			if v.takeUp() {
-				return ctx.Err() == nil
-			}
-			v.hear()
-		}
-	}
-}
-
 func (v *service) leaseOver(t turn) bool {
 	select {
 	case <-v.guard.Over(t.epoch):
@@ -318,34 +303,43 @@ func (v *service) verdict(why error) (event, time.Duration) {
 		return childOnce, 0
 	case errors.Is(why, errChanged), errors.Is(why, errRestart):
 		return nothingYet, 0
-	case errors.Is(why, errSwitch):
-		return switchAsked, 0
-	case errors.Is(why, errPreferred):
-		return preferredBack, 0
+	}
+	if ev := handsAway(why); ev != nothingYet {
+		return ev, 0
 	}
 	ok := ended != nil && ended.status.Code == 0
 	started := unstarted.error == nil && !errors.Is(why, errHook)
 	v.failure = why.Error()
+	before := v.tries
 	next := v.tries.ended(time.Now(), ok, started)
 	if errors.Is(why, errHook) && !next.again {
 		next.why = "on_active failed again and again"
 	}
+	over := childFailed
+	switch {
+	case next.again:
+		over = nothingYet
+	case ok:
+		over = childDone
+	case errors.Is(why, errHook):
+		over = hookFailed
+	}
 	if !next.again && v.held() && v.Restart.Policy != "never" && !ok {
 		next = verdict{again: true, after: v.Restart.MaxDelay} // nobody else would take it
+		v.tries = before                                       // it is given up when the pause ends, unless it has run well by then
 	}
 	if next.again {
 		v.log.Warn("starting the child again", "service", v.name, "after", next.after)
 		v.observer.Restarted(v.name)
-		return nothingYet, next.after
+		return over, next.after
 	}
-	v.log.Warn("giving the service to another node", "service", v.name, "why", next.why)
-	switch {
-	case ok:
-		return childDone, 0
-	case errors.Is(why, errHook):
-		return hookFailed, 0
-	}
-	return childFailed, 0
+	v.giveUp(next.why)
+	return over, 0
+}
+
+// giveUp gives the service to another node.
+func (v *service) giveUp(why string) {
+	v.log.Warn("giving the service to another node", "service", v.name, "why", why)
 }
 
 // held tells whether the service is paused.
@@ -365,6 +359,7 @@ func (v *service) empty(ctx context.Context, tree Tree) error {
 			return err
 		}
 		v.log.Error("what the child left behind does not die", "service", v.name, "error", err)
+		v.ails(unproved, unprovedDeath(err))
 	}
 }
 

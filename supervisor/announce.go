@@ -12,7 +12,8 @@ func (v *service) member() election.Member {
 	m := election.Member{Role: v.state.role.String(), Health: healthy, Why: v.note, Since: v.since, Agent: v.agentAt}
 	switch v.state.role {
 	case Active:
-		m.Health = v.health
+		m.Health, m.Why = v.wellness()
+		m.Token = v.token
 	case Failed:
 		m.Health, m.Why = exhausted, v.cause.String()
 		if v.failure != "" {
@@ -20,9 +21,19 @@ func (v *service) member() election.Member {
 		}
 	case Stopping:
 		m.Why = v.cause.String()
+		switch {
+		case v.condition == unproved:
+			m.Health, m.Why = ailing, v.ill
+		case v.cause == childFailed, v.cause == hookFailed:
+			m.Health, m.Why = ailing, v.cause.String()+": "+v.failure
+		}
 	case Standby:
 		if v.note != "" {
 			m.Health = unfitness
+		}
+	case Offline:
+		if v.undead != nil {
+			m.Health = ailing
 		}
 	}
 	return m
@@ -32,12 +43,20 @@ func (v *service) member() election.Member {
 func (v *service) say() {
 	v.show()
 	m := v.member()
+	v.last = m
 	for {
 		select {
 		case v.says <- m:
 			return
 		case <-v.says:
 		}
+	}
+}
+
+// tell says what the other nodes should know, if it is not what was said last.
+func (v *service) tell() {
+	if now := v.member(); now.Role != v.last.Role || now.Health != v.last.Health || now.Why != v.last.Why {
+		v.say()
 	}
 }
 

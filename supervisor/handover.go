@@ -157,6 +157,7 @@ type carriedService struct {
 	Since     time.Time         `json:"since"`
 	Restarted string            `json:"restarted,omitempty"`
 	Reloaded  string            `json:"reloaded,omitempty"`
+	Followed  string            `json:"followed,omitempty"`
 	Debts     []debt            `json:"debts,omitempty"`
 	Term      *carriedTerm      `json:"term,omitempty"`
 }
@@ -166,7 +167,7 @@ func (v *service) carry() carriedService {
 	return carriedService{
 		Name: v.name, Birth: v.birth, Standing: v.stood, Failed: v.state.failed, Refused: v.refused, Failure: v.failure, Cause: v.cause.String(),
 		Failures: v.tries.failures, Delay: v.tries.delay, Token: v.token, Fenced: v.fenced, Since: v.since, Restarted: v.restarted,
-		Reloaded: v.reloaded, Debts: v.debts, Term: v.carried,
+		Reloaded: v.reloaded, Followed: v.followed, Debts: v.debts, Term: v.carried,
 	}
 }
 
@@ -177,6 +178,7 @@ func (v *service) remember(c carriedService) {
 	v.cause = event(max(slices.Index(eventNames[:], c.Cause), 0))
 	v.tries.failures, v.tries.delay, v.token, v.fenced, v.since = c.Failures, c.Delay, c.Token, c.Fenced, c.Since
 	v.restarted, v.reloaded, v.debts, v.carried = c.Restarted, c.Reloaded, c.Debts, c.Term
+	v.followed = c.Followed
 	v.owing.Store(int64(len(v.debts)))
 	if v.carried != nil {
 		v.engage()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"understudy/supervisor/child/probe"
 )
@@ -58,40 +57,63 @@ const (
 	exhausted = "failed"
 )
 
-// healthOf is what is said while a unit starts: one that is ready at once is well at once.
-func healthOf(s Service) string {
-	slow := func(p Program) bool { return p.Oneshot || !reflect.DeepEqual(p.Ready, Ready{}) }
-	if len(s.Hooks.OnActive.Command) > 0 || slices.ContainsFunc(s.Programs, slow) {
-		return starting
-	}
-	return healthy
+// condition is how the programs of an active service are.
+type condition uint8
+
+const (
+	working  condition = iota // they run, and have shown what they have to
+	rising                    // they are about to start, or starting
+	backing                   // they have failed, and are started again
+	unproved                  // they are to be dead, and are not proved to be
+)
+
+// unprovedDeath says that a child may be alive that was to end.
+func unprovedDeath(err error) string { return "not proved dead: " + err.Error() }
+
+// ails says what is wrong with the programs.
+func (v *service) ails(c condition, why string) {
+	v.condition, v.ill = c, why
+	v.tell()
 }
 
-// hear takes up what the health checks have said.
+// wellness is what an active service says of its programs. A check speaks of what runs only.
+func (v *service) wellness() (health, why string) {
+	v.news.mu.Lock()
+	said, c := v.news.health, v.news.wishes.Control
+	v.news.mu.Unlock()
+	switch {
+	case v.condition == backing, v.condition == unproved:
+		return ailing, v.ill
+	case v.condition == rising:
+		health, why = starting, v.ill
+	case said != "":
+		return ailing, said
+	default:
+		health = healthy
+	}
+	if why == "" && c.Paused {
+		why = c.Words()
+	}
+	return health, why
+}
+
+// slowly tells whether a unit is not ready as soon as it is started.
+func slowly(s Service) bool {
+	slow := func(p Program) bool { return p.Oneshot || !reflect.DeepEqual(p.Ready, Ready{}) }
+	return len(s.Hooks.OnActive.Command) > 0 || slices.ContainsFunc(s.Programs, slow)
+}
+
+// hear takes up what the health checks have said, and whether the service is paused.
 func (v *service) hear() {
 	v.news.mu.Lock()
-	said := v.news.health
-	paused := v.news.wishes.Control
+	c := v.news.wishes.Control
 	v.news.mu.Unlock()
-	was, note := v.health, v.note
-	switch {
-	case said != "":
-		v.health, v.note = ailing, said
-	case v.health == ailing:
-		v.health, v.note = healthy, ""
-	}
-	if said == "" {
-		v.note = ""
-		if paused.Paused {
-			v.note = paused.Words()
+	if v.halted != c.Paused {
+		if v.halted = c.Paused; v.halted {
+			v.log.Info("paused: it goes on here, and nobody else is promoted", "service", v.name, "why", c.Words())
+		} else {
+			v.log.Info("not paused any more", "service", v.name)
 		}
 	}
-	if now := paused.Words(); v.note != note && v.note == now && paused.Paused {
-		v.log.Info("paused: it goes on here, and nobody else is promoted", "service", v.name, "why", now)
-	} else if strings.HasPrefix(note, "paused") && !paused.Paused {
-		v.log.Info("not paused any more", "service", v.name)
-	}
-	if v.health != was || v.note != note {
-		v.say()
-	}
+	v.tell()
 }

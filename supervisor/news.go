@@ -81,7 +81,7 @@ func (v *service) hindrance() (election.Wishes, hindrance) {
 	v.news.mu.Lock()
 	defer v.news.mu.Unlock()
 	n := &v.news
-	prechecked := len(v.Precheck.Exec) > 0 && !n.wishes.Control.Forces(v.node.Node)
+	prechecked := len(v.Precheck.Exec) > 0 && !v.forcedLocked()
 	switch {
 	case v.Ineligible:
 		return n.wishes, hindrance{why: "eligible: false in its config"}
@@ -106,7 +106,22 @@ func (v *service) hindrance() (election.Wishes, hindrance) {
 func (v *service) forced() bool {
 	v.news.mu.Lock()
 	defer v.news.mu.Unlock()
-	return v.news.wishes.Control.Forces(v.node.Node)
+	return v.forcedLocked()
+}
+
+// forcedLocked is forced for who holds news.mu. An order that was followed once is not followed again, should it still be there.
+func (v *service) forcedLocked() bool {
+	c := v.news.wishes.Control
+	return c.Forces(v.node.Node) && c.Switchover.ID != v.followed
+}
+
+// follow notes that an order to take the service is followed.
+func (v *service) follow() {
+	v.news.mu.Lock()
+	defer v.news.mu.Unlock()
+	if s := v.news.wishes.Control.Switchover; s != nil && s.To == v.node.Node {
+		v.followed = s.ID
+	}
 }
 
 // takeUp makes a changed config the service's own, and tells whether there was one.

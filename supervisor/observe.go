@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"errors"
 	"time"
 
 	"understudy/election"
@@ -95,6 +96,9 @@ func (s *supervisor) showHold(sess *election.Session, end time.Duration, held bo
 
 // showFenced tells the observer what came of fencing.
 func (v *service) showFenced(o fencing.Outcome, err error, began time.Time) {
+	if errors.Is(err, errPaused) {
+		return // nothing came of it
+	}
 	by := o.By
 	if err != nil {
 		by = ""

@@ -18,34 +18,60 @@ var (
 	errRestart = errors.New("an operator wants it started anew")
 )
 
-// obey carries out what operators order of this very activation.
-func (u *unit) obey(ctx context.Context, t turn, ready bool) {
-	v := u.v
+// order is what an operator wants of an activation.
+type order uint8
+
+const (
+	orderNone order = iota
+	orderSwitchover
+	orderRestart
+	orderReload
+)
+
+// ordered tells what operators want of this very activation that is not under way yet, and takes it for under way.
+func (v *service) ordered() order {
 	v.news.mu.Lock()
 	c := v.news.wishes.Control
 	v.news.mu.Unlock()
-	if o := c.Switchover; o != nil && o.Token == u.token && !c.Paused {
-		if ctx.Err() == nil { // else it is under way
-			v.log.Info("an operator orders a switchover", "service", v.name, "token", u.token, "to", cmp.Or(o.To, "whoever is first"), "by", o.By)
+	if o := c.Switchover; o != nil && o.Token == v.token && !c.Paused {
+		if o.ID != v.followed {
+			v.followed = o.ID
+			v.log.Info("an operator orders a switchover", "service", v.name, "token", v.token, "to", cmp.Or(o.To, "whoever is first"), "by", o.By)
 		}
-		u.fail(errSwitch)
-		return
+		return orderSwitchover
 	}
-	if o := c.Restart; o != nil && o.Token == u.token && o.ID != v.restarted {
+	if o := c.Restart; o != nil && o.Token == v.token && o.ID != v.restarted {
 		v.restarted = o.ID
-		v.log.Info("an operator orders a restart", "service", v.name, "token", u.token, "by", o.By)
-		u.fail(errRestart)
-		return
+		v.tries.reset()
+		v.log.Info("an operator orders a restart", "service", v.name, "token", v.token, "by", o.By)
+		return orderRestart
 	}
-	if o := c.Reload; o != nil && o.Token == u.token && o.ID != v.reloaded {
+	if o := c.Reload; o != nil && o.Token == v.token && o.ID != v.reloaded {
 		v.reloaded = o.ID
-		v.log.Info("an operator orders a reload", "service", v.name, "token", u.token, "by", o.By)
+		v.log.Info("an operator orders a reload", "service", v.name, "token", v.token, "by", o.By)
+		return orderReload
+	}
+	return orderNone
+}
+
+// obey carries out what operators order while the programs run.
+func (u *unit) obey(ctx context.Context, t turn, ready bool) {
+	v := u.v
+	switch v.ordered() {
+	case orderSwitchover:
+		u.fail(errSwitch)
+	case orderRestart:
+		u.fail(errRestart)
+	case orderReload:
 		u.reload()
 		v.confirm(ctx, t)
-		return
-	}
-	if ready && late(c, u.token) {
-		v.confirm(ctx, t)
+	default:
+		v.news.mu.Lock()
+		c := v.news.wishes.Control
+		v.news.mu.Unlock()
+		if ready && late(c, u.token) {
+			v.confirm(ctx, t)
+		}
 	}
 }
 

@@ -33,6 +33,9 @@ type verdict struct {
 	why   string
 }
 
+// reset forgets all failures: an operator has seen to it.
+func (r *restarts) reset() { r.failures, r.delay = nil, 0 }
+
 // slow takes back what a start has taken that led to nothing: a program that never gets ready, however long it is waited
 // for, would otherwise never fail often enough.
 func (r *restarts) slow(took time.Duration) {
@@ -60,7 +63,7 @@ func (r *restarts) ended(now time.Time, ok, started bool) verdict {
 		if !started {
 			why = "it cannot be started here"
 		}
-		r.failures, r.delay = nil, 0
+		r.reset()
 		return verdict{why: why}
 	}
 	after := r.delay

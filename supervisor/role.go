@@ -123,7 +123,7 @@ func step(s state, e event) (state, action) {
 			return state{role: Active}, startChild
 		case formerAlive:
 			return state{role: Stopping, failed: true}, stopChild
-		case lockLost, leaseEnding, stopAsked, unarmed:
+		case lockLost, leaseEnding, stopAsked, unarmed, servicePaused:
 			return state{role: Stopping, leaving: e == stopAsked}, stopChild
 		}
 	case Active:

@@ -26,12 +26,16 @@ type service struct {
 	hurry               <-chan struct{}
 	observer            Observer
 	state               state
-	since               time.Time // when the role was taken
-	cause               event     // of the newest stop
-	health              string    // of the child, while it runs
-	failure             string    // why it was given up here
-	note                string    // what the other nodes should know besides
+	since               time.Time       // when the role was taken
+	cause               event           // of the newest stop
+	condition           condition       // of the programs
+	ill                 string          // what is wrong with them
+	last                election.Member // what was said
+	failure             string          // why it was given up here
+	note                string          // what the other nodes should know besides
 	tries               restarts
+	halted              bool   // the pause that is in force was logged
+	followed            string // the newest order to take the service that was followed
 	news                news
 	logs                logs
 	token               int64     // of the newest term
@@ -145,15 +149,17 @@ func (v *service) run(ctx context.Context, t turn, do action) (err error) {
 	cand.Inherit(v.stood)
 	v.stood = election.Standing{}
 	var wg sync.WaitGroup
-	announcing, quiet := context.WithCancel(ctx)
+	hearing, deaf := context.WithCancel(ctx)
+	announcing, quiet := context.WithCancel(context.WithoutCancel(ctx)) // also while it stops, for as long as that takes
 	v.agentAt = v.agent.address(t.sess)
 	v.say() // what the former candidate was about to say is lost
 	wg.Go(func() { v.announce(announcing, cand) })
-	wg.Go(func() { v.heed(announcing, cand) })
-	wg.Go(func() { v.check(announcing) })
+	wg.Go(func() { v.heed(hearing, cand) })
+	wg.Go(func() { v.check(hearing) })
 	v.news.tell(func() { v.news.tamed = false }) // this session may have another timeout
-	wg.Go(func() { v.tame(announcing, t.sess.Timeout) })
+	wg.Go(func() { v.tame(hearing, t.sess.Timeout) })
 	defer func() {
+		deaf()
 		quiet()
 		wg.Wait()
 		if handing(ctx) {
@@ -211,8 +217,12 @@ func (v *service) on(e event, facts ...any) action {
 			v.cause = e
 		}
 		v.since, v.reached = time.Now().UTC(), e
+		v.condition, v.ill = working, ""
+		if next.role == Active {
+			v.condition = rising
+		}
 		if was.role == Active || next.role == Active || next.role == Offline {
-			v.health, v.note = healthy, ""
+			v.note = ""
 		}
 		v.stance.Store(stanceOf(next.role))
 		v.log.Info("role", append([]any{"service", v.name, "from", was.role.String(), "to", next.role.String(), "reason", e.String()}, facts...)...)
@@ -241,9 +251,12 @@ func (v *service) quarantine(ctx context.Context, sess *election.Session, birth 
 	if v.birth != (election.Birth{}) && v.birth != birth {
 		wait := sess.Longest() + v.Fencing.Grace
 		v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "service", v.name, "wait", wait)
+		v.note = "ZooKeeper has lost its data: it waits until any lease of before has ended"
+		v.say()
 		if !pause(ctx, wait) {
 			return context.Cause(ctx) // the next session waits again, from the start
 		}
+		v.note = ""
 	}
 	v.birth = birth
 	return nil
@@ -254,7 +267,7 @@ func (v *service) bury(ctx context.Context) error {
 	for v.undead != nil {
 		err := v.undead.End(ctx)
 		if err == nil {
-			v.undead = nil
+			v.undead, v.note = nil, ""
 			v.disengage()
 			v.undoAll(ctx)
 			if err := v.guard.Finish(v.grave); err != nil {
@@ -263,46 +276,13 @@ func (v *service) bury(ctx context.Context) error {
 			return nil
 		}
 		v.log.Error("the former child is still not proved dead, nothing is started here", "service", v.name, "error", err)
+		v.note = unprovedDeath(err)
+		v.show()
 		if !pause(ctx, time.Second) {
 			return fmt.Errorf("%w: %w", errUndead, err)
 		}
 	}
 	return nil
-}
-
-// rest leaves the lock to others for a while; after a refused fencing, until that is settled at the longest.
-func (v *service) rest(ctx context.Context, t turn) (action, error) {
-	if err := errors.Join(t.cand.Withdraw(ctx), t.cand.Prefer(ctx, 0)); err != nil {
-		return nothing, err
-	}
-	v.log.Warn("resting, so that another node can try", "service", v.name, "for", v.Restart.RejoinAfter)
-	enough, cancel := context.WithTimeout(ctx, v.Restart.RejoinAfter)
-	defer cancel()
-	if v.refused {
-		v.refused = false
-		if t.cand.Settled(enough) == nil {
-			v.log.Info("the former active is known to be dead now", "service", v.name)
-			return v.on(rested), nil
-		}
-	}
-	for enough.Err() == nil {
-		select {
-		case <-enough.Done():
-		case <-v.news.stir:
-			if v.takeUp() {
-				v.log.Info("its config has changed: not resting any longer", "service", v.name)
-				cancel()
-			}
-			if v.forced() {
-				v.log.Info("an operator wants it here: not resting any longer", "service", v.name)
-				cancel()
-			}
-		}
-	}
-	if ctx.Err() != nil {
-		return nothing, context.Cause(ctx)
-	}
-	return v.on(rested), nil
 }
 
 // linger is a context that ends a while after leave is closed, and not with its parent.

@@ -22,6 +22,8 @@ func (v *service) stand(ctx context.Context, t turn) (action, error) {
 	defer fell(nil)
 	claim, err := v.obtain(standing, t, tree, fell)
 	if err == nil {
+		v.failure = ""
+		v.follow()
 		v.engage()
 		return v.term(standing, t, claim, tree)
 	}
@@ -107,6 +109,7 @@ func (v *service) permitted(ctx context.Context, t turn) (w election.Wishes, all
 		if h.why == "" {
 			v.hinder(h)
 			err := prefer(ctx, t.cand, v.Priority)
+			v.tell()
 			if s := wishes.Control.Switchover; s != nil && s.To == v.node.Node {
 				t.cand.Advance(election.First)
 			}
@@ -150,6 +153,7 @@ func (v *service) hinder(h hindrance) {
 	case h.paused:
 		v.note = h.why
 		v.on(servicePaused, "why", h.why)
+		v.tell()
 		return
 	}
 	if v.state.role == Paused {

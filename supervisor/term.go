@@ -30,7 +30,7 @@ func (v *service) term(ctx context.Context, t turn, claim *election.Claim, tree 
 
 	var over event
 	former, began := claim.Previous, time.Now()
-	fenced, err := v.fence(ctx, claim)
+	fenced, err := v.fenceUnlessPaused(ctx, claim)
 	if v.fenced = fenced.By; former != nil {
 		v.showFenced(fenced, err, began)
 		entry.FenceMs = time.Since(began).Milliseconds()
@@ -99,7 +99,7 @@ func (v *service) reason(why string) []string {
 
 // tellFenced runs on_fence, beside what goes on.
 func (v *service) tellFenced(ctx context.Context, former *election.BreadCrumb, token int64, by fencing.Outcome, err error) {
-	if former == nil || ctx.Err() != nil || errors.Is(err, election.ErrLost) {
+	if former == nil || ctx.Err() != nil || errors.Is(err, election.ErrLost) || errors.Is(err, errPaused) {
 		return
 	}
 	result := "dead"
@@ -126,6 +126,7 @@ func (v *service) end(ctx context.Context, t turn, tree Tree) error {
 			return nil
 		}
 		v.log.Error("the child's death is not proved, the lock is kept", "service", v.name, "error", err)
+		v.ails(unproved, unprovedDeath(err))
 		select {
 		case <-t.sess.Ended():
 		default:
@@ -240,6 +241,9 @@ func (v *service) refusal(ctx context.Context, err error) event {
 	}
 	if errors.Is(err, election.ErrLost) {
 		return lockLost
+	}
+	if errors.Is(err, errPaused) {
+		return servicePaused
 	}
 	v.refused = true
 	v.log.Error("the former active could not be fenced: nothing is started; when you know that its child is dead, "+

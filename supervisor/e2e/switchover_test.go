@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -154,4 +157,36 @@ func TestAnOrderThatComesTooLateIsTakenBack(t *testing.T) {
 		})
 	}
 	p.Untouched(t, run)
+}
+
+// What crash-loops is moved, and started anew, at once: a failed program that waits for its next start does not keep orders waiting.
+func TestOrdersAreFollowedWhileAProgramWaitsForItsNextStart(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
+	broken := filepath.Join(t.TempDir(), "broken")
+	must(t, os.WriteFile(broken, nil, 0o600))
+	crashes := `command: [sh, -c, 'test ! -e ` + broken + ` && exec "$@"', sh, ` + strings.Join(p.Child(), ", ") + `]`
+	p.fromFile(t, a, p.file(t, a, "", crashes, "restart: {delay: 5m, max_delay: 5m, within: 2h}"))
+	p.fails(t, "a")
+	must(t, os.Remove(broken))
+	p.order(t, op, "restart", p.Options.Service)
+	run := p.On(t, soon, "a", 0)
+
+	p.fromFile(t, b, p.file(t, b, "", command(p.Child())))
+	p.Stands(t, b)
+	must(t, os.WriteFile(broken, nil, 0o600))
+	kit.Signal(syscall.SIGKILL, run.Pid)
+	p.fails(t, "a")
+	p.order(t, op, "switchover", p.Options.Service)
+	p.On(t, soon, "b", run.First)
+}
+
+// fails waits until an active node says that its program does not work.
+func (p *play) fails(t *testing.T, node string) {
+	t.Helper()
+	kit.Until(t, soon, node+" says that it fails", func() bool {
+		m, ok := p.Member(p.Options.Service, node)
+		return ok && m.Role == "active" && m.Health == "failing"
+	})
 }

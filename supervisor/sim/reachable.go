@@ -22,6 +22,7 @@ var reachable = []Pair{
 	{"fencing", "watchdog not armed", "stopping"},
 	{"fencing", "lock lost", "stopping"},
 	{"fencing", "lease ending", "stopping"},
+	{"fencing", "service paused", "stopping"},
 	{"fencing", "stop asked", "stopping"},
 	{"active", "child done", "stopping"},
 	{"active", "child failed", "stopping"},

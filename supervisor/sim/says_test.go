@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/election"
+	"understudy/fencing"
+)
+
+// holdsOut has what runs ignore that it is asked to end, and take so long to die when it is killed.
+func (s *scene) holdsOut(dies time.Duration) (node string) {
+	s.see(func(v *serviceView) {
+		node, _ = v.active()
+		for p := range v.living {
+			p.nature.deaf, p.nature.dies = true, dies
+		}
+	})
+	return node
+}
+
+func (s *scene) node(name string) *node { return s.nodes[s.indexOf(name)] }
+
+// says waits until a node says that it is so.
+func (s *scene) says(node, role, health, why string) {
+	s.Helper()
+	s.until(prompt, node+" says "+role+", "+health+", "+why, func(v *serviceView) bool {
+		m := v.members[node]
+		return m.Role == role && m.Health == health && strings.Contains(m.Why, why)
+	})
+}
+
+func TestANodeThatIsAskedToStopSaysSo(t *testing.T) {
+	play(t, func(p *Plan) { p.StopTimeout = 20 * time.Second }, func(s *scene) {
+		name := s.holdsOut(0)
+		s.mu.Lock()
+		s.node(name).inc.asked = true
+		s.node(name).inc.stop()
+		s.mu.Unlock()
+		s.says(name, "stopping", "ok", "stop asked")
+	})
+}
+
+func TestANodeWhoseTreeIsNotProvedDeadSaysSo(t *testing.T) {
+	t.Run("in a restart", func(t *testing.T) {
+		play(t, func(*Plan) {}, func(s *scene) {
+			name := s.holdsOut(40 * time.Second)
+			s.orders(func(c *election.Control, e election.Errand) { c.Restart = &e })
+			time.Sleep(6 * time.Second) // of which the supervisor gives the first attempt five
+			s.says(name, "active", "failing", "not proved dead")
+			s.until(time.Minute, "it runs and says so", func(v *serviceView) bool {
+				at, runs := v.active()
+				return runs && at == name && v.members[name].Health == "ok" && v.members[name].Why == ""
+			})
+		})
+	})
+	t.Run("when it is asked to stop", func(t *testing.T) {
+		play(t, func(*Plan) {}, func(s *scene) {
+			name := s.holdsOut(20 * time.Second)
+			s.mu.Lock()
+			s.node(name).inc.asked = true
+			s.node(name).inc.stop()
+			s.mu.Unlock()
+			time.Sleep(6 * time.Second)
+			s.says(name, "stopping", "failing", "not proved dead")
+		})
+	})
+	t.Run("at the end of a term", func(t *testing.T) {
+		play(t, func(*Plan) {}, func(s *scene) {
+			name := s.holdsOut(40 * time.Second)
+			s.orders(func(c *election.Control, e election.Errand) {
+				c.Switchover = &election.Switchover{Errand: e, From: name, Deadline: time.Now().Add(time.Minute)}
+			})
+			time.Sleep(6 * time.Second)
+			s.says(name, "stopping", "failing", "not proved dead")
+			s.until(time.Minute, "it stands by and says nothing of it", func(v *serviceView) bool {
+				m := v.members[name]
+				return m.Role == "standby" && m.Health == "ok" && m.Why == ""
+			})
+		})
+	})
+}
+
+// Nobody is promoted once a service is paused: not even the node that has the lock, and is fencing.
+func TestAPauseIsHeardWhileFencing(t *testing.T) {
+	play(t, func(p *Plan) { p.Grace = time.Minute }, func(s *scene) {
+		var from, to string
+		s.see(func(v *serviceView) { from, _ = v.active() })
+		to = map[string]string{"n1": "n2", "n2": "n1"}[from]
+		s.mu.Lock()
+		s.node(from).host.powerOff()
+		s.mu.Unlock()
+		s.until(time.Minute, to+" is fencing", func(v *serviceView) bool { return v.members[to].Role == "fencing" })
+		s.orders(func(c *election.Control, _ election.Errand) { c.Paused = true })
+		s.until(prompt, "it is paused, and the breadcrumb stays", func(v *serviceView) bool {
+			return v.members[to].Role == "paused" && !v.lock.there && v.crumb.there
+		})
+		s.orders(func(c *election.Control, _ election.Errand) { c.Paused = false })
+		took := s.until(2*time.Minute, "it runs", func(v *serviceView) bool { at, runs := v.active(); return at == to && runs })
+		if took < s.plan.Grace {
+			t.Errorf("it ran after %v: the former active was not waited for", took)
+		}
+	})
+}
+
+// What a refused fencing is waited for is not all that ends the rest.
+func TestAForcedSwitchoverEndsARestAfterARefusal(t *testing.T) {
+	play(t, func(p *Plan) { p.Fencing, p.Stonith, p.Rejoin = fencing.Refuse, true, time.Hour }, func(s *scene) {
+		var from, to string
+		s.see(func(v *serviceView) { from, _ = v.active() })
+		to = map[string]string{"n1": "n2", "n2": "n1"}[from]
+		s.mu.Lock()
+		s.unfenced = true
+		s.node(from).host.powerOff()
+		s.mu.Unlock()
+		s.until(time.Minute, to+" rests", func(v *serviceView) bool { return v.members[to].Role == "failed" })
+		s.mu.Lock()
+		s.unfenced = false
+		s.mu.Unlock()
+		time.Sleep(time.Minute)
+		s.orders(func(c *election.Control, e election.Errand) {
+			c.Switchover = &election.Switchover{Errand: e, To: to, Force: true, Deadline: time.Now().Add(time.Minute)}
+		})
+		s.until(prompt, to+" tries again", func(v *serviceView) bool { return v.members[to].Role != "failed" })
+	})
+}
