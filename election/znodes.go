@@ -89,6 +89,8 @@ type Member struct {
 	Machine string `json:"machine,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Token   int64  `json:"token,omitempty"` // of the activation that an active member speaks of
+	// Demoted: although the config prefers it, it is not preferred.
+	Demoted *Demotion `json:"demoted,omitempty"`
 }
 
 // Activation is one entry of the history.

@@ -119,6 +119,9 @@ func (v *service) runOnce(ctx context.Context, t turn, tree Tree) (event, time.D
 	if v.condition == rising {
 		v.tries.slow(time.Since(began))
 	}
+	if !u.since.IsZero() && time.Since(u.since) >= v.Restart.Within {
+		v.relapses.reset()
+	}
 	v.stance.Store(passing)
 	if handing(ctx) && u.handsOver() {
 		return handedOver, 0
@@ -198,7 +201,7 @@ func (u *unit) run(ctx context.Context, t turn) error {
 					v.log.Info("the service is ready", "service", v.name, "token", u.token)
 				}
 			}
-			ready, u.risen = true, true
+			ready, u.risen, u.since = true, true, time.Now()
 			v.stance.Store(fit)
 			v.makeReady(true)
 			watch()
@@ -339,6 +342,7 @@ func (v *service) verdict(why error) (event, time.Duration) {
 
 // giveUp gives the service to another node.
 func (v *service) giveUp(why string) {
+	v.relapses.gaveUp(time.Now(), v.Restart.RejoinAfter)
 	v.log.Warn("giving the service to another node", "service", v.name, "why", why)
 }
 

@@ -30,6 +30,8 @@ func (v *service) member() election.Member {
 	case Standby:
 		if v.note != "" {
 			m.Health = unfitness
+		} else if d := v.demotion(); d != nil {
+			m.Demoted, m.Why = d, d.String()
 		}
 	case Offline:
 		if v.undead != nil {

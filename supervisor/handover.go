@@ -158,6 +158,8 @@ type carriedService struct {
 	Restarted string            `json:"restarted,omitempty"`
 	Reloaded  string            `json:"reloaded,omitempty"`
 	Followed  string            `json:"followed,omitempty"`
+	GaveUp    int               `json:"gave_up,omitempty"` // times, in a row
+	Demoted   time.Time         `json:"demoted,omitzero"`
 	Debts     []debt            `json:"debts,omitempty"`
 	Term      *carriedTerm      `json:"term,omitempty"`
 }
@@ -167,7 +169,7 @@ func (v *service) carry() carriedService {
 	return carriedService{
 		Name: v.name, Birth: v.birth, Standing: v.stood, Failed: v.state.failed, Refused: v.refused, Failure: v.failure, Cause: v.cause.String(),
 		Failures: v.tries.failures, Delay: v.tries.delay, Token: v.token, Fenced: v.fenced, Since: v.since, Restarted: v.restarted,
-		Reloaded: v.reloaded, Followed: v.followed, Debts: v.debts, Term: v.carried,
+		Reloaded: v.reloaded, Followed: v.followed, GaveUp: v.relapses.times, Demoted: v.relapses.until, Debts: v.debts, Term: v.carried,
 	}
 }
 
@@ -178,7 +180,7 @@ func (v *service) remember(c carriedService) {
 	v.cause = event(max(slices.Index(eventNames[:], c.Cause), 0))
 	v.tries.failures, v.tries.delay, v.token, v.fenced, v.since = c.Failures, c.Delay, c.Token, c.Fenced, c.Since
 	v.restarted, v.reloaded, v.debts, v.carried = c.Restarted, c.Reloaded, c.Debts, c.Term
-	v.followed = c.Followed
+	v.followed, v.relapses = c.Followed, relapses{c.GaveUp, c.Demoted}
 	v.owing.Store(int64(len(v.debts)))
 	if v.carried != nil {
 		v.engage()

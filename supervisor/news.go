@@ -132,6 +132,7 @@ func (v *service) takeUp() bool {
 		return false
 	}
 	v.Service, v.news.next = *v.news.next, nil
+	v.relapses.reset() // what did not work may work now
 	if v.tries.cfg = v.Restart; !reflect.DeepEqual(v.precheck, v.Precheck) {
 		v.precheck, v.news.tested = v.Precheck, false
 		poke(v.news.stood)

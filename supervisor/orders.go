@@ -147,7 +147,7 @@ func (v *service) defers(w election.Wishes) time.Duration {
 	case s != nil && s.To != "":
 		return deference
 	}
-	if w.Rival(me, v.Priority) != "" {
+	if w.Rival(me, v.preference()) != "" {
 		return deference
 	}
 	return 0

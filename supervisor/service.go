@@ -34,6 +34,7 @@ type service struct {
 	failure             string          // why it was given up here
 	note                string          // what the other nodes should know besides
 	tries               restarts
+	relapses            relapses
 	halted              bool   // the pause that is in force was logged
 	followed            string // the newest order to take the service that was followed
 	news                news

@@ -46,6 +46,10 @@ func (v *service) obtain(ctx context.Context, t turn, tree Tree, fell context.Ca
 	crumb := election.BreadCrumb{GuardianPid: v.guard.Pid(), Tree: id, Agent: v.agent.address(t.sess)}
 	v.tellStanding(true)
 	defer v.tellStanding(false)
+	if left := time.Until(v.relapses.until); left > 0 && v.demotion() != nil {
+		again := time.AfterFunc(left, func() { poke(v.news.stir) }) // it is preferred again
+		defer again.Stop()
+	}
 	var patience time.Time // until when a preferred node is left to take the lock
 	for {
 		wishes, allowed, err := v.permitted(ctx, t)
@@ -108,7 +112,7 @@ func (v *service) permitted(ctx context.Context, t turn) (w election.Wishes, all
 		wishes, h := v.hindrance()
 		if h.why == "" {
 			v.hinder(h)
-			err := prefer(ctx, t.cand, v.Priority)
+			err := prefer(ctx, t.cand, v.preference())
 			v.tell()
 			if s := wishes.Control.Switchover; s != nil && s.To == v.node.Node {
 				t.cand.Advance(election.First)

@@ -26,6 +26,7 @@ type unit struct {
 
 	adopts *carriedRun // what a former image of this process has started; nil: nothing
 	risen  bool        // all of it is ready, and the hook has run
+	since  time.Time   // when that was so
 	handed bool        // another image of this process goes on with it
 
 	mu      sync.Mutex // guards what follows, while the unit starts

@@ -10,7 +10,7 @@ type Service struct {
 	Election     Election      `yaml:"election" doc:"race: whoever is first becomes active. queue: candidates take turns in the order they came."`
 	Contain      Contain       `yaml:"contain" doc:"How the process tree is held together. auto takes the best that works here; strict is auto without the last resort. One supervisor holds all its services in one way."`
 	Priority     int           `yaml:"priority" doc:"Nodes with a higher number are preferred."`
-	Failback     bool          `yaml:"failback" doc:"Whether a preferred node that returns takes the service back. Without it, a running service is not disturbed."`
+	Failback     bool          `yaml:"failback" doc:"Whether a preferred node that returns takes the service back. Without it, a running service is not disturbed. A node that gives the service up each time waits twice as long before the next time."`
 	Eligible     bool          `yaml:"eligible" doc:"Whether this node stands for election at all."`
 	Moves        Moves         `yaml:"moves" doc:"A service that moved more often than this stays where it is until an operator resumes it."`
 	OnLoss       OnLoss        `yaml:"on_zookeeper_loss" doc:"What follows when ZooKeeper acknowledges nothing until the lease ends. stop: the programs are stopped. failsafe: they go on for as long as every other member, asked through its agent, sees no ZooKeeper either and promises to start nothing. Needs fencing.agent, on all nodes; taken up at the next activation."`

@@ -7,6 +7,50 @@ import (
 	"understudy/election"
 )
 
+// A preferred node on which the program does not work takes the service away from a healthy one less and less often, and at last
+// not at all.
+func TestFailbackToABrokenNodeStaysPutAtLast(t *testing.T) {
+	play(t, func(p *Plan) { p.Failback, p.Priority, p.Rejoin = true, []int{10, 0}, 3*time.Minute }, func(s *scene) {
+		s.until(time.Minute, "n1 is active", func(v *serviceView) bool { at, runs := v.active(); return at == "n1" && runs })
+		s.breaks("n1", trouble{life: 50 * time.Millisecond, code: 1})
+		const hours = 4
+		taken := make([]int, hours)
+		before := "n1"
+		for hour := range hours {
+			for began := time.Now(); time.Since(began) < time.Hour; time.Sleep(100 * time.Millisecond) {
+				s.see(func(v *serviceView) {
+					at, _ := v.active()
+					if at == "n1" && before != at {
+						taken[hour]++
+					}
+					before = at
+				})
+			}
+		}
+		t.Logf("in each hour it took the service %v times", taken)
+		if taken[0] > s.plan.Moves+2 || taken[hours-1] > 0 {
+			t.Errorf("in each hour it took the service %v times", taken)
+		}
+		s.until(time.Minute, "n2 is active, and n1 stands by", func(v *serviceView) bool {
+			at, runs := v.active()
+			return at == "n2" && runs && v.members["n1"].Role == "standby" && v.members["n1"].Health == "ok"
+		})
+		// Once it works there again, an operator's order gives it its place back.
+		s.mends()
+		s.orders(func(c *election.Control, e election.Errand) {
+			c.Paused, c.Why = false, ""
+			c.Switchover = &election.Switchover{Errand: e, From: "n2", To: "n1", Deadline: time.Now().Add(time.Minute)}
+		})
+		s.until(10*time.Second, "n1 is active", func(v *serviceView) bool { at, runs := v.active(); return at == "n1" && runs })
+		time.Sleep(s.plan.Timeout * 6) // it runs well for long enough
+		s.orders(func(c *election.Control, e election.Errand) {
+			c.Switchover = &election.Switchover{Errand: e, From: "n1", To: "n2", Deadline: time.Now().Add(time.Minute)}
+		})
+		s.until(time.Minute, "n2 is active", func(v *serviceView) bool { at, runs := v.active(); return at == "n2" && runs })
+		s.until(time.Minute, "n1 is active and preferred again", func(v *serviceView) bool { at, runs := v.active(); return at == "n1" && runs })
+	})
+}
+
 // An operator who forces a broken node to take the service does so once, and not for as long as the order is there.
 func TestAForcedSwitchoverIsFollowedOnce(t *testing.T) {
 	play(t, func(*Plan) {}, func(s *scene) {

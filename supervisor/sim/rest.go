@@ -39,6 +39,9 @@ func (c *checker) rested(after time.Duration) {
 			if n.index == p.Ineligible {
 				continue
 			}
+			if v.members[n.name].Demoted != nil { // what becomes of that, drills show
+				continue
+			}
 			for other := range v.living {
 				if other.main && s.priority[c.w.indexOf(other.tree.node)] < s.priority[n.index] {
 					c.broken("failback", "%v runs, though all has been well for %v and %s is preferred", other, after, n.name)
