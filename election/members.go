@@ -139,6 +139,32 @@ func (c *Candidate) Amend(ctx context.Context, entry string, a Activation) error
 	return nil
 }
 
+// Correct rewrites an entry that this node wrote in a former session. An entry that is another activation's by now stays what it
+// is: ZooKeeper may have lost its data meanwhile.
+func (c *Candidate) Correct(ctx context.Context, entry string, a Activation) error {
+	a.Node = c.s.cfg.Node.Node
+	for {
+		v, err := c.s.read(ctx, entry)
+		if err == nil {
+			old, unread := decode[Activation](v.data)
+			if !v.exists || unread != nil || old.Token != a.Token || old.Node != a.Node {
+				return nil
+			}
+			err = c.s.set(ctx, entry, encode(a), v.stat.Version)
+		}
+		switch {
+		case err == nil, errors.Is(err, zk.ErrNoNode):
+			return nil
+		case errors.Is(err, zk.ErrBadVersion), unknown(err):
+		default:
+			return fmt.Errorf("correct the history: %w", err)
+		}
+		if err := c.s.retry(ctx); err != nil {
+			return err
+		}
+	}
+}
+
 // Past reads the newest activations, the newest last.
 func (c *Candidate) Past(ctx context.Context, n int) ([]Activation, error) {
 	entries, err := c.s.children(ctx, c.paths.History())

@@ -127,7 +127,9 @@ func (v *service) goOn(ctx context.Context, t turn) (action, error) {
 
 // drop ends what was handed over and cannot go on. The session, or this node's stay in it, ends with it.
 func (v *service) drop(ctx context.Context, t turn) error {
-	tree := v.carried.tree
+	tree, entry := v.carried.tree, v.carried.Entry
+	entry.Entry = v.carried.Record
+	v.words = &lastWords{entry: entry, over: leaseEnding}
 	v.carried.Run.discard()
 	v.carried = nil
 	v.log.Error("the term cannot go on, ending the child", "service", v.name)

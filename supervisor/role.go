@@ -49,13 +49,14 @@ const (
 	claimFailed                 // the lock could not be taken, for another reason than that it is another's
 	handedOver                  // another image of this process goes on with the term
 	takenOver                   // the term of a former image goes on
+	sessionExpired              // ZooKeeper has ended the session: it was out of reach for too long, or so it was to the servers
 )
 
 var eventNames = [...]string{
 	"session opened", "session over", "lock free", "lock taken", "lock won", "nobody else runs", "former active may be alive", "lock lost",
 	"lease ending", "stop asked", "child done", "child failed", "child ran once", "tree dead", "tree may be alive", "lock released", "rested",
 	"service paused", "service resumed", "preferred node back", "on_active failed", "watchdog not armed", "switchover",
-	"claim failed", "handed over", "taken over",
+	"claim failed", "handed over", "taken over", "session expired",
 }
 
 func (e event) String() string { return eventNames[e] }
@@ -123,14 +124,14 @@ func step(s state, e event) (state, action) {
 			return state{role: Active}, startChild
 		case formerAlive:
 			return state{role: Stopping, failed: true}, stopChild
-		case lockLost, leaseEnding, stopAsked, unarmed, servicePaused:
+		case lockLost, leaseEnding, sessionExpired, stopAsked, unarmed, servicePaused:
 			return state{role: Stopping, leaving: e == stopAsked}, stopChild
 		}
 	case Active:
 		switch e {
 		case childDone, childFailed, hookFailed:
 			return state{role: Stopping, failed: true}, stopChild
-		case lockLost, leaseEnding, stopAsked, childOnce, preferredBack, switchAsked:
+		case lockLost, leaseEnding, sessionExpired, stopAsked, childOnce, preferredBack, switchAsked:
 			return state{role: Stopping, leaving: e == stopAsked || e == childOnce}, stopChild
 		case handedOver:
 			return state{role: Offline}, nothing

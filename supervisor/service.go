@@ -35,8 +35,9 @@ type service struct {
 	note                string          // what the other nodes should know besides
 	tries               restarts
 	relapses            relapses
-	halted              bool   // the pause that is in force was logged
-	followed            string // the newest order to take the service that was followed
+	halted              bool       // the pause that is in force was logged
+	followed            string     // the newest order to take the service that was followed
+	words               *lastWords // on a term whose end is not in the history
 	news                news
 	logs                logs
 	token               int64     // of the newest term
@@ -159,6 +160,10 @@ func (v *service) run(ctx context.Context, t turn, do action) (err error) {
 	wg.Go(func() { v.check(hearing) })
 	v.news.tell(func() { v.news.tamed = false }) // this session may have another timeout
 	wg.Go(func() { v.tame(hearing, t.sess.Timeout) })
+	if words := v.words; words != nil {
+		v.words = nil
+		wg.Go(func() { v.sayLast(hearing, cand, *words) })
+	}
 	defer func() {
 		deaf()
 		quiet()

@@ -60,11 +60,13 @@ func (v *service) conclude(
 		over = stopAsked
 	}
 	v.on(over, "token", claim.Token)
+	v.words = &lastWords{entry: entry, over: over}
 	if err := v.end(ctx, t, tree); err != nil {
 		v.on(treeAlive)
 		return nothing, err // P2: what may be alive keeps its lock
 	}
 	v.on(treeDead)
+	v.words.end = time.Now().UTC()
 	if v.Once && over == stopAsked && v.process != nil {
 		status := exitOf(v.process)
 		v.finished = &status
@@ -254,7 +256,9 @@ func (v *service) refusal(ctx context.Context, err error) event {
 // ending tells why a context has ended.
 func ending(ctx context.Context) event {
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, election.ErrLeaseEnding), errors.Is(cause, election.ErrExpired), errors.Is(cause, errGuard):
+	case errors.Is(cause, election.ErrExpired):
+		return sessionExpired
+	case errors.Is(cause, election.ErrLeaseEnding), errors.Is(cause, errGuard):
 		return leaseEnding
 	case errors.Is(cause, election.ErrLost):
 		return lockLost
@@ -266,6 +270,8 @@ func ending(ctx context.Context) event {
 // finish closes the term's entry in the history.
 func (v *service) finish(ctx context.Context, t turn, entry election.Activation, over event) {
 	now := time.Now().UTC()
+	words := v.words
+	v.words = nil
 	ctx = context.WithoutCancel(ctx)
 	pause(ctx, settling) // whoever takes over comes first
 	bounded, cancel := context.WithTimeout(ctx, time.Second)
@@ -283,5 +289,6 @@ func (v *service) finish(ctx context.Context, t turn, entry election.Activation,
 	}
 	if err := t.cand.Amend(bounded, entry.Entry, entry); err != nil {
 		v.log.Debug("the end of the term is not in the history", "service", v.name, "error", err)
+		v.words = words // the next session says it
 	}
 }

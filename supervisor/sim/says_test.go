@@ -125,3 +125,43 @@ func TestAForcedSwitchoverEndsARestAfterARefusal(t *testing.T) {
 		s.until(prompt, to+" tries again", func(v *serviceView) bool { return v.members[to].Role != "failed" })
 	})
 }
+
+// Who took over could only say that the former active was lost. It knows better, and says so once it can.
+func TestTheHistorySaysWhatEndedAnActivationWithItsSession(t *testing.T) {
+	ends := func(t *testing.T, want string, change func(*Plan), fault func(s *scene, name string) (end func())) {
+		play(t, change, func(s *scene) {
+			var token int64
+			name := s.holdsOut(0)
+			s.see(func(v *serviceView) { token = v.token })
+			time.Sleep(s.plan.Timeout) // the breadcrumb lists all members by now
+			end := fault(s, name)
+			time.Sleep(5 * s.plan.Timeout)
+			end()
+			s.until(5*time.Minute, "the history says "+want, func(v *serviceView) bool { return v.ends[token] == want })
+			time.Sleep(time.Minute)
+			s.see(func(v *serviceView) {
+				if v.ends[token] != want {
+					t.Errorf("the history says %q", v.ends[token])
+				}
+			})
+		})
+	}
+	t.Run("cut off", func(t *testing.T) {
+		ends(t, "lease ending", func(*Plan) {}, func(s *scene, name string) func() {
+			return s.disturbLink(Fault{Kind: CutLink, Node: s.indexOf(name), Server: -1, Way: cutBoth, For: time.Minute})
+		})
+	})
+	t.Run("failsafe, and ZooKeeper's return", func(t *testing.T) {
+		ends(t, "session expired", func(p *Plan) { p.Failsafe, p.Agents = []bool{true}, true }, func(s *scene, name string) func() {
+			end, _ := s.loseEnsemble(Fault{Kind: LoseEnsemble, Way: allHosts, For: time.Minute})
+			return func() {
+				s.see(func(v *serviceView) {
+					if _, runs := v.active(); !runs && len(v.living) == 0 {
+						t.Error("it did not go on by promises, so this shows nothing")
+					}
+				})
+				end()
+			}
+		})
+	})
+}

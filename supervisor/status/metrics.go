@@ -72,7 +72,7 @@ const unknown = "unknown"
 var (
 	planned  = []string{"switchover", "stop asked", "preferred node back", "child ran once"}
 	failures = []string{
-		"supervisor lost", "lease ending", "lock lost", "child failed", "child done", "on_active failed",
+		"supervisor lost", "lease ending", "session expired", "lock lost", "child failed", "child done", "on_active failed",
 		"fenced: grace", "fenced: confirmed", "fenced: exec", unknown,
 	}
 )

@@ -1,0 +1,40 @@
+package election
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// What a former session left unsaid is said in its entry, and in no other's that took its name after a loss of data.
+func TestAnEntryIsCorrectedOnlyIfItIsTheSameActivation(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.Stand(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			end := time.Now().UTC()
+			entry, err := c.Record(ctx, Activation{Token: 7, Start: end}, "")
+			if err != nil {
+				return err
+			}
+			for _, token := range []int64{8, 7} {
+				if err := c.Correct(ctx, entry, Activation{Token: token, Start: end, End: &end, Reason: "session expired"}); err != nil {
+					return err
+				}
+				v, err := s.look(ctx, entry)
+				if err != nil {
+					return err
+				}
+				if a, err := decode[Activation](v.data); err != nil || a.Token != 7 || (a.Reason != "") != (token == 7) {
+					w.Errorf("after a correction for %d: %+v, %v", token, a, err)
+				}
+			}
+			if err := c.Correct(ctx, entry+"9", Activation{Token: 7}); err != nil {
+				w.Errorf("an entry that is dropped: %v", err)
+			}
+			return nil
+		})
+	})
+}
