@@ -89,6 +89,7 @@ type Member struct {
 	Machine string `json:"machine,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Token   int64  `json:"token,omitempty"` // of the activation that an active member speaks of
+	Logs    bool   `json:"logs,omitempty"`  // its programs' output is in files, as far as any of it is
 	// Demoted: although the config prefers it, it is not preferred.
 	Demoted *Demotion `json:"demoted,omitempty"`
 }

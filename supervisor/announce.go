@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"understudy/election"
@@ -9,7 +10,7 @@ import (
 
 // member is what the other nodes should know.
 func (v *service) member() election.Member {
-	m := election.Member{Role: v.state.role.String(), Health: healthy, Why: v.note, Since: v.since, Agent: v.agentAt}
+	m := election.Member{Role: v.state.role.String(), Health: healthy, Why: v.note, Since: v.since, Agent: v.agentAt, Logs: v.logged()}
 	switch v.state.role {
 	case Active:
 		m.Health, m.Why = v.wellness()
@@ -39,6 +40,11 @@ func (v *service) member() election.Member {
 		}
 	}
 	return m
+}
+
+// logged tells whether any program's output is in a file, where `understudy logs` finds it.
+func (v *service) logged() bool {
+	return slices.ContainsFunc(v.Programs, func(p Program) bool { return p.Log.Path != "" })
 }
 
 // say leaves for announce what the other nodes should know, and shows it here.

@@ -65,6 +65,8 @@ func (v *visit) connected(ctx context.Context, cfg election.Config, use func(*co
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return errInterrupted
+	case err != nil && limit == v.timeout && opening.Err() != nil:
+		return fmt.Errorf("%w after %v: %w (is ZooKeeper up, and is %s right?)", errTimeout, limit, err, v.source())
 	case err != nil:
 		return fmt.Errorf("%w (is ZooKeeper up, and is %s right? waited for %v)", err, v.source(), limit)
 	}

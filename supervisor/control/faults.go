@@ -85,16 +85,24 @@ func unwell(v Service, m Member) (Fault, bool) {
 		f.What = m.Node + " has given up" + why + "."
 	case m.Role == "failed":
 		f.What = m.Node + " has given up" + why + ". It tries again after a rest."
-		f.Hint, f.Do = "Its output, on "+m.Node+":", "understudy logs "+v.Service
+		f.Hint, f.Do = output(v, m)
 	case m.Health == "failing":
 		f.What = m.Node + " is unwell" + why + "."
-		f.Hint, f.Do = "Its output, on "+m.Node+":", "understudy logs "+v.Service
+		f.Hint, f.Do = output(v, m)
 	case m.Health == "unfit" && m.Why != notEligible:
 		f.Level, f.What = Warning, m.Node+" does not stand for election"+why+"."
 	default:
 		return f, false
 	}
 	return f, true
+}
+
+// output tells where what a node's programs say is to be found.
+func output(v Service, m Member) (hint, do string) {
+	if m.Logs {
+		return "Its output, on " + m.Node + ":", "understudy logs " + v.Service
+	}
+	return "Its output is where the supervisor's own is, on " + m.Node + ".", ""
 }
 
 // notEligible is what a node says that is not to be active by its own config: that is no fault.

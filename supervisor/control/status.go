@@ -61,6 +61,8 @@ type Member struct {
 	Health string     `json:"health"`
 	Why    string     `json:"why"`
 	Since  *time.Time `json:"since"`
+	Token  int64      `json:"-"` // of the activation that it speaks of; 0: it does not say
+	Logs   bool       `json:"-"` // `understudy logs` shows its output there
 }
 
 // Node is a supervisor that is connected.
@@ -202,7 +204,7 @@ func (c *Cluster) members(ctx context.Context, p election.Paths) ([]Member, erro
 func parseMember(name string, data []byte) Member {
 	m := election.Member{Role: "unknown", Health: "unknown"}
 	_ = json.Unmarshal(data, &m)
-	return Member{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since)}
+	return Member{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Logs: m.Logs}
 }
 
 func (c *Cluster) nodes(ctx context.Context) ([]Node, error) {

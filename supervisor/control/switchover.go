@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -42,8 +43,10 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 		return v, refused("%s is %s: `understudy resume %s` first", h.Service, v.Order, h.Service)
 	case v.Active == "" && v.Lock != "":
 		return v, refused("nobody is active yet: %s is about to be", v.Lock)
-	case v.Active == "":
+	case v.Active == "" && able:
 		return v, refused("nobody is active; whoever can will be, without an order")
+	case v.Active == "" && (h.To == "" || !h.Force):
+		return v, refused("nobody is active, and no node can be now: %s (--to NODE --force has one try at once)", others(v))
 	case h.To == v.Active:
 		return v, refused("%s is active already", h.To)
 	case h.To == "" && !able && !h.Force:
@@ -153,47 +156,92 @@ func (c *Cluster) handedOver(ctx context.Context, h Handover, before Service) (s
 			h.Tell(step)
 		}
 	}
-	tell(before.Active + " is asked to give " + h.Service + " away")
+	if before.Active == "" {
+		tell(h.To + " is to take " + h.Service)
+	} else {
+		tell(before.Active + " is asked to give " + h.Service + " away")
+	}
+	var took Member // who had it meanwhile, as it was when it was last seen
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
 		s, err := c.Status(ctx, h.Service)
 		if err != nil {
-			return "", err
+			return "", late(err, told)
 		}
 		v := s.Services[0]
+		now := member(v, v.Active)
+		if m := member(v, took.Node); m.Role == "failed" {
+			took = m
+		}
 		switch {
-		case v.Token != before.Token && v.Active == before.Active:
+		case v.Active == "" && took.Node != "":
+			tell(took.Node + " had taken it, and is " + state(took))
+		case v.Active != "" && v.Token != before.Token && v.Active == before.Active && took.Node != "":
+			return "", fmt.Errorf("%s is active again on %s: %s had taken it, and is %s", h.Service, v.Active, took.Node, state(took))
+		case v.Active != "" && v.Token != before.Token && v.Active == before.Active:
 			return "", fmt.Errorf("%s is active again on %s: nobody else took it", h.Service, v.Active)
 		case v.Active != "" && v.Token != before.Token && settled(v):
 			if h.To != "" && v.Active != h.To {
-				return v.Active, fmt.Errorf("%s runs on %s now, not on %s", h.Service, v.Active, h.To)
+				return v.Active, fmt.Errorf("%s runs on %s now, not on %s%s", h.Service, v.Active, h.To, fate(v, h.To))
 			}
 			return v.Active, nil
-		case v.Active == before.Active:
-			for _, m := range v.Members {
-				if m.Node == v.Active && m.Role == "stopping" {
-					tell(v.Active + " is stopping it")
-				}
-			}
+		case v.Active == before.Active && now.Role == "stopping":
+			tell(v.Active + " is stopping it" + because(now))
+		case v.Active != "" && v.Active == before.Active:
+		case v.Active != "" && now.Health == "failing":
+			took = now
+			tell(v.Active + " has taken it, and it is " + state(now))
 		case v.Active != "":
+			took = now
 			tell(v.Active + " has taken it, and is starting it")
 		case v.Lock != "":
 			tell(v.Lock + " holds the lock")
-		default:
+		case before.Active != "":
 			tell(before.Active + " has stopped it")
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return "", fmt.Errorf("%s: %w", told, context.Cause(ctx))
+			return "", late(context.Cause(ctx), told)
 		}
 	}
 }
 
-// settled tells whether the active node says that the service is ready.
+// late tells how far an order had come when it was not waited for any longer.
+func late(err error, told string) error { return fmt.Errorf("%s: %w", told, err) }
+
+// member is what a node says of itself; one of which nothing is known has its name only.
+func member(v Service, node string) Member {
+	for _, m := range v.Members {
+		if m.Node == node {
+			return m
+		}
+	}
+	return Member{Node: node}
+}
+
+// state is how a node is that does not do what it was to do.
+func state(m Member) string {
+	how := m.Role
+	if m.Role == "active" || m.Role == "standby" || m.Role == "" {
+		how = cmp.Or(m.Health, "unknown")
+	}
+	return how + because(m)
+}
+
+// fate tells why a node that was to take a service has not got it, if it says so.
+func fate(v Service, node string) string {
+	if m := member(v, node); m.Role == "failed" || m.Health != "ok" {
+		return ": " + node + " is " + state(m)
+	}
+	return ""
+}
+
+// settled tells whether the active node says that what runs there is ready: what it said of a former activation does not count.
 func settled(v Service) bool {
-	return slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node == v.Active && m.Role == "active" && m.Health == "ok" })
+	m := member(v, v.Active)
+	return m.Role == "active" && m.Health == "ok" && (m.Token == 0 || m.Token == v.Token)
 }
 
 // Restart orders a new start of the child where it is, and Reload its reload signal; they return once that is done.
@@ -239,10 +287,24 @@ func (c *Cluster) errand(ctx context.Context, service, by string, field func(*el
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			err = fmt.Errorf("%s has not done it yet: %w", v.Active, context.Cause(ctx))
+			err = fmt.Errorf("%s has not done it yet%s: %w", v.Active, c.meanwhile(ctx, v), context.Cause(ctx))
 		}
 	}
 	return err
+}
+
+// meanwhile tells how an active node is that does not get ready.
+func (c *Cluster) meanwhile(ctx context.Context, before Service) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	s, err := c.Status(ctx, before.Service)
+	if err != nil {
+		return ""
+	}
+	if m := member(s.Services[0], before.Active); m.Role != "active" || m.Health != "ok" {
+		return ", it is " + state(m)
+	}
+	return ""
 }
 
 // still fails when another activation has taken the order's away.

@@ -50,14 +50,17 @@ func TestWhatTheStatusAdvisesMendsIt(t *testing.T) {
 		"restart: {within: 10m}",
 		"health: {exec: [test, '!', -e, " + sick + "], interval: 100ms, failures: 100}",
 	}
-	p.fromFile(t, a, p.file(t, a, "", keys...))
+	logged := func(node string) []string {
+		return append(keys[:len(keys):len(keys)], "log: {file: "+filepath.Join(t.TempDir(), node+".log")+"}")
+	}
+	p.fromFile(t, a, p.file(t, a, "", logged("a")...))
 	run := p.On(t, soon, "a", 0)
 
 	alone := p.advised(t, op, "No standby: a failure of a would stop it.", "Run it on another node too:")
 	if len(alone) != 1 || strings.Join(alone[0][:3], " ") != "run --service "+p.Options.Service || !slices.Contains(alone[0], "--zk") {
 		t.Errorf("advised: %v", alone)
 	}
-	p.fromFile(t, b, p.file(t, b, "", keys...))
+	p.fromFile(t, b, p.file(t, b, "", logged("b")...))
 	p.Stands(t, b)
 	if all := p.advised(t, op, "standby"); len(all) > 0 {
 		t.Errorf("advised without a fault: %v", all)

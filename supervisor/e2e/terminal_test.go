@@ -160,7 +160,7 @@ func TestEveryCommandTellsWhenZooKeeperOrTheActiveDoesNotAnswer(t *testing.T) {
 	} {
 		began := time.Now()
 		r := op.Ask(t, append(words, "--zk", "127.0.0.1:1,127.0.0.1:2", "--timeout", "400ms")...)
-		if r.Code != 1 || r.Out != "" || strings.Count(r.Err, "\n") != 1 || !strings.Contains(r.Err, "127.0.0.1:1") || !strings.Contains(r.Err, "is --zk right?") {
+		if r.Code != 3 || r.Out != "" || strings.Count(r.Err, "\n") != 1 || !strings.Contains(r.Err, "127.0.0.1:1") || !strings.Contains(r.Err, "is --zk right?") {
 			t.Errorf("%v: %+v", words, r)
 		}
 		if took := time.Since(began); took > 3*time.Second {

@@ -62,7 +62,7 @@ func TestZooKeeperOverTLS(t *testing.T) {
 		"unknown autho": "  tls: {}\n",                                          // a server that nobody here trusts
 	} {
 		r := b.Ask(t, "status", "--timeout", "1s", "--config", config(b, tls))
-		if r.Code != 1 || strings.Count(r.Err, "\n") != 1 {
+		if r.Code != 3 || strings.Count(r.Err, "\n") != 1 {
 			t.Errorf("%s: %+v", name, r)
 		}
 		t.Logf("%s: %s", name, r.Err)

@@ -1,0 +1,181 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"understudy/election"
+)
+
+// become changes what a node says of itself.
+func (a *actor) become(service string, m election.Member) {
+	a.Helper()
+	m.Host, m.Since = m.Node+".example", began
+	path := paths(service).Members() + "/" + m.Node
+	if ok, _, err := a.conn.Exists(path); err != nil {
+		a.Fatal(err)
+	} else if !ok {
+		a.put(path, m, zk.FlagEphemeral)
+		return
+	}
+	if err := a.conn.Delete(path, -1); err != nil {
+		a.Fatal(err)
+	}
+	a.put(path, m, zk.FlagEphemeral)
+}
+
+// release gives lock and breadcrumb back, as the end of a term does.
+func (a *actor) release(service string) {
+	a.Helper()
+	a.del(paths(service).Crumb())
+	a.del(paths(service).Lock())
+}
+
+// token is that of the lock.
+func (b *bed) token(service string) int64 {
+	b.Helper()
+	n, err := b.c.read(b.Context(), paths(service).Lock())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n.stat.Czxid
+}
+
+// ordered waits until a switchover is ordered.
+func (b *bed) ordered(service string) {
+	b.Helper()
+	for began := time.Now(); b.orders(service)["switchover"] == nil; {
+		if time.Since(began) > 20*time.Second {
+			b.Fatal("no order")
+		}
+	}
+}
+
+// switches orders a switchover to two, while follow plays what comes of it; told waits until a step is told, and tells whether it was.
+func (b *bed) switches(limit time.Duration, h Handover, follow func(told func(step string) bool)) (to string, err error) {
+	ctx, cancel := context.WithTimeout(b.Context(), limit)
+	defer cancel()
+	steps, over := make(chan string, 100), make(chan struct{})
+	h.Service, h.By, h.Deadline = "db", "me", time.Now().Add(limit)
+	h.Tell = func(step string) { steps <- step }
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		b.ordered("db")
+		follow(func(step string) bool {
+			for {
+				select {
+				case s := <-steps:
+					if s == step {
+						return true
+					}
+				case <-over:
+					b.Errorf("not told before the end: %q", step)
+					return false
+				}
+			}
+		})
+	})
+	to, err = b.c.Switchover(ctx, h)
+	close(over)
+	wg.Wait()
+	return to, err
+}
+
+func pair(t *testing.T) (b *bed, one, two *actor) {
+	b = newBed(t)
+	one, two = b.session(), b.session()
+	one.activate("db", "one")
+	two.member("db", "two", "standby", "")
+	return b, one, two
+}
+
+// Done is only what runs: not what is active and fails, nor what a node has said of a former activation.
+func TestASwitchoverIsDoneWhenItRunsThere(t *testing.T) {
+	b, one, two := pair(t)
+	to, err := b.switches(20*time.Second, Handover{To: "two"}, func(told func(string) bool) {
+		one.release("db")
+		one.become("db", election.Member{Node: "one", Role: "standby", Health: "ok"})
+		two.become("db", election.Member{Node: "two", Role: "active", Health: "ok", Token: 1})
+		two.lock("db", "two")
+		two.crumb("db", "two")
+		told("two has taken it, and is starting it")
+		two.become("db", election.Member{Node: "two", Role: "active", Health: "failing", Why: "it cannot be started", Token: b.token("db")})
+		told("two has taken it, and it is failing, it cannot be started")
+		two.become("db", election.Member{Node: "two", Role: "active", Health: "ok", Token: b.token("db")})
+	})
+	if to != "two" || err != nil {
+		t.Errorf("%q, %v", to, err)
+	}
+}
+
+func TestASwitchoverThatRunsOutOfTimeSaysHowThingsStand(t *testing.T) {
+	b, one, two := pair(t)
+	_, err := b.switches(2*time.Second, Handover{To: "two"}, func(func(string) bool) {
+		one.release("db")
+		one.become("db", election.Member{Node: "one", Role: "standby", Health: "ok"})
+		two.lock("db", "two")
+		two.crumb("db", "two")
+		two.become("db", election.Member{Node: "two", Role: "active", Health: "failing", Why: "no such file", Token: b.token("db")})
+	})
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "two has taken it, and it is failing, no such file") {
+		t.Error(err)
+	}
+}
+
+func TestASwitchoverThatComesBackSaysWhy(t *testing.T) {
+	b, one, two := pair(t)
+	_, err := b.switches(20*time.Second, Handover{To: "two"}, func(told func(string) bool) {
+		one.release("db")
+		one.become("db", election.Member{Node: "one", Role: "standby", Health: "ok"})
+		two.lock("db", "two")
+		two.crumb("db", "two")
+		two.become("db", election.Member{Node: "two", Role: "active", Health: "failing", Why: "no such file", Token: b.token("db")})
+		told("two has taken it, and it is failing, no such file")
+		two.become("db", election.Member{Node: "two", Role: "failed", Health: "failed", Why: "child failed: no such file"})
+		two.release("db")
+		one.lock("db", "one")
+		one.crumb("db", "one")
+		one.become("db", election.Member{Node: "one", Role: "active", Health: "ok", Token: b.token("db")})
+	})
+	if err == nil || !strings.Contains(err.Error(), "db is active again on one: two had taken it, and is failed, child failed: no such file") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A node that rests takes a service that nobody has when an operator forces it to; without force it is said why nobody has it.
+func TestAServiceThatNobodyCanHaveIsForcedUponANode(t *testing.T) {
+	b := newBed(t)
+	two := b.session()
+	two.claim("db")
+	two.member("db", "two", "failed", "child failed: exit code 1")
+	for _, to := range []string{"", "two"} {
+		if _, err := b.c.Ready(t.Context(), Handover{Service: "db", To: to}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is failed, child failed: exit code 1") {
+			t.Errorf("to %q: %v", to, err)
+		}
+	}
+	to, err := b.switches(20*time.Second, Handover{To: "two", Force: true}, func(func(string) bool) {
+		two.lock("db", "two")
+		two.crumb("db", "two")
+		two.become("db", election.Member{Node: "two", Role: "active", Health: "ok", Token: b.token("db")})
+	})
+	if to != "two" || err != nil {
+		t.Errorf("%q, %v", to, err)
+	}
+}
+
+// Where nothing is written into a file, nobody is sent to look into one.
+func TestLogsAreAdvisedWhereThereAreAny(t *testing.T) {
+	for _, logs := range []bool{true, false} {
+		m := Member{Node: "one", Role: "active", Health: "failing", Why: "exit code 1", Logs: logs}
+		f, ok := unwell(Service{Service: "db", Active: "one", Members: []Member{m}}, m)
+		if !ok || strings.Contains(f.Do, "understudy logs db") != logs || f.Hint == "" {
+			t.Errorf("logs: %v: %+v", logs, f)
+		}
+	}
+}
