@@ -24,6 +24,8 @@
 //     more often than there are nodes, and two.
 //   - Stands: by then every node that has the service and may run it says that it is active or stands by.
 //   - Reload: by then the program runs with the config that it has now.
+//   - Orders, status: in drills (see Plan.drills), an order is followed within a second where nothing runs, and where nothing runs
+//     nobody says that it is well.
 //
 // What the schedules leave alone, because no promise covers it: of supervisor and guardians never all three are out of action
 // at once, but for a loss of power; data is lost only while every supervisor is connected, and none is started until the

@@ -30,6 +30,7 @@ type Plan struct {
 	Rejoin      time.Duration
 	Backoff     time.Duration // before the first new start of a program that failed; 0: too short to matter
 	Moves       int           // after so many the service stays put; 0: never
+	Drills      bool          // operators' orders are followed with a watch when all is well
 	Clones      bool          // all hosts have the same machine id
 	Order       election.Order
 	Fencing     fencing.OnFailure
@@ -133,6 +134,7 @@ func NewPlan(seed uint64) *Plan {
 	p.watchdogs()
 	p.strangers()
 	p.grants()
+	p.drills()
 	return p
 }
 

@@ -145,9 +145,13 @@ func (w *world) episode(e Episode, r *Result) {
 	w.mu.Unlock()
 	w.idle(e.Rest)
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.check.first == nil {
 		w.check.rested(e.Rest)
+	}
+	w.mu.Unlock()
+	if w.plan.Drills && e.Rest >= w.patience() && !w.broken() {
+		w.drill()
+		w.progress(r)
 	}
 }
 
@@ -204,7 +208,7 @@ func (w *world) patience() time.Duration {
 	if p.haunted() { // two looks, up to a look apart, of who stands by and of who comes back; and the delay for a session that lives
 		promised += 5 * p.longest()
 	}
-	return promised + 2*p.longest() + 2*p.Tick + 2*p.delay() + p.Rejoin + p.stopping() + time.Duration(p.SyncLimit+4)*p.Tick + 25*time.Second
+	return promised + 4*p.Backoff + 2*p.longest() + 2*p.Tick + 2*p.delay() + p.Rejoin + p.stopping() + time.Duration(p.SyncLimit+4)*p.Tick + 25*time.Second
 }
 
 // progress waits until all services run.

@@ -25,6 +25,9 @@ var keepers = change{"supervisor/sim/kept.go", "	hauntedIn   = 5\n	hauntedFrom =
 // regrants has the servers of every plan grant now this timeout, now that.
 var regrants = change{"supervisor/sim/grants.go", "	regrantsIn   = 5\n	regrantsFrom = 2\n", "	regrantsIn   = 1\n	regrantsFrom = 0\n"}
 
+// drills gives every plan drills.
+var drills = change{"supervisor/sim/drill.go", "	if p.Seed%drillsIn == drillsFrom && !p.Calm {", "	if drillsFrom < drillsIn && !p.Calm {"}
+
 var sabotages = []sabotage{
 	{"skip the breadcrumb", []change{
 		{"election/candidate.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
@@ -105,6 +108,18 @@ var sabotages = []sabotage{
 	}},
 	{"never give a service back to a preferred node", []change{
 		{"supervisor/active.go", "			preferred = v.rival(preferred)\n", "			_ = v.rival(preferred)\n"},
+	}},
+	{"hear no order while nothing runs", []change{
+		{"supervisor/backoff.go", "		switch v.ordered() {\n", "		switch orderNone {\n"},
+		drills,
+	}},
+	{"say that all is well while nothing runs", []change{
+		{"supervisor/health.go", "	case v.condition == backing, v.condition == unproved:\n		return ailing, v.ill\n", ""},
+		drills,
+	}},
+	{"prefer a node again as soon as it has rested", []change{
+		{"supervisor/relapse.go", "	case r.times > 1 && now.Before(r.until):", "	case r.times < 0 && now.Before(r.until):"},
+		drills,
 	}},
 	{"an agent answers before the tree is dead", []change{
 		{"supervisor/agent.go", "			if err := m.tree.End(ctx); err != nil {\n				return err\n			}\n", "			go m.tree.End(ctx)\n			return nil\n"},

@@ -34,6 +34,7 @@ type world struct {
 	over     bool
 	silent   atomic.Bool         // over, for those who do not hold mu
 	unfenced bool                // no power switch answers
+	drilled  bool                // a failback to a broken node was tried
 	trials   map[string]*trouble // by service
 	waylaid  map[string][]Fault  // by service: what is to happen when somebody is fencing
 	faults   map[Kind]int        // that have happened
