@@ -98,6 +98,26 @@ func TestFollowerReadsFromACopyThatMayBeBehind(t *testing.T) {
 	})
 }
 
+func TestSyncWaitsForWhatIsProposed(t *testing.T) {
+	inEnsemble(t, 5, func(e *zkmem.Ensemble, dial func(int) *client) {
+		c, other, follows := dial(0), dial(0), dial(1)
+		e.Slow(0, 1, time.Second)
+		e.Slow(0, 2, time.Second)
+		if _, err := other.Send(jute.OpCreate, jute.Create{Path: "/new", ACL: open}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		c.want(exists("/new", false), "no node")
+		for _, c := range []*client{c, follows} {
+			c.Patience = 10 * time.Second
+			c.want(sync, "ok /")
+			if got := c.do(exists("/new", false)); got == "no node" {
+				t.Error("it is not there yet")
+			}
+		}
+	})
+}
+
 func TestSyncWaitsForTheLeader(t *testing.T) {
 	inEnsemble(t, 5, func(e *zkmem.Ensemble, dial func(int) *client) {
 		c, other := dial(1), dial(2)

@@ -42,6 +42,7 @@ type member struct {
 	owner   map[int64]int // the server that a session's client uses
 	closing map[int64]bool
 	last    int64 // the newest zxid
+	syncs   []pendingSync
 	beat    *time.Timer
 }
 
@@ -136,12 +137,32 @@ func (m *member) ask(do func(l *member), r *request) {
 	})
 }
 
-// sync waits until all holds here that held at the leader when it was asked: its answer comes after that.
+// sync waits until all holds here that the leader had proposed when it was asked: its answer comes after that.
 func (m *member) sync() bool {
 	r := m.request(nil)
-	m.ask(func(*member) {}, r)
+	if m.role == leading {
+		m.settle(func() { r.finish(true) })
+	} else {
+		l := m.leader
+		m.send(l, func() { l.settle(func() { l.send(m, func() { r.finish(true) }) }) })
+	}
 	m.await(r)
 	return r.holds
+}
+
+// settle does something once all holds that a leader has proposed.
+func (m *member) settle(do func()) {
+	if m.last <= m.done {
+		do()
+		return
+	}
+	m.syncs = append(m.syncs, pendingSync{m.last, do})
+}
+
+// pendingSync is what waits for a change that is proposed.
+type pendingSync struct {
+	zxid int64
+	do   func()
 }
 
 // write carries a client's change through the log, and answers it at its place there.
@@ -267,6 +288,10 @@ func (m *member) advance() {
 			f.heard, f.holds = time.Now(), zxid
 			f.apply(zxid)
 		})
+	}
+	for len(m.syncs) > 0 && m.syncs[0].zxid <= m.done {
+		m.syncs[0].do()
+		m.syncs = m.syncs[1:]
 	}
 	m.e.shorten()
 }

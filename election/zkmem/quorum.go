@@ -8,7 +8,7 @@ import (
 
 // lead makes a server the leader of those that are named. What is in its log holds from now on.
 func (m *member) lead(party []*member) {
-	m.role, m.leader, m.party = leading, m, nil
+	m.role, m.leader, m.party, m.syncs = leading, m, nil, nil
 	m.acks, m.alive = map[*member]int64{}, map[*member]time.Time{}
 	m.owner, m.closing, m.touched = map[int64]int{}, map[int64]bool{}, map[int64]time.Duration{}
 	if n := len(m.log); n > 0 {
