@@ -160,13 +160,5 @@ func (s *Session) belongs(ctx context.Context, path string, a *Auth) error {
 
 // insist asks for what changes nothing until it is answered.
 func insist[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error) {
-	for {
-		v, err := call(ctx, s, f)
-		if !unknown(err) {
-			return v, err
-		}
-		if err := s.retry(ctx); err != nil {
-			return v, err
-		}
-	}
+	return outcome(ctx, s, func() (T, error) { return call(ctx, s, f) })
 }

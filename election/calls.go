@@ -219,24 +219,9 @@ func (s *Session) await(ctx context.Context, watches ...<-chan zk.Event) error {
 	return nil
 }
 
-// retry waits a moment after an unknown outcome: for the reconnect, or a short while.
-func (s *Session) retry(ctx context.Context) error {
-	pause := time.NewTimer(50 * time.Millisecond)
-	defer pause.Stop()
-	select {
-	case <-s.Resumed():
-	case <-pause.C:
-	case <-s.ended:
-		return s.Over()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
 // ensure makes folders that are missing, all of them in one transaction.
 func (s *Session) ensure(ctx context.Context, paths []string) error {
-	for {
+	for again := (pacing{}); ; {
 		missing, err := s.missing(ctx, paths)
 		if err == nil && len(missing) == 0 {
 			return nil
@@ -253,8 +238,11 @@ func (s *Session) ensure(ctx context.Context, paths []string) error {
 		if !unknown(err) && !errors.Is(err, zk.ErrNodeExists) { // somebody may have been quicker, or we, unanswered
 			return fmt.Errorf("create %s: %w", paths[0], err)
 		}
-		if err := s.retry(ctx); err != nil {
+		if err := again.wait(ctx, s, err); err != nil {
 			return err
+		}
+		if err := s.sync(ctx, paths[0]); err != nil && !unknown(err) { // what somebody has made may not be seen here yet
+			return fmt.Errorf("create %s: %w", paths[0], err)
 		}
 	}
 }
@@ -307,4 +295,11 @@ type quiet struct{ log hclog.Logger }
 
 func (q quiet) Printf(format string, args ...any) {
 	q.log.Trace(strings.TrimSpace(fmt.Sprintf(format, args...)))
+}
+
+// sync has the server that we speak to catch up with the leader: what holds by now is seen by the reads that follow, and what an
+// answer was lost to has been carried out by then, or never is.
+func (s *Session) sync(ctx context.Context, path string) error {
+	_, err := call(ctx, s, func() (string, error) { return s.conn.Sync(path) })
+	return err
 }

@@ -28,11 +28,14 @@ type Candidate struct {
 	order Order
 	guid  string // finds our place in the queue
 	place string // our znode in the queue
+	left  bool   // nothing in the queue is ours
 
 	priority   int        // ahead of whom we stand in the queue
 	preference string     // our znode in preferred
 	newest     int64      // the greatest token that was seen
 	unsure     bool       // an attempt to take the lock was not answered
+	denied     pacing     // of attempts that are refused although the lock looks free
+	birth      Birth      // of the folder that it stood with
 	tried      BreadCrumb // what was to be written with that
 
 	announced bool // members/<node> is ours
@@ -41,23 +44,23 @@ type Candidate struct {
 // Stand prepares to stand for a service.
 func (s *Session) Stand(ctx context.Context, service string, order Order) (*Candidate, Birth, error) {
 	p := Paths{Root: s.cfg.Root, Service: service}
-	if err := s.ensure(ctx, []string{p.Dir(), p.Members(), p.Queue(), p.History(), p.Control(), p.Preferred()}); err != nil {
+	folders := []string{p.Dir(), p.Members(), p.Queue(), p.History(), p.Control(), p.Preferred()}
+	err := s.ensure(ctx, folders)
+	if errors.Is(err, zk.ErrNoNode) { // all services were deleted by hand
+		err = s.ensure(ctx, append(append(parents(s.cfg.Root), ServicesDir(s.cfg.Root)), folders...))
+	}
+	if err != nil {
 		return nil, Birth{}, err
 	}
-	for {
-		v, err := s.stat(ctx, p.Dir())
-		if unknown(err) {
-			if err := s.retry(ctx); err != nil {
-				return nil, Birth{}, err
-			}
-			continue
-		}
-		if err != nil {
-			return nil, Birth{}, fmt.Errorf("read %s: %w", p.Dir(), err)
-		}
-		return &Candidate{s: s, paths: p, order: order}, Birth{v.Czxid, v.Ctime}, nil
+	v, err := outcome(ctx, s, func() (zk.Stat, error) { return s.stat(ctx, p.Dir()) })
+	if err != nil {
+		return nil, Birth{}, fmt.Errorf("read %s: %w", p.Dir(), err)
 	}
+	birth := born(v)
+	return &Candidate{s: s, paths: p, order: order, birth: birth}, birth, nil
 }
+
+func born(folder zk.Stat) Birth { return Birth{folder.Czxid, folder.Ctime} }
 
 // Opening is a chance to take the lock, with what is known of the breadcrumb.
 type Opening struct {
@@ -78,21 +81,18 @@ func (o Opening) Under(w Wishes) Opening {
 
 // Wait returns when the lock may be had.
 func (c *Candidate) Wait(ctx context.Context) (Opening, error) {
-	for {
-		o, err := c.opening(ctx)
-		if err == nil || !unknown(err) {
-			return o, err
-		}
-		if err := c.s.retry(ctx); err != nil {
-			return o, err
-		}
-	}
+	return outcome(ctx, c.s, func() (Opening, error) { return c.opening(ctx) })
 }
 
 func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 	unsure := c.unsure
 	if c.order == Queue && !unsure { // when it may be ours, whoever has come ahead of us may be waiting for us
 		if err := c.reachHead(ctx); err != nil {
+			return Opening{}, err
+		}
+	}
+	if unsure { // what was not answered may not be seen yet
+		if err := c.s.sync(ctx, c.paths.Dir()); err != nil {
 			return Opening{}, err
 		}
 	}
@@ -110,6 +110,7 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 	if !lock.exists {
 		return Opening{clear: !trail.exists}, nil
 	}
+	c.denied = pacing{}
 	defer c.s.awaits(lock.stat.EphemeralOwner, lock.data)()
 	trail, err = c.wait(ctx, lock, trail)
 	return Opening{clear: !trail.exists}, err
@@ -133,11 +134,11 @@ func (c *Candidate) Unsure() bool { return c.unsure }
 
 // Settled waits until the service has no breadcrumb: whoever it named is known to be dead.
 func (c *Candidate) Settled(ctx context.Context) error {
-	for {
+	for again := (pacing{}); ; {
 		v, err := c.s.look(ctx, c.paths.Crumb())
 		switch {
 		case unknown(err):
-			err = c.s.retry(ctx)
+			err = again.wait(ctx, c.s, err)
 		case err == nil && !v.exists:
 			return nil
 		case err == nil:
@@ -216,31 +217,47 @@ func (c *Candidate) create(ctx context.Context, crumb BreadCrumb, o Opening) (*C
 	c.unsure, c.tried = unknown(err), crumb
 	switch {
 	case c.unsure:
-		return nil, c.s.retry(ctx)
+		return nil, c.denied.wait(ctx, c.s, err)
 	case errors.Is(err, zk.ErrNodeExists) && failed == 2: // a breadcrumb that we did not know of
 		o.clear = false
 		return c.create(ctx, crumb, o)
-	case errors.Is(err, zk.ErrNodeExists):
-		return nil, nil
+	case errors.Is(err, zk.ErrNodeExists): // somebody was quicker, or the server that was read from has lost the lock
+		return nil, c.denied.wait(ctx, c.s, err)
 	case failed >= 0 && isCheck(ops[failed]): // Heed is about to tell
-		return nil, c.s.retry(ctx)
+		return nil, c.denied.wait(ctx, c.s, errUnanswered)
 	case err != nil:
 		c.s.forget(c.paths.Service)
 		return nil, fmt.Errorf("create the lock: %w", err)
-	case len(results) != len(ops) || results[1].Stat == nil:
-		return nil, nil // read it instead
+	case len(results) != len(ops) || results[1].Stat == nil: // read it instead
+		return nil, c.denied.wait(ctx, c.s, err)
 	}
+	c.denied = pacing{}
 	// All of a transaction has one zxid: that of the folder's change is the lock's czxid.
 	claim := c.claim(crumb, results[1].Stat.Mzxid, results[1].Stat.Version)
 	if claim.Token < c.newest {
 		return nil, c.torn()
 	}
 	c.newest = claim.Token
-	if o.clear {
-		claim.found = true
-		return claim, nil
+	claim.found = o.clear
+	if !o.clear {
+		err = c.readCrumb(ctx, claim)
 	}
-	return claim, c.readCrumb(ctx, claim)
+	if born(zk.Stat(*results[1].Stat)) != c.birth {
+		return nil, c.rebirth(ctx, claim)
+	}
+	return claim, err
+}
+
+// ErrDeleted says that all of the service was deleted by hand since the candidate stood. Nobody makes it anew but who stands anew,
+// and so learns of it.
+var ErrDeleted = errors.New("the znodes of the service were deleted as a whole")
+
+// rebirth gives a lock back that was taken in another folder than the one that the candidate stood with. P1: with the former folder
+// went the breadcrumb of whoever was active, so a delay has to prove its death, and whoever stands anew waits for it.
+func (c *Candidate) rebirth(ctx context.Context, claim *Claim) error {
+	err := claim.Release(ctx)
+	c.unsure = err != nil
+	return errors.Join(ErrDeleted, err)
 }
 
 func (c *Candidate) claim(crumb BreadCrumb, token int64, number int32) *Claim {
@@ -274,31 +291,27 @@ func (c *Candidate) torn() error {
 // P1: so the folder's last change has to be this very claim, and nothing may tell of a later one. By a fault of its own
 // (ZOOKEEPER-4712) a server may bring back a lock that was given back long ago. With the session it goes for good.
 func (c *Candidate) adopt(ctx context.Context, crumb BreadCrumb, lock view) (*Claim, error) {
-	for {
-		dir, err := c.s.stat(ctx, c.paths.Dir())
-		if err == nil {
-			claim := c.claim(crumb, lock.stat.Czxid, dir.Version)
-			if err := c.readCrumb(ctx, claim); err != nil {
-				return nil, err
-			}
-			err := claim.verify(ctx)
-			if errors.Is(err, ErrLost) {
-				c.unsure = false
-				return nil, nil
-			}
-			if err == nil && (dir.Mzxid != claim.Token || max(c.newest, claim.PreviousToken) > claim.Token) {
-				return nil, c.torn()
-			}
-			c.unsure = c.unsure && err != nil
-			return claim, err
-		}
-		if !unknown(err) {
-			return nil, fmt.Errorf("read %s: %w", c.paths.Dir(), err)
-		}
-		if err := c.s.retry(ctx); err != nil {
-			return nil, err
-		}
+	dir, err := outcome(ctx, c.s, func() (zk.Stat, error) { return c.s.stat(ctx, c.paths.Dir()) })
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", c.paths.Dir(), err)
 	}
+	claim := c.claim(crumb, lock.stat.Czxid, dir.Version)
+	if err := c.readCrumb(ctx, claim); err != nil {
+		return nil, err
+	}
+	err = claim.verify(ctx)
+	if errors.Is(err, ErrLost) {
+		c.unsure = false
+		return nil, nil
+	}
+	if err == nil && (dir.Mzxid != claim.Token || max(c.newest, claim.PreviousToken) > claim.Token) {
+		return nil, c.torn()
+	}
+	c.unsure = c.unsure && err != nil
+	if err == nil && born(dir) != c.birth {
+		return nil, c.rebirth(ctx, claim)
+	}
+	return claim, err
 }
 
 // Order is the kind of election that it stands in.

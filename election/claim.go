@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -88,24 +87,18 @@ func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
 
 // bound tells whether a znode is an ephemeral of the previous active's session.
 func (c *Claim) bound(ctx context.Context, path string) (bool, error) {
-	for {
-		owner, _, err := c.s.owner(ctx, path)
-		switch {
-		case err == nil:
-			return owner != 0 && SessionName(owner) == c.Previous.Session, nil
-		case !unknown(err):
-			return false, fmt.Errorf("read %s: %w", path, err)
-		}
-		if err := c.s.retry(ctx); err != nil {
-			return false, err
-		}
+	v, err := outcome(ctx, c.s, func() (view, error) { return c.s.probe(ctx, path) })
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", path, err)
 	}
+	owner := v.stat.EphemeralOwner
+	return owner != 0 && SessionName(owner) == c.Previous.Session, nil
 }
 
 // Inscribe makes the breadcrumb name us, if it does not yet: P5. The transaction holds only while a lock exists and nobody
 // has claimed it since we did, which makes it ours, and while the breadcrumb is the one that was fenced.
 func (c *Claim) Inscribe(ctx context.Context) error {
-	for c.Previous != nil || !c.found {
+	for again := (pacing{}); c.Previous != nil || !c.found; {
 		c.crumb.Token = c.Token
 		write := any(&zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
 		if !c.found {
@@ -119,13 +112,16 @@ func (c *Claim) Inscribe(ctx context.Context) error {
 		case err == nil:
 			c.found, c.version = true, 0
 			return nil
-		case !unknown(err) && failed < 2:
-			return ErrLost
 		case errors.Is(err, zk.ErrNoAuth):
 			return fmt.Errorf("write the breadcrumb: %w", err)
+		case failed == 0: // there is no lock
+			return ErrLost
+		}
+		if err := again.wait(ctx, c.s, err); err != nil {
+			return err
 		}
 		found, version := c.found, c.version
-		if err := c.reread(ctx); err != nil {
+		if err := c.renumber(ctx); err != nil {
 			return err
 		}
 		if c.Previous != nil && (c.found != found || c.version != version) {
@@ -143,15 +139,8 @@ func (c *Claim) unclaimed() *zk.CheckVersionRequest {
 
 // reread is read, repeated until there is an answer.
 func (c *Claim) reread(ctx context.Context) error {
-	for {
-		err := c.read(ctx)
-		if err == nil || !unknown(err) {
-			return err
-		}
-		if err := c.s.retry(ctx); err != nil {
-			return err
-		}
-	}
+	_, err := outcome(ctx, c.s, func() (struct{}, error) { return struct{}{}, c.read(ctx) })
+	return err
 }
 
 // read reads the breadcrumb, and watches it.
@@ -184,23 +173,15 @@ func (c *Claim) read(ctx context.Context) error {
 
 // verify reads the lock, and watches it: it must be the very lock that we claimed.
 func (c *Claim) verify(ctx context.Context) error {
-	for {
-		v, err := c.s.probe(ctx, c.paths.Lock())
-		if unknown(err) {
-			if err := c.s.retry(ctx); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("read the lock: %w", err)
-		}
-		if !v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token {
-			return ErrLost
-		}
-		c.lock = v.changed
-		return nil
+	v, err := outcome(ctx, c.s, func() (view, error) { return c.s.probe(ctx, c.paths.Lock()) })
+	if err != nil {
+		return fmt.Errorf("read the lock: %w", err)
 	}
+	if !v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token {
+		return ErrLost
+	}
+	c.lock = v.changed
+	return nil
 }
 
 // Watch signs the breadcrumb, and returns when the lock or the breadcrumb is not ours any more, or when ctx or the session
@@ -209,7 +190,7 @@ func (c *Claim) Watch(ctx context.Context) error {
 	if err := c.sign(ctx); err != nil {
 		return err
 	}
-	for {
+	for again := (pacing{}); ; {
 		if err := c.verify(ctx); err != nil {
 			return err
 		}
@@ -226,7 +207,7 @@ func (c *Claim) Watch(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := c.enroll(ctx); err != nil {
+		if err := c.enroll(ctx, &again); err != nil {
 			return err
 		}
 		if err := c.s.await(ctx, c.lock, c.trail, c.roll.stir); err != nil {
@@ -242,89 +223,19 @@ func (c *Claim) sign(ctx context.Context) error {
 		return nil
 	}
 	c.crumb.Token = c.Token
-	_, err := c.s.multi(ctx, c.unclaimed(), &zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
+	failed, err := c.rewrite(ctx)
+	if failed == 0 && c.renumber(ctx) == nil && c.found && c.Previous == nil {
+		_, err = c.rewrite(ctx)
+	}
 	if errors.Is(err, zk.ErrNoAuth) {
 		return fmt.Errorf("write the breadcrumb: %w", err)
 	}
 	return nil // anything else shows in the read that follows
 }
 
-// Release gives the lock back together with the breadcrumb if that is ours; one that names somebody who could not be fenced
-// stays. The caller has proved the child's tree dead: P2. It returns nil when the lock is gone, and otherwise only when the
-// session is over.
-//
-// It can reach nothing but ours: it holds only while nobody has claimed the lock after us.
-func (c *Claim) Release(ctx context.Context) error {
-	for {
-		ops := make([]any, 0, 4)
-		ops = append(ops, c.unclaimed())
-		if c.found && c.Previous == nil {
-			ops = append(ops, &zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
-		}
-		ops = append(ops, &zk.DeleteRequest{Path: c.paths.Lock(), Version: -1})
-		for _, path := range c.stakes {
-			ops = append(ops, &zk.DeleteRequest{Path: path, Version: -1})
-		}
-		failed, err := c.s.multi(ctx, ops...)
-		switch {
-		case err == nil:
-			c.s.forget(c.paths.Service)
-			return nil
-		case failed >= 0 && c.isStake(ops[failed]): // gone already
-			continue
-		case unknown(err):
-			if err := c.s.retry(ctx); err != nil {
-				return err
-			}
-		}
-		if err := c.verify(ctx); err != nil {
-			if errors.Is(err, ErrLost) { // by the call whose answer was lost, or by somebody's hand
-				return c.withdraw(ctx)
-			}
-			return err
-		}
-		if err := c.reread(ctx); err != nil {
-			return fmt.Errorf("read the breadcrumb: %w", err)
-		}
-	}
-}
-
-// withdraw removes a breadcrumb that is still ours though the lock is not: our child is dead, nobody has to wait for it.
-func (c *Claim) withdraw(ctx context.Context) error {
-	defer c.s.forget(c.paths.Service)
-	for {
-		dir, err := c.s.stat(ctx, c.paths.Dir())
-		if err == nil {
-			err = c.read(ctx)
-		}
-		if err == nil {
-			if !c.found || c.Previous != nil {
-				return nil
-			}
-			_, err = c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: dir.Version},
-				&zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
-		}
-		if err == nil {
-			return nil
-		}
-		if err := c.s.retry(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// isStake tells whether an operation deletes a stake, and drops that.
-func (c *Claim) isStake(op any) bool {
-	d, ok := op.(*zk.DeleteRequest)
-	if !ok {
-		return false
-	}
-	i := slices.Index(c.stakes, d.Path)
-	if i < 0 {
-		return false
-	}
-	c.stakes = slices.Delete(c.stakes, i, i+1)
-	return true
+// rewrite writes our breadcrumb over itself.
+func (c *Claim) rewrite(ctx context.Context) (failed int, err error) {
+	return c.s.multi(ctx, c.unclaimed(), &zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
 }
 
 func isCheck(op any) bool {

@@ -137,7 +137,7 @@ func (c *Claim) Counted() ([]Peer, bool) {
 func (c *Claim) Session() time.Duration { return time.Duration(c.crumb.SessionMs) * time.Millisecond }
 
 // enroll writes the list that is wanted, unless the breadcrumb says it.
-func (c *Claim) enroll(ctx context.Context) error {
+func (c *Claim) enroll(ctx context.Context, again *pacing) error {
 	c.roll.mu.Lock()
 	wanted := c.roll.wanted
 	c.roll.mu.Unlock()
@@ -145,13 +145,18 @@ func (c *Claim) enroll(ctx context.Context) error {
 		return nil
 	}
 	c.crumb.Failsafe = wanted
-	_, err := c.s.multi(ctx, c.unclaimed(), &zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
+	failed, err := c.rewrite(ctx)
 	switch {
 	case errors.Is(err, zk.ErrNoAuth):
 		return fmt.Errorf("write the breadcrumb: %w", err)
 	case err != nil: // unknown, or it shows in the read that follows
-		if err := c.s.retry(ctx); err != nil {
+		if err := again.wait(ctx, c.s, err); err != nil {
 			return err
+		}
+		if failed == 0 {
+			if err := c.renumber(ctx); err != nil {
+				return err
+			}
 		}
 		c.nudge()
 		return nil
@@ -176,13 +181,13 @@ func (c *Claim) nudge() {
 
 // Peers tells who else stands for the service, and each change of that, until ctx or the session ends.
 func (c *Candidate) Peers(ctx context.Context, tell func([]Peer)) error {
-	for {
+	for again := (pacing{}); ; {
 		peers, changed, err := c.peers(ctx)
 		if err == nil {
 			tell(peers)
 			err = c.s.await(ctx, changed)
 		} else if unknown(err) {
-			err = c.s.retry(ctx)
+			err = again.wait(ctx, c.s, err)
 		}
 		if err != nil {
 			return err

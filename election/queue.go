@@ -20,7 +20,7 @@ const (
 // reachHead waits until we are the first in the queue. Each candidate watches only its predecessor, so a failover costs the
 // same few requests whatever the number of standbys.
 func (c *Candidate) reachHead(ctx context.Context) error {
-	for {
+	for again := (pacing{}); ; {
 		ahead, err := c.predecessor(ctx)
 		if err == nil && ahead == "" {
 			return nil
@@ -29,82 +29,115 @@ func (c *Candidate) reachHead(ctx context.Context) error {
 		if err == nil {
 			v, err = c.s.shadow(ctx, ahead)
 		}
-		if err == nil && v.exists {
+		switch {
+		case err == nil && v.exists:
 			done := c.s.awaits(v.stat.EphemeralOwner, v.data)
 			err = c.s.await(ctx, v.changed)
-			if done(); err != nil {
-				return err
-			}
+			done()
+		case err == nil || unknown(err):
+			err = again.wait(ctx, c.s, err)
+		default:
+			err = fmt.Errorf("stand in the queue: %w", err)
 		}
-		if unknown(err) {
-			if err := c.s.retry(ctx); err != nil {
-				return err
-			}
-		} else if err != nil {
-			return fmt.Errorf("stand in the queue: %w", err)
+		if err != nil {
+			return err
 		}
 	}
 }
 
 // predecessor tells who is just ahead of us, joining the queue at its end when we are not in it.
 func (c *Candidate) predecessor(ctx context.Context) (string, error) {
-	if c.guid == "" {
-		// Of the session, which stands for a service once at a time: what an earlier candidate of it could not take back is found.
-		c.guid = strings.TrimPrefix(SessionName(c.s.ID()), "0x")
-	}
-	for {
+	for synced := false; ; {
 		names, err := c.s.children(ctx, c.paths.Queue())
 		if err != nil {
 			return "", err
 		}
 		names = inOrder(names)
-		// The guid finds a place whose creation was answered to nobody.
-		mine := slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(n, c.guid+"-") })
-		if mine >= 0 && rank(names[mine]) != c.priority { // it has changed
-			c.place = c.paths.Queue() + "/" + names[mine]
-			if err := c.Withdraw(ctx); err != nil {
-				return "", err
+		place := slices.IndexFunc(names, func(n string) bool { return c.owns(n) && rank(n) == c.priority })
+		for i, n := range names {
+			if i != place && c.owns(n) { // of another priority, or one too many, behind which we would wait ourselves
+				if err := c.leavePlace(ctx, c.paths.Queue()+"/"+n); err != nil {
+					return "", err
+				}
 			}
-			continue
 		}
 		switch {
-		case mine < 0:
-			c.place = ""
-			err := c.s.create(ctx, c.paths.Queue()+"/"+c.guid+c.rank()+placeMark, encode(c.s.cfg.Node), zk.FlagEphemeral|zk.FlagSequence)
+		case place >= 0:
+			c.place, c.left = c.paths.Queue()+"/"+names[place], false
+			for place--; place >= 0; place-- {
+				if !c.owns(names[place]) {
+					return c.paths.Queue() + "/" + names[place], nil
+				}
+			}
+			return "", nil
+		case !synced: // a place whose creation was answered to nobody may not be seen yet
+			synced = true
+			if err := c.s.sync(ctx, c.paths.Queue()); err != nil {
+				return "", err
+			}
+		default:
+			c.place, c.left, synced = "", false, false
+			err := c.s.create(ctx, c.paths.Queue()+"/"+c.mark()+c.rank()+placeMark, encode(c.s.cfg.Node), zk.FlagEphemeral|zk.FlagSequence)
 			if err != nil {
 				return "", err
 			}
-		case mine == 0:
-			c.place = c.paths.Queue() + "/" + names[0]
-			return "", nil
-		default:
-			c.place = c.paths.Queue() + "/" + names[mine]
-			return c.paths.Queue() + "/" + names[mine-1], nil
 		}
 	}
 }
 
-// Withdraw leaves the queue.
-func (c *Candidate) Withdraw(ctx context.Context) error {
+// mark begins the names of our places. It is the session's, which stands for a service once at a time: what an earlier candidate
+// of it could not take back is found.
+func (c *Candidate) mark() string {
 	if c.guid == "" {
+		c.guid = strings.TrimPrefix(SessionName(c.s.ID()), "0x")
+	}
+	return c.guid
+}
+
+func (c *Candidate) owns(place string) bool {
+	name, ours := strings.CutPrefix(place, c.mark())
+	return ours && strings.HasPrefix(name, "-")
+}
+
+func (c *Candidate) leavePlace(ctx context.Context, path string) error {
+	_, err := call(ctx, c.s, func() (struct{}, error) { return struct{}{}, c.s.conn.Delete(path, -1) })
+	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
-	if c.place == "" { // its creation may have been answered to nobody
-		names, err := c.s.children(ctx, c.paths.Queue())
-		if err != nil {
-			return fmt.Errorf("leave the queue: %w", err)
-		}
-		mine := slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(n, c.guid+"-") })
-		if mine < 0 {
-			return nil
-		}
-		c.place = c.paths.Queue() + "/" + names[mine]
+	return err
+}
+
+// Withdraw leaves the queue: nothing of ours is in it afterwards, behind which others would wait.
+func (c *Candidate) Withdraw(ctx context.Context) error {
+	if c.left || c.order != Queue && c.guid == "" {
+		return nil
 	}
-	_, err := call(ctx, c.s, func() (struct{}, error) { return struct{}{}, c.s.conn.Delete(c.place, -1) })
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+	_, err := outcome(ctx, c.s, func() (struct{}, error) { return struct{}{}, c.leaveQueue(ctx) })
+	if err != nil {
 		return fmt.Errorf("leave the queue: %w", err)
 	}
-	c.place = ""
+	c.place, c.left = "", true
+	return nil
+}
+
+func (c *Candidate) leaveQueue(ctx context.Context) error {
+	if err := c.s.sync(ctx, c.paths.Queue()); err != nil {
+		return err
+	}
+	names, err := c.s.children(ctx, c.paths.Queue())
+	if errors.Is(err, zk.ErrNoNode) { // deleted by hand
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if c.owns(n) {
+			if err := c.leavePlace(ctx, c.paths.Queue()+"/"+n); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

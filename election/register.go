@@ -18,7 +18,7 @@ func (s *Session) register(ctx context.Context) error {
 	path := NodesDir(root) + "/" + s.cfg.Node.Node
 	told, since := int64(0), time.Duration(0)
 	var rival former
-	for {
+	for again := (pacing{}); ; {
 		sent := s.cfg.Now()
 		err := s.create(ctx, path, s.nodeData(), zk.FlagEphemeral)
 		if err == nil {
@@ -31,25 +31,28 @@ func (s *Session) register(ctx context.Context) error {
 		refused := err
 		v, err := s.look(ctx, path)
 		owner := v.stat.EphemeralOwner
-		switch {
-		case unknown(err):
-			if err := s.retry(ctx); err != nil {
-				return err
-			}
-			continue
-		case err != nil:
-			return fmt.Errorf("read %s: %w", path, err)
-		case !v.exists:
-			continue
-		case owner == s.ID(): // our own create, whose answer was lost
-			if sent := s.cfg.Now(); s.set(ctx, path, s.nodeData(), -1) == nil {
+		if err == nil && owner == s.ID() { // our own create, whose answer was lost
+			sent := s.cfg.Now()
+			if err = s.set(ctx, path, s.nodeData(), -1); err == nil {
 				s.extend(sent)
 				return nil
 			}
+		}
+		if err != nil && !unknown(err) && !errors.Is(err, zk.ErrNoNode) {
+			return fmt.Errorf("take the name of the node, %s: %w", path, err)
+		}
+		if err != nil || !v.exists {
+			if err := again.wait(ctx, s, err); err != nil {
+				return err
+			}
 			continue
-		case rival.stale(s, v, refused, sent):
+		}
+		if rival.stale(s, v, refused, sent) {
 			if s.succeed(ctx, path, rival) {
 				return nil
+			}
+			if err := again.wait(ctx, s, nil); err != nil {
+				return err
 			}
 			continue
 		}

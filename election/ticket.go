@@ -40,12 +40,14 @@ func (s *Session) Ticket() Ticket {
 func (t Ticket) Close(ctx context.Context, dial DialFunc, dead []Release, all bool) error {
 	dial = dialing(dial, t.TLS)
 	t.Auth = t.Auth.widened() // they may have been changed since; nothing is created
-	for i := rand.IntN(len(t.Servers)); ; i++ {
-		err := t.closeAt(ctx, dial, t.Servers[i%len(t.Servers)], dead, all)
+	first := rand.IntN(len(t.Servers))
+	for tries := 0; ; tries++ {
+		err := t.closeAt(ctx, dial, t.Servers[(first+tries)%len(t.Servers)], dead, all)
 		if err == nil {
 			return nil
 		}
-		pause := time.NewTimer(20*time.Millisecond + rand.N(20*time.Millisecond))
+		round := min(tries/len(t.Servers), 4)
+		pause := time.NewTimer(20*time.Millisecond<<round + rand.N(20*time.Millisecond))
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
@@ -69,7 +71,7 @@ func (t Ticket) closeAt(ctx context.Context, dial DialFunc, server string, dead 
 	if err != nil || !alive {
 		return err // not alive: expired or closed already, which is what we want
 	}
-	if err := c.release(t, dead); err != nil {
+	if err := c.release(ctx, t, dead); err != nil {
 		return err
 	}
 	if !all {
@@ -119,12 +121,36 @@ func (c *caller) takeOver(t Ticket) (alive bool, err error) {
 	return true, err
 }
 
-// release removes what the session left in ZooKeeper of children that are dead. A breadcrumb that names another session is
-// not ours to remove, and neither is its lock.
-func (c *caller) release(t Ticket, dead []Release) error {
-	if len(dead) == 0 {
-		return nil
+// mostReleases is how often what a session left is read anew because it has changed: somebody may write to a service's folder,
+// whose version numbers the claims, by hand. What is left after that is for whoever claims next to fence.
+const mostReleases = 5
+
+// release removes what the session left in ZooKeeper of children that are dead.
+func (c *caller) release(ctx context.Context, t Ticket, dead []Release) error {
+	for tries := range mostReleases {
+		if len(dead) == 0 {
+			return nil
+		}
+		if tries > 1 {
+			pause := time.NewTimer(10 * time.Millisecond << tries)
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				pause.Stop()
+				return context.Cause(ctx)
+			}
+		}
+		var err error
+		if dead, err = c.releaseAsSeen(t, dead); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// releaseAsSeen returns what has changed between the reading and the removing. A breadcrumb that names another session is not ours to
+// remove, and neither is its lock.
+func (c *caller) releaseAsSeen(t Ticket, dead []Release) (changed []Release, err error) {
 	// The server may lag behind: what was signed a moment ago, or a breadcrumb as a whole, is not to be missed.
 	reads := make([]request, 0, 1+3*len(dead))
 	reads = append(reads, request{jute.OpSync, jute.Path(dead[0].Dir)})
@@ -135,9 +161,10 @@ func (c *caller) release(t Ticket, dead []Release) error {
 	}
 	answers, err := c.ask(reads...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var writes []request
+	var of []Release
 	for i, r := range dead {
 		dir, crumb, lock := answers[3*i+1], answers[3*i+2], answers[3*i+3]
 		if dir.code != jute.OK || crumb.code != jute.OK {
@@ -150,10 +177,15 @@ func (c *caller) release(t Ticket, dead []Release) error {
 		if lock.code == jute.OK && lock.Stat.EphemeralOwner == t.Session {
 			ops = append(ops, jute.DeleteOp(r.Lock, -1))
 		}
-		writes = append(writes, request{jute.OpMulti, ops})
+		writes, of = append(writes, request{jute.OpMulti, ops}), append(of, r)
 	}
-	_, err = c.ask(writes...)
-	return err
+	answers, err = c.ask(writes...)
+	for i, a := range answers {
+		if a.code == jute.BadVersion || a.code == jute.NoNode {
+			changed = append(changed, of[i])
+		}
+	}
+	return changed, err
 }
 
 func (c *caller) ask(requests ...request) ([]reply, error) {
@@ -193,6 +225,13 @@ func (c *caller) ask(requests ...request) ([]reply, error) {
 			if err := jute.Unmarshal(frame[16:], &r.DataStat); err != nil {
 				return nil, err
 			}
+		}
+		if requests[len(replies)].op == jute.OpMulti && head.Code == jute.OK {
+			var results jute.MultiResponse
+			if err := jute.Unmarshal(frame[16:], &results); err != nil {
+				return nil, err
+			}
+			errors.As(results.Err(), &r.code)
 		}
 		replies = append(replies, r)
 	}

@@ -101,20 +101,37 @@ func (w Wishes) Rival(self string, priority int) string {
 	return rival
 }
 
-// Heed tells the wishes, and each change of them, until ctx or the session ends.
+// Heed tells the wishes, and each change of them, until ctx or the session ends, or all of the service is deleted.
 func (c *Candidate) Heed(ctx context.Context, tell func(Wishes)) error {
-	for {
+	known := int64(0) // the czxid of the control znode
+	for again := (pacing{}); ; {
 		control, names, changed, err := c.wishes(ctx)
+		if err == nil && control.stat.Czxid != known { // it may have been made anew with all of the service
+			err = c.stillThere(ctx)
+			known = control.stat.Czxid
+		}
 		if err == nil {
 			tell(Wishes{ParseControl(control.data), control.stat.Version, preferred(names)})
 			err = c.s.await(ctx, control.changed, changed)
 		} else if unknown(err) {
-			err = c.s.retry(ctx)
+			err = again.wait(ctx, c.s, err)
+		}
+		if errors.Is(err, zk.ErrNoNode) {
+			return fmt.Errorf("%w: %w", ErrDeleted, err)
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// stillThere tells whether the service's folder is still the one that the candidate stood with.
+func (c *Candidate) stillThere(ctx context.Context) error {
+	dir, err := c.s.stat(ctx, c.paths.Dir())
+	if err == nil && born(dir) != c.birth {
+		return ErrDeleted
+	}
+	return err
 }
 
 func (c *Candidate) wishes(ctx context.Context) (control view, names []string, changed <-chan zk.Event, err error) {
@@ -158,6 +175,11 @@ func preferred(names []string) map[string]int {
 
 // Prefer tells the others that this node is fit, and preferred with a priority; 0 takes it back.
 func (c *Candidate) Prefer(ctx context.Context, priority int) error {
+	_, err := outcome(ctx, c.s, func() (struct{}, error) { return struct{}{}, c.prefer(ctx, priority) })
+	return err
+}
+
+func (c *Candidate) prefer(ctx context.Context, priority int) error {
 	c.priority = priority
 	path := ""
 	if priority > 0 {
@@ -173,10 +195,10 @@ func (c *Candidate) Prefer(ctx context.Context, priority int) error {
 	if path == "" {
 		return nil
 	}
+	c.preference = path // from now on it may be there
 	if err := c.own(ctx, path, nil); err != nil {
 		return fmt.Errorf("tell the preference: %w", err)
 	}
-	c.preference = path
 	return nil
 }
 
@@ -188,6 +210,17 @@ func (c *Candidate) Advance(priority int) { c.priority = priority }
 
 // own makes an ephemeral of this session, in place of one that a former session of this node left.
 func (c *Candidate) own(ctx context.Context, path string, data []byte) error {
+	err := c.ownAsSeen(ctx, path, data)
+	if errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) { // the server that was read from is behind
+		if err := c.s.sync(ctx, path); err != nil {
+			return err
+		}
+		err = c.ownAsSeen(ctx, path, data)
+	}
+	return err
+}
+
+func (c *Candidate) ownAsSeen(ctx context.Context, path string, data []byte) error {
 	owner, _, err := c.s.owner(ctx, path)
 	if err != nil {
 		return err
@@ -205,7 +238,7 @@ func (c *Candidate) own(ctx context.Context, path string, data []byte) error {
 
 // AmendControl changes what is wanted; change tells whether there is anything to be changed. It repeats itself until it is done.
 func (c *Candidate) AmendControl(ctx context.Context, change func(*Control) bool) error {
-	for {
+	for again := (pacing{}); ; {
 		v, err := c.s.read(ctx, c.paths.Control())
 		if err == nil {
 			control := ParseControl(v.data)
@@ -221,7 +254,7 @@ func (c *Candidate) AmendControl(ctx context.Context, change func(*Control) bool
 		default:
 			return fmt.Errorf("write what is wanted: %w", err)
 		}
-		if err := c.s.retry(ctx); err != nil {
+		if err := again.wait(ctx, c.s, err); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,79 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// pacing is the pause between the repetitions of a request, which grows: nothing is asked of ZooKeeper again and again at full
+// speed, whatever it answers. The zero value begins. One loop uses it.
+type pacing struct {
+	tries    int
+	resumed  int // pauses that a reconnect has ended
+	repeated time.Time
+}
+
+const (
+	shortestPause   = 10 * time.Millisecond
+	unansweredPause = 50 * time.Millisecond
+	longestPause    = time.Second
+	mostResumed     = 3 // a request may be why the connection is lost
+)
+
+// wait pauses before a request is repeated that came to err. After an answer the first repetition follows at once: what was read
+// was old. After none the reconnect is waited for, or a short while.
+func (p *pacing) wait(ctx context.Context, s *Session, err error) error {
+	if time.Since(p.repeated) > 5*longestPause { // what was waited for between has come
+		*p = pacing{}
+	}
+	pause := time.Duration(0)
+	if p.tries > 0 {
+		pause = min(shortestPause<<min(p.tries-1, 10), longestPause)
+	}
+	p.tries++
+	resumed := (<-chan struct{})(nil)
+	if unknown(err) {
+		pause = max(pause, unansweredPause)
+		if p.resumed < mostResumed {
+			resumed = s.Resumed()
+		}
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	defer func() { p.repeated = time.Now() }()
+	select {
+	case <-resumed:
+		p.resumed++
+	case <-timer.C:
+	case <-s.ended:
+		return s.Over()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// mostChanges is how often it is taken for chance that what was read has changed when it is relied upon.
+const mostChanges = 10
+
+// passes tells whether a request may succeed once all that it relies on is read anew.
+func (p *pacing) passes(err error) bool {
+	changed := errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists)
+	return unknown(err) || changed && p.tries < mostChanges
+}
+
+// outcome repeats what may be repeated until its outcome is known.
+func outcome[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error) {
+	for again := (pacing{}); ; {
+		v, err := f()
+		if !unknown(err) {
+			return v, err
+		}
+		if err := again.wait(ctx, s, err); err != nil {
+			return v, err
+		}
+	}
+}
