@@ -152,7 +152,7 @@ func (c *Candidate) Amend(ctx context.Context, entry string, a Activation) error
 // is: ZooKeeper may have lost its data meanwhile.
 func (c *Candidate) Correct(ctx context.Context, entry string, a Activation) error {
 	a.Node = c.s.cfg.Node.Node
-	for {
+	for again := (pacing{}); ; {
 		v, err := c.s.read(ctx, entry)
 		if err == nil {
 			old, unread := decode[Activation](v.data)
@@ -168,7 +168,7 @@ func (c *Candidate) Correct(ctx context.Context, entry string, a Activation) err
 		default:
 			return fmt.Errorf("correct the history: %w", err)
 		}
-		if err := c.s.retry(ctx); err != nil {
+		if err := again.wait(ctx, c.s, err); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,7 @@ func (s *Session) register(ctx context.Context) error {
 		case told != owner:
 			told, since = owner, s.cfg.Now()
 			s.tellHolder(v.data, owner, false)
-		case waited > 2*max(s.Longest(), toldBy(v.data)): // a session that nobody serves would be over by now
+		case waited > 2*max(s.Longest(), timeoutOf(v.data)): // a session that nobody serves would be over by now
 			since = s.cfg.Now() + nagging
 			s.tellHolder(v.data, owner, true)
 		}
@@ -71,12 +71,6 @@ func (s *Session) register(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// toldBy is the session timeout that nodes/<node> tells, 0 when it does not.
-func toldBy(data []byte) time.Duration {
-	n, _ := decode[Node](data)
-	return time.Duration(n.SessionMs) * time.Millisecond
 }
 
 // nagging is how often it is said again that another supervisor has our name.

@@ -25,6 +25,8 @@ func (v *service) member() election.Member {
 		switch {
 		case v.condition == unproved:
 			m.Health, m.Why = ailing, v.ill
+		case v.note != "":
+			m.Health, m.Why = ailing, v.note
 		case v.cause == childFailed, v.cause == hookFailed:
 			m.Health, m.Why = ailing, v.cause.String()+": "+v.failure
 		}

@@ -18,6 +18,7 @@ type news struct {
 	next     *Service   // its config, changed
 	wishes   election.Wishes
 	heeded   bool   // the wishes of this session are known
+	erased   bool   // all of the service was deleted by hand: it has to stand anew
 	unfit    string // why the precheck failed
 	tested   bool   // the precheck has been run
 	tamed    bool   // it is known whether the watchdog can be armed
@@ -100,6 +101,13 @@ func (v *service) hindrance() (election.Wishes, hindrance) {
 		return n.wishes, hindrance{why: "watchdog: " + n.untamed}
 	}
 	return n.wishes, hindrance{}
+}
+
+// erased tells whether all of the service was deleted since it stood.
+func (v *service) erased() bool {
+	v.news.mu.Lock()
+	defer v.news.mu.Unlock()
+	return v.news.erased
 }
 
 // forced tells whether an operator wants this node to be active whatever it is like.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"understudy/election"
 )
 
 // rest leaves the lock to others for a while; after a refused fencing, until that is settled at the longest.
@@ -36,6 +38,8 @@ func (v *service) rest(ctx context.Context, t turn) (action, error) {
 		case v.forced():
 			v.log.Info("an operator wants it here: not resting any longer", "service", v.name)
 			return v.on(rested), nil
+		case v.erased():
+			return nothing, election.ErrDeleted
 		}
 		select {
 		case <-v.news.stir:

@@ -155,6 +155,7 @@ func (v *service) run(ctx context.Context, t turn, do action) (err error) {
 	announcing, quiet := context.WithCancel(context.WithoutCancel(ctx)) // also while it stops, for as long as that takes
 	v.agentAt = v.agent.address(t.sess)
 	v.say() // what the former candidate was about to say is lost
+	v.news.tell(func() { v.news.heeded, v.news.erased = false, false })
 	wg.Go(func() { v.announce(announcing, cand) })
 	wg.Go(func() { v.heed(hearing, cand) })
 	wg.Go(func() { v.check(hearing) })
@@ -180,6 +181,7 @@ func (v *service) run(ctx context.Context, t turn, do action) (err error) {
 			v.show()
 			_ = cand.Announce(ctx, v.member()) // the next candidate says it again
 		}
+		v.stood = cand.Standing() // what could not be taken back is the next one's of this session
 	}()
 	t.cand = cand
 	if do == goOn {
@@ -239,11 +241,14 @@ func (v *service) on(e event, facts ...any) action {
 
 // heed keeps the wishes of operators and of preferred nodes current.
 func (v *service) heed(ctx context.Context, cand *election.Candidate) {
-	v.news.tell(func() { v.news.heeded = false })
 	for ctx.Err() == nil {
 		err := cand.Heed(ctx, func(w election.Wishes) {
 			v.news.tell(func() { v.news.wishes, v.news.heeded = w, true })
 		})
+		if errors.Is(err, election.ErrDeleted) {
+			v.news.tell(func() { v.news.erased = true })
+			return
+		}
 		if err != nil && ctx.Err() == nil {
 			v.log.Error("cannot read what operators want, trying again", "service", v.name, "error", err)
 			pause(ctx, time.Second)

@@ -103,6 +103,9 @@ func (v *service) obtain(ctx context.Context, t turn, tree Tree, fell context.Ca
 // knowing is looked at first, also where nothing more is allowed.
 func (v *service) permitted(ctx context.Context, t turn) (w election.Wishes, allowed bool, err error) {
 	for {
+		if v.erased() {
+			return w, false, election.ErrDeleted
+		}
 		if v.takeUp() {
 			v.say()
 		}
@@ -139,11 +142,11 @@ func (v *service) permitted(ctx context.Context, t turn) (w election.Wishes, all
 	}
 }
 
-// prefer tells the preference, as often as it takes.
+// prefer tells the preference. What is refused again and again is for a candidate that stands anew.
 func prefer(ctx context.Context, cand *election.Candidate, priority int) error {
-	for {
+	for wait := 50 * time.Millisecond; ; wait *= 2 {
 		err := cand.Prefer(ctx, priority)
-		if err == nil || !pause(ctx, 50*time.Millisecond) {
+		if err == nil || wait > time.Second || !pause(ctx, wait) {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ func (v *service) conclude(
 	if lived {
 		defer v.beside(after, "on_standby", v.Hooks.OnStandby, facts)
 	}
-	if err := claim.Release(after); err != nil {
+	if err := v.giveBack(after, t, claim); err != nil {
 		v.log.Warn("the lock could not be given back, it goes with its session", "service", v.name, "error", err)
 		return nothing, err
 	}
