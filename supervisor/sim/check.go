@@ -44,8 +44,8 @@ type checker struct {
 	regrants []Fault // that wait for a node to be granted less
 	sight    sight
 	nodes    nodesView
-	byHand   map[string]int   // how many requests of operators to delete it are under way
-	late     map[int64]string // what an operator's request that was not answered may delete while its session lasts
+	byHand   map[string]int     // how many requests of operators to delete it are under way
+	late     map[int64][]string // what an operator's request that was not answered may delete while its session lasts
 }
 
 // serviceView is a service as the checker sees it.
@@ -63,6 +63,9 @@ type serviceView struct {
 	claims  int                        // of the lock, since all is calm
 	ends    map[int64]string           // why activations ended, as the history has it
 	taken   map[string]int             // how often each node took the lock
+	znodes  map[string]bool            // all that there is of it
+	deleted int                        // how often all of it was deleted
+	unknown bool                       // once when a supervisor could not know it, which then starts beside what runs
 }
 
 type lockView struct {
@@ -82,10 +85,13 @@ type crumbView struct {
 func newChecker(w *world) *checker {
 	c := &checker{
 		w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, owners: map[int64]bool{}, lost: map[int64]bool{}, sessions: map[string]int64{},
-		meddled: map[int64]bool{}, byHand: map[string]int{}, late: map[int64]string{}, sight: newSight(), nodes: newNodesView(), grants: map[int64]*granting{},
+		meddled: map[int64]bool{}, byHand: map[string]int{}, late: map[int64][]string{}, sight: newSight(), nodes: newNodesView(), grants: map[int64]*granting{},
 	}
 	for _, name := range w.plan.services() {
-		c.services[name] = &serviceView{name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]election.Member{}, ends: map[int64]string{}, taken: map[string]int{}}
+		c.services[name] = &serviceView{
+			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]election.Member{}, ends: map[int64]string{}, taken: map[string]int{},
+			znodes: map[string]bool{},
+		}
 	}
 	return c
 }
@@ -123,7 +129,7 @@ func (c *checker) started(p *proc) {
 	}
 	for _, other := range inOrder(v.living) {
 		switch {
-		case other.tree == p.tree && !p.main:
+		case other.tree == p.tree && !p.main, v.unknown && v.struck[other.token]:
 		case c.spared(v, other):
 			c.doomed++ // nobody can know, but for its own machine: see crumbChanged
 		default:
@@ -169,9 +175,9 @@ func (c *checker) committed(t zkmem.Commit) {
 	defer c.w.mu.Unlock()
 	if t.Ended != 0 {
 		c.ended[t.Ended] = true
-		if path, ok := c.late[t.Ended]; ok {
+		if paths, ok := c.late[t.Ended]; ok {
 			delete(c.late, t.Ended)
-			c.byHand[path]--
+			c.expect(paths, -1)
 		}
 		if t.Expired {
 			c.w.say("zk: session %s expires", election.SessionName(t.Ended))
@@ -190,6 +196,7 @@ func (c *checker) committed(t zkmem.Commit) {
 			c.strike(c.services[service])
 		}
 		if v := c.services[service]; v != nil {
+			v.znode(c, ch.Path, ch.Kind)
 			switch what {
 			case "ActiveStandbyElectorLock":
 				c.lockChanged(v, ch, t.Expired || c.takenAway(v, t, ch))
@@ -325,6 +332,7 @@ func (c *checker) wiped() {
 	for _, v := range c.services {
 		v.lock, v.crumb, v.token, v.paused, v.orders = lockView{}, crumbView{}, 0, false, orders{}
 		clear(v.members)
+		clear(v.znodes)
 	}
 }
 

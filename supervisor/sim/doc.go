@@ -22,6 +22,7 @@
 //   - Pause: no lock is taken while the service's control znode says that it is paused.
 //   - Failback: when all has been well for long, no node runs a service to which another one is preferred, and it has not moved
 //     more often than there are nodes, and two.
+//   - Queue: no session takes a second place in a service's queue.
 //   - Stands: by then every node that has the service and may run it says that it is active or stands by.
 //   - Reload: by then the program runs with the config that it has now.
 //   - Orders, status: in drills (see Plan.drills), an order is followed within a second where nothing runs, and where nothing runs
@@ -30,7 +31,8 @@
 // What the schedules leave alone, because no promise covers it: of supervisor and guardians never all three are out of action
 // at once, but for a loss of power; data is lost only while every supervisor is connected, and none is started until the
 // leases of before have ended, those that go by promises included; a failsafe service is in the breadcrumb's list with all nodes
-// then, and its breadcrumb is not deleted by hand; an operator deletes lock or breadcrumb by hand, never both at a time. A process that is killed
+// then, and its breadcrumb is not deleted by hand; an operator deletes lock or breadcrumb by hand, never both at a time but with all of the
+// service, at once, under the same rules as for a loss of data. A process that is killed
 // but held by its kernel counts as alive for P2, and as ended for P1 and P3: it runs no instruction of its own any more.
 //
 // A supervisor that is killed is cut off from the world at once and unwinds without effect; one that is frozen waits at a gate

@@ -103,7 +103,7 @@ func (w *world) begin(f Fault) (end func(), done bool) {
 		return w.disturbLink(f), true
 	case RegrantSessions:
 		return w.regrant(f)
-	case RestartServer, NewLeader, BreakReply, LoseData, DeleteLock, DeleteCrumb, DeleteNode, IsolateServer, CutServers, SlowServers:
+	case RestartServer, NewLeader, BreakReply, LoseData, DeleteLock, DeleteCrumb, DeleteNode, WriteFolder, DeleteService, IsolateServer, CutServers, SlowServers:
 		return w.disturbServer(f)
 	}
 	w.mu.Lock()

@@ -23,6 +23,8 @@ const (
 	DeleteLock       Kind = "lock deleted by hand"
 	DeleteCrumb      Kind = "breadcrumb deleted by hand"
 	DeleteNode       Kind = "node's znode deleted by hand"
+	WriteFolder      Kind = "service's folder written by hand"
+	DeleteService    Kind = "service's znodes deleted by hand"
 	StickProcesses   Kind = "processes held by the kernel"
 	TrapFreeze       Kind = "supervisor frozen at a moment"
 	TrapCrash        Kind = "supervisor killed at a moment"
@@ -59,14 +61,14 @@ const (
 
 var allKinds = []Kind{
 	CrashSupervisor, FreezeSupervisor, StopSupervisor, KillGuardian, KillGuardians, FreezeGuardian, PowerOff, CutLink, CutLink, CutLink, SlowLink,
-	RestartServer, NewLeader, BreakReply, BreakReply, LoseData, DeleteLock, DeleteCrumb, DeleteNode, StickProcesses, TrapFreeze, TrapFreeze,
+	RestartServer, NewLeader, BreakReply, BreakReply, LoseData, DeleteLock, DeleteCrumb, DeleteNode, WriteFolder, DeleteService, StickProcesses, TrapFreeze, TrapFreeze,
 	TrapCrash, TrapCrash, TrapCut, TrapCut, DeleteInFencing, DeleteInStopping, StopInFencing, LateInscription, BadProgram, BadProgram, KillChild, IsolateServer, IsolateServer, IsolateServer, IsolateServer, IsolateServer, CutServers, SlowServers,
 	SplitNetwork, SplitNetwork, IsolateUnheard, IsolateUnheard,
 	PauseService, PauseService, GiveOrder, GiveOrder, GiveOrder, ChangeConfig, ChangeConfig, ChangeConfig, SickHelper, SickHelper, SickHelper,
 }
 
 var calmKinds = []Kind{RestartServer, NewLeader, CutLink, KillGuardian, FreezeSupervisor, FreezeGuardian, BreakReply,
-	IsolateServer, CutServers, SlowServers, PauseService, ChangeConfig}
+	IsolateServer, CutServers, SlowServers, PauseService, ChangeConfig, WriteFolder}
 
 // Kinds is every kind once.
 func Kinds() (kinds []Kind) {

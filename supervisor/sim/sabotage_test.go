@@ -43,14 +43,14 @@ var sabotages = []sabotage{
 		{"election/lease.go", "return 2*beatEvery(session) + session/4 + session/30", "return session / 100"},
 	}},
 	{"take name and lock of our former session for ours", []change{
-		{"election/register.go", "		case owner == s.ID(): // our own create", "		case owner != 0: // our own create"},
+		{"election/register.go", "		if err == nil && owner == s.ID() { // our own create", "		if err == nil && owner != 0 { // our own create"},
 		{"election/candidate.go", "	c.unsure = lock.exists && lock.stat.EphemeralOwner == c.s.ID()",
 			"	c.unsure = lock.exists && strings.Contains(string(lock.data), `\"node\":\"`+c.s.cfg.Node.Node+`\"`)"},
 		{"election/candidate.go", "import (\n", "import (\n	\"strings\"\n"},
 		{"election/claim.go", "!v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token", "!v.exists"},
 	}},
 	{"no verification that the lock is still ours", []change{
-		{"election/claim.go", "		if !v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token {\n			return ErrLost\n		}\n", ""},
+		{"election/claim.go", "	if !v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token {\n		return ErrLost\n	}\n", ""},
 	}},
 	{"no grace delay", []change{
 		{"fencing/chain.go", "	if left <= 0 {\n		return nil\n	}\n", "	if left > -time.Hour {\n		return nil\n	}\n"},
@@ -63,6 +63,15 @@ var sabotages = []sabotage{
 	}},
 	{"wait for a part of the former lease only", []change{
 		{"election/lease.go", "wait = max(wait, LeaseLength(f.Session)+AfterLease(f.Session)+f.Session/20)", "wait = max(wait, LeaseLength(f.Session)*3/4)"},
+	}},
+	{"give a lock back without reading the number of the claim again", []change{
+		{"election/release.go", "	c.number = dir.Version\n	return nil\n", "	return nil\n"},
+	}},
+	{"take the number of a later claim for a write by hand", []change{
+		{"election/release.go", "	if err := c.verify(ctx); err != nil {\n		return err\n	}\n	if c.number", "	if c.number"},
+	}},
+	{"leave it to others to make a service anew that was deleted", []change{
+		{"supervisor/service.go", "			v.news.tell(func() { v.news.erased = true })\n			return\n", "			_ = v.news.erased\n"},
 	}},
 	{"no fencing at all", []change{
 		{"supervisor/term.go", "	fenced := fencing.Outcome{By: nobody}\n	if claim.Previous == nil {",

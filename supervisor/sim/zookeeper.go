@@ -113,6 +113,10 @@ func (w *world) disturbServer(f Fault) (end func(), done bool) {
 		w.operate(paths.Crumb())
 	case DeleteNode:
 		w.operate(root + "/nodes/" + w.nodes[f.Node].name)
+	case WriteFolder:
+		return nil, w.writeFolder(paths.Service)
+	case DeleteService:
+		return nil, w.deleteService(paths.Service)
 	case IsolateServer, CutServers, SlowServers:
 		return w.disturbEnsemble(f)
 	}
@@ -163,21 +167,30 @@ func (f Fault) between(servers int) (from, to int) {
 // operate deletes a znode by hand, in a session of its own, from a place whose network is fine.
 func (w *world) operate(path string) {
 	w.say("operator: deletes %s", path)
-	mark := func(by int) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.check.byHand[path] += by
-	}
-	mark(1)
-	defer mark(-1)
-	_, unanswered := w.sendAsOperator(jute.OpDelete, jute.PathVersion{Path: path, Version: -1})
+	w.deleteByHand([]string{path}, jute.OpDelete, jute.PathVersion{Path: path, Version: -1})
+}
+
+// deleteByHand sends a request of an operator's that deletes these.
+func (w *world) deleteByHand(paths []string, op jute.Op, request jute.Record) {
+	w.mu.Lock()
+	w.check.expect(paths, 1)
+	w.mu.Unlock()
+	_, unanswered := w.sendAsOperator(op, request)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.check.expect(paths, -1)
 	for _, session := range unanswered {
 		if !w.check.ended[session] {
-			w.check.byHand[path]++
-			w.check.late[session] = path
+			w.check.expect(paths, 1)
+			w.check.late[session] = paths
 		}
+	}
+}
+
+// expect notes what an operator's request may delete.
+func (c *checker) expect(paths []string, by int) {
+	for _, path := range paths {
+		c.byHand[path] += by
 	}
 }
 
@@ -241,6 +254,11 @@ func (w *world) wipeUnseen(f Fault) (end func(), done bool) {
 func (w *world) mayWipe() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.allKnow()
+}
+
+// allKnow tells whether every supervisor would notice that data is lost. World.mu is held.
+func (w *world) allKnow() bool {
 	for _, n := range w.nodes {
 		if n.inc == nil || len(n.inc.stood) < w.plan.Services {
 			return false
@@ -253,9 +271,14 @@ func (w *world) mayWipe() bool {
 func (w *world) wipe() {
 	w.mu.Lock()
 	w.check.wiped()
+	w.keepDown()
+	w.mu.Unlock()
+	w.zk.wipe()
+}
+
+// keepDown has no supervisor start, which could not know of a loss, before all leases of before have ended. World.mu is held.
+func (w *world) keepDown() {
 	for _, n := range w.nodes {
 		n.down = time.Now().Add(w.plan.longest() + w.plan.Tick)
 	}
-	w.mu.Unlock()
-	w.zk.wipe()
 }
