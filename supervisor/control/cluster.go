@@ -92,16 +92,29 @@ func lost(err error) bool {
 
 // insist asks for what changes nothing until it is answered: the server that we speak to may die, or lose its leader.
 func insist[T any](ctx context.Context, what string, f func() (T, error)) (T, error) {
-	for {
+	for tries := 2; ; tries++ {
 		v, err := ask(ctx, what, f)
 		if !lost(err) {
 			return v, err
 		}
-		select {
-		case <-time.After(again):
-		case <-ctx.Done():
-			return v, fmt.Errorf("%w: %w", err, context.Cause(ctx))
+		if over := rest(ctx, tries); over != nil {
+			return v, fmt.Errorf("%w: %w", err, over)
 		}
+	}
+}
+
+// rest pauses before a request is repeated, the longer the more often that was done: not at all before the first two.
+func rest(ctx context.Context, tries int) error {
+	if tries < 2 {
+		return nil
+	}
+	pause := time.NewTimer(again << min(tries-2, 4))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -30,7 +30,10 @@ func (c *Cluster) Confirm(ctx context.Context, service, node string) (Confirmati
 		return Confirmation{}, err
 	}
 	p := election.Paths{Root: c.root, Service: service}
-	for range patience {
+	for tries := range patience {
+		if err := rest(ctx, tries); err != nil {
+			return Confirmation{}, err
+		}
 		scene, err := c.look(ctx, p)
 		if err != nil {
 			return Confirmation{}, err

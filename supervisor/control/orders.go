@@ -46,7 +46,10 @@ func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, wh
 // version does not know.
 func (c *Cluster) order(ctx context.Context, service string, change func(election.Control) (election.Control, bool)) error {
 	path := election.Paths{Root: c.root, Service: service}.Control()
-	for range patience {
+	for tries := range patience {
+		if err := rest(ctx, tries); err != nil {
+			return err
+		}
 		n, err := c.read(ctx, path)
 		if err != nil {
 			return err
