@@ -302,7 +302,7 @@ func (c *Candidate) adopt(ctx context.Context, crumb BreadCrumb, lock view) (*Cl
 	err = claim.verify(ctx)
 	if errors.Is(err, ErrLost) {
 		c.unsure = false
-		return nil, nil
+		return nil, c.denied.wait(ctx, c.s, err)
 	}
 	if err == nil && (dir.Mzxid != claim.Token || max(c.newest, claim.PreviousToken) > claim.Token) {
 		return nil, c.torn()
