@@ -241,6 +241,7 @@ func (c *Candidate) create(ctx context.Context, crumb BreadCrumb, o Opening) (*C
 	claim.found = o.clear
 	if !o.clear {
 		err = c.readCrumb(ctx, claim)
+		c.unsure = err != nil
 	}
 	if born(zk.Stat(*results[1].Stat)) != c.birth {
 		return nil, c.rebirth(ctx, claim)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,6 +45,25 @@ func TestAServiceDeletedAsAWholeIsMadeAnew(t *testing.T) {
 	}
 	p.deleteAll(t, p.Path("services"))
 	a.Stop(t)
+}
+
+// Whose lock ZooKeeper does not take back says so, keeps it, and is stopped all the same: with its session the lock goes.
+func TestALockThatCannotBeGivenBackIsToldAndKeepsNoSupervisor(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	a := p.Start(t, p.Lab.Machine(t, "a"))
+	p.On(t, soon, "a", 0)
+	_, err := p.Conn().SetACL(p.Path("services", p.Options.Service), zk.WorldACL(zk.PermAll&^zk.PermDelete), -1)
+	must(t, err)
+	a.Signal(syscall.SIGTERM)
+	kit.Until(t, soon, "it is told why", func() bool { return a.Says("cannot be given back", "not authenticated") })
+	if code := a.ExitCode(t, 30*time.Second); code != 0 {
+		t.Errorf("it ended with %d", code)
+	}
+	p.Sync(t)
+	if _, ok := p.Lock(p.Options.Service); ok {
+		t.Error("the lock is there yet")
+	}
 }
 
 // deleteAll is the command deleteall of ZooKeeper's shell.
