@@ -98,6 +98,8 @@ breaks NO_PROOF      P1
 breaks NO_PROOF      P2
 breaks BAD_RELEASE   P1
 breaks BAD_RELEASE   P2
+breaks BAD_NUMBER    P1
+breaks BAD_NUMBER    P2
 breaks BAD_DISOWN    P2
 breaks BAD_CLOSING   P1
 breaks BAD_CLOSING   P2

@@ -34,15 +34,18 @@
 #define CLAIMED  2			/* the lock is ours: read the breadcrumb */
 #define FENCING  3			/* the breadcrumb names somebody else */
 #define INSCRIBE 4			/* the former is dead: write our name */
-#define VERIFY   5			/* the breadcrumb is ours already: is the lock still? */
-#define CHECK    6			/* the last look at the lease */
-#define FORK     7
-#define RUN      8
-#define ENDING   9			/* kill, and prove it */
-#define RELEASE 10			/* give lock and breadcrumb back */
-#define REREAD  11			/* lock or breadcrumb was not as we thought */
-#define LOST    12			/* the lock is not ours any more: is the breadcrumb? */
-#define DISOWN  13			/* then remove it: our child is dead */
+#define RENUMBER 5			/* the number of claims is not ours: has somebody claimed since? */
+#define SURE     6			/* it was read; is the lock ours yet? */
+#define VERIFY   7			/* the breadcrumb is ours already: is the lock still? */
+#define CHECK    8			/* the last look at the lease */
+#define FORK     9
+#define RUN     10
+#define ENDING  11			/* kill, and prove it */
+#define RELEASE 12			/* give lock and breadcrumb back */
+#define REREAD  13			/* number, lock or breadcrumb was not as we thought */
+#define RELOCK  14			/* the number was read; is the lock ours yet? */
+#define LOST    15			/* the lock is not ours any more: is the breadcrumb? */
+#define DISOWN  16			/* then remove it: our child is dead */
 
 /* A term's process tree. */
 #define NONE  0				/* no container: nothing lives, nothing can be forked */
@@ -51,7 +54,8 @@
 
 /* ZooKeeper. Nobody but the nemesis and the expiry writes here except in a transaction. */
 byte lock;				/* whose it is: 0 nobody's, n+1 */
-byte claims;				/* how many there were: the token of the newest lock, and the version of the service's folder */
+byte claims;				/* how many there were: the token of the newest lock */
+byte extra;				/* how often somebody wrote to the service's folder by hand: its version is one with both */
 byte crumb;				/* whom the breadcrumb names: 0 there is none, n+1 */
 byte version;				/* of the breadcrumb; begins with 0 each time it is created */
 bit  ofSession, ofTree;			/* the breadcrumb names that node's present session, its present tree */
@@ -66,6 +70,8 @@ bit  ended[NODES];			/* the guardians have ended the lease */
 byte tree[NODES];
 bit  struck[NODES];			/* the tree's death is ordered */
 byte token[NODES];			/* czxid of the lock that was claimed */
+byte off[NODES];			/* what the number of that claim, the folder's version, is above it */
+byte read[NODES];			/* the folder's version, read again */
 byte seen[NODES];			/* the breadcrumb's version as last read or written */
 byte former[NODES];			/* whom the breadcrumb named: 0 there was none, n+1, ME this very tree, OWN an earlier one */
 byte delay[NODES];			/* what is left of the grace delay */
@@ -98,6 +104,13 @@ byte faults = FAULTS;
 #define owns(n)		(lock == n + 1)
 #endif
 #define holds(n)	(owns(n) && claims == token[n])	/* the very lock that was claimed */
+#define folder		(claims + extra)
+#define numbered(n)	(folder == token[n] + off[n])
+#ifdef BAD_NUMBER
+#define sure(n)		(true)		/* any other number is taken for a write by hand */
+#else
+#define sure(n)		holds(n)
+#endif
 #ifdef BAD_READ
 #define WRITTEN		VERIFY		/* look whose lock it was after writing */
 #else
@@ -106,17 +119,17 @@ byte faults = FAULTS;
 #if defined(NO_NUMBER) || defined(BAD_READ)
 #define maywrite(n)	(lock != 0)	/* a check that there is a lock, whoever's */
 #else
-#define maywrite(n)	holds(n)	/* and that the number of claims is still ours */
+#define maywrite(n)	(lock != 0 && numbered(n))	/* and that the number of claims is still ours */
 #endif
 #ifdef BAD_RELEASE
 #define maydelete(n)	(lock != 0)
 #else
-#define maydelete(n)	holds(n)
+#define maydelete(n)	(lock != 0 && numbered(n))
 #endif
 #ifdef BAD_DISOWN
 #define maydisown(n)	(true)
 #else
-#define maydisown(n)	(claims == token[n])
+#define maydisown(n)	numbered(n)
 #endif
 #define named(n)	(crumb == n + 1 && ofTree)
 #define leased(n)	(lease[n] > 0 && !ended[n])
@@ -169,7 +182,7 @@ inline inscribe() {			/* the breadcrumb names us from now on */
 }
 
 inline forget() {			/* all that a term remembers */
-	token[n] = 0; seen[n] = 0; former[n] = 0; delay[n] = 0; unsigned_[n] = 0
+	token[n] = 0; off[n] = 0; read[n] = 0; seen[n] = 0; former[n] = 0; delay[n] = 0; unsigned_[n] = 0
 }
 
 inline newTree() {			/* a container of a name never used before */
@@ -202,14 +215,14 @@ proctype supervisor(byte n) {
 
 	/* One transaction: the lock, the claim's number, and our breadcrumb when there is none. */
 	:: d_step { mayclaim(n) && crumb == 0 ->
-		lock = ME; count(); token[n] = claims;
+		lock = ME; count(); token[n] = claims; off[n] = extra;
 #ifndef NO_CRUMB
 		inscribe(); unsigned_[n] = 1;
 #endif
 		former[n] = ME; at[n] = CHECK }
 	/* A breadcrumb, or what was one when we last looked: the lock alone. */
 	:: d_step { mayclaim(n) ->
-		lock = ME; count(); token[n] = claims; unsigned_[n] = 1; at[n] = CLAIMED }
+		lock = ME; count(); token[n] = claims; off[n] = extra; unsigned_[n] = 1; at[n] = CLAIMED }
 	/* The same two, and the answer is lost. */
 	:: d_step { mayclaim(n) && crumb == 0 && faults > 0 ->
 		faults--; lock = ME; count(); inscribe() }
@@ -217,10 +230,10 @@ proctype supervisor(byte n) {
 		faults--; lock = ME; count() }
 	/* A lock is there that is ours by its owner. */
 	:: d_step { linked(n) && at[n] == STANDBY && lock == ME ->
-		token[n] = claims; unsigned_[n] = 1; at[n] = CLAIMED }
+		token[n] = claims; off[n] = extra; unsigned_[n] = 1; at[n] = CLAIMED }
 #ifdef NO_OWNER
 	:: d_step { linked(n) && at[n] == STANDBY && lock != 0 && faults > 0 ->	/* after a lost answer, any lock is taken for ours */
-		faults--; token[n] = claims; unsigned_[n] = 1; at[n] = CLAIMED }
+		faults--; token[n] = claims; off[n] = extra; unsigned_[n] = 1; at[n] = CLAIMED }
 #endif
 
 	:: d_step { linked(n) && at[n] == CLAIMED ->
@@ -253,7 +266,8 @@ proctype supervisor(byte n) {
 	/* One transaction: our lock (there is one, and no claim since ours), the breadcrumb that was fenced, now it is ours. */
 	:: d_step { linked(n) && at[n] == INSCRIBE ->
 		if
-		:: !maywrite(n) -> at[n] = ENDING
+		:: !maywrite(n) && lock == 0 -> at[n] = ENDING
+		:: !maywrite(n) && lock != 0 -> at[n] = RENUMBER
 		:: maywrite(n) && former[n] == 0 && crumb == 0 ->
 			inscribe(); version = 0; seen[n] = 0; former[n] = ME; unsigned_[n] = 0; at[n] = WRITTEN
 		:: maywrite(n) && former[n] != 0 && crumb != 0 && version == seen[n] ->
@@ -266,6 +280,15 @@ proctype supervisor(byte n) {
 		faults--; inscribe(); unsigned_[n] = 0;
 		if :: former[n] == 0 -> version = 0 :: else -> version++ fi;
 		at[n] = CLAIMED }
+
+	/* Somebody has claimed since, or written to the folder by hand: the lock is ours by its czxid, read after the folder. */
+	:: d_step { linked(n) && at[n] == RENUMBER -> read[n] = folder; at[n] = SURE }
+	:: d_step { linked(n) && at[n] == SURE ->
+		if
+		:: sure(n) -> off[n] = read[n] - token[n]; at[n] = CLAIMED
+		:: else -> at[n] = ENDING
+		fi;
+		read[n] = 0 }
 
 	/* After a lost answer: the lock is ours by its czxid, read after the breadcrumb. */
 	:: d_step { linked(n) && at[n] == VERIFY ->
@@ -324,15 +347,17 @@ proctype supervisor(byte n) {
 	:: d_step { linked(n) && at[n] == RELEASE && leased(n) && faults > 0 &&
 		maydelete(n) && former[n] == ME && crumb != 0 && version == seen[n] ->
 		faults--; giveBackCrumb(); giveBackLock(); at[n] = REREAD }
-	:: d_step { linked(n) && at[n] == REREAD && leased(n) ->
+	:: d_step { linked(n) && at[n] == REREAD && leased(n) -> read[n] = folder; at[n] = RELOCK }
+	:: d_step { linked(n) && at[n] == RELOCK && leased(n) ->
 		if
-		:: holds(n) -> look(); at[n] = RELEASE
+		:: sure(n) -> off[n] = read[n] - token[n]; look(); at[n] = RELEASE
 		:: else -> at[n] = LOST		/* by the call whose answer was lost, or by somebody's hand */
-		fi }
+		fi;
+		read[n] = 0 }
 	/* The number of claims is read before the breadcrumb, which has to be the same, and of the same number, to go. */
 	:: d_step { linked(n) && at[n] == LOST && leased(n) ->
 		if
-		:: named(n) -> token[n] = claims; seen[n] = version; at[n] = DISOWN
+		:: named(n) -> token[n] = claims; off[n] = extra; seen[n] = version; at[n] = DISOWN
 		:: else -> forget(); newTree(); at[n] = STANDBY
 		fi }
 	:: d_step { linked(n) && at[n] == DISOWN && leased(n) ->
@@ -363,7 +388,7 @@ proctype guardians(byte n) {
 #ifdef BAD_TICKET
 		:: crumb == ME && ofSession -> noted[n] = version + 2
 #else
-		:: crumb == ME && ofSession -> noted[n] = version + 2; counted[n] = claims
+		:: crumb == ME && ofSession -> noted[n] = version + 2; counted[n] = folder
 #endif
 		:: else
 		fi }
@@ -373,7 +398,7 @@ proctype guardians(byte n) {
 #ifdef BAD_TICKET
 		:: noted[n] == version + 2 && crumb != 0 -> giveBackCrumb()
 #else
-		:: noted[n] == version + 2 && crumb != 0 && counted[n] == claims -> giveBackCrumb()
+		:: noted[n] == version + 2 && crumb != 0 && counted[n] == folder -> giveBackCrumb()
 #endif
 		:: else
 		fi;
@@ -460,6 +485,7 @@ proctype nemesis(byte n) {
 #ifndef TRUSTED
 	:: d_step { faults > 0 && session[n] -> faults--; overSession() }	/* a stranger closes the session: P3 cannot hold */
 #endif
+	:: d_step { faults > 0 && n == 0 -> faults--; extra++ }		/* or writes to the folder */
 	:: d_step { faults > 0 && crumb == ME && sworn(n) ->	/* `understudy fence confirm` */
 		faults--; crumb = 0; version = 0; ofSession = 0; ofTree = 0 }
 	od
