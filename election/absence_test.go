@@ -2,6 +2,7 @@ package election
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -77,10 +78,15 @@ func TestNoSecondPlaceIsTakenBeforeTheServersAgree(t *testing.T) {
 		if _, err := c.Wait(ctx); err != nil {
 			return err
 		}
-		if places, err := named(ctx, s, c.paths.Queue(), placeMark); len(places) != 1 || err != nil {
+		places, err := named(ctx, s, c.paths.Queue(), placeMark)
+		if len(places) != 1 || err != nil {
 			return fmt.Errorf("places: %v %w", places, err)
 		}
-		return nil
+		queue, err := s.stat(ctx, c.paths.Queue())
+		if queue.Cversion != 1 {
+			return fmt.Errorf("places came and went: %d changes, %w", queue.Cversion, err)
+		}
+		return err
 	})
 }
 
@@ -239,4 +245,58 @@ func TestNobodyTakesTheLockOfAServiceThatWasMadeAnewSinceHeStood(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A server that is behind may not show yet what it refuses to make again.
+func TestAPreferenceThatIsThereThoughItIsNotSeenIsLookedForWithASync(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.Stand(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			before := w.zk.Requests()[jute.OpSync]
+			w.zk.Refuse(zkmemCreateIn("preferred"), jute.NodeExists)
+			if err := c.Prefer(ctx, 5); err != nil {
+				return err
+			}
+			if n := w.zk.Requests()[jute.OpSync] - before; n != 1 {
+				w.Errorf("%d syncs", n)
+			}
+			return nil
+		})
+	})
+}
+
+// Whoever stands makes all anew that is missing, and whoever stood is told that it is not what it was.
+func TestAServiceThatWasDeletedIsMadeAnewByWhoStands(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := Paths{"/understudy", "svc"}
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, before, err := s.Stand(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			told, ended := make(chan struct{}, 9), make(chan error, 1)
+			go func() { ended <- c.Heed(ctx, func(Wishes) { told <- struct{}{} }) }()
+			<-told
+			w.byHand(append(whole(p)[2:], ServicesDir("/understudy"))...)
+			if err := <-ended; !errors.Is(err, ErrDeleted) {
+				w.Errorf("the wishes end with %v", err)
+			}
+			again, after, err := s.Stand(ctx, "svc", Race)
+			if err != nil || after == before {
+				return fmt.Errorf("born %+v, then %+v: %w", before, after, err)
+			}
+			if err := c.Heed(ctx, func(Wishes) {}); !errors.Is(err, ErrDeleted) { // of others, which look the same
+				w.Errorf("the wishes of others are told: %v", err)
+			}
+			bounded, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			if err := again.Heed(bounded, func(Wishes) {}); !errors.Is(err, context.DeadlineExceeded) {
+				w.Errorf("the wishes end with %v", err)
+			}
+			return nil
+		})
+	})
 }
