@@ -91,6 +91,9 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 			return Opening{}, err
 		}
 	}
+	if c.order != Queue && c.guid != "" { // a former candidate of this session may have left a place behind
+		_ = c.Withdraw(ctx) // nobody but others waits for that, and it is tried again
+	}
 	if unsure { // what was not answered may not be seen yet
 		if err := c.s.sync(ctx, c.paths.Dir()); err != nil {
 			return Opening{}, err

@@ -158,20 +158,25 @@ func TestTheKindOfElectionChangesWhileRunning(t *testing.T) {
 func TestACandidateThatFailedIsAnnouncedAgain(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
-	p.Active(t, p.Lab.Machine(t, "a"))
-	s, servers := newSaboteur(t, p)
-	p.Options.ZK = servers
+	a, _ := p.Active(t, p.Lab.Machine(t, "a"))
 	b := p.Lab.Machine(t, "b")
 	file := p.file(t, b, "", command(p.Child()), "election: queue")
 	p.fromFile(t, b, file)
 	p.Stands(t, b)
-	p.queued(t, 1)          // that was written, too
-	s.arm(1, kit.CutBefore) // its leaving the queue
+	p.queued(t, 1) // that was written, too
+	let := func(perms int32) {
+		t.Helper()
+		_, err := p.Conn().SetACL(p.Path("services", p.Options.Service, "queue"), zk.WorldACL(perms), -1)
+		must(t, err)
+	}
+	let(zk.PermAll &^ zk.PermDelete)
 	must(t, os.Rename(p.file(t, b, "", command(p.Child()), "election: race"), file))
 	why := func() string { m, _ := p.Member(p.Options.Service, "b"); return m.Why }
 	kit.Until(t, soon, "it says that it fails", func() bool { return strings.Contains(why(), "cannot stand: leave the queue") })
 	kit.Until(t, soon, "it has another candidate", func() bool { return why() == "" })
 	p.Stands(t, b)
+	a.Stop(t)
+	p.On(t, soon, "b", 0)
 }
 
 // Whoever cannot take the lock, though nobody else has it, says that it stands by, and takes it as soon as it can.
