@@ -141,6 +141,7 @@ func (t *Tree) adoptPart(c carriedPart) error {
 			return err
 		}
 		p.part = newPart(t, in, nil)
+		p.part.path = in.path
 		p.signal = func(syscall.Signal) error { return os.ErrProcessDone }
 		if c.Ended == nil {
 			if err := t.adoptProgram(p, c.Start); err != nil {
@@ -159,6 +160,12 @@ func (t *Tree) adoptProgram(p *Process, start uint64) error {
 	held, err := holdProcess(p.pid, start)
 	if err != nil {
 		return err
+	}
+	if held != nil {
+		err = p.part.hold(p.part.body.(*run), p.pid) // a former version may not have done so
+	}
+	if err != nil {
+		return errors.Join(err, held.Close())
 	}
 	if held == nil {
 		p.status = ExitStatus{Code: -1, Unknown: true}

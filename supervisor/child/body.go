@@ -24,6 +24,8 @@ var ErrUnproved = errors.New("death not proved")
 type body interface {
 	// strike orders the death of everything in it. It does not wait.
 	strike() error
+	// insist strikes what strike, repeated, does not end. It does not wait, and each time does a bounded part of it.
+	insist() error
 	// seal keeps what is started late from running, where remove cannot yet, as far as that is possible.
 	seal()
 	// dead looks, without waiting. Only (true, nil) is proof, and it stays true once the body is removed.
@@ -58,7 +60,7 @@ func look(b body, remove bool) (bool, error) {
 		if remove { // P3
 			b.seal()
 		}
-		return false, err
+		return false, errors.Join(err, b.insist())
 	}
 	if !remove {
 		return true, nil

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,10 +21,13 @@ import (
 // opened beforehand.
 type leaf struct {
 	path    string
-	killer  int // cgroup.kill
-	events  int // cgroup.events
-	freezer int // cgroup.freeze
-	looks   int // at it while it was alive
+	killer  int          // cgroup.kill
+	events  int          // cgroup.events
+	freezer int          // cgroup.freeze
+	looks   atomic.Int32 // at it while it was alive
+	single  bool         // it is a run
+	members nest         // to kill them one by one
+	inner   nest         // to remove those inside it
 }
 
 // run is the cgroup inside a leaf that one program is forked into, so that it can be killed by itself. It is never used
@@ -57,6 +61,8 @@ func makeLeaf(base, name string) (*leaf, error) {
 // openLeaf opens an existing leaf; an inode other than zero must be the leaf's own.
 func openLeaf(path string, inode uint64) (*leaf, error) {
 	l := &leaf{path: path, killer: -1, events: -1, freezer: -1}
+	l.members = nest{path: path, dir: -1, list: -1, inside: l.holds}
+	l.inner = nest{path: path, dir: -1, list: -1, clear: true}
 	for _, part := range []struct {
 		fd   *int
 		name string
@@ -86,17 +92,40 @@ func (l *leaf) strike() error {
 	if l.removed() {
 		return nil
 	}
-	if _, err := unix.Write(l.killer, []byte("1")); err != nil && err != unix.ENODEV {
-		return fmt.Errorf("kill cgroup %s: %w", l.path, err)
+	var err error
+	if _, failed := unix.Write(l.killer, []byte("1")); failed != nil && failed != unix.ENODEV {
+		err = fmt.Errorf("kill cgroup %s: %w", l.path, failed)
+	}
+	return errors.Join(err, l.strikeFirsts())
+}
+
+// insist kills its members one by one, where the kernel's order for all has not been enough: that leaves out a process whose main
+// thread has ended, and is refused in a cgroup that the program has made threaded.
+func (l *leaf) insist() error {
+	if l.looks.Load() < 3 || l.removed() {
+		return nil
+	}
+	if _, err := l.members.turn(); err != nil {
+		return fmt.Errorf("kill the members of cgroup %s: %w", l.path, err)
 	}
 	return nil
+}
+
+// holds tells of a /proc/<pid>/cgroup whether it is of a member. The last name of a leaf's path, and the last two of a run's, are
+// those of no other cgroup.
+func (l *leaf) holds(cgroups string) bool {
+	if l.single {
+		return inRun(cgroups, []string{l.path})
+	}
+	return below(cgroups, "/"+filepath.Base(l.path)+"/")
 }
 
 // seal freezes it: what is forked into it later runs no instruction before it is killed, or the cgroup removed, which what the
 // kernel holds can put off. What is frozen can be killed.
 func (l *leaf) seal() { _, _ = unix.Write(l.freezer, []byte("1")) }
 
-// dead reads the kernel's word that no process is left: those counted out have given back memory and descriptors.
+// dead reads the kernel's word that no process is left, and what the first processes' pidfds say, of those that are elsewhere. Those
+// counted out have given back memory and descriptors.
 func (l *leaf) dead() (bool, error) {
 	var buf [256]byte
 	n, err := unix.Pread(l.events, buf[:], 0)
@@ -108,11 +137,16 @@ func (l *leaf) dead() (bool, error) {
 	}
 	for line := range bytes.Lines(buf[:n]) {
 		if bytes.Equal(bytes.TrimSpace(line), []byte("populated 0")) {
-			l.looks = 0
-			return true, nil
+			dead, err := l.firstsDead()
+			if dead {
+				l.looks.Store(0)
+				return true, nil
+			}
+			l.looks.Add(1)
+			return false, err
 		}
 	}
-	l.looks++
+	l.looks.Add(1)
 	return false, nil
 }
 
@@ -126,7 +160,14 @@ func (l *leaf) remove() error {
 	if l.removed() {
 		return nil
 	}
-	err := removeCgroup(l.path, 0)
+	err := unix.Rmdir(l.path)
+	if err == unix.EBUSY {
+		var done bool
+		if done, err = l.inner.turn(); !done {
+			return errors.Join(errMore, err)
+		}
+		err = errors.Join(err, ignoring(unix.Rmdir(l.path), unix.ENOENT))
+	}
 	if l.removed() {
 		return nil
 	}
@@ -134,37 +175,17 @@ func (l *leaf) remove() error {
 	return fmt.Errorf("remove cgroup %s: %w", l.path, errors.Join(ErrUnproved, err))
 }
 
-// removeCgroup removes a cgroup and those that the program made inside it, innermost first.
-func removeCgroup(path string, depth int) error {
-	err := unix.Rmdir(path)
-	if err == nil || err == unix.ENOENT || depth > 64 {
-		return nil
-	}
-	entries, readErr := os.ReadDir(path)
-	if readErr != nil {
-		return errors.Join(err, readErr)
-	}
-	for _, entry := range entries {
-		if entry.IsDir() {
-			if err := removeCgroup(filepath.Join(path, entry.Name()), depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	if err := unix.Rmdir(path); err != nil && err != unix.ENOENT {
-		return err
-	}
-	return nil
-}
-
 // wake does not rely on the event alone: the kernel holds back all but the first within 10 ms.
 func (l *leaf) wake() (int, int16, time.Duration) {
-	return l.events, unix.POLLPRI, min(500*time.Microsecond<<min(l.looks, 6), 20*time.Millisecond)
+	if l.removed() {
+		return -1, 0, 20 * time.Millisecond // it would bring news for ever
+	}
+	return l.events, unix.POLLPRI, min(500*time.Microsecond<<min(l.looks.Load(), 6), 20*time.Millisecond)
 }
 
 // newRun makes the cgroup for one program.
 func (l *leaf) newRun(number int) (*run, error) {
-	path := filepath.Join(l.path, "run-"+strconv.Itoa(number))
+	path := filepath.Join(l.path, runPrefix+strconv.Itoa(number))
 	err := os.Mkdir(path, 0o755)
 	if err == nil {
 		var r *run
@@ -189,6 +210,7 @@ func openRun(path string) (*run, error) {
 		l.close()
 		return nil, fmt.Errorf("open cgroup %s: %w", path, err)
 	}
+	l.single = true
 	return &run{l, dir}, nil
 }
 
@@ -204,6 +226,8 @@ func (l *leaf) close() {
 		}
 		*fd = -1
 	}
+	l.members.close()
+	l.inner.close()
 }
 
 // sanitise makes a name that a cgroup may have.

@@ -147,7 +147,7 @@ func (g *Guard) replay() []*message {
 		}
 		for _, t := range e.trees {
 			all = append(all, t.registration())
-			all = append(all, t.stubRegistrations()...)
+			all = append(all, t.membersOf()...)
 			if t.armed {
 				all = append(all, t.arming())
 			}

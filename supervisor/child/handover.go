@@ -267,7 +267,7 @@ func (p *part) carry(h *handing) (c carriedPart, err error) {
 			}
 		}
 	} else {
-		c.Path = p.body.(*run).path
+		c.Path = p.path
 	}
 	c.Pid = p.proc.pid
 	select {

@@ -30,6 +30,7 @@ type launch struct {
 	exe, args0 string
 	files      [3]*os.File
 	place      func(*syscall.SysProcAttr) // where the process is to be forked into
+	opens      func() error               // what has to succeed before its gate is opened; nil: it has none
 
 	process *os.Process
 	err     error
@@ -42,7 +43,7 @@ func (l *launch) fork() {
 	if l.place != nil {
 		l.place(attr.Sys)
 	}
-	if l.prog.plain() {
+	if l.prog.plain() && !l.prog.Gate {
 		l.process, l.err = os.StartProcess(l.prog.Path, l.prog.Argv, attr)
 		l.err = startFault(l.err)
 		return
@@ -90,10 +91,42 @@ func (l *launch) hear(ctx context.Context) (*message, error) {
 		case err != nil:
 			return nil, errKilledEarly
 		case m.Op == opReady:
+			if err := l.open(); err != nil {
+				return nil, err
+			}
 			prepared = true
 		default:
 			return &m, nil
 		}
+	}
+}
+
+// open lets a launcher that waits at its gate go on.
+func (l *launch) open() error {
+	if l.opens == nil {
+		return nil
+	}
+	if err := l.opens(); err != nil {
+		return err
+	}
+	if err := l.report.send(&message{Op: opOpen}); err != nil {
+		return errors.Join(errKilledEarly, err)
+	}
+	return nil
+}
+
+// toldToGoOn waits at a gate. P3: who is not told to go on, since nobody is there or since it was not held in time, never runs.
+func toldToGoOn(gate int) bool {
+	buf := make([]byte, 256)
+	for {
+		m, err := recvFD(gate, buf)
+		if err == nil {
+			return m.Op == opOpen
+		}
+		if !errors.Is(err, unix.EAGAIN) {
+			return false
+		}
+		pollOne(gate, unix.POLLIN, time.Minute)
 	}
 }
 
@@ -119,6 +152,9 @@ func launchMain() int {
 	}
 	last := failure()
 	tell(&message{Op: opReady})
+	if prog.Gate && !toldToGoOn(launchReport) {
+		return 126
+	}
 	// From here on no memory is asked for: the limits may be such that there is none, or no thread.
 	for i := range steps {
 		if errno := steps[i].do(); errno != 0 {

@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// startInLeaf starts a program in a cgroup of its own, inside the tree's.
+// startInLeaf starts a program in a cgroup of its own, inside the tree's. A launcher becomes it, once both guardians hold that: a
+// removed cgroup refuses a late fork, but it does not hold what leaves it.
 func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Process, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -24,9 +25,11 @@ func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Proc
 		return nil, err
 	}
 	own := newPart(t, in, nil)
+	own.path = in.path
 	t.mu.Lock() // whoever kills the tree waits for this start's end
 	t.parts = append(t.parts, own)
 	t.mu.Unlock()
+	prog.Gate = true
 	l := &launch{prog: prog, exe: t.guard.cfg.Exe, args0: t.guard.cfg.Args0, files: [3]*os.File{null, spec.stdout(), spec.stderr()}}
 	l.place = func(sys *syscall.SysProcAttr) { sys.UseCgroupFD, sys.CgroupFD = true, in.dir } // P3: a removed cgroup cannot be forked into
 	err = t.guard.onSpawner(ctx, func() {
@@ -42,7 +45,14 @@ func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Proc
 	if l.process != nil {
 		p.pid = l.process.Pid
 		p.signal = func(sig syscall.Signal) error { return l.process.Signal(sig) }
+		held := own.hold(in, p.pid) // before it may be reaped
 		t.guard.tasks.Go(func() { p.reap(l.process) })
+		l.opens = func() error {
+			if held != nil {
+				return held
+			}
+			return t.enlist(ctx, own)
+		}
 	}
 	why, err := l.hear(ctx)
 	if why != nil {
@@ -60,4 +70,49 @@ func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Proc
 		err = fmt.Errorf("%w: %w", ErrLeaseEnded, err)
 	}
 	return nil, errors.Join(err, own.giveUp(ctx))
+}
+
+// hold makes a process the first one of the run, and writes that down there.
+func (p *part) hold(in *run, pid int) error {
+	s, err := statOf(pid)
+	if err != nil {
+		return err
+	}
+	one, err := holdFirst(pid, s.start)
+	if err == nil && one == nil {
+		err = errKilledEarly
+	}
+	if err != nil {
+		return err
+	}
+	p.tree.mu.Lock()
+	p.body, p.first = &began{in, one}, one
+	p.tree.mu.Unlock()
+	return in.name(pid, s.start)
+}
+
+// enlist returns when both guardians hold the first process of a part.
+func (t *Tree) enlist(ctx context.Context, p *part) error {
+	g := t.guard
+	seq, err := func() (uint64, error) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if err := g.live(t.epoch); err != nil {
+			return 0, err
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.killing || t.ended {
+			return 0, ErrTreeEnded
+		}
+		g.seq++
+		m := t.memberOf(p)
+		m.Seq = g.seq
+		g.broadcast(m)
+		return g.seq, nil
+	}()
+	if err != nil {
+		return err
+	}
+	return g.answered(ctx, seq)
 }

@@ -39,8 +39,18 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	case os.Args[0] == pid1Role:
 		os.Exit(orphanage())
+	case os.Args[0] == delegatedRole:
+		if err := delegated(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	case os.Args[0] == nobodyRole:
 		os.Exit(nobodyMain())
+	case len(os.Args) == 2 && os.Args[1] == runawayWord:
+		runaway()
+	case len(os.Args) == 2 && os.Args[1] == headlessWord:
+		headless()
 	case os.Args[0] == puppetRole:
 		os.Exit(puppetMain())
 	}

@@ -20,9 +20,12 @@ type part struct {
 
 	slayer chan struct{} // held by the one Kill that is under way
 
-	proc  *Process // guarded by Tree.mu, as are the next two; nil while it starts
+	first *first   // only in a cgroup; guarded by Tree.mu, as are the next four; nil until it is forked
+	proc  *Process // nil while it starts
 	users int      // who looks at the body
 	over  bool     // proved dead
+	told  bool     // that it has left its cgroup
+	path  string   // of its cgroup
 }
 
 func newPart(t *Tree, b body, s *stub) *part {
@@ -47,6 +50,7 @@ func (p *Process) Kill(ctx context.Context) error {
 
 func (p *part) kill(ctx context.Context) error {
 	t := p.tree
+	t.tellStrays(p)
 	t.mu.Lock()
 	if p.over {
 		t.mu.Unlock()
@@ -80,11 +84,47 @@ func (p *part) kill(ctx context.Context) error {
 // shed takes a part out of the tree whose death is proved. The caller holds Guard.mu and mu.
 func (t *Tree) shed(p *part) {
 	t.parts = slices.DeleteFunc(t.parts, func(other *part) bool { return other == p })
-	if p.stub != nil && !t.buried {
-		t.guard.broadcast(&message{Op: opShed, Epoch: t.epoch.number, Tree: t.number, Body: t.refTo(p.stub)})
+	if ref := t.refTo(p); ref != nil && !t.buried {
+		t.guard.broadcast(&message{Op: opShed, Epoch: t.epoch.number, Tree: t.number, Body: ref})
 	}
 	p.over = true
 	p.letGo()
+}
+
+// memberOf is what a guardian has to know of a part to kill it: of its stub, or of its first process, should that leave the cgroup.
+// nil: there is none yet.
+func (t *Tree) memberOf(p *part) *message {
+	ref := t.refTo(p)
+	if ref == nil {
+		return nil
+	}
+	m := &message{Op: opStub, Epoch: t.epoch.number, Tree: t.number, Body: ref}
+	if p.stub != nil {
+		m.file = p.stub.witness
+	}
+	return m
+}
+
+func (t *Tree) refTo(p *part) *bodyRef {
+	switch {
+	case p.stub != nil:
+		return &bodyRef{Kind: t.id.Kind, Pid: p.stub.pid, Start: p.stub.start}
+	case p.first != nil: // to be killed, and known to be dead, by its pidfd, as an init is
+		return &bodyRef{Kind: KindPidNS, Pid: p.first.pid, Start: p.first.start}
+	}
+	return nil
+}
+
+func (t *Tree) membersOf() []*message {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []*message
+	for _, p := range t.parts {
+		if m := t.memberOf(p); m != nil {
+			all = append(all, m)
+		}
+	}
+	return all
 }
 
 // letGo closes the body of a part that is over once nobody looks at it. The caller holds Tree.mu.
@@ -101,11 +141,10 @@ func (t *Tree) Owns(pid int) bool {
 	var runs []string
 	t.mu.Lock()
 	for _, p := range t.parts {
-		switch r, ok := p.body.(*run); {
-		case ok:
-			runs = append(runs, r.path)
-		case p.stub != nil:
+		if p.stub != nil {
 			stubs[p.stub.pid] = true
+		} else {
+			runs = append(runs, p.path)
 		}
 	}
 	t.mu.Unlock()
@@ -128,13 +167,23 @@ func (t *Tree) Owns(pid int) bool {
 
 // inRun looks in a /proc/<pid>/cgroup for the last two names of a run's path, which no other cgroup ever has.
 func inRun(cgroups string, runs []string) bool {
+	return slices.ContainsFunc(runs, func(path string) bool {
+		leaf, name := filepath.Split(path)
+		return below(cgroups, "/"+filepath.Base(leaf)+"/"+name+"/")
+	})
+}
+
+// below tells of a /proc/<pid>/cgroup whether it goes through these names.
+func below(cgroups, names string) bool {
+	return strings.Contains(cgroupOf(cgroups)+"/", names)
+}
+
+// cgroupOf is the v2 one in a /proc/<pid>/cgroup.
+func cgroupOf(cgroups string) string {
 	for line := range strings.Lines(cgroups) {
 		if at, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			return slices.ContainsFunc(runs, func(path string) bool {
-				leaf, name := filepath.Split(path)
-				return strings.Contains(at+"/", "/"+filepath.Base(leaf)+"/"+name+"/")
-			})
+			return at
 		}
 	}
-	return false
+	return ""
 }

@@ -173,6 +173,13 @@ func probeCgroup(ctx context.Context, c Container, exe string) (err error) {
 		_ = process.Kill()
 		_, _ = process.Wait()
 	}()
+	own, err := statOf(process.Pid)
+	if err == nil {
+		err = in.name(process.Pid, own.start)
+	}
+	if err != nil {
+		return err
+	}
 	if dead, err := l.dead(); dead || err != nil {
 		return errors.Join(errors.New("a process that was forked into a cgroup is not seen in it"), err)
 	}

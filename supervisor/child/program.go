@@ -22,6 +22,7 @@ type program struct {
 	Argv []string `json:"argv"`
 	Dir  string   `json:"dir,omitempty"`
 	Env  []string `json:"env"`
+	Gate bool     `json:"gate,omitempty"` // its launcher waits for an order before it becomes the program
 	Settings
 }
 

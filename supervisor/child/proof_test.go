@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -111,9 +112,9 @@ func TestLeaseThatRanOutIsOver(t *testing.T) {
 	})
 }
 
-// P3: a stub's gate stays shut until both guardians can kill it.
+// P3: the gate stays shut until both guardians can kill it.
 func TestGateStaysShutUntilBothGuardiansKnow(t *testing.T) {
-	for _, kind := range []string{KindPidNS, KindWalk} {
+	for _, kind := range []string{KindCgroup, KindPidNS, KindWalk} {
 		t.Run(kind, func(t *testing.T) {
 			need(t, kind)
 			g := guarded(t, kind)
@@ -125,8 +126,12 @@ func TestGateStaysShutUntilBothGuardiansKnow(t *testing.T) {
 			defer func() { _ = unix.Kill(stopped, unix.SIGCONT) }()
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
-			if p, err := tree.Start(ctx, Spec{Argv: []string{"sleep", "1000"}}); !errors.Is(err, context.DeadlineExceeded) {
+			ran := filepath.Join(t.TempDir(), "ran")
+			if p, err := tree.Start(ctx, Spec{Argv: []string{"touch", ran}}); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("started: %+v, %v", p, err)
+			}
+			if _, err := os.Stat(ran); err == nil {
+				t.Error("it ran")
 			}
 		})
 	}
@@ -136,6 +141,7 @@ func TestGateStaysShutUntilBothGuardiansKnow(t *testing.T) {
 // instruction, and killed.
 func TestWhatIsForkedLateIntoWhatIsEndedNeverRuns(t *testing.T) {
 	need(t, KindCgroup)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would wait for the fork, and everything here for it
 	g := guarded(t, KindCgroup)
 	tree := planted(t, g)
 	if dead, err := look(&clinging{tree.leaf}, true); dead || err != nil {

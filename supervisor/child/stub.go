@@ -225,28 +225,10 @@ func (t *Tree) adopt(s *stub) (in *part, seq uint64, err error) {
 	in = newPart(t, s.body, s)
 	t.parts = append(t.parts, in)
 	g.seq++
-	m := t.stubRegistration(s)
+	m := t.memberOf(in)
 	m.Seq = g.seq
 	g.broadcast(m)
 	return in, g.seq, nil
-}
-
-func (t *Tree) stubRegistration(s *stub) *message {
-	return &message{Op: opStub, Epoch: t.epoch.number, Tree: t.number, Body: t.refTo(s), file: s.witness}
-}
-
-func (t *Tree) refTo(s *stub) *bodyRef { return &bodyRef{Kind: t.id.Kind, Pid: s.pid, Start: s.start} }
-
-func (t *Tree) stubRegistrations() []*message {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var all []*message
-	for _, p := range t.parts {
-		if p.stub != nil {
-			all = append(all, t.stubRegistration(p.stub))
-		}
-	}
-	return all
 }
 
 // follow takes in what the stub says until it has ended, and reaps it. begun is given the first word; nil: it was heard before.

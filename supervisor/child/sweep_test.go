@@ -55,7 +55,7 @@ func boxed(t *testing.T) (Container, Host) {
 	if box.Base, err = os.MkdirTemp(box.Base, "box-"); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = removeCgroup(box.Base, 0) })
+	t.Cleanup(func() { clearAway(box.Base) })
 	host, err := Identity()
 	if err != nil {
 		t.Fatal(err)

@@ -128,6 +128,7 @@ func (t *Tree) End(ctx context.Context) error {
 }
 
 func (t *Tree) kill(ctx context.Context, end bool) error {
+	t.tellStrays(nil)
 	t.strike() // P2: whoever else is killing, and even on a context that has ended
 	select {
 	case t.slayer <- struct{}{}:
@@ -149,10 +150,14 @@ func (t *Tree) kill(ctx context.Context, end bool) error {
 		t.mu.Unlock()
 	}()
 	for {
-		bodies, starting, changed := t.alive()
+		parts, starting, changed := t.alive()
 		var errs []error
-		for _, b := range bodies {
-			errs = append(errs, slay(ctx, b, end))
+		for _, p := range parts { // before the leaf, which holds them
+			errs = append(errs, slay(ctx, unsealed(p.body, starting), end || p.stub == nil))
+		}
+		t.looked(parts)
+		if t.leaf != nil {
+			errs = append(errs, slay(ctx, unsealed(t.leaf, starting), end))
 		}
 		if err := errors.Join(errs...); err != nil {
 			return err
@@ -169,19 +174,45 @@ func (t *Tree) kill(ctx context.Context, end bool) error {
 	return t.bury(end)
 }
 
-// alive lists what is to be killed, as of one moment.
-func (t *Tree) alive() (bodies []body, starting int, changed <-chan struct{}) {
+// unsealed is a body that is not frozen while this process forks into it: it would wait for a child that does not run, with a thread
+// that the garbage collector waits for, and so with all others. That fork is waited for, and killed, in any case.
+func unsealed(b body, starting int) body {
+	if starting > 0 {
+		return ours{b}
+	}
+	return b
+}
+
+type ours struct{ body }
+
+func (ours) seal() {}
+
+// target is what of a part is to be killed.
+type target struct {
+	*part
+	body body
+}
+
+// alive lists what is to be killed, as of one moment. Nobody closes it before looked.
+func (t *Tree) alive() (parts []target, starting int, changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.leaf != nil {
-		bodies = append(bodies, t.leaf)
-	}
 	for _, p := range t.parts {
-		if p.stub != nil {
-			bodies = append(bodies, p.body)
+		p.users++
+		parts = append(parts, target{p, p.body})
+	}
+	return parts, t.starting, t.changed
+}
+
+func (t *Tree) looked(parts []target) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range parts {
+		p.users--
+		if p.over {
+			p.letGo()
 		}
 	}
-	return bodies, t.starting, t.changed
 }
 
 // bury tells the guardians of a proved death.
@@ -219,9 +250,7 @@ func (t *Tree) strike() {
 		_ = t.leaf.strike() // whoever ends the tree repeats it and looks
 	}
 	for _, p := range t.parts {
-		if p.stub != nil {
-			_ = p.body.strike()
-		}
+		_ = p.body.strike()
 	}
 }
 

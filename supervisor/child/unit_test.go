@@ -23,7 +23,7 @@ func unitOf(t *testing.T) (dir string, in func(dir string, argv ...string) *exec
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = removeCgroup(dir, 0) })
+	t.Cleanup(func() { clearAway(dir) })
 	return dir, func(dir string, argv ...string) *exec.Cmd {
 		t.Helper()
 		f, err := os.Open(dir)

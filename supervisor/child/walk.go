@@ -44,6 +44,8 @@ func (b *walkBody) strike() error {
 	return errors.Join(told, killBelow(b.pid))
 }
 
+func (b *walkBody) insist() error { return nil }
+
 func (b *walkBody) seal() {} // as for initBody
 
 func (b *walkBody) dead() (bool, error) {

@@ -136,7 +136,7 @@ func openBody(ref *bodyRef, witness *os.File) (body, error) {
 		return nil, err
 	}
 	if held == nil {
-		return nil, fmt.Errorf("stub %d is gone", ref.Pid)
+		return nil, fmt.Errorf("process %d is gone", ref.Pid)
 	}
 	if ref.Kind == KindPidNS {
 		return &initBody{pidfd: held}, nil
@@ -166,17 +166,23 @@ func (w *watch) kill(now time.Duration) (next time.Duration) {
 		if q.dead {
 			continue
 		}
-		q.dead = true
+		q.dead, q.tries = true, q.tries+1
+		patience := strikeSlower
 		for _, b := range q.bodies {
-			if dead, _ := look(b, true); !dead { // P2: an unproved death is tried again
-				q.dead = false
+			dead, err := look(b, true)
+			if dead {
+				continue
 			}
+			q.dead = false // P2: an unproved death is tried again
+			if errors.Is(err, errMore) {
+				q.tries = 0
+			}
+			_, _, soon := b.wake()
+			patience = min(patience, soon)
 		}
 		if q.dead {
 			continue
 		}
-		q.tries++
-		_, _, patience := q.bodies[0].wake()
 		if q.tries > 200 {
 			patience = strikeSlower
 		}

@@ -21,6 +21,7 @@ type mortal struct {
 }
 
 func (m *mortal) strike() error       { m.struck++; return nil }
+func (m *mortal) insist() error       { return nil }
 func (m *mortal) seal()               {}
 func (m *mortal) dead() (bool, error) { return m.dies && m.struck > 0, nil }
 func (m *mortal) remove() error       { m.removed = true; return nil }

@@ -23,8 +23,8 @@ const (
 	opFinish  op = "finish"  // the epoch is over and nothing is to be closed
 	opEnd     op = "end"     // end the epoch now
 	opTree    op = "tree"    // a new tree
-	opStub    op = "stub"    // a stub joins a tree; its witness comes along
-	opShed    op = "shed"    // a stub of the tree is proved dead
+	opStub    op = "stub"    // a stub, or the first process of a run, joins a tree; a stub's witness comes along
+	opShed    op = "shed"    // one of those is proved dead
 	opDrop    op = "drop"    // the tree is proved dead and its container removed
 	opLend    op = "lend"    // answer at the listener that comes along when the supervisor does not
 	opDog     op = "dog"     // feed the watchdog that comes along
@@ -38,7 +38,7 @@ const (
 	opCloser op = "closer" // how closing the epoch's session went
 
 	opReady  op = "ready"  // stub -> supervisor: waiting at the gate; launcher: everything is prepared
-	opOpen   op = "open"   // supervisor -> stub: run the program that comes along
+	opOpen   op = "open"   // supervisor -> stub: run the program that comes along; to a launcher: you are held
 	opSignal op = "signal" // supervisor -> stub: pass this signal on
 	opRuns   op = "runs"   // stub -> supervisor: the program runs
 	opFailed op = "failed" // the program could not be started, because of this step
