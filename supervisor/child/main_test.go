@@ -39,6 +39,8 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	case os.Args[0] == pid1Role:
 		os.Exit(orphanage())
+	case os.Args[0] == probingRole:
+		os.Exit(probing())
 	case os.Args[0] == delegatedRole:
 		if err := delegated(); err != nil {
 			fmt.Println(err)

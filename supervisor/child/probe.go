@@ -59,6 +59,11 @@ func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (Container, 
 			log.Warn("last resort: processes are contained by walking /proc; a tree that loses its stub cannot be proved dead",
 				"why", c.Why)
 		case KindPidNS:
+			if c.UserNS {
+				log.Warn("for want of privilege programs run in a user namespace of their own, too: setuid and setgid programs and file "+
+					"capabilities (sudo, su, mount) give them nothing there, and other users' files belong to nobody; "+
+					"a cgroup that is delegated to this user is used instead, where there is one (systemd: Delegate=yes)", "why", c.Why)
+			}
 			log.Info("processes are contained by a PID namespace", "why", c.Why)
 		default:
 			log.Info("processes are contained by a cgroup", "base", c.Base)

@@ -1,0 +1,44 @@
+package child
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+const probingRole = "child-test-probing"
+
+// probing looks for a container as a user who may only have namespaces.
+func probing() int {
+	c, err := Probe(context.Background(), "auto", "", hclog.New(&hclog.LoggerOptions{Output: os.Stdout}))
+	fmt.Println(c.Kind, c.UserNS, err)
+	return 0
+}
+
+// What a user namespace takes from programs is not taken without a word.
+func TestUserNamespaceIsTold(t *testing.T) {
+	need(t, KindPidNS)
+	need(t, "root")
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args[0] = probingRole
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "pidns true <nil>") {
+		t.Fatalf("%s %v", out, err)
+	}
+	if strings.Count(string(out), "[WARN]") != 1 || !strings.Contains(string(out), "setuid") {
+		t.Errorf("not told, or not once: %s", out)
+	}
+	root := exec.Command("/proc/self/exe")
+	root.Args[0] = probingRole
+	if out, err := root.CombinedOutput(); err != nil || strings.Contains(string(out), "setuid") {
+		t.Errorf("%s %v", out, err)
+	}
+}
