@@ -55,6 +55,8 @@ type nature struct {
 	yields    time.Duration // how long it takes to obey TERM
 	dies      time.Duration // how long it takes to die when killed
 	offspring int           // processes that outlive it
+	strays    bool          // it leaves its container
+	headless  bool          // its offspring's main threads end: the order to kill a container leaves them out
 }
 
 func (t *tree) news() {
@@ -79,7 +81,7 @@ func (t *tree) fork(program string, token int64, n nature) (*proc, error) {
 		p.leaving = t.host.w.after(n.life, func() { p.die(child.ExitStatus{Code: n.code}) })
 	}
 	for range n.offspring {
-		q, err := t.fork("", token, nature{dies: n.dies})
+		q, err := t.fork("", token, nature{dies: n.dies, headless: n.headless})
 		if err != nil {
 			return nil, err
 		}
@@ -126,10 +128,34 @@ func (p *proc) term() {
 	p.tree.host.w.after(p.nature.yields, func() { p.die(child.ExitStatus{}) })
 }
 
+// strike orders the death of all that is in the container, and of what the supervisor forked itself, wherever that is.
 func (t *tree) strike() {
 	for _, p := range t.all() {
-		p.kill()
+		switch {
+		case p.parent == nil: // by its pidfd
+			p.kill()
+		case !p.nature.headless:
+			p.kill()
+		}
 	}
+}
+
+// insist kills one by one what is in the container.
+func (t *tree) insist() {
+	for _, p := range t.all() {
+		if !p.nature.strays {
+			p.kill()
+		}
+	}
+}
+
+func (t *tree) empty() bool {
+	for p := range t.procs {
+		if !p.nature.strays {
+			return false
+		}
+	}
+	return true
 }
 
 // all is the processes in the order of their birth.
@@ -140,8 +166,9 @@ func (t *tree) all() []*proc {
 // look is one turn of killing: the tree is struck until it is empty, and then removed if told to.
 func (t *tree) look(remove bool) bool {
 	t.removed = t.removed || remove
-	if len(t.procs) > 0 {
+	if !t.empty() || len(t.procs) > 0 { // what has left it is dead when its own pidfd says so
 		t.strike()
+		t.insist()
 		return false
 	}
 	if t.removed && t.aside != "" {

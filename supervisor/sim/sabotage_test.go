@@ -244,6 +244,15 @@ var sabotages = []sabotage{
 	{"no removal of the container when a lease ends" + weak, []change{
 		{"supervisor/sim/proc.go", "	t.removed = t.removed || remove\n", ""},
 	}},
+	{"take a tree for dead whose program has left its container" + weak, []change{
+		{"supervisor/sim/proc.go", "	if !t.empty() || len(t.procs) > 0 {", "	if !t.empty() {"},
+	}},
+	{"do not kill what has left its container" + weak, []change{
+		{"supervisor/sim/proc.go", "		case p.parent == nil: // by its pidfd\n", "		case p.parent == nil && !p.nature.strays:\n"},
+	}},
+	{"leave it at the one order to kill a container" + weak, []change{
+		{"supervisor/sim/proc.go", "		t.insist()\n", ""},
+	}},
 	{"guardians do not end leases" + weak, []change{
 		{"supervisor/sim/guardian.go", "	if m.op != opExtend && m.op != opShorten && !w.ended && w.deadline > 0 && g.host.now() >= w.deadline {\n		g.end(w, \"the lease ran out\")\n	}\n", ""},
 		{"supervisor/sim/guardian.go", "		if !w.ended && w.deadline > 0 && now >= w.deadline {\n			g.end(w, \"the lease ran out\")\n		}\n		if !w.ended {\n			sooner(w.deadline)\n", "		if !w.ended {\n"},

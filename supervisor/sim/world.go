@@ -195,6 +195,7 @@ func (w *world) natureOf(t *tree, program string) (nature, bool) {
 	if r.IntN(2) == 0 {
 		n.yields = drawn(r, 10*time.Millisecond)
 	}
+	n.strays, n.headless = r.IntN(8) == 0, r.IntN(4) == 0
 	bad := w.trials[t.service]
 	switch {
 	case w.quiet || bad == nil || bad.side && program != sideProgram || bad.node != "" && bad.node != t.node:
