@@ -34,6 +34,7 @@
 // then, and its breadcrumb is not deleted by hand; an operator deletes lock or breadcrumb by hand, never both at a time but with all of the
 // service, at once, under the same rules as for a loss of data. A process that is killed
 // but held by its kernel counts as alive for P2, and as ended for P1 and P3: it runs no instruction of its own any more.
+// Some programs leave their container, and what some fork outlives the one order to kill that.
 //
 // A supervisor that is killed is cut off from the world at once and unwinds without effect; one that is frozen waits at a gate
 // before each effect. Replies are lost, not duplicated: a ZooKeeper connection cannot do that, and what a repeated request
