@@ -184,7 +184,7 @@ func (t *Tree) adoptProgram(p *Process, start uint64) error {
 
 // reap waits for a program's end.
 func (p *Process) reap(process *os.Process) {
-	state, err := process.Wait()
+	state, err := waitFor(process)
 	p.status = ExitStatus{Code: -1, Unknown: true}
 	if err == nil {
 		p.status = statusOf(state.Sys().(syscall.WaitStatus))

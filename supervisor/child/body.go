@@ -87,7 +87,7 @@ func slay(ctx context.Context, b body, remove bool) error {
 			return errors.Join(fmt.Errorf("%w: %w", ErrUnproved, context.Cause(ctx)), err)
 		}
 		fd, events, patience := b.wake()
-		pollOne(fd, events, min(patience, 20*time.Millisecond))
+		rest(fd, events, min(patience, 20*time.Millisecond))
 	}
 }
 

@@ -92,11 +92,13 @@ func (l *leaf) strike() error {
 	if l.removed() {
 		return nil
 	}
-	var err error
-	if _, failed := unix.Write(l.killer, []byte("1")); failed != nil && failed != unix.ENODEV {
-		err = fmt.Errorf("kill cgroup %s: %w", l.path, failed)
-	}
-	return errors.Join(err, l.strikeFirsts())
+	return killing.do(func() error {
+		var err error
+		if _, failed := unix.Write(l.killer, []byte("1")); failed != nil && failed != unix.ENODEV {
+			err = fmt.Errorf("kill cgroup %s: %w", l.path, failed)
+		}
+		return errors.Join(err, l.strikeFirsts())
+	})
 }
 
 // insist kills its members one by one, where the kernel's order for all has not been enough: that leaves out a process whose main
@@ -156,17 +158,26 @@ func (l *leaf) removed() bool {
 	return err == unix.ENODEV
 }
 
+// takeAway removes its cgroup, and so many of those that the program made inside it as one turn may.
+func (l *leaf) takeAway() error {
+	err := unix.Rmdir(l.path)
+	if err != unix.EBUSY {
+		return err
+	}
+	done, err := l.inner.turn()
+	if !done {
+		return errors.Join(errMore, err)
+	}
+	return errors.Join(err, ignoring(unix.Rmdir(l.path), unix.ENOENT))
+}
+
 func (l *leaf) remove() error {
 	if l.removed() {
 		return nil
 	}
-	err := unix.Rmdir(l.path)
-	if err == unix.EBUSY {
-		var done bool
-		if done, err = l.inner.turn(); !done {
-			return errors.Join(errMore, err)
-		}
-		err = errors.Join(err, ignoring(unix.Rmdir(l.path), unix.ENOENT))
+	err := making.do(l.takeAway)
+	if errors.Is(err, errMore) {
+		return err
 	}
 	if l.removed() {
 		return nil

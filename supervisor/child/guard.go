@@ -347,7 +347,7 @@ func (g *Guard) cleanUp(s *seat) {
 	s.once.Do(func() {
 		s.reaping.Lock()
 		defer s.reaping.Unlock()
-		_, _ = s.process.Wait()
+		_, _ = waitFor(s.process)
 		_ = s.link.file.Close()
 		_ = s.pidfd.Close()
 	})

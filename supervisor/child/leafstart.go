@@ -11,16 +11,19 @@ import (
 // startInLeaf starts a program in a cgroup of its own, inside the tree's. A launcher becomes it, once both guardians hold that: a
 // removed cgroup refuses a late fork, but it does not hold what leaves it.
 func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Process, error) {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer null.Close()
 	t.mu.Lock()
 	t.runs++
 	number := t.runs
 	t.mu.Unlock()
-	in, err := t.leaf.newRun(number)
+	var null *os.File
+	var in *run
+	err := making.do(func() (err error) {
+		if null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
+			in, err = t.leaf.newRun(number)
+		}
+		return err
+	})
+	defer null.Close()
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ type Process struct {
 	done   chan struct{}
 	status ExitStatus // written before done is closed
 	signal func(syscall.Signal) error
-	rest   rest
+	rest   askedRest
 }
 
 // Pid is the process id in this process's PID namespace.

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rest is who was asked to end of those that a start's first process left behind.
-type rest struct {
+// askedRest is who was asked to end of those that a start's first process left behind.
+type askedRest struct {
 	mu    sync.Mutex // guards asked
 	asked map[rival]bool
 }

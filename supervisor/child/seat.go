@@ -165,7 +165,7 @@ func (s *seat) gone() bool {
 func (s *seat) destroy() {
 	s.kill()
 	s.once.Do(func() {
-		_, _ = s.process.Wait()
+		_, _ = waitFor(s.process)
 		_ = s.link.file.Close()
 		_ = s.pidfd.Close()
 	})
@@ -234,7 +234,7 @@ func (s *seat) sendPatiently(enough <-chan struct{}, m *message, deadline time.T
 		if time.Now().After(deadline) {
 			return err
 		}
-		pollOne(-1, 0, time.Millisecond)
+		rest(-1, 0, time.Millisecond)
 	}
 }
 

@@ -131,7 +131,7 @@ func (s *stub) discard() {
 // abort ends a stub that never came through its gate, and so has no tree.
 func (s *stub) abort() {
 	_ = s.process.Kill()
-	_, _ = s.process.Wait()
+	_, _ = waitFor(s.process)
 	s.discard()
 }
 
@@ -262,7 +262,7 @@ func (s *stub) follow(p *Process, begun chan<- message) {
 	}
 	s.reaping.Lock()
 	defer s.reaping.Unlock()
-	_, _ = s.process.Wait()
+	_, _ = waitFor(s.process)
 	_ = s.link.file.Close()
 }
 

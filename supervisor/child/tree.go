@@ -49,13 +49,19 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 	}
 	t := &Tree{guard: g, release: slices.Clone(release), slayer: make(chan struct{}, 1), changed: make(chan struct{})}
 	if g.cfg.Container.Kind == KindCgroup {
-		l, err := makeLeaf(g.cfg.Container.Base, g.cfg.Name+"."+name)
+		err := making.do(func() (err error) {
+			t.leaf, err = makeLeaf(g.cfg.Container.Base, g.cfg.Name+"."+name)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		t.leaf = l
 	}
-	id, err := t.identify(name)
+	var id TreeID
+	err := making.do(func() (err error) {
+		id, err = t.identify(name)
+		return err
+	})
 	if err != nil {
 		return nil, errors.Join(err, t.discard())
 	}

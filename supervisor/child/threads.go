@@ -1,0 +1,44 @@
+package child
+
+import (
+	"runtime"
+	"sync"
+)
+
+// A call that waits in the kernel holds a thread. The runtime makes another one when the others have work left, gives none back,
+// and ends the process when the kernel refuses one, as it does at a limit of tasks (a unit's TasksMax=, a container's, a user's).
+// So calls that many services make at once, and that the kernel lets in one by one anyway, are few at a time here, and the threads
+// for those are there before they are needed.
+
+// few lets only so many do something at once.
+type few chan struct{}
+
+func (f few) do(act func() error) error {
+	f <- struct{}{}
+	defer func() { <-f }()
+	return act()
+}
+
+// The kernel has one lock for all of these. What kills does not wait for what makes.
+var (
+	making  = make(few, 4) // and removing cgroups
+	killing = make(few, 4) // by cgroup
+)
+
+// ReserveThreads makes so many threads that do nothing until the runtime needs one.
+func ReserveThreads(n int) {
+	var there, over sync.WaitGroup
+	there.Add(n)
+	release := make(chan struct{})
+	for range n {
+		over.Go(func() {
+			runtime.LockOSThread() // so that the next one takes another
+			defer runtime.UnlockOSThread()
+			there.Done()
+			<-release
+		})
+	}
+	there.Wait()
+	close(release)
+	over.Wait()
+}
