@@ -54,6 +54,7 @@ func GuardianMain(closeSession CloseSession, answers StandIn) (code int) {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2,
 		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	debug.SetGCPercent(25)
+	reserveThreads(guardianThreads)
 	for _, score := range []string{"-1000", "-500", "0"} {
 		if os.WriteFile("/proc/self/oom_score_adj", []byte(score), 0) == nil {
 			break

@@ -38,6 +38,7 @@ func InitMain() int {
 		return launchMain()
 	}
 	runtime.LockOSThread() // the program's death signal is bound to the thread that forks it
+	reserveThreads(stubThreads)
 	unix.CloseOnExec(stubSocket)
 	i := &inner{kind: os.Args[1], socket: stubSocket, orders: make(chan message), finish: make(chan struct{})}
 	signals := make(chan os.Signal, 16)

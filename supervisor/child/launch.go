@@ -18,6 +18,7 @@ const (
 	kindLaunch   = "launch" // in place of a container's kind: see InitMain
 	launchOrder  = 3
 	launchReport = 4
+	goDied       = 2 // how a Go program ends that lacks what it cannot do without
 )
 
 // errKilledEarly: what was to become the program died before it did.
@@ -64,7 +65,7 @@ func (l *launch) fork() {
 	attr.Dir, attr.Env = "", []string{"GOMAXPROCS=1", "GOGC=off"}
 	attr.Files = append(attr.Files, order, theirs)
 	if l.process, err = os.StartProcess(l.exe, []string{l.args0 + initTitle + l.prog.Path, kindLaunch}, attr); err != nil {
-		l.err = fmt.Errorf("fork launcher: %w", err)
+		l.err = startFault(fmt.Errorf("fork launcher: %w", err))
 	}
 }
 

@@ -22,6 +22,7 @@ const lingerLimit = 35 * time.Second // after the supervisor; the guardians need
 // once the guardians have done their work too: the kernel kills them together with this process. Whatever else is left then dies
 // with it: P4, also when supervisor and guardians were killed at once.
 func PID1Main() (int, error) {
+	reserveThreads(stubThreads) // with this process, the container ends
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH)
 	defer signal.Stop(signals)

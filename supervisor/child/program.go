@@ -128,9 +128,13 @@ func startFault(err error) error {
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.ENOEXEC), errors.Is(err, unix.EISDIR), errors.Is(err, unix.ELIBBAD):
 		return fmt.Errorf("%w: %w", ErrNotExecutable, err)
+	case errors.Is(err, unix.EAGAIN):
+		return fmt.Errorf("%w: %s", err, adviceOnTasks)
 	}
 	return err
 }
+
+const adviceOnTasks = "a limit of tasks is reached: TasksMax= of the unit, pids.max of its cgroup or container, limits.nproc or ulimit -u of its user"
 
 // attr is how a program, or its launcher, is started.
 func (prog *program) attr(files ...*os.File) *os.ProcAttr {

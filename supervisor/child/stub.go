@@ -64,7 +64,7 @@ func newStub(c Container, exe, args0, mark string, stdout, stderr *os.File) (*st
 	s.process, err = os.StartProcess(exe, []string{args0 + initTitle + mark, c.Kind}, attr)
 	if err != nil {
 		s.discard()
-		return nil, fmt.Errorf("fork stub: %w", err)
+		return nil, startFault(fmt.Errorf("fork stub: %w", err))
 	}
 	s.pid = s.process.Pid
 	held := os.NewFile(uintptr(pidfd), "stub")
@@ -196,6 +196,9 @@ func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Proces
 func (t *Tree) whyEarly(status ExitStatus) error {
 	if status.Signal == syscall.SIGKILL {
 		return t.killedAtGate()
+	}
+	if status.Code == goDied {
+		return fmt.Errorf("%w: its launcher did not get a thread, or memory: %s", errKilledEarly, adviceOnTasks)
 	}
 	return fmt.Errorf("%w: code %d", errKilledEarly, status.Code)
 }

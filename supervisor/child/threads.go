@@ -1,6 +1,7 @@
 package child
 
 import (
+	"os"
 	"runtime"
 	"sync"
 )
@@ -25,8 +26,24 @@ var (
 	killing = make(few, 4) // by cgroup
 )
 
-// ReserveThreads makes so many threads that do nothing until the runtime needs one.
-func ReserveThreads(n int) {
+const (
+	mostProcessors    = 4     // of a supervisor, which has little to compute: each may take a thread at any moment
+	supervisorThreads = 8 + 6 // for what is few at a time; for signals, logs, files, and what else may be in the kernel
+	guardianThreads   = 5     // the loop, an answer in the supervisor's place, a closer and its files, the collector
+	stubThreads       = 6     // what reaps, listens, hears signals, and kills
+)
+
+// KeepThreads has this process, a supervisor, never ask for a thread when there may be none to be had: for what is done at the
+// limit, and above all for the end of what runs.
+func KeepThreads() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(min(mostProcessors, runtime.GOMAXPROCS(0)))
+	}
+	reserveThreads(supervisorThreads)
+}
+
+// reserveThreads makes so many threads that do nothing until the runtime needs one.
+func reserveThreads(n int) {
 	var there, over sync.WaitGroup
 	there.Add(n)
 	release := make(chan struct{})

@@ -255,6 +255,7 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, we
 	// The signals that end other commands are this one's own business.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	child.KeepThreads()
 	hurry := make(chan struct{})
 	conf.Hurry = hurry
 	thread := make(chan func())

@@ -1,0 +1,95 @@
+package child
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+)
+
+func tasks(t *testing.T, pid int) int {
+	t.Helper()
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+func TestThreadsThatAreReservedStay(t *testing.T) {
+	n := tasks(t, os.Getpid()) + 10
+	reserveThreads(n)
+	if got := tasks(t, os.Getpid()); got < n {
+		t.Errorf("%d threads, %d were reserved", got, n)
+	}
+}
+
+// At a limit of tasks a guardian does not get the first thread that it needs later on.
+func TestGuardiansHaveTheirThreadsBeforeTheyNeedThem(t *testing.T) {
+	guarded(t, KindCgroup)
+	for _, pid := range guardiansOf(os.Getpid()) {
+		if got := tasks(t, pid); got < guardianThreads {
+			t.Errorf("guardian %d has %d threads", pid, got)
+		}
+	}
+}
+
+// Each has its own answer, also those that have ended before anybody waits.
+func TestManyProcessesAreWaitedForWithoutThreads(t *testing.T) {
+	const n = 100
+	reserveThreads(8)
+	before := tasks(t, os.Getpid())
+	var all []*exec.Cmd
+	var in []*os.File
+	for i := range n {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("sh", "-c", fmt.Sprintf("read x; exit %d", i))
+		cmd.Stdin = r
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Close()
+		in, all = append(in, w), append(all, cmd)
+	}
+	var wg sync.WaitGroup
+	for i, cmd := range all {
+		if i%2 == 0 {
+			_ = in[i].Close()
+		}
+		wg.Go(func() {
+			if state, err := waitFor(cmd.Process); err != nil || state.ExitCode() != i {
+				t.Errorf("process %d ended with %v, %v", i, state, err)
+			}
+		})
+	}
+	if got := tasks(t, os.Getpid()); got > before+n/4 {
+		t.Errorf("%d threads wait, %d were there before", got, before)
+	}
+	for i, w := range in {
+		if i%2 != 0 {
+			_ = w.Close()
+		}
+	}
+	wg.Wait()
+}
+
+func TestRestEndsWithTheEventOrWithItsTime(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	began := time.Now()
+	rest(int(r.Fd()), 1, time.Millisecond)
+	if took := time.Since(began); took < time.Millisecond {
+		t.Errorf("without an event it ended after %v", took)
+	}
+	_ = w.Close()
+	rest(int(r.Fd()), 1, time.Hour)
+	rest(int(r.Fd()), 1, time.Hour) // again: nothing of the first is left
+}
