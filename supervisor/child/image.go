@@ -54,7 +54,8 @@ func Become(path string, argv, env []string, state json.RawMessage) error {
 	}
 	entry := LegacyEnv + "=" + strconv.Itoa(fd) + "." + strconv.FormatInt(int64(Now()), 10)
 	env = append(WithoutLegacy(env), entry)
-	return os.NewSyscallError("exec "+path, syscall.Exec(path, argv, env))
+	err = os.NewSyscallError("exec "+path, syscall.Exec(path, argv, env))
+	return errors.Join(err, regainFiles())
 }
 
 // WithoutLegacy is an environment in which nothing is said of anything left.

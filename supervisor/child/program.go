@@ -71,7 +71,7 @@ func (s Spec) resolve() (*program, error) {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
 		return nil, fmt.Errorf("%w: no command", ErrNotFound)
 	}
-	prog := &program{Path: s.Argv[0], Argv: s.Argv, Dir: s.directory(), Env: s.environment(), Settings: s.Settings}
+	prog := &program{Path: s.Argv[0], Argv: s.Argv, Dir: s.directory(), Env: s.environment(), Settings: filesAsStarted(s.Settings)}
 	if err := prog.check(); err != nil {
 		return nil, err
 	}

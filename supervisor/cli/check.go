@@ -102,6 +102,11 @@ func (f *checkFlags) check(out, complaints io.Writer) error {
 	}
 	r := config.Read(f.file)
 	warnings := slices.Concat(r.Warnings, r.Here())
+	if r.Config != nil {
+		if err := enoughFiles(r.Config); err != nil {
+			warnings = append(warnings, config.Fault{File: f.file, Message: err.Error() + " (said of this shell, a unit has limits of its own)"})
+		}
+	}
 	switch {
 	case f.effective && r.Config != nil:
 		f.remark(complaints, r.Faults, warnings)

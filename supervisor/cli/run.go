@@ -169,6 +169,9 @@ func (f *runFlags) config(cmd *cobra.Command, args []string) (*config.Config, er
 		if err == nil {
 			err = f.override(cmd, c)
 		}
+		if err == nil {
+			err = enoughFiles(c)
+		}
 		return c, err
 	}
 	if i := slices.Index(args, "--"); i > 0 && cmd.ArgsLenAtDash() < 0 { // as in: run --zk zk1 zk2 -- COMMAND
@@ -228,7 +231,7 @@ func (f *runFlags) single(cmd *cobra.Command, args []string) (*config.Config, er
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return c, nil
+	return c, enoughFiles(c)
 }
 
 // defaultAgent is where an agent listens that has a secret.

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"fmt"
+
+	"understudy/supervisor/child"
+	"understudy/supervisor/config"
+)
+
+// What of descriptors is open while all runs, as counted in /proc/PID/fd; where there is no cgroup it is less.
+const (
+	filesOfSupervisor = 64 // 18, and some for what comes and goes
+	filesOfService    = 3  // the tree's cgroup
+	filesOfProgram    = 5  // its process and its cgroup
+	filesOfLog        = 3
+	filesOfNotify     = 1
+	filesOfCommand    = filesOfProgram + 1 // a check, while it runs
+)
+
+// filesNeeded is how many descriptors a supervisor needs when all services are active here.
+func filesNeeded(c *config.Config) uint64 {
+	n := filesOfSupervisor
+	for _, s := range c.Services {
+		if !s.Eligible {
+			continue
+		}
+		n += filesOfService
+		for _, p := range s.Processes {
+			n += filesOfProgram
+			if p.Log.File != "" {
+				n += filesOfLog
+			}
+			if p.Ready.Notify {
+				n += filesOfNotify
+			}
+		}
+		if len(s.Health.Exec) > 0 {
+			n += filesOfCommand
+		}
+	}
+	return uint64(n)
+}
+
+// enoughFiles refuses what this process would run out of descriptors with, in the middle of a start or of a kill.
+func enoughFiles(c *config.Config) error {
+	hard, err := child.MostFiles()
+	if err != nil {
+		return err
+	}
+	if need := filesNeeded(c); need > hard {
+		return fmt.Errorf("%s may need %d open files, and this process may have no more than %d: set LimitNOFILE=%d in its unit (systemctl edit), "+
+			"or `ulimit -Hn %d` before it is started", count(len(c.Services), "service"), need, hard, 2*need, 2*need)
+	}
+	return nil
+}
