@@ -56,17 +56,18 @@ func TestManyProcessesAreWaitedForWithoutThreads(t *testing.T) {
 		_ = r.Close()
 		in, all = append(in, w), append(all, cmd)
 	}
-	var wg sync.WaitGroup
+	var over [2]sync.WaitGroup
 	for i, cmd := range all {
 		if i%2 == 0 {
 			_ = in[i].Close()
 		}
-		wg.Go(func() {
+		over[i%2].Go(func() {
 			if state, err := waitFor(cmd.Process); err != nil || state.ExitCode() != i {
 				t.Errorf("process %d ended with %v, %v", i, state, err)
 			}
 		})
 	}
+	over[0].Wait() // by then all the others wait, too
 	if got := tasks(t, os.Getpid()); got > before+n/4 {
 		t.Errorf("%d threads wait, %d were there before", got, before)
 	}
@@ -75,7 +76,7 @@ func TestManyProcessesAreWaitedForWithoutThreads(t *testing.T) {
 			_ = w.Close()
 		}
 	}
-	wg.Wait()
+	over[1].Wait()
 }
 
 func TestRestEndsWithTheEventOrWithItsTime(t *testing.T) {

@@ -31,12 +31,14 @@ type image struct {
 	signals       chan os.Signal // what others are told of
 	wanted        chan os.Signal // SIGUSR2: somebody asks for it
 	asked         chan struct{}  // the supervisor is asked for it
+	heeded        chan chan bool // asks whether all signals have been acted upon, and none of them ends this process
 }
 
 func newImage() *image {
 	place, err := ownPlace()
 	return &image{
 		place: place, lost: err, argv: os.Args, environ: os.Environ(), signals: make(chan os.Signal, 4), wanted: make(chan os.Signal, 1), asked: make(chan struct{}),
+		heeded: make(chan chan bool),
 	}
 }
 
@@ -46,14 +48,61 @@ func (i *image) listen() {
 	signal.Notify(i.wanted, syscall.SIGUSR2)
 }
 
+type imageKey struct{}
+
+// withImage listens from now on, for imageOf.
+func withImage(ctx context.Context) context.Context {
+	i := newImage()
+	i.listen()
+	return context.WithValue(ctx, imageKey{}, i)
+}
+
+// imageOf is the image that listens since Main, or one that does so from now on.
+func imageOf(ctx context.Context) *image {
+	if i, ok := ctx.Value(imageKey{}).(*image); ok {
+		return i
+	}
+	return imageOf(withImage(ctx))
+}
+
+// hush ends listening.
+func (i *image) hush() {
+	signal.Stop(i.signals) // what was on its way is in the channel by now
+	signal.Stop(i.wanted)
+}
+
+// part ends listening for an exec, and tells whether nothing has come that this image has to do first, or is doing. From then on,
+// until the next image listens, an order to stop is carried out as a crash is: it ends this process, and with it what runs. That
+// is better than to lose it, and there is no third way: Go lets no signal wait that may end a program.
+func (i *image) part() bool {
+	i.hush()
+	// What is ignored stays so over an exec: the next image reads the config, and a person at a terminal asks again.
+	signal.Ignore(syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGINT)
+	answer := make(chan bool, 1)
+	limit := time.NewTimer(time.Second)
+	defer limit.Stop()
+	select {
+	case i.heeded <- answer:
+		return <-answer
+	case <-limit.C: // who hears them has ended
+		return false
+	}
+}
+
+// mayGo is the answer of the one who hears the signals, after what has come before, of which so many were orders to stop.
+func (i *image) mayGo(asked int) bool { return asked == 0 && len(i.signals) == 0 }
+
+var errSignal = errors.New("a signal has come that is to be acted upon first")
+
 func (i *image) upgrade() supervisor.Upgrade {
 	return supervisor.Upgrade{Asked: i.asked, Become: func(legacy []byte) error {
 		if i.lost != nil {
 			return i.lost
 		}
-		// What is ignored stays so over an exec: the next image must not die of them before it has begun to hear them.
-		signal.Ignore(syscall.SIGUSR2, syscall.SIGHUP)
 		defer i.listen()
+		if !i.part() {
+			return errSignal
+		}
 		return child.Become(i.place, i.argv, i.environ, legacy)
 	}}
 }

@@ -43,10 +43,16 @@ func (e exitStatus) Error() string { return fmt.Sprintf("the command ended with 
 
 // Main runs a command line and returns the exit code.
 func Main(version string, args []string) int {
+	ctx := context.Background()
+	if len(args) > 0 && args[0] == "run" {
+		ctx = withImage(ctx) // as early as can be: it may be another image's successor
+	} else {
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+		defer stop()
+	}
 	root := Root(version)
 	root.SetArgs(args)
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
 	return exitCode(root.ExecuteContext(ctx))
 }
 

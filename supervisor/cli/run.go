@@ -80,11 +80,13 @@ func runCommandWith(do func(f *runFlags, cmd *cobra.Command, args []string) erro
 }
 
 func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error {
+	next := imageOf(cmd.Context())
+	defer next.hush()
 	legacy, err := child.Legacy()
 	if err != nil {
 		return err
 	}
-	next := newImage()
+	next.environ = os.Environ() // without what was handed over
 	c, err := f.config(cmd, args)
 	if err != nil {
 		startedBy(hclog.NewNullLogger()).refused(err)
@@ -293,8 +295,6 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, we
 	checking, enough := context.WithCancel(ctx)
 	group.Add(func() error { return next.run(checking) }, func(error) { enough() })
 
-	next.listen()
-	defer signal.Stop(next.signals)
 	deaf := make(chan os.Signal, 1)
 	signal.Notify(deaf, syscall.SIGPIPE) // who read the log is gone: no reason to stop a child
 	defer signal.Stop(deaf)
@@ -316,6 +316,8 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, we
 				case 2:
 					close(hurry)
 				}
+			case answer := <-next.heeded:
+				answer <- next.mayGo(asked)
 			case <-over:
 				return nil
 			}

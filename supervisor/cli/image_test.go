@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// told sends this process a signal, and waits until an image has it.
+func told(t *testing.T, i *image, sig syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(os.Getpid(), sig); err != nil {
+		t.Fatal(err)
+	}
+	for limit := time.Now().Add(10 * time.Second); len(i.signals) == 0; {
+		if time.Now().After(limit) {
+			t.Fatalf("%v is not heard", sig)
+		}
+	}
+}
+
+// Between the first line of main and the supervisor's start lie milliseconds.
+func TestAnOrderToStopIsKeptUntilItCanBeCarriedOut(t *testing.T) {
+	ctx := withImage(context.Background())
+	i := imageOf(ctx)
+	defer i.hush()
+	told(t, i, syscall.SIGTERM)
+	if again := imageOf(ctx); <-again.signals != syscall.SIGTERM {
+		t.Error("another one has it")
+	}
+}
+
+func TestNothingIsHandedOverWhenAnOrderToStopHasCome(t *testing.T) {
+	i := imageOf(context.Background())
+	defer i.hush()
+	defer signal.Reset()
+	told(t, i, syscall.SIGTERM)
+	asked := 0
+	answer := func() { (<-i.heeded) <- i.mayGo(asked) }
+	go answer()
+	if i.part() {
+		t.Error("it would have been lost")
+	}
+	if <-i.signals != syscall.SIGTERM {
+		t.Error("it is lost")
+	}
+	i.listen()
+	asked = 1
+	go answer()
+	if i.part() {
+		t.Error("one that is being carried out would have been lost")
+	}
+	asked = 0
+	go answer()
+	if !i.part() {
+		t.Error("nothing has come, and it does not go on")
+	}
+}
