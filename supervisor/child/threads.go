@@ -24,13 +24,14 @@ func (f few) do(act func() error) error {
 var (
 	making  = make(few, 4) // and removing cgroups
 	killing = make(few, 4) // by cgroup
+	looking = make(few, 2) // whether what was killed is dead, in the first moments
 )
 
 const (
-	mostProcessors    = 4     // of a supervisor, which has little to compute: each may take a thread at any moment
-	supervisorThreads = 8 + 6 // for what is few at a time; for signals, logs, files, and what else may be in the kernel
-	guardianThreads   = 5     // the loop, an answer in the supervisor's place, a closer and its files, the collector
-	stubThreads       = 6     // what reaps, listens, hears signals, and kills
+	mostProcessors    = 4      // of a supervisor, which has little to compute: each may take a thread at any moment
+	supervisorThreads = 10 + 6 // for what is few at a time; for signals, logs, files, and what else may be in the kernel
+	guardianThreads   = 5      // the loop, an answer in the supervisor's place, a closer and its files, the collector
+	stubThreads       = 6      // what reaps, listens, hears signals, and kills
 )
 
 // KeepThreads has this process, a supervisor, never ask for a thread when there may be none to be had: for what is done at the
