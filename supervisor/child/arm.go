@@ -90,7 +90,7 @@ func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
 		if held {
 			return nil
 		}
-		d, err := g.kennel.open(w)
+		d, err := g.openDog(ctx, w)
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (g *Guard) holdDog(ctx context.Context, w Watchdog) error {
 	held := g.kennel.dog
 	g.mu.Unlock()
 	if held == nil {
-		d, err := g.kennel.open(w)
+		d, err := g.openDog(ctx, w)
 		if err != nil {
 			return err
 		}

@@ -39,13 +39,16 @@ type run struct {
 }
 
 // makeLeaf creates a cgroup with a name never used before, so that a removed one is never mistaken for it. The name tells
-// who made it, for sweep.
-func makeLeaf(base, name string) (*leaf, error) {
+// who made it, for sweep, and by its tag whose it is.
+func makeLeaf(base, name, tag string) (*leaf, error) {
 	var random [6]byte
 	_, _ = rand.Read(random[:])
 	by, err := maker()
 	if err != nil {
 		return nil, err
+	}
+	if tag != "" {
+		by = "s" + tag + "." + by
 	}
 	path := filepath.Join(base, sanitise(name)+"."+by+"."+hex.EncodeToString(random[:]))
 	if err := os.Mkdir(path, 0o755); err != nil {
@@ -241,6 +244,8 @@ func (l *leaf) close() {
 	l.inner.close()
 }
 
+const longestName = 120 // in a cgroup's: the kernel allows 255 bytes
+
 // sanitise makes a name that a cgroup may have.
 func sanitise(name string) string {
 	clean := strings.Map(func(r rune) rune {
@@ -251,8 +256,8 @@ func sanitise(name string) string {
 		return '_'
 	}, name)
 	clean = strings.TrimLeft(clean, ".")
-	if len(clean) > 120 {
-		clean = clean[:120]
+	if len(clean) > longestName {
+		clean = clean[:longestName]
 	}
 	if clean == "" {
 		return "tree"

@@ -27,6 +27,7 @@ type GuardConfig struct {
 	Container Container
 	Logger    hclog.Logger
 	Name      string        // the node: part of cgroup names and titles
+	Root      string        // of the cluster in ZooKeeper: tells its services' cgroups from those of others
 	TwinGrace time.Duration // how long one guardian watches alone before it ends everything; default 1s
 	// Thread runs what it is given on the main thread of the process, for which it has to be free until the guard has stopped.
 	// Only then HandOver can be used, and again after it. nil: a thread of the guard's own.
@@ -65,8 +66,9 @@ type Guard struct {
 	nacks   map[uint64]error
 	changed chan struct{} // closed at every acknowledgement and every change of the seats
 	epochs  map[uint64]*epoch
-	trees   uint64   // the last number given to a tree
-	lent    *message // what the guardians answer at in our place
+	trees   uint64              // the last number given to a tree
+	lent    *message            // what the guardians answer at in our place
+	left    map[string]Leftover // of trees that breadcrumbs name, by their names
 
 	kennel kennel
 
@@ -82,6 +84,7 @@ func newGuard(cfg GuardConfig) *Guard {
 		nacks:   make(map[uint64]error),
 		changed: make(chan struct{}),
 		epochs:  make(map[uint64]*epoch),
+		left:    make(map[string]Leftover),
 		seq:     1,
 		kennel:  newKennel(),
 	}
@@ -95,7 +98,7 @@ func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 	if g.cfg.Container.Kind == KindCgroup {
 		bounded, cancel := context.WithTimeout(ctx, sweepLimit)
 		defer cancel()
-		if err := sweep(bounded, g.cfg.Container.Base, g.cfg.Logger); err != nil {
+		if _, err := sweep(bounded, g.cfg.Container.Base, g.cfg.Logger); err != nil { // what is left is for keepSweeping
 			return nil, err
 		}
 	}
@@ -119,7 +122,7 @@ const (
 	parting   = 500 * time.Millisecond // for the guardians to leave
 	ackLimit  = time.Second
 
-	sweepLimit = 5 * time.Second
+	sweepLimit = time.Second
 )
 
 // Run watches the guardians, replaces one that is gone, and starts processes. When ctx ends it kills what is left, lets
@@ -127,6 +130,7 @@ const (
 func (g *Guard) Run(ctx context.Context) error {
 	g.tasks.Go(g.spawn)
 	g.tasks.Go(g.keepKennel)
+	g.tasks.Go(g.keepSweeping)
 	for _, s := range g.seats {
 		g.attend(s)
 	}

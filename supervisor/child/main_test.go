@@ -53,6 +53,8 @@ func TestMain(m *testing.M) {
 		runaway()
 	case len(os.Args) == 2 && os.Args[1] == headlessWord:
 		headless()
+	case os.Args[0] == tracerRole:
+		os.Exit(tracerMain())
 	case os.Args[0] == puppetRole:
 		os.Exit(puppetMain())
 	}

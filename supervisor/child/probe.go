@@ -141,7 +141,7 @@ func probeCgroup(ctx context.Context, c Container, exe string) (err error) {
 	if err := os.MkdirAll(c.Base, 0o755); err != nil {
 		return err
 	}
-	l, err := makeLeaf(c.Base, "probe")
+	l, err := makeLeaf(c.Base, "probe", "")
 	if err != nil {
 		return err
 	}

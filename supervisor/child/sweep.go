@@ -3,10 +3,12 @@ package child
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 )
@@ -31,40 +33,106 @@ func makerName(pidns uint64, pid int, start uint64) string {
 
 var madeBy = regexp.MustCompile(`\.p(\d+)-(\d+)-(\d+)\.[0-9a-f]{12}$`)
 
-// sweep ends what supervisors left behind that were killed together with both their guardians, and removes their leaves:
-// P4. Those of other PID namespaces are not judged.
-func sweep(ctx context.Context, base string, log hclog.Logger) error {
+// sweep ends what supervisors left behind that were killed together with both their guardians, and removes their leaves: P4.
+// Those of other PID namespaces are not judged. It returns those whose death was not proved when ctx ended.
+func sweep(ctx context.Context, base string, log hclog.Logger) (left []orphan, err error) {
+	all, err := orphans(base)
+	if err != nil {
+		return nil, fmt.Errorf("look for what earlier supervisors left: %w", err)
+	}
+	return endAll(ctx, all, log), nil
+}
+
+// endAll orders every death before it waits for any: what cannot be killed costs the others nothing.
+func endAll(ctx context.Context, all []orphan, log hclog.Logger) (left []orphan) {
+	leaves := make([]*leaf, len(all))
+	for i, o := range all {
+		l, err := openLeaf(o.path, 0)
+		if err != nil {
+			continue // its guardians have removed it just now
+		}
+		if dead, _ := l.dead(); !dead {
+			log.Warn("ending what an earlier supervisor left behind", "cgroup", filepath.Base(o.path))
+		}
+		_ = l.strike() // repeated, and looked at, in slay
+		leaves[i] = l
+	}
+	for i, l := range leaves {
+		if l == nil {
+			continue
+		}
+		if err := slay(ctx, l, true); err != nil {
+			left = append(left, all[i])
+		}
+		l.close()
+	}
+	return left
+}
+
+// orphan is a leaf whose supervisor is no more.
+type orphan struct {
+	path string
+	name string // in front of what tells the maker
+	tag  string // whose it is; "": an older version made it
+}
+
+// orphans lists the leaves in base whose supervisors are no more.
+func orphans(base string) (all []orphan, err error) {
 	host, err := Identity()
 	if err != nil {
-		return err
+		return nil, err
+	}
+	own, err := maker()
+	if err != nil {
+		return nil, err
 	}
 	entries, err := os.ReadDir(base)
 	if err != nil {
-		return fmt.Errorf("look for what earlier supervisors left: %w", err)
+		return nil, err
 	}
+	supervised := map[string]bool{}
 	for _, entry := range entries {
+		if strings.Contains(entry.Name(), "."+own+".") {
+			continue
+		}
 		m := madeBy.FindStringSubmatch(entry.Name())
 		if m == nil || m[1] != strconv.FormatUint(host.PidNS, 10) {
 			continue
 		}
-		pid, _ := strconv.Atoi(m[2])
-		start, _ := strconv.ParseUint(m[3], 10, 64)
-		if alive, err := (TreeID{Pid: pid, StartTime: start}).supervised(); alive || err != nil {
+		by := m[2] + "-" + m[3]
+		lives, known := supervised[by]
+		if !known {
+			pid, _ := strconv.Atoi(m[2])
+			start, _ := strconv.ParseUint(m[3], 10, 64)
+			alive, err := (TreeID{Pid: pid, StartTime: start}).supervised()
+			lives = alive || err != nil
+			supervised[by] = lives
+		}
+		if lives {
 			continue
 		}
-		l, err := openLeaf(filepath.Join(base, entry.Name()), 0)
-		if err != nil {
-			continue // its guardians have removed it just now
+		o := orphan{path: filepath.Join(base, entry.Name()), name: strings.TrimSuffix(entry.Name(), m[0])}
+		if t := tagged.FindStringSubmatch(o.name); t != nil {
+			o.name, o.tag = strings.TrimSuffix(o.name, t[0]), t[1]
 		}
-		dead, _ := l.dead()
-		if !dead {
-			log.Warn("ending what an earlier supervisor left behind", "cgroup", entry.Name())
-		}
-		err = slay(ctx, l, true)
-		l.close()
-		if err != nil {
-			return fmt.Errorf("end what an earlier supervisor left behind: %w", err)
-		}
+		all = append(all, o)
 	}
-	return nil
+	return all, nil
+}
+
+var tagged = regexp.MustCompile(`\.s([0-9a-f]{16})$`)
+
+// tagOf tells the leaves of one service of one cluster from all others on this machine, by their names.
+func tagOf(root, service string) string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s\x00%s", root, service)
+	return fmt.Sprintf("%016x", h.Sum64())
+}
+
+// concerns tells whether the leaf is of that service. When in doubt, it is.
+func (o orphan) concerns(root, service string) bool {
+	if o.tag != "" {
+		return o.tag == tagOf(root, service)
+	}
+	return strings.Contains(o.name+".", "."+sanitise(service)+".") || len(o.name) >= longestName
 }

@@ -17,7 +17,12 @@ import (
 // leftBehind makes a leaf as a supervisor of that pid and start would have, with a process in it.
 func leftBehind(t *testing.T, base string, pid int, start uint64, pidns uint64) string {
 	t.Helper()
-	path := filepath.Join(base, fmt.Sprintf("n.s.p%d-%d-%d.0123456789ab", pidns, pid, start))
+	return leftBehindAs(t, base, "n.s", pid, start, pidns)
+}
+
+func leftBehindAs(t *testing.T, base, name string, pid int, start uint64, pidns uint64) string {
+	t.Helper()
+	path := filepath.Join(base, fmt.Sprintf("%s.p%d-%d-%d.0123456789ab", name, pidns, pid, start))
 	if err := os.Mkdir(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +77,8 @@ func TestWhatADeadSupervisorLeftBehindIsSweptAway(t *testing.T) {
 	orphan := leftBehind(t, box.Base, own.pid, own.start-1, host.PidNS) // our pid, but of an earlier process
 	living := leftBehind(t, box.Base, own.pid, own.start, host.PidNS)
 	foreign := leftBehind(t, box.Base, own.pid, own.start-1, host.PidNS+1)
-	if err := sweep(t.Context(), box.Base, hclog.NewNullLogger()); err != nil {
-		t.Fatal(err)
+	if left, err := sweep(t.Context(), box.Base, hclog.NewNullLogger()); err != nil || len(left) > 0 {
+		t.Fatal(left, err)
 	}
 	if _, err := os.Stat(orphan); !os.IsNotExist(err) {
 		t.Errorf("what a dead supervisor left is still there: %v", err)

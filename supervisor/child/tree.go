@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -33,7 +34,8 @@ type Tree struct {
 }
 
 // NewTree makes the container for a program and returns when both guardians know how to kill it. release is handed to
-// the session closer once this tree is proved dead, should this process not be able to say so itself.
+// the session closer once this tree is proved dead, should this process not be able to say so itself. The name is the
+// service's; behind a slash stands what the tree is for besides its programs.
 // ErrLeaseEnded: the epoch is over.
 func (g *Guard) NewTree(ctx context.Context, number uint64, name string, release []byte) (*Tree, error) {
 	t, err := g.newTree(ctx, number, name, release)
@@ -49,8 +51,9 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 	}
 	t := &Tree{guard: g, release: slices.Clone(release), slayer: make(chan struct{}, 1), changed: make(chan struct{})}
 	if g.cfg.Container.Kind == KindCgroup {
+		service, _, _ := strings.Cut(name, "/")
 		err := making.do(func() (err error) {
-			t.leaf, err = makeLeaf(g.cfg.Container.Base, g.cfg.Name+"."+name)
+			t.leaf, err = makeLeaf(g.cfg.Container.Base, g.cfg.Name+"."+strings.ReplaceAll(name, "/", "."), tagOf(g.cfg.Root, service))
 			return err
 		})
 		if err != nil {

@@ -40,7 +40,12 @@ func sweepUnit(ctx context.Context, unit string, patience time.Duration) error {
 			break
 		}
 	}
-	err := sweep(ctx, unit, hclog.NewNullLogger())
+	bounded, cancel := context.WithTimeout(ctx, sweepLimit)
+	defer cancel()
+	left, err := sweep(bounded, unit, hclog.NewNullLogger())
+	for _, o := range left {
+		err = errors.Join(err, fmt.Errorf("%w: %s: %v", ErrUnproved, filepath.Base(o.path), o.leftover()))
+	}
 	// The unit's own cgroup is used again at its next start, so it is not killed as one (see run): a fork may be quicker than
 	// one look.
 	for limit := Now() + time.Second; ; pollOne(-1, 0, time.Millisecond) {

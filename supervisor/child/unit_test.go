@@ -84,7 +84,7 @@ func TestTreeOfAKilledSupervisorIsSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	in(orphan, "sleep", "1000")
-	mine, err := makeLeaf(dir, "mine")
+	mine, err := makeLeaf(dir, "mine", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,227 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Leftover is a process of a tree that cannot be proved dead, as /proc shows it.
+type Leftover struct {
+	Tree    string // its cgroup's name, or the tree's
+	Pid     int    // 0: none is seen
+	Program string
+	State   string // the kernel's word, as in "t (tracing stop)"
+	Tracer  int    // the pid of who traces it; 0: nobody
+	Named   bool   // it is of the tree that was asked about, not of another one of the service
+}
+
+func (l Leftover) String() string {
+	if l.Pid == 0 {
+		return fmt.Sprintf("no process of %s is seen, and it is not proved dead", l.Tree)
+	}
+	traced := ""
+	if l.Tracer != 0 {
+		traced = fmt.Sprintf(", traced by pid %d", l.Tracer)
+	}
+	return fmt.Sprintf("pid %d (%s), state %s%s", l.Pid, l.Program, l.State, traced)
+}
+
+// AliveError says what of a tree is alive whose death was ordered.
+type AliveError struct {
+	Leftover
+	Err error
+}
+
+func (e *AliveError) Error() string { return fmt.Sprintf("%v: %v", e.Err, e.Leftover) }
+
+func (e *AliveError) Unwrap() error { return e.Err }
+
+// Unproved adds to an unproved death what of the tree is seen.
+func Unproved(id TreeID, err error) error {
+	if !errors.Is(err, ErrUnproved) || errors.Is(err, ErrNotSeen) {
+		return err
+	}
+	return &AliveError{id.leftover(), err}
+}
+
+// Leftover ends what supervisors that are no more have left of a service on this machine, and of the tree of that identity, if it
+// is theirs. It tells what of it could not be proved dead before ctx ended; nil: nothing is left.
+func (g *Guard) Leftover(ctx context.Context, service string, id TreeID) *Leftover {
+	if id.orphaned() {
+		err := KillByID(ctx, id)
+		if left := errors.Is(err, ErrUnproved) && !errors.Is(err, ErrNotSeen); left {
+			l := id.leftover()
+			l.Named = true
+			g.note(id, &l)
+			return &l
+		}
+		g.note(id, nil)
+	}
+	if g.cfg.Container.Kind != KindCgroup {
+		return nil // nothing but a breadcrumb tells of it
+	}
+	all, err := orphans(g.cfg.Container.Base)
+	if err != nil {
+		g.cfg.Logger.Warn("cannot look for what earlier supervisors left", "error", err)
+		return nil
+	}
+	all = slices.DeleteFunc(all, func(o orphan) bool { return !o.concerns(g.cfg.Root, service) })
+	for _, o := range endAll(ctx, all, hclog.NewNullLogger()) {
+		l := o.leftover()
+		return &l
+	}
+	return nil
+}
+
+// note remembers what is left of a tree that a breadcrumb names: where there are no cgroups, nothing else tells of it.
+func (g *Guard) note(id TreeID, l *Leftover) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	name := id.Name + "/" + id.Mark
+	if delete(g.left, name); l != nil {
+		g.left[name] = *l
+	}
+}
+
+// ErrLeftover says that the watchdog was not touched: a former supervisor may have set it on what it left, and to open and close
+// the device would call it off.
+var ErrLeftover = errors.New("what an earlier supervisor left on this machine cannot be killed")
+
+// openDog opens the watchdog, unless something is left that it may be counting for.
+func (g *Guard) openDog(ctx context.Context, w Watchdog) (*dogDevice, error) {
+	g.mu.Lock()
+	for _, l := range g.left {
+		defer g.mu.Unlock()
+		return nil, fmt.Errorf("%w: %v", ErrLeftover, l)
+	}
+	g.mu.Unlock()
+	if g.cfg.Container.Kind == KindCgroup {
+		bounded, cancel := context.WithTimeout(ctx, sweepLimit/4)
+		defer cancel()
+		left, err := sweep(bounded, g.cfg.Container.Base, hclog.NewNullLogger())
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range left {
+			return nil, fmt.Errorf("%w: %v", ErrLeftover, o.leftover())
+		}
+	}
+	return g.kennel.open(w)
+}
+
+// keepSweeping goes on ending what earlier supervisors left, of whatever service, until nothing is left or the guard has stopped.
+func (g *Guard) keepSweeping() {
+	if g.cfg.Container.Kind != KindCgroup {
+		return
+	}
+	told := ""
+	for wait := time.Second; ; wait = min(2*wait, sweepAgain) {
+		ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
+		left, err := sweep(ctx, g.cfg.Container.Base, hclog.NewNullLogger())
+		cancel()
+		if err == nil && len(left) == 0 {
+			if told != "" {
+				g.cfg.Logger.Info("all that earlier supervisors left is dead now")
+			}
+			return
+		}
+		var words []string
+		for _, o := range left {
+			words = append(words, o.leftover().String())
+		}
+		if now := strings.Join(words, "; "); now != told {
+			told = now
+			g.cfg.Logger.Error("what an earlier supervisor left cannot be killed, trying again for ever", "left", now, "error", err)
+		}
+		again := time.NewTimer(wait)
+		select {
+		case <-again.C:
+		case <-g.stopped:
+			again.Stop()
+			return
+		}
+	}
+}
+
+const sweepAgain = time.Minute
+
+// orphaned tells whether the tree is one of a supervisor that is no more, and can be looked at from here.
+func (id TreeID) orphaned() bool {
+	if id.here() != nil {
+		return false
+	}
+	alive, err := id.supervised()
+	return err == nil && !alive
+}
+
+// leftover looks for what of the tree is alive.
+func (id TreeID) leftover() Leftover {
+	if id.Kind == KindCgroup {
+		return orphan{path: id.Path}.leftover()
+	}
+	l := Leftover{Tree: id.Name}
+	found, _ := id.stubs()
+	all, _ := processes()
+	for _, stub := range found {
+		for _, s := range append(descendants(all, stub.pid), stub) {
+			if s.alive() && l.look(s.pid) {
+				return l
+			}
+		}
+	}
+	return l
+}
+
+func (o orphan) leftover() Leftover {
+	l := Leftover{Tree: filepath.Base(o.path)}
+	_ = filepath.WalkDir(o.path, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return nil // what cannot be read is not shown
+		}
+		text, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+		for _, word := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(word); err == nil && l.look(pid) {
+				return filepath.SkipAll
+			}
+		}
+		return nil
+	})
+	return l
+}
+
+// look takes in what /proc says of a process: of a thread that somebody traces, if there is one.
+func (l *Leftover) look(pid int) bool {
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	tasks, _ := filepath.Glob(filepath.Join(dir, "task/*/status"))
+	for _, file := range append([]string{filepath.Join(dir, "status")}, tasks...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		field := func(name string) string {
+			for line := range strings.Lines(string(text)) {
+				if value, ok := strings.CutPrefix(line, name+":"); ok {
+					return strings.TrimSpace(value)
+				}
+			}
+			return ""
+		}
+		tracer, _ := strconv.Atoi(field("TracerPid"))
+		if l.Pid == 0 || tracer != 0 {
+			l.Pid, l.Program, l.State, l.Tracer = pid, field("Name"), field("State"), tracer
+		}
+		if tracer != 0 {
+			break
+		}
+	}
+	return l.Pid != 0
+}

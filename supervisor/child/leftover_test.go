@@ -1,0 +1,242 @@
+package child
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const tracerRole = "child-test-tracer"
+
+// tracerMain seizes the process that its argument names, and never lets it go: killed, it stops on its way out, for as long as
+// this one lives.
+func tracerMain() int {
+	runtime.LockOSThread()
+	pid, err := strconv.Atoi(os.Args[1])
+	if err != nil {
+		return 2
+	}
+	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(pid), 0, unix.PTRACE_O_TRACEEXIT, 0, 0)
+	if errno != 0 {
+		fmt.Println(errno)
+		return 1
+	}
+	fmt.Println("seized")
+	_, _ = os.Stdin.Read(make([]byte, 1)) // until it is told to go, or its test is gone
+	return 0
+}
+
+// hold has a process held by a tracer, which no signal ends then, until it is let go.
+func hold(t *testing.T, pid int) (tracer int, letGo func()) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{tracerRole, strconv.Itoa(pid)}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	letGo = func() { _ = in.Close(); _ = cmd.Wait() }
+	t.Cleanup(letGo)
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "seized\n" {
+		t.Fatalf("not seized: %q, %v", line, err)
+	}
+	return cmd.Process.Pid, letGo
+}
+
+// onlyPid is the one process of a cgroup.
+func onlyPid(t *testing.T, path string) int {
+	t.Helper()
+	pids, err := members(path)
+	if err != nil || len(pids) != 1 {
+		t.Fatalf("%v, %v", pids, err)
+	}
+	return pids[0]
+}
+
+// A process that cannot be killed, left by the supervisor of one service, keeps no other supervisor from starting.
+func TestALeftoverKeepsNoSupervisorFromStarting(t *testing.T) {
+	box, host := boxed(t)
+	path := leftBehind(t, box.Base, 1<<30, 1, host.PidNS)
+	hold(t, onlyPid(t, path))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	g, err := StartGuard(ctx, GuardConfig{Container: box, Name: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(running) }()
+	stop()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+}
+
+// guardIn starts a guard that runs until the test ends.
+func guardIn(t *testing.T, cfg GuardConfig) *Guard {
+	t.Helper()
+	g, err := StartGuard(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-ran })
+	return g
+}
+
+func (g *Guard) soonLeft(t *testing.T, service string, id TreeID) *Leftover {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	return g.Leftover(ctx, service, id)
+}
+
+// It concerns the service that it is of, under the same root, and says what there is to be seen; and it is ended once that is
+// possible.
+func TestALeftoverConcernsItsServiceAlone(t *testing.T) {
+	box, host := boxed(t)
+	db := leftBehindAs(t, box.Base, "n.db.s"+tagOf("/a", "db"), 1<<30, 1, host.PidNS)
+	old := leftBehindAs(t, box.Base, "n.web", 1<<30, 2, host.PidNS) // by a version that tells no more
+	pid := onlyPid(t, db)
+	tracer, letGo := hold(t, pid)
+	_, oldGo := hold(t, onlyPid(t, old))
+	for _, c := range []struct {
+		root, service string
+		concerned     bool
+	}{
+		{"/a", "db", true}, {"/b", "db", false}, {"/a", "d", false}, {"/a", "cache", false}, {"/a", "web", true}, {"/b", "web", true}, {"/a", "eb", false},
+	} {
+		g := &Guard{cfg: GuardConfig{Container: box, Root: c.root}.withDefaults()}
+		if l := g.soonLeft(t, c.service, TreeID{}); (l != nil) != c.concerned {
+			t.Errorf("%s under %s: %v", c.service, c.root, l)
+		}
+	}
+	g := &Guard{cfg: GuardConfig{Container: box, Root: "/a"}.withDefaults(), left: map[string]Leftover{}}
+	l := g.soonLeft(t, "db", TreeID{})
+	if l.Pid != pid || l.Tracer != tracer || l.Program != "sleep" || !strings.HasPrefix(l.State, "t") {
+		t.Errorf("%+v, but it is pid %d, traced by %d", *l, pid, tracer)
+	}
+	oldGo()
+	letGo()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, service := range []string{"db", "web"} {
+		if l := g.Leftover(ctx, service, TreeID{}); l != nil {
+			t.Errorf("let go, and still there: %v", l)
+		}
+	}
+	for _, path := range []string{db, old} {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s is still there", path)
+		}
+	}
+}
+
+// The tree that a breadcrumb names is ended if its supervisor is no more, and only then: else another node's may run in it.
+func TestTheTreeThatABreadcrumbNamesIsEndedOnlyAfterItsSupervisor(t *testing.T) {
+	box, host := boxed(t)
+	own, err := statOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inode, err := inodeOf(box.Base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := TreeID{Kind: KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: own.pid, StartTime: own.start, Inode: inode}
+	id.Path = leftBehind(t, box.Base, own.pid, own.start, host.PidNS)
+	pid := onlyPid(t, id.Path)
+	g := &Guard{cfg: GuardConfig{Container: box, Root: "/a"}.withDefaults(), left: map[string]Leftover{}}
+	if l := g.soonLeft(t, "s", id); l != nil {
+		t.Errorf("its supervisor lives, and it is a leftover: %v", l)
+	}
+	if s, err := statOf(pid); err != nil || !s.alive() {
+		t.Errorf("its supervisor lives, and it is killed: %v, %v", s, err)
+	}
+	id.Pid, id.StartTime = 1<<30, 1
+	id.Path = leftBehind(t, box.Base, id.Pid, id.StartTime, host.PidNS)
+	_, letGo := hold(t, onlyPid(t, id.Path))
+	if l := g.soonLeft(t, "another", id); l == nil || !l.Named || l.Tracer == 0 {
+		t.Errorf("its supervisor is no more, and it is held: %v", l)
+	}
+	letGo()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if l := g.Leftover(ctx, "another", id); l != nil {
+		t.Errorf("let go, and still there: %v", l)
+	}
+}
+
+// While something is left of whatever service, the watchdog is not touched: to open it and close it would call off a reset.
+func TestTheWatchdogIsNotOpenedBesideALeftover(t *testing.T) {
+	box, host := boxed(t)
+	_, letGo := hold(t, onlyPid(t, leftBehind(t, box.Base, 1<<30, 1, host.PidNS)))
+	g := guardIn(t, GuardConfig{Container: box, Name: "other", Root: "/b"})
+	var opened atomic.Bool
+	errOpened := errors.New("opened")
+	g.kennel.open = func(Watchdog) (*dogDevice, error) { opened.Store(true); return nil, errOpened }
+	if err := g.CheckWatchdog(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) || opened.Load() {
+		t.Errorf("opened: %v, %v", opened.Load(), err)
+	}
+	if err := g.Begin(1, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Extend(1, Now()+time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := g.NewTree(t.Context(), 1, "svc", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.Arm(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) || opened.Load() {
+		t.Errorf("opened: %v, %v", opened.Load(), err)
+	}
+	letGo()
+	for limit := time.Now().Add(patience); ; runtime.Gosched() {
+		err := g.CheckWatchdog(t.Context(), Watchdog{})
+		if errors.Is(err, errOpened) {
+			return
+		}
+		if !errors.Is(err, ErrLeftover) || time.Now().After(limit) {
+			t.Fatalf("let go: %v", err)
+		}
+	}
+}
+
+// What cannot be killed is tried again until it can, by whoever runs here.
+func TestALeftoverIsEndedAsSoonAsThatCanBe(t *testing.T) {
+	box, host := boxed(t)
+	path := leftBehind(t, box.Base, 1<<30, 1, host.PidNS)
+	_, letGo := hold(t, onlyPid(t, path))
+	guardIn(t, GuardConfig{Container: box, Name: "other"})
+	letGo()
+	for limit := time.Now().Add(patience); ; runtime.Gosched() {
+		if _, err := os.Stat(path); os.IsNotExist(err) {
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatal("it is still there")
+		}
+	}
+}
