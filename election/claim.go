@@ -56,8 +56,9 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 		if c.Previous == nil {
 			return nil
 		}
-		// A former active that adds its token to the breadcrumb, late, says nothing of a death.
-		if c.Previous.Session != former.Session || !bytes.Equal(c.Previous.Tree, former.Tree) {
+		// A former active that adds its token to the breadcrumb, late, says nothing of a death. That something is alive is another
+		// matter: from now on no delay is a proof.
+		if c.Previous.Session != former.Session || !bytes.Equal(c.Previous.Tree, former.Tree) || c.Previous.Leftover.Known != former.Leftover.Known {
 			return ErrCrumbChanged
 		}
 	}

@@ -27,17 +27,23 @@ type BreadCrumb struct {
 	Since       time.Time       `json:"since"`
 	Outlived    bool            `json:"outlived,omitempty"` // its lock was deleted by another node, while its session stood
 	Failsafe    *Failsafe       `json:"failsafe,omitempty"` // its writer may outlast ZooKeeper; absent: it may not
+	Leftover    Leftover        `json:"leftover,omitzero"`  // something of the tree is known to be alive
 }
 
 // ReadBreadCrumb reads a breadcrumb, wholly or not at all: with an error it is empty, and was written by somebody unknown
-// whose child may be running (P5). What decides on a death by it has to be beyond doubt; what is only shown has not.
+// whose child may be running (P5). What decides on a death by it has to be beyond doubt; what is only shown has not. That something
+// is known to be alive it tells in any case.
 func ReadBreadCrumb(data []byte) (BreadCrumb, error) {
 	b, err := decode[BreadCrumb](data)
 	if err == nil {
 		err = b.check()
 	}
 	if err != nil {
-		return BreadCrumb{}, fmt.Errorf("read a breadcrumb: %w", err)
+		var doubt struct {
+			Leftover Leftover `json:"leftover"`
+		}
+		_ = json.Unmarshal(data, &doubt)
+		return BreadCrumb{Leftover: doubt.Leftover}, fmt.Errorf("read a breadcrumb: %w", err)
 	}
 	return b, nil
 }

@@ -1,0 +1,120 @@
+package election
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A candidate that waits for the former active by time learns that something of it is alive, and overwrites no breadcrumb that says so.
+func TestWhoWaitsLearnsThatSomethingIsAlive(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			if _, err := activate(ctx, s); err != nil {
+				return err
+			}
+			w.byHand(Paths{"/understudy", "svc"}.Lock())
+			w.within("b", func(ctx context.Context, s2 *Session) error {
+				_, waits, err := claim(ctx, s2, Race)
+				if err != nil {
+					return err
+				}
+				late := *waits // it does not look
+				confirmed := make(chan error, 1)
+				go func() { confirmed <- waits.Confirmed(ctx) }()
+				time.Sleep(100 * time.Millisecond)
+				w.within("c", func(ctx context.Context, s3 *Session) error {
+					c, _, err := s3.Stand(ctx, "svc", Race)
+					if err != nil {
+						return err
+					}
+					if said, err := c.Remains(ctx, json.RawMessage(`{"of":"z"}`), Leftover{}); said || err != nil {
+						w.Errorf("said of another tree: %v, %v", said, err)
+					}
+					for range 2 {
+						if said, err := c.Remains(ctx, json.RawMessage(`{"of":"a"}`), Leftover{Pid: 7, State: "t (tracing stop)"}); !said || err != nil {
+							w.Errorf("not said: %v, %v", said, err)
+						}
+					}
+					return nil
+				})
+				if err := <-confirmed; !errors.Is(err, ErrCrumbChanged) {
+					w.Errorf("who waits learns: %v", err)
+				}
+				if l := waits.Previous.Leftover; !l.Known || l.Pid != 7 || l.By != "c" {
+					w.Errorf("who waits reads: %+v", l)
+				}
+				if err := late.Inscribe(ctx); !errors.Is(err, ErrCrumbChanged) || !late.Previous.Leftover.Known {
+					w.Errorf("overwritten: %v", err)
+				}
+				return waits.Release(ctx)
+			})
+			return nil
+		})
+	})
+}
+
+// Only the breadcrumb of what is proved dead is removed, and only where one waits for that proof.
+func TestTheBreadcrumbOfALeftoverGoesWithIt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			own, err := activate(ctx, s)
+			if err != nil {
+				return err
+			}
+			w.within("c", func(ctx context.Context, s2 *Session) error {
+				c, _, err := s2.Stand(ctx, "svc", Race)
+				if err != nil {
+					return err
+				}
+				tree := json.RawMessage(`{"of":"a"}`)
+				bury := func(tree json.RawMessage, left string) {
+					w.Helper()
+					if err := c.Bury(ctx, tree); err != nil {
+						w.Error(err)
+					}
+					if held := w.held(s2); held != left {
+						w.Errorf("left: %q, not %q", held, left)
+					}
+				}
+				bury(tree, crumbName+" "+lockName) // it says nothing of the kind
+				if _, err := c.Remains(ctx, tree, Leftover{}); err != nil {
+					return err
+				}
+				bury(json.RawMessage(`{"of":"z"}`), crumbName+" "+lockName)
+				if b, ok, err := c.Named(ctx); !ok || err != nil || b.Node != "a" || b.Session != SessionName(s.ID()) || !b.Leftover.Known {
+					w.Errorf("it says: %+v, %v, %v", b, ok, err)
+				}
+				bury(tree, lockName)
+				return nil
+			})
+			return own.Release(ctx)
+		})
+	})
+}
+
+// Whatever stands where a breadcrumb says that something is alive: somebody has seen that.
+func TestWhatSaysThatSomethingIsAliveIsNeverOverlooked(t *testing.T) {
+	for data, known := range map[string]bool{
+		`{"node":"a","session":"0x1"}`:                            false,
+		`{"node":"a","session":"0x1","leftover":{"pid":7}}`:       true,
+		`{"node":"a","session":"0x1","leftover":{"pid":"seven"}}`: true,
+		`{"node":"a","session":"0x1","leftover":{}}`:              true,
+		`{"node":"a","session":"0x1","leftover":null}`:            true,
+		`{"node":"a","session":"0x1","leftover":false}`:           true,
+		`{"node":"a","session":"none","leftover":[1]}`:            true, // which cannot be read
+		`{"node":7,"leftover":{"pid":7}}`:                         true,
+		`{"node":"a","session":"none"}`:                           false,
+	} {
+		b, err := ReadBreadCrumb([]byte(data))
+		if b.Leftover.Known != known {
+			t.Errorf("%s: %+v, %v", data, b.Leftover, err)
+		}
+		if err == nil && strings.Contains(string(encode(b)), `"leftover"`) != known {
+			t.Errorf("%s is written as %s", data, encode(b))
+		}
+	}
+}
