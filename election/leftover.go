@@ -70,12 +70,12 @@ func (c *Candidate) Bury(ctx context.Context, tree json.RawMessage) error {
 // ofTree carries out a change of the breadcrumb if that names the tree, and reports whether it does; nil: there is nothing to be
 // changed.
 func (c *Candidate) ofTree(ctx context.Context, tree json.RawMessage, change func(BreadCrumb, view) (any, error)) (bool, error) {
-	for {
+	for again := (pacing{}); ; {
 		names, err := c.tryOfTree(ctx, tree, change)
-		if !unknown(err) && !errors.Is(err, zk.ErrBadVersion) && !errors.Is(err, zk.ErrNoNode) {
+		if !again.passes(err) {
 			return names && err == nil, err
 		}
-		if err := c.s.retry(ctx); err != nil {
+		if err := again.wait(ctx, c.s, err); err != nil {
 			return false, err
 		}
 	}
@@ -104,7 +104,7 @@ func (c *Candidate) tryOfTree(ctx context.Context, tree json.RawMessage, change 
 
 // Named reads whom the breadcrumb names, and whether there is one that can be read.
 func (c *Candidate) Named(ctx context.Context) (BreadCrumb, bool, error) {
-	for {
+	for again := (pacing{}); ; {
 		v, err := c.s.read(ctx, c.paths.Crumb())
 		switch {
 		case err == nil && !v.exists:
@@ -115,7 +115,7 @@ func (c *Candidate) Named(ctx context.Context) (BreadCrumb, bool, error) {
 		case !unknown(err):
 			return BreadCrumb{}, false, fmt.Errorf("read the breadcrumb: %w", err)
 		}
-		if err := c.s.retry(ctx); err != nil {
+		if err := again.wait(ctx, c.s, err); err != nil {
 			return BreadCrumb{}, false, err
 		}
 	}

@@ -36,9 +36,9 @@ func (v *service) member() election.Member {
 		} else if d := v.demotion(); d != nil {
 			m.Demoted, m.Why = d, d.String()
 		}
-	case Offline:
-		if v.undead != nil {
-			m.Health = ailing
+	case Offline: // it is announced only while something is left here
+		if v.alive != "" {
+			m.Role, m.Health, m.Why = Standby.String(), unfitness, v.alive
 		}
 	}
 	return m

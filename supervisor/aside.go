@@ -47,7 +47,7 @@ func (v *service) outside(ctx context.Context, what string, spec child.Spec, lim
 	if err := v.guard.Extend(epoch, v.machine.Now()+limit+asideSlack); err != nil {
 		return fmt.Errorf("tell the guardians: %w", err)
 	}
-	tree, err := v.guard.NewTree(ctx, epoch, v.name+"."+what, nil)
+	tree, err := v.guard.NewTree(ctx, epoch, v.name+"/"+what, nil)
 	if err != nil {
 		return fmt.Errorf("make a container: %w", err)
 	}

@@ -35,6 +35,9 @@ type Guard interface {
 	Over(epoch uint64) <-chan struct{}
 	Cause(epoch uint64) error
 	NewTree(ctx context.Context, epoch uint64, name string, release []byte) (Tree, error)
+	// Leftover ends what supervisors that are no more have left of a service on this machine, and of a tree that a breadcrumb names
+	// (nil: none), and tells what of it could not be proved dead before ctx ended.
+	Leftover(ctx context.Context, service string, tree json.RawMessage) *child.Leftover
 }
 
 // Tree is a program and all that it forks, as child.Tree describes it.
@@ -57,7 +60,10 @@ type Process interface {
 }
 
 // thisMachine is the real one.
-type thisMachine struct{ thread chan<- func() }
+type thisMachine struct {
+	thread chan<- func()
+	root   string
+}
 
 func (thisMachine) Identity() (child.Host, error) { return child.Identity() }
 
@@ -68,7 +74,7 @@ func (m thisMachine) Guard(ctx context.Context, mode, node string, log hclog.Log
 	if err != nil {
 		return nil, fmt.Errorf("contain process trees: %w", err)
 	}
-	g, err := child.StartGuard(ctx, child.GuardConfig{Container: box, Logger: log.Named("guard"), Name: node, Thread: m.thread})
+	g, err := child.StartGuard(ctx, child.GuardConfig{Container: box, Logger: log.Named("guard"), Name: node, Root: m.root, Thread: m.thread})
 	if err != nil {
 		return nil, fmt.Errorf("start the guardians: %w", err)
 	}
@@ -76,7 +82,7 @@ func (m thisMachine) Guard(ctx context.Context, mode, node string, log hclog.Log
 }
 
 func (m thisMachine) Adopt(ctx context.Context, guard json.RawMessage, node string, log hclog.Logger) (Guard, error) {
-	g, err := child.AdoptGuard(ctx, child.GuardConfig{Logger: log.Named("guard"), Name: node, Thread: m.thread}, guard)
+	g, err := child.AdoptGuard(ctx, child.GuardConfig{Logger: log.Named("guard"), Name: node, Root: m.root, Thread: m.thread}, guard)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +94,7 @@ func (thisMachine) KillTree(ctx context.Context, id json.RawMessage) error {
 	if err := json.Unmarshal(id, &tree); err != nil {
 		return fmt.Errorf("read a tree's identity: %w", err)
 	}
-	return child.KillByID(ctx, tree)
+	return child.Unproved(tree, child.KillByID(ctx, tree))
 }
 
 type thisGuard struct {
@@ -115,7 +121,21 @@ func (g thisGuard) Adopted(id json.RawMessage) (Tree, bool) {
 	return thisTree{t}, ok
 }
 
+func (g thisGuard) Leftover(ctx context.Context, service string, tree json.RawMessage) *child.Leftover {
+	var id child.TreeID
+	if json.Unmarshal(tree, &id) != nil {
+		id = child.TreeID{} // it names nothing here
+	}
+	return g.Guard.Leftover(ctx, service, id)
+}
+
 type thisTree struct{ *child.Tree }
+
+func (t thisTree) Kill(ctx context.Context) error {
+	return child.Unproved(t.Tree.ID(), t.Tree.Kill(ctx))
+}
+
+func (t thisTree) End(ctx context.Context) error { return child.Unproved(t.Tree.ID(), t.Tree.End(ctx)) }
 
 func (t thisTree) ID() (json.RawMessage, error) { return json.Marshal(t.Tree.ID()) }
 

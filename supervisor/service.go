@@ -3,7 +3,6 @@ package supervisor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,12 +66,13 @@ type service struct {
 
 	birth    election.Birth // of the service's folder, as last seen
 	undead   Tree           // a tree whose death is not proved yet
+	alive    string         // what of a child is seen, whose death is not proved
 	stance   atomic.Int32   // what an upgrade would find
 	carried  *carriedTerm   // a term that was handed over, until it goes on
 	afoot    *carriedRun    // its programs, until they are looked after again
 	stood    election.Standing
 	refused  bool    // the last term ended since the former active could not be fenced
-	grave    uint64  // the epoch that it belongs to
+	grave    uint64  // the epoch that undead belongs to
 	process  Process // the newest
 	finished *child.ExitStatus
 	says     chan election.Member // what the other nodes should know, newest only
@@ -270,29 +270,6 @@ func (v *service) quarantine(ctx context.Context, sess *election.Session, birth 
 		v.note = ""
 	}
 	v.birth = birth
-	return nil
-}
-
-// bury proves the death of what a former session left.
-func (v *service) bury(ctx context.Context) error {
-	for v.undead != nil {
-		err := v.undead.End(ctx)
-		if err == nil {
-			v.undead, v.note = nil, ""
-			v.disengage()
-			v.undoAll(ctx)
-			if err := v.guard.Finish(v.grave); err != nil {
-				v.log.Debug("a former lease is still held", "service", v.name, "error", err) // by another service's tree
-			}
-			return nil
-		}
-		v.log.Error("the former child is still not proved dead, nothing is started here", "service", v.name, "error", err)
-		v.note = unprovedDeath(err)
-		v.show()
-		if !pause(ctx, time.Second) {
-			return fmt.Errorf("%w: %w", errUndead, err)
-		}
-	}
 	return nil
 }
 

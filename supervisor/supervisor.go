@@ -47,7 +47,7 @@ type supervisor struct {
 // when the command has ended; status is then the command's own.
 func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) {
 	if cfg.Machine == nil {
-		cfg.Machine = thisMachine{thread: cfg.Thread}
+		cfg.Machine = thisMachine{thread: cfg.Thread, root: cfg.Root}
 	}
 	if cfg.Observer == nil {
 		cfg.Observer = unobserved{}
@@ -101,6 +101,11 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	s.leaving.Wait()
 	if cause := context.Cause(standing); err == nil && ctx.Err() == nil && cause != nil {
 		err = cause
+	}
+	for _, v := range s.services {
+		if v.undead != nil && err == nil { // of a session that is over: this one was closed
+			err = fmt.Errorf("%s: %w", v.name, errUndead)
+		}
 	}
 	for _, v := range s.services {
 		if v.finished != nil {
@@ -265,8 +270,8 @@ func (s *supervisor) serveAll(ctx context.Context, sess *election.Session, epoch
 		serving, stop := context.WithCancelCause(ctx)
 		stops[v] = stop
 		go func() {
-			err := v.bury(ctx) // also for a service that is removed meanwhile: its namesake waits for that
-			if err == nil {
+			buried, err := v.bury(ctx, serving, sess, epoch)
+			if buried {
 				err = v.serve(serving, turn{sess: sess, epoch: epoch, leave: ctx.Done(), hold: h})
 			}
 			ended <- end{v, err, handing(serving)}

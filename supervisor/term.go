@@ -35,7 +35,13 @@ func (v *service) term(ctx context.Context, t turn, claim *election.Claim, tree 
 		v.showFenced(fenced, err, began)
 		entry.FenceMs = time.Since(began).Milliseconds()
 	}
+	if p := claim.Previous; p != nil && seenAlive(err) { // before another node claims, which may not see it
+		v.record(ctx, t.cand, p.Tree, err)
+	}
 	v.tellFenced(ctx, former, claim.PreviousToken, fenced, err)
+	if err == nil {
+		err = v.alone(ctx)
+	}
 	if err != nil {
 		over = v.refusal(ctx, err)
 	} else if !t.hold.enter(ctx, v, claim) {
@@ -123,12 +129,15 @@ func (v *service) end(ctx context.Context, t turn, tree Tree) error {
 		err := tree.End(bounded)
 		cancel()
 		if err == nil {
+			v.alive = ""
 			v.disengage()
 			t.hold.leave(v)
 			return nil
 		}
 		v.log.Error("the child's death is not proved, the lock is kept", "service", v.name, "error", err)
-		v.ails(unproved, unprovedDeath(err))
+		v.stance.Store(stuck)
+		v.testify(ctx, t.cand, idOf(tree), err)
+		v.ails(unproved, v.alive)
 		select {
 		case <-t.sess.Ended():
 		default:
@@ -169,6 +178,10 @@ func (v *service) fence(ctx context.Context, claim *election.Claim) (fencing.Out
 				return fenced, err
 			}
 		}
+		// P5: a delay that ended when somebody was just seen alive is none.
+		if p := claim.Previous; p != nil && p.Leftover.Known && fenced.By == fencing.ByGrace {
+			continue
+		}
 		err := claim.Inscribe(ctx)
 		if !errors.Is(err, election.ErrCrumbChanged) {
 			return fenced, err
@@ -193,6 +206,9 @@ func (v *service) fenceOne(ctx context.Context, claim *election.Claim) (fencing.
 		return fencing.Outcome{}, err
 	}
 	until, unlisted := v.binds(p)
+	if p.Leftover.Known {
+		unlisted = leftoverError(p)
+	}
 	if chain.NoDelay = unlisted != nil; !chain.NoDelay {
 		chain.Grace = max(chain.Grace, until-v.machine.Now())
 	}
@@ -246,6 +262,11 @@ func (v *service) refusal(ctx context.Context, err error) event {
 	}
 	if errors.Is(err, errPaused) {
 		return servicePaused
+	}
+	if errors.Is(err, errBeside) { // which no breadcrumb tells of
+		v.failure = err.Error()
+		v.log.Error("nothing is started", "service", v.name, "error", err)
+		return formerAlive
 	}
 	v.refused = true
 	v.log.Error("the former active could not be fenced: nothing is started; when you know that its child is dead, "+

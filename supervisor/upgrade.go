@@ -95,6 +95,11 @@ func (s *supervisor) advance(m *move, stops map[*service]context.CancelCauseFunc
 		return left
 	}
 	next := func(step moveStep) { m.step, m.since = step, time.Now() }
+	for v := range stops {
+		if v.stance.Load() == stuck { // nobody knows for how long
+			return false, fmt.Errorf("%w: the child of %s is not proved dead", errNotNow, v.name)
+		}
+	}
 	if m.step == waiting {
 		for v := range stops {
 			if v.stance.Load() == passing && time.Since(m.since) < passingFor {

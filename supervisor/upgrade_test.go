@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/supervisor/child"
 )
 
 // early is a clock that is far from the end of any lease.
@@ -26,6 +27,12 @@ type endless struct {
 }
 
 func (endless) Over(uint64) <-chan struct{} { return nil }
+
+func (endless) Kind() string { return child.KindCgroup }
+
+func (endless) Leftover(context.Context, string, json.RawMessage) *child.Leftover { return nil }
+
+func (endless) ID() (json.RawMessage, error) { return json.RawMessage(`{}`), nil }
 
 func (e endless) End(ctx context.Context) error {
 	e.asked <- struct{}{}

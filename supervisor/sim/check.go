@@ -28,24 +28,25 @@ func (v Violation) String() string {
 // checker knows each living process and what ZooKeeper says, and looks at the promises whenever either changes.
 // World.mu guards it.
 type checker struct {
-	w        *world
-	services map[string]*serviceView
-	ended    map[int64]bool   // sessions that are no more
-	owners   map[int64]bool   // those that had a lock
-	lost     map[int64]bool   // those of them that a loss of data ended
-	sessions map[string]int64 // by node
-	meddled  map[int64]bool   // those that a stranger was attached to, or is about to be
-	first    *Violation
-	starts   int
-	doomed   int // starts beside a process that was killed, but held by the kernel
-	resets   int // by watchdogs
-	calm     bool
-	grants   map[int64]*granting
-	regrants []Fault // that wait for a node to be granted less
-	sight    sight
-	nodes    nodesView
-	byHand   map[string]int     // how many requests of operators to delete it are under way
-	late     map[int64][]string // what an operator's request that was not answered may delete while its session lasts
+	w         *world
+	services  map[string]*serviceView
+	ended     map[int64]bool   // sessions that are no more
+	owners    map[int64]bool   // those that had a lock
+	lost      map[int64]bool   // those of them that a loss of data ended
+	sessions  map[string]int64 // by node
+	meddled   map[int64]bool   // those that a stranger was attached to, or is about to be
+	first     *Violation
+	starts    int
+	doomed    int // starts beside a process that was killed, but held by the kernel
+	resets    int // by watchdogs
+	leftovers int // that breadcrumbs told of
+	calm      bool
+	grants    map[int64]*granting
+	regrants  []Fault // that wait for a node to be granted less
+	sight     sight
+	nodes     nodesView
+	byHand    map[string]int     // how many requests of operators to delete it are under way
+	late      map[int64][]string // what an operator's request that was not answered may delete while its session lasts
 }
 
 // serviceView is a service as the checker sees it.
@@ -80,6 +81,8 @@ type crumbView struct {
 	tree    treeID
 	// failsafe says who has to promise, should ZooKeeper be gone; nil: it may not outlast that.
 	failsafe *election.Failsafe
+	// leftover says that something of the tree is known to be alive: no delay is a proof.
+	leftover bool
 }
 
 func newChecker(w *world) *checker {
@@ -297,10 +300,14 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 		v.crumb.there = true
 		if err := json.Unmarshal(ch.Data, &b); err == nil {
 			_ = json.Unmarshal(b.Tree, &v.crumb.tree)
-			v.crumb.session, v.crumb.failsafe = b.Session, b.Failsafe
+			v.crumb.session, v.crumb.failsafe, v.crumb.leftover = b.Session, b.Failsafe, b.Leftover.Known
 		}
 	}
 	if !was.there || was.session == v.crumb.session && was.tree == v.crumb.tree {
+		if v.crumb.leftover && !was.leftover {
+			c.leftovers++
+			c.w.say("zk: the breadcrumb of %s says that something of session %s is alive", v.name, v.crumb.session)
+		}
 		return
 	}
 	c.w.say("zk: the breadcrumb of %s names session %s and no longer %s", v.name, v.crumb.session, was.session)
@@ -308,11 +315,12 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 		if p.tree.id != was.tree || v.struck[p.token] {
 			continue
 		}
-		// One that is held by its kernel may be outlasted, but neither vouched for nor overlooked on its own machine.
+		// One that is held by its kernel may be outlasted, but neither vouched for nor overlooked on its own machine; nor by whoever
+		// could read that it is alive.
 		if c.cutShort(p.tree.session) {
 			continue
 		}
-		if !v.crumb.there || !c.spared(v, p) || v.crumb.tree.Boot == was.tree.Boot {
+		if !v.crumb.there || !c.spared(v, p) || v.crumb.tree.Boot == was.tree.Boot || was.leftover {
 			c.broken("P2", "the breadcrumb of %s left %v, which was alive", v.name, p)
 		}
 	}

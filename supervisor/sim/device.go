@@ -26,6 +26,7 @@ func (d *device) open(by *guard, timeout time.Duration) error {
 	if d.taken || len(d.holders) > 0 {
 		return errDogTaken
 	}
+	d.node.w.check.opened(d)
 	d.timeout, d.counting = timeout, true
 	d.holders[by] = true
 	d.write(false)

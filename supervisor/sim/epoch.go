@@ -122,7 +122,7 @@ func (g *guard) NewTree(ctx context.Context, number uint64, name string, release
 		return nil, fmt.Errorf("new tree %s in epoch %d: %w", name, number, err)
 	}
 	n := g.inc.node
-	service, what, _ := strings.Cut(name, ".")
+	service, what, _ := strings.Cut(name, "/")
 	if what == "" {
 		g.inc.stood[name] = true
 	}

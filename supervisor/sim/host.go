@@ -29,6 +29,7 @@ type host struct {
 	pids    int
 	rng     *rand.Rand
 	stuck   time.Time // until then, what is killed does not die
+	holds   string    // all of this service is held then, and nothing else; "": some of everything
 	beings  map[*guardian]struct{}
 }
 

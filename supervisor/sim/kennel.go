@@ -79,6 +79,9 @@ func (g *guard) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
 	if !g.inc.pass() {
 		return errCrashed
 	}
+	if err := g.mayOpen(ctx); err != nil {
+		return fmt.Errorf("check the watchdog: %w", err)
+	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
 	if g.dog != nil {
@@ -117,6 +120,11 @@ func (g *guard) holdDog(ctx context.Context, w child.Watchdog) error {
 		}
 		return nil
 	}
+	g.w.mu.Unlock()
+	if err := g.mayOpen(ctx); err != nil {
+		return err
+	}
+	g.w.mu.Lock()
 	d := g.inc.node.dog
 	if err := d.open(g, w.Timeout); err != nil {
 		g.w.mu.Unlock()

@@ -112,12 +112,20 @@ func (p *proc) kill() {
 	}
 	p.killed = true
 	after := p.nature.dies
-	if held := time.Until(p.tree.host.stuck); held > after && p.tree.host.rng.IntN(2) == 0 {
+	if held := time.Until(p.tree.host.stuck); held > after && p.tree.host.holdsOn(p.tree.service) {
 		p.doomed, after = true, held
 		p.tree.host.w.say("%s: process %d of %s is killed, but held by the kernel", p.tree.host.name, p.pid, p.tree.service)
 	}
 	dead := child.ExitStatus{Code: 128 + int(syscall.SIGKILL), Signal: syscall.SIGKILL}
 	p.tree.host.w.after(after, func() { p.die(dead) })
+}
+
+// holdsOn tells whether a process of the service that is killed now is held.
+func (h *host) holdsOn(service string) bool {
+	if h.holds != "" {
+		return h.holds == service
+	}
+	return h.rng.IntN(2) == 0
 }
 
 // term sends SIGTERM.

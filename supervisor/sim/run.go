@@ -22,6 +22,7 @@ type Result struct {
 	Starts    int
 	Doomed    int
 	Resets    int // by watchdogs
+	Leftovers int // of which a breadcrumb told
 	Cover     Coverage
 	Slowest   time.Duration // until a service ran again after everything was healed
 }
@@ -49,6 +50,7 @@ func run(p *Plan) *Result {
 	w.end()
 	r.Calm = w.calm
 	r.Violation, r.Virtual, r.Starts, r.Doomed, r.Resets = w.check.first, time.Since(w.began), w.check.starts, w.check.doomed, w.check.resets
+	r.Leftovers = w.check.leftovers
 	r.Trace, r.Sum, r.Events = w.trace.last(traceLength), w.trace.sum, w.trace.count
 	return r
 }

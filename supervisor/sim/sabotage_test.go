@@ -28,6 +28,10 @@ var regrants = change{"supervisor/sim/grants.go", "	regrantsIn   = 5\n	regrantsF
 // drills gives every plan drills.
 var drills = change{"supervisor/sim/drill.go", "	if p.Seed%drillsIn == drillsFrom && !p.Calm {", "	if drillsFrom < drillsIn && !p.Calm {"}
 
+// held has the kernel hold processes again and again, and little else happen.
+var held = change{"supervisor/sim/kinds.go", "DeleteNode, StickProcesses,", "DeleteNode, StickProcesses, StickProcesses, StickProcesses, StickProcesses, " +
+	"StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses,"}
+
 var sabotages = []sabotage{
 	{"skip the breadcrumb", []change{
 		{"election/candidate.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
@@ -137,7 +141,7 @@ var sabotages = []sabotage{
 		{"supervisor/standin.go", "end: kill}", "end: func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}}"},
 	}},
 	{"do not wait for a death once the service is removed", []change{
-		{"supervisor/supervisor.go", "v.bury(ctx) //", "v.bury(serving) //"},
+		{"supervisor/leftover.go", "			leaves = nil\n", "			return false\n"},
 	}},
 	{"forget the folder of a service that was removed", []change{
 		{"supervisor/reload.go", "	if v.birth != (election.Birth{}) {\n", "	if false {\n"},
@@ -155,6 +159,11 @@ var sabotages = []sabotage{
 	{"a newcomer takes the grace delay for a proof", []change{
 		{"supervisor/term.go", "	if chain.NoDelay = unlisted != nil; !chain.NoDelay {\n", "	if chain.NoDelay = false; !chain.NoDelay {\n"},
 		outages, losses,
+	}},
+	{"take a delay for a proof though something is known to be alive", []change{
+		{"supervisor/term.go", "	if p.Leftover.Known {\n		unlisted = leftoverError(p)\n	}\n", ""},
+		{"supervisor/term.go", "p.Leftover.Known && fenced.By == fencing.ByGrace", "fenced.By == \"\""},
+		held,
 	}},
 	{"promise although ZooKeeper is there", []change{
 		{"supervisor/pledge.go", "	case now < p.seen:\n", "	case false:\n"},
@@ -216,7 +225,7 @@ var sabotages = []sabotage{
 		keepers,
 	}},
 	{"wait for ever for a former session of the same node", []change{
-		{"election/register.go", "case rival.stale(s, v, refused, sent):", "case rival.stale(s, v, refused, sent) && false:"},
+		{"election/register.go", "if rival.stale(s, v, refused, sent) {", "if rival.stale(s, v, refused, sent) && false {"},
 		keepers,
 	}},
 	{"take a lock away after one session timeout", []change{
@@ -232,6 +241,10 @@ var sabotages = []sabotage{
 		{"election/stale.go", "max(g.since, steady, l.anew)", "max(g.since, 0*steady)"},
 		{"election/stale_service.go", "!ok || l.interrupted() {", "false && ok {"},
 		keepers,
+	}},
+	{"open the watchdog beside what is left of a former supervisor" + weak, []change{
+		{"supervisor/sim/leftover.go", "func(*tree) bool { return true }", "func(*tree) bool { return false }"},
+		dogs, held,
 	}},
 	{"guardians feed the watchdog after a lease's end" + weak, []change{
 		{"supervisor/sim/device.go", "	if bound && now > last {\n", "	if bound && now < 0 {\n"},

@@ -14,6 +14,7 @@ type summary struct {
 	seeds, starts int
 	doomed        int
 	resets        int
+	leftovers     int
 	virtual       time.Duration
 	calm          time.Duration // without a fault for ten minutes and more
 	units         float64
@@ -52,6 +53,7 @@ func (s *summary) add(r *report) {
 	s.starts += r.Starts
 	s.doomed += r.Doomed
 	s.resets += r.Resets
+	s.leftovers += r.Left
 	s.slowest = max(s.slowest, r.Slowest)
 	s.cover.add(r.Cover)
 	for k, n := range r.Faults {
@@ -82,8 +84,8 @@ func (s *summary) String() string {
 	fmt.Fprintln(&b, s.line())
 	fmt.Fprintf(&b, "%.0f session timeouts; %.1f faults an hour; %.0f hours are stretches of ten minutes and more without a new fault\n",
 		s.units, float64(s.total())/s.virtual.Hours(), s.calm.Hours())
-	fmt.Fprintf(&b, "%d starts of a child, %d of them beside one that was killed but held by its kernel; %d resets by watchdogs; at most "+
-		"%.1f session timeouts from the end of all faults to a running child\n", s.starts, s.doomed, s.resets, s.slowest)
+	fmt.Fprintf(&b, "%d starts of a child, %d of them beside one that was killed but held by its kernel; %d breadcrumbs that told of one; %d resets by watchdogs; at most "+
+		"%.1f session timeouts from the end of all faults to a running child\n", s.starts, s.doomed, s.leftovers, s.resets, s.slowest)
 	for _, k := range Kinds() {
 		fmt.Fprintf(&b, "  %-40s %9d\n", k, s.faults[k])
 	}

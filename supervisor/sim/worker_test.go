@@ -44,6 +44,7 @@ type report struct {
 	Starts  int
 	Doomed  int
 	Resets  int
+	Left    int
 	Slowest float64 // session timeouts until a service ran again, at most
 	Faults  map[Kind]int
 	Cover   Coverage
@@ -103,7 +104,7 @@ func carryOut(t *testing.T, ask task) *report {
 	r := again(plan)
 	answer := &report{
 		Seed: ask.Seed, Sum: r.Sum, Virtual: r.Virtual, Calm: r.Calm, Units: float64(r.Virtual) / float64(r.Plan.Timeout), Starts: r.Starts,
-		Doomed: r.Doomed, Resets: r.Resets, Faults: r.Faults, Cover: r.Cover, Slowest: float64(r.Slowest) / float64(r.Plan.Timeout), Took: time.Since(began),
+		Doomed: r.Doomed, Resets: r.Resets, Left: r.Leftovers, Faults: r.Faults, Cover: r.Cover, Slowest: float64(r.Slowest) / float64(r.Plan.Timeout), Took: time.Since(began),
 	}
 	if r.Violation != nil {
 		answer.Broken, answer.Promise = r.Violation.String(), r.Violation.Promise

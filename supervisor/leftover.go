@@ -1,0 +1,248 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"understudy/election"
+	"understudy/fencing"
+	"understudy/supervisor/child"
+)
+
+const (
+	buryFirst    = 200 * time.Millisecond // for the first attempt: others are to hear soon that a delay proves nothing
+	buryPatience = time.Second            // for each other
+	buryAgain    = 10 * time.Second       // the longest pause between two
+	sayPatience  = time.Second            // for ZooKeeper to take what is said of it
+)
+
+// errLeftover says that a delay proves nothing.
+var errLeftover = errors.New("its breadcrumb says that something of its child is alive: only a proof of its death counts, no delay")
+
+func leftoverError(p *election.BreadCrumb) error {
+	l := p.Leftover
+	return fmt.Errorf("%w (%v, says %s)", errLeftover, child.Leftover{Tree: "its tree", Pid: l.Pid, Program: l.Program, State: l.State, Tracer: l.Tracer}, l.By)
+}
+
+// errBeside says that nothing may be started here, whoever was active last.
+var errBeside = errors.New("something that a former supervisor of this machine has left of the service is alive")
+
+// alone is the last look at this machine: another supervisor of it may have gone since the service stands here, and somebody
+// have been active after that. P1.
+func (v *service) alone(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, buryFirst)
+	defer cancel()
+	if l := v.guard.Leftover(ctx, v.name, nil); l != nil {
+		return fmt.Errorf("%w: %v", errBeside, l)
+	}
+	return nil
+}
+
+// idOf is what a breadcrumb says of a tree.
+func idOf(tree Tree) json.RawMessage {
+	id, err := tree.ID()
+	if err != nil {
+		return nil
+	}
+	return id
+}
+
+// testify says in the breadcrumb, if it names the tree, and to who looks at this node, that something of it is alive. P5: should the
+// session end before the tree does, no delay makes it dead.
+func (v *service) testify(ctx context.Context, cand *election.Candidate, tree json.RawMessage, err error) {
+	v.alive = unprovedDeath(err)
+	if l, ok := seen(err); ok {
+		v.alive = unprovedDeath(errors.New(l.String()))
+	}
+	v.say()
+	v.record(ctx, cand, tree, err)
+}
+
+// seen is what of a tree is seen that is not proved dead.
+func seen(err error) (child.Leftover, bool) {
+	if alive, ok := errors.AsType[*child.AliveError](err); ok {
+		return alive.Leftover, true
+	}
+	return child.Leftover{}, false
+}
+
+// seenAlive tells whether fencing was refused since somebody saw the child alive, here or on its machine.
+func seenAlive(err error) bool {
+	return errors.Is(err, fencing.ErrRefused) && (errors.Is(err, fencing.ErrAlive) || errors.Is(err, child.ErrUnproved))
+}
+
+// record says it in the breadcrumb.
+func (v *service) record(ctx context.Context, cand *election.Candidate, tree json.RawMessage, err error) {
+	if cand == nil || len(tree) == 0 {
+		return
+	}
+	l, _ := seen(err)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayPatience)
+	defer cancel()
+	_, err = cand.Remains(ctx, tree, election.Leftover{Pid: l.Pid, Program: l.Program, State: l.State, Tracer: l.Tracer, Since: time.Now().UTC()})
+	if err != nil {
+		v.log.Warn("cannot say in the breadcrumb that something of the child is alive: another node may take a delay for a proof",
+			"service", v.name, "error", err)
+	}
+}
+
+// remains is what a former session, or a supervisor that is no more, has left of a service here.
+type remains struct {
+	v     *service
+	sess  *election.Session
+	cand  *election.Candidate // nil: there was nothing to be said yet
+	tree  json.RawMessage     // that the breadcrumb names, or did
+	words string
+}
+
+// bury waits until nothing is alive on this machine of what ran here in a former session, be it of a supervisor that is no more. As
+// long as there is, this service does not stand here, and all others do. It reports false when ctx ended first, and fails only if
+// something of this very session may be alive.
+func (v *service) bury(ctx, serving context.Context, sess *election.Session, epoch uint64) (bool, error) {
+	if v.carried != nil { // it goes on
+		return true, nil
+	}
+	r := &remains{v: v, sess: sess}
+	patience := buryFirst
+	for wait := time.Second; ; wait = min(2*wait, buryAgain) {
+		left, err := r.end(ctx, patience)
+		if patience = buryPatience; !left {
+			r.settle(ctx)
+			return true, nil
+		}
+		if ctx.Err() == nil {
+			r.tell(ctx, err)
+		}
+		if !r.pause(ctx, serving, wait) {
+			if v.undead != nil && v.grave == epoch {
+				return false, fmt.Errorf("%s: %w: %w", v.name, errUndead, err)
+			}
+			return false, nil // this session holds nothing of it
+		}
+	}
+}
+
+// pause waits until the next attempt. A removed service is waited for to the end: its namesake begins after it.
+func (r *remains) pause(ctx, serving context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	leaves := serving.Done()
+	for {
+		select {
+		case <-timer.C:
+			return true
+		case <-leaves:
+			if handing(serving) && r.v.undead == nil { // the next image looks for itself
+				return false
+			}
+			leaves = nil
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// end kills, and tells whether something is left, and why that is not known to be dead.
+func (r *remains) end(ctx context.Context, patience time.Duration) (left bool, err error) {
+	v := r.v
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if v.undead != nil {
+		r.tree = idOf(v.undead)
+		if err := v.undead.End(bounded); err != nil {
+			return true, err
+		}
+		v.undead = nil
+		v.disengage()
+		if err := v.guard.Finish(v.grave); err != nil {
+			v.log.Debug("a former lease is still held", "service", v.name, "error", err) // by another service's tree
+		}
+	}
+	l := v.guard.Leftover(bounded, v.name, r.tree)
+	if r.tree == nil && (l != nil || v.guard.Kind() != child.KindCgroup) { // with cgroups, all that is left is seen without it
+		if tree := r.named(ctx); tree != nil {
+			again, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			if of := v.guard.Leftover(again, v.name, tree); of != nil && of.Named {
+				l, r.tree = of, tree
+			}
+		}
+	}
+	if l == nil {
+		return false, nil
+	}
+	return true, &child.AliveError{Leftover: *l, Err: child.ErrUnproved}
+}
+
+// named is the tree that the breadcrumb names.
+func (r *remains) named(ctx context.Context) json.RawMessage {
+	ctx, cancel := context.WithTimeout(ctx, proofPatience)
+	defer cancel()
+	if !r.stand(ctx) {
+		return nil
+	}
+	b, ok, err := r.cand.Named(ctx)
+	if err != nil || !ok {
+		return nil // fencing looks at it
+	}
+	return b.Tree
+}
+
+func (r *remains) stand(ctx context.Context) bool {
+	if r.cand == nil {
+		cand, _, err := r.sess.Stand(ctx, r.v.name, r.v.Order)
+		if err != nil {
+			return false
+		}
+		r.cand = cand
+	}
+	return true
+}
+
+// tell says what is left, wherever somebody looks.
+func (r *remains) tell(ctx context.Context, err error) {
+	v := r.v
+	if v.undead != nil {
+		v.stance.Store(stuck)
+	}
+	if words := err.Error(); words != r.words {
+		r.words = words
+		v.log.Error("something of a former child cannot be killed: the service does not stand here until it is dead, trying again for ever",
+			"service", v.name, "error", err)
+	}
+	saying, cancel := context.WithTimeout(ctx, 2*sayPatience)
+	defer cancel()
+	if !r.stand(saying) {
+		r.cand = nil
+	}
+	v.testify(ctx, r.cand, r.tree, err)
+	if r.cand != nil {
+		if err := r.cand.Announce(saying, v.member()); err != nil {
+			v.log.Debug("cannot announce", "service", v.name, "error", err)
+		}
+	}
+}
+
+// settle undoes what is still to be undone of what is dead now, and ends the waiting of others.
+func (r *remains) settle(ctx context.Context) {
+	v := r.v
+	if r.words == "" {
+		return
+	}
+	v.alive = ""
+	v.log.Info("nothing of the former child is alive any more", "service", v.name)
+	if !v.heir {
+		v.inherit()
+	}
+	v.undoAll(ctx)
+	if r.cand != nil && r.tree != nil && len(v.debts) == 0 && ctx.Err() == nil {
+		bounded, cancel := context.WithTimeout(ctx, proofPatience)
+		defer cancel()
+		if err := r.cand.Bury(bounded, r.tree); err != nil {
+			v.log.Debug("the breadcrumb of what is dead now stays", "service", v.name, "error", err)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"understudy/supervisor/child"
+)
+
+// orphans is the trees on a host whose supervisors are no more, and which are not known to be dead. World.mu is held.
+func (h *host) orphans() (all []*tree) {
+	for _, name := range slices.Sorted(maps.Keys(h.trees)) {
+		if t := h.trees[name]; !t.of.inc.alive() && (len(t.procs) > 0 || !t.removed) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// end ends those of a host's orphans that are meant, and returns one that could not be proved dead.
+func (h *host) end(ctx context.Context, meant func(*tree) bool) *child.Leftover {
+	h.w.mu.Lock()
+	all := h.orphans()
+	h.w.mu.Unlock()
+	for _, t := range slices.DeleteFunc(all, func(t *tree) bool { return !meant(t) }) {
+		if t.slay(ctx, true) == nil {
+			continue
+		}
+		h.w.mu.Lock()
+		defer h.w.mu.Unlock()
+		l := &child.Leftover{Tree: t.id.Name, State: "held by the kernel"}
+		for _, p := range t.all() {
+			l.Pid, l.Program = p.pid, p.program
+			break
+		}
+		return l
+	}
+	return nil
+}
+
+// Leftover is child.Guard's.
+func (g *guard) Leftover(ctx context.Context, service string, id json.RawMessage) *child.Leftover {
+	if !g.inc.pass() {
+		return nil // nobody is there to hear it
+	}
+	var named treeID
+	_ = json.Unmarshal(id, &named) // nil: none
+	l := g.inc.node.host.end(ctx, func(t *tree) bool { return t.service == service })
+	if l != nil {
+		l.Named = l.Tree == named.Name
+		g.w.mu.Lock()
+		g.w.say("%s: supervisor %d finds what is left of %s: %v", g.inc.node.name, g.inc.number, service, l)
+		g.w.mu.Unlock()
+	}
+	g.inc.pass()
+	return l
+}
+
+// mayOpen tells whether nothing is left that the watchdog may be counting for.
+func (g *guard) mayOpen(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, 250*time.Millisecond)
+	defer cancel()
+	if l := g.inc.node.host.end(bounded, func(*tree) bool { return true }); l != nil {
+		return fmt.Errorf("%w: %v", child.ErrLeftover, l)
+	}
+	return nil
+}
+
+// opened looks whether a device is opened that may be counting for what is left of a former supervisor.
+func (c *checker) opened(d *device) {
+	for _, t := range d.node.host.orphans() {
+		for _, p := range t.all() {
+			c.broken("watchdog", "%s opens the watchdog beside %v, whose supervisor is no more", d.node.name, p)
+		}
+	}
+}
