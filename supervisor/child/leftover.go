@@ -216,7 +216,7 @@ func (l *Leftover) look(pid int) bool {
 			return ""
 		}
 		tracer, _ := strconv.Atoi(field("TracerPid"))
-		if l.Pid == 0 || tracer != 0 {
+		if l.Pid == 0 || tracer != 0 || strings.HasPrefix(l.State, "Z") { // its main thread may have ended before the others
 			l.Pid, l.Program, l.State, l.Tracer = pid, field("Name"), field("State"), tracer
 		}
 		if tracer != 0 {

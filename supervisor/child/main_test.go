@@ -165,7 +165,32 @@ func probed(t *testing.T, kind string) Container {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if kind == KindCgroup { // what other tests leave, in other processes, is no concern of this one
+		c.Base = ownBase(t, c.Base)
+	}
 	return c
+}
+
+// ownBase is a place for cgroups that goes, with all that is in it, when the test ends.
+func ownBase(t *testing.T, base string) string {
+	t.Helper()
+	own, err := os.MkdirTemp(base, "box-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		l, err := openLeaf(own, 0)
+		if err != nil {
+			return // nothing was left of it
+		}
+		defer l.close()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := slay(ctx, l, true); err != nil {
+			t.Error(err)
+		}
+	})
+	return own
 }
 
 // orphanage makes orphans, waits for its own child, and ends with code 7 on a signal.

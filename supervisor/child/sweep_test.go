@@ -57,10 +57,7 @@ func boxed(t *testing.T) (Container, Host) {
 		t.Fatal(err)
 	}
 	// Supervisors of other tests, in other processes, start meanwhile, and sweep the machine's own.
-	if box.Base, err = os.MkdirTemp(box.Base, "box-"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { clearAway(box.Base) })
+	box.Base = ownBase(t, box.Base)
 	host, err := Identity()
 	if err != nil {
 		t.Fatal(err)

@@ -53,6 +53,8 @@ func leftoverFleet(t *testing.T) (f *fleet, a, b *kit.Host, active *kit.Supervis
 	t.Helper()
 	f = newFleet(t, 2, 10*time.Millisecond)
 	a, b = f.Lab.Machine(t, "a"), f.Lab.Machine(t, "b")
+	a.PowerOn(t) // cgroups of their own: what is held here concerns no other test
+	b.PowerOn(t)
 	active, _ = f.start(t, a)
 	f.all(t, "a", 0)
 	f.start(t, b)
