@@ -98,6 +98,9 @@ func (s *supervisor) forget(v *service, err error) bool {
 	if !v.removed.Load() || err != nil || v.carried != nil {
 		return false
 	}
+	if v.undead != nil || v.alive != "" { // its namesake, and what is still to be undone, wait for that in the next session, too
+		return false
+	}
 	if v.birth != (election.Birth{}) {
 		s.births[v.name] = v.birth
 	}

@@ -48,17 +48,17 @@ func seize(t *testing.T, pids ...int) (letGo func()) {
 	return letGo
 }
 
-// leftoverFleet is two services that run on a, with b standing by; all of the first one is held by a tracer.
-func leftoverFleet(t *testing.T) (f *fleet, a, b *kit.Host, active *kit.Supervisor, letGo func()) {
+// leftoverFleet is two services that run on one host, with the other standing by; all of the first one is held by a tracer.
+func leftoverFleet(t *testing.T, one, other string) (f *fleet, a, b *kit.Host, active *kit.Supervisor, letGo func()) {
 	t.Helper()
 	f = newFleet(t, 2, 10*time.Millisecond)
-	a, b = f.Lab.Machine(t, "a"), f.Lab.Machine(t, "b")
+	a, b = f.Lab.Machine(t, one), f.Lab.Machine(t, other)
 	a.PowerOn(t) // cgroups of their own: what is held here concerns no other test
 	b.PowerOn(t)
 	active, _ = f.start(t, a)
-	f.all(t, "a", 0)
+	f.all(t, one, 0)
 	f.start(t, b)
-	f.stand(t, "b")
+	f.stand(t, other)
 	active.TwoGuardians(t)
 	return f, a, b, active, seize(t, f.accounts["s0000"].Processes()...)
 }
@@ -76,7 +76,7 @@ func (f *fleet) tells(t *testing.T, limit time.Duration, service string) {
 // another node, and no other. Once it can be killed, the service runs again by itself.
 func TestALeftoverCostsItsServiceAlone(t *testing.T) {
 	t.Parallel()
-	f, a, _, active, letGo := leftoverFleet(t)
+	f, a, _, active, letGo := leftoverFleet(t, "left-a", "left-b")
 	stuck, free := f.accounts["s0000"], f.accounts["s0001"]
 	pid := stuck.Processes()[0]
 	at := f.Unattended(t, active)
@@ -84,12 +84,12 @@ func TestALeftoverCostsItsServiceAlone(t *testing.T) {
 	f.tells(t, soon, "s0000")
 	free.Next(t, soon, at)
 	kit.Until(t, soon, "a stands for the other service", func() bool {
-		m, ok := f.Member("s0001", "a")
+		m, ok := f.Member("s0001", a.Name)
 		return ok && (m.Role == "standby" || m.Role == "active") && m.Health == "ok"
 	})
 	said := fmt.Sprintf("pid %d (", pid)
 	kit.Until(t, soon, "a says why it does not stand", func() bool {
-		m, ok := f.Member("s0000", "a")
+		m, ok := f.Member("s0000", a.Name)
 		return ok && m.Role == "standby" && m.Health == "unfit" && strings.Contains(m.Why, said) && strings.Contains(m.Why, "state t (tracing stop), traced by pid ")
 	})
 	if !strings.Contains(second.Log(), said) {
@@ -111,7 +111,7 @@ func TestALeftoverCostsItsServiceAlone(t *testing.T) {
 // node start what may be alive.
 func TestAnUnprovedTreeCostsItsServiceAlone(t *testing.T) {
 	t.Parallel()
-	f, a, b, active, letGo := leftoverFleet(t)
+	f, a, b, active, letGo := leftoverFleet(t, "kept-a", "kept-b")
 	stuck, free := f.accounts["s0000"], f.accounts["s0001"]
 	run := free.Runs()[0]
 	active.Signal(syscall.SIGTERM)
@@ -119,7 +119,7 @@ func TestAnUnprovedTreeCostsItsServiceAlone(t *testing.T) {
 	f.tells(t, soon, "s0000")
 	ended := stuck.Runs()[0].Last
 	kit.Until(t, time.Minute, "the supervisor has given up", func() bool { return !active.Running() })
-	kit.Until(t, time.Minute, "its session is over", func() bool { return f.Gone("nodes", "a") })
+	kit.Until(t, time.Minute, "its session is over", func() bool { return f.Gone("nodes", a.Name) })
 	kit.Throughout(t, session+2*grace, "the service runs nowhere", func() bool { return len(stuck.Runs()) == 1 })
 	letGo()
 	f.start(t, a) // who can prove it dead now

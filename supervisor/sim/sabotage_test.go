@@ -142,6 +142,7 @@ var sabotages = []sabotage{
 	}},
 	{"do not wait for a death once the service is removed", []change{
 		{"supervisor/leftover.go", "			leaves = nil\n", "			return false\n"},
+		{"supervisor/leftover.go", "v.undead != nil && v.grave == epoch {", "v.undead != nil {"},
 	}},
 	{"forget the folder of a service that was removed", []change{
 		{"supervisor/reload.go", "	if v.birth != (election.Birth{}) {\n", "	if false {\n"},
