@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // A candidate that waits for the former active by time learns that something of it is alive, and overwrites no breadcrumb that says so.
@@ -24,7 +26,9 @@ func TestWhoWaitsLearnsThatSomethingIsAlive(t *testing.T) {
 				}
 				late := *waits // it does not look
 				confirmed := make(chan error, 1)
-				go func() { confirmed <- waits.Confirmed(ctx) }()
+				waiting, enough := context.WithTimeout(ctx, time.Minute)
+				defer enough()
+				go func() { confirmed <- waits.Confirmed(waiting) }()
 				time.Sleep(100 * time.Millisecond)
 				w.within("c", func(ctx context.Context, s3 *Session) error {
 					c, _, err := s3.Stand(ctx, "svc", Race)
@@ -117,4 +121,37 @@ func TestWhatSaysThatSomethingIsAliveIsNeverOverlooked(t *testing.T) {
 			t.Errorf("%s is written as %s", data, encode(b))
 		}
 	}
+}
+
+// Every fresh breadcrumb has version 0: what is said of one that was read a moment ago does not reach that of a later claim.
+func TestALateWordOfALeftoverDoesNotReachALaterBreadcrumb(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := Paths{"/understudy", "svc"}
+		w.within("a", func(ctx context.Context, s *Session) error {
+			if _, _, err := claim(ctx, s, Race); err != nil { // at version 0
+				return err
+			}
+			w.within("c", func(ctx context.Context, s2 *Session) error {
+				c, _, err := s2.Stand(ctx, "svc", Race)
+				if err != nil {
+					return err
+				}
+				w.within("b", func(ctx context.Context, s3 *Session) error {
+					var next *Claim
+					_, late := c.tryOfTree(ctx, json.RawMessage(`{"of":"a"}`), func(_ BreadCrumb, v view) (any, error) {
+						w.byHand(p.Lock(), p.Crumb())
+						_, b, err := claim(ctx, s3, Race)
+						next = b
+						return &zk.SetDataRequest{Path: p.Crumb(), Data: v.data, Version: v.stat.Version}, err
+					})
+					if !errors.Is(late, zk.ErrBadVersion) {
+						w.Errorf("written: %v", late)
+					}
+					return next.Release(ctx)
+				})
+				return nil
+			})
+			return nil
+		})
+	})
 }

@@ -240,3 +240,41 @@ func TestALeftoverIsEndedAsSoonAsThatCanBe(t *testing.T) {
 		}
 	}
 }
+
+// A tree that a breadcrumb names is found under each kind of containment; and then no watchdog is opened either.
+func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
+	kinds(t, func(t *testing.T, kind string) {
+		p := newPuppet(t, kind)
+		p.do(command{Do: "begin", Epoch: 1})
+		p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
+		id := p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID
+		pid := p.do(command{Do: "start", Name: "a", Script: "echo ready; exec sleep 1000"}).Pid
+		p.ready()
+		tracer, letGo := hold(t, pid)
+		all := append(p.guardians(), p.cmd.Process.Pid)
+		for _, one := range all {
+			freeze(t, one)
+		}
+		kill9(all...)
+		_ = p.cmd.Wait()
+		g := newGuard(GuardConfig{Container: p.container, Root: "/a"})
+		opened := errors.New("opened")
+		g.kennel.open = func(Watchdog) (*dogDevice, error) { return nil, opened }
+		l := g.soonLeft(t, "another", id)
+		if l == nil || !l.Named || l.Pid != pid || l.Tracer != tracer {
+			t.Fatalf("%+v, but it is pid %d, traced by %d", l, pid, tracer)
+		}
+		if _, err := g.openDog(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) {
+			t.Errorf("the watchdog: %v", err)
+		}
+		letGo()
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if l := g.Leftover(ctx, "another", id); l != nil {
+			t.Errorf("let go, and still there: %v", l)
+		}
+		if _, err := g.openDog(t.Context(), Watchdog{}); !errors.Is(err, opened) {
+			t.Errorf("the watchdog: %v", err)
+		}
+	})
+}
