@@ -52,6 +52,7 @@ func seize(t *testing.T, pids ...int) (letGo func()) {
 func leftoverFleet(t *testing.T, one, other string) (f *fleet, a, b *kit.Host, active *kit.Supervisor, letGo func()) {
 	t.Helper()
 	f = newFleet(t, 2, 10*time.Millisecond)
+	f.more["s0000"] = "stop_timeout: 1s"
 	a, b = f.Lab.Machine(t, one), f.Lab.Machine(t, other)
 	a.PowerOn(t) // cgroups of their own: what is held here concerns no other test
 	b.PowerOn(t)
