@@ -54,11 +54,11 @@ func (c *Candidate) Remains(ctx context.Context, tree json.RawMessage, l Leftove
 	return said, wrap("say in the breadcrumb that something is alive", err)
 }
 
-// Bury removes the breadcrumb if it names this tree and says that something of it is alive: it is proved dead now, and nobody has
-// to wait for another proof. P2.
+// Bury removes the breadcrumb if it names this tree, of this node, and says that something of it is alive: it is proved dead now, what
+// it did is undone, and nobody has to wait for another proof. P2.
 func (c *Candidate) Bury(ctx context.Context, tree json.RawMessage) error {
 	_, err := c.ofTree(ctx, tree, func(named BreadCrumb, v view) (any, error) {
-		if !named.Leftover.Known {
+		if !named.Leftover.Known || named.Node != c.s.cfg.Node.Node { // what another node's did is not known to be undone
 			return nil, nil
 		}
 		return &zk.DeleteRequest{Path: c.paths.Crumb(), Version: v.stat.Version}, nil

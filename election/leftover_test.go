@@ -69,30 +69,35 @@ func TestTheBreadcrumbOfALeftoverGoesWithIt(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			again, _, err := s.Stand(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
 			w.within("c", func(ctx context.Context, s2 *Session) error {
 				c, _, err := s2.Stand(ctx, "svc", Race)
 				if err != nil {
 					return err
 				}
 				tree := json.RawMessage(`{"of":"a"}`)
-				bury := func(tree json.RawMessage, left string) {
+				bury := func(by *Candidate, tree json.RawMessage, left string) {
 					w.Helper()
-					if err := c.Bury(ctx, tree); err != nil {
+					if err := by.Bury(ctx, tree); err != nil {
 						w.Error(err)
 					}
 					if held := w.held(s2); held != left {
 						w.Errorf("left: %q, not %q", held, left)
 					}
 				}
-				bury(tree, crumbName+" "+lockName) // it says nothing of the kind
+				bury(again, tree, crumbName+" "+lockName) // it says nothing of the kind
 				if _, err := c.Remains(ctx, tree, Leftover{}); err != nil {
 					return err
 				}
-				bury(json.RawMessage(`{"of":"z"}`), crumbName+" "+lockName)
+				bury(again, json.RawMessage(`{"of":"z"}`), crumbName+" "+lockName)
+				bury(c, tree, crumbName+" "+lockName) // who knows what it did, and whether that is undone
 				if b, ok, err := c.Named(ctx); !ok || err != nil || b.Node != "a" || b.Session != SessionName(s.ID()) || !b.Leftover.Known {
 					w.Errorf("it says: %+v, %v, %v", b, ok, err)
 				}
-				bury(tree, lockName)
+				bury(again, tree, lockName)
 				return nil
 			})
 			return own.Release(ctx)

@@ -229,18 +229,18 @@ func (r *remains) tell(ctx context.Context, err error) {
 // settle undoes what is still to be undone of what is dead now, and ends the waiting of others.
 func (r *remains) settle(ctx context.Context) {
 	v := r.v
-	if r.words == "" {
+	v.alive = ""
+	if r.words == "" && r.tree == nil { // there was nothing, as a rule
 		return
 	}
-	v.alive = ""
 	v.log.Info("nothing of the former child is alive any more", "service", v.name)
 	if !v.heir {
 		v.inherit()
 	}
 	v.undoAll(ctx)
-	if r.cand != nil && r.tree != nil && len(v.debts) == 0 && ctx.Err() == nil {
-		bounded, cancel := context.WithTimeout(ctx, proofPatience)
-		defer cancel()
+	bounded, cancel := context.WithTimeout(ctx, proofPatience)
+	defer cancel()
+	if r.tree != nil && len(v.debts) == 0 && ctx.Err() == nil && r.stand(bounded) {
 		if err := r.cand.Bury(bounded, r.tree); err != nil {
 			v.log.Debug("the breadcrumb of what is dead now stays", "service", v.name, "error", err)
 		}

@@ -92,6 +92,24 @@ func TestOnlyTheSessionOfAnUnprovedTreeIsLeftToExpire(t *testing.T) {
 	}
 }
 
+// What was said of a tree that is dead at last is not said any longer, though nobody had to wait for that.
+func TestNothingIsSaidOfATreeThatIsDeadAtLast(t *testing.T) {
+	v := &service{name: "db", log: hclog.NewNullLogger(), guard: haunted{left: func() *child.Leftover { return nil }}, pledges: newPledges(), heir: true}
+	v.undead, v.alive = &named{}, "pid 7"
+	over, end := context.WithCancel(t.Context())
+	end() // nothing can be said in ZooKeeper any more
+	if buried, err := v.bury(over, over, &election.Session{}, 2); !buried || err != nil || v.alive != "" || v.undead != nil {
+		t.Errorf("%v, %v, %q, %v", buried, err, v.alive, v.undead)
+	}
+}
+
+// named is a tree that is dead, and known by its name.
+type named struct{ Tree }
+
+func (named) ID() (json.RawMessage, error) { return json.RawMessage(`{}`), nil }
+
+func (named) End(context.Context) error { return nil }
+
 // undying is a tree that does not die.
 type undying struct{ Tree }
 
