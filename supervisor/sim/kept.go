@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -73,15 +74,16 @@ func (w *world) unhaunt() {
 
 // nodesView is the supervisors' own znodes, as the checker sees them.
 type nodesView struct {
-	session map[string]int64     // by node
-	beat    map[int64]time.Time  // by session: its newest heartbeat that was carried out
-	heard   map[string]time.Time // by node: when its newest write was sent that was answered
-	deaf    map[string]time.Time // by node: when that was last longer ago than a quarter of a session
-	heir    map[int64]int64      // who has taken a session's place under the name of its node: that one has waited for it
+	session map[string]int64        // by node
+	beat    map[int64]time.Time     // by session: its newest heartbeat that was carried out
+	heard   map[string]time.Time    // by node: when its newest write was sent that was answered
+	deaf    map[string]time.Time    // by node: when that was last longer ago than a quarter of a session
+	told    map[int64]time.Duration // by session: the timeout that it says it was granted
+	heir    map[int64]int64         // who has taken a session's place under the name of its node: that one has waited for it
 }
 
 func newNodesView() nodesView {
-	return nodesView{session: map[string]int64{}, beat: map[int64]time.Time{}, heard: map[string]time.Time{}, deaf: map[string]time.Time{}, heir: map[int64]int64{}}
+	return nodesView{session: map[string]int64{}, beat: map[int64]time.Time{}, heard: map[string]time.Time{}, deaf: map[string]time.Time{}, heir: map[int64]int64{}, told: map[int64]time.Duration{}}
 }
 
 // nodeChanged looks at who deletes a supervisor's znode.
@@ -105,12 +107,16 @@ func (c *checker) nodeChanged(t zkmem.Commit, ch zkmem.Change) {
 	}
 	if t.By == ch.Stat.EphemeralOwner {
 		c.nodes.beat[t.By] = time.Now()
+		var says election.Node
+		if json.Unmarshal(ch.Data, &says) == nil {
+			c.nodes.told[t.By] = time.Duration(says.SessionMs) * time.Millisecond
+		}
 	}
 }
 
 // answered is told that a node has the answer to a heartbeat. World.mu is held.
 func (n *nodesView) answered(c *checker, node string, sent time.Time) {
-	if time.Since(n.heard[node]) > c.w.plan.Timeout*101/400 {
+	if time.Since(n.heard[node]) > c.w.plan.longest()*101/400 {
 		n.deaf[node] = time.Now()
 	}
 	if sent.After(n.heard[node]) {
@@ -129,7 +135,7 @@ func (c *checker) takenAway(v *serviceView, t zkmem.Commit, ch zkmem.Change) boo
 			continue
 		}
 		c.silent(n.name, v.lock.owner, "lock of "+v.name)
-		if deaf := time.Since(c.nodes.deaf[n.name]); deaf < c.twice() && t.By != c.nodes.heir[v.lock.owner] {
+		if deaf := time.Since(c.nodes.deaf[n.name]); deaf < c.twice(v.lock.owner) && t.By != c.nodes.heir[v.lock.owner] {
 			c.broken("stale", "%s took the lock of %s away, but was itself not heard %v ago", n.name, v.name, deaf)
 		}
 		return true
@@ -139,9 +145,10 @@ func (c *checker) takenAway(v *serviceView, t zkmem.Commit, ch zkmem.Change) boo
 
 // silent demands that nothing was heard of a session for two session timeouts, by clocks that go wrong.
 func (c *checker) silent(by string, session int64, what string) {
-	if heard := time.Since(c.nodes.beat[session]); heard < c.twice() {
+	if heard := time.Since(c.nodes.beat[session]); heard < c.twice(session) {
 		c.broken("stale", "%s deleted the %s, of session %s, %v after its newest heartbeat", by, what, election.SessionName(session), heard)
 	}
 }
 
-func (c *checker) twice() time.Duration { return c.w.plan.Timeout * 2 * 997 / 1000 }
+// twice is two of a session's timeouts, as it tells of itself, by a clock that goes wrong.
+func (c *checker) twice(session int64) time.Duration { return c.nodes.told[session] * 2 * 997 / 1000 }
