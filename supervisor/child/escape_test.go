@@ -285,7 +285,7 @@ func TestProgramThatLeftItsCgroupIsSweptAway(t *testing.T) {
 	kill9(guardians...)
 	awaitDeath(t, guardians...)
 	p.lives()
-	guarded(t, KindCgroup)
+	guardedIn(t, p.container)
 	p.dead()
 }
 

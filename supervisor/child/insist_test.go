@@ -154,7 +154,7 @@ func TestProcessWithoutItsMainThreadIsSweptAway(t *testing.T) {
 	kill9(guardians...)
 	awaitDeath(t, guardians...)
 	p.lives()
-	guarded(t, KindCgroup)
+	guardedIn(t, p.container)
 	p.dead()
 }
 

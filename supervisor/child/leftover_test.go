@@ -270,8 +270,11 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 		letGo()
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		if l := g.Leftover(ctx, "another", id); l != nil {
-			t.Errorf("let go, and still there: %v", l)
+		for l := g.Leftover(ctx, "another", id); l != nil; l = g.Leftover(ctx, "another", id) { // a stub that is just ending has no word to give
+			if ctx.Err() != nil {
+				t.Fatalf("let go, and still there: %v", l)
+			}
+			pollOne(-1, 0, 10*time.Millisecond)
 		}
 		if _, err := g.openDog(t.Context(), Watchdog{}); !errors.Is(err, opened) {
 			t.Errorf("the watchdog: %v", err)

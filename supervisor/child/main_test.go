@@ -175,6 +175,9 @@ func probed(t *testing.T, kind string) Container {
 func ownBase(t *testing.T, base string) string {
 	t.Helper()
 	own, err := os.MkdirTemp(base, "box-")
+	if err == nil {
+		err = os.Chmod(own, 0o755) // for other users' supervisors as well
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

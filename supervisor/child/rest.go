@@ -52,18 +52,17 @@ func (p *Process) AskRest(sig syscall.Signal) (left int) {
 
 // remaining lists what a look finds of a start: it is for asking, not for proof.
 func (p *part) remaining() (found []stat) {
-	t := p.tree
-	t.mu.Lock()
+	p.tree.mu.Lock()
 	over := p.over
-	t.mu.Unlock()
+	p.tree.mu.Unlock()
 	if over {
 		return nil
 	}
-	if r, ok := p.body.(*run); ok {
-		return inCgroup(r.path, 0)
+	if p.stub == nil {
+		return inCgroup(p.path, 0)
 	}
 	all, err := processes()
-	if err != nil || p.stub == nil {
+	if err != nil {
 		return nil
 	}
 	return descendants(all, p.stub.pid)

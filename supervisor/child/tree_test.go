@@ -17,8 +17,13 @@ import (
 // guarded runs a guard inside the test process until the test ends.
 func guarded(t *testing.T, kind string) *Guard {
 	t.Helper()
+	return guardedIn(t, probed(t, kind))
+}
+
+func guardedIn(t *testing.T, box Container) *Guard {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, kind), Name: "test"})
+	g, err := StartGuard(ctx, GuardConfig{Container: box, Name: "test"})
 	if err != nil {
 		cancel()
 		t.Fatal(err)
