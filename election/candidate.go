@@ -246,7 +246,7 @@ func (c *Candidate) create(ctx context.Context, crumb BreadCrumb, o Opening) (*C
 		err = c.readCrumb(ctx, claim)
 		c.unsure = err != nil
 	}
-	if born(zk.Stat(*results[1].Stat)) != c.birth {
+	if born(*results[1].Stat) != c.birth {
 		return nil, c.rebirth(ctx, claim)
 	}
 	return claim, err

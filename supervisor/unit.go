@@ -279,7 +279,7 @@ func (u *unit) stopRest(t turn, patience <-chan time.Time, prog Program, p part)
 
 // waits waits for something, and tells why it does so no longer: the child is to be killed.
 func (u *unit) waits(t turn, patience <-chan time.Time, something <-chan struct{}, prog Program, p part) bool {
-	why := ""
+	var why string
 	select {
 	case <-something:
 		return true

@@ -164,7 +164,7 @@ func (l *leaf) removed() bool {
 // takeAway removes its cgroup, and so many of those that the program made inside it as one turn may.
 func (l *leaf) takeAway() error {
 	err := unix.Rmdir(l.path)
-	if err != unix.EBUSY {
+	if !errors.Is(err, unix.EBUSY) {
 		return err
 	}
 	done, err := l.inner.turn()

@@ -73,10 +73,10 @@ func (r *run) name(pid int, start uint64) error {
 func named(path string) (*os.File, error) {
 	var buf [64]byte
 	n, err := unix.Lgetxattr(path, firstAttr, buf[:])
-	if err == unix.EACCES && unix.Chmod(path, 0o700) == nil {
+	if errors.Is(err, unix.EACCES) && unix.Chmod(path, 0o700) == nil {
 		n, err = unix.Lgetxattr(path, firstAttr, buf[:])
 	}
-	if err == unix.ENODATA || err == unix.ENOENT || err == unix.ENODEV {
+	if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) {
 		return nil, nil
 	}
 	if err != nil {
@@ -88,7 +88,7 @@ func named(path string) (*os.File, error) {
 		return nil, fmt.Errorf("read the first process of cgroup %s: %q: %w", path, buf[:n], err)
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
-	if err == unix.ESRCH || err == unix.EINVAL || err == unix.ENOENT {
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
 		return nil, nil
 	}
 	if err != nil {

@@ -175,7 +175,7 @@ func (n *nest) seek(at int64) error {
 // strike kills the next ones of the cgroup where it is. They are read as they come, a number may end in the next piece.
 func (n *nest) strike() error {
 	size, err := unix.Read(n.list, n.buf[:24])
-	if err == unix.EOPNOTSUPP && !n.tids { // a threaded cgroup: its processes are listed with another one
+	if errors.Is(err, unix.EOPNOTSUPP) && !n.tids { // a threaded cgroup: its processes are listed with another one
 		_ = unix.Close(n.list)
 		n.tids = true
 		if n.list, err = openBelow(n.dir, "cgroup.threads", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600); err == nil {

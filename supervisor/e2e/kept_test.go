@@ -1,32 +1,20 @@
 package e2e
 
 import (
-	bytes "encoding/binary"
 	"testing"
 	"time"
 
 	"understudy/election/jute"
+	"understudy/election/zkmem"
 	"understudy/election/zktest"
 	"understudy/supervisor/e2e/kit"
 )
-
-// passwordOf is what ZooKeeper takes for a session's password: 16 bytes of java.util.Random, whose seed is made of the id.
-func passwordOf(session int64) []byte {
-	const multiplier, mask = 0x5DEECE66D, 1<<48 - 1
-	state := uint64(session^0xB3415C00) ^ multiplier
-	password := make([]byte, 0, 16)
-	for range 4 {
-		state = (state*multiplier + 0xB) & mask
-		password = bytes.LittleEndian.AppendUint32(password, uint32(state>>16))
-	}
-	return password
-}
 
 // strangle attaches to a session as anybody can who knows its id, and keeps it alive by pings. What it returns tells whether it
 // still does.
 func strangle(t *testing.T, server string, id int64) (lives func() error) {
 	t.Helper()
-	raw, err := zktest.DialRaw(server, jute.ConnectRequest{Timeout: int32(session.Milliseconds()), SessionID: id, Password: passwordOf(id)})
+	raw, err := zktest.DialRaw(server, jute.ConnectRequest{Timeout: int32(session.Milliseconds()), SessionID: id, Password: zkmem.Password(id)})
 	if err != nil {
 		t.Fatalf("a stranger cannot attach to session %#x: %v", id, err)
 	}

@@ -19,6 +19,9 @@ var outages = change{"supervisor/sim/outage.go", "	if r.IntN(3) > 0 {\n		return\
 // dogs gives every plan watchdogs.
 var dogs = change{"supervisor/sim/device.go", "	if p.Timeout < 3*time.Second || r.IntN(4) > 0 {", "	if p.Timeout < 3*time.Second || r.IntN(4) > 4 {"}
 
+// strangers has strangers reach the servers in every plan.
+var strangers = change{"supervisor/sim/stranger.go", "const strangersIn = 3", "const strangersIn = 1"}
+
 // keepers has sessions outlast their supervisors in every plan.
 var keepers = change{"supervisor/sim/kept.go", "	hauntedIn   = 5\n	hauntedFrom = 3\n", "	hauntedIn   = 1\n	hauntedFrom = 0\n"}
 
@@ -61,12 +64,14 @@ var sabotages = []sabotage{
 	}},
 	{"take a session's end for the lease's where strangers end sessions", []change{
 		{"election/lease.go", "	if f.Others {\n", "	if false {\n"},
+		strangers,
 	}},
 	{"count the wait for a lease from the former's claim", []change{
 		{"supervisor/term.go", "chain.Fence(ctx, target, claim.Since, confirmed)", "chain.Fence(ctx, target, p.Since, confirmed)"},
 	}},
 	{"wait for a part of the former lease only", []change{
 		{"election/lease.go", "wait = max(wait, LeaseLength(f.Session)+AfterLease(f.Session)+f.Session/20)", "wait = max(wait, LeaseLength(f.Session)*3/4)"},
+		strangers,
 	}},
 	{"give a lock back without reading the number of the claim again", []change{
 		{"election/release.go", "	c.number = dir.Version\n	return nil\n", "	return nil\n"},

@@ -14,11 +14,13 @@ import (
 // Strangers are clients without credentials. ZooKeeper lets them attach to any session: its id is in the Stat of its znodes, and
 // its password follows from the id. They end sessions, or have them run out early.
 
+const strangersIn = 3 // in one of so many seeds
+
 // strangers draws whether they reach the servers, and adds what they do to the episodes that are drawn: in a stream of its own,
 // so that other seeds are what they were.
 func (p *Plan) strangers() {
 	r := rand.New(rand.NewPCG(p.Seed, 13))
-	if p.Calm || r.IntN(3) > 0 { // that a session is over, everybody notices
+	if p.Calm || r.IntN(strangersIn) > 0 { // that a session is over, everybody notices
 		return
 	}
 	p.Strangers = true
