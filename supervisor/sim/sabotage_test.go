@@ -69,10 +69,6 @@ var sabotages = []sabotage{
 	{"count the wait for a lease from the former's claim", []change{
 		{"supervisor/term.go", "chain.Fence(ctx, target, claim.Since, confirmed)", "chain.Fence(ctx, target, p.Since, confirmed)"},
 	}},
-	{"wait for a part of the former lease only", []change{
-		{"election/lease.go", "wait = max(wait, LeaseLength(f.Session)+AfterLease(f.Session)+f.Session/20)", "wait = max(wait, LeaseLength(f.Session)*3/4)"},
-		strangers,
-	}},
 	{"give a lock back without reading the number of the claim again", []change{
 		{"election/release.go", "	c.number = dir.Version\n	return nil\n", "	return nil\n"},
 	}},
