@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net"
@@ -72,7 +73,7 @@ func (n *node) comeBack() {
 func (n *node) config(inc *incarnation) supervisor.Config {
 	p := n.w.plan
 	cfg := supervisor.Config{
-		Node: n.name, Host: n.host.name, Version: "sim", Servers: p.servers(), Root: root, Timeout: p.Asked, Floor: p.Floor, Logger: newSink(inc),
+		Node: n.name, Host: n.host.name, Version: "sim", Servers: p.servers(), Root: root, Timeout: cmp.Or(p.Asked, p.Timeout), Floor: p.Floor, Logger: newSink(inc),
 		Strangers: p.Strangers, Machine: inc, Dial: inc.dial, Services: n.services(inc), Changes: inc.changes, Agent: inc.agent(),
 		Upgrade: supervisor.Upgrade{Asked: inc.upgrades, Become: inc.become}, Watchdog: p.watchdog(),
 	}

@@ -46,7 +46,7 @@ type Plan struct {
 	Watchdog    int           // dogOff, ...
 	Strangers   bool          // clients without credentials reach the servers
 	Regrants    bool          // servers grant now this timeout, now that
-	Asked       time.Duration // the session timeout that is asked for
+	Asked       time.Duration // the session timeout that is asked for; 0: Timeout
 	Least       time.Duration // the shortest that is granted
 	Floor       time.Duration // what the config says of that; 0: nothing
 	Sharp       bool          // the threads of a process that thaws wake all at once

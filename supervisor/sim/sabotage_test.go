@@ -32,7 +32,7 @@ var regrants = change{"supervisor/sim/grants.go", "	regrantsIn   = 5\n	regrantsF
 var drills = change{"supervisor/sim/drill.go", "	if p.Seed%drillsIn == drillsFrom && !p.Calm {", "	if drillsFrom < drillsIn && !p.Calm {"}
 
 // held has the kernel hold processes again and again, and little else happen.
-var held = change{"supervisor/sim/kinds.go", "DeleteNode, StickProcesses,", "DeleteNode, StickProcesses, StickProcesses, StickProcesses, StickProcesses, " +
+var held = change{"supervisor/sim/kinds.go", "DeleteService, StickProcesses,", "DeleteService, StickProcesses, StickProcesses, StickProcesses, StickProcesses, " +
 	"StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses,"}
 
 var sabotages = []sabotage{
