@@ -48,7 +48,7 @@ func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Proc
 	if l.process != nil {
 		p.pid = l.process.Pid
 		p.signal = func(sig syscall.Signal) error { return l.process.Signal(sig) }
-		held := own.hold(in, p.pid) // before it may be reaped
+		held := making.do(func() error { return own.hold(in, p.pid) }) // before it may be reaped
 		t.guard.tasks.Go(func() { p.reap(l.process) })
 		l.opens = func() error {
 			if held != nil {

@@ -69,7 +69,11 @@ func (g *Guard) Leftover(ctx context.Context, service string, id TreeID) *Leftov
 	if g.cfg.Container.Kind != KindCgroup {
 		return nil // nothing but a breadcrumb tells of it
 	}
-	all, err := orphans(g.cfg.Container.Base)
+	var all []orphan
+	err := making.do(func() (err error) {
+		all, err = orphans(g.cfg.Container.Base)
+		return err
+	})
 	if err != nil {
 		g.cfg.Logger.Warn("cannot look for what earlier supervisors left", "error", err)
 		return nil

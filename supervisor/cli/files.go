@@ -11,7 +11,7 @@ import (
 const (
 	filesOfSupervisor = 64 // 18, and some for what comes and goes
 	filesOfService    = 3  // the tree's cgroup
-	filesOfProgram    = 5  // its process and its cgroup
+	filesOfProgram    = 6  // its process, twice, and its cgroup
 	filesOfLog        = 3
 	filesOfNotify     = 1
 	filesOfCommand    = filesOfProgram + 1 // a check, while it runs

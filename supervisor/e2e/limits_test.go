@@ -135,9 +135,9 @@ func TestTheTaskLimitKillsNeitherSupervisorNorGuardian(t *testing.T) {
 	})
 }
 
-// What 200 services take was 208 threads: one for each program.
+// What 200 services took was 208 threads: one for each program. How many it is depends on how long calls of the kernel take meanwhile.
 func TestThreadsDoNotGrowWithServices(t *testing.T) {
-	const n, most = 100, 40
+	const n, most = 200, 100
 	cmd, out := started(t, nil, kit.UnderstudyBinary(t), "run", "--config", configOf(t, devServer(t), idlers(n)...))
 	kit.Until(t, time.Minute, "all run", func() bool { return out.count("child started") == n })
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", cmd.Process.Pid))

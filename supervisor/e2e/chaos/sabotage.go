@@ -23,8 +23,8 @@ var sabotages = []sabotage{
 		old: "	return all, nil\n", new: "	return all[:1], nil\n", shows: "stuck",
 	},
 	{
-		name: "the lease outlives the session", file: "election/lease.go", only: "cable pulled", last: "9s",
-		old: "return 2*beatEvery(session) + session/4 + session/30", new: "return -time.Hour", shows: "overlap",
+		name: "the lease outlives the session", file: "election/heartbeat.go", only: "cable pulled", last: "12s",
+		old: "end := sent + LeaseLength(s.timeout)", new: "end := sent + time.Hour", shows: "overlap",
 	},
 	{
 		name: "the lock is given back before the tree is dead", file: "supervisor/term.go", only: "supervisor stopped", last: "1s",
