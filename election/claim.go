@@ -26,6 +26,7 @@ type Claim struct {
 	Previous      *BreadCrumb
 	PreviousToken int64
 
+	doubt   bool  // an inscription was not answered
 	number  int32 // of this claim: the version of the service's folder, which every claim raises
 	s       *Session
 	paths   Paths
@@ -118,6 +119,7 @@ func (c *Claim) Inscribe(ctx context.Context) error {
 		case failed == 0: // there is no lock
 			return ErrLost
 		}
+		c.doubt = unknown(err)
 		if err := again.wait(ctx, c.s, err); err != nil {
 			return err
 		}

@@ -15,6 +15,14 @@ import (
 //
 // It can reach nothing but ours: it holds only while nobody has claimed the lock after us.
 func (c *Claim) Release(ctx context.Context) error {
+	if c.doubt { // an inscription that was not answered may have been carried out
+		if err := c.renumber(ctx); errors.Is(err, ErrLost) {
+			return c.withdraw(ctx)
+		} else if err != nil {
+			return err
+		}
+		c.doubt = false
+	}
 	for again := (pacing{}); ; {
 		ops := make([]any, 0, 4)
 		ops = append(ops, c.unclaimed())

@@ -107,8 +107,9 @@ func (c *Candidate) Heed(ctx context.Context, tell func(Wishes)) error {
 	for again := (pacing{}); ; {
 		control, names, changed, err := c.wishes(ctx)
 		if err == nil && control.stat.Czxid != known { // it may have been made anew with all of the service
-			err = c.stillThere(ctx)
-			known = control.stat.Czxid
+			if err = c.stillThere(ctx); err == nil {
+				known = control.stat.Czxid
+			}
 		}
 		if err == nil {
 			tell(Wishes{ParseControl(control.data), control.stat.Version, preferred(names)})

@@ -31,7 +31,7 @@ func (v *service) active(ctx context.Context, t turn, claim *election.Claim, tre
 		close(lost)
 		cancel(fmt.Errorf("%w: %w", election.ErrLost, err))
 		if watching.Err() == nil {
-			v.cut(context.WithoutCancel(ctx), tree)
+			v.cut(context.WithoutCancel(ctx), t.cand, tree)
 		}
 	})
 	if v.Failsafe {
@@ -67,12 +67,17 @@ func (v *service) active(ctx context.Context, t turn, claim *election.Claim, tre
 }
 
 // cut ends the tree at once, whatever a check, a hook or an undo is about in it. P1: another node may be counting its grace
-// delay. The proof is the term's.
-func (v *service) cut(ctx context.Context, tree Tree) {
-	bounded, cancel := context.WithTimeout(ctx, proofPatience)
-	defer cancel()
-	if err := tree.End(bounded); err != nil {
+// delay. The proof is the term's. Without a candidate nothing is said in the breadcrumb.
+func (v *service) cut(ctx context.Context, cand *election.Candidate, tree Tree) {
+	for _, patience := range []time.Duration{buryFirst, proofPatience} {
+		bounded, cancel := context.WithTimeout(ctx, patience)
+		err := tree.End(bounded)
+		cancel()
+		if err == nil {
+			return
+		}
 		v.log.Debug("not proved dead at once", "service", v.name, "error", err)
+		v.record(ctx, cand, idOf(tree), err) // P5: whoever takes over is to hear of it before its delay is over
 	}
 }
 

@@ -79,17 +79,15 @@ func (v *service) fenceUnlessPaused(ctx context.Context, claim *election.Claim) 
 	stirred := false
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for {
+		for !v.held() { // it may be known already
 			select {
 			case <-v.news.stir:
-				if stirred = true; v.held() {
-					cancel(errPaused)
-					return
-				}
+				stirred = true
 			case <-ctx.Done():
 				return
 			}
 		}
+		cancel(errPaused)
 	})
 	fenced, err := v.fence(ctx, claim)
 	if err != nil && errors.Is(context.Cause(ctx), errPaused) {

@@ -25,6 +25,7 @@ func (v *service) giveBack(ctx context.Context, t turn, claim *election.Claim) e
 			return err
 		}
 		v.log.Error("the lock cannot be given back, and is kept until then", "service", v.name, "error", err, "again in", wait)
+		v.stance.Store(stuck)
 		v.note = "the lock cannot be given back: " + err.Error()
 		v.say()
 		again := time.NewTimer(wait)

@@ -27,10 +27,10 @@ func TestAnExtensionFromBeforeAShorterGrantIsNotTold(t *testing.T) {
 	guard := &deadlines{}
 	h := (&supervisor{guard: guard, cfg: Config{Machine: clock{}}}).newHold(&election.Session{}, 1) // its lease ends at 0
 	h.told = time.Second
-	if err := h.shorten(t.Context()); err != nil || guard.last != 0 || h.told != 0 {
+	if err := h.shorten(t.Context()); err != nil || guard.last != 1 || h.told != 1 { // over, and not: none has begun
 		t.Fatalf("told %v: %v", guard.last, err)
 	}
-	if err := h.extend(time.Second); err != nil || guard.last != 0 {
+	if err := h.extend(time.Second); err != nil || guard.last > 1 {
 		t.Errorf("told %v: %v", guard.last, err)
 	}
 }

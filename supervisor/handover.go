@@ -41,7 +41,7 @@ const (
 	free    int32 = iota // nothing that takes time
 	passing              // what is not over yet: a claim, a start, a stop
 	fit                  // a child that can be handed over
-	stuck                // a child that is not proved dead
+	stuck                // a child that is not proved dead, or a lock that cannot be given back
 )
 
 func stanceOf(r role) int32 {

@@ -89,6 +89,7 @@ func (h *hold) shorten(ctx context.Context) error {
 	if h.told > 0 {
 		end = min(end, h.told)
 	}
+	end = max(end, 1) // P3: a session that is over has none left, and 0 would say that none has begun
 	h.told = end
 	return h.sup.guard.Shorten(ctx, h.epoch, end, child.Watchdog{Timeout: election.Watchdog(session), After: election.AfterLease(session)})
 }
@@ -338,7 +339,7 @@ func (h *hold) wane(ctx context.Context, ending *sync.WaitGroup, v *service, c *
 	if left <= election.KillEarly(session) && !c.killed {
 		c.killed = true
 		if m := v.mortals.newest(); m != nil {
-			ending.Go(func() { v.cut(ctx, m.tree) })
+			ending.Go(func() { v.cut(ctx, nil, m.tree) })
 		}
 	}
 }

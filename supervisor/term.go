@@ -126,10 +126,20 @@ func (v *service) end(ctx context.Context, t turn, tree Tree) error {
 	gaveUp := time.Now().Add(partingPatience)
 	for {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
+		go func() { // ends with bounded: others are to hear soon that no delay is a proof
+			select {
+			case <-t.sess.Ended():
+				pause(bounded, buryFirst)
+				cancel()
+			case <-bounded.Done():
+			}
+		}()
 		err := tree.End(bounded)
 		cancel()
 		if err == nil {
-			v.alive = ""
+			if v.alive = ""; v.condition == unproved {
+				v.condition, v.ill = working, ""
+			}
 			v.disengage()
 			t.hold.leave(v)
 			return nil
@@ -279,7 +289,7 @@ func ending(ctx context.Context) event {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, election.ErrExpired):
 		return sessionExpired
-	case errors.Is(cause, election.ErrLeaseEnding), errors.Is(cause, errGuard):
+	case errors.Is(cause, election.ErrLeaseEnding), errors.Is(cause, election.ErrShortened), errors.Is(cause, election.ErrTorn), errors.Is(cause, errGuard):
 		return leaseEnding
 	case errors.Is(cause, election.ErrLost):
 		return lockLost

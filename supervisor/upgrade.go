@@ -97,7 +97,7 @@ func (s *supervisor) advance(m *move, stops map[*service]context.CancelCauseFunc
 	next := func(step moveStep) { m.step, m.since = step, time.Now() }
 	for v := range stops {
 		if v.stance.Load() == stuck { // nobody knows for how long
-			return false, fmt.Errorf("%w: the child of %s is not proved dead", errNotNow, v.name)
+			return false, fmt.Errorf("%w: the child of %s is not proved dead, or its lock cannot be given back", errNotNow, v.name)
 		}
 	}
 	if m.step == waiting {
@@ -191,6 +191,9 @@ func (s *supervisor) tryBecome(ctx context.Context, guard adopter, h *hold) erro
 		defer rest()
 		if left.Session, err = h.sess.Carry(); err != nil {
 			return err
+		}
+		if !h.plain() { // a server has granted less meanwhile, which the guardians do not know yet
+			return errHeld
 		}
 		left.Guard = g
 		for _, c := range left.Services {

@@ -144,7 +144,7 @@ func (w *containers) start(t *testing.T, h *kit.Host, way int, words ...string) 
 	}()
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("log of %s:\n%s", h.Name, c.said())
+			t.Logf("story: log of %s:\n%s", h.Name, c.said())
 		}
 		c.signal(syscall.SIGKILL)
 		<-c.ended

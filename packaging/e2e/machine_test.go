@@ -52,7 +52,7 @@ func boot(tb testing.TB, h *kit.Host, from image, binds []string, prepare func(r
 	tb.Cleanup(func() {
 		if tb.Failed() {
 			journal, _ := m.try("journalctl", "--no-pager", "--boot", "--unit=understudy.service", "--unit=understudy@solo.service", "--lines=40")
-			tb.Logf("journal of %s:\n%s", h.Name, journal)
+			tb.Logf("story: journal of %s:\n%s", h.Name, journal)
 		}
 		m.powerOff(tb)
 		log.Close()

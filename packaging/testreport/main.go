@@ -29,10 +29,16 @@ func main() {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
 		os.Exit(2)
 	}
-	if r.failed {
+	switch {
+	case r.failed:
 		os.Exit(1)
+	case len(r.late) > 0:
+		os.Exit(onlyLate)
 	}
 }
+
+// onlyLate is the exit code when all that failed is to be run once more.
+const onlyLate = 3
 
 // event is a line of `go test -json`; see `go doc test2json`.
 type event struct {
@@ -50,7 +56,13 @@ type pkg struct {
 
 type line struct{ test, text string }
 
-type test struct{ late, broken, failed bool }
+type test struct {
+	late, broken, failed bool
+	told                 bool // it has said that it is late: that was the end of it, but for what is cleared away
+	more                 bool // it has said something after that which is no story
+	own                  bool // it has said something itself
+	ended                bool
+}
 
 type report struct {
 	out                   io.Writer
@@ -66,6 +78,9 @@ var wild = regexp.MustCompile(`^(panic|fatal error):|DATA RACE`)
 
 // verdict matches the lines in which a test binary, or `go test`, says of a package what the report says itself.
 var verdict = regexp.MustCompile(`^(PASS|FAIL|ok)\s`)
+
+// story is how a line begins that tells what happened, and is no failure, in what is printed when a failed test is cleared away.
+const story = "story: "
 
 // why matches a line in which a test says why it failed.
 var why = regexp.MustCompile(`^ +[^ ]+\.go:[0-9]+: `)
@@ -121,17 +136,34 @@ func (r *report) take(e event) {
 		if !strings.HasPrefix(e.Output, "=== ") {
 			p.lines = append(p.lines, line{e.Test, e.Output})
 		}
+		if at := why.FindString(e.Output); at != "" {
+			t.says(e.Output[len(at):])
+		}
 	case "attr":
 		t.late = t.late || e.Key == "late"
 		t.broken = t.broken || e.Key == "broken"
 	case "pass":
 		r.passed++
+		t.ended = true
 	case "skip":
 		r.skipped++
+		t.ended = true
 	case "fail":
 		r.lost++
-		t.failed = true
+		t.failed, t.ended = true, true
 		p.failed = append(p.failed, e.Test)
+	}
+}
+
+// says takes in a line that a test printed with its place in the code: a failure, or something worth knowing.
+func (t *test) says(text string) {
+	t.own = true
+	switch {
+	case !t.late || strings.HasPrefix(text, story):
+	case !t.told:
+		t.told = true
+	default:
+		t.more = true
 	}
 }
 
@@ -192,9 +224,14 @@ func (p *pkg) repeatable() (names []string) {
 			parents[name[:at]] = true
 		}
 	}
+	for _, t := range p.tests {
+		if !t.ended { // the binary has ended in the middle of it
+			return nil
+		}
+	}
 	for _, name := range p.failed {
 		t := p.tests[name]
-		if t.broken || !t.late && !parents[name] {
+		if t.broken || t.more || !t.late && (!parents[name] || t.own) {
 			return nil
 		}
 		if !strings.Contains(name, "/") {

@@ -36,19 +36,23 @@ func TestOnlyLateTestsAreRepeated(t *testing.T) {
 		again  []string
 		failed bool
 	}{
-		"all pass":               {[]string{"pass A", "pass"}, nil, false},
-		"late":                   {[]string{"attr A late", "fail A", "pass B", "fail"}, []string{"p A"}, false},
-		"late in a part of it":   {[]string{"attr A/x late", "fail A/x", "fail A", "fail"}, []string{"p A"}, false},
-		"one part is not late":   {[]string{"attr A/x late", "fail A/x", "fail A/y", "fail A", "fail"}, nil, true},
-		"a promise broken too":   {[]string{"attr A late", "attr A broken", "fail A", "fail"}, nil, true},
-		"broken in the parent":   {[]string{"attr A/x late", "fail A/x", "attr A broken", "fail A", "fail"}, nil, true},
-		"not late":               {[]string{"fail A", "fail"}, nil, true},
-		"late beside a finding":  {[]string{"attr A late", "fail A", "fail B", "fail"}, nil, true},
-		"late and a panic":       {[]string{"attr A late", "fail A", "output A panic: oh", "fail"}, nil, true},
-		"late and a data race":   {[]string{"attr A late", "fail A", "output A WARNING: DATA RACE", "fail"}, nil, true},
-		"the binary fails alone": {[]string{"pass A", "output  FAIL", "fail"}, nil, true},
-		"it never ends":          {[]string{"pass A"}, nil, true},
-		"it cannot be built":     {[]string{"build-fail", "fail"}, nil, true},
+		"all pass":                {[]string{"pass A", "pass"}, nil, false},
+		"late":                    {[]string{"attr A late", "fail A", "pass B", "fail"}, []string{"p A"}, false},
+		"late in a part of it":    {[]string{"attr A/x late", "fail A/x", "fail A", "fail"}, []string{"p A"}, false},
+		"one part is not late":    {[]string{"attr A/x late", "fail A/x", "fail A/y", "fail A", "fail"}, nil, true},
+		"a promise broken too":    {[]string{"attr A late", "attr A broken", "fail A", "fail"}, nil, true},
+		"broken in the parent":    {[]string{"attr A/x late", "fail A/x", "attr A broken", "fail A", "fail"}, nil, true},
+		"not late":                {[]string{"fail A", "fail"}, nil, true},
+		"late beside a finding":   {[]string{"attr A late", "fail A", "fail B", "fail"}, nil, true},
+		"late and a panic":        {[]string{"attr A late", "fail A", "output A panic: oh", "fail"}, nil, true},
+		"late and a data race":    {[]string{"attr A late", "fail A", "output A WARNING: DATA RACE", "fail"}, nil, true},
+		"the binary fails alone":  {[]string{"pass A", "output  FAIL", "fail"}, nil, true},
+		"it never ends":           {[]string{"pass A"}, nil, true},
+		"it ends in the middle":   {[]string{"attr A late", "fail A", "run B", "fail"}, nil, true},
+		"the parent says more":    {[]string{"attr A/x late", "fail A/x", "output A     a_test.go:1: oh", "fail A", "fail"}, nil, true},
+		"it says more at its end": {[]string{"attr A late", "output A     a_test.go:1: late: oh", "output A     a_test.go:2: a leak", "fail A", "fail"}, nil, true},
+		"it tells its story":      {[]string{"output A     a_test.go:1: so far", "attr A late", "output A     a_test.go:1: late: oh", "output A     a_test.go:2: story: it", "fail A", "fail"}, []string{"p A"}, false},
+		"it cannot be built":      {[]string{"build-fail", "fail"}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &report{out: &bytes.Buffer{}, mayRepeat: true, packages: map[string]*pkg{}}

@@ -75,7 +75,11 @@ func openLeaf(path string, inode uint64) (*leaf, error) {
 		{&l.events, "cgroup.events", unix.O_RDONLY},
 		{&l.freezer, "cgroup.freeze", unix.O_WRONLY},
 	} {
-		fd, err := unix.Open(filepath.Join(path, part.name), part.mode|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		file, flags := filepath.Join(path, part.name), part.mode|unix.O_CLOEXEC|unix.O_NOFOLLOW
+		fd, err := unix.Open(file, flags, 0)
+		if errors.Is(err, unix.EACCES) && unix.Chmod(file, 0o600) == nil { // a program of the same user has taken the right away
+			fd, err = unix.Open(file, flags, 0)
+		}
 		if err != nil {
 			l.close()
 			return nil, &fs.PathError{Op: "open", Path: filepath.Join(path, part.name), Err: err}

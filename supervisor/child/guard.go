@@ -66,9 +66,9 @@ type Guard struct {
 	nacks   map[uint64]error
 	changed chan struct{} // closed at every acknowledgement and every change of the seats
 	epochs  map[uint64]*epoch
-	trees   uint64              // the last number given to a tree
-	lent    *message            // what the guardians answer at in our place
-	left    map[string]Leftover // of trees that breadcrumbs name, by their names
+	trees   uint64           // the last number given to a tree
+	lent    *message         // what the guardians answer at in our place
+	left    map[string]noted // of trees that breadcrumbs name, by their names
 
 	kennel kennel
 
@@ -84,7 +84,7 @@ func newGuard(cfg GuardConfig) *Guard {
 		nacks:   make(map[uint64]error),
 		changed: make(chan struct{}),
 		epochs:  make(map[uint64]*epoch),
-		left:    make(map[string]Leftover),
+		left:    make(map[string]noted),
 		seq:     1,
 		kennel:  newKennel(),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,13 +59,12 @@ func Unproved(id TreeID, err error) error {
 func (g *Guard) Leftover(ctx context.Context, service string, id TreeID) *Leftover {
 	if id.orphaned() {
 		err := KillByID(ctx, id)
-		if left := errors.Is(err, ErrUnproved) && !errors.Is(err, ErrNotSeen); left {
+		if err != nil && !errors.Is(err, ErrNotSeen) && !errors.Is(err, ErrElsewhere) { // P2: nor is it dead if that cannot be known
 			l := id.leftover()
 			l.Named = true
-			g.note(id, &l)
+			g.note(id, l)
 			return &l
 		}
-		g.note(id, nil)
 	}
 	if g.cfg.Container.Kind != KindCgroup {
 		return nil // nothing but a breadcrumb tells of it
@@ -76,7 +76,7 @@ func (g *Guard) Leftover(ctx context.Context, service string, id TreeID) *Leftov
 	})
 	if err != nil {
 		g.cfg.Logger.Warn("cannot look for what earlier supervisors left", "error", err)
-		return nil
+		return &Leftover{Tree: "an earlier supervisor's"}
 	}
 	all = slices.DeleteFunc(all, func(o orphan) bool { return !o.concerns(g.cfg.Root, service) })
 	for _, o := range endAll(ctx, all, hclog.NewNullLogger()) {
@@ -86,14 +86,36 @@ func (g *Guard) Leftover(ctx context.Context, service string, id TreeID) *Leftov
 	return nil
 }
 
+// noted is what was left of a tree that a breadcrumb named.
+type noted struct {
+	id TreeID
+	Leftover
+}
+
 // note remembers what is left of a tree that a breadcrumb names: where there are no cgroups, nothing else tells of it.
-func (g *Guard) note(id TreeID, l *Leftover) {
+func (g *Guard) note(id TreeID, l Leftover) {
+	if id.Kind == KindCgroup {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	name := id.Name + "/" + id.Mark
-	if delete(g.left, name); l != nil {
-		g.left[name] = *l
+	g.left[id.Name+"/"+id.Mark] = noted{id, l}
+}
+
+// stillLeft looks again at all that was noted, and tells of one that is not known to be dead.
+func (g *Guard) stillLeft() (Leftover, bool) {
+	g.mu.Lock()
+	all := maps.Clone(g.left)
+	g.mu.Unlock()
+	for name, n := range all {
+		if dead, err := ProveDead(n.id); !dead && !errors.Is(err, ErrNotSeen) {
+			return n.Leftover, true
+		}
+		g.mu.Lock()
+		delete(g.left, name)
+		g.mu.Unlock()
 	}
+	return Leftover{}, false
 }
 
 // ErrLeftover says that the watchdog was not touched: a former supervisor may have set it on what it left, and to open and close
@@ -102,12 +124,9 @@ var ErrLeftover = errors.New("what an earlier supervisor left on this machine ca
 
 // openDog opens the watchdog, unless something is left that it may be counting for.
 func (g *Guard) openDog(ctx context.Context, w Watchdog) (*dogDevice, error) {
-	g.mu.Lock()
-	for _, l := range g.left {
-		defer g.mu.Unlock()
+	if l, is := g.stillLeft(); is {
 		return nil, fmt.Errorf("%w: %v", ErrLeftover, l)
 	}
-	g.mu.Unlock()
 	if g.cfg.Container.Kind == KindCgroup {
 		bounded, cancel := context.WithTimeout(ctx, sweepLimit/4)
 		defer cancel()

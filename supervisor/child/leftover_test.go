@@ -132,7 +132,7 @@ func TestALeftoverConcernsItsServiceAlone(t *testing.T) {
 			t.Errorf("%s under %s: %v", c.service, c.root, l)
 		}
 	}
-	g := &Guard{cfg: GuardConfig{Container: box, Root: "/a"}.withDefaults(), left: map[string]Leftover{}}
+	g := &Guard{cfg: GuardConfig{Container: box, Root: "/a"}.withDefaults(), left: map[string]noted{}}
 	l := g.soonLeft(t, "db", TreeID{})
 	if l.Pid != pid || l.Tracer != tracer || l.Program != "sleep" || !strings.HasPrefix(l.State, "t") {
 		t.Errorf("%+v, but it is pid %d, traced by %d", *l, pid, tracer)
@@ -167,7 +167,7 @@ func TestTheTreeThatABreadcrumbNamesIsEndedOnlyAfterItsSupervisor(t *testing.T) 
 	id := TreeID{Kind: KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: own.pid, StartTime: own.start, Inode: inode}
 	id.Path = leftBehind(t, box.Base, own.pid, own.start, host.PidNS)
 	pid := onlyPid(t, id.Path)
-	g := &Guard{cfg: GuardConfig{Container: box, Root: "/a"}.withDefaults(), left: map[string]Leftover{}}
+	g := &Guard{cfg: GuardConfig{Container: box, Root: "/a"}.withDefaults(), left: map[string]noted{}}
 	if l := g.soonLeft(t, "s", id); l != nil {
 		t.Errorf("its supervisor lives, and it is a leftover: %v", l)
 	}

@@ -3,6 +3,8 @@ package child
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"sync"
 	"syscall"
 
@@ -39,6 +41,10 @@ func (p *Process) AskRest(sig syscall.Signal) (left int) {
 		if err != nil || held == nil {
 			continue // it is gone, or is asked at the next look
 		}
+		if !p.part.has(s.pid) { // its pid was another one's when it was listed
+			_ = held.Close()
+			continue
+		}
 		if p.rest.asked == nil {
 			p.rest.asked = map[rival]bool{}
 		}
@@ -62,10 +68,19 @@ func (p *part) remaining() (found []stat) {
 		return inCgroup(p.path, 0)
 	}
 	all, err := processes()
-	if err != nil {
+	if err != nil || !slices.ContainsFunc(all, func(s stat) bool { return s.pid == p.stub.pid && s.start == p.stub.start }) {
 		return nil
 	}
 	return descendants(all, p.stub.pid)
+}
+
+// has tells whether a process that is held is one of a start's.
+func (p *part) has(pid int) bool {
+	if p.stub != nil {
+		return true // a walk saw it below the stub, by its start
+	}
+	at, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
+	return err == nil && inRun(string(at), []string{p.path})
 }
 
 // inCgroup lists the processes of a cgroup and of those inside it.

@@ -2,8 +2,10 @@ package child
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,8 +50,13 @@ func endAll(ctx context.Context, all []orphan, log hclog.Logger) (left []orphan)
 	leaves := make([]*leaf, len(all))
 	for i, o := range all {
 		l, err := openLeaf(o.path, 0)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
 			continue // its guardians have removed it just now
+		}
+		if err != nil { // P2: what cannot be looked at is not known to be dead
+			log.Warn("cannot look at what an earlier supervisor left behind", "cgroup", filepath.Base(o.path), "error", err)
+			left = append(left, o)
+			continue
 		}
 		if dead, _ := l.dead(); !dead {
 			log.Warn("ending what an earlier supervisor left behind", "cgroup", filepath.Base(o.path))
@@ -87,6 +94,9 @@ func orphans(base string) (all []orphan, err error) {
 		return nil, err
 	}
 	entries, err := os.ReadDir(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

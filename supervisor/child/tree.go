@@ -165,8 +165,9 @@ func (t *Tree) kill(ctx context.Context, end bool) error {
 			errs = append(errs, slay(ctx, unsealed(p.body, starting), end || p.stub == nil))
 		}
 		t.looked(parts)
-		if t.leaf != nil {
-			errs = append(errs, slay(ctx, unsealed(t.leaf, starting), end))
+		if t.leaf != nil { // P2: its cgroup goes only when nothing lives of what was forked into it: it is how others find the tree
+			all := errors.Join(errs...) == nil
+			errs = append(errs, slay(ctx, unsealed(t.leaf, starting), end && all))
 		}
 		if err := errors.Join(errs...); err != nil {
 			return err

@@ -48,7 +48,8 @@ type quarry struct {
 // prey is a body, and what the supervisor calls it.
 type prey struct {
 	body
-	ref bodyRef
+	ref  bodyRef
+	gone bool // proved dead: its descriptor would bring news of that for ever
 }
 
 // obey does what concerns the trees of an epoch that may have ended.
@@ -84,7 +85,7 @@ func (w *watch) obey(m *message) error {
 			if err != nil {
 				return err
 			}
-			q.bodies = append(q.bodies, prey{b, *m.Body})
+			q.bodies = append(q.bodies, prey{body: b, ref: *m.Body})
 		}
 		w.trees[m.Tree] = q
 		return nil
@@ -105,7 +106,7 @@ func (w *watch) obey(m *message) error {
 		if err != nil {
 			return err
 		}
-		q.bodies = append(q.bodies, prey{b, *m.Body})
+		q.bodies = append(q.bodies, prey{body: b, ref: *m.Body})
 		return nil
 	case opArm:
 		return w.arm(q, m.Grace)
@@ -168,10 +169,19 @@ func (w *watch) kill(now time.Duration) (next time.Duration) {
 		}
 		q.dead, q.tries = true, q.tries+1
 		patience := strikeSlower
-		for _, b := range q.bodies {
-			dead, err := look(b, true)
-			if dead {
+		for i := range slices.Backward(q.bodies) { // the leaf is the first: it goes when nothing lives of what was forked into it
+			b := &q.bodies[i]
+			if b.gone {
 				continue
+			}
+			remove := q.dead || b.ref.Kind != KindCgroup
+			dead, err := look(b, remove)
+			if dead && remove {
+				b.gone = true
+				continue
+			}
+			if !remove {
+				b.seal()
 			}
 			q.dead = false // P2: an unproved death is tried again
 			if errors.Is(err, errMore) {
@@ -246,7 +256,7 @@ func (w *watch) polls(fds []unix.PollFd) []unix.PollFd {
 			continue
 		}
 		for _, b := range q.bodies {
-			if fd, events, _ := b.wake(); fd >= 0 {
+			if fd, events, _ := b.wake(); fd >= 0 && !b.gone {
 				fds = append(fds, unix.PollFd{Fd: int32(fd), Events: events})
 			}
 		}

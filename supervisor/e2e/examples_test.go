@@ -47,7 +47,7 @@ func started(t *testing.T, env []string, words ...string) (*exec.Cmd, *output) {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		_ = cmd.Wait()
 		if t.Failed() {
-			t.Logf("%v:\n%s", words, out.text.String())
+			t.Logf("story: %v:\n%s", words, out.text.String())
 		}
 	})
 	return cmd, out

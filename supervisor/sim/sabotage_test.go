@@ -105,11 +105,11 @@ var sabotages = []sabotage{
 		{"supervisor/active.go", "		err := claim.Watch(watching)\n", "		<-watching.Done()\n		err := watching.Err()\n"},
 	}},
 	{"do not watch the lock while a child stops", []change{
-		{"supervisor/active.go", "		if watching.Err() == nil {\n			v.cut(context.WithoutCancel(ctx), tree)\n		}\n", ""},
+		{"supervisor/active.go", "		if watching.Err() == nil {\n			v.cut(context.WithoutCancel(ctx), t.cand, tree)\n		}\n", ""},
 		{"supervisor/unit.go", "	case <-t.lost: // P1: another", "	case <-(chan struct{})(nil): // P1: another"},
 	}},
 	{"stop a child politely after its lock was lost", []change{
-		{"supervisor/active.go", "		if watching.Err() == nil {\n			v.cut(context.WithoutCancel(ctx), tree)\n		}\n", ""},
+		{"supervisor/active.go", "		if watching.Err() == nil {\n			v.cut(context.WithoutCancel(ctx), t.cand, tree)\n		}\n", ""},
 		{"supervisor/unit.go", "	if why == lockLost {\n", "	if why == lockLost && u == nil {\n"},
 		{"supervisor/unit.go", "	case <-t.lost: // P1: another", "	case <-(chan struct{})(nil): // P1: another"},
 	}},

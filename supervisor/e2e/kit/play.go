@@ -121,10 +121,10 @@ func (p *Play) Show(tb testing.TB) {
 	tb.Helper()
 	runs := p.Runs()
 	for i, r := range runs {
-		tb.Logf("run %d: %s, token %d, %v long, began %v after the first, %v", i, r.Node, r.Token,
+		tb.Logf("story: run %d: %s, token %d, %v long, began %v after the first, %v", i, r.Node, r.Token,
 			time.Duration(r.Last-r.First), time.Duration(r.First-runs[0].First), r.Procs)
 	}
 	for _, s := range p.Started {
-		tb.Logf("log of %s:\n%s", s.Host.Name, s.Log())
+		tb.Logf("story: log of %s:\n%s", s.Host.Name, s.Log())
 	}
 }

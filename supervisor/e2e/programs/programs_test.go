@@ -67,7 +67,7 @@ func newSet(t *testing.T, service string, needs ...string) *set {
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, sup := range s.started {
-				t.Logf("log of %s:\n%s", sup.Host.Name, sup.Log())
+				t.Logf("story: log of %s:\n%s", sup.Host.Name, sup.Log())
 			}
 		}
 	})

@@ -60,7 +60,7 @@ func boot(t *testing.T, h *kit.Host, config string) *machine {
 		listening.Wait()
 		if t.Failed() {
 			text, _ := os.ReadFile(in("console"))
-			t.Logf("console of %s:\n%s", h.Name, text)
+			t.Logf("story: console of %s:\n%s", h.Name, text)
 		}
 	})
 	m.monit(t, "qmp_capabilities")

@@ -1,0 +1,48 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"understudy/election/zkmem"
+)
+
+// An inscription that was not waited for may be carried out all the same: the lock is then given back together with the breadcrumb,
+// for which others would wait.
+func TestALockIsGivenBackWithABreadcrumbThatWasWrittenUnheard(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := Paths{"/understudy", "svc"}
+		w.asOperator(func(ctx context.Context, s *Session) error {
+			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+				return err
+			}
+			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
+		})
+		w.within("a", func(ctx context.Context, s *Session) error {
+			_, c, err := claim(ctx, s, Race)
+			if err != nil {
+				return err
+			}
+			quick := w.zk.Delay(zkmem.Everyone, 50*time.Millisecond)
+			writing, cancel := context.WithCancelCause(ctx)
+			time.AfterFunc(75*time.Millisecond, func() { cancel(errors.New("paused")) })
+			if err := c.Inscribe(writing); err == nil {
+				w.Error("the inscription is answered")
+			}
+			time.Sleep(200 * time.Millisecond)
+			quick()
+			if err := c.Release(ctx); err != nil {
+				return err
+			}
+			v, err := s.look(ctx, p.Crumb())
+			if err == nil && v.exists {
+				if b, _ := ReadBreadCrumb(v.data); b.Session == SessionName(s.ID()) {
+					w.Errorf("the lock is given back, and the breadcrumb stays: %s", v.data)
+				}
+			}
+			return err
+		})
+	})
+}

@@ -1,0 +1,106 @@
+package child
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ticks is the processor time that a process has used, in hundredths of a second.
+func ticks(t *testing.T, pid int) int {
+	t.Helper()
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(raw)[strings.LastIndexByte(string(raw), ')')+1:])
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return user + system
+}
+
+// A process that cannot be killed costs its own service, not the processors: what is dead of its tree is no news any more.
+func TestGuardiansDoNotSpinBesideWhatCannotBeKilled(t *testing.T) {
+	g := guarded(t, KindCgroup)
+	tree := planted(t, g)
+	p, r := started(t, tree, "sleep 1000 & echo ready; wait")
+	await(t, r, "ready")
+	pids, err := members(tree.parts[0].path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		if pid != p.Pid() {
+			hold(t, pid)
+		}
+	}
+	if err := g.Shorten(t.Context(), 1, Now()+50*time.Millisecond, Watchdog{}); err != nil {
+		t.Fatal(err)
+	}
+	<-g.Over(1)
+	<-p.Done()
+	guardians := guardiansOf(os.Getpid())
+	var before []int
+	for _, pid := range guardians {
+		before = append(before, ticks(t, pid))
+	}
+	pollOne(-1, 0, 600*time.Millisecond)
+	for i, pid := range guardians {
+		if used := ticks(t, pid) - before[i]; used > 30 {
+			t.Errorf("guardian %d used %d of 60 hundredths of a second", i+1, used)
+		}
+	}
+}
+
+// P2: a leaf that cannot be opened, for want of descriptors say, is not taken for one that is gone.
+func TestALeafThatCannotBeLookedAtIsLeft(t *testing.T) {
+	box, host := boxed(t)
+	path := leftBehindAs(t, box.Base, "n.db.s"+tagOf("/a", "db"), 1<<30, 1, host.PidNS)
+	if pid := onlyPid(t, path); pid == 0 {
+		t.Fatal("nothing runs in it")
+	}
+	g := newGuard(GuardConfig{Container: box, Root: "/a"})
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	none := was
+	none.Cur = 3
+	if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, &none, nil); err != nil {
+		t.Fatal(err)
+	}
+	left := endAll(t.Context(), []orphan{{path: path}}, g.cfg.Logger)
+	l := g.Leftover(t.Context(), "db", TreeID{})
+	if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, &was, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 1 || l == nil {
+		t.Errorf("left: %v, %v", left, l)
+	}
+}
+
+// P2: while the process that was started lives, the tree is not proved dead by its id, though it has left its cgroup and removed it.
+func TestATreeWhoseProgramHasLeftIsNotProvedDeadByItsID(t *testing.T) {
+	outside(t)
+	g := guarded(t, KindCgroup)
+	tree := planted(t, g)
+	p, r := started(t, tree, "exec "+self(t)+" "+runawayWord)
+	await(t, r, "ready")
+	if err := unix.Rmdir(tree.parts[0].path); err != nil { // as the program can, which has left it
+		t.Fatal(err)
+	}
+	hold(t, p.Pid())
+	if err := g.Shorten(t.Context(), 1, Now()+50*time.Millisecond, Watchdog{}); err != nil {
+		t.Fatal(err)
+	}
+	<-g.Over(1)
+	pollOne(-1, 0, 200*time.Millisecond)
+	if _, err := os.Stat(tree.leaf.path); errors.Is(err, os.ErrNotExist) {
+		t.Error("its cgroup is removed, so that anybody takes it for dead")
+	}
+}
