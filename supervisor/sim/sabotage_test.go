@@ -19,6 +19,10 @@ var outages = change{"supervisor/sim/outage.go", "	if r.IntN(3) > 0 {\n		return\
 // dogs gives every plan watchdogs.
 var dogs = change{"supervisor/sim/device.go", "	if p.Timeout < 3*time.Second || r.IntN(4) > 0 {", "	if p.Timeout < 3*time.Second || r.IntN(4) > 4 {"}
 
+// pauses has operators pause services again and again.
+var pauses = change{"supervisor/sim/kinds.go", "	PauseService, PauseService, GiveOrder,", "	PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, " +
+	"PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, GiveOrder,"}
+
 // strangers has strangers reach the servers in every plan.
 var strangers = change{"supervisor/sim/stranger.go", "const strangersIn = 3", "const strangersIn = 1"}
 
@@ -119,6 +123,7 @@ var sabotages = []sabotage{
 	}},
 	{"do not look again at a pause when the lock is taken", []change{
 		{"election/candidate.go", "	if o.wishes != nil {\n", "	if false {\n"},
+		pauses,
 	}},
 	{"never give a service back to a preferred node", []change{
 		{"supervisor/active.go", "			preferred = v.rival(preferred)\n", "			_ = v.rival(preferred)\n"},
