@@ -101,7 +101,7 @@ func (w *world) meddle(f Fault) (end func(), done bool) {
 // servers though nobody else does, and it may be carried out though it is not answered.
 func (w *world) endSession(session int64, shorten bool) (done bool) {
 	w.mu.Lock()
-	late := w.quiet || w.over || w.check.ended[session]
+	late := w.quiet || w.over || w.check.ended[session] || !w.check.crumbed(session)
 	if !late {
 		w.say("stranger: attaches to session %s", election.SessionName(session))
 		w.check.meddled[session] = true
@@ -140,6 +140,17 @@ func attach(c net.Conn, session int64, shorten bool) error {
 	}
 	_, err = jute.ReadFrame(c, 0)
 	return err
+}
+
+// crumbed tells whether each lock that a session has stands beside a breadcrumb. Where an operator has deleted that, the lock is
+// all that tells of who runs: to end the session then is to delete both, see mayStrike.
+func (c *checker) crumbed(session int64) bool {
+	for _, v := range c.services {
+		if v.lock.there && v.lock.owner == session && !v.crumb.there {
+			return false
+		}
+	}
+	return true
 }
 
 // endedByStranger tells whether a session is over to which a stranger was attached: nobody's lease had to end before.

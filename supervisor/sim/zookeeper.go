@@ -214,8 +214,8 @@ func (w *world) mayStrike(service, path string) bool {
 	if w.over || !v.lock.there || !v.crumb.there {
 		return false
 	}
-	if v.crumb.failsafe.Binds() && strings.HasSuffix(path, "ActiveBreadCrumb") {
-		return false // where ZooKeeper may be gone for whoever it names, it alone tells others of that
+	if (v.crumb.failsafe.Binds() || w.check.meddled[v.lock.owner]) && strings.HasSuffix(path, "ActiveBreadCrumb") {
+		return false // where ZooKeeper may be gone for whoever it names, or the lock before its time, it alone tells others of that
 	}
 	if v.crumb.session != election.SessionName(v.lock.owner) {
 		return len(v.living) == 0 && !strings.HasSuffix(path, "ActiveBreadCrumb")
