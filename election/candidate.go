@@ -281,43 +281,6 @@ func (c *Candidate) readCrumb(ctx context.Context, claim *Claim) error {
 	return nil
 }
 
-// ErrTorn says that ZooKeeper shows what cannot be: its servers disagree, or went back in time.
-var ErrTorn = errors.New("ZooKeeper shows a lock of this session from before a later claim: its servers disagree about their data")
-
-func (c *Candidate) torn() error {
-	c.s.Expire(ErrTorn)
-	return ErrTorn
-}
-
-// adopt makes a claim of a lock that is ours, whatever the breadcrumb says. The lock is looked at last: that it still stands
-// tells that nobody has claimed before the folder and the breadcrumb were read.
-//
-// P1: so the folder's last change has to be this very claim, and nothing may tell of a later one. By a fault of its own
-// (ZOOKEEPER-4712) a server may bring back a lock that was given back long ago. With the session it goes for good.
-func (c *Candidate) adopt(ctx context.Context, crumb BreadCrumb, lock view) (*Claim, error) {
-	dir, err := outcome(ctx, c.s, func() (zk.Stat, error) { return c.s.stat(ctx, c.paths.Dir()) })
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", c.paths.Dir(), err)
-	}
-	claim := c.claim(crumb, lock.stat.Czxid, dir.Version)
-	if err := c.readCrumb(ctx, claim); err != nil {
-		return nil, err
-	}
-	err = claim.verify(ctx)
-	if errors.Is(err, ErrLost) {
-		c.unsure = false
-		return nil, c.denied.wait(ctx, c.s, err)
-	}
-	if err == nil && (dir.Mzxid != claim.Token || max(c.newest, claim.PreviousToken) > claim.Token) {
-		return nil, c.torn()
-	}
-	c.unsure = c.unsure && err != nil
-	if err == nil && born(dir) != c.birth {
-		return nil, c.rebirth(ctx, claim)
-	}
-	return claim, err
-}
-
 // Order is the kind of election that it stands in.
 func (c *Candidate) Order() Order { return c.order }
 

@@ -58,7 +58,7 @@ func (c *Claim) Release(ctx context.Context) error {
 // it before the folder was read: the folder's version, greater than it was when somebody wrote to it by hand, is the number of our
 // claim then. A later claim raises it again.
 //
-// P1: a breadcrumb of a later claim beside our lock cannot be, and is not built upon: see adopt.
+// P1: a breadcrumb of a later claim beside our lock cannot be, unless by hand, and is not built upon: see adopt.
 func (c *Claim) renumber(ctx context.Context) error {
 	dir, err := outcome(ctx, c.s, func() (zk.Stat, error) { return c.s.stat(ctx, c.paths.Dir()) })
 	if errors.Is(err, zk.ErrNoNode) {
@@ -76,7 +76,7 @@ func (c *Claim) renumber(ctx context.Context) error {
 	if c.number == dir.Version {
 		return nil
 	}
-	if c.Previous != nil && c.PreviousToken > c.Token {
+	if c.Previous != nil && c.PreviousToken > c.Token && !unclaimedSince(dir, c.Token) {
 		c.s.Expire(ErrTorn)
 		return ErrTorn
 	}

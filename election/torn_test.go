@@ -3,7 +3,13 @@ package election
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
+
+	"github.com/go-zookeeper/zk"
+
+	"understudy/election/jute"
+	"understudy/election/zkmem"
 )
 
 // A server that lost the giving back of a lock shows it as ours again after others have had it. P1: it is not taken, and goes
@@ -12,12 +18,16 @@ func TestLockFromBeforeALaterClaimIsNotTaken(t *testing.T) {
 	p := Paths{"/understudy", "svc"}
 	for name, later := range map[string]func(w *world, c *Candidate){
 		"a later claim shows in the folder": func(w *world, _ *Candidate) {
-			w.asOperator(func(ctx context.Context, s *Session) error { return s.set(ctx, p.Dir(), []byte("{}"), -1) })
-		},
-		"the breadcrumb names a later token": func(w *world, c *Candidate) {
-			w.asOperator(func(ctx context.Context, s *Session) error {
-				return s.set(ctx, p.Crumb(), encode(BreadCrumb{Node: "b", Session: "0x1", Token: 1 << 40, Tree: []byte(`{"of":"b"}`)}), -1)
+			w.asOperator(func(ctx context.Context, s *Session) error { // as it would: in its data, and among its children
+				if err := s.set(ctx, p.Dir(), []byte("{}"), -1); err != nil {
+					return err
+				}
+				return s.create(ctx, p.Dir()+"/later", nil, 0)
 			})
+		},
+		"the breadcrumb names a later token, and the leader knows of a later claim": func(w *world, _ *Candidate) {
+			w.asOperator(w.crumbOfLater)
+			w.zk.Refuse(zkmem.Match{Op: jute.OpMulti, Count: zkmem.Always}, jute.BadVersion)
 		},
 		"a later token was seen": func(_ *world, c *Candidate) { c.newest++ },
 	} {
@@ -33,11 +43,21 @@ func TestLockFromBeforeALaterClaimIsNotTaken(t *testing.T) {
 						w.Errorf("the lock is not there: %v", err)
 					}
 					later(w, c)
-					if cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)}); cl != nil || !errors.Is(err, ErrTorn) {
-						w.Errorf("taken: %+v %v", cl, err)
+					for range mostChanges + 2 {
+						cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)})
+						if cl != nil || err != nil && !errors.Is(err, ErrTorn) {
+							w.Errorf("taken: %+v %v", cl, err)
+						}
+						if err != nil {
+							break
+						}
+						if o, err = c.Wait(ctx); err != nil || !o.Ours() {
+							w.Errorf("the lock is not there any more: %v", err)
+						}
 					}
 					return nil
 				})()
+				w.zk.Forget()
 				if !errors.Is(err, ErrTorn) {
 					w.Errorf("the session ended with %v", err)
 				}
@@ -54,6 +74,98 @@ func TestLockFromBeforeALaterClaimIsNotTaken(t *testing.T) {
 			})
 		})
 	}
+}
+
+// crumbOfLater is a breadcrumb of a later token than that of any lock.
+func (w *world) crumbOfLater(ctx context.Context, s *Session) error {
+	crumb := BreadCrumb{Node: "b", Session: "0x1", Token: 1 << 40, Tree: []byte(`{"of":"b"}`)}
+	return s.set(ctx, Paths{"/understudy", "svc"}.Crumb(), encode(crumb), -1)
+}
+
+// Whoever writes to one service by hand while a claim is not answered yet ends no session, and so no other service: the lock is given
+// up and had anew, with a later token, and nothing of the first claim is left.
+func TestAWriteByHandEndsNoSession(t *testing.T) {
+	p := Paths{"/understudy", "svc"}
+	for name, write := range map[string]func(context.Context, *Session) error{
+		"folder":      func(ctx context.Context, s *Session) error { return s.set(ctx, p.Dir(), []byte("{}"), -1) },
+		"breadcrumb":  func(ctx context.Context, s *Session) error { return (&world{}).crumbOfLater(ctx, s) },
+		"a new znode": func(ctx context.Context, s *Session) error { return s.create(ctx, p.Dir()+"/note", nil, 0) },
+		"a new breadcrumb": func(ctx context.Context, s *Session) error {
+			if _, err := s.multi(ctx, &zk.DeleteRequest{Path: p.Crumb(), Version: -1}); err != nil {
+				return err
+			}
+			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "b", Session: "0x1", Tree: []byte(`{"of":"b"}`)}), 0)
+		},
+		"folder and breadcrumb": func(ctx context.Context, s *Session) error {
+			return errors.Join(s.set(ctx, p.Dir(), []byte("{}"), -1), (&world{}).crumbOfLater(ctx, s))
+		},
+	} {
+		for _, order := range []Order{Race, Queue} {
+			t.Run(name+" "+string(order), func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					w.within("a", func(ctx context.Context, s *Session) error {
+						c, err := w.unanswered(ctx, s, order)
+						if err != nil {
+							return err
+						}
+						o, err := c.Wait(ctx)
+						if err != nil || !o.Ours() {
+							w.Errorf("the lock is not there: %v", err)
+						}
+						first := o.ours.stat.Czxid
+						w.asOperator(write)
+						var cl *Claim
+						for cl == nil && err == nil {
+							if cl, err = c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)}); cl == nil && err == nil {
+								o, err = c.Wait(ctx)
+							}
+						}
+						if err != nil {
+							return err
+						}
+						if named := strings.Contains(name, "breadcrumb"); named != (cl.Previous != nil) {
+							w.Errorf("to be fenced: %+v", cl.Previous)
+						}
+						if anew := name != "a new znode"; anew != (cl.Token > first) {
+							w.Errorf("token %d after %d", cl.Token, first)
+						}
+						if err := cl.Inscribe(ctx); err != nil {
+							return err
+						}
+						if err := cl.Release(ctx); err != nil {
+							return err
+						}
+						if held := w.held(s); held != "" {
+							w.Errorf("left: %s", held)
+						}
+						return nil
+					})
+				})
+			})
+		}
+	}
+}
+
+// So it is with a claim that is known: its breadcrumb and the folder are written to by hand, and it is given back as ever.
+func TestAWriteByHandBesideAClaimEndsNoSession(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			cl, err := activate(ctx, s)
+			if err != nil {
+				return err
+			}
+			w.asOperator(func(ctx context.Context, s *Session) error {
+				return errors.Join(s.set(ctx, cl.paths.Dir(), []byte("{}"), -1), w.crumbOfLater(ctx, s))
+			})
+			if err := cl.Release(ctx); err != nil {
+				return err
+			}
+			if held := w.held(s); held != crumbName {
+				w.Errorf("left: %s", held)
+			}
+			return nil
+		})
+	})
 }
 
 // A fresh lock, too, has the greatest token that there ever was.
