@@ -246,3 +246,39 @@ func (r *remains) settle(ctx context.Context) {
 		}
 	}
 }
+
+// clearLeftover takes a breadcrumb away that says that something of a former session of this node is alive, once that is proved dead. It may
+// have died unseen: while no supervisor ran here, or with the machine. P6: without that only this node could ever be active again, or
+// nobody where it may not be.
+func (v *service) clearLeftover(ctx context.Context, t turn) {
+	for wait := time.Second; !v.cleared(ctx, t) && pause(ctx, wait); wait = min(2*wait, buryAgain) {
+	}
+}
+
+// cleared tells whether there is nothing to be done any more. What a term of this session left is that term's.
+func (v *service) cleared(ctx context.Context, t turn) bool {
+	b, ok, err := t.cand.Named(ctx)
+	if err != nil {
+		return false
+	}
+	if !ok || !b.Leftover.Known || b.Node != v.node.Node || b.Session == election.SessionName(t.sess.ID()) {
+		return true
+	}
+	w := v.witness()
+	if m := v.mortals.find(b.Tree); m != nil { // its maker is the only one who can tell, with some kinds of containment
+		w.end = func(ctx context.Context, _ json.RawMessage) error { return m.tree.End(ctx) }
+	}
+	verdict, by, err := w.vouch(ctx, b.Node, b.Machine, b.Boot, b.Tree)
+	switch {
+	case verdict == fencing.Unknown: // it may be another machine of this name
+		return true
+	case err != nil || verdict != fencing.Dead || v.owing.Load() > 0:
+		return false
+	}
+	if err := t.cand.Bury(ctx, b.Tree); err != nil {
+		v.log.Debug("the breadcrumb of what is dead now stays for a while", "service", v.name, "error", err)
+		return false
+	}
+	v.log.Info("nothing of the former child is alive any more, as its breadcrumb said", "service", v.name, "by", by)
+	return true
+}

@@ -159,6 +159,7 @@ func (v *service) run(ctx context.Context, t turn, do action) (err error) {
 	wg.Go(func() { v.announce(announcing, cand) })
 	wg.Go(func() { v.heed(hearing, cand) })
 	wg.Go(func() { v.check(hearing) })
+	wg.Go(func() { v.clearLeftover(hearing, turn{sess: t.sess, cand: cand}) })
 	v.news.tell(func() { v.news.tamed = false }) // this session may have another timeout
 	wg.Go(func() { v.tame(hearing, t.sess.Timeout) })
 	if words := v.words; words != nil {

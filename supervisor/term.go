@@ -258,8 +258,11 @@ func (v *service) fenceOne(ctx context.Context, claim *election.Claim) (fencing.
 
 // knows tells what this machine knows by itself of a former active's child.
 func (v *service) knows(ctx context.Context, p *election.BreadCrumb) (fencing.Verdict, string, error) {
-	w := witness{node: v.node.Node, host: child.Host{Machine: v.node.Machine, Boot: v.node.Boot}, end: v.machine.KillTree}
-	return w.vouch(ctx, p.Node, p.Machine, p.Boot, p.Tree)
+	return v.witness().vouch(ctx, p.Node, p.Machine, p.Boot, p.Tree)
+}
+
+func (v *service) witness() witness {
+	return witness{node: v.node.Node, host: child.Host{Machine: v.node.Machine, Boot: v.node.Boot}, end: v.machine.KillTree}
 }
 
 // refusal tells what a failed fencing means.

@@ -123,6 +123,7 @@ func (v *service) inherit() {
 		return
 	}
 	v.debts = left.Debts
+	v.owing.Store(int64(len(v.debts)))
 }
 
 // indebted names the services that are not in the config any more and left something to be undone on this node.

@@ -17,17 +17,85 @@ func TestOtherServicesRunBesideALeftover(t *testing.T) {
 	}
 }
 
-func besideALeftover(t *testing.T, dog int) {
-	const held = 10 * time.Minute
-	p := &Plan{
+// What the breadcrumb says to be alive may die while no supervisor is there to see it. The next one of that machine proves it and takes
+// the breadcrumb away, though nobody is to be promoted: whoever is next, anywhere, has nothing to wait for.
+func TestALeftoverThatDiedUnseenIsProvedDead(t *testing.T) {
+	for name, unseen := range map[string]func(h *host){
+		"its supervisor was down": func(*host) {},
+		"its machine has booted":  func(h *host) { h.powerOff(); h.powerOn() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := leftoverPlan(dogOff)
+				p.Order = election.Queue
+				w := newWorld(p)
+				defer w.end()
+				node := w.nodes[0]
+				until := watching(t, w)
+				crumb := func() crumbView { return w.check.services["s1"].crumb }
+				w.mu.Lock()
+				node.start()
+				w.mu.Unlock()
+				until("it runs", func() bool { return w.check.running("s1") })
+				w.leave(node)
+				until("the breadcrumb tells of it", func() bool { return crumb().leftover })
+				w.order("s1", true)
+				w.mu.Lock()
+				node.crash(true)
+				unseen(node.host)
+				w.mu.Unlock()
+				time.Sleep(time.Until(node.host.stuck))
+				until("nothing of it is alive", func() bool { return len(w.check.services["s1"].living) == 0 })
+				w.mu.Lock()
+				if !crumb().leftover {
+					t.Error("the breadcrumb has gone before anybody was there")
+				}
+				if node.inc == nil {
+					node.start()
+				}
+				w.mu.Unlock()
+				until("the breadcrumb is gone", func() bool { return !crumb().there })
+				if w.check.first != nil {
+					t.Error(w.check.first)
+				}
+			})
+		})
+	}
+}
+
+// leave crashes the supervisor and the guardians of a node whose kernel holds what they ran of a service, and starts it again.
+func (w *world) leave(n *node) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n.host.stuck, n.host.holds = time.Now().Add(kernelHolds), "s1"
+	inc := n.inc
+	n.crash(true)
+	for _, g := range n.host.guardians() {
+		if g.of.inc == inc {
+			g.die()
+		}
+	}
+	for _, tree := range n.host.orphans() { // nobody else is there to do it
+		tree.strike()
+	}
+	n.dog.off() // else it would reset the machine
+	n.start()
+}
+
+// kernelHolds is for how long a kernel holds what is left.
+const kernelHolds = 10 * time.Minute
+
+func leftoverPlan(dog int) *Plan {
+	return &Plan{
 		Seed: 1, Nodes: 1, Hosts: 1, Services: 2, Servers: 1, SyncLimit: 5, Timeout: 6 * time.Second, Tick: time.Second, Grace: time.Second,
 		StopTimeout: time.Second, Rejoin: 6 * time.Second, Order: election.Race, Fencing: fencing.Grace, Priority: make([]int, 1), Ineligible: -1,
 		Programs: 1, Failsafe: make([]bool, 2), Watchdog: dog,
 	}
-	w := newWorld(p)
-	defer w.end()
-	node := w.nodes[0]
-	until := func(what string, is func() bool) {
+}
+
+// watching waits for what is to be seen in a world, in time.
+func watching(t *testing.T, w *world) func(what string, is func() bool) {
+	return func(what string, is func() bool) {
 		t.Helper()
 		for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 			w.mu.Lock()
@@ -41,27 +109,20 @@ func besideALeftover(t *testing.T, dog int) {
 			}
 		}
 	}
+}
+
+func besideALeftover(t *testing.T, dog int) {
+	w := newWorld(leftoverPlan(dog))
+	defer w.end()
+	node := w.nodes[0]
+	until := watching(t, w)
 	runs := func(service string) func() bool { return func() bool { return w.check.running(service) } }
 	w.mu.Lock()
 	node.start()
 	w.mu.Unlock()
 	until("the first runs", runs("s1"))
 	until("the second runs", runs("s2"))
-	w.mu.Lock()
-	node.host.stuck, node.host.holds = time.Now().Add(held), "s1"
-	inc := node.inc
-	node.crash(true)
-	for _, g := range node.host.guardians() {
-		if g.of.inc == inc {
-			g.die()
-		}
-	}
-	for _, tree := range node.host.orphans() { // nobody else is there to do it
-		tree.strike()
-	}
-	node.dog.off() // else it would reset the machine
-	node.start()
-	w.mu.Unlock()
+	w.leave(node)
 	if dog == dogRequired {
 		time.Sleep(w.patience())
 		w.mu.Lock()
