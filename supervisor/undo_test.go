@@ -91,6 +91,10 @@ func TestNodesOfOneMachineOweInFilesOfTheirOwn(t *testing.T) {
 		t.Errorf("both have %s", one.debtsFile())
 	}
 	one.owe(Program{Name: "vip", Undo: []string{"true"}})
+	again := debtor(t, "a.b", "c", nil) // which vouches for nothing before that is undone
+	if again.inherit(); len(again.debts) != 0 && again.owing.Load() != 1 {
+		t.Errorf("%d debts, and it says that %d are owed", len(again.debts), again.owing.Load())
+	}
 	if err := os.Rename(one.debtsFile(), other.debtsFile()); err != nil {
 		if os.Geteuid() == 0 {
 			t.Fatal(err)

@@ -11,20 +11,25 @@ import (
 	"understudy/election"
 )
 
-// ErrActive says that a node is active, so that nothing can be sworn of its child.
-var ErrActive = errors.New("it is active")
+// ErrActive says that the session of a node's child stands, so that nothing can be sworn of it.
+var ErrActive = errors.New("its session stands")
+
+// ErrSeen says that a node's own supervisor sees its child alive.
+var ErrSeen = errors.New("its supervisor is connected, and sees it alive")
 
 // patience is how often a service is read anew when it has changed under our hands.
 const patience = 20
 
 // Confirmation is what came of Confirm.
 type Confirmation struct {
-	Done bool   // the breadcrumb is deleted
-	Why  string // when nothing was to be done
+	Done  bool     // the breadcrumb is deleted
+	Why   string   // when nothing was to be done
+	Notes []string // what the operator should know of what was done
 }
 
 // Confirm deletes the breadcrumb of a node whose child the operator knows to be dead. It refuses while the breadcrumb's
-// own session lives: that node is active, or ends its child by itself.
+// own session lives: that node is active, or ends its child by itself. So it does while the supervisor of that machine waits for the
+// death of what it sees alive.
 func (c *Cluster) Confirm(ctx context.Context, service, node string) (Confirmation, error) {
 	if _, err := c.services(ctx, []string{service}); err != nil {
 		return Confirmation{}, err
@@ -48,15 +53,18 @@ func (c *Cluster) Confirm(ctx context.Context, service, node string) (Confirmati
 		case trail.Node != node:
 			return Confirmation{Why: elsewhere(service, node, trail, scene.lock)}, c.known(ctx, p, node, trail.Node)
 		case trail.writtenBy(scene.lock):
-			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: its session is alive and holds the lock of %s; stop it instead",
-				node, ErrActive, service)
+			return Confirmation{}, scene.stands(node, "holds the lock of "+service)
 		case trail.writtenBy(scene.node), trail.Session == "" && scene.node.exists: // of which nobody knows whether it is that session's
-			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: the session in which it started the child of %s is alive; stop its supervisor instead",
-				node, ErrActive, service)
+			return Confirmation{}, scene.stands(node, "is registered")
+		case trail.writtenBy(scene.member):
+			return Confirmation{}, scene.stands(node, "holds "+p.Members()+"/"+node)
+		case trail.Leftover.Known && scene.sameMachine():
+			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: %s. Once that is dead, its supervisor takes the breadcrumb away by itself; "+
+				"if it is to be taken for dead all the same, stop that supervisor first", node, ErrSeen, alive(trail.Leftover))
 		}
 		err = c.erase(ctx, p, scene)
 		if err == nil {
-			return Confirmation{Done: true}, nil
+			return Confirmation{Done: true, Notes: append(scene.doubts(node), c.obstacles(ctx, service)...)}, nil
 		}
 		if !errors.Is(err, errChanged) {
 			return Confirmation{}, err
@@ -73,10 +81,11 @@ func elsewhere(service, node string, trail breadCrumb, lock znode) string {
 	return fmt.Sprintf("no fencing of %s is pending for %s: it is the child of %s that may be running", node, service, trail.Node)
 }
 
-// scene is a service's lock and breadcrumb, the supervisor that the breadcrumb names, and the number of the claim.
+// scene is a service's lock and breadcrumb, the supervisor that the breadcrumb names, what that says of the service, and the number of
+// the claim.
 type scene struct {
-	lock, crumb, node znode
-	claim             int32 // the version of the service's folder, which every claim raises
+	lock, crumb, node, member znode
+	claim                     int32 // the version of the service's folder, which every claim raises
 }
 
 // look reads the scene as it is at the leader, or later: a server that lags behind is waited for.
@@ -94,6 +103,9 @@ func (c *Cluster) look(ctx context.Context, p election.Paths) (scene, error) {
 	}
 	if name := parseCrumb(s.crumb).Node; name != "" {
 		if s.node, err = c.read(ctx, election.NodesDir(c.root)+"/"+name); err != nil {
+			return scene{}, err
+		}
+		if s.member, err = c.read(ctx, p.Members()+"/"+name); err != nil {
 			return scene{}, err
 		}
 	}

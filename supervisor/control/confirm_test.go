@@ -180,3 +180,104 @@ func TestAChildWhoseSessionLivesIsNotConfirmedThoughItsLockIsGone(t *testing.T) 
 		t.Error("the breadcrumb is gone")
 	}
 }
+
+// Any znode of the session shows that it stands, as for who fences.
+func TestAChildWhoseSessionHoldsAnythingIsNotConfirmed(t *testing.T) {
+	b := newBed(t)
+	one := b.session()
+	one.crumb("db", "one")
+	one.member("db", "one", "active", "")
+	if _, err := b.c.Confirm(t.Context(), "db", "one"); !errors.Is(err, ErrActive) || !strings.Contains(err.Error(), paths("db").Members()+"/one") {
+		t.Errorf("got %v", err)
+	}
+	if !b.has(paths("db").Crumb()) {
+		t.Error("the breadcrumb is gone")
+	}
+}
+
+// A lock may outlive its holder: whoever knows that the host is off is not sent to stop what runs there, but told what happens next.
+func TestWhoeverIsRefusedIsToldWhatHappensToTheLock(t *testing.T) {
+	b := newBed(t)
+	one := b.session()
+	one.claim("db")
+	one.lock("db", "one")
+	one.put(paths("db").Crumb(), election.BreadCrumb{Node: "one", Session: one.id(), SessionMs: 4000}, 0)
+	for _, want := range []string{"no heartbeat", "last heartbeat at "} {
+		_, err := b.c.Confirm(t.Context(), "db", "one")
+		if !errors.Is(err, ErrActive) {
+			t.Fatalf("got %v", err)
+		}
+		for _, want := range []string{want, "holds the lock of db", "stop it", "is off", "4s", "12s", "confirm it then"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("no %q in: %v", want, err)
+			}
+		}
+		if strings.Contains(err.Error(), "it is active") {
+			t.Errorf("nobody knows that: %v", err)
+		}
+		if want == "no heartbeat" {
+			one.put(election.NodesDir(root)+"/one", election.Node{Node: "one"}, zk.FlagEphemeral)
+		}
+	}
+}
+
+// What its own supervisor sees alive, and waits for, nobody can swear to be dead; on another machine of that name it can see nothing.
+func TestWhatItsSupervisorSeesAliveIsNotConfirmed(t *testing.T) {
+	for machine, confirmed := range map[string]bool{"m1": false, "m2": true} {
+		b := newBed(t)
+		old, fresh := b.session(), b.session()
+		trail := election.BreadCrumb{Node: "one", Machine: "m1", Boot: "b", Session: old.id()}
+		trail.Leftover = election.Leftover{Known: true, Pid: 7, Program: "postgres", State: "D (disk sleep)", By: "one"}
+		old.put(paths("db").Crumb(), trail, 0)
+		fresh.put(election.NodesDir(root)+"/one", election.Node{Node: "one", Host: "h", Machine: machine}, zk.FlagEphemeral)
+		got, err := b.c.Confirm(t.Context(), "db", "one")
+		if done := err == nil && got.Done; done != confirmed || b.has(paths("db").Crumb()) == confirmed {
+			t.Errorf("on %s: %+v, %v", machine, got, err)
+		}
+		told := strings.Join(got.Notes, "; ")
+		if err != nil {
+			told = err.Error()
+		}
+		for _, want := range []string{"pid 7 (postgres), state D (disk sleep)", "connected"} {
+			if !strings.Contains(told, want) {
+				t.Errorf("on %s, no %q in: %s", machine, want, told)
+			}
+		}
+	}
+}
+
+// What makes the oath doubtful, and what keeps others from starting, is said with it.
+func TestAConfirmationPromisesNothingThatIsNotSo(t *testing.T) {
+	for name, c := range map[string]struct {
+		trail election.BreadCrumb
+		stage func(fresh *actor)
+		want  string
+	}{
+		"nothing":           {},
+		"its lock outlived": {trail: election.BreadCrumb{Outlived: true}, want: "did not end by itself"},
+		"it is failsafe":    {trail: election.BreadCrumb{Failsafe: &election.Failsafe{Members: []election.Peer{{Node: "two"}}}}, want: "without ZooKeeper"},
+		"its node is back": {stage: func(fresh *actor) {
+			fresh.put(election.NodesDir(root)+"/one", election.Node{Node: "one"}, zk.FlagEphemeral)
+		}, want: "connected"},
+		"another stale lock": {stage: func(fresh *actor) { fresh.lock("db", "two") }, want: "no supervisor is connected in that session"},
+		"who fences": {stage: func(fresh *actor) {
+			fresh.lock("db", "two")
+			fresh.put(election.NodesDir(root)+"/two", election.Node{Node: "two"}, zk.FlagEphemeral)
+		}},
+		"a pause": {stage: func(fresh *actor) { fresh.put(paths("db").Control(), election.Control{Paused: true}, 0) }, want: "paused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			old, fresh := b.session(), b.session()
+			c.trail.Node, c.trail.Session = "one", old.id()
+			old.put(paths("db").Crumb(), c.trail, 0)
+			if c.stage != nil {
+				c.stage(fresh)
+			}
+			got := b.confirm("db", "one")
+			if told := strings.Join(got.Notes, "; "); !got.Done || !strings.Contains(told, c.want) || c.want == "" && told != "" {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"understudy/election"
+)
+
+// What an operator is told who swears that a child is dead.
+
+// stands refuses the oath: the session stands. It may do so without its supervisor, though not for ever, so it is said what comes next.
+func (s scene) stands(node, how string) error {
+	trail := parseCrumb(s.crumb)
+	beat := "no heartbeat of it is seen"
+	if trail.writtenBy(s.node) {
+		beat = "last heartbeat at " + time.UnixMilli(s.node.stat.Mtime).UTC().Format(time.RFC3339) + " by ZooKeeper's clock"
+	}
+	once, thrice := "a session timeout", "three of them"
+	if t := time.Duration(max(trail.SessionMs, s.supervisor().SessionMs)) * time.Millisecond; t > 0 {
+		once, thrice = t.String(), (3 * t).String()
+	}
+	return fmt.Errorf("%s cannot be confirmed dead, %w and %s (%s): if its supervisor runs, stop it instead; if its host is off, "+
+		"ZooKeeper ends that session within %s, or else the other nodes delete what it holds within %s: confirm it then",
+		node, ErrActive, how, beat, once, thrice)
+}
+
+// supervisor is what the supervisor of the node says of itself.
+func (s scene) supervisor() (n election.Node) {
+	_ = json.Unmarshal(s.node.data, &n) // one that says nothing is one
+	return n
+}
+
+// sameMachine tells whether the supervisor that is connected can see the child that the breadcrumb is about.
+func (s scene) sameMachine() bool {
+	machine := parseCrumb(s.crumb).Machine
+	return s.node.exists && machine != "" && machine == s.supervisor().Machine
+}
+
+func alive(l election.Leftover) string {
+	if l.Pid == 0 {
+		return fmt.Sprintf("something of it is alive, says %s", cmp.Or(l.By, "its breadcrumb"))
+	}
+	return fmt.Sprintf("pid %d (%s), state %s, is alive, says %s", l.Pid, l.Program, l.State, cmp.Or(l.By, "its breadcrumb"))
+}
+
+// doubts is what speaks against an oath that is accepted all the same.
+func (s scene) doubts(node string) (all []string) {
+	trail := parseCrumb(s.crumb)
+	if trail.Leftover.Known {
+		all = append(all, "its breadcrumb said of its child: "+alive(trail.Leftover))
+	}
+	if trail.Outlived {
+		all = append(all, fmt.Sprintf("session %s did not end by itself: its lock was deleted since it sent no heartbeats; "+
+			"that alone does not say that %s is off", trail.Session, node))
+	}
+	if trail.Failsafe.Binds() {
+		all = append(all, fmt.Sprintf("it is failsafe: a child on %s may go on without ZooKeeper, if that is not off", node))
+	}
+	if s.node.exists {
+		all = append(all, fmt.Sprintf("a supervisor of %s is connected (host %s): that one is not off", node, cmp.Or(s.supervisor().Host, "unknown")))
+	}
+	return all
+}
+
+// obstacles is what keeps others from starting though the oath is accepted. What cannot be read is not told.
+func (c *Cluster) obstacles(ctx context.Context, service string) (all []string) {
+	p := election.Paths{Root: c.root, Service: service}
+	if orders, err := c.read(ctx, p.Control()); err == nil && election.ParseControl(orders.data).Paused {
+		all = append(all, fmt.Sprintf("%s is paused: nobody starts it before `understudy resume %s`", service, service))
+	}
+	lock, err := c.read(ctx, p.Lock())
+	if err != nil || !lock.exists {
+		return all
+	}
+	var holder election.Lock
+	_ = json.Unmarshal(lock.data, &holder)
+	if lock.stat.EphemeralOwner == 0 {
+		return append(all, fmt.Sprintf("the lock belongs to no session, and nobody can take it: delete %s by hand", p.Lock()))
+	}
+	names, err := c.children(ctx, election.NodesDir(c.root))
+	if err != nil {
+		return all
+	}
+	for _, name := range names {
+		if n, err := c.read(ctx, election.NodesDir(c.root)+"/"+name); err != nil || n.exists && n.stat.EphemeralOwner == lock.stat.EphemeralOwner {
+			return all
+		}
+	}
+	return append(all, fmt.Sprintf("session %s holds the lock, of node %s, and no supervisor is connected in that session: nobody starts "+
+		"before ZooKeeper ends it, or other nodes delete the lock", election.SessionName(lock.stat.EphemeralOwner), cmp.Or(holder.Node, "unknown")))
+}
