@@ -54,31 +54,33 @@ func (c *Candidate) Retreat(ctx context.Context) error {
 
 // disown gives back a lock whose taking was not answered, if it is ours.
 func (c *Candidate) disown(ctx context.Context) error {
-	if !c.unsure {
-		return nil
-	}
-	lock, err := outcome(ctx, c.s, func() (view, error) {
-		if err := c.s.sync(ctx, c.paths.Dir()); err != nil { // what was not answered may not be seen yet
-			return view{}, err
+	for c.unsure {
+		lock, err := outcome(ctx, c.s, func() (view, error) {
+			if err := c.s.sync(ctx, c.paths.Dir()); err != nil { // what was not answered may not be seen yet
+				return view{}, err
+			}
+			return c.s.probe(ctx, c.paths.Lock())
+		})
+		if err != nil {
+			return wrap("see whose the lock is", err)
 		}
-		return c.s.probe(ctx, c.paths.Lock())
-	})
-	if err != nil {
-		return wrap("see whose the lock is", err)
+		if !lock.exists || lock.stat.EphemeralOwner != c.s.ID() {
+			c.unsure = false
+			return nil
+		}
+		claim, err := c.adopt(ctx, c.tried, lock)
+		if errors.Is(err, ErrDeleted) && !c.unsure {
+			return nil // it was given back
+		}
+		if err == nil && claim != nil {
+			err = claim.Release(ctx)
+			c.unsure = err != nil
+		}
+		if err != nil {
+			return wrap("give a lock back", err)
+		}
 	}
-	if !lock.exists || lock.stat.EphemeralOwner != c.s.ID() {
-		c.unsure = false
-		return nil
-	}
-	claim, err := c.adopt(ctx, c.tried, lock)
-	if errors.Is(err, ErrDeleted) && !c.unsure {
-		return nil // it was given back
-	}
-	if err == nil && claim != nil {
-		err = claim.Release(ctx)
-	}
-	c.unsure = err != nil
-	return wrap("give a lock back", err)
+	return nil
 }
 
 func wrap(what string, err error) error {

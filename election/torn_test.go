@@ -146,6 +146,27 @@ func TestAWriteByHandEndsNoSession(t *testing.T) {
 	}
 }
 
+// Nor is a lock forgotten that is written beside while it is given up: it would stay for as long as the session does.
+func TestALockBesideAWriteByHandIsGivenBackByWhoLeaves(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, err := w.unanswered(ctx, s, Race)
+			if err != nil {
+				return err
+			}
+			w.asOperator(func(ctx context.Context, s *Session) error { return s.set(ctx, c.paths.Dir(), []byte("{}"), -1) })
+			w.zk.Refuse(zkmem.Match{Op: jute.OpMulti}, jute.BadVersion) // it is written to once more
+			if err := c.Retreat(ctx); err != nil {
+				return err
+			}
+			if held := w.held(s); held != "" || c.Unsure() {
+				w.Errorf("left: %q, unsure %v", held, c.Unsure())
+			}
+			return nil
+		})
+	})
+}
+
 // So it is with a claim that is known: its breadcrumb and the folder are written to by hand, and it is given back as ever.
 func TestAWriteByHandBesideAClaimEndsNoSession(t *testing.T) {
 	inWorld(t, func(w *world) {
