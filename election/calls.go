@@ -187,12 +187,6 @@ func (s *Session) shadow(ctx context.Context, path string) (view, error) {
 	})
 }
 
-// owner tells whose ephemeral a znode is (0: it is not there), and how to learn of a change.
-func (s *Session) owner(ctx context.Context, path string) (int64, <-chan zk.Event, error) {
-	v, err := s.probe(ctx, path)
-	return v.stat.EphemeralOwner, v.changed, err
-}
-
 // await waits for a watch, a reconnect (a watch is but a hint, and may be lost with its connection), or the end.
 func (s *Session) await(ctx context.Context, watches ...<-chan zk.Event) error {
 	resumed := s.Resumed()

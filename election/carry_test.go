@@ -120,7 +120,7 @@ func TestWhatACandidateHasIsCarriedOver(t *testing.T) {
 				err = cand.Prefer(ctx, 3)
 			}
 			if err == nil {
-				_, err = cand.predecessor(ctx)
+				_, err = cand.predecessor(ctx, nil)
 			}
 			if err == nil {
 				standing = cand.Standing()

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -103,13 +105,17 @@ func (w Wishes) Rival(self string, priority int) string {
 
 // Heed tells the wishes, and each change of them, until ctx or the session ends, or all of the service is deleted.
 func (c *Candidate) Heed(ctx context.Context, tell func(Wishes)) error {
-	known := int64(0) // the czxid of the control znode
+	known := int64(0)        // the czxid of the control znode
+	fit := map[string]bool{} // preferences that are known to be a session's
 	for again := (pacing{}); ; {
 		control, names, changed, err := c.wishes(ctx)
 		if err == nil && control.stat.Czxid != known { // it may have been made anew with all of the service
 			if err = c.stillThere(ctx); err == nil {
 				known = control.stat.Czxid
 			}
+		}
+		if err == nil {
+			names, err = c.fit(ctx, names, fit)
 		}
 		if err == nil {
 			tell(Wishes{ParseControl(control.data), control.stat.Version, preferred(names)})
@@ -160,6 +166,26 @@ func (c *Candidate) wishes(ctx context.Context) (control view, names []string, c
 		}
 	}
 	return control, l.names, l.changed, err
+}
+
+// fit leaves preferences out that no session has: a restore has made them, and a node that left for one would find nobody there, again
+// and again. Each is looked at once; one that a node puts in its place is listed anew.
+func (c *Candidate) fit(ctx context.Context, names []string, known map[string]bool) (fit []string, err error) {
+	maps.DeleteFunc(known, func(name string, _ bool) bool { return !slices.Contains(names, name) })
+	for _, name := range names {
+		if !known[name] {
+			v, err := c.s.read(ctx, c.paths.Preferred()+"/"+name)
+			if err != nil {
+				return nil, err
+			}
+			if !v.exists || v.stat.EphemeralOwner == 0 {
+				continue
+			}
+			known[name] = true
+		}
+		fit = append(fit, name)
+	}
+	return fit, nil
 }
 
 // preferred reads names such as 10-db-1. The znodes hold nothing: a look at their names is all that it takes.
@@ -222,15 +248,14 @@ func (c *Candidate) own(ctx context.Context, path string, data []byte) error {
 }
 
 func (c *Candidate) ownAsSeen(ctx context.Context, path string, data []byte) error {
-	owner, _, err := c.s.owner(ctx, path)
-	if err != nil {
+	v, err := c.s.probe(ctx, path)
+	switch {
+	case err != nil:
 		return err
-	}
-	switch owner {
-	case c.s.ID():
-		return c.s.set(ctx, path, data, -1)
-	case 0:
+	case !v.exists:
 		return c.s.create(ctx, path, data, zk.FlagEphemeral)
+	case v.stat.EphemeralOwner == c.s.ID():
+		return c.s.set(ctx, path, data, -1)
 	}
 	_, err = c.s.multi(ctx, &zk.DeleteRequest{Path: path, Version: -1},
 		&zk.CreateRequest{Path: path, Data: data, Acl: c.s.acl, Flags: zk.FlagEphemeral})

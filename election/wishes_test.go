@@ -135,8 +135,8 @@ func TestPreferenceOfAFormerSessionIsReplaced(t *testing.T) {
 				if err := mine.Prefer(ctx, 10); err != nil {
 					return err
 				}
-				owner, _, err := s.owner(ctx, c.paths.Preferred()+"/10-n1")
-				if owner != s.ID() {
+				v, err := s.probe(ctx, c.paths.Preferred()+"/10-n1")
+				if owner := v.stat.EphemeralOwner; owner != s.ID() {
 					t.Errorf("the preference belongs to %x, not to us", owner)
 				}
 				if err != nil {

@@ -48,7 +48,7 @@ var sabotages = []sabotage{
 			"	_ = claim.Release(context.WithoutCancel(ctx))\n	if err := v.end(ctx, t, tree); err != nil {\n		v.on(treeAlive)"},
 	}},
 	{"lease from reads and pings, which a follower answers alone", []change{
-		{"election/heartbeat.go", "err := s.set(ctx, path, s.nodeData(), -1)", "_, _, err := s.owner(ctx, path)"},
+		{"election/heartbeat.go", "err := s.set(ctx, path, s.nodeData(), -1)", "_, err := s.probe(ctx, path)"},
 	}},
 	{"lease without slack", []change{
 		{"election/lease.go", "return 2*beatEvery(session) + session/4 + session/30", "return session / 100"},

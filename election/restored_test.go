@@ -1,0 +1,95 @@
+package election
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// A restore brings znodes back that were ephemeral, as nobody's. They keep nobody waiting, and no node from having its own.
+func TestWhatARestoreBringsBackBlocksNobody(t *testing.T) {
+	p := Paths{"/understudy", "svc"}
+	for name, paths := range map[string][]string{
+		"places in the queue": {p.Queue() + "/77-n_0000000000", p.Queue() + "/78-n_0000000001", p.Queue() + "/79-p9-n_0000000002"},
+		"a preference":        {p.Preferred() + "/7-a"},
+		"a member":            {p.Members() + "/a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.asOperator(func(ctx context.Context, s *Session) error {
+					if _, _, err := s.Stand(ctx, "svc", Queue); err != nil {
+						return err
+					}
+					for _, path := range paths {
+						if err := s.create(ctx, path, nil, 0); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+				w.within("a", func(ctx context.Context, s *Session) error {
+					ctx, enough := context.WithTimeout(ctx, time.Minute)
+					defer enough()
+					c, cl, err := claim(ctx, s, Queue)
+					if err != nil {
+						return err
+					}
+					if err := c.Prefer(ctx, 7); err != nil {
+						return err
+					}
+					if err := c.Announce(ctx, Member{Role: "active"}); err != nil {
+						return err
+					}
+					for _, path := range []string{p.Preferred() + "/7-a", p.Members() + "/a"} {
+						if v, err := s.read(ctx, path); err != nil || v.stat.EphemeralOwner != s.ID() {
+							w.Errorf("%s is not its own: %v", path, err)
+						}
+					}
+					return cl.Release(ctx)
+				})
+			})
+		})
+	}
+}
+
+// Nor is a node taken for one that is preferred and fit since a restore says so: whoever is active would leave for it again and again.
+func TestAPreferenceThatIsNobodysIsNotHeeded(t *testing.T) {
+	p := Paths{"/understudy", "svc"}
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.Stand(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			if err := s.create(ctx, p.Preferred()+"/9-ghost", nil, 0); err != nil {
+				return err
+			}
+			told := make(chan Wishes, 9)
+			hearing, enough := context.WithCancel(ctx)
+			heard := make(chan error, 1)
+			go func() { heard <- c.Heed(hearing, func(w Wishes) { told <- w }) }()
+			if rival := (<-told).Rival("a", 0); rival != "" {
+				w.Errorf("%s is waited for", rival)
+			}
+			w.within("ghost", func(ctx context.Context, s *Session) error { // it comes back, and goes
+				c, _, err := s.Stand(ctx, "svc", Race)
+				if err != nil {
+					return err
+				}
+				if err := c.Prefer(ctx, 9); err != nil {
+					return err
+				}
+				if rival := (<-told).Rival("a", 0); rival != "ghost" {
+					w.Errorf("who is back is not heeded: %q", rival)
+				}
+				return nil
+			})
+			if rival := (<-told).Rival("a", 0); rival != "" {
+				w.Errorf("%s is waited for", rival)
+			}
+			enough()
+			<-heard
+			return nil
+		})
+	})
+}
