@@ -18,7 +18,7 @@ type former struct {
 // stale tells whether the session has sent no heartbeat for two session timeouts, its own or ours. There is no lease yet whose
 // heartbeats could be acknowledged all the while; but a create is refused by a quorum too, and it is asked for again and again.
 func (f *former) stale(s *Session, v view, refused error, sent time.Duration) bool {
-	if !errors.Is(refused, zk.ErrNodeExists) || v.stat.EphemeralOwner == 0 {
+	if !errors.Is(refused, zk.ErrNodeExists) {
 		return false
 	}
 	session := s.Timeout()
@@ -42,8 +42,10 @@ func (s *Session) succeed(ctx context.Context, path string, f former) bool {
 		s.log.Debug("its place is not taken", "error", err)
 		return false
 	}
-	f.waited = true
-	s.former = map[int64]*sign{f.owner: &f.sign}
+	if f.owner != 0 { // else a restore has made it, and what else is no session's was not its own
+		f.waited = true
+		s.former = map[int64]*sign{f.owner: &f.sign}
+	}
 	s.extend(sent)
 	return true
 }

@@ -52,6 +52,43 @@ func TestWhatARestoreBringsBackBlocksNobody(t *testing.T) {
 	}
 }
 
+// So does its own name keep no node from coming back, once it is seen that nobody writes to it.
+func TestANameThatARestoreBringsBackIsTaken(t *testing.T) {
+	inWorld(t, func(w *world) {
+		path, lock := NodesDir("/understudy")+"/a", Paths{"/understudy", "svc"}.Lock()
+		w.asOperator(func(ctx context.Context, s *Session) error {
+			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+				return err
+			}
+			if err := s.create(ctx, lock, nil, 0); err != nil {
+				return err
+			}
+			return s.create(ctx, path, nil, 0)
+		})
+		came := make(chan bool, 1)
+		wait := w.open("a", func(ctx context.Context, s *Session) error {
+			came <- true
+			go s.ClearStale(ctx)
+			time.Sleep(3 * testTimeout)
+			if v, err := s.read(ctx, path); err != nil || v.stat.EphemeralOwner != s.ID() {
+				w.Errorf("its name is not its own: %v", err)
+			}
+			if there, err := exists(ctx, s, lock); !there || err != nil { // of which nobody knows what it is for
+				w.Errorf("a lock that is nobody's is deleted: %v", err)
+			}
+			return nil
+		})
+		select {
+		case <-came:
+		case <-time.After(time.Minute):
+			w.Fatal("it waits for nobody")
+		}
+		if err := wait(); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
 // Nor is a node taken for one that is preferred and fit since a restore says so: whoever is active would leave for it again and again.
 func TestAPreferenceThatIsNobodysIsNotHeeded(t *testing.T) {
 	p := Paths{"/understudy", "svc"}
