@@ -55,6 +55,7 @@ type serviceView struct {
 	living  map[*proc]struct{}
 	lock    lockView
 	crumb   crumbView
+	erased  crumbView                  // the newest that an operator deleted
 	token   int64                      // the newest that a process was started with
 	struck  map[int64]bool             // tokens of activations whose lock or breadcrumb an operator removed by hand
 	runs    int                        // main processes that were started
@@ -78,6 +79,7 @@ type lockView struct {
 type crumbView struct {
 	there   bool
 	session string
+	timeout time.Duration // that any lease of its term rests on, and any promise
 	tree    treeID
 	// failsafe says who has to promise, should ZooKeeper be gone; nil: it may not outlast that.
 	failsafe *election.Failsafe
@@ -301,6 +303,7 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 		if err := json.Unmarshal(ch.Data, &b); err == nil {
 			_ = json.Unmarshal(b.Tree, &v.crumb.tree)
 			v.crumb.session, v.crumb.failsafe, v.crumb.leftover = b.Session, b.Failsafe, b.Leftover.Known
+			v.crumb.timeout = time.Duration(b.SessionMs) * time.Millisecond
 		}
 	}
 	if !was.there || was.session == v.crumb.session && was.tree == v.crumb.tree {
@@ -329,6 +332,9 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 // strike notes that an operator removes something of a service by hand.
 func (c *checker) strike(v *serviceView) {
 	v.struck[v.lock.czxid] = true
+	if v.crumb.there {
+		v.erased = v.crumb
+	}
 	for p := range v.living {
 		v.struck[p.token] = true
 	}
@@ -338,7 +344,7 @@ func (c *checker) strike(v *serviceView) {
 func (c *checker) wiped() {
 	maps.Copy(c.lost, c.owners)
 	for _, v := range c.services {
-		v.lock, v.crumb, v.token, v.paused, v.orders = lockView{}, crumbView{}, 0, false, orders{}
+		v.lock, v.crumb, v.erased, v.token, v.paused, v.orders = lockView{}, crumbView{}, crumbView{}, 0, false, orders{}
 		clear(v.members)
 		clear(v.znodes)
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -28,7 +29,6 @@ func (p *Plan) grants() {
 	r := rand.New(rand.NewPCG(p.Seed, 4))
 	p.Regrants = true
 	p.Tick = p.Timeout / pick[time.Duration](r, 10, 20, 40)
-	clear(p.Failsafe) // what is said of promises counts with one timeout
 	part := pick(r, 1.5, 2, 3, 5)
 	if p.Calm { // what is short enough not to be noticed is so in the shortest session
 		p.Asked = time.Duration(float64(p.Timeout) * part * 2).Round(100 * time.Millisecond)
@@ -139,6 +139,24 @@ func (w *world) granted(c net.Conn, session int64, timeout time.Duration) {
 			w.cutFor(Fault{Kind: CutLink, Node: g.node.index, Server: -1, For: w.plan.longest()})
 		}
 	}
+}
+
+// counted is the timeout that a session's supervisor counts with.
+func (c *checker) counted(session int64) time.Duration {
+	if g := c.grants[session]; g != nil {
+		return election.Counted(g.counted, c.w.plan.Floor)
+	}
+	return c.w.plan.Timeout
+}
+
+// alike tells whether sessions are so alike that all nodes notice an ensemble's loss before the first of them has to end what it runs.
+func (c *checker) alike() bool {
+	shortest, longest := time.Duration(math.MaxInt64), time.Duration(0)
+	for _, session := range c.sessions {
+		t := c.counted(session)
+		shortest, longest = min(shortest, t), max(longest, t)
+	}
+	return longest <= shortest*5/4
 }
 
 // regranted is what is to happen to a node that is granted less.

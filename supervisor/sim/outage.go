@@ -66,7 +66,7 @@ func (f Fault) loss() (way, twist int) { return f.Way % lossWays, f.N % lossTwis
 func (w *world) loseEnsemble(f Fault) (end func(), done bool) {
 	way, twist := f.loss()
 	w.mu.Lock()
-	unready := w.plan.Calm && (!w.allListed() || time.Since(w.upgraded) < w.plan.Timeout) // a term that goes on lists them anew
+	unready := w.plan.Calm && (!w.allListed() || !w.check.alike() || time.Since(w.upgraded) < w.plan.Timeout) // a term that goes on lists them anew
 	if !unready {
 		w.outages++
 	}

@@ -10,27 +10,33 @@ import (
 
 // sight is when nodes last had reason to believe that there is no ensemble. World.mu guards it.
 type sight struct {
-	heard map[string]time.Time // by node: when it sent the newest heartbeat that was answered to it
-	blind map[string]time.Time // by node: the newest moment at which that lay long back
+	sees  map[string]time.Time // by node: until when it has to say that it sees one
+	blind map[string]time.Time // by node: the newest moment that was later
 }
 
 func newSight() sight { return sight{map[string]time.Time{}, map[string]time.Time{}} }
 
-// pauseOf is how far back a node's newest heartbeat that was answered has to lie for it to say, rightly, that it sees no
-// ensemble: a quarter of a session, by clocks that go wrong.
-func (c *checker) pauseOf() time.Duration { return c.w.plan.Timeout * 99 / 400 }
-
-// answered is told that a node has the answer to a heartbeat that it sent then.
-func (c *checker) answered(node string, sent time.Time) {
+// answered is told that a node has the answer to a heartbeat that it sent then, on a connection: it sees an ensemble for a quarter of what
+// its session counts with, by clocks that go wrong.
+func (c *checker) answered(node string, b *beating, sent time.Time) {
 	c.look(node)
 	c.nodes.answered(c, node, sent)
-	if sent.After(c.sight.heard[node]) {
-		c.sight.heard[node] = sent
+	if sent.Equal(b.since) { // no later than the connect request: no lease is extended by it
+		return
+	}
+	if until := sent.Add(c.counted(b.session) * 99 / 400); until.After(c.sight.sees[node]) {
+		c.sight.sees[node] = until
 	}
 }
 
+// born is told that a supervisor begins: it knows of no answer yet.
+func (c *checker) born(node string) {
+	c.look(node)
+	delete(c.sight.sees, node)
+}
+
 func (c *checker) look(node string) {
-	if time.Since(c.sight.heard[node]) >= c.pauseOf() {
+	if !time.Now().Before(c.sight.sees[node]) {
 		c.sight.blind[node] = time.Now()
 	}
 }
@@ -38,12 +44,19 @@ func (c *checker) look(node string) {
 // mayOutlast tells whether a service's child may be alive though its session is no more: every other node that its breadcrumb
 // lists could have promised, having seen no ensemble, so lately that the promise still binds it.
 func (c *checker) mayOutlast(v *serviceView, p *proc) bool {
-	if v.crumb.session != election.SessionName(p.tree.session) || !v.crumb.failsafe.Binds() {
+	crumb := v.crumb
+	if session := election.SessionName(p.tree.session); crumb.session != session {
+		crumb = v.erased // whoever it lists is bound all the same
+		if crumb.session != session {
+			return false
+		}
+	}
+	if !crumb.failsafe.Binds() {
 		return false
 	}
-	for _, m := range v.crumb.failsafe.Members {
+	for _, m := range crumb.failsafe.Members {
 		c.look(m.Node)
-		if time.Since(c.sight.blind[m.Node]) > c.w.plan.Timeout*101/100 {
+		if time.Since(c.sight.blind[m.Node]) > crumb.timeout*101/100 {
 			return false
 		}
 	}
@@ -53,7 +66,9 @@ func (c *checker) mayOutlast(v *serviceView, p *proc) bool {
 // beating is a supervisor's connection to ZooKeeper. What goes over it tells which heartbeats were answered, whatever the
 // supervisor itself believes; that they were committed does not, since answers may come late or never.
 type beating struct {
-	greeted bool // the first frame is the answer to the connect request
+	greeted bool  // the first frame is the answer to the connect request
+	session int64 // which tells of it
+	since   time.Time
 	*gated
 	node *node
 	sent map[uint32]time.Time // heartbeats that were not answered yet; World.mu guards it
@@ -98,13 +113,14 @@ func (b *beating) answer(frame []byte) {
 		b.greeted = true
 		var hello jute.ConnectResponse
 		if jute.Unmarshal(frame, &hello) == nil {
+			b.session, b.since = hello.SessionID, time.Now()
 			b.node.w.check.read(b.node, b.conn.in, hello)
 		}
 		return
 	}
 	number := binary.BigEndian.Uint32(frame)
 	if sent, ok := b.sent[number]; ok && binary.BigEndian.Uint32(frame[12:]) == 0 {
-		b.node.w.check.answered(b.node.name, sent)
+		b.node.w.check.answered(b.node.name, b, sent)
 	}
 	delete(b.sent, number)
 }
