@@ -71,6 +71,8 @@ func kinds(m means) []*kind {
 		{"restart ordered", moment, 2 * sec, giveOrder("restart")},
 		{"config edited", 0, 0, editConfig},
 		{"config broken", 5 * moment, 4 * sec, breakConfig},
+		{"servers grant other timeouts", 2 * sec, 8 * sec, regrant},
+		{"session ended from outside", 2 * sec, 6 * sec, endSession},
 		{"strangers", 2 * sec, 6 * sec, strangers},
 		{credentialsChanged, 0, 0, changeKeys(credentialsChanged)},
 	}

@@ -13,12 +13,16 @@ func network(fault func(w *world, n *node)) func(*world, *struck) func() {
 		if s.on(n); n.off {
 			return nil
 		}
-		fault(w, n)
-		n.cuts++
-		return func() {
-			if n.cuts = max(0, n.cuts-1); n.cuts == 0 && !n.off {
-				n.host.Heal(w)
-			}
+		return w.sever(n, fault)
+	}
+}
+
+func (w *world) sever(n *node, fault func(w *world, n *node)) func() {
+	fault(w, n)
+	n.cuts++
+	return func() {
+		if n.cuts = max(0, n.cuts-1); n.cuts == 0 && !n.off {
+			n.host.Heal(w)
 		}
 	}
 }

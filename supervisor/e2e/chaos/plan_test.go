@@ -32,7 +32,7 @@ func TestEveryKindHasItsTurn(t *testing.T) {
 	for seed := range uint64(50) {
 		there := len(kinds(meansOf(seed)))
 		seen, together := map[string]bool{}, 0
-		for _, burst := range draw(seed, 30) {
+		for _, burst := range draw(seed, 40) {
 			for _, s := range burst {
 				seen[s.kind.name], everywhere[s.kind.name] = true, true
 				if s.last < s.kind.shortest || s.last > s.kind.longest {
@@ -44,10 +44,10 @@ func TestEveryKindHasItsTurn(t *testing.T) {
 			}
 		}
 		if len(seen) != there {
-			t.Errorf("seed %d: %d of %d kinds in 30 bursts", seed, len(seen), there)
+			t.Errorf("seed %d: %d of %d kinds in 40 bursts", seed, len(seen), there)
 		}
 		if together < 5 {
-			t.Errorf("seed %d: only %d of 30 bursts have several faults", seed, together)
+			t.Errorf("seed %d: only %d of 40 bursts have several faults", seed, together)
 		}
 	}
 	if all := kinds(means{secret: true, certificates: true}); len(everywhere) != len(all) {

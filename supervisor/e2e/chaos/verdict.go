@@ -24,6 +24,7 @@ func verdict(h *history.History, wrong []history.Violation, again string) bool {
 	}
 	fmt.Printf("longest wait while somebody could have run: %s (%s; allowed: %s)\n", seconds(t.Wait), t.WaitFor, seconds(h.Bounds.Progress))
 	fmt.Printf("writes acknowledged and kept: %d; refused for an old token: %d\n", t.Taken, t.Refused)
+	fmt.Printf("sessions ended from outside: %d\n", h.SessionsEnded)
 	found := map[string]int{}
 	for _, v := range wrong {
 		found[v.What]++

@@ -42,6 +42,7 @@ type world struct {
 	keys    keys
 	changes []*change
 	paused  map[string]int  // orders at work, by service
+	granted int             // which of grants servers grant from their next starts on
 	over    bool            // the time of faults is
 	serving bool            // false from a healing until all servers serve, which takes them as long as it takes
 	past    history.History // without what the book has
@@ -104,7 +105,7 @@ func (w *world) build() {
 	w.deskKeys, w.deskFile = w.ring(w.desk), filepath.Join(w.dir, "desk.yaml")
 	w.must(os.WriteFile(w.deskFile, []byte(w.cluster("desk", w.deskKeys)+"services: {}\n"), 0o600))
 	w.changes = changes()
-	w.paused = map[string]int{}
+	w.paused, w.granted = map[string]int{}, len(grants)-1
 	w.past = history.History{Began: tick.Now(), Services: serviceNames(), Bounds: bounds}
 	for _, name := range []string{"a", "b", "c"} {
 		n := &node{name: name, host: w.stage.Lab.Host(w.Program, name), off: true, down: true, edits: map[string]int{}}

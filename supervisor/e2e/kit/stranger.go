@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -25,22 +26,30 @@ func Trespass(c *zk.Conn, path string) map[string]error {
 // password follows from its id, and close it.
 func EndSession(tb testing.TB, server, path string) {
 	tb.Helper()
+	if err := TryEndSession(server, path); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// TryEndSession is EndSession where there may be neither server nor znode.
+func TryEndSession(server, path string) error {
 	asker, err := zktest.DialRaw(server, jute.ConnectRequest{Timeout: 4000})
 	if err != nil {
-		tb.Fatal(err)
+		return err
 	}
 	defer asker.Close()
 	var stat jute.Stat
 	if _, err := asker.Call(jute.OpExists, jute.PathWatch{Path: path}, &stat); err != nil {
-		tb.Fatalf("ask whose %s is: %v", path, err)
+		return fmt.Errorf("ask whose %s is: %w", path, err)
 	}
 	id := stat.EphemeralOwner
 	attached, err := zktest.DialRaw(server, jute.ConnectRequest{Timeout: 4000, SessionID: id, Password: zkmem.Password(id)})
 	if err != nil {
-		tb.Fatalf("attach to session %#x: %v", id, err)
+		return fmt.Errorf("attach to session %#x: %w", id, err)
 	}
 	defer attached.Close()
 	if _, err := attached.Call(jute.OpCloseSession, nil, nil); err != nil {
-		tb.Fatalf("close session %#x: %v", id, err)
+		return fmt.Errorf("close session %#x: %w", id, err)
 	}
+	return nil
 }

@@ -30,9 +30,10 @@ type History struct {
 	Pauses  []Pause
 	Roles   []Role
 
-	Strangers int      // conversations with agents, and requests to ZooKeeper, of strangers
-	Torn      []string // what ZooKeeper's servers disagreed about, when all of them served and nothing was wrong any more
-	Wedged    int      // how often ZooKeeper had to be restarted, since it took no writes though nothing was wrong any more
+	Strangers     int      // conversations with agents, and requests to ZooKeeper, of strangers
+	SessionsEnded int      // by strangers
+	Torn          []string // what ZooKeeper's servers disagreed about, when all of them served and nothing was wrong any more
+	Wedged        int      // how often ZooKeeper had to be restarted, since it took no writes though nothing was wrong any more
 }
 
 // Bounds is how long what has to happen may take.
