@@ -51,13 +51,11 @@ func (g *Guard) shorten(number uint64, deadline time.Duration, w Watchdog) (seq 
 
 // refit sets an armed watchdog to a shorter timeout. That feeds it once: it is not done when that would be too late.
 func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
-	g.mu.Lock()
-	d := g.kennel.dog
-	g.mu.Unlock()
-	if d == nil {
+	timeout := g.dogTimeout()
+	if timeout == 0 {
 		return nil
 	}
-	bounded, cancel := context.WithTimeout(ctx, d.timeout/4)
+	bounded, cancel := context.WithTimeout(ctx, timeout/4)
 	defer cancel()
 	err := func() error {
 		done, err := g.dogTurn(bounded)
@@ -84,10 +82,23 @@ func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration
 		return nil
 	}
 	// Nobody feeds it any more. What it watches over is dead, and it is disarmed, before it resets the machine.
-	if _, e := g.shorten(number, min(deadline, Now()+d.timeout/2), w); e != nil {
+	if now := g.dogTimeout(); now > 0 {
+		timeout = min(timeout, now)
+	}
+	if _, e := g.shorten(number, min(deadline, Now()+timeout/2), w); e != nil {
 		return e
 	}
 	return fmt.Errorf("%w: %w", errMisfit, err)
+}
+
+// dogTimeout is that of the watchdog that is armed, which may become shorter; 0: there is none.
+func (g *Guard) dogTimeout() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.kennel.dog == nil {
+		return 0
+	}
+	return g.kennel.dog.timeout
 }
 
 // fit says whether the watchdog that is armed is quick enough for a lease that has become shorter. The caller holds Guard.mu.

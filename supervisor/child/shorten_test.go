@@ -122,3 +122,29 @@ func TestAWatchdogThatCannotBeSetEndsTheLeaseBeforeItActs(t *testing.T) {
 		})
 	}
 }
+
+// A grant that comes while the watchdog is being set to another timeout finds it as it is then: whoever reads it holds the lock.
+func TestAGrantWaitsForAWatchdogThatIsBeingSet(t *testing.T) {
+	g, _ := dogged(t, 40*time.Second, nil)
+	done, err := g.dogTurn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shortened := make(chan error, 1)
+	go func() {
+		shortened <- g.Shorten(t.Context(), 1, Now()+time.Hour, Watchdog{Timeout: 3 * time.Second, After: time.Second})
+	}()
+	for range 50 { // the other one comes to look at it meanwhile
+		g.mu.Lock()
+		g.kennel.dog.timeout -= time.Millisecond
+		g.mu.Unlock()
+		pollOne(-1, 0, time.Millisecond) // a timer would order what is not ordered
+	}
+	done()
+	if err := <-shortened; err != nil {
+		t.Error(err)
+	}
+	if timeout := g.dogTimeout(); timeout != 3*time.Second {
+		t.Errorf("it is %v", timeout)
+	}
+}
