@@ -106,10 +106,11 @@ func (g *Guard) adoptTree(e *epoch, c carriedTree) error {
 		slayer: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	if c.ID.Kind == KindCgroup {
-		l, err := openLeaf(c.ID.Path, 0) // its name was never used for another one
+		l, err := c.openLeaf()
 		if err != nil {
 			return err
 		}
+		l.finds = false // all that was started in it is adopted
 		t.leaf = l
 	}
 	for _, p := range c.Parts {
@@ -119,6 +120,18 @@ func (g *Guard) adoptTree(e *epoch, c carriedTree) error {
 	}
 	e.trees[t.number] = t
 	return nil
+}
+
+// openLeaf opens the tree's cgroup, or stands for it if that was removed: then a program that has left it may live all the same.
+func (c carriedTree) openLeaf() (*leaf, error) {
+	if c.Removed {
+		return goneLeaf(c.ID.Path), nil
+	}
+	l, err := c.ID.openLeaf()
+	if err == nil && l == nil { // just now
+		l = goneLeaf(c.ID.Path)
+	}
+	return l, err
 }
 
 func (t *Tree) adoptPart(c carriedPart) error {
@@ -136,7 +149,7 @@ func (t *Tree) adoptPart(c carriedPart) error {
 		p.signal = func(sig syscall.Signal) error { return s.link.send(&message{Op: opSignal, Number: int(sig)}) }
 		t.guard.tasks.Go(func() { s.follow(p, nil) })
 	} else {
-		in, err := openRun(c.Path)
+		in, err := t.leaf.adoptRun(c.Path)
 		if err != nil {
 			return err
 		}
@@ -161,18 +174,21 @@ func (t *Tree) adoptProgram(p *Process, start uint64) error {
 	if err != nil {
 		return err
 	}
-	if held != nil {
-		err = p.part.hold(p.part.body.(*run), p.pid) // a former version may not have done so
-	}
-	if err != nil {
-		return errors.Join(err, held.Close())
-	}
 	if held == nil {
 		p.status = ExitStatus{Code: -1, Unknown: true}
 		close(p.done)
 		return nil
 	}
 	defer held.Close()
+	in := p.part.body.(*run)
+	if err := p.part.hold(in, p.pid); err != nil {
+		return err
+	}
+	if err := in.name(p.part.first); err != nil && !in.removed() { // a former version may not have done so
+		// P2: who comes later would not find it outside. That costs its own service, and nothing else.
+		t.guard.cfg.Logger.Error("a program is killed, since it could be lost sight of", "tree", t.id.Name, "pid", p.pid, "error", err)
+		_ = p.part.body.strike() // again by whoever ends it
+	}
 	process, err := os.FindProcess(p.pid) // while it is held it is no other
 	if err != nil {
 		return err

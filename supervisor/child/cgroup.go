@@ -26,6 +26,8 @@ type leaf struct {
 	freezer int          // cgroup.freeze
 	looks   atomic.Int32 // at it while it was alive
 	single  bool         // it is a run
+	gone    bool         // it had been removed before it could be opened
+	finds   bool         // nobody here holds the first processes of its runs: they are found by what the cgroups say
 	members nest         // to kill them one by one
 	inner   nest         // to remove those inside it
 }
@@ -63,9 +65,7 @@ func makeLeaf(base, name, tag string) (*leaf, error) {
 
 // openLeaf opens an existing leaf; an inode other than zero must be the leaf's own.
 func openLeaf(path string, inode uint64) (*leaf, error) {
-	l := &leaf{path: path, killer: -1, events: -1, freezer: -1}
-	l.members = nest{path: path, dir: -1, list: -1, inside: l.holds}
-	l.inner = nest{path: path, dir: -1, list: -1, clear: true}
+	l := closedLeaf(path)
 	for _, part := range []struct {
 		fd   *int
 		name string
@@ -77,7 +77,9 @@ func openLeaf(path string, inode uint64) (*leaf, error) {
 	} {
 		file, flags := filepath.Join(path, part.name), part.mode|unix.O_CLOEXEC|unix.O_NOFOLLOW
 		fd, err := unix.Open(file, flags, 0)
-		if errors.Is(err, unix.EACCES) && unix.Chmod(file, 0o600) == nil { // a program of the same user has taken the right away
+		if errors.Is(err, unix.EACCES) { // a program of the same user may have taken the right away
+			l.regain()
+			_ = unix.Chmod(file, 0o600)
 			fd, err = unix.Open(file, flags, 0)
 		}
 		if err != nil {
@@ -95,6 +97,20 @@ func openLeaf(path string, inode uint64) (*leaf, error) {
 	return l, nil
 }
 
+func closedLeaf(path string) *leaf {
+	l := &leaf{path: path, killer: -1, events: -1, freezer: -1}
+	l.members = nest{path: path, dir: -1, list: -1, inside: l.holds}
+	l.inner = nest{path: path, dir: -1, list: -1, clear: true}
+	return l
+}
+
+// goneLeaf stands for one that has been removed, which took its being empty.
+func goneLeaf(path string) *leaf {
+	l := closedLeaf(path)
+	l.gone = true
+	return l
+}
+
 func (l *leaf) strike() error {
 	if l.removed() {
 		return nil
@@ -104,7 +120,10 @@ func (l *leaf) strike() error {
 		if _, failed := unix.Write(l.killer, []byte("1")); failed != nil && failed != unix.ENODEV {
 			err = fmt.Errorf("kill cgroup %s: %w", l.path, failed)
 		}
-		return errors.Join(err, l.strikeFirsts())
+		if l.finds {
+			err = errors.Join(err, l.strikeFirsts())
+		}
+		return err
 	})
 }
 
@@ -114,6 +133,7 @@ func (l *leaf) insist() error {
 	if l.looks.Load() < 3 || l.removed() {
 		return nil
 	}
+	l.regain()
 	if _, err := l.members.turn(); err != nil {
 		return fmt.Errorf("kill the members of cgroup %s: %w", l.path, err)
 	}
@@ -130,12 +150,22 @@ func (l *leaf) holds(cgroups string) bool {
 }
 
 // seal freezes it: what is forked into it later runs no instruction before it is killed, or the cgroup removed, which what the
-// kernel holds can put off. What is frozen can be killed.
-func (l *leaf) seal() { _, _ = unix.Write(l.freezer, []byte("1")) }
+// kernel holds can put off. What is frozen can be killed. It helps, and is repeated: no death waits for it.
+func (l *leaf) seal() {
+	select {
+	case freezing <- struct{}{}:
+		_, _ = unix.Write(l.freezer, []byte("1"))
+		<-freezing
+	default:
+	}
+}
 
-// dead reads the kernel's word that no process is left, and what the first processes' pidfds say, of those that are elsewhere. Those
-// counted out have given back memory and descriptors.
+// dead reads the kernel's word that no process is left; for who does not hold the first processes of its runs, which may be elsewhere,
+// also what their pidfds say. Those counted out have given back memory and descriptors.
 func (l *leaf) dead() (bool, error) {
+	if l.gone {
+		return true, nil
+	}
 	var buf [256]byte
 	n, err := unix.Pread(l.events, buf[:], 0)
 	if err == unix.ENODEV {
@@ -146,13 +176,14 @@ func (l *leaf) dead() (bool, error) {
 	}
 	for line := range bytes.Lines(buf[:n]) {
 		if bytes.Equal(bytes.TrimSpace(line), []byte("populated 0")) {
-			dead, err := l.firstsDead()
-			if dead {
-				l.looks.Store(0)
-				return true, nil
+			if l.finds {
+				if dead, err := l.firstsDead(); !dead {
+					l.looks.Add(1)
+					return false, err
+				}
 			}
-			l.looks.Add(1)
-			return false, err
+			l.looks.Store(0)
+			return true, nil
 		}
 	}
 	l.looks.Add(1)
@@ -160,6 +191,9 @@ func (l *leaf) dead() (bool, error) {
 }
 
 func (l *leaf) removed() bool {
+	if l.gone {
+		return true
+	}
 	var buf [1]byte
 	_, err := unix.Pread(l.events, buf[:], 0)
 	return err == unix.ENODEV
@@ -168,6 +202,10 @@ func (l *leaf) removed() bool {
 // takeAway removes its cgroup, and so many of those that the program made inside it as one turn may.
 func (l *leaf) takeAway() error {
 	err := unix.Rmdir(l.path)
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EBUSY) {
+		l.regain()
+		err = unix.Rmdir(l.path)
+	}
 	if !errors.Is(err, unix.EBUSY) {
 		return err
 	}
@@ -218,6 +256,18 @@ func (l *leaf) newRun(number int) (*run, error) {
 	return nil, fmt.Errorf("make cgroup: %w", err)
 }
 
+// adoptRun opens the run of a start that a former image has made.
+func (l *leaf) adoptRun(path string) (*run, error) {
+	r, err := openRun(path)
+	if err == nil {
+		return r, nil
+	}
+	if _, gone := os.Lstat(path); l.removed() || errors.Is(gone, fs.ErrNotExist) {
+		return &run{goneLeaf(path), -1}, nil // by its program, as one may that has left it
+	}
+	return nil, err
+}
+
 func openRun(path string) (*run, error) {
 	l, err := openLeaf(path, 0)
 	if err != nil {
@@ -233,7 +283,9 @@ func openRun(path string) (*run, error) {
 }
 
 func (r *run) close() {
-	_ = unix.Close(r.dir)
+	if r.dir >= 0 {
+		_ = unix.Close(r.dir)
+	}
 	r.leaf.close()
 }
 

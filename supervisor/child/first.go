@@ -33,7 +33,8 @@ type began struct {
 	first *first
 }
 
-func (b *began) strike() error { return errors.Join(b.run.strike(), b.first.strike()) }
+// strike does not make what we hold ourselves wait for the kernel's lock on cgroups.
+func (b *began) strike() error { return errors.Join(b.first.strike(), b.run.strike()) }
 
 func (b *began) dead() (bool, error) {
 	looks := b.looks.Load()
@@ -62,15 +63,21 @@ func holdFirst(pid int, start uint64) (*first, error) {
 }
 
 // name writes the run's first process down.
-func (r *run) name(pid int, start uint64) error {
-	if err := unix.Setxattr(r.path, firstAttr, fmt.Appendf(nil, "%d %d", pid, start), 0); err != nil {
+func (r *run) name(one *first) error {
+	said := fmt.Appendf(nil, "%d %d", one.pid, one.start)
+	err := unix.Setxattr(r.path, firstAttr, said, 0)
+	if errors.Is(err, unix.EACCES) {
+		r.regain()
+		err = unix.Setxattr(r.path, firstAttr, said, 0)
+	}
+	if err != nil {
 		return fmt.Errorf("write its first process down at cgroup %s: %w", r.path, err)
 	}
 	return nil
 }
 
 // named opens the first process of the run at a path; nil: it has ended, or it never ran anything.
-func named(path string) (*os.File, error) {
+func named(path string) (*first, error) {
 	var buf [64]byte
 	n, err := unix.Lgetxattr(path, firstAttr, buf[:])
 	if errors.Is(err, unix.EACCES) && unix.Chmod(path, 0o700) == nil {
@@ -98,7 +105,7 @@ func named(path string) (*os.File, error) {
 	s, err := statOf(pid)
 	switch {
 	case err == nil && s.start == start && !readable(fd):
-		return held, nil
+		return &first{pid, start, initBody{held}}, nil
 	case errors.Is(err, os.ErrNotExist) && !readable(fd): // P2: a process that is hidden from us is not taken for dead
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrUnproved, err), held.Close())
 	case errors.Is(err, os.ErrNotExist):
@@ -108,7 +115,7 @@ func named(path string) (*os.File, error) {
 }
 
 // firsts visits the first processes that live of the runs in it, or of itself if it is one.
-func (l *leaf) firsts(visit func(run string, pidfd *os.File) error) error {
+func (l *leaf) firsts(visit func(*first) error) error {
 	l.regain()
 	paths := []string{l.path}
 	if !l.single {
@@ -125,11 +132,14 @@ func (l *leaf) firsts(visit func(run string, pidfd *os.File) error) error {
 	}
 	var errs []error
 	for _, path := range paths {
-		held, err := named(path)
-		if err == nil && held != nil {
-			err = errors.Join(visit(path, held), held.Close())
+		one, err := named(path)
+		if err == nil && one != nil {
+			err = visit(one)
+			one.close()
 		}
-		errs = append(errs, err)
+		if err != nil {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -144,40 +154,43 @@ func (l *leaf) regain() {
 }
 
 func (l *leaf) strikeFirsts() error {
-	return l.firsts(func(_ string, pidfd *os.File) error { return signalHeld(pidfd, unix.SIGKILL) })
+	return l.firsts(func(one *first) error { return one.strike() })
 }
 
 func (l *leaf) firstsDead() (bool, error) {
 	dead := true
-	err := l.firsts(func(string, *os.File) error {
+	err := l.firsts(func(*first) error {
 		dead = false
 		return nil
 	})
 	return dead && err == nil, err
 }
 
-// tellStrays says which programs are not where they were started, of a part or of all: they are killed wherever they are, but what
-// they have forked there is not.
-func (t *Tree) tellStrays(of *part) {
-	type stray struct {
-		pid int
-		at  string
-	}
-	var all []stray
+// Astray tells in which other cgroup the program is, where it has moved itself: it is killed there, but what it has forked there is
+// not. "": it is where it was started, or has ended. It may hang with the kernel's lock on cgroups.
+func (p *Process) Astray() (cgroup string) {
+	t, in := p.tree, p.part
 	t.mu.Lock()
-	for _, p := range t.parts {
-		if p.first == nil || p.told || of != nil && p != of {
-			continue
-		}
-		at, err := os.ReadFile("/proc/" + strconv.Itoa(p.first.pid) + "/cgroup")
-		if gone, looked := p.first.dead(); err == nil && !gone && looked == nil && !inRun(string(at), []string{p.path}) {
-			p.told = true
-			all = append(all, stray{p.first.pid, cgroupOf(string(at))})
-		}
-	}
+	one := in.first
 	t.mu.Unlock()
-	for _, s := range all {
-		t.guard.cfg.Logger.Warn("a program has moved itself to another cgroup: it is killed there, but not what it has forked there",
-			"tree", t.id.Name, "pid", s.pid, "cgroup", s.at)
+	if one == nil {
+		return ""
 	}
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(one.pid) + "/cgroup")
+	if err != nil || inRun(string(text), []string{in.path}) {
+		return ""
+	}
+	if gone, err := one.dead(); gone || err != nil { // looked at after what may be another one's
+		return ""
+	}
+	at := cgroupOf(string(text))
+	t.mu.Lock()
+	told := in.told
+	in.told = true
+	t.mu.Unlock()
+	if !told {
+		t.guard.cfg.Logger.Warn("a program has moved itself to another cgroup: it is killed there, but not what it forks there",
+			"tree", t.id.Name, "pid", one.pid, "cgroup", at)
+	}
+	return at
 }

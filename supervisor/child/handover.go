@@ -50,6 +50,7 @@ type carriedEpoch struct {
 type carriedTree struct {
 	Number  uint64        `json:"number"`
 	ID      TreeID        `json:"id"`
+	Removed bool          `json:"removed,omitempty"` // its cgroup is, by a program that has left it
 	Release []byte        `json:"release"`
 	Runs    int           `json:"runs"`
 	Armed   bool          `json:"armed,omitempty"`
@@ -231,6 +232,7 @@ func (t *Tree) carry(h *handing) (carriedTree, error) {
 		return carriedTree{}, ErrBusy
 	}
 	c := carriedTree{Number: t.number, ID: t.id, Release: t.release, Runs: t.runs, Armed: t.armed, After: t.after}
+	c.Removed = t.leaf != nil && t.leaf.removed()
 	for _, p := range t.parts {
 		part, err := p.carry(h)
 		if errors.Is(err, os.ErrClosed) { // its stub has ended, and was reaped

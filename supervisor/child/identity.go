@@ -177,6 +177,7 @@ func (id TreeID) openLeaf() (*leaf, error) {
 	}
 	l, err := openLeaf(id.Path, 0)
 	if err == nil {
+		l.finds = true
 		return l, nil
 	}
 	// The parent is looked at again: it was the right one after the leaf was not found in it.

@@ -48,7 +48,12 @@ func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Proc
 	if l.process != nil {
 		p.pid = l.process.Pid
 		p.signal = func(sig syscall.Signal) error { return l.process.Signal(sig) }
-		held := making.do(func() error { return own.hold(in, p.pid) }) // before it may be reaped
+		held := making.do(func() error { // before it may be reaped
+			if err := own.hold(in, p.pid); err != nil {
+				return err
+			}
+			return in.name(own.first)
+		})
 		t.guard.tasks.Go(func() { p.reap(l.process) })
 		l.opens = func() error {
 			if held != nil {
@@ -75,7 +80,7 @@ func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Proc
 	return nil, errors.Join(err, own.giveUp(ctx))
 }
 
-// hold makes a process the first one of the run, and writes that down there.
+// hold makes a process the first one of the run.
 func (p *part) hold(in *run, pid int) error {
 	s, err := statOf(pid)
 	if err != nil {
@@ -89,9 +94,9 @@ func (p *part) hold(in *run, pid int) error {
 		return err
 	}
 	p.tree.mu.Lock()
+	defer p.tree.mu.Unlock()
 	p.body, p.first = &began{in, one}, one
-	p.tree.mu.Unlock()
-	return in.name(pid, s.start)
+	return nil
 }
 
 // enlist returns when both guardians hold the first process of a part.

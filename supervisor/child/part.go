@@ -50,7 +50,6 @@ func (p *Process) Kill(ctx context.Context) error {
 
 func (p *part) kill(ctx context.Context) error {
 	t := p.tree
-	t.tellStrays(p)
 	t.mu.Lock()
 	if p.over {
 		t.mu.Unlock()

@@ -180,7 +180,7 @@ func probeCgroup(ctx context.Context, c Container, exe string) (err error) {
 	}()
 	own, err := statOf(process.Pid)
 	if err == nil {
-		err = in.name(process.Pid, own.start)
+		err = in.name(&first{pid: process.Pid, start: own.start})
 	}
 	if err != nil {
 		return err

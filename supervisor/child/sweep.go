@@ -58,6 +58,7 @@ func endAll(ctx context.Context, all []orphan, log hclog.Logger) (left []orphan)
 			left = append(left, o)
 			continue
 		}
+		l.finds = true
 		if dead, _ := l.dead(); !dead {
 			log.Warn("ending what an earlier supervisor left behind", "cgroup", filepath.Base(o.path))
 		}

@@ -22,14 +22,15 @@ func (f few) do(act func() error) error {
 
 // The kernel has one lock for all of these. What kills does not wait for what makes.
 var (
-	making  = make(few, 4) // and removing cgroups
-	killing = make(few, 4) // by cgroup
-	looking = make(few, 2) // whether what was killed is dead, in the first moments
+	making   = make(few, 4) // and removing cgroups
+	killing  = make(few, 4) // by cgroup
+	freezing = make(few, 2) // what is to be killed
+	looking  = make(few, 2) // whether what was killed is dead, in the first moments
 )
 
 const (
 	mostProcessors    = 4      // of a supervisor, which has little to compute: each may take a thread at any moment
-	supervisorThreads = 10 + 6 // for what is few at a time; for signals, logs, files, and what else may be in the kernel
+	supervisorThreads = 12 + 6 // for what is few at a time; for signals, logs, files, and what else may be in the kernel
 	guardianThreads   = 5      // the loop, an answer in the supervisor's place, a closer and its files, the collector
 	stubThreads       = 6      // what reaps, listens, hears signals, and kills
 )

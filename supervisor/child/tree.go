@@ -110,7 +110,7 @@ func (t *Tree) discard() error {
 // registration is what a guardian has to know to kill the tree. The epoch is set by then.
 func (t *Tree) registration() *message {
 	m := &message{Op: opTree, Epoch: t.epoch.number, Tree: t.number, Release: t.release, Mark: t.id.Mark}
-	if t.leaf != nil {
+	if t.leaf != nil && !t.leaf.removed() { // P3: else a new guardian would not even hold what has left it
 		m.Body = &bodyRef{Kind: KindCgroup, Path: t.leaf.path}
 	}
 	return m
@@ -137,7 +137,6 @@ func (t *Tree) End(ctx context.Context) error {
 }
 
 func (t *Tree) kill(ctx context.Context, end bool) error {
-	t.tellStrays(nil)
 	t.strike() // P2: whoever else is killing, and even on a context that has ended
 	select {
 	case t.slayer <- struct{}{}:
@@ -255,6 +254,11 @@ func (t *Tree) strike() {
 	defer t.mu.Unlock()
 	if t.buried {
 		return
+	}
+	for _, p := range t.parts { // what we hold ourselves first: all else may wait for the kernel's lock on cgroups
+		if p.first != nil {
+			_ = p.first.strike()
+		}
 	}
 	if t.leaf != nil {
 		_ = t.leaf.strike() // whoever ends the tree repeats it and looks

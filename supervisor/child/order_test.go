@@ -1,0 +1,81 @@
+package child
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// However many cgroups a program makes beside its own, as one may that has a part of them delegated: neither to order its death nor to
+// look whether it is dead takes a guardian longer for that.
+func TestAnOrderOfDeathDoesNotGrowWithWhatAProgramMakes(t *testing.T) {
+	tree := planted(t, guarded(t, KindCgroup))
+	b, err := openBody(&bodyRef{Kind: KindCgroup, Path: tree.leaf.path}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	costs := func() float64 {
+		return testing.AllocsPerRun(3, func() {
+			_, looked := b.dead()
+			if err := errors.Join(looked, b.strike()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	costs()
+	before := costs()
+	for i := range 500 {
+		if err := os.Mkdir(filepath.Join(tree.leaf.path, runPrefix+"x"+itoa(i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := costs(); after > before+50 {
+		t.Errorf("%v allocations, and %v with 500 cgroups beside", before, after)
+	}
+}
+
+// What the first order of death takes a guardian, of which nothing is looked at yet: the last of its trees waits for all the others.
+func BenchmarkFirstOrderOfDeath(b *testing.B) {
+	const trees = 200
+	box, err := Probe(b.Context(), KindCgroup, "", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := &watch{trees: map[uint64]*quarry{}}
+	for i := range uint64(trees) {
+		l, err := makeLeaf(box.Base, "bench", "")
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = slay(b.Context(), l, true) })
+		in, err := l.newRun(1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = slay(b.Context(), in, true) })
+		cmd := exec.Command("sleep", "1000")
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		s, err := statOf(cmd.Process.Pid)
+		if err != nil {
+			b.Fatal(err)
+		}
+		one, err := holdFirst(s.pid, s.start)
+		if err != nil || one == nil {
+			b.Fatal(one, err)
+		}
+		if err := in.name(one); err != nil {
+			b.Fatal(err)
+		}
+		w.trees[i] = &quarry{bodies: []prey{{body: l}, {body: one}}}
+	}
+	for b.Loop() {
+		w.end(time.Second, 0, false)
+	}
+}
