@@ -46,6 +46,28 @@ func (e *AliveError) Error() string { return fmt.Sprintf("%v: %v", e.Err, e.Left
 
 func (e *AliveError) Unwrap() error { return e.Err }
 
+// Unproved adds to an unproved death what of the tree is seen, also of what has left its cgroup and removed that.
+func (t *Tree) Unproved(err error) error {
+	alive, ok := errors.AsType[*AliveError](Unproved(t.id, err))
+	if !ok {
+		return err
+	}
+	var all []*first
+	t.mu.Lock()
+	for _, p := range t.parts {
+		if p.first != nil {
+			all = append(all, p.first)
+		}
+	}
+	t.mu.Unlock()
+	for _, one := range all {
+		if gone, err := one.dead(); alive.Pid == 0 && !gone && err == nil {
+			alive.look(one.pid)
+		}
+	}
+	return alive
+}
+
 // Unproved adds to an unproved death what of the tree is seen.
 func Unproved(id TreeID, err error) error {
 	if !errors.Is(err, ErrUnproved) || errors.Is(err, ErrNotSeen) {
@@ -218,6 +240,12 @@ func (o orphan) leftover() Leftover {
 		}
 		return nil
 	})
+	if l.Pid == 0 { // what was started there may have left it
+		_ = closedLeaf(o.path).firsts(func(one *first) error {
+			l.look(one.pid)
+			return nil
+		})
+	}
 	return l
 }
 

@@ -281,3 +281,72 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 		}
 	})
 }
+
+// What was noted of a tree that a breadcrumb named keeps the watchdog closed, and so a note in the status, only as long as it is true,
+// though nobody asks for that tree by its name any more.
+func TestTheWatchdogIsOpenedOnceWhatABreadcrumbNamedIsDead(t *testing.T) {
+	for _, kind := range []string{KindPidNS, KindWalk} {
+		t.Run(kind, func(t *testing.T) {
+			need(t, kind)
+			p := newPuppet(t, kind)
+			p.do(command{Do: "begin", Epoch: 1})
+			p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
+			id := p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID
+			pid := p.do(command{Do: "start", Name: "a", Script: "echo ready; exec sleep 1000"}).Pid
+			p.ready()
+			_, letGo := hold(t, pid)
+			all := append(p.guardians(), p.cmd.Process.Pid)
+			for _, one := range all {
+				freeze(t, one)
+			}
+			kill9(all...)
+			_ = p.cmd.Wait()
+			g := newGuard(GuardConfig{Container: p.container, Root: "/a"})
+			opened := errors.New("opened")
+			g.kennel.open = func(Watchdog) (*dogDevice, error) { return nil, opened }
+			if l := g.soonLeft(t, "another", id); l == nil {
+				t.Fatal("it is held, and not seen")
+			}
+			if err := g.CheckWatchdog(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) {
+				t.Errorf("beside it: %v", err)
+			}
+			letGo()
+			var err error
+			for limit := time.Now().Add(patience); !errors.Is(err, opened); pollOne(-1, 0, 10*time.Millisecond) {
+				if err = g.CheckWatchdog(t.Context(), Watchdog{}); time.Now().After(limit) {
+					t.Fatalf("it is dead: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// A program that has left its cgroup and cannot be killed is named as any other, with what keeps it.
+func TestAProgramThatHasLeftAndCannotBeKilledIsNamed(t *testing.T) {
+	outside(t)
+	for name, gone := range map[string]bool{"its cgroup stays": false, "its cgroup is removed": true} {
+		t.Run(name, func(t *testing.T) {
+			tree := planted(t, guarded(t, KindCgroup))
+			p, r := started(t, tree, "exec "+self(t)+" "+runawayWord)
+			await(t, r, "ready")
+			if gone {
+				if err := unix.Rmdir(tree.parts[0].path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tracer, letGo := hold(t, p.Pid())
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			err := tree.Unproved(tree.End(ctx))
+			alive, _ := errors.AsType[*AliveError](err)
+			if alive == nil || alive.Pid != p.Pid() || alive.Tracer != tracer || !strings.HasPrefix(alive.State, "t") {
+				t.Errorf("%v, but it is pid %d, traced by %d", err, p.Pid(), tracer)
+			}
+			l := (orphan{path: tree.leaf.path}).leftover() // as a later supervisor finds it
+			if !gone && (l.Pid != p.Pid() || l.Tracer != tracer) {
+				t.Errorf("%v, but it is pid %d, traced by %d", l, p.Pid(), tracer)
+			}
+			letGo()
+		})
+	}
+}
