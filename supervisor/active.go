@@ -171,8 +171,9 @@ func (u *unit) run(ctx context.Context, t turn) error {
 	defer wg.Wait()
 	defer enough()
 	v.news.mu.Lock()
-	v.news.health = ""
+	v.news.health, v.news.astray = "", ""
 	v.news.mu.Unlock()
+	wg.Go(func() { u.findStrays(watching) })
 	if v.condition, v.ill, v.note = rising, "", ""; u.adopts != nil {
 		v.condition = working // it had come up
 	}

@@ -221,6 +221,8 @@ func (endedProcess) Signal(syscall.Signal) error { return os.ErrProcessDone }
 
 func (endedProcess) AskRest(syscall.Signal) int { return 0 }
 
+func (endedProcess) Astray() string { return "" }
+
 func (endedProcess) Kill(context.Context) error { return nil }
 
 // terms tells of which services a term is handed over.

@@ -79,7 +79,7 @@ func (v *service) ails(c condition, why string) {
 // wellness is what an active service says of its programs. A check speaks of what runs only.
 func (v *service) wellness() (health, why string) {
 	v.news.mu.Lock()
-	said, c := v.news.health, v.news.wishes.Control
+	said, astray, c := v.news.health, v.news.astray, v.news.wishes.Control
 	v.news.mu.Unlock()
 	switch {
 	case v.condition == backing, v.condition == unproved:
@@ -91,7 +91,10 @@ func (v *service) wellness() (health, why string) {
 	default:
 		health = healthy
 	}
-	if why == "" && c.Paused {
+	switch {
+	case why == "" && astray != "":
+		why = astray
+	case why == "" && c.Paused:
 		why = c.Words()
 	}
 	return health, why

@@ -56,6 +56,7 @@ type Process interface {
 	Wait(ctx context.Context) (child.ExitStatus, error)
 	Signal(sig syscall.Signal) error
 	AskRest(sig syscall.Signal) (left int)
+	Astray() (cgroup string)
 	Kill(ctx context.Context) error
 }
 
@@ -132,10 +133,10 @@ func (g thisGuard) Leftover(ctx context.Context, service string, tree json.RawMe
 type thisTree struct{ *child.Tree }
 
 func (t thisTree) Kill(ctx context.Context) error {
-	return child.Unproved(t.Tree.ID(), t.Tree.Kill(ctx))
+	return t.Unproved(t.Tree.Kill(ctx))
 }
 
-func (t thisTree) End(ctx context.Context) error { return child.Unproved(t.Tree.ID(), t.Tree.End(ctx)) }
+func (t thisTree) End(ctx context.Context) error { return t.Unproved(t.Tree.End(ctx)) }
 
 func (t thisTree) ID() (json.RawMessage, error) { return json.Marshal(t.Tree.ID()) }
 

@@ -25,6 +25,7 @@ type news struct {
 	untamed  string // why it cannot
 	standing bool   // this node stands for election: only then is the precheck run
 	health   string // what the newest health check says; "": it is well
+	astray   string // which programs have left their cgroups
 }
 
 func newNews() news { return news{stir: make(chan struct{}, 1), stood: make(chan struct{}, 1)} }

@@ -62,7 +62,9 @@ var errChanged = errors.New("its config has changed")
 // raise starts the programs in their order, each when the former is ready.
 func (u *unit) raise(ctx context.Context) error {
 	if u.adopts != nil {
+		u.mu.Lock()
 		u.parts = u.adopts.parts
+		u.mu.Unlock()
 		u.v.process = u.parts[0].process
 		for _, s := range u.adopts.Sockets {
 			u.sockets = append(u.sockets, s.socket)
@@ -207,6 +209,9 @@ func (u *unit) lower(ctx context.Context, t turn, why event) {
 	if why == lockLost {
 		return // another node may be counting its grace delay
 	}
+	looking, enough := context.WithTimeout(ctx, strayAtTheEnd)
+	u.findStraysNow(looking)
+	enough()
 	for i := len(u.parts) - 1; i >= 0; i-- {
 		p := u.parts[i]
 		if !p.Oneshot {

@@ -231,6 +231,14 @@ func (p *process) Kill(ctx context.Context) error {
 	}
 }
 
+// Astray implements supervisor.Process.
+func (p *process) Astray() (cgroup string) {
+	if p.inc.pass() && p.proc.nature.strays {
+		return "/elsewhere"
+	}
+	return ""
+}
+
 // AskRest implements supervisor.Process.
 func (p *process) AskRest(syscall.Signal) (left int) {
 	if !p.inc.pass() {

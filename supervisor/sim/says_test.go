@@ -165,3 +165,25 @@ func TestTheHistorySaysWhatEndedAnActivationWithItsSession(t *testing.T) {
 		})
 	})
 }
+
+// A program that has moved itself to another cgroup is told of while it runs, not only in the log, and no longer than that.
+func TestAProgramThatHasMovedItselfIsToldOf(t *testing.T) {
+	play(t, func(*Plan) {}, func(s *scene) {
+		var name string
+		s.see(func(v *serviceView) {
+			name, _ = v.active()
+			for p := range v.living {
+				p.nature.strays = true
+			}
+		})
+		s.until(2*time.Minute, "it says so", func(v *serviceView) bool {
+			m := v.members[name]
+			return m.Role == "active" && m.Health == "ok" && strings.Contains(m.Why, "moved itself to another cgroup, /elsewhere")
+		})
+		s.orders(func(c *election.Control, e election.Errand) { c.Restart = &e })
+		s.until(time.Minute, "another one runs, and nothing is said of it", func(v *serviceView) bool {
+			at, runs := v.active()
+			return runs && at == name && v.members[name].Health == "ok" && v.members[name].Why == ""
+		})
+	})
+}

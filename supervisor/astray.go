@@ -1,0 +1,52 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"understudy/supervisor/child"
+)
+
+// A program that has moved itself to another cgroup is killed there, but what it forks there nobody finds: the log says so, and so
+// does whoever is asked how the service is.
+
+const (
+	strayFirst    = time.Second // as a rule it happens at the start, by what opens a session or a scope
+	strayLast     = time.Minute
+	strayAtTheEnd = 100 * time.Millisecond
+)
+
+// findStrays looks again and again, less and less often, where the programs are.
+func (u *unit) findStrays(ctx context.Context) {
+	for wait := strayFirst; pause(ctx, wait); wait = min(2*wait, strayLast) {
+		u.findStraysNow(ctx)
+	}
+}
+
+// findStraysNow looks once, and waits no longer than ctx: the kernel may be busy with its cgroups.
+func (u *unit) findStraysNow(ctx context.Context) {
+	v := u.v
+	u.mu.Lock()
+	parts := slices.Clone(u.parts)
+	u.mu.Unlock()
+	var all []string
+	for _, p := range parts {
+		at, err := child.Reached(ctx, &v.reach, func() (string, error) { return p.process.Astray(), nil }, nil)
+		if err != nil {
+			return // the next look tells
+		}
+		if at != "" {
+			all = append(all, fmt.Sprintf("pid %d (%s) has moved itself to another cgroup, %s: what it forks there would not be killed", p.process.Pid(), p.Name, at))
+		}
+	}
+	said := strings.Join(all, "; ")
+	v.news.mu.Lock()
+	changed := v.news.astray != said
+	v.news.mu.Unlock()
+	if changed {
+		v.news.tell(func() { v.news.astray = said })
+	}
+}
