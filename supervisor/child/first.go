@@ -176,7 +176,11 @@ func (p *Process) Astray() (cgroup string) {
 	if one == nil {
 		return ""
 	}
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(one.pid) + "/cgroup")
+	var text []byte
+	err := making.do(func() (err error) {
+		text, err = os.ReadFile("/proc/" + strconv.Itoa(one.pid) + "/cgroup")
+		return err
+	})
 	if err != nil || inRun(string(text), []string{in.path}) {
 		return ""
 	}

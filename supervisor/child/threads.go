@@ -22,7 +22,7 @@ func (f few) do(act func() error) error {
 
 // The kernel has one lock for all of these. What kills does not wait for what makes.
 var (
-	making   = make(few, 4) // and removing cgroups
+	making   = make(few, 4) // and removing cgroups, and what else is in no hurry
 	killing  = make(few, 4) // by cgroup
 	freezing = make(few, 2) // what is to be killed
 	looking  = make(few, 2) // whether what was killed is dead, in the first moments

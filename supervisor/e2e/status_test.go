@@ -2,6 +2,10 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -70,4 +74,56 @@ func TestStatusAndHistoryTellWhatHappened(t *testing.T) {
 	if wrong := p.ask(t, nil, "status", "no-such-service"); wrong.Code != 1 || !strings.Contains(wrong.Err, "no-such-service") || strings.Count(wrong.Err, "\n") != 1 {
 		t.Errorf("status of nothing: %+v", wrong)
 	}
+}
+
+// A program that has moved itself to another cgroup is told of in the log and in the status, and is killed there.
+func TestAProgramThatHasLeftItsCgroupIsInTheStatus(t *testing.T) {
+	kit.Need(t, "cgroup")
+	p := newPlay(t, stage(t))
+	a, _, run := p.pair(t)
+	out := awayFrom(t, run.Pid)
+	must(t, os.WriteFile(filepath.Join(out, "cgroup.procs"), []byte(strconv.Itoa(run.Pid)), 0))
+	said := fmt.Sprintf("pid %d (", run.Pid)
+	var status struct {
+		Services []struct {
+			Members []struct{ Node, Health, Why string }
+		}
+	}
+	kit.Until(t, time.Minute, "the status says so", func() bool { // it looks less and less often
+		p.ask(t, &status, "status", "--json")
+		for _, m := range status.Services[0].Members {
+			if m.Node == "a" && m.Health == "ok" && strings.Contains(m.Why, said) && strings.Contains(m.Why, filepath.Base(out)) {
+				return true
+			}
+		}
+		return false
+	})
+	if text := p.ask(t, nil, "status"); !strings.Contains(strings.Join(strings.Fields(text.Out), " "), "a: "+said) {
+		t.Errorf("status as text: %+v", text)
+	}
+	if !strings.Contains(a.Log(), "a program has moved itself to another cgroup") {
+		t.Error("the log does not say so")
+	}
+	a.Stop(t)
+	p.On(t, soon, "b", run.First)
+}
+
+// awayFrom is a new cgroup beside those that understudy has made for a process.
+func awayFrom(t *testing.T, pid int) string {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	must(t, err)
+	own, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	must(t, err)
+	for line := range strings.Lines(string(mounts)) {
+		if words := strings.Fields(line); len(words) > 2 && words[2] == "cgroup2" {
+			_, path, _ := strings.Cut(strings.TrimSpace(string(own)), "0::")
+			out, err := os.MkdirTemp(filepath.Join(words[1], filepath.Dir(filepath.Dir(path))), "away-")
+			must(t, err)
+			t.Cleanup(func() { _ = os.Remove(out) })
+			return out
+		}
+	}
+	t.Fatal("no cgroup v2 is mounted")
+	return ""
 }
