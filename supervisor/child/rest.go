@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -67,11 +68,38 @@ func (p *part) remaining() (found []stat) {
 	if p.stub == nil {
 		return inCgroup(p.path, 0)
 	}
-	all, err := processes()
+	if s, err := statOf(p.stub.pid); err != nil || s.start != p.stub.start {
+		return nil
+	}
+	if found = childrenBelow(p.stub.pid); slices.ContainsFunc(found, stat.alive) {
+		return found
+	}
+	all, err := processes() // which leaves nobody out
 	if err != nil || !slices.ContainsFunc(all, func(s stat) bool { return s.pid == p.stub.pid && s.start == p.stub.start }) {
 		return nil
 	}
 	return descendants(all, p.stub.pid)
+}
+
+// childrenBelow lists whom the kernel calls children, and theirs. It may leave some out while others end, and tells nobody where the
+// kernel does not say it.
+func childrenBelow(root int) (found []stat) {
+	for queue := []int{root}; len(queue) > 0 && len(found) < 4096; queue = queue[1:] {
+		files, _ := filepath.Glob("/proc/" + strconv.Itoa(queue[0]) + "/task/*/children")
+		for _, file := range files {
+			text, _ := os.ReadFile(file) // it is gone
+			for _, word := range strings.Fields(string(text)) {
+				pid, err := strconv.Atoi(word)
+				if err != nil {
+					continue
+				}
+				if s, err := statOf(pid); err == nil && s.ppid == queue[0] {
+					found, queue = append(found, s), append(queue, pid)
+				}
+			}
+		}
+	}
+	return found
 }
 
 // has tells whether a process that is held is one of a start's.
