@@ -22,7 +22,9 @@ var ErrUnproved = errors.New("death not proved")
 
 // body is something alive that can be killed whole.
 type body interface {
-	// strike orders the death of everything in it. It does not wait.
+	// order orders the death of everything in it. It does not wait, and looks at nothing: the next one's order comes after it.
+	order() error
+	// strike is order, and kills what it can find that order may leave out. It does not wait.
 	strike() error
 	// insist strikes what strike, repeated, does not end. It does not wait, and each time does a bounded part of it.
 	insist() error

@@ -111,20 +111,24 @@ func goneLeaf(path string) *leaf {
 	return l
 }
 
-func (l *leaf) strike() error {
+func (l *leaf) order() error {
 	if l.removed() {
 		return nil
 	}
 	return killing.do(func() error {
-		var err error
-		if _, failed := unix.Write(l.killer, []byte("1")); failed != nil && failed != unix.ENODEV {
-			err = fmt.Errorf("kill cgroup %s: %w", l.path, failed)
+		if _, err := unix.Write(l.killer, []byte("1")); err != nil && err != unix.ENODEV {
+			return fmt.Errorf("kill cgroup %s: %w", l.path, err)
 		}
-		if l.finds {
-			err = errors.Join(err, l.strikeFirsts())
-		}
-		return err
+		return nil
 	})
+}
+
+func (l *leaf) strike() error {
+	err := l.order()
+	if l.finds && !l.removed() {
+		err = errors.Join(err, l.strikeFirsts())
+	}
+	return err
 }
 
 // insist kills its members one by one, where the kernel's order for all has not been enough: that leaves out a process whose main

@@ -33,8 +33,10 @@ type began struct {
 	first *first
 }
 
-// strike does not make what we hold ourselves wait for the kernel's lock on cgroups.
-func (b *began) strike() error { return errors.Join(b.first.strike(), b.run.strike()) }
+// order does not make what we hold ourselves wait for the kernel's lock on cgroups.
+func (b *began) order() error { return errors.Join(b.first.order(), b.run.order()) }
+
+func (b *began) strike() error { return b.order() } // its run finds nobody else
 
 func (b *began) dead() (bool, error) {
 	looks := b.looks.Load()
@@ -154,7 +156,7 @@ func (l *leaf) regain() {
 }
 
 func (l *leaf) strikeFirsts() error {
-	return l.firsts(func(one *first) error { return one.strike() })
+	return l.firsts(func(one *first) error { return one.order() })
 }
 
 func (l *leaf) firstsDead() (bool, error) {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // However many cgroups a program makes beside its own, as one may that has a part of them delegated: neither to order its death nor to
@@ -35,6 +37,27 @@ func TestAnOrderOfDeathDoesNotGrowWithWhatAProgramMakes(t *testing.T) {
 	}
 	if after := costs(); after > before+50 {
 		t.Errorf("%v allocations, and %v with 500 cgroups beside", before, after)
+	}
+}
+
+// P3: the last of many trees is told to die at once, whatever there is to be looked at of the others.
+func TestTheFirstOrderOfDeathLooksAtNothing(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	held, err := unix.PidfdOpen(cmd.Process.Pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &walkBody{pid: cmd.Process.Pid, pidfd: os.NewFile(uintptr(held), "stub")}
+	defer b.pidfd.Close()
+	w := &watch{trees: map[uint64]*quarry{1: {bodies: []prey{{body: b}}}}}
+	if cost := testing.AllocsPerRun(3, func() { w.end(time.Second, 0, false) }); cost > 20 {
+		t.Errorf("it takes %v allocations", cost)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("it was not told")
 	}
 }
 

@@ -55,8 +55,8 @@ func (p *part) kill(ctx context.Context) error {
 		t.mu.Unlock()
 		return nil
 	}
-	p.users++              // nobody closes the body meanwhile
-	err := p.body.strike() // P2: whoever else is killing, and even on a context that has ended
+	p.users++             // nobody closes the body meanwhile
+	err := p.body.order() // P2: whoever else is killing, and even on a context that has ended
 	t.mu.Unlock()
 	select {
 	case p.slayer <- struct{}{}:

@@ -83,6 +83,7 @@ type lasting struct {
 	gone, closed atomic.Bool
 }
 
+func (l *lasting) order() error        { return nil }
 func (l *lasting) strike() error       { return nil }
 func (l *lasting) seal()               {}
 func (l *lasting) dead() (bool, error) { return l.gone.Load(), nil }

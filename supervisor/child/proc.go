@@ -139,7 +139,9 @@ func signalHeld(pidfd *os.File, sig unix.Signal) error {
 // initBody is the init of a PID namespace: with it dies everything in the namespace.
 type initBody struct{ pidfd *os.File }
 
-func (b *initBody) strike() error { return signalHeld(b.pidfd, unix.SIGKILL) }
+func (b *initBody) order() error { return signalHeld(b.pidfd, unix.SIGKILL) }
+
+func (b *initBody) strike() error { return b.order() }
 
 func (b *initBody) insist() error { return nil }
 

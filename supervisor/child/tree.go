@@ -257,14 +257,14 @@ func (t *Tree) strike() {
 	}
 	for _, p := range t.parts { // what we hold ourselves first: all else may wait for the kernel's lock on cgroups
 		if p.first != nil {
-			_ = p.first.strike()
+			_ = p.first.order()
 		}
 	}
 	if t.leaf != nil {
-		_ = t.leaf.strike() // whoever ends the tree repeats it and looks
+		_ = t.leaf.order() // whoever ends the tree strikes, and looks
 	}
 	for _, p := range t.parts {
-		_ = p.body.strike()
+		_ = p.body.order()
 	}
 }
 

@@ -35,14 +35,13 @@ func raiseWitness(fd int) error {
 	return err
 }
 
-// strike tells the stub to end its tree, and kills what a walk finds: the stub may be stopped or starved.
-func (b *walkBody) strike() error {
-	told := errors.Join(
-		signalHeld(b.pidfd, unix.SIGTERM),
-		signalHeld(b.pidfd, unix.SIGCONT),
-	)
-	return errors.Join(told, killBelow(b.pid))
+// order tells the stub to end its tree.
+func (b *walkBody) order() error {
+	return errors.Join(signalHeld(b.pidfd, unix.SIGTERM), signalHeld(b.pidfd, unix.SIGCONT))
 }
+
+// strike kills what a walk finds as well: the stub may be stopped or starved.
+func (b *walkBody) strike() error { return errors.Join(b.order(), killBelow(b.pid)) }
 
 func (b *walkBody) insist() error { return nil }
 

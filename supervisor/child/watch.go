@@ -156,7 +156,7 @@ func (w *watch) end(now time.Duration, index int, first bool) {
 	}
 	for _, q := range w.trees {
 		for _, b := range q.bodies {
-			_ = b.strike() // looked at, and repeated, in kill
+			_ = b.order() // looked at, and struck, in kill
 		}
 	}
 }

@@ -20,6 +20,7 @@ type mortal struct {
 	removed bool
 }
 
+func (m *mortal) order() error        { return m.strike() }
 func (m *mortal) strike() error       { m.struck++; return nil }
 func (m *mortal) insist() error       { return nil }
 func (m *mortal) seal()               {}
