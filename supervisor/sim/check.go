@@ -42,8 +42,7 @@ type checker struct {
 	leftovers int // that breadcrumbs told of
 	calm      bool
 	grants    map[int64]*granting
-	regrants  []Fault   // that wait for a node to be granted less
-	shortened time.Time // when a session was, last
+	regrants  []Fault // that wait for a node to be granted less
 	sight     sight
 	nodes     nodesView
 	byHand    map[string]int     // how many requests of operators to delete it are under way

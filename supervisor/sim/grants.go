@@ -151,9 +151,6 @@ func (c *checker) counted(session int64) time.Duration {
 
 // alike tells whether sessions are so alike that all nodes notice an ensemble's loss before the first of them has to end what it runs.
 func (c *checker) alike() bool {
-	if time.Since(c.shortened) < c.w.plan.longest()/2 { // not all that goes by a session's length follows at once
-		return false
-	}
 	shortest, longest := time.Duration(math.MaxInt64), time.Duration(0)
 	for _, session := range c.sessions {
 		t := c.counted(session)
@@ -192,7 +189,7 @@ func (c *checker) read(n *node, by *stream, hello jute.ConnectResponse) {
 	if timeout >= g.counted {
 		return
 	}
-	g.counted, c.shortened = timeout, time.Now()
+	g.counted = timeout
 	c.w.say("%s: session %s is granted %v", n.name, election.SessionName(hello.SessionID), timeout)
 	if n.inc == nil || !c.runsAny(n) {
 		return
