@@ -26,6 +26,7 @@ type hold struct {
 	told time.Duration // the furthest that the guardians know
 	runs map[*service]*cover
 	next time.Duration // when to look for an ensemble again
+	woke chan struct{} // has a token when keep has to look at once
 	held bool          // ZooKeeper's lease is over, or nearly, and promises are in its place
 }
 
@@ -64,7 +65,7 @@ func newCover(claim *election.Claim) *cover {
 }
 
 func (s *supervisor) newHold(sess *election.Session, epoch uint64) *hold {
-	return &hold{sup: s, sess: sess, epoch: epoch, runs: map[*service]*cover{}, turn: make(chan struct{}, 1)}
+	return &hold{sup: s, sess: sess, epoch: epoch, runs: map[*service]*cover{}, turn: make(chan struct{}, 1), woke: make(chan struct{}, 1)}
 }
 
 func (h *hold) lock()   { h.turn <- struct{}{} }
@@ -91,6 +92,10 @@ func (h *hold) shorten(ctx context.Context) error {
 	}
 	end = max(end, 1) // P3: a session that is over has none left, and 0 would say that none has begun
 	h.told = end
+	select {
+	case h.woke <- struct{}{}: // P7: it sleeps by the longer session
+	default:
+	}
 	return h.sup.guard.Shorten(ctx, h.epoch, end, child.Watchdog{Timeout: election.Watchdog(session), After: election.AfterLease(session)})
 }
 
@@ -205,7 +210,14 @@ func (h *hold) keep(ctx context.Context) {
 			h.stretch(ctx, &asking, session)
 			h.sight(ctx, &asking, now, session)
 		}
-		if !pause(ctx, max(left, session/60)) {
+		timer := time.NewTimer(max(left, session/60))
+		select {
+		case <-timer.C:
+		case <-h.woke:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
 			return
 		}
 	}

@@ -18,7 +18,8 @@ type pledges struct {
 	mu      sync.Mutex               // guards what follows
 	until   map[string]time.Duration // by service
 	engaged map[string]int           // services that may be started here: nothing is promised of them
-	seen    time.Duration            // until when ZooKeeper counts as seen, by the newest acknowledged write
+	newest  time.Duration            // when the newest write was sent that ZooKeeper has acknowledged
+	seen    time.Duration            // until when ZooKeeper counts as seen, by that
 	since   time.Duration            // when the agent began to listen: nobody of this name has promised anything from then on
 }
 
@@ -53,11 +54,14 @@ func (p *pledges) disengage(service string) {
 	p.engaged[service]--
 }
 
-// acked notes that ZooKeeper has acknowledged a write that was sent then.
+// acked notes that ZooKeeper has acknowledged a write that was sent then. P7: of a session that was granted less the newest tells, not
+// the one that would be good for the longest.
 func (p *pledges) acked(sent, session time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.seen = max(p.seen, sent+election.GoneAfter(session))
+	if sent >= p.newest {
+		p.newest, p.seen = sent, sent+election.GoneAfter(session)
+	}
 }
 
 // listening notes that whoever asks at this node's address is heard by this supervisor from now on, and by no other.

@@ -10,11 +10,14 @@ import (
 
 // sight is when nodes last had reason to believe that there is no ensemble. World.mu guards it.
 type sight struct {
-	sees  map[string]time.Time // by node: until when it has to say that it sees one
-	blind map[string]time.Time // by node: the newest moment that was later
+	newest map[string]time.Time // by node: when it sent the newest heartbeat that was answered to it
+	sees   map[string]time.Time // by node: until when it has to say, by that, that it sees one
+	blind  map[string]time.Time // by node: the newest moment that was later
 }
 
-func newSight() sight { return sight{map[string]time.Time{}, map[string]time.Time{}} }
+func newSight() sight {
+	return sight{map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}}
+}
 
 // answered is told that a node has the answer to a heartbeat that it sent then, on a connection: it sees an ensemble for a quarter of what
 // its session counts with, by clocks that go wrong.
@@ -24,14 +27,15 @@ func (c *checker) answered(node string, b *beating, sent time.Time) {
 	if sent.Equal(b.since) { // no later than the connect request: no lease is extended by it
 		return
 	}
-	if until := sent.Add(c.counted(b.session) * 99 / 400); until.After(c.sight.sees[node]) {
-		c.sight.sees[node] = until
+	if !sent.Before(c.sight.newest[node]) {
+		c.sight.newest[node], c.sight.sees[node] = sent, sent.Add(c.counted(b.session)*99/400)
 	}
 }
 
 // born is told that a supervisor begins: it knows of no answer yet.
 func (c *checker) born(node string) {
 	c.look(node)
+	delete(c.sight.newest, node)
 	delete(c.sight.sees, node)
 }
 
