@@ -33,7 +33,11 @@ func (p *Plan) grants() {
 	if p.Calm { // what is short enough not to be noticed is so in the shortest session
 		p.Asked = time.Duration(float64(p.Timeout) * part * 2).Round(100 * time.Millisecond)
 	} else {
-		p.Least = max(time.Duration(float64(p.Timeout)/part), 1500*time.Millisecond).Round(100 * time.Millisecond)
+		least := 1500 * time.Millisecond
+		if p.Watchdog == dogRequired { // nothing runs in a session that is too short for one
+			least = 3 * time.Second
+		}
+		p.Least = max(time.Duration(float64(p.Timeout)/part), least).Round(100 * time.Millisecond)
 		if r.IntN(2) == 0 {
 			p.Floor = p.Least
 		}

@@ -150,5 +150,8 @@ func (c *checker) silent(by string, session int64, what string) {
 	}
 }
 
-// twice is two of a session's timeouts, as it tells of itself, by a clock that goes wrong.
-func (c *checker) twice(session int64) time.Duration { return c.nodes.told[session] * 2 * 997 / 1000 }
+// twice is two of a session's timeouts, as it tells of itself, by a clock that goes wrong. Where what it was granted is more than it may
+// count with, its breadcrumb tells the lesser, and is all that there is when its own znode was deleted by hand.
+func (c *checker) twice(session int64) time.Duration {
+	return election.Counted(c.nodes.told[session], c.w.plan.Floor) * 2 * 997 / 1000
+}

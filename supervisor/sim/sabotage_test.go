@@ -13,6 +13,12 @@ const weak = " *"
 // losses has such a plan lose the ensemble again and again, and little else.
 var losses = change{"supervisor/sim/kinds.go", "slices.Repeat([]Kind{LoseEnsemble}, 15)", "slices.Repeat([]Kind{LoseEnsemble}, 150)"}
 
+// lossesAnd has it lose the ensemble as often as other kinds of faults strike.
+func lossesAnd(kinds string) change {
+	return change{"supervisor/sim/kinds.go", "slices.Repeat([]Kind{LoseEnsemble}, 15)",
+		"append(slices.Repeat([]Kind{LoseEnsemble}, 100), slices.Repeat([]Kind{" + kinds + "}, 100)...)"}
+}
+
 // outages makes every plan one with failsafe services, so that what breaks only those is soon noticed.
 var outages = change{"supervisor/sim/outage.go", "	if r.IntN(3) > 0 {\n		return\n	}\n", "	_ = r.IntN(3)\n"}
 
@@ -31,6 +37,13 @@ var keepers = change{"supervisor/sim/kept.go", "	hauntedIn   = 5\n	hauntedFrom =
 
 // regrants has the servers of every plan grant now this timeout, now that.
 var regrants = change{"supervisor/sim/grants.go", "	regrantsIn   = 5\n	regrantsFrom = 2\n", "	regrantsIn   = 1\n	regrantsFrom = 0\n"}
+
+// calms leaves most plans nothing but what nobody is to notice, regrantsInCalm that the ensemble is lost or has been restarted.
+var (
+	calms          = change{"supervisor/sim/plan.go", "Calm: r.IntN(10) == 0", "Calm: r.IntN(10) < 9"}
+	regrantsInCalm = change{"supervisor/sim/kinds.go", "append([]Kind{LoseEnsemble, LoseEnsemble}, calmKinds...)",
+		"append(slices.Repeat([]Kind{LoseEnsemble, RestartServer}, 20), calmKinds...)"}
+)
 
 // drills gives every plan drills.
 var drills = change{"supervisor/sim/drill.go", "	if p.Seed%drillsIn == drillsFrom && !p.Calm {", "	if drillsFrom < drillsIn && !p.Calm {"}
@@ -165,7 +178,7 @@ var sabotages = []sabotage{
 	}},
 	{"a newcomer takes the grace delay for a proof", []change{
 		{"supervisor/term.go", "	if chain.NoDelay = unlisted != nil; !chain.NoDelay {\n", "	if chain.NoDelay = false; !chain.NoDelay {\n"},
-		outages, losses,
+		outages, lossesAnd("PowerOff"),
 	}},
 	{"take a delay for a proof though something is known to be alive", []change{
 		{"supervisor/term.go", "	if p.Leftover.Known {\n		unlisted = leftoverError(p)\n	}\n", ""},
@@ -182,7 +195,7 @@ var sabotages = []sabotage{
 	}},
 	{"extend the lease of all by the promises for one service", []change{
 		{"supervisor/hold.go", "		deadline = min(deadline, limit)\n", "		_ = limit\n"},
-		outages, losses,
+		outages, lossesAnd("FreezeSupervisor"),
 	}},
 	{"give the lock of a term that was handed over back before its tree is dead", []change{
 		{"supervisor/handover.go", "		over = v.active(ctx, t, claim, c.tree, &entry)\n",
@@ -190,6 +203,14 @@ var sabotages = []sabotage{
 	}},
 	{"take the lease for a new one after an upgrade", []change{
 		{"election/carry.go", "c.Password, c.Timeout, c.LeaseEnd\n", "c.Password, c.Timeout, cfg.Now()+c.Timeout\n"},
+	}},
+	{"ask for promises by the longer session that there was", []change{
+		{"supervisor/hold.go", "		case <-h.woke:\n", ""},
+		calms, outages, regrantsInCalm, regrants,
+	}},
+	{"take ZooKeeper for seen by the longer session that there was", []change{
+		{"supervisor/pledge.go", "	if sent >= p.newest {\n", "	if sent+election.GoneAfter(session) >= p.seen {\n"},
+		calms, outages, regrantsInCalm, regrants,
 	}},
 	{"do not shorten the lease of a session that is granted less", []change{
 		{"election/grant.go", "	if was > 0 && now >= was && refusal == nil {\n", "	if was > 0 && refusal == nil {\n"},
