@@ -27,8 +27,8 @@ type legacy struct {
 }
 
 // Become makes this process another image, that of the binary at path, and leaves it state. It is to be called within HandOver,
-// and returns only if that cannot be done.
-func Become(path string, argv, env []string, state json.RawMessage) error {
+// and returns only if that cannot be done. catcher is nil, or catches signals by now.
+func Become(path string, argv, env []string, state json.RawMessage, catcher *Catcher) error {
 	own, err := statOf(os.Getpid())
 	if err != nil {
 		return err
@@ -54,6 +54,14 @@ func Become(path string, argv, env []string, state json.RawMessage) error {
 	}
 	entry := LegacyEnv + "=" + strconv.Itoa(fd) + "." + strconv.FormatInt(int64(Now()), 10)
 	env = append(WithoutLegacy(env), entry)
+	if catcher != nil {
+		socket, err := Keep(catcher.link.file)
+		if err != nil {
+			return fmt.Errorf("keep the catcher's socket: %w", err)
+		}
+		defer unix.Close(socket)
+		env = append(env, catcher.entry(socket))
+	}
 	err = os.NewSyscallError("exec "+path, syscall.Exec(path, argv, env))
 	return errors.Join(err, regainFiles())
 }
@@ -62,7 +70,7 @@ func Become(path string, argv, env []string, state json.RawMessage) error {
 func WithoutLegacy(env []string) []string {
 	kept := make([]string, 0, len(env)+1)
 	for _, entry := range env {
-		if !strings.HasPrefix(entry, LegacyEnv+"=") {
+		if !strings.HasPrefix(entry, LegacyEnv+"=") && !strings.HasPrefix(entry, CatcherEnv+"=") {
 			kept = append(kept, entry)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // IsPID1 says whether this process is the init of a container. Then main does nothing but call PID1Main.
-func IsPID1() bool { return os.Getpid() == 1 && !IsInit() && !IsGuardian() }
+func IsPID1() bool { return os.Getpid() == 1 && !IsInit() && !IsGuardian() && !IsCatcher() }
 
 const lingerLimit = 35 * time.Second // after the supervisor; the guardians need at most closeGiveUp
 

@@ -43,6 +43,8 @@ const (
 	opRuns   op = "runs"   // stub -> supervisor: the program runs
 	opFailed op = "failed" // the program could not be started, because of this step
 	opExited op = "exited" // the program ended
+
+	opCatch op = "catch" // supervisor -> catcher: keep signals from me; it answers ready or failed, and then a signal each
 )
 
 // message is what travels, one a packet. Packets keep their order, so one acknowledgement covers all before it.

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -32,6 +33,7 @@ type image struct {
 	wanted        chan os.Signal // SIGUSR2: somebody asks for it
 	asked         chan struct{}  // the supervisor is asked for it
 	heeded        chan chan bool // asks whether all signals have been acted upon, and none of them ends this process
+	catcher       atomic.Pointer[child.Catcher]
 }
 
 func newImage() *image {
@@ -71,13 +73,15 @@ func (i *image) hush() {
 	signal.Stop(i.wanted)
 }
 
-// part ends listening for an exec, and tells whether nothing has come that this image has to do first, or is doing. From then on,
-// until the next image listens, an order to stop is carried out as a crash is: it ends this process, and with it what runs. That
-// is better than to lose it, and there is no third way: Go lets no signal wait that may end a program.
-func (i *image) part() bool {
+// part ends listening for an exec, and tells whether nothing has come that this image has to do first, or is doing. What comes
+// later waits until the next image listens, if it is caught. If not, an order to stop is carried out as a crash is: it ends this
+// process, and with it what runs. That is better than to lose it: Go lets no signal wait that may end a program.
+func (i *image) part(caught bool) bool {
 	i.hush()
-	// What is ignored stays so over an exec: the next image reads the config, and a person at a terminal asks again.
-	signal.Ignore(syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGINT)
+	if !caught {
+		// What is ignored stays so over an exec: the next image reads the config, and a person at a terminal asks again.
+		signal.Ignore(syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGINT)
+	}
 	answer := make(chan bool, 1)
 	limit := time.NewTimer(time.Second)
 	defer limit.Stop()
@@ -99,19 +103,68 @@ func (i *image) upgrade() supervisor.Upgrade {
 		if i.lost != nil {
 			return i.lost
 		}
+		catcher := i.catch()
+		defer i.release(catcher)
 		defer i.listen()
-		if !i.part() {
+		if !i.part(catcher != nil) {
 			return errSignal
 		}
-		return child.Become(i.place, i.argv, i.environ, legacy)
+		return child.Become(i.place, i.argv, i.environ, legacy, catcher)
 	}}
 }
 
+// startCatcher starts a process that is to catch signals, which takes longer than what it is for.
+func (i *image) startCatcher() {
+	catcher, err := child.StartCatcher()
+	if err != nil {
+		i.uncaught(err)
+		return
+	}
+	i.catcher.Store(catcher)
+}
+
+// catch has signals caught, if that can be.
+func (i *image) catch() *child.Catcher {
+	catcher := i.catcher.Swap(nil)
+	if catcher == nil {
+		return nil
+	}
+	if err := catcher.Catch(); err != nil {
+		i.uncaught(errors.Join(err, catcher.Kill()))
+		i.release(catcher)
+		return nil
+	}
+	return catcher
+}
+
+// release ends a catcher, if there is one, and takes what it has caught.
+func (i *image) release(catcher *child.Catcher) {
+	if catcher == nil {
+		return
+	}
+	if err := catcher.Release(); err != nil {
+		i.log.Warn("end the catcher of signals", "error", err)
+	}
+}
+
+func (i *image) uncaught(why error) {
+	i.log.Debug("signals that come during the exec are not caught", "why", why)
+}
+
+// catcherWaits is how long an upgrade that has been asked for may take to come to the exec.
+const catcherWaits = 30 * time.Second
+
 // run tries the binary whenever that is wanted, and has the supervisor become it if it is good for that.
 func (i *image) run(ctx context.Context) error {
+	idle := time.NewTimer(catcherWaits)
+	defer idle.Stop()
+	defer func() { i.release(i.catcher.Swap(nil)) }()
 	for {
 		select {
 		case <-i.wanted:
+		case <-idle.C:
+			i.release(i.catcher.Swap(nil))
+			continue
 		case <-ctx.Done():
 			return nil
 		}
@@ -127,8 +180,12 @@ func (i *image) run(ctx context.Context) error {
 			i.log.Error("this process does not become what is now in place of its binary", "binary", i.place, "why", err)
 			continue
 		}
+		if there.Caught && i.catcher.Load() == nil {
+			i.startCatcher()
+		}
 		select {
 		case i.asked <- struct{}{}:
+			idle.Reset(catcherWaits)
 		case <-ctx.Done():
 			return nil
 		}
@@ -144,6 +201,7 @@ const tryLimit = 10 * time.Second
 // promise is what a binary says of itself.
 type promise struct {
 	Handovers []int    `json:"handovers"`
+	Caught    bool     `json:"caught,omitempty"` // it takes what a catcher of signals has kept for it
 	Node      string   `json:"node"`
 	Root      string   `json:"root"`
 	Servers   []string `json:"servers"`
@@ -204,7 +262,7 @@ func goesOnCommand() *cobra.Command {
 			again := runCommandWith(func(f *runFlags, cmd *cobra.Command, args []string) error {
 				c, err := f.config(cmd, args)
 				if err == nil {
-					p = promise{Handovers: supervisor.Handovers(), Node: c.Node, Root: c.ZooKeeper.Root, Servers: servers(c)}
+					p = promise{Handovers: supervisor.Handovers(), Caught: true, Node: c.Node, Root: c.ZooKeeper.Root, Servers: servers(c)}
 				}
 				return err
 			})

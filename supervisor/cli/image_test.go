@@ -41,7 +41,7 @@ func TestNothingIsHandedOverWhenAnOrderToStopHasCome(t *testing.T) {
 	asked := 0
 	answer := func() { (<-i.heeded) <- i.mayGo(asked) }
 	go answer()
-	if i.part() {
+	if i.part(false) {
 		t.Error("it would have been lost")
 	}
 	if <-i.signals != syscall.SIGTERM {
@@ -50,12 +50,12 @@ func TestNothingIsHandedOverWhenAnOrderToStopHasCome(t *testing.T) {
 	i.listen()
 	asked = 1
 	go answer()
-	if i.part() {
+	if i.part(false) {
 		t.Error("one that is being carried out would have been lost")
 	}
 	asked = 0
 	go answer()
-	if !i.part() {
+	if !i.part(false) {
 		t.Error("nothing has come, and it does not go on")
 	}
 }

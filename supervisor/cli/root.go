@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"understudy/election"
+	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 )
 
@@ -46,6 +47,9 @@ func Main(version string, args []string) int {
 	ctx := context.Background()
 	if len(args) > 0 && args[0] == "run" {
 		ctx = withImage(ctx) // as early as can be: it may be another image's successor
+		if err := child.Caught(); err != nil {
+			fmt.Fprintln(os.Stderr, "understudy: signals that came during the exec:", err)
+		}
 	} else {
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)

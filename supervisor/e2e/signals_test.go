@@ -16,23 +16,24 @@ import (
 // polite is a program that notes that it was asked to end, and takes a moment for that.
 const polite = `trap 'echo asked >>"$0"; exit 0' TERM; echo begun >>"$0"; while :; do sleep 1000 & wait; done`
 
-// upgrading starts a supervisor with one polite program, and has it become another image of itself. It returns when that begins.
-func upgrading(t *testing.T, zk, name string) (cmd *exec.Cmd, out *output, notes string) {
+// upgrading starts a supervisor with one polite program, and has it become what is in its binary's place. It returns when that begins.
+func upgrading(t *testing.T, binary, zk, name string, before func()) (cmd *exec.Cmd, out *output, notes string) {
 	t.Helper()
 	notes = filepath.Join(t.TempDir(), "notes")
-	cmd, out = upgradingBy(t, notes, "--zk", zk, "--node", name, "--service", name, "--", "sh", "-c", polite, notes)
+	cmd, out = upgradingBy(t, notes, before, binary, "run", "--zk", zk, "--node", name, "--service", name, "--stop-timeout", "2s", "--", "sh", "-c", polite, notes)
 	return cmd, out, notes
 }
 
-func upgradingBy(t *testing.T, notes string, words ...string) (cmd *exec.Cmd, out *output) {
+func upgradingBy(t *testing.T, notes string, before func(), words ...string) (cmd *exec.Cmd, out *output) {
 	t.Helper()
-	cmd, out = started(t, nil, append([]string{kit.UnderstudyBinary(t), "run"}, words...)...)
+	cmd, out = started(t, nil, words...)
 	begun := func() bool {
 		text, _ := os.ReadFile(notes)
 		return string(text) == "begun\n"
 	}
 	kit.Until(t, soon, "the program runs", begun)
 	kit.Until(t, soon, "the service is recorded", out.has("to=active"))
+	before()
 	must(t, cmd.Process.Signal(syscall.SIGUSR2))
 	const begins = "handing over to another image"
 	for limit := time.Now().Add(soon); !out.has(begins)(); {
@@ -46,42 +47,126 @@ func upgradingBy(t *testing.T, notes string, words ...string) (cmd *exec.Cmd, ou
 // afterwards waits for a moment that is only so many milliseconds away.
 func afterwards(d time.Duration) { <-time.After(d) }
 
-// An exec takes some 25 ms until all goes on. Whenever an order to stop comes, it is carried out: the program is asked, or, in the
-// few milliseconds in which no handler of Go is there, the supervisor ends as of a crash. It is never lost, and no other end is.
-func TestAnOrderToStopIsNotLostAtAnyMomentOfAnUpgrade(t *testing.T) {
-	zk := devServer(t)
-	const n = 24
-	lost, unasked := 0, 0
-	for i := range n {
-		cmd, out, notes := upgrading(t, zk, fmt.Sprint("stop-", i))
-		afterwards(time.Duration(i) * 750 * time.Microsecond)
-		must(t, cmd.Process.Signal(syscall.SIGTERM))
-		ended := make(chan struct{})
-		go func() { _ = cmd.Wait(); close(ended) }()
-		select {
-		case <-ended:
-		case <-time.After(6 * time.Second):
-			lost++
-			kit.Signal(syscall.SIGKILL, cmd.Process.Pid)
-			<-ended
-			continue
-		}
-		text, _ := os.ReadFile(notes)
-		status := cmd.ProcessState.Sys().(syscall.WaitStatus)
-		switch {
-		case out.has("could not be given back")():
-			t.Errorf("after %d ms the lock was not given back:\n%s", i, out.text.String())
-		case string(text) == "begun\nasked\n" && status.ExitStatus() == 0:
-		case string(text) == "begun\n" && status.Signaled() && status.Signal() == syscall.SIGTERM:
-			unasked++
-		default:
-			t.Errorf("the program notes %q, and the supervisor ended with %v:\n%s", text, cmd.ProcessState, out.text.String())
-		}
+// orders counts what becomes of orders to stop.
+type orders struct {
+	zk     string
+	binary string
+	before func() // before the upgrade
+
+	given, lost, unasked int
+}
+
+func ordering(t *testing.T) *orders {
+	return &orders{zk: devServer(t), binary: kit.UnderstudyBinary(t), before: func() {}}
+}
+
+// follow has a supervisor become another image, have it ordered to stop meanwhile, and counts.
+func (o *orders) follow(t *testing.T, order func(*exec.Cmd)) {
+	t.Helper()
+	cmd, out, notes := upgrading(t, o.binary, o.zk, fmt.Sprint("stop-", o.given), o.before)
+	o.given++
+	order(cmd)
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(6 * time.Second):
+		o.lost++
+		t.Logf("not ended:\n%s", out.text.String())
+		kit.Signal(syscall.SIGKILL, cmd.Process.Pid)
+		<-ended
+		return
 	}
-	t.Logf("of %d orders, %d came while nobody could hear them", n, unasked)
-	if lost > 0 {
-		t.Errorf("of %d orders to stop %d were lost", n, lost)
+	text, _ := os.ReadFile(notes)
+	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	switch {
+	case out.has("could not be given back")():
+		t.Errorf("order %d: the lock was not given back:\n%s", o.given, out.text.String())
+	case string(text) == "begun\nasked\n" && status.ExitStatus() == 0:
+	case string(text) == "begun\n" && status.Signaled() && status.Signal() == syscall.SIGTERM:
+		o.unasked++
+	default:
+		t.Errorf("order %d: the program notes %q, and the supervisor ended with %v:\n%s", o.given, text, cmd.ProcessState, out.text.String())
 	}
+}
+
+func (o *orders) inOrder(t *testing.T) {
+	t.Helper()
+	if o.lost > 0 || o.unasked > 0 {
+		t.Errorf("of %d orders to stop %d were lost, and %d ended the supervisor before its program was asked", o.given, o.lost, o.unasked)
+	}
+}
+
+// An exec takes some 10 ms until all goes on, and Go can hear nothing for a few of these. Whenever an order to stop comes, it is
+// carried out in order.
+func TestAnOrderToStopIsCarriedOutAtEveryMomentOfAnUpgrade(t *testing.T) {
+	got := ordering(t)
+	for i := range 80 {
+		got.follow(t, func(cmd *exec.Cmd) {
+			afterwards(time.Duration(i) * 200 * time.Microsecond)
+			must(t, cmd.Process.Signal(syscall.SIGTERM))
+		})
+	}
+	got.inOrder(t)
+}
+
+// Whether the process is stopped and goes on meanwhile makes no difference.
+func TestAnOrderToStopIsCarriedOutByASupervisorThatIsStoppedInAnUpgrade(t *testing.T) {
+	got := ordering(t)
+	for i := range 16 {
+		got.follow(t, func(cmd *exec.Cmd) {
+			afterwards(time.Duration(i) * time.Millisecond)
+			must(t, cmd.Process.Signal(syscall.SIGSTOP))
+			must(t, cmd.Process.Signal(syscall.SIGTERM))
+			afterwards(10 * time.Millisecond)
+			must(t, cmd.Process.Signal(syscall.SIGCONT))
+		})
+	}
+	got.inOrder(t)
+}
+
+// A binary that answers well may be gone a moment later.
+func TestAnOrderToStopIsCarriedOutWhenTheExecFails(t *testing.T) {
+	got := ordering(t)
+	for i := range 16 {
+		b := install(t)
+		got.binary = b.path
+		got.before = func() {
+			real := kit.UnderstudyBinary(t)
+			b.replace(t, script(t, fmt.Sprintf(`echo garbage >"$0~"; chmod +x "$0~"; mv "$0~" "$0"; exec %s "$@"`, real)))
+		}
+		got.follow(t, func(cmd *exec.Cmd) {
+			afterwards(time.Duration(i) * 500 * time.Microsecond)
+			must(t, cmd.Process.Signal(syscall.SIGTERM))
+		})
+	}
+	got.inOrder(t)
+}
+
+// Without the process that keeps it an order to stop may end the supervisor as a crash does, but it is not lost.
+func TestAnOrderToStopIsNotLostWithTheProcessThatKeepsIt(t *testing.T) {
+	got := ordering(t)
+	killed := 0
+	for i := range 16 {
+		got.follow(t, func(cmd *exec.Cmd) {
+			var keepers []int
+			for _, pid := range kit.Children(cmd.Process.Pid) {
+				if strings.Contains(kit.CommandLine(pid), "keeps signals") {
+					keepers = append(keepers, pid)
+				}
+			}
+			afterwards(time.Duration(i) * 500 * time.Microsecond)
+			for _, pid := range keepers {
+				killed++
+				kit.Signal(syscall.SIGKILL, pid)
+			}
+			must(t, cmd.Process.Signal(syscall.SIGTERM))
+		})
+	}
+	if got.lost > 0 {
+		t.Errorf("of %d orders to stop %d were lost", got.given, got.lost)
+	}
+	t.Logf("%d processes were killed, %d orders were carried out as a crash", killed, got.unasked)
 }
 
 // Nobody ends of a question for the config, or of another upgrade, in the middle of one; and then it still stops as ever.
@@ -91,7 +176,7 @@ func TestOtherSignalsAreHarmlessAtEveryMomentOfAnUpgrade(t *testing.T) {
 		for i := range 6 {
 			notes := filepath.Join(t.TempDir(), "notes")
 			config := configOf(t, zk, fmt.Sprintf("other-%d-%d: {command: [sh, -c, '%s', %s]}", sig, i, strings.ReplaceAll(polite, "'", "''"), notes))
-			cmd, out := upgradingBy(t, notes, "--config", config)
+			cmd, out := upgradingBy(t, notes, func() {}, kit.UnderstudyBinary(t), "run", "--config", config)
 			afterwards(time.Duration(i) * 6 * time.Millisecond)
 			must(t, cmd.Process.Signal(sig))
 			kit.Until(t, soon, "it goes on", out.has("going on where the former image"))

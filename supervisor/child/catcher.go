@@ -1,0 +1,146 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// From an exec until the next image listens, a signal that ends a program by default ends the supervisor, and with it what runs:
+// Go lets no such signal wait, neither by a mask, which it changes before it can hear anything, nor in the moment between its own
+// handlers and the program's. What can let it wait is a tracer. So another process, the catcher, traces this one for those
+// milliseconds, takes such signals away, and tells of them by a socket that stays open over the exec; who listens by then sends
+// them to itself. Nothing depends on it: without it, or when it dies, an exec is what it is without a tracer. Who stops it
+// (SIGSTOP) in these milliseconds freezes this process, as by stopping this one itself; P3 is the guardians' then as ever.
+
+// CatcherEnv is the variable by which an image of this process finds the catcher of the former one: the number of its socket, a dot,
+// and its process id.
+const CatcherEnv = "UNDERSTUDY_CATCHER"
+
+const (
+	catcherLimit  = 200 * time.Millisecond // of a catcher: leases go on ending meanwhile
+	catcherStarts = 5 * time.Second
+	catcherProcs  = "GOMAXPROCS=3"
+)
+
+// Catcher is a process that can keep signals for this one.
+type Catcher struct {
+	process *os.Process
+	link    link
+}
+
+// StartCatcher starts one, which waits for its order. It has no death signal, for any thread may fork it: it sees its socket's end.
+func StartCatcher() (*Catcher, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, errors.Join(err, ours.Close())
+	}
+	defer null.Close()
+	process, err := os.StartProcess("/proc/self/exe", []string{catcherTitle}, &os.ProcAttr{
+		Dir: "/", Env: append(Environ(), catcherProcs, "GOGC=off"), Files: []*os.File{null, null, null, theirs},
+		Sys: &syscall.SysProcAttr{Setsid: true}, // a terminal's signals do not reach it
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start a catcher of signals: %w", err), ours.Close())
+	}
+	c := &Catcher{process: process, link: link{ours}}
+	if err := c.ready(catcherStarts); err != nil {
+		return nil, errors.Join(err, c.Kill(), c.Release())
+	}
+	return c, nil
+}
+
+// Catch has the catcher keep what comes from now on. What has come before has been taken by a thread of this process.
+func (c *Catcher) Catch() error {
+	// Where Yama lets only ancestors trace, this lets the catcher. Where there is no Yama, nobody knows the call.
+	_ = unix.Prctl(unix.PR_SET_PTRACER, uintptr(c.process.Pid), 0, 0, 0)
+	if err := c.link.send(&message{Op: opCatch, Number: os.Getpid()}); err != nil {
+		return err
+	}
+	return c.ready(catcherLimit)
+}
+
+// ready waits for the catcher's next answer.
+func (c *Catcher) ready(limit time.Duration) error {
+	if err := c.link.file.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		return err
+	}
+	m, err := c.link.receive(make([]byte, maxPacket))
+	switch {
+	case err != nil:
+		return fmt.Errorf("answer of the catcher of signals: %w", err)
+	case m.Op != opReady:
+		return errors.New(m.Why)
+	}
+	return nil
+}
+
+// entry is CatcherEnv's, of a descriptor of the socket that stays open over an exec.
+func (c *Catcher) entry(fd int) string {
+	return CatcherEnv + "=" + strconv.Itoa(fd) + "." + strconv.Itoa(c.process.Pid)
+}
+
+// Kill is for a catcher that does not answer, before it is released.
+func (c *Catcher) Kill() error { return c.process.Kill() }
+
+// Release ends the catcher, and has this process, which listens, get what was caught.
+func (c *Catcher) Release() error {
+	// This tells it to end, whoever has another copy of the socket.
+	_ = using(c.link.file, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_WR) })
+	err := c.link.file.SetReadDeadline(time.Now().Add(catcherLimit))
+	var kept []unix.Signal
+	buf := make([]byte, maxPacket)
+	for err == nil {
+		var m message
+		m, err = c.link.receive(buf)
+		switch {
+		case err == nil && m.Op == opSignal:
+			kept = append(kept, unix.Signal(m.Number))
+		case errors.Is(err, os.ErrDeadlineExceeded): // what it has told of until it is dead can be read then
+			err = errors.Join(c.process.Kill(), c.link.file.SetReadDeadline(time.Time{}))
+		}
+	}
+	if errors.Is(err, unix.ECONNRESET) {
+		err = nil
+	}
+	_, waited := c.process.Wait() // only then this process is traced no more
+	for _, sig := range kept {
+		err = errors.Join(err, unix.Kill(os.Getpid(), sig))
+	}
+	return errors.Join(err, waited, c.link.file.Close())
+}
+
+// Caught is for an image that listens by now: it gets what came while its former one could not listen any more. It is to be called
+// before anything is forked.
+func Caught() error {
+	entry, ok := os.LookupEnv(CatcherEnv)
+	if !ok {
+		return nil
+	}
+	_ = os.Unsetenv(CatcherEnv)
+	first, second, _ := strings.Cut(entry, ".")
+	fd, err := strconv.Atoi(first)
+	pid, err2 := strconv.Atoi(second)
+	if err != nil || err2 != nil || fd < 3 || pid < 2 {
+		return errors.New("there is no such catcher of signals")
+	}
+	if own, err := statOf(pid); err != nil || own.ppid != os.Getpid() {
+		return errors.Join(fmt.Errorf("process %d catches no signals for this one", pid), unix.Close(fd), err)
+	}
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	return (&Catcher{process: process, link: link{inherited(fd, "catcher")}}).Release()
+}
