@@ -148,10 +148,6 @@ func (l *lookout) look(ctx context.Context) time.Duration {
 			next = min(next, left)
 			continue
 		}
-		if g.path != "" && g.version == 0 { // it is still there
-			g.since, g.waited = asked, false
-			continue
-		}
 		delete(l.signs, id)
 	}
 	return max(next, session/10)
@@ -246,8 +242,7 @@ func timeoutOf(data []byte) time.Duration {
 // clearing is how many services are looked at at a time.
 const clearing = 16
 
-// clear deletes all that a stale session holds, its supervisor's znode last. One to which no heartbeat was ever written is left to its own
-// node: a znode that the node's next session has just made has the same name and version.
+// clear deletes all that a stale session holds, its supervisor's znode last.
 func (l *lookout) clear(ctx context.Context, id int64, g *sign) error {
 	s := l.s
 	if !g.told {
@@ -279,7 +274,7 @@ func (l *lookout) clear(ctx context.Context, id int64, g *sign) error {
 			waits = true
 		}
 	}
-	if err := errors.Join(errs...); err != nil || waits || g.path == "" || g.version == 0 {
+	if err := errors.Join(errs...); err != nil || waits || g.path == "" {
 		return err
 	}
 	err = l.delete(ctx, nil, &zk.DeleteRequest{Path: g.path, Version: g.version})

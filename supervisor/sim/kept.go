@@ -76,6 +76,7 @@ func (w *world) unhaunt() {
 type nodesView struct {
 	session map[string]int64        // by node
 	beat    map[int64]time.Time     // by session: its newest heartbeat that was carried out
+	beats   map[int64]int           // by session: how many there were, but for the making of its znode
 	heard   map[string]time.Time    // by node: when its newest write was sent that was answered
 	deaf    map[string]time.Time    // by node: when that was last longer ago than a quarter of a session
 	told    map[int64]time.Duration // by session: the timeout that it says it was granted
@@ -83,7 +84,7 @@ type nodesView struct {
 }
 
 func newNodesView() nodesView {
-	return nodesView{session: map[string]int64{}, beat: map[int64]time.Time{}, heard: map[string]time.Time{}, deaf: map[string]time.Time{}, heir: map[int64]int64{}, told: map[int64]time.Duration{}}
+	return nodesView{session: map[string]int64{}, beat: map[int64]time.Time{}, beats: map[int64]int{}, heard: map[string]time.Time{}, deaf: map[string]time.Time{}, heir: map[int64]int64{}, told: map[int64]time.Duration{}}
 }
 
 // nodeChanged looks at who deletes a supervisor's znode.
@@ -95,7 +96,9 @@ func (c *checker) nodeChanged(t zkmem.Commit, ch zkmem.Change) {
 	former := c.nodes.session[name]
 	if ch.Kind == jute.EventNodeDeleted {
 		if t.Ended == 0 && t.By != former && c.byHand[ch.Path] == 0 {
-			c.silent(name, former, "znode of its supervisor")
+			if c.nodes.beats[former] > 0 { // else it may be taken for the stale one that it has just replaced, and is made again with its first heartbeat
+				c.silent(name, former, "znode of its supervisor")
+			}
 			c.nodes.heir[former] = t.By
 		}
 		delete(c.nodes.session, name)
@@ -107,6 +110,9 @@ func (c *checker) nodeChanged(t zkmem.Commit, ch zkmem.Change) {
 	}
 	if t.By == ch.Stat.EphemeralOwner {
 		c.nodes.beat[t.By] = time.Now()
+		if ch.Kind != jute.EventNodeCreated {
+			c.nodes.beats[t.By]++
+		}
 		var says election.Node
 		if json.Unmarshal(ch.Data, &says) == nil {
 			c.nodes.told[t.By] = time.Duration(says.SessionMs) * time.Millisecond
