@@ -138,7 +138,7 @@ func TestAPlaceIsTakenBackBeforeTheServersAgree(t *testing.T) {
 			return err
 		}
 		lose()
-		if _, err := c.predecessor(ctx, nil); !unknown(err) {
+		if _, err := c.predecessor(ctx); !unknown(err) {
 			return fmt.Errorf("it was answered: %w", err)
 		}
 		if err := c.Withdraw(ctx); err != nil {

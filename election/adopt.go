@@ -74,9 +74,10 @@ func (c *Candidate) cede(ctx context.Context, claim *Claim) error {
 		c.unsure = false
 		c.s.forget(c.paths.Service)
 	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode):
-		if !c.denied.passes(err) {
+		if !c.ceding.passes(err) {
 			return c.torn()
 		}
+		return c.ceding.wait(ctx, c.s, err)
 	case !unknown(err):
 		return fmt.Errorf("give the lock up: %w", err)
 	}

@@ -135,6 +135,17 @@ func (s *Session) read(ctx context.Context, path string) (view, error) {
 	})
 }
 
+// glance tells what is known of a znode besides its data, for which nobody needs a right.
+func (s *Session) glance(ctx context.Context, path string) (view, error) {
+	return call(ctx, s, func() (view, error) {
+		exists, stat, err := s.conn.Exists(path)
+		if err != nil {
+			return view{}, err
+		}
+		return view{exists: exists, stat: *stat}, nil
+	})
+}
+
 // view is a znode as it was read, with a watch on it.
 type view struct {
 	exists  bool

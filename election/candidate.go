@@ -30,13 +30,15 @@ type Candidate struct {
 	place string // our znode in the queue
 	left  bool   // nothing in the queue is ours
 
-	priority   int        // ahead of whom we stand in the queue
-	preference string     // our znode in preferred
-	newest     int64      // the greatest token that was seen
-	unsure     bool       // an attempt to take the lock was not answered
-	denied     pacing     // of attempts that are refused although the lock looks free
-	birth      Birth      // of the folder that it stood with
-	tried      BreadCrumb // what was to be written with that
+	priority   int             // ahead of whom we stand in the queue
+	preference string          // our znode in preferred
+	newest     int64           // the greatest token that was seen
+	unsure     bool            // an attempt to take the lock was not answered
+	denied     pacing          // of attempts that are refused although the lock looks free
+	ceding     pacing          // of attempts to give a lock up that was written beside
+	nobodys    map[string]bool // places in the queue that no session has: a restore has made them, and they never go
+	birth      Birth           // of the folder that it stood with
+	tried      BreadCrumb      // what was to be written with that
 
 	announced bool // members/<node> is ours
 }

@@ -120,7 +120,7 @@ func TestWhatACandidateHasIsCarriedOver(t *testing.T) {
 				err = cand.Prefer(ctx, 3)
 			}
 			if err == nil {
-				_, err = cand.predecessor(ctx, nil)
+				_, err = cand.predecessor(ctx)
 			}
 			if err == nil {
 				standing = cand.Standing()

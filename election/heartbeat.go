@@ -31,11 +31,14 @@ func (s *Session) beat(ctx context.Context) {
 		}
 		stalled := time.AfterFunc(stallLimit(s.Timeout()), s.dialer.kick)
 		sent := s.cfg.Now()
-		err := s.set(ctx, path, s.nodeData(), -1)
+		stat, err := call(ctx, s, func() (*zk.Stat, error) { return s.conn.Set(path, s.nodeData(), -1) })
 		stalled.Stop()
 		switch {
 		case err == nil:
 			s.extend(sent)
+			if stat.EphemeralOwner == 0 {
+				s.reclaim(ctx, path, stat.Version)
+			}
 		case errors.Is(err, zk.ErrNoNode): // deleted by hand
 			s.log.Warn("the znode of this supervisor was deleted, making it anew", "path", path)
 			if err := s.create(ctx, path, s.nodeData(), zk.FlagEphemeral); err != nil {
@@ -44,6 +47,16 @@ func (s *Session) beat(ctx context.Context) {
 		case errors.Is(err, zk.ErrSessionExpired):
 			s.Expire(ErrExpired)
 		}
+	}
+}
+
+// reclaim puts our own znode in the place of one that a restore has made no session's. P6: to others we would be silent with it.
+func (s *Session) reclaim(ctx context.Context, path string, version int32) {
+	s.log.Warn("the znode of this supervisor was no session's, making it anew", "path", path)
+	_, err := s.multi(ctx, &zk.DeleteRequest{Path: path, Version: version},
+		&zk.CreateRequest{Path: path, Data: s.nodeData(), Acl: s.acl, Flags: zk.FlagEphemeral})
+	if err != nil {
+		s.log.Warn("cannot make the znode of this supervisor", "path", path, "error", err)
 	}
 }
 

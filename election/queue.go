@@ -20,9 +20,8 @@ const (
 // reachHead waits until we are the first in the queue. Each candidate watches only its predecessor, so a failover costs the
 // same few requests whatever the number of standbys.
 func (c *Candidate) reachHead(ctx context.Context) error {
-	nobodys := map[string]bool{} // places that no session has: somebody has made them by hand, or by a restore, and they never go
 	for again := (pacing{}); ; {
-		ahead, err := c.predecessor(ctx, nobodys)
+		ahead, err := c.predecessor(ctx)
 		if err == nil && ahead == "" {
 			return nil
 		}
@@ -33,7 +32,10 @@ func (c *Candidate) reachHead(ctx context.Context) error {
 		switch {
 		case err == nil && v.exists && v.stat.EphemeralOwner == 0:
 			c.s.log.Warn("a place in the queue is no session's, and is passed over", "path", ahead)
-			nobodys[ahead] = true
+			if c.nobodys == nil {
+				c.nobodys = map[string]bool{}
+			}
+			c.nobodys[ahead] = true
 		case err == nil && v.exists:
 			done := c.s.awaits(v.stat.EphemeralOwner, v.data)
 			err = c.s.await(ctx, v.changed)
@@ -50,7 +52,7 @@ func (c *Candidate) reachHead(ctx context.Context) error {
 }
 
 // predecessor tells who is just ahead of us, but for nobody's places, joining the queue at its end when we are not in it.
-func (c *Candidate) predecessor(ctx context.Context, nobodys map[string]bool) (string, error) {
+func (c *Candidate) predecessor(ctx context.Context) (string, error) {
 	for synced := false; ; {
 		names, err := c.s.children(ctx, c.paths.Queue())
 		if err != nil {
@@ -69,7 +71,7 @@ func (c *Candidate) predecessor(ctx context.Context, nobodys map[string]bool) (s
 		case place >= 0:
 			c.place, c.left = c.paths.Queue()+"/"+names[place], false
 			for place--; place >= 0; place-- {
-				if ahead := c.paths.Queue() + "/" + names[place]; !c.owns(names[place]) && !nobodys[ahead] {
+				if ahead := c.paths.Queue() + "/" + names[place]; !c.owns(names[place]) && !c.nobodys[ahead] {
 					return ahead, nil
 				}
 			}

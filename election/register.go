@@ -16,7 +16,7 @@ func (s *Session) register(ctx context.Context) error {
 		return err
 	}
 	path := NodesDir(root) + "/" + s.cfg.Node.Node
-	told, since := int64(0), time.Duration(0)
+	told, since := int64(-1), time.Duration(0)
 	var rival former
 	for again := (pacing{}); ; {
 		sent := s.cfg.Now()
@@ -78,6 +78,10 @@ const nagging = time.Minute
 
 // tellHolder logs who has our name: a former session of this node soon ends, another supervisor has to be renamed.
 func (s *Session) tellHolder(data []byte, owner int64, alive bool) {
+	if owner == 0 {
+		s.log.Warn("the znode of this node is no session's: taking its place when it has been silent for two session timeouts", "node", s.cfg.Node.Node)
+		return
+	}
 	holder, err := decode[Node](data)
 	me := s.cfg.Node
 	if err == nil && (alive || holder.Host != me.Host || holder.Machine != me.Machine) {

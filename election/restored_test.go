@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // A restore brings znodes back that were ephemeral, as nobody's. They keep nobody waiting, and no node from having its own.
@@ -126,6 +128,53 @@ func TestAPreferenceThatIsNobodysIsNotHeeded(t *testing.T) {
 			}
 			enough()
 			<-heard
+			return nil
+		})
+	})
+}
+
+// A live session whose name a restore makes nobody's makes it its own again: to others it would be silent with it, and its locks stale.
+func TestANameThatBecomesNobodysIsMadeAnew(t *testing.T) {
+	inWorld(t, func(w *world) {
+		path := NodesDir("/understudy") + "/a"
+		w.within("a", func(ctx context.Context, s *Session) error {
+			w.asOperator(func(ctx context.Context, o *Session) error {
+				_, err := o.multi(ctx, &zk.DeleteRequest{Path: path, Version: -1}, &zk.CreateRequest{Path: path, Acl: s.acl})
+				return err
+			})
+			time.Sleep(testTimeout)
+			v, err := s.read(ctx, path)
+			if err == nil && v.stat.EphemeralOwner != s.ID() {
+				w.Errorf("after a session timeout it is still %s's", SessionName(v.stat.EphemeralOwner))
+			}
+			return err
+		})
+	})
+}
+
+// A mark that nobody may read tells nothing but its name and owner, which is all that it takes.
+func TestAPreferenceThatNobodyMayReadKeepsNobodyFromStanding(t *testing.T) {
+	p := Paths{"/understudy", "svc"}
+	inWorld(t, func(w *world) {
+		w.asOperator(func(ctx context.Context, s *Session) error {
+			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+				return err
+			}
+			_, err := s.multi(ctx, &zk.CreateRequest{Path: p.Preferred() + "/10-b", Acl: zk.DigestACL(zk.PermRead, "someone", "else")})
+			return err
+		})
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.Stand(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			ctx, enough := context.WithTimeout(ctx, time.Minute)
+			defer enough()
+			heard := false
+			err = c.Heed(ctx, func(w Wishes) { heard = true; enough() })
+			if !heard {
+				w.Errorf("no wishes were heard: %v", err)
+			}
 			return nil
 		})
 	})

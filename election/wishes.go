@@ -174,7 +174,7 @@ func (c *Candidate) fit(ctx context.Context, names []string, known map[string]bo
 	maps.DeleteFunc(known, func(name string, _ bool) bool { return !slices.Contains(names, name) })
 	for _, name := range names {
 		if !known[name] {
-			v, err := c.s.read(ctx, c.paths.Preferred()+"/"+name)
+			v, err := c.s.glance(ctx, c.paths.Preferred()+"/"+name)
 			if err != nil {
 				return nil, err
 			}
