@@ -20,13 +20,13 @@ func (w *world) writeFolder(service string) bool {
 }
 
 // deleteService is an operator who deletes all of a service at once, unless that would break the rules: as for a loss of all data,
-// each supervisor has to know the folder.
+// each supervisor has to know the folder; and nobody deletes the breadcrumb of a failsafe service.
 func (w *world) deleteService(service string) bool {
 	dir := election.Paths{Root: root, Service: service}.Dir()
 	for range 3 { // somebody may add something meanwhile
 		w.mu.Lock()
 		v := w.check.services[service]
-		may, paths := !w.over && w.allKnow(), slices.Collect(maps.Keys(v.znodes))
+		may, paths := !w.over && w.allKnow() && !v.crumb.failsafe.Binds(), slices.Collect(maps.Keys(v.znodes))
 		w.mu.Unlock()
 		if !may || len(paths) == 0 {
 			return false

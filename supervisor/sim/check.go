@@ -55,7 +55,6 @@ type serviceView struct {
 	living  map[*proc]struct{}
 	lock    lockView
 	crumb   crumbView
-	erased  crumbView                  // the newest that an operator deleted
 	token   int64                      // the newest that a process was started with
 	struck  map[int64]bool             // tokens of activations whose lock or breadcrumb an operator removed by hand
 	runs    int                        // main processes that were started
@@ -332,9 +331,6 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 // strike notes that an operator removes something of a service by hand.
 func (c *checker) strike(v *serviceView) {
 	v.struck[v.lock.czxid] = true
-	if v.crumb.there {
-		v.erased = v.crumb
-	}
 	for p := range v.living {
 		v.struck[p.token] = true
 	}
@@ -344,7 +340,7 @@ func (c *checker) strike(v *serviceView) {
 func (c *checker) wiped() {
 	maps.Copy(c.lost, c.owners)
 	for _, v := range c.services {
-		v.lock, v.crumb, v.erased, v.token, v.paused, v.orders = lockView{}, crumbView{}, crumbView{}, 0, false, orders{}
+		v.lock, v.crumb, v.token, v.paused, v.orders = lockView{}, crumbView{}, 0, false, orders{}
 		clear(v.members)
 		clear(v.znodes)
 	}

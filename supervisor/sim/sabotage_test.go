@@ -61,7 +61,8 @@ var sabotages = []sabotage{
 			"	_ = claim.Release(context.WithoutCancel(ctx))\n	if err := v.end(ctx, t, tree); err != nil {\n		v.on(treeAlive)"},
 	}},
 	{"lease from reads and pings, which a follower answers alone", []change{
-		{"election/heartbeat.go", "err := s.set(ctx, path, s.nodeData(), -1)", "_, err := s.probe(ctx, path)"},
+		{"election/heartbeat.go", "stat, err := call(ctx, s, func() (*zk.Stat, error) { return s.conn.Set(path, s.nodeData(), -1) })",
+			"v, err := s.probe(ctx, path)\n		stat := v.stat"},
 	}},
 	{"lease without slack", []change{
 		{"election/lease.go", "return 2*beatEvery(session) + session/4 + session/30", "return session / 100"},

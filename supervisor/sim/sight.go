@@ -24,7 +24,7 @@ func newSight() sight {
 func (c *checker) answered(node string, b *beating, sent time.Time) {
 	c.look(node)
 	c.nodes.answered(c, node, sent)
-	if sent.Equal(b.since) { // no later than the connect request: no lease is extended by it
+	if b.shorter && sent.Equal(b.since) { // no later than what made the session shorter: no lease is extended by it
 		return
 	}
 	if !sent.Before(c.sight.newest[node]) {
@@ -48,19 +48,12 @@ func (c *checker) look(node string) {
 // mayOutlast tells whether a service's child may be alive though its session is no more: every other node that its breadcrumb
 // lists could have promised, having seen no ensemble, so lately that the promise still binds it.
 func (c *checker) mayOutlast(v *serviceView, p *proc) bool {
-	crumb := v.crumb
-	if session := election.SessionName(p.tree.session); crumb.session != session {
-		crumb = v.erased // whoever it lists is bound all the same
-		if crumb.session != session {
-			return false
-		}
-	}
-	if !crumb.failsafe.Binds() {
+	if v.crumb.session != election.SessionName(p.tree.session) || !v.crumb.failsafe.Binds() {
 		return false
 	}
-	for _, m := range crumb.failsafe.Members {
+	for _, m := range v.crumb.failsafe.Members {
 		c.look(m.Node)
-		if time.Since(c.sight.blind[m.Node]) > crumb.timeout*101/100 {
+		if time.Since(c.sight.blind[m.Node]) > v.crumb.timeout*101/100 {
 			return false
 		}
 	}
@@ -73,6 +66,7 @@ type beating struct {
 	greeted bool  // the first frame is the answer to the connect request
 	session int64 // which tells of it
 	since   time.Time
+	shorter bool // it was granted less then
 	*gated
 	node *node
 	sent map[uint32]time.Time // heartbeats that were not answered yet; World.mu guards it
@@ -117,8 +111,9 @@ func (b *beating) answer(frame []byte) {
 		b.greeted = true
 		var hello jute.ConnectResponse
 		if jute.Unmarshal(frame, &hello) == nil {
-			b.session, b.since = hello.SessionID, time.Now()
+			was := b.node.w.check.counted(hello.SessionID)
 			b.node.w.check.read(b.node, b.conn.in, hello)
+			b.session, b.since, b.shorter = hello.SessionID, time.Now(), b.node.w.check.counted(hello.SessionID) < was
 		}
 		return
 	}
