@@ -28,8 +28,8 @@ type Confirmation struct {
 }
 
 // Confirm deletes the breadcrumb of a node whose child the operator knows to be dead. It refuses while the breadcrumb's
-// own session lives: that node is active, or ends its child by itself. So it does while the supervisor of that machine waits for the
-// death of what it sees alive.
+// own session lives: that node is active, or ends its child by itself. So it does while the supervisor of that machine, which
+// has the service, waits for the death of what it sees alive.
 func (c *Cluster) Confirm(ctx context.Context, service, node string) (Confirmation, error) {
 	if _, err := c.services(ctx, []string{service}); err != nil {
 		return Confirmation{}, err
@@ -54,11 +54,13 @@ func (c *Cluster) Confirm(ctx context.Context, service, node string) (Confirmati
 			return Confirmation{Why: elsewhere(service, node, trail, scene.lock)}, c.known(ctx, p, node, trail.Node)
 		case trail.writtenBy(scene.lock):
 			return Confirmation{}, scene.stands(node, "holds the lock of "+service)
-		case trail.writtenBy(scene.node), trail.Session == "" && scene.node.exists: // of which nobody knows whether it is that session's
+		case trail.writtenBy(scene.node), trail.Session == "" && scene.connected(): // of which nobody knows whether it is that session's
 			return Confirmation{}, scene.stands(node, "is registered")
 		case trail.writtenBy(scene.member):
-			return Confirmation{}, scene.stands(node, "holds "+p.Members()+"/"+node)
-		case trail.Leftover.Known && scene.sameMachine():
+			path := p.Members() + "/" + node
+			return Confirmation{}, fmt.Errorf("%w; if its host is off and %s is still there after that, delete that znode by hand",
+				scene.stands(node, "holds "+path), path)
+		case trail.Leftover.Known && scene.sameMachine() && scene.serves():
 			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: %s. Once that is dead, its supervisor takes the breadcrumb away by itself; "+
 				"if it is to be taken for dead all the same, stop that supervisor first", node, ErrSeen, alive(trail.Leftover))
 		}

@@ -187,7 +187,8 @@ func TestAChildWhoseSessionHoldsAnythingIsNotConfirmed(t *testing.T) {
 	one := b.session()
 	one.crumb("db", "one")
 	one.member("db", "one", "active", "")
-	if _, err := b.c.Confirm(t.Context(), "db", "one"); !errors.Is(err, ErrActive) || !strings.Contains(err.Error(), paths("db").Members()+"/one") {
+	if _, err := b.c.Confirm(t.Context(), "db", "one"); !errors.Is(err, ErrActive) || !strings.Contains(err.Error(), "delete that znode by hand") ||
+		!strings.Contains(err.Error(), paths("db").Members()+"/one") {
 		t.Errorf("got %v", err)
 	}
 	if !b.has(paths("db").Crumb()) {
@@ -223,24 +224,41 @@ func TestWhoeverIsRefusedIsToldWhatHappensToTheLock(t *testing.T) {
 
 // What its own supervisor sees alive, and waits for, nobody can swear to be dead; on another machine of that name it can see nothing.
 func TestWhatItsSupervisorSeesAliveIsNotConfirmed(t *testing.T) {
-	for machine, confirmed := range map[string]bool{"m1": false, "m2": true} {
+	for name, confirmed := range map[string]bool{"m1": false, "m2": true, "m1 without the service": true, "m1 in a backup": true} {
 		b := newBed(t)
+		machine, _, _ := strings.Cut(name, " ")
+		flags, wants := int32(zk.FlagEphemeral), []string{"pid 7 (postgres), state D (disk sleep)"}
 		old, fresh := b.session(), b.session()
 		trail := election.BreadCrumb{Node: "one", Machine: "m1", Boot: "b", Session: old.id()}
 		trail.Leftover = election.Leftover{Known: true, Pid: 7, Program: "postgres", State: "D (disk sleep)", By: "one"}
 		old.put(paths("db").Crumb(), trail, 0)
-		fresh.put(election.NodesDir(root)+"/one", election.Node{Node: "one", Host: "h", Machine: machine}, zk.FlagEphemeral)
+		switch name {
+		case "m1 in a backup": // its supervisor is off
+			flags = 0
+			fresh.put(paths("db").Members()+"/one", election.Member{Node: "one"}, 0)
+		case "m1 without the service":
+			fresh.put(paths("db").Members()+"/one", election.Member{Node: "one"}, 0)
+		default:
+			fresh.member("db", "one", "standby", "")
+		}
+		if flags != 0 {
+			wants = append(wants, "connected")
+		}
+		fresh.put(election.NodesDir(root)+"/one", election.Node{Node: "one", Host: "h", Machine: machine}, flags)
 		got, err := b.c.Confirm(t.Context(), "db", "one")
 		if done := err == nil && got.Done; done != confirmed || b.has(paths("db").Crumb()) == confirmed {
-			t.Errorf("on %s: %+v, %v", machine, got, err)
+			t.Errorf("on %s: %+v, %v", name, got, err)
 		}
 		told := strings.Join(got.Notes, "; ")
 		if err != nil {
 			told = err.Error()
 		}
-		for _, want := range []string{"pid 7 (postgres), state D (disk sleep)", "connected"} {
+		if flags == 0 && strings.Contains(told, "connected") {
+			t.Errorf("on %s: %s", name, told)
+		}
+		for _, want := range wants {
 			if !strings.Contains(told, want) {
-				t.Errorf("on %s, no %q in: %s", machine, want, told)
+				t.Errorf("on %s, no %q in: %s", name, want, told)
 			}
 		}
 	}
@@ -279,5 +297,16 @@ func TestAConfirmationPromisesNothingThatIsNotSo(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// A restored backup leaves the znode of a node to no session: nobody is connected, whatever the breadcrumb says.
+func TestAZnodeOfNoSessionIsNoSupervisor(t *testing.T) {
+	b := newBed(t)
+	one := b.session()
+	one.put(paths("db").Crumb(), election.BreadCrumb{Node: "one"}, 0)
+	one.put(election.NodesDir(root)+"/one", election.Node{Node: "one"}, 0)
+	if got := b.confirm("db", "one"); !got.Done || len(got.Notes) > 0 {
+		t.Errorf("%+v", got)
 	}
 }

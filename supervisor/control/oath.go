@@ -34,10 +34,18 @@ func (s scene) supervisor() (n election.Node) {
 	return n
 }
 
+// connected tells whether a supervisor of the node is: a znode of no session, as a restored backup leaves it, says nothing of that.
+func (s scene) connected() bool { return s.node.exists && s.node.stat.EphemeralOwner != 0 }
+
+// serves tells whether the supervisor that is connected has the service: one that has not waits for nothing.
+func (s scene) serves() bool {
+	return s.connected() && s.member.exists && s.member.stat.EphemeralOwner == s.node.stat.EphemeralOwner
+}
+
 // sameMachine tells whether the supervisor that is connected can see the child that the breadcrumb is about.
 func (s scene) sameMachine() bool {
 	machine := parseCrumb(s.crumb).Machine
-	return s.node.exists && machine != "" && machine == s.supervisor().Machine
+	return s.connected() && machine != "" && machine == s.supervisor().Machine
 }
 
 func alive(l election.Leftover) string {
@@ -60,7 +68,7 @@ func (s scene) doubts(node string) (all []string) {
 	if trail.Failsafe.Binds() {
 		all = append(all, fmt.Sprintf("it is failsafe: a child on %s may go on without ZooKeeper, if that is not off", node))
 	}
-	if s.node.exists {
+	if s.connected() {
 		all = append(all, fmt.Sprintf("a supervisor of %s is connected (host %s): that one is not off", node, cmp.Or(s.supervisor().Host, "unknown")))
 	}
 	return all
