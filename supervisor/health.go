@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"understudy/supervisor/child/probe"
 )
@@ -91,13 +92,17 @@ func (v *service) wellness() (health, why string) {
 	default:
 		health = healthy
 	}
+	var all []string
 	switch {
-	case why == "" && astray != "":
-		why = astray
-	case why == "" && c.Paused:
-		why = c.Words()
+	case why != "":
+		return health, why
+	case c.Paused:
+		all = append(all, c.Words())
 	}
-	return health, why
+	if astray != "" {
+		all = append(all, astray)
+	}
+	return health, strings.Join(all, "; ")
 }
 
 // slowly tells whether a unit is not ready as soon as it is started.
