@@ -58,8 +58,8 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 			return nil
 		}
 		// A former active that adds its token to the breadcrumb, late, says nothing of a death. That something is alive is another
-		// matter: from now on no delay is a proof.
-		if c.Previous.Session != former.Session || !bytes.Equal(c.Previous.Tree, former.Tree) || c.Previous.Leftover.Known != former.Leftover.Known {
+		// matter: from now on no delay is a proof, nor an answer that did not take that process in.
+		if c.Previous.Session != former.Session || !bytes.Equal(c.Previous.Tree, former.Tree) || !c.Previous.Leftover.same(former.Leftover) {
 			return ErrCrumbChanged
 		}
 	}

@@ -15,6 +15,7 @@ import (
 type Leftover struct {
 	Known   bool      `json:"-"` // the breadcrumb says so, whatever it says of it
 	Pid     int       `json:"pid,omitempty"`
+	Start   uint64    `json:"start,omitempty"` // as /proc tells it; 0: an older version wrote it
 	Program string    `json:"program,omitempty"`
 	State   string    `json:"state,omitempty"`
 	Tracer  int       `json:"tracer,omitempty"` // the pid of who traces it
@@ -41,7 +42,7 @@ func (l *Leftover) UnmarshalJSON(data []byte) error {
 func (c *Candidate) Remains(ctx context.Context, tree json.RawMessage, l Leftover) (bool, error) {
 	l.Known, l.By = true, c.s.cfg.Node.Node
 	said, err := c.ofTree(ctx, tree, func(named BreadCrumb, v view) (any, error) {
-		if named.Leftover.Known {
+		if was := named.Leftover; was.Known && !l.completes(was) {
 			return nil, nil
 		}
 		all := map[string]json.RawMessage{} // what a later version says besides stays
@@ -54,16 +55,32 @@ func (c *Candidate) Remains(ctx context.Context, tree json.RawMessage, l Leftove
 	return said, wrap("say in the breadcrumb that something is alive", err)
 }
 
+// same tells whether it names the same process, or none as well.
+func (l Leftover) same(as Leftover) bool {
+	return l.Known == as.Known && l.Pid == as.Pid && l.Start == as.Start
+}
+
+// completes tells whether it names the process that the former one does not. One that is named stays: it may be known to nobody else.
+func (l Leftover) completes(was Leftover) bool {
+	return l.Pid != 0 && (was.Pid == 0 || was.Pid == l.Pid && was.Start == 0 && l.Start != 0)
+}
+
 // Bury removes the breadcrumb if it names this tree, of this node, and says that something of it is alive: it is proved dead now, what
-// it did is undone, and nobody has to wait for another proof. P2.
-func (c *Candidate) Bury(ctx context.Context, tree json.RawMessage) error {
-	_, err := c.ofTree(ctx, tree, func(named BreadCrumb, v view) (any, error) {
+// it did is undone, and nobody has to wait for another proof. dead has the last word on what the very breadcrumb tells of. It reports
+// whether the breadcrumb was removed. P2.
+func (c *Candidate) Bury(ctx context.Context, tree json.RawMessage, dead func(Leftover) error) (buried bool, err error) {
+	_, err = c.ofTree(ctx, tree, func(named BreadCrumb, v view) (any, error) {
+		buried = false
 		if !named.Leftover.Known || named.Node != c.s.cfg.Node.Node { // what another node's did is not known to be undone
 			return nil, nil
 		}
+		if err := dead(named.Leftover); err != nil {
+			return nil, err
+		}
+		buried = true
 		return &zk.DeleteRequest{Path: c.paths.Crumb(), Version: v.stat.Version}, nil
 	})
-	return wrap("remove the breadcrumb of what is dead now", err)
+	return buried && err == nil, wrap("remove the breadcrumb of what is dead now", err)
 }
 
 // ofTree carries out a change of the breadcrumb if that names the tree, and reports whether it does; nil: there is nothing to be

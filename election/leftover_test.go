@@ -38,8 +38,16 @@ func TestWhoWaitsLearnsThatSomethingIsAlive(t *testing.T) {
 					if said, err := c.Remains(ctx, json.RawMessage(`{"of":"z"}`), Leftover{}); said || err != nil {
 						w.Errorf("said of another tree: %v, %v", said, err)
 					}
-					for range 2 {
+					if said, err := c.Remains(ctx, json.RawMessage(`{"of":"a"}`), Leftover{}); !said || err != nil {
+						w.Errorf("not said: %v, %v", said, err)
+					}
+					for range 2 { // who knows the process adds it
 						if said, err := c.Remains(ctx, json.RawMessage(`{"of":"a"}`), Leftover{Pid: 7, State: "t (tracing stop)"}); !said || err != nil {
+							w.Errorf("not said: %v, %v", said, err)
+						}
+					}
+					for _, other := range []Leftover{{Pid: 7, Start: 70}, {}, {Pid: 8, Start: 80}, {Pid: 7, Start: 71}} { // one that is named stays
+						if said, err := c.Remains(ctx, json.RawMessage(`{"of":"a"}`), other); !said || err != nil {
 							w.Errorf("not said: %v, %v", said, err)
 						}
 					}
@@ -48,11 +56,52 @@ func TestWhoWaitsLearnsThatSomethingIsAlive(t *testing.T) {
 				if err := <-confirmed; !errors.Is(err, ErrCrumbChanged) {
 					w.Errorf("who waits learns: %v", err)
 				}
-				if l := waits.Previous.Leftover; !l.Known || l.Pid != 7 || l.By != "c" {
+				if l := waits.Previous.Leftover; !l.Known || l.By != "c" {
 					w.Errorf("who waits reads: %+v", l)
 				}
 				if err := late.Inscribe(ctx); !errors.Is(err, ErrCrumbChanged) || !late.Previous.Leftover.Known {
 					w.Errorf("overwritten: %v", err)
+				}
+				if l := late.Previous.Leftover; l.Pid != 7 || l.Start != 70 {
+					w.Errorf("it says: %+v", l)
+				}
+				return waits.Release(ctx)
+			})
+			return nil
+		})
+	})
+}
+
+// Whoever asked for a death before the process was named has to ask again: the answer did not take that one in.
+func TestWhoWaitsLearnsWhichProcessIsAlive(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			if _, err := activate(ctx, s); err != nil {
+				return err
+			}
+			say := func(l Leftover) {
+				w.within("c", func(ctx context.Context, s *Session) error {
+					c, _, err := s.Stand(ctx, "svc", Race)
+					if err == nil {
+						_, err = c.Remains(ctx, json.RawMessage(`{"of":"a"}`), l)
+					}
+					return err
+				})
+			}
+			say(Leftover{})
+			w.byHand(Paths{"/understudy", "svc"}.Lock())
+			w.within("b", func(ctx context.Context, s2 *Session) error {
+				_, waits, err := claim(ctx, s2, Race)
+				if err != nil {
+					return err
+				}
+				waiting, enough := context.WithTimeout(ctx, time.Second)
+				defer enough()
+				confirmed := make(chan error, 1)
+				go func() { confirmed <- waits.Confirmed(waiting) }()
+				say(Leftover{Pid: 7, Start: 70})
+				if err := <-confirmed; !errors.Is(err, ErrCrumbChanged) || waits.Previous.Leftover.Start != 70 {
+					w.Errorf("who waits learns: %v", err)
 				}
 				return waits.Release(ctx)
 			})
@@ -81,7 +130,7 @@ func TestTheBreadcrumbOfALeftoverGoesWithIt(t *testing.T) {
 				tree := json.RawMessage(`{"of":"a"}`)
 				bury := func(by *Candidate, tree json.RawMessage, left string) {
 					w.Helper()
-					if err := by.Bury(ctx, tree); err != nil {
+					if _, err := by.Bury(ctx, tree, func(Leftover) error { return nil }); err != nil {
 						w.Error(err)
 					}
 					if held := w.held(s2); held != left {
@@ -96,6 +145,13 @@ func TestTheBreadcrumbOfALeftoverGoesWithIt(t *testing.T) {
 				bury(c, tree, crumbName+" "+lockName) // who knows what it did, and whether that is undone
 				if b, ok, err := c.Named(ctx); !ok || err != nil || b.Node != "a" || b.Session != SessionName(s.ID()) || !b.Leftover.Known {
 					w.Errorf("it says: %+v, %v, %v", b, ok, err)
+				}
+				lives := errors.New("it lives")
+				if buried, err := again.Bury(ctx, tree, func(Leftover) error { return lives }); buried || !errors.Is(err, lives) {
+					w.Errorf("buried alive: %v, %v", buried, err)
+				}
+				if buried, err := again.Bury(ctx, nil, func(Leftover) error { return nil }); buried || err != nil {
+					w.Errorf("buried without a tree: %v, %v", buried, err)
 				}
 				bury(again, tree, lockName)
 				return nil

@@ -20,7 +20,14 @@ type Target struct {
 	SessionTimeout time.Duration // of the session that held the lock
 	Session        string
 	Tree           json.RawMessage // how its machine finds the child's process tree
+	Seen           Process         // what its breadcrumb tells to be alive
 	By             Claimant
+}
+
+// Process is one that was seen alive of a child, by the numbers of its machine.
+type Process struct {
+	Pid   int    `json:"pid"`
+	Start uint64 `json:"start,omitempty"` // 0: unknown
 }
 
 // Claimant is who holds the lock now, and asks.

@@ -119,7 +119,9 @@ func (s *supervisor) lend(ctx context.Context, l net.Listener) {
 
 // vouch answers a question that was proved to come from a node that holds the lock.
 func (s *supervisor) vouch(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
-	w := witness{node: s.self.Node, host: child.Host{Machine: s.self.Machine, Boot: s.self.Boot}, end: s.cfg.Machine.KillTree}
+	w := witness{
+		node: s.self.Node, host: child.Host{Machine: s.self.Machine, Boot: s.self.Boot}, end: s.cfg.Machine.KillTree, look: lookOf(s.cfg.Machine),
+	}
 	if m := s.mortalOf(q); m != nil {
 		w.end = func(ctx context.Context, _ json.RawMessage) error {
 			m.fell(fmt.Errorf("%w: %s holds it, with token %d, and has asked for the child's death", election.ErrLost, q.By, q.ByToken))
@@ -134,7 +136,7 @@ func (s *supervisor) vouch(ctx context.Context, q agent.Question) (fencing.Verdi
 			return nil
 		}
 	}
-	return w.vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree)
+	return w.vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
 }
 
 func (s *supervisor) mortalOf(q agent.Question) *mortal {

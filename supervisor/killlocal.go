@@ -21,8 +21,8 @@ func KillLocal(ctx context.Context, t fencing.Target) fencing.Statement {
 	if name, err := os.Hostname(); err == nil && name == t.Host {
 		s.Node = t.Node
 	}
-	w := witness{node: s.Node, host: host, end: thisMachine{}.KillTree}
-	verdict, by, err := w.vouch(ctx, t.Node, t.Machine, t.Boot, t.Tree)
+	w := witness{node: s.Node, host: host, end: thisMachine{}.KillTree, look: thisMachine{}.Outlasted}
+	verdict, by, err := w.vouch(ctx, t.Node, t.Machine, t.Boot, t.Tree, t.Seen)
 	switch {
 	case err == nil && verdict == fencing.Dead:
 		s.Dead, s.How = true, by

@@ -82,7 +82,9 @@ func (v *service) record(ctx context.Context, cand *election.Candidate, tree jso
 	l, _ := seen(err)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayPatience)
 	defer cancel()
-	_, err = cand.Remains(ctx, tree, election.Leftover{Pid: l.Pid, Program: l.Program, State: l.State, Tracer: l.Tracer, Since: time.Now().UTC()})
+	_, err = cand.Remains(ctx, tree, election.Leftover{
+		Pid: l.Pid, Start: l.Start, Program: l.Program, State: l.State, Tracer: l.Tracer, Since: time.Now().UTC(),
+	})
 	if err != nil {
 		v.log.Warn("cannot say in the breadcrumb that something of the child is alive: another node may take a delay for a proof",
 			"service", v.name, "error", err)
@@ -241,8 +243,8 @@ func (r *remains) settle(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, proofPatience)
 	defer cancel()
 	if r.tree != nil && len(v.debts) == 0 && ctx.Err() == nil && r.stand(bounded) {
-		if err := r.cand.Bury(bounded, r.tree); err != nil {
-			v.log.Debug("the breadcrumb of what is dead now stays", "service", v.name, "error", err)
+		if buried, err := r.cand.Bury(bounded, r.tree, v.outlasted(r.tree)); !buried {
+			v.log.Debug("no breadcrumb of what is dead now is removed", "service", v.name, "error", err)
 		}
 	}
 }
@@ -253,6 +255,12 @@ func (r *remains) settle(ctx context.Context) {
 func (v *service) clearLeftover(ctx context.Context, t turn) {
 	for wait := time.Second; !v.cleared(ctx, t) && pause(ctx, wait); wait = min(2*wait, buryAgain) {
 	}
+}
+
+// outlasted looks for what the breadcrumb of a tree tells to be alive; nil: it is dead.
+func (v *service) outlasted(tree json.RawMessage) func(election.Leftover) error {
+	look := lookOf(v.machine)
+	return func(l election.Leftover) error { return look(tree, seenOf(l)) }
 }
 
 // cleared tells whether there is nothing to be done any more. What a term of this session left is that term's.
@@ -268,16 +276,26 @@ func (v *service) cleared(ctx context.Context, t turn) bool {
 	if m := v.mortals.find(b.Tree); m != nil { // its maker is the only one who can tell, with some kinds of containment
 		w.end = func(ctx context.Context, _ json.RawMessage) error { return m.tree.End(ctx) }
 	}
-	verdict, by, err := w.vouch(ctx, b.Node, b.Machine, b.Boot, b.Tree)
+	verdict, by, err := w.vouch(ctx, b.Node, b.Machine, b.Boot, b.Tree, seenOf(b.Leftover))
 	switch {
-	case verdict == fencing.Unknown: // it may be another machine of this name
+	case err == nil && verdict == fencing.Unknown: // it may be another machine of this name
 		return true
 	case err != nil || verdict != fencing.Dead || v.owing.Load() > 0:
 		return false
 	}
-	if err := t.cand.Bury(ctx, b.Tree); err != nil {
+	dead := v.outlasted(b.Tree)
+	if b.Boot != v.node.Boot { // the numbers of another boot
+		dead = func(election.Leftover) error { return nil }
+	}
+	buried, err := t.cand.Bury(ctx, b.Tree, dead)
+	if err != nil {
 		v.log.Debug("the breadcrumb of what is dead now stays for a while", "service", v.name, "error", err)
 		return false
+	}
+	if !buried {
+		v.log.Info("what a breadcrumb told of is dead; the breadcrumb is not removed from here: it names no tree, or has changed",
+			"service", v.name, "by", by)
+		return true
 	}
 	v.log.Info("nothing of the former child is alive any more, as its breadcrumb said", "service", v.name, "by", by)
 	return true

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"understudy/fencing"
 	"understudy/supervisor/child"
 )
 
@@ -96,6 +97,17 @@ func (thisMachine) KillTree(ctx context.Context, id json.RawMessage) error {
 		return fmt.Errorf("read a tree's identity: %w", err)
 	}
 	return child.Unproved(tree, child.KillByID(ctx, tree))
+}
+
+func (thisMachine) Outlasted(id json.RawMessage, p fencing.Process) error {
+	if p.Pid == 0 {
+		return nil
+	}
+	var tree child.TreeID
+	if err := json.Unmarshal(id, &tree); err != nil {
+		return fmt.Errorf("read a tree's identity: %w", err)
+	}
+	return tree.Outlasted(p.Pid, p.Start)
 }
 
 type thisGuard struct {

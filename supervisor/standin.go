@@ -39,17 +39,20 @@ func standInFor(note []byte, buried func(child.TreeID) bool) (func(context.Conte
 		}
 		return err
 	}
-	return StandIn(as.Node, host, as.Files.KeysFrom(as.Secrets), kill).Answer, nil
+	return standIn(witness{node: as.Node, host: host, end: kill, look: thisMachine{}.Outlasted}, as.Files.KeysFrom(as.Secrets)).Answer, nil
 }
 
 // StandIn is the agent of a guardian, which knows no services: it ends a tree by its identity.
 func StandIn(node string, host child.Host, keys *agent.Keys, kill func(context.Context, json.RawMessage) error) *agent.Server {
-	w := witness{node: node, host: host, end: kill}
+	return standIn(witness{node: node, host: host, look: lookOf(nil), end: kill}, keys)
+}
+
+func standIn(w witness, keys *agent.Keys) *agent.Server {
 	return &agent.Server{
 		Keys: keys, Logger: hclog.NewNullLogger(), // there is no log that could not hold a guardian up
-		Self: agent.Answer{Node: node, Machine: host.Machine, Boot: host.Boot},
+		Self: agent.Answer{Node: w.node, Machine: w.host.Machine, Boot: w.host.Boot},
 		Vouch: func(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
-			verdict, by, err := w.vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree)
+			verdict, by, err := w.vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
 			return verdict, by + ", says a guardian", err
 		},
 	}

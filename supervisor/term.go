@@ -209,7 +209,7 @@ func (v *service) fenceOne(ctx context.Context, claim *election.Claim) (fencing.
 	target := fencing.Target{
 		Service: v.name, Node: p.Node, Host: p.Host, Machine: p.Machine, Boot: p.Boot, Token: claim.PreviousToken,
 		GuardianPid: p.GuardianPid, Address: p.Agent, SessionTimeout: time.Duration(p.SessionMs) * time.Millisecond,
-		Session: p.Session, Tree: p.Tree, By: fencing.Claimant{Node: v.node.Node, Token: claim.Token},
+		Session: p.Session, Tree: p.Tree, Seen: seenOf(p.Leftover), By: fencing.Claimant{Node: v.node.Node, Token: claim.Token},
 	}
 	var err error
 	if chain.Grace, err = claim.Delay(ctx, v.Fencing.Grace); err != nil {
@@ -258,11 +258,11 @@ func (v *service) fenceOne(ctx context.Context, claim *election.Claim) (fencing.
 
 // knows tells what this machine knows by itself of a former active's child.
 func (v *service) knows(ctx context.Context, p *election.BreadCrumb) (fencing.Verdict, string, error) {
-	return v.witness().vouch(ctx, p.Node, p.Machine, p.Boot, p.Tree)
+	return v.witness().vouch(ctx, p.Node, p.Machine, p.Boot, p.Tree, seenOf(p.Leftover))
 }
 
 func (v *service) witness() witness {
-	return witness{node: v.node.Node, host: child.Host{Machine: v.node.Machine, Boot: v.node.Boot}, end: v.machine.KillTree}
+	return witness{node: v.node.Node, host: child.Host{Machine: v.node.Machine, Boot: v.node.Boot}, end: v.machine.KillTree, look: lookOf(v.machine)}
 }
 
 // refusal tells what a failed fencing means.

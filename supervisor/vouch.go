@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"understudy/election"
 	"understudy/fencing"
 	"understudy/supervisor/child"
 )
@@ -15,11 +16,27 @@ type witness struct {
 	node string
 	host child.Host
 	end  func(ctx context.Context, tree json.RawMessage) error // kills a tree of this machine; nil: its death is proved
+	look func(tree json.RawMessage, p fencing.Process) error   // looks for a process that was seen alive of it; nil: it is dead
 }
 
+// beholder is a machine that shows single processes. Who leaves its cgroup, and removes that, is seen no other way.
+type beholder interface {
+	Outlasted(tree json.RawMessage, p fencing.Process) error
+}
+
+func lookOf(m Machine) func(json.RawMessage, fencing.Process) error {
+	if b, ok := m.(beholder); ok {
+		return b.Outlasted
+	}
+	return func(json.RawMessage, fencing.Process) error { return nil }
+}
+
+// seenOf is the process that a breadcrumb tells of.
+func seenOf(l election.Leftover) fencing.Process { return fencing.Process{Pid: l.Pid, Start: l.Start} }
+
 // vouch tells what is known here of a former active's child: the process tree of an earlier or another supervisor of this
-// machine can be looked at, and ended; and nothing outlives a boot.
-func (w witness) vouch(ctx context.Context, node, machine, boot string, tree json.RawMessage) (fencing.Verdict, string, error) {
+// machine can be looked at, and ended; and nothing outlives a boot. What was seen alive of it is dead only when that process is, whatever the tree's containment shows: P2.
+func (w witness) vouch(ctx context.Context, node, machine, boot string, tree json.RawMessage, p fencing.Process) (fencing.Verdict, string, error) {
 	if boot != w.host.Boot {
 		if machine != "" && machine == w.host.Machine && node == w.node {
 			return fencing.Dead, "this machine has booted since", nil
@@ -32,9 +49,14 @@ func (w witness) vouch(ctx context.Context, node, machine, boot string, tree jso
 	ctx, cancel := context.WithTimeout(ctx, proofPatience)
 	defer cancel()
 	err := w.end(ctx, tree)
+	if err == nil {
+		err = w.look(tree, p)
+	}
 	switch {
 	case errors.Is(err, child.ErrElsewhere), errors.Is(err, child.ErrNotSeen):
 		return fencing.Unknown, "", nil // the grace delay is for that
+	case errors.Is(err, child.ErrMayLive):
+		return fencing.Unknown, "", err
 	case err != nil:
 		return fencing.Alive, "", fmt.Errorf("end the tree of %s on this machine: %w", node, err)
 	}

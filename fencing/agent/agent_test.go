@@ -23,11 +23,11 @@ import (
 var (
 	secret = []byte("a secret of sixteen and more")
 	target = fencing.Target{
-		Service: "db", Node: "a", Machine: "m1", Boot: "b1", Token: 41, Address: "a:8438", Tree: json.RawMessage(`{"kind":"cgroup"}`),
+		Service: "db", Node: "a", Machine: "m1", Boot: "b1", Token: 41, Address: "a:8438", Tree: json.RawMessage(`{"kind":"cgroup"}`), Seen: fencing.Process{Pid: 7, Start: 70},
 		By: fencing.Claimant{Node: "b", Token: 42},
 	}
 	asked = Question{
-		Service: "db", Node: "a", Machine: "m1", Boot: "b1", Token: 41, Tree: json.RawMessage(`{"kind":"cgroup"}`), By: "b", ByToken: 42,
+		Service: "db", Node: "a", Machine: "m1", Boot: "b1", Token: 41, Tree: json.RawMessage(`{"kind":"cgroup"}`), Seen: fencing.Process{Pid: 7, Start: 70}, By: "b", ByToken: 42,
 	}
 )
 

@@ -32,8 +32,9 @@ type Question struct {
 	Machine string          `json:"machine,omitempty"`
 	Boot    string          `json:"boot"`
 	Tree    json.RawMessage `json:"tree,omitempty"`
-	By      string          `json:"by"`       // the node that holds the lock now
-	ByToken int64           `json:"by_token"` // and its token
+	Seen    fencing.Process `json:"seen,omitzero"` // was alive of it, whatever its containment shows
+	By      string          `json:"by"`            // the node that holds the lock now
+	ByToken int64           `json:"by_token"`      // and its token
 	Nonce   []byte          `json:"nonce"`
 }
 

@@ -96,6 +96,11 @@ func named(path string) (*first, error) {
 	if _, err := fmt.Sscanf(string(buf[:n]), "%d %d", &pid, &start); err != nil {
 		return nil, fmt.Errorf("read the first process of cgroup %s: %q: %w", path, buf[:n], err)
 	}
+	return holdNamed(pid, start)
+}
+
+// holdNamed opens a process that was written down; nil: it is dead.
+func holdNamed(pid int, start uint64) (*first, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
 		return nil, nil

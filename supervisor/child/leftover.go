@@ -19,6 +19,7 @@ import (
 type Leftover struct {
 	Tree    string // its cgroup's name, or the tree's
 	Pid     int    // 0: none is seen
+	Start   uint64 // with the pid it names the process for good; 0: unknown
 	Program string
 	State   string // the kernel's word, as in "t (tracing stop)"
 	Tracer  int    // the pid of who traces it; 0: nobody
@@ -251,6 +252,7 @@ func (o orphan) leftover() Leftover {
 
 // look takes in what /proc says of a process: of a thread that somebody traces, if there is one.
 func (l *Leftover) look(pid int) bool {
+	s, _ := statOf(pid)
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	tasks, _ := filepath.Glob(filepath.Join(dir, "task/*/status"))
 	for _, file := range append([]string{filepath.Join(dir, "status")}, tasks...) {
@@ -268,7 +270,7 @@ func (l *Leftover) look(pid int) bool {
 		}
 		tracer, _ := strconv.Atoi(field("TracerPid"))
 		if l.Pid == 0 || tracer != 0 || strings.HasPrefix(l.State, "Z") { // its main thread may have ended before the others
-			l.Pid, l.Program, l.State, l.Tracer = pid, field("Name"), field("State"), tracer
+			l.Pid, l.Start, l.Program, l.State, l.Tracer = pid, s.start, field("Name"), field("State"), tracer
 		}
 		if tracer != 0 {
 			break

@@ -1,0 +1,46 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// ErrMayLive says that a process has the pid of what was seen alive of a tree, and nobody wrote down which process that was.
+var ErrMayLive = errors.New("a process with the pid of what was seen alive is there")
+
+// Outlasted looks for a process that was seen alive of the tree, whatever has become of its cgroups: they can be removed by who
+// leaves them. nil: that one is dead. start 0: an older version saw it. P2.
+func (id TreeID) Outlasted(pid int, start uint64) error {
+	if pid <= 0 {
+		return nil
+	}
+	if err := id.here(); err != nil {
+		return err
+	}
+	alive := Leftover{Tree: id.Name, Named: true}
+	if start != 0 {
+		one, err := holdNamed(pid, start)
+		if err != nil || one == nil {
+			return err
+		}
+		defer one.close()
+		alive.look(pid)
+		return &AliveError{alive, ErrUnproved}
+	}
+	s, err := statOf(pid)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		one, err := holdNamed(pid, 0) // which fails if it is only hidden from us
+		if one != nil {
+			one.close()
+		}
+		return err
+	case err != nil:
+		return err
+	case !s.alive(), s.start < id.StartTime: // older than the supervisor that made the tree
+		return nil
+	}
+	alive.look(pid)
+	return fmt.Errorf("%w: %v", ErrMayLive, alive)
+}

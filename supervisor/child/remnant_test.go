@@ -1,0 +1,88 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// P2: what has left its cgroup, and removed that, is not found by the tree's identity any more, and it cannot be killed. Whoever wrote it
+// down as a process finds it by that.
+func TestWhatLeftItsCgroupAndRemovedItIsFoundAsAProcess(t *testing.T) {
+	outside(t)
+	g := guarded(t, KindCgroup)
+	tree := planted(t, g)
+	p, r := started(t, tree, "exec "+self(t)+" "+runawayWord)
+	await(t, r, "ready")
+	if err := os.Remove(p.part.path); err != nil {
+		t.Fatal(err)
+	}
+	_, letGo := hold(t, p.Pid())
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	alive, ok := errors.AsType[*AliveError](tree.Unproved(tree.End(ctx)))
+	if !ok || alive.Pid != p.Pid() || alive.Start == 0 {
+		t.Fatalf("%+v", alive)
+	}
+	id := tree.ID()
+	if err := id.Outlasted(alive.Pid, alive.Start); !errors.Is(err, ErrUnproved) {
+		t.Errorf("held: %v", err)
+	}
+	if err := id.Outlasted(alive.Pid, 0); !errors.Is(err, ErrMayLive) {
+		t.Errorf("held, with an unknown start: %v", err)
+	}
+	other := id
+	other.PidNS++
+	if err := other.Outlasted(alive.Pid, alive.Start); !errors.Is(err, ErrElsewhere) {
+		t.Errorf("in another namespace: %v", err)
+	}
+	letGo()
+	if err := tree.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, start := range []uint64{alive.Start, 0} {
+		if err := id.Outlasted(alive.Pid, start); err != nil {
+			t.Errorf("dead, start %d: %v", start, err)
+		}
+	}
+}
+
+// What only waits to be reaped runs no more.
+func TestAZombieIsDeadWhateverNamesIt(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	s, err := statOf(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := TreeID{Kind: KindWalk, Boot: host.Boot, PidNS: host.PidNS}
+	if err := id.Outlasted(s.pid, s.start); !errors.Is(err, ErrUnproved) {
+		t.Errorf("alive: %v", err)
+	}
+	held, err := holdProcess(s.pid, s.start)
+	if err != nil || held == nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	_ = cmd.Process.Kill()
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(held.Fd()), Events: unix.POLLIN}}, int(patience.Milliseconds())); n != 1 {
+		t.Fatal(err)
+	}
+	for _, start := range []uint64{s.start, 0} {
+		if err := id.Outlasted(s.pid, start); err != nil {
+			t.Errorf("a zombie, start %d: %v", start, err)
+		}
+	}
+}

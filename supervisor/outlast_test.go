@@ -1,0 +1,123 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"understudy/election"
+	"understudy/fencing"
+	"understudy/fencing/agent"
+	"understudy/supervisor/child"
+)
+
+// P2: a process that was seen alive of a tree is not dead because the tree's cgroup is gone: who leaves that can remove it as well.
+// Whoever is asked looks for the process itself.
+func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
+	host, err := child.Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	pid := cmd.Process.Pid
+	start := startOf(t, pid)
+	goneTree := func(born uint64) json.RawMessage { // of a supervisor that is no more
+		base := t.TempDir()
+		info, err := os.Stat(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := child.TreeID{Kind: child.KindCgroup, Name: "db", Boot: host.Boot, PidNS: host.PidNS, Pid: 1 << 30, StartTime: born}
+		id.Inode = info.Sys().(*syscall.Stat_t).Ino
+		id.Path = filepath.Join(base, fmt.Sprintf("n.db.p%d-%d-%d.0123456789ab", host.PidNS, id.Pid, born))
+		data, err := json.Marshal(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	for _, c := range []struct {
+		name string
+		seen fencing.Process
+		born uint64
+		want fencing.Verdict
+	}{
+		{"nobody was seen", fencing.Process{}, 1, fencing.Dead},
+		{"it is there", fencing.Process{Pid: pid, Start: start}, 1, fencing.Alive},
+		{"another has its pid", fencing.Process{Pid: pid, Start: start + 1}, 1, fencing.Dead},
+		{"nobody wrote down which", fencing.Process{Pid: pid}, 1, fencing.Unknown},
+		{"nobody wrote down which, and this one is older", fencing.Process{Pid: pid}, start + 1, fencing.Dead},
+		{"nobody has its pid", fencing.Process{Pid: 1 << 29}, 1, fencing.Dead},
+		{"nobody has its pid and start", fencing.Process{Pid: 1 << 29, Start: start}, 1, fencing.Dead},
+	} {
+		tree := goneTree(c.born)
+		self := election.Node{Node: "a", Machine: host.Machine, Boot: host.Boot}
+		q := agent.Question{Service: "db", Token: 1, Node: "a", Machine: host.Machine, Boot: host.Boot, Tree: tree, Seen: c.seen, By: "b", ByToken: 2}
+		crumb := &election.BreadCrumb{Node: "a", Machine: host.Machine, Boot: host.Boot, Tree: tree}
+		crumb.Leftover = election.Leftover{Known: true, Pid: c.seen.Pid, Start: c.seen.Start}
+		v := &service{name: "db", machine: thisMachine{}, node: self}
+		for who, ask := range map[string]func(context.Context) (fencing.Verdict, string, error){
+			"the claimant": func(ctx context.Context) (fencing.Verdict, string, error) { return v.knows(ctx, crumb) },
+			"the agent": func(ctx context.Context) (fencing.Verdict, string, error) {
+				return (&supervisor{cfg: Config{Machine: thisMachine{}}, self: self}).vouch(ctx, q)
+			},
+			"a guardian": func(ctx context.Context) (fencing.Verdict, string, error) {
+				w := witness{node: "a", host: host, end: thisMachine{}.KillTree, look: thisMachine{}.Outlasted}
+				return standIn(w, nil).Vouch(ctx, q)
+			},
+		} {
+			verdict, _, err := ask(t.Context())
+			if verdict != c.want || (err != nil) != (c.want != fencing.Dead) {
+				t.Errorf("%s, says %s: %v, %v", c.name, who, verdict, err)
+			}
+		}
+		s := KillLocal(t.Context(), fencing.Target{Node: "a", Machine: host.Machine, Boot: host.Boot, Tree: tree, Seen: c.seen})
+		if s.Dead != (c.want == fencing.Dead) || s.Alive != (c.want == fencing.Alive) {
+			t.Errorf("%s, says its machine: %+v", c.name, s)
+		}
+		if err := v.outlasted(tree)(crumb.Leftover); (err == nil) != (c.want == fencing.Dead) { // before its breadcrumb goes
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	_ = cmd.Process.Kill()
+	_, _ = cmd.Process.Wait()
+	w := witness{node: "a", host: host, end: thisMachine{}.KillTree, look: thisMachine{}.Outlasted}
+	if verdict, _, err := w.vouch(t.Context(), "a", host.Machine, host.Boot, goneTree(1), fencing.Process{Pid: pid, Start: start}); verdict != fencing.Dead {
+		t.Errorf("dead at last: %v, %v", verdict, err)
+	}
+}
+
+func startOf(t *testing.T, pid int) uint64 {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	start, err := strconv.ParseUint(strings.Fields(rest)[19], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start
+}
+
+// A pause and a program that has left its cgroup are both told.
+func TestAPauseIsToldBesideAProgramThatHasLeftItsCgroup(t *testing.T) {
+	v := &service{name: "db"}
+	v.news.astray = "pid 7 is astray"
+	v.news.wishes.Control = election.Control{Paused: true, By: "me"}
+	if health, why := v.wellness(); health != healthy || !strings.Contains(why, "paused by me") || !strings.Contains(why, "astray") {
+		t.Errorf("%s: %s", health, why)
+	}
+}
