@@ -120,7 +120,7 @@ func (s *supervisor) lend(ctx context.Context, l net.Listener) {
 // vouch answers a question that was proved to come from a node that holds the lock.
 func (s *supervisor) vouch(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
 	w := witness{
-		node: s.self.Node, host: child.Host{Machine: s.self.Machine, Boot: s.self.Boot}, end: s.cfg.Machine.KillTree, look: lookOf(s.cfg.Machine),
+		node: s.self.Node, host: child.Host{Machine: s.self.Machine, Boot: s.self.Boot}, end: s.cfg.Machine.KillTree, look: s.cfg.Machine.Outlasted,
 	}
 	if m := s.mortalOf(q); m != nil {
 		w.end = func(ctx context.Context, _ json.RawMessage) error {

@@ -30,6 +30,8 @@ type graveyard struct {
 	tree string
 }
 
+func (*graveyard) Outlasted(json.RawMessage, fencing.Process) error { return nil }
+
 func (g *graveyard) KillTree(_ context.Context, id json.RawMessage) error {
 	g.tree = string(id)
 	return g.err

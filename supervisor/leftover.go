@@ -259,8 +259,7 @@ func (v *service) clearLeftover(ctx context.Context, t turn) {
 
 // outlasted looks for what the breadcrumb of a tree tells to be alive; nil: it is dead.
 func (v *service) outlasted(tree json.RawMessage) func(election.Leftover) error {
-	look := lookOf(v.machine)
-	return func(l election.Leftover) error { return look(tree, seenOf(l)) }
+	return func(l election.Leftover) error { return v.machine.Outlasted(tree, seenOf(l)) }
 }
 
 // cleared tells whether there is nothing to be done any more. What a term of this session left is that term's.

@@ -22,6 +22,9 @@ type Machine interface {
 	Guard(ctx context.Context, mode, node string, log hclog.Logger) (Guard, error)
 	// KillTree ends a tree that another supervisor of this machine made. nil: its death is proved.
 	KillTree(ctx context.Context, id json.RawMessage) error
+	// Outlasted looks for a process that was seen alive of such a tree, whatever the tree's containment shows by now: who leaves its
+	// cgroup, and removes that, is seen no other way. nil: it is dead, or none was seen.
+	Outlasted(id json.RawMessage, seen fencing.Process) error
 }
 
 // Guard is two guardians, as child.Guard describes them.

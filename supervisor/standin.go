@@ -42,9 +42,9 @@ func standInFor(note []byte, buried func(child.TreeID) bool) (func(context.Conte
 	return standIn(witness{node: as.Node, host: host, end: kill, look: thisMachine{}.Outlasted}, as.Files.KeysFrom(as.Secrets)).Answer, nil
 }
 
-// StandIn is the agent of a guardian, which knows no services: it ends a tree by its identity.
-func StandIn(node string, host child.Host, keys *agent.Keys, kill func(context.Context, json.RawMessage) error) *agent.Server {
-	return standIn(witness{node: node, host: host, look: lookOf(nil), end: kill}, keys)
+// StandIn is the agent of a guardian, which knows no services: it ends a tree by its identity, and looks for what was seen alive of it.
+func StandIn(node string, host child.Host, keys *agent.Keys, kill func(context.Context, json.RawMessage) error, look func(json.RawMessage, fencing.Process) error) *agent.Server {
+	return standIn(witness{node: node, host: host, end: kill, look: look}, keys)
 }
 
 func standIn(w witness, keys *agent.Keys) *agent.Server {

@@ -262,7 +262,7 @@ func (v *service) knows(ctx context.Context, p *election.BreadCrumb) (fencing.Ve
 }
 
 func (v *service) witness() witness {
-	return witness{node: v.node.Node, host: child.Host{Machine: v.node.Machine, Boot: v.node.Boot}, end: v.machine.KillTree, look: lookOf(v.machine)}
+	return witness{node: v.node.Node, host: child.Host{Machine: v.node.Machine, Boot: v.node.Boot}, end: v.machine.KillTree, look: v.machine.Outlasted}
 }
 
 // refusal tells what a failed fencing means.

@@ -19,18 +19,6 @@ type witness struct {
 	look func(tree json.RawMessage, p fencing.Process) error   // looks for a process that was seen alive of it; nil: it is dead
 }
 
-// beholder is a machine that shows single processes. Who leaves its cgroup, and removes that, is seen no other way.
-type beholder interface {
-	Outlasted(tree json.RawMessage, p fencing.Process) error
-}
-
-func lookOf(m Machine) func(json.RawMessage, fencing.Process) error {
-	if b, ok := m.(beholder); ok {
-		return b.Outlasted
-	}
-	return func(json.RawMessage, fencing.Process) error { return nil }
-}
-
 // seenOf is the process that a breadcrumb tells of.
 func seenOf(l election.Leftover) fencing.Process { return fencing.Process{Pid: l.Pid, Start: l.Start} }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"understudy/fencing"
 	"understudy/supervisor"
 	"understudy/supervisor/child"
 )
@@ -112,6 +113,31 @@ func (i *incarnation) Guard(ctx context.Context, _, _ string, _ hclog.Logger) (s
 // KillTree implements supervisor.Machine.
 func (i *incarnation) KillTree(ctx context.Context, id json.RawMessage) error {
 	return i.node.host.killTree(ctx, i.gate, id)
+}
+
+func (i *incarnation) Outlasted(id json.RawMessage, seen fencing.Process) error {
+	return i.node.host.outlasted(id, seen)
+}
+
+// outlasted looks for a process that was seen alive of a tree.
+func (h *host) outlasted(id json.RawMessage, seen fencing.Process) error {
+	var tid treeID
+	if err := json.Unmarshal(id, &tid); err != nil {
+		return fmt.Errorf("read a tree's identity: %w", err)
+	}
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	if tid.Boot != h.boot() {
+		return child.ErrElsewhere
+	}
+	if t := h.trees[tid.Name]; t != nil {
+		for _, p := range t.all() {
+			if p.pid == seen.Pid {
+				return fmt.Errorf("process %d is alive", seen.Pid)
+			}
+		}
+	}
+	return nil
 }
 
 // killTree ends a tree by its identity, for a process behind a gate.

@@ -158,7 +158,7 @@ var sabotages = []sabotage{
 		{"supervisor/agent.go", "			if err := m.tree.End(ctx); err != nil {\n				return err\n			}\n", "			go m.tree.End(ctx)\n			return nil\n"},
 	}},
 	{"a guardian answers before the tree is dead", []change{
-		{"supervisor/standin.go", "end: kill}", "end: func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}}"},
+		{"supervisor/standin.go", "end: kill, look: look}", "end: func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}, look: look}"},
 	}},
 	{"do not wait for a death once the service is removed", []change{
 		{"supervisor/leftover.go", "			leaves = nil\n", "			return false\n"},

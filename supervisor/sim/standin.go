@@ -57,7 +57,7 @@ func (e *ear) relieve(c *conn) {
 func (g *guardian) answer(c *conn) {
 	if g.desk == nil {
 		host := child.Host{Machine: g.host.machine, Boot: g.host.boot(), PidNS: 1}
-		g.desk = supervisor.StandIn(g.node.name, host, g.w.keys, g.killTree)
+		g.desk = supervisor.StandIn(g.node.name, host, g.w.keys, g.killTree, g.node.host.outlasted)
 	}
 	g.heard = append(g.heard, c)
 	g.w.say("%s: guardian %d answers a question", g.node.name, g.index+1)
