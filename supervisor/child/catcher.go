@@ -25,6 +25,7 @@ const CatcherEnv = "UNDERSTUDY_CATCHER"
 
 const (
 	catcherLimit  = 200 * time.Millisecond // of a catcher: leases go on ending meanwhile
+	catcherDies   = time.Second
 	catcherStarts = 5 * time.Second
 	catcherProcs  = "GOMAXPROCS=3"
 )
@@ -37,25 +38,29 @@ type Catcher struct {
 
 // StartCatcher starts one, which waits for its order. It has no death signal, for any thread may fork it: it sees its socket's end.
 func StartCatcher() (*Catcher, error) {
+	return startCatcher(catcherStarts, "/proc/self/exe", catcherTitle)
+}
+
+func startCatcher(limit time.Duration, exe string, args ...string) (*Catcher, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return nil, errors.Join(err, ours.Close())
+		return nil, errors.Join(err, ours.Close(), theirs.Close())
 	}
 	defer null.Close()
-	process, err := os.StartProcess("/proc/self/exe", []string{catcherTitle}, &os.ProcAttr{
+	process, err := os.StartProcess(exe, args, &os.ProcAttr{
 		Dir: "/", Env: append(Environ(), catcherProcs, "GOGC=off"), Files: []*os.File{null, null, null, theirs},
 		Sys: &syscall.SysProcAttr{Setsid: true}, // a terminal's signals do not reach it
 	})
+	_ = theirs.Close() // so that its end shows at ours, even before it has said a word
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start a catcher of signals: %w", err), ours.Close())
 	}
 	c := &Catcher{process: process, link: link{ours}}
-	if err := c.ready(catcherStarts); err != nil {
+	if err := c.ready(limit); err != nil {
 		return nil, errors.Join(err, c.Kill(), c.Release())
 	}
 	return c, nil
@@ -100,6 +105,7 @@ func (c *Catcher) Release() error {
 	_ = using(c.link.file, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_WR) })
 	err := c.link.file.SetReadDeadline(time.Now().Add(catcherLimit))
 	var kept []unix.Signal
+	killed := false
 	buf := make([]byte, maxPacket)
 	for err == nil {
 		var m message
@@ -107,8 +113,9 @@ func (c *Catcher) Release() error {
 		switch {
 		case err == nil && m.Op == opSignal:
 			kept = append(kept, unix.Signal(m.Number))
-		case errors.Is(err, os.ErrDeadlineExceeded): // what it has told of until it is dead can be read then
-			err = errors.Join(c.process.Kill(), c.link.file.SetReadDeadline(time.Time{}))
+		case errors.Is(err, os.ErrDeadlineExceeded) && !killed: // what it has told of until it is dead can be read then
+			killed = true // whoever has another copy of its socket is not waited for
+			err = errors.Join(c.process.Kill(), c.link.file.SetReadDeadline(time.Now().Add(catcherDies)))
 		}
 	}
 	if errors.Is(err, unix.ECONNRESET) {

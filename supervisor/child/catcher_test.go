@@ -151,3 +151,35 @@ func TestACatcherThatIsForgottenLetsGo(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Whatever becomes of a catcher before it has said a word, who starts it goes on.
+func TestACatcherThatSaysNothingIsNotWaitedForForEver(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"it ends at once", []string{"true"}},
+		{"it never speaks", []string{"sleep", "1000"}},
+		{"somebody else has its socket too", []string{"sh", "-c", "sleep 25 & exec sleep 1000"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			exe, err := exec.LookPath(c.args[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			over := make(chan error, 1)
+			go func() {
+				_, err := startCatcher(catcherLimit, exe, c.args...)
+				over <- err
+			}()
+			select {
+			case err := <-over:
+				if err == nil {
+					t.Error("it is taken for one that waits for its order")
+				}
+			case <-time.After(patience):
+				t.Fatal("it is waited for")
+			}
+		})
+	}
+}
