@@ -111,6 +111,16 @@ func goneLeaf(path string) *leaf {
 	return l
 }
 
+// vanished says whether the cgroup at a path has been removed, which took its being empty. What only hides it is told from that.
+func vanished(path string) bool {
+	var at unix.Statfs_t
+	if err := unix.Statfs(filepath.Dir(path), &at); err != nil || at.Type != unix.CGROUP2_SUPER_MAGIC {
+		return false
+	}
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 func (l *leaf) order() error {
 	if l.removed() {
 		return nil

@@ -190,9 +190,9 @@ func (g *Guard) replace(ctx context.Context, gone *seat) {
 	g.mu.Unlock()
 	gone.kill() // it may only have closed its socket
 	if twin != nil && !twin.gone() {
-		fresh, err := g.newSeat(ctx, gone.index)
-		if err == nil {
-			err = g.inform(ctx, fresh)
+		fresh, err := g.informedSeat(ctx, gone.index)
+		if errors.Is(err, errBlind) { // what has ended meanwhile is no hindrance any more
+			fresh, err = g.informedSeat(ctx, gone.index)
 		}
 		if err == nil && !g.awake(ctx, twin) {
 			err = errors.New("the other one is gone too")
@@ -244,12 +244,8 @@ func (g *Guard) bothLost(ctx context.Context) {
 func (g *Guard) freshPair(ctx context.Context) error {
 	var fresh [2]*seat
 	for i := range fresh {
-		s, err := g.newSeat(ctx, i)
-		if err == nil {
-			fresh[i] = s
-			err = g.inform(ctx, s)
-		}
-		if err != nil {
+		var err error
+		if fresh[i], err = g.informedSeat(ctx, i); err != nil {
 			for _, started := range fresh {
 				if started != nil {
 					g.unseat(started)

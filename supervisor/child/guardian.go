@@ -279,7 +279,11 @@ func (g *guardian) hear() {
 			return
 		}
 		if err := g.obey(&m); err != nil {
-			g.tell(&message{Op: opNack, Seq: m.Seq, Epoch: m.Epoch, Why: err.Error()})
+			nack := &message{Op: opNack, Seq: m.Seq, Epoch: m.Epoch, Why: err.Error()}
+			if m.Op == opTree {
+				nack.Tree = m.Tree
+			}
+			g.tell(nack)
 		} else if m.Seq > 0 {
 			g.tell(&message{Op: opAck, Seq: m.Seq})
 		}

@@ -89,6 +89,9 @@ func (g *Guard) handshake(ctx context.Context, s *seat, setup *message) error {
 	return g.await(s, deadline, setup.Seq)
 }
 
+// errBlind: a new guardian does not know of a tree that is there.
+var errBlind = errors.New("it cannot take a tree in")
+
 // await reads until everything up to seq is acknowledged; for a seat that nobody attends yet.
 func (g *Guard) await(s *seat, deadline time.Time, seq uint64) error {
 	if err := s.link.file.SetReadDeadline(deadline); err != nil {
@@ -101,6 +104,9 @@ func (g *Guard) await(s *seat, deadline time.Time, seq uint64) error {
 			return err
 		}
 		g.heard(s, &m)
+		if m.Op == opNack && m.Tree > 0 && m.Seq == 0 { // a number of its own would acknowledge what is still to be replayed
+			return fmt.Errorf("%w: tree %d of epoch %d: %s", errBlind, m.Tree, m.Epoch, m.Why)
+		}
 		if m.Op == opAck && m.Seq >= seq {
 			return s.link.file.SetReadDeadline(time.Time{})
 		}
@@ -183,6 +189,19 @@ func (s *seat) cause() error {
 	s.whyMu.Lock()
 	defer s.whyMu.Unlock()
 	return s.why
+}
+
+// informedSeat starts a guardian that knows everything.
+func (g *Guard) informedSeat(ctx context.Context, index int) (*seat, error) {
+	s, err := g.newSeat(ctx, index)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.inform(ctx, s); err != nil {
+		g.unseat(s)
+		return nil, err
+	}
+	return s, nil
 }
 
 // inform tells a new guardian all that there is, and seats it. Whatever happens meanwhile is queued for it.

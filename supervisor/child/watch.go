@@ -82,10 +82,12 @@ func (w *watch) obey(m *message) error {
 		q := &quarry{release: slices.Clone(m.Release), mark: m.Mark}
 		if m.Body != nil {
 			b, err := openBody(m.Body, nil)
-			if err != nil {
+			switch {
+			case err == nil:
+				q.bodies = append(q.bodies, prey{body: b, ref: *m.Body})
+			case m.Body.Kind != KindCgroup || !vanished(m.Body.Path): // P3: else it holds what has left the cgroup, and follows
 				return err
 			}
-			q.bodies = append(q.bodies, prey{body: b, ref: *m.Body})
 		}
 		w.trees[m.Tree] = q
 		return nil

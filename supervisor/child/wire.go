@@ -33,7 +33,7 @@ const (
 	opHeed    op = "heed"    // answer, to show that you are awake
 
 	opAck    op = "ack"    // guardian -> supervisor: everything up to Seq is done
-	opNack   op = "nack"   // Seq is refused
+	opNack   op = "nack"   // Seq is refused; of a new tree, Tree says which
 	opEnded  op = "ended"  // the epoch has ended; every tree of it is being killed
 	opCloser op = "closer" // how closing the epoch's session went
 

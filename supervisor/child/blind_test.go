@@ -1,0 +1,49 @@
+package child
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A cgroup that is gone by the time a new guardian hears of its tree has nobody in it, but the tree may have a program that had left
+// it. What is only out of sight is not taken for gone.
+func TestATreeWhoseCgroupIsGoneIsKnownToANewGuardian(t *testing.T) {
+	base := probed(t, KindCgroup).Base
+	hears := func(path string) (*watch, error) {
+		w := &watch{epoch: 1, deadline: Now() + time.Hour, trees: map[uint64]*quarry{}}
+		return w, w.obey(&message{Op: opTree, Epoch: 1, Tree: 7, Body: &bodyRef{Kind: KindCgroup, Path: path}})
+	}
+	if w, err := hears(filepath.Join(base, "gone")); err != nil || w.trees[7] == nil {
+		t.Errorf("a tree whose cgroup is removed is unknown: %v", err)
+	}
+	if w, err := hears(filepath.Join(t.TempDir(), "hidden")); err == nil || w.trees[7] != nil {
+		t.Error("a cgroup that cannot be seen is taken for one that is removed")
+	}
+}
+
+// P4: a guardian that does not know of a tree is none. Where no new one can know, it ends.
+func TestAGuardianThatCannotKnowATreeIsNotSeated(t *testing.T) {
+	g := guarded(t, KindCgroup)
+	tree := planted(t, g)
+	g.mu.Lock()
+	path := tree.leaf.path
+	tree.leaf.path = filepath.Join(t.TempDir(), "hidden")
+	kill9(g.seats[0].pid)
+	g.mu.Unlock()
+	select {
+	case <-g.Over(1):
+	case <-time.After(patience):
+		t.Error("one of the guardians does not know of the tree, and it goes on")
+	}
+	if err := g.Cause(1); err != nil && !errors.Is(err, ErrGuardiansLost) {
+		t.Error(err)
+	}
+	g.mu.Lock()
+	tree.leaf.path = path
+	g.mu.Unlock()
+	if err := tree.End(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
