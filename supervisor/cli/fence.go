@@ -36,9 +36,9 @@ func confirmCommand() *cobra.Command {
 		Short: "Swear that the child of a node is dead: another one may start",
 		Long: "You swear that the child of SERVICE on NODE is dead: you have seen the machine without power, or the process gone.\n" +
 			"NODE's breadcrumb is then deleted, and another node may become active at once. If you are wrong, two children run.\n" +
-			"`understudy status` says what there is to confirm. It is refused while ZooKeeper keeps the session that started the\n" +
-			"child, and while a supervisor of that machine is connected and sees the child alive. What else speaks against it,\n" +
-			"or keeps others from starting, is said once it is done.",
+			"`understudy status` says what there is to confirm. The command is refused while ZooKeeper keeps the session that\n" +
+			"started the child, and while a supervisor of that machine is connected and sees the child alive. What else speaks\n" +
+			"against it, or keeps others from starting, is said once it is done.",
 		Example: "  understudy fence confirm db --node db-1 --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service"),
 		RunE: func(cmd *cobra.Command, args []string) error {

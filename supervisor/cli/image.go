@@ -127,6 +127,7 @@ func (i *image) startCatcher() {
 func (i *image) catch() *child.Catcher {
 	catcher := i.catcher.Swap(nil)
 	if catcher == nil {
+		i.uncaught(errors.New("there is no catcher: the new binary has no use for one, none could be started, or the upgrade was too long in coming"))
 		return nil
 	}
 	if err := catcher.Catch(); err != nil {
@@ -183,11 +184,25 @@ func (i *image) run(ctx context.Context) error {
 		if there.Caught && i.catcher.Load() == nil {
 			i.startCatcher()
 		}
+		idle.Reset(catcherWaits)
+		if !i.ask(ctx, idle.C) {
+			return nil
+		}
+		idle.Reset(catcherWaits)
+	}
+}
+
+// ask has the supervisor become what is there, as soon as it can: it has to have a session. A catcher does not wait for longer than
+// idle says; without it, an exec is what it is without a tracer.
+func (i *image) ask(ctx context.Context, idle <-chan time.Time) bool {
+	for {
 		select {
 		case i.asked <- struct{}{}:
-			idle.Reset(catcherWaits)
+			return true
+		case <-idle:
+			i.release(i.catcher.Swap(nil))
 		case <-ctx.Done():
-			return nil
+			return false
 		}
 	}
 }

@@ -59,3 +59,26 @@ func TestNothingIsHandedOverWhenAnOrderToStopHasCome(t *testing.T) {
 		t.Error("nothing has come, and it does not go on")
 	}
 }
+
+// Without a session, an upgrade that is wanted waits; what was got ready for it does not.
+func TestACatcherDoesNotWaitForASession(t *testing.T) {
+	i := newImage()
+	idle := make(chan time.Time) // taken only by who serves it
+	ctx, cancel := context.WithCancel(context.Background())
+	asked := make(chan bool, 1)
+	go func() { asked <- i.ask(ctx, idle) }()
+	select {
+	case idle <- time.Now():
+	case <-time.After(10 * time.Second):
+		t.Error("it waits with what it has got ready")
+	}
+	<-i.asked
+	if !<-asked {
+		t.Error("it is not asked for afterwards")
+	}
+	go func() { asked <- i.ask(ctx, idle) }()
+	cancel()
+	if <-asked {
+		t.Error("it is taken for asked at the end")
+	}
+}
