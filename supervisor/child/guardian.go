@@ -189,10 +189,12 @@ func (g *guardian) turn(now time.Duration) time.Duration {
 			sooner(g.alone + g.grace)
 		}
 	}
-	for epoch, w := range g.watches {
+	for _, w := range g.watches { // P3: no first order waits for what is looked at of another epoch
 		if !w.ended && !w.relict && w.deadline > 0 && now >= w.deadline {
 			g.end(w, "the lease ran out")
 		}
+	}
+	for epoch, w := range g.watches {
 		if !w.ended {
 			if !w.relict {
 				sooner(w.deadline)

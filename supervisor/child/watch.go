@@ -156,9 +156,13 @@ func (w *watch) end(now time.Duration, index int, first bool) {
 	if index > 0 && !first {
 		w.closeAt = now + closeHeadStart
 	}
-	for _, q := range w.trees {
-		for _, b := range q.bodies {
-			_ = b.order() // looked at, and struck, in kill
+	for _, leaves := range []bool{false, true} { // what is held first: an order to a cgroup may wait for the kernel
+		for _, q := range w.trees {
+			for _, b := range q.bodies {
+				if (b.ref.Kind == KindCgroup) == leaves {
+					_ = b.order() // looked at, and struck, in kill
+				}
+			}
 		}
 	}
 }
