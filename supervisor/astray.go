@@ -17,12 +17,30 @@ const (
 	strayFirst    = time.Second // as a rule it happens at the start, by what opens a session or a scope
 	strayLast     = time.Minute
 	strayAtTheEnd = 100 * time.Millisecond
+	strayAtOnce   = 5 * time.Millisecond // of these, before the programs are asked to end: one that has ended is nowhere
 )
 
 // findStrays looks again and again, less and less often, where the programs are.
 func (u *unit) findStrays(ctx context.Context) {
 	for wait := strayFirst; pause(ctx, wait); wait = min(2*wait, strayLast) {
 		u.findStraysNow(ctx)
+	}
+}
+
+// findStraysBeside looks a last time, beside the stop where the kernel is busy.
+func (u *unit) findStraysBeside(ctx context.Context) {
+	looked := make(chan struct{})
+	u.wg.Go(func() {
+		defer close(looked)
+		looking, enough := context.WithTimeout(ctx, strayAtTheEnd)
+		defer enough()
+		u.findStraysNow(looking)
+	})
+	atOnce := time.NewTimer(strayAtOnce)
+	defer atOnce.Stop()
+	select {
+	case <-looked:
+	case <-atOnce.C:
 	}
 }
 

@@ -209,9 +209,7 @@ func (u *unit) lower(ctx context.Context, t turn, why event) {
 	if why == lockLost {
 		return // another node may be counting its grace delay
 	}
-	looking, enough := context.WithTimeout(ctx, strayAtTheEnd)
-	u.findStraysNow(looking)
-	enough()
+	u.findStraysBeside(ctx)
 	for i := len(u.parts) - 1; i >= 0; i-- {
 		p := u.parts[i]
 		if !p.Oneshot {
