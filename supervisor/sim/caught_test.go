@@ -138,7 +138,8 @@ func TestAFailureRepeatsAndShrinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const wanted = 4
+	// About one in eight takes another turn after others (8 of 60): that five of twelve do is no chance.
+	const wanted, shrinking = 12, 3
 	again, found := 0, failures(t, exe, wanted)
 	for _, first := range found {
 		one, other := runOne(t, exe, task{Seed: first.Seed}), runOne(t, exe, task{Seed: first.Seed})
@@ -150,7 +151,9 @@ func TestAFailureRepeatsAndShrinks(t *testing.T) {
 			fmt.Printf("seed %d took another turn after others: %s, and alone: %q\n", first.Seed, first.Broken, one.Broken)
 			continue
 		}
-		again++
+		if again++; again > shrinking {
+			continue
+		}
 		shrunk := runOne(t, exe, task{Seed: first.Seed, Shrink: 60})
 		fmt.Printf("seed %d, %s: %d episodes and faults, shrunk to %d\n", first.Seed, first.Broken, shrunk.Weight, shrunk.Shrunk)
 		if shrunk.Shrunk == 0 || shrunk.Shrunk*2 > shrunk.Weight || shrunk.Plan == "" {
@@ -158,7 +161,7 @@ func TestAFailureRepeatsAndShrinks(t *testing.T) {
 		}
 	}
 	fmt.Printf("of %d failures, %d came again to the letter\n", len(found), again)
-	if len(found) < wanted || again < wanted-1 {
+	if len(found) < wanted || again*3 < wanted*2 {
 		t.Errorf("of %d failures (%d are wanted), only %d came again", len(found), wanted, again)
 	}
 }
