@@ -61,6 +61,7 @@ type serviceView struct {
 	paused  bool                       // by an operator
 	orders  orders                     // what operators want of it
 	members map[string]election.Member // what each node says of itself
+	moving  time.Time                  // when a node last said that it stops it
 	claims  int                        // of the lock, since all is calm
 	ends    map[int64]string           // why activations ended, as the history has it
 	taken   map[string]int             // how often each node took the lock
@@ -229,6 +230,9 @@ func (v *serviceView) member(node string, ch zkmem.Change) {
 	delete(v.members, node)
 	var m election.Member
 	if ch.Kind != jute.EventNodeDeleted && json.Unmarshal(ch.Data, &m) == nil {
+		if m.Role == "stopping" && v.members[node].Role != m.Role {
+			v.moving = time.Now()
+		}
 		v.members[node] = m
 	}
 }

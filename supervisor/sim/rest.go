@@ -24,7 +24,7 @@ func (c *checker) rested(after time.Duration) {
 				c.broken("reload", "%v is of edition %s, though all has been well for %v since there is edition %d", other, other.argv[1], after, s.edition)
 			}
 		}
-		if after < c.w.patience() {
+		if after < c.w.patience() || time.Since(v.moving) < p.stopping()+p.longest() { // it is on its way to where it had failed, and is trusted with it again
 			continue
 		}
 		for _, n := range c.w.nodes {
