@@ -12,6 +12,7 @@ import (
 
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
 )
 
 // checkFlags are those of `check`.
@@ -79,7 +80,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 		r, err := c.RepairACL(ctx)
 		for _, path := range r.Repaired {
-			fmt.Fprintln(cmd.OutOrStdout(), "repaired:", path)
+			fmt.Fprintln(cmd.OutOrStdout(), "repaired:", printable.Text(path))
 		}
 		if err != nil {
 			return err
@@ -147,10 +148,10 @@ func notes(c *config.Config) []string {
 
 func (f *checkFlags) remark(out io.Writer, faults, warnings config.Faults) {
 	for _, fault := range faults {
-		fmt.Fprintln(out, fault)
+		fmt.Fprintln(out, printable.Text(fault.String()))
 	}
 	for _, w := range warnings {
-		fmt.Fprintf(out, "warning: %v\n", w)
+		fmt.Fprintf(out, "warning: %s\n", printable.Text(w.String()))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"understudy/fencing"
 	"understudy/supervisor"
 	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
 )
 
 func fenceCommand() *cobra.Command {
@@ -54,10 +55,10 @@ func confirmCommand() *cobra.Command {
 				if result.Done {
 					fmt.Printf("Confirmed: the child of %s on %s is taken for dead, its breadcrumb is deleted.\n", service, node)
 					for _, note := range result.Notes {
-						fmt.Printf("Note: %s.\n", note)
+						fmt.Printf("Note: %s.\n", printable.Text(note))
 					}
 				} else {
-					fmt.Printf("Nothing to confirm: %s.\n", result.Why)
+					fmt.Printf("Nothing to confirm: %s.\n", printable.Text(result.Why))
 				}
 				return nil
 			})

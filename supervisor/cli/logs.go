@@ -15,6 +15,7 @@ import (
 
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
 )
 
 // logsFlags are those of `logs`.
@@ -58,7 +59,7 @@ func (f *logsFlags) show(ctx context.Context, out, aside io.Writer, service stri
 	if f.lines < 0 {
 		return usage("--lines must not be negative")
 	}
-	tell := func(text string) { fmt.Fprintln(aside, "understudy: "+text) }
+	tell := func(text string) { fmt.Fprintln(aside, "understudy: "+printable.Text(text)) }
 	c, err := f.read()
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func (f *logsFlags) show(ctx context.Context, out, aside io.Writer, service stri
 		return err
 	}
 	elsewhere := f.elsewhere(ctx, c, service)
-	const journal = "passed through to the supervisor's own stdout and stderr: `journalctl -u understudy` under systemd"
+	journal := "passed through to the supervisor's own stdout and stderr: `journalctl -u understudy -t " + service + "` under systemd"
 	if len(sources) == 0 {
 		return fmt.Errorf("%s has no log file, its output is %s%s", service, journal, orEmpty("; ", elsewhere))
 	}
@@ -159,7 +160,7 @@ func (f *logsFlags) print(ctx context.Context, out io.Writer, tell func(string),
 	var trails []*trail
 	for _, s := range sources {
 		text, newest, err := lastLines(s.file, f.lines)
-		t := &trail{path: s.file, piece: newest, out: out, tell: tell, head: head(s)}
+		t := &trail{path: s.file, piece: newest, out: showing(out), tell: tell, head: head(s)}
 		defer t.close()
 		if errors.Is(err, fs.ErrNotExist) && (f.follow || len(sources) > 1) {
 			tell("there is no " + s.file + " yet: the program has not run on this machine")
@@ -193,6 +194,14 @@ func (f *logsFlags) print(ctx context.Context, out io.Writer, tell func(string),
 			return nil
 		}
 	}
+}
+
+// showing is where to write what a program said: a terminal does not obey it. Elsewhere it is passed on as it is.
+func showing(out io.Writer) io.Writer {
+	if terminalWidth(out) == 0 {
+		return out
+	}
+	return &printable.Lines{To: out}
 }
 
 // followEvery is how often a log is looked at: soon enough for a reader, and cheap.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
 )
 
 func pauseCommand() *cobra.Command {
@@ -59,9 +60,9 @@ func orderCommand(verb, short, long string, paused bool, done, idle string) *cob
 					case err != nil:
 						return err
 					case changed:
-						fmt.Printf("%s: %s.\n", done, name)
+						fmt.Printf("%s: %s.\n", done, printable.Text(name))
 					default:
-						fmt.Printf("Nothing to do: %s %s.\n", name, idle)
+						fmt.Printf("Nothing to do: %s %s.\n", printable.Text(name), idle)
 					}
 				}
 				return first

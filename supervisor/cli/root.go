@@ -20,6 +20,7 @@ import (
 	"understudy/election"
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/printable"
 )
 
 // Exit codes.
@@ -102,7 +103,7 @@ func exitCode(err error) int {
 	case errors.As(err, &status):
 		return int(status)
 	}
-	fmt.Fprintln(os.Stderr, "understudy:", plainly(err.Error()))
+	fmt.Fprintln(os.Stderr, "understudy:", printable.Text(err.Error()))
 	switch {
 	case errors.As(err, &wrong), errors.As(err, &faults):
 		return exitUsage

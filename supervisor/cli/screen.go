@@ -5,8 +5,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -42,16 +40,6 @@ const (
 	green  colour = "32"
 	yellow colour = "33"
 )
-
-// plainly is a text without what a terminal would take for more than text: what is shown was written by others, to ZooKeeper.
-func plainly(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || unicode.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, text)
-}
 
 // paint colours a text. What it takes on the screen is not changed by that.
 func (s screen) paint(c colour, text string) string {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -187,7 +188,7 @@ func TestACommandThatDoesNotFitGoesOnAsAShellExpects(t *testing.T) {
 // What is shown was written to ZooKeeper by whoever can, or is the last line of somebody's health check: a terminal must not
 // take it for orders, nor a reader for another row, nor a shell for a command.
 func TestWhatOthersWroteIsOnlyText(t *testing.T) {
-	const evil = "x\x1b]0;owned\x07\x1b[2J\nfake  b  active\u202e"
+	const evil = "x\x1b]0;owned\x07\x1b[2J\u009b31m\nfake  b  active\u202e"
 	s := control.Status{Services: []control.Service{{
 		Service: "db", Active: "n1", Token: 1, Lock: "n1", Paused: true, Order: "paused by " + evil, Failsafe: []string{evil},
 		Members: []control.Member{{Node: "n1", Role: evil, Health: evil, Why: evil, Since: at(time.Hour)}},
@@ -206,10 +207,18 @@ func TestWhatOthersWroteIsOnlyText(t *testing.T) {
 	if err := writeHistory(&b, screen{width: 80}, []control.Activation{{Service: "db", Node: evil, Reason: evil, Fenced: evil}}, now, true); err != nil {
 		t.Fatal(err)
 	}
-	if strings.ContainsAny(b.String(), "\x1b\x07\u202e") {
+	if strings.ContainsAny(b.String(), "\x1b\x07\u009b\u202e") {
 		t.Errorf("orders for a terminal:\n%q", b.String())
 	}
-	if !strings.Contains(b.String(), "by the promises of n2, x") {
+	var asJSON bytes.Buffer
+	var back control.Status
+	if err := errors.Join(writeJSON(&asJSON, s), json.Unmarshal(asJSON.Bytes(), &back)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(asJSON.String(), "\x1b\x07\u009b\u202e") || back.Nodes[0].Fault != evil {
+		t.Errorf("orders for a terminal, or another fault than there is:\n%q", asJSON.String())
+	}
+	if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), "by the promises of n2, x") {
 		t.Errorf("it does not say whose promises are counted on:\n%s", b.String())
 	}
 	if strings.Contains(b.String(), "\nfake") || strings.Contains(b.String(), "--node x; reboot") {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
 )
 
 func switchoverCommand() *cobra.Command {
@@ -25,12 +26,12 @@ func switchoverCommand() *cobra.Command {
 		Args:    exactArgs(1, "one service"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h := control.Handover{Service: args[0], To: to, Force: force, By: operator(), Deadline: time.Now().Add(v.timeout)}
-			h.Tell = func(step string) { fmt.Println("  " + plainly(step)) }
+			h.Tell = func(step string) { fmt.Println("  " + printable.Text(step)) }
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 				if dry {
 					s, err := c.Ready(ctx, h)
 					if err == nil {
-						fmt.Printf("%s would be handed over from %s to %s.\n", h.Service, plainly(s.Active), orWhoever(to))
+						fmt.Printf("%s would be handed over from %s to %s.\n", h.Service, printable.Text(s.Active), orWhoever(to))
 					}
 					return err
 				}
@@ -39,7 +40,7 @@ func switchoverCommand() *cobra.Command {
 				if err != nil {
 					return aborted(cmd.Context(), err)
 				}
-				fmt.Printf("Done: %s is active on %s, after %s.\n", h.Service, plainly(got), brief(time.Since(began)))
+				fmt.Printf("Done: %s is active on %s, after %s.\n", h.Service, printable.Text(got), brief(time.Since(began)))
 				return nil
 			})
 		},

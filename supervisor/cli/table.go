@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"understudy/supervisor/printable"
 )
 
 // column of a table. One that shrinks loses the middle of what it says when the line is full: names differ at their ends.
@@ -27,7 +29,7 @@ type row struct {
 func writeTable(w io.Writer, s screen, columns []column, rows []row) error {
 	for _, r := range rows {
 		for i, cell := range r.cells {
-			r.cells[i] = plainly(strings.ReplaceAll(cell, "\n", " "))
+			r.cells[i] = printable.Text(strings.ReplaceAll(cell, "\n", " "))
 		}
 	}
 	t := table{screen: s, columns: columns, widths: fit(s.width, columns, rows)}
@@ -147,7 +149,7 @@ func shorten(s string, width int) string {
 func wrap(s string, width int) []string {
 	var lines []string
 	line := ""
-	for word := range strings.FieldsSeq(plainly(s)) {
+	for word := range strings.FieldsSeq(printable.Text(s)) {
 		for utf8.RuneCountInString(word) > width {
 			if line != "" {
 				lines = append(lines, line)
@@ -180,10 +182,10 @@ func note(width int, text string) []string {
 
 // command is a command to be copied: what does not fit the line goes on as a shell expects it.
 func command(width int, words ...string) []string {
-	line := "    " + plainly(words[0])
+	line := "    " + printable.Text(words[0])
 	var lines []string
 	for _, word := range words[1:] {
-		word = plainly(word)
+		word = printable.Text(word)
 		if len(line)+1+len(word)+2 > width {
 			lines = append(lines, line+" \\")
 			line = "      " + word

@@ -13,6 +13,7 @@ import (
 	"understudy/election"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
 )
 
 // visit is what a command needs that asks a cluster something.
@@ -122,7 +123,7 @@ func (f *clusterFlags) words() []string {
 }
 
 func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	e := json.NewEncoder(printable.JSONLines{To: w})
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(v)

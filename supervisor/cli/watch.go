@@ -14,6 +14,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
 )
 
 // watchEvery is how often ZooKeeper is asked, and late after what time its answers are missed.
@@ -89,7 +90,7 @@ func (v *visit) printChanges(ctx context.Context, services []string) error {
 		if l.err != nil {
 			if said := l.err.Error(); said != trouble {
 				trouble = said
-				fmt.Fprintln(os.Stderr, "understudy:", plainly(said))
+				fmt.Fprintln(os.Stderr, "understudy:", printable.Text(said))
 			}
 			continue
 		}
@@ -101,7 +102,7 @@ func (v *visit) printChanges(ctx context.Context, services []string) error {
 		var text bytes.Buffer
 		switch {
 		case v.json:
-			fmt.Fprintln(&text, string(now))
+			fmt.Fprintln(&text, string(printable.JSON(now)))
 		case known != "":
 			fmt.Fprintln(&text)
 		}

@@ -121,3 +121,29 @@ func TestLogsTellsWhereTheOutputIs(t *testing.T) {
 	must(t, os.Remove(log))
 	expect(1, "", []string{"there is no " + log}, service, "--config", onA, "--process", "first")
 }
+
+// What a program writes is shown to whoever looks at it, and not obeyed by the terminal. A pipe gets it as it is.
+func TestNoTerminalObeysAProgram(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	a, service := p.Lab.Machine(t, "a"), p.Options.Service
+	log := filepath.Join(t.TempDir(), "out.log")
+	const evil = "\x1b]0;owned\x07\x1b[2J[INFO] fine\r\x9b31m\u009b\u202egone\x7f\n"
+	path := p.file(t, a, "", "command: [sh, -c, 'printf \"$SAYS\"; exec sleep 1000']", "log: {file: "+log+"}",
+		`env: {SAYS: '\033]0;owned\007\033[2J[INFO] fine\r\23331m\302\233\342\200\256gone\177\n'}`)
+	p.fromFile(t, a, path)
+	kit.Until(t, soon, "there is output", func() bool { s, err := os.Stat(log); return err == nil && s.Size() > 0 })
+	if r := a.Ask(t, "logs", service, "--config", path); r.Out != evil {
+		t.Errorf("a pipe got %q, want %q", r.Out, evil)
+	}
+	for _, words := range [][]string{nil, {"--follow"}} {
+		term := a.Terminal(t, 24, 80, nil, append([]string{"logs", service, "--config", path}, words...)...)
+		const shown = "^[]0;owned^G^[[2J[INFO] fine^M<9B>31m<U+009B><U+202E>gone^?"
+		kit.Until(t, soon, "the log is shown", func() bool { return strings.Contains(term.Raw(), shown) })
+		term.Type(t, "\x03")
+		_ = term.ExitCode(t, soon)
+		if strings.ContainsAny(term.Raw(), "\x1b\x07\u009b\u202e") {
+			t.Errorf("a terminal was told %q", term.Raw())
+		}
+	}
+}

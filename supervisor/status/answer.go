@@ -4,19 +4,15 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+
+	"understudy/supervisor/printable"
 )
 
 // line answers with one line of text.
 func line(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text)
-	_, _ = w.Write([]byte(text + "\n"))
+	_, _ = w.Write([]byte(strings.ReplaceAll(printable.Text(text), "\n", " ") + "\n"))
 }
 
 // answer answers with JSON.
@@ -28,7 +24,7 @@ func answer(w http.ResponseWriter, code int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(append(text, '\n'))
+	_, _ = w.Write(append(printable.JSON(text), '\n'))
 }
 
 // refuse answers with what is wrong, as JSON.

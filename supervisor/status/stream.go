@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"understudy/supervisor/printable"
 )
 
 // mostEvents is how far a watcher may be behind. One that is further starts anew with the whole status.
@@ -65,7 +67,7 @@ func render(id, kind string, data any) []byte {
 	if id != "" {
 		fmt.Fprintf(&b, "id: %s\n", id)
 	}
-	fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", kind, text)
+	fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", kind, printable.JSON(text))
 	return b.Bytes()
 }
 

@@ -1,0 +1,76 @@
+package journal
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestJournalIsKnownByItsStream(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "stream"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var is unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &is); err != nil {
+		t.Fatal(err)
+	}
+	for stream, want := range map[string]bool{fmt.Sprintf("%d:%d", is.Dev, is.Ino): true, fmt.Sprintf("%d:%d", is.Dev, is.Ino+1): false, "": false} {
+		t.Setenv("JOURNAL_STREAM", stream)
+		if Is(f) != want {
+			t.Errorf("%q is the stream: %v", stream, !want)
+		}
+	}
+}
+
+func TestAStreamBearsItsNameAndWaits(t *testing.T) {
+	t.Parallel()
+	at := filepath.Join(t.TempDir(), "stdout")
+	journald, err := net.Listen("unix", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer journald.Close()
+	f, err := open(at, "web/nginx\n7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0); err != nil || flags&unix.O_NONBLOCK != 0 {
+		t.Errorf("a program whose output does not wait loses lines: %o, %v", flags, err)
+	}
+	if !strings.HasPrefix(Variable(f), "JOURNAL_STREAM=") {
+		t.Errorf("%q", Variable(f))
+	}
+	if _, err := f.WriteString("said\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := journald.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	got, err := io.ReadAll(bufio.NewReader(conn))
+	if want := "web/nginx 7\n\n6\n1\n0\n0\n0\nsaid\n"; err != nil || string(got) != want {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestWithoutAJournalThereIsNoStream(t *testing.T) {
+	t.Parallel()
+	if f, err := open(filepath.Join(t.TempDir(), "none"), "x"); err == nil {
+		f.Close()
+		t.Error("a stream to nowhere")
+	}
+}
