@@ -107,7 +107,12 @@ func (u *unit) start(ctx context.Context, prog Program) error {
 	if u.v.until > 0 && u.v.machine.Now() < u.v.until { // P1: whatever the role says
 		return startError{errPromised}
 	}
+	release, err := u.mark(&spec)
+	if err != nil { // then it speaks through our stream
+		u.v.log.Debug("the program has no stream of its own to the journal", u.named(prog, "error", err)...)
+	}
 	p, err := u.tree.Start(ctx, spec)
+	release()
 	if err != nil {
 		return startError{err}
 	}

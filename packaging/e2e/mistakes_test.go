@@ -9,9 +9,19 @@ import (
 	"understudy/supervisor/e2e/kit"
 )
 
+// forged is a line that a program writes, and that looks like one of the supervisor's.
+const forged = "[ERROR] understudy: lock lost: service=hello token=7"
+
 // mistakes are told where one looks first, and mending them is enough.
 func (p *pair) mistakes(t *testing.T) {
-	_, m, _ := p.settled(t)
+	active, m, _ := p.settled(t)
+	active.do(t, "journalctl", "--sync")
+	for who, wanted := range map[string]bool{"hello": true, "understudy": false} {
+		said := active.do(t, "journalctl", "--no-pager", "--boot", "--output=cat", "--unit=understudy", "--identifier="+who)
+		if strings.Contains(said, forged) != wanted || !strings.Contains(said, "\n") {
+			t.Errorf("the journal has what the program wrote as %s's: %v\n%s", who, !wanted, said)
+		}
+	}
 	m.do(t, "sh", "-c", "echo 'servces: {}' >/etc/understudy/conf.d/bad.yaml")
 	if _, err := m.try("systemctl", "restart", "understudy"); err == nil {
 		t.Error("a supervisor starts whose config is wrong")

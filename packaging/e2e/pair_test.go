@@ -51,7 +51,7 @@ func newPair(t *testing.T) *pair {
 				t.Fatal(err)
 			}
 		}
-		put("usr/local/bin/hello", "#!/bin/sh\nexec "+strings.Join(words, " ")+"\n", 0o755)
+		put("usr/local/bin/hello", "#!/bin/sh\necho '"+forged+"'\nexec "+strings.Join(words, " ")+"\n", 0o755)
 		put("usr/local/bin/my-server", "#!/bin/sh\nexec sleep 1000\n", 0o755)
 		put("etc/hosts", "127.0.0.1 localhost\n"+host.Addr+" zk1 zk2 zk3\n", 0o644)
 		err := run(exec.Command("cp", child[0], filepath.Join(root, "usr/local/bin/child")))

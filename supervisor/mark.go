@@ -1,0 +1,37 @@
+package supervisor
+
+import (
+	"os"
+	"slices"
+
+	"understudy/supervisor/child"
+	"understudy/supervisor/child/journal"
+)
+
+// mark gives a program that would write to the journal through our own stream one that bears the service's name. Without it the program
+// could write what looks like a line of the supervisor. release is for when the program has its output.
+func (u *unit) mark(spec *child.Spec) (release func(), err error) {
+	release = func() {}
+	var ours []**os.File
+	for _, f := range []**os.File{&spec.Stdout, &spec.Stderr} {
+		if *f != nil && journal.Is(*f) {
+			ours = append(ours, f)
+		}
+	}
+	if len(ours) == 0 {
+		return release, nil
+	}
+	stream, err := journal.Open(u.v.name)
+	if err != nil {
+		return release, err
+	}
+	was := journal.Variable(*ours[0])
+	for _, f := range ours {
+		*f = stream
+	}
+	if i := slices.Index(spec.Env, was); i >= 0 { // unless its config says something else
+		spec.Env = slices.Clone(spec.Env)
+		spec.Env[i] = journal.Variable(stream)
+	}
+	return func() { _ = stream.Close() }, nil
+}
