@@ -74,6 +74,7 @@ func kinds(m means) []*kind {
 		{"servers grant other timeouts", 2 * sec, 8 * sec, regrant},
 		{"session ended from outside", 2 * sec, 6 * sec, endSession},
 		{"strangers", 2 * sec, 6 * sec, strangers},
+		{"siege", 2 * sec, 6 * sec, siege},
 		{credentialsChanged, 0, 0, changeKeys(credentialsChanged)},
 	}
 	if m.secret {

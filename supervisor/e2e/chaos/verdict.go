@@ -29,7 +29,7 @@ func verdict(h *history.History, wrong []history.Violation, again string) bool {
 	for _, v := range wrong {
 		found[v.What]++
 	}
-	fmt.Printf("strangers turned away: %d times\n", h.Strangers)
+	fmt.Printf("strangers turned away: %d times; what else they did in sieges: %d times\n", h.Strangers, h.Besieged)
 	fmt.Printf("overlap %d  token %d  orphan %d  stuck %d  lost write %d  promoted %d  stranger let in %d  member not %d  other %d\n",
 		found["overlap"], found["token"], found["orphan"], found["stuck"], found["lost write"], found["promoted"],
 		found["stranger"], found["turned away"], found["end"])

@@ -104,6 +104,7 @@ func (w *world) build() {
 	w.must(w.look.Conn().AddAuth("digest", []byte(w.keys.zk)))
 	w.deskKeys, w.deskFile = w.ring(w.desk), filepath.Join(w.dir, "desk.yaml")
 	w.must(os.WriteFile(w.deskFile, []byte(w.cluster("desk", w.deskKeys)+"services: {}\n"), 0o600))
+	w.must(os.WriteFile(w.tokenFile(), []byte(newSecret()+"\n"), 0o600))
 	w.changes = changes()
 	w.paused, w.granted = map[string]int{}, len(grants)-1
 	w.past = history.History{Began: tick.Now(), Services: serviceNames(), Bounds: bounds}

@@ -21,6 +21,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -119,6 +120,9 @@ func run(began int64, w words) error {
 		if err := answer(w["answer"], id.Node); err != nil {
 			return err
 		}
+		if err := ready(w["notify"]); err != nil {
+			return err
+		}
 	}
 	return live(id, account, w, terms, failures)
 }
@@ -146,6 +150,19 @@ func family(run string, w words) error {
 		}
 	}
 	return nil
+}
+
+// ready says so, as sd_notify(3) does, when it is told to.
+func ready(told string) error {
+	if told == "" {
+		return nil
+	}
+	conn, err := net.Dial("unixgram", os.Getenv("NOTIFY_SOCKET"))
+	if err == nil {
+		_, err = conn.Write([]byte("READY=1"))
+		conn.Close()
+	}
+	return err
 }
 
 func fork(run, kind string, session bool) error {

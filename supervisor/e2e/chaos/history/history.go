@@ -32,6 +32,7 @@ type History struct {
 
 	Strangers     int      // conversations with agents, and requests to ZooKeeper, of strangers
 	SessionsEnded int      // by strangers
+	Besieged      int      // connections, guesses, garbage and notes of strangers who besieged nodes
 	Torn          []string // what ZooKeeper's servers disagreed about, when all of them served and nothing was wrong any more
 	Wedged        int      // how often ZooKeeper had to be restarted, since it took no writes though nothing was wrong any more
 }
