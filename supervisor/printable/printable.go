@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -58,7 +59,7 @@ type Lines struct {
 }
 
 func (l *Lines) Write(text []byte) (int, error) {
-	all := append(l.rest, text...)
+	all := slices.Concat(l.rest, text)
 	var out bytes.Buffer
 	for len(all) > 0 {
 		if all[0] == '\r' && len(all) == 1 || !utf8.FullRune(all) {
