@@ -63,6 +63,8 @@ type Node struct {
 	Boot    string `json:"boot,omitempty"`
 	Contain string `json:"contain,omitempty"`
 	Fault   string `json:"config_fault,omitempty"` // why its changed config is not taken up
+	// Warnings are dangerous settings there, as Bounded leaves them.
+	Warnings []string `json:"warnings,omitempty"`
 	// SessionMs is the timeout that the servers granted its session last.
 	SessionMs int64     `json:"session_timeout_ms,omitempty"`
 	Since     time.Time `json:"since"`

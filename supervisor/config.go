@@ -23,6 +23,7 @@ type Config struct {
 	Agent    *Agent    // nil: nobody can ask
 	Watchdog *Watchdog // nil: none is used
 	Services []Service
+	Warnings []string      // dangerous settings, a line each, for those who look at the status
 	Changes  <-chan Change // what becomes of the config while it runs; nil: nothing
 	Logger   hclog.Logger
 	TLS      *election.TLS          // nil: plain
@@ -49,7 +50,8 @@ type Upgrade struct {
 // Change is a config that was read anew.
 type Change struct {
 	Services []Service
-	Fault    string // why it is not taken up: the services stay as they are
+	Fault    string   // why it is not taken up: the services stay as they are
+	Warnings []string // dangerous settings of the config that was taken up
 }
 
 // Service is one unit of programs that runs on one node at a time.

@@ -23,6 +23,8 @@ type Observer interface {
 	Restarted(service string)
 	// Faulty tells why a changed config is not taken up; "": it is.
 	Faulty(why string)
+	// Warned tells which settings are dangerous, a line each.
+	Warned(warnings []string)
 	// Watchdog tells, once, which device is used and how. armed may be asked at any time whether it resets this machine unless
 	// it is fed; that is the one thing of the supervisor that may be called.
 	Watchdog(device, mode string, armed func() bool)
@@ -58,6 +60,7 @@ func (unobserved) Gone(string)                          {}
 func (unobserved) Fenced(string, string, time.Duration) {}
 func (unobserved) Restarted(string)                     {}
 func (unobserved) Faulty(string)                        {}
+func (unobserved) Warned([]string)                      {}
 func (unobserved) Watchdog(string, string, func() bool) {}
 
 // show tells the observer how the service stands.

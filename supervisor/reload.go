@@ -54,6 +54,8 @@ func (s *supervisor) apply(c Change) {
 	if c.Services == nil {
 		return
 	}
+	s.warned = c.Warnings
+	s.cfg.Observer.Warned(election.Bounded(s.warned))
 	var added, changed, removed []string
 	for _, conf := range c.Services {
 		i := slices.IndexFunc(s.services, func(v *service) bool { return v.name == conf.Name && !v.removed.Load() })
@@ -82,6 +84,13 @@ func (s *supervisor) faults() string {
 		return s.fault + "; " + s.credentials.withheld
 	}
 	return s.fault + s.credentials.withheld
+}
+
+// warnings are the dangerous settings that status tells.
+func (s *supervisor) warnings() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.warned
 }
 
 // waits tells whether one that bore the same name before, and was removed, has not ended yet: the lock of the one would be the

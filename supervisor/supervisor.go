@@ -36,6 +36,7 @@ type supervisor struct {
 	mu       sync.Mutex                // guards what follows
 	services []*service                // also those that were removed, until nothing of them is left
 	fault    string                    // why a changed config is not taken up
+	warned   []string                  // dangerous settings
 	births   map[string]election.Birth // of the folders of services that were removed: a loss of data is noticed all the same
 	stir     chan struct{}
 	pledges  *pledges
@@ -57,6 +58,8 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 		return nil, fmt.Errorf("identify this machine: %w", err)
 	}
 	s := &supervisor{cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), stir: make(chan struct{}, 1), beat: make(chan struct{}), births: map[string]election.Birth{}, credentials: newCredentials(cfg.Auth), pledges: newPledges()}
+	s.warned = cfg.Warnings
+	cfg.Observer.Warned(election.Bounded(s.warned))
 	s.self = election.Node{
 		Node: cfg.Node, Host: cfg.Host, Pid: os.Getpid(), Version: cfg.Version, Machine: host.Machine, Boot: host.Boot,
 		Since: time.Now().UTC(),
@@ -294,6 +297,7 @@ func (s *supervisor) serveAll(ctx context.Context, sess *election.Session, epoch
 		}
 		if moving == nil {
 			sess.Faulty(s.arrange(ctx, stops, errs, begin))
+			sess.Warned(s.warnings())
 		}
 		if len(stops) == 0 && (ctx.Err() != nil || s.done()) {
 			break

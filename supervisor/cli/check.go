@@ -67,7 +67,7 @@ type remark struct {
 func remarks(faults config.Faults) []remark {
 	list := make([]remark, 0, len(faults))
 	for _, f := range faults {
-		list = append(list, remark(f))
+		list = append(list, remark{f.File, f.Line, f.Column, f.Key, f.Message})
 	}
 	return list
 }

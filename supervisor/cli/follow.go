@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ type follower struct {
 
 	first, last *config.Config // as this process was started, and as it was handed on last
 	fault       string         // that was handed on last
+	warned      []string       // of the config that was handed on last
 }
 
 // Several changes that come together are one.
@@ -172,7 +174,10 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 		change.Fault = needsRestart(f.first, c)
 		change.Services = f.flags.services(c)
 	}
-	same := change.Fault == f.fault && (err != nil || reflect.DeepEqual(f.last, c))
+	if err == nil {
+		change.Warnings = tellDangers(f.log, f.warned, r.Dangers())
+	}
+	same := change.Fault == f.fault && (err != nil || reflect.DeepEqual(f.last, c) && slices.Equal(f.warned, change.Warnings))
 	if same && !asked {
 		return
 	}
@@ -185,7 +190,7 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 		f.log.Info("the config has not changed", "file", f.flags.cluster.Config)
 	}
 	if err == nil {
-		f.last = c
+		f.last, f.warned = c, change.Warnings
 		f.log.SetLevel(hclog.LevelFromString(string(c.Log.Level)))
 	}
 	f.fault = change.Fault

@@ -41,10 +41,8 @@ func token(file string, log hclog.Logger) func() (string, error) {
 		secret, _, err := config.ReadSecret(file)
 		return secret, err
 	}
-	if _, warning, err := config.ReadSecret(file); err != nil {
+	if _, err := read(); err != nil {
 		log.Error("the token of HTTP cannot be read: nobody may change anything", "error", err)
-	} else if warning != "" {
-		log.Warn("the secret file can be read by others", "warning", warning)
 	}
 	return read
 }

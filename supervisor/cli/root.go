@@ -284,7 +284,7 @@ func (f *clusterFlags) election() (election.Config, error) {
 	if err != nil {
 		return election.Config{}, err
 	}
-	auth, err := credentials(c, hclog.NewNullLogger())
+	auth, err := credentials(c)
 	if err != nil {
 		return election.Config{}, err
 	}
@@ -312,16 +312,13 @@ func secured(c *config.Config) *election.TLS {
 }
 
 // credentials reads the secret that the config names.
-func credentials(c *config.Config, log hclog.Logger) (*election.Auth, error) {
+func credentials(c *config.Config) (*election.Auth, error) {
 	if c.ZooKeeper.Auth == nil {
 		return nil, nil
 	}
-	auth, warning, err := election.ReadAuth(c.ZooKeeper.Auth.Scheme, c.ZooKeeper.Auth.File)
+	auth, _, err := election.ReadAuth(c.ZooKeeper.Auth.Scheme, c.ZooKeeper.Auth.File)
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper.auth.file: %w", err)
-	}
-	if warning != "" {
-		log.Warn("the secret file can be read by others", "warning", warning)
 	}
 	return auth, nil
 }

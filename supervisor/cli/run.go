@@ -19,6 +19,7 @@ import (
 	"understudy/supervisor"
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/keyfile"
 	"understudy/supervisor/status"
 )
 
@@ -33,7 +34,8 @@ type runFlags struct {
 	agentListen, agentSecret     string
 	once                         bool
 
-	keys *agent.Keys // of this node's agent; nil: it has none
+	keys     *agent.Keys   // of this node's agent; nil: it has none
+	warnings config.Faults // dangerous settings of the file
 }
 
 func runCommand(version string) *cobra.Command {
@@ -95,7 +97,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	log := newLog(c.Log)
 	boss := startedBy(log)
 	next.log = log
-	auth, err := credentials(c, log)
+	auth, err := credentials(c)
 	if err != nil {
 		return err
 	}
@@ -119,6 +121,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 		f.keys = conf.Agent.Keys
 	}
 	conf.Services = f.services(c)
+	conf.Warnings = tellDangers(log, nil, f.warnings)
 	web := serve(c, &conf)
 	boss.observe(&conf)
 	if len(args) > 0 {
@@ -127,7 +130,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	changes := make(chan supervisor.Change)
 	conf.Changes = changes
 	following := f.follow(cmd, c, log, changes)
-	following.read = boss.reloaded
+	following.read, following.warned = boss.reloaded, conf.Warnings
 	return supervise(cmd.Context(), conf, following, web, boss, next)
 }
 
@@ -140,6 +143,18 @@ func tellExposure(z config.ZooKeeper, log hclog.Logger) {
 	if note := z.Exposure(); note != "" {
 		log.Log(level, "nothing is known to keep strangers from ZooKeeper", "note", note)
 	}
+}
+
+// tellDangers logs which settings are dangerous, those that were told before left out, and makes lines of all.
+func tellDangers(log hclog.Logger, before []string, now config.Faults) []string {
+	var list []string
+	for _, f := range now {
+		text := f.String()
+		if list = append(list, text); !slices.Contains(before, text) {
+			log.Warn("a setting is dangerous", "warning", text)
+		}
+	}
+	return list
 }
 
 func (f *runFlags) services(c *config.Config) []supervisor.Service {
@@ -167,7 +182,12 @@ func (f *runFlags) config(cmd *cobra.Command, args []string) (*config.Config, er
 				return nil, usage("--%s goes with a COMMAND; in a config file it is a key", name)
 			}
 		}
-		c, err := f.cluster.load()
+		r := config.Read(f.cluster.Config)
+		if err := r.Err(); err != nil {
+			return nil, usageError{err}
+		}
+		c, err := r.Config, f.cluster.apply(r.Config)
+		f.warnings = r.Dangers()
 		if err == nil {
 			err = f.override(cmd, c)
 		}
@@ -252,6 +272,9 @@ func (f *runFlags) agent(cmd *cobra.Command, c *config.Config) error {
 		return usage("--agent-secret: %w", err)
 	}
 	c.Fencing.Agent = &config.Agent{Listen: f.agentListen, SecretFile: file}
+	if warning := keyfile.Exposed(file); warning != "" {
+		f.warnings = config.Faults{{Key: "--agent-secret", Message: warning, Danger: true}}
+	}
 	return nil
 }
 

@@ -91,6 +91,9 @@ func writeStatus(w io.Writer, to screen, s control.Status, now time.Time, flags 
 		if n.Fault != "" {
 			rows = append(rows, row{notes: misconfigured(to, n)})
 		}
+		for _, w := range n.Warnings {
+			rows = append(rows, row{notes: to.paintAll(yellow, note(to.width, n.Node+" warns: "+w))})
+		}
 	}
 	return writeTable(w, to, statusColumns, rows)
 }

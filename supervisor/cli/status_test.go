@@ -196,7 +196,7 @@ func TestWhatOthersWroteIsOnlyText(t *testing.T) {
 		Service: "safe", Active: "n1", Failsafe: []string{"n2", evil}, Members: []control.Member{{Node: "n1", Role: "active"}},
 	}, {
 		Service: "web", Fencing: &control.Fencing{Node: "x; reboot", By: "n2"}, Members: []control.Member{{Node: "n2", Role: "fencing"}},
-	}}, Nodes: []control.Node{{Node: "n1", Fault: evil}}}
+	}}, Nodes: []control.Node{{Node: "n1", Fault: evil, Warnings: []string{evil}}}}
 	for i := range s.Services {
 		s.Services[i].Faults = control.Faults(s.Services[i])
 	}

@@ -44,6 +44,9 @@ func (t *tally) Gone(service string) { t.note(func() { delete(t.roles, service) 
 // Faulty notes why a changed config is not taken up.
 func (t *tally) Faulty(why string) { t.note(func() { t.fault = why }) }
 
+// Warned is nothing that the line tells.
+func (*tally) Warned([]string) {}
+
 // Fenced is nothing that the line tells.
 func (*tally) Fenced(string, string, time.Duration) {}
 
@@ -119,6 +122,13 @@ func (a all) Restarted(service string) {
 func (a all) Faulty(why string) {
 	for _, o := range a {
 		o.Faulty(why)
+	}
+}
+
+// Warned tells which settings are dangerous.
+func (a all) Warned(warnings []string) {
+	for _, o := range a {
+		o.Warned(warnings)
 	}
 }
 

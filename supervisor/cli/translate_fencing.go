@@ -60,10 +60,5 @@ func listen(c *config.Config, log hclog.Logger) (*supervisor.Agent, error) {
 	if err := keys.Check(); err != nil {
 		return nil, fmt.Errorf("fencing.agent: %w", err)
 	}
-	if a.SecretFile != "" {
-		if _, warning, err := keyfile.Lines(a.SecretFile); err == nil && warning != "" {
-			log.Warn("the secret file can be read by others", "warning", warning)
-		}
-	}
 	return &supervisor.Agent{Listen: a.Listen, Advertise: a.Advertise, Keys: keys, Files: files}, nil
 }

@@ -15,6 +15,7 @@ type Fault struct {
 	Line, Column int
 	Key          string // the path of keys, as in services.redis.restart.delay
 	Message      string
+	Danger       bool // what others may do by it is told in the log and the status, too
 }
 
 // String is "file:line:column: key: what is wrong", without the parts that are not known.

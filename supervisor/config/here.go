@@ -20,7 +20,7 @@ func (l *loader) warnings(doubts []found) Faults {
 	var list Faults
 	for _, f := range doubts {
 		p, file, n := l.locate(f)
-		list = append(list, Fault{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1), Key: p.String(), Message: f.message})
+		list = append(list, Fault{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1), Key: p.String(), Message: f.message, Danger: f.danger})
 	}
 	return l.sorted(list)
 }
@@ -31,7 +31,10 @@ func (r Result) Here() Faults {
 	if r.Config == nil {
 		return nil
 	}
-	s := survey{}
+	return r.here(survey{})
+}
+
+func (r Result) here(s survey) Faults {
 	if auth := r.loader.doc.ZooKeeper.Auth; auth != nil {
 		s.secrets(path{"zookeeper", "auth", "file"}, auth.File)
 	}
@@ -58,8 +61,19 @@ func (r Result) Here() Faults {
 	return r.loader.warnings(s.found)
 }
 
+// Dangers are those warnings of a config that tell what others may do by it.
+func (r Result) Dangers() Faults {
+	if r.Config == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Concat(r.Warnings, r.here(survey{dangers: true})), func(f Fault) bool { return !f.Danger })
+}
+
 // survey collects what this machine lacks.
-type survey struct{ found []found }
+type survey struct {
+	found   []found
+	dangers bool // only what others may do is asked: no account is looked up, which may take long
+}
 
 func (s *survey) warn(p path, message string) {
 	s.found = append(s.found, found{keys: []path{p}, message: message + " (on this machine)"})
@@ -81,8 +95,13 @@ func (s *survey) judge(p path, warning string, err error) {
 	case err != nil:
 		s.warn(p, strings.TrimPrefix(err.Error(), "read secret: "))
 	case warning != "":
-		s.warn(p, warning)
+		s.danger(p, warning)
 	}
+}
+
+func (s *survey) danger(p path, message string) {
+	s.warn(p, message)
+	s.found[len(s.found)-1].danger = true
 }
 
 func (s *survey) agent(p path, a Agent) {
@@ -149,6 +168,7 @@ func (s *survey) fenceMethod(p path, m FenceOne) {
 		}
 	case m.SSH != nil:
 		s.readable(p.key("ssh").key("key_file"), m.SSH.KeyFile)
+		s.judge(p.key("ssh").key("key_file"), keyfile.Exposed(m.SSH.KeyFile), nil)
 		s.readable(p.key("ssh").key("known_hosts"), m.SSH.KnownHosts)
 	case m.HTTP != nil:
 		if m.HTTP.BearerFile != "" {
@@ -216,7 +236,7 @@ func (s *survey) command(p path, words Command, g Program) {
 }
 
 func (s *survey) account(p path, name string, lookup func(string) error) {
-	if name == "" {
+	if name == "" || s.dangers {
 		return
 	}
 	if _, err := strconv.ParseUint(name, 10, 32); err == nil {

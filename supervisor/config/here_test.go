@@ -90,7 +90,7 @@ services:
 		got = append(got, text)
 	}
 	want := []string{
-		`u.yaml:2:56: zookeeper.auth.file: others have access to the secret in secret (mode 0644): chmod o-rwx secret`,
+		`u.yaml:2:56: zookeeper.auth.file: others have access to the secret in secret (mode 0644): chmod 600 secret`,
 		`u.yaml:4:18: defaults.user: there is no "nobody-of-that-name"`,
 		`u.yaml:7:14: services.a.command: "no-such-program": executable file not found in $PATH`,
 		`u.yaml:8:12: services.a.group: there is no "none-of-that-name"`,
@@ -133,7 +133,7 @@ services: {}
 	}
 	got := strings.ReplaceAll(lines(r.Here()), dir+"/", "")
 	want := "u.yaml:4:8: fencing.agent.tls: read the authorities: ca holds no certificate in PEM (on this machine)\n" +
-		"u.yaml:6:15: fencing.agent.tls.key_file: others have access to the secret in key (mode 0604): chmod o-rwx key (on this machine)"
+		"u.yaml:6:15: fencing.agent.tls.key_file: others have access to the secret in key (mode 0604): chmod 600 key (on this machine)"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -11,6 +11,7 @@ type found struct {
 	keys    []path // the first is the one to blame; the others take part
 	onKey   bool   // it is the key itself that is wrong
 	message string
+	danger  bool // see Fault
 }
 
 // given reports whether the file gives a value for p, a good one or not.

@@ -55,6 +55,11 @@ func (v *validator) doubt(keys []path, format string, args ...any) {
 	v.doubts = append(v.doubts, found{keys: keys, message: fmt.Sprintf(format, args...)})
 }
 
+// danger is a doubt about what others may do, which log and status tell too.
+func (v *validator) danger(keys []path, format string, args ...any) {
+	v.doubts = append(v.doubts, found{keys: keys, danger: true, message: fmt.Sprintf(format, args...)})
+}
+
 func (v *validator) document(doc document) {
 	if message := nameFault(doc.Node); message != "" {
 		v.fault(path{"node"}, "%s", message)

@@ -67,13 +67,14 @@ type Member struct {
 
 // Node is a supervisor that is connected.
 type Node struct {
-	Node    string     `json:"node"`
-	Host    string     `json:"host"`
-	Pid     int        `json:"pid"`
-	Version string     `json:"version"`
-	Contain string     `json:"contain"`
-	Fault   string     `json:"config_fault"` // why its changed config is not taken up
-	Since   *time.Time `json:"since"`
+	Node     string     `json:"node"`
+	Host     string     `json:"host"`
+	Pid      int        `json:"pid"`
+	Version  string     `json:"version"`
+	Contain  string     `json:"contain"`
+	Fault    string     `json:"config_fault"` // why its changed config is not taken up
+	Warnings []string   `json:"warnings"`     // dangerous settings there
+	Since    *time.Time `json:"since"`
 }
 
 // Status reads the services named, or all.
@@ -214,7 +215,7 @@ func (c *Cluster) nodes(ctx context.Context) ([]Node, error) {
 func parseNode(name string, data []byte) Node {
 	var n election.Node
 	_ = json.Unmarshal(data, &n)
-	return Node{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Since: when(n.Since)}
+	return Node{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since)}
 }
 
 // list reads all znodes below a path, in the order of their names.

@@ -76,7 +76,7 @@ func Exposed(name string) (warning string) {
 
 func exposed(name string, info os.FileInfo) string {
 	if mode := info.Mode().Perm(); mode&0o007 != 0 {
-		return fmt.Sprintf("others have access to the secret in %s (mode %04o): chmod o-rwx %s", name, mode, name)
+		return fmt.Sprintf("others have access to the secret in %s (mode %04o): chmod 600 %s", name, mode, name)
 	}
 	return ""
 }

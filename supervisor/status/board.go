@@ -39,6 +39,7 @@ type Board struct {
 	claimed  map[string]time.Time // when the lock was found free
 	terms    []*term              // that are not judged yet
 	fault    string
+	warnings []string
 	watchdog watchdog
 	stir     chan struct{} // closed, and replaced, at each change of a service
 }
@@ -97,6 +98,13 @@ func (b *Board) Faulty(why string) {
 	b.mu.Unlock()
 }
 
+// Warned takes which settings are dangerous.
+func (b *Board) Warned(warnings []string) {
+	b.mu.Lock()
+	b.warnings = warnings
+	b.mu.Unlock()
+}
+
 // watchdog is the device that resets this machine, and how it is used; a zero one is none.
 type watchdog struct {
 	device, mode string
@@ -145,6 +153,7 @@ type Local struct {
 	LeaseMs  int64          `json:"lease_ms"`
 	Failsafe bool           `json:"failsafe,omitempty"` // the lease goes by promises: ZooKeeper is gone
 	Fault    string         `json:"config_fault"`
+	Warnings []string       `json:"warnings"` // dangerous settings here
 	Writable bool           `json:"writable"` // who shows the token may change something
 	Services []LocalService `json:"services"`
 }
@@ -167,7 +176,7 @@ func (b *Board) local() Local {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	left := b.leftLocked()
-	l := Local{Session: b.lease.Session, LeaseMs: left.Milliseconds(), Failsafe: b.lease.Held && left > 0, Fault: b.fault, Services: []LocalService{}}
+	l := Local{Session: b.lease.Session, LeaseMs: left.Milliseconds(), Failsafe: b.lease.Held && left > 0, Fault: b.fault, Warnings: append([]string{}, b.warnings...), Services: []LocalService{}}
 	for _, name := range slices.Sorted(maps.Keys(b.services)) {
 		s := b.services[name]
 		v := LocalService{

@@ -108,7 +108,7 @@ function summary() {
   $('key').hidden = !state.writable || !!state.token; $('held').hidden = !state.writable || !state.token;
   $('nodes').replaceChildren(...state.nodes.map(n => {
     const row = make('tr');
-    row.append(make('td', n.node), make('td', n.version), make('td', ago(n.since), 'soft'), make('td', n.config_fault ? 'keeps its former config: ' + n.config_fault : '', 'bad'));
+    row.append(make('td', n.node), make('td', n.version), make('td', ago(n.since), 'soft'), make('td', n.config_fault ? 'keeps its former config: ' + n.config_fault : '', 'bad'), make('td', (n.warnings || []).join('; '), 'soft'));
     return row;
   }));
 }

@@ -1,0 +1,44 @@
+package election
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+const (
+	mostWarnings   = 16
+	longestWarning = 500
+)
+
+// Bounded is what of a list of warnings is written to nodes/<node>, and believed of what is read there: a stranger may have
+// written it. Each is one printable line.
+func Bounded(warnings []string) []string {
+	var list []string
+	for i, w := range warnings {
+		if i == mostWarnings {
+			return append(list, fmt.Sprintf("and %d more: understudy check shows all", len(warnings)-i))
+		}
+		if len(w) > longestWarning {
+			w = w[:longestWarning] + "..."
+		}
+		list = append(list, strings.Map(func(r rune) rune {
+			if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+				return r
+			}
+			return '?'
+		}, w))
+	}
+	return list
+}
+
+// Warned says which settings are dangerous; the next heartbeat writes it.
+func (s *Session) Warned(warnings []string) {
+	list := Bounded(warnings)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(s.node.Warnings, list) {
+		s.node.Warnings, s.described = list, nil
+	}
+}
