@@ -19,11 +19,12 @@ import (
 //
 // The command is told in its environment whom to fence: UNDERSTUDY_SERVICE, UNDERSTUDY_TARGET_NODE,
 // UNDERSTUDY_TARGET_HOST, UNDERSTUDY_TARGET_MACHINE, UNDERSTUDY_TARGET_BOOT, UNDERSTUDY_TARGET_TOKEN,
-// UNDERSTUDY_TARGET_SESSION, UNDERSTUDY_TARGET_GUARDIAN_PID and UNDERSTUDY_TARGET_ADDRESS, each empty when not known; and
-// who fences: UNDERSTUDY_NODE, UNDERSTUDY_TOKEN. The rest is the supervisor's own.
+// UNDERSTUDY_TARGET_SESSION, UNDERSTUDY_TARGET_GUARDIAN_PID and UNDERSTUDY_TARGET_ADDRESS, each empty when not known;
+// UNDERSTUDY_TARGET_PLUG, which is what Plugs says of the node, or without any the node's name; and who fences: UNDERSTUDY_NODE, UNDERSTUDY_TOKEN. The rest is the supervisor's own.
 // Its stdin is /dev/null. It leads a process group, which is killed as a whole when the context ends.
 type Exec struct {
 	Command []string
+	Plugs   Plugs
 }
 
 // outputDelay is how long what a command left behind may go on holding its output open.
@@ -34,7 +35,12 @@ func (Exec) Name() string { return "exec" }
 
 // Fence runs the command. The error ends with the last of its output.
 func (e Exec) Fence(ctx context.Context, t Target) error {
-	output, err := program{argv: e.Command, env: environment(t)}.run(ctx)
+	facts, err := e.Plugs.facts(t)
+	if err != nil {
+		return err
+	}
+	env := append(environment(t), "UNDERSTUDY_TARGET_PLUG="+facts.words["plug"])
+	output, err := program{argv: e.Command, env: env}.run(ctx)
 	if err != nil {
 		return fmt.Errorf("%w%s", err, output.quoted())
 	}

@@ -21,7 +21,7 @@ type FenceAgent struct {
 	Command []string
 	Options map[string]string
 	Secrets map[string]string // options whose value is the line that a file holds
-	Plugs   map[string]string // by node
+	Plugs   Plugs
 }
 
 // Name is "fence_agent".
@@ -35,17 +35,20 @@ const (
 
 // Fence switches the target off and looks whether it is.
 func (f FenceAgent) Fence(ctx context.Context, t Target) error {
-	if err := t.plain(); err != nil {
+	facts, err := f.Plugs.facts(t)
+	if err != nil {
 		return err
 	}
 	if t.Node == "" {
 		return errors.New("the breadcrumb names no node")
 	}
-	plug := orElse(f.Plugs[t.Node], t.Node)
+	plug := facts.words["plug"]
 	var secrets []string
 	options := map[string]string{"plug": plug}
 	for key, value := range f.Options {
-		options[key] = t.fill(value, "{plug}", plug)
+		if options[key], err = facts.fill(value, chosen, nil); err != nil {
+			return fmt.Errorf("option %s: %w", key, err)
+		}
 	}
 	for key, file := range f.Secrets {
 		value, err := secret(file)

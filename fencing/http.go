@@ -17,8 +17,8 @@ import (
 )
 
 // HTTP is the method that makes one request, of a power controller or a cloud's API, say. The expected status says that the
-// target is dead. In URL, Headers and Body, {node}, {host} and the like are filled in. A redirection is not followed: it is
-// a status as any other.
+// target is dead. In URL, Headers and Body, {node}, {plug} and the like are filled in; whom it asks only the config says. A
+// redirection is not followed: it is a status as any other.
 type HTTP struct {
 	URL        string
 	Method     string // POST unless set
@@ -27,6 +27,7 @@ type HTTP struct {
 	Status     []int  // which mean success; any 2xx unless set
 	BearerFile string // holds a secret for the Authorization header
 	CAFile     string // who may have signed the server's certificate; the system's authorities unless set
+	Plugs      Plugs
 }
 
 // Name is "http".
@@ -34,18 +35,9 @@ func (HTTP) Name() string { return "http" }
 
 // Fence makes the request. No error tells the URL: it may hold a password.
 func (h HTTP) Fence(ctx context.Context, t Target) error {
-	if err := t.plain(); err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, orElse(h.Method, http.MethodPost), t.fill(h.URL), strings.NewReader(t.fill(h.Body)))
+	req, err := h.request(ctx, t)
 	if err != nil {
-		return errors.New("the URL cannot be used with this target")
-	}
-	for key, value := range h.Headers {
-		req.Header.Set(key, t.fill(value))
-	}
-	if host := req.Header.Get("Host"); host != "" {
-		req.Host = host
+		return err
 	}
 	token := ""
 	if h.BearerFile != "" {
@@ -82,6 +74,39 @@ func (h HTTP) Fence(ctx context.Context, t Target) error {
 		said = ": " + strconv.Quote(s[:min(len(s), 200)])
 	}
 	return fmt.Errorf("answered with %s%s", resp.Status, said)
+}
+
+func (h HTTP) request(ctx context.Context, t Target) (*http.Request, error) {
+	facts, err := h.Plugs.facts(t)
+	if err != nil {
+		return nil, err
+	}
+	where, err := facts.url(h.URL)
+	if err != nil {
+		return nil, err
+	}
+	body, err := facts.fill(h.Body, told, nil)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, orElse(h.Method, http.MethodPost), where, strings.NewReader(body))
+	if err != nil || req.URL.User != nil {
+		return nil, errors.New("the URL cannot be used with this target")
+	}
+	for key, value := range h.Headers {
+		at := told
+		if http.CanonicalHeaderKey(key) == "Host" { // one server may be many
+			at = chosen
+		}
+		if value, err = facts.fill(value, at, nil); err != nil {
+			return nil, fmt.Errorf("header %s: %w", key, err)
+		}
+		req.Header.Set(key, value)
+	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	return req, nil
 }
 
 func (h HTTP) means(status int) bool {

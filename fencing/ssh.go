@@ -20,8 +20,9 @@ type SSH struct {
 	User       string
 	KeyFile    string
 	KnownHosts string
-	Address    string // host:port; {host} and the like are filled in; "{host}:22" unless set
+	Address    string // host:port; {host} and the like are filled in; "{host}:22" unless set, "{plug}:22" with plugs
 	Command    string // "understudy fence kill-local" unless set; what it needs to know is appended
+	Plugs      Plugs
 }
 
 // Name is "ssh".
@@ -29,13 +30,24 @@ func (SSH) Name() string { return "ssh" }
 
 // Fence logs in and runs the command.
 func (s SSH) Fence(ctx context.Context, t Target) error {
-	if err := t.plain(); err != nil {
+	facts, err := s.Plugs.facts(t)
+	if err != nil {
 		return err
 	}
-	if t.Host == "" && s.Address == "" {
+	address := s.Address
+	switch {
+	case address != "":
+	case facts.listed:
+		address = "{plug}:22"
+	case t.Host == "":
 		return errors.New("the breadcrumb names no host")
+	default:
+		address = "{host}:22"
 	}
-	addr := t.fill(orElse(s.Address, "{host}:22"))
+	addr, err := facts.fill(address, told, nil) // another host than a known one gets nothing
+	if err != nil {
+		return err
+	}
 	client, err := s.login(ctx, addr)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -36,18 +36,24 @@ type Claimant struct {
 	Token int64
 }
 
-var plainWord, plainAddress = regexp.MustCompile(`^[A-Za-z0-9._@:-]*$`), regexp.MustCompile(`^[][A-Za-z0-9._:%-]*$`)
+// A word neither begins as an option or a way up in a path does, nor holds what ends it, wherever it is put in.
+var (
+	plainWord    = regexp.MustCompile(`^([A-Za-z0-9_@:][A-Za-z0-9._@:-]*)?$`)
+	plainHost    = regexp.MustCompile(`^([A-Za-z0-9_:][A-Za-z0-9._:-]*)?$`)
+	plainAddress = regexp.MustCompile(`^([A-Za-z0-9_:[][][A-Za-z0-9._:%-]*)?$`)
+)
 
 // plain fails when what a breadcrumb says could mean something else where it is put in: breadcrumbs come from outside.
 func (t Target) plain() error {
-	words := []string{t.Service, t.Node, t.Host, t.Machine, t.Boot, t.Session, t.Address}
-	for i, word := range words {
-		allowed := plainWord
-		if i == len(words)-1 {
-			allowed = plainAddress
-		}
-		if !allowed.MatchString(word) {
-			return fmt.Errorf("the breadcrumb says %q, which cannot be handed on: letters, digits and . _ @ : - are allowed", word)
+	for _, w := range []struct {
+		text    string
+		allowed *regexp.Regexp
+	}{
+		{t.Service, plainWord}, {t.Node, plainWord}, {t.Host, plainHost}, {t.Machine, plainWord}, {t.Boot, plainWord},
+		{t.Session, plainWord}, {t.Address, plainAddress},
+	} {
+		if !w.allowed.MatchString(w.text) {
+			return fmt.Errorf("the breadcrumb says %q, which cannot be handed on: letters, digits and . _ @ : - are allowed, and neither . nor - at the beginning", w.text)
 		}
 	}
 	return nil

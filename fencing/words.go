@@ -1,19 +1,140 @@
 package fencing
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 )
 
-// fill puts the facts of a target in place of {node}, {host} and so on. Nothing of them can mean anything else there: plain
-// has seen to it.
-func (t Target) fill(text string, more ...string) string {
-	return strings.NewReplacer(append([]string{
-		"{service}", t.Service, "{node}", t.Node, "{host}", t.Host, "{machine}", t.Machine, "{boot}", t.Boot,
-		"{token}", strconv.FormatInt(t.Token, 10), "{session}", t.Session, "{address}", t.Address,
-	}, more...)...).Replace(text)
+// Plugs are the nodes that a method may fence, and what the method calls each: an outlet, a machine, an address. Without any it
+// fences whichever node a breadcrumb names, but asks nobody whom the breadcrumb chose: breadcrumbs come from outside.
+type Plugs map[string]string
+
+// facts are what is filled in for a target in place of {node}, {host} and so on.
+type facts struct {
+	words  map[string]string
+	listed bool // the config names the node
+}
+
+// facts fails when the config does not know the target's node, or a word of the breadcrumb could mean something else.
+func (p Plugs) facts(t Target) (facts, error) {
+	if err := t.plain(); err != nil {
+		return facts{}, err
+	}
+	plug, listed := p[t.Node]
+	switch {
+	case !listed && len(p) > 0:
+		return facts{}, fmt.Errorf("the breadcrumb names node %q, which the method's plugs do not list: add it there, or type "+
+			"`understudy fence confirm %s --node NODE` once it is dead", t.Node, t.Service)
+	case !listed:
+		plug = t.Node
+	}
+	return facts{listed: listed, words: map[string]string{
+		"service": t.Service, "node": t.Node, "plug": plug, "host": t.Host, "machine": t.Machine, "boot": t.Boot,
+		"token": strconv.FormatInt(t.Token, 10), "session": t.Session, "address": t.Address,
+	}}, nil
+}
+
+// place is where a placeholder stands.
+type place int
+
+const (
+	told   place = iota // what is told to somebody whom the config chose, or who has to prove who it is
+	chosen              // what decides who is asked, and so who gets a secret: only what the config knows may
+)
+
+var placeholder = regexp.MustCompile(`\{(service|node|plug|host|machine|boot|token|session|address)\}`)
+
+// fill fills in the placeholders of a text, each as escape has it.
+func (f facts) fill(text string, at place, escape func(string) string) (string, error) {
+	var fault error
+	text = placeholder.ReplaceAllStringFunc(text, func(name string) string {
+		key := name[1 : len(name)-1]
+		if err := f.may(key, at); err != nil && fault == nil {
+			fault = err
+		}
+		if escape == nil {
+			return f.words[key]
+		}
+		return escape(f.words[key])
+	})
+	if fault != nil {
+		return "", fault
+	}
+	return text, nil
+}
+
+// may tells whether a word may stand in a place.
+func (f facts) may(key string, at place) error {
+	switch key {
+	case "service", "token":
+		return nil
+	case "node", "plug":
+		if at == chosen && !f.listed {
+			return fmt.Errorf("{%s} would let a breadcrumb choose who is asked: list the nodes in the method's plugs, as in `plugs: {%s: ...}`", key, f.words["node"])
+		}
+		return nil
+	case "boot", "session":
+		if at != chosen {
+			return nil
+		}
+	case "host":
+		if f.listed && f.words[key] != f.words["node"] && f.words[key] != f.words["plug"] {
+			return fmt.Errorf("the breadcrumb says that node %q is on host %q, which the method's plugs do not say: write {plug} in place of {host}", f.words["node"], f.words[key])
+		}
+		if f.listed || at != chosen {
+			return nil
+		}
+	default:
+		if !f.listed && at != chosen {
+			return nil
+		}
+	}
+	return fmt.Errorf("{%s} would let a breadcrumb choose who is asked, or what is fenced: write {plug}, and list the nodes in the method's plugs", key)
+}
+
+// url fills in a URL: a placeholder is a part of a host's name, one segment of the path, or a value of the query, and nothing else.
+func (f facts) url(text string) (string, error) {
+	scheme, rest, found := strings.Cut(text, "://")
+	if !found || placeholder.MatchString(scheme) {
+		return "", errors.New("the URL has no scheme")
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	authority, rest := rest[:end], rest[end:]
+	if i := strings.LastIndexByte(authority, ':'); strings.Contains(authority, "@") || strings.Contains(authority, "{token}") || i >= 0 && placeholder.MatchString(authority[i:]) {
+		return "", errors.New("nothing can be filled in for a user or a port of the URL, nor a number for its host")
+	}
+	authority, err := f.fill(authority, chosen, nil)
+	if err != nil {
+		return "", err
+	}
+	path, query, asks := strings.Cut(rest, "?")
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if !placeholder.MatchString(segment) {
+			continue
+		}
+		if segments[i], err = f.fill(segment, told, url.PathEscape); err != nil {
+			return "", err
+		}
+		if s := segments[i]; s == "" || s == "." || s == ".." {
+			return "", fmt.Errorf("%s would be %q, which is no part of a path", segment, s)
+		}
+	}
+	if query, err = f.fill(query, told, url.QueryEscape); err != nil {
+		return "", err
+	}
+	if path = strings.Join(segments, "/"); asks {
+		query = "?" + query
+	}
+	return scheme + "://" + authority + path + query, nil
 }
 
 // largestSecret bounds what is read from a file that should hold a password or a key.

@@ -29,15 +29,17 @@ func method(m config.FenceOne, keys *agent.Keys) fencing.Step {
 	case m.Agent != nil:
 		return fencing.Step{Method: agent.Method{Keys: keys}, Timeout: m.Agent.Timeout}
 	case m.Exec != nil:
-		return fencing.Step{Method: fencing.Exec{Command: m.Exec.Command}, Timeout: m.Exec.Timeout}
+		return fencing.Step{Method: fencing.Exec{Command: m.Exec.Command, Plugs: m.Exec.Plugs}, Timeout: m.Exec.Timeout}
 	case m.SSH != nil:
 		return fencing.Step{Timeout: m.SSH.Timeout, Method: fencing.SSH{
 			User: m.SSH.User, KeyFile: m.SSH.KeyFile, KnownHosts: m.SSH.KnownHosts, Address: m.SSH.Address, Command: m.SSH.Command,
+			Plugs: m.SSH.Plugs,
 		}}
 	case m.HTTP != nil:
 		h := m.HTTP
 		return fencing.Step{Timeout: h.Timeout, Method: fencing.HTTP{
 			URL: h.URL, Method: h.Method, Headers: h.Headers, Body: h.Body, Status: h.Status, BearerFile: h.BearerFile, CAFile: h.CAFile,
+			Plugs: h.Plugs,
 		}}
 	default:
 		f := m.FenceAgent

@@ -30,37 +30,40 @@ type FenceAsk struct {
 
 // FenceExec runs a command that exits 0 once the target is known to be dead.
 type FenceExec struct {
-	Command Command       `yaml:"command,flow" doc:"The program and its arguments. It finds whom to fence in its environment."`
-	Timeout time.Duration `yaml:"timeout" doc:"How long it may take."`
+	Command Command           `yaml:"command,flow" doc:"The program and its arguments. It finds whom to fence in its environment."`
+	Plugs   map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with a word for it, which the command finds as UNDERSTUDY_TARGET_PLUG. A node that is not listed is not fenced by this method. Default: whichever node the breadcrumb names."`
+	Timeout time.Duration     `yaml:"timeout" doc:"How long it may take."`
 }
 
 // FenceSSH runs `understudy fence kill-local` over ssh.
 type FenceSSH struct {
-	User       string        `yaml:"user" doc:"Whom to log in as."`
-	KeyFile    string        `yaml:"key_file" doc:"The private key, without a passphrase. An absolute path."`
-	KnownHosts string        `yaml:"known_hosts" doc:"The file of known host keys, as ssh has it. An absolute path. Another host is not talked to."`
-	Address    string        `yaml:"address,omitempty" doc:"Where to log in, as host:port; {host}, {node} and the like are filled in. Default: {host}:22, by the name that the old node's host gives itself."`
-	Command    string        `yaml:"command,omitempty" doc:"What to run there; what it needs to know is appended. Default: understudy fence kill-local."`
-	Timeout    time.Duration `yaml:"timeout" doc:"How long it may take."`
+	User       string            `yaml:"user" doc:"Whom to log in as."`
+	KeyFile    string            `yaml:"key_file" doc:"The private key, without a passphrase. An absolute path."`
+	KnownHosts string            `yaml:"known_hosts" doc:"The file of known host keys, as ssh has it. An absolute path. Another host is not talked to."`
+	Address    string            `yaml:"address,omitempty" doc:"Where to log in, as host:port; {host}, {node} and the like are filled in. Default: {host}:22, by the name that the old node's host gives itself; with plugs {plug}:22."`
+	Command    string            `yaml:"command,omitempty" doc:"What to run there; what it needs to know is appended. Default: understudy fence kill-local."`
+	Plugs      map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may log in for, each with its host. A node that is not listed is not fenced by this method. Default: whichever node the breadcrumb names, on a host that known_hosts has."`
+	Timeout    time.Duration     `yaml:"timeout" doc:"How long it may take."`
 }
 
 // FenceHTTP makes one request.
 type FenceHTTP struct {
-	URL        string            `yaml:"url" doc:"Where to; {node}, {host}, {service}, {token} and the like are filled in, in headers and body too."`
+	URL        string            `yaml:"url" doc:"Where to; {node}, {plug}, {service}, {token} and the like are filled in, in headers and body too, each as a part of a host's name, one segment of the path, or a value of the query. In the host only what plugs lists is filled in."`
 	Method     string            `yaml:"method,omitempty" doc:"The request's method. Default: POST."`
 	Headers    map[string]string `yaml:"headers,omitempty" doc:"Header lines, by name."`
 	Body       string            `yaml:"body,omitempty" doc:"What is sent."`
 	Status     []int             `yaml:"status,flow,omitempty" doc:"Which statuses mean that the old node is dead. Default: 200 to 299."`
 	BearerFile string            `yaml:"bearer_file,omitempty" doc:"The file that holds a bearer token, an absolute path."`
 	CAFile     string            `yaml:"ca_file,omitempty" doc:"The certificates of who may have signed the server's, in PEM. An absolute path. Default: the system's."`
+	Plugs      map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with what {plug} is for it: a power controller, say. A node that is not listed is not fenced by this method. Default: whichever node the breadcrumb names, if none of it is in the URL's host."`
 	Timeout    time.Duration     `yaml:"timeout" doc:"How long it may take."`
 }
 
 // FenceProgram runs a fence agent.
 type FenceProgram struct {
 	Command Command           `yaml:"command,flow" doc:"The fence agent and its arguments, as in fence_ipmilan."`
-	Options map[string]string `yaml:"options,omitempty" doc:"Its options, by their names on its stdin; {node}, {host}, {plug} and the like are filled in."`
+	Options map[string]string `yaml:"options,omitempty" doc:"Its options, by their names on its stdin; {node}, {plug} and the like are filled in for the nodes of plugs."`
 	Secrets map[string]string `yaml:"secrets,omitempty" doc:"Options whose value is the only line of a file, by name, as in password: /etc/understudy/ipmi.secret. Absolute paths."`
-	Plugs   map[string]string `yaml:"plugs,omitempty" doc:"What the fence agent calls each node's power outlet or machine, by node. Default: the node's own name."`
+	Plugs   map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with what the fence agent calls its power outlet or machine. A node that is not listed is not fenced by this method. Default: whichever node the breadcrumb names, by that name."`
 	Timeout time.Duration     `yaml:"timeout" doc:"How long switching off and looking may take together."`
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -83,6 +84,7 @@ func (v *validator) fenceMethod(p path, m FenceOne) {
 	case m.Exec != nil:
 		key, timeout = "exec", m.Exec.Timeout
 		v.fenceCommand(p.key(key).key("command"), m.Exec.Command)
+		v.plugs(p.key(key), m.Exec.Plugs)
 	case m.SSH != nil:
 		key, timeout = "ssh", m.SSH.Timeout
 		v.fenceSSH(p.key(key), *m.SSH)
@@ -117,6 +119,7 @@ func (v *validator) fenceSSH(p path, s FenceSSH) {
 		v.absolute(p.key("known_hosts"), s.KnownHosts)
 	}
 	v.tcp(p.key("address"), filled(s.Address))
+	v.plugs(p, s.Plugs)
 	if strings.ContainsAny(s.Command, "\n\x00") {
 		v.fault(p.key("command"), "must be one line")
 	}
@@ -127,6 +130,8 @@ func (v *validator) fenceHTTP(p path, h FenceHTTP) {
 		v.fault(p.key("url"), "missing: write a URL")
 	}
 	v.http(p.key("url"), filled(h.URL))
+	v.plugs(p, h.Plugs)
+	v.fenceWhom(p, h)
 	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	if h.Method != "" && !slices.Contains(methods, h.Method) {
 		v.fault(p.key("method"), "%s must be %s%s", quoted(h.Method), oneOf(methods), DidYouMean(h.Method, methods))
@@ -149,6 +154,10 @@ func (v *validator) fenceHTTP(p path, h FenceHTTP) {
 
 func (v *validator) fenceProgram(p path, f FenceProgram) {
 	v.fenceCommand(p.key("command"), f.Command)
+	v.plugs(p, f.Plugs)
+	if len(f.Plugs) == 0 {
+		v.doubt([]path{p.key("plugs"), p}, "without plugs, whichever node a breadcrumb names is switched off, and whoever can write ZooKeeper writes breadcrumbs; list the nodes, as in plugs: {NODE: OUTLET}")
+	}
 	for _, name := range slices.Sorted(maps.Keys(f.Options)) {
 		at := p.key("options").key(name)
 		switch {
@@ -158,6 +167,8 @@ func (v *validator) fenceProgram(p path, f FenceProgram) {
 			v.fault(at, "must be one line")
 		case f.Secrets[name] != "":
 			v.fault(at, "is among the secrets too")
+		case len(f.Plugs) == 0 && fromCrumb.MatchString(f.Options[name]):
+			v.doubt([]path{at}, "the method will refuse: a breadcrumb would choose whom the agent asks; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Secrets)) {
@@ -165,8 +176,47 @@ func (v *validator) fenceProgram(p path, f FenceProgram) {
 	}
 }
 
+// plugs checks the list of the nodes that a method may fence.
+func (v *validator) plugs(p path, plugs map[string]string) {
+	at := p.key("plugs")
+	for _, node := range slices.Sorted(maps.Keys(plugs)) {
+		if message := nameFault(node); message != "" {
+			v.keyFault(at.key(node), message)
+		}
+		if word := plugs[node]; word == "" || !printable(word) {
+			v.fault(at.key(node), "missing: write what %s is called there, if only its name", quoted(node))
+		}
+	}
+}
+
+// fromCrumb finds what a breadcrumb says of whom to fence.
+var fromCrumb = regexp.MustCompile(`\{(node|plug|host|machine|address)\}`)
+
+// fenceWhom looks at what a breadcrumb, which whoever can write ZooKeeper writes, would choose.
+func (v *validator) fenceWhom(p path, h FenceHTTP) {
+	at := p.key("url")
+	_, rest, _ := strings.Cut(h.URL, "://")
+	authority, _, _ := strings.Cut(strings.NewReplacer("?", "/", "#", "/").Replace(rest), "/")
+	if i := strings.LastIndexByte(authority, ':'); !strings.Contains(authority, "@") &&
+		(strings.Contains(authority, "{address}") || i >= 0 && strings.ContainsAny(authority[i:], "{}")) {
+		v.fault(at, "nothing can be filled in for a port: write {plug} for the host, and the port behind it")
+		return
+	}
+	texts := []string{h.URL, h.Body}
+	for _, value := range h.Headers {
+		texts = append(texts, value)
+	}
+	switch {
+	case len(h.Plugs) > 0:
+	case fromCrumb.MatchString(authority):
+		v.doubt([]path{at}, "the method will refuse: a breadcrumb would choose which server is asked; list the nodes, as in plugs: {NODE: HOST}, and write {plug}")
+	case slices.ContainsFunc(texts, fromCrumb.MatchString):
+		v.doubt([]path{at}, "fences whichever node a breadcrumb names, and whoever can write ZooKeeper writes breadcrumbs; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
+	}
+}
+
 // filled is a text with something in the places that are filled in for a target.
 func filled(text string) string {
-	return strings.NewReplacer("{service}", "s", "{node}", "n", "{host}", "h", "{machine}", "m", "{boot}", "b",
+	return strings.NewReplacer("{service}", "s", "{node}", "n", "{plug}", "p", "{host}", "h", "{machine}", "m", "{boot}", "b",
 		"{token}", "1", "{session}", "0x1", "{address}", "h:1").Replace(text)
 }

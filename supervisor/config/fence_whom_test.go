@@ -1,0 +1,45 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A breadcrumb is written by whoever can write ZooKeeper. What it would choose is mentioned, and what would choose nothing is not.
+func TestWhatABreadcrumbWouldChooseIsMentioned(t *testing.T) {
+	for method, want := range map[string]string{
+		`http: {url: "https://bmc-{node}/off"}`:                                   "url: the method will refuse: a breadcrumb would choose which server is asked",
+		`http: {url: "https://{host}:8443/off"}`:                                  "url: the method will refuse: a breadcrumb would choose which server is asked",
+		`http: {url: "https://cloud/{node}/stop"}`:                                "url: fences whichever node a breadcrumb names",
+		`http: {url: "https://cloud/stop", body: "{\"id\": \"{host}\"}"}`:         "url: fences whichever node a breadcrumb names",
+		`http: {url: "https://cloud/stop", headers: {X-Node: "{machine}"}}`:       "url: fences whichever node a breadcrumb names",
+		`http: {url: "https://cloud/{node}/stop", plugs: {a: a}}`:                 "",
+		`http: {url: "https://{plug}:8443/off", plugs: {a: 192.0.2.1}}`:           "",
+		`http: {url: "https://cloud/stop?{service}&{token}"}`:                     "",
+		`http: {url: "https://cloud:{token}/stop"}`:                               "nothing can be filled in for a port",
+		`http: {url: "https://{address}/stop"}`:                                   "nothing can be filled in for a port",
+		`http: {url: "https://{plug}/", plugs: {a: ""}}`:                          `plugs.a: missing: write what "a" is called there`,
+		`http: {url: "https://{plug}/", plugs: {"-x": b}}`:                        "a name must not start with -",
+		`fence_agent: {command: f}`:                                               "fence_agent: without plugs, whichever node a breadcrumb names is switched off",
+		`fence_agent: {command: f, options: {ip: "bmc-{node}"}}`:                  "options.ip: the method will refuse: a breadcrumb would choose whom the agent asks",
+		`fence_agent: {command: f, options: {ip: "{plug}"}, plugs: {a: 1.2.3.4}}`: "",
+		`ssh: {user: root, key_file: /k, known_hosts: /h}`:                        "",
+		`exec: {command: [x]}`:                                                    "",
+	} {
+		file := filepath.Join(t.TempDir(), "u.yaml")
+		text := "zookeeper: {servers: [zk1]}\nservices:\n  s:\n    command: x\n    fencing:\n      methods:\n        - " + method + "\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := Read(file)
+		var said []string
+		for _, f := range append(r.Faults, r.Warnings...) {
+			said = append(said, f.String())
+		}
+		if got := strings.Join(said, "\n"); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", method, got, want)
+		}
+	}
+}
