@@ -172,7 +172,7 @@ func (i *image) run(ctx context.Context) error {
 		var there promise
 		err := i.lost
 		if err == nil {
-			there, err = tryImage(ctx, i.place, "", i.argv[1:], i.environ)
+			there, err = tryImage(ctx, i.place, "", i.argv[1:], i.environ, nil)
 		}
 		if err == nil {
 			err = there.goesOnWith(i.here)
@@ -236,12 +236,12 @@ func (p promise) goesOnWith(here promise) error {
 }
 
 // tryImage finds out whether the binary at path would go on with what a supervisor with these words and this environment, in dir,
-// hands over: it starts, it knows how, and it takes the config.
-func tryImage(ctx context.Context, path, dir string, words, environ []string) (p promise, err error) {
+// hands over: it starts, it knows how, and it takes the config. as is another user whose words these are, if they are not ours.
+func tryImage(ctx context.Context, path, dir string, words, environ []string, as *syscall.Credential) (p promise, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("it has not answered within %v", tryLimit))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, append([]string{goesOn}, words...)...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as}
 	cmd.Env = child.WithoutLegacy(environ)
 	cmd.WaitDelay = time.Second
 	var said, complaint bytes.Buffer

@@ -30,7 +30,9 @@ func reexecCommand() *cobra.Command {
 		Long: "Has the supervisor of this machine become the binary that is in its place now, as the same process. The programs\n" +
 			"that it runs do not notice. The new binary is tried before: if it does not start, does not know what it is to go\n" +
 			"on with, or refuses the config, everything stays as it is, and the exit code is 1. SIGUSR2 to the supervisor does\n" +
-			"the same, without waiting: systemctl kill -s USR2 --kill-whom=main understudy",
+			"the same, without waiting: systemctl kill -s USR2 --kill-whom=main understudy\n\n" +
+			"Without --pid it is looked for among the processes of the user who calls: anybody's may look like one. What --pid\n" +
+			"names may be another user's; its arguments are then tried as that user.",
 		Example: "  understudy reexec --all",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,13 +55,14 @@ func reexecCommand() *cobra.Command {
 			case len(found) == 0 && pid != 0:
 				return fmt.Errorf("process %d is no supervisor that was started as %s: --binary says where it was started from", pid, binary)
 			case len(found) == 0:
-				return fmt.Errorf("no supervisor runs here that was started as %s: --binary says where it was started from", binary)
+				return fmt.Errorf("no supervisor of this user runs here that was started as %s: --binary says where it was started from, --pid names another user's", binary)
 			case len(found) > 1 && !all:
 				return usage("several supervisors run here, as processes %v: say --pid PID or --all", found)
 			}
 			var errs []error
+			named := pid != 0
 			for _, pid := range found {
-				if err := reexec(ctx, binary, pid); err != nil {
+				if err := reexec(ctx, binary, pid, named); err != nil {
 					errs = append(errs, fmt.Errorf("supervisor %d: %w", pid, err))
 					continue
 				}
@@ -75,7 +78,8 @@ func reexecCommand() *cobra.Command {
 	return cmd
 }
 
-// running finds the supervisors whose binary is, or was, at a place.
+// running finds the supervisors whose binary is, or was, at a place: among all processes of our own user, or the one that is named.
+// By its words and its binary anybody's process can look like one.
 func running(binary string, only int) (pids []int, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -84,6 +88,9 @@ func running(binary string, only int) (pids []int, err error) {
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
 		if err != nil || pid == 1 || only != 0 && pid != only { // a container's init has the supervisor as its child
+			continue
+		}
+		if only == 0 && !isOurs(pid) {
 			continue
 		}
 		words := procWords(pid, "cmdline")
@@ -135,13 +142,23 @@ const askAgain = 5 * time.Second
 // stands is how long a new image has to live to count as one that does.
 const stands = 500 * time.Millisecond
 
-// reexec has one supervisor become what is at its binary's place, and waits for that.
-func reexec(ctx context.Context, binary string, pid int) error {
-	words, was := procWords(pid, "cmdline"), handedOver(pid)
-	if len(words) < 2 {
+// reexec has one supervisor become what is at its binary's place, and waits for that. named: somebody said that it is one.
+func reexec(ctx context.Context, binary string, pid int, named bool) error {
+	process, err := os.FindProcess(pid) // a handle: what has the same pid later is not taken for it
+	if err != nil {
+		return fmt.Errorf("it is gone: %w", err)
+	}
+	defer func() { _ = process.Release() }()
+	words, environ, was := procWords(pid, "cmdline"), procWords(pid, "environ"), handedOver(pid)
+	as, err := whose(pid)
+	if err != nil || len(words) < 2 || words[1] != "run" || !named && !isOurs(pid) || process.Signal(syscall.Signal(0)) != nil {
 		return errors.New("it is gone")
 	}
-	if _, err := tryImage(ctx, binary, procFile(pid, "cwd"), words[1:], procWords(pid, "environ")); err != nil {
+	dir := procFile(pid, "cwd")
+	if there, err := os.Readlink(dir); err == nil && as.credential() != nil { // another user may not go by /proc
+		dir = there
+	}
+	if _, err := tryImage(ctx, binary, dir, words[1:], environ, as.credential()); err != nil {
 		return err
 	}
 	look := time.NewTicker(10 * time.Millisecond)
@@ -149,7 +166,7 @@ func reexec(ctx context.Context, binary string, pid int) error {
 	var since, asked time.Time
 	for {
 		if since.IsZero() && time.Since(asked) > askAgain {
-			if err := syscall.Kill(pid, syscall.SIGUSR2); err != nil {
+			if err := process.Signal(syscall.SIGUSR2); err != nil {
 				return fmt.Errorf("ask it: %w", err)
 			}
 			asked = time.Now()
