@@ -55,7 +55,7 @@ func (s *supervisor) apply(c Change) {
 		return
 	}
 	s.warned = c.Warnings
-	s.cfg.Observer.Warned(election.Bounded(s.warned))
+	s.cfg.Observer.Warned(election.Bounded(s.allWarnings()))
 	var added, changed, removed []string
 	for _, conf := range c.Services {
 		i := slices.IndexFunc(s.services, func(v *service) bool { return v.name == conf.Name && !v.removed.Load() })
@@ -90,7 +90,15 @@ func (s *supervisor) faults() string {
 func (s *supervisor) warnings() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.warned
+	return s.allWarnings()
+}
+
+// allWarnings are those of the config, and of what is found in ZooKeeper. The caller holds mu.
+func (s *supervisor) allWarnings() []string {
+	if s.credentials.exposed == "" {
+		return s.warned
+	}
+	return append(slices.Clone(s.warned), s.credentials.exposed)
 }
 
 // waits tells whether one that bore the same name before, and was removed, has not ended yet: the lock of the one would be the

@@ -118,7 +118,7 @@ func (f *checkFlags) check(out, complaints io.Writer) error {
 		v := verdict{OK: r.Config != nil, Files: r.Files.Config, Faults: remarks(r.Faults), Warnings: remarks(warnings), Notes: []string{}}
 		if r.Config != nil {
 			v.Services = len(r.Config.Services)
-			v.Notes = notes(r.Config)
+			v.Notes = f.notes(r.Config)
 		}
 		if err := writeJSON(out, v); err != nil {
 			return err
@@ -127,7 +127,7 @@ func (f *checkFlags) check(out, complaints io.Writer) error {
 		f.remark(out, r.Faults, warnings)
 		if r.Config != nil {
 			fmt.Fprintf(out, "ok: %s in %s\n", count(len(r.Config.Services), "service"), count(len(r.Files.Config), "file"))
-			for _, note := range notes(r.Config) {
+			for _, note := range f.notes(r.Config) {
 				fmt.Fprintln(out, "note:", note)
 			}
 		}
@@ -139,11 +139,39 @@ func (f *checkFlags) check(out, complaints io.Writer) error {
 }
 
 // notes are what one should know of a config in which nothing is wrong.
-func notes(c *config.Config) []string {
-	if note := c.ZooKeeper.Exposure(); note != "" {
-		return []string{note}
+func (f *checkFlags) notes(c *config.Config) []string {
+	notes := []string{}
+	for _, note := range []string{c.ZooKeeper.Exposure(), f.exposed(c)} {
+		if note != "" {
+			notes = append(notes, note)
+		}
 	}
-	return []string{}
+	return notes
+}
+
+// exposed says what others than the credentials may change in ZooKeeper, as far as it can be asked quickly. It is not, where the file
+// is for another machine or the credentials cannot be read.
+func (f *checkFlags) exposed(c *config.Config) string {
+	if c.ZooKeeper.Auth == nil || f.repair { // which tells more
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), quickly)
+	defer cancel()
+	said := make(chan string, 1)
+	go func() { // the client takes a second to close what never was open, and ends with this process
+		v := visit{clusterFlags: clusterFlags{Config: f.file}, timeout: quickly}
+		_ = v.visits(ctx, func(ctx context.Context, c *control.Cluster) error {
+			note, err := c.Exposed(ctx)
+			said <- note
+			return err
+		})
+	}()
+	select {
+	case note := <-said:
+		return note
+	case <-ctx.Done():
+		return ""
+	}
 }
 
 func (f *checkFlags) remark(out io.Writer, faults, warnings config.Faults) {

@@ -134,14 +134,10 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	return supervise(cmd.Context(), conf, following, web, boss, next)
 }
 
-// tellExposure logs, once, what strangers can do; with credentials, which are there against strangers, as a warning.
+// tellExposure logs, once, what strangers can do.
 func tellExposure(z config.ZooKeeper, log hclog.Logger) {
-	level := hclog.Info
-	if z.Auth != nil {
-		level = hclog.Warn
-	}
 	if note := z.Exposure(); note != "" {
-		log.Log(level, "nothing is known to keep strangers from ZooKeeper", "note", note)
+		log.Warn("nothing is known to keep strangers from ZooKeeper", "note", note)
 	}
 }
 

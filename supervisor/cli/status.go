@@ -60,11 +60,14 @@ func (v *visit) showStatus(ctx context.Context, c *control.Cluster, w io.Writer,
 
 // noteExposure says once what strangers can do at the servers that a config file names.
 func (v *visit) noteExposure(w io.Writer) error {
+	if v.ZK != "" { // flags do not tell what keeps strangers out
+		return nil
+	}
 	c, err := v.cluster()
 	if err != nil {
 		return err
 	}
-	if exposure := c.ZooKeeper.Exposure(); c.ZooKeeper.Auth != nil && exposure != "" {
+	if exposure := c.ZooKeeper.Exposure(); exposure != "" {
 		_, err = fmt.Fprintln(w, strings.Join(note(screenOf(w).width, exposure), "\n"))
 	}
 	return err

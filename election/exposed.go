@@ -1,0 +1,104 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Tree is how a tree of znodes is looked at, to see whose it is.
+type Tree struct {
+	ACL      func(path string) ([]zk.ACL, error)
+	Children func(path string) ([]string, error)
+}
+
+// Exposed finds which of what services work with others than the credentials may change: who may delete in a service's folder can
+// delete its lock and breadcrumb, whomever those belong to. It looks at the folders, and at what is in those of services. The folders
+// above the root do not matter: what they may have deleted is a root that is empty. All services are looked at where none is named.
+func (t Tree) Exposed(root string, a *Auth, services []string) (open []string, err error) {
+	look := func(path string) error {
+		acl, err := t.ACL(path)
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			return nil
+		case err != nil && !errors.Is(err, zk.ErrNoAuth): // what is hidden from us is somebody else's
+			return fmt.Errorf("read the ACL of %s: %w", path, err)
+		case err != nil || a.exposed(acl):
+			open = append(open, path)
+		}
+		return nil
+	}
+	list := func(path string) ([]string, error) {
+		names, err := t.Children(path)
+		if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
+			return nil, nil
+		}
+		slices.Sort(names)
+		return names, err
+	}
+	folders := []string{root}
+	if services == nil {
+		if services, err = list(ServicesDir(root)); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range services {
+		folders = append(folders, Paths{root, name}.Dir())
+	}
+	for _, folder := range folders {
+		names, err := list(folder)
+		if err == nil {
+			err = look(folder)
+		}
+		for _, name := range names {
+			if err == nil {
+				err = look(folder + "/" + name)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return open, nil
+}
+
+// exposed tells whether an ACL lets others do more than read.
+func (a *Auth) exposed(acl []zk.ACL) bool {
+	ours := a.ACL()
+	return slices.ContainsFunc(acl, func(entry zk.ACL) bool {
+		return entry.Perms&^zk.PermRead != 0 && !slices.ContainsFunc(ours, func(o zk.ACL) bool { return o.Scheme == entry.Scheme && o.ID == entry.ID })
+	})
+}
+
+// ExposedNote says it in one line, with what to type; "" where nothing is open.
+func ExposedNote(open []string) string {
+	if len(open) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(open) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more)", n)
+	}
+	return fmt.Sprintf("others than the credentials in zookeeper.auth may change %s%s in ZooKeeper, and so have two copies of a service run; "+
+		"once all nodes have the credentials, type `understudy check --repair-acl`", open[0], more)
+}
+
+// Exposed looks for it in a session.
+func (s *Session) Exposed(ctx context.Context, services []string) ([]string, error) {
+	a := s.Ticket().Auth
+	if a == nil {
+		return nil, nil
+	}
+	t := Tree{
+		ACL: func(path string) ([]zk.ACL, error) {
+			return insist(ctx, s, func() ([]zk.ACL, error) { acl, _, err := s.conn.GetACL(path); return acl, err })
+		},
+		Children: func(path string) ([]string, error) {
+			return insist(ctx, s, func() ([]string, error) { names, _, err := s.conn.Children(path); return names, err })
+		},
+	}
+	return t.Exposed(s.cfg.Root, a, services)
+}
