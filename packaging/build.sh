@@ -35,12 +35,12 @@ for ARCH in ${ARCHS:-amd64 arm64}; do
 	GOARCH=$ARCH go build -trimpath -ldflags "-s -w -buildid= -X main.version=$PACKAGE_VERSION" -o "$out/understudy-$ARCH" .
 done
 host=$(go env GOHOSTARCH)
-gen() { go run ./packaging/gen "$1" "$PACKAGE_VERSION" "$2"; }
+gen() { go run ./packaging/gen "$1" "$PACKAGE_VERSION" "${@:2}"; }
 gen man "$TREE/man1"
 mv "$TREE"/man1/*.5 "$TREE/man5"
 gen changelog - >"$TREE/changelog"
 gen copyright "$out/understudy-$host" >"$TREE/copyright"
-gen sbom "$out/understudy-$host" >"$TREE/understudy.cdx.json"
+gen sbom "$out"/understudy-* >"$TREE/understudy.cdx.json"
 cp CHANGELOG.md "$TREE"
 gzip -9n "$TREE"/man?/* "$TREE/changelog" "$TREE/CHANGELOG.md"
 for shell in bash zsh fish; do
@@ -56,3 +56,5 @@ for ARCH in ${ARCHS:-amd64 arm64}; do
 		go tool -modfile=packaging/tools/go.mod nfpm package --config packaging/nfpm.yaml --packager $kind --target "$out" >"$TREE/said" || { cat "$TREE/said" >&2; exit 1; }
 	done
 done
+cp -p "$TREE/understudy.cdx.json" "$out"
+(cd "$out" && LC_ALL=C && sha256sum -- * >"$TREE/SHA256SUMS" && cp "$TREE/SHA256SUMS" .)

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"crypto/sha256"
 	"debug/elf"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,8 +34,8 @@ func TestTwoBuildsAreBitIdentical(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(one + "/*")
-	if err != nil || len(files) != 6 {
-		t.Fatalf("two binaries, two deb and two rpm were to be built, not %v", files)
+	if err != nil || len(files) != 8 {
+		t.Fatalf("two binaries, two deb and two rpm, the list of parts and the sums were to be made, not %v", files)
 	}
 	for _, f := range files {
 		a, err := os.ReadFile(f)
@@ -179,15 +181,32 @@ func TestListOfPartsIsWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	type part struct {
+		Name, Version string
+		Hashes        []struct{ Alg, Content string }
+		Licenses      []any
+	}
 	var bom struct {
 		BOMFormat  string `json:"bomFormat"`
-		Components []struct{ Name, Version string }
+		Metadata   struct{ Component struct{ Components []part } }
+		Components []part
 	}
 	if err := json.Unmarshal(text, &bom); err != nil || bom.BOMFormat != "CycloneDX" {
 		t.Fatalf("%v: %.100s", err, text)
 	}
+	binary, err := os.ReadFile(root + "/usr/bin/understudy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	itself := fmt.Sprintf("%x", sha256.Sum256(binary))
+	if !slices.ContainsFunc(bom.Metadata.Component.Components, func(c part) bool { return len(c.Hashes) == 1 && c.Hashes[0].Content == itself }) {
+		t.Errorf("the binary, %s, is not among %+v", itself, bom.Metadata.Component.Components)
+	}
 	var listed []string
 	for _, c := range bom.Components {
+		if len(c.Hashes) == 0 || len(c.Licenses) == 0 {
+			t.Errorf("%s is without a hash or a licence", c.Name)
+		}
 		if c.Name != "std" {
 			listed = append(listed, c.Name+" "+c.Version)
 		}

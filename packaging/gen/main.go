@@ -19,8 +19,8 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 3 {
-		return errors.New("gen WHAT VERSION PATH: man into a folder; changelog; the sbom or copyright of a binary")
+	if len(args) < 3 || len(args) > 3 && args[0] != "sbom" {
+		return errors.New("gen WHAT VERSION PATH: man into a folder; changelog; the copyright of a binary; the sbom of binaries")
 	}
 	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 	if err != nil {
@@ -34,7 +34,7 @@ func run(args []string) error {
 	case "changelog":
 		text = made.changelog()
 	case "sbom":
-		text, err = made.bom(path)
+		text, err = made.bom(args[2:]...)
 	case "copyright":
 		text, err = copyright(path)
 	default:
