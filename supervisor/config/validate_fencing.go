@@ -156,7 +156,7 @@ func (v *validator) fenceProgram(p path, f FenceProgram) {
 	v.fenceCommand(p.key("command"), f.Command)
 	v.plugs(p, f.Plugs)
 	if len(f.Plugs) == 0 {
-		v.doubt([]path{p.key("plugs"), p}, "without plugs, whichever node a breadcrumb names is switched off, and whoever can write ZooKeeper writes breadcrumbs; list the nodes, as in plugs: {NODE: OUTLET}")
+		v.danger([]path{p.key("plugs"), p}, "without plugs, whichever node a breadcrumb names is switched off, and whoever can write ZooKeeper writes breadcrumbs; list the nodes, as in plugs: {NODE: OUTLET}")
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Options)) {
 		at := p.key("options").key(name)
@@ -168,7 +168,7 @@ func (v *validator) fenceProgram(p path, f FenceProgram) {
 		case f.Secrets[name] != "":
 			v.fault(at, "is among the secrets too")
 		case len(f.Plugs) == 0 && fromCrumb.MatchString(f.Options[name]):
-			v.doubt([]path{at}, "the method will refuse: a breadcrumb would choose whom the agent asks; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
+			v.danger([]path{at}, "the method will refuse: a breadcrumb would choose whom the agent asks; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Secrets)) {
@@ -209,9 +209,9 @@ func (v *validator) fenceWhom(p path, h FenceHTTP) {
 	switch {
 	case len(h.Plugs) > 0:
 	case fromCrumb.MatchString(authority):
-		v.doubt([]path{at}, "the method will refuse: a breadcrumb would choose which server is asked; list the nodes, as in plugs: {NODE: HOST}, and write {plug}")
+		v.danger([]path{at}, "the method will refuse: a breadcrumb would choose which server is asked; list the nodes, as in plugs: {NODE: HOST}, and write {plug}")
 	case slices.ContainsFunc(texts, fromCrumb.MatchString):
-		v.doubt([]path{at}, "fences whichever node a breadcrumb names, and whoever can write ZooKeeper writes breadcrumbs; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
+		v.danger([]path{at}, "fences whichever node a breadcrumb names, and whoever can write ZooKeeper writes breadcrumbs; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
 	}
 }
 
