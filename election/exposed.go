@@ -19,17 +19,17 @@ type Tree struct {
 // delete its lock and breadcrumb, whomever those belong to. It looks at the folders, and at what is in those of services. The folders
 // above the root do not matter: what they may have deleted is a root that is empty. All services are looked at where none is named.
 func (t Tree) Exposed(root string, a *Auth, services []string) (open []string, err error) {
-	look := func(path string) error {
+	look := func(path string) (is bool, err error) {
 		acl, err := t.ACL(path)
 		switch {
 		case errors.Is(err, zk.ErrNoNode):
-			return nil
+			return false, nil
 		case err != nil && !errors.Is(err, zk.ErrNoAuth): // what is hidden from us is somebody else's
-			return fmt.Errorf("read the ACL of %s: %w", path, err)
+			return false, fmt.Errorf("read the ACL of %s: %w", path, err)
 		case err != nil || a.exposed(acl):
-			open = append(open, path)
+			open, is = append(open, path), true
 		}
-		return nil
+		return is, nil
 	}
 	list := func(path string) ([]string, error) {
 		names, err := t.Children(path)
@@ -49,13 +49,14 @@ func (t Tree) Exposed(root string, a *Auth, services []string) (open []string, e
 		folders = append(folders, Paths{root, name}.Dir())
 	}
 	for _, folder := range folders {
-		names, err := list(folder)
-		if err == nil {
-			err = look(folder)
+		is, err := look(folder)
+		var names []string
+		if err == nil && !is { // in what is open a stranger can make as many as he likes
+			names, err = list(folder)
 		}
 		for _, name := range names {
 			if err == nil {
-				err = look(folder + "/" + name)
+				_, err = look(folder + "/" + name)
 			}
 		}
 		if err != nil {
@@ -82,8 +83,9 @@ func ExposedNote(open []string) string {
 	if n := len(open) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
-	return fmt.Sprintf("others than the credentials in zookeeper.auth may change %s%s in ZooKeeper, and so have two copies of a service run; "+
+	note := fmt.Sprintf("others than the credentials in zookeeper.auth may change %s%s in ZooKeeper, and so have two copies of a service run; "+
 		"once all nodes have the credentials, type `understudy check --repair-acl`", open[0], more)
+	return Bounded([]string{note})[0] // it has names of znodes that a stranger may have made
 }
 
 // Exposed looks for it in a session.
