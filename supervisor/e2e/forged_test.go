@@ -52,7 +52,9 @@ func TestAForgedBreadcrumbAimsNoFencingMethod(t *testing.T) {
         - http: {url: "http://{host}:%[1]s/off", bearer_file: %[2]s, timeout: 2s}
         - fence_agent: {command: %[3]s, plugs: {db-1: 7}, timeout: 2s}
       on_failure: refuse`, port, bearer, agent)))
-	kit.Until(t, soon, "the chain is through", func() bool { return a.Says("which the method's plugs do not list") && a.Says("would let a breadcrumb choose who is asked") })
+	kit.Until(t, soon, "the chain is through", func() bool {
+		return a.Says("which the method's plugs do not list") && a.Says("would let a breadcrumb choose who is asked")
+	})
 	if text, _ := os.ReadFile(switched); asked.Load() > 0 || len(text) > 0 || strings.Contains(a.Log(), "target is dead") {
 		t.Errorf("the attacker was asked %d times, and this was switched off: %s", asked.Load(), text)
 	}

@@ -37,7 +37,7 @@ func newFaulty(t *testing.T, services string) *faulty {
 func (f *faulty) edit(services string) {
 	f.t.Helper()
 	text := fmt.Sprintf(`node: a
-zookeeper: {servers: [%s], root: %s, session_timeout: %v}
+zookeeper: {servers: [%s], root: %s, session_timeout: %v, trusted_network: true}
 defaults: {restart: {delay: 100ms, rejoin_after: 1s}}
 services:
   well: {command: [%s]}
