@@ -8,6 +8,7 @@ import (
 
 	"understudy/election"
 	"understudy/fencing"
+	"understudy/supervisor/child"
 )
 
 // Config is all that one supervisor runs.
@@ -83,9 +84,12 @@ type Program struct {
 	Umask       *uint32
 	Env         []string
 	EnvFile     string
+	InheritEnv  []string         // of the supervisor's own environment; nil: all
 	Limits      map[string]Limit // by the names of package config
 	Nice        *int
 	OOMScore    *int
+	NoNewPrivs  bool
+	Caps        *child.Capabilities // nil: the supervisor's own
 	StopSignal  syscall.Signal
 	StopTimeout time.Duration
 	Ready       Ready

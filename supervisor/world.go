@@ -18,12 +18,14 @@ import (
 func (v *service) spec(ctx context.Context, tree Tree, prog Program, token int64) (child.Spec, *notify.Socket, error) {
 	s := child.Spec{
 		Argv: prog.Command, Dir: prog.Dir, Stdout: os.Stdout, Stderr: os.Stderr,
-		Settings: child.Settings{Umask: prog.Umask, Nice: prog.Nice, OOMScoreAdj: prog.OOMScore},
+		Settings: child.Settings{
+			Umask: prog.Umask, Nice: prog.Nice, OOMScoreAdj: prog.OOMScore, NoNewPrivs: prog.NoNewPrivs, Capabilities: prog.Caps,
+		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(prog.Limits)) {
 		s.Limits = append(s.Limits, child.Limit{Name: name, Soft: prog.Limits[name].Soft, Hard: prog.Limits[name].Hard})
 	}
-	env := child.Environ()
+	env := child.Inherited(prog.InheritEnv)
 	if prog.User != "" || prog.Group != "" {
 		who, err := child.LookupUser(ctx, prog.User, prog.Group)
 		if err != nil {

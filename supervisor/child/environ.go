@@ -12,6 +12,9 @@ var ManagersNames = []string{
 	"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_PIDFDID", "LISTEN_FDNAMES", "FDSTORE",
 }
 
+// DefaultPath is where programs are looked for that do not inherit a PATH: systemd's own default.
+const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 // Environ is the environment that a process started from here inherits: this process's own, without what its service manager
 // told it alone.
 func Environ() []string {
@@ -19,4 +22,19 @@ func Environ() []string {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains(ManagersNames, name)
 	})
+}
+
+// Inherited is what Environ gives of these names, and a PATH in any case. nil: all of it, as it is.
+func Inherited(names []string) []string {
+	if names == nil {
+		return Environ()
+	}
+	kept := slices.DeleteFunc(Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return !slices.Contains(names, name)
+	})
+	if !slices.ContainsFunc(kept, func(entry string) bool { return strings.HasPrefix(entry, "PATH=") }) {
+		kept = append(kept, "PATH="+DefaultPath)
+	}
+	return kept
 }

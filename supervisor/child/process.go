@@ -32,6 +32,9 @@ type Settings struct {
 	Limits      []Limit     `json:"limits,omitempty"`
 	Nice        *int        `json:"nice,omitempty"`        // -20 to 19
 	OOMScoreAdj *int        `json:"oomScoreAdj,omitempty"` // -1000 to 1000
+
+	NoNewPrivs   bool          `json:"noNewPrivs,omitempty"` // no setuid program gives rights
+	Capabilities *Capabilities `json:"capabilities,omitempty"`
 }
 
 // ExitStatus is how a program ended: with a code, or by a signal.

@@ -50,7 +50,8 @@ func LimitNames() []string { return slices.Sorted(maps.Keys(limits)) }
 
 // plain says whether a fork can give the program all it needs.
 func (s Settings) plain() bool {
-	return s.Credential == nil && s.Umask == nil && len(s.Limits) == 0 && s.Nice == nil && s.OOMScoreAdj == nil
+	return s.Credential == nil && s.Umask == nil && len(s.Limits) == 0 && s.Nice == nil && s.OOMScoreAdj == nil &&
+		!s.NoNewPrivs && s.Capabilities == nil
 }
 
 // check refuses what no kernel takes, and a directory that is none.
@@ -143,11 +144,26 @@ func (prog *program) steps() ([]step, error) {
 			return errno
 		}})
 	}
+	caps, changes := prog.Capabilities, prog.Credential != nil && !prog.Credential.already()
+	if caps != nil {
+		all = append(all, caps.before(changes)...)
+	}
 	if prog.Credential != nil {
 		all = append(all, prog.Credential.steps()...)
 	}
+	if caps != nil {
+		all = append(all, caps.after(changes)...)
+	}
+	if prog.NoNewPrivs {
+		all = append(all, noNewPrivs())
+	}
 	all = append(all, keepDeathSignal())
 	return prog.lastSteps(all)
+}
+
+// already says that there is nothing to change, which takes no rights.
+func (c *Credential) already() bool {
+	return unix.Geteuid() != 0 && unix.Geteuid() == int(c.UID) && unix.Getegid() == int(c.GID)
 }
 
 func (c *Credential) steps() []step {
@@ -158,7 +174,7 @@ func (c *Credential) steps() []step {
 	for i, g := range c.Groups {
 		groups[i] = int(g)
 	}
-	already := unix.Geteuid() != 0 && unix.Geteuid() == uid && unix.Getegid() == gid
+	already := c.already()
 	unless := func(do func() error) func() unix.Errno {
 		return func() unix.Errno {
 			if already {

@@ -226,7 +226,8 @@ func nobodyMain() int {
 	for _, s := range []Settings{
 		{Nice: ptr(-5)}, {OOMScoreAdj: ptr(-500)}, {Limits: []Limit{{"nproc", 1, 1 << 30}}},
 		{Credential: &Credential{UID: 1, GID: 1, Name: "daemon"}},
-		{Credential: own, Nice: ptr(5), OOMScoreAdj: ptr(500), Limits: []Limit{{"nofile", 64, 64}}, Umask: ptr(uint32(0o77))},
+		{Capabilities: &Capabilities{Bounding: ptr(uint64(0))}}, {Capabilities: &Capabilities{Ambient: 1 << unix.CAP_NET_BIND_SERVICE}},
+		{Credential: own, NoNewPrivs: true, Capabilities: &Capabilities{Bounding: ptr(^uint64(0))}, Nice: ptr(5), OOMScoreAdj: ptr(500), Limits: []Limit{{"nofile", 64, 64}}, Umask: ptr(uint32(0o77))},
 	} {
 		got, err := Output(ctx, tree.Start, Spec{Argv: []string{"sh", "-c", "umask; ulimit -n; cat /proc/$$/oom_score_adj; cut -d ' ' -f 19 /proc/$$/stat"}, Env: os.Environ(), Settings: s})
 		fmt.Printf("%q %v\n", got.Output, err)
@@ -252,6 +253,8 @@ func TestSupervisorWithoutRightsSaysWhatTheyWouldBeNeededFor(t *testing.T) {
 		"nice: -5: permission denied: below", "oom_score_adj: -500: permission denied: to lower it",
 		"limits.nproc: 1:1073741824: operation not permitted: the supervisor's own hard limit is lower: raise that one (LimitNPROC=",
 		"user: daemon (uid 1, gid 1): its groups: operation not permitted: only a supervisor that runs as root",
+		"capabilities.bounding: operation not permitted: only a supervisor that runs as root (with CAP_SETPCAP) can lower it",
+		"capabilities.ambient: operation not permitted: the supervisor does not have all of them to give: run it as root",
 		`"0077\n64\n500\n5\n" <nil>`,
 	}
 	if len(lines) != len(want) {
@@ -268,19 +271,28 @@ func TestSupervisorWithoutRightsSaysWhatTheyWouldBeNeededFor(t *testing.T) {
 func TestProgramOfAnotherUserKeepsItsDeathSignal(t *testing.T) {
 	need(t, KindCgroup)
 	need(t, "root")
-	p := newPuppet(t, KindCgroup)
-	p.do(command{Do: "begin", Epoch: 1})
-	p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
-	p.do(command{Do: "tree", Epoch: 1, Name: "a"})
-	p.do(command{Do: "start", Name: "a", Script: "echo ready; exec sleep 1000", Settings: Settings{Credential: &Credential{UID: 65534, GID: 65534, Name: "nobody"}}})
-	p.ready()
-	guardians := p.guardians()
-	freeze(t, p.cmd.Process.Pid)
-	kill9(guardians...)
-	awaitDeath(t, guardians...)
-	p.lives()
-	kill9(p.cmd.Process.Pid)
-	p.dead()
+	bounded := &Capabilities{Bounding: ptr(uint64(1 << unix.CAP_NET_BIND_SERVICE))}
+	for name, settings := range map[string]Settings{
+		"another user":                {Credential: asNobody()},
+		"another user with a right":   {Credential: asNobody(), Capabilities: &Capabilities{Ambient: 1 << unix.CAP_NET_BIND_SERVICE}, NoNewPrivs: true},
+		"root without most of rights": {Capabilities: bounded, NoNewPrivs: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPuppet(t, KindCgroup)
+			p.do(command{Do: "begin", Epoch: 1})
+			p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
+			p.do(command{Do: "tree", Epoch: 1, Name: "a"})
+			p.do(command{Do: "start", Name: "a", Script: "echo ready; exec sleep 1000", Settings: settings})
+			p.ready()
+			guardians := p.guardians()
+			freeze(t, p.cmd.Process.Pid)
+			kill9(guardians...)
+			awaitDeath(t, guardians...)
+			p.lives()
+			kill9(p.cmd.Process.Pid)
+			p.dead()
+		})
+	}
 }
 
 // What a launcher did not live to say is not taken for success.

@@ -9,6 +9,7 @@ import (
 	"understudy/fencing"
 	"understudy/fencing/agent"
 	"understudy/supervisor"
+	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 )
 
@@ -51,7 +52,7 @@ func program(p config.Process) supervisor.Program {
 			TCP: p.Ready.TCP, HTTP: p.Ready.HTTP, Exec: p.Ready.Exec, Notify: p.Ready.Notify, After: p.Ready.After, Timeout: p.Ready.Timeout,
 		},
 		Log:     supervisor.LogFile{Path: p.Log.File, MaxSize: int64(p.Log.MaxSize), Keep: p.Log.Keep, Compress: p.Log.Compress},
-		Oneshot: p.Oneshot, Undo: p.Undo,
+		Oneshot: p.Oneshot, Undo: p.Undo, InheritEnv: p.InheritEnv, NoNewPrivs: p.NoNewPrivs, Caps: capabilities(p.Caps),
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.Env)) {
 		v.Env = append(v.Env, key+"="+p.Env[key])
@@ -61,6 +62,18 @@ func program(p config.Process) supervisor.Program {
 			v.Limits = map[string]supervisor.Limit{}
 		}
 		v.Limits[name] = supervisor.Limit(l)
+	}
+	return v
+}
+
+func capabilities(c config.Capabilities) *child.Capabilities {
+	if c.Bounding == nil && len(c.Ambient) == 0 {
+		return nil
+	}
+	v := &child.Capabilities{Ambient: config.CapabilityMask(c.Ambient)}
+	if c.Bounding != nil {
+		all := config.CapabilityMask(*c.Bounding)
+		v.Bounding = &all
 	}
 	return v
 }

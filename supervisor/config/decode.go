@@ -104,6 +104,9 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, p path) {
 	case *Limit:
 		d.limit(n, target, p)
 		return
+	case *InheritEnv:
+		d.inheritEnv(n, target, p)
+		return
 	case *time.Duration:
 		d.duration(n, target, p)
 		return
@@ -317,6 +320,22 @@ func (d *decoder) boolean(n *yaml.Node, v reflect.Value, p path) {
 		d.fault(n, p, `%s must be true or false (did you mean "false"?)`, quoted(word))
 	default:
 		d.fault(n, p, "%s must be true or false%s", quoted(word), DidYouMean(word, []string{"true", "false"}))
+	}
+}
+
+// inheritEnv reads true, false, or a list of names.
+func (d *decoder) inheritEnv(n *yaml.Node, target *InheritEnv, p path) {
+	if n.Kind == yaml.SequenceNode {
+		names := []string{}
+		d.list(n, reflectOf(&names), p)
+		*target = append(InheritEnv{}, names...)
+		return
+	}
+	all := true
+	d.boolean(n, reflectOf(&all), p)
+	*target = nil
+	if !all {
+		*target = InheritEnv{}
 	}
 }
 

@@ -190,6 +190,14 @@ func (s *survey) program(p path, g Program) {
 	s.command(p.key("command"), g.Command, g)
 	s.account(p.key("user"), g.User, lookupUser)
 	s.account(p.key("group"), g.Group, lookupGroup)
+	if os.Geteuid() != 0 {
+		if g.Caps.Bounding != nil {
+			s.warn(p.key("capabilities").key("bounding"), "only a supervisor that runs as root can lower it: run it as root, or leave the key out")
+		}
+		if len(g.Caps.Ambient) > 0 && g.User != "" {
+			s.warn(p.key("capabilities").key("ambient"), "only a supervisor that runs as root can give them to another user: run it as root, or leave the key out")
+		}
+	}
 	if g.WorkingDir != "" {
 		s.directory(p.key("working_dir"), g.WorkingDir)
 	}

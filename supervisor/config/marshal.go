@@ -108,6 +108,11 @@ func encode(v reflect.Value) (*yaml.Node, error) {
 	case encoding.TextMarshaler:
 		text, err := value.MarshalText()
 		return word(string(text)), err
+	case InheritEnv:
+		if len(value) == 0 {
+			return encode(reflect.ValueOf(value == nil))
+		}
+		return encode(reflect.ValueOf([]string(value)))
 	case Limit:
 		if value.Soft == value.Hard {
 			return encode(reflect.ValueOf(limitValue(value.Soft)))

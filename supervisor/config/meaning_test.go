@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 const everything = `
@@ -36,6 +37,9 @@ services:
     limits: {nofile: 65536, core: 0, memlock: unlimited, stack: {soft: 8MiB, hard: 1GiB}}
     nice: -5
     oom_score_adj: 100
+    inherit_env: [LANG, TZ]
+    no_new_privileges: true
+    capabilities: {bounding: [CAP_NET_BIND_SERVICE, CAP_CHOWN], ambient: [CAP_NET_BIND_SERVICE]}
     stop_signal: 3
     stop_timeout: 3s
     ready: {tcp: ":80", timeout: 4s}
@@ -74,6 +78,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	umask, nice, oom := Umask(0o27), -5, 100
+	bounding := []Capability{unix.CAP_NET_BIND_SERVICE, unix.CAP_CHOWN}
 	want := &Config{
 		Node: "db-1",
 		ZooKeeper: ZooKeeper{
@@ -97,7 +102,9 @@ func TestEveryKeyIsRead(t *testing.T) {
 				Limits: map[string]Limit{
 					"nofile": {65536, 65536}, "core": {}, "memlock": {Unlimited, Unlimited}, "stack": {8 << 20, 1 << 30},
 				},
-				Nice: &nice, OOMScoreAdj: &oom, StopSignal: Signal(syscall.SIGQUIT), StopTimeout: 3 * time.Second,
+				Nice: &nice, OOMScoreAdj: &oom, InheritEnv: InheritEnv{"LANG", "TZ"}, NoNewPrivs: true,
+				Caps:       Capabilities{Bounding: &bounding, Ambient: []Capability{unix.CAP_NET_BIND_SERVICE}},
+				StopSignal: Signal(syscall.SIGQUIT), StopTimeout: 3 * time.Second,
 				Ready: Ready{TCP: ":80", Timeout: 4 * time.Second},
 				Log:   LogFile{File: "/var/log/one.log", MaxSize: 1 << 20, Keep: 2},
 			}}},

@@ -125,6 +125,11 @@ func valueSchema(v reflect.Value) schema {
 		}
 		both["required"] = []string{"soft", "hard"}
 		return schema{"oneOf": []any{side, both}}
+	case InheritEnv:
+		names := schema{"type": "array", "items": schema{"type": "string", "pattern": envName.String()}}
+		return schema{"oneOf": []any{schema{"type": "boolean"}, names}, "default": true}
+	case Capability:
+		return schema{"enum": CapabilityNames()}
 	case time.Duration:
 		return schema{"type": "string", "pattern": durationPattern, "default": value.String()}
 	case Signal:

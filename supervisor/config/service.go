@@ -36,9 +36,12 @@ type Program struct {
 	Umask       *Umask            `yaml:"umask,omitempty" doc:"Which permissions new files do not get, in octal. Default: the supervisor's own."`
 	Env         map[string]string `yaml:"env,omitempty" doc:"Variables of its environment. They win over those of env_file."`
 	EnvFile     string            `yaml:"env_file,omitempty" doc:"A file of KEY=VALUE lines, read at each start. An absolute path."`
+	InheritEnv  InheritEnv        `yaml:"inherit_env,flow" doc:"What it gets of the supervisor's own environment: true for all, false for nothing, or a list of names. Without all of it, PATH is systemd's default unless it is named or set."`
 	Limits      map[string]Limit  `yaml:"limits,omitempty" doc:"Resource limits, each a number, a size such as 50MiB, unlimited, or {soft: ..., hard: ...}. Default: the supervisor's own."`
 	Nice        *int              `yaml:"nice,omitempty" doc:"Its scheduling priority, from -20 (first) to 19 (last). Default: the supervisor's own."`
 	OOMScoreAdj *int              `yaml:"oom_score_adj,omitempty" doc:"How soon the kernel kills it when memory is short, from -1000 (never) to 1000 (first). Default: the supervisor's own."`
+	NoNewPrivs  bool              `yaml:"no_new_privileges" doc:"Whether neither it nor anything that it starts can get rights by running a program: setuid programs such as sudo, and file capabilities, give none."`
+	Caps        Capabilities      `yaml:"capabilities,omitempty" doc:"What it may do of what otherwise only root may. Default: the supervisor's own; with user, nothing."`
 	StopSignal  Signal            `yaml:"stop_signal" doc:"The signal that asks it to stop."`
 	StopTimeout time.Duration     `yaml:"stop_timeout" doc:"How long it may take to stop before its whole tree is killed. The end of the lease may come sooner."`
 	Ready       Ready             `yaml:"ready,omitempty" doc:"When it counts as ready. Default: as soon as it has started."`

@@ -14,6 +14,7 @@ func (w written) clone() written {
 func (p Program) clone() Program {
 	p.Env = maps.Clone(p.Env)
 	p.Limits = maps.Clone(p.Limits)
+	p.InheritEnv = slices.Clone(p.InheritEnv)
 	return p
 }
 
@@ -61,6 +62,9 @@ func (p *Process) tidy() {
 	}
 	if p.Log.File == "" {
 		p.Log = LogFile{}
+	}
+	if len(p.Caps.Ambient) == 0 {
+		p.Caps.Ambient = nil
 	}
 	p.Program = p.clone()
 }

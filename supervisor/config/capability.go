@@ -1,0 +1,84 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Capability is one of the kernel's, by its number. It is written by its name, as in CAP_NET_BIND_SERVICE.
+type Capability int
+
+// capabilities are the names that there are, in the order of their numbers.
+var capabilities = []string{
+	"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_DAC_READ_SEARCH", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID",
+	"CAP_SETPCAP", "CAP_LINUX_IMMUTABLE", "CAP_NET_BIND_SERVICE", "CAP_NET_BROADCAST", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_IPC_LOCK",
+	"CAP_IPC_OWNER", "CAP_SYS_MODULE", "CAP_SYS_RAWIO", "CAP_SYS_CHROOT", "CAP_SYS_PTRACE", "CAP_SYS_PACCT", "CAP_SYS_ADMIN",
+	"CAP_SYS_BOOT", "CAP_SYS_NICE", "CAP_SYS_RESOURCE", "CAP_SYS_TIME", "CAP_SYS_TTY_CONFIG", "CAP_MKNOD", "CAP_LEASE",
+	"CAP_AUDIT_WRITE", "CAP_AUDIT_CONTROL", "CAP_SETFCAP", "CAP_MAC_OVERRIDE", "CAP_MAC_ADMIN", "CAP_SYSLOG", "CAP_WAKE_ALARM",
+	"CAP_BLOCK_SUSPEND", "CAP_AUDIT_READ", "CAP_PERFMON", "CAP_BPF", "CAP_CHECKPOINT_RESTORE",
+}
+
+// CapabilityNames lists the capabilities, in the order of their numbers.
+func CapabilityNames() []string { return slices.Clone(capabilities) }
+
+func (c Capability) String() string {
+	if c >= 0 && int(c) < len(capabilities) {
+		return capabilities[c]
+	}
+	return strconv.Itoa(int(c))
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (c Capability) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads CAP_NET_BIND_SERVICE.
+func (c *Capability) UnmarshalText(text []byte) error {
+	word := string(text)
+	if n := slices.Index(capabilities, word); n >= 0 {
+		*c = Capability(n)
+		return nil
+	}
+	if whole := "CAP_" + strings.ToUpper(word); slices.Contains(capabilities, whole) {
+		word = whole
+	}
+	return fmt.Errorf("%s is not a capability%s", quoted(string(text)), didYouMeanOr(word, capabilities, ": capabilities(7) lists them"))
+}
+
+// Capabilities are what a program may do of what otherwise only root may. Bounding nil: as the supervisor; empty: none.
+type Capabilities struct {
+	Bounding *[]Capability `yaml:"bounding,flow,omitempty" doc:"All that the program, and whatever it ever starts, can have, root or not; [] for none. Takes a supervisor that runs as root. Default: the supervisor's own."`
+	Ambient  []Capability  `yaml:"ambient,flow,omitempty" doc:"What the program has though it does not run as root, such as CAP_NET_BIND_SERVICE for ports below 1024. All of them have to be in bounding, where that is given."`
+}
+
+func (v *validator) capabilities(p path, c Capabilities) {
+	if c.Bounding == nil {
+		return
+	}
+	for i, one := range c.Ambient {
+		if !slices.Contains(*c.Bounding, one) {
+			v.ratio([]path{p.key("ambient").item(i), p.key("bounding"), p}, "%s is not in bounding, so it cannot be had: add it there, or leave it out here", one)
+		}
+	}
+}
+
+// CapabilityMask is a set of capabilities as the kernel writes it.
+func CapabilityMask(set []Capability) (mask uint64) {
+	for _, c := range set {
+		mask |= 1 << c
+	}
+	return mask
+}
+
+// InheritEnv names what a program gets of the supervisor's environment. nil: all; empty: nothing. It is written as true, false, or
+// a list of names.
+type InheritEnv []string
+
+func (v *validator) inheritEnv(p path, names InheritEnv) {
+	for i, name := range names {
+		if !envName.MatchString(name) {
+			v.fault(p.item(i), "%s is not a name of a variable: letters, digits and _ are allowed, and no digit at the start", quoted(name))
+		}
+	}
+}
