@@ -57,7 +57,7 @@ func (v *service) spec(ctx context.Context, tree Tree, prog Program, token int64
 	if !prog.Ready.Notify {
 		return s, nil, nil
 	}
-	listen := notify.Config{Belongs: tree.Owns, Logger: v.log.Named("notify")}
+	listen := notify.Config{UID: uint32(os.Geteuid()), Belongs: tree.Owns, Logger: v.log.Named("notify")}
 	if s.Credential != nil {
 		listen.UID = s.Credential.UID
 	}

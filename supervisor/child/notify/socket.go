@@ -2,14 +2,13 @@ package notify
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -21,13 +20,12 @@ import (
 const (
 	maxDatagram = 4096
 	maxFDs      = 253 // the kernel's own bound
-	prefix      = "notify-"
 )
 
 // Config is what a socket needs to know.
 type Config struct {
 	Dir     string             // where a directory of its own is made; default: DefaultDir
-	UID     uint32             // who the program starts as
+	UID     uint32             // who the program starts as; only that user reaches the socket, and root
 	Belongs func(pid int) bool // says whether a living process is the program's; nil: its user decides
 	Logger  hclog.Logger
 }
@@ -43,23 +41,16 @@ type State struct {
 type Socket struct {
 	cfg      Config
 	dir      string
+	name     string // of the socket in it; "": of one that was taken over
 	conn     *net.UnixConn
+	flood    flood
 	ready    chan struct{}
 	watchdog chan struct{}
+	closed   chan struct{}
+	closing  sync.Once
 
 	mu    sync.Mutex // guards state
 	state State
-}
-
-// DefaultDir is where sockets are made unless the config says otherwise.
-func DefaultDir() string {
-	if os.Geteuid() == 0 {
-		return "/run/understudy"
-	}
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "understudy")
-	}
-	return filepath.Join(os.TempDir(), "understudy-"+strconv.Itoa(os.Geteuid()))
 }
 
 // Listen makes a socket, before the program is started.
@@ -70,7 +61,7 @@ func Listen(cfg Config) (*Socket, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	s := &Socket{cfg: cfg, ready: make(chan struct{}), watchdog: make(chan struct{}, 1)}
+	s := &Socket{cfg: cfg, ready: make(chan struct{}), watchdog: make(chan struct{}, 1), closed: make(chan struct{})}
 	if err := s.listen(); err != nil {
 		return nil, fmt.Errorf("make a socket for notifications: %w", err)
 	}
@@ -78,14 +69,15 @@ func Listen(cfg Config) (*Socket, error) {
 }
 
 func (s *Socket) listen() error {
-	if err := os.MkdirAll(s.cfg.Dir, 0o755); err != nil {
+	if err := prepare(s.cfg.Dir); err != nil {
 		return err
 	}
+	leftBehind.Do(func() { _ = Sweep(s.cfg.Dir) })
 	dir, err := os.MkdirTemp(s.cfg.Dir, prefix)
 	if err != nil {
 		return err
 	}
-	s.dir = dir
+	s.dir, s.name = dir, rand.Text()[:16]
 	passCredentials := net.ListenConfig{Control: func(_, _ string, conn syscall.RawConn) error {
 		var set error
 		err := conn.Control(func(fd uintptr) { // before it has an address that anybody could send to
@@ -93,17 +85,44 @@ func (s *Socket) listen() error {
 		})
 		return errors.Join(err, set)
 	}}
-	conn, err := passCredentials.ListenPacket(context.Background(), "unixgram", s.path()) // does not wait for anything
+	// Everybody can read in /proc/net/unix what it was bound to. That is not what it is called in the end.
+	bound := filepath.Join(dir, inTheMaking)
+	conn, err := passCredentials.ListenPacket(context.Background(), "unixgram", bound) // does not wait for anything
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
 	s.conn = conn.(*net.UnixConn)
-	// A program may change its user before it says that it is ready. Who is heard is decided by the kernel's word.
-	err = errors.Join(os.Chmod(s.path(), 0o666), os.Chmod(dir, 0o711))
+	if err = os.Chmod(bound, 0o600); err == nil { // before anybody else can enter the folder
+		err = os.Rename(bound, s.path())
+	}
+	if err == nil {
+		err = s.open()
+	}
+	if err == nil && len(s.path()) > longestPath {
+		err = unix.ENAMETOOLONG
+	}
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
 	return nil
+}
+
+// open lets the program in, and nobody else. A program that starts as root may become anybody before it says that it is ready: it
+// is let in by its socket's name, which only it is told, and which the folder's mode does not tell.
+func (s *Socket) open() error {
+	if os.Geteuid() != 0 {
+		return nil // it is our own user's
+	}
+	if s.cfg.UID != 0 {
+		err := os.Chown(s.path(), int(s.cfg.UID), -1)
+		if err == nil {
+			return os.Chmod(s.dir, 0o711)
+		}
+		if !errors.Is(err, fs.ErrPermission) { // a container may be without CAP_CHOWN
+			return err
+		}
+	}
+	return errors.Join(os.Chmod(s.path(), 0o666), os.Chmod(s.dir, 0o711))
 }
 
 // Adopt goes on with a socket of another image of this process, that of File, which is taken over, at Dir.
@@ -120,7 +139,7 @@ func Adopt(cfg Config, dir string, file *os.File) (*Socket, error) {
 	if !ok {
 		return nil, errors.Join(errors.New("go on with a socket for notifications: it is none"), conn.Close())
 	}
-	s := &Socket{cfg: cfg, dir: dir, conn: unixConn, ready: make(chan struct{}), watchdog: make(chan struct{}, 1)}
+	s := &Socket{cfg: cfg, dir: dir, conn: unixConn, ready: make(chan struct{}), watchdog: make(chan struct{}, 1), closed: make(chan struct{})}
 	s.state.Ready = true // it was, or it would not have been handed over
 	close(s.ready)
 	return s, nil
@@ -135,7 +154,7 @@ func (s *Socket) UID() uint32 { return s.cfg.UID }
 // Dir is the socket's own folder.
 func (s *Socket) Dir() string { return s.dir }
 
-func (s *Socket) path() string { return filepath.Join(s.dir, "socket") }
+func (s *Socket) path() string { return filepath.Join(s.dir, s.name) }
 
 // Env is the entry of the environment that tells the program.
 func (s *Socket) Env() string { return "NOTIFY_SOCKET=" + s.path() }
@@ -158,6 +177,7 @@ func (s *Socket) Status() string { return s.State().Status }
 
 // Close removes the socket, and ends Run.
 func (s *Socket) Close() error {
+	s.closing.Do(func() { close(s.closed) })
 	return errors.Join(s.conn.Close(), os.RemoveAll(s.dir))
 }
 
@@ -166,6 +186,7 @@ func (s *Socket) Run(ctx context.Context) error {
 	_ = s.conn.SetReadDeadline(time.Time{}) // it may have run before
 	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
+	defer s.flood.end(s.cfg.Logger)
 	buf := make([]byte, maxDatagram)
 	oob := make([]byte, unix.CmsgSpace(4*maxFDs)+unix.CmsgSpace(unix.SizeofUcred))
 	for {
@@ -173,12 +194,28 @@ func (s *Socket) Run(ctx context.Context) error {
 		switch {
 		case err == nil:
 			s.hear(buf[:n], oob[:oobn])
+			if pause := s.flood.pause(time.Now()); pause > 0 && !s.rest(ctx, pause) {
+				return nil
+			}
 		case ctx.Err() != nil, errors.Is(err, net.ErrClosed):
 			return nil
 		default:
 			return fmt.Errorf("read notifications: %w", err)
 		}
 	}
+}
+
+// rest leaves what is sent in the kernel's short queue, where its sender waits.
+func (s *Socket) rest(ctx context.Context, pause time.Duration) (goes bool) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-s.closed:
+	}
+	return false
 }
 
 // hear takes in one datagram. Its descriptors are closed last: that is the answer to a barrier.
@@ -190,7 +227,7 @@ func (s *Socket) hear(datagram, oob []byte) {
 		}
 	}()
 	if !s.trusts(sender) {
-		s.cfg.Logger.Warn("a notification from a process that is not the program's is ignored", "sender", sender)
+		s.flood.ignored(s.cfg.Logger, time.Now(), sender)
 		return
 	}
 	m := Parse(datagram)
@@ -257,32 +294,4 @@ func unpack(oob []byte) (sender *unix.Ucred, fds []int) {
 		}
 	}
 	return sender, fds
-}
-
-// Sweep removes what supervisors left behind that were killed: sockets that nobody listens at.
-func Sweep(dir string) error {
-	if dir == "" {
-		dir = DefaultDir()
-	}
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("look for sockets left behind: %w", err)
-	}
-	var errs []error
-	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), prefix) {
-			continue
-		}
-		at := filepath.Join(dir, entry.Name())
-		conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: filepath.Join(at, "socket"), Net: "unixgram"})
-		if err == nil {
-			_ = conn.Close()
-		} else if errors.Is(err, unix.ECONNREFUSED) {
-			errs = append(errs, os.RemoveAll(at))
-		}
-	}
-	return errors.Join(errs...)
 }

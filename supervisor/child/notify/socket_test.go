@@ -24,7 +24,13 @@ const (
 
 // The test binary, re-executed, is a program that notifies: each argument is a datagram.
 func TestMain(m *testing.M) {
-	if os.Args[0] != senderRole {
+	switch os.Args[0] {
+	case strangerRole:
+		os.Exit(strangerMain())
+	case userRole:
+		os.Exit(userMain())
+	case senderRole:
+	default:
 		os.Exit(m.Run())
 	}
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: os.Getenv("NOTIFY_SOCKET"), Net: "unixgram"})
@@ -295,30 +301,33 @@ func TestOnlyTheProgramIsHeard(t *testing.T) {
 	}
 }
 
-// A program of another user, or one that changed its user, reaches the socket; one that has ended is known by its user.
+func as(cmd *exec.Cmd, uid uint32) *exec.Cmd {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	return cmd
+}
+
+// A program of another user, or one that started as root and became another one, reaches the socket; one that has ended is known by
+// its user.
 func TestProgramOfAnotherUserIsHeard(t *testing.T) {
 	need(t, "root")
-	as := func(cmd *exec.Cmd, uid uint32) *exec.Cmd {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-		return cmd
-	}
-	s := listening(t, Config{UID: 65534, Belongs: func(int) bool { return true }})
-	if err := as(sender(s, "READY=1"), 12345).Run(); err != nil {
-		t.Fatal(err)
-	}
-	soon(t, "ready", func() bool { return isReady(s) })
-
-	late := made(t, Config{UID: 65534, Belongs: func(int) bool { return false }})
-	for _, cmd := range []*exec.Cmd{as(sender(late, "STATUS=mine"), 65534), as(sender(late, "READY=1\nSTATUS=another"), 12345)} {
-		if err := cmd.Run(); err != nil {
+	for _, uid := range []uint32{65534, 0} {
+		s := listening(t, Config{UID: uid, Belongs: func(int) bool { return true }})
+		if err := as(sender(s, "READY=1"), 65534).Run(); err != nil {
 			t.Fatal(err)
 		}
+		soon(t, "ready", func() bool { return isReady(s) })
 	}
-	send(t, late, "STOPPING=1") // root's
-	run(t, late)                // all have ended by now
-	soon(t, "root's", func() bool { return late.State().Stopping })
-	if st := late.State(); st.Ready || st.Status != "mine" {
-		t.Errorf("%+v", st)
+	for uid, want := range map[uint32]string{65534: "mine", 0: ""} {
+		late := made(t, Config{UID: uid, Belongs: func(int) bool { return false }})
+		if err := as(sender(late, "STATUS=mine"), 65534).Run(); err != nil {
+			t.Fatal(err)
+		}
+		send(t, late, "STOPPING=1") // root's
+		run(t, late)                // all have ended by now
+		soon(t, "root's", func() bool { return late.State().Stopping })
+		if st := late.State(); st.Status != want {
+			t.Errorf("%+v", st)
+		}
 	}
 }
 
@@ -346,8 +355,8 @@ func TestSweepRemovesOnlyWhatNobodyListensAt(t *testing.T) {
 	alive := made(t, Config{})
 	dead := made(t, Config{Dir: alive.cfg.Dir})
 	_ = dead.conn.Close() // as a kill does
-	strange, inTheMaking := filepath.Join(alive.cfg.Dir, "other"), filepath.Join(alive.cfg.Dir, prefix+"1")
-	if err := errors.Join(os.Mkdir(strange, 0o755), os.Mkdir(inTheMaking, 0o700)); err != nil {
+	strange, making := filepath.Join(alive.cfg.Dir, "other"), filepath.Join(alive.cfg.Dir, prefix+"1")
+	if err := errors.Join(os.Mkdir(strange, 0o755), os.Mkdir(making, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	if err := Sweep(alive.cfg.Dir); err != nil {
@@ -356,7 +365,7 @@ func TestSweepRemovesOnlyWhatNobodyListensAt(t *testing.T) {
 	if _, err := os.Stat(dead.dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("left: %v", err)
 	}
-	for _, there := range []string{alive.path(), strange, inTheMaking} {
+	for _, there := range []string{alive.path(), strange, making} {
 		if _, err := os.Stat(there); err != nil {
 			t.Error(err)
 		}

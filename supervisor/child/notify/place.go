@@ -1,0 +1,99 @@
+package notify
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	prefix      = "usnotify-" // a socket's path has to be short
+	inTheMaking = "bound"
+	longestPath = 107 // of a socket, without the NUL at its end
+)
+
+// leftBehind: once for each process is enough.
+var leftBehind sync.Once
+
+// DefaultDir is where sockets are made unless the config says otherwise: a place that nobody else can have made before us. Without
+// a runtime directory of our own that is the one for temporary files itself: of a folder's name in it that can be guessed somebody
+// else may be the owner.
+func DefaultDir() string {
+	if os.Geteuid() == 0 {
+		return "/run/understudy"
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && ours(dir) == nil && unix.Access(dir, unix.W_OK|unix.X_OK) == nil { // su leaves that of another user
+		return filepath.Join(dir, "understudy")
+	}
+	dir := os.TempDir()
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		return resolved
+	}
+	return dir
+}
+
+// prepare makes a directory, and refuses one in which others could put something in our socket's place.
+func prepare(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return ours(dir)
+}
+
+func ours(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	const instead = "remove it, or set XDG_RUNTIME_DIR to a directory that is yours alone"
+	switch {
+	case !info.IsDir() || !ok:
+		return fmt.Errorf("%s is not a directory: %s", dir, instead)
+	case stat.Uid != 0 && int(stat.Uid) != os.Geteuid():
+		return fmt.Errorf("%s belongs to somebody else (uid %d): %s", dir, stat.Uid, instead)
+	case info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0:
+		return fmt.Errorf("others can write to %s (mode %v): chmod go-w %s, or set XDG_RUNTIME_DIR to a directory that is yours alone", dir, info.Mode(), dir)
+	}
+	return nil
+}
+
+// Sweep removes what supervisors left behind that were killed: sockets that nobody listens at. What others own is not looked into.
+func Sweep(dir string) error {
+	if dir == "" {
+		dir = DefaultDir()
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for sockets left behind: %w", err)
+	}
+	var errs []error
+	for _, entry := range entries {
+		at := filepath.Join(dir, entry.Name())
+		if !strings.HasPrefix(entry.Name(), prefix) || ours(at) != nil {
+			continue
+		}
+		sockets, err := os.ReadDir(at)
+		if err != nil || len(sockets) != 1 || sockets[0].Type() != fs.ModeSocket || sockets[0].Name() == inTheMaking {
+			continue
+		}
+		conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: filepath.Join(at, sockets[0].Name()), Net: "unixgram"})
+		if err == nil {
+			_ = conn.Close()
+		} else if errors.Is(err, unix.ECONNREFUSED) {
+			errs = append(errs, os.RemoveAll(at))
+		}
+	}
+	return errors.Join(errs...)
+}
