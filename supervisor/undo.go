@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/keyfile"
 )
 
 // A oneshot may have changed the machine - an address, a mount - in a way that does not end with its process. What undoes it
@@ -76,8 +77,17 @@ func (v *service) pay(ctx context.Context, cut func() bool, run func(debt, child
 	v.writeDebts()
 }
 
-// debtsDir is a place that is emptied when the machine boots, as an address is gone then.
-const debtsDir = "/run/understudy"
+// debtsDir is a place that is emptied when the machine boots, as an address is gone then. What is read there is run.
+var debtsDir = "/run/understudy"
+
+// trustedDebts refuses a folder of others: where /run is open to all, as in some containers, they can make it before us.
+func trustedDebts() error {
+	err := keyfile.Folder(debtsDir, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
 
 // debtsFile is no other node's or service's: names may hold what would stand between them, and may be long.
 func (v *service) debtsFile() string {
@@ -94,7 +104,7 @@ func (v *service) writeDebts() {
 		if err = os.Remove(file); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
-	} else if err = os.MkdirAll(debtsDir, 0o755); err == nil {
+	} else if err = errors.Join(os.MkdirAll(debtsDir, 0o755), trustedDebts()); err == nil {
 		var data []byte
 		if data, err = json.Marshal(ledger{v.node.Node, v.name, v.debts}); err == nil {
 			if err = os.WriteFile(file+"~", data, 0o600); err == nil {
@@ -114,7 +124,9 @@ func (v *service) inherit() {
 		return
 	}
 	var left ledger
-	err = json.Unmarshal(data, &left)
+	if err = trustedDebts(); err == nil {
+		err = json.Unmarshal(data, &left)
+	}
 	if err == nil && (left.Node != v.node.Node || left.Service != v.name) {
 		err = fmt.Errorf("it is of %s on %s", left.Service, left.Node)
 	}
@@ -128,6 +140,9 @@ func (v *service) inherit() {
 
 // indebted names the services that are not in the config any more and left something to be undone on this node.
 func (s *supervisor) indebted() (names []string) {
+	if trustedDebts() != nil {
+		return nil
+	}
 	files, _ := filepath.Glob(filepath.Join(debtsDir, "*."+s.cluster()+".undo")) // a bad pattern is the only error
 	for _, file := range files {
 		var left ledger

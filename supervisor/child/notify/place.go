@@ -9,9 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/keyfile"
 )
 
 const (
@@ -45,26 +46,13 @@ func prepare(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	return ours(dir)
-}
-
-func ours(dir string) error {
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	const instead = "remove it, or set XDG_RUNTIME_DIR to a directory that is yours alone"
-	switch {
-	case !info.IsDir() || !ok:
-		return fmt.Errorf("%s is not a directory: %s", dir, instead)
-	case stat.Uid != 0 && int(stat.Uid) != os.Geteuid():
-		return fmt.Errorf("%s belongs to somebody else (uid %d): %s", dir, stat.Uid, instead)
-	case info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0:
-		return fmt.Errorf("others can write to %s (mode %v): chmod go-w %s, or set XDG_RUNTIME_DIR to a directory that is yours alone", dir, info.Mode(), dir)
+	if err := ours(dir); err != nil {
+		return fmt.Errorf("%w, or set XDG_RUNTIME_DIR to a directory that is yours alone", err)
 	}
 	return nil
 }
+
+func ours(dir string) error { return keyfile.Folder(dir, true) }
 
 // Sweep removes what supervisors left behind that were killed: sockets that nobody listens at. What others own is not looked into.
 func Sweep(dir string) error {
