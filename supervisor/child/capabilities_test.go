@@ -108,3 +108,25 @@ func TestSetuidProgramGivesNothingThatIsForbidden(t *testing.T) {
 		}
 	})
 }
+
+// What a root program can still do without any capability, since files and processes are root's; and what another user cannot.
+func TestBoundedRootIsStillRootsUser(t *testing.T) {
+	need(t, "root")
+	out := outside(t)
+	tree := planted(t, guarded(t, KindCgroup))
+	none := &Capabilities{Bounding: ptr(uint64(0))}
+	script := fmt.Sprintf(`tried() { "$@" >/dev/null 2>&1 && echo yes || echo no; }
+		tried sh -c 'echo 0 >%s/cgroup.procs'; tried test -w /etc/shadow; tried kill -0 %d; tried cat /proc/%d/environ`, out, os.Getpid(), os.Getpid())
+	for name, c := range map[string]struct {
+		Settings
+		want string
+	}{
+		"root":             {Settings{}, "yes yes yes yes"},
+		"bounded root":     {Settings{Capabilities: none}, "yes yes yes no"},
+		"a bounded nobody": {Settings{Credential: asNobody(), Capabilities: none}, "no no no no"},
+	} {
+		if got := says(t, tree, Spec{Settings: c.Settings}, script); strings.Join(strings.Fields(got), " ") != c.want {
+			t.Errorf("%s: %q, not %s", name, got, c.want)
+		}
+	}
+}

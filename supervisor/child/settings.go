@@ -144,7 +144,8 @@ func (prog *program) steps() ([]step, error) {
 			return errno
 		}})
 	}
-	caps, changes := prog.Capabilities, prog.Credential != nil && !prog.Credential.already()
+	// Root stays as it is until the exec: who gains by that loses the death signal.
+	caps, changes := prog.Capabilities, prog.Credential != nil && prog.Credential.UID != 0 && !prog.Credential.already()
 	if caps != nil {
 		all = append(all, caps.before(changes)...)
 	}

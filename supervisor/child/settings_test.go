@@ -307,6 +307,7 @@ func TestProgramOfAnotherUserKeepsItsDeathSignal(t *testing.T) {
 		"another user":                {Credential: asNobody()},
 		"another user with a right":   {Credential: asNobody(), Capabilities: &Capabilities{Ambient: 1 << unix.CAP_NET_BIND_SERVICE}, NoNewPrivs: true},
 		"root without most of rights": {Capabilities: bounded, NoNewPrivs: true},
+		"root, by name":               {Credential: &Credential{Name: "root"}, Capabilities: &Capabilities{Ambient: *bounded.Bounding}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPuppet(t, KindCgroup)
