@@ -2,8 +2,10 @@ package config
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -135,6 +137,29 @@ services: {}
 	want := "u.yaml:4:8: fencing.agent.tls: read the authorities: ca holds no certificate in PEM (on this machine)\n" +
 		"u.yaml:6:15: fencing.agent.tls.key_file: others have access to the secret in key (mode 0604): chmod 600 key (on this machine)"
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Who is not root can forbid new privileges, and neither bound nor give what is root's.
+func TestWhatTakesRootIsWarnedAbout(t *testing.T) {
+	const src = head + "services:\n  s:\n    command: sh\n    user: root\n    no_new_privileges: true\n    capabilities: {bounding: [CAP_CHOWN], ambient: [CAP_CHOWN]}\n"
+	if os.Geteuid() == 0 && os.Getenv("AS_NOBODY") == "" {
+		if r := newLoader("u.yaml", disk{}).load([]byte(src)); r.Err() != nil || len(r.Here()) > 0 {
+			t.Errorf("root: %v %v", r.Err(), r.Here())
+		}
+		cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.Env, cmd.Dir = append(os.Environ(), "AS_NOBODY=1"), "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+			t.Errorf("nobody: %v\n%s", err, out)
+		}
+		return
+	}
+	want := `u.yaml:8:30: services.s.capabilities.bounding: only a supervisor that runs as root can lower it: run it as root, or leave the key out (on this machine)
+u.yaml:8:52: services.s.capabilities.ambient: only a supervisor that runs as root can give them to another user: run it as root, or leave the key out (on this machine)`
+	r := newLoader("u.yaml", disk{}).load([]byte(src))
+	if diff := cmp.Diff(want, lines(r.Here())); diff != "" {
 		t.Error(diff)
 	}
 }

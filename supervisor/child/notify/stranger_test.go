@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,6 +183,35 @@ func TestFloodIsToldOnceAndReadInSmallParts(t *testing.T) {
 	}
 	if most := 11 * mostInAWhile; read > most {
 		t.Errorf("%d were read where %d may be", read, most)
+	}
+}
+
+// The program's own processes are believed, and cost what is read of them all the same. The others wait in the kernel.
+func TestFloodOfTheProgramItselfIsReadInSmallParts(t *testing.T) {
+	var looked atomic.Int64
+	s := made(t, Config{UID: uint32(os.Geteuid()), Belongs: func(int) bool { looked.Add(1); return true }})
+	began := time.Now()
+	run(t, s)
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	sent, refused := 0, 0
+	for time.Since(began) < 10*while {
+		err := unix.Sendto(fd, []byte("STATUS=x\nWATCHDOG=1"), 0, &unix.SockaddrUnix{Name: s.path()})
+		switch {
+		case err == nil:
+			sent++
+		case errors.Is(err, unix.EAGAIN):
+			refused++
+		default:
+			t.Fatal(err)
+		}
+	}
+	most := int64(time.Since(began)/while+2) * mostInAWhile
+	if n := looked.Load(); n == 0 || n > most || refused == 0 {
+		t.Errorf("of %d sent %d were read, where %d may be; %d were refused", sent, n, most, refused)
 	}
 }
 
