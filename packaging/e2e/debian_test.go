@@ -267,6 +267,9 @@ func (p *pair) hardened(t *testing.T) {
 	}
 	active, other, run := p.settled(t)
 	figure(other, told[0])
+	if core := strings.TrimSpace(other.do(t, "systemctl", "show", "--property=LimitCORE", "--value", "understudy.service")); core != "0" {
+		t.Errorf("the supervisor's core dumps may have %s bytes", core)
+	}
 	other.do(t, "mkdir", "-p", "/etc/systemd/system/understudy.service.d")
 	other.do(t, "cp", "/usr/share/doc/understudy/examples/hardening.conf", "/etc/systemd/system/understudy.service.d/")
 	other.do(t, "systemctl", "daemon-reload")
