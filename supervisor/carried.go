@@ -13,6 +13,7 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/logfile"
 	"understudy/supervisor/child/notify"
+	"understudy/supervisor/safefile"
 )
 
 // carriedRun is a unit's programs, as they were started and run, and what they hold the other end of.
@@ -143,7 +144,7 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 }
 
 // resume goes on with a pipe.
-func (l *logs) resume(ctx context.Context, reach *child.Reach, p carriedPipe, log hclog.Logger) error {
-	_, err := l.take(ctx, reach, p.Conf, log, func(c logfile.Config) (*logfile.Log, error) { return logfile.Reopen(c, p.r, p.w, p.Rest) })
+func (l *logs) resume(ctx context.Context, reach *child.Reach, p carriedPipe, who safefile.Who, log hclog.Logger) error {
+	_, err := l.take(ctx, reach, p.Conf, who, log, func(c logfile.Config) (*logfile.Log, error) { return logfile.Reopen(c, p.r, p.w, p.Rest) })
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/safefile"
 )
 
 // The pipe into a log file is handed on with nothing of it lost or twice, and with nobody left who writes the file.
@@ -18,7 +19,7 @@ func TestAPipeIsHandedOnWithoutALoss(t *testing.T) {
 	former := new(logs)
 	var reach child.Reach
 	log := hclog.NewNullLogger()
-	file, err := former.open(t.Context(), &reach, LogFile{Path: path}, log)
+	file, err := former.open(t.Context(), &reach, LogFile{Path: path}, safefile.Who{}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func TestAPipeIsHandedOnWithoutALoss(t *testing.T) {
 		}
 		say(pipes[0].w, 2000*(turn+1)) // nobody reads it
 		next := new(logs)
-		if err := next.resume(t.Context(), &reach, pipes[0], log); err != nil {
+		if err := next.resume(t.Context(), &reach, pipes[0], safefile.Who{}, log); err != nil {
 			t.Fatal(err)
 		}
 		former = next

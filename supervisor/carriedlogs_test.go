@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/safefile"
 )
 
 // An upgrade neither waits for a full disk nor loses the lines that wait for it: they go over to the next image.
@@ -27,7 +28,7 @@ func TestAFullDiskLosesNothingOfAPipeThatIsHandedOn(t *testing.T) {
 	path := filepath.Join(dir, "log")
 	former := new(logs)
 	var reach child.Reach
-	file, err := former.open(t.Context(), &reach, LogFile{Path: path}, hclog.NewNullLogger())
+	file, err := former.open(t.Context(), &reach, LogFile{Path: path}, safefile.Who{}, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestAFullDiskLosesNothingOfAPipeThatIsHandedOn(t *testing.T) {
 			t.Errorf("an upgrade would be refused after %v", took)
 		}
 		next := new(logs)
-		if err := next.resume(t.Context(), &reach, pipes[0], hclog.NewNullLogger()); err != nil {
+		if err := next.resume(t.Context(), &reach, pipes[0], safefile.Who{}, hclog.NewNullLogger()); err != nil {
 			t.Fatal(err)
 		}
 		former, w = next, pipes[0].w

@@ -10,6 +10,7 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/logfile"
+	"understudy/supervisor/safefile"
 )
 
 // logs are the files that a service's programs write to, by their paths. They stay open from one start to the next.
@@ -21,12 +22,12 @@ type logs struct {
 }
 
 // open gives the file, and pumps into it until close.
-func (l *logs) open(ctx context.Context, reach *child.Reach, conf LogFile, log hclog.Logger) (*logfile.Log, error) {
-	return l.take(ctx, reach, conf, log, logfile.Open)
+func (l *logs) open(ctx context.Context, reach *child.Reach, conf LogFile, who safefile.Who, log hclog.Logger) (*logfile.Log, error) {
+	return l.take(ctx, reach, conf, who, log, logfile.Open)
 }
 
 func (l *logs) take(
-	ctx context.Context, reach *child.Reach, conf LogFile, log hclog.Logger, open func(logfile.Config) (*logfile.Log, error),
+	ctx context.Context, reach *child.Reach, conf LogFile, who safefile.Who, log hclog.Logger, open func(logfile.Config) (*logfile.Log, error),
 ) (*logfile.Log, error) {
 	if f := l.files[conf.Path]; f != nil {
 		if l.confs[conf.Path] != conf {
@@ -37,7 +38,7 @@ func (l *logs) take(
 	}
 	f, err := child.Reached(ctx, reach, func() (*logfile.Log, error) {
 		return open(logfile.Config{
-			Path: conf.Path, MaxSize: conf.MaxSize, Keep: conf.Keep, Compress: conf.Compress, Logger: log.Named("log"),
+			Path: conf.Path, MaxSize: conf.MaxSize, Keep: conf.Keep, Compress: conf.Compress, Who: who, Logger: log.Named("log"),
 		})
 	}, func(f *logfile.Log) { _ = f.Close() })
 	if err != nil {

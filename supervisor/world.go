@@ -12,6 +12,7 @@ import (
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/config"
+	"understudy/supervisor/safefile"
 )
 
 // spec is how a program is started: all that its config names is looked up now, since it may have changed.
@@ -25,17 +26,17 @@ func (v *service) spec(ctx context.Context, tree Tree, prog Program, token int64
 	for _, name := range slices.Sorted(maps.Keys(prog.Limits)) {
 		s.Limits = append(s.Limits, child.Limit{Name: name, Soft: prog.Limits[name].Soft, Hard: prog.Limits[name].Hard})
 	}
-	env := child.Inherited(prog.InheritEnv)
+	env, who := child.Inherited(prog.InheritEnv), safefile.Who{}
 	if prog.User != "" || prog.Group != "" {
-		who, err := child.LookupUser(ctx, prog.User, prog.Group)
+		account, err := child.LookupUser(ctx, prog.User, prog.Group)
 		if err != nil {
 			return s, nil, err
 		}
-		s.Credential = &who.Credential
-		env = who.Environ(env)
+		s.Credential, who = &account.Credential, account.Who()
+		env = account.Environ(env)
 	}
 	if prog.EnvFile != "" {
-		more, err := child.Reached(ctx, &v.reach, func() ([]string, error) { return config.ReadEnvFile(prog.EnvFile) }, nil)
+		more, err := child.Reached(ctx, &v.reach, func() ([]string, error) { return config.ReadEnvFile(prog.EnvFile, who) }, nil)
 		if err != nil {
 			return s, nil, fmt.Errorf("env_file: %w", err)
 		}
@@ -43,7 +44,7 @@ func (v *service) spec(ctx context.Context, tree Tree, prog Program, token int64
 	}
 	s.Env = slices.Concat(env, prog.Env, v.facts(token))
 	if prog.Log.Path != "" {
-		log, err := v.logs.open(ctx, &v.reach, prog.Log, v.log)
+		log, err := v.logs.open(ctx, &v.reach, prog.Log, who, v.log)
 		if err != nil {
 			return s, nil, fmt.Errorf("log file: %w", err)
 		}
@@ -67,6 +68,21 @@ func (v *service) spec(ctx context.Context, tree Tree, prog Program, token int64
 	}
 	s.Env = append(s.Env, socket.Env())
 	return s, socket, nil
+}
+
+// writer is whose output a log file takes that goes on after an upgrade. One who is not known any more is trusted with nothing.
+func (v *service) writer(ctx context.Context, programs []Program, path string) safefile.Who {
+	for _, p := range programs {
+		if p.Log.Path != path || p.User == "" && p.Group == "" {
+			continue
+		}
+		account, err := child.LookupUser(ctx, p.User, p.Group)
+		if err == nil {
+			return account.Who()
+		}
+		v.log.Warn("a log file goes on as root's: the user of its program is not known", "service", v.name, "file", path, "error", err)
+	}
+	return safefile.Who{}
 }
 
 // facts are what every command of a service is told.

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"understudy/supervisor/safefile"
 )
 
 // ErrNoUser means that a user or a group does not exist on this machine.
@@ -22,6 +24,9 @@ type User struct {
 	Home, Shell string // empty: unknown
 	set         bool   // a user was asked for, not only a group
 }
+
+// Who is the user as the files on whose paths he may write are opened.
+func (u *User) Who() safefile.Who { return safefile.Who{UID: u.UID, GIDs: u.Groups} }
 
 const getentPatience = 5 * time.Second
 

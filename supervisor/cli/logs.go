@@ -13,9 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
 	"understudy/supervisor/printable"
+	"understudy/supervisor/safefile"
 )
 
 // logsFlags are those of `logs`.
@@ -53,7 +55,10 @@ func logsCommand() *cobra.Command {
 }
 
 // source is a program whose output is in a file.
-type source struct{ process, file string }
+type source struct {
+	process, file string
+	who           safefile.Who // whose program it is
+}
 
 func (f *logsFlags) show(ctx context.Context, out, aside io.Writer, service string) error {
 	if f.lines < 0 {
@@ -64,7 +69,7 @@ func (f *logsFlags) show(ctx context.Context, out, aside io.Writer, service stri
 	if err != nil {
 		return err
 	}
-	sources, passed, err := f.sources(c, service)
+	sources, passed, err := f.sources(ctx, c, service)
 	if err != nil {
 		return err
 	}
@@ -99,7 +104,7 @@ func (f *logsFlags) read() (*config.Config, error) {
 }
 
 // sources finds the logs that are asked for, and the processes that have none.
-func (f *logsFlags) sources(c *config.Config, service string) (sources []source, passed []string, err error) {
+func (f *logsFlags) sources(ctx context.Context, c *config.Config, service string) (sources []source, passed []string, err error) {
 	s, ok := c.Services[service]
 	if !ok {
 		return nil, nil, didYouMean(&control.UnknownError{Kind: "service", Name: service, Known: c.ServiceNames()})
@@ -112,7 +117,7 @@ func (f *logsFlags) sources(c *config.Config, service string) (sources []source,
 		case p.Log.File == "":
 			passed = append(passed, p.Name)
 		default:
-			sources = append(sources, source{p.Name, p.Log.File})
+			sources = append(sources, source{p.Name, p.Log.File, whose(ctx, p)})
 		}
 	}
 	if f.process != "" && !slices.Contains(names, f.process) {
@@ -123,6 +128,16 @@ func (f *logsFlags) sources(c *config.Config, service string) (sources []source,
 
 // quickly is how long is waited for what is good to know, and not what was asked for.
 const quickly = 500 * time.Millisecond
+
+// whose looks up who a program runs as. One who is not known is trusted with nothing.
+func whose(ctx context.Context, p config.Process) safefile.Who {
+	if p.User != "" || p.Group != "" {
+		if account, err := child.LookupUser(ctx, p.User, p.Group); err == nil {
+			return account.Who()
+		}
+	}
+	return safefile.Who{}
+}
 
 // elsewhere tells that the service is active on another node, as far as ZooKeeper can be asked quickly.
 func (f *logsFlags) elsewhere(ctx context.Context, c *config.Config, service string) string {
@@ -159,8 +174,8 @@ func (f *logsFlags) print(ctx context.Context, out io.Writer, tell func(string),
 	}
 	var trails []*trail
 	for _, s := range sources {
-		text, newest, err := lastLines(s.file, f.lines)
-		t := &trail{path: s.file, piece: newest, out: showing(out), tell: tell, head: head(s)}
+		text, newest, err := lastLines(s.file, s.who, f.lines)
+		t := &trail{path: s.file, who: s.who, piece: newest, out: showing(out), tell: tell, head: head(s)}
 		defer t.close()
 		if errors.Is(err, fs.ErrNotExist) && (f.follow || len(sources) > 1) {
 			tell("there is no " + s.file + " yet: the program has not run on this machine")

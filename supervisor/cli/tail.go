@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"understudy/supervisor/safefile"
 )
 
 // piece is the log, or what was rotated away from it.
@@ -23,18 +23,16 @@ type piece struct {
 }
 
 // openPiece opens a regular file, and waits for none that is a pipe.
-func openPiece(name string) (piece, error) {
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+func openPiece(name string, who safefile.Who) (piece, error) {
+	f, err := safefile.Open(name, who)
 	if errors.Is(err, fs.ErrPermission) {
 		return piece{}, fmt.Errorf("you may not read %s: run it as root, or as a user who may", name)
+	} else if errors.Is(err, safefile.ErrNotRegular) {
+		return piece{}, fmt.Errorf("%s is no regular file", name)
 	} else if err != nil {
-		return piece{}, &fs.PathError{Op: "open", Path: name, Err: err}
+		return piece{}, err
 	}
-	f := os.NewFile(uintptr(fd), name)
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", name)
-	}
 	if err != nil {
 		f.Close()
 		return piece{}, err
@@ -44,16 +42,16 @@ func openPiece(name string) (piece, error) {
 
 // older opens what was rotated away from a log, newest first, and hands each on until that returns false. The newest is left
 // out, which may be rotated away meanwhile.
-func older(path string, newest piece, use func(piece) (more bool, err error)) error {
+func older(path string, who safefile.Who, newest piece, use func(piece) (more bool, err error)) error {
 	var seen []os.FileInfo
 	if newest.File != nil {
 		seen = append(seen, newest.info)
 	}
 	patience := 100
 	for n := 1; ; n++ {
-		p, err := openRotated(path, n)
+		p, err := openRotated(path, who, n)
 		if errors.Is(err, fs.ErrNotExist) {
-			if patience == 0 || !isRotated(path, n+1) {
+			if patience == 0 || !isRotated(path, who, n+1) {
 				return nil
 			}
 			patience-- // they are just being put one further, the oldest first, or somebody has removed one for good
@@ -76,16 +74,16 @@ func older(path string, newest piece, use func(piece) (more bool, err error)) er
 }
 
 // openRotated opens what was put aside n times, be it compressed by now or not.
-func openRotated(path string, n int) (piece, error) {
-	p, err := openPiece(rotatedName(path, n, false))
+func openRotated(path string, who safefile.Who, n int) (piece, error) {
+	p, err := openPiece(rotatedName(path, n, false), who)
 	if errors.Is(err, fs.ErrNotExist) {
-		return openPiece(rotatedName(path, n, true))
+		return openPiece(rotatedName(path, n, true), who)
 	}
 	return p, err
 }
 
-func isRotated(path string, n int) bool {
-	p, err := openRotated(path, n)
+func isRotated(path string, who safefile.Who, n int) bool {
+	p, err := openRotated(path, who, n)
 	if err == nil {
 		p.Close()
 	}
@@ -112,8 +110,8 @@ func rotatedName(path string, n int, packed bool) string {
 
 // lastLines is the end of a log, of so many lines, taken from rotated files where the newest has too few. The newest is
 // left open, to be closed; what comes later begins at its size as it was found. It has no File when it is missing.
-func lastLines(path string, lines int) (text []byte, newest piece, err error) {
-	newest, missing := openPiece(path)
+func lastLines(path string, who safefile.Who, lines int) (text []byte, newest piece, err error) {
+	newest, missing := openPiece(path, who)
 	if missing != nil && !errors.Is(missing, fs.ErrNotExist) {
 		return nil, newest, missing
 	}
@@ -123,7 +121,7 @@ func lastLines(path string, lines int) (text []byte, newest piece, err error) {
 		}
 	}
 	left := lines - countLines(text)
-	err = older(path, newest, func(p piece) (bool, error) {
+	err = older(path, who, newest, func(p piece) (bool, error) {
 		if missing = nil; left <= 0 {
 			return false, nil
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/safefile"
 )
 
 func put(t *testing.T, name, text string) {
@@ -55,7 +57,7 @@ func TestTheLastLinesAreTakenFromAsManyFilesAsItTakes(t *testing.T) {
 		for suffix, text := range c.files {
 			put(t, path+suffix, text)
 		}
-		got, newest, err := lastLines(path, c.lines)
+		got, newest, err := lastLines(path, safefile.Who{}, c.lines)
 		if newest.File != nil {
 			newest.Close()
 		}
@@ -69,7 +71,7 @@ func TestTheLastLinesAreTakenFromAsManyFilesAsItTakes(t *testing.T) {
 func TestWhatIsRotatedMeanwhileCountsOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	put(t, path, "2\n")
-	newest, err := openPiece(path)
+	newest, err := openPiece(path, safefile.Who{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +81,7 @@ func TestWhatIsRotatedMeanwhileCountsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	err = older(path, newest, func(p piece) (bool, error) {
+	err = older(path, safefile.Who{}, newest, func(p piece) (bool, error) {
 		text, err := p.whole()
 		if got = append(got, string(text)); len(got) == 1 { // and once more
 			for n := 2; n > 0; n-- {
@@ -102,7 +104,7 @@ func TestAGapBetweenRotatedFilesIsNotTheirEnd(t *testing.T) {
 	put(t, path+".2", "1\n")
 	var got []string
 	filled := make(chan error, 1)
-	err := older(path, piece{}, func(p piece) (bool, error) {
+	err := older(path, safefile.Who{}, piece{}, func(p piece) (bool, error) {
 		text, err := p.whole()
 		if got = append(got, string(text)); len(got) == 1 {
 			err = errors.Join(err, os.Rename(path+".2", path+".3"))
@@ -117,10 +119,10 @@ func TestAGapBetweenRotatedFilesIsNotTheirEnd(t *testing.T) {
 
 func TestWhatCannotBeReadIsToldInWords(t *testing.T) {
 	dir := t.TempDir()
-	if _, _, err := lastLines(filepath.Join(dir, "none"), 1); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := lastLines(filepath.Join(dir, "none"), safefile.Who{}, 1); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
-	if _, _, err := lastLines(dir, 1); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, _, err := lastLines(dir, safefile.Who{}, 1); err == nil || !strings.Contains(err.Error(), "no regular file") {
 		t.Errorf("a directory: %v", err)
 	}
 	path := filepath.Join(dir, "log")
@@ -129,7 +131,7 @@ func TestWhatCannotBeReadIsToldInWords(t *testing.T) {
 	if err := os.Rename(path+".1", path+".1.gz"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := lastLines(path, 5); err == nil || !strings.Contains(err.Error(), "unpack "+path+".1.gz") {
+	if _, _, err := lastLines(path, safefile.Who{}, 5); err == nil || !strings.Contains(err.Error(), "unpack "+path+".1.gz") {
 		t.Errorf("no gzip: %v", err)
 	}
 }

@@ -9,11 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+
+	"understudy/supervisor/safefile"
 )
 
 // trail follows a log as it grows, over its rotations.
 type trail struct {
 	path  string
+	who   safefile.Who
 	piece piece // what is read now; no File: there is none yet
 	at    int64 // so much of it is read
 	out   io.Writer
@@ -30,7 +33,7 @@ func (t *trail) close() {
 
 // more writes what has come since the last call.
 func (t *trail) more() error {
-	newest, err := openPiece(t.path)
+	newest, err := openPiece(t.path, t.who)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it is just being rotated, or does not exist yet
 		return t.drain()
@@ -94,7 +97,7 @@ func (t *trail) between(newest piece) error {
 	}
 	var texts [][]byte
 	found := false
-	err := older(t.path, newest, func(p piece) (bool, error) {
+	err := older(t.path, t.who, newest, func(p piece) (bool, error) {
 		if found = t.piece.was(p); found {
 			return false, nil
 		}

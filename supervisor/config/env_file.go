@@ -6,14 +6,17 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"understudy/supervisor/safefile"
 )
 
 // ReadEnvFile reads a file of KEY=VALUE lines, as systemd reads an EnvironmentFile: blank lines and those that start
 // with # or ; are left out, a value may be in single or double quotes, a backslash quotes, and one at the end of a line
 // continues it. Nothing is expanded. The result is KEY=VALUE in the order of the file, of a repeated KEY the last one.
 // What is wrong comes as Faults, all at once.
-func ReadEnvFile(name string) ([]string, error) {
-	src, err := readFile(name)
+// who is the user of the program that it is for.
+func ReadEnvFile(name string, who safefile.Who) ([]string, error) {
+	src, err := readAs(name, who)
 	if err != nil {
 		return nil, Faults{{File: name, Message: "cannot be read: " + err.Error()}}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"understudy/supervisor/safefile"
 )
 
 func TestEnvFileIsReadAsSystemdDoes(t *testing.T) {
@@ -58,7 +60,7 @@ func TestFaultsOfAnEnvFileComeAllAtOnce(t *testing.T) {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env, err := ReadEnvFile(name)
+	env, err := ReadEnvFile(name, safefile.Who{})
 	want := strings.ReplaceAll(`F:2:1: not a line of KEY=VALUE
 F:3:1: "1B" is not a name for a variable: letters, digits and _ are allowed, and no digit at the start
 F:4:1: "export C": no shell reads this file: leave export out
@@ -68,13 +70,13 @@ F:9:1: H: the quote (") that opens on line 9 is not closed`, "F:", name+":")
 	if err == nil || err.Error() != want || env != nil {
 		t.Errorf("%v\ngot\n%v\nwant\n%s", env, err, want)
 	}
-	if _, err := ReadEnvFile(name + "x"); err == nil || err.Error() != name+"x: cannot be read: no such file or directory" {
+	if _, err := ReadEnvFile(name+"x", safefile.Who{}); err == nil || err.Error() != name+"x: cannot be read: no such file or directory" {
 		t.Error(err)
 	}
 	if err := os.WriteFile(name, []byte("A=b\nC=d\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if env, err = ReadEnvFile(name); err != nil || !cmp.Equal(env, []string{"A=b", "C=d"}) {
+	if env, err = ReadEnvFile(name, safefile.Who{}); err != nil || !cmp.Equal(env, []string{"A=b", "C=d"}) {
 		t.Errorf("%q, %v", env, err)
 	}
 }

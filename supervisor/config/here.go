@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"understudy/supervisor/keyfile"
+	"understudy/supervisor/safefile"
 )
 
 // warnings places what is doubtful as faults are placed.
@@ -204,16 +205,42 @@ func (s *survey) program(p path, g Program) {
 	if g.Log.File != "" {
 		s.directory(p.key("log").key("file"), filepath.Dir(g.Log.File))
 	}
-	if g.EnvFile == "" {
+	if g.EnvFile == "" || s.dangers {
 		return
 	}
-	_, err := ReadEnvFile(g.EnvFile)
+	_, err := ReadEnvFile(g.EnvFile, whose(g))
 	var faults Faults
 	if errors.As(err, &faults) {
 		for _, f := range faults {
 			s.warn(p.key("env_file"), f.String())
 		}
 	}
+}
+
+// whose is the user that a program runs as; one who is not known is trusted with nothing.
+func whose(g Program) (who safefile.Who) {
+	take := func(id *uint32, text string) {
+		if n, err := strconv.ParseUint(text, 10, 32); err == nil {
+			*id = uint32(n)
+		}
+	}
+	take(&who.UID, g.User)
+	groups := []string{g.Group}
+	if account, err := user.Lookup(g.User); err == nil {
+		take(&who.UID, account.Uid)
+		more, _ := account.GroupIds()
+		groups = append(append(groups, more...), account.Gid)
+	}
+	if group, err := user.LookupGroup(g.Group); err == nil {
+		groups[0] = group.Gid
+	}
+	for _, name := range groups {
+		var gid uint32
+		if take(&gid, name); gid != 0 {
+			who.GIDs = append(who.GIDs, gid)
+		}
+	}
+	return who
 }
 
 // command looks for a program as exec would: a bare name in PATH, another relative to the working directory.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/safefile"
 )
 
 const (
@@ -22,6 +24,7 @@ const (
 // file is the log on disk. All but reconfigure and the compressing is called by one goroutine at a time.
 type file struct {
 	path string
+	who  safefile.Who
 	log  hclog.Logger
 
 	f      *os.File // nil: to be opened
@@ -37,7 +40,7 @@ type file struct {
 }
 
 func newFile(cfg Config) *file {
-	f := &file{path: filepath.Clean(cfg.Path), log: cfg.Logger, rotated: make(chan struct{}, 1)}
+	f := &file{path: filepath.Clean(cfg.Path), who: cfg.Who, log: cfg.Logger, rotated: make(chan struct{}, 1)}
 	f.reconfigure(cfg.MaxSize, cfg.Keep, cfg.Compress)
 	return f
 }
@@ -50,38 +53,40 @@ func (f *file) reconfigure(maxSize int64, keep int, compress bool) {
 
 // open opens or makes the file, and takes the place of what was open.
 func (f *file) open() error {
-	const flags = unix.O_WRONLY | unix.O_APPEND | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
-	fd, err := unix.Open(f.path, flags, 0)
+	dir, name, err := safefile.DirOf(f.path, f.who)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return f.openIn(dir, name)
+}
+
+func (f *file) openIn(dir *safefile.Dir, name string) error {
+	const flags = unix.O_WRONLY | unix.O_APPEND
+	opened, err := dir.Open(name, flags, 0)
 	made := false
-	if err == unix.ENOENT {
-		if err := os.MkdirAll(filepath.Dir(f.path), 0o750); err != nil {
-			return err
-		}
-		fd, err = unix.Open(f.path, flags|unix.O_CREAT|unix.O_EXCL, 0o640)
+	if errors.Is(err, fs.ErrNotExist) {
+		opened, err = dir.Open(name, flags|unix.O_CREAT|unix.O_EXCL, 0o640)
 		made = err == nil
 	}
 	switch {
-	case err == unix.ELOOP:
+	case errors.Is(err, unix.ELOOP):
 		return fmt.Errorf("%w, and this is a symbolic link: name its target", ErrNotFile)
-	case err == unix.EISDIR, err == unix.ENXIO:
+	case errors.Is(err, safefile.ErrNotRegular):
 		return ErrNotFile
 	case err != nil:
-		return &fs.PathError{Op: "open", Path: f.path, Err: err}
+		return err
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		_ = unix.Close(fd)
-		return errors.Join(ErrNotFile, err)
-	}
+	fd := int(opened.Fd())
 	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err == unix.EWOULDBLOCK { // not every file system can
-		_ = unix.Close(fd)
+		_ = opened.Close()
 		return ErrInUse
 	}
 	if made {
 		_ = unix.Fchmod(fd, 0o640) // whatever the supervisor's umask is
 	}
 	f.close()
-	f.f, f.line = os.NewFile(uintptr(fd), f.path), 0
+	f.f, f.line = opened, 0
 	return nil
 }
 

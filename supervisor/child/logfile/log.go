@@ -14,6 +14,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/safefile"
 )
 
 // What a caller may branch on.
@@ -28,6 +30,7 @@ type Config struct {
 	MaxSize  int64 // 0: it is never rotated
 	Keep     int   // rotated files: Path.1, or Path.1.gz, is the newest
 	Compress bool
+	Who      safefile.Who  // whose program it is
 	Drain    time.Duration // for the end of the output, and for writing it down, once Run's context has ended; default 2s
 	Logger   hclog.Logger
 }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/safefile"
 )
 
 const deadline = 60 * time.Second
@@ -157,16 +159,27 @@ func numbered(t *testing.T, l *Log, lines int) {
 	}
 }
 
+func dirOf(t *testing.T, path string) *safefile.Dir {
+	t.Helper()
+	dir, _, err := safefile.DirOf(path, safefile.Who{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // files lists a log's files, oldest first.
 func files(t *testing.T, path string) (all []string) {
 	t.Helper()
 	f := &file{path: path}
-	old, err := f.rotatedFiles()
+	dir := dirOf(t, path)
+	defer dir.Close()
+	old, err := f.rotatedFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range old {
-		all = append(all, r.name)
+		all = append(all, filepath.Join(filepath.Dir(path), r.name))
 	}
 	return append(all, path)
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/safefile"
 )
 
 // rotated is a file that once was the log.
@@ -24,8 +26,8 @@ type rotated struct {
 }
 
 // rotatedFiles lists them, oldest first. The caller holds mu.
-func (f *file) rotatedFiles() ([]rotated, error) {
-	entries, err := os.ReadDir(filepath.Dir(f.path))
+func (f *file) rotatedFiles(dir *safefile.Dir) ([]rotated, error) {
+	entries, err := dir.List()
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +39,7 @@ func (f *file) rotatedFiles() ([]rotated, error) {
 		}
 		digits, gz := strings.CutSuffix(rest, ".gz")
 		if n, err := strconv.Atoi(digits); err == nil && n > 0 && strconv.Itoa(n) == digits {
-			all = append(all, rotated{filepath.Join(filepath.Dir(f.path), entry.Name()), n, gz})
+			all = append(all, rotated{entry.Name(), n, gz})
 		}
 	}
 	slices.SortFunc(all, func(a, b rotated) int { return b.number - a.number })
@@ -45,7 +47,7 @@ func (f *file) rotatedFiles() ([]rotated, error) {
 }
 
 func (f *file) name(number int, gz bool) string {
-	name := f.path + "." + strconv.Itoa(number)
+	name := filepath.Base(f.path) + "." + strconv.Itoa(number)
 	if gz {
 		name += ".gz"
 	}
@@ -56,29 +58,34 @@ func (f *file) name(number int, gz bool) string {
 func (f *file) rotate() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all, err := f.rotatedFiles()
+	dir, name, err := safefile.DirOf(f.path, f.who)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	all, err := f.rotatedFiles(dir)
 	if err != nil {
 		return err
 	}
 	for _, old := range all {
 		if old.number >= f.keep {
-			err = os.Remove(old.name)
+			err = dir.Remove(old.name)
 		} else {
-			err = os.Rename(old.name, f.name(old.number+1, old.gz))
+			err = dir.Rename(old.name, f.name(old.number+1, old.gz))
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
 	if f.keep > 0 {
-		err = os.Rename(f.path, f.name(1, false))
+		err = dir.Rename(name, f.name(1, false))
 	} else {
-		err = os.Remove(f.path)
+		err = dir.Remove(name)
 	}
 	if err != nil {
 		return err
 	}
-	if err := f.open(); err != nil {
+	if err := f.openIn(dir, name); err != nil {
 		return fmt.Errorf("after it was moved away: %w", err) // what is still open takes the lines
 	}
 	select {
@@ -119,7 +126,12 @@ func (f *file) compressOne(ctx context.Context) (bool, error) {
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-	source, err := f.openPlain()
+	dir, name, err := safefile.DirOf(f.path, f.who)
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	source, err := f.openPlain(dir)
 	if source == nil {
 		return false, err
 	}
@@ -128,44 +140,40 @@ func (f *file) compressOne(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	draft := filepath.Join(filepath.Dir(f.path), "."+filepath.Base(f.path)+".gz.tmp")
-	_ = os.Remove(draft) // of a supervisor that was killed
-	defer os.Remove(draft)
+	draft := "." + name + ".gz.tmp"
+	_ = dir.Remove(draft) // of a supervisor that was killed
+	defer dir.Remove(draft)
 	done := make(chan error, 1)
 	go func() { // its thread ends with it, and so does the thread's low priority
 		runtime.LockOSThread()
 		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), 19)
 		const process, idle = 1, 3 << 13
 		_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, process, 0, idle)
-		done <- compress(ctx, source, draft, info.Mode().Perm())
+		done <- compress(ctx, source, dir, draft, info.Mode().Perm())
 	}()
 	if err := <-done; err != nil {
 		return false, err
 	}
-	return true, f.replace(draft, info)
+	return true, f.replace(dir, draft, info)
 }
 
-func (f *file) openPlain() (*os.File, error) {
+func (f *file) openPlain(dir *safefile.Dir) (*os.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.compress {
 		return nil, nil
 	}
-	all, err := f.rotatedFiles()
+	all, err := f.rotatedFiles(dir)
 	for _, old := range all {
 		if !old.gz {
-			fd, err := unix.Open(old.name, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-			if err != nil {
-				return nil, &os.PathError{Op: "open", Path: old.name, Err: err}
-			}
-			return os.NewFile(uintptr(fd), old.name), nil
+			return dir.Open(old.name, unix.O_RDONLY, 0)
 		}
 	}
 	return nil, err
 }
 
-func compress(ctx context.Context, source io.Reader, draft string, mode os.FileMode) error {
-	to, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+func compress(ctx context.Context, source io.Reader, dir *safefile.Dir, draft string, mode os.FileMode) error {
+	to, err := dir.Open(draft, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint32(mode))
 	if err != nil {
 		return err
 	}
@@ -185,18 +193,18 @@ func compress(ctx context.Context, source io.Reader, draft string, mode os.FileM
 }
 
 // replace puts the compressed file in the place that the plain one has by now.
-func (f *file) replace(draft string, plain os.FileInfo) error {
+func (f *file) replace(dir *safefile.Dir, draft string, plain os.FileInfo) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all, err := f.rotatedFiles()
+	all, err := f.rotatedFiles(dir)
 	for _, old := range all {
-		if info, err := os.Lstat(old.name); old.gz || err != nil || !os.SameFile(info, plain) {
+		if old.gz || !dir.Same(old.name, plain) {
 			continue
 		}
-		if err := os.Rename(draft, f.name(old.number, true)); err != nil {
+		if err := dir.Rename(draft, f.name(old.number, true)); err != nil {
 			return err
 		}
-		return os.Remove(old.name)
+		return dir.Remove(old.name)
 	}
 	return err // so much was rotated meanwhile that it is gone
 }

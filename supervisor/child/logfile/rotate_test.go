@@ -136,28 +136,31 @@ func TestCompressedFileTakesThePlaceThatThePlainOneHasByThen(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		dir := t.TempDir()
 		f := newFile(Config{Path: filepath.Join(dir, "app.log"), Keep: 5, Compress: true})
+		at := func(n int, gz bool) string { return filepath.Join(dir, f.name(n, gz)) }
+		in := dirOf(t, f.path)
 		draft := filepath.Join(dir, "draft")
-		if err := os.WriteFile(f.name(1, false), []byte("old\n"), 0o600); err != nil {
+		if err := os.WriteFile(at(1, false), []byte("old\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		info, err := os.Lstat(f.name(1, false))
+		info, err := os.Lstat(at(1, false))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(os.Rename(f.name(1, false), f.name(4, false)), os.WriteFile(f.name(1, false), []byte("new\n"), 0o600),
-			os.WriteFile(f.name(5, false), []byte("older\n"), 0o600), os.WriteFile(draft, []byte("packed"), 0o600)); err != nil {
+		if err := errors.Join(os.Rename(at(1, false), at(4, false)), os.WriteFile(at(1, false), []byte("new\n"), 0o600),
+			os.WriteFile(at(5, false), []byte("older\n"), 0o600), os.WriteFile(draft, []byte("packed"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		want := "app.log.1 app.log.4.gz app.log.5"
 		if away {
 			want = "app.log.1 app.log.5 draft"
-			if err := os.Rename(f.name(4, false), filepath.Join(t.TempDir(), "x")); err != nil {
+			if err := os.Rename(at(4, false), filepath.Join(t.TempDir(), "x")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := f.replace(draft, info); err != nil {
+		if err := f.replace(in, filepath.Base(draft), info); err != nil {
 			t.Fatal(err)
 		}
+		in.Close()
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,133 @@
+package safefile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNotRegular says that something else than a file stands at a path.
+var ErrNotRegular = errors.New("is not a regular file")
+
+// Dir is a directory that was looked at. Names are of files in it, without a slash.
+type Dir struct {
+	walker
+}
+
+// DirOf opens the directory of a file, and makes it if it is missing. name is the file's own.
+func DirOf(path string, who Who) (d *Dir, name string, err error) {
+	return dirOf(path, who, walker{make: true})
+}
+
+func dirOf(path string, who Who, w walker) (*Dir, string, error) {
+	if !filepath.IsAbs(path) {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return nil, "", err
+		}
+		path = abs
+	}
+	w.who, w.root = who, os.Geteuid() == 0
+	d := &Dir{w}
+	name, err := d.walk(path)
+	if err != nil {
+		d.Close()
+		return nil, "", err
+	}
+	return d, name, nil
+}
+
+// Open opens a regular file of any user to read it.
+func Open(path string, who Who) (*os.File, error) {
+	d, name, err := dirOf(path, who, walker{follow: true})
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Open(name, unix.O_RDONLY, 0)
+}
+
+// Close is done once; a Dir that is closed is of no use.
+func (d *Dir) Close() {
+	if d.fd >= 0 {
+		_ = unix.Close(d.fd)
+		d.fd = -1
+	}
+}
+
+// Open opens a regular file, follows no link and waits for nobody.
+func (d *Dir) Open(name string, flags int, mode uint32) (*os.File, error) {
+	at := filepath.Join(d.at, name)
+	fd, err := unix.Openat(d.fd, name, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, mode)
+	if err == unix.ENXIO || err == unix.EISDIR {
+		return nil, fmt.Errorf("%s %w", at, ErrNotRegular)
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: at, Err: err}
+	}
+	if err := d.regular(fd, at); err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), at), nil
+}
+
+func (d *Dir) regular(fd int, at string) error {
+	var st unix.Stat_t
+	switch err := unix.Fstat(fd, &st); {
+	case err != nil:
+		return &fs.PathError{Op: "stat", Path: at, Err: err}
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return fmt.Errorf("%s %w", at, ErrNotRegular)
+	case !d.root || !(Who{}).mayWrite(d.fd, &d.st) && !d.who.mayWrite(d.fd, &d.st):
+		return nil
+	case st.Nlink > 1:
+		return &Refused{at, fmt.Sprintf("has %d names (hard links), and others than root may write its directory", st.Nlink), "remove it"}
+	case !d.who.trusted(st.Uid):
+		return &Refused{at, "belongs to " + user(st.Uid) + ", and others than root may write its directory", d.advice(at)}
+	}
+	return nil
+}
+
+// List reads the directory.
+func (d *Dir) List() ([]fs.DirEntry, error) {
+	fd, err := unix.Openat(d.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: d.at, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), "/proc/self/fd/"+strconv.Itoa(fd)) // by which a file system that tells no types is asked for them
+	defer f.Close()
+	return f.ReadDir(-1)
+}
+
+// Same tells whether a file is the one of that name here.
+func (d *Dir) Same(name string, info os.FileInfo) bool {
+	var st unix.Stat_t
+	if err := unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return false
+	}
+	own, ok := info.Sys().(*syscall.Stat_t)
+	return ok && own.Dev == st.Dev && own.Ino == st.Ino
+}
+
+// Rename moves a file within the directory.
+func (d *Dir) Rename(from, to string) error {
+	if err := unix.Renameat(d.fd, from, d.fd, to); err != nil {
+		return &os.LinkError{Op: "rename", Old: filepath.Join(d.at, from), New: to, Err: err}
+	}
+	return nil
+}
+
+// Remove removes a file, not a directory.
+func (d *Dir) Remove(name string) error {
+	if err := unix.Unlinkat(d.fd, name, 0); err != nil {
+		return &fs.PathError{Op: "remove", Path: filepath.Join(d.at, name), Err: err}
+	}
+	return nil
+}

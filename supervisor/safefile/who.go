@@ -1,0 +1,61 @@
+package safefile
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Who is the user that a program runs as, and who may change what is his. The zero Who is root.
+type Who struct {
+	UID  uint32
+	GIDs []uint32
+}
+
+// Refused is what was found on the way to a file.
+type Refused struct{ Path, Why, Do string }
+
+func (r *Refused) Error() string { return fmt.Sprintf("refused: %s %s: %s", r.Path, r.Why, r.Do) }
+
+// trusted tells whether root may go where uid rules.
+func (w Who) trusted(uid uint32) bool {
+	return uid == w.UID || ours(uid)
+}
+
+// ours tells whether uid is root, this process, or the user who became root by sudo.
+func ours(uid uint32) bool {
+	if uid == 0 || uid == uint32(os.Geteuid()) {
+		return true
+	}
+	sudo, err := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 32)
+	return err == nil && os.Geteuid() == 0 && uint32(sudo) == uid
+}
+
+// mayWrite tells whether the user can make, rename and remove in a directory; for root, whether anybody else can.
+func (w Who) mayWrite(fd int, st *unix.Stat_t) bool {
+	switch {
+	case st.Mode&0o002 != 0:
+		return true
+	case st.Mode&0o020 != 0 && (w.UID == 0 && st.Gid != 0 || slices.Contains(w.GIDs, st.Gid) && st.Gid != 0 || hasACL(fd)):
+		return true
+	case w.UID == 0:
+		return st.Uid != 0 && st.Uid != uint32(os.Geteuid())
+	}
+	return st.Uid == w.UID
+}
+
+// hasACL tells whether the bits of the group stand for more than the group.
+func hasACL(fd int) bool {
+	n, err := unix.Getxattr("/proc/self/fd/"+strconv.Itoa(fd), "system.posix_acl_access", nil)
+	return err == nil && n > 0
+}
+
+func user(uid uint32) string {
+	if uid == 0 {
+		return "root"
+	}
+	return "user " + strconv.FormatUint(uint64(uid), 10)
+}
