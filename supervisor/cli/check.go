@@ -108,6 +108,7 @@ func (f *checkFlags) check(out, complaints io.Writer) error {
 			warnings = append(warnings, config.Fault{File: f.file, Message: err.Error() + " (said of this shell, a unit has limits of its own)"})
 		}
 	}
+	r = r.Judged()
 	switch {
 	case f.effective && r.Config != nil:
 		f.remark(complaints, r.Faults, warnings)

@@ -162,6 +162,7 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 		}
 		r = config.Read(f.flags.cluster.Config)
 	}
+	r = r.Judged()
 	c, err := r.Config, r.Err()
 	if err == nil {
 		err = errors.Join(f.flags.cluster.apply(c), f.flags.override(f.cmd, c), enoughFiles(c))

@@ -178,7 +178,7 @@ func (f *runFlags) config(cmd *cobra.Command, args []string) (*config.Config, er
 				return nil, usage("--%s goes with a COMMAND; in a config file it is a key", name)
 			}
 		}
-		r := config.Read(f.cluster.Config)
+		r := config.Read(f.cluster.Config).Judged()
 		if err := r.Err(); err != nil {
 			return nil, usageError{err}
 		}

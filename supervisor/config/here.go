@@ -32,10 +32,15 @@ func (r Result) Here() Faults {
 	if r.Config == nil {
 		return nil
 	}
-	return r.here(survey{})
+	warnings, grave := r.look(survey{})
+	if os.Geteuid() != 0 {
+		warnings = append(warnings, grave...)
+	}
+	return warnings
 }
 
-func (r Result) here(s survey) Faults {
+func (r Result) look(s survey) (warnings, grave Faults) {
+	s.files(r.loader)
 	if auth := r.loader.doc.ZooKeeper.Auth; auth != nil {
 		s.secrets(path{"zookeeper", "auth", "file"}, auth.File)
 	}
@@ -59,7 +64,7 @@ func (r Result) here(s survey) Faults {
 	for _, name := range slices.Sorted(maps.Keys(r.loader.doc.Services)) {
 		s.service(path{"services", name}, r.loader.doc.Services[name])
 	}
-	return r.loader.warnings(s.found)
+	return r.loader.warnings(s.found), r.loader.warnings(s.grave)
 }
 
 // Dangers are those warnings of a config that tell what others may do by it.
@@ -67,13 +72,18 @@ func (r Result) Dangers() Faults {
 	if r.Config == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Concat(r.Warnings, r.here(survey{dangers: true})), func(f Fault) bool { return !f.Danger })
+	warnings, grave := r.look(survey{dangers: true})
+	if os.Geteuid() != 0 {
+		warnings = append(warnings, grave...)
+	}
+	return slices.DeleteFunc(slices.Concat(r.Warnings, warnings), func(f Fault) bool { return !f.Danger })
 }
 
 // survey collects what this machine lacks.
 type survey struct {
 	found   []found
-	dangers bool // only what others may do is asked: no account is looked up, which may take long
+	grave   []found // what is refused where root runs it
+	dangers bool    // only what others may do is asked: no account is looked up, which may take long
 }
 
 func (s *survey) warn(p path, message string) {
@@ -135,18 +145,19 @@ func (s *survey) service(p path, w written) {
 	for i, process := range w.Processes {
 		at := p.key("processes").item(i)
 		s.program(at, process.Program)
-		s.command(at.key("undo"), process.Undo, process.Program)
-		s.command(at.key("ready").key("exec"), process.Ready.Exec, process.Program)
+		s.run(at.key("undo"), process.Undo, process.Program)
+		s.run(at.key("ready").key("exec"), process.Ready.Exec, process.Program)
 	}
 	if len(w.Processes) == 0 {
 		s.program(p, w.Program)
-		s.command(p.key("ready").key("exec"), w.Ready.Exec, w.Program)
+		s.run(p.key("ready").key("exec"), w.Ready.Exec, w.Program)
 	}
-	s.command(p.key("health").key("exec"), w.Health.Exec, w.Program)
-	s.command(p.key("precheck").key("exec"), w.Precheck.Exec, w.Program)
+	s.run(p.key("health").key("exec"), w.Health.Exec, w.Program)
+	s.run(p.key("precheck").key("exec"), w.Precheck.Exec, w.Program)
 	hooks := p.key("hooks")
 	for i, hook := range w.Hooks.all() {
 		s.command(hooks.key(hookNames[i]).key("command"), hook.Command, w.Program)
+		s.executables(hooks.key(hookNames[i]).key("command"), hook.Command, w.Program, true)
 	}
 	for i, method := range w.Fencing.Methods {
 		at := p.key("fencing").key("methods").item(i)
@@ -161,9 +172,11 @@ func (s *survey) fenceMethod(p path, m FenceOne) {
 	switch {
 	case m.Exec != nil:
 		s.command(p.key("exec").key("command"), m.Exec.Command, Program{})
+		s.executables(p.key("exec").key("command"), m.Exec.Command, Program{}, true)
 	case m.FenceAgent != nil:
 		at := p.key("fence_agent")
 		s.command(at.key("command"), m.FenceAgent.Command, Program{})
+		s.executables(at.key("command"), m.FenceAgent.Command, Program{}, true)
 		for _, name := range slices.Sorted(maps.Keys(m.FenceAgent.Secrets)) {
 			s.secret(at.key("secrets").key(name), m.FenceAgent.Secrets[name])
 		}
@@ -188,7 +201,7 @@ func (s *survey) readable(p path, name string) {
 }
 
 func (s *survey) program(p path, g Program) {
-	s.command(p.key("command"), g.Command, g)
+	s.run(p.key("command"), g.Command, g)
 	s.account(p.key("user"), g.User, lookupUser)
 	s.account(p.key("group"), g.Group, lookupGroup)
 	if os.Geteuid() != 0 {
@@ -204,6 +217,9 @@ func (s *survey) program(p path, g Program) {
 	}
 	if g.Log.File != "" {
 		s.directory(p.key("log").key("file"), filepath.Dir(g.Log.File))
+	}
+	if g.EnvFile != "" && asRoot(g) {
+		s.changeable(p.key("env_file"), g.EnvFile, true)
 	}
 	if g.EnvFile == "" || s.dangers {
 		return
@@ -241,6 +257,14 @@ func whose(g Program) (who safefile.Who) {
 		}
 	}
 	return who
+}
+
+// run looks for what runs as the program does.
+func (s *survey) run(p path, words Command, g Program) {
+	s.command(p, words, g)
+	if asRoot(g) {
+		s.executables(p, words, g, false)
+	}
 }
 
 // command looks for a program as exec would: a bare name in PATH, another relative to the working directory.

@@ -37,3 +37,71 @@ func TestADangerousSettingIsToldInLogAndStatus(t *testing.T) {
 		t.Errorf("no empty list: %s", text)
 	}
 }
+
+// A config that another user can write is not run, and one that he can write from now on is not taken up.
+func TestAConfigThatOthersCanWriteIsRefusedAtTheStartAndLater(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("left out: only root is told so")
+	}
+	zk := devServer(t)
+	file := configOf(t, zk, idlers(1)...)
+	must(t, os.Chmod(file, 0o666))
+	cmd, out := started(t, nil, kit.UnderstudyBinary(t), "run", "--config", file)
+	if code := exitOf(t, cmd); code != 2 || !out.has("chmod o-w "+file)() {
+		t.Errorf("it ended with %d", code)
+	}
+	checked, said := started(t, nil, kit.UnderstudyBinary(t), "check", "--config", file)
+	if code := exitOf(t, checked); code != 2 || !said.has(file+":1:1: everybody can change it")() {
+		t.Errorf("check ended with %d", code)
+	}
+	must(t, os.Chmod(file, 0o600))
+	cmd, out = started(t, nil, kit.UnderstudyBinary(t), "run", "--config", file)
+	kit.Until(t, soon, "it runs", func() bool { return out.count("child started") == 1 })
+	hook := filepath.Join(t.TempDir(), "hook")
+	must(t, os.WriteFile(hook, []byte("#!/bin/sh\n"), 0o700))
+	must(t, os.Chown(hook, 4711, 4711))
+	rewrite(t, file, zk, idlers(2)[0], "s1: {command: [sleep, '100000'], hooks: {on_active: "+hook+"}}")
+	kit.Until(t, soon, "the change is refused", func() bool { return out.has("not taken up")() && out.has("chown 0 "+hook)() })
+	must(t, os.Chown(hook, 0, 0))
+	must(t, cmd.Process.Signal(syscall.SIGHUP))
+	kit.Until(t, soon, "it is taken up", func() bool { return out.count("child started") == 2 })
+}
+
+// The user of a program points its log, and its env_file, at what is root's: nothing is made or read there, and `logs` shows nothing.
+func TestRootFollowsNoLinkOfAServicesUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("left out: needs root and another user")
+	}
+	const user = 4711
+	dir := t.TempDir() // on the way to it everybody may search
+	must(t, os.Chmod(filepath.Dir(dir), 0o755))
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must(t, os.Mkdir(at("secret"), 0o700))
+	must(t, os.WriteFile(at("secret/env"), []byte("TOKEN=of-root-only\n"), 0o600))
+	must(t, os.Mkdir(at("home"), 0o755))
+	must(t, os.Symlink("../secret", at("home/logs")))
+	must(t, os.Symlink("../secret/env", at("home/env")))
+	for _, name := range []string{"home", "home/logs", "home/env"} {
+		must(t, os.Lchown(at(name), user, user))
+	}
+	const program = "user: '4711', group: '4711', command: [sh, -c, 'echo chosen $TOKEN; exec sleep 100000']"
+	file := configOf(t, devServer(t), "log: {"+program+", log: {file: "+at("home/logs/app.log")+"}}", "env: {"+program+", env_file: "+at("home/env")+"}")
+	_, out := started(t, nil, kit.UnderstudyBinary(t), "run", "--config", file)
+	kit.Until(t, soon, "both are refused", func() bool {
+		return out.has("a log cannot be written")() && out.has("symbolic link of user 4711")() && out.has("env_file")()
+	})
+	kit.Until(t, soon, "the program runs without its log", func() bool { return out.count("child started") == 1 })
+	if out.has("chosen of-root-only")() {
+		t.Error("the program was given what is root's")
+	}
+	entries, err := os.ReadDir(at("secret"))
+	must(t, err)
+	if len(entries) != 1 {
+		t.Errorf("in root's directory there is now %v", entries)
+	}
+	must(t, os.WriteFile(at("secret/app.log"), []byte("of-root-only\n"), 0o600))
+	text, err := exec.Command(kit.UnderstudyBinary(t), "logs", "log", "--config", file).CombinedOutput()
+	if err == nil || strings.Contains(string(text), "of-root-only") || !strings.Contains(string(text), "symbolic link of user 4711") {
+		t.Errorf("logs: %v, %s", err, text)
+	}
+}

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"understudy/supervisor/safefile"
+)
+
+// Refused is what would let another user become root, as this process is: a config, a hook, a way of fencing, or the environment
+// of a program of root, that somebody else can change. Without root it is told among the warnings.
+func (r Result) Refused() Faults {
+	if r.Config == nil || os.Geteuid() != 0 {
+		return nil
+	}
+	_, grave := r.look(survey{dangers: true})
+	return grave
+}
+
+// Judged is the result with what is refused among its faults.
+func (r Result) Judged() Result {
+	if grave := r.Refused(); len(grave) > 0 {
+		r.Faults, r.Config = grave, nil
+	}
+	return r
+}
+
+// files looks who can change what the configuration was read from.
+func (s *survey) files(l *loader) {
+	for i, name := range slices.Concat(l.files.Config, l.files.Dirs) {
+		at := path{"include"}
+		if i == 0 {
+			at = path{}
+		}
+		s.changeable(at, name, true)
+	}
+}
+
+// changeable tells that others can change a file; grave: who does so is root then.
+func (s *survey) changeable(p path, name string, grave bool) {
+	why, do := safefile.Changeable(name)
+	if why == "" {
+		return
+	}
+	f := found{keys: []path{p}, message: why + ": " + do, danger: true}
+	if grave {
+		s.grave = append(s.grave, f)
+	} else {
+		s.found = append(s.found, f)
+	}
+}
+
+// shells are programs whose first argument is the program that counts.
+var shells = []string{"sh", "bash", "dash", "ash", "ksh", "zsh", "python", "python3", "perl", "ruby"}
+
+// executables looks who can change what a command runs.
+func (s *survey) executables(p path, words Command, g Program, grave bool) {
+	if len(words) == 0 {
+		return
+	}
+	if name := resolve(words[0], g); name != "" {
+		s.changeable(p, name, grave)
+	}
+	if !slices.Contains(shells, filepath.Base(words[0])) {
+		return
+	}
+	for _, word := range words[1:] {
+		if strings.HasPrefix(word, "-") && word != "-c" {
+			continue
+		}
+		if filepath.IsAbs(word) && !strings.ContainsAny(word, " \n;") {
+			s.changeable(p, word, grave)
+		}
+		return
+	}
+}
+
+// resolve is the file that a command's first word stands for; "": there is none.
+func resolve(name string, g Program) string {
+	switch {
+	case filepath.IsAbs(name):
+		return name
+	case strings.Contains(name, "/") && g.WorkingDir == "":
+		return ""
+	case strings.Contains(name, "/"):
+		return filepath.Join(g.WorkingDir, name)
+	}
+	if search, own := g.Env["PATH"]; own {
+		for _, dir := range filepath.SplitList(search) {
+			if at, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+				return at
+			}
+		}
+		return ""
+	}
+	at, _ := exec.LookPath(name) // what is not found is told elsewhere
+	return at
+}
+
+// asRoot tells whether a program runs as root where its supervisor does.
+func asRoot(g Program) bool { return slices.Contains([]string{"", "root", "0"}, g.User) }

@@ -1,0 +1,85 @@
+package safefile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Changeable is the first thing on the way to a path that others than root, this process's user and the one who ran sudo can put
+// something else in the place of, or write to; "" when there is none, or when nothing is there. Links are followed: what they
+// lead to counts, and where they stand. Others cannot undo this: only whom it lets through could have changed the path before.
+func Changeable(path string) (why, do string) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", ""
+	}
+	j := judge{at: "/"}
+	parts := split(path)
+	for range mostSteps {
+		if len(parts) == 0 {
+			return "", ""
+		}
+		here := filepath.Join(j.at, parts[0])
+		var st unix.Stat_t
+		if err := unix.Lstat(here, &st); err != nil {
+			return "", ""
+		}
+		rest := parts[1:]
+		if why, do := j.look(here, &st, len(rest) == 0); why != "" {
+			return why, do
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+			j.at, parts = here, rest
+			continue
+		}
+		target, err := os.Readlink(here)
+		if err != nil {
+			return "", ""
+		}
+		if filepath.IsAbs(target) {
+			j.at = "/"
+		}
+		parts = append(split(target), rest...)
+	}
+	return "", "" // links that lead in a circle: nothing is there
+}
+
+type judge struct{ at string }
+
+func (j judge) look(here string, st *unix.Stat_t, last bool) (why, do string) {
+	kind := st.Mode & unix.S_IFMT
+	if !ours(st.Uid) {
+		what := map[uint32]string{unix.S_IFLNK: "the link ", unix.S_IFDIR: "the directory "}[kind]
+		option := ""
+		if kind == unix.S_IFLNK {
+			option = "-h "
+		}
+		return fmt.Sprintf("%s can change it: %s%s is theirs", user(st.Uid), what, here), fmt.Sprintf("chown %s%d %s", option, os.Geteuid(), here)
+	}
+	if kind == unix.S_IFLNK || kind == unix.S_IFDIR && st.Mode&unix.S_ISVTX != 0 && !last {
+		return "", "" // a link has no mode; in a sticky directory what is ours stays
+	}
+	switch {
+	case !last && (here == "/tmp" || here == "/var/tmp"): // without its sticky bit everything on the machine is open
+		return "", ""
+	case st.Mode&0o002 != 0:
+		return fmt.Sprintf("everybody can change it: %s has the mode %04o", here, st.Mode&0o7777), "chmod o-w " + here
+	case st.Mode&0o020 != 0 && !ownGroup(st) || st.Mode&0o020 != 0 && listed(here):
+		return fmt.Sprintf("the group %d can change it: %s has the mode %04o", st.Gid, here, st.Mode&0o7777), "chmod g-w " + here
+	}
+	return "", ""
+}
+
+// ownGroup tells whether a file's group holds nobody but its owner: root's, or one that bears the number of the user who ran sudo.
+func ownGroup(st *unix.Stat_t) bool {
+	return st.Gid == 0 || st.Gid == st.Uid && ours(st.Uid) && st.Uid != uint32(os.Geteuid()) || os.Geteuid() != 0 && st.Gid == uint32(os.Getegid()) && st.Uid == uint32(os.Geteuid())
+}
+
+// listed tells whether the bits of the group stand for users and groups that an ACL names.
+func listed(path string) bool {
+	n, err := unix.Lgetxattr(path, "system.posix_acl_access", nil)
+	return err == nil && n > 0
+}
