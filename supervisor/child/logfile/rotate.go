@@ -142,7 +142,7 @@ func (f *file) compressOne(ctx context.Context) (bool, error) {
 	}
 	draft := "." + name + ".gz.tmp"
 	_ = dir.Remove(draft) // of a supervisor that was killed
-	defer dir.Remove(draft)
+	defer func() { _ = dir.Remove(draft) }()
 	done := make(chan error, 1)
 	go func() { // its thread ends with it, and so does the thread's low priority
 		runtime.LockOSThread()
