@@ -162,7 +162,8 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 		}
 		r = config.Read(f.flags.cluster.Config)
 	}
-	r = r.Judged()
+	warnings, grave := r.Dangers(lookPatience)
+	r = r.Refused(grave)
 	c, err := r.Config, r.Err()
 	if err == nil {
 		err = errors.Join(f.flags.cluster.apply(c), f.flags.override(f.cmd, c), enoughFiles(c))
@@ -176,7 +177,7 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 		change.Services = f.flags.services(c)
 	}
 	if err == nil {
-		change.Warnings = tellDangers(f.log, f.warned, r.Dangers())
+		change.Warnings = tellDangers(f.log, f.warned, warnings)
 	}
 	same := change.Fault == f.fault && (err != nil || reflect.DeepEqual(f.last, c) && slices.Equal(f.warned, change.Warnings))
 	if same && !asked {

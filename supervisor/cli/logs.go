@@ -117,7 +117,7 @@ func (f *logsFlags) sources(ctx context.Context, c *config.Config, service strin
 		case p.Log.File == "":
 			passed = append(passed, p.Name)
 		default:
-			sources = append(sources, source{p.Name, p.Log.File, whose(ctx, p)})
+			sources = append(sources, source{p.Name, p.Log.File, writes(ctx, p)})
 		}
 	}
 	if f.process != "" && !slices.Contains(names, f.process) {
@@ -129,8 +129,8 @@ func (f *logsFlags) sources(ctx context.Context, c *config.Config, service strin
 // quickly is how long is waited for what is good to know, and not what was asked for.
 const quickly = 500 * time.Millisecond
 
-// whose looks up who a program runs as. One who is not known is trusted with nothing.
-func whose(ctx context.Context, p config.Process) safefile.Who {
+// writes looks up who a program runs as. One who is not known is trusted with nothing.
+func writes(ctx context.Context, p config.Process) safefile.Who {
 	if p.User != "" || p.Group != "" {
 		if account, err := child.LookupUser(ctx, p.User, p.Group); err == nil {
 			return account.Who()

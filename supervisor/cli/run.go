@@ -36,7 +36,15 @@ type runFlags struct {
 
 	keys     *agent.Keys   // of this node's agent; nil: it has none
 	warnings config.Faults // dangerous settings of the file
+
+	takesOver bool // programs run, whose leases end if this takes long
 }
+
+// How long it may take to look who can change the files that a config names. What takes over was tried before, with all the time.
+const (
+	lookPatience = 10 * time.Second
+	lookBriefly  = 300 * time.Millisecond
+)
 
 func runCommand(version string) *cobra.Command {
 	return runCommandWith(func(f *runFlags, cmd *cobra.Command, args []string) error { return f.run(cmd, version, args) })
@@ -88,6 +96,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	if err != nil {
 		return err
 	}
+	f.takesOver = legacy != nil
 	next.environ = os.Environ() // without what was handed over
 	c, err := f.config(cmd, args)
 	if err != nil {
@@ -178,12 +187,17 @@ func (f *runFlags) config(cmd *cobra.Command, args []string) (*config.Config, er
 				return nil, usage("--%s goes with a COMMAND; in a config file it is a key", name)
 			}
 		}
-		r := config.Read(f.cluster.Config).Judged()
+		r := config.Read(f.cluster.Config)
+		patience := lookPatience
+		if f.takesOver {
+			patience = lookBriefly
+		}
+		warnings, grave := r.Dangers(patience)
+		r, f.warnings = r.Refused(grave), warnings
 		if err := r.Err(); err != nil {
 			return nil, usageError{err}
 		}
 		c, err := r.Config, f.cluster.apply(r.Config)
-		f.warnings = r.Dangers()
 		if err == nil {
 			err = f.override(cmd, c)
 		}

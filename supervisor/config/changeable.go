@@ -6,23 +6,39 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"understudy/supervisor/safefile"
 )
 
-// Refused is what would let another user become root, as this process is: a config, a hook, a way of fencing, or the environment
-// of a program of root, that somebody else can change. Without root it is told among the warnings.
-func (r Result) Refused() Faults {
-	if r.Config == nil || os.Geteuid() != 0 {
-		return nil
+// Dangers are what others may do by a config: its warnings that tell of that, and, grave, what would let another user become root, as
+// this process is: a config, a hook, a way of fencing, or the environment of a program of root, that somebody else can change. Without
+// root that is told among the warnings. Files are looked at, which may be on a file system that does not answer: no longer than patience.
+func (r Result) Dangers(patience time.Duration) (warnings, grave Faults) {
+	if r.Config == nil {
+		return nil, nil
 	}
-	_, grave := r.look(survey{dangers: true})
-	return grave
+	type looked struct{ warnings, grave Faults }
+	done := make(chan looked, 1)
+	go func() { // for as long as the file system hangs
+		warnings, grave := r.look(survey{dangers: true})
+		done <- looked{warnings, grave}
+	}()
+	select {
+	case l := <-done:
+		warnings, grave = l.warnings, l.grave
+	case <-time.After(patience):
+		warnings = Faults{{File: r.Files.Config[0], Danger: true, Message: "a file system does not answer: who can change or read the files that are named here is not known"}}
+	}
+	if os.Geteuid() != 0 {
+		warnings, grave = append(warnings, grave...), nil
+	}
+	return slices.DeleteFunc(slices.Concat(r.Warnings, warnings), func(f Fault) bool { return !f.Danger }), grave
 }
 
-// Judged is the result with what is refused among its faults.
-func (r Result) Judged() Result {
-	if grave := r.Refused(); len(grave) > 0 {
+// Refused is the result with grave dangers among its faults.
+func (r Result) Refused(grave Faults) Result {
+	if len(grave) > 0 {
 		r.Faults, r.Config = grave, nil
 	}
 	return r
@@ -41,11 +57,11 @@ func (s *survey) files(l *loader) {
 
 // changeable tells that others can change a file; grave: who does so is root then.
 func (s *survey) changeable(p path, name string, grave bool) {
-	why, do := safefile.Changeable(name)
-	if why == "" {
+	c := safefile.Changeable(name)
+	if c.Why == "" {
 		return
 	}
-	f := found{keys: []path{p}, message: why + ": " + do, danger: true}
+	f := found{keys: []path{p}, message: c.Why + ": " + c.Do, danger: true, owned: c.Owned}
 	if grave {
 		s.grave = append(s.grave, f)
 	} else {

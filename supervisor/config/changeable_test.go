@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -78,17 +79,21 @@ services:
 				t.Fatal(r.Err())
 			}
 			var got []string
-			for _, f := range r.Refused() {
+			warnings, grave := r.Dangers(time.Minute)
+			for _, f := range grave {
+				if f.Owned != strings.Contains(f.Message, " theirs: chown ") {
+					t.Errorf("%v is said to be a matter of owners: %v", f, f.Owned)
+				}
 				got = append(got, strings.ReplaceAll(f.String(), dir+"/", ""))
 			}
-			for _, f := range r.Dangers() {
+			for _, f := range warnings {
 				got = append(got, "warning: "+strings.ReplaceAll(f.String(), dir+"/", ""))
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if j := r.Judged(); (j.Config == nil) != (len(r.Refused()) > 0) || (j.Err() != nil) != (len(r.Refused()) > 0) {
-				t.Errorf("judged: %v", j.Err())
+			if j := r.Refused(grave); (j.Config == nil) != (len(grave) > 0) || (j.Err() != nil) != (len(grave) > 0) {
+				t.Errorf("refused: %v", j.Err())
 			}
 		})
 	}

@@ -15,6 +15,7 @@ type Fault struct {
 	Line, Column int
 	Key          string // the path of keys, as in services.redis.restart.delay
 	Message      string
+	Owned        bool // only whom a file belongs to speaks against it, and it may be on its way to where it is used
 	Danger       bool // what others may do by it is told in the log and the status, too
 }
 

@@ -21,7 +21,7 @@ func (l *loader) warnings(doubts []found) Faults {
 	var list Faults
 	for _, f := range doubts {
 		p, file, n := l.locate(f)
-		list = append(list, Fault{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1), Key: p.String(), Message: f.message, Danger: f.danger})
+		list = append(list, Fault{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1), Key: p.String(), Message: f.message, Danger: f.danger, Owned: f.owned})
 	}
 	return l.sorted(list)
 }
@@ -65,18 +65,6 @@ func (r Result) look(s survey) (warnings, grave Faults) {
 		s.service(path{"services", name}, r.loader.doc.Services[name])
 	}
 	return r.loader.warnings(s.found), r.loader.warnings(s.grave)
-}
-
-// Dangers are those warnings of a config that tell what others may do by it.
-func (r Result) Dangers() Faults {
-	if r.Config == nil {
-		return nil
-	}
-	warnings, grave := r.look(survey{dangers: true})
-	if os.Geteuid() != 0 {
-		warnings = append(warnings, grave...)
-	}
-	return slices.DeleteFunc(slices.Concat(r.Warnings, warnings), func(f Fault) bool { return !f.Danger })
 }
 
 // survey collects what this machine lacks.

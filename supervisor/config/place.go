@@ -12,6 +12,7 @@ type found struct {
 	onKey   bool   // it is the key itself that is wrong
 	message string
 	danger  bool // see Fault
+	owned   bool // see Fault
 }
 
 // given reports whether the file gives a value for p, a good one or not.
