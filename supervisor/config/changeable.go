@@ -61,7 +61,12 @@ func (s *survey) changeable(p path, name string, grave bool) {
 	if c.Why == "" {
 		return
 	}
-	f := found{keys: []path{p}, message: c.Why + ": " + c.Do, danger: true, owned: c.Owned}
+	message := c.Why + ": " + c.Do
+	same := func(f found) bool { return f.message == message }
+	if slices.ContainsFunc(s.grave, same) || !grave && slices.ContainsFunc(s.found, same) {
+		return // of a directory in which much is, once is enough
+	}
+	f := found{keys: []path{p}, message: message, danger: true, owned: c.Owned}
 	if grave {
 		s.grave = append(s.grave, f)
 	} else {

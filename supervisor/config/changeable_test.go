@@ -55,6 +55,10 @@ services:
 		"a link": {func(at func(string) string) error {
 			return errors.Join(os.Rename(at("bin/hook"), at("real")), os.Symlink("../real", at("bin/hook")), os.Lchown(at("bin/hook"), other, other))
 		}, []string{"u.yaml:9:18: services.a.hooks.on_active.command: user 4711 can change it: the link bin/hook is theirs: chown -h 0 bin/hook"}},
+		"a directory of both": {func(at func(string) string) error { return os.Chown(at("bin"), other, 0) }, []string{
+			"u.yaml:9:18: services.a.hooks.on_active.command: user 4711 can change it: the directory bin is theirs: chown 0 bin",
+			"warning: u.yaml:6:14: services.a.command: user 4711 can change it: the directory bin is theirs: chown 0 bin",
+		}},
 		"a script":         {func(at func(string) string) error { return os.Chown(at("bin/script"), other, 0) }, []string{"u.yaml:10:19: services.a.hooks.on_standby.command: user 4711 can change it: bin/script is theirs: chown 0 bin/script"}},
 		"a way of fencing": {func(at func(string) string) error { return os.Chown(at("bin/fence"), other, 0) }, []string{"u.yaml:11:41: services.a.fencing.methods[0].exec.command: user 4711 can change it: bin/fence is theirs: chown 0 bin/fence"}},
 		"an environment":   {func(at func(string) string) error { return os.Chmod(at("env"), 0o602) }, []string{"u.yaml:7:15: services.a.env_file: everybody can change it: env has the mode 0602: chmod o-w env"}},
