@@ -211,7 +211,7 @@ func needsRestart(first, now *config.Config) string {
 	if !reflect.DeepEqual(first.ZooKeeper, now.ZooKeeper) {
 		keys = append(keys, "zookeeper:")
 	}
-	if first.HTTP != now.HTTP {
+	if !reflect.DeepEqual(first.HTTP, now.HTTP) {
 		keys = append(keys, "http:")
 	}
 	if !reflect.DeepEqual(first.Fencing, now.Fencing) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
+	"understudy/supervisor/keyfile"
 	"understudy/supervisor/status"
 )
 
@@ -24,8 +26,11 @@ func serve(c *config.Config, conf *supervisor.Config) *status.Server {
 	board := status.NewBoard(child.Now)
 	conf.Observer = observer{board}
 	return status.New(status.Config{
-		Listen: c.HTTP.Listen, Node: conf.Node, Version: conf.Version, Board: board, Token: token(c.HTTP.TokenFile, conf.Logger),
-		Logger: conf.Logger.Named("http"),
+		Listen: c.HTTP.Listen, Node: conf.Node, Host: conf.Host, Hosts: c.HTTP.Hosts, Version: conf.Version, Board: board,
+		Token:       token(c.HTTP.TokenFile, "nobody may change anything", conf.Logger),
+		ReadToken:   token(c.HTTP.ReadTokenFile, "nobody may look but those who may change something", conf.Logger),
+		Certificate: certificate(c.HTTP.TLS, conf.Logger),
+		Logger:      conf.Logger.Named("http"),
 		Cluster: &reach{turn: make(chan struct{}, 1), cfg: election.Config{
 			Servers: conf.Servers, Root: conf.Root, Timeout: max(conf.Timeout, 2*time.Second), Auth: conf.Auth, TLS: conf.TLS, Logger: hclog.NewNullLogger(),
 		}},
@@ -33,7 +38,7 @@ func serve(c *config.Config, conf *supervisor.Config) *status.Server {
 }
 
 // token reads the secret anew each time it is needed.
-func token(file string, log hclog.Logger) func() (string, error) {
+func token(file, without string, log hclog.Logger) func() (string, error) {
 	if file == "" {
 		return nil
 	}
@@ -42,9 +47,27 @@ func token(file string, log hclog.Logger) func() (string, error) {
 		return secret, err
 	}
 	if _, err := read(); err != nil {
-		log.Error("the token of HTTP cannot be read: nobody may change anything", "error", err)
+		log.Error("a token of HTTP cannot be read: "+without, "error", err)
 	}
 	return read
+}
+
+// certificate is what HTTPS is spoken with: renewed as its files are, and the former one while they cannot be read or do not fit
+// each other. Nil: it is not spoken.
+func certificate(files *config.TLSFiles, log hclog.Logger) func() (*tls.Certificate, error) {
+	if files == nil {
+		return nil
+	}
+	get := keyfile.Keep(func() (*tls.Certificate, error) {
+		own, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
+		return &own, err
+	}, func(err error) {
+		log.Error("the certificate of HTTPS cannot be read: the former one serves", "error", err)
+	})
+	if _, err := get(); err != nil {
+		log.Error("the certificate of HTTPS cannot be read: nobody is served until it can", "error", err)
+	}
+	return get
 }
 
 // observer tells a board what happens.

@@ -109,11 +109,11 @@ func TestAConnectionThatFailsIsMadeAnew(t *testing.T) {
 }
 
 func TestTheTokenIsReadAnewEachTime(t *testing.T) {
-	if token("", hclog.NewNullLogger()) != nil {
+	if token("", "", hclog.NewNullLogger()) != nil {
 		t.Error("a token without a file")
 	}
 	file := filepath.Join(t.TempDir(), "token")
-	read := token(file, hclog.NewNullLogger())
+	read := token(file, "", hclog.NewNullLogger())
 	if _, err := read(); err == nil {
 		t.Error("a file that is missing was read")
 	}

@@ -76,10 +76,20 @@ type Log struct {
 	Format LogFormat `yaml:"format" doc:"How a line is written."`
 }
 
-// HTTP says what is served over HTTP. TokenFile holds a secret and is read by ReadSecret with each request that needs it.
+// HTTP says what is served over HTTP. The token files hold secrets, and are read by ReadSecret with each request that needs them.
 type HTTP struct {
 	Listen    string `yaml:"listen,omitempty" doc:"Where to listen, as host:port; without a host, on all addresses. Nothing is served when it is missing or empty."`
 	TokenFile string `yaml:"token_file,omitempty" doc:"The file that holds the bearer token of those who may change something, an absolute path. Without it nobody may."`
+
+	ReadTokenFile string    `yaml:"read_token_file,omitempty" doc:"The file that holds the token of those who may look, an absolute path: a bearer token, or the password that a browser asks for. The other token is good for that, too. Without it everybody may look. /active, /healthz and /readyz need none."`
+	Hosts         []string  `yaml:"hosts,omitempty,flow" doc:"More names that this side is called by, as in a proxy's or a browser's Host header; those of node and host, localhost and IP addresses are known. Other names are refused, but for /active, /healthz and /readyz."`
+	TLS           *TLSFiles `yaml:"tls,omitempty" doc:"Speak TLS (HTTPS), and nothing else. A renewed certificate is taken up while running."`
+}
+
+// TLSFiles names a server's certificate. The files are read anew as they change.
+type TLSFiles struct {
+	CertFile string `yaml:"cert_file" doc:"The certificate, and those that lead to its authority, in PEM, an absolute path."`
+	KeyFile  string `yaml:"key_file" doc:"Its key, in PEM, an absolute path."`
 }
 
 // NodeFencing is what fencing needs of a node as a whole.

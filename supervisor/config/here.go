@@ -1,7 +1,9 @@
 package config
 
 import (
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -11,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/safefile"
@@ -50,9 +53,7 @@ func (r Result) look(s survey) (warnings, grave Faults) {
 		}
 		s.judge(path{"zookeeper", "tls", "key_file"}, keyfile.Exposed(t.KeyFile), nil)
 	}
-	if token := r.loader.doc.HTTP.TokenFile; token != "" {
-		s.secret(path{"http", "token_file"}, token)
-	}
+	s.web(path{"http"}, r.loader.doc.HTTP)
 	if agent := r.loader.doc.Fencing.Agent; agent != nil {
 		s.agent(path{"fencing", "agent"}, *agent)
 	}
@@ -101,6 +102,28 @@ func (s *survey) judge(p path, warning string, err error) {
 func (s *survey) danger(p path, message string) {
 	s.warn(p, message)
 	s.found[len(s.found)-1].danger = true
+}
+
+// enoughOfAToken is how long one is that nobody guesses.
+const enoughOfAToken = 16
+
+func (s *survey) web(p path, h HTTP) {
+	for _, file := range []struct{ key, name string }{{"token_file", h.TokenFile}, {"read_token_file", h.ReadTokenFile}} {
+		if file.name == "" {
+			continue
+		}
+		at := p.key(file.key)
+		s.secret(at, file.name)
+		if token, _, err := ReadSecret(file.name); err == nil && utf8.RuneCountInString(token) < enoughOfAToken {
+			s.danger(at, fmt.Sprintf("the token in %s is shorter than %d characters and can be guessed: openssl rand -hex 32 > %s", file.name, enoughOfAToken, file.name))
+		}
+	}
+	if h.TLS != nil {
+		if _, err := tls.LoadX509KeyPair(h.TLS.CertFile, h.TLS.KeyFile); err != nil {
+			s.warn(p.key("tls"), err.Error())
+		}
+		s.judge(p.key("tls").key("key_file"), keyfile.Exposed(h.TLS.KeyFile), nil)
+	}
 }
 
 func (s *survey) agent(p path, a Agent) {

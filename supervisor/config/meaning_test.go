@@ -21,7 +21,12 @@ zookeeper:
   trusted_network: true
   tls: {ca_file: /etc/ca.pem, cert_file: /etc/cert.pem, key_file: /etc/key.pem, server_name: zk}
 log: {level: debug, format: json}
-http: {listen: ":8437", token_file: /etc/understudy/token}
+http:
+  listen: ":8437"
+  token_file: /etc/understudy/token
+  read_token_file: /etc/understudy/read
+  hosts: [web.example]
+  tls: {cert_file: /w, key_file: /wk}
 fencing: {agent: {listen: ":8438", advertise: "db-1:8438", secret_file: /etc/understudy/agent.secret,
   tls: {ca_file: /etc/nodes.pem, cert_file: /etc/node.pem, key_file: /etc/node-key.pem, server_name: "{node}"}}}
 watchdog: {device: /dev/watchdog1, mode: required}
@@ -88,7 +93,10 @@ func TestEveryKeyIsRead(t *testing.T) {
 		},
 		Log:      Log{Level: "debug", Format: "json"},
 		Watchdog: Watchdog{Device: "/dev/watchdog1", Mode: WatchdogRequired},
-		HTTP:     HTTP{Listen: ":8437", TokenFile: "/etc/understudy/token"},
+		HTTP: HTTP{
+			Listen: ":8437", TokenFile: "/etc/understudy/token", ReadTokenFile: "/etc/understudy/read", Hosts: []string{"web.example"},
+			TLS: &TLSFiles{CertFile: "/w", KeyFile: "/wk"},
+		},
 		Fencing: NodeFencing{Agent: &Agent{
 			Listen: ":8438", Advertise: "db-1:8438", SecretFile: "/etc/understudy/agent.secret",
 			TLS: &AgentTLS{CAFile: "/etc/nodes.pem", CertFile: "/etc/node.pem", KeyFile: "/etc/node-key.pem", ServerName: "{node}"},

@@ -69,18 +69,65 @@ func (v *validator) serving(p path, h HTTP) {
 	if h.Listen != "" { // empty: off
 		v.tcp(p.key("listen"), h.Listen)
 	}
-	token := p.key("token_file")
-	switch {
-	case h.TokenFile == "" && v.given(token):
-		v.fault(token, "is empty: name the file that holds the token")
-	case h.TokenFile != "" && !strings.HasPrefix(h.TokenFile, "/"): // it may be the secret itself, which no log shall show
-		v.fault(token, "must be the absolute path of a file that holds the token")
-	case h.TokenFile != "":
-		v.absolute(token, h.TokenFile)
-		if h.Listen == "" {
-			v.doubt([]path{token}, "has no effect without listen:")
+	for _, file := range []struct{ key, name string }{{"token_file", h.TokenFile}, {"read_token_file", h.ReadTokenFile}} {
+		token := p.key(file.key)
+		switch {
+		case file.name == "" && v.given(token):
+			v.fault(token, "is empty: name the file that holds the token")
+		case file.name != "" && !strings.HasPrefix(file.name, "/"): // it may be the secret itself, which no log shall show
+			v.fault(token, "must be the absolute path of a file that holds the token")
+		case file.name != "":
+			v.absolute(token, file.name)
+			if h.Listen == "" {
+				v.doubt([]path{token}, "has no effect without listen:")
+			}
 		}
 	}
+	if h.ReadTokenFile != "" && h.ReadTokenFile == h.TokenFile {
+		v.danger([]path{p.key("read_token_file")}, "is the file of token_file: everybody who may look may change something, too")
+	}
+	for i, name := range h.Hosts {
+		if name == "" || strings.ContainsAny(name, " \t/:[]*@") {
+			v.fault(p.key("hosts").item(i), "%s: write the name of a host, without a scheme or a port", quoted(name))
+		}
+	}
+	if h.TLS != nil {
+		v.serverFiles(p.key("tls"), *h.TLS)
+	}
+	v.clear(p, h)
+}
+
+func (v *validator) serverFiles(p path, t TLSFiles) {
+	for _, file := range []struct{ key, name, what string }{{"cert_file", t.CertFile, "the certificate"}, {"key_file", t.KeyFile, "its key"}} {
+		if file.name == "" {
+			v.fault(p.key(file.key), "missing: name the file that holds %s", file.what)
+			continue
+		}
+		v.absolute(p.key(file.key), file.name)
+	}
+}
+
+// clear warns of tokens that go over a network where it can be read.
+func (v *validator) clear(p path, h HTTP) {
+	if h.Listen == "" || h.TLS != nil || isLoopback(h.Listen) {
+		return
+	}
+	for key, name := range map[string]string{"token_file": h.TokenFile, "read_token_file": h.ReadTokenFile} {
+		if name != "" {
+			v.danger([]path{p.key(key)}, "the token is sent without TLS to %s, where others can read it: give http.tls a cert_file and a key_file, or say "+
+				"`listen: 127.0.0.1:PORT` and put a proxy that does TLS in front", h.Listen)
+		}
+	}
+}
+
+// isLoopback tells whether only this machine reaches what listens there.
+func isLoopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // tcp checks host:port, in which the host may be missing for this one.

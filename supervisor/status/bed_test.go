@@ -260,7 +260,7 @@ func inBubble(t *testing.T, f func(b *bed)) {
 		b.board = NewBoard(func() time.Duration { return time.Since(b.began) })
 		b.board.Lease(Lease{Session: "0x1", End: time.Minute})
 		b.server = New(Config{
-			Listen: "127.0.0.1:8437", Node: "a", Version: "1.2.3", Board: b.board, Cluster: b.cluster, Logger: hclog.New(&hclog.LoggerOptions{Output: b.log}),
+			Listen: "127.0.0.1:8437", Node: "a", Hosts: []string{"understudy", "x"}, Version: "1.2.3", Board: b.board, Cluster: b.cluster, Logger: hclog.New(&hclog.LoggerOptions{Output: b.log}),
 			Token: func() (string, error) {
 				if b.token == "" {
 					return "", errors.New("no such file")

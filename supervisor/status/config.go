@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"time"
 
@@ -12,12 +13,18 @@ import (
 type Config struct {
 	Listen  string // host:port
 	Node    string
+	Host    string   // the machine's name
+	Hosts   []string // more names that this side is called by
 	Version string
 	Board   *Board
 	Cluster Cluster
 	// Token reads the secret that those show who change something; nil: nobody may. It is called with each such request.
-	Token  func() (string, error)
-	Logger hclog.Logger
+	Token func() (string, error)
+	// ReadToken reads the secret that those show who look, unless they show the other one; nil: everybody may.
+	ReadToken func() (string, error)
+	// Certificate is what connections are secured with; nil: they are not. It is called with each connection.
+	Certificate func() (*tls.Certificate, error)
+	Logger      hclog.Logger
 }
 
 // Cluster is what ZooKeeper knows. Each call ends with its context.

@@ -44,35 +44,33 @@ func TestAHeaderThatIsTooLargeIsRefused(t *testing.T) {
 	})
 }
 
-func TestTooManyConnectionsAreClosedAtOnceAndTheirPlacesComeBack(t *testing.T) {
+func TestTheOldestIdleConnectionMakesRoomAndPlacesComeBack(t *testing.T) {
 	inBubble(t, func(b *bed) {
-		conns := make([]net.Conn, mostConns)
-		dial := func(host byte) net.Conn {
-			c, err := b.dialFrom(host)
+		conns := make([]net.Conn, mostConns+1)
+		for i := range conns {
+			c, err := b.dialFrom(byte(10 + i/mostOfOne))
 			if err != nil {
 				b.Fatal(err)
 			}
-			return c
+			conns[i] = c
+			time.Sleep(time.Millisecond)
 		}
-		refused := func(host byte) {
-			began := time.Now()
-			if _, err := dial(host).Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(began) > 0 {
-				b.Errorf("one too many: %v after %v", err, time.Since(began))
-			}
+		began := time.Now()
+		if _, err := conns[0].Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(began) > 0 {
+			b.Errorf("the oldest: %v after %v", err, time.Since(began))
 		}
-		for i := range conns {
-			if i == mostOfOne { // one that takes all it can get leaves room for others
-				refused(1)
-			}
-			conns[i] = dial(byte(1 + i/mostOfOne))
+		if code, text := b.get("/metrics"); code != 200 || !strings.Contains(text, "understudy_http_evicted_connections_total 2\n") {
+			b.Errorf("%d", code)
 		}
-		refused(3)
 		for _, c := range conns {
 			c.Close()
 		}
+		b.client.CloseIdleConnections()
 		time.Sleep(time.Second)
-		if code, text := b.get("/metrics"); code != 200 || !strings.Contains(text, "understudy_http_refused_connections_total 2\n") {
-			b.Errorf("%d", code)
+		b.server.conns.mu.Lock()
+		defer b.server.conns.mu.Unlock()
+		if n := len(b.server.conns.of); b.server.conns.n != 0 || n != 0 {
+			b.Errorf("%d connections of %d addresses are left", b.server.conns.n, n)
 		}
 	})
 }

@@ -24,6 +24,8 @@ type metrics struct {
 	fenced    *prometheus.HistogramVec
 	heartbeat prometheus.Histogram
 	refused   prometheus.Counter
+	evicted   prometheus.Counter
+	unserved  *prometheus.CounterVec
 }
 
 // Buckets reach from what a clean hand-over takes to a host that is gone.
@@ -58,8 +60,15 @@ func newMetrics() *metrics {
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "understudy_http_refused_connections_total", Help: "Connections that were closed at once, since there were too many.",
 		}),
+		evicted: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "understudy_http_evicted_connections_total", Help: "Connections that were closed to make room for newer ones.",
+		}),
+		unserved: counter("http_refused_requests_total", "Requests that were refused, by the reason.", "reason"),
 	}
-	m.registry.MustRegister(m.failovers, m.handovers, m.ends, m.restarts, m.takeover, m.gap, m.fenced, m.heartbeat, m.refused,
+	for _, reason := range []string{"busy", "unknown host", "wrong token", "too many wrong tokens"} {
+		m.unserved.WithLabelValues(reason)
+	}
+	m.registry.MustRegister(m.failovers, m.handovers, m.ends, m.restarts, m.takeover, m.gap, m.fenced, m.heartbeat, m.refused, m.evicted, m.unserved,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

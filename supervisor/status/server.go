@@ -1,9 +1,11 @@
 package status
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"sync"
@@ -23,6 +25,11 @@ const (
 	mostConns      = 1024
 	mostOfOne      = mostConns / 2 // of one address: a load balancer's checks find room beside it
 	mostWatchers   = 512
+	watchersOfOne  = 128
+	mostReads      = 256 // of status, history and page: more than 200 connections are left that only wait, and make room
+	readsOfOne     = 64
+	mostScrapes    = 32
+	scrapesOfOne   = 4
 )
 
 // Server serves one Config.
@@ -32,11 +39,28 @@ type Server struct {
 	history *reader[[]Activation]
 	stream  *stream
 	orders  chan func(context.Context) // each is called once, by whom takes it
+
+	conns, watching, reading, scraping crowd
+	guesses                            guesses
+	names                              *names
+
+	crowded, wrong, misnamed, unreadable, muttered hush
 }
 
 // New makes a Server of a Config whose Board and Cluster are set.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg, orders: make(chan func(context.Context))}
+	s := &Server{
+		cfg: cfg, orders: make(chan func(context.Context)), names: newNames(cfg),
+		conns:      crowd{most: mostConns, mostOfOne: mostOfOne, yields: true},
+		watching:   crowd{most: mostWatchers, mostOfOne: watchersOfOne},
+		reading:    crowd{most: mostReads, mostOfOne: readsOfOne},
+		scraping:   crowd{most: mostScrapes, mostOfOne: scrapesOfOne},
+		crowded:    hush{log: cfg.Logger, words: "too many HTTP connections"},
+		wrong:      hush{log: cfg.Logger, words: "a wrong token was shown over HTTP"},
+		misnamed:   hush{log: cfg.Logger, words: "asked over HTTP for a host that this is not known to be (http.hosts)"},
+		unreadable: hush{log: cfg.Logger, words: "a token or certificate of HTTP cannot be read: whoever needs it is turned away"},
+		muttered:   hush{log: cfg.Logger, words: "an HTTP connection failed"},
+	}
 	s.cluster = newReader(freshness, func(ctx context.Context, _ string) ([]byte, error) { return cfg.Cluster.Status(ctx) })
 	s.history = newReader(time.Second, cfg.Cluster.History)
 	s.stream = newStream()
@@ -58,7 +82,7 @@ func (s *Server) Run(ctx context.Context) error {
 		var lc net.ListenConfig
 		l, err := lc.Listen(ctx, "tcp", s.cfg.Listen)
 		if err == nil {
-			s.cfg.Logger.Info("serving HTTP", "address", l.Addr().String(), "writable", s.cfg.Token != nil)
+			s.cfg.Logger.Info("serving HTTP", "address", l.Addr().String(), "writable", s.cfg.Token != nil, "tls", s.cfg.Certificate != nil)
 			err = s.Serve(ctx, l)
 		}
 		if ctx.Err() != nil {
@@ -80,20 +104,21 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	for _, run := range []func(context.Context){s.cluster.run, s.history.run, s.follow, s.measure, s.obey} {
+	for _, run := range []func(context.Context){s.cluster.run, s.history.run, s.follow, s.measure, s.obey, s.tellAll} {
 		wg.Go(func() { run(ctx) })
 	}
 	server := &http.Server{
 		Handler: s.routes(), MaxHeaderBytes: largestHeader, ReadHeaderTimeout: headerPatience, ReadTimeout: 2 * headerPatience,
 		WriteTimeout: writePatience, IdleTimeout: idlePatience,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    s.cfg.Logger.StandardLogger(nil),
+		ConnContext: withVisitor, TLSNextProto: plainly(),
+		ErrorLog: log.New(mutter{&s.muttered}, "", 0),
 	}
 	wg.Go(func() {
 		<-ctx.Done()
 		_ = server.Close() // nobody is waited for
 	})
-	err := server.Serve(&limited{Listener: l, free: make(chan struct{}, mostConns), of: map[string]int{}, refused: s.cfg.Board.metrics.refused})
+	err := server.Serve(s.secured(&door{Listener: l, crowd: &s.conns, turns: s.turnedAway}))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -102,86 +127,68 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
+	// Load balancers ask these, under any name and without a token: they tell nobody anything that is worth the trouble.
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /active/{service}", s.active)
-	mux.HandleFunc("GET /api/v1/status", s.showStatus)
-	mux.HandleFunc("GET /api/v1/history", s.showHistory)
-	mux.HandleFunc("GET /api/v1/events", s.watch)
-	mux.HandleFunc("POST /api/v1/token", s.token)
-	mux.HandleFunc("POST /api/v1/services/{service}/{order}", s.order)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.cfg.Board.metrics.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
-	mux.Handle("GET /{$}", newPage())
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	look := func(pattern string, room *crowd, h http.HandlerFunc) {
+		mux.HandleFunc("GET "+pattern, s.addressed(func(w http.ResponseWriter, r *http.Request) {
+			if s.mayLook(w, r) {
+				s.within(room, h)(w, r)
+			}
+		}))
+	}
+	look("/api/v1/status", &s.reading, s.showStatus)
+	look("/api/v1/history", &s.reading, s.showHistory)
+	look("/api/v1/events", &s.watching, s.watch)
+	look("/metrics", &s.scraping, s.scrape())
+	look("/{$}", &s.reading, newPage().ServeHTTP)
+	change := func(pattern string, h http.HandlerFunc) {
+		mux.HandleFunc("POST "+pattern, s.addressed(func(w http.ResponseWriter, r *http.Request) {
+			if s.mayChange(w, r) {
+				h(w, r)
+			}
+		}))
+	}
+	change("/api/v1/token", s.token)
+	change("/api/v1/services/{service}/{order}", s.order)
+	return attended(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		r.Body = http.MaxBytesReader(w, r.Body, largestBody)
 		mux.ServeHTTP(w, r)
-	})
+	}))
 }
 
-// limited closes connections at once when there are too many.
-type limited struct {
-	net.Listener
-	free    chan struct{}
-	refused prometheus.Counter
+// mostGathered is how many may have the metrics gathered at a time.
+const mostGathered = 4
 
-	mu sync.Mutex     // guards of
-	of map[string]int // connections, by address
-}
-
-func (l *limited) Accept() (net.Conn, error) {
-	for {
-		c, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
+// scrape serves the metrics. Those who ask wait for one another, so that nobody is turned away for others who ask at the same time,
+// and nobody waits for one who takes the answer slowly.
+func (s *Server) scrape() http.HandlerFunc {
+	all := promhttp.HandlerFor(s.cfg.Board.metrics.registry, promhttp.HandlerOpts{})
+	free := make(chan struct{}, mostGathered)
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case free <- struct{}{}:
+		case <-r.Context().Done():
+			return
 		}
-		from := c.RemoteAddr().String()
-		if host, _, err := net.SplitHostPort(from); err == nil {
-			from = host
-		}
-		if give := l.take(from); give != nil {
-			return &counted{Conn: c, give: give}, nil
-		}
-		l.refused.Inc()
-		_ = c.Close()
+		text := &written{ResponseWriter: w}
+		func() {
+			defer func() { <-free }()
+			all.ServeHTTP(text, r)
+		}()
+		_, _ = w.Write(text.body.Bytes())
 	}
 }
 
-// take gives a place to a connection from an address, and tells how to give it back; nil: there is none.
-func (l *limited) take(from string) (give func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.of[from] >= mostOfOne {
-		return nil
-	}
-	select {
-	case l.free <- struct{}{}:
-	default:
-		return nil
-	}
-	l.of[from]++
-	return func() {
-		<-l.free
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.of[from]--; l.of[from] == 0 {
-			delete(l.of, from)
-		}
-	}
+// written is an answer that is sent later.
+type written struct {
+	http.ResponseWriter
+	body bytes.Buffer
 }
 
-// counted gives its place back when it is closed.
-type counted struct {
-	net.Conn
-	once sync.Once
-	give func()
-}
-
-func (c *counted) Close() error {
-	err := c.Conn.Close()
-	c.once.Do(c.give)
-	return err
-}
+func (w *written) Write(p []byte) (int, error) { return w.body.Write(p) }

@@ -10,12 +10,7 @@ const beat = 15 * time.Second
 
 // watch sends events until the client goes. One that takes none for writePatience is dropped.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
-	if s.stream.watchers.Add(1) > mostWatchers {
-		s.stream.watchers.Add(-1)
-		w.Header().Set("Retry-After", "10")
-		refuse(w, http.StatusServiceUnavailable, "too many watchers")
-		return
-	}
+	s.stream.watchers.Add(1)
 	defer s.stream.watchers.Add(-1)
 	s.stream.poke()
 	w.Header().Set("Content-Type", "text/event-stream")

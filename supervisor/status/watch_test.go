@@ -268,14 +268,22 @@ func TestAWatcherThatDoesNotReadIsDroppedAndHindersNobody(t *testing.T) {
 
 func TestTooManyWatchersAreTurnedAway(t *testing.T) {
 	inBubble(t, func(b *bed) {
-		b.server.stream.watchers.Store(mostWatchers)
+		var all []*follower
+		for range watchersOfOne {
+			all = append(all, b.follow(""))
+		}
 		if code, _, h := b.ask("GET", "/api/v1/events", ""); code != 503 || h.Get("Retry-After") == "" {
 			b.Errorf("%d %v", code, h)
 		}
-		if n := b.server.stream.watchers.Load(); n != mostWatchers {
+		if n := b.server.stream.watchers.Load(); n != watchersOfOne {
 			b.Errorf("%d", n)
 		}
-		b.server.stream.watchers.Store(0)
+		all[0].stop()
+		time.Sleep(time.Second)
+		all[0] = b.follow("")
+		for _, f := range all {
+			f.stop()
+		}
 	})
 }
 
