@@ -16,6 +16,7 @@ import (
 	"understudy/election"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
+	"understudy/supervisor/keyfile/keytest"
 	"understudy/supervisor/status"
 )
 
@@ -125,6 +126,54 @@ func TestTheTokenIsReadAnewEachTime(t *testing.T) {
 			t.Errorf("%q %v", got, err)
 		}
 	}
+}
+
+// A renewed certificate is taken up; one that cannot be read leaves the former in force.
+func TestARenewedCertificateIsTakenUp(t *testing.T) {
+	authority := keytest.New(t)
+	authority.Sign(t, "first", nil)
+	authority.Sign(t, "second", nil)
+	files := &config.TLSFiles{CertFile: filepath.Join(t.TempDir(), "cert"), KeyFile: filepath.Join(t.TempDir(), "key")}
+	put := func(from, to string) {
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if certificate(nil, hclog.NewNullLogger()) != nil {
+		t.Error("a certificate without files")
+	}
+	get := certificate(files, hclog.NewNullLogger())
+	if own, err := get(); err == nil {
+		t.Errorf("%v of files that are not there", own)
+	}
+	is := func(name string) bool {
+		own, err := get()
+		return err == nil && own.Leaf.Subject.CommonName == name
+	}
+	soon := func(name string) {
+		t.Helper()
+		for !is(name) {
+			if t.Context().Err() != nil {
+				t.Fatal("it is not taken up: " + name)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	first, second := authority.TLS("first"), authority.TLS("second")
+	put(first.KeyFile, files.KeyFile)
+	put(first.CertFile, files.CertFile)
+	soon("first")
+	put(second.CertFile, files.CertFile) // whose key is still to come
+	time.Sleep(1100 * time.Millisecond)
+	if !is("first") {
+		t.Error("the former certificate does not serve any more")
+	}
+	put(second.KeyFile, files.KeyFile)
+	soon("second")
 }
 
 func TestWhatTheNodeIsMadeOfNeedsARestart(t *testing.T) {

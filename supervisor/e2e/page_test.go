@@ -80,6 +80,30 @@ func TestThePageShowsAFailoverWithinASecond(t *testing.T) {
 	p.counts(t, map[string]*kit.Host{"b": b, "c": c}[next.Node], `failovers_total{reason="supervisor lost",service=%q} 1`, `gap_seconds_count{service=%q} 1`)
 }
 
+// Where looking takes a token, a browser shows it as a password; the page lives on with it, and gives orders with the other token.
+func TestThePageTakesAPassword(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	a := p.Lab.Host(t, "a")
+	dir := t.TempDir()
+	token, look := filepath.Join(dir, "token"), filepath.Join(dir, "look")
+	must(t, os.WriteFile(token, []byte(secret+"\n"), 0o600))
+	must(t, os.WriteFile(look, []byte("onlookers-of-this\n"), 0o600))
+	p.fromFile(t, a, p.file(t, a, fmt.Sprintf("http: {listen: \":8437\", token_file: %s, read_token_file: %s}\n", token, look), command(p.Child())))
+	p.On(t, soon, a.Name, 0)
+	if code, _ := get(t, address(a, "/api/v1/status")); code != 401 {
+		t.Errorf("without a token: %d", code)
+	}
+	page := browse(t)
+	defer page.silent()
+	page.open(strings.Replace(address(a, "/"), "http://", "http://me:onlookers-of-this@", 1))
+	page.until(".word", "active on a")
+	page.until("#live", "live")
+	page.token(secret)
+	page.press(`article button[data-order="pause"]`)
+	page.until("article", "paused")
+}
+
 // counts waits until a host's metrics have lines about the service.
 func (p *play) counts(t *testing.T, h *kit.Host, lines ...string) {
 	t.Helper()
