@@ -48,7 +48,7 @@ func TestTokensThatStrangersGetAreWarnedOf(t *testing.T) {
 		`listen: "127.0.0.1:1", read_token_file: DIR/fifteen`:                           {"http.read_token_file: the token in DIR/fifteen is shorter"},
 		`listen: "127.0.0.1:1", token_file: DIR/open`:                                   {"http.token_file: others have access"},
 		`listen: "127.0.0.1:1", token_file: DIR/long, read_token_file: DIR/long`:        {"http.read_token_file: is the file of token_file"},
-		`listen: ":1", tls: {cert_file: ` + files.CertFile + `, key_file: DIR/web.key}`: {"http.tls.key_file: others have access to the secret in DIR/web.key (mode 0644): chmod o-rwx"},
+		`listen: ":1", tls: {cert_file: ` + files.CertFile + `, key_file: DIR/web.key}`: {"http.tls.key_file: others have access to the secret in DIR/web.key (mode 0644): chmod 600"},
 		`listen: ":1", tls: {cert_file: DIR/none, key_file: DIR/web.key}`:               {"http.tls: open DIR/none", "http.tls.key_file: others"},
 	} {
 		src := "node: n\nzookeeper: {servers: [127.0.0.1]}\nservices: {}\nhttp: {" + strings.ReplaceAll(http, "DIR", dir) + "}\n"
