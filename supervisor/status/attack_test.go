@@ -42,14 +42,14 @@ func (b *bed) checked(host byte, path string) error {
 // monitoring, at another address or at one of theirs.
 func TestAFloodOfConnectionsShutsNobodyOut(t *testing.T) {
 	ways := map[string]string{
-		"say nothing":              "",
-		"send headers slowly":      "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ",
-		"rest between requests":    "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-		"keep back a body":         "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n",
-		"take no answer":           "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-		"take no page":             "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-		"follow the events":        "GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-		"send ten thousand at one": strings.Repeat("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 100),
+		"say nothing":                     "",
+		"send headers slowly":             "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ",
+		"rest between requests":           "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"keep back a body":                "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n",
+		"take no answer":                  "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"take no page":                    "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"follow the events":               "GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+		"send a hundred requests at once": strings.Repeat("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 100),
 	}
 	for way, text := range ways {
 		for _, addresses := range []int{2, 20} {

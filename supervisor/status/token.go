@@ -74,9 +74,9 @@ func shown(r *http.Request) (token, password string) {
 
 // permitted tells whether one of the wanted tokens was shown, and answers if not.
 func (s *Server) permitted(w http.ResponseWriter, r *http.Request, got string, wanted []string, words string, challenges ...string) bool {
-	outcome, from, count := wrong, origin(r.RemoteAddr), s.cfg.Board.metrics.unserved
+	from, count := origin(r.RemoteAddr), s.cfg.Board.metrics.unserved
 	if got != "" { // a browser asks without one first: that is no guess
-		switch outcome = s.guesses.judge(from, time.Now(), func() bool { return isOne(got, wanted) }); outcome {
+		switch s.guesses.judge(from, time.Now(), func() bool { return isOne(got, wanted) }) {
 		case right:
 			return true
 		case tooMany:

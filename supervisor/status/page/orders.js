@@ -1,6 +1,6 @@
 // Orders, for who has the token, and the stream of what happens.
 
-const post = (path, body) => fetch('api/v1/' + path, { method: 'POST', headers: { Authorization: 'Bearer ' + state.token }, body: body && JSON.stringify(body) });
+const post = (path, body) => fetch(api + path, { method: 'POST', headers: { Authorization: 'Bearer ' + state.token }, body: body && JSON.stringify(body) });
 
 // login tries a token; it stays in this tab, and only when it is accepted.
 async function login(token) {
@@ -44,7 +44,7 @@ function removed(name) {
 let source;
 function connect() {
   if (source) source.close();
-  source = new EventSource('api/v1/events');
+  source = new EventSource(api + 'events');
   const mine = source, on = (kind, take) => source.addEventListener(kind, e => take(JSON.parse(e.data)));
   source.onopen = () => live('● live', 'good');
   source.onerror = () => { live('○ not connected: this is old', 'bad'); if (mine.readyState === 2) setTimeout(() => { if (source === mine) connect(); }, 3000); };

@@ -1,4 +1,6 @@
 const $ = id => document.getElementById(id);
+// Whoever comes by a link with a password in it (http://me:TOKEN@node/) may not fetch what is relative to that link.
+const api = location.origin + location.pathname.replace(/[^/]*$/, '') + 'api/v1/';
 const state = { services: new Map(), nodes: [], past: new Map(), down: new Map(), writable: false, token: '' };
 const cards = new Map(), ill = new Set(['failing', 'failed', 'unfit']);
 const signs = { active: '●', standby: '○', claiming: '◔', fencing: '✕', stopping: '◐', failed: '▲', paused: '‖', offline: '–' };
@@ -121,7 +123,7 @@ function remember(name, ...waits) {
   for (const timer of due.get(name) || []) clearTimeout(timer);
   due.set(name, waits.map(wait => setTimeout(async () => {
     try {
-      const got = await fetch('api/v1/history?number=0&service=' + encodeURIComponent(name));
+      const got = await fetch(api + 'history?number=0&service=' + encodeURIComponent(name));
       if (!got.ok) throw new Error(got.status);
       state.past.set(name, (await got.json()).activations);
       past(name);
