@@ -100,8 +100,8 @@ func TestThePageTakesAPassword(t *testing.T) {
 	page.until(".word", "active on a")
 	page.until("#live", "live")
 	page.token(secret)
-	page.press(`article button[data-order="pause"]`)
-	page.until("article", "paused")
+	page.press(".pause")
+	page.until(".word", "active on a, paused")
 }
 
 // counts waits until a host's metrics have lines about the service.

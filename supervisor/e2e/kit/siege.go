@@ -35,10 +35,22 @@ func (s *Spoils) String() string {
 	return fmt.Sprintf("%d connections held, %d guesses, %d pieces of garbage, %d notes", s.Held.Load(), s.Guesses.Load(), s.Garbage.Load(), s.Notes.Load())
 }
 
+// besieger is a siege at work.
+type besieger struct {
+	Siege
+	spoils Spoils
+	host   *Host
+	stop   <-chan struct{}
+	dials  chan dial
+}
+
 // Besiege goes on until stop is closed.
 func (h *Host) Besiege(what Siege, stop <-chan struct{}) *Spoils {
-	spoils := new(Spoils)
+	w := &besieger{Siege: what, host: h, stop: stop, dials: make(chan dial)}
 	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(w.dialAll)
+	}
 	every := func(act func()) {
 		wg.Go(func() {
 			for {
@@ -55,41 +67,42 @@ func (h *Host) Besiege(what Siege, stop <-chan struct{}) *Spoils {
 	for n := range what.Sources {
 		from := fmt.Sprintf("127.0.0.%d", 2+n)
 		for i := range what.Hold {
-			every(func() { h.hold(from, what.HTTP, i, spoils, stop) })
+			every(func() { w.hold(from, i) })
 		}
 		for range 4 {
-			every(func() { h.guess(from, what.HTTP, spoils, stop) })
+			every(func() { w.guess(from) })
 		}
 	}
 	if what.Agent != "" {
 		for range 16 {
-			every(func() { h.litter(what.Agent, what.Garbage, spoils) })
+			every(func() { w.litter() })
 		}
 	}
 	if what.Notify != "" {
-		every(func() { note(what.Notify, spoils, stop) })
+		every(w.note)
 	}
 	wg.Wait()
-	return spoils
+	return &w.spoils
 }
 
 // holdings are how a connection is held: it says nothing, it never says its request to the end, it says it byte by byte, it has had an
 // answer and is kept, and it follows what happens and does not read it.
 var holdings = []string{"", "GET /active/x HTTP/1.1\r\n", "slowly", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"}
 
-func (h *Host) hold(from, port string, how int, spoils *Spoils, stop <-chan struct{}) {
-	conn, err := h.dial(from, port)
+func (w *besieger) hold(from string, how int) {
+	conn, err := w.dial(from, w.HTTP)
 	if err != nil {
 		time.Sleep(10 * time.Millisecond) // they have other things to do
 		return
 	}
+	defer time.Sleep(5 * time.Millisecond)
 	defer conn.Close()
-	spoils.Held.Add(1)
+	w.spoils.Held.Add(1)
 	ended := make(chan struct{})
 	defer close(ended)
 	go func() {
 		select {
-		case <-stop:
+		case <-w.stop:
 			conn.Close()
 		case <-ended:
 		}
@@ -108,8 +121,8 @@ func (h *Host) hold(from, port string, how int, spoils *Spoils, stop <-chan stru
 }
 
 // guess tries tokens, as many over one connection as it may.
-func (h *Host) guess(from, port string, spoils *Spoils, stop <-chan struct{}) {
-	conn, err := h.dial(from, port)
+func (w *besieger) guess(from string) {
+	conn, err := w.dial(from, w.HTTP)
 	if err != nil {
 		time.Sleep(10 * time.Millisecond)
 		return
@@ -118,7 +131,7 @@ func (h *Host) guess(from, port string, spoils *Spoils, stop <-chan struct{}) {
 	answers := bufio.NewReader(conn)
 	for n := 0; ; n++ {
 		select {
-		case <-stop:
+		case <-w.stop:
 			return
 		default:
 		}
@@ -135,26 +148,26 @@ func (h *Host) guess(from, port string, spoils *Spoils, stop <-chan struct{}) {
 		if r.Body.Close(); err != nil {
 			return
 		}
-		spoils.Guesses.Add(1)
+		w.spoils.Guesses.Add(1)
 	}
 }
 
 // litter sends garbage over a connection of its own.
-func (h *Host) litter(port string, garbage []byte, spoils *Spoils) {
-	conn, err := h.dial("", port)
+func (w *besieger) litter() {
+	conn, err := w.dial("", w.Agent)
 	if err != nil {
 		return
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Second))
-	if _, err := conn.Write(garbage); err == nil {
-		spoils.Garbage.Add(1)
+	if _, err := conn.Write(w.Garbage); err == nil {
+		w.spoils.Garbage.Add(1)
 	}
 }
 
 // note tells a program's socket again and again what it has no business with.
-func note(socket string, spoils *Spoils, stop <-chan struct{}) {
-	conn, err := net.Dial("unixgram", socket)
+func (w *besieger) note() {
+	conn, err := net.Dial("unixgram", w.Notify)
 	if err != nil {
 		time.Sleep(10 * time.Millisecond)
 		return
@@ -162,13 +175,13 @@ func note(socket string, spoils *Spoils, stop <-chan struct{}) {
 	defer conn.Close()
 	for err == nil {
 		select {
-		case <-stop:
+		case <-w.stop:
 			return
 		default:
 		}
 		_ = conn.SetDeadline(time.Now().Add(100 * time.Millisecond))
 		if _, err = io.WriteString(conn, "STOPPING=1\nSTATUS="+strings.Repeat("x", 3000)+"\nMAINPID=1\n"); err == nil {
-			spoils.Notes.Add(1)
+			w.spoils.Notes.Add(1)
 		} else if errors.Is(err, os.ErrDeadlineExceeded) {
 			err = nil // the queue is full
 		}
@@ -176,30 +189,51 @@ func note(socket string, spoils *Spoils, stop <-chan struct{}) {
 }
 
 // dial connects to one of the host's own ports from one of its own addresses, "" for any.
-func (h *Host) dial(from, port string) (net.Conn, error) {
+func (w *besieger) dial(from, port string) (net.Conn, error) {
 	d := net.Dialer{Timeout: time.Second}
 	if from != "" {
 		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from)}
 	}
-	type dialled struct {
-		conn net.Conn
-		err  error
-	}
 	done := make(chan dialled, 1)
-	go func() { // with its thread, which belongs to the host's network from then on
-		runtime.LockOSThread()
-		err := h.join()
-		var conn net.Conn
-		if err == nil {
-			conn, err = d.Dial("tcp", "127.0.0.1:"+port)
-		}
-		if err == nil {
-			_ = conn.(*net.TCPConn).SetLinger(0) // no port is used up
-		}
-		done <- dialled{conn, err}
-	}()
+	select {
+	case w.dials <- dial{&d, "127.0.0.1:" + port, done}:
+	case <-w.stop:
+		return nil, net.ErrClosed
+	}
 	r := <-done
 	return r.conn, r.err
+}
+
+type dial struct {
+	dialer *net.Dialer
+	to     string
+	done   chan<- dialled
+}
+
+type dialled struct {
+	conn net.Conn
+	err  error
+}
+
+// dialAll dials for the others, with a thread that belongs to the host's network from then on, and ends with this.
+func (w *besieger) dialAll() {
+	runtime.LockOSThread()
+	lost := w.host.join()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case d := <-w.dials:
+			r := dialled{err: lost}
+			if lost == nil {
+				r.conn, r.err = d.dialer.Dial("tcp", d.to)
+			}
+			if r.err == nil {
+				_ = r.conn.(*net.TCPConn).SetLinger(0) // no port is used up
+			}
+			d.done <- r
+		}
+	}
 }
 
 // join moves this thread to the host's network.
