@@ -55,6 +55,13 @@ type Change struct {
 
 func look(here string, st *unix.Stat_t, last bool) Change {
 	kind := st.Mode & unix.S_IFMT
+	mount := here
+	if kind == unix.S_IFLNK {
+		mount = filepath.Dir(here)
+	}
+	if (!ours(st.Uid) || st.Mode&0o022 != 0) && readOnly(mount) { // as a ConfigMap in a container, or a checkout of a user of its host
+		return Change{}
+	}
 	if !ours(st.Uid) {
 		what := map[uint32]string{unix.S_IFLNK: "the link ", unix.S_IFDIR: "the directory "}[kind]
 		option := ""
@@ -68,8 +75,6 @@ func look(here string, st *unix.Stat_t, last bool) Change {
 	}
 	switch {
 	case !last && (here == "/tmp" || here == "/var/tmp"): // without its sticky bit everything on the machine is open
-		return Change{}
-	case st.Mode&0o022 != 0 && readOnly(here): // as a ConfigMap in a container
 		return Change{}
 	case st.Mode&0o002 != 0:
 		return Change{Why: fmt.Sprintf("everybody can change it: %s has the mode %04o", here, st.Mode&0o7777), Do: "chmod o-w " + here}

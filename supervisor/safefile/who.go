@@ -36,7 +36,10 @@ func ours(uid uint32) bool {
 
 // mayWrite tells whether the user can make, rename and remove in a directory; for root, whether anybody else can.
 func (w Who) mayWrite(fd int, st *unix.Stat_t) bool {
+	var at unix.Statfs_t
 	switch {
+	case unix.Fstatfs(fd, &at) == nil && at.Flags&unix.ST_RDONLY != 0: // as a ConfigMap in a container
+		return false
 	case st.Mode&0o002 != 0:
 		return true
 	case st.Mode&0o020 != 0 && (w.UID == 0 && st.Gid != 0 || slices.Contains(w.GIDs, st.Gid) && st.Gid != 0 || hasACL(fd)):

@@ -1,0 +1,57 @@
+package safefile
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// readOnly mounts a folder over itself, so that nobody can write there.
+func (s scene) readOnly(name string) {
+	at := s.at(name)
+	if err := unix.Mount(at, at, "", unix.MS_BIND, ""); err != nil {
+		s.Skip("left out: a mount is not allowed here: ", err)
+	}
+	s.Cleanup(func() { _ = unix.Unmount(at, unix.MNT_DETACH) })
+	must(s, unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+}
+
+// In a container the config and the environment come from outside: as Kubernetes' ConfigMap, whose directory has the mode 0777 and whose
+// files are links, or from a checkout of a user of the host.
+func TestWhatIsMountedReadOnlyIsTakenFromWhoeverOwnsIt(t *testing.T) {
+	s := newScene(t)
+	s.folder("map", 0, 0o777)
+	s.folder("map/..2026", 0, 0o755)
+	s.file("map/..2026/env", 0, 0o644, "A=b")
+	s.link("map/..data", "..2026", 0)
+	s.link("map/env", "..data/env", 0)
+	s.folder("checkout", stranger, 0o775)
+	s.file("checkout/u.yaml", stranger, 0o664, "")
+	s.link("checkout/link.yaml", "u.yaml", stranger)
+	config := []string{"checkout/u.yaml", "checkout/link.yaml"}
+	writer := Who{UID: service, GIDs: []uint32{service}}
+	for _, name := range config {
+		if c := Changeable(s.at(name)); !c.Owned {
+			t.Errorf("%s, which its owner can write: %+v", name, c)
+		}
+	}
+	if f, err := Open(s.at("map/env"), writer); err == nil {
+		t.Error("a link was followed that its directory lets everybody replace")
+		_ = f.Close()
+	}
+	s.readOnly("map")
+	s.readOnly("checkout")
+	for _, name := range append(config, "map/env") {
+		if c := Changeable(s.at(name)); c.Why != "" {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	for _, who := range []Who{{}, writer} {
+		f, err := Open(s.at("map/env"), who)
+		if err != nil {
+			t.Errorf("for user %d: %v", who.UID, err)
+			continue
+		}
+		_ = f.Close()
+	}
+}
