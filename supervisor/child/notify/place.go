@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -34,6 +35,10 @@ func DefaultDir() string {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && ours(dir) == nil && unix.Access(dir, unix.W_OK|unix.X_OK) == nil { // su leaves that of another user
 		return filepath.Join(dir, "understudy")
 	}
+	return tempDir()
+}
+
+func tempDir() string {
 	dir := os.TempDir()
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
 		return resolved
@@ -41,12 +46,23 @@ func DefaultDir() string {
 	return dir
 }
 
+// temporary tells whether a directory is root's one for temporary files, though without its sticky bit, as an emptyDir of Kubernetes:
+// others could take our folder away, and its socket is out of reach then, but its name is told to the program alone.
+func temporary(dir string) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || os.Geteuid() == 0 || dir != tempDir() {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.IsDir() && stat.Uid == 0
+}
+
 // prepare makes a directory, and refuses one in which others could put something in our socket's place.
 func prepare(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := ours(dir); err != nil {
+	if err := ours(dir); err != nil && !temporary(dir) {
 		return fmt.Errorf("%w, or set XDG_RUNTIME_DIR to a directory that is yours alone", err)
 	}
 	return nil

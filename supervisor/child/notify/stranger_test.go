@@ -140,6 +140,18 @@ func TestUserWithoutARuntimeDirectoryHasAFolderOfItsOwn(t *testing.T) {
 			t.Errorf("with XDG_RUNTIME_DIR=%s: %q %v", runtime, at, err)
 		}
 	}
+	// Where everybody may rename what is in it, as in an emptyDir of Kubernetes, it is still the only one; only its owner counts.
+	for owner, want := range map[int]bool{0: true, 65533: false} {
+		if err := errors.Join(os.Chown(tmp, owner, owner), os.Chmod(tmp, 0o777)); err != nil {
+			t.Fatal(err)
+		}
+		cmd := as(exec.Command("/proc/self/exe"), 65534)
+		cmd.Args, cmd.Dir = []string{userRole}, "/"
+		cmd.Env = []string{"TMPDIR=" + tmp}
+		if out, err := cmd.Output(); (err == nil) != want {
+			t.Errorf("in one of user %d without the sticky bit: %q %v", owner, out, err)
+		}
+	}
 	// Its own one is used.
 	if err := os.Chown(filepath.Join(tmp, "run"), 65534, 65534); err != nil {
 		t.Fatal(err)
