@@ -102,3 +102,23 @@ services:
 		})
 	}
 }
+
+// A log that root would refuse to open is told before its lines are lost.
+func TestALogThatRootRefusesIsAWarning(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("left out: files of several users need root")
+	}
+	t.Setenv("SUDO_UID", "")
+	dir := tree(t, map[string]string{"theirs/b.log": ""})
+	text := "node: n\nzookeeper: {servers: [a], trusted_network: true}\nservices:\n" +
+		"  a: {command: [sleep, '1'], log: {file: DIR/theirs/a.log}}\n  b: {command: [sleep, '1'], user: \"4711\", log: {file: DIR/theirs/b.log}}\n"
+	at := filepath.Join(dir, "u.yaml")
+	err := errors.Join(os.WriteFile(at, []byte(strings.ReplaceAll(text, "DIR", dir)), 0o644), os.Chown(filepath.Join(dir, "theirs"), 4711, 4711))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Read(at).Here()
+	if len(got) != 1 || got[0].Key != "services.a.log.file" || !strings.Contains(got[0].Message, "belongs to user 4711") {
+		t.Errorf("%v", got)
+	}
+}

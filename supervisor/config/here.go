@@ -228,6 +228,7 @@ func (s *survey) program(p path, g Program) {
 	}
 	if g.Log.File != "" {
 		s.directory(p.key("log").key("file"), filepath.Dir(g.Log.File))
+		s.logFile(p.key("log").key("file"), g)
 	}
 	if g.EnvFile != "" && asRoot(g) {
 		s.changeable(p.key("env_file"), g.EnvFile, true)
@@ -241,6 +242,20 @@ func (s *survey) program(p path, g Program) {
 		for _, f := range faults {
 			s.warn(p.key("env_file"), f.String())
 		}
+	}
+}
+
+// logFile warns of one that the supervisor would refuse: the program goes on, its lines are lost.
+func (s *survey) logFile(p path, g Program) {
+	if s.dangers {
+		return
+	}
+	f, err := safefile.Open(g.Log.File, whose(g))
+	var refused *safefile.Refused
+	if errors.As(err, &refused) {
+		s.warn(p, refused.Error())
+	} else if err == nil {
+		_ = f.Close()
 	}
 }
 
