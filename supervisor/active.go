@@ -113,7 +113,7 @@ func (v *service) runOnce(ctx context.Context, t turn, tree Tree) (event, time.D
 	}
 	if u.adopts != nil {
 		for _, p := range u.adopts.Pipes {
-			if err := v.logs.resume(ctx, &v.reach, p, v.writer(ctx, u.adopts.Programs, p.Conf.Path), v.log); err != nil {
+			if err := v.logs.resume(ctx, &v.reach, p, v.log); err != nil {
 				fail(startError{fmt.Errorf("log file: %w", err)})
 			}
 		}

@@ -35,9 +35,11 @@ type carriedPart struct {
 // carriedPipe is the way of a program's output into its file. What is written meanwhile stays in it.
 type carriedPipe struct {
 	Conf LogFile `json:"conf"`
-	R    int     `json:"r"` // descriptors, once they are kept
-	W    int     `json:"w"`
-	Rest []byte  `json:"rest,omitempty"` // what the file could not take
+	// Who need not be looked up again, by a service for accounts that may hang.
+	Who  safefile.Who `json:"who"`
+	R    int          `json:"r"` // descriptors, once they are kept
+	W    int          `json:"w"`
+	Rest []byte       `json:"rest,omitempty"` // what the file could not take
 
 	r, w *os.File
 }
@@ -128,7 +130,7 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 	for _, path := range slices.Sorted(maps.Keys(l.files)) {
 		r, w, parted := l.files[path].Part()
 		if err = errors.Join(err, parted); parted == nil {
-			pipes = append(pipes, carriedPipe{Conf: l.confs[path], r: r, w: w})
+			pipes = append(pipes, carriedPipe{Conf: l.confs[path], Who: l.files[path].Who(), r: r, w: w})
 		}
 	}
 	if err != nil {
@@ -144,7 +146,7 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 }
 
 // resume goes on with a pipe.
-func (l *logs) resume(ctx context.Context, reach *child.Reach, p carriedPipe, who safefile.Who, log hclog.Logger) error {
-	_, err := l.take(ctx, reach, p.Conf, who, log, func(c logfile.Config) (*logfile.Log, error) { return logfile.Reopen(c, p.r, p.w, p.Rest) })
+func (l *logs) resume(ctx context.Context, reach *child.Reach, p carriedPipe, log hclog.Logger) error {
+	_, err := l.take(ctx, reach, p.Conf, p.Who, log, func(c logfile.Config) (*logfile.Log, error) { return logfile.Reopen(c, p.r, p.w, p.Rest) })
 	return err
 }

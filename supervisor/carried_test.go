@@ -41,7 +41,7 @@ func TestAPipeIsHandedOnWithoutALoss(t *testing.T) {
 		}
 		say(pipes[0].w, 2000*(turn+1)) // nobody reads it
 		next := new(logs)
-		if err := next.resume(t.Context(), &reach, pipes[0], safefile.Who{}, log); err != nil {
+		if err := next.resume(t.Context(), &reach, pipes[0], log); err != nil {
 			t.Fatal(err)
 		}
 		former = next

@@ -57,7 +57,7 @@ func TestAFullDiskLosesNothingOfAPipeThatIsHandedOn(t *testing.T) {
 			t.Errorf("an upgrade would be refused after %v", took)
 		}
 		next := new(logs)
-		if err := next.resume(t.Context(), &reach, pipes[0], safefile.Who{}, hclog.NewNullLogger()); err != nil {
+		if err := next.resume(t.Context(), &reach, pipes[0], hclog.NewNullLogger()); err != nil {
 			t.Fatal(err)
 		}
 		former, w = next, pipes[0].w

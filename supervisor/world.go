@@ -70,21 +70,6 @@ func (v *service) spec(ctx context.Context, tree Tree, prog Program, token int64
 	return s, socket, nil
 }
 
-// writer is whose output a log file takes that goes on after an upgrade. One who is not known any more is trusted with nothing.
-func (v *service) writer(ctx context.Context, programs []Program, path string) safefile.Who {
-	for _, p := range programs {
-		if p.Log.Path != path || p.User == "" && p.Group == "" {
-			continue
-		}
-		account, err := child.LookupUser(ctx, p.User, p.Group)
-		if err == nil {
-			return account.Who()
-		}
-		v.log.Warn("a log file goes on as root's: the user of its program is not known", "service", v.name, "file", path, "error", err)
-	}
-	return safefile.Who{}
-}
-
 // facts are what every command of a service is told.
 func (v *service) facts(token int64) []string {
 	return []string{"UNDERSTUDY_SERVICE=" + v.name, "UNDERSTUDY_NODE=" + v.node.Node, "UNDERSTUDY_TOKEN=" + strconv.FormatInt(token, 10)}

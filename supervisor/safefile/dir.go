@@ -89,7 +89,7 @@ func (d *Dir) regular(fd int, at string) error {
 		return nil
 	case st.Nlink > 1:
 		return &Refused{at, fmt.Sprintf("has %d names (hard links), and others than root may write its directory", st.Nlink), "remove it"}
-	case !d.who.trusted(st.Uid):
+	case !d.who.trusted(st.Uid) && !squashed(fd, st.Uid):
 		return &Refused{at, "belongs to " + user(st.Uid) + ", and others than root may write its directory", d.advice(at)}
 	}
 	return nil

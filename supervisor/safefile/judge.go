@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -78,14 +79,24 @@ func look(here string, st *unix.Stat_t, last bool) Change {
 		return Change{}
 	case st.Mode&0o002 != 0:
 		return Change{Why: fmt.Sprintf("everybody can change it: %s has the mode %04o", here, st.Mode&0o7777), Do: "chmod o-w " + here}
-	case st.Mode&0o020 != 0 && !ownGroup(st) || st.Mode&0o020 != 0 && listed(here):
+	case st.Mode&0o020 != 0 && !ownGroup(here, st) || st.Mode&0o020 != 0 && listed(here):
 		return Change{Why: fmt.Sprintf("the group %d can change it: %s has the mode %04o", st.Gid, here, st.Mode&0o7777), Do: "chmod g-w " + here}
 	}
 	return Change{}
 }
 
-// ownGroup tells whether a file's group holds nobody but its owner: root's, or one that bears the number of the user who ran sudo.
-func ownGroup(st *unix.Stat_t) bool {
+// staff is Debian's group for /usr/local, where staffMark exists.
+const staff = 50
+
+var staffMark = "/etc/staff-group-for-usr-local"
+
+// ownGroup tells whether a file's group holds nobody but its owner: root's, or one that bears the number of the user who ran sudo; or
+// those whom Debian lets write in /usr/local, which is equivalent to root, as it says itself.
+func ownGroup(here string, st *unix.Stat_t) bool {
+	if st.Gid == staff && strings.HasPrefix(here+"/", "/usr/local/") {
+		_, err := os.Stat(staffMark)
+		return err == nil
+	}
 	return st.Gid == 0 || st.Gid == st.Uid && ours(st.Uid) && st.Uid != uint32(os.Geteuid()) || os.Geteuid() != 0 && st.Gid == uint32(os.Getegid()) && st.Uid == uint32(os.Geteuid())
 }
 

@@ -121,10 +121,11 @@ func (w *walker) walk(path string) (name string, err error) {
 
 // directory judges the one where it is.
 func (w *walker) directory() error {
-	if !w.root || w.who.trusted(w.st.Uid) {
+	if !w.root || w.who.trusted(w.st.Uid) || squashed(w.fd, w.st.Uid) {
 		return nil
 	}
-	return &Refused{w.at, fmt.Sprintf("belongs to %s, who could put anything there, and root would use it", user(w.st.Uid)), w.advice(w.at)}
+	return &Refused{w.at, fmt.Sprintf("belongs to %s, who could put anything there, and root would use it", user(w.st.Uid)),
+		"say `user:` for the program, or name a place that is only root's and its user's"}
 }
 
 func (w *walker) advice(path string) string {
@@ -139,7 +140,7 @@ func (w *walker) link(fd int, st *unix.Stat_t, here string) (target string, err 
 		return "", &Refused{here, "is a symbolic link of " + user(st.Uid) + ", who does not own its directory", "remove it, or name its target"}
 	case w.root && !own:
 		return "", &Refused{here, "is a symbolic link of " + user(st.Uid) + ", who could point it anywhere", "name its target in its place"}
-	case w.root && w.who.mayWrite(w.fd, &w.st):
+	case w.root && w.loose():
 		return "", &Refused{here, "is a symbolic link where others than root may write", "name its target in its place"}
 	}
 	if w.links++; w.links > mostLinks {
@@ -151,6 +152,15 @@ func (w *walker) link(fd int, st *unix.Stat_t, here string) (target string, err 
 		return "", &fs.PathError{Op: "readlink", Path: here, Err: err}
 	}
 	return string(text[:n]), nil
+}
+
+// loose tells whether others can move a link about where it is. Of the groups that may write in /var/log and the like, those of no
+// service's user are trusted with links of root's.
+func (w *walker) loose() bool {
+	if w.who.UID != 0 {
+		return w.who.mayWrite(w.fd, &w.st)
+	}
+	return w.st.Mode&0o002 != 0 && w.who.mayWrite(w.fd, &w.st) || !ours(w.st.Uid)
 }
 
 func split(path string) (parts []string) {

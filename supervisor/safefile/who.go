@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,11 +28,31 @@ func (w Who) trusted(uid uint32) bool {
 
 // ours tells whether uid is root, this process, or the user who became root by sudo.
 func ours(uid uint32) bool {
-	if uid == 0 || uid == uint32(os.Geteuid()) {
+	if uid == 0 || uid == uint32(os.Geteuid()) || uid == overflow && nested() {
 		return true
 	}
 	sudo, err := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 32)
 	return err == nil && os.Geteuid() == 0 && uint32(sudo) == uid
+}
+
+// overflow is whose files are, in a user namespace, that belong to nobody who is in it: those of the host's root, mostly.
+const overflow = 65534
+
+// nested tells whether this process is in a user namespace that does not have all users. Who is root there is root of nothing else.
+var nested = sync.OnceValue(func() bool {
+	var first, outside, n uint64
+	text, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil {
+		return false
+	}
+	_, err = fmt.Sscan(string(text), &first, &outside, &n)
+	return err == nil && (first != 0 || n < 1<<32-1)
+})
+
+// squashed tells whether a file may be root's own on a server that does not let root be root (root_squash).
+func squashed(fd int, uid uint32) bool {
+	var at unix.Statfs_t
+	return uid == overflow && unix.Fstatfs(fd, &at) == nil && at.Type == unix.NFS_SUPER_MAGIC
 }
 
 // mayWrite tells whether the user can make, rename and remove in a directory; for root, whether anybody else can.

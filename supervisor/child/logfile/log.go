@@ -84,6 +84,9 @@ func Reopen(cfg Config, r, w *os.File, rest []byte) (*Log, error) {
 	return l, nil
 }
 
+// Who is the user of the program that writes to it.
+func (l *Log) Who() safefile.Who { return l.file.who }
+
 // Rest is the output that a log was parted from before it was written, as when the disk is full. It is known once Run has ended.
 func (l *Log) Rest() []byte {
 	l.mu.Lock()

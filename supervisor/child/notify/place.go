@@ -68,6 +68,21 @@ func prepare(dir string) error {
 	return nil
 }
 
+// removeFolder removes a folder and the socket in it, and nothing else that somebody may have put in its place.
+func removeFolder(dir, socket string) error {
+	err := unix.Unlink(filepath.Join(dir, socket))
+	if err == unix.ENOENT {
+		err = nil
+	}
+	if gone := unix.Rmdir(dir); gone != unix.ENOENT {
+		err = errors.Join(err, gone)
+	}
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", dir, err)
+	}
+	return nil
+}
+
 func ours(dir string) error { return keyfile.Folder(dir, true) }
 
 // Sweep removes what supervisors left behind that were killed: sockets that nobody listens at. What others own is not looked into.
@@ -96,7 +111,7 @@ func Sweep(dir string) error {
 		if err == nil {
 			_ = conn.Close()
 		} else if errors.Is(err, unix.ECONNREFUSED) {
-			errs = append(errs, os.RemoveAll(at))
+			errs = append(errs, removeFolder(at, sockets[0].Name()))
 		}
 	}
 	return errors.Join(errs...)

@@ -89,7 +89,7 @@ func (s *Socket) listen() error {
 	bound := filepath.Join(dir, inTheMaking)
 	conn, err := passCredentials.ListenPacket(context.Background(), "unixgram", bound) // does not wait for anything
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
+		return errors.Join(err, removeFolder(dir, inTheMaking))
 	}
 	s.conn = conn.(*net.UnixConn)
 	if err = os.Chmod(bound, 0o600); err == nil { // before anybody else can enter the folder
@@ -178,7 +178,7 @@ func (s *Socket) Status() string { return s.State().Status }
 // Close removes the socket, and ends Run.
 func (s *Socket) Close() error {
 	s.closing.Do(func() { close(s.closed) })
-	return errors.Join(s.conn.Close(), os.RemoveAll(s.dir))
+	return errors.Join(s.conn.Close(), removeFolder(s.dir, s.name))
 }
 
 // Run takes in what the program says, until ctx ends or the socket is closed.

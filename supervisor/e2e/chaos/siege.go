@@ -16,7 +16,7 @@ func (w *world) tokenFile() string { return filepath.Join(w.dir, "http.token") }
 // siege has strangers take all that the nodes' ports give, and flood the sockets that programs notify. Nothing may come of it.
 func siege(w *world, s *struck) func() {
 	s.Target = "everywhere"
-	sockets, _ := filepath.Glob("/run/understudy/notify-*/*") // the pattern is well formed
+	sockets, _ := filepath.Glob("/run/understudy/usnotify-*/*") // the pattern is well formed
 	enough := make(chan struct{})
 	for i, n := range w.nodes {
 		w.tasks.Go(func() {
