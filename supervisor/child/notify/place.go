@@ -71,10 +71,10 @@ func prepare(dir string) error {
 // removeFolder removes a folder and the socket in it, and nothing else that somebody may have put in its place.
 func removeFolder(dir, socket string) error {
 	err := unix.Unlink(filepath.Join(dir, socket))
-	if err == unix.ENOENT {
+	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	if gone := unix.Rmdir(dir); gone != unix.ENOENT {
+	if gone := unix.Rmdir(dir); !errors.Is(gone, fs.ErrNotExist) {
 		err = errors.Join(err, gone)
 	}
 	if err != nil {
