@@ -109,8 +109,11 @@ function summary() {
   $('filter').hidden = all.length < 6 && !$('filter').value;
   $('key').hidden = !state.writable || !!state.token; $('held').hidden = !state.writable || !state.token;
   $('nodes').replaceChildren(...state.nodes.map(n => {
-    const row = make('tr');
-    row.append(make('td', n.node), make('td', n.version), make('td', ago(n.since), 'soft'), make('td', n.config_fault ? 'keeps its former config: ' + n.config_fault : '', 'bad'), make('td', (n.warnings || []).join('; '), 'soft'));
+    const row = make('tr'), more = make('td'), warned = n.warnings || [];
+    if (n.config_fault) more.append(make('div', 'keeps its former config: ' + n.config_fault, 'bad'));
+    if (warned.length) more.append(make('div', warned.length === 1 ? '▲ ' + warned[0] : `▲ ${warned.length} warnings: understudy status shows them`, 'soft'));
+    more.title = warned.join('\n');
+    row.append(make('td', n.node), make('td', n.version), make('td', ago(n.since), 'soft'), more);
     return row;
   }));
 }
