@@ -16,7 +16,6 @@ type credentials struct {
 	shown    *election.Auth                 // guarded by supervisor.mu
 	look     chan struct{}                  // holds one when the file is to be looked at
 	withheld string                         // why what the file holds is not shown; guarded by supervisor.mu
-	exposed  string                         // what others may change in spite of them; guarded by supervisor.mu
 }
 
 // lookAgain is how long a changed file of credentials may go unnoticed.
@@ -36,70 +35,18 @@ func (s *supervisor) keepCredentials(ctx context.Context, sess *election.Session
 	if s.credentials.read == nil {
 		return
 	}
-	for looked := (time.Time{}); ; {
+	for {
 		s.renew(ctx, sess, ensemble)
-		if looked.IsZero() || s.exposed() != "" && time.Since(looked) > exposedAgain {
-			s.lookExposed(ctx, sess)
-			looked = time.Now()
-		}
 		due := time.NewTimer(lookAgain)
 		select {
 		case <-due.C:
 		case <-s.credentials.look:
-			looked = time.Time{}
 			due.Stop()
 		case <-ctx.Done():
 			due.Stop()
 			return
 		}
 	}
-}
-
-// exposedAgain is how often it is looked whether what was open to others is closed by now.
-const exposedAgain = 10 * time.Second
-
-// lookExposed looks, and says when that changes, what others than the credentials may change in ZooKeeper: a tree that was made
-// without them, or that a stranger made beforehand, is not closed by what is created in it.
-func (s *supervisor) lookExposed(ctx context.Context, sess *election.Session) {
-	open, err := sess.Exposed(ctx, s.names())
-	if err != nil {
-		if ctx.Err() == nil {
-			s.log.Warn("whether others may change what is in ZooKeeper is not known", "error", err)
-		}
-		return
-	}
-	note := election.ExposedNote(open)
-	s.mu.Lock()
-	was := s.credentials.exposed
-	s.credentials.exposed = note
-	s.cfg.Observer.Warned(election.Bounded(s.allWarnings()))
-	s.mu.Unlock()
-	switch {
-	case note == was:
-		return
-	case note != "":
-		s.log.Warn("ZooKeeper is open to others", "note", note)
-	default:
-		s.log.Info("ZooKeeper is not open to others any more")
-	}
-	poke(s.stir)
-}
-
-// exposed is what is open to others; "": nothing.
-func (s *supervisor) exposed() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.credentials.exposed
-}
-
-func (s *supervisor) names() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	names := make([]string, 0, len(s.services))
-	for _, v := range s.services {
-		names = append(names, v.name)
-	}
-	return names
 }
 
 func (s *supervisor) renew(ctx context.Context, sess *election.Session, ensemble *election.Ensemble) {
@@ -114,6 +61,7 @@ func (s *supervisor) renew(ctx context.Context, sess *election.Session, ensemble
 		s.showing(now)
 		ensemble.Show(now)
 		s.withhold("")
+		poke(s.exposure.look)
 		s.log.Info("changed credentials are shown to ZooKeeper", "file", now.File, "how_many", len(now.Secrets))
 	case errors.Is(err, election.ErrNotOurs), errors.Is(err, election.ErrNoAuth):
 		s.withhold(fmt.Sprintf("the changed credentials in %s are not taken up: %v; keep the former line beside the new one and run `understudy check --repair-acl` first",

@@ -50,6 +50,7 @@ func (s *supervisor) apply(c Change) {
 	s.fault = c.Fault
 	s.cfg.Observer.Faulty(c.Fault)
 	poke(s.credentials.look)
+	poke(s.exposure.look)
 	defer poke(s.stir)
 	if c.Services == nil {
 		return
@@ -95,10 +96,10 @@ func (s *supervisor) warnings() []string {
 
 // allWarnings are those of the config, and of what is found in ZooKeeper. The caller holds mu.
 func (s *supervisor) allWarnings() []string {
-	if s.credentials.exposed == "" {
+	if s.exposure.note == "" {
 		return s.warned
 	}
-	return append(slices.Clone(s.warned), s.credentials.exposed)
+	return append(slices.Clone(s.warned), s.exposure.note)
 }
 
 // waits tells whether one that bore the same name before, and was removed, has not ended yet: the lock of the one would be the

@@ -32,6 +32,7 @@ type supervisor struct {
 	left    *legacy        // what a former image of this process has handed over; nil: nothing
 
 	credentials credentials
+	exposure    exposure
 
 	mu       sync.Mutex                // guards what follows
 	services []*service                // also those that were removed, until nothing of them is left
@@ -57,7 +58,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	if err != nil {
 		return nil, fmt.Errorf("identify this machine: %w", err)
 	}
-	s := &supervisor{cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), stir: make(chan struct{}, 1), beat: make(chan struct{}), births: map[string]election.Birth{}, credentials: newCredentials(cfg.Auth), pledges: newPledges()}
+	s := &supervisor{cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), stir: make(chan struct{}, 1), beat: make(chan struct{}), births: map[string]election.Birth{}, credentials: newCredentials(cfg.Auth), exposure: exposure{look: make(chan struct{}, 1)}, pledges: newPledges()}
 	s.warned = cfg.Warnings
 	cfg.Observer.Warned(election.Bounded(s.warned))
 	s.self = election.Node{

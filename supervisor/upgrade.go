@@ -302,6 +302,7 @@ func (s *supervisor) open(ctx context.Context, ensemble *election.Ensemble, epoc
 		renewing, enough := context.WithCancel(ctx)
 		var wg sync.WaitGroup
 		wg.Go(func() { s.keepCredentials(renewing, sess, ensemble) })
+		wg.Go(func() { s.watchExposure(renewing, sess) })
 		defer wg.Wait()
 		defer enough()
 		return s.serve(ctx, sess, epoch)
