@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -129,7 +130,9 @@ func TestTheTokenIsReadAnewEachTime(t *testing.T) {
 }
 
 // A renewed certificate is taken up; one that cannot be read leaves the former in force.
-func TestARenewedCertificateIsTakenUp(t *testing.T) {
+func TestARenewedCertificateIsTakenUp(t *testing.T) { synctest.Test(t, renewedCertificate) }
+
+func renewedCertificate(t *testing.T) {
 	authority := keytest.New(t)
 	authority.Sign(t, "first", nil)
 	authority.Sign(t, "second", nil)
@@ -150,30 +153,21 @@ func TestARenewedCertificateIsTakenUp(t *testing.T) {
 	if own, err := get(); err == nil {
 		t.Errorf("%v of files that are not there", own)
 	}
-	is := func(name string) bool {
-		own, err := get()
-		return err == nil && own.Leaf.Subject.CommonName == name
-	}
-	soon := func(name string) {
+	serves := func(name string) {
 		t.Helper()
-		for !is(name) {
-			if t.Context().Err() != nil {
-				t.Fatal("it is not taken up: " + name)
-			}
-			time.Sleep(50 * time.Millisecond)
+		time.Sleep(1100 * time.Millisecond) // files are read at most once a second
+		if own, err := get(); err != nil || own.Leaf.Subject.CommonName != name {
+			t.Errorf("%v serves (%v), not %s", own, err, name)
 		}
 	}
 	first, second := authority.TLS("first"), authority.TLS("second")
 	put(first.KeyFile, files.KeyFile)
 	put(first.CertFile, files.CertFile)
-	soon("first")
+	serves("first")
 	put(second.CertFile, files.CertFile) // whose key is still to come
-	time.Sleep(1100 * time.Millisecond)
-	if !is("first") {
-		t.Error("the former certificate does not serve any more")
-	}
+	serves("first")
 	put(second.KeyFile, files.KeyFile)
-	soon("second")
+	serves("second")
 }
 
 func TestWhatTheNodeIsMadeOfNeedsARestart(t *testing.T) {
