@@ -120,6 +120,9 @@ func (v *validator) fenceSSH(p path, s FenceSSH) {
 	}
 	v.tcp(p.key("address"), filled(s.Address))
 	v.plugs(p, s.Plugs)
+	if len(s.Plugs) > 0 {
+		v.fenceBesides(p.key("address"), s.Address, false)
+	}
 	if strings.ContainsAny(s.Command, "\n\x00") {
 		v.fault(p.key("command"), "must be one line")
 	}
@@ -167,7 +170,9 @@ func (v *validator) fenceProgram(p path, f FenceProgram) {
 			v.fault(at, "must be one line")
 		case f.Secrets[name] != "":
 			v.fault(at, "is among the secrets too")
-		case len(f.Plugs) == 0 && fromCrumb.MatchString(f.Options[name]):
+		case len(f.Plugs) > 0:
+			v.fenceBesides(at, f.Options[name], true)
+		case fromCrumb.MatchString(f.Options[name]) || ofChild.MatchString(f.Options[name]):
 			v.danger([]path{at}, "the method will refuse: a breadcrumb would choose whom the agent asks; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
 		}
 	}
@@ -192,6 +197,22 @@ func (v *validator) plugs(p path, plugs map[string]string) {
 // fromCrumb finds what a breadcrumb says of whom to fence.
 var fromCrumb = regexp.MustCompile(`\{(node|plug|host|machine|address)\}`)
 
+// ofChild finds what a breadcrumb says of the child only: it may be told, and choose nobody.
+var ofChild = regexp.MustCompile(`\{(boot|session)\}`)
+
+// besidesPlugs finds what no list of nodes vouches for.
+var besidesPlugs = regexp.MustCompile(`\{(machine|address)\}`)
+
+// fenceBesides looks for what a method with plugs refuses to fill in: at a takeover it would be too late to learn that.
+func (v *validator) fenceBesides(at path, text string, chooses bool) {
+	switch {
+	case besidesPlugs.MatchString(text) || chooses && ofChild.MatchString(text):
+		v.danger([]path{at}, "the method will refuse: plugs say nothing of what a breadcrumb would fill in there; write {plug} or {node}")
+	case strings.Contains(text, "{host}"):
+		v.danger([]path{at}, "the method will refuse a node whose host is called neither as the node nor as its plug; write {plug} or {node} in place of {host}")
+	}
+}
+
 // fenceWhom looks at what a breadcrumb, which whoever can write ZooKeeper writes, would choose.
 func (v *validator) fenceWhom(p path, h FenceHTTP) {
 	at := p.key("url")
@@ -208,7 +229,13 @@ func (v *validator) fenceWhom(p path, h FenceHTTP) {
 	}
 	switch {
 	case len(h.Plugs) > 0:
-	case fromCrumb.MatchString(authority):
+		v.fenceBesides(at, authority, true)
+		v.fenceBesides(at, strings.TrimPrefix(rest, authority), false)
+		v.fenceBesides(p.key("body"), h.Body, false)
+		for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
+			v.fenceBesides(p.key("headers").key(name), h.Headers[name], http.CanonicalHeaderKey(name) == "Host")
+		}
+	case fromCrumb.MatchString(authority) || ofChild.MatchString(authority):
 		v.danger([]path{at}, "the method will refuse: a breadcrumb would choose which server is asked; list the nodes, as in plugs: {NODE: HOST}, and write {plug}")
 	case slices.ContainsFunc(texts, fromCrumb.MatchString):
 		v.danger([]path{at}, "fences whichever node a breadcrumb names, and whoever can write ZooKeeper writes breadcrumbs; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
