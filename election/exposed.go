@@ -74,6 +74,8 @@ func (a *Auth) exposed(acl []zk.ACL) bool {
 	})
 }
 
+const longestPath = 80
+
 // ExposedNote says it in one line, with what to type; "" where nothing is open.
 func ExposedNote(open []string) string {
 	if len(open) == 0 {
@@ -83,8 +85,12 @@ func ExposedNote(open []string) string {
 	if n := len(open) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
+	first := open[0]
+	if len(first) > longestPath { // what to type stands behind it
+		first = first[:longestPath] + "..."
+	}
 	note := fmt.Sprintf("others than the credentials in zookeeper.auth may change %s%s in ZooKeeper, and so have two copies of a service run; "+
-		"once all nodes have the credentials, type `understudy check --repair-acl`", open[0], more)
+		"once all nodes have the credentials, type `understudy check --repair-acl`", first, more)
 	return Bounded([]string{note})[0] // it has names of znodes that a stranger may have made
 }
 

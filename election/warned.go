@@ -7,9 +7,10 @@ import (
 	"unicode"
 )
 
+// Each heartbeat writes them all again.
 const (
-	mostWarnings   = 16
-	longestWarning = 500
+	mostWarnings   = 8
+	longestWarning = 320
 )
 
 // Bounded is what of a list of warnings is written to nodes/<node>, and believed of what is read there: a stranger may have

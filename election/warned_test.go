@@ -12,7 +12,7 @@ func TestWarningsAreFewShortPrintableLines(t *testing.T) {
 		list[i] = strings.Repeat("\x1b]\u009b\u202e\n\xff", 1000)
 	}
 	got := Bounded(list)
-	if len(got) != mostWarnings+1 || !strings.HasPrefix(got[mostWarnings], "and 984 more") {
+	if len(got) != mostWarnings+1 || !strings.HasPrefix(got[mostWarnings], "and 992 more") {
 		t.Errorf("%d lines, the last is %q", len(got), got[len(got)-1])
 	}
 	for _, w := range got {

@@ -94,6 +94,9 @@ func (f facts) may(key string, at place) error {
 			return nil
 		}
 	}
+	if f.listed {
+		return fmt.Errorf("{%s} would let a breadcrumb choose who is asked, or what is fenced: write {plug} in its place, which is what plugs says of the node", key)
+	}
 	return fmt.Errorf("{%s} would let a breadcrumb choose who is asked, or what is fenced: write {plug}, and list the nodes in the method's plugs", key)
 }
 

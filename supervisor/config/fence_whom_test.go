@@ -17,6 +17,7 @@ func TestWhatABreadcrumbWouldChooseIsMentioned(t *testing.T) {
 		`http: {url: "https://cloud/stop", headers: {X-Node: "{machine}"}}`:                     "url: fences whichever node a breadcrumb names",
 		`http: {url: "https://cloud/{node}/stop", plugs: {a: a}}`:                               "",
 		`http: {url: "https://{plug}:8443/off", plugs: {a: 192.0.2.1}}`:                         "",
+		`http: {url: "https://[{plug}]:8443/off", plugs: {a: "fd00::1"}}`:                       "",
 		`http: {url: "https://cloud/stop?{service}&{token}"}`:                                   "",
 		`http: {url: "https://cloud:{token}/stop"}`:                                             "nothing can be filled in for a port",
 		`http: {url: "https://{address}/stop"}`:                                                 "nothing can be filled in for a port",

@@ -244,6 +244,6 @@ func (v *validator) fenceWhom(p path, h FenceHTTP) {
 
 // filled is a text with something in the places that are filled in for a target.
 func filled(text string) string {
-	return strings.NewReplacer("{service}", "s", "{node}", "n", "{plug}", "p", "{host}", "h", "{machine}", "m", "{boot}", "b",
+	return strings.NewReplacer("[{plug}]", "[::1]", "[{node}]", "[::1]", "[{host}]", "[::1]", "{service}", "s", "{node}", "n", "{plug}", "p", "{host}", "h", "{machine}", "m", "{boot}", "b",
 		"{token}", "1", "{session}", "0x1", "{address}", "h:1").Replace(text)
 }
