@@ -25,9 +25,30 @@ var outages = change{"supervisor/sim/outage.go", "	if r.IntN(3) > 0 {\n		return\
 // dogs gives every plan watchdogs.
 var dogs = change{"supervisor/sim/device.go", "	if p.Timeout < 3*time.Second || r.IntN(4) > 0 {", "	if p.Timeout < 3*time.Second || r.IntN(4) > 4 {"}
 
-// pauses has operators pause services again and again.
-var pauses = change{"supervisor/sim/kinds.go", "	PauseService, PauseService, GiveOrder,", "	PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, " +
-	"PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, GiveOrder,"}
+// pauses has operators pause services again and again, while their locks become free: the news of the one and of the other cross.
+var pauses = []change{
+	{"supervisor/sim/kinds.go", "	PauseService, PauseService, GiveOrder,", "	PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, GiveOrder,"},
+	{"supervisor/sim/orders.go", "	done = w.order(name, true)\n	return func() { w.order(name, false) }, done\n", `	start := func() {}
+	w.mu.Lock()
+	for p := range w.check.services[name].living {
+		for _, n := range w.nodes {
+			if !w.plan.Calm && n.name == p.tree.node && n.inc != nil && n.inc.running() && n.inc.mayLose(1) {
+				n.crash(true)
+				start = n.start
+			}
+		}
+	}
+	w.mu.Unlock()
+	time.Sleep(time.Duration(f.N%10) * time.Millisecond)
+	done = w.order(name, true)
+	return func() {
+		w.order(name, false)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		start()
+	}, done
+`},
+}
 
 // strangers has strangers reach the servers in every plan.
 var strangers = change{"supervisor/sim/stranger.go", "const strangersIn = 3", "const strangersIn = 1"}
@@ -135,10 +156,9 @@ var sabotages = []sabotage{
 		{"election/candidate.go", "	if o.wishes != nil {\n", "	if false {\n"},
 		{"supervisor/news.go", "	case n.wishes.Control.Paused:\n", "	case false:\n"},
 	}},
-	{"do not look again at a pause when the lock is taken", []change{
+	{"do not look again at a pause when the lock is taken", append([]change{
 		{"election/candidate.go", "	if o.wishes != nil {\n", "	if false {\n"},
-		pauses,
-	}},
+	}, pauses...)},
 	{"never give a service back to a preferred node", []change{
 		{"supervisor/active.go", "			preferred = v.rival(preferred)\n", "			_ = v.rival(preferred)\n"},
 	}},
