@@ -30,10 +30,8 @@ func (l *logs) take(
 	ctx context.Context, reach *child.Reach, conf LogFile, who safefile.Who, log hclog.Logger, open func(logfile.Config) (*logfile.Log, error),
 ) (*logfile.Log, error) {
 	if f := l.files[conf.Path]; f != nil {
-		if l.confs[conf.Path] != conf {
-			f.Reconfigure(conf.MaxSize, conf.Keep, conf.Compress)
-			l.confs[conf.Path] = conf
-		}
+		f.Reconfigure(who, conf.MaxSize, conf.Keep, conf.Compress)
+		l.confs[conf.Path] = conf
 		return f, nil
 	}
 	f, err := child.Reached(ctx, reach, func() (*logfile.Log, error) {

@@ -24,7 +24,6 @@ const (
 // file is the log on disk. All but reconfigure and the compressing is called by one goroutine at a time.
 type file struct {
 	path string
-	who  safefile.Who
 	log  hclog.Logger
 
 	f      *os.File // nil: to be opened
@@ -34,26 +33,34 @@ type file struct {
 	rotated chan struct{}
 
 	mu       sync.Mutex // guards what follows, and the names of the rotated files
+	who      safefile.Who
 	maxSize  int64
 	keep     int
 	compress bool
 }
 
 func newFile(cfg Config) *file {
-	f := &file{path: filepath.Clean(cfg.Path), who: cfg.Who, log: cfg.Logger, rotated: make(chan struct{}, 1)}
-	f.reconfigure(cfg.MaxSize, cfg.Keep, cfg.Compress)
+	f := &file{path: filepath.Clean(cfg.Path), log: cfg.Logger, rotated: make(chan struct{}, 1)}
+	f.reconfigure(cfg.Who, cfg.MaxSize, cfg.Keep, cfg.Compress)
 	return f
 }
 
-func (f *file) reconfigure(maxSize int64, keep int, compress bool) {
+func (f *file) reconfigure(who safefile.Who, maxSize int64, keep int, compress bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.maxSize, f.keep, f.compress = maxSize, max(0, keep), compress
+	f.who, f.maxSize, f.keep, f.compress = who, maxSize, max(0, keep), compress
+}
+
+// writer is the user of the program that writes to it.
+func (f *file) writer() safefile.Who {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.who
 }
 
 // open opens or makes the file, and takes the place of what was open.
 func (f *file) open() error {
-	dir, name, err := safefile.DirOf(f.path, f.who)
+	dir, name, err := safefile.DirOf(f.path, f.writer())
 	if err != nil {
 		return err
 	}

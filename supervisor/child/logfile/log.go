@@ -85,7 +85,7 @@ func Reopen(cfg Config, r, w *os.File, rest []byte) (*Log, error) {
 }
 
 // Who is the user of the program that writes to it.
-func (l *Log) Who() safefile.Who { return l.file.who }
+func (l *Log) Who() safefile.Who { return l.file.writer() }
 
 // Rest is the output that a log was parted from before it was written, as when the disk is full. It is known once Run has ended.
 func (l *Log) Rest() []byte {
@@ -202,9 +202,9 @@ func (l *Log) Lost() uint64 {
 	return l.queue.total
 }
 
-// Reconfigure changes how the file is rotated from now on.
-func (l *Log) Reconfigure(maxSize int64, keep int, compress bool) {
-	l.file.reconfigure(maxSize, keep, compress)
+// Reconfigure changes how the file is rotated from now on, and for whose program it is opened.
+func (l *Log) Reconfigure(who safefile.Who, maxSize int64, keep int, compress bool) {
+	l.file.reconfigure(who, maxSize, keep, compress)
 }
 
 // Run takes the output into the file until the last holder of the writer is gone, or ctx has ended and Drain is over; whoever

@@ -126,7 +126,7 @@ func (f *file) compressOne(ctx context.Context) (bool, error) {
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-	dir, name, err := safefile.DirOf(f.path, f.who)
+	dir, name, err := safefile.DirOf(f.path, f.writer())
 	if err != nil {
 		return false, err
 	}

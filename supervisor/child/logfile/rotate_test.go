@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"understudy/supervisor/safefile"
 )
 
 func TestRotationKeepsLinesWholeAndInOrder(t *testing.T) {
@@ -83,11 +85,39 @@ func TestLimitsChangeWhileItRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	l, end := running(t, Config{Path: path})
 	numbered(t, l, 500)
-	l.Reconfigure(2000, 2, false)
+	l.Reconfigure(safefile.Who{}, 2000, 2, false)
 	numbered(t, l, 500)
 	end()
 	if all := files(t, path); len(all) != 3 {
 		t.Errorf("%v", all)
+	}
+}
+
+// The program may become another user's, and its folder with it.
+func TestTheUserOfALogChangesWhileItRuns(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("left out: folders of several users need root")
+	}
+	const one, other = 4711, 4712
+	dir := filepath.Join(t.TempDir(), "logs")
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chown(dir, one, one)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "app.log")
+	l, end := running(t, Config{Path: path, MaxSize: 2000, Keep: 2, Who: safefile.Who{UID: one, GIDs: []uint32{one}}})
+	numbered(t, l, 10)
+	soon(t, "they are written", func() bool {
+		text, err := os.ReadFile(path)
+		return err == nil && strings.Count(string(text), "\n") == 10
+	})
+	if err := os.Chown(dir, other, other); err != nil {
+		t.Fatal(err)
+	}
+	l.Reconfigure(safefile.Who{UID: other, GIDs: []uint32{other}}, 2000, 2, false)
+	numbered(t, l, 500)
+	end()
+	if all, err := os.ReadDir(dir); err != nil || len(all) != 3 {
+		t.Errorf("%v, %v", all, err)
 	}
 }
 
