@@ -7,18 +7,21 @@ import (
 	"unicode"
 )
 
-// Each heartbeat writes them all again.
+// Each heartbeat writes them all again. What to type stands at a warning's end, behind names of files that may be long.
 const (
-	mostWarnings   = 8
-	longestWarning = 320
+	mostWarnings    = 8
+	longestWarning  = 600
+	longestTogether = 2400
 )
 
 // Bounded is what of a list of warnings is written to nodes/<node>, and believed of what is read there: a stranger may have
 // written it. Each is one printable line.
 func Bounded(warnings []string) []string {
 	var list []string
+	length := 0
 	for i, w := range warnings {
-		if i == mostWarnings {
+		length += min(len(w), longestWarning)
+		if i == mostWarnings || length > longestTogether {
 			return append(list, fmt.Sprintf("and %d more: understudy check shows all", len(warnings)-i))
 		}
 		if len(w) > longestWarning {
