@@ -105,8 +105,16 @@ func TestRootReadsNothingThatTheUserOnlyPointsAt(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
+	// What is to be written to is no link either, whoever made it, and however late.
+	d, name, err := DirOf(s.at("home/link"), Who{UID: service, GIDs: []uint32{service}})
+	must(t, err)
+	defer d.Close()
+	if f, err := d.Open(name, unix.O_WRONLY|unix.O_APPEND, 0); !errors.Is(err, unix.ELOOP) {
+		t.Errorf("a link was opened to write there: %v", err)
+		_ = f.Close()
+	}
 	// For a program of root nobody else's directory will do, and the message says what will.
-	_, err := Open(s.at("home/own"), Who{})
+	_, err = Open(s.at("home/own"), Who{})
 	var refused *Refused
 	if !errors.As(err, &refused) || refused.Path != s.at("home") || !strings.Contains(err.Error(), "say `user:`") {
 		t.Error(err)
