@@ -40,7 +40,7 @@ func (s *supervisor) keepAgent(ctx context.Context) {
 		l, err := s.listen(ctx)
 		if err == nil {
 			log.Info("listening", "address", l.Addr().String())
-			s.pledges.listening(s.cfg.Machine.Now())
+			s.promises.Listening(s.cfg.Machine.Now())
 			s.lend(ctx, l)
 			err = server.Serve(ctx, l)
 			told = false

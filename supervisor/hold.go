@@ -332,7 +332,7 @@ func (h *hold) sight(ctx context.Context, looking *sync.WaitGroup, now, session 
 	looking.Go(func() {
 		sent := h.sup.cfg.Machine.Now()
 		if h.sess.Sighted(ctx) {
-			h.sup.pledges.acked(sent, session)
+			h.sup.promises.Acked(sent, session)
 		}
 		h.lock()
 		defer h.unlock()

@@ -13,6 +13,8 @@ import (
 	"understudy/fencing/agent"
 )
 
+const aSession = 6 * time.Second
+
 // P1: a promise binds from when it is heard, so it is counted on from when the question was sent, however late the answer comes.
 func TestPromiseIsCountedFromTheQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

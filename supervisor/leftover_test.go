@@ -13,6 +13,7 @@ import (
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/supervisor/child"
+	"understudy/supervisor/failsafe"
 )
 
 // An upgrade that would wait for a death that nobody can tell the time of is given up at once: else the config of all services stays as
@@ -78,7 +79,7 @@ func TestNothingIsStartedBesideALeftover(t *testing.T) {
 func TestOnlyTheSessionOfAnUnprovedTreeIsLeftToExpire(t *testing.T) {
 	for grave, kept := range map[uint64]bool{1: false, 2: true} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &supervisor{cfg: Config{Logger: hclog.NewNullLogger(), Machine: early{}, Observer: unobserved{}}, pledges: newPledges()}
+			s := &supervisor{cfg: Config{Logger: hclog.NewNullLogger(), Machine: early{}, Observer: unobserved{}}, promises: failsafe.NewPromises()}
 			v := s.service(Service{Name: "db"})
 			v.guard = haunted{left: func() *child.Leftover { return nil }}
 			v.undead, v.grave = &undying{}, grave
@@ -94,7 +95,7 @@ func TestOnlyTheSessionOfAnUnprovedTreeIsLeftToExpire(t *testing.T) {
 
 // What was said of a tree that is dead at last is not said any longer, though nobody had to wait for that.
 func TestNothingIsSaidOfATreeThatIsDeadAtLast(t *testing.T) {
-	v := &service{name: "db", log: hclog.NewNullLogger(), guard: haunted{left: func() *child.Leftover { return nil }}, pledges: newPledges(), heir: true}
+	v := &service{name: "db", log: hclog.NewNullLogger(), guard: haunted{left: func() *child.Leftover { return nil }}, promises: failsafe.NewPromises(), heir: true}
 	v.undead, v.alive = &named{}, "pid 7"
 	over, end := context.WithCancel(t.Context())
 	end() // nothing can be said in ZooKeeper any more

@@ -15,7 +15,7 @@ import (
 func (s *supervisor) service(c Service) *service {
 	return &service{
 		Service: c, conf: c, name: c.Name, cluster: s.cluster(), precheck: c.Precheck, node: s.self, log: s.cfg.Logger, hurry: s.cfg.Hurry, observer: s.cfg.Observer,
-		tries: restarts{cfg: c.Restart}, machine: s.cfg.Machine, agent: s.cfg.Agent, watchdog: s.cfg.Watchdog, pledges: s.pledges, says: make(chan election.Member, 1), news: newNews(),
+		tries: restarts{cfg: c.Restart}, machine: s.cfg.Machine, agent: s.cfg.Agent, watchdog: s.cfg.Watchdog, promises: s.promises, says: make(chan election.Member, 1), news: newNews(),
 	}
 }
 

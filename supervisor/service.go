@@ -11,6 +11,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/failsafe"
 )
 
 // service is one service on this node, over all sessions.
@@ -48,7 +49,7 @@ type service struct {
 	debts               []debt    // what oneshots did and is to be undone
 	paying              sync.Mutex
 	reach               child.Reach
-	pledges             *pledges
+	promises            *failsafe.Promises
 	engaged             bool          // nothing of this service is promised to others
 	until               time.Duration // before that, P1 forbids a start: it was promised, and nothing proves that it is not needed
 	heir                bool          // what a former supervisor owed is known

@@ -14,6 +14,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/failsafe"
 )
 
 // errGuard ends all terms: the guardians have ended the lease, or are dead, and then a child could outlive us.
@@ -40,9 +41,9 @@ type supervisor struct {
 	warned   []string                  // dangerous settings
 	births   map[string]election.Birth // of the folders of services that were removed: a loss of data is noticed all the same
 	stir     chan struct{}
-	pledges  *pledges
-	beat     chan struct{} // taken by the loop of a session
-	over     chan struct{} // closed at that loop's end; nil while there is none
+	promises *failsafe.Promises // what this node has promised others
+	beat     chan struct{}      // taken by the loop of a session
+	over     chan struct{}      // closed at that loop's end; nil while there is none
 }
 
 // Run supervises until ctx ends, then stops all children, gives back what it holds, and returns. With Once it returns
@@ -58,7 +59,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	if err != nil {
 		return nil, fmt.Errorf("identify this machine: %w", err)
 	}
-	s := &supervisor{cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), stir: make(chan struct{}, 1), beat: make(chan struct{}), births: map[string]election.Birth{}, credentials: newCredentials(cfg.Auth), exposure: exposure{look: make(chan struct{}, 1)}, pledges: newPledges()}
+	s := &supervisor{cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), stir: make(chan struct{}, 1), beat: make(chan struct{}), births: map[string]election.Birth{}, credentials: newCredentials(cfg.Auth), exposure: exposure{look: make(chan struct{}, 1)}, promises: failsafe.NewPromises()}
 	s.warned = cfg.Warnings
 	cfg.Observer.Warned(election.Bounded(s.warned))
 	s.self = election.Node{
@@ -230,7 +231,7 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	sess.Shorten(h.shorten)
 	sess.Follow(func(end time.Duration) {
 		s.showLease(sess, end, end != first)
-		s.pledges.acked(sess.Acked(), sess.Timeout())
+		s.promises.Acked(sess.Acked(), sess.Timeout())
 		if err := h.extend(end); err != nil {
 			s.log.Warn("cannot extend the lease at the guardians", "error", err)
 		}

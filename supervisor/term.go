@@ -171,7 +171,7 @@ func closed(c <-chan struct{}) bool {
 
 // fence makes sure that nobody else's child runs, and that the breadcrumb names us: P5.
 func (v *service) fence(ctx context.Context, claim *election.Claim) (fencing.Outcome, error) {
-	v.until = v.pledges.bound(v.name)
+	v.until = v.promises.Bound(v.name)
 	fenced := fencing.Outcome{By: nobody}
 	if claim.Previous == nil {
 		if err := v.sitOut(ctx, nil); err != nil {

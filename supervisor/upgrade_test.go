@@ -12,6 +12,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/failsafe"
 )
 
 // early is a clock that is far from the end of any lease.
@@ -56,7 +57,7 @@ func TestWhoLeavesTooLateForAnUpgradeBeginsAgain(t *testing.T) {
 		s := &supervisor{
 			cfg:   Config{Logger: hclog.NewNullLogger(), Machine: early{}, Observer: unobserved{}, Upgrade: Upgrade{Asked: asked}},
 			log:   hclog.NewNullLogger(),
-			guard: guard, stir: make(chan struct{}, 1), beat: make(chan struct{}), births: map[string]election.Birth{}, pledges: newPledges(),
+			guard: guard, stir: make(chan struct{}, 1), beat: make(chan struct{}), births: map[string]election.Birth{}, promises: failsafe.NewPromises(),
 		}
 		v := s.service(Service{Name: "db"})
 		v.heir = true
@@ -209,7 +210,7 @@ func TestAnUpgradeWaitsForChangedCredentials(t *testing.T) {
 
 // An agent may be asked for a death before the term goes on: what the child's oneshots did, an address say, is still there then.
 func TestWhatIsCarriedIsVouchedForFromTheStart(t *testing.T) {
-	v := &service{name: "db", pledges: newPledges()}
+	v := &service{name: "db", promises: failsafe.NewPromises()}
 	id := json.RawMessage(`{"tree":1}`)
 	v.remember(carriedService{Name: "db", Debts: []debt{{Name: "vip"}}, Term: &carriedTerm{Tree: id}})
 	first := v.mortals.find(id)

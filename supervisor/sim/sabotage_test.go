@@ -194,7 +194,7 @@ var sabotages = []sabotage{
 		{"supervisor/active.go", "	return !reflect.DeepEqual(essence(u.conf), essence(now))\n", "	return false\n"},
 	}},
 	{"a promise is not kept through a restart", []change{
-		{"supervisor/pledge.go", "	return p.since + election.PromiseLength(session), p.since > 0\n", "	return p.since + 0*election.PromiseLength(session), p.since > 0\n"},
+		{"supervisor/failsafe/promises.go", "	return p.since + election.PromiseLength(session), p.since > 0\n", "	return p.since + 0*election.PromiseLength(session), p.since > 0\n"},
 		outages, losses,
 	}},
 	{"a newcomer takes the grace delay for a proof", []change{
@@ -207,7 +207,7 @@ var sabotages = []sabotage{
 		held,
 	}},
 	{"promise although ZooKeeper is there", []change{
-		{"supervisor/pledge.go", "	case now < p.seen:\n", "	case false:\n"},
+		{"supervisor/failsafe/promises.go", "	case now < p.seen:\n", "	case false:\n"},
 		outages, losses,
 	}},
 	{"go on though one member does not promise", []change{
@@ -230,7 +230,7 @@ var sabotages = []sabotage{
 		calms, outages, regrantsInCalm, regrants,
 	}},
 	{"take ZooKeeper for seen by the longer session that there was", []change{
-		{"supervisor/pledge.go", "	if sent >= p.newest {\n", "	if sent+election.GoneAfter(session) >= p.seen {\n"},
+		{"supervisor/failsafe/promises.go", "	if sent >= p.newest {\n", "	if sent+election.GoneAfter(session) >= p.seen {\n"},
 		calms, outages, regrantsInCalm, regrants,
 	}},
 	{"do not shorten the lease of a session that is granted less", []change{

@@ -1,0 +1,104 @@
+package failsafe
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"understudy/election"
+	"understudy/fencing/agent"
+)
+
+// Promises are what this node has promised others, while none of them saw ZooKeeper: not to start a service before a point of
+// this machine's clock. The supervisor that gave them remembers them. One that comes after it has to assume that its predecessor
+// gave, at its very end, the longest promise that there is.
+type Promises struct {
+	mu      sync.Mutex               // guards what follows
+	until   map[string]time.Duration // by service
+	engaged map[string]int           // services that may be started here: nothing is promised of them
+	newest  time.Duration            // when the newest write was sent that ZooKeeper has acknowledged
+	seen    time.Duration            // until when ZooKeeper counts as seen, by that
+	since   time.Duration            // when the agent began to listen: no other supervisor of this node promises anything from then on
+}
+
+// NewPromises are those of a node that has given none.
+func NewPromises() *Promises {
+	return &Promises{until: map[string]time.Duration{}, engaged: map[string]int{}}
+}
+
+// Give promises, or says why not. P1: the asking node goes on running the service for as long as this binds us.
+func (p *Promises) Give(q agent.Pledge, now time.Duration) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.engaged[q.Service] > 0:
+		return errors.New("it may be started here")
+	case now < p.seen:
+		return errors.New("ZooKeeper is there")
+	}
+	p.until[q.Service] = max(p.until[q.Service], now+q.For)
+	return nil
+}
+
+// Engage says that a service may be started here from now on: what was promised is known then.
+func (p *Promises) Engage(service string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.engaged[service]++
+}
+
+// Disengage takes back one Engage.
+func (p *Promises) Disengage(service string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.engaged[service]--
+}
+
+// Acked notes that ZooKeeper has acknowledged a write that was sent then. P7: once a session was granted less, its newest write
+// counts, not the one that would be good for the longest.
+func (p *Promises) Acked(sent, session time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if sent >= p.newest {
+		p.newest, p.seen = sent, sent+election.GoneAfter(session)
+	}
+}
+
+// Listening notes that from now on this supervisor, and no other, hears those who ask at this node's address.
+func (p *Promises) Listening(now time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since = now
+}
+
+// Bound is until when this node has promised not to start a service.
+func (p *Promises) Bound(service string) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.until[service]
+}
+
+// Inherited is until when a promise of this node's former supervisor may bind it. It reports false while another supervisor of
+// this node may still be promising.
+func (p *Promises) Inherited(session time.Duration) (time.Duration, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.since + election.PromiseLength(session), p.since > 0
+}
+
+// ErrUnlisted says that the former active may have gone on without a promise of this node.
+var ErrUnlisted = errors.New("its breadcrumb says that it may go on without ZooKeeper (failsafe), and it never asked this node: only a proof of its child's death counts, no delay")
+
+// Binding tells until when a former active of a service may have gone on without ZooKeeper, by this node's promises. It fails
+// with ErrUnlisted when the former active needs none of them.
+func (p *Promises) Binding(service string, me election.Peer, former *election.BreadCrumb) (until time.Duration, err error) {
+	if !former.Failsafe.Binds() {
+		return p.Bound(service), nil
+	}
+	inherited, known := p.Inherited(time.Duration(former.SessionMs) * time.Millisecond)
+	if !known || !former.Failsafe.Lists(me) {
+		return 0, fmt.Errorf("%w (it lists %d)", ErrUnlisted, len(former.Failsafe.Members))
+	}
+	return max(inherited, p.Bound(service)), nil
+}
