@@ -35,7 +35,7 @@ func (v *service) active(ctx context.Context, t turn, claim *election.Claim, tre
 		}
 	})
 	if v.Failsafe {
-		wg.Go(func() { v.count(ctx, t, claim) })
+		wg.Go(func() { t.gate.Count(ctx, v.name, claim, t.cand.Peers) })
 	}
 	moves := v.Moves
 	wg.Go(func() {

@@ -116,7 +116,7 @@ func (v *service) goOn(ctx context.Context, t turn) (action, error) {
 	entry := c.Entry
 	entry.Entry = c.Record
 	var over event
-	if t.hold.enter(ctx, v, claim) {
+	if t.gate.Enter(ctx, gated{v}, claim) {
 		over = v.active(ctx, t, claim, c.tree, &entry)
 	} else {
 		v.afoot.discard()

@@ -92,8 +92,8 @@ func (s *supervisor) showLease(sess *election.Session, end time.Duration, beat b
 	s.cfg.Observer.Lease(l)
 }
 
-// showHold tells the observer of a lease by promises, or that it is over.
-func (s *supervisor) showHold(sess *election.Session, end time.Duration, held bool) {
+// showHeld tells the observer of a lease by promises, or that it is over.
+func (s *supervisor) showHeld(sess *election.Session, end time.Duration, held bool) {
 	s.cfg.Observer.Lease(Lease{Session: election.SessionName(sess.ID()), End: end, Held: held})
 }
 

@@ -85,7 +85,7 @@ type turn struct {
 	cand  *election.Candidate
 	epoch uint64
 	leave <-chan struct{} // closed when all services of the session are to end
-	hold  *hold
+	gate  *failsafe.Gate
 	lost  <-chan struct{} // of the term: closed when the lock is not ours any more
 }
 

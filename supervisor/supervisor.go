@@ -224,24 +224,24 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 		sess.Shorten(nil)
 		s.cfg.Observer.Lease(Lease{})
 	}()
-	first, h := sess.LeaseEnd(), s.newHold(sess, epoch)
+	first, gate := sess.LeaseEnd(), s.newGate(sess, epoch)
 	if resumed {
-		h.expect()
+		gate.Expect(s.carriedTerms())
 	}
-	sess.Shorten(h.shorten)
+	sess.Shorten(gate.Shorten)
 	sess.Follow(func(end time.Duration) {
 		s.showLease(sess, end, end != first)
 		s.promises.Acked(sess.Acked(), sess.Timeout())
-		if err := h.extend(end); err != nil {
+		if err := gate.Extend(end); err != nil {
 			s.log.Warn("cannot extend the lease at the guardians", "error", err)
 		}
 	})
 	if resumed && sess.Timeout() < s.left.Session.Timeout { // the guardians know what was handed over
-		if err := h.shorten(context.WithoutCancel(ctx)); err != nil {
+		if err := gate.Shorten(context.WithoutCancel(ctx)); err != nil {
 			sess.Stop(fmt.Errorf("%w: %w", errGuard, err))
 		}
 	}
-	if err := s.serveHeld(ctx, sess, epoch, h); err != nil {
+	if err := s.serveGated(ctx, turn{sess: sess, epoch: epoch, gate: gate}); err != nil {
 		return err
 	}
 	if fin := s.guard.Finish(epoch); fin != nil {
@@ -250,19 +250,20 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	return nil
 }
 
-// serveHeld is serveAll, with somebody who looks after promises beside it.
-func (s *supervisor) serveHeld(ctx context.Context, sess *election.Session, epoch uint64, h *hold) error {
+// serveGated is serveAll, while other nodes' promises are looked after.
+func (s *supervisor) serveGated(ctx context.Context, t turn) error {
 	keeping, enough := context.WithCancel(context.WithoutCancel(ctx)) // also while what is served ends
 	var wg sync.WaitGroup
-	wg.Go(func() { h.keep(keeping) })
-	wg.Go(func() { sess.ClearStale(keeping) })
+	wg.Go(func() { t.gate.Keep(keeping) })
+	wg.Go(func() { t.sess.ClearStale(keeping) })
 	defer wg.Wait()
 	defer enough()
-	return s.serveAll(ctx, sess, epoch, h)
+	return s.serveAll(ctx, t)
 }
 
 // serveAll runs the services, those that are added meanwhile as well, until all of them have ended.
-func (s *supervisor) serveAll(ctx context.Context, sess *election.Session, epoch uint64, h *hold) error {
+func (s *supervisor) serveAll(ctx context.Context, t turn) error {
+	t.leave = ctx.Done()
 	stops := map[*service]context.CancelCauseFunc{} // of those that run
 	errs := map[*service]error{}                    // of those that have ended
 	type end struct {
@@ -275,14 +276,14 @@ func (s *supervisor) serveAll(ctx context.Context, sess *election.Session, epoch
 		serving, stop := context.WithCancelCause(ctx)
 		stops[v] = stop
 		go func() {
-			buried, err := v.bury(ctx, serving, sess, epoch)
+			buried, err := v.bury(ctx, serving, t.sess, t.epoch)
 			if buried {
-				err = v.serve(serving, turn{sess: sess, epoch: epoch, leave: ctx.Done(), hold: h})
+				err = v.serve(serving, t)
 			}
 			ended <- end{v, err, handing(serving)}
 		}()
 	}
-	over, leaving := s.guard.Over(epoch), ctx.Done()
+	over, leaving := s.guard.Over(t.epoch), ctx.Done()
 	defer s.turning()()
 	var moving *move // an upgrade under way
 	look := time.NewTicker(moveLook)
@@ -290,7 +291,7 @@ func (s *supervisor) serveAll(ctx context.Context, sess *election.Session, epoch
 	look.Stop()
 	for {
 		if moving != nil {
-			if err := s.moveOn(ctx, h, moving, stops); err != nil {
+			if err := s.moveOn(ctx, t, moving, stops); err != nil {
 				s.log.Error("going on as before, nothing is handed over", "why", err)
 				moving = nil
 				look.Stop()
@@ -298,8 +299,8 @@ func (s *supervisor) serveAll(ctx context.Context, sess *election.Session, epoch
 			}
 		}
 		if moving == nil {
-			sess.Faulty(s.arrange(ctx, stops, errs, begin))
-			sess.Warned(s.warnings())
+			t.sess.Faulty(s.arrange(ctx, stops, errs, begin))
+			t.sess.Warned(s.warnings())
 		}
 		if len(stops) == 0 && (ctx.Err() != nil || s.done()) {
 			break
@@ -323,7 +324,7 @@ func (s *supervisor) serveAll(ctx context.Context, sess *election.Session, epoch
 		case <-s.beat:
 		case <-over:
 			over = nil
-			sess.Stop(fmt.Errorf("%w: %w", errGuard, s.guard.Cause(epoch)))
+			t.sess.Stop(fmt.Errorf("%w: %w", errGuard, s.guard.Cause(t.epoch)))
 		case <-leaving:
 			leaving = nil
 		}

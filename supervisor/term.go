@@ -44,7 +44,7 @@ func (v *service) term(ctx context.Context, t turn, claim *election.Claim, tree 
 	}
 	if err != nil {
 		over = v.refusal(ctx, err)
-	} else if !t.hold.enter(ctx, v, claim) {
+	} else if !t.gate.Enter(ctx, gated{v}, claim) {
 		over = ending(ctx)
 	} else if over = v.arm(ctx, t.sess.Timeout(), tree); over == nothingYet {
 		entry.Fenced = fenced.Story()
@@ -141,7 +141,7 @@ func (v *service) end(ctx context.Context, t turn, tree Tree) error {
 				v.condition, v.ill = working, ""
 			}
 			v.disengage()
-			t.hold.leave(v)
+			t.gate.Leave(gated{v})
 			return nil
 		}
 		v.log.Error("the child's death is not proved, the lock is kept", "service", v.name, "error", err)

@@ -14,6 +14,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/failsafe"
 )
 
 // legacyVersion is that of legacy as a whole. Another one is for what must not be ignored by those who do not know it.
@@ -124,18 +125,18 @@ func (s *supervisor) advance(m *move, stops map[*service]context.CancelCauseFunc
 }
 
 // moveOn goes on with an upgrade. An error says that there will be none.
-func (s *supervisor) moveOn(ctx context.Context, h *hold, m *move, stops map[*service]context.CancelCauseFunc) error {
+func (s *supervisor) moveOn(ctx context.Context, t turn, m *move, stops map[*service]context.CancelCauseFunc) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if m.step == waiting && !s.fresh(h.sess) {
+	if m.step == waiting && !s.fresh(t.sess) {
 		return errStale
 	}
 	if why := s.withheld(); m.step == waiting && why != "" { // another image would show what is not good for what there is
 		return fmt.Errorf("%w: %s", errNotNow, why)
 	}
 	if m.step == waiting {
-		if err := s.unsettled(h); err != nil && time.Since(m.since) < passingFor {
+		if err := s.unsettled(t.gate); err != nil && time.Since(m.since) < passingFor {
 			return nil
 		} else if err != nil {
 			return err
@@ -145,54 +146,56 @@ func (s *supervisor) moveOn(ctx context.Context, h *hold, m *move, stops map[*se
 	if err != nil || !ready {
 		return err
 	}
-	return s.become(ctx, h)
+	return s.become(ctx, t)
 }
 
 // unsettled tells what an upgrade waits for besides the services.
-func (s *supervisor) unsettled(h *hold) error {
+func (s *supervisor) unsettled(gate *failsafe.Gate) error {
 	if s.unshown() {
 		return errUnshown
 	}
-	rest, err := h.still()
-	if err == nil {
-		rest()
+	unlock, ok := gate.TryPlain()
+	if !ok {
+		return errHeld
 	}
-	return err
+	unlock()
+	return nil
 }
 
 // become hands over to another image of this process, and returns only if that fails. No service runs.
-func (s *supervisor) become(ctx context.Context, h *hold) error {
+func (s *supervisor) become(ctx context.Context, t turn) error {
 	guard, ok := s.guard.(adopter)
 	if !ok {
 		return errors.New("the guard cannot be handed over")
 	}
 	for until := time.Now().Add(busyFor); ; {
-		err := s.tryBecome(ctx, guard, h)
+		err := s.tryBecome(ctx, guard, t)
 		if !errors.Is(err, child.ErrBusy) && !errors.Is(err, errNotNow) || time.Now().After(until) || !pause(ctx, moveLook) {
 			return err
 		}
 	}
 }
 
-func (s *supervisor) tryBecome(ctx context.Context, guard adopter, h *hold) error {
-	if !s.fresh(h.sess) {
+func (s *supervisor) tryBecome(ctx context.Context, guard adopter, t turn) error {
+	if !s.fresh(t.sess) {
 		return errStale
 	}
-	left := s.legacy(h.epoch)
+	left := s.legacy(t.epoch)
 	trees := terms(left.Services)
 	s.log.Info("handing over to another image of this process", "running", trees)
 	ctx, cancel := context.WithTimeout(ctx, busyFor)
 	defer cancel()
-	return guard.HandOver(ctx, h.epoch, len(trees), func(g json.RawMessage) error {
-		rest, err := h.still()
-		if err != nil {
+	return guard.HandOver(ctx, t.epoch, len(trees), func(g json.RawMessage) error {
+		unlock, ok := t.gate.TryPlain()
+		if !ok {
+			return errHeld
+		}
+		defer unlock()
+		var err error
+		if left.Session, err = t.sess.Carry(); err != nil {
 			return err
 		}
-		defer rest()
-		if left.Session, err = h.sess.Carry(); err != nil {
-			return err
-		}
-		if !h.plain() { // a server has granted less meanwhile, which the guardians do not know yet
+		if !t.gate.Plain() { // a server has granted less meanwhile, which the guardians do not know yet
 			return errHeld
 		}
 		left.Guard = g

@@ -211,11 +211,11 @@ var sabotages = []sabotage{
 		outages, losses,
 	}},
 	{"go on though one member does not promise", []change{
-		{"supervisor/hold.go", "		end = min(end, c.of[p])\n", "		end = max(end, c.of[p])\n"},
+		{"supervisor/failsafe/others.go", "		end = min(end, o.until[p])\n", "		end = max(end, o.until[p])\n"},
 		outages, losses,
 	}},
 	{"extend the lease of all by the promises for one service", []change{
-		{"supervisor/hold.go", "		deadline = min(deadline, limit)\n", "		_ = limit\n"},
+		{"supervisor/failsafe/keep.go", "		deadline = min(deadline, limit)\n", "		_ = limit\n"},
 		outages, lossesAnd("FreezeSupervisor"),
 	}},
 	{"give the lock of a term that was handed over back before its tree is dead", []change{
@@ -226,7 +226,7 @@ var sabotages = []sabotage{
 		{"election/carry.go", "c.Password, c.Timeout, c.LeaseEnd\n", "c.Password, c.Timeout, cfg.Now()+c.Timeout\n"},
 	}},
 	{"ask for promises by the longer session that there was", []change{
-		{"supervisor/hold.go", "		case <-h.woke:\n", ""},
+		{"supervisor/failsafe/keep.go", "		case <-g.wake:\n", ""},
 		calms, outages, regrantsInCalm, regrants,
 	}},
 	{"take ZooKeeper for seen by the longer session that there was", []change{
@@ -238,7 +238,7 @@ var sabotages = []sabotage{
 		regrants,
 	}},
 	{"do not tell the guardians of a shorter lease", []change{
-		{"supervisor/hold.go", "	session, end := h.sess.Timeout(), h.limit()\n", "	if h != nil {\n		return nil\n	}\n	session, end := h.sess.Timeout(), h.limit()\n"},
+		{"supervisor/failsafe/gate.go", "	session, end := g.cfg.Session.Timeout(), g.limit()\n", "	if g != nil {\n		return nil\n	}\n	session, end := g.cfg.Session.Timeout(), g.limit()\n"},
 		regrants,
 	}},
 	{"use a longer timeout as soon as it is granted", []change{
@@ -270,7 +270,7 @@ var sabotages = []sabotage{
 		dogs,
 	}},
 	{"wait for ever for the lock of a session that somebody keeps", []change{
-		{"supervisor/supervisor.go", "	wg.Go(func() { sess.ClearStale(keeping) })\n", ""},
+		{"supervisor/supervisor.go", "	wg.Go(func() { t.sess.ClearStale(keeping) })\n", ""},
 		keepers,
 	}},
 	{"wait for ever for a former session of the same node", []change{

@@ -1,4 +1,4 @@
-package supervisor
+package failsafe
 
 import (
 	"cmp"
@@ -13,37 +13,38 @@ import (
 // over as ever; from then on it would have to prove the death of whom it finds in the breadcrumb.
 const awayPatience = 10
 
-// count keeps in the breadcrumb who stands for the service besides this node, for as long as the term lasts: all of them have
-// to promise, should ZooKeeper be gone.
-func (v *service) count(ctx context.Context, t turn, claim *election.Claim) {
+// Count keeps in the breadcrumb who stands for a service besides this node, until ctx ends: all of them have to promise, should
+// ZooKeeper be gone. peers tells them, and each change of that, as election.Candidate.Peers does.
+func (g *Gate) Count(ctx context.Context, service string, claim *election.Claim, peers func(context.Context, func([]election.Peer)) error) {
 	told := make(chan []election.Peer)
 	watching, enough := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for watching.Err() == nil {
-			err := t.cand.Peers(watching, func(peers []election.Peer) {
+			err := peers(watching, func(there []election.Peer) {
 				select {
-				case told <- peers:
+				case told <- there:
 				case <-watching.Done():
 				}
 			})
 			if err != nil && watching.Err() == nil {
-				v.log.Debug("cannot read who else stands for the service", "service", v.name, "error", err)
+				g.cfg.Log.Debug("cannot read who else stands for the service", "service", service, "error", err)
 				pause(watching, time.Second)
 			}
 		}
 	}()
 	defer func() { enough(); <-done }()
+	session := g.cfg.Session
 	a := attendance{gone: map[election.Peer]time.Time{}}
-	look := time.NewTicker(t.sess.Timeout())
+	look := time.NewTicker(session.Timeout())
 	defer look.Stop()
 	listed, first := []election.Peer(nil), true
 	var now []election.Peer
 	for {
 		select {
 		case now = <-told:
-			v.warnOfSilence(now)
+			g.warnOfSilence(service, now)
 		case <-look.C:
 			if first {
 				continue
@@ -51,18 +52,20 @@ func (v *service) count(ctx context.Context, t turn, claim *election.Claim) {
 		case <-ctx.Done():
 			return
 		}
-		if all := a.count(now, awayPatience*t.sess.Timeout()); first || !slices.Equal(all, listed) {
+		if all := a.count(now, awayPatience*session.Timeout()); first || !slices.Equal(all, listed) {
 			first, listed = false, all
-			t.hold.enlist(ctx, claim, all)
+			// Once the deadline is ZooKeeper's own: a listed member relies on being asked for all that comes, and was not asked for
+			// what is promised already.
+			g.oncePlain(ctx, func() { claim.Enlist(all) })
 		}
 	}
 }
 
 // warnOfSilence says that somebody can never promise anything.
-func (v *service) warnOfSilence(peers []election.Peer) {
+func (g *Gate) warnOfSilence(service string, peers []election.Peer) {
 	for _, p := range peers {
 		if p.Agent == "" || p.Machine == "" {
-			v.log.Warn("failsafe cannot work: a member has no fencing agent, or no machine id, so it cannot be asked", "service", v.name, "member", p.Node)
+			g.cfg.Log.Warn("failsafe cannot work: a member has no fencing agent, or no machine id, so it cannot be asked", "service", service, "member", p.Node)
 		}
 	}
 }
@@ -73,7 +76,8 @@ type attendance struct {
 	gone map[election.Peer]time.Time
 }
 
-// count is everybody who is there, or has not been gone for long. A node that came back another one is that.
+// count is everybody who is there, or has not been gone for long. A node that came back with another machine or address replaces
+// its former self.
 func (a *attendance) count(now []election.Peer, patience time.Duration) []election.Peer {
 	all := slices.Clone(now)
 	for _, p := range a.all {

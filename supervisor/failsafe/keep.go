@@ -1,0 +1,186 @@
+package failsafe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"understudy/election"
+	"understudy/fencing/agent"
+)
+
+// Keep looks after promises of other nodes, and goes by them when ZooKeeper acknowledges nothing, until ctx or the session ends.
+func (g *Gate) Keep(ctx context.Context) {
+	if g.cfg.Agent == nil {
+		return // nobody can be asked
+	}
+	k := keeper{Gate: g}
+	defer k.beside.Wait()
+	sess := g.cfg.Session
+	for sess.Over() == nil {
+		session := sess.Timeout()
+		now := g.cfg.Now()
+		left := sess.Acked() + election.AskAfter(session) - now
+		if left > 0 {
+			k.backed()
+		} else {
+			k.ask(ctx, now)
+			k.stretch(ctx, session)
+			k.sight(ctx, now, session)
+		}
+		timer := time.NewTimer(max(left, session/60))
+		select {
+		case <-timer.C:
+		case <-g.wake:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// keeper is one run of Keep.
+type keeper struct {
+	*Gate
+	beside sync.WaitGroup // asking, looking, killing
+	look   time.Duration  // when to look for an ensemble again; guarded by mu
+}
+
+// backed notes that ZooKeeper is there.
+func (k *keeper) backed() {
+	k.mu.lock()
+	defer k.mu.unlock()
+	if k.held {
+		k.held = false
+		k.cfg.Log.Info("ZooKeeper acknowledges again: failsafe is over", "session", election.SessionName(k.cfg.Session.ID()))
+		k.cfg.Show(k.cfg.Session.Backed(), false)
+	}
+}
+
+// ask asks those whose promise is missing or soon over, all at the same time.
+func (k *keeper) ask(ctx context.Context, now time.Duration) {
+	k.mu.lock()
+	defer k.mu.unlock()
+	for t, o := range k.terms {
+		for _, p := range o.due(now) {
+			o.asked[p] = true
+			name, token, session := t.Name(), o.claim.Token, o.claim.Session()
+			k.beside.Go(func() {
+				until, err := k.askOne(ctx, name, token, p, session)
+				k.mu.lock()
+				defer k.mu.unlock()
+				delete(o.asked, p)
+				switch {
+				case err == nil:
+					o.until[p] = max(o.until[p], until)
+					delete(o.silent, p)
+				case ctx.Err() == nil && !o.silent[p]:
+					o.silent[p] = true
+					k.cfg.Log.Warn("a member does not promise not to start it: without ZooKeeper it cannot go on here (failsafe)",
+						"service", name, "member", p.Node, "agent", p.Agent, "why", err)
+				}
+			})
+		}
+	}
+}
+
+// askOne asks for one promise, and tells how far it carries.
+func (g *Gate) askOne(ctx context.Context, service string, token int64, p election.Peer, session time.Duration) (time.Duration, error) {
+	if p.Agent == "" {
+		return 0, fmt.Errorf("%s has no agent", p.Node)
+	}
+	ctx, cancel := context.WithTimeout(ctx, session/6)
+	defer cancel()
+	sent := g.cfg.Now() // P1: the promise binds from when the question is heard, which is later
+	err := g.cfg.Agent.Promise(ctx, p.Agent, agent.Pledge{
+		Service: service, Token: token, By: g.cfg.Node, Of: p.Node, Machine: p.Machine, For: election.PromiseLength(session),
+	})
+	return sent + election.CoverLength(session), err
+}
+
+// stretch lets every term go on that may, and ends those that may not.
+func (k *keeper) stretch(ctx context.Context, session time.Duration) {
+	k.mu.lock()
+	defer k.mu.unlock()
+	now, backed := k.cfg.Now(), k.cfg.Session.Backed()
+	longest := time.Duration(0)
+	for _, o := range k.terms {
+		if !o.ended {
+			longest = max(longest, o.reach(now))
+		}
+	}
+	if longest <= backed || !k.cfg.Session.Hold(longest) {
+		return // all ends with the lease, as ever
+	}
+	if !k.held {
+		k.held = true
+		k.cfg.Log.Warn("ZooKeeper acknowledges nothing: going on by the promises of all other members (failsafe)",
+			"services", k.promised(now), "lease", (backed - now).Round(time.Millisecond))
+	}
+	deadline := longest
+	for t, o := range k.terms {
+		limit := max(backed, o.reach(now))
+		deadline = min(deadline, limit)
+		k.wane(ctx, t, o, limit-now, session)
+	}
+	if deadline > max(k.told, backed) {
+		k.cfg.Show(deadline, true)
+		if err := k.tell(deadline); err != nil {
+			k.cfg.Log.Warn("cannot extend the lease at the guardians", "error", err)
+		}
+	}
+}
+
+// wane ends one term whose own time is nearly over, while that of others goes on: it is asked to end, and then killed, early
+// enough to be proved dead in time. Without the proof nothing goes on. mu is held.
+func (k *keeper) wane(ctx context.Context, t Term, o *otherPromises, left, session time.Duration) {
+	if left <= election.StopEarly(session) && !o.ended {
+		o.ended = true
+		k.cfg.Log.Warn("it has no promises to go by, and ends with the lease", "service", t.Name())
+		t.End(election.ErrLeaseEnding)
+	}
+	if left <= election.KillEarly(session) && !o.killed {
+		o.killed = true
+		if kill := t.Killer(); kill != nil {
+			k.beside.Go(func() { kill(ctx) })
+		}
+	}
+}
+
+// promised names the services that go on. mu is held.
+func (k *keeper) promised(now time.Duration) (names []string) {
+	for t, o := range k.terms {
+		if o.reach(now) > k.cfg.Session.Backed() {
+			names = append(names, t.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// sight looks for an ensemble by another way than our own session, while that goes by promises. P6: nodes that go on by each
+// other's promises would otherwise see none for as long as they do.
+func (k *keeper) sight(ctx context.Context, now, session time.Duration) {
+	k.mu.lock()
+	due := k.held && now >= k.look
+	if due {
+		k.look = now + session // until it is known
+	}
+	k.mu.unlock()
+	if !due {
+		return
+	}
+	k.beside.Go(func() {
+		sent := k.cfg.Now()
+		if k.cfg.Session.Sighted(ctx) {
+			k.cfg.Promises.Acked(sent, session)
+		}
+		k.mu.lock()
+		defer k.mu.unlock()
+		k.look = sent + election.GoneAfter(session)/2
+	})
+}

@@ -1,0 +1,62 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	"understudy/election"
+	"understudy/fencing/agent"
+	"understudy/supervisor/child"
+	"understudy/supervisor/failsafe"
+)
+
+// newGate is the gate of a session, before anything runs in it.
+func (s *supervisor) newGate(sess *election.Session, epoch uint64) *failsafe.Gate {
+	cfg := failsafe.Config{
+		Session: sess, Guardians: guardians{s.guard, epoch}, Node: s.self.Node, Promises: s.promises, Now: s.cfg.Machine.Now, Log: s.log,
+		Show: func(end time.Duration, held bool) { s.showHeld(sess, end, held) },
+	}
+	if s.cfg.Agent != nil {
+		cfg.Agent = &agent.Method{Keys: s.cfg.Agent.Keys, Dial: s.cfg.Agent.Dial}
+	}
+	return failsafe.NewGate(cfg)
+}
+
+// carriedTerms are those that run already, and are about to go on here.
+func (s *supervisor) carriedTerms() (terms []failsafe.Term) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.services {
+		if v.carried != nil {
+			terms = append(terms, gated{v})
+		}
+	}
+	return terms
+}
+
+// guardians are what a gate knows of the guard: those of one session.
+type guardians struct {
+	guard Guard
+	epoch uint64
+}
+
+func (g guardians) Extend(end time.Duration) error { return g.guard.Extend(g.epoch, end) }
+
+func (g guardians) Shorten(ctx context.Context, end, session time.Duration) error {
+	return g.guard.Shorten(ctx, g.epoch, end, child.Watchdog{Timeout: election.Watchdog(session), After: election.AfterLease(session)})
+}
+
+// gated is what a gate knows of a service: its term.
+type gated struct{ v *service }
+
+func (g gated) Name() string { return g.v.name }
+
+func (g gated) End(why error) { g.v.mortals.fell(why) }
+
+func (g gated) Killer() func(context.Context) {
+	m := g.v.mortals.newest()
+	if m == nil {
+		return nil
+	}
+	return func(ctx context.Context) { g.v.cut(ctx, nil, m.tree) }
+}
