@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/unit"
 )
 
 // active keeps the child running for as long as the lock is ours and the lease lasts, and tells what ended it. The child
@@ -98,43 +94,48 @@ const nothingYet event = 255
 // runOnce starts the child, waits for its end or for an order, and leaves nothing of it alive when it is to be started
 // again.
 func (v *service) runOnce(ctx context.Context, t turn, tree Tree) (event, time.Duration) {
-	running, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	u := &unit{v: v, tree: tree, token: v.token, fail: fail, over: make(chan struct{}), adopts: v.afoot}
-	if v.afoot = nil; u.adopts == nil {
-		v.undoing.Wait() // what was done is undone before it is done again
+	adopts, until := v.running, v.until
+	if v.running = nil; adopts == nil {
+		v.unit.WaitUndone()
 		v.takeUp()
-		if err := v.logs.retain(v.Programs); err != nil {
-			v.log.Warn("a log file cannot be closed", "service", v.name, "error", err)
-		}
 	}
-	if u.conf = v.Service; u.adopts != nil {
-		u.conf.Programs = u.adopts.Programs
-	}
-	if u.adopts != nil {
-		for _, p := range u.adopts.Pipes {
-			if err := v.logs.resume(ctx, &v.reach, p, v.log); err != nil {
-				fail(startError{fmt.Errorf("log file: %w", err)})
-			}
-		}
-	}
+	v.news.mu.Lock()
+	v.news.health, v.news.astray = "", ""
+	v.news.mu.Unlock()
 	began := time.Now()
-	err := u.run(running, t)
-	defer u.close()
+	run := v.unit.Start(ctx, unit.RunConfig{
+		Tree: tree, Conf: v.unitConf(), Token: v.token, Adopt: adopts,
+		MayStart: func() error { // P1: whatever the role says
+			if until > 0 && v.machine.Now() < until {
+				return errPromised
+			}
+			return nil
+		},
+		Health: func(said string) { v.news.tell(func() { v.news.health = said }) },
+		Astray: func(said string) { v.news.tell(func() { v.news.astray = said }) },
+	})
+	defer run.Close()
+	since, err := v.attend(ctx, t, run, adopts != nil)
+	if p := run.First(); p != nil {
+		v.process = p
+	}
 	if v.condition == rising {
 		v.tries.slow(time.Since(began))
 	}
-	if !u.since.IsZero() && time.Since(u.since) >= v.Restart.Within {
+	if !since.IsZero() && time.Since(since) >= v.Restart.Within {
 		v.relapses.reset()
 	}
 	v.stance.Store(passing)
-	if handing(ctx) && u.handsOver() {
+	if handing(ctx) && v.handsOver(run) {
 		return handedOver, 0
 	}
+	cut := unit.Cut{LockLost: t.lost, LeaseEnded: t.sess.Ended()}
 	if ctx.Err() != nil {
 		ev := ending(ctx)
 		v.on(ev, "token", v.token)
-		u.lower(ctx, t, ev)
+		if ev != lockLost { // P1: another node may be counting its grace delay
+			run.Stop(ctx, v.unitConf(), cut)
+		}
 		return ev, 0
 	}
 	if errors.Is(err, child.ErrLeaseEnded) || errors.Is(err, child.ErrGuardiansLost) {
@@ -146,7 +147,7 @@ func (v *service) runOnce(ctx context.Context, t turn, tree Tree) (event, time.D
 	} else {
 		v.ails(afterwards(err), err.Error())
 	}
-	u.lower(ctx, t, nothingYet)
+	run.Stop(ctx, v.unitConf(), cut)
 	// What the child left behind ends with it.
 	if err := v.empty(ctx, tree); err != nil {
 		return ending(ctx), 0
@@ -154,82 +155,61 @@ func (v *service) runOnce(ctx context.Context, t turn, tree Tree) (event, time.D
 	if v.leaseOver(t) {
 		return leaseEnding, 0 // that is why it ended: not its own doing
 	}
-	v.undoAll(ctx)
+	v.unit.UndoAll(ctx)
 	if v.state.role == Active {
 		v.ails(afterwards(err), err.Error())
 	}
 	return v.verdict(err)
 }
 
-// run starts the unit and returns why it has to end.
-func (u *unit) run(ctx context.Context, t turn) error {
-	v := u.v
-	up := make(chan error, 1)
-	watching, enough := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	wg.Go(func() { up <- u.raise(ctx) })
-	defer wg.Wait()
+// attend does what is due while the unit runs, and returns why that has ended, and since when the unit was ready; zero: it was not.
+func (v *service) attend(ctx context.Context, t turn, run *unit.Run, adopted bool) (since time.Time, err error) {
+	ctx, enough := context.WithCancel(ctx)
 	defer enough()
-	v.news.mu.Lock()
-	v.news.health, v.news.astray = "", ""
-	v.news.mu.Unlock()
-	wg.Go(func() { u.findStrays(watching) })
-	if v.condition, v.ill, v.note = rising, "", ""; u.adopts != nil {
+	if v.condition, v.ill, v.note = rising, "", ""; adopted {
 		v.condition = working // it had come up
 	}
 	v.say()
-	unwatch := func() {}
-	watch := func() {
-		unwatch()
-		var checking context.Context
-		checking, unwatch = context.WithCancel(watching)
-		h := v.Health
-		wg.Go(func() { u.watch(checking, h) })
-	}
-	defer func() { unwatch() }()
-	defer func() { v.makeReady(false) }()
-	ready := false
+	defer v.makeReady(false)
+	ready := run.Ready()
 	poke(v.news.stir)              // what was told before, or to a former run, counts for this one
 	var preferred <-chan time.Time // when a node that is preferred has been fit for long enough
-	if u.adopts != nil && u.outdated(v.Service) {
-		u.fail(errChanged)
-	}
 	for {
 		select {
-		case err := <-up:
-			if err != nil {
-				u.fail(err)
-				continue
-			}
+		case <-ready:
+			ready, since = nil, time.Now()
 			if v.condition == rising {
 				v.ails(working, "")
-				if slowly(u.conf) {
-					v.log.Info("the service is ready", "service", v.name, "token", u.token)
-				}
 			}
-			ready, u.risen, u.since = true, true, time.Now()
 			v.stance.Store(fit)
 			v.makeReady(true)
-			watch()
-			v.confirm(watching, t)
+			v.confirm(ctx, t)
 		case <-v.news.stir:
-			former := v.Health
-			if v.takeUp() && u.outdated(v.Service) {
-				u.fail(errChanged)
-				continue
-			}
-			if ready && !reflect.DeepEqual(former, v.Health) {
-				watch()
+			if v.takeUp() {
+				if run.Outdated(v.unitConf()) {
+					run.End(unit.ErrChanged)
+					continue
+				}
+				run.Reconfigure(v.unitConf())
 			}
 			v.hear()
-			u.obey(watching, t, ready)
+			v.obey(ctx, t, run, ready == nil)
 			preferred = v.rival(preferred)
 		case <-preferred:
-			u.fail(errPreferred)
-		case <-ctx.Done():
-			return context.Cause(ctx)
+			run.End(errPreferred)
+		case <-run.Done():
+			return since, run.Wait()
 		}
 	}
+}
+
+// handsOver takes the programs out of the unit's hands, if all is well with them.
+func (v *service) handsOver(run *unit.Run) (ok bool) {
+	if v.removed.Load() {
+		return false
+	}
+	v.running, ok = run.HandOver()
+	return ok
 }
 
 // errPreferred says that a node that is preferred, and fit, waits.
@@ -252,22 +232,6 @@ func (v *service) rival(armed <-chan time.Time) <-chan time.Time {
 	return armed
 }
 
-// outdated tells whether the unit has to be started anew for another config.
-func (u *unit) outdated(now Service) bool {
-	return !reflect.DeepEqual(essence(u.conf), essence(now))
-}
-
-// essence is what of a config cannot be changed while it runs.
-func essence(s Service) []Program {
-	programs := slices.Clone(s.Programs)
-	for i := range programs {
-		p := &programs[i]
-		p.StopSignal, p.StopTimeout, p.Ready.Timeout, p.Undo = 0, 0, 0, nil
-		p.Log.MaxSize, p.Log.Keep, p.Log.Compress = 0, 0, false
-	}
-	return programs
-}
-
 func (v *service) leaseOver(t turn) bool {
 	select {
 	case <-v.guard.Over(t.epoch):
@@ -281,17 +245,17 @@ func (v *service) leaseOver(t turn) bool {
 
 // tellWhy logs what ended a unit's run.
 func (v *service) tellWhy(why error) {
-	var ended *endedError
-	var unstarted startError
+	var ended *unit.Ended
+	var unstarted *unit.StartError
 	switch {
-	case errors.Is(why, errChanged), errors.Is(why, errPreferred), errors.Is(why, errSwitch), errors.Is(why, errRestart):
+	case errors.Is(why, unit.ErrChanged), errors.Is(why, errPreferred), errors.Is(why, errSwitch), errors.Is(why, errRestart):
 		v.log.Info("stopping the service", "service", v.name, "why", why)
 	case errors.As(why, &unstarted):
 		v.log.Error("the command cannot be started", "service", v.name, "error", why)
 	case errors.As(why, &ended) && len(v.Programs) > 1:
-		v.log.Info("child ended", "service", v.name, "process", ended.name, "status", describe(ended.status))
+		v.log.Info("child ended", "service", v.name, "process", ended.Name, "status", unit.Describe(ended.Status))
 	case errors.As(why, &ended):
-		v.log.Info("child ended", "service", v.name, "status", describe(ended.status))
+		v.log.Info("child ended", "service", v.name, "status", unit.Describe(ended.Status))
 	default:
 		v.log.Error("the service does not work", "service", v.name, "why", why)
 	}
@@ -299,29 +263,29 @@ func (v *service) tellWhy(why error) {
 
 // verdict decides what follows when a unit's run has ended without the term's being over.
 func (v *service) verdict(why error) (event, time.Duration) {
-	var ended *endedError
-	var unstarted startError
+	var ended *unit.Ended
+	var unstarted *unit.StartError
 	errors.As(why, &ended)
 	errors.As(why, &unstarted)
 	switch {
 	case ended != nil && v.Once:
-		v.finished = &ended.status
+		v.finished = &ended.Status
 		return childOnce, 0
-	case unstarted.error != nil && v.Once:
+	case unstarted != nil && v.Once:
 		v.finished = &child.ExitStatus{Code: 127}
 		return childOnce, 0
-	case errors.Is(why, errChanged), errors.Is(why, errRestart):
+	case errors.Is(why, unit.ErrChanged), errors.Is(why, errRestart):
 		return nothingYet, 0
 	}
 	if ev := handsAway(why); ev != nothingYet {
 		return ev, 0
 	}
-	ok := ended != nil && ended.status.Code == 0
-	started := unstarted.error == nil && !errors.Is(why, errHook)
+	ok := ended != nil && ended.Status.Code == 0
+	started := unstarted == nil && !errors.Is(why, unit.ErrHook)
 	v.failure = why.Error()
 	before := v.tries
 	next := v.tries.ended(time.Now(), ok, started)
-	if errors.Is(why, errHook) && !next.again {
+	if errors.Is(why, unit.ErrHook) && !next.again {
 		next.why = "on_active failed again and again"
 	}
 	over := childFailed
@@ -330,7 +294,7 @@ func (v *service) verdict(why error) (event, time.Duration) {
 		over = nothingYet
 	case ok:
 		over = childDone
-	case errors.Is(why, errHook):
+	case errors.Is(why, unit.ErrHook):
 		over = hookFailed
 	}
 	if !next.again && v.held() && v.Restart.Policy != "never" && !ok {
@@ -371,21 +335,4 @@ func (v *service) empty(ctx context.Context, tree Tree) error {
 		v.log.Error("what the child left behind does not die", "service", v.name, "error", err)
 		v.ails(unproved, unprovedDeath(err))
 	}
-}
-
-// exitOf is how a process that has ended did so.
-func exitOf(p Process) child.ExitStatus {
-	<-p.Done()
-	status, _ := p.Wait(context.Background())
-	return status
-}
-
-func describe(s child.ExitStatus) string {
-	switch {
-	case s.Unknown:
-		return "unknown"
-	case s.Signal != 0:
-		return "killed by " + unix.SignalName(s.Signal)
-	}
-	return "exit code " + strconv.Itoa(s.Code)
 }

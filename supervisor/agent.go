@@ -160,7 +160,7 @@ type mortal struct {
 
 // mortal is a tree of the service's, and what ends the stay that it was made for.
 func (v *service) mortal(id []byte, tree Tree, fell func(error)) *mortal {
-	return &mortal{id: id, tree: tree, fell: fell, owes: func() bool { return v.owing.Load() > 0 }}
+	return &mortal{id: id, tree: tree, fell: fell, owes: v.unit.Owes}
 }
 
 // mortals are a service's newest trees. Those that have ended are kept for a while: only who made a tree can vouch for it

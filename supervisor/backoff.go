@@ -8,6 +8,7 @@ import (
 
 	"understudy/election"
 	"understudy/fencing"
+	"understudy/supervisor/unit"
 )
 
 // backOff waits before the next start, while nothing runs, and tells what follows: nothingYet, when it is to be started here. All
@@ -63,7 +64,7 @@ func handsAway(why error) event {
 
 // afterwards is how programs are whose run has ended.
 func afterwards(why error) condition {
-	if errors.Is(why, errChanged) || errors.Is(why, errRestart) {
+	if errors.Is(why, unit.ErrChanged) || errors.Is(why, errRestart) {
 		return rising
 	}
 	return backing

@@ -79,7 +79,7 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 		})
 		within(func(ctx context.Context, s *election.Session, c *election.Candidate) error {
 			m := &shown{}
-			v := &service{name: "db", log: hclog.NewNullLogger(), node: self, machine: m}
+			v := &service{unit: idle(), name: "db", log: hclog.NewNullLogger(), node: self, machine: m}
 			there := func() bool {
 				t.Helper()
 				_, there, err := c.Named(ctx)

@@ -8,7 +8,7 @@ import (
 
 	"understudy/election"
 	"understudy/fencing"
-	"understudy/supervisor/child"
+	"understudy/supervisor/unit"
 )
 
 // Config is all that one supervisor runs.
@@ -75,49 +75,19 @@ type Service struct {
 	Once         bool // the command's own end ends the service here
 }
 
-// Program is one of a service's.
-type Program struct {
-	Name        string
-	Command     []string
-	Dir         string
-	User, Group string
-	Umask       *uint32
-	Env         []string
-	EnvFile     string
-	InheritEnv  []string         // of the supervisor's own environment; nil: all
-	Limits      map[string]Limit // by the names of package config
-	Nice        *int
-	OOMScore    *int
-	NoNewPrivs  bool
-	Caps        *child.Capabilities // nil: the supervisor's own
-	StopSignal  syscall.Signal
-	StopTimeout time.Duration
-	Ready       Ready
-	Log         LogFile
-	Oneshot     bool     // it runs to its end before the next one starts
-	Undo        []string // undoes what a oneshot did
-}
+// What a service's programs are made of.
+type (
+	Program = unit.Program
+	Limit   = unit.Limit
+	Ready   = unit.Ready
+	Health  = unit.Health
+	Hook    = unit.Hook
+	LogFile = unit.LogFile
+)
 
-// Limit is a resource limit.
-type Limit struct{ Soft, Hard uint64 }
-
-// Ready says how to learn that a process has started. With no way, running is enough.
-type Ready struct {
-	TCP, HTTP string
-	Exec      []string
-	Notify    bool
-	After     time.Duration
-	Timeout   time.Duration
-}
-
-// Health says how to learn that a service does its work.
-type Health struct {
-	TCP, HTTP  string
-	Exec       []string
-	Interval   time.Duration
-	Timeout    time.Duration
-	StartDelay time.Duration
-	Failures   int // in a row, until it counts as failed
+// unitConf is what its unit needs of it.
+func (s Service) unitConf() unit.Conf {
+	return unit.Conf{Programs: s.Programs, Health: s.Health, OnActive: s.Hooks.OnActive}
 }
 
 // Precheck is what a node has to pass in order to stand for election.
@@ -128,20 +98,6 @@ type Precheck struct {
 
 // Hooks are commands that are run when something has happened here.
 type Hooks struct{ OnActive, OnStandby, OnFence, OnGiveUp Hook }
-
-// Hook is a command; none when it is empty.
-type Hook struct {
-	Command []string
-	Timeout time.Duration
-}
-
-// LogFile takes a process's output; with no Path it is passed through.
-type LogFile struct {
-	Path     string
-	MaxSize  int64
-	Keep     int
-	Compress bool
-}
 
 // Moves bounds how often a service may move, unplanned, from node to node. Max 0: no bound.
 type Moves struct {

@@ -5,15 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
-	"understudy/supervisor/child"
+	"understudy/supervisor/unit"
 )
 
 // A supervisor that becomes another image of its process, by an exec, hands its terms over: a child that runs does not notice.
@@ -31,7 +29,7 @@ type carriedTerm struct {
 	Entry  election.Activation   `json:"entry"`
 	Record string                `json:"record,omitempty"` // where that is written
 	Tree   json.RawMessage       `json:"tree"`
-	Run    *carriedRun           `json:"run"`
+	Run    *unit.Carried         `json:"run"`
 
 	tree Tree
 }
@@ -52,38 +50,6 @@ func stanceOf(r role) int32 {
 	return free
 }
 
-// handsOver takes the unit's programs out of its hands, if all is well with them.
-func (u *unit) handsOver() bool {
-	v := u.v
-	if !u.risen || v.removed.Load() {
-		v.log.Warn("the child cannot be handed over while it starts, it is stopped", "service", v.name)
-		return false
-	}
-	run := &carriedRun{Programs: u.conf.Programs, parts: u.parts}
-	for i, p := range u.parts {
-		c := carriedPart{Program: i}
-		if !p.Oneshot {
-			if closed(p.process.Done()) {
-				return false
-			}
-			c.Pid = p.process.Pid()
-		}
-		run.Parts = append(run.Parts, c)
-	}
-	pipes, err := v.logs.part()
-	if err != nil {
-		v.log.Warn("the child cannot be handed over, it is stopped", "service", v.name, "why", err)
-		return false
-	}
-	run.Pipes = pipes
-	for _, s := range u.sockets {
-		run.Sockets = append(run.Sockets, carriedSocket{Dir: s.Dir(), UID: s.UID(), socket: s})
-	}
-	u.handed = true
-	v.afoot = run
-	return true
-}
-
 // handOver makes a term ready to go on elsewhere.
 func (v *service) handOver(claim *election.Claim, tree Tree, entry election.Activation) bool {
 	held, err := claim.Carry()
@@ -91,11 +57,11 @@ func (v *service) handOver(claim *election.Claim, tree Tree, entry election.Acti
 	if err == nil {
 		id, err = tree.ID()
 	}
-	run := v.afoot
-	v.afoot = nil
+	run := v.running
+	v.running = nil
 	if err != nil {
 		v.log.Warn("the term cannot be handed over, it is ended", "service", v.name, "error", err)
-		run.discard()
+		run.Discard()
 		return false
 	}
 	v.carried = &carriedTerm{Claim: held, Entry: entry, Record: entry.Entry, Tree: id, Run: run, tree: tree}
@@ -109,7 +75,7 @@ func (v *service) goOn(ctx context.Context, t turn) (action, error) {
 	if err != nil {
 		return nothing, fmt.Errorf("go on with the term: %w", err)
 	}
-	v.carried, v.afoot = nil, c.Run
+	v.carried, v.running = nil, c.Run
 	ctx, fell := context.WithCancelCause(ctx)
 	defer fell(nil)
 	v.mortals.add(v.mortal(c.Tree, c.tree, fell))
@@ -119,8 +85,8 @@ func (v *service) goOn(ctx context.Context, t turn) (action, error) {
 	if t.gate.Enter(ctx, gated{v}, claim) {
 		over = v.active(ctx, t, claim, c.tree, &entry)
 	} else {
-		v.afoot.discard()
-		v.afoot = nil
+		v.running.Discard()
+		v.running = nil
 		over = ending(ctx)
 	}
 	return v.conclude(ctx, t, claim, c.tree, entry, over, true)
@@ -131,7 +97,7 @@ func (v *service) drop(ctx context.Context, t turn) error {
 	tree, entry := v.carried.tree, v.carried.Entry
 	entry.Entry = v.carried.Record
 	v.words = &lastWords{entry: entry, over: leaseEnding}
-	v.carried.Run.discard()
+	v.carried.Run.Discard()
 	v.carried = nil
 	v.log.Error("the term cannot go on, ending the child", "service", v.name)
 	v.on(leaseEnding)
@@ -140,7 +106,7 @@ func (v *service) drop(ctx context.Context, t turn) error {
 		return err
 	}
 	v.on(treeDead)
-	v.undoAll(context.WithoutCancel(ctx))
+	v.unit.UndoAll(context.WithoutCancel(ctx))
 	return nil
 }
 
@@ -163,7 +129,7 @@ type carriedService struct {
 	Followed  string            `json:"followed,omitempty"`
 	GaveUp    int               `json:"gave_up,omitempty"` // times, in a row
 	Demoted   time.Time         `json:"demoted,omitzero"`
-	Debts     []debt            `json:"debts,omitempty"`
+	Debts     []unit.Debt       `json:"debts,omitempty"`
 	Term      *carriedTerm      `json:"term,omitempty"`
 }
 
@@ -172,19 +138,19 @@ func (v *service) carry() carriedService {
 	return carriedService{
 		Name: v.name, Birth: v.birth, Standing: v.stood, Failed: v.state.failed, Refused: v.refused, Failure: v.failure, Cause: v.cause.String(),
 		Failures: v.tries.failures, Delay: v.tries.delay, Token: v.token, Fenced: v.fenced, Since: v.since, Restarted: v.restarted,
-		Reloaded: v.reloaded, Followed: v.followed, GaveUp: v.relapses.times, Demoted: v.relapses.until, Debts: v.debts, Term: v.carried,
+		Reloaded: v.reloaded, Followed: v.followed, GaveUp: v.relapses.times, Demoted: v.relapses.until, Debts: v.unit.Debts(), Term: v.carried,
 	}
 }
 
 // remember is carry's reverse.
 func (v *service) remember(c carriedService) {
-	v.heir = true // nothing that is owed is to be undone now
+	v.begun = true
+	v.unit.Restore(c.Debts)
 	v.birth, v.stood, v.state.failed, v.refused, v.failure = c.Birth, c.Standing, c.Failed, c.Refused, c.Failure
 	v.cause = event(max(slices.Index(eventNames[:], c.Cause), 0))
 	v.tries.failures, v.tries.delay, v.token, v.fenced, v.since = c.Failures, c.Delay, c.Token, c.Fenced, c.Since
-	v.restarted, v.reloaded, v.debts, v.carried = c.Restarted, c.Reloaded, c.Debts, c.Term
+	v.restarted, v.reloaded, v.carried = c.Restarted, c.Reloaded, c.Term
 	v.followed, v.relapses = c.Followed, relapses{c.GaveUp, c.Demoted}
-	v.owing.Store(int64(len(v.debts)))
 	if v.carried != nil {
 		v.engage()
 		v.mortals.add(v.mortal(c.Term.Tree, c.Term.tree, func(error) {})) // an agent may be asked before the term goes on
@@ -198,32 +164,11 @@ func (c *carriedTerm) find(guard adopter, log hclog.Logger) error {
 		return errors.New("its tree is not there")
 	}
 	c.tree = tree
-	if c.Run == nil || len(c.Run.Parts) == 0 {
+	if c.Run == nil {
 		return errors.New("it has no programs")
 	}
-	return c.Run.find(tree, log)
+	return c.Run.Find(tree, log)
 }
-
-// endedProcess is one of which nothing is left.
-type endedProcess struct{ status child.ExitStatus }
-
-func (endedProcess) Pid() int { return 0 }
-
-func (endedProcess) Done() <-chan struct{} {
-	done := make(chan struct{})
-	close(done)
-	return done
-}
-
-func (p endedProcess) Wait(context.Context) (child.ExitStatus, error) { return p.status, nil }
-
-func (endedProcess) Signal(syscall.Signal) error { return os.ErrProcessDone }
-
-func (endedProcess) AskRest(syscall.Signal) int { return 0 }
-
-func (endedProcess) Astray() string { return "" }
-
-func (endedProcess) Kill(context.Context) error { return nil }
 
 // terms tells of which services a term is handed over.
 func terms(all []carriedService) (names []string) {

@@ -1,53 +1,6 @@
 package supervisor
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"reflect"
-	"slices"
-	"strings"
-
-	"understudy/supervisor/child/probe"
-)
-
-// watch checks the unit's health, and ends its run when that is gone.
-func (u *unit) watch(ctx context.Context, h Health) {
-	checker := u.checker(u.conf.Programs[len(u.conf.Programs)-1], h.TCP, h.HTTP, h.Exec)
-	if checker == nil {
-		return
-	}
-	v := u.v
-	if u.adopts != nil {
-		h.StartDelay = 0
-	}
-	cfg := probe.Config{StartDelay: h.StartDelay, Interval: h.Interval, Timeout: h.Timeout, Failures: h.Failures}
-	err := probe.Watch(ctx, cfg, checker, func(r probe.Report) {
-		said := ""
-		if r.Err != nil {
-			said = r.Err.Error()
-		}
-		v.news.mu.Lock()
-		changed := v.news.health != said
-		v.news.mu.Unlock()
-		if changed {
-			if r.Err == nil {
-				v.log.Info("healthy again", "service", v.name)
-			} else {
-				v.log.Warn("the health check fails", "service", v.name, "failures", r.Failures, "of", h.Failures, "why", said)
-			}
-			v.news.tell(func() { v.news.health = said })
-		}
-		if !r.Healthy && r.Failures >= h.Failures {
-			u.fail(fmt.Errorf("%w: %w", errUnhealthy, r.Err))
-		}
-	})
-	if err != nil && ctx.Err() == nil {
-		v.log.Error("the health check cannot go on", "service", v.name, "error", err)
-	}
-}
-
-var errUnhealthy = errors.New("unhealthy")
+import "strings"
 
 // What a member says of its health.
 const (
@@ -103,12 +56,6 @@ func (v *service) wellness() (health, why string) {
 		all = append(all, astray)
 	}
 	return health, strings.Join(all, "; ")
-}
-
-// slowly tells whether a unit is not ready as soon as it is started.
-func slowly(s Service) bool {
-	slow := func(p Program) bool { return p.Oneshot || !reflect.DeepEqual(p.Ready, Ready{}) }
-	return len(s.Hooks.OnActive.Command) > 0 || slices.ContainsFunc(s.Programs, slow)
 }
 
 // hear takes up what the health checks have said, and whether the service is paused.

@@ -236,13 +236,11 @@ func (r *remains) settle(ctx context.Context) {
 		return
 	}
 	v.log.Info("nothing of the former child is alive any more", "service", v.name)
-	if !v.heir {
-		v.inherit()
-	}
-	v.undoAll(ctx)
+	v.unit.LoadDebts()
+	v.unit.UndoAll(ctx)
 	bounded, cancel := context.WithTimeout(ctx, proofPatience)
 	defer cancel()
-	if r.tree != nil && len(v.debts) == 0 && ctx.Err() == nil && r.stand(bounded) {
+	if r.tree != nil && !v.unit.Owes() && ctx.Err() == nil && r.stand(bounded) {
 		if buried, err := r.cand.Bury(bounded, r.tree, v.outlasted(r.tree)); !buried {
 			v.log.Debug("no breadcrumb of what is dead now is removed", "service", v.name, "error", err)
 		}
@@ -279,7 +277,7 @@ func (v *service) cleared(ctx context.Context, t turn) bool {
 	switch {
 	case err == nil && verdict == fencing.Unknown: // it may be another machine of this name
 		return true
-	case err != nil || verdict != fencing.Dead || v.owing.Load() > 0:
+	case err != nil || verdict != fencing.Dead || v.unit.Owes():
 		return false
 	}
 	dead := v.outlasted(b.Tree)

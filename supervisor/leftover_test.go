@@ -39,7 +39,7 @@ func TestAServiceThatLeftSomethingIsNotForgotten(t *testing.T) {
 		"nothing of either": func(*service) {},
 	} {
 		s := &supervisor{cfg: Config{Observer: unobserved{}}, births: map[string]election.Birth{}}
-		v := &service{name: "db"}
+		v := &service{unit: idle(), name: "db"}
 		v.removed.Store(true)
 		left(v)
 		s.services = append(s.services, v)
@@ -95,7 +95,7 @@ func TestOnlyTheSessionOfAnUnprovedTreeIsLeftToExpire(t *testing.T) {
 
 // What was said of a tree that is dead at last is not said any longer, though nobody had to wait for that.
 func TestNothingIsSaidOfATreeThatIsDeadAtLast(t *testing.T) {
-	v := &service{name: "db", log: hclog.NewNullLogger(), guard: haunted{left: func() *child.Leftover { return nil }}, promises: failsafe.NewPromises(), heir: true}
+	v := &service{name: "db", log: hclog.NewNullLogger(), guard: haunted{left: func() *child.Leftover { return nil }}, promises: failsafe.NewPromises(), unit: idle()}
 	v.undead, v.alive = &named{}, "pid 7"
 	over, end := context.WithCancel(t.Context())
 	end() // nothing can be said in ZooKeeper any more

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/fencing"
 	"understudy/supervisor/child"
+	"understudy/supervisor/unit"
 )
 
 // Machine is the host as a supervisor sees it: its clock, its processes, and how they are ended. The simulation has one
@@ -44,25 +44,11 @@ type Guard interface {
 	Leftover(ctx context.Context, service string, tree json.RawMessage) *child.Leftover
 }
 
-// Tree is a program and all that it forks, as child.Tree describes it.
-type Tree interface {
-	ID() (json.RawMessage, error)
-	Start(ctx context.Context, spec child.Spec) (Process, error)
-	Owns(pid int) bool
-	Kill(ctx context.Context) error
-	End(ctx context.Context) error
-}
+// Tree is a program and all that it forks.
+type Tree = unit.Tree
 
-// Process is a program that was started, as child.Process describes it.
-type Process interface {
-	Pid() int
-	Done() <-chan struct{}
-	Wait(ctx context.Context) (child.ExitStatus, error)
-	Signal(sig syscall.Signal) error
-	AskRest(sig syscall.Signal) (left int)
-	Astray() (cgroup string)
-	Kill(ctx context.Context) error
-}
+// Process is a program that was started.
+type Process = unit.Process
 
 // thisMachine is the real one.
 type thisMachine struct {

@@ -6,9 +6,8 @@ import (
 	"errors"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"understudy/election"
+	"understudy/supervisor/unit"
 )
 
 var (
@@ -55,21 +54,20 @@ func (v *service) ordered() order {
 }
 
 // obey carries out what operators order while the programs run.
-func (u *unit) obey(ctx context.Context, t turn, ready bool) {
-	v := u.v
+func (v *service) obey(ctx context.Context, t turn, run *unit.Run, ready bool) {
 	switch v.ordered() {
 	case orderSwitchover:
-		u.fail(errSwitch)
+		run.End(errSwitch)
 	case orderRestart:
-		u.fail(errRestart)
+		run.End(errRestart)
 	case orderReload:
-		u.reload()
+		run.Reload(v.ReloadSignal)
 		v.confirm(ctx, t)
 	default:
 		v.news.mu.Lock()
 		c := v.news.wishes.Control
 		v.news.mu.Unlock()
-		if ready && late(c, u.token) {
+		if ready && late(c, v.token) {
 			v.confirm(ctx, t)
 		}
 	}
@@ -80,22 +78,6 @@ func (u *unit) obey(ctx context.Context, t turn, ready bool) {
 func late(c election.Control, token int64) bool {
 	before := func(o *election.Errand) bool { return o != nil && o.Token < token }
 	return before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Errand)
-}
-
-// reload sends each program its reload signal.
-func (u *unit) reload() {
-	sig := u.v.ReloadSignal
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, p := range u.parts {
-		if p.Oneshot {
-			continue
-		}
-		u.v.log.Info("reloading the child", u.named(p.Program, "pid", p.process.Pid(), "signal", unix.SignalName(sig))...)
-		if err := p.process.Signal(sig); err != nil {
-			u.v.log.Error("cannot signal the child", u.named(p.Program, "error", err)...)
-		}
-	}
 }
 
 // confirm takes orders back that this activation has carried out, or that were for a former one: whoever gave them waits
@@ -109,7 +91,7 @@ func (v *service) confirm(ctx context.Context, t turn) {
 	}
 	token, restarted, reloaded := v.token, v.restarted, v.reloaded
 	done := func(o *election.Errand, id string) bool { return o != nil && (o.Token < token || o.ID == id) }
-	v.hooks.Go(func() {
+	v.confirming.Go(func() {
 		pause(ctx, settling) // nothing waits for it that is in a hurry
 		err := t.cand.AmendControl(ctx, func(c *election.Control) bool {
 			changed := false

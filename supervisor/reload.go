@@ -9,13 +9,17 @@ import (
 	"strconv"
 
 	"understudy/election"
+	"understudy/supervisor/unit"
 )
 
 // service makes a service of its config.
 func (s *supervisor) service(c Service) *service {
 	return &service{
-		Service: c, conf: c, name: c.Name, cluster: s.cluster(), precheck: c.Precheck, node: s.self, log: s.cfg.Logger, hurry: s.cfg.Hurry, observer: s.cfg.Observer,
+		Service: c, conf: c, name: c.Name, precheck: c.Precheck, node: s.self, log: s.cfg.Logger, observer: s.cfg.Observer,
 		tries: restarts{cfg: c.Restart}, machine: s.cfg.Machine, agent: s.cfg.Agent, watchdog: s.cfg.Watchdog, promises: s.promises, says: make(chan election.Member, 1), news: newNews(),
+		unit: unit.New(unit.Config{
+			Service: c.Name, Node: s.cfg.Node, Cluster: s.cluster(), Logger: s.cfg.Logger, Hurry: s.cfg.Hurry, Commands: s.commands,
+		}),
 	}
 }
 
@@ -144,9 +148,6 @@ func (v *service) give(c Service) {
 
 // leave ends what a service may have left running beside its terms.
 func (v *service) leave() {
-	v.undoing.Wait()
-	v.hooks.Wait()
-	if err := v.logs.close(); err != nil {
-		v.log.Warn("a log file cannot be closed", "service", v.name, "error", err)
-	}
+	v.confirming.Wait()
+	v.unit.Close()
 }

@@ -12,18 +12,17 @@ import (
 	"understudy/election"
 	"understudy/supervisor/child"
 	"understudy/supervisor/failsafe"
+	"understudy/supervisor/unit"
 )
 
 // service is one service on this node, over all sessions.
 type service struct {
 	Service             // as it is in force; only the service's own goroutine touches it
 	name                string
-	cluster             string // tells one cluster's files on this machine from another's
 	node                election.Node
 	guard               Guard
 	machine             Machine
 	log                 hclog.Logger
-	hurry               <-chan struct{}
 	observer            Observer
 	state               state
 	since               time.Time       // when the role was taken
@@ -39,22 +38,18 @@ type service struct {
 	followed            string     // the newest order to take the service that was followed
 	words               *lastWords // on a term whose end is not in the history
 	news                news
-	logs                logs
+	unit                *unit.Unit
 	token               int64     // of the newest term
 	fenced              string    // how the former active was known to be dead then
 	reached             event     // what led to the role
 	ready               bool      // the child runs and is ready
 	restarted, reloaded string    // the newest orders that were carried out
 	vain                time.Time // until when a preferred node may be one that is gone: it has left a free lock alone
-	debts               []debt    // what oneshots did and is to be undone
-	paying              sync.Mutex
-	reach               child.Reach
 	promises            *failsafe.Promises
 	engaged             bool          // nothing of this service is promised to others
 	until               time.Duration // before that, P1 forbids a start: it was promised, and nothing proves that it is not needed
-	heir                bool          // what a former supervisor owed is known
-	hooks               sync.WaitGroup
-	undoing             sync.WaitGroup // what a term that lost its lease left to be undone; it has debts for itself meanwhile
+	begun               bool          // it has had its first stay, if in a former image of this process
+	confirming          sync.WaitGroup
 
 	conf     Service  // as it was last given; guarded by news.mu
 	precheck Precheck // as it is in force; guarded by news.mu
@@ -62,19 +57,18 @@ type service struct {
 	agentAt  string   // where others reach it
 	watchdog *Watchdog
 	mortals  mortals
-	owing    atomic.Int64 // how many debts there are
-	removed  atomic.Bool  // it is not in the config any more
+	removed  atomic.Bool // it is not in the config any more
 
 	birth    election.Birth // of the service's folder, as last seen
 	undead   Tree           // a tree whose death is not proved yet
 	alive    string         // what of a child is seen, whose death is not proved
 	stance   atomic.Int32   // what an upgrade would find
 	carried  *carriedTerm   // a term that was handed over, until it goes on
-	afoot    *carriedRun    // its programs, until they are looked after again
+	running  *unit.Carried  // its programs, until they are looked after again
 	stood    election.Standing
-	refused  bool    // the last term ended since the former active could not be fenced
-	grave    uint64  // the epoch that undead belongs to
-	process  Process // the newest
+	refused  bool         // the last term ended since the former active could not be fenced
+	grave    uint64       // the epoch that undead belongs to
+	process  unit.Process // the newest
 	finished *child.ExitStatus
 	says     chan election.Member // what the other nodes should know, newest only
 }
@@ -94,22 +88,20 @@ var errUndead = errors.New("the child's death is not proved")
 
 // serve stands for election, and runs terms, until the session or the supervisor ends. It fails only with errUndead.
 func (v *service) serve(ctx context.Context, t turn) error {
-	v.undoing.Wait()
-	first := !v.heir
-	if first {
-		v.heir = true
-		v.inherit()
-	}
+	v.unit.WaitUndone()
+	v.unit.LoadDebts()
+	first := !v.begun
+	v.begun = true
 	opened := takenOver
 	if v.carried == nil {
 		opened = sessionOpened
-		v.undoAll(ctx)        // also what the end of a former session has interrupted
+		v.unit.UndoAll(ctx)   // also what the end of a former session has interrupted
 		if v.removed.Load() { // while there was no session, or before its turn came
 			return nil
 		}
 	}
 	if first {
-		v.beside(ctx, "on_standby", v.Hooks.OnStandby, v.reason("supervisor started"))
+		v.unit.Beside(ctx, "on_standby", v.Hooks.OnStandby, v.reason("supervisor started"))
 	}
 	do := v.on(opened)
 	defer v.on(sessionOver)

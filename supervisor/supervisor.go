@@ -15,6 +15,7 @@ import (
 	"understudy/election"
 	"understudy/supervisor/child"
 	"understudy/supervisor/failsafe"
+	"understudy/supervisor/unit"
 )
 
 // errGuard ends all terms: the guardians have ended the lease, or are dead, and then a child could outlive us.
@@ -27,10 +28,11 @@ type supervisor struct {
 	self    election.Node
 	trouble time.Duration // how long to wait after the next failure to get a session going
 
-	guarded chan struct{} // closed when the guardians stand
-	guard   Guard
-	leaving sync.WaitGroup // of services that were removed
-	left    *legacy        // what a former image of this process has handed over; nil: nothing
+	guarded  chan struct{} // closed when the guardians stand
+	guard    Guard
+	commands *unit.Commands
+	leaving  sync.WaitGroup // of services that were removed
+	left     *legacy        // what a former image of this process has handed over; nil: nothing
 
 	credentials credentials
 	exposure    exposure
@@ -60,6 +62,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 		return nil, fmt.Errorf("identify this machine: %w", err)
 	}
 	s := &supervisor{cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), stir: make(chan struct{}, 1), beat: make(chan struct{}), births: map[string]election.Birth{}, credentials: newCredentials(cfg.Auth), exposure: exposure{look: make(chan struct{}, 1)}, promises: failsafe.NewPromises()}
+	s.commands = unit.NewCommands(func() unit.Guard { return s.guard }, cfg.Machine.Now)
 	s.warned = cfg.Warnings
 	cfg.Observer.Warned(election.Bounded(s.warned))
 	s.self = election.Node{
@@ -78,7 +81,10 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	if s.left != nil {
 		s.reinstate()
 	}
-	for _, name := range s.indebted() {
+	for _, name := range unit.Indebted(cfg.Node, s.cluster()) {
+		if slices.ContainsFunc(cfg.Services, func(c Service) bool { return c.Name == name }) {
+			continue
+		}
 		v := s.service(Service{Name: name})
 		v.removed.Store(true)
 		s.services = append(s.services, v)

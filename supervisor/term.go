@@ -11,6 +11,7 @@ import (
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/supervisor/child"
+	"understudy/supervisor/unit"
 )
 
 // proofPatience is how long one attempt to prove a tree dead may take before it is logged and made again.
@@ -74,19 +75,19 @@ func (v *service) conclude(
 	v.on(treeDead)
 	v.words.end = time.Now().UTC()
 	if v.Once && over == stopAsked && v.process != nil {
-		status := exitOf(v.process)
+		status := unit.ExitOf(v.process)
 		v.finished = &status
 	}
 	// The context may have ended; giving back what is ours is bounded by the session.
 	after := context.WithoutCancel(ctx)
 	if t.over() { // nobody waits for it but this service's next turn
-		v.undoing.Go(func() { v.undoAll(after) })
+		v.unit.UndoBeside(after)
 	} else {
-		v.undoAll(after)
+		v.unit.UndoAll(after)
 	}
 	facts := v.reason(over.String())
 	if lived {
-		defer v.beside(after, "on_standby", v.Hooks.OnStandby, facts)
+		defer v.unit.Beside(after, "on_standby", v.Hooks.OnStandby, facts)
 	}
 	if err := v.giveBack(after, t, claim); err != nil {
 		v.log.Warn("the lock could not be given back, it goes with its session", "service", v.name, "error", err)
@@ -94,7 +95,7 @@ func (v *service) conclude(
 	}
 	do := v.on(lockReleased, "token", claim.Token)
 	if do == rest {
-		v.beside(after, "on_give_up", v.Hooks.OnGiveUp, facts)
+		v.unit.Beside(after, "on_give_up", v.Hooks.OnGiveUp, facts)
 	}
 	v.finish(ctx, t, entry, over)
 	return do, nil
@@ -102,7 +103,7 @@ func (v *service) conclude(
 
 // reason is what hooks are told of an end.
 func (v *service) reason(why string) []string {
-	return append(v.facts(v.token), "UNDERSTUDY_REASON="+why)
+	return append(v.unit.Facts(v.token), "UNDERSTUDY_REASON="+why)
 }
 
 // tellFenced runs on_fence, beside what goes on.
@@ -114,10 +115,10 @@ func (v *service) tellFenced(ctx context.Context, former *election.BreadCrumb, t
 	if err != nil {
 		result = "refused"
 	}
-	facts := append(v.facts(v.token),
+	facts := append(v.unit.Facts(v.token),
 		"UNDERSTUDY_FENCED_NODE="+former.Node, "UNDERSTUDY_FENCED_HOST="+former.Host, "UNDERSTUDY_FENCED_TOKEN="+strconv.FormatInt(token, 10),
 		"UNDERSTUDY_FENCED_BY="+by.By, "UNDERSTUDY_FENCED_RESULT="+result, "UNDERSTUDY_FENCED_ATTEMPTS="+by.Told())
-	v.beside(context.WithoutCancel(ctx), "on_fence", v.Hooks.OnFence, facts)
+	v.unit.Beside(context.WithoutCancel(ctx), "on_fence", v.Hooks.OnFence, facts)
 }
 
 // end kills the tree, and returns nil only when it is proved dead and nothing can be started in it any more. While the
@@ -159,6 +160,9 @@ func (v *service) end(ctx context.Context, t turn, tree Tree) error {
 		return fmt.Errorf("%s: %w: %w", v.name, errUndead, err)
 	}
 }
+
+// over tells that the lease has ended, or that the lock is lost: what is left is killed, not asked.
+func (t turn) over() bool { return closed(t.sess.Ended()) || closed(t.lost) }
 
 func closed(c <-chan struct{}) bool {
 	select {

@@ -32,7 +32,7 @@ type legacy struct {
 	Agent    string                    `json:"agent,omitempty"` // where it listens
 	Since    time.Time                 `json:"since"`
 	Epoch    uint64                    `json:"epoch"`
-	Asides   uint64                    `json:"asides"`
+	Commands uint64                    `json:"asides"`
 	Session  election.Carried          `json:"session"`
 	Guard    json.RawMessage           `json:"guard"`
 	Births   map[string]election.Birth `json:"births,omitempty"`
@@ -203,7 +203,7 @@ func (s *supervisor) tryBecome(ctx context.Context, guard adopter, t turn) error
 			if c.Term == nil {
 				continue
 			}
-			kept, err := c.Term.Run.keep()
+			kept, err := c.Term.Run.Keep()
 			defer func() {
 				for _, fd := range kept {
 					_ = unix.Close(fd)
@@ -225,7 +225,7 @@ func (s *supervisor) legacy(epoch uint64) legacy {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left := legacy{
-		Version: legacyVersion, Node: s.cfg.Node, Root: s.cfg.Root, Servers: s.cfg.Servers, Since: s.self.Since, Epoch: epoch, Asides: asides.Load(), Births: s.births,
+		Version: legacyVersion, Node: s.cfg.Node, Root: s.cfg.Root, Servers: s.cfg.Servers, Since: s.self.Since, Epoch: epoch, Commands: s.commands.Begun(), Births: s.births,
 	}
 	if s.cfg.Agent != nil {
 		left.Agent = s.cfg.Agent.Listen
@@ -271,7 +271,7 @@ func (s *supervisor) adopt(ctx context.Context) error {
 	s.guard = guard
 	close(s.guarded)
 	s.self.Since = left.Since
-	asides.Store(left.Asides)
+	s.commands.GoOn(left.Commands)
 	if left.Births != nil {
 		s.births = left.Births
 	}

@@ -13,6 +13,7 @@ import (
 	"understudy/election"
 	"understudy/supervisor/child"
 	"understudy/supervisor/failsafe"
+	"understudy/supervisor/unit"
 )
 
 // early is a clock that is far from the end of any lease.
@@ -58,10 +59,12 @@ func TestWhoLeavesTooLateForAnUpgradeBeginsAgain(t *testing.T) {
 			cfg:   Config{Logger: hclog.NewNullLogger(), Machine: early{}, Observer: unobserved{}, Upgrade: Upgrade{Asked: asked}},
 			log:   hclog.NewNullLogger(),
 			guard: guard, stir: make(chan struct{}, 1), beat: make(chan struct{}), births: map[string]election.Birth{}, promises: failsafe.NewPromises(),
+			commands: treeless{asked: func(context.Context) { <-late }}.commands(),
 		}
 		v := s.service(Service{Name: "db"})
-		v.heir = true
-		v.undoing.Go(func() { <-late })
+		v.begun = true
+		v.unit.Restore([]unit.Debt{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}})
+		v.unit.UndoBeside(t.Context())
 		v.observer = told{then: func() { v.undead = guard }} // its second stay begins with that
 		s.services = append(s.services, v)
 		sess := &election.Session{}
@@ -85,7 +88,7 @@ func TestWhoLeavesTooLateForAnUpgradeBeginsAgain(t *testing.T) {
 // What was about to be handed over of a service runs, also when the service is taken out of the config at that moment.
 func TestATermThatWasToBeHandedOverIsNotForgotten(t *testing.T) {
 	s := &supervisor{cfg: Config{Observer: unobserved{}}, births: map[string]election.Birth{}}
-	v := &service{name: "db", carried: &carriedTerm{}}
+	v := &service{unit: idle(), name: "db", carried: &carriedTerm{}}
 	v.removed.Store(true)
 	s.services = append(s.services, v)
 	if s.forget(v, nil) || len(s.services) != 1 {
@@ -100,7 +103,7 @@ func TestATermThatWasToBeHandedOverIsNotForgotten(t *testing.T) {
 func TestACarriedTermOfARemovedServiceIsStopped(t *testing.T) {
 	for _, removed := range []bool{true, false} {
 		s := &supervisor{births: map[string]election.Birth{}}
-		v := &service{name: "db", carried: &carriedTerm{}}
+		v := &service{unit: idle(), name: "db", carried: &carriedTerm{}}
 		v.removed.Store(removed)
 		s.services = append(s.services, v)
 		stops, stopped := map[*service]context.CancelCauseFunc{}, false
@@ -143,7 +146,7 @@ func TestNothingIsHandedOverWhileTheDeadlineIsNotZooKeepersOwn(t *testing.T) {
 		"changing":        {false, true, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &supervisor{cfg: Config{Logger: hclog.NewNullLogger(), Machine: early{}}, log: hclog.NewNullLogger()}
+			s := &supervisor{cfg: Config{Logger: hclog.NewNullLogger(), Machine: early{}}, log: hclog.NewNullLogger(), commands: treeless{}.commands()}
 			guard := moving{deaf: make(chan struct{})}
 			s.guard = guard
 			at := turn{sess: &election.Session{}, epoch: 1}
@@ -212,7 +215,7 @@ func TestNobodyWaitsForZooKeeperForEverWhoIsToStop(t *testing.T) {
 func TestAnUpgradeWaitsForChangedCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := &election.Auth{Scheme: "digest", Secrets: [][]byte{[]byte("a:b")}}, &election.Auth{Scheme: "digest", Secrets: [][]byte{[]byte("c:d")}}
-		s := &supervisor{cfg: Config{Logger: hclog.NewNullLogger(), Machine: early{}}, log: hclog.NewNullLogger(), guard: moving{}}
+		s := &supervisor{cfg: Config{Logger: hclog.NewNullLogger(), Machine: early{}}, log: hclog.NewNullLogger(), guard: moving{}, commands: treeless{}.commands()}
 		s.credentials = credentials{read: func() (*election.Auth, error) { return other, nil }, shown: one, look: make(chan struct{}, 1)}
 		at := turn{sess: &election.Session{}, epoch: 1}
 		at.gate = s.newGate(at.sess, at.epoch)
@@ -243,9 +246,9 @@ func TestOnlyATermThatWasHandedOverIsExpected(t *testing.T) {
 
 // An agent may be asked for a death before the term goes on: what the child's oneshots did, an address say, is still there then.
 func TestWhatIsCarriedIsVouchedForFromTheStart(t *testing.T) {
-	v := &service{name: "db", promises: failsafe.NewPromises()}
+	v := &service{name: "db", promises: failsafe.NewPromises(), unit: idle()}
 	id := json.RawMessage(`{"tree":1}`)
-	v.remember(carriedService{Name: "db", Debts: []debt{{Name: "vip"}}, Term: &carriedTerm{Tree: id}})
+	v.remember(carriedService{Name: "db", Debts: []unit.Debt{{Name: "vip"}}, Term: &carriedTerm{Tree: id}})
 	first := v.mortals.find(id)
 	if first == nil || !first.owes() {
 		t.Fatalf("known of it: %+v", first)

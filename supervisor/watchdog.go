@@ -58,13 +58,7 @@ func (v *service) arm(ctx context.Context, session time.Duration, tree Tree) eve
 		if err != nil {
 			return err
 		}
-		taker, ok := tree.(interface {
-			Arm(ctx context.Context, w child.Watchdog) error
-		})
-		if !ok {
-			return errNoWatchdog
-		}
-		return taker.Arm(ctx, dog)
+		return tree.Arm(ctx, dog)
 	}()
 	switch {
 	case err == nil:

@@ -145,12 +145,12 @@ var sabotages = []sabotage{
 	}},
 	{"do not watch the lock while a child stops", []change{
 		{"supervisor/active.go", "		if watching.Err() == nil {\n			v.cut(context.WithoutCancel(ctx), t.cand, tree)\n		}\n", ""},
-		{"supervisor/unit.go", "	case <-t.lost: // P1: another", "	case <-(chan struct{})(nil): // P1: another"},
+		{"supervisor/unit/stop.go", "	case <-cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
 	}},
 	{"stop a child politely after its lock was lost", []change{
 		{"supervisor/active.go", "		if watching.Err() == nil {\n			v.cut(context.WithoutCancel(ctx), t.cand, tree)\n		}\n", ""},
-		{"supervisor/unit.go", "	if why == lockLost {\n", "	if why == lockLost && u == nil {\n"},
-		{"supervisor/unit.go", "	case <-t.lost: // P1: another", "	case <-(chan struct{})(nil): // P1: another"},
+		{"supervisor/active.go", "		if ev != lockLost { // P1", "		if ev != nothingYet { // P1"},
+		{"supervisor/unit/stop.go", "	case <-cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
 	}},
 	{"promote in spite of a pause", []change{
 		{"election/candidate.go", "	if o.wishes != nil {\n", "	if false {\n"},
@@ -191,7 +191,7 @@ var sabotages = []sabotage{
 		{"supervisor/reload.go", "	return s.services[first] != v\n", "	return first < 0\n"},
 	}},
 	{"take a changed config for one that needs no new start", []change{
-		{"supervisor/active.go", "	return !reflect.DeepEqual(essence(u.conf), essence(now))\n", "	return false\n"},
+		{"supervisor/unit/config.go", "	return !reflect.DeepEqual(essence(was), essence(now))\n", "	return false\n"},
 	}},
 	{"a promise is not kept through a restart", []change{
 		{"supervisor/failsafe/promises.go", "	return p.since + election.PromiseLength(session), p.since > 0\n", "	return p.since + 0*election.PromiseLength(session), p.since > 0\n"},

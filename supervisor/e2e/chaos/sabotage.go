@@ -33,7 +33,7 @@ var sabotages = []sabotage{
 		shows: "overlap",
 	},
 	{
-		name: "tokens fall", file: "supervisor/world.go", only: "supervisor stopped", last: "1s",
+		name: "tokens fall", file: "supervisor/unit/unit.go", only: "supervisor stopped", last: "1s",
 		old: "\"UNDERSTUDY_TOKEN=\" + strconv.FormatInt(token, 10)", new: "\"UNDERSTUDY_TOKEN=\" + strconv.FormatInt(1<<40-token, 10)", shows: "token",
 	},
 	{

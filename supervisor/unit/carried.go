@@ -1,4 +1,4 @@
-package supervisor
+package unit
 
 import (
 	"context"
@@ -16,8 +16,9 @@ import (
 	"understudy/supervisor/safefile"
 )
 
-// carriedRun is a unit's programs, as they were started and run, and what they hold the other end of.
-type carriedRun struct {
+// Carried is a run that another image of this process goes on with: the programs, as they were started and run, and what they hold the
+// other end of.
+type Carried struct {
 	Programs []Program       `json:"programs"` // of the config at their start
 	Parts    []carriedPart   `json:"parts"`
 	Pipes    []carriedPipe   `json:"pipes,omitempty"`
@@ -53,8 +54,8 @@ type carriedSocket struct {
 	socket *notify.Socket
 }
 
-// keep gives all that the programs hold the other end of descriptors that stay open over an exec.
-func (c *carriedRun) keep() (kept []int, err error) {
+// Keep gives all that the programs hold the other end of descriptors that stay open over an exec.
+func (c *Carried) Keep() (kept []int, err error) {
 	keep := func(f *os.File, fd *int) {
 		if err == nil {
 			if *fd, err = child.Keep(f); err == nil {
@@ -78,8 +79,8 @@ func (c *carriedRun) keep() (kept []int, err error) {
 	return kept, err
 }
 
-// discard closes all that of a run that does not go on.
-func (c *carriedRun) discard() {
+// Discard closes all that of a run that does not go on.
+func (c *Carried) Discard() {
 	for _, p := range c.Pipes {
 		_ = p.r.Close()
 		_ = p.w.Close()
@@ -89,11 +90,10 @@ func (c *carriedRun) discard() {
 	}
 }
 
-// find is keep's reverse, in the next image; the processes are looked up in the tree.
-func (c *carriedRun) find(tree Tree, log hclog.Logger) error {
-	finder, ok := tree.(interface{ Process(pid int) (Process, bool) })
-	if !ok {
-		return errors.New("its tree tells no processes")
+// Find is Keep's reverse, in the next image; the processes are looked up in the tree.
+func (c *Carried) Find(tree Tree, log hclog.Logger) error {
+	if len(c.Parts) == 0 {
+		return errors.New("it has no programs")
 	}
 	for _, p := range c.Parts {
 		if p.Program < 0 || p.Program >= len(c.Programs) {
@@ -101,7 +101,7 @@ func (c *carriedRun) find(tree Tree, log hclog.Logger) error {
 		}
 		found := part{Program: c.Programs[p.Program], process: endedProcess{}}
 		if p.Pid != 0 {
-			process, ok := finder.Process(p.Pid)
+			process, ok := tree.Process(p.Pid)
 			if !ok { // it has ended at the last moment, with all that it forked
 				process = endedProcess{status: child.ExitStatus{Code: -1, Unknown: true}}
 			}
@@ -125,6 +125,37 @@ func (c *carriedRun) find(tree Tree, log hclog.Logger) error {
 	return nil
 }
 
+// HandOver takes the programs out of this image's hands, if all is well with them: they go on as they are, and Stop must not be called.
+// Wait has returned.
+func (r *Run) HandOver() (c *Carried, ok bool) {
+	if !closed(r.ready) {
+		r.u.log.Warn("the child cannot be handed over while it starts, it is stopped", "service", r.u.cfg.Service)
+		return nil, false
+	}
+	c = &Carried{Programs: r.cfg.Conf.Programs, parts: r.parts}
+	for i, p := range r.parts {
+		one := carriedPart{Program: i}
+		if !p.Oneshot {
+			if closed(p.process.Done()) {
+				return nil, false
+			}
+			one.Pid = p.process.Pid()
+		}
+		c.Parts = append(c.Parts, one)
+	}
+	pipes, err := r.u.logs.part()
+	if err != nil {
+		r.u.log.Warn("the child cannot be handed over, it is stopped", "service", r.u.cfg.Service, "why", err)
+		return nil, false
+	}
+	c.Pipes = pipes
+	for _, s := range r.sockets {
+		c.Sockets = append(c.Sockets, carriedSocket{Dir: s.Dir(), UID: s.UID(), socket: s})
+	}
+	r.handed = true
+	return c, true
+}
+
 // part has all files written, as far as they can be, and returns the pipes into them.
 func (l *logs) part() (pipes []carriedPipe, err error) {
 	for _, path := range slices.Sorted(maps.Keys(l.files)) {
@@ -134,7 +165,7 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 		}
 	}
 	if err != nil {
-		(&carriedRun{Pipes: pipes}).discard()
+		(&Carried{Pipes: pipes}).Discard()
 		return nil, fmt.Errorf("part from a log file: %w", err)
 	}
 	l.wg.Wait()

@@ -1,4 +1,4 @@
-package supervisor
+package unit
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Where /run is open to all a stranger can make our folder before us. What is written down there is run as this supervisor's user.
@@ -30,18 +29,15 @@ func TestWhatAStrangerWroteDownIsNotRun(t *testing.T) {
 			return errors.Join(os.Rename(debtsDir, theirs), os.Symlink(theirs, debtsDir))
 		},
 	} {
-		v := debtor(t, "a", "db", func(context.Context) {})
-		v.debts = []debt{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}}
-		v.writeDebts()
+		debtor(t, "a", "db", func(context.Context) {}).debts.add(vip)
 		if err := prepare(); err != nil {
 			t.Fatal(err)
 		}
-		v.debts = nil
-		v.inherit()
-		s := &supervisor{cfg: Config{Node: "a", Servers: []string{t.Name()}}}
-		names := s.indebted()
-		if ours := name == "ours"; ours != (len(v.debts) == 1) || ours != (len(names) == 1) {
-			t.Errorf("%s: %v, of %q", name, v.debts, names)
+		next := debtor(t, "a", "db", func(context.Context) {})
+		next.LoadDebts()
+		names := Indebted("a", t.Name())
+		if ours := name == "ours"; ours != next.Owes() || ours != (len(names) == 1) {
+			t.Errorf("%s: %v, of %q", name, next.Debts(), names)
 		}
 		if err := errors.Join(os.RemoveAll(debtsDir), os.RemoveAll(debtsDir+".theirs")); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package supervisor
+package unit
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 // mark gives a program that would write to the journal through our own stream one that bears the service's name. Without it the program
 // could write what looks like a line of the supervisor. release is for when the program has its output.
-func (u *unit) mark(spec *child.Spec) (release func(), err error) {
+func mark(service string, spec *child.Spec) (release func(), err error) {
 	release = func() {}
 	var ours []**os.File
 	for _, f := range []**os.File{&spec.Stdout, &spec.Stderr} {
@@ -21,7 +21,7 @@ func (u *unit) mark(spec *child.Spec) (release func(), err error) {
 	if len(ours) == 0 {
 		return release, nil
 	}
-	stream, err := journal.Open(u.v.name)
+	stream, err := journal.Open(service)
 	if err != nil {
 		return release, err
 	}

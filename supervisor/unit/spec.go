@@ -1,4 +1,4 @@
-package supervisor
+package unit
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/notify"
@@ -16,7 +15,7 @@ import (
 )
 
 // spec is how a program is started: all that its config names is looked up now, since it may have changed.
-func (v *service) spec(ctx context.Context, tree Tree, prog Program, token int64) (child.Spec, *notify.Socket, error) {
+func (u *Unit) spec(ctx context.Context, tree Tree, prog Program, token int64) (child.Spec, *notify.Socket, error) {
 	s := child.Spec{
 		Argv: prog.Command, Dir: prog.Dir, Stdout: os.Stdout, Stderr: os.Stderr,
 		Settings: child.Settings{
@@ -36,29 +35,29 @@ func (v *service) spec(ctx context.Context, tree Tree, prog Program, token int64
 		env = account.Environ(env)
 	}
 	if prog.EnvFile != "" {
-		more, err := child.Reached(ctx, &v.reach, func() ([]string, error) { return config.ReadEnvFile(prog.EnvFile, who) }, nil)
+		more, err := child.Reached(ctx, &u.reach, func() ([]string, error) { return config.ReadEnvFile(prog.EnvFile, who) }, nil)
 		if err != nil {
 			return s, nil, fmt.Errorf("env_file: %w", err)
 		}
 		env = append(env, more...)
 	}
-	s.Env = slices.Concat(env, prog.Env, v.facts(token))
+	s.Env = slices.Concat(env, prog.Env, u.Facts(token))
 	if prog.Log.Path != "" {
-		log, err := v.logs.open(ctx, &v.reach, prog.Log, who, v.log)
+		log, err := u.logs.open(ctx, &u.reach, prog.Log, who, u.log)
 		if err != nil {
 			return s, nil, fmt.Errorf("log file: %w", err)
 		}
 		s.Stdout, s.Stderr = log.Writer(), log.Writer()
 		if s.Credential != nil {
 			if err := log.Grant(s.Credential.UID, s.Credential.GID); err != nil {
-				v.log.Debug("the child cannot open /dev/stdout anew", "service", v.name, "error", err)
+				u.log.Debug("the child cannot open /dev/stdout anew", "service", u.cfg.Service, "error", err)
 			}
 		}
 	}
 	if !prog.Ready.Notify {
 		return s, nil, nil
 	}
-	listen := notify.Config{UID: uint32(os.Geteuid()), Belongs: tree.Owns, Logger: v.log.Named("notify")}
+	listen := notify.Config{UID: uint32(os.Geteuid()), Belongs: tree.Owns, Logger: u.log.Named("notify")}
 	if s.Credential != nil {
 		listen.UID = s.Credential.UID
 	}
@@ -70,14 +69,9 @@ func (v *service) spec(ctx context.Context, tree Tree, prog Program, token int64
 	return s, socket, nil
 }
 
-// facts are what every command of a service is told.
-func (v *service) facts(token int64) []string {
-	return []string{"UNDERSTUDY_SERVICE=" + v.name, "UNDERSTUDY_NODE=" + v.node.Node, "UNDERSTUDY_TOKEN=" + strconv.FormatInt(token, 10)}
-}
-
 // checker is a check of a program, or nil when none is configured. A command is run as the program is: in its tree, so that
 // nothing of it can outlive the term, and as its user.
-func (u *unit) checker(prog Program, tcp, http string, command []string) probe.Checker {
+func (r *Run) checker(prog Program, tcp, http string, command []string) probe.Checker {
 	switch {
 	case tcp != "":
 		return probe.Probe{Kind: probe.KindTCP, Target: tcp}
@@ -89,11 +83,11 @@ func (u *unit) checker(prog Program, tcp, http string, command []string) probe.C
 	run := func(ctx context.Context, argv []string) ([]byte, int, error) {
 		prog := prog
 		prog.Command, prog.Log, prog.Ready = argv, LogFile{}, Ready{}
-		spec, _, err := u.v.spec(ctx, u.tree, prog, u.token)
+		spec, _, err := r.u.spec(ctx, r.cfg.Tree, prog, r.cfg.Token)
 		if err != nil {
 			return nil, 0, err
 		}
-		result, err := child.Output(ctx, u.tree.Start, spec)
+		result, err := child.Output(ctx, r.cfg.Tree.Start, spec)
 		return result.Output, result.Status.Code, err
 	}
 	return probe.Probe{Kind: probe.KindExec, Argv: command, Run: run}

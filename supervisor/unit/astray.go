@@ -1,9 +1,8 @@
-package supervisor
+package unit
 
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,20 +20,20 @@ const (
 )
 
 // findStrays looks again and again, less and less often, where the programs are.
-func (u *unit) findStrays(ctx context.Context) {
+func (r *Run) findStrays(ctx context.Context) {
 	for wait := strayFirst; pause(ctx, wait); wait = min(2*wait, strayLast) {
-		u.findStraysNow(ctx)
+		r.findStraysNow(ctx)
 	}
 }
 
 // findStraysBeside looks a last time, beside the stop where the kernel is busy.
-func (u *unit) findStraysBeside(ctx context.Context) {
+func (r *Run) findStraysBeside(ctx context.Context) {
 	looked := make(chan struct{})
-	u.wg.Go(func() {
+	r.hearers.Go(func() {
 		defer close(looked)
 		looking, enough := context.WithTimeout(ctx, strayAtTheEnd)
 		defer enough()
-		u.findStraysNow(looking)
+		r.findStraysNow(looking)
 	})
 	atOnce := time.NewTimer(strayAtOnce)
 	defer atOnce.Stop()
@@ -45,14 +44,10 @@ func (u *unit) findStraysBeside(ctx context.Context) {
 }
 
 // findStraysNow looks once, and waits no longer than ctx: the kernel may be busy with its cgroups.
-func (u *unit) findStraysNow(ctx context.Context) {
-	v := u.v
-	u.mu.Lock()
-	parts := slices.Clone(u.parts)
-	u.mu.Unlock()
+func (r *Run) findStraysNow(ctx context.Context) {
 	var all []string
-	for _, p := range parts {
-		at, err := child.Reached(ctx, &v.reach, func() (string, error) { return p.process.Astray(), nil }, nil)
+	for _, p := range r.started() {
+		at, err := child.Reached(ctx, &r.u.reach, func() (string, error) { return p.process.Astray(), nil }, nil)
 		if err != nil {
 			return // the next look tells
 		}
@@ -60,11 +55,7 @@ func (u *unit) findStraysNow(ctx context.Context) {
 			all = append(all, fmt.Sprintf("pid %d (%s) has moved itself to another cgroup, %s: what it forks there would not be killed", p.process.Pid(), p.Name, at))
 		}
 	}
-	said := strings.Join(all, "; ")
-	v.news.mu.Lock()
-	changed := v.news.astray != said
-	v.news.mu.Unlock()
-	if changed {
-		v.news.tell(func() { v.news.astray = said })
+	if said := strings.Join(all, "; "); r.news(&r.astray, said) {
+		r.cfg.Astray(said)
 	}
 }

@@ -1,0 +1,129 @@
+package unit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"understudy/supervisor/child"
+)
+
+// Guard is what the guardians do for a command that runs outside any session.
+type Guard interface {
+	Begin(epoch uint64, ticket []byte) error
+	Extend(epoch uint64, deadline time.Duration) error
+	Finish(epoch uint64) error
+	NewTree(ctx context.Context, epoch uint64, name string, release []byte) (Tree, error)
+}
+
+// Commands runs commands that are no part of a run, each in a tree and under a lease of its own: the guardians end it, and all that
+// it forked, when it takes too long or when this supervisor dies. All units of a supervisor share it.
+type Commands struct {
+	guard func() Guard
+	now   func() time.Duration
+	begun atomic.Uint64 // numbers the leases; those of sessions count from 1
+}
+
+// NewCommands runs commands under a guard, which need not be there before the first of them; now is CLOCK_BOOTTIME.
+func NewCommands(guard func() Guard, now func() time.Duration) *Commands {
+	return &Commands{guard: guard, now: now}
+}
+
+const firstCommand = 1 << 32
+
+const (
+	// slack is what it may take us to kill a command, before the guardians do it.
+	slack = 2 * time.Second
+	// proofPatience is for one attempt to prove a death.
+	proofPatience = 5 * time.Second
+)
+
+// Begun counts the commands that were begun. The next image of this process goes on from there.
+func (c *Commands) Begun() uint64 { return c.begun.Load() }
+
+// GoOn counts from where a former image of this process has stopped.
+func (c *Commands) GoOn(begun uint64) { c.begun.Store(begun) }
+
+// run runs a command in a tree that bears the name.
+func (c *Commands) run(ctx context.Context, name string, spec child.Spec, limit time.Duration) (result child.Result, err error) {
+	epoch, guard := firstCommand+c.begun.Add(1), c.guard()
+	if err := guard.Begin(epoch, nil); err != nil {
+		return result, fmt.Errorf("tell the guardians: %w", err)
+	}
+	defer func() {
+		if fin := guard.Finish(epoch); fin != nil {
+			err = errors.Join(err, fmt.Errorf("tell the guardians: %w", fin))
+		}
+	}()
+	if err := guard.Extend(epoch, c.now()+limit+slack); err != nil {
+		return result, fmt.Errorf("tell the guardians: %w", err)
+	}
+	tree, err := guard.NewTree(ctx, epoch, name, nil)
+	if err != nil {
+		return result, fmt.Errorf("make a container: %w", err)
+	}
+	defer func() {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
+		defer cancel()
+		if end := tree.End(bounded); end != nil {
+			err = errors.Join(err, end)
+		}
+	}()
+	return child.Output(ctx, tree.Start, spec)
+}
+
+// Command runs a command outside any session. what names it in the log.
+func (u *Unit) Command(ctx context.Context, what string, spec child.Spec, limit time.Duration) error {
+	return u.command(ctx, what, spec, limit, func(ctx context.Context, spec child.Spec) (child.Result, error) {
+		return u.cfg.Commands.run(ctx, u.cfg.Service+"/"+what, spec, limit)
+	})
+}
+
+// inTree runs a command in a run's own tree: it dies with the programs at the latest.
+func (u *Unit) inTree(ctx context.Context, tree Tree, what string, spec child.Spec, limit time.Duration) error {
+	return u.command(ctx, what, spec, limit, func(ctx context.Context, spec child.Spec) (child.Result, error) {
+		return child.Output(ctx, tree.Start, spec)
+	})
+}
+
+// command bounds a command, logs what it said, and makes an error of how it ended.
+func (u *Unit) command(
+	ctx context.Context, what string, spec child.Spec, limit time.Duration, run func(context.Context, child.Spec) (child.Result, error),
+) error {
+	ctx, calm := u.hurried(ctx)
+	defer calm()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("killed: it took longer than %v", limit))
+	defer cancel()
+	spec.Env = slices.Concat(child.Environ(), spec.Env)
+	result, err := run(ctx, spec)
+	said := strings.TrimSpace(strings.ToValidUTF8(string(result.Output), "?"))
+	if said != "" {
+		u.log.Info("output of "+what, "service", u.cfg.Service, "output", said)
+	}
+	switch {
+	case err != nil:
+		return err
+	case result.Status.Code != 0 && said != "":
+		return fmt.Errorf("%s: %s", Describe(result.Status), said[strings.LastIndexByte(said, '\n')+1:])
+	case result.Status.Code != 0:
+		return errors.New(Describe(result.Status))
+	}
+	return nil
+}
+
+// hurried is a context that ends also when an operator has asked twice for the end.
+func (u *Unit) hurried(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-u.cfg.Hurry:
+			cancel(errors.New("killed: asked again to stop"))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}

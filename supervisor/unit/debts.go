@@ -1,0 +1,180 @@
+package unit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/keyfile"
+)
+
+// A oneshot may have changed the machine - an address, a mount - in a way that does not end with its process. What undoes it
+// is due from before it starts, and written down, so that a supervisor that comes after one that was killed can do it.
+
+// Debt is a command that is due.
+type Debt struct {
+	Name    string        `json:"name"`
+	Command []string      `json:"command"`
+	Timeout time.Duration `json:"timeout"`
+	Token   int64         `json:"token"`
+}
+
+// ledger is what is due of one service of one node, as it is written down.
+type ledger struct {
+	Node    string `json:"node"`
+	Service string `json:"service"`
+	Debts   []Debt `json:"debts"`
+}
+
+// debts are what oneshots did and is to be undone, the newest last.
+type debts struct {
+	node, service, file string
+	log                 hclog.Logger
+	turn                chan struct{} // capacity 1: held by who undoes all
+
+	mu     sync.Mutex // guards what follows
+	all    []Debt
+	loaded bool // what a former supervisor left is known
+}
+
+// debtsDir is a place that is emptied when the machine boots, as an address is gone then. What is read there is run.
+var debtsDir = "/run/understudy"
+
+// trustedDebts refuses a folder of others: where /run is open to all, as in some containers, they can make it before us.
+func trustedDebts() error {
+	err := keyfile.Folder(debtsDir, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// debtsFile is no other node's or service's: names may hold what would stand between them, and may be long.
+func debtsFile(c Config) string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%s", c.Node, c.Service)
+	return filepath.Join(debtsDir, strconv.FormatUint(h.Sum64(), 36)+"."+c.Cluster+".undo")
+}
+
+// Indebted names the services of a node that left something to be undone there, whether they are in its config or not.
+func Indebted(node, cluster string) (services []string) {
+	if trustedDebts() != nil {
+		return nil
+	}
+	files, _ := filepath.Glob(filepath.Join(debtsDir, "*."+cluster+".undo")) // a bad pattern is the only error
+	for _, file := range files {
+		var left ledger
+		data, err := os.ReadFile(file)
+		if err == nil && json.Unmarshal(data, &left) == nil && left.Node == node && left.Service != "" {
+			services = append(services, left.Service)
+		}
+	}
+	return services
+}
+
+// add notes that something has to be undone.
+func (d *debts) add(one Debt) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = append(d.all, one)
+	d.write()
+}
+
+// newest is what is to be undone first.
+func (d *debts) newest() (Debt, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.all) == 0 {
+		return Debt{}, false
+	}
+	return d.all[len(d.all)-1], true
+}
+
+// settle forgets the newest.
+func (d *debts) settle() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = d.all[:len(d.all)-1]
+	d.write()
+}
+
+// list is all that is due.
+func (d *debts) list() []Debt {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.all)
+}
+
+// restore takes over what is known already.
+func (d *debts) restore(all []Debt) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all, d.loaded = all, true
+}
+
+// load takes over, once, what a supervisor of this node that was killed had left to be undone.
+func (d *debts) load() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.loaded {
+		return
+	}
+	d.loaded = true
+	data, err := os.ReadFile(d.file)
+	if err != nil {
+		return
+	}
+	var left ledger
+	if err = trustedDebts(); err == nil {
+		err = json.Unmarshal(data, &left)
+	}
+	if err == nil && (left.Node != d.node || left.Service != d.service) {
+		err = fmt.Errorf("it is of %s on %s", left.Service, left.Node)
+	}
+	if err != nil {
+		d.log.Warn("what a former supervisor left to be undone cannot be read", "service", d.service, "file", d.file, "error", err)
+		return
+	}
+	d.all = left.Debts
+}
+
+// write writes down what is due. The caller holds mu.
+func (d *debts) write() {
+	var err error
+	if len(d.all) == 0 {
+		if err = os.Remove(d.file); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	} else if err = errors.Join(os.MkdirAll(debtsDir, 0o755), trustedDebts()); err == nil {
+		var data []byte
+		if data, err = json.Marshal(ledger{d.node, d.service, d.all}); err == nil {
+			if err = os.WriteFile(d.file+"~", data, 0o600); err == nil {
+				err = os.Rename(d.file+"~", d.file)
+			}
+		}
+	}
+	if err != nil {
+		d.log.Warn("cannot write down what is to be undone; should this supervisor be killed, nobody will do it", "service", d.service, "error", err)
+	}
+}
+
+// lock keeps others from undoing at the same time: a term that lost its lease may still be at it.
+func (d *debts) lock(ctx context.Context) (unlock func(), ok bool) {
+	select {
+	case d.turn <- struct{}{}:
+		return func() { <-d.turn }, true
+	case <-ctx.Done():
+		return nil, false
+	}
+}

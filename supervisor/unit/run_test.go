@@ -1,0 +1,274 @@
+package unit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child"
+)
+
+// stage is a tree whose processes are played, and what happened there, in order.
+type stage struct {
+	Tree
+	deaf map[string]bool          // these end for no signal
+	runs map[string]time.Duration // these end by themselves after so long
+
+	mu   sync.Mutex // guards what follows
+	said []string
+	on   map[string]*actor
+}
+
+func (s *stage) say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said = append(s.said, fmt.Sprintf(format, args...))
+}
+
+func (s *stage) heard() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.said)
+}
+
+func (s *stage) Start(_ context.Context, spec child.Spec) (Process, error) {
+	name := spec.Argv[0]
+	s.say("start %s", name)
+	a := &actor{s: s, name: name, done: make(chan struct{})}
+	s.mu.Lock()
+	s.on[name] = a
+	s.mu.Unlock()
+	if d, ok := s.runs[name]; ok {
+		time.AfterFunc(d, func() { a.end(0) })
+	}
+	return a, nil
+}
+
+func (s *stage) actor(name string) *actor {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.on[name]
+}
+
+// actor is a process of a stage.
+type actor struct {
+	s    *stage
+	name string
+	code int
+	once sync.Once
+	done chan struct{}
+}
+
+func (a *actor) end(code int) {
+	a.once.Do(func() {
+		a.code = code
+		close(a.done)
+	})
+}
+
+func (a *actor) Pid() int                   { return 7 }
+func (a *actor) Done() <-chan struct{}      { return a.done }
+func (a *actor) AskRest(syscall.Signal) int { return 0 }
+func (a *actor) Astray() string             { return "" }
+
+func (a *actor) Wait(ctx context.Context) (child.ExitStatus, error) {
+	select {
+	case <-a.done:
+		return child.ExitStatus{Code: a.code}, nil
+	case <-ctx.Done():
+		return child.ExitStatus{}, context.Cause(ctx)
+	}
+}
+
+func (a *actor) Signal(sig syscall.Signal) error {
+	if sig == unix.SIGCONT {
+		return nil
+	}
+	if a.s.say("%s %s", unix.SignalName(sig), a.name); !a.s.deaf[a.name] && sig != unix.SIGHUP {
+		a.end(0)
+	}
+	return nil
+}
+
+func (a *actor) Kill(context.Context) error {
+	a.s.say("kill %s", a.name)
+	a.end(137)
+	return nil
+}
+
+// played is a unit whose programs are vip, a oneshot, then db, which is ready after a second, then web; and its stage.
+func played(t *testing.T) (*Unit, RunConfig, *stage) {
+	t.Helper()
+	was := debtsDir
+	t.Cleanup(func() { debtsDir = was })
+	debtsDir = filepath.Join(t.TempDir(), "understudy")
+	s := &stage{deaf: map[string]bool{}, runs: map[string]time.Duration{"vip": 0, "undo": 0, "hook": 0}, on: map[string]*actor{}}
+	program := func(name string) Program {
+		return Program{Name: name, Command: []string{name}, StopSignal: unix.SIGTERM, StopTimeout: 10 * time.Second}
+	}
+	vip, db, web := program("vip"), program("db"), program("web")
+	vip.Oneshot, vip.Undo = true, []string{"undo"}
+	db.Ready = Ready{After: time.Second}
+	u := New(Config{Service: "shop", Node: "a", Cluster: "c", Logger: hclog.NewNullLogger()})
+	return u, RunConfig{
+		Tree: s, Token: 7, MayStart: func() error { return nil }, Health: func(string) {}, Astray: func(string) {},
+		Conf: Conf{Programs: []Program{vip, db, web}, OnActive: Hook{Command: []string{"hook"}, Timeout: time.Second}},
+	}, s
+}
+
+func TestProgramsStartInTheirOrderAndStopInReverse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, cfg, s := played(t)
+		run := u.Start(t.Context(), cfg)
+		time.Sleep(time.Second - time.Millisecond)
+		if got := s.heard(); !slices.Equal(got, []string{"start vip", "start db"}) || closed(run.Ready()) {
+			t.Errorf("before db is ready: %q", got)
+		}
+		if !u.Owes() {
+			t.Error("what undoes vip is not due")
+		}
+		time.Sleep(2 * time.Millisecond)
+		if synctest.Wait(); !closed(run.Ready()) || closed(run.Done()) {
+			t.Error("not ready")
+		}
+		run.Reload(unix.SIGHUP)
+		run.End(errors.New("enough"))
+		if err := run.Wait(); err.Error() != "enough" || run.First() != s.actor("vip") {
+			t.Error(err, run.First())
+		}
+		now := cfg.Conf
+		now.Programs = slices.Clone(now.Programs)
+		now.Programs[1].StopSignal = unix.SIGINT // how it is stopped may change
+		if run.Outdated(now) {
+			t.Error("another signal takes a new start")
+		}
+		run.Stop(t.Context(), now, Cut{})
+		run.Close()
+		u.Close()
+		want := "start vip, start db, start web, start hook, kill hook, SIGHUP db, SIGHUP web, " +
+			"SIGTERM web, kill web, SIGINT db, kill db, start undo, kill undo"
+		if got := strings.Join(s.heard(), ", "); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if u.Owes() {
+			t.Error("still due: ", u.Debts())
+		}
+	})
+}
+
+func TestTheRunTellsWhyItEnded(t *testing.T) {
+	forbidden := errors.New("forbidden")
+	for name, c := range map[string]struct {
+		change func(*RunConfig, *stage)
+		then   func(*stage)
+		is     func(error) bool
+		heard  int
+	}{
+		"a program ends": {then: func(s *stage) { s.actor("db").end(3) }, heard: 5, is: func(err error) bool {
+			ended, ok := errors.AsType[*Ended](err)
+			return ok && ended.Name == "db" && ended.Status.Code == 3
+		}},
+		"P1: it must not start": {change: func(c *RunConfig, _ *stage) { c.MayStart = func() error { return forbidden } }, is: func(err error) bool {
+			_, ok := errors.AsType[*StartError](err)
+			return ok && errors.Is(err, forbidden)
+		}},
+		"a oneshot takes too long": {change: func(c *RunConfig, s *stage) {
+			c.Conf.Programs[0].Ready.Timeout = time.Second
+			delete(s.runs, "vip")
+		}, heard: 1, is: func(err error) bool { return strings.Contains(err.Error(), "has not ended within") }},
+		"on_active hangs": {change: func(_ *RunConfig, s *stage) { delete(s.runs, "hook") }, heard: 5, is: func(err error) bool {
+			return errors.Is(err, ErrHook)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				u, cfg, s := played(t)
+				if c.change != nil {
+					c.change(&cfg, s)
+				}
+				run := u.Start(t.Context(), cfg)
+				if time.Sleep(5 * time.Second); c.then != nil {
+					c.then(s)
+				}
+				synctest.Wait()
+				if !closed(run.Done()) || !c.is(run.Wait()) {
+					t.Errorf("ended: %v, %v", closed(run.Done()), run.Wait())
+				}
+				if got := s.heard(); len(got) != c.heard {
+					t.Errorf("%q", got)
+				}
+				run.Close()
+			})
+		})
+	}
+}
+
+// P1, P3: nobody is asked any more once the lock is lost or the lease has ended.
+func TestWhoIsCutIsAskedNoMore(t *testing.T) {
+	for _, which := range []string{"lock lost", "lease ended", "in time"} {
+		synctest.Test(t, func(t *testing.T) {
+			u, cfg, s := played(t)
+			s.deaf["web"] = true
+			run := u.Start(t.Context(), cfg)
+			<-run.Ready()
+			run.End(nil)
+			_ = run.Wait()
+			cut, over, began := Cut{}, make(chan struct{}), time.Now()
+			switch which {
+			case "lock lost":
+				cut.LockLost = over
+			case "lease ended":
+				cut.LeaseEnded = over
+			}
+			time.AfterFunc(time.Second, func() { close(over) })
+			run.Stop(t.Context(), cfg.Conf, cut)
+			took, inTime := time.Since(began), which == "in time"
+			if inTime != (took == 10*time.Second) || !inTime && took != time.Second {
+				t.Errorf("%s: it took %v", which, took)
+			}
+			if asked := slices.Contains(s.heard(), "SIGTERM db"); asked != inTime || u.Owes() == inTime {
+				t.Errorf("%s: %q, still due: %v", which, s.heard(), u.Debts())
+			}
+			run.Close()
+		})
+	}
+}
+
+// An address that stays would be on two hosts: an undo that the tree's end interrupts is still due, in the next process too.
+func TestAnInterruptedUndoIsStillDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, cfg, s := played(t)
+		delete(s.runs, "undo")
+		run := u.Start(t.Context(), cfg)
+		<-run.Ready()
+		run.End(nil)
+		_ = run.Wait()
+		lost := make(chan struct{})
+		time.AfterFunc(time.Second, func() {
+			close(lost)
+			s.actor("undo").end(137)
+		})
+		run.Stop(t.Context(), cfg.Conf, Cut{LockLost: lost})
+		run.Close()
+		next := New(u.cfg)
+		next.LoadDebts()
+		if due := next.Debts(); !u.Owes() || len(due) != 1 || due[0].Name != "vip" || due[0].Token != 7 {
+			t.Errorf("due: %v, read again: %v", u.Debts(), due)
+		}
+		if _, err := os.Stat(u.debts.file); err != nil {
+			t.Error(err)
+		}
+	})
+}

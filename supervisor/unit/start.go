@@ -1,0 +1,173 @@
+package unit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"understudy/supervisor/child"
+	"understudy/supervisor/child/notify"
+	"understudy/supervisor/child/probe"
+)
+
+// rise starts the programs, says that all of them are ready, and watches their health until the run has ended.
+func (r *Run) rise(ctx context.Context) {
+	if err := r.startAll(ctx); err != nil {
+		r.end(err)
+		return
+	}
+	if r.cfg.Adopt == nil && r.cfg.Conf.slow() {
+		r.u.log.Info("the service is ready", "service", r.u.cfg.Service, "token", r.cfg.Token)
+	}
+	close(r.ready)
+	r.watch(ctx)
+}
+
+// startAll starts the programs in their order, each when the former is ready.
+func (r *Run) startAll(ctx context.Context) error {
+	if r.cfg.Adopt != nil {
+		for _, p := range r.started() {
+			r.mind(p)
+		}
+		return nil
+	}
+	for _, prog := range r.cfg.Conf.Programs {
+		if err := r.start(ctx, prog); err != nil {
+			return err
+		}
+	}
+	hook := r.cfg.Conf.OnActive
+	if len(hook.Command) == 0 {
+		return nil
+	}
+	spec := child.Spec{Argv: hook.Command, Env: r.u.Facts(r.cfg.Token)}
+	if err := r.u.inTree(ctx, r.cfg.Tree, "on_active", spec, hook.Timeout); err != nil {
+		return fmt.Errorf("%w: %w", ErrHook, err)
+	}
+	return nil
+}
+
+// start starts one program, and waits until it is ready, or, if it is to run only once, until it has done that.
+func (r *Run) start(ctx context.Context, prog Program) error {
+	spec, socket, err := r.u.spec(ctx, r.cfg.Tree, prog, r.cfg.Token)
+	if err != nil {
+		return &StartError{err}
+	}
+	if socket != nil {
+		r.hear(ctx, socket)
+	}
+	if prog.Oneshot && len(prog.Undo) > 0 { // before it can have done anything
+		r.u.debts.add(Debt{prog.Name, prog.Undo, prog.StopTimeout, r.cfg.Token})
+	}
+	if err := r.cfg.MayStart(); err != nil { // P1: whatever the caller believed when the run began
+		return &StartError{err}
+	}
+	release, err := mark(r.u.cfg.Service, &spec)
+	if err != nil { // then it speaks through our stream
+		r.u.log.Debug("the program has no stream of its own to the journal", r.named(prog, "error", err)...)
+	}
+	p, err := r.cfg.Tree.Start(ctx, spec)
+	release()
+	if err != nil {
+		return &StartError{err}
+	}
+	r.mu.Lock()
+	r.parts = append(r.parts, part{prog, p})
+	r.mu.Unlock()
+	r.u.log.Info("child started", r.named(prog, "pid", p.Pid(), "token", r.cfg.Token)...)
+	if prog.Oneshot {
+		return r.await(ctx, prog, p)
+	}
+	r.mind(part{prog, p})
+	return r.waitReady(ctx, prog, p, socket)
+}
+
+// hear takes in what a program says, until the run is over.
+func (r *Run) hear(ctx context.Context, socket *notify.Socket) {
+	r.sockets = append(r.sockets, socket)
+	ctx, deaf := context.WithCancel(context.WithoutCancel(ctx))
+	r.hearers.Go(func() {
+		<-r.over
+		deaf()
+	})
+	r.hearers.Go(func() {
+		if err := socket.Run(ctx); err != nil {
+			r.u.log.Debug("cannot hear the child", "service", r.u.cfg.Service, "error", err)
+		}
+	})
+}
+
+// mind ends the run when a program ends by itself that is not to.
+func (r *Run) mind(p part) {
+	if p.Oneshot {
+		return
+	}
+	r.hearers.Go(func() {
+		select {
+		case <-p.process.Done():
+			r.end(&Ended{p.Name, ExitOf(p.process)})
+		case <-r.over:
+		}
+	})
+}
+
+// await waits for a program that is to run to its end.
+func (r *Run) await(ctx context.Context, prog Program, p Process) error {
+	if prog.Ready.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, prog.Ready.Timeout, fmt.Errorf("%s has not ended within %v", prog.Name, prog.Ready.Timeout))
+		defer cancel()
+	}
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if status := ExitOf(p); status.Code != 0 {
+		return &Ended{prog.Name, status}
+	}
+	return nil
+}
+
+// waitReady waits until a program says, or shows, that it has started.
+func (r *Run) waitReady(ctx context.Context, prog Program, p Process, socket *notify.Socket) error {
+	how := prog.Ready
+	checker := r.checker(prog, how.TCP, how.HTTP, how.Exec)
+	switch {
+	case socket != nil:
+		bounded, cancel := context.WithTimeoutCause(ctx, how.Timeout, fmt.Errorf("%s has not said READY=1 within %v", prog.Name, how.Timeout))
+		defer cancel()
+		select {
+		case <-socket.Ready():
+		case <-bounded.Done():
+			return context.Cause(bounded)
+		}
+	case checker != nil:
+		if err := probe.WaitReady(ctx, how.Timeout, checker); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return fmt.Errorf("%s is not ready within %v: %w", prog.Name, how.Timeout, err)
+		}
+	case how.After > 0:
+		if !pause(ctx, how.After) {
+			return context.Cause(ctx)
+		}
+	default:
+		return nil
+	}
+	r.u.log.Info("child ready", r.named(prog, "pid", p.Pid())...)
+	return nil
+}
+
+// pause waits, and tells whether it waited to the end.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,72 @@
+package unit
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/child"
+)
+
+// Config is what a unit is made of.
+type Config struct {
+	Service  string
+	Node     string
+	Cluster  string // tells one cluster's files on this machine from another's
+	Logger   hclog.Logger
+	Hurry    <-chan struct{} // closed when stopping is to be quick: programs are killed, not asked
+	Commands *Commands       // runs what runs outside any session
+}
+
+// Unit is what a service has for its programs, from one run to the next: their log files, and what is to be undone.
+type Unit struct {
+	cfg     Config
+	log     hclog.Logger
+	reach   child.Reach
+	logs    logs
+	debts   debts
+	undoing sync.WaitGroup // UndoBeside
+	hooks   sync.WaitGroup // Beside
+}
+
+// New makes the unit of a service.
+func New(cfg Config) *Unit {
+	u := &Unit{cfg: cfg, log: cfg.Logger}
+	u.debts = debts{node: cfg.Node, service: cfg.Service, file: debtsFile(cfg), log: cfg.Logger, turn: make(chan struct{}, 1)}
+	return u
+}
+
+// Facts are what every command of a service is told.
+func (u *Unit) Facts(token int64) []string {
+	return []string{"UNDERSTUDY_SERVICE=" + u.cfg.Service, "UNDERSTUDY_NODE=" + u.cfg.Node, "UNDERSTUDY_TOKEN=" + strconv.FormatInt(token, 10)}
+}
+
+// Beside runs a hook beside whatever goes on. What becomes of it changes nothing; only Close waits for it.
+func (u *Unit) Beside(ctx context.Context, what string, h Hook, facts []string) {
+	u.hooks.Go(func() { u.hook(ctx, what, h, facts) })
+}
+
+func (u *Unit) hook(ctx context.Context, what string, h Hook, facts []string) {
+	if len(h.Command) == 0 {
+		return
+	}
+	began := time.Now()
+	u.log.Info("running a hook", "service", u.cfg.Service, "hook", what, "timeout", h.Timeout)
+	if err := u.Command(ctx, what, child.Spec{Argv: h.Command, Env: facts}, h.Timeout); err != nil {
+		u.log.Error("hook failed", "service", u.cfg.Service, "hook", what, "error", err)
+		return
+	}
+	u.log.Info("hook done", "service", u.cfg.Service, "hook", what, "took", time.Since(began).Round(time.Millisecond))
+}
+
+// Close waits for what may go on beside the runs, and closes the log files. No run is left.
+func (u *Unit) Close() {
+	u.undoing.Wait()
+	u.hooks.Wait()
+	if err := u.logs.close(); err != nil {
+		u.log.Warn("a log file cannot be closed", "service", u.cfg.Service, "error", err)
+	}
+}
