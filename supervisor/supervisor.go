@@ -350,7 +350,7 @@ func (s *supervisor) arrange(ctx context.Context, stops map[*service]context.Can
 			stop(nil)
 		case runs, ended, ctx.Err() != nil && v.carried == nil, s.waits(v):
 		default:
-			if v.guard == nil { // its hooks may be looking at it
+			if v.guard == nil { // what it left beside may be looking at it
 				v.guard = s.guard
 			}
 			if v.birth == (election.Birth{}) { // of a namesake that was removed, and is forgotten by now

@@ -145,12 +145,12 @@ var sabotages = []sabotage{
 	}},
 	{"do not watch the lock while a child stops", []change{
 		{"supervisor/active.go", "		if watching.Err() == nil {\n			v.cut(context.WithoutCancel(ctx), t.cand, tree)\n		}\n", ""},
-		{"supervisor/unit/stop.go", "	case <-cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
+		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
 	}},
 	{"stop a child politely after its lock was lost", []change{
 		{"supervisor/active.go", "		if watching.Err() == nil {\n			v.cut(context.WithoutCancel(ctx), t.cand, tree)\n		}\n", ""},
 		{"supervisor/active.go", "		if ev != lockLost { // P1", "		if ev != nothingYet { // P1"},
-		{"supervisor/unit/stop.go", "	case <-cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
+		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
 	}},
 	{"promote in spite of a pause", []change{
 		{"election/candidate.go", "	if o.wishes != nil {\n", "	if false {\n"},

@@ -20,20 +20,20 @@ const (
 )
 
 // findStrays looks again and again, less and less often, where the programs are.
-func (r *Run) findStrays(ctx context.Context) {
+func (w *watch) findStrays(ctx context.Context) {
 	for wait := strayFirst; pause(ctx, wait); wait = min(2*wait, strayLast) {
-		r.findStraysNow(ctx)
+		w.findStraysNow(ctx)
 	}
 }
 
 // findStraysBeside looks a last time, beside the stop where the kernel is busy.
-func (r *Run) findStraysBeside(ctx context.Context) {
+func (w *watch) findStraysBeside(ctx context.Context) {
 	looked := make(chan struct{})
-	r.hearers.Go(func() {
+	w.r.hearers.Go(func() {
 		defer close(looked)
 		looking, enough := context.WithTimeout(ctx, strayAtTheEnd)
 		defer enough()
-		r.findStraysNow(looking)
+		w.findStraysNow(looking)
 	})
 	atOnce := time.NewTimer(strayAtOnce)
 	defer atOnce.Stop()
@@ -44,10 +44,10 @@ func (r *Run) findStraysBeside(ctx context.Context) {
 }
 
 // findStraysNow looks once, and waits no longer than ctx: the kernel may be busy with its cgroups.
-func (r *Run) findStraysNow(ctx context.Context) {
+func (w *watch) findStraysNow(ctx context.Context) {
 	var all []string
-	for _, p := range r.started() {
-		at, err := child.Reached(ctx, &r.u.reach, func() (string, error) { return p.process.Astray(), nil }, nil)
+	for _, p := range w.r.started() {
+		at, err := child.Reached(ctx, &w.r.u.reach, func() (string, error) { return p.process.Astray(), nil }, nil)
 		if err != nil {
 			return // the next look tells
 		}
@@ -55,7 +55,7 @@ func (r *Run) findStraysNow(ctx context.Context) {
 			all = append(all, fmt.Sprintf("pid %d (%s) has moved itself to another cgroup, %s: what it forks there would not be killed", p.process.Pid(), p.Name, at))
 		}
 	}
-	if said := strings.Join(all, "; "); r.news(&r.astray, said) {
-		r.cfg.Astray(said)
+	if said := strings.Join(all, "; "); w.news(&w.astray, said) {
+		w.r.cfg.Astray(said)
 	}
 }

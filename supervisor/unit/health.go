@@ -3,21 +3,48 @@ package unit
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"sync"
 
 	"understudy/supervisor/child/probe"
 )
 
-// watch checks the health, anew with each change of how, until the run has ended.
-func (r *Run) watch(ctx context.Context) {
+// watch looks after the programs of a run: their health, and where they are.
+type watch struct {
+	r       *Run
+	changed chan struct{} // capacity 1: health is another one
+
+	mu     sync.Mutex // guards what follows
+	health Health     // as it is in force
+	said   string     // what the newest check says
+	astray string     // which programs have left their cgroups
+}
+
+// reconfigure has the health checked in another way.
+func (w *watch) reconfigure(h Health) {
+	w.mu.Lock()
+	changed := !reflect.DeepEqual(w.health, h)
+	w.health = h
+	w.mu.Unlock()
+	if changed {
+		select {
+		case w.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// keep checks the health, anew with each change of how, until the run has ended.
+func (w *watch) keep(ctx context.Context) {
 	for ctx.Err() == nil {
 		checking, enough := context.WithCancel(ctx)
 		through := make(chan struct{})
 		go func() {
 			defer close(through)
-			r.check(checking)
+			w.check(checking)
 		}()
 		select {
-		case <-r.changed:
+		case <-w.changed:
 		case <-ctx.Done():
 		}
 		enough()
@@ -26,12 +53,12 @@ func (r *Run) watch(ctx context.Context) {
 }
 
 // check ends the run when the health is gone.
-func (r *Run) check(ctx context.Context) {
-	r.mu.Lock()
-	h := r.health
-	r.mu.Unlock()
-	programs, log, service := r.cfg.Conf.Programs, r.u.log, r.u.cfg.Service
-	checker := r.checker(programs[len(programs)-1], h.TCP, h.HTTP, h.Exec)
+func (w *watch) check(ctx context.Context) {
+	w.mu.Lock()
+	h := w.health
+	w.mu.Unlock()
+	r, programs, log, service := w.r, w.r.cfg.Conf.Programs, w.r.u.log, w.r.u.cfg.Service
+	checker := r.u.checker(r.cfg.Tree, r.cfg.Token, programs[len(programs)-1], h.TCP, h.HTTP, h.Exec)
 	if checker == nil {
 		return
 	}
@@ -44,7 +71,7 @@ func (r *Run) check(ctx context.Context) {
 		if report.Err != nil {
 			said = report.Err.Error()
 		}
-		if r.news(&r.said, said) {
+		if w.news(&w.said, said) {
 			if report.Err == nil {
 				log.Info("healthy again", "service", service)
 			} else {
@@ -62,9 +89,9 @@ func (r *Run) check(ctx context.Context) {
 }
 
 // news notes what is said now, and tells whether it is another thing than before.
-func (r *Run) news(before *string, now string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (w *watch) news(before *string, now string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	changed := *before != now
 	*before = now
 	return changed

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -40,15 +39,12 @@ type Run struct {
 	watchers sync.WaitGroup // start, watch and look after the programs until the run has ended
 	over     chan struct{}  // closed when nobody asks the programs for anything any more
 	hearers  sync.WaitGroup // until then
-	changed  chan struct{}  // capacity 1: health is another one
 	handed   bool           // another image of this process goes on with it
+	watch    watch
 
 	mu      sync.Mutex // guards what follows
 	parts   []part     // in the order of their start
 	sockets []*notify.Socket
-	health  Health // as it is in force
-	said    string // what the newest health check says
-	astray  string // which programs have left their cgroups
 }
 
 // part is a program that was started.
@@ -87,8 +83,9 @@ func (u *Unit) Start(ctx context.Context, cfg RunConfig) *Run {
 	running, end := context.WithCancelCause(ctx)
 	r := &Run{
 		u: u, cfg: cfg, end: end, done: running.Done(), why: func() error { return context.Cause(running) },
-		ready: make(chan struct{}), over: make(chan struct{}), changed: make(chan struct{}, 1), health: cfg.Conf.Health,
+		ready: make(chan struct{}), over: make(chan struct{}),
 	}
+	r.watch = watch{r: r, changed: make(chan struct{}, 1), health: cfg.Conf.Health}
 	if cfg.Adopt == nil {
 		u.undoing.Wait()
 		if err := u.logs.retain(cfg.Conf.Programs); err != nil {
@@ -98,7 +95,7 @@ func (u *Unit) Start(ctx context.Context, cfg RunConfig) *Run {
 		r.adopt(ctx)
 	}
 	r.watchers.Go(func() { r.rise(running) })
-	r.watchers.Go(func() { r.findStrays(running) })
+	r.watchers.Go(func() { r.watch.findStrays(running) })
 	return r
 }
 
@@ -151,18 +148,7 @@ func (r *Run) First() Process {
 func (r *Run) Outdated(now Conf) bool { return outdated(r.cfg.Conf, now) }
 
 // Reconfigure takes up what of a changed config can be changed while the programs run.
-func (r *Run) Reconfigure(now Conf) {
-	r.mu.Lock()
-	changed := !reflect.DeepEqual(r.health, now.Health)
-	r.health = now.Health
-	r.mu.Unlock()
-	if changed {
-		select {
-		case r.changed <- struct{}{}:
-		default:
-		}
-	}
-}
+func (r *Run) Reconfigure(now Conf) { r.watch.reconfigure(now.Health) }
 
 // Reload sends each program a signal.
 func (r *Run) Reload(sig unix.Signal) {

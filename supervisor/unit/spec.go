@@ -71,7 +71,7 @@ func (u *Unit) spec(ctx context.Context, tree Tree, prog Program, token int64) (
 
 // checker is a check of a program, or nil when none is configured. A command is run as the program is: in its tree, so that
 // nothing of it can outlive the term, and as its user.
-func (r *Run) checker(prog Program, tcp, http string, command []string) probe.Checker {
+func (u *Unit) checker(tree Tree, token int64, prog Program, tcp, http string, command []string) probe.Checker {
 	switch {
 	case tcp != "":
 		return probe.Probe{Kind: probe.KindTCP, Target: tcp}
@@ -83,11 +83,11 @@ func (r *Run) checker(prog Program, tcp, http string, command []string) probe.Ch
 	run := func(ctx context.Context, argv []string) ([]byte, int, error) {
 		prog := prog
 		prog.Command, prog.Log, prog.Ready = argv, LogFile{}, Ready{}
-		spec, _, err := r.u.spec(ctx, r.cfg.Tree, prog, r.cfg.Token)
+		spec, _, err := u.spec(ctx, tree, prog, token)
 		if err != nil {
 			return nil, 0, err
 		}
-		result, err := child.Output(ctx, r.cfg.Tree.Start, spec)
+		result, err := child.Output(ctx, tree.Start, spec)
 		return result.Output, result.Status.Code, err
 	}
 	return probe.Probe{Kind: probe.KindExec, Argv: command, Run: run}

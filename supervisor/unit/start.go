@@ -20,7 +20,7 @@ func (r *Run) rise(ctx context.Context) {
 		r.u.log.Info("the service is ready", "service", r.u.cfg.Service, "token", r.cfg.Token)
 	}
 	close(r.ready)
-	r.watch(ctx)
+	r.watch.keep(ctx)
 }
 
 // startAll starts the programs in their order, each when the former is ready.
@@ -132,7 +132,7 @@ func (r *Run) await(ctx context.Context, prog Program, p Process) error {
 // waitReady waits until a program says, or shows, that it has started.
 func (r *Run) waitReady(ctx context.Context, prog Program, p Process, socket *notify.Socket) error {
 	how := prog.Ready
-	checker := r.checker(prog, how.TCP, how.HTTP, how.Exec)
+	checker := r.u.checker(r.cfg.Tree, r.cfg.Token, prog, how.TCP, how.HTTP, how.Exec)
 	switch {
 	case socket != nil:
 		bounded, cancel := context.WithTimeoutCause(ctx, how.Timeout, fmt.Errorf("%s has not said READY=1 within %v", prog.Name, how.Timeout))
