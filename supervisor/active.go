@@ -9,6 +9,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
 	"understudy/supervisor/unit"
 )
 
@@ -30,7 +31,7 @@ func (v *service) active(ctx context.Context, t turn, claim *election.Claim, tre
 			v.cut(context.WithoutCancel(ctx), t.cand, tree)
 		}
 	})
-	if v.Failsafe {
+	if v.OnLoss == config.OnLossFailsafe {
 		wg.Go(func() { t.gate.Count(ctx, v.name, claim, t.cand.Peers) })
 	}
 	moves := v.Moves
@@ -104,7 +105,7 @@ func (v *service) runOnce(ctx context.Context, t turn, tree Tree) (event, time.D
 	v.news.mu.Unlock()
 	began := time.Now()
 	run := v.unit.Start(ctx, unit.RunConfig{
-		Tree: tree, Conf: v.unitConf(), Token: v.token, Adopt: adopts,
+		Tree: tree, Conf: v.Service.Service, Token: v.token, Adopt: adopts,
 		MayStart: func() error { // P1: whatever the role says
 			if until > 0 && v.machine.Now() < until {
 				return errPromised
@@ -134,7 +135,7 @@ func (v *service) runOnce(ctx context.Context, t turn, tree Tree) (event, time.D
 		ev := ending(ctx)
 		v.on(ev, "token", v.token)
 		if ev != lockLost { // P1: another node may be counting its grace delay
-			run.Stop(ctx, v.unitConf(), cut)
+			run.Stop(ctx, v.Service.Service, cut)
 		}
 		return ev, 0
 	}
@@ -147,7 +148,7 @@ func (v *service) runOnce(ctx context.Context, t turn, tree Tree) (event, time.D
 	} else {
 		v.ails(afterwards(err), err.Error())
 	}
-	run.Stop(ctx, v.unitConf(), cut)
+	run.Stop(ctx, v.Service.Service, cut)
 	// What the child left behind ends with it.
 	if err := v.empty(ctx, tree); err != nil {
 		return ending(ctx), 0
@@ -186,11 +187,11 @@ func (v *service) attend(ctx context.Context, t turn, run *unit.Run, adopted boo
 			v.confirm(ctx, t)
 		case <-v.news.stir:
 			if v.takeUp() {
-				if run.Outdated(v.unitConf()) {
+				if run.Outdated(v.Service.Service) {
 					run.End(unit.ErrChanged)
 					continue
 				}
-				run.Reconfigure(v.unitConf())
+				run.Reconfigure(v.Service.Service)
 			}
 			v.hear()
 			v.obey(ctx, t, run, ready == nil)
@@ -252,7 +253,7 @@ func (v *service) tellWhy(why error) {
 		v.log.Info("stopping the service", "service", v.name, "why", why)
 	case errors.As(why, &unstarted):
 		v.log.Error("the command cannot be started", "service", v.name, "error", why)
-	case errors.As(why, &ended) && len(v.Programs) > 1:
+	case errors.As(why, &ended) && len(v.Processes) > 1:
 		v.log.Info("child ended", "service", v.name, "process", ended.Name, "status", unit.Describe(ended.Status))
 	case errors.As(why, &ended):
 		v.log.Info("child ended", "service", v.name, "status", unit.Describe(ended.Status))
@@ -297,7 +298,7 @@ func (v *service) verdict(why error) (event, time.Duration) {
 	case errors.Is(why, unit.ErrHook):
 		over = hookFailed
 	}
-	if !next.again && v.held() && v.Restart.Policy != "never" && !ok {
+	if !next.again && v.held() && v.Restart.Policy != config.RestartNever && !ok {
 		next = verdict{again: true, after: v.Restart.MaxDelay} // nobody else would take it
 		v.tries = before                                       // it is given up when the pause ends, unless it has run well by then
 	}

@@ -233,8 +233,8 @@ func (a *Agent) address(sess *election.Session) string {
 
 // steps are the fencing methods of a service. Where none is configured, an agent is asked while the grace delay lasts.
 func (v *service) steps(former *election.BreadCrumb, grace time.Duration) ([]fencing.Step, fencing.OnFailure) {
-	if len(v.Fencing.Steps) > 0 || v.agent == nil || former.Agent == "" {
-		return v.Fencing.Steps, v.Fencing.OnFailure
+	if len(v.Fence) > 0 || v.agent == nil || former.Agent == "" {
+		return v.Fence, fencing.OnFailure(v.Fencing.OnFailure)
 	}
 	return []fencing.Step{{Method: agent.Method{Keys: v.agent.Keys, Dial: v.agent.Dial}, Timeout: max(grace, askAtLeast)}}, fencing.Grace
 }

@@ -122,7 +122,7 @@ func TestAgentIsAskedWhereNothingIsConfigured(t *testing.T) {
 		"no grace":      {v: &service{agent: mine}, crumb: his, want: "agent", limit: askAtLeast},
 		"we have none":  {v: &service{}, crumb: his},
 		"he has none":   {v: &service{agent: mine}, crumb: &election.BreadCrumb{}},
-		"a method":      {v: &service{agent: mine, Service: Service{Fencing: FencingPolicy{Steps: exec}}}, crumb: his, want: "exec", limit: time.Second},
+		"a method":      {v: &service{agent: mine, Service: Service{Fence: exec}}, crumb: his, want: "exec", limit: time.Second},
 		"none has none": {v: &service{}, crumb: &election.BreadCrumb{}},
 	} {
 		steps, _ := c.v.steps(c.crumb, c.grace)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/config"
 )
 
 // member is what the other nodes should know.
@@ -46,7 +47,7 @@ func (v *service) member() election.Member {
 
 // logged tells whether any program's output is in a file, where `understudy logs` finds it.
 func (v *service) logged() bool {
-	return slices.ContainsFunc(v.Programs, func(p Program) bool { return p.Log.Path != "" })
+	return slices.ContainsFunc(v.Processes, func(p config.Process) bool { return p.Log.File != "" })
 }
 
 // say leaves for announce what the other nodes should know, and shows it here.

@@ -1,14 +1,13 @@
 package supervisor
 
 import (
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
 	"understudy/fencing"
-	"understudy/supervisor/unit"
+	"understudy/supervisor/config"
 )
 
 // Config is all that one supervisor runs.
@@ -55,59 +54,10 @@ type Change struct {
 	Warnings []string // dangerous settings of the config that was taken up
 }
 
-// Service is one unit of programs that runs on one node at a time.
+// Service is what runs on one node at a time.
 type Service struct {
-	Name         string
-	Programs     []Program // in the order of their start
-	Order        election.Order
-	Contain      string
-	Priority     int  // the fit node with the highest is preferred
-	Failback     bool // a preferred node that returns takes over
-	Ineligible   bool // it never stands here
-	Moves        Moves
-	ReloadSignal syscall.Signal
-	Restart      Restart
-	Health       Health
-	Precheck     Precheck
-	Hooks        Hooks
-	Fencing      FencingPolicy
-	Failsafe     bool // it may outlast ZooKeeper, by the promises of all other members
-	Once         bool // the command's own end ends the service here
-}
-
-// What a service's programs are made of.
-type (
-	Program = unit.Program
-	Limit   = unit.Limit
-	Ready   = unit.Ready
-	Health  = unit.Health
-	Hook    = unit.Hook
-	LogFile = unit.LogFile
-)
-
-// unitConf is what its unit needs of it.
-func (s Service) unitConf() unit.Conf {
-	return unit.Conf{Programs: s.Programs, Health: s.Health, OnActive: s.Hooks.OnActive}
-}
-
-// Precheck is what a node has to pass in order to stand for election.
-type Precheck struct {
-	Exec              []string
-	Interval, Timeout time.Duration
-}
-
-// Hooks are commands that are run when something has happened here.
-type Hooks struct{ OnActive, OnStandby, OnFence, OnGiveUp Hook }
-
-// Moves bounds how often a service may move, unplanned, from node to node. Max 0: no bound.
-type Moves struct {
-	Max    int
-	Within time.Duration
-}
-
-// FencingPolicy says how a former active that cannot be asked is dealt with.
-type FencingPolicy struct {
-	Grace     time.Duration
-	Steps     []fencing.Step
-	OnFailure fencing.OnFailure
+	config.Service
+	Name  string
+	Fence []fencing.Step // its Fencing.Methods, with this node's keys
+	Once  bool           // the command's own end ends the service here
 }

@@ -195,7 +195,7 @@ func (r *remains) named(ctx context.Context) json.RawMessage {
 
 func (r *remains) stand(ctx context.Context) bool {
 	if r.cand == nil {
-		cand, _, err := r.sess.Stand(ctx, r.v.name, r.v.Order)
+		cand, _, err := r.sess.Stand(ctx, r.v.name, election.Order(r.v.Election))
 		if err != nil {
 			return false
 		}

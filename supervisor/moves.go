@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/config"
 )
 
 // A service that moves from node to node all the time does nobody any good, and may do harm at each of them.
@@ -14,7 +15,7 @@ import (
 const recorded = 200 * time.Millisecond
 
 // stayPut pauses the service when it has moved too often.
-func (v *service) stayPut(ctx context.Context, t turn, m Moves) {
+func (v *service) stayPut(ctx context.Context, t turn, m config.Moves) {
 	if m.Max <= 0 || !pause(ctx, recorded) {
 		return
 	}

@@ -85,7 +85,7 @@ func (v *service) hindrance() (election.Wishes, hindrance) {
 	n := &v.news
 	prechecked := len(v.Precheck.Exec) > 0 && !v.forcedLocked()
 	switch {
-	case v.Ineligible:
+	case !v.Eligible:
 		return n.wishes, hindrance{why: "eligible: false in its config"}
 	case !n.heeded:
 		return n.wishes, hindrance{unknown: true, why: "it is not known yet whether it may"}

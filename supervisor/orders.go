@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"syscall"
 	"time"
 
 	"understudy/election"
@@ -61,7 +62,7 @@ func (v *service) obey(ctx context.Context, t turn, run *unit.Run, ready bool) {
 	case orderRestart:
 		run.End(errRestart)
 	case orderReload:
-		run.Reload(v.ReloadSignal)
+		run.Reload(syscall.Signal(v.ReloadSignal))
 		v.confirm(ctx, t)
 	default:
 		v.news.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/config"
 )
 
 // longestDemotion is how long a node is not preferred at most, unless it rests for longer anyway.
@@ -31,7 +32,7 @@ func (r *relapses) gaveUp(now time.Time, rest time.Duration) {
 func (r *relapses) reset() { *r = relapses{} }
 
 // demoted tells whether the node is not preferred now, after so many moves at most.
-func (r *relapses) demoted(now time.Time, m Moves) *election.Demotion {
+func (r *relapses) demoted(now time.Time, m config.Moves) *election.Demotion {
 	switch {
 	case m.Max > 0 && r.times >= m.Max:
 		return &election.Demotion{Times: r.times}

@@ -3,17 +3,9 @@ package supervisor
 import (
 	"fmt"
 	"time"
-)
 
-// Restart says what happens when the child ends by itself.
-type Restart struct {
-	Policy      string // on-failure | always | never
-	Delay       time.Duration
-	MaxDelay    time.Duration
-	GiveUpAfter int // failures within Within
-	Within      time.Duration
-	RejoinAfter time.Duration
-}
+	"understudy/supervisor/config"
+)
 
 // startTries is how often a program that cannot even be started is tried: waiting longer rarely makes it appear, and
 // another node may have it.
@@ -21,7 +13,7 @@ const startTries = 2
 
 // restarts is the memory of a service's failures on this node.
 type restarts struct {
-	cfg      Restart
+	cfg      config.Restart
 	failures []time.Time
 	delay    time.Duration
 }
@@ -47,9 +39,9 @@ func (r *restarts) slow(took time.Duration) {
 // ended decides after an end. started is false when the program could not be run at all.
 func (r *restarts) ended(now time.Time, ok, started bool) verdict {
 	switch {
-	case started && r.cfg.Policy == "never":
+	case started && r.cfg.Policy == config.RestartNever:
 		return verdict{why: "restart policy never"}
-	case ok && r.cfg.Policy != "always":
+	case ok && r.cfg.Policy != config.RestartAlways:
 		return verdict{why: "it ended by itself with success"}
 	}
 	r.forget(now)

@@ -3,6 +3,8 @@ package supervisor
 import (
 	"testing"
 	"time"
+
+	"understudy/supervisor/config"
 )
 
 func TestRolesFollowATerm(t *testing.T) {
@@ -122,7 +124,7 @@ func TestEveryPairOfRoleAndEventHasAnAnswer(t *testing.T) {
 }
 
 func TestRestartsBackOffAndGiveUp(t *testing.T) {
-	cfg := Restart{Policy: "on-failure", Delay: time.Second, MaxDelay: 3 * time.Second, GiveUpAfter: 5, Within: time.Minute}
+	cfg := config.Restart{Policy: "on-failure", Delay: time.Second, MaxDelay: 3 * time.Second, GiveUpAfter: 5, Within: time.Minute}
 	now := time.Unix(0, 0)
 	r := restarts{cfg: cfg}
 	for i, want := range []time.Duration{1, 2, 3, 3} {
@@ -142,7 +144,7 @@ func TestRestartsBackOffAndGiveUp(t *testing.T) {
 }
 
 func TestWhatNeverGetsReadyIsGivenUpHoweverLongThatTakes(t *testing.T) {
-	cfg := Restart{Policy: "on-failure", Delay: time.Second, MaxDelay: time.Second, GiveUpAfter: 5, Within: 2 * time.Minute}
+	cfg := config.Restart{Policy: "on-failure", Delay: time.Second, MaxDelay: time.Second, GiveUpAfter: 5, Within: 2 * time.Minute}
 	now := time.Unix(0, 0)
 	r := restarts{cfg: cfg}
 	for i := range 5 {
@@ -157,7 +159,7 @@ func TestWhatNeverGetsReadyIsGivenUpHoweverLongThatTakes(t *testing.T) {
 
 func TestRestartPolicies(t *testing.T) {
 	for _, c := range []struct {
-		policy      string
+		policy      config.RestartPolicy
 		ok, started bool
 		again       bool
 	}{
@@ -169,7 +171,7 @@ func TestRestartPolicies(t *testing.T) {
 		{"never", true, true, false},
 		{"never", false, false, true}, // it has not run yet
 	} {
-		r := restarts{cfg: Restart{Policy: c.policy, Delay: time.Second, MaxDelay: time.Second, GiveUpAfter: 3, Within: time.Minute}}
+		r := restarts{cfg: config.Restart{Policy: c.policy, Delay: time.Second, MaxDelay: time.Second, GiveUpAfter: 3, Within: time.Minute}}
 		if v := r.ended(time.Now(), c.ok, c.started); v.again != c.again {
 			t.Errorf("%+v: again %v", c, v.again)
 		}
@@ -177,7 +179,7 @@ func TestRestartPolicies(t *testing.T) {
 }
 
 func TestProgramThatCannotBeStartedIsGivenUpSoon(t *testing.T) {
-	r := restarts{cfg: Restart{Policy: "on-failure", Delay: time.Second, MaxDelay: time.Second, GiveUpAfter: 5, Within: time.Minute}}
+	r := restarts{cfg: config.Restart{Policy: "on-failure", Delay: time.Second, MaxDelay: time.Second, GiveUpAfter: 5, Within: time.Minute}}
 	if v := r.ended(time.Now(), false, false); !v.again {
 		t.Fatalf("first try: %+v", v)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/unit"
 )
@@ -51,10 +52,10 @@ type service struct {
 	begun               bool          // it has had its first stay, if in a former image of this process
 	confirming          sync.WaitGroup
 
-	conf     Service  // as it was last given; guarded by news.mu
-	precheck Precheck // as it is in force; guarded by news.mu
-	agent    *Agent   // this node's; nil: it has none
-	agentAt  string   // where others reach it
+	conf     Service         // as it was last given; guarded by news.mu
+	precheck config.Precheck // as it is in force; guarded by news.mu
+	agent    *Agent          // this node's; nil: it has none
+	agentAt  string          // where others reach it
 	watchdog *Watchdog
 	mortals  mortals
 	removed  atomic.Bool // it is not in the config any more
@@ -137,7 +138,7 @@ func (v *service) run(ctx context.Context, t turn, do action) (err error) {
 		standing, enough = linger(ctx, t.leave, proofPatience)
 		defer enough()
 	}
-	cand, birth, err := t.sess.Stand(standing, v.name, v.Order)
+	cand, birth, err := t.sess.Stand(standing, v.name, election.Order(v.Election))
 	if err != nil {
 		return err
 	}
@@ -194,7 +195,7 @@ func (v *service) run(ctx context.Context, t turn, do action) (err error) {
 		}
 	}
 	if errors.Is(err, errReordered) {
-		v.log.Info("standing in another kind of election", "service", v.name, "election", v.Order)
+		v.log.Info("standing in another kind of election", "service", v.name, "election", election.Order(v.Election))
 		err = errors.Join(cand.Withdraw(ctx), cand.Prefer(ctx, 0))
 	}
 	return err
@@ -254,7 +255,7 @@ func (v *service) heed(ctx context.Context, cand *election.Candidate) {
 // its lease has ended. P5. That it was this node is no exception: another may have followed it before the loss.
 func (v *service) quarantine(ctx context.Context, sess *election.Session, birth election.Birth) error {
 	if v.birth != (election.Birth{}) && v.birth != birth {
-		wait := sess.Longest() + v.Fencing.Grace
+		wait := sess.Longest() + v.GraceDelay
 		v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "service", v.name, "wait", wait)
 		v.note = "ZooKeeper has lost its data: it waits until any lease of before has ended"
 		v.say()

@@ -109,7 +109,7 @@ func (v *service) permitted(ctx context.Context, t turn) (w election.Wishes, all
 		if v.takeUp() {
 			v.say()
 		}
-		if v.Order != t.cand.Order() && !t.cand.Unsure() {
+		if election.Order(v.Election) != t.cand.Order() && !t.cand.Unsure() {
 			return w, false, errReordered
 		}
 		wishes, h := v.hindrance()

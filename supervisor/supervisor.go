@@ -14,6 +14,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/unit"
 )
@@ -85,7 +86,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 		if slices.ContainsFunc(cfg.Services, func(c Service) bool { return c.Name == name }) {
 			continue
 		}
-		v := s.service(Service{Name: name})
+		v := s.service(Service{Name: name, Service: config.Service{Eligible: true}})
 		v.removed.Store(true)
 		s.services = append(s.services, v)
 	}
@@ -367,11 +368,11 @@ func (s *supervisor) arrange(ctx context.Context, stops map[*service]context.Can
 
 // containment is what all services wish: a certain kind, which is not the last resort either, rather than strict.
 func containment(services []Service) string {
-	mode := "auto"
+	mode := config.ContainAuto
 	for _, v := range services {
-		if v.Contain != "" && v.Contain != "auto" && (mode == "auto" || mode == "strict") {
+		if v.Contain != "" && v.Contain != config.ContainAuto && (mode == config.ContainAuto || mode == config.ContainStrict) {
 			mode = v.Contain
 		}
 	}
-	return mode
+	return string(mode)
 }

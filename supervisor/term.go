@@ -216,7 +216,7 @@ func (v *service) fenceOne(ctx context.Context, claim *election.Claim) (fencing.
 		Session: p.Session, Tree: p.Tree, Seen: seenOf(p.Leftover), By: fencing.Claimant{Node: v.node.Node, Token: claim.Token},
 	}
 	var err error
-	if chain.Grace, err = claim.Delay(ctx, v.Fencing.Grace); err != nil {
+	if chain.Grace, err = claim.Delay(ctx, v.GraceDelay); err != nil {
 		return fencing.Outcome{}, err
 	}
 	until, unlisted := v.binds(p)

@@ -14,6 +14,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
 	"understudy/supervisor/failsafe"
 )
 
@@ -288,7 +289,7 @@ func (s *supervisor) reinstate() {
 		case i >= 0:
 			s.services[i].remember(c)
 		case c.Term != nil || len(c.Debts) > 0:
-			v := s.service(Service{Name: c.Name})
+			v := s.service(Service{Name: c.Name, Service: config.Service{Eligible: true}})
 			v.removed.Store(true)
 			v.remember(c)
 			s.services = append(s.services, v)

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
 )
 
 // kennel is a guard, and a tree, with a watchdog that does as it is told.
@@ -41,7 +42,7 @@ func (k *kennel) Arm(_ context.Context, w child.Watchdog) error { return k.ask(w
 func (k *kennel) CheckWatchdog(_ context.Context, w child.Watchdog) error { return k.ask(w) }
 
 func guarded(w *Watchdog, k *kennel) *service {
-	v := &service{watchdog: w, log: hclog.NewNullLogger(), news: newNews(), guard: k}
+	v := &service{Service: Service{Service: config.Service{Eligible: true}}, watchdog: w, log: hclog.NewNullLogger(), news: newNews(), guard: k}
 	v.news.heeded = true
 	return v
 }

@@ -165,7 +165,7 @@ func tellDangers(log hclog.Logger, before []string, now config.Faults) []string 
 func (f *runFlags) services(c *config.Config) []supervisor.Service {
 	all := make([]supervisor.Service, 0, len(c.Services))
 	for _, name := range c.ServiceNames() {
-		all = append(all, translate(name, c.Services[name], f.once, f.keys))
+		all = append(all, service(name, c.Services[name], f.once, f.keys))
 	}
 	return all
 }

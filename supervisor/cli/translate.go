@@ -1,83 +1,75 @@
 package cli
 
 import (
-	"maps"
-	"slices"
-	"syscall"
+	"fmt"
 
-	"understudy/election"
+	"github.com/hashicorp/go-hclog"
+
 	"understudy/fencing"
 	"understudy/fencing/agent"
 	"understudy/supervisor"
-	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/keyfile"
 )
 
-// translate makes the supervisor's view of a service.
-func translate(name string, s config.Service, once bool, keys *agent.Keys) supervisor.Service {
-	v := supervisor.Service{
-		Name: name, Order: election.Order(s.Election), Contain: string(s.Contain), Once: once,
-		Priority: s.Priority, Failback: s.Failback, Ineligible: !s.Eligible,
-		Failsafe:     s.OnLoss == config.OnLossFailsafe,
-		Moves:        supervisor.Moves{Max: s.Moves.Max, Within: s.Moves.Within},
-		ReloadSignal: syscall.Signal(s.ReloadSignal),
-		Restart: supervisor.Restart{
-			Policy: string(s.Restart.Policy), Delay: s.Restart.Delay, MaxDelay: s.Restart.MaxDelay, GiveUpAfter: s.Restart.GiveUpAfter,
-			Within: s.Restart.Within, RejoinAfter: s.Restart.RejoinAfter,
-		},
-		Health: supervisor.Health{
-			TCP: s.Health.TCP, HTTP: s.Health.HTTP, Exec: s.Health.Exec, Interval: s.Health.Interval, Timeout: s.Health.Timeout,
-			StartDelay: s.Health.StartDelay, Failures: s.Health.Failures,
-		},
-		Precheck: supervisor.Precheck{Exec: s.Precheck.Exec, Interval: s.Precheck.Interval, Timeout: s.Precheck.Timeout},
-		Hooks: supervisor.Hooks{
-			OnActive: hook(s.Hooks.OnActive), OnStandby: hook(s.Hooks.OnStandby), OnFence: hook(s.Hooks.OnFence), OnGiveUp: hook(s.Hooks.OnGiveUp),
-		},
-		Fencing: supervisor.FencingPolicy{Grace: s.GraceDelay, OnFailure: fencing.OnFailure(s.Fencing.OnFailure)},
-	}
-	for _, p := range s.Processes {
-		v.Programs = append(v.Programs, program(p))
-	}
+// service is a config's service with what only this node can add.
+func service(name string, s config.Service, once bool, keys *agent.Keys) supervisor.Service {
+	v := supervisor.Service{Service: s, Name: name, Once: once}
 	for _, m := range s.Fencing.Methods {
-		v.Fencing.Steps = append(v.Fencing.Steps, step(m, keys))
+		v.Fence = append(v.Fence, step(m, keys))
 	}
 	return v
 }
 
-func program(p config.Process) supervisor.Program {
-	v := supervisor.Program{
-		Name: p.Name, Command: p.Command, Dir: p.WorkingDir, User: p.User, Group: p.Group, Umask: (*uint32)(p.Umask), EnvFile: p.EnvFile,
-		Nice: p.Nice, OOMScore: p.OOMScoreAdj, StopSignal: syscall.Signal(p.StopSignal), StopTimeout: p.StopTimeout,
-		Ready: supervisor.Ready{
-			TCP: p.Ready.TCP, HTTP: p.Ready.HTTP, Exec: p.Ready.Exec, Notify: p.Ready.Notify, After: p.Ready.After, Timeout: p.Ready.Timeout,
-		},
-		Log:     supervisor.LogFile{Path: p.Log.File, MaxSize: int64(p.Log.MaxSize), Keep: p.Log.Keep, Compress: p.Log.Compress},
-		Oneshot: p.Oneshot, Undo: p.Undo, InheritEnv: p.InheritEnv, NoNewPrivs: p.NoNewPrivs, Caps: capabilities(p.Caps),
+// step makes a step of the chain. keys is what this node and the agents that it asks know one another by.
+func step(m config.FenceMethod, keys *agent.Keys) fencing.Step {
+	if len(m.Any) == 0 {
+		return method(m.FenceOne, keys)
 	}
-	for _, key := range slices.Sorted(maps.Keys(p.Env)) {
-		v.Env = append(v.Env, key+"="+p.Env[key])
+	var s fencing.Step
+	for _, one := range m.Any {
+		s.Any = append(s.Any, method(one, keys))
 	}
-	for name, l := range p.Limits {
-		if v.Limits == nil {
-			v.Limits = map[string]supervisor.Limit{}
-		}
-		v.Limits[name] = supervisor.Limit(l)
-	}
-	return v
+	return s
 }
 
-func capabilities(c config.Capabilities) *child.Capabilities {
-	if c.Bounding == nil && len(c.Ambient) == 0 {
-		return nil
+func method(m config.FenceOne, keys *agent.Keys) fencing.Step {
+	switch {
+	case m.Agent != nil:
+		return fencing.Step{Method: agent.Method{Keys: keys}, Timeout: m.Agent.Timeout}
+	case m.Exec != nil:
+		return fencing.Step{Method: fencing.Exec{Command: m.Exec.Command, Plugs: m.Exec.Plugs}, Timeout: m.Exec.Timeout}
+	case m.SSH != nil:
+		return fencing.Step{Timeout: m.SSH.Timeout, Method: fencing.SSH{
+			User: m.SSH.User, KeyFile: m.SSH.KeyFile, KnownHosts: m.SSH.KnownHosts, Address: m.SSH.Address, Command: m.SSH.Command,
+			Plugs: m.SSH.Plugs,
+		}}
+	case m.HTTP != nil:
+		h := m.HTTP
+		return fencing.Step{Timeout: h.Timeout, Method: fencing.HTTP{
+			URL: h.URL, Method: h.Method, Headers: h.Headers, Body: h.Body, Status: h.Status, BearerFile: h.BearerFile, CAFile: h.CAFile,
+			Plugs: h.Plugs,
+		}}
+	default:
+		f := m.FenceAgent
+		return fencing.Step{Timeout: f.Timeout, Method: fencing.FenceAgent{
+			Command: f.Command, Options: f.Options, Secrets: f.Secrets, Plugs: f.Plugs,
+		}}
 	}
-	v := &child.Capabilities{Ambient: config.CapabilityMask(c.Ambient)}
-	if c.Bounding != nil {
-		all := config.CapabilityMask(*c.Bounding)
-		v.Bounding = &all
-	}
-	return v
 }
 
-func hook(h config.Hook) supervisor.Hook {
-	return supervisor.Hook{Command: h.Command, Timeout: h.Timeout}
+// listen makes what the supervisor has to know of its own agent, and fails where it could not work; nil without an agent.
+func listen(c *config.Config, log hclog.Logger) (*supervisor.Agent, error) {
+	a := c.Fencing.Agent
+	if a == nil {
+		return nil, nil
+	}
+	files := agent.Files{Secret: a.SecretFile, TLS: (*keyfile.TLS)(a.TLS)}
+	keys := files.Keys(func(err error) {
+		log.Error("the agent's keys cannot be read, the former ones stay in force", "error", err)
+	})
+	if err := keys.Check(); err != nil {
+		return nil, fmt.Errorf("fencing.agent: %w", err)
+	}
+	return &supervisor.Agent{Listen: a.Listen, Advertise: a.Advertise, Keys: keys, Files: files}, nil
 }

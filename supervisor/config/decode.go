@@ -145,6 +145,9 @@ func (d *decoder) pointer(n *yaml.Node, v reflect.Value, p path) {
 		t.setDefaults()
 	}
 	d.value(n, target.Elem(), p)
+	if list := target.Elem(); list.Kind() == reflect.Slice && list.IsNil() {
+		list.Set(reflect.MakeSlice(list.Type(), 0, 0)) // [] is no null, in JSON either
+	}
 	v.Set(target)
 }
 

@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // Service is what runs on one node at a time: one process or several, in order, as one unit. A field's `doc` describes
 // its key in the JSON schema; `oneof` names a group of keys of which one may be given.
@@ -46,6 +50,15 @@ type Program struct {
 	StopTimeout time.Duration     `yaml:"stop_timeout" doc:"How long it may take to stop before its whole tree is killed. The end of the lease may come sooner."`
 	Ready       Ready             `yaml:"ready,omitempty" doc:"When it counts as ready. Default: as soon as it has started."`
 	Log         LogFile           `yaml:"log,omitempty" doc:"A file that its output goes to. Default: the supervisor's own stdout and stderr."`
+}
+
+// Environ is Env in the form that a program is started with, in a steady order.
+func (p Program) Environ() []string {
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(p.Env)) {
+		list = append(list, key+"="+p.Env[key])
+	}
+	return list
 }
 
 // Process is one program of a service.

@@ -10,6 +10,7 @@ import (
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/supervisor"
+	"understudy/supervisor/config"
 )
 
 // What the helpers of a service are called, in place of the program's name.
@@ -55,37 +56,39 @@ func (n *node) services(inc *incarnation) []supervisor.Service {
 		if s.gone[n.index] {
 			continue
 		}
-		policy := supervisor.FencingPolicy{Grace: p.Grace, OnFailure: p.Fencing}
-		if p.Stonith {
-			policy.Steps = []fencing.Step{{Method: stonith{inc}, Timeout: p.Timeout}}
-			if p.Agents {
-				policy.Steps = append([]fencing.Step{inc.asks()}, policy.Steps...)
-			}
-		}
-		conf := supervisor.Service{
-			Name: name, Order: s.order[n.index], Priority: s.priority[n.index], Failback: p.Failback, Ineligible: p.Ineligible == n.index,
-			ReloadSignal: reloadSignal,
-			Restart: supervisor.Restart{
-				Policy: "on-failure", Delay: 100 * time.Millisecond, MaxDelay: time.Second, GiveUpAfter: 3, Within: p.Timeout * 5,
+		conf := supervisor.Service{Name: name, Service: config.Service{
+			Election: config.Election(s.order[n.index]), Contain: config.ContainAuto, Priority: s.priority[n.index], Failback: p.Failback,
+			Eligible: p.Ineligible != n.index, ReloadSignal: config.Signal(reloadSignal), OnLoss: config.OnLossStop,
+			Restart: config.Restart{
+				Policy: config.RestartOnFailure, Delay: 100 * time.Millisecond, MaxDelay: time.Second, GiveUpAfter: 3, Within: p.Timeout * 5,
 				RejoinAfter: p.Rejoin,
 			},
-			Moves:   supervisor.Moves{Max: p.Moves, Within: 10 * time.Minute},
-			Fencing: policy, Failsafe: p.Failsafe[k],
+			Moves:      config.Moves{Max: p.Moves, Within: 10 * time.Minute},
+			GraceDelay: p.Grace, Fencing: config.Fencing{OnFailure: config.OnFailure(p.Fencing)},
+		}}
+		if p.Failsafe[k] {
+			conf.OnLoss = config.OnLossFailsafe
+		}
+		if p.Stonith {
+			conf.Fence = []fencing.Step{{Method: stonith{inc}, Timeout: p.Timeout}}
+			if p.Agents {
+				conf.Fence = append([]fencing.Step{inc.asks()}, conf.Fence...)
+			}
 		}
 		if p.Backoff > 0 {
 			conf.Restart.Delay, conf.Restart.MaxDelay = p.Backoff, 4*p.Backoff
 		}
 		for k := range p.Programs {
 			name := []string{mainProgram, sideProgram}[k]
-			conf.Programs = append(conf.Programs, supervisor.Program{
-				Name: name, Command: []string{name, strconv.Itoa(s.edition)}, StopSignal: syscall.SIGTERM, StopTimeout: s.stop,
-			})
+			conf.Processes = append(conf.Processes, config.Process{Name: name, Program: config.Program{
+				Command: []string{name, strconv.Itoa(s.edition)}, StopSignal: config.Signal(syscall.SIGTERM), StopTimeout: s.stop,
+			}})
 		}
 		if p.Helpers {
 			limit := 4 * helperLength
-			conf.Health = supervisor.Health{Exec: []string{healthCheck}, Interval: p.Timeout / 2, Timeout: limit, Failures: 2}
-			conf.Precheck = supervisor.Precheck{Exec: []string{precheck}, Interval: 2 * p.Timeout, Timeout: limit}
-			conf.Hooks.OnActive = supervisor.Hook{Command: []string{activeHook}, Timeout: limit}
+			conf.Health = config.Health{Exec: []string{healthCheck}, Interval: p.Timeout / 2, Timeout: limit, Failures: 2}
+			conf.Precheck = config.Precheck{Exec: []string{precheck}, Interval: 2 * p.Timeout, Timeout: limit}
+			conf.Hooks.OnActive = config.Hook{Command: []string{activeHook}, Timeout: limit}
 		}
 		all = append(all, conf)
 	}

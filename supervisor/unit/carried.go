@@ -13,16 +13,17 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/logfile"
 	"understudy/supervisor/child/notify"
+	"understudy/supervisor/config"
 	"understudy/supervisor/safefile"
 )
 
 // Carried is a run that another image of this process goes on with: the programs, as they were started and run, and what they hold the
 // other end of.
 type Carried struct {
-	Programs []Program       `json:"programs"` // of the config at their start
-	Parts    []carriedPart   `json:"parts"`
-	Pipes    []carriedPipe   `json:"pipes,omitempty"`
-	Sockets  []carriedSocket `json:"sockets,omitempty"`
+	Programs []config.Process `json:"programs"` // of the config at their start
+	Parts    []carriedPart    `json:"parts"`
+	Pipes    []carriedPipe    `json:"pipes,omitempty"`
+	Sockets  []carriedSocket  `json:"sockets,omitempty"`
 
 	parts []part
 }
@@ -35,7 +36,7 @@ type carriedPart struct {
 
 // carriedPipe is the way of a program's output into its file. What is written meanwhile stays in it.
 type carriedPipe struct {
-	Conf LogFile `json:"conf"`
+	Conf config.LogFile `json:"conf"`
 	// Who need not be looked up again, by a service for accounts that may hang.
 	Who  safefile.Who `json:"who"`
 	R    int          `json:"r"` // descriptors, once they are kept
@@ -99,7 +100,7 @@ func (c *Carried) Find(tree Tree, log hclog.Logger) error {
 		if p.Program < 0 || p.Program >= len(c.Programs) {
 			return errors.New("it has a program that is not in its config")
 		}
-		found := part{Program: c.Programs[p.Program], process: endedProcess{}}
+		found := part{Process: c.Programs[p.Program], process: endedProcess{}}
 		if p.Pid != 0 {
 			process, ok := tree.Process(p.Pid)
 			if !ok { // it has ended at the last moment, with all that it forked
@@ -132,7 +133,7 @@ func (r *Run) HandOver() (c *Carried, ok bool) {
 		r.u.log.Warn("the child cannot be handed over while it starts, it is stopped", "service", r.u.cfg.Service)
 		return nil, false
 	}
-	c = &Carried{Programs: r.cfg.Conf.Programs, parts: r.parts}
+	c = &Carried{Programs: r.cfg.Conf.Processes, parts: r.parts}
 	for i, p := range r.parts {
 		one := carriedPart{Program: i}
 		if !p.Oneshot {
@@ -170,7 +171,7 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 	}
 	l.wg.Wait()
 	for i := range pipes {
-		pipes[i].Rest = l.files[pipes[i].Conf.Path].Rest()
+		pipes[i].Rest = l.files[pipes[i].Conf.File].Rest()
 	}
 	l.files, l.confs, l.ends = nil, nil, nil
 	return pipes, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
 	"understudy/supervisor/safefile"
 )
 
@@ -19,7 +20,7 @@ func TestAPipeIsHandedOnWithoutALoss(t *testing.T) {
 	former := new(logs)
 	var reach child.Reach
 	log := hclog.NewNullLogger()
-	file, err := former.open(t.Context(), &reach, LogFile{Path: path}, safefile.Who{}, log)
+	file, err := former.open(t.Context(), &reach, config.LogFile{File: path}, safefile.Who{}, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
 	"understudy/supervisor/safefile"
 )
 
@@ -28,7 +29,7 @@ func TestAFullDiskLosesNothingOfAPipeThatIsHandedOn(t *testing.T) {
 	path := filepath.Join(dir, "log")
 	former := new(logs)
 	var reach child.Reach
-	file, err := former.open(t.Context(), &reach, LogFile{Path: path}, safefile.Who{}, hclog.NewNullLogger())
+	file, err := former.open(t.Context(), &reach, config.LogFile{File: path}, safefile.Who{}, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"understudy/supervisor/child/probe"
+	"understudy/supervisor/config"
 )
 
 // watch looks after the programs of a run: their health, and where they are.
@@ -14,14 +15,14 @@ type watch struct {
 	r       *Run
 	changed chan struct{} // capacity 1: health is another one
 
-	mu     sync.Mutex // guards what follows
-	health Health     // as it is in force
-	said   string     // what the newest check says
-	astray string     // which programs have left their cgroups
+	mu     sync.Mutex    // guards what follows
+	health config.Health // as it is in force
+	said   string        // what the newest check says
+	astray string        // which programs have left their cgroups
 }
 
 // reconfigure has the health checked in another way.
-func (w *watch) reconfigure(h Health) {
+func (w *watch) reconfigure(h config.Health) {
 	w.mu.Lock()
 	changed := !reflect.DeepEqual(w.health, h)
 	w.health = h
@@ -57,7 +58,7 @@ func (w *watch) check(ctx context.Context) {
 	w.mu.Lock()
 	h := w.health
 	w.mu.Unlock()
-	r, programs, log, service := w.r, w.r.cfg.Conf.Programs, w.r.u.log, w.r.u.cfg.Service
+	r, programs, log, service := w.r, w.r.cfg.Conf.Processes, w.r.u.log, w.r.u.cfg.Service
 	checker := r.u.checker(r.cfg.Tree, r.cfg.Token, programs[len(programs)-1], h.TCP, h.HTTP, h.Exec)
 	if checker == nil {
 		return

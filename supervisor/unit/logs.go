@@ -10,57 +10,58 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/logfile"
+	"understudy/supervisor/config"
 	"understudy/supervisor/safefile"
 )
 
 // logs are the files that a service's programs write to, by their paths. They stay open from one start to the next.
 type logs struct {
 	files map[string]*logfile.Log
-	confs map[string]LogFile
+	confs map[string]config.LogFile
 	ends  map[string]context.CancelFunc // bound what is waited for after the last start
 	wg    sync.WaitGroup
 }
 
 // open gives the file, and pumps into it until close.
-func (l *logs) open(ctx context.Context, reach *child.Reach, conf LogFile, who safefile.Who, log hclog.Logger) (*logfile.Log, error) {
+func (l *logs) open(ctx context.Context, reach *child.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger) (*logfile.Log, error) {
 	return l.take(ctx, reach, conf, who, log, logfile.Open)
 }
 
 func (l *logs) take(
-	ctx context.Context, reach *child.Reach, conf LogFile, who safefile.Who, log hclog.Logger, open func(logfile.Config) (*logfile.Log, error),
+	ctx context.Context, reach *child.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger, open func(logfile.Config) (*logfile.Log, error),
 ) (*logfile.Log, error) {
-	if f := l.files[conf.Path]; f != nil {
-		f.Reconfigure(who, conf.MaxSize, conf.Keep, conf.Compress)
-		l.confs[conf.Path] = conf
+	if f := l.files[conf.File]; f != nil {
+		f.Reconfigure(who, int64(conf.MaxSize), conf.Keep, conf.Compress)
+		l.confs[conf.File] = conf
 		return f, nil
 	}
 	f, err := child.Reached(ctx, reach, func() (*logfile.Log, error) {
 		return open(logfile.Config{
-			Path: conf.Path, MaxSize: conf.MaxSize, Keep: conf.Keep, Compress: conf.Compress, Who: who, Logger: log.Named("log"),
+			Path: conf.File, MaxSize: int64(conf.MaxSize), Keep: conf.Keep, Compress: conf.Compress, Who: who, Logger: log.Named("log"),
 		})
 	}, func(f *logfile.Log) { _ = f.Close() })
 	if err != nil {
 		return nil, err
 	}
 	if l.files == nil {
-		l.files, l.confs, l.ends = map[string]*logfile.Log{}, map[string]LogFile{}, map[string]context.CancelFunc{}
+		l.files, l.confs, l.ends = map[string]*logfile.Log{}, map[string]config.LogFile{}, map[string]context.CancelFunc{}
 	}
 	pumping, end := context.WithCancel(context.WithoutCancel(ctx))
-	l.files[conf.Path], l.confs[conf.Path], l.ends[conf.Path] = f, conf, end
+	l.files[conf.File], l.confs[conf.File], l.ends[conf.File] = f, conf, end
 	l.wg.Go(func() {
 		defer end()
 		if err := f.Run(pumping); err != nil {
-			log.Warn("a log file has ended early", "file", conf.Path, "error", err)
+			log.Warn("a log file has ended early", "file", conf.File, "error", err)
 		}
 	})
 	return f, nil
 }
 
 // retain closes the files that no program is configured to write to any more. Nothing that holds them may be alive.
-func (l *logs) retain(programs []Program) error {
+func (l *logs) retain(programs []config.Process) error {
 	wanted := map[string]bool{}
 	for _, p := range programs {
-		wanted[p.Log.Path] = true
+		wanted[p.Log.File] = true
 	}
 	var errs []error
 	for path, f := range l.files {

@@ -11,12 +11,13 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/notify"
+	"understudy/supervisor/config"
 )
 
 // RunConfig is what one run is begun with.
 type RunConfig struct {
 	Tree  Tree
-	Conf  Conf
+	Conf  config.Service
 	Token int64 // which the programs, and what is to be undone, are told
 	// MayStart is asked before each start; an error says why a program must not be started now.
 	MayStart func() error
@@ -49,7 +50,7 @@ type Run struct {
 
 // part is a program that was started.
 type part struct {
-	Program
+	config.Process
 	process Process
 }
 
@@ -88,7 +89,7 @@ func (u *Unit) Start(ctx context.Context, cfg RunConfig) *Run {
 	r.watch = watch{r: r, changed: make(chan struct{}, 1), health: cfg.Conf.Health}
 	if cfg.Adopt == nil {
 		u.undoing.Wait()
-		if err := u.logs.retain(cfg.Conf.Programs); err != nil {
+		if err := u.logs.retain(cfg.Conf.Processes); err != nil {
 			u.log.Warn("a log file cannot be closed", "service", u.cfg.Service, "error", err)
 		}
 	} else {
@@ -112,7 +113,7 @@ func (r *Run) adopt(ctx context.Context) {
 		}
 	}
 	now := r.cfg.Conf
-	if r.cfg.Conf.Programs = former.Programs; r.Outdated(now) {
+	if r.cfg.Conf.Processes = former.Programs; r.Outdated(now) {
 		r.end(ErrChanged)
 	}
 }
@@ -145,10 +146,10 @@ func (r *Run) First() Process {
 }
 
 // Outdated tells whether a changed config takes a new start.
-func (r *Run) Outdated(now Conf) bool { return outdated(r.cfg.Conf, now) }
+func (r *Run) Outdated(now config.Service) bool { return outdated(r.cfg.Conf, now) }
 
 // Reconfigure takes up what of a changed config can be changed while the programs run.
-func (r *Run) Reconfigure(now Conf) { r.watch.reconfigure(now.Health) }
+func (r *Run) Reconfigure(now config.Service) { r.watch.reconfigure(now.Health) }
 
 // Reload sends each program a signal.
 func (r *Run) Reload(sig unix.Signal) {
@@ -156,9 +157,9 @@ func (r *Run) Reload(sig unix.Signal) {
 		if p.Oneshot {
 			continue
 		}
-		r.u.log.Info("reloading the child", r.named(p.Program, "pid", p.process.Pid(), "signal", unix.SignalName(sig))...)
+		r.u.log.Info("reloading the child", r.named(p.Process, "pid", p.process.Pid(), "signal", unix.SignalName(sig))...)
 		if err := p.process.Signal(sig); err != nil {
-			r.u.log.Error("cannot signal the child", r.named(p.Program, "error", err)...)
+			r.u.log.Error("cannot signal the child", r.named(p.Process, "error", err)...)
 		}
 	}
 }
@@ -184,8 +185,8 @@ func (r *Run) started() []part {
 }
 
 // named puts the service, and the program where there are several, before other facts.
-func (r *Run) named(prog Program, facts ...any) []any {
-	if len(r.cfg.Conf.Programs) > 1 {
+func (r *Run) named(prog config.Process, facts ...any) []any {
+	if len(r.cfg.Conf.Processes) > 1 {
 		return append([]any{"service", r.u.cfg.Service, "process", prog.Name}, facts...)
 	}
 	return append([]any{"service", r.u.cfg.Service}, facts...)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
 )
 
 // stage is a tree whose processes are played, and what happened there, in order.
@@ -115,16 +116,20 @@ func played(t *testing.T) (*Unit, RunConfig, *stage) {
 	t.Cleanup(func() { debtsDir = was })
 	debtsDir = filepath.Join(t.TempDir(), "understudy")
 	s := &stage{deaf: map[string]bool{}, runs: map[string]time.Duration{"vip": 0, "undo": 0, "hook": 0}, on: map[string]*actor{}}
-	program := func(name string) Program {
-		return Program{Name: name, Command: []string{name}, StopSignal: unix.SIGTERM, StopTimeout: 10 * time.Second}
+	program := func(name string) config.Process {
+		return config.Process{Name: name, Program: config.Program{
+			Command: []string{name}, StopSignal: config.Signal(unix.SIGTERM), StopTimeout: 10 * time.Second,
+		}}
 	}
 	vip, db, web := program("vip"), program("db"), program("web")
 	vip.Oneshot, vip.Undo = true, []string{"undo"}
-	db.Ready = Ready{After: time.Second}
+	db.Ready = config.Ready{After: time.Second}
 	u := New(Config{Service: "shop", Node: "a", Cluster: "c", Logger: hclog.NewNullLogger()})
 	return u, RunConfig{
 		Tree: s, Token: 7, MayStart: func() error { return nil }, Health: func(string) {}, Astray: func(string) {},
-		Conf: Conf{Programs: []Program{vip, db, web}, OnActive: Hook{Command: []string{"hook"}, Timeout: time.Second}},
+		Conf: config.Service{
+			Processes: []config.Process{vip, db, web}, Hooks: config.Hooks{OnActive: config.Hook{Command: []string{"hook"}, Timeout: time.Second}},
+		},
 	}, s
 }
 
@@ -149,8 +154,8 @@ func TestProgramsStartInTheirOrderAndStopInReverse(t *testing.T) {
 			t.Error(err, run.First())
 		}
 		now := cfg.Conf
-		now.Programs = slices.Clone(now.Programs)
-		now.Programs[1].StopSignal = unix.SIGINT // how it is stopped may change
+		now.Processes = slices.Clone(now.Processes)
+		now.Processes[1].StopSignal = config.Signal(unix.SIGINT) // how it is stopped may change
 		if run.Outdated(now) {
 			t.Error("another signal takes a new start")
 		}
@@ -185,7 +190,7 @@ func TestTheRunTellsWhyItEnded(t *testing.T) {
 			return ok && errors.Is(err, forbidden)
 		}},
 		"a oneshot takes too long": {change: func(c *RunConfig, s *stage) {
-			c.Conf.Programs[0].Ready.Timeout = time.Second
+			c.Conf.Processes[0].Ready.Timeout = time.Second
 			delete(s.runs, "vip")
 		}, heard: 1, is: func(err error) bool { return strings.Contains(err.Error(), "has not ended within") }},
 		"on_active hangs": {change: func(_ *RunConfig, s *stage) { delete(s.runs, "hook") }, heard: 5, is: func(err error) bool {

@@ -15,11 +15,11 @@ import (
 )
 
 // spec is how a program is started: all that its config names is looked up now, since it may have changed.
-func (u *Unit) spec(ctx context.Context, tree Tree, prog Program, token int64) (child.Spec, *notify.Socket, error) {
+func (u *Unit) spec(ctx context.Context, tree Tree, prog config.Process, token int64) (child.Spec, *notify.Socket, error) {
 	s := child.Spec{
-		Argv: prog.Command, Dir: prog.Dir, Stdout: os.Stdout, Stderr: os.Stderr,
+		Argv: prog.Command, Dir: prog.WorkingDir, Stdout: os.Stdout, Stderr: os.Stderr,
 		Settings: child.Settings{
-			Umask: prog.Umask, Nice: prog.Nice, OOMScoreAdj: prog.OOMScore, NoNewPrivs: prog.NoNewPrivs, Capabilities: prog.Caps,
+			Umask: (*uint32)(prog.Umask), Nice: prog.Nice, OOMScoreAdj: prog.OOMScoreAdj, NoNewPrivs: prog.NoNewPrivs, Capabilities: capabilities(prog.Caps),
 		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(prog.Limits)) {
@@ -41,8 +41,8 @@ func (u *Unit) spec(ctx context.Context, tree Tree, prog Program, token int64) (
 		}
 		env = append(env, more...)
 	}
-	s.Env = slices.Concat(env, prog.Env, u.Facts(token))
-	if prog.Log.Path != "" {
+	s.Env = slices.Concat(env, prog.Environ(), u.Facts(token))
+	if prog.Log.File != "" {
 		log, err := u.logs.open(ctx, &u.reach, prog.Log, who, u.log)
 		if err != nil {
 			return s, nil, fmt.Errorf("log file: %w", err)
@@ -69,9 +69,21 @@ func (u *Unit) spec(ctx context.Context, tree Tree, prog Program, token int64) (
 	return s, socket, nil
 }
 
+func capabilities(c config.Capabilities) *child.Capabilities {
+	if c.Bounding == nil && len(c.Ambient) == 0 {
+		return nil
+	}
+	v := &child.Capabilities{Ambient: config.CapabilityMask(c.Ambient)}
+	if c.Bounding != nil {
+		all := config.CapabilityMask(*c.Bounding)
+		v.Bounding = &all
+	}
+	return v
+}
+
 // checker is a check of a program, or nil when none is configured. A command is run as the program is: in its tree, so that
 // nothing of it can outlive the term, and as its user.
-func (u *Unit) checker(tree Tree, token int64, prog Program, tcp, http string, command []string) probe.Checker {
+func (u *Unit) checker(tree Tree, token int64, prog config.Process, tcp, http string, command []string) probe.Checker {
 	switch {
 	case tcp != "":
 		return probe.Probe{Kind: probe.KindTCP, Target: tcp}
@@ -82,7 +94,7 @@ func (u *Unit) checker(tree Tree, token int64, prog Program, tcp, http string, c
 	}
 	run := func(ctx context.Context, argv []string) ([]byte, int, error) {
 		prog := prog
-		prog.Command, prog.Log, prog.Ready = argv, LogFile{}, Ready{}
+		prog.Command, prog.Log, prog.Ready = argv, config.LogFile{}, config.Ready{}
 		spec, _, err := u.spec(ctx, tree, prog, token)
 		if err != nil {
 			return nil, 0, err

@@ -8,6 +8,7 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/child/probe"
+	"understudy/supervisor/config"
 )
 
 // rise starts the programs, says that all of them are ready, and watches their health until the run has ended.
@@ -16,7 +17,7 @@ func (r *Run) rise(ctx context.Context) {
 		r.end(err)
 		return
 	}
-	if r.cfg.Adopt == nil && r.cfg.Conf.slow() {
+	if r.cfg.Adopt == nil && slow(r.cfg.Conf) {
 		r.u.log.Info("the service is ready", "service", r.u.cfg.Service, "token", r.cfg.Token)
 	}
 	close(r.ready)
@@ -31,12 +32,12 @@ func (r *Run) startAll(ctx context.Context) error {
 		}
 		return nil
 	}
-	for _, prog := range r.cfg.Conf.Programs {
+	for _, prog := range r.cfg.Conf.Processes {
 		if err := r.start(ctx, prog); err != nil {
 			return err
 		}
 	}
-	hook := r.cfg.Conf.OnActive
+	hook := r.cfg.Conf.Hooks.OnActive
 	if len(hook.Command) == 0 {
 		return nil
 	}
@@ -48,7 +49,7 @@ func (r *Run) startAll(ctx context.Context) error {
 }
 
 // start starts one program, and waits until it is ready, or, if it is to run only once, until it has done that.
-func (r *Run) start(ctx context.Context, prog Program) error {
+func (r *Run) start(ctx context.Context, prog config.Process) error {
 	spec, socket, err := r.u.spec(ctx, r.cfg.Tree, prog, r.cfg.Token)
 	if err != nil {
 		return &StartError{err}
@@ -112,7 +113,7 @@ func (r *Run) mind(p part) {
 }
 
 // await waits for a program that is to run to its end.
-func (r *Run) await(ctx context.Context, prog Program, p Process) error {
+func (r *Run) await(ctx context.Context, prog config.Process, p Process) error {
 	if prog.Ready.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, prog.Ready.Timeout, fmt.Errorf("%s has not ended within %v", prog.Name, prog.Ready.Timeout))
@@ -130,7 +131,7 @@ func (r *Run) await(ctx context.Context, prog Program, p Process) error {
 }
 
 // waitReady waits until a program says, or shows, that it has started.
-func (r *Run) waitReady(ctx context.Context, prog Program, p Process, socket *notify.Socket) error {
+func (r *Run) waitReady(ctx context.Context, prog config.Process, p Process, socket *notify.Socket) error {
 	how := prog.Ready
 	checker := r.u.checker(r.cfg.Tree, r.cfg.Token, prog, how.TCP, how.HTTP, how.Exec)
 	switch {

@@ -3,11 +3,13 @@ package unit
 import (
 	"context"
 	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
 )
 
 // Cut says when programs that were asked to stop are waited for no longer: the caller kills them. Both are closed then.
@@ -29,13 +31,13 @@ func closed(c <-chan struct{}) bool {
 
 // Stop asks the programs to end, in reverse order, for as long as that can be waited for, and undoes what oneshots between them did.
 // now is the config as it is now: how a program is stopped may have changed. What is left is the caller's to kill, and to undo.
-func (r *Run) Stop(ctx context.Context, now Conf, cut Cut) {
+func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 	ctx = context.WithoutCancel(ctx)
 	r.watch.findStraysBeside(ctx)
 	s := stopping{r, cut}
 	for i, p := range slices.Backward(r.parts) {
 		if !p.Oneshot {
-			s.stop(part{now.current(p.Program), p.process})
+			s.stop(part{current(now, p.Process), p.process})
 		}
 		if cut.over() {
 			return
@@ -49,7 +51,7 @@ func (r *Run) Stop(ctx context.Context, now Conf, cut Cut) {
 		if i > 0 { // the last one's is the tree's end
 			bounded, cancel := context.WithTimeout(ctx, proofPatience)
 			if err := p.process.Kill(bounded); err != nil {
-				r.u.log.Warn("what it left behind is not proved dead yet", r.named(p.Program, "error", err)...)
+				r.u.log.Warn("what it left behind is not proved dead yet", r.named(p.Process, "error", err)...)
 			}
 			cancel()
 		}
@@ -73,8 +75,8 @@ func (s stopping) stop(p part) {
 		return
 	}
 	pid := p.process.Pid()
-	s.u.log.Info("stopping the child", s.named(p.Program, "pid", pid, "signal", unix.SignalName(p.StopSignal), "timeout", p.StopTimeout)...)
-	if err := p.process.Signal(p.StopSignal); err != nil {
+	s.u.log.Info("stopping the child", s.named(p.Process, "pid", pid, "signal", unix.SignalName(syscall.Signal(p.StopSignal)), "timeout", p.StopTimeout)...)
+	if err := p.process.Signal(syscall.Signal(p.StopSignal)); err != nil {
 		s.u.log.Debug("cannot signal the child", "service", s.u.cfg.Service, "error", err)
 		return
 	}
@@ -84,7 +86,7 @@ func (s stopping) stop(p part) {
 	if !s.waits(patience.C, p.process.Done(), p) {
 		return
 	}
-	s.u.log.Info("child ended", s.named(p.Program, "pid", pid, "status", Describe(ExitOf(p.process)))...)
+	s.u.log.Info("child ended", s.named(p.Process, "pid", pid, "status", Describe(ExitOf(p.process)))...)
 	s.stopRest(patience.C, p)
 }
 
@@ -92,13 +94,13 @@ func (s stopping) stop(p part) {
 func (s stopping) stopRest(patience <-chan time.Time, p part) {
 	told := false
 	for nap := time.Millisecond; ; nap = min(2*nap, 50*time.Millisecond) {
-		left := p.process.AskRest(p.StopSignal)
+		left := p.process.AskRest(syscall.Signal(p.StopSignal))
 		if left == 0 {
 			return
 		}
 		if !told && nap > 10*time.Millisecond {
 			told = true
-			s.u.log.Info("asking what the child left behind to end", s.named(p.Program, "processes", left, "signal", unix.SignalName(p.StopSignal))...)
+			s.u.log.Info("asking what the child left behind to end", s.named(p.Process, "processes", left, "signal", unix.SignalName(syscall.Signal(p.StopSignal)))...)
 		}
 		again := make(chan struct{})
 		timer := time.AfterFunc(nap, func() { close(again) })
@@ -125,6 +127,6 @@ func (s stopping) waits(patience <-chan time.Time, something <-chan struct{}, p 
 	case <-s.u.cfg.Hurry:
 		why = "asked again to stop, killing the child"
 	}
-	s.u.log.Warn(why, s.named(p.Program, "pid", p.process.Pid())...)
+	s.u.log.Warn(why, s.named(p.Process, "pid", p.process.Pid())...)
 	return false
 }

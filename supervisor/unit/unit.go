@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
 )
 
 // Config is what a unit is made of.
@@ -45,11 +46,11 @@ func (u *Unit) Facts(token int64) []string {
 }
 
 // Beside runs a hook beside whatever goes on. What becomes of it changes nothing; only Close waits for it.
-func (u *Unit) Beside(ctx context.Context, what string, h Hook, facts []string) {
+func (u *Unit) Beside(ctx context.Context, what string, h config.Hook, facts []string) {
 	u.hooks.Go(func() { u.hook(ctx, what, h, facts) })
 }
 
-func (u *Unit) hook(ctx context.Context, what string, h Hook, facts []string) {
+func (u *Unit) hook(ctx context.Context, what string, h config.Hook, facts []string) {
 	if len(h.Command) == 0 {
 		return
 	}

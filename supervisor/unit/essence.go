@@ -1,0 +1,54 @@
+package unit
+
+import (
+	"reflect"
+	"slices"
+
+	"understudy/supervisor/child"
+	"understudy/supervisor/config"
+)
+
+// outdated tells whether what runs has to be started anew for another config.
+func outdated(was, now config.Service) bool {
+	return !reflect.DeepEqual(essence(was), essence(now))
+}
+
+// essential is a program's part of an essence.
+type essential struct {
+	config.Process
+	env  []string
+	caps *child.Capabilities
+}
+
+// essence is what of a config cannot be changed while it runs. What means the same is the same in it, however it is written.
+func essence(s config.Service) []essential {
+	var all []essential
+	for _, p := range s.Processes {
+		e := essential{env: p.Environ(), caps: capabilities(p.Caps)}
+		p.Env, p.Caps = nil, config.Capabilities{}
+		if len(p.Limits) == 0 {
+			p.Limits = nil
+		}
+		p.StopSignal, p.StopTimeout, p.Ready.Timeout, p.Undo = 0, 0, 0, nil
+		p.Log.MaxSize, p.Log.Keep, p.Log.Compress = 0, 0, false
+		e.Process = p
+		all = append(all, e)
+	}
+	return all
+}
+
+// slow tells whether a unit is not ready as soon as it is started.
+func slow(s config.Service) bool {
+	slow := func(p config.Process) bool { return p.Oneshot || !reflect.DeepEqual(p.Ready, config.Ready{}) }
+	return len(s.Hooks.OnActive.Command) > 0 || slices.ContainsFunc(s.Processes, slow)
+}
+
+// current is a program as the config has it now: how it is stopped may change while it runs.
+func current(s config.Service, p config.Process) config.Process {
+	for _, now := range s.Processes {
+		if now.Name == p.Name {
+			p.StopSignal, p.StopTimeout = now.StopSignal, now.StopTimeout
+		}
+	}
+	return p
+}

@@ -1,0 +1,98 @@
+package unit
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"understudy/supervisor/config"
+)
+
+// A config that an image hands to the next is read as it was, or the programs would be started anew for nothing.
+func TestProgramsAreHandedOverAsTheyAre(t *testing.T) {
+	var all config.Process
+	filled(reflect.ValueOf(&all).Elem())
+	file := filepath.Join(t.TempDir(), "understudy.yaml")
+	text := "node: a\nzookeeper: {servers: [a]}\nservices: {s: {command: [\"true\"], inherit_env: false, env: {}, limits: {}, capabilities: {bounding: [], ambient: []}}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.LoadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := c.Services["s"].Processes[0]
+	for _, p := range []config.Process{all, empty, config.DefaultService("true").Processes[0]} {
+		out := Carried{Programs: []config.Process{p}}
+		data, err := json.Marshal(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var in Carried
+		if err := json.Unmarshal(data, &in); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(out.Programs, in.Programs); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// filled gives every field a value.
+func filled(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			filled(v.Field(i))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		filled(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		filled(v.Index(0))
+		filled(v.Index(1))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		filled(key)
+		filled(value)
+		v.SetMapIndex(key, value)
+	case reflect.String:
+		v.SetString("some")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Uint32, reflect.Uint64:
+		v.SetUint(7)
+	default:
+		panic(v.Type())
+	}
+}
+
+// What a config means decides whether programs are started anew for it, not how it is written.
+func TestTheSameInOtherWordsIsNoOtherConfig(t *testing.T) {
+	one, other := config.DefaultService("true"), config.DefaultService("true")
+	p, q := &one.Processes[0], &other.Processes[0]
+	p.Caps = config.Capabilities{Bounding: &[]config.Capability{1, 2}, Ambient: []config.Capability{2, 1}}
+	q.Caps = config.Capabilities{Bounding: &[]config.Capability{2, 1}, Ambient: []config.Capability{1, 2}}
+	p.Env, p.Limits = map[string]string{}, map[string]config.Limit{}
+	q.Env, q.Limits = nil, nil
+	if diff := cmp.Diff(essence(one), essence(other), cmp.AllowUnexported(essential{})); diff != "" {
+		t.Error(diff)
+	}
+	*q.Caps.Bounding = nil // none at all, unlike all of the supervisor's own
+	p.Caps.Bounding = nil
+	if reflect.DeepEqual(essence(one), essence(other)) {
+		t.Error("other capabilities are taken for the same")
+	}
+	q.Caps = p.Caps
+	if q.Env = map[string]string{"A": "b"}; reflect.DeepEqual(essence(one), essence(other)) {
+		t.Error("another environment is taken for the same")
+	}
+}
