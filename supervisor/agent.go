@@ -1,21 +1,19 @@
 package supervisor
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"os"
-	"slices"
-	"sync"
 	"time"
 
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/fencing/agent"
 	"understudy/supervisor/child"
+	"understudy/supervisor/service"
+	"understudy/supervisor/wait"
 )
 
 // Agent is where this node can be asked to end a child, by the node that holds the lock now.
@@ -49,7 +47,7 @@ func (s *supervisor) keepAgent(ctx context.Context) {
 			told = true
 			log.Error("other nodes cannot ask whether a child here is dead, trying again", "error", err)
 		}
-		pause(ctx, 200*time.Millisecond)
+		wait.For(ctx, 200*time.Millisecond)
 	}
 }
 
@@ -119,91 +117,21 @@ func (s *supervisor) lend(ctx context.Context, l net.Listener) {
 
 // vouch answers a question that was proved to come from a node that holds the lock.
 func (s *supervisor) vouch(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
-	w := witness{
-		node: s.self.Node, host: child.Host{Machine: s.self.Machine, Boot: s.self.Boot}, end: s.cfg.Machine.KillTree, look: s.cfg.Machine.Outlasted,
+	w := service.Witness{
+		Node: s.self.Node, Host: child.Host{Machine: s.self.Machine, Boot: s.self.Boot}, End: s.cfg.Machine.KillTree, Look: s.cfg.Machine.Outlasted,
 	}
-	if m := s.mortalOf(q); m != nil {
-		w.end = func(ctx context.Context, _ json.RawMessage) error {
-			m.fell(fmt.Errorf("%w: %s holds it, with token %d, and has asked for the child's death", election.ErrLost, q.By, q.ByToken))
-			if err := m.tree.End(ctx); err != nil {
-				return err
-			}
-			for m.owes() { // an address, a mount: whoever starts next must find them gone
-				if !pause(ctx, 5*time.Millisecond) {
-					return fmt.Errorf("%w, but what it did is not undone yet", child.ErrNotSeen)
-				}
-			}
-			return nil
-		}
+	if t := s.treeOf(q); t != nil {
+		w.End = func(ctx context.Context, _ json.RawMessage) error { return t.Kill(ctx, q.By, q.ByToken) }
 	}
-	return w.vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
+	return w.Vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
 }
 
-func (s *supervisor) mortalOf(q agent.Question) *mortal {
+func (s *supervisor) treeOf(q agent.Question) *service.Tree {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.services {
-		if v.name == q.Service {
-			return v.mortals.find(q.Tree)
-		}
-	}
-	return nil
-}
-
-// mortal is a tree that this supervisor made, and what ends the stay that it was made for.
-type mortal struct {
-	id   []byte
-	tree Tree
-	fell func(why error)
-	owes func() bool // what its oneshots did is still to be undone
-}
-
-// mortal is a tree of the service's, and what ends the stay that it was made for.
-func (v *service) mortal(id []byte, tree Tree, fell func(error)) *mortal {
-	return &mortal{id: id, tree: tree, fell: fell, owes: v.unit.Owes}
-}
-
-// mortals are a service's newest trees. Those that have ended are kept for a while: only who made a tree can vouch for it
-// under every kind of containment.
-type mortals struct {
-	mu  sync.Mutex // guards all
-	all []*mortal
-}
-
-const mortalsKept = 16
-
-// fell ends the stay that the newest tree was made for.
-func (m *mortals) fell(why error) {
-	if one := m.newest(); one != nil {
-		one.fell(why)
-	}
-}
-
-func (m *mortals) newest() *mortal {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.all) == 0 {
-		return nil
-	}
-	return m.all[len(m.all)-1]
-}
-
-func (m *mortals) add(one *mortal) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.all) >= mortalsKept {
-		m.all = m.all[1:]
-	}
-	m.all = append(m.all, one)
-}
-
-// find finds the newest: a tree that goes on after an upgrade that was given up has another stay.
-func (m *mortals) find(id json.RawMessage) *mortal {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, one := range slices.Backward(m.all) {
-		if bytes.Equal(one.id, id) {
-			return one
+		if v.Name() == q.Service {
+			return v.Tree(q.Tree)
 		}
 	}
 	return nil
@@ -230,14 +158,3 @@ func (a *Agent) address(sess *election.Session) string {
 	}
 	return net.JoinHostPort(from.IP.String(), port)
 }
-
-// steps are the fencing methods of a service. Where none is configured, an agent is asked while the grace delay lasts.
-func (v *service) steps(former *election.BreadCrumb, grace time.Duration) ([]fencing.Step, fencing.OnFailure) {
-	if len(v.Fence) > 0 || v.agent == nil || former.Agent == "" {
-		return v.Fence, fencing.OnFailure(v.Fencing.OnFailure)
-	}
-	return []fencing.Step{{Method: agent.Method{Keys: v.agent.Keys, Dial: v.agent.Dial}, Timeout: max(grace, askAtLeast)}}, fencing.Grace
-}
-
-// askAtLeast is what an agent is given to answer when there is no grace delay.
-const askAtLeast = time.Second

@@ -6,8 +6,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
-	"understudy/fencing"
-	"understudy/supervisor/config"
+	"understudy/supervisor/service"
 )
 
 // Config is all that one supervisor runs.
@@ -34,7 +33,8 @@ type Config struct {
 	Hurry    <-chan struct{}        // closed when stopping is to be quick: children are killed, not asked
 	Thread   chan<- func()          // takes what has to run on the main thread of the process; nil: there is no handing over
 	Upgrade  Upgrade
-	Legacy   []byte // what a former image of this process has handed over; nil: there was none
+	Broken   func(error) // told of what cannot be, beside the log; nil: nobody is
+	Legacy   []byte      // what a former image of this process has handed over; nil: there was none
 
 	// Strangers says that others reach the servers too, and may end any session at any moment: then no loss of a lock tells that
 	// its holder's lease has ended.
@@ -54,10 +54,8 @@ type Change struct {
 	Warnings []string // dangerous settings of the config that was taken up
 }
 
-// Service is what runs on one node at a time.
-type Service struct {
-	config.Service
-	Name  string
-	Fence []fencing.Step // its Fencing.Methods, with this node's keys
-	Once  bool           // the command's own end ends the service here
-}
+// Service is the config of one service.
+type Service = service.Conf
+
+// Watchdog is the device that resets this machine when a child outlives its lease.
+type Watchdog = service.Watchdog

@@ -8,6 +8,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/keyfile"
+	"understudy/supervisor/wait"
 )
 
 // credentials is what ZooKeeper knows this node by, and the file that it is from.
@@ -61,7 +62,7 @@ func (s *supervisor) renew(ctx context.Context, sess *election.Session, ensemble
 		s.showing(now)
 		ensemble.Show(now)
 		s.withhold("")
-		poke(s.exposure.look)
+		wait.Poke(s.exposure.look)
 		s.log.Info("changed credentials are shown to ZooKeeper", "file", now.File, "how_many", len(now.Secrets))
 	case errors.Is(err, election.ErrNotOurs), errors.Is(err, election.ErrNoAuth):
 		s.withhold(fmt.Sprintf("the changed credentials in %s are not taken up: %v; keep the former line beside the new one and run `understudy check --repair-acl` first",
@@ -92,7 +93,7 @@ func (s *supervisor) unshown() bool {
 	if err != nil || !s.differs(now) {
 		return false
 	}
-	poke(s.credentials.look)
+	wait.Poke(s.credentials.look)
 	return true
 }
 
@@ -119,7 +120,7 @@ func (s *supervisor) withhold(why string) {
 	if why != "" {
 		s.log.Error("the former credentials stay in force", "why", why)
 	}
-	poke(s.stir)
+	wait.Poke(s.stir)
 }
 
 // withheld tells why changed credentials are not shown; "": they are.

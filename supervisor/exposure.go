@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/wait"
 )
 
 // exposure is what others than our credentials may change in ZooKeeper in spite of them.
@@ -63,10 +64,10 @@ func (s *supervisor) lookExposed(ctx context.Context, sess *election.Session) (o
 	case note == was:
 	case note != "":
 		s.log.Warn("ZooKeeper is open to others", "note", note)
-		poke(s.stir)
+		wait.Poke(s.stir)
 	default:
 		s.log.Info("ZooKeeper is not open to others any more")
-		poke(s.stir)
+		wait.Poke(s.stir)
 	}
 	return note != ""
 }
@@ -76,7 +77,7 @@ func (s *supervisor) names() []string {
 	defer s.mu.Unlock()
 	names := make([]string, 0, len(s.services))
 	for _, v := range s.services {
-		names = append(names, v.name)
+		names = append(names, v.Name())
 	}
 	return names
 }

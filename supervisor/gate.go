@@ -27,8 +27,8 @@ func (s *supervisor) carriedTerms() (terms []failsafe.Term) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.services {
-		if v.carried != nil {
-			terms = append(terms, gated{v})
+		if v.Carries() {
+			terms = append(terms, v)
 		}
 	}
 	return terms
@@ -44,19 +44,4 @@ func (g guardians) Extend(end time.Duration) error { return g.guard.Extend(g.epo
 
 func (g guardians) Shorten(ctx context.Context, end, session time.Duration) error {
 	return g.guard.Shorten(ctx, g.epoch, end, child.Watchdog{Timeout: election.Watchdog(session), After: election.AfterLease(session)})
-}
-
-// gated is what a gate knows of a service: its term.
-type gated struct{ v *service }
-
-func (g gated) Name() string { return g.v.name }
-
-func (g gated) End(why error) { g.v.mortals.fell(why) }
-
-func (g gated) Killer() func(context.Context) {
-	m := g.v.mortals.newest()
-	if m == nil {
-		return nil
-	}
-	return func(ctx context.Context) { g.v.cut(ctx, nil, m.tree) }
 }

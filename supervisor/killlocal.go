@@ -6,6 +6,7 @@ import (
 
 	"understudy/fencing"
 	"understudy/supervisor/child"
+	"understudy/supervisor/service"
 )
 
 // KillLocal kills a child on this machine, whoever made it, and states what is known of it then.
@@ -21,8 +22,8 @@ func KillLocal(ctx context.Context, t fencing.Target) fencing.Statement {
 	if name, err := os.Hostname(); err == nil && name == t.Host {
 		s.Node = t.Node
 	}
-	w := witness{node: s.Node, host: host, end: thisMachine{}.KillTree, look: thisMachine{}.Outlasted}
-	verdict, by, err := w.vouch(ctx, t.Node, t.Machine, t.Boot, t.Tree, t.Seen)
+	w := service.Witness{Node: s.Node, Host: host, End: thisMachine{}.KillTree, Look: thisMachine{}.Outlasted}
+	verdict, by, err := w.Vouch(ctx, t.Node, t.Machine, t.Boot, t.Tree, t.Seen)
 	switch {
 	case err == nil && verdict == fencing.Dead:
 		s.Dead, s.How = true, by

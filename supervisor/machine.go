@@ -10,38 +10,27 @@ import (
 
 	"understudy/fencing"
 	"understudy/supervisor/child"
+	"understudy/supervisor/service"
 	"understudy/supervisor/unit"
 )
 
 // Machine is the host as a supervisor sees it: its clock, its processes, and how they are ended. The simulation has one
 // of its own; everybody else has this machine.
 type Machine interface {
+	service.Machine
 	Identity() (child.Host, error)
-	Now() time.Duration // CLOCK_BOOTTIME
 	// Guard finds out how process trees can be held, as mode wishes, and starts the guardians.
 	Guard(ctx context.Context, mode, node string, log hclog.Logger) (Guard, error)
-	// KillTree ends a tree that another supervisor of this machine made. nil: its death is proved.
-	KillTree(ctx context.Context, id json.RawMessage) error
-	// Outlasted looks for a process that was seen alive of such a tree, whatever the tree's containment shows by now: who leaves its
-	// cgroup, and removes that, is seen no other way. nil: it is dead, or none was seen.
-	Outlasted(id json.RawMessage, seen fencing.Process) error
 }
 
 // Guard is two guardians, as child.Guard describes them.
 type Guard interface {
+	service.Guard
 	Run(ctx context.Context) error
-	Kind() string
-	Pid() int
 	Begin(epoch uint64, ticket []byte) error
 	Extend(epoch uint64, deadline time.Duration) error
 	Shorten(ctx context.Context, epoch uint64, deadline time.Duration, w child.Watchdog) error
-	Finish(epoch uint64) error
-	Over(epoch uint64) <-chan struct{}
 	Cause(epoch uint64) error
-	NewTree(ctx context.Context, epoch uint64, name string, release []byte) (Tree, error)
-	// Leftover ends what supervisors that are no more have left of a service on this machine, and of a tree that a breadcrumb names
-	// (nil: none), and tells what of it could not be proved dead before ctx ended.
-	Leftover(ctx context.Context, service string, tree json.RawMessage) *child.Leftover
 }
 
 // Tree is a program and all that it forks.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"understudy/supervisor/wait"
 )
 
 // A preferred node's return, or an operator's order, is told once: whoever misses it waits for ever.
@@ -11,7 +13,7 @@ func TestNewsThatComesAsAWaitEndsIsNotLost(t *testing.T) {
 	for range 1000 {
 		n := newNews()
 		err := n.untilStirred(t.Context(), func(context.Context) error {
-			poke(n.stir)
+			wait.Poke(n.stir)
 			return nil
 		})
 		if errors.Is(err, errStirred) {

@@ -9,19 +9,26 @@ import (
 	"strconv"
 
 	"understudy/election"
-	"understudy/supervisor/unit"
+	"understudy/fencing/agent"
+	"understudy/supervisor/service"
+	"understudy/supervisor/wait"
 )
 
-// service makes a service of its config.
-func (s *supervisor) service(c Service) *service {
-	return &service{
-		Service: c, conf: c, name: c.Name, precheck: c.Precheck, node: s.self, log: s.cfg.Logger, observer: s.cfg.Observer,
-		tries: restarts{cfg: c.Restart}, machine: s.cfg.Machine, agent: s.cfg.Agent, watchdog: s.cfg.Watchdog, promises: s.promises, says: make(chan election.Member, 1), news: newNews(),
-		unit: unit.New(unit.Config{
-			Service: c.Name, Node: s.cfg.Node, Cluster: s.cluster(), Logger: s.cfg.Logger, Hurry: s.cfg.Hurry, Commands: s.commands,
-		}),
+// shared is what the services of this node share.
+func (s *supervisor) shared() *service.Node {
+	n := &service.Node{
+		Self: s.self, Cluster: s.cluster(), Machine: s.cfg.Machine, Guard: func() service.Guard { return s.guard }, Commands: s.commands,
+		Promises: s.promises, Watchdog: s.cfg.Watchdog, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry, Broken: s.cfg.Broken,
+		Agent: service.Agent{At: s.cfg.Agent.address},
 	}
+	if a := s.cfg.Agent; a != nil {
+		n.Agent.Ask = &agent.Method{Keys: a.Keys, Dial: a.Dial}
+	}
+	return n
 }
+
+// service makes a service of its config.
+func (s *supervisor) service(c Service) *service.Service { return service.New(s.shared(), c) }
 
 // cluster is a name for the cluster that can be a part of a file's.
 func (s *supervisor) cluster() string {
@@ -53,9 +60,9 @@ func (s *supervisor) apply(c Change) {
 	defer s.mu.Unlock()
 	s.fault = c.Fault
 	s.cfg.Observer.Faulty(c.Fault)
-	poke(s.credentials.look)
-	poke(s.exposure.look)
-	defer poke(s.stir)
+	wait.Poke(s.credentials.look)
+	wait.Poke(s.exposure.look)
+	defer wait.Poke(s.stir)
 	if c.Services == nil {
 		return
 	}
@@ -63,21 +70,21 @@ func (s *supervisor) apply(c Change) {
 	s.cfg.Observer.Warned(election.Bounded(s.allWarnings()))
 	var added, changed, removed []string
 	for _, conf := range c.Services {
-		i := slices.IndexFunc(s.services, func(v *service) bool { return v.name == conf.Name && !v.removed.Load() })
+		i := slices.IndexFunc(s.services, func(v *service.Service) bool { return v.Name() == conf.Name && !v.Removed() })
 		switch {
 		case i < 0:
 			s.services = append(s.services, s.service(conf))
-			s.services[len(s.services)-1].show()
+			s.services[len(s.services)-1].Show()
 			added = append(added, conf.Name)
-		case !reflect.DeepEqual(s.services[i].given(), conf):
-			s.services[i].give(conf)
+		case !reflect.DeepEqual(s.services[i].Given(), conf):
+			s.services[i].Give(conf)
 			changed = append(changed, conf.Name)
 		}
 	}
 	for _, v := range s.services {
-		if !v.removed.Load() && !slices.ContainsFunc(c.Services, func(conf Service) bool { return conf.Name == v.name }) {
-			v.removed.Store(true)
-			removed = append(removed, v.name)
+		if !v.Removed() && !slices.ContainsFunc(c.Services, func(conf Service) bool { return conf.Name == v.Name() }) {
+			v.Remove()
+			removed = append(removed, v.Name())
 		}
 	}
 	s.log.Info("config taken up", "added", added, "changed", changed, "removed", removed, "services", len(c.Services))
@@ -108,46 +115,25 @@ func (s *supervisor) allWarnings() []string {
 
 // waits tells whether one that bore the same name before, and was removed, has not ended yet: the lock of the one would be the
 // other's own. The caller holds mu.
-func (s *supervisor) waits(v *service) bool {
-	first := slices.IndexFunc(s.services, func(o *service) bool { return o.name == v.name })
+func (s *supervisor) waits(v *service.Service) bool {
+	first := slices.IndexFunc(s.services, func(o *service.Service) bool { return o.Name() == v.Name() })
 	return s.services[first] != v
 }
 
 // forget drops a service that was removed, once nothing of it is left: also no term that was about to be handed over.
-func (s *supervisor) forget(v *service, err error) bool {
+func (s *supervisor) forget(v *service.Service, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !v.removed.Load() || err != nil || v.carried != nil {
+	if err != nil || !v.Gone() { // its namesake, and what is still to be undone, wait for that in the next session, too
 		return false
 	}
-	if v.undead != nil || v.alive != "" { // its namesake, and what is still to be undone, wait for that in the next session, too
-		return false
+	if b := v.Birth(); b != (election.Birth{}) {
+		s.births[v.Name()] = b
 	}
-	if v.birth != (election.Birth{}) {
-		s.births[v.name] = v.birth
+	s.services = slices.DeleteFunc(s.services, func(o *service.Service) bool { return o == v })
+	if !slices.ContainsFunc(s.services, func(o *service.Service) bool { return o.Name() == v.Name() }) {
+		s.cfg.Observer.Gone(v.Name())
 	}
-	s.services = slices.DeleteFunc(s.services, func(o *service) bool { return o == v })
-	if !slices.ContainsFunc(s.services, func(o *service) bool { return o.name == v.name }) {
-		s.cfg.Observer.Gone(v.name)
-	}
-	s.leaving.Go(v.leave)
+	s.leaving.Go(v.Close)
 	return true
-}
-
-// given is the config that a service was last given, in force or about to be.
-func (v *service) given() Service {
-	v.news.mu.Lock()
-	defer v.news.mu.Unlock()
-	return v.conf
-}
-
-// give hands a service its changed config.
-func (v *service) give(c Service) {
-	v.news.tell(func() { v.conf, v.news.next = c, &c })
-}
-
-// leave ends what a service may have left running beside its terms.
-func (v *service) leave() {
-	v.confirming.Wait()
-	v.unit.Close()
 }

@@ -12,6 +12,7 @@ import (
 	"understudy/fencing"
 	"understudy/fencing/agent"
 	"understudy/supervisor/child"
+	"understudy/supervisor/service"
 )
 
 // lentNote is what a guardian has to know to answer. It reads the files as the supervisor does, when somebody comes.
@@ -39,20 +40,20 @@ func standInFor(note []byte, buried func(child.TreeID) bool) (func(context.Conte
 		}
 		return err
 	}
-	return standIn(witness{node: as.Node, host: host, end: kill, look: thisMachine{}.Outlasted}, as.Files.KeysFrom(as.Secrets)).Answer, nil
+	return standIn(service.Witness{Node: as.Node, Host: host, End: kill, Look: thisMachine{}.Outlasted}, as.Files.KeysFrom(as.Secrets)).Answer, nil
 }
 
 // StandIn is the agent of a guardian, which knows no services: it ends a tree by its identity, and looks for what was seen alive of it.
 func StandIn(node string, host child.Host, keys *agent.Keys, kill func(context.Context, json.RawMessage) error, look func(json.RawMessage, fencing.Process) error) *agent.Server {
-	return standIn(witness{node: node, host: host, end: kill, look: look}, keys)
+	return standIn(service.Witness{Node: node, Host: host, End: kill, Look: look}, keys)
 }
 
-func standIn(w witness, keys *agent.Keys) *agent.Server {
+func standIn(w service.Witness, keys *agent.Keys) *agent.Server {
 	return &agent.Server{
 		Keys: keys, Logger: hclog.NewNullLogger(), // there is no log that could not hold a guardian up
-		Self: agent.Answer{Node: w.node, Machine: w.host.Machine, Boot: w.host.Boot},
+		Self: agent.Answer{Node: w.Node, Machine: w.Host.Machine, Boot: w.Host.Boot},
 		Vouch: func(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
-			verdict, by, err := w.vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
+			verdict, by, err := w.Vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
 			return verdict, by + ", says a guardian", err
 		},
 	}

@@ -16,11 +16,10 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/failsafe"
+	"understudy/supervisor/service"
 	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
 )
-
-// errGuard ends all terms: the guardians have ended the lease, or are dead, and then a child could outlive us.
-var errGuard = errors.New("guardians")
 
 // supervisor runs all services of a node, over one session with ZooKeeper at a time.
 type supervisor struct {
@@ -39,7 +38,7 @@ type supervisor struct {
 	exposure    exposure
 
 	mu       sync.Mutex                // guards what follows
-	services []*service                // also those that were removed, until nothing of them is left
+	services []*service.Service        // also those that were removed, until nothing of them is left
 	fault    string                    // why a changed config is not taken up
 	warned   []string                  // dangerous settings
 	births   map[string]election.Birth // of the folders of services that were removed: a loss of data is noticed all the same
@@ -77,7 +76,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	}
 	for _, c := range cfg.Services {
 		s.services = append(s.services, s.service(c))
-		s.services[len(s.services)-1].show()
+		s.services[len(s.services)-1].Show()
 	}
 	if s.left != nil {
 		s.reinstate()
@@ -87,7 +86,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 			continue
 		}
 		v := s.service(Service{Name: name, Service: config.Service{Eligible: true}})
-		v.removed.Store(true)
+		v.Remove()
 		s.services = append(s.services, v)
 	}
 	// The guardians start while the session does. They leave last.
@@ -108,20 +107,20 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	enough()
 	taken.Wait() // s.services is ours from here on
 	for _, v := range s.services {
-		v.leave()
+		v.Close()
 	}
 	s.leaving.Wait()
 	if cause := context.Cause(standing); err == nil && ctx.Err() == nil && cause != nil {
 		err = cause
 	}
 	for _, v := range s.services {
-		if v.undead != nil && err == nil { // of a session that is over: this one was closed
-			err = fmt.Errorf("%s: %w", v.name, errUndead)
+		if err == nil {
+			err = v.Undead() // of a session that is over: this one was closed
 		}
 	}
 	for _, v := range s.services {
-		if v.finished != nil {
-			return v.finished, err
+		if status := v.Finished(); status != nil {
+			return status, err
 		}
 	}
 	return nil, err
@@ -161,7 +160,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 		switch {
 		case errors.Is(err, errUnresumed):
 			return err
-		case errors.Is(err, errUndead) && ctx.Err() != nil:
+		case errors.Is(err, service.ErrUndead) && ctx.Err() != nil:
 			return err
 		case ctx.Err() != nil, s.done():
 			return nil
@@ -180,10 +179,10 @@ func (s *supervisor) sessions(ctx context.Context) error {
 		}
 		s.trouble = min(max(2*s.trouble, minTrouble), maxTrouble)
 		if err == nil {
-			err = errGuard // they end a lease that they cannot watch over
+			err = service.ErrGuard // they end a lease that they cannot watch over
 		}
 		s.log.Error("no session with ZooKeeper that can be used, trying again", "error", err, "in", s.trouble)
-		pause(ctx, s.trouble)
+		wait.For(ctx, s.trouble)
 	}
 }
 
@@ -199,7 +198,7 @@ func (s *supervisor) done() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.services {
-		if v.finished == nil || !v.Once {
+		if v.Finished() == nil || !v.Once() {
 			return false
 		}
 	}
@@ -245,10 +244,10 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	})
 	if resumed && sess.Timeout() < s.left.Session.Timeout { // the guardians know what was handed over
 		if err := gate.Shorten(context.WithoutCancel(ctx)); err != nil {
-			sess.Stop(fmt.Errorf("%w: %w", errGuard, err))
+			sess.Stop(fmt.Errorf("%w: %w", service.ErrGuard, err))
 		}
 	}
-	if err := s.serveGated(ctx, turn{sess: sess, epoch: epoch, gate: gate}); err != nil {
+	if err := s.serveGated(ctx, service.Session{Session: sess, Epoch: epoch, Gate: gate}); err != nil {
 		return err
 	}
 	if fin := s.guard.Finish(epoch); fin != nil {
@@ -258,39 +257,36 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 }
 
 // serveGated is serveAll, while other nodes' promises are looked after.
-func (s *supervisor) serveGated(ctx context.Context, t turn) error {
+func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 	keeping, enough := context.WithCancel(context.WithoutCancel(ctx)) // also while what is served ends
 	var wg sync.WaitGroup
-	wg.Go(func() { t.gate.Keep(keeping) })
-	wg.Go(func() { t.sess.ClearStale(keeping) })
+	wg.Go(func() { t.Gate.Keep(keeping) })
+	wg.Go(func() { t.Session.ClearStale(keeping) })
 	defer wg.Wait()
 	defer enough()
 	return s.serveAll(ctx, t)
 }
 
 // serveAll runs the services, those that are added meanwhile as well, until all of them have ended.
-func (s *supervisor) serveAll(ctx context.Context, t turn) error {
-	t.leave = ctx.Done()
-	stops := map[*service]context.CancelCauseFunc{} // of those that run
-	errs := map[*service]error{}                    // of those that have ended
+func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
+	t.Leave = ctx.Done()
+	stops := map[*service.Service]context.CancelCauseFunc{} // of those that run
+	errs := map[*service.Service]error{}                    // of those that have ended
 	type end struct {
-		v      *service
+		v      *service.Service
 		err    error
 		handed bool // it has left for an upgrade
 	}
 	ended := make(chan end)
-	begin := func(v *service) {
+	begin := func(v *service.Service) {
 		serving, stop := context.WithCancelCause(ctx)
 		stops[v] = stop
 		go func() {
-			buried, err := v.bury(ctx, serving, t.sess, t.epoch)
-			if buried {
-				err = v.serve(serving, t)
-			}
-			ended <- end{v, err, handing(serving)}
+			err := v.Serve(serving, t)
+			ended <- end{v, err, errors.Is(context.Cause(serving), service.ErrHandover)}
 		}()
 	}
-	over, leaving := s.guard.Over(t.epoch), ctx.Done()
+	over, leaving := s.guard.Over(t.Epoch), ctx.Done()
 	defer s.turning()()
 	var moving *move // an upgrade under way
 	look := time.NewTicker(moveLook)
@@ -302,12 +298,12 @@ func (s *supervisor) serveAll(ctx context.Context, t turn) error {
 				s.log.Error("going on as before, nothing is handed over", "why", err)
 				moving = nil
 				look.Stop()
-				maps.DeleteFunc(errs, func(_ *service, err error) bool { return err == nil }) // they begin again
+				maps.DeleteFunc(errs, func(_ *service.Service, err error) bool { return err == nil }) // they begin again
 			}
 		}
 		if moving == nil {
-			t.sess.Faulty(s.arrange(ctx, stops, errs, begin))
-			t.sess.Warned(s.warnings())
+			t.Session.Faulty(s.arrange(ctx, stops, errs, begin))
+			t.Session.Warned(s.warnings())
 		}
 		if len(stops) == 0 && (ctx.Err() != nil || s.done()) {
 			break
@@ -331,7 +327,7 @@ func (s *supervisor) serveAll(ctx context.Context, t turn) error {
 		case <-s.beat:
 		case <-over:
 			over = nil
-			t.sess.Stop(fmt.Errorf("%w: %w", errGuard, s.guard.Cause(t.epoch)))
+			t.Session.Stop(fmt.Errorf("%w: %w", service.ErrGuard, s.guard.Cause(t.Epoch)))
 		case <-leaving:
 			leaving = nil
 		}
@@ -340,25 +336,20 @@ func (s *supervisor) serveAll(ctx context.Context, t turn) error {
 }
 
 // arrange begins what is to run and does not yet, stops what was removed, and returns the fault of the config.
-func (s *supervisor) arrange(ctx context.Context, stops map[*service]context.CancelCauseFunc, errs map[*service]error, begin func(*service)) string {
+func (s *supervisor) arrange(ctx context.Context, stops map[*service.Service]context.CancelCauseFunc, errs map[*service.Service]error, begin func(*service.Service)) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.services {
 		stop, runs := stops[v]
 		_, ended := errs[v]
 		switch {
-		case runs && v.removed.Load():
+		case runs && v.Removed():
 			stop(nil)
-		case runs, ended, ctx.Err() != nil && v.carried == nil, s.waits(v):
+		case runs, ended, ctx.Err() != nil && !v.Carries(), s.waits(v):
 		default:
-			if v.guard == nil { // what it left beside may be looking at it
-				v.guard = s.guard
-			}
-			if v.birth == (election.Birth{}) { // of a namesake that was removed, and is forgotten by now
-				v.birth = s.births[v.name]
-			}
-			carried := v.carried != nil
-			if begin(v); carried && v.removed.Load() { // nothing else may ever wake the loop up
+			v.SetBirth(s.births[v.Name()]) // of a namesake that was removed, and is forgotten by now
+			carried := v.Carries()
+			if begin(v); carried && v.Removed() { // nothing else may ever wake the loop up
 				stops[v](nil)
 			}
 		}

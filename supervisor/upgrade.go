@@ -16,6 +16,8 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/failsafe"
+	"understudy/supervisor/service"
+	"understudy/supervisor/wait"
 )
 
 // legacyVersion is that of legacy as a whole. Another one is for what must not be ignored by those who do not know it.
@@ -37,7 +39,7 @@ type legacy struct {
 	Session  election.Carried          `json:"session"`
 	Guard    json.RawMessage           `json:"guard"`
 	Births   map[string]election.Birth `json:"births,omitempty"`
-	Services []carriedService          `json:"services"`
+	Services []service.Record          `json:"services"`
 }
 
 // adopter is a Guard that can be handed over, as child.Guard describes it.
@@ -50,7 +52,7 @@ type adopter interface {
 type move struct {
 	step  moveStep
 	since time.Time
-	stops []*service // which were told to end
+	stops []*service.Service // which were told to end
 }
 
 type moveStep int
@@ -83,40 +85,40 @@ func (s *supervisor) fresh(sess *election.Session) bool {
 }
 
 // advance does what is due of an upgrade, and tells whether nothing runs in the session any more: then it can be handed over.
-func (s *supervisor) advance(m *move, stops map[*service]context.CancelCauseFunc) (ready bool, err error) {
-	stop := func(which func(*service) bool) (left int) {
+func (s *supervisor) advance(m *move, stops map[*service.Service]context.CancelCauseFunc) (ready bool, err error) {
+	stop := func(which func(*service.Service) bool) (left int) {
 		for v, end := range stops {
 			if !which(v) {
 				continue
 			}
 			if left++; !slices.Contains(m.stops, v) {
 				m.stops = append(m.stops, v)
-				end(errHandover)
+				end(service.ErrHandover)
 			}
 		}
 		return left
 	}
 	next := func(step moveStep) { m.step, m.since = step, time.Now() }
 	for v := range stops {
-		if v.stance.Load() == stuck { // nobody knows for how long
-			return false, fmt.Errorf("%w: the child of %s is not proved dead, or its lock cannot be given back", errNotNow, v.name)
+		if v.Stance() == service.Stuck { // nobody knows for how long
+			return false, fmt.Errorf("%w: the child of %s is not proved dead, or its lock cannot be given back", errNotNow, v.Name())
 		}
 	}
 	if m.step == waiting {
 		for v := range stops {
-			if v.stance.Load() == passing && time.Since(m.since) < passingFor {
+			if v.Stance() == service.Passing && time.Since(m.since) < passingFor {
 				return false, nil
 			}
 		}
 		next(endingPassing)
 	}
 	if m.step == endingPassing {
-		if stop(func(v *service) bool { return v.stance.Load() == passing }) > 0 {
+		if stop(func(v *service.Service) bool { return v.Stance() == service.Passing }) > 0 {
 			return false, nil
 		}
 		next(letting)
 	}
-	if stop(func(*service) bool { return true }) == 0 {
+	if stop(func(*service.Service) bool { return true }) == 0 {
 		return true, nil
 	}
 	if time.Since(m.since) > leavingFor {
@@ -126,18 +128,18 @@ func (s *supervisor) advance(m *move, stops map[*service]context.CancelCauseFunc
 }
 
 // moveOn goes on with an upgrade. An error says that there will be none.
-func (s *supervisor) moveOn(ctx context.Context, t turn, m *move, stops map[*service]context.CancelCauseFunc) error {
+func (s *supervisor) moveOn(ctx context.Context, t service.Session, m *move, stops map[*service.Service]context.CancelCauseFunc) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if m.step == waiting && !s.fresh(t.sess) {
+	if m.step == waiting && !s.fresh(t.Session) {
 		return errStale
 	}
 	if why := s.withheld(); m.step == waiting && why != "" { // another image would show what is not good for what there is
 		return fmt.Errorf("%w: %s", errNotNow, why)
 	}
 	if m.step == waiting {
-		if err := s.unsettled(t.gate); err != nil && time.Since(m.since) < passingFor {
+		if err := s.unsettled(t.Gate); err != nil && time.Since(m.since) < passingFor {
 			return nil
 		} else if err != nil {
 			return err
@@ -164,39 +166,39 @@ func (s *supervisor) unsettled(gate *failsafe.Gate) error {
 }
 
 // become hands over to another image of this process, and returns only if that fails. No service runs.
-func (s *supervisor) become(ctx context.Context, t turn) error {
+func (s *supervisor) become(ctx context.Context, t service.Session) error {
 	guard, ok := s.guard.(adopter)
 	if !ok {
 		return errors.New("the guard cannot be handed over")
 	}
 	for until := time.Now().Add(busyFor); ; {
 		err := s.tryBecome(ctx, guard, t)
-		if !errors.Is(err, child.ErrBusy) && !errors.Is(err, errNotNow) || time.Now().After(until) || !pause(ctx, moveLook) {
+		if !errors.Is(err, child.ErrBusy) && !errors.Is(err, errNotNow) || time.Now().After(until) || !wait.For(ctx, moveLook) {
 			return err
 		}
 	}
 }
 
-func (s *supervisor) tryBecome(ctx context.Context, guard adopter, t turn) error {
-	if !s.fresh(t.sess) {
+func (s *supervisor) tryBecome(ctx context.Context, guard adopter, t service.Session) error {
+	if !s.fresh(t.Session) {
 		return errStale
 	}
-	left := s.legacy(t.epoch)
+	left := s.legacy(t.Epoch)
 	trees := terms(left.Services)
 	s.log.Info("handing over to another image of this process", "running", trees)
 	ctx, cancel := context.WithTimeout(ctx, busyFor)
 	defer cancel()
-	return guard.HandOver(ctx, t.epoch, len(trees), func(g json.RawMessage) error {
-		unlock, ok := t.gate.TryPlain()
+	return guard.HandOver(ctx, t.Epoch, len(trees), func(g json.RawMessage) error {
+		unlock, ok := t.Gate.TryPlain()
 		if !ok {
 			return errHeld
 		}
 		defer unlock()
 		var err error
-		if left.Session, err = t.sess.Carry(); err != nil {
+		if left.Session, err = t.Session.Carry(); err != nil {
 			return err
 		}
-		if !t.gate.Plain() { // a server has granted less meanwhile, which the guardians do not know yet
+		if !t.Gate.Plain() { // a server has granted less meanwhile, which the guardians do not know yet
 			return errHeld
 		}
 		left.Guard = g
@@ -232,7 +234,7 @@ func (s *supervisor) legacy(epoch uint64) legacy {
 		left.Agent = s.cfg.Agent.Listen
 	}
 	for _, v := range s.services {
-		left.Services = append(left.Services, v.carry())
+		left.Services = append(left.Services, v.Record())
 	}
 	return left
 }
@@ -265,7 +267,7 @@ func (s *supervisor) adopt(ctx context.Context) error {
 		if c.Term == nil {
 			continue
 		}
-		if err := c.Term.find(guard.(adopter), s.log); err != nil {
+		if err := c.Term.Find(guard.(adopter).Adopted, s.log); err != nil {
 			return fmt.Errorf("go on with %s: %w", c.Name, err)
 		}
 	}
@@ -284,14 +286,14 @@ func (s *supervisor) adopt(ctx context.Context) error {
 // had been taken out now.
 func (s *supervisor) reinstate() {
 	for _, c := range s.left.Services {
-		i := slices.IndexFunc(s.services, func(v *service) bool { return v.name == c.Name })
+		i := slices.IndexFunc(s.services, func(v *service.Service) bool { return v.Name() == c.Name })
 		switch {
 		case i >= 0:
-			s.services[i].remember(c)
+			s.services[i].Remember(c)
 		case c.Term != nil || len(c.Debts) > 0:
 			v := s.service(Service{Name: c.Name, Service: config.Service{Eligible: true}})
-			v.removed.Store(true)
-			v.remember(c)
+			v.Remove()
+			v.Remember(c)
 			s.services = append(s.services, v)
 		default:
 			s.births[c.Name] = c.Birth
@@ -327,3 +329,14 @@ func (s *supervisor) open(ctx context.Context, ensemble *election.Ensemble, epoc
 
 // errUnresumed says that a session that was handed over could not even be tried: this process has to end.
 var errUnresumed = errors.New("the session that was handed over cannot be used")
+
+// terms tells of which services a term is handed over.
+func terms(all []service.Record) (names []string) {
+	for _, c := range all {
+		if c.Term != nil {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,4 +1,4 @@
-package supervisor
+package service
 
 import (
 	"time"
@@ -44,17 +44,17 @@ func (r *relapses) demoted(now time.Time, m config.Moves) *election.Demotion {
 }
 
 // preference is the priority that this node tells the others.
-func (v *service) preference() int {
+func (v *Service) preference() int {
 	if v.demotion() != nil {
 		return 0
 	}
-	return v.Priority
+	return v.conf.Priority
 }
 
 // demotion is why this node is not preferred, nil when its config does not prefer it.
-func (v *service) demotion() *election.Demotion {
-	if v.Priority <= 0 {
+func (v *Service) demotion() *election.Demotion {
+	if v.conf.Priority <= 0 {
 		return nil
 	}
-	return v.relapses.demoted(time.Now(), v.Moves)
+	return v.mem.relapses.demoted(time.Now(), v.conf.Moves)
 }

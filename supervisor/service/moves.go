@@ -1,4 +1,4 @@
-package supervisor
+package service
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/config"
+	"understudy/supervisor/service/role"
+	"understudy/supervisor/wait"
 )
 
 // A service that moves from node to node all the time does nobody any good, and may do harm at each of them.
@@ -15,23 +17,21 @@ import (
 const recorded = 200 * time.Millisecond
 
 // stayPut pauses the service when it has moved too often.
-func (v *service) stayPut(ctx context.Context, t turn, m config.Moves) {
-	if m.Max <= 0 || !pause(ctx, recorded) {
+func (v *Service) stayPut(ctx context.Context, cand *election.Candidate, m config.Moves, token int64) {
+	if m.Max <= 0 || !wait.For(ctx, recorded) {
 		return
 	}
-	v.news.mu.Lock()
-	wishes := v.news.wishes
-	v.news.mu.Unlock()
-	if wishes.Control.Paused {
+	control := v.inbox.control()
+	if control.Paused {
 		return
 	}
-	past, err := t.cand.Past(ctx, 4*m.Max+2)
+	past, err := cand.Past(ctx, 4*m.Max+2)
 	if err != nil {
 		v.log.Debug("cannot tell how often the service has moved", "service", v.name, "error", err)
 		return
 	}
 	after := time.Now().Add(-m.Within)
-	if since := wishes.Control.Since; since != nil && since.After(after) {
+	if since := control.Since; since != nil && since.After(after) {
 		after = *since // an operator has looked at it
 	}
 	n := moved(past, after)
@@ -41,11 +41,11 @@ func (v *service) stayPut(ctx context.Context, t turn, m config.Moves) {
 	why := fmt.Sprintf("it moved %d times within %v; it stays where it is until `understudy resume %s`", n, m.Within, v.name)
 	v.log.Error("the service moves too often", "service", v.name, "why", why)
 	now := time.Now().UTC()
-	err = t.cand.AmendControl(ctx, func(c *election.Control) bool {
-		if c.Paused || c.Switchover != nil && c.Switchover.Token == v.token || c.Since != nil && (wishes.Control.Since == nil || c.Since.After(*wishes.Control.Since)) {
+	err = cand.AmendControl(ctx, func(c *election.Control) bool {
+		if c.Paused || c.Switchover != nil && c.Switchover.Token == token || c.Since != nil && (control.Since == nil || c.Since.After(*control.Since)) {
 			return false // somebody has ordered something
 		}
-		c.Paused, c.Why, c.By, c.Since = true, why, v.node.Node, &now
+		c.Paused, c.Why, c.By, c.Since = true, why, v.node.Self.Node, &now
 		return true
 	})
 	if err != nil && ctx.Err() == nil {
@@ -58,8 +58,7 @@ func moved(past []election.Activation, after time.Time) int {
 	n := 0
 	for i := 1; i < len(past); i++ {
 		former, now := past[i-1], past[i]
-		planned := former.Reason == stopAsked.String() || former.Reason == preferredBack.String() || former.Reason == switchAsked.String()
-		if former.Node != now.Node && !planned && now.Start.After(after) {
+		if former.Node != now.Node && !role.ParseReason(former.Reason).Planned() && now.Start.After(after) {
 			n++
 		}
 	}

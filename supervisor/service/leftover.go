@@ -1,4 +1,4 @@
-package supervisor
+package service
 
 import (
 	"context"
@@ -10,6 +10,9 @@ import (
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/supervisor/child"
+	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
 )
 
 const (
@@ -32,17 +35,17 @@ var errBeside = errors.New("something that a former supervisor of this machine h
 
 // alone is the last look at this machine: another supervisor of it may have gone since the service stands here, and somebody
 // have been active after that. P1.
-func (v *service) alone(ctx context.Context) error {
+func (t *term) alone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, buryFirst)
 	defer cancel()
-	if l := v.guard.Leftover(ctx, v.name, nil); l != nil {
+	if l := t.v.node.Guard().Leftover(ctx, t.v.name, nil); l != nil {
 		return fmt.Errorf("%w: %v", errBeside, l)
 	}
 	return nil
 }
 
 // idOf is what a breadcrumb says of a tree.
-func idOf(tree Tree) json.RawMessage {
+func idOf(tree unit.Tree) json.RawMessage {
 	id, err := tree.ID()
 	if err != nil {
 		return nil
@@ -52,10 +55,10 @@ func idOf(tree Tree) json.RawMessage {
 
 // testify says in the breadcrumb, if it names the tree, and to who looks at this node, that something of it is alive. P5: should the
 // session end before the tree does, no delay makes it dead.
-func (v *service) testify(ctx context.Context, cand *election.Candidate, tree json.RawMessage, err error) {
-	v.alive = unprovedDeath(err)
+func (v *Service) testify(ctx context.Context, cand *election.Candidate, tree json.RawMessage, err error) {
+	v.undead.seen = unprovedDeath(err)
 	if l, ok := seen(err); ok {
-		v.alive = unprovedDeath(errors.New(l.String()))
+		v.undead.seen = unprovedDeath(errors.New(l.String()))
 	}
 	v.say()
 	v.record(ctx, cand, tree, err)
@@ -75,7 +78,7 @@ func seenAlive(err error) bool {
 }
 
 // record says it in the breadcrumb.
-func (v *service) record(ctx context.Context, cand *election.Candidate, tree json.RawMessage, err error) {
+func (v *Service) record(ctx context.Context, cand *election.Candidate, tree json.RawMessage, err error) {
 	if cand == nil || len(tree) == 0 {
 		return
 	}
@@ -93,42 +96,37 @@ func (v *service) record(ctx context.Context, cand *election.Candidate, tree jso
 
 // remains is what a former session, or a supervisor that is no more, has left of a service here.
 type remains struct {
-	v     *service
-	sess  *election.Session
+	*stay
 	cand  *election.Candidate // nil: there was nothing to be said yet
 	tree  json.RawMessage     // that the breadcrumb names, or did
 	words string
 }
 
 // bury waits until nothing is alive on this machine of what ran here in a former session, be it of a supervisor that is no more. As
-// long as there is, this service does not stand here, and all others do. It reports false when ctx ended first, and fails only if
-// something of this very session may be alive.
-func (v *service) bury(ctx, serving context.Context, sess *election.Session, epoch uint64) (bool, error) {
-	if v.carried != nil { // it goes on
-		return true, nil
-	}
-	r := &remains{v: v, sess: sess}
+// long as there is, this service does not stand here, and all others do. session ends with the session, serving with this stay.
+func (r *remains) bury(session, serving context.Context) role.Event {
+	v := r.v
 	patience := buryFirst
 	for wait := time.Second; ; wait = min(2*wait, buryAgain) {
-		left, err := r.end(ctx, patience)
+		left, err := r.end(session, patience)
 		if patience = buryPatience; !left {
-			r.settle(ctx)
-			return true, nil
+			r.settle(session)
+			return role.Event{Kind: role.Proved}
 		}
-		if ctx.Err() == nil {
-			r.tell(ctx, err)
+		if session.Err() == nil {
+			r.tell(session, err)
 		}
-		if !r.pause(ctx, serving, wait) {
-			if v.undead != nil && v.grave == epoch {
-				return false, fmt.Errorf("%s: %w: %w", v.name, errUndead, err)
+		if !r.pause(session, serving, wait) {
+			if v.undead.tree != nil && v.undead.epoch == r.s.Epoch {
+				return role.Event{Kind: role.Unproved}
 			}
-			return false, nil // this session holds nothing of it
+			return role.Event{Kind: role.StayOver} // this session holds nothing of it
 		}
 	}
 }
 
 // pause waits until the next attempt. A removed service is waited for to the end: its namesake begins after it.
-func (r *remains) pause(ctx, serving context.Context, d time.Duration) bool {
+func (r *remains) pause(session, serving context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	leaves := serving.Done()
@@ -137,11 +135,11 @@ func (r *remains) pause(ctx, serving context.Context, d time.Duration) bool {
 		case <-timer.C:
 			return true
 		case <-leaves:
-			if handing(serving) && r.v.undead == nil { // the next image looks for itself
+			if handing(serving) && r.v.undead.tree == nil { // the next image looks for itself
 				return false
 			}
 			leaves = nil
-		case <-ctx.Done():
+		case <-session.Done():
 			return false
 		}
 	}
@@ -152,23 +150,23 @@ func (r *remains) end(ctx context.Context, patience time.Duration) (left bool, e
 	v := r.v
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if v.undead != nil {
-		r.tree = idOf(v.undead)
-		if err := v.undead.End(bounded); err != nil {
+	if v.undead.tree != nil {
+		r.tree = idOf(v.undead.tree)
+		if err := v.undead.tree.End(bounded); err != nil {
 			return true, err
 		}
-		v.undead = nil
+		v.undead.tree = nil
 		v.disengage()
-		if err := v.guard.Finish(v.grave); err != nil {
+		if err := v.node.Guard().Finish(v.undead.epoch); err != nil {
 			v.log.Debug("a former lease is still held", "service", v.name, "error", err) // by another service's tree
 		}
 	}
-	l := v.guard.Leftover(bounded, v.name, r.tree)
-	if r.tree == nil && (l != nil || v.guard.Kind() != child.KindCgroup) { // with cgroups, all that is left is seen without it
+	l := v.node.Guard().Leftover(bounded, v.name, r.tree)
+	if r.tree == nil && (l != nil || v.node.Guard().Kind() != child.KindCgroup) { // with cgroups, all that is left is seen without it
 		if tree := r.named(ctx); tree != nil {
 			again, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
-			if of := v.guard.Leftover(again, v.name, tree); of != nil && of.Named {
+			if of := v.node.Guard().Leftover(again, v.name, tree); of != nil && of.Named {
 				l, r.tree = of, tree
 			}
 		}
@@ -195,7 +193,7 @@ func (r *remains) named(ctx context.Context) json.RawMessage {
 
 func (r *remains) stand(ctx context.Context) bool {
 	if r.cand == nil {
-		cand, _, err := r.sess.Stand(ctx, r.v.name, election.Order(r.v.Election))
+		cand, _, err := r.s.Stand(ctx, r.v.name, r.v.conf.order())
 		if err != nil {
 			return false
 		}
@@ -207,7 +205,7 @@ func (r *remains) stand(ctx context.Context) bool {
 // tell says what is left, wherever somebody looks.
 func (r *remains) tell(ctx context.Context, err error) {
 	v := r.v
-	if v.undead != nil {
+	if v.undead.tree != nil {
 		v.stance.Store(stuck)
 	}
 	if words := err.Error(); words != r.words {
@@ -231,7 +229,7 @@ func (r *remains) tell(ctx context.Context, err error) {
 // settle undoes what is still to be undone of what is dead now, and ends the waiting of others.
 func (r *remains) settle(ctx context.Context) {
 	v := r.v
-	v.alive = ""
+	v.undead.seen = ""
 	if r.words == "" && r.tree == nil { // there was nothing, as a rule
 		return
 	}
@@ -250,30 +248,30 @@ func (r *remains) settle(ctx context.Context) {
 // clearLeftover takes a breadcrumb away that says that something of a former session of this node is alive, once that is proved dead. It may
 // have died unseen: while no supervisor ran here, or with the machine. P6: without that only this node could ever be active again, or
 // nobody where it may not be.
-func (v *service) clearLeftover(ctx context.Context, t turn) {
-	for wait := time.Second; !v.cleared(ctx, t) && pause(ctx, wait); wait = min(2*wait, buryAgain) {
+func (v *Service) clearLeftover(ctx context.Context, sess *election.Session, cand *election.Candidate) {
+	for next := time.Second; !v.cleared(ctx, sess, cand) && wait.For(ctx, next); next = min(2*next, buryAgain) {
 	}
 }
 
 // outlasted looks for what the breadcrumb of a tree tells to be alive; nil: it is dead.
-func (v *service) outlasted(tree json.RawMessage) func(election.Leftover) error {
-	return func(l election.Leftover) error { return v.machine.Outlasted(tree, seenOf(l)) }
+func (v *Service) outlasted(tree json.RawMessage) func(election.Leftover) error {
+	return func(l election.Leftover) error { return v.node.Machine.Outlasted(tree, seenOf(l)) }
 }
 
 // cleared tells whether there is nothing to be done any more. What a term of this session left is that term's.
-func (v *service) cleared(ctx context.Context, t turn) bool {
-	b, ok, err := t.cand.Named(ctx)
+func (v *Service) cleared(ctx context.Context, sess *election.Session, cand *election.Candidate) bool {
+	b, ok, err := cand.Named(ctx)
 	if err != nil {
 		return false
 	}
-	if !ok || !b.Leftover.Known || b.Node != v.node.Node || b.Session == election.SessionName(t.sess.ID()) {
+	if !ok || !b.Leftover.Known || b.Node != v.node.Self.Node || b.Session == election.SessionName(sess.ID()) {
 		return true
 	}
 	w := v.witness()
-	if m := v.mortals.find(b.Tree); m != nil { // its maker is the only one who can tell, with some kinds of containment
-		w.end = func(ctx context.Context, _ json.RawMessage) error { return m.tree.End(ctx) }
+	if m := v.trees.find(b.Tree); m != nil { // its maker is the only one who can tell, with some kinds of containment
+		w.End = func(ctx context.Context, _ json.RawMessage) error { return m.tree.End(ctx) }
 	}
-	verdict, by, err := w.vouch(ctx, b.Node, b.Machine, b.Boot, b.Tree, seenOf(b.Leftover))
+	verdict, by, err := w.Vouch(ctx, b.Node, b.Machine, b.Boot, b.Tree, seenOf(b.Leftover))
 	switch {
 	case err == nil && verdict == fencing.Unknown: // it may be another machine of this name
 		return true
@@ -281,10 +279,10 @@ func (v *service) cleared(ctx context.Context, t turn) bool {
 		return false
 	}
 	dead := v.outlasted(b.Tree)
-	if b.Boot != v.node.Boot { // the numbers of another boot
+	if b.Boot != v.node.Self.Boot { // the numbers of another boot
 		dead = func(election.Leftover) error { return nil }
 	}
-	buried, err := t.cand.Bury(ctx, b.Tree, dead)
+	buried, err := cand.Bury(ctx, b.Tree, dead)
 	if err != nil {
 		v.log.Debug("the breadcrumb of what is dead now stays for a while", "service", v.name, "error", err)
 		return false
@@ -297,3 +295,6 @@ func (v *service) cleared(ctx context.Context, t turn) bool {
 	v.log.Info("nothing of the former child is alive any more, as its breadcrumb said", "service", v.name, "by", by)
 	return true
 }
+
+// unprovedDeath says that a child may be alive that was to end.
+func unprovedDeath(err error) string { return "not proved dead: " + err.Error() }

@@ -1,0 +1,239 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"understudy/election"
+	"understudy/fencing"
+	"understudy/fencing/agent"
+	"understudy/supervisor/service/role"
+	"understudy/supervisor/wait"
+)
+
+// errPaused says that nobody is to be promoted.
+var errPaused = errors.New("the service is paused")
+
+// Fence makes sure that nobody else's child runs, and that the breadcrumb names us: P5.
+func (t *term) Fence(ctx context.Context) role.Event {
+	v := t.v
+	former, token, began := t.claim.Previous, t.claim.PreviousToken, time.Now()
+	fenced, err := t.fenceUnlessPaused(ctx)
+	if v.mem.fenced, t.story = fenced.By, fenced.Story(); former != nil {
+		if !errors.Is(err, errPaused) { // else nothing came of it
+			by := fenced.By
+			if err != nil {
+				by = ""
+			}
+			v.node.Observer.Fenced(v.name, by, time.Since(began))
+		}
+		t.entry.FenceMs = time.Since(began).Milliseconds()
+	}
+	if p := t.claim.Previous; p != nil && seenAlive(err) { // before another node claims, which may not see it
+		v.record(ctx, t.cand, p.Tree, err)
+	}
+	t.tellFenced(ctx, former, token, fenced, err)
+	if err == nil {
+		err = t.alone(ctx)
+	}
+	if err != nil {
+		return t.refusal(ctx, err)
+	}
+	return role.Event{Kind: role.FormerDead}
+}
+
+// fenceUnlessPaused fences whoever the breadcrumb names, and gives that up when the service is paused meanwhile.
+func (t *term) fenceUnlessPaused(ctx context.Context) (fencing.Outcome, error) {
+	v := t.v
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stirred := false
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !v.inbox.control().Paused { // it may be known already
+			select {
+			case <-v.inbox.stir:
+				stirred = true
+			case <-ctx.Done():
+				return
+			}
+		}
+		cancel(errPaused)
+	})
+	fenced, err := t.fence(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errPaused) {
+		err = errPaused
+	}
+	cancel(nil)
+	wg.Wait()
+	if stirred {
+		wait.Poke(v.inbox.stir) // whoever comes next has not seen it
+	}
+	return fenced, err
+}
+
+func (t *term) fence(ctx context.Context) (fencing.Outcome, error) {
+	claim := t.claim
+	t.until = t.v.node.Promises.Bound(t.v.name)
+	fenced := fencing.Outcome{By: nobody}
+	if claim.Previous == nil {
+		if err := t.sitOut(ctx, nil); err != nil {
+			return fenced, err
+		}
+		return fenced, claim.Inscribe(ctx)
+	}
+	for {
+		if claim.Previous != nil {
+			var err error
+			if fenced, err = t.fenceOne(ctx); errors.Is(err, election.ErrCrumbChanged) {
+				continue
+			} else if err != nil {
+				return fenced, err
+			}
+		}
+		// P5: a delay that ended when somebody was just seen alive is none.
+		if p := claim.Previous; p != nil && p.Leftover.Known && fenced.By == fencing.ByGrace {
+			continue
+		}
+		err := claim.Inscribe(ctx)
+		if !errors.Is(err, election.ErrCrumbChanged) {
+			return fenced, err
+		}
+	}
+}
+
+// fenceOne fences whom the breadcrumb names now, while watching whether the lock stays ours and whether the breadcrumb goes.
+func (t *term) fenceOne(ctx context.Context) (fencing.Outcome, error) {
+	v, claim := t.v, t.claim
+	p, self := claim.Previous, v.node.Self
+	chain := fencing.Chain{
+		Local: func(ctx context.Context, _ fencing.Target) (fencing.Verdict, string, error) {
+			return v.witness().Vouch(ctx, p.Node, p.Machine, p.Boot, p.Tree, seenOf(p.Leftover))
+		},
+		Logger: v.log,
+	}
+	target := fencing.Target{
+		Service: v.name, Node: p.Node, Host: p.Host, Machine: p.Machine, Boot: p.Boot, Token: claim.PreviousToken,
+		GuardianPid: p.GuardianPid, Address: p.Agent, SessionTimeout: time.Duration(p.SessionMs) * time.Millisecond,
+		Session: p.Session, Tree: p.Tree, Seen: seenOf(p.Leftover), By: fencing.Claimant{Node: self.Node, Token: claim.Token},
+	}
+	var err error
+	if chain.Grace, err = claim.Delay(ctx, v.conf.GraceDelay); err != nil {
+		return fencing.Outcome{}, err
+	}
+	until, unlisted := v.node.Promises.Binding(v.name, election.Peer{Node: self.Node, Machine: self.Machine, Agent: v.view.agent}, p)
+	if p.Leftover.Known {
+		unlisted = leftoverError(p)
+	}
+	if chain.NoDelay = unlisted != nil; !chain.NoDelay {
+		chain.Grace = max(chain.Grace, until-v.node.Machine.Now())
+	}
+	chain.Steps, chain.OnFailure = v.steps(p, chain.Grace)
+	if p.Node == "" && len(chain.Steps) > 0 { // a method that is told nothing proves nothing
+		if chain.Steps = nil; chain.OnFailure != fencing.Grace {
+			return fencing.Outcome{}, fmt.Errorf("%w: the breadcrumb cannot be read, nobody knows whom to fence", fencing.ErrRefused)
+		}
+	}
+	v.log.Info("fencing the former active", "service", v.name, "node", p.Node, "token", claim.PreviousToken, "grace", chain.Grace)
+	ctx, cancel := context.WithCancelCause(ctx)
+	confirmed := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := claim.Confirmed(ctx); err != nil {
+			cancel(err)
+			return
+		}
+		close(confirmed)
+	})
+	defer wg.Wait()
+	defer cancel(nil)
+	fenced, err := chain.Fence(ctx, target, claim.Since, confirmed)
+	switch {
+	case err != nil && errors.Is(err, fencing.ErrRefused) && unlisted != nil:
+		v.mem.failure = unlisted.Error()
+		return fenced, fmt.Errorf("%w: %w", err, unlisted)
+	case err != nil:
+		return fenced, err
+	}
+	if t.until = until; fenced.By != fencing.ByGrace { // a proof, which no promise has to be kept for
+		t.until = 0
+		return fenced, nil
+	}
+	return fenced, t.sitOut(ctx, confirmed)
+}
+
+// steps are the fencing methods of a service. Where none is configured, an agent is asked while the grace delay lasts.
+func (v *Service) steps(former *election.BreadCrumb, grace time.Duration) ([]fencing.Step, fencing.OnFailure) {
+	ask := v.node.Agent.Ask
+	if len(v.conf.Fence) > 0 || ask == nil || former.Agent == "" {
+		return v.conf.Fence, fencing.OnFailure(v.conf.Fencing.OnFailure)
+	}
+	return []fencing.Step{{Method: agent.Method{Keys: ask.Keys, Dial: ask.Dial}, Timeout: max(grace, askAtLeast)}}, fencing.Grace
+}
+
+// askAtLeast is what an agent is given to answer when there is no grace delay.
+const askAtLeast = time.Second
+
+// sitOut waits until this node's promise has run out, or until that is not needed any more.
+func (t *term) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
+	v, told := t.v, false
+	for ctx.Err() == nil {
+		left := t.until - v.node.Machine.Now()
+		if left <= 0 {
+			return nil
+		}
+		if !told {
+			told = true
+			v.log.Info("waiting until what this node has promised is over", "service", v.name, "left", left.Round(time.Millisecond))
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-timer.C:
+		case <-confirmed:
+			t.until = 0
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	return context.Cause(ctx)
+}
+
+// refusal tells what a failed fencing means.
+func (t *term) refusal(ctx context.Context, err error) role.Event {
+	v := t.v
+	switch {
+	case ctx.Err() != nil:
+		return t.over(ctx)
+	case errors.Is(err, election.ErrLost):
+		return role.Event{Kind: role.LockLost}
+	case errors.Is(err, errPaused):
+		return role.Event{Kind: role.PauseAsked}
+	case errors.Is(err, errBeside): // which no breadcrumb tells of
+		v.mem.failure = err.Error()
+		v.log.Error("nothing is started", "service", v.name, "error", err)
+		return role.Event{Kind: role.FormerAlive}
+	}
+	v.log.Error("the former active could not be fenced: nothing is started; when you know that its child is dead, "+
+		"run `understudy fence confirm`", "service", v.name, "error", err)
+	return role.Event{Kind: role.FormerAlive, Settle: true}
+}
+
+// tellFenced runs on_fence, beside what goes on.
+func (t *term) tellFenced(ctx context.Context, former *election.BreadCrumb, token int64, by fencing.Outcome, err error) {
+	if former == nil || ctx.Err() != nil || errors.Is(err, election.ErrLost) || errors.Is(err, errPaused) {
+		return
+	}
+	result := "dead"
+	if err != nil {
+		result = "refused"
+	}
+	v := t.v
+	facts := append(v.unit.Facts(v.mem.token),
+		"UNDERSTUDY_FENCED_NODE="+former.Node, "UNDERSTUDY_FENCED_HOST="+former.Host, "UNDERSTUDY_FENCED_TOKEN="+strconv.FormatInt(token, 10),
+		"UNDERSTUDY_FENCED_BY="+by.By, "UNDERSTUDY_FENCED_RESULT="+result, "UNDERSTUDY_FENCED_ATTEMPTS="+by.Told())
+	v.unit.Beside(context.WithoutCancel(ctx), "on_fence", v.conf.Hooks.OnFence, facts)
+}

@@ -1,0 +1,93 @@
+package role
+
+// Kind is what an action reports: a fact, in the past.
+type Kind uint8
+
+// The kinds.
+const (
+	Opened     Kind = iota // a session stands
+	StayOver               // the session, or this node's stay in it, is over
+	Proved                 // nothing is alive
+	Unproved               // and who leaves has no more patience, or the session is over
+	Settled                // what was done is undone
+	Joined                 // Event.DataLost
+	JoinFailed             // no candidate could be made
+	Waited                 // a pause is over, or what it was for
+	Prepared
+	Trouble    // a candidate does not work any more, or another node had its tree ended: another one is made after a pause
+	Reordered  // the config has another kind of election
+	HeldBack   // Event.Bar
+	Allowed    // no bar any more
+	LockFree   // the lock may be had; while barred: it may be ours already
+	LeftToElse // the lock is free, and another node is preferred
+	Won
+	Taken // somebody was quicker
+	Resumed
+	CannotResume
+	FormerDead  // nobody else's program runs, and the breadcrumb names us
+	FormerAlive // fencing was refused; Event.Settle
+	PauseAsked
+	Armed
+	Unarmed // the watchdog, which is required, cannot be armed
+	Ended   // a program ended by itself, or does not work
+	Changed // the config or an operator wants a new start
+	SwitchAsked
+	PreferredBack
+	LockLost
+	LeaseEnding // ZooKeeper acknowledges nothing
+	LeaseOver   // the guardians have killed what ran
+	Expired     // ZooKeeper has ended the session
+	StopAsked
+	HandAsked // another image of this process is to go on
+	HandedOver
+	NotHandedOver
+	Stopped
+	Again // in place
+	Done  // the program has ended, and is not to run here again for now
+	Failed
+	HookFailed
+	RanOnce
+	Released
+	NotReleased
+	Recorded
+	Kinds
+)
+
+var kindNames = [Kinds]string{
+	"Opened", "StayOver", "Proved", "Unproved", "Settled", "Joined", "JoinFailed", "Waited", "Prepared", "Trouble", "Reordered",
+	"HeldBack", "Allowed", "LockFree", "LeftToElse", "Won", "Taken", "Resumed", "CannotResume", "FormerDead", "FormerAlive", "PauseAsked",
+	"Armed", "Unarmed", "Ended", "Changed", "SwitchAsked", "PreferredBack", "LockLost", "LeaseEnding", "LeaseOver", "Expired", "StopAsked",
+	"HandAsked", "HandedOver", "NotHandedOver", "Stopped", "Again", "Done", "Failed", "HookFailed", "RanOnce", "Released", "NotReleased", "Recorded",
+}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Event is one fact.
+type Event struct {
+	Kind     Kind
+	Bar      Bar  // HeldBack
+	DataLost bool // Joined: ZooKeeper has lost its data since this node saw it last
+	Settle   bool // FormerAlive: the rest may end as soon as its death is known
+}
+
+// Ends is what may end a term wherever it is, several of them at the same time.
+type Ends struct{ LockLost, LeaseOver, Expired, LeaseEnding, StayOver, Handing bool }
+
+// Rank picks the one that counts: what allows the least comes first. It reports false when there is none.
+func (e Ends) Rank() (Event, bool) {
+	switch {
+	case e.LockLost:
+		return Event{Kind: LockLost}, true
+	case e.LeaseOver:
+		return Event{Kind: LeaseOver}, true
+	case e.Expired:
+		return Event{Kind: Expired}, true
+	case e.LeaseEnding:
+		return Event{Kind: LeaseEnding}, true
+	case e.StayOver && e.Handing:
+		return Event{Kind: HandAsked}, true
+	case e.StayOver:
+		return Event{Kind: StopAsked}, true
+	}
+	return Event{}, false
+}

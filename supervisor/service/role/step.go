@@ -1,0 +1,380 @@
+package role
+
+import "fmt"
+
+// Then is what follows a term or a candidacy.
+type Then uint8
+
+// What may follow.
+const (
+	Home   Then = iota // waiting for the lock
+	Judge              // the restart policy is asked once the tree is clear
+	Rest               // others may try
+	Retry              // a pause, then another candidate
+	Rejoin             // another candidate at once
+	Leave              // the stay in the session ends
+)
+
+// State is all that decides, and what a hand-over writes of it.
+type State struct {
+	Place   Place `json:"-"`
+	Then    Then  `json:"-"`
+	Cause   Kind  `json:"-"` // of the newest end of a term
+	Bar     Bar   `json:"-"`
+	Claimed bool  `json:"-"`                 // a claim is in our hands: only then Releasing
+	Carried bool  `json:"carried,omitempty"` // a term was handed over, and has not gone on yet
+	Lost    bool  `json:"lost,omitempty"`    // a quarantine is due before anything is claimed
+	Failed  bool  `json:"failed,omitempty"`  // a rest is due before anything is claimed
+	Settle  bool  `json:"settle,omitempty"`  // that rest ends early when the former active is known to be dead
+	Undead  bool  `json:"-"`                 // a tree is not proved dead
+}
+
+func (s State) to(p Place) State { s.Place = p; return s }
+
+// home is where a candidate goes that has no tree.
+func (s State) home() State {
+	s.Then, s.Bar = Home, NoBar
+	switch {
+	case s.Lost:
+		return s.to(Quarantined)
+	case s.Failed:
+		return s.to(BackOff)
+	}
+	return s.to(Preparing)
+}
+
+// away ends the stay in the session. A claim goes with that.
+func (s State) away() State {
+	s.Failed = s.Failed || s.Then == Rest
+	s.Then, s.Bar, s.Claimed = Home, NoBar, false
+	return s.to(Away)
+}
+
+// end ends a term: politely when its programs are to be asked first.
+func (s State) end(why Kind, then Then, polite bool) State {
+	s.Cause, s.Then = why, then
+	if polite {
+		return s.to(Stopping)
+	}
+	return s.to(Proving)
+}
+
+// discard ends a candidacy that has a tree.
+func (s State) discard(then Then) State {
+	s.Then = then
+	return s.to(Discarding)
+}
+
+// ended is end for what ends every term in the same way wherever it is, and reports whether the event is one of that kind.
+func (s State) ended(k Kind, polite bool) (State, bool) {
+	switch k {
+	case LockLost, LeaseOver:
+		return s.end(k, Home, false), true // another node may be counting its grace delay
+	case LeaseEnding, Expired:
+		return s.end(k, Home, polite), true // there is time for that: a lease ends early enough
+	case StopAsked:
+		return s.end(k, Leave, polite), true
+	case HandAsked: // nothing runs that could be handed over
+		return s.end(StopAsked, Leave, polite), true
+	}
+	return s, false
+}
+
+// after is what follows a term or candidacy of which nothing is left.
+func (s State) after() State {
+	switch s.Then {
+	case Leave:
+		return s.away()
+	case Retry:
+		return s.to(Retrying)
+	case Rejoin:
+		return s.to(Joining)
+	case Rest:
+		s.Failed = true
+	}
+	return s.home()
+}
+
+// Step is total over what the action of a place may report.
+func Step(s State, e Event) (State, error) {
+	if next, ok := step(s, e); ok {
+		return next, nil
+	}
+	err := fmt.Errorf("%v is not expected in %v", e.Kind, s.Place)
+	if s.Place.Treed() && s.Place != Proving && s.Place != Discarding {
+		return s.end(LeaseEnding, Leave, false), err
+	}
+	if s.Place.Treed() { // whose death was asked for, and not told
+		s.Undead = true
+	}
+	return s.away(), err
+}
+
+func step(s State, e Event) (next State, ok bool) {
+	switch {
+	case s.Place <= BackOff:
+		return untreed(s, e)
+	case s.Place <= Claiming || s.Place == Discarding:
+		return candidate(s, e)
+	case s.Place <= HandingOver:
+		return term(s, e)
+	}
+	return ending(s, e)
+}
+
+// untreed is where no tree has been made yet; Preparing is candidate's.
+func untreed(s State, e Event) (State, bool) {
+	if e.Kind == StayOver && s.Place != Away && s.Place != Resuming {
+		return s.away(), true
+	}
+	switch s.Place {
+	case Away:
+		switch {
+		case e.Kind == Opened && s.Carried:
+			return s.to(Joining), true
+		case e.Kind == Opened:
+			return s.to(EndingOld), true
+		}
+	case EndingOld:
+		switch e.Kind {
+		case Proved:
+			s.Undead = false
+			return s.to(UndoingOld), true
+		case Unproved:
+			s.Undead = true
+			return s.away(), true
+		}
+	case UndoingOld:
+		if e.Kind == Settled {
+			return s.to(Joining), true
+		}
+	case Joining:
+		switch {
+		case e.Kind == Joined:
+			s.Lost = s.Lost || e.DataLost
+			if s.Carried {
+				return s.to(Resuming), true
+			}
+			return s.home(), true
+		case e.Kind == JoinFailed && s.Carried: // P1: nobody watches its lock
+			return s.dropped(), true
+		case e.Kind == JoinFailed:
+			return s.to(Retrying), true
+		case e.Kind == HandAsked && s.Carried: // the next image goes on with it
+			return s.away(), true
+		}
+	case Retrying:
+		if e.Kind == Waited {
+			return s.to(Joining), true
+		}
+	case Quarantined:
+		if e.Kind == Waited {
+			s.Lost = false
+			return s.home(), true
+		}
+	case Resuming:
+		switch e.Kind {
+		case Resumed:
+			s.Carried, s.Claimed = false, true
+			return s.to(Running), true
+		case CannotResume:
+			return s.dropped(), true
+		case HandAsked: // the next image goes on with it
+			return s.away(), true
+		}
+		s.Carried, s.Claimed = false, true // nobody looks after its programs
+		return s.ended(e.Kind, false)
+	case BackOff:
+		switch e.Kind {
+		case Waited:
+			s.Failed, s.Settle = false, false
+			return s.home(), true
+		case Trouble:
+			return s.to(Retrying), true
+		}
+	}
+	return s, false
+}
+
+// dropped ends a term that was handed over and cannot go on: its lock goes with its session.
+func (s State) dropped() State {
+	s.Carried, s.Claimed = false, false
+	return s.end(LeaseEnding, Leave, false)
+}
+
+// candidate is where nothing has been started in the tree.
+func candidate(s State, e Event) (State, bool) {
+	switch s.Place {
+	case Preparing:
+		switch e.Kind {
+		case Prepared:
+			return s.to(Standby), true
+		case Trouble:
+			return s.to(Retrying), true
+		case StayOver:
+			return s.away(), true
+		}
+		return s, false
+	case Discarding:
+		switch e.Kind {
+		case Proved:
+			return s.after(), true
+		case Unproved:
+			s.Undead = true
+			return s.away(), true
+		}
+		return s, false
+	}
+	switch e.Kind {
+	case StayOver:
+		return s.discard(Leave), true
+	case Trouble:
+		return s.discard(Retry), true
+	}
+	switch s.Place {
+	case Standby, Barred:
+		switch {
+		case e.Kind == LockFree:
+			s.Bar = NoBar
+			return s.to(Claiming), true
+		case e.Kind == Reordered:
+			return s.discard(Rejoin), true
+		case e.Kind == HeldBack:
+			s.Bar = e.Bar
+			return s.to(Barred), true
+		case e.Kind == Allowed && s.Place == Barred:
+			s.Bar = NoBar
+			return s.to(Standby), true
+		case e.Kind == LeftToElse && s.Place == Standby:
+			return s.to(Deferring), true
+		}
+	case Deferring:
+		if e.Kind == Waited {
+			return s.to(Standby), true
+		}
+	case Claiming:
+		switch e.Kind {
+		case Won:
+			s.Claimed = true
+			return s.to(Fencing), true
+		case Taken:
+			return s.to(Standby), true
+		}
+	}
+	return s, false
+}
+
+// term is from a lock that is ours to programs that run.
+func term(s State, e Event) (State, bool) {
+	switch s.Place {
+	case Fencing:
+		switch e.Kind {
+		case FormerDead:
+			return s.to(Arming), true
+		case FormerAlive:
+			s.Settle = e.Settle
+			return s.end(e.Kind, Rest, false), true
+		case PauseAsked:
+			return s.end(e.Kind, Home, false), true
+		}
+		return s.ended(e.Kind, false)
+	case Arming:
+		switch e.Kind {
+		case Armed:
+			return s.to(Running), true
+		case Unarmed:
+			return s.end(e.Kind, Home, false), true
+		}
+		return s.ended(e.Kind, false)
+	case Running:
+		switch e.Kind {
+		case Ended, Changed:
+			s.Then = Judge
+			return s.to(Stopping), true
+		case SwitchAsked, PreferredBack:
+			return s.end(e.Kind, Home, true), true
+		case HandAsked:
+			return s.to(HandingOver), true
+		}
+		return s.ended(e.Kind, true)
+	case HandingOver:
+		switch e.Kind {
+		case HandedOver:
+			s.Carried = true
+			return s.away(), true
+		case NotHandedOver:
+			return s.end(StopAsked, Leave, true), true
+		case StopAsked: // nobody can ask its programs any more
+			return s.end(StopAsked, Leave, false), true
+		}
+	}
+	return s, false
+}
+
+// ending is from the end of programs, or of a term, to the next candidacy.
+func ending(s State, e Event) (State, bool) {
+	judging := s.Then == Judge
+	switch s.Place {
+	case Stopping:
+		switch {
+		case e.Kind == Stopped && judging:
+			return s.to(Clearing), true
+		case e.Kind == Stopped:
+			return s.to(Proving), true
+		}
+	case Clearing:
+		if e.Kind == Proved {
+			return s.to(Undoing), true
+		}
+		return s.ended(e.Kind, false)
+	case Proving:
+		switch e.Kind {
+		case Proved:
+			return s.to(Undoing), true
+		case Unproved:
+			s.Undead = true
+			return s.away(), true
+		}
+	case Undoing:
+		switch {
+		case e.Kind != Settled:
+		case judging:
+			return s.to(Judging), true
+		case s.Claimed:
+			return s.to(Releasing), true
+		default:
+			return s.after(), true
+		}
+	case Judging, Waiting:
+		switch e.Kind {
+		case Again:
+			return s.to(Waiting), s.Place == Judging
+		case Waited:
+			s.Then = Home
+			return s.to(Running), s.Place == Waiting
+		case Done, Failed, HookFailed:
+			return s.end(e.Kind, Rest, false), true
+		case RanOnce:
+			return s.end(e.Kind, Leave, false), s.Place == Judging
+		case SwitchAsked, PreferredBack:
+			return s.end(e.Kind, Home, false), s.Place == Waiting
+		}
+		return s.ended(e.Kind, false)
+	case Releasing:
+		s.Claimed = false
+		switch {
+		case e.Kind == Released:
+			return s.to(Recording), true
+		case e.Kind == NotReleased && s.Then == Leave: // it goes with its session
+			return s.away(), true
+		case e.Kind == NotReleased:
+			s.Failed = s.Failed || s.Then == Rest
+			return s.to(Retrying), true
+		}
+	case Recording:
+		if e.Kind == Recorded {
+			return s.after(), true
+		}
+	}
+	return s, false
+}

@@ -1,0 +1,86 @@
+package role
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Reach calls see for every step that can be taken from the start, or from a term that was handed over.
+func Reach(see func(was State, e Event, next State, err error)) {
+	seen := map[State]bool{}
+	var walk func(State)
+	walk = func(s State) {
+		if seen[s] {
+			return
+		}
+		seen[s] = true
+		for _, e := range events() {
+			next, err := Step(s, e)
+			see(s, e, next, err)
+			if err == nil {
+				walk(next)
+			}
+		}
+	}
+	walk(State{})
+	walk(State{Carried: true})
+}
+
+// events are all that differ for the machine.
+func events() (all []Event) {
+	for k := range Kinds {
+		switch k {
+		case Joined:
+			all = append(all, Event{Kind: k}, Event{Kind: k, DataLost: true})
+		case FormerAlive:
+			all = append(all, Event{Kind: k}, Event{Kind: k, Settle: true})
+		case HeldBack:
+			all = append(all, Event{Kind: k, Bar: Paused}, Event{Kind: k, Bar: Unfit})
+		default:
+			all = append(all, Event{Kind: k})
+		}
+	}
+	return all
+}
+
+// Table is the machine in Markdown: for each place, what its action may report, and where that leads.
+func Table() string {
+	leads := map[Place]map[Kind][]Place{}
+	Reach(func(was State, e Event, next State, err error) {
+		if err != nil {
+			return
+		}
+		if leads[was.Place] == nil {
+			leads[was.Place] = map[Kind][]Place{}
+		}
+		if to := leads[was.Place]; !slices.Contains(to[e.Kind], next.Place) {
+			to[e.Kind] = append(to[e.Kind], next.Place)
+		}
+	})
+	var b strings.Builder
+	b.WriteString("| place | role | event: next place |\n| --- | --- | --- |\n")
+	for p := range Places {
+		var roles, rows []string
+		Reach(func(was State, _ Event, _ State, _ error) {
+			if r := was.Role().String(); was.Place == p && !slices.Contains(roles, r) {
+				roles = append(roles, r)
+			}
+		})
+		slices.Sort(roles)
+		for k := range Kinds {
+			to := leads[p][k]
+			if len(to) == 0 {
+				continue
+			}
+			slices.Sort(to)
+			var names []string
+			for _, n := range to {
+				names = append(names, n.String())
+			}
+			rows = append(rows, fmt.Sprintf("%v: %s", k, strings.Join(names, " or ")))
+		}
+		fmt.Fprintf(&b, "| %v | %s | %s |\n", p, strings.Join(roles, ", "), strings.Join(rows, "; "))
+	}
+	return b.String()
+}

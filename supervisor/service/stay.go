@@ -1,0 +1,191 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/failsafe"
+	"understudy/supervisor/service/role"
+	"understudy/supervisor/wait"
+)
+
+// Session is what a service needs of one session with ZooKeeper.
+type Session struct {
+	*election.Session
+	Epoch uint64 // the number of its lease with the guardians
+	Gate  *failsafe.Gate
+	Leave <-chan struct{} // closed when all services of the session are to end
+}
+
+// hands are the actions of the role machine in one stay in a session: what leads to a candidate, the candidate, and its term.
+type hands struct {
+	*stay
+	*candidate
+	*term
+}
+
+func newHands(ctx context.Context, v *Service, s Session) hands {
+	t := &stay{v: v, s: s, done: ctx.Done(), patience: minPatience}
+	c := &candidate{stay: t}
+	t.term = &term{candidate: c}
+	t.c = c
+	return hands{t, c, t.term}
+}
+
+// stay is a service's stay in one session.
+type stay struct {
+	v    *Service
+	s    Session
+	c    *candidate
+	term *term
+	done <-chan struct{} // closed when it is to end
+
+	trouble  error         // why the former candidate does not work
+	patience time.Duration // before another one is tried
+}
+
+// Moved notes a step, and tells of it when the role is another one.
+func (t *stay) Moved(was, now role.State, e role.Event, err error) {
+	v := t.v
+	v.state = now
+	if err != nil {
+		v.log.Error("this cannot be, and ends the term", "service", v.name, "error", err)
+		if v.node.Broken != nil {
+			v.node.Broken(fmt.Errorf("%s: %w", v.name, err))
+		}
+	}
+	v.stance.Store(stanceOf(now))
+	if stands := now.Place.Stands(); stands != was.Place.Stands() {
+		v.inbox.stand(stands)
+	}
+	from, to := was.Role(), now.Role()
+	if from == to {
+		return
+	}
+	why := role.Why(was, now, e)
+	v.view.enter(from, to, why)
+	facts := []any{"service", v.name, "from", from.String(), "to", to.String(), "reason", why.String()}
+	v.log.Info("role", append(facts, t.facts(now)...)...)
+	v.say()
+}
+
+// facts are what the log says besides of a step.
+func (t *stay) facts(now role.State) []any {
+	v := t.v
+	switch to := now.Role(); {
+	case to == role.RolePaused:
+		return []any{"why", v.view.note}
+	case to == role.RoleActive:
+		return []any{"token", v.mem.token, "fenced", v.mem.fenced}
+	case to == role.RoleFencing, to == role.RoleStopping, now.Place == role.Recording:
+		return []any{"token", v.mem.token}
+	}
+	return nil
+}
+
+// EndOld waits until nothing is alive on this machine of what ran here in a former session.
+func (t *stay) EndOld(ctx context.Context) role.Event {
+	session, enough := linger(ctx, t.s.Leave, 0)
+	defer enough()
+	r := &remains{stay: t}
+	return r.bury(session, ctx)
+}
+
+// UndoOld undoes what a former session or supervisor did and could not undo.
+func (t *stay) UndoOld(ctx context.Context) role.Event {
+	v := t.v
+	v.unit.WaitUndone()
+	v.unit.LoadDebts()
+	first := !v.mem.begun
+	v.mem.begun = true
+	v.unit.UndoAll(ctx)
+	if v.removed.Load() || ctx.Err() != nil {
+		return role.Event{Kind: role.StayOver}
+	}
+	if first {
+		v.unit.Beside(ctx, "on_standby", v.conf.Hooks.OnStandby, v.told("supervisor started"))
+	}
+	return role.Event{Kind: role.Settled}
+}
+
+// told is what hooks are told of an end.
+func (v *Service) told(why string) []string {
+	return append(v.unit.Facts(v.mem.token), "UNDERSTUDY_REASON="+why)
+}
+
+// Join makes this node a candidate.
+func (t *stay) Join(ctx context.Context) role.Event {
+	v := t.v
+	joining := ctx
+	if v.carried != nil { // what runs is ended as any other term, also when that has to be at once
+		var enough context.CancelFunc
+		joining, enough = linger(ctx, t.s.Leave, proofPatience)
+		defer enough()
+	}
+	cand, birth, err := t.s.Stand(joining, v.name, v.conf.order())
+	switch {
+	case err == nil:
+		cand.Inherit(v.mem.place)
+		v.mem.place = election.Standing{}
+		t.c.cand, t.c.birth = cand, birth
+		if v.carried != nil {
+			t.c.tree = v.carried.tree
+		}
+		lost := v.mem.birth != (election.Birth{}) && v.mem.birth != birth
+		if !lost {
+			v.mem.birth = birth
+		}
+		return role.Event{Kind: role.Joined, DataLost: lost}
+	case v.carried != nil && handing(ctx):
+		return role.Event{Kind: role.HandAsked}
+	case v.carried != nil:
+		t.term.drop(err)
+	case ctx.Err() != nil:
+		return role.Event{Kind: role.StayOver}
+	}
+	t.trouble = err
+	return role.Event{Kind: role.JoinFailed}
+}
+
+// How long it is waited before another candidate is tried.
+const (
+	minPatience = time.Second
+	maxPatience = 15 * time.Second
+)
+
+// Retry waits before another candidate is tried.
+func (t *stay) Retry(ctx context.Context) role.Event {
+	if ctx.Err() == nil {
+		t.v.log.Error("cannot stand for election, trying again", "service", t.v.name, "error", t.trouble, "in", t.patience)
+	}
+	if !wait.For(ctx, t.patience) {
+		return role.Event{Kind: role.StayOver}
+	}
+	t.patience = min(2*t.patience, maxPatience)
+	return role.Event{Kind: role.Waited}
+}
+
+// failed is what is reported when a candidate does not work any more, or another node had its tree ended.
+func (t *stay) failed(err error) role.Event {
+	if wait.Closed(t.done) {
+		return role.Event{Kind: role.StayOver}
+	}
+	t.trouble = err
+	return role.Event{Kind: role.Trouble}
+}
+
+// linger is a context that ends a while after leave is closed, and not with its parent.
+func linger(ctx context.Context, leave <-chan struct{}, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		select {
+		case <-leave:
+			wait.For(ctx, d)
+			end()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, end
+}

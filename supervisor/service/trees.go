@@ -1,0 +1,80 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/child"
+	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
+)
+
+// Tree is a process tree that this supervisor made, and what ends the candidacy or term that it was made for.
+type Tree struct {
+	ID   json.RawMessage
+	tree unit.Tree
+	end  func(why error)
+	owes func() bool // what its oneshots did is still to be undone
+}
+
+// Kill ends the tree since another node holds the lock. nil: it is dead, and what it did is undone.
+func (t *Tree) Kill(ctx context.Context, holder string, token int64) error {
+	t.end(fmt.Errorf("%w: %s holds it, with token %d, and has asked for the child's death", election.ErrLost, holder, token))
+	if err := t.tree.End(ctx); err != nil {
+		return err
+	}
+	for t.owes() { // an address, a mount: whoever starts next must find them gone
+		if !wait.For(ctx, 5*time.Millisecond) {
+			return fmt.Errorf("%w, but what it did is not undone yet", child.ErrNotSeen)
+		}
+	}
+	return nil
+}
+
+// trees are a service's newest. Those that have ended are kept for a while: only who made a tree can vouch for it
+// under every kind of containment.
+type trees struct {
+	mu  sync.Mutex // guards all
+	all []*Tree
+}
+
+const treesKept = 16
+
+// Tree finds a tree of the service by its identity, or nil. It is safe.
+func (v *Service) Tree(id json.RawMessage) *Tree { return v.trees.find(id) }
+
+func (m *trees) newest() *Tree {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.all) == 0 {
+		return nil
+	}
+	return m.all[len(m.all)-1]
+}
+
+func (m *trees) add(one *Tree) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.all) >= treesKept {
+		m.all = m.all[1:]
+	}
+	m.all = append(m.all, one)
+}
+
+// find finds the newest: a tree that goes on after an upgrade that was given up has another stay.
+func (m *trees) find(id json.RawMessage) *Tree {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, one := range slices.Backward(m.all) {
+		if bytes.Equal(one.ID, id) {
+			return one
+		}
+	}
+	return nil
+}
