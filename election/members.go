@@ -92,7 +92,7 @@ func wrap(what string, err error) error {
 
 // Record adds an activation to the history, and returns the entry for Amend. Entries beyond the last 100 are dropped, and
 // one that a former active left open is closed with the reason given.
-func (c *Candidate) Record(ctx context.Context, a Activation, former string) (string, error) {
+func (c *Candidate) Record(ctx context.Context, a Activation, former Reason) (string, error) {
 	a.Node = c.s.cfg.Node.Node
 	entry, err := call(ctx, c.s, func() (string, error) {
 		return c.s.conn.Create(c.paths.History()+"/n_", encode(a), zk.FlagSequence, c.s.acl)
@@ -120,7 +120,7 @@ func (c *Candidate) Record(ctx context.Context, a Activation, former string) (st
 }
 
 // closeEntry ends an activation whose node did not live to do it.
-func (c *Candidate) closeEntry(ctx context.Context, path string, next Activation, why string) {
+func (c *Candidate) closeEntry(ctx context.Context, path string, next Activation, why Reason) {
 	v, err := call(ctx, c.s, func() (view, error) {
 		data, stat, err := c.s.conn.Get(path)
 		if err != nil {

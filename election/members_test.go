@@ -34,7 +34,7 @@ func TestHistoryKeepsTheLastHundred(t *testing.T) {
 			if err != nil || len(names) != keepHistory {
 				w.Errorf("%d entries, %v", len(names), err)
 			}
-			reasons := map[string]int{}
+			reasons := map[Reason]int{}
 			for _, n := range names {
 				v, err := s.look(ctx, c.Paths().History()+"/"+n)
 				if err != nil {
@@ -57,7 +57,7 @@ func TestHistoryKeepsTheLastHundred(t *testing.T) {
 func TestMemberOfAFormerSessionIsReplaced(t *testing.T) {
 	inWorld(t, func(w *world) {
 		alive := errors.New("alive")
-		for i, role := range []string{"active", "standby"} {
+		for i, role := range []Role{RoleActive, RoleStandby} {
 			_ = w.open("a", func(ctx context.Context, s *Session) error {
 				c, _, err := s.Stand(ctx, "svc", Race)
 				if err != nil {
@@ -69,7 +69,7 @@ func TestMemberOfAFormerSessionIsReplaced(t *testing.T) {
 					}
 				}
 				v, err := s.look(ctx, c.Paths().Members()+"/a")
-				if !strings.Contains(string(v.data), role) || v.stat.EphemeralOwner != s.ID() {
+				if !strings.Contains(string(v.data), string(role)) || v.stat.EphemeralOwner != s.ID() {
 					w.Errorf("%d: %s %v", i, v.data, err)
 				}
 				return alive

@@ -82,8 +82,8 @@ type Lock struct {
 type Member struct {
 	Node   string    `json:"node"`
 	Host   string    `json:"host"`
-	Role   string    `json:"role"`
-	Health string    `json:"health"`
+	Role   Role      `json:"role"`
+	Health Health    `json:"health"`
 	Why    string    `json:"why,omitempty"`
 	Status string    `json:"status,omitempty"` // the child's own words
 	Since  time.Time `json:"since"`
@@ -102,8 +102,8 @@ type Activation struct {
 	Token  int64      `json:"token"`
 	Start  time.Time  `json:"start"`
 	End    *time.Time `json:"end,omitempty"`
-	Reason string     `json:"reason,omitempty"`
-	Fenced string     `json:"fenced,omitempty"` // how the former active was known to be dead
+	Reason Reason     `json:"reason,omitempty"`
+	Fenced Proof      `json:"fenced,omitempty"` // how the former active was known to be dead
 	// FenceMs is how long that took: the child is started so long after Start.
 	FenceMs int64  `json:"fence_ms,omitempty"`
 	Entry   string `json:"-"` // where it is written

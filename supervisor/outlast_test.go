@@ -117,7 +117,7 @@ func TestAPauseIsToldBesideAProgramThatHasLeftItsCgroup(t *testing.T) {
 	v := &service{name: "db"}
 	v.news.astray = "pid 7 is astray"
 	v.news.wishes.Control = election.Control{Paused: true, By: "me"}
-	if health, why := v.wellness(); health != healthy || !strings.Contains(why, "paused by me") || !strings.Contains(why, "astray") {
+	if health, why := v.wellness(); health != election.HealthOK || !strings.Contains(why, "paused by me") || !strings.Contains(why, "astray") {
 		t.Errorf("%s: %s", health, why)
 	}
 }

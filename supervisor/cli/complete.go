@@ -55,7 +55,7 @@ func (f *clusterFlags) members(passes func(control.Service, control.Member) bool
 		var all []cobra.Completion
 		for _, v := range f.glance(cmd.Context(), completing, args...).Services {
 			for _, m := range v.Members {
-				about := m.Role
+				about := string(m.Role)
 				if len(args) == 0 {
 					about = "" // it has a role in each service
 				}

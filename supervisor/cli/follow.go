@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"understudy/election"
 	"understudy/supervisor"
 	"understudy/supervisor/config"
 )
@@ -240,7 +241,7 @@ func needsRestart(first, now *config.Config) string {
 	if len(keys) == 0 {
 		return ""
 	}
-	return strings.Join(keys, " and ") + " changed: restart understudy to take that up"
+	return election.NeedsRestart(strings.Join(keys, " and "))
 }
 
 // oneLine is the first fault, and how many there are besides.

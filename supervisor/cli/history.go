@@ -7,11 +7,11 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"understudy/election"
 	"understudy/supervisor/control"
 )
 
@@ -105,22 +105,23 @@ func lasted(ms *int64, tell func(time.Duration) string) string {
 
 // ended tells why an activation ended. How the next one knew stands in its own row.
 func ended(a control.Activation) string {
-	end, _, _ := strings.Cut(a.Reason, "; ")
-	switch {
-	case a.Active:
+	if a.Active {
 		return "active"
-	case strings.HasPrefix(end, "lost"):
-		return "lost with its supervisor or host"
-	case end == "":
-		return "no word of its end"
 	}
-	return end
+	switch end := a.Reason.Word(); end {
+	case election.Lost:
+		return "lost with its supervisor or host"
+	case "":
+		return "no word of its end"
+	default:
+		return string(end)
+	}
 }
 
 // fenced tells how an activation could begin.
 func fenced(a control.Activation) string {
-	if a.Fenced == "no breadcrumb was left" {
+	if a.Fenced == election.NoBreadcrumb {
 		return "-"
 	}
-	return cmp.Or(a.Fenced, "no word")
+	return cmp.Or(string(a.Fenced), "no word")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"understudy/election"
 	"understudy/supervisor/control"
 )
 
@@ -105,7 +106,7 @@ func statusRows(to screen, v control.Service, now time.Time, flags []string) []r
 	var rows []row
 	for _, m := range v.Members {
 		r := row{
-			cells:   []string{"", m.Node, m.Role, since(m.Since, now), m.Health, ""},
+			cells:   []string{"", m.Node, string(m.Role), since(m.Since, now), string(m.Health), ""},
 			colours: []colour{plain, plain, roleColours[m.Role], plain, healthColours[m.Health]},
 		}
 		if m.Node == v.Active && v.Token != 0 {
@@ -127,11 +128,14 @@ func statusRows(to screen, v control.Service, now time.Time, flags []string) []r
 	return append(rows, row{notes: faults(to, v, "", flags)})
 }
 
-var roleColours = map[string]colour{
-	"active": green, "claiming": yellow, "fencing": yellow, "stopping": yellow, "paused": yellow, "failed": red, "unknown": red,
+var roleColours = map[election.Role]colour{
+	election.RoleActive: green, election.RoleClaiming: yellow, election.RoleFencing: yellow, election.RoleStopping: yellow,
+	election.RolePaused: yellow, election.RoleFailed: red, election.RoleUnknown: red,
 }
 
-var healthColours = map[string]colour{"starting": yellow, "failing": red, "unfit": yellow, "failed": red, "unknown": red}
+var healthColours = map[election.Health]colour{
+	election.HealthStarting: yellow, election.HealthFailing: red, election.HealthUnfit: yellow, election.HealthFailed: red, election.HealthUnknown: red,
+}
 
 // faults tells what is wrong with a node's part, or with the service as a whole, and what mends it.
 func faults(to screen, v control.Service, node string, flags []string) []string {
@@ -178,7 +182,7 @@ func withFlags(do string, flags []string) []string {
 func misconfigured(to screen, n control.Node) []string {
 	text := n.Node + " keeps its former config: " + n.Fault + "."
 	lines := to.paintAll(red, note(to.width, text+" To see all that is wrong, on "+n.Node+":"))
-	if strings.HasSuffix(n.Fault, "restart understudy to take that up") {
+	if n.Restart {
 		return to.paintAll(yellow, note(to.width, text))
 	}
 	return append(lines, command(to.width, "understudy check")...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"understudy/election"
 	"understudy/supervisor/control"
 )
 
@@ -23,10 +24,10 @@ func at(before time.Duration) *time.Time {
 
 // staged is a cluster in which everything happens that status has words for.
 func staged(prefix string) control.Status {
-	member := func(node, role, why string, ago time.Duration) control.Member {
-		health := "ok"
-		if role == "failed" {
-			health = "failed"
+	member := func(node string, role election.Role, why string, ago time.Duration) control.Member {
+		health := election.HealthOK
+		if role == election.RoleFailed {
+			health = election.HealthFailed
 		}
 		return control.Member{Node: prefix + node, Host: "h", Role: role, Health: health, Why: why, Since: at(ago)}
 	}
@@ -47,7 +48,7 @@ func staged(prefix string) control.Status {
 		{Service: prefix + "news", Fencing: &control.Fencing{Node: prefix + "n3"}, Members: []control.Member{}},
 		{
 			Service: prefix + "solo", Active: prefix + "n1", Lock: prefix + "n1", Token: 7,
-			Members: []control.Member{member("n1", "active", "", time.Hour), {Node: prefix + "n2", Role: "standby", Health: "unfit", Why: "eligible: false in its config"}},
+			Members: []control.Member{member("n1", "active", "", time.Hour), {Node: prefix + "n2", Role: "standby", Health: "unfit", Why: "eligible: false in its config", Never: true}},
 		},
 		{Service: prefix + "sole", Active: prefix + "n1", Lock: prefix + "n1", Token: 8, Members: []control.Member{member("n1", "active", "", time.Hour)}},
 		{

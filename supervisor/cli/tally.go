@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"understudy/election"
 	"understudy/supervisor"
 )
 
@@ -14,12 +15,14 @@ type tally struct {
 	news chan struct{} // holds a word when String may have changed
 
 	mu        sync.Mutex // guards what follows
-	roles     map[string]string
+	roles     map[string]election.Role
 	connected bool
 	fault     string
 }
 
-func newTally() *tally { return &tally{news: make(chan struct{}, 1), roles: map[string]string{}} }
+func newTally() *tally {
+	return &tally{news: make(chan struct{}, 1), roles: map[string]election.Role{}}
+}
 
 func (t *tally) note(change func()) {
 	t.mu.Lock()
@@ -60,13 +63,16 @@ func (*tally) Watchdog(string, string, func() bool) {}
 func (t *tally) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	counts := map[string]int{"active": 0, "standby": 0}
+	counts := map[election.Role]int{}
 	for _, role := range t.roles {
 		counts[role]++
 	}
 	var parts []string
-	for _, role := range []string{"active", "standby", "claiming", "fencing", "stopping", "paused", "failed", "offline"} {
-		if n := counts[role]; n > 0 || role == "active" || role == "standby" {
+	for _, role := range []election.Role{
+		election.RoleActive, election.RoleStandby, election.RoleClaiming, election.RoleFencing, election.RoleStopping, election.RolePaused,
+		election.RoleFailed, election.RoleOffline,
+	} {
+		if n := counts[role]; n > 0 || role == election.RoleActive || role == election.RoleStandby {
 			parts = append(parts, fmt.Sprint(n, " ", role))
 		}
 	}

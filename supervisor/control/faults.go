@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+
+	"understudy/election"
 )
 
 // Fault is what is wrong with a service in words for people, and what mends it.
@@ -48,7 +50,9 @@ func faultsOf(v Service) []Fault {
 			Level: Warning, What: fmt.Sprintf("%s has ordered that %s give it to %s.", h.By, h.From, cmp.Or(h.To, "whoever is first")),
 		})
 	}
-	able := slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node != v.Active && m.Role == "standby" && m.Health == "ok" })
+	able := slices.ContainsFunc(v.Members, func(m Member) bool {
+		return m.Node != v.Active && m.Role == election.RoleStandby && m.Health == election.HealthOK
+	})
 	switch {
 	case v.Stray != "":
 		return append(faults, Fault{Level: Grave, What: "The lock belongs to no session: it was made by hand, and nobody will ever give it back. Delete " + v.Stray + "."})
@@ -81,15 +85,15 @@ func unwell(v Service, m Member) (Fault, bool) {
 	why := because(m)
 	f := Fault{Level: Grave, Node: m.Node}
 	switch {
-	case m.Role == "failed" && v.Fencing != nil: // that has to be mended first
+	case m.Role == election.RoleFailed && v.Fencing != nil: // that has to be mended first
 		f.What = m.Node + " has given up" + why + "."
-	case m.Role == "failed":
+	case m.Role == election.RoleFailed:
 		f.What = m.Node + " has given up" + why + ". It tries again after a rest."
 		f.Hint, f.Do = output(v, m)
-	case m.Health == "failing":
+	case m.Health == election.HealthFailing:
 		f.What = m.Node + " is unwell" + why + "."
 		f.Hint, f.Do = output(v, m)
-	case m.Health == "unfit" && m.Why != notEligible:
+	case m.Health == election.HealthUnfit && !m.Never:
 		f.Level, f.What = Warning, m.Node+" does not stand for election"+why+"."
 	default:
 		return f, false
@@ -104,9 +108,6 @@ func output(v Service, m Member) (hint, do string) {
 	}
 	return "Its output is where the supervisor's own is, on " + m.Node + ".", ""
 }
-
-// notEligible is what a node says that is not to be active by its own config: that is no fault.
-const notEligible = "eligible: false in its config"
 
 // unfenced tells that a child may be running whose node is not active.
 func unfenced(v Service) Fault {

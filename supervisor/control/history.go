@@ -12,17 +12,17 @@ import (
 
 // Activation is one entry of the history. All times are those of the node's own clock.
 type Activation struct {
-	Service string     `json:"service"`
-	Node    string     `json:"node"`
-	Token   int64      `json:"token"`
-	Start   time.Time  `json:"start"`
-	End     *time.Time `json:"end"`      // nil: it goes on, or nobody knows when it ended
-	Active  bool       `json:"active"`   // it goes on
-	RanMs   *int64     `json:"ran_ms"`   // up to now when it goes on
-	GapMs   *int64     `json:"gap_ms"`   // since the end of the former one, as far as clocks agree
-	Reason  string     `json:"reason"`   // why it ended
-	Fenced  string     `json:"fenced"`   // how the former active was known to be dead
-	FenceMs int64      `json:"fence_ms"` // how long that took; until then nothing ran
+	Service string          `json:"service"`
+	Node    string          `json:"node"`
+	Token   int64           `json:"token"`
+	Start   time.Time       `json:"start"`
+	End     *time.Time      `json:"end"`      // nil: it goes on, or nobody knows when it ended
+	Active  bool            `json:"active"`   // it goes on
+	RanMs   *int64          `json:"ran_ms"`   // up to now when it goes on
+	GapMs   *int64          `json:"gap_ms"`   // since the end of the former one, as far as clocks agree
+	Reason  election.Reason `json:"reason"`   // why it ended
+	Fenced  election.Proof  `json:"fenced"`   // how the former active was known to be dead
+	FenceMs int64           `json:"fence_ms"` // how long that took; until then nothing ran
 }
 
 // History reads the activations of the services named, or of all, newest first.

@@ -129,7 +129,7 @@ func (a *actor) crumb(service, node string) {
 	a.put(paths(service).Crumb(), election.BreadCrumb{Node: node, Host: node + ".example", Session: a.id()}, 0)
 }
 
-func (a *actor) member(service, node, role, why string) {
+func (a *actor) member(service, node string, role election.Role, why string) {
 	a.Helper()
 	m := election.Member{Node: node, Host: node + ".example", Role: role, Health: "ok", Why: why, Since: began}
 	a.put(paths(service).Members()+"/"+node, m, zk.FlagEphemeral)

@@ -55,14 +55,15 @@ type Fencing struct {
 
 // Member is a candidate's own word on itself. A node that holds the lock and has not said anything yet is one too.
 type Member struct {
-	Node   string     `json:"node"`
-	Host   string     `json:"host"`
-	Role   string     `json:"role"`
-	Health string     `json:"health"`
-	Why    string     `json:"why"`
-	Since  *time.Time `json:"since"`
-	Token  int64      `json:"-"` // of the activation that it speaks of; 0: it does not say
-	Logs   bool       `json:"-"` // `understudy logs` shows its output there
+	Node   string          `json:"node"`
+	Host   string          `json:"host"`
+	Role   election.Role   `json:"role"`
+	Health election.Health `json:"health"`
+	Why    string          `json:"why"`
+	Since  *time.Time      `json:"since"`
+	Token  int64           `json:"-"` // of the activation that it speaks of; 0: it does not say
+	Never  bool            `json:"-"` // it never stands for election, by its own config
+	Logs   bool            `json:"-"` // `understudy logs` shows its output there
 }
 
 // Node is a supervisor that is connected.
@@ -75,6 +76,7 @@ type Node struct {
 	Fault    string     `json:"config_fault"` // why its changed config is not taken up
 	Warnings []string   `json:"warnings"`     // dangerous settings there
 	Since    *time.Time `json:"since"`
+	Restart  bool       `json:"-"` // a restart is all that its changed config needs
 }
 
 // Status reads the services named, or all.
@@ -152,14 +154,14 @@ func describe(name string, lock, crumb znode, members []Member) Service {
 		s.Fencing = &Fencing{Node: trail.Node, Host: trail.Host, By: s.Lock, Token: trail.token, Since: when(holder.Since)}
 	}
 	if s.Lock != "" && !slices.ContainsFunc(members, func(m Member) bool { return m.Node == s.Lock }) {
-		role := "claiming"
+		role := election.RoleClaiming
 		switch {
 		case s.Active != "":
-			role = "active"
+			role = election.RoleActive
 		case s.Fencing != nil:
-			role = "fencing"
+			role = election.RoleFencing
 		}
-		s.Members = append(s.Members, Member{Node: s.Lock, Host: holder.Host, Role: role, Health: "unknown", Since: when(holder.Since)})
+		s.Members = append(s.Members, Member{Node: s.Lock, Host: holder.Host, Role: role, Health: election.HealthUnknown, Since: when(holder.Since)})
 	}
 	first := func(m Member) bool { return m.Node == s.Lock }
 	slices.SortStableFunc(s.Members, func(a, b Member) int {
@@ -203,9 +205,9 @@ func (c *Cluster) members(ctx context.Context, p election.Paths) ([]Member, erro
 }
 
 func parseMember(name string, data []byte) Member {
-	m := election.Member{Role: "unknown", Health: "unknown"}
+	m := election.Member{Role: election.RoleUnknown, Health: election.HealthUnknown}
 	_ = json.Unmarshal(data, &m)
-	return Member{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Logs: m.Logs}
+	return Member{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Never: m.Ineligible(), Logs: m.Logs}
 }
 
 func (c *Cluster) nodes(ctx context.Context) ([]Node, error) {
@@ -215,7 +217,7 @@ func (c *Cluster) nodes(ctx context.Context) ([]Node, error) {
 func parseNode(name string, data []byte) Node {
 	var n election.Node
 	_ = json.Unmarshal(data, &n)
-	return Node{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since)}
+	return Node{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), Restart: n.NeedsRestart()}
 }
 
 // list reads all znodes below a path, in the order of their names.

@@ -37,7 +37,7 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 		return Service{}, err
 	}
 	v := s.Services[0]
-	able := slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node != v.Active && stands(m) && m.Health == "ok" })
+	able := slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node != v.Active && stands(m) && m.Health == election.HealthOK })
 	switch {
 	case v.Paused:
 		return v, refused("%s is %s: `understudy resume %s` first", h.Service, v.Order, h.Service)
@@ -58,19 +58,19 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 	switch {
 	case i < 0:
 		return v, &UnknownError{"node", h.To, names(v.Members)}
-	case v.Members[i].Why == notEligible:
-		return v, refused("%s never stands: %s", h.To, notEligible)
+	case v.Members[i].Never:
+		return v, refused("%s never stands: %s", h.To, v.Members[i].Why)
 	case h.Force:
 	case !stands(v.Members[i]):
 		return v, refused("%s does not stand by: it is %s%s (--force orders it all the same)", h.To, v.Members[i].Role, because(v.Members[i]))
-	case v.Members[i].Health != "ok":
+	case v.Members[i].Health != election.HealthOK:
 		return v, refused("%s is %s%s (--force orders it all the same)", h.To, v.Members[i].Health, because(v.Members[i]))
 	}
 	return v, nil
 }
 
 // stands tells whether a node stands by, as one does that has not heard yet that a pause is over.
-func stands(m Member) bool { return m.Role == "standby" || m.Role == "paused" }
+func stands(m Member) bool { return m.Role == election.RoleStandby || m.Role == election.RolePaused }
 
 func because(m Member) string {
 	if m.Why == "" {
@@ -90,7 +90,7 @@ func others(v Service) string {
 	var all []string
 	for _, m := range v.Members {
 		if m.Node != v.Active {
-			all = append(all, m.Node+" is "+m.Role+because(m))
+			all = append(all, m.Node+" is "+string(m.Role)+because(m))
 		}
 	}
 	if len(all) == 0 {
@@ -171,7 +171,7 @@ func (c *Cluster) handedOver(ctx context.Context, h Handover, before Service) (s
 		}
 		v := s.Services[0]
 		now := member(v, v.Active)
-		if m := member(v, took.Node); m.Role == "failed" {
+		if m := member(v, took.Node); m.Role == election.RoleFailed {
 			took = m
 		}
 		switch {
@@ -186,10 +186,10 @@ func (c *Cluster) handedOver(ctx context.Context, h Handover, before Service) (s
 				return v.Active, fmt.Errorf("%s runs on %s now, not on %s%s", h.Service, v.Active, h.To, fate(v, h.To))
 			}
 			return v.Active, nil
-		case v.Active == before.Active && now.Role == "stopping":
+		case v.Active == before.Active && now.Role == election.RoleStopping:
 			tell(v.Active + " is stopping it" + because(now))
 		case v.Active != "" && v.Active == before.Active:
-		case v.Active != "" && now.Health == "failing":
+		case v.Active != "" && now.Health == election.HealthFailing:
 			took = now
 			tell(v.Active + " has taken it, and it is " + state(now))
 		case v.Active != "":
@@ -223,16 +223,16 @@ func member(v Service, node string) Member {
 
 // state is how a node is that does not do what it was to do.
 func state(m Member) string {
-	how := m.Role
-	if m.Role == "active" || m.Role == "standby" || m.Role == "" {
-		how = cmp.Or(m.Health, "unknown")
+	how := string(m.Role)
+	if m.Role == election.RoleActive || m.Role == election.RoleStandby || m.Role == "" {
+		how = string(cmp.Or(m.Health, election.HealthUnknown))
 	}
 	return how + because(m)
 }
 
 // fate tells why a node that was to take a service has not got it, if it says so.
 func fate(v Service, node string) string {
-	if m := member(v, node); m.Role == "failed" || m.Health != "ok" {
+	if m := member(v, node); m.Role == election.RoleFailed || m.Health != election.HealthOK {
 		return ": " + node + " is " + state(m)
 	}
 	return ""
@@ -241,7 +241,7 @@ func fate(v Service, node string) string {
 // settled tells whether the active node says that what runs there is ready: what it said of a former activation does not count.
 func settled(v Service) bool {
 	m := member(v, v.Active)
-	return m.Role == "active" && m.Health == "ok" && (m.Token == 0 || m.Token == v.Token)
+	return m.Role == election.RoleActive && m.Health == election.HealthOK && (m.Token == 0 || m.Token == v.Token)
 }
 
 // Restart orders a new start of the child where it is, and Reload its reload signal; they return once that is done.
@@ -301,7 +301,7 @@ func (c *Cluster) meanwhile(ctx context.Context, before Service) string {
 	if err != nil {
 		return ""
 	}
-	if m := member(s.Services[0], before.Active); m.Role != "active" || m.Health != "ok" {
+	if m := member(s.Services[0], before.Active); m.Role != election.RoleActive || m.Health != election.HealthOK {
 		return ", it is " + state(m)
 	}
 	return ""

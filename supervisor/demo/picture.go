@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"understudy/election"
 )
 
 const (
@@ -116,7 +118,8 @@ func (p *picture) strip(n *node, lives []life, end time.Duration, length int) st
 
 // word says what a node is now.
 func (p *picture) word(n *node, lives []life) string {
-	word := p.stage.role(n.name)
+	role := p.stage.role(n.name)
+	word := string(role)
 	l, ok := newest(lives)
 	is := n.was(now())
 	switch {
@@ -127,7 +130,7 @@ func (p *picture) word(n *node, lives []life) string {
 		}
 	case is != up:
 		word = is.String()
-	case word == "" || word == "active":
+	case role == "" || role == election.RoleActive:
 		word = "joining"
 	}
 	if p.pids && n.running() {

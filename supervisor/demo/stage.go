@@ -150,7 +150,7 @@ func (s *stage) says() control.Service {
 }
 
 // role is what a node says of itself; empty when ZooKeeper does not know it.
-func (s *stage) role(name string) string {
+func (s *stage) role(name string) election.Role {
 	for _, m := range s.says().Members {
 		if m.Node == name {
 			return m.Role
@@ -181,7 +181,7 @@ func (s *stage) settled() bool {
 		return false
 	}
 	for _, n := range s.nodes {
-		if n != active && (n.was(now()) != up || s.role(n.name) != "standby") {
+		if n != active && (n.was(now()) != up || s.role(n.name) != election.RoleStandby) {
 			return false
 		}
 	}

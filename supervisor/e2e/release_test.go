@@ -38,7 +38,7 @@ func TestGuardiansReleaseAllServicesOfShortTerms(t *testing.T) {
 			f.there(t, h.Name)
 		}
 	}
-	fenced := map[string]int{}
+	fenced := map[election.Proof]int{}
 	for _, name := range f.names {
 		for _, e := range f.entries(t, name) {
 			fenced[e.Fenced]++

@@ -38,7 +38,7 @@ func (v *Service) Stance() Stance { return Stance(v.stance.Load()) }
 // stanceOf is that of a place; a run that is ready says so itself, and so does what does not die.
 func stanceOf(now role.State) int32 {
 	switch now.Role() {
-	case role.RoleClaiming, role.RoleFencing, role.RoleActive, role.RoleStopping:
+	case election.RoleClaiming, election.RoleFencing, election.RoleActive, election.RoleStopping:
 		return int32(Passing)
 	}
 	return int32(Free)
@@ -86,7 +86,7 @@ type Record struct {
 	Birth    election.Birth    `json:"birth"`
 	Place    election.Standing `json:"place"`
 	Failure  string            `json:"failure,omitempty"`
-	Cause    string            `json:"cause,omitempty"`
+	Cause    election.Reason   `json:"cause,omitempty"`
 	Failures []time.Time       `json:"failures,omitempty"`
 	Delay    time.Duration     `json:"delay,omitempty"`
 	Token    int64             `json:"token,omitempty"`
@@ -103,7 +103,7 @@ type Record struct {
 func (v *Service) Record() Record {
 	m := &v.mem
 	return Record{
-		Name: v.name, State: v.state, Birth: m.birth, Place: m.place, Failure: m.failure, Cause: v.view.cause.String(),
+		Name: v.name, State: v.state, Birth: m.birth, Place: m.place, Failure: m.failure, Cause: v.view.cause,
 		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: m.token, Fenced: m.fenced, Since: v.view.since, Orders: m.orders,
 		GaveUp: m.relapses.times, Demoted: m.relapses.until, Debts: v.unit.Debts(), Term: v.carried,
 	}
@@ -115,7 +115,7 @@ func (v *Service) Remember(r Record) {
 	m.begun = true
 	v.unit.Restore(r.Debts)
 	v.state, m.birth, m.place, m.failure = r.State, r.Birth, r.Place, r.Failure
-	v.view.cause, v.view.since = role.ParseReason(r.Cause), r.Since
+	v.view.cause, v.view.since = r.Cause, r.Since
 	m.restarts.failures, m.restarts.delay, m.token, m.fenced = r.Failures, r.Delay, r.Token, r.Fenced
 	m.orders, m.relapses, v.carried = r.Orders, relapses{r.GaveUp, r.Demoted}, r.Term
 	if v.carried != nil {

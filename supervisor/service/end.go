@@ -204,7 +204,7 @@ func (t *term) Release(ctx context.Context) role.Event {
 func (t *term) Record(ctx context.Context) role.Event {
 	v := t.v
 	if v.state.Then == role.Rest {
-		v.unit.Beside(context.WithoutCancel(ctx), "on_give_up", v.conf.Hooks.OnGiveUp, v.told(v.state.Cause.Why().String()))
+		v.unit.Beside(context.WithoutCancel(ctx), "on_give_up", v.conf.Hooks.OnGiveUp, v.told(string(v.state.Cause.Why())))
 	}
 	t.recordEnd(ctx)
 	t.tellStandby(ctx)
@@ -214,6 +214,6 @@ func (t *term) Record(ctx context.Context) role.Event {
 // tellStandby runs on_standby, beside what goes on.
 func (t *term) tellStandby(ctx context.Context) {
 	if v := t.v; t.lived {
-		v.unit.Beside(context.WithoutCancel(ctx), "on_standby", v.conf.Hooks.OnStandby, v.told(v.state.Cause.Why().String()))
+		v.unit.Beside(context.WithoutCancel(ctx), "on_standby", v.conf.Hooks.OnStandby, v.told(string(v.state.Cause.Why())))
 	}
 }

@@ -23,7 +23,7 @@ func (t *term) Fence(ctx context.Context) role.Event {
 	v := t.v
 	former, token, began := t.claim.Previous, t.claim.PreviousToken, time.Now()
 	fenced, err := t.fenceUnlessPaused(ctx)
-	if v.mem.fenced, t.story = fenced.By, fenced.Story(); former != nil {
+	if v.mem.fenced, t.story = fenced.By, election.Proof(fenced.Story()); former != nil {
 		if !errors.Is(err, errPaused) { // else nothing came of it
 			by := fenced.By
 			if err != nil {
@@ -79,7 +79,7 @@ func (t *term) fenceUnlessPaused(ctx context.Context) (fencing.Outcome, error) {
 func (t *term) fence(ctx context.Context) (fencing.Outcome, error) {
 	claim := t.claim
 	t.until = t.v.node.Promises.Bound(t.v.name)
-	fenced := fencing.Outcome{By: nobody}
+	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}
 	if claim.Previous == nil {
 		if err := t.sitOut(ctx, nil); err != nil {
 			return fenced, err

@@ -6,26 +6,14 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/config"
-	"understudy/supervisor/service/role"
 	"understudy/supervisor/wait"
 )
-
-// nobody is how a former active is known to be dead when it has left no breadcrumb.
-const nobody = "no breadcrumb was left"
-
-// epitaph is what the history says of a former active that could not say it itself.
-func epitaph(fenced string) string {
-	if fenced == nobody {
-		return "supervisor lost; its child was known to be dead"
-	}
-	return "lost; fenced: " + fenced
-}
 
 // lastWords are what the history does not say yet of a term that ended with its session. Whoever took over could only say that
 // this node was lost.
 type lastWords struct {
 	entry election.Activation
-	over  role.Reason
+	over  election.Reason
 	end   time.Time // zero: its death is proved only now
 }
 
@@ -37,7 +25,7 @@ func (v *Service) sayLast(ctx context.Context, cand *election.Candidate, w lastW
 	if w.end.IsZero() {
 		w.end = time.Now().UTC()
 	}
-	w.entry.End, w.entry.Reason = &w.end, w.over.String()
+	w.entry.End, w.entry.Reason = &w.end, w.over
 	if err := cand.Correct(ctx, w.entry.Entry, w.entry); err != nil && ctx.Err() == nil {
 		v.log.Debug("the end of a former term is not in the history", "service", v.name, "error", err)
 	}
@@ -52,7 +40,7 @@ func (t *term) recordBegin(ctx context.Context, moves config.Moves) {
 	if t.entry.Entry != "" {
 		return // by a former image of this process
 	}
-	name, err := t.cand.Record(context.WithoutCancel(ctx), t.entry, epitaph(t.entry.Fenced))
+	name, err := t.cand.Record(context.WithoutCancel(ctx), t.entry, election.LostTo(t.entry.Fenced))
 	t.entry.Entry = name
 	if err != nil && ctx.Err() == nil {
 		v.log.Debug("the history is incomplete", "service", v.name, "error", err)
@@ -71,12 +59,12 @@ func (t *term) recordEnd(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	entry := t.entry
-	entry.End, entry.Reason = &now, v.state.Cause.Why().String()
+	entry.End, entry.Reason = &now, v.state.Cause.Why()
 	if entry.Entry == "" { // a term too short to be recorded while it lasted, or none
 		if entry.Fenced == "" {
 			return
 		}
-		if _, err := t.cand.Record(bounded, entry, epitaph(entry.Fenced)); err != nil {
+		if _, err := t.cand.Record(bounded, entry, election.LostTo(entry.Fenced)); err != nil {
 			v.log.Debug("the term is not in the history", "service", v.name, "error", err)
 		}
 		v.stayPut(bounded, t.cand, v.conf.Moves, v.mem.token)

@@ -7,7 +7,6 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/config"
-	"understudy/supervisor/service/role"
 	"understudy/supervisor/wait"
 )
 
@@ -58,7 +57,7 @@ func moved(past []election.Activation, after time.Time) int {
 	n := 0
 	for i := 1; i < len(past); i++ {
 		former, now := past[i-1], past[i]
-		if former.Node != now.Node && !role.ParseReason(former.Reason).Planned() && now.Start.After(after) {
+		if former.Node != now.Node && !former.Reason.Planned() && now.Start.After(after) {
 			n++
 		}
 	}

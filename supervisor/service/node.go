@@ -74,12 +74,12 @@ type Observer interface {
 // State is how a service stands on this node.
 type State struct {
 	Service string
-	Role    string
-	Reason  string // why it has this role
+	Role    election.Role
+	Reason  election.Reason // why it has this role
 	Since   time.Time
-	Ready   bool   // its programs run, and have shown that they do their work
-	Health  string // of its programs, while it is active
-	Why     string // what is to be known besides
-	Token   int64  // of the newest term
-	By      string // while it is active: how the former active was known to be dead
+	Ready   bool            // its programs run, and have shown that they do their work
+	Health  election.Health // of its programs, while it is active
+	Why     string          // what is to be known besides
+	Token   int64           // of the newest term
+	By      election.Proof  // while it is active: how the former active was known to be dead
 }

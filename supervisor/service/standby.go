@@ -214,7 +214,7 @@ func (v *Service) bar() (w election.Wishes, b role.Bar, why string) {
 	guarded := v.node.Watchdog != nil && v.node.Watchdog.Required
 	switch {
 	case !v.conf.Eligible:
-		b, why = role.Ineligible, "eligible: false in its config"
+		b, why = role.Ineligible, election.NotEligible
 	case !n.heeded:
 		b = role.Unasked
 	case n.wishes.Control.Paused:

@@ -66,7 +66,7 @@ func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 	}
 	why := role.Why(was, now, e)
 	v.view.enter(from, to, why)
-	facts := []any{"service", v.name, "from", from.String(), "to", to.String(), "reason", why.String()}
+	facts := []any{"service", v.name, "from", string(from), "to", string(to), "reason", string(why)}
 	v.log.Info("role", append(facts, t.facts(now)...)...)
 	v.say()
 }
@@ -75,11 +75,11 @@ func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 func (t *stay) facts(now role.State) []any {
 	v := t.v
 	switch to := now.Role(); {
-	case to == role.RolePaused:
+	case to == election.RolePaused:
 		return []any{"why", v.view.note}
-	case to == role.RoleActive:
+	case to == election.RoleActive:
 		return []any{"token", v.mem.token, "fenced", v.mem.fenced}
-	case to == role.RoleFencing, to == role.RoleStopping, now.Place == role.Recording:
+	case to == election.RoleFencing, to == election.RoleStopping, now.Place == role.Recording:
 		return []any{"token", v.mem.token}
 	}
 	return nil

@@ -19,7 +19,7 @@ type term struct {
 	*candidate
 	claim *election.Claim
 	entry election.Activation // of the history
-	story string              // how the former active was fenced, for the history
+	story election.Proof      // how the former active was fenced, for the history
 	until time.Duration       // before that, P1 forbids a start: it was promised, and nothing proves that it is not needed
 	lived bool                // the former active was known to be dead
 

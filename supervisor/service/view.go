@@ -14,15 +14,15 @@ import (
 
 // view is what is shown of a service, here and to the other nodes. It decides nothing.
 type view struct {
-	since     time.Time   // when the role was taken
-	reached   role.Reason // what led to it
-	cause     role.Reason // of the newest stop
-	condition condition   // of the programs
-	ill       string      // what is wrong with them
-	note      string      // what the other nodes should know besides
-	ready     bool        // the programs run, and have shown that they do their work
-	agent     string      // where others reach this node's agent
-	halted    bool        // the pause that is in force was logged
+	since     time.Time       // when the role was taken
+	reached   election.Reason // what led to it
+	cause     election.Reason // of the newest stop
+	condition condition       // of the programs
+	ill       string          // what is wrong with them
+	note      string          // what the other nodes should know besides
+	ready     bool            // the programs run, and have shown that they do their work
+	agent     string          // where others reach this node's agent
+	halted    bool            // the pause that is in force was logged
 	last      election.Member
 	says      chan election.Member // what the other nodes should know, newest only
 }
@@ -39,26 +39,17 @@ const (
 	unproved                  // they are to be dead, and are not proved to be
 )
 
-// What a member says of its health.
-const (
-	healthy   = "ok"
-	starting  = "starting"
-	ailing    = "failing"
-	unfitness = "unfit"
-	exhausted = "failed"
-)
-
 // enter notes another role.
-func (w *view) enter(from, to role.Role, why role.Reason) {
-	if to == role.RoleStopping || to == role.RoleStandby {
+func (w *view) enter(from, to election.Role, why election.Reason) {
+	if to == election.RoleStopping || to == election.RoleStandby {
 		w.cause = why
 	}
 	w.since, w.reached = time.Now().UTC(), why
 	w.condition, w.ill = working, ""
-	if to == role.RoleActive {
+	if to == election.RoleActive {
 		w.condition = rising
 	}
-	if from == role.RoleActive || to == role.RoleActive || to == role.RoleOffline {
+	if from == election.RoleActive || to == election.RoleActive || to == election.RoleOffline {
 		w.note = ""
 	}
 }
@@ -67,35 +58,35 @@ func (w *view) enter(from, to role.Role, why role.Reason) {
 func (v *Service) member() election.Member {
 	w := &v.view
 	as := v.state.Role()
-	m := election.Member{Role: as.String(), Health: healthy, Why: w.note, Since: w.since, Agent: w.agent, Logs: v.logged()}
+	m := election.Member{Role: as, Health: election.HealthOK, Why: w.note, Since: w.since, Agent: w.agent, Logs: v.logged()}
 	switch as {
-	case role.RoleActive:
+	case election.RoleActive:
 		m.Health, m.Why = v.wellness()
 		m.Token = v.mem.token
-	case role.RoleFailed:
-		m.Health, m.Why = exhausted, w.cause.String()
+	case election.RoleFailed:
+		m.Health, m.Why = election.HealthFailed, string(w.cause)
 		if v.mem.failure != "" {
 			m.Why += ": " + v.mem.failure
 		}
-	case role.RoleStopping:
-		m.Why = w.cause.String()
+	case election.RoleStopping:
+		m.Why = string(w.cause)
 		switch {
 		case w.condition == unproved:
-			m.Health, m.Why = ailing, w.ill
+			m.Health, m.Why = election.HealthFailing, w.ill
 		case w.note != "":
-			m.Health, m.Why = ailing, w.note
-		case w.cause == role.ReasonFailed, w.cause == role.ReasonHook:
-			m.Health, m.Why = ailing, w.cause.String()+": "+v.mem.failure
+			m.Health, m.Why = election.HealthFailing, w.note
+		case w.cause == election.ChildFailed, w.cause == election.HookFailed:
+			m.Health, m.Why = election.HealthFailing, string(w.cause)+": "+v.mem.failure
 		}
-	case role.RoleStandby:
+	case election.RoleStandby:
 		if w.note != "" {
-			m.Health = unfitness
+			m.Health = election.HealthUnfit
 		} else if d := v.demotion(); d != nil {
 			m.Demoted, m.Why = d, d.String()
 		}
-	case role.RoleOffline: // it is announced only while something is left here
+	case election.RoleOffline: // it is announced only while something is left here
 		if v.undead.seen != "" {
-			m.Role, m.Health, m.Why = role.RoleStandby.String(), unfitness, v.undead.seen
+			m.Role, m.Health, m.Why = election.RoleStandby, election.HealthUnfit, v.undead.seen
 		}
 	}
 	return m
@@ -107,18 +98,18 @@ func (v *Service) logged() bool {
 }
 
 // wellness is what an active service says of its programs. A check speaks of what runs only.
-func (v *Service) wellness() (health, why string) {
+func (v *Service) wellness() (health election.Health, why string) {
 	told := look(&v.inbox, func() programs { return v.inbox.programs })
 	c := v.inbox.control()
 	switch {
 	case v.view.condition == backing, v.view.condition == unproved:
-		return ailing, v.view.ill
+		return election.HealthFailing, v.view.ill
 	case v.view.condition == rising:
-		health, why = starting, v.view.ill
+		health, why = election.HealthStarting, v.view.ill
 	case told.health != "":
-		return ailing, told.health
+		return election.HealthFailing, told.health
 	default:
-		health = healthy
+		health = election.HealthOK
 	}
 	var all []string
 	switch {
@@ -140,11 +131,11 @@ func (v *Service) Show() { v.show() }
 func (v *Service) show() {
 	m := v.member()
 	s := State{
-		Service: v.name, Role: m.Role, Reason: v.view.reached.String(), Since: v.view.since, Ready: v.view.ready, Health: m.Health, Why: m.Why,
+		Service: v.name, Role: m.Role, Reason: v.view.reached, Since: v.view.since, Ready: v.view.ready, Health: m.Health, Why: m.Why,
 		Token: v.mem.token,
 	}
-	if v.state.Role() == role.RoleActive {
-		s.By = v.mem.fenced
+	if v.state.Role() == election.RoleActive {
+		s.By = election.Proof(v.mem.fenced)
 	}
 	v.node.Observer.State(s)
 }

@@ -241,7 +241,7 @@ func (v *serviceView) member(node string, ch zkmem.Change) {
 func (v *serviceView) ended(ch zkmem.Change) {
 	var a election.Activation
 	if ch.Kind != jute.EventNodeDeleted && json.Unmarshal(ch.Data, &a) == nil && a.End != nil {
-		v.ends[a.Token] = a.Reason
+		v.ends[a.Token] = string(a.Reason)
 	}
 }
 

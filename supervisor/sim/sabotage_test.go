@@ -118,8 +118,8 @@ var sabotages = []sabotage{
 		{"supervisor/service.go", "			v.news.tell(func() { v.news.erased = true })\n			return\n", "			_ = v.news.erased\n"},
 	}},
 	{"no fencing at all", []change{
-		{"supervisor/term.go", "	fenced := fencing.Outcome{By: nobody}\n	if claim.Previous == nil {",
-			"	fenced := fencing.Outcome{By: nobody}\n	if claim != nil {"},
+		{"supervisor/term.go", "	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim.Previous == nil {",
+			"	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim != nil {"},
 	}},
 	{"take a clone's machine id for this machine", []change{
 		{"supervisor/vouch.go", "machine == w.host.Machine && node == w.node", "machine == w.host.Machine"},
@@ -167,7 +167,7 @@ var sabotages = []sabotage{
 		drills,
 	}},
 	{"say that all is well while nothing runs", []change{
-		{"supervisor/health.go", "	case v.condition == backing, v.condition == unproved:\n		return ailing, v.ill\n", ""},
+		{"supervisor/health.go", "	case v.condition == backing, v.condition == unproved:\n		return election.HealthFailing, v.ill\n", ""},
 		drills,
 	}},
 	{"prefer a node again as soon as it has rested", []change{

@@ -27,7 +27,7 @@ func (s *scene) says(node, role, health, why string) {
 	s.Helper()
 	s.until(prompt, node+" says "+role+", "+health+", "+why, func(v *serviceView) bool {
 		m := v.members[node]
-		return m.Role == role && m.Health == health && strings.Contains(m.Why, why)
+		return string(m.Role) == role && string(m.Health) == health && strings.Contains(m.Why, why)
 	})
 }
 

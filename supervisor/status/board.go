@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"understudy/election"
 )
 
 // Lease is the supervisor's, as it tells it; a zero Lease is none.
@@ -18,14 +20,14 @@ type Lease struct {
 // State is how a service stands on this node.
 type State struct {
 	Service string
-	Role    string
-	Reason  string
+	Role    election.Role
+	Reason  election.Reason // why it has that role
 	Since   time.Time
 	Ready   bool
-	Health  string
+	Health  election.Health
 	Why     string
 	Token   int64
-	By      string
+	By      election.Proof // how the former active was known to be dead
 }
 
 // Board holds what the supervisor last said of itself. Whoever writes to it is never kept waiting.
@@ -160,15 +162,15 @@ type Local struct {
 
 // LocalService is how a service stands on this node, as JSON has it.
 type LocalService struct {
-	Service string     `json:"service"`
-	Role    string     `json:"role"`
-	Reason  string     `json:"reason"`
-	Since   *time.Time `json:"since"`
-	Ready   bool       `json:"ready"`
-	Serving bool       `json:"serving"` // what /active says
-	Health  string     `json:"health"`
-	Why     string     `json:"why"`
-	Token   int64      `json:"token"`
+	Service string          `json:"service"`
+	Role    election.Role   `json:"role"`
+	Reason  election.Reason `json:"reason"`
+	Since   *time.Time      `json:"since"`
+	Ready   bool            `json:"ready"`
+	Serving bool            `json:"serving"` // what /active says
+	Health  election.Health `json:"health"`
+	Why     string          `json:"why"`
+	Token   int64           `json:"token"`
 }
 
 // local tells all of this node.
@@ -201,11 +203,11 @@ func (b *Board) serving(service string) (known bool, why string) {
 // idle says why a service does not do its work here; "" when it does.
 func idle(s State, lease time.Duration) string {
 	switch {
-	case s.Role != "active":
-		return s.Role + reason(s.Why)
+	case s.Role != election.RoleActive:
+		return string(s.Role) + reason(s.Why)
 	case lease <= 0:
 		return "active, but its lease has ended"
-	case s.Health == "failing":
+	case s.Health == election.HealthFailing:
 		return "active, but failing" + reason(s.Why)
 	case !s.Ready:
 		return "active, but not ready yet" + reason(s.Why)

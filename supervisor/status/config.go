@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
 )
 
 // Config is what a Server serves, and where.
@@ -61,15 +63,15 @@ var (
 
 // Activation is one entry of the history, as `understudy history --json` prints it.
 type Activation struct {
-	Service string     `json:"service"`
-	Node    string     `json:"node"`
-	Token   int64      `json:"token"`
-	Start   time.Time  `json:"start"`
-	End     *time.Time `json:"end"`
-	Active  bool       `json:"active"`
-	RanMs   *int64     `json:"ran_ms"`
-	GapMs   *int64     `json:"gap_ms"`
-	Reason  string     `json:"reason"`
-	Fenced  string     `json:"fenced"`
-	FenceMs int64      `json:"fence_ms"`
+	Service string          `json:"service"`
+	Node    string          `json:"node"`
+	Token   int64           `json:"token"`
+	Start   time.Time       `json:"start"`
+	End     *time.Time      `json:"end"`
+	Active  bool            `json:"active"`
+	RanMs   *int64          `json:"ran_ms"`
+	GapMs   *int64          `json:"gap_ms"`
+	Reason  election.Reason `json:"reason"`
+	Fenced  election.Proof  `json:"fenced"`
+	FenceMs int64           `json:"fence_ms"`
 }

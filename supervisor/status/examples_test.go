@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/election"
 )
 
 // have skips a test of a program that this machine is said to lack.
@@ -90,7 +92,7 @@ func TestMetricsAreWellFormed(t *testing.T) {
 func (b *bed) everyMetric() string {
 	gap := int64(1)
 	b.recorded(7, time.Now(), &gap, "switchover")
-	for _, role := range []string{"claiming", "active", "stopping", "active"} {
+	for _, role := range []election.Role{"claiming", "active", "stopping", "active"} {
 		b.turn(role, "lock won", "grace", 7, role == "active")
 	}
 	b.board.Fenced("db", "grace", time.Second)

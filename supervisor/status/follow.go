@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"understudy/election"
 )
 
 const (
@@ -83,7 +85,12 @@ type service struct {
 	Service string
 	Active  string
 	Token   int64
-	Members []struct{ Node, Role, Health, Why string }
+	Members []struct {
+		Node   string
+		Role   election.Role
+		Health election.Health
+		Why    string
+	}
 }
 
 func parseView(text []byte) (*view, error) {
@@ -109,13 +116,13 @@ func parseView(text []byte) (*view, error) {
 
 // transition is one node's, of one service.
 type transition struct {
-	At      time.Time `json:"at"` // when it was seen here
-	Service string    `json:"service"`
-	Node    string    `json:"node"`
-	From    string    `json:"from"` // empty: it was not there
-	To      string    `json:"to"`   // empty: it is gone
-	Health  string    `json:"health"`
-	Why     string    `json:"why"`
+	At      time.Time       `json:"at"` // when it was seen here
+	Service string          `json:"service"`
+	Node    string          `json:"node"`
+	From    election.Role   `json:"from"` // empty: it was not there
+	To      election.Role   `json:"to"`   // empty: it is gone
+	Health  election.Health `json:"health"`
+	Why     string          `json:"why"`
 }
 
 // changes tells what differs from an earlier view.
@@ -151,7 +158,7 @@ func (v *view) changes(was *view, at time.Time) []event {
 
 // transitions are the members' that have another role than before.
 func transitions(before, now *service) []transition {
-	roles := map[string]string{}
+	roles := map[string]election.Role{}
 	for _, m := range before.Members {
 		roles[m.Node] = m.Role
 	}

@@ -2,8 +2,9 @@ package status
 
 import (
 	"context"
-	"strings"
 	"time"
+
+	"understudy/election"
 )
 
 const (
@@ -15,15 +16,12 @@ const (
 	mostTerms = 1000
 )
 
-// nobody is how a former active is known to be dead when it has left no breadcrumb.
-const nobody = "no breadcrumb was left"
-
 // term is an activation on this node that is not judged yet: whether it was a failover, and what gap it ended.
 type term struct {
 	service string
 	token   int64
-	by      string    // how the former active was known to be dead
-	claimed time.Time // when the lock was found free
+	by      election.Proof // how the former active was known to be dead
+	claimed time.Time      // when the lock was found free
 	began   time.Time
 	ready   time.Time // when its programs were, for the first time
 	over    bool
@@ -34,10 +32,10 @@ type term struct {
 
 // take takes what a change of a service's state means for its activations. The caller holds mu.
 func (b *Board) take(was, now State) {
-	if now.Role == "claiming" && was.Role != now.Role {
+	if now.Role == election.RoleClaiming && was.Role != now.Role {
 		b.claimed[now.Service] = time.Now()
 	}
-	if now.Role == "active" && was.Role != now.Role {
+	if now.Role == election.RoleActive && was.Role != now.Role {
 		b.terms = append(b.terms, &term{service: now.Service, token: now.Token, by: now.By, claimed: b.claimed[now.Service], began: time.Now()})
 		if over := len(b.terms) - mostTerms; over > 0 {
 			b.terms = b.terms[over:]
@@ -47,7 +45,7 @@ func (b *Board) take(was, now State) {
 		if t.service != now.Service {
 			continue
 		}
-		if t.over = t.over || now.Role != "active" || now.Token != t.token; !t.over && now.Ready && t.ready.IsZero() {
+		if t.over = t.over || now.Role != election.RoleActive || now.Token != t.token; !t.over && now.Ready && t.ready.IsZero() {
 			t.ready = time.Now()
 		}
 	}
@@ -99,7 +97,7 @@ func (s *Server) judge(ctx context.Context, t term) {
 	list, err := s.history.since(ctx, t.service, time.Now())
 	t.asked++
 	own, former, known := find(list, t.token)
-	first := known && former == nil && (t.by == nobody || t.by == "")
+	first := known && former == nil && !t.by.Fenced()
 	reason := why(t, former)
 	if err != nil || !known || !first && reason == "" {
 		if t.asked < tries {
@@ -107,11 +105,11 @@ func (s *Server) judge(ctx context.Context, t term) {
 			return
 		}
 		if reason == "" {
-			reason = unknown
+			reason = election.ReasonUnknown
 		}
 	}
 	if !t.told && !first {
-		m.moved(t.service, reason)
+		m.moves(reason).WithLabelValues(t.service, string(reason)).Inc()
 	}
 	t.told = true
 	if !t.ready.IsZero() && !first {
@@ -138,14 +136,16 @@ func find(list []Activation, token int64) (own, former *Activation, known bool) 
 	return nil, nil, false
 }
 
-// why says in a few words, of which there are only so many, how the former activation ended; empty: that is not known yet.
-func why(t term, former *Activation) string {
+// why says in a word how the former activation ended; empty: that is not known yet.
+func why(t term, former *Activation) election.Reason {
 	switch {
-	case t.by != nobody && t.by != "":
-		return "fenced: " + t.by
+	case t.by.Fenced():
+		return fencedBy(t.by)
 	case former == nil:
 		return ""
 	}
-	short, _, _ := strings.Cut(former.Reason, ";")
-	return short
+	return former.Reason.Word()
 }
+
+// fencedBy is in the metrics what the history has in two entries: that one ended as nobody planned, and how that was known.
+func fencedBy(p election.Proof) election.Reason { return election.Reason("fenced: " + p) }

@@ -2,15 +2,13 @@ package status
 
 import (
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-)
 
-// roles are all that a service can have, so that each has its series.
-var roles = []string{"offline", "standby", "claiming", "fencing", "active", "stopping", "failed", "paused"}
+	"understudy/election"
+)
 
 // metrics are what is counted while it happens; what only is, is collected when it is asked for.
 type metrics struct {
@@ -73,27 +71,18 @@ func newMetrics() *metrics {
 	return m
 }
 
-// unknown is why, when the history did not tell.
-const unknown = "unknown"
-
-// planned is how an activation ends that somebody wanted to end, and failures are how others do, as far as that can be said
-// beforehand.
-var (
-	planned  = []string{"switchover", "stop asked", "preferred node back", "child ran once"}
-	failures = []string{
-		"supervisor lost", "lease ending", "session expired", "lock lost", "child failed", "child done", "on_active failed",
-		"fenced: grace", "fenced: confirmed", "fenced: exec", unknown,
-	}
-)
+// ends are how activations end, as far as that can be said beforehand.
+var ends = []election.Reason{
+	election.SwitchAsked, election.StopAsked, election.PreferredBack, election.ChildOnce, election.SupervisorLost, election.LeaseEnding,
+	election.SessionExpired, election.LockLost, election.ChildFailed, election.ChildDone, election.HookFailed, fencedBy("grace"),
+	fencedBy("confirmed"), fencedBy("exec"), election.ReasonUnknown,
+}
 
 // expect makes the series of a service, so that the first event is seen to be one: a rate knows nothing of a counter that
 // was not there before.
 func (m *metrics) expect(service string) {
-	for _, reason := range failures {
-		m.failovers.WithLabelValues(service, reason)
-	}
-	for _, reason := range planned {
-		m.handovers.WithLabelValues(service, reason)
+	for _, reason := range ends {
+		m.moves(reason).WithLabelValues(service, string(reason))
 	}
 	m.restarts.WithLabelValues(service)
 	for _, result := range []string{"dead", "refused"} {
@@ -101,13 +90,12 @@ func (m *metrics) expect(service string) {
 	}
 }
 
-// moved counts an activation by how the one before it ended.
-func (m *metrics) moved(service, reason string) {
-	if slices.Contains(planned, reason) {
-		m.handovers.WithLabelValues(service, reason).Inc()
-	} else {
-		m.failovers.WithLabelValues(service, reason).Inc()
+// moves counts activations after one that ended like that.
+func (m *metrics) moves(reason election.Reason) *prometheus.CounterVec {
+	if reason.Planned() {
+		return m.handovers
 	}
+	return m.failovers
 }
 
 // turn counts what a change of a service's state means.
@@ -116,10 +104,10 @@ func (m *metrics) turn(was, now State, claimed time.Time) {
 		return
 	}
 	switch {
-	case now.Role == "active" && !claimed.IsZero():
+	case now.Role == election.RoleActive && !claimed.IsZero():
 		m.takeover.WithLabelValues(now.Service).Observe(time.Since(claimed).Seconds())
-	case was.Role == "active":
-		m.ends.WithLabelValues(now.Service, now.Reason).Inc()
+	case was.Role == election.RoleActive:
+		m.ends.WithLabelValues(now.Service, string(now.Reason)).Inc()
 	}
 }
 
@@ -179,8 +167,8 @@ func (g gauges) Collect(c chan<- prometheus.Metric) {
 	}
 	left := g.board.leftLocked()
 	for name, s := range g.board.services {
-		for _, role := range roles {
-			gauge(roleDesc, one(s.Role == role), name, role)
+		for _, role := range election.Roles() {
+			gauge(roleDesc, one(s.Role == role), name, string(role))
 		}
 		gauge(healthDesc, one(idle(s, left) == ""), name)
 		gauge(tokenDesc, float64(s.Token), name)

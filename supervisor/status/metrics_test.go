@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/election"
 )
 
 func (b *bed) metrics() string {
@@ -27,7 +29,7 @@ func (b *bed) shows(lines ...string) {
 }
 
 // turn has db take a role on this node, as its supervisor tells it.
-func (b *bed) turn(role, reason, by string, token int64, ready bool) {
+func (b *bed) turn(role election.Role, reason election.Reason, by election.Proof, token int64, ready bool) {
 	b.board.State(State{Service: "db", Role: role, Reason: reason, Token: token, By: by, Since: time.Now(), Health: "ok", Ready: ready})
 }
 
@@ -68,7 +70,7 @@ func TestAFailoverIsCounted(t *testing.T) {
 }
 
 // recorded has the history know of a term, and how the one before it ended: gap is how long before.
-func (b *bed) recorded(token int64, start time.Time, gap *int64, former string) {
+func (b *bed) recorded(token int64, start time.Time, gap *int64, former election.Reason) {
 	list := []Activation{{Service: "db", Token: token, Start: start, GapMs: gap}, {Service: "db", Token: 1, Reason: former}}
 	if former == "first" {
 		list = list[:1]
@@ -79,7 +81,7 @@ func (b *bed) recorded(token int64, start time.Time, gap *int64, former string) 
 // A clean hand-over is told from a failover by how the former activation ended, also when this one is short.
 func TestHandoversAndFailoversAreToldApart(t *testing.T) {
 	const gapCount = `understudy_gap_seconds_count{service="db"}`
-	for former, want := range map[string]string{
+	for former, want := range map[election.Reason]string{
 		"switchover": `understudy_handovers_total{reason="switchover",service="db"} 1`,
 		"stop asked": `understudy_handovers_total{reason="stop asked",service="db"} 1`,
 		"supervisor lost; its child was known to be dead": `understudy_failovers_total{reason="supervisor lost",service="db"} 1`,
@@ -92,9 +94,9 @@ func TestHandoversAndFailoversAreToldApart(t *testing.T) {
 			b.turn("claiming", "lock free", "", 3, false)
 			time.Sleep(time.Second / 4)
 			start := time.Now()
-			b.turn("active", "nobody else runs", nobody, 7, false)
+			b.turn("active", "nobody else runs", election.NoBreadcrumb, 7, false)
 			time.Sleep(time.Second / 4)
-			b.turn("active", "nobody else runs", nobody, 7, true)
+			b.turn("active", "nobody else runs", election.NoBreadcrumb, 7, true)
 			b.turn("stopping", "child failed", "", 7, false)
 			time.Sleep(2 * time.Second) // the history is late
 			b.recorded(7, start, &gap, former)
@@ -123,7 +125,7 @@ func TestAGapWhoseBeginningNobodyWroteDown(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		b.turn("claiming", "lock free", "", 3, false)
 		time.Sleep(time.Second / 2)
-		b.turn("active", "nobody else runs", nobody, 7, true)
+		b.turn("active", "nobody else runs", election.NoBreadcrumb, 7, true)
 		b.cluster.change(func() { b.cluster.broken = errors.New("no ZooKeeper server answers") })
 		time.Sleep(time.Minute)
 		b.shows(`understudy_gap_seconds_sum{service="db"} 0.5`, `understudy_failovers_total{reason="unknown",service="db"} 1`)

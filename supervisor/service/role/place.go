@@ -1,5 +1,7 @@
 package role
 
+import "understudy/election"
+
 // Place is where a service is on this node. It is finer than the role that other nodes and operators see.
 type Place uint8
 
@@ -79,62 +81,43 @@ const (
 func (b Bar) Unknown() bool { return b == Unasked || b == Untested || b == Untamed }
 
 // Role is what the other nodes and operators are told.
-type Role uint8
-
-// The roles, in the order of a term.
-const (
-	RoleOffline Role = iota
-	RoleStandby
-	RoleClaiming
-	RoleFencing
-	RoleActive
-	RoleStopping
-	RoleFailed
-	RolePaused
-)
-
-var roleNames = [...]string{"offline", "standby", "claiming", "fencing", "active", "stopping", "failed", "paused"}
-
-func (r Role) String() string { return roleNames[r] }
-
-// Role is the state's.
-func (s State) Role() Role {
+func (s State) Role() election.Role {
 	switch s.Place {
 	case Away, EndingOld, UndoingOld:
-		return RoleOffline
+		return election.RoleOffline
 	case Joining, Retrying, Quarantined, Resuming:
 		switch {
 		case s.Carried:
-			return RoleActive
+			return election.RoleActive
 		case s.Failed:
-			return RoleFailed
+			return election.RoleFailed
 		}
-		return RoleStandby
+		return election.RoleStandby
 	case BackOff:
-		return RoleFailed
+		return election.RoleFailed
 	case Barred:
 		if s.Bar == Paused {
-			return RolePaused
+			return election.RolePaused
 		}
-		return RoleStandby
+		return election.RoleStandby
 	case Claiming:
-		return RoleClaiming
+		return election.RoleClaiming
 	case Fencing, Arming:
-		return RoleFencing
+		return election.RoleFencing
 	case Running, HandingOver, Waiting, Judging, Clearing:
-		return RoleActive
+		return election.RoleActive
 	case Stopping, Proving, Undoing, Releasing:
 		if s.Then == Judge {
-			return RoleActive
+			return election.RoleActive
 		}
-		return RoleStopping
+		return election.RoleStopping
 	case Recording, Discarding:
 		switch s.Then {
 		case Leave:
-			return RoleOffline
+			return election.RoleOffline
 		case Rest:
-			return RoleFailed
+			return election.RoleFailed
 		}
 	}
-	return RoleStandby
+	return election.RoleStandby
 }

@@ -63,7 +63,7 @@ func Table() string {
 	for p := range Places {
 		var roles, rows []string
 		Reach(func(was State, _ Event, _ State, _ error) {
-			if r := was.Role().String(); was.Place == p && !slices.Contains(roles, r) {
+			if r := string(was.Role()); was.Place == p && !slices.Contains(roles, r) {
 				roles = append(roles, r)
 			}
 		})

@@ -1,0 +1,106 @@
+package election
+
+import "strings"
+
+// The words that nodes write to ZooKeeper, and that HTTP and the command line repeat: everybody compares these, and nobody their text.
+// Another version may write words that are not among them; they are kept and shown as they are, and nothing is concluded from them.
+
+// Role is a node's part in a service.
+type Role string
+
+// The roles, in the order of a term.
+const (
+	RoleOffline  Role = "offline"  // no session with ZooKeeper
+	RoleStandby  Role = "standby"  // waits for the lock
+	RoleClaiming Role = "claiming" // the lock is free: takes it
+	RoleFencing  Role = "fencing"  // has the lock, and does not know yet that the former active is dead
+	RoleActive   Role = "active"   // the child may run
+	RoleStopping Role = "stopping" // ends the child, and gives the lock back
+	RoleFailed   Role = "failed"   // gave up: rests, so that another node can try
+	RolePaused   Role = "paused"   // an operator's order keeps all nodes from being promoted
+	RoleUnknown  Role = "unknown"  // the node has not said it; no node writes this
+)
+
+// Roles are all that a node can have.
+func Roles() []Role {
+	return []Role{RoleOffline, RoleStandby, RoleClaiming, RoleFencing, RoleActive, RoleStopping, RoleFailed, RolePaused}
+}
+
+// Health is how fit a node is for its role.
+type Health string
+
+// The healths.
+const (
+	HealthOK       Health = "ok"
+	HealthStarting Health = "starting" // its programs are about to run, or have not shown yet that they work
+	HealthFailing  Health = "failing"  // its programs fail, or are not proved dead
+	HealthUnfit    Health = "unfit"    // does not stand for election
+	HealthFailed   Health = "failed"   // gave up
+	HealthUnknown  Health = "unknown"  // the node has not said it; no node writes this
+)
+
+// Reason is why an activation ended: one of the words below, and after "; " what more there is to say.
+type Reason string
+
+// Why activations end.
+const (
+	StopAsked      Reason = "stop asked"          // the supervisor is to stop, or has the service no more
+	SwitchAsked    Reason = "switchover"          // an operator wants another node to be active
+	PreferredBack  Reason = "preferred node back" // a node that is preferred is fit
+	ChildOnce      Reason = "child ran once"      // the child, which was to run once, has ended
+	ChildDone      Reason = "child done"          // the child has ended, and is not to run there again for now
+	ChildFailed    Reason = "child failed"        // the child failed too often
+	HookFailed     Reason = "on_active failed"
+	LockLost       Reason = "lock lost"
+	LeaseEnding    Reason = "lease ending"
+	SessionExpired Reason = "session expired"
+	SupervisorLost Reason = "supervisor lost" // it left no breadcrumb: its guardians proved the child dead
+	Lost           Reason = "lost"            // it left its breadcrumb, and was fenced
+	ReasonUnknown  Reason = "unknown"         // nobody has written it down; no node writes this
+)
+
+// LostTo is what the next active node writes for a former one that could not write its end itself.
+func LostTo(p Proof) Reason {
+	if p == NoBreadcrumb {
+		return SupervisorLost + "; its child was known to be dead"
+	}
+	return Lost + Reason("; fenced: "+p)
+}
+
+// Word is the reason without what more there is to say.
+func (r Reason) Word() Reason {
+	word, _, _ := strings.Cut(string(r), ";")
+	return Reason(word)
+}
+
+// Planned tells whether somebody wanted that end. An unknown word counts as unplanned.
+func (r Reason) Planned() bool {
+	switch r.Word() {
+	case StopAsked, SwitchAsked, PreferredBack, ChildOnce:
+		return true
+	}
+	return false
+}
+
+// Proof is how a former active was known to be dead: the means in a few words, and after a comma which others failed.
+type Proof string
+
+// NoBreadcrumb is the proof that a former active leaves itself, or one that never was.
+const NoBreadcrumb Proof = "no breadcrumb was left"
+
+// Fenced tells whether the former active had to be fenced.
+func (p Proof) Fenced() bool { return p != "" && p != NoBreadcrumb }
+
+// NotEligible is why a node never stands whose config says so. That is no fault.
+const NotEligible = "eligible: false in its config"
+
+// Ineligible tells whether a member never stands for election, by its own config.
+func (m Member) Ineligible() bool { return m.Why == NotEligible }
+
+const untilRestart = " changed: restart understudy to take that up"
+
+// NeedsRestart is a node's config fault when its config is right, and a running supervisor cannot take those keys up.
+func NeedsRestart(keys string) string { return keys + untilRestart }
+
+// NeedsRestart tells whether a restart is all that the node's config needs.
+func (n Node) NeedsRestart() bool { return strings.HasSuffix(n.Fault, untilRestart) }
