@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // AdoptGuard is StartGuard for a process whose former image has handed over: the guardians are that image's own, and so are the
@@ -37,7 +39,7 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	}
 	g.epochs[e.number] = e
 	if c.Lent != nil {
-		g.lent = &message{Op: opLend, Ticket: c.Lent.Note, file: inherited(c.Lent.File, "listener")}
+		g.lent = &guard.Message{Op: guard.OpLend, Ticket: c.Lent.Note, Along: inherited(c.Lent.File, "listener")}
 	}
 	if c.Dog != nil {
 		g.kennel.dog = &dogDevice{file: inherited(c.Dog.File, "watchdog"), timeout: c.Dog.Timeout, permanent: c.Dog.Permanent}
@@ -64,7 +66,7 @@ func (g *Guard) rouse(ctx context.Context) {
 		g.mu.Lock()
 		g.seq++
 		seq := g.seq
-		g.send(s, &message{Op: opHeed, Seq: seq})
+		g.send(s, &guard.Message{Op: guard.OpPing, Seq: seq})
 		g.mu.Unlock()
 		deadline := time.Now().Add(ackLimit)
 		if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
@@ -146,7 +148,7 @@ func (t *Tree) adoptPart(c carriedPart) error {
 			return err
 		}
 		p.part = newPart(t, s.body, s)
-		p.signal = func(sig syscall.Signal) error { return s.link.send(&message{Op: opSignal, Number: int(sig)}) }
+		p.signal = func(sig syscall.Signal) error { return s.link.send(&guard.Message{Op: opSignal, Number: int(sig)}) }
 		t.guard.tasks.Go(func() { s.follow(p, nil) })
 	} else {
 		in, err := t.leaf.adoptRun(c.Path)
@@ -263,7 +265,7 @@ func (g *Guard) Lent() (listener *os.File, err error) {
 	if g.lent == nil {
 		return nil, nil
 	}
-	err = using(g.lent.file, func(fd int) error {
+	err = using(fileOf(g.lent), func(fd int) error {
 		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 		if err == nil {
 			listener = os.NewFile(uintptr(kept), "listener")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"understudy/supervisor/guard"
 )
 
 // kennel is what this process knows of the watchdog. All that opens and closes the device holds turn.
@@ -72,8 +74,8 @@ func (t *Tree) mayArm() error {
 }
 
 // arming is what a guardian has to know of an armed tree.
-func (t *Tree) arming() *message {
-	return &message{Op: opArm, Epoch: t.epoch.number, Tree: t.number, Grace: t.after}
+func (t *Tree) arming() *guard.Message {
+	return &guard.Message{Op: guard.OpArm, Epoch: t.epoch.number, Tree: t.number, Grace: t.after}
 }
 
 // CheckWatchdog finds out whether the device could be armed, by doing it. One that may not be disarmed again stays armed.
@@ -161,8 +163,8 @@ func (g *Guard) adoptDog(ctx context.Context, d *dogDevice) error {
 }
 
 // lending is what makes a guardian feed the device.
-func (d *dogDevice) lending() *message {
-	return &message{Op: opDog, Grace: d.timeout, file: d.file}
+func (d *dogDevice) lending() *guard.Message {
+	return &guard.Message{Op: guard.OpWatchdog, Grace: d.timeout, Along: d.file}
 }
 
 // strayDog has the device looked at: it may be needed by nobody.
@@ -204,7 +206,7 @@ func (g *Guard) disarm(ctx context.Context, leaving bool) {
 	g.kennel.dog = nil
 	g.seq++
 	seq := g.seq
-	g.broadcast(&message{Op: opUndog, Seq: seq})
+	g.broadcast(&guard.Message{Op: guard.OpUnwatch, Seq: seq})
 	g.mu.Unlock()
 	began := time.Now()
 	err = errors.Join(g.answered(ctx, seq), d.part())

@@ -5,20 +5,21 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"understudy/supervisor/guard"
 )
 
 // A cgroup that is gone by the time a new guardian hears of its tree has nobody in it, but the tree may have a program that had left
 // it. What is only out of sight is not taken for gone.
 func TestATreeWhoseCgroupIsGoneIsKnownToANewGuardian(t *testing.T) {
 	base := probed(t, KindCgroup).Base
-	hears := func(path string) (*watch, error) {
-		w := &watch{epoch: 1, deadline: Now() + time.Hour, trees: map[uint64]*quarry{}}
-		return w, w.obey(&message{Op: opTree, Epoch: 1, Tree: 7, Body: &bodyRef{Kind: KindCgroup, Path: path}})
+	hears := func(path string) (guard.Body, error) {
+		return (&guardian{}).Open(&guard.Message{Op: guard.OpTree, Body: &guard.Ref{Kind: KindCgroup, Path: path}})
 	}
-	if w, err := hears(filepath.Join(base, "gone")); err != nil || w.trees[7] == nil {
+	if b, err := hears(filepath.Join(base, "gone")); b != nil || err != nil {
 		t.Errorf("a tree whose cgroup is removed is unknown: %v", err)
 	}
-	if w, err := hears(filepath.Join(t.TempDir(), "hidden")); err == nil || w.trees[7] != nil {
+	if _, err := hears(filepath.Join(t.TempDir(), "hidden")); err == nil {
 		t.Error("a cgroup that cannot be seen is taken for one that is removed")
 	}
 }

@@ -42,15 +42,6 @@ type body interface {
 // ErrNotSeen says that nothing of a tree was found alive, which is no proof: the lease of its supervisor has to end first.
 var ErrNotSeen = errors.New("nothing is seen alive")
 
-// bodyRef names a body to another process.
-type bodyRef struct {
-	Kind  string `json:"kind"`
-	Path  string `json:"path,omitempty"`
-	Inode uint64 `json:"inode,omitempty"`
-	Pid   int    `json:"pid,omitempty"`
-	Start uint64 `json:"start,omitempty"`
-}
-
 // look is one turn of killing: it strikes until the body is proved dead, and then removes it if told to.
 func look(b body, remove bool) (bool, error) {
 	dead, err := b.dead()

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // From an exec until the next image listens, a signal that ends a program by default ends the supervisor, and with it what runs:
@@ -70,7 +72,7 @@ func startCatcher(limit time.Duration, exe string, args ...string) (*Catcher, er
 func (c *Catcher) Catch() error {
 	// Where Yama lets only ancestors trace, this lets the catcher. Where there is no Yama, nobody knows the call.
 	_ = unix.Prctl(unix.PR_SET_PTRACER, uintptr(c.process.Pid), 0, 0, 0)
-	if err := c.link.send(&message{Op: opCatch, Number: os.Getpid()}); err != nil {
+	if err := c.link.send(&guard.Message{Op: opCatch, Number: os.Getpid()}); err != nil {
 		return err
 	}
 	return c.ready(catcherLimit)
@@ -108,7 +110,7 @@ func (c *Catcher) Release() error {
 	killed := false
 	buf := make([]byte, maxPacket)
 	for err == nil {
-		var m message
+		var m guard.Message
 		m, err = c.link.receive(buf)
 		switch {
 		case err == nil && m.Op == opSignal:

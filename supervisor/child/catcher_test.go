@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // catching starts a catcher, and has it catch the signals of this process.
@@ -128,7 +130,7 @@ func TestACatcherTracesNobodyButItsParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.link.send(&message{Op: opCatch, Number: other.Process.Pid}); err != nil {
+	if err := c.link.send(&guard.Message{Op: opCatch, Number: other.Process.Pid}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.ready(patience); err == nil {

@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 const (
@@ -44,7 +46,7 @@ func CatcherMain() int {
 	unix.CloseOnExec(catcherSocket)
 	c := &catcher{socket: catcherSocket}
 	buf := make([]byte, maxPacket)
-	if err := sendFD(c.socket, &message{Op: opReady}); err != nil {
+	if err := sendFD(c.socket, &guard.Message{Op: opReady}); err != nil {
 		return 1
 	}
 	pollOne(c.socket, unix.POLLIN, time.Hour)
@@ -53,7 +55,7 @@ func CatcherMain() int {
 		return 0 // it is not needed
 	}
 	if err := seize(order.Number); err != nil {
-		_ = sendFD(c.socket, &message{Op: opFailed, Why: err.Error()})
+		_ = sendFD(c.socket, &guard.Message{Op: opFailed, Why: err.Error()})
 		return 1
 	}
 	go func() { // ends with the process
@@ -61,7 +63,7 @@ func CatcherMain() int {
 		c.mu.Lock()
 		os.Exit(0)
 	}()
-	if err := sendFD(c.socket, &message{Op: opReady}); err != nil {
+	if err := sendFD(c.socket, &guard.Message{Op: opReady}); err != nil {
 		return 1
 	}
 	for c.turn() {
@@ -145,7 +147,7 @@ func (c *catcher) keep(tid int, sig unix.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	through := 0
-	if err := sendFD(c.socket, &message{Op: opSignal, Number: int(sig)}); err != nil {
+	if err := sendFD(c.socket, &guard.Message{Op: opSignal, Number: int(sig)}); err != nil {
 		through = int(sig)
 	}
 	_ = ptrace(unix.PTRACE_CONT, tid, through)

@@ -6,45 +6,37 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
+
+const closeGiveUp = 30 * time.Second
 
 // closing runs the closers of sessions beside the guardian's loop, which must not wait for a network.
 type closing struct {
 	closeSession CloseSession
-	isFirst      bool // close without leaving the other guardian a head start
-	bell         int  // eventfd: a closer has ended
-	results      chan order
+	bell         int // eventfd: a closer has ended
+	results      chan guard.Closed
 }
 
-type order struct {
-	epoch    uint64
-	ticket   []byte
-	releases [][]byte
-	allDead  bool
-	err      error
-}
-
-func newClosing(closeSession CloseSession, index int) (*closing, error) {
+func newClosing(closeSession CloseSession) (*closing, error) {
 	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("bell: %w", err)
 	}
-	return &closing{closeSession: closeSession, isFirst: index == 0, bell: bell, results: make(chan order, 64)}, nil
+	return &closing{closeSession: closeSession, bell: bell, results: make(chan guard.Closed, 64)}, nil
 }
 
-func (c *closing) first() { c.isFirst = true }
-
-// start begins one closing. The loop waits for its end: hear takes the result, and a guardian with a closing under way
+// start begins one closing. The loop waits for its end: ended has the result, and a guardian with a closing under way
 // does not leave.
-func (c *closing) start(o order) {
+func (c *closing) start(o guard.Closing) {
 	go func() {
-		o.err = c.try(o)
-		c.results <- o
+		c.results <- guard.Closed{Closing: o, Err: c.try(o)}
 		_ = raiseWitness(c.bell)
 	}()
 }
 
-func (c *closing) try(o order) (err error) {
+func (c *closing) try(o guard.Closing) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeGiveUp)
 	defer cancel()
 	defer func() {
@@ -53,7 +45,7 @@ func (c *closing) try(o order) (err error) {
 		}
 	}()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		if err = c.closeSession(ctx, o.ticket, o.releases, o.allDead); err == nil {
+		if err = c.closeSession(ctx, o.Ticket, o.Releases, o.All); err == nil {
 			return nil
 		}
 		again := time.NewTimer(pause)
@@ -66,24 +58,16 @@ func (c *closing) try(o order) (err error) {
 	}
 }
 
-// hear takes the results of closers that have ended.
-func (c *closing) hear(watches map[uint64]*watch, tell func(*message)) {
+// ended is the results of closers that have ended.
+func (c *closing) ended() (all []guard.Closed) {
 	var count [8]byte
 	_, _ = unix.Read(c.bell, count[:])
 	for {
 		select {
 		case o := <-c.results:
-			m := &message{Op: opCloser, Epoch: o.epoch, OK: o.err == nil}
-			if o.err != nil {
-				m.Why = o.err.Error()
-			}
-			tell(m)
-			if w := watches[o.epoch]; w != nil {
-				w.busy = false
-				w.closed = w.closed || o.allDead // given up counts: the session expires by itself
-			}
+			all = append(all, o)
 		default:
-			return
+			return all
 		}
 	}
 }

@@ -1,152 +1,37 @@
 package child
 
 import (
+	"io"
 	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
-// bowl is a guardian with a dog, and a tree under a lease; time is the test's.
-type bowl struct {
-	t    *testing.T
-	g    *guardian
-	w    *watch
-	q    *quarry
-	body *mortal
-	food *os.File
-}
-
-func newBowl(t *testing.T, timeout time.Duration) *bowl {
-	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.Close() })
-	fd, err := unix.FcntlInt(w.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = w.Close()
-	b := &bowl{t: t, body: &mortal{}, food: r}
-	b.q = &quarry{bodies: []prey{{body: b.body}}, armed: true, after: 200 * time.Millisecond}
-	b.w = &watch{epoch: 1, trees: map[uint64]*quarry{1: b.q}}
-	b.g = &guardian{sock: -1, orphaned: true, watches: map[uint64]*watch{1: b.w}, dog: &dog{fd: fd, food: []byte("1"), timeout: timeout}}
-	t.Cleanup(func() { b.g.dropDog() })
-	return b
-}
-
-// run lets the guardian take its turns as its own timer would have it, and returns when it fed.
-func (b *bowl) run(from, to time.Duration) (fed []time.Duration) {
-	b.t.Helper()
-	for now := from; now < to; {
-		before := b.g.dog.fed
-		next := b.g.turn(now)
-		if b.g.dog.fed != before {
-			fed = append(fed, now)
+// A guardian writes to the device, and says farewell only if it is told to.
+func TestAGuardianWritesToTheWatchdogThatItWasLent(t *testing.T) {
+	for last, want := range map[bool]string{true: "1V", false: "1"} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
 		}
-		if next == 0 || next > to {
-			break
+		defer r.Close()
+		g := &guardian{watchdog: -1}
+		if err := g.Take(&guard.Message{Op: guard.OpWatchdog, Grace: time.Second, Along: w}); err != nil {
+			t.Fatal(err)
 		}
-		if next <= now {
-			b.t.Fatalf("at %v it wants to be woken at %v", now, next)
-		}
-		now = next
-	}
-	return fed
-}
-
-// P3: a lease that is not extended is fed for at most until a timeout before its session can end, and as late as that.
-func TestLastFeedComesATimeoutBeforeTheSessionCanEnd(t *testing.T) {
-	const timeout, start = 2 * time.Second, time.Hour
-	b := newBowl(t, timeout)
-	b.w.deadline = start + 3100*time.Millisecond
-	limit := b.w.deadline + b.q.after
-	fed := b.run(start, limit+time.Minute)
-	last := fed[len(fed)-1]
-	if last+timeout > limit || last+timeout <= b.w.deadline {
-		t.Errorf("the lease ends at %v, the session at %v: the reset comes at %v", b.w.deadline-start, limit-start, last+timeout-start)
-	}
-	for i := range fed[1:] {
-		if fed[i+1]-fed[i] > timeout/3 {
-			t.Errorf("fed only after %v", fed[i+1]-fed[i])
+		g.Feed()
+		g.LetGo(last)
+		if got, err := io.ReadAll(r); err != nil || string(got) != want {
+			t.Errorf("last %v: %q, %v", last, got, err)
 		}
 	}
-	// An extension in time is answered at once, however long nothing was fed.
-	b.w.ended, b.w.deadline = false, limit+3*time.Second
-	if fed := b.run(limit-10*time.Millisecond, limit); len(fed) != 1 {
-		t.Errorf("fed at %v", fed)
-	}
-}
-
-// P2, P3: after the lease's end it is fed again only for trees that are proved dead.
-func TestTreeThatDoesNotDieIsNotFedFor(t *testing.T) {
-	const timeout, start = 2 * time.Second, time.Hour
-	b := newBowl(t, timeout)
-	b.w.deadline = start + time.Second
-	b.g.end(b.w, "test")
-	b.w.endedAt = start
-	if fed := b.run(start+time.Second, start+2*hopeless); len(fed) > 0 {
-		t.Fatalf("fed at %v", fed)
-	}
-	if len(b.g.watches) == 0 {
-		t.Fatal("given up: the guardian would leave, and call the reset off")
-	}
-	b.body.dies = true
-	if fed := b.run(start+2*hopeless, start+2*hopeless+1); len(fed) != 1 || len(b.g.watches) > 0 {
-		t.Fatalf("proved dead, and not fed, or not forgotten")
-	}
-}
-
-func TestTreeThatIsNotArmedIsFedFor(t *testing.T) {
-	b := newBowl(t, time.Second)
-	b.w.deadline, b.q.armed = time.Hour, false
-	if fed := b.run(2*time.Hour, 2*time.Hour+3*time.Second); len(fed) < 12 {
-		t.Fatalf("fed at %v", fed)
-	}
-}
-
-// A guardian that leaves says so to the device, unless something that it is armed for may be alive.
-func TestFarewellIsWrittenOnlyWhenNothingIsAlive(t *testing.T) {
-	for dead, want := range map[bool]string{true: "V", false: ""} {
-		b := newBowl(t, time.Second)
-		b.q.dead = dead
-		b.g.dropDog()
-		buf := make([]byte, 8)
-		n, _ := b.food.Read(buf)
-		if got := string(buf[:n]); got != want {
-			t.Errorf("dead %v: %q", dead, got)
-		}
-	}
-}
-
-// What was over when a guardian first heard of it is all known to it before it ends: nothing is taken for dead unseen.
-func TestGuardianLearnsOfATreeThatOutlivedItsLease(t *testing.T) {
-	g := &guardian{sock: -1, orphaned: true, watches: map[uint64]*watch{}}
-	do := func(m message) {
-		t.Helper()
-		if err := g.obey(&m); err != nil {
-			t.Fatalf("%s: %v", m.Op, err)
-		}
-		g.turn(Now())
-	}
-	self, err := statOf(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	do(message{Op: opBegin, Epoch: 1, Deadline: 1, OK: true})
-	do(message{Op: opTree, Epoch: 1, Tree: 1})
-	do(message{Op: opArm, Epoch: 1, Tree: 1, Grace: 1})
-	do(message{Op: opStub, Epoch: 1, Tree: 1, Body: &bodyRef{Kind: KindPidNS, Pid: self.pid, Start: self.start}})
-	w := g.watches[1]
-	w.trees[1].bodies[0].close()
-	w.trees[1].bodies[0].body = &mortal{}
-	do(message{Op: opEnd, Epoch: 1})
-	if limit, bound := g.leash(); !bound || limit > Now() || !w.ended {
-		t.Errorf("bound: %v, ended: %v", bound, w.ended)
+	if err := (&guardian{watchdog: -1}).Take(&guard.Message{Op: guard.OpWatchdog, Grace: time.Second}); err == nil {
+		t.Error("there is no device, and it is content")
 	}
 }
 
@@ -158,11 +43,11 @@ func TestNewGuardianIsToldOfTheWatchdog(t *testing.T) {
 	e.trees[1] = &Tree{guard: g, epoch: e, number: 1, armed: true, after: time.Second}
 	g.epochs[1] = e
 	all := g.replay()
-	var ops []op
+	var ops []guard.Op
 	for _, m := range all {
 		ops = append(ops, m.Op)
 	}
-	if want := []op{opDog, opBegin, opTree, opArm, opEnd}; !slices.Equal(ops, want) {
+	if want := []guard.Op{guard.OpWatchdog, guard.OpBegin, guard.OpTree, guard.OpArm, guard.OpEnd}; !slices.Equal(ops, want) {
 		t.Fatalf("%v, want %v", ops, want)
 	}
 	if all[0].Grace != time.Second || all[1].Deadline != time.Hour || !all[1].OK || all[3].Grace != time.Second {

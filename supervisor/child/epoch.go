@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"understudy/supervisor/guard"
 )
 
 // epoch is one lease: the trees that live under it end with it. Guarded by Guard.mu.
@@ -42,7 +44,7 @@ func (g *Guard) Extend(number uint64, deadline time.Duration) error {
 	defer g.mu.Unlock()
 	e := g.epochs[number]
 	if e == nil {
-		return fmt.Errorf("extend epoch %d: %w", number, errUnknownEpoch)
+		return fmt.Errorf("extend epoch %d: %w", number, guard.ErrUnknownEpoch)
 	}
 	if err := g.live(e); err != nil {
 		return fmt.Errorf("extend epoch %d: %w", number, err)
@@ -51,7 +53,7 @@ func (g *Guard) Extend(number uint64, deadline time.Duration) error {
 		return nil
 	}
 	e.deadline = deadline
-	g.broadcast(&message{Op: opExtend, Epoch: number, Deadline: deadline})
+	g.broadcast(&guard.Message{Op: guard.OpExtend, Epoch: number, Deadline: deadline})
 	return nil
 }
 
@@ -61,14 +63,14 @@ func (g *Guard) Finish(number uint64) error {
 	defer g.mu.Unlock()
 	e := g.epochs[number]
 	if e == nil {
-		return fmt.Errorf("finish epoch %d: %w", number, errUnknownEpoch)
+		return fmt.Errorf("finish epoch %d: %w", number, guard.ErrUnknownEpoch)
 	}
 	if len(e.trees) > 0 {
 		return fmt.Errorf("finish epoch %d: %d trees have not ended", number, len(e.trees))
 	}
 	g.over(number, ErrLeaseEnded)
 	delete(g.epochs, number)
-	g.broadcast(&message{Op: opFinish, Epoch: number})
+	g.broadcast(&guard.Message{Op: guard.OpFinish, Epoch: number})
 	return nil
 }
 
@@ -92,7 +94,7 @@ func (g *Guard) Cause(number uint64) error {
 	if e := g.epochs[number]; e != nil {
 		return e.cause
 	}
-	return errUnknownEpoch
+	return guard.ErrUnknownEpoch
 }
 
 // live says whether anything may still be done under the epoch. The caller holds mu.
@@ -114,7 +116,7 @@ func (g *Guard) over(number uint64, cause error) {
 }
 
 // broadcast tells both guardians. The caller holds mu, which keeps the order of messages that of the changes.
-func (g *Guard) broadcast(m *message) {
+func (g *Guard) broadcast(m *guard.Message) {
 	for _, s := range g.seats {
 		if s != nil {
 			g.send(s, m)
@@ -122,11 +124,13 @@ func (g *Guard) broadcast(m *message) {
 	}
 }
 
-func (e *epoch) begin() *message { return &message{Op: opBegin, Epoch: e.number, Ticket: e.ticket} }
+func (e *epoch) begin() *guard.Message {
+	return &guard.Message{Op: guard.OpBegin, Epoch: e.number, Ticket: e.ticket}
+}
 
 // replay is everything a new guardian has to know. The caller holds mu.
-func (g *Guard) replay() []*message {
-	var all []*message
+func (g *Guard) replay() []*guard.Message {
+	var all []*guard.Message
 	if g.lent != nil {
 		all = append(all, g.lent)
 	}
@@ -143,7 +147,7 @@ func (g *Guard) replay() []*message {
 		}
 		all = append(all, begin)
 		if e.deadline > 0 && e.cause == nil {
-			all = append(all, &message{Op: opExtend, Epoch: e.number, Deadline: e.deadline})
+			all = append(all, &guard.Message{Op: guard.OpExtend, Epoch: e.number, Deadline: e.deadline})
 		}
 		for _, t := range e.trees {
 			all = append(all, t.registration())
@@ -153,14 +157,14 @@ func (g *Guard) replay() []*message {
 			}
 		}
 		if e.cause != nil {
-			all = append(all, &message{Op: opEnd, Epoch: e.number, Why: e.cause.Error()})
+			all = append(all, &guard.Message{Op: guard.OpEnd, Epoch: e.number, Why: e.cause.Error()})
 		}
 	}
 	return all
 }
 
 // call sends a message and waits until both guardians have done it. A guardian that takes too long is replaced.
-func (g *Guard) call(ctx context.Context, m *message) error {
+func (g *Guard) call(ctx context.Context, m *guard.Message) error {
 	g.mu.Lock()
 	g.seq++
 	m.Seq = g.seq

@@ -10,12 +10,14 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // What a caller may branch on.
 var (
-	ErrLeaseEnded    = errors.New("the lease has ended")
-	ErrNoLease       = errors.New("no lease has arrived yet")
+	ErrLeaseEnded    = guard.ErrLeaseEnded
+	ErrNoLease       = guard.ErrNoLease
 	ErrGuardiansLost = errors.New("both guardians were lost at once")
 	ErrStopped       = errors.New("the guard has stopped")
 )
@@ -67,7 +69,7 @@ type Guard struct {
 	changed chan struct{} // closed at every acknowledgement and every change of the seats
 	epochs  map[uint64]*epoch
 	trees   uint64           // the last number given to a tree
-	lent    *message         // what the guardians answer at in our place
+	lent    *guard.Message   // what the guardians answer at in our place
 	left    map[string]noted // of trees that breadcrumbs name, by their names
 
 	kennel kennel
@@ -267,7 +269,7 @@ func (g *Guard) introduce() {
 	defer g.mu.Unlock()
 	for i, s := range g.seats {
 		if twin := g.seats[1-i]; s != nil && twin != nil {
-			g.send(s, &message{Op: opTwin, file: twin.pidfd})
+			g.send(s, &guard.Message{Op: guard.OpTwin, Along: twin.pidfd})
 		}
 	}
 	g.news()
@@ -305,41 +307,31 @@ func (g *Guard) listen(s *seat) {
 }
 
 // heard takes in what a guardian says.
-func (g *Guard) heard(s *seat, m *message) {
+func (g *Guard) heard(s *seat, m *guard.Message) {
 	g.mu.Lock()
 	switch m.Op {
-	case opNack:
+	case guard.OpNack:
 		if m.Seq > 0 {
-			g.nacks[m.Seq] = refusal(m.Why)
+			g.nacks[m.Seq] = m.Err()
 		}
 		fallthrough
-	case opAck:
+	case guard.OpAck:
 		s.acked = max(s.acked, m.Seq)
 		g.news()
-	case opEnded:
+	case guard.OpEnded:
 		g.over(m.Epoch, ErrLeaseEnded)
 	}
 	g.mu.Unlock()
 	switch m.Op {
-	case opEnded:
+	case guard.OpEnded:
 		g.cfg.Logger.Warn("a guardian ended the lease", "guardian", s.index+1, "epoch", m.Epoch, "reason", m.Why)
-	case opCloser:
+	case guard.OpCloser:
 		if m.OK {
 			g.cfg.Logger.Info("a guardian closed the former session", "guardian", s.index+1, "epoch", m.Epoch)
 		} else {
 			g.cfg.Logger.Warn("a guardian could not close the former session", "guardian", s.index+1, "epoch", m.Epoch, "error", m.Why)
 		}
 	}
-}
-
-// refusal gives a refusal its identity back.
-func refusal(why string) error {
-	for _, known := range []error{ErrLeaseEnded, ErrNoLease} {
-		if why == known.Error() {
-			return known
-		}
-	}
-	return errors.New(why)
 }
 
 // cleanUp reaps a guardian of this pair that has ended, and lets go of what belongs to it.

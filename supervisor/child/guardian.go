@@ -7,11 +7,12 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // CloseSession closes the ZooKeeper session that ticket belongs to, undoing first what each of the releases says. It is
@@ -24,25 +25,24 @@ const guardianMark = " guardian "
 // IsGuardian says whether this process was started to be a guardian; then main does nothing but call GuardianMain.
 func IsGuardian() bool { return strings.Contains(os.Args[0], guardianMark) }
 
-// guardian is the whole state of a guardian process. Its loop never waits for anything but events: no file system but
+// guardian is a guardian process: what it decides is its ward's. Its loop never waits for anything but events: no file system but
 // procfs and cgroupfs, no network, no log.
 type guardian struct {
+	ward     *guard.Ward
 	sock     int
 	parent   *os.File // pidfd of the supervisor
 	index    int
-	grace    time.Duration
-	twin     *os.File      // pidfd; nil until there is one
-	alone    time.Duration // since when the twin is gone; 0: it is there
-	orphaned bool          // the supervisor is gone
+	twin     *os.File // pidfd; nil until there is one
+	alone    bool     // the twin is gone: its pidfd would bring news of that for ever
+	orphaned bool     // the supervisor is gone
 	alarm    *alarm
-	watches  map[uint64]*watch
 	closing  *closing
 	answers  StandIn
 	standIn  *standIn
-	dog      *dog // nil: there is none, or none that is needed
+	watchdog int // the device; -1: there is none, or none that is needed
 
 	inquiries chan inquiry
-	unsaid    []*message // what the supervisor's socket did not take yet
+	unsaid    []*guard.Message // what the supervisor's socket did not take yet
 	buf       []byte
 	polls     []unix.PollFd
 }
@@ -106,14 +106,14 @@ func newGuardian(sock int, closeSession CloseSession) (*guardian, error) {
 	buf := make([]byte, maxPacket)
 	pollOne(sock, unix.POLLIN, 5*time.Second)
 	setup, err := recvFD(sock, buf)
-	if err != nil || setup.Op != opSetup {
+	if err != nil || setup.Op != guard.OpSetup {
 		return nil, fmt.Errorf("no setup from the supervisor (a guardian is started by it alone): %w", err)
 	}
 	alarm, err := newAlarm()
 	if err != nil {
 		return nil, err
 	}
-	closing, err := newClosing(closeSession, setup.Index)
+	closing, err := newClosing(closeSession)
 	if err != nil {
 		return nil, err
 	}
@@ -123,141 +123,28 @@ func newGuardian(sock int, closeSession CloseSession) (*guardian, error) {
 		return nil, fmt.Errorf("hold the supervisor: %w", err)
 	}
 	g := &guardian{
-		parent: os.NewFile(uintptr(held), "supervisor"),
-		sock:   sock, index: setup.Index, grace: setup.Grace, alarm: alarm,
-		watches: make(map[uint64]*watch), closing: closing, buf: buf, inquiries: make(chan inquiry, 16),
+		parent: os.NewFile(uintptr(held), "supervisor"), sock: sock, index: setup.Index, alarm: alarm, closing: closing, watchdog: -1,
+		buf: buf, inquiries: make(chan inquiry, 16),
 	}
-	g.tell(&message{Op: opAck, Seq: setup.Seq})
+	g.ward = guard.NewWard(guard.Config{Index: setup.Index, Grace: setup.Grace}, g)
+	g.Tell(&guard.Message{Op: guard.OpAck, Seq: setup.Seq})
 	return g, nil
-}
-
-// tell never waits: what a full socket does not take follows when it does.
-func (g *guardian) tell(m *message) {
-	// An acknowledgement stands for all before it.
-	if last := len(g.unsaid) - 1; last >= 0 && m.Op == opAck && g.unsaid[last].Op == opAck {
-		g.unsaid[last] = m
-	} else {
-		g.unsaid = append(g.unsaid, m)
-	}
-	g.say()
-}
-
-// say sends what is to be told, as far as the socket takes it.
-func (g *guardian) say() {
-	for len(g.unsaid) > 0 && !g.orphaned {
-		if err := sendFD(g.sock, g.unsaid[0]); errors.Is(err, unix.EAGAIN) {
-			return
-		}
-		g.unsaid = g.unsaid[1:] // what fails otherwise shows by the supervisor's end
-	}
-	g.unsaid = nil
 }
 
 func (g *guardian) loop() int {
 	for {
-		next := g.turn(Now())
-		if g.orphaned && len(g.watches) == 0 {
-			g.dropDog()
+		g.say()
+		g.hear()
+		g.inquire()
+		g.alone = g.twin != nil && (g.alone || readable(int(g.twin.Fd())))
+		next, over := g.ward.Turn(Now(), guard.Events{Closed: g.closing.ended(), TwinGone: g.alone, Orphaned: g.orphaned})
+		if over {
 			return 0
 		}
 		if err := g.alarm.set(next); err != nil {
 			return 1
 		}
 		g.wait()
-		g.say()
-		g.hear()
-		g.inquire()
-	}
-}
-
-// turn does everything that is due and says when to look again; zero means at the next event.
-func (g *guardian) turn(now time.Duration) time.Duration {
-	if g.twin != nil && g.alone == 0 && readable(int(g.twin.Fd())) {
-		g.alone = now
-		g.closing.first() // whoever was to close first is gone
-	}
-	var next time.Duration
-	sooner := func(at time.Duration) {
-		if at > 0 && (next == 0 || at < next) {
-			next = at
-		}
-	}
-	if g.alone > 0 && !g.orphaned {
-		if now >= g.alone+g.grace {
-			g.endAll("the twin is gone and was not replaced")
-		} else {
-			sooner(g.alone + g.grace)
-		}
-	}
-	for _, w := range g.watches { // P3: no first order waits for what is looked at of another epoch
-		if !w.ended && !w.relict && w.deadline > 0 && now >= w.deadline {
-			g.end(w, "the lease ran out")
-		}
-	}
-	for epoch, w := range g.watches {
-		if !w.ended {
-			if !w.relict {
-				sooner(w.deadline)
-			}
-			continue
-		}
-		sooner(w.kill(now))
-		sooner(w.close(now, g.closing))
-		if g.orphaned && (w.settled() || now >= w.endedAt+hopeless && !w.awaitsReset(g.dog)) || w.forgotten && w.settled() {
-			w.shut()
-			delete(g.watches, epoch)
-		} else if g.orphaned && now < w.endedAt+hopeless {
-			sooner(w.endedAt + hopeless)
-		}
-	}
-	if g.dog != nil {
-		limit, bound := g.leash()
-		sooner(g.dog.turn(now, limit, bound))
-	}
-	return next
-}
-
-func (g *guardian) end(w *watch, why string) {
-	if w.ended {
-		return
-	}
-	w.end(Now(), g.index, g.orphaned || g.alone > 0)
-	g.tell(&message{Op: opEnded, Epoch: w.epoch, Why: why})
-}
-
-func (g *guardian) endAll(why string) {
-	for _, w := range g.watches {
-		g.end(w, why)
-	}
-}
-
-// wait sleeps until there is something to do.
-func (g *guardian) wait() {
-	g.polls = append(g.polls[:0],
-		unix.PollFd{Fd: int32(g.alarm.fd), Events: unix.POLLIN},
-		unix.PollFd{Fd: int32(g.closing.bell), Events: unix.POLLIN},
-		unix.PollFd{Fd: -1, Events: unix.POLLIN},
-		unix.PollFd{Fd: -1, Events: unix.POLLIN},
-		unix.PollFd{Fd: -1, Events: unix.POLLIN})
-	if !g.orphaned {
-		g.polls[2].Fd = int32(g.sock)
-		if len(g.unsaid) > 0 {
-			g.polls[2].Events |= unix.POLLOUT
-		}
-		g.polls[4].Fd = int32(g.parent.Fd())
-	}
-	if g.twin != nil && g.alone == 0 {
-		g.polls[3].Fd = int32(g.twin.Fd())
-	}
-	for _, w := range g.watches {
-		g.polls = w.polls(g.polls)
-	}
-	_, _ = unix.Poll(g.polls, -1)
-	if g.polls[0].Revents != 0 {
-		g.alarm.rung()
-	}
-	if g.polls[1].Revents != 0 {
-		g.closing.hear(g.watches, g.tell)
 	}
 }
 
@@ -276,75 +163,49 @@ func (g *guardian) hear() {
 			// P4: whatever is wrong with the line, there is no supervisor behind it that could be relied on.
 			g.orphaned = true
 			g.standIn.nowAlone()
-			g.endAll("the supervisor is gone")
 			_ = unix.Shutdown(g.sock, unix.SHUT_RDWR)
 			return
 		}
-		if err := g.obey(&m); err != nil {
-			nack := &message{Op: opNack, Seq: m.Seq, Epoch: m.Epoch, Why: err.Error()}
-			if m.Op == opTree {
-				nack.Tree = m.Tree
-			}
-			g.tell(nack)
-		} else if m.Seq > 0 {
-			g.tell(&message{Op: opAck, Seq: m.Seq})
-		}
+		g.ward.Hear(Now(), &m)
 	}
 }
 
-var errUnknownEpoch = errors.New("no such epoch")
+// say sends what is to be told, as far as the socket takes it.
+func (g *guardian) say() {
+	for len(g.unsaid) > 0 && !g.orphaned {
+		if err := sendFD(g.sock, g.unsaid[0]); errors.Is(err, unix.EAGAIN) {
+			return
+		}
+		g.unsaid = g.unsaid[1:] // what fails otherwise shows by the supervisor's end
+	}
+	g.unsaid = nil
+}
 
-func (g *guardian) obey(m *message) error {
-	switch m.Op {
-	case opTwin:
-		if m.file == nil {
-			return errors.New("twin without a descriptor")
+// wait sleeps until there is something to do.
+func (g *guardian) wait() {
+	g.polls = append(g.polls[:0],
+		unix.PollFd{Fd: int32(g.alarm.fd), Events: unix.POLLIN},
+		unix.PollFd{Fd: int32(g.closing.bell), Events: unix.POLLIN},
+		unix.PollFd{Fd: -1, Events: unix.POLLIN},
+		unix.PollFd{Fd: -1, Events: unix.POLLIN},
+		unix.PollFd{Fd: -1, Events: unix.POLLIN})
+	if !g.orphaned {
+		g.polls[2].Fd = int32(g.sock)
+		if len(g.unsaid) > 0 {
+			g.polls[2].Events |= unix.POLLOUT
 		}
-		if g.twin != nil {
-			_ = g.twin.Close()
-		}
-		g.twin, g.alone = m.file, 0
-		return nil
-	case opHeed:
-		return nil
-	case opLend:
-		return g.lendTo(m)
-	case opDog:
-		return g.keepDog(m)
-	case opUndog:
-		g.dropDog()
-		return nil
-	case opBegin:
-		if g.watches[m.Epoch] != nil {
-			return errors.New("the epoch has begun before")
-		}
-		g.watches[m.Epoch] = &watch{
-			epoch: m.Epoch, ticket: slices.Clone(m.Ticket), deadline: m.Deadline, relict: m.OK, trees: make(map[uint64]*quarry),
-		}
-		return nil
+		g.polls[4].Fd = int32(g.parent.Fd())
 	}
-	w := g.watches[m.Epoch]
-	if w == nil {
-		return errUnknownEpoch
+	if g.twin != nil && !g.alone {
+		g.polls[3].Fd = int32(g.twin.Fd())
 	}
-	// P3: the deadline counts, not whether its timer has been seen. A later deadline that was sent before this one passed, and
-	// is read only now since this process was stopped, is as good as one that was read in time: it says until when, not for
-	// how long.
-	if m.Op != opExtend && m.Op != opShorten && !w.ended && !w.relict && w.deadline > 0 && Now() >= w.deadline {
-		g.end(w, "the lease ran out")
-	}
-	switch m.Op {
-	case opEnd:
-		g.end(w, m.Why)
-	case opFinish:
-		w.forgotten = true
-		if !w.ended && len(w.trees) > 0 {
-			g.end(w, "finished with trees left") // P2: nothing is forgotten alive
-		} else if !w.ended {
-			delete(g.watches, m.Epoch)
+	for b := range g.ward.Hunted() {
+		if fd, events, _ := b.(*prey).wake(); fd >= 0 {
+			g.polls = append(g.polls, unix.PollFd{Fd: int32(fd), Events: events})
 		}
-	default:
-		return w.obey(m)
 	}
-	return nil
+	_, _ = unix.Poll(g.polls, -1)
+	if g.polls[0].Revents != 0 {
+		g.alarm.rung()
+	}
 }

@@ -192,7 +192,7 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 		c.Epoch.Trees = append(c.Epoch.Trees, tree)
 	}
 	if g.lent != nil {
-		fd, err := h.keep(g.lent.file)
+		fd, err := h.keep(fileOf(g.lent))
 		if err != nil {
 			return nil, err
 		}

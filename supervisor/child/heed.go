@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"understudy/supervisor/guard"
 )
 
 // demandHeed finds a guardian that is alive but does not answer, such as a stopped one.
@@ -24,7 +26,7 @@ func (g *Guard) demandHeed() {
 		}
 		g.seq++
 		s.heed = g.seq
-		g.send(s, &message{Op: opHeed, Seq: g.seq})
+		g.send(s, &guard.Message{Op: guard.OpPing, Seq: g.seq})
 	}
 }
 
@@ -34,7 +36,7 @@ func (g *Guard) awake(ctx context.Context, s *seat) bool {
 	g.mu.Lock()
 	g.seq++
 	seq := g.seq
-	g.send(s, &message{Op: opHeed, Seq: seq})
+	g.send(s, &guard.Message{Op: guard.OpPing, Seq: seq})
 	g.mu.Unlock()
 	limit := time.NewTimer(ackLimit)
 	defer limit.Stop()

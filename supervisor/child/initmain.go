@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // IsInit says whether this process was started to be the stub of a tree or to become a program; then main does nothing but
@@ -23,8 +25,8 @@ func IsInit() bool { return strings.Contains(os.Args[0], initTitle) && len(os.Ar
 type inner struct {
 	kind   string
 	socket int
-	orders chan message  // of the supervisor; closed when it is gone
-	finish chan struct{} // closed when the tree is to end
+	orders chan guard.Message // of the supervisor; closed when it is gone
+	finish chan struct{}      // closed when the tree is to end
 
 	mu       sync.Mutex // guards what follows; held across a fork, and across signals to the program
 	pid      int        // the program; 0: not started, or reaped
@@ -40,7 +42,7 @@ func InitMain() int {
 	runtime.LockOSThread() // the program's death signal is bound to the thread that forks it
 	reserveThreads(stubThreads)
 	unix.CloseOnExec(stubSocket)
-	i := &inner{kind: os.Args[1], socket: stubSocket, orders: make(chan message), finish: make(chan struct{})}
+	i := &inner{kind: os.Args[1], socket: stubSocket, orders: make(chan guard.Message), finish: make(chan struct{})}
 	signals := make(chan os.Signal, 16)
 	// Not ignored: that would be inherited by the program, as what whoever started the supervisor had ignored has to be.
 	for _, s := range []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2} {
@@ -60,7 +62,7 @@ func InitMain() int {
 		defer func() { _ = raiseWitness(stubWitness) }() // every way out is one without children
 	}
 	if err := i.prepare(); err != nil {
-		i.say(&message{Op: opFailed, Why: err.Error()})
+		i.say(&guard.Message{Op: opFailed, Why: err.Error()})
 		return 125
 	}
 	return i.run()
@@ -86,7 +88,7 @@ func (i *inner) prepare() error {
 			why = err.Error() // the program sees the pids of the host; it is contained all the same
 		}
 	}
-	i.say(&message{Op: opReady, Why: why})
+	i.say(&guard.Message{Op: opReady, Why: why})
 	return nil
 }
 
@@ -101,7 +103,7 @@ func freshProc() error {
 	return nil
 }
 
-func (i *inner) say(m *message) { _ = sendFD(i.socket, m) }
+func (i *inner) say(m *guard.Message) { _ = sendFD(i.socket, m) }
 
 // listen takes the supervisor's orders, until it is gone.
 func (i *inner) listen() {
@@ -122,7 +124,7 @@ func (i *inner) listen() {
 
 func (i *inner) run() int {
 	go i.listen() // ends with the process
-	var order message
+	var order guard.Message
 	select {
 	case order = <-i.orders:
 	case <-i.finish:
@@ -130,28 +132,28 @@ func (i *inner) run() int {
 	if order.Op != opOpen {
 		return 0 // the gate never opened
 	}
-	pid, why := i.start(order.file)
+	pid, why := i.start(fileOf(&order))
 	if why != nil {
 		i.say(why)
 		return 126
 	}
 	i.letGo()
-	i.say(&message{Op: opRuns, Number: pid})
+	i.say(&guard.Message{Op: opRuns, Number: pid})
 	go i.obey() // ends with the process
 	return i.reap(pid)
 }
 
 // start returns the program's pid, or why it does not run.
-func (i *inner) start(order *os.File) (int, *message) {
+func (i *inner) start(order *os.File) (int, *guard.Message) {
 	prog, err := readProgram(order)
 	if err != nil {
-		return 0, &message{Op: opFailed, Why: err.Error()}
+		return 0, &guard.Message{Op: opFailed, Why: err.Error()}
 	}
 	l := &launch{prog: prog, exe: "/proc/self/exe", args0: "understudy", files: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}}
 	i.mu.Lock()
 	if i.finished {
 		i.mu.Unlock()
-		return 0, &message{Op: opFailed, Why: ErrLeaseEnded.Error()}
+		return 0, &guard.Message{Op: opFailed, Why: ErrLeaseEnded.Error()}
 	}
 	l.fork()
 	if l.process != nil {
@@ -173,9 +175,9 @@ func (i *inner) start(order *os.File) (int, *message) {
 	switch {
 	case why != nil:
 	case errors.Is(err, errKilledEarly):
-		why = &message{Op: opExited, Number: int(ended)}
+		why = &guard.Message{Op: opExited, Number: int(ended)}
 	default:
-		why = &message{Op: opFailed, Number: int(errnoOf(err)), Why: err.Error()}
+		why = &guard.Message{Op: opFailed, Number: int(errnoOf(err)), Why: err.Error()}
 	}
 	return 0, why
 }
@@ -242,7 +244,7 @@ func (i *inner) reap(program int) int {
 		i.mu.Lock()
 		i.pid = 0
 		i.mu.Unlock()
-		i.say(&message{Op: opExited, Number: int(ws)})
+		i.say(&guard.Message{Op: opExited, Number: int(ws)})
 		code = statusOf(syscall.WaitStatus(ws)).Code
 	}
 }

@@ -210,13 +210,17 @@ func TestWhateverAProgramMakesOfItsCgroupIsEnded(t *testing.T) {
 	}
 }
 
-// sealing is a body that tells whether it is frozen.
+// sealing is a body that does not die, and tells whether it is frozen.
 type sealing struct {
-	mortal
+	body
+	struck int
 	sealed bool
 }
 
-func (s *sealing) seal() { s.sealed = true }
+func (s *sealing) strike() error       { s.struck++; return nil }
+func (s *sealing) insist() error       { return nil }
+func (s *sealing) dead() (bool, error) { return false, nil }
+func (s *sealing) seal()               { s.sealed = true }
 
 // A process that waits for its fork into what it has frozen waits for ever.
 func TestWhatIsForkedIntoIsNotFrozenByTheOneWhoForks(t *testing.T) {

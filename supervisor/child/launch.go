@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 const (
@@ -71,7 +73,7 @@ func (l *launch) fork() {
 
 // hear returns nothing when the program runs, or has run; a message, if the launcher said why it does not. On an error of
 // ctx it may still come to run.
-func (l *launch) hear(ctx context.Context) (*message, error) {
+func (l *launch) hear(ctx context.Context) (*guard.Message, error) {
 	if l.report.file == nil {
 		return nil, l.err
 	}
@@ -110,7 +112,7 @@ func (l *launch) open() error {
 	if err := l.opens(); err != nil {
 		return err
 	}
-	if err := l.report.send(&message{Op: opOpen}); err != nil {
+	if err := l.report.send(&guard.Message{Op: opOpen}); err != nil {
 		return errors.Join(errKilledEarly, err)
 	}
 	return nil
@@ -137,22 +139,22 @@ func launchMain() int {
 	debug.SetGCPercent(-1)
 	unix.CloseOnExec(launchOrder)
 	unix.CloseOnExec(launchReport)
-	tell := func(m *message) int {
+	tell := func(m *guard.Message) int {
 		_ = sendFD(launchReport, m)
 		return 126
 	}
 	prog, err := readProgram(os.NewFile(launchOrder, "program"))
 	if err != nil {
-		return tell(&message{Op: opFailed, Why: err.Error()})
+		return tell(&guard.Message{Op: opFailed, Why: err.Error()})
 	}
 	// An exec that fails is how Go gives up what it did to the soft limit of open files when it started.
 	_ = syscall.Exec("", nil, nil)
 	steps, err := prog.steps()
 	if err != nil {
-		return tell(&message{Op: opFailed, Why: err.Error()})
+		return tell(&guard.Message{Op: opFailed, Why: err.Error()})
 	}
 	last := failure()
-	tell(&message{Op: opReady})
+	tell(&guard.Message{Op: opReady})
 	if prog.Gate && !toldToGoOn(launchReport) {
 		return 126
 	}

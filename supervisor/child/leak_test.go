@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/guard"
 )
 
 // footprint counts what a process could leak.
@@ -64,7 +66,7 @@ func TestNothingIsLeaked(t *testing.T) {
 			if err := g.Finish(number); err != nil {
 				t.Fatal(err)
 			}
-			if err := g.call(t.Context(), &message{Op: opHeed}); err != nil { // the guardians have done all before it
+			if err := g.call(t.Context(), &guard.Message{Op: guard.OpPing}); err != nil { // the guardians have done all before it
 				t.Fatal(err)
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // StandIn makes of what a supervisor lent, together with its listener, what holds a conversation in its place and closes
@@ -27,10 +29,10 @@ func (g *Guard) Lend(listener *os.File, note []byte) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	former := g.lent
-	g.lent = &message{Op: opLend, Ticket: slices.Clone(note), file: listener}
+	g.lent = &guard.Message{Op: guard.OpLend, Ticket: slices.Clone(note), Along: listener}
 	g.broadcast(g.lent)
 	if former != nil {
-		return former.file.Close() // what was not sent yet needs not be
+		return fileOf(former).Close() // what was not sent yet needs not be
 	}
 	return nil
 }
@@ -51,24 +53,16 @@ const (
 	answerLimit       = 12 * time.Second
 )
 
-// lendTo takes over a listener in the guardian, in place of the one before.
-func (g *guardian) lendTo(m *message) error {
-	if m.file == nil {
-		return errors.New("no listener came along")
-	}
-	defer m.file.Close()
+// answerAt takes over a listener in the guardian, in place of the one before.
+func (g *guardian) answerAt(listener *os.File, note []byte) error {
 	if g.answers == nil {
 		return nil
 	}
-	answer, err := g.answers(m.Ticket, g.buried)
+	answer, err := g.answers(note, g.buried)
 	if err != nil {
 		return err
 	}
-	fd := -1
-	err = using(m.file, func(lent int) (err error) { // as it is: what is set at it is set for the supervisor too
-		fd, err = unix.FcntlInt(uintptr(lent), unix.F_DUPFD_CLOEXEC, 0)
-		return err
-	})
+	fd, err := dupOf(listener)
 	if err != nil {
 		return fmt.Errorf("keep the listener: %w", err)
 	}
@@ -171,25 +165,14 @@ func (g *guardian) buried(id TreeID) bool {
 	}
 }
 
-// inquire answers what was asked meanwhile. P2: a stub that comes late is refused by an ended watch, and never passes its gate.
+// inquire answers what was asked meanwhile.
 func (g *guardian) inquire() {
 	for {
 		select {
 		case q := <-g.inquiries:
-			q.answer <- g.sawDead(q.mark)
+			q.answer <- g.ward.Settled(q.mark)
 		default:
 			return
 		}
 	}
-}
-
-func (g *guardian) sawDead(mark string) bool {
-	for _, w := range g.watches {
-		for _, q := range w.trees {
-			if mark != "" && q.mark == mark {
-				return w.ended && q.dead
-			}
-		}
-	}
-	return false
 }

@@ -95,15 +95,3 @@ func TestGuardiansAnswerAtALentListener(t *testing.T) {
 		})
 	}
 }
-
-func TestOnlyWhatWasSeenDeadUnderAnEndedLeaseIsVouchedFor(t *testing.T) {
-	g := &guardian{watches: map[uint64]*watch{
-		1: {ended: true, trees: map[uint64]*quarry{1: {mark: "dead", dead: true}, 2: {mark: "dying"}, 3: {dead: true}}},
-		2: {trees: map[uint64]*quarry{4: {mark: "empty", dead: true}}},
-	}}
-	for mark, want := range map[string]bool{"dead": true, "dying": false, "empty": false, "": false, "other": false} {
-		if got := g.sawDead(mark); got != want {
-			t.Errorf("%q: %v", mark, got)
-		}
-	}
-}

@@ -6,16 +6,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // However many cgroups a program makes beside its own, as one may that has a part of them delegated: neither to order its death nor to
 // look whether it is dead takes a guardian longer for that.
 func TestAnOrderOfDeathDoesNotGrowWithWhatAProgramMakes(t *testing.T) {
 	tree := planted(t, guarded(t, KindCgroup))
-	b, err := openBody(&bodyRef{Kind: KindCgroup, Path: tree.leaf.path}, nil)
+	b, err := openBody(&guard.Ref{Kind: KindCgroup, Path: tree.leaf.path}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func TestAnOrderOfDeathDoesNotGrowWithWhatAProgramMakes(t *testing.T) {
 	}
 }
 
-// P3: the last of many trees is told to die at once, whatever there is to be looked at of the others.
+// P3: an order of death looks at nothing, so that it takes next to nothing.
 func TestTheFirstOrderOfDeathLooksAtNothing(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {
@@ -50,10 +51,9 @@ func TestTheFirstOrderOfDeathLooksAtNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &walkBody{pid: cmd.Process.Pid, pidfd: os.NewFile(uintptr(held), "stub")}
-	defer b.pidfd.Close()
-	w := &watch{trees: map[uint64]*quarry{1: {bodies: []prey{{body: b}}}}}
-	if cost := testing.AllocsPerRun(3, func() { w.end(time.Second, 0, false) }); cost > 20 {
+	b := &prey{body: &walkBody{pid: cmd.Process.Pid, pidfd: os.NewFile(uintptr(held), "stub")}}
+	defer b.Close()
+	if cost := testing.AllocsPerRun(3, b.Order); cost > 20 {
 		t.Errorf("it takes %v allocations", cost)
 	}
 	if err := cmd.Wait(); err == nil {
@@ -68,8 +68,8 @@ func BenchmarkFirstOrderOfDeath(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w := &watch{trees: map[uint64]*quarry{}}
-	for i := range uint64(trees) {
+	var all []*prey
+	for range trees {
 		l, err := makeLeaf(box.Base, "bench", "")
 		if err != nil {
 			b.Fatal(err)
@@ -96,9 +96,11 @@ func BenchmarkFirstOrderOfDeath(b *testing.B) {
 		if err := in.name(one); err != nil {
 			b.Fatal(err)
 		}
-		w.trees[i] = &quarry{bodies: []prey{{body: l}, {body: one}}}
+		all = append(all, &prey{body: one}, &prey{body: l, leaf: true})
 	}
 	for b.Loop() {
-		w.end(time.Second, 0, false)
+		for _, p := range all {
+			p.Order()
+		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"understudy/supervisor/guard"
 )
 
 // part is what one start has of a tree, and what dies when that start alone is killed: a cgroup inside the leaf, or a stub
@@ -84,7 +86,7 @@ func (p *part) kill(ctx context.Context) error {
 func (t *Tree) shed(p *part) {
 	t.parts = slices.DeleteFunc(t.parts, func(other *part) bool { return other == p })
 	if ref := t.refTo(p); ref != nil && !t.buried {
-		t.guard.broadcast(&message{Op: opShed, Epoch: t.epoch.number, Tree: t.number, Body: ref})
+		t.guard.broadcast(&guard.Message{Op: guard.OpShed, Epoch: t.epoch.number, Tree: t.number, Body: ref})
 	}
 	p.over = true
 	p.letGo()
@@ -92,32 +94,32 @@ func (t *Tree) shed(p *part) {
 
 // memberOf is what a guardian has to know of a part to kill it: of its stub, or of its first process, should that leave the cgroup.
 // nil: there is none yet.
-func (t *Tree) memberOf(p *part) *message {
+func (t *Tree) memberOf(p *part) *guard.Message {
 	ref := t.refTo(p)
 	if ref == nil {
 		return nil
 	}
-	m := &message{Op: opStub, Epoch: t.epoch.number, Tree: t.number, Body: ref}
+	m := &guard.Message{Op: guard.OpBody, Epoch: t.epoch.number, Tree: t.number, Body: ref}
 	if p.stub != nil {
-		m.file = p.stub.witness
+		m.Along = p.stub.witness
 	}
 	return m
 }
 
-func (t *Tree) refTo(p *part) *bodyRef {
+func (t *Tree) refTo(p *part) *guard.Ref {
 	switch {
 	case p.stub != nil:
-		return &bodyRef{Kind: t.id.Kind, Pid: p.stub.pid, Start: p.stub.start}
+		return &guard.Ref{Kind: t.id.Kind, Pid: p.stub.pid, Start: p.stub.start}
 	case p.first != nil: // to be killed, and known to be dead, by its pidfd, as an init is
-		return &bodyRef{Kind: KindPidNS, Pid: p.first.pid, Start: p.first.start}
+		return &guard.Ref{Kind: KindPidNS, Pid: p.first.pid, Start: p.first.start}
 	}
 	return nil
 }
 
-func (t *Tree) membersOf() []*message {
+func (t *Tree) membersOf() []*guard.Message {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var all []*message
+	var all []*guard.Message
 	for _, p := range t.parts {
 		if m := t.memberOf(p); m != nil {
 			all = append(all, m)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // held checks that somebody has the pipe, without waiting for anything to happen to it.
@@ -79,13 +81,17 @@ func TestForksThatOutliveTheirProgramAreKilledWithIt(t *testing.T) {
 
 // lasting is a body that dies when it is told to.
 type lasting struct {
-	mortal
 	gone, closed atomic.Bool
 }
 
-func (l *lasting) order() error        { return nil }
-func (l *lasting) strike() error       { return nil }
-func (l *lasting) seal()               {}
+func (l *lasting) order() error  { return nil }
+func (l *lasting) strike() error { return nil }
+func (l *lasting) insist() error { return nil }
+func (l *lasting) seal()         {}
+func (l *lasting) remove() error { return nil }
+func (l *lasting) wake() (int, int16, time.Duration) {
+	return -1, 0, time.Millisecond
+}
 func (l *lasting) dead() (bool, error) { return l.gone.Load(), nil }
 func (l *lasting) close()              { l.closed.Store(true) }
 
@@ -297,7 +303,7 @@ func TestStartsLeakNothing(t *testing.T) {
 					}
 				}
 			}
-			if err := g.call(t.Context(), &message{Op: opHeed}); err != nil {
+			if err := g.call(t.Context(), &guard.Message{Op: guard.OpPing}); err != nil {
 				t.Fatal(err)
 			}
 		}

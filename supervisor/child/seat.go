@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 const guardianSocket = 3
@@ -30,11 +32,11 @@ type seat struct {
 	whyMu sync.Mutex // guards why
 	why   error
 
-	acked   uint64     // everything up to here is done by it
-	heed    uint64     // the newest question whether it is awake
-	live    bool       // it knows everything; before that, messages are queued
-	clogged bool       // its socket was full, so messages are queued
-	pending []*message // queued
+	acked   uint64           // everything up to here is done by it
+	heed    uint64           // the newest question whether it is awake
+	live    bool             // it knows everything; before that, messages are queued
+	clogged bool             // its socket was full, so messages are queued
+	pending []*guard.Message // queued
 }
 
 func lockThread() func() {
@@ -71,14 +73,14 @@ func (g *Guard) newSeat(ctx context.Context, index int) (*seat, error) {
 		index: index, pid: process.Pid, process: process,
 		pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: link{ours},
 	}
-	if err := g.handshake(ctx, s, &message{Op: opSetup, Seq: 1, Index: index, Grace: g.cfg.TwinGrace}); err != nil {
+	if err := g.handshake(ctx, s, &guard.Message{Op: guard.OpSetup, Seq: 1, Index: index, Grace: g.cfg.TwinGrace}); err != nil {
 		s.destroy()
 		return nil, fmt.Errorf("guardian %d does not answer: %w", index+1, err)
 	}
 	return s, nil
 }
 
-func (g *Guard) handshake(ctx context.Context, s *seat, setup *message) error {
+func (g *Guard) handshake(ctx context.Context, s *seat, setup *guard.Message) error {
 	deadline := time.Now().Add(5 * time.Second)
 	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
 		deadline = at
@@ -104,10 +106,10 @@ func (g *Guard) await(s *seat, deadline time.Time, seq uint64) error {
 			return err
 		}
 		g.heard(s, &m)
-		if m.Op == opNack && m.Tree > 0 && m.Seq == 0 { // a number of its own would acknowledge what is still to be replayed
+		if m.Op == guard.OpNack && m.Tree > 0 && m.Seq == 0 { // a number of its own would acknowledge what is still to be replayed
 			return fmt.Errorf("%w: tree %d of epoch %d: %s", errBlind, m.Tree, m.Epoch, m.Why)
 		}
-		if m.Op == opAck && m.Seq >= seq {
+		if m.Op == guard.OpAck && m.Seq >= seq {
 			return s.link.file.SetReadDeadline(time.Time{})
 		}
 	}
@@ -118,17 +120,17 @@ const clogPatience = time.Second
 
 // send passes a message on without waiting. What a full socket does not take follows when it does; a guardian whose socket
 // stays full is stuck, and taken for dead. The caller holds Guard.mu.
-func (g *Guard) send(s *seat, m *message) {
+func (g *Guard) send(s *seat, m *guard.Message) {
 	if !s.live || s.clogged {
 		s.pending = append(s.pending, m)
 		return
 	}
 	err := s.link.send(m)
-	if errors.Is(err, os.ErrClosed) && m.file != nil {
+	if errors.Is(err, os.ErrClosed) && fileOf(m) != nil {
 		return // what the descriptor stands for is gone, which is noticed elsewhere
 	}
 	if errors.Is(err, unix.EAGAIN) {
-		s.clogged, s.pending = true, []*message{m}
+		s.clogged, s.pending = true, []*guard.Message{m}
 		g.tasks.Go(func() { g.unclog(s) })
 		return
 	}
@@ -218,7 +220,7 @@ func (g *Guard) inform(ctx context.Context, s *seat) error {
 			s.live = true
 			g.seq++
 			seq := g.seq
-			g.send(s, &message{Op: opHeed, Seq: seq})
+			g.send(s, &guard.Message{Op: guard.OpPing, Seq: seq})
 			g.mu.Unlock()
 			if err := g.await(s, deadline, seq); err != nil {
 				return err
@@ -236,10 +238,10 @@ func (g *Guard) inform(ctx context.Context, s *seat) error {
 }
 
 // sendPatiently waits while the guardian's socket is full.
-func (s *seat) sendPatiently(enough <-chan struct{}, m *message, deadline time.Time) error {
+func (s *seat) sendPatiently(enough <-chan struct{}, m *guard.Message, deadline time.Time) error {
 	for {
 		err := s.link.send(m)
-		if errors.Is(err, os.ErrClosed) && m.file != nil {
+		if errors.Is(err, os.ErrClosed) && fileOf(m) != nil {
 			return nil // what it was about has ended meanwhile
 		}
 		if !errors.Is(err, unix.EAGAIN) {

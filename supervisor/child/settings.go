@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // ErrSettings means that the program might run, but not as it was told to: user, limits, directory or the like could not be
@@ -247,7 +249,7 @@ func errnoOf(err error) unix.Errno {
 }
 
 // fault explains what a launcher or a stub said.
-func (prog *program) fault(m *message) error {
+func (prog *program) fault(m *guard.Message) error {
 	errno := unix.Errno(m.Number)
 	steps, _ := prog.steps()
 	switch {

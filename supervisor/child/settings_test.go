@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -331,14 +333,14 @@ func TestProgramOfAnotherUserKeepsItsDeathSignal(t *testing.T) {
 func TestLauncherIsBelievedAsFarAsItGot(t *testing.T) {
 	stopped := errors.New("stopped")
 	for name, c := range map[string]struct {
-		says []*message
+		says []*guard.Message
 		stop bool
 		step int
 		err  error
 	}{
 		"killed while it prepared": {err: errKilledEarly},
-		"became the program":       {says: []*message{{Op: opReady}}},
-		"a step failed":            {says: []*message{{Op: opReady}, {Op: opFailed, Index: 3, Number: 1}}, step: 3},
+		"became the program":       {says: []*guard.Message{{Op: opReady}}},
+		"a step failed":            {says: []*guard.Message{{Op: opReady}, {Op: opFailed, Index: 3, Number: 1}}, step: 3},
 		"silent":                   {stop: true, err: stopped},
 	} {
 		ours, theirs, err := socketPair()

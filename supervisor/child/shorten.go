@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"understudy/supervisor/guard"
 )
 
 // errMisfit says that a watchdog would reset the machine too late for a lease that has become shorter, and cannot be set to less.
@@ -32,7 +34,7 @@ func (g *Guard) shorten(number uint64, deadline time.Duration, w Watchdog) (seq 
 	defer g.mu.Unlock()
 	e := g.epochs[number]
 	if e == nil {
-		return 0, errUnknownEpoch
+		return 0, guard.ErrUnknownEpoch
 	}
 	if err := g.live(e); err != nil {
 		return 0, err
@@ -45,7 +47,7 @@ func (g *Guard) shorten(number uint64, deadline time.Duration, w Watchdog) (seq 
 		t.after = min(t.after, w.After)
 	}
 	g.seq++
-	g.broadcast(&message{Op: opShorten, Epoch: number, Deadline: deadline, Grace: w.After, Seq: g.seq})
+	g.broadcast(&guard.Message{Op: guard.OpShorten, Epoch: number, Deadline: deadline, Grace: w.After, Seq: g.seq})
 	return g.seq, nil
 }
 

@@ -23,30 +23,6 @@ func TestAShorterDeadlineIsKeptByEachGuardian(t *testing.T) {
 	}
 }
 
-// P7: a guardian that was stopped, and reads of the shorter deadline after it, reads on before it kills.
-func TestAShorterDeadlineIsReadLateWithWhatFollows(t *testing.T) {
-	b := &mortal{}
-	w, c, _ := watched(t, 0, fine, b)
-	w.deadline = Now() + time.Hour
-	g := &guardian{sock: -1, watches: map[uint64]*watch{1: w}, closing: c, grace: time.Second}
-	for _, m := range []message{
-		{Op: opShorten, Epoch: 1, Deadline: Now() - 1}, {Op: opExtend, Epoch: 1, Deadline: Now() + time.Minute},
-	} {
-		if err := g.obey(&m); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if w.ended || w.deadline > Now()+time.Minute {
-		t.Errorf("ended: %v, until %v", w.ended, w.deadline-Now())
-	}
-	if err := g.obey(&message{Op: opShorten, Epoch: 1, Deadline: Now() - 1}); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.obey(&message{Op: opTree, Epoch: 1, Tree: 9}); !errors.Is(err, ErrLeaseEnded) {
-		t.Errorf("a tree after the shorter deadline: %v", err)
-	}
-}
-
 // dogged is a tree with a watchdog, which can be set to another timeout unless retime fails.
 func dogged(t *testing.T, timeout time.Duration, retime error) (*Guard, *Tree) {
 	t.Helper()

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 const (
@@ -103,7 +105,7 @@ func (c Container) stubAttr() *syscall.SysProcAttr {
 }
 
 // hear waits for the stub's next word.
-func (s *stub) hear(ctx context.Context, limit time.Duration) (message, error) {
+func (s *stub) hear(ctx context.Context, limit time.Duration) (guard.Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = s.link.file.SetReadDeadline(time.Now()) })
@@ -161,8 +163,8 @@ func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Proces
 		return nil, err
 	}
 	p := &Process{tree: t, part: in, pid: s.pid, done: make(chan struct{})}
-	p.signal = func(sig syscall.Signal) error { return s.link.send(&message{Op: opSignal, Number: int(sig)}) }
-	begun := make(chan message, 1)
+	p.signal = func(sig syscall.Signal) error { return s.link.send(&guard.Message{Op: opSignal, Number: int(sig)}) }
+	begun := make(chan guard.Message, 1)
 	g.tasks.Go(func() { s.follow(p, begun) })
 	// P3: from here on the guardians can kill it. Only then the gate is opened.
 	if err := g.answered(ctx, seq); err != nil {
@@ -171,7 +173,7 @@ func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Proces
 	if g.beforeSpawn != nil {
 		g.beforeSpawn()
 	}
-	if err := s.link.send(&message{Op: opOpen, file: order}); err != nil {
+	if err := s.link.send(&guard.Message{Op: opOpen, Along: order}); err != nil {
 		return nil, errors.Join(t.killedAtGate(), err, in.giveUp(ctx))
 	}
 	select {
@@ -235,7 +237,7 @@ func (t *Tree) adopt(s *stub) (in *part, seq uint64, err error) {
 }
 
 // follow takes in what the stub says until it has ended, and reaps it. begun is given the first word; nil: it was heard before.
-func (s *stub) follow(p *Process, begun chan<- message) {
+func (s *stub) follow(p *Process, begun chan<- guard.Message) {
 	buf := make([]byte, maxPacket)
 	ended := false
 	select {
@@ -245,7 +247,7 @@ func (s *stub) follow(p *Process, begun chan<- message) {
 		p.status = ExitStatus{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL, Unknown: true}
 	}
 	for {
-		m, err := s.link.receiveAnd(buf, &s.reading, func(m *message) {
+		m, err := s.link.receiveAnd(buf, &s.reading, func(m *guard.Message) {
 			if m.Op == opExited && !ended {
 				ended = true
 				p.status = statusOf(syscall.WaitStatus(m.Number))

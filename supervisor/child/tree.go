@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"understudy/supervisor/guard"
 )
 
 // Tree is a service's programs and everything they ever fork. It lives under one epoch; both guardians know it.
@@ -71,7 +73,7 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 	t.id = id
 	g.mu.Lock()
 	e := g.epochs[number]
-	err = errUnknownEpoch
+	err = guard.ErrUnknownEpoch
 	if e != nil {
 		err = g.live(e)
 	}
@@ -108,10 +110,10 @@ func (t *Tree) discard() error {
 }
 
 // registration is what a guardian has to know to kill the tree. The epoch is set by then.
-func (t *Tree) registration() *message {
-	m := &message{Op: opTree, Epoch: t.epoch.number, Tree: t.number, Release: t.release, Mark: t.id.Mark}
+func (t *Tree) registration() *guard.Message {
+	m := &guard.Message{Op: guard.OpTree, Epoch: t.epoch.number, Tree: t.number, Release: t.release, Mark: t.id.Mark}
 	if t.leaf != nil && !t.leaf.removed() { // P3: else a new guardian would not even hold what has left it
-		m.Body = &bodyRef{Kind: KindCgroup, Path: t.leaf.path}
+		m.Body = &guard.Ref{Kind: KindCgroup, Path: t.leaf.path}
 	}
 	return m
 }
@@ -236,7 +238,7 @@ func (t *Tree) bury(end bool) (err error) {
 		if t.armed {
 			t.guard.strayDog()
 		}
-		t.guard.broadcast(&message{Op: opDrop, Epoch: t.epoch.number, Tree: t.number})
+		t.guard.broadcast(&guard.Message{Op: guard.OpDrop, Epoch: t.epoch.number, Tree: t.number})
 	}
 	for _, p := range slices.Clone(t.parts) {
 		err = errors.Join(err, p.body.remove())

@@ -11,165 +11,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
-// mortal is a body that dies when it is told that it may.
-type mortal struct {
-	dies    bool
-	struck  int
-	removed bool
-}
-
-func (m *mortal) order() error        { return m.strike() }
-func (m *mortal) strike() error       { m.struck++; return nil }
-func (m *mortal) insist() error       { return nil }
-func (m *mortal) seal()               {}
-func (m *mortal) dead() (bool, error) { return m.dies && m.struck > 0, nil }
-func (m *mortal) remove() error       { m.removed = true; return nil }
-func (m *mortal) wake() (int, int16, time.Duration) {
-	return -1, 0, time.Millisecond
-}
-func (m *mortal) close() {}
-
-// watched is a watch of bodies, and what its session closer was told.
-func watched(t *testing.T, index int, answer func(order) error, bodies ...*mortal) (*watch, *closing, chan order) {
-	t.Helper()
-	told := make(chan order, 16)
-	c, err := newClosing(func(_ context.Context, ticket []byte, releases [][]byte, allDead bool) error {
-		o := order{ticket: ticket, releases: releases, allDead: allDead}
-		told <- o
-		return answer(o)
-	}, index)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = unix.Close(c.bell) })
-	w := &watch{epoch: 1, ticket: []byte("t"), deadline: time.Second, trees: map[uint64]*quarry{}}
-	for i, b := range bodies {
-		w.trees[uint64(i)] = &quarry{release: []byte{byte('a' + i)}, bodies: []prey{{body: b}}}
-	}
-	return w, c, told
-}
-
-func fine(order) error { return nil }
-
-// P2: what is not proved dead is not released, and the session is not closed for it.
-func TestReleaseOfAnUnprovedTreeIsWithheld(t *testing.T) {
-	good, bad := &mortal{dies: true}, &mortal{}
-	w, c, told := watched(t, 0, fine, good, bad)
-	now := 10 * time.Second
-	w.end(now, 0, false)
-	w.kill(now)
-	if at := w.close(now, c); at != now+closeAnyway || len(told) > 0 {
-		t.Fatalf("closed with a tree alive, again at %v", at)
-	}
-	now += closeAnyway
-	w.kill(now)
-	w.close(now, c)
-	if o := <-told; o.allDead || len(o.releases) != 1 || string(o.releases[0]) != "a" {
-		t.Fatalf("%+v", o)
-	}
-	settle(w, c)
-	now += time.Minute
-	w.kill(now)
-	w.close(now, c)
-	if len(told) > 0 || w.settled() {
-		t.Fatal("given up, or told again what was told")
-	}
-	bad.dies = true
-	w.kill(now)
-	w.close(now, c)
-	if o := <-told; !o.allDead || len(o.releases) != 2 {
-		t.Fatalf("%+v", o)
-	}
-	settle(w, c)
-	if !w.settled() || !good.removed || !bad.removed {
-		t.Fatal("not settled")
-	}
-}
-
-// settle waits for the closer that is under way.
-func settle(w *watch, c *closing) {
-	pollOne(c.bell, unix.POLLIN, patience)
-	c.hear(map[uint64]*watch{w.epoch: w}, func(*message) {})
-}
-
 func TestClosingIsTriedAgain(t *testing.T) {
-	fails := 2
-	w, c, told := watched(t, 0, func(order) error {
-		if fails--; fails >= 0 {
+	tried := 0
+	c, err := newClosing(func(context.Context, []byte, [][]byte, bool) error {
+		if tried++; tried < 3 {
 			return errors.New("no network")
 		}
 		return nil
-	}, &mortal{dies: true})
-	w.end(0, 0, false)
-	w.kill(0)
-	w.close(0, c)
-	settle(w, c)
-	if len(told) != 3 || !w.settled() {
-		t.Fatalf("told %d times", len(told))
-	}
-}
-
-func TestSecondGuardianLeavesTheClosingToTheFirst(t *testing.T) {
-	w, c, told := watched(t, 1, fine, &mortal{dies: true})
-	now := 10 * time.Second
-	w.end(now, 1, false)
-	w.kill(now)
-	if at := w.close(now, c); at != now+closeHeadStart || w.busy {
-		t.Fatalf("it closes at once, or at %v", at)
-	}
-	c.first() // the other one is gone
-	w.close(now, c)
-	<-told
-	settle(w, c)
-}
-
-// P3: no message, however it got delayed, brings a lease back.
-func TestEndedLeaseIsNeverRevived(t *testing.T) {
-	ours, theirs, err := socketPair()
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ours.Close()
-	defer theirs.Close()
-	b := &mortal{}
-	w, c, _ := watched(t, 0, fine, b)
-	g := &guardian{sock: int(theirs.Fd()), watches: map[uint64]*watch{1: w}, closing: c, grace: time.Second}
-	w.deadline = Now() - 1
-	for _, m := range []message{
-		{Op: opTree, Epoch: 1, Tree: 9}, // though no timer has been handled
-		{Op: opExtend, Epoch: 1, Deadline: Now() + time.Hour},
-		{Op: opStub, Epoch: 1, Tree: 0},
-	} {
-		if err := g.obey(&m); !errors.Is(err, ErrLeaseEnded) {
-			t.Errorf("%s after the deadline: %v", m.Op, err)
-		}
-	}
-	if !w.ended || b.struck == 0 {
-		t.Error("the lease was not ended")
-	}
-	if err := g.obey(&message{Op: opBegin, Epoch: 1}); err == nil {
-		t.Error("an epoch began twice")
-	}
-	fresh := &watch{epoch: 2, trees: map[uint64]*quarry{1: {}}}
-	g.watches[2] = fresh
-	if err := g.obey(&message{Op: opStub, Epoch: 2, Tree: 1}); !errors.Is(err, ErrNoLease) {
-		t.Errorf("a stub before a lease: %v", err)
-	}
-}
-
-// P2: a supervisor that finishes an epoch with trees in it has forgotten something.
-func TestFinishWithTreesLeftKillsThem(t *testing.T) {
-	b := &mortal{}
-	w, c, _ := watched(t, 0, fine, b)
-	w.deadline = Now() + time.Hour
-	g := &guardian{sock: -1, watches: map[uint64]*watch{1: w}, closing: c}
-	if err := g.obey(&message{Op: opFinish, Epoch: 1}); err != nil {
-		t.Fatal(err)
-	}
-	if !w.ended || b.struck == 0 || g.watches[1] == nil {
-		t.Error("forgotten alive")
+	defer unix.Close(c.bell)
+	c.start(guard.Closing{Epoch: 1, All: true})
+	pollOne(c.bell, unix.POLLIN, patience)
+	if ended := c.ended(); len(ended) != 1 || ended[0].Err != nil || ended[0].Epoch != 1 || !ended[0].All || tried != 3 {
+		t.Fatalf("tried %d times: %+v", tried, ended)
 	}
 }
 

@@ -6,65 +6,28 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
-// op says what a message between the supervisor, its guardians and its stubs is about.
-type op string
-
+// What is said between a supervisor and its stubs, launchers and catcher.
 const (
-	opSetup   op = "setup"   // supervisor -> guardian: who you are
-	opTwin    op = "twin"    // the other guardian; its pidfd comes along
-	opBegin   op = "begin"   // a new epoch, with the ticket that closes its session
-	opExtend  op = "extend"  // the epoch's deadline
-	opShorten op = "shorten" // the same, earlier than it was; Grace is until when after it a death has to be proved
-	opFinish  op = "finish"  // the epoch is over and nothing is to be closed
-	opEnd     op = "end"     // end the epoch now
-	opTree    op = "tree"    // a new tree
-	opStub    op = "stub"    // a stub, or the first process of a run, joins a tree; a stub's witness comes along
-	opShed    op = "shed"    // one of those is proved dead
-	opDrop    op = "drop"    // the tree is proved dead and its container removed
-	opLend    op = "lend"    // answer at the listener that comes along when the supervisor does not
-	opDog     op = "dog"     // feed the watchdog that comes along
-	opUndog   op = "undog"   // let go of it
-	opArm     op = "arm"     // the watchdog is for this tree; Grace is until when after the lease
-	opHeed    op = "heed"    // answer, to show that you are awake
+	opReady  guard.Op = "ready"  // stub -> supervisor: waiting at the gate; launcher: everything is prepared
+	opOpen   guard.Op = "open"   // supervisor -> stub: run the program that comes along; to a launcher: you are held
+	opSignal guard.Op = "signal" // supervisor -> stub: pass this signal on
+	opRuns   guard.Op = "runs"   // stub -> supervisor: the program runs
+	opFailed guard.Op = "failed" // the program could not be started, because of this step
+	opExited guard.Op = "exited" // the program ended
 
-	opAck    op = "ack"    // guardian -> supervisor: everything up to Seq is done
-	opNack   op = "nack"   // Seq is refused; of a new tree, Tree says which
-	opEnded  op = "ended"  // the epoch has ended; every tree of it is being killed
-	opCloser op = "closer" // how closing the epoch's session went
-
-	opReady  op = "ready"  // stub -> supervisor: waiting at the gate; launcher: everything is prepared
-	opOpen   op = "open"   // supervisor -> stub: run the program that comes along; to a launcher: you are held
-	opSignal op = "signal" // supervisor -> stub: pass this signal on
-	opRuns   op = "runs"   // stub -> supervisor: the program runs
-	opFailed op = "failed" // the program could not be started, because of this step
-	opExited op = "exited" // the program ended
-
-	opCatch op = "catch" // supervisor -> catcher: keep signals from me; it answers ready or failed, and then a signal each
+	opCatch guard.Op = "catch" // supervisor -> catcher: keep signals from me; it answers ready or failed, and then a signal each
 )
 
-// message is what travels, one a packet. Packets keep their order, so one acknowledgement covers all before it.
-type message struct {
-	Op       op            `json:"op"`
-	Seq      uint64        `json:"seq,omitempty"`
-	Epoch    uint64        `json:"epoch,omitempty"`
-	Tree     uint64        `json:"tree,omitempty"`
-	Deadline time.Duration `json:"deadline,omitempty"`
-	Ticket   []byte        `json:"ticket,omitempty"`
-	Release  []byte        `json:"release,omitempty"`
-	Body     *bodyRef      `json:"body,omitempty"`
-	Mark     string        `json:"mark,omitempty"` // of a tree that has no cgroup
-	Why      string        `json:"why,omitempty"`
-	Index    int           `json:"index,omitempty"` // of a guardian, or of a step
-	Grace    time.Duration `json:"grace,omitempty"`
-	Number   int           `json:"number,omitempty"` // a signal, errno, wait status or pid
-	OK       bool          `json:"ok,omitempty"`
-
-	file *os.File // travels along (SCM_RIGHTS)
+// fileOf is what came along with a message, or is to go along (SCM_RIGHTS); nil: nothing.
+func fileOf(m *guard.Message) *os.File {
+	file, _ := m.Along.(*os.File)
+	return file
 }
 
 const maxPacket = 64 << 10
@@ -86,7 +49,7 @@ func socketPair() (ours, theirs *os.File, err error) {
 }
 
 // sendFD never blocks: a full socket is unix.EAGAIN.
-func sendFD(fd int, m *message) error {
+func sendFD(fd int, m *guard.Message) error {
 	packet, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", m.Op, err)
@@ -94,10 +57,11 @@ func sendFD(fd int, m *message) error {
 	if len(packet) > maxPacket {
 		return errPacketTooLarge
 	}
-	if m.file == nil {
+	file := fileOf(m)
+	if file == nil {
 		return sendPacket(fd, packet, nil)
 	}
-	return using(m.file, func(along int) error { return sendPacket(fd, packet, unix.UnixRights(along)) })
+	return using(file, func(along int) error { return sendPacket(fd, packet, unix.UnixRights(along)) })
 }
 
 func sendPacket(fd int, packet, rights []byte) error {
@@ -110,7 +74,7 @@ func sendPacket(fd int, packet, rights []byte) error {
 }
 
 // recvFD never blocks. A closed socket is unix.ECONNRESET, whatever way it was closed.
-func recvFD(fd int, buf []byte) (m message, err error) {
+func recvFD(fd int, buf []byte) (m guard.Message, err error) {
 	oob := make([]byte, unix.CmsgSpace(4*4))
 	var n, oobn, flags int
 	for {
@@ -131,8 +95,12 @@ func recvFD(fd int, buf []byte) (m message, err error) {
 	if err := json.Unmarshal(buf[:n], &m); err != nil {
 		return m, fmt.Errorf("decode message: %w", err)
 	}
-	m.file, err = firstRight(oob[:oobn])
-	return m, err
+	if file, err := firstRight(oob[:oobn]); err != nil {
+		return m, err
+	} else if file != nil {
+		m.Along = file
+	}
+	return m, nil
 }
 
 func firstRight(oob []byte) (*os.File, error) {
@@ -158,7 +126,7 @@ func firstRight(oob []byte) (*os.File, error) {
 // link is this process's end of a packet socket, waited on by the runtime's poller.
 type link struct{ file *os.File }
 
-func (l link) send(m *message) error {
+func (l link) send(m *guard.Message) error {
 	conn, err := l.file.SyscallConn()
 	if err != nil {
 		return err
@@ -171,12 +139,12 @@ func (l link) send(m *message) error {
 }
 
 // receive waits for the next message; closing the link, or a read deadline, ends the wait.
-func (l link) receive(buf []byte) (message, error) {
-	return l.receiveAnd(buf, new(sync.Mutex), func(*message) {})
+func (l link) receive(buf []byte) (guard.Message, error) {
+	return l.receiveAnd(buf, new(sync.Mutex), func(*guard.Message) {})
 }
 
 // receiveAnd is receive for what nobody may see taken and not acted upon: mu is held meanwhile.
-func (l link) receiveAnd(buf []byte, mu *sync.Mutex, act func(*message)) (m message, err error) {
+func (l link) receiveAnd(buf []byte, mu *sync.Mutex, act func(*guard.Message)) (m guard.Message, err error) {
 	conn, err := l.file.SyscallConn()
 	if err != nil {
 		return m, err

@@ -61,7 +61,7 @@ func TestSabotageIsCaught(t *testing.T) {
 	}
 	close(next)
 	wg.Wait()
-	fmt.Printf("%-60s %-12s %6s %8s\n", "sabotage (* of the simulated guardians)", "caught by", "seeds", "time")
+	fmt.Printf("%-60s %-12s %6s %8s\n", "sabotage (* of the simulation itself)", "caught by", "seeds", "time")
 	for n, s := range sabotages {
 		switch c := caught[n]; {
 		case c.err != nil:

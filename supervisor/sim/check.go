@@ -372,7 +372,7 @@ func (c *checker) runsOn(service, node string) bool {
 }
 
 // outlived looks, a while after a supervisor's death, for children that outlived it although a guardian could act: P4.
-func (c *checker) outlived(g *guard) {
+func (c *checker) outlived(g *keeper) {
 	for other := range g.inc.node.host.beings {
 		if other.of == g && !other.running() {
 			return

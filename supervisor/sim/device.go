@@ -22,7 +22,7 @@ type device struct {
 
 var errDogTaken = errors.New("another program holds the watchdog")
 
-func (d *device) open(by *guard, timeout time.Duration) error {
+func (d *device) open(by *keeper, timeout time.Duration) error {
 	if d.taken || len(d.holders) > 0 {
 		return errDogTaken
 	}
@@ -162,59 +162,4 @@ func (w *world) spoilWatchdog(n *node) (end func(), done bool) {
 	w.say("%s: another program is about to hold the watchdog", n.name)
 	n.dog.taken = true
 	return func() { n.dog.taken = false }, true
-}
-
-// leash is as the real guardian's.
-func (g *guardian) leash() (limit time.Duration, bound bool) {
-	for _, w := range g.watches {
-		for _, q := range w.trees {
-			if at := w.deadline + q.after; q.armed && !q.dead && (!bound || at < limit) {
-				limit, bound = at, true
-			}
-		}
-	}
-	return limit, bound
-}
-
-// feed is as the real guardian's.
-func (g *guardian) feed(now time.Duration) time.Duration {
-	if g.dog == nil {
-		return 0
-	}
-	limit, bound := g.leash()
-	timeout := g.dog.timeout
-	last := limit - timeout
-	if bound && now > last {
-		return 0
-	}
-	next := func(fed time.Duration) time.Duration {
-		due, close := fed+timeout/4, last-timeout/64
-		if bound && close > fed {
-			return min(due, close)
-		}
-		return due
-	}
-	due := next(g.fed)
-	if now < due {
-		return due
-	}
-	g.dog.write(false)
-	g.fed = now
-	return next(now)
-}
-
-func (g *guardian) keepDog(d *device) {
-	g.dog = d
-	d.holders[g] = true
-}
-
-func (g *guardian) dropDog() {
-	if g.dog == nil {
-		return
-	}
-	if _, bound := g.leash(); !bound {
-		g.dog.write(true)
-	}
-	g.dog.close(g)
-	g.dog = nil
 }

@@ -1,10 +1,10 @@
 // Package sim runs whole clusters of supervisors in virtual time, under schedules of faults, and checks the promises after
 // every step.
 //
-// Real are: supervisor.Run with its roles and terms, election, fencing, and the ZooKeeper client; all of it runs in a bubble of
-// testing/synctest. Simulated are: hosts with clocks of their own rates (within 0.1 % of true time), process trees, the two
-// guardians (after the model of supervisor/child, which itself cannot run here), the network between each host and each server,
-// and ZooKeeper (election/zkmem, alone or as an ensemble with followers that answer reads and pings by themselves).
+// Real are: supervisor.Run with its roles and terms, election, fencing, the ZooKeeper client, and what guardians decide (guard.Ward);
+// all of it runs in a bubble of testing/synctest. Simulated are: hosts with clocks of their own rates (within 0.1 % of true time),
+// process trees, what a supervisor knows of its guardians (after the model of supervisor/child, which itself cannot run here), the
+// network between each host and each server, and ZooKeeper (election/zkmem, alone or as an ensemble with followers that answer reads and pings by themselves).
 //
 // A Plan follows from one seed: the cluster's shape, then episodes of faults, each ended by a time in which everything is
 // healed. What the checker holds against every start and end of a process, and against every transaction of ZooKeeper:

@@ -11,16 +11,18 @@ import (
 	"understudy/election"
 	"understudy/supervisor"
 	"understudy/supervisor/child"
+
+	"understudy/supervisor/guard"
 )
 
 // Kind implements supervisor.Guard.
-func (g *guard) Kind() string { return child.KindCgroup }
+func (g *keeper) Kind() string { return child.KindCgroup }
 
 // Pid implements supervisor.Guard.
-func (g *guard) Pid() int { return 1 }
+func (g *keeper) Pid() int { return 1 }
 
 // Begin implements supervisor.Guard.
-func (g *guard) Begin(number uint64, ticket []byte) error {
+func (g *keeper) Begin(number uint64, ticket []byte) error {
 	if !g.inc.pass() {
 		return errCrashed
 	}
@@ -38,12 +40,12 @@ func (g *guard) Begin(number uint64, ticket []byte) error {
 	g.epochs[number] = &epoch{
 		number: number, ticket: ticket, session: t.Session, trees: map[uint64]*handle{}, done: make(chan struct{}),
 	}
-	g.broadcast(&message{op: opBegin, epoch: number, ticket: ticket})
+	g.broadcast(&guard.Message{Op: guard.OpBegin, Epoch: number, Ticket: ticket})
 	return nil
 }
 
 // Extend implements supervisor.Guard.
-func (g *guard) Extend(number uint64, deadline time.Duration) error {
+func (g *keeper) Extend(number uint64, deadline time.Duration) error {
 	if !g.inc.pass() {
 		return errCrashed
 	}
@@ -60,12 +62,12 @@ func (g *guard) Extend(number uint64, deadline time.Duration) error {
 		return nil
 	}
 	e.deadline = deadline
-	g.broadcast(&message{op: opExtend, epoch: number, deadline: deadline})
+	g.broadcast(&guard.Message{Op: guard.OpExtend, Epoch: number, Deadline: deadline})
 	return nil
 }
 
 // Finish implements supervisor.Guard.
-func (g *guard) Finish(number uint64) error {
+func (g *keeper) Finish(number uint64) error {
 	if !g.inc.pass() {
 		return errCrashed
 	}
@@ -80,12 +82,12 @@ func (g *guard) Finish(number uint64) error {
 	}
 	g.over(number, child.ErrLeaseEnded)
 	delete(g.epochs, number)
-	g.broadcast(&message{op: opFinish, epoch: number})
+	g.broadcast(&guard.Message{Op: guard.OpFinish, Epoch: number})
 	return nil
 }
 
 // Over implements supervisor.Guard.
-func (g *guard) Over(number uint64) <-chan struct{} {
+func (g *keeper) Over(number uint64) <-chan struct{} {
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
 	if e := g.epochs[number]; e != nil {
@@ -97,7 +99,7 @@ func (g *guard) Over(number uint64) <-chan struct{} {
 }
 
 // Cause implements supervisor.Guard.
-func (g *guard) Cause(number uint64) error {
+func (g *keeper) Cause(number uint64) error {
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
 	if e := g.epochs[number]; e != nil {
@@ -107,7 +109,7 @@ func (g *guard) Cause(number uint64) error {
 }
 
 // NewTree implements supervisor.Guard.
-func (g *guard) NewTree(ctx context.Context, number uint64, name string, release []byte) (supervisor.Tree, error) {
+func (g *keeper) NewTree(ctx context.Context, number uint64, name string, release []byte) (supervisor.Tree, error) {
 	if !g.inc.pass() {
 		return nil, errCrashed
 	}
@@ -137,7 +139,7 @@ func (g *guard) NewTree(ctx context.Context, number uint64, name string, release
 	g.seq++
 	seq := g.seq
 	m := t.registration()
-	m.seq = seq
+	m.Seq = seq
 	g.broadcast(m)
 	g.w.mu.Unlock()
 	if err := g.answered(ctx, seq); err != nil {
@@ -147,7 +149,7 @@ func (g *guard) NewTree(ctx context.Context, number uint64, name string, release
 }
 
 // answered waits until both guardians have done what they were told. One that takes too long is replaced.
-func (g *guard) answered(ctx context.Context, seq uint64) error {
+func (g *keeper) answered(ctx context.Context, seq uint64) error {
 	patience := time.NewTimer(ackLimit)
 	defer patience.Stop()
 	giveUp := time.NewTimer(4 * ackLimit)
@@ -185,7 +187,7 @@ func (g *guard) answered(ctx context.Context, seq uint64) error {
 	}
 }
 
-func (g *guard) killSilent(seq uint64) {
+func (g *keeper) killSilent(seq uint64) {
 	if !g.inc.pass() {
 		return
 	}

@@ -10,6 +10,8 @@ import (
 
 	"understudy/supervisor"
 	"understudy/supervisor/child"
+
+	"understudy/supervisor/guard"
 )
 
 const (
@@ -20,8 +22,8 @@ const (
 
 var errUnknownEpoch = errors.New("no such epoch")
 
-// guard is what a supervisor process knows of its guardians; it behaves as child.Guard does. World.mu guards it.
-type guard struct {
+// keeper is what a supervisor process knows of its guardians; it behaves as child.Guard does. World.mu guards it.
+type keeper struct {
 	w       *world
 	inc     *incarnation
 	seats   [2]*guardian
@@ -49,9 +51,9 @@ type epoch struct {
 	done     chan struct{}
 }
 
-func newGuard(ctx context.Context, inc *incarnation) (*guard, error) {
+func newGuard(ctx context.Context, inc *incarnation) (*keeper, error) {
 	w := inc.node.w
-	g := &guard{
+	g := &keeper{
 		w: w, inc: inc, nacks: map[uint64]error{}, epochs: map[uint64]*epoch{}, seq: 1,
 		fallen: make(chan *guardian, 64), stopped: make(chan struct{}), dogs: make(chan struct{}, 1), stray: make(chan struct{}, 1),
 	}
@@ -72,16 +74,16 @@ func newGuard(ctx context.Context, inc *incarnation) (*guard, error) {
 	return g, nil
 }
 
-func (g *guard) introduce() {
+func (g *keeper) introduce() {
 	a, b := g.seats[0], g.seats[1]
 	if a != nil && b != nil {
-		a.deliver(&message{op: opTwin, twin: b})
-		b.deliver(&message{op: opTwin, twin: a})
+		a.deliver(&guard.Message{Op: guard.OpTwin, Along: b})
+		b.deliver(&guard.Message{Op: guard.OpTwin, Along: a})
 	}
 	g.news()
 }
 
-func (g *guard) news() {
+func (g *keeper) news() {
 	if g.changed != nil {
 		close(g.changed)
 		g.changed = nil
@@ -89,7 +91,7 @@ func (g *guard) news() {
 }
 
 // change is closed at the next change. World.mu is held.
-func (g *guard) change() <-chan struct{} {
+func (g *keeper) change() <-chan struct{} {
 	if g.changed == nil {
 		g.changed = make(chan struct{})
 	}
@@ -97,7 +99,7 @@ func (g *guard) change() <-chan struct{} {
 }
 
 // Run implements supervisor.Guard.
-func (g *guard) Run(ctx context.Context) error {
+func (g *keeper) Run(ctx context.Context) error {
 	g.w.wait.Go(func() { g.keepKennel(ctx) })
 	heed := time.NewTicker(heedEvery)
 	defer heed.Stop()
@@ -118,7 +120,7 @@ func (g *guard) Run(ctx context.Context) error {
 	}
 }
 
-func (g *guard) stop(ctx context.Context) error {
+func (g *keeper) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if !g.inc.pass() {
@@ -156,7 +158,7 @@ func (g *guard) stop(ctx context.Context) error {
 }
 
 // replace puts a new guardian in the place of one that is gone.
-func (g *guard) replace(ctx context.Context, gone *guardian) {
+func (g *keeper) replace(ctx context.Context, gone *guardian) {
 	g.w.mu.Lock()
 	if g.seats[gone.index] != gone {
 		g.w.mu.Unlock()
@@ -178,7 +180,7 @@ func (g *guard) replace(ctx context.Context, gone *guardian) {
 }
 
 // seat starts a guardian that is told all that there is.
-func (g *guard) seat(ctx context.Context, index int) error {
+func (g *keeper) seat(ctx context.Context, index int) error {
 	if !g.w.sleep(ctx, 5*time.Millisecond+g.w.draw(g.inc.node.host.rng, 20*time.Millisecond)) || !g.inc.pass() {
 		return errCrashed
 	}
@@ -195,7 +197,7 @@ func (g *guard) seat(ctx context.Context, index int) error {
 	s.live = true
 	g.seq++
 	seq := g.seq
-	s.deliver(&message{op: opHeed, seq: seq})
+	s.deliver(&guard.Message{Op: guard.OpPing, Seq: seq})
 	g.w.mu.Unlock()
 	patience := time.NewTimer(2 * time.Second)
 	defer patience.Stop()
@@ -223,7 +225,7 @@ func (g *guard) seat(ctx context.Context, index int) error {
 }
 
 // bothLost starts over: a supervisor alone cannot keep P4.
-func (g *guard) bothLost(ctx context.Context) {
+func (g *keeper) bothLost(ctx context.Context) {
 	g.w.mu.Lock()
 	g.w.say("%s: guardians lost, ending all trees", g.inc.node.name)
 	for _, e := range g.inOrder() {
@@ -261,19 +263,22 @@ func (g *guard) bothLost(ctx context.Context) {
 }
 
 // replay is everything a new guardian has to know.
-func (g *guard) replay() []*message {
-	var all []*message
+func (g *keeper) replay() []*guard.Message {
+	var all []*guard.Message
 	if g.dog != nil {
-		all = append(all, &message{op: opDog, dog: g.dog})
+		all = append(all, &guard.Message{Op: guard.OpWatchdog, Grace: g.dog.timeout, Along: g.dog})
 	}
 	for _, e := range g.inOrder() {
-		begin := &message{op: opBegin, epoch: e.number, ticket: e.ticket}
+		begin := &guard.Message{Op: guard.OpBegin, Epoch: e.number, Ticket: e.ticket}
 		if errors.Is(e.cause, child.ErrGuardiansLost) {
-			begin.ticket = nil
+			begin.Ticket = nil
+		}
+		if e.cause != nil {
+			begin.Deadline, begin.OK = e.deadline, true
 		}
 		all = append(all, begin)
 		if e.deadline > 0 && e.cause == nil {
-			all = append(all, &message{op: opExtend, epoch: e.number, deadline: e.deadline})
+			all = append(all, &guard.Message{Op: guard.OpExtend, Epoch: e.number, Deadline: e.deadline})
 		}
 		for _, t := range e.inOrder() {
 			all = append(all, t.registration())
@@ -282,13 +287,13 @@ func (g *guard) replay() []*message {
 			}
 		}
 		if e.cause != nil {
-			all = append(all, &message{op: opEnd, epoch: e.number, deadline: e.deadline, why: e.cause.Error()})
+			all = append(all, &guard.Message{Op: guard.OpEnd, Epoch: e.number, Why: e.cause.Error()})
 		}
 	}
 	return all
 }
 
-func (g *guard) demandHeed() {
+func (g *keeper) demandHeed() {
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
 	if len(g.epochs) == 0 {
@@ -305,30 +310,33 @@ func (g *guard) demandHeed() {
 		}
 		g.seq++
 		s.heed = g.seq
-		s.deliver(&message{op: opHeed, seq: g.seq})
+		s.deliver(&guard.Message{Op: guard.OpPing, Seq: g.seq})
 	}
 }
 
 // hear takes in what a guardian says. World.mu is held.
-func (g *guard) hear(s *guardian, m *message) {
-	switch m.op {
-	case opNack:
-		if m.seq > 0 {
-			g.nacks[m.seq] = m.err
+func (g *keeper) hear(s *guardian, m *guard.Message) {
+	switch m.Op {
+	case guard.OpNack:
+		if m.Seq > 0 {
+			g.nacks[m.Seq] = m.Err()
 		}
 		fallthrough
-	case opAck:
-		s.acked = max(s.acked, m.seq)
+	case guard.OpAck:
+		s.acked = max(s.acked, m.Seq)
 		g.news()
-	case opEnded:
-		g.over(m.epoch, child.ErrLeaseEnded)
-	case opFallen:
-		g.fallen <- s
-		g.news()
+	case guard.OpEnded:
+		g.over(m.Epoch, child.ErrLeaseEnded)
 	}
 }
 
-func (g *guard) over(number uint64, cause error) {
+// lost is the kernel's word that a guardian is gone. World.mu is held.
+func (g *keeper) lost(s *guardian) {
+	g.fallen <- s
+	g.news()
+}
+
+func (g *keeper) over(number uint64, cause error) {
 	if e := g.epochs[number]; e != nil && e.cause == nil {
 		e.cause = cause
 		close(e.done)
@@ -337,14 +345,14 @@ func (g *guard) over(number uint64, cause error) {
 }
 
 // Live says whether anything may still be done under the epoch. World.mu is held.
-func (g *guard) live(e *epoch) error {
+func (g *keeper) live(e *epoch) error {
 	if e.cause == nil && e.deadline > 0 && g.inc.node.host.now() >= e.deadline {
 		g.over(e.number, child.ErrLeaseEnded)
 	}
 	return e.cause
 }
 
-func (g *guard) inOrder() (all []*epoch) {
+func (g *keeper) inOrder() (all []*epoch) {
 	for _, number := range slices.Sorted(maps.Keys(g.epochs)) {
 		all = append(all, g.epochs[number])
 	}
@@ -358,7 +366,7 @@ func (e *epoch) inOrder() (all []*handle) {
 	return all
 }
 
-func (g *guard) broadcast(m *message) {
+func (g *keeper) broadcast(m *guard.Message) {
 	for _, s := range slices.Clone(g.seats[:]) {
 		if s != nil {
 			s.deliver(m)
@@ -366,4 +374,4 @@ func (g *guard) broadcast(m *message) {
 	}
 }
 
-var _ supervisor.Guard = (*guard)(nil)
+var _ supervisor.Guard = (*keeper)(nil)

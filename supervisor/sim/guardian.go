@@ -1,58 +1,19 @@
 package sim
 
 import (
-	"errors"
-	"slices"
 	"time"
 
 	"understudy/fencing/agent"
-	"understudy/supervisor/child"
+	"understudy/supervisor/guard"
 )
 
-// op is an order to a guardian, or what a guardian says.
-type op int
-
-const (
-	opTwin op = iota
-	opHeed
-	opBegin
-	opExtend
-	opShorten
-	opEnd
-	opFinish
-	opTree
-	opDrop
-	opDog   // feed the watchdog that comes along
-	opUndog // let go of it
-	opArm   // it is for this tree
-	opAck
-	opNack
-	opEnded
-	opFallen // the kernel's word that a guardian is gone
-)
-
-type message struct {
-	op       op
-	seq      uint64
-	epoch    uint64
-	tree     uint64
-	ticket   []byte
-	release  []byte
-	deadline time.Duration
-	why      string
-	err      error
-	twin     *guardian
-	body     *tree
-	dog      *device
-	after    time.Duration
-}
-
-// guardian is a guardian process; it behaves as the real one's loop does. World.mu guards it.
+// guardian is a guardian process, which runs the real one's Ward over the simulated world. World.mu guards it.
 type guardian struct {
 	*gate
+	ward     *guard.Ward
 	w        *world
 	host     *host
-	of       *guard // the supervisor's end
+	of       *keeper // the supervisor's end
 	node     *node
 	boot     int
 	index    int
@@ -61,28 +22,26 @@ type guardian struct {
 	heed     uint64
 	live     bool
 	dead     bool
-	inbox    []*message
+	inbox    []*guard.Message
 	hungUp   bool // the supervisor is gone, which it may not have noticed
 	orphaned bool // it has
 	twin     *guardian
-	alone    time.Duration
-	isFirst  bool
-	watches  map[uint64]*watch
+	closed   []guard.Closed // that it has not taken in
 	alarm    *time.Timer
 	rings    time.Duration // when it does, on the host's clock; 0: it is not set
 	desk     *agent.Server // it answers for its supervisor; nil: nobody has asked it
 	heard    []*conn       // by it
 	dog      *device       // nil: there is none, or none that is needed
-	fed      time.Duration // when it was fed last
 	awake    time.Time     // since when
 }
 
-func newGuardian(of *guard, index int) *guardian {
+func newGuardian(of *keeper, index int) *guardian {
 	n := of.inc.node
 	g := &guardian{
 		gate: newGate(n.w.thawJitter(n.host.rng)), w: n.w, host: n.host, of: of, node: n, boot: n.host.boots, index: index,
-		number: n.host.pid(), isFirst: index == 0, watches: map[uint64]*watch{}, awake: time.Now(),
+		number: n.host.pid(), awake: time.Now(),
 	}
+	g.ward = guard.NewWard(guard.Config{Index: index, Grace: twinGrace}, hands{g})
 	n.host.beings[g] = struct{}{}
 	return g
 }
@@ -94,7 +53,7 @@ func (g *guardian) gone() bool {
 }
 
 // deliver puts a message into the guardian's socket.
-func (g *guardian) deliver(m *message) {
+func (g *guardian) deliver(m *guard.Message) {
 	if g.dead {
 		return
 	}
@@ -124,7 +83,7 @@ func (g *guardian) die() {
 	for _, c := range g.heard {
 		c.shut(g.host.on && g.boot == g.host.boots)
 	}
-	g.say(&message{op: opFallen})
+	g.of.inc.do(func() { g.w.after(0, func() { g.of.lost(g) }) })
 	for _, other := range g.host.guardians() {
 		if other.twin == g {
 			other.wake()
@@ -144,46 +103,32 @@ func (g *guardian) halt(d time.Duration) {
 	})
 }
 
-// say tells the supervisor, who hears it when it is not frozen.
-func (g *guardian) say(m *message) {
-	if m.op == opAck && g.of.inc.running() { // it changes nothing that the caller may be in the midst of
-		g.of.hear(g, m)
-		return
-	}
-	g.of.inc.do(func() { g.w.after(0, func() { g.of.hear(g, m) }) })
-}
-
 // stirred is a change in a tree that the guardian may be killing.
 func (g *guardian) stirred(t *tree) {
-	for _, w := range g.watches {
-		if w.ended && w.has(t) {
+	for b := range g.ward.Hunted() {
+		if b.(prey).tree == t {
 			g.wake()
 			return
 		}
 	}
 }
 
-// wake lets the guardian do what there is to be done, if it can.
+// wake lets the guardian take a turn, if it can.
 func (g *guardian) wake() {
 	if g.dead || !g.running() {
 		return
 	}
+	now := g.host.now()
 	for len(g.inbox) > 0 && !g.orphaned {
 		m := g.inbox[0]
 		g.inbox = g.inbox[1:]
-		if err := g.obey(m); err != nil {
-			g.say(&message{op: opNack, seq: m.seq, epoch: m.epoch, err: err})
-		} else if m.seq > 0 {
-			g.say(&message{op: opAck, seq: m.seq})
-		}
+		g.ward.Hear(now, m)
 	}
-	if g.hungUp && !g.orphaned {
-		g.orphaned = true
-		g.endAll("the supervisor is gone")
-	}
-	next := g.turn(g.host.now())
-	if g.orphaned && len(g.watches) == 0 {
-		g.dropDog()
+	g.orphaned = g.orphaned || g.hungUp
+	closed := g.closed
+	g.closed = nil
+	next, over := g.ward.Turn(now, guard.Events{Closed: closed, TwinGone: g.twin != nil && g.twin.dead, Orphaned: g.orphaned})
+	if over {
 		g.die()
 		return
 	}
@@ -204,154 +149,4 @@ func (g *guardian) ringAt(next time.Duration) {
 		g.rings = 0
 		g.wake()
 	})
-}
-
-// inOrder is the numbers of the leases that it watches.
-func (g *guardian) inOrder() (numbers []uint64) {
-	for number := range g.watches {
-		numbers = append(numbers, number)
-	}
-	slices.Sort(numbers)
-	return numbers
-}
-
-// turn does everything that is due and says when to look again.
-func (g *guardian) turn(now time.Duration) time.Duration {
-	if g.twin != nil && g.alone == 0 && g.twin.dead {
-		g.alone, g.isFirst = now, true
-	}
-	var next time.Duration
-	sooner := func(at time.Duration) {
-		if at > 0 && (next == 0 || at < next) {
-			next = at
-		}
-	}
-	if g.alone > 0 && !g.orphaned {
-		if now >= g.alone+twinGrace {
-			g.endAll("the twin is gone and was not replaced")
-		} else {
-			sooner(g.alone + twinGrace)
-		}
-	}
-	for _, number := range g.inOrder() {
-		w := g.watches[number]
-		if !w.ended && w.deadline > 0 && now >= w.deadline {
-			g.end(w, "the lease ran out")
-		}
-		if !w.ended {
-			sooner(w.deadline)
-			continue
-		}
-		sooner(w.kill(now))
-		sooner(w.close(now, g))
-		if w.settled() && (g.orphaned || w.forgotten) {
-			delete(g.watches, number)
-		}
-	}
-	sooner(g.feed(now))
-	return next
-}
-
-func (g *guardian) end(w *watch, why string) {
-	if w.ended {
-		return
-	}
-	g.w.say("%s: guardian %d ends lease %d: %s", g.node.name, g.index+1, w.epoch, why)
-	w.end(g.host.now(), g.index, g.orphaned || g.alone > 0)
-	g.say(&message{op: opEnded, epoch: w.epoch, why: why})
-}
-
-func (g *guardian) endAll(why string) {
-	for _, number := range g.inOrder() {
-		g.end(g.watches[number], why)
-	}
-}
-
-func (g *guardian) obey(m *message) error {
-	switch m.op {
-	case opTwin:
-		g.twin, g.alone = m.twin, 0
-		return nil
-	case opHeed:
-		return nil
-	case opDog:
-		g.keepDog(m.dog)
-		return nil
-	case opUndog:
-		g.dropDog()
-		return nil
-	case opBegin:
-		if g.watches[m.epoch] != nil {
-			return errors.New("the epoch has begun before")
-		}
-		g.watches[m.epoch] = &watch{epoch: m.epoch, ticket: m.ticket, trees: map[uint64]*quarry{}}
-		return nil
-	}
-	w := g.watches[m.epoch]
-	if w == nil {
-		return errUnknownEpoch
-	}
-	if m.op != opExtend && m.op != opShorten && !w.ended && w.deadline > 0 && g.host.now() >= w.deadline {
-		g.end(w, "the lease ran out")
-	}
-	switch m.op {
-	case opEnd:
-		w.deadline = max(w.deadline, m.deadline) // of one that was over before this guardian began
-		g.end(w, m.why)
-	case opFinish:
-		w.forgotten = true
-		if !w.ended && len(w.trees) > 0 {
-			g.end(w, "finished with trees left")
-		} else if !w.ended {
-			delete(g.watches, m.epoch)
-		}
-	default:
-		return w.obey(m)
-	}
-	return nil
-}
-
-// obey does what concerns the trees of an epoch that may have ended.
-func (w *watch) obey(m *message) error {
-	switch m.op {
-	case opExtend:
-		if w.ended {
-			return child.ErrLeaseEnded
-		}
-		w.deadline = max(w.deadline, m.deadline)
-		return nil
-	case opShorten:
-		if w.ended {
-			return child.ErrLeaseEnded
-		}
-		if w.deadline > 0 {
-			w.deadline = min(w.deadline, m.deadline)
-		}
-		for _, q := range w.trees {
-			q.after = min(q.after, m.after)
-		}
-		return nil
-	case opTree:
-		if w.ended {
-			return child.ErrLeaseEnded
-		}
-		w.trees[m.tree] = &quarry{release: m.release, body: m.body}
-		return nil
-	}
-	q := w.trees[m.tree]
-	if q == nil {
-		return errors.New("no such tree")
-	}
-	if m.op == opArm {
-		if w.ended {
-			return child.ErrLeaseEnded
-		}
-		q.armed, q.after = true, m.after
-		return nil
-	}
-	q.body, q.dead = nil, true
-	if !w.ended { // an ended epoch still needs the release
-		delete(w.trees, m.tree)
-	}
-	return nil
 }

@@ -12,12 +12,14 @@ import (
 
 	"understudy/supervisor"
 	"understudy/supervisor/child"
+
+	"understudy/supervisor/guard"
 )
 
 // handle is a tree as the supervisor that made it holds it; it behaves as child.Tree does. World.mu guards it.
 type handle struct {
 	*tree
-	guard    *guard
+	guard    *keeper
 	epoch    *epoch
 	number   uint64
 	release  []byte
@@ -31,8 +33,9 @@ type handle struct {
 	after    time.Duration
 }
 
-func (t *handle) registration() *message {
-	return &message{op: opTree, epoch: t.epoch.number, tree: t.number, release: t.release, body: t.tree}
+func (t *handle) registration() *guard.Message {
+	ref := &guard.Ref{Kind: child.KindCgroup, Path: t.id.Name}
+	return &guard.Message{Op: guard.OpTree, Epoch: t.epoch.number, Tree: t.number, Release: t.release, Body: ref, Along: t.tree}
 }
 
 // ID implements supervisor.Tree.
@@ -148,7 +151,7 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 		if t.armed {
 			g.strayDog()
 		}
-		g.broadcast(&message{op: opDrop, epoch: t.epoch.number, tree: t.number})
+		g.broadcast(&guard.Message{Op: guard.OpDrop, Epoch: t.epoch.number, Tree: t.number})
 	}
 	g.w.mu.Unlock()
 	g.inc.trap(afterKill, nil)

@@ -79,7 +79,7 @@ type incarnation struct {
 	number  int
 	boot    int
 	stop    context.CancelFunc
-	guard   *guard          // World.mu guards this and what follows
+	guard   *keeper         // World.mu guards this and what follows
 	asked   bool            // to stop
 	stood   map[string]bool // services that it has stood for
 	changes chan supervisor.Change

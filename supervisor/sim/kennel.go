@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"understudy/supervisor/child"
+
+	"understudy/supervisor/guard"
 )
 
 // Arm is child.Tree's.
@@ -42,7 +44,7 @@ func (t *handle) arm(ctx context.Context, w child.Watchdog) error {
 	}
 	m := t.arming()
 	g.seq++
-	m.seq = g.seq
+	m.Seq = g.seq
 	seq := g.seq
 	g.broadcast(m)
 	g.w.mu.Unlock()
@@ -65,12 +67,12 @@ func (t *handle) mayArm() error {
 	return nil
 }
 
-func (t *handle) arming() *message {
-	return &message{op: opArm, epoch: t.epoch.number, tree: t.number, after: t.after}
+func (t *handle) arming() *guard.Message {
+	return &guard.Message{Op: guard.OpArm, Epoch: t.epoch.number, Tree: t.number, Grace: t.after}
 }
 
 // CheckWatchdog is child.Guard's.
-func (g *guard) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
+func (g *keeper) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
 	done, err := g.dogTurn(ctx)
 	if err != nil {
 		return err
@@ -96,7 +98,7 @@ func (g *guard) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
 	return nil
 }
 
-func (g *guard) dogTurn(ctx context.Context) (done func(), err error) {
+func (g *keeper) dogTurn(ctx context.Context) (done func(), err error) {
 	select {
 	case g.dogs <- struct{}{}:
 		return func() { <-g.dogs }, nil
@@ -108,7 +110,7 @@ func (g *guard) dogTurn(ctx context.Context) (done func(), err error) {
 }
 
 // holdDog has the device open, and both guardians feeding it.
-func (g *guard) holdDog(ctx context.Context, w child.Watchdog) error {
+func (g *keeper) holdDog(ctx context.Context, w child.Watchdog) error {
 	if !g.inc.pass() {
 		return errCrashed
 	}
@@ -134,7 +136,7 @@ func (g *guard) holdDog(ctx context.Context, w child.Watchdog) error {
 	g.dog = d
 	g.seq++
 	seq := g.seq
-	g.broadcast(&message{op: opDog, seq: seq, dog: d})
+	g.broadcast(&guard.Message{Op: guard.OpWatchdog, Seq: seq, Grace: d.timeout, Along: d})
 	g.w.mu.Unlock()
 	if err := g.answered(ctx, seq); err != nil {
 		g.strayDog()
@@ -143,7 +145,7 @@ func (g *guard) holdDog(ctx context.Context, w child.Watchdog) error {
 	return nil
 }
 
-func (g *guard) strayDog() {
+func (g *keeper) strayDog() {
 	select {
 	case g.stray <- struct{}{}:
 	default:
@@ -151,7 +153,7 @@ func (g *guard) strayDog() {
 }
 
 // keepKennel disarms the device when nobody needs it.
-func (g *guard) keepKennel(ctx context.Context) {
+func (g *keeper) keepKennel(ctx context.Context) {
 	for {
 		select {
 		case <-g.stray:
@@ -163,7 +165,7 @@ func (g *guard) keepKennel(ctx context.Context) {
 }
 
 // disarm lets go of the device if no tree needs it: first the guardians, and this process last, whose farewell then counts.
-func (g *guard) disarm(ctx context.Context) {
+func (g *keeper) disarm(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	done, err := g.dogTurn(ctx)
@@ -183,7 +185,7 @@ func (g *guard) disarm(ctx context.Context) {
 	g.dog = nil
 	g.seq++
 	seq := g.seq
-	g.broadcast(&message{op: opUndog, seq: seq})
+	g.broadcast(&guard.Message{Op: guard.OpUnwatch, Seq: seq})
 	g.w.mu.Unlock()
 	_ = g.answered(ctx, seq)
 	if !g.inc.pass() {
@@ -198,7 +200,7 @@ func (g *guard) disarm(ctx context.Context) {
 	}
 }
 
-func (g *guard) needsDog() bool {
+func (g *keeper) needsDog() bool {
 	for _, e := range g.epochs {
 		for _, t := range e.trees {
 			if t.armed {

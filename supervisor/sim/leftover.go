@@ -43,7 +43,7 @@ func (h *host) end(ctx context.Context, meant func(*tree) bool) *child.Leftover 
 }
 
 // Leftover is child.Guard's.
-func (g *guard) Leftover(ctx context.Context, service string, id json.RawMessage) *child.Leftover {
+func (g *keeper) Leftover(ctx context.Context, service string, id json.RawMessage) *child.Leftover {
 	if !g.inc.pass() {
 		return nil // nobody is there to hear it
 	}
@@ -61,7 +61,7 @@ func (g *guard) Leftover(ctx context.Context, service string, id json.RawMessage
 }
 
 // mayOpen tells whether nothing is left that the watchdog may be counting for.
-func (g *guard) mayOpen(ctx context.Context) error {
+func (g *keeper) mayOpen(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, 250*time.Millisecond)
 	defer cancel()
 	if l := g.inc.node.host.end(bounded, func(*tree) bool { return true }); l != nil {

@@ -167,7 +167,7 @@ func (h *host) powerOn() {
 
 // healthy is how many of the supervisor and the guardians that hold the same trees can act. Of the three, the promises
 // need one.
-func (g *guard) healthy() (n int) {
+func (g *keeper) healthy() (n int) {
 	if g.inc.running() {
 		n++
 	}

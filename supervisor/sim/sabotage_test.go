@@ -6,8 +6,8 @@ type sabotage struct {
 	changes []change
 }
 
-// weak marks what is done to the simulation's own guardians, which stand for the real ones: that it is caught shows that the
-// promises rest on them, not that the real ones keep them.
+// weak marks what is done to the simulation itself, which stands for the real thing: that it is caught shows that the promises rest on
+// that, not that the real one keeps them.
 const weak = " *"
 
 // losses has such a plan lose the ensemble again and again, and little else.
@@ -253,8 +253,8 @@ var sabotages = []sabotage{
 		{"supervisor/sim/shorten.go", "	g.dog.timeout = w.Timeout\n", "	_ = w.Timeout\n"},
 		dogs, regrants,
 	}},
-	{"guardians keep a deadline that was moved to sooner" + weak, []change{
-		{"supervisor/sim/guardian.go", "			w.deadline = min(w.deadline, m.deadline)\n", "			_ = m.deadline\n"},
+	{"guardians keep a deadline that was moved to sooner", []change{
+		{"supervisor/guard/lease.go", "		l.deadline = min(l.deadline, m.Deadline)\n", "		_ = m.Deadline\n"},
 		regrants,
 	}},
 	{"start without the watchdog that is required", []change{
@@ -295,12 +295,12 @@ var sabotages = []sabotage{
 		{"supervisor/sim/leftover.go", "func(*tree) bool { return true }", "func(*tree) bool { return false }"},
 		dogs, held,
 	}},
-	{"guardians feed the watchdog after a lease's end" + weak, []change{
-		{"supervisor/sim/device.go", "	if bound && now > last {\n", "	if bound && now < 0 {\n"},
+	{"guardians feed the watchdog after a lease's end", []change{
+		{"supervisor/guard/watchdog.go", "	if bound && now > last {\n", "	if bound && now < 0 {\n"},
 		dogs,
 	}},
-	{"guardians do not feed the watchdog" + weak, []change{
-		{"supervisor/sim/device.go", "	g.dog.write(false)\n	g.fed = now", "	g.fed = now"},
+	{"guardians do not feed the watchdog", []change{
+		{"supervisor/guard/watchdog.go", "	w.hands.Feed()\n", ""},
 		dogs,
 	}},
 	{"no removal of the container when a lease ends" + weak, []change{
@@ -315,12 +315,11 @@ var sabotages = []sabotage{
 	{"leave it at the one order to kill a container" + weak, []change{
 		{"supervisor/sim/proc.go", "		t.insist()\n", ""},
 	}},
-	{"guardians do not end leases" + weak, []change{
-		{"supervisor/sim/guardian.go", "	if m.op != opExtend && m.op != opShorten && !w.ended && w.deadline > 0 && g.host.now() >= w.deadline {\n		g.end(w, \"the lease ran out\")\n	}\n", ""},
-		{"supervisor/sim/guardian.go", "		if !w.ended && w.deadline > 0 && now >= w.deadline {\n			g.end(w, \"the lease ran out\")\n		}\n		if !w.ended {\n			sooner(w.deadline)\n", "		if !w.ended {\n"},
+	{"guardians do not end leases", []change{
+		{"supervisor/guard/ward.go", "	return !l.ended && !l.relict && l.deadline > 0 && now >= l.deadline\n", "	return l.deadline < 0\n"},
+		{"supervisor/guard/ward.go", "			next = sooner(next, l.deadline)\n", ""},
 	}},
-	{"guardians do not mind their supervisor's death" + weak, []change{
-		{"supervisor/sim/guardian.go", "		g.orphaned = true\n		g.endAll(", "		g.orphaned = true\n		_ = fmt.Sprint("},
-		{"supervisor/sim/guardian.go", "import (\n", "import (\n	\"fmt\"\n"},
+	{"guardians do not mind their supervisor's death", []change{
+		{"supervisor/guard/ward.go", "		w.endAll(now, supervisorGone)\n", "		_ = supervisorGone\n"},
 	}},
 }

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"understudy/supervisor/child"
+
+	"understudy/supervisor/guard"
 )
 
 var errMisfit = errors.New("the watchdog's timeout does not fit the shorter lease")
 
 // Shorten implements supervisor.Guard.
-func (g *guard) Shorten(ctx context.Context, number uint64, deadline time.Duration, w child.Watchdog) error {
+func (g *keeper) Shorten(ctx context.Context, number uint64, deadline time.Duration, w child.Watchdog) error {
 	if !g.inc.pass() {
 		return errCrashed
 	}
@@ -29,7 +31,7 @@ func (g *guard) Shorten(ctx context.Context, number uint64, deadline time.Durati
 	return nil
 }
 
-func (g *guard) shorten(number uint64, deadline time.Duration, w child.Watchdog) (seq uint64, err error) {
+func (g *keeper) shorten(number uint64, deadline time.Duration, w child.Watchdog) (seq uint64, err error) {
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
 	e := g.epochs[number]
@@ -49,11 +51,11 @@ func (g *guard) shorten(number uint64, deadline time.Duration, w child.Watchdog)
 	g.w.say("%s: lease %d is shortened", g.inc.node.name, number)
 	g.seq++
 	seq = g.seq
-	g.broadcast(&message{op: opShorten, epoch: number, deadline: deadline, after: w.After, seq: seq})
+	g.broadcast(&guard.Message{Op: guard.OpShorten, Epoch: number, Deadline: deadline, Grace: w.After, Seq: seq})
 	return seq, nil
 }
 
-func (g *guard) refit(ctx context.Context, number uint64, deadline time.Duration, w child.Watchdog) error {
+func (g *keeper) refit(ctx context.Context, number uint64, deadline time.Duration, w child.Watchdog) error {
 	g.w.mu.Lock()
 	d := g.dog
 	g.w.mu.Unlock()
@@ -76,7 +78,7 @@ func (g *guard) refit(ctx context.Context, number uint64, deadline time.Duration
 	return fmt.Errorf("%w: %w", errMisfit, err)
 }
 
-func (g *guard) retime(deadline time.Duration, w child.Watchdog) error {
+func (g *keeper) retime(deadline time.Duration, w child.Watchdog) error {
 	if !g.inc.pass() {
 		return errCrashed
 	}
@@ -91,6 +93,6 @@ func (g *guard) retime(deadline time.Duration, w child.Watchdog) error {
 	g.dog.timeout = w.Timeout
 	g.dog.write(false)
 	g.w.say("%s: watchdog set to %v", g.inc.node.name, w.Timeout)
-	g.broadcast(&message{op: opDog, dog: g.dog})
+	g.broadcast(&guard.Message{Op: guard.OpWatchdog, Grace: g.dog.timeout, Along: g.dog})
 	return nil
 }

@@ -128,7 +128,7 @@ func (i *incarnation) suffer(f Fault) {
 }
 
 // HandOver is child.Guard's.
-func (g *guard) HandOver(_ context.Context, number uint64, trees int, do func(json.RawMessage) error) error {
+func (g *keeper) HandOver(_ context.Context, number uint64, trees int, do func(json.RawMessage) error) error {
 	if !g.inc.pass() {
 		return errCrashed
 	}
@@ -141,7 +141,7 @@ func (g *guard) HandOver(_ context.Context, number uint64, trees int, do func(js
 	return do(json.RawMessage("{}"))
 }
 
-func (g *guard) mayHandOver(number uint64, trees int) error {
+func (g *keeper) mayHandOver(number uint64, trees int) error {
 	e := g.epochs[number]
 	switch {
 	case e == nil || len(g.epochs) > 1 || len(e.trees) != trees || len(g.dogs) > 0:
@@ -165,8 +165,8 @@ func (g *guard) mayHandOver(number uint64, trees int) error {
 }
 
 // inherited is what the next image knows of the guardians, which know nothing of it. World.mu is held.
-func (g *guard) inherited(inc *incarnation) *guard {
-	next := &guard{
+func (g *keeper) inherited(inc *incarnation) *keeper {
+	next := &keeper{
 		w: g.w, inc: inc, nacks: map[uint64]error{}, epochs: map[uint64]*epoch{}, seats: g.seats, seq: g.seq, trees: g.trees,
 		fallen: make(chan *guardian, 64), stopped: make(chan struct{}), dog: g.dog, dogs: make(chan struct{}, 1), stray: make(chan struct{}, 1),
 	}
@@ -204,7 +204,7 @@ func (i *incarnation) Adopt(_ context.Context, _ json.RawMessage, _ string, _ hc
 }
 
 // Adopted is child.Guard's.
-func (g *guard) Adopted(id json.RawMessage) (supervisor.Tree, bool) {
+func (g *keeper) Adopted(id json.RawMessage) (supervisor.Tree, bool) {
 	var tid treeID
 	if json.Unmarshal(id, &tid) != nil {
 		return nil, false

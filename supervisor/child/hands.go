@@ -1,0 +1,144 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
+)
+
+// Open implements guard.Hands: it fails rather than opening anything else of the same name.
+func (g *guardian) Open(m *guard.Message) (guard.Body, error) {
+	b, err := openBody(m.Body, fileOf(m))
+	if err == nil {
+		return &prey{body: b, leaf: m.Body.Kind == KindCgroup}, nil
+	}
+	if m.Op == guard.OpTree && m.Body.Kind == KindCgroup && vanished(m.Body.Path) { // P3: it may hold what has left the cgroup, which follows
+		return nil, nil
+	}
+	return nil, err
+}
+
+// Take implements guard.Hands.
+func (g *guardian) Take(m *guard.Message) error {
+	file := fileOf(m)
+	switch {
+	case file == nil:
+		return errors.New("nothing came along")
+	case m.Op == guard.OpTwin:
+		if g.twin != nil {
+			_ = g.twin.Close()
+		}
+		g.twin, g.alone = file, false
+		return nil
+	}
+	defer file.Close()
+	if m.Op == guard.OpLend {
+		return g.answerAt(file, m.Ticket)
+	}
+	return g.keepWatchdog(file)
+}
+
+// Tell implements guard.Hands. What a full socket does not take follows when it does.
+func (g *guardian) Tell(m *guard.Message) {
+	// An acknowledgement stands for all before it.
+	if last := len(g.unsaid) - 1; last >= 0 && m.Op == guard.OpAck && g.unsaid[last].Op == guard.OpAck {
+		g.unsaid[last] = m
+	} else {
+		g.unsaid = append(g.unsaid, m)
+	}
+	g.say()
+}
+
+// Close implements guard.Hands.
+func (g *guardian) Close(c guard.Closing) { g.closing.start(c) }
+
+// Feed implements guard.Hands. Which guardian the food comes from makes no difference to the device.
+func (g *guardian) Feed() {
+	food := [1]byte{'1' + byte(g.index)}
+	_, _ = unix.Write(g.watchdog, food[:]) // there is nobody to tell: the twin tries as well
+}
+
+// LetGo implements guard.Hands.
+func (g *guardian) LetGo(last bool) {
+	if last {
+		_, _ = unix.Write(g.watchdog, farewell)
+	}
+	_ = unix.Close(g.watchdog)
+	g.watchdog = -1
+}
+
+// keepWatchdog keeps a descriptor of its own: no runtime waits for it.
+func (g *guardian) keepWatchdog(file *os.File) error {
+	fd, err := dupOf(file)
+	if err != nil {
+		return err
+	}
+	if g.watchdog >= 0 {
+		_ = unix.Close(g.watchdog)
+	}
+	g.watchdog = fd
+	return nil
+}
+
+// dupOf is another descriptor of a file as it is: what is set at one is set for both.
+func dupOf(file *os.File) (fd int, err error) {
+	err = using(file, func(lent int) (err error) {
+		fd, err = unix.FcntlInt(uintptr(lent), unix.F_DUPFD_CLOEXEC, 0)
+		return err
+	})
+	return fd, err
+}
+
+// prey is a body that a guardian holds.
+type prey struct {
+	body
+	leaf bool // a cgroup, which holds the others of its tree
+}
+
+// Order implements guard.Body.
+func (p *prey) Order() { _ = p.order() }
+
+// Waits implements guard.Body: an order to a cgroup may wait for the kernel's lock.
+func (p *prey) Waits() bool { return p.leaf }
+
+// Look implements guard.Body.
+func (p *prey) Look(rest bool) guard.Sight {
+	remove := rest || !p.leaf
+	dead, err := look(p.body, remove)
+	if dead && remove {
+		return guard.Sight{Dead: true}
+	}
+	if !remove {
+		p.seal()
+	}
+	_, _, patience := p.wake()
+	return guard.Sight{Moves: errors.Is(err, errMore), Again: patience}
+}
+
+// Close implements guard.Body.
+func (p *prey) Close() { p.close() }
+
+// openBody opens what another process named.
+func openBody(ref *guard.Ref, witness *os.File) (body, error) {
+	if ref.Kind == KindCgroup {
+		return openLeaf(ref.Path, ref.Inode)
+	}
+	held, err := holdProcess(ref.Pid, ref.Start)
+	if err != nil {
+		return nil, err
+	}
+	if held == nil {
+		return nil, fmt.Errorf("process %d is gone", ref.Pid)
+	}
+	if ref.Kind == KindPidNS {
+		return &initBody{pidfd: held}, nil
+	}
+	if witness == nil {
+		return nil, errors.Join(errors.New("stub without a witness"), held.Close())
+	}
+	return &walkBody{pid: ref.Pid, pidfd: held, witness: witness}, nil
+}

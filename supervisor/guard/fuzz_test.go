@@ -1,0 +1,51 @@
+package guard
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+)
+
+// FuzzOrders lets a guardian be told anything, one order a line. P3: an ended lease stays ended. P2: it loses sight of no body but
+// one that it is told to be dead.
+func FuzzOrders(f *testing.F) {
+	f.Fuzz(func(t *testing.T, packets []byte) {
+		now := time.Hour
+		p := guarding(t, Config{Grace: time.Second}, 2*time.Hour, &mortal{}, &mortal{})
+		l := p.lease(1)
+		for packet := range bytes.SplitSeq(packets, []byte("\n")) {
+			var m Message
+			if json.Unmarshal(packet, &m) != nil {
+				continue
+			}
+			ended, deadline, bodies := l.ended, l.deadline, p.count()
+			p.Hear(now, &m)
+			switch {
+			case ended && (!l.ended || l.deadline != deadline):
+				t.Fatalf("revived by %+v", m)
+			case l.deadline < deadline && m.Op != OpShorten:
+				t.Fatalf("shortened by %+v", m)
+			case p.count() < bodies && m.Op != OpShed && m.Op != OpDrop:
+				t.Fatalf("lost sight of a body by %+v", m)
+			case p.lease(1) == nil && p.has(l):
+				t.Fatalf("forgotten with its trees by %+v", m)
+			}
+			p.Turn(now, Events{})
+		}
+		for _, tree := range p.trees {
+			for _, b := range tree.bodies {
+				if l.ended && b.Body.(*mortal).struck == 0 {
+					t.Errorf("ended, and tree %d was not struck", tree.number)
+				}
+			}
+		}
+	})
+}
+
+func (p *puppet) count() (n int) {
+	for _, t := range p.trees {
+		n += len(t.bodies)
+	}
+	return n
+}

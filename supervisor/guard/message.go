@@ -1,0 +1,111 @@
+package guard
+
+import (
+	"errors"
+	"time"
+)
+
+// What a caller may branch on.
+var (
+	ErrLeaseEnded = errors.New("the lease has ended")
+	ErrNoLease    = errors.New("no lease has arrived yet")
+	// ErrUnknownEpoch says that an epoch has not begun, or is finished.
+	ErrUnknownEpoch = errors.New("no such epoch")
+)
+
+// Op says what a message is about. An upgraded supervisor speaks to the guardians of its former image: the words stay as they are.
+type Op string
+
+// What a supervisor tells its guardians.
+const (
+	OpSetup    Op = "setup"   // who you are
+	OpTwin     Op = "twin"    // the other guardian, which comes along
+	OpBegin    Op = "begin"   // a new epoch, with the ticket that closes its session
+	OpExtend   Op = "extend"  // the epoch's deadline
+	OpShorten  Op = "shorten" // the same, earlier than it was; Grace is until when after it a death has to be proved
+	OpFinish   Op = "finish"  // the epoch is over and nothing is to be closed
+	OpEnd      Op = "end"     // end the epoch now
+	OpTree     Op = "tree"    // a new tree
+	OpBody     Op = "stub"    // something alive joins a tree; what it takes to hold that comes along
+	OpShed     Op = "shed"    // one of those is proved dead
+	OpDrop     Op = "drop"    // the tree is proved dead and its container removed
+	OpLend     Op = "lend"    // answer at the listener that comes along when the supervisor does not
+	OpWatchdog Op = "dog"     // feed the watchdog that comes along
+	OpUnwatch  Op = "undog"   // let go of it
+	OpArm      Op = "arm"     // the watchdog is for this tree; Grace is until when after the lease
+	OpPing     Op = "heed"    // answer, to show that you are awake
+)
+
+// What a guardian tells its supervisor.
+const (
+	OpAck    Op = "ack"    // everything up to Seq is done
+	OpNack   Op = "nack"   // Seq is refused; of a new tree, Tree says which
+	OpEnded  Op = "ended"  // the epoch has ended; every tree of it is being killed
+	OpCloser Op = "closer" // how closing the epoch's session went
+)
+
+// Message is what travels, one a packet. Packets keep their order, so one acknowledgement covers all before it.
+type Message struct {
+	Op       Op            `json:"op"`
+	Seq      uint64        `json:"seq,omitempty"`
+	Epoch    uint64        `json:"epoch,omitempty"`
+	Tree     uint64        `json:"tree,omitempty"`
+	Deadline time.Duration `json:"deadline,omitempty"`
+	Ticket   []byte        `json:"ticket,omitempty"`
+	Release  []byte        `json:"release,omitempty"`
+	Body     *Ref          `json:"body,omitempty"`
+	Mark     string        `json:"mark,omitempty"` // of a tree that has no cgroup
+	Why      string        `json:"why,omitempty"`
+	Refusal  Refusal       `json:"refusal,omitempty"`
+	Index    int           `json:"index,omitempty"` // of a guardian, or of a step
+	Grace    time.Duration `json:"grace,omitempty"`
+	Number   int           `json:"number,omitempty"` // stubs only: a signal, errno, wait status or pid
+	OK       bool          `json:"ok,omitempty"`     // it was closed; of an epoch that begins, that it is over
+
+	Along any `json:"-"` // what travels beside it: a descriptor, or what the simulation has in its place
+}
+
+// Ref names a body to another process.
+type Ref struct {
+	Kind  string `json:"kind"`
+	Path  string `json:"path,omitempty"`
+	Inode uint64 `json:"inode,omitempty"`
+	Pid   int    `json:"pid,omitempty"`
+	Start uint64 `json:"start,omitempty"`
+}
+
+// Refusal is why something was refused, as far as a supervisor branches on it.
+type Refusal int
+
+// The refusals that have a meaning of their own.
+const (
+	Refused           Refusal = iota // the text says why
+	RefusedLeaseEnded                // ErrLeaseEnded
+	RefusedNoLease                   // ErrNoLease
+)
+
+// refuse is the answer to a message that was refused.
+func refuse(m *Message, err error) *Message {
+	nack := &Message{Op: OpNack, Seq: m.Seq, Epoch: m.Epoch, Why: err.Error()}
+	switch {
+	case errors.Is(err, ErrLeaseEnded):
+		nack.Refusal = RefusedLeaseEnded
+	case errors.Is(err, ErrNoLease):
+		nack.Refusal = RefusedNoLease
+	}
+	if m.Op == OpTree {
+		nack.Tree = m.Tree
+	}
+	return nack
+}
+
+// Err is what a refusal means to whoever asked.
+func (m *Message) Err() error {
+	switch m.Refusal {
+	case RefusedLeaseEnded:
+		return ErrLeaseEnded
+	case RefusedNoLease:
+		return ErrNoLease
+	}
+	return errors.New(m.Why)
+}

@@ -1,0 +1,73 @@
+package guard
+
+import (
+	"cmp"
+	"slices"
+)
+
+// plant takes a new tree in.
+func (w *Ward) plant(l *lease, m *Message) error {
+	if l.ended {
+		return ErrLeaseEnded
+	}
+	i, there := slices.BinarySearchFunc(w.trees, m.Tree, func(t *tree, n uint64) int { return cmp.Compare(t.number, n) })
+	if there { // P2: what is in it would be lost sight of
+		return errKnownTree
+	}
+	t := &tree{number: m.Tree, lease: l, release: m.Release, mark: m.Mark}
+	if m.Body != nil {
+		if err := w.hold(t, m); err != nil {
+			return err
+		}
+	}
+	w.trees = slices.Insert(w.trees, i, t)
+	return nil
+}
+
+// join takes in what was started in a tree, and waits at its gate until both guardians hold it.
+func (w *Ward) join(t *tree, m *Message) error {
+	switch {
+	case t.lease.ended:
+		return ErrLeaseEnded
+	case t.lease.deadline == 0:
+		return ErrNoLease
+	case m.Body == nil:
+		return errNoBody
+	}
+	return w.hold(t, m)
+}
+
+func (w *Ward) hold(t *tree, m *Message) error {
+	b, err := w.hands.Open(m)
+	if err == nil && b != nil {
+		t.bodies = append(t.bodies, held{Body: b, ref: *m.Body})
+	}
+	return err
+}
+
+// shed lets go of one body, which is proved dead.
+func (t *tree) shed(ref *Ref) {
+	t.bodies = slices.DeleteFunc(t.bodies, func(b held) bool {
+		is := ref != nil && b.ref == *ref
+		if is {
+			b.Close()
+		}
+		return is
+	})
+}
+
+// drop takes the supervisor's word for a tree's death.
+func (w *Ward) drop(t *tree) {
+	t.shut()
+	t.dead = true
+	if !t.lease.ended { // the closing of an ended lease still needs the release
+		w.trees = slices.DeleteFunc(w.trees, func(other *tree) bool { return other == t })
+	}
+}
+
+func (t *tree) shut() {
+	for _, b := range t.bodies {
+		b.Close()
+	}
+	t.bodies = nil
+}

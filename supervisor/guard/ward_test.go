@@ -1,0 +1,308 @@
+package guard
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+)
+
+// mortal is a body that dies when it is told that it may.
+type mortal struct {
+	dies    bool
+	waits   bool
+	struck  int
+	looked  int
+	removed bool
+	shut    bool
+	order   func() // told of each order
+}
+
+func (m *mortal) Order() {
+	m.struck++
+	if m.order != nil {
+		m.order()
+	}
+}
+func (m *mortal) Waits() bool { return m.waits }
+func (m *mortal) Look(rest bool) Sight {
+	m.looked++
+	m.struck++
+	m.removed = m.removed || rest && m.dies
+	return Sight{Dead: rest && m.dies, Again: time.Millisecond}
+}
+func (m *mortal) Close() { m.shut = true }
+
+// puppet is a guardian whose hands only note what they are told, at a time that the test says.
+type puppet struct {
+	*Ward
+	bodies  map[Ref]*mortal
+	said    []Message
+	closing []Closing
+	fed     []time.Duration
+	now     time.Duration
+	parted  []bool // whether the watchdog was told a farewell
+}
+
+func newPuppet(cfg Config) *puppet {
+	p := &puppet{bodies: map[Ref]*mortal{}}
+	p.Ward = NewWard(cfg, p)
+	return p
+}
+
+func (p *puppet) Open(m *Message) (Body, error) {
+	b := p.bodies[*m.Body]
+	if b == nil {
+		return nil, errors.New("it is gone")
+	}
+	return b, nil
+}
+func (p *puppet) Take(*Message) error { return nil }
+func (p *puppet) Tell(m *Message)     { p.said = append(p.said, *m) }
+func (p *puppet) Close(c Closing)     { p.closing = append(p.closing, c) }
+func (p *puppet) Feed()               { p.fed = append(p.fed, p.now) }
+func (p *puppet) LetGo(farewell bool) { p.parted = append(p.parted, farewell) }
+
+// hear is told something, and returns the refusal.
+func (p *puppet) hear(now time.Duration, m Message) error {
+	p.said = nil
+	m.Seq = 1
+	p.Hear(now, &m)
+	for _, said := range p.said {
+		if said.Op == OpNack {
+			return said.Err()
+		}
+	}
+	return nil
+}
+
+func (p *puppet) turn(now time.Duration, e Events) (next time.Duration, over bool) {
+	p.now = now
+	return p.Turn(now, e)
+}
+
+// guarding is a guardian with a lease until a deadline, and trees of one body each.
+func guarding(t *testing.T, cfg Config, deadline time.Duration, bodies ...*mortal) *puppet {
+	t.Helper()
+	p := newPuppet(cfg)
+	all := []Message{{Op: OpBegin, Epoch: 1, Ticket: []byte("t")}, {Op: OpExtend, Epoch: 1, Deadline: deadline}}
+	for i, b := range bodies {
+		ref := Ref{Pid: i + 1}
+		p.bodies[ref] = b
+		all = append(all, Message{Op: OpTree, Epoch: 1, Tree: uint64(i), Release: []byte{byte('a' + i)}, Body: &ref})
+	}
+	for _, m := range all {
+		if err := p.hear(0, m); err != nil {
+			t.Fatalf("%s: %v", m.Op, err)
+		}
+	}
+	return p
+}
+
+// closed tells of the newest closing that it went well.
+func (p *puppet) closed() Events {
+	return Events{Closed: []Closed{{Closing: p.closing[len(p.closing)-1]}}}
+}
+
+// P2: what is not proved dead is not released, and the session is not closed for it.
+func TestReleaseOfAnUnprovedTreeIsWithheld(t *testing.T) {
+	good, bad := &mortal{dies: true}, &mortal{}
+	p := guarding(t, Config{}, time.Hour, good, bad)
+	now := 10 * time.Second
+	p.turn(now, Events{Orphaned: true})
+	if next, _ := p.turn(now+CloseAnyway-1, Events{}); next > now+CloseAnyway || len(p.closing) > 0 {
+		t.Fatalf("closed with a tree alive, again at %v", next)
+	}
+	now += CloseAnyway
+	p.turn(now, Events{})
+	if len(p.closing) != 1 || p.closing[0].All || len(p.closing[0].Releases) != 1 || string(p.closing[0].Releases[0]) != "a" {
+		t.Fatalf("%+v", p.closing)
+	}
+	p.turn(now, p.closed())
+	now += time.Minute
+	if _, over := p.turn(now, Events{}); len(p.closing) > 1 || over {
+		t.Fatal("given up, or told again what was told")
+	}
+	bad.dies = true
+	p.turn(now, Events{})
+	if len(p.closing) != 2 || !p.closing[1].All || len(p.closing[1].Releases) != 2 {
+		t.Fatalf("%+v", p.closing)
+	}
+	if _, over := p.turn(now, Events{}); over {
+		t.Fatal("it leaves with a closing under way")
+	}
+	if _, over := p.turn(now, p.closed()); !over || !good.removed || !bad.removed || !good.shut {
+		t.Fatal("not settled")
+	}
+}
+
+func TestSecondGuardianLeavesTheClosingToTheFirst(t *testing.T) {
+	now := 10 * time.Second
+	p := guarding(t, Config{Index: 1, Grace: time.Second}, now, &mortal{dies: true})
+	if next, _ := p.turn(now, Events{}); next != now+CloseHeadStart || len(p.closing) > 0 {
+		t.Fatalf("it closes at once, or at %v", next)
+	}
+	p.turn(now, Events{TwinGone: true})
+	if len(p.closing) != 1 {
+		t.Fatal("the other one is gone, and it does not close")
+	}
+}
+
+// P4: a guardian does not watch alone for longer than it was told.
+func TestAGuardianWhoseTwinIsNotReplacedEndsAll(t *testing.T) {
+	b := &mortal{}
+	p := guarding(t, Config{Grace: time.Second}, time.Hour, b)
+	if next, _ := p.turn(time.Minute, Events{TwinGone: true}); next != time.Minute+time.Second || b.struck > 0 {
+		t.Fatalf("struck %d times, again at %v", b.struck, next)
+	}
+	if err := p.hear(time.Minute, Message{Op: OpTwin}); err != nil {
+		t.Fatal(err)
+	}
+	if p.turn(time.Minute+2*time.Second, Events{}); b.struck > 0 {
+		t.Fatal("struck though the twin was replaced")
+	}
+	p.turn(2*time.Minute, Events{TwinGone: true})
+	if p.turn(2*time.Minute+time.Second, Events{TwinGone: true}); b.struck == 0 {
+		t.Fatal("it watches alone for ever")
+	}
+}
+
+// P3: no message, however it got delayed, brings a lease back.
+func TestEndedLeaseIsNeverRevived(t *testing.T) {
+	b := &mortal{}
+	p := guarding(t, Config{}, time.Second, b)
+	for _, m := range []Message{
+		{Op: OpTree, Epoch: 1, Tree: 9}, // though no timer has been handled
+		{Op: OpExtend, Epoch: 1, Deadline: time.Hour},
+		{Op: OpShorten, Epoch: 1, Deadline: time.Hour},
+		{Op: OpBody, Epoch: 1, Tree: 0, Body: &Ref{Pid: 1}},
+		{Op: OpArm, Epoch: 1, Tree: 0},
+	} {
+		if err := p.hear(time.Second, m); !errors.Is(err, ErrLeaseEnded) {
+			t.Errorf("%s after the deadline: %v", m.Op, err)
+		}
+	}
+	if b.struck == 0 {
+		t.Error("the lease was not ended")
+	}
+	if err := p.hear(time.Second, Message{Op: OpBegin, Epoch: 1}); err == nil {
+		t.Error("an epoch began twice")
+	}
+	for _, m := range []Message{{Op: OpBegin, Epoch: 2}, {Op: OpTree, Epoch: 2, Tree: 7}} {
+		if err := p.hear(time.Second, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.hear(time.Second, Message{Op: OpBody, Epoch: 2, Tree: 7, Body: &Ref{Pid: 1}}); !errors.Is(err, ErrNoLease) {
+		t.Errorf("something alive before a lease: %v", err)
+	}
+}
+
+// P7: a guardian that was stopped, and reads of a deadline after it, has read all that was sent before it kills.
+func TestADeadlineThatWasMovedInTimeAndIsReadLateCounts(t *testing.T) {
+	b := &mortal{}
+	p := guarding(t, Config{}, time.Minute, b)
+	late := time.Hour
+	for _, m := range []Message{{Op: OpShorten, Epoch: 1, Deadline: late - 1}, {Op: OpExtend, Epoch: 1, Deadline: late + time.Minute}} {
+		if err := p.hear(late, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if next, _ := p.turn(late, Events{}); b.struck > 0 || next != late+time.Minute {
+		t.Errorf("struck %d times, again at %v", b.struck, next)
+	}
+	if err := p.hear(late, Message{Op: OpShorten, Epoch: 1, Deadline: late - 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.hear(late, Message{Op: OpTree, Epoch: 1, Tree: 9}); !errors.Is(err, ErrLeaseEnded) {
+		t.Errorf("a tree after the shorter deadline: %v", err)
+	}
+}
+
+// P2: a supervisor that finishes an epoch with trees in it has forgotten something.
+func TestFinishWithTreesLeftKillsThem(t *testing.T) {
+	b := &mortal{}
+	p := guarding(t, Config{}, time.Hour, b)
+	if err := p.hear(0, Message{Op: OpFinish, Epoch: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if p.turn(0, Events{}); b.struck == 0 || len(p.leases) == 0 {
+		t.Error("forgotten alive")
+	}
+}
+
+// P3: the last of many trees is told to die before anything is looked at of another, and what is held before any container.
+func TestTheFirstOrdersOfDeathComeBeforeAnyLook(t *testing.T) {
+	var told []*mortal
+	bodies := []*mortal{{waits: true}, {}, {waits: true}, {}}
+	for _, b := range bodies {
+		b.order = func() {
+			for _, other := range bodies {
+				if other.looked > 0 {
+					t.Error("something was looked at before all were told")
+				}
+			}
+			told = append(told, b)
+		}
+	}
+	p := guarding(t, Config{}, time.Second, bodies...)
+	p.turn(time.Second, Events{})
+	if want := []*mortal{bodies[1], bodies[3], bodies[0], bodies[2]}; !slices.Equal(told, want) {
+		t.Errorf("told in the order %v", told)
+	}
+	fresh := guarding(t, Config{}, time.Second, &mortal{}, &mortal{}, &mortal{})
+	if cost := testing.AllocsPerRun(1, func() { fresh.Turn(time.Second, Events{}) }); cost > 10 {
+		t.Errorf("it takes %v allocations", cost)
+	}
+}
+
+// What was over when a guardian first heard of it is all known to it before it ends: nothing is taken for dead unseen.
+func TestGuardianLearnsOfATreeThatOutlivedItsLease(t *testing.T) {
+	p := newPuppet(Config{})
+	ref, b := Ref{Pid: 1}, &mortal{}
+	p.bodies[ref] = b
+	for _, m := range []Message{
+		{Op: OpBegin, Epoch: 1, Deadline: 1, OK: true}, {Op: OpTree, Epoch: 1, Tree: 1}, {Op: OpBody, Epoch: 1, Tree: 1, Body: &ref},
+		{Op: OpArm, Epoch: 1, Tree: 1, Grace: 1}, {Op: OpEnd, Epoch: 1},
+	} {
+		if err := p.hear(time.Hour, m); err != nil {
+			t.Fatalf("%s: %v", m.Op, err)
+		}
+		p.turn(time.Hour, Events{})
+	}
+	if limit, bound := p.limit(); !bound || limit > time.Hour || b.struck == 0 {
+		t.Errorf("bound: %v, struck %d times", bound, b.struck)
+	}
+}
+
+func TestOnlyWhatWasSeenDeadUnderAnEndedLeaseIsVouchedFor(t *testing.T) {
+	p := newPuppet(Config{})
+	dying := Ref{Pid: 1}
+	p.bodies[dying] = &mortal{}
+	for _, m := range []Message{
+		{Op: OpBegin, Epoch: 1}, {Op: OpBegin, Epoch: 2}, {Op: OpTree, Epoch: 1, Tree: 1, Mark: "dead"},
+		{Op: OpTree, Epoch: 1, Tree: 2, Mark: "dying", Body: &dying}, {Op: OpTree, Epoch: 1, Tree: 3},
+		{Op: OpTree, Epoch: 2, Tree: 4, Mark: "empty"}, {Op: OpEnd, Epoch: 1},
+	} {
+		if err := p.hear(0, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.turn(0, Events{})
+	for mark, want := range map[string]bool{"dead": true, "dying": false, "empty": false, "": false, "other": false} {
+		if got := p.Settled(mark); got != want {
+			t.Errorf("%q: %v", mark, got)
+		}
+	}
+}
+
+func TestRefusalsKeepTheirMeaning(t *testing.T) {
+	for _, err := range []error{ErrLeaseEnded, ErrNoLease} {
+		if got := refuse(&Message{}, err).Err(); !errors.Is(got, err) {
+			t.Errorf("%v became %v", err, got)
+		}
+	}
+	if got := refuse(&Message{Op: OpTree, Tree: 3}, errors.New("no room")); got.Tree != 3 || got.Err().Error() != "no room" {
+		t.Errorf("%+v", got)
+	}
+}

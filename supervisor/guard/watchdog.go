@@ -1,0 +1,71 @@
+package guard
+
+import "time"
+
+// watchdog is a device as a guardian feeds it. The twin feeds it too, each by itself.
+type watchdog struct {
+	timeout time.Duration
+	fed     time.Duration // when it was fed last
+}
+
+// keep takes over the device that came along.
+func (w *Ward) keep(m *Message) error {
+	if m.Grace <= 0 {
+		return errNoWatchdog
+	}
+	if err := w.hands.Take(m); err != nil {
+		return err
+	}
+	w.dog = &watchdog{timeout: m.Grace}
+	return nil
+}
+
+// letGo gives the device up. Where a tree that it watches over may be alive, it goes on counting, unfed by this guardian.
+func (w *Ward) letGo() {
+	if w.dog == nil {
+		return
+	}
+	_, bound := w.limit()
+	w.hands.LetGo(!bound)
+	w.dog = nil
+}
+
+// limit is when the machine has to have been reset, unless the lease is extended or the trees are proved dead before; not
+// bound: there is nothing alive that would need it.
+func (w *Ward) limit() (at time.Duration, bound bool) {
+	for _, t := range w.trees {
+		if by := t.lease.deadline + t.after; t.armed && !t.dead && (!bound || by < at) {
+			at, bound = by, true
+		}
+	}
+	return at, bound
+}
+
+// feed feeds when that is due and says when to look again; zero means at the next event.
+//
+// P3: a feed keeps the reset away for a whole timeout, so none comes later than that before the limit. The last one comes as
+// late as it can be relied on, for a tree that is killed at its lease's end to be proved dead before the limit.
+func (w *Ward) feed(now time.Duration) time.Duration {
+	if w.dog == nil {
+		return 0
+	}
+	limit, bound := w.limit()
+	last := limit - w.dog.timeout
+	if bound && now > last {
+		return 0
+	}
+	next := func(fed time.Duration) time.Duration {
+		due, close := fed+w.dog.timeout/4, last-w.dog.timeout/64
+		if bound && close > fed {
+			return min(due, close)
+		}
+		return due
+	}
+	due := next(w.dog.fed)
+	if now < due {
+		return due
+	}
+	w.hands.Feed()
+	w.dog.fed = now
+	return next(now)
+}

@@ -1,0 +1,125 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/guard"
+)
+
+const (
+	givesUp     = 30 * time.Second
+	strikeAgain = 20 * time.Millisecond
+)
+
+// hands is what a guardian does in the simulated world.
+type hands struct{ *guardian }
+
+// Open implements guard.Hands.
+func (h hands) Open(m *guard.Message) (guard.Body, error) { return prey{m.Along.(*tree)}, nil }
+
+// Take implements guard.Hands.
+func (h hands) Take(m *guard.Message) error {
+	switch along := m.Along.(type) {
+	case *guardian:
+		h.twin = along
+	case *device:
+		h.dog = along
+		along.holders[h.guardian] = true
+	}
+	return nil
+}
+
+// Tell implements guard.Hands. The supervisor hears it when it is not frozen.
+func (h hands) Tell(m *guard.Message) {
+	if h.orphaned {
+		return
+	}
+	g := h.guardian
+	if m.Op == guard.OpEnded {
+		g.w.say("%s: guardian %d ends lease %d: %s", g.node.name, g.index+1, m.Epoch, m.Why)
+	}
+	if m.Op == guard.OpAck && g.of.inc.running() { // it changes nothing that the caller may be in the midst of
+		g.of.hear(g, m)
+		return
+	}
+	g.of.inc.do(func() { g.w.after(0, func() { g.of.hear(g, m) }) })
+}
+
+// Feed implements guard.Hands.
+func (h hands) Feed() { h.dog.write(false) }
+
+// LetGo implements guard.Hands.
+func (h hands) LetGo(last bool) {
+	if last {
+		h.dog.write(true)
+	}
+	h.dog.close(h.guardian)
+	h.dog = nil
+}
+
+// Close implements guard.Hands.
+func (h hands) Close(c guard.Closing) {
+	g := h.guardian
+	g.w.wait.Go(func() {
+		closed := guard.Closed{Closing: c, Err: g.closeSession(c)}
+		if !g.pass() {
+			return
+		}
+		g.w.mu.Lock()
+		defer g.w.mu.Unlock()
+		g.closed = append(g.closed, closed)
+		g.wake()
+	})
+}
+
+// prey is a tree as a guardian holds it.
+type prey struct{ *tree }
+
+// Order implements guard.Body.
+func (p prey) Order() { p.strike() }
+
+// Look implements guard.Body.
+func (p prey) Look(bool) guard.Sight {
+	if p.look(true) {
+		return guard.Sight{Dead: true}
+	}
+	return guard.Sight{Again: strikeAgain}
+}
+
+// Waits implements guard.Body.
+func (p prey) Waits() bool { return true }
+
+// Close implements guard.Body.
+func (p prey) Close() {}
+
+// closeSession is what the guardian does beside its loop: the real one's election.CloseEncoded over this network.
+func (g *guardian) closeSession(c guard.Closing) error {
+	ctx, cancel := context.WithTimeout(context.Background(), givesUp)
+	defer cancel()
+	var t election.Ticket
+	if err := json.Unmarshal(c.Ticket, &t); err != nil {
+		panic(err)
+	}
+	dead := make([]election.Release, len(c.Releases))
+	for i, r := range c.Releases {
+		if err := json.Unmarshal(r, &dead[i]); err != nil {
+			panic(err)
+		}
+	}
+	dial := func(ctx context.Context, address string) (net.Conn, error) {
+		if !g.pass() {
+			return newTomb(), nil
+		}
+		return g.w.net.dial(ctx, g.host.index, serverOf(address), g.gate)
+	}
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := t.Close(ctx, dial, dead, c.All)
+		if err == nil || !g.alive() || !g.w.sleep(ctx, pause) {
+			return err
+		}
+	}
+}
