@@ -14,6 +14,7 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/service"
 	"understudy/supervisor/wait"
+	"understudy/supervisor/witness"
 )
 
 // Agent is where this node can be asked to end a child, by the node that holds the lock now.
@@ -92,7 +93,7 @@ func (s *supervisor) lend(ctx context.Context, l net.Listener) {
 		return
 	}
 	err := func() error {
-		as := lentNote{Node: s.self.Node, Files: s.cfg.Agent.Files}
+		as := witness.Note{Node: s.self.Node, Files: s.cfg.Agent.Files}
 		if keys := s.cfg.Agent.Keys; keys.Secrets != nil {
 			secrets, err := keys.Secrets()
 			if err != nil {
@@ -117,7 +118,7 @@ func (s *supervisor) lend(ctx context.Context, l net.Listener) {
 
 // vouch answers a question that was proved to come from a node that holds the lock.
 func (s *supervisor) vouch(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
-	w := service.Witness{
+	w := witness.At{
 		Node: s.self.Node, Host: child.Host{Machine: s.self.Machine, Boot: s.self.Boot}, End: s.cfg.Machine.KillTree, Look: s.cfg.Machine.Outlasted,
 	}
 	if t := s.treeOf(q); t != nil {

@@ -12,6 +12,7 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/service"
 	"understudy/supervisor/unit"
+	"understudy/supervisor/witness"
 )
 
 // Machine is the host as a supervisor sees it: its clock, its processes, and how they are ended. The simulation has one
@@ -70,22 +71,11 @@ func (m thisMachine) Adopt(ctx context.Context, guard json.RawMessage, node stri
 }
 
 func (thisMachine) KillTree(ctx context.Context, id json.RawMessage) error {
-	var tree child.TreeID
-	if err := json.Unmarshal(id, &tree); err != nil {
-		return fmt.Errorf("read a tree's identity: %w", err)
-	}
-	return child.Unproved(tree, child.KillByID(ctx, tree))
+	return witness.KillTree(ctx, id)
 }
 
 func (thisMachine) Outlasted(id json.RawMessage, p fencing.Process) error {
-	if p.Pid == 0 {
-		return nil
-	}
-	var tree child.TreeID
-	if err := json.Unmarshal(id, &tree); err != nil {
-		return fmt.Errorf("read a tree's identity: %w", err)
-	}
-	return tree.Outlasted(p.Pid, p.Start)
+	return witness.Outlasted(id, p)
 }
 
 type thisGuard struct {

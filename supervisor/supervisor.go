@@ -16,6 +16,7 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/failsafe"
+	"understudy/supervisor/handoff"
 	"understudy/supervisor/service"
 	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
@@ -31,8 +32,8 @@ type supervisor struct {
 	guarded  chan struct{} // closed when the guardians stand
 	guard    Guard
 	commands *unit.Commands
-	leaving  sync.WaitGroup // of services that were removed
-	left     *legacy        // what a former image of this process has handed over; nil: nothing
+	leaving  sync.WaitGroup    // of services that were removed
+	left     *handoff.Envelope // what a former image of this process has handed over; nil: nothing
 
 	credentials credentials
 	exposure    exposure
@@ -288,8 +289,8 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 	}
 	over, leaving := s.guard.Over(t.Epoch), ctx.Done()
 	defer s.turning()()
-	var moving *move // an upgrade under way
-	look := time.NewTicker(moveLook)
+	var moving *handoff.Move // an upgrade under way
+	look := time.NewTicker(handoff.Look)
 	defer look.Stop()
 	look.Stop()
 	for {
@@ -319,8 +320,8 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 			}
 		case <-s.cfg.Upgrade.Asked:
 			if moving == nil {
-				moving = &move{since: time.Now()}
-				look.Reset(moveLook)
+				moving = handoff.Begin()
+				look.Reset(handoff.Look)
 			}
 		case <-look.C:
 		case <-s.stir:

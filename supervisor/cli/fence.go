@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/fencing"
-	"understudy/supervisor"
 	"understudy/supervisor/control"
 	"understudy/supervisor/printable"
+	"understudy/supervisor/witness"
 )
 
 func fenceCommand() *cobra.Command {
@@ -102,7 +102,7 @@ func killLocalCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			s := supervisor.KillLocal(ctx, t)
+			s := witness.KillLocal(ctx, t)
 			text, err := json.Marshal(s)
 			if err != nil {
 				return err

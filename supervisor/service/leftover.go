@@ -13,6 +13,7 @@ import (
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
+	"understudy/supervisor/witness"
 )
 
 const (
@@ -298,3 +299,14 @@ func (v *Service) cleared(ctx context.Context, sess *election.Session, cand *ele
 
 // unprovedDeath says that a child may be alive that was to end.
 func unprovedDeath(err error) string { return "not proved dead: " + err.Error() }
+
+// seenOf is the process that a breadcrumb tells of.
+func seenOf(l election.Leftover) fencing.Process { return fencing.Process{Pid: l.Pid, Start: l.Start} }
+
+// witness is this node.
+func (v *Service) witness() witness.At {
+	self := v.node.Self
+	return witness.At{
+		Node: self.Node, Host: child.Host{Machine: self.Machine, Boot: self.Boot}, End: v.node.Machine.KillTree, Look: v.node.Machine.Outlasted,
+	}
+}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"understudy/supervisor"
 	"understudy/supervisor/child"
+	"understudy/supervisor/witness"
 )
 
 const (
@@ -57,7 +57,7 @@ func (e *ear) relieve(c *conn) {
 func (g *guardian) answer(c *conn) {
 	if g.desk == nil {
 		host := child.Host{Machine: g.host.machine, Boot: g.host.boot(), PidNS: 1}
-		g.desk = supervisor.StandIn(g.node.name, host, g.w.keys, g.killTree, g.node.host.outlasted)
+		g.desk = witness.Proxy(witness.At{Node: g.node.name, Host: host, End: g.killTree, Look: g.node.host.outlasted}, g.w.keys)
 	}
 	g.heard = append(g.heard, c)
 	g.w.say("%s: guardian %d answers a question", g.node.name, g.index+1)

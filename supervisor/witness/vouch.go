@@ -1,30 +1,32 @@
-package service
+// Package witness tells what a machine knows of the death of a program that ran on it: for its own supervisor, for the nodes that ask
+// its agent, for a guardian that answers in a supervisor's place, and for an operator on the machine.
+package witness
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
-	"understudy/election"
 	"understudy/fencing"
 	"understudy/supervisor/child"
 )
 
-// Witness is a place from where a death may be proved: a node, on a machine, in a boot.
-type Witness struct {
+// patience is how long a proof may take.
+const patience = 5 * time.Second
+
+// At is a place from where a death may be proved: a node, on a machine, in a boot.
+type At struct {
 	Node string
 	Host child.Host
 	End  func(ctx context.Context, tree json.RawMessage) error // kills a tree of this machine; nil: its death is proved
 	Look func(tree json.RawMessage, p fencing.Process) error   // looks for a process that was seen alive of it; nil: it is dead
 }
 
-// seenOf is the process that a breadcrumb tells of.
-func seenOf(l election.Leftover) fencing.Process { return fencing.Process{Pid: l.Pid, Start: l.Start} }
-
 // Vouch tells what is known here of a former active's child: the process tree of an earlier or another supervisor of this
 // machine can be looked at, and ended; and nothing outlives a boot. What was seen alive of it is dead only when that process is, whatever the tree's containment shows: P2.
-func (w Witness) Vouch(ctx context.Context, node, machine, boot string, tree json.RawMessage, p fencing.Process) (fencing.Verdict, string, error) {
+func (w At) Vouch(ctx context.Context, node, machine, boot string, tree json.RawMessage, p fencing.Process) (fencing.Verdict, string, error) {
 	if boot != w.Host.Boot {
 		if machine != "" && machine == w.Host.Machine && node == w.Node {
 			return fencing.Dead, "this machine has booted since", nil
@@ -34,7 +36,7 @@ func (w Witness) Vouch(ctx context.Context, node, machine, boot string, tree jso
 	if machine != w.Host.Machine {
 		return fencing.Unknown, "", nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, proofPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := w.End(ctx, tree)
 	if err == nil {
@@ -51,9 +53,23 @@ func (w Witness) Vouch(ctx context.Context, node, machine, boot string, tree jso
 	return fencing.Dead, "its tree on this machine is dead", nil
 }
 
-func (v *Service) witness() Witness {
-	self := v.node.Self
-	return Witness{
-		Node: self.Node, Host: child.Host{Machine: self.Machine, Boot: self.Boot}, End: v.node.Machine.KillTree, Look: v.node.Machine.Outlasted,
+// KillTree ends a tree that another supervisor of this machine made. nil: its death is proved.
+func KillTree(ctx context.Context, id json.RawMessage) error {
+	var tree child.TreeID
+	if err := json.Unmarshal(id, &tree); err != nil {
+		return fmt.Errorf("read a tree's identity: %w", err)
 	}
+	return child.Unproved(tree, child.KillByID(ctx, tree))
+}
+
+// Outlasted looks for a process that was seen alive of such a tree. nil: it is dead, or none was seen.
+func Outlasted(id json.RawMessage, p fencing.Process) error {
+	if p.Pid == 0 {
+		return nil
+	}
+	var tree child.TreeID
+	if err := json.Unmarshal(id, &tree); err != nil {
+		return fmt.Errorf("read a tree's identity: %w", err)
+	}
+	return tree.Outlasted(p.Pid, p.Start)
 }

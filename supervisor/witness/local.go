@@ -1,4 +1,4 @@
-package supervisor
+package witness
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 
 	"understudy/fencing"
 	"understudy/supervisor/child"
-	"understudy/supervisor/service"
 )
 
 // KillLocal kills a child on this machine, whoever made it, and states what is known of it then.
@@ -22,7 +21,7 @@ func KillLocal(ctx context.Context, t fencing.Target) fencing.Statement {
 	if name, err := os.Hostname(); err == nil && name == t.Host {
 		s.Node = t.Node
 	}
-	w := service.Witness{Node: s.Node, Host: host, End: thisMachine{}.KillTree, Look: thisMachine{}.Outlasted}
+	w := At{Node: s.Node, Host: host, End: KillTree, Look: Outlasted}
 	verdict, by, err := w.Vouch(ctx, t.Node, t.Machine, t.Boot, t.Tree, t.Seen)
 	switch {
 	case err == nil && verdict == fencing.Dead:

@@ -1,4 +1,4 @@
-package supervisor
+package witness
 
 import (
 	"context"
@@ -12,19 +12,18 @@ import (
 	"understudy/fencing"
 	"understudy/fencing/agent"
 	"understudy/supervisor/child"
-	"understudy/supervisor/service"
 )
 
-// lentNote is what a guardian has to know to answer. It reads the files as the supervisor does, when somebody comes.
-type lentNote struct {
+// Note is what a guardian has to know to answer. It reads the files as the supervisor does, when somebody comes.
+type Note struct {
 	Node    string      `json:"node"`
 	Files   agent.Files `json:"files"`
 	Secrets [][]byte    `json:"secrets,omitempty"` // for as long as their file cannot be read
 }
 
-// standInFor answers in a guardian.
-func standInFor(note []byte, buried func(child.TreeID) bool) (func(context.Context, net.Conn), error) {
-	var as lentNote
+// InGuardian is the proxy agent of this machine's guardian, as child.GuardianMain takes it.
+func InGuardian(note []byte, buried func(child.TreeID) bool) (func(context.Context, net.Conn), error) {
+	var as Note
 	if err := json.Unmarshal(note, &as); err != nil {
 		return nil, fmt.Errorf("read what the supervisor lent: %w", err)
 	}
@@ -33,22 +32,18 @@ func standInFor(note []byte, buried func(child.TreeID) bool) (func(context.Conte
 		return nil, fmt.Errorf("identify this machine: %w", err)
 	}
 	kill := func(ctx context.Context, tree json.RawMessage) error {
-		err := thisMachine{}.KillTree(ctx, tree)
+		err := KillTree(ctx, tree)
 		var id child.TreeID
 		if errors.Is(err, child.ErrNotSeen) && json.Unmarshal(tree, &id) == nil && buried(id) {
 			return nil
 		}
 		return err
 	}
-	return standIn(service.Witness{Node: as.Node, Host: host, End: kill, Look: thisMachine{}.Outlasted}, as.Files.KeysFrom(as.Secrets)).Answer, nil
+	return Proxy(At{Node: as.Node, Host: host, End: kill, Look: Outlasted}, as.Files.KeysFrom(as.Secrets)).Answer, nil
 }
 
-// StandIn is the agent of a guardian, which knows no services: it ends a tree by its identity, and looks for what was seen alive of it.
-func StandIn(node string, host child.Host, keys *agent.Keys, kill func(context.Context, json.RawMessage) error, look func(json.RawMessage, fencing.Process) error) *agent.Server {
-	return standIn(service.Witness{Node: node, Host: host, End: kill, Look: look}, keys)
-}
-
-func standIn(w service.Witness, keys *agent.Keys) *agent.Server {
+// Proxy is the agent of a guardian, which knows no services: it ends a tree by its identity, and looks for what was seen alive of it.
+func Proxy(w At, keys *agent.Keys) *agent.Server {
 	return &agent.Server{
 		Keys: keys, Logger: hclog.NewNullLogger(), // there is no log that could not hold a guardian up
 		Self: agent.Answer{Node: w.Node, Machine: w.Host.Machine, Boot: w.Host.Boot},

@@ -1,0 +1,105 @@
+package handoff
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"understudy/election"
+	"understudy/supervisor/child"
+	"understudy/supervisor/service"
+	"understudy/supervisor/wait"
+)
+
+// Guard is guardians that can be handed over.
+type Guard interface {
+	// HandOver calls do while nothing of the guardians, of one lease and so many trees, changes.
+	HandOver(ctx context.Context, epoch uint64, trees int, do func(guard json.RawMessage) error) error
+}
+
+// Sender is the image that hands over.
+type Sender struct {
+	service.Session
+	Guard  Guard
+	Write  func() Envelope             // all but the session and the guard
+	Become func(envelope []byte) error // execs; returns only if that fails
+	Now    func() time.Duration        // CLOCK_BOOTTIME
+	Log    hclog.Logger
+}
+
+// fresh tells whether the lease was extended not long ago: what is left of it has to do for the exec, and for the next image's
+// first heartbeat.
+func (s Sender) fresh() bool {
+	return s.Backed()-s.Now() > election.LeaseLength(s.Timeout())/2
+}
+
+// plain fails while the guardians know another deadline than ZooKeeper's own. P3: the next image does not know of that, and would start
+// what nobody was asked about.
+func (s Sender) plain() error {
+	unlock, ok := s.Gate.TryPlain()
+	if !ok {
+		return errHeld
+	}
+	unlock()
+	return nil
+}
+
+// become hands over to another image of this process, and returns only if that fails. No service runs.
+func (s Sender) become(ctx context.Context) error {
+	for until := time.Now().Add(busyFor); ; {
+		err := s.try(ctx)
+		if !errors.Is(err, child.ErrBusy) && !errors.Is(err, ErrNotNow) || time.Now().After(until) || !wait.For(ctx, Look) {
+			return err
+		}
+	}
+}
+
+func (s Sender) try(ctx context.Context) error {
+	if !s.fresh() {
+		return errStale
+	}
+	e := s.Write()
+	e.Version, e.Epoch = version, s.Epoch
+	running := e.Running()
+	s.Log.Info("handing over to another image of this process", "running", running)
+	ctx, cancel := context.WithTimeout(ctx, busyFor)
+	defer cancel()
+	return s.Guard.HandOver(ctx, s.Epoch, len(running), func(guard json.RawMessage) error {
+		unlock, ok := s.Gate.TryPlain()
+		if !ok {
+			return errHeld
+		}
+		defer unlock()
+		var err error
+		if e.Session, err = s.Carry(); err != nil {
+			return err
+		}
+		if !s.Gate.Plain() { // a server has granted less meanwhile, which the guardians do not know yet
+			return errHeld
+		}
+		e.Guard = guard
+		for _, r := range e.Services {
+			if r.Term == nil {
+				continue
+			}
+			kept, err := r.Term.Run.Keep()
+			defer func() {
+				for _, fd := range kept {
+					_ = unix.Close(fd)
+				}
+			}()
+			if err != nil {
+				return err
+			}
+		}
+		raw, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		return s.Become(raw)
+	})
+}

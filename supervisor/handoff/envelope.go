@@ -1,0 +1,75 @@
+package handoff
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+	"understudy/supervisor/service"
+	"understudy/supervisor/unit"
+)
+
+// version is that of an envelope as a whole. Another one is for what must not be ignored by an image that does not know it.
+const version = 2
+
+// Versions are those that this image goes on with.
+func Versions() []int { return []int{version} }
+
+// Envelope is what one image of a supervisor leaves to the next.
+type Envelope struct {
+	Version  int                       `json:"version"`
+	Node     string                    `json:"node"`
+	Root     string                    `json:"root"`
+	Servers  []string                  `json:"servers"`
+	Agent    string                    `json:"agent,omitempty"` // where it listens
+	Since    time.Time                 `json:"since"`
+	Epoch    uint64                    `json:"epoch"`
+	Commands uint64                    `json:"commands"` // that were run outside any session
+	Session  election.Carried          `json:"session"`
+	Guard    json.RawMessage           `json:"guard"`
+	Births   map[string]election.Birth `json:"births,omitempty"`
+	Services []service.Record          `json:"services"`
+}
+
+// Open reads an envelope, and refuses one that is not for this supervisor.
+func Open(raw []byte, node, root string, servers []string) (*Envelope, error) {
+	var e Envelope
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return nil, fmt.Errorf("read what was handed over: %w", err)
+	}
+	if !slices.Contains(Versions(), e.Version) {
+		return nil, fmt.Errorf("what was handed over is of version %d, known here: %v", e.Version, Versions())
+	}
+	if e.Node != node || e.Root != root || !slices.Equal(e.Servers, servers) {
+		return nil, fmt.Errorf("what was handed over is of node %s under %s at %v", e.Node, e.Root, e.Servers)
+	}
+	return &e, nil
+}
+
+// Find looks the trees and processes of all terms up in a guard that was handed over.
+func (e *Envelope) Find(adopted func(tree json.RawMessage) (unit.Tree, bool), log hclog.Logger) error {
+	for _, r := range e.Services {
+		if r.Term == nil {
+			continue
+		}
+		if err := r.Term.Find(adopted, log); err != nil {
+			return fmt.Errorf("go on with %s: %w", r.Name, err)
+		}
+	}
+	return nil
+}
+
+// Running names the services of which a term is handed over.
+func (e *Envelope) Running() (names []string) {
+	for _, r := range e.Services {
+		if r.Term != nil {
+			names = append(names, r.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
