@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
-	"os"
 	"time"
 
 	"understudy/election"
@@ -58,13 +58,12 @@ func (s *supervisor) listen(ctx context.Context) (net.Listener, error) {
 		return s.cfg.Agent.open(ctx)
 	}
 	s.left.Agent = "" // once
-	lender, ok := s.guard.(interface{ Lent() (*os.File, error) })
-	if !ok {
-		return s.cfg.Agent.open(ctx)
+	file, err := s.guard.Lent()
+	if err != nil {
+		return nil, fmt.Errorf("take the listener over: %w", err)
 	}
-	file, err := lender.Lent()
-	if err != nil || file == nil {
-		return nil, errors.Join(errors.New("there is no listener to take over"), err)
+	if file == nil {
+		return s.cfg.Agent.open(ctx)
 	}
 	defer file.Close()
 	return net.FileListener(file)
@@ -85,11 +84,8 @@ func (s *supervisor) lend(ctx context.Context, l net.Listener) {
 	case <-ctx.Done():
 		return
 	}
-	taker, ok := s.guard.(interface {
-		Lend(listener *os.File, note []byte) error
-	})
-	tcp, isTCP := l.(*net.TCPListener)
-	if !ok || !isTCP {
+	tcp, ok := l.(*net.TCPListener)
+	if !ok {
 		return
 	}
 	err := func() error {
@@ -109,7 +105,7 @@ func (s *supervisor) lend(ctx context.Context, l net.Listener) {
 		if err != nil {
 			return errors.Join(err, file.Close())
 		}
-		return taker.Lend(file, note)
+		return s.guard.Lend(file, note)
 	}()
 	if err != nil {
 		s.log.Warn("the guardians cannot answer in place of this supervisor", "error", err)

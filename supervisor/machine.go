@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -22,6 +23,8 @@ type Machine interface {
 	Identity() (child.Host, error)
 	// Guard finds out how process trees can be held, as mode wishes, and starts the guardians.
 	Guard(ctx context.Context, mode, node string, log hclog.Logger) (Guard, error)
+	// Adopt goes on with the guardians that a former image of this process has handed over.
+	Adopt(ctx context.Context, guard json.RawMessage, node string, log hclog.Logger) (Guard, error)
 }
 
 // Guard is two guardians, as child.Guard describes them.
@@ -32,6 +35,15 @@ type Guard interface {
 	Extend(epoch uint64, deadline time.Duration) error
 	Shorten(ctx context.Context, epoch uint64, deadline time.Duration, w child.Watchdog) error
 	Cause(epoch uint64) error
+	// HandOver calls do while nothing of the guardians, of one lease and so many trees, changes; Adopted finds a tree in what was
+	// handed over.
+	HandOver(ctx context.Context, epoch uint64, trees int, do func(guard json.RawMessage) error) error
+	Adopted(tree json.RawMessage) (Tree, bool)
+	// Lend gives the guardians what they need to answer in place of a supervisor that is dead or frozen; Lent takes a former image's
+	// listener back, nil when there is none.
+	Lend(listener *os.File, note []byte) error
+	Lent() (*os.File, error)
+	WatchdogArmed() bool
 }
 
 // Tree is a program and all that it forks.

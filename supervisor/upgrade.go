@@ -2,13 +2,10 @@ package supervisor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
-
-	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
 	"understudy/supervisor/config"
@@ -19,20 +16,10 @@ import (
 // Handovers are the versions of what another image has handed over that this one goes on with.
 func Handovers() []int { return handoff.Versions() }
 
-// adopter is a Guard that can be handed over, as child.Guard describes it.
-type adopter interface {
-	handoff.Guard
-	Adopted(tree json.RawMessage) (Tree, bool)
-}
-
 // moveOn goes on with an upgrade. An error says that there will be none.
 func (s *supervisor) moveOn(ctx context.Context, t service.Session, m *handoff.Move, stops map[*service.Service]context.CancelCauseFunc) error {
-	guard, ok := s.guard.(adopter)
-	if !ok {
-		return errors.New("the guard cannot be handed over")
-	}
 	sender := handoff.Sender{
-		Session: t, Guard: guard, Write: s.envelope, Become: s.cfg.Upgrade.Become, Now: s.cfg.Machine.Now, Log: s.log,
+		Session: t, Guard: s.guard, Write: s.envelope, Become: s.cfg.Upgrade.Become, Now: s.cfg.Machine.Now, Log: s.log,
 	}
 	return m.On(ctx, sender, stops, s.unsettled)
 }
@@ -72,21 +59,11 @@ func (s *supervisor) adopt(ctx context.Context) error {
 		return err
 	}
 	s.cfg.Legacy = nil
-	machine, ok := s.cfg.Machine.(interface {
-		Adopt(ctx context.Context, guard json.RawMessage, node string, log hclog.Logger) (Guard, error)
-	})
-	if !ok {
-		return errors.New("nothing can be handed over on this machine")
-	}
-	guard, err := machine.Adopt(ctx, left.Guard, s.cfg.Node, s.log)
+	guard, err := s.cfg.Machine.Adopt(ctx, left.Guard, s.cfg.Node, s.log)
 	if err != nil {
 		return err
 	}
-	taker, ok := guard.(adopter)
-	if !ok {
-		return errors.New("nothing can be taken over on this machine")
-	}
-	if err := left.Find(taker.Adopted, s.log); err != nil {
+	if err := left.Find(guard.Adopted, s.log); err != nil {
 		return err
 	}
 	s.guard = guard

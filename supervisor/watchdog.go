@@ -3,12 +3,12 @@ package supervisor
 // showWatchdog tells the observer of the device, once the guardians stand, who feed it.
 func (s *supervisor) showWatchdog() {
 	w := s.cfg.Watchdog
+	if w == nil {
+		return
+	}
 	mode := "automatic" // as the config calls it
-	if w != nil && w.Required {
+	if w.Required {
 		mode = "required"
 	}
-	holder, ok := s.guard.(interface{ WatchdogArmed() bool })
-	if w != nil && ok {
-		s.cfg.Observer.Watchdog(w.Device, mode, holder.WatchdogArmed)
-	}
+	s.cfg.Observer.Watchdog(w.Device, mode, s.guard.WatchdogArmed)
 }
