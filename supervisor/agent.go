@@ -8,10 +8,13 @@ import (
 	"net"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/fencing/agent"
 	"understudy/supervisor/child"
+	"understudy/supervisor/failsafe"
 	"understudy/supervisor/service"
 	"understudy/supervisor/wait"
 	"understudy/supervisor/witness"
@@ -28,19 +31,32 @@ type Agent struct {
 	Dial func(ctx context.Context, addr string) (net.Conn, error) // nil: TCP
 }
 
-// keepAgent answers until ctx ends. Until the guardians of a former supervisor are gone they hold the address, and answer.
-func (s *supervisor) keepAgent(ctx context.Context) {
-	log := s.log.Named("agent")
+// answerer answers other nodes, who ask whether a child here is dead, or for a promise.
+type answerer struct {
+	cfg      *Agent
+	self     election.Node
+	machine  Machine
+	promises *failsafe.Promises
+	tree     func(service string, id json.RawMessage) *service.Tree // one that this supervisor made, or nil
+	guarded  <-chan struct{}                                        // closed when the guardians stand
+	guard    func() Guard
+	log      hclog.Logger
+	inherit  bool // the listener is a former image's, whose guardians hold it; once
+}
+
+// keep answers until ctx ends. Until the guardians of a former supervisor are gone they hold the address, and answer.
+func (a *answerer) keep(ctx context.Context) {
+	log := a.log.Named("agent")
 	server := &agent.Server{
-		Keys: s.cfg.Agent.Keys, Logger: log, Vouch: s.vouch, Promise: s.promise,
-		Self: agent.Answer{Node: s.self.Node, Machine: s.self.Machine, Boot: s.self.Boot},
+		Keys: a.cfg.Keys, Logger: log, Vouch: a.vouch, Promise: a.promise,
+		Self: agent.Answer{Node: a.self.Node, Machine: a.self.Machine, Boot: a.self.Boot},
 	}
 	for told := false; ctx.Err() == nil; {
-		l, err := s.listen(ctx)
+		l, err := a.listen(ctx)
 		if err == nil {
 			log.Info("listening", "address", l.Addr().String())
-			s.promises.Listening(s.cfg.Machine.Now())
-			s.lend(ctx, l)
+			a.promises.Listening(a.machine.Now())
+			a.lend(ctx, l)
 			err = server.Serve(ctx, l)
 			told = false
 		}
@@ -52,18 +68,18 @@ func (s *supervisor) keepAgent(ctx context.Context) {
 	}
 }
 
-// listen opens the address, or takes it over from a former image of this process: its guardians hold it.
-func (s *supervisor) listen(ctx context.Context) (net.Listener, error) {
-	if s.left == nil || s.left.Agent != s.cfg.Agent.Listen {
-		return s.cfg.Agent.open(ctx)
+// listen opens the address, or takes it over.
+func (a *answerer) listen(ctx context.Context) (net.Listener, error) {
+	if !a.inherit {
+		return a.cfg.open(ctx)
 	}
-	s.left.Agent = "" // once
-	file, err := s.guard.Lent()
+	a.inherit = false
+	file, err := a.guard().Lent()
 	if err != nil {
 		return nil, fmt.Errorf("take the listener over: %w", err)
 	}
 	if file == nil {
-		return s.cfg.Agent.open(ctx)
+		return a.cfg.open(ctx)
 	}
 	defer file.Close()
 	return net.FileListener(file)
@@ -78,9 +94,9 @@ func (a *Agent) open(ctx context.Context) (net.Listener, error) {
 }
 
 // lend gives the guardians what they need to answer in place of a supervisor that is dead or frozen.
-func (s *supervisor) lend(ctx context.Context, l net.Listener) {
+func (a *answerer) lend(ctx context.Context, l net.Listener) {
 	select {
-	case <-s.guarded:
+	case <-a.guarded:
 	case <-ctx.Done():
 		return
 	}
@@ -89,8 +105,8 @@ func (s *supervisor) lend(ctx context.Context, l net.Listener) {
 		return
 	}
 	err := func() error {
-		as := witness.Note{Node: s.self.Node, Files: s.cfg.Agent.Files}
-		if keys := s.cfg.Agent.Keys; keys.Secrets != nil {
+		as := witness.Note{Node: a.self.Node, Files: a.cfg.Files}
+		if keys := a.cfg.Keys; keys.Secrets != nil {
 			secrets, err := keys.Secrets()
 			if err != nil {
 				return err
@@ -105,30 +121,50 @@ func (s *supervisor) lend(ctx context.Context, l net.Listener) {
 		if err != nil {
 			return errors.Join(err, file.Close())
 		}
-		return s.guard.Lend(file, note)
+		return a.guard().Lend(file, note)
 	}()
 	if err != nil {
-		s.log.Warn("the guardians cannot answer in place of this supervisor", "error", err)
+		a.log.Warn("the guardians cannot answer in place of this supervisor", "error", err)
 	}
 }
 
 // vouch answers a question that was proved to come from a node that holds the lock.
-func (s *supervisor) vouch(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
+func (a *answerer) vouch(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
 	w := witness.At{
-		Node: s.self.Node, Host: child.Host{Machine: s.self.Machine, Boot: s.self.Boot}, End: s.cfg.Machine.KillTree, Look: s.cfg.Machine.Outlasted,
+		Node: a.self.Node, Host: child.Host{Machine: a.self.Machine, Boot: a.self.Boot}, End: a.machine.KillTree, Look: a.machine.Outlasted,
 	}
-	if t := s.treeOf(q); t != nil {
+	if t := a.tree(q.Service, q.Tree); t != nil {
 		w.End = func(ctx context.Context, _ json.RawMessage) error { return t.Kill(ctx, q.By, q.ByToken) }
 	}
 	return w.Vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
 }
 
-func (s *supervisor) treeOf(q agent.Question) *service.Tree {
+// promise is what the agent is asked for.
+func (a *answerer) promise(q agent.Pledge) error {
+	err := a.promises.Give(q, a.machine.Now())
+	if err != nil {
+		a.log.Info("asked for a promise, and gave none", "service", q.Service, "asked_by", q.By, "why", err)
+		return err
+	}
+	a.log.Debug("promised not to start a service", "service", q.Service, "to", q.By, "its_token", q.Token, "for", q.For)
+	return nil
+}
+
+// answerer is this node's.
+func (s *supervisor) answerer() *answerer {
+	return &answerer{
+		cfg: s.cfg.Agent, self: s.self, machine: s.cfg.Machine, promises: s.promises, tree: s.tree, guarded: s.guarded,
+		guard: func() Guard { return s.guard }, log: s.log, inherit: s.left != nil && s.left.Agent == s.cfg.Agent.Listen,
+	}
+}
+
+// tree finds one that this supervisor made.
+func (s *supervisor) tree(name string, id json.RawMessage) *service.Tree {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.services {
-		if v.Name() == q.Service {
-			return v.Tree(q.Tree)
+		if v.Name() == name {
+			return v.Tree(id)
 		}
 	}
 	return nil

@@ -92,10 +92,11 @@ func (s *supervisor) apply(c Change) {
 
 // faults is why not all of the config, and of the files that it names, is taken up. The caller holds mu.
 func (s *supervisor) faults() string {
-	if s.fault != "" && s.credentials.withheld != "" {
-		return s.fault + "; " + s.credentials.withheld
+	withheld := s.credentials.why()
+	if s.fault != "" && withheld != "" {
+		return s.fault + "; " + withheld
 	}
-	return s.fault + s.credentials.withheld
+	return s.fault + withheld
 }
 
 // warnings are the dangerous settings that status tells.
@@ -107,10 +108,10 @@ func (s *supervisor) warnings() []string {
 
 // allWarnings are those of the config, and of what is found in ZooKeeper. The caller holds mu.
 func (s *supervisor) allWarnings() []string {
-	if s.exposure.note == "" {
+	if s.exposed == "" {
 		return s.warned
 	}
-	return append(slices.Clone(s.warned), s.exposure.note)
+	return append(slices.Clone(s.warned), s.exposed)
 }
 
 // waits tells whether one that bore the same name before, and was removed, has not ended yet: the lock of the one would be the
@@ -136,4 +137,26 @@ func (s *supervisor) forget(v *service.Service, err error) bool {
 	}
 	s.leaving.Go(v.Close)
 	return true
+}
+
+// expose notes what is open to others in ZooKeeper, and returns what was.
+func (s *supervisor) expose(note string) (was string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was, s.exposed = s.exposed, note
+	s.cfg.Observer.Warned(election.Bounded(s.allWarnings())) // in the order of the changes
+	if note != was {
+		wait.Poke(s.stir)
+	}
+	return was
+}
+
+func (s *supervisor) names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := make([]string, 0, len(s.services))
+	for _, v := range s.services {
+		names = append(names, v.Name())
+	}
+	return names
 }

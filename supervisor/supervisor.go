@@ -35,13 +35,14 @@ type supervisor struct {
 	leaving  sync.WaitGroup    // of services that were removed
 	left     *handoff.Envelope // what a former image of this process has handed over; nil: nothing
 
-	credentials credentials
-	exposure    exposure
+	credentials *credentials
+	exposure    *exposure
 
 	mu       sync.Mutex                // guards what follows
 	services []*service.Service        // also those that were removed, until nothing of them is left
 	fault    string                    // why a changed config is not taken up
 	warned   []string                  // dangerous settings
+	exposed  string                    // what is open to others in ZooKeeper
 	births   map[string]election.Birth // of the folders of services that were removed: a loss of data is noticed all the same
 	stir     chan struct{}
 	promises *failsafe.Promises // what this node has promised others
@@ -62,7 +63,12 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	if err != nil {
 		return nil, fmt.Errorf("identify this machine: %w", err)
 	}
-	s := &supervisor{cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), stir: make(chan struct{}, 1), beat: make(chan struct{}), births: map[string]election.Birth{}, credentials: newCredentials(cfg.Auth), exposure: exposure{look: make(chan struct{}, 1)}, promises: failsafe.NewPromises()}
+	s := &supervisor{
+		cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), stir: make(chan struct{}, 1), beat: make(chan struct{}),
+		births: map[string]election.Birth{}, promises: failsafe.NewPromises(),
+	}
+	s.exposure = &exposure{look: make(chan struct{}, 1), names: s.names, changed: s.expose, log: s.log}
+	s.credentials = newCredentials(cfg.Auth, s.log, func() { wait.Poke(s.exposure.look) }, func() { wait.Poke(s.stir) })
 	s.commands = unit.NewCommands(func() unit.Guard { return s.guard }, cfg.Machine.Now)
 	s.warned = cfg.Warnings
 	cfg.Observer.Warned(election.Bounded(s.warned))
@@ -96,7 +102,8 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	var wg sync.WaitGroup
 	wg.Go(func() { fail(s.keepGuard(guarding)) })
 	if cfg.Agent != nil {
-		wg.Go(func() { s.keepAgent(guarding) })
+		answers := s.answerer()
+		wg.Go(func() { answers.keep(guarding) })
 	}
 	taking, enough := context.WithCancel(guarding)
 	defer enough()
@@ -167,7 +174,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 			return nil
 		}
 		if errors.Is(err, election.ErrNoAuth) {
-			s.refused(ensemble)
+			s.credentials.refused(ensemble)
 		}
 		if s.cfg.Machine.Now()-began > settled {
 			s.trouble = 0

@@ -26,10 +26,10 @@ func (s *supervisor) moveOn(ctx context.Context, t service.Session, m *handoff.M
 
 // unsettled tells what an upgrade waits for besides the services.
 func (s *supervisor) unsettled() error {
-	if why := s.withheld(); why != "" { // another image would show what is not good for what there is
+	if why := s.credentials.why(); why != "" { // another image would show what is not good for what there is
 		return fmt.Errorf("%w: %s", handoff.ErrNotNow, why)
 	}
-	if s.unshown() {
+	if s.credentials.unshown() {
 		return handoff.ErrUnshown
 	}
 	return nil
@@ -102,8 +102,10 @@ func (s *supervisor) open(ctx context.Context, ensemble *election.Ensemble, epoc
 	serve := func(ctx context.Context, sess *election.Session) error {
 		renewing, enough := context.WithCancel(ctx)
 		var wg sync.WaitGroup
-		wg.Go(func() { s.keepCredentials(renewing, sess, ensemble) })
-		wg.Go(func() { s.watchExposure(renewing, sess) })
+		if s.credentials.read != nil {
+			wg.Go(func() { s.credentials.keep(renewing, sess, ensemble) })
+			wg.Go(func() { s.exposure.keep(renewing, sess) })
+		}
 		defer wg.Wait()
 		defer enough()
 		return s.serve(ctx, sess, epoch)
