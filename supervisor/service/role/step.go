@@ -365,11 +365,8 @@ func ending(s State, e Event) (State, bool) {
 		switch {
 		case e.Kind == Released:
 			return s.to(Recording), true
-		case e.Kind == NotReleased && s.Then == Leave: // it goes with its session
+		case e.Kind == NotReleased: // it goes with its session
 			return s.away(), true
-		case e.Kind == NotReleased:
-			s.Failed = s.Failed || s.Then == Rest
-			return s.to(Retrying), true
 		}
 	case Recording:
 		if e.Kind == Recorded {
