@@ -171,11 +171,16 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 
 // Prepare makes the tree, so that a failover finds it there.
 func (c *candidate) Prepare(ctx context.Context) role.Event {
-	tree, err := c.v.node.Guard().NewTree(ctx, c.s.Epoch, c.v.name, election.EncodeRelease(c.cand.Paths()))
+	v := c.v
+	if wait.Closed(c.done) { // what follows a term is nothing any more
+		return role.Event{Kind: role.StayOver}
+	}
+	tree, err := v.node.Guard().NewTree(ctx, c.s.Epoch, v.name, election.EncodeRelease(c.cand.Paths()))
 	if err != nil {
 		return c.failed(fmt.Errorf("make a container for the child: %w", err))
 	}
 	c.tree, c.wait = tree, lockWait{}
+	v.view.agent = v.node.Agent.At(c.s.Session)
 	return role.Event{Kind: role.Prepared}
 }
 

@@ -79,7 +79,7 @@ func (t *term) Judge(ctx context.Context) role.Event {
 		over = role.HookFailed
 	}
 	if !next.again && v.inbox.control().Paused && v.conf.Restart.Policy != config.RestartNever && !ok { // nobody else would take it
-		next = verdict{again: true, after: v.conf.Restart.MaxDelay}
+		next = verdict{again: true, after: max(v.conf.Restart.MaxDelay, time.Second)}
 		v.mem.restarts = before // it is given up when the pause ends, unless it has run well by then
 		t.held = over
 	}

@@ -52,8 +52,9 @@ func (v *Service) ordered() order {
 
 // forced tells whether an operator wants this node to be active whatever it is like. An order that was followed once is not followed
 // again, should it still be there.
-func (v *Service) forced() bool {
-	c := v.inbox.control()
+func (v *Service) forced() bool { return v.forces(v.inbox.control()) }
+
+func (v *Service) forces(c election.Control) bool {
 	return c.Forces(v.node.Self.Node) && c.Switchover.ID != v.mem.orders.Switchover
 }
 

@@ -40,12 +40,14 @@ func (t *term) Run(ctx context.Context) role.Event {
 	})
 	well := t.attend(ctx)
 	t.why = t.run.Wait()
-	t.first = t.run.First()
+	if first := t.run.First(); first != nil {
+		t.first = first
+	}
 	v.makeReady(false)
 	if v.view.condition == rising {
 		v.mem.restarts.slow(time.Since(began))
 	}
-	if well >= v.conf.Restart.Within {
+	if well > 0 && well >= v.conf.Restart.Within {
 		v.mem.relapses.reset()
 	}
 	if ctx.Err() != nil {
@@ -177,9 +179,13 @@ func (t *term) HandOver(context.Context) role.Event {
 	return role.Event{Kind: role.HandedOver}
 }
 
-// Stop asks the programs to end, for as long as that can be waited for.
+// Stop asks the programs to end, for as long as that can be waited for. What ends the term meanwhile is its end.
 func (t *term) Stop(ctx context.Context) role.Event {
+	goesOn := ctx.Err() == nil
 	t.run.Stop(ctx, t.v.conf.Service, unit.Cut{LockLost: t.lost, LeaseEnded: t.s.Ended()})
+	if goesOn && ctx.Err() != nil {
+		return t.over(ctx)
+	}
 	return role.Event{Kind: role.Stopped}
 }
 

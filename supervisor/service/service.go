@@ -131,8 +131,9 @@ func (v *Service) Close() { v.unit.Close() }
 
 // Serve is a candidate, and runs terms, until the session or the supervisor ends. It fails only with ErrUndead.
 func (v *Service) Serve(ctx context.Context, s Session) error {
+	v.state.Carried = v.carried != nil
 	role.Drive(ctx, v.state, newHands(ctx, v, s))
-	if v.state.Undead && v.undead.epoch == s.Epoch { // what a former session left is not this one's to keep
+	if v.state.Undead && (v.undead.tree == nil || v.undead.epoch == s.Epoch) { // what a former session left is not this one's to keep
 		return fmt.Errorf("%s: %w: %s", v.name, ErrUndead, v.undead.seen)
 	}
 	return nil

@@ -27,6 +27,8 @@ func (c *candidate) StandBy(ctx context.Context) role.Event {
 			return e
 		case bar != role.NoBar:
 			return role.Event{Kind: role.HeldBack, Bar: bar}
+		case c.v.state.Bar != role.NoBar: // of a former candidate
+			return role.Event{Kind: role.Allowed}
 		}
 		switch free, e, over := c.lockFree(ctx); {
 		case over:
@@ -102,7 +104,10 @@ func (c *candidate) look(ctx context.Context) (bar role.Bar, e role.Event, over 
 	}
 	wishes, bar, why := v.bar()
 	c.wait.wishes = wishes
-	if !bar.Unknown() {
+	switch {
+	case bar.Unknown() && v.state.Bar == role.Paused:
+		bar = role.Paused // until it is known
+	case !bar.Unknown() && (bar == role.NoBar || !c.cand.Unsure()):
 		v.tellBar(bar, why)
 	}
 	if bar != role.NoBar {
@@ -206,11 +211,10 @@ func prefer(ctx context.Context, cand *election.Candidate, priority int) error {
 
 // bar tells what keeps this node from being a candidate, in words too, and under which wishes.
 func (v *Service) bar() (w election.Wishes, b role.Bar, why string) {
-	forced := v.forced()
 	n := &v.inbox
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	prechecked := len(v.conf.Precheck.Exec) > 0 && !forced
+	prechecked := len(v.conf.Precheck.Exec) > 0 && !v.forces(n.wishes.Control)
 	guarded := v.node.Watchdog != nil && v.node.Watchdog.Required
 	switch {
 	case !v.conf.Eligible:

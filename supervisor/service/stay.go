@@ -98,13 +98,12 @@ func (t *stay) UndoOld(ctx context.Context) role.Event {
 	v := t.v
 	v.unit.WaitUndone()
 	v.unit.LoadDebts()
-	first := !v.mem.begun
-	v.mem.begun = true
 	v.unit.UndoAll(ctx)
 	if v.removed.Load() || ctx.Err() != nil {
 		return role.Event{Kind: role.StayOver}
 	}
-	if first {
+	if !v.mem.begun {
+		v.mem.begun = true
 		v.unit.Beside(ctx, "on_standby", v.conf.Hooks.OnStandby, v.told("supervisor started"))
 	}
 	return role.Event{Kind: role.Settled}

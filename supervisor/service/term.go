@@ -153,7 +153,10 @@ func (t *term) Resume(ctx context.Context) role.Event {
 	t.entry, t.adopt, t.lived = c.entry(), c.Run, true
 	if !t.s.Gate.Enter(ctx, v, claim) {
 		t.adopt.Discard()
-		return t.over(ctx)
+		if e := t.over(ctx); e.Kind != role.HandAsked {
+			return e
+		}
+		return role.Event{Kind: role.StopAsked} // P2: it is taken up, and nobody can ask its programs any more
 	}
 	t.watch(ctx)
 	return role.Event{Kind: role.Resumed}

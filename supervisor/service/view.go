@@ -182,16 +182,21 @@ func (v *Service) tellBar(bar role.Bar, why string) {
 		return
 	}
 	v.view.note = why
-	switch bar {
-	case role.Paused: // the role says so
+	paused := v.state.Bar == role.Paused
+	switch {
+	case bar == role.Paused && paused: // in other words
 		v.tell()
 		return
-	case role.NoBar:
+	case bar == role.Paused, bar == role.NoBar && paused: // the role says so, which is about to be another one
+		return
+	case bar == role.NoBar:
 		v.log.Info("standing for election again", "service", v.name)
 	default:
 		v.log.Warn("not standing for election", "service", v.name, "why", why)
 	}
-	v.say()
+	if !paused {
+		v.say()
+	}
 }
 
 // tellPause logs that a pause has begun or ended while this node is active.

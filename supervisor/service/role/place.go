@@ -92,14 +92,8 @@ func (s State) Role() election.Role {
 		case s.Failed:
 			return election.RoleFailed
 		}
-		return election.RoleStandby
 	case BackOff:
 		return election.RoleFailed
-	case Barred:
-		if s.Bar == Paused {
-			return election.RolePaused
-		}
-		return election.RoleStandby
 	case Claiming:
 		return election.RoleClaiming
 	case Fencing, Arming:
@@ -111,13 +105,16 @@ func (s State) Role() election.Role {
 			return election.RoleActive
 		}
 		return election.RoleStopping
-	case Recording, Discarding:
+	case Recording:
 		switch s.Then {
 		case Leave:
 			return election.RoleOffline
 		case Rest:
 			return election.RoleFailed
 		}
+	}
+	if s.Bar == Paused {
+		return election.RolePaused
 	}
 	return election.RoleStandby
 }

@@ -33,7 +33,7 @@ func (s State) to(p Place) State { s.Place = p; return s }
 
 // home is where a candidate goes that has no tree.
 func (s State) home() State {
-	s.Then, s.Bar = Home, NoBar
+	s.Then = Home
 	switch {
 	case s.Lost:
 		return s.to(Quarantined)
@@ -101,13 +101,14 @@ func Step(s State, e Event) (State, error) {
 		return next, nil
 	}
 	err := fmt.Errorf("%v is not expected in %v", e.Kind, s.Place)
-	if s.Place.Treed() && s.Place != Proving && s.Place != Discarding {
-		return s.end(LeaseEnding, Leave, false), err
+	switch {
+	case s.Place <= EndingOld, s.Place == Proving, s.Place == Discarding: // P2: what may be alive keeps its session
+		s.Undead = s.Undead || s.Place != Away
+		return s.away(), err
+	case s.Place.Treed():
+		return s.end(LeaseEnding, Retry, false), err
 	}
-	if s.Place.Treed() { // whose death was asked for, and not told
-		s.Undead = true
-	}
-	return s.away(), err
+	return s.to(Retrying), err
 }
 
 func step(s State, e Event) (next State, ok bool) {
@@ -242,7 +243,7 @@ func candidate(s State, e Event) (State, bool) {
 		case e.Kind == HeldBack:
 			s.Bar = e.Bar
 			return s.to(Barred), true
-		case e.Kind == Allowed && s.Place == Barred:
+		case e.Kind == Allowed:
 			s.Bar = NoBar
 			return s.to(Standby), true
 		case e.Kind == LeftToElse && s.Place == Standby:
@@ -322,6 +323,7 @@ func ending(s State, e Event) (State, bool) {
 		case e.Kind == Stopped:
 			return s.to(Proving), true
 		}
+		return s.ended(e.Kind, false) // while they were asked
 	case Clearing:
 		if e.Kind == Proved {
 			return s.to(Undoing), true
