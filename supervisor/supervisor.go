@@ -258,8 +258,8 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	if err := s.serveGated(ctx, service.Session{Session: sess, Epoch: epoch, Gate: gate}); err != nil {
 		return err
 	}
-	if fin := s.guard.Finish(epoch); fin != nil {
-		s.log.Debug("cannot tell the guardians of the end of a lease", "error", fin)
+	if err := s.guard.Finish(epoch); err != nil { // P2: the guardians know of a tree that has not ended
+		return fmt.Errorf("%w: %w", service.ErrUndead, err)
 	}
 	return nil
 }
