@@ -14,18 +14,18 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
+	"understudy/supervisor/control/web"
 	"understudy/supervisor/keyfile"
-	"understudy/supervisor/status"
 )
 
 // serve makes what serves the config's HTTP, and has it observe the supervisor; nil when nothing is to be served.
-func serve(c *config.Config, conf *supervisor.Config) *status.Server {
+func serve(c *config.Config, conf *supervisor.Config) *web.Server {
 	if c.HTTP.Listen == "" {
 		return nil
 	}
-	board := status.NewBoard(child.Now)
+	board := web.NewBoard(child.Now)
 	conf.Observer = observer{board}
-	return status.New(status.Config{
+	return web.New(web.Config{
 		Listen: c.HTTP.Listen, Node: conf.Node, Host: conf.Host, Hosts: c.HTTP.Hosts, Version: conf.Version, Board: board,
 		Token:       token(c.HTTP.TokenFile, "nobody may change anything", conf.Logger),
 		ReadToken:   token(c.HTTP.ReadTokenFile, "nobody may look but those who may change something", conf.Logger),
@@ -71,10 +71,10 @@ func certificate(files *config.TLSFiles, log hclog.Logger) func() (*tls.Certific
 }
 
 // observer tells a board what happens.
-type observer struct{ *status.Board }
+type observer struct{ *web.Board }
 
-func (o observer) Lease(l supervisor.Lease) { o.Board.Lease(status.Lease(l)) }
-func (o observer) State(s supervisor.State) { o.Board.State(status.State(s)) }
+func (o observer) Lease(l supervisor.Lease) { o.Board.Lease(web.Lease(l)) }
+func (o observer) State(s supervisor.State) { o.Board.State(web.State(s)) }
 
 // reach is the cluster as those who come over HTTP reach it: over one connection, which is made when it is needed and given
 // up when it fails.
@@ -99,7 +99,7 @@ func (r *reach) with(ctx context.Context, use func(*control.Cluster) error) erro
 		r.cluster = c
 	}
 	err := said(use(r.cluster))
-	if err != nil && !errors.Is(err, status.ErrUnknown) {
+	if err != nil && !errors.Is(err, web.ErrUnknown) {
 		r.cluster.Close()
 		r.cluster = nil
 	}
@@ -121,9 +121,9 @@ func said(err error) error {
 	var unknown *control.UnknownError
 	switch {
 	case errors.As(err, &unknown):
-		return sameError{err, status.ErrUnknown}
+		return sameError{err, web.ErrUnknown}
 	case errors.Is(err, control.ErrRefused):
-		return sameError{err, status.ErrRefused}
+		return sameError{err, web.ErrRefused}
 	}
 	return err
 }
@@ -152,7 +152,7 @@ func (r *reach) Status(ctx context.Context) (text []byte, err error) {
 }
 
 // History is what `history --json` prints.
-func (r *reach) History(ctx context.Context, service string) (list []status.Activation, err error) {
+func (r *reach) History(ctx context.Context, service string) (list []web.Activation, err error) {
 	err = r.with(ctx, func(c *control.Cluster) error {
 		var names []string
 		if service != "" {
@@ -160,7 +160,7 @@ func (r *reach) History(ctx context.Context, service string) (list []status.Acti
 		}
 		entries, err := c.History(ctx, names...)
 		for _, a := range entries {
-			list = append(list, status.Activation(a))
+			list = append(list, web.Activation(a))
 		}
 		return err
 	})
@@ -177,7 +177,7 @@ func (r *reach) Pause(ctx context.Context, service string, paused bool, by, why 
 }
 
 // Switchover is what `switchover` does.
-func (r *reach) Switchover(ctx context.Context, h status.Handover) (to string, err error) {
+func (r *reach) Switchover(ctx context.Context, h web.Handover) (to string, err error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return "", errors.New("a switchover needs a deadline")

@@ -17,8 +17,8 @@ import (
 	"understudy/election"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
+	"understudy/supervisor/control/web"
 	"understudy/supervisor/keyfile/keytest"
-	"understudy/supervisor/status"
 )
 
 func reachTo(t *testing.T, zk string) *reach {
@@ -54,10 +54,10 @@ func TestOverHTTPTheClusterIsWhatTheCommandsSay(t *testing.T) {
 	if _, out, _ := says(t, "status", "--zk", zk); !strings.Contains(out, "paused by somebody: new disks") {
 		t.Errorf("status: %s", out)
 	}
-	if _, err := r.Pause(t.Context(), "x", true, "", ""); !errors.Is(err, status.ErrUnknown) || err.Error() != `no service "x"; there is: db` {
+	if _, err := r.Pause(t.Context(), "x", true, "", ""); !errors.Is(err, web.ErrUnknown) || err.Error() != `no service "x"; there is: db` {
 		t.Errorf("pause: %v", err)
 	}
-	if _, err := r.History(t.Context(), "x"); !errors.Is(err, status.ErrUnknown) {
+	if _, err := r.History(t.Context(), "x"); !errors.Is(err, web.ErrUnknown) {
 		t.Errorf("history: %v", err)
 	}
 	if list, err := r.History(t.Context(), ""); err != nil || len(list) != 0 {
@@ -72,24 +72,24 @@ func TestOverHTTPAnOrderIsRefusedAsTheCommandsRefuseIt(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	handOver := func(service string) error {
-		_, err := r.Switchover(ctx, status.Handover{Service: service, By: "somebody", Tell: func(string) {}})
+		_, err := r.Switchover(ctx, web.Handover{Service: service, By: "somebody", Tell: func(string) {}})
 		return err
 	}
 	for what, err := range map[string]error{
 		"switchover": handOver("db"), "restart": r.Restart(ctx, "db", "somebody"), "reload": r.Reload(ctx, "db", "somebody"),
 	} {
-		if !errors.Is(err, status.ErrRefused) || !errors.Is(err, control.ErrRefused) || !strings.Contains(err.Error(), "nobody is active") {
+		if !errors.Is(err, web.ErrRefused) || !errors.Is(err, control.ErrRefused) || !strings.Contains(err.Error(), "nobody is active") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	for what, err := range map[string]error{
 		"switchover": handOver("x"), "restart": r.Restart(ctx, "x", "somebody"), "reload": r.Reload(ctx, "x", "somebody"),
 	} {
-		if !errors.Is(err, status.ErrUnknown) || !strings.Contains(err.Error(), `no service "x"`) {
+		if !errors.Is(err, web.ErrUnknown) || !strings.Contains(err.Error(), `no service "x"`) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := r.Switchover(t.Context(), status.Handover{Service: "db"}); err == nil || r.cluster != nil {
+	if _, err := r.Switchover(t.Context(), web.Handover{Service: "db"}); err == nil || r.cluster != nil {
 		t.Errorf("without a deadline: %v", err)
 	}
 }

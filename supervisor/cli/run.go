@@ -19,8 +19,8 @@ import (
 	"understudy/supervisor"
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/control/web"
 	"understudy/supervisor/keyfile"
-	"understudy/supervisor/status"
 )
 
 // runFlags are those of `run`. Those of a single command make the same Config that a file would.
@@ -289,7 +289,7 @@ func (f *runFlags) agent(cmd *cobra.Command, c *config.Config) error {
 }
 
 // supervise runs until a signal, or until all is done. A second signal kills the children instead of asking them.
-func supervise(ctx context.Context, conf supervisor.Config, config *follower, web *status.Server, boss *manager, next *image) error {
+func supervise(ctx context.Context, conf supervisor.Config, config *follower, web *web.Server, boss *manager, next *image) error {
 	// The signals that end other commands are this one's own business.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

@@ -1,0 +1,81 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+)
+
+// showStatus shows the cluster as `understudy status --json` does, and this node besides.
+func (s *Server) showStatus(w http.ResponseWriter, r *http.Request) {
+	text, err := s.cluster.get(r.Context(), "")
+	if err != nil {
+		s.unread(w, err)
+		return
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(text, &all); err != nil {
+		s.unread(w, err)
+		return
+	}
+	local, err := json.Marshal(s.local())
+	if err != nil {
+		s.unread(w, err)
+		return
+	}
+	all["local"] = local
+	answer(w, http.StatusOK, all)
+}
+
+func (s *Server) local() Local {
+	l := s.cfg.Board.local()
+	l.Node, l.Version, l.Writable = s.cfg.Node, s.cfg.Version, s.cfg.Token != nil
+	return l
+}
+
+// mostActivations bounds an answer of which nothing else was said.
+const mostActivations = 100
+
+// longestName is that of a service, as the config has it.
+const longestName = 128
+
+// showHistory shows what `understudy history --json` does.
+func (s *Server) showHistory(w http.ResponseWriter, r *http.Request) {
+	number := mostActivations
+	if text := r.FormValue("number"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			refuse(w, http.StatusBadRequest, "number must be a number, 0 for all that are kept")
+			return
+		}
+		number = n
+	}
+	service := r.FormValue("service")
+	if len(service) > longestName {
+		refuse(w, http.StatusNotFound, "no service has so long a name")
+		return
+	}
+	list, err := s.history.get(r.Context(), service)
+	if err != nil {
+		s.unread(w, err)
+		return
+	}
+	if number > 0 && len(list) > number {
+		list = list[:number]
+	}
+	if list == nil {
+		list = []Activation{}
+	}
+	answer(w, http.StatusOK, map[string]any{"activations": list})
+}
+
+// unread answers when the cluster could not be asked.
+func (s *Server) unread(w http.ResponseWriter, err error) {
+	if errors.Is(err, ErrUnknown) {
+		refuse(w, http.StatusNotFound, err.Error())
+		return
+	}
+	w.Header().Set("Retry-After", "1")
+	refuse(w, http.StatusServiceUnavailable, err.Error())
+}

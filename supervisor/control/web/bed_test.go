@@ -1,0 +1,316 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// cluster behaves as one does, in memory.
+type cluster struct {
+	mu       sync.Mutex
+	services map[string]map[string]string // node to role, by service
+	paused   map[string]string            // why and by whom, by service
+	history  []Activation
+	broken   error
+	slow     time.Duration // what a reading takes
+	reads    int
+	closed   int
+	orders   []string      // what was ordered beside pauses
+	lengthy  time.Duration // what an order takes
+	refusal  error         // of orders
+}
+
+func newCluster(services ...string) *cluster {
+	c := &cluster{services: map[string]map[string]string{}, paused: map[string]string{}}
+	for _, name := range services {
+		c.services[name] = map[string]string{"a": "active", "b": "standby"}
+	}
+	return c
+}
+
+func (c *cluster) change(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f()
+}
+
+// asked is how often ZooKeeper was read.
+func (c *cluster) asked() (n int) {
+	c.change(func() { n = c.reads })
+	return n
+}
+
+// read takes as long as a reading of ZooKeeper does.
+func (c *cluster) read(ctx context.Context) error {
+	c.mu.Lock()
+	c.reads++
+	slow := c.slow
+	c.mu.Unlock()
+	select {
+	case <-time.After(slow):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (c *cluster) Status(ctx context.Context) ([]byte, error) {
+	if err := c.read(ctx); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broken != nil {
+		return nil, c.broken
+	}
+	type member struct {
+		Node string `json:"node"`
+		Role string `json:"role"`
+	}
+	type one struct {
+		Service string   `json:"service"`
+		Active  string   `json:"active"`
+		Paused  bool     `json:"paused"`
+		Members []member `json:"members"`
+	}
+	all := struct {
+		Services []one               `json:"services"`
+		Nodes    []map[string]string `json:"nodes"`
+	}{Services: []one{}, Nodes: []map[string]string{{"node": "a"}}}
+	for name, roles := range c.services {
+		s := one{Service: name, Paused: c.paused[name] != ""}
+		for _, node := range []string{"a", "b"} {
+			if roles[node] == "active" {
+				s.Active = node
+			}
+			if roles[node] != "" {
+				s.Members = append(s.Members, member{node, roles[node]})
+			}
+		}
+		all.Services = append(all.Services, s)
+	}
+	slices.SortFunc(all.Services, func(a, b one) int { return strings.Compare(a.Service, b.Service) })
+	return json.Marshal(all)
+}
+
+func (c *cluster) History(ctx context.Context, service string) ([]Activation, error) {
+	if err := c.read(ctx); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.services[service] == nil && service != "" {
+		return nil, ErrUnknown
+	}
+	var list []Activation
+	for _, a := range c.history {
+		if service == "" || a.Service == service {
+			list = append(list, a)
+		}
+	}
+	return list, c.broken
+}
+
+func (c *cluster) Pause(_ context.Context, service string, paused bool, by, why string) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.services[service] == nil {
+		return false, ErrUnknown
+	}
+	was := c.paused[service] != ""
+	if delete(c.paused, service); paused {
+		c.paused[service] = why + " by " + by
+	}
+	return was != paused, c.broken
+}
+
+// order takes its time, as one does.
+func (c *cluster) order(ctx context.Context, service, words string) error {
+	c.mu.Lock()
+	lengthy, refusal := c.lengthy, c.refusal
+	if c.services[service] == nil {
+		refusal = ErrUnknown
+	}
+	c.mu.Unlock()
+	if refusal != nil {
+		return refusal
+	}
+	select {
+	case <-time.After(lengthy):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	c.change(func() { c.orders = append(c.orders, words) })
+	return nil
+}
+
+func (c *cluster) Switchover(ctx context.Context, h Handover) (string, error) {
+	h.Tell("a is asked")
+	return "b", c.order(ctx, h.Service, fmt.Sprint("switchover ", h.Service, h.To, h.Force, h.By))
+}
+
+func (c *cluster) Restart(ctx context.Context, service, by string) error {
+	return c.order(ctx, service, "restart "+service+by)
+}
+
+func (c *cluster) Reload(ctx context.Context, service, by string) error {
+	return c.order(ctx, service, "reload "+service+by)
+}
+
+func (c *cluster) ordered() (all string) {
+	c.change(func() { all = strings.Join(c.orders, "; ") })
+	return all
+}
+
+func (c *cluster) Close() { c.change(func() { c.closed++ }) }
+
+// wire is a network of one server, inside a bubble.
+type wire struct {
+	dialed chan net.Conn
+	ended  chan struct{}
+	once   sync.Once
+	ports  atomic.Int64
+}
+
+func (w *wire) Accept() (net.Conn, error) {
+	select {
+	case c := <-w.dialed:
+		return c, nil
+	case <-w.ended:
+		return nil, net.ErrClosed
+	}
+}
+
+func (w *wire) Close() error { w.once.Do(func() { close(w.ended) }); return nil }
+
+func (w *wire) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8437} }
+
+// caller is a connection from an address.
+type caller struct {
+	net.Conn
+	from net.Addr
+}
+
+func (c caller) RemoteAddr() net.Addr { return c.from }
+
+func (w *wire) dial() (net.Conn, error) { return w.dialFrom(1) }
+
+func (w *wire) dialFrom(host byte) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case w.dialed <- caller{there, &net.TCPAddr{IP: net.IPv4(10, 0, 0, host), Port: 1 + int(w.ports.Add(1))%60000}}:
+		return here, nil
+	case <-w.ended:
+		return nil, errors.New("nobody listens")
+	}
+}
+
+// bed is a server in a bubble, its cluster and its supervisor.
+type bed struct {
+	*testing.T
+	*wire
+	cluster *cluster
+	board   *Board
+	server  *Server
+	client  *http.Client
+	token   string // "": nothing can be changed
+	began   time.Time
+	log     *logged
+}
+
+// logged is what the server logs.
+type logged struct {
+	mu   sync.Mutex // guards text
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// inBubble calls f with a server of node a, which has a lease of a minute, and the services db and web.
+func inBubble(t *testing.T, f func(b *bed)) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bed{
+			T: t, wire: &wire{dialed: make(chan net.Conn), ended: make(chan struct{})}, cluster: newCluster("db", "web"), token: "sesame", began: time.Now(),
+			log: &logged{},
+		}
+		b.board = NewBoard(func() time.Duration { return time.Since(b.began) })
+		b.board.Lease(Lease{Session: "0x1", End: time.Minute})
+		b.server = New(Config{
+			Listen: "127.0.0.1:8437", Node: "a", Hosts: []string{"understudy", "x"}, Version: "1.2.3", Board: b.board, Cluster: b.cluster, Logger: hclog.New(&hclog.LoggerOptions{Output: b.log}),
+			Token: func() (string, error) {
+				if b.token == "" {
+					return "", errors.New("no such file")
+				}
+				return b.token, nil
+			},
+		})
+		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return b.dial() }}
+		b.client = &http.Client{Transport: transport}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- b.server.Serve(ctx, b.wire) }()
+		defer func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			transport.CloseIdleConnections()
+			time.Sleep(time.Second) // net/http waits so long until it closes a connection that was cut short
+			if b.cluster.closed != 1 {
+				t.Errorf("the cluster was closed %d times", b.cluster.closed)
+			}
+		}()
+		f(b)
+	})
+}
+
+func (b *bed) ask(method, path, body string, header ...string) (int, string, http.Header) {
+	b.Helper()
+	req, err := http.NewRequestWithContext(b.Context(), method, "http://understudy"+path, strings.NewReader(body))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := b.client.Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return resp.StatusCode, string(text), resp.Header
+}
+
+func (b *bed) get(path string) (int, string) {
+	b.Helper()
+	code, text, _ := b.ask("GET", path, "")
+	return code, text
+}

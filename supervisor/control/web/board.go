@@ -1,0 +1,223 @@
+package web
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"understudy/election"
+)
+
+// Lease is the supervisor's, as it tells it; a zero Lease is none.
+type Lease struct {
+	Session string
+	End     time.Duration // on the clock of Board.Now
+	Held    bool          // by the promises of other members, in place of ZooKeeper
+	Took    time.Duration // what the heartbeat that says so took; 0: not known
+}
+
+// State is how a service stands on this node.
+type State struct {
+	Service string
+	Role    election.Role
+	Reason  election.Reason // why it has that role
+	Since   time.Time
+	Ready   bool
+	Health  election.Health
+	Why     string
+	Token   int64
+	By      election.Proof // how the former active was known to be dead
+}
+
+// Board holds what the supervisor last said of itself. Whoever writes to it is never kept waiting.
+type Board struct {
+	now     func() time.Duration // the clock of leases
+	metrics *metrics
+
+	mu       sync.Mutex // guards what follows
+	lease    Lease
+	services map[string]State
+	claimed  map[string]time.Time // when the lock was found free
+	terms    []*term              // that are not judged yet
+	fault    string
+	warnings []string
+	watchdog watchdog
+	stir     chan struct{} // closed, and replaced, at each change of a service
+}
+
+// NewBoard makes an empty one. now is the clock that leases are told on.
+func NewBoard(now func() time.Duration) *Board {
+	return &Board{now: now, metrics: newMetrics(), services: map[string]State{}, claimed: map[string]time.Time{}, stir: make(chan struct{})}
+}
+
+// Lease takes how far the lease reaches.
+func (b *Board) Lease(l Lease) {
+	b.mu.Lock()
+	b.lease = l
+	b.mu.Unlock()
+	if l.Took > 0 {
+		b.metrics.heartbeat.Observe(l.Took.Seconds())
+	}
+}
+
+// State takes how a service stands.
+func (b *Board) State(s State) {
+	b.mu.Lock()
+	was, known := b.services[s.Service]
+	b.services[s.Service] = s
+	b.take(was, s)
+	claimed := b.claimed[s.Service]
+	b.changed()
+	b.mu.Unlock()
+	if !known {
+		b.metrics.expect(s.Service)
+	}
+	b.metrics.turn(was, s, claimed)
+}
+
+// Gone takes that a service is not there any more.
+func (b *Board) Gone(service string) {
+	b.mu.Lock()
+	delete(b.services, service)
+	delete(b.claimed, service)
+	b.terms = slices.DeleteFunc(b.terms, func(t *term) bool { return t.service == service })
+	b.changed()
+	b.mu.Unlock()
+	b.metrics.forget(service)
+}
+
+// Fenced takes what came of fencing; by is empty when it was refused.
+func (b *Board) Fenced(service, by string, took time.Duration) { b.metrics.fencing(service, by, took) }
+
+// Restarted takes that a service's programs are started again.
+func (b *Board) Restarted(service string) { b.metrics.restarts.WithLabelValues(service).Inc() }
+
+// Faulty takes why the config is not taken up; "": it is.
+func (b *Board) Faulty(why string) {
+	b.mu.Lock()
+	b.fault = why
+	b.mu.Unlock()
+}
+
+// Warned takes which settings are dangerous.
+func (b *Board) Warned(warnings []string) {
+	b.mu.Lock()
+	b.warnings = warnings
+	b.mu.Unlock()
+}
+
+// watchdog is the device that resets this machine, and how it is used; a zero one is none.
+type watchdog struct {
+	device, mode string
+	armed        func() bool
+}
+
+// Watchdog takes which device is used, and how. armed may be called at any time.
+func (b *Board) Watchdog(device, mode string, armed func() bool) {
+	b.mu.Lock()
+	b.watchdog = watchdog{device, mode, armed}
+	b.mu.Unlock()
+}
+
+// changed wakes those who wait for a change. The caller holds mu.
+func (b *Board) changed() {
+	close(b.stir)
+	b.stir = make(chan struct{})
+}
+
+// stirred is closed at the next change of a service.
+func (b *Board) stirred() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stir
+}
+
+// left is how long the lease lasts; 0 without one.
+func (b *Board) left() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.leftLocked()
+}
+
+func (b *Board) leftLocked() time.Duration {
+	if b.lease.Session == "" {
+		return 0
+	}
+	return max(b.lease.End-b.now(), 0)
+}
+
+// Local is this node's own view, as JSON has it.
+type Local struct {
+	Node     string         `json:"node"`
+	Version  string         `json:"version"`
+	Session  string         `json:"session"` // empty: none
+	LeaseMs  int64          `json:"lease_ms"`
+	Failsafe bool           `json:"failsafe,omitempty"` // the lease goes by promises: ZooKeeper is gone
+	Fault    string         `json:"config_fault"`
+	Warnings []string       `json:"warnings"` // dangerous settings here
+	Writable bool           `json:"writable"` // who shows the token may change something
+	Services []LocalService `json:"services"`
+}
+
+// LocalService is how a service stands on this node, as JSON has it.
+type LocalService struct {
+	Service string          `json:"service"`
+	Role    election.Role   `json:"role"`
+	Reason  election.Reason `json:"reason"`
+	Since   *time.Time      `json:"since"`
+	Ready   bool            `json:"ready"`
+	Serving bool            `json:"serving"` // what /active says
+	Health  election.Health `json:"health"`
+	Why     string          `json:"why"`
+	Token   int64           `json:"token"`
+}
+
+// local tells all of this node.
+func (b *Board) local() Local {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := b.leftLocked()
+	l := Local{Session: b.lease.Session, LeaseMs: left.Milliseconds(), Failsafe: b.lease.Held && left > 0, Fault: b.fault, Warnings: append([]string{}, b.warnings...), Services: []LocalService{}}
+	for _, name := range slices.Sorted(maps.Keys(b.services)) {
+		s := b.services[name]
+		v := LocalService{
+			Service: name, Role: s.Role, Reason: s.Reason, Ready: s.Ready, Serving: idle(s, left) == "", Health: s.Health, Why: s.Why, Token: s.Token,
+		}
+		if !s.Since.IsZero() {
+			v.Since = &s.Since
+		}
+		l.Services = append(l.Services, v)
+	}
+	return l
+}
+
+// serving tells whether the service does its work here, and else why not, in one line.
+func (b *Board) serving(service string) (known bool, why string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, known := b.services[service]
+	return known, idle(s, b.leftLocked())
+}
+
+// idle says why a service does not do its work here; "" when it does.
+func idle(s State, lease time.Duration) string {
+	switch {
+	case s.Role != election.RoleActive:
+		return string(s.Role) + reason(s.Why)
+	case lease <= 0:
+		return "active, but its lease has ended"
+	case s.Health == election.HealthFailing:
+		return "active, but failing" + reason(s.Why)
+	case !s.Ready:
+		return "active, but not ready yet" + reason(s.Why)
+	}
+	return ""
+}
+
+func reason(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
+}

@@ -1,0 +1,157 @@
+package web
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAClientThatDoesNotSayWhatItWantsIsDropped(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing": "", "half a line": "GET /hea", "no end of headers": "GET /healthz HTTP/1.1\r\nHost: x\r\n",
+		"half a body": "POST " + pauseDB + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sesame\r\nContent-Length: 100\r\n\r\n{",
+	} {
+		inBubble(t, func(b *bed) {
+			c, err := b.dial()
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer c.Close()
+			began := time.Now()
+			fmt.Fprint(c, text)
+			if _, err := io.Copy(io.Discard, c); err != nil {
+				b.Errorf("%s: %v", name, err)
+			}
+			if took := time.Since(began); took > 3*headerPatience {
+				b.Errorf("%s: closed after %v", name, took)
+			}
+		})
+	}
+}
+
+func TestAHeaderThatIsTooLargeIsRefused(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		code, _, _ := b.ask("GET", "/healthz", "", "X-Long", strings.Repeat("x", 2*largestHeader))
+		if code != http.StatusRequestHeaderFieldsTooLarge {
+			b.Errorf("%d", code)
+		}
+	})
+}
+
+func TestTheOldestIdleConnectionMakesRoomAndPlacesComeBack(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		conns := make([]net.Conn, mostConns+1)
+		for i := range conns {
+			c, err := b.dialFrom(byte(10 + i/mostOfOne))
+			if err != nil {
+				b.Fatal(err)
+			}
+			conns[i] = c
+			time.Sleep(time.Millisecond)
+		}
+		began := time.Now()
+		if _, err := conns[0].Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(began) > 0 {
+			b.Errorf("the oldest: %v after %v", err, time.Since(began))
+		}
+		if code, text := b.get("/metrics"); code != 200 || !strings.Contains(text, "understudy_http_evicted_connections_total 2\n") {
+			b.Errorf("%d", code)
+		}
+		for _, c := range conns {
+			c.Close()
+		}
+		b.client.CloseIdleConnections()
+		time.Sleep(time.Second)
+		b.server.conns.mu.Lock()
+		defer b.server.conns.mu.Unlock()
+		if n := len(b.server.conns.of); b.server.conns.n != 0 || n != 0 {
+			b.Errorf("%d connections of %d addresses are left", b.server.conns.n, n)
+		}
+	})
+}
+
+func TestUnknownPathsAreNotFound(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		for path, want := range map[string]int{"/x": 404, "/active/": 404, "/active/a/b": 404, "/api/v1/": 404, "/": 200, "/index.html": 404} {
+			code, _, h := b.ask("GET", path, "")
+			if code != want || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Security-Policy") == "" {
+				b.Errorf("%s: %d %v", path, code, h)
+			}
+		}
+	})
+}
+
+// FuzzRequests sends requests of any kind. None but one that shows the token changes anything, and each has an answer.
+func FuzzRequests(f *testing.F) {
+	f.Add("GET", "/active/db", "", "")
+	f.Add("POST", pauseDB, "Bearer x", "{}")
+	f.Add("POST", "/api/v1/services/%2e%2e/pause", "bearer\tsesam", `{"reason": 3}`)
+	f.Add("HEAD", "/api/v1/../../active/db?x=%zz", "Basic c2VzYW1lOg==", "")
+	f.Add("PUT", "//api/v1/services/db/resume", "Bearer sesame2", "")
+	f.Fuzz(func(t *testing.T, method, path, auth, body string) {
+		if strings.ContainsAny(method+path+auth, "\r\n") || strings.ContainsAny(method+path, " ") || method == "" {
+			return
+		}
+		if path == "/api/v1/events" || strings.HasSuffix(strings.TrimSpace(auth), "sesame") { // it goes on, or is the token
+			return
+		}
+		inBubble(t, func(b *bed) {
+			c, err := b.dial()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			go fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: %s\r\nContent-Length: %d\r\n\r\n%s", method, path, auth, len(body), body)
+			resp, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
+			if err != nil {
+				return // net/http closes what is no HTTP
+			}
+			defer resp.Body.Close()
+			if resp.StatusCode == http.StatusInternalServerError || method == "POST" && resp.StatusCode == http.StatusOK {
+				t.Errorf("%s %s %q: %d", method, path, auth, resp.StatusCode)
+			}
+			if len(b.cluster.paused) > 0 {
+				t.Errorf("paused by %s %s %q", method, path, auth)
+			}
+		})
+	})
+}
+
+// Who asks for the history of thousands of services and goes before the answer must leave nothing behind: the memory is the
+// supervisor's, and when that is killed for it, so are the programs.
+func TestClientsWhoAskAndGoLeaveNothingBehind(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.cluster.change(func() { b.cluster.slow = time.Minute })
+		for i := range 10 * mostAsked {
+			c, err := b.dial()
+			if err != nil {
+				b.Fatal(err)
+			}
+			fmt.Fprintf(c, "GET /api/v1/history?service=x%d HTTP/1.1\r\nHost: x\r\n\r\n", i)
+			time.Sleep(time.Millisecond)
+			c.Close()
+		}
+		b.server.history.mu.Lock()
+		waiting := len(b.server.history.next)
+		b.server.history.mu.Unlock()
+		if waiting > mostAsked {
+			b.Errorf("%d wait to be read", waiting)
+		}
+		if code, text := b.get("/api/v1/history?service=more"); code != http.StatusServiceUnavailable || !strings.Contains(text, "too much") {
+			b.Errorf("%d %s", code, text)
+		}
+		if code, _ := b.get("/api/v1/history?service=" + strings.Repeat("x", 2*longestName)); code != http.StatusNotFound {
+			b.Errorf("a long name: %d", code)
+		}
+		b.cluster.change(func() { b.cluster.slow = 0 })
+		time.Sleep(2 * time.Minute)
+		if code, text := b.get("/api/v1/history?service=db"); code != http.StatusOK {
+			b.Errorf("afterwards: %d %s", code, text)
+		}
+	})
+}

@@ -1,0 +1,151 @@
+package web
+
+import (
+	"context"
+	"time"
+
+	"understudy/election"
+)
+
+const (
+	// recorded is when the history has an activation, and with it how the former one ended.
+	recorded = time.Second
+	// tries is how often the history is asked for what it does not have yet.
+	tries = 5
+	// mostTerms is how many activations may wait to be judged.
+	mostTerms = 1000
+)
+
+// term is an activation on this node that is not judged yet: whether it was a failover, and what gap it ended.
+type term struct {
+	service string
+	token   int64
+	by      election.Proof // how the former active was known to be dead
+	claimed time.Time      // when the lock was found free
+	began   time.Time
+	ready   time.Time // when its programs were, for the first time
+	over    bool
+
+	asked int  // how often the history was
+	told  bool // whether it was a failover is known
+}
+
+// take takes what a change of a service's state means for its activations. The caller holds mu.
+func (b *Board) take(was, now State) {
+	if now.Role == election.RoleClaiming && was.Role != now.Role {
+		b.claimed[now.Service] = time.Now()
+	}
+	if now.Role == election.RoleActive && was.Role != now.Role {
+		b.terms = append(b.terms, &term{service: now.Service, token: now.Token, by: now.By, claimed: b.claimed[now.Service], began: time.Now()})
+		if over := len(b.terms) - mostTerms; over > 0 {
+			b.terms = b.terms[over:]
+		}
+	}
+	for _, t := range b.terms {
+		if t.service != now.Service {
+			continue
+		}
+		if t.over = t.over || now.Role != election.RoleActive || now.Token != t.token; !t.over && now.Ready && t.ready.IsZero() {
+			t.ready = time.Now()
+		}
+	}
+}
+
+// pending is the activations that the history can be asked about now.
+func (b *Board) pending() (list []term) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, t := range b.terms {
+		if time.Since(t.began) >= recorded && (!t.told || !t.ready.IsZero() || t.over) {
+			list = append(list, *t)
+		}
+	}
+	return list
+}
+
+// judged takes what is known of an activation now; one of which nothing more is to be known is dropped.
+func (b *Board) judged(now term, done bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, t := range b.terms {
+		if t.service == now.service && t.token == now.token {
+			if t.asked, t.told = now.asked, now.told; done {
+				b.terms = append(b.terms[:i], b.terms[i+1:]...)
+			}
+			return
+		}
+	}
+}
+
+// measure judges this node's activations by the history.
+func (s *Server) measure(ctx context.Context) {
+	tick := time.NewTicker(recorded)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		for _, t := range s.cfg.Board.pending() {
+			s.judge(ctx, t)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (s *Server) judge(ctx context.Context, t term) {
+	m := s.cfg.Board.metrics
+	list, err := s.history.since(ctx, t.service, time.Now())
+	t.asked++
+	own, former, known := find(list, t.token)
+	first := known && former == nil && !t.by.Fenced()
+	reason := why(t, former)
+	if err != nil || !known || !first && reason == "" {
+		if t.asked < tries {
+			s.cfg.Board.judged(t, false)
+			return
+		}
+		if reason == "" {
+			reason = election.ReasonUnknown
+		}
+	}
+	if !t.told && !first {
+		m.moves(reason).WithLabelValues(t.service, string(reason)).Inc()
+	}
+	t.told = true
+	if !t.ready.IsZero() && !first {
+		gap := t.ready.Sub(t.claimed)
+		if own != nil && own.GapMs != nil {
+			gap = t.ready.Sub(own.Start) + time.Duration(*own.GapMs)*time.Millisecond
+		}
+		m.gap.WithLabelValues(t.service).Observe(max(gap, 0).Seconds())
+	}
+	s.cfg.Board.judged(t, t.over || !t.ready.IsZero())
+}
+
+// find looks an activation up, and the one before it.
+func find(list []Activation, token int64) (own, former *Activation, known bool) {
+	for i := range list {
+		if list[i].Token != token {
+			continue
+		}
+		if i+1 < len(list) {
+			former = &list[i+1]
+		}
+		return &list[i], former, true
+	}
+	return nil, nil, false
+}
+
+// why says in a word how the former activation ended; empty: that is not known yet.
+func why(t term, former *Activation) election.Reason {
+	switch {
+	case t.by.Fenced():
+		return fencedBy(t.by)
+	case former == nil:
+		return ""
+	}
+	return former.Reason.Word()
+}
+
+// fencedBy is in the metrics what the history has in two entries: that one ended as nobody planned, and how that was known.
+func fencedBy(p election.Proof) election.Reason { return election.Reason("fenced: " + p) }

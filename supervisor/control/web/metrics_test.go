@@ -1,0 +1,156 @@
+package web
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/election"
+)
+
+func (b *bed) metrics() string {
+	b.Helper()
+	code, text := b.get("/metrics")
+	if code != 200 {
+		b.Fatalf("%d %s", code, text)
+	}
+	return text
+}
+
+func (b *bed) shows(lines ...string) {
+	b.Helper()
+	text := b.metrics()
+	for _, line := range lines {
+		if !strings.Contains("\n"+text, "\n"+line+"\n") {
+			b.Errorf("no line %q in\n%s", line, text)
+		}
+	}
+}
+
+// turn has db take a role on this node, as its supervisor tells it.
+func (b *bed) turn(role election.Role, reason election.Reason, by election.Proof, token int64, ready bool) {
+	b.board.State(State{Service: "db", Role: role, Reason: reason, Token: token, By: by, Since: time.Now(), Health: "ok", Ready: ready})
+}
+
+func TestAFailoverIsCounted(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.turn("standby", "session opened", "", 3, false)
+		b.shows(`understudy_failovers_total{reason="fenced: grace",service="db"} 0`, `understudy_restarts_total{service="db"} 0`)
+		b.turn("claiming", "lock free", "", 3, false)
+		time.Sleep(2 * time.Second)
+		b.turn("fencing", "lock won", "", 7, false)
+		b.board.Fenced("db", "grace", 2*time.Second)
+		b.turn("active", "nobody else runs", "grace", 7, false)
+		b.recorded(7, time.Now(), nil, "lost; fenced: grace")
+		time.Sleep(10 * time.Second)
+		b.shows(`understudy_failovers_total{reason="fenced: grace",service="db"} 1`)
+		if strings.Contains(b.metrics(), "understudy_gap_seconds") {
+			b.Error("it is not ready yet, and the gap is known")
+		}
+		b.turn("active", "nobody else runs", "grace", 7, true)
+		b.shows(`understudy_role{role="active",service="db"} 1`, `understudy_role{role="standby",service="db"} 0`, `understudy_healthy{service="db"} 1`,
+			`understudy_fencing_seconds_sum{result="dead",service="db"} 2`, `understudy_takeover_seconds_sum{service="db"} 2`, `understudy_token{service="db"} 7`)
+		time.Sleep(2 * time.Second)
+		b.turn("active", "nobody else runs", "grace", 7, false)
+		b.turn("active", "nobody else runs", "grace", 7, true) // started again
+		time.Sleep(10 * time.Second)
+		b.shows(`understudy_gap_seconds_sum{service="db"} 12`, `understudy_gap_seconds_count{service="db"} 1`,
+			`understudy_failovers_total{reason="fenced: grace",service="db"} 1`)
+		b.turn("stopping", "lease ending", "", 7, false)
+		b.board.Fenced("db", "", time.Second)
+		b.board.Restarted("db")
+		b.shows(`understudy_activations_ended_total{reason="lease ending",service="db"} 1`, `understudy_healthy{service="db"} 0`,
+			`understudy_restarts_total{service="db"} 1`, `understudy_fencing_seconds_count{result="refused",service="db"} 1`)
+		b.board.Gone("db")
+		if text := b.metrics(); strings.Contains(text, `service="db"`) {
+			b.Errorf("a service that is gone is shown:\n%s", text)
+		}
+	})
+}
+
+// recorded has the history know of a term, and how the one before it ended: gap is how long before.
+func (b *bed) recorded(token int64, start time.Time, gap *int64, former election.Reason) {
+	list := []Activation{{Service: "db", Token: token, Start: start, GapMs: gap}, {Service: "db", Token: 1, Reason: former}}
+	if former == "first" {
+		list = list[:1]
+	}
+	b.cluster.change(func() { b.cluster.history = list })
+}
+
+// A clean hand-over is told from a failover by how the former activation ended, also when this one is short.
+func TestHandoversAndFailoversAreToldApart(t *testing.T) {
+	const gapCount = `understudy_gap_seconds_count{service="db"}`
+	for former, want := range map[election.Reason]string{
+		"switchover": `understudy_handovers_total{reason="switchover",service="db"} 1`,
+		"stop asked": `understudy_handovers_total{reason="stop asked",service="db"} 1`,
+		"supervisor lost; its child was known to be dead": `understudy_failovers_total{reason="supervisor lost",service="db"} 1`,
+		"child failed": `understudy_failovers_total{reason="child failed",service="db"} 1`,
+		"":             `understudy_failovers_total{reason="unknown",service="db"} 1`,
+		"first":        `understudy_failovers_total{reason="unknown",service="db"} 0`,
+	} {
+		inBubble(t, func(b *bed) {
+			gap := int64(3500)
+			b.turn("claiming", "lock free", "", 3, false)
+			time.Sleep(time.Second / 4)
+			start := time.Now()
+			b.turn("active", "nobody else runs", election.NoBreadcrumb, 7, false)
+			time.Sleep(time.Second / 4)
+			b.turn("active", "nobody else runs", election.NoBreadcrumb, 7, true)
+			b.turn("stopping", "child failed", "", 7, false)
+			time.Sleep(2 * time.Second) // the history is late
+			b.recorded(7, start, &gap, former)
+			time.Sleep(time.Minute)
+			b.shows(want)
+			switch {
+			case former != "first":
+				b.shows(gapCount+" 1", `understudy_gap_seconds_sum{service="db"} 3.75`)
+			case strings.Contains(b.metrics(), gapCount):
+				b.Error("a first start has a gap")
+			}
+			if n := len(b.board.pending()); n > 0 {
+				b.Errorf("%d terms are left", n)
+			}
+			reads := b.cluster.asked()
+			time.Sleep(time.Minute)
+			if now := b.cluster.asked(); now != reads {
+				b.Errorf("%d readings for nothing", now-reads)
+			}
+		})
+	}
+}
+
+// What the history does not tell is measured from finding the lock free.
+func TestAGapWhoseBeginningNobodyWroteDown(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.turn("claiming", "lock free", "", 3, false)
+		time.Sleep(time.Second / 2)
+		b.turn("active", "nobody else runs", election.NoBreadcrumb, 7, true)
+		b.cluster.change(func() { b.cluster.broken = errors.New("no ZooKeeper server answers") })
+		time.Sleep(time.Minute)
+		b.shows(`understudy_gap_seconds_sum{service="db"} 0.5`, `understudy_failovers_total{reason="unknown",service="db"} 1`)
+	})
+}
+
+func TestTheLeaseAndTheConfigAreShown(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		time.Sleep(20 * time.Second)
+		b.shows("understudy_lease_remaining_seconds 40", "understudy_session 1", "understudy_config_fault 0", "understudy_heartbeat_seconds_count 0")
+		b.board.Lease(Lease{Session: "0x1", End: 90 * time.Second, Took: 30 * time.Millisecond})
+		b.board.Faulty("no")
+		b.shows("understudy_lease_remaining_seconds 70", "understudy_config_fault 1", "understudy_heartbeat_seconds_sum 0.03")
+		b.board.Lease(Lease{})
+		b.shows("understudy_lease_remaining_seconds 0", "understudy_session 0")
+		if strings.Contains(b.metrics(), "understudy_watchdog_armed{") {
+			b.Error("a watchdog where none is configured")
+		}
+		armed := false
+		b.board.Watchdog("/dev/watchdog", "required", func() bool { return armed })
+		b.shows(`understudy_watchdog_armed{device="/dev/watchdog",mode="required"} 0`)
+		armed = true
+		b.shows(`understudy_watchdog_armed{device="/dev/watchdog",mode="required"} 1`)
+		if !strings.Contains(b.metrics(), `node="a",version="1.2.3"} 1`) {
+			b.Error("no build_info")
+		}
+	})
+}

@@ -1,0 +1,32 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// healthz says that the process is alive.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) { line(w, http.StatusOK, "ok") }
+
+// readyz says that this node could run something.
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	if s.cfg.Board.left() <= 0 {
+		line(w, http.StatusServiceUnavailable, "no session with ZooKeeper whose lease lasts")
+		return
+	}
+	line(w, http.StatusOK, "ok")
+}
+
+// active tells a load balancer whether a service does its work here.
+func (s *Server) active(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("service")
+	known, why := s.cfg.Board.serving(name)
+	switch {
+	case !known:
+		line(w, http.StatusNotFound, fmt.Sprintf("no service %q on this node", name))
+	case why != "":
+		line(w, http.StatusServiceUnavailable, why)
+	default:
+		line(w, http.StatusOK, "active")
+	}
+}

@@ -1,0 +1,80 @@
+package web
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestActiveIsSaidOnlyWhereTheServiceDoesItsWork(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		for _, c := range []struct {
+			state State
+			code  int
+			line  string
+		}{
+			{State{Role: "active", Ready: true, Health: "ok"}, 200, "active"},
+			{State{Role: "active", Ready: true, Health: "ok", Why: "paused by ops"}, 200, "active"},
+			{State{Role: "active", Health: "starting"}, 503, "active, but not ready yet"},
+			{State{Role: "active", Health: "ok"}, 503, "active, but not ready yet"},
+			{State{Role: "active", Ready: true, Health: "failing", Why: "exit\ncode 1"}, 503, "active, but failing: exit code 1"},
+			{State{Role: "standby", Ready: true, Health: "ok"}, 503, "standby"},
+			{State{Role: "stopping", Ready: true, Health: "ok", Why: "stop asked"}, 503, "stopping: stop asked"},
+			{State{Role: "fencing", Health: "ok"}, 503, "fencing"},
+			{State{Role: "offline", Health: "ok"}, 503, "offline"},
+		} {
+			c.state.Service = "db"
+			b.board.State(c.state)
+			if code, text := b.get("/active/db"); code != c.code || text != c.line+"\n" {
+				b.Errorf("%+v: %d %q", c.state, code, text)
+			}
+			if code, text, _ := b.ask("HEAD", "/active/db", ""); code != c.code || text != "" {
+				b.Errorf("HEAD: %+v: %d %q", c.state, code, text)
+			}
+		}
+		if code, text := b.get("/active/x"); code != 404 || !strings.Contains(text, `no service "x"`) {
+			b.Errorf("unknown: %d %q", code, text)
+		}
+		if code, _, _ := b.ask("POST", "/active/db", ""); code != 405 {
+			b.Errorf("POST: %d", code)
+		}
+		if b.cluster.asked() != 0 {
+			b.Errorf("ZooKeeper was asked %d times", b.cluster.asked())
+		}
+	})
+}
+
+func TestNothingIsActiveOrReadyWhenTheLeaseIsOver(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.board.State(State{Service: "db", Role: "active", Ready: true, Health: "ok"})
+		check := func(when string, active, ready int) {
+			b.Helper()
+			if code, text := b.get("/active/db"); code != active {
+				b.Errorf("%s: active: %d %q", when, code, text)
+			}
+			if code, text := b.get("/readyz"); code != ready {
+				b.Errorf("%s: ready: %d %q", when, code, text)
+			}
+			if code, _ := b.get("/healthz"); code != 200 {
+				b.Errorf("%s: health: %d", when, code)
+			}
+		}
+		check("the lease lasts", 200, 200)
+		time.Sleep(time.Minute)
+		check("the lease is over", 503, 503)
+		b.board.Lease(Lease{Session: "0x1", End: time.Since(b.began) + time.Second})
+		check("the lease is extended", 200, 200)
+		b.board.Lease(Lease{})
+		check("the session is over", 503, 503)
+	})
+}
+
+func TestAServiceThatIsGoneIsUnknown(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.board.State(State{Service: "db", Role: "active", Ready: true, Health: "ok"})
+		b.board.Gone("db")
+		if code, _ := b.get("/active/db"); code != 404 {
+			b.Errorf("%d", code)
+		}
+	})
+}

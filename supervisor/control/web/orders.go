@@ -1,0 +1,197 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// orderPatience is how long an order is waited for. One that nobody has followed by then is taken back.
+	orderPatience = time.Minute
+	// mostOrders is how many may be under way.
+	mostOrders = 32
+)
+
+// wish is what the body of an order says.
+type wish struct {
+	To     string `json:"to"`
+	Force  bool   `json:"force"`
+	Reason string `json:"reason"`
+}
+
+// outcome is what became of an order.
+type outcome struct {
+	answer map[string]any
+	err    error
+}
+
+// order does what an operator wants who has shown the token. It is done also when who asked has gone.
+func (s *Server) order(w http.ResponseWriter, r *http.Request) {
+	order, service := r.PathValue("order"), r.PathValue("service")
+	if !isName(service) { // it would be in the log
+		refuse(w, http.StatusNotFound, "that is no name of a service")
+		return
+	}
+	wanted, err := parseWish(order, r.Body)
+	if errors.Is(err, ErrUnknown) {
+		refuse(w, http.StatusNotFound, fmt.Sprintf("no order %q; there is: switchover, pause, resume, restart, reload", order))
+		return
+	} else if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	by := "somebody over HTTP"
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		by = "somebody at " + host + " over HTTP"
+	}
+	if http.NewResponseController(w).SetWriteDeadline(time.Now().Add(orderPatience+writePatience)) != nil {
+		return
+	}
+	done := make(chan outcome, 1)
+	select {
+	case s.orders <- func(ctx context.Context) { done <- s.do(ctx, service, order, by, wanted) }:
+	case <-time.After(patience):
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, "too many orders at once: nothing is done")
+		return
+	case <-r.Context().Done():
+		return
+	}
+	if got := <-done; got.err != nil {
+		s.undone(w, got.err)
+	} else {
+		answer(w, http.StatusOK, got.answer)
+	}
+}
+
+// isName tells whether a service can have such a name.
+func isName(name string) bool {
+	const longest = 128
+	return name != "" && len(name) <= longest && name[0] != '.' && utf8.ValidString(name) &&
+		!strings.ContainsFunc(name, func(r rune) bool { return r == '/' || !unicode.IsPrint(r) })
+}
+
+// parseWish reads a body. What it does not know may be what matters to who wrote it, and is refused.
+func parseWish(order string, body io.Reader) (wish, error) {
+	var v wish
+	text, err := io.ReadAll(body)
+	if err == nil && len(bytes.TrimSpace(text)) > 0 {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		if err = d.Decode(&v); err == nil {
+			if _, more := d.Token(); !errors.Is(more, io.EOF) {
+				err = errors.New("there is something behind it")
+			}
+		}
+	}
+	if err != nil {
+		return v, fmt.Errorf(`the body must be a JSON object such as {"reason": "new disks"}: %w`, err)
+	}
+	switch order {
+	case "switchover":
+	case "pause", "resume", "restart", "reload":
+		if v.To != "" || v.Force {
+			return v, errors.New("only a switchover has a target (to, force)")
+		}
+	default:
+		return v, ErrUnknown
+	}
+	return v, nil
+}
+
+// obey carries out what is ordered until ctx ends, and waits for the last order.
+func (s *Server) obey(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	free := make(chan struct{}, mostOrders)
+	for {
+		select {
+		case free <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case do := <-s.orders:
+			wg.Go(func() {
+				do(ctx)
+				<-free
+			})
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// do carries one order out, and tells the log how that went.
+func (s *Server) do(ctx context.Context, service, order, by string, v wish) outcome {
+	log := s.cfg.Logger.With("service", service, "order", order, "by", by)
+	if v.Reason != "" {
+		log = log.With("why", v.Reason)
+	}
+	limit := orderPatience
+	if order == "pause" || order == "resume" {
+		limit = patience // no node is waited for
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	began := time.Now()
+	if v.To != "" || v.Force {
+		log = log.With("to", v.To, "force", v.Force)
+	}
+	log.Info("ordered over HTTP")
+	got := map[string]any{"service": service}
+	var err error
+	switch order {
+	case "switchover":
+		steps := []string{}
+		tell := func(step string) {
+			steps = append(steps, step)
+			log.Info("the order goes on", "step", step)
+		}
+		got["active"], err = s.cfg.Cluster.Switchover(ctx, Handover{Service: service, To: v.To, Force: v.Force, By: by, Tell: tell})
+		got["steps"] = steps
+	case "restart":
+		err = s.cfg.Cluster.Restart(ctx, service, by)
+	case "reload":
+		err = s.cfg.Cluster.Reload(ctx, service, by)
+	default:
+		paused := order == "pause"
+		if !paused {
+			v.Reason = ""
+		}
+		got["paused"] = paused
+		got["changed"], err = s.cfg.Cluster.Pause(ctx, service, paused, by, v.Reason)
+	}
+	took := time.Since(began)
+	got["took_ms"] = took.Milliseconds()
+	s.stream.poke()
+	if err != nil {
+		log.Warn("the order is not done", "error", err, "took", took)
+	} else {
+		log.Info("the order is done", "took", took)
+	}
+	return outcome{got, err}
+}
+
+// undone answers that an order was not carried out.
+func (s *Server) undone(w http.ResponseWriter, err error) {
+	switch {
+	case errors.Is(err, ErrRefused):
+		refuse(w, http.StatusConflict, err.Error())
+	case errors.Is(err, context.DeadlineExceeded):
+		refuse(w, http.StatusGatewayTimeout, err.Error())
+	default:
+		s.unread(w, err)
+	}
+}

@@ -1,0 +1,139 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+)
+
+// reader reads something for many at once: one reading at a time, and what was read is good for a while.
+type reader[T any] struct {
+	read  func(ctx context.Context, key string) (T, error)
+	good  time.Duration
+	asked chan struct{} // capacity 1
+
+	mu   sync.Mutex             // guards what follows
+	last map[string]*reading[T] // by key: done
+	next map[string]*reading[T] // by key: asked for, and perhaps under way
+}
+
+// reading is one act of reading; value and err are there once done is closed.
+type reading[T any] struct {
+	began time.Time // guarded by the reader's mu; zero: it has not begun
+	done  chan struct{}
+	value T
+	err   error
+}
+
+// patience is how long ZooKeeper is waited for.
+const patience = 5 * time.Second
+
+func newReader[T any](good time.Duration, read func(context.Context, string) (T, error)) *reader[T] {
+	return &reader[T]{
+		read: read, good: good, asked: make(chan struct{}, 1), last: map[string]*reading[T]{}, next: map[string]*reading[T]{},
+	}
+}
+
+// run reads what is asked for until ctx ends.
+func (r *reader[T]) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		select {
+		case <-r.asked:
+		case <-ctx.Done():
+			return
+		}
+		for key, turn := range r.begin() {
+			bounded, cancel := context.WithTimeout(ctx, patience)
+			turn.value, turn.err = r.read(bounded, key)
+			cancel()
+			r.end(key, turn)
+		}
+	}
+}
+
+// begin takes all that is asked for.
+func (r *reader[T]) begin() map[string]*reading[T] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	turns := make(map[string]*reading[T], len(r.next))
+	for key, turn := range r.next {
+		turn.began = time.Now()
+		turns[key] = turn
+	}
+	for key, turn := range r.last {
+		if time.Since(turn.began) > r.good {
+			delete(r.last, key)
+		}
+	}
+	return turns
+}
+
+func (r *reader[T]) end(key string, turn *reading[T]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.next, key)
+	r.last[key] = turn
+	close(turn.done)
+}
+
+// mostAsked is how many different things clients may have waiting to be read.
+const mostAsked = 64
+
+var errAsked = errors.New("too much is asked for at once: nothing is read")
+
+// get gives what was read not longer ago than it is good for, or is being read, or reads. It is for clients, who may ask for
+// anything, and go before they are answered: what they leave behind is bounded.
+func (r *reader[T]) get(ctx context.Context, key string) (T, error) {
+	turn := r.turn(key, time.Now().Add(-r.good), mostAsked)
+	if turn == nil {
+		var none T
+		return none, errAsked
+	}
+	return turn.wait(ctx)
+}
+
+// since gives what was read from after a moment on.
+func (r *reader[T]) since(ctx context.Context, key string, after time.Time) (T, error) {
+	for {
+		turn := r.turn(key, after, math.MaxInt)
+		value, err := turn.wait(ctx)
+		if ctx.Err() != nil || !turn.began.Before(after) { // it is done: nobody writes to it any more
+			return value, err
+		}
+	}
+}
+
+// turn gives the last reading if it began after a moment, else the one that is under way, or a new one: nil when that would be
+// one too many.
+func (r *reader[T]) turn(key string, after time.Time, most int) *reading[T] {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if turn := r.last[key]; turn != nil && !turn.began.Before(after) {
+		return turn
+	}
+	turn := r.next[key]
+	if turn == nil && len(r.next) >= most {
+		return nil
+	}
+	if turn == nil {
+		turn = &reading[T]{done: make(chan struct{})}
+		r.next[key] = turn
+		select {
+		case r.asked <- struct{}{}:
+		default:
+		}
+	}
+	return turn
+}
+
+func (t *reading[T]) wait(ctx context.Context) (T, error) {
+	select {
+	case <-t.done:
+		return t.value, t.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,306 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// follower is a client that follows the events.
+type follower struct {
+	*bed
+	lines *bufio.Reader
+	stop  func()
+	last  string // id
+}
+
+func (b *bed) follow(lastID string) *follower {
+	b.Helper()
+	ctx, cancel := context.WithCancel(b.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://understudy/api/v1/events", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if lastID != "" {
+		req.Header.Set("Last-Event-ID", lastID)
+	}
+	resp, err := b.client.Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" {
+		b.Fatalf("%d %v", resp.StatusCode, resp.Header)
+	}
+	return &follower{bed: b, lines: bufio.NewReader(resp.Body), stop: func() { cancel(); _ = resp.Body.Close() }}
+}
+
+// next is the next event, or comment.
+func (f *follower) next() (kind, data string) {
+	f.Helper()
+	for {
+		line, err := f.lines.ReadString('\n')
+		if err != nil {
+			f.Fatalf("the events end: %v", err)
+		}
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		switch name {
+		case "id":
+			f.last = value
+		case "event":
+			kind = value
+		case "data":
+			data = value
+		case "":
+			switch {
+			case value != "":
+				return "comment", value
+			case kind != "":
+				return kind, data
+			}
+		}
+	}
+}
+
+// expect reads events until the kinds are those wanted, and fails when another one comes.
+func (f *follower) expect(kinds ...string) (data []string) {
+	f.Helper()
+	for _, want := range kinds {
+		kind, text := f.next()
+		if kind != want {
+			f.Fatalf("%s %s, and not %s", kind, text, want)
+		}
+		data = append(data, text)
+	}
+	return data
+}
+
+func (b *bed) role(service, node, role string) {
+	b.cluster.change(func() { b.cluster.services[service][node] = role })
+}
+
+func TestAWatcherIsToldEachTransition(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		f := b.follow("")
+		defer f.stop()
+		whole := f.expect("status")[0]
+		if !strings.Contains(whole, `"service":"web"`) || !strings.Contains(whole, `"local":{"node":"a"`) {
+			b.Errorf("%s", whole)
+		}
+		began := time.Now()
+		b.role("db", "a", "stopping")
+		got := f.expect("transition", "service")
+		if took := time.Since(began); took > time.Second {
+			b.Errorf("told after %v", took)
+		}
+		for _, want := range []string{`"service":"db"`, `"node":"a"`, `"from":"active"`, `"to":"stopping"`} {
+			if !strings.Contains(got[0], want) {
+				b.Errorf("no %s in %s", want, got[0])
+			}
+		}
+		b.cluster.change(func() { b.cluster.services["db"] = map[string]string{"b": "active"} })
+		f.expect("transition", "transition", "service")
+		b.cluster.change(func() {
+			delete(b.cluster.services, "db")
+			b.cluster.services["new"] = map[string]string{"a": "standby"}
+		})
+		f.expect("transition", "service", "removed")
+	})
+}
+
+func TestWhatHappensHereIsToldAtOnce(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		f := b.follow("")
+		defer f.stop()
+		f.expect("status")
+		time.Sleep(10 * time.Millisecond)
+		synctest.Wait()
+		began := time.Now()
+		b.role("db", "a", "stopping")
+		b.board.State(State{Service: "db", Role: "stopping"})
+		f.expect("transition", "service")
+		if took := time.Since(began); took > 2*settling {
+			b.Errorf("told after %v", took)
+		}
+	})
+}
+
+func TestAWatcherThatComesBackMissesNothing(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		f := b.follow("")
+		f.expect("status")
+		b.role("db", "a", "stopping")
+		f.expect("transition", "service")
+		f.stop()
+		b.role("db", "a", "standby")
+		time.Sleep(2 * pace)
+		f = b.follow(f.last)
+		if got := f.expect("transition", "service"); !strings.Contains(got[0], `"from":"stopping","to":"standby"`) {
+			b.Errorf("%v", got)
+		}
+		id := f.last
+		f.stop()
+		for range mostEvents {
+			b.role("web", "b", "paused")
+			time.Sleep(pace)
+			b.role("web", "b", "standby")
+			time.Sleep(pace)
+			if b.server.stream.watchers.Load() == 0 {
+				g := b.follow("") // somebody has to
+				defer g.stop()
+				go func() { _, _ = io.Copy(io.Discard, g.lines) }()
+			}
+		}
+		f = b.follow(id)
+		f.expect("status") // it was away for too long
+		f.stop()
+		birth, _, _ := strings.Cut(id, "-")
+		for _, strange := range []string{"x", "x-1", birth + "-18446744073709551615", "-", strings.Repeat("9", 999)} {
+			f = b.follow(strange)
+			f.expect("status")
+			f.stop()
+		}
+	})
+}
+
+func TestNobodyWatchingCostsNothing(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		time.Sleep(time.Minute)
+		f := b.follow("")
+		f.expect("status")
+		if b.cluster.asked() > 3 {
+			b.Errorf("%d readings for one watcher", b.cluster.asked())
+		}
+		f.stop()
+		time.Sleep(lingering + time.Minute)
+		reads := b.cluster.asked()
+		b.role("db", "a", "standby")
+		time.Sleep(time.Hour)
+		if b.cluster.asked() != reads {
+			b.Errorf("%d readings for nobody", b.cluster.asked()-reads)
+		}
+		f = b.follow(f.last)
+		defer f.stop()
+		if whole := f.expect("status")[0]; strings.Contains(whole, `"node":"a","role":"active"},{"node":"b","role":"standby"}]},{"service":"web"`) {
+			b.Errorf("it is old: %s", whole)
+		}
+	})
+}
+
+func TestManyWatchersAreOneReader(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		for range 100 {
+			f := b.follow("")
+			defer f.stop()
+			f.expect("status")
+			go func() { _, _ = io.Copy(io.Discard, f.lines) }()
+		}
+		before := b.cluster.asked()
+		time.Sleep(10 * time.Second)
+		if n := b.cluster.asked() - before; n > int(10*time.Second/pace)+2 {
+			b.Errorf("%d readings in 10 s", n)
+		}
+	})
+}
+
+func TestTroubleIsToldOnceAndItsEndToo(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.cluster.broken = errors.New("no ZooKeeper server answers")
+		f := b.follow("")
+		defer f.stop()
+		if got := f.expect("trouble"); !strings.Contains(got[0], "no ZooKeeper server answers") {
+			b.Errorf("%v", got)
+		}
+		b.cluster.change(func() { b.cluster.broken = nil })
+		f.expect("trouble", "status")
+		b.cluster.change(func() { b.cluster.broken = errors.New("again") })
+		f.expect("trouble")
+		time.Sleep(3 * pace)
+		b.cluster.change(func() { b.cluster.broken = nil })
+		b.role("db", "a", "stopping")
+		if got := f.expect("trouble", "transition"); !strings.Contains(got[0], `"error":""`) {
+			b.Errorf("%v", got)
+		}
+	})
+}
+
+func TestASilentStreamShowsThatItLives(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		f := b.follow("")
+		defer f.stop()
+		f.expect("status")
+		for range 5 {
+			began := time.Now()
+			if f.expect("comment"); time.Since(began) > beat {
+				b.Errorf("silent for %v", time.Since(began))
+			}
+		}
+	})
+}
+
+func TestAWatcherThatDoesNotReadIsDroppedAndHindersNobody(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		c, err := b.dial()
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprint(c, "GET /api/v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+		f := b.follow("")
+		defer f.stop()
+		f.expect("status")
+		b.role("db", "a", "stopping")
+		f.expect("transition", "service")
+		go func() { _, _ = io.Copy(io.Discard, f.lines) }()
+		time.Sleep(writePatience + beat)
+		if n := b.server.stream.watchers.Load(); n != 1 {
+			b.Errorf("%d watchers are left", n)
+		}
+	})
+}
+
+func TestTooManyWatchersAreTurnedAway(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		var all []*follower
+		for range watchersOfOne {
+			all = append(all, b.follow(""))
+		}
+		if code, _, h := b.ask("GET", "/api/v1/events", ""); code != 503 || h.Get("Retry-After") == "" {
+			b.Errorf("%d %v", code, h)
+		}
+		if n := b.server.stream.watchers.Load(); n != watchersOfOne {
+			b.Errorf("%d", n)
+		}
+		all[0].stop()
+		time.Sleep(time.Second)
+		all[0] = b.follow("")
+		for _, f := range all {
+			f.stop()
+		}
+	})
+}
+
+func TestAWholeStatusFollowsWhatItContains(t *testing.T) {
+	s := newStream()
+	s.publish("first")
+	_, at, _ := s.after(place{})
+	s.publish("second", event{"a", 1}, event{"b", 2})
+	news, now, _ := s.after(at)
+	if got := strings.Count(string(bytes.Join(news, nil)), "event: "); got != 2 || now.number != 2 {
+		t.Errorf("%d events, at %d: %s", got, now.number, news)
+	}
+	fresh, there, _ := s.after(place{})
+	if !strings.Contains(string(bytes.Join(fresh, nil)), `"second"`) || there != now {
+		t.Errorf("%s at %v", fresh, there)
+	}
+	if rest, _, _ := s.after(there); len(rest) > 0 {
+		t.Errorf("again: %s", rest)
+	}
+}
