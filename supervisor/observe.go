@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/control"
 	"understudy/supervisor/service"
 )
 
@@ -24,16 +25,11 @@ type Observer interface {
 	Watchdog(device, mode string, armed func() bool)
 }
 
-// Lease is that of one session with ZooKeeper.
-type Lease struct {
-	Session string
-	End     time.Duration // on the machine's clock, Machine.Now
-	Held    bool          // by the promises of other members, in place of ZooKeeper
-	Took    time.Duration // what the heartbeat that says so took; 0: not known
-}
-
-// State is how a service stands on this node.
-type State = service.State
+// Lease and State are what an Observer is told.
+type (
+	Lease = control.Lease
+	State = control.State
+)
 
 // unobserved is the observer of a supervisor that nobody looks at.
 type unobserved struct{}

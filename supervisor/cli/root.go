@@ -288,10 +288,15 @@ func (f *clusterFlags) election() (election.Config, error) {
 	if err != nil {
 		return election.Config{}, err
 	}
+	return client(c, auth), nil
+}
+
+// client is how the cluster is reached by those who stand for no election.
+func client(c *config.Config, auth *election.Auth) election.Config {
 	return election.Config{
 		Servers: servers(c), Root: c.ZooKeeper.Root, Timeout: max(c.ZooKeeper.SessionTimeout, 2*time.Second), Auth: auth,
 		TLS: secured(c), Logger: hclog.NewNullLogger(),
-	}, nil
+	}
 }
 
 func servers(c *config.Config) []string {

@@ -25,7 +25,7 @@ func switchoverCommand() *cobra.Command {
 		Example: "  understudy switchover db --to db-2 --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h := control.Handover{Service: args[0], To: to, Force: force, By: operator(), Deadline: time.Now().Add(v.timeout)}
+			h := control.Handover{Service: args[0], To: to, Force: force, By: operator()}
 			h.Tell = func(step string) { fmt.Println("  " + printable.Text(step)) }
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 				if dry {

@@ -34,6 +34,9 @@ func Open(ctx context.Context, cfg election.Config) (*Cluster, error) {
 // Close ends the connection.
 func (c *Cluster) Close() { c.conn.Close() }
 
+// ErrUnknown is what every UnknownError is.
+var ErrUnknown = errors.New("unknown")
+
 // UnknownError says that there is no such service or node, and which ones there are.
 type UnknownError struct {
 	Kind, Name string
@@ -46,6 +49,9 @@ func (e *UnknownError) Error() string {
 	}
 	return fmt.Sprintf("no %s %q; there is: %s", e.Kind, e.Name, strings.Join(e.Known, ", "))
 }
+
+// Is makes it ErrUnknown.
+func (*UnknownError) Is(target error) bool { return target == ErrUnknown }
 
 // znode is a znode as it was read, there or not.
 type znode struct {

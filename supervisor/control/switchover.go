@@ -22,12 +22,11 @@ func refused(format string, args ...any) error {
 
 // Handover is a switchover that was asked for.
 type Handover struct {
-	Service  string
-	To       string // empty: whoever is first
-	Force    bool   // although the target does not look fit
-	By       string
-	Deadline time.Time
-	Tell     func(step string) // progress, in words
+	Service string
+	To      string // empty: whoever is first
+	Force   bool   // although the target does not look fit
+	By      string
+	Tell    func(step string) // progress, in words
 }
 
 // Ready tells whether the handover can be ordered, and from whom to whom.
@@ -102,6 +101,10 @@ func others(v Service) string {
 // Switchover orders a handover, and waits until another node is active, or until ctx ends: then the order is taken back if
 // nobody has followed it yet. The service ends up running somewhere in any case.
 func (c *Cluster) Switchover(ctx context.Context, h Handover) (to string, err error) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return "", errors.New("a switchover needs a deadline")
+	}
 	before, err := c.Ready(ctx, h)
 	if err != nil {
 		return "", err
@@ -112,7 +115,7 @@ func (c *Cluster) Switchover(ctx context.Context, h Handover) (to string, err er
 		if paused = o.Paused; paused { // since it was looked at: it would be followed when that ends, whenever that is
 			return o, false
 		}
-		o.Switchover = &election.Switchover{Errand: errand, From: before.Active, To: h.To, Force: h.Force, Deadline: h.Deadline.UTC()}
+		o.Switchover = &election.Switchover{Errand: errand, From: before.Active, To: h.To, Force: h.Force, Deadline: deadline.UTC()}
 		return o, true
 	})
 	defer c.takeBack(ctx, h.Service, errand.ID) // also when another became active before it was written

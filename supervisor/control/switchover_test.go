@@ -62,7 +62,7 @@ func (b *bed) switches(limit time.Duration, h Handover, follow func(told func(st
 	ctx, cancel := context.WithTimeout(b.Context(), limit)
 	defer cancel()
 	steps, over := make(chan string, 100), make(chan struct{})
-	h.Service, h.By, h.Deadline = "db", "me", time.Now().Add(limit)
+	h.Service, h.By = "db", "me"
 	h.Tell = func(step string) { steps <- step }
 	var wg sync.WaitGroup
 	wg.Go(func() {

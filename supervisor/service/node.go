@@ -11,6 +11,7 @@ import (
 	"understudy/fencing"
 	"understudy/fencing/agent"
 	"understudy/supervisor/child"
+	"understudy/supervisor/control"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/unit"
 )
@@ -72,14 +73,4 @@ type Observer interface {
 }
 
 // State is how a service stands on this node.
-type State struct {
-	Service string
-	Role    election.Role
-	Reason  election.Reason // why it has this role
-	Since   time.Time
-	Ready   bool            // its programs run, and have shown that they do their work
-	Health  election.Health // of its programs, while it is active
-	Why     string          // what is to be known besides
-	Token   int64           // of the newest term
-	By      election.Proof  // while it is active: how the former active was known to be dead
-}
+type State = control.State

@@ -1,31 +1,29 @@
 package web
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
+
+	"understudy/supervisor/control"
 )
 
 // showStatus shows the cluster as `understudy status --json` does, and this node besides.
 func (s *Server) showStatus(w http.ResponseWriter, r *http.Request) {
-	text, err := s.cluster.get(r.Context(), "")
+	all, err := s.cluster.get(r.Context(), "")
 	if err != nil {
 		s.unread(w, err)
 		return
 	}
-	all := map[string]json.RawMessage{}
-	if err := json.Unmarshal(text, &all); err != nil {
-		s.unread(w, err)
-		return
-	}
-	local, err := json.Marshal(s.local())
-	if err != nil {
-		s.unread(w, err)
-		return
-	}
-	all["local"] = local
-	answer(w, http.StatusOK, all)
+	answer(w, http.StatusOK, s.whole(all))
+}
+
+// whole is all that is known.
+func (s *Server) whole(all control.Status) any {
+	return struct {
+		Local Local `json:"local"`
+		control.Status
+	}{s.local(), all}
 }
 
 func (s *Server) local() Local {
@@ -65,14 +63,14 @@ func (s *Server) showHistory(w http.ResponseWriter, r *http.Request) {
 		list = list[:number]
 	}
 	if list == nil {
-		list = []Activation{}
+		list = []control.Activation{}
 	}
 	answer(w, http.StatusOK, map[string]any{"activations": list})
 }
 
 // unread answers when the cluster could not be asked.
 func (s *Server) unread(w http.ResponseWriter, err error) {
-	if errors.Is(err, ErrUnknown) {
+	if errors.Is(err, control.ErrUnknown) {
 		refuse(w, http.StatusNotFound, err.Error())
 		return
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/control"
 )
 
 // checked asks as a load balancer does, each time over a connection of its own, from an address.
@@ -54,7 +56,7 @@ func TestAFloodOfConnectionsShutsNobodyOut(t *testing.T) {
 	for way, text := range ways {
 		for _, addresses := range []int{2, 20} {
 			inBubble(t, func(b *bed) {
-				b.board.State(State{Service: "db", Role: "active", Ready: true, Health: "ok"})
+				b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
 				lost := 0
 				for i := range addresses * mostOfOne {
 					c, err := b.dialFrom(byte(10 + i%addresses))
@@ -94,7 +96,7 @@ func TestAFloodOfConnectionsShutsNobodyOut(t *testing.T) {
 // The same with sockets: two addresses, each with as many connections as it gets.
 func TestAFloodOfSocketsShutsNobodyOut(t *testing.T) {
 	inBubbleless(t, nil, func(b *bed, at string) {
-		b.board.State(State{Service: "db", Role: "active", Ready: true, Health: "ok"})
+		b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
 		dial := func(host byte) (net.Conn, error) {
 			d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, host)}}
 			return d.DialContext(b.Context(), "tcp", at)

@@ -2,10 +2,10 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -17,14 +17,17 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+	"understudy/supervisor/control"
 )
 
 // cluster behaves as one does, in memory.
 type cluster struct {
 	mu       sync.Mutex
-	services map[string]map[string]string // node to role, by service
-	paused   map[string]string            // why and by whom, by service
-	history  []Activation
+	services map[string]map[string]election.Role // node to role, by service
+	paused   map[string]string                   // why and by whom, by service
+	history  []control.Activation
 	broken   error
 	slow     time.Duration // what a reading takes
 	reads    int
@@ -35,9 +38,9 @@ type cluster struct {
 }
 
 func newCluster(services ...string) *cluster {
-	c := &cluster{services: map[string]map[string]string{}, paused: map[string]string{}}
+	c := &cluster{services: map[string]map[string]election.Role{}, paused: map[string]string{}}
 	for _, name := range services {
-		c.services[name] = map[string]string{"a": "active", "b": "standby"}
+		c.services[name] = map[string]election.Role{"a": election.RoleActive, "b": election.RoleStandby}
 	}
 	return c
 }
@@ -68,57 +71,48 @@ func (c *cluster) read(ctx context.Context) error {
 	}
 }
 
-func (c *cluster) Status(ctx context.Context) ([]byte, error) {
+func (c *cluster) Status(ctx context.Context, _ ...string) (all control.Status, err error) {
 	if err := c.read(ctx); err != nil {
-		return nil, err
+		return all, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.broken != nil {
-		return nil, c.broken
+		return all, c.broken
 	}
-	type member struct {
-		Node string `json:"node"`
-		Role string `json:"role"`
-	}
-	type one struct {
-		Service string   `json:"service"`
-		Active  string   `json:"active"`
-		Paused  bool     `json:"paused"`
-		Members []member `json:"members"`
-	}
-	all := struct {
-		Services []one               `json:"services"`
-		Nodes    []map[string]string `json:"nodes"`
-	}{Services: []one{}, Nodes: []map[string]string{{"node": "a"}}}
-	for name, roles := range c.services {
-		s := one{Service: name, Paused: c.paused[name] != ""}
+	all = control.Status{Services: []control.Service{}, Nodes: []control.Node{{Node: "a"}}}
+	for _, name := range slices.Sorted(maps.Keys(c.services)) {
+		s := control.Service{Service: name, Paused: c.paused[name] != ""}
 		for _, node := range []string{"a", "b"} {
-			if roles[node] == "active" {
+			role := c.services[name][node]
+			if role == election.RoleActive {
 				s.Active = node
 			}
-			if roles[node] != "" {
-				s.Members = append(s.Members, member{node, roles[node]})
+			if role != "" {
+				s.Members = append(s.Members, control.Member{Node: node, Role: role})
 			}
 		}
 		all.Services = append(all.Services, s)
 	}
-	slices.SortFunc(all.Services, func(a, b one) int { return strings.Compare(a.Service, b.Service) })
-	return json.Marshal(all)
+	return all, nil
 }
 
-func (c *cluster) History(ctx context.Context, service string) ([]Activation, error) {
+// unknown is what is said of a service that there is not.
+func unknown(service string) error { return &control.UnknownError{Kind: "service", Name: service} }
+
+func (c *cluster) History(ctx context.Context, services ...string) (list []control.Activation, err error) {
 	if err := c.read(ctx); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.services[service] == nil && service != "" {
-		return nil, ErrUnknown
+	for _, service := range services {
+		if c.services[service] == nil {
+			return nil, unknown(service)
+		}
 	}
-	var list []Activation
 	for _, a := range c.history {
-		if service == "" || a.Service == service {
+		if len(services) == 0 || slices.Contains(services, a.Service) {
 			list = append(list, a)
 		}
 	}
@@ -129,7 +123,7 @@ func (c *cluster) Pause(_ context.Context, service string, paused bool, by, why 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.services[service] == nil {
-		return false, ErrUnknown
+		return false, unknown(service)
 	}
 	was := c.paused[service] != ""
 	if delete(c.paused, service); paused {
@@ -143,7 +137,7 @@ func (c *cluster) order(ctx context.Context, service, words string) error {
 	c.mu.Lock()
 	lengthy, refusal := c.lengthy, c.refusal
 	if c.services[service] == nil {
-		refusal = ErrUnknown
+		refusal = unknown(service)
 	}
 	c.mu.Unlock()
 	if refusal != nil {
@@ -158,7 +152,7 @@ func (c *cluster) order(ctx context.Context, service, words string) error {
 	return nil
 }
 
-func (c *cluster) Switchover(ctx context.Context, h Handover) (string, error) {
+func (c *cluster) Switchover(ctx context.Context, h control.Handover) (string, error) {
 	h.Tell("a is asked")
 	return "b", c.order(ctx, h.Service, fmt.Sprint("switchover ", h.Service, h.To, h.Force, h.By))
 }
@@ -258,7 +252,7 @@ func inBubble(t *testing.T, f func(b *bed)) {
 			log: &logged{},
 		}
 		b.board = NewBoard(func() time.Duration { return time.Since(b.began) })
-		b.board.Lease(Lease{Session: "0x1", End: time.Minute})
+		b.board.Lease(control.Lease{Session: "0x1", End: time.Minute})
 		b.server = New(Config{
 			Listen: "127.0.0.1:8437", Node: "a", Hosts: []string{"understudy", "x"}, Version: "1.2.3", Board: b.board, Cluster: b.cluster, Logger: hclog.New(&hclog.LoggerOptions{Output: b.log}),
 			Token: func() (string, error) {

@@ -7,28 +7,8 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/control"
 )
-
-// Lease is the supervisor's, as it tells it; a zero Lease is none.
-type Lease struct {
-	Session string
-	End     time.Duration // on the clock of Board.Now
-	Held    bool          // by the promises of other members, in place of ZooKeeper
-	Took    time.Duration // what the heartbeat that says so took; 0: not known
-}
-
-// State is how a service stands on this node.
-type State struct {
-	Service string
-	Role    election.Role
-	Reason  election.Reason // why it has that role
-	Since   time.Time
-	Ready   bool
-	Health  election.Health
-	Why     string
-	Token   int64
-	By      election.Proof // how the former active was known to be dead
-}
 
 // Board holds what the supervisor last said of itself. Whoever writes to it is never kept waiting.
 type Board struct {
@@ -36,8 +16,8 @@ type Board struct {
 	metrics *metrics
 
 	mu       sync.Mutex // guards what follows
-	lease    Lease
-	services map[string]State
+	lease    control.Lease
+	services map[string]control.State
 	claimed  map[string]time.Time // when the lock was found free
 	terms    []*term              // that are not judged yet
 	fault    string
@@ -48,11 +28,11 @@ type Board struct {
 
 // NewBoard makes an empty one. now is the clock that leases are told on.
 func NewBoard(now func() time.Duration) *Board {
-	return &Board{now: now, metrics: newMetrics(), services: map[string]State{}, claimed: map[string]time.Time{}, stir: make(chan struct{})}
+	return &Board{now: now, metrics: newMetrics(), services: map[string]control.State{}, claimed: map[string]time.Time{}, stir: make(chan struct{})}
 }
 
 // Lease takes how far the lease reaches.
-func (b *Board) Lease(l Lease) {
+func (b *Board) Lease(l control.Lease) {
 	b.mu.Lock()
 	b.lease = l
 	b.mu.Unlock()
@@ -62,7 +42,7 @@ func (b *Board) Lease(l Lease) {
 }
 
 // State takes how a service stands.
-func (b *Board) State(s State) {
+func (b *Board) State(s control.State) {
 	b.mu.Lock()
 	was, known := b.services[s.Service]
 	b.services[s.Service] = s
@@ -201,7 +181,7 @@ func (b *Board) serving(service string) (known bool, why string) {
 }
 
 // idle says why a service does not do its work here; "" when it does.
-func idle(s State, lease time.Duration) string {
+func idle(s control.State, lease time.Duration) string {
 	switch {
 	case s.Role != election.RoleActive:
 		return string(s.Role) + reason(s.Why)

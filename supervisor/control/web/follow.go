@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/control"
 )
 
 const (
@@ -42,8 +42,7 @@ func (s *Server) follow(ctx context.Context) {
 			s.stream.fail(err.Error())
 		} else if events := now.changes(last, time.Now()); len(events) > 0 || last == nil || s.stream.failing() {
 			last = now
-			now.whole["local"] = s.local()
-			s.stream.publish(now.whole, events...)
+			s.stream.publish(s.whole(now.all), events...)
 		}
 		select {
 		case <-stirred:
@@ -65,51 +64,37 @@ func rest(ctx context.Context, d time.Duration) {
 
 // look reads the cluster as it is now.
 func (s *Server) look(ctx context.Context) (*view, error) {
-	text, err := s.cluster.since(ctx, "", time.Now())
+	all, err := s.cluster.since(ctx, "", time.Now())
 	if err != nil {
 		return nil, err
 	}
-	return parseView(text)
+	return newView(all)
 }
 
-// view is the cluster as it was read: the parts that are compared, and all of it.
+// view is the cluster as it was read, and what is compared: the texts that clients see.
 type view struct {
-	whole    map[string]any
-	services map[string]*service
+	all      control.Status
+	services map[string]seen
 	nodes    json.RawMessage
 }
 
-// service is one of a view's.
-type service struct {
-	text    json.RawMessage
-	Service string
-	Active  string
-	Token   int64
-	Members []struct {
-		Node   string
-		Role   election.Role
-		Health election.Health
-		Why    string
-	}
+// seen is one service of a view.
+type seen struct {
+	control.Service
+	text json.RawMessage
 }
 
-func parseView(text []byte) (*view, error) {
-	var all map[string]any
-	var parts struct {
-		Services []json.RawMessage
-		Nodes    json.RawMessage
+func newView(all control.Status) (v *view, err error) {
+	v = &view{all: all, services: map[string]seen{}}
+	if v.nodes, err = json.Marshal(all.Nodes); err != nil {
+		return nil, err
 	}
-	if err := json.Unmarshal(text, &parts); err != nil {
-		return nil, fmt.Errorf("read the cluster's status: %w", err)
-	}
-	all = map[string]any{"services": parts.Services, "nodes": parts.Nodes}
-	v := &view{whole: all, services: map[string]*service{}, nodes: parts.Nodes}
-	for _, text := range parts.Services {
-		one := &service{text: text}
-		if err := json.Unmarshal(text, one); err != nil {
-			return nil, fmt.Errorf("read a service's status: %w", err)
+	for _, s := range all.Services {
+		text, err := json.Marshal(s)
+		if err != nil {
+			return nil, err
 		}
-		v.services[one.Service] = one
+		v.services[s.Service] = seen{s, text}
 	}
 	return v, nil
 }
@@ -133,20 +118,17 @@ func (v *view) changes(was *view, at time.Time) []event {
 	var events []event
 	for _, name := range slices.Sorted(maps.Keys(v.services)) {
 		now, before := v.services[name], was.services[name]
-		if before != nil && bytes.Equal(before.text, now.text) {
+		if bytes.Equal(before.text, now.text) {
 			continue
 		}
-		if before == nil {
-			before = &service{}
-		}
-		for _, t := range transitions(before, now) {
+		for _, t := range transitions(before.Members, now.Members) {
 			t.At, t.Service = at.UTC(), name
 			events = append(events, event{"transition", t})
 		}
 		events = append(events, event{"service", now.text})
 	}
 	for _, name := range slices.Sorted(maps.Keys(was.services)) {
-		if v.services[name] == nil {
+		if _, there := v.services[name]; !there {
 			events = append(events, event{"removed", map[string]string{"service": name}})
 		}
 	}
@@ -157,13 +139,13 @@ func (v *view) changes(was *view, at time.Time) []event {
 }
 
 // transitions are the members' that have another role than before.
-func transitions(before, now *service) []transition {
+func transitions(before, now []control.Member) []transition {
 	roles := map[string]election.Role{}
-	for _, m := range before.Members {
+	for _, m := range before {
 		roles[m.Node] = m.Role
 	}
 	var list []transition
-	for _, m := range now.Members {
+	for _, m := range now {
 		if roles[m.Node] != m.Role {
 			list = append(list, transition{Node: m.Node, From: roles[m.Node], To: m.Role, Health: m.Health, Why: m.Why})
 		}

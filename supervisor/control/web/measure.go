@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/control"
 )
 
 const (
@@ -31,7 +32,7 @@ type term struct {
 }
 
 // take takes what a change of a service's state means for its activations. The caller holds mu.
-func (b *Board) take(was, now State) {
+func (b *Board) take(was, now control.State) {
 	if now.Role == election.RoleClaiming && was.Role != now.Role {
 		b.claimed[now.Service] = time.Now()
 	}
@@ -123,7 +124,7 @@ func (s *Server) judge(ctx context.Context, t term) {
 }
 
 // find looks an activation up, and the one before it.
-func find(list []Activation, token int64) (own, former *Activation, known bool) {
+func find(list []control.Activation, token int64) (own, former *control.Activation, known bool) {
 	for i := range list {
 		if list[i].Token != token {
 			continue
@@ -137,7 +138,7 @@ func find(list []Activation, token int64) (own, former *Activation, known bool) 
 }
 
 // why says in a word how the former activation ended; empty: that is not known yet.
-func why(t term, former *Activation) election.Reason {
+func why(t term, former *control.Activation) election.Reason {
 	switch {
 	case t.by.Fenced():
 		return fencedBy(t.by)

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"understudy/election"
+	"understudy/supervisor/control"
 )
 
 // metrics are what is counted while it happens; what only is, is collected when it is asked for.
@@ -99,7 +100,7 @@ func (m *metrics) moves(reason election.Reason) *prometheus.CounterVec {
 }
 
 // turn counts what a change of a service's state means.
-func (m *metrics) turn(was, now State, claimed time.Time) {
+func (m *metrics) turn(was, now control.State, claimed time.Time) {
 	if was.Role == now.Role {
 		return
 	}

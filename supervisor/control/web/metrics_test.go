@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/control"
 )
 
 func (b *bed) metrics() string {
@@ -30,7 +31,7 @@ func (b *bed) shows(lines ...string) {
 
 // turn has db take a role on this node, as its supervisor tells it.
 func (b *bed) turn(role election.Role, reason election.Reason, by election.Proof, token int64, ready bool) {
-	b.board.State(State{Service: "db", Role: role, Reason: reason, Token: token, By: by, Since: time.Now(), Health: "ok", Ready: ready})
+	b.board.State(control.State{Service: "db", Role: role, Reason: reason, Token: token, By: by, Since: time.Now(), Health: "ok", Ready: ready})
 }
 
 func TestAFailoverIsCounted(t *testing.T) {
@@ -71,7 +72,7 @@ func TestAFailoverIsCounted(t *testing.T) {
 
 // recorded has the history know of a term, and how the one before it ended: gap is how long before.
 func (b *bed) recorded(token int64, start time.Time, gap *int64, former election.Reason) {
-	list := []Activation{{Service: "db", Token: token, Start: start, GapMs: gap}, {Service: "db", Token: 1, Reason: former}}
+	list := []control.Activation{{Service: "db", Token: token, Start: start, GapMs: gap}, {Service: "db", Token: 1, Reason: former}}
 	if former == "first" {
 		list = list[:1]
 	}
@@ -136,10 +137,10 @@ func TestTheLeaseAndTheConfigAreShown(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		time.Sleep(20 * time.Second)
 		b.shows("understudy_lease_remaining_seconds 40", "understudy_session 1", "understudy_config_fault 0", "understudy_heartbeat_seconds_count 0")
-		b.board.Lease(Lease{Session: "0x1", End: 90 * time.Second, Took: 30 * time.Millisecond})
+		b.board.Lease(control.Lease{Session: "0x1", End: 90 * time.Second, Took: 30 * time.Millisecond})
 		b.board.Faulty("no")
 		b.shows("understudy_lease_remaining_seconds 70", "understudy_config_fault 1", "understudy_heartbeat_seconds_sum 0.03")
-		b.board.Lease(Lease{})
+		b.board.Lease(control.Lease{})
 		b.shows("understudy_lease_remaining_seconds 0", "understudy_session 0")
 		if strings.Contains(b.metrics(), "understudy_watchdog_armed{") {
 			b.Error("a watchdog where none is configured")

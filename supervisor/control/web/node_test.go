@@ -4,24 +4,26 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/control"
 )
 
 func TestActiveIsSaidOnlyWhereTheServiceDoesItsWork(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		for _, c := range []struct {
-			state State
+			state control.State
 			code  int
 			line  string
 		}{
-			{State{Role: "active", Ready: true, Health: "ok"}, 200, "active"},
-			{State{Role: "active", Ready: true, Health: "ok", Why: "paused by ops"}, 200, "active"},
-			{State{Role: "active", Health: "starting"}, 503, "active, but not ready yet"},
-			{State{Role: "active", Health: "ok"}, 503, "active, but not ready yet"},
-			{State{Role: "active", Ready: true, Health: "failing", Why: "exit\ncode 1"}, 503, "active, but failing: exit code 1"},
-			{State{Role: "standby", Ready: true, Health: "ok"}, 503, "standby"},
-			{State{Role: "stopping", Ready: true, Health: "ok", Why: "stop asked"}, 503, "stopping: stop asked"},
-			{State{Role: "fencing", Health: "ok"}, 503, "fencing"},
-			{State{Role: "offline", Health: "ok"}, 503, "offline"},
+			{control.State{Role: "active", Ready: true, Health: "ok"}, 200, "active"},
+			{control.State{Role: "active", Ready: true, Health: "ok", Why: "paused by ops"}, 200, "active"},
+			{control.State{Role: "active", Health: "starting"}, 503, "active, but not ready yet"},
+			{control.State{Role: "active", Health: "ok"}, 503, "active, but not ready yet"},
+			{control.State{Role: "active", Ready: true, Health: "failing", Why: "exit\ncode 1"}, 503, "active, but failing: exit code 1"},
+			{control.State{Role: "standby", Ready: true, Health: "ok"}, 503, "standby"},
+			{control.State{Role: "stopping", Ready: true, Health: "ok", Why: "stop asked"}, 503, "stopping: stop asked"},
+			{control.State{Role: "fencing", Health: "ok"}, 503, "fencing"},
+			{control.State{Role: "offline", Health: "ok"}, 503, "offline"},
 		} {
 			c.state.Service = "db"
 			b.board.State(c.state)
@@ -46,7 +48,7 @@ func TestActiveIsSaidOnlyWhereTheServiceDoesItsWork(t *testing.T) {
 
 func TestNothingIsActiveOrReadyWhenTheLeaseIsOver(t *testing.T) {
 	inBubble(t, func(b *bed) {
-		b.board.State(State{Service: "db", Role: "active", Ready: true, Health: "ok"})
+		b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
 		check := func(when string, active, ready int) {
 			b.Helper()
 			if code, text := b.get("/active/db"); code != active {
@@ -62,16 +64,16 @@ func TestNothingIsActiveOrReadyWhenTheLeaseIsOver(t *testing.T) {
 		check("the lease lasts", 200, 200)
 		time.Sleep(time.Minute)
 		check("the lease is over", 503, 503)
-		b.board.Lease(Lease{Session: "0x1", End: time.Since(b.began) + time.Second})
+		b.board.Lease(control.Lease{Session: "0x1", End: time.Since(b.began) + time.Second})
 		check("the lease is extended", 200, 200)
-		b.board.Lease(Lease{})
+		b.board.Lease(control.Lease{})
 		check("the session is over", 503, 503)
 	})
 }
 
 func TestAServiceThatIsGoneIsUnknown(t *testing.T) {
 	inBubble(t, func(b *bed) {
-		b.board.State(State{Service: "db", Role: "active", Ready: true, Health: "ok"})
+		b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
 		b.board.Gone("db")
 		if code, _ := b.get("/active/db"); code != 404 {
 			b.Errorf("%d", code)

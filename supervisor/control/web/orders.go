@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"understudy/supervisor/control"
 )
 
 const (
@@ -22,6 +24,9 @@ const (
 	// mostOrders is how many may be under way.
 	mostOrders = 32
 )
+
+// orders are all that can be ordered.
+var orders = []string{"switchover", "pause", "resume", "restart", "reload"}
 
 // wish is what the body of an order says.
 type wish struct {
@@ -44,8 +49,8 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	wanted, err := parseWish(order, r.Body)
-	if errors.Is(err, ErrUnknown) {
-		refuse(w, http.StatusNotFound, fmt.Sprintf("no order %q; there is: switchover, pause, resume, restart, reload", order))
+	if errors.Is(err, control.ErrUnknown) {
+		refuse(w, http.StatusNotFound, err.Error())
 		return
 	} else if err != nil {
 		refuse(w, http.StatusBadRequest, err.Error())
@@ -105,7 +110,7 @@ func parseWish(order string, body io.Reader) (wish, error) {
 			return v, errors.New("only a switchover has a target (to, force)")
 		}
 	default:
-		return v, ErrUnknown
+		return v, &control.UnknownError{Kind: "order", Name: order, Known: orders}
 	}
 	return v, nil
 }
@@ -159,7 +164,7 @@ func (s *Server) do(ctx context.Context, service, order, by string, v wish) outc
 			steps = append(steps, step)
 			log.Info("the order goes on", "step", step)
 		}
-		got["active"], err = s.cfg.Cluster.Switchover(ctx, Handover{Service: service, To: v.To, Force: v.Force, By: by, Tell: tell})
+		got["active"], err = s.cfg.Cluster.Switchover(ctx, control.Handover{Service: service, To: v.To, Force: v.Force, By: by, Tell: tell})
 		got["steps"] = steps
 	case "restart":
 		err = s.cfg.Cluster.Restart(ctx, service, by)
@@ -187,7 +192,7 @@ func (s *Server) do(ctx context.Context, service, order, by string, v wish) outc
 // undone answers that an order was not carried out.
 func (s *Server) undone(w http.ResponseWriter, err error) {
 	switch {
-	case errors.Is(err, ErrRefused):
+	case errors.Is(err, control.ErrRefused):
 		refuse(w, http.StatusConflict, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		refuse(w, http.StatusGatewayTimeout, err.Error())

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/control"
 )
 
 const pauseDB = "/api/v1/services/db/pause"
@@ -122,7 +124,7 @@ func TestOrdersAreCarriedOutAndLogged(t *testing.T) {
 func TestWhatIsNotDoneIsSaid(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		for want, err := range map[int]error{
-			404: fmt.Errorf("no node: %w", ErrUnknown), 409: fmt.Errorf("%w: a is active already", ErrRefused), 503: errors.New("ZooKeeper is away"),
+			404: fmt.Errorf("no node: %w", control.ErrUnknown), 409: fmt.Errorf("%w: a is active already", control.ErrRefused), 503: errors.New("ZooKeeper is away"),
 		} {
 			b.cluster.change(func() { b.cluster.refusal = err })
 			for _, order := range []string{"switchover", "restart", "reload"} {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"understudy/supervisor/control"
 )
 
 // What clients are allowed. Checks of load balancers are short and come often; watchers are few and stay.
@@ -35,8 +37,8 @@ const (
 // Server serves one Config.
 type Server struct {
 	cfg     Config
-	cluster *reader[[]byte]
-	history *reader[[]Activation]
+	cluster *reader[control.Status]
+	history *reader[[]control.Activation]
 	stream  *stream
 	orders  chan func(context.Context) // each is called once, by whom takes it
 
@@ -61,8 +63,13 @@ func New(cfg Config) *Server {
 		unreadable: hush{log: cfg.Logger, words: "a token or certificate of HTTP cannot be read: whoever needs it is turned away"},
 		muttered:   hush{log: cfg.Logger, words: "an HTTP connection failed"},
 	}
-	s.cluster = newReader(freshness, func(ctx context.Context, _ string) ([]byte, error) { return cfg.Cluster.Status(ctx) })
-	s.history = newReader(time.Second, cfg.Cluster.History)
+	s.cluster = newReader(freshness, func(ctx context.Context, _ string) (control.Status, error) { return cfg.Cluster.Status(ctx) })
+	s.history = newReader(time.Second, func(ctx context.Context, service string) ([]control.Activation, error) {
+		if service == "" {
+			return cfg.Cluster.History(ctx)
+		}
+		return cfg.Cluster.History(ctx, service)
+	})
 	s.stream = newStream()
 	cfg.Board.metrics.registry.MustRegister(gauges{cfg.Board, cfg.Node, cfg.Version}, prometheus.NewGaugeFunc(
 		prometheus.GaugeOpts{Name: "understudy_http_watchers", Help: "Clients that follow the events."},

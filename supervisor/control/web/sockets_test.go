@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/control"
 )
 
 // inBubbleless is inBubble with real sockets and real time: f is told the address.
@@ -14,7 +16,7 @@ func inBubbleless(t *testing.T, change func(*Config), f func(b *bed, at string))
 	t.Helper()
 	b := &bed{T: t, cluster: newCluster("db", "web"), began: time.Now(), log: &logged{}}
 	b.board = NewBoard(func() time.Duration { return time.Since(b.began) })
-	b.board.Lease(Lease{Session: "0x1", End: time.Minute})
+	b.board.Lease(control.Lease{Session: "0x1", End: time.Minute})
 	cfg := Config{
 		Listen: "127.0.0.1:0", Node: "a", Version: "1.2.3", Board: b.board, Cluster: b.cluster, Logger: hclog.New(&hclog.LoggerOptions{Output: b.log}),
 		Token: func() (string, error) { return "sesame", nil },

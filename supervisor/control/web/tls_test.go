@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"understudy/supervisor/control"
 	"understudy/supervisor/keyfile/keytest"
 )
 
@@ -82,7 +83,7 @@ func TestWhoShowsNoTokenMayNotLookWhereOneIsSet(t *testing.T) {
 				t.Errorf("%s %s: challenged by %q", method, path, h.Values("WWW-Authenticate"))
 			}
 		}
-		b.board.State(State{Service: "db", Role: "active", Ready: true, Health: "ok"})
+		b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
 		for _, path := range []string{"/healthz", "/readyz", "/active/db"} {
 			ask(200, "GET", path, nil)
 		}

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"understudy/election"
+	"understudy/supervisor/control"
 )
 
 // follower is a client that follows the events.
@@ -82,7 +85,7 @@ func (f *follower) expect(kinds ...string) (data []string) {
 	return data
 }
 
-func (b *bed) role(service, node, role string) {
+func (b *bed) role(service, node string, role election.Role) {
 	b.cluster.change(func() { b.cluster.services[service][node] = role })
 }
 
@@ -105,11 +108,11 @@ func TestAWatcherIsToldEachTransition(t *testing.T) {
 				b.Errorf("no %s in %s", want, got[0])
 			}
 		}
-		b.cluster.change(func() { b.cluster.services["db"] = map[string]string{"b": "active"} })
+		b.cluster.change(func() { b.cluster.services["db"] = map[string]election.Role{"b": election.RoleActive} })
 		f.expect("transition", "transition", "service")
 		b.cluster.change(func() {
 			delete(b.cluster.services, "db")
-			b.cluster.services["new"] = map[string]string{"a": "standby"}
+			b.cluster.services["new"] = map[string]election.Role{"a": election.RoleStandby}
 		})
 		f.expect("transition", "service", "removed")
 	})
@@ -124,7 +127,7 @@ func TestWhatHappensHereIsToldAtOnce(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		b.role("db", "a", "stopping")
-		b.board.State(State{Service: "db", Role: "stopping"})
+		b.board.State(control.State{Service: "db", Role: "stopping"})
 		f.expect("transition", "service")
 		if took := time.Since(began); took > 2*settling {
 			b.Errorf("told after %v", took)

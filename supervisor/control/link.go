@@ -1,0 +1,95 @@
+package control
+
+import (
+	"context"
+	"errors"
+
+	"understudy/election"
+)
+
+// Link reaches a cluster for many, and for long: readings go over one connection, which is made when it is needed and given up when it
+// fails. Orders that wait for their outcome have a connection each, so that nobody else waits for them.
+type Link struct {
+	cfg     election.Config
+	turn    chan struct{} // capacity 1: held by the one who uses cluster
+	cluster *Cluster      // nil: not connected
+}
+
+// NewLink makes a Link, which is not connected yet. It is to be closed.
+func NewLink(cfg election.Config) *Link { return &Link{cfg: cfg, turn: make(chan struct{}, 1)} }
+
+func (l *Link) with(ctx context.Context, use func(*Cluster) error) error {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if l.cluster == nil {
+		c, err := Open(ctx, l.cfg)
+		if err != nil {
+			return err
+		}
+		l.cluster = c
+	}
+	err := use(l.cluster)
+	if err != nil && !errors.Is(err, ErrUnknown) {
+		l.cluster.Close()
+		l.cluster = nil
+	}
+	return err
+}
+
+// alone is with over a connection of its own.
+func (l *Link) alone(ctx context.Context, use func(*Cluster) error) error {
+	c, err := Open(ctx, l.cfg)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return use(c)
+}
+
+// Status is Cluster.Status.
+func (l *Link) Status(ctx context.Context, services ...string) (s Status, err error) {
+	err = l.with(ctx, func(c *Cluster) error { s, err = c.Status(ctx, services...); return err })
+	return s, err
+}
+
+// History is Cluster.History.
+func (l *Link) History(ctx context.Context, services ...string) (list []Activation, err error) {
+	err = l.with(ctx, func(c *Cluster) error { list, err = c.History(ctx, services...); return err })
+	return list, err
+}
+
+// Pause is Cluster.Pause.
+func (l *Link) Pause(ctx context.Context, service string, paused bool, by, why string) (changed bool, err error) {
+	err = l.with(ctx, func(c *Cluster) error { changed, err = c.Pause(ctx, service, paused, by, why); return err })
+	return changed, err
+}
+
+// Switchover is Cluster.Switchover.
+func (l *Link) Switchover(ctx context.Context, h Handover) (to string, err error) {
+	err = l.alone(ctx, func(c *Cluster) error { to, err = c.Switchover(ctx, h); return err })
+	return to, err
+}
+
+// Restart is Cluster.Restart.
+func (l *Link) Restart(ctx context.Context, service, by string) error {
+	return l.alone(ctx, func(c *Cluster) error { return c.Restart(ctx, service, by) })
+}
+
+// Reload is Cluster.Reload.
+func (l *Link) Reload(ctx context.Context, service, by string) error {
+	return l.alone(ctx, func(c *Cluster) error { return c.Reload(ctx, service, by) })
+}
+
+// Close gives the connection up. The other calls would make a new one.
+func (l *Link) Close() {
+	l.turn <- struct{}{}
+	defer func() { <-l.turn }()
+	if l.cluster != nil {
+		l.cluster.Close()
+		l.cluster = nil
+	}
+}

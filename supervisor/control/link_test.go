@@ -1,0 +1,88 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+)
+
+func (b *bed) link() *Link {
+	l := NewLink(election.Config{Servers: []string{b.addr}, Root: root, Timeout: 4 * time.Second, Logger: hclog.NewNullLogger()})
+	b.Cleanup(l.Close)
+	return l
+}
+
+func TestALinkSaysWhatTheClusterSays(t *testing.T) {
+	b := newBed(t)
+	b.session().member("db", "a", "standby", "")
+	l := b.link()
+	if changed, err := l.Pause(t.Context(), "db", true, "somebody", "new disks"); err != nil || !changed {
+		t.Errorf("pause: %v %v", changed, err)
+	}
+	got, err := l.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(b.status(), got); diff != "" || len(got.Services) != 1 || !strings.Contains(got.Services[0].Order, "paused by somebody: new disks") {
+		t.Errorf("%+v %s", got, diff)
+	}
+	if list, err := l.History(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("history: %v %v", list, err)
+	}
+}
+
+func TestOverALinkAnOrderIsRefusedAsTheClusterRefusesIt(t *testing.T) {
+	b := newBed(t)
+	b.session().member("db", "a", "standby", "")
+	l := b.link()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	handOver := func(service string) error {
+		_, err := l.Switchover(ctx, Handover{Service: service, By: "somebody", Tell: func(string) {}})
+		return err
+	}
+	for what, err := range map[string]error{
+		"switchover": handOver("db"), "restart": l.Restart(ctx, "db", "somebody"), "reload": l.Reload(ctx, "db", "somebody"),
+	} {
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "nobody is active") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	_, paused := l.Pause(ctx, "x", true, "", "")
+	_, history := l.History(ctx, "x")
+	for what, err := range map[string]error{
+		"switchover": handOver("x"), "restart": l.Restart(ctx, "x", "somebody"), "reload": l.Reload(ctx, "x", "somebody"), "pause": paused, "history": history,
+	} {
+		if !errors.Is(err, ErrUnknown) || err.Error() != `no service "x"; there is: db` {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := l.Switchover(t.Context(), Handover{Service: "db"}); err == nil || errors.Is(err, ErrRefused) {
+		t.Errorf("without a deadline: %v", err)
+	}
+}
+
+func TestAConnectionThatFailsIsMadeAnew(t *testing.T) {
+	l := newBed(t).link()
+	if _, err := l.Status(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first := l.cluster
+	if _, err := l.Status(t.Context(), "x"); !errors.Is(err, ErrUnknown) || l.cluster != first {
+		t.Errorf("%v, and the connection is kept: %v", err, l.cluster == first)
+	}
+	broken := errors.New("broken")
+	if err := l.with(t.Context(), func(*Cluster) error { return broken }); !errors.Is(err, broken) || l.cluster != nil {
+		t.Errorf("%v, and the connection is kept: %v", err, l.cluster != nil)
+	}
+	if _, err := l.Status(t.Context()); err != nil || l.cluster == first {
+		t.Errorf("%v", err)
+	}
+}

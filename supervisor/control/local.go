@@ -1,0 +1,28 @@
+package control
+
+import (
+	"time"
+
+	"understudy/election"
+)
+
+// Lease is how far a supervisor's lease of one session reaches. A zero Lease is none.
+type Lease struct {
+	Session string
+	End     time.Duration // on the machine's clock
+	Held    bool          // by the promises of other members, in place of ZooKeeper
+	Took    time.Duration // what the heartbeat that says so took; 0: not known
+}
+
+// State is how a service stands on the supervisor's own node.
+type State struct {
+	Service string
+	Role    election.Role
+	Reason  election.Reason // why it has this role
+	Since   time.Time
+	Ready   bool            // its programs run, and have shown that they do their work
+	Health  election.Health // of its programs, while it is active
+	Why     string          // what is to be known besides
+	Token   int64           // of the newest term
+	By      election.Proof  // while it is active: how the former active was known to be dead
+}
