@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"understudy/supervisor/control"
@@ -91,6 +92,43 @@ func TestAFloodOfConnectionsShutsNobodyOut(t *testing.T) {
 			})
 		}
 	}
+}
+
+// heldUp is a connection of which a goroutine learns late that it was closed, as where many wait for a processor.
+type heldUp struct {
+	net.Conn
+	until <-chan struct{}
+}
+
+func (h heldUp) Write(p []byte) (int, error) {
+	n, err := h.Conn.Write(p)
+	if err != nil {
+		<-h.until
+	}
+	return n, err
+}
+
+// Watchers that had to make room take none, however long their goroutines take to end.
+func TestWatchersThatMakeRoomMakeItAtOnce(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
+		until := make(chan struct{})
+		defer close(until)
+		b.serves = func(c net.Conn) net.Conn { return heldUp{c, until} }
+		for i := range 4 * mostConns {
+			c, err := b.dialFrom(byte(10 + i%20))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer c.Close()
+			_ = c.SetWriteDeadline(time.Now().Add(time.Millisecond))
+			_, _ = io.WriteString(c, "GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+			synctest.Wait() // it is served, and has made room
+		}
+		if err := b.checked(1, "/active/db"); err != nil {
+			b.Error(err)
+		}
+	})
 }
 
 // The same with sockets: two addresses, each with as many connections as it gets.

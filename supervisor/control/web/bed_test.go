@@ -178,6 +178,7 @@ type wire struct {
 	ended  chan struct{}
 	once   sync.Once
 	ports  atomic.Int64
+	serves func(net.Conn) net.Conn // what the server has of a connection; nil: the connection
 }
 
 func (w *wire) Accept() (net.Conn, error) {
@@ -205,6 +206,9 @@ func (w *wire) dial() (net.Conn, error) { return w.dialFrom(1) }
 
 func (w *wire) dialFrom(host byte) (net.Conn, error) {
 	here, there := net.Pipe()
+	if w.serves != nil {
+		there = w.serves(there)
+	}
 	select {
 	case w.dialed <- caller{there, &net.TCPAddr{IP: net.IPv4(10, 0, 0, host), Port: 1 + int(w.ports.Add(1))%60000}}:
 		return here, nil

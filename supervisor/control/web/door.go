@@ -87,7 +87,7 @@ func (s *Server) within(c *crowd, h http.HandlerFunc) http.HandlerFunc {
 		defer cancel()
 		g := &guest{from: origin(r.RemoteAddr), leave: cancel}
 		if v, ok := r.Context().Value(visitorKey{}).(*visitor); ok {
-			g.leave = func() { _ = v.Conn.Close(); cancel() }
+			g.leave = func() { _ = v.Close(); cancel() } // it takes no room from now on, however long its goroutine takes to end
 		}
 		out, ok := c.enter(g)
 		if !ok {
