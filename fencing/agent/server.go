@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/fencing"
+	"understudy/supervisor/loglimit"
 )
 
 const (
@@ -40,7 +41,9 @@ type Server struct {
 	mu       sync.Mutex // guards what follows
 	unproved list.List  // of net.Conn, the oldest first
 	proved   int
-	quiet    quiet
+
+	once       sync.Once // makes complaints
+	complaints loglimit.Line
 }
 
 // Serve answers those who connect until ctx ends, and waits for its answers.
@@ -210,26 +213,8 @@ func (s *Server) judge(ctx context.Context, from net.Addr, q Question) Answer {
 
 // complain logs who was turned away, at most one line a second.
 func (s *Server) complain(from string, err error) {
-	s.mu.Lock()
-	unsaid, now := s.quiet.passes(time.Now())
-	s.mu.Unlock()
-	if now {
-		s.Logger.Warn("turned away at the fencing agent", "from", from, "why", err, "others_before", unsaid)
-	}
-}
-
-// quiet lets one line a second pass and counts the others.
-type quiet struct {
-	last   time.Time
-	unsaid int
-}
-
-func (q *quiet) passes(now time.Time) (unsaid int, ok bool) {
-	if now.Sub(q.last) < time.Second {
-		q.unsaid++
-		return 0, false
-	}
-	unsaid = q.unsaid
-	q.last, q.unsaid = now, 0
-	return unsaid, true
+	s.once.Do(func() {
+		s.complaints = loglimit.Line{Log: s.Logger, Words: "turned away at the fencing agent", Window: time.Second}
+	})
+	s.complaints.Say(from, "why", err)
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/loglimit"
 )
 
 const (
@@ -44,6 +46,7 @@ type Socket struct {
 	name     string // of the socket in it; "": of one that was taken over
 	conn     *net.UnixConn
 	flood    flood
+	ignored  loglimit.Line // messages of processes that are not the program's
 	ready    chan struct{}
 	watchdog chan struct{}
 	closed   chan struct{}
@@ -58,14 +61,21 @@ func Listen(cfg Config) (*Socket, error) {
 	if cfg.Dir == "" {
 		cfg.Dir = DefaultDir()
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = hclog.NewNullLogger()
-	}
-	s := &Socket{cfg: cfg, ready: make(chan struct{}), watchdog: make(chan struct{}, 1), closed: make(chan struct{})}
+	s := newSocket(cfg)
 	if err := s.listen(); err != nil {
 		return nil, fmt.Errorf("make a socket for notifications: %w", err)
 	}
 	return s, nil
+}
+
+func newSocket(cfg Config) *Socket {
+	if cfg.Logger == nil {
+		cfg.Logger = hclog.NewNullLogger()
+	}
+	return &Socket{
+		cfg: cfg, ready: make(chan struct{}), watchdog: make(chan struct{}, 1), closed: make(chan struct{}),
+		ignored: loglimit.Line{Log: cfg.Logger, Words: "notifications from processes that are not the program's are ignored", Window: time.Minute},
+	}
 }
 
 func (s *Socket) listen() error {
@@ -139,7 +149,8 @@ func Adopt(cfg Config, dir string, file *os.File) (*Socket, error) {
 	if !ok {
 		return nil, errors.Join(errors.New("go on with a socket for notifications: it is none"), conn.Close())
 	}
-	s := &Socket{cfg: cfg, dir: dir, conn: unixConn, ready: make(chan struct{}), watchdog: make(chan struct{}, 1), closed: make(chan struct{})}
+	s := newSocket(cfg)
+	s.dir, s.conn = dir, unixConn
 	s.state.Ready = true // it was, or it would not have been handed over
 	close(s.ready)
 	return s, nil
@@ -186,7 +197,7 @@ func (s *Socket) Run(ctx context.Context) error {
 	_ = s.conn.SetReadDeadline(time.Time{}) // it may have run before
 	stop := context.AfterFunc(ctx, func() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	defer s.flood.end(s.cfg.Logger)
+	defer s.ignored.End()
 	buf := make([]byte, maxDatagram)
 	oob := make([]byte, unix.CmsgSpace(4*maxFDs)+unix.CmsgSpace(unix.SizeofUcred))
 	for {
@@ -227,7 +238,11 @@ func (s *Socket) hear(datagram, oob []byte) {
 		}
 	}()
 	if !s.trusts(sender) {
-		s.flood.ignored(s.cfg.Logger, time.Now(), sender)
+		from := "a process that is not known"
+		if sender != nil {
+			from = fmt.Sprintf("pid %d of user %d", sender.Pid, sender.Uid)
+		}
+		s.ignored.Say(from)
 		return
 	}
 	m := Parse(datagram)

@@ -183,7 +183,7 @@ func TestFloodIsToldOnceAndReadInSmallParts(t *testing.T) {
 	if lines := strings.Count(log.String(), "\n"); lines == 0 || lines > 3 {
 		t.Errorf("%d lines: %s", lines, log.String())
 	}
-	if !strings.Contains(log.String(), "count=1 ") || !strings.Contains(log.String(), fmt.Sprintf("last_pid=%d last_uid=%d", os.Getpid(), os.Geteuid())) {
+	if !strings.Contains(log.String(), fmt.Sprintf("from=\"pid %d of user %d\"", os.Getpid(), os.Geteuid())) || !strings.Contains(log.String(), "others_before=") {
 		t.Error(log.String())
 	}
 

@@ -112,5 +112,5 @@ func (s *Server) turnedAway(from, what string) {
 	} else {
 		s.cfg.Board.metrics.evicted.Inc()
 	}
-	s.crowded.say(from, "what", what)
+	s.crowded.Say(from, "what", what)
 }

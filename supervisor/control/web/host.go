@@ -82,7 +82,7 @@ func (s *Server) addressed(h http.HandlerFunc) http.HandlerFunc {
 		}
 		s.cfg.Board.metrics.unserved.WithLabelValues("unknown host").Inc()
 		host := r.Host[:min(len(r.Host), longestName)]
-		s.misnamed.say(origin(r.RemoteAddr), "host", host)
+		s.misnamed.Say(origin(r.RemoteAddr), "host", host)
 		refuse(w, http.StatusMisdirectedRequest, "this is not known to be "+host+": add that name to http.hosts in the config, or ask by an IP address")
 	}
 }

@@ -46,22 +46,17 @@ type Server struct {
 	guesses                            guesses
 	names                              *names
 
-	crowded, wrong, misnamed, unreadable, muttered hush
+	complaints
 }
 
 // New makes a Server of a Config whose Board and Cluster are set.
 func New(cfg Config) *Server {
 	s := &Server{
-		cfg: cfg, orders: make(chan func(context.Context)), names: newNames(cfg),
-		conns:      crowd{most: mostConns, mostOfOne: mostOfOne, yields: true},
-		watching:   crowd{most: mostWatchers, mostOfOne: watchersOfOne},
-		reading:    crowd{most: mostReads, mostOfOne: readsOfOne},
-		scraping:   crowd{most: mostScrapes, mostOfOne: scrapesOfOne},
-		crowded:    hush{log: cfg.Logger, words: "too many HTTP connections"},
-		wrong:      hush{log: cfg.Logger, words: "a wrong token was shown over HTTP"},
-		misnamed:   hush{log: cfg.Logger, words: "asked over HTTP for a host that this is not known to be (http.hosts)"},
-		unreadable: hush{log: cfg.Logger, words: "a token or certificate of HTTP cannot be read: whoever needs it is turned away"},
-		muttered:   hush{log: cfg.Logger, words: "an HTTP connection failed"},
+		cfg: cfg, orders: make(chan func(context.Context)), names: newNames(cfg), complaints: newComplaints(cfg.Logger),
+		conns:    crowd{most: mostConns, mostOfOne: mostOfOne, yields: true},
+		watching: crowd{most: mostWatchers, mostOfOne: watchersOfOne},
+		reading:  crowd{most: mostReads, mostOfOne: readsOfOne},
+		scraping: crowd{most: mostScrapes, mostOfOne: scrapesOfOne},
 	}
 	s.cluster = newReader(freshness, func(ctx context.Context, _ string) (control.Status, error) { return cfg.Cluster.Status(ctx) })
 	s.history = newReader(time.Second, func(ctx context.Context, service string) ([]control.Activation, error) {
@@ -119,7 +114,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		WriteTimeout: writePatience, IdleTimeout: idlePatience,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: withVisitor, TLSNextProto: plainly(),
-		ErrorLog: log.New(mutter{&s.muttered}, "", 0),
+		ErrorLog: log.New(mutter{s.muttered}, "", 0),
 	}
 	wg.Go(func() {
 		<-ctx.Done()

@@ -17,7 +17,7 @@ func (s *Server) secured(l net.Listener) net.Listener {
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			own, err := s.cfg.Certificate()
 			if err != nil {
-				s.unreadable.say("", "error", err)
+				s.unreadable.Say("", "error", err)
 			}
 			return own, err
 		},

@@ -24,7 +24,7 @@ func (s *Server) mayChange(w http.ResponseWriter, r *http.Request) bool {
 	if from := origin(r.RemoteAddr); !s.guesses.waits(from, time.Now()) { // no file is read for those who guess
 		want, err := s.cfg.Token()
 		if err != nil {
-			s.unreadable.say(from, "error", err)
+			s.unreadable.Say(from, "error", err)
 			refuse(w, http.StatusForbidden, "nothing can be changed here: the token cannot be read")
 			return false
 		}
@@ -52,7 +52,7 @@ func (s *Server) mayLook(w http.ResponseWriter, r *http.Request) bool {
 			}
 			want, err := read()
 			if err != nil {
-				s.unreadable.say(from, "error", err)
+				s.unreadable.Say(from, "error", err)
 				continue
 			}
 			wanted = append(wanted, want)
@@ -81,13 +81,13 @@ func (s *Server) permitted(w http.ResponseWriter, r *http.Request, got string, w
 			return true
 		case tooMany:
 			count.WithLabelValues("too many wrong tokens").Inc()
-			s.wrong.say(from, "looked_at", false)
+			s.wrong.Say(from, "looked_at", false)
 			w.Header().Set("Retry-After", "2")
 			refuse(w, http.StatusTooManyRequests, "too many wrong tokens were shown: wait 2 s")
 			return false
 		}
 		count.WithLabelValues("wrong token").Inc()
-		s.wrong.say(from, "looked_at", true)
+		s.wrong.Say(from, "looked_at", true)
 	}
 	for _, challenge := range challenges {
 		w.Header().Add("WWW-Authenticate", challenge)

@@ -1,0 +1,55 @@
+package web
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/loglimit"
+)
+
+// lineWindow is how often strangers can cause a line of the log.
+const lineWindow = 10 * time.Second
+
+// complaints are the lines that they can cause.
+type complaints struct{ crowded, wrong, misnamed, unreadable, muttered *loglimit.Line }
+
+func newComplaints(log hclog.Logger) complaints {
+	line := func(words string) *loglimit.Line { return &loglimit.Line{Log: log, Words: words, Window: lineWindow} }
+	return complaints{
+		crowded:    line("too many HTTP connections"),
+		wrong:      line("a wrong token was shown over HTTP"),
+		misnamed:   line("asked over HTTP for a host that this is not known to be (http.hosts)"),
+		unreadable: line("a token or certificate of HTTP cannot be read: whoever needs it is turned away"),
+		muttered:   line("an HTTP connection failed"),
+	}
+}
+
+// tellAll tells what was left out of the log, until ctx ends.
+func (c complaints) tellAll(ctx context.Context) {
+	tick := time.NewTicker(lineWindow / 2)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+		for _, l := range []*loglimit.Line{c.crowded, c.wrong, c.misnamed, c.unreadable, c.muttered} {
+			l.Tell()
+		}
+	}
+}
+
+// mutter takes what net/http logs of connections, a line for each that fails.
+type mutter struct{ line *loglimit.Line }
+
+func (m mutter) Write(p []byte) (int, error) {
+	const longest = 200
+	text := p
+	if len(text) > longest {
+		text = text[:longest]
+	}
+	m.line.Say("net/http", "error", string(text))
+	return len(p), nil
+}
