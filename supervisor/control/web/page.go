@@ -4,9 +4,13 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+
+	"understudy/election"
 )
 
 //go:embed page
@@ -26,12 +30,31 @@ func newPage() page {
 		}
 		return all
 	}
-	style, script := read("page.css"), "'use strict';\n"+read("picture.js", "page.js", "orders.js")
+	style, script := read("page.css"), "'use strict';\n"+words()+read("picture.js", "page.js", "orders.js")
 	return page{
 		text: strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(read("page.html")),
 		policy: fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; connect-src 'self'; img-src data:; "+
 			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", digest(script), digest(style)),
 	}
+}
+
+// words are those of the cluster that the page decides by, as a constant of its script.
+func words() string {
+	text, err := json.Marshal(map[string]any{
+		"role":   map[string]election.Role{"standby": election.RoleStandby, "active": election.RoleActive, "stopping": election.RoleStopping},
+		"health": map[string]election.Health{"ok": election.HealthOK, "starting": election.HealthStarting, "unknown": election.HealthUnknown},
+		"signs": map[election.Role]string{
+			election.RoleActive: "●", election.RoleStandby: "○", election.RoleClaiming: "◔", election.RoleFencing: "✕", election.RoleStopping: "◐",
+			election.RoleFailed: "▲", election.RolePaused: "‖", election.RoleOffline: "–",
+		},
+		"ill":          []election.Health{election.HealthFailing, election.HealthFailed, election.HealthUnfit},
+		"planned":      slices.DeleteFunc(slices.Clone(ends), func(r election.Reason) bool { return !r.Planned() }),
+		"noBreadcrumb": election.NoBreadcrumb,
+	})
+	if err != nil {
+		panic(err) // they are plain
+	}
+	return "const wire = " + string(text) + ";\n"
 }
 
 // digest is how a policy names what stands between two tags.

@@ -64,7 +64,7 @@ function connect() {
   });
   on('removed', s => { removed(s.service); summary(); });
   on('nodes', n => { state.nodes = n || []; summary(); });
-  on('transition', t => note(`${t.service}: ${t.node} ${t.from || 'not there'} → ${t.to || 'gone'}` + (t.why ? ' (' + t.why + ')' : ''), t.to === 'active' ? 'good' : ''));
+  on('transition', t => note(`${t.service}: ${t.node} ${t.from || 'not there'} → ${t.to || 'gone'}` + (t.why ? ' (' + t.why + ')' : ''), t.to === role.active ? 'good' : ''));
   on('trouble', t => { $('trouble').hidden = !t.error; $('trouble').textContent = '▲ ZooKeeper cannot be read, what is shown is old: ' + t.error; if (!t.error) live('● live', 'good'); });
 }
 

@@ -2,8 +2,8 @@ const $ = id => document.getElementById(id);
 // Whoever comes by a link with a password in it (http://me:TOKEN@node/) may not fetch what is relative to that link.
 const api = location.origin + location.pathname.replace(/[^/]*$/, '') + 'api/v1/';
 const state = { services: new Map(), nodes: [], past: new Map(), down: new Map(), writable: false, token: '' };
-const cards = new Map(), ill = new Set(['failing', 'failed', 'unfit']);
-const signs = { active: '●', standby: '○', claiming: '◔', fencing: '✕', stopping: '◐', failed: '▲', paused: '‖', offline: '–' };
+const cards = new Map();
+const { role, health } = wire; // the words that Go decides by, too
 
 function make(tag, words, name) { const e = document.createElement(tag); if (words !== undefined) e.textContent = words; if (name) e.className = name; return e; }
 const ago = t => t ? lasted(Date.now() - new Date(t)) : '';
@@ -13,10 +13,10 @@ function story(s) {
   if (s.fencing) return ['bad', s.fencing.by ? s.fencing.by + ' fences ' + (s.fencing.node || 'a former active that nobody can name') : 'nobody is active: the program of ' + (s.fencing.node || 'nobody knows whom') + ' may be running'];
   if (!s.active) return ['bad', s.lock ? s.lock + ' takes over' : 'nobody is active'];
   const m = s.members.find(m => m.node === s.active);
-  if (m && ill.has(m.health)) return ['bad', 'active on ' + s.active + ', ' + m.health];
+  if (m && wire.ill.includes(m.health)) return ['bad', 'active on ' + s.active + ', ' + m.health];
   if (s.paused) return ['warn', 'active on ' + s.active + ', ' + s.order];
-  if (m && m.role === 'stopping') return ['warn', 'stopping on ' + s.active];
-  if (m && m.health === 'starting') return ['warn', 'starting on ' + s.active];
+  if (m && m.role === role.stopping) return ['warn', 'stopping on ' + s.active];
+  if (m && m.health === health.starting) return ['warn', 'starting on ' + s.active];
   return ['good', 'active on ' + s.active];
 }
 
@@ -72,14 +72,14 @@ function draw(name) {
   c.word.className = 'word ' + tone; c.word.textContent = (tone === 'good' ? '● ' : tone === 'warn' ? '‖ ' : '▲ ') + text;
   c.age.textContent = s.active ? 'for ' + ago(s.since) : '';
   c.table.replaceChildren(...s.members.map(m => {
-    const row = make('tr', undefined, m.role === 'active' ? 'active' : '');
-    row.append(make('td', m.node), make('td', (signs[m.role] || '?') + ' ' + m.role), make('td', ago(m.since), 'soft'),
-      make('td', [m.health === 'ok' || m.health === 'unknown' ? '' : m.health, s.paused && m.why === s.order ? '' : m.why].filter(Boolean).join(': '), ill.has(m.health) ? 'bad' : 'soft'));
+    const row = make('tr', undefined, m.role === role.active ? 'active' : '');
+    row.append(make('td', m.node), make('td', (wire.signs[m.role] || '?') + ' ' + m.role), make('td', ago(m.since), 'soft'),
+      make('td', [m.health === health.ok || m.health === health.unknown ? '' : m.health, s.paused && m.why === s.order ? '' : m.why].filter(Boolean).join(': '), wire.ill.includes(m.health) ? 'bad' : 'soft'));
     return row;
   }));
   c.orders.hidden = !(state.writable && state.token);
   c.pause.hidden = s.paused; c.resume.hidden = !s.paused;
-  const targets = s.members.filter(m => m.node !== s.active).map(m => [m.node, m.node + (m.role !== 'standby' ? ` (${m.role})` : m.health !== 'ok' ? ` (${m.health})` : '')]);
+  const targets = s.members.filter(m => m.node !== s.active).map(m => [m.node, m.node + (m.role !== role.standby ? ` (${m.role})` : m.health !== health.ok ? ` (${m.health})` : '')]);
   const listed = JSON.stringify(targets), chosen = c.to.value;
   if (c.listed !== listed) {
     c.to.replaceChildren(...[['', 'whoever is first'], ...targets].map(([value, words]) => { const o = make('option', words); o.value = value; return o; }));

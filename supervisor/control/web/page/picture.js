@@ -1,17 +1,18 @@
 // The picture of a service: a lane for each node, a bar for each activation, and how it went from one to the next.
 
-const planned = new Set(['switchover', 'stop asked', 'preferred node back', 'child ran once']);
+// word is a reason without what more there is to say, as Go's Reason.Word.
+const word = reason => reason.split(';')[0];
 
 // moves tells of each activation what brought it about. past is sorted by time.
 function moves(past) {
   return past.map((a, i) => {
     const before = past[i - 1], m = { at: +new Date(a.start), to: a.node, gap: a.gap_ms, kind: 'start', words: '', fenced: '', fencing: a.fence_ms || 0 };
-    if (a.fenced && a.fenced !== 'no breadcrumb was left') m.fenced = a.fenced;
+    if (a.fenced && a.fenced !== wire.noBreadcrumb) m.fenced = a.fenced;
     if (!before && !m.fenced) return m;
-    const how = before ? before.reason : '';
+    const how = before ? word(before.reason) : '';
     m.from = before ? before.node : '';
-    m.kind = m.fenced ? 'failover' : planned.has(how) ? 'handover' : how ? 'failover' : 'open';
-    m.words = m.fenced ? 'fenced by ' + m.fenced : how.split(';')[0];
+    m.kind = m.fenced ? 'failover' : wire.planned.includes(how) ? 'handover' : how ? 'failover' : 'open';
+    m.words = m.fenced ? 'fenced by ' + m.fenced : how;
     m.short = [m.fenced || m.words, m.gap != null ? lasted(m.gap + m.fencing) : m.fencing ? '> ' + lasted(m.fencing) : ''];
     return m;
   });
