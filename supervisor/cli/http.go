@@ -6,20 +6,17 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/supervisor"
-	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
 	"understudy/supervisor/control/web"
 	"understudy/supervisor/keyfile"
 )
 
-// serve makes what serves the config's HTTP, and has it observe the supervisor; nil when nothing is to be served.
-func serve(c *config.Config, conf *supervisor.Config) *web.Server {
+// serve makes what serves the config's HTTP by what the supervisor writes on the board; nil when nothing is to be served.
+func serve(c *config.Config, conf supervisor.Config, board *web.Board) *web.Server {
 	if c.HTTP.Listen == "" {
 		return nil
 	}
-	board := web.NewBoard(child.Now)
-	conf.Observer = board
 	return web.New(web.Config{
 		Listen: c.HTTP.Listen, Node: conf.Node, Host: conf.Host, Hosts: c.HTTP.Hosts, Version: conf.Version, Board: board,
 		Token:       token(c.HTTP.TokenFile, "nobody may change anything", conf.Logger),

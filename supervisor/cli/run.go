@@ -131,16 +131,21 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	}
 	conf.Services = f.services(c)
 	conf.Warnings = tellDangers(log, nil, f.warnings)
-	web := serve(c, &conf)
-	boss.observe(&conf)
+	var server *web.Server
+	if boss != nil || c.HTTP.Listen != "" { // else nobody looks
+		board := web.NewBoard(child.Now)
+		conf.Observer = board
+		server = serve(c, conf, board)
+		boss.observe(&conf, board)
+	}
 	if len(args) > 0 {
-		return supervise(cmd.Context(), conf, nil, web, boss, next)
+		return supervise(cmd.Context(), conf, nil, server, boss, next)
 	}
 	changes := make(chan supervisor.Change)
 	conf.Changes = changes
 	following := f.follow(cmd, c, log, changes)
 	following.read, following.warned = boss.reloaded, conf.Warnings
-	return supervise(cmd.Context(), conf, following, web, boss, next)
+	return supervise(cmd.Context(), conf, following, server, boss, next)
 }
 
 // tellExposure logs, once, what strangers can do.
@@ -289,7 +294,7 @@ func (f *runFlags) agent(cmd *cobra.Command, c *config.Config) error {
 }
 
 // supervise runs until a signal, or until all is done. A second signal kills the children instead of asking them.
-func supervise(ctx context.Context, conf supervisor.Config, config *follower, web *web.Server, boss *manager, next *image) error {
+func supervise(ctx context.Context, conf supervisor.Config, config *follower, server *web.Server, boss *manager, next *image) error {
 	// The signals that end other commands are this one's own business.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -315,9 +320,9 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, we
 		following, enough := context.WithCancel(ctx)
 		group.Add(func() error { return config.run(following) }, func(error) { enough() })
 	}
-	if web != nil {
+	if server != nil {
 		serving, enough := context.WithCancel(context.WithoutCancel(ctx)) // for as long as the supervisor runs
-		group.Add(func() error { return web.Run(serving) }, func(error) { enough() })
+		group.Add(func() error { return server.Run(serving) }, func(error) { enough() })
 	}
 
 	if boss != nil {

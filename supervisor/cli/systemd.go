@@ -14,6 +14,7 @@ import (
 
 	"understudy/supervisor"
 	"understudy/supervisor/child"
+	"understudy/supervisor/control/web"
 )
 
 // manager is the service manager that started this supervisor, as sd_notify(3) tells of it. A nil one is none.
@@ -21,7 +22,7 @@ type manager struct {
 	address  string
 	watchdog time.Duration // how long it waits for a sign of life; 0: for ever
 	log      hclog.Logger
-	board    *tally
+	board    *web.Board           // set by observe
 	pulses   chan chan<- struct{} // asks the supervisor for a sign of life
 	hangups  chan struct{}        // a reload was asked for
 	reloads  chan struct{}        // and is over
@@ -48,22 +49,22 @@ func startedBy(log hclog.Logger) *manager {
 		return nil
 	}
 	return &manager{
-		address: address, watchdog: time.Duration(usec) * time.Microsecond, log: log, board: newTally(),
+		address: address, watchdog: time.Duration(usec) * time.Microsecond, log: log,
 		pulses: make(chan chan<- struct{}), hangups: make(chan struct{}, 1), reloads: make(chan struct{}, 1), asked: make(chan struct{}),
 	}
 }
 
-// observe has the manager know how the supervisor is.
-func (m *manager) observe(conf *supervisor.Config) {
-	if m == nil {
-		return
+// observe has the manager know how the supervisor is, which writes it on the board.
+func (m *manager) observe(conf *supervisor.Config, board *web.Board) {
+	if m != nil {
+		conf.Pulse, m.board = m.pulses, board
 	}
-	conf.Pulse = m.pulses
-	if conf.Observer == nil {
-		conf.Observer = m.board
-	} else {
-		conf.Observer = all{conf.Observer, m.board}
-	}
+}
+
+// line is how the supervisor is, and changed when it may be otherwise.
+func (m *manager) line() (line string, changed <-chan struct{}) {
+	l, changed := m.board.Local()
+	return tally(l), changed
 }
 
 // tell sends one message. Nobody waits for a manager that does not take it in.
@@ -123,19 +124,16 @@ func (m *manager) run(ctx context.Context) error {
 	defer ticker.Stop()
 	alive := make(chan struct{}, 1)
 	pulses, asked := m.pulses, m.asked // nil while there is an answer to wait for; nil once it is known
-	ready, said := false, ""
+	said := ""
+	var changed <-chan struct{} // nil until it is told that we are ready
 	for {
-		var status <-chan struct{}
-		if ready {
-			status = m.board.news
-		}
 		select {
 		case pulses <- alive:
 			pulses = nil
 		case <-alive:
 			switch {
-			case !ready:
-				ready, said = true, m.board.String()
+			case changed == nil:
+				said, changed = m.line()
 				m.tell("READY=1", "STATUS="+said, "WATCHDOG=1")
 			case asked == nil: // the children may take their time, but not the supervisor
 				m.tell("WATCHDOG=1", "EXTEND_TIMEOUT_USEC="+strconv.FormatInt(extension.Microseconds(), 10))
@@ -144,8 +142,9 @@ func (m *manager) run(ctx context.Context) error {
 			}
 		case <-ticker.C:
 			pulses = m.pulses
-		case <-status:
-			if now := m.board.String(); now != said {
+		case <-changed:
+			var now string
+			if now, changed = m.line(); now != said {
 				said = now
 				m.tell("STATUS=" + said)
 			}
@@ -155,7 +154,8 @@ func (m *manager) run(ctx context.Context) error {
 			m.tell("READY=1")
 		case <-asked:
 			asked, pulses = nil, m.pulses
-			m.tell("STOPPING=1", "STATUS=stopping: "+m.board.String())
+			now, _ := m.line()
+			m.tell("STOPPING=1", "STATUS=stopping: "+now)
 		case <-ctx.Done():
 			return nil
 		}

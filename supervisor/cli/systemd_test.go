@@ -16,6 +16,7 @@ import (
 
 	"understudy/supervisor"
 	"understudy/supervisor/child"
+	"understudy/supervisor/control/web"
 )
 
 const patience = 10 * time.Second
@@ -39,7 +40,7 @@ func newStage(t *testing.T, watchdog time.Duration) *stage {
 	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
 	s := &stage{boss: startedBy(hclog.NewNullLogger()), conn: conn, answer: make(chan bool)}
 	var conf supervisor.Config
-	s.boss.observe(&conf)
+	s.boss.observe(&conf, web.NewBoard(child.Now))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.boss.run(ctx) }()
@@ -193,7 +194,7 @@ func TestWithoutAServiceManagerNothingIsTold(t *testing.T) {
 		t.Fatal("there is none")
 	}
 	var conf supervisor.Config
-	boss.observe(&conf)
+	boss.observe(&conf, nil)
 	boss.hangup()
 	boss.reloaded()
 	boss.stopping()

@@ -27,7 +27,7 @@ func (s *Server) whole(all control.Status) any {
 }
 
 func (s *Server) local() Local {
-	l := s.cfg.Board.local()
+	l, _ := s.cfg.Board.Local()
 	l.Node, l.Version, l.Writable = s.cfg.Node, s.cfg.Version, s.cfg.Token != nil
 	return l
 }

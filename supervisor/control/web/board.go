@@ -23,7 +23,7 @@ type Board struct {
 	fault    string
 	warnings []string
 	watchdog watchdog
-	stir     chan struct{} // closed, and replaced, at each change of a service
+	stir     chan struct{} // closed, and replaced, at each change of a service, and when the session or the config fault is another
 }
 
 // NewBoard makes an empty one. now is the clock that leases are told on.
@@ -34,6 +34,9 @@ func NewBoard(now func() time.Duration) *Board {
 // Lease takes how far the lease reaches.
 func (b *Board) Lease(l control.Lease) {
 	b.mu.Lock()
+	if opened := l.Session != ""; opened != (b.lease.Session != "") {
+		b.changed()
+	}
 	b.lease = l
 	b.mu.Unlock()
 	if l.Took > 0 {
@@ -77,6 +80,7 @@ func (b *Board) Restarted(service string) { b.metrics.restarts.WithLabelValues(s
 func (b *Board) Faulty(why string) {
 	b.mu.Lock()
 	b.fault = why
+	b.changed()
 	b.mu.Unlock()
 }
 
@@ -106,7 +110,7 @@ func (b *Board) changed() {
 	b.stir = make(chan struct{})
 }
 
-// stirred is closed at the next change of a service.
+// stirred is closed at the next change.
 func (b *Board) stirred() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -153,12 +157,12 @@ type LocalService struct {
 	Token   int64           `json:"token"`
 }
 
-// local tells all of this node.
-func (b *Board) local() Local {
+// Local tells all of this node, and of its next change.
+func (b *Board) Local() (l Local, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	left := b.leftLocked()
-	l := Local{Session: b.lease.Session, LeaseMs: left.Milliseconds(), Failsafe: b.lease.Held && left > 0, Fault: b.fault, Warnings: append([]string{}, b.warnings...), Services: []LocalService{}}
+	l = Local{Session: b.lease.Session, LeaseMs: left.Milliseconds(), Failsafe: b.lease.Held && left > 0, Fault: b.fault, Warnings: append([]string{}, b.warnings...), Services: []LocalService{}}
 	for _, name := range slices.Sorted(maps.Keys(b.services)) {
 		s := b.services[name]
 		v := LocalService{
@@ -169,7 +173,7 @@ func (b *Board) local() Local {
 		}
 		l.Services = append(l.Services, v)
 	}
-	return l
+	return l, b.stir
 }
 
 // serving tells whether the service does its work here, and else why not, in one line.
