@@ -83,7 +83,7 @@ var statusColumns = []column{
 func writeStatus(w io.Writer, to screen, s control.Status, now time.Time, flags []string) error {
 	if len(s.Services) == 0 {
 		lines := append(wrap("No service has ever run in this cluster. Start one on two nodes or more:", to.width),
-			command(to.width, withFlags("understudy run --service NAME -- COMMAND", flags)...)...)
+			command(to.width, withFlags(control.Command{Words: []string{"understudy run", "--service NAME"}, Wraps: "COMMAND"}, flags)...)...)
 		_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 		return err
 	}
@@ -149,33 +149,25 @@ func faults(to screen, v control.Service, node string, flags []string) []string 
 			colour = red
 		}
 		lines = append(lines, to.paintAll(colour, note(to.width, strings.TrimSpace(f.What+" "+f.Hint)))...)
-		if f.Do != "" {
+		if len(f.Do.Words) > 0 {
 			lines = append(lines, command(to.width, withFlags(f.Do, flags)...)...)
 		}
 	}
 	return lines
 }
 
-// withFlags gives the words of a command, each flag with its value, and puts the flags that say which cluster before what
-// it may wrap.
-func withFlags(do string, flags []string) []string {
-	if i := slices.IndexFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--config ") }); i >= 0 && strings.HasPrefix(do, "understudy run ") {
-		return []string{"understudy run", flags[i]} // the same file, on the other node
+// withFlags gives the words of a command with the flags that say which cluster.
+func withFlags(do control.Command, flags []string) []string {
+	i := slices.IndexFunc(flags, func(f string) bool { return strings.HasPrefix(f, "--config ") })
+	switch {
+	case do.Here:
+		return do.Words
+	case do.Wraps != "" && i >= 0:
+		return []string{do.Words[0], flags[i]} // the same file, on the other node
+	case do.Wraps != "":
+		flags = append(slices.Clip(flags), "-- "+do.Wraps)
 	}
-	words := strings.Split(do, " --")
-	for i := range words[1:] {
-		words[i+1] = "--" + words[i+1]
-	}
-	if i := strings.LastIndex(words[0], " "); i > 0 { // before the service, whose name may be long
-		words = slices.Concat([]string{words[0][:i], words[0][i+1:]}, words[1:])
-	}
-	switch last := len(words) - 1; {
-	case strings.HasPrefix(do, "understudy logs "):
-		return words // it asks this machine
-	case strings.HasPrefix(words[last], "-- "):
-		return slices.Insert(words, last, flags...)
-	}
-	return append(words, flags...)
+	return slices.Concat(do.Words, flags)
 }
 
 // misconfigured tells why a supervisor does not do what its config says now.

@@ -212,7 +212,7 @@ func TestWhatOthersWroteIsOnlyText(t *testing.T) {
 		t.Errorf("orders for a terminal:\n%q", b.String())
 	}
 	var asJSON bytes.Buffer
-	var back control.Status
+	var back struct{ Nodes []control.Node }
 	if err := errors.Join(writeJSON(&asJSON, s), json.Unmarshal(asJSON.Bytes(), &back)); err != nil {
 		t.Fatal(err)
 	}

@@ -5,18 +5,39 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"understudy/election"
 )
 
 // Fault is what is wrong with a service in words for people, and what mends it.
 type Fault struct {
-	Level string `json:"level"`
-	Node  string `json:"node"` // whom it is about; empty: the service
-	What  string `json:"what"`
-	Hint  string `json:"hint"` // when, or where, to do it
-	Do    string `json:"do"`   // a command, which lacks only the flags that say which cluster; empty: there is none
+	Level string  `json:"level"`
+	Node  string  `json:"node"` // whom it is about; empty: the service
+	What  string  `json:"what"`
+	Hint  string  `json:"hint"` // when, or where, to do it
+	Do    Command `json:"do"`   // empty: there is none
 }
+
+// Command is one of ours, which lacks only the flags that say which cluster.
+type Command struct {
+	Words []string // the command and its arguments, each flag with its value
+	Wraps string   // what it wraps; empty: it wraps nothing
+	Here  bool     // it asks the machine that it runs on, and no cluster
+}
+
+func (c Command) String() string {
+	text := strings.Join(c.Words, " ")
+	if c.Wraps != "" {
+		text += " -- " + c.Wraps
+	}
+	return text
+}
+
+// MarshalText is String.
+func (c Command) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+func command(words ...string) Command { return Command{Words: words} }
 
 // Levels of faults.
 const (
@@ -31,8 +52,8 @@ var safe = regexp.MustCompile(`^[A-Za-z0-9 ._@:/-]*$`)
 func Faults(v Service) []Fault {
 	faults := faultsOf(v)
 	for i := range faults {
-		if f := &faults[i]; !safe.MatchString(f.Do) {
-			f.Hint, f.Do = "", ""
+		if f := &faults[i]; !safe.MatchString(f.Do.String()) {
+			f.Hint, f.Do = "", Command{}
 		}
 	}
 	return faults
@@ -59,9 +80,9 @@ func faultsOf(v Service) []Fault {
 	case v.Fencing != nil:
 		return append(faults, unfenced(v))
 	case v.Paused && v.Active == "":
-		return append(faults, Fault{Level: Grave, What: "Nobody is active, and nobody will be: " + v.Order + ".", Hint: "To end that:", Do: "understudy resume " + v.Service})
+		return append(faults, Fault{Level: Grave, What: "Nobody is active, and nobody will be: " + v.Order + ".", Hint: "To end that:", Do: command("understudy resume", v.Service)})
 	case v.Paused:
-		return append(faults, Fault{Level: Warning, What: "Nobody is promoted: " + v.Order + ".", Hint: "To end that:", Do: "understudy resume " + v.Service})
+		return append(faults, Fault{Level: Warning, What: "Nobody is promoted: " + v.Order + ".", Hint: "To end that:", Do: command("understudy resume", v.Service)})
 	case v.Lock != "" && v.Active == "": // in a moment
 	case v.Active == "" && able:
 		return append(faults, Fault{Level: Warning, What: "Nobody is active yet: a standby is about to take it."})
@@ -74,7 +95,7 @@ func faultsOf(v Service) []Fault {
 	case !able:
 		return append(faults, Fault{
 			Level: Warning, What: fmt.Sprintf("No standby: a failure of %s would stop it.", v.Active), Hint: "Run it on another node too:",
-			Do: "understudy run --service " + v.Service + " --node NODE -- COMMAND",
+			Do: Command{Words: []string{"understudy run", "--service " + v.Service, "--node NODE"}, Wraps: "COMMAND"},
 		})
 	}
 	return faults
@@ -102,17 +123,17 @@ func unwell(v Service, m Member) (Fault, bool) {
 }
 
 // output tells where what a node's programs say is to be found.
-func output(v Service, m Member) (hint, do string) {
+func output(v Service, m Member) (hint string, do Command) {
 	if m.Logs {
-		return "Its output, on " + m.Node + ":", "understudy logs " + v.Service
+		return "Its output, on " + m.Node + ":", Command{Words: []string{"understudy logs", v.Service}, Here: true}
 	}
-	return "Its output is where the supervisor's own is, on " + m.Node + ".", ""
+	return "Its output is where the supervisor's own is, on " + m.Node + ".", Command{}
 }
 
 // unfenced tells that a child may be running whose node is not active.
 func unfenced(v Service) Fault {
 	f := v.Fencing
-	fault := Fault{Level: Grave, Hint: "If you know that its child is dead:", Do: "understudy fence confirm " + v.Service + " --node " + f.Node}
+	fault := Fault{Level: Grave, Hint: "If you know that its child is dead:", Do: command("understudy fence confirm", v.Service, "--node "+f.Node)}
 	switch {
 	case f.Node == "":
 		return Fault{Level: Grave, What: "The breadcrumb of the former active cannot be read."}

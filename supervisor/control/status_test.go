@@ -85,7 +85,7 @@ func TestASwitchoverIsShownUntilItIsDone(t *testing.T) {
 	if want := (Handing{From: "a", To: "b", By: "me", Deadline: began}); db.Handing == nil || *db.Handing != want {
 		t.Errorf("got %+v, want %+v", db.Handing, want)
 	}
-	if len(db.Faults) != 2 || db.Faults[0].What != "me has ordered that a give it to b." || db.Faults[1].Do == "" {
+	if len(db.Faults) != 2 || db.Faults[0].What != "me has ordered that a give it to b." || db.Faults[1].Do.String() == "" {
 		t.Errorf("faults: %+v", db.Faults)
 	}
 }

@@ -174,7 +174,7 @@ func TestLogsAreAdvisedWhereThereAreAny(t *testing.T) {
 	for _, logs := range []bool{true, false} {
 		m := Member{Node: "one", Role: "active", Health: "failing", Why: "exit code 1", Logs: logs}
 		f, ok := unwell(Service{Service: "db", Active: "one", Members: []Member{m}}, m)
-		if !ok || strings.Contains(f.Do, "understudy logs db") != logs || f.Hint == "" {
+		if !ok || strings.Contains(f.Do.String(), "understudy logs db") != logs || f.Hint == "" {
 			t.Errorf("logs: %v: %+v", logs, f)
 		}
 	}
