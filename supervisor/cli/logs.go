@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/child/logfile"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
 	"understudy/supervisor/printable"
@@ -172,11 +173,11 @@ func (f *logsFlags) print(ctx context.Context, out io.Writer, tell func(string),
 			return err
 		}
 	}
-	var trails []*trail
+	var readers []*logfile.Reader
 	for _, s := range sources {
-		text, newest, err := lastLines(s.file, s.who, f.lines)
-		t := &trail{path: s.file, who: s.who, piece: newest, out: showing(out), tell: tell, head: head(s)}
-		defer t.close()
+		r := &logfile.Reader{Path: s.file, Who: s.who, Out: showing(out), Tell: tell, Head: head(s)}
+		defer r.Close()
+		err := r.Last(f.lines)
 		if errors.Is(err, fs.ErrNotExist) && (f.follow || len(sources) > 1) {
 			tell("there is no " + s.file + " yet: the program has not run on this machine")
 		} else if errors.Is(err, fs.ErrNotExist) {
@@ -184,13 +185,7 @@ func (f *logsFlags) print(ctx context.Context, out io.Writer, tell func(string),
 		} else if err != nil {
 			return err
 		}
-		if newest.File != nil {
-			t.at = newest.info.Size()
-		}
-		trails = append(trails, t)
-		if err := t.write(text); err != nil {
-			return err
-		}
+		readers = append(readers, r)
 	}
 	if !f.follow {
 		return nil
@@ -198,8 +193,8 @@ func (f *logsFlags) print(ctx context.Context, out io.Writer, tell func(string),
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
-		for _, t := range trails {
-			if err := t.more(); err != nil {
+		for _, r := range readers {
+			if err := r.More(); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,5 @@
-// Package logfile takes a program's output into a file that rotates by size, and never holds the program up for it.
+// Package logfile takes a program's output into a file that rotates by size, and never holds the program up for it. Reader shows such a log to a
+// person, over its rotations.
 //
 // # Promised
 //

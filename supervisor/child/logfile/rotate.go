@@ -47,11 +47,16 @@ func (f *file) rotatedFiles(dir *safefile.Dir) ([]rotated, error) {
 }
 
 func (f *file) name(number int, gz bool) string {
-	name := filepath.Base(f.path) + "." + strconv.Itoa(number)
+	return rotatedName(filepath.Base(f.path), number, gz)
+}
+
+// rotatedName is what a log is called once it was put aside so many times.
+func rotatedName(log string, number int, gz bool) string {
+	log += "." + strconv.Itoa(number)
 	if gz {
-		name += ".gz"
+		log += ".gz"
 	}
-	return name
+	return log
 }
 
 // rotate moves everything on by one and begins a new file. It costs a few renames, however much there is to compress.

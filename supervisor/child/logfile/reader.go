@@ -1,4 +1,4 @@
-package cli
+package logfile
 
 import (
 	"bytes"
@@ -13,33 +13,47 @@ import (
 	"understudy/supervisor/safefile"
 )
 
-// trail follows a log as it grows, over its rotations.
-type trail struct {
-	path  string
-	who   safefile.Who
-	piece piece // what is read now; no File: there is none yet
-	at    int64 // so much of it is read
-	out   io.Writer
-	told  string       // the trouble that was told last
-	tell  func(string) // for what the reader should know besides
-	head  func() error // is called before something is written
+// Reader shows a log while its writer goes on: its last lines, then what comes, over rotations.
+type Reader struct {
+	Path string
+	Who  safefile.Who // whose program writes it
+	Out  io.Writer
+	Tell func(string) // for what the reader should know besides
+	Head func() error // is called before something is written
+
+	piece piece  // what is read now; no File: there is none yet
+	at    int64  // so much of it is read
+	told  string // the trouble that was told last
 }
 
-func (t *trail) close() {
+// Close ends the reading.
+func (t *Reader) Close() {
 	if t.piece.File != nil {
 		t.piece.Close()
 	}
 }
 
-// more writes what has come since the last call.
-func (t *trail) more() error {
-	newest, err := openPiece(t.path, t.who)
+// Last writes the last lines. With fs.ErrNotExist there are none yet: More writes them once there are.
+func (t *Reader) Last(lines int) error {
+	text, newest, err := lastLines(t.Path, t.Who, lines)
+	if t.piece = newest; newest.File != nil {
+		t.at = newest.info.Size()
+	}
+	if err != nil {
+		return err
+	}
+	return t.write(text)
+}
+
+// More writes what has come since the last call.
+func (t *Reader) More() error {
+	newest, err := openPiece(t.Path, t.Who)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it is just being rotated, or does not exist yet
 		return t.drain()
 	case err != nil && err.Error() != t.told:
 		t.told = err.Error()
-		t.tell(t.told)
+		t.Tell(t.told)
 		return t.drain()
 	case err != nil:
 		return t.drain()
@@ -48,7 +62,7 @@ func (t *trail) more() error {
 	if t.piece.File != nil && os.SameFile(t.piece.info, newest.info) {
 		newest.Close()
 		if newest.info.Size() < t.at {
-			t.tell(t.path + " was cut: reading it from its start")
+			t.Tell(t.Path + " was cut: reading it from its start")
 			t.at = 0
 		}
 		return t.drain()
@@ -62,13 +76,13 @@ func (t *trail) more() error {
 		newest.Close()
 		return err
 	}
-	t.close()
+	t.Close()
 	t.piece, t.at = newest, 0
 	return t.drain()
 }
 
 // drain writes the rest of what is read now.
-func (t *trail) drain() error {
+func (t *Reader) drain() error {
 	if t.piece.File == nil {
 		return nil
 	}
@@ -79,25 +93,25 @@ func (t *trail) drain() error {
 	if size <= t.at {
 		return nil
 	}
-	if err := t.head(); err != nil {
+	if err := t.Head(); err != nil {
 		return err
 	}
-	n, err := io.Copy(t.out, io.NewSectionReader(t.piece, t.at, size-t.at))
+	n, err := io.Copy(t.Out, io.NewSectionReader(t.piece, t.at, size-t.at))
 	t.at += n
 	if err != nil {
-		return fmt.Errorf("pass on %s: %w", t.path, err)
+		return fmt.Errorf("pass on %s: %w", t.Path, err)
 	}
 	return nil
 }
 
 // between writes what was rotated away after what was read until now and before the newest: it comes fast at times.
-func (t *trail) between(newest piece) error {
+func (t *Reader) between(newest piece) error {
 	if t.piece.File == nil {
 		return nil
 	}
 	var texts [][]byte
 	found := false
-	err := older(t.path, t.who, newest, func(p piece) (bool, error) {
+	err := older(t.Path, t.Who, newest, func(p piece) (bool, error) {
 		if found = t.piece.was(p); found {
 			return false, nil
 		}
@@ -109,7 +123,7 @@ func (t *trail) between(newest piece) error {
 	case err != nil:
 		return err
 	case !found:
-		t.tell(t.path + " was rotated faster than it could be read: lines are missing here")
+		t.Tell(t.Path + " was rotated faster than it could be read: lines are missing here")
 		return nil
 	}
 	for _, text := range slices.Backward(texts) {
@@ -120,15 +134,15 @@ func (t *trail) between(newest piece) error {
 	return nil
 }
 
-func (t *trail) write(text []byte) error {
+func (t *Reader) write(text []byte) error {
 	if len(text) == 0 {
 		return nil
 	}
-	if err := t.head(); err != nil {
+	if err := t.Head(); err != nil {
 		return err
 	}
-	if _, err := t.out.Write(text); err != nil {
-		return fmt.Errorf("pass on %s: %w", t.path, err)
+	if _, err := t.Out.Write(text); err != nil {
+		return fmt.Errorf("pass on %s: %w", t.Path, err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package logfile
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -97,15 +96,6 @@ func known(seen []os.FileInfo, info os.FileInfo) bool {
 		}
 	}
 	return false
-}
-
-// rotatedName is what logfile calls what it has put aside n times.
-func rotatedName(path string, n int, packed bool) string {
-	path += "." + strconv.Itoa(n)
-	if packed {
-		path += ".gz"
-	}
-	return path
 }
 
 // lastLines is the end of a log, of so many lines, taken from rotated files where the newest has too few. The newest is

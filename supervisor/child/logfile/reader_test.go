@@ -1,4 +1,4 @@
-package cli
+package logfile
 
 import (
 	"bytes"
@@ -142,13 +142,13 @@ type followed struct {
 	path string
 	out  bytes.Buffer
 	told []string
-	*trail
+	*Reader
 }
 
 func follow(t *testing.T) *followed {
 	f := &followed{T: t, path: filepath.Join(t.TempDir(), "log")}
-	f.trail = &trail{path: f.path, out: &f.out, tell: func(s string) { f.told = append(f.told, s) }, head: func() error { return nil }}
-	t.Cleanup(func() { f.close() })
+	f.Reader = &Reader{Path: f.path, Out: &f.out, Tell: func(s string) { f.told = append(f.told, s) }, Head: func() error { return nil }}
+	t.Cleanup(func() { f.Close() })
 	return f
 }
 
@@ -187,7 +187,7 @@ func (f *followed) rotate(compress bool) {
 
 func (f *followed) sees(want string, told int) {
 	f.Helper()
-	if err := f.more(); err != nil {
+	if err := f.More(); err != nil {
 		f.Fatal(err)
 	}
 	if f.out.String() != want || len(f.told) != told {
