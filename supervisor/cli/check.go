@@ -163,23 +163,13 @@ func (f *checkFlags) exposed(c *config.Config) string {
 	if c.ZooKeeper.Auth == nil || f.repair { // which tells more
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), quickly)
-	defer cancel()
-	said := make(chan string, 1)
-	go func() { // the client takes a second to close what never was open, and ends with this process
-		v := visit{clusterFlags: clusterFlags{Config: f.file}, timeout: quickly}
-		_ = v.visits(ctx, func(ctx context.Context, c *control.Cluster) error {
-			note, err := c.Exposed(ctx)
-			said <- note
-			return err
-		})
-	}()
-	select {
-	case note := <-said:
-		return note
-	case <-ctx.Done():
-		return ""
-	}
+	return briefly(context.Background(), &clusterFlags{Config: f.file}, quickly, func(ctx context.Context, c *control.Cluster) (string, error) {
+		note, err := c.Exposed(ctx)
+		if note != "" {
+			err = nil // what was found until it failed
+		}
+		return note, err
+	})
 }
 
 func (f *checkFlags) remark(out io.Writer, faults, warnings config.Faults) {

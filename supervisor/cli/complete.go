@@ -79,38 +79,37 @@ func (f *clusterFlags) suspects(cmd *cobra.Command, args []string, _ string) ([]
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// glance is a status that is had within the limit, or an empty one. It waits for nothing else: the client takes a second to
-// close what never was open, and ends with this process.
+// glance is a status that is had within the limit, or an empty one.
 func (f *clusterFlags) glance(ctx context.Context, limit time.Duration, services ...string) control.Status {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	got := make(chan control.Status, 1)
-	go func() {
-		s, err := f.status(ctx, services...)
-		if err != nil {
-			s = control.Status{}
-		}
-		got <- s
-	}()
-	select {
-	case s := <-got:
-		return s
-	case <-ctx.Done():
-		return control.Status{}
-	}
+	return briefly(ctx, f, limit, func(ctx context.Context, c *control.Cluster) (control.Status, error) {
+		return c.Status(ctx, services...)
+	})
 }
 
-func (f *clusterFlags) status(ctx context.Context, services ...string) (control.Status, error) {
-	cfg, err := f.election()
-	if err != nil {
-		return control.Status{}, err
+// briefly asks the cluster for what is good to know, and answers with nothing where that takes longer than the limit or fails. It waits
+// for nothing else: the client takes a second to close what never was open, and ends with this process.
+func briefly[T any](ctx context.Context, f *clusterFlags, limit time.Duration, ask func(context.Context, *control.Cluster) (T, error)) T {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	got := make(chan T, 1)
+	go func() {
+		v := visit{clusterFlags: *f, timeout: limit}
+		_ = v.visits(ctx, func(ctx context.Context, c *control.Cluster) error {
+			answer, err := ask(ctx, c)
+			if err == nil {
+				got <- answer
+			}
+			return err
+		})
+		close(got)
+	}()
+	select {
+	case answer := <-got:
+		return answer
+	case <-ctx.Done():
+		var none T
+		return none
 	}
-	c, err := control.Open(ctx, cfg)
-	if err != nil {
-		return control.Status{}, err
-	}
-	defer c.Close()
-	return c.Status(ctx, services...)
 }
 
 // configured offers the services of the config file.

@@ -45,12 +45,7 @@ func (f *runFlags) follow(cmd *cobra.Command, c *config.Config, log hclog.Logger
 }
 
 // asked has the config read anew, whatever the files look like.
-func (f *follower) asked() {
-	select {
-	case f.hangup <- struct{}{}:
-	default:
-	}
-}
+func (f *follower) asked() { poke(f.hangup) }
 
 // run watches until ctx ends.
 func (f *follower) run(ctx context.Context) error {

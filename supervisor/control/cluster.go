@@ -103,14 +103,14 @@ func insist[T any](ctx context.Context, what string, f func() (T, error)) (T, er
 		if !lost(err) {
 			return v, err
 		}
-		if over := rest(ctx, tries); over != nil {
+		if over := backOff(ctx, tries); over != nil {
 			return v, fmt.Errorf("%w: %w", err, over)
 		}
 	}
 }
 
-// rest pauses before a request is repeated, the longer the more often that was done: not at all before the first two.
-func rest(ctx context.Context, tries int) error {
+// backOff pauses before a request is repeated, the longer the more often that was done: not at all before the first two.
+func backOff(ctx context.Context, tries int) error {
 	if tries < 2 {
 		return nil
 	}

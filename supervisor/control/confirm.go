@@ -36,7 +36,7 @@ func (c *Cluster) Confirm(ctx context.Context, service, node string) (Confirmati
 	}
 	p := election.Paths{Root: c.root, Service: service}
 	for tries := range patience {
-		if err := rest(ctx, tries); err != nil {
+		if err := backOff(ctx, tries); err != nil {
 			return Confirmation{}, err
 		}
 		scene, err := c.look(ctx, p)
@@ -53,13 +53,13 @@ func (c *Cluster) Confirm(ctx context.Context, service, node string) (Confirmati
 		case trail.Node != node:
 			return Confirmation{Why: elsewhere(service, node, trail, scene.lock)}, c.known(ctx, p, node, trail.Node)
 		case trail.writtenBy(scene.lock):
-			return Confirmation{}, scene.stands(node, "holds the lock of "+service)
+			return Confirmation{}, scene.refuse(node, "holds the lock of "+service)
 		case trail.writtenBy(scene.node), trail.Session == "" && scene.connected(): // of which nobody knows whether it is that session's
-			return Confirmation{}, scene.stands(node, "is registered")
+			return Confirmation{}, scene.refuse(node, "is registered")
 		case trail.writtenBy(scene.member):
 			path := p.Members() + "/" + node
 			return Confirmation{}, fmt.Errorf("%w; if its host is off and %s is still there after that, delete that znode by hand",
-				scene.stands(node, "holds "+path), path)
+				scene.refuse(node, "holds "+path), path)
 		case trail.Leftover.Known && scene.sameMachine() && scene.serves():
 			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: %s. Once that is dead, its supervisor takes the breadcrumb away by itself; "+
 				"if it is to be taken for dead all the same, stop that supervisor first", node, ErrSeen, alive(trail.Leftover))

@@ -11,17 +11,17 @@ import (
 // fails. Orders that wait for their outcome have a connection each, so that nobody else waits for them.
 type Link struct {
 	cfg     election.Config
-	turn    chan struct{} // capacity 1: held by the one who uses cluster
+	mu      chan struct{} // capacity 1: held while cluster is used
 	cluster *Cluster      // nil: not connected
 }
 
 // NewLink makes a Link, which is not connected yet. It is to be closed.
-func NewLink(cfg election.Config) *Link { return &Link{cfg: cfg, turn: make(chan struct{}, 1)} }
+func NewLink(cfg election.Config) *Link { return &Link{cfg: cfg, mu: make(chan struct{}, 1)} }
 
 func (l *Link) with(ctx context.Context, use func(*Cluster) error) error {
 	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
+	case l.mu <- struct{}{}:
+		defer func() { <-l.mu }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -86,8 +86,8 @@ func (l *Link) Reload(ctx context.Context, service, by string) error {
 
 // Close gives the connection up. The other calls would make a new one.
 func (l *Link) Close() {
-	l.turn <- struct{}{}
-	defer func() { <-l.turn }()
+	l.mu <- struct{}{}
+	defer func() { <-l.mu }()
 	if l.cluster != nil {
 		l.cluster.Close()
 		l.cluster = nil

@@ -12,8 +12,8 @@ import (
 
 // What an operator is told who swears that a child is dead.
 
-// stands refuses the oath: the session stands. It may do so without its supervisor, though not for ever, so it is said what comes next.
-func (s scene) stands(node, how string) error {
+// refuse refuses the oath: the session stands. It may do so without its supervisor, though not for ever, so it is said what comes next.
+func (s scene) refuse(node, how string) error {
 	trail := parseCrumb(s.crumb)
 	beat := "no heartbeat of it is seen"
 	if trail.writtenBy(s.node) {

@@ -47,7 +47,7 @@ func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, wh
 func (c *Cluster) order(ctx context.Context, service string, change func(election.Control) (election.Control, bool)) error {
 	path := election.Paths{Root: c.root, Service: service}.Control()
 	for tries := range patience {
-		if err := rest(ctx, tries); err != nil {
+		if err := backOff(ctx, tries); err != nil {
 			return err
 		}
 		n, err := c.read(ctx, path)

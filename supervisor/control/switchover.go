@@ -36,7 +36,7 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 		return Service{}, err
 	}
 	v := s.Services[0]
-	able := slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node != v.Active && stands(m) && m.Health == election.HealthOK })
+	able := slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node != v.Active && waits(m) && m.Health == election.HealthOK })
 	switch {
 	case v.Paused:
 		return v, refused("%s is %s: `understudy resume %s` first", h.Service, v.Order, h.Service)
@@ -60,7 +60,7 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 	case v.Members[i].Never:
 		return v, refused("%s never stands: %s", h.To, v.Members[i].Why)
 	case h.Force:
-	case !stands(v.Members[i]):
+	case !waits(v.Members[i]):
 		return v, refused("%s does not stand by: it is %s%s (--force orders it all the same)", h.To, v.Members[i].Role, because(v.Members[i]))
 	case v.Members[i].Health != election.HealthOK:
 		return v, refused("%s is %s%s (--force orders it all the same)", h.To, v.Members[i].Health, because(v.Members[i]))
@@ -68,8 +68,8 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 	return v, nil
 }
 
-// stands tells whether a node stands by, as one does that has not heard yet that a pause is over.
-func stands(m Member) bool { return m.Role == election.RoleStandby || m.Role == election.RolePaused }
+// waits tells whether a node waits for the lock. One that is paused may not have heard yet that the pause is over.
+func waits(m Member) bool { return m.Role == election.RoleStandby || m.Role == election.RolePaused }
 
 func because(m Member) string {
 	if m.Why == "" {
@@ -109,16 +109,16 @@ func (c *Cluster) Switchover(ctx context.Context, h Handover) (to string, err er
 	if err != nil {
 		return "", err
 	}
-	errand := election.Errand{ID: rand.Text(), Token: before.Token, By: h.By}
+	order := election.Errand{ID: rand.Text(), Token: before.Token, By: h.By}
 	paused := false
 	err = c.order(ctx, h.Service, func(o election.Control) (election.Control, bool) {
 		if paused = o.Paused; paused { // since it was looked at: it would be followed when that ends, whenever that is
 			return o, false
 		}
-		o.Switchover = &election.Switchover{Errand: errand, From: before.Active, To: h.To, Force: h.Force, Deadline: deadline.UTC()}
+		o.Switchover = &election.Switchover{Errand: order, From: before.Active, To: h.To, Force: h.Force, Deadline: deadline.UTC()}
 		return o, true
 	})
-	defer c.takeBack(ctx, h.Service, errand.ID) // also when another became active before it was written
+	defer c.takeBack(ctx, h.Service, order.ID) // also when another became active before it was written
 	if err == nil && paused {
 		err = refused("%s was paused just now", h.Service)
 	}
@@ -147,7 +147,7 @@ func (c *Cluster) takeBack(ctx context.Context, service, id string) {
 	})
 }
 
-// look is how often what becomes of an order is looked at.
+// lookEvery is how often an order is looked at until it is done.
 const lookEvery = 50 * time.Millisecond
 
 // handedOver follows a switchover to its end.
@@ -249,15 +249,15 @@ func settled(v Service) bool {
 
 // Restart orders a new start of the child where it is, and Reload its reload signal; they return once that is done.
 func (c *Cluster) Restart(ctx context.Context, service, by string) error {
-	return c.errand(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Restart })
+	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Restart })
 }
 
 // Reload orders that the child be sent its reload signal.
 func (c *Cluster) Reload(ctx context.Context, service, by string) error {
-	return c.errand(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Reload })
+	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Reload })
 }
 
-func (c *Cluster) errand(ctx context.Context, service, by string, field func(*election.Control) **election.Errand) (err error) {
+func (c *Cluster) orderActive(ctx context.Context, service, by string, field func(*election.Control) **election.Errand) (err error) {
 	s, err := c.Status(ctx, service)
 	if err != nil {
 		return err

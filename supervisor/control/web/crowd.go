@@ -62,7 +62,7 @@ func (c *crowd) enter(g *guest) (out *guest, ok bool) {
 	c.n++
 	own.n++
 	c.of[g.from], g.in = own, true
-	own.stand(g, 0)
+	own.enqueue(g, 0)
 	return out, true
 }
 
@@ -86,7 +86,7 @@ func (c *crowd) busy(g *guest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if g.in {
-		c.of[g.from].stepOut(g)
+		c.of[g.from].dequeue(g)
 	}
 }
 
@@ -95,8 +95,8 @@ func (c *crowd) idle(g *guest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if g.in {
-		c.of[g.from].stepOut(g)
-		c.of[g.from].stand(g, 1)
+		c.of[g.from].dequeue(g)
+		c.of[g.from].enqueue(g, 1)
 	}
 }
 
@@ -112,7 +112,7 @@ func (c *crowd) remove(g *guest) {
 		return
 	}
 	p := c.of[g.from]
-	p.stepOut(g)
+	p.dequeue(g)
 	g.in = false
 	c.n--
 	if p.n--; p.n == 0 {
@@ -129,11 +129,11 @@ func (p *party) first() *guest {
 	return nil
 }
 
-func (p *party) stand(g *guest, line int) {
+func (p *party) enqueue(g *guest, line int) {
 	g.line, g.since, g.place = line, time.Now(), p.lines[line].PushBack(g)
 }
 
-func (p *party) stepOut(g *guest) {
+func (p *party) dequeue(g *guest) {
 	if g.place != nil {
 		p.lines[g.line].Remove(g.place)
 		g.place = nil

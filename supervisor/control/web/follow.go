@@ -30,7 +30,7 @@ func (s *Server) follow(ctx context.Context) {
 			alone = time.Now()
 		} else if time.Since(alone) > lingering {
 			last = nil
-			s.stream.rest()
+			s.stream.forget()
 			select {
 			case <-s.stream.wanted:
 			case <-ctx.Done():
@@ -46,7 +46,7 @@ func (s *Server) follow(ctx context.Context) {
 		}
 		select {
 		case <-stirred:
-			rest(ctx, settling)
+			pause(ctx, settling)
 		case <-s.stream.wanted:
 		case <-time.After(pace):
 		case <-ctx.Done():
@@ -54,8 +54,8 @@ func (s *Server) follow(ctx context.Context) {
 	}
 }
 
-// rest waits.
-func rest(ctx context.Context, d time.Duration) {
+// pause waits.
+func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():

@@ -28,8 +28,8 @@ const (
 // orders are all that can be ordered.
 var orders = []string{"switchover", "pause", "resume", "restart", "reload"}
 
-// wish is what the body of an order says.
-type wish struct {
+// request is what the body of an order says.
+type request struct {
 	To     string `json:"to"`
 	Force  bool   `json:"force"`
 	Reason string `json:"reason"`
@@ -48,7 +48,7 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "that is no name of a service")
 		return
 	}
-	wanted, err := parseWish(order, r.Body)
+	wanted, err := parseRequest(order, r.Body)
 	if errors.Is(err, control.ErrUnknown) {
 		refuse(w, http.StatusNotFound, err.Error())
 		return
@@ -87,9 +87,9 @@ func isName(name string) bool {
 		!strings.ContainsFunc(name, func(r rune) bool { return r == '/' || !unicode.IsPrint(r) })
 }
 
-// parseWish reads a body. What it does not know may be what matters to who wrote it, and is refused.
-func parseWish(order string, body io.Reader) (wish, error) {
-	var v wish
+// parseRequest reads a body. What it does not know may be what matters to who wrote it, and is refused.
+func parseRequest(order string, body io.Reader) (request, error) {
+	var v request
 	text, err := io.ReadAll(body)
 	if err == nil && len(bytes.TrimSpace(text)) > 0 {
 		d := json.NewDecoder(bytes.NewReader(text))
@@ -139,7 +139,7 @@ func (s *Server) obey(ctx context.Context) {
 }
 
 // do carries one order out, and tells the log how that went.
-func (s *Server) do(ctx context.Context, service, order, by string, v wish) outcome {
+func (s *Server) do(ctx context.Context, service, order, by string, v request) outcome {
 	log := s.cfg.Logger.With("service", service, "order", order, "by", by)
 	if v.Reason != "" {
 		log = log.With("why", v.Reason)

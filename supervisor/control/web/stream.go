@@ -114,8 +114,8 @@ func (s *stream) failing() bool {
 	return s.trouble != ""
 }
 
-// rest forgets all: nobody looks at what happens from now on.
-func (s *stream) rest() {
+// forget drops all: nobody looks at what happens from now on.
+func (s *stream) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.whole, s.events, s.trouble = nil, nil, ""
