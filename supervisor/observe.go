@@ -25,11 +25,11 @@ type Observer interface {
 	Watchdog(device, mode string, armed func() bool)
 }
 
-// Lease and State are what an Observer is told.
-type (
-	Lease = control.Lease
-	State = control.State
-)
+// Lease is how far the lease reaches.
+type Lease = control.Lease
+
+// State is how a service stands on this node.
+type State = control.State
 
 // unobserved is the observer of a supervisor that nobody looks at.
 type unobserved struct{}
