@@ -12,7 +12,7 @@ import (
 func (s *Server) showStatus(w http.ResponseWriter, r *http.Request) {
 	all, err := s.cluster.get(r.Context(), "")
 	if err != nil {
-		s.unread(w, err)
+		unread(w, err)
 		return
 	}
 	answer(w, http.StatusOK, s.whole(all))
@@ -56,7 +56,7 @@ func (s *Server) showHistory(w http.ResponseWriter, r *http.Request) {
 	}
 	list, err := s.history.get(r.Context(), service)
 	if err != nil {
-		s.unread(w, err)
+		unread(w, err)
 		return
 	}
 	if number > 0 && len(list) > number {
@@ -69,7 +69,7 @@ func (s *Server) showHistory(w http.ResponseWriter, r *http.Request) {
 }
 
 // unread answers when the cluster could not be asked.
-func (s *Server) unread(w http.ResponseWriter, err error) {
+func unread(w http.ResponseWriter, err error) {
 	if errors.Is(err, control.ErrUnknown) {
 		refuse(w, http.StatusNotFound, err.Error())
 		return

@@ -74,15 +74,15 @@ func fullNames(host string) (all []string, err error) {
 }
 
 // addressed serves those who call this side by one of its names.
-func (s *Server) addressed(h http.HandlerFunc) http.HandlerFunc {
+func (a *access) addressed(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if s.names.are(r.Host) {
+		if a.names.are(r.Host) {
 			h(w, r)
 			return
 		}
-		s.cfg.Board.metrics.unserved.WithLabelValues("unknown host").Inc()
+		a.cfg.Board.metrics.unserved.WithLabelValues("unknown host").Inc()
 		host := r.Host[:min(len(r.Host), longestName)]
-		s.misnamed.Say(origin(r.RemoteAddr), "host", host)
+		a.misnamed.Say(origin(r.RemoteAddr), "host", host)
 		refuse(w, http.StatusMisdirectedRequest, "this is not known to be "+host+": add that name to http.hosts in the config, or ask by an IP address")
 	}
 }

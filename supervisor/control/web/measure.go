@@ -78,13 +78,19 @@ func (b *Board) judged(now term, done bool) {
 	}
 }
 
-// measure judges this node's activations by the history.
-func (s *Server) measure(ctx context.Context) {
+// judge tells failovers from hand-overs, by the history.
+type judge struct {
+	board   *Board
+	history *reader[[]control.Activation]
+}
+
+// run judges this node's activations.
+func (j judge) run(ctx context.Context) {
 	tick := time.NewTicker(recorded)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		for _, t := range s.cfg.Board.pending() {
-			s.judge(ctx, t)
+		for _, t := range j.board.pending() {
+			j.try(ctx, t)
 		}
 		select {
 		case <-tick.C:
@@ -93,16 +99,17 @@ func (s *Server) measure(ctx context.Context) {
 	}
 }
 
-func (s *Server) judge(ctx context.Context, t term) {
-	m := s.cfg.Board.metrics
-	list, err := s.history.since(ctx, t.service, time.Now())
+// try judges one, or leaves it for another time.
+func (j judge) try(ctx context.Context, t term) {
+	m := j.board.metrics
+	list, err := j.history.since(ctx, t.service, time.Now())
 	t.asked++
 	own, former, known := find(list, t.token)
 	first := known && former == nil && !t.by.Fenced()
 	reason := why(t, former)
 	if err != nil || !known || !first && reason == "" {
 		if t.asked < tries {
-			s.cfg.Board.judged(t, false)
+			j.board.judged(t, false)
 			return
 		}
 		if reason == "" {
@@ -120,7 +127,7 @@ func (s *Server) judge(ctx context.Context, t term) {
 		}
 		m.gap.WithLabelValues(t.service).Observe(max(gap, 0).Seconds())
 	}
-	s.cfg.Board.judged(t, t.over || !t.ready.IsZero())
+	j.board.judged(t, t.over || !t.ready.IsZero())
 }
 
 // find looks an activation up, and the one before it.

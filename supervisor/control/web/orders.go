@@ -15,6 +15,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/hashicorp/go-hclog"
+
 	"understudy/supervisor/control"
 )
 
@@ -41,8 +43,16 @@ type outcome struct {
 	err    error
 }
 
+// clerk carries orders out.
+type clerk struct {
+	cluster Cluster
+	log     hclog.Logger
+	orders  chan func(context.Context) // each is called once, by whom takes it
+	changed func()                     // is called when something was ordered
+}
+
 // order does what an operator wants who has shown the token. It is done also when who asked has gone.
-func (s *Server) order(w http.ResponseWriter, r *http.Request) {
+func (c *clerk) order(w http.ResponseWriter, r *http.Request) {
 	order, service := r.PathValue("order"), r.PathValue("service")
 	if !isName(service) { // it would be in the log
 		refuse(w, http.StatusNotFound, "that is no name of a service")
@@ -65,7 +75,7 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request) {
 	}
 	done := make(chan outcome, 1)
 	select {
-	case s.orders <- func(ctx context.Context) { done <- s.do(ctx, service, order, by, wanted) }:
+	case c.orders <- func(ctx context.Context) { done <- c.do(ctx, service, order, by, wanted) }:
 	case <-time.After(patience):
 		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusServiceUnavailable, "too many orders at once: nothing is done")
@@ -74,7 +84,7 @@ func (s *Server) order(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if got := <-done; got.err != nil {
-		s.undone(w, got.err)
+		undone(w, got.err)
 	} else {
 		answer(w, http.StatusOK, got.answer)
 	}
@@ -116,7 +126,7 @@ func parseRequest(order string, body io.Reader) (request, error) {
 }
 
 // obey carries out what is ordered until ctx ends, and waits for the last order.
-func (s *Server) obey(ctx context.Context) {
+func (c *clerk) obey(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	free := make(chan struct{}, mostOrders)
@@ -127,7 +137,7 @@ func (s *Server) obey(ctx context.Context) {
 			return
 		}
 		select {
-		case do := <-s.orders:
+		case do := <-c.orders:
 			wg.Go(func() {
 				do(ctx)
 				<-free
@@ -139,8 +149,8 @@ func (s *Server) obey(ctx context.Context) {
 }
 
 // do carries one order out, and tells the log how that went.
-func (s *Server) do(ctx context.Context, service, order, by string, v request) outcome {
-	log := s.cfg.Logger.With("service", service, "order", order, "by", by)
+func (c *clerk) do(ctx context.Context, service, order, by string, v request) outcome {
+	log := c.log.With("service", service, "order", order, "by", by)
 	if v.Reason != "" {
 		log = log.With("why", v.Reason)
 	}
@@ -164,23 +174,23 @@ func (s *Server) do(ctx context.Context, service, order, by string, v request) o
 			steps = append(steps, step)
 			log.Info("the order goes on", "step", step)
 		}
-		got["active"], err = s.cfg.Cluster.Switchover(ctx, control.Handover{Service: service, To: v.To, Force: v.Force, By: by, Tell: tell})
+		got["active"], err = c.cluster.Switchover(ctx, control.Handover{Service: service, To: v.To, Force: v.Force, By: by, Tell: tell})
 		got["steps"] = steps
 	case "restart":
-		err = s.cfg.Cluster.Restart(ctx, service, by)
+		err = c.cluster.Restart(ctx, service, by)
 	case "reload":
-		err = s.cfg.Cluster.Reload(ctx, service, by)
+		err = c.cluster.Reload(ctx, service, by)
 	default:
 		paused := order == "pause"
 		if !paused {
 			v.Reason = ""
 		}
 		got["paused"] = paused
-		got["changed"], err = s.cfg.Cluster.Pause(ctx, service, paused, by, v.Reason)
+		got["changed"], err = c.cluster.Pause(ctx, service, paused, by, v.Reason)
 	}
 	took := time.Since(began)
 	got["took_ms"] = took.Milliseconds()
-	s.stream.poke()
+	c.changed()
 	if err != nil {
 		log.Warn("the order is not done", "error", err, "took", took)
 	} else {
@@ -190,13 +200,13 @@ func (s *Server) do(ctx context.Context, service, order, by string, v request) o
 }
 
 // undone answers that an order was not carried out.
-func (s *Server) undone(w http.ResponseWriter, err error) {
+func undone(w http.ResponseWriter, err error) {
 	switch {
 	case errors.Is(err, control.ErrRefused):
 		refuse(w, http.StatusConflict, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		refuse(w, http.StatusGatewayTimeout, err.Error())
 	default:
-		s.unread(w, err)
+		unread(w, err)
 	}
 }

@@ -40,11 +40,10 @@ type Server struct {
 	cluster *reader[control.Status]
 	history *reader[[]control.Activation]
 	stream  *stream
-	orders  chan func(context.Context) // each is called once, by whom takes it
+	clerk   *clerk
+	access  *access
 
 	conns, watching, reading, scraping crowd
-	guesses                            guesses
-	names                              *names
 
 	complaints
 }
@@ -52,7 +51,7 @@ type Server struct {
 // New makes a Server of a Config whose Board and Cluster are set.
 func New(cfg Config) *Server {
 	s := &Server{
-		cfg: cfg, orders: make(chan func(context.Context)), names: newNames(cfg), complaints: newComplaints(cfg.Logger),
+		cfg: cfg, stream: newStream(), complaints: newComplaints(cfg.Logger),
 		conns:    crowd{most: mostConns, mostOfOne: mostOfOne, yields: true},
 		watching: crowd{most: mostWatchers, mostOfOne: watchersOfOne},
 		reading:  crowd{most: mostReads, mostOfOne: readsOfOne},
@@ -65,7 +64,8 @@ func New(cfg Config) *Server {
 		}
 		return cfg.Cluster.History(ctx, service)
 	})
-	s.stream = newStream()
+	s.clerk = &clerk{cluster: cfg.Cluster, log: cfg.Logger, orders: make(chan func(context.Context)), changed: s.stream.poke}
+	s.access = &access{cfg: &s.cfg, names: newNames(cfg), complaints: s.complaints}
 	cfg.Board.metrics.registry.MustRegister(gauges{cfg.Board, cfg.Node, cfg.Version}, prometheus.NewGaugeFunc(
 		prometheus.GaugeOpts{Name: "understudy_http_watchers", Help: "Clients that follow the events."},
 		func() float64 { return float64(s.stream.watchers.Load()) }))
@@ -106,7 +106,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	for _, run := range []func(context.Context){s.cluster.run, s.history.run, s.follow, s.measure, s.obey, s.tellAll} {
+	for _, run := range []func(context.Context){s.cluster.run, s.history.run, s.follow, judge{s.cfg.Board, s.history}.run, s.clerk.obey, s.tellAll} {
 		wg.Go(func() { run(ctx) })
 	}
 	server := &http.Server{
@@ -134,8 +134,8 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /active/{service}", s.active)
 	look := func(pattern string, room *crowd, h http.HandlerFunc) {
-		mux.HandleFunc("GET "+pattern, s.addressed(func(w http.ResponseWriter, r *http.Request) {
-			if s.mayLook(w, r) {
+		mux.HandleFunc("GET "+pattern, s.access.addressed(func(w http.ResponseWriter, r *http.Request) {
+			if s.access.mayLook(w, r) {
 				s.within(room, h)(w, r)
 			}
 		}))
@@ -146,14 +146,14 @@ func (s *Server) routes() http.Handler {
 	look("/metrics", &s.scraping, s.scrape())
 	look("/{$}", &s.reading, newPage().ServeHTTP)
 	change := func(pattern string, h http.HandlerFunc) {
-		mux.HandleFunc("POST "+pattern, s.addressed(func(w http.ResponseWriter, r *http.Request) {
-			if s.mayChange(w, r) {
+		mux.HandleFunc("POST "+pattern, s.access.addressed(func(w http.ResponseWriter, r *http.Request) {
+			if s.access.mayChange(w, r) {
 				h(w, r)
 			}
 		}))
 	}
-	change("/api/v1/token", s.token)
-	change("/api/v1/services/{service}/{order}", s.order)
+	change("/api/v1/token", s.access.token)
+	change("/api/v1/services/{service}/{order}", s.clerk.order)
 	return attended(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
