@@ -66,11 +66,6 @@ func (c *candidate) Parted(ctx context.Context, now role.State) {
 	case handing(ctx):
 	case v.removed.Load(): // else the session's end takes it all
 		v.vanish(ctx, cand.Leave)
-	case now.Place == role.Joining:
-		v.log.Info("standing in another kind of election", "service", v.name, "election", v.conf.order())
-		if err := errors.Join(cand.Withdraw(ctx), cand.Prefer(ctx, 0)); err != nil && ctx.Err() == nil {
-			v.log.Warn("a former place in the queue is not taken back yet", "service", v.name, "error", err)
-		}
 	case now.Place == role.Retrying && ctx.Err() == nil:
 		v.vanish(ctx, cand.Retreat)
 		v.view.note = fmt.Sprintf("cannot stand: %v", c.trouble)

@@ -38,6 +38,8 @@ func Why(was, now State, e Event) election.Reason {
 	switch {
 	case e.Kind == Opened:
 		return TermTakenOver
+	case now.Place == Proving: // a term ends
+		return now.Cause.Why()
 	case was.Place == UndoingOld && now.Place == Joining:
 		return SessionOpened
 	case was.Place == BackOff && e.Kind == Waited:
