@@ -16,6 +16,8 @@ import (
 	"understudy/fencing"
 	"understudy/fencing/agent"
 	"understudy/supervisor/child"
+	"understudy/supervisor/service"
+	"understudy/supervisor/witness"
 )
 
 // P2: a process that was seen alive of a tree is not dead because the tree's cgroup is gone: who leaves that can remove it as well.
@@ -64,36 +66,33 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 		tree := goneTree(c.born)
 		self := election.Node{Node: "a", Machine: host.Machine, Boot: host.Boot}
 		q := agent.Question{Service: "db", Token: 1, Node: "a", Machine: host.Machine, Boot: host.Boot, Tree: tree, Seen: c.seen, By: "b", ByToken: 2}
-		crumb := &election.BreadCrumb{Node: "a", Machine: host.Machine, Boot: host.Boot, Tree: tree}
-		crumb.Leftover = election.Leftover{Known: true, Pid: c.seen.Pid, Start: c.seen.Start}
-		v := &service{name: "db", machine: thisMachine{}, node: self}
+		w := witness.At{Node: "a", Host: host, End: thisMachine{}.KillTree, Look: thisMachine{}.Outlasted}
 		for who, ask := range map[string]func(context.Context) (fencing.Verdict, string, error){
-			"the claimant": func(ctx context.Context) (fencing.Verdict, string, error) { return v.knows(ctx, crumb) },
+			"the claimant": func(ctx context.Context) (fencing.Verdict, string, error) {
+				return w.Vouch(ctx, "a", host.Machine, host.Boot, tree, c.seen)
+			},
 			"the agent": func(ctx context.Context) (fencing.Verdict, string, error) {
-				return (&supervisor{cfg: Config{Machine: thisMachine{}}, self: self}).vouch(ctx, q)
+				return (&answerer{machine: thisMachine{}, self: self, tree: func(string, json.RawMessage) *service.Tree { return nil }}).vouch(ctx, q)
 			},
-			"a guardian": func(ctx context.Context) (fencing.Verdict, string, error) {
-				w := witness{node: "a", host: host, end: thisMachine{}.KillTree, look: thisMachine{}.Outlasted}
-				return standIn(w, nil).Vouch(ctx, q)
-			},
+			"a guardian": func(ctx context.Context) (fencing.Verdict, string, error) { return witness.Proxy(w, nil).Vouch(ctx, q) },
 		} {
 			verdict, _, err := ask(t.Context())
 			if verdict != c.want || (err != nil) != (c.want != fencing.Dead) {
 				t.Errorf("%s, says %s: %v, %v", c.name, who, verdict, err)
 			}
 		}
-		s := KillLocal(t.Context(), fencing.Target{Node: "a", Machine: host.Machine, Boot: host.Boot, Tree: tree, Seen: c.seen})
+		s := witness.KillLocal(t.Context(), fencing.Target{Node: "a", Machine: host.Machine, Boot: host.Boot, Tree: tree, Seen: c.seen})
 		if s.Dead != (c.want == fencing.Dead) || s.Alive != (c.want == fencing.Alive) {
 			t.Errorf("%s, says its machine: %+v", c.name, s)
 		}
-		if err := v.outlasted(tree)(crumb.Leftover); (err == nil) != (c.want == fencing.Dead) { // before its breadcrumb goes
+		if err := w.Look(tree, c.seen); (err == nil) != (c.want == fencing.Dead) { // before its breadcrumb goes
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 	_ = cmd.Process.Kill()
 	_, _ = cmd.Process.Wait()
-	w := witness{node: "a", host: host, end: thisMachine{}.KillTree, look: thisMachine{}.Outlasted}
-	if verdict, _, err := w.vouch(t.Context(), "a", host.Machine, host.Boot, goneTree(1), fencing.Process{Pid: pid, Start: start}); verdict != fencing.Dead {
+	w := witness.At{Node: "a", Host: host, End: thisMachine{}.KillTree, Look: thisMachine{}.Outlasted}
+	if verdict, _, err := w.Vouch(t.Context(), "a", host.Machine, host.Boot, goneTree(1), fencing.Process{Pid: pid, Start: start}); verdict != fencing.Dead {
 		t.Errorf("dead at last: %v, %v", verdict, err)
 	}
 }
@@ -110,14 +109,4 @@ func startOf(t *testing.T, pid int) uint64 {
 		t.Fatal(err)
 	}
 	return start
-}
-
-// A pause and a program that has left its cgroup are both told.
-func TestAPauseIsToldBesideAProgramThatHasLeftItsCgroup(t *testing.T) {
-	v := &service{name: "db"}
-	v.news.astray = "pid 7 is astray"
-	v.news.wishes.Control = election.Control{Paused: true, By: "me"}
-	if health, why := v.wellness(); health != election.HealthOK || !strings.Contains(why, "paused by me") || !strings.Contains(why, "astray") {
-		t.Errorf("%s: %s", health, why)
-	}
 }

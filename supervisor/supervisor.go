@@ -50,6 +50,16 @@ type supervisor struct {
 	over     chan struct{}      // closed at that loop's end; nil while there is none
 }
 
+func newSupervisor(cfg Config) *supervisor {
+	s := &supervisor{
+		cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), stir: make(chan struct{}, 1), beat: make(chan struct{}),
+		births: map[string]election.Birth{}, promises: failsafe.NewPromises(),
+	}
+	s.exposure = &exposure{look: make(chan struct{}, 1), names: s.names, changed: s.expose, log: s.log}
+	s.credentials = newCredentials(cfg.Auth, s.log, func() { wait.Poke(s.exposure.look) }, func() { wait.Poke(s.stir) })
+	return s
+}
+
 // Run supervises until ctx ends, then stops all children, gives back what it holds, and returns. With Once it returns
 // when the command has ended; status is then the command's own.
 func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) {
@@ -63,12 +73,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	if err != nil {
 		return nil, fmt.Errorf("identify this machine: %w", err)
 	}
-	s := &supervisor{
-		cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), stir: make(chan struct{}, 1), beat: make(chan struct{}),
-		births: map[string]election.Birth{}, promises: failsafe.NewPromises(),
-	}
-	s.exposure = &exposure{look: make(chan struct{}, 1), names: s.names, changed: s.expose, log: s.log}
-	s.credentials = newCredentials(cfg.Auth, s.log, func() { wait.Poke(s.exposure.look) }, func() { wait.Poke(s.stir) })
+	s := newSupervisor(cfg)
 	s.commands = unit.NewCommands(func() unit.Guard { return s.guard }, cfg.Machine.Now)
 	s.warned = cfg.Warnings
 	cfg.Observer.Warned(election.Bounded(s.warned))

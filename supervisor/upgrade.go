@@ -21,7 +21,11 @@ func (s *supervisor) moveOn(ctx context.Context, t service.Session, m *handoff.M
 	sender := handoff.Sender{
 		Session: t, Guard: s.guard, Write: s.envelope, Become: s.cfg.Upgrade.Become, Now: s.cfg.Machine.Now, Log: s.log,
 	}
-	return m.On(ctx, sender, stops, s.unsettled)
+	all := make([]handoff.Serving, 0, len(stops))
+	for v, leave := range stops {
+		all = append(all, handoff.Serving{Service: v, Leave: leave})
+	}
+	return m.On(ctx, sender, all, s.unsettled)
 }
 
 // unsettled tells what an upgrade waits for besides the services.

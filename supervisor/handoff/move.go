@@ -10,11 +10,23 @@ import (
 	"understudy/supervisor/service"
 )
 
+// Service is one that serves in the session.
+type Service interface {
+	Name() string
+	Stance() service.Stance
+}
+
+// Serving is a service that serves, and what has it leave.
+type Serving struct {
+	Service
+	Leave context.CancelCauseFunc
+}
+
 // Move is an upgrade under way in a session.
 type Move struct {
 	step  step
 	since time.Time
-	stops []*service.Service // which were told to end
+	told  []Service // to leave
 }
 
 type step int
@@ -27,9 +39,11 @@ const (
 
 const (
 	// Look is how often it is looked how far a move is.
-	Look       = 10 * time.Millisecond
-	passingFor = 10 * time.Second // what is not over by then is stopped
-	leavingFor = 2 * time.Second  // children are looked after by nobody then
+	Look = 10 * time.Millisecond
+	// PassingFor is how long an upgrade waits for what passes; then it is stopped.
+	PassingFor = 10 * time.Second
+	// LeavingFor is what services have to leave: children are looked after by nobody then.
+	LeavingFor = 2 * time.Second
 	busyFor    = time.Second
 )
 
@@ -48,7 +62,7 @@ func Begin() *Move { return &Move{since: time.Now()} }
 
 // On goes on with an upgrade, and hands over when no service runs in the session any more. An error says that there will be none: the
 // services go on as before. unsettled tells what the upgrade waits for besides them.
-func (m *Move) On(ctx context.Context, s Sender, stops map[*service.Service]context.CancelCauseFunc, unsettled func() error) error {
+func (m *Move) On(ctx context.Context, s Sender, all []Serving, unsettled func() error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -60,14 +74,14 @@ func (m *Move) On(ctx context.Context, s Sender, stops map[*service.Service]cont
 		if err == nil {
 			err = s.plain()
 		}
-		if err != nil && (errors.Is(err, ErrUnshown) || errors.Is(err, errHeld)) && time.Since(m.since) < passingFor {
+		if err != nil && (errors.Is(err, ErrUnshown) || errors.Is(err, errHeld)) && time.Since(m.since) < PassingFor {
 			return nil // that passes
 		}
 		if err != nil {
 			return err
 		}
 	}
-	ready, err := m.advance(stops)
+	ready, err := m.advance(all)
 	if err != nil || !ready {
 		return err
 	}
@@ -75,43 +89,43 @@ func (m *Move) On(ctx context.Context, s Sender, stops map[*service.Service]cont
 }
 
 // advance does what is due, and tells whether nothing runs in the session any more: then it can be handed over.
-func (m *Move) advance(stops map[*service.Service]context.CancelCauseFunc) (ready bool, err error) {
-	stop := func(which func(*service.Service) bool) (left int) {
-		for v, end := range stops {
+func (m *Move) advance(all []Serving) (ready bool, err error) {
+	leave := func(which func(Serving) bool) (left int) {
+		for _, v := range all {
 			if !which(v) {
 				continue
 			}
-			if left++; !slices.Contains(m.stops, v) {
-				m.stops = append(m.stops, v)
-				end(service.ErrHandover)
+			if left++; !slices.Contains(m.told, v.Service) {
+				m.told = append(m.told, v.Service)
+				v.Leave(service.ErrHandover)
 			}
 		}
 		return left
 	}
 	next := func(to step) { m.step, m.since = to, time.Now() }
-	for v := range stops {
+	for _, v := range all {
 		if v.Stance() == service.Stuck { // nobody knows for how long
 			return false, fmt.Errorf("%w: the child of %s is not proved dead, or its lock cannot be given back", ErrNotNow, v.Name())
 		}
 	}
 	if m.step == waiting {
-		for v := range stops {
-			if v.Stance() == service.Passing && time.Since(m.since) < passingFor {
+		for _, v := range all {
+			if v.Stance() == service.Passing && time.Since(m.since) < PassingFor {
 				return false, nil
 			}
 		}
 		next(endingPassing)
 	}
 	if m.step == endingPassing {
-		if stop(func(v *service.Service) bool { return v.Stance() == service.Passing }) > 0 {
+		if leave(func(v Serving) bool { return v.Stance() == service.Passing }) > 0 {
 			return false, nil
 		}
 		next(letting)
 	}
-	if stop(func(*service.Service) bool { return true }) == 0 {
+	if leave(func(Serving) bool { return true }) == 0 {
 		return true, nil
 	}
-	if time.Since(m.since) > leavingFor {
+	if time.Since(m.since) > LeavingFor {
 		return false, ErrNotNow
 	}
 	return false, nil

@@ -16,6 +16,7 @@ import (
 const (
 	proofPatience   = 5 * time.Second  // before it is logged and tried again
 	partingPatience = 30 * time.Second // by a supervisor that is to stop
+	proofPause      = 10 * time.Millisecond
 )
 
 // Clear kills what the programs left behind, and goes on until that is proved or the term has to end. They may start again in the same tree.
@@ -127,6 +128,9 @@ func (c *candidate) prove(ctx context.Context) role.Event {
 			}
 		}()
 		err := c.tree.End(bounded)
+		if err != nil {
+			wait.For(bounded, proofPause) // where it failed at once
+		}
 		cancel()
 		if err == nil {
 			if v.undead.seen = ""; v.view.condition == unproved {

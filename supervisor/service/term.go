@@ -129,7 +129,7 @@ func (t *term) Arm(ctx context.Context) role.Event {
 	if !t.s.Gate.Enter(ctx, t.v, t.claim) {
 		return t.over(ctx)
 	}
-	if e := t.arm(ctx); e.Kind != role.Armed {
+	if e := t.arm(ctx, t.s.Timeout()); e.Kind != role.Armed {
 		return e
 	}
 	t.entry.Fenced = t.story
@@ -148,16 +148,17 @@ func (t *term) Resume(ctx context.Context) role.Event {
 	case handing(ctx):
 		return role.Event{Kind: role.HandAsked}
 	}
-	v.carried = nil
 	t.begin(claim)
 	t.entry, t.adopt, t.lived = c.entry(), c.Run, true
 	if !t.s.Gate.Enter(ctx, v, claim) {
-		t.adopt.Discard()
-		if e := t.over(ctx); e.Kind != role.HandAsked {
-			return e
+		e := t.over(ctx)
+		if e.Kind != role.HandAsked { // else the next image goes on with it
+			v.carried = nil
+			t.adopt.Discard()
 		}
-		return role.Event{Kind: role.StopAsked} // P2: it is taken up, and nobody can ask its programs any more
+		return e
 	}
+	v.carried = nil
 	t.watch(ctx)
 	return role.Event{Kind: role.Resumed}
 }
@@ -216,13 +217,13 @@ func (v *Service) disengage() {
 }
 
 // arm has the machine reset unless the tree is proved dead soon after its lease's end.
-func (t *term) arm(ctx context.Context) role.Event {
+func (t *term) arm(ctx context.Context, session time.Duration) role.Event {
 	v := t.v
 	w := v.node.Watchdog
 	if w == nil {
 		return role.Event{Kind: role.Armed}
 	}
-	dog, err := w.of(t.s.Timeout())
+	dog, err := w.of(session)
 	if err == nil {
 		err = t.tree.Arm(ctx, dog)
 	}

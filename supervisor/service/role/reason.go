@@ -38,8 +38,6 @@ func Why(was, now State, e Event) election.Reason {
 	switch {
 	case e.Kind == Opened:
 		return TermTakenOver
-	case now.Place == Proving: // a term ends
-		return now.Cause.Why()
 	case was.Place == UndoingOld && now.Place == Joining:
 		return SessionOpened
 	case was.Place == BackOff && e.Kind == Waited:
@@ -48,6 +46,8 @@ func Why(was, now State, e Event) election.Reason {
 		return ServiceResumed
 	case now.Place == Away && e.Kind != HandedOver:
 		return SessionOver
+	case now.Role() == election.RoleStopping: // also where the event is no reason
+		return now.Cause.Why()
 	}
 	return e.Kind.Why()
 }

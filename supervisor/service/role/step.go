@@ -106,6 +106,7 @@ func Step(s State, e Event) (State, error) {
 		s.Undead = s.Undead || s.Place != Away
 		return s.away(), err
 	case s.Place.Treed():
+		s.Carried = false // nobody looks after its programs
 		return s.end(LeaseEnding, Retry, false), err
 	}
 	return s.to(Retrying), err

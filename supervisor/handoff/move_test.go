@@ -1,0 +1,149 @@
+package handoff
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+	"understudy/supervisor/failsafe"
+	"understudy/supervisor/service"
+)
+
+// guardians are told of a shorter lease once deaf is closed, and hand over at once.
+type guardians struct{ deaf chan struct{} }
+
+func (g guardians) Shorten(context.Context, time.Duration, time.Duration) error { <-g.deaf; return nil }
+
+func (guardians) Extend(time.Duration) error { return nil }
+
+func (guardians) HandOver(_ context.Context, _ uint64, _ int, do func(json.RawMessage) error) error {
+	return do(json.RawMessage("{}"))
+}
+
+// sender is one whose lease was just extended.
+func sender(g guardians) Sender {
+	sess := &election.Session{}
+	gate := failsafe.NewGate(failsafe.Config{Session: sess, Guardians: g, Now: func() time.Duration { return 0 }, Log: hclog.NewNullLogger()})
+	return Sender{
+		Session: service.Session{Session: sess, Epoch: 1, Gate: gate}, Guard: g, Write: func() Envelope { return Envelope{} },
+		Now: func() time.Duration { return -time.Hour }, Log: hclog.NewNullLogger(),
+	}
+}
+
+func settled() error { return nil }
+
+// P3: the next image takes the guardians' deadline for ZooKeeper's own. What goes further, by promises about what runs now, would
+// be the deadline of what is started there, too.
+func TestNothingIsHandedOverWhileTheDeadlineIsNotZooKeepersOwn(t *testing.T) {
+	for name, c := range map[string]struct {
+		another bool // the guardians know another one than ZooKeeper's own
+		busy    bool // they are being told another one
+		still   bool
+	}{
+		"ZooKeeper's own": {false, false, true},
+		"another":         {true, false, false},
+		"changing":        {false, true, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := guardians{deaf: make(chan struct{})}
+			s := sender(g)
+			told := make(chan error, 1)
+			if c.busy || c.another { // a lease that is over ends at its first moment for the guardians, and before that for ZooKeeper
+				go func() { told <- s.Gate.Shorten(t.Context()) }()
+			} else {
+				told <- nil
+			}
+			if synctest.Wait(); !c.busy {
+				close(g.deaf)
+				synctest.Wait()
+			}
+			began, m := time.Now(), Begin()
+			var err error
+			for err == nil && time.Since(began) <= PassingFor && m.step == waiting {
+				err = m.On(t.Context(), s, nil, settled)
+				time.Sleep(Look)
+			}
+			if waited := time.Since(began); errors.Is(err, errHeld) == c.still || (waited >= PassingFor) == c.still {
+				t.Errorf("%s: after %v: %v", name, waited, err)
+			}
+			if err := s.try(t.Context()); errors.Is(err, errHeld) == c.still {
+				t.Errorf("%s, at the last moment: %v", name, err)
+			}
+			if c.busy {
+				close(g.deaf)
+			}
+			if err := <-told; err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := s.Gate.Extend(0); err != nil { // else it waits for ever
+				t.Errorf("%s, afterwards: %v", name, err)
+			}
+		})
+	}
+}
+
+// posed is a service of a stance.
+type posed struct{ stance service.Stance }
+
+func (*posed) Name() string { return "db" }
+
+func (p *posed) Stance() service.Stance { return p.stance }
+
+// An upgrade that would wait for a death that nobody can tell the time of is given up at once: else the config of all services stays as
+// it is meanwhile.
+func TestNoUpgradeWaitsForATreeThatIsNotProvedDead(t *testing.T) {
+	for _, at := range []step{waiting, endingPassing, letting} {
+		left := false
+		all := []Serving{{&posed{service.Stuck}, func(error) { left = true }}}
+		if ready, err := (&Move{step: at, since: time.Now()}).advance(all); ready || !errors.Is(err, ErrNotNow) || left {
+			t.Errorf("step %d: ready %v, left %v, %v", at, ready, left, err)
+		}
+	}
+}
+
+// What is passing is waited for, and stopped when that takes too long; then all leave, each told once.
+func TestServicesLeaveInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow, runs := &posed{service.Passing}, &posed{service.Fit}
+		var told []*posed
+		leave := func(p *posed) context.CancelCauseFunc {
+			return func(why error) {
+				if told = append(told, p); !errors.Is(why, service.ErrHandover) {
+					t.Errorf("told to leave by %v", why)
+				}
+			}
+		}
+		all := []Serving{{slow, leave(slow)}, {runs, leave(runs)}}
+		m := Begin()
+		for range 3 {
+			if ready, err := m.advance(all); ready || err != nil || len(told) != 0 {
+				t.Fatalf("at once: ready %v, %v, %d told", ready, err, len(told))
+			}
+		}
+		time.Sleep(PassingFor)
+		for range 3 {
+			if ready, err := m.advance(all); ready || err != nil || len(told) != 1 || told[0] != slow {
+				t.Fatalf("later: ready %v, %v, %d told", ready, err, len(told))
+			}
+		}
+		all = all[1:]
+		for range 3 {
+			if ready, err := m.advance(all); ready || err != nil || len(told) != 2 || told[1] != runs {
+				t.Fatalf("then: ready %v, %v, %d told", ready, err, len(told))
+			}
+		}
+		if ready, err := m.advance(nil); !ready || err != nil {
+			t.Errorf("in the end: ready %v, %v", ready, err)
+		}
+		time.Sleep(LeavingFor + time.Millisecond)
+		if ready, err := m.advance(all); ready || !errors.Is(err, ErrNotNow) {
+			t.Errorf("with one that stays: ready %v, %v", ready, err)
+		}
+	})
+}

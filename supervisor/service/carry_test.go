@@ -1,0 +1,89 @@
+package service
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+	"time"
+
+	"understudy/election"
+)
+
+// fill sets each field that is written to something, and tells which of them it does not know how to set.
+func fill(v reflect.Value, path string, unknown func(string)) {
+	switch x := v.Addr().Interface().(type) {
+	case *time.Time:
+		*x = time.Unix(7, 0).UTC()
+		return
+	case *json.RawMessage:
+		*x = json.RawMessage(`{"a":1}`)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Int, reflect.Int8, reflect.Int32, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uint:
+		v.SetUint(7)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), path, unknown)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), path, unknown)
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key, path, unknown)
+		fill(value, path, unknown)
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("json") != "-" {
+				fill(v.Field(i), path+"."+f.Name, unknown)
+			}
+		}
+	default:
+		unknown(path)
+	}
+}
+
+// filled is a record with each field set.
+func filled(t *testing.T) (r Record) {
+	fill(reflect.ValueOf(&r).Elem(), "Record", func(path string) { t.Errorf("how is %s set?", path) })
+	r.Place.Tried.Leftover.Known = true // its being there says so
+	return r
+}
+
+// What is handed over of a service arrives in the next image, each field of it.
+func TestARecordIsReadAsItWasWritten(t *testing.T) {
+	r := filled(t)
+	raw, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Record
+	if err := json.Unmarshal(raw, &read); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(read, r) {
+		t.Errorf("written %+v\nread    %+v", r, read)
+	}
+}
+
+// What a service remembers is what it tells to be remembered, and what its next image tells in turn.
+func TestAServiceRemembersWhatWasRecorded(t *testing.T) {
+	r := filled(t)
+	r.Name, r.Cause = "db", election.ChildFailed
+	v := made(t, Conf{}, nil)
+	v.Remember(r)
+	if again := v.Record(); !reflect.DeepEqual(again, r) {
+		t.Errorf("remembered %+v\ntold       %+v", r, again)
+	}
+	if !v.Carries() || v.Tree(r.Term.Tree) == nil {
+		t.Error("its term is forgotten")
+	}
+}

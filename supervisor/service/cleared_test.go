@@ -1,0 +1,85 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"understudy/election"
+	"understudy/fencing"
+	"understudy/supervisor/child"
+)
+
+// shown is a machine whose trees are all gone, and which shows single processes.
+type shown struct {
+	empty
+	alive error
+	tree  string
+	asked fencing.Process
+}
+
+func (s *shown) Outlasted(tree json.RawMessage, p fencing.Process) error {
+	s.tree, s.asked = string(tree), p
+	return s.alive
+}
+
+// P2: the breadcrumb of a former session that tells of a process stays for as long as that lives, though its tree is gone.
+func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		zk := newEnsemble(t)
+		defer zk.server.Close()
+		tree := json.RawMessage(`{"kind":"cgroup"}`)
+		stand := func(ctx context.Context, s *election.Session) *election.Candidate {
+			c, _, err := s.Stand(ctx, "db", election.Race)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		zk.session(func(ctx context.Context, s *election.Session) error {
+			c := stand(ctx, s)
+			o, err := c.Wait(ctx)
+			if err != nil {
+				return err
+			}
+			claim, err := c.Take(ctx, o, election.BreadCrumb{Tree: tree})
+			if err != nil {
+				return err
+			}
+			if err := claim.Inscribe(ctx); err != nil {
+				return err
+			}
+			_, err = c.Remains(ctx, tree, election.Leftover{Pid: 7, Start: 70})
+			return err
+		})
+		zk.session(func(ctx context.Context, s *election.Session) error {
+			m, c := &shown{}, stand(ctx, s)
+			v := made(t, Conf{}, func(n *Node) { n.Machine = m })
+			there := func() bool {
+				t.Helper()
+				_, there, err := c.Named(ctx)
+				if err != nil {
+					t.Error(err)
+				}
+				return there
+			}
+			for _, alive := range []error{child.ErrUnproved, child.ErrMayLive} {
+				m.alive = alive
+				if v.cleared(ctx, s, c) || !there() || m.asked != (fencing.Process{Pid: 7, Start: 70}) {
+					t.Errorf("it is gone, or nobody looks again: %v, %+v", alive, m.asked)
+				}
+				// Nor does it go with the rest of what is waited for at the beginning of a session.
+				if buried, err := c.Bury(ctx, tree, v.outlasted(tree)); buried || !errors.Is(err, alive) {
+					t.Errorf("removed: %v", err)
+				}
+			}
+			m.alive = nil
+			if !v.cleared(ctx, s, c) || there() {
+				t.Error("it stays for ever")
+			}
+			return nil
+		})
+	})
+}

@@ -1,0 +1,118 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+	"understudy/supervisor/child"
+	"understudy/supervisor/failsafe"
+	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
+)
+
+// handedOn are hands whose term was handed over, and goes on until run reports something.
+type handedOn struct {
+	hands
+	run      func() role.Event
+	released func()
+}
+
+func (h handedOn) Joined(context.Context)             {}
+func (h handedOn) Parted(context.Context, role.State) {}
+func (h handedOn) Join(context.Context) role.Event    { return role.Event{Kind: role.Joined} }
+func (h handedOn) Resume(context.Context) role.Event  { return role.Event{Kind: role.Resumed} }
+func (h handedOn) Run(context.Context) role.Event     { return h.run() }
+func (h handedOn) Retry(context.Context) role.Event   { return role.Event{Kind: role.StayOver} }
+func (h handedOn) Record(context.Context) role.Event  { return role.Event{Kind: role.Recorded} }
+
+func (h handedOn) Release(context.Context) role.Event {
+	h.released()
+	return role.Event{Kind: role.Released}
+}
+
+// What no action may report is told loudly, and ends the term as a lease does that ends: with proof, and only then anything is given back.
+func TestAnEventThatIsNotExpectedIsLoudAndEndsTheTermWithProof(t *testing.T) {
+	for name, err := range map[string]error{"it dies": nil, "it does not": child.ErrUnproved} {
+		synctest.Test(t, func(t *testing.T) {
+			var log strings.Builder
+			var broken []error
+			logger := hclog.New(&hclog.LoggerOptions{Output: &log})
+			v := made(t, Conf{}, func(n *Node) {
+				n.Logger, n.Broken = logger, func(err error) { broken = append(broken, err) }
+			})
+			v.state.Carried = true
+			sess, tree, released := &election.Session{}, &grave{err: err}, 0
+			leave := make(chan struct{})
+			close(leave)
+			s := Session{Session: sess, Epoch: 2, Leave: leave, Gate: gateOf(sess)}
+			h := handedOn{hands: newHands(t.Context(), v, s), released: func() {
+				if released++; err != nil {
+					t.Errorf("%s: released", name)
+				}
+			}}
+			h.tree = tree
+			h.run = func() role.Event { return role.Event{Kind: role.Settled} }
+			s2 := role.Drive(t.Context(), v.state, h)
+			if len(broken) != 1 || !strings.Contains(broken[0].Error(), "Settled is not expected in Running") {
+				t.Errorf("%s: told %v", name, broken)
+			}
+			if text := log.String(); !strings.Contains(text, "[ERROR] this cannot be") || !strings.Contains(text, "to=stopping reason=\"lease ending\"") {
+				t.Errorf("%s: logged %s", name, text)
+			}
+			if tree.ended == 0 || (released == 1) != (err == nil) || s2.Undead != (err != nil) || s2.Cause != role.LeaseEnding {
+				t.Errorf("%s: ended %d times, released %d times: %+v", name, tree.ended, released, s2)
+			}
+			if v.Undead() == nil != (err == nil) {
+				t.Errorf("%s: %v", name, v.Undead())
+			}
+		})
+	}
+}
+
+func gateOf(s *election.Session) *failsafe.Gate {
+	return failsafe.NewGate(failsafe.Config{
+		Session: s, Guardians: patient{}, Promises: failsafe.NewPromises(), Now: empty{}.Now, Log: hclog.NewNullLogger(),
+	})
+}
+
+// patient are guardians that do as they are told.
+type patient struct{}
+
+func (patient) Extend(time.Duration) error { return nil }
+
+func (patient) Shorten(context.Context, time.Duration, time.Duration) error { return nil }
+
+// P2: a term that another image is to go on with, before it could go on in this one, stays as it was handed over. One that is to end
+// then is ended with proof, as any other.
+func TestATermThatHasNotGoneOnYetIsHandedOnOrEnded(t *testing.T) {
+	for why, want := range map[error]role.Kind{ErrHandover: role.HandAsked, context.Canceled: role.StopAsked} {
+		synctest.Test(t, func(t *testing.T) {
+			v, tree := made(t, Conf{}, nil), &grave{}
+			v.Remember(Record{State: role.State{Carried: true}, Term: &Carried{
+				Claim: election.CarriedClaim{Crumb: json.RawMessage(`{}`)}, Run: &unit.Carried{}, tree: tree,
+			}})
+			gate := gateOf(&election.Session{})
+			term := v.testTerm(t.Context(), Session{Session: &election.Session{}, Epoch: 1, Gate: gate}, tree)
+			term.cand = &election.Candidate{}
+			ctx, end := context.WithCancelCause(t.Context())
+			unlock, _ := gate.TryPlain()
+			go func() { _ = gate.Shorten(t.Context()) }() // then the deadline is not ZooKeeper's own
+			synctest.Wait()
+			reported := make(chan role.Event, 1)
+			go func() { reported <- term.Resume(ctx) }()
+			synctest.Wait()
+			end(why)
+			unlock()
+			if e := <-reported; e.Kind != want || v.Carries() != (want == role.HandAsked) {
+				t.Errorf("%v: %v, carries %v", why, e.Kind, v.Carries())
+			}
+		})
+	}
+}

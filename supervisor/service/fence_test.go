@@ -1,0 +1,133 @@
+package service
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"context"
+
+	"understudy/election"
+	"understudy/fencing"
+	"understudy/fencing/agent"
+	"understudy/supervisor/child"
+	"understudy/supervisor/service/role"
+)
+
+// Without a method an agent is asked while the grace delay lasts; what is configured stays as it is.
+func TestAgentIsAskedWhereNothingIsConfigured(t *testing.T) {
+	mine, his := &agent.Method{}, &election.BreadCrumb{Agent: "a:1"}
+	exec := []fencing.Step{{Method: fencing.Exec{}, Timeout: time.Second}}
+	for name, c := range map[string]struct {
+		ask   *agent.Method
+		conf  Conf
+		crumb *election.BreadCrumb
+		grace time.Duration
+		want  string
+		limit time.Duration
+	}{
+		"asked":         {ask: mine, crumb: his, grace: 8 * time.Second, want: "agent", limit: 8 * time.Second},
+		"no grace":      {ask: mine, crumb: his, want: "agent", limit: askAtLeast},
+		"we have none":  {crumb: his},
+		"he has none":   {ask: mine, crumb: &election.BreadCrumb{}},
+		"a method":      {ask: mine, conf: Conf{Fence: exec}, crumb: his, want: "exec", limit: time.Second},
+		"none has none": {crumb: &election.BreadCrumb{}},
+	} {
+		v := made(t, c.conf, func(n *Node) { n.Agent.Ask = c.ask })
+		steps, _ := v.steps(c.crumb, c.grace)
+		got, limit := "", time.Duration(0)
+		if len(steps) > 0 {
+			got, limit = steps[0].Method.Name(), steps[0].Timeout
+		}
+		if got != c.want || limit != c.limit || len(steps) > 1 {
+			t.Errorf("%s: %q for %v", name, got, limit)
+		}
+	}
+}
+
+// clock is a machine that has nothing but a clock.
+type clock struct {
+	empty
+	began time.Time
+}
+
+func (c clock) Now() time.Duration { return time.Hour + time.Since(c.began) }
+
+// A promise is waited out, but for a confirmation.
+func TestOwnPromiseIsSatOut(t *testing.T) {
+	for name, confirm := range map[string]time.Duration{"to its end": 0, "confirmed": time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			term := made(t, Conf{}, func(n *Node) { n.Machine = clock{began: began} }).testTerm(t.Context(), Session{}, nil)
+			term.until = time.Hour + 5*time.Second
+			if err := term.mayStart(); !errors.Is(err, errPromised) {
+				t.Errorf("%s: started meanwhile: %v", name, err)
+			}
+			confirmed, want := make(chan struct{}), 5*time.Second
+			if confirm > 0 {
+				want = confirm
+				time.AfterFunc(confirm, func() { close(confirmed) })
+			}
+			if err := term.sitOut(t.Context(), confirmed); err != nil || time.Since(began) != want {
+				t.Errorf("%s: waited %v: %v", name, time.Since(began), err)
+			}
+			if err := term.mayStart(); err != nil {
+				t.Errorf("%s: not started afterwards: %v", name, err)
+			}
+			over := errors.New("over")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(over)
+			term.until = 2 * time.Hour
+			if err := term.sitOut(ctx, nil); !errors.Is(err, over) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+// P1: whatever the breadcrumb says, nothing is started beside what a former supervisor has left here.
+func TestNothingIsStartedBesideALeftover(t *testing.T) {
+	l := &child.Leftover{Pid: 7, Program: "db", State: "D (disk sleep)"}
+	v := made(t, Conf{}, func(n *Node) {
+		n.Guard = func() Guard { return haunted{left: func() *child.Leftover { return l }} }
+	})
+	term := v.testTerm(t.Context(), Session{}, nil)
+	err := term.alone(t.Context())
+	if e := term.refusal(t.Context(), err); e != (role.Event{Kind: role.FormerAlive}) || v.mem.failure == "" { // it does not rest until that is settled
+		t.Errorf("%v: %+v, %q", err, e, v.mem.failure)
+	}
+	l = nil
+	if err := term.alone(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a refused fencing is reported as: only who could not be fenced is one that may be settled by somebody else.
+func TestARefusalSaysWhatItIs(t *testing.T) {
+	term := made(t, Conf{}, nil).testTerm(t.Context(), Session{}, nil)
+	for err, want := range map[error]role.Event{
+		fencing.ErrRefused: {Kind: role.FormerAlive, Settle: true}, errBeside: {Kind: role.FormerAlive}, errPaused: {Kind: role.PauseAsked},
+		election.ErrLost: {Kind: role.LockLost},
+	} {
+		if e := term.refusal(t.Context(), err); e != want {
+			t.Errorf("%v: %+v, want %+v", err, e, want)
+		}
+	}
+}
+
+// Whoever was seen alive is said to be, in the breadcrumb; who just did not answer is not.
+func TestOnlyWhoIsSeenAliveIsSaidToBe(t *testing.T) {
+	seen := &child.AliveError{Leftover: child.Leftover{Pid: 7}, Err: child.ErrUnproved}
+	for err, said := range map[error]bool{
+		errors.Join(fencing.ErrRefused, seen):                    true,
+		errors.Join(fencing.ErrRefused, fencing.ErrAlive):        true,
+		errors.Join(fencing.ErrRefused, errors.New("no answer")): false,
+		errors.Join(election.ErrLost, seen):                      false,
+		nil:                                                      false,
+	} {
+		if seenAlive(err) != said {
+			t.Errorf("%v: said %v", err, !said)
+		}
+	}
+}

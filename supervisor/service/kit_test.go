@@ -1,0 +1,130 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+	"understudy/election/zkmem"
+	"understudy/fencing"
+	"understudy/supervisor/child"
+	"understudy/supervisor/failsafe"
+	"understudy/supervisor/unit"
+)
+
+// made is a service of a node on which nothing is, but for what change gives it.
+func made(t *testing.T, conf Conf, change func(*Node)) *Service {
+	t.Helper()
+	cluster := fnv.New64a()
+	_, _ = cluster.Write([]byte(t.Name()))
+	n := &Node{
+		Self: election.Node{Node: "a", Host: "a", Machine: "m1", Boot: "b1"}, Cluster: strconv.FormatUint(cluster.Sum64(), 36),
+		Machine: empty{}, Promises: failsafe.NewPromises(), Observer: unobserved{}, Logger: hclog.NewNullLogger(),
+		Guard: func() Guard { return haunted{} },
+		Agent: Agent{At: func(*election.Session) string { return "" }},
+	}
+	if change != nil {
+		change(n)
+	}
+	if conf.Name == "" {
+		conf.Name = "db"
+	}
+	return New(n, conf)
+}
+
+// term is a term of the service, in a session and in a tree, with nothing about it.
+func (v *Service) testTerm(ctx context.Context, s Session, tree unit.Tree) *term {
+	h := newHands(ctx, v, s)
+	h.tree, h.end = tree, func(error) {}
+	return h.term
+}
+
+type unobserved struct{}
+
+func (unobserved) State(State)                          {}
+func (unobserved) Fenced(string, string, time.Duration) {}
+func (unobserved) Restarted(string)                     {}
+
+// empty is a machine on which nothing of anybody is, and that is far from the end of any lease.
+type empty struct{}
+
+func (empty) Now() time.Duration                               { return -time.Hour }
+func (empty) KillTree(context.Context, json.RawMessage) error  { return nil }
+func (empty) Outlasted(json.RawMessage, fencing.Process) error { return nil }
+
+// haunted is a guard of a machine where something is left for a while.
+type haunted struct {
+	Guard
+	left func() *child.Leftover
+}
+
+func (haunted) Kind() string                                        { return child.KindCgroup }
+func (haunted) Pid() int                                            { return 1 }
+func (haunted) Finish(uint64) error                                 { return nil }
+func (haunted) Over(uint64) <-chan struct{}                         { return nil }
+func (haunted) CheckWatchdog(context.Context, child.Watchdog) error { return nil }
+
+func (h haunted) Leftover(context.Context, string, json.RawMessage) *child.Leftover {
+	if h.left == nil {
+		return nil
+	}
+	return h.left()
+}
+
+// grave is a tree that ends as it is told: what is not proved dead is waited for.
+type grave struct {
+	unit.Tree
+	err   error
+	ended int
+}
+
+func (*grave) ID() (json.RawMessage, error) { return json.RawMessage(`{"tree":1}`), nil }
+
+func (g *grave) End(ctx context.Context) error {
+	if g.ended++; errors.Is(g.err, child.ErrUnproved) {
+		<-ctx.Done()
+	}
+	return g.err
+}
+
+// ensemble is a ZooKeeper in which a test has one session after the other.
+type ensemble struct {
+	t      *testing.T
+	server *zkmem.Server
+	began  time.Time
+	self   election.Node
+}
+
+func newEnsemble(t *testing.T) *ensemble {
+	e := &ensemble{t: t, server: zkmem.New(zkmem.Config{TickTime: 500 * time.Millisecond}), began: time.Now()}
+	e.self = election.Node{Node: "a", Host: "a", Machine: "m1", Boot: "b1"}
+	return e
+}
+
+func (e *ensemble) Now() time.Duration { return time.Since(e.began) + time.Hour }
+
+// session is one, in which f is served.
+func (e *ensemble) session(f func(context.Context, *election.Session) error) {
+	e.t.Helper()
+	of := election.New(election.Config{
+		Servers: []string{"zk:2181"}, Root: "/understudy", Timeout: 4 * time.Second, Node: e.self, Logger: hclog.NewNullLogger(), Now: e.Now,
+		Dial: func(ctx context.Context, _ string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			go e.server.ServeConn(theirs)
+			return ours, ctx.Err()
+		},
+	})
+	err := of.Open(e.t.Context(), f)
+	of.Wait()
+	if err != nil {
+		e.t.Fatal(err)
+	}
+}

@@ -1,0 +1,63 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"understudy/election"
+	"understudy/supervisor/child"
+	"understudy/supervisor/service/role"
+)
+
+// P2: a service that was removed is not forgotten as long as something of it may be alive, in whatever session.
+func TestAServiceThatLeftSomethingIsNotForgotten(t *testing.T) {
+	for name, left := range map[string]func(*Service){
+		"its own tree":                    func(v *Service) { v.undead.tree = &grave{} },
+		"a former tree":                   func(v *Service) { v.undead.seen = "pid 7" },
+		"a term that was to be handed on": func(v *Service) { v.carried = &Carried{} },
+		"nothing of them":                 func(*Service) {},
+	} {
+		v := made(t, Conf{}, nil)
+		left(v)
+		if v.Gone() {
+			t.Errorf("%s: gone, and not removed", name)
+		}
+		v.Remove()
+		if gone := v.Gone(); gone != (name == "nothing of them") {
+			t.Errorf("%s: gone: %v", name, gone)
+		}
+		if alive := v.Undead(); (alive != nil) != (name == "its own tree") || alive != nil && !errors.Is(alive, ErrUndead) {
+			t.Errorf("%s: alive: %v", name, alive)
+		}
+	}
+}
+
+// A later session holds nothing of a tree that an earlier one could not prove dead: it can be closed. That of the tree itself cannot.
+func TestOnlyTheSessionOfAnUnprovedTreeIsLeftToExpire(t *testing.T) {
+	for epoch, kept := range map[uint64]bool{1: false, 2: true} {
+		synctest.Test(t, func(t *testing.T) {
+			v := made(t, Conf{}, nil)
+			v.undead = undead{tree: &grave{err: child.ErrUnproved}, epoch: epoch}
+			ctx, end := context.WithCancel(t.Context())
+			end()
+			err := v.Serve(ctx, Session{Session: &election.Session{}, Epoch: 2, Leave: ctx.Done()})
+			if errors.Is(err, ErrUndead) != kept || !kept && err != nil || v.Undead() == nil {
+				t.Errorf("of session %d: %v, %v", epoch, err, v.Undead())
+			}
+		})
+	}
+}
+
+// What was said of a tree that is dead at last is not said any longer, though nobody had to wait for that.
+func TestNothingIsSaidOfATreeThatIsDeadAtLast(t *testing.T) {
+	v := made(t, Conf{}, nil)
+	v.undead = undead{tree: &grave{}, epoch: 1, seen: "pid 7"}
+	over, end := context.WithCancel(t.Context())
+	end() // nothing can be said in ZooKeeper any more
+	of := &stay{v: v, s: Session{Session: &election.Session{}, Epoch: 2, Leave: over.Done()}}
+	if e := (&remains{stay: of}).bury(over, over); e.Kind != role.Proved || v.undead.seen != "" || v.undead.tree != nil {
+		t.Errorf("%v, %+v", e.Kind, v.undead)
+	}
+}

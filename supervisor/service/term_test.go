@@ -1,0 +1,114 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
+)
+
+// P7: a term that is to end starts nothing more, were it only to stop it.
+func TestNothingIsStartedAgainOnceTheTermEnds(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	term := made(t, Conf{}, nil).testTerm(t.Context(), Session{}, nil)
+	term.held = role.Again
+	for range 1000 {
+		if e := term.Wait(ctx); e.Kind != role.StopAsked {
+			t.Fatalf("it would be started again: %v", e.Kind)
+		}
+	}
+}
+
+// A session that cannot go on is nobody's order to stop: it is not said in the history, and `run --once` goes on.
+func TestASessionThatCannotGoOnIsNoOrderToStop(t *testing.T) {
+	for why, want := range map[error]role.Kind{
+		election.ErrShortened: role.LeaseEnding, election.ErrTorn: role.LeaseEnding, election.ErrLeaseEnding: role.LeaseEnding,
+		ErrGuard: role.LeaseEnding, election.ErrExpired: role.Expired, election.ErrLost: role.LockLost, ErrHandover: role.HandAsked,
+		context.Canceled: role.StopAsked,
+	} {
+		term := made(t, Conf{}, nil).testTerm(t.Context(), Session{}, nil)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(fmt.Errorf("%w: x", why))
+		if e := term.over(ctx); e.Kind != want {
+			t.Errorf("%v is taken for %v", why, e.Kind)
+		}
+		lost := make(chan struct{})
+		close(lost)
+		if term.lost = lost; term.over(ctx).Kind != role.LockLost {
+			t.Errorf("%v hides that the lock is lost", why)
+		}
+	}
+}
+
+// Who goes on with a term asks ZooKeeper first. It may be gone, with promises in its place, for as long as one likes: a supervisor
+// that is asked to stop meanwhile does.
+func TestNobodyWaitsForZooKeeperForEverWhoIsToStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		parent, removed := context.WithCancel(t.Context())
+		leave := make(chan struct{})
+		ctx, enough := linger(parent, leave, time.Second)
+		defer enough()
+		removed()
+		time.Sleep(time.Hour)
+		if ctx.Err() != nil {
+			t.Error("over, though the supervisor stays: its lock would, too")
+		}
+		close(leave)
+		time.Sleep(time.Second - time.Millisecond)
+		if synctest.Wait(); ctx.Err() != nil {
+			t.Error("over at once")
+		}
+		time.Sleep(time.Millisecond)
+		if synctest.Wait(); ctx.Err() == nil {
+			t.Error("not over")
+		}
+	})
+}
+
+// treeless is a guard that makes no trees. What it is asked for one is told.
+type treeless struct {
+	unit.Guard
+	asked func(ctx context.Context)
+}
+
+func (treeless) Begin(uint64, []byte) error         { return nil }
+func (treeless) Extend(uint64, time.Duration) error { return nil }
+func (treeless) Finish(uint64) error                { return nil }
+
+func (g treeless) NewTree(ctx context.Context, _ uint64, _ string, _ []byte) (unit.Tree, error) {
+	g.asked(ctx)
+	return nil, errors.New("no tree")
+}
+
+// A session may end while it is undone what a former supervisor, or term, has left: an address that stays would be on two hosts.
+func TestWhatASessionsEndInterruptedIsUndoneInTheNext(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	tries := 0
+	guard := treeless{asked: func(context.Context) {
+		if tries++; tries == 1 {
+			end()
+		}
+	}}
+	v := made(t, Conf{}, func(n *Node) {
+		n.Commands = unit.NewCommands(func() unit.Guard { return guard }, empty{}.Now)
+	})
+	v.Remember(Record{Name: "db", Debts: []unit.Debt{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}}})
+	for _, ctx := range []context.Context{ctx, t.Context()} {
+		if ctx == t.Context() {
+			v.Remove() // then nothing else is done
+		}
+		if err := v.Serve(ctx, Session{Session: &election.Session{}, Epoch: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if tries != 2 || v.unit.Owes() {
+		t.Errorf("undone %d times, still owed: %v", tries, v.unit.Debts())
+	}
+}

@@ -1,0 +1,116 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"understudy/supervisor/child"
+	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
+)
+
+// watched is a guard, and a tree, with a watchdog that does as it is told.
+type watched struct {
+	haunted
+	unit.Tree
+	mu  sync.Mutex // guards what follows
+	err error
+	got child.Watchdog
+}
+
+func (k *watched) ask(w child.Watchdog) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.got = w
+	return k.err
+}
+
+func (k *watched) mended() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.err = nil
+}
+
+func (k *watched) Arm(_ context.Context, w child.Watchdog) error { return k.ask(w) }
+
+func (k *watched) CheckWatchdog(_ context.Context, w child.Watchdog) error { return k.ask(w) }
+
+func guarded(t *testing.T, w *Watchdog, k *watched) *Service {
+	v := made(t, Conf{}, func(n *Node) { n.Watchdog, n.Guard = w, func() Guard { return k } })
+	v.inbox.heeded = true
+	return v
+}
+
+func TestNothingIsStartedWithoutTheWatchdogThatIsRequired(t *testing.T) {
+	required, automatic := &Watchdog{Device: "/dev/w", Required: true}, &Watchdog{Device: "/dev/w"}
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		watchdog *Watchdog
+		err      error
+		session  time.Duration
+		want     role.Kind
+		armed    bool
+	}{
+		"armed":                {required, nil, 6 * time.Second, role.Armed, true},
+		"required, broken":     {required, broken, 6 * time.Second, role.Unarmed, true},
+		"required, too short":  {required, nil, 2 * time.Second, role.Unarmed, false},
+		"automatic, broken":    {automatic, broken, 6 * time.Second, role.Armed, true},
+		"automatic, too short": {automatic, nil, 2 * time.Second, role.Armed, false},
+		"lease ended":          {automatic, child.ErrLeaseEnded, 6 * time.Second, role.LeaseOver, true},
+		"off":                  {nil, broken, 6 * time.Second, role.Armed, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := &watched{err: c.err}
+			v := guarded(t, c.watchdog, k)
+			if e := v.testTerm(t.Context(), Session{}, k).arm(t.Context(), c.session); e.Kind != c.want {
+				t.Errorf("%v, want %v", e.Kind, c.want)
+			}
+			whole := child.Watchdog{Path: "/dev/w", Timeout: 2 * time.Second, After: 200 * time.Millisecond}
+			if armed := k.got == whole; armed != c.armed {
+				t.Errorf("armed with %+v", k.got)
+			}
+			v.inbox.tamed.known = true
+			want := role.NoBar
+			if c.want == role.Unarmed {
+				want = role.Unarmable
+			}
+			if _, bar, why := v.bar(); bar != want {
+				t.Errorf("barred by %q", why)
+			}
+		})
+	}
+}
+
+func TestNodeStandsOnceItsWatchdogCanBeArmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &watched{err: errors.New("another program holds it")}
+		v := guarded(t, &Watchdog{Device: "/dev/w", Required: true}, k)
+		ctx, cancel := context.WithCancel(t.Context())
+		if _, bar, _ := v.bar(); bar != role.Untamed || !bar.Unknown() {
+			t.Errorf("before the first look: %v", bar)
+		}
+		go v.keepTamed(ctx, func() time.Duration { return 6 * time.Second })
+		synctest.Wait()
+		if _, bar, why := v.bar(); bar != role.Unarmable || !strings.Contains(why, "another program holds it") {
+			t.Errorf("held by another: %v, %s", bar, why)
+		}
+		<-v.inbox.stir
+		k.mended()
+		time.Sleep(2 * tryAgain)
+		synctest.Wait()
+		if _, bar, why := v.bar(); bar != role.NoBar {
+			t.Errorf("free again: %v, %s", bar, why)
+		}
+		select {
+		case <-v.inbox.stir:
+		default:
+			t.Error("the service was not told")
+		}
+		cancel()
+	})
+}

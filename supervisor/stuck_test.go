@@ -1,0 +1,61 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"understudy/election"
+	"understudy/election/zkmem"
+	"understudy/supervisor/child"
+	"understudy/supervisor/service"
+)
+
+// undying is a tree that does not die.
+type undying struct{ Tree }
+
+func (undying) ID() (json.RawMessage, error) { return json.RawMessage(`{}`), nil }
+
+func (undying) End(ctx context.Context) error {
+	<-ctx.Done()
+	return child.ErrUnproved
+}
+
+// An upgrade finds that it would wait for a death that nobody can tell the time of.
+func TestATreeThatIsNotProvedDeadIsInAnUpgradesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := zkmem.New(zkmem.Config{TickTime: 500 * time.Millisecond})
+		defer server.Close()
+		s, began := small(Config{Machine: early{}}), time.Now()
+		s.guard = moving{}
+		v := handedOn(t, s, undying{}, nil)
+		e := election.New(election.Config{
+			Servers: []string{"zk:2181"}, Root: "/understudy", Timeout: 4 * time.Second, Node: s.self, Logger: s.log,
+			Now: func() time.Duration { return time.Since(began) + time.Hour },
+			Dial: func(ctx context.Context, _ string) (net.Conn, error) {
+				ours, theirs := net.Pipe()
+				go server.ServeConn(theirs)
+				return ours, ctx.Err()
+			},
+		})
+		err := e.Open(t.Context(), func(ctx context.Context, sess *election.Session) error {
+			// Its claim cannot be read: it is to be ended.
+			leave, served := make(chan struct{}), make(chan error, 1)
+			gate := s.newGate(sess, 1)
+			go func() { served <- v.Serve(ctx, service.Session{Session: sess, Epoch: 1, Gate: gate, Leave: leave}) }()
+			for v.Stance() != service.Stuck {
+				time.Sleep(time.Second)
+			}
+			close(leave)
+			return <-served
+		})
+		if !errors.Is(err, service.ErrUndead) {
+			t.Errorf("it is dead: %v", err)
+		}
+		e.Wait()
+	})
+}
