@@ -34,6 +34,7 @@ func made(t *testing.T, conf Conf, change func(*Node)) *Service {
 	if change != nil {
 		change(n)
 	}
+	conf.Eligible = true
 	if conf.Name == "" {
 		conf.Name = "db"
 	}
