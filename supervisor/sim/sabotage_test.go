@@ -78,8 +78,7 @@ var sabotages = []sabotage{
 		{"election/candidate.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
 	}},
 	{"release before the tree is dead", []change{
-		{"supervisor/term.go", "	if err := v.end(ctx, t, tree); err != nil {\n		v.on(treeAlive)",
-			"	_ = claim.Release(context.WithoutCancel(ctx))\n	if err := v.end(ctx, t, tree); err != nil {\n		v.on(treeAlive)"},
+		{"supervisor/service/end.go", "	e := t.prove(ctx)\n", "	if v.state.Claimed {\n		_ = t.claim.Release(context.WithoutCancel(ctx))\n	}\n	e := t.prove(ctx)\n"},
 	}},
 	{"lease from reads and pings, which a follower answers alone", []change{
 		{"election/heartbeat.go", "stat, err := call(ctx, s, func() (*zk.Stat, error) { return s.conn.Set(path, s.nodeData(), -1) })",
@@ -106,7 +105,7 @@ var sabotages = []sabotage{
 		strangers,
 	}},
 	{"count the wait for a lease from the former's claim", []change{
-		{"supervisor/term.go", "chain.Fence(ctx, target, claim.Since, confirmed)", "chain.Fence(ctx, target, p.Since, confirmed)"},
+		{"supervisor/service/fence.go", "chain.Fence(ctx, target, claim.Since, confirmed)", "chain.Fence(ctx, target, p.Since, confirmed)"},
 	}},
 	{"give a lock back without reading the number of the claim again", []change{
 		{"election/release.go", "	c.number = dir.Version\n	return nil\n", "	return nil\n"},
@@ -115,17 +114,17 @@ var sabotages = []sabotage{
 		{"election/release.go", "	if err := c.verify(ctx); err != nil {\n		return err\n	}\n	if c.number", "	if c.number"},
 	}},
 	{"leave it to others to make a service anew that was deleted", []change{
-		{"supervisor/service.go", "			v.news.tell(func() { v.news.erased = true })\n			return\n", "			_ = v.news.erased\n"},
+		{"supervisor/service/candidate.go", "			v.inbox.tell(func() { v.inbox.erased = true })\n			return\n", "			_ = v.inbox.erased\n"},
 	}},
 	{"no fencing at all", []change{
-		{"supervisor/term.go", "	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim.Previous == nil {",
+		{"supervisor/service/fence.go", "	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim.Previous == nil {",
 			"	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim != nil {"},
 	}},
 	{"take a clone's machine id for this machine", []change{
-		{"supervisor/vouch.go", "machine == w.host.Machine && node == w.node", "machine == w.host.Machine"},
+		{"supervisor/witness/vouch.go", "machine == w.Host.Machine && node == w.Node", "machine == w.Host.Machine"},
 	}},
 	{"believe a tree on this machine to be dead without a look", []change{
-		{"supervisor/vouch.go", "	err := w.end(ctx, tree)\n", "	err := ctx.Err()\n"},
+		{"supervisor/witness/vouch.go", "	err := w.End(ctx, tree)\n", "	err := ctx.Err()\n"},
 	}},
 	{"close the session though a death is unproved", []change{
 		{"election/session.go", "			s.Expire(err) // P2: what may be alive keeps its lock, until the session ends by itself\n			e.discard(conn)\n			return err\n",
@@ -135,57 +134,57 @@ var sabotages = []sabotage{
 		{"election/ticket.go", "	if !all {\n		return nil\n	}\n", ""},
 	}},
 	{"no quarantine after a loss of data", []change{
-		{"supervisor/service.go", "	if v.birth != (election.Birth{}) && v.birth != birth {", "	if v.birth == birth {"},
+		{"supervisor/service/stay.go", "		lost := v.mem.birth != (election.Birth{}) && v.mem.birth != birth\n", "		lost := false\n"},
 	}},
 	{"start again beside what the child left behind", []change{
-		{"supervisor/active.go", "	if err := v.empty(ctx, tree); err != nil {", "	if err := ctx.Err(); err != nil {"},
+		{"supervisor/service/end.go", "		err := t.tree.Kill(bounded)\n", "		err := bounded.Err()\n"},
 	}},
 	{"do not watch the lock while active", []change{
-		{"supervisor/active.go", "		err := claim.Watch(watching)\n", "		<-watching.Done()\n		err := watching.Err()\n"},
+		{"supervisor/service/term.go", "		err := t.claim.Watch(watching)\n", "		<-watching.Done()\n		err := watching.Err()\n"},
 	}},
 	{"do not watch the lock while a child stops", []change{
-		{"supervisor/active.go", "		if watching.Err() == nil {\n			v.cut(context.WithoutCancel(ctx), t.cand, tree)\n		}\n", ""},
+		{"supervisor/service/term.go", "		v.cut(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
 		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
 	}},
 	{"stop a child politely after its lock was lost", []change{
-		{"supervisor/active.go", "		if watching.Err() == nil {\n			v.cut(context.WithoutCancel(ctx), t.cand, tree)\n		}\n", ""},
-		{"supervisor/active.go", "		if ev != lockLost { // P1", "		if ev != nothingYet { // P1"},
+		{"supervisor/service/term.go", "		v.cut(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
+		{"supervisor/service/role/step.go", "	case LockLost, LeaseOver:\n		return s.end(k, Home, false), true", "	case LockLost, LeaseOver:\n		return s.end(k, Home, polite && k == LockLost), true"},
 		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
 	}},
 	{"promote in spite of a pause", []change{
 		{"election/candidate.go", "	if o.wishes != nil {\n", "	if false {\n"},
-		{"supervisor/news.go", "	case n.wishes.Control.Paused:\n", "	case false:\n"},
+		{"supervisor/service/standby.go", "	case n.wishes.Control.Paused:\n", "	case false:\n"},
 	}},
 	{"do not look again at a pause when the lock is taken", append([]change{
 		{"election/candidate.go", "	if o.wishes != nil {\n", "	if false {\n"},
 	}, pauses...)},
 	{"never give a service back to a preferred node", []change{
-		{"supervisor/active.go", "			preferred = v.rival(preferred)\n", "			_ = v.rival(preferred)\n"},
+		{"supervisor/service/run.go", "			preferred = v.rival(preferred)\n", "			_ = v.rival(preferred)\n"},
 	}},
 	{"hear no order while nothing runs", []change{
-		{"supervisor/backoff.go", "		switch v.ordered() {\n", "		switch orderNone {\n"},
+		{"supervisor/service/run.go", "		switch v.ordered() {\n", "		switch orderNone {\n"},
 		drills,
 	}},
 	{"say that all is well while nothing runs", []change{
-		{"supervisor/health.go", "	case v.condition == backing, v.condition == unproved:\n		return election.HealthFailing, v.ill\n", ""},
+		{"supervisor/service/view.go", "	case v.view.condition == backing, v.view.condition == unproved:\n		return election.HealthFailing, v.view.ill\n", ""},
 		drills,
 	}},
 	{"prefer a node again as soon as it has rested", []change{
-		{"supervisor/relapse.go", "	case r.times > 1 && now.Before(r.until):", "	case r.times < 0 && now.Before(r.until):"},
+		{"supervisor/service/relapse.go", "	case r.times > 1 && now.Before(r.until):", "	case r.times < 0 && now.Before(r.until):"},
 		drills,
 	}},
 	{"an agent answers before the tree is dead", []change{
-		{"supervisor/agent.go", "			if err := m.tree.End(ctx); err != nil {\n				return err\n			}\n", "			go m.tree.End(ctx)\n			return nil\n"},
+		{"supervisor/service/trees.go", "	if err := t.tree.End(ctx); err != nil {\n		return err\n	}\n", "	if t != nil {\n		go t.tree.End(ctx)\n		return nil\n	}\n"},
 	}},
 	{"a guardian answers before the tree is dead", []change{
-		{"supervisor/standin.go", "end: kill, look: look}", "end: func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}, look: look}"},
+		{"supervisor/standin.go", "End: kill, Look: look}", "End: func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}, Look: look}"},
 	}},
 	{"do not wait for a death once the service is removed", []change{
-		{"supervisor/leftover.go", "			leaves = nil\n", "			return false\n"},
-		{"supervisor/leftover.go", "v.undead != nil && v.grave == epoch {", "v.undead != nil {"},
+		{"supervisor/service/leftover.go", "			leaves = nil\n", "			return false\n"},
+		{"supervisor/service/leftover.go", "v.undead.tree != nil && v.undead.epoch == r.s.Epoch {", "v.undead.tree != nil {"},
 	}},
 	{"forget the folder of a service that was removed", []change{
-		{"supervisor/reload.go", "	if v.birth != (election.Birth{}) {\n", "	if false {\n"},
+		{"supervisor/reload.go", "	if b := v.Birth(); b != (election.Birth{}) {\n", "	if b := v.Birth(); false {\n"},
 	}},
 	{"begin a service beside its namesake that was removed", []change{
 		{"supervisor/reload.go", "	return s.services[first] != v\n", "	return first < 0\n"},
@@ -198,12 +197,12 @@ var sabotages = []sabotage{
 		outages, losses,
 	}},
 	{"a newcomer takes the grace delay for a proof", []change{
-		{"supervisor/term.go", "	if chain.NoDelay = unlisted != nil; !chain.NoDelay {\n", "	if chain.NoDelay = false; !chain.NoDelay {\n"},
+		{"supervisor/service/fence.go", "	if chain.NoDelay = unlisted != nil; !chain.NoDelay {\n", "	if chain.NoDelay = false; !chain.NoDelay {\n"},
 		outages, lossesAnd("PowerOff"),
 	}},
 	{"take a delay for a proof though something is known to be alive", []change{
-		{"supervisor/term.go", "	if p.Leftover.Known {\n		unlisted = leftoverError(p)\n	}\n", ""},
-		{"supervisor/term.go", "p.Leftover.Known && fenced.By == fencing.ByGrace", "fenced.By == \"\""},
+		{"supervisor/service/fence.go", "	if p.Leftover.Known {\n		unlisted = leftoverError(p)\n	}\n", ""},
+		{"supervisor/service/fence.go", "p.Leftover.Known && fenced.By == fencing.ByGrace", "fenced.By == \"\""},
 		held,
 	}},
 	{"promise although ZooKeeper is there", []change{
@@ -219,8 +218,7 @@ var sabotages = []sabotage{
 		outages, lossesAnd("FreezeSupervisor"),
 	}},
 	{"give the lock of a term that was handed over back before its tree is dead", []change{
-		{"supervisor/handover.go", "		over = v.active(ctx, t, claim, c.tree, &entry)\n",
-			"		over = v.active(ctx, t, claim, c.tree, &entry)\n		_ = claim.Release(context.WithoutCancel(ctx))\n"},
+		{"supervisor/service/run.go", "	t.why = t.run.Wait()\n", "	t.why = t.run.Wait()\n	if adopt != nil {\n		_ = t.claim.Release(context.WithoutCancel(ctx))\n	}\n"},
 	}},
 	{"take the lease for a new one after an upgrade", []change{
 		{"election/carry.go", "c.Password, c.Timeout, c.LeaseEnd\n", "c.Password, c.Timeout, cfg.Now()+c.Timeout\n"},
@@ -258,7 +256,7 @@ var sabotages = []sabotage{
 		regrants,
 	}},
 	{"start without the watchdog that is required", []change{
-		{"supervisor/watchdog.go", "	case v.watchdog.Required:\n", "	case false:\n"},
+		{"supervisor/service/term.go", "	case w.Required:\n", "	case false:\n"},
 		dogs,
 	}},
 	{"a watchdog that acts after the session's end", []change{
@@ -270,7 +268,7 @@ var sabotages = []sabotage{
 		dogs,
 	}},
 	{"wait for ever for the lock of a session that somebody keeps", []change{
-		{"supervisor/supervisor.go", "	wg.Go(func() { t.sess.ClearStale(keeping) })\n", ""},
+		{"supervisor/supervisor.go", "	wg.Go(func() { t.Session.ClearStale(keeping) })\n", ""},
 		keepers,
 	}},
 	{"wait for ever for a former session of the same node", []change{
