@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-
 	"understudy/election"
 	"understudy/supervisor/child"
 	"understudy/supervisor/failsafe"

@@ -177,7 +177,8 @@ var sabotages = []sabotage{
 		{"supervisor/service/trees.go", "	if err := t.tree.End(ctx); err != nil {\n		return err\n	}\n", "	if t != nil {\n		go t.tree.End(ctx)\n		return nil\n	}\n"},
 	}},
 	{"a guardian answers before the tree is dead", []change{
-		{"supervisor/standin.go", "End: kill, Look: look}", "End: func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}, Look: look}"},
+		{"supervisor/witness/proxy.go", "func Proxy(w At, keys *agent.Keys) *agent.Server {\n",
+			"func Proxy(w At, keys *agent.Keys) *agent.Server {\n	kill := w.End\n	w.End = func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}\n"},
 	}},
 	{"do not wait for a death once the service is removed", []change{
 		{"supervisor/service/leftover.go", "			leaves = nil\n", "			return false\n"},
@@ -190,7 +191,7 @@ var sabotages = []sabotage{
 		{"supervisor/reload.go", "	return s.services[first] != v\n", "	return first < 0\n"},
 	}},
 	{"take a changed config for one that needs no new start", []change{
-		{"supervisor/unit/config.go", "	return !reflect.DeepEqual(essence(was), essence(now))\n", "	return false\n"},
+		{"supervisor/unit/essence.go", "	return !reflect.DeepEqual(essence(was), essence(now))\n", "	return false\n"},
 	}},
 	{"a promise is not kept through a restart", []change{
 		{"supervisor/failsafe/promises.go", "	return p.since + election.PromiseLength(session), p.since > 0\n", "	return p.since + 0*election.PromiseLength(session), p.since > 0\n"},

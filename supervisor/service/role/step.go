@@ -365,10 +365,10 @@ func ending(s State, e Event) (State, bool) {
 		return s.ended(e.Kind, false)
 	case Releasing:
 		s.Claimed = false
-		switch {
-		case e.Kind == Released:
+		switch e.Kind {
+		case Released:
 			return s.to(Recording), true
-		case e.Kind == NotReleased: // it goes with its session
+		case NotReleased: // it goes with its session
 			return s.away(), true
 		}
 	case Recording:
