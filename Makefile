@@ -6,10 +6,10 @@ MINUTES   ?= 5
 TOOL      := go tool -modfile=packaging/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build packages test lint model simulate sabotage chaos bench soak fuzz clean
+.PHONY: help build packages test test-all test-rest test-packages lint model simulate sabotage chaos bench soak fuzz clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## the binary ./understudy, static
 	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o understudy .
@@ -17,8 +17,16 @@ build: ## the binary ./understudy, static
 packages: ## deb and rpm, for amd64 and arm64, in dist/packages
 	$(if $(filter command line environment,$(origin VERSION)),VERSION=$(VERSION)) packaging/build.sh dist/packages
 
-test: ## install what the tests need, then run all of them but those of the packages
+test: ## every promise, in 5 minutes: all packages, and real ZooKeeper servers in network namespaces; installs these (Debian)
 	packaging/test.sh
+
+test-all: ## everything, in a quarter of an hour; installs what that takes: PostgreSQL, a browser, an emulator ... (Debian)
+	packaging/test.sh install
+	$(MAKE) test
+	$(MAKE) -j 4 -k -Otarget test-rest test-packages chaos soak
+
+test-rest: ## what `make test` leaves to test-all: operators, real programs, the page in a browser, a machine with a watchdog
+	packaging/test.sh rest
 
 test-packages: ## build the packages, and install, upgrade, fail over and remove them on Debian machines that boot
 	packaging/test.sh packages

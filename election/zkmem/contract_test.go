@@ -14,6 +14,7 @@ import (
 	"understudy/election/jute"
 	"understudy/election/zkmem"
 	"understudy/election/zktest"
+	"understudy/packaging/need"
 )
 
 // The contract: every test that uses each runs against the real server and against zkmem, and wants the same of both.
@@ -26,7 +27,7 @@ var genuine *zktest.Ensemble
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if !zktest.LeftOut("zookeeper") && zktest.Installed() == nil {
+	if need.Asked("zookeeper") && zktest.Installed() == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		e, err := zktest.New(ctx, zktest.Config{TickTime: tick})
@@ -37,7 +38,7 @@ func run(m *testing.M) int {
 		defer e.Close()
 		genuine = e
 	}
-	return m.Run()
+	return need.Run(m)
 }
 
 // site is a server under test, and a node of its own in it.

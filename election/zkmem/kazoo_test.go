@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"understudy/election/zkmem"
-	"understudy/election/zktest"
+	"understudy/packaging/need"
 )
 
 //go:embed testdata/kazoo.py
@@ -17,9 +17,7 @@ var kazooScript string
 
 func TestKazooWorks(t *testing.T) {
 	const python = "/usr/bin/python3"
-	if zktest.LeftOut("kazoo") {
-		t.Skip("kazoo is left out (UNDERSTUDY_LEFT_OUT)")
-	}
+	need.These(t, "kazoo")
 	if out, err := exec.Command(python, "-c", "import kazoo").CombinedOutput(); err != nil {
 		t.Fatalf("no kazoo: apt-get install python3-kazoo: %v %s", err, out)
 	}

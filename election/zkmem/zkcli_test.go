@@ -9,15 +9,13 @@ import (
 	"time"
 
 	"understudy/election/zkmem"
-	"understudy/election/zktest"
+	"understudy/packaging/need"
 )
 
 const zkCli = "/usr/share/zookeeper/bin/zkCli.sh"
 
 func TestZkCliWorks(t *testing.T) {
-	if zktest.LeftOut("zookeeper") {
-		t.Skip("zookeeper is left out (UNDERSTUDY_LEFT_OUT)")
-	}
+	need.These(t, "zookeeper")
 	if _, err := os.Stat(zkCli); err != nil {
 		t.Fatalf("no zkCli.sh: apt-get install zookeeper: %v", err)
 	}

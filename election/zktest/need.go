@@ -7,23 +7,14 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"understudy/packaging/need"
 )
 
 const classPath = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
 
 // secureParts is what zookeeper.jar needs besides for TLS, and does not name itself.
 const secureParts = ":/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
-
-// LeftOut tells whether the environment variable UNDERSTUDY_LEFT_OUT names thing: then whoever runs the tests says
-// that it is missing on purpose, and what needs it is skipped instead of failing.
-func LeftOut(thing string) bool {
-	for word := range strings.FieldsFuncSeq(os.Getenv("UNDERSTUDY_LEFT_OUT"), func(r rune) bool { return r == ' ' || r == ',' }) {
-		if word == thing {
-			return true
-		}
-	}
-	return false
-}
 
 // Installed is nil when servers can be run here, and otherwise says what to install.
 func Installed() error {
@@ -41,12 +32,10 @@ func Installed() error {
 	return nil
 }
 
-// Need ends the test unless real servers can be run here: it fails, or is skipped where ZooKeeper was left out.
+// Need ends the test unless real servers are asked for, and can be run here.
 func Need(tb testing.TB) {
 	tb.Helper()
-	if LeftOut("zookeeper") {
-		tb.Skip("zookeeper is left out (UNDERSTUDY_LEFT_OUT)")
-	}
+	need.These(tb, "zookeeper")
 	if err := Installed(); err != nil {
 		tb.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/packaging/need"
 )
 
 const orphanEnv = "UNDERSTUDY_ZKTEST_PARENT"
@@ -17,7 +19,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(orphanEnv) != "" {
 		os.Exit(parent())
 	}
-	os.Exit(m.Run())
+	need.Main(m)
 }
 
 // parent starts a server, says so, and waits to be killed.

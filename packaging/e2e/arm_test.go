@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"understudy/supervisor/e2e/kit"
+	"understudy/packaging/need"
 )
 
 // What is built for the other architecture is run by an emulator. It cannot start itself there, so that guardians and demo stay out.
 func TestArmBinaryRuns(t *testing.T) {
-	kit.Need(t, "qemu")
+	need.These(t, "qemu")
 	root := t.TempDir()
 	if err := run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_arm64.deb"), root)); err != nil {
 		t.Fatal(err)

@@ -7,12 +7,12 @@ import (
 	"runtime"
 	"testing"
 
-	"understudy/supervisor/e2e/kit"
+	"understudy/packaging/need"
 )
 
 // Whoever makes the disk of a machine installs where no systemd runs: all is as it has to be when that machine boots.
 func TestDebIsInstalledWhereNoSystemdRuns(t *testing.T) {
-	kit.Need(t, "nspawn") // which brings the disk
+	need.These(t, "nspawn") // which brings the disk
 	root := newDisk(t, debian, t.TempDir())
 	if err := run(exec.Command("cp", file(t, packages(t, buildOlder), "*_"+runtime.GOARCH+".deb"), filepath.Join(root, "root/understudy.deb"))); err != nil {
 		t.Fatal(err)

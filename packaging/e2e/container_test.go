@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"understudy/election/zktest"
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/kit"
 )
 
@@ -67,7 +68,7 @@ type containers struct {
 
 func newContainers(t *testing.T) *containers {
 	t.Helper()
-	kit.Need(t, "nspawn") // which brings the disk
+	need.These(t, "nspawn") // which brings the disk
 	dir := packages(t, buildOlder)
 	w := &containers{stage: kit.NewStage(t, 1, zktest.Config{}), root: newDisk(t, debian, t.TempDir())}
 	w.stage.Lab.ProxyAt(t, w.stage.Lab.Addr()+":2181", w.stage.Servers[0])

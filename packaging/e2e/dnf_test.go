@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"understudy/supervisor/e2e/kit"
+	"understudy/packaging/need"
 )
 
 // repository is a folder of packages that dnf installs from.
@@ -17,7 +17,7 @@ type repository struct{ dir string }
 // newRepository has a systemd that the package can depend on: that of the disk is not in rpm's books.
 func newRepository(t *testing.T) repository {
 	t.Helper()
-	kit.Need(t, "dnf")
+	need.These(t, "dnf")
 	r := repository{t.TempDir()}
 	const stub = "name: systemd\narch: noarch\nversion: \"252\"\nmaintainer: nobody\ndescription: stands for that of the disk\n"
 	config := filepath.Join(t.TempDir(), "stub.yaml")

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/kit"
 )
 
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, confined())
 		os.Exit(1)
 	}
-	code := m.Run()
+	code := need.Run(m)
 	if dir, err := scratch(); err == nil {
 		os.RemoveAll(dir)
 	}
@@ -57,6 +58,7 @@ func build(name, version string, env ...string) (string, error) {
 
 func packages(tb testing.TB, build func() (string, error)) string {
 	tb.Helper()
+	need.These(tb, "packages")
 	dir, err := build()
 	if err != nil {
 		tb.Fatal(err)

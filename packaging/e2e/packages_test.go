@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/kit"
 )
 
@@ -82,7 +83,7 @@ func TestBinaryIsStaticAndStartsQuickly(t *testing.T) {
 }
 
 func TestLintianFindsNoError(t *testing.T) {
-	kit.Need(t, "lintian")
+	need.These(t, "lintian")
 	dir := packages(t, buildOlder)
 	for _, arch := range []string{"amd64", "arm64"} {
 		cmd := exec.Command("lintian", "--allow-root", "--fail-on", "error", file(t, dir, "*_"+arch+".deb"))
@@ -95,7 +96,7 @@ func TestLintianFindsNoError(t *testing.T) {
 }
 
 func TestRpmlintFindsNoError(t *testing.T) {
-	kit.Need(t, "rpm")
+	need.These(t, "rpm")
 	// It unpacks with cpio, which takes the absolute names in the package at their word: never as root.
 	dir, err := os.MkdirTemp("", "rpmlint-")
 	if err != nil {
@@ -122,7 +123,7 @@ func TestRpmlintFindsNoError(t *testing.T) {
 }
 
 func TestManualPagesHaveNoFaults(t *testing.T) {
-	kit.Need(t, "lintian") // which brings man
+	need.These(t, "lintian") // which brings man
 	root := t.TempDir()
 	if err := run(exec.Command("dpkg-deb", "-x", file(t, packages(t, buildOlder), "*_amd64.deb"), root)); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/kit"
 )
 
@@ -23,7 +24,7 @@ type pair struct {
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
-	kit.Need(t, "nspawn")
+	need.These(t, "nspawn")
 	var images sync.WaitGroup
 	images.Go(func() { _, _ = zookeeper() }) // what fails, the boot says
 	dir := packages(t, buildOlder)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"understudy/supervisor/e2e/kit"
+	"understudy/packaging/need"
 )
 
 var rpmArch = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
@@ -19,8 +19,8 @@ type rpmRoot struct{ dir string }
 
 func newRpmRoot(t *testing.T) rpmRoot {
 	t.Helper()
-	kit.Need(t, "rpm")
-	kit.Need(t, "nspawn") // which brings the disk
+	need.These(t, "rpm")
+	need.These(t, "nspawn") // which brings the disk
 	r := rpmRoot{newDisk(t, debian, t.TempDir())}
 	if err := run(exec.Command("mount", "-t", "proc", "proc", filepath.Join(r.dir, "proc"))); err != nil { // tmpfiles looks there
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestRpmIsInstalledUpgradedAndErased(t *testing.T) {
 }
 
 func TestRpmScriptsSurviveAHostWithoutSystemd(t *testing.T) {
-	kit.Need(t, "rpm")
+	need.These(t, "rpm")
 	for _, script := range []string{"post", "preun", "postun"} {
 		for _, n := range []string{"0", "1", "2"} {
 			cmd := exec.Command("/bin/sh", "-e", "../rpm/"+script, n)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/packaging/need"
 )
 
 const statusOfCaps = `grep -e CapInh -e CapPrm -e CapEff -e CapBnd -e CapAmb -e NoNewPrivs /proc/self/status | tr -d " \t"`
@@ -27,8 +29,8 @@ func TestProgramHasTheCapabilitiesThatItIsGivenAndNoMore(t *testing.T) {
 		bind, chown = 1 << unix.CAP_NET_BIND_SERVICE, 1 << unix.CAP_CHOWN
 		both        = uint64(bind | chown)
 	)
-	kinds(t, func(t *testing.T, kind string) {
-		need(t, "root")
+	kindsInTurn(t, func(t *testing.T, kind string) {
+		need.These(t, "root")
 		tree := planted(t, guarded(t, kind))
 		before := ofThis(t, "CapEff") + ofThis(t, "CapBnd") + ofThis(t, "CapAmb") + ofThis(t, "NoNewPrivs")
 		var all, inh uint64
@@ -61,7 +63,7 @@ func TestProgramHasTheCapabilitiesThatItIsGivenAndNoMore(t *testing.T) {
 // A program that belongs to root and is setuid is how a user becomes root. A bounded one becomes root without root's rights.
 func TestSetuidProgramGivesNothingThatIsForbidden(t *testing.T) {
 	kinds(t, func(t *testing.T, kind string) {
-		need(t, "root")
+		need.These(t, "root")
 		dir, err := os.MkdirTemp("/var/tmp", "understudy-setuid-") // where users come, and no mount forbids it
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +113,7 @@ func TestSetuidProgramGivesNothingThatIsForbidden(t *testing.T) {
 
 // What a root program can still do without any capability, since files and processes are root's; and what another user cannot.
 func TestBoundedRootIsStillRootsUser(t *testing.T) {
-	need(t, "root")
+	need.These(t, "root")
 	out := outside(t)
 	tree := planted(t, guarded(t, KindCgroup))
 	none := &Capabilities{Bounding: ptr(uint64(0))}

@@ -193,6 +193,7 @@ func (p *puppet) armed(lease time.Duration) (d *fakeDog, deadline time.Duration)
 }
 
 func TestWatchdogIsFedByBothAndDisarmedWhenNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		p := newPuppet(t, kind)
 		d, _ := p.armed(time.Minute)
@@ -226,6 +227,7 @@ func TestWatchdogIsDisarmedAtACleanStop(t *testing.T) {
 
 // Where nothing is to run, a look at the device leaves it as it was, if it can be left.
 func TestWatchdogThatCannotBeDisarmedIsFedOn(t *testing.T) {
+	t.Parallel()
 	p := newPuppet(t, KindWalk)
 	d := newFakeDog(t, p.dir)
 	p.do(command{Do: "check"})
@@ -253,6 +255,7 @@ func TestWatchdogThatCannotBeDisarmedIsFedOn(t *testing.T) {
 
 // The machine is well as long as one of the three is left to kill what is to be killed.
 func TestWatchdogIsFedWhoeverIsKilledUntilTheTreesAreDead(t *testing.T) {
+	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		for name, order := range map[string][]int{
 			"supervisor": {0}, "supervisor, first guardian": {0, 1}, "second guardian, supervisor": {2, 0}, "a guardian alone": {1},
@@ -314,6 +317,7 @@ func TestWatchdogResetsAMachineThatNobodyIsLeftOn(t *testing.T) {
 
 // A frozen supervisor costs its child, and not the machine.
 func TestWatchdogIsFedOnForAFrozenSupervisorOnceTheTreeIsDead(t *testing.T) {
+	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		p := newPuppet(t, kind)
 		d, deadline := p.armed(2 * time.Second)

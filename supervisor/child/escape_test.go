@@ -17,6 +17,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
+
+	"understudy/packaging/need"
 )
 
 const runawayWord = "child-test-runaway"
@@ -48,7 +50,7 @@ func runaway() {
 // outside makes a cgroup that is nobody's tree, and tells programs of it.
 func outside(t *testing.T) string {
 	t.Helper()
-	need(t, KindCgroup)
+	need.These(t, KindCgroup)
 	out, err := os.MkdirTemp(probed(t, KindCgroup).Base, "out-")
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +117,7 @@ func TestProgramThatLeftItsCgroupIsNamed(t *testing.T) {
 
 // A user's own supervisor is lent a part of the cgroups, and so are its programs, which may also shut theirs.
 func TestProgramThatLeftADelegatedCgroupIsKilled(t *testing.T) {
-	need(t, "root")
+	need.These(t, "root")
 	base := outside(t)
 	for _, name := range []string{"trees", "elsewhere", "self"} {
 		if err := os.Mkdir(filepath.Join(base, name), 0o755); err != nil {
@@ -264,7 +266,7 @@ func TestGuardiansKillAProgramThatLeftItsCgroup(t *testing.T) {
 		p := newPuppet(t, KindCgroup)
 		_, deadline := p.raise(3*time.Second, script)
 		freeze(t, p.cmd.Process.Pid)
-		if at := p.dead(); at < deadline || at > deadline+time.Second {
+		if at := p.dead(); at < deadline || at > deadline+stall {
 			t.Errorf("dead %v after the deadline", at-deadline)
 		}
 		if c := p.closing(); c.Alive || !c.AllDead {

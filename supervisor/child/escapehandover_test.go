@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/packaging/need"
 )
 
 // An upgrade goes on beside a program that has left its cgroup and removed it, and nothing else ends for that; it is killed all the
@@ -62,7 +64,7 @@ func TestAProgramWhoseCgroupIsRemovedIsHandedOver(t *testing.T) {
 
 // P2: a program of which the next image cannot write down who it is, for those that come later, ends, and nothing else does.
 func TestAProgramThatCannotBeNamedEndsInAHandover(t *testing.T) {
-	need(t, KindCgroup)
+	need.These(t, KindCgroup)
 	p := newPuppet(t, KindCgroup)
 	p.do(command{Do: "begin", Epoch: 1})
 	p.do(command{Do: "extend", Epoch: 1, In: time.Minute})

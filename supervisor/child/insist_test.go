@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/packaging/need"
 )
 
 // clearAway removes a cgroup and what is inside it.
@@ -117,6 +119,7 @@ func TestProcessWithoutItsMainThreadIsKilled(t *testing.T) {
 
 // P3, P4: the guardians kill it too.
 func TestGuardiansKillAProcessWithoutItsMainThread(t *testing.T) {
+	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		script := self(t) + " " + headlessWord + " & sleep 1000"
 		t.Run("supervisor killed", func(t *testing.T) {
@@ -130,7 +133,7 @@ func TestGuardiansKillAProcessWithoutItsMainThread(t *testing.T) {
 			p := newPuppet(t, kind)
 			_, deadline := p.raise(3*time.Second, script)
 			freeze(t, p.cmd.Process.Pid)
-			if at := p.dead(); at < deadline || at > deadline+time.Second {
+			if at := p.dead(); at < deadline || at > deadline+stall {
 				t.Errorf("dead %v after the deadline", at-deadline)
 			}
 			if c := p.closing(); c.Alive || !c.AllDead {
@@ -142,7 +145,7 @@ func TestGuardiansKillAProcessWithoutItsMainThread(t *testing.T) {
 
 // P4: what three killed at once have left is ended before anything else is begun.
 func TestProcessWithoutItsMainThreadIsSweptAway(t *testing.T) {
-	need(t, KindCgroup)
+	need.These(t, KindCgroup)
 	p := newPuppet(t, KindCgroup)
 	p.raise(time.Minute, self(t)+" "+headlessWord+" & sleep 1000")
 	for _, pid := range p.guardians() {
@@ -168,7 +171,7 @@ func inside(t *testing.T, tree *Tree, script string) (*Process, *os.File) {
 // What a program does with the cgroups that are its own keeps nobody from ending it: some as deep as no path reaches, more than one
 // turn removes, frozen ones, ones with its threads, ones that may not be looked into, and whoever is in them.
 func TestWhateverAProgramMakesOfItsCgroupIsEnded(t *testing.T) {
-	need(t, KindCgroup)
+	need.These(t, KindCgroup)
 	said := filepath.Join(t.TempDir(), "said")
 	beside := " > " + said + " & until grep -q ready " + said + "; do sleep 0.01; done; "
 	headless := self(t) + " " + headlessWord

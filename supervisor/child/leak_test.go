@@ -39,7 +39,7 @@ func footprint(t *testing.T, g *Guard) (fds, guardianFDs, cgroups, goroutines in
 }
 
 func TestNothingIsLeaked(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
+	kindsInTurn(t, func(t *testing.T, kind string) {
 		g := guarded(t, kind)
 		rounds := 200
 		if kind != KindCgroup {

@@ -190,6 +190,7 @@ func TestTheTreeThatABreadcrumbNamesIsEndedOnlyAfterItsSupervisor(t *testing.T) 
 
 // While something is left of whatever service, the watchdog is not touched: to open it and close it would call off a reset.
 func TestTheWatchdogIsNotOpenedBesideALeftover(t *testing.T) {
+	t.Parallel()
 	box, host := boxed(t)
 	_, letGo := hold(t, onlyPid(t, leftBehind(t, box.Base, 1<<30, 1, host.PidNS)))
 	g := guardIn(t, GuardConfig{Container: box, Name: "other", Root: "/b"})
@@ -287,7 +288,7 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 func TestTheWatchdogIsOpenedOnceWhatABreadcrumbNamedIsDead(t *testing.T) {
 	for _, kind := range []string{KindPidNS, KindWalk} {
 		t.Run(kind, func(t *testing.T) {
-			need(t, kind)
+			needKind(t, kind)
 			p := newPuppet(t, kind)
 			p.do(command{Do: "begin", Epoch: 1})
 			p.do(command{Do: "extend", Epoch: 1, In: time.Minute})

@@ -42,9 +42,11 @@ func inquire(t *testing.T, addr, mark string) (note string, by int, dead bool) {
 // Guardians answer for a supervisor that does not, each new one too; and vouch for a tree only once its lease has ended and
 // they have seen it dead.
 func TestGuardiansAnswerAtALentListener(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{KindPidNS, KindWalk} {
 		t.Run(kind, func(t *testing.T) {
-			need(t, kind)
+			needKind(t, kind)
+			t.Parallel()
 			p := newPuppet(t, kind)
 			p.do(command{Do: "begin", Epoch: 1})
 			p.do(command{Do: "extend", Epoch: 1, In: time.Minute})

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/packaging/need"
 )
 
 const (
@@ -61,7 +63,8 @@ func TestMain(m *testing.M) {
 		os.Exit(puppetMain())
 	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // of the processes that are started
-	os.Exit(m.Run())
+	need.AtOnce(6)                               // most of it is waiting
+	need.Main(m)
 }
 
 // ticket is what the guardians of these tests close: they write a line to Log, saying whether anybody still holds Held.
@@ -145,24 +148,32 @@ func freeze(t *testing.T, pid int) {
 	}
 }
 
-// kinds runs a test for every kind of containment.
+// kinds runs a test for every kind of containment, all of them at once: most of it is waiting.
 func kinds(t *testing.T, f func(t *testing.T, kind string)) {
+	kindsInTurn(t, func(t *testing.T, kind string) { t.Parallel(); f(t, kind) })
+}
+
+// kindsInTurn is kinds for tests that look at, or change, what the whole process has.
+func kindsInTurn(t *testing.T, f func(t *testing.T, kind string)) {
 	for _, kind := range []string{KindCgroup, KindPidNS, KindWalk} {
 		t.Run(kind, func(t *testing.T) {
-			need(t, kind)
+			needKind(t, kind)
 			f(t, kind)
 		})
 	}
 }
 
-// need skips only what the environment says is left out: that something does not work here is a failure.
-func need(t *testing.T, kind string) {
-	if strings.Contains(os.Getenv("UNDERSTUDY_LEFT_OUT"), kind) {
-		t.Skip(kind + " is left out")
+// needKind leaves out a kind of containment that is not asked for. Walking takes nothing.
+func needKind(t *testing.T, kind string) {
+	t.Helper()
+	if kind != KindWalk {
+		need.These(t, kind)
 	}
 }
 
 func probed(t *testing.T, kind string) Container {
+	t.Helper()
+	needKind(t, kind)
 	c, err := Probe(t.Context(), kind, "", nil)
 	if err != nil {
 		t.Fatal(err)

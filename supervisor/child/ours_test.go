@@ -5,11 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"understudy/packaging/need"
 )
 
 // An identity comes from outside. One that names a cgroup which no supervisor made for a tree is no order to kill it.
 func TestIdentityOfAnythingElseIsNoOrderToKill(t *testing.T) {
-	need(t, KindCgroup)
+	need.These(t, KindCgroup)
 	p := newPuppet(t, KindCgroup)
 	p.do(command{Do: "begin", Epoch: 1})
 	p.do(command{Do: "extend", Epoch: 1, In: time.Minute})

@@ -27,7 +27,7 @@ func held(t *testing.T, r *os.File) {
 
 // P2: nil from a process's Kill is proof for what that start spawned, and the others of the tree do not notice.
 func TestStartsOfOneTreeAreKilledOneByOne(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
+	kindsInTurn(t, func(t *testing.T, kind string) {
 		t.Setenv("DIR", t.TempDir())
 		tree := planted(t, guarded(t, kind))
 		scripts := []string{stubborn, stubborn, stubborn, storm}
@@ -97,7 +97,6 @@ func (l *lasting) close()              { l.closed.Store(true) }
 
 // P2: what one Kill still looks at, no other one closes: its number may come to mean another process.
 func TestBodyIsKeptAsLongAsSomebodyLooksAtIt(t *testing.T) {
-	need(t, KindWalk)
 	tree := planted(t, guarded(t, KindWalk))
 	b := new(lasting)
 	p := newPart(tree, b, nil)
@@ -181,7 +180,6 @@ func TestManyStartsAndKillsAtOnce(t *testing.T) {
 
 // P2: only a start's own proof counts as proof.
 func TestKillOfAStartWithoutItsStubIsUnproved(t *testing.T) {
-	need(t, KindWalk)
 	tree := planted(t, guarded(t, KindWalk))
 	p, r := started(t, tree, "echo ready; exec sleep 1000")
 	await(t, r, "ready")
@@ -204,7 +202,7 @@ func TestKillOfAStartWithoutItsStubIsUnproved(t *testing.T) {
 // P4: the guardians end all starts of a tree, also those that a replaced one was told of anew, and none that was killed before
 // stands in their way.
 func TestAllStartsAreTheGuardiansToEnd(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
+	kindsInTurn(t, func(t *testing.T, kind string) {
 		for alone, name := range []string{"the new guardian", "the old guardian"} {
 			t.Run(name, func(t *testing.T) {
 				p := newPuppet(t, kind)
@@ -286,7 +284,7 @@ func TestTreeKnowsItsOwn(t *testing.T) {
 }
 
 func TestStartsLeakNothing(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
+	kindsInTurn(t, func(t *testing.T, kind string) {
 		g := guarded(t, kind)
 		tree := planted(t, g)
 		umask := uint32(0o22)
@@ -330,7 +328,7 @@ func TestStartsLeakNothing(t *testing.T) {
 }
 
 func TestOutputOfACommandAndNothingLeftOfIt(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
+	kindsInTurn(t, func(t *testing.T, kind string) {
 		tree := planted(t, guarded(t, kind))
 		var started atomic.Int32
 		start := func(ctx context.Context, spec Spec) (*Process, error) {

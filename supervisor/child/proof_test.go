@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/packaging/need"
 )
 
 // P2: a fork that is under way when everything seen is dead may still come.
@@ -45,7 +47,6 @@ func TestStartThatIsUnderWayPreventsProof(t *testing.T) {
 
 // P2: a walked tree without its stub cannot be found any more, so it is not called dead.
 func TestStubThatIsKilledProvesNothing(t *testing.T) {
-	need(t, KindWalk)
 	ctx, cancel := context.WithCancel(context.Background())
 	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, KindWalk), Name: "test"})
 	if err != nil {
@@ -116,7 +117,7 @@ func TestLeaseThatRanOutIsOver(t *testing.T) {
 func TestGateStaysShutUntilBothGuardiansKnow(t *testing.T) {
 	for _, kind := range []string{KindCgroup, KindPidNS, KindWalk} {
 		t.Run(kind, func(t *testing.T) {
-			need(t, kind)
+			needKind(t, kind)
 			g := guarded(t, kind)
 			tree := planted(t, g)
 			g.mu.Lock()
@@ -140,7 +141,7 @@ func TestGateStaysShutUntilBothGuardiansKnow(t *testing.T) {
 // P3: what the kernel holds keeps a cgroup from being removed; what is forked into it late is frozen before its first
 // instruction, and killed.
 func TestWhatIsForkedLateIntoWhatIsEndedNeverRuns(t *testing.T) {
-	need(t, KindCgroup)
+	need.These(t, KindCgroup)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would wait for the fork, and everything here for it
 	g := guarded(t, KindCgroup)
 	tree := planted(t, g)

@@ -52,7 +52,10 @@ type reply struct {
 	ID        TreeID
 }
 
-const patience = 20 * time.Second
+const (
+	patience = 20 * time.Second
+	stall    = 5 * time.Second // for how long a machine may stand still, and nobody is late
+)
 
 func newPuppet(t *testing.T, kind string) *puppet {
 	p := &puppet{t: t, dir: t.TempDir(), container: probed(t, kind)}

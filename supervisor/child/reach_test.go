@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/packaging/need"
 )
 
 func TestAFileSystemThatDoesNotAnswerIsNotWaitedFor(t *testing.T) {
@@ -61,7 +63,7 @@ func TestAFileSystemThatDoesNotAnswerIsNotWaitedFor(t *testing.T) {
 // hungDir is a directory in which everything hangs: its file system is one that nobody serves.
 func hungDir(t *testing.T) string {
 	t.Helper()
-	need(t, "fuse")
+	need.These(t, "fuse")
 	server, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal("no FUSE here: ", err)

@@ -68,7 +68,7 @@ func TestWhatTheFirstProcessLeftBehindIsAsked(t *testing.T) {
 func TestALookForWhatIsLeftDoesNotGrowWithTheMachine(t *testing.T) {
 	for _, kind := range []string{KindPidNS, KindWalk} {
 		t.Run(kind, func(t *testing.T) {
-			need(t, kind)
+			needKind(t, kind)
 			if _, err := os.ReadFile("/proc/thread-self/children"); err != nil {
 				t.Skip("this kernel does not tell children")
 			}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/guard"
 )
 
@@ -50,8 +51,8 @@ func ofThis(t *testing.T, name string) string {
 }
 
 func TestProgramGetsItsSettingsAndTheSupervisorKeepsItsOwn(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
-		need(t, "root")
+	kindsInTurn(t, func(t *testing.T, kind string) {
+		need.These(t, "root")
 		tree := planted(t, guarded(t, kind))
 		before := ofThis(t, "Umask") + ofThis(t, "Uid") + ofThis(t, "Groups")
 		var limit unix.Rlimit
@@ -85,7 +86,7 @@ func TestProgramGetsItsSettingsAndTheSupervisorKeepsItsOwn(t *testing.T) {
 
 // The signals that a program does not get, what it is passed, and what it sees are the same with a launcher in between.
 func TestLauncherLeavesNothingBehindInTheProgram(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
+	kindsInTurn(t, func(t *testing.T, kind string) {
 		tree := planted(t, guarded(t, kind))
 		const script = `grep -e SigIgn -e SigBlk -e Umask /proc/self/status; ulimit -Sn; ulimit -Hn; ls /proc/self/fd; readlink /proc/$$/fd/0
 			env | grep -v "^_=" | sort; cat /proc/$$/oom_score_adj; cut -d " " -f 19 /proc/$$/stat; cat /proc/$$/cmdline | tr "\0" " "`
@@ -115,7 +116,7 @@ func TestProgramSeesTheSoftLimitThatTheSupervisorWasStartedWith(t *testing.T) {
 	if was.Max < 1000 {
 		t.Fatalf("a hard limit of %d leaves no room", was.Max)
 	}
-	kinds(t, func(t *testing.T, kind string) {
+	kindsInTurn(t, func(t *testing.T, kind string) {
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 611, Max: was.Max}); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +132,7 @@ func TestProgramSeesTheSoftLimitThatTheSupervisorWasStartedWith(t *testing.T) {
 
 // The unit forbids core dumps, since the supervisor's memory has secrets. A service may have them all the same.
 func TestProgramMayHaveCoreDumpsWhereTheSupervisorMayNot(t *testing.T) {
-	need(t, "root")
+	need.These(t, "root")
 	var was unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_CORE, &was); err != nil {
 		t.Fatal(err)
@@ -144,7 +145,7 @@ func TestProgramMayHaveCoreDumpsWhereTheSupervisorMayNot(t *testing.T) {
 	if own.data[0].Effective>>unix.CAP_SYS_RESOURCE&1 == 0 { // root in a container: it could not even take it back
 		hard = was.Max
 	}
-	kinds(t, func(t *testing.T, kind string) {
+	kindsInTurn(t, func(t *testing.T, kind string) {
 		if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 0, Max: hard}); err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +163,7 @@ func TestProgramMayHaveCoreDumpsWhereTheSupervisorMayNot(t *testing.T) {
 
 // An environment may be larger than any packet.
 func TestLargeEnvironmentIsPassedOn(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
+	kindsInTurn(t, func(t *testing.T, kind string) {
 		tree := planted(t, guarded(t, kind))
 		env := []string{"PATH=" + os.Getenv("PATH")}
 		for i := range 10 {
@@ -177,8 +178,8 @@ func TestLargeEnvironmentIsPassedOn(t *testing.T) {
 }
 
 func TestSettingThatCannotBeAppliedIsNamed(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
-		need(t, "root")
+	kindsInTurn(t, func(t *testing.T, kind string) {
+		need.These(t, "root")
 		tree := planted(t, guarded(t, kind))
 		dir := t.TempDir()
 		closed := filepath.Join(dir, "closed")
@@ -269,8 +270,7 @@ func nobodyMain() int {
 }
 
 func TestSupervisorWithoutRightsSaysWhatTheyWouldBeNeededFor(t *testing.T) {
-	need(t, KindWalk)
-	need(t, "root")
+	need.These(t, "root")
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{nobodyRole}
 	cmd.Stderr = os.Stderr
@@ -302,8 +302,8 @@ func TestSupervisorWithoutRightsSaysWhatTheyWouldBeNeededFor(t *testing.T) {
 
 // P4: a change of the user takes the death signal away, which is the last thing that notices when all three are killed.
 func TestProgramOfAnotherUserKeepsItsDeathSignal(t *testing.T) {
-	need(t, KindCgroup)
-	need(t, "root")
+	need.These(t, KindCgroup)
+	need.These(t, "root")
 	bounded := &Capabilities{Bounding: ptr(uint64(1 << unix.CAP_NET_BIND_SERVICE))}
 	for name, settings := range map[string]Settings{
 		"another user":                {Credential: asNobody()},
@@ -369,8 +369,8 @@ func TestLauncherIsBelievedAsFarAsItGot(t *testing.T) {
 
 // The directory is the same wherever a stub is: the supervisor's own, and for another user one that everybody can enter.
 func TestProgramStartsWhereTheSupervisorIs(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
-		need(t, "root")
+	kindsInTurn(t, func(t *testing.T, kind string) {
+		need.These(t, "root")
 		tree := planted(t, guarded(t, kind))
 		t.Chdir(t.TempDir())
 		here, err := os.Getwd()

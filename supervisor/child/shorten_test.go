@@ -11,6 +11,7 @@ import (
 
 // P3: each of the two, all by itself, keeps to a deadline that was moved to sooner.
 func TestAShorterDeadlineIsKeptByEachGuardian(t *testing.T) {
+	t.Parallel()
 	for i, name := range []string{"first", "second"} {
 		t.Run(name, func(t *testing.T) {
 			p := newPuppet(t, KindWalk)
@@ -63,6 +64,7 @@ func TestAWatchdogIsSetToWhatAShorterLeaseNeeds(t *testing.T) {
 
 // A machine is not reset for a lease that has become too short for its watchdog: what runs is ended before, in order.
 func TestAWatchdogThatCannotBeSetEndsTheLeaseBeforeItActs(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		needed time.Duration
 		retime error

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"understudy/packaging/need"
 )
 
 // leftBehind makes a leaf as a supervisor of that pid and start would have, with a process in it.
@@ -51,7 +53,7 @@ func leftBehindAs(t *testing.T, base, name string, pid int, start uint64, pidns 
 // boxed is a place among this machine's cgroups, and what the machine is.
 func boxed(t *testing.T) (Container, Host) {
 	t.Helper()
-	need(t, KindCgroup)
+	need.These(t, KindCgroup)
 	box, err := Probe(t.Context(), KindCgroup, "", nil)
 	if err != nil {
 		t.Fatal(err)

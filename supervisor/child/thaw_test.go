@@ -10,6 +10,7 @@ import (
 
 // P7: a guardian that was stopped for longer than a lease has missed nothing: what it is told counts from when it was sent.
 func TestThawedGuardianReadsBeforeItKills(t *testing.T) {
+	t.Parallel()
 	g := guarded(t, "walk")
 	const lease = 800 * time.Millisecond // twice that is less than what a guardian may leave unanswered
 	if err := errors.Join(g.Begin(1, nil), g.Extend(1, Now()+lease)); err != nil {

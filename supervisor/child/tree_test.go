@@ -117,7 +117,7 @@ echo ready; while :; do sleep 1000; done`
 
 // P2: nil from Kill and End is proof, whatever the program does to stay alive.
 func TestKillIsProof(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
+	kindsInTurn(t, func(t *testing.T, kind string) {
 		for name, script := range map[string]string{"stubborn": stubborn, "crowd": crowd, "storm": storm} {
 			t.Run(name, func(t *testing.T) {
 				dir := t.TempDir()
@@ -149,7 +149,7 @@ func TestKillIsProof(t *testing.T) {
 
 // P4: a storm of forks does not outrun the guardians.
 func TestStormDiesWithItsSupervisor(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
+	kindsInTurn(t, func(t *testing.T, kind string) {
 		for name, script := range map[string]string{"crowd": crowd, "storm": storm} {
 			t.Run(name, func(t *testing.T) {
 				t.Setenv("DIR", t.TempDir())
@@ -267,7 +267,7 @@ func TestProgramThatCannotStartSaysWhy(t *testing.T) {
 }
 
 func TestProgramSeesNothingOfTheSupervisor(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
+	kindsInTurn(t, func(t *testing.T, kind string) {
 		stray, err := unix.Open("/dev/zero", unix.O_RDONLY, 0) // as if inherited from whoever started the supervisor
 		if err != nil {
 			t.Fatal(err)

@@ -9,12 +9,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"understudy/packaging/need"
 )
 
 // unitOf makes the cgroup of a systemd unit, as far as it matters here.
 func unitOf(t *testing.T) (dir string, in func(dir string, argv ...string) *exec.Cmd) {
 	t.Helper()
-	need(t, KindCgroup)
+	need.These(t, KindCgroup)
 	base, err := cgroupBase()
 	if err != nil {
 		t.Fatal(err)

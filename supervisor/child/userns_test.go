@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
+
+	"understudy/packaging/need"
 )
 
 const probingRole = "child-test-probing"
@@ -23,8 +25,8 @@ func probing() int {
 
 // What a user namespace takes from programs is not taken without a word.
 func TestUserNamespaceIsTold(t *testing.T) {
-	need(t, KindPidNS)
-	need(t, "root")
+	need.These(t, KindPidNS)
+	need.These(t, "root")
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args[0] = probingRole
 	cmd.Dir = "/"

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/guard"
 )
 
@@ -91,7 +92,7 @@ func TestProbeRefusesWhatItDoesNotKnow(t *testing.T) {
 
 // An init in a container reaps what is orphaned, and passes on signals and the supervisor's code.
 func TestPID1ReapsAndPassesTheCodeOn(t *testing.T) {
-	need(t, KindPidNS)
+	need.These(t, KindPidNS)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args[0] = pid1Role
 	cmd.Stderr = os.Stderr

@@ -10,13 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"understudy/packaging/need"
 )
+
+func TestMain(m *testing.M) { need.Main(m) }
 
 // Whatever another user can change, and root would run or be told by, is refused with its place and what mends it.
 func TestWhatWouldLetAnotherUserBecomeRootIsRefused(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("left out: files of several users need root")
-	}
+	need.These(t, "root")
 	t.Setenv("SUDO_UID", "")
 	const other = 4711
 	text := `node: n
@@ -105,9 +107,7 @@ services:
 
 // A log that root would refuse to open is told before its lines are lost.
 func TestALogThatRootRefusesIsAWarning(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("left out: files of several users need root")
-	}
+	need.These(t, "root")
 	t.Setenv("SUDO_UID", "")
 	dir := tree(t, map[string]string{"theirs/b.log": ""})
 	text := "node: n\nzookeeper: {servers: [a], trusted_network: true}\nservices:\n" +

@@ -42,25 +42,25 @@ func obey(t *testing.T, h *kit.Host, command []string) {
 
 func TestWhatTheStatusAdvisesMendsIt(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, stage(t))
+	p := brief(t, stage(t))
 	a, b, op := p.Lab.Host(t, "a"), p.Lab.Host(t, "b"), p.Lab.Host(t, "op")
 	sick := filepath.Join(t.TempDir(), "sick")
 	keys := []string{
-		command(p.Child()), "fencing: {methods: [{exec: {command: [/bin/false], timeout: 1s}}], on_failure: refuse}",
+		kit.Command(p.Child()), "fencing: {methods: [{exec: {command: [/bin/false], timeout: 1s}}], on_failure: refuse}",
 		"restart: {within: 10m}",
 		"health: {exec: [test, '!', -e, " + sick + "], interval: 100ms, failures: 100}",
 	}
 	logged := func(node string) []string {
 		return append(keys[:len(keys):len(keys)], "log: {file: "+filepath.Join(t.TempDir(), node+".log")+"}")
 	}
-	p.fromFile(t, a, p.file(t, a, "", logged("a")...))
+	p.FromFile(t, a, p.Config(t, a, "", logged("a")...))
 	run := p.On(t, soon, "a", 0)
 
 	alone := p.advised(t, op, "No standby: a failure of a would stop it.", "Run it on another node too:")
 	if len(alone) != 1 || strings.Join(alone[0][:3], " ") != "run --service "+p.Options.Service || !slices.Contains(alone[0], "--zk") {
 		t.Errorf("advised: %v", alone)
 	}
-	p.fromFile(t, b, p.file(t, b, "", logged("b")...))
+	p.FromFile(t, b, p.Config(t, b, "", logged("b")...))
 	p.Stands(t, b)
 	if all := p.advised(t, op, "standby"); len(all) > 0 {
 		t.Errorf("advised without a fault: %v", all)

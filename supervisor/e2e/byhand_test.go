@@ -35,7 +35,7 @@ func TestAFolderWrittenByHandKeepsNoLock(t *testing.T) {
 // All of a service deleted under the only node that has it: it is made anew, and runs there again. SIGTERM is obeyed meanwhile.
 func TestAServiceDeletedAsAWholeIsMadeAnew(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, stage(t))
+	p := brief(t, stage(t))
 	a := p.Start(t, p.Lab.Machine(t, "a"))
 	p.On(t, soon, "a", 0)
 	for range 2 {

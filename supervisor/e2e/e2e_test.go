@@ -3,80 +3,59 @@
 package e2e
 
 import (
-	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"understudy/election/zktest"
 	"understudy/supervisor/e2e/kit"
-	"understudy/supervisor/e2e/kit/tick"
 )
 
 const (
-	session = 4 * time.Second
-	grace   = time.Second
+	session = kit.Session
+	grace   = kit.Grace
 	soon    = kit.Soon
+
+	// takeover is how long a standby may take when the active one just vanished: the session, the server's rounding, the grace, and
+	// something for a busy machine.
+	takeover = session + 500*time.Millisecond + grace + time.Second
 )
 
-func TestMain(m *testing.M) { program.Run(m, 6) }
+var suite kit.Suite
 
-var (
-	program kit.Program // owns what the tests share
-	shared  = sync.OnceValue(func() *kit.Stage { return kit.NewStage(&program, 3, zktest.Config{}) })
-	count   atomic.Int64
-)
+func TestMain(m *testing.M) { suite.Main(m, 8) }
 
-// stage is the one of all tests that leave the servers alone.
-func stage(t testing.TB) *kit.Stage {
-	t.Helper()
-	kit.NeedHosts(t)
-	zktest.Need(t)
-	kit.UnderstudyBinary(t)
-	return shared()
-}
+func stage(t testing.TB) *kit.Stage { t.Helper(); return suite.Stage(t) }
 
-// play is a kit.Play with the timeouts of the tests, checked at its end.
-type play struct {
-	*kit.Play
-	freshTokens bool // ZooKeeper lost its data: tokens need not grow
-}
+// play is a kit.Play with more ways to order and to ask.
+type play struct{ *kit.Play }
 
-// newPlay is a service of its own; the words are the child's.
 func newPlay(t *testing.T, s *kit.Stage, words ...string) *play {
 	t.Helper()
-	t.TempDir() // goes last: the logs are in it
-	o := kit.Options{Session: session, Grace: grace}
-	p := &play{Play: kit.NewPlay(t, s, fmt.Sprint("s", count.Add(1)), o, words...)}
-	t.Cleanup(func() { // before the accounts go, after the supervisors went
-		p.CheckOverlap(t)
-		if !p.freshTokens {
-			p.CheckTokens(t)
-		}
-		if t.Failed() {
-			p.Show(t)
-		}
-	})
+	return &play{suite.Play(t, s, words...)}
+}
+
+// brief is a play in which a session has to end.
+func brief(t *testing.T, s *kit.Stage, words ...string) *play {
+	t.Helper()
+	p := newPlay(t, s, words...)
+	p.Options.Session = session
 	return p
 }
 
-// pair makes two hosts, and starts the active one on a and a standby on b.
-func (p *play) pair(t *testing.T) (a, b *kit.Supervisor, run kit.Run) {
-	t.Helper()
-	return p.Pair(t, p.Lab.Host(t, "a"), p.Lab.Host(t, "b"))
+// fleet is a kit.Fleet with more to ask for.
+type fleet struct {
+	*kit.Fleet
+	p *play
 }
 
-// succeeds demands that a node's next run begins so soon after something. Time in which the machine stood still is nobody's.
-func (p *play) succeeds(t *testing.T, limit time.Duration, node string, after int64, something func()) kit.Run {
+func newFleet(t *testing.T, n int, every time.Duration) *fleet {
 	t.Helper()
-	at, stood := tick.Now(), kit.Stood(t)
-	something()
-	next := p.On(t, limit+soon, node, after)
-	took, still := time.Duration(next.First-at), stood()
-	t.Logf("%s succeeded after %v", node, took)
-	if took-still > limit {
-		kit.Late(t, "that is more than %v, and the machine stood still for %v", limit, still)
+	p := newPlay(t, stage(t))
+	return &fleet{p.Fleet(t, n, every), p}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return next
 }

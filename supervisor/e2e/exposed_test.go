@@ -24,8 +24,8 @@ func TestATreeThatIsOpenToStrangersIsMentioned(t *testing.T) {
 	}
 	secret, _ := secretOf(t, "owner:right")
 	h := p.Lab.Machine(t, "a")
-	file := p.file(t, h, "  auth: {scheme: digest, file: "+secret+"}\n", command(p.Child()))
-	a := p.fromFile(t, h, file)
+	file := p.Config(t, h, "  auth: {scheme: digest, file: "+secret+"}\n", kit.Command(p.Child()))
+	a := p.FromFile(t, h, file)
 	run := p.On(t, soon, "a", 0)
 	kit.Until(t, soon, "the stranger deletes what is a's alone", func() bool { return stranger.Delete(filepath.Join(folder, "members", "a"), -1) == nil })
 

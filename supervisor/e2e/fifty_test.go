@@ -20,7 +20,7 @@ import (
 func BenchmarkFiftyServices(b *testing.B) {
 	const services = 50
 	s := stage(b)
-	root := fmt.Sprint("/e2e-fifty", count.Add(1))
+	root := fmt.Sprint("/e2e-fifty", time.Now().UnixNano())
 	hosts := []*kit.Host{s.Lab.Host(b, "a"), s.Lab.Host(b, "b"), s.Lab.Host(b, "c")}
 	op := s.Lab.Host(b, "op")
 	asks := func(words ...string) []string {

@@ -32,6 +32,7 @@ func softLimit(t *testing.T, pid int) (limit int) {
 
 // Twenty services may need 244: at the start that is an error, and a change that asks for so many is refused as a whole.
 func TestTooFewFilesForTheServicesAreSaidAtTheStart(t *testing.T) {
+	t.Parallel()
 	zk := devServer(t)
 	many, few := configOf(t, zk, idlers(20)...), configOf(t, zk, idlers(2)...)
 	cmd, out := started(t, nil, files(64, 128, kit.UnderstudyBinary(t), "run", "--config", many)...)
@@ -54,10 +55,11 @@ func TestTooFewFilesForTheServicesAreSaidAtTheStart(t *testing.T) {
 // The supervisor and its guardians use what the hard limit allows, also after an exec that failed; a program gets what the
 // supervisor was started with.
 func TestTheSoftLimitOfFilesIsRaisedForTheSupervisorAlone(t *testing.T) {
-	b, said := install(t), filepath.Join(t.TempDir(), "limits")
+	t.Parallel()
+	b, said := kit.Install(t), filepath.Join(t.TempDir(), "limits")
 	config := configOf(t, devServer(t), fmt.Sprintf(
 		"one: {command: [sh, -c, 'echo `ulimit -Sn` `ulimit -Hn` >>%s; exec sleep 100000'], restart: {policy: always, delay: 10ms}}", said))
-	cmd, out := started(t, nil, files(256, 4096, b.path, "run", "--config", config)...)
+	cmd, out := started(t, nil, files(256, 4096, string(b), "run", "--config", config)...)
 	programs := func(n int) {
 		t.Helper()
 		kit.Until(t, soon, fmt.Sprint(n, " programs have started with the limits of the supervisor's start"), func() bool {
@@ -76,7 +78,7 @@ func TestTheSoftLimitOfFilesIsRaisedForTheSupervisorAlone(t *testing.T) {
 	}
 	programs(1)
 	raised("at the start")
-	b.replace(t, script(t, kit.UnderstudyBinary(t)+` "$@"; rm "$0"`)) // it is good, and gone when it is needed
+	b.Replace(t, kit.Script(t, kit.UnderstudyBinary(t)+` "$@"; rm "$0"`)) // it is good, and gone when it is needed
 	must(t, cmd.Process.Signal(syscall.SIGUSR2))
 	kit.Until(t, soon, "the exec has failed", out.has("nothing is handed over"))
 	raised("after an exec that failed")

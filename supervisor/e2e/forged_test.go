@@ -19,7 +19,7 @@ import (
 // service waits, its log says why in a line, and an operator ends it.
 func TestAForgedBreadcrumbAimsNoFencingMethod(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, stage(t))
+	p := brief(t, stage(t))
 	h := p.Lab.Host(t, "a")
 	var asked atomic.Int32
 	ln, err := net.Listen("tcp", net.JoinHostPort(p.Lab.Addr(), "0"))
@@ -33,7 +33,7 @@ func TestAForgedBreadcrumbAimsNoFencingMethod(t *testing.T) {
 	dir := t.TempDir()
 	bearer, switched := filepath.Join(dir, "bearer"), filepath.Join(dir, "switched")
 	must(t, os.WriteFile(bearer, []byte("the-bearer-token\n"), 0o600))
-	agent := script(t, `cat >>`+switched+`; exit 2`)
+	agent := kit.Script(t, `cat >>`+switched+`; exit 2`)
 
 	folder := filepath.Join(p.Options.Root, "services", p.Options.Service)
 	conn := p.Conn()
@@ -46,7 +46,7 @@ func TestAForgedBreadcrumbAimsNoFencingMethod(t *testing.T) {
 	_, err = conn.Create(filepath.Join(folder, "ActiveBreadCrumb"), []byte(crumb), 0, zk.WorldACL(zk.PermAll))
 	must(t, err)
 
-	a := p.fromFile(t, h, p.file(t, h, "", command(p.Child()), fmt.Sprintf(`fencing:
+	a := p.FromFile(t, h, p.Config(t, h, "", kit.Command(p.Child()), fmt.Sprintf(`fencing:
       methods:
         - http: {url: "http://bmc-{node}:%[1]s/off", bearer_file: %[2]s, timeout: 2s}
         - http: {url: "http://{host}:%[1]s/off", bearer_file: %[2]s, timeout: 2s}

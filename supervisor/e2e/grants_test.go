@@ -14,6 +14,7 @@ import (
 
 // Servers that are restarted one by one with shorter ticks, or another maxSessionTimeout, grant sessions less.
 func TestServersThatGrantLess(t *testing.T) {
+	t.Parallel()
 	s := kit.NewStage(t, 3, zktest.Config{})
 	t.Run("the lease is the shorter one at once", func(t *testing.T) { grantedLess(t, s) })
 	t.Run("the child does not notice", func(t *testing.T) { livedWith(t, s) })
@@ -40,9 +41,9 @@ func told(t *testing.T, s *kit.Stage, p *play, node string, much time.Duration) 
 
 // P1, P3: with its supervisor frozen right after, the child is dead before another runs.
 func grantedLess(t *testing.T, s *kit.Stage) {
-	p := newPlay(t, s, "term=ignore", "every=2ms")
+	p := brief(t, s, "term=ignore", "every=2ms")
 	p.Options.Session, p.Options.Grace = asked, 100*time.Millisecond
-	a, _, _ := p.pair(t)
+	a, _, _ := p.OnTwoHosts(t)
 	grant(t, s, granted)
 	shorter := func() bool { return a.Says("shorter timeout", "now=2s") }
 	for i := 0; !shorter(); i++ { // until it is the server that a is connected to, and another has been restarted before
@@ -64,6 +65,7 @@ func grantedLess(t *testing.T, s *kit.Stage) {
 
 // P7.
 func livedWith(t *testing.T, s *kit.Stage) {
+	const asked, less = 20 * time.Second, 12 * time.Second // whose leases outlast the choice of a new leader on a busy machine
 	grant(t, s, asked)
 	roll := func() {
 		for i := range s.Servers {
@@ -74,11 +76,10 @@ func livedWith(t *testing.T, s *kit.Stage) {
 	roll()
 	p := newPlay(t, s)
 	p.Options.Session = asked
-	_, _, run := p.pair(t)
-	const less = 2 * granted // whose lease outlasts the choice of a new leader on a busy machine
+	_, _, run := p.OnTwoHosts(t)
 	grant(t, s, less)
 	roll()
 	kit.Until(t, soon, "nodes/a tells what was granted", told(t, s, p, "a", less))
-	p.Alone(t, asked, "a")
+	p.Alone(t, less, "a")
 	p.Untouched(t, run)
 }

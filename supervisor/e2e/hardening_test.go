@@ -15,7 +15,7 @@ import (
 func TestRightsThatAServiceGivesUpStayGivenUp(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
-	b := install(t)
+	b := kit.Install(t)
 	dir := t.TempDir()
 	for d := dir; d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
 		must(t, os.Chmod(d, 0o755))
@@ -30,10 +30,10 @@ mv $1/$2.new $1/$2
 [ $2 = check ] || exec sleep 1000
 `), 0o755))
 	one := p.Lab.Machine(t, "a")
-	path := p.file(t, one, "", fmt.Sprintf("command: [%s, %s, program]", script, report), fmt.Sprintf("health: {exec: [%s, %s, check], interval: 1s}", script, report),
+	path := p.Config(t, one, "", fmt.Sprintf("command: [%s, %s, program]", script, report), fmt.Sprintf("health: {exec: [%s, %s, check], interval: 1s}", script, report),
 		"user: nobody", "no_new_privileges: true", "capabilities: {bounding: [CAP_NET_BIND_SERVICE, CAP_CHOWN], ambient: [CAP_NET_BIND_SERVICE]}",
 		"inherit_env: false", "env: {GIVEN: x}")
-	s := one.UnderstudyAt(t, b.path, "run", "--config", path)
+	s := one.UnderstudyAt(t, string(b), "run", "--config", path)
 	p.Started = append(p.Started, s)
 	want := func(noNewPrivs int) string {
 		return fmt.Sprintf("CapEff:0000000000000400\nCapBnd:0000000000000401\nNoNewPrivs:%d\nGIVEN=x\nHOME=/nonexistent\nLOGNAME=nobody\nPATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nUSER=nobody\n", noNewPrivs)
@@ -53,7 +53,7 @@ mv $1/$2.new $1/$2
 	}
 	finds("start", "program", want(1))
 	finds("start", "check", want(1))
-	b.upgraded(t, s)
+	b.Upgraded(t, s)
 	kit.Until(t, soon, "it is checked after the upgrade", func() bool { _, err := os.Stat(filepath.Join(report, "check")); return err == nil })
 	if n := strings.Count(s.Log(), "child started"); n != 1 {
 		t.Errorf("it was started %d times", n)

@@ -39,7 +39,7 @@ func TestAStrangerCanDoNothing(t *testing.T) {
 	must(t, os.WriteFile(secret, []byte("owner:right\n"), 0o600))
 	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
 	auth := "  auth: {scheme: digest, file: " + secret + "}\n"
-	file := p.file(t, a, auth, command(p.Child()))
+	file := p.Config(t, a, auth, kit.Command(p.Child()))
 	r := a.Ask(t, "check", "--repair-acl", "--config", file)
 	if r.Code != 0 || !strings.Contains(r.Out, "repaired: "+p.Options.Root+"\n") || !strings.Contains(r.Out, "were open to others") {
 		t.Fatalf("%+v", r)
@@ -47,9 +47,9 @@ func TestAStrangerCanDoNothing(t *testing.T) {
 	if r := a.Ask(t, "check", "--repair-acl", "--config", file); r.Code != 0 || strings.Contains(r.Out, "repaired") {
 		t.Errorf("a second time: %+v", r)
 	}
-	p.fromFile(t, a, file)
+	p.FromFile(t, a, file)
 	run = p.On(t, soon, "a", run.First)
-	p.fromFile(t, b, p.file(t, b, auth, command(p.Child())))
+	p.FromFile(t, b, p.Config(t, b, auth, kit.Command(p.Child())))
 	stranger := p.Conn() // has no credentials yet
 	friend := kit.Look(t, p.Options.ZK, p.Options.Root)
 	must(t, friend.Conn().AddAuth("digest", []byte("owner:right")))

@@ -15,6 +15,7 @@ import (
 
 // An operator who insists gets the service where it would not go by itself, also while that node rests.
 func TestAnOperatorMayInsist(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		line string
 		role string // of a node that does not stand
@@ -28,15 +29,15 @@ func TestAnOperatorMayInsist(t *testing.T) {
 			p := newPlay(t, stage(t))
 			a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
 			if c.role == "failed" { // b has it first, and gives it up
-				p.fromFile(t, b, p.file(t, b, "", command(p.Child()), c.line))
+				p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), c.line))
 				run := p.On(t, soon, "b", 0)
-				p.fromFile(t, a, p.file(t, a, "", command(p.Child())))
+				p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))
 				p.Stands(t, a)
 				kit.Signal(syscall.SIGUSR1, run.Pid) // its own end
 			} else {
-				p.fromFile(t, a, p.file(t, a, "", command(p.Child())))
+				p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))
 				p.On(t, soon, "a", 0)
-				p.fromFile(t, b, p.file(t, b, "", command(p.Child()), c.line))
+				p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), c.line))
 			}
 			run := p.On(t, soon, "a", 0)
 			kit.Until(t, soon, "b does not stand", func() bool {
@@ -57,7 +58,7 @@ func TestAnOperatorMayInsist(t *testing.T) {
 func TestASwitchoverMayFollowAResumptionAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
-	p.pair(t)
+	p.OnTwoHosts(t)
 	op := p.Lab.Host(t, "op")
 	for range 3 {
 		p.order(t, op, "pause", p.Options.Service)
@@ -73,6 +74,7 @@ func TestASwitchoverMayFollowAResumptionAtOnce(t *testing.T) {
 
 // A breadcrumb that says no more than it has to is one all the same: who wrote it is fenced by a method, or confirmed dead.
 func TestABreadcrumbWithoutASessionNamesItsNode(t *testing.T) {
+	t.Parallel()
 	const crumb = `{"node":"ghost","host":"gone","machine":"%032d","boot":"b","token":5,"guardian_pid":1,"session_timeout_ms":4000}`
 	for name, method := range map[string]string{"method": `["true"]`, "operator": `["false"]`} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +91,7 @@ func TestABreadcrumbWithoutASessionNamesItsNode(t *testing.T) {
 			must(t, err)
 			a := p.Lab.Machine(t, "a")
 			methods := "fencing: {methods: [{exec: {command: " + method + ", timeout: 2s}}], on_failure: refuse}"
-			p.fromFile(t, a, p.file(t, a, "", command(p.Child()), methods, "restart: {rejoin_after: 1s}"))
+			p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), methods, "restart: {rejoin_after: 1s}"))
 			if name == "operator" {
 				kit.Until(t, soon, "the status names the node", func() bool {
 					return strings.Contains(a.Ask(t, p.asking("status")...).Out, "--node ghost")
@@ -107,7 +109,7 @@ func TestALogThatNobodyReadsStopsNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
 	a := p.Lab.Machine(t, "a")
-	file := p.file(t, a, "", command(p.Child()))
+	file := p.Config(t, a, "", kit.Command(p.Child()))
 	s := a.UnderstudyAt(t, "/bin/bash", "-c", `exec "$0" "$@" > >(head -n 1) 2>&1`, kit.UnderstudyBinary(t), "run", "--config", file)
 	run := p.On(t, soon, "a", 0)
 	p.order(t, p.Lab.Host(t, "op"), "restart", p.Options.Service)

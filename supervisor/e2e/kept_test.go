@@ -46,7 +46,7 @@ func strangle(t *testing.T, server string, id int64) (lives func() error) {
 // until that is looked at, the lock is deleted; then one is added to the grace delay, as after any deletion of a lock.
 func TestLockIsTakenThoughAStrangerKeepsItsSession(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, stage(t), "daemons=1", "every=2ms")
+	p := brief(t, stage(t), "daemons=1", "every=2ms")
 	a, b, run := p.Pair(t, p.Lab.Host(t, "kept"), p.Lab.Host(t, "next"))
 	lock, ok := p.Lock(p.Options.Service)
 	if !ok {

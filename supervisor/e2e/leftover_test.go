@@ -52,16 +52,17 @@ func seize(t *testing.T, pids ...int) (letGo func()) {
 func leftoverFleet(t *testing.T, one, other string) (f *fleet, a, b *kit.Host, active *kit.Supervisor, letGo func()) {
 	t.Helper()
 	f = newFleet(t, 2, 10*time.Millisecond)
-	f.more["s0000"] = "stop_timeout: 1s"
+	f.Options.Session = session
+	f.Keys["s0000"] = "stop_timeout: 1s"
 	a, b = f.Lab.Machine(t, one), f.Lab.Machine(t, other)
 	a.PowerOn(t) // cgroups of their own: what is held here concerns no other test
 	b.PowerOn(t)
-	active, _ = f.start(t, a)
-	f.all(t, one, 0)
-	f.start(t, b)
-	f.stand(t, other)
+	active, _ = f.Serve(t, a)
+	f.AllOn(t, one, 0)
+	f.Serve(t, b)
+	f.AllStand(t, other)
 	active.TwoGuardians(t)
-	return f, a, b, active, seize(t, f.accounts["s0000"].Processes()...)
+	return f, a, b, active, seize(t, f.Of["s0000"].Processes()...)
 }
 
 // tells demands that a breadcrumb says that something of its tree is alive.
@@ -78,10 +79,10 @@ func (f *fleet) tells(t *testing.T, limit time.Duration, service string) {
 func TestALeftoverCostsItsServiceAlone(t *testing.T) {
 	t.Parallel()
 	f, a, _, active, letGo := leftoverFleet(t, "left-a", "left-b")
-	stuck, free := f.accounts["s0000"], f.accounts["s0001"]
+	stuck, free := f.Of["s0000"], f.Of["s0001"]
 	pid := stuck.Processes()[0]
 	at := f.Unattended(t, active)
-	second, _ := f.start(t, a)
+	second, _ := f.Serve(t, a)
 	f.tells(t, soon, "s0000")
 	free.Next(t, soon, at)
 	kit.Until(t, soon, "a stands for the other service", func() bool {
@@ -113,7 +114,7 @@ func TestALeftoverCostsItsServiceAlone(t *testing.T) {
 func TestAnUnprovedTreeCostsItsServiceAlone(t *testing.T) {
 	t.Parallel()
 	f, a, b, active, letGo := leftoverFleet(t, "kept-a", "kept-b")
-	stuck, free := f.accounts["s0000"], f.accounts["s0001"]
+	stuck, free := f.Of["s0000"], f.Of["s0001"]
 	run := free.Runs()[0]
 	active.Signal(syscall.SIGTERM)
 	free.On(t, soon, b.Name, run.First)
@@ -123,6 +124,6 @@ func TestAnUnprovedTreeCostsItsServiceAlone(t *testing.T) {
 	kit.Until(t, time.Minute, "its session is over", func() bool { return f.Gone("nodes", a.Name) })
 	kit.Throughout(t, session+2*grace, "the service runs nowhere", func() bool { return len(stuck.Runs()) == 1 })
 	letGo()
-	f.start(t, a) // who can prove it dead now
+	f.Serve(t, a) // who can prove it dead now
 	stuck.Next(t, 2*soon, ended)
 }

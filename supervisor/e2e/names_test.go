@@ -18,7 +18,7 @@ func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
 	p := newPlay(t, stage(t))
 	token, _ := secretOf(t, "sesam")
 	a := p.Lab.Host(t, "a")
-	s := p.fromFile(t, a, p.file(t, a, "http: {listen: \":8437\", token_file: "+token+"}\n", command(p.Child())))
+	s := p.FromFile(t, a, p.Config(t, a, "http: {listen: \":8437\", token_file: "+token+"}\n", kit.Command(p.Child())))
 	run := p.On(t, soon, "a", 0)
 	kit.Until(t, soon, "the history has begun", func() bool {
 		names, _, err := p.Conn().Children(p.Path("services", p.Options.Service, "history"))

@@ -16,6 +16,7 @@ import (
 // Whoever a program is, or becomes, its READY=1 is heard, in each containment and after an upgrade; and that of a stranger, who tries
 // whatever he finds, is not, nor does it fill the log.
 func TestReadyIsTheProgramsToSay(t *testing.T) {
+	t.Parallel()
 	for name, lines := range map[string][]string{
 		"a user":               {"command: [SCRIPT]", "user: nobody"},
 		"a user in a pidns":    {"command: [SCRIPT]", "user: nobody", "contain: pidns"},
@@ -25,7 +26,7 @@ func TestReadyIsTheProgramsToSay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlay(t, stage(t))
-			b := install(t)
+			b := kit.Install(t)
 			dir := t.TempDir()
 			for d := dir; d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
 				must(t, os.Chmod(d, 0o755))
@@ -36,7 +37,7 @@ func TestReadyIsTheProgramsToSay(t *testing.T) {
 			for i := range lines {
 				lines[i] = strings.ReplaceAll(lines[i], "SCRIPT", script)
 			}
-			s := one.UnderstudyAt(t, b.path, "run", "--config", p.file(t, one, "", append(lines, "ready: {notify: true, timeout: 1m}")...))
+			s := one.UnderstudyAt(t, string(b), "run", "--config", p.Config(t, one, "", append(lines, "ready: {notify: true, timeout: 1m}")...))
 			p.Started = append(p.Started, s)
 			health := func(want string) func() bool {
 				return func() bool {
@@ -58,7 +59,7 @@ func TestReadyIsTheProgramsToSay(t *testing.T) {
 			}
 			must(t, os.WriteFile(go1, nil, 0o644))
 			kit.Until(t, soon, "it is ready", health("ok"))
-			b.upgraded(t, s)
+			b.Upgraded(t, s)
 			must(t, os.WriteFile(go1+"2", nil, 0o644))
 			kit.Throughout(t, 300*time.Millisecond, "it goes on", health("ok"))
 			if n := strings.Count(s.Log(), "child started"); n != 1 {

@@ -10,6 +10,7 @@ import (
 // An operator who deletes the lock or the breadcrumb may cost an interruption, never a second child. Who deletes both
 // takes away all there is to know that a child runs: that is promised nothing.
 func TestZnodesDeletedByHandLetNobodyRunTwice(t *testing.T) {
+	t.Parallel()
 	for name, paths := range map[string][]string{
 		"the lock":                {"ActiveStandbyElectorLock"},
 		"the breadcrumb":          {"ActiveBreadCrumb"},
@@ -17,9 +18,9 @@ func TestZnodesDeletedByHandLetNobodyRunTwice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlay(t, stage(t), "term=ignore", "daemons=1", "every=2ms")
+			p := brief(t, stage(t), "term=ignore", "daemons=1", "every=2ms")
 			p.Options.StopTimeout = 300 * time.Millisecond
-			p.pair(t)
+			p.OnTwoHosts(t)
 			for range 3 {
 				for _, path := range paths {
 					_ = p.Conn().Delete(p.Path("services", p.Options.Service, path), -1) // it may be gone just now
@@ -49,7 +50,7 @@ func TestQueueSeatDeletedByHandIsTakenAgain(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
 	p.Options.Flags = []string{"--election", "queue"}
-	a, _, run := p.pair(t)
+	a, _, run := p.OnTwoHosts(t)
 	queue := p.Path("services", p.Options.Service, "queue")
 	seats, _, err := p.Conn().Children(queue)
 	must(t, err)

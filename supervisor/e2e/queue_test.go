@@ -5,7 +5,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,93 +13,6 @@ import (
 	"understudy/supervisor/e2e/kit"
 	"understudy/supervisor/e2e/kit/tick"
 )
-
-// In a queue a failover costs the same number of requests, however many stand by; in a race each of them takes part.
-func TestFailoverCostInAQueueDoesNotGrowWithTheStandbys(t *testing.T) {
-	cost := map[string]int{}
-	for _, election := range []string{"queue", "race"} {
-		for _, standbys := range []int{3, 20} {
-			name := fmt.Sprint(election, " with ", standbys)
-			t.Run(name, func(t *testing.T) {
-				requests, took := failoverCost(t, election, standbys)
-				cost[name] = len(requests)
-				t.Logf("%d requests, running again after %v: %v", len(requests), took, kinds(requests))
-			})
-		}
-	}
-	// Now and then the other guardian helps with the closing, which is a handful of requests.
-	if few, many := cost["queue with 3"], cost["queue with 20"]; few == 0 || many > few+8 {
-		t.Errorf("%d requests with 3 standbys, %d with 20", few, many)
-	}
-	if few, many := cost["race with 3"], cost["race with 20"]; many <= few {
-		t.Errorf("race: %d requests with 3 standbys, %d with 20: are they counted?", few, many)
-	}
-}
-
-// failoverCost kills the active one and returns all requests that anybody sends until it is quiet again, heartbeats left
-// out. The killed one's guardian is among those who send.
-func failoverCost(t *testing.T, election string, standbys int) ([]kit.Request, time.Duration) {
-	t.Helper()
-	p := newPlay(t, stage(t))
-	var ledger ledger
-	proxies, servers := p.Lab.Proxies(t, p.Servers)
-	for _, proxy := range proxies {
-		proxy.Judge(ledger.note)
-	}
-	p.Options.ZK, p.Options.Flags = servers, []string{"--election", election}
-	active, run := p.Active(t, p.Lab.Machine(t, "n0"))
-	for i := range standbys {
-		p.Start(t, p.Lab.Machine(t, fmt.Sprint("n", i+1)))
-	}
-	for _, s := range p.Started[1:] {
-		p.Stands(t, s.Host)
-	}
-	ledger.settle(t)
-	at := tick.Now()
-	active.Kill9()
-	next := p.Next(t, soon, run.First)
-	return ledger.settle(t), time.Duration(next.First - at)
-}
-
-// ledger keeps all requests that are no heartbeats.
-type ledger struct {
-	mu    sync.Mutex // guards what follows
-	noted []kit.Request
-	at    time.Time
-}
-
-func (l *ledger) note(r kit.Request) kit.Fate {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	// How many announcements of a role are written depends on how quickly the next one makes them obsolete.
-	if !r.Heartbeat() && !strings.Contains(r.Path, "/members/") {
-		l.noted, l.at = append(l.noted, r), time.Now()
-	}
-	return kit.Pass
-}
-
-// settle waits until nothing was noted for a while, and empties the ledger.
-func (l *ledger) settle(t *testing.T) []kit.Request {
-	t.Helper()
-	kit.Until(t, soon, "no requests but heartbeats are sent", func() bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return time.Since(l.at) > time.Second
-	})
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	noted := l.noted
-	l.noted = nil
-	return noted
-}
-
-func kinds(requests []kit.Request) map[string]int {
-	all := map[string]int{}
-	for _, r := range requests {
-		all[r.String()]++
-	}
-	return all
-}
 
 // queued waits until so many stand in the queue. A member may say that it stands by before it does so there.
 func (p *play) queued(t *testing.T, n int) {
@@ -118,7 +30,7 @@ func TestTheKindOfElectionChangesWhileRunning(t *testing.T) {
 	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
 	files := map[*kit.Host]string{}
 	write := func(h *kit.Host, order string) {
-		fresh := p.file(t, h, "", command(p.Child()), "election: "+order)
+		fresh := p.Config(t, h, "", kit.Command(p.Child()), "election: "+order)
 		if files[h] == "" {
 			files[h] = fresh
 			return
@@ -131,9 +43,9 @@ func TestTheKindOfElectionChangesWhileRunning(t *testing.T) {
 	}
 	write(a, "race")
 	write(b, "race")
-	one := p.fromFile(t, a, files[a])
+	one := p.FromFile(t, a, files[a])
 	run := p.On(t, soon, "a", 0)
-	p.fromFile(t, b, files[b])
+	p.FromFile(t, b, files[b])
 	p.Stands(t, b)
 	waiting(0)
 	write(b, "queue")
@@ -143,7 +55,7 @@ func TestTheKindOfElectionChangesWhileRunning(t *testing.T) {
 	p.Untouched(t, run)
 	one.Stop(t)
 	next := p.On(t, soon, "b", run.First)
-	p.fromFile(t, a, files[a])
+	p.FromFile(t, a, files[a])
 	p.Stands(t, a)
 	waiting(2)
 	write(a, "race")
@@ -160,8 +72,8 @@ func TestACandidateThatFailedIsAnnouncedAgain(t *testing.T) {
 	p := newPlay(t, stage(t))
 	a, _ := p.Active(t, p.Lab.Machine(t, "a"))
 	b := p.Lab.Machine(t, "b")
-	file := p.file(t, b, "", command(p.Child()), "election: queue")
-	p.fromFile(t, b, file)
+	file := p.Config(t, b, "", kit.Command(p.Child()), "election: queue")
+	p.FromFile(t, b, file)
 	p.Stands(t, b)
 	p.queued(t, 1) // that was written, too
 	let := func(perms int32) {
@@ -170,7 +82,7 @@ func TestACandidateThatFailedIsAnnouncedAgain(t *testing.T) {
 		must(t, err)
 	}
 	let(zk.PermAll &^ zk.PermDelete)
-	must(t, os.Rename(p.file(t, b, "", command(p.Child()), "election: race"), file))
+	must(t, os.Rename(p.Config(t, b, "", kit.Command(p.Child()), "election: race"), file))
 	why := func() string { m, _ := p.Member(p.Options.Service, "b"); return m.Why }
 	kit.Until(t, soon, "it says that it fails", func() bool { return strings.Contains(why(), "cannot stand: leave the queue") })
 	kit.Until(t, soon, "it has another candidate", func() bool { return why() == "" })
@@ -184,14 +96,14 @@ func TestACandidateThatCannotTakeTheLockStandsBy(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
 	a, op := p.Lab.Machine(t, "a"), p.Lab.Host(t, "op")
-	s := p.fromFile(t, a, p.file(t, a, "", command(p.Child())))
+	s := p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))
 	p.On(t, soon, "a", 0)
 	p.order(t, op, "pause", p.Options.Service)
 	s.Kill9()
 	at := tick.Now()
 	kit.Until(t, soon, "its lock is gone", func() bool { _, held := p.Lock(p.Options.Service); return !held })
-	p.fromFile(t, a, p.file(t, a, "", command(p.Child())))
-	p.role(t, "a", "paused")
+	p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))
+	p.Role(t, "a", "paused")
 	dir := path.Join(p.Options.Root, "services", p.Options.Service)
 	let := func(perms int32) {
 		t.Helper()
@@ -206,4 +118,40 @@ func TestACandidateThatCannotTakeTheLockStandsBy(t *testing.T) {
 	})
 	let(zk.PermAll)
 	p.On(t, soon, "a", at)
+}
+
+// The tests above are about one pair; a third candidate must change nothing.
+func TestOneOfManyStandbysTakesOver(t *testing.T) {
+	t.Parallel()
+	for _, election := range []string{"race", "queue"} {
+		t.Run(election, func(t *testing.T) {
+			p := newPlay(t, stage(t))
+			p.Options.Flags = []string{"--election", election}
+			running := map[string]*kit.Supervisor{}
+			run := kit.Run{}
+			for i := range 5 {
+				h := p.Lab.Machine(t, fmt.Sprint("n", i))
+				if i == 0 {
+					running[h.Name], run = p.Active(t, h)
+				} else {
+					running[h.Name] = p.Standby(t, h)
+				}
+				if election == "queue" {
+					p.queued(t, i+1) // before the next one comes
+				}
+			}
+			for i := 4; i > 0; i-- {
+				if i%2 == 0 {
+					running[run.Node].Kill9()
+				} else {
+					running[run.Node].Stop(t)
+				}
+				next := p.Next(t, soon, run.First)
+				if want := fmt.Sprint("n", 5-i); election == "queue" && next.Node != want {
+					t.Errorf("%s took over out of turn, not %s", next.Node, want)
+				}
+				run = next
+			}
+		})
+	}
 }

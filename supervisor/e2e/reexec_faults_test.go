@@ -17,11 +17,11 @@ import (
 )
 
 // installed starts a pair whose active one runs from a binary of its own.
-func (p *play) installed(t *testing.T) (b binary, a *kit.Supervisor, run kit.Run) {
+func (p *play) installed(t *testing.T) (b kit.Binary, a *kit.Supervisor, run kit.Run) {
 	t.Helper()
-	b = install(t)
+	b = kit.Install(t)
 	one, other := p.Lab.Host(t, "a"), p.Lab.Host(t, "b")
-	p.Options.Binary = b.path
+	p.Options.Binary = string(b)
 	a, run = p.Active(t, one)
 	p.Options.Binary = ""
 	p.Standby(t, other)
@@ -32,7 +32,7 @@ func (p *play) installed(t *testing.T) (b binary, a *kit.Supervisor, run kit.Run
 // pretends makes a binary that promises to go on, and does something else then.
 func pretends(t *testing.T, instead string) string {
 	t.Helper()
-	return script(t, fmt.Sprintf(`if [ "$1" = goes-on ]; then exec %s "$@"; fi`, kit.UnderstudyBinary(t))+"\n"+instead)
+	return kit.Script(t, fmt.Sprintf(`if [ "$1" = goes-on ]; then exec %s "$@"; fi`, kit.UnderstudyBinary(t))+"\n"+instead)
 }
 
 // becomes has a supervisor become what is installed, and returns when it is about to.
@@ -50,26 +50,20 @@ func becomes(t *testing.T, s *kit.Supervisor) {
 // A new version that passes the test and fails all the same is the supervisor's death, or its freezing: the child ends, the standby
 // takes over, never both.
 func TestABinaryThatBreaksItsPromiseIsASupervisorsDeath(t *testing.T) {
-	for name, c := range map[string]struct {
-		instead string
-		within  time.Duration
-	}{
-		"exits at once": {"exit 3", 2 * time.Second},
-		"is no config":  {"exec %s run --zk 127.0.0.1:1 --no-such-flag", 2 * time.Second},
-		"another node":  {`n=$#; while [ $n -gt 0 ]; do w=$1; shift; [ "$w" != a ] || w=other; set -- "$@" "$w"; n=$((n-1)); done; exec %s "$@"`, 2 * time.Second},
-		"hangs":         {"sleep 1000", session},
+	t.Parallel()
+	for name, instead := range map[string]string{
+		"exits at once": "exit 3",
+		"is no config":  "exec %s run --zk 127.0.0.1:1 --no-such-flag",
+		"another node":  `n=$#; while [ $n -gt 0 ]; do w=$1; shift; [ "$w" != a ] || w=other; set -- "$@" "$w"; n=$((n-1)); done; exec %s "$@"`,
+		"hangs":         "sleep 1000",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlay(t, stage(t))
 			b, a, run := p.installed(t)
-			b.replace(t, pretends(t, strings.ReplaceAll(c.instead, "%s", kit.UnderstudyBinary(t))))
+			b.Replace(t, pretends(t, strings.ReplaceAll(instead, "%s", kit.UnderstudyBinary(t))))
 			becomes(t, a)
-			began := time.Now()
 			p.On(t, soon, "b", run.Last)
-			if took := time.Since(began); took > c.within {
-				kit.Late(t, "the standby ran after %v", took)
-			}
 			p.Alone(t, 500*time.Millisecond, "b")
 		})
 	}
@@ -77,6 +71,7 @@ func TestABinaryThatBreaksItsPromiseIsASupervisorsDeath(t *testing.T) {
 
 // Whatever happens to the supervisor while it becomes another image: the child lives, or is handed over, never doubled.
 func TestAnUpgradeThatIsInterruptedDoublesNothing(t *testing.T) {
+	t.Parallel()
 	faults := map[string]func(t *testing.T, a *kit.Supervisor){
 		"killed": func(_ *testing.T, a *kit.Supervisor) { a.Kill9() },
 		"killed with a guardian": func(_ *testing.T, a *kit.Supervisor) {
@@ -98,18 +93,16 @@ func TestAnUpgradeThatIsInterruptedDoublesNothing(t *testing.T) {
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for range 3 {
-				p := newPlay(t, stage(t))
-				_, a, run := p.installed(t)
-				a.Signal(syscall.SIGUSR2)
-				after := rand.N(120 * time.Millisecond)
-				<-time.After(after)
-				fault(t, a)
-				<-time.After(session) // a lease is over, and so is what it may lead to
-				running := p.WaitRun(t, soon, "somebody runs", func(kit.Run) bool { return true })
-				p.Alone(t, 300*time.Millisecond, running.Node)
-				t.Logf("after %v: on %s, the same child: %v", after, running.Node, running.ID == run.ID)
-			}
+			p := brief(t, stage(t))
+			_, a, run := p.installed(t)
+			a.Signal(syscall.SIGUSR2)
+			after := rand.N(120 * time.Millisecond)
+			<-time.After(after)
+			fault(t, a)
+			<-time.After(session) // a lease is over, and so is what it may lead to
+			running := p.WaitRun(t, soon, "somebody runs", func(kit.Run) bool { return true })
+			p.Alone(t, 300*time.Millisecond, running.Node)
+			t.Logf("after %v: on %s, the same child: %v", after, running.Node, running.ID == run.ID)
 		})
 	}
 }
@@ -117,9 +110,9 @@ func TestAnUpgradeThatIsInterruptedDoublesNothing(t *testing.T) {
 // Without ZooKeeper nothing is handed over: the lease that is left is needed.
 func TestAnUpgradeIsRefusedWhileZooKeeperDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, stage(t))
-	b := install(t)
-	p.Options.Binary = b.path
+	p := brief(t, stage(t))
+	b := kit.Install(t)
+	p.Options.Binary = string(b)
 	p.Options.Session = 10 * time.Second
 	one := p.Lab.Host(t, "a")
 	a, run := p.Active(t, one)
@@ -130,14 +123,14 @@ func TestAnUpgradeIsRefusedWhileZooKeeperDoesNotAnswer(t *testing.T) {
 	one.Heal(t)
 	kit.Throughout(t, session, "the child runs", func() bool { return len(p.Running()) == 1 })
 	p.Untouched(t, run)
-	b.upgraded(t, a)
+	b.Upgraded(t, a)
 	p.Untouched(t, run)
 }
 
 // The next image cannot stand for election, so nobody would see that the lock is lost: the child does not run on without that.
 func TestAChildDoesNotOutliveACandidateThatCannotStand(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, stage(t))
+	p := brief(t, stage(t))
 	_, a, run := p.installed(t)
 	dir := path.Join(p.Options.Root, "services", p.Options.Service)
 	let := func(perms int32) {
@@ -158,7 +151,7 @@ func TestAChildDoesNotOutliveACandidateThatCannotStand(t *testing.T) {
 // A cut that comes with the upgrade: the lease that was left is all there is, and is not taken for a full one.
 func TestALeaseIsNotLongerForAnUpgrade(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, stage(t))
+	p := brief(t, stage(t))
 	_, a, run := p.installed(t)
 	becomes(t, a)
 	at := time.Now()
@@ -186,7 +179,7 @@ func TestUpgradesOfAPidNamespace(t *testing.T) {
 	p.Options.Flags = []string{"--contain", "pidns"}
 	b, a, run := p.installed(t)
 	for range 3 {
-		b.upgraded(t, a)
+		b.Upgraded(t, a)
 		before := a.TwoGuardians(t)
 		kit.Signal(syscall.SIGKILL, before[0])
 		kit.Until(t, soon, "another guardian is there", func() bool { return len(a.Guardians()) == 2 && !kit.Alive(before[0]) })
@@ -206,8 +199,8 @@ func TestAChildIsLookedAfterOnceItWasHandedOver(t *testing.T) {
 			p := newPlay(t, stage(t))
 			p.Options.Flags = []string{"--contain", contain}
 			b, a, run := p.installed(t)
-			b.upgraded(t, a)
-			b.upgraded(t, a)
+			b.Upgraded(t, a)
+			b.Upgraded(t, a)
 			pids := p.Processes()
 			if len(pids) != 1 {
 				t.Fatalf("processes: %v", pids)
@@ -220,7 +213,7 @@ func TestAChildIsLookedAfterOnceItWasHandedOver(t *testing.T) {
 			if !a.Says("child ended", "exit code 7") {
 				t.Error("it is not told how it ended")
 			}
-			b.upgraded(t, a)
+			b.Upgraded(t, a)
 			a.Kill9()
 			p.On(t, soon, "b", again.First)
 			p.Alone(t, 300*time.Millisecond, "b")
@@ -232,15 +225,15 @@ func TestAChildIsLookedAfterOnceItWasHandedOver(t *testing.T) {
 func TestAUnitOfSeveralProcessesIsHandedOver(t *testing.T) {
 	t.Parallel()
 	p, d := newPlay(t, stage(t)), newDiary(t)
-	b := install(t)
+	b := kit.Install(t)
 	sick := filepath.Join(t.TempDir(), "sick")
 	one := p.Lab.Machine(t, "a")
-	s := one.UnderstudyAt(t, b.path, "run", "--config", p.file(t, one, "", "processes:", d.oneshot("one"), d.ordinary("two", ", ready: {after: 100ms}"), d.ordinary("three", ""),
+	s := one.UnderstudyAt(t, string(b), "run", "--config", p.Config(t, one, "", "processes:", d.oneshot("one"), d.ordinary("two", ", ready: {after: 100ms}"), d.ordinary("three", ""),
 		fmt.Sprintf("health: {exec: [test, '!', -e, %s], interval: 50ms, timeout: 1s, failures: 3}", sick)))
 	p.Started = append(p.Started, s)
 	d.until(t, "+one +two +three")
 	for range 3 {
-		b.upgraded(t, s)
+		b.Upgraded(t, s)
 	}
 	d.until(t, "+one +two +three")
 	must(t, os.WriteFile(sick, nil, 0o600))
@@ -249,7 +242,7 @@ func TestAUnitOfSeveralProcessesIsHandedOver(t *testing.T) {
 	kit.Until(t, soon, "it is started anew", func() bool {
 		return strings.HasPrefix(d.text(), "+one +two +three -three -two -one +one +two +three")
 	})
-	b.upgraded(t, s)
+	b.Upgraded(t, s)
 	s.Stop(t)
 	kit.Until(t, soon, "all is undone", func() bool { return strings.HasSuffix(d.text(), "+one +two +three -three -two -one") })
 }
@@ -258,13 +251,13 @@ func TestAUnitOfSeveralProcessesIsHandedOver(t *testing.T) {
 func TestOutputAndNotificationsAreHandedOver(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
-	b := install(t)
+	b := kit.Install(t)
 	dir := t.TempDir()
 	log, failed := filepath.Join(dir, "log"), filepath.Join(dir, "failed")
 	script := fmt.Sprintf(`systemd-notify --ready; i=0; while :; do i=$((i+1)); echo line $i; [ $((i%%50)) != 0 ] || systemd-notify --status=$i || echo $i >>%s; sleep 0.003; done`, failed)
 	one := p.Lab.Machine(t, "a")
-	s := one.UnderstudyAt(t, b.path, "run", "--config",
-		p.file(t, one, "", "command: [sh, -c, '"+script+"']", "ready: {notify: true, timeout: 1m}", fmt.Sprintf("log: {file: %s}", log)))
+	s := one.UnderstudyAt(t, string(b), "run", "--config",
+		p.Config(t, one, "", "command: [sh, -c, '"+script+"']", "ready: {notify: true, timeout: 1m}", fmt.Sprintf("log: {file: %s}", log)))
 	p.Started = append(p.Started, s)
 	lines := func() []string {
 		text, _ := os.ReadFile(log) // not there: nothing is written yet
@@ -272,7 +265,7 @@ func TestOutputAndNotificationsAreHandedOver(t *testing.T) {
 	}
 	kit.Until(t, soon, "it writes", func() bool { return len(lines()) > 50 })
 	for range 5 {
-		b.upgraded(t, s)
+		b.Upgraded(t, s)
 	}
 	n := len(lines())
 	kit.Until(t, soon, "it writes on", func() bool { return len(lines()) > n+100 })
@@ -294,12 +287,12 @@ func TestOutputAndNotificationsAreHandedOver(t *testing.T) {
 func TestAnUpgradeWaitsForAStart(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
-	b := install(t)
+	b := kit.Install(t)
 	one := p.Lab.Machine(t, "a")
-	s := one.UnderstudyAt(t, b.path, "run", "--config", p.file(t, one, "", command(p.Child()), "ready: {after: 2s}"))
+	s := one.UnderstudyAt(t, string(b), "run", "--config", p.Config(t, one, "", kit.Command(p.Child()), "ready: {after: 2s}"))
 	p.Started = append(p.Started, s)
 	run := p.On(t, soon, "a", 0)
-	b.upgraded(t, s)
+	b.Upgraded(t, s)
 	if ready, handed := strings.Index(s.Log(), "child ready"), strings.Index(s.Log(), "handing over"); ready < 0 || ready > handed {
 		t.Error("it was handed over before it was ready")
 	}
@@ -314,15 +307,15 @@ func TestAnUpgradeWaitsForAStart(t *testing.T) {
 func TestTheNextImageTakesTheChangedConfigUp(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
-	b := install(t)
+	b := kit.Install(t)
 	one := p.Lab.Machine(t, "a")
-	file := p.file(t, one, "", command(p.Child()), "env: {SOME: thing}")
-	s := one.UnderstudyAt(t, b.path, "run", "--config", file)
+	file := p.Config(t, one, "", kit.Command(p.Child()), "env: {SOME: thing}")
+	s := one.UnderstudyAt(t, string(b), "run", "--config", file)
 	p.Started = append(p.Started, s)
 	run := p.On(t, soon, "a", 0)
 	text, err := os.ReadFile(file)
 	must(t, err)
-	b.replace(t, pretends(t, fmt.Sprintf("sed -i s/thing/else/ %s; exec %s \"$@\"", file, kit.UnderstudyBinary(t))))
+	b.Replace(t, pretends(t, fmt.Sprintf("sed -i s/thing/else/ %s; exec %s \"$@\"", file, kit.UnderstudyBinary(t))))
 	must(t, os.WriteFile(file, text, 0o600))
 	becomes(t, s)
 	again := p.On(t, soon, "a", run.First)
@@ -335,10 +328,10 @@ func TestTheNextImageTakesTheChangedConfigUp(t *testing.T) {
 func TestAnUpgradeIsRefusedToAnotherCluster(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
-	b := install(t)
+	b := kit.Install(t)
 	one := p.Lab.Machine(t, "a")
-	file := p.file(t, one, "", command(p.Child()))
-	s := one.UnderstudyAt(t, b.path, "run", "--config", file)
+	file := p.Config(t, one, "", kit.Command(p.Child()))
+	s := one.UnderstudyAt(t, string(b), "run", "--config", file)
 	p.Started = append(p.Started, s)
 	run := p.On(t, soon, "a", 0)
 	text, err := os.ReadFile(file)
@@ -348,19 +341,20 @@ func TestAnUpgradeIsRefusedToAnotherCluster(t *testing.T) {
 	kit.Until(t, soon, "it is refused", func() bool { return s.Says("does not become", "zookeeper.root is /elsewhere", "restart") })
 	p.Untouched(t, run)
 	must(t, os.WriteFile(file, text, 0o600))
-	b.upgraded(t, s)
+	b.Upgraded(t, s)
 	p.Untouched(t, run)
 }
 
 // The agent answers for a child that was handed over: the supervisor, or, where that is frozen, the guardians that stayed.
 func TestAnAgentAnswersForWhatWasHandedOver(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]func(a *kit.Supervisor){
 		"asked":  func(*kit.Supervisor) {},
 		"frozen": func(a *kit.Supervisor) { a.Signal(syscall.SIGSTOP) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlay(t, stage(t), "daemons=1")
+			p := brief(t, stage(t), "daemons=1")
 			p.Options.Grace = longGrace
 			a, b, run := p.agents(t, sharedSecret, sharedSecret, "fencing: {methods: [{agent: {}}], on_failure: refuse}")
 			for n := range 2 {

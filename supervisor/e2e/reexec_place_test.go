@@ -22,40 +22,40 @@ func TestAnUpgradeTakesWhatIsInPlaceOfTheBinary(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		byLink bool
-		swap   func(t *testing.T, b binary) (is string)
+		swap   func(t *testing.T, b kit.Binary) (is string)
 	}{
-		"the old one is renamed": {false, func(t *testing.T, b binary) string {
-			must(t, os.Rename(b.path, b.path+".old"))
-			b.replace(t, kit.UnderstudyBinary(t))
-			return b.path
+		"the old one is renamed": {false, func(t *testing.T, b kit.Binary) string {
+			must(t, os.Rename(string(b), string(b)+".old"))
+			b.Replace(t, kit.UnderstudyBinary(t))
+			return string(b)
 		}},
-		"the old one is linked elsewhere": {false, func(t *testing.T, b binary) string {
-			must(t, os.Link(b.path, b.path+".old"))
-			b.replace(t, kit.UnderstudyBinary(t))
-			return b.path
+		"the old one is linked elsewhere": {false, func(t *testing.T, b kit.Binary) string {
+			must(t, os.Link(string(b), string(b)+".old"))
+			b.Replace(t, kit.UnderstudyBinary(t))
+			return string(b)
 		}},
-		"a link leads to another version": {true, func(t *testing.T, b binary) string {
-			next := binary{filepath.Join(t.TempDir(), "understudy-2")}
-			next.replace(t, kit.UnderstudyBinary(t))
-			must(t, os.Symlink(next.path, b.path+"~"))
-			must(t, os.Rename(b.path+"~", b.path))
-			return next.path
+		"a link leads to another version": {true, func(t *testing.T, b kit.Binary) string {
+			next := kit.Binary(filepath.Join(t.TempDir(), "understudy-2"))
+			next.Replace(t, kit.UnderstudyBinary(t))
+			must(t, os.Symlink(string(next), string(b)+"~"))
+			must(t, os.Rename(string(b)+"~", string(b)))
+			return string(next)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, how := range []string{"reexec", "SIGUSR2"} {
 				t.Run(how, func(t *testing.T) {
-					p, b := newPlay(t, stage(t)), install(t)
+					p, b := newPlay(t, stage(t)), kit.Install(t)
 					if c.byLink {
-						must(t, os.Rename(b.path, b.path+"-1"))
-						must(t, os.Symlink(b.path+"-1", b.path))
+						must(t, os.Rename(string(b), string(b)+"-1"))
+						must(t, os.Symlink(string(b)+"-1", string(b)))
 					}
-					p.Options.Binary = b.path
+					p.Options.Binary = string(b)
 					a, run := p.Active(t, p.Lab.Host(t, "a"))
 					want := c.swap(t, b)
 					if how == "reexec" {
-						b.upgraded(t, a)
+						b.Upgraded(t, a)
 					} else {
 						a.Signal(syscall.SIGUSR2)
 					}

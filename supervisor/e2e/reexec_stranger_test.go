@@ -29,7 +29,7 @@ func letIn(t *testing.T, file string) {
 	must(t, os.Chmod(filepath.Dir(dir), 0o755))
 }
 
-func startLookalike(t *testing.T, b binary, words ...string) lookalike {
+func startLookalike(t *testing.T, b kit.Binary, words ...string) lookalike {
 	t.Helper()
 	l := lookalike{dir: t.TempDir()}
 	letIn(t, filepath.Join(l.dir, "run"))
@@ -37,7 +37,7 @@ func startLookalike(t *testing.T, b binary, words ...string) lookalike {
 	const text = "trap 'echo > signalled' USR2\nsleep 1000 & echo > ready\nwhile :; do wait; done\n"
 	must(t, os.WriteFile(filepath.Join(l.dir, "run"), []byte(text), 0o644))
 	cmd := exec.Command("/bin/sh")
-	cmd.Args, cmd.Dir = append([]string{b.path, "run"}, words...), l.dir
+	cmd.Args, cmd.Dir = append([]string{string(b), "run"}, words...), l.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: &syscall.Credential{Uid: strangerID, Gid: strangerID}}
 	must(t, cmd.Start())
 	t.Cleanup(func() {
@@ -54,18 +54,19 @@ func (l lookalike) has(name string) bool {
 	return err == nil
 }
 
-func rootReexec(t *testing.T, b binary, words ...string) kit.Result {
+func rootReexec(t *testing.T, b kit.Binary, words ...string) kit.Result {
 	t.Helper()
-	cmd := exec.Command(b.path, append([]string{"reexec", "--binary", b.path, "--timeout", "2s"}, words...)...)
+	cmd := exec.Command(string(b), append([]string{"reexec", "--binary", string(b), "--timeout", "2s"}, words...)...)
 	out, _ := cmd.CombinedOutput() // the code tells
 	return kit.Result{Out: string(out), Code: cmd.ProcessState.ExitCode()}
 }
 
 // By its words and its binary anybody's process can look like a supervisor. Root's reexec takes root's.
 func TestReexecLeavesAStrangersProcessAlone(t *testing.T) {
+	t.Parallel()
 	kit.NeedHosts(t)
-	b := install(t)
-	letIn(t, b.path)
+	b := kit.Install(t)
+	letIn(t, string(b))
 	fine := []string{"--service", "x", "--zk", "127.0.0.1:1", "--", "sleep", "1"}
 	for _, words := range [][]string{nil, {"--all"}} {
 		l := startLookalike(t, b, fine...)
@@ -78,9 +79,10 @@ func TestReexecLeavesAStrangersProcessAlone(t *testing.T) {
 
 // A supervisor of another user that is named is asked, but what it was started with is tried as that user.
 func TestReexecTriesTheWordsOfANamedStrangerAsThatUser(t *testing.T) {
+	t.Parallel()
 	kit.NeedHosts(t)
-	b := install(t)
-	letIn(t, b.path)
+	b := kit.Install(t)
+	letIn(t, string(b))
 	secret := filepath.Join(t.TempDir(), "secret")
 	must(t, os.WriteFile(secret, []byte("the-secret-of-root: 1\n"), 0o600))
 	l := startLookalike(t, b, "--config", secret)

@@ -35,7 +35,7 @@ func TestZooKeeperThatIsNotThereIsWaitedFor(t *testing.T) {
 
 func TestHostThatDoesNotAnswerIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, stage(t))
+	p := brief(t, stage(t))
 	h := p.Lab.Host(t, "a")
 	h.CutFrom(t, p.Addrs()...)
 	a := p.Start(t, h)
@@ -99,11 +99,11 @@ func TestWrongDigestIsTold(t *testing.T) {
 	must(t, os.WriteFile(secret, []byte("owner:wrong\n"), 0o600))
 	h := p.Lab.Machine(t, "a")
 	auth := "  auth: {scheme: digest, file: " + secret + "}\n"
-	a := p.fromFile(t, h, p.file(t, h, auth, command(p.Options.Child)))
+	a := p.FromFile(t, h, p.Config(t, h, auth, kit.Command(p.Options.Child)))
 	p.waitsInVain(t, a, p.Options.Root, "not authenticated")
 	must(t, os.WriteFile(secret, []byte("owner:right\n"), 0o600))
 	a.Stop(t)
-	p.fromFile(t, h, p.file(t, h, auth, command(p.Options.Child)))
+	p.FromFile(t, h, p.Config(t, h, auth, kit.Command(p.Options.Child)))
 	p.On(t, soon, "a", 0)
 	acl, _, err := p.Conn().GetACL(p.Path("services", p.Options.Service))
 	must(t, err)

@@ -14,10 +14,11 @@ import (
 
 // Guardians release every service of a supervisor that is killed, however short its terms were: nobody waits for a grace delay.
 func TestGuardiansReleaseAllServicesOfShortTerms(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, 4, 2*time.Millisecond)
 	supervisors := map[string]*kit.Supervisor{}
 	var hosts []*kit.Host
-	start := func(h *kit.Host) { supervisors[h.Name], _ = f.start(t, h) }
+	start := func(h *kit.Host) { supervisors[h.Name], _ = f.Serve(t, h) }
 	for _, name := range []string{"a", "b", "c"} {
 		hosts = append(hosts, f.Lab.Machine(t, name))
 		start(hosts[len(hosts)-1])
@@ -27,9 +28,9 @@ func TestGuardiansReleaseAllServicesOfShortTerms(t *testing.T) {
 	for range rounds {
 		for range 2 { // the second one as soon as it is active
 			at := tick.Now()
-			last := f.accounts["s0000"].Runs()
+			last := f.Of["s0000"].Runs()
 			supervisors[last[len(last)-1].Node].Kill9()
-			f.accounts["s0000"].Next(t, soon, at)
+			f.Of["s0000"].Next(t, soon, at)
 		}
 		for _, h := range hosts {
 			if !supervisors[h.Name].Running() {
@@ -39,7 +40,7 @@ func TestGuardiansReleaseAllServicesOfShortTerms(t *testing.T) {
 		}
 	}
 	fenced := map[election.Proof]int{}
-	for _, name := range f.names {
+	for _, name := range f.Names {
 		for _, e := range f.entries(t, name) {
 			fenced[e.Fenced]++
 		}
@@ -54,7 +55,7 @@ func TestGuardiansReleaseAllServicesOfShortTerms(t *testing.T) {
 func (f *fleet) there(t *testing.T, node string) {
 	t.Helper()
 	kit.Until(t, soon, node+" is there", func() bool {
-		return !slices.ContainsFunc(f.names, func(name string) bool {
+		return !slices.ContainsFunc(f.Names, func(name string) bool {
 			m, ok := f.Member(name, node)
 			return !ok || m.Role != "standby" && m.Role != "active"
 		})

@@ -100,6 +100,7 @@ func (o *orders) inOrder(t *testing.T) {
 // An exec takes some 10 ms until all goes on, and Go can hear nothing for a few of these. Whenever an order to stop comes, it is
 // carried out in order.
 func TestAnOrderToStopIsCarriedOutAtEveryMomentOfAnUpgrade(t *testing.T) {
+	t.Parallel()
 	got := ordering(t)
 	for i := range 80 {
 		got.follow(t, func(cmd *exec.Cmd) {
@@ -112,6 +113,7 @@ func TestAnOrderToStopIsCarriedOutAtEveryMomentOfAnUpgrade(t *testing.T) {
 
 // Whether the process is stopped and goes on meanwhile makes no difference.
 func TestAnOrderToStopIsCarriedOutByASupervisorThatIsStoppedInAnUpgrade(t *testing.T) {
+	t.Parallel()
 	got := ordering(t)
 	for i := range 16 {
 		got.follow(t, func(cmd *exec.Cmd) {
@@ -127,13 +129,14 @@ func TestAnOrderToStopIsCarriedOutByASupervisorThatIsStoppedInAnUpgrade(t *testi
 
 // A binary that answers well may be gone a moment later.
 func TestAnOrderToStopIsCarriedOutWhenTheExecFails(t *testing.T) {
+	t.Parallel()
 	got := ordering(t)
 	for i := range 16 {
-		b := install(t)
-		got.binary = b.path
+		b := kit.Install(t)
+		got.binary = string(b)
 		got.before = func() {
 			real := kit.UnderstudyBinary(t)
-			b.replace(t, script(t, fmt.Sprintf(`echo garbage >"$0~"; chmod +x "$0~"; mv "$0~" "$0"; exec %s "$@"`, real)))
+			b.Replace(t, kit.Script(t, fmt.Sprintf(`echo garbage >"$0~"; chmod +x "$0~"; mv "$0~" "$0"; exec %s "$@"`, real)))
 		}
 		got.follow(t, func(cmd *exec.Cmd) {
 			afterwards(time.Duration(i) * 500 * time.Microsecond)
@@ -145,6 +148,7 @@ func TestAnOrderToStopIsCarriedOutWhenTheExecFails(t *testing.T) {
 
 // Without the process that keeps it an order to stop may end the supervisor as a crash does, but it is not lost.
 func TestAnOrderToStopIsNotLostWithTheProcessThatKeepsIt(t *testing.T) {
+	t.Parallel()
 	got := ordering(t)
 	killed := 0
 	for i := range 16 {
@@ -171,6 +175,7 @@ func TestAnOrderToStopIsNotLostWithTheProcessThatKeepsIt(t *testing.T) {
 
 // Nobody ends of a question for the config, or of another upgrade, in the middle of one; and then it still stops as ever.
 func TestOtherSignalsAreHarmlessAtEveryMomentOfAnUpgrade(t *testing.T) {
+	t.Parallel()
 	zk := devServer(t)
 	for _, sig := range []syscall.Signal{syscall.SIGUSR2, syscall.SIGHUP} {
 		for i := range 6 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/kit"
 )
 
@@ -30,9 +31,10 @@ func (p *play) ask(t *testing.T, answer any, words ...string) kit.Result {
 
 // What the commands tell is what happened.
 func TestStatusAndHistoryTellWhatHappened(t *testing.T) {
+	t.Parallel()
 	p := newPlay(t, stage(t))
-	a, _, run := p.pair(t)
-	p.role(t, "a", "active")
+	a, _, run := p.OnTwoHosts(t)
+	p.Role(t, "a", "active")
 	var status struct {
 		Services []struct {
 			Service, Active string
@@ -78,9 +80,10 @@ func TestStatusAndHistoryTellWhatHappened(t *testing.T) {
 
 // A program that has moved itself to another cgroup is told of in the log and in the status, and is killed there.
 func TestAProgramThatHasLeftItsCgroupIsInTheStatus(t *testing.T) {
-	kit.Need(t, "cgroup")
+	t.Parallel()
+	need.These(t, "cgroup")
 	p := newPlay(t, stage(t))
-	a, _, run := p.pair(t)
+	a, _, run := p.OnTwoHosts(t)
 	out := awayFrom(t, run.Pid)
 	must(t, os.WriteFile(filepath.Join(out, "cgroup.procs"), []byte(strconv.Itoa(run.Pid)), 0))
 	said := fmt.Sprintf("pid %d (", run.Pid)

@@ -11,6 +11,7 @@ import (
 
 // A shell between us and the server is no reason to kill the server unasked; and who does not end in time is killed all the same.
 func TestAServerBelowAShellIsAskedToEnd(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		then string // what the server does once it is asked
 		says string

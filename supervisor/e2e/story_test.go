@@ -53,16 +53,17 @@ func story(t *testing.T, s *kit.Supervisor, service, format string) (steps strin
 
 // What happened at night is read in the morning from the logs alone.
 func TestTheLogsTellTheStoryOfAFailover(t *testing.T) {
+	t.Parallel()
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
-			p := newPlay(t, stage(t))
+			p := brief(t, stage(t))
 			p.Options.Flags = []string{"--log-format", format}
 			a, b, op := p.Lab.Host(t, "a"), p.Lab.Host(t, "b"), p.Lab.Host(t, "op")
 			service := p.Options.Service
 			first, second, run := p.Pair(t, a, b)
 			p.order(t, op, "pause", service, "--reason", "new disks")
-			p.role(t, "b", "paused") // what is taken back at once nobody need have noticed
+			p.Role(t, "b", "paused") // what is taken back at once nobody need have noticed
 			kit.Until(t, soon, "a has heard of it", func() bool { return first.Says("new disks") })
 			p.order(t, op, "resume", service)
 			kit.Until(t, soon, "a has heard of that", func() bool { return first.Says("not paused any more") })

@@ -24,18 +24,19 @@ func (p *play) refusal(t *testing.T, h *kit.Host, words ...string) string {
 }
 
 func TestSwitchoverGoesBackAndForth(t *testing.T) {
+	t.Parallel()
 	elections(t, func(t *testing.T, order string) {
-		p := newPlay(t, stage(t))
+		p := brief(t, stage(t))
 		hosts := []*kit.Host{p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Machine(t, "c")}
 		op := p.Lab.Host(t, "op")
 		for _, h := range hosts {
-			p.fromFile(t, h, p.file(t, h, "", command(p.Child()), order))
+			p.FromFile(t, h, p.Config(t, h, "", kit.Command(p.Child()), order))
 			kit.Until(t, soon, h.Name+" stands", func() bool { _, ok := p.Member(p.Options.Service, h.Name); return ok })
 		}
 		p.Next(t, soon, 0)
 		kit.Until(t, soon, "one is active", func() bool { l, ok := p.Lock(p.Options.Service); return ok && l.Node != "" })
 		var gaps []time.Duration
-		for range 6 {
+		for range 3 {
 			for _, to := range hosts {
 				active, _ := p.Lock(p.Options.Service)
 				if active.Node == to.Name {
@@ -52,28 +53,29 @@ func TestSwitchoverGoesBackAndForth(t *testing.T) {
 				}
 			}
 		}
-		if len(gaps) < 10 {
+		if len(gaps) < 5 {
 			t.Fatalf("only %d gaps", len(gaps))
 		}
 		t.Logf("gaps of %d switchovers: median %v, longest %v", len(gaps), kit.Median(gaps), kit.Quantile(gaps, 1))
-		if kit.Median(gaps) > 100*time.Millisecond {
-			kit.Late(t, "the median gap is %v", kit.Median(gaps))
+		if kit.Quantile(gaps, 0) > session/16 { // nothing in it waits for a timer
+			t.Error("even the shortest took its time")
 		}
 	})
 }
 
 func TestSwitchoverWithoutATargetTakesAnother(t *testing.T) {
+	t.Parallel()
 	elections(t, func(t *testing.T, order string) {
 		p := newPlay(t, stage(t))
 		a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
-		p.fromFile(t, a, p.file(t, a, "", command(p.Child()), order, "priority: 3"))
+		p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), order, "priority: 3"))
 		run := p.On(t, soon, "a", 0)
-		p.fromFile(t, b, p.file(t, b, "", command(p.Child()), order))
+		p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), order))
 		p.Stands(t, b)
 		p.order(t, op, "switchover", p.Options.Service)
 		p.On(t, soon, "b", run.First)
 		p.Alone(t, 3*time.Second, "b")
-		p.role(t, "a", "standby")
+		p.Role(t, "a", "standby")
 	})
 }
 
@@ -81,9 +83,9 @@ func TestOrdersThatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
 	a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
-	p.fromFile(t, a, p.file(t, a, "", command(p.Child())))
+	p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))
 	run := p.On(t, soon, "a", 0)
-	p.role(t, "a", "active")
+	p.Role(t, "a", "active")
 	for _, c := range []struct{ words, says string }{
 		{"", "no other node has it"}, {"--to a", "active already"}, {"--to nowhere", `no node "nowhere"; there is: a`},
 	} {
@@ -92,7 +94,7 @@ func TestOrdersThatMakeNoSenseAreRefused(t *testing.T) {
 			t.Errorf("%q: %q", c.words, said)
 		}
 	}
-	p.fromFile(t, b, p.file(t, b, "", command(p.Child()), "precheck: {exec: [/bin/false], interval: 1s}"))
+	p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), "precheck: {exec: [/bin/false], interval: 1s}"))
 	kit.Until(t, soon, "b is unfit", func() bool { m, _ := p.Member(p.Options.Service, "b"); return m.Health == "unfit" })
 	if said := p.refusal(t, op, "switchover", p.Options.Service, "--to", "b"); !strings.Contains(said, "b is unfit, precheck: exit code 1") {
 		t.Error(said)
@@ -107,11 +109,11 @@ func TestOrdersThatMakeNoSenseAreRefused(t *testing.T) {
 // When the target cannot take it after all, the former active has it again.
 func TestAServiceThatNobodyTakesComesBack(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, stage(t))
+	p := brief(t, stage(t))
 	a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
-	p.fromFile(t, a, p.file(t, a, "", command(p.Child())))
+	p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))
 	run := p.On(t, soon, "a", 0)
-	other := p.fromFile(t, b, p.file(t, b, "", command(p.Child())))
+	other := p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child())))
 	p.Stands(t, b)
 	kit.Signal(19, append(other.TwoGuardians(t), other.Pid)...) // SIGSTOP: it looks fit until its session ends
 	if said := p.refusal(t, op, "switchover", p.Options.Service, "--to", "b"); !strings.Contains(said, "active again on a") {
@@ -143,9 +145,9 @@ func TestAnOrderThatComesTooLateIsTakenBack(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
 	a := p.Lab.Machine(t, "a")
-	p.fromFile(t, a, p.file(t, a, "", command(p.Child())))
+	p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))
 	run := p.On(t, soon, "a", 0)
-	p.role(t, "a", "active")
+	p.Role(t, "a", "active")
 	path := p.Path("services", p.Options.Service, "control")
 	for _, order := range []string{`"switchover":{"id":"x","token":1,"from":"b"}`, `"restart":{"id":"y","token":1}`, `"reload":{"id":"z","token":1}`} {
 		if _, err := p.Conn().Set(path, []byte(`{"by":"me",`+order+`}`), -1); err != nil {
@@ -167,13 +169,13 @@ func TestOrdersAreFollowedWhileAProgramWaitsForItsNextStart(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "broken")
 	must(t, os.WriteFile(broken, nil, 0o600))
 	crashes := `command: [sh, -c, 'test ! -e ` + broken + ` && exec "$@"', sh, ` + strings.Join(p.Child(), ", ") + `]`
-	p.fromFile(t, a, p.file(t, a, "", crashes, "restart: {delay: 5m, max_delay: 5m, within: 2h}"))
+	p.FromFile(t, a, p.Config(t, a, "", crashes, "restart: {delay: 5m, max_delay: 5m, within: 2h}"))
 	p.fails(t, "a")
 	must(t, os.Remove(broken))
 	p.order(t, op, "restart", p.Options.Service)
 	run := p.On(t, soon, "a", 0)
 
-	p.fromFile(t, b, p.file(t, b, "", command(p.Child())))
+	p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child())))
 	p.Stands(t, b)
 	must(t, os.WriteFile(broken, nil, 0o600))
 	kit.Signal(syscall.SIGKILL, run.Pid)

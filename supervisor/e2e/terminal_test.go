@@ -21,8 +21,8 @@ func (p *play) asking(words ...string) []string {
 func TestStatusIsColouredOnATerminalAlone(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
-	p.pair(t)
-	p.role(t, "a", "active")
+	p.OnTwoHosts(t)
+	p.Role(t, "a", "active")
 	op := p.Lab.Here("op")
 	piped := op.Ask(t, p.asking("status")...).Out
 	if strings.Contains(piped, "\x1b") {
@@ -73,8 +73,8 @@ func shows(t *testing.T, term *kit.Terminal, what string, words ...string) {
 
 func TestTheWatchedStatusStaysCurrent(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, stage(t))
-	a, _, _ := p.pair(t)
+	p := brief(t, stage(t))
+	a, _, _ := p.OnTwoHosts(t)
 	op := p.Lab.Host(t, "op")
 	term := op.Terminal(t, 24, 80, []string{"TERM=xterm", "NO_COLOR="}, p.asking("status", "--watch", "--timeout", "1s")...)
 	shows(t, term, "a is active, b stands by", "\x1b[32mactive", "standby")
@@ -105,7 +105,7 @@ func TestTheWatchedStatusStaysCurrent(t *testing.T) {
 func TestTheWatchedStatusKeepsToTheWindowAndGivesTheTerminalBack(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
-	p.pair(t)
+	p.OnTwoHosts(t)
 	term := p.Lab.Here("op").Terminal(t, 24, 80, []string{"TERM=xterm"}, p.asking("status", "--watch")...)
 	shows(t, term, "b stands by", "standby")
 	term.Resize(t, 2, 30)
@@ -120,8 +120,8 @@ func TestTheWatchedStatusKeepsToTheWindowAndGivesTheTerminalBack(t *testing.T) {
 		kit.Until(t, soon, "it is drawn anew", func() bool { return strings.Contains(term.Raw()[n:], "\x1b[?2026l") })
 		took = append(took, time.Since(began))
 	}
-	if kit.Median(took) > 100*time.Millisecond {
-		kit.Late(t, "drawn anew after %v", took)
+	if kit.Quantile(took, 0) > time.Second/2 { // that of the next second may come sooner by chance, but not each time
+		t.Errorf("drawn anew after %v", took)
 	}
 	shows(t, term, "all again", "standby")
 
@@ -151,20 +151,16 @@ func TestTheWatchedStatusKeepsToTheWindowAndGivesTheTerminalBack(t *testing.T) {
 // Whoever types a command learns in one line what is the matter, and scripts by the exit code.
 func TestEveryCommandTellsWhenZooKeeperOrTheActiveDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, stage(t))
-	a, _, _ := p.pair(t)
+	p := brief(t, stage(t))
+	a, _, _ := p.OnTwoHosts(t)
 	service, op := p.Options.Service, p.Lab.Here("op")
 	for _, words := range [][]string{
 		{"status"}, {"history"}, {"switchover", service}, {"pause", service}, {"resume", "--all"}, {"restart", service}, {"reload", service},
 		{"fence", "confirm", service, "--node", "a"},
 	} {
-		began := time.Now()
 		r := op.Ask(t, append(words, "--zk", "127.0.0.1:1,127.0.0.1:2", "--timeout", "400ms")...)
 		if r.Code != 3 || r.Out != "" || strings.Count(r.Err, "\n") != 1 || !strings.Contains(r.Err, "127.0.0.1:1") || !strings.Contains(r.Err, "is --zk right?") {
 			t.Errorf("%v: %+v", words, r)
-		}
-		if took := time.Since(began); took > 3*time.Second {
-			kit.Late(t, "%v took %v", words, took)
 		}
 		r = op.Ask(t, append(words, "--zk-servers", "x")...)
 		if r.Code != 2 || strings.Count(r.Err, "\n") != 1 || !strings.Contains(r.Err, "--help") {
@@ -193,8 +189,8 @@ func TestEveryCommandTellsWhenZooKeeperOrTheActiveDoesNotAnswer(t *testing.T) {
 // Without a screen, as in a pipe, --watch prints the table anew whenever something has changed, and with --json an object.
 func TestStatusWithoutAScreenPrintsEachChange(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, stage(t))
-	_, _, run := p.pair(t)
+	p := brief(t, stage(t))
+	_, _, run := p.OnTwoHosts(t)
 	op := p.Lab.Here("op")
 	table, objects := op.Understudy(t, p.asking("status", "--watch")...), op.Understudy(t, p.asking("status", "--watch", "--json")...)
 	for _, s := range []*kit.Supervisor{table, objects} {

@@ -36,22 +36,23 @@ func secureStage(t *testing.T, a *keytest.Authority) (s *kit.Stage, secure strin
 
 // Over TLS with certificates on both sides everything works as it does without, the guardians' closing of a session included.
 func TestZooKeeperOverTLS(t *testing.T) {
+	t.Parallel()
 	kit.NeedHosts(t)
 	zktest.Need(t)
 	auth := keytest.New(t)
 	auth.Sign(t, "client", nil)
 	s, secure := secureStage(t, auth)
-	p := newPlay(t, s)
+	p := brief(t, s)
 	tls := fmt.Sprintf("  tls: {ca_file: %s, cert_file: %s, key_file: %s}\n", auth.File("ca"), auth.File("client"), auth.File("client-key"))
 	p.Options.ZK = []string{secure}
-	config := func(h *kit.Host, tls string) string { return p.file(t, h, tls, command(p.Child())) }
+	config := func(h *kit.Host, tls string) string { return p.Config(t, h, tls, kit.Command(p.Child())) }
 	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
-	one := p.fromFile(t, a, config(a, tls))
+	one := p.FromFile(t, a, config(a, tls))
 	run := p.On(t, soon, "a", 0)
 	file := config(b, tls)
-	p.fromFile(t, b, file)
+	p.FromFile(t, b, file)
 	p.Stands(t, b)
-	p.succeeds(t, time.Second, "b", run.First, one.Kill9) // the guardians can close the session
+	p.Succeeds(t, time.Second, "b", run.First, one.Kill9) // the guardians can close the session
 	kit.Until(t, soon, "status says that it is active", func() bool {
 		r := b.Ask(t, "status", "--config", file)
 		return r.Code == 0 && strings.Contains(r.Out, "active")

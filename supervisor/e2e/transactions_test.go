@@ -92,7 +92,7 @@ func TestNoLostWriteOfTheActiveBreaksTheElection(t *testing.T) {
 	t.Parallel()
 	stage(t)
 	ordeal(t, func(t *testing.T, n int, fate kit.Fate) []kit.Request {
-		p := newPlay(t, stage(t))
+		p := brief(t, stage(t))
 		s, servers := newSaboteur(t, p)
 		direct := p.Options.ZK
 		p.Options.ZK = servers
@@ -101,7 +101,7 @@ func TestNoLostWriteOfTheActiveBreaksTheElection(t *testing.T) {
 		p.Options.ZK = direct
 		p.Standby(t, p.Lab.Machine(t, "b"))
 		p.Alone(t, 100*time.Millisecond, "a")
-		p.succeeds(t, takeover, "b", run.First, func() { a.Signal(syscall.SIGTERM) })
+		p.Succeeds(t, takeover, "b", run.First, func() { a.Signal(syscall.SIGTERM) })
 		if code := a.ExitCode(t, soon); code != 0 {
 			t.Errorf("a ended with %d", code)
 		}
@@ -114,14 +114,14 @@ func TestNoLostWriteOfTheSuccessorBreaksTheElection(t *testing.T) {
 	t.Parallel()
 	stage(t)
 	ordeal(t, func(t *testing.T, n int, fate kit.Fate) []kit.Request {
-		p := newPlay(t, stage(t))
+		p := brief(t, stage(t))
 		a, run := p.Active(t, p.Lab.Machine(t, "a"))
 		s, servers := newSaboteur(t, p)
 		p.Options.ZK = servers
 		p.Standby(t, p.Lab.Machine(t, "b"))
 		s.arm(n, fate)
 		a.Stop(t)
-		p.succeeds(t, takeover, "b", run.First, func() {})
+		p.Succeeds(t, takeover, "b", run.First, func() {})
 		return p.verdict(t, s, n, "b")
 	})
 }
@@ -131,13 +131,13 @@ func TestNoLostWriteOfAFencingSuccessorBreaksTheElection(t *testing.T) {
 	t.Parallel()
 	stage(t)
 	ordeal(t, func(t *testing.T, n int, fate kit.Fate) []kit.Request {
-		p := newPlay(t, stage(t))
+		p := brief(t, stage(t))
 		a, run := p.Active(t, p.Lab.Machine(t, "a"))
 		s, servers := newSaboteur(t, p)
 		p.Options.ZK = servers
 		p.Standby(t, p.Lab.Machine(t, "b"))
 		s.arm(n, fate)
-		p.succeeds(t, session+takeover, "b", run.First, func() {
+		p.Succeeds(t, session+takeover, "b", run.First, func() {
 			kit.KillAtOnce(append(append(a.TwoGuardians(t), a.Pid), p.Processes()...)...)
 		})
 		writes := p.verdict(t, s, n, "b")
@@ -153,7 +153,7 @@ func TestNoLostWriteOfAGuardianBreaksTheElection(t *testing.T) {
 	t.Parallel()
 	stage(t)
 	ordeal(t, func(t *testing.T, n int, fate kit.Fate) []kit.Request {
-		p := newPlay(t, stage(t))
+		p := brief(t, stage(t))
 		s, servers := newSaboteur(t, p)
 		direct := p.Options.ZK
 		p.Options.ZK = servers
@@ -161,7 +161,7 @@ func TestNoLostWriteOfAGuardianBreaksTheElection(t *testing.T) {
 		p.Options.ZK = direct
 		p.Standby(t, p.Lab.Machine(t, "b"))
 		s.arm(n, fate)
-		p.succeeds(t, takeover, "b", run.First, a.Kill9)
+		p.Succeeds(t, takeover, "b", run.First, a.Kill9)
 		return p.verdict(t, s, n, "b")
 	})
 }

@@ -50,7 +50,7 @@ func (d diary) oneshot(name string) string {
 func (p *play) serveAlone(t *testing.T, lines ...string) *kit.Supervisor {
 	t.Helper()
 	a := p.Lab.Machine(t, "a")
-	return p.fromFile(t, a, p.file(t, a, "", lines...))
+	return p.FromFile(t, a, p.Config(t, a, "", lines...))
 }
 
 func TestAUnitStartsInOrderAndStopsInReverse(t *testing.T) {
@@ -77,7 +77,7 @@ func TestAUnitIsStartedAnewAsAWhole(t *testing.T) {
 	p, d := newPlay(t, stage(t)), newDiary(t)
 	once := filepath.Join(t.TempDir(), "once")
 	fails := fmt.Sprintf(`  - {name: weak, command: [sh, -c, 'if mkdir %s; then sleep 0.2; echo !weak >> %s; exit 3; fi; echo +weak >> %s; exec sleep 1000']}`, once, d, d)
-	p.serveAlone(t, impatient, "processes:", d.oneshot("one"), d.ordinary("two", ", ready: {after: 100ms}"), fails)
+	p.serveAlone(t, kit.Impatient, "processes:", d.oneshot("one"), d.ordinary("two", ", ready: {after: 100ms}"), fails)
 	d.until(t, "+one +two !weak -two -one +one +two +weak")
 }
 
@@ -86,28 +86,28 @@ func TestWhatAKilledSupervisorOwedIsUndoneByTheNext(t *testing.T) {
 	t.Parallel()
 	p, d := newPlay(t, stage(t)), newDiary(t)
 	a := p.Lab.Machine(t, "a")
-	file := p.file(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ""))
-	s := p.fromFile(t, a, file)
+	file := p.Config(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ""))
+	s := p.FromFile(t, a, file)
 	d.until(t, "+vip +web")
 	s.Kill9()
-	p.fromFile(t, a, file)
+	p.FromFile(t, a, file)
 	d.until(t, "+vip +web -vip +vip +web")
 }
 
 // It is also undone when the next supervisor's config has the service no more.
 func TestWhatAServiceOwedThatIsGoneIsUndone(t *testing.T) {
 	t.Parallel()
-	p, d := newPlay(t, stage(t)), newDiary(t)
+	p, d := brief(t, stage(t)), newDiary(t)
 	a := p.Lab.Machine(t, "a")
-	file := p.file(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ""))
-	s := p.fromFile(t, a, file)
+	file := p.Config(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ""))
+	s := p.FromFile(t, a, file)
 	d.until(t, "+vip +web")
 	s.Kill9()
 	text, err := os.ReadFile(file)
 	must(t, err)
 	head, _, _ := strings.Cut(string(text), "services:\n")
 	must(t, os.WriteFile(file, []byte(head+"services: {"+p.Options.Service+"-other: {command: [sleep, '1000']}}\n"), 0o600))
-	next := p.fromFile(t, a, file)
+	next := p.FromFile(t, a, file)
 	d.until(t, "+vip +web -vip")
 	kit.Until(t, soon, "the other service runs", func() bool { return next.Says("child started", p.Options.Service+"-other") })
 }
@@ -115,9 +115,9 @@ func TestWhatAServiceOwedThatIsGoneIsUndone(t *testing.T) {
 // The lease ends while the unit runs: nothing can be started in its tree any more, and the address goes all the same.
 func TestWhatOneshotsDidIsUndoneWhenTheLeaseEnds(t *testing.T) {
 	t.Parallel()
-	p, d := newPlay(t, stage(t)), newDiary(t)
+	p, d := brief(t, stage(t)), newDiary(t)
 	a := p.Lab.Host(t, "a")
-	p.fromFile(t, a, p.file(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ", stop_timeout: 1s"), "hooks: {on_standby: "+d.notes("standby")+"}"))
+	p.FromFile(t, a, p.Config(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ", stop_timeout: 1s"), "hooks: {on_standby: "+d.notes("standby")+"}"))
 	kit.Until(t, soon, "it runs", func() bool { return len(d.lines()) == 3 }) // the hook is beside it
 	a.Cut(t)
 	// Where the lease ends before web does, nothing waits for the undoing, and the two come in any order.
@@ -130,13 +130,13 @@ func TestWhatOneshotsDidIsUndoneWhenTheLeaseEnds(t *testing.T) {
 
 func TestHooksAreToldTheFacts(t *testing.T) {
 	t.Parallel()
-	p, d := newPlay(t, stage(t)), newDiary(t)
+	p, d := brief(t, stage(t)), newDiary(t)
 	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
 	hooks := fmt.Sprintf("hooks: {on_active: %s, on_standby: %s, on_fence: %s, on_give_up: %s}",
 		d.notes("$UNDERSTUDY_NODE active of $UNDERSTUDY_SERVICE"), d.notes("$UNDERSTUDY_NODE standby: $UNDERSTUDY_REASON"),
 		d.notes("$UNDERSTUDY_NODE fenced $UNDERSTUDY_FENCED_NODE $UNDERSTUDY_FENCED_RESULT"), d.notes("$UNDERSTUDY_NODE gave up: $UNDERSTUDY_REASON"))
 	start := func(h *kit.Host, words ...string) *kit.Supervisor {
-		return p.fromFile(t, h, p.file(t, h, "", command(p.Child(words...)), hooks, impatient))
+		return p.FromFile(t, h, p.Config(t, h, "", kit.Command(p.Child(words...)), hooks, kit.Impatient))
 	}
 	has := func(line string) {
 		t.Helper()
@@ -154,7 +154,7 @@ func TestHooksAreToldTheFacts(t *testing.T) {
 	has("b active of")
 	p.Unattended(t, s)
 	c := p.Lab.Machine(t, "c")
-	p.fromFile(t, c, p.file(t, c, "", command(p.Child()), hooks))
+	p.FromFile(t, c, p.Config(t, c, "", kit.Command(p.Child()), hooks))
 	has("c fenced b dead")
 	has("c active of")
 }
@@ -164,70 +164,14 @@ func TestANodeWhoseHookFailsIsNotActive(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
 	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
-	ill := p.fromFile(t, a, p.file(t, a, "", command(p.Child()), "hooks: {on_active: [sh, -c, 'echo no route; exit 4']}", impatient))
+	ill := p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), "hooks: {on_active: [sh, -c, 'echo no route; exit 4']}", kit.Impatient))
 	kit.Until(t, soon, "the reason is told", func() bool { return ill.Says("on_active failed", "exit code 4") })
-	p.role(t, "a", "failed")
-	p.fromFile(t, b, p.file(t, b, "", command(p.Child()), "hooks: {on_active: [sleep, '0.1']}"))
+	p.Role(t, "a", "failed")
+	p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), "hooks: {on_active: [sleep, '0.1']}"))
 	run := p.On(t, soon, "b", 0)
 	p.Alone(t, time.Second, "b")
 	if !ill.Says("output of on_active", "no route") {
 		t.Error("what the hook printed is not in the log")
 	}
 	_ = run
-}
-
-// An unhealthy child is started again here, and given to the standby when that does not help.
-func TestAnUnhealthyServiceIsGivenToTheStandby(t *testing.T) {
-	t.Parallel()
-	p := newPlay(t, stage(t))
-	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
-	well := filepath.Join(t.TempDir(), "well")
-	must(t, os.WriteFile(well, nil, 0o600))
-	health := fmt.Sprintf("health: {exec: [test, -e, %s], interval: 100ms, timeout: 1s, failures: 2}", well)
-	s := p.fromFile(t, a, p.file(t, a, "", command(p.Child()), health, impatient))
-	run := p.On(t, soon, "a", 0)
-	p.fromFile(t, b, p.file(t, b, "", command(p.Child())))
-	p.Stands(t, b)
-	p.Untouched(t, run)
-	must(t, os.Remove(well))
-	p.On(t, soon, "b", run.First)
-	p.role(t, "a", "failed")
-	// One that is ended again before it came to keep an account was a start all the same.
-	onB := 0
-	for _, r := range p.Runs() {
-		if r.Node == "b" {
-			onB++
-		}
-	}
-	if n := strings.Count(s.Log(), "child started"); n != 3 || onB != 1 {
-		t.Errorf("it ran %d times on a and %d on b: wanted 3 and 1", n, onB)
-	}
-	if !s.Says("unhealthy") {
-		t.Error("the log does not say why")
-	}
-}
-
-// A check that hangs, and forks what nobody waits for, is killed with all of it; the child is restarted, others do not notice.
-func TestACheckThatHangsIsKilledWithWhatItForked(t *testing.T) {
-	t.Parallel()
-	p := newPlay(t, stage(t))
-	seconds := fmt.Sprint(77000000 + os.Getpid())
-	health := fmt.Sprintf(`health: {exec: [sh, -c, 'setsid sleep %s & sleep 1000'], interval: 300ms, timeout: 200ms, failures: 2}`, seconds)
-	s := p.serveAlone(t, command(p.Child()), health, impatient)
-	kit.Until(t, soon, "it is found unhealthy", func() bool { return s.Says("unhealthy") })
-	p.role(t, "a", "failed")
-	kit.Until(t, soon, "nothing of the check is left", func() bool { return sleepers(seconds) == 0 })
-}
-
-// sleepers counts the processes that sleep for so long.
-func sleepers(seconds string) int {
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	n := 0
-	for _, file := range files {
-		line, err := os.ReadFile(file)
-		if err == nil && string(line) == "sleep\x00"+seconds+"\x00" {
-			n++
-		}
-	}
-	return n
 }

@@ -22,15 +22,6 @@ func (p *play) order(t *testing.T, h *kit.Host, words ...string) {
 	}
 }
 
-// role waits until a node says that it has a role.
-func (p *play) role(t *testing.T, node, role string) {
-	t.Helper()
-	kit.Until(t, soon, node+" is "+role, func() bool {
-		m, ok := p.Member(p.Options.Service, node)
-		return ok && m.Role == role
-	})
-}
-
 // election is run for both kinds.
 func elections(t *testing.T, f func(t *testing.T, order string)) {
 	for _, order := range []string{"race", "queue"} {
@@ -39,15 +30,16 @@ func elections(t *testing.T, f func(t *testing.T, order string)) {
 }
 
 func TestNobodyIsPromotedWhilePaused(t *testing.T) {
+	t.Parallel()
 	elections(t, func(t *testing.T, order string) {
 		p := newPlay(t, stage(t))
 		a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
-		first := p.fromFile(t, a, p.file(t, a, "", command(p.Child()), order))
+		first := p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), order))
 		run := p.On(t, soon, "a", 0)
-		p.fromFile(t, b, p.file(t, b, "", command(p.Child()), order))
+		p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), order))
 		p.Stands(t, b)
 		p.order(t, op, "pause", p.Options.Service, "--reason", "moving house")
-		p.role(t, "b", "paused")
+		p.Role(t, "b", "paused")
 		p.Untouched(t, run) // a pause is none for what runs
 		first.Kill9()
 		kit.Until(t, soon, "the lock is gone", func() bool { return p.Gone("services", p.Options.Service, "ActiveStandbyElectorLock") })
@@ -69,10 +61,10 @@ func TestAPausedServiceIsNotGivenUp(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
 	a, op := p.Lab.Machine(t, "a"), p.Lab.Host(t, "op")
-	p.fromFile(t, a, p.file(t, a, "", command(p.Child("crash=300ms")), "restart: {delay: 50ms, max_delay: 100ms, give_up_after: 100, within: 1m, rejoin_after: 1m}"))
+	p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child("crash=300ms")), "restart: {delay: 50ms, max_delay: 100ms, give_up_after: 100, within: 1m, rejoin_after: 1m}"))
 	p.On(t, soon, "a", 0)
 	p.order(t, op, "pause", p.Options.Service)
-	p.fromFile(t, p.Lab.Machine(t, "b"), p.file(t, p.Lab.Machine(t, "b"), "", command(p.Child())))
+	p.FromFile(t, p.Lab.Machine(t, "b"), p.Config(t, p.Lab.Machine(t, "b"), "", kit.Command(p.Child())))
 	n := len(p.Runs())
 	kit.Until(t, soon, "it was started again and again", func() bool { return len(p.Runs()) > n+4 })
 	for _, run := range p.Runs() {
@@ -83,6 +75,7 @@ func TestAPausedServiceIsNotGivenUp(t *testing.T) {
 }
 
 func TestAPreferredNodeTakesTheServiceWhenItIsFree(t *testing.T) {
+	t.Parallel()
 	for _, order := range []string{"election: race", "election: queue"} { // one after the other, and beside nothing: it is measured
 		t.Run(strings.TrimPrefix(order, "election: "), func(t *testing.T) { preferredTakes(t, order) })
 	}
@@ -91,51 +84,54 @@ func TestAPreferredNodeTakesTheServiceWhenItIsFree(t *testing.T) {
 func preferredTakes(t *testing.T, order string) {
 	p := newPlay(t, stage(t))
 	first := p.Lab.Machine(t, "first")
-	active := p.fromFile(t, first, p.file(t, first, "", command(p.Child()), order))
+	active := p.FromFile(t, first, p.Config(t, first, "", kit.Command(p.Child()), order))
 	run := p.On(t, soon, "first", 0)
 	for i, name := range []string{"low", "high", "mid"} {
 		h := p.Lab.Machine(t, name)
-		p.fromFile(t, h, p.file(t, h, "", command(p.Child()), order, fmt.Sprintf("priority: %d", []int{0, 20, 10}[i])))
+		p.FromFile(t, h, p.Config(t, h, "", kit.Command(p.Child()), order, fmt.Sprintf("priority: %d", []int{0, 20, 10}[i])))
 		p.Stands(t, h)
 	}
 	p.Untouched(t, run)                                                  // a preferred node that comes does not disturb
-	p.succeeds(t, 400*time.Millisecond, "high", run.First, active.Kill9) // others are not waited for
+	p.Succeeds(t, 400*time.Millisecond, "high", run.First, active.Kill9) // others are not waited for
 	p.Alone(t, time.Second, "high")
 }
 
 func TestAPreferredNodeThatIsNotFitDelaysNobody(t *testing.T) { // not parallel: it is measured
+	t.Parallel()
 	p := newPlay(t, stage(t))
 	a, b, c := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Machine(t, "c")
-	active := p.fromFile(t, a, p.file(t, a, "", command(p.Child())))
+	active := p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))
 	run := p.On(t, soon, "a", 0)
-	p.fromFile(t, b, p.file(t, b, "", command(p.Child())))
+	p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child())))
 	p.Stands(t, b)
-	p.fromFile(t, c, p.file(t, c, "", command(p.Child()), "priority: 9", "precheck: {exec: [/bin/false], interval: 1s}"))
+	p.FromFile(t, c, p.Config(t, c, "", kit.Command(p.Child()), "priority: 9", "precheck: {exec: [/bin/false], interval: 1s}"))
 	kit.Until(t, soon, "c says why it does not stand", func() bool {
 		m, ok := p.Member(p.Options.Service, "c")
 		return ok && strings.Contains(m.Why, "precheck")
 	})
-	p.succeeds(t, 400*time.Millisecond, "b", run.First, active.Kill9) // who is not fit is not waited for
+	p.Succeeds(t, 400*time.Millisecond, "b", run.First, active.Kill9) // who is not fit is not waited for
 }
 
 func TestAPreferredNodeThatReturnsTakesTheServiceBack(t *testing.T) {
+	t.Parallel()
 	elections(t, func(t *testing.T, order string) {
 		p := newPlay(t, stage(t))
 		a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
-		p.fromFile(t, a, p.file(t, a, "", command(p.Child()), order, "failback: true"))
+		p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), order, "failback: true"))
 		run := p.On(t, soon, "a", 0)
-		p.fromFile(t, b, p.file(t, b, "", command(p.Child()), order, "failback: true", "priority: 1"))
+		p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), order, "failback: true", "priority: 1"))
 		p.On(t, soon, "b", run.First)
 		p.Alone(t, 3*time.Second, "b")
-		p.role(t, "a", "standby")
+		p.Role(t, "a", "standby")
 	})
 }
 
 func TestANodeThatIsNotEligibleNeverStands(t *testing.T) {
+	t.Parallel()
 	elections(t, func(t *testing.T, order string) {
 		p := newPlay(t, stage(t))
 		a := p.Lab.Machine(t, "a")
-		p.fromFile(t, a, p.file(t, a, "", command(p.Child()), order, "eligible: false"))
+		p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), order, "eligible: false"))
 		kit.Until(t, soon, "a says why", func() bool {
 			m, ok := p.Member(p.Options.Service, "a")
 			return ok && strings.Contains(m.Why, "eligible")
@@ -145,14 +141,15 @@ func TestANodeThatIsNotEligibleNeverStands(t *testing.T) {
 }
 
 func TestAPrecheckDecidesWhoStands(t *testing.T) {
+	t.Parallel()
 	elections(t, func(t *testing.T, order string) {
 		p := newPlay(t, stage(t))
 		a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
 		fit := filepath.Join(t.TempDir(), "fit")
 		check := fmt.Sprintf("precheck: {exec: [test, -e, %s], interval: 1s}", fit)
-		active := p.fromFile(t, a, p.file(t, a, "", command(p.Child()), order))
+		active := p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), order))
 		p.On(t, soon, "a", 0)
-		p.fromFile(t, b, p.file(t, b, "", command(p.Child()), order, check))
+		p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), order, check))
 		kit.Until(t, soon, "b says why it does not stand", func() bool {
 			m, ok := p.Member(p.Options.Service, "b")
 			return ok && m.Health == "unfit" && strings.Contains(m.Why, "precheck: exit code 1")
@@ -195,7 +192,7 @@ func TestAServiceThatMovesTooOftenStaysPut(t *testing.T) {
 	nodes := map[string]*kit.Supervisor{}
 	start := func(name string) {
 		h := hosts[name]
-		nodes[name] = p.fromFile(t, h, p.file(t, h, "", command(p.Child()), moves))
+		nodes[name] = p.FromFile(t, h, p.Config(t, h, "", kit.Command(p.Child()), moves))
 	}
 	start("a")
 	run := p.On(t, soon, "a", 0)

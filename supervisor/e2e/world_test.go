@@ -42,33 +42,6 @@ func TestAChildFindsTheWorldOfItsConfig(t *testing.T) {
 	s.Stop(t)
 }
 
-// What is missing here is told in one line that says what to do, and the standby, which has it, takes over.
-func TestAWorldThatCannotBeHadIsGivenToTheStandby(t *testing.T) {
-	gone := filepath.Join(t.TempDir(), "gone")
-	for name, c := range map[string]struct {
-		line string
-		says []string
-	}{
-		"user":        {"user: no-such-user", []string{"no-such-user", "does not exist"}},
-		"env file":    {"env_file: " + gone, []string{"env_file", gone}},
-		"directory":   {"working_dir: " + gone, []string{gone, "no such"}},
-		"never ready": {fmt.Sprintf("ready: {exec: [test, -e, %s], timeout: 100ms}", gone), []string{"is not ready within 100ms", "exit code 1"}},
-		"never says":  {"ready: {notify: true, timeout: 100ms}", []string{"READY=1 within 100ms"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newPlay(t, stage(t))
-			a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
-			ill := p.fromFile(t, a, p.file(t, a, "", command(p.Child()), c.line, impatient))
-			kit.Until(t, soon, "the fault is told", func() bool { return ill.Says(c.says...) })
-			p.role(t, "a", "failed")
-			p.fromFile(t, b, p.file(t, b, "", command(p.Child())))
-			p.On(t, soon, "b", 0)
-			p.Alone(t, 500*time.Millisecond, "b")
-		})
-	}
-}
-
 // A child that says READY=1 is ready then, and not before.
 func TestAChildSaysItselfWhenItIsReady(t *testing.T) {
 	t.Parallel()

@@ -10,20 +10,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"understudy/election/zktest"
+	"understudy/packaging/need"
 )
+
+func TestMain(m *testing.M) { need.Main(m) }
 
 const service, stranger = 4711, 4712
 
 // needRoot leaves out what only root can show.
 func needRoot(t *testing.T) {
 	t.Helper()
-	if zktest.LeftOut("root") {
-		t.Skip("left out: UNDERSTUDY_LEFT_OUT names root")
-	}
-	if os.Geteuid() != 0 {
-		t.Skip("left out: files of several users need root")
-	}
+	need.These(t, "root")
 }
 
 func must(t testing.TB, errs ...error) {

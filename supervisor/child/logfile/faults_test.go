@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/packaging/need"
 )
 
 // As logrotate does, in each of its ways.
@@ -55,13 +57,11 @@ func TestFileThatSomebodyElseMovesIsMadeAnew(t *testing.T) {
 	soon(t, "five", has(path, "five\n"))
 }
 
-func leftOut(what string) bool { return strings.Contains(os.Getenv("UNDERSTUDY_LEFT_OUT"), what) }
+func TestMain(m *testing.M) { need.Main(m) }
 
 // A disk that is full holds nobody up, and what is missing is told where it is missing.
 func TestFullDiskIsSurvived(t *testing.T) {
-	if leftOut("root") || leftOut("namespaces") {
-		t.Skip("mounting is left out")
-	}
+	need.These(t, "root", "namespaces") // where they may be made, a disk may be mounted
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
 		t.Fatal(err)
@@ -111,9 +111,7 @@ func TestFullDiskIsSurvived(t *testing.T) {
 
 // A directory that cannot be written to, or is not there to be made, is tried again.
 func TestDirectoryThatCannotBeWrittenToIsSurvived(t *testing.T) {
-	if leftOut("root") || leftOut("namespaces") {
-		t.Skip("mounting is left out")
-	}
+	need.These(t, "root", "namespaces") // where they may be made, a disk may be mounted
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/safefile"
 )
 
@@ -267,9 +268,7 @@ func TestEndThatCannotBeWrittenIsTold(t *testing.T) {
 
 // A program of another user can open its own output anew, as many do with /dev/stderr.
 func TestGrantedUserCanOpenItsOutput(t *testing.T) {
-	if leftOut("root") {
-		t.Skip("root is left out")
-	}
+	need.These(t, "root")
 	path := filepath.Join(t.TempDir(), "app.log")
 	l, end := running(t, Config{Path: path})
 	if err := l.Grant(65534, 65534); err != nil {

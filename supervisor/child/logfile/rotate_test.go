@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/safefile"
 )
 
@@ -95,9 +96,7 @@ func TestLimitsChangeWhileItRuns(t *testing.T) {
 
 // The program may become another user's, and its folder with it.
 func TestTheUserOfALogChangesWhileItRuns(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("left out: folders of several users need root")
-	}
+	need.These(t, "root")
 	const one, other = 4711, 4712
 	dir := filepath.Join(t.TempDir(), "logs")
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chown(dir, one, one)); err != nil {

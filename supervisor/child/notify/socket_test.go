@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/packaging/need"
 )
 
 const (
@@ -31,7 +33,7 @@ func TestMain(m *testing.M) {
 		os.Exit(userMain())
 	case senderRole:
 	default:
-		os.Exit(m.Run())
+		need.Main(m)
 	}
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: os.Getenv("NOTIFY_SOCKET"), Net: "unixgram"})
 	for _, datagram := range os.Args[1:] {
@@ -204,7 +206,7 @@ func TestWhatAProgramSaysIsTakenIn(t *testing.T) {
 
 // systemd's own client waits until what it said is taken in: it must not wait for ever, or for nothing.
 func TestSystemdNotifyIsLetGo(t *testing.T) {
-	need(t, "systemd-notify")
+	need.These(t, "systemd-notify")
 	s := listening(t, Config{UID: uint32(os.Geteuid()), Belongs: func(int) bool { return true }})
 	cmd := exec.Command("systemd-notify", "--ready", "--status=from systemd")
 	cmd.Env = append(os.Environ(), s.Env())
@@ -215,12 +217,6 @@ func TestSystemdNotifyIsLetGo(t *testing.T) {
 	// It has ended, so everything is taken in.
 	if !isReady(s) || s.Status() != "from systemd" {
 		t.Errorf("%+v", s.State())
-	}
-}
-
-func need(t *testing.T, thing string) {
-	if strings.Contains(os.Getenv("UNDERSTUDY_LEFT_OUT"), thing) {
-		t.Skip(thing + " is left out")
 	}
 }
 
@@ -309,7 +305,7 @@ func as(cmd *exec.Cmd, uid uint32) *exec.Cmd {
 // A program of another user, or one that started as root and became another one, reaches the socket; one that has ended is known by
 // its user.
 func TestProgramOfAnotherUserIsHeard(t *testing.T) {
-	need(t, "root")
+	need.These(t, "root")
 	for _, uid := range []uint32{65534, 0} {
 		s := listening(t, Config{UID: uid, Belongs: func(int) bool { return true }})
 		if err := as(sender(s, "READY=1"), 65534).Run(); err != nil {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
+
+	"understudy/packaging/need"
 )
 
 // strangerRole looks for sockets in the directory that it is given, by its names and by what the kernel tells everybody, and
@@ -63,7 +65,7 @@ func stranger(s *Socket, words ...string) *exec.Cmd {
 // Nobody else reaches the socket: that of a user by its mode, even if its name leaks; that of root, which may become anybody, by its
 // name.
 func TestStrangerDoesNotReachTheSocket(t *testing.T) {
-	need(t, "root")
+	need.These(t, "root")
 	ofUser := made(t, Config{UID: 65534})
 	ofRoot := made(t, Config{})
 	for _, cmd := range []*exec.Cmd{stranger(ofUser, ofUser.path()), stranger(ofRoot)} {
@@ -84,7 +86,7 @@ func TestStrangerDoesNotReachTheSocket(t *testing.T) {
 
 // A folder whose name can be guessed may be there before us, and its owner puts what he likes in our socket's place.
 func TestFolderOfAStrangerIsNotUsed(t *testing.T) {
-	need(t, "root")
+	need.These(t, "root")
 	dir := made(t, Config{}).cfg.Dir
 	theirs, open, link := filepath.Join(dir, "theirs"), filepath.Join(dir, "open"), filepath.Join(dir, "link")
 	err := errors.Join(os.Mkdir(theirs, 0o755), os.Chown(theirs, 65533, 65533), os.Mkdir(open, 0o755), os.Chmod(open, 0o777), os.Symlink(dir, link))
@@ -115,7 +117,7 @@ func userMain() int {
 }
 
 func TestUserWithoutARuntimeDirectoryHasAFolderOfItsOwn(t *testing.T) {
-	need(t, "root")
+	need.These(t, "root")
 	tmp, err := os.MkdirTemp("", "n")
 	if err != nil {
 		t.Fatal(err)

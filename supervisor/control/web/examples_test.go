@@ -7,27 +7,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"understudy/election"
+	"understudy/packaging/need"
 )
 
-// have skips a test of a program that this machine is said to lack.
-func have(t *testing.T, word, program string) {
-	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("UNDERSTUDY_LEFT_OUT"), ","), word) {
-		t.Skipf("%s is left out", word)
-	}
-	if _, err := exec.LookPath(program); err != nil {
-		t.Fatalf("%v: install it, or leave it out with UNDERSTUDY_LEFT_OUT=%s", err, word)
-	}
-}
+func TestMain(m *testing.M) { need.Main(m) }
 
 func TestAlertsAreSoundAndFireWhenTheyShould(t *testing.T) {
-	have(t, "prometheus", "promtool")
+	need.These(t, "prometheus")
 	for _, words := range [][]string{
 		{"check", "rules", "../../../examples/prometheus-rules.yml"},
 		{"test", "rules", "testdata/rules_test.yaml"},
@@ -40,7 +31,7 @@ func TestAlertsAreSoundAndFireWhenTheyShould(t *testing.T) {
 
 // What the dashboard asks is a rule to promtool.
 func TestTheDashboardAsksSoundQuestions(t *testing.T) {
-	have(t, "prometheus", "promtool")
+	need.These(t, "prometheus")
 	text, err := os.ReadFile("../../../examples/grafana-dashboard.json")
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +68,7 @@ func TestTheDashboardAsksSoundQuestions(t *testing.T) {
 }
 
 func TestMetricsAreWellFormed(t *testing.T) {
-	have(t, "prometheus", "promtool")
+	need.These(t, "prometheus")
 	inBubble(t, func(b *bed) {
 		text := b.everyMetric()
 		cmd := exec.Command("promtool", "check", "metrics")

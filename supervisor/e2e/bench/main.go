@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"understudy/election/zktest"
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/kit"
 )
 
@@ -31,6 +32,7 @@ func run() (code int) {
 	faults := flag.Bool("faults", true, "measure the faults that take a session timeout too")
 	only := flag.String("only", "", "measure only what contains this word")
 	flag.Parse()
+	need.All()
 	b := &bench{Program: &kit.Program{}, times: *times}
 	defer kit.RemoveBinaries()
 	defer b.Close()

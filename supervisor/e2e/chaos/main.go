@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/chaos/history"
 	"understudy/supervisor/e2e/kit"
 	"understudy/supervisor/e2e/kit/store"
@@ -96,6 +97,7 @@ func chaos(args []string) (code int) {
 	if o.judge != "" {
 		return judgeKept(o.judge)
 	}
+	need.All()
 	all := kinds(meansOf(o.seed))
 	if o.only != "" {
 		if all, err = only(o.only, all); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"understudy/election/zktest"
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/chaos/history"
 	"understudy/supervisor/e2e/kit"
 )
@@ -21,13 +22,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asMain) != "" {
 		os.Exit(run(os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	need.Main(m)
 }
 
 // The whole of it has to fail, and to say why, when Understudy does not keep its promises.
 func TestBrokenUnderstudyIsFoundOut(t *testing.T) {
 	kit.NeedHosts(t)
-	kit.Need(t, "cgroup")
+	need.These(t, "cgroup")
 	zktest.Need(t)
 	places := make(chan struct{}, 2) // more of them at once would have no processor to spare
 	for _, s := range sabotages {

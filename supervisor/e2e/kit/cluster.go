@@ -39,11 +39,11 @@ func Look(tb testing.TB, servers []string, root string) *Cluster {
 
 // connect waits for the session: the client alone would wait half a minute for a handshake that got lost.
 func connect(servers []string) (*zk.Conn, error) {
-	conn, events, err := zk.Connect(servers, 3*time.Second, zk.WithLogger(quiet{}), zk.WithLogInfo(false))
+	conn, events, err := zk.Connect(servers, 15*time.Second, zk.WithLogger(quiet{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, err
 	}
-	late := time.After(3 * time.Second)
+	late := time.After(Soon / 5)
 	for {
 		select {
 		case ev := <-events:
@@ -93,9 +93,7 @@ func (c *Cluster) Get(parts ...string) (n Node, ok bool) {
 // has acknowledged.
 func (c *Cluster) Sync(tb testing.TB) {
 	tb.Helper()
-	if _, err := c.conn.Sync(c.root); err != nil {
-		tb.Fatalf("sync: %v", err)
-	}
+	Until(tb, Soon, "the servers are in step", func() bool { _, err := c.conn.Sync(c.root); return err == nil })
 }
 
 // Gone tells that a znode surely does not exist.
@@ -138,18 +136,34 @@ func (c *Cluster) Deleted(tb testing.TB, parts ...string) <-chan struct{} {
 	tb.Helper()
 	c.Sync(tb)
 	path := c.Path(parts...)
-	exists, _, events, err := c.conn.ExistsW(path)
-	if err != nil || !exists {
-		tb.Fatalf("watch %s: exists %v, %v", path, exists, err)
-	}
+	var events <-chan zk.Event
+	Until(tb, Soon, path+" is watched", func() bool {
+		exists, _, ch, err := c.conn.ExistsW(path)
+		if err == nil && !exists {
+			tb.Fatalf("there is no %s", path)
+		}
+		events = ch
+		return err == nil
+	})
 	deleted := make(chan struct{})
 	go func() {
-		defer close(deleted)
-		for err == nil && exists {
+		for {
 			if ev := <-events; ev.Type == zk.EventNodeDeleted { // any other event is the last of its channel, as when a session ends
+				close(deleted)
 				return
 			}
-			exists, _, events, err = c.conn.ExistsW(path)
+			for ; ; <-time.After(pollEvery) {
+				exists, _, ch, err := c.conn.ExistsW(path)
+				if err == nil && !exists {
+					close(deleted)
+				}
+				if err == nil && !exists || errors.Is(err, zk.ErrClosing) {
+					return
+				}
+				if events = ch; err == nil {
+					break
+				}
+			}
 		}
 	}()
 	return deleted

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"understudy/election/zktest"
+	"understudy/packaging/need"
 )
 
 // labs keeps the lock files of all labs of this machine, one a slot.
@@ -36,29 +36,20 @@ type Lab struct {
 
 type pair struct{ from, to string }
 
-// Need skips the test where a thing was left out on purpose, which the environment variable UNDERSTUDY_LEFT_OUT says.
-func Need(tb testing.TB, thing string) {
-	tb.Helper()
-	if zktest.LeftOut(thing) {
-		tb.Skipf("left out: UNDERSTUDY_LEFT_OUT names %s", thing)
-	}
-}
-
-// NeedHosts ends the test, saying what to do, where hosts cannot be made.
+// NeedHosts ends the test unless hosts are asked for; where they cannot be made, it says what to do.
 func NeedHosts(tb testing.TB) {
 	tb.Helper()
-	Need(tb, "namespaces")
-	const instead = "; or set UNDERSTUDY_LEFT_OUT=namespaces to do without these tests"
+	need.These(tb, "namespaces")
 	if os.Geteuid() != 0 {
-		tb.Fatal("network namespaces need root: run the tests as root" + instead)
+		tb.Fatal("network namespaces need root: run the tests as root")
 	}
 	for _, tool := range []string{"ip", "nft", "nsenter", "unshare"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			tb.Fatalf("%s is missing: install iproute2, nftables and util-linux%s", tool, instead)
+			tb.Fatalf("%s is missing: install iproute2, nftables and util-linux", tool)
 		}
 	}
 	if _, err := os.Stat("/etc/machine-id"); err != nil {
-		tb.Fatal("/etc/machine-id is missing: run systemd-machine-id-setup" + instead)
+		tb.Fatal("/etc/machine-id is missing: run systemd-machine-id-setup")
 	}
 }
 

@@ -7,16 +7,17 @@ import (
 	"understudy/supervisor/e2e/kit/tick"
 )
 
-// Soon is enough for what takes milliseconds on a machine that is not busy.
-const Soon = 15 * time.Second
+// Soon is enough for what takes milliseconds on a machine that is not busy, on one that is.
+const Soon = time.Minute
 
 // Play is one service on a stage, with its accounts, and with what Understudy says of it in ZooKeeper.
 type Play struct {
 	*Stage
 	*Accounts
 	*Cluster
-	Options Options       // of the supervisors that are started
-	Started []*Supervisor // all of them, in order
+	Options     Options       // of the supervisors that are started
+	FreshTokens bool          // ZooKeeper lost its data: tokens need not grow
+	Started     []*Supervisor // all of them, in order
 }
 
 // NewPlay is a service of its own, below a root of its own.

@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/packaging/need"
 )
 
 // With a host's power, all that was started on it goes, daemons in sessions of their own included; the other host's stays.
 func TestPowerTakesAllThatRunsOnAHost(t *testing.T) {
-	Need(t, "cgroup")
+	need.These(t, "cgroup")
 	lab := NewLab(t)
 	a, b := lab.Host(t, "a"), lab.Host(t, "b")
 	accounts := map[*Host]*Accounts{}

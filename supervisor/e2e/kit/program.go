@@ -1,13 +1,13 @@
 package kit
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"testing"
+
+	"understudy/packaging/need"
 )
 
 // Program is a testing.TB for what outlives a single test, and for a program that is no test at all. A failure ends it
@@ -53,9 +53,6 @@ func (p *Program) TempDir() string {
 	}
 	return dir
 }
-
-// Attr does nothing: what fails with a program is never run again.
-func (p *Program) Attr(string, string) {}
 
 // Log writes to stderr, and so does Logf.
 func (p *Program) Log(args ...any) { fmt.Fprintln(os.Stderr, args...) }
@@ -120,11 +117,11 @@ func (p *Program) Close() {
 // Run runs a package's tests, so many of those that mostly wait at once unless the command line says otherwise, undoes what they
 // share, and exits.
 func (p *Program) Run(m *testing.M, parallel int) {
-	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = flag.Set("test.parallel", strconv.Itoa(parallel))
+	need.AtOnce(parallel)
+	if !need.Asked("namespaces") || !need.Asked("zookeeper") {
+		need.None("zookeeper, namespaces")
 	}
-	code := m.Run()
+	code := need.Run(m)
 	p.Close()
 	RemoveBinaries()
 	os.Exit(code)

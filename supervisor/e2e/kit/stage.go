@@ -25,6 +25,7 @@ func NewStage(tb testing.TB, servers int, cfg zktest.Config) *Stage {
 	zktest.Need(tb)
 	s := &Stage{Lab: NewLab(tb)}
 	cfg.Servers = servers
+	cfg.ExtraLines = append([]string{"maxSessionTimeout=60000"}, cfg.ExtraLines...)
 	for i := range servers {
 		h := s.Lab.Host(tb, "zk"+string(rune('1'+i)))
 		s.Hosts = append(s.Hosts, h)

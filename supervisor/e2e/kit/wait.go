@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-const pollEvery = 3 * time.Millisecond
+const pollEvery = 10 * time.Millisecond
 
 // Reached waits for a fact and tells whether it came to be within the limit.
 func Reached(limit time.Duration, fact func() bool) bool {
@@ -30,20 +30,9 @@ func Until(tb testing.TB, limit time.Duration, what string, fact func() bool) ti
 	tb.Helper()
 	began := time.Now()
 	if !Reached(limit, fact) {
-		Overdue(tb, limit, fact, "after %v still not so: %s", limit, what)
+		tb.Fatalf("after %v still not so: %s", limit, what)
 	}
 	return time.Since(began)
-}
-
-// Overdue ends a test in which a fact did not come to be within the limit. It looks on: only a fact that comes to be after all is
-// late, one that does not is missing.
-func Overdue(tb testing.TB, limit time.Duration, fact func() bool, format string, args ...any) {
-	tb.Helper()
-	began := time.Now()
-	if Reached(max(limit, 20*time.Second), fact) {
-		Late(tb, format+" (%v later it was)", append(args, time.Since(began).Round(time.Millisecond))...)
-	}
-	tb.Fatalf(format, args...)
 }
 
 // Throughout fails the test when a fact ceases to hold within a while.

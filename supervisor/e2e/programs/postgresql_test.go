@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/kit"
 )
 
@@ -100,7 +101,7 @@ func postmasters(data string) []int {
 }
 
 func TestNothingThatPostgreSQLAcknowledgedIsLost(t *testing.T) {
-	kit.Need(t, "pidns")
+	need.These(t, "pidns")
 	t.Parallel()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if len(found) == 0 {

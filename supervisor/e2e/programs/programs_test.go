@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/election/zktest"
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/kit"
 )
 
@@ -26,7 +27,7 @@ const (
 	soon    = 2 * kit.Soon // real programs take their time, most of all on a machine that is busy
 
 	// What the README promises for the programs' hosts, and what a program takes to start.
-	start    = 5 * time.Second
+	start    = 15 * time.Second
 	handover = start
 	takeover = session + 500*time.Millisecond + grace + start
 )
@@ -52,12 +53,12 @@ type set struct {
 
 func newSet(t *testing.T, service string, needs ...string) *set {
 	t.Helper()
-	kit.Need(t, "programs")
+	need.These(t, "programs")
 	kit.NeedHosts(t)
 	zktest.Need(t)
 	for _, name := range needs {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Fatalf("%s is missing: run packaging/test.sh, which installs it; or set UNDERSTUDY_LEFT_OUT=programs", name)
+			t.Fatalf("%s is missing: make test-all installs it", name)
 		}
 	}
 	t.TempDir() // goes last: the logs are in it
@@ -135,7 +136,7 @@ func (s *set) role(t *testing.T, h *kit.Host, role string) {
 		return ok && m.Role == role && m.Health != "starting" && m.Health != "unfit"
 	}
 	if !kit.Reached(soon, fits) {
-		kit.Overdue(t, soon, fits, "%s is not %s, but says %+v", h.Name, role, m)
+		t.Fatalf("%s is not %s, but says %+v", h.Name, role, m)
 	}
 }
 

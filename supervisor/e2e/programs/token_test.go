@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/kit"
 	kept "understudy/supervisor/e2e/kit/store"
 )
@@ -73,7 +74,7 @@ func serveStore(t *testing.T, host string) (addr, journal string) {
 
 // A program that outlives its supervisor and both guardians, killed at once, is beyond the reach of everything but the store.
 func TestNothingThatATokenCheckingStoreTookIsLost(t *testing.T) {
-	kit.Need(t, "cgroup")
+	need.These(t, "cgroup")
 	t.Parallel()
 	s := newSet(t, "clock", python)
 	at, journal := serveStore(t, s.Lab.Addr())

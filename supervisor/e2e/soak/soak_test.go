@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/kit"
 )
 
@@ -20,7 +21,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	code := m.Run()
+	code := need.Run(m)
 	program.Close()
 	kit.RemoveBinaries()
 	os.Exit(code)

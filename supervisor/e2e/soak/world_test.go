@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"understudy/election/zktest"
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/kit"
 )
 
@@ -34,7 +35,7 @@ var (
 func stage(t *testing.T) *kit.Stage {
 	t.Helper()
 	kit.NeedHosts(t)
-	kit.Need(t, "cgroup")
+	need.These(t, "cgroup")
 	zktest.Need(t)
 	mu.Lock()
 	defer mu.Unlock()

@@ -35,7 +35,7 @@ func kernel() string {
 	return filepath.Join(dir, "understudy", "kernel")
 }
 
-const remedy = "run packaging/test.sh, which fetches it; or set UNDERSTUDY_LEFT_OUT=machine"
+const remedy = "make test-all fetches it"
 
 // vmlinux is the kernel as the emulator can jump into it: to have it unpacked by an emulated processor takes far longer.
 var vmlinux = sync.OnceValues(func() (string, error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/election/zktest"
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/kit"
 	"understudy/supervisor/e2e/kit/tick"
 )
@@ -45,7 +46,7 @@ type play struct {
 // newPlay boots the machine; words are its child's.
 func newPlay(t *testing.T, mode string, words ...string) *play {
 	t.Helper()
-	kit.Need(t, "machine")
+	need.These(t, "machine")
 	kit.NeedHosts(t)
 	zktest.Need(t)
 	t.TempDir() // goes last: the logs are in it

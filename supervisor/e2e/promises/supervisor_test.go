@@ -1,4 +1,4 @@
-package e2e
+package promises
 
 import (
 	"fmt"
@@ -7,36 +7,33 @@ import (
 	"testing"
 	"time"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/e2e/kit"
 	"understudy/supervisor/e2e/kit/tick"
 )
 
-func TestSigtermHandsOverWithin15ms(t *testing.T) {
-	handsOver(t, 15*time.Millisecond, func(active *kit.Supervisor) { active.Signal(syscall.SIGTERM) })
+// P6. What the code takes shows in the quickest hand-over: nothing in it waits for a timer. What a machine adds, `make bench` tells.
+const atOnce = session / 16
+
+func TestStoppedSupervisorHandsOverAtOnce(t *testing.T) {
+	handsOver(t, func(active *kit.Supervisor) { active.Signal(syscall.SIGTERM) })
 }
 
-func TestKill9OfTheSupervisorHandsOverWithin100ms(t *testing.T) {
-	handsOver(t, 100*time.Millisecond, (*kit.Supervisor).Kill9)
-}
+func TestKilledSupervisorHandsOverAtOnce(t *testing.T) { handsOver(t, (*kit.Supervisor).Kill9) }
 
-// handsOver demands a median gap. A machine that is busy with something else gets another chance to show it.
-func handsOver(t *testing.T, limit time.Duration, fault func(active *kit.Supervisor)) {
+func handsOver(t *testing.T, fault func(active *kit.Supervisor)) {
 	t.Helper()
-	for attempt := 1; ; attempt++ {
-		p := newPlay(t, stage(t))
-		gaps, outages := p.Relay(t, 20, p.Lab.Host(t, "a"), p.Lab.Host(t, "b"), fault)
-		t.Logf("gap: %s; from the signal: %s", kit.Summary(gaps), kit.Summary(outages))
-		if kit.Median(gaps) <= limit {
-			return
-		}
-		if attempt == 3 {
-			kit.Late(t, "the median gap is more than %v", limit)
-		}
+	p := play(t, stage(t))
+	gaps, outages := p.Relay(t, 8, p.Lab.Host(t, "a"), p.Lab.Host(t, "b"), fault)
+	t.Logf("gap: %s; from the signal: %s", kit.Summary(gaps), kit.Summary(outages))
+	if kit.Quantile(outages, 0) > atOnce {
+		t.Errorf("even the quickest took more than %v", atOnce)
 	}
 }
 
 func TestCleanStopLeavesNothingBehind(t *testing.T) {
-	p := newPlay(t, stage(t))
+	t.Parallel()
+	p := play(t, stage(t))
 	a, _ := p.Active(t, p.Lab.Host(t, "a"))
 	p.Sync(t)
 	if crumb, ok := p.BreadCrumb(p.Options.Service); !ok || crumb.Node != "a" {
@@ -56,8 +53,9 @@ func TestCleanStopLeavesNothingBehind(t *testing.T) {
 }
 
 func TestKilledGuardianIsReplaced(t *testing.T) {
-	p := newPlay(t, stage(t))
-	a, _, run := p.pair(t)
+	t.Parallel()
+	p := play(t, stage(t))
+	a, _, run := p.OnTwoHosts(t)
 	for range 3 {
 		before := a.TwoGuardians(t)
 		kit.Signal(syscall.SIGKILL, before[0])
@@ -88,9 +86,9 @@ func TestNoTwoDeathsLeaveAChildAlive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlay(t, stage(t), "term=ignore", "children=2", "daemons=2", "every=5ms")
+			p := brief(t, stage(t), "term=ignore", "children=2", "daemons=2", "every=5ms")
 			p.Options.StopTimeout = 500 * time.Millisecond
-			a, _, run := p.pair(t)
+			a, _, run := p.OnTwoHosts(t)
 			at := tick.Now()
 			fault(a.Pid, a.TwoGuardians(t))
 			// A supervisor that lost only its guardians may be the quicker one.
@@ -104,28 +102,27 @@ func TestNoTwoDeathsLeaveAChildAlive(t *testing.T) {
 
 // The third death leaves nobody who could kill, except where the kernel does it.
 func TestThreeDeathsLeaveNoChildInAPidNamespace(t *testing.T) {
-	kit.Need(t, "pidns")
+	need.These(t, "pidns")
 	t.Parallel()
-	p := newPlay(t, stage(t), "term=ignore", "children=2", "daemons=2", "every=5ms")
+	p := brief(t, stage(t), "term=ignore", "children=2", "daemons=2", "every=5ms")
 	p.Options.Flags = []string{"--contain", "pidns"}
-	a, b, run := p.pair(t)
-	stood := kit.Stood(t)
+	a, b, run := p.OnTwoHosts(t)
 	at := p.Unattended(t, a)
 	kit.Until(t, soon, "the child is dead", func() bool { return tick.Now()-p.Runs()[0].Last > int64(200*time.Millisecond) })
 	died := time.Duration(p.Runs()[0].Last - at)
 	t.Logf("the last sign of life came %v after the kill", died)
-	if died-stood() > 500*time.Millisecond {
-		t.Error("that is too late")
+	if died > session {
+		t.Error("the session may have ended before")
 	}
-	p.On(t, session+grace+soon, b.Host.Name, run.First)
+	p.On(t, session+kit.Grace+soon, b.Host.Name, run.First)
 }
 
 func TestFrozenSupervisorIsSucceededAndStandsByWhenThawed(t *testing.T) {
 	t.Parallel()
-	p := newPlay(t, stage(t), "children=1", "daemons=1", "every=2ms")
-	a, b, run := p.pair(t)
+	p := brief(t, stage(t), "children=1", "daemons=1", "every=2ms")
+	a, b, run := p.OnTwoHosts(t)
 	at := tick.Now()
-	next := p.succeeds(t, session+time.Second+grace, b.Host.Name, run.First, func() { a.Signal(syscall.SIGSTOP) })
+	next := p.Succeeds(t, takeover, b.Host.Name, run.First, func() { a.Signal(syscall.SIGSTOP) })
 	p.Alone(t, 3*session-time.Duration(tick.Now()-at), "b")
 	a.Signal(syscall.SIGCONT)
 	p.Stands(t, a.Host)
@@ -144,9 +141,9 @@ func TestNoTwoFreezesLetTwoRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPlay(t, stage(t), "term=ignore", "daemons=1", "every=2ms")
+			p := brief(t, stage(t), "term=ignore", "daemons=1", "every=2ms")
 			p.Options.StopTimeout = 300 * time.Millisecond
-			a, _, run := p.pair(t)
+			a, _, run := p.OnTwoHosts(t)
 			frozen := victims(a.Pid, a.TwoGuardians(t))
 			kit.Signal(syscall.SIGSTOP, frozen...)
 			if len(frozen) == 1 {
@@ -174,7 +171,7 @@ func TestNoTwoFreezesLetTwoRun(t *testing.T) {
 func TestShortFreezeIsNotNoticed(t *testing.T) {
 	t.Parallel()
 	p := calm(t, stage(t))
-	a, _, run := p.pair(t)
+	a, _, run := p.OnTwoHosts(t)
 	for range 3 {
 		a.Signal(syscall.SIGSTOP)
 		p.Alone(t, session/4, "a")
@@ -182,39 +179,4 @@ func TestShortFreezeIsNotNoticed(t *testing.T) {
 		p.Alone(t, session/4, "a")
 	}
 	p.Untouched(t, run)
-}
-
-// The tests above are about one pair; a third candidate must change nothing.
-func TestOneOfManyStandbysTakesOver(t *testing.T) {
-	for _, election := range []string{"race", "queue"} {
-		t.Run(election, func(t *testing.T) {
-			p := newPlay(t, stage(t))
-			p.Options.Flags = []string{"--election", election}
-			running := map[string]*kit.Supervisor{}
-			run := kit.Run{}
-			for i := range 5 {
-				h := p.Lab.Machine(t, fmt.Sprint("n", i))
-				if i == 0 {
-					running[h.Name], run = p.Active(t, h)
-				} else {
-					running[h.Name] = p.Standby(t, h)
-				}
-				if election == "queue" {
-					p.queued(t, i+1) // before the next one comes
-				}
-			}
-			for i := 4; i > 0; i-- {
-				if i%2 == 0 {
-					running[run.Node].Kill9()
-				} else {
-					running[run.Node].Stop(t)
-				}
-				next := p.Next(t, soon, run.First)
-				if want := fmt.Sprint("n", 5-i); election == "queue" && next.Node != want {
-					t.Errorf("%s took over out of turn, not %s", next.Node, want)
-				}
-				run = next
-			}
-		})
-	}
 }
