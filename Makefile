@@ -51,7 +51,7 @@ bench: ## hand-over times and idle cost, beside what ZooKeeper alone takes
 	go run ./supervisor/e2e/bench
 
 soak: ## failovers (FAILOVERS=1000) in a row on real servers, and a count of what they leave behind
-	go test ./supervisor/e2e/soak -count=1 -v -timeout 24h -run NothingIsLeaked -failovers $(FAILOVERS)
+	PATH="$$PATH:/usr/sbin:/sbin" UNDERSTUDY_TESTS=all go test ./supervisor/e2e/soak -count=1 -v -timeout 24h -run NothingIsLeaked -failovers $(FAILOVERS)
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	FUZZTIME=$(FUZZTIME) packaging/fuzz.sh
