@@ -76,12 +76,12 @@ type Ends struct{ LockLost, LeaseOver, Expired, LeaseEnding, StayOver, Handing b
 // Rank picks the one that counts: what allows the least comes first. It reports false when there is none.
 func (e Ends) Rank() (Event, bool) {
 	switch {
-	case e.LockLost:
-		return Event{Kind: LockLost}, true
 	case e.LeaseOver:
 		return Event{Kind: LeaseOver}, true
-	case e.Expired:
+	case e.Expired: // and with it the lock: that one is lost says less
 		return Event{Kind: Expired}, true
+	case e.LockLost:
+		return Event{Kind: LockLost}, true
 	case e.LeaseEnding:
 		return Event{Kind: LeaseEnding}, true
 	case e.StayOver && e.Handing:

@@ -63,8 +63,8 @@ func TestWhatAllowsTheLeastCountsFirst(t *testing.T) {
 		want  Kind
 		clear func()
 	}{
-		{LockLost, func() { all.LockLost = false }}, {LeaseOver, func() { all.LeaseOver = false }},
-		{Expired, func() { all.Expired = false }}, {LeaseEnding, func() { all.LeaseEnding = false }},
+		{LeaseOver, func() { all.LeaseOver = false }}, {Expired, func() { all.Expired = false }},
+		{LockLost, func() { all.LockLost = false }}, {LeaseEnding, func() { all.LeaseEnding = false }},
 		{HandAsked, func() { all.Handing = false }}, {StopAsked, func() { all.StayOver = false }},
 	} {
 		if e, ok := all.Rank(); !ok || e.Kind != step.want {
