@@ -57,9 +57,6 @@ func TestSwitchoverGoesBackAndForth(t *testing.T) {
 			t.Fatalf("only %d gaps", len(gaps))
 		}
 		t.Logf("gaps of %d switchovers: median %v, longest %v", len(gaps), kit.Median(gaps), kit.Quantile(gaps, 1))
-		if kit.Quantile(gaps, 0) > session/16 { // nothing in it waits for a timer
-			t.Error("even the shortest took its time")
-		}
 	})
 }
 

@@ -27,9 +27,9 @@ var sabotages = []sabotage{
 		old: "end := sent + LeaseLength(s.timeout)", new: "end := sent + time.Hour", shows: "overlap",
 	},
 	{
-		name: "the lock is given back before the tree is dead", file: "supervisor/term.go", only: "supervisor stopped", last: "1s",
-		old:   "	if err := v.end(ctx, t, tree); err != nil {\n		v.on(treeAlive)",
-		new:   "	_ = claim.Release(context.WithoutCancel(ctx))\n	pause(context.WithoutCancel(ctx), 300*time.Millisecond)\n	if err := v.end(ctx, t, tree); err != nil {\n		v.on(treeAlive)",
+		name: "the lock is given back before the tree is dead", file: "supervisor/service/end.go", only: "supervisor stopped", last: "1s",
+		old:   "	e := t.prove(ctx)\n",
+		new:   "	_ = t.claim.Release(context.WithoutCancel(ctx))\n	wait.For(context.WithoutCancel(ctx), 300*time.Millisecond)\n	e := t.prove(ctx)\n",
 		shows: "overlap",
 	},
 	{

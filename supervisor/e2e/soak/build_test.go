@@ -21,11 +21,11 @@ var leaksSource string
 
 // leaks makes a supervisor leave one of everything behind at the end of each term.
 var leaks = []change{
-	{"supervisor/leak_soak.go", "", leaksSource},
-	{"supervisor/term.go", "	v.on(treeDead)\n", "	v.on(treeDead)\n	leak()\n"},
+	{"supervisor/service/leak_soak.go", "", leaksSource},
+	{"supervisor/service/end.go", "	v.mem.words.end = time.Now().UTC()\n", "	v.mem.words.end = time.Now().UTC()\n	leak()\n"},
 	{"supervisor/child/cgroup.go", "	l, err := openLeaf(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n",
 		"	_ = os.Mkdir(path+\".left\", 0o755)\n	l, err := openLeaf(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n"},
-	{"supervisor/child/watch.go", "	case opDrop:\n		q.shut()\n", "	case opDrop:\n"},
+	{"supervisor/guard/tree.go", "	t.shut()\n	t.dead = true\n", "	t.dead = true\n"},
 	{"election/members.go", "	names, err := c.s.children(ctx, c.paths.History())\n",
 		"	_ = c.s.create(ctx, c.paths.Dir()+\"/left-\"+entry[len(entry)-10:], nil, 0)\n	names, err := c.s.children(ctx, c.paths.History())\n"},
 }

@@ -77,7 +77,7 @@ func TestEveryLeakIsNoticed(t *testing.T) {
 			t.Errorf("a leak is not noticed: %q is not in %q", what, found)
 		}
 	}
-	if stacks := grown(before, after, "a"); !strings.Contains(strings.Join(stacks, "\n"), "supervisor.leak") {
+	if stacks := grown(before, after, "a"); !strings.Contains(strings.Join(stacks, "\n"), "service.leak") {
 		t.Errorf("who leaks goroutines is not told: %q", stacks)
 	}
 	s.checkRuns()
