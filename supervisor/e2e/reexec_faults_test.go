@@ -113,11 +113,11 @@ func TestAnUpgradeIsRefusedWhileZooKeeperDoesNotAnswer(t *testing.T) {
 	p := brief(t, stage(t))
 	b := kit.Install(t)
 	p.Options.Binary = string(b)
-	p.Options.Session = 10 * time.Second
+	p.Options.Session = 20 * time.Second // a lease of 11 s, of which more than half has to be over, and enough be left
 	one := p.Lab.Host(t, "a")
 	a, run := p.Active(t, one)
 	one.CutFrom(t, p.Addrs()...)
-	<-time.After(3 * time.Second)
+	<-time.After(6 * time.Second)
 	a.Signal(syscall.SIGUSR2)
 	kit.Until(t, soon, "it is refused", func() bool { return a.Says("nothing is handed over", "acknowledged nothing") })
 	one.Heal(t)
