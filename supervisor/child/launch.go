@@ -71,6 +71,21 @@ func (l *launch) fork() {
 	}
 }
 
+// letGo is how long a program that may run is waited for though it is not wanted any more: it is to be asked to end, as any other.
+const letGo = time.Second
+
+// lingering returns a context that ends some time after another.
+func lingering(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		time.AfterFunc(d, func() { end(context.Cause(ctx)) })
+	})
+	return late, func() {
+		stop()
+		end(nil)
+	}
+}
+
 // hear returns nothing when the program runs, or has run; a message, if the launcher said why it does not. On an error of
 // ctx it may still come to run.
 func (l *launch) hear(ctx context.Context) (*guard.Message, error) {
@@ -81,7 +96,9 @@ func (l *launch) hear(ctx context.Context) (*guard.Message, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
-	defer context.AfterFunc(ctx, func() { _ = l.report.file.SetReadDeadline(time.Unix(1, 0)) })()
+	enough := func() { _ = l.report.file.SetReadDeadline(time.Unix(1, 0)) }
+	unwanted := context.AfterFunc(ctx, enough)
+	defer unwanted()
 	prepared := false
 	buf := make([]byte, maxPacket)
 	for {
@@ -94,9 +111,15 @@ func (l *launch) hear(ctx context.Context) (*guard.Message, error) {
 		case err != nil:
 			return nil, errKilledEarly
 		case m.Op == opReady:
+			if !unwanted() {
+				return nil, context.Cause(ctx)
+			}
 			if err := l.open(); err != nil {
 				return nil, err
 			}
+			late, cancel := lingering(ctx, letGo)
+			defer cancel()
+			defer context.AfterFunc(late, enough)()
 			prepared = true
 		default:
 			return &m, nil

@@ -176,6 +176,8 @@ func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Proces
 	if err := s.link.send(&guard.Message{Op: opOpen, Along: order}); err != nil {
 		return nil, errors.Join(t.killedAtGate(), err, in.giveUp(ctx))
 	}
+	late, cancel := lingering(ctx, letGo)
+	defer cancel()
 	select {
 	case m := <-begun:
 		switch m.Op {
@@ -189,8 +191,8 @@ func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Proces
 			return nil, errors.Join(t.whyEarly(statusOf(syscall.WaitStatus(m.Number))), in.giveUp(ctx))
 		}
 		return nil, t.killedAtGate()
-	case <-ctx.Done():
-		return nil, errors.Join(context.Cause(ctx), in.giveUp(ctx))
+	case <-late.Done():
+		return nil, errors.Join(context.Cause(late), in.giveUp(ctx))
 	}
 }
 

@@ -82,7 +82,7 @@ func begin(t *testing.T, s *kit.Stage, at int, deed func(h *handover)) (*handove
 		<-begun
 		deed(h)
 	})
-	h.op = h.Lab.Machine(t, "op").Understudy(t, "switchover", h.Options.Service, "--to", "b", "--timeout", "20s",
+	h.op = h.Lab.Machine(t, "op").Understudy(t, "switchover", h.Options.Service, "--to", "b", "--timeout", "1m",
 		"--zk", strings.Join(through("op", true), ","), "--root", h.Options.Root)
 	close(begun)
 	return h, m
