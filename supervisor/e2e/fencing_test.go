@@ -21,10 +21,12 @@ func (p *play) inTime(t *testing.T, at int64) {
 
 // The next supervisor of the machine finds the survivors and kills them. There is no doubt, so there is no waiting.
 func TestSurvivingChildIsKilledByTheNextSupervisorOfTheMachine(t *testing.T) {
-	need.These(t, "cgroup") // and nothing beside this: any supervisor of a node "a" that starts on this kernel would be the next
+	need.These(t, "cgroup")
+	t.Parallel()
 	p := brief(t, stage(t), "term=ignore", "daemons=2", "every=2ms")
 	p.Options.Grace = longGrace
 	h := p.Lab.Machine(t, "a")
+	h.PowerOn(t) // a cgroup of its own: any supervisor that starts in the same one is the next
 	a, _ := p.Active(t, h)
 	at := p.Unattended(t, a)
 	p.Alone(t, 500*time.Millisecond, "a") // it survived; else this test shows nothing
@@ -40,6 +42,7 @@ func TestSurvivingChildIsKilledByAStandbyOfTheMachine(t *testing.T) {
 	p := brief(t, stage(t), "term=ignore", "daemons=2", "every=2ms")
 	p.Options.Grace = longGrace
 	h := p.Lab.Machine(t, "a")
+	h.PowerOn(t)
 	a, _ := p.Active(t, h)
 	p.Options.Node = "a2"
 	p.Start(t, h)

@@ -18,8 +18,10 @@ func (h *Host) PowerOn(tb testing.TB) {
 	base, err := ownGroup()
 	if err == nil {
 		// Never the same cgroup twice: the kernel may kill at birth what is forked into one that has been killed.
-		h.group = filepath.Join(base, fmt.Sprintf("%s.%s-boot%d", h.lab.name("m"), h.Name, h.booted))
-		err = os.Mkdir(h.group, 0o755)
+		h.group, err = os.MkdirTemp(base, fmt.Sprintf("%s.%s-boot%d-*", h.lab.name("m"), h.Name, h.booted))
+	}
+	if err == nil {
+		err = os.Chmod(h.group, 0o755)
 	}
 	if err != nil {
 		tb.Fatalf("power on %s: %v", h.Name, err)
