@@ -14,7 +14,7 @@ import (
 func TestFaultsOfServersThatEndAreNotNoticed(t *testing.T) {
 	t.Parallel()
 	s := kit.NewStage(t, 3, zktest.Config{})
-	p := calm(t, s)
+	p := play(t, s)
 	a, b, run := p.OnTwoHosts(t)
 	between := func() { t.Helper(); s.Ready(t); p.Alone(t, kit.LongSession/4, "a") }
 	leader := s.ZK.Leader()
@@ -33,7 +33,7 @@ func TestFaultsOfServersThatEndAreNotNoticed(t *testing.T) {
 	for i := range s.Servers {
 		must(t, s.ZK.Thaw(i))
 	}
-	p.Alone(t, kit.LongSession+time.Second, "a")
+	p.Alone(t, kit.Calm+time.Second, "a")
 	p.Untouched(t, run)
 	p.Stands(t, b.Host)
 	a.Stop(t)
@@ -106,7 +106,6 @@ func allDown(t *testing.T, s *kit.Stage) {
 	back := tick.Now()
 	next := p.Next(t, soon, at)
 	t.Logf("%s runs again %v after the servers serve", next.Node, time.Duration(next.First-back))
-	p.Alone(t, session, next.Node)
 }
 
 func wiped(t *testing.T, s *kit.Stage) {
@@ -122,7 +121,6 @@ func wiped(t *testing.T, s *kit.Stage) {
 	back := tick.Now()
 	next := p.Next(t, 2*soon, at)
 	t.Logf("%s runs again %v after the servers serve", next.Node, time.Duration(next.First-back))
-	p.Alone(t, session, next.Node)
 	other := map[string]string{"a": "b", "b": "a"}[next.Node]
 	kit.Until(t, soon, other+" stands by", func() bool {
 		look := kit.Look(t, s.Servers, p.Options.Root) // an old client would not survive the loss
