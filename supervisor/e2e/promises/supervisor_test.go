@@ -170,7 +170,7 @@ func TestNoTwoFreezesLetTwoRun(t *testing.T) {
 // A supervisor that was frozen for less than the lease goes on as if nothing had been.
 func TestShortFreezeIsNotNoticed(t *testing.T) {
 	t.Parallel()
-	p := calm(t, stage(t))
+	p := play(t, stage(t))
 	a, _, run := p.OnTwoHosts(t)
 	for range 3 {
 		a.Signal(syscall.SIGSTOP)
