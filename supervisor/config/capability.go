@@ -52,13 +52,13 @@ type Capabilities struct {
 	Ambient  []Capability  `yaml:"ambient,flow,omitempty" doc:"What the program has though it does not run as root, such as CAP_NET_BIND_SERVICE for ports below 1024. All of them have to be in bounding, where that is given."`
 }
 
-func (v *validator) capabilities(p path, c Capabilities) {
+func (c Capabilities) check(p place) {
 	if c.Bounding == nil {
 		return
 	}
 	for i, one := range c.Ambient {
 		if !slices.Contains(*c.Bounding, one) {
-			v.ratio([]path{p.key("ambient").item(i), p.key("bounding"), p}, "%s is not in bounding, so it cannot be had: add it there, or leave it out here", one)
+			p.key("ambient").item(i).and(p.key("bounding"), p).fault("%s is not in bounding, so it cannot be had: add it there, or leave it out here", one)
 		}
 	}
 }
@@ -75,10 +75,10 @@ func CapabilityMask(set []Capability) (mask uint64) {
 // a list of names.
 type InheritEnv []string
 
-func (v *validator) inheritEnv(p path, names InheritEnv) {
+func (names InheritEnv) check(p place) {
 	for i, name := range names {
 		if !envName.MatchString(name) {
-			v.fault(p.item(i), "%s is not a name of a variable: letters, digits and _ are allowed, and no digit at the start", quoted(name))
+			p.item(i).fault("%s is not a name of a variable: letters, digits and _ are allowed, and no digit at the start", quoted(name))
 		}
 	}
 }

@@ -31,14 +31,6 @@ type Precheck struct {
 	Timeout  time.Duration `yaml:"timeout" doc:"How long a check may take; one that takes longer is killed and has failed."`
 }
 
-// LogFile is where a process's stdout and stderr go; no File means the supervisor's own.
-type LogFile struct {
-	File     string `yaml:"file,omitempty" doc:"The file, an absolute path."`
-	MaxSize  Size   `yaml:"max_size" doc:"The size at which the file is put aside and a new one begun, such as 50MiB."`
-	Keep     int    `yaml:"keep" doc:"How many files that were put aside are kept."`
-	Compress bool   `yaml:"compress" doc:"Whether files that were put aside are compressed (gzip)."`
-}
-
 // Way names the key that says how readiness is seen, "" when none does.
 func (r Ready) Way() string {
 	switch {
@@ -67,4 +59,59 @@ func (h Health) Way() string {
 		return "tcp"
 	}
 	return ""
+}
+
+func (r Ready) check(p place) {
+	checkAddress(p.key("tcp"), r.TCP)
+	checkURL(p.key("http"), r.HTTP)
+	r.Exec.checkGiven(p.key("exec"))
+	after, timeout := p.key("after"), p.key("timeout")
+	switch way := r.Way(); {
+	case way == "after" && after.given() && timeout.given():
+		timeout.fault("does not go with after: a process that has run for %v is ready, and nothing is waited for longer", r.After)
+	case way == "after" || after.given():
+		checkNotNegative(after, r.After)
+	case way != "":
+		checkPositive(timeout, r.Timeout)
+	case timeout.given():
+		checkNotNegative(timeout, r.Timeout)
+		timeout.noWay("tcp:, http:, exec:, notify: or after:")
+	}
+}
+
+// noWay warns of a check that has been told everything but what to look at. Defaults may leave that to the services.
+func (p place) noWay(ways string) {
+	if p.keys[0][0] != "defaults" {
+		p.doubt("has no effect without a way to check: add %s", ways)
+	}
+}
+
+func (h Health) check(p place) {
+	h.Exec.checkGiven(p.key("exec"))
+	checkURL(p.key("http"), h.HTTP)
+	checkAddress(p.key("tcp"), h.TCP)
+	if h.Way() == "" && h.Interval == 0 && h.Timeout == 0 {
+		return // it is not there
+	}
+	checkPositive(p.key("interval"), h.Interval)
+	checkPositive(p.key("timeout"), h.Timeout)
+	checkNotNegative(p.key("start_delay"), h.StartDelay)
+	if h.Failures < 1 || h.Failures > mostFailures {
+		p.key("failures").fault("%d is not a number from 1 to %d", h.Failures, mostFailures)
+	}
+	if h.Way() == "" && p.given() {
+		p.noWay("exec:, http: or tcp:")
+	}
+}
+
+func (c Precheck) check(p place) {
+	c.Exec.checkGiven(p.key("exec"))
+	if len(c.Exec) == 0 && c.Interval == 0 && c.Timeout == 0 {
+		return // it is not there
+	}
+	checkPositive(p.key("interval"), c.Interval)
+	checkPositive(p.key("timeout"), c.Timeout)
+	if len(c.Exec) == 0 && p.given() {
+		p.noWay("exec:")
+	}
 }

@@ -13,5 +13,6 @@
 // needed. Result.Here looks before, for whoever asks.
 //
 // A new key is one field of a struct: it is read, written, suggested for misspelt ones and described in the schema and
-// in docs/config.md by its name and tags. What its value may be is checked in validate*.go.
+// in docs/config.md by its name and tags. Its section's method check, in the same file, says
+// what its value may be.
 package config

@@ -1,6 +1,12 @@
 package config
 
-import "time"
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
 
 // Fencing says how an old active node is made sure to be dead when nothing proves it.
 type Fencing struct {
@@ -66,4 +72,135 @@ type FenceProgram struct {
 	Secrets map[string]string `yaml:"secrets,omitempty" doc:"Options whose value is the only line of a file, by name, as in password: /etc/understudy/ipmi.secret. Absolute paths."`
 	Plugs   map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with what the fence agent calls its power outlet or machine. A node that is not listed is not fenced by this method. Default: whichever node the breadcrumb names, by that name."`
 	Timeout time.Duration     `yaml:"timeout" doc:"How long switching off and looking may take together."`
+}
+
+// setDefaults is called before a method that the file names is read.
+func (e *FenceExec) setDefaults()    { e.Timeout = 10 * time.Second }
+func (e *FenceAsk) setDefaults()     { e.Timeout = 5 * time.Second }
+func (e *FenceSSH) setDefaults()     { e.Timeout = 10 * time.Second }
+func (e *FenceHTTP) setDefaults()    { e.Timeout = 5 * time.Second }
+func (e *FenceProgram) setDefaults() { e.Timeout = 30 * time.Second }
+
+func (f Fencing) check(p place) {
+	checkChoice(p.key("on_failure"), f.OnFailure)
+	for i, method := range f.Methods {
+		at := p.key("methods").item(i)
+		if len(method.Any) == 0 && at.key("any").given() {
+			at.key("any").fault("is empty: list methods that are tried at the same time")
+			continue
+		}
+		for j, one := range method.Any {
+			one.check(at.key("any").item(j))
+		}
+		if len(method.Any) == 0 {
+			method.FenceOne.check(at)
+		}
+	}
+}
+
+func (m FenceOne) check(p place) {
+	var timeout time.Duration
+	var key string
+	switch {
+	case m.Agent != nil:
+		key, timeout = "agent", m.Agent.Timeout
+		if p.node.Fencing.Agent == nil {
+			p.key(key).fault("takes an agent here and on every other node: write fencing: {agent: {listen: ..., secret_file: ...}} at the top of the file")
+		}
+	case m.Exec != nil:
+		key, timeout = "exec", m.Exec.Timeout
+		checkFencer(p.key(key).key("command"), m.Exec.Command)
+		checkPlugs(p.key(key), m.Exec.Plugs)
+	case m.SSH != nil:
+		key, timeout = "ssh", m.SSH.Timeout
+		m.SSH.check(p.key(key))
+	case m.HTTP != nil:
+		key, timeout = "http", m.HTTP.Timeout
+		m.HTTP.check(p.key(key))
+	case m.FenceAgent != nil:
+		key, timeout = "fence_agent", m.FenceAgent.Timeout
+		m.FenceAgent.check(p.key(key))
+	default:
+		p.fault("names no method: write agent: {}, exec:, ssh:, http:, fence_agent: or any: [...]")
+		return
+	}
+	checkPositive(p.key(key).key("timeout"), timeout)
+}
+
+func checkFencer(p place, words Command) {
+	if len(words) == 0 {
+		p.fault("missing: say which program fences")
+	}
+	words.check(p)
+}
+
+func (s FenceSSH) check(p place) {
+	if s.User == "" {
+		p.key("user").fault("missing: say whom to log in as")
+	}
+	checkSecretFile(p.key("key_file"), s.KeyFile, "the private key", true)
+	if s.KnownHosts == "" {
+		p.key("known_hosts").fault("missing: name the file of known host keys; another host could say anything")
+	} else {
+		checkAbsolute(p.key("known_hosts"), s.KnownHosts)
+	}
+	checkAddress(p.key("address"), filled(s.Address))
+	checkPlugs(p, s.Plugs)
+	if len(s.Plugs) > 0 {
+		checkFilledIn(p.key("address"), s.Address, false)
+	}
+	if strings.ContainsAny(s.Command, "\n\x00") {
+		p.key("command").fault("must be one line")
+	}
+}
+
+func (h FenceHTTP) check(p place) {
+	if h.URL == "" && !p.key("url").given() {
+		p.key("url").fault("missing: write a URL")
+	}
+	checkURL(p.key("url"), filled(h.URL))
+	checkPlugs(p, h.Plugs)
+	h.checkWhom(p)
+	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+	if h.Method != "" && !slices.Contains(methods, h.Method) {
+		p.key("method").fault("%s must be %s%s", quoted(h.Method), oneOf(methods), DidYouMean(h.Method, methods))
+	}
+	for i, status := range h.Status {
+		if status < 100 || status > 599 {
+			p.key("status").item(i).fault("%d is not an HTTP status", status)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
+		if name == "" || strings.ContainsAny(name, " :\t\r\n") || strings.ContainsAny(h.Headers[name], "\r\n\x00") {
+			p.key("headers").key(name).fault("is not a header line")
+		}
+	}
+	checkSecretFile(p.key("bearer_file"), h.BearerFile, "the bearer token", false)
+	checkFile(p.key("ca_file"), h.CAFile, "")
+}
+
+func (f FenceProgram) check(p place) {
+	checkFencer(p.key("command"), f.Command)
+	checkPlugs(p, f.Plugs)
+	if len(f.Plugs) == 0 {
+		p.key("plugs").and(p).danger("without plugs, whichever node a breadcrumb names is switched off, and whoever can write ZooKeeper writes breadcrumbs; list the nodes, as in plugs: {NODE: OUTLET}")
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Options)) {
+		at := p.key("options").key(name)
+		switch {
+		case name == "action":
+			at.fault("is not for the file to say: the node is switched off")
+		case strings.ContainsAny(name, "=\r\n") || strings.ContainsAny(f.Options[name], "\r\n"):
+			at.fault("must be one line")
+		case f.Secrets[name] != "":
+			at.fault("is among the secrets too")
+		case len(f.Plugs) > 0:
+			checkFilledIn(at, f.Options[name], true)
+		case fromCrumb.MatchString(f.Options[name]) || ofChild.MatchString(f.Options[name]):
+			at.danger("the method will refuse: a breadcrumb would choose whom the agent asks; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Secrets)) {
+		checkSecretFile(p.key("secrets").key(name), f.Secrets[name], "it", true)
+	}
 }

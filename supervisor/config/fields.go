@@ -35,6 +35,9 @@ func findFields(t reflect.Type) []field {
 		f := t.Field(i)
 		name, rest, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		options := strings.Split(rest, ",")
+		if name == "-" {
+			continue
+		}
 		if slices.Contains(options, "inline") {
 			for _, inner := range findFields(f.Type) {
 				inner.index = append([]int{i}, inner.index...)

@@ -60,10 +60,9 @@ type loader struct {
 }
 
 func newLoader(name string, disk disk) *loader {
-	empty := Default()
 	l := &loader{
 		disk: disk, name: name,
-		doc:   document{ZooKeeper: empty.ZooKeeper, Log: empty.Log, Watchdog: empty.Watchdog, Defaults: writtenDefaults()},
+		doc:   document{Config: *Default(), Defaults: writtenDefaults()},
 		files: Files{Config: []string{absolute(name)}},
 		order: []string{name},
 	}
@@ -88,13 +87,13 @@ func (l *loader) load(src []byte) Result {
 	l.include()
 	l.file = l.name
 
-	v := validator{given: l.given}
-	if l.doc.Node == "" && !l.given(path{"node"}) {
-		l.doc.Node = v.hostname()
+	said := report{says: l.given}
+	if node := said.top("node"); l.doc.Node == "" && !node.given() {
+		l.doc.Node = hostname(node)
 	}
-	v.document(l.doc)
-	v.settings(path{"defaults"}, l.doc.Defaults)
-	l.place(v.found)
+	l.doc.check(&said)
+	l.doc.Defaults.check(said.top("defaults"))
+	l.place(said.found)
 	l.tooMuch()
 	l.files.env(l.doc.Services)
 	r := Result{Faults: l.sorted(l.faults), Files: l.files, loader: l}
@@ -102,17 +101,8 @@ func (l *loader) load(src []byte) Result {
 		return r
 	}
 	r.Config = l.doc.config()
-	r.Warnings = l.warnings(v.doubts)
+	r.Warnings = l.warnings(said.doubts)
 	return r
-}
-
-// config is what the document means.
-func (doc document) config() *Config {
-	c := &Config{Node: doc.Node, ZooKeeper: doc.ZooKeeper, Log: doc.Log, HTTP: doc.HTTP, Fencing: doc.Fencing, Watchdog: doc.Watchdog, Services: make(map[string]Service, len(doc.Services))}
-	for name, w := range doc.Services {
-		c.Services[name] = w.service()
-	}
-	return c
 }
 
 // sorted puts faults into the order in which a user meets them.

@@ -47,10 +47,7 @@ func (c *Config) MarshalJSON() ([]byte, error) {
 }
 
 func (c *Config) node() (*yaml.Node, error) {
-	doc := document{Node: c.Node, ZooKeeper: c.ZooKeeper, Log: c.Log, HTTP: c.HTTP, Fencing: c.Fencing, Watchdog: c.Watchdog, Services: map[string]written{}}
-	for name, s := range c.Services {
-		doc.Services[name] = s.write()
-	}
+	doc := c.document()
 	return encode(reflectOf(&doc))
 }
 

@@ -6,15 +6,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// found is a fault of Validate's: what is wrong with which keys, wherever they came from.
-type found struct {
-	keys    []path // the first is the one to blame; the others take part
-	onKey   bool   // it is the key itself that is wrong
-	message string
-	danger  bool // see Fault
-	owned   bool // see Fault
-}
-
 // given reports whether the file gives a value for p, a good one or not.
 func (d *decoder) given(p path) bool {
 	_, ok := d.spots[p.id()]

@@ -18,9 +18,7 @@ type schema map[string]any
 // Schema describes the file as a JSON schema, for editors that complete and check it while it is written. It knows keys
 // and types; only Read knows it all.
 func Schema() ([]byte, error) {
-	root := structSchema(reflect.TypeFor[document](), reflectOf(&document{
-		ZooKeeper: Default().ZooKeeper, Log: Default().Log,
-	}))
+	root := structSchema(reflect.TypeFor[document](), reflectOf(&document{Config: *Default()}))
 	root["$schema"] = "http://json-schema.org/draft-07/schema#"
 	root["title"] = "Understudy's configuration"
 	root["description"] = "What one supervisor runs. An included file holds services: and nothing else."

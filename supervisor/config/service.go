@@ -1,8 +1,7 @@
 package config
 
 import (
-	"maps"
-	"slices"
+	"syscall"
 	"time"
 )
 
@@ -30,61 +29,10 @@ type Service struct {
 // MainProcess is the name of the only process of a service that is written with command:.
 const MainProcess = "main"
 
-// Program is a command and the world it runs in: the keys that a service and a process have in common. What a service
-// with processes: gives of them holds for each of its processes, but for command, ready and log.file.
-type Program struct {
-	Command     Command           `yaml:"command,flow,omitempty" oneof:"program" doc:"The program and its arguments: a list, or one string that is split as a shell would split words. No shell runs it."`
-	WorkingDir  string            `yaml:"working_dir,omitempty" doc:"The directory it starts in, an absolute path. Default: the supervisor's own; with user, the root directory."`
-	User        string            `yaml:"user,omitempty" doc:"Whom it runs as, a name or a number, with that user's supplementary groups. Default: the supervisor's own."`
-	Group       string            `yaml:"group,omitempty" doc:"Its group, a name or a number. Default: the user's."`
-	Umask       *Umask            `yaml:"umask,omitempty" doc:"Which permissions new files do not get, in octal. Default: the supervisor's own."`
-	Env         map[string]string `yaml:"env,omitempty" doc:"Variables of its environment. They win over those of env_file."`
-	EnvFile     string            `yaml:"env_file,omitempty" doc:"A file of KEY=VALUE lines, read at each start. An absolute path."`
-	InheritEnv  InheritEnv        `yaml:"inherit_env,flow" doc:"What it gets of the supervisor's own environment: true for all, false for nothing, or a list of names. Without all of it, PATH is systemd's default unless it is named or set."`
-	Limits      map[string]Limit  `yaml:"limits,omitempty" doc:"Resource limits, each a number, a size such as 50MiB, unlimited, or {soft: ..., hard: ...}. Default: the supervisor's own."`
-	Nice        *int              `yaml:"nice,omitempty" doc:"Its scheduling priority, from -20 (first) to 19 (last). Default: the supervisor's own."`
-	OOMScoreAdj *int              `yaml:"oom_score_adj,omitempty" doc:"How soon the kernel kills it when memory is short, from -1000 (never) to 1000 (first). Default: the supervisor's own."`
-	NoNewPrivs  bool              `yaml:"no_new_privileges" doc:"Whether neither it nor anything that it starts can get rights by running a program: setuid programs such as sudo, and file capabilities, give none."`
-	Caps        Capabilities      `yaml:"capabilities,omitempty" doc:"What it may do of what otherwise only root may. Default: the supervisor's own; with user, nothing."`
-	StopSignal  Signal            `yaml:"stop_signal" doc:"The signal that asks it to stop."`
-	StopTimeout time.Duration     `yaml:"stop_timeout" doc:"How long it may take to stop before its whole tree is killed. The end of the lease may come sooner."`
-	Ready       Ready             `yaml:"ready,omitempty" doc:"When it counts as ready. Default: as soon as it has started."`
-	Log         LogFile           `yaml:"log,omitempty" doc:"A file that its output goes to. Default: the supervisor's own stdout and stderr."`
-}
-
-// Environ is Env in the form that a program is started with, in a steady order.
-func (p Program) Environ() []string {
-	var list []string
-	for _, key := range slices.Sorted(maps.Keys(p.Env)) {
-		list = append(list, key+"="+p.Env[key])
-	}
-	return list
-}
-
-// Process is one program of a service.
-type Process struct {
-	Name    string `yaml:"name" doc:"Its name within the service."`
-	Program `yaml:",inline"`
-	// Oneshot: it counts as ready once it has ended with success; what it did is undone by Undo when the service stops.
-	Oneshot bool    `yaml:"oneshot" doc:"It runs to its end, and the next one starts when it ended with success."`
-	Undo    Command `yaml:"undo,flow,omitempty" doc:"What undoes a oneshot when the service stops."`
-}
-
 // Moves bounds how often a service moves from node to node, over all nodes; Max 0 means that nothing bounds it.
 type Moves struct {
 	Max    int           `yaml:"max" doc:"How many moves that nobody asked for; 0 for no bound."`
 	Within time.Duration `yaml:"within" doc:"In which time."`
-}
-
-// Restart says what follows the end of a child. GiveUpAfter failures within Within hand the lock to another node, and
-// this one does not stand again for RejoinAfter; 0 failures means that it never gives up.
-type Restart struct {
-	Policy      RestartPolicy `yaml:"policy" doc:"on-failure: after a failure, here. always: after success too. never: hand over."`
-	Delay       time.Duration `yaml:"delay" doc:"How long to wait before the first restart; it doubles with each failure."`
-	MaxDelay    time.Duration `yaml:"max_delay" doc:"What the delay grows to."`
-	GiveUpAfter int           `yaml:"give_up_after" doc:"After how many failures the service is given to another node; 0 for never."`
-	Within      time.Duration `yaml:"within" doc:"The time in which failures are counted."`
-	RejoinAfter time.Duration `yaml:"rejoin_after" doc:"How long a node that gave up does not stand for election."`
 }
 
 // Hooks are run when the service's state changes on this node. A hook without a command is not there.
@@ -99,4 +47,126 @@ type Hooks struct {
 type Hook struct {
 	Command Command       `yaml:"command,flow" doc:"The program and its arguments."`
 	Timeout time.Duration `yaml:"timeout" doc:"How long it may take before it is killed."`
+}
+
+// check checks all of a service but whether it has a command: defaults need none.
+func (w written) check(p place) {
+	if len(w.Processes) > 0 {
+		w.checkProcesses(p)
+	} else {
+		w.Program.check(p)
+		w.Ready.check(p.key("ready"))
+	}
+	s := w.Service
+	checkChoice(p.key("election"), s.Election)
+	checkChoice(p.key("contain"), s.Contain)
+	checkBetween(p.key("priority"), &s.Priority, -1_000_000, 1_000_000)
+	s.Moves.check(p.key("moves"))
+	checkNotNegative(p.key("grace_delay"), s.GraceDelay)
+	s.OnLoss.check(p.key("on_zookeeper_loss"))
+	checkReloadSignal(p.key("reload_signal"), syscall.Signal(s.ReloadSignal))
+	s.Restart.check(p.key("restart"))
+	s.Health.check(p.key("health"))
+	s.Precheck.check(p.key("precheck"))
+	s.Hooks.check(p.key("hooks"))
+	s.Fencing.check(p.key("fencing"))
+	s.checkSlowness(p)
+	if s.Fencing.OnFailure == OnFailureGrace && s.GraceDelay == 0 {
+		p.key("grace_delay").and(p.key("fencing").key("on_failure")).doubt("nothing is waited for when fencing failed: on_failure is grace and grace_delay is 0s")
+	}
+	if !s.Eligible && s.Failback {
+		p.key("failback").and(p.key("eligible")).doubt("has no effect: a node with eligible: false never takes the service")
+	}
+}
+
+// checkProcesses checks each one, and what they have to be together.
+func (w written) checkProcesses(p place) {
+	if way := w.Ready.Way(); way != "" && p.key("ready").key(way).given() {
+		p.key("ready").key(way).fault("does not go with processes: say it of one of them")
+	}
+	if w.Log.File != "" && p.key("log").key("file").given() {
+		p.key("log").key("file").fault("does not go with processes: say it of one of them")
+	}
+	names := map[string]int{}
+	for i, process := range w.Processes {
+		at := p.key("processes").item(i)
+		process.check(at)
+		if j, twice := names[process.Name]; twice && process.Name != "" {
+			at.key("name").fault("%s is the name of item %d too", quoted(process.Name), j)
+		}
+		names[process.Name] = i
+	}
+}
+
+// checkProgram says that there is nothing to run, where that is to be seen.
+func (w written) checkProgram(p place) {
+	if len(w.Command) > 0 || len(w.Processes) > 0 {
+		return
+	}
+	key := p.key("command")
+	if p.key("processes").given() {
+		key = p.key("processes")
+	}
+	key.fault("missing: say which program to run")
+}
+
+// checkLogs refuses two writers of one log file: each would put it aside under the other's feet.
+func (w written) checkLogs(p place, logs map[string]string) {
+	each := func(p place, file string) {
+		at := p.key("log").key("file")
+		if file == "" {
+			return
+		}
+		if other, taken := logs[file]; taken {
+			at.fault("%s is the log of %s already: each process needs one of its own", quoted(file), other)
+			return
+		}
+		logs[file] = p.keys[0].String()
+	}
+	for i, process := range w.Processes {
+		each(p.key("processes").item(i), process.Log.File)
+	}
+	if len(w.Processes) == 0 {
+		each(p, w.Log.File)
+	}
+}
+
+func (m Moves) check(p place) {
+	if m.Max < 0 || m.Max > mostFailures {
+		p.key("max").fault("%d is not a number from 1 to %d, or 0 for no bound", m.Max, mostFailures)
+	}
+	if m.Max > 0 {
+		checkPositive(p.key("within"), m.Within)
+	} else {
+		checkNotNegative(p.key("within"), m.Within)
+	}
+}
+
+func (h Hooks) check(p place) {
+	for i, hook := range h.all() {
+		at := p.key(hookNames[i])
+		hook.Command.checkGiven(at.key("command"))
+		if len(hook.Command) > 0 {
+			checkPositive(at.key("timeout"), hook.Timeout)
+		}
+	}
+}
+
+// check makes sure that others can be asked for promises, and have the time to answer.
+func (on OnLoss) check(p place) {
+	const shortest, longest = 2 * time.Second, 10 * time.Minute
+	checkChoice(p, on)
+	if on != OnLossFailsafe {
+		return
+	}
+	if p.node.Fencing.Agent == nil {
+		p.and(p.top("fencing", "agent")).fault("failsafe asks the other members through their fencing agents: set fencing.agent, here and on all nodes")
+	}
+	both := p.and(p.top("zookeeper", "session_timeout"))
+	if t := p.node.ZooKeeper.counted(); t > 0 && t < shortest {
+		both.fault("with a session_timeout of %v the other members would have %v to answer, between the doubt about ZooKeeper and the time to "+
+			"stop: failsafe takes a session_timeout of %v or more", t, (t * 7 / 40).Round(time.Millisecond), shortest)
+	} else if t > longest {
+		both.fault("with a session_timeout of %v a promise would bind the other members for as long: failsafe takes one of %v or less", t, longest)
+	}
 }

@@ -1,0 +1,76 @@
+package config
+
+import (
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// checkPlugs checks the list of the nodes that a method may fence.
+func checkPlugs(p place, plugs map[string]string) {
+	at := p.key("plugs")
+	for _, node := range slices.Sorted(maps.Keys(plugs)) {
+		if message := nameFault(node); message != "" {
+			at.key(node).keyFault(message)
+		}
+		if word := plugs[node]; word == "" || !printable(word) {
+			at.key(node).fault("missing: write what %s is called there, if only its name", quoted(node))
+		}
+	}
+}
+
+// fromCrumb finds what a breadcrumb says of whom to fence.
+var fromCrumb = regexp.MustCompile(`\{(node|plug|host|machine|address)\}`)
+
+// ofChild finds what a breadcrumb says of the child only: it may be told, and choose nobody.
+var ofChild = regexp.MustCompile(`\{(boot|session)\}`)
+
+// besidesPlugs finds what no list of nodes vouches for.
+var besidesPlugs = regexp.MustCompile(`\{(machine|address)\}`)
+
+// checkFilledIn looks for what a method with plugs refuses to fill in: at a takeover it would be too late to learn that.
+func checkFilledIn(at place, text string, chooses bool) {
+	switch {
+	case besidesPlugs.MatchString(text) || chooses && ofChild.MatchString(text):
+		at.danger("the method will refuse: plugs say nothing of what a breadcrumb would fill in there; write {plug} or {node}")
+	case strings.Contains(text, "{host}"):
+		at.danger("the method will refuse a node whose host is called neither as the node nor as its plug; write {plug} or {node} in place of {host}")
+	}
+}
+
+// checkWhom looks at what a breadcrumb, which whoever can write ZooKeeper writes, would choose.
+func (h FenceHTTP) checkWhom(p place) {
+	at := p.key("url")
+	_, rest, _ := strings.Cut(h.URL, "://")
+	authority, _, _ := strings.Cut(strings.NewReplacer("?", "/", "#", "/").Replace(rest), "/")
+	if i := strings.LastIndexByte(authority, ':'); !strings.Contains(authority, "@") &&
+		(strings.Contains(authority, "{address}") || i >= 0 && strings.ContainsAny(authority[i:], "{}")) {
+		at.fault("nothing can be filled in for a port: write {plug} for the host, and the port behind it")
+		return
+	}
+	texts := []string{h.URL, h.Body}
+	for _, value := range h.Headers {
+		texts = append(texts, value)
+	}
+	switch {
+	case len(h.Plugs) > 0:
+		checkFilledIn(at, authority, true)
+		checkFilledIn(at, strings.TrimPrefix(rest, authority), false)
+		checkFilledIn(p.key("body"), h.Body, false)
+		for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
+			checkFilledIn(p.key("headers").key(name), h.Headers[name], http.CanonicalHeaderKey(name) == "Host")
+		}
+	case fromCrumb.MatchString(authority) || ofChild.MatchString(authority):
+		at.danger("the method will refuse: a breadcrumb would choose which server is asked; list the nodes, as in plugs: {NODE: HOST}, and write {plug}")
+	case slices.ContainsFunc(texts, fromCrumb.MatchString):
+		at.danger("fences whichever node a breadcrumb names, and whoever can write ZooKeeper writes breadcrumbs; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
+	}
+}
+
+// filled is a text with something in the places that are filled in for a target.
+func filled(text string) string {
+	return strings.NewReplacer("[{plug}]", "[::1]", "[{node}]", "[::1]", "[{host}]", "[::1]", "{service}", "s", "{node}", "n", "{plug}", "p", "{host}", "h", "{machine}", "m", "{boot}", "b",
+		"{token}", "1", "{session}", "0x1", "{address}", "h:1").Replace(text)
+}

@@ -1,0 +1,186 @@
+package config
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Program is a command and the world it runs in: the keys that a service and a process have in common. What a service
+// with processes: gives of them holds for each of its processes, but for command, ready and log.file.
+type Program struct {
+	Command     Command           `yaml:"command,flow,omitempty" oneof:"program" doc:"The program and its arguments: a list, or one string that is split as a shell would split words. No shell runs it."`
+	WorkingDir  string            `yaml:"working_dir,omitempty" doc:"The directory it starts in, an absolute path. Default: the supervisor's own; with user, the root directory."`
+	User        string            `yaml:"user,omitempty" doc:"Whom it runs as, a name or a number, with that user's supplementary groups. Default: the supervisor's own."`
+	Group       string            `yaml:"group,omitempty" doc:"Its group, a name or a number. Default: the user's."`
+	Umask       *Umask            `yaml:"umask,omitempty" doc:"Which permissions new files do not get, in octal. Default: the supervisor's own."`
+	Env         map[string]string `yaml:"env,omitempty" doc:"Variables of its environment. They win over those of env_file."`
+	EnvFile     string            `yaml:"env_file,omitempty" doc:"A file of KEY=VALUE lines, read at each start. An absolute path."`
+	InheritEnv  InheritEnv        `yaml:"inherit_env,flow" doc:"What it gets of the supervisor's own environment: true for all, false for nothing, or a list of names. Without all of it, PATH is systemd's default unless it is named or set."`
+	Limits      map[string]Limit  `yaml:"limits,omitempty" doc:"Resource limits, each a number, a size such as 50MiB, unlimited, or {soft: ..., hard: ...}. Default: the supervisor's own."`
+	Nice        *int              `yaml:"nice,omitempty" doc:"Its scheduling priority, from -20 (first) to 19 (last). Default: the supervisor's own."`
+	OOMScoreAdj *int              `yaml:"oom_score_adj,omitempty" doc:"How soon the kernel kills it when memory is short, from -1000 (never) to 1000 (first). Default: the supervisor's own."`
+	NoNewPrivs  bool              `yaml:"no_new_privileges" doc:"Whether neither it nor anything that it starts can get rights by running a program: setuid programs such as sudo, and file capabilities, give none."`
+	Caps        Capabilities      `yaml:"capabilities,omitempty" doc:"What it may do of what otherwise only root may. Default: the supervisor's own; with user, nothing."`
+	StopSignal  Signal            `yaml:"stop_signal" doc:"The signal that asks it to stop."`
+	StopTimeout time.Duration     `yaml:"stop_timeout" doc:"How long it may take to stop before its whole tree is killed. The end of the lease may come sooner."`
+	Ready       Ready             `yaml:"ready,omitempty" doc:"When it counts as ready. Default: as soon as it has started."`
+	Log         LogFile           `yaml:"log,omitempty" doc:"A file that its output goes to. Default: the supervisor's own stdout and stderr."`
+}
+
+// Process is one program of a service.
+type Process struct {
+	Name    string `yaml:"name" doc:"Its name within the service."`
+	Program `yaml:",inline"`
+	// Oneshot: it counts as ready once it has ended with success; what it did is undone by Undo when the service stops.
+	Oneshot bool    `yaml:"oneshot" doc:"It runs to its end, and the next one starts when it ended with success."`
+	Undo    Command `yaml:"undo,flow,omitempty" doc:"What undoes a oneshot when the service stops."`
+}
+
+// Environ is Env in the form that a program is started with, in a steady order.
+func (p Program) Environ() []string {
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(p.Env)) {
+		list = append(list, key+"="+p.Env[key])
+	}
+	return list
+}
+
+// check checks the keys that a service and a process have in common.
+func (g Program) check(p place) {
+	g.Command.check(p.key("command"))
+	checkPath(p.key("working_dir"), g.WorkingDir)
+	checkPath(p.key("env_file"), g.EnvFile)
+	checkAccount(p.key("user"), g.User)
+	checkAccount(p.key("group"), g.Group)
+	checkEnv(p.key("env"), g.Env)
+	g.InheritEnv.check(p.key("inherit_env"))
+	checkLimits(p.key("limits"), g.Limits)
+	g.Caps.check(p.key("capabilities"))
+	checkBetween(p.key("nice"), g.Nice, -20, 19)
+	checkBetween(p.key("oom_score_adj"), g.OOMScoreAdj, -1000, 1000)
+	checkStopSignal(p.key("stop_signal"), syscall.Signal(g.StopSignal))
+	checkNotNegative(p.key("stop_timeout"), g.StopTimeout)
+	g.Log.check(p.key("log"))
+}
+
+func (process Process) check(p place) {
+	switch message := nameFault(process.Name); {
+	case process.Name == "" && !p.key("name").given():
+		p.key("name").fault("missing: each process has a name of its own")
+	case message != "":
+		p.key("name").fault("%s", message)
+	}
+	if len(process.Command) == 0 {
+		p.key("command").fault("missing: say which program to run")
+	}
+	process.Program.check(p)
+	undo, ready := p.key("undo"), p.key("ready")
+	process.Undo.checkGiven(undo)
+	if !process.Oneshot {
+		if len(process.Undo) > 0 {
+			undo.and(p.key("oneshot")).fault("goes with oneshot: true only: what keeps running is stopped by stop_signal")
+		}
+		process.Ready.check(ready)
+		return
+	}
+	if way := process.Ready.Way(); way != "" {
+		ready.key(way).fault("does not go with oneshot: a oneshot is ready once it has ended; only timeout may be given")
+		return
+	}
+	checkNotNegative(ready.key("timeout"), process.Ready.Timeout)
+}
+
+// reserved is what the supervisor tells a child; a file must not contradict it.
+var reserved = []string{"UNDERSTUDY_SERVICE", "UNDERSTUDY_NODE", "UNDERSTUDY_TOKEN"}
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func checkEnv(p place, env map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		at := p.key(name)
+		switch {
+		case !envName.MatchString(name):
+			at.keyFault("not a name for a variable: letters, digits and _ are allowed, and no digit at the start")
+		case slices.Contains(reserved, name):
+			at.keyFault("is set by the supervisor itself")
+		case strings.ContainsRune(env[name], 0):
+			at.fault("a value must not contain a NUL character")
+		}
+	}
+}
+
+func checkLimits(p place, given map[string]Limit) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		at, limit := p.key(name), given[name]
+		if _, known := limits[name]; !known {
+			at.keyFault("is not a limit" + didYouMeanOr(name, LimitNames(), ": those are "+oneOf(LimitNames())))
+			continue
+		}
+		if limit.Soft > limit.Hard {
+			at.key("soft").and(at).fault("soft %s is more than hard %s", limitText(limit.Soft), limitText(limit.Hard))
+		}
+	}
+}
+
+func limitText(value uint64) string {
+	text, _ := limitValue(value).MarshalText()
+	return string(text)
+}
+
+func checkStopSignal(p place, signal syscall.Signal) {
+	switch signal {
+	case syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGCONT:
+		p.fault("%v freezes or wakes a program and does not end it: write TERM, INT, QUIT or another", Signal(signal))
+	default:
+		checkSignal(p, signal)
+	}
+}
+
+func checkReloadSignal(p place, signal syscall.Signal) {
+	switch signal {
+	case syscall.SIGSTOP, syscall.SIGKILL:
+		p.fault("no program can catch %v: write HUP, USR1, USR2 or another", Signal(signal))
+	default:
+		checkSignal(p, signal)
+	}
+}
+
+func checkSignal(p place, signal syscall.Signal) {
+	if signal < 1 || signal > 64 {
+		p.fault("%d is not a signal: numbers go from 1 to 64", int(signal))
+	}
+}
+
+// LogFile is where a process's stdout and stderr go; no File means the supervisor's own.
+type LogFile struct {
+	File     string `yaml:"file,omitempty" doc:"The file, an absolute path."`
+	MaxSize  Size   `yaml:"max_size" doc:"The size at which the file is put aside and a new one begun, such as 50MiB."`
+	Keep     int    `yaml:"keep" doc:"How many files that were put aside are kept."`
+	Compress bool   `yaml:"compress" doc:"Whether files that were put aside are compressed (gzip)."`
+}
+
+// The bounds of a log file: a smaller one would be put aside at every line, and of more none could be found.
+const (
+	smallestLog = Size(4 << 10)
+	mostLogs    = 1000
+)
+
+func (log LogFile) check(p place) {
+	checkPath(p.key("file"), log.File)
+	if strings.HasSuffix(log.File, "/") {
+		p.key("file").fault("%s is a directory's name", quoted(log.File))
+	}
+	if log.File == "" && log == (LogFile{}) {
+		return
+	}
+	if log.MaxSize < smallestLog {
+		p.key("max_size").fault("%v is too small: %v at least", log.MaxSize, smallestLog)
+	}
+	if log.Keep < 0 || log.Keep > mostLogs {
+		p.key("keep").fault("%d is not a number from 0 to %d", log.Keep, mostLogs)
+	}
+}

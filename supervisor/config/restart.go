@@ -1,0 +1,116 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Restart says what follows the end of a child. GiveUpAfter failures within Within hand the lock to another node, and
+// this one does not stand again for RejoinAfter; 0 failures means that it never gives up.
+type Restart struct {
+	Policy      RestartPolicy `yaml:"policy" doc:"on-failure: after a failure, here. always: after success too. never: hand over."`
+	Delay       time.Duration `yaml:"delay" doc:"How long to wait before the first restart; it doubles with each failure."`
+	MaxDelay    time.Duration `yaml:"max_delay" doc:"What the delay grows to."`
+	GiveUpAfter int           `yaml:"give_up_after" doc:"After how many failures the service is given to another node; 0 for never."`
+	Within      time.Duration `yaml:"within" doc:"The time in which failures are counted."`
+	RejoinAfter time.Duration `yaml:"rejoin_after" doc:"How long a node that gave up does not stand for election."`
+}
+
+// mostFailures bounds give_up_after; more would never be reached.
+const mostFailures = 10_000
+
+func (r Restart) check(p place) {
+	delay, maxDelay, within := p.key("delay"), p.key("max_delay"), p.key("within")
+	checkChoice(p.key("policy"), r.Policy)
+	sound := checkNotNegative(delay, r.Delay)
+	sound = checkNotNegative(maxDelay, r.MaxDelay) && sound
+	sound = checkNotNegative(within, r.Within) && sound
+	checkNotNegative(p.key("rejoin_after"), r.RejoinAfter)
+	if r.GiveUpAfter < 0 || r.GiveUpAfter > mostFailures {
+		p.key("give_up_after").fault("%d is not a number from 1 to %d, or 0 for never", r.GiveUpAfter, mostFailures)
+		return
+	}
+	if !sound || r.Policy == RestartNever {
+		return
+	}
+	if r.MaxDelay < r.Delay {
+		maxDelay.and(delay).fault("max_delay %v is shorter than delay %v", r.MaxDelay, r.Delay)
+		return
+	}
+	if r.GiveUpAfter == 0 {
+		return
+	}
+	if least := r.spread(0); least > 0 && least >= r.Within {
+		within.and(delay, p.key("give_up_after")).fault(
+			"%d failures with the delays between them take %v or more (%s), so within %v the service would never give up: "+
+				"make within longer, or delay or give_up_after smaller",
+			r.GiveUpAfter, least, r.sum(0), r.Within)
+	} else if r.Within == 0 {
+		within.fault("must be positive")
+	}
+}
+
+// spread is the least time from the first to the last of the failures that make a service give up, when each takes as
+// long as one alone to be noticed.
+func (r Restart) spread(one time.Duration) time.Duration {
+	sum, delay := time.Duration(0), r.Delay
+	for range r.GiveUpAfter - 1 {
+		if sum += one + delay; sum > longest {
+			return sum
+		}
+		delay = min(2*delay, r.MaxDelay)
+	}
+	return sum
+}
+
+// sum shows how spread comes about.
+func (r Restart) sum(one time.Duration) string {
+	var terms []string
+	delay := r.Delay
+	for i := range r.GiveUpAfter - 1 {
+		if i == 6 {
+			terms = append(terms, "...")
+			break
+		}
+		terms = append(terms, delay.String())
+		delay = min(2*delay, r.MaxDelay)
+	}
+	text := strings.Join(terms, " + ")
+	if one > 0 {
+		text = fmt.Sprintf("%d*%v + %s", r.GiveUpAfter-1, one, text)
+	}
+	return text
+}
+
+// checkSlowness refuses failures that come too slowly to be counted: an unhealthy service would be restarted here for ever
+// instead of being given to another node.
+func (s Service) checkSlowness(p place) {
+	r, h := s.Restart, s.Health
+	if r.Policy == RestartNever || r.GiveUpAfter < 2 || r.Within <= 0 || r.spread(0) >= r.Within {
+		return
+	}
+	within := p.key("restart").key("within")
+	if h.Way() == "" || !h.sound() {
+		return
+	}
+	health, one := p.key("health"), h.least()
+	if least := r.spread(one); least >= r.Within {
+		within.and(health.key("interval"), health.key("failures"), health.key("start_delay")).fault(
+			"an unhealthy service would never be given to another node: each time takes %v to notice "+
+				"(start_delay %v + %d*interval %v), so %d of them take %v or more (%s), and within is %v: "+
+				"make within longer, or the checks more frequent",
+			one, h.StartDelay, h.Failures-1, h.Interval, r.GiveUpAfter, least, r.sum(one), r.Within)
+	}
+}
+
+// sound reports whether the times can be added.
+func (h Health) sound() bool {
+	return 0 < h.Interval && h.Interval <= longest && 0 < h.Failures && h.Failures <= mostFailures &&
+		0 <= h.StartDelay && h.StartDelay <= longest
+}
+
+// least is how long an unhealthy service takes to be noticed at the least.
+func (h Health) least() time.Duration {
+	return h.StartDelay + time.Duration(h.Failures-1)*h.Interval
+}

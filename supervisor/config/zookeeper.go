@@ -1,0 +1,152 @@
+package config
+
+import (
+	"strings"
+	"time"
+)
+
+// ZooKeeper says where the ensemble is.
+type ZooKeeper struct {
+	Servers           []Server      `yaml:"servers,flow" doc:"The servers of the ensemble, each as host:port."`
+	Root              string        `yaml:"root" doc:"The path in ZooKeeper below which everything is kept."`
+	SessionTimeout    time.Duration `yaml:"session_timeout" doc:"How long after its last sign of life a node is given up."`
+	MinSessionTimeout time.Duration `yaml:"min_session_timeout,omitempty" doc:"The least that any server ever grants a session, also while servers are restarted with another config. The lease counts with 12/7 of it at most, so that it ends in time although nobody has read what was granted; a session that is granted less is ended. Default: not known."`
+	Auth              *Auth         `yaml:"auth,omitempty" doc:"Credentials. With them, all that is created is for their owner only."`
+	TrustedNetwork    bool          `yaml:"trusted_network" doc:"Whether strangers are kept from the servers, by a firewall or by client certificates that they demand. With auth, and unless this is true, a session's end does not tell that a former active has stopped: whoever cannot ask waits for at least 7/12 + 1/20 of its session timeout. Without auth it has no effect: the network is taken for trusted."`
+	TLS               *TLS          `yaml:"tls,omitempty" doc:"Speak TLS with the servers, whose ports are then their secure ones; {} trusts whom this machine trusts."`
+}
+
+// TLS names what connections are secured with. The files are read anew for each connection.
+type TLS struct {
+	CAFile     string `yaml:"ca_file,omitempty" doc:"The authorities that sign for servers, in PEM, an absolute path. Default: those that this machine trusts."`
+	CertFile   string `yaml:"cert_file,omitempty" doc:"Our own certificate, for servers that ask for one, in PEM, an absolute path."`
+	KeyFile    string `yaml:"key_file,omitempty" doc:"Its key, in PEM, an absolute path."`
+	ServerName string `yaml:"server_name,omitempty" doc:"The name in the servers' certificates. Default: the one in servers:."`
+}
+
+// Auth names the credentials of a session. What File holds is shown as it changes.
+type Auth struct {
+	Scheme string `yaml:"scheme" doc:"digest"`
+	File   string `yaml:"file" doc:"The file that holds user:password, an absolute path. What is created belongs to each of several lines; a change is taken up while running."`
+}
+
+func (zk ZooKeeper) check(p place) {
+	if len(zk.Servers) == 0 {
+		p.key("servers").fault(`missing: list the ensemble, as in ["zk1:2181", "zk2:2181", "zk3:2181"]`)
+	}
+	seen := map[Server]int{}
+	for i, server := range zk.Servers {
+		at := p.key("servers").item(i)
+		plain, err := parseServer(string(server))
+		if err != nil {
+			at.fault("%v", err)
+			continue
+		}
+		if j, twice := seen[plain]; twice {
+			at.fault("%s is the same server as item %d", plain, j)
+			continue
+		}
+		seen[plain] = i
+	}
+	if message := rootFault(zk.Root); message != "" {
+		p.key("root").fault("%s", message)
+	}
+	checkSessionTimeout(p.key("session_timeout"), zk.SessionTimeout)
+	if p := p.key("min_session_timeout"); p.given() {
+		zk.checkFloor(p)
+	}
+	if zk.Auth != nil {
+		zk.Auth.check(p.key("auth"))
+	}
+	if zk.TLS != nil {
+		zk.TLS.check(p.key("tls"))
+	}
+}
+
+func (t TLS) check(p place) {
+	checkFile(p.key("ca_file"), t.CAFile, "")
+	checkFile(p.key("cert_file"), t.CertFile, "")
+	checkFile(p.key("key_file"), t.KeyFile, "")
+	switch {
+	case t.CertFile != "" && t.KeyFile == "":
+		p.key("key_file").fault("missing: it goes with cert_file")
+	case t.KeyFile != "" && t.CertFile == "":
+		p.key("cert_file").fault("missing: it goes with key_file")
+	}
+}
+
+func (auth Auth) check(p place) {
+	switch {
+	case auth.Scheme == "":
+		p.key("scheme").fault("missing: write digest")
+	case auth.Scheme != "digest":
+		p.key("scheme").fault("%s", mustBeOneOf(auth.Scheme, []string{"digest"}))
+	}
+	checkSecretFile(p.key("file"), auth.File, "user:password", true)
+}
+
+// rootFault says why a path cannot hold our znodes; "" when it can.
+func rootFault(root string) string {
+	switch {
+	case root == "":
+		return "must not be empty: write a path such as /understudy"
+	case !strings.HasPrefix(root, "/"):
+		return quoted(root) + " must start with /"
+	case root == "/":
+		return "must lie below /, as /understudy does"
+	case strings.HasSuffix(root, "/"):
+		return quoted(root) + " must not end with /"
+	case root == "/zookeeper" || strings.HasPrefix(root, "/zookeeper/"):
+		return "/zookeeper belongs to ZooKeeper itself"
+	case !printable(root):
+		return quoted(root) + " contains a character that no znode may have"
+	}
+	for part := range strings.SplitSeq(root[1:], "/") {
+		if part == "" || part == "." || part == ".." {
+			return quoted(root) + " must not have empty parts, . or .."
+		}
+	}
+	return ""
+}
+
+// checkSessionTimeout checks P1's arithmetic: a lease ends early enough before the session can, and is still long enough to
+// be extended and to kill a tree in.
+func checkSessionTimeout(p place, timeout time.Duration) {
+	const shortest, longest = time.Second, (1<<31 - 1) * time.Millisecond
+	switch {
+	case timeout <= 0:
+		p.fault("must be positive, not %v", timeout)
+	case timeout < shortest:
+		heartbeats, tick, jitter := 2*timeout/12, timeout/4, timeout/30
+		p.fault("%v is too short: the lease lasts T - (2*T/12 + T/4 + T/30) = %v - (%v + %v + %v) = %v, "+
+			"and less than %v leaves no room to miss a heartbeat and kill a tree; write %v or more",
+			timeout, timeout, heartbeats, tick, jitter, lease(timeout), lease(shortest).Round(time.Millisecond), shortest)
+	case timeout > longest:
+		p.fault("%v is more than ZooKeeper can count: %v at most", timeout, longest)
+	}
+}
+
+// counted is the session timeout that all counts with, if the servers grant what is asked for.
+func (zk ZooKeeper) counted() time.Duration {
+	if floor := zk.MinSessionTimeout; floor > 0 && zk.SessionTimeout > 0 {
+		return min(zk.SessionTimeout, floor*12/7)
+	}
+	return zk.SessionTimeout
+}
+
+func (zk ZooKeeper) checkFloor(p place) {
+	const shortest = 600 * time.Millisecond
+	switch floor := zk.MinSessionTimeout; {
+	case floor <= 0:
+		p.fault("must be positive, not %v", floor)
+	case floor < shortest:
+		p.fault("%v is too short: the lease is that of a session_timeout of 12/7 of it at most, and that has to be a second or more; write %v or more", floor, shortest)
+	case floor > zk.SessionTimeout:
+		p.fault("%v is more than the session_timeout of %v: no session would be good enough", floor, zk.SessionTimeout)
+	}
+}
+
+// lease is how long a child may run after the sending of the last heartbeat that was acknowledged.
+func lease(timeout time.Duration) time.Duration {
+	return timeout - (2*timeout/12 + timeout/4 + timeout/30)
+}
