@@ -2,7 +2,6 @@ package config
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -82,7 +81,8 @@ func (s *survey) executables(p path, words Command, g Program, grave bool) {
 	if len(words) == 0 {
 		return
 	}
-	if name := resolve(words[0], g); name != "" {
+	name, _ := find(words[0], g) // a program that is not found is told elsewhere
+	if name != "" && (filepath.IsAbs(name) || !strings.Contains(words[0], "/")) {
 		s.changeable(p, name, grave)
 	}
 	if !slices.Contains(shells, filepath.Base(words[0])) {
@@ -97,28 +97,6 @@ func (s *survey) executables(p path, words Command, g Program, grave bool) {
 		}
 		return
 	}
-}
-
-// resolve is the file that a command's first word stands for; "": there is none.
-func resolve(name string, g Program) string {
-	switch {
-	case filepath.IsAbs(name):
-		return name
-	case strings.Contains(name, "/") && g.WorkingDir == "":
-		return ""
-	case strings.Contains(name, "/"):
-		return filepath.Join(g.WorkingDir, name)
-	}
-	if search, own := g.Env["PATH"]; own {
-		for _, dir := range filepath.SplitList(search) {
-			if at, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-				return at
-			}
-		}
-		return ""
-	}
-	at, _ := exec.LookPath(name) // what is not found is told elsewhere
-	return at
 }
 
 // asRoot tells whether a program runs as root where its supervisor does.

@@ -1,12 +1,7 @@
 package config
 
 import (
-	"encoding"
-	"fmt"
 	"reflect"
-	"slices"
-	"strconv"
-	"time"
 
 	"gopkg.in/yaml.v3"
 )
@@ -17,64 +12,15 @@ const mostValues = 500_000
 // mostFaults is how many are told; a file with more is not one of ours.
 const mostFaults = 1000
 
-// spot is where a key and its value stand in the file.
-type spot struct {
-	file       string
-	key, value *yaml.Node
-}
-
-// decoder fills Go values from nodes, collecting faults instead of stopping, and remembers where each value stood.
+// decoder fills Go values from nodes. It does not stop at a fault.
 type decoder struct {
-	file     string   // the one that is being read
+	*positions
 	defaults *written // what every service starts from; filled before the first one is read
 	base     *Program // what the processes of the service that is being read start from
-	faults   Faults
-	said     map[Fault]bool  // an aliased fault is told once
-	spots    map[string]spot // by path.id
-	bad      map[string]bool // by path.id: values that have a fault already
-	holdsBad map[string]bool // by path.id: what a bad value lies in
 	values   int
 }
 
-func newDecoder(file string, defaults *written) *decoder {
-	return &decoder{
-		file:     file,
-		defaults: defaults,
-		said:     map[Fault]bool{},
-		spots:    map[string]spot{},
-		bad:      map[string]bool{},
-		holdsBad: map[string]bool{},
-	}
-}
-
 func reflectOf[T any](target *T) reflect.Value { return reflect.ValueOf(target).Elem() }
-
-// fault reports what is wrong with the value at p, which stands at n.
-func (d *decoder) fault(n *yaml.Node, p path, format string, args ...any) {
-	d.markBad(p)
-	d.add(n, p, fmt.Sprintf(format, args...))
-}
-
-func (d *decoder) add(n *yaml.Node, p path, message string) {
-	d.addIn(d.file, n, p, message)
-}
-
-func (d *decoder) addIn(file string, n *yaml.Node, p path, message string) {
-	f := Fault{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1), Message: message}
-	if d.said[f] {
-		return
-	}
-	d.said[f] = true
-	f.Key = p.String()
-	d.faults = append(d.faults, f)
-}
-
-func (d *decoder) markBad(p path) {
-	d.bad[p.id()] = true
-	for i := range p {
-		d.holdsBad[p[:i].id()] = true
-	}
-}
 
 // full reports whether there has been too much already; what is left is then passed over.
 func (d *decoder) full() bool {
@@ -107,14 +53,13 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, p path) {
 	case *InheritEnv:
 		d.inheritEnv(n, target, p)
 		return
-	case *time.Duration:
-		d.duration(n, target, p)
-		return
-	case encoding.TextUnmarshaler:
-		d.text(n, target, p)
-		return
-	case choice:
-		d.choice(n, v, p)
+	}
+	if want, read := scalar(v); read != nil {
+		if word, ok := d.word(n, p, want); ok {
+			if err := read(word); err != nil {
+				d.fault(n, p, "%v", err)
+			}
+		}
 		return
 	}
 	switch v.Kind() {
@@ -126,14 +71,6 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, p path) {
 		d.mapping(n, v, p)
 	case reflect.Slice:
 		d.list(n, v, p)
-	case reflect.String:
-		if word, ok := d.scalar(n, p, "text"); ok {
-			v.SetString(word)
-		}
-	case reflect.Int:
-		d.integer(n, v, p)
-	case reflect.Bool:
-		d.boolean(n, v, p)
 	default:
 		panic("config: no rule reads a " + v.Type().String())
 	}
@@ -285,8 +222,8 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, p path) {
 	v.Set(items)
 }
 
-// scalar gives the literal text of a value: 010 stays 010, and yes stays yes.
-func (d *decoder) scalar(n *yaml.Node, p path, want string) (string, bool) {
+// word gives the literal text of a value: 010 stays 010, and yes stays yes.
+func (d *decoder) word(n *yaml.Node, p path, want string) (string, bool) {
 	switch {
 	case n.Kind != yaml.ScalarNode:
 		d.fault(n, p, "%s where %s is expected", kindOf(n), want)
@@ -298,34 +235,6 @@ func (d *decoder) scalar(n *yaml.Node, p path, want string) (string, bool) {
 	return "", false
 }
 
-func (d *decoder) integer(n *yaml.Node, v reflect.Value, p path) {
-	word, ok := d.scalar(n, p, "a number")
-	if !ok {
-		return
-	}
-	number, err := strconv.ParseInt(word, 10, 32)
-	if err != nil {
-		d.fault(n, p, "%q is not a whole number", shorten(word))
-		return
-	}
-	v.SetInt(number)
-}
-
-func (d *decoder) boolean(n *yaml.Node, v reflect.Value, p path) {
-	word, ok := d.scalar(n, p, "true or false")
-	switch {
-	case !ok:
-	case word == "true" || word == "false":
-		v.SetBool(word == "true")
-	case slices.Contains([]string{"yes", "on", "True", "TRUE", "Yes", "On"}, word):
-		d.fault(n, p, `%s must be true or false (did you mean "true"?)`, quoted(word))
-	case slices.Contains([]string{"no", "off", "False", "FALSE", "No", "Off"}, word):
-		d.fault(n, p, `%s must be true or false (did you mean "false"?)`, quoted(word))
-	default:
-		d.fault(n, p, "%s must be true or false%s", quoted(word), DidYouMean(word, []string{"true", "false"}))
-	}
-}
-
 // inheritEnv reads true, false, or a list of names.
 func (d *decoder) inheritEnv(n *yaml.Node, target *InheritEnv, p path) {
 	if n.Kind == yaml.SequenceNode {
@@ -335,7 +244,7 @@ func (d *decoder) inheritEnv(n *yaml.Node, target *InheritEnv, p path) {
 		return
 	}
 	all := true
-	d.boolean(n, reflectOf(&all), p)
+	d.value(n, reflectOf(&all), p)
 	*target = nil
 	if !all {
 		*target = InheritEnv{}
@@ -346,7 +255,7 @@ func (d *decoder) inheritEnv(n *yaml.Node, target *InheritEnv, p path) {
 func (d *decoder) limit(n *yaml.Node, target *Limit, p path) {
 	if n.Kind != yaml.MappingNode {
 		var value limitValue
-		d.text(n, &value, p)
+		d.value(n, reflectOf(&value), p)
 		*target = Limit{Soft: uint64(value), Hard: uint64(value)}
 		return
 	}
@@ -360,46 +269,6 @@ func (d *decoder) limit(n *yaml.Node, target *Limit, p path) {
 	*target = Limit{Soft: uint64(sides.Soft), Hard: uint64(sides.Hard)}
 }
 
-func (d *decoder) duration(n *yaml.Node, target *time.Duration, p path) {
-	word, ok := d.scalar(n, p, "a duration")
-	if !ok {
-		return
-	}
-	length, err := time.ParseDuration(word)
-	if err == nil {
-		*target = length
-		return
-	}
-	if _, err := strconv.ParseFloat(word, 64); err == nil {
-		d.fault(n, p, "%q has no unit: write %ss for seconds", shorten(word), shorten(word))
-		return
-	}
-	d.fault(n, p, "%q is not a duration such as 500ms, 1.5s or 2m", shorten(word))
-}
-
-func (d *decoder) text(n *yaml.Node, target encoding.TextUnmarshaler, p path) {
-	word, ok := d.scalar(n, p, "text")
-	if !ok {
-		return
-	}
-	if err := target.UnmarshalText([]byte(word)); err != nil {
-		d.fault(n, p, "%v", err)
-	}
-}
-
-func (d *decoder) choice(n *yaml.Node, v reflect.Value, p path) {
-	words := v.Interface().(choice).choices()
-	word, ok := d.scalar(n, p, oneOf(words))
-	if !ok {
-		return
-	}
-	if message := mustBeOneOf(word, words); message != "" {
-		d.fault(n, p, "%s", message)
-		return
-	}
-	v.SetString(word)
-}
-
 func (d *decoder) command(n *yaml.Node, target *Command, p path) {
 	if n.Kind == yaml.SequenceNode {
 		var words []string
@@ -407,7 +276,7 @@ func (d *decoder) command(n *yaml.Node, target *Command, p path) {
 		*target = words
 		return
 	}
-	line, ok := d.scalar(n, p, "a list of words or one string")
+	line, ok := d.word(n, p, "a list of words or one string")
 	if !ok {
 		return
 	}

@@ -72,8 +72,7 @@ func readAll(file *os.File) ([]byte, error) {
 
 // reason drops the operation and the name, which a fault says itself.
 func reason(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}
 	return err

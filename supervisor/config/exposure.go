@@ -31,9 +31,15 @@ func (z ZooKeeper) local() bool {
 		if err != nil {
 			host = string(server)
 		}
-		if ip := net.ParseIP(strings.Trim(host, "[]")); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		if !isLoopback(strings.Trim(host, "[]")) {
 			return false
 		}
 	}
 	return len(z.Servers) > 0
+}
+
+// isLoopback tells whether a host is this machine and nothing else.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -213,8 +213,8 @@ func (s *survey) readable(p path, name string) {
 
 func (s *survey) program(p path, g Program) {
 	s.run(p.key("command"), g.Command, g)
-	s.account(p.key("user"), g.User, lookupUser)
-	s.account(p.key("group"), g.Group, lookupGroup)
+	account(s, p.key("user"), g.User, user.Lookup)
+	account(s, p.key("group"), g.Group, user.LookupGroup)
 	if os.Geteuid() != 0 {
 		if g.Caps.Bounding != nil {
 			s.warn(p.key("capabilities").key("bounding"), "only a supervisor that runs as root can lower it: run it as root, or leave the key out")
@@ -237,11 +237,9 @@ func (s *survey) program(p path, g Program) {
 		return
 	}
 	_, err := ReadEnvFile(g.EnvFile, whose(g))
-	var faults Faults
-	if errors.As(err, &faults) {
-		for _, f := range faults {
-			s.warn(p.key("env_file"), f.String())
-		}
+	faults, _ := errors.AsType[Faults](err)
+	for _, f := range faults {
+		s.warn(p.key("env_file"), f.String())
 	}
 }
 
@@ -251,8 +249,7 @@ func (s *survey) logFile(p path, g Program) {
 		return
 	}
 	f, err := safefile.Open(g.Log.File, whose(g))
-	var refused *safefile.Refused
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*safefile.Refused](err); ok {
 		s.warn(p, refused.Error())
 	} else if err == nil {
 		_ = f.Close()
@@ -293,53 +290,51 @@ func (s *survey) run(p path, words Command, g Program) {
 	}
 }
 
-// command looks for a program as exec would: a bare name in PATH, another relative to the working directory.
+// command looks for a program as exec would.
 func (s *survey) command(p path, words Command, g Program) {
 	if len(words) == 0 {
 		return
 	}
-	name := words[0]
-	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
-		name = filepath.Join(g.WorkingDir, name)
-	}
-	if search, own := g.Env["PATH"]; own && !strings.Contains(name, "/") {
-		for _, dir := range filepath.SplitList(search) {
-			if _, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-				return
-			}
-		}
-		s.warn(p, quoted(words[0])+" is not found in the PATH of env")
-		return
-	}
-	if _, err := exec.LookPath(name); err != nil && !errors.Is(err, exec.ErrDot) {
-		var why *exec.Error
-		if errors.As(err, &why) {
-			err = reason(why.Err)
-		}
-		s.warn(p, quoted(words[0])+": "+err.Error())
+	if _, err := find(words[0], g); err != nil && !errors.Is(err, exec.ErrDot) {
+		s.warn(p, quoted(words[0])+err.Error())
 	}
 }
 
-func (s *survey) account(p path, name string, lookup func(string) error) {
+// find is the file that a command's first word stands for: a bare name is looked for in PATH, another is relative to the working
+// directory. With an error, which continues a sentence that begins with the word, the file is the one that should be there, if any.
+func find(name string, g Program) (string, error) {
+	bare := !strings.Contains(name, "/")
+	if search, own := g.Env["PATH"]; own && bare {
+		for _, dir := range filepath.SplitList(search) {
+			if at, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+				return at, nil
+			}
+		}
+		return "", errors.New(" is not found in the PATH of env")
+	}
+	if !bare && !filepath.IsAbs(name) {
+		name = filepath.Join(g.WorkingDir, name)
+	}
+	at, err := exec.LookPath(name)
+	if !bare {
+		at = name
+	}
+	if why, ok := errors.AsType[*exec.Error](err); ok && !errors.Is(err, exec.ErrDot) {
+		err = fmt.Errorf(": %w", reason(why.Err))
+	}
+	return at, err
+}
+
+func account[T any](s *survey, p path, name string, lookup func(string) (T, error)) {
 	if name == "" || s.dangers {
 		return
 	}
 	if _, err := strconv.ParseUint(name, 10, 32); err == nil {
 		return // a number needs no entry
 	}
-	if err := lookup(name); err != nil {
+	if _, err := lookup(name); err != nil {
 		s.warn(p, "there is no "+quoted(name))
 	}
-}
-
-func lookupUser(name string) error {
-	_, err := user.Lookup(name)
-	return err
-}
-
-func lookupGroup(name string) error {
-	_, err := user.LookupGroup(name)
-	return err
 }
 
 func (s *survey) directory(p path, name string) {

@@ -60,7 +60,8 @@ func (t TLSFiles) check(p place) {
 
 // checkClear warns of tokens that go over a network where it can be read.
 func (h HTTP) checkClear(p place) {
-	if h.Listen == "" || h.TLS != nil || isLoopback(h.Listen) {
+	host, _, err := net.SplitHostPort(h.Listen)
+	if h.Listen == "" || h.TLS != nil || err == nil && isLoopback(host) {
 		return
 	}
 	for key, name := range map[string]string{"token_file": h.TokenFile, "read_token_file": h.ReadTokenFile} {
@@ -69,14 +70,4 @@ func (h HTTP) checkClear(p place) {
 				"`listen: 127.0.0.1:PORT` and put a proxy that does TLS in front", h.Listen)
 		}
 	}
-}
-
-// isLoopback tells whether only this machine reaches what listens there.
-func isLoopback(listen string) bool {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

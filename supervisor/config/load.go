@@ -66,7 +66,7 @@ func newLoader(name string, disk disk) *loader {
 		files: Files{Config: []string{absolute(name)}},
 		order: []string{name},
 	}
-	l.decoder = newDecoder(name, &l.doc.Defaults)
+	l.decoder = &decoder{positions: newPositions(name), defaults: &l.doc.Defaults}
 	return l
 }
 

@@ -93,14 +93,26 @@ const (
 // choice is a string of which only certain values mean something.
 type choice interface{ choices() []string }
 
-func (Election) choices() []string      { return []string{"race", "queue"} }
-func (Contain) choices() []string       { return []string{"auto", "cgroup", "pidns", "strict"} }
-func (RestartPolicy) choices() []string { return []string{"on-failure", "always", "never"} }
-func (OnFailure) choices() []string     { return []string{"refuse", "grace"} }
-func (OnLoss) choices() []string        { return []string{"stop", "failsafe"} }
-func (LogLevel) choices() []string      { return []string{"trace", "debug", "info", "warn", "error"} }
-func (WatchdogMode) choices() []string  { return []string{"off", "automatic", "required"} }
-func (LogFormat) choices() []string     { return []string{"text", "json"} }
+func (Election) choices() []string { return words(ElectionRace, ElectionQueue) }
+func (Contain) choices() []string {
+	return words(ContainAuto, ContainCgroup, ContainPidns, ContainStrict)
+}
+func (RestartPolicy) choices() []string { return words(RestartOnFailure, RestartAlways, RestartNever) }
+func (OnFailure) choices() []string     { return words(OnFailureRefuse, OnFailureGrace) }
+func (OnLoss) choices() []string        { return words(OnLossStop, OnLossFailsafe) }
+func (LogLevel) choices() []string      { return words(LogTrace, LogDebug, LogInfo, LogWarn, LogError) }
+func (WatchdogMode) choices() []string {
+	return words(WatchdogOff, WatchdogAutomatic, WatchdogRequired)
+}
+func (LogFormat) choices() []string { return words(LogText, LogJSON) }
+
+func words[T ~string](all ...T) []string {
+	list := make([]string, len(all))
+	for i, one := range all {
+		list[i] = string(one)
+	}
+	return list
+}
 
 // Command is a program and its arguments. A file may write it as a list, or as one string for SplitWords.
 type Command []string

@@ -1,0 +1,78 @@
+package config
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// scalar tells what one word of the file has to be to go into v, and how it does; read is nil where v takes more than a word.
+func scalar(v reflect.Value) (want string, read func(word string) error) {
+	switch target := v.Addr().Interface().(type) {
+	case *time.Duration:
+		return "a duration", func(word string) error { return put(target, word, readDuration) }
+	case encoding.TextUnmarshaler:
+		return "text", func(word string) error { return target.UnmarshalText([]byte(word)) }
+	case choice:
+		words := target.choices()
+		return oneOf(words), func(word string) error {
+			if message := mustBeOneOf(word, words); message != "" {
+				return errors.New(message)
+			}
+			v.SetString(word)
+			return nil
+		}
+	case *string:
+		return "text", func(word string) error { *target = word; return nil }
+	case *int:
+		return "a number", func(word string) error { return put(target, word, readInt) }
+	case *bool:
+		return "true or false", func(word string) error { return put(target, word, readBool) }
+	}
+	return "", nil
+}
+
+// put leaves the target as it was where the word cannot be read.
+func put[T any](target *T, word string, read func(string) (T, error)) error {
+	value, err := read(word)
+	if err == nil {
+		*target = value
+	}
+	return err
+}
+
+func readDuration(word string) (time.Duration, error) {
+	length, err := time.ParseDuration(word)
+	if err == nil {
+		return length, nil
+	}
+	if _, err := strconv.ParseFloat(word, 64); err == nil {
+		return 0, fmt.Errorf("%s has no unit: write %ss for seconds", quoted(word), shorten(word))
+	}
+	return 0, fmt.Errorf("%s is not a duration such as 500ms, 1.5s or 2m", quoted(word))
+}
+
+func readInt(word string) (int, error) {
+	number, err := strconv.ParseInt(word, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%s is not a whole number", quoted(word))
+	}
+	return int(number), nil
+}
+
+func readBool(word string) (bool, error) {
+	hint := DidYouMean(word, []string{"true", "false"})
+	switch {
+	case word == "true" || word == "false":
+		return word == "true", nil
+	case slices.Contains([]string{"yes", "on", "True", "TRUE", "Yes", "On"}, word):
+		hint = ` (did you mean "true"?)`
+	case slices.Contains([]string{"no", "off", "False", "FALSE", "No", "Off"}, word):
+		hint = ` (did you mean "false"?)`
+	}
+	return false, fmt.Errorf("%s must be true or false%s", quoted(word), hint)
+}
