@@ -13,9 +13,6 @@ import (
 	"understudy/supervisor/service"
 )
 
-// Handovers are the versions of what another image has handed over that this one goes on with.
-func Handovers() []int { return handoff.Versions() }
-
 // moveOn goes on with an upgrade. An error says that there will be none.
 func (s *supervisor) moveOn(ctx context.Context, t service.Session, m *handoff.Move, stops map[*service.Service]context.CancelCauseFunc) error {
 	sender := handoff.Sender{

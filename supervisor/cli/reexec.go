@@ -1,22 +1,17 @@
 package cli
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"understudy/supervisor/child"
+	"understudy/supervisor/handoff"
+	"understudy/supervisor/handoff/ask"
 )
 
 func reexecCommand() *cobra.Command {
@@ -48,7 +43,7 @@ func reexecCommand() *cobra.Command {
 				}
 				binary = own
 			}
-			found, err := running(binary, pid)
+			found, err := ask.Running(binary, pid)
 			switch {
 			case err != nil:
 				return err
@@ -62,7 +57,7 @@ func reexecCommand() *cobra.Command {
 			var errs []error
 			named := pid != 0
 			for _, pid := range found {
-				if err := reexec(ctx, binary, pid, named); err != nil {
+				if err := ask.Reexec(ctx, binary, pid, named); err != nil {
 					errs = append(errs, fmt.Errorf("supervisor %d: %w", pid, err))
 					continue
 				}
@@ -78,114 +73,32 @@ func reexecCommand() *cobra.Command {
 	return cmd
 }
 
-// running finds the supervisors whose binary is, or was, at a place: among all processes of our own user, or the one that is named.
-// By its words and its binary anybody's process can look like one.
-func running(binary string, only int) (pids []int, err error) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, err
-	}
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || pid == 1 || only != 0 && pid != only { // a container's init has the supervisor as its child
-			continue
-		}
-		if only == 0 && !isOurs(pid) {
-			continue
-		}
-		words := procWords(pid, "cmdline")
-		if len(words) < 2 || words[1] != "run" || !startedFrom(pid, binary) {
-			continue
-		}
-		pids = append(pids, pid)
-	}
-	slices.Sort(pids)
-	return pids, nil
-}
-
-func procFile(pid int, name string) string {
-	return filepath.Join("/proc", strconv.Itoa(pid), name)
-}
-
-// procWords reads what the kernel keeps with a zero byte behind each word.
-func procWords(pid int, name string) []string {
-	raw, err := os.ReadFile(procFile(pid, name))
-	if err != nil || len(raw) == 0 {
-		return nil
-	}
-	var words []string
-	for word := range bytes.SplitSeq(bytes.TrimSuffix(raw, []byte{0}), []byte{0}) {
-		words = append(words, string(word))
-	}
-	return words
-}
-
-// isGone tells whether a process is gone, but for its parent's taking note of it.
-func isGone(pid int) bool {
-	stat, err := os.ReadFile(procFile(pid, "stat"))
-	return errors.Is(err, fs.ErrNotExist) || bytes.Contains(stat, []byte(") Z "))
-}
-
-// handedOver tells which image a process is of: another one each time.
-func handedOver(pid int) string {
-	for _, entry := range procWords(pid, "environ") {
-		if value, ok := strings.CutPrefix(entry, child.LegacyEnv+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
-// askAgain is how long it is waited before one that has refused is asked again: it may have been for the moment.
-const askAgain = 5 * time.Second
-
-// stands is how long a new image has to live to count as one that does.
-const stands = 500 * time.Millisecond
-
-// reexec has one supervisor become what is at its binary's place, and waits for that. named: somebody said that it is one.
-func reexec(ctx context.Context, binary string, pid int, named bool) error {
-	process, err := os.FindProcess(pid) // a handle: what has the same pid later is not taken for it
-	if err != nil {
-		return fmt.Errorf("it is gone: %w", err)
-	}
-	defer func() { _ = process.Release() }()
-	words, environ, was := procWords(pid, "cmdline"), procWords(pid, "environ"), handedOver(pid)
-	as, err := whose(pid)
-	if err != nil || len(words) < 2 || words[1] != "run" || !named && !isOurs(pid) || process.Signal(syscall.Signal(0)) != nil {
-		return errors.New("it is gone")
-	}
-	dir := procFile(pid, "cwd")
-	if there, err := os.Readlink(dir); err == nil && as.credential() != nil { // another user may not go by /proc
-		dir = there
-	}
-	if _, err := tryImage(ctx, binary, dir, words[1:], environ, as.credential()); err != nil {
-		return err
-	}
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
-	var since, asked time.Time
-	for {
-		if since.IsZero() && time.Since(asked) > askAgain {
-			if err := process.Signal(syscall.SIGUSR2); err != nil {
-				return fmt.Errorf("ask it: %w", err)
+// goesOnCommand is what handoff.Try asks.
+func goesOnCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: handoff.GoesOn + " run ...", Hidden: true, DisableFlagParsing: true,
+		Short: "Tell whether this version goes on with what a running supervisor hands over",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || args[0] != "run" {
+				return usage("what goes on is `run ...`")
 			}
-			asked = time.Now()
-		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return fmt.Errorf("it goes on as before, its log says why: %w", context.Cause(ctx))
-		}
-		switch now := handedOver(pid); {
-		case isGone(pid):
-			return errors.New("it has ended: what it ran is ended, too, and handed over to another node")
-		case now == was, now == "": // in the middle of an exec, nothing is told
-		case since.IsZero():
-			since = time.Now()
-		case time.Since(since) > stands && !sameFile(procFile(pid, "exe"), binary):
-			return fmt.Errorf("it goes on as another file than %s", binary)
-		case time.Since(since) > stands:
-			return nil
-		}
+			var p handoff.Offer
+			again := runCommandWith(func(f *runFlags, cmd *cobra.Command, args []string) error {
+				c, err := f.config(cmd, args)
+				if err == nil {
+					p = handoff.OfferOf(c.Node, c.ZooKeeper.Root, servers(c))
+				}
+				return err
+			})
+			again.SetArgs(args[1:])
+			again.SilenceErrors, again.SilenceUsage = true, true
+			if err := again.ExecuteContext(cmd.Context()); err != nil {
+				return err
+			}
+			if p.Handovers == nil {
+				return errors.New("nothing would be run")
+			}
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(p)
+		},
 	}
 }

@@ -1,9 +1,25 @@
 package cli
 
 import (
+	"context"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 )
+
+// Between the first line of main and the supervisor's start lie milliseconds.
+func TestAnOrderToStopIsKeptUntilItCanBeCarriedOut(t *testing.T) {
+	ctx := withImage(context.Background())
+	i := imageOf(ctx)
+	defer i.Hush()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if again := imageOf(ctx); <-again.Signals != syscall.SIGTERM {
+		t.Error("another one has it")
+	}
+}
 
 // Who was not found was started from another place, or is something else: the message has to say where was looked.
 func TestReexecSaysWhomItHasNotFound(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"understudy/election"
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/handoff"
 	"understudy/supervisor/printable"
 )
 
@@ -91,6 +92,23 @@ func Root(version string) *cobra.Command {
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprint(".FlagUsagesWrapped ", lineWidth)))
 	fold(root)
 	return root
+}
+
+type imageKey struct{}
+
+// withImage listens from now on, for imageOf.
+func withImage(ctx context.Context) context.Context {
+	i := handoff.NewImage()
+	i.Listen()
+	return context.WithValue(ctx, imageKey{}, i)
+}
+
+// imageOf is the image that listens since Main, or one that does so from now on.
+func imageOf(ctx context.Context) *handoff.Image {
+	if i, ok := ctx.Value(imageKey{}).(*handoff.Image); ok {
+		return i
+	}
+	return imageOf(withImage(ctx))
 }
 
 func exitCode(err error) int {

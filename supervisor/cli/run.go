@@ -20,6 +20,7 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control/web"
+	"understudy/supervisor/handoff"
 	"understudy/supervisor/keyfile"
 )
 
@@ -91,13 +92,13 @@ func runCommandWith(do func(f *runFlags, cmd *cobra.Command, args []string) erro
 
 func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error {
 	next := imageOf(cmd.Context())
-	defer next.hush()
+	defer next.Hush()
 	legacy, err := child.Legacy()
 	if err != nil {
 		return err
 	}
 	f.takesOver = legacy != nil
-	next.environ = os.Environ() // without what was handed over
+	next.KeepEnviron() // without what was handed over
 	c, err := f.config(cmd, args)
 	if err != nil {
 		startedBy(hclog.NewNullLogger()).refused(err)
@@ -105,7 +106,6 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	}
 	log := newLog(c.Log)
 	boss := startedBy(log)
-	next.log = log
 	auth, err := credentials(c)
 	if err != nil {
 		return err
@@ -116,10 +116,10 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	}
 	conf := supervisor.Config{
 		Node: c.Node, Host: host, Version: version, Servers: servers(c), Root: c.ZooKeeper.Root, Timeout: c.ZooKeeper.SessionTimeout, Floor: c.ZooKeeper.MinSessionTimeout,
-		Auth: auth, TLS: secured(c), Logger: log, Legacy: legacy, Upgrade: next.upgrade(), Strangers: c.ZooKeeper.Strangers(),
+		Auth: auth, TLS: secured(c), Logger: log, Legacy: legacy, Upgrade: supervisor.Upgrade{Asked: next.Asked, Become: next.Become}, Strangers: c.ZooKeeper.Strangers(),
 	}
 	tellExposure(c.ZooKeeper, log)
-	next.here = promise{Node: conf.Node, Root: conf.Root, Servers: conf.Servers}
+	next.Begin(handoff.OfferOf(conf.Node, conf.Root, conf.Servers), log)
 	if conf.Agent, err = listen(c, log); err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func (f *runFlags) agent(cmd *cobra.Command, c *config.Config) error {
 }
 
 // supervise runs until a signal, or until all is done. A second signal kills the children instead of asking them.
-func supervise(ctx context.Context, conf supervisor.Config, config *follower, server *web.Server, boss *manager, next *image) error {
+func supervise(ctx context.Context, conf supervisor.Config, config *follower, server *web.Server, boss *manager, next *handoff.Image) error {
 	// The signals that end other commands are this one's own business.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -331,7 +331,7 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, se
 	}
 
 	checking, enough := context.WithCancel(ctx)
-	group.Add(func() error { return next.run(checking) }, func(error) { enough() })
+	group.Add(func() error { return next.Run(checking) }, func(error) { enough() })
 
 	deaf := make(chan os.Signal, 1)
 	signal.Notify(deaf, syscall.SIGPIPE) // who read the log is gone: no reason to stop a child
@@ -340,7 +340,7 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, se
 	group.Add(func() error {
 		for asked := 0; ; {
 			select {
-			case sig := <-next.signals:
+			case sig := <-next.Signals:
 				if sig == syscall.SIGHUP && config != nil {
 					boss.hangup()
 					config.asked()
@@ -354,8 +354,8 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, se
 				case 2:
 					close(hurry)
 				}
-			case answer := <-next.heeded:
-				answer <- next.mayGo(asked)
+			case answer := <-next.Heeded:
+				answer <- next.MayGo(asked)
 			case <-over:
 				return nil
 			}

@@ -1,25 +1,12 @@
-package cli
+package ask
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-)
 
-// ownPlace is where this process's binary was found when it was started. What is there later is what an upgrade goes on as: a link
-// stays a link, and a binary that is renamed meanwhile is not followed, as /proc/self/exe would.
-func ownPlace() (string, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	named, err := exec.LookPath(os.Args[0])
-	if err != nil || !sameFile(named, exe) {
-		return exe, nil
-	}
-	return filepath.Abs(named)
-}
+	"understudy/supervisor/handoff"
+)
 
 // startedFrom tells whether a process was started from a binary, whatever is there now.
 func startedFrom(pid int, binary string) bool {
@@ -33,7 +20,7 @@ func startedFrom(pid int, binary string) bool {
 		return false
 	}
 	for _, path := range places(pid, words[0]) {
-		if path == binary || sameFile(path, binary) {
+		if path == binary || handoff.SameFile(path, binary) {
 			return true
 		}
 	}
@@ -63,13 +50,4 @@ func places(pid int, name string) (all []string) {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
-}
-
-func sameFile(one, other string) bool {
-	a, err := os.Stat(one)
-	if err != nil {
-		return false
-	}
-	b, err := os.Stat(other)
-	return err == nil && os.SameFile(a, b)
 }

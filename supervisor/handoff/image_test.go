@@ -1,4 +1,4 @@
-package cli
+package handoff
 
 import (
 	"context"
@@ -10,44 +10,34 @@ import (
 )
 
 // told sends this process a signal, and waits until an image has it.
-func told(t *testing.T, i *image, sig syscall.Signal) {
+func told(t *testing.T, i *Image, sig syscall.Signal) {
 	t.Helper()
 	if err := syscall.Kill(os.Getpid(), sig); err != nil {
 		t.Fatal(err)
 	}
-	for limit := time.Now().Add(10 * time.Second); len(i.signals) == 0; {
+	for limit := time.Now().Add(10 * time.Second); len(i.Signals) == 0; {
 		if time.Now().After(limit) {
 			t.Fatalf("%v is not heard", sig)
 		}
 	}
 }
 
-// Between the first line of main and the supervisor's start lie milliseconds.
-func TestAnOrderToStopIsKeptUntilItCanBeCarriedOut(t *testing.T) {
-	ctx := withImage(context.Background())
-	i := imageOf(ctx)
-	defer i.hush()
-	told(t, i, syscall.SIGTERM)
-	if again := imageOf(ctx); <-again.signals != syscall.SIGTERM {
-		t.Error("another one has it")
-	}
-}
-
 func TestNothingIsHandedOverWhenAnOrderToStopHasCome(t *testing.T) {
-	i := imageOf(context.Background())
-	defer i.hush()
+	i := NewImage()
+	i.Listen()
+	defer i.Hush()
 	defer signal.Reset()
 	told(t, i, syscall.SIGTERM)
 	asked := 0
-	answer := func() { (<-i.heeded) <- i.mayGo(asked) }
+	answer := func() { (<-i.Heeded) <- i.MayGo(asked) }
 	go answer()
 	if i.part(false) {
 		t.Error("it would have been lost")
 	}
-	if <-i.signals != syscall.SIGTERM {
+	if <-i.Signals != syscall.SIGTERM {
 		t.Error("it is lost")
 	}
-	i.listen()
+	i.Listen()
 	asked = 1
 	go answer()
 	if i.part(false) {
@@ -62,7 +52,7 @@ func TestNothingIsHandedOverWhenAnOrderToStopHasCome(t *testing.T) {
 
 // Without a session, an upgrade that is wanted waits; what was got ready for it does not.
 func TestACatcherDoesNotWaitForASession(t *testing.T) {
-	i := newImage()
+	i := NewImage()
 	idle := make(chan time.Time) // taken only by who serves it
 	ctx, cancel := context.WithCancel(context.Background())
 	asked := make(chan bool, 1)
@@ -72,7 +62,7 @@ func TestACatcherDoesNotWaitForASession(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("it waits with what it has got ready")
 	}
-	<-i.asked
+	<-i.Asked
 	if !<-asked {
 		t.Error("it is not asked for afterwards")
 	}

@@ -1,0 +1,214 @@
+package handoff
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/child"
+)
+
+// Image is what this process may become: the binary that is now where its own was, with the same words and environment.
+type Image struct {
+	argv, environ []string
+	place         string // where its binary was found
+	lost          error  // or why that is not known
+	log           hclog.Logger
+	here          Offer        // what this process is
+	Signals       chan os.Signal // but SIGUSR2
+	wanted        chan os.Signal // SIGUSR2: somebody asks for it
+	Asked         chan struct{}  // the supervisor is asked for it
+	Heeded        chan chan bool // asks whether all signals have been acted upon, and none of them ends this process
+	catcher       atomic.Pointer[child.Catcher]
+}
+
+func NewImage() *Image {
+	place, err := ownPlace()
+	return &Image{
+		place: place, lost: err, argv: os.Args, environ: os.Environ(), Signals: make(chan os.Signal, 4), wanted: make(chan os.Signal, 1), Asked: make(chan struct{}),
+		Heeded: make(chan chan bool),
+	}
+}
+
+// KeepEnviron has what is tried, or becomes of this process, get the environment as it is now.
+func (i *Image) KeepEnviron() { i.environ = os.Environ() }
+
+// Begin says what this process is, before Run.
+func (i *Image) Begin(here Offer, log hclog.Logger) { i.here, i.log = here, log }
+
+// Listen begins to hear signals.
+func (i *Image) Listen() {
+	signal.Notify(i.Signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(i.wanted, syscall.SIGUSR2)
+}
+
+// Hush ends listening.
+func (i *Image) Hush() {
+	signal.Stop(i.Signals) // what was on its way is in the channel by now
+	signal.Stop(i.wanted)
+}
+
+// part ends listening for an exec, and tells whether nothing has come that this image has to do first, or is doing. What comes
+// later waits until the next image listens, if it is caught. If not, an order to stop is carried out as a crash is: it ends this
+// process, and with it what runs. That is better than to lose it: Go lets no signal wait that may end a program.
+func (i *Image) part(caught bool) bool {
+	i.Hush()
+	if !caught {
+		// What is ignored stays so over an exec: the next image reads the config, and a person at a terminal asks again.
+		signal.Ignore(syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGINT)
+	}
+	answer := make(chan bool, 1)
+	limit := time.NewTimer(time.Second)
+	defer limit.Stop()
+	select {
+	case i.Heeded <- answer:
+		return <-answer
+	case <-limit.C: // who hears them has ended
+		return false
+	}
+}
+
+// MayGo is the answer of the one who hears the signals, after what has come before, of which so many were orders to stop.
+func (i *Image) MayGo(asked int) bool { return asked == 0 && len(i.Signals) == 0 }
+
+var errSignal = errors.New("a signal has come that is to be acted upon first")
+
+// Become hands over to what is in place of this process's binary, and returns only if that fails.
+func (i *Image) Become(legacy []byte) error {
+	if i.lost != nil {
+		return i.lost
+	}
+	catcher := i.catch()
+	defer i.release(catcher)
+	defer i.Listen()
+	if !i.part(catcher != nil) {
+		return errSignal
+	}
+	return child.Become(i.place, i.argv, i.environ, legacy, catcher)
+}
+
+// startCatcher starts a process that is to catch signals, which takes longer than what it is for.
+func (i *Image) startCatcher() {
+	catcher, err := child.StartCatcher()
+	if err != nil {
+		i.uncaught(err)
+		return
+	}
+	i.catcher.Store(catcher)
+}
+
+// catch has signals caught, if that can be.
+func (i *Image) catch() *child.Catcher {
+	catcher := i.catcher.Swap(nil)
+	if catcher == nil {
+		i.uncaught(errors.New("there is no catcher: the new binary has no use for one, none could be started, or the upgrade was too long in coming"))
+		return nil
+	}
+	if err := catcher.Catch(); err != nil {
+		i.uncaught(errors.Join(err, catcher.Kill()))
+		i.release(catcher)
+		return nil
+	}
+	return catcher
+}
+
+// release ends a catcher, if there is one, and takes what it has caught.
+func (i *Image) release(catcher *child.Catcher) {
+	if catcher == nil {
+		return
+	}
+	if err := catcher.Release(); err != nil {
+		i.log.Warn("end the catcher of signals", "error", err)
+	}
+}
+
+func (i *Image) uncaught(why error) {
+	i.log.Debug("signals that come during the exec are not caught", "why", why)
+}
+
+// catcherWaits is how long an upgrade that has been asked for may take to come to the exec.
+const catcherWaits = 30 * time.Second
+
+// Run tries the binary whenever that is wanted, and has the supervisor become it if it is good for that.
+func (i *Image) Run(ctx context.Context) error {
+	idle := time.NewTimer(catcherWaits)
+	defer idle.Stop()
+	defer func() { i.release(i.catcher.Swap(nil)) }()
+	for {
+		select {
+		case <-i.wanted:
+		case <-idle.C:
+			i.release(i.catcher.Swap(nil))
+			continue
+		case <-ctx.Done():
+			return nil
+		}
+		var there Offer
+		err := i.lost
+		if err == nil {
+			there, err = Try(ctx, i.place, "", i.argv[1:], i.environ, nil)
+		}
+		if err == nil {
+			err = there.goesOnWith(i.here)
+		}
+		if err != nil {
+			i.log.Error("this process does not become what is now in place of its binary", "binary", i.place, "why", err)
+			continue
+		}
+		if there.Caught && i.catcher.Load() == nil {
+			i.startCatcher()
+		}
+		idle.Reset(catcherWaits)
+		if !i.ask(ctx, idle.C) {
+			return nil
+		}
+		idle.Reset(catcherWaits)
+	}
+}
+
+// ask has the supervisor become what is there, as soon as it can: it has to have a session. A catcher does not wait for longer than
+// idle says; without it, an exec is what it is without a tracer.
+func (i *Image) ask(ctx context.Context, idle <-chan time.Time) bool {
+	for {
+		select {
+		case i.Asked <- struct{}{}:
+			return true
+		case <-idle:
+			i.release(i.catcher.Swap(nil))
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// ownPlace is where this process's binary was found when it was started. What is there later is what an upgrade goes on as: a link
+// stays a link, and a binary that is renamed meanwhile is not followed, as /proc/self/exe would.
+func ownPlace() (string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	named, err := exec.LookPath(os.Args[0])
+	if err != nil || !SameFile(named, exe) {
+		return exe, nil
+	}
+	return filepath.Abs(named)
+}
+
+// SameFile tells whether two paths lead to one file.
+func SameFile(one, other string) bool {
+	a, err := os.Stat(one)
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(other)
+	return err == nil && os.SameFile(a, b)
+}

@@ -1,0 +1,77 @@
+package handoff
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"understudy/supervisor/child"
+)
+
+// GoesOn is the word that asks a binary which handovers it goes on with. No other version takes it for anything else.
+const GoesOn = "goes-on"
+
+// tryLimit is what a new binary is given to answer.
+const tryLimit = 10 * time.Second
+
+// Offer is what a binary says of itself.
+type Offer struct {
+	Handovers []int    `json:"handovers"`
+	Caught    bool     `json:"caught,omitempty"` // it takes what a catcher of signals has kept for it
+	Node      string   `json:"node"`
+	Root      string   `json:"root"`
+	Servers   []string `json:"servers"`
+}
+
+// OfferOf is this binary's, with a config of that node.
+func OfferOf(node, root string, servers []string) Offer {
+	return Offer{Handovers: Versions(), Caught: true, Node: node, Root: root, Servers: servers}
+}
+
+// goesOnWith tells whether a session that this process has would be one of the other's.
+func (p Offer) goesOnWith(here Offer) error {
+	for _, c := range []struct{ key, there, here string }{
+		{"node", p.Node, here.Node}, {"zookeeper.root", p.Root, here.Root},
+		{"zookeeper.servers", strings.Join(p.Servers, ", "), strings.Join(here.Servers, ", ")},
+	} {
+		if c.there != c.here {
+			return fmt.Errorf("%s is %s by now, and was %s when this process began: that takes a restart, which hands the services over", c.key, c.there, c.here)
+		}
+	}
+	return nil
+}
+
+// Try finds out whether the binary at path would go on with what a supervisor with these words and this environment, in dir,
+// hands over: it starts, it knows how, and it takes the config. as is another user whose words these are, if they are not ours.
+func Try(ctx context.Context, path, dir string, words, environ []string, as *syscall.Credential) (p Offer, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("it has not answered within %v", tryLimit))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, append([]string{GoesOn}, words...)...)
+	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as}
+	cmd.Env = child.WithoutLegacy(environ)
+	cmd.WaitDelay = time.Second
+	var said, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &complaint
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		return p, context.Cause(ctx)
+	}
+	if err != nil {
+		return p, fmt.Errorf("it cannot go on: %w: %s", err, strings.TrimSpace(complaint.String()))
+	}
+	if err := json.Unmarshal(said.Bytes(), &p); err != nil {
+		return p, fmt.Errorf("it says nothing that could be understood: %w", err)
+	}
+	for _, version := range Versions() {
+		if slices.Contains(p.Handovers, version) {
+			return p, nil
+		}
+	}
+	return p, fmt.Errorf("it goes on with handovers of versions %v, and this is %v", p.Handovers, Versions())
+}
