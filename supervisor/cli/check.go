@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"understudy/supervisor"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
 	"understudy/supervisor/printable"
@@ -104,7 +105,7 @@ func (f *checkFlags) check(out, complaints io.Writer) error {
 	r := config.Read(f.file)
 	warnings := slices.Concat(r.Warnings, r.Here())
 	if r.Config != nil {
-		if err := enoughFiles(r.Config); err != nil {
+		if err := supervisor.EnoughFiles(r.Config.Services); err != nil {
 			warnings = append(warnings, config.Fault{File: f.file, Message: err.Error() + " (said of this shell, a unit has limits of its own)"})
 		}
 	}

@@ -16,8 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/election"
+	"understudy/fencing/agent"
 	"understudy/supervisor"
 	"understudy/supervisor/config"
+	"understudy/supervisor/wait"
 )
 
 // follower watches a config's files, and hands on what becomes of them.
@@ -26,6 +28,7 @@ type follower struct {
 	cmd     *cobra.Command
 	log     hclog.Logger
 	changes chan<- supervisor.Change
+	keys    *agent.Keys // of this node's agent; nil: it has none
 	hangup  chan struct{}
 	read    func() // is called when the config has been read because that was asked for
 
@@ -40,12 +43,8 @@ const (
 	patient = time.Second            // after the first
 )
 
-func (f *runFlags) follow(cmd *cobra.Command, c *config.Config, log hclog.Logger, changes chan<- supervisor.Change) *follower {
-	return &follower{flags: f, cmd: cmd, log: log, changes: changes, hangup: make(chan struct{}, 1), first: c, last: c}
-}
-
 // asked has the config read anew, whatever the files look like.
-func (f *follower) asked() { poke(f.hangup) }
+func (f *follower) asked() { wait.Poke(f.hangup) }
 
 // run watches until ctx ends.
 func (f *follower) run(ctx context.Context) error {
@@ -158,22 +157,17 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 		}
 		r = config.Read(f.flags.cluster.Config)
 	}
-	warnings, grave := r.Dangers(lookPatience)
-	r = r.Refused(grave)
-	c, err := r.Config, r.Err()
-	if err == nil {
-		err = errors.Join(f.flags.cluster.apply(c), f.flags.override(f.cmd, c), enoughFiles(c))
-	}
+	l, err := f.flags.judge(f.cmd, r, lookPatience)
+	c := l.Config
 	var change supervisor.Change
-	switch {
-	case err != nil:
+	if err != nil {
 		change.Fault = oneLine(err)
-	default:
-		change.Fault = needsRestart(f.first, c)
-		change.Services = f.flags.services(c)
-	}
-	if err == nil {
-		change.Warnings = tellDangers(f.log, f.warned, warnings)
+	} else {
+		if keys := f.first.NeedsRestart(c); len(keys) > 0 {
+			change.Fault = election.NeedsRestart(strings.Join(keys, " and "))
+		}
+		change.Services = services(c, false, f.keys)
+		change.Warnings = tellDangers(f.log, f.warned, l.warnings)
 	}
 	same := change.Fault == f.fault && (err != nil || reflect.DeepEqual(f.last, c) && slices.Equal(f.warned, change.Warnings))
 	if same && !asked {
@@ -196,47 +190,6 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 	case f.changes <- change:
 	case <-ctx.Done():
 	}
-}
-
-// needsRestart tells what of a change a running supervisor cannot take up.
-func needsRestart(first, now *config.Config) string {
-	var keys []string
-	if first.Node != now.Node {
-		keys = append(keys, "node:")
-	}
-	if !reflect.DeepEqual(first.ZooKeeper, now.ZooKeeper) {
-		keys = append(keys, "zookeeper:")
-	}
-	if !reflect.DeepEqual(first.HTTP, now.HTTP) {
-		keys = append(keys, "http:")
-	}
-	if !reflect.DeepEqual(first.Fencing, now.Fencing) {
-		keys = append(keys, "fencing:")
-	}
-	if first.Watchdog != now.Watchdog {
-		keys = append(keys, "watchdog:")
-	}
-	if first.Log.Format != now.Log.Format {
-		keys = append(keys, "log.format:")
-	}
-	held := config.ContainAuto // how this process holds all that it runs
-	for _, name := range first.ServiceNames() {
-		if c := first.Services[name].Contain; c != config.ContainAuto && (held == config.ContainAuto || held == config.ContainStrict) {
-			held = c
-		}
-	}
-	for _, name := range now.ServiceNames() {
-		wanted := now.Services[name].Contain
-		was, there := first.Services[name]
-		suits := wanted == config.ContainAuto || wanted == held || wanted == config.ContainStrict && held != config.ContainAuto
-		if there && was.Contain != wanted || !there && !suits {
-			keys = append(keys, "services."+name+".contain:")
-		}
-	}
-	if len(keys) == 0 {
-		return ""
-	}
-	return election.NeedsRestart(strings.Join(keys, " and "))
 }
 
 // oneLine is the first fault, and how many there are besides.

@@ -3,7 +3,6 @@ package cli
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,42 +71,4 @@ func renewedCertificate(t *testing.T) {
 	serves("first")
 	put(second.KeyFile, files.KeyFile)
 	serves("second")
-}
-
-func TestWhatTheNodeIsMadeOfNeedsARestart(t *testing.T) {
-	first, now := config.Default(), config.Default()
-	now.HTTP.Listen = ":1"
-	now.Watchdog.Mode = config.WatchdogRequired
-	if got := needsRestart(first, now); !strings.Contains(got, "http: and watchdog: changed") {
-		t.Errorf("%q", got)
-	}
-}
-
-// One supervisor holds all that it runs in one way: a service that wants another must not be thought to have it.
-func TestAServiceThatIsToBeHeldOtherwiseNeedsARestart(t *testing.T) {
-	wants := func(all ...config.Contain) *config.Config {
-		c := config.Default()
-		c.Services = map[string]config.Service{}
-		for i, contain := range all {
-			s := config.DefaultService("true")
-			s.Contain = contain
-			c.Services[string(rune('a'+i))] = s
-		}
-		return c
-	}
-	const auto, strict, cgroup, pidns = config.ContainAuto, config.ContainStrict, config.ContainCgroup, config.ContainPidns
-	for _, c := range []struct {
-		first, now *config.Config
-		want       string
-	}{
-		{wants(auto), wants(auto, pidns), "services.b.contain: changed"},
-		{wants(auto), wants(auto, strict), "services.b.contain: changed"},
-		{wants(pidns), wants(pidns, pidns), ""},
-		{wants(auto, pidns), wants(pidns, pidns), "services.a.contain: changed"},
-		{wants(cgroup), wants(cgroup, auto, strict), ""},
-	} {
-		if got := needsRestart(c.first, c.now); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
-			t.Errorf("%q, not %q", got, c.want)
-		}
-	}
 }

@@ -84,9 +84,9 @@ func goesOnCommand() *cobra.Command {
 			}
 			var p handoff.Offer
 			again := runCommandWith(func(f *runFlags, cmd *cobra.Command, args []string) error {
-				c, err := f.config(cmd, args)
+				c, err := f.load(cmd, args, false)
 				if err == nil {
-					p = handoff.OfferOf(c.Node, c.ZooKeeper.Root, servers(c))
+					p = handoff.OfferOf(c.Node, c.ZooKeeper.Root, servers(c.Config))
 				}
 				return err
 			})

@@ -288,12 +288,7 @@ func (f *clusterFlags) cluster() (*config.Config, error) {
 			from.Config = config.DefaultFile
 		}
 	}
-	c, err := from.load()
-	var faults config.Faults
-	if errors.As(err, &faults) {
-		return nil, usage("the config does not say which cluster (--zk could): %s", oneLine(err))
-	}
-	return c, err
+	return from.load()
 }
 
 // election makes of the flags what is needed to talk to the cluster.

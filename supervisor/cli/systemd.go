@@ -15,6 +15,7 @@ import (
 	"understudy/supervisor"
 	"understudy/supervisor/child"
 	"understudy/supervisor/control/web"
+	"understudy/supervisor/wait"
 )
 
 // manager is the service manager that started this supervisor, as sd_notify(3) tells of it. A nil one is none.
@@ -80,23 +81,16 @@ func (m *manager) tell(lines ...string) {
 	}
 }
 
-func poke(ch chan<- struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
-}
-
 // hangup says that the config is about to be read anew, and reloaded that it has been.
 func (m *manager) hangup() {
 	if m != nil {
-		poke(m.hangups)
+		wait.Poke(m.hangups)
 	}
 }
 
 func (m *manager) reloaded() {
 	if m != nil {
-		poke(m.reloads)
+		wait.Poke(m.reloads)
 	}
 }
 

@@ -12,16 +12,20 @@ import (
 	"understudy/supervisor/keyfile"
 )
 
-// service is a config's service with what only this node can add.
-func service(name string, s config.Service, once bool, keys *agent.Keys) supervisor.Service {
-	v := supervisor.Service{Service: s, Name: name, Once: once}
-	for _, m := range s.Fencing.Methods {
-		v.Fence = append(v.Fence, step(m, keys))
+// services are a config's, with what only this node can add. keys is what this node and the agents that it asks know one another by.
+func services(c *config.Config, once bool, keys *agent.Keys) []supervisor.Service {
+	all := make([]supervisor.Service, 0, len(c.Services))
+	for _, name := range c.ServiceNames() {
+		v := supervisor.Service{Service: c.Services[name], Name: name, Once: once}
+		for _, m := range v.Fencing.Methods {
+			v.Fence = append(v.Fence, step(m, keys))
+		}
+		all = append(all, v)
 	}
-	return v
+	return all
 }
 
-// step makes a step of the chain. keys is what this node and the agents that it asks know one another by.
+// step makes a step of the chain.
 func step(m config.FenceMethod, keys *agent.Keys) fencing.Step {
 	if len(m.Any) == 0 {
 		return method(m.FenceOne, keys)

@@ -22,7 +22,7 @@ type Image struct {
 	place         string // where its binary was found
 	lost          error  // or why that is not known
 	log           hclog.Logger
-	here          Offer        // what this process is
+	here          Offer          // what this process is
 	Signals       chan os.Signal // but SIGUSR2
 	wanted        chan os.Signal // SIGUSR2: somebody asks for it
 	Asked         chan struct{}  // the supervisor is asked for it

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"understudy/supervisor"
+	"understudy/supervisor/config"
+	"understudy/supervisor/keyfile"
+)
+
+// runFlags are those of `run`.
+type runFlags struct {
+	cluster    clusterFlags
+	node, http string
+	log        config.Log
+	command    commandFlags
+}
+
+// commandFlags go with a COMMAND: they make the same Config that a file would.
+type commandFlags struct {
+	set        *pflag.FlagSet
+	name       string
+	session    time.Duration
+	service    config.Service // with one program
+	stopSignal string
+	agent      config.Agent
+	once       bool
+}
+
+// loaded is the config of a run.
+type loaded struct {
+	*config.Config
+	warnings config.Faults // dangerous settings
+}
+
+// defaultAgent is where an agent listens that has a secret.
+const defaultAgent = ":8438"
+
+func (f *runFlags) register(cmd *cobra.Command) {
+	f.cluster.register(cmd)
+	f.command.register()
+	flags := cmd.Flags()
+	flags.SetInterspersed(false)
+	flags.AddFlagSet(f.command.set)
+	flags.StringVar(&f.node, "node", "", "name of this node, unique in the cluster (default: the hostname)")
+	flags.StringVar(&f.http, "http", "", "serve who is active over HTTP at this address, as in 127.0.0.1:8437 (default: nothing is served)")
+	flags.StringVar((*string)(&f.log.Level), "log-level", "info", "trace, debug, info, warn or error")
+	flags.StringVar((*string)(&f.log.Format), "log-format", "text", "text or json")
+	completeRun(cmd)
+}
+
+func (f *commandFlags) register() {
+	f.service = config.DefaultService()
+	s, program := &f.service, &f.service.Processes[0]
+	f.set = pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags := f.set
+	flags.StringVar(&f.name, "service", "", "name of the service (default: the command's base name)")
+	flags.DurationVar(&f.session, "session-timeout", config.Default().ZooKeeper.SessionTimeout, "ZooKeeper session timeout")
+	flags.DurationVar(&s.GraceDelay, "grace", s.GraceDelay, "how long a former active that cannot be asked is waited for")
+	flags.StringVar(&f.stopSignal, "stop-signal", program.StopSignal.String(), "signal that asks the command to stop")
+	flags.DurationVar(&program.StopTimeout, "stop-timeout", program.StopTimeout, "how long it may take to stop before it is killed")
+	flags.StringVar((*string)(&s.Restart.Policy), "restart", string(s.Restart.Policy), "when the command ends: on-failure, always or never start it again here")
+	flags.StringVar((*string)(&s.Election), "election", string(s.Election), "race (everybody watches the lock) or queue (first come, first served)")
+	flags.StringVar((*string)(&s.Contain), "contain", string(s.Contain), "how the process tree is held: auto, cgroup, pidns or strict")
+	flags.BoolVar(&f.once, "once", false, "end when the command ends, with its exit code")
+	flags.StringVar(&f.agent.SecretFile, "agent-secret", "", "`file` that holds a secret which all nodes share: whoever takes over can then "+
+		"ask this node's agent for the command's death instead of waiting (default: nobody can ask)")
+	flags.StringVar(&f.agent.Listen, "agent-listen", defaultAgent, "where the agent listens; each supervisor of a host needs a port of its own")
+}
+
+// load makes one Config, of the file or of the flags. In a hurry it does not take long to look who can change the files.
+func (f *runFlags) load(cmd *cobra.Command, args []string, hurry bool) (loaded, error) {
+	if len(args) == 0 {
+		return f.file(cmd, hurry)
+	}
+	if i := slices.Index(args, "--"); i > 0 && cmd.ArgsLenAtDash() < 0 { // as in: run --zk zk1 zk2 -- COMMAND
+		return loaded{}, usage("what is %q, before `--`? The command stands behind it, and servers are separated by commas", args[0])
+	}
+	if f.cluster.Config != "" {
+		return loaded{}, usage("either `--config FILE` or `-- COMMAND`, not both")
+	}
+	return f.single(args)
+}
+
+func (f *runFlags) file(cmd *cobra.Command, hurry bool) (loaded, error) {
+	if cmd.ArgsLenAtDash() >= 0 {
+		return loaded{}, usage("no COMMAND stands behind `--`")
+	}
+	if f.cluster.Config == "" {
+		f.cluster.Config = config.DefaultFile
+		if _, err := os.Stat(config.DefaultFile); errors.Is(err, os.ErrNotExist) {
+			return loaded{}, usage("nothing to run: say `understudy run --zk HOSTS -- COMMAND`, or `--config FILE` (%s does not exist)", config.DefaultFile)
+		}
+	}
+	var given string
+	f.command.set.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed && given == "" {
+			given = flag.Name
+		}
+	})
+	if given != "" {
+		return loaded{}, usage("--%s goes with a COMMAND; in a config file it is a key", given)
+	}
+	patience := lookPatience
+	if hurry {
+		patience = lookBriefly
+	}
+	r := config.Read(f.cluster.Config)
+	l, err := f.judge(cmd, r, patience)
+	if faults, ok := errors.AsType[config.Faults](err); ok {
+		err = usageError{faults}
+	}
+	return l, err
+}
+
+// judge puts the flags that go with a file over what it says, and refuses what cannot be run here.
+func (f *runFlags) judge(cmd *cobra.Command, r config.Result, patience time.Duration) (loaded, error) {
+	warnings, grave := r.Dangers(patience)
+	r = r.Refused(grave)
+	l, err := loaded{r.Config, warnings}, r.Err()
+	if err == nil {
+		err = f.cluster.apply(l.Config)
+	}
+	if err != nil {
+		return l, err
+	}
+	flags := cmd.Flags()
+	if flags.Changed("log-level") {
+		l.Log.Level = f.log.Level
+	}
+	if flags.Changed("log-format") {
+		l.Log.Format = f.log.Format
+	}
+	if flags.Changed("http") {
+		l.HTTP.Listen = f.http
+	}
+	if f.node != "" {
+		l.Node = f.node
+	}
+	return l, l.sound()
+}
+
+// sound tells why the config cannot be run here.
+func (l loaded) sound() error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	return supervisor.EnoughFiles(l.Services)
+}
+
+// single is the Config of one wrapped command.
+func (f *runFlags) single(args []string) (loaded, error) {
+	c, err := f.cluster.load()
+	l := loaded{Config: c}
+	if err != nil {
+		return l, err
+	}
+	if c.Node = f.node; c.Node == "" {
+		if c.Node, err = os.Hostname(); err != nil {
+			return l, usage("--node: the host has no name to take instead: %w", err)
+		}
+	}
+	if l.warnings, err = f.command.askable(c); err != nil {
+		return l, err
+	}
+	c.ZooKeeper.SessionTimeout = f.command.session
+	c.HTTP.Listen = f.http
+	c.Log = f.log
+	s := f.command.service
+	program := &s.Processes[0]
+	program.Command = args
+	if err := program.StopSignal.UnmarshalText([]byte(f.command.stopSignal)); err != nil {
+		return l, usage("--stop-signal: %w", err)
+	}
+	if f.command.name == "" {
+		f.command.name = filepath.Base(args[0])
+	}
+	c.Services = map[string]config.Service{f.command.name: s}
+	return l, l.sound()
+}
+
+// askable gives the node the agent that the flags ask for: none without a secret.
+func (f *commandFlags) askable(c *config.Config) (warnings config.Faults, err error) {
+	if f.agent.SecretFile == "" {
+		if f.set.Changed("agent-listen") {
+			return nil, usage("--agent-listen takes --agent-secret FILE: without a secret, anybody could have the command killed")
+		}
+		return nil, nil
+	}
+	a := f.agent
+	if a.SecretFile, err = filepath.Abs(a.SecretFile); err != nil {
+		return nil, usage("--agent-secret: %w", err)
+	}
+	c.Fencing.Agent = &a
+	if warning := keyfile.Exposed(a.SecretFile); warning != "" {
+		warnings = config.Faults{{Key: "--agent-secret", Message: warning, Danger: true}}
+	}
+	return warnings, nil
+}

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/oklog/run"
+
+	"understudy/supervisor"
+	"understudy/supervisor/child"
+	"understudy/supervisor/control/web"
+	"understudy/supervisor/handoff"
+)
+
+// supervise runs until a signal, or until all is done. A second signal kills the children instead of asking them.
+func supervise(ctx context.Context, conf supervisor.Config, config *follower, server *web.Server, boss *manager, next *handoff.Image) error {
+	// The signals that end other commands are this one's own business.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	child.KeepThreads()
+	hurry := make(chan struct{})
+	conf.Hurry = hurry
+	thread := make(chan func())
+	conf.Thread = thread
+	var result error
+	var group run.Group
+	group.Add(func() error {
+		status, err := supervisor.Run(ctx, conf)
+		switch {
+		case err == nil && status != nil:
+			err = exitStatus(status.Code)
+		case err == nil && len(conf.Services) > 0 && conf.Services[0].Once: // whoever waits for the command's end must not take this for one
+			err = errors.New("stopped before the command had run here")
+		}
+		result = err
+		return nil
+	}, func(error) { cancel() })
+	if config != nil {
+		following, enough := context.WithCancel(ctx)
+		group.Add(func() error { return config.run(following) }, func(error) { enough() })
+	}
+	if server != nil {
+		serving, enough := context.WithCancel(context.WithoutCancel(ctx)) // for as long as the supervisor runs
+		group.Add(func() error { return server.Run(serving) }, func(error) { enough() })
+	}
+
+	if boss != nil {
+		telling, enough := context.WithCancel(context.WithoutCancel(ctx))
+		group.Add(func() error { return boss.run(telling) }, func(error) { enough() })
+	}
+
+	checking, enough := context.WithCancel(ctx)
+	group.Add(func() error { return next.Run(checking) }, func(error) { enough() })
+
+	deaf := make(chan os.Signal, 1)
+	signal.Notify(deaf, syscall.SIGPIPE) // who read the log is gone: no reason to stop a child
+	defer signal.Stop(deaf)
+	over := make(chan struct{})
+	group.Add(func() error {
+		for asked := 0; ; {
+			select {
+			case sig := <-next.Signals:
+				if sig == syscall.SIGHUP && config != nil {
+					boss.hangup()
+					config.asked()
+					continue
+				}
+				conf.Logger.Info("stopping", "signal", sig.String())
+				cancel()
+				switch asked++; asked {
+				case 1:
+					boss.stopping()
+				case 2:
+					close(hurry)
+				}
+			case answer := <-next.Heeded:
+				answer <- next.MayGo(asked)
+			case <-over:
+				return nil
+			}
+		}
+	}, func(error) { close(over) })
+	if err := onMainThread(group.Run, thread); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	return result
+}
+
+// onMainThread runs f beside, and meanwhile here, where main has locked the thread, what has to run on the main thread.
+func onMainThread(f func() error, thread <-chan func()) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	for {
+		select {
+		case errand := <-thread:
+			errand()
+		case err := <-done:
+			return err
+		}
+	}
+}
