@@ -31,27 +31,38 @@ type Confirmation struct {
 // own session lives: that node is active, or ends its child by itself. So it does while the supervisor of that machine, which
 // has the service, waits for the death of what it sees alive.
 func (c *Cluster) Confirm(ctx context.Context, service, node string) (Confirmation, error) {
-	if _, err := c.services(ctx, []string{service}); err != nil {
+	if _, err := c.Services(ctx, service); err != nil {
 		return Confirmation{}, err
 	}
-	p := election.Paths{Root: c.root, Service: service}
+	return oath{c.znodes, election.Paths{Root: c.root, Service: service}, node}.take(ctx)
+}
+
+// oath is an operator's word that the child of a service on a node is dead.
+type oath struct {
+	znodes
+	p    election.Paths
+	node string
+}
+
+func (o oath) take(ctx context.Context) (Confirmation, error) {
+	p, node, service := o.p, o.node, o.p.Service
 	for tries := range patience {
 		if err := backOff(ctx, tries); err != nil {
 			return Confirmation{}, err
 		}
-		scene, err := c.look(ctx, p)
+		scene, err := o.look(ctx)
 		if err != nil {
 			return Confirmation{}, err
 		}
 		trail := parseCrumb(scene.crumb)
 		switch {
 		case !scene.crumb.exists:
-			return Confirmation{Why: fmt.Sprintf("no fencing of %s is pending for %s: there is no breadcrumb", node, service)}, c.known(ctx, p, node)
+			return Confirmation{Why: fmt.Sprintf("no fencing of %s is pending for %s: there is no breadcrumb", node, service)}, o.known(ctx)
 		case trail.Node == "":
 			return Confirmation{}, fmt.Errorf("the breadcrumb of %s cannot be read, so nobody knows whose child it is about: "+
 				"when none runs anywhere, delete %s by hand", service, p.Crumb())
 		case trail.Node != node:
-			return Confirmation{Why: elsewhere(service, node, trail, scene.lock)}, c.known(ctx, p, node, trail.Node)
+			return Confirmation{Why: elsewhere(service, node, trail, scene.lock)}, o.known(ctx, trail.Node)
 		case trail.writtenBy(scene.lock):
 			return Confirmation{}, scene.refuse(node, "holds the lock of "+service)
 		case trail.writtenBy(scene.node), trail.Session == "" && scene.connected(): // of which nobody knows whether it is that session's
@@ -64,9 +75,9 @@ func (c *Cluster) Confirm(ctx context.Context, service, node string) (Confirmati
 			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: %s. Once that is dead, its supervisor takes the breadcrumb away by itself; "+
 				"if it is to be taken for dead all the same, stop that supervisor first", node, ErrSeen, alive(trail.Leftover))
 		}
-		err = c.erase(ctx, p, scene)
+		err = o.erase(ctx, scene)
 		if err == nil {
-			return Confirmation{Done: true, Notes: append(scene.doubts(node), c.obstacles(ctx, service)...)}, nil
+			return Confirmation{Done: true, Notes: append(scene.doubts(node), o.obstacles(ctx)...)}, nil
 		}
 		if !errors.Is(err, errChanged) {
 			return Confirmation{}, err
@@ -91,27 +102,28 @@ type scene struct {
 }
 
 // look reads the scene as it is at the leader, or later: a server that lags behind is waited for.
-func (c *Cluster) look(ctx context.Context, p election.Paths) (scene, error) {
-	if _, err := insist(ctx, "sync "+p.Dir(), func() (string, error) { return c.conn.Sync(p.Dir()) }); err != nil {
+func (o oath) look(ctx context.Context) (scene, error) {
+	p := o.p
+	if _, err := insist(ctx, "sync "+p.Dir(), func() (string, error) { return o.conn.Sync(p.Dir()) }); err != nil {
 		return scene{}, err
 	}
-	dir, err := c.read(ctx, p.Dir())
+	dir, err := o.read(ctx, p.Dir())
 	if err != nil {
 		return scene{}, err
 	}
 	s := scene{claim: dir.stat.Version}
-	if s.crumb, err = c.read(ctx, p.Crumb()); err != nil {
+	if s.crumb, err = o.read(ctx, p.Crumb()); err != nil {
 		return scene{}, err
 	}
 	if name := parseCrumb(s.crumb).Node; name != "" {
-		if s.node, err = c.read(ctx, election.NodesDir(c.root)+"/"+name); err != nil {
+		if s.node, err = o.read(ctx, election.NodesDir(o.root)+"/"+name); err != nil {
 			return scene{}, err
 		}
-		if s.member, err = c.read(ctx, p.Members()+"/"+name); err != nil {
+		if s.member, err = o.read(ctx, p.Members()+"/"+name); err != nil {
 			return scene{}, err
 		}
 	}
-	s.lock, err = c.read(ctx, p.Lock())
+	s.lock, err = o.read(ctx, p.Lock())
 	return s, err
 }
 
@@ -120,11 +132,11 @@ var errChanged = errors.New("lock or breadcrumb changed meanwhile")
 
 // erase deletes the breadcrumb that was read, and none that was written meanwhile. P5 depends on it. A version alone does
 // not tell one breadcrumb from the next, since each begins with version 0: the number of the claim does.
-func (c *Cluster) erase(ctx context.Context, p election.Paths, s scene) error {
+func (o oath) erase(ctx context.Context, s scene) error {
 	_, err := ask(ctx, "delete the breadcrumb", func() ([]zk.MultiResponse, error) {
-		return c.conn.Multi(
-			&zk.CheckVersionRequest{Path: p.Dir(), Version: s.claim},
-			&zk.DeleteRequest{Path: p.Crumb(), Version: s.crumb.stat.Version},
+		return o.conn.Multi(
+			&zk.CheckVersionRequest{Path: o.p.Dir(), Version: s.claim},
+			&zk.DeleteRequest{Path: o.p.Crumb(), Version: s.crumb.stat.Version},
 		)
 	})
 	switch {
@@ -137,17 +149,17 @@ func (c *Cluster) erase(ctx context.Context, p election.Paths, s scene) error {
 }
 
 // known fails when nothing has ever been heard of a node.
-func (c *Cluster) known(ctx context.Context, p election.Paths, node string, others ...string) error {
+func (o oath) known(ctx context.Context, others ...string) error {
 	var names [2][]string
 	var past []Activation
 	err := all(3, func(i int) (err error) {
 		switch i {
 		case 0:
-			names[0], err = c.children(ctx, p.Members())
+			names[0], err = o.children(ctx, o.p.Members())
 		case 1:
-			names[1], err = c.children(ctx, election.NodesDir(c.root))
+			names[1], err = o.children(ctx, election.NodesDir(o.root))
 		default:
-			past, err = c.activations(ctx, p.Service)
+			past, err = activations(ctx, o.znodes, o.p.Service)
 		}
 		return err
 	})
@@ -160,8 +172,8 @@ func (c *Cluster) known(ctx context.Context, p election.Paths, node string, othe
 	}
 	slices.Sort(heard)
 	heard = slices.Compact(heard)
-	if !slices.Contains(heard, node) {
-		return &UnknownError{"node", node, heard}
+	if !slices.Contains(heard, o.node) {
+		return &UnknownError{"node", o.node, heard}
 	}
 	return nil
 }

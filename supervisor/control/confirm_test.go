@@ -145,7 +145,8 @@ func TestWhatChangedMeanwhileIsNotTouchedOnARealServer(t *testing.T) {
 func raceOn(b *bed, happen func(old, fresh *actor)) {
 	old, fresh := b.session(), b.session()
 	old.crumb("db", "old")
-	scene, err := b.c.look(b.Context(), paths("db"))
+	o := oath{b.c.znodes, paths("db"), "old"}
+	scene, err := o.look(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func raceOn(b *bed, happen func(old, fresh *actor)) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := b.c.erase(b.Context(), paths("db"), scene); !errors.Is(err, errChanged) {
+	if err := o.erase(b.Context(), scene); !errors.Is(err, errChanged) {
 		b.Errorf("erase: %v", err)
 	}
 	after, err := b.c.read(b.Context(), paths("db").Crumb())

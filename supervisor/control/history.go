@@ -27,13 +27,13 @@ type Activation struct {
 
 // History reads the activations of the services named, or of all, newest first.
 func (c *Cluster) History(ctx context.Context, names ...string) ([]Activation, error) {
-	names, err := c.services(ctx, names)
+	names, err := c.Services(ctx, names...)
 	if err != nil {
 		return nil, err
 	}
 	found := make([][]Activation, len(names))
 	err = all(len(names), func(i int) (err error) {
-		found[i], err = c.activations(ctx, names[i])
+		found[i], err = activations(ctx, c.znodes, names[i])
 		return err
 	})
 	if err != nil {
@@ -46,13 +46,13 @@ func (c *Cluster) History(ctx context.Context, names ...string) ([]Activation, e
 	return entries, nil
 }
 
-func (c *Cluster) activations(ctx context.Context, service string) ([]Activation, error) {
-	p := election.Paths{Root: c.root, Service: service}
-	written, err := list(ctx, c, p.History(), func(_ string, data []byte) election.Activation { return parseActivation(data) })
+func activations(ctx context.Context, z znodes, service string) ([]Activation, error) {
+	p := election.Paths{Root: z.root, Service: service}
+	written, err := list(ctx, z, p.History(), func(_ string, data []byte) election.Activation { return parseActivation(data) })
 	if err != nil {
 		return nil, err
 	}
-	lock, err := c.read(ctx, p.Lock())
+	lock, err := z.read(ctx, p.Lock())
 	if err != nil {
 		return nil, err
 	}

@@ -75,12 +75,12 @@ func (s scene) doubts(node string) (all []string) {
 }
 
 // obstacles is what keeps others from starting though the oath is accepted. What cannot be read is not told.
-func (c *Cluster) obstacles(ctx context.Context, service string) (all []string) {
-	p := election.Paths{Root: c.root, Service: service}
-	if orders, err := c.read(ctx, p.Control()); err == nil && election.ParseControl(orders.data).Paused {
+func (o oath) obstacles(ctx context.Context) (all []string) {
+	p, service := o.p, o.p.Service
+	if orders, err := o.read(ctx, p.Control()); err == nil && election.ParseControl(orders.data).Paused {
 		all = append(all, fmt.Sprintf("%s is paused: nobody starts it before `understudy resume %s`", service, service))
 	}
-	lock, err := c.read(ctx, p.Lock())
+	lock, err := o.read(ctx, p.Lock())
 	if err != nil || !lock.exists {
 		return all
 	}
@@ -89,12 +89,12 @@ func (c *Cluster) obstacles(ctx context.Context, service string) (all []string) 
 	if lock.stat.EphemeralOwner == 0 {
 		return append(all, fmt.Sprintf("the lock belongs to no session, and nobody can take it: delete %s by hand", p.Lock()))
 	}
-	names, err := c.children(ctx, election.NodesDir(c.root))
+	names, err := o.children(ctx, election.NodesDir(o.root))
 	if err != nil {
 		return all
 	}
 	for _, name := range names {
-		if n, err := c.read(ctx, election.NodesDir(c.root)+"/"+name); err != nil || n.exists && n.stat.EphemeralOwner == lock.stat.EphemeralOwner {
+		if n, err := o.read(ctx, election.NodesDir(o.root)+"/"+name); err != nil || n.exists && n.stat.EphemeralOwner == lock.stat.EphemeralOwner {
 			return all
 		}
 	}

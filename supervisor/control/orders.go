@@ -3,24 +3,17 @@ package control
 import (
 	"cmp"
 	"context"
-	"errors"
+	"crypto/rand"
 	"fmt"
 	"time"
-
-	"github.com/go-zookeeper/zk"
 
 	"understudy/election"
 )
 
-// Services lists the services asked for: all when none is named.
-func (c *Cluster) Services(ctx context.Context, asked ...string) ([]string, error) {
-	return c.services(ctx, asked)
-}
-
 // Pause has nobody promoted from now on, or lets it happen again. It tells whether that is a change. It is refused while a
 // switchover is waited for: the active node may have given the service away already, and nobody could take it.
 func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, why string) (changed bool, err error) {
-	if _, err := c.services(ctx, []string{service}); err != nil {
+	if _, err := c.Services(ctx, service); err != nil {
 		return false, err
 	}
 	var handing *election.Switchover
@@ -42,39 +35,88 @@ func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, wh
 	return changed, err
 }
 
-// order changes what operators want of a service: what another one orders at the same time is not lost, nor is what this
-// version does not know.
-func (c *Cluster) order(ctx context.Context, service string, change func(election.Control) (election.Control, bool)) error {
-	path := election.Paths{Root: c.root, Service: service}.Control()
-	for tries := range patience {
-		if err := backOff(ctx, tries); err != nil {
-			return err
-		}
-		n, err := c.read(ctx, path)
-		if err != nil {
-			return err
-		}
-		next, changed := change(election.ParseControl(n.data))
-		if !changed {
-			return nil
-		}
-		data := next.Merge(n.data)
-		_, err = ask(ctx, "write "+path, func() (*zk.Stat, error) {
-			if n.exists {
-				return c.conn.Set(path, data, n.stat.Version)
-			}
-			_, err := c.conn.Create(path, data, 0, c.acl)
-			return nil, err
-		})
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode), lost(err):
-			continue // what was written without our knowing is read, or written once more
-		case errors.Is(err, zk.ErrNoAuth):
-			return err
-		}
-		return fmt.Errorf("whether it is done is not known, ask again: %w", err)
+// Restart orders a new start of the child where it is, and Reload its reload signal; they return once that is done.
+func (c *Cluster) Restart(ctx context.Context, service, by string) error {
+	return c.errand(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Restart })
+}
+
+// Reload orders that the child be sent its reload signal.
+func (c *Cluster) Reload(ctx context.Context, service, by string) error {
+	return c.errand(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Reload })
+}
+
+// errand orders something of the active node, and waits until it is done.
+func (c *Cluster) errand(ctx context.Context, service, by string, field func(*election.Control) **election.Errand) (err error) {
+	v, err := c.one(ctx, service)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("the orders of %s change too quickly: nothing is done, try again", service)
+	if v.Active == "" {
+		return refused("nobody is active")
+	}
+	id := rand.Text()
+	err = c.order(ctx, service, func(o election.Control) (election.Control, bool) {
+		*field(&o) = &election.Errand{ID: id, Token: v.Token, By: by}
+		return o, true
+	})
+	defer func() {
+		if err != nil {
+			takeBack(ctx, c.znodes, service, id)
+		}
+	}()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for err == nil {
+		n, readErr := c.read(ctx, election.Paths{Root: c.root, Service: service}.Control())
+		if readErr != nil {
+			return readErr
+		}
+		control := election.ParseControl(n.data)
+		if e := *field(&control); e == nil || e.ID != id {
+			now, err := c.one(ctx, service)
+			if err == nil && now.Token != v.Token { // another activation has taken the order's away
+				err = fmt.Errorf("%s was active no longer: nothing was done", v.Active)
+			}
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			err = fmt.Errorf("%s has not done it yet%s: %w", v.Active, c.meanwhile(ctx, v), context.Cause(ctx))
+		}
+	}
+	return err
+}
+
+// meanwhile tells how an active node is that does not get ready.
+func (c *Cluster) meanwhile(ctx context.Context, before Service) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	now, err := c.one(ctx, before.Service)
+	if err != nil {
+		return ""
+	}
+	if m := member(now, before.Active); m.Role != election.RoleActive || m.Health != election.HealthOK {
+		return ", it is " + state(m)
+	}
+	return ""
+}
+
+// takeBack removes an order that nobody waits for any more.
+func takeBack(ctx context.Context, z znodes, service, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_ = z.order(ctx, service, func(o election.Control) (election.Control, bool) {
+		switch {
+		case o.Switchover != nil && o.Switchover.ID == id:
+			o.Switchover = nil
+		case o.Restart != nil && o.Restart.ID == id:
+			o.Restart = nil
+		case o.Reload != nil && o.Reload.ID == id:
+			o.Reload = nil
+		default:
+			return o, false
+		}
+		return o, true
+	})
 }

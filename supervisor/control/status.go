@@ -81,20 +81,29 @@ type Node struct {
 
 // Status reads the services named, or all.
 func (c *Cluster) Status(ctx context.Context, names ...string) (Status, error) {
-	names, err := c.services(ctx, names)
+	names, err := c.Services(ctx, names...)
 	if err != nil {
 		return Status{}, err
 	}
 	s := Status{Services: make([]Service, len(names))}
 	err = all(len(names)+1, func(i int) (err error) {
 		if i == len(names) {
-			s.Nodes, err = c.nodes(ctx)
+			s.Nodes, err = list(ctx, c.znodes, election.NodesDir(c.root), parseNode)
 			return err
 		}
 		s.Services[i], err = c.service(ctx, names[i])
 		return err
 	})
 	return s, err
+}
+
+// one reads one service, which has to exist.
+func (c *Cluster) one(ctx context.Context, name string) (Service, error) {
+	s, err := c.Status(ctx, name)
+	if err != nil {
+		return Service{}, err
+	}
+	return s.Services[0], nil
 }
 
 func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
@@ -110,7 +119,7 @@ func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
 		case 2:
 			orders, err = c.read(ctx, p.Control())
 		default:
-			members, err = c.members(ctx, p)
+			members, err = list(ctx, c.znodes, p.Members(), parseMember)
 		}
 		return err
 	})
@@ -200,44 +209,16 @@ func (b breadCrumb) writtenBy(held znode) bool {
 	return held.exists && b.Session == election.SessionName(held.stat.EphemeralOwner)
 }
 
-func (c *Cluster) members(ctx context.Context, p election.Paths) ([]Member, error) {
-	return list(ctx, c, p.Members(), parseMember)
-}
-
 func parseMember(name string, data []byte) Member {
 	m := election.Member{Role: election.RoleUnknown, Health: election.HealthUnknown}
 	_ = json.Unmarshal(data, &m)
 	return Member{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Never: m.Ineligible(), Logs: m.Logs}
 }
 
-func (c *Cluster) nodes(ctx context.Context) ([]Node, error) {
-	return list(ctx, c, election.NodesDir(c.root), parseNode)
-}
-
 func parseNode(name string, data []byte) Node {
 	var n election.Node
 	_ = json.Unmarshal(data, &n)
 	return Node{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), Restart: n.NeedsRestart()}
-}
-
-// list reads all znodes below a path, in the order of their names.
-func list[T any](ctx context.Context, c *Cluster, path string, parse func(name string, data []byte) T) ([]T, error) {
-	names, err := c.children(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	read := make([]znode, len(names))
-	err = all(len(names), func(i int) (err error) {
-		read[i], err = c.read(ctx, path+"/"+names[i])
-		return err
-	})
-	items := make([]T, 0, len(names))
-	for i, n := range read {
-		if n.exists { // else it went meanwhile
-			items = append(items, parse(names[i], n.data))
-		}
-	}
-	return items, err
 }
 
 // when is nil for a time that is not known.

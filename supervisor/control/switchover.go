@@ -31,11 +31,10 @@ type Handover struct {
 
 // Ready tells whether the handover can be ordered, and from whom to whom.
 func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
-	s, err := c.Status(ctx, h.Service)
+	v, err := c.one(ctx, h.Service)
 	if err != nil {
 		return Service{}, err
 	}
-	v := s.Services[0]
 	able := slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node != v.Active && waits(m) && m.Health == election.HealthOK })
 	switch {
 	case v.Paused:
@@ -118,97 +117,98 @@ func (c *Cluster) Switchover(ctx context.Context, h Handover) (to string, err er
 		o.Switchover = &election.Switchover{Errand: order, From: before.Active, To: h.To, Force: h.Force, Deadline: deadline.UTC()}
 		return o, true
 	})
-	defer c.takeBack(ctx, h.Service, order.ID) // also when another became active before it was written
+	defer takeBack(ctx, c.znodes, h.Service, order.ID) // also when another became active before it was written
 	if err == nil && paused {
 		err = refused("%s was paused just now", h.Service)
 	}
 	if err != nil {
 		return "", err
 	}
-	return c.handedOver(ctx, h, before)
-}
-
-// takeBack removes an order that nobody waits for any more.
-func (c *Cluster) takeBack(ctx context.Context, service, id string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	_ = c.order(ctx, service, func(o election.Control) (election.Control, bool) {
-		switch {
-		case o.Switchover != nil && o.Switchover.ID == id:
-			o.Switchover = nil
-		case o.Restart != nil && o.Restart.ID == id:
-			o.Restart = nil
-		case o.Reload != nil && o.Reload.ID == id:
-			o.Reload = nil
-		default:
-			return o, false
+	f := following{Handover: h, before: before}
+	f.begin()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		now, err := c.one(ctx, h.Service)
+		if err != nil {
+			return "", late(err, f.told)
 		}
-		return o, true
-	})
+		if done, err := f.sees(now); done {
+			return f.to, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return "", late(context.Cause(ctx), f.told)
+		}
+	}
 }
 
 // lookEvery is how often an order is looked at until it is done.
 const lookEvery = 50 * time.Millisecond
 
-// handedOver follows a switchover to its end.
-func (c *Cluster) handedOver(ctx context.Context, h Handover, before Service) (string, error) {
-	told := ""
-	tell := func(step string) {
-		if step != told {
-			told = step
-			h.Tell(step)
-		}
+// following is a switchover that is followed to its end.
+type following struct {
+	Handover
+	before Service
+	told   string // the step that was told last
+	took   Member // who had it meanwhile, as it was when it was last seen
+	to     string // who is active at the end
+}
+
+func (f *following) tell(step string) {
+	if step != f.told {
+		f.told = step
+		f.Tell(step)
 	}
-	if before.Active == "" {
-		tell(h.To + " is to take " + h.Service)
+}
+
+func (f *following) begin() {
+	if f.before.Active == "" {
+		f.tell(f.To + " is to take " + f.Service)
 	} else {
-		tell(before.Active + " is asked to give " + h.Service + " away")
+		f.tell(f.before.Active + " is asked to give " + f.Service + " away")
 	}
-	var took Member // who had it meanwhile, as it was when it was last seen
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		s, err := c.Status(ctx, h.Service)
-		if err != nil {
-			return "", late(err, told)
-		}
-		v := s.Services[0]
-		now := member(v, v.Active)
-		if m := member(v, took.Node); m.Role == election.RoleFailed {
-			took = m
-		}
+}
+
+// sees takes how the service is now, and tells whether that is the end.
+func (f *following) sees(v Service) (done bool, err error) {
+	now := member(v, v.Active)
+	if m := member(v, f.took.Node); m.Role == election.RoleFailed {
+		f.took = m
+	}
+	if v.Active != "" && v.Token != f.before.Token {
 		switch {
-		case v.Active == "" && took.Node != "":
-			tell(took.Node + " had taken it, and is " + state(took))
-		case v.Active != "" && v.Token != before.Token && v.Active == before.Active && took.Node != "":
-			return "", fmt.Errorf("%s is active again on %s: %s had taken it, and is %s", h.Service, v.Active, took.Node, state(took))
-		case v.Active != "" && v.Token != before.Token && v.Active == before.Active:
-			return "", fmt.Errorf("%s is active again on %s: nobody else took it", h.Service, v.Active)
-		case v.Active != "" && v.Token != before.Token && settled(v):
-			if h.To != "" && v.Active != h.To {
-				return v.Active, fmt.Errorf("%s runs on %s now, not on %s%s", h.Service, v.Active, h.To, fate(v, h.To))
+		case v.Active == f.before.Active && f.took.Node != "":
+			return true, fmt.Errorf("%s is active again on %s: %s had taken it, and is %s", f.Service, v.Active, f.took.Node, state(f.took))
+		case v.Active == f.before.Active:
+			return true, fmt.Errorf("%s is active again on %s: nobody else took it", f.Service, v.Active)
+		case settled(v):
+			f.to = v.Active
+			if f.To != "" && f.To != f.to {
+				err = fmt.Errorf("%s runs on %s now, not on %s%s", f.Service, v.Active, f.To, fate(v, f.To))
 			}
-			return v.Active, nil
-		case v.Active == before.Active && now.Role == election.RoleStopping:
-			tell(v.Active + " is stopping it" + because(now))
-		case v.Active != "" && v.Active == before.Active:
-		case v.Active != "" && now.Health == election.HealthFailing:
-			took = now
-			tell(v.Active + " has taken it, and it is " + state(now))
-		case v.Active != "":
-			took = now
-			tell(v.Active + " has taken it, and is starting it")
-		case v.Lock != "":
-			tell(v.Lock + " holds the lock")
-		case before.Active != "":
-			tell(before.Active + " has stopped it")
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return "", late(context.Cause(ctx), told)
+			return true, err
 		}
 	}
+	switch {
+	case v.Active == "" && f.took.Node != "":
+		f.tell(f.took.Node + " had taken it, and is " + state(f.took))
+	case v.Active == f.before.Active && now.Role == election.RoleStopping:
+		f.tell(v.Active + " is stopping it" + because(now))
+	case v.Active != "" && v.Active == f.before.Active:
+	case v.Active != "" && now.Health == election.HealthFailing:
+		f.took = now
+		f.tell(v.Active + " has taken it, and it is " + state(now))
+	case v.Active != "":
+		f.took = now
+		f.tell(v.Active + " has taken it, and is starting it")
+	case v.Lock != "":
+		f.tell(v.Lock + " holds the lock")
+	case f.before.Active != "":
+		f.tell(f.before.Active + " has stopped it")
+	}
+	return false, nil
 }
 
 // late tells how far an order had come when it was not waited for any longer.
@@ -245,76 +245,4 @@ func fate(v Service, node string) string {
 func settled(v Service) bool {
 	m := member(v, v.Active)
 	return m.Role == election.RoleActive && m.Health == election.HealthOK && (m.Token == 0 || m.Token == v.Token)
-}
-
-// Restart orders a new start of the child where it is, and Reload its reload signal; they return once that is done.
-func (c *Cluster) Restart(ctx context.Context, service, by string) error {
-	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Restart })
-}
-
-// Reload orders that the child be sent its reload signal.
-func (c *Cluster) Reload(ctx context.Context, service, by string) error {
-	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Reload })
-}
-
-func (c *Cluster) orderActive(ctx context.Context, service, by string, field func(*election.Control) **election.Errand) (err error) {
-	s, err := c.Status(ctx, service)
-	if err != nil {
-		return err
-	}
-	v := s.Services[0]
-	if v.Active == "" {
-		return refused("nobody is active")
-	}
-	id := rand.Text()
-	err = c.order(ctx, service, func(o election.Control) (election.Control, bool) {
-		*field(&o) = &election.Errand{ID: id, Token: v.Token, By: by}
-		return o, true
-	})
-	defer func() {
-		if err != nil {
-			c.takeBack(ctx, service, id)
-		}
-	}()
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for err == nil {
-		n, readErr := c.read(ctx, election.Paths{Root: c.root, Service: service}.Control())
-		if readErr != nil {
-			return readErr
-		}
-		control := election.ParseControl(n.data)
-		if e := *field(&control); e == nil || e.ID != id {
-			return c.still(ctx, v)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			err = fmt.Errorf("%s has not done it yet%s: %w", v.Active, c.meanwhile(ctx, v), context.Cause(ctx))
-		}
-	}
-	return err
-}
-
-// meanwhile tells how an active node is that does not get ready.
-func (c *Cluster) meanwhile(ctx context.Context, before Service) string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	s, err := c.Status(ctx, before.Service)
-	if err != nil {
-		return ""
-	}
-	if m := member(s.Services[0], before.Active); m.Role != election.RoleActive || m.Health != election.HealthOK {
-		return ", it is " + state(m)
-	}
-	return ""
-}
-
-// still fails when another activation has taken the order's away.
-func (c *Cluster) still(ctx context.Context, before Service) error {
-	s, err := c.Status(ctx, before.Service)
-	if err == nil && s.Services[0].Token != before.Token {
-		err = fmt.Errorf("%s was active no longer: nothing was done", before.Active)
-	}
-	return err
 }

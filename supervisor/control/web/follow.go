@@ -10,6 +10,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/control"
+	"understudy/supervisor/wait"
 )
 
 const (
@@ -46,19 +47,11 @@ func (s *Server) follow(ctx context.Context) {
 		}
 		select {
 		case <-stirred:
-			pause(ctx, settling)
+			wait.For(ctx, settling)
 		case <-s.stream.wanted:
 		case <-time.After(pace):
 		case <-ctx.Done():
 		}
-	}
-}
-
-// pause waits.
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"understudy/supervisor/printable"
+	"understudy/supervisor/wait"
 )
 
 // mostEvents is how far a watcher may be behind. One that is further starts anew with the whole status.
@@ -33,12 +34,7 @@ type stream struct {
 
 func newStream() *stream { return &stream{wanted: make(chan struct{}, 1), stir: make(chan struct{})} }
 
-func (s *stream) poke() {
-	select {
-	case s.wanted <- struct{}{}:
-	default:
-	}
-}
+func (s *stream) poke() { wait.Poke(s.wanted) }
 
 // place is how far a watcher has come.
 type place struct {
