@@ -194,8 +194,7 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 
 // oneLine is the first fault, and how many there are besides.
 func oneLine(err error) string {
-	var faults config.Faults
-	if errors.As(err, &faults) && len(faults) > 0 {
+	if faults, ok := errors.AsType[config.Faults](err); ok && len(faults) > 0 {
 		if more := len(faults) - 1; more > 0 {
 			return fmt.Sprintf("%v (and %d more)", faults[0].String(), more)
 		}

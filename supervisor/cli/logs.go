@@ -61,11 +61,11 @@ type source struct {
 	who           safefile.Who // whose program it is
 }
 
-func (f *logsFlags) show(ctx context.Context, out, aside io.Writer, service string) error {
+func (f *logsFlags) show(ctx context.Context, out, complaints io.Writer, service string) error {
 	if f.lines < 0 {
 		return usage("--lines must not be negative")
 	}
-	tell := func(text string) { fmt.Fprintln(aside, "understudy: "+printable.Text(text)) }
+	tell := func(text string) { fmt.Fprintln(complaints, "understudy: "+printable.Text(text)) }
 	c, err := f.read()
 	if err != nil {
 		return err

@@ -112,18 +112,17 @@ func imageOf(ctx context.Context) *handoff.Image {
 }
 
 func exitCode(err error) int {
-	var status exitStatus
-	var wrong usageError
-	var faults config.Faults
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.As(err, &status):
+	}
+	if status, ok := errors.AsType[exitStatus](err); ok {
 		return int(status)
 	}
 	fmt.Fprintln(os.Stderr, "understudy:", printable.Text(err.Error()))
+	_, wrong := errors.AsType[usageError](err)
+	_, faulty := errors.AsType[config.Faults](err)
 	switch {
-	case errors.As(err, &wrong), errors.As(err, &faults):
+	case wrong || faulty:
 		return exitUsage
 	case errors.Is(err, errTimeout):
 		return exitLate
@@ -175,8 +174,8 @@ func subcommand(cmd *cobra.Command, args []string) error {
 
 // nearFlag tells which flag may have been meant by one that does not exist.
 func nearFlag(cmd *cobra.Command, err error) string {
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || len(unknown.GetSpecifiedName()) < 2 {
 		return ""
 	}
 	var all []string

@@ -90,14 +90,14 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, se
 	return result
 }
 
-// onMainThread runs f beside, and meanwhile here, where main has locked the thread, what has to run on the main thread.
+// onMainThread runs f in another goroutine, and here, where main has locked the thread, whatever has to run on the main thread.
 func onMainThread(f func() error, thread <-chan func()) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	for {
 		select {
-		case errand := <-thread:
-			errand()
+		case do := <-thread:
+			do()
 		case err := <-done:
 			return err
 		}

@@ -12,8 +12,15 @@ import (
 
 	"understudy/fencing"
 	"understudy/fencing/agent"
+	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 )
+
+func TestTheLimitsOfAConfigAreThoseOfAChild(t *testing.T) {
+	if diff := cmp.Diff(child.LimitNames(), config.LimitNames()); diff != "" {
+		t.Error(diff)
+	}
+}
 
 // What the file says of a method is what the method gets.
 func TestMethodsAreTranslatedWhole(t *testing.T) {

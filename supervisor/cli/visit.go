@@ -98,8 +98,7 @@ func (v *visit) judge(err error) error {
 
 // didYouMean adds to an error that a name is unknown which one may have been meant.
 func didYouMean(err error) error {
-	var unknown *control.UnknownError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*control.UnknownError](err); ok {
 		if hint := config.DidYouMean(unknown.Name, unknown.Known); hint != "" {
 			return fmt.Errorf("%w%s", err, hint)
 		}

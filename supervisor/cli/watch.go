@@ -52,8 +52,7 @@ func (v *visit) watchStatus(ctx context.Context, services []string) error {
 		select {
 		case l := <-looks:
 			p.take(l)
-			var unknown *control.UnknownError
-			if errors.As(l.err, &unknown) && p.seen.at.IsZero() {
+			if errors.Is(l.err, control.ErrUnknown) && p.seen.at.IsZero() {
 				return l.err
 			}
 		case <-tick.C: // ages grow
@@ -83,8 +82,7 @@ func (v *visit) printChanges(ctx context.Context, services []string) error {
 		case <-ctx.Done():
 			return nil
 		}
-		var unknown *control.UnknownError
-		if errors.As(l.err, &unknown) && known == "" {
+		if errors.Is(l.err, control.ErrUnknown) && known == "" {
 			return l.err
 		}
 		if l.err != nil {

@@ -116,8 +116,8 @@ func checkEnv(p place, env map[string]string) {
 func checkLimits(p place, given map[string]Limit) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		at, limit := p.key(name), given[name]
-		if _, known := limits[name]; !known {
-			at.keyFault("is not a limit" + didYouMeanOr(name, LimitNames(), ": those are "+oneOf(LimitNames())))
+		if !slices.Contains(limits, name) {
+			at.keyFault("is not a limit" + didYouMeanOr(name, limits, ": those are "+oneOf(limits)))
 			continue
 		}
 		if limit.Soft > limit.Hard {

@@ -121,7 +121,7 @@ func at(root map[string]any, key string) map[string]any {
 
 func TestSchemaHasEveryKey(t *testing.T) {
 	root := schemaAsMap(t)
-	for _, key := range Keys() {
+	for _, key := range everyKey() {
 		if node := at(root, key); node == nil || node["description"] == "" {
 			t.Errorf("the schema does not describe %s", key)
 		}
@@ -138,7 +138,7 @@ func documented(key string) string {
 	switch {
 	case !ok:
 		return strings.ReplaceAll(service, "methods.", "methods[].")
-	case slices.Contains(Keys(), "services.*."+process):
+	case slices.Contains(everyKey(), "services.*."+process):
 		return ""
 	}
 	return "processes[]." + process
@@ -150,7 +150,7 @@ func TestDocsNameEveryKey(t *testing.T) {
 	root := schemaAsMap(t)
 	var table strings.Builder
 	part := ""
-	for _, key := range Keys() {
+	for _, key := range everyKey() {
 		next := "### At the top of the file"
 		if strings.HasPrefix(key, "services.*") {
 			next = "### Of a service"
@@ -189,7 +189,7 @@ func TestDocsNameEveryKey(t *testing.T) {
 	for _, row := range keyRow.FindAllStringSubmatch(string(text), -1) {
 		named = append(named, row[1])
 	}
-	for _, key := range Keys() {
+	for _, key := range everyKey() {
 		if name := documented(key); name != "" {
 			want = append(want, name)
 		}

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -85,23 +84,13 @@ const Unlimited = uint64(unix.RLIM_INFINITY)
 // Limit bounds a resource; the soft value holds, and a process may raise it to the hard one.
 type Limit struct{ Soft, Hard uint64 }
 
-// limits lists the resources by the name that a file uses.
-var limits = map[string]int{
-	"as": unix.RLIMIT_AS, "core": unix.RLIMIT_CORE, "cpu": unix.RLIMIT_CPU, "data": unix.RLIMIT_DATA,
-	"fsize": unix.RLIMIT_FSIZE, "locks": unix.RLIMIT_LOCKS, "memlock": unix.RLIMIT_MEMLOCK,
-	"msgqueue": unix.RLIMIT_MSGQUEUE, "nice": unix.RLIMIT_NICE, "nofile": unix.RLIMIT_NOFILE,
-	"nproc": unix.RLIMIT_NPROC, "rss": unix.RLIMIT_RSS, "rtprio": unix.RLIMIT_RTPRIO, "rttime": unix.RLIMIT_RTTIME,
-	"sigpending": unix.RLIMIT_SIGPENDING, "stack": unix.RLIMIT_STACK,
+// limits are the resources by the names that a file uses; child knows their numbers.
+var limits = []string{
+	"as", "core", "cpu", "data", "fsize", "locks", "memlock", "msgqueue", "nice", "nofile", "nproc", "rss", "rtprio", "rttime", "sigpending", "stack",
 }
 
 // LimitNames lists the resources that can be limited.
-func LimitNames() []string { return slices.Sorted(maps.Keys(limits)) }
-
-// LimitResource gives the kernel's number of a resource.
-func LimitResource(name string) (int, bool) {
-	resource, ok := limits[name]
-	return resource, ok
-}
+func LimitNames() []string { return slices.Clone(limits) }
 
 // limitValue is one side of a Limit as a file writes it.
 type limitValue uint64

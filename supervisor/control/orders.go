@@ -37,16 +37,16 @@ func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, wh
 
 // Restart orders a new start of the child where it is, and Reload its reload signal; they return once that is done.
 func (c *Cluster) Restart(ctx context.Context, service, by string) error {
-	return c.errand(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Restart })
+	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Restart })
 }
 
 // Reload orders that the child be sent its reload signal.
 func (c *Cluster) Reload(ctx context.Context, service, by string) error {
-	return c.errand(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Reload })
+	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Reload })
 }
 
-// errand orders something of the active node, and waits until it is done.
-func (c *Cluster) errand(ctx context.Context, service, by string, field func(*election.Control) **election.Errand) (err error) {
+// orderActive orders something of the active node, and waits until it is done.
+func (c *Cluster) orderActive(ctx context.Context, service, by string, field func(*election.Control) **election.Errand) (err error) {
 	v, err := c.one(ctx, service)
 	if err != nil {
 		return err

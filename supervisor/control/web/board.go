@@ -56,7 +56,7 @@ func (b *Board) State(s control.State) {
 	if !known {
 		b.metrics.expect(s.Service)
 	}
-	b.metrics.turn(was, s, claimed)
+	b.metrics.step(was, s, claimed)
 }
 
 // Gone takes that a service is not there any more.

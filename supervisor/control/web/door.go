@@ -13,7 +13,7 @@ import (
 type door struct {
 	net.Listener
 	crowd *crowd
-	turns func(from, what string) // is told of each connection that was closed for want of room
+	told  func(from, what string) // is told of each connection that was closed for want of room
 }
 
 const (
@@ -30,12 +30,12 @@ func (d *door) Accept() (net.Conn, error) {
 		g := &guest{from: origin(c.RemoteAddr().String()), leave: func() { _ = c.Close() }}
 		out, ok := d.crowd.enter(g)
 		if !ok {
-			d.turns(g.from, refusedOne)
+			d.told(g.from, refusedOne)
 			_ = c.Close()
 			continue
 		}
 		if out != nil {
-			d.turns(out.from, evictedOne)
+			d.told(out.from, evictedOne)
 			out.leave()
 		}
 		return &visitor{Conn: c, crowd: d.crowd, guest: g}, nil

@@ -99,8 +99,8 @@ func (m *metrics) moves(reason election.Reason) *prometheus.CounterVec {
 	return m.failovers
 }
 
-// turn counts what a change of a service's state means.
-func (m *metrics) turn(was, now control.State, claimed time.Time) {
+// step counts what a change of a service's state means.
+func (m *metrics) step(was, now control.State, claimed time.Time) {
 	if was.Role == now.Role {
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"understudy/supervisor/wait"
 )
 
 // reader reads something for many at once: one reading at a time, and what was read is good for a while.
@@ -44,11 +46,11 @@ func (r *reader[T]) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for key, turn := range r.begin() {
+		for key, one := range r.begin() {
 			bounded, cancel := context.WithTimeout(ctx, patience)
-			turn.value, turn.err = r.read(bounded, key)
+			one.value, one.err = r.read(bounded, key)
 			cancel()
-			r.end(key, turn)
+			r.end(key, one)
 		}
 	}
 }
@@ -57,25 +59,25 @@ func (r *reader[T]) run(ctx context.Context) {
 func (r *reader[T]) begin() map[string]*reading[T] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	turns := make(map[string]*reading[T], len(r.next))
-	for key, turn := range r.next {
-		turn.began = time.Now()
-		turns[key] = turn
+	begun := make(map[string]*reading[T], len(r.next))
+	for key, one := range r.next {
+		one.began = time.Now()
+		begun[key] = one
 	}
-	for key, turn := range r.last {
-		if time.Since(turn.began) > r.good {
+	for key, one := range r.last {
+		if time.Since(one.began) > r.good {
 			delete(r.last, key)
 		}
 	}
-	return turns
+	return begun
 }
 
-func (r *reader[T]) end(key string, turn *reading[T]) {
+func (r *reader[T]) end(key string, one *reading[T]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.next, key)
-	r.last[key] = turn
-	close(turn.done)
+	r.last[key] = one
+	close(one.done)
 }
 
 // mostAsked is how many different things clients may have waiting to be read.
@@ -86,46 +88,43 @@ var errAsked = errors.New("too much is asked for at once: nothing is read")
 // get gives what was read not longer ago than it is good for, or is being read, or reads. It is for clients, who may ask for
 // anything, and go before they are answered: what they leave behind is bounded.
 func (r *reader[T]) get(ctx context.Context, key string) (T, error) {
-	turn := r.turn(key, time.Now().Add(-r.good), mostAsked)
-	if turn == nil {
+	one := r.find(key, time.Now().Add(-r.good), mostAsked)
+	if one == nil {
 		var none T
 		return none, errAsked
 	}
-	return turn.wait(ctx)
+	return one.wait(ctx)
 }
 
 // since gives what was read from after a moment on.
 func (r *reader[T]) since(ctx context.Context, key string, after time.Time) (T, error) {
 	for {
-		turn := r.turn(key, after, math.MaxInt)
-		value, err := turn.wait(ctx)
-		if ctx.Err() != nil || !turn.began.Before(after) { // it is done: nobody writes to it any more
+		one := r.find(key, after, math.MaxInt)
+		value, err := one.wait(ctx)
+		if ctx.Err() != nil || !one.began.Before(after) { // it is done: nobody writes to it any more
 			return value, err
 		}
 	}
 }
 
-// turn gives the last reading if it began after a moment, else the one that is under way, or a new one: nil when that would be
+// find gives the last reading if it began after a moment, else the one that is under way, or a new one: nil when that would be
 // one too many.
-func (r *reader[T]) turn(key string, after time.Time, most int) *reading[T] {
+func (r *reader[T]) find(key string, after time.Time, most int) *reading[T] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if turn := r.last[key]; turn != nil && !turn.began.Before(after) {
-		return turn
+	if one := r.last[key]; one != nil && !one.began.Before(after) {
+		return one
 	}
-	turn := r.next[key]
-	if turn == nil && len(r.next) >= most {
+	one := r.next[key]
+	if one == nil && len(r.next) >= most {
 		return nil
 	}
-	if turn == nil {
-		turn = &reading[T]{done: make(chan struct{})}
-		r.next[key] = turn
-		select {
-		case r.asked <- struct{}{}:
-		default:
-		}
+	if one == nil {
+		one = &reading[T]{done: make(chan struct{})}
+		r.next[key] = one
+		wait.Poke(r.asked)
 	}
-	return turn
+	return one
 }
 
 func (t *reading[T]) wait(ctx context.Context) (T, error) {

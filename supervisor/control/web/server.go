@@ -120,7 +120,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-ctx.Done()
 		_ = server.Close() // nobody is waited for
 	})
-	err := server.Serve(s.secured(&door{Listener: l, crowd: &s.conns, turns: s.turnedAway}))
+	err := server.Serve(s.secured(&door{Listener: l, crowd: &s.conns, told: s.turnedAway}))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
