@@ -33,7 +33,7 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, se
 		switch {
 		case err == nil && status != nil:
 			err = exitStatus(status.Code)
-		case err == nil && len(conf.Services) > 0 && conf.Services[0].Once: // whoever waits for the command's end must not take this for one
+		case err == nil && len(conf.Services) > 0 && conf.Services[0].Once: // a caller must not take this for the command's end
 			err = errors.New("stopped before the command had run here")
 		}
 		result = err
@@ -57,7 +57,7 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, se
 	group.Add(func() error { return next.Run(checking) }, func(error) { enough() })
 
 	deaf := make(chan os.Signal, 1)
-	signal.Notify(deaf, syscall.SIGPIPE) // who read the log is gone: no reason to stop a child
+	signal.Notify(deaf, syscall.SIGPIPE) // the log's reader is gone: no reason to stop a child
 	defer signal.Stop(deaf)
 	over := make(chan struct{})
 	group.Add(func() error {

@@ -30,13 +30,13 @@ type manager struct {
 	asked    chan struct{}        // closed when the supervisor was asked to stop
 }
 
-// How often it is told how things are while it waits for their end, and how long it may wait from then on.
+// How often the manager is told to go on waiting for the end, and for how long each time.
 const (
 	extendEvery = 2 * time.Second
 	extension   = 10 * time.Second
 )
 
-// startedBy finds the service manager, and takes what it says out of the environment: none of it is for the children.
+// startedBy finds the service manager, and takes its variables out of the environment: they are not for the children.
 func startedBy(log hclog.Logger) *manager {
 	address := os.Getenv("NOTIFY_SOCKET")
 	usec, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
@@ -68,7 +68,7 @@ func (m *manager) line() (line string, changed <-chan struct{}) {
 	return tally(l), changed
 }
 
-// tell sends one message. Nobody waits for a manager that does not take it in.
+// tell sends one message. It does not wait for a manager that does not read.
 func (m *manager) tell(lines ...string) {
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: m.address, Net: "unixgram"})
 	if err == nil {

@@ -75,19 +75,6 @@ func (v *visit) connected(ctx context.Context, cfg election.Config, use func(*co
 	return use(cluster)
 }
 
-// source is where the servers' names come from.
-func (f *clusterFlags) source() string {
-	switch {
-	case f.given():
-		return "--zk"
-	case f.Config != "":
-		return f.Config
-	case f.ZK != "":
-		return "UNDERSTUDY_ZK"
-	}
-	return config.DefaultFile
-}
-
 // judge tells that the time ran out from other failures, and what may have been meant by an unknown name.
 func (v *visit) judge(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -104,21 +91,6 @@ func didYouMean(err error) error {
 		}
 	}
 	return err
-}
-
-// words are the flags that make another command speak of the same cluster.
-func (f *clusterFlags) words() []string {
-	var words []string
-	if f.given() {
-		words = append(words, "--zk "+f.ZK)
-	}
-	if f.Root != "" {
-		words = append(words, "--root "+f.Root)
-	}
-	if f.Config != "" {
-		words = append(words, "--config "+f.Config)
-	}
-	return words
 }
 
 func writeJSON(w io.Writer, v any) error {

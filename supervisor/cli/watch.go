@@ -30,7 +30,7 @@ type look struct {
 	at     time.Time
 }
 
-// watchStatus keeps the screen current until ctx ends. What cannot be had is told above what was had last.
+// watchStatus keeps the screen current until ctx ends. While ZooKeeper does not answer, the screen says so above the last status.
 func (v *visit) watchStatus(ctx context.Context, services []string) error {
 	cfg, err := v.election()
 	if err != nil {
@@ -66,7 +66,7 @@ func (v *visit) watchStatus(ctx context.Context, services []string) error {
 	}
 }
 
-// printChanges is for whoever reads along without a screen: what is known, and again whenever that has changed.
+// printChanges is for readers without a screen: it prints the status, and again after each change.
 func (v *visit) printChanges(ctx context.Context, services []string) error {
 	cfg, err := v.election()
 	if err != nil {

@@ -21,16 +21,16 @@ func checkPlugs(p place, plugs map[string]string) {
 	}
 }
 
-// fromCrumb finds what a breadcrumb says of whom to fence.
+// fromCrumb finds placeholders by which a breadcrumb would name the target.
 var fromCrumb = regexp.MustCompile(`\{(node|plug|host|machine|address)\}`)
 
-// ofChild finds what a breadcrumb says of the child only: it may be told, and choose nobody.
+// ofChild finds placeholders that tell of the child only. They may be sent, but choose no target.
 var ofChild = regexp.MustCompile(`\{(boot|session)\}`)
 
-// besidesPlugs finds what no list of nodes vouches for.
+// besidesPlugs finds placeholders whose values no list of nodes confirms.
 var besidesPlugs = regexp.MustCompile(`\{(machine|address)\}`)
 
-// checkFilledIn looks for what a method with plugs refuses to fill in: at a takeover it would be too late to learn that.
+// checkFilledIn looks for placeholders that a method with plugs refuses to fill in: a takeover would be too late to learn that.
 func checkFilledIn(at place, text string, chooses bool) {
 	switch {
 	case besidesPlugs.MatchString(text) || chooses && ofChild.MatchString(text):
@@ -40,7 +40,7 @@ func checkFilledIn(at place, text string, chooses bool) {
 	}
 }
 
-// checkWhom looks at what a breadcrumb, which whoever can write ZooKeeper writes, would choose.
+// checkWhom looks at what a breadcrumb would choose: everybody who can write to ZooKeeper can write breadcrumbs.
 func (h FenceHTTP) checkWhom(p place) {
 	at := p.key("url")
 	_, rest, _ := strings.Cut(h.URL, "://")
@@ -69,7 +69,7 @@ func (h FenceHTTP) checkWhom(p place) {
 	}
 }
 
-// filled is a text with something in the places that are filled in for a target.
+// filled is a text with an example in place of each placeholder.
 func filled(text string) string {
 	return strings.NewReplacer("[{plug}]", "[::1]", "[{node}]", "[::1]", "[{host}]", "[::1]", "{service}", "s", "{node}", "n", "{plug}", "p", "{host}", "h", "{machine}", "m", "{boot}", "b",
 		"{token}", "1", "{session}", "0x1", "{address}", "h:1").Replace(text)

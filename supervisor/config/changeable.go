@@ -43,7 +43,7 @@ func (r Result) Refused(grave Faults) Result {
 	return r
 }
 
-// files looks who can change what the configuration was read from.
+// files looks at who can change the files of the configuration.
 func (s *survey) files(l *loader) {
 	for i, name := range slices.Concat(l.files.Config, l.files.Dirs) {
 		at := path{"include"}
@@ -76,7 +76,7 @@ func (s *survey) changeable(p path, name string, grave bool) {
 // shells are programs whose first argument is the program that counts.
 var shells = []string{"sh", "bash", "dash", "ash", "ksh", "zsh", "python", "python3", "perl", "ruby"}
 
-// executables looks who can change what a command runs.
+// executables looks at who can change the files that a command runs.
 func (s *survey) executables(p path, words Command, g Program, grave bool) {
 	if len(words) == 0 {
 		return

@@ -79,7 +79,7 @@ func (r Ready) check(p place) {
 	}
 }
 
-// noWay warns of a check that has been told everything but what to look at. Defaults may leave that to the services.
+// noWay warns of a check whose settings are given without a way to check. Defaults may leave that to the services.
 func (p place) noWay(ways string) {
 	if p.keys[0][0] != "defaults" {
 		p.doubt("has no effect without a way to check: add %s", ways)

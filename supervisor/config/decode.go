@@ -9,7 +9,7 @@ import (
 // mostValues bounds what a file stands for once its aliases are followed.
 const mostValues = 500_000
 
-// mostFaults is how many are told; a file with more is not one of ours.
+// mostFaults is how many faults are reported; a file with more is not one of ours.
 const mostFaults = 1000
 
 // decoder fills Go values from nodes. It does not stop at a fault.
@@ -22,12 +22,12 @@ type decoder struct {
 
 func reflectOf[T any](target *T) reflect.Value { return reflect.ValueOf(target).Elem() }
 
-// full reports whether there has been too much already; what is left is then passed over.
+// full reports whether a bound is reached; the rest of the file is then skipped.
 func (d *decoder) full() bool {
 	return d.values > mostValues || len(d.faults) >= mostFaults
 }
 
-// value reads n into v. What cannot be read leaves v as it was.
+// value reads n into v. A fault leaves v as it was.
 func (d *decoder) value(n *yaml.Node, v reflect.Value, p path) {
 	if d.values++; d.full() {
 		return
@@ -120,7 +120,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, p path) {
 	}
 }
 
-// oneOfEach refuses two keys of one group, and lets the one that is given take the place of what the defaults said.
+// oneOfEach refuses two keys of one group. A key that is given replaces the key of its group that the defaults gave.
 func (d *decoder) oneOfEach(fields []field, given map[string]pair, v reflect.Value, p path) {
 	first := map[string]string{}
 	for _, f := range fields {

@@ -10,7 +10,7 @@
 //   - No fault, no warning and nothing that is written shows a secret or a line of an env file.
 //
 // It does not promise that what is named exists: programs, directories, users and secrets are looked at when they are
-// needed. Result.Here looks before, for whoever asks.
+// needed. Result.Here looks earlier, on request.
 //
 // A new key is one field of a struct: it is read, written, suggested for misspelt ones and described in the schema and
 // in docs/config.md by its name and tags. Its section's method check, in the same file, says

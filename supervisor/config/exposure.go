@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Strangers tells whether others than the nodes have to be reckoned with at the servers. ZooKeeper lets whoever reaches it end any
+// Strangers tells whether others than the nodes may reach the servers. ZooKeeper lets everybody who reaches it end any
 // session, with credentials or without. Client certificates of ours do not show that the servers demand them: only trusted_network
 // tells. Without credentials everybody could do worse, so the network is taken for trusted.
 func (z ZooKeeper) Strangers() bool { return z.Auth != nil && !z.TrustedNetwork }
 
-// Exposure says, in one line, what whoever reaches the servers can do; "" when the config says that only the nodes do, or when only
-// this machine does.
+// Exposure says, in one line, what strangers at the servers can do; "" when the config says that only the nodes reach them, or when
+// only this machine does.
 func (z ZooKeeper) Exposure() string {
 	switch {
 	case z.TrustedNetwork, z.local():

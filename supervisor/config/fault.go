@@ -15,8 +15,8 @@ type Fault struct {
 	Line, Column int
 	Key          string // the path of keys, as in services.redis.restart.delay
 	Message      string
-	Owned        bool // only whom a file belongs to speaks against it, and it may be on its way to where it is used
-	Danger       bool // what others may do by it is told in the log and the status, too
+	Owned        bool // nothing but the file's owner is wrong, and the file may still be on its way to its place
+	Danger       bool // it lets others do something: the log and the status tell it, too
 }
 
 // String is "file:line:column: key: what is wrong", without the parts that are not known.

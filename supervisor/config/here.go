@@ -19,7 +19,7 @@ import (
 	"understudy/supervisor/safefile"
 )
 
-// warnings places what is doubtful as faults are placed.
+// warnings places doubts as faults are placed.
 func (l *loader) warnings(doubts []found) Faults {
 	var list Faults
 	for _, f := range doubts {
@@ -29,8 +29,8 @@ func (l *loader) warnings(doubts []found) Faults {
 	return l.sorted(list)
 }
 
-// Here looks at what the configuration names, on this machine: what would keep a service from starting if it ran here.
-// These are no faults, since the machine that checks a file need not be the one that runs it.
+// Here looks for the files, users and programs that the configuration names, on this machine: without them a service would not
+// start here. These are no faults, since the machine that checks a file need not be the one that runs it.
 func (r Result) Here() Faults {
 	if r.Config == nil {
 		return nil
@@ -243,7 +243,7 @@ func (s *survey) program(p path, g Program) {
 	}
 }
 
-// logFile warns of one that the supervisor would refuse: the program goes on, its lines are lost.
+// logFile warns of a log file that the supervisor would refuse: the program would run, and its lines would be lost.
 func (s *survey) logFile(p path, g Program) {
 	if s.dangers {
 		return
@@ -256,7 +256,7 @@ func (s *survey) logFile(p path, g Program) {
 	}
 }
 
-// whose is the user that a program runs as; one who is not known is trusted with nothing.
+// whose is the user that a program runs as. An unknown user is trusted with nothing.
 func whose(g Program) (who safefile.Who) {
 	take := func(id *uint32, text string) {
 		if n, err := strconv.ParseUint(text, 10, 32); err == nil {
@@ -282,7 +282,7 @@ func whose(g Program) (who safefile.Who) {
 	return who
 }
 
-// run looks for what runs as the program does.
+// run looks for a command that runs as the program's user.
 func (s *survey) run(p path, words Command, g Program) {
 	s.command(p, words, g)
 	if asRoot(g) {

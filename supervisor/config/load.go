@@ -9,7 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// whatToWrite is what a file that says nothing is answered with.
+// whatToWrite is the fault of an empty file.
 const whatToWrite = "is empty: write at least\n" +
 	"    zookeeper: {servers: [\"zk1:2181\", \"zk2:2181\", \"zk3:2181\"]}\n" +
 	"    services: {NAME: {command: [PROGRAM, ARGUMENT]}}"
@@ -38,7 +38,7 @@ func LoadFile(name string) (*Config, error) {
 	return r.Config, r.Err()
 }
 
-// Read reads a configuration and says all that can be said about it without looking at what it names.
+// Read reads a configuration and reports all faults that show without looking at the files and users that it names.
 func Read(name string) Result {
 	l := newLoader(name, host)
 	src, err := host.read(name)
@@ -113,7 +113,7 @@ func (l *loader) sorted(faults Faults) Faults {
 	return slices.Compact(faults)
 }
 
-// tooMuch says so when not all of the file was looked at.
+// tooMuch reports that a part of the file was skipped.
 func (d *decoder) tooMuch() {
 	switch {
 	case d.values > mostValues:

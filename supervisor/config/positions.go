@@ -60,8 +60,8 @@ func (l *positions) given(p path) bool {
 	return ok
 }
 
-// place reports each finding where the user has to look. What follows from a value that was refused already is left
-// out, and so is the service's share in a fault of the defaults.
+// place reports each finding where the user has to look. It leaves out consequences of a value that was refused
+// already, and repetitions in a service of a fault in the defaults.
 func (l *positions) place(all []found) {
 	for _, f := range all {
 		if l.blamed(f) {
@@ -101,8 +101,8 @@ func (l *positions) isBad(p path) bool {
 	return l.holdsBad[p.id()]
 }
 
-// locate finds the key that is at fault: one that was given where it counts, else one that it was inherited from, else
-// what it is missing from.
+// locate finds the key at fault: the one that is given at its own place, else the one that its value is inherited from, else
+// the mapping that lacks it.
 func (l *positions) locate(f found) (path, string, *yaml.Node) {
 	for _, p := range f.keys {
 		if s, ok := l.spots[p.id()]; ok {
@@ -128,8 +128,8 @@ func (l *positions) locate(f found) (path, string, *yaml.Node) {
 	return blamed, l.file, &yaml.Node{}
 }
 
-// origins is where the value of a key that was not given comes from, nearest first: a process has its service's, and a
-// service that of the defaults.
+// origins are the keys that a key which is not given inherits from, nearest first: a process inherits from its service,
+// and a service from the defaults.
 func origins(p path) []path {
 	var from []path
 	if len(p) >= 5 && p[0] == "services" && p[2] == "processes" {

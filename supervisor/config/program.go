@@ -94,7 +94,7 @@ func (process Process) check(p place) {
 	checkNotNegative(ready.key("timeout"), process.Ready.Timeout)
 }
 
-// reserved is what the supervisor tells a child; a file must not contradict it.
+// reserved are the variables that the supervisor sets for a child; a file must not set them.
 var reserved = []string{"UNDERSTUDY_SERVICE", "UNDERSTUDY_NODE", "UNDERSTUDY_TOKEN"}
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -163,7 +163,7 @@ type LogFile struct {
 	Compress bool   `yaml:"compress" doc:"Whether files that were put aside are compressed (gzip)."`
 }
 
-// The bounds of a log file: a smaller one would be put aside at every line, and of more none could be found.
+// The bounds of log files: a smaller one would be rotated at every line, and nobody would find anything among more.
 const (
 	smallestLog = Size(4 << 10)
 	mostLogs    = 1000

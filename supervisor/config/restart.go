@@ -51,8 +51,8 @@ func (r Restart) check(p place) {
 	}
 }
 
-// spread is the least time from the first to the last of the failures that make a service give up, when each takes as
-// long as one alone to be noticed.
+// spread is the least time from the first to the last of the failures that make a service give up, when it takes one to
+// notice each of them.
 func (r Restart) spread(one time.Duration) time.Duration {
 	sum, delay := time.Duration(0), r.Delay
 	for range r.GiveUpAfter - 1 {
@@ -64,7 +64,7 @@ func (r Restart) spread(one time.Duration) time.Duration {
 	return sum
 }
 
-// sum shows how spread comes about.
+// sum shows the terms of spread.
 func (r Restart) sum(one time.Duration) string {
 	var terms []string
 	delay := r.Delay

@@ -126,7 +126,7 @@ func checkURL(p place, address string) {
 	}
 }
 
-// check checks words that are there; none at all is for the caller to judge.
+// check judges the words of a command. The caller judges whether there may be none.
 func (words Command) check(p place) {
 	if len(words) > 0 && strings.TrimSpace(words[0]) == "" {
 		p.fault("the program's name is empty")
@@ -139,7 +139,7 @@ func (words Command) check(p place) {
 	}
 }
 
-// checkGiven reports a list of words that was written and is empty.
+// checkGiven also refuses a command that is written and empty.
 func (words Command) checkGiven(p place) {
 	if len(words) == 0 && p.given() {
 		p.fault("is empty: say which program to run, or leave the key out")
@@ -149,7 +149,7 @@ func (words Command) checkGiven(p place) {
 
 var accountName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$`)
 
-// checkAccount checks a user or group that is named; whether there is one is seen on the machine that needs it.
+// checkAccount checks the name of a user or group. Whether it exists is looked up on the machine that needs it.
 func checkAccount(p place, name string) {
 	switch {
 	case name == "" && !p.given():
@@ -166,7 +166,7 @@ func checkBetween(p place, n *int, least, most int) {
 	}
 }
 
-// longest bounds what is waited for: more is a slip, and sums of it would overflow.
+// longest bounds durations: more is a slip, and sums of it would overflow.
 const longest = 365 * 24 * time.Hour
 
 func checkNotNegative(p place, d time.Duration) bool {
@@ -196,5 +196,5 @@ func printable(text string) bool {
 	}) < 0
 }
 
-// quoted shows a value that may be anything.
+// quoted shows a value, whatever it holds.
 func quoted(text string) string { return strconv.Quote(shorten(text)) }

@@ -79,7 +79,7 @@ func (w written) check(p place) {
 	}
 }
 
-// checkProcesses checks each one, and what they have to be together.
+// checkProcesses checks each process, and that they fit together.
 func (w written) checkProcesses(p place) {
 	if way := w.Ready.Way(); way != "" && p.key("ready").key(way).given() {
 		p.key("ready").key(way).fault("does not go with processes: say it of one of them")
@@ -98,7 +98,7 @@ func (w written) checkProcesses(p place) {
 	}
 }
 
-// checkProgram says that there is nothing to run, where that is to be seen.
+// checkProgram refuses a service that runs nothing.
 func (w written) checkProgram(p place) {
 	if len(w.Command) > 0 || len(w.Processes) > 0 {
 		return
@@ -110,7 +110,7 @@ func (w written) checkProgram(p place) {
 	key.fault("missing: say which program to run")
 }
 
-// checkLogs refuses two writers of one log file: each would put it aside under the other's feet.
+// checkLogs refuses two writers of one log file: each would rotate it while the other writes.
 func (w written) checkLogs(p place, logs map[string]string) {
 	each := func(p place, file string) {
 		at := p.key("log").key("file")
@@ -152,7 +152,7 @@ func (h Hooks) check(p place) {
 	}
 }
 
-// check makes sure that others can be asked for promises, and have the time to answer.
+// check makes sure that the other members can be asked for promises, and have enough time to answer.
 func (on OnLoss) check(p place) {
 	const shortest, longest = 2 * time.Second, 10 * time.Minute
 	checkChoice(p, on)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Election is how a service's candidates find out whose turn it is.
+// Election is how a service's candidates find out who is next.
 type Election string
 
 // The elections.

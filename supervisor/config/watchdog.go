@@ -8,7 +8,7 @@ type Watchdog struct {
 	Mode   WatchdogMode `yaml:"mode" doc:"off: it is left alone. automatic: it is used where it can be. required: a node that cannot use it does not stand for election."`
 }
 
-// check makes sure that the machine is reset before the session of a child that outlives its lease can end.
+// check makes sure of this: when a child outlives its lease, the machine is reset before the session can end.
 func (w Watchdog) check(p place) {
 	const shortest = 3 * time.Second // a third of it is a second, the least that a watchdog can be set to
 	checkChoice(p.key("mode"), w.Mode)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// clone gives a copy that shares nothing with w that decoding would change in place.
+// clone is a copy that decoding can change without changing w.
 func (w written) clone() written {
 	w.Program = w.Program.clone()
 	return w
@@ -18,7 +18,7 @@ func (p Program) clone() Program {
 	return p
 }
 
-// inherited is what a process starts from: the keys of its service that do not mean one process alone.
+// inherited are the defaults of a process: its service's keys, but for those that belong to a single process.
 func (p Program) inherited() Program {
 	p = p.clone()
 	p.Command = nil
@@ -27,7 +27,7 @@ func (p Program) inherited() Program {
 	return p
 }
 
-// service is what w means. What has no effect is left out of it, so that equal services compare equal.
+// service is what w means. It leaves out settings without effect, so that equal services compare equal.
 func (w written) service() Service {
 	s := w.Service
 	if len(s.Processes) == 0 {

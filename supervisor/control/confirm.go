@@ -17,7 +17,7 @@ var ErrActive = errors.New("its session stands")
 // ErrSeen says that a node's own supervisor sees its child alive.
 var ErrSeen = errors.New("its supervisor is connected, and sees it alive")
 
-// patience is how often a service is read anew when it has changed under our hands.
+// patience is how often a service is read anew when it changes meanwhile.
 const patience = 20
 
 // Confirmation is what came of Confirm.
@@ -86,7 +86,7 @@ func (o oath) take(ctx context.Context) (Confirmation, error) {
 	return Confirmation{}, fmt.Errorf("%s changes too quickly: nothing is done, try again", service)
 }
 
-// elsewhere says whom the breadcrumb names when it is not the node asked about.
+// elsewhere says which node the breadcrumb names when it is another one.
 func elsewhere(service, node string, trail breadCrumb, lock znode) string {
 	if trail.writtenBy(lock) {
 		return fmt.Sprintf("no fencing of %s is pending for %s: %s is active", node, service, trail.Node)
@@ -148,7 +148,7 @@ func (o oath) erase(ctx context.Context, s scene) error {
 	return fmt.Errorf("whether it is done is not known, ask again: %w", err)
 }
 
-// known fails when nothing has ever been heard of a node.
+// known fails for a node of which nobody has ever heard.
 func (o oath) known(ctx context.Context, others ...string) error {
 	var names [2][]string
 	var past []Activation

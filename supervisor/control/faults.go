@@ -13,7 +13,7 @@ import (
 // Fault is what is wrong with a service in words for people, and what mends it.
 type Fault struct {
 	Level string  `json:"level"`
-	Node  string  `json:"node"` // whom it is about; empty: the service
+	Node  string  `json:"node"` // the node that it is about; empty: the service
 	What  string  `json:"what"`
 	Hint  string  `json:"hint"` // when, or where, to do it
 	Do    Command `json:"do"`   // empty: there is none
@@ -45,7 +45,7 @@ const (
 	Warning = "warning" // it does, but would not survive the next failure, or is kept from it on purpose
 )
 
-// safe is a command that can be copied to a shell, whoever has written the names in it to ZooKeeper.
+// safe is a command that can be copied to a shell even if a stranger wrote the names in it to ZooKeeper.
 var safe = regexp.MustCompile(`^[A-Za-z0-9 ._@:/-]*$`)
 
 // Faults tells what is wrong with a service.
@@ -122,7 +122,7 @@ func unwell(v Service, m Member) (Fault, bool) {
 	return f, true
 }
 
-// output tells where what a node's programs say is to be found.
+// output tells where to find the output of a node's programs.
 func output(v Service, m Member) (hint string, do Command) {
 	if m.Logs {
 		return "Its output, on " + m.Node + ":", Command{Words: []string{"understudy logs", v.Service}, Here: true}

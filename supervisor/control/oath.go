@@ -10,9 +10,9 @@ import (
 	"understudy/election"
 )
 
-// What an operator is told who swears that a child is dead.
+// The words for an operator who swears that a child is dead.
 
-// refuse refuses the oath: the session stands. It may do so without its supervisor, though not for ever, so it is said what comes next.
+// refuse refuses the oath: the session lasts. It may outlast its supervisor for a while, so the answer tells what happens next.
 func (s scene) refuse(node, how string) error {
 	trail := parseCrumb(s.crumb)
 	beat := "no heartbeat of it is seen"
@@ -28,16 +28,16 @@ func (s scene) refuse(node, how string) error {
 		node, ErrActive, how, beat, once, thrice)
 }
 
-// supervisor is what the supervisor of the node says of itself.
+// supervisor is the znode of the node's supervisor.
 func (s scene) supervisor() (n election.Node) {
-	_ = json.Unmarshal(s.node.data, &n) // one that says nothing is one
+	_ = json.Unmarshal(s.node.data, &n) // an empty one counts, too
 	return n
 }
 
 // connected tells whether a supervisor of the node is: a znode of no session, as a restored backup leaves it, says nothing of that.
 func (s scene) connected() bool { return s.node.exists && s.node.stat.EphemeralOwner != 0 }
 
-// serves tells whether the supervisor that is connected has the service: one that has not waits for nothing.
+// serves tells whether the connected supervisor has the service in its config: otherwise it waits for nothing.
 func (s scene) serves() bool {
 	return s.connected() && s.member.exists && s.member.stat.EphemeralOwner == s.node.stat.EphemeralOwner
 }
@@ -55,7 +55,7 @@ func alive(l election.Leftover) string {
 	return fmt.Sprintf("pid %d (%s), state %s, is alive, says %s", l.Pid, l.Program, l.State, cmp.Or(l.By, "its breadcrumb"))
 }
 
-// doubts is what speaks against an oath that is accepted all the same.
+// doubts are the facts against an oath that is accepted all the same.
 func (s scene) doubts(node string) (all []string) {
 	trail := parseCrumb(s.crumb)
 	if trail.Leftover.Known {
@@ -74,7 +74,7 @@ func (s scene) doubts(node string) (all []string) {
 	return all
 }
 
-// obstacles is what keeps others from starting though the oath is accepted. What cannot be read is not told.
+// obstacles keep other nodes from starting though the oath is accepted. It leaves out what cannot be read.
 func (o oath) obstacles(ctx context.Context) (all []string) {
 	p, service := o.p, o.p.Service
 	if orders, err := o.read(ctx, p.Control()); err == nil && election.ParseControl(orders.data).Paused {

@@ -88,7 +88,7 @@ func (c *Cluster) orderActive(ctx context.Context, service, by string, field fun
 	return err
 }
 
-// meanwhile tells how an active node is that does not get ready.
+// meanwhile describes an active node that does not get ready.
 func (c *Cluster) meanwhile(ctx context.Context, before Service) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

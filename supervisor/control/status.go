@@ -39,7 +39,7 @@ type Service struct {
 // Handing is a switchover that is ordered and not done.
 type Handing struct {
 	From     string    `json:"from"`
-	To       string    `json:"to"` // empty: whoever is first
+	To       string    `json:"to"` // empty: the first node that takes it
 	By       string    `json:"by"`
 	Deadline time.Time `json:"deadline"`
 }

@@ -23,7 +23,7 @@ func refused(format string, args ...any) error {
 // Handover is a switchover that was asked for.
 type Handover struct {
 	Service string
-	To      string // empty: whoever is first
+	To      string // empty: the first node that takes it
 	Force   bool   // although the target does not look fit
 	By      string
 	Tell    func(step string) // progress, in words
@@ -224,7 +224,7 @@ func member(v Service, node string) Member {
 	return Member{Node: node}
 }
 
-// state is how a node is that does not do what it was to do.
+// state describes a node that has not followed an order.
 func state(m Member) string {
 	how := string(m.Role)
 	if m.Role == election.RoleActive || m.Role == election.RoleStandby || m.Role == "" {
@@ -241,7 +241,7 @@ func fate(v Service, node string) string {
 	return ""
 }
 
-// settled tells whether the active node says that what runs there is ready: what it said of a former activation does not count.
+// settled tells whether the active node says that its programs are ready. Its word on a former activation does not count.
 func settled(v Service) bool {
 	m := member(v, v.Active)
 	return m.Role == election.RoleActive && m.Health == election.HealthOK && (m.Token == 0 || m.Token == v.Token)

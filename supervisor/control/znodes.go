@@ -20,8 +20,7 @@ type znode struct {
 	stat   zk.Stat
 }
 
-// ask bounds a call of the client, which knows no context. What comes too late is dropped: the call ends with the client
-// at the latest.
+// ask bounds a call of the client, which knows no context. A late answer is dropped: the call ends with the client at the latest.
 func ask[T any](ctx context.Context, what string, f func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -47,7 +46,7 @@ func ask[T any](ctx context.Context, what string, f func() (T, error)) (T, error
 	}
 }
 
-// again is how soon a question is repeated whose answer was lost with the connection.
+// again is how soon a question is repeated after its answer was lost with the connection.
 const again = 50 * time.Millisecond
 
 // lost tells whether an answer was lost, and another server may give it.
@@ -56,7 +55,7 @@ func lost(err error) bool {
 		errors.Is(err, zk.ErrNoServer)
 }
 
-// insist asks for what changes nothing until it is answered: the server that we speak to may die, or lose its leader.
+// insist repeats a question, which changes nothing, until it is answered: the server may die, or lose its leader.
 func insist[T any](ctx context.Context, what string, f func() (T, error)) (T, error) {
 	for tries := 2; ; tries++ {
 		v, err := ask(ctx, what, f)
@@ -69,7 +68,7 @@ func insist[T any](ctx context.Context, what string, f func() (T, error)) (T, er
 	}
 }
 
-// backOff pauses before a request is repeated, the longer the more often that was done: not at all before the first two.
+// backOff pauses before a request is repeated, each time longer: not at all before the first two tries.
 func backOff(ctx context.Context, tries int) error {
 	if tries < 2 {
 		return nil
@@ -119,7 +118,7 @@ func (z znodes) children(ctx context.Context, path string) ([]string, error) {
 // atOnce is how many requests may be under way.
 const atOnce = 64
 
-// all calls f for 0 to n-1, many at a time: what is asked together is answered in few round trips.
+// all calls f for 0 to n-1, many at a time, which takes few round trips.
 func all(n int, f func(i int) error) error {
 	var wg sync.WaitGroup
 	free := make(chan struct{}, atOnce)
@@ -160,7 +159,7 @@ func list[T any](ctx context.Context, z znodes, path string, parse func(name str
 	return items, err
 }
 
-// order changes what operators want of a service: what another one orders at the same time is not lost, nor is what this
+// order changes the orders of a service. It loses neither what another operator orders at the same time, nor fields that this
 // version does not know.
 func (z znodes) order(ctx context.Context, service string, change func(election.Control) (election.Control, bool)) error {
 	path := election.Paths{Root: z.root, Service: service}.Control()

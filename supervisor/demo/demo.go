@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Config is what to show, and to whom.
+// Config is what to show, and where.
 type Config struct {
 	Nodes   int
 	Command []string // empty: the built-in program

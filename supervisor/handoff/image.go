@@ -16,7 +16,7 @@ import (
 	"understudy/supervisor/child"
 )
 
-// Image is what this process may become: the binary that is now where its own was, with the same words and environment.
+// Image is what this process may become: the binary that is now at its place, with the same arguments and environment.
 type Image struct {
 	argv, environ []string
 	place         string // where its binary was found
@@ -56,9 +56,9 @@ func (i *Image) Hush() {
 	signal.Stop(i.wanted)
 }
 
-// part ends listening for an exec, and tells whether nothing has come that this image has to do first, or is doing. What comes
-// later waits until the next image listens, if it is caught. If not, an order to stop is carried out as a crash is: it ends this
-// process, and with it what runs. That is better than to lose it: Go lets no signal wait that may end a program.
+// part ends listening for an exec, and tells whether no signal keeps this image from it. A catcher keeps later signals for the next
+// image. Without one, a later order to stop ends this process as a crash does, and its programs with it. That is better than to lose
+// the order: Go cannot hold back a signal that may end a program.
 func (i *Image) part(caught bool) bool {
 	i.Hush()
 	if !caught {
@@ -76,7 +76,7 @@ func (i *Image) part(caught bool) bool {
 	}
 }
 
-// MayGo is the answer of the one who hears the signals, after what has come before, of which so many were orders to stop.
+// MayGo tells whether nothing keeps this process from an exec: no order to stop was counted, and no signal is waiting.
 func (i *Image) MayGo(asked int) bool { return asked == 0 && len(i.Signals) == 0 }
 
 var errSignal = errors.New("a signal has come that is to be acted upon first")

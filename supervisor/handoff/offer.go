@@ -14,10 +14,10 @@ import (
 	"understudy/supervisor/child"
 )
 
-// GoesOn is the word that asks a binary which handovers it goes on with. No other version takes it for anything else.
+// GoesOn is the hidden command that asks a binary which handovers it goes on with. It means nothing else in any version.
 const GoesOn = "goes-on"
 
-// tryLimit is what a new binary is given to answer.
+// tryLimit is how long a new binary may take to answer.
 const tryLimit = 10 * time.Second
 
 // Offer is what a binary says of itself.
@@ -34,7 +34,7 @@ func OfferOf(node, root string, servers []string) Offer {
 	return Offer{Handovers: Versions(), Caught: true, Node: node, Root: root, Servers: servers}
 }
 
-// goesOnWith tells whether a session that this process has would be one of the other's.
+// goesOnWith fails if a session of this process would not be one of the other binary's config.
 func (p Offer) goesOnWith(here Offer) error {
 	for _, c := range []struct{ key, there, here string }{
 		{"node", p.Node, here.Node}, {"zookeeper.root", p.Root, here.Root},

@@ -9,7 +9,7 @@ import (
 
 // TLS names what connections are secured with.
 type TLS struct {
-	CAFile     string `json:"ca_file,omitempty"`   // who may sign for the other side; empty: whom this machine trusts
+	CAFile     string `json:"ca_file,omitempty"`   // who may sign for the other side; empty: the authorities that this machine trusts
 	CertFile   string `json:"cert_file,omitempty"` // ours, where the other side asks for one
 	KeyFile    string `json:"key_file,omitempty"`
 	ServerName string `json:"server_name,omitempty"` // in the other side's certificate; empty: the name of who is asked

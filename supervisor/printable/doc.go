@@ -1,3 +1,3 @@
-// Package printable keeps what others wrote - programs, nodes, whoever reaches ZooKeeper - from being more than text where it is
-// shown: a terminal obeys control characters, and whoever reads cannot see that something was hidden, moved or coloured.
+// Package printable makes mere text of what programs, nodes and strangers at ZooKeeper wrote, before it is shown: a terminal obeys
+// control characters, and a reader cannot see that something was hidden, moved or coloured.
 package printable

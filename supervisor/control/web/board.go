@@ -10,7 +10,7 @@ import (
 	"understudy/supervisor/control"
 )
 
-// Board holds what the supervisor last said of itself. Whoever writes to it is never kept waiting.
+// Board holds what the supervisor last said of itself. A writer never waits.
 type Board struct {
 	now     func() time.Duration // the clock of leases
 	metrics *metrics

@@ -12,7 +12,7 @@ import (
 // makes room: however many come from a few addresses, they shut nobody else out.
 type crowd struct {
 	most, mostOfOne int
-	yields          bool // whoever comes last gets in: a guest that can be spared leaves, whatever its address has in
+	yields          bool // the newest guest gets in: one that can be spared leaves, however few its address has
 
 	mu sync.Mutex // guards what follows, and the guests
 	n  int
@@ -66,7 +66,7 @@ func (c *crowd) enter(g *guest) (out *guest, ok bool) {
 	return out, true
 }
 
-// spare is who is to leave for one whose address has so many in: of the address that has most.
+// spare is the guest that has to leave for a new one whose address has so many: it is of the address with the most guests.
 func (c *crowd) spare(has int) (out *guest) {
 	most := 0
 	for _, p := range c.of {
@@ -140,7 +140,7 @@ func (p *party) dequeue(g *guest) {
 	}
 }
 
-// origin is whom a connection is counted for: an IPv4 address, or the /64 that an IPv6 address is of, which is what one host has.
+// origin is the address that a connection counts for: an IPv4 address, or the /64 of an IPv6 address, since one host has a whole /64.
 func origin(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package web shows over HTTP how this node and its cluster stand: to load balancers, monitoring and people.
+// Package web shows the state of this node and its cluster over HTTP: to load balancers, monitoring and people.
 //
 // What it promises:
 //

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// door lets connections in. One that has no request under way makes room for a new one when there are too many: whoever comes
-// to ask gets an answer, and whoever only holds a connection loses it.
+// door lets connections in. When there are too many, a connection without a request makes room for a new one: a client
+// that asks gets an answer, and one that only holds a connection loses it.
 type door struct {
 	net.Listener
 	crowd *crowd

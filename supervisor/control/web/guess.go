@@ -14,7 +14,7 @@ const (
 	mostRecognized = 1024
 )
 
-// guesses slows those down who show wrong tokens: each address for itself, and all together, so that having many addresses does not
+// guesses slows down clients that show wrong tokens: each address for itself, and all together, so that many addresses do not
 // help. An address that has shown a right token is not held up by others.
 type guesses struct {
 	mu     sync.Mutex // guards what follows

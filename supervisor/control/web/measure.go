@@ -31,7 +31,7 @@ type term struct {
 	told  bool // whether it was a failover is known
 }
 
-// take takes what a change of a service's state means for its activations. The caller holds mu.
+// take notes a change of a service's state for its activations. The caller holds mu.
 func (b *Board) take(was, now control.State) {
 	if now.Role == election.RoleClaiming && was.Role != now.Role {
 		b.claimed[now.Service] = time.Now()
@@ -64,7 +64,7 @@ func (b *Board) pending() (list []term) {
 	return list
 }
 
-// judged takes what is known of an activation now; one of which nothing more is to be known is dropped.
+// judged notes what is known of an activation now, and drops one that is done.
 func (b *Board) judged(now term, done bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"understudy/supervisor/control"
 )
 
-// metrics are what is counted while it happens; what only is, is collected when it is asked for.
+// metrics are counted as events happen; gauges are collected at each scrape.
 type metrics struct {
 	registry  *prometheus.Registry
 	failovers *prometheus.CounterVec
@@ -27,7 +27,7 @@ type metrics struct {
 	unserved  *prometheus.CounterVec
 }
 
-// Buckets reach from what a clean hand-over takes to a host that is gone.
+// The buckets reach from a clean hand-over to the loss of a host.
 var seconds = []float64{.002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 20, 60, 300}
 
 func newMetrics() *metrics {
@@ -131,7 +131,7 @@ func (m *metrics) forget(service string) {
 	}
 }
 
-// gauges tell how things stand when they are asked for.
+// gauges are collected at each scrape.
 type gauges struct {
 	board         *Board
 	node, version string

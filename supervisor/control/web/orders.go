@@ -47,11 +47,11 @@ type outcome struct {
 type clerk struct {
 	cluster Cluster
 	log     hclog.Logger
-	orders  chan func(context.Context) // each is called once, by whom takes it
+	orders  chan func(context.Context) // each is called once, by its receiver
 	changed func()                     // is called when something was ordered
 }
 
-// order does what an operator wants who has shown the token. It is done also when who asked has gone.
+// order carries out an order of an operator who has shown the token, even if the client has gone meanwhile.
 func (c *clerk) order(w http.ResponseWriter, r *http.Request) {
 	order, service := r.PathValue("order"), r.PathValue("service")
 	if !isName(service) { // it would be in the log
@@ -97,7 +97,7 @@ func isName(name string) bool {
 		!strings.ContainsFunc(name, func(r rune) bool { return r == '/' || !unicode.IsPrint(r) })
 }
 
-// parseRequest reads a body. What it does not know may be what matters to who wrote it, and is refused.
+// parseRequest reads a body. It refuses unknown keys: they may be the ones that matter to their author.
 func parseRequest(order string, body io.Reader) (request, error) {
 	var v request
 	text, err := io.ReadAll(body)

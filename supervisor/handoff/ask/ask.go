@@ -61,13 +61,13 @@ func procWords(pid int, name string) []string {
 	return words
 }
 
-// isGone tells whether a process is gone, but for its parent's taking note of it.
+// isGone tells whether a process has ended, whether or not its parent has waited for it.
 func isGone(pid int) bool {
 	stat, err := os.ReadFile(procFile(pid, "stat"))
 	return errors.Is(err, fs.ErrNotExist) || bytes.Contains(stat, []byte(") Z "))
 }
 
-// handedOver tells which image a process is of: another one each time.
+// handedOver tells a process's images apart: it is another value after each exec.
 func handedOver(pid int) string {
 	for _, entry := range procWords(pid, "environ") {
 		if value, ok := strings.CutPrefix(entry, child.LegacyEnv+"="); ok {
@@ -77,11 +77,11 @@ func handedOver(pid int) string {
 	return ""
 }
 
-// askAgain is how long it is waited before one that has refused is asked again: it may have been for the moment.
+// askAgain is how long to wait before a supervisor that refused is asked again: its reason may have passed.
 const askAgain = 5 * time.Second
 
-// stands is how long a new image has to live to count as one that does.
-const stands = 500 * time.Millisecond
+// startedFor is how long a new image has to live to count as started.
+const startedFor = 500 * time.Millisecond
 
 // Reexec has one supervisor become what is at its binary's place, and waits for that. named: somebody said that it is one.
 func Reexec(ctx context.Context, binary string, pid int, named bool) error {
@@ -123,9 +123,9 @@ func Reexec(ctx context.Context, binary string, pid int, named bool) error {
 		case now == was, now == "": // in the middle of an exec, nothing is told
 		case since.IsZero():
 			since = time.Now()
-		case time.Since(since) > stands && !handoff.SameFile(procFile(pid, "exe"), binary):
+		case time.Since(since) > startedFor && !handoff.SameFile(procFile(pid, "exe"), binary):
 			return fmt.Errorf("it goes on as another file than %s", binary)
-		case time.Since(since) > stands:
+		case time.Since(since) > startedFor:
 			return nil
 		}
 	}

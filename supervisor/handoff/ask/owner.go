@@ -12,7 +12,8 @@ import (
 // owner is the user that a process is of.
 type owner struct{ uids, gids, groups []uint32 }
 
-// whose reads it from where no process can write: the owner of a file in /proc is root's too where a process is not dumpable.
+// whose reads /proc/PID/status, where no process can write. The owner of files in /proc does not tell: it is root for a process
+// that is not dumpable.
 func whose(pid int) (o owner, err error) {
 	text, err := os.ReadFile(procFile(pid, "status"))
 	if err != nil {
@@ -49,7 +50,7 @@ func numbers(text string) (all []uint32, err error) {
 	return all, nil
 }
 
-// all tells whether a process is a user's in every way: one that a stranger started, and that got its rights by a set-uid file, is not.
+// all tells whether all ids of a process are a user's: a stranger may have started it from a set-uid file.
 func (o owner) all(uid uint32) bool {
 	for _, is := range o.uids {
 		if is != uid {
@@ -59,7 +60,7 @@ func (o owner) all(uid uint32) bool {
 	return true
 }
 
-// credential is what a command has to have to act as that user; nil: what we have.
+// credential makes a command act as that user; nil: ours does.
 func (o owner) credential() *syscall.Credential {
 	if me := uint32(os.Geteuid()); me != 0 || o.all(me) {
 		return nil
