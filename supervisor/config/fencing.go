@@ -75,11 +75,11 @@ type FenceProgram struct {
 }
 
 // setDefaults is called before a method that the file names is read.
-func (e *FenceExec) setDefaults()    { e.Timeout = 10 * time.Second }
-func (e *FenceAsk) setDefaults()     { e.Timeout = 5 * time.Second }
-func (e *FenceSSH) setDefaults()     { e.Timeout = 10 * time.Second }
-func (e *FenceHTTP) setDefaults()    { e.Timeout = 5 * time.Second }
-func (e *FenceProgram) setDefaults() { e.Timeout = 30 * time.Second }
+func (x *FenceExec) setDefaults()    { x.Timeout = 10 * time.Second }
+func (a *FenceAsk) setDefaults()     { a.Timeout = 5 * time.Second }
+func (s *FenceSSH) setDefaults()     { s.Timeout = 10 * time.Second }
+func (h *FenceHTTP) setDefaults()    { h.Timeout = 5 * time.Second }
+func (f *FenceProgram) setDefaults() { f.Timeout = 30 * time.Second }
 
 func (f Fencing) check(p place) {
 	checkChoice(p.key("on_failure"), f.OnFailure)

@@ -41,10 +41,10 @@ type Process struct {
 }
 
 // Environ is Env in the form that a program is started with, in a steady order.
-func (p Program) Environ() []string {
+func (g Program) Environ() []string {
 	var list []string
-	for _, key := range slices.Sorted(maps.Keys(p.Env)) {
-		list = append(list, key+"="+p.Env[key])
+	for _, key := range slices.Sorted(maps.Keys(g.Env)) {
+		list = append(list, key+"="+g.Env[key])
 	}
 	return list
 }

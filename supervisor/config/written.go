@@ -11,20 +11,20 @@ func (w written) clone() written {
 	return w
 }
 
-func (p Program) clone() Program {
-	p.Env = maps.Clone(p.Env)
-	p.Limits = maps.Clone(p.Limits)
-	p.InheritEnv = slices.Clone(p.InheritEnv)
-	return p
+func (g Program) clone() Program {
+	g.Env = maps.Clone(g.Env)
+	g.Limits = maps.Clone(g.Limits)
+	g.InheritEnv = slices.Clone(g.InheritEnv)
+	return g
 }
 
 // inherited are the defaults of a process: its service's keys, but for those that belong to a single process.
-func (p Program) inherited() Program {
-	p = p.clone()
-	p.Command = nil
-	p.Ready = Ready{Timeout: p.Ready.Timeout}
-	p.Log.File = ""
-	return p
+func (g Program) inherited() Program {
+	g = g.clone()
+	g.Command = nil
+	g.Ready = Ready{Timeout: g.Ready.Timeout}
+	g.Log.File = ""
+	return g
 }
 
 // service is what w means. It leaves out settings without effect, so that equal services compare equal.
@@ -51,22 +51,22 @@ func (w written) service() Service {
 	return s
 }
 
-func (p *Process) tidy() {
-	switch way := p.Ready.Way(); {
-	case p.Oneshot:
-		p.Ready = Ready{Timeout: p.Ready.Timeout}
+func (process *Process) tidy() {
+	switch way := process.Ready.Way(); {
+	case process.Oneshot:
+		process.Ready = Ready{Timeout: process.Ready.Timeout}
 	case way == "":
-		p.Ready = Ready{}
+		process.Ready = Ready{}
 	case way == "after":
-		p.Ready.Timeout = 0
+		process.Ready.Timeout = 0
 	}
-	if p.Log.File == "" {
-		p.Log = LogFile{}
+	if process.Log.File == "" {
+		process.Log = LogFile{}
 	}
-	if len(p.Caps.Ambient) == 0 {
-		p.Caps.Ambient = nil
+	if len(process.Caps.Ambient) == 0 {
+		process.Caps.Ambient = nil
 	}
-	p.Program = p.clone()
+	process.Program = process.clone()
 }
 
 // hookNames are the keys of Hooks.all.
@@ -86,4 +86,6 @@ func (s Service) write() written {
 }
 
 // plain reports whether the process could as well be written with the service's own keys.
-func (p Process) plain() bool { return p.Name == MainProcess && !p.Oneshot && len(p.Undo) == 0 }
+func (process Process) plain() bool {
+	return process.Name == MainProcess && !process.Oneshot && len(process.Undo) == 0
+}

@@ -30,12 +30,12 @@ type Auth struct {
 	File   string `yaml:"file" doc:"The file that holds user:password, an absolute path. What is created belongs to each of several lines; a change is taken up while running."`
 }
 
-func (zk ZooKeeper) check(p place) {
-	if len(zk.Servers) == 0 {
+func (z ZooKeeper) check(p place) {
+	if len(z.Servers) == 0 {
 		p.key("servers").fault(`missing: list the ensemble, as in ["zk1:2181", "zk2:2181", "zk3:2181"]`)
 	}
 	seen := map[Server]int{}
-	for i, server := range zk.Servers {
+	for i, server := range z.Servers {
 		at := p.key("servers").item(i)
 		plain, err := parseServer(string(server))
 		if err != nil {
@@ -48,18 +48,18 @@ func (zk ZooKeeper) check(p place) {
 		}
 		seen[plain] = i
 	}
-	if message := rootFault(zk.Root); message != "" {
+	if message := rootFault(z.Root); message != "" {
 		p.key("root").fault("%s", message)
 	}
-	checkSessionTimeout(p.key("session_timeout"), zk.SessionTimeout)
+	checkSessionTimeout(p.key("session_timeout"), z.SessionTimeout)
 	if p := p.key("min_session_timeout"); p.given() {
-		zk.checkFloor(p)
+		z.checkFloor(p)
 	}
-	if zk.Auth != nil {
-		zk.Auth.check(p.key("auth"))
+	if z.Auth != nil {
+		z.Auth.check(p.key("auth"))
 	}
-	if zk.TLS != nil {
-		zk.TLS.check(p.key("tls"))
+	if z.TLS != nil {
+		z.TLS.check(p.key("tls"))
 	}
 }
 
@@ -127,22 +127,22 @@ func checkSessionTimeout(p place, timeout time.Duration) {
 }
 
 // counted is the session timeout that all counts with, if the servers grant what is asked for.
-func (zk ZooKeeper) counted() time.Duration {
-	if floor := zk.MinSessionTimeout; floor > 0 && zk.SessionTimeout > 0 {
-		return min(zk.SessionTimeout, floor*12/7)
+func (z ZooKeeper) counted() time.Duration {
+	if floor := z.MinSessionTimeout; floor > 0 && z.SessionTimeout > 0 {
+		return min(z.SessionTimeout, floor*12/7)
 	}
-	return zk.SessionTimeout
+	return z.SessionTimeout
 }
 
-func (zk ZooKeeper) checkFloor(p place) {
+func (z ZooKeeper) checkFloor(p place) {
 	const shortest = 600 * time.Millisecond
-	switch floor := zk.MinSessionTimeout; {
+	switch floor := z.MinSessionTimeout; {
 	case floor <= 0:
 		p.fault("must be positive, not %v", floor)
 	case floor < shortest:
 		p.fault("%v is too short: the lease is that of a session_timeout of 12/7 of it at most, and that has to be a second or more; write %v or more", floor, shortest)
-	case floor > zk.SessionTimeout:
-		p.fault("%v is more than the session_timeout of %v: no session would be good enough", floor, zk.SessionTimeout)
+	case floor > z.SessionTimeout:
+		p.fault("%v is more than the session_timeout of %v: no session would be good enough", floor, z.SessionTimeout)
 	}
 }
 

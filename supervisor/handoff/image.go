@@ -30,6 +30,7 @@ type Image struct {
 	catcher       atomic.Pointer[child.Catcher]
 }
 
+// NewImage is this process, which hears no signals yet.
 func NewImage() *Image {
 	place, err := ownPlace()
 	return &Image{
