@@ -8,6 +8,7 @@ import (
 
 	"understudy/election"
 	"understudy/fencing/agent"
+	"understudy/supervisor/wait"
 )
 
 // Term is what runs, or may be started, between a claim of a service's lock and the proof that nothing of it is alive. Terms are
@@ -78,10 +79,7 @@ func (g *Gate) Shorten(ctx context.Context) error {
 	}
 	end = max(end, 1) // P3: a session that is over has none left, and 0 would say that none has begun
 	g.told = end
-	select {
-	case g.wake <- struct{}{}: // P7: Keep sleeps by the longer session
-	default:
-	}
+	wait.Poke(g.wake) // P7: Keep sleeps by the longer session
 	return g.cfg.Guardians.Shorten(ctx, end, session)
 }
 
@@ -135,7 +133,7 @@ func (g *Gate) oncePlain(ctx context.Context, do func()) bool {
 		if plain {
 			return true
 		}
-		if !pause(ctx, g.cfg.Session.Timeout()/100) {
+		if !wait.For(ctx, g.cfg.Session.Timeout()/100) {
 			return false
 		}
 	}
@@ -187,15 +185,5 @@ func (m mutex) lockUntil(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-// pause waits, and tells whether ctx still lasts.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/wait"
 )
 
 // awayPatience is how many session timeouts a member that has gone is still counted on. Until then it can come back and take
@@ -30,7 +31,7 @@ func (g *Gate) Count(ctx context.Context, service string, claim *election.Claim,
 			})
 			if err != nil && watching.Err() == nil {
 				g.cfg.Log.Debug("cannot read who else stands for the service", "service", service, "error", err)
-				pause(watching, time.Second)
+				wait.For(watching, time.Second)
 			}
 		}
 	}()

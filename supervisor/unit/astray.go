@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/wait"
 )
 
 // A program that has moved itself to another cgroup is killed there, but what it forks there nobody finds: the log says so, and so
@@ -21,7 +22,7 @@ const (
 
 // findStrays looks again and again, less and less often, where the programs are.
 func (w *watch) findStrays(ctx context.Context) {
-	for wait := strayFirst; pause(ctx, wait); wait = min(2*wait, strayLast) {
+	for next := strayFirst; wait.For(ctx, next); next = min(2*next, strayLast) {
 		w.findStraysNow(ctx)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/config"
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/wait"
 )
 
 // Carried is a run that another image of this process goes on with: the programs, as they were started and run, and what they hold the
@@ -129,7 +130,7 @@ func (c *Carried) Find(tree Tree, log hclog.Logger) error {
 // HandOver takes the programs out of this image's hands, if all is well with them: they go on as they are, and Stop must not be called.
 // Wait has returned.
 func (r *Run) HandOver() (c *Carried, ok bool) {
-	if !closed(r.ready) {
+	if !wait.Closed(r.ready) {
 		r.u.log.Warn("the child cannot be handed over while it starts, it is stopped", "service", r.u.cfg.Service)
 		return nil, false
 	}
@@ -137,7 +138,7 @@ func (r *Run) HandOver() (c *Carried, ok bool) {
 	for i, p := range r.parts {
 		one := carriedPart{Program: i}
 		if !p.Oneshot {
-			if closed(p.process.Done()) {
+			if wait.Closed(p.process.Done()) {
 				return nil, false
 			}
 			one.Pid = p.process.Pid()

@@ -8,6 +8,7 @@ import (
 
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/config"
+	"understudy/supervisor/wait"
 )
 
 // watch looks after the programs of a run: their health, and where they are.
@@ -28,10 +29,7 @@ func (w *watch) reconfigure(h config.Health) {
 	w.health = h
 	w.mu.Unlock()
 	if changed {
-		select {
-		case w.changed <- struct{}{}:
-		default:
-		}
+		wait.Poke(w.changed)
 	}
 }
 

@@ -3,12 +3,12 @@ package unit
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/config"
+	"understudy/supervisor/wait"
 )
 
 // rise starts the programs, says that all of them are ready, and watches their health until the run has ended.
@@ -151,7 +151,7 @@ func (r *Run) waitReady(ctx context.Context, prog config.Process, p Process, soc
 			return fmt.Errorf("%s is not ready within %v: %w", prog.Name, how.Timeout, err)
 		}
 	case how.After > 0:
-		if !pause(ctx, how.After) {
+		if !wait.For(ctx, how.After) {
 			return context.Cause(ctx)
 		}
 	default:
@@ -159,16 +159,4 @@ func (r *Run) waitReady(ctx context.Context, prog config.Process, p Process, soc
 	}
 	r.u.log.Info("child ready", r.named(prog, "pid", p.Pid())...)
 	return nil
-}
-
-// pause waits, and tells whether it waited to the end.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

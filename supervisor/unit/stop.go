@@ -10,6 +10,7 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/wait"
 )
 
 // Cut says when programs that were asked to stop are waited for no longer: the caller kills them. Both are closed then.
@@ -18,16 +19,7 @@ type Cut struct {
 	LeaseEnded <-chan struct{} // P3
 }
 
-func (c Cut) over() bool { return closed(c.LockLost) || closed(c.LeaseEnded) }
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
+func (c Cut) over() bool { return wait.Closed(c.LockLost) || wait.Closed(c.LeaseEnded) }
 
 // Stop asks the programs to end, in reverse order, for as long as that can be waited for, and undoes what oneshots between them did.
 // now is the config as it is now: how a program is stopped may have changed. What is left is the caller's to kill, and to undo.
@@ -71,7 +63,7 @@ func (s stopping) undoNewest(ctx context.Context) {
 
 // stop asks one program to end.
 func (s stopping) stop(p part) {
-	if closed(p.process.Done()) {
+	if wait.Closed(p.process.Done()) {
 		return
 	}
 	pid := p.process.Pid()
