@@ -79,7 +79,7 @@ func (v *Service) vanish(ctx context.Context, leave func(context.Context) error)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
 	defer cancel()
 	if err := leave(ctx); err != nil {
-		v.log.Debug("what this node says of the service stays until the session ends", "service", v.name, "error", err)
+		v.log.Debug("what this node says of the service stays until the session ends", "error", err)
 	}
 }
 
@@ -94,7 +94,7 @@ func (v *Service) watchControl(ctx context.Context, cand *election.Candidate) {
 			return
 		}
 		if err != nil && ctx.Err() == nil {
-			v.log.Error("cannot read what operators want, trying again", "service", v.name, "error", err)
+			v.log.Error("cannot read what operators want, trying again", "error", err)
 			wait.For(ctx, time.Second)
 		}
 	}
@@ -105,7 +105,7 @@ func (v *Service) watchControl(ctx context.Context, cand *election.Candidate) {
 func (c *candidate) Quarantine(ctx context.Context) role.Event {
 	v := c.v
 	span := c.s.Longest() + v.conf.GraceDelay
-	v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "service", v.name, "wait", span)
+	v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "wait", span)
 	v.view.note = "ZooKeeper has lost its data: it waits until any lease of before has ended"
 	v.say()
 	if !wait.For(ctx, span) {
@@ -122,7 +122,7 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 	if err := errors.Join(c.cand.Withdraw(ctx), c.cand.Prefer(ctx, 0)); err != nil {
 		return c.failed(err)
 	}
-	v.log.Warn("resting, so that another node can try", "service", v.name, "for", v.conf.Restart.RejoinAfter)
+	v.log.Warn("resting, so that another node can try", "for", v.conf.Restart.RejoinAfter)
 	enough := time.NewTimer(v.conf.Restart.RejoinAfter)
 	defer enough.Stop()
 	waiting, cancel := context.WithCancel(ctx)
@@ -141,10 +141,10 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 	for {
 		switch {
 		case v.takeUp():
-			v.log.Info("its config has changed: not resting any longer", "service", v.name)
+			v.log.Info("its config has changed: not resting any longer")
 			return rested
 		case v.forced():
-			v.log.Info("an operator wants it here: not resting any longer", "service", v.name)
+			v.log.Info("an operator wants it here: not resting any longer")
 			return rested
 		case v.inbox.isErased():
 			return c.failed(election.ErrDeleted)
@@ -152,7 +152,7 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 		select {
 		case <-v.inbox.stir:
 		case <-settled:
-			v.log.Info("the former active is known to be dead now", "service", v.name)
+			v.log.Info("the former active is known to be dead now")
 			return rested
 		case <-enough.C:
 			if ctx.Err() == nil {

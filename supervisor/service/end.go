@@ -32,7 +32,7 @@ func (t *term) Clear(ctx context.Context) role.Event {
 		if ctx.Err() != nil {
 			return t.over(ctx)
 		}
-		v.log.Error("what the child left behind does not die", "service", v.name, "error", err)
+		v.log.Error("what the child left behind does not die", "error", err)
 		v.ails(unproved, unprovedDeath(err))
 	}
 	t.closeRun()
@@ -85,7 +85,7 @@ func (t *term) Judge(ctx context.Context) role.Event {
 		t.held = over
 	}
 	if next.again {
-		v.log.Warn("starting the child again", "service", v.name, "after", next.after)
+		v.log.Warn("starting the child again", "after", next.after)
 		v.node.Observer.Restarted(v.name)
 		t.delay = next.after
 		return role.Event{Kind: role.Again}
@@ -140,7 +140,7 @@ func (c *candidate) prove(ctx context.Context) role.Event {
 			c.s.Gate.Leave(v)
 			return role.Event{Kind: role.Proved}
 		}
-		v.log.Error("the child's death is not proved, the lock is kept", "service", v.name, "error", err)
+		v.log.Error("the child's death is not proved, the lock is kept", "error", err)
 		v.stance.Store(stuck)
 		v.testify(ctx, c.cand, idOf(c.tree), err)
 		v.ails(unproved, v.undead.seen)
@@ -185,12 +185,12 @@ func (t *term) Release(ctx context.Context) role.Event {
 			return role.Event{Kind: role.Released}
 		}
 		if t.s.Over() != nil || v.finished != nil || wait.Closed(trying.Done()) {
-			v.log.Warn("the lock could not be given back, it goes with its session", "service", v.name, "error", err)
+			v.log.Warn("the lock could not be given back, it goes with its session", "error", err)
 			t.trouble = err
 			t.tellStandby(ctx)
 			return role.Event{Kind: role.NotReleased}
 		}
-		v.log.Error("the lock cannot be given back, and is kept until then", "service", v.name, "error", err, "again in", next)
+		v.log.Error("the lock cannot be given back, and is kept until then", "error", err, "again in", next)
 		v.stance.Store(stuck)
 		v.view.note = "the lock cannot be given back: " + err.Error()
 		v.say()

@@ -114,7 +114,7 @@ func (t *term) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 		Local: func(ctx context.Context, _ fencing.Target) (fencing.Verdict, string, error) {
 			return v.witness().Vouch(ctx, p.Node, p.Machine, p.Boot, p.Tree, seenOf(p.Leftover))
 		},
-		Logger: v.log,
+		Logger: v.node.Logger,
 	}
 	target := fencing.Target{
 		Service: v.name, Node: p.Node, Host: p.Host, Machine: p.Machine, Boot: p.Boot, Token: claim.PreviousToken,
@@ -138,7 +138,7 @@ func (t *term) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 			return fencing.Outcome{}, fmt.Errorf("%w: the breadcrumb cannot be read, nobody knows whom to fence", fencing.ErrRefused)
 		}
 	}
-	v.log.Info("fencing the former active", "service", v.name, "node", p.Node, "token", claim.PreviousToken, "grace", chain.Grace)
+	v.log.Info("fencing the former active", "node", p.Node, "token", claim.PreviousToken, "grace", chain.Grace)
 	ctx, cancel := context.WithCancelCause(ctx)
 	confirmed := make(chan struct{})
 	var wg sync.WaitGroup
@@ -188,7 +188,7 @@ func (t *term) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
 		}
 		if !told {
 			told = true
-			v.log.Info("waiting until what this node has promised is over", "service", v.name, "left", left.Round(time.Millisecond))
+			v.log.Info("waiting until what this node has promised is over", "left", left.Round(time.Millisecond))
 		}
 		timer := time.NewTimer(left)
 		select {
@@ -214,11 +214,11 @@ func (t *term) refusal(ctx context.Context, err error) role.Event {
 		return role.Event{Kind: role.PauseAsked}
 	case errors.Is(err, errBeside): // which no breadcrumb tells of
 		v.mem.failure = err.Error()
-		v.log.Error("nothing is started", "service", v.name, "error", err)
+		v.log.Error("nothing is started", "error", err)
 		return role.Event{Kind: role.FormerAlive}
 	}
 	v.log.Error("the former active could not be fenced: nothing is started; when you know that its child is dead, "+
-		"run `understudy fence confirm`", "service", v.name, "error", err)
+		"run `understudy fence confirm`", "error", err)
 	return role.Event{Kind: role.FormerAlive, Settle: true}
 }
 

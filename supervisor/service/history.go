@@ -27,7 +27,7 @@ func (v *Service) sayLast(ctx context.Context, cand *election.Candidate, w lastW
 	}
 	w.entry.End, w.entry.Reason = &w.end, w.over
 	if err := cand.Correct(ctx, w.entry.Entry, w.entry); err != nil && ctx.Err() == nil {
-		v.log.Debug("the end of a former term is not in the history", "service", v.name, "error", err)
+		v.log.Debug("the end of a former term is not in the history", "error", err)
 	}
 }
 
@@ -43,7 +43,7 @@ func (t *term) recordBegin(ctx context.Context, moves config.Moves) {
 	name, err := t.cand.Record(context.WithoutCancel(ctx), t.entry, election.LostTo(t.entry.Fenced))
 	t.entry.Entry = name
 	if err != nil && ctx.Err() == nil {
-		v.log.Debug("the history is incomplete", "service", v.name, "error", err)
+		v.log.Debug("the history is incomplete", "error", err)
 	}
 	v.stayPut(ctx, t.cand, moves, token)
 }
@@ -65,13 +65,13 @@ func (t *term) recordEnd(ctx context.Context) {
 			return
 		}
 		if _, err := t.cand.Record(bounded, entry, election.LostTo(entry.Fenced)); err != nil {
-			v.log.Debug("the term is not in the history", "service", v.name, "error", err)
+			v.log.Debug("the term is not in the history", "error", err)
 		}
 		v.stayPut(bounded, t.cand, v.conf.Moves, v.mem.token)
 		return
 	}
 	if err := t.cand.Amend(bounded, entry.Entry, entry); err != nil {
-		v.log.Debug("the end of the term is not in the history", "service", v.name, "error", err)
+		v.log.Debug("the end of the term is not in the history", "error", err)
 		v.mem.words = words // the next session says it
 	}
 }

@@ -91,7 +91,7 @@ func (v *Service) record(ctx context.Context, cand *election.Candidate, tree jso
 	})
 	if err != nil {
 		v.log.Warn("cannot say in the breadcrumb that something of the child is alive: another node may take a delay for a proof",
-			"service", v.name, "error", err)
+			"error", err)
 	}
 }
 
@@ -159,7 +159,7 @@ func (r *remains) end(ctx context.Context, patience time.Duration) (left bool, e
 		v.undead.tree = nil
 		v.disengage()
 		if err := v.node.Guard().Finish(v.undead.epoch); err != nil {
-			v.log.Debug("a former lease is still held", "service", v.name, "error", err) // by another service's tree
+			v.log.Debug("a former lease is still held", "error", err) // by another service's tree
 		}
 	}
 	l := v.node.Guard().Leftover(bounded, v.name, r.tree)
@@ -212,7 +212,7 @@ func (r *remains) tell(ctx context.Context, err error) {
 	if words := err.Error(); words != r.words {
 		r.words = words
 		v.log.Error("something of a former child cannot be killed: the service does not stand here until it is dead, trying again for ever",
-			"service", v.name, "error", err)
+			"error", err)
 	}
 	saying, cancel := context.WithTimeout(ctx, 2*sayPatience)
 	defer cancel()
@@ -222,7 +222,7 @@ func (r *remains) tell(ctx context.Context, err error) {
 	v.testify(ctx, r.cand, r.tree, err)
 	if r.cand != nil {
 		if err := r.cand.Announce(saying, v.member()); err != nil {
-			v.log.Debug("cannot announce", "service", v.name, "error", err)
+			v.log.Debug("cannot announce", "error", err)
 		}
 	}
 }
@@ -234,14 +234,14 @@ func (r *remains) settle(ctx context.Context) {
 	if r.words == "" && r.tree == nil { // there was nothing, as a rule
 		return
 	}
-	v.log.Info("nothing of the former child is alive any more", "service", v.name)
+	v.log.Info("nothing of the former child is alive any more")
 	v.unit.LoadDebts()
 	v.unit.UndoAll(ctx)
 	bounded, cancel := context.WithTimeout(ctx, proofPatience)
 	defer cancel()
 	if r.tree != nil && !v.unit.Owes() && ctx.Err() == nil && r.stand(bounded) {
 		if buried, err := r.cand.Bury(bounded, r.tree, v.outlasted(r.tree)); !buried {
-			v.log.Debug("no breadcrumb of what is dead now is removed", "service", v.name, "error", err)
+			v.log.Debug("no breadcrumb of what is dead now is removed", "error", err)
 		}
 	}
 }
@@ -285,15 +285,15 @@ func (v *Service) cleared(ctx context.Context, sess *election.Session, cand *ele
 	}
 	buried, err := cand.Bury(ctx, b.Tree, dead)
 	if err != nil {
-		v.log.Debug("the breadcrumb of what is dead now stays for a while", "service", v.name, "error", err)
+		v.log.Debug("the breadcrumb of what is dead now stays for a while", "error", err)
 		return false
 	}
 	if !buried {
 		v.log.Info("what a breadcrumb told of is dead; the breadcrumb is not removed from here: it names no tree, or has changed",
-			"service", v.name, "by", by)
+			"by", by)
 		return true
 	}
-	v.log.Info("nothing of the former child is alive any more, as its breadcrumb said", "service", v.name, "by", by)
+	v.log.Info("nothing of the former child is alive any more, as its breadcrumb said", "by", by)
 	return true
 }
 

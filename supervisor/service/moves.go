@@ -26,7 +26,7 @@ func (v *Service) stayPut(ctx context.Context, cand *election.Candidate, m confi
 	}
 	past, err := cand.Past(ctx, 4*m.Max+2)
 	if err != nil {
-		v.log.Debug("cannot tell how often the service has moved", "service", v.name, "error", err)
+		v.log.Debug("cannot tell how often the service has moved", "error", err)
 		return
 	}
 	after := time.Now().Add(-m.Within)
@@ -38,7 +38,7 @@ func (v *Service) stayPut(ctx context.Context, cand *election.Candidate, m confi
 		return
 	}
 	why := fmt.Sprintf("it moved %d times within %v; it stays where it is until `understudy resume %s`", n, m.Within, v.name)
-	v.log.Error("the service moves too often", "service", v.name, "why", why)
+	v.log.Error("the service moves too often", "why", why)
 	now := time.Now().UTC()
 	err = cand.AmendControl(ctx, func(c *election.Control) bool {
 		if c.Paused || c.Switchover != nil && c.Switchover.Token == token || c.Since != nil && (control.Since == nil || c.Since.After(*control.Since)) {
@@ -48,7 +48,7 @@ func (v *Service) stayPut(ctx context.Context, cand *election.Candidate, m confi
 		return true
 	})
 	if err != nil && ctx.Err() == nil {
-		v.log.Error("the service could not be paused", "service", v.name, "error", err)
+		v.log.Error("the service could not be paused", "error", err)
 	}
 }
 

@@ -32,19 +32,19 @@ func (v *Service) ordered() order {
 	if o := c.Switchover; o != nil && o.Token == v.mem.token && !c.Paused {
 		if o.ID != done.Switchover {
 			done.Switchover = o.ID
-			v.log.Info("an operator orders a switchover", "service", v.name, "token", v.mem.token, "to", cmp.Or(o.To, "whoever is first"), "by", o.By)
+			v.log.Info("an operator orders a switchover", "token", v.mem.token, "to", cmp.Or(o.To, "whoever is first"), "by", o.By)
 		}
 		return orderSwitchover
 	}
 	if o := c.Restart; o != nil && o.Token == v.mem.token && o.ID != done.Restart {
 		done.Restart = o.ID
 		v.mem.restarts.reset()
-		v.log.Info("an operator orders a restart", "service", v.name, "token", v.mem.token, "by", o.By)
+		v.log.Info("an operator orders a restart", "token", v.mem.token, "by", o.By)
 		return orderRestart
 	}
 	if o := c.Reload; o != nil && o.Token == v.mem.token && o.ID != done.Reload {
 		done.Reload = o.ID
-		v.log.Info("an operator orders a reload", "service", v.name, "token", v.mem.token, "by", o.By)
+		v.log.Info("an operator orders a reload", "token", v.mem.token, "by", o.By)
 		return orderReload
 	}
 	return orderNone
@@ -98,7 +98,7 @@ func (t *term) confirm(ctx context.Context) {
 			return changed
 		})
 		if err != nil && ctx.Err() == nil {
-			v.log.Warn("an operator's order could not be taken back", "service", v.name, "error", err)
+			v.log.Warn("an operator's order could not be taken back", "error", err)
 		}
 	})
 }

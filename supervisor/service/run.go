@@ -119,15 +119,15 @@ func (t *term) ended() role.Event {
 	case errors.Is(why, child.ErrLeaseEnded), errors.Is(why, child.ErrGuardiansLost):
 		return role.Event{Kind: role.LeaseOver}
 	case errors.Is(why, unit.ErrChanged), errors.Is(why, errPreferred), errors.Is(why, errSwitch), errors.Is(why, errRestart):
-		v.log.Info("stopping the service", "service", v.name, "why", why)
+		v.log.Info("stopping the service", "why", why)
 	case errors.As(why, &unstarted):
-		v.log.Error("the command cannot be started", "service", v.name, "error", why)
+		v.log.Error("the command cannot be started", "error", why)
 	case errors.As(why, &ended) && len(v.conf.Processes) > 1:
-		v.log.Info("child ended", "service", v.name, "process", ended.Name, "status", unit.Describe(ended.Status))
+		v.log.Info("child ended", "process", ended.Name, "status", unit.Describe(ended.Status))
 	case errors.As(why, &ended):
-		v.log.Info("child ended", "service", v.name, "status", unit.Describe(ended.Status))
+		v.log.Info("child ended", "status", unit.Describe(ended.Status))
 	default:
-		v.log.Error("the service does not work", "service", v.name, "why", why)
+		v.log.Error("the service does not work", "why", why)
 	}
 	switch {
 	case errors.Is(why, errSwitch):
@@ -171,7 +171,7 @@ func (t *term) HandOver(context.Context) role.Event {
 		c, err = carry(claim, t.entry, t.tree, run)
 	}
 	if err != nil {
-		v.log.Warn("the term cannot be handed over, it is ended", "service", v.name, "error", err)
+		v.log.Warn("the term cannot be handed over, it is ended", "error", err)
 		run.Discard()
 		return role.Event{Kind: role.StopAsked}
 	}
@@ -239,5 +239,5 @@ func (t *term) Wait(ctx context.Context) role.Event {
 // giveUp gives the service to another node.
 func (v *Service) giveUp(why string) {
 	v.mem.relapses.gaveUp(time.Now(), v.conf.Restart.RejoinAfter)
-	v.log.Warn("giving the service to another node", "service", v.name, "why", why)
+	v.log.Warn("giving the service to another node", "why", why)
 }

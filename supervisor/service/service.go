@@ -70,7 +70,7 @@ func handing(ctx context.Context) bool { return errors.Is(context.Cause(ctx), Er
 // New makes a service of its config.
 func New(node *Node, conf Conf) *Service {
 	v := &Service{
-		node: node, name: conf.Name, log: node.Logger, conf: conf, view: newView(), inbox: newInbox(conf),
+		node: node, name: conf.Name, log: node.Logger.With("service", conf.Name), conf: conf, view: newView(), inbox: newInbox(conf),
 		unit: unit.New(unit.Config{
 			Service: conf.Name, Node: node.Self.Node, Cluster: node.Cluster, Logger: node.Logger, Hurry: node.Hurry, Commands: node.Commands,
 		}),

@@ -85,7 +85,7 @@ func (c *candidate) standBack(ctx context.Context) error {
 		return err
 	}
 	if err := c.cand.Withdraw(ctx); err != nil && ctx.Err() == nil {
-		c.v.log.Debug("cannot leave the queue", "service", c.v.name, "error", err)
+		c.v.log.Debug("cannot leave the queue", "error", err)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (c *candidate) look(ctx context.Context) (bar role.Bar, e role.Event, over 
 		v.say()
 	}
 	if v.conf.order() != c.cand.Order() && !c.cand.Unsure() {
-		v.log.Info("standing in another kind of election", "service", v.name, "election", v.conf.order())
+		v.log.Info("standing in another kind of election", "election", v.conf.order())
 		if err := errors.Join(c.cand.Withdraw(ctx), c.cand.Prefer(ctx, 0)); err != nil { // P6: others of a queue would wait for us
 			return bar, c.failed(err), true
 		}

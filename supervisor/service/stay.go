@@ -51,7 +51,7 @@ func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 	v := t.v
 	v.state = now
 	if err != nil {
-		v.log.Error("this cannot be, and ends the term", "service", v.name, "error", err)
+		v.log.Error("this cannot be, and ends the term", "error", err)
 		if v.node.Broken != nil {
 			v.node.Broken(fmt.Errorf("%s: %w", v.name, err))
 		}
@@ -66,7 +66,7 @@ func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 	}
 	why := role.Why(was, now, e)
 	v.view.enter(from, to, why)
-	facts := []any{"service", v.name, "from", string(from), "to", string(to), "reason", string(why)}
+	facts := []any{"from", string(from), "to", string(to), "reason", string(why)}
 	v.log.Info("role", append(facts, t.facts(now)...)...)
 	v.say()
 }
@@ -157,7 +157,7 @@ const (
 // Retry waits before another candidate is tried.
 func (t *stay) Retry(ctx context.Context) role.Event {
 	if ctx.Err() == nil {
-		t.v.log.Error("cannot stand for election, trying again", "service", t.v.name, "error", t.trouble, "in", t.patience)
+		t.v.log.Error("cannot stand for election, trying again", "error", t.trouble, "in", t.patience)
 	}
 	if !wait.For(ctx, t.patience) {
 		return role.Event{Kind: role.StayOver}

@@ -118,7 +118,7 @@ func (v *Service) cut(ctx context.Context, cand *election.Candidate, tree unit.T
 		if err == nil {
 			return
 		}
-		v.log.Debug("not proved dead at once", "service", v.name, "error", err)
+		v.log.Debug("not proved dead at once", "error", err)
 		v.record(ctx, cand, idOf(tree), err) // P5: whoever takes over is to hear of it before its delay is over
 	}
 }
@@ -171,7 +171,7 @@ func (t *term) drop(why error) {
 	t.begin(&election.Claim{})
 	t.entry, t.tree = c.entry(), c.tree
 	c.Run.Discard()
-	v.log.Error("the term cannot go on, ending the child", "service", v.name, "error", why)
+	v.log.Error("the term cannot go on, ending the child", "error", why)
 }
 
 // mayStart is asked before each start. P1: whatever the machine says.
@@ -235,10 +235,10 @@ func (t *term) arm(ctx context.Context, session time.Duration) role.Event {
 	case errors.Is(err, child.ErrLeaseEnded), errors.Is(err, child.ErrGuardiansLost):
 		return role.Event{Kind: role.LeaseOver}
 	case w.Required:
-		v.log.Error("the watchdog, which is required, cannot be armed: nothing is started", "service", v.name, "error", err)
+		v.log.Error("the watchdog, which is required, cannot be armed: nothing is started", "error", err)
 		v.inbox.tell(func() { v.inbox.tamed = fitness{true, err.Error()} })
 		return role.Event{Kind: role.Unarmed}
 	}
-	v.log.Warn("no watchdog: a child that cannot be killed outlives its lease", "service", v.name, "error", err)
+	v.log.Warn("no watchdog: a child that cannot be killed outlives its lease", "error", err)
 	return role.Event{Kind: role.Armed}
 }

@@ -190,9 +190,9 @@ func (v *Service) tellBar(bar role.Bar, why string) {
 	case bar == role.Paused, bar == role.NoBar && paused: // the role says so, which is about to be another one
 		return
 	case bar == role.NoBar:
-		v.log.Info("standing for election again", "service", v.name)
+		v.log.Info("standing for election again")
 	default:
-		v.log.Warn("not standing for election", "service", v.name, "why", why)
+		v.log.Warn("not standing for election", "why", why)
 	}
 	if !paused {
 		v.say()
@@ -204,9 +204,9 @@ func (v *Service) tellPause() {
 	c := v.inbox.control()
 	if v.view.halted != c.Paused {
 		if v.view.halted = c.Paused; v.view.halted {
-			v.log.Info("paused: it goes on here, and nobody else is promoted", "service", v.name, "why", c.Words())
+			v.log.Info("paused: it goes on here, and nobody else is promoted", "why", c.Words())
 		} else {
-			v.log.Info("not paused any more", "service", v.name)
+			v.log.Info("not paused any more")
 		}
 	}
 	v.tell()
@@ -230,7 +230,7 @@ func (v *Service) announce(ctx context.Context, cand *election.Candidate) {
 			default:
 			}
 			if err := cand.Announce(ctx, m); err != nil && ctx.Err() == nil {
-				v.log.Debug("cannot announce", "service", v.name, "error", err)
+				v.log.Debug("cannot announce", "error", err)
 				select {
 				case says <- m:
 				default: // there is a newer one
