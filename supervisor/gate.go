@@ -28,7 +28,7 @@ func (s *supervisor) carriedTerms() (terms []failsafe.Term) {
 	defer s.mu.Unlock()
 	for _, v := range s.services {
 		if v.Carries() {
-			terms = append(terms, v)
+			terms = append(terms, v.Term())
 		}
 	}
 	return terms

@@ -47,7 +47,7 @@ func TestATreeThatIsNotProvedDeadIsInAnUpgradesWay(t *testing.T) {
 			leave, served := make(chan struct{}), make(chan error, 1)
 			gate := s.newGate(sess, 1)
 			go func() { served <- v.Serve(ctx, service.Session{Session: sess, Epoch: 1, Gate: gate, Leave: leave}) }()
-			for v.Stance() != service.Stuck {
+			for v.Upgrade() != service.Stuck {
 				time.Sleep(time.Second)
 			}
 			close(leave)

@@ -211,7 +211,7 @@ func (s *supervisor) done() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range s.services {
-		if v.Finished() == nil || !v.Once() {
+		if v.Finished() == nil {
 			return false
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
-	"understudy/supervisor/failsafe"
 	"understudy/supervisor/handoff"
 	"understudy/supervisor/service"
 	"understudy/supervisor/unit"
@@ -173,7 +172,7 @@ func TestOnlyATermThatWasHandedOverIsExpected(t *testing.T) {
 	s := small(Config{})
 	s.services = append(s.services, s.service(Service{Name: "web"}))
 	carried := handedOn(t, s, &tomb{}, nil)
-	if got := s.carriedTerms(); len(got) != 1 || got[0] != failsafe.Term(carried) {
+	if got := s.carriedTerms(); len(got) != 1 || got[0] != carried.Term() {
 		t.Errorf("expected: %v", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // Service is one that serves in the session.
 type Service interface {
 	Name() string
-	Stance() service.Stance
+	Upgrade() service.Upgrade
 }
 
 // Serving is a service that serves, and what has it leave.
@@ -104,20 +104,20 @@ func (m *Move) advance(all []Serving) (ready bool, err error) {
 	}
 	next := func(to step) { m.step, m.since = to, time.Now() }
 	for _, v := range all {
-		if v.Stance() == service.Stuck { // nobody knows for how long
+		if v.Upgrade() == service.Stuck { // nobody knows for how long
 			return false, fmt.Errorf("%w: the child of %s is not proved dead, or its lock cannot be given back", ErrNotNow, v.Name())
 		}
 	}
 	if m.step == waiting {
 		for _, v := range all {
-			if v.Stance() == service.Passing && time.Since(m.since) < PassingFor {
+			if v.Upgrade() == service.Passing && time.Since(m.since) < PassingFor {
 				return false, nil
 			}
 		}
 		next(endingPassing)
 	}
 	if m.step == endingPassing {
-		if leave(func(v Serving) bool { return v.Stance() == service.Passing }) > 0 {
+		if leave(func(v Serving) bool { return v.Upgrade() == service.Passing }) > 0 {
 			return false, nil
 		}
 		next(letting)

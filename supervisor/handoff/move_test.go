@@ -89,11 +89,11 @@ func TestNothingIsHandedOverWhileTheDeadlineIsNotZooKeepersOwn(t *testing.T) {
 }
 
 // posed is a service of a stance.
-type posed struct{ stance service.Stance }
+type posed struct{ finds service.Upgrade }
 
 func (*posed) Name() string { return "db" }
 
-func (p *posed) Stance() service.Stance { return p.stance }
+func (p *posed) Upgrade() service.Upgrade { return p.finds }
 
 // An upgrade that would wait for a death that nobody can tell the time of is given up at once: else the config of all services stays as
 // it is meanwhile.

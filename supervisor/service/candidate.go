@@ -25,29 +25,36 @@ type candidate struct {
 	wait lockWait
 }
 
+// stands begins the candidacy, which may be that of a term that was handed over.
+func (c *candidate) stands(cand *election.Candidate, birth election.Birth) {
+	c.cand, c.birth = cand, birth
+	if carried := c.v.handover.carried; carried != nil {
+		c.tree = carried.tree
+	}
+}
+
 // Joined begins what goes on beside a candidacy.
 func (c *candidate) Joined(ctx context.Context) {
 	v, cand := c.v, c.cand
 	if cand == nil { // what was handed over is ended without
 		return
 	}
-	hearing, deaf := context.WithCancel(ctx)
+	watching, enough := context.WithCancel(ctx)
 	announcing, quiet := context.WithCancel(context.WithoutCancel(ctx)) // also while it stops, for as long as that takes
 	var wg sync.WaitGroup
-	v.view.agent = v.node.Agent.At(c.s.Session)
-	v.say() // what the former candidate was about to say is lost
+	v.view.at(v.node.Agent.At(c.s.Session))
+	v.view.say() // what the former candidate was about to say is lost
 	v.inbox.newSession()
-	wg.Go(func() { v.announce(announcing, cand) })
-	wg.Go(func() { v.watchControl(hearing, cand) })
-	wg.Go(func() { v.keepPrecheck(hearing) })
-	wg.Go(func() { v.clearLeftover(hearing, c.s.Session, cand) })
-	wg.Go(func() { v.keepTamed(hearing, c.s.Timeout) })
-	if words := v.mem.words; words != nil {
-		v.mem.words = nil
-		wg.Go(func() { v.sayLast(hearing, cand, *words) })
+	wg.Go(func() { v.view.announcer.keep(announcing, cand) })
+	wg.Go(func() { v.inbox.intents.watch(watching, cand) })
+	wg.Go(func() { v.inbox.precheck.keep(watching) })
+	wg.Go(func() { v.local.crumbs.clear(watching, c.s.Session, cand) })
+	wg.Go(func() { v.inbox.watchdog.keep(watching, c.s.Timeout) })
+	if owed := v.history.takeOwed(); owed != nil {
+		wg.Go(func() { v.history.correct(watching, cand, *owed) })
 	}
 	c.parted = func() {
-		deaf()
+		enough()
 		quiet()
 		wg.Wait()
 	}
@@ -61,58 +68,41 @@ func (c *candidate) Parted(ctx context.Context, now role.State) {
 	}
 	c.parted()
 	c.cand = nil
-	defer func() { v.mem.place = cand.Standing() }() // what could not be taken back is the next one's of this session
+	defer func() { v.mem.left(cand.Standing()) }() // what could not be taken back is the next one's of this session
 	switch {
 	case handing(ctx):
-	case v.removed.Load(): // else the session's end takes it all
-		v.vanish(ctx, cand.Leave)
+	case v.Removed(): // else the session's end takes it all
+		c.vanish(ctx, cand.Leave)
 	case now.Place == role.Retrying && ctx.Err() == nil:
-		v.vanish(ctx, cand.Retreat)
-		v.view.note = fmt.Sprintf("cannot stand: %v", c.trouble)
-		v.show()
-		_ = cand.Announce(ctx, v.member()) // the next candidate says it again
+		c.vanish(ctx, cand.Retreat)
+		v.view.remark(fmt.Sprintf("cannot stand: %v", c.trouble))
+		v.view.show()
+		_ = cand.Announce(ctx, v.view.member()) // the next candidate says it again
 	}
 }
 
 // vanish takes back what this node says of a service that it has no more, or is no candidate of.
-func (v *Service) vanish(ctx context.Context, leave func(context.Context) error) {
+func (c *candidate) vanish(ctx context.Context, leave func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
 	defer cancel()
 	if err := leave(ctx); err != nil {
-		v.log.Debug("what this node says of the service stays until the session ends", "error", err)
+		c.v.log.Debug("what this node says of the service stays until the session ends", "error", err)
 	}
 }
 
-// watchControl keeps the wishes of operators and of preferred nodes current.
-func (v *Service) watchControl(ctx context.Context, cand *election.Candidate) {
-	for ctx.Err() == nil {
-		err := cand.Heed(ctx, func(w election.Wishes) {
-			v.inbox.tell(func() { v.inbox.wishes, v.inbox.heeded = w, true })
-		})
-		if errors.Is(err, election.ErrDeleted) {
-			v.inbox.tell(func() { v.inbox.erased = true })
-			return
-		}
-		if err != nil && ctx.Err() == nil {
-			v.log.Error("cannot read what operators want, trying again", "error", err)
-			wait.For(ctx, time.Second)
-		}
-	}
-}
-
-// Quarantine waits when ZooKeeper has lost its data: there is no breadcrumb of whoever was active, so only time tells that
-// its lease has ended. P5. That it was this node is no exception: another may have followed it before the loss.
+// Quarantine waits when ZooKeeper has lost its data: there is no breadcrumb of the former active, so only time tells that its lease has
+// ended. P5. A node that was active itself waits, too: another may have followed it before the loss.
 func (c *candidate) Quarantine(ctx context.Context) role.Event {
 	v := c.v
 	span := c.s.Longest() + v.conf.GraceDelay
 	v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "wait", span)
-	v.view.note = "ZooKeeper has lost its data: it waits until any lease of before has ended"
-	v.say()
+	v.view.remark("ZooKeeper has lost its data: it waits until any lease of before has ended")
+	v.view.say()
 	if !wait.For(ctx, span) {
 		return role.Event{Kind: role.StayOver} // the next session waits again, from the start
 	}
-	v.view.note = ""
-	v.mem.birth = c.birth
+	v.view.remark("")
+	v.mem.reborn(c.birth)
 	return role.Event{Kind: role.Waited}
 }
 
@@ -143,14 +133,14 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 		case v.takeUp():
 			v.log.Info("its config has changed: not resting any longer")
 			return rested
-		case v.forced():
+		case v.inbox.intents.forced():
 			v.log.Info("an operator wants it here: not resting any longer")
 			return rested
-		case v.inbox.isErased():
+		case v.inbox.intents.isErased():
 			return c.failed(election.ErrDeleted)
 		}
 		select {
-		case <-v.inbox.stir:
+		case <-v.inbox.news:
 		case <-settled:
 			v.log.Info("the former active is known to be dead now")
 			return rested
@@ -175,14 +165,14 @@ func (c *candidate) Prepare(ctx context.Context) role.Event {
 		return c.failed(fmt.Errorf("make a container for the child: %w", err))
 	}
 	c.tree, c.wait = tree, lockWait{}
-	v.view.agent = v.node.Agent.At(c.s.Session)
+	v.view.at(v.node.Agent.At(c.s.Session))
 	return role.Event{Kind: role.Prepared}
 }
 
-// Treed has the tree known, and how to end what is done in it: whoever holds the lock may ask for its death.
+// Treed has the tree known, and how to end what is done in it: the node that holds the lock may ask for its death.
 func (c *candidate) Treed(end context.CancelCauseFunc) {
 	c.end = end
-	c.v.trees.add(&Tree{ID: idOf(c.tree), tree: c.tree, end: end, owes: c.v.unit.Owes})
+	c.v.local.trees.add(&Tree{ID: idOf(c.tree), tree: c.tree, end: end, owes: c.v.unit.Owes})
 }
 
 // Discard ends the tree, in which nothing was started.

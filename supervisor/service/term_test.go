@@ -17,10 +17,10 @@ import (
 func TestNothingIsStartedAgainOnceTheTermEnds(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	end()
-	term := made(t, Conf{}, nil).testTerm(t.Context(), Session{}, nil)
-	term.held = role.Again
+	runs := made(t, Conf{}, nil).testTerm(t.Context(), Session{}, nil).runs
+	runs.held = role.Again
 	for range 1000 {
-		if e := term.Wait(ctx); e.Kind != role.StopAsked {
+		if e := runs.Wait(ctx); e.Kind != role.StopAsked {
 			t.Fatalf("it would be started again: %v", e.Kind)
 		}
 	}

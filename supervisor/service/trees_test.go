@@ -62,7 +62,7 @@ func TestDeathIsVouchedForOnlyWithProof(t *testing.T) {
 				tree, machine := &grave{err: c.end}, &graveyard{err: c.kill}
 				var stopped error
 				v := made(t, Conf{}, nil)
-				v.trees.add(&Tree{ID: own, tree: tree, end: func(why error) { stopped = why }, owes: func() bool { c.owes--; return c.owes >= 0 }})
+				v.local.trees.add(&Tree{ID: own, tree: tree, end: func(why error) { stopped = why }, owes: func() bool { c.owes--; return c.owes >= 0 }})
 				q := where{"a", "m1", "b1", own}
 				if c.change != nil {
 					c.change(&q)
@@ -124,11 +124,11 @@ func TestWhoClaimsLooksAtItsOwnMachine(t *testing.T) {
 	for alive, want := range map[error]fencing.Verdict{nil: fencing.Dead, child.ErrUnproved: fencing.Alive, child.ErrMayLive: fencing.Unknown} {
 		m.alive = alive
 		seen := fencing.Process{Pid: 7, Start: 70}
-		verdict, _, _ := v.witness().Vouch(t.Context(), "a", "m1", "b1", tree, seen)
+		verdict, _, _ := v.local.crumbs.witness().Vouch(t.Context(), "a", "m1", "b1", tree, seen)
 		if verdict != want || m.asked != seen || m.tree != string(tree) {
 			t.Errorf("%v: %v, asked for %+v of %s", alive, verdict, m.asked, m.tree)
 		}
-		if err := v.outlasted(tree)(election.Leftover{Pid: 8, Start: 80}); !errors.Is(err, alive) || m.asked != (fencing.Process{Pid: 8, Start: 80}) {
+		if err := v.local.crumbs.outlasted(tree)(election.Leftover{Pid: 8, Start: 80}); !errors.Is(err, alive) || m.asked != (fencing.Process{Pid: 8, Start: 80}) {
 			t.Errorf("%v: before its breadcrumb goes: %v, asked for %+v", alive, err, m.asked)
 		}
 	}

@@ -4,23 +4,21 @@ import (
 	"context"
 	"errors"
 	"testing"
-
-	"understudy/supervisor/wait"
 )
 
 // A preferred node's return, or an operator's order, is told once: whoever misses it waits for ever.
 func TestNewsThatComesAsAWaitEndsIsNotLost(t *testing.T) {
 	for range 1000 {
-		n := newInbox(Conf{})
-		err := n.untilStirred(t.Context(), func(context.Context) error {
-			wait.Poke(n.stir)
+		n := newNews()
+		err := n.unless(t.Context(), func(context.Context) error {
+			n.stir()
 			return nil
 		})
-		if errors.Is(err, errStirred) {
+		if errors.Is(err, errNews) {
 			continue
 		}
 		select {
-		case <-n.stir:
+		case <-n:
 		default:
 			t.Fatal("it is lost")
 		}

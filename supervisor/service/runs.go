@@ -19,36 +19,50 @@ var (
 	errPreferred = errors.New("a preferred node is back")
 )
 
+// runs are the runs of a term's programs, one after the other.
+type runs struct {
+	*term
+	fence *fence
+
+	run   *unit.Run
+	adopt *unit.Carried // what the next run goes on with
+	first unit.Process
+	why   error         // why the newest run ended
+	delay time.Duration // before the next one
+	held  role.Kind     // what follows in place of the next run once the service is not paused any more; Again: nothing
+}
+
+// begin forgets a former term's. adopt is what a former image of this process has started, nil if nothing.
+func (t *runs) begin(adopt *unit.Carried) { *t = runs{term: t.term, fence: t.fence, adopt: adopt} }
+
 // Run starts the programs, and looks after them until something ends them, or has them ended. They may be alive when it returns.
-func (t *term) Run(ctx context.Context) role.Event {
+func (t *runs) Run(ctx context.Context) role.Event {
 	v, adopt := t.v, t.adopt
 	if t.adopt = nil; adopt == nil {
 		v.unit.WaitUndone() // what was done is undone before it is done again
 		v.takeUp()
 	}
-	v.inbox.tell(func() { v.inbox.programs = programs{} })
-	v.view.condition, v.view.ill, v.view.note = rising, "", ""
-	if adopt != nil {
-		v.view.condition = working // it had come up
+	if adopt == nil {
+		v.view.begins(rising)
+	} else {
+		v.view.begins(working) // it had come up
 	}
-	v.say()
 	began := time.Now()
 	t.run = v.unit.Start(ctx, unit.RunConfig{
-		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.token, MayStart: t.mayStart, Adopt: adopt,
-		Health: func(said string) { v.inbox.tell(func() { v.inbox.programs.health = said }) },
-		Astray: func(said string) { v.inbox.tell(func() { v.inbox.programs.astray = said }) },
+		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.story.token, MayStart: t.fence.mayStart, Adopt: adopt,
+		Health: v.view.wellness.checked, Astray: v.view.wellness.strayed,
 	})
 	well := t.attend(ctx)
 	t.why = t.run.Wait()
 	if first := t.run.First(); first != nil {
 		t.first = first
 	}
-	v.makeReady(false)
-	if v.view.condition == rising {
+	v.view.makeReady(false)
+	if v.view.wellness.condition == rising {
 		v.mem.restarts.slow(time.Since(began))
 	}
 	if well > 0 && well >= v.conf.Restart.Within {
-		v.mem.relapses.reset()
+		v.mem.preference.relapses.reset()
 	}
 	if ctx.Err() != nil {
 		return t.over(ctx)
@@ -57,30 +71,30 @@ func (t *term) Run(ctx context.Context) role.Event {
 }
 
 // attend is there while the programs run, and tells for how long they were ready; 0: never.
-func (t *term) attend(ctx context.Context) (well time.Duration) {
+func (t *runs) attend(ctx context.Context) (well time.Duration) {
 	v, run := t.v, t.run
 	watching, enough := context.WithCancel(ctx) // orders are taken back for as long as the programs run
 	defer enough()
 	ready, since := run.Ready(), time.Time{}
-	wait.Poke(v.inbox.stir)        // what was told before, or to a former run, counts for this one
+	v.inbox.news.stir()            // what was told before, or to a former run, counts for this one
 	var preferred <-chan time.Time // when a node that is preferred has been fit for long enough
 	for {
 		select {
 		case <-ready:
 			ready, since = nil, time.Now()
-			v.ails(working, "")
-			v.stance.Store(fit)
-			v.makeReady(true)
+			v.view.ails(working, "")
+			v.handover.offer(Fit)
+			v.view.makeReady(true)
 			t.confirm(watching)
-		case <-v.inbox.stir:
+		case <-v.inbox.news:
 			if v.takeUp() && run.Outdated(v.conf.Service) {
 				run.End(unit.ErrChanged)
 				continue
 			}
 			run.Reconfigure(v.conf.Service)
-			v.tellPause()
+			v.view.tellPause()
 			t.obey(watching, ready == nil)
-			preferred = v.rival(preferred)
+			preferred = t.rival(preferred)
 		case <-preferred:
 			run.End(errPreferred)
 		case <-run.Done():
@@ -93,9 +107,9 @@ func (t *term) attend(ctx context.Context) (well time.Duration) {
 }
 
 // obey carries out what operators order while the programs run.
-func (t *term) obey(ctx context.Context, ready bool) {
+func (t *runs) obey(ctx context.Context, ready bool) {
 	v := t.v
-	switch v.ordered() {
+	switch t.ordered() {
 	case orderSwitchover:
 		t.run.End(errSwitch)
 	case orderRestart:
@@ -104,14 +118,50 @@ func (t *term) obey(ctx context.Context, ready bool) {
 		t.run.Reload(syscall.Signal(v.conf.ReloadSignal))
 		t.confirm(ctx)
 	default:
-		if ready && late(v.inbox.control(), v.mem.token) {
+		if ready && v.inbox.intents.late(v.mem.story.token) {
 			t.confirm(ctx)
 		}
 	}
 }
 
+// ordered tells what operators want of this activation. A restart forgets all failures.
+func (t *runs) ordered() order {
+	o := t.v.inbox.intents.ordered(t.v.mem.story.token)
+	if o == orderRestart {
+		t.v.mem.restarts.reset()
+	}
+	return o
+}
+
+// confirm takes back the orders that this activation has carried out, or that were for a former one.
+func (t *runs) confirm(ctx context.Context) {
+	takeBack := t.v.inbox.intents.answer(t.v.mem.story.token)
+	if takeBack == nil {
+		return
+	}
+	t.beside.Go(func() {
+		wait.For(ctx, settling) // nothing urgent waits for it
+		if err := t.cand.AmendControl(ctx, takeBack); err != nil && ctx.Err() == nil {
+			t.v.log.Warn("an operator's order could not be taken back", "error", err)
+		}
+	})
+}
+
+// rival arms, keeps or disarms the timer for a node that is preferred.
+func (t *runs) rival(armed <-chan time.Time) <-chan time.Time {
+	now, _ := t.v.inbox.intents.read()
+	after, there := t.v.mem.preference.rival(time.Now(), now)
+	switch {
+	case !there:
+		return nil
+	case armed == nil:
+		return time.After(after)
+	}
+	return armed
+}
+
 // ended tells, and logs, what the end of a run means that no order ended.
-func (t *term) ended() role.Event {
+func (t *runs) ended() role.Event {
 	v, why := t.v, t.why
 	var ended *unit.Ended
 	var unstarted *unit.StartError
@@ -135,7 +185,7 @@ func (t *term) ended() role.Event {
 	case errors.Is(why, errPreferred):
 		return role.Event{Kind: role.PreferredBack}
 	}
-	v.ails(t.afterwards(), why.Error())
+	v.view.ails(t.afterwards(), why.Error())
 	if t.anew() {
 		return role.Event{Kind: role.Changed}
 	}
@@ -143,10 +193,10 @@ func (t *term) ended() role.Event {
 }
 
 // anew tells whether the run was ended only to start another one.
-func (t *term) anew() bool { return errors.Is(t.why, unit.ErrChanged) || errors.Is(t.why, errRestart) }
+func (t *runs) anew() bool { return errors.Is(t.why, unit.ErrChanged) || errors.Is(t.why, errRestart) }
 
 // afterwards is how programs are whose run has ended.
-func (t *term) afterwards() condition {
+func (t *runs) afterwards() condition {
 	if t.anew() {
 		return rising
 	}
@@ -154,9 +204,9 @@ func (t *term) afterwards() condition {
 }
 
 // HandOver makes the term ready to go on in another image of this process.
-func (t *term) HandOver(context.Context) role.Event {
+func (t *runs) HandOver(context.Context) role.Event {
 	v := t.v
-	if v.removed.Load() {
+	if v.Removed() {
 		return role.Event{Kind: role.NotHandedOver}
 	}
 	run, ok := t.run.HandOver()
@@ -168,19 +218,19 @@ func (t *term) HandOver(context.Context) role.Event {
 	claim, err := t.claim.Carry()
 	var c *Carried
 	if err == nil {
-		c, err = carry(claim, t.entry, t.tree, run)
+		c, err = carry(claim, t.entry.Activation, t.tree, run)
 	}
 	if err != nil {
 		v.log.Warn("the term cannot be handed over, it is ended", "error", err)
 		run.Discard()
 		return role.Event{Kind: role.StopAsked}
 	}
-	v.carried = c
+	v.handover.keep(c)
 	return role.Event{Kind: role.HandedOver}
 }
 
 // Stop asks the programs to end, for as long as that can be waited for. What ends the term meanwhile is its end.
-func (t *term) Stop(ctx context.Context) role.Event {
+func (t *runs) Stop(ctx context.Context) role.Event {
 	goesOn := ctx.Err() == nil
 	t.run.Stop(ctx, t.v.conf.Service, unit.Cut{LockLost: t.lost, LeaseEnded: t.s.Ended()})
 	if goesOn && ctx.Err() != nil {
@@ -189,8 +239,31 @@ func (t *term) Stop(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Stopped}
 }
 
+// Clear kills what the programs left behind, and goes on until that is proved or the term has to end. They may start again in the same tree.
+func (t *runs) Clear(ctx context.Context) role.Event {
+	v := t.v
+	for {
+		bounded, cancel := context.WithTimeout(ctx, proofPatience)
+		err := t.tree.Kill(bounded)
+		cancel()
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return t.over(ctx)
+		}
+		v.log.Error("what the child left behind does not die", "error", err)
+		v.view.ails(unproved, unprovedDeath(err))
+	}
+	t.closeRun()
+	if t.leaseOver() { // that is why it ended: not its own doing
+		return role.Event{Kind: role.LeaseOver}
+	}
+	return role.Event{Kind: role.Proved}
+}
+
 // closeRun ends what listens to the programs.
-func (t *term) closeRun() {
+func (t *runs) closeRun() {
 	if t.run != nil {
 		t.run.Close()
 		t.run = nil
@@ -198,7 +271,7 @@ func (t *term) closeRun() {
 }
 
 // Wait waits before the next run, while nothing runs. All that may end a term ends the waiting at once.
-func (t *term) Wait(ctx context.Context) role.Event {
+func (t *runs) Wait(ctx context.Context) role.Event {
 	v := t.v
 	after := time.NewTimer(t.delay)
 	defer after.Stop()
@@ -206,8 +279,8 @@ func (t *term) Wait(ctx context.Context) role.Event {
 	var preferred <-chan time.Time
 	for {
 		changed := v.takeUp()
-		v.tellPause()
-		switch v.ordered() {
+		v.view.tellPause()
+		switch t.ordered() {
 		case orderSwitchover:
 			return role.Event{Kind: role.SwitchAsked}
 		case orderRestart, orderReload: // what starts reads its config
@@ -216,11 +289,11 @@ func (t *term) Wait(ctx context.Context) role.Event {
 		switch {
 		case changed:
 			return start
-		case t.held != role.Again && !v.inbox.control().Paused: // only the pause keeps it here
-			v.giveUp("it is not paused any more")
+		case t.held != role.Again && !v.inbox.intents.control().Paused: // only the pause keeps it here
+			t.giveUp("it is not paused any more")
 			return role.Event{Kind: t.held}
 		}
-		preferred = v.rival(preferred)
+		preferred = t.rival(preferred)
 		select {
 		case <-after.C:
 			if ctx.Err() != nil { // where both are ready, chance decides: nothing is started only to be stopped
@@ -231,13 +304,7 @@ func (t *term) Wait(ctx context.Context) role.Event {
 			return t.over(ctx)
 		case <-preferred:
 			return role.Event{Kind: role.PreferredBack}
-		case <-v.inbox.stir:
+		case <-v.inbox.news:
 		}
 	}
-}
-
-// giveUp gives the service to another node.
-func (v *Service) giveUp(why string) {
-	v.mem.relapses.gaveUp(time.Now(), v.conf.Restart.RejoinAfter)
-	v.log.Warn("giving the service to another node", "why", why)
 }
