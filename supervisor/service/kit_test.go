@@ -28,8 +28,9 @@ func made(t *testing.T, conf Conf, change func(*Node)) *Service {
 	n := &Node{
 		Self: election.Node{Node: "a", Host: "a", Machine: "m1", Boot: "b1"}, Cluster: strconv.FormatUint(cluster.Sum64(), 36),
 		Machine: empty{}, Promises: failsafe.NewPromises(), Observer: unobserved{}, Logger: hclog.NewNullLogger(),
-		Guard: func() Guard { return haunted{} },
-		Agent: Agent{At: func(*election.Session) string { return "" }},
+		Guard:  func() Guard { return haunted{} },
+		Agent:  Agent{At: func(*election.Session) string { return "" }},
+		Broken: func(err error) { t.Error(err) }, // no test has the machine told what it does not expect, unless it says so
 	}
 	if change != nil {
 		change(n)
