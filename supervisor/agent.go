@@ -153,21 +153,9 @@ func (a *answerer) promise(q agent.Pledge) error {
 // answerer is this node's.
 func (s *supervisor) answerer() *answerer {
 	return &answerer{
-		cfg: s.cfg.Agent, self: s.self, machine: s.cfg.Machine, promises: s.promises, tree: s.tree, guarded: s.guarded,
+		cfg: s.cfg.Agent, self: s.self, machine: s.cfg.Machine, promises: s.promises, tree: s.roster.tree, guarded: s.guarded,
 		guard: func() Guard { return s.guard }, log: s.log, inherit: s.left != nil && s.left.Agent == s.cfg.Agent.Listen,
 	}
-}
-
-// tree finds one that this supervisor made.
-func (s *supervisor) tree(name string, id json.RawMessage) *service.Tree {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, v := range s.services {
-		if v.Name() == name {
-			return v.Tree(id)
-		}
-	}
-	return nil
 }
 
 // address is where others reach the agent, empty without one.

@@ -57,11 +57,10 @@ func handedOn(t *testing.T, s *supervisor, tree Tree, id json.RawMessage) *servi
 	if err := term.Find(func(json.RawMessage) (unit.Tree, bool) { return tree, true }, s.log); err != nil {
 		t.Fatal(err)
 	}
-	v := s.service(Service{Name: "db"})
+	v := s.roster.add(Service{Name: "db"})
 	r := service.Record{Name: "db", Term: term}
 	r.State.Carried = true
 	v.Remember(r)
-	s.services = append(s.services, v)
 	return v
 }
 

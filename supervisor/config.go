@@ -6,7 +6,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service"
+	"understudy/supervisor/unit"
 )
 
 // Config is all that one supervisor runs.
@@ -56,6 +58,14 @@ type Change struct {
 
 // Service is the config of one service.
 type Service = service.Conf
+
+// Machine, Guard, Tree and Process are the host, and what runs on it, as a supervisor sees them.
+type (
+	Machine = host.Machine
+	Guard   = host.Guard
+	Tree    = unit.Tree
+	Process = unit.Process
+)
 
 // Watchdog is the device that resets this machine when a child outlives its lease.
 type Watchdog = service.Watchdog

@@ -13,7 +13,8 @@ import (
 type exposure struct {
 	look    chan struct{}   // holds one when it is to be looked at
 	names   func() []string // of the services
-	changed func(note string) (was string)
+	notes   *notes
+	changed func() // what is open has
 	log     hclog.Logger
 }
 
@@ -55,7 +56,11 @@ func (e *exposure) lookAt(ctx context.Context, sess *election.Session) (open boo
 		return true // for all that is known
 	}
 	note := election.ExposedNote(all)
-	switch was := e.changed(note); {
+	was := e.notes.expose(note)
+	if note != was {
+		e.changed()
+	}
+	switch {
 	case note == was:
 	case note != "":
 		e.log.Warn("ZooKeeper is open to others", "note", note)

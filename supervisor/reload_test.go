@@ -13,9 +13,9 @@ func TestAServiceWaitsForItsNamesakeThatWasRemoved(t *testing.T) {
 	first, second, third, other := make("db"), make("db"), make("db"), make("web")
 	first.Remove()
 	second.Remove()
-	s.services = []*service.Service{other, first, second, third}
+	s.roster.services = []*service.Service{other, first, second, third}
 	for v, waits := range map[*service.Service]bool{other: false, first: false, second: true, third: true} {
-		if s.waits(v) != waits {
+		if s.roster.waits(v) != waits {
 			t.Errorf("%s waits: %v, want %v", v.Name(), !waits, waits)
 		}
 	}

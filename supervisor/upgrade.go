@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"understudy/election"
-	"understudy/supervisor/config"
 	"understudy/supervisor/handoff"
 	"understudy/supervisor/service"
 )
@@ -41,16 +39,13 @@ func (s *supervisor) unsettled() error {
 
 // envelope is what the next image is to know.
 func (s *supervisor) envelope() handoff.Envelope {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	births, services := s.roster.records()
 	e := handoff.Envelope{
-		Node: s.cfg.Node, Root: s.cfg.Root, Servers: s.cfg.Servers, Since: s.self.Since, Commands: s.commands.Begun(), Births: s.births,
+		Node: s.cfg.Node, Root: s.cfg.Root, Servers: s.cfg.Servers, Since: s.self.Since, Commands: s.commands.Begun(), Births: births,
+		Services: services,
 	}
 	if s.cfg.Agent != nil {
 		e.Agent = s.cfg.Agent.Listen
-	}
-	for _, v := range s.services {
-		e.Services = append(e.Services, v.Record())
 	}
 	return e
 }
@@ -74,31 +69,8 @@ func (s *supervisor) adopt(ctx context.Context) error {
 	close(s.guarded)
 	s.self.Since = left.Since
 	s.commands.GoOn(left.Commands)
-	if left.Births != nil {
-		s.births = left.Births
-	}
 	s.left = left
 	return nil
-}
-
-// reinstate gives each service what was handed over of it. One that is not in the config any more, and runs, is stopped as if it
-// had been taken out now.
-func (s *supervisor) reinstate() {
-	for _, c := range s.left.Services {
-		i := slices.IndexFunc(s.services, func(v *service.Service) bool { return v.Name() == c.Name })
-		switch {
-		case i >= 0:
-			s.services[i].Remember(c)
-		case c.Term != nil || len(c.Debts) > 0:
-			v := s.service(Service{Name: c.Name, Service: config.Service{Eligible: true}})
-			v.Remove()
-			v.Remember(c)
-			s.services = append(s.services, v)
-		default:
-			s.births[c.Name] = c.Birth
-		}
-	}
-	s.log.Info("going on where the former image of this process has stopped", "running", s.left.Running(), "session", election.SessionName(s.left.Session.Session))
 }
 
 // open opens a session, the one that was handed over first.

@@ -69,9 +69,8 @@ func TestWhoLeavesTooLateForAnUpgradeBeginsAgain(t *testing.T) {
 		s.guard = guard
 		undone := make(chan struct{}, 10)
 		s.commands = treeless{asked: func(context.Context) { undone <- struct{}{}; <-late }}.commands()
-		v := s.service(Service{Name: "db"})
+		v := s.roster.add(Service{Name: "db"})
 		v.Remember(service.Record{Name: "db", Debts: []unit.Debt{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}}})
-		s.services = append(s.services, v)
 		sess := &election.Session{}
 		ctx, end := context.WithCancel(t.Context())
 		served := make(chan error, 1)
@@ -95,13 +94,13 @@ func TestATermThatWasToBeHandedOverIsNotForgotten(t *testing.T) {
 	s := small(Config{})
 	v := handedOn(t, s, &tomb{}, nil)
 	v.Remove()
-	if s.forget(v, nil) || len(s.services) != 1 {
+	if s.roster.forget(v, nil) || len(s.roster.services) != 1 {
 		t.Error("forgotten, with its child running")
 	}
-	if v.Remember(service.Record{Name: "db"}); s.forget(v, errors.New("x")) || len(s.services) != 1 {
+	if v.Remember(service.Record{Name: "db"}); s.roster.forget(v, errors.New("x")) || len(s.roster.services) != 1 {
 		t.Error("forgotten, though something of it may be alive")
 	}
-	if !s.forget(v, nil) || len(s.services) != 0 {
+	if !s.roster.forget(v, nil) || len(s.roster.services) != 0 {
 		t.Error("not forgotten, with nothing left of it")
 	}
 }
@@ -115,7 +114,7 @@ func TestACarriedTermOfARemovedServiceIsStopped(t *testing.T) {
 			v.Remove()
 		}
 		stops, stopped := map[*service.Service]context.CancelCauseFunc{}, false
-		s.arrange(t.Context(), stops, map[*service.Service]error{}, func(v *service.Service) { stops[v] = func(error) { stopped = true } })
+		s.roster.arrange(t.Context(), stops, map[*service.Service]error{}, func(v *service.Service) { stops[v] = func(error) { stopped = true } })
 		if stopped != removed {
 			t.Errorf("removed %v: stopped %v", removed, stopped)
 		}
@@ -170,9 +169,9 @@ func TestAnUpgradeWaitsForChangedCredentials(t *testing.T) {
 // P1: what was handed over runs before its term goes on here: the gate has to know of it, and of nothing else.
 func TestOnlyATermThatWasHandedOverIsExpected(t *testing.T) {
 	s := small(Config{})
-	s.services = append(s.services, s.service(Service{Name: "web"}))
+	s.roster.add(Service{Name: "web"})
 	carried := handedOn(t, s, &tomb{}, nil)
-	if got := s.carriedTerms(); len(got) != 1 || got[0] != carried.Term() {
+	if got := s.roster.carried(); len(got) != 1 || got[0] != carried.Term() {
 		t.Errorf("expected: %v", got)
 	}
 }

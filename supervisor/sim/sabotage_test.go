@@ -185,10 +185,10 @@ var sabotages = []sabotage{
 		{"supervisor/service/leftover.go", "v.local.undead.of(r.s.Epoch) {", "v.local.undead.tree != nil {"},
 	}},
 	{"forget the folder of a service that was removed", []change{
-		{"supervisor/reload.go", "	if b := v.Birth(); b != (election.Birth{}) {\n", "	if b := v.Birth(); false {\n"},
+		{"supervisor/roster.go", "	if b := v.Birth(); b != (election.Birth{}) {\n", "	if b := v.Birth(); false {\n"},
 	}},
 	{"begin a service beside its namesake that was removed", []change{
-		{"supervisor/reload.go", "	return s.services[first] != v\n", "	return first < 0\n"},
+		{"supervisor/roster.go", "	return r.services[first] != v\n", "	return first < 0\n"},
 	}},
 	{"take a changed config for one that needs no new start", []change{
 		{"supervisor/unit/essence.go", "	return !reflect.DeepEqual(essence(was), essence(now))\n", "	return false\n"},
