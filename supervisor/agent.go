@@ -48,7 +48,7 @@ type answerer struct {
 func (a *answerer) keep(ctx context.Context) {
 	log := a.log.Named("agent")
 	server := &agent.Server{
-		Keys: a.cfg.Keys, Logger: log, Vouch: a.vouch, Promise: a.promise,
+		Keys: a.cfg.Keys, Logger: log, Vouch: a.prove, Promise: a.promise,
 		Self: agent.Answer{Node: a.self.Node, Machine: a.self.Machine, Boot: a.self.Boot},
 	}
 	for told := false; ctx.Err() == nil; {
@@ -128,15 +128,15 @@ func (a *answerer) lend(ctx context.Context, l net.Listener) {
 	}
 }
 
-// vouch answers a question that was proved to come from a node that holds the lock.
-func (a *answerer) vouch(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
+// prove answers a question that was proved to come from a node that holds the lock.
+func (a *answerer) prove(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
 	w := witness.At{
 		Node: a.self.Node, Host: child.Host{Machine: a.self.Machine, Boot: a.self.Boot}, End: a.machine.KillTree, Look: a.machine.Outlasted,
 	}
 	if t := a.tree(q.Service, q.Tree); t != nil {
 		w.End = func(ctx context.Context, _ json.RawMessage) error { return t.Kill(ctx, q.By, q.ByToken) }
 	}
-	return w.Vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
+	return w.Prove(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
 }
 
 // promise is what the agent is asked for.

@@ -65,7 +65,7 @@ func handedOn(t *testing.T, s *supervisor, tree Tree, id json.RawMessage) *servi
 }
 
 // A question is about the tree of the service that it names: who made that is asked for its death, this machine for any other's.
-func TestDeathIsVouchedForByWhoCanKnowIt(t *testing.T) {
+func TestDeathIsProvedByWhoeverCanKnowIt(t *testing.T) {
 	errLives := errors.New("it lives")
 	own, other := json.RawMessage(`{"mark":"own"}`), json.RawMessage(`{"mark":"other"}`)
 	for name, c := range map[string]struct {
@@ -91,7 +91,7 @@ func TestDeathIsVouchedForByWhoCanKnowIt(t *testing.T) {
 			if c.change != nil {
 				c.change(&q)
 			}
-			verdict, _, err := s.answerer().vouch(t.Context(), q)
+			verdict, _, err := s.answerer().prove(t.Context(), q)
 			if verdict != c.want || (err != nil) != (verdict == fencing.Alive) || tree.ended != c.ended || machine.tree != c.others {
 				t.Errorf("%v, %v; ended %d times, of others %q", verdict, err, tree.ended, machine.tree)
 			}

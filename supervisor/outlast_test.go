@@ -71,10 +71,10 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 		w := witness.At{Node: "a", Host: here, End: this.KillTree, Look: this.Outlasted}
 		for who, ask := range map[string]func(context.Context) (fencing.Verdict, string, error){
 			"the claimant": func(ctx context.Context) (fencing.Verdict, string, error) {
-				return w.Vouch(ctx, "a", here.Machine, here.Boot, tree, c.seen)
+				return w.Prove(ctx, "a", here.Machine, here.Boot, tree, c.seen)
 			},
 			"the agent": func(ctx context.Context) (fencing.Verdict, string, error) {
-				return (&answerer{machine: this, self: self, tree: func(string, json.RawMessage) *service.Tree { return nil }}).vouch(ctx, q)
+				return (&answerer{machine: this, self: self, tree: func(string, json.RawMessage) *service.Tree { return nil }}).prove(ctx, q)
 			},
 			"a guardian": func(ctx context.Context) (fencing.Verdict, string, error) { return witness.Proxy(w, nil).Vouch(ctx, q) },
 		} {
@@ -94,7 +94,7 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_, _ = cmd.Process.Wait()
 	w := witness.At{Node: "a", Host: here, End: this.KillTree, Look: this.Outlasted}
-	if verdict, _, err := w.Vouch(t.Context(), "a", here.Machine, here.Boot, goneTree(1), fencing.Process{Pid: pid, Start: start}); verdict != fencing.Dead {
+	if verdict, _, err := w.Prove(t.Context(), "a", here.Machine, here.Boot, goneTree(1), fencing.Process{Pid: pid, Start: start}); verdict != fencing.Dead {
 		t.Errorf("dead at last: %v, %v", verdict, err)
 	}
 }

@@ -17,7 +17,7 @@ func (g *Gate) Keep(ctx context.Context) {
 		return // nobody can be asked
 	}
 	k := keeper{Gate: g}
-	defer k.beside.Wait()
+	defer k.helpers.Wait()
 	sess := g.cfg.Session
 	for sess.Over() == nil {
 		session := sess.Timeout()
@@ -46,8 +46,8 @@ func (g *Gate) Keep(ctx context.Context) {
 // keeper is one run of Keep.
 type keeper struct {
 	*Gate
-	beside sync.WaitGroup // asking, looking, killing
-	look   time.Duration  // when to look for an ensemble again; guarded by mu
+	helpers sync.WaitGroup // asking, looking, killing
+	look    time.Duration  // when to look for an ensemble again; guarded by mu
 }
 
 // backed notes that ZooKeeper is there.
@@ -69,7 +69,7 @@ func (k *keeper) ask(ctx context.Context, now time.Duration) {
 		for _, p := range o.due(now) {
 			o.asked[p] = true
 			name, token, session := t.Name(), o.claim.Token, o.claim.Session()
-			k.beside.Go(func() {
+			k.helpers.Go(func() {
 				until, err := k.askOne(ctx, name, token, p, session)
 				k.mu.lock()
 				defer k.mu.unlock()
@@ -146,7 +146,7 @@ func (k *keeper) wane(ctx context.Context, t Term, o *otherPromises, left, sessi
 	if left <= election.KillEarly(session) && !o.killed {
 		o.killed = true
 		if kill := t.Killer(); kill != nil {
-			k.beside.Go(func() { kill(ctx) })
+			k.helpers.Go(func() { kill(ctx) })
 		}
 	}
 }
@@ -174,7 +174,7 @@ func (k *keeper) sight(ctx context.Context, now, session time.Duration) {
 	if !due {
 		return
 	}
-	k.beside.Go(func() {
+	k.helpers.Go(func() {
 		sent := k.cfg.Now()
 		if k.cfg.Session.Sighted(ctx) {
 			k.cfg.Promises.Acked(sent, session)

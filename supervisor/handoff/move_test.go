@@ -88,7 +88,7 @@ func TestNothingIsHandedOverWhileTheDeadlineIsNotZooKeepersOwn(t *testing.T) {
 	}
 }
 
-// posed is a service of a stance.
+// posed is a service of which an upgrade finds something.
 type posed struct{ finds service.Upgrade }
 
 func (*posed) Name() string { return "db" }

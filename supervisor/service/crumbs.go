@@ -94,7 +94,7 @@ func (b *crumbs) cleared(ctx context.Context, sess *election.Session, cand *elec
 	if m := b.trees.find(named.Tree); m != nil { // with some kinds of containment, only its maker can tell
 		w.End = func(ctx context.Context, _ json.RawMessage) error { return m.tree.End(ctx) }
 	}
-	verdict, by, err := w.Vouch(ctx, named.Node, named.Machine, named.Boot, named.Tree, seenOf(named.Leftover))
+	verdict, by, err := w.Prove(ctx, named.Node, named.Machine, named.Boot, named.Tree, seenOf(named.Leftover))
 	switch {
 	case err == nil && verdict == fencing.Unknown: // it may be another machine of this name
 		return true

@@ -80,7 +80,7 @@ func (t *term) Undo(ctx context.Context) role.Event {
 	case v.state.Then == role.Judge:
 		v.unit.UndoAll(ctx)
 	case wait.Closed(t.s.Ended()): // nobody waits for it but this service's next stay
-		v.unit.UndoBeside(context.WithoutCancel(ctx))
+		v.unit.StartUndo(context.WithoutCancel(ctx))
 	default: // the context may have ended
 		v.unit.UndoAll(context.WithoutCancel(ctx))
 	}
@@ -128,7 +128,7 @@ func (t *term) Release(ctx context.Context) role.Event {
 // Record tells the hooks, and closes the term's entry in the history.
 func (t *term) Record(ctx context.Context) role.Event {
 	v := t.v
-	if v.state.Then == role.Rest {
+	if v.state.Then == role.GiveUp {
 		v.hooks.onGiveUp(ctx, string(v.state.Cause.Why()))
 	}
 	v.history.end(ctx, t.cand, &t.entry, v.conf.Moves, v.state.Cause.Why())

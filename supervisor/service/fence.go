@@ -121,7 +121,7 @@ func (t *fence) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	p, self := claim.Previous, v.node.Self
 	chain := fencing.Chain{
 		Local: func(ctx context.Context, _ fencing.Target) (fencing.Verdict, string, error) {
-			return v.local.crumbs.witness().Vouch(ctx, p.Node, p.Machine, p.Boot, p.Tree, seenOf(p.Leftover))
+			return v.local.crumbs.witness().Prove(ctx, p.Node, p.Machine, p.Boot, p.Tree, seenOf(p.Leftover))
 		},
 		Logger: v.node.Logger,
 	}
@@ -222,7 +222,7 @@ func (t *fence) refusal(ctx context.Context, err error) role.Event {
 		return role.Event{Kind: role.LockLost}
 	case errors.Is(err, errPaused):
 		return role.Event{Kind: role.PauseAsked}
-	case errors.Is(err, errBeside): // which no breadcrumb tells of
+	case errors.Is(err, errLeftHere): // which no breadcrumb tells of
 		v.mem.story.failed(err.Error())
 		v.log.Error("nothing is started", "error", err)
 		return role.Event{Kind: role.FormerAlive}
@@ -251,8 +251,8 @@ func (t *fence) mayStart() error {
 // errPromised says that a child must not be started yet.
 var errPromised = errors.New("this node has promised not to start it yet")
 
-// errBeside says that nothing may be started here, whichever node was active last.
-var errBeside = errors.New("something that a former supervisor of this machine has left of the service is alive")
+// errLeftHere says that nothing may be started here, whichever node was active last.
+var errLeftHere = errors.New("something that a former supervisor of this machine has left of the service is alive")
 
 // alone is the last look at this machine: another supervisor of it may have gone since the service stands here, and another node
 // may have been active after that. P1.
@@ -260,7 +260,7 @@ func (t *fence) alone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endFirst)
 	defer cancel()
 	if l := t.v.node.Guard().Leftover(ctx, t.v.name, nil); l != nil {
-		return fmt.Errorf("%w: %v", errBeside, l)
+		return fmt.Errorf("%w: %v", errLeftHere, l)
 	}
 	return nil
 }

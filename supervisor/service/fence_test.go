@@ -107,7 +107,7 @@ func TestNothingIsStartedBesideALeftover(t *testing.T) {
 func TestARefusalSaysWhatItIs(t *testing.T) {
 	term := made(t, Conf{}, nil).testTerm(t.Context(), Session{}, nil).fence
 	for err, want := range map[error]role.Event{
-		fencing.ErrRefused: {Kind: role.FormerAlive, Settle: true}, errBeside: {Kind: role.FormerAlive}, errPaused: {Kind: role.PauseAsked},
+		fencing.ErrRefused: {Kind: role.FormerAlive, Settle: true}, errLeftHere: {Kind: role.FormerAlive}, errPaused: {Kind: role.PauseAsked},
 		election.ErrLost: {Kind: role.LockLost},
 	} {
 		if e := term.refusal(t.Context(), err); e != want {

@@ -37,5 +37,5 @@ func (h *hooks) onFence(ctx context.Context, former *election.BreadCrumb, token 
 }
 
 func (h *hooks) run(ctx context.Context, name string, hook config.Hook, facts ...string) {
-	h.unit.Beside(context.WithoutCancel(ctx), name, hook, append(h.unit.Facts(h.story.token), facts...))
+	h.unit.RunHook(context.WithoutCancel(ctx), name, hook, append(h.unit.Facts(h.story.token), facts...))
 }

@@ -68,9 +68,9 @@ func (b barrier) bar() (role.Bar, string) {
 	case b.prechecked && b.precheck.why != "":
 		return role.Unfit, "precheck: " + b.precheck.why
 	case b.guarded && !b.watchdog.known:
-		return role.Untamed, ""
+		return role.WatchdogUnknown, ""
 	case b.guarded && b.watchdog.why != "":
-		return role.Unarmable, "watchdog: " + b.watchdog.why
+		return role.WatchdogUnarmed, "watchdog: " + b.watchdog.why
 	}
 	return role.NoBar, ""
 }

@@ -23,9 +23,9 @@ type term struct {
 	entry entry // of the history
 	lived bool  // the former active was known to be dead
 
-	lost   <-chan struct{} // closed when the lock is not ours any more; nil while it is not watched
-	cease  func()          // ends what goes on beside
-	beside sync.WaitGroup
+	lost    <-chan struct{} // closed when the lock is not ours any more; nil while it is not watched
+	cease   func()          // ends what goes on beside
+	helpers sync.WaitGroup
 }
 
 // begin is a new term.
@@ -80,7 +80,7 @@ func (t *term) watch(ctx context.Context) {
 	ctx, enough := context.WithCancel(ctx)
 	lost := make(chan struct{})
 	t.lost = lost
-	t.beside.Go(func() {
+	t.helpers.Go(func() {
 		wait.For(watching, startFirst) // what is missed meanwhile is seen in the first look
 		err := t.claim.Watch(watching)
 		if watching.Err() != nil {
@@ -91,14 +91,14 @@ func (t *term) watch(ctx context.Context) {
 		v.local.crumbs.cut(context.WithoutCancel(ctx), t.cand, t.tree)
 	})
 	if v.conf.failsafe() {
-		t.beside.Go(func() { t.s.Gate.Count(ctx, v.name, t.claim, t.cand.Peers) })
+		t.helpers.Go(func() { t.s.Gate.Count(ctx, v.name, t.claim, t.cand.Peers) })
 	}
 	moves := v.conf.Moves
-	t.beside.Go(func() { v.history.begin(ctx, t.cand, &t.entry, moves) })
+	t.helpers.Go(func() { v.history.begin(ctx, t.cand, &t.entry, moves) })
 	t.cease = func() {
 		enough()
 		unwatch()
-		t.beside.Wait()
+		t.helpers.Wait()
 	}
 }
 

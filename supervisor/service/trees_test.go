@@ -25,8 +25,8 @@ func (g *graveyard) kill(_ context.Context, id json.RawMessage) error {
 	return g.err
 }
 
-// A death is vouched for only when whoever can know it has proved it.
-func TestDeathIsVouchedForOnlyWithProof(t *testing.T) {
+// A tree counts as dead only when the one who can know has proved it.
+func TestADeathIsBelievedOnlyWithProof(t *testing.T) {
 	type where struct {
 		node, machine, boot string
 		tree                json.RawMessage
@@ -71,7 +71,7 @@ func TestDeathIsVouchedForOnlyWithProof(t *testing.T) {
 				if one := v.Tree(q.tree); one != nil {
 					w.End = func(ctx context.Context, _ json.RawMessage) error { return one.Kill(ctx, "b", 2) }
 				}
-				verdict, _, err := w.Vouch(t.Context(), q.node, q.machine, q.boot, q.tree, fencing.Process{})
+				verdict, _, err := w.Prove(t.Context(), q.node, q.machine, q.boot, q.tree, fencing.Process{})
 				if verdict != c.want || (err != nil) != c.isErr {
 					t.Errorf("%v, %v", verdict, err)
 				}
@@ -102,7 +102,7 @@ func TestNewestTreesAreRemembered(t *testing.T) {
 }
 
 // An agent may be asked for a death before the term goes on: what the child's oneshots did, an address say, is still there then.
-func TestWhatIsCarriedIsVouchedForFromTheStart(t *testing.T) {
+func TestATreeThatIsCarriedIsKnownFromTheStart(t *testing.T) {
 	v := made(t, Conf{}, nil)
 	id := json.RawMessage(`{"tree":1}`)
 	v.Remember(Record{Name: "db", Debts: []unit.Debt{{Name: "vip"}}, Term: &Carried{Tree: id}})
@@ -124,7 +124,7 @@ func TestWhoClaimsLooksAtItsOwnMachine(t *testing.T) {
 	for alive, want := range map[error]fencing.Verdict{nil: fencing.Dead, child.ErrUnproved: fencing.Alive, child.ErrMayLive: fencing.Unknown} {
 		m.alive = alive
 		seen := fencing.Process{Pid: 7, Start: 70}
-		verdict, _, _ := v.local.crumbs.witness().Vouch(t.Context(), "a", "m1", "b1", tree, seen)
+		verdict, _, _ := v.local.crumbs.witness().Prove(t.Context(), "a", "m1", "b1", tree, seen)
 		if verdict != want || m.asked != seen || m.tree != string(tree) {
 			t.Errorf("%v: %v, asked for %+v of %s", alive, verdict, m.asked, m.tree)
 		}

@@ -79,7 +79,7 @@ func TestNothingIsStartedWithoutTheWatchdogThatIsRequired(t *testing.T) {
 			}
 			want := role.NoBar
 			if c.want == role.Unarmed {
-				want = role.Unarmable
+				want = role.WatchdogUnarmed
 			}
 			if _, bar, why := v.inbox.bar(v.conf); bar != want {
 				t.Errorf("barred by %q", why)
@@ -93,12 +93,12 @@ func TestNodeStandsOnceItsWatchdogCanBeArmed(t *testing.T) {
 		k := &watched{err: errors.New("another program holds it")}
 		v := guarded(t, &Watchdog{Device: "/dev/w", Required: true}, k)
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, bar, _ := v.inbox.bar(v.conf); bar != role.Untamed || !bar.Unknown() {
+		if _, bar, _ := v.inbox.bar(v.conf); bar != role.WatchdogUnknown || !bar.Unknown() {
 			t.Errorf("before the first look: %v", bar)
 		}
 		go v.inbox.watchdog.keep(ctx, func() time.Duration { return 6 * time.Second })
 		synctest.Wait()
-		if _, bar, why := v.inbox.bar(v.conf); bar != role.Unarmable || !strings.Contains(why, "another program holds it") {
+		if _, bar, why := v.inbox.bar(v.conf); bar != role.WatchdogUnarmed || !strings.Contains(why, "another program holds it") {
 			t.Errorf("held by another: %v, %s", bar, why)
 		}
 		<-v.inbox.news

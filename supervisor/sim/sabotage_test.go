@@ -121,10 +121,10 @@ var sabotages = []sabotage{
 			"	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim != nil {"},
 	}},
 	{"take a clone's machine id for this machine", []change{
-		{"supervisor/witness/vouch.go", "machine == w.Host.Machine && node == w.Node", "machine == w.Host.Machine"},
+		{"supervisor/witness/prove.go", "machine == w.Host.Machine && node == w.Node", "machine == w.Host.Machine"},
 	}},
 	{"believe a tree on this machine to be dead without a look", []change{
-		{"supervisor/witness/vouch.go", "	err := w.End(ctx, tree)\n", "	err := ctx.Err()\n"},
+		{"supervisor/witness/prove.go", "	err := w.End(ctx, tree)\n", "	err := ctx.Err()\n"},
 	}},
 	{"close the session though a death is unproved", []change{
 		{"election/session.go", "			s.Expire(err) // P2: what may be alive keeps its lock, until the session ends by itself\n			e.discard(conn)\n			return err\n",

@@ -27,8 +27,8 @@ func (w *watch) findStrays(ctx context.Context) {
 	}
 }
 
-// findStraysBeside looks a last time, beside the stop where the kernel is busy.
-func (w *watch) findStraysBeside(ctx context.Context) {
+// findLastStrays looks a last time, beside the stop where the kernel is busy.
+func (w *watch) findLastStrays(ctx context.Context) {
 	looked := make(chan struct{})
 	w.r.hearers.Go(func() {
 		defer close(looked)

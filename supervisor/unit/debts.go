@@ -41,7 +41,7 @@ type ledger struct {
 type debts struct {
 	node, service, file string
 	log                 hclog.Logger
-	turn                chan struct{} // capacity 1: held by who undoes all
+	busy                chan struct{} // capacity 1: holds one while all is being undone
 
 	mu     sync.Mutex // guards what follows
 	all    []Debt
@@ -172,8 +172,8 @@ func (d *debts) write() {
 // lock keeps others from undoing at the same time: a term that lost its lease may still be at it.
 func (d *debts) lock(ctx context.Context) (unlock func(), ok bool) {
 	select {
-	case d.turn <- struct{}{}:
-		return func() { <-d.turn }, true
+	case d.busy <- struct{}{}:
+		return func() { <-d.busy }, true
 	case <-ctx.Done():
 		return nil, false
 	}

@@ -25,7 +25,7 @@ func (c Cut) over() bool { return wait.Closed(c.LockLost) || wait.Closed(c.Lease
 // now is the config as it is now: how a program is stopped may have changed. What is left is the caller's to kill, and to undo.
 func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 	ctx = context.WithoutCancel(ctx)
-	r.watch.findStraysBeside(ctx)
+	r.watch.findLastStrays(ctx)
 	s := stopping{r, cut}
 	for i, p := range slices.Backward(r.parts) {
 		if !p.Oneshot {

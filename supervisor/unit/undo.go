@@ -34,8 +34,8 @@ func (u *Unit) UndoAll(ctx context.Context) {
 	}
 }
 
-// UndoBeside is UndoAll beside what goes on: the next run waits for it.
-func (u *Unit) UndoBeside(ctx context.Context) { u.undoing.Go(func() { u.UndoAll(ctx) }) }
+// StartUndo is UndoAll beside what goes on: the next run waits for it.
+func (u *Unit) StartUndo(ctx context.Context) { u.undoing.Go(func() { u.UndoAll(ctx) }) }
 
 // WaitUndone waits for what is undone beside.
 func (u *Unit) WaitUndone() { u.undoing.Wait() }

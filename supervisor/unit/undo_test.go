@@ -46,9 +46,9 @@ func TestNothingIsUndoneTwiceAtOnce(t *testing.T) {
 		<-goOn
 	})
 	u.Restore([]Debt{vip})
-	u.UndoBeside(t.Context())
+	u.StartUndo(t.Context())
 	<-calls
-	u.UndoBeside(t.Context())
+	u.StartUndo(t.Context())
 	select {
 	case <-calls:
 		t.Error("it is undone a second time")

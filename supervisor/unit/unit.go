@@ -29,14 +29,14 @@ type Unit struct {
 	reach   child.Reach
 	logs    logs
 	debts   debts
-	undoing sync.WaitGroup // UndoBeside
-	hooks   sync.WaitGroup // Beside
+	undoing sync.WaitGroup // StartUndo
+	hooks   sync.WaitGroup // RunHook
 }
 
 // New makes the unit of a service.
 func New(cfg Config) *Unit {
 	u := &Unit{cfg: cfg, log: cfg.Logger}
-	u.debts = debts{node: cfg.Node, service: cfg.Service, file: debtsFile(cfg), log: cfg.Logger, turn: make(chan struct{}, 1)}
+	u.debts = debts{node: cfg.Node, service: cfg.Service, file: debtsFile(cfg), log: cfg.Logger, busy: make(chan struct{}, 1)}
 	return u
 }
 
@@ -45,8 +45,8 @@ func (u *Unit) Facts(token int64) []string {
 	return []string{"UNDERSTUDY_SERVICE=" + u.cfg.Service, "UNDERSTUDY_NODE=" + u.cfg.Node, "UNDERSTUDY_TOKEN=" + strconv.FormatInt(token, 10)}
 }
 
-// Beside runs a hook beside whatever goes on. What becomes of it changes nothing; only Close waits for it.
-func (u *Unit) Beside(ctx context.Context, what string, h config.Hook, facts []string) {
+// RunHook runs a hook, and returns at once. Nothing depends on its result; only Close waits for it.
+func (u *Unit) RunHook(ctx context.Context, what string, h config.Hook, facts []string) {
 	u.hooks.Go(func() { u.hook(ctx, what, h, facts) })
 }
 

@@ -22,7 +22,7 @@ func KillLocal(ctx context.Context, t fencing.Target) fencing.Statement {
 		s.Node = t.Node
 	}
 	w := At{Node: s.Node, Host: host, End: KillTree, Look: Outlasted}
-	verdict, by, err := w.Vouch(ctx, t.Node, t.Machine, t.Boot, t.Tree, t.Seen)
+	verdict, by, err := w.Prove(ctx, t.Node, t.Machine, t.Boot, t.Tree, t.Seen)
 	switch {
 	case err == nil && verdict == fencing.Dead:
 		s.Dead, s.How = true, by
