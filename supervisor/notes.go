@@ -7,7 +7,7 @@ import (
 	"understudy/election"
 )
 
-// notes are what those who look at the status should know besides the services.
+// notes are what the status tells besides the services.
 type notes struct {
 	observer Observer
 

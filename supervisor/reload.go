@@ -12,7 +12,7 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// shared is what the services of this node share.
+// shared is what all services of this node use.
 func (s *supervisor) shared() *service.Node {
 	n := &service.Node{
 		Self: s.self, Cluster: s.cluster(), Machine: s.cfg.Machine, Guard: func() service.Guard { return s.guard }, Commands: s.commands,
@@ -28,15 +28,15 @@ func (s *supervisor) shared() *service.Node {
 // service makes a service of its config.
 func (s *supervisor) service(c Service) *service.Service { return service.New(s.shared(), c) }
 
-// cluster is a name for the cluster that can be a part of a file's.
+// cluster is a name of the cluster that fits into a file name.
 func (s *supervisor) cluster() string {
 	h := fnv.New64a()
 	fmt.Fprint(h, s.cfg.Root, slices.Sorted(slices.Values(s.cfg.Servers)))
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// takeChanges takes up what becomes of the config, until ctx ends. That it answers a pulse shows that it turns itself, too, and that
-// nobody sits on the locks of the roster and the notes.
+// takeChanges puts changed configs in force until ctx ends. It answers pulses, too: that shows that this loop turns, and that nobody sits
+// on the locks of the roster and the notes.
 func (s *supervisor) takeChanges(ctx context.Context) {
 	for {
 		select {

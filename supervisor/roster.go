@@ -113,14 +113,14 @@ func (r *roster) arrange(ctx context.Context, stops map[*service.Service]context
 	}
 }
 
-// waits tells whether one that bore the same name before, and was removed, has not ended yet: the lock of the one would be the
-// other's own. The caller holds mu.
+// waits tells whether a service of the same name, which was removed, has not ended yet: both would take its lock for their own. The
+// caller holds mu.
 func (r *roster) waits(v *service.Service) bool {
 	first := slices.IndexFunc(r.services, func(o *service.Service) bool { return o.Name() == v.Name() })
 	return r.services[first] != v
 }
 
-// forget drops a service that was removed, once nothing of it is left: also no term that was about to be handed over.
+// forget drops a service that was removed, once nothing of it is left, and no term of it was about to be handed over.
 func (r *roster) forget(v *service.Service, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -248,7 +248,7 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	return nil
 }
 
-// serveGated is serveAll, while other nodes' promises are looked after.
+// serveGated is serveAll, with the session's gate kept meanwhile.
 func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 	keeping, enough := context.WithCancel(context.WithoutCancel(ctx)) // also while what is served ends
 	var wg sync.WaitGroup
@@ -259,7 +259,7 @@ func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 	return s.serveAll(ctx, t)
 }
 
-// serveAll runs the services, those that are added meanwhile as well, until all of them have ended.
+// serveAll serves the services, also those that are added meanwhile, until all have left the session.
 func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 	t.Leave = ctx.Done()
 	stops := map[*service.Service]context.CancelCauseFunc{} // of those that run
@@ -328,7 +328,7 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 	return errors.Join(slices.Collect(maps.Values(errs))...)
 }
 
-// containment is what all services wish: a certain kind, which is not the last resort either, rather than strict.
+// containment is the mode that all services share: a certain kind, if one asks for it, or else strict, if one asks for that.
 func containment(services []Service) string {
 	mode := config.ContainAuto
 	for _, v := range services {

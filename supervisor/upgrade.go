@@ -11,7 +11,7 @@ import (
 	"understudy/supervisor/service"
 )
 
-// Handovers are the versions of what another image has handed over that this one goes on with.
+// Handovers are the versions of envelopes that this image goes on with.
 func Handovers() []int { return handoff.Versions() }
 
 // moveOn goes on with an upgrade. An error says that there will be none.
@@ -28,7 +28,7 @@ func (s *supervisor) moveOn(ctx context.Context, t service.Session, m *handoff.M
 
 // unsettled tells what an upgrade waits for besides the services.
 func (s *supervisor) unsettled() error {
-	if why := s.credentials.why(); why != "" { // another image would show what is not good for what there is
+	if why := s.credentials.why(); why != "" { // another image would show credentials that cannot open what is in ZooKeeper
 		return fmt.Errorf("%w: %s", handoff.ErrNotNow, why)
 	}
 	if s.credentials.unshown() {
@@ -37,7 +37,7 @@ func (s *supervisor) unsettled() error {
 	return nil
 }
 
-// envelope is what the next image is to know.
+// envelope is what the next image has to know.
 func (s *supervisor) envelope() handoff.Envelope {
 	births, services := s.roster.records()
 	e := handoff.Envelope{
@@ -50,8 +50,8 @@ func (s *supervisor) envelope() handoff.Envelope {
 	return e
 }
 
-// adopt takes over what a former image of this process has left. On an error this process has to end: to its guardians that is
-// a supervisor's death, and they do the rest.
+// adopt takes over what a former image of this process has left. On an error this process has to end: its guardians take that for a
+// supervisor's death, and do the rest.
 func (s *supervisor) adopt(ctx context.Context) error {
 	left, err := handoff.Open(s.cfg.Legacy, s.cfg.Node, s.cfg.Root, s.cfg.Servers)
 	if err != nil {

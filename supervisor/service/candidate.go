@@ -18,7 +18,7 @@ type candidate struct {
 	*stay
 	cand   *election.Candidate // nil: there is none
 	birth  election.Birth      // of the service's folder, as it has found it
-	parted func()              // ends what goes on beside it
+	parted func()              // ends its helpers
 
 	tree unit.Tree
 	end  context.CancelCauseFunc // ends the candidacy or term that has the tree
@@ -33,10 +33,10 @@ func (c *candidate) stands(cand *election.Candidate, birth election.Birth) {
 	}
 }
 
-// Joined begins what goes on beside a candidacy.
+// Joined starts the goroutines that help a candidate.
 func (c *candidate) Joined(ctx context.Context) {
 	v, cand := c.v, c.cand
-	if cand == nil { // what was handed over is ended without
+	if cand == nil { // a term that was handed over is ended without one
 		return
 	}
 	watching, enough := context.WithCancel(ctx)
@@ -60,7 +60,7 @@ func (c *candidate) Joined(ctx context.Context) {
 	}
 }
 
-// Parted takes back what others are not to see of a candidate that is none any more.
+// Parted ends the candidate's helpers, and deletes what other nodes would take for a candidate's.
 func (c *candidate) Parted(ctx context.Context, now role.State) {
 	v, cand := c.v, c.cand
 	if cand == nil {
@@ -68,7 +68,7 @@ func (c *candidate) Parted(ctx context.Context, now role.State) {
 	}
 	c.parted()
 	c.cand = nil
-	defer func() { v.mem.left(cand.Standing()) }() // what could not be taken back is the next one's of this session
+	defer func() { v.mem.left(cand.Standing()) }() // the next candidate of this session deletes what could not be deleted
 	switch {
 	case handing(ctx):
 	case v.Removed(): // else the session's end takes it all
@@ -81,7 +81,7 @@ func (c *candidate) Parted(ctx context.Context, now role.State) {
 	}
 }
 
-// vanish takes back what this node says of a service that it has no more, or is no candidate of.
+// vanish deletes what this node says of a service that it does not have any more, or is no candidate of.
 func (c *candidate) vanish(ctx context.Context, leave func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
 	defer cancel()
@@ -106,7 +106,7 @@ func (c *candidate) Quarantine(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Waited}
 }
 
-// BackOff leaves the lock to others for a while; after a refused fencing, until that is settled at the longest.
+// BackOff leaves the lock to others for a while. After a refused fencing it ends as soon as the former active is known to be dead.
 func (c *candidate) BackOff(ctx context.Context) role.Event {
 	v := c.v
 	if err := errors.Join(c.cand.Withdraw(ctx), c.cand.Prefer(ctx, 0)); err != nil {
@@ -157,7 +157,7 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 // Prepare makes the tree, so that a failover finds it there.
 func (c *candidate) Prepare(ctx context.Context) role.Event {
 	v := c.v
-	if wait.Closed(c.done) { // what follows a term is nothing any more
+	if wait.Closed(c.done) { // the stay has ended with the term
 		return role.Event{Kind: role.StayOver}
 	}
 	tree, err := v.node.Guard().NewTree(ctx, c.s.Epoch, v.name, election.EncodeRelease(c.cand.Paths()))
@@ -169,7 +169,7 @@ func (c *candidate) Prepare(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Prepared}
 }
 
-// Treed has the tree known, and how to end what is done in it: the node that holds the lock may ask for its death.
+// Treed registers the tree, and how to end its candidacy or term: the node that holds the lock may ask for its death.
 func (c *candidate) Treed(end context.CancelCauseFunc) {
 	c.end = end
 	c.v.local.trees.add(&Tree{ID: idOf(c.tree), tree: c.tree, end: end, owes: c.v.unit.Owes})

@@ -9,14 +9,14 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// How long it is tried to prove a death.
+// How long an attempt to prove a death may take.
 const (
-	proofPatience   = 5 * time.Second  // before it is logged and tried again
-	partingPatience = 30 * time.Second // by a supervisor that is to stop
+	proofPatience   = 5 * time.Second  // one attempt, before it is logged and repeated
+	partingPatience = 30 * time.Second // all attempts of a supervisor that stops
 	proofPause      = 10 * time.Millisecond
 )
 
-// Prove ends the tree: nothing is alive in it, nor can be started in it, when it reports so.
+// Prove ends the tree: when it reports Proved, nothing is alive in it, and nothing can be started in it.
 func (t *term) Prove(ctx context.Context) role.Event {
 	v := t.v
 	t.unwatch()
@@ -41,7 +41,7 @@ func (c *candidate) prove(ctx context.Context) role.Event {
 	gaveUp := time.Now().Add(partingPatience)
 	for {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
-		go func() { // ends with bounded: others are to hear soon that no delay is a proof
+		go func() { // ends with bounded: the other nodes have to hear soon that a delay proves nothing
 			select {
 			case <-c.s.Ended():
 				wait.For(bounded, endFirst)
@@ -51,7 +51,7 @@ func (c *candidate) prove(ctx context.Context) role.Event {
 		}()
 		err := c.tree.End(bounded)
 		if err != nil {
-			wait.For(bounded, proofPause) // where it failed at once
+			wait.For(bounded, proofPause) // it may have failed at once
 		}
 		cancel()
 		if err == nil {
@@ -79,7 +79,7 @@ func (t *term) Undo(ctx context.Context) role.Event {
 	switch {
 	case v.state.Then == role.Judge:
 		v.unit.UndoAll(ctx)
-	case wait.Closed(t.s.Ended()): // nobody waits for it but this service's next stay
+	case wait.Closed(t.s.Ended()): // only this service's next stay waits for it
 		v.unit.StartUndo(context.WithoutCancel(ctx))
 	default: // the context may have ended
 		v.unit.UndoAll(context.WithoutCancel(ctx))
@@ -87,21 +87,21 @@ func (t *term) Undo(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Settled}
 }
 
-// How long it is waited before a lock is given back once more whose release ZooKeeper has refused.
+// How long Release waits after ZooKeeper has refused the release.
 const (
 	minRefusal = time.Second
 	maxRefusal = 15 * time.Second
 )
 
-// Release gives the lock back. As long as ZooKeeper refuses that, the lock is kept, the other nodes are told why, and it is tried
-// ever more rarely: until the session is over, or all leave it, which then takes the lock with it. So it does at once where the
-// command was to run once.
+// Release gives the lock back. As long as ZooKeeper refuses that, it keeps the lock, tells the other nodes why, and tries again ever more
+// rarely: until the session is over, or all services leave it, and the lock goes with it. The lock of a command that was to run once goes
+// with its session at the first refusal.
 func (t *term) Release(ctx context.Context) role.Event {
 	v := t.v
 	trying, enough := linger(ctx, t.s.Leave, proofPatience)
 	defer enough()
 	for next := minRefusal; ; next = min(2*next, maxRefusal) {
-		err := t.claim.Release(context.WithoutCancel(ctx)) // what is not answered is bounded by the session
+		err := t.claim.Release(context.WithoutCancel(ctx)) // the session bounds the wait for an answer
 		if err == nil {
 			return role.Event{Kind: role.Released}
 		}
@@ -136,7 +136,7 @@ func (t *term) Record(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Recorded}
 }
 
-// tellStandby runs on_standby, beside what goes on.
+// tellStandby runs on_standby.
 func (t *term) tellStandby(ctx context.Context) {
 	if v := t.v; t.lived {
 		v.hooks.onStandby(ctx, string(v.state.Cause.Why()))

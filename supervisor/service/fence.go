@@ -17,16 +17,16 @@ import (
 // fence is how a term makes sure that no other node's programs run.
 type fence struct {
 	*term
-	until time.Duration // before that, P1 forbids a start: it was promised, and no proof makes that needless
+	until time.Duration // P1: a promise forbids a start before that, unless a proof has made it needless
 }
 
-// begin forgets a former term's.
+// begin forgets a former term.
 func (t *fence) begin() { t.until = 0 }
 
 // errPaused says that nobody is to be promoted.
 var errPaused = errors.New("the service is paused")
 
-// Fence makes sure that nobody else's child runs, and that the breadcrumb names us: P5.
+// Fence makes sure that no other node's child runs, and that the breadcrumb names us: P5.
 func (t *fence) Fence(ctx context.Context) role.Event {
 	v := t.v
 	former, token, began := t.claim.Previous, t.claim.PreviousToken, time.Now()
@@ -55,7 +55,7 @@ func (t *fence) Fence(ctx context.Context) role.Event {
 	return role.Event{Kind: role.FormerDead}
 }
 
-// fenceUnlessPaused fences whoever the breadcrumb names, and gives that up when the service is paused meanwhile.
+// fenceUnlessPaused fences the node that the breadcrumb names, and gives up if the service is paused meanwhile.
 func (t *fence) fenceUnlessPaused(ctx context.Context) (fencing.Outcome, error) {
 	v := t.v
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -104,7 +104,7 @@ func (t *fence) ensureDead(ctx context.Context) (fencing.Outcome, error) {
 				return fenced, err
 			}
 		}
-		// P5: a delay that ended when somebody was just seen alive is none.
+		// P5: a delay proves nothing if its node was seen alive meanwhile.
 		if p := claim.Previous; p != nil && p.Leftover.Known && fenced.By == fencing.ByGrace {
 			continue
 		}
@@ -115,7 +115,7 @@ func (t *fence) ensureDead(ctx context.Context) (fencing.Outcome, error) {
 	}
 }
 
-// fenceOne fences whom the breadcrumb names now, while watching whether the lock stays ours and whether the breadcrumb goes.
+// fenceOne fences the node that the breadcrumb names now, while it watches whether the lock stays ours and whether the breadcrumb goes.
 func (t *fence) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	v, claim := t.v, t.claim
 	p, self := claim.Previous, v.node.Self
@@ -142,7 +142,7 @@ func (t *fence) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 		chain.Grace = max(chain.Grace, until-v.node.Machine.Now())
 	}
 	chain.Steps, chain.OnFailure = t.steps(p, chain.Grace)
-	if p.Node == "" && len(chain.Steps) > 0 { // a method that is told nothing proves nothing
+	if p.Node == "" && len(chain.Steps) > 0 { // a method that does not know the node proves nothing
 		if chain.Steps = nil; chain.OnFailure != fencing.Grace {
 			return fencing.Outcome{}, fmt.Errorf("%w: the breadcrumb cannot be read, nobody knows whom to fence", fencing.ErrRefused)
 		}
@@ -168,7 +168,7 @@ func (t *fence) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	case err != nil:
 		return fenced, err
 	}
-	if t.until = until; fenced.By != fencing.ByGrace { // a proof, which no promise has to be kept for
+	if t.until = until; fenced.By != fencing.ByGrace { // a proof makes the promise needless
 		t.until = 0
 		return fenced, nil
 	}
@@ -188,7 +188,7 @@ func (t *fence) steps(former *election.BreadCrumb, grace time.Duration) ([]fenci
 // askAtLeast is what an agent is given to answer when there is no grace delay.
 const askAtLeast = time.Second
 
-// sitOut waits until this node's promise has run out, or until that is not needed any more.
+// sitOut waits until this node's promise is over, or not needed any more.
 func (t *fence) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
 	v, told := t.v, false
 	for ctx.Err() == nil {
@@ -240,7 +240,7 @@ func (t *fence) tellFenced(ctx context.Context, former *election.BreadCrumb, tok
 	t.v.hooks.onFence(ctx, former, token, by, err)
 }
 
-// mayStart is asked before each start. P1: whatever the machine says.
+// mayStart is asked before each start. P1: even if the role machine were wrong.
 func (t *fence) mayStart() error {
 	if t.until > 0 && t.v.node.Machine.Now() < t.until {
 		return errPromised

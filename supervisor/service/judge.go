@@ -11,7 +11,7 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// Judge asks the restart policy what follows a run that ended without the term's being over.
+// Judge asks the restart policy what follows a run that ended while its term goes on.
 func (t *runs) Judge(ctx context.Context) role.Event {
 	if ctx.Err() != nil {
 		return t.over(ctx)

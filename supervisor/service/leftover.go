@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	endFirst    = 200 * time.Millisecond // for the first attempt: others are to hear soon that a delay proves nothing
+	endFirst    = 200 * time.Millisecond // for the first attempt: the other nodes have to hear soon that a delay proves nothing
 	endPatience = time.Second            // for each other
 	endAgain    = 10 * time.Second       // the longest pause between two
 )

@@ -32,10 +32,10 @@ type runs struct {
 	held  role.Kind     // what follows in place of the next run once the service is not paused any more; Again: nothing
 }
 
-// begin forgets a former term's. adopt is what a former image of this process has started, nil if nothing.
+// begin forgets a former term. adopt is what a former image of this process has started, nil if nothing.
 func (t *runs) begin(adopt *unit.Carried) { *t = runs{term: t.term, fence: t.fence, adopt: adopt} }
 
-// Run starts the programs, and looks after them until something ends them, or has them ended. They may be alive when it returns.
+// Run starts the programs, and looks after them until something ends the run. They may be alive when it returns.
 func (t *runs) Run(ctx context.Context) role.Event {
 	v, adopt := t.v, t.adopt
 	if t.adopt = nil; adopt == nil {
@@ -70,14 +70,14 @@ func (t *runs) Run(ctx context.Context) role.Event {
 	return t.ended()
 }
 
-// attend is there while the programs run, and tells for how long they were ready; 0: never.
+// attend follows news while the programs run, and returns how long they were ready; 0: never.
 func (t *runs) attend(ctx context.Context) (well time.Duration) {
 	v, run := t.v, t.run
 	watching, enough := context.WithCancel(ctx) // orders are taken back for as long as the programs run
 	defer enough()
 	ready, since := run.Ready(), time.Time{}
-	v.inbox.news.stir()            // what was told before, or to a former run, counts for this one
-	var preferred <-chan time.Time // when a node that is preferred has been fit for long enough
+	v.inbox.news.stir()            // news that came before this run counts for it, too
+	var preferred <-chan time.Time // fires when a preferred node has been fit for long enough
 	for {
 		select {
 		case <-ready:
@@ -160,7 +160,7 @@ func (t *runs) rival(armed <-chan time.Time) <-chan time.Time {
 	return armed
 }
 
-// ended tells, and logs, what the end of a run means that no order ended.
+// ended logs how the run ended, and reports what that means.
 func (t *runs) ended() role.Event {
 	v, why := t.v, t.why
 	var ended *unit.Ended
@@ -229,7 +229,7 @@ func (t *runs) HandOver(context.Context) role.Event {
 	return role.Event{Kind: role.HandedOver}
 }
 
-// Stop asks the programs to end, for as long as that can be waited for. What ends the term meanwhile is its end.
+// Stop asks the programs to end, and waits for that as long as it may. If something ends the term meanwhile, it reports that.
 func (t *runs) Stop(ctx context.Context) role.Event {
 	goesOn := ctx.Err() == nil
 	t.run.Stop(ctx, t.v.conf.Service, unit.Cut{LockLost: t.lost, LeaseEnded: t.s.Ended()})
@@ -256,13 +256,13 @@ func (t *runs) Clear(ctx context.Context) role.Event {
 		v.view.ails(unproved, unprovedDeath(err))
 	}
 	t.closeRun()
-	if t.leaseOver() { // that is why it ended: not its own doing
+	if t.leaseOver() { // that killed the programs: it is no failure of theirs
 		return role.Event{Kind: role.LeaseOver}
 	}
 	return role.Event{Kind: role.Proved}
 }
 
-// closeRun ends what listens to the programs.
+// closeRun ends the goroutines that listen to the programs.
 func (t *runs) closeRun() {
 	if t.run != nil {
 		t.run.Close()
@@ -270,7 +270,7 @@ func (t *runs) closeRun() {
 	}
 }
 
-// Wait waits before the next run, while nothing runs. All that may end a term ends the waiting at once.
+// Wait waits before the next run, while nothing runs. Everything that may end a term ends the wait.
 func (t *runs) Wait(ctx context.Context) role.Event {
 	v := t.v
 	after := time.NewTimer(t.delay)
@@ -296,7 +296,7 @@ func (t *runs) Wait(ctx context.Context) role.Event {
 		preferred = t.rival(preferred)
 		select {
 		case <-after.C:
-			if ctx.Err() != nil { // where both are ready, chance decides: nothing is started only to be stopped
+			if ctx.Err() != nil { // select picks at random if both are ready: start nothing only to stop it
 				return t.over(ctx)
 			}
 			return start

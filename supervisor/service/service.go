@@ -121,7 +121,7 @@ func (v *Service) Term() failsafe.Term { return &v.local.trees }
 // Show tells the observer how a service is that has only been made.
 func (v *Service) Show() { v.view.show() }
 
-// Close ends what it may have left running beside its terms.
+// Close waits for its hooks, and closes its log files.
 func (v *Service) Close() { v.unit.Close() }
 
 // Serve is a candidate, and runs terms, until the session or the supervisor ends. It fails only with ErrUndead.

@@ -42,8 +42,7 @@ func (c *candidate) StandBy(ctx context.Context) role.Event {
 	}
 }
 
-// WaitAllowed returns when nothing keeps this node from being a candidate any more. What may be ours without our knowing is looked at
-// all the same.
+// WaitAllowed returns when nothing keeps this node from being a candidate any more, or when it has the lock without having known.
 func (c *candidate) WaitAllowed(ctx context.Context) role.Event {
 	v := c.v
 	defer c.stirAfterDemotion()()
@@ -79,7 +78,7 @@ func (c *candidate) WaitAllowed(ctx context.Context) role.Event {
 	}
 }
 
-// standBack takes back what a candidate has that may not be one now.
+// standBack deletes the preference and the place in the queue.
 func (c *candidate) standBack(ctx context.Context) error {
 	if err := prefer(ctx, c.cand, 0); err != nil {
 		return err
@@ -90,7 +89,7 @@ func (c *candidate) standBack(ctx context.Context) error {
 	return nil
 }
 
-// look takes up what has changed, and tells what keeps this node from being a candidate, or why another one has to be made.
+// look puts changes in force, and tells what keeps this node from being a candidate, or why the candidate has to be replaced.
 func (c *candidate) look(ctx context.Context) (bar role.Bar, e role.Event, over bool) {
 	v := c.v
 	if v.inbox.intents.isErased() {
@@ -127,12 +126,12 @@ func (c *candidate) look(ctx context.Context) (bar role.Bar, e role.Event, over 
 	return bar, e, false
 }
 
-// lockFree waits for the lock, and reports free when it may be had; it is not when there is news to be looked at first.
+// lockFree waits until the lock is free, or until there is news to look at first.
 func (c *candidate) lockFree(ctx context.Context) (free bool, e role.Event, over bool) {
 	err := c.v.inbox.news.unless(ctx, func(ctx context.Context) (err error) {
 		asked := time.Now()
 		if c.wait.opening, err = c.cand.Wait(ctx); time.Since(asked) > parting {
-			c.wait.polite = time.Time{} // somebody else had it meanwhile
+			c.wait.polite = time.Time{} // another node had it meanwhile
 		}
 		return err
 	})
@@ -202,7 +201,7 @@ func (c *candidate) stirAfterDemotion() (stop func()) {
 	return func() { again.Stop() }
 }
 
-// prefer tells the preference. What is refused again and again is for another candidate.
+// prefer writes the preference. It gives up after some tries: another candidate is made then.
 func prefer(ctx context.Context, cand *election.Candidate, priority int) error {
 	for next := 50 * time.Millisecond; ; next *= 2 {
 		err := cand.Prefer(ctx, priority)

@@ -76,7 +76,7 @@ func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 	v.view.say()
 }
 
-// facts are what the log says besides of a step.
+// facts are what else the log says of a step.
 func (t *stay) facts(now role.State) []any {
 	v := t.v
 	switch to := now.Role(); {

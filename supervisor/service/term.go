@@ -21,10 +21,10 @@ type term struct {
 
 	claim *election.Claim
 	entry entry // of the history
-	lived bool  // the former active was known to be dead
+	lived bool  // fencing has succeeded: from here on programs may have run
 
 	lost    <-chan struct{} // closed when the lock is not ours any more; nil while it is not watched
-	cease   func()          // ends what goes on beside
+	cease   func()          // ends the helpers
 	helpers sync.WaitGroup
 }
 
@@ -69,11 +69,11 @@ func (t *term) leaseOver() bool {
 	return wait.Closed(t.v.node.Guard().Over(t.s.Epoch)) || wait.Closed(t.s.Ended()) || t.v.node.Machine.Now() >= t.s.LeaseEnd()
 }
 
-// startFirst is what the programs' start is given, before anything else is asked of ZooKeeper.
+// startFirst is how long ZooKeeper is asked nothing, so that the programs start first.
 const startFirst = 10 * time.Millisecond
 
-// watch begins what goes on beside a term in which programs run, until cease. The lock is watched for as long as the programs are waited
-// for: one that is asked to stop may take its time.
+// watch starts the goroutines that help a term in which programs run, until cease. The lock is watched until the programs have ended: a
+// program that is asked to stop may take its time.
 func (t *term) watch(ctx context.Context) {
 	v := t.v
 	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
@@ -81,7 +81,7 @@ func (t *term) watch(ctx context.Context) {
 	lost := make(chan struct{})
 	t.lost = lost
 	t.helpers.Go(func() {
-		wait.For(watching, startFirst) // what is missed meanwhile is seen in the first look
+		wait.For(watching, startFirst) // the first look sees what happens meanwhile
 		err := t.claim.Watch(watching)
 		if watching.Err() != nil {
 			return
@@ -102,7 +102,7 @@ func (t *term) watch(ctx context.Context) {
 	}
 }
 
-// unwatch ends what goes on beside the term.
+// unwatch ends the term's helpers.
 func (t *term) unwatch() {
 	if t.cease != nil {
 		t.cease()
@@ -124,7 +124,7 @@ func (t *term) Arm(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Armed}
 }
 
-// Resume goes on with a term that was handed over. P5 was kept by its beginning; all else is as in any term.
+// Resume goes on with a term that was handed over. Its beginning has kept P5.
 func (t *term) Resume(ctx context.Context) role.Event {
 	v, c := t.v, t.v.handover.carried
 	claim, err := t.cand.Resume(c.Claim)
@@ -149,7 +149,7 @@ func (t *term) Resume(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Resumed}
 }
 
-// drop is for a term that was handed over and cannot go on: it is to be ended. The session ends with it. P1: nobody watches its lock.
+// drop has a term ended that was handed over and cannot go on. The session ends with it. P1: nobody watches its lock.
 func (t *term) drop(why error) {
 	t.s.Stop(why)
 	v, c := t.v, t.v.handover.take()

@@ -22,7 +22,7 @@ type watch struct {
 	astray string        // which programs have left their cgroups
 }
 
-// reconfigure has the health checked in another way.
+// reconfigure changes how the health is checked.
 func (w *watch) reconfigure(h config.Health) {
 	w.mu.Lock()
 	changed := !reflect.DeepEqual(w.health, h)
@@ -33,7 +33,7 @@ func (w *watch) reconfigure(h config.Health) {
 	}
 }
 
-// keep checks the health, anew with each change of how, until the run has ended.
+// keep checks the health until the run has ended.
 func (w *watch) keep(ctx context.Context) {
 	for ctx.Err() == nil {
 		checking, enough := context.WithCancel(ctx)
@@ -51,7 +51,7 @@ func (w *watch) keep(ctx context.Context) {
 	}
 }
 
-// check ends the run when the health is gone.
+// check ends the run when the programs are unhealthy.
 func (w *watch) check(ctx context.Context) {
 	w.mu.Lock()
 	h := w.health
@@ -87,7 +87,7 @@ func (w *watch) check(ctx context.Context) {
 	}
 }
 
-// news notes what is said now, and tells whether it is another thing than before.
+// news notes what is said now, and tells whether that has changed.
 func (w *watch) news(before *string, now string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

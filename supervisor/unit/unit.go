@@ -19,10 +19,10 @@ type Config struct {
 	Cluster  string // tells one cluster's files on this machine from another's
 	Logger   hclog.Logger
 	Hurry    <-chan struct{} // closed when stopping is to be quick: programs are killed, not asked
-	Commands *Commands       // runs what runs outside any session
+	Commands *Commands       // for commands outside any session
 }
 
-// Unit is what a service has for its programs, from one run to the next: their log files, and what is to be undone.
+// Unit is what a service keeps for its programs from one run to the next: their log files, and debts.
 type Unit struct {
 	cfg     Config
 	log     hclog.Logger
@@ -63,7 +63,7 @@ func (u *Unit) hook(ctx context.Context, what string, h config.Hook, facts []str
 	u.log.Info("hook done", "service", u.cfg.Service, "hook", what, "took", time.Since(began).Round(time.Millisecond))
 }
 
-// Close waits for what may go on beside the runs, and closes the log files. No run is left.
+// Close waits for hooks and undos, and closes the log files. No run is left.
 func (u *Unit) Close() {
 	u.undoing.Wait()
 	u.hooks.Wait()
