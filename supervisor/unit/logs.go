@@ -22,7 +22,7 @@ type logs struct {
 	wg    sync.WaitGroup
 }
 
-// open returns a pipe into the file, which is pumped until close.
+// open returns the file, into which programs write until close.
 func (l *logs) open(ctx context.Context, reach *child.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger) (*logfile.Log, error) {
 	return l.take(ctx, reach, conf, who, log, logfile.Open)
 }
