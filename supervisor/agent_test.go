@@ -64,8 +64,8 @@ func handedOn(t *testing.T, s *supervisor, tree Tree, id json.RawMessage) *servi
 	return v
 }
 
-// A question is about the tree of the service that it names: who made that is asked for its death, this machine for any other's.
-func TestDeathIsProvedByWhoeverCanKnowIt(t *testing.T) {
+// A question is about a tree of the service that it names. If this supervisor made the tree, the tree is asked; otherwise the machine.
+func TestADeathIsProvedByTheOneThatCanKnowIt(t *testing.T) {
 	errLives := errors.New("it lives")
 	own, other := json.RawMessage(`{"mark":"own"}`), json.RawMessage(`{"mark":"other"}`)
 	for name, c := range map[string]struct {

@@ -21,8 +21,8 @@ import (
 	"understudy/supervisor/witness"
 )
 
-// P2: a process that was seen alive of a tree is not dead because the tree's cgroup is gone: who leaves that can remove it as well.
-// Whoever is asked looks for the process itself.
+// P2: a process that was seen alive of a tree is not dead because the tree's cgroup is gone: a process that leaves that can remove it as well.
+// Each that can be asked looks for the process itself.
 func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 	here, err := child.Identity()
 	if err != nil {

@@ -39,7 +39,7 @@ func (e endless) Leftover(ctx context.Context, _ string, _ json.RawMessage) *chi
 	return nil
 }
 
-// treeless is a guard that makes no trees. What it is asked for one is told.
+// treeless is a guard that makes no trees, and calls asked instead.
 type treeless struct {
 	Guard
 	asked func(ctx context.Context)
@@ -59,8 +59,8 @@ func (g treeless) commands() *unit.Commands {
 	return unit.NewCommands(func() unit.Guard { return g }, early{}.Now)
 }
 
-// P2, P6: an upgrade that is given up has told services to leave. One that does so only later begins again all the same: else its
-// child would run on with nobody looking after it and its lock, and a standby would never stand again.
+// P2, P6: before an upgrade is given up, services were told to leave. One that leaves only later begins again: otherwise nobody would look
+// after its child and its lock, and a standby would never be a candidate again.
 func TestWhoLeavesTooLateForAnUpgradeBeginsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, late, guard := make(chan struct{}), make(chan struct{}), endless{looks: make(chan int, 1)}
@@ -89,7 +89,7 @@ func TestWhoLeavesTooLateForAnUpgradeBeginsAgain(t *testing.T) {
 	})
 }
 
-// What was about to be handed over of a service runs, also when the service is taken out of the config at that moment.
+// A service that is taken out of the config while its term is handed over still runs: it must not be forgotten.
 func TestATermThatWasToBeHandedOverIsNotForgotten(t *testing.T) {
 	s := small(Config{})
 	v := handedOn(t, s, &tomb{}, nil)
@@ -105,7 +105,7 @@ func TestATermThatWasToBeHandedOverIsNotForgotten(t *testing.T) {
 	}
 }
 
-// A service that the next image's config does not have is stopped there, though nothing else happens in that session.
+// A service that is not in the next image's config is stopped there, even if nothing else happens in that session.
 func TestACarriedTermOfARemovedServiceIsStopped(t *testing.T) {
 	for _, removed := range []bool{true, false} {
 		s := small(Config{})
@@ -140,7 +140,7 @@ func (moving) HandOver(_ context.Context, _ uint64, _ int, do func(json.RawMessa
 
 func (moving) Adopted(json.RawMessage) (Tree, bool) { return nil, false }
 
-// P7: an image that shows credentials which nothing belongs to yet loses its session, and all that runs.
+// P7: an image that shows credentials that cannot open the znodes yet loses its session, and everything that runs.
 func TestAnUpgradeWaitsForChangedCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := &election.Auth{Scheme: "digest", Secrets: [][]byte{[]byte("a:b")}}, &election.Auth{Scheme: "digest", Secrets: [][]byte{[]byte("c:d")}}
@@ -166,7 +166,7 @@ func TestAnUpgradeWaitsForChangedCredentials(t *testing.T) {
 	})
 }
 
-// P1: what was handed over runs before its term goes on here: the gate has to know of it, and of nothing else.
+// P1: a term that was handed over runs before it goes on here: the gate has to know of it, and of no other.
 func TestOnlyATermThatWasHandedOverIsExpected(t *testing.T) {
 	s := small(Config{})
 	s.roster.add(Service{Name: "web"})

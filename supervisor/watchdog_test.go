@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// armedGuard is a guard whose watchdog is armed, or not.
+// armedGuard is a guard whose watchdog may be armed.
 type armedGuard struct {
 	Guard
 	armed bool

@@ -15,7 +15,7 @@ import (
 	"understudy/supervisor/service/role"
 )
 
-// Without a method an agent is asked while the grace delay lasts; what is configured stays as it is.
+// Without a configured method the former active's agent is asked while the grace delay lasts.
 func TestAgentIsAskedWhereNothingIsConfigured(t *testing.T) {
 	mine, his := &agent.Method{}, &election.BreadCrumb{Agent: "a:1"}
 	exec := []fencing.Step{{Method: fencing.Exec{}, Timeout: time.Second}}
@@ -54,7 +54,7 @@ type clock struct {
 
 func (c clock) Now() time.Duration { return time.Hour + time.Since(c.began) }
 
-// A promise is waited out, but for a confirmation.
+// A promise is waited out, unless an operator confirms the death.
 func TestOwnPromiseIsSatOut(t *testing.T) {
 	for name, confirm := range map[string]time.Duration{"to its end": 0, "confirmed": time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestNothingIsStartedBesideALeftover(t *testing.T) {
 	}
 }
 
-// What a refused fencing is reported as: only who could not be fenced is one that may be settled by somebody else.
+// A refused fencing says whether somebody else may settle it: that is so only if the former active could not be fenced.
 func TestARefusalSaysWhatItIs(t *testing.T) {
 	term := made(t, Conf{}, nil).testTerm(t.Context(), Session{}, nil).fence
 	for err, want := range map[error]role.Event{
@@ -116,7 +116,7 @@ func TestARefusalSaysWhatItIs(t *testing.T) {
 	}
 }
 
-// Whoever was seen alive is said to be, in the breadcrumb; who just did not answer is not.
+// The breadcrumb says that a child is alive only if it was seen; a node that did not answer proves nothing.
 func TestOnlyWhoIsSeenAliveIsSaidToBe(t *testing.T) {
 	seen := &child.AliveError{Leftover: child.Leftover{Pid: 7}, Err: child.ErrUnproved}
 	for err, said := range map[error]bool{

@@ -36,7 +36,7 @@ func TestAnOrderIsCarriedOutOnce(t *testing.T) {
 	}
 }
 
-// What is taken back is what this term has done, and what was for a former one; an order that came meanwhile stays.
+// A term takes back the orders that it has carried out, and those for a former one; an order that came meanwhile stays.
 func TestOnlyOrdersThatAreDoneAreTakenBack(t *testing.T) {
 	errand := func(id string, token int64) *election.Errand { return &election.Errand{ID: id, Token: token} }
 	if known(election.Control{}).answer(7) != nil {

@@ -34,7 +34,7 @@ func TestAServiceThatLeftSomethingIsNotForgotten(t *testing.T) {
 	}
 }
 
-// A later session holds nothing of a tree that an earlier one could not prove dead: it can be closed. That of the tree itself cannot.
+// A session must not be closed if a tree of its own is not proved dead. A later session can be closed.
 func TestOnlyTheSessionOfAnUnprovedTreeIsLeftToExpire(t *testing.T) {
 	for epoch, kept := range map[uint64]bool{1: false, 2: true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestOnlyTheSessionOfAnUnprovedTreeIsLeftToExpire(t *testing.T) {
 	}
 }
 
-// What was said of a tree that is dead at last is not said any longer, though nobody had to wait for that.
+// Once a tree is dead at last, the service does not say any longer that it is alive.
 func TestNothingIsSaidOfATreeThatIsDeadAtLast(t *testing.T) {
 	v := made(t, Conf{}, nil)
 	v.local.undead = undead{tree: &grave{}, epoch: 1, seen: "pid 7"}

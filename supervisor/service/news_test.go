@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A preferred node's return, or an operator's order, is told once: whoever misses it waits for ever.
+// A preferred node's return, or an operator's order, is told once: a service that misses it waits for ever.
 func TestNewsThatComesAsAWaitEndsIsNotLost(t *testing.T) {
 	for range 1000 {
 		n := newNews()

@@ -32,7 +32,7 @@ func TestAFreeLockIsLeftToOthers(t *testing.T) {
 	}
 }
 
-// The service goes to a preferred node once that has been fit for a while: longer, if it did not take a free lock before.
+// The service goes to a preferred node that has been fit for a while: for longer, if it did not take a free lock before.
 func TestAPreferredNodeIsWaitedFor(t *testing.T) {
 	now := time.Unix(1000, 0)
 	w := election.Wishes{Preferred: map[string]int{"b": 2}}

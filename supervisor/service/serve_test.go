@@ -47,7 +47,7 @@ func (e *ensemble) served(v *Service, meanwhile func()) {
 	})
 }
 
-// P5: of data that ZooKeeper has lost nobody knows who was active. A node stands again once every lease of before is over.
+// P5: after a loss of ZooKeeper's data nobody knows who was active. A node is a candidate again once every lease from before is over.
 func TestANodeStandsAgainAfterALossOfData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zk, guard := newEnsemble(t), prepares{made: make(chan time.Time, 1)}
@@ -72,7 +72,7 @@ func TestANodeStandsAgainAfterALossOfData(t *testing.T) {
 	})
 }
 
-// A service that was deleted by hand while this node leaves it to others has a candidate again, that still leaves it to others.
+// If a service is deleted by hand while this node backs off, its candidate is replaced, and backs off in turn.
 func TestACandidateThatBacksOffIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zk, guard := newEnsemble(t), prepares{made: make(chan time.Time, 1)}

@@ -101,7 +101,7 @@ func TestNewestTreesAreRemembered(t *testing.T) {
 	}
 }
 
-// An agent may be asked for a death before the term goes on: what the child's oneshots did, an address say, is still there then.
+// An agent may be asked for a death before the term goes on: what the oneshots did, an address say, is still there then.
 func TestATreeThatIsCarriedIsKnownFromTheStart(t *testing.T) {
 	v := made(t, Conf{}, nil)
 	id := json.RawMessage(`{"tree":1}`)
@@ -117,7 +117,7 @@ func TestATreeThatIsCarriedIsKnownFromTheStart(t *testing.T) {
 	}
 }
 
-// Who claims looks at its own machine, for the tree and for what was seen alive of it.
+// A claimant looks at its own machine, for the tree and for the process that was seen alive of it.
 func TestWhoClaimsLooksAtItsOwnMachine(t *testing.T) {
 	m, tree := &shown{}, json.RawMessage(`{}`)
 	v := made(t, Conf{}, func(n *Node) { n.Machine = m })

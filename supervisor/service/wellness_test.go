@@ -7,7 +7,7 @@ import (
 	"understudy/election"
 )
 
-// A pause and a program that has left its cgroup are both told.
+// A pause does not hide that a program has left its cgroup.
 func TestAPauseIsToldBesideAProgramThatHasLeftItsCgroup(t *testing.T) {
 	w := wellness{news: newNews()}
 	w.strayed("pid 7 is astray")

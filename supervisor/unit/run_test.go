@@ -22,7 +22,7 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// stage is a tree whose processes are played, and what happened there, in order.
+// stage is a tree with played processes, and the log of what happened there.
 type stage struct {
 	Tree
 	deaf map[string]bool          // these end for no signal
@@ -221,7 +221,7 @@ func TestTheRunTellsWhyItEnded(t *testing.T) {
 	}
 }
 
-// P1, P3: nobody is asked any more once the lock is lost or the lease has ended.
+// P1, P3: no program is asked any more once the lock is lost or the lease has ended.
 func TestWhoIsCutIsAskedNoMore(t *testing.T) {
 	for _, which := range []string{"lock lost", "lease ended", "in time"} {
 		synctest.Test(t, func(t *testing.T) {

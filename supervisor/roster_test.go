@@ -6,7 +6,7 @@ import (
 	"understudy/supervisor/service"
 )
 
-// Two that bear one name would take each other's lock for their own: it is the same session's.
+// Two services of one name would take each other's lock for their own: both have the same session.
 func TestAServiceWaitsForItsNamesakeThatWasRemoved(t *testing.T) {
 	s := small(Config{})
 	make := func(name string) *service.Service { return s.service(Service{Name: name}) }
