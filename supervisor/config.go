@@ -59,13 +59,17 @@ type Change struct {
 // Service is the config of one service.
 type Service = service.Conf
 
-// Machine, Guard, Tree and Process are the host, and what runs on it, as a supervisor sees them.
-type (
-	Machine = host.Machine
-	Guard   = host.Guard
-	Tree    = unit.Tree
-	Process = unit.Process
-)
+// Machine is the host as a supervisor sees it.
+type Machine = host.Machine
+
+// Guard is its two guardians.
+type Guard = host.Guard
+
+// Tree is a program and all that it forks.
+type Tree = unit.Tree
+
+// Process is a program that was started.
+type Process = unit.Process
 
 // Watchdog is the device that resets this machine when a child outlives its lease.
 type Watchdog = service.Watchdog
