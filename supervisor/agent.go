@@ -48,7 +48,7 @@ type answerer struct {
 func (a *answerer) keep(ctx context.Context) {
 	log := a.log.Named("agent")
 	server := &agent.Server{
-		Keys: a.cfg.Keys, Logger: log, Vouch: a.vouch, Promise: a.promise,
+		Keys: a.cfg.Keys, Logger: log, Vouch: a.prove, Promise: a.promise,
 		Self: agent.Answer{Node: a.self.Node, Machine: a.self.Machine, Boot: a.self.Boot},
 	}
 	for told := false; ctx.Err() == nil; {
@@ -128,15 +128,15 @@ func (a *answerer) lend(ctx context.Context, l net.Listener) {
 	}
 }
 
-// vouch answers a question that was proved to come from a node that holds the lock.
-func (a *answerer) vouch(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
+// prove answers a question that was proved to come from a node that holds the lock.
+func (a *answerer) prove(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
 	w := witness.At{
 		Node: a.self.Node, Host: child.Host{Machine: a.self.Machine, Boot: a.self.Boot}, End: a.machine.KillTree, Look: a.machine.Outlasted,
 	}
 	if t := a.tree(q.Service, q.Tree); t != nil {
 		w.End = func(ctx context.Context, _ json.RawMessage) error { return t.Kill(ctx, q.By, q.ByToken) }
 	}
-	return w.Vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
+	return w.Prove(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
 }
 
 // promise is what the agent is asked for.
@@ -153,21 +153,9 @@ func (a *answerer) promise(q agent.Pledge) error {
 // answerer is this node's.
 func (s *supervisor) answerer() *answerer {
 	return &answerer{
-		cfg: s.cfg.Agent, self: s.self, machine: s.cfg.Machine, promises: s.promises, tree: s.tree, guarded: s.guarded,
+		cfg: s.cfg.Agent, self: s.self, machine: s.cfg.Machine, promises: s.promises, tree: s.roster.tree, guarded: s.guarded,
 		guard: func() Guard { return s.guard }, log: s.log, inherit: s.left != nil && s.left.Agent == s.cfg.Agent.Listen,
 	}
-}
-
-// tree finds one that this supervisor made.
-func (s *supervisor) tree(name string, id json.RawMessage) *service.Tree {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, v := range s.services {
-		if v.Name() == name {
-			return v.Tree(id)
-		}
-	}
-	return nil
 }
 
 // address is where others reach the agent, empty without one.

@@ -57,16 +57,15 @@ func handedOn(t *testing.T, s *supervisor, tree Tree, id json.RawMessage) *servi
 	if err := term.Find(func(json.RawMessage) (unit.Tree, bool) { return tree, true }, s.log); err != nil {
 		t.Fatal(err)
 	}
-	v := s.service(Service{Name: "db"})
+	v := s.roster.add(Service{Name: "db"})
 	r := service.Record{Name: "db", Term: term}
 	r.State.Carried = true
 	v.Remember(r)
-	s.services = append(s.services, v)
 	return v
 }
 
-// A question is about the tree of the service that it names: who made that is asked for its death, this machine for any other's.
-func TestDeathIsVouchedForByWhoCanKnowIt(t *testing.T) {
+// A question is about a tree of the service that it names. If this supervisor made the tree, the tree is asked; otherwise the machine.
+func TestADeathIsProvedByTheOneThatCanKnowIt(t *testing.T) {
 	errLives := errors.New("it lives")
 	own, other := json.RawMessage(`{"mark":"own"}`), json.RawMessage(`{"mark":"other"}`)
 	for name, c := range map[string]struct {
@@ -92,7 +91,7 @@ func TestDeathIsVouchedForByWhoCanKnowIt(t *testing.T) {
 			if c.change != nil {
 				c.change(&q)
 			}
-			verdict, _, err := s.answerer().vouch(t.Context(), q)
+			verdict, _, err := s.answerer().prove(t.Context(), q)
 			if verdict != c.want || (err != nil) != (verdict == fencing.Alive) || tree.ended != c.ended || machine.tree != c.others {
 				t.Errorf("%v, %v; ended %d times, of others %q", verdict, err, tree.ended, machine.tree)
 			}

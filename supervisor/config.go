@@ -6,7 +6,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service"
+	"understudy/supervisor/unit"
 )
 
 // Config is all that one supervisor runs.
@@ -56,6 +58,18 @@ type Change struct {
 
 // Service is the config of one service.
 type Service = service.Conf
+
+// Machine is the host as a supervisor sees it.
+type Machine = host.Machine
+
+// Guard is its two guardians.
+type Guard = host.Guard
+
+// Tree is a program and all that it forks.
+type Tree = unit.Tree
+
+// Process is a program that was started.
+type Process = unit.Process
 
 // Watchdog is the device that resets this machine when a child outlives its lease.
 type Watchdog = service.Watchdog

@@ -19,12 +19,12 @@ type credentials struct {
 	read  func() (*election.Auth, error) // the file, now and then; nil: there are none
 	look  chan struct{}                  // holds one when the file is to be looked at
 	log   hclog.Logger
-	taken func() // others are shown now
-	held  func() // why the file's are not shown has changed
+	taken func() // called when other credentials are shown
+	held  func() // called when why has changed
 
 	mu       sync.Mutex // guards what follows
 	shown    *election.Auth
-	withheld string // why what the file holds is not shown
+	withheld string // why the file's are not shown
 }
 
 // lookAgain is how long a changed file of credentials may go unnoticed.
@@ -38,8 +38,8 @@ func newCredentials(a *election.Auth, log hclog.Logger, taken, held func()) *cre
 	return c
 }
 
-// keep shows ZooKeeper what the file of credentials holds, as it changes, while a session stands. The services do
-// not notice. There is such a file.
+// keep shows ZooKeeper the credentials in the file, whenever they change while a session stands. The services do not notice. There is
+// a file.
 func (c *credentials) keep(ctx context.Context, sess *election.Session, ensemble *election.Ensemble) {
 	for {
 		c.renew(ctx, sess, ensemble)
@@ -74,7 +74,7 @@ func (c *credentials) renew(ctx context.Context, sess *election.Session, ensembl
 	}
 }
 
-// refused is told that ZooKeeper does not let a session's node register: the file may know better.
+// refused tries the file's credentials after ZooKeeper has refused to register a session's node.
 func (c *credentials) refused(ensemble *election.Ensemble) {
 	if c.read == nil {
 		return
@@ -86,8 +86,8 @@ func (c *credentials) refused(ensemble *election.Ensemble) {
 	}
 }
 
-// unshown tells whether the file holds other credentials than are shown, and has them looked at. Another image of this process
-// would show them, good for what there is or not.
+// unshown tells whether the file holds other credentials than are shown, and has keep look at them. Another image of this process would
+// show them even if they cannot open what is in ZooKeeper.
 func (c *credentials) unshown() bool {
 	if c.read == nil {
 		return false

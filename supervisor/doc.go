@@ -7,11 +7,11 @@
 //     the lock until the session ends by itself, and leaves the breadcrumb.
 //   - P3 The lease ends before the session can. Whatever happens to us or to our network, the tree is dead before ZooKeeper
 //     can have given the lock away by itself. A session that somebody else may have ended is not taken for the end of a lease: see
-//     election.FormerLease. A failsafe service's may outlive that, for as long as everybody who could start it has
+//     election.FormerLease. A failsafe service's may outlive that, for as long as every node that could start it has
 //     promised not to.
 //   - P4 No child outlives its supervisor: the guardians see to it.
-//   - P5 Fence before start. A child starts only after whoever the breadcrumb names is known to be dead or fenced, and after
-//     the breadcrumb names us.
+//   - P5 Fence before start. A child starts only after the node that the breadcrumb names is known to be dead or fenced, and
+//     after the breadcrumb names us.
 //   - P6 Progress. With a quorum and one healthy node, somebody is active.
 //   - P7 Calm. What is shorter than the lease is not noticed by the child.
 //

@@ -9,16 +9,16 @@ import (
 	"understudy/election"
 )
 
-// exposure looks for what others than our credentials may change in ZooKeeper in spite of them.
+// exposure looks for znodes that others can change although this node has credentials.
 type exposure struct {
 	look    chan struct{}   // holds one when it is to be looked at
 	names   func() []string // of the services
-	changed func(note string) (was string)
+	notes   *notes
+	changed func() // called when something else is open
 	log     hclog.Logger
 }
 
-// How often it is looked whether what was open to others is closed by now. Of a large tree that takes long, and it shall not be
-// ZooKeeper's main work.
+// How often keep looks whether what was open is closed by now. A look at a large tree takes long, and must not be ZooKeeper's main work.
 const (
 	exposedAgain = 10 * time.Second
 	exposedShare = 20
@@ -44,18 +44,22 @@ func (e *exposure) keep(ctx context.Context, sess *election.Session) {
 	}
 }
 
-// lookAt looks, and says when that changes, what others than the credentials may change in ZooKeeper: a tree that was made
-// without them, or that a stranger made beforehand, is not closed by what is created in it.
+// lookAt looks which znodes others can change, and logs when that changes: a tree that was made without credentials, or by a stranger,
+// stays open, whatever is created in it.
 func (e *exposure) lookAt(ctx context.Context, sess *election.Session) (open bool) {
 	all, err := sess.Exposed(ctx, e.names())
 	if err != nil {
 		if ctx.Err() == nil {
 			e.log.Warn("whether others may change what is in ZooKeeper is not known", "error", err)
 		}
-		return true // for all that is known
+		return true // nobody knows that it is not
 	}
 	note := election.ExposedNote(all)
-	switch was := e.changed(note); {
+	was := e.notes.expose(note)
+	if note != was {
+		e.changed()
+	}
+	switch {
 	case note == was:
 	case note != "":
 		e.log.Warn("ZooKeeper is open to others", "note", note)

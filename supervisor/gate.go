@@ -22,18 +22,6 @@ func (s *supervisor) newGate(sess *election.Session, epoch uint64) *failsafe.Gat
 	return failsafe.NewGate(cfg)
 }
 
-// carriedTerms are those that run already, and are about to go on here.
-func (s *supervisor) carriedTerms() (terms []failsafe.Term) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, v := range s.services {
-		if v.Carries() {
-			terms = append(terms, v)
-		}
-	}
-	return terms
-}
-
 // guardians are what a gate knows of the guard: those of one session.
 type guardians struct {
 	guard Guard

@@ -6,6 +6,6 @@ import (
 	"understudy/supervisor/witness"
 )
 
-// Guardian is the main function of a guardian process: it outlives its supervisor for as long as it takes to end what the
-// supervisor ran, and to give back what it held.
+// Guardian is the main function of a guardian process: it outlives its supervisor until it has ended what that ran, and has given back
+// what that held.
 func Guardian() int { return child.GuardianMain(election.CloseEncoded, witness.InGuardian) }

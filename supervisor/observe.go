@@ -28,7 +28,7 @@ type Observer interface {
 // Lease is how far the lease reaches.
 type Lease = control.Lease
 
-// State is how a service stands on this node.
+// State is how a service is on this node.
 type State = control.State
 
 // unobserved is the observer of a supervisor that nobody looks at.

@@ -16,17 +16,19 @@ import (
 	"understudy/fencing"
 	"understudy/fencing/agent"
 	"understudy/supervisor/child"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service"
 	"understudy/supervisor/witness"
 )
 
-// P2: a process that was seen alive of a tree is not dead because the tree's cgroup is gone: who leaves that can remove it as well.
-// Whoever is asked looks for the process itself.
+// P2: a process that was seen alive of a tree is not dead because the tree's cgroup is gone: a process that leaves that can remove it as well.
+// Each that can be asked looks for the process itself.
 func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
-	host, err := child.Identity()
+	here, err := child.Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
+	this := host.This(nil, "")
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -40,9 +42,9 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := child.TreeID{Kind: child.KindCgroup, Name: "db", Boot: host.Boot, PidNS: host.PidNS, Pid: 1 << 30, StartTime: born}
+		id := child.TreeID{Kind: child.KindCgroup, Name: "db", Boot: here.Boot, PidNS: here.PidNS, Pid: 1 << 30, StartTime: born}
 		id.Inode = info.Sys().(*syscall.Stat_t).Ino
-		id.Path = filepath.Join(base, fmt.Sprintf("n.db.p%d-%d-%d.0123456789ab", host.PidNS, id.Pid, born))
+		id.Path = filepath.Join(base, fmt.Sprintf("n.db.p%d-%d-%d.0123456789ab", here.PidNS, id.Pid, born))
 		data, err := json.Marshal(id)
 		if err != nil {
 			t.Fatal(err)
@@ -64,15 +66,15 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 		{"nobody has its pid and start", fencing.Process{Pid: 1 << 29, Start: start}, 1, fencing.Dead},
 	} {
 		tree := goneTree(c.born)
-		self := election.Node{Node: "a", Machine: host.Machine, Boot: host.Boot}
-		q := agent.Question{Service: "db", Token: 1, Node: "a", Machine: host.Machine, Boot: host.Boot, Tree: tree, Seen: c.seen, By: "b", ByToken: 2}
-		w := witness.At{Node: "a", Host: host, End: thisMachine{}.KillTree, Look: thisMachine{}.Outlasted}
+		self := election.Node{Node: "a", Machine: here.Machine, Boot: here.Boot}
+		q := agent.Question{Service: "db", Token: 1, Node: "a", Machine: here.Machine, Boot: here.Boot, Tree: tree, Seen: c.seen, By: "b", ByToken: 2}
+		w := witness.At{Node: "a", Host: here, End: this.KillTree, Look: this.Outlasted}
 		for who, ask := range map[string]func(context.Context) (fencing.Verdict, string, error){
 			"the claimant": func(ctx context.Context) (fencing.Verdict, string, error) {
-				return w.Vouch(ctx, "a", host.Machine, host.Boot, tree, c.seen)
+				return w.Prove(ctx, "a", here.Machine, here.Boot, tree, c.seen)
 			},
 			"the agent": func(ctx context.Context) (fencing.Verdict, string, error) {
-				return (&answerer{machine: thisMachine{}, self: self, tree: func(string, json.RawMessage) *service.Tree { return nil }}).vouch(ctx, q)
+				return (&answerer{machine: this, self: self, tree: func(string, json.RawMessage) *service.Tree { return nil }}).prove(ctx, q)
 			},
 			"a guardian": func(ctx context.Context) (fencing.Verdict, string, error) { return witness.Proxy(w, nil).Vouch(ctx, q) },
 		} {
@@ -81,7 +83,7 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 				t.Errorf("%s, says %s: %v, %v", c.name, who, verdict, err)
 			}
 		}
-		s := witness.KillLocal(t.Context(), fencing.Target{Node: "a", Machine: host.Machine, Boot: host.Boot, Tree: tree, Seen: c.seen})
+		s := witness.KillLocal(t.Context(), fencing.Target{Node: "a", Machine: here.Machine, Boot: here.Boot, Tree: tree, Seen: c.seen})
 		if s.Dead != (c.want == fencing.Dead) || s.Alive != (c.want == fencing.Alive) {
 			t.Errorf("%s, says its machine: %+v", c.name, s)
 		}
@@ -91,8 +93,8 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 	}
 	_ = cmd.Process.Kill()
 	_, _ = cmd.Process.Wait()
-	w := witness.At{Node: "a", Host: host, End: thisMachine{}.KillTree, Look: thisMachine{}.Outlasted}
-	if verdict, _, err := w.Vouch(t.Context(), "a", host.Machine, host.Boot, goneTree(1), fencing.Process{Pid: pid, Start: start}); verdict != fencing.Dead {
+	w := witness.At{Node: "a", Host: here, End: this.KillTree, Look: this.Outlasted}
+	if verdict, _, err := w.Prove(t.Context(), "a", here.Machine, here.Boot, goneTree(1), fencing.Process{Pid: pid, Start: start}); verdict != fencing.Dead {
 		t.Errorf("dead at last: %v, %v", verdict, err)
 	}
 }

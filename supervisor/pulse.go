@@ -1,21 +1,26 @@
 package supervisor
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
-// pulse answers who asks whether the supervisor is alive. The asking itself shows that takeChanges is; what follows shows that
-// nobody sits on mu, and that the loop of the session turns, where there is a session.
-func (s *supervisor) pulse(ctx context.Context, asks chan<- struct{}) {
-	select {
-	case <-s.guarded: // before that, nothing could be run
-	case <-ctx.Done():
-		return
-	}
-	s.mu.Lock()
-	over := s.over
-	s.mu.Unlock()
+// pulse shows that the loop of a session turns, where there is a session.
+type pulse struct {
+	beat chan struct{} // taken by the loop
+
+	mu   sync.Mutex    // guards over
+	over chan struct{} // closed at the loop's end; nil while there is none
+}
+
+// answer answers that the supervisor is alive, once the loop has taken a beat.
+func (p *pulse) answer(ctx context.Context, asks chan<- struct{}) {
+	p.mu.Lock()
+	over := p.over
+	p.mu.Unlock()
 	if over != nil {
 		select {
-		case s.beat <- struct{}{}:
+		case p.beat <- struct{}{}:
 		case <-over:
 		case <-ctx.Done():
 			return
@@ -28,15 +33,15 @@ func (s *supervisor) pulse(ctx context.Context, asks chan<- struct{}) {
 }
 
 // turning says that the loop of a session turns, until what it returns is called.
-func (s *supervisor) turning() func() {
+func (p *pulse) turning() func() {
 	over := make(chan struct{})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = over
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = over
 	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.over = nil
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.over = nil
 		close(over)
 	}
 }

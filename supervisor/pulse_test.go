@@ -10,7 +10,7 @@ import (
 func pulsing(t *testing.T) (*supervisor, func() (answered bool)) {
 	pulses, guarded := make(chan chan<- struct{}), make(chan struct{})
 	close(guarded)
-	s := &supervisor{cfg: Config{Pulse: pulses, Observer: unobserved{}}, guarded: guarded, beat: make(chan struct{})}
+	s := &supervisor{cfg: Config{Pulse: pulses, Observer: unobserved{}}, guarded: guarded, pulse: pulse{beat: make(chan struct{})}}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	go s.takeChanges(ctx)
@@ -41,8 +41,8 @@ func TestPulseIsAnsweredWithoutASession(t *testing.T) {
 func TestPulseIsAnsweredWhileTheLoopOfTheSessionTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, pulse := pulsing(t)
-		stop := s.turning()
-		go func() { <-s.beat; <-s.beat }()
+		stop := s.pulse.turning()
+		go func() { <-s.pulse.beat; <-s.pulse.beat }()
 		for i, want := range []bool{true, true, false, false} { // it takes two, then it hangs
 			if got := pulse(); got != want {
 				t.Errorf("pulse %d: answered %v", i, got)

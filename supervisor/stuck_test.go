@@ -25,7 +25,7 @@ func (undying) End(ctx context.Context) error {
 	return child.ErrUnproved
 }
 
-// An upgrade finds that it would wait for a death that nobody can tell the time of.
+// An upgrade finds a death that may never be proved.
 func TestATreeThatIsNotProvedDeadIsInAnUpgradesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := zkmem.New(zkmem.Config{TickTime: 500 * time.Millisecond})
@@ -43,11 +43,11 @@ func TestATreeThatIsNotProvedDeadIsInAnUpgradesWay(t *testing.T) {
 			},
 		})
 		err := e.Open(t.Context(), func(ctx context.Context, sess *election.Session) error {
-			// Its claim cannot be read: it is to be ended.
+			// Its claim cannot be read: it has to end.
 			leave, served := make(chan struct{}), make(chan error, 1)
 			gate := s.newGate(sess, 1)
 			go func() { served <- v.Serve(ctx, service.Session{Session: sess, Epoch: 1, Gate: gate, Leave: leave}) }()
-			for v.Stance() != service.Stuck {
+			for v.Upgrade() != service.Stuck {
 				time.Sleep(time.Second)
 			}
 			close(leave)

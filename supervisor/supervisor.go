@@ -17,6 +17,7 @@ import (
 	"understudy/supervisor/config"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/handoff"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service"
 	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
@@ -32,30 +33,24 @@ type supervisor struct {
 	guarded  chan struct{} // closed when the guardians stand
 	guard    Guard
 	commands *unit.Commands
-	leaving  sync.WaitGroup    // of services that were removed
-	left     *handoff.Envelope // what a former image of this process has handed over; nil: nothing
+	promises *failsafe.Promises // what this node has promised others
+	left     *handoff.Envelope  // what a former image of this process has handed over; nil: nothing
 
+	roster      roster
+	notes       notes
 	credentials *credentials
 	exposure    *exposure
-
-	mu       sync.Mutex                // guards what follows
-	services []*service.Service        // also those that were removed, until nothing of them is left
-	fault    string                    // why a changed config is not taken up
-	warned   []string                  // dangerous settings
-	exposed  string                    // what is open to others in ZooKeeper
-	births   map[string]election.Birth // of the folders of services that were removed: a loss of data is noticed all the same
-	stir     chan struct{}
-	promises *failsafe.Promises // what this node has promised others
-	beat     chan struct{}      // taken by the loop of a session
-	over     chan struct{}      // closed at that loop's end; nil while there is none
+	pulse       pulse
+	stir        chan struct{} // capacity 1: the loop of a session has to look at the roster and the notes
 }
 
 func newSupervisor(cfg Config) *supervisor {
 	s := &supervisor{
-		cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), stir: make(chan struct{}, 1), beat: make(chan struct{}),
-		births: map[string]election.Birth{}, promises: failsafe.NewPromises(),
+		cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), stir: make(chan struct{}, 1), promises: failsafe.NewPromises(),
+		notes: notes{observer: cfg.Observer}, pulse: pulse{beat: make(chan struct{})},
 	}
-	s.exposure = &exposure{look: make(chan struct{}, 1), names: s.names, changed: s.expose, log: s.log}
+	s.roster = roster{create: s.service, observer: cfg.Observer, births: map[string]election.Birth{}}
+	s.exposure = &exposure{look: make(chan struct{}, 1), names: s.roster.names, notes: &s.notes, changed: func() { wait.Poke(s.stir) }, log: s.log}
 	s.credentials = newCredentials(cfg.Auth, s.log, func() { wait.Poke(s.exposure.look) }, func() { wait.Poke(s.stir) })
 	return s
 }
@@ -64,21 +59,20 @@ func newSupervisor(cfg Config) *supervisor {
 // when the command has ended; status is then the command's own.
 func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) {
 	if cfg.Machine == nil {
-		cfg.Machine = thisMachine{thread: cfg.Thread, root: cfg.Root}
+		cfg.Machine = host.This(cfg.Thread, cfg.Root)
 	}
 	if cfg.Observer == nil {
 		cfg.Observer = unobserved{}
 	}
-	host, err := cfg.Machine.Identity()
+	self, err := cfg.Machine.Identity()
 	if err != nil {
 		return nil, fmt.Errorf("identify this machine: %w", err)
 	}
 	s := newSupervisor(cfg)
 	s.commands = unit.NewCommands(func() unit.Guard { return s.guard }, cfg.Machine.Now)
-	s.warned = cfg.Warnings
-	cfg.Observer.Warned(election.Bounded(s.warned))
+	s.notes.warn(cfg.Warnings)
 	s.self = election.Node{
-		Node: cfg.Node, Host: cfg.Host, Pid: os.Getpid(), Version: cfg.Version, Machine: host.Machine, Boot: host.Boot,
+		Node: cfg.Node, Host: cfg.Host, Pid: os.Getpid(), Version: cfg.Version, Machine: self.Machine, Boot: self.Boot,
 		Since: time.Now().UTC(),
 	}
 	if cfg.Legacy != nil {
@@ -87,19 +81,16 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 		}
 	}
 	for _, c := range cfg.Services {
-		s.services = append(s.services, s.service(c))
-		s.services[len(s.services)-1].Show()
+		s.roster.add(c).Show()
 	}
 	if s.left != nil {
-		s.reinstate()
+		s.roster.reinstate(s.left)
+		s.log.Info("going on where the former image of this process has stopped", "running", s.left.Running(), "session", election.SessionName(s.left.Session.Session))
 	}
 	for _, name := range unit.Indebted(cfg.Node, s.cluster()) {
-		if slices.ContainsFunc(cfg.Services, func(c Service) bool { return c.Name == name }) {
-			continue
+		if !slices.ContainsFunc(cfg.Services, func(c Service) bool { return c.Name == name }) {
+			s.roster.addRemoved(name)
 		}
-		v := s.service(Service{Name: name, Service: config.Service{Eligible: true}})
-		v.Remove()
-		s.services = append(s.services, v)
 	}
 	// The guardians start while the session does. They leave last.
 	standing, fail := context.WithCancelCause(ctx)
@@ -118,20 +109,20 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	defer leave()
 	err = s.sessions(standing)
 	enough()
-	taken.Wait() // s.services is ours from here on
-	for _, v := range s.services {
+	taken.Wait() // the services are ours from here on
+	for _, v := range s.roster.services {
 		v.Close()
 	}
-	s.leaving.Wait()
+	s.roster.closing.Wait()
 	if cause := context.Cause(standing); err == nil && ctx.Err() == nil && cause != nil {
 		err = cause
 	}
-	for _, v := range s.services {
+	for _, v := range s.roster.services {
 		if err == nil {
 			err = v.Undead() // of a session that is over: this one was closed
 		}
 	}
-	for _, v := range s.services {
+	for _, v := range s.roster.services {
 		if status := v.Finished(); status != nil {
 			return status, err
 		}
@@ -175,7 +166,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 			return err
 		case errors.Is(err, service.ErrUndead) && ctx.Err() != nil:
 			return err
-		case ctx.Err() != nil, s.done():
+		case ctx.Err() != nil, s.roster.done():
 			return nil
 		}
 		if errors.Is(err, election.ErrNoAuth) {
@@ -206,18 +197,6 @@ const (
 	maxTrouble = 15 * time.Second
 )
 
-// done tells whether nothing is left to be supervised.
-func (s *supervisor) done() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, v := range s.services {
-		if v.Finished() == nil || !v.Once() {
-			return false
-		}
-	}
-	return len(s.services) > 0
-}
-
 // serve runs all services in one session. It returns nil only when nothing of them is alive.
 func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch uint64) error {
 	select {
@@ -245,7 +224,7 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	}()
 	first, gate := sess.LeaseEnd(), s.newGate(sess, epoch)
 	if resumed {
-		gate.Expect(s.carriedTerms())
+		gate.Expect(s.roster.carried())
 	}
 	sess.Shorten(gate.Shorten)
 	sess.Follow(func(end time.Duration) {
@@ -269,7 +248,7 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	return nil
 }
 
-// serveGated is serveAll, while other nodes' promises are looked after.
+// serveGated is serveAll, with the session's gate kept meanwhile.
 func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 	keeping, enough := context.WithCancel(context.WithoutCancel(ctx)) // also while what is served ends
 	var wg sync.WaitGroup
@@ -280,7 +259,7 @@ func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 	return s.serveAll(ctx, t)
 }
 
-// serveAll runs the services, those that are added meanwhile as well, until all of them have ended.
+// serveAll serves the services, also those that are added meanwhile, until all have left the session.
 func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 	t.Leave = ctx.Done()
 	stops := map[*service.Service]context.CancelCauseFunc{} // of those that run
@@ -300,7 +279,7 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 		}()
 	}
 	over, leaving := s.guard.Over(t.Epoch), ctx.Done()
-	defer s.turning()()
+	defer s.pulse.turning()()
 	var moving *handoff.Move // an upgrade under way
 	look := time.NewTicker(handoff.Look)
 	defer look.Stop()
@@ -315,10 +294,11 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 			}
 		}
 		if moving == nil {
-			t.Session.Faulty(s.arrange(ctx, stops, errs, begin))
-			t.Session.Warned(s.warnings())
+			s.roster.arrange(ctx, stops, errs, begin)
+			t.Session.Faulty(s.notes.faults(s.credentials.why()))
+			t.Session.Warned(s.notes.warnings())
 		}
-		if len(stops) == 0 && (ctx.Err() != nil || s.done()) {
+		if len(stops) == 0 && (ctx.Err() != nil || s.roster.done()) {
 			break
 		}
 		select {
@@ -327,7 +307,7 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 			delete(stops, e.v)
 			errs[e.v] = e.err
 			// P2: one that left for an upgrade that has been given up meanwhile begins again; its child runs.
-			if s.forget(e.v, e.err) || e.handed && e.err == nil && moving == nil {
+			if s.roster.forget(e.v, e.err) || e.handed && e.err == nil && moving == nil {
 				delete(errs, e.v)
 			}
 		case <-s.cfg.Upgrade.Asked:
@@ -337,7 +317,7 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 			}
 		case <-look.C:
 		case <-s.stir:
-		case <-s.beat:
+		case <-s.pulse.beat:
 		case <-over:
 			over = nil
 			t.Session.Stop(fmt.Errorf("%w: %w", service.ErrGuard, s.guard.Cause(t.Epoch)))
@@ -348,29 +328,7 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 	return errors.Join(slices.Collect(maps.Values(errs))...)
 }
 
-// arrange begins what is to run and does not yet, stops what was removed, and returns the fault of the config.
-func (s *supervisor) arrange(ctx context.Context, stops map[*service.Service]context.CancelCauseFunc, errs map[*service.Service]error, begin func(*service.Service)) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, v := range s.services {
-		stop, runs := stops[v]
-		_, ended := errs[v]
-		switch {
-		case runs && v.Removed():
-			stop(nil)
-		case runs, ended, ctx.Err() != nil && !v.Carries(), s.waits(v):
-		default:
-			v.SetBirth(s.births[v.Name()]) // of a namesake that was removed, and is forgotten by now
-			carried := v.Carries()
-			if begin(v); carried && v.Removed() { // nothing else may ever wake the loop up
-				stops[v](nil)
-			}
-		}
-	}
-	return s.faults()
-}
-
-// containment is what all services wish: a certain kind, which is not the last resort either, rather than strict.
+// containment is the mode that all services share: a certain kind, if one asks for it, or else strict, if one asks for that.
 func containment(services []Service) string {
 	mode := config.ContainAuto
 	for _, v := range services {

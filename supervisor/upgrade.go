@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"understudy/election"
-	"understudy/supervisor/config"
 	"understudy/supervisor/handoff"
 	"understudy/supervisor/service"
 )
@@ -27,7 +25,7 @@ func (s *supervisor) moveOn(ctx context.Context, t service.Session, m *handoff.M
 
 // unsettled tells what an upgrade waits for besides the services.
 func (s *supervisor) unsettled() error {
-	if why := s.credentials.why(); why != "" { // another image would show what is not good for what there is
+	if why := s.credentials.why(); why != "" { // another image would show credentials that cannot open what is in ZooKeeper
 		return fmt.Errorf("%w: %s", handoff.ErrNotNow, why)
 	}
 	if s.credentials.unshown() {
@@ -36,24 +34,21 @@ func (s *supervisor) unsettled() error {
 	return nil
 }
 
-// envelope is what the next image is to know.
+// envelope is what the next image has to know.
 func (s *supervisor) envelope() handoff.Envelope {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	births, services := s.roster.records()
 	e := handoff.Envelope{
-		Node: s.cfg.Node, Root: s.cfg.Root, Servers: s.cfg.Servers, Since: s.self.Since, Commands: s.commands.Begun(), Births: s.births,
+		Node: s.cfg.Node, Root: s.cfg.Root, Servers: s.cfg.Servers, Since: s.self.Since, Commands: s.commands.Begun(), Births: births,
+		Services: services,
 	}
 	if s.cfg.Agent != nil {
 		e.Agent = s.cfg.Agent.Listen
 	}
-	for _, v := range s.services {
-		e.Services = append(e.Services, v.Record())
-	}
 	return e
 }
 
-// adopt takes over what a former image of this process has left. On an error this process has to end: to its guardians that is
-// a supervisor's death, and they do the rest.
+// adopt takes over what a former image of this process has left. On an error this process has to end: its guardians take that for a
+// supervisor's death, and do the rest.
 func (s *supervisor) adopt(ctx context.Context) error {
 	left, err := handoff.Open(s.cfg.Legacy, s.cfg.Node, s.cfg.Root, s.cfg.Servers)
 	if err != nil {
@@ -71,31 +66,8 @@ func (s *supervisor) adopt(ctx context.Context) error {
 	close(s.guarded)
 	s.self.Since = left.Since
 	s.commands.GoOn(left.Commands)
-	if left.Births != nil {
-		s.births = left.Births
-	}
 	s.left = left
 	return nil
-}
-
-// reinstate gives each service what was handed over of it. One that is not in the config any more, and runs, is stopped as if it
-// had been taken out now.
-func (s *supervisor) reinstate() {
-	for _, c := range s.left.Services {
-		i := slices.IndexFunc(s.services, func(v *service.Service) bool { return v.Name() == c.Name })
-		switch {
-		case i >= 0:
-			s.services[i].Remember(c)
-		case c.Term != nil || len(c.Debts) > 0:
-			v := s.service(Service{Name: c.Name, Service: config.Service{Eligible: true}})
-			v.Remove()
-			v.Remember(c)
-			s.services = append(s.services, v)
-		default:
-			s.births[c.Name] = c.Birth
-		}
-	}
-	s.log.Info("going on where the former image of this process has stopped", "running", s.left.Running(), "session", election.SessionName(s.left.Session.Session))
 }
 
 // open opens a session, the one that was handed over first.

@@ -10,7 +10,6 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
-	"understudy/supervisor/failsafe"
 	"understudy/supervisor/handoff"
 	"understudy/supervisor/service"
 	"understudy/supervisor/unit"
@@ -40,7 +39,7 @@ func (e endless) Leftover(ctx context.Context, _ string, _ json.RawMessage) *chi
 	return nil
 }
 
-// treeless is a guard that makes no trees. What it is asked for one is told.
+// treeless is a guard that makes no trees, and calls asked instead.
 type treeless struct {
 	Guard
 	asked func(ctx context.Context)
@@ -60,8 +59,8 @@ func (g treeless) commands() *unit.Commands {
 	return unit.NewCommands(func() unit.Guard { return g }, early{}.Now)
 }
 
-// P2, P6: an upgrade that is given up has told services to leave. One that does so only later begins again all the same: else its
-// child would run on with nobody looking after it and its lock, and a standby would never stand again.
+// P2, P6: before an upgrade is given up, services were told to leave. One that leaves only later begins again: otherwise nobody would look
+// after its child and its lock, and a standby would never be a candidate again.
 func TestWhoLeavesTooLateForAnUpgradeBeginsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, late, guard := make(chan struct{}), make(chan struct{}), endless{looks: make(chan int, 1)}
@@ -70,9 +69,8 @@ func TestWhoLeavesTooLateForAnUpgradeBeginsAgain(t *testing.T) {
 		s.guard = guard
 		undone := make(chan struct{}, 10)
 		s.commands = treeless{asked: func(context.Context) { undone <- struct{}{}; <-late }}.commands()
-		v := s.service(Service{Name: "db"})
+		v := s.roster.add(Service{Name: "db"})
 		v.Remember(service.Record{Name: "db", Debts: []unit.Debt{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}}})
-		s.services = append(s.services, v)
 		sess := &election.Session{}
 		ctx, end := context.WithCancel(t.Context())
 		served := make(chan error, 1)
@@ -91,23 +89,23 @@ func TestWhoLeavesTooLateForAnUpgradeBeginsAgain(t *testing.T) {
 	})
 }
 
-// What was about to be handed over of a service runs, also when the service is taken out of the config at that moment.
+// A service that is taken out of the config while its term is handed over still runs: it must not be forgotten.
 func TestATermThatWasToBeHandedOverIsNotForgotten(t *testing.T) {
 	s := small(Config{})
 	v := handedOn(t, s, &tomb{}, nil)
 	v.Remove()
-	if s.forget(v, nil) || len(s.services) != 1 {
+	if s.roster.forget(v, nil) || len(s.roster.services) != 1 {
 		t.Error("forgotten, with its child running")
 	}
-	if v.Remember(service.Record{Name: "db"}); s.forget(v, errors.New("x")) || len(s.services) != 1 {
+	if v.Remember(service.Record{Name: "db"}); s.roster.forget(v, errors.New("x")) || len(s.roster.services) != 1 {
 		t.Error("forgotten, though something of it may be alive")
 	}
-	if !s.forget(v, nil) || len(s.services) != 0 {
+	if !s.roster.forget(v, nil) || len(s.roster.services) != 0 {
 		t.Error("not forgotten, with nothing left of it")
 	}
 }
 
-// A service that the next image's config does not have is stopped there, though nothing else happens in that session.
+// A service that is not in the next image's config is stopped there, even if nothing else happens in that session.
 func TestACarriedTermOfARemovedServiceIsStopped(t *testing.T) {
 	for _, removed := range []bool{true, false} {
 		s := small(Config{})
@@ -116,7 +114,7 @@ func TestACarriedTermOfARemovedServiceIsStopped(t *testing.T) {
 			v.Remove()
 		}
 		stops, stopped := map[*service.Service]context.CancelCauseFunc{}, false
-		s.arrange(t.Context(), stops, map[*service.Service]error{}, func(v *service.Service) { stops[v] = func(error) { stopped = true } })
+		s.roster.arrange(t.Context(), stops, map[*service.Service]error{}, func(v *service.Service) { stops[v] = func(error) { stopped = true } })
 		if stopped != removed {
 			t.Errorf("removed %v: stopped %v", removed, stopped)
 		}
@@ -142,7 +140,7 @@ func (moving) HandOver(_ context.Context, _ uint64, _ int, do func(json.RawMessa
 
 func (moving) Adopted(json.RawMessage) (Tree, bool) { return nil, false }
 
-// P7: an image that shows credentials which nothing belongs to yet loses its session, and all that runs.
+// P7: an image that shows credentials that cannot open the znodes yet loses its session, and everything that runs.
 func TestAnUpgradeWaitsForChangedCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := &election.Auth{Scheme: "digest", Secrets: [][]byte{[]byte("a:b")}}, &election.Auth{Scheme: "digest", Secrets: [][]byte{[]byte("c:d")}}
@@ -168,12 +166,12 @@ func TestAnUpgradeWaitsForChangedCredentials(t *testing.T) {
 	})
 }
 
-// P1: what was handed over runs before its term goes on here: the gate has to know of it, and of nothing else.
+// P1: a term that was handed over runs before it goes on here: the gate has to know of it, and of no other.
 func TestOnlyATermThatWasHandedOverIsExpected(t *testing.T) {
 	s := small(Config{})
-	s.services = append(s.services, s.service(Service{Name: "web"}))
+	s.roster.add(Service{Name: "web"})
 	carried := handedOn(t, s, &tomb{}, nil)
-	if got := s.carriedTerms(); len(got) != 1 || got[0] != failsafe.Term(carried) {
+	if got := s.roster.carried(); len(got) != 1 || got[0] != carried.Term() {
 		t.Errorf("expected: %v", got)
 	}
 }

@@ -1,6 +1,6 @@
 package supervisor
 
-// showWatchdog tells the observer of the device, once the guardians stand, who feed it.
+// showWatchdog tells the observer of the device, once the guardians, which feed it, stand.
 func (s *supervisor) showWatchdog() {
 	w := s.cfg.Watchdog
 	if w == nil {

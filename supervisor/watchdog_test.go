@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// dog is a guard whose watchdog is armed, or not.
-type dog struct {
+// armedGuard is a guard whose watchdog may be armed.
+type armedGuard struct {
 	Guard
 	armed bool
 }
 
-func (d *dog) WatchdogArmed() bool { return d.armed }
+func (d *armedGuard) WatchdogArmed() bool { return d.armed }
 
 // onlooker notes the watchdog that it is told of.
 type onlooker struct {
@@ -25,7 +25,7 @@ func (o *onlooker) Watchdog(device, mode string, armed func() bool) {
 }
 
 func TestObserversLearnWhetherTheWatchdogIsArmed(t *testing.T) {
-	k := &dog{}
+	k := &armedGuard{}
 	for want, w := range map[string]*Watchdog{"": nil, "/dev/w required": {Device: "/dev/w", Required: true}, "/dev/w automatic": {Device: "/dev/w"}} {
 		o := &onlooker{}
 		s := &supervisor{cfg: Config{Watchdog: w, Observer: o}, guard: k}

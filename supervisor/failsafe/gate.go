@@ -8,19 +8,20 @@ import (
 
 	"understudy/election"
 	"understudy/fencing/agent"
+	"understudy/supervisor/wait"
 )
 
 // Term is what runs, or may be started, between a claim of a service's lock and the proof that nothing of it is alive. Terms are
-// compared: one is the same from Enter to Leave.
+// compared: a term is the same value from Enter to Leave.
 type Term interface {
 	Name() string // of its service
 	// End asks for its end, and returns at once.
 	End(why error)
-	// Killer looks up what runs of it now, and returns what kills that; nil when there is nothing.
+	// Killer looks up what runs of it now, and returns a function that kills that; nil if nothing runs.
 	Killer() func(context.Context)
 }
 
-// Guardians are told how long what runs may run.
+// Guardians are told until when programs may run.
 type Guardians interface {
 	Extend(end time.Duration) error
 	// Shorten returns when both guardians know the end, and have fitted the watchdog to the session.
@@ -39,14 +40,14 @@ type Config struct {
 	Show      func(end time.Duration, held bool) // of the lease: held is by promises
 }
 
-// Gate says how long what runs in one session may run: for as long as ZooKeeper backs the lease; or, of a failsafe service, for as
-// long as every node has promised not to start it that could.
+// Gate says until when the programs of one session may run: as long as ZooKeeper backs the lease; those of a failsafe service also as
+// long as every node that could start it has promised not to.
 //
-// P1, P3: the guardians know one deadline for all that runs. So it is the earliest of those of all terms, and a term may begin to
-// start programs only while the deadline is ZooKeeper's own.
+// P1, P3: the guardians know one deadline for all programs. So it is the earliest deadline of all terms, and a term may begin to start
+// programs only while the deadline is ZooKeeper's own.
 type Gate struct {
 	cfg  Config
-	wake chan struct{} // has a token when Keep has to look at once
+	wake chan struct{} // capacity 1: Keep has to look at once
 
 	mu    mutex                   // guards what follows; its owner may wait for the guardians
 	told  time.Duration           // the furthest deadline that the guardians know
@@ -59,14 +60,15 @@ func NewGate(cfg Config) *Gate {
 	return &Gate{cfg: cfg, mu: newMutex(), terms: map[Term]*otherPromises{}, wake: make(chan struct{}, 1)}
 }
 
-// Extend takes what ZooKeeper acknowledges to the guardians. P3: what was computed before the session became shorter is too long.
+// Extend tells the guardians how far ZooKeeper's newest acknowledgement extends the lease. P3: a deadline that was computed before the
+// session became shorter is too late, and is cut to the shorter one.
 func (g *Gate) Extend(end time.Duration) error {
 	g.mu.lock()
 	defer g.mu.unlock()
 	return g.tell(min(end, g.cfg.Session.Backed()))
 }
 
-// Shorten takes a lease that ZooKeeper has made shorter to the guardians, and returns when both know of it.
+// Shorten tells the guardians that ZooKeeper has shortened the lease, and returns when both know.
 func (g *Gate) Shorten(ctx context.Context) error {
 	if err := g.mu.lockUntil(ctx); err != nil {
 		return err
@@ -78,14 +80,11 @@ func (g *Gate) Shorten(ctx context.Context) error {
 	}
 	end = max(end, 1) // P3: a session that is over has none left, and 0 would say that none has begun
 	g.told = end
-	select {
-	case g.wake <- struct{}{}: // P7: Keep sleeps by the longer session
-	default:
-	}
+	wait.Poke(g.wake) // P7: Keep sleeps by the longer session
 	return g.cfg.Guardians.Shorten(ctx, end, session)
 }
 
-// limit is the latest deadline that all terms are good for: ZooKeeper's own, or one by promises. mu is held.
+// limit is the latest deadline that holds for all terms: ZooKeeper's own, or one by promises. The caller holds mu.
 func (g *Gate) limit() time.Duration {
 	backed := g.cfg.Session.Backed()
 	if !g.held {
@@ -98,13 +97,13 @@ func (g *Gate) limit() time.Duration {
 	return latest
 }
 
-// tell sends a deadline. mu is held, so that no term is overlooked.
+// tell sends a deadline. The caller holds mu, so that no term is overlooked.
 func (g *Gate) tell(end time.Duration) error {
 	g.told = max(g.told, end)
 	return g.cfg.Guardians.Extend(end)
 }
 
-// Plain tells whether the guardians know no deadline but ZooKeeper's own. It is for the caller of TryPlain, until its unlock.
+// Plain tells whether the guardians know no deadline but ZooKeeper's own. Only the caller of TryPlain may ask, before it unlocks.
 func (g *Gate) Plain() bool { return g.told <= g.cfg.Session.Backed() }
 
 // TryPlain keeps the deadline as it is until unlock is called. It reports false, and changes nothing, when the guardians know
@@ -122,8 +121,8 @@ func (g *Gate) TryPlain() (unlock func(), ok bool) {
 	return g.mu.unlock, true
 }
 
-// oncePlain does something as soon as the deadline is ZooKeeper's own, while nobody can change that. It reports false when ctx
-// ended first.
+// oncePlain calls do as soon as the deadline is ZooKeeper's own; nobody can change that meanwhile. It reports false if ctx ended
+// first.
 func (g *Gate) oncePlain(ctx context.Context, do func()) bool {
 	for {
 		g.mu.lock()
@@ -135,19 +134,19 @@ func (g *Gate) oncePlain(ctx context.Context, do func()) bool {
 		if plain {
 			return true
 		}
-		if !pause(ctx, g.cfg.Session.Timeout()/100) {
+		if !wait.For(ctx, g.cfg.Session.Timeout()/100) {
 			return false
 		}
 	}
 }
 
-// Enter lets a term start programs: the deadline is ZooKeeper's own then, and goes beyond it only by promises that are about this
-// term too. It reports false when ctx ended first.
+// Enter lets a term start programs: from then on the deadline goes beyond ZooKeeper's own only by promises that cover this term, too. It
+// reports false if ctx ended first.
 func (g *Gate) Enter(ctx context.Context, t Term, claim *election.Claim) bool {
 	return g.oncePlain(ctx, func() { g.terms[t] = newOtherPromises(claim) })
 }
 
-// Expect counts terms that run already, and are about to Enter: nothing is promised about them yet.
+// Expect counts terms whose programs run already, and which are about to Enter: no promise covers them yet.
 func (g *Gate) Expect(terms []Term) {
 	g.mu.lock()
 	defer g.mu.unlock()
@@ -156,15 +155,15 @@ func (g *Gate) Expect(terms []Term) {
 	}
 }
 
-// Leave says that nothing of a term is alive, nor can be started.
+// Leave says that nothing of a term is alive, and that nothing of it can be started.
 func (g *Gate) Leave(t Term) {
 	g.mu.lock()
 	defer g.mu.unlock()
 	delete(g.terms, t)
 }
 
-// mutex is a mutex that one need not wait for. A channel, as those who wait for one are idle to testing/synctest, and those who
-// wait for a sync.Mutex are not: virtual time would stand still while the guardians are told.
+// mutex is a lock with a try and a deadline. It is a channel because testing/synctest counts a goroutine that waits for a channel as
+// idle, but not one that waits for a sync.Mutex: virtual time would stand still while the guardians are told.
 type mutex chan struct{}
 
 func newMutex() mutex { return make(mutex, 1) }
@@ -187,15 +186,5 @@ func (m mutex) lockUntil(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-// pause waits, and tells whether ctx still lasts.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

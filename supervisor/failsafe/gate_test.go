@@ -32,7 +32,7 @@ func ended(guardians Guardians) *Gate {
 	return NewGate(Config{Session: &election.Session{}, Guardians: guardians, Now: func() time.Duration { return time.Hour }, Log: hclog.NewNullLogger()})
 }
 
-// P1: a promise binds from when it is heard, so it is counted on from when the question was sent, however late the answer comes.
+// P1: a promise binds from when the question is heard, so it counts from when the question was sent, however late the answer comes.
 func TestPromiseIsCountedFromTheQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const late = aSession / 10
@@ -62,8 +62,8 @@ func TestPromiseIsCountedFromTheQuestion(t *testing.T) {
 	})
 }
 
-// P3: the guardians know one deadline for all. While it is further than ZooKeeper's own, by promises about what runs already,
-// nothing else may be started under it.
+// P3: the guardians know one deadline for all programs. While promises about running ones put it beyond ZooKeeper's own, nothing else may
+// be started.
 func TestNothingIsStartedUnderThePromisesForAnother(t *testing.T) {
 	g := ended(nil)
 	g.told = time.Second
@@ -78,8 +78,8 @@ func TestNothingIsStartedUnderThePromisesForAnother(t *testing.T) {
 	}
 }
 
-// P1: the child of a term that is about to go on here runs, before its claim is known here: nothing is promised about it, so no
-// deadline goes beyond ZooKeeper's own, whatever is promised about others.
+// P1: the child of a term that is about to go on here runs before its claim is known here. No promise covers it, so the deadline is
+// ZooKeeper's own, whatever is promised about others.
 func TestATermThatIsAboutToGoOnIsCoveredByNoPromise(t *testing.T) {
 	g := ended(nil)
 	g.Expect([]Term{named("db")})
@@ -92,7 +92,7 @@ func TestATermThatIsAboutToGoOnIsCoveredByNoPromise(t *testing.T) {
 	}
 }
 
-// P3: what was acknowledged under a longer timeout, and reaches the guardians after the shorter deadline, changes nothing.
+// P3: an acknowledgement under a longer timeout changes nothing if it reaches the guardians after the shorter deadline.
 func TestAnExtensionFromBeforeAShorterGrantIsNotTold(t *testing.T) {
 	guardians := &deadlines{}
 	g := ended(guardians)
@@ -105,7 +105,7 @@ func TestAnExtensionFromBeforeAShorterGrantIsNotTold(t *testing.T) {
 	}
 }
 
-// P1: a deadline by promises stands as far as the promises do for all that runs, whatever ZooKeeper grants.
+// P1: a deadline by promises stands as long as promises cover everything that runs, whatever timeout ZooKeeper grants.
 func TestAShorterGrantEndsNoMoreThanItHasTo(t *testing.T) {
 	g := ended(&deadlines{})
 	g.held, g.told = true, 2*time.Hour

@@ -11,13 +11,13 @@ import (
 	"understudy/fencing/agent"
 )
 
-// Keep looks after promises of other nodes, and goes by them when ZooKeeper acknowledges nothing, until ctx or the session ends.
+// Keep collects promises of other nodes, and relies on them while ZooKeeper acknowledges nothing, until ctx or the session ends.
 func (g *Gate) Keep(ctx context.Context) {
 	if g.cfg.Agent == nil {
 		return // nobody can be asked
 	}
 	k := keeper{Gate: g}
-	defer k.beside.Wait()
+	defer k.helpers.Wait()
 	sess := g.cfg.Session
 	for sess.Over() == nil {
 		session := sess.Timeout()
@@ -46,8 +46,8 @@ func (g *Gate) Keep(ctx context.Context) {
 // keeper is one run of Keep.
 type keeper struct {
 	*Gate
-	beside sync.WaitGroup // asking, looking, killing
-	look   time.Duration  // when to look for an ensemble again; guarded by mu
+	helpers sync.WaitGroup // asking, looking, killing
+	look    time.Duration  // when to look for an ensemble again; guarded by mu
 }
 
 // backed notes that ZooKeeper is there.
@@ -69,7 +69,7 @@ func (k *keeper) ask(ctx context.Context, now time.Duration) {
 		for _, p := range o.due(now) {
 			o.asked[p] = true
 			name, token, session := t.Name(), o.claim.Token, o.claim.Session()
-			k.beside.Go(func() {
+			k.helpers.Go(func() {
 				until, err := k.askOne(ctx, name, token, p, session)
 				k.mu.lock()
 				defer k.mu.unlock()
@@ -102,7 +102,7 @@ func (g *Gate) askOne(ctx context.Context, service string, token int64, p electi
 	return sent + election.CoverLength(session), err
 }
 
-// stretch lets every term go on that may, and ends those that may not.
+// stretch extends the deadline for the terms that may go on, and ends the others.
 func (k *keeper) stretch(ctx context.Context, session time.Duration) {
 	k.mu.lock()
 	defer k.mu.unlock()
@@ -114,7 +114,7 @@ func (k *keeper) stretch(ctx context.Context, session time.Duration) {
 		}
 	}
 	if longest <= backed || !k.cfg.Session.Hold(longest) {
-		return // all ends with the lease, as ever
+		return // everything ends with the lease, as without failsafe
 	}
 	if !k.held {
 		k.held = true
@@ -135,8 +135,8 @@ func (k *keeper) stretch(ctx context.Context, session time.Duration) {
 	}
 }
 
-// wane ends one term whose own time is nearly over, while that of others goes on: it is asked to end, and then killed, early
-// enough to be proved dead in time. Without the proof nothing goes on. mu is held.
+// wane ends one term whose own time is nearly over while other terms go on: its programs are asked to end, then killed, early enough to
+// be proved dead in time. Without that proof no term goes on. The caller holds mu.
 func (k *keeper) wane(ctx context.Context, t Term, o *otherPromises, left, session time.Duration) {
 	if left <= election.StopEarly(session) && !o.ended {
 		o.ended = true
@@ -146,12 +146,12 @@ func (k *keeper) wane(ctx context.Context, t Term, o *otherPromises, left, sessi
 	if left <= election.KillEarly(session) && !o.killed {
 		o.killed = true
 		if kill := t.Killer(); kill != nil {
-			k.beside.Go(func() { kill(ctx) })
+			k.helpers.Go(func() { kill(ctx) })
 		}
 	}
 }
 
-// promised names the services that go on. mu is held.
+// promised names the services that go on. The caller holds mu.
 func (k *keeper) promised(now time.Duration) (names []string) {
 	for t, o := range k.terms {
 		if o.reach(now) > k.cfg.Session.Backed() {
@@ -162,8 +162,8 @@ func (k *keeper) promised(now time.Duration) (names []string) {
 	return names
 }
 
-// sight looks for an ensemble by another way than our own session, while that goes by promises. P6: nodes that go on by each
-// other's promises would otherwise see none for as long as they do.
+// sight looks for ZooKeeper by another connection than our session's, while the session relies on promises. P6: otherwise nodes that
+// rely on each other's promises would not notice that ZooKeeper is back.
 func (k *keeper) sight(ctx context.Context, now, session time.Duration) {
 	k.mu.lock()
 	due := k.held && now >= k.look
@@ -174,7 +174,7 @@ func (k *keeper) sight(ctx context.Context, now, session time.Duration) {
 	if !due {
 		return
 	}
-	k.beside.Go(func() {
+	k.helpers.Go(func() {
 		sent := k.cfg.Now()
 		if k.cfg.Session.Sighted(ctx) {
 			k.cfg.Promises.Acked(sent, session)

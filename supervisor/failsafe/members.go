@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/wait"
 )
 
-// awayPatience is how many session timeouts a member that has gone is still counted on. Until then it can come back and take
-// over as ever; from then on it would have to prove the death of whom it finds in the breadcrumb.
+// awayPatience is for how many session timeouts a member still counts that has gone. Until then it can come back and take over as
+// usual; later it has to prove that the node in the breadcrumb runs nothing.
 const awayPatience = 10
 
-// Count keeps in the breadcrumb who stands for a service besides this node, until ctx ends: all of them have to promise, should
-// ZooKeeper be gone. peers tells them, and each change of that, as election.Candidate.Peers does.
+// Count keeps the service's other candidates listed in the breadcrumb, until ctx ends: if ZooKeeper is gone, each of them has to
+// promise. peers reports them, and each change, as election.Candidate.Peers does.
 func (g *Gate) Count(ctx context.Context, service string, claim *election.Claim, peers func(context.Context, func([]election.Peer)) error) {
 	told := make(chan []election.Peer)
 	watching, enough := context.WithCancel(ctx)
@@ -30,7 +31,7 @@ func (g *Gate) Count(ctx context.Context, service string, claim *election.Claim,
 			})
 			if err != nil && watching.Err() == nil {
 				g.cfg.Log.Debug("cannot read who else stands for the service", "service", service, "error", err)
-				pause(watching, time.Second)
+				wait.For(watching, time.Second)
 			}
 		}
 	}()
@@ -54,14 +55,14 @@ func (g *Gate) Count(ctx context.Context, service string, claim *election.Claim,
 		}
 		if all := a.count(now, awayPatience*session.Timeout()); first || !slices.Equal(all, listed) {
 			first, listed = false, all
-			// Once the deadline is ZooKeeper's own: a listed member relies on being asked for all that comes, and was not asked for
-			// what is promised already.
+			// Wait until the deadline is ZooKeeper's own: a listed member relies on being asked before each extension, and was not
+			// asked about the one in force.
 			g.oncePlain(ctx, func() { claim.Enlist(all) })
 		}
 	}
 }
 
-// warnOfSilence says that somebody can never promise anything.
+// warnOfSilence logs which members can never promise anything.
 func (g *Gate) warnOfSilence(service string, peers []election.Peer) {
 	for _, p := range peers {
 		if p.Agent == "" || p.Machine == "" {
@@ -70,14 +71,14 @@ func (g *Gate) warnOfSilence(service string, peers []election.Peer) {
 	}
 }
 
-// attendance is who was there, and since when not.
+// attendance is which members were there, and since when they are not.
 type attendance struct {
 	all  []election.Peer
 	gone map[election.Peer]time.Time
 }
 
-// count is everybody who is there, or has not been gone for long. A node that came back with another machine or address replaces
-// its former self.
+// count returns the members that are there, or went not long ago. A node that came back with another machine or address replaces its
+// former self.
 func (a *attendance) count(now []election.Peer, patience time.Duration) []election.Peer {
 	all := slices.Clone(now)
 	for _, p := range a.all {

@@ -9,7 +9,7 @@ import (
 	"understudy/election"
 )
 
-// A member that has gone is counted on for a while, and one that came back as another one is that one at once.
+// A member that has gone still counts for a while; one that comes back with another address counts with that at once.
 func TestMemberThatHasGoneIsCountedOnForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, c, moved := election.Peer{Node: "b", Machine: "m", Agent: "b:1"}, election.Peer{Node: "c"}, election.Peer{Node: "b", Machine: "n", Agent: "b:2"}

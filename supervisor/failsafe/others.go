@@ -9,9 +9,9 @@ import (
 // otherPromises are what other nodes have promised about one term.
 type otherPromises struct {
 	claim  *election.Claim                 // nil: the term is about to go on here
-	until  map[election.Peer]time.Duration // how far each promise carries
-	asked  map[election.Peer]bool          // who is being asked
-	silent map[election.Peer]bool          // who gave none, which was logged
+	until  map[election.Peer]time.Duration // until when each promise holds
+	asked  map[election.Peer]bool          // which members are being asked
+	silent map[election.Peer]bool          // which members gave none, which was logged
 	ended  bool                            // the term was asked to end
 	killed bool
 }
@@ -20,7 +20,7 @@ func newOtherPromises(claim *election.Claim) *otherPromises {
 	return &otherPromises{claim: claim, until: map[election.Peer]time.Duration{}, asked: map[election.Peer]bool{}, silent: map[election.Peer]bool{}}
 }
 
-// counted is everybody who has to promise. It reports false when promises are worth nothing yet.
+// counted returns the members that have to promise. It reports false while promises are worth nothing yet.
 func (o *otherPromises) counted() ([]election.Peer, bool) {
 	if o.claim == nil {
 		return nil, false
@@ -28,7 +28,7 @@ func (o *otherPromises) counted() ([]election.Peer, bool) {
 	return o.claim.Counted()
 }
 
-// reach is how far the promises carry of all who have to promise; 0: they do not.
+// reach is until when all members that have to promise have done so; 0: one has not.
 func (o *otherPromises) reach(now time.Duration) time.Duration {
 	all, ok := o.counted()
 	if !ok {
@@ -41,7 +41,7 @@ func (o *otherPromises) reach(now time.Duration) time.Duration {
 	return end
 }
 
-// due is who has to be asked now: those whose promise is missing or soon over, and who are not being asked.
+// due returns the members to ask now: their promise is missing or soon over, and they are not being asked already.
 func (o *otherPromises) due(now time.Duration) (peers []election.Peer) {
 	all, ok := o.counted()
 	if !ok || o.ended {

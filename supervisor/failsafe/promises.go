@@ -10,15 +10,15 @@ import (
 	"understudy/fencing/agent"
 )
 
-// Promises are what this node has promised others, while none of them saw ZooKeeper: not to start a service before a point of
-// this machine's clock. The supervisor that gave them remembers them. One that comes after it has to assume that its predecessor
-// gave, at its very end, the longest promise that there is.
+// Promises are what this node has promised others, while none of them saw ZooKeeper: not to start a service before a time of this
+// machine's clock. Only the supervisor that gave them remembers them: its successor has to assume that the longest possible promise was
+// given just before the end.
 type Promises struct {
 	mu      sync.Mutex               // guards what follows
 	until   map[string]time.Duration // by service
-	engaged map[string]int           // services that may be started here: nothing is promised of them
-	newest  time.Duration            // when the newest write was sent that ZooKeeper has acknowledged
-	seen    time.Duration            // until when ZooKeeper counts as seen, by that
+	engaged map[string]int           // services that may be started here: no promise is given about them
+	newest  time.Duration            // when the newest write that ZooKeeper has acknowledged was sent
+	seen    time.Duration            // until when ZooKeeper counts as seen because of that
 	since   time.Duration            // when the agent began to listen: no other supervisor of this node promises anything from then on
 }
 
@@ -41,7 +41,7 @@ func (p *Promises) Give(q agent.Pledge, now time.Duration) error {
 	return nil
 }
 
-// Engage says that a service may be started here from now on: what was promised is known then.
+// Engage says that a service may be started here from now on: no further promise is given about it.
 func (p *Promises) Engage(service string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,8 +55,8 @@ func (p *Promises) Disengage(service string) {
 	p.engaged[service]--
 }
 
-// Acked notes that ZooKeeper has acknowledged a write that was sent then. P7: once a session was granted less, its newest write
-// counts, not the one that would be good for the longest.
+// Acked notes that ZooKeeper has acknowledged a write that was sent then. P7: after a session was granted a shorter timeout, its newest
+// write counts, even if an older one would count for longer.
 func (p *Promises) Acked(sent, session time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *Promises) Acked(sent, session time.Duration) {
 	}
 }
 
-// Listening notes that from now on this supervisor, and no other, hears those who ask at this node's address.
+// Listening notes that from now on this supervisor, and no other, is asked for promises at this node's address.
 func (p *Promises) Listening(now time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

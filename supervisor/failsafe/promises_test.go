@@ -13,7 +13,7 @@ const aSession = 6 * time.Second
 
 var asks = agent.Pledge{Service: "db", Token: 41, By: "a", Of: "b", For: election.PromiseLength(aSession)}
 
-// A node promises when it sees no ensemble and does not start the service itself, and is bound from then on.
+// A node promises if it sees no ensemble and does not start the service itself; from then on it is bound.
 func TestPromiseIsGivenOnlyByWhoCanKeepIt(t *testing.T) {
 	p := NewPromises()
 	p.Acked(100*time.Second, aSession)
@@ -38,8 +38,8 @@ func TestPromiseIsGivenOnlyByWhoCanKeepIt(t *testing.T) {
 	}
 }
 
-// What the supervisor before this one has promised binds this one, in full, from when it began to listen; and a node that is not
-// in the list was never asked: no delay is a proof for it.
+// Promises of the former supervisor bind this one, in full, from when it began to listen. A node that is not in the list was never asked:
+// no delay is a proof for it.
 func TestFormerPromisesBind(t *testing.T) {
 	me, p := election.Peer{Node: "b", Machine: "m-b", Agent: "b:1"}, NewPromises()
 	plain := &election.BreadCrumb{SessionMs: aSession.Milliseconds()}

@@ -31,14 +31,14 @@ type Sender struct {
 	Log    hclog.Logger
 }
 
-// fresh tells whether the lease was extended not long ago: what is left of it has to do for the exec, and for the next image's
-// first heartbeat.
+// fresh tells whether the lease was extended not long ago: the rest of it has to suffice for the exec and for the next image's first
+// heartbeat.
 func (s Sender) fresh() bool {
 	return s.Backed()-s.Now() > election.LeaseLength(s.Timeout())/2
 }
 
 // plain fails while the guardians know another deadline than ZooKeeper's own. P3: the next image does not know of that, and would start
-// what nobody was asked about.
+// programs that no promise covers.
 func (s Sender) plain() error {
 	unlock, ok := s.Gate.TryPlain()
 	if !ok {

@@ -1,6 +1,5 @@
-// Package handoff lets a supervisor become another image of its process, another version as a rule, without its children's noticing: what
-// the one writes for the other, and in which order everybody lets go. Each room writes its own record; this is the envelope around them.
+// Package handoff lets a supervisor become another image of its process, usually another version, while its children run on: what the
+// former image writes for the next, and in which order services let go. Each room writes its own record; this is the envelope around them.
 //
-// The children run on. What keeps the promises meanwhile is what keeps them while a supervisor is frozen: the lease that is left, and the
-// guardians, which stay.
+// The promises are kept meanwhile as they are while a supervisor is frozen: by the rest of the lease, and by the guardians, which stay.
 package handoff

@@ -13,7 +13,7 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// version is that of an envelope as a whole. Another one is for what must not be ignored by an image that does not know it.
+// version is the envelope's. It changes when an image that does not know a new field must not ignore it.
 const version = 2
 
 // Versions are those that this image goes on with.

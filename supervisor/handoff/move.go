@@ -10,13 +10,13 @@ import (
 	"understudy/supervisor/service"
 )
 
-// Service is one that serves in the session.
+// Service is a service that is served in the session.
 type Service interface {
 	Name() string
-	Stance() service.Stance
+	Upgrade() service.Upgrade
 }
 
-// Serving is a service that serves, and what has it leave.
+// Serving is a service that is served, and how to have it leave.
 type Serving struct {
 	Service
 	Leave context.CancelCauseFunc
@@ -33,16 +33,16 @@ type step int
 
 const (
 	waiting       step = iota // for what is passing
-	endingPassing             // what does not pass is stopped, as ever
-	letting                   // all leave the session, children go on
+	endingPassing             // what does not pass is stopped in the usual way
+	letting                   // all leave the session, and their children run on
 )
 
 const (
-	// Look is how often it is looked how far a move is.
+	// Look is how often a move looks whether it can go on.
 	Look = 10 * time.Millisecond
 	// PassingFor is how long an upgrade waits for what passes; then it is stopped.
 	PassingFor = 10 * time.Second
-	// LeavingFor is what services have to leave: children are looked after by nobody then.
+	// LeavingFor is how long services may take to leave: nobody looks after their children meanwhile.
 	LeavingFor = 2 * time.Second
 	busyFor    = time.Second
 )
@@ -50,7 +50,7 @@ const (
 // ErrNotNow says that an upgrade has to be asked for again.
 var ErrNotNow = errors.New("not now")
 
-// Why it has to be.
+// Why an upgrade has to be asked for again.
 var (
 	ErrUnshown = fmt.Errorf("%w: changed credentials are not taken up yet", ErrNotNow)
 	errStale   = fmt.Errorf("%w: ZooKeeper has acknowledged nothing for a while", ErrNotNow)
@@ -104,20 +104,20 @@ func (m *Move) advance(all []Serving) (ready bool, err error) {
 	}
 	next := func(to step) { m.step, m.since = to, time.Now() }
 	for _, v := range all {
-		if v.Stance() == service.Stuck { // nobody knows for how long
+		if v.Upgrade() == service.Stuck { // nobody knows for how long
 			return false, fmt.Errorf("%w: the child of %s is not proved dead, or its lock cannot be given back", ErrNotNow, v.Name())
 		}
 	}
 	if m.step == waiting {
 		for _, v := range all {
-			if v.Stance() == service.Passing && time.Since(m.since) < PassingFor {
+			if v.Upgrade() == service.Passing && time.Since(m.since) < PassingFor {
 				return false, nil
 			}
 		}
 		next(endingPassing)
 	}
 	if m.step == endingPassing {
-		if leave(func(v Serving) bool { return v.Stance() == service.Passing }) > 0 {
+		if leave(func(v Serving) bool { return v.Upgrade() == service.Passing }) > 0 {
 			return false, nil
 		}
 		next(letting)

@@ -15,7 +15,7 @@ import (
 	"understudy/supervisor/service"
 )
 
-// guardians are told of a shorter lease once deaf is closed, and hand over at once.
+// guardians learn of a shorter lease once deaf is closed, and hand over at once.
 type guardians struct{ deaf chan struct{} }
 
 func (g guardians) Shorten(context.Context, time.Duration, time.Duration) error { <-g.deaf; return nil }
@@ -26,7 +26,7 @@ func (guardians) HandOver(_ context.Context, _ uint64, _ int, do func(json.RawMe
 	return do(json.RawMessage("{}"))
 }
 
-// sender is one whose lease was just extended.
+// sender is a Sender whose lease was just extended.
 func sender(g guardians) Sender {
 	sess := &election.Session{}
 	gate := failsafe.NewGate(failsafe.Config{Session: sess, Guardians: g, Now: func() time.Duration { return 0 }, Log: hclog.NewNullLogger()})
@@ -88,15 +88,14 @@ func TestNothingIsHandedOverWhileTheDeadlineIsNotZooKeepersOwn(t *testing.T) {
 	}
 }
 
-// posed is a service of a stance.
-type posed struct{ stance service.Stance }
+// posed is a service of which an upgrade finds something.
+type posed struct{ finds service.Upgrade }
 
 func (*posed) Name() string { return "db" }
 
-func (p *posed) Stance() service.Stance { return p.stance }
+func (p *posed) Upgrade() service.Upgrade { return p.finds }
 
-// An upgrade that would wait for a death that nobody can tell the time of is given up at once: else the config of all services stays as
-// it is meanwhile.
+// An upgrade is given up at once if it would have to wait for a death that may never come: changes of the config would wait as well.
 func TestNoUpgradeWaitsForATreeThatIsNotProvedDead(t *testing.T) {
 	for _, at := range []step{waiting, endingPassing, letting} {
 		left := false
@@ -107,7 +106,7 @@ func TestNoUpgradeWaitsForATreeThatIsNotProvedDead(t *testing.T) {
 	}
 }
 
-// What is passing is waited for, and stopped when that takes too long; then all leave, each told once.
+// An upgrade waits for what passes, stops it when that takes too long, and then has all services leave, each told once.
 func TestServicesLeaveInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, runs := &posed{service.Passing}, &posed{service.Fit}

@@ -18,42 +18,49 @@ type candidate struct {
 	*stay
 	cand   *election.Candidate // nil: there is none
 	birth  election.Birth      // of the service's folder, as it has found it
-	parted func()              // ends what goes on beside it
+	parted func()              // ends its helpers
 
 	tree unit.Tree
 	end  context.CancelCauseFunc // ends the candidacy or term that has the tree
 	wait lockWait
 }
 
-// Joined begins what goes on beside a candidacy.
+// stands begins the candidacy, which may be that of a term that was handed over.
+func (c *candidate) stands(cand *election.Candidate, birth election.Birth) {
+	c.cand, c.birth = cand, birth
+	if carried := c.v.handover.carried; carried != nil {
+		c.tree = carried.tree
+	}
+}
+
+// Joined starts the goroutines that help a candidate.
 func (c *candidate) Joined(ctx context.Context) {
 	v, cand := c.v, c.cand
-	if cand == nil { // what was handed over is ended without
+	if cand == nil { // a term that was handed over is ended without one
 		return
 	}
-	hearing, deaf := context.WithCancel(ctx)
+	watching, enough := context.WithCancel(ctx)
 	announcing, quiet := context.WithCancel(context.WithoutCancel(ctx)) // also while it stops, for as long as that takes
 	var wg sync.WaitGroup
-	v.view.agent = v.node.Agent.At(c.s.Session)
-	v.say() // what the former candidate was about to say is lost
+	v.view.at(v.node.Agent.At(c.s.Session))
+	v.view.say() // what the former candidate was about to say is lost
 	v.inbox.newSession()
-	wg.Go(func() { v.announce(announcing, cand) })
-	wg.Go(func() { v.watchControl(hearing, cand) })
-	wg.Go(func() { v.keepPrecheck(hearing) })
-	wg.Go(func() { v.clearLeftover(hearing, c.s.Session, cand) })
-	wg.Go(func() { v.keepTamed(hearing, c.s.Timeout) })
-	if words := v.mem.words; words != nil {
-		v.mem.words = nil
-		wg.Go(func() { v.sayLast(hearing, cand, *words) })
+	wg.Go(func() { v.view.announcer.keep(announcing, cand) })
+	wg.Go(func() { v.inbox.intents.watch(watching, cand) })
+	wg.Go(func() { v.inbox.precheck.keep(watching) })
+	wg.Go(func() { v.local.crumbs.clear(watching, c.s.Session, cand) })
+	wg.Go(func() { v.inbox.watchdog.keep(watching, c.s.Timeout) })
+	if owed := v.history.takeOwed(); owed != nil {
+		wg.Go(func() { v.history.correct(watching, cand, *owed) })
 	}
 	c.parted = func() {
-		deaf()
+		enough()
 		quiet()
 		wg.Wait()
 	}
 }
 
-// Parted takes back what others are not to see of a candidate that is none any more.
+// Parted ends the candidate's helpers, and deletes what other nodes would take for a candidate's.
 func (c *candidate) Parted(ctx context.Context, now role.State) {
 	v, cand := c.v, c.cand
 	if cand == nil {
@@ -61,68 +68,51 @@ func (c *candidate) Parted(ctx context.Context, now role.State) {
 	}
 	c.parted()
 	c.cand = nil
-	defer func() { v.mem.place = cand.Standing() }() // what could not be taken back is the next one's of this session
+	defer func() { v.mem.left(cand.Standing()) }() // the next candidate of this session deletes what could not be deleted
 	switch {
 	case handing(ctx):
-	case v.removed.Load(): // else the session's end takes it all
-		v.vanish(ctx, cand.Leave)
+	case v.Removed(): // else the session's end takes it all
+		c.vanish(ctx, cand.Leave)
 	case now.Place == role.Retrying && ctx.Err() == nil:
-		v.vanish(ctx, cand.Retreat)
-		v.view.note = fmt.Sprintf("cannot stand: %v", c.trouble)
-		v.show()
-		_ = cand.Announce(ctx, v.member()) // the next candidate says it again
+		c.vanish(ctx, cand.Retreat)
+		v.view.remark(fmt.Sprintf("cannot stand: %v", c.trouble))
+		v.view.show()
+		_ = cand.Announce(ctx, v.view.member()) // the next candidate says it again
 	}
 }
 
-// vanish takes back what this node says of a service that it has no more, or is no candidate of.
-func (v *Service) vanish(ctx context.Context, leave func(context.Context) error) {
+// vanish deletes what this node says of a service that it does not have any more, or is no candidate of.
+func (c *candidate) vanish(ctx context.Context, leave func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
 	defer cancel()
 	if err := leave(ctx); err != nil {
-		v.log.Debug("what this node says of the service stays until the session ends", "service", v.name, "error", err)
+		c.v.log.Debug("what this node says of the service stays until the session ends", "error", err)
 	}
 }
 
-// watchControl keeps the wishes of operators and of preferred nodes current.
-func (v *Service) watchControl(ctx context.Context, cand *election.Candidate) {
-	for ctx.Err() == nil {
-		err := cand.Heed(ctx, func(w election.Wishes) {
-			v.inbox.tell(func() { v.inbox.wishes, v.inbox.heeded = w, true })
-		})
-		if errors.Is(err, election.ErrDeleted) {
-			v.inbox.tell(func() { v.inbox.erased = true })
-			return
-		}
-		if err != nil && ctx.Err() == nil {
-			v.log.Error("cannot read what operators want, trying again", "service", v.name, "error", err)
-			wait.For(ctx, time.Second)
-		}
-	}
-}
-
-// Quarantine waits when ZooKeeper has lost its data: there is no breadcrumb of whoever was active, so only time tells that
-// its lease has ended. P5. That it was this node is no exception: another may have followed it before the loss.
+// Quarantine waits when ZooKeeper has lost its data: there is no breadcrumb of the former active, so only time tells that its lease has
+// ended. P5. A node that was active itself waits, too: another may have followed it before the loss.
 func (c *candidate) Quarantine(ctx context.Context) role.Event {
 	v := c.v
 	span := c.s.Longest() + v.conf.GraceDelay
-	v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "service", v.name, "wait", span)
-	v.view.note = "ZooKeeper has lost its data: it waits until any lease of before has ended"
-	v.say()
+	v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "wait", span)
+	v.view.remark("ZooKeeper has lost its data: it waits until any lease of before has ended")
+	v.view.say()
 	if !wait.For(ctx, span) {
 		return role.Event{Kind: role.StayOver} // the next session waits again, from the start
 	}
-	v.view.note = ""
-	v.mem.birth = c.birth
+	v.view.remark("")
+	v.mem.reborn(c.birth)
 	return role.Event{Kind: role.Waited}
 }
 
-// BackOff leaves the lock to others for a while; after a refused fencing, until that is settled at the longest.
+// BackOff leaves the lock to others for a while. After a refused fencing it ends as soon as the former active is known to be dead.
 func (c *candidate) BackOff(ctx context.Context) role.Event {
 	v := c.v
 	if err := errors.Join(c.cand.Withdraw(ctx), c.cand.Prefer(ctx, 0)); err != nil {
 		return c.failed(err)
 	}
-	v.log.Warn("resting, so that another node can try", "service", v.name, "for", v.conf.Restart.RejoinAfter)
+	v.log.Warn("resting, so that another node can try", "for", v.conf.Restart.RejoinAfter)
 	enough := time.NewTimer(v.conf.Restart.RejoinAfter)
 	defer enough.Stop()
 	waiting, cancel := context.WithCancel(ctx)
@@ -141,18 +131,18 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 	for {
 		switch {
 		case v.takeUp():
-			v.log.Info("its config has changed: not resting any longer", "service", v.name)
+			v.log.Info("its config has changed: not resting any longer")
 			return rested
-		case v.forced():
-			v.log.Info("an operator wants it here: not resting any longer", "service", v.name)
+		case v.inbox.intents.forced():
+			v.log.Info("an operator wants it here: not resting any longer")
 			return rested
-		case v.inbox.isErased():
+		case v.inbox.intents.isErased():
 			return c.failed(election.ErrDeleted)
 		}
 		select {
-		case <-v.inbox.stir:
+		case <-v.inbox.news:
 		case <-settled:
-			v.log.Info("the former active is known to be dead now", "service", v.name)
+			v.log.Info("the former active is known to be dead now")
 			return rested
 		case <-enough.C:
 			if ctx.Err() == nil {
@@ -167,7 +157,7 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 // Prepare makes the tree, so that a failover finds it there.
 func (c *candidate) Prepare(ctx context.Context) role.Event {
 	v := c.v
-	if wait.Closed(c.done) { // what follows a term is nothing any more
+	if wait.Closed(c.done) { // the stay has ended with the term
 		return role.Event{Kind: role.StayOver}
 	}
 	tree, err := v.node.Guard().NewTree(ctx, c.s.Epoch, v.name, election.EncodeRelease(c.cand.Paths()))
@@ -175,14 +165,14 @@ func (c *candidate) Prepare(ctx context.Context) role.Event {
 		return c.failed(fmt.Errorf("make a container for the child: %w", err))
 	}
 	c.tree, c.wait = tree, lockWait{}
-	v.view.agent = v.node.Agent.At(c.s.Session)
+	v.view.at(v.node.Agent.At(c.s.Session))
 	return role.Event{Kind: role.Prepared}
 }
 
-// Treed has the tree known, and how to end what is done in it: whoever holds the lock may ask for its death.
+// Treed registers the tree, and how to end its candidacy or term: the node that holds the lock may ask for its death.
 func (c *candidate) Treed(end context.CancelCauseFunc) {
 	c.end = end
-	c.v.trees.add(&Tree{ID: idOf(c.tree), tree: c.tree, end: end, owes: c.v.unit.Owes})
+	c.v.local.trees.add(&Tree{ID: idOf(c.tree), tree: c.tree, end: end, owes: c.v.unit.Owes})
 }
 
 // Discard ends the tree, in which nothing was started.

@@ -3,6 +3,7 @@ package service
 import (
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -16,32 +17,46 @@ import (
 // For each service that is a term which ends without its end (no stop, no release) and goes on elsewhere, at "running". What
 // keeps the promises meanwhile is what keeps them while a supervisor is frozen: the lease that is left, and the guardians.
 
-// Stance is what an upgrade would find of a service.
-type Stance int32
+// Upgrade is what an upgrade would find of a service.
+type Upgrade int32
 
-// The stances.
+// What an upgrade may find.
 const (
-	Free    Stance = iota // nothing that takes time
-	Passing               // what is not over yet: a claim, a start, a stop
-	Fit                   // programs that can be handed over
-	Stuck                 // a child that is not proved dead, or a lock that cannot be given back
+	Free    Upgrade = iota // nothing that takes time
+	Passing                // what is not over yet: a claim, a start, a stop
+	Fit                    // programs that can be handed over
+	Stuck                  // a child that is not proved dead, or a lock that cannot be given back
 )
 
-const (
-	fit   = int32(Fit)
-	stuck = int32(Stuck)
-)
+// handover is what a service leaves to another image of this process, or was left by a former one.
+type handover struct {
+	finds   atomic.Int32 // an Upgrade; safe
+	carried *Carried     // a term that does not run here: it was handed over, or is about to be; nil: there is none
+}
 
-// Stance is the service's. It is safe.
-func (v *Service) Stance() Stance { return Stance(v.stance.Load()) }
+// offer notes what an upgrade would find. A place says that, and besides a run that is ready, and what cannot be ended.
+func (h *handover) offer(u Upgrade) { h.finds.Store(int32(u)) }
 
-// stanceOf is that of a place; a run that is ready says so itself, and so does what does not die.
-func stanceOf(now role.State) int32 {
+// keep has a term for the next image, or from the former one.
+func (h *handover) keep(c *Carried) { h.carried = c }
+
+// take returns the term, which goes on or is ended here.
+func (h *handover) take() *Carried {
+	c := h.carried
+	h.carried = nil
+	return c
+}
+
+// Upgrade is what one would find of the service. It is safe.
+func (v *Service) Upgrade() Upgrade { return Upgrade(v.handover.finds.Load()) }
+
+// upgradeIn is what an upgrade finds in a place.
+func upgradeIn(now role.State) Upgrade {
 	switch now.Role() {
 	case election.RoleClaiming, election.RoleFencing, election.RoleActive, election.RoleStopping:
-		return int32(Passing)
+		return Passing
 	}
-	return int32(Free)
+	return Free
 }
 
 // Carried is a term in which programs run, for the next image of this process.
@@ -102,25 +117,28 @@ type Record struct {
 // Record tells what is to be remembered of a service that does not serve now.
 func (v *Service) Record() Record {
 	m := &v.mem
+	story, relapses := m.story, m.preference.relapses
 	return Record{
-		Name: v.name, State: v.state, Birth: m.birth, Place: m.place, Failure: m.failure, Cause: v.view.cause,
-		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: m.token, Fenced: m.fenced, Since: v.view.since, Orders: m.orders,
-		GaveUp: m.relapses.times, Demoted: m.relapses.until, Debts: v.unit.Debts(), Term: v.carried,
+		Name: v.name, State: v.state, Birth: m.birth, Place: m.place, Failure: story.failure, Cause: story.cause,
+		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: story.token, Fenced: story.fenced, Since: v.view.taken.since,
+		Orders: v.inbox.intents.done, GaveUp: relapses.times, Demoted: relapses.until, Debts: v.unit.Debts(), Term: v.handover.carried,
 	}
 }
 
 // Remember is Record's reverse, for a service that has just been made.
 func (v *Service) Remember(r Record) {
 	m := &v.mem
-	m.begun = true
 	v.unit.Restore(r.Debts)
-	v.state, m.birth, m.place, m.failure = r.State, r.Birth, r.Place, r.Failure
-	v.view.cause, v.view.since = r.Cause, r.Since
-	m.restarts.failures, m.restarts.delay, m.token, m.fenced = r.Failures, r.Delay, r.Token, r.Fenced
-	m.orders, m.relapses, v.carried = r.Orders, relapses{r.GaveUp, r.Demoted}, r.Term
-	if v.carried != nil {
-		v.engage()
+	v.state = r.State
+	v.handover.keep(r.Term)
+	m.begun, m.birth, m.place = true, r.Birth, r.Place
+	m.story = story{token: r.Token, fenced: r.Fenced, failure: r.Failure, cause: r.Cause}
+	m.restarts.failures, m.restarts.delay = r.Failures, r.Delay
+	m.preference.relapses = relapses{r.GaveUp, r.Demoted}
+	v.inbox.intents.done, v.view.taken.since = r.Orders, r.Since
+	if r.Term != nil {
+		v.engagement.begin()
 		// An agent may be asked before the term goes on.
-		v.trees.add(&Tree{ID: r.Term.Tree, tree: r.Term.tree, end: func(error) {}, owes: v.unit.Owes})
+		v.local.trees.add(&Tree{ID: r.Term.Tree, tree: r.Term.tree, end: func(error) {}, owes: v.unit.Owes})
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"understudy/election"
 )
 
-// fill sets each field that is written to something, and tells which of them it does not know how to set.
+// fill gives each field that is written a value, and reports fields of a kind that it does not know.
 func fill(v reflect.Value, path string, unknown func(string)) {
 	switch x := v.Addr().Interface().(type) {
 	case *time.Time:
@@ -58,7 +58,7 @@ func filled(t *testing.T) (r Record) {
 	return r
 }
 
-// What is handed over of a service arrives in the next image, each field of it.
+// Each field of a record arrives in the next image.
 func TestARecordIsReadAsItWasWritten(t *testing.T) {
 	r := filled(t)
 	raw, err := json.Marshal(r)
@@ -74,7 +74,7 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// What a service remembers is what it tells to be remembered, and what its next image tells in turn.
+// A service that remembers a record hands the same record over again.
 func TestAServiceRemembersWhatWasRecorded(t *testing.T) {
 	r := filled(t)
 	r.Name, r.Cause = "db", election.ChildFailed

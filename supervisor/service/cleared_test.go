@@ -25,7 +25,7 @@ func (s *shown) Outlasted(tree json.RawMessage, p fencing.Process) error {
 	return s.alive
 }
 
-// P2: the breadcrumb of a former session that tells of a process stays for as long as that lives, though its tree is gone.
+// P2: a breadcrumb of a former session that names a process stays as long as that process lives, even if its tree is gone.
 func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zk := newEnsemble(t)
@@ -67,16 +67,16 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 			}
 			for _, alive := range []error{child.ErrUnproved, child.ErrMayLive} {
 				m.alive = alive
-				if v.cleared(ctx, s, c) || !there() || m.asked != (fencing.Process{Pid: 7, Start: 70}) {
+				if v.local.crumbs.cleared(ctx, s, c) || !there() || m.asked != (fencing.Process{Pid: 7, Start: 70}) {
 					t.Errorf("it is gone, or nobody looks again: %v, %+v", alive, m.asked)
 				}
-				// Nor does it go with the rest of what is waited for at the beginning of a session.
-				if buried, err := c.Bury(ctx, tree, v.outlasted(tree)); buried || !errors.Is(err, alive) {
+				// Nor is it removed at the beginning of a session.
+				if removed, err := c.Bury(ctx, tree, v.local.crumbs.outlasted(tree)); removed || !errors.Is(err, alive) {
 					t.Errorf("removed: %v", err)
 				}
 			}
 			m.alive = nil
-			if !v.cleared(ctx, s, c) || there() {
+			if !v.local.crumbs.cleared(ctx, s, c) || there() {
 				t.Error("it stays for ever")
 			}
 			return nil

@@ -1,6 +1,9 @@
 package service
 
 import (
+	"sync"
+	"sync/atomic"
+
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/supervisor/config"
@@ -17,3 +20,34 @@ type Conf struct {
 func (c Conf) order() election.Order { return election.Order(c.Election) }
 
 func (c Conf) failsafe() bool { return c.OnLoss == config.OnLossFailsafe }
+
+// given is the config that a service was last given, in force or about to be. All of it is safe.
+type given struct {
+	news    news
+	removed atomic.Bool // the service is not in the config any more
+
+	mu    sync.Mutex // guards what follows
+	conf  Conf
+	fresh bool // it is not in force yet
+}
+
+func (g *given) get() Conf {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.conf
+}
+
+func (g *given) give(c Conf) {
+	g.mu.Lock()
+	g.conf, g.fresh = c, true
+	g.mu.Unlock()
+	g.news.stir()
+}
+
+// take returns a config that is not in force yet.
+func (g *given) take() (c Conf, fresh bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	fresh, g.fresh = g.fresh, false
+	return g.conf, fresh
+}

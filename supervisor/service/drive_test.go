@@ -37,7 +37,8 @@ func (h handedOn) Release(context.Context) role.Event {
 	return role.Event{Kind: role.Released}
 }
 
-// What no action may report is told loudly, and ends the term as a lease does that ends: with proof, and only then anything is given back.
+// An event that no action may report is logged as an error, and ends the term as the end of its lease does: nothing is given back without
+// a proof.
 func TestAnEventThatIsNotExpectedIsLoudAndEndsTheTermWithProof(t *testing.T) {
 	for name, err := range map[string]error{"it dies": nil, "it does not": child.ErrUnproved} {
 		synctest.Test(t, func(t *testing.T) {
@@ -89,8 +90,8 @@ func (patient) Extend(time.Duration) error { return nil }
 
 func (patient) Shorten(context.Context, time.Duration, time.Duration) error { return nil }
 
-// P2: a term that another image is to go on with, before it could go on in this one, stays as it was handed over. One that is to end
-// then is ended with proof, as any other.
+// P2: a term that could not go on in this image before another one asks for it is handed on unchanged. If it has to end instead, it ends
+// with proof, as any other.
 func TestATermThatHasNotGoneOnYetIsHandedOnOrEnded(t *testing.T) {
 	for why, want := range map[error]role.Kind{ErrHandover: role.HandAsked, context.Canceled: role.StopAsked} {
 		synctest.Test(t, func(t *testing.T) {

@@ -4,26 +4,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/fencing/agent"
+	"understudy/supervisor/child"
 	"understudy/supervisor/service/role"
-	"understudy/supervisor/wait"
 )
+
+// fence is how a term makes sure that no other node's programs run.
+type fence struct {
+	*term
+	until time.Duration // P1: a promise forbids a start before that, unless a proof has made it needless
+}
+
+// begin forgets a former term.
+func (t *fence) begin() { t.until = 0 }
 
 // errPaused says that nobody is to be promoted.
 var errPaused = errors.New("the service is paused")
 
-// Fence makes sure that nobody else's child runs, and that the breadcrumb names us: P5.
-func (t *term) Fence(ctx context.Context) role.Event {
+// Fence makes sure that no other node's child runs, and that the breadcrumb names us: P5.
+func (t *fence) Fence(ctx context.Context) role.Event {
 	v := t.v
 	former, token, began := t.claim.Previous, t.claim.PreviousToken, time.Now()
 	fenced, err := t.fenceUnlessPaused(ctx)
-	if v.mem.fenced, t.story = fenced.By, election.Proof(fenced.Story()); former != nil {
+	v.mem.story.formerDead(fenced.By)
+	if t.entry.fenced(election.Proof(fenced.Story())); former != nil {
 		if !errors.Is(err, errPaused) { // else nothing came of it
 			by := fenced.By
 			if err != nil {
@@ -31,10 +40,10 @@ func (t *term) Fence(ctx context.Context) role.Event {
 			}
 			v.node.Observer.Fenced(v.name, by, time.Since(began))
 		}
-		t.entry.FenceMs = time.Since(began).Milliseconds()
+		t.entry.took(time.Since(began))
 	}
 	if p := t.claim.Previous; p != nil && seenAlive(err) { // before another node claims, which may not see it
-		v.record(ctx, t.cand, p.Tree, err)
+		v.local.crumbs.alive(ctx, t.cand, p.Tree, err)
 	}
 	t.tellFenced(ctx, former, token, fenced, err)
 	if err == nil {
@@ -46,17 +55,17 @@ func (t *term) Fence(ctx context.Context) role.Event {
 	return role.Event{Kind: role.FormerDead}
 }
 
-// fenceUnlessPaused fences whoever the breadcrumb names, and gives that up when the service is paused meanwhile.
-func (t *term) fenceUnlessPaused(ctx context.Context) (fencing.Outcome, error) {
+// fenceUnlessPaused fences the node that the breadcrumb names, and gives up if the service is paused meanwhile.
+func (t *fence) fenceUnlessPaused(ctx context.Context) (fencing.Outcome, error) {
 	v := t.v
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stirred := false
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for !v.inbox.control().Paused { // it may be known already
+		for !v.inbox.intents.control().Paused { // it may be known already
 			select {
-			case <-v.inbox.stir:
+			case <-v.inbox.news:
 				stirred = true
 			case <-ctx.Done():
 				return
@@ -64,19 +73,19 @@ func (t *term) fenceUnlessPaused(ctx context.Context) (fencing.Outcome, error) {
 		}
 		cancel(errPaused)
 	})
-	fenced, err := t.fence(ctx)
+	fenced, err := t.ensureDead(ctx)
 	if err != nil && errors.Is(context.Cause(ctx), errPaused) {
 		err = errPaused
 	}
 	cancel(nil)
 	wg.Wait()
 	if stirred {
-		wait.Poke(v.inbox.stir) // whoever comes next has not seen it
+		v.inbox.news.stir() // the next action has not seen it
 	}
 	return fenced, err
 }
 
-func (t *term) fence(ctx context.Context) (fencing.Outcome, error) {
+func (t *fence) ensureDead(ctx context.Context) (fencing.Outcome, error) {
 	claim := t.claim
 	t.until = t.v.node.Promises.Bound(t.v.name)
 	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}
@@ -95,7 +104,7 @@ func (t *term) fence(ctx context.Context) (fencing.Outcome, error) {
 				return fenced, err
 			}
 		}
-		// P5: a delay that ended when somebody was just seen alive is none.
+		// P5: a delay proves nothing if its node was seen alive meanwhile.
 		if p := claim.Previous; p != nil && p.Leftover.Known && fenced.By == fencing.ByGrace {
 			continue
 		}
@@ -106,15 +115,15 @@ func (t *term) fence(ctx context.Context) (fencing.Outcome, error) {
 	}
 }
 
-// fenceOne fences whom the breadcrumb names now, while watching whether the lock stays ours and whether the breadcrumb goes.
-func (t *term) fenceOne(ctx context.Context) (fencing.Outcome, error) {
+// fenceOne fences the node that the breadcrumb names now, while it watches whether the lock stays ours and whether the breadcrumb goes.
+func (t *fence) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	v, claim := t.v, t.claim
 	p, self := claim.Previous, v.node.Self
 	chain := fencing.Chain{
 		Local: func(ctx context.Context, _ fencing.Target) (fencing.Verdict, string, error) {
-			return v.witness().Vouch(ctx, p.Node, p.Machine, p.Boot, p.Tree, seenOf(p.Leftover))
+			return v.local.crumbs.witness().Prove(ctx, p.Node, p.Machine, p.Boot, p.Tree, seenOf(p.Leftover))
 		},
-		Logger: v.log,
+		Logger: v.node.Logger,
 	}
 	target := fencing.Target{
 		Service: v.name, Node: p.Node, Host: p.Host, Machine: p.Machine, Boot: p.Boot, Token: claim.PreviousToken,
@@ -132,13 +141,13 @@ func (t *term) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	if chain.NoDelay = unlisted != nil; !chain.NoDelay {
 		chain.Grace = max(chain.Grace, until-v.node.Machine.Now())
 	}
-	chain.Steps, chain.OnFailure = v.steps(p, chain.Grace)
-	if p.Node == "" && len(chain.Steps) > 0 { // a method that is told nothing proves nothing
+	chain.Steps, chain.OnFailure = t.steps(p, chain.Grace)
+	if p.Node == "" && len(chain.Steps) > 0 { // a method that does not know the node proves nothing
 		if chain.Steps = nil; chain.OnFailure != fencing.Grace {
 			return fencing.Outcome{}, fmt.Errorf("%w: the breadcrumb cannot be read, nobody knows whom to fence", fencing.ErrRefused)
 		}
 	}
-	v.log.Info("fencing the former active", "service", v.name, "node", p.Node, "token", claim.PreviousToken, "grace", chain.Grace)
+	v.log.Info("fencing the former active", "node", p.Node, "token", claim.PreviousToken, "grace", chain.Grace)
 	ctx, cancel := context.WithCancelCause(ctx)
 	confirmed := make(chan struct{})
 	var wg sync.WaitGroup
@@ -154,12 +163,12 @@ func (t *term) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	fenced, err := chain.Fence(ctx, target, claim.Since, confirmed)
 	switch {
 	case err != nil && errors.Is(err, fencing.ErrRefused) && unlisted != nil:
-		v.mem.failure = unlisted.Error()
+		v.mem.story.failed(unlisted.Error())
 		return fenced, fmt.Errorf("%w: %w", err, unlisted)
 	case err != nil:
 		return fenced, err
 	}
-	if t.until = until; fenced.By != fencing.ByGrace { // a proof, which no promise has to be kept for
+	if t.until = until; fenced.By != fencing.ByGrace { // a proof makes the promise needless
 		t.until = 0
 		return fenced, nil
 	}
@@ -167,7 +176,8 @@ func (t *term) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 }
 
 // steps are the fencing methods of a service. Where none is configured, an agent is asked while the grace delay lasts.
-func (v *Service) steps(former *election.BreadCrumb, grace time.Duration) ([]fencing.Step, fencing.OnFailure) {
+func (t *fence) steps(former *election.BreadCrumb, grace time.Duration) ([]fencing.Step, fencing.OnFailure) {
+	v := t.v
 	ask := v.node.Agent.Ask
 	if len(v.conf.Fence) > 0 || ask == nil || former.Agent == "" {
 		return v.conf.Fence, fencing.OnFailure(v.conf.Fencing.OnFailure)
@@ -178,8 +188,8 @@ func (v *Service) steps(former *election.BreadCrumb, grace time.Duration) ([]fen
 // askAtLeast is what an agent is given to answer when there is no grace delay.
 const askAtLeast = time.Second
 
-// sitOut waits until this node's promise has run out, or until that is not needed any more.
-func (t *term) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
+// sitOut waits until this node's promise is over, or not needed any more.
+func (t *fence) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
 	v, told := t.v, false
 	for ctx.Err() == nil {
 		left := t.until - v.node.Machine.Now()
@@ -188,7 +198,7 @@ func (t *term) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
 		}
 		if !told {
 			told = true
-			v.log.Info("waiting until what this node has promised is over", "service", v.name, "left", left.Round(time.Millisecond))
+			v.log.Info("waiting until what this node has promised is over", "left", left.Round(time.Millisecond))
 		}
 		timer := time.NewTimer(left)
 		select {
@@ -203,7 +213,7 @@ func (t *term) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
 }
 
 // refusal tells what a failed fencing means.
-func (t *term) refusal(ctx context.Context, err error) role.Event {
+func (t *fence) refusal(ctx context.Context, err error) role.Event {
 	v := t.v
 	switch {
 	case ctx.Err() != nil:
@@ -212,28 +222,50 @@ func (t *term) refusal(ctx context.Context, err error) role.Event {
 		return role.Event{Kind: role.LockLost}
 	case errors.Is(err, errPaused):
 		return role.Event{Kind: role.PauseAsked}
-	case errors.Is(err, errBeside): // which no breadcrumb tells of
-		v.mem.failure = err.Error()
-		v.log.Error("nothing is started", "service", v.name, "error", err)
+	case errors.Is(err, errLeftHere): // which no breadcrumb tells of
+		v.mem.story.failed(err.Error())
+		v.log.Error("nothing is started", "error", err)
 		return role.Event{Kind: role.FormerAlive}
 	}
 	v.log.Error("the former active could not be fenced: nothing is started; when you know that its child is dead, "+
-		"run `understudy fence confirm`", "service", v.name, "error", err)
+		"run `understudy fence confirm`", "error", err)
 	return role.Event{Kind: role.FormerAlive, Settle: true}
 }
 
-// tellFenced runs on_fence, beside what goes on.
-func (t *term) tellFenced(ctx context.Context, former *election.BreadCrumb, token int64, by fencing.Outcome, err error) {
+// tellFenced tells the hook what came of it.
+func (t *fence) tellFenced(ctx context.Context, former *election.BreadCrumb, token int64, by fencing.Outcome, err error) {
 	if former == nil || ctx.Err() != nil || errors.Is(err, election.ErrLost) || errors.Is(err, errPaused) {
 		return
 	}
-	result := "dead"
-	if err != nil {
-		result = "refused"
+	t.v.hooks.onFence(ctx, former, token, by, err)
+}
+
+// mayStart is asked before each start. P1: even if the role machine were wrong.
+func (t *fence) mayStart() error {
+	if t.until > 0 && t.v.node.Machine.Now() < t.until {
+		return errPromised
 	}
-	v := t.v
-	facts := append(v.unit.Facts(v.mem.token),
-		"UNDERSTUDY_FENCED_NODE="+former.Node, "UNDERSTUDY_FENCED_HOST="+former.Host, "UNDERSTUDY_FENCED_TOKEN="+strconv.FormatInt(token, 10),
-		"UNDERSTUDY_FENCED_BY="+by.By, "UNDERSTUDY_FENCED_RESULT="+result, "UNDERSTUDY_FENCED_ATTEMPTS="+by.Told())
-	v.unit.Beside(context.WithoutCancel(ctx), "on_fence", v.conf.Hooks.OnFence, facts)
+	return nil
+}
+
+// errPromised says that a child must not be started yet.
+var errPromised = errors.New("this node has promised not to start it yet")
+
+// errLeftHere says that nothing may be started here, whichever node was active last.
+var errLeftHere = errors.New("something that a former supervisor of this machine has left of the service is alive")
+
+// alone is the last look at this machine: another supervisor of it may have gone since the service stands here, and another node
+// may have been active after that. P1.
+func (t *fence) alone(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, endFirst)
+	defer cancel()
+	if l := t.v.node.Guard().Leftover(ctx, t.v.name, nil); l != nil {
+		return fmt.Errorf("%w: %v", errLeftHere, l)
+	}
+	return nil
+}
+
+// seenAlive tells whether fencing was refused because the child was seen alive, here or on its machine.
+func seenAlive(err error) bool {
+	return errors.Is(err, fencing.ErrRefused) && (errors.Is(err, fencing.ErrAlive) || errors.Is(err, child.ErrUnproved))
 }

@@ -15,7 +15,7 @@ import (
 	"understudy/supervisor/service/role"
 )
 
-// Without a method an agent is asked while the grace delay lasts; what is configured stays as it is.
+// Without a configured method the former active's agent is asked while the grace delay lasts.
 func TestAgentIsAskedWhereNothingIsConfigured(t *testing.T) {
 	mine, his := &agent.Method{}, &election.BreadCrumb{Agent: "a:1"}
 	exec := []fencing.Step{{Method: fencing.Exec{}, Timeout: time.Second}}
@@ -35,7 +35,7 @@ func TestAgentIsAskedWhereNothingIsConfigured(t *testing.T) {
 		"none has none": {crumb: &election.BreadCrumb{}},
 	} {
 		v := made(t, c.conf, func(n *Node) { n.Agent.Ask = c.ask })
-		steps, _ := v.steps(c.crumb, c.grace)
+		steps, _ := v.testTerm(t.Context(), Session{}, nil).fence.steps(c.crumb, c.grace)
 		got, limit := "", time.Duration(0)
 		if len(steps) > 0 {
 			got, limit = steps[0].Method.Name(), steps[0].Timeout
@@ -54,12 +54,12 @@ type clock struct {
 
 func (c clock) Now() time.Duration { return time.Hour + time.Since(c.began) }
 
-// A promise is waited out, but for a confirmation.
+// A promise is waited out, unless an operator confirms the death.
 func TestOwnPromiseIsSatOut(t *testing.T) {
 	for name, confirm := range map[string]time.Duration{"to its end": 0, "confirmed": time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			term := made(t, Conf{}, func(n *Node) { n.Machine = clock{began: began} }).testTerm(t.Context(), Session{}, nil)
+			term := made(t, Conf{}, func(n *Node) { n.Machine = clock{began: began} }).testTerm(t.Context(), Session{}, nil).fence
 			term.until = time.Hour + 5*time.Second
 			if err := term.mayStart(); !errors.Is(err, errPromised) {
 				t.Errorf("%s: started meanwhile: %v", name, err)
@@ -92,10 +92,10 @@ func TestNothingIsStartedBesideALeftover(t *testing.T) {
 	v := made(t, Conf{}, func(n *Node) {
 		n.Guard = func() Guard { return haunted{left: func() *child.Leftover { return l }} }
 	})
-	term := v.testTerm(t.Context(), Session{}, nil)
+	term := v.testTerm(t.Context(), Session{}, nil).fence
 	err := term.alone(t.Context())
-	if e := term.refusal(t.Context(), err); e != (role.Event{Kind: role.FormerAlive}) || v.mem.failure == "" { // it does not rest until that is settled
-		t.Errorf("%v: %+v, %q", err, e, v.mem.failure)
+	if e := term.refusal(t.Context(), err); e != (role.Event{Kind: role.FormerAlive}) || v.mem.story.failure == "" { // it does not rest until that is settled
+		t.Errorf("%v: %+v, %q", err, e, v.mem.story.failure)
 	}
 	l = nil
 	if err := term.alone(t.Context()); err != nil {
@@ -103,11 +103,11 @@ func TestNothingIsStartedBesideALeftover(t *testing.T) {
 	}
 }
 
-// What a refused fencing is reported as: only who could not be fenced is one that may be settled by somebody else.
+// A refused fencing says whether somebody else may settle it: that is so only if the former active could not be fenced.
 func TestARefusalSaysWhatItIs(t *testing.T) {
-	term := made(t, Conf{}, nil).testTerm(t.Context(), Session{}, nil)
+	term := made(t, Conf{}, nil).testTerm(t.Context(), Session{}, nil).fence
 	for err, want := range map[error]role.Event{
-		fencing.ErrRefused: {Kind: role.FormerAlive, Settle: true}, errBeside: {Kind: role.FormerAlive}, errPaused: {Kind: role.PauseAsked},
+		fencing.ErrRefused: {Kind: role.FormerAlive, Settle: true}, errLeftHere: {Kind: role.FormerAlive}, errPaused: {Kind: role.PauseAsked},
 		election.ErrLost: {Kind: role.LockLost},
 	} {
 		if e := term.refusal(t.Context(), err); e != want {
@@ -116,7 +116,7 @@ func TestARefusalSaysWhatItIs(t *testing.T) {
 	}
 }
 
-// Whoever was seen alive is said to be, in the breadcrumb; who just did not answer is not.
+// The breadcrumb says that a child is alive only if it was seen; a node that did not answer proves nothing.
 func TestOnlyWhoIsSeenAliveIsSaidToBe(t *testing.T) {
 	seen := &child.AliveError{Leftover: child.Leftover{Pid: 7}, Err: child.ErrUnproved}
 	for err, said := range map[error]bool{

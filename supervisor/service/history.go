@@ -4,74 +4,114 @@ import (
 	"context"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"understudy/election"
 	"understudy/supervisor/config"
 	"understudy/supervisor/wait"
 )
 
-// lastWords are what the history does not say yet of a term that ended with its session. Whoever took over could only say that
-// this node was lost.
-type lastWords struct {
+// history writes this node's terms into the service's history.
+type history struct {
+	moves moves
+	log   hclog.Logger
+	owed  *ending // of a term whose end is not written yet
+}
+
+// entry is what the history says of one term.
+type entry struct {
+	election.Activation
+	story election.Proof // how the former active was fenced
+}
+
+func newEntry(token int64) entry {
+	return entry{Activation: election.Activation{Token: token, Start: time.Now().UTC()}}
+}
+
+// fenced notes how the former active was fenced.
+func (e *entry) fenced(story election.Proof) { e.story = story }
+
+// took notes how long that took. There was a former active.
+func (e *entry) took(d time.Duration) { e.FenceMs = d.Milliseconds() }
+
+// begun says that the programs may start: from here on the term is part of the history, however short it is.
+func (e *entry) begun() { e.Fenced = e.story }
+
+// ending is the end of a term. If the term ended with its session, the next session writes it: the node that took over could only
+// say that this one was lost.
+type ending struct {
 	entry election.Activation
-	over  election.Reason
+	why   election.Reason
 	end   time.Time // zero: its death is proved only now
 }
 
-// sayLast writes them, in the next session.
-func (v *Service) sayLast(ctx context.Context, cand *election.Candidate, w lastWords) {
+// ends notes that a term is about to end, before that is proved.
+func (h *history) ends(e *entry, why election.Reason) {
+	h.owed = &ending{entry: e.Activation, why: why}
+}
+
+// ended notes that it has.
+func (h *history) ended() { h.owed.end = time.Now().UTC() }
+
+// takeOwed returns what is owed, once.
+func (h *history) takeOwed() *ending {
+	owed := h.owed
+	h.owed = nil
+	return owed
+}
+
+// correct writes the end of a term of a former session.
+func (h *history) correct(ctx context.Context, cand *election.Candidate, w ending) {
 	if w.entry.Entry == "" {
 		return
 	}
 	if w.end.IsZero() {
 		w.end = time.Now().UTC()
 	}
-	w.entry.End, w.entry.Reason = &w.end, w.over
+	w.entry.End, w.entry.Reason = &w.end, w.why
 	if err := cand.Correct(ctx, w.entry.Entry, w.entry); err != nil && ctx.Err() == nil {
-		v.log.Debug("the end of a former term is not in the history", "service", v.name, "error", err)
+		h.log.Debug("the end of a former term is not in the history", "error", err)
 	}
 }
 
-// recordBegin gives the term its entry, once the lock's taking is over.
-func (t *term) recordBegin(ctx context.Context, moves config.Moves) {
-	v, token := t.v, t.claim.Token
+// begin gives the term its entry, once the lock's taking is over.
+func (h *history) begin(ctx context.Context, cand *election.Candidate, e *entry, limit config.Moves) {
 	if !wait.For(ctx, settling) {
 		return // it is recorded at the term's end
 	}
-	if t.entry.Entry != "" {
+	if e.Entry != "" {
 		return // by a former image of this process
 	}
-	name, err := t.cand.Record(context.WithoutCancel(ctx), t.entry, election.LostTo(t.entry.Fenced))
-	t.entry.Entry = name
+	name, err := cand.Record(context.WithoutCancel(ctx), e.Activation, election.LostTo(e.Fenced))
+	e.Entry = name
 	if err != nil && ctx.Err() == nil {
-		v.log.Debug("the history is incomplete", "service", v.name, "error", err)
+		h.log.Debug("the history is incomplete", "error", err)
 	}
-	v.stayPut(ctx, t.cand, moves, token)
+	h.moves.limit(ctx, cand, limit, e.Token)
 }
 
-// recordEnd closes the entry.
-func (t *term) recordEnd(ctx context.Context) {
-	v := t.v
+// end closes the entry.
+func (h *history) end(ctx context.Context, cand *election.Candidate, e *entry, limit config.Moves, why election.Reason) {
 	now := time.Now().UTC()
-	words := v.mem.words
-	v.mem.words = nil
+	owed := h.takeOwed()
 	ctx = context.WithoutCancel(ctx)
-	wait.For(ctx, settling) // whoever takes over comes first
+	wait.For(ctx, settling) // the node that takes over comes first
 	bounded, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	entry := t.entry
-	entry.End, entry.Reason = &now, v.state.Cause.Why()
-	if entry.Entry == "" { // a term too short to be recorded while it lasted, or none
-		if entry.Fenced == "" {
+	a := e.Activation
+	a.End, a.Reason = &now, why
+	if a.Entry == "" { // a term too short to be recorded while it lasted, or none
+		if a.Fenced == "" {
 			return
 		}
-		if _, err := t.cand.Record(bounded, entry, election.LostTo(entry.Fenced)); err != nil {
-			v.log.Debug("the term is not in the history", "service", v.name, "error", err)
+		if _, err := cand.Record(bounded, a, election.LostTo(a.Fenced)); err != nil {
+			h.log.Debug("the term is not in the history", "error", err)
 		}
-		v.stayPut(bounded, t.cand, v.conf.Moves, v.mem.token)
+		h.moves.limit(bounded, cand, limit, e.Token)
 		return
 	}
-	if err := t.cand.Amend(bounded, entry.Entry, entry); err != nil {
-		v.log.Debug("the end of the term is not in the history", "service", v.name, "error", err)
-		v.mem.words = words // the next session says it
+	if err := cand.Amend(bounded, a.Entry, a); err != nil {
+		h.log.Debug("the end of the term is not in the history", "error", err)
+		h.owed = owed // the next session says it
 	}
 }

@@ -1,128 +1,76 @@
 package service
 
 import (
-	"context"
-	"errors"
-	"reflect"
-	"sync"
+	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
-	"understudy/supervisor/config"
-	"understudy/supervisor/wait"
+	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
 )
 
 // inbox is what a service learns from outside its own goroutine.
 type inbox struct {
-	stir  chan struct{} // capacity 1: something of what follows has changed
-	stood chan struct{} // capacity 1: the precheck is to be run
-
-	mu       sync.Mutex // guards what follows
-	conf     Conf       // as it was last given
-	fresh    bool       // it is not in force yet
-	wishes   election.Wishes
-	heeded   bool            // the wishes of this session are known
-	erased   bool            // all of the service was deleted by hand: another candidate is needed
-	fit      fitness         // what the precheck says
-	tamed    fitness         // whether the watchdog can be armed
-	stands   bool            // this node is a candidate: only then the precheck is run
-	programs programs        // what is known of those that run
-	precheck config.Precheck // as it is in force
+	news     news
+	given    given
+	intents  intents
+	precheck precheck
+	watchdog armable
 }
 
-// fitness is whether this node can do something.
-type fitness struct {
-	known bool
-	why   string // why not; "": it can
-}
-
-// programs is what a run has told.
-type programs struct {
-	health string // what its newest health check says; "": it is well
-	astray string // which programs have left their cgroups
-}
-
-func newInbox(c Conf) inbox {
-	return inbox{stir: make(chan struct{}, 1), stood: make(chan struct{}, 1), conf: c, precheck: c.Precheck}
-}
-
-// tell changes something, and wakes the service.
-func (n *inbox) tell(change func()) {
-	n.mu.Lock()
-	change()
-	n.mu.Unlock()
-	wait.Poke(n.stir)
-}
-
-// look reads something.
-func look[T any](n *inbox, read func() T) T {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return read()
-}
-
-func (n *inbox) given() Conf { return look(n, func() Conf { return n.conf }) }
-
-func (n *inbox) give(c Conf) { n.tell(func() { n.conf, n.fresh = c, true }) }
-
-// takeUp returns a config that is not in force yet, and has a changed precheck run.
-func (n *inbox) takeUp(was config.Precheck) (c Conf, fresh bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.fresh {
-		return c, false
+func newInbox(node *Node, c Conf, u *unit.Unit, log hclog.Logger) *inbox {
+	n := newNews()
+	return &inbox{
+		news: n, given: given{news: n, conf: c}, intents: intents{node: node.Self.Node, log: log, news: n},
+		precheck: precheck{unit: u, due: make(chan struct{}, 1), found: finding{news: n}, conf: c.Precheck},
+		watchdog: armable{watchdog: node.Watchdog, guard: node.Guard, found: finding{news: n}},
 	}
-	n.fresh = false
-	if !reflect.DeepEqual(was, n.conf.Precheck) {
-		n.precheck, n.fit = n.conf.Precheck, fitness{}
-		wait.Poke(n.stood)
-	}
-	return n.conf, true
 }
 
-// newSession forgets what was learned in another one, which may have had another timeout.
+// newSession forgets what was learned in another session, which may have had another timeout.
 func (n *inbox) newSession() {
-	n.tell(func() { n.heeded, n.erased, n.tamed.known = false, false, false })
+	n.watchdog.found.write(fitness{})
+	n.intents.newSession()
 }
 
-// stand says whether this node is a candidate.
-func (n *inbox) stand(yes bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.stands = yes
-	if yes {
-		wait.Poke(n.stood)
+// bar tells what keeps this node from being a candidate, in words too, and under which intents.
+func (n *inbox) bar(conf Conf) (election.Wishes, role.Bar, string) {
+	now, known := n.intents.read()
+	b, why := barrier{
+		eligible: conf.Eligible, asked: known, control: now.Control,
+		prechecked: len(conf.Precheck.Exec) > 0 && !n.intents.forces(now.Control), precheck: n.precheck.found.read(),
+		guarded: n.watchdog.required(), watchdog: n.watchdog.found.read(),
+	}.bar()
+	return now, b, why
+}
+
+// barrier is all that can keep a node from being a candidate.
+type barrier struct {
+	eligible   bool // by its config
+	asked      bool // the operators' intents are known
+	control    election.Control
+	prechecked bool // the precheck has to have passed
+	precheck   fitness
+	guarded    bool // the watchdog has to be armable
+	watchdog   fitness
+}
+
+// bar is the strongest of them, in words too.
+func (b barrier) bar() (role.Bar, string) {
+	switch {
+	case !b.eligible:
+		return role.Ineligible, election.NotEligible
+	case !b.asked:
+		return role.Unasked, ""
+	case b.control.Paused:
+		return role.Paused, b.control.Words()
+	case b.prechecked && !b.precheck.known:
+		return role.Untested, ""
+	case b.prechecked && b.precheck.why != "":
+		return role.Unfit, "precheck: " + b.precheck.why
+	case b.guarded && !b.watchdog.known:
+		return role.WatchdogUnknown, ""
+	case b.guarded && b.watchdog.why != "":
+		return role.WatchdogUnarmed, "watchdog: " + b.watchdog.why
 	}
-}
-
-// control is what operators want.
-func (n *inbox) control() election.Control {
-	return look(n, func() election.Control { return n.wishes.Control })
-}
-
-// isErased tells whether all of the service was deleted since this candidate was made.
-func (n *inbox) isErased() bool { return look(n, func() bool { return n.erased }) }
-
-// errStirred ends a wait: there is news.
-var errStirred = errors.New("there is news")
-
-// untilStirred calls await, which is to end with errStirred when there is news.
-func (n *inbox) untilStirred(ctx context.Context, await func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stirred := false
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		select {
-		case <-n.stir:
-			stirred = true
-			cancel(errStirred)
-		case <-ctx.Done():
-		}
-	})
-	err := await(ctx)
-	cancel(nil)
-	wg.Wait()
-	if stirred && !errors.Is(err, errStirred) {
-		wait.Poke(n.stir) // it came too late for this wait, and counts for the next one
-	}
-	return err
+	return role.NoBar, ""
 }

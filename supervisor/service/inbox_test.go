@@ -1,28 +1,32 @@
 package service
 
 import (
-	"context"
-	"errors"
 	"testing"
 
-	"understudy/supervisor/wait"
+	"understudy/election"
+	"understudy/supervisor/service/role"
 )
 
-// A preferred node's return, or an operator's order, is told once: whoever misses it waits for ever.
-func TestNewsThatComesAsAWaitEndsIsNotLost(t *testing.T) {
-	for range 1000 {
-		n := newInbox(Conf{})
-		err := n.untilStirred(t.Context(), func(context.Context) error {
-			wait.Poke(n.stir)
-			return nil
-		})
-		if errors.Is(err, errStirred) {
-			continue
+// The strongest bar counts, and what is not known yet bars as well.
+func TestTheStrongestBarCounts(t *testing.T) {
+	b := barrier{prechecked: true, guarded: true}
+	for _, step := range []struct {
+		want role.Bar
+		why  string
+		next func()
+	}{
+		{role.Ineligible, election.NotEligible, func() { b.eligible = true }},
+		{role.Unasked, "", func() { b.asked, b.control.Paused, b.control.By = true, true, "me" }},
+		{role.Paused, "paused by me", func() { b.control.Paused = false }},
+		{role.Untested, "", func() { b.precheck = fitness{true, "disk full"} }},
+		{role.Unfit, "precheck: disk full", func() { b.precheck.why = "" }},
+		{role.WatchdogUnknown, "", func() { b.watchdog = fitness{true, "busy"} }},
+		{role.WatchdogUnarmed, "watchdog: busy", func() { b.watchdog.why = "" }},
+		{role.NoBar, "", func() {}},
+	} {
+		if bar, why := b.bar(); bar != step.want || why != step.why {
+			t.Errorf("%v, %q; want %v, %q", bar, why, step.want, step.why)
 		}
-		select {
-		case <-n.stir:
-		default:
-			t.Fatal("it is lost")
-		}
+		step.next()
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// made is a service of a node on which nothing is, but for what change gives it.
+// made is a service of an empty node; change may add to that.
 func made(t *testing.T, conf Conf, change func(*Node)) *Service {
 	t.Helper()
 	cluster := fnv.New64a()
@@ -28,8 +28,9 @@ func made(t *testing.T, conf Conf, change func(*Node)) *Service {
 	n := &Node{
 		Self: election.Node{Node: "a", Host: "a", Machine: "m1", Boot: "b1"}, Cluster: strconv.FormatUint(cluster.Sum64(), 36),
 		Machine: empty{}, Promises: failsafe.NewPromises(), Observer: unobserved{}, Logger: hclog.NewNullLogger(),
-		Guard: func() Guard { return haunted{} },
-		Agent: Agent{At: func(*election.Session) string { return "" }},
+		Guard:  func() Guard { return haunted{} },
+		Agent:  Agent{At: func(*election.Session) string { return "" }},
+		Broken: func(err error) { t.Error(err) }, // no test has the machine told what it does not expect, unless it says so
 	}
 	if change != nil {
 		change(n)
@@ -41,7 +42,7 @@ func made(t *testing.T, conf Conf, change func(*Node)) *Service {
 	return New(n, conf)
 }
 
-// term is a term of the service, in a session and in a tree, with nothing about it.
+// testTerm is a term of the service in a session and a tree. It has neither claim nor candidate.
 func (v *Service) testTerm(ctx context.Context, s Session, tree unit.Tree) *term {
 	h := newHands(ctx, v, s)
 	h.tree, h.end = tree, func(error) {}
@@ -54,14 +55,14 @@ func (unobserved) State(State)                          {}
 func (unobserved) Fenced(string, string, time.Duration) {}
 func (unobserved) Restarted(string)                     {}
 
-// empty is a machine on which nothing of anybody is, and that is far from the end of any lease.
+// empty is a machine on which nothing runs, and whose clock is far from the end of any lease.
 type empty struct{}
 
 func (empty) Now() time.Duration                               { return -time.Hour }
 func (empty) KillTree(context.Context, json.RawMessage) error  { return nil }
 func (empty) Outlasted(json.RawMessage, fencing.Process) error { return nil }
 
-// haunted is a guard of a machine where something is left for a while.
+// haunted is a guard of a machine on which something may be left of a former supervisor.
 type haunted struct {
 	Guard
 	left func() *child.Leftover
@@ -80,7 +81,7 @@ func (h haunted) Leftover(context.Context, string, json.RawMessage) *child.Lefto
 	return h.left()
 }
 
-// grave is a tree that ends as it is told: what is not proved dead is waited for.
+// grave is a tree whose End returns err; if that is ErrUnproved, as late as it may.
 type grave struct {
 	unit.Tree
 	err   error
@@ -112,7 +113,7 @@ func newEnsemble(t *testing.T) *ensemble {
 
 func (e *ensemble) Now() time.Duration { return time.Since(e.began) + time.Hour }
 
-// session is one, in which f is served.
+// session calls f in a session.
 func (e *ensemble) session(f func(context.Context, *election.Session) error) {
 	e.t.Helper()
 	of := election.New(election.Config{

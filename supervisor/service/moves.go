@@ -5,28 +5,35 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"understudy/election"
 	"understudy/supervisor/config"
 	"understudy/supervisor/wait"
 )
 
-// A service that moves from node to node all the time does nobody any good, and may do harm at each of them.
+// moves limits how often a service moves from node to node by itself: one that always moves works nowhere, and may do harm everywhere.
+type moves struct {
+	service, node string
+	intents       *intents
+	log           hclog.Logger
+}
 
-// recorded is what a former active's own last words on its term are waited for.
+// recorded is how long the former active may take to write the end of its own term.
 const recorded = 200 * time.Millisecond
 
-// stayPut pauses the service when it has moved too often.
-func (v *Service) stayPut(ctx context.Context, cand *election.Candidate, m config.Moves, token int64) {
+// limit pauses the service when it has moved too often.
+func (v moves) limit(ctx context.Context, cand *election.Candidate, m config.Moves, token int64) {
 	if m.Max <= 0 || !wait.For(ctx, recorded) {
 		return
 	}
-	control := v.inbox.control()
+	control := v.intents.control()
 	if control.Paused {
 		return
 	}
 	past, err := cand.Past(ctx, 4*m.Max+2)
 	if err != nil {
-		v.log.Debug("cannot tell how often the service has moved", "service", v.name, "error", err)
+		v.log.Debug("cannot tell how often the service has moved", "error", err)
 		return
 	}
 	after := time.Now().Add(-m.Within)
@@ -37,22 +44,22 @@ func (v *Service) stayPut(ctx context.Context, cand *election.Candidate, m confi
 	if n <= m.Max {
 		return
 	}
-	why := fmt.Sprintf("it moved %d times within %v; it stays where it is until `understudy resume %s`", n, m.Within, v.name)
-	v.log.Error("the service moves too often", "service", v.name, "why", why)
+	why := fmt.Sprintf("it moved %d times within %v; it stays where it is until `understudy resume %s`", n, m.Within, v.service)
+	v.log.Error("the service moves too often", "why", why)
 	now := time.Now().UTC()
 	err = cand.AmendControl(ctx, func(c *election.Control) bool {
 		if c.Paused || c.Switchover != nil && c.Switchover.Token == token || c.Since != nil && (control.Since == nil || c.Since.After(*control.Since)) {
 			return false // somebody has ordered something
 		}
-		c.Paused, c.Why, c.By, c.Since = true, why, v.node.Self.Node, &now
+		c.Paused, c.Why, c.By, c.Since = true, why, v.node, &now
 		return true
 	})
 	if err != nil && ctx.Err() == nil {
-		v.log.Error("the service could not be paused", "service", v.name, "error", err)
+		v.log.Error("the service could not be paused", "error", err)
 	}
 }
 
-// moved counts the times that a service went to another node without anybody's wish.
+// moved counts the times that a service went to another node though nobody had asked for it.
 func moved(past []election.Activation, after time.Time) int {
 	n := 0
 	for i := 1; i < len(past); i++ {

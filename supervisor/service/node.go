@@ -72,5 +72,5 @@ type Observer interface {
 	Restarted(service string)
 }
 
-// State is how a service stands on this node.
+// State is how a service is on this node.
 type State = control.State

@@ -2,61 +2,45 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/failsafe"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 )
 
-// Service is one service on this node, over all sessions. What is not said to be safe is for the goroutine that serves it.
+// Service is one service on this node, over all sessions. Its methods are for the goroutine that serves it, except for those that are
+// said to be safe.
 type Service struct {
-	node  *Node
-	name  string
-	log   hclog.Logger
-	conf  Conf       // as it is in force
-	state role.State // decides
-	mem   memory
-	view  view
-	inbox inbox
-	unit  *unit.Unit
-	trees trees
+	node       *Node
+	name       string
+	log        hclog.Logger
+	conf       Conf       // as it is in force
+	state      role.State // decides
+	mem        memory
+	inbox      *inbox
+	view       view
+	history    history
+	unit       *unit.Unit
+	hooks      hooks
+	engagement engagement
+	local      local
 
-	carried *Carried // a term that was handed over, until it goes on
-	undead  undead   // a tree whose death is not proved yet
-
-	stance   atomic.Int32 // what an upgrade would find; safe
-	removed  atomic.Bool  // it is not in the config any more; safe
-	finished *child.ExitStatus
+	handover handover
+	finished *child.ExitStatus // of the command that was to run once
 }
 
-// memory is what outlives a term and a session, and is not shown as such.
-type memory struct {
-	begun    bool              // it has had its first stay, if in a former image of this process
-	birth    election.Birth    // of the service's folder, as last seen
-	place    election.Standing // what the former candidate could not take back
-	token    int64             // of the newest term
-	fenced   string            // how the former active was known to be dead then
-	failure  string            // why it was given up here
-	restarts restarts
-	relapses relapses
-	orders   carriedOut
-	rivalBy  time.Time  // until then, assume that a preferred node is gone: it did not take a free lock
-	engaged  bool       // nothing of this service is promised to others
-	words    *lastWords // on a term whose end is not in the history
-}
-
-// undead is a tree whose death is not proved, and the lease that it belongs to.
-type undead struct {
-	tree  unit.Tree // nil: there is none
-	epoch uint64
-	seen  string // what is seen alive, in words; also of a tree that is no one of ours
+// local is what of a service is, or was, on this machine.
+type local struct {
+	trees  trees
+	undead undead
+	crumbs crumbs
 }
 
 // ErrUndead says that something of a child may be alive: the session must then not be closed.
@@ -69,13 +53,22 @@ func handing(ctx context.Context) bool { return errors.Is(context.Cause(ctx), Er
 
 // New makes a service of its config.
 func New(node *Node, conf Conf) *Service {
+	log := node.Logger.With("service", conf.Name)
+	u := unit.New(unit.Config{
+		Service: conf.Name, Node: node.Self.Node, Cluster: node.Cluster, Logger: node.Logger, Hurry: node.Hurry, Commands: node.Commands,
+	})
 	v := &Service{
-		node: node, name: conf.Name, log: node.Logger, conf: conf, view: newView(), inbox: newInbox(conf),
-		unit: unit.New(unit.Config{
-			Service: conf.Name, Node: node.Self.Node, Cluster: node.Cluster, Logger: node.Logger, Hurry: node.Hurry, Commands: node.Commands,
-		}),
+		node: node, name: conf.Name, log: log, conf: conf, inbox: newInbox(node, conf, u, log), unit: u,
+		engagement: engagement{service: conf.Name, promises: node.Promises},
 	}
-	v.mem.restarts.cfg = conf.Restart
+	v.hooks = hooks{unit: u, conf: &v.conf, story: &v.mem.story}
+	v.mem.preference.node, v.mem.preference.conf = node.Self.Node, &v.conf
+	v.mem.restarts.configure(conf.Restart)
+	v.history = history{log: log, moves: moves{service: v.name, node: node.Self.Node, intents: &v.inbox.intents, log: log}}
+	v.local.crumbs = crumbs{self: node.Self, machine: node.Machine, trees: &v.local.trees, owes: u.Owes, log: log}
+	v.local.trees.service = v.name
+	v.local.trees.cut = func(ctx context.Context, tree unit.Tree) { v.local.crumbs.cut(ctx, nil, tree) }
+	v.view = newView(v)
 	return v
 }
 
@@ -83,20 +76,20 @@ func New(node *Node, conf Conf) *Service {
 func (v *Service) Name() string { return v.name }
 
 // Given is the config that the service was last given, in force or about to be. It is safe.
-func (v *Service) Given() Conf { return v.inbox.given() }
+func (v *Service) Given() Conf { return v.inbox.given.get() }
 
 // Give hands it a changed config. It is safe.
-func (v *Service) Give(c Conf) { v.inbox.give(c) }
+func (v *Service) Give(c Conf) { v.inbox.given.give(c) }
 
 // Remove says that it is not in the config any more. It is safe.
-func (v *Service) Remove() { v.removed.Store(true) }
+func (v *Service) Remove() { v.inbox.given.removed.Store(true) }
 
 // Removed tells whether that was said. It is safe.
-func (v *Service) Removed() bool { return v.removed.Load() }
+func (v *Service) Removed() bool { return v.inbox.given.removed.Load() }
 
 // Undead is an error while something of it may be alive. It does not serve.
 func (v *Service) Undead() error {
-	if v.undead.tree == nil {
+	if v.local.undead.tree == nil {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", v.name, ErrUndead)
@@ -104,49 +97,52 @@ func (v *Service) Undead() error {
 
 // Gone tells whether nothing is left of a service that was removed. It does not serve.
 func (v *Service) Gone() bool {
-	return v.removed.Load() && v.carried == nil && v.undead.tree == nil && v.undead.seen == ""
+	return v.Removed() && v.handover.carried == nil && !v.local.undead.any()
 }
 
 // Birth is that of the folder that the service has seen; SetBirth is for a namesake that comes after it.
 func (v *Service) Birth() election.Birth { return v.mem.birth }
 
 // SetBirth tells a service that has seen none which folder to expect. It does not serve.
-func (v *Service) SetBirth(b election.Birth) {
-	if v.mem.birth == (election.Birth{}) {
-		v.mem.birth = b
-	}
-}
+func (v *Service) SetBirth(b election.Birth) { v.mem.born(b) }
 
 // Finished is how the command ended that was to run once, or nil. It does not serve.
 func (v *Service) Finished() *child.ExitStatus { return v.finished }
 
-// Once tells whether its command's own end ends it.
-func (v *Service) Once() bool { return v.conf.Once }
-
 // Carries tells whether a term is about to go on here.
-func (v *Service) Carries() bool { return v.carried != nil }
+func (v *Service) Carries() bool { return v.handover.carried != nil }
 
-// Close ends what it may have left running beside its terms.
+// Tree finds a tree of the service by its identity, or nil. It is safe.
+func (v *Service) Tree(id json.RawMessage) *Tree { return v.local.trees.find(id) }
+
+// Term is how the session's gate ends what runs. It is safe.
+func (v *Service) Term() failsafe.Term { return &v.local.trees }
+
+// Show tells the observer how a service is that has only been made.
+func (v *Service) Show() { v.view.show() }
+
+// Close waits for its hooks, and closes its log files.
 func (v *Service) Close() { v.unit.Close() }
 
 // Serve is a candidate, and runs terms, until the session or the supervisor ends. It fails only with ErrUndead.
 func (v *Service) Serve(ctx context.Context, s Session) error {
-	v.state.Carried = v.carried != nil
+	v.state.Carried = v.handover.carried != nil
 	role.Drive(ctx, v.state, newHands(ctx, v, s))
-	if v.state.Undead && (v.undead.tree == nil || v.undead.epoch == s.Epoch) { // what a former session left is not this one's to keep
-		return fmt.Errorf("%s: %w: %s", v.name, ErrUndead, v.undead.seen)
+	if u := &v.local.undead; v.state.Undead && (u.tree == nil || u.of(s.Epoch)) { // what a former session left is not this one's to keep
+		return fmt.Errorf("%s: %w: %s", v.name, ErrUndead, u.seen)
 	}
 	return nil
 }
 
-// takeUp makes a changed config the service's own, and tells whether there was one.
+// takeUp puts a changed config in force, and tells whether there was one.
 func (v *Service) takeUp() bool {
-	next, ok := v.inbox.takeUp(v.conf.Precheck)
+	next, ok := v.inbox.given.take()
 	if !ok {
 		return false
 	}
 	v.conf = next
-	v.mem.relapses.reset() // what did not work may work now
-	v.mem.restarts.cfg = next.Restart
+	v.inbox.precheck.configure(next.Precheck)
+	v.mem.preference.relapses.reset() // what did not work may work now
+	v.mem.restarts.configure(next.Restart)
 	return true
 }

@@ -13,8 +13,8 @@ import (
 // lockWait is what a candidate knows of the lock that it waits for.
 type lockWait struct {
 	opening election.Opening
-	wishes  election.Wishes
-	polite  time.Time // until when a preferred node is left to take a free lock
+	intents election.Wishes
+	polite  time.Time // until then, a free lock is left to a preferred node
 }
 
 // StandBy returns when the lock may be had.
@@ -42,8 +42,7 @@ func (c *candidate) StandBy(ctx context.Context) role.Event {
 	}
 }
 
-// WaitAllowed returns when nothing keeps this node from being a candidate any more. What may be ours without our knowing is looked at
-// all the same.
+// WaitAllowed returns when nothing keeps this node from being a candidate any more, or when it has the lock without having known.
 func (c *candidate) WaitAllowed(ctx context.Context) role.Event {
 	v := c.v
 	defer c.stirAfterDemotion()()
@@ -72,71 +71,71 @@ func (c *candidate) WaitAllowed(ctx context.Context) role.Event {
 			}
 		}
 		select {
-		case <-v.inbox.stir:
+		case <-v.inbox.news:
 		case <-ctx.Done():
 			return c.failed(context.Cause(ctx))
 		}
 	}
 }
 
-// standBack takes back what a candidate has that may not be one now.
+// standBack deletes the preference and the place in the queue.
 func (c *candidate) standBack(ctx context.Context) error {
 	if err := prefer(ctx, c.cand, 0); err != nil {
 		return err
 	}
 	if err := c.cand.Withdraw(ctx); err != nil && ctx.Err() == nil {
-		c.v.log.Debug("cannot leave the queue", "service", c.v.name, "error", err)
+		c.v.log.Debug("cannot leave the queue", "error", err)
 	}
 	return nil
 }
 
-// look takes up what has changed, and tells what keeps this node from being a candidate, or why another one has to be made.
+// look puts changes in force, and tells what keeps this node from being a candidate, or why the candidate has to be replaced.
 func (c *candidate) look(ctx context.Context) (bar role.Bar, e role.Event, over bool) {
 	v := c.v
-	if v.inbox.isErased() {
+	if v.inbox.intents.isErased() {
 		return bar, c.failed(election.ErrDeleted), true
 	}
 	if v.takeUp() {
-		v.say()
+		v.view.say()
 	}
 	if v.conf.order() != c.cand.Order() && !c.cand.Unsure() {
-		v.log.Info("standing in another kind of election", "service", v.name, "election", v.conf.order())
+		v.log.Info("standing in another kind of election", "election", v.conf.order())
 		if err := errors.Join(c.cand.Withdraw(ctx), c.cand.Prefer(ctx, 0)); err != nil { // P6: others of a queue would wait for us
 			return bar, c.failed(err), true
 		}
 		return bar, role.Event{Kind: role.Reordered}, true
 	}
-	wishes, bar, why := v.bar()
-	c.wait.wishes = wishes
+	intents, bar, why := v.inbox.bar(v.conf)
+	c.wait.intents = intents
 	switch {
 	case bar.Unknown() && v.state.Bar == role.Paused:
 		bar = role.Paused // until it is known
 	case !bar.Unknown() && (bar == role.NoBar || !c.cand.Unsure()):
-		v.tellBar(bar, why)
+		v.view.tellBar(bar, why)
 	}
 	if bar != role.NoBar {
 		return bar, e, false
 	}
-	if err := prefer(ctx, c.cand, v.preference()); err != nil {
+	if err := prefer(ctx, c.cand, v.mem.preference.priority(time.Now())); err != nil {
 		return bar, c.failed(err), true
 	}
-	v.tell()
-	if s := wishes.Control.Switchover; s != nil && s.To == v.node.Self.Node {
+	v.view.tell()
+	if s := intents.Control.Switchover; s != nil && s.To == v.node.Self.Node {
 		c.cand.Advance(election.First)
 	}
 	return bar, e, false
 }
 
-// lockFree waits for the lock, and reports free when it may be had; it is not when there is news to be looked at first.
+// lockFree waits until the lock is free, or until there is news to look at first.
 func (c *candidate) lockFree(ctx context.Context) (free bool, e role.Event, over bool) {
-	err := c.v.inbox.untilStirred(ctx, func(ctx context.Context) (err error) {
+	err := c.v.inbox.news.unless(ctx, func(ctx context.Context) (err error) {
 		asked := time.Now()
 		if c.wait.opening, err = c.cand.Wait(ctx); time.Since(asked) > parting {
-			c.wait.polite = time.Time{} // somebody else had it meanwhile
+			c.wait.polite = time.Time{} // another node had it meanwhile
 		}
 		return err
 	})
-	if errors.Is(err, errStirred) {
+	if errors.Is(err, errNews) {
 		return false, e, false
 	} else if err != nil {
 		return false, c.failed(err), true
@@ -147,7 +146,7 @@ func (c *candidate) lockFree(ctx context.Context) (free bool, e role.Event, over
 // polite tells whether a free lock is left to another node for now.
 func (c *candidate) polite() bool {
 	v := c.v
-	wait := deference(v.node.Self.Node, v.preference(), c.wait.wishes)
+	wait := v.mem.preference.deference(time.Now(), c.wait.intents)
 	if wait > 0 && !c.wait.opening.Ours() {
 		if c.wait.polite.IsZero() {
 			c.wait.polite = time.Now().Add(wait)
@@ -155,7 +154,7 @@ func (c *candidate) polite() bool {
 		if time.Until(c.wait.polite) > 0 {
 			return true
 		}
-		v.mem.rivalBy = time.Now().Add(c.s.Timeout())
+		v.mem.preference.outwaited(time.Now(), c.s.Timeout())
 	}
 	c.wait.polite = time.Time{}
 	return false
@@ -164,11 +163,11 @@ func (c *candidate) polite() bool {
 // Defer leaves a free lock to another node for a while, or until there is news.
 func (c *candidate) Defer(ctx context.Context) role.Event {
 	defer c.stirAfterDemotion()()
-	err := c.v.inbox.untilStirred(ctx, func(ctx context.Context) error {
+	err := c.v.inbox.news.unless(ctx, func(ctx context.Context) error {
 		wait.For(ctx, time.Until(c.wait.polite))
 		return context.Cause(ctx)
 	})
-	if err != nil && !errors.Is(err, errStirred) {
+	if err != nil && !errors.Is(err, errNews) {
 		return c.failed(err)
 	}
 	return role.Event{Kind: role.Waited}
@@ -178,32 +177,31 @@ func (c *candidate) Defer(ctx context.Context) role.Event {
 func (c *candidate) Claim(ctx context.Context) role.Event {
 	v := c.v
 	crumb := election.BreadCrumb{GuardianPid: v.node.Guard().Pid(), Tree: idOf(c.tree), Agent: v.view.agent}
-	claim, err := c.cand.Take(ctx, c.wait.opening.Under(c.wait.wishes), crumb)
+	claim, err := c.cand.Take(ctx, c.wait.opening.Under(c.wait.intents), crumb)
 	switch {
 	case err != nil:
 		return c.failed(err)
 	case claim == nil:
 		return role.Event{Kind: role.Taken}
 	}
-	v.mem.failure, v.mem.token = "", claim.Token
-	v.follow()
-	v.engage()
+	v.mem.story.claimed(claim.Token)
+	v.inbox.intents.follow()
+	v.engagement.begin()
 	c.term.begin(claim)
 	return role.Event{Kind: role.Won}
 }
 
-// stirAfterDemotion has the service look again when this node is preferred again, until what it returns is called.
+// stirAfterDemotion has the service look again when this node is preferred again, until stop is called.
 func (c *candidate) stirAfterDemotion() (stop func()) {
-	v := c.v
-	left := time.Until(v.mem.relapses.until)
-	if left <= 0 || v.demotion() == nil {
+	left := c.v.mem.preference.demotedFor(time.Now())
+	if left <= 0 {
 		return func() {}
 	}
-	again := time.AfterFunc(left, func() { wait.Poke(v.inbox.stir) })
+	again := time.AfterFunc(left, c.v.inbox.news.stir)
 	return func() { again.Stop() }
 }
 
-// prefer tells the preference. What is refused again and again is for another candidate.
+// prefer writes the preference. It gives up after some tries: another candidate is made then.
 func prefer(ctx context.Context, cand *election.Candidate, priority int) error {
 	for next := 50 * time.Millisecond; ; next *= 2 {
 		err := cand.Prefer(ctx, priority)
@@ -211,30 +209,4 @@ func prefer(ctx context.Context, cand *election.Candidate, priority int) error {
 			return err
 		}
 	}
-}
-
-// bar tells what keeps this node from being a candidate, in words too, and under which wishes.
-func (v *Service) bar() (w election.Wishes, b role.Bar, why string) {
-	n := &v.inbox
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	prechecked := len(v.conf.Precheck.Exec) > 0 && !v.forces(n.wishes.Control)
-	guarded := v.node.Watchdog != nil && v.node.Watchdog.Required
-	switch {
-	case !v.conf.Eligible:
-		b, why = role.Ineligible, election.NotEligible
-	case !n.heeded:
-		b = role.Unasked
-	case n.wishes.Control.Paused:
-		b, why = role.Paused, n.wishes.Control.Words()
-	case prechecked && !n.fit.known:
-		b = role.Untested
-	case prechecked && n.fit.why != "":
-		b, why = role.Unfit, "precheck: "+n.fit.why
-	case guarded && !n.tamed.known:
-		b = role.Untamed
-	case guarded && n.tamed.why != "":
-		b, why = role.Unarmable, "watchdog: "+n.tamed.why
-	}
-	return n.wishes, b, why
 }

@@ -19,19 +19,24 @@ type Session struct {
 	Leave <-chan struct{} // closed when all services of the session are to end
 }
 
-// hands are the actions of the role machine in one stay in a session: what leads to a candidate, the candidate, and its term.
+// hands are the actions of the role machine in one stay in a session: what leads to a candidate; the candidate; its term, with the
+// fencing before the programs run, and their runs.
 type hands struct {
 	*stay
 	*candidate
 	*term
+	*fence
+	*runs
 }
 
 func newHands(ctx context.Context, v *Service, s Session) hands {
 	t := &stay{v: v, s: s, done: ctx.Done(), patience: minPatience}
-	c := &candidate{stay: t}
-	t.term = &term{candidate: c}
-	t.c = c
-	return hands{t, c, t.term}
+	t.c = &candidate{stay: t}
+	t.term = &term{candidate: t.c}
+	f := &fence{term: t.term}
+	r := &runs{term: t.term, fence: f}
+	t.term.fence, t.term.runs = f, r
+	return hands{t, t.c, t.term, f, r}
 }
 
 // stay is a service's stay in one session.
@@ -51,36 +56,36 @@ func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 	v := t.v
 	v.state = now
 	if err != nil {
-		v.log.Error("this cannot be, and ends the term", "service", v.name, "error", err)
+		v.log.Error("this cannot be, and ends the term", "error", err)
 		if v.node.Broken != nil {
 			v.node.Broken(fmt.Errorf("%s: %w", v.name, err))
 		}
 	}
-	v.stance.Store(stanceOf(now))
+	v.handover.offer(upgradeIn(now))
 	if stands := now.Place.Stands(); stands != was.Place.Stands() {
-		v.inbox.stand(stands)
+		v.inbox.precheck.stand(stands)
 	}
 	from, to := was.Role(), now.Role()
 	if from == to {
 		return
 	}
 	why := role.Why(was, now, e)
-	v.view.enter(from, to, why)
-	facts := []any{"service", v.name, "from", string(from), "to", string(to), "reason", string(why)}
+	v.view.enter(to, why)
+	facts := []any{"from", string(from), "to", string(to), "reason", string(why)}
 	v.log.Info("role", append(facts, t.facts(now)...)...)
-	v.say()
+	v.view.say()
 }
 
-// facts are what the log says besides of a step.
+// facts are what else the log says of a step.
 func (t *stay) facts(now role.State) []any {
 	v := t.v
 	switch to := now.Role(); {
 	case to == election.RolePaused:
 		return []any{"why", v.view.note}
 	case to == election.RoleActive:
-		return []any{"token", v.mem.token, "fenced", v.mem.fenced}
+		return []any{"token", v.mem.story.token, "fenced", v.mem.story.fenced}
 	case to == election.RoleFencing, to == election.RoleStopping, now.Place == role.Recording:
-		return []any{"token", v.mem.token}
+		return []any{"token", v.mem.story.token}
 	}
 	return nil
 }
@@ -90,7 +95,7 @@ func (t *stay) EndOld(ctx context.Context) role.Event {
 	session, enough := linger(ctx, t.s.Leave, 0)
 	defer enough()
 	r := &remains{stay: t}
-	return r.bury(session, ctx)
+	return r.endAll(session, ctx)
 }
 
 // UndoOld undoes what a former session or supervisor did and could not undo.
@@ -99,26 +104,20 @@ func (t *stay) UndoOld(ctx context.Context) role.Event {
 	v.unit.WaitUndone()
 	v.unit.LoadDebts()
 	v.unit.UndoAll(ctx)
-	if v.removed.Load() || ctx.Err() != nil {
+	if v.Removed() || ctx.Err() != nil {
 		return role.Event{Kind: role.StayOver}
 	}
-	if !v.mem.begun {
-		v.mem.begun = true
-		v.unit.Beside(ctx, "on_standby", v.conf.Hooks.OnStandby, v.told("supervisor started"))
+	if v.mem.first() {
+		v.hooks.onStandby(ctx, "supervisor started")
 	}
 	return role.Event{Kind: role.Settled}
-}
-
-// told is what hooks are told of an end.
-func (v *Service) told(why string) []string {
-	return append(v.unit.Facts(v.mem.token), "UNDERSTUDY_REASON="+why)
 }
 
 // Join makes this node a candidate.
 func (t *stay) Join(ctx context.Context) role.Event {
 	v := t.v
 	joining := ctx
-	if v.carried != nil { // what runs is ended as any other term, also when that has to be at once
+	if v.handover.carried != nil { // what runs is ended as any other term, also when that has to be at once
 		var enough context.CancelFunc
 		joining, enough = linger(ctx, t.s.Leave, proofPatience)
 		defer enough()
@@ -126,20 +125,12 @@ func (t *stay) Join(ctx context.Context) role.Event {
 	cand, birth, err := t.s.Stand(joining, v.name, v.conf.order())
 	switch {
 	case err == nil:
-		cand.Inherit(v.mem.place)
-		v.mem.place = election.Standing{}
-		t.c.cand, t.c.birth = cand, birth
-		if v.carried != nil {
-			t.c.tree = v.carried.tree
-		}
-		lost := v.mem.birth != (election.Birth{}) && v.mem.birth != birth
-		if !lost {
-			v.mem.birth = birth
-		}
-		return role.Event{Kind: role.Joined, DataLost: lost}
-	case v.carried != nil && handing(ctx):
+		cand.Inherit(v.mem.inherit())
+		t.c.stands(cand, birth)
+		return role.Event{Kind: role.Joined, DataLost: v.mem.born(birth)}
+	case v.handover.carried != nil && handing(ctx):
 		return role.Event{Kind: role.HandAsked}
-	case v.carried != nil:
+	case v.handover.carried != nil:
 		t.term.drop(err)
 	case ctx.Err() != nil:
 		return role.Event{Kind: role.StayOver}
@@ -157,7 +148,7 @@ const (
 // Retry waits before another candidate is tried.
 func (t *stay) Retry(ctx context.Context) role.Event {
 	if ctx.Err() == nil {
-		t.v.log.Error("cannot stand for election, trying again", "service", t.v.name, "error", t.trouble, "in", t.patience)
+		t.v.log.Error("cannot stand for election, trying again", "error", t.trouble, "in", t.patience)
 	}
 	if !wait.For(ctx, t.patience) {
 		return role.Event{Kind: role.StayOver}

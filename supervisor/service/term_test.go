@@ -13,20 +13,20 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// P7: a term that is to end starts nothing more, were it only to stop it.
+// P7: a term that has to end does not start its programs again only to stop them.
 func TestNothingIsStartedAgainOnceTheTermEnds(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	end()
-	term := made(t, Conf{}, nil).testTerm(t.Context(), Session{}, nil)
-	term.held = role.Again
+	runs := made(t, Conf{}, nil).testTerm(t.Context(), Session{}, nil).runs
+	runs.held = role.Again
 	for range 1000 {
-		if e := term.Wait(ctx); e.Kind != role.StopAsked {
+		if e := runs.Wait(ctx); e.Kind != role.StopAsked {
 			t.Fatalf("it would be started again: %v", e.Kind)
 		}
 	}
 }
 
-// A session that cannot go on is nobody's order to stop: it is not said in the history, and `run --once` goes on.
+// A session that cannot go on is not an order to stop: the history does not say so, and `run --once` goes on.
 func TestASessionThatCannotGoOnIsNoOrderToStop(t *testing.T) {
 	for why, want := range map[error]role.Kind{
 		election.ErrShortened: role.LeaseEnding, election.ErrTorn: role.LeaseEnding, election.ErrLeaseEnding: role.LeaseEnding,
@@ -47,8 +47,8 @@ func TestASessionThatCannotGoOnIsNoOrderToStop(t *testing.T) {
 	}
 }
 
-// Who goes on with a term asks ZooKeeper first. It may be gone, with promises in its place, for as long as one likes: a supervisor
-// that is asked to stop meanwhile does.
+// A term that goes on asks ZooKeeper first, which may be gone for any time while promises take its place: a supervisor that is asked to stop
+// meanwhile stops.
 func TestNobodyWaitsForZooKeeperForEverWhoIsToStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parent, removed := context.WithCancel(t.Context())
@@ -72,7 +72,7 @@ func TestNobodyWaitsForZooKeeperForEverWhoIsToStop(t *testing.T) {
 	})
 }
 
-// treeless is a guard that makes no trees. What it is asked for one is told.
+// treeless is a guard that makes no trees, and calls asked instead.
 type treeless struct {
 	unit.Guard
 	asked func(ctx context.Context)
@@ -87,7 +87,7 @@ func (g treeless) NewTree(ctx context.Context, _ uint64, _ string, _ []byte) (un
 	return nil, errors.New("no tree")
 }
 
-// A session may end while it is undone what a former supervisor, or term, has left: an address that stays would be on two hosts.
+// A session may end while debts of a former supervisor or term are paid: an address that stays would be on two hosts.
 func TestWhatASessionsEndInterruptedIsUndoneInTheNext(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	tries := 0

@@ -23,13 +23,13 @@ type Tree struct {
 	owes func() bool // what its oneshots did is still to be undone
 }
 
-// Kill ends the tree since another node holds the lock. nil: it is dead, and what it did is undone.
+// Kill ends the tree because another node holds the lock. nil: it is dead, and what it did is undone.
 func (t *Tree) Kill(ctx context.Context, holder string, token int64) error {
 	t.end(fmt.Errorf("%w: %s holds it, with token %d, and has asked for the child's death", election.ErrLost, holder, token))
 	if err := t.tree.End(ctx); err != nil {
 		return err
 	}
-	for t.owes() { // an address, a mount: whoever starts next must find them gone
+	for t.owes() { // an address, a mount: the node that starts next must find them gone
 		if !wait.For(ctx, 5*time.Millisecond) {
 			return fmt.Errorf("%w, but what it did is not undone yet", child.ErrNotSeen)
 		}
@@ -37,17 +37,17 @@ func (t *Tree) Kill(ctx context.Context, holder string, token int64) error {
 	return nil
 }
 
-// trees are a service's newest. Those that have ended are kept for a while: only who made a tree can vouch for it
-// under every kind of containment.
+// trees are the newest that were made for a service. Those that have ended are kept for a while: with some kinds of containment, only
+// the supervisor that made a tree can prove that it is dead. All of it is safe.
 type trees struct {
+	service string
+	cut     func(context.Context, unit.Tree) // ends a tree at once
+
 	mu  sync.Mutex // guards all
 	all []*Tree
 }
 
 const treesKept = 16
-
-// Tree finds a tree of the service by its identity, or nil. It is safe.
-func (v *Service) Tree(id json.RawMessage) *Tree { return v.trees.find(id) }
 
 func (m *trees) newest() *Tree {
 	m.mu.Lock()
@@ -77,4 +77,32 @@ func (m *trees) find(id json.RawMessage) *Tree {
 		}
 	}
 	return nil
+}
+
+// Name implements failsafe.Term, as the following do.
+func (m *trees) Name() string { return m.service }
+
+// End asks for the end of the candidacy or term that the newest tree is for, and returns at once.
+func (m *trees) End(why error) {
+	if one := m.newest(); one != nil {
+		one.end(why)
+	}
+}
+
+// Killer looks up what runs now, and returns what kills that; nil when there is nothing.
+func (m *trees) Killer() func(context.Context) {
+	one := m.newest()
+	if one == nil {
+		return nil
+	}
+	return func(ctx context.Context) { m.cut(ctx, one.tree) }
+}
+
+// idOf is what a breadcrumb says of a tree.
+func idOf(tree unit.Tree) json.RawMessage {
+	id, err := tree.ID()
+	if err != nil {
+		return nil
+	}
+	return id
 }

@@ -25,8 +25,8 @@ func (g *graveyard) kill(_ context.Context, id json.RawMessage) error {
 	return g.err
 }
 
-// A death is vouched for only when whoever can know it has proved it.
-func TestDeathIsVouchedForOnlyWithProof(t *testing.T) {
+// A tree counts as dead only when the one who can know has proved it.
+func TestADeathIsBelievedOnlyWithProof(t *testing.T) {
 	type where struct {
 		node, machine, boot string
 		tree                json.RawMessage
@@ -62,7 +62,7 @@ func TestDeathIsVouchedForOnlyWithProof(t *testing.T) {
 				tree, machine := &grave{err: c.end}, &graveyard{err: c.kill}
 				var stopped error
 				v := made(t, Conf{}, nil)
-				v.trees.add(&Tree{ID: own, tree: tree, end: func(why error) { stopped = why }, owes: func() bool { c.owes--; return c.owes >= 0 }})
+				v.local.trees.add(&Tree{ID: own, tree: tree, end: func(why error) { stopped = why }, owes: func() bool { c.owes--; return c.owes >= 0 }})
 				q := where{"a", "m1", "b1", own}
 				if c.change != nil {
 					c.change(&q)
@@ -71,7 +71,7 @@ func TestDeathIsVouchedForOnlyWithProof(t *testing.T) {
 				if one := v.Tree(q.tree); one != nil {
 					w.End = func(ctx context.Context, _ json.RawMessage) error { return one.Kill(ctx, "b", 2) }
 				}
-				verdict, _, err := w.Vouch(t.Context(), q.node, q.machine, q.boot, q.tree, fencing.Process{})
+				verdict, _, err := w.Prove(t.Context(), q.node, q.machine, q.boot, q.tree, fencing.Process{})
 				if verdict != c.want || (err != nil) != c.isErr {
 					t.Errorf("%v, %v", verdict, err)
 				}
@@ -101,8 +101,8 @@ func TestNewestTreesAreRemembered(t *testing.T) {
 	}
 }
 
-// An agent may be asked for a death before the term goes on: what the child's oneshots did, an address say, is still there then.
-func TestWhatIsCarriedIsVouchedForFromTheStart(t *testing.T) {
+// An agent may be asked for a death before the term goes on: what the oneshots did, an address say, is still there then.
+func TestATreeThatIsCarriedIsKnownFromTheStart(t *testing.T) {
 	v := made(t, Conf{}, nil)
 	id := json.RawMessage(`{"tree":1}`)
 	v.Remember(Record{Name: "db", Debts: []unit.Debt{{Name: "vip"}}, Term: &Carried{Tree: id}})
@@ -117,18 +117,18 @@ func TestWhatIsCarriedIsVouchedForFromTheStart(t *testing.T) {
 	}
 }
 
-// Who claims looks at its own machine, for the tree and for what was seen alive of it.
+// A claimant looks at its own machine, for the tree and for the process that was seen alive of it.
 func TestWhoClaimsLooksAtItsOwnMachine(t *testing.T) {
 	m, tree := &shown{}, json.RawMessage(`{}`)
 	v := made(t, Conf{}, func(n *Node) { n.Machine = m })
 	for alive, want := range map[error]fencing.Verdict{nil: fencing.Dead, child.ErrUnproved: fencing.Alive, child.ErrMayLive: fencing.Unknown} {
 		m.alive = alive
 		seen := fencing.Process{Pid: 7, Start: 70}
-		verdict, _, _ := v.witness().Vouch(t.Context(), "a", "m1", "b1", tree, seen)
+		verdict, _, _ := v.local.crumbs.witness().Prove(t.Context(), "a", "m1", "b1", tree, seen)
 		if verdict != want || m.asked != seen || m.tree != string(tree) {
 			t.Errorf("%v: %v, asked for %+v of %s", alive, verdict, m.asked, m.tree)
 		}
-		if err := v.outlasted(tree)(election.Leftover{Pid: 8, Start: 80}); !errors.Is(err, alive) || m.asked != (fencing.Process{Pid: 8, Start: 80}) {
+		if err := v.local.crumbs.outlasted(tree)(election.Leftover{Pid: 8, Start: 80}); !errors.Is(err, alive) || m.asked != (fencing.Process{Pid: 8, Start: 80}) {
 			t.Errorf("%v: before its breadcrumb goes: %v, asked for %+v", alive, err, m.asked)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // Watchdog is the device that resets this machine when a child outlives its lease.
 type Watchdog struct {
 	Device   string
-	Required bool // without it, this node is no candidate
+	Required bool // a node that cannot arm it is no candidate
 }
 
 // of is how the device is used in a session.
@@ -28,19 +28,26 @@ func (w *Watchdog) of(session time.Duration) (child.Watchdog, error) {
 // tryAgain is how long a node that cannot arm its watchdog waits before it tries again.
 const tryAgain = 2 * time.Second
 
-// keepTamed finds out whether a watchdog that is required can be armed, and goes on trying while it cannot.
-func (v *Service) keepTamed(ctx context.Context, session func() time.Duration) {
-	w := v.node.Watchdog
-	if w == nil || !w.Required {
+// armable is whether this node's watchdog, if it is required, can be armed: without that it is no candidate.
+type armable struct {
+	watchdog *Watchdog // nil: none is used
+	guard    func() Guard
+	found    finding
+}
+
+func (a *armable) required() bool { return a.watchdog != nil && a.watchdog.Required }
+
+// keep finds out whether it can be armed, and goes on trying while it cannot.
+func (a *armable) keep(ctx context.Context, session func() time.Duration) {
+	if !a.required() {
 		return
 	}
 	for {
-		was := look(&v.inbox, func() fitness { return v.inbox.tamed })
-		if !was.known || was.why != "" {
+		if was := a.found.read(); !was.known || was.why != "" {
 			now := fitness{known: true}
-			dog, err := w.of(session())
+			w, err := a.watchdog.of(session())
 			if err == nil {
-				err = v.node.Guard().CheckWatchdog(ctx, dog)
+				err = a.guard().CheckWatchdog(ctx, w)
 			}
 			if err != nil {
 				now.why = err.Error()
@@ -48,41 +55,10 @@ func (v *Service) keepTamed(ctx context.Context, session func() time.Duration) {
 			if ctx.Err() != nil {
 				return
 			}
-			if now != was {
-				v.inbox.tell(func() { v.inbox.tamed = now })
-			}
+			a.found.write(now)
 		}
 		if !wait.For(ctx, tryAgain) {
 			return
 		}
-	}
-}
-
-// keepPrecheck keeps the precheck's verdict current for as long as this node is a candidate.
-func (v *Service) keepPrecheck(ctx context.Context) {
-	n := &v.inbox
-	for ctx.Err() == nil {
-		n.mu.Lock()
-		conf, stands, was := n.precheck, n.stands, n.fit
-		n.mu.Unlock()
-		if len(conf.Exec) > 0 && stands {
-			now := fitness{known: true}
-			if err := v.unit.Command(ctx, "precheck", child.Spec{Argv: conf.Exec, Env: v.unit.Facts(0)}, conf.Timeout); err != nil {
-				now.why = err.Error()
-			}
-			if ctx.Err() != nil {
-				return
-			}
-			if now != was {
-				n.tell(func() { n.fit = now })
-			}
-		}
-		next := time.NewTimer(max(conf.Interval, time.Second))
-		select {
-		case <-next.C:
-		case <-n.stood:
-		case <-ctx.Done():
-		}
-		next.Stop()
 	}
 }

@@ -42,7 +42,7 @@ func (k *watched) CheckWatchdog(_ context.Context, w child.Watchdog) error { ret
 
 func guarded(t *testing.T, w *Watchdog, k *watched) *Service {
 	v := made(t, Conf{}, func(n *Node) { n.Watchdog, n.Guard = w, func() Guard { return k } })
-	v.inbox.heeded = true
+	v.inbox.intents.known = true
 	return v
 }
 
@@ -74,12 +74,14 @@ func TestNothingIsStartedWithoutTheWatchdogThatIsRequired(t *testing.T) {
 			if armed := k.got == whole; armed != c.armed {
 				t.Errorf("armed with %+v", k.got)
 			}
-			v.inbox.tamed.known = true
+			if c.want != role.Unarmed {
+				v.inbox.watchdog.found.write(fitness{known: true})
+			}
 			want := role.NoBar
 			if c.want == role.Unarmed {
-				want = role.Unarmable
+				want = role.WatchdogUnarmed
 			}
-			if _, bar, why := v.bar(); bar != want {
+			if _, bar, why := v.inbox.bar(v.conf); bar != want {
 				t.Errorf("barred by %q", why)
 			}
 		})
@@ -91,23 +93,23 @@ func TestNodeStandsOnceItsWatchdogCanBeArmed(t *testing.T) {
 		k := &watched{err: errors.New("another program holds it")}
 		v := guarded(t, &Watchdog{Device: "/dev/w", Required: true}, k)
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, bar, _ := v.bar(); bar != role.Untamed || !bar.Unknown() {
+		if _, bar, _ := v.inbox.bar(v.conf); bar != role.WatchdogUnknown || !bar.Unknown() {
 			t.Errorf("before the first look: %v", bar)
 		}
-		go v.keepTamed(ctx, func() time.Duration { return 6 * time.Second })
+		go v.inbox.watchdog.keep(ctx, func() time.Duration { return 6 * time.Second })
 		synctest.Wait()
-		if _, bar, why := v.bar(); bar != role.Unarmable || !strings.Contains(why, "another program holds it") {
+		if _, bar, why := v.inbox.bar(v.conf); bar != role.WatchdogUnarmed || !strings.Contains(why, "another program holds it") {
 			t.Errorf("held by another: %v, %s", bar, why)
 		}
-		<-v.inbox.stir
+		<-v.inbox.news
 		k.mended()
 		time.Sleep(2 * tryAgain)
 		synctest.Wait()
-		if _, bar, why := v.bar(); bar != role.NoBar {
+		if _, bar, why := v.inbox.bar(v.conf); bar != role.NoBar {
 			t.Errorf("free again: %v, %s", bar, why)
 		}
 		select {
-		case <-v.inbox.stir:
+		case <-v.inbox.news:
 		default:
 			t.Error("the service was not told")
 		}

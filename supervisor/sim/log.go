@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
@@ -11,9 +12,16 @@ import (
 type logSink struct {
 	hclog.Logger // discards what is not said below
 	inc          *incarnation
+	with         []any // what each line says besides
 }
 
-func newSink(inc *incarnation) hclog.Logger { return logSink{hclog.NewNullLogger(), inc} }
+func newSink(inc *incarnation) hclog.Logger { return logSink{Logger: hclog.NewNullLogger(), inc: inc} }
+
+// With implements hclog.Logger.
+func (l logSink) With(args ...any) hclog.Logger {
+	l.with = slices.Concat(l.with, args)
+	return l
+}
 
 // Named implements hclog.Logger.
 func (l logSink) Named(string) hclog.Logger { return l }
@@ -34,6 +42,7 @@ func (l logSink) tell(msg string, args []any) {
 	w := l.inc.node.w
 	var b strings.Builder
 	pairs := map[string]string{}
+	args = slices.Concat(l.with, args)
 	for i := 0; i+1 < len(args); i += 2 {
 		key, value := fmt.Sprint(args[i]), fmt.Sprint(args[i+1])
 		pairs[key] = value

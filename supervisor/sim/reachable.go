@@ -43,7 +43,7 @@ var reachable = []Pair{
 	{"failed", "rested", "standby"},
 	{"standby", "session over", "offline"},
 	{"paused", "session over", "offline"},
-	{"claiming", "session over", "offline"},
+	{"claiming", "session over", "standby"},
 	{"stopping", "session over", "offline"},
 	{"failed", "session over", "offline"},
 }

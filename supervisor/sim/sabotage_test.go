@@ -114,17 +114,17 @@ var sabotages = []sabotage{
 		{"election/release.go", "	if err := c.verify(ctx); err != nil {\n		return err\n	}\n	if c.number", "	if c.number"},
 	}},
 	{"leave it to others to make a service anew that was deleted", []change{
-		{"supervisor/service/candidate.go", "			v.inbox.tell(func() { v.inbox.erased = true })\n			return\n", "			_ = v.inbox.erased\n"},
+		{"supervisor/service/intents.go", "			n.erase()\n			return\n", "			_ = n.erased\n"},
 	}},
 	{"no fencing at all", []change{
 		{"supervisor/service/fence.go", "	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim.Previous == nil {",
 			"	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim != nil {"},
 	}},
 	{"take a clone's machine id for this machine", []change{
-		{"supervisor/witness/vouch.go", "machine == w.Host.Machine && node == w.Node", "machine == w.Host.Machine"},
+		{"supervisor/witness/prove.go", "machine == w.Host.Machine && node == w.Node", "machine == w.Host.Machine"},
 	}},
 	{"believe a tree on this machine to be dead without a look", []change{
-		{"supervisor/witness/vouch.go", "	err := w.End(ctx, tree)\n", "	err := ctx.Err()\n"},
+		{"supervisor/witness/prove.go", "	err := w.End(ctx, tree)\n", "	err := ctx.Err()\n"},
 	}},
 	{"close the session though a death is unproved", []change{
 		{"election/session.go", "			s.Expire(err) // P2: what may be alive keeps its lock, until the session ends by itself\n			e.discard(conn)\n			return err\n",
@@ -134,43 +134,43 @@ var sabotages = []sabotage{
 		{"election/ticket.go", "	if !all {\n		return nil\n	}\n", ""},
 	}},
 	{"no quarantine after a loss of data", []change{
-		{"supervisor/service/stay.go", "		lost := v.mem.birth != (election.Birth{}) && v.mem.birth != birth\n", "		lost := false\n"},
+		{"supervisor/service/memory.go", "	return m.birth != b\n", "	return false\n"},
 	}},
 	{"start again beside what the child left behind", []change{
-		{"supervisor/service/end.go", "		err := t.tree.Kill(bounded)\n", "		err := bounded.Err()\n"},
+		{"supervisor/service/runs.go", "		err := t.tree.Kill(bounded)\n", "		err := bounded.Err()\n"},
 	}},
 	{"do not watch the lock while active", []change{
 		{"supervisor/service/term.go", "		err := t.claim.Watch(watching)\n", "		<-watching.Done()\n		err := watching.Err()\n"},
 	}},
 	{"do not watch the lock while a child stops", []change{
-		{"supervisor/service/term.go", "		v.cut(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
+		{"supervisor/service/term.go", "		v.local.crumbs.cut(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
 		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
 	}},
 	{"stop a child politely after its lock was lost", []change{
-		{"supervisor/service/term.go", "		v.cut(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
+		{"supervisor/service/term.go", "		v.local.crumbs.cut(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
 		{"supervisor/service/role/step.go", "	case LockLost, LeaseOver:\n		return s.end(k, Home, false), true", "	case LockLost, LeaseOver:\n		return s.end(k, Home, polite && k == LockLost), true"},
 		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
 	}},
 	{"promote in spite of a pause", []change{
 		{"election/candidate.go", "	if o.wishes != nil {\n", "	if false {\n"},
-		{"supervisor/service/standby.go", "	case n.wishes.Control.Paused:\n", "	case false:\n"},
+		{"supervisor/service/inbox.go", "	case b.control.Paused:\n", "	case false:\n"},
 	}},
 	{"do not look again at a pause when the lock is taken", append([]change{
 		{"election/candidate.go", "	if o.wishes != nil {\n", "	if false {\n"},
 	}, pauses...)},
 	{"never give a service back to a preferred node", []change{
-		{"supervisor/service/run.go", "			preferred = v.rival(preferred)\n", "			_ = v.rival(preferred)\n"},
+		{"supervisor/service/runs.go", "			preferred = t.rival(preferred)\n", "			_ = t.rival(preferred)\n"},
 	}},
 	{"hear no order while nothing runs", []change{
-		{"supervisor/service/run.go", "		switch v.ordered() {\n", "		switch orderNone {\n"},
+		{"supervisor/service/runs.go", "		switch t.ordered() {\n", "		switch orderNone {\n"},
 		drills,
 	}},
 	{"say that all is well while nothing runs", []change{
-		{"supervisor/service/view.go", "	case v.view.condition == backing, v.view.condition == unproved:\n		return election.HealthFailing, v.view.ill\n", ""},
+		{"supervisor/service/wellness.go", "	case w.condition == backing, w.condition == unproved:\n		return election.HealthFailing, w.ill\n", ""},
 		drills,
 	}},
 	{"prefer a node again as soon as it has rested", []change{
-		{"supervisor/service/relapse.go", "	case r.times > 1 && now.Before(r.until):", "	case r.times < 0 && now.Before(r.until):"},
+		{"supervisor/service/relapses.go", "	case r.times > 1 && now.Before(r.until):", "	case r.times < 0 && now.Before(r.until):"},
 		drills,
 	}},
 	{"an agent answers before the tree is dead", []change{
@@ -182,13 +182,13 @@ var sabotages = []sabotage{
 	}},
 	{"do not wait for a death once the service is removed", []change{
 		{"supervisor/service/leftover.go", "			leaves = nil\n", "			return false\n"},
-		{"supervisor/service/leftover.go", "v.undead.tree != nil && v.undead.epoch == r.s.Epoch {", "v.undead.tree != nil {"},
+		{"supervisor/service/leftover.go", "v.local.undead.of(r.s.Epoch) {", "v.local.undead.tree != nil {"},
 	}},
 	{"forget the folder of a service that was removed", []change{
-		{"supervisor/reload.go", "	if b := v.Birth(); b != (election.Birth{}) {\n", "	if b := v.Birth(); false {\n"},
+		{"supervisor/roster.go", "	if b := v.Birth(); b != (election.Birth{}) {\n", "	if b := v.Birth(); false {\n"},
 	}},
 	{"begin a service beside its namesake that was removed", []change{
-		{"supervisor/reload.go", "	return s.services[first] != v\n", "	return first < 0\n"},
+		{"supervisor/roster.go", "	return r.services[first] != v\n", "	return first < 0\n"},
 	}},
 	{"take a changed config for one that needs no new start", []change{
 		{"supervisor/unit/essence.go", "	return !reflect.DeepEqual(essence(was), essence(now))\n", "	return false\n"},
@@ -219,7 +219,7 @@ var sabotages = []sabotage{
 		outages, lossesAnd("FreezeSupervisor"),
 	}},
 	{"give the lock of a term that was handed over back before its tree is dead", []change{
-		{"supervisor/service/run.go", "	t.why = t.run.Wait()\n", "	t.why = t.run.Wait()\n	if adopt != nil {\n		_ = t.claim.Release(context.WithoutCancel(ctx))\n	}\n"},
+		{"supervisor/service/runs.go", "	t.why = t.run.Wait()\n", "	t.why = t.run.Wait()\n	if adopt != nil {\n		_ = t.claim.Release(context.WithoutCancel(ctx))\n	}\n"},
 	}},
 	{"take the lease for a new one after an upgrade", []change{
 		{"election/carry.go", "c.Password, c.Timeout, c.LeaseEnd\n", "c.Password, c.Timeout, cfg.Now()+c.Timeout\n"},

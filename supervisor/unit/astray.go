@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/wait"
 )
 
-// A program that has moved itself to another cgroup is killed there, but what it forks there nobody finds: the log says so, and so
-// does whoever is asked how the service is.
+// A program that has moved itself to another cgroup is killed there, but nobody finds what it forks there: the log and the status say so.
 
 const (
-	strayFirst    = time.Second // as a rule it happens at the start, by what opens a session or a scope
+	strayFirst    = time.Second // it mostly happens at the start, when something opens a session or a scope
 	strayLast     = time.Minute
 	strayAtTheEnd = 100 * time.Millisecond
 	strayAtOnce   = 5 * time.Millisecond // of these, before the programs are asked to end: one that has ended is nowhere
@@ -21,13 +21,13 @@ const (
 
 // findStrays looks again and again, less and less often, where the programs are.
 func (w *watch) findStrays(ctx context.Context) {
-	for wait := strayFirst; pause(ctx, wait); wait = min(2*wait, strayLast) {
+	for next := strayFirst; wait.For(ctx, next); next = min(2*next, strayLast) {
 		w.findStraysNow(ctx)
 	}
 }
 
-// findStraysBeside looks a last time, beside the stop where the kernel is busy.
-func (w *watch) findStraysBeside(ctx context.Context) {
+// findLastStrays looks a last time. The stop does not wait for it if the kernel is busy.
+func (w *watch) findLastStrays(ctx context.Context) {
 	looked := make(chan struct{})
 	w.r.hearers.Go(func() {
 		defer close(looked)
@@ -43,7 +43,7 @@ func (w *watch) findStraysBeside(ctx context.Context) {
 	}
 }
 
-// findStraysNow looks once, and waits no longer than ctx: the kernel may be busy with its cgroups.
+// findStraysNow looks once, until ctx ends at the longest: the kernel may be busy with its cgroups.
 func (w *watch) findStraysNow(ctx context.Context) {
 	var all []string
 	for _, p := range w.r.started() {

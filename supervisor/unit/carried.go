@@ -15,10 +15,11 @@ import (
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/config"
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/wait"
 )
 
-// Carried is a run that another image of this process goes on with: the programs, as they were started and run, and what they hold the
-// other end of.
+// Carried is a run that another image of this process goes on with: the programs, as they were started, and our ends of their pipes and
+// sockets.
 type Carried struct {
 	Programs []config.Process `json:"programs"` // of the config at their start
 	Parts    []carriedPart    `json:"parts"`
@@ -34,10 +35,10 @@ type carriedPart struct {
 	Pid     int `json:"pid,omitempty"`
 }
 
-// carriedPipe is the way of a program's output into its file. What is written meanwhile stays in it.
+// carriedPipe takes a program's output to its file. It holds what is written during the exec.
 type carriedPipe struct {
 	Conf config.LogFile `json:"conf"`
-	// Who need not be looked up again, by a service for accounts that may hang.
+	// Who is not looked up again: the service for accounts may hang.
 	Who  safefile.Who `json:"who"`
 	R    int          `json:"r"` // descriptors, once they are kept
 	W    int          `json:"w"`
@@ -46,7 +47,7 @@ type carriedPipe struct {
 	r, w *os.File
 }
 
-// carriedSocket is what a program notifies.
+// carriedSocket is the socket that a program sends its notifications to.
 type carriedSocket struct {
 	Dir string `json:"dir"`
 	UID uint32 `json:"uid"`
@@ -55,7 +56,7 @@ type carriedSocket struct {
 	socket *notify.Socket
 }
 
-// Keep gives all that the programs hold the other end of descriptors that stay open over an exec.
+// Keep makes descriptors that stay open over an exec of our ends of the programs' pipes and sockets.
 func (c *Carried) Keep() (kept []int, err error) {
 	keep := func(f *os.File, fd *int) {
 		if err == nil {
@@ -80,7 +81,7 @@ func (c *Carried) Keep() (kept []int, err error) {
 	return kept, err
 }
 
-// Discard closes all that of a run that does not go on.
+// Discard closes them, of a run that does not go on.
 func (c *Carried) Discard() {
 	for _, p := range c.Pipes {
 		_ = p.r.Close()
@@ -126,10 +127,9 @@ func (c *Carried) Find(tree Tree, log hclog.Logger) error {
 	return nil
 }
 
-// HandOver takes the programs out of this image's hands, if all is well with them: they go on as they are, and Stop must not be called.
-// Wait has returned.
+// HandOver gives up the programs, if all is well with them: they run on, and Stop must not be called. Wait has returned.
 func (r *Run) HandOver() (c *Carried, ok bool) {
-	if !closed(r.ready) {
+	if !wait.Closed(r.ready) {
 		r.u.log.Warn("the child cannot be handed over while it starts, it is stopped", "service", r.u.cfg.Service)
 		return nil, false
 	}
@@ -137,7 +137,7 @@ func (r *Run) HandOver() (c *Carried, ok bool) {
 	for i, p := range r.parts {
 		one := carriedPart{Program: i}
 		if !p.Oneshot {
-			if closed(p.process.Done()) {
+			if wait.Closed(p.process.Done()) {
 				return nil, false
 			}
 			one.Pid = p.process.Pid()

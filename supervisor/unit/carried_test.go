@@ -14,7 +14,7 @@ import (
 	"understudy/supervisor/safefile"
 )
 
-// The pipe into a log file is handed on with nothing of it lost or twice, and with nobody left who writes the file.
+// A pipe into a log file is handed over: no line is lost or written twice, and the former image has stopped writing.
 func TestAPipeIsHandedOnWithoutALoss(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	former := new(logs)

@@ -12,7 +12,7 @@ import (
 	"understudy/supervisor/child"
 )
 
-// Guard is what the guardians do for a command that runs outside any session.
+// Guard is what a command that runs outside any session needs of the guardians.
 type Guard interface {
 	Begin(epoch uint64, ticket []byte) error
 	Extend(epoch uint64, deadline time.Duration) error
@@ -20,8 +20,8 @@ type Guard interface {
 	NewTree(ctx context.Context, epoch uint64, name string, release []byte) (Tree, error)
 }
 
-// Commands runs commands that are no part of a run, each in a tree and under a lease of its own: the guardians end it, and all that
-// it forked, when it takes too long or when this supervisor dies. All units of a supervisor share it.
+// Commands runs commands that are no part of a run, each in its own tree and under its own lease: the guardians end it, with all that it
+// forked, if it takes too long or this supervisor dies. All units of a supervisor share it.
 type Commands struct {
 	guard func() Guard
 	now   func() time.Duration
@@ -36,7 +36,7 @@ func NewCommands(guard func() Guard, now func() time.Duration) *Commands {
 const firstCommand = 1 << 32
 
 const (
-	// slack is what it may take us to kill a command, before the guardians do it.
+	// slack is how long we may take to kill a command before the guardians do.
 	slack = 2 * time.Second
 	// proofPatience is for one attempt to prove a death.
 	proofPatience = 5 * time.Second
@@ -45,7 +45,7 @@ const (
 // Begun counts the commands that were begun. The next image of this process goes on from there.
 func (c *Commands) Begun() uint64 { return c.begun.Load() }
 
-// GoOn counts from where a former image of this process has stopped.
+// GoOn goes on with a former image's count.
 func (c *Commands) GoOn(begun uint64) { c.begun.Store(begun) }
 
 // run runs a command in a tree that bears the name.
@@ -115,7 +115,7 @@ func (u *Unit) command(
 	return nil
 }
 
-// hurried is a context that ends also when an operator has asked twice for the end.
+// hurried is a context that also ends when an operator has asked for the end twice.
 func (u *Unit) hurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {

@@ -19,8 +19,8 @@ import (
 	"understudy/supervisor/keyfile"
 )
 
-// A oneshot may have changed the machine - an address, a mount - in a way that does not end with its process. What undoes it
-// is due from before it starts, and written down, so that a supervisor that comes after one that was killed can do it.
+// A oneshot may change the machine - an address, a mount - in a way that outlasts its process. The command that undoes it is written down
+// before the oneshot starts, so that the next supervisor can run it if this one is killed.
 
 // Debt is a command that is due.
 type Debt struct {
@@ -30,28 +30,28 @@ type Debt struct {
 	Token   int64         `json:"token"`
 }
 
-// ledger is what is due of one service of one node, as it is written down.
+// ledger is the file of debts of one service of one node.
 type ledger struct {
 	Node    string `json:"node"`
 	Service string `json:"service"`
 	Debts   []Debt `json:"debts"`
 }
 
-// debts are what oneshots did and is to be undone, the newest last.
+// debts are the commands that undo what oneshots did, the newest last.
 type debts struct {
 	node, service, file string
 	log                 hclog.Logger
-	turn                chan struct{} // capacity 1: held by who undoes all
+	busy                chan struct{} // capacity 1: holds one while all is being undone
 
 	mu     sync.Mutex // guards what follows
 	all    []Debt
-	loaded bool // what a former supervisor left is known
+	loaded bool // a former supervisor's were read
 }
 
-// debtsDir is a place that is emptied when the machine boots, as an address is gone then. What is read there is run.
+// debtsDir is emptied when the machine boots: an address is gone then, too. What is read there is run.
 var debtsDir = "/run/understudy"
 
-// trustedDebts refuses a folder of others: where /run is open to all, as in some containers, they can make it before us.
+// trustedDebts refuses a folder that another user made: where /run is open to all, as in some containers, they can make it before us.
 func trustedDebts() error {
 	err := keyfile.Folder(debtsDir, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +60,7 @@ func trustedDebts() error {
 	return err
 }
 
-// debtsFile is no other node's or service's: names may hold what would stand between them, and may be long.
+// debtsFile has a name that no other node or service has. It is a hash: names may hold any separator, and may be long.
 func debtsFile(c Config) string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s/%s", c.Node, c.Service)
@@ -109,21 +109,21 @@ func (d *debts) settle() {
 	d.write()
 }
 
-// list is all that is due.
+// list returns all debts.
 func (d *debts) list() []Debt {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.all)
 }
 
-// restore takes over what is known already.
+// restore takes over a former image's.
 func (d *debts) restore(all []Debt) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all, d.loaded = all, true
 }
 
-// load takes over, once, what a supervisor of this node that was killed had left to be undone.
+// load reads, once, the debts of a supervisor of this node that was killed.
 func (d *debts) load() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -149,7 +149,7 @@ func (d *debts) load() {
 	d.all = left.Debts
 }
 
-// write writes down what is due. The caller holds mu.
+// write writes the file. The caller holds mu.
 func (d *debts) write() {
 	var err error
 	if len(d.all) == 0 {
@@ -169,11 +169,11 @@ func (d *debts) write() {
 	}
 }
 
-// lock keeps others from undoing at the same time: a term that lost its lease may still be at it.
+// lock keeps two goroutines from undoing at the same time: a term that lost its lease may still do so.
 func (d *debts) lock(ctx context.Context) (unlock func(), ok bool) {
 	select {
-	case d.turn <- struct{}{}:
-		return func() { <-d.turn }, true
+	case d.busy <- struct{}{}:
+		return func() { <-d.busy }, true
 	case <-ctx.Done():
 		return nil, false
 	}

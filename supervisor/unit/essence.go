@@ -8,7 +8,7 @@ import (
 	"understudy/supervisor/config"
 )
 
-// outdated tells whether what runs has to be started anew for another config.
+// outdated tells whether a changed config takes a new start.
 func outdated(was, now config.Service) bool {
 	return !reflect.DeepEqual(essence(was), essence(now))
 }
@@ -20,7 +20,7 @@ type essential struct {
 	caps *child.Capabilities
 }
 
-// essence is what of a config cannot be changed while it runs. What means the same is the same in it, however it is written.
+// essence is the part of a config that cannot change while programs run. Configs that mean the same have the same essence.
 func essence(s config.Service) []essential {
 	var all []essential
 	for _, p := range s.Processes {
@@ -37,13 +37,13 @@ func essence(s config.Service) []essential {
 	return all
 }
 
-// slow tells whether a unit is not ready as soon as it is started.
+// slow tells whether a unit takes time to become ready after its start.
 func slow(s config.Service) bool {
 	slow := func(p config.Process) bool { return p.Oneshot || !reflect.DeepEqual(p.Ready, config.Ready{}) }
 	return len(s.Hooks.OnActive.Command) > 0 || slices.ContainsFunc(s.Processes, slow)
 }
 
-// current is a program as the config has it now: how it is stopped may change while it runs.
+// current is a program's config as it is now: how it is stopped may change while it runs.
 func current(s config.Service, p config.Process) config.Process {
 	for _, now := range s.Processes {
 		if now.Name == p.Name {

@@ -8,6 +8,7 @@ import (
 
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/config"
+	"understudy/supervisor/wait"
 )
 
 // watch looks after the programs of a run: their health, and where they are.
@@ -21,21 +22,18 @@ type watch struct {
 	astray string        // which programs have left their cgroups
 }
 
-// reconfigure has the health checked in another way.
+// reconfigure changes how the health is checked.
 func (w *watch) reconfigure(h config.Health) {
 	w.mu.Lock()
 	changed := !reflect.DeepEqual(w.health, h)
 	w.health = h
 	w.mu.Unlock()
 	if changed {
-		select {
-		case w.changed <- struct{}{}:
-		default:
-		}
+		wait.Poke(w.changed)
 	}
 }
 
-// keep checks the health, anew with each change of how, until the run has ended.
+// keep checks the health until the run has ended.
 func (w *watch) keep(ctx context.Context) {
 	for ctx.Err() == nil {
 		checking, enough := context.WithCancel(ctx)
@@ -53,7 +51,7 @@ func (w *watch) keep(ctx context.Context) {
 	}
 }
 
-// check ends the run when the health is gone.
+// check ends the run when the programs are unhealthy.
 func (w *watch) check(ctx context.Context) {
 	w.mu.Lock()
 	h := w.health
@@ -89,7 +87,7 @@ func (w *watch) check(ctx context.Context) {
 	}
 }
 
-// news notes what is said now, and tells whether it is another thing than before.
+// news notes what is said now, and tells whether that has changed.
 func (w *watch) news(before *string, now string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

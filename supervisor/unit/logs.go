@@ -22,7 +22,7 @@ type logs struct {
 	wg    sync.WaitGroup
 }
 
-// open gives the file, and pumps into it until close.
+// open returns the file, into which programs write until close.
 func (l *logs) open(ctx context.Context, reach *child.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger) (*logfile.Log, error) {
 	return l.take(ctx, reach, conf, who, log, logfile.Open)
 }
@@ -57,7 +57,7 @@ func (l *logs) take(
 	return f, nil
 }
 
-// retain closes the files that no program is configured to write to any more. Nothing that holds them may be alive.
+// retain closes the files that no program is configured to write to any more. No program that holds one may be alive.
 func (l *logs) retain(programs []config.Process) error {
 	wanted := map[string]bool{}
 	for _, p := range programs {
@@ -71,7 +71,7 @@ func (l *logs) retain(programs []config.Process) error {
 		if err := f.CloseWriter(); err != nil {
 			errs = append(errs, fmt.Errorf("close %s: %w", path, err))
 		}
-		l.ends[path]() // who still holds the pipe is none of ours, and is not waited for
+		l.ends[path]() // a process that still holds the pipe is none of ours: it is not waited for
 		delete(l.files, path)
 		delete(l.confs, path)
 		delete(l.ends, path)

@@ -8,8 +8,8 @@ import (
 	"understudy/supervisor/child/journal"
 )
 
-// mark gives a program that would write to the journal through our own stream one that bears the service's name. Without it the program
-// could write what looks like a line of the supervisor. release is for when the program has its output.
+// mark gives a program that would write to the journal through our own stream one with the service's name: otherwise its lines could look
+// like the supervisor's. release is called once the program has its output.
 func mark(service string, spec *child.Spec) (release func(), err error) {
 	release = func() {}
 	var ours []**os.File

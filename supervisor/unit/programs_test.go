@@ -12,7 +12,7 @@ import (
 	"understudy/supervisor/config"
 )
 
-// A config that an image hands to the next is read as it was, or the programs would be started anew for nothing.
+// The next image reads a config as it was written: otherwise it would start the programs anew for nothing.
 func TestProgramsAreHandedOverAsTheyAre(t *testing.T) {
 	var all config.Process
 	filled(reflect.ValueOf(&all).Elem())
@@ -75,7 +75,7 @@ func filled(v reflect.Value) {
 	}
 }
 
-// What a config means decides whether programs are started anew for it, not how it is written.
+// Programs are started anew only if a config means something else, not if it is only written in another way.
 func TestTheSameInOtherWordsIsNoOtherConfig(t *testing.T) {
 	one, other := config.DefaultService("true"), config.DefaultService("true")
 	p, q := &one.Processes[0], &other.Processes[0]

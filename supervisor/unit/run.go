@@ -78,8 +78,8 @@ var (
 	ErrUnhealthy = errors.New("unhealthy")
 )
 
-// Start begins a run, or goes on with one that a former image of this process has begun. What was done is undone before it is done
-// again. The run ends when ctx does, or by itself.
+// Start begins a run, or goes on with one that a former image of this process has begun. It waits for undos of a former run. The run ends
+// when ctx does, or by itself.
 func (u *Unit) Start(ctx context.Context, cfg RunConfig) *Run {
 	running, end := context.WithCancelCause(ctx)
 	r := &Run{
@@ -118,7 +118,7 @@ func (r *Run) adopt(ctx context.Context) {
 	}
 }
 
-// Ready is closed when all programs are ready, and on_active is through.
+// Ready is closed when all programs are ready and on_active has ended.
 func (r *Run) Ready() <-chan struct{} { return r.ready }
 
 // Done is closed when something has ended the run. The programs may be alive.
@@ -148,7 +148,7 @@ func (r *Run) First() Process {
 // Outdated tells whether a changed config takes a new start.
 func (r *Run) Outdated(now config.Service) bool { return outdated(r.cfg.Conf, now) }
 
-// Reconfigure takes up what of a changed config can be changed while the programs run.
+// Reconfigure puts those parts of a changed config in force that do not take a new start.
 func (r *Run) Reconfigure(now config.Service) { r.watch.reconfigure(now.Health) }
 
 // Reload sends each program a signal.
@@ -164,7 +164,7 @@ func (r *Run) Reload(sig unix.Signal) {
 	}
 }
 
-// Close ends what listens to the programs, after the run.
+// Close ends the goroutines that listen to the programs, after the run.
 func (r *Run) Close() {
 	r.end(nil)
 	r.watchers.Wait()
@@ -184,7 +184,7 @@ func (r *Run) started() []part {
 	return slices.Clone(r.parts)
 }
 
-// named puts the service, and the program where there are several, before other facts.
+// named puts the service, and the program if there are several, before other facts of a log line.
 func (r *Run) named(prog config.Process, facts ...any) []any {
 	if len(r.cfg.Conf.Processes) > 1 {
 		return append([]any{"service", r.u.cfg.Service, "process", prog.Name}, facts...)

@@ -19,9 +19,10 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/wait"
 )
 
-// stage is a tree whose processes are played, and what happened there, in order.
+// stage is a tree with played processes, and the log of what happened there.
 type stage struct {
 	Tree
 	deaf map[string]bool          // these end for no signal
@@ -138,14 +139,14 @@ func TestProgramsStartInTheirOrderAndStopInReverse(t *testing.T) {
 		u, cfg, s := played(t)
 		run := u.Start(t.Context(), cfg)
 		time.Sleep(time.Second - time.Millisecond)
-		if got := s.heard(); !slices.Equal(got, []string{"start vip", "start db"}) || closed(run.Ready()) {
+		if got := s.heard(); !slices.Equal(got, []string{"start vip", "start db"}) || wait.Closed(run.Ready()) {
 			t.Errorf("before db is ready: %q", got)
 		}
 		if !u.Owes() {
 			t.Error("what undoes vip is not due")
 		}
 		time.Sleep(2 * time.Millisecond)
-		if synctest.Wait(); !closed(run.Ready()) || closed(run.Done()) {
+		if synctest.Wait(); !wait.Closed(run.Ready()) || wait.Closed(run.Done()) {
 			t.Error("not ready")
 		}
 		run.Reload(unix.SIGHUP)
@@ -208,8 +209,8 @@ func TestTheRunTellsWhyItEnded(t *testing.T) {
 					c.then(s)
 				}
 				synctest.Wait()
-				if !closed(run.Done()) || !c.is(run.Wait()) {
-					t.Errorf("ended: %v, %v", closed(run.Done()), run.Wait())
+				if !wait.Closed(run.Done()) || !c.is(run.Wait()) {
+					t.Errorf("ended: %v, %v", wait.Closed(run.Done()), run.Wait())
 				}
 				if got := s.heard(); len(got) != c.heard {
 					t.Errorf("%q", got)
@@ -220,7 +221,7 @@ func TestTheRunTellsWhyItEnded(t *testing.T) {
 	}
 }
 
-// P1, P3: nobody is asked any more once the lock is lost or the lease has ended.
+// P1, P3: no program is asked any more once the lock is lost or the lease has ended.
 func TestWhoIsCutIsAskedNoMore(t *testing.T) {
 	for _, which := range []string{"lock lost", "lease ended", "in time"} {
 		synctest.Test(t, func(t *testing.T) {

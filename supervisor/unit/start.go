@@ -3,15 +3,15 @@ package unit
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/config"
+	"understudy/supervisor/wait"
 )
 
-// rise starts the programs, says that all of them are ready, and watches their health until the run has ended.
+// rise starts the programs, closes ready, and watches their health until the run has ended.
 func (r *Run) rise(ctx context.Context) {
 	if err := r.startAll(ctx); err != nil {
 		r.end(err)
@@ -24,7 +24,7 @@ func (r *Run) rise(ctx context.Context) {
 	r.watch.keep(ctx)
 }
 
-// startAll starts the programs in their order, each when the former is ready.
+// startAll starts the programs in their order, each once the one before it is ready.
 func (r *Run) startAll(ctx context.Context) error {
 	if r.cfg.Adopt != nil {
 		for _, p := range r.started() {
@@ -48,7 +48,7 @@ func (r *Run) startAll(ctx context.Context) error {
 	return nil
 }
 
-// start starts one program, and waits until it is ready, or, if it is to run only once, until it has done that.
+// start starts one program, and waits until it is ready; a oneshot, until it has ended.
 func (r *Run) start(ctx context.Context, prog config.Process) error {
 	spec, socket, err := r.u.spec(ctx, r.cfg.Tree, prog, r.cfg.Token)
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *Run) start(ctx context.Context, prog config.Process) error {
 		return &StartError{err}
 	}
 	release, err := mark(r.u.cfg.Service, &spec)
-	if err != nil { // then it speaks through our stream
+	if err != nil { // it writes to our stream then
 		r.u.log.Debug("the program has no stream of its own to the journal", r.named(prog, "error", err)...)
 	}
 	p, err := r.cfg.Tree.Start(ctx, spec)
@@ -83,7 +83,7 @@ func (r *Run) start(ctx context.Context, prog config.Process) error {
 	return r.waitReady(ctx, prog, p, socket)
 }
 
-// hear takes in what a program says, until the run is over.
+// hear receives a program's notifications, until the run is over.
 func (r *Run) hear(ctx context.Context, socket *notify.Socket) {
 	r.sockets = append(r.sockets, socket)
 	ctx, deaf := context.WithCancel(context.WithoutCancel(ctx))
@@ -98,7 +98,7 @@ func (r *Run) hear(ctx context.Context, socket *notify.Socket) {
 	})
 }
 
-// mind ends the run when a program ends by itself that is not to.
+// mind ends the run when a program ends that is no oneshot.
 func (r *Run) mind(p part) {
 	if p.Oneshot {
 		return
@@ -112,7 +112,7 @@ func (r *Run) mind(p part) {
 	})
 }
 
-// await waits for a program that is to run to its end.
+// await waits for a oneshot's end.
 func (r *Run) await(ctx context.Context, prog config.Process, p Process) error {
 	if prog.Ready.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -151,7 +151,7 @@ func (r *Run) waitReady(ctx context.Context, prog config.Process, p Process, soc
 			return fmt.Errorf("%s is not ready within %v: %w", prog.Name, how.Timeout, err)
 		}
 	case how.After > 0:
-		if !pause(ctx, how.After) {
+		if !wait.For(ctx, how.After) {
 			return context.Cause(ctx)
 		}
 	default:
@@ -159,16 +159,4 @@ func (r *Run) waitReady(ctx context.Context, prog config.Process, p Process, soc
 	}
 	r.u.log.Info("child ready", r.named(prog, "pid", p.Pid())...)
 	return nil
-}
-
-// pause waits, and tells whether it waited to the end.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -10,30 +10,22 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/wait"
 )
 
-// Cut says when programs that were asked to stop are waited for no longer: the caller kills them. Both are closed then.
+// Cut says when a stop waits no longer for programs that it has asked to end, because the caller kills them: once either is closed.
 type Cut struct {
 	LockLost   <-chan struct{} // P1: another node may be counting its grace delay
 	LeaseEnded <-chan struct{} // P3
 }
 
-func (c Cut) over() bool { return closed(c.LockLost) || closed(c.LeaseEnded) }
+func (c Cut) over() bool { return wait.Closed(c.LockLost) || wait.Closed(c.LeaseEnded) }
 
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// Stop asks the programs to end, in reverse order, for as long as that can be waited for, and undoes what oneshots between them did.
-// now is the config as it is now: how a program is stopped may have changed. What is left is the caller's to kill, and to undo.
+// Stop asks the programs to end, in reverse order, waits until they do or may not be waited for any longer, and undoes what oneshots
+// between them did. now is the config as it is now: how a program is stopped may have changed. The caller kills and undoes the rest.
 func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 	ctx = context.WithoutCancel(ctx)
-	r.watch.findStraysBeside(ctx)
+	r.watch.findLastStrays(ctx)
 	s := stopping{r, cut}
 	for i, p := range slices.Backward(r.parts) {
 		if !p.Oneshot {
@@ -58,7 +50,7 @@ func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 	}
 }
 
-// stopping is the programs' end.
+// stopping is one call of Stop.
 type stopping struct {
 	*Run
 	cut Cut
@@ -71,7 +63,7 @@ func (s stopping) undoNewest(ctx context.Context) {
 
 // stop asks one program to end.
 func (s stopping) stop(p part) {
-	if closed(p.process.Done()) {
+	if wait.Closed(p.process.Done()) {
 		return
 	}
 	pid := p.process.Pid()
@@ -80,7 +72,7 @@ func (s stopping) stop(p part) {
 		s.u.log.Debug("cannot signal the child", "service", s.u.cfg.Service, "error", err)
 		return
 	}
-	_ = p.process.Signal(unix.SIGCONT) // one that is stopped hears nothing
+	_ = p.process.Signal(unix.SIGCONT) // a process that is stopped does not act on signals
 	patience := time.NewTimer(p.StopTimeout)
 	defer patience.Stop()
 	if !s.waits(patience.C, p.process.Done(), p) {
@@ -90,7 +82,7 @@ func (s stopping) stop(p part) {
 	s.stopRest(patience.C, p)
 }
 
-// stopRest asks what the first process left behind, a shell's command say, to end in what is left of the time.
+// stopRest asks the processes that the first one left behind, a shell's command say, to end in the rest of the time.
 func (s stopping) stopRest(patience <-chan time.Time, p part) {
 	told := false
 	for nap := time.Millisecond; ; nap = min(2*nap, 50*time.Millisecond) {
@@ -112,7 +104,7 @@ func (s stopping) stopRest(patience <-chan time.Time, p part) {
 	}
 }
 
-// waits waits for something, and tells why it does so no longer: the child is to be killed.
+// waits waits for something, and tells why it gave up: then the child has to be killed.
 func (s stopping) waits(patience <-chan time.Time, something <-chan struct{}, p part) bool {
 	var why string
 	select {

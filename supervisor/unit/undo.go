@@ -6,13 +6,13 @@ import (
 	"understudy/supervisor/child"
 )
 
-// LoadDebts takes over, once, what a supervisor of this node that was killed had left to be undone.
+// LoadDebts reads, once, the debts of a supervisor of this node that was killed.
 func (u *Unit) LoadDebts() { u.debts.load() }
 
-// Debts are what is to be undone, for the next image of this process.
+// Debts are for the next image of this process.
 func (u *Unit) Debts() []Debt { return u.debts.list() }
 
-// Restore is Debts' reverse: nothing of it is to be undone now.
+// Restore takes over a former image's debts, and undoes none of them.
 func (u *Unit) Restore(all []Debt) { u.debts.restore(all) }
 
 // Owes tells whether something is still to be undone. Other goroutines may ask.
@@ -21,7 +21,7 @@ func (u *Unit) Owes() bool {
 	return owes
 }
 
-// UndoAll undoes all that is left. The tree is dead.
+// UndoAll pays all debts. The tree is dead.
 func (u *Unit) UndoAll(ctx context.Context) {
 	unlock, ok := u.debts.lock(ctx)
 	if !ok {
@@ -34,14 +34,14 @@ func (u *Unit) UndoAll(ctx context.Context) {
 	}
 }
 
-// UndoBeside is UndoAll beside what goes on: the next run waits for it.
-func (u *Unit) UndoBeside(ctx context.Context) { u.undoing.Go(func() { u.UndoAll(ctx) }) }
+// StartUndo starts UndoAll, and returns at once. The next run waits for it.
+func (u *Unit) StartUndo(ctx context.Context) { u.undoing.Go(func() { u.UndoAll(ctx) }) }
 
-// WaitUndone waits for what is undone beside.
+// WaitUndone waits for what StartUndo has started.
 func (u *Unit) WaitUndone() { u.undoing.Wait() }
 
-// undo runs the newest debt's command. One that fails is not tried again: the operator is told. One that was interrupted, as cut
-// tells, since the tree went, is still due.
+// undo runs the newest debt's command. If it fails, the log says so, and it is not tried again. If the tree's end interrupted it, as cut
+// reports, it is still due.
 func (u *Unit) undo(ctx context.Context, cut func() bool, run func(Debt, child.Spec) error) {
 	d, ok := u.debts.newest()
 	if !ok {

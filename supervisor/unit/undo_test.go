@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// treeless is a guard that makes no trees. What it is asked for one is told.
+// treeless is a guard that makes no trees, and calls asked instead.
 type treeless struct {
 	Guard
 	asked func(ctx context.Context)
@@ -37,7 +37,7 @@ func debtor(t *testing.T, node, name string, asked func(context.Context)) *Unit 
 
 var vip = Debt{Name: "vip", Command: []string{"true"}, Timeout: time.Second}
 
-// A term that lost its lease leaves the undoing to be done beside; the next one may have to undo as well.
+// A term that lost its lease pays its debts in the background; the next term may do so as well.
 func TestNothingIsUndoneTwiceAtOnce(t *testing.T) {
 	calls := make(chan struct{}, 2)
 	goOn := make(chan struct{})
@@ -46,9 +46,9 @@ func TestNothingIsUndoneTwiceAtOnce(t *testing.T) {
 		<-goOn
 	})
 	u.Restore([]Debt{vip})
-	u.UndoBeside(t.Context())
+	u.StartUndo(t.Context())
 	<-calls
-	u.UndoBeside(t.Context())
+	u.StartUndo(t.Context())
 	select {
 	case <-calls:
 		t.Error("it is undone a second time")

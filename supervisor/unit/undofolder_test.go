@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { need.Main(m) }
 
-// Where /run is open to all a stranger can make our folder before us. What is written down there is run as this supervisor's user.
+// Where /run is open to all, another user can make our folder before us. Commands in it run as this supervisor's user.
 func TestWhatAStrangerWroteDownIsNotRun(t *testing.T) {
 	need.These(t, "root")
 	was := debtsDir

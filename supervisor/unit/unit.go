@@ -19,24 +19,24 @@ type Config struct {
 	Cluster  string // tells one cluster's files on this machine from another's
 	Logger   hclog.Logger
 	Hurry    <-chan struct{} // closed when stopping is to be quick: programs are killed, not asked
-	Commands *Commands       // runs what runs outside any session
+	Commands *Commands       // for commands outside any session
 }
 
-// Unit is what a service has for its programs, from one run to the next: their log files, and what is to be undone.
+// Unit is what a service keeps for its programs from one run to the next: their log files, and debts.
 type Unit struct {
 	cfg     Config
 	log     hclog.Logger
 	reach   child.Reach
 	logs    logs
 	debts   debts
-	undoing sync.WaitGroup // UndoBeside
-	hooks   sync.WaitGroup // Beside
+	undoing sync.WaitGroup // StartUndo
+	hooks   sync.WaitGroup // RunHook
 }
 
 // New makes the unit of a service.
 func New(cfg Config) *Unit {
 	u := &Unit{cfg: cfg, log: cfg.Logger}
-	u.debts = debts{node: cfg.Node, service: cfg.Service, file: debtsFile(cfg), log: cfg.Logger, turn: make(chan struct{}, 1)}
+	u.debts = debts{node: cfg.Node, service: cfg.Service, file: debtsFile(cfg), log: cfg.Logger, busy: make(chan struct{}, 1)}
 	return u
 }
 
@@ -45,8 +45,8 @@ func (u *Unit) Facts(token int64) []string {
 	return []string{"UNDERSTUDY_SERVICE=" + u.cfg.Service, "UNDERSTUDY_NODE=" + u.cfg.Node, "UNDERSTUDY_TOKEN=" + strconv.FormatInt(token, 10)}
 }
 
-// Beside runs a hook beside whatever goes on. What becomes of it changes nothing; only Close waits for it.
-func (u *Unit) Beside(ctx context.Context, what string, h config.Hook, facts []string) {
+// RunHook runs a hook, and returns at once. Nothing depends on its result; only Close waits for it.
+func (u *Unit) RunHook(ctx context.Context, what string, h config.Hook, facts []string) {
 	u.hooks.Go(func() { u.hook(ctx, what, h, facts) })
 }
 
@@ -63,7 +63,7 @@ func (u *Unit) hook(ctx context.Context, what string, h config.Hook, facts []str
 	u.log.Info("hook done", "service", u.cfg.Service, "hook", what, "took", time.Since(began).Round(time.Millisecond))
 }
 
-// Close waits for what may go on beside the runs, and closes the log files. No run is left.
+// Close waits for hooks and undos, and closes the log files. No run is left.
 func (u *Unit) Close() {
 	u.undoing.Wait()
 	u.hooks.Wait()

@@ -1,4 +1,4 @@
-// Package wait has the three small things that whatever waits needs.
+// Package wait has what every waiting loop needs.
 package wait
 
 import (
@@ -6,8 +6,11 @@ import (
 	"time"
 )
 
-// For waits, and tells whether it waited to the end.
+// For waits, and reports whether it did so to the end. It reports false if ctx has ended already, however short the wait.
 func For(ctx context.Context, d time.Duration) bool {
+	if ctx.Err() != nil {
+		return false
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -18,7 +21,7 @@ func For(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Closed tells whether a channel that only ever is closed has been.
+// Closed reports whether a channel that never carries a value is closed.
 func Closed(c <-chan struct{}) bool {
 	select {
 	case <-c:

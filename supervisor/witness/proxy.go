@@ -42,13 +42,14 @@ func InGuardian(note []byte, buried func(child.TreeID) bool) (func(context.Conte
 	return Proxy(At{Node: as.Node, Host: host, End: kill, Look: Outlasted}, as.Files.KeysFrom(as.Secrets)).Answer, nil
 }
 
-// Proxy is the agent of a guardian, which knows no services: it ends a tree by its identity, and looks for what was seen alive of it.
+// Proxy is the agent of a guardian, which knows no services: it ends a tree by its identity, and looks for the process that was seen alive
+// of it.
 func Proxy(w At, keys *agent.Keys) *agent.Server {
 	return &agent.Server{
-		Keys: keys, Logger: hclog.NewNullLogger(), // there is no log that could not hold a guardian up
+		Keys: keys, Logger: hclog.NewNullLogger(), // any log could hold a guardian up
 		Self: agent.Answer{Node: w.Node, Machine: w.Host.Machine, Boot: w.Host.Boot},
 		Vouch: func(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
-			verdict, by, err := w.Vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
+			verdict, by, err := w.Prove(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
 			return verdict, by + ", says a guardian", err
 		},
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/wait"
 )
 
 // What a caller may branch on.
@@ -306,7 +307,7 @@ func (l *Log) write() {
 		batch = next
 		pause := retryFirst
 		for left := batch; len(left) > 0; {
-			if closed(l.over) {
+			if wait.Closed(l.over) {
 				l.mu.Lock()
 				defer l.mu.Unlock()
 				l.rest = slices.Concat(left, l.queue.remaining())
@@ -327,15 +328,6 @@ func (l *Log) write() {
 			}
 			pause = min(2*pause, retryLast)
 		}
-	}
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

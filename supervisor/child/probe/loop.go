@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"understudy/supervisor/wait"
 )
 
 // Checker is what is looked at; a Probe is one.
@@ -45,7 +47,7 @@ func Watch(ctx context.Context, cfg Config, c Checker, report func(Report)) erro
 	if cfg.Interval <= 0 || cfg.Timeout <= 0 {
 		return fmt.Errorf("watch: an interval of %v and a timeout of %v are impossible", cfg.Interval, cfg.Timeout)
 	}
-	if !pause(ctx, cfg.StartDelay) {
+	if !wait.For(ctx, cfg.StartDelay) {
 		return nil
 	}
 	r := Report{Healthy: true}
@@ -57,7 +59,7 @@ func Watch(ctx context.Context, cfg Config, c Checker, report func(Report)) erro
 			return nil
 		}
 		report(r.next(cfg, err, time.Since(began)))
-		if !pause(ctx, time.Until(began.Add(cfg.Interval))) {
+		if !wait.For(ctx, time.Until(began.Add(cfg.Interval))) {
 			return nil
 		}
 	}
@@ -149,26 +151,11 @@ func WaitReady(ctx context.Context, timeout time.Duration, c Checker) error {
 		if ctx.Err() == nil || last == nil {
 			last = err
 		}
-		if !pause(ctx, every) {
+		if !wait.For(ctx, every) {
 			if last == nil {
 				return context.Cause(ctx)
 			}
 			return fmt.Errorf("%w: %w", context.Cause(ctx), last)
 		}
-	}
-}
-
-// pause is false when ctx has ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	if ctx.Err() != nil {
-		return false
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

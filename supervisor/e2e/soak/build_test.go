@@ -22,7 +22,7 @@ var leaksSource string
 // leaks makes a supervisor leave one of everything behind at the end of each term.
 var leaks = []change{
 	{"supervisor/service/leak_soak.go", "", leaksSource},
-	{"supervisor/service/end.go", "	v.mem.words.end = time.Now().UTC()\n", "	v.mem.words.end = time.Now().UTC()\n	leak()\n"},
+	{"supervisor/service/end.go", "	v.history.ended()\n", "	v.history.ended()\n	leak()\n"},
 	{"supervisor/child/cgroup.go", "	l, err := openLeaf(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n",
 		"	_ = os.Mkdir(path+\".left\", 0o755)\n	l, err := openLeaf(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n"},
 	{"supervisor/guard/tree.go", "	t.shut()\n	t.dead = true\n", "	t.dead = true\n"},

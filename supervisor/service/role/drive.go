@@ -30,10 +30,10 @@ type Hands interface {
 	Record(context.Context) Event
 	Discard(context.Context) Event
 
-	// Joined begins what goes on beside a candidacy, and Parted ends it; now is where that led.
+	// Joined starts a candidate's helpers, and Parted ends them; now is where the candidacy led.
 	Joined(context.Context)
 	Parted(ctx context.Context, now State)
-	// Treed is told how to end the candidacy or term that has a tree from here on: the contexts of its actions end with that.
+	// Treed is told how to end the candidacy or term that has a tree from here on: the contexts of its actions end then.
 	Treed(end context.CancelCauseFunc)
 	// Moved is told of each step. err says that the event was not expected.
 	Moved(was, now State, e Event, err error)

@@ -67,18 +67,18 @@ type Bar uint8
 
 // The bars, the strongest first.
 const (
-	NoBar      Bar = iota
-	Ineligible     // by its config
-	Unasked        // what operators want is not known yet
-	Paused         // by an operator
-	Untested       // the precheck has not run yet
-	Unfit          // the precheck failed
-	Untamed        // whether the watchdog can be armed is not known yet
-	Unarmable      // it cannot
+	NoBar           Bar = iota
+	Ineligible          // by its config
+	Unasked             // what operators want is not known yet
+	Paused              // by an operator
+	Untested            // the precheck has not run yet
+	Unfit               // the precheck failed
+	WatchdogUnknown     // whether the watchdog can be armed is not known yet
+	WatchdogUnarmed     // it cannot
 )
 
 // Unknown tells whether it will soon be known: nothing is taken back meanwhile.
-func (b Bar) Unknown() bool { return b == Unasked || b == Untested || b == Untamed }
+func (b Bar) Unknown() bool { return b == Unasked || b == Untested || b == WatchdogUnknown }
 
 // Role is what the other nodes and operators are told.
 func (s State) Role() election.Role {
@@ -109,7 +109,7 @@ func (s State) Role() election.Role {
 		switch s.Then {
 		case Leave:
 			return election.RoleOffline
-		case Rest:
+		case GiveUp:
 			return election.RoleFailed
 		}
 	}

@@ -54,7 +54,7 @@ func TestReasonsOfRoleChangesAreTheWordsOfEver(t *testing.T) {
 		{State{Place: Judging}, Event{Kind: RanOnce}, "stopping, child ran once"},
 		{State{Place: Proving}, Event{Kind: Unproved}, "offline, session over"},
 		{State{Place: Releasing}, Event{Kind: Released}, "standby, lock released"},
-		{State{Place: Releasing, Then: Rest}, Event{Kind: Released}, "failed, lock released"},
+		{State{Place: Releasing, Then: GiveUp}, Event{Kind: Released}, "failed, lock released"},
 		{State{Place: Releasing, Then: Leave}, Event{Kind: Released}, "offline, lock released"},
 		{State{Place: Releasing, Then: Leave}, Event{Kind: NotReleased}, "offline, session over"},
 		{State{Place: Releasing}, Event{Kind: NotReleased}, "offline, session over"},

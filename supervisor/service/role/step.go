@@ -9,7 +9,7 @@ type Then uint8
 const (
 	Home   Then = iota // waiting for the lock
 	Judge              // the restart policy is asked once the tree is clear
-	Rest               // others may try
+	GiveUp             // others may try
 	Retry              // a pause, then another candidate
 	Rejoin             // another candidate at once
 	Leave              // the stay in the session ends
@@ -45,7 +45,7 @@ func (s State) home() State {
 
 // away ends the stay in the session. A claim goes with that.
 func (s State) away() State {
-	s.Failed = s.Failed || s.Then == Rest
+	s.Failed = s.Failed || s.Then == GiveUp
 	s.Then, s.Bar, s.Claimed = Home, NoBar, false
 	return s.to(Away)
 }
@@ -89,7 +89,7 @@ func (s State) after() State {
 		return s.to(Retrying)
 	case Rejoin:
 		return s.to(Joining)
-	case Rest:
+	case GiveUp:
 		s.Failed = true
 	}
 	return s.home()
@@ -275,7 +275,7 @@ func term(s State, e Event) (State, bool) {
 			return s.to(Arming), true
 		case FormerAlive:
 			s.Settle = e.Settle
-			return s.end(e.Kind, Rest, false), true
+			return s.end(e.Kind, GiveUp, false), true
 		case PauseAsked:
 			return s.end(e.Kind, Home, false), true
 		}
@@ -356,7 +356,7 @@ func ending(s State, e Event) (State, bool) {
 			s.Then = Home
 			return s.to(Running), s.Place == Waiting
 		case Done, Failed, HookFailed:
-			return s.end(e.Kind, Rest, false), true
+			return s.end(e.Kind, GiveUp, false), true
 		case RanOnce:
 			return s.end(e.Kind, Leave, false), s.Place == Judging
 		case SwitchAsked, PreferredBack:

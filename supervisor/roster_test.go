@@ -6,16 +6,16 @@ import (
 	"understudy/supervisor/service"
 )
 
-// Two that bear one name would take each other's lock for their own: it is the same session's.
+// Two services of one name would take each other's lock for their own: both have the same session.
 func TestAServiceWaitsForItsNamesakeThatWasRemoved(t *testing.T) {
 	s := small(Config{})
 	make := func(name string) *service.Service { return s.service(Service{Name: name}) }
 	first, second, third, other := make("db"), make("db"), make("db"), make("web")
 	first.Remove()
 	second.Remove()
-	s.services = []*service.Service{other, first, second, third}
+	s.roster.services = []*service.Service{other, first, second, third}
 	for v, waits := range map[*service.Service]bool{other: false, first: false, second: true, third: true} {
-		if s.waits(v) != waits {
+		if s.roster.waits(v) != waits {
 			t.Errorf("%s waits: %v, want %v", v.Name(), !waits, waits)
 		}
 	}

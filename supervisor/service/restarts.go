@@ -18,6 +18,9 @@ type restarts struct {
 	delay    time.Duration
 }
 
+// configure puts a config in force.
+func (r *restarts) configure(cfg config.Restart) { r.cfg = cfg }
+
 // verdict is what to do after the child's end.
 type verdict struct {
 	again bool

@@ -1,4 +1,6 @@
-package supervisor
+// Package host is a machine as a supervisor sees it: its clock, its processes, its guardians. It has the real one; the simulation has
+// another.
+package host
 
 import (
 	"context"
@@ -16,8 +18,7 @@ import (
 	"understudy/supervisor/witness"
 )
 
-// Machine is the host as a supervisor sees it: its clock, its processes, and how they are ended. The simulation has one
-// of its own; everybody else has this machine.
+// Machine is a host: its clock, its processes, and how they are ended.
 type Machine interface {
 	service.Machine
 	Identity() (child.Host, error)
@@ -38,7 +39,7 @@ type Guard interface {
 	// HandOver calls do while nothing of the guardians, of one lease and so many trees, changes; Adopted finds a tree in what was
 	// handed over.
 	HandOver(ctx context.Context, epoch uint64, trees int, do func(guard json.RawMessage) error) error
-	Adopted(tree json.RawMessage) (Tree, bool)
+	Adopted(tree json.RawMessage) (unit.Tree, bool)
 	// Lend gives the guardians what they need to answer in place of a supervisor that is dead or frozen; Lent takes a former image's
 	// listener back, nil when there is none.
 	Lend(listener *os.File, note []byte) error
@@ -46,13 +47,10 @@ type Guard interface {
 	WatchdogArmed() bool
 }
 
-// Tree is a program and all that it forks.
-type Tree = unit.Tree
+// This is the machine that this process runs on. thread takes what has to run on the main thread, nil where nothing is handed over; root tells
+// the cgroups of this cluster's services from those of others.
+func This(thread chan<- func(), root string) Machine { return thisMachine{thread, root} }
 
-// Process is a program that was started.
-type Process = unit.Process
-
-// thisMachine is the real one.
 type thisMachine struct {
 	thread chan<- func()
 	root   string
@@ -97,7 +95,7 @@ type thisGuard struct {
 
 func (g thisGuard) Kind() string { return g.kind }
 
-func (g thisGuard) NewTree(ctx context.Context, epoch uint64, name string, release []byte) (Tree, error) {
+func (g thisGuard) NewTree(ctx context.Context, epoch uint64, name string, release []byte) (unit.Tree, error) {
 	t, err := g.Guard.NewTree(ctx, epoch, name, release)
 	if err != nil {
 		return nil, err
@@ -105,7 +103,7 @@ func (g thisGuard) NewTree(ctx context.Context, epoch uint64, name string, relea
 	return thisTree{t}, nil
 }
 
-func (g thisGuard) Adopted(id json.RawMessage) (Tree, bool) {
+func (g thisGuard) Adopted(id json.RawMessage) (unit.Tree, bool) {
 	var tree child.TreeID
 	if json.Unmarshal(id, &tree) != nil {
 		return nil, false
@@ -132,7 +130,7 @@ func (t thisTree) End(ctx context.Context) error { return t.Unproved(t.Tree.End(
 
 func (t thisTree) ID() (json.RawMessage, error) { return json.Marshal(t.Tree.ID()) }
 
-func (t thisTree) Start(ctx context.Context, spec child.Spec) (Process, error) {
+func (t thisTree) Start(ctx context.Context, spec child.Spec) (unit.Process, error) {
 	p, err := t.Tree.Start(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -140,7 +138,7 @@ func (t thisTree) Start(ctx context.Context, spec child.Spec) (Process, error) {
 	return p, nil
 }
 
-func (t thisTree) Process(pid int) (Process, bool) {
+func (t thisTree) Process(pid int) (unit.Process, bool) {
 	p, ok := t.Tree.Process(pid)
 	return p, ok
 }

@@ -24,9 +24,10 @@ type At struct {
 	Look func(tree json.RawMessage, p fencing.Process) error   // looks for a process that was seen alive of it; nil: it is dead
 }
 
-// Vouch tells what is known here of a former active's child: the process tree of an earlier or another supervisor of this
-// machine can be looked at, and ended; and nothing outlives a boot. What was seen alive of it is dead only when that process is, whatever the tree's containment shows: P2.
-func (w At) Vouch(ctx context.Context, node, machine, boot string, tree json.RawMessage, p fencing.Process) (fencing.Verdict, string, error) {
+// Prove ends a former active's child if it ran here, and tells whether it is dead: trees of other supervisors of this machine can be
+// looked at and ended, and nothing outlives a boot. P2: if a process of the tree was seen alive, it counts as dead only once that
+// process is, whatever the tree's containment shows.
+func (w At) Prove(ctx context.Context, node, machine, boot string, tree json.RawMessage, p fencing.Process) (fencing.Verdict, string, error) {
 	if boot != w.Host.Boot {
 		if machine != "" && machine == w.Host.Machine && node == w.Node {
 			return fencing.Dead, "this machine has booted since", nil

@@ -42,19 +42,3 @@ func (r *relapses) demoted(now time.Time, m config.Moves) *election.Demotion {
 	}
 	return nil
 }
-
-// preference is the priority that this node tells the others.
-func (v *Service) preference() int {
-	if v.demotion() != nil {
-		return 0
-	}
-	return v.conf.Priority
-}
-
-// demotion is why this node is not preferred, nil when its config does not prefer it.
-func (v *Service) demotion() *election.Demotion {
-	if v.conf.Priority <= 0 {
-		return nil
-	}
-	return v.mem.relapses.demoted(time.Now(), v.conf.Moves)
-}

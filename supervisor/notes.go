@@ -1,0 +1,68 @@
+package supervisor
+
+import (
+	"slices"
+	"sync"
+
+	"understudy/election"
+)
+
+// notes are what the status tells besides the services.
+type notes struct {
+	observer Observer
+
+	mu      sync.Mutex // guards what follows
+	fault   string     // why a changed config is not taken up
+	warned  []string   // dangerous settings
+	exposed string     // what is open to others in ZooKeeper
+}
+
+// faulty notes why a changed config is not taken up; "": it is.
+func (n *notes) faulty(why string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.fault = why
+	n.observer.Faulty(why)
+}
+
+// faults is why not all of the config is taken up, or of the credentials' file, which withheld says.
+func (n *notes) faults(withheld string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.fault != "" && withheld != "" {
+		return n.fault + "; " + withheld
+	}
+	return n.fault + withheld
+}
+
+// warn notes the dangerous settings.
+func (n *notes) warn(settings []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.warned = settings
+	n.observer.Warned(election.Bounded(n.all()))
+}
+
+// expose notes what is open to others in ZooKeeper, and returns what was.
+func (n *notes) expose(note string) (was string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	was, n.exposed = n.exposed, note
+	n.observer.Warned(election.Bounded(n.all())) // in the order of the changes
+	return was
+}
+
+// warnings are the dangerous settings that status tells.
+func (n *notes) warnings() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.all()
+}
+
+// all are the warnings. The caller holds mu.
+func (n *notes) all() []string {
+	if n.exposed == "" {
+		return n.warned
+	}
+	return append(slices.Clone(n.warned), n.exposed)
+}

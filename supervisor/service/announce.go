@@ -1,0 +1,62 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+	"understudy/supervisor/wait"
+)
+
+// settling is how long a role has to last before it is announced: a hand-over passes through several, and the writes would
+// stand in its way.
+const settling = 50 * time.Millisecond
+
+// announcer keeps members/<node> current.
+type announcer struct {
+	newest chan election.Member // capacity 1: not announced yet
+	log    hclog.Logger
+}
+
+func newAnnouncer(log hclog.Logger) announcer { return announcer{make(chan election.Member, 1), log} }
+
+// say leaves something for keep, in place of what that has not announced yet. One goroutine says it.
+func (a announcer) say(m election.Member) {
+	for {
+		select {
+		case a.newest <- m:
+			return
+		case <-a.newest:
+		}
+	}
+}
+
+// keep announces what was said, until ctx ends.
+func (a announcer) keep(ctx context.Context, cand *election.Candidate) {
+	for {
+		select {
+		case m := <-a.newest:
+			if !wait.For(ctx, settling) {
+				return
+			}
+			select {
+			case m = <-a.newest:
+			default:
+			}
+			if err := cand.Announce(ctx, m); err != nil && ctx.Err() == nil {
+				a.log.Debug("cannot announce", "error", err)
+				select {
+				case a.newest <- m:
+				default: // there is a newer one
+				}
+				if !wait.For(ctx, time.Second) {
+					return
+				}
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+	"understudy/fencing"
+	"understudy/supervisor/child"
+	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
+	"understudy/supervisor/witness"
+)
+
+// crumbs says in the service's breadcrumb what this machine knows of a tree that it names.
+type crumbs struct {
+	self    election.Node
+	machine Machine
+	trees   *trees
+	owes    func() bool // what oneshots did is still to be undone
+	log     hclog.Logger
+}
+
+// sayPatience is how long ZooKeeper may take to write what is said of a tree.
+const sayPatience = time.Second
+
+// alive says in the breadcrumb, if it names the tree, that something of it is alive. P5: should the session end before the tree does,
+// no delay makes it dead.
+func (b *crumbs) alive(ctx context.Context, cand *election.Candidate, tree json.RawMessage, err error) {
+	if cand == nil || len(tree) == 0 {
+		return
+	}
+	l, _ := seen(err)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayPatience)
+	defer cancel()
+	_, err = cand.Remains(ctx, tree, election.Leftover{
+		Pid: l.Pid, Start: l.Start, Program: l.Program, State: l.State, Tracer: l.Tracer, Since: time.Now().UTC(),
+	})
+	if err != nil {
+		b.log.Warn("cannot say in the breadcrumb that something of the child is alive: another node may take a delay for a proof", "error", err)
+	}
+}
+
+// cut ends a tree at once, even while a check, a hook or an undo runs in it. P1: another node may be counting its grace delay. The
+// proof is the term's. Without a candidate the breadcrumb is left as it is.
+func (b *crumbs) cut(ctx context.Context, cand *election.Candidate, tree unit.Tree) {
+	for _, patience := range []time.Duration{endFirst, proofPatience} {
+		bounded, cancel := context.WithTimeout(ctx, patience)
+		err := tree.End(bounded)
+		cancel()
+		if err == nil {
+			return
+		}
+		b.log.Debug("not proved dead at once", "error", err)
+		b.alive(ctx, cand, idOf(tree), err) // P5: the node that takes over has to hear of it before its delay is over
+	}
+}
+
+// witness is this node.
+func (b *crumbs) witness() witness.At {
+	return witness.At{
+		Node: b.self.Node, Host: child.Host{Machine: b.self.Machine, Boot: b.self.Boot}, End: b.machine.KillTree, Look: b.machine.Outlasted,
+	}
+}
+
+// outlasted looks for the process that the breadcrumb of a tree says is alive; nil: it is dead.
+func (b *crumbs) outlasted(tree json.RawMessage) func(election.Leftover) error {
+	return func(l election.Leftover) error { return b.machine.Outlasted(tree, seenOf(l)) }
+}
+
+// clear removes a breadcrumb which says that something of a former session of this node is alive, once that is proved dead. It may
+// have died unseen: while no supervisor ran here, or with the machine. P6: without that only this node could ever be active again, or
+// no node if this one may not be.
+func (b *crumbs) clear(ctx context.Context, sess *election.Session, cand *election.Candidate) {
+	for next := time.Second; !b.cleared(ctx, sess, cand) && wait.For(ctx, next); next = min(2*next, endAgain) {
+	}
+}
+
+// cleared tells whether nothing is left to be done. What a term of this session left behind is that term's.
+func (b *crumbs) cleared(ctx context.Context, sess *election.Session, cand *election.Candidate) bool {
+	named, ok, err := cand.Named(ctx)
+	if err != nil {
+		return false
+	}
+	if !ok || !named.Leftover.Known || named.Node != b.self.Node || named.Session == election.SessionName(sess.ID()) {
+		return true
+	}
+	w := b.witness()
+	if m := b.trees.find(named.Tree); m != nil { // with some kinds of containment, only its maker can tell
+		w.End = func(ctx context.Context, _ json.RawMessage) error { return m.tree.End(ctx) }
+	}
+	verdict, by, err := w.Prove(ctx, named.Node, named.Machine, named.Boot, named.Tree, seenOf(named.Leftover))
+	switch {
+	case err == nil && verdict == fencing.Unknown: // it may be another machine of this name
+		return true
+	case err != nil || verdict != fencing.Dead || b.owes():
+		return false
+	}
+	dead := b.outlasted(named.Tree)
+	if named.Boot != b.self.Boot { // the numbers of another boot
+		dead = func(election.Leftover) error { return nil }
+	}
+	removed, err := cand.Bury(ctx, named.Tree, dead)
+	if err != nil {
+		b.log.Debug("the breadcrumb of what is dead now stays for a while", "error", err)
+		return false
+	}
+	if !removed {
+		b.log.Info("what a breadcrumb told of is dead; the breadcrumb is not removed from here: it names no tree, or has changed", "by", by)
+		return true
+	}
+	b.log.Info("nothing of the former child is alive any more, as its breadcrumb said", "by", by)
+	return true
+}
+
+// errLeftover says that a delay proves nothing.
+var errLeftover = errors.New("its breadcrumb says that something of its child is alive: only a proof of its death counts, no delay")
+
+func leftoverError(p *election.BreadCrumb) error {
+	l := p.Leftover
+	return fmt.Errorf("%w (%v, says %s)", errLeftover, child.Leftover{Tree: "its tree", Pid: l.Pid, Program: l.Program, State: l.State, Tracer: l.Tracer}, l.By)
+}
+
+// seenOf is the process that a breadcrumb tells of.
+func seenOf(l election.Leftover) fencing.Process { return fencing.Process{Pid: l.Pid, Start: l.Start} }

@@ -1,0 +1,170 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+	"understudy/supervisor/wait"
+)
+
+// intents are what operators want of a service, and which nodes say that they are preferred to this one.
+type intents struct {
+	node string // this one
+	log  hclog.Logger
+	news news
+
+	done carriedOut // for the goroutine that serves
+
+	mu     sync.Mutex // guards what follows
+	now    election.Wishes
+	known  bool // in this session
+	erased bool // all of the service was deleted by hand: another candidate is needed
+}
+
+// carriedOut is the newest orders that were carried out, by their ids.
+type carriedOut struct {
+	Switchover string `json:"switchover,omitempty"`
+	Restart    string `json:"restart,omitempty"`
+	Reload     string `json:"reload,omitempty"`
+}
+
+// watch keeps them current. It ends with the service's znodes.
+func (n *intents) watch(ctx context.Context, cand *election.Candidate) {
+	for ctx.Err() == nil {
+		err := cand.Heed(ctx, n.learn)
+		if errors.Is(err, election.ErrDeleted) {
+			n.erase()
+			return
+		}
+		if err != nil && ctx.Err() == nil {
+			n.log.Error("cannot read what operators want, trying again", "error", err)
+			wait.For(ctx, time.Second)
+		}
+	}
+}
+
+func (n *intents) learn(w election.Wishes) {
+	n.mu.Lock()
+	n.now, n.known = w, true
+	n.mu.Unlock()
+	n.news.stir()
+}
+
+func (n *intents) erase() {
+	n.mu.Lock()
+	n.erased = true
+	n.mu.Unlock()
+	n.news.stir()
+}
+
+// newSession says that another session has read nothing yet.
+func (n *intents) newSession() {
+	n.mu.Lock()
+	n.known, n.erased = false, false
+	n.mu.Unlock()
+	n.news.stir()
+}
+
+// read returns what is known, and whether this session has read it.
+func (n *intents) read() (now election.Wishes, known bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.now, n.known
+}
+
+// control is what operators want.
+func (n *intents) control() election.Control {
+	now, _ := n.read()
+	return now.Control
+}
+
+// isErased tells whether all of the service was deleted since this candidate was made.
+func (n *intents) isErased() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.erased
+}
+
+// order is what an operator wants of an activation.
+type order uint8
+
+const (
+	orderNone order = iota
+	orderSwitchover
+	orderRestart
+	orderReload
+)
+
+// ordered tells what operators want of the activation with this token, if that is not under way yet, and counts it as under way.
+func (n *intents) ordered(token int64) order {
+	c := n.control()
+	if o := c.Switchover; o != nil && o.Token == token && !c.Paused {
+		if o.ID != n.done.Switchover {
+			n.done.Switchover = o.ID
+			n.log.Info("an operator orders a switchover", "token", token, "to", cmp.Or(o.To, "whoever is first"), "by", o.By)
+		}
+		return orderSwitchover
+	}
+	if o := c.Restart; o != nil && o.Token == token && o.ID != n.done.Restart {
+		n.done.Restart = o.ID
+		n.log.Info("an operator orders a restart", "token", token, "by", o.By)
+		return orderRestart
+	}
+	if o := c.Reload; o != nil && o.Token == token && o.ID != n.done.Reload {
+		n.done.Reload = o.ID
+		n.log.Info("an operator orders a reload", "token", token, "by", o.By)
+		return orderReload
+	}
+	return orderNone
+}
+
+// forced tells whether an operator wants this node to be active, fit or not. An order counts once, even if it is still there later.
+func (n *intents) forced() bool { return n.forces(n.control()) }
+
+func (n *intents) forces(c election.Control) bool {
+	return c.Forces(n.node) && c.Switchover.ID != n.done.Switchover
+}
+
+// follow notes that this node follows an order to become active.
+func (n *intents) follow() {
+	if s := n.control().Switchover; s != nil && s.To == n.node {
+		n.done.Switchover = s.ID
+	}
+}
+
+// late tells whether there is an order for an activation before this one: it was written as this one began, and no other node
+// would take it back.
+func (n *intents) late(token int64) bool {
+	before := func(o *election.Errand) bool { return o != nil && o.Token < token }
+	c := n.control()
+	return before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Errand)
+}
+
+// answer returns what takes back the orders that the activation with this token has carried out, or that were for a former one: the
+// commands that gave them wait for that. nil: there is no order.
+func (n *intents) answer(token int64) func(*election.Control) (changed bool) {
+	c := n.control()
+	if c.Switchover == nil && c.Restart == nil && c.Reload == nil {
+		return nil
+	}
+	carriedOut := n.done
+	done := func(o *election.Errand, id string) bool { return o != nil && (o.Token < token || o.ID == id) }
+	return func(c *election.Control) (changed bool) {
+		if c.Switchover != nil && c.Switchover.Token < token {
+			c.Switchover, changed = nil, true
+		}
+		if done(c.Restart, carriedOut.Restart) {
+			c.Restart, changed = nil, true
+		}
+		if done(c.Reload, carriedOut.Reload) {
+			c.Reload, changed = nil, true
+		}
+		return changed
+	}
+}

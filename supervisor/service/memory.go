@@ -1,0 +1,42 @@
+package service
+
+import (
+	"understudy/election"
+)
+
+// memory is what a service remembers from one term, and from one session, to the next.
+type memory struct {
+	begun      bool              // it has had its first stay, if in a former image of this process
+	birth      election.Birth    // of the service's folder, as last seen
+	place      election.Standing // what the former candidate could not take back
+	story      story
+	restarts   restarts
+	preference preference
+}
+
+// first tells, once, that the service has its first stay.
+func (m *memory) first() bool {
+	first := !m.begun
+	m.begun = true
+	return first
+}
+
+// born notes the folder's birth, if it is the one that is known or none is known.
+func (m *memory) born(b election.Birth) (lost bool) {
+	if m.birth == (election.Birth{}) {
+		m.birth = b
+	}
+	return m.birth != b
+}
+
+// reborn notes that ZooKeeper has lost its data, and that nothing of before can run any more.
+func (m *memory) reborn(b election.Birth) { m.birth = b }
+
+// left keeps what a candidate could not take back for the next one of its session.
+func (m *memory) left(place election.Standing) { m.place = place }
+
+// inherit returns it, once.
+func (m *memory) inherit() (place election.Standing) {
+	place, m.place = m.place, election.Standing{}
+	return place
+}

@@ -1,0 +1,51 @@
+package service
+
+import (
+	"testing"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/config"
+)
+
+// A free lock is left to the node that an operator wants, or that is preferred; for longest by the node that is to be replaced.
+func TestAFreeLockIsLeftToOthers(t *testing.T) {
+	to := func(from, to string) *election.Switchover { return &election.Switchover{From: from, To: to} }
+	for name, c := range map[string]struct {
+		order    *election.Switchover
+		fit      map[string]int
+		priority int
+		want     time.Duration
+	}{
+		"nobody is preferred":         {},
+		"an operator wants this node": {order: to("", "a"), fit: map[string]int{"b": 2}},
+		"an operator wants another":   {order: to("", "b"), want: courtesy},
+		"an operator wants it away":   {order: to("a", ""), want: parting},
+		"another is preferred":        {fit: map[string]int{"b": 2}, priority: 1, want: courtesy},
+		"this one is":                 {fit: map[string]int{"b": 2}, priority: 3},
+	} {
+		p := preference{node: "a", conf: &Conf{Service: config.Service{Priority: c.priority}}}
+		w := election.Wishes{Control: election.Control{Switchover: c.order}, Preferred: c.fit}
+		if got := p.deference(time.Now(), w); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// The service goes to a preferred node that has been fit for a while: for longer, if it did not take a free lock before.
+func TestAPreferredNodeIsWaitedFor(t *testing.T) {
+	now := time.Unix(1000, 0)
+	w := election.Wishes{Preferred: map[string]int{"b": 2}}
+	p := preference{node: "a", conf: &Conf{Service: config.Service{Priority: 1, Failback: true}}}
+	if after, there := p.rival(now, w); !there || after != settledIn {
+		t.Errorf("%v, %v", after, there)
+	}
+	p.outwaited(now, time.Minute)
+	if after, there := p.rival(now, w); !there || after != time.Minute {
+		t.Errorf("it did not take a free lock: %v, %v", after, there)
+	}
+	w.Control.Paused = true
+	if _, there := p.rival(now, w); there {
+		t.Error("though the service is paused")
+	}
+}
