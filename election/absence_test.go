@@ -103,7 +103,7 @@ func TestEveryPlaceOfOursIsRemoved(t *testing.T) {
 					return err
 				}
 				for _, rank := range []string{"", "-p7", ""} { // as a former candidate may have left them
-					guid, _, _ := strings.Cut(first.place[len(first.paths.Queue())+1:], placeMark)
+					guid, _, _ := strings.Cut(first.queue.place[len(first.paths.Queue())+1:], placeMark)
 					if err := s.create(ctx, first.paths.Queue()+"/"+guid+rank+placeMark, nil, 3); err != nil {
 						return err
 					}
@@ -138,7 +138,7 @@ func TestAPlaceIsTakenBackBeforeTheServersAgree(t *testing.T) {
 			return err
 		}
 		lose()
-		if _, err := c.predecessor(ctx); !unknown(err) {
+		if _, err := c.queue.predecessor(ctx); !unknown(err) {
 			return fmt.Errorf("it was answered: %w", err)
 		}
 		if err := c.Withdraw(ctx); err != nil {
@@ -159,10 +159,10 @@ func TestAPreferenceIsTakenBackWhoseTellingWasNotAnswered(t *testing.T) {
 			return err
 		}
 		lose()
-		if err := c.prefer(ctx, 5); !unknown(err) {
+		if err := c.preference.set(ctx, 5); !unknown(err) {
 			return fmt.Errorf("it was answered: %w", err)
 		}
-		if err := new(pacing).wait(ctx, s, errUnanswered); err != nil {
+		if err := new(pacing).wait(ctx, s.client, errUnanswered); err != nil {
 			return err
 		}
 		if err := c.Prefer(ctx, 0); err != nil {
@@ -278,7 +278,7 @@ func TestAServiceThatWasDeletedIsMadeAnewByWhoStands(t *testing.T) {
 				return err
 			}
 			told, ended := make(chan struct{}, 9), make(chan error, 1)
-			go func() { ended <- c.Heed(ctx, func(Wishes) { told <- struct{}{} }) }()
+			go func() { ended <- c.Control.Watch(ctx, func(Intents) { told <- struct{}{} }) }()
 			<-told
 			w.byHand(append(whole(p)[2:], ServicesDir("/understudy"))...)
 			if err := <-ended; !errors.Is(err, ErrDeleted) {
@@ -288,12 +288,12 @@ func TestAServiceThatWasDeletedIsMadeAnewByWhoStands(t *testing.T) {
 			if err != nil || after == before {
 				return fmt.Errorf("born %+v, then %+v: %w", before, after, err)
 			}
-			if err := c.Heed(ctx, func(Wishes) {}); !errors.Is(err, ErrDeleted) { // of others, which look the same
+			if err := c.Control.Watch(ctx, func(Intents) {}); !errors.Is(err, ErrDeleted) { // of others, which look the same
 				w.Errorf("the wishes of others are told: %v", err)
 			}
 			bounded, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
-			if err := again.Heed(bounded, func(Wishes) {}); !errors.Is(err, context.DeadlineExceeded) {
+			if err := again.Control.Watch(bounded, func(Intents) {}); !errors.Is(err, context.DeadlineExceeded) {
 				w.Errorf("the wishes end with %v", err)
 			}
 			return nil

@@ -103,33 +103,24 @@ func (a *Auth) owns(acl []zk.ACL) bool {
 // ErrNotOurs, and shows the former ones, when not all that nodes work with belongs to them: this node would lose its rights
 // to it.
 func (s *Session) Renew(ctx context.Context, a *Auth) error {
-	if err := s.belongs(ctx, s.cfg.Root, a); err != nil {
+	tree := s.tree(ctx)
+	if err := tree.belongs(s.cfg.Root, a); err != nil {
 		return err
 	}
-	former := s.Ticket().Auth
+	former := s.dialer.shown()
 	// What is being created this very moment belongs to the former ones alone. From here on, to all of them.
-	s.show(&Auth{Scheme: a.Scheme, Secrets: slices.Concat(former.Secrets, a.Secrets), File: a.File})
-	if err := s.belongs(ctx, s.cfg.Root, a); err != nil {
-		s.show(former)
+	s.dialer.authenticate(&Auth{Scheme: a.Scheme, Secrets: slices.Concat(former.Secrets, a.Secrets), File: a.File})
+	if err := tree.belongs(s.cfg.Root, a); err != nil {
+		s.dialer.authenticate(former)
 		return err
 	}
-	s.show(a)
+	s.dialer.authenticate(a)
 	return nil
 }
 
-func (s *Session) show(a *Auth) {
-	s.mu.Lock()
-	s.auth = a
-	s.mu.Unlock()
-	s.dialer.authenticate(a)
-}
-
 // belongs looks at a folder and all below it.
-func (s *Session) belongs(ctx context.Context, path string, a *Auth) error {
-	acl, err := insist(ctx, s, func() ([]zk.ACL, error) {
-		acl, _, err := s.conn.GetACL(path)
-		return acl, err
-	})
+func (t Tree) belongs(path string, a *Auth) error {
+	acl, err := t.ACL(path)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		return nil // an ephemeral that has gone
@@ -140,10 +131,7 @@ func (s *Session) belongs(ctx context.Context, path string, a *Auth) error {
 	case strings.HasSuffix(path, "/"+historyName): // its entries are many, and come and go
 		return nil
 	}
-	names, err := insist(ctx, s, func() ([]string, error) {
-		names, _, err := s.conn.Children(path)
-		return names, err
-	})
+	names, err := t.Children(path)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
@@ -151,7 +139,7 @@ func (s *Session) belongs(ctx context.Context, path string, a *Auth) error {
 		return fmt.Errorf("list %s: %w", path, err)
 	}
 	for _, name := range names {
-		if err := s.belongs(ctx, path+"/"+name, a); err != nil {
+		if err := t.belongs(path+"/"+name, a); err != nil {
 			return err
 		}
 	}
@@ -159,6 +147,6 @@ func (s *Session) belongs(ctx context.Context, path string, a *Auth) error {
 }
 
 // insist asks for what changes nothing until it is answered.
-func insist[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error) {
-	return outcome(ctx, s, func() (T, error) { return call(ctx, s, f) })
+func insist[T any](ctx context.Context, c *client, f func() (T, error)) (T, error) {
+	return outcome(ctx, c, func() (T, error) { return call(ctx, c, f) })
 }

@@ -199,7 +199,7 @@ func TestAFormerActiveLivesAsLongAsAnythingOfItsSession(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if err := c.Announce(ctx, Member{Role: "active"}); err != nil {
+			if err := c.Members.Announce(ctx, Member{Role: "active"}); err != nil {
 				return err
 			}
 			w.byHand(p.Lock())

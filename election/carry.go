@@ -19,16 +19,16 @@ type Carried struct {
 
 // Carry tells what another client of the session needs. This one must not send anything any more.
 func (s *Session) Carry() (Carried, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over != nil {
-		return Carried{}, s.over
-	}
-	if s.id == 0 || s.end == 0 {
+	timeout, end, over := s.Lease.left()
+	id, password := s.identity()
+	switch {
+	case over != nil:
+		return Carried{}, over
+	case id == 0 || end == 0:
 		return Carried{}, errors.New("no session stands")
 	}
-	c := Carried{Session: s.id, Password: s.password, Timeout: s.timeout, Seen: s.dialer.seen.Load(), LeaseEnd: s.end, Claims: map[string]bool{}}
-	for service := range s.claims {
+	c := Carried{Session: id, Password: password, Timeout: timeout, Seen: s.dialer.seen.Load(), LeaseEnd: end, Claims: map[string]bool{}}
+	for service := range s.locks.all() {
 		c.Claims[service] = true
 	}
 	return c, nil
@@ -41,13 +41,11 @@ func (e *Ensemble) Resume(ctx context.Context, c Carried, serve func(context.Con
 	cfg.Auth = e.shown()
 	cfg.Timeout = c.Timeout // asking for another one would change the session's
 	s := newSession(&cfg)
-	s.longest = max(c.Timeout, e.cfg.Timeout)
-	s.acked = c.LeaseEnd - LeaseLength(c.Timeout)
-	s.id, s.password, s.timeout, s.end = c.Session, c.Password, c.Timeout, c.LeaseEnd
-	s.node.SessionMs = c.Timeout.Milliseconds()
-	s.resumes = true
+	s.Lease.resume(c.Timeout, max(c.Timeout, e.cfg.Timeout), c.LeaseEnd)
+	s.identify(c.Session, c.Password)
+	s.Self.Say(func(n *Node) { n.SessionMs = c.Timeout.Milliseconds() })
 	for service := range c.Claims {
-		s.remember(Paths{Root: cfg.Root, Service: service})
+		s.locks.add(Paths{Root: cfg.Root, Service: service})
 	}
 	return e.open(ctx, s, func(d *dialer) {
 		d.seen.Store(c.Seen)
@@ -79,10 +77,9 @@ func (c *Candidate) Resume(carried CarriedClaim) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Claim{
-		Token: carried.Token, Since: carried.Since, number: carried.Number, s: c.s, paths: c.paths, crumb: crumb,
-		version: carried.Version, found: true, stakes: carried.Stakes, roll: newRoll(),
-	}, nil
+	claim := c.taking.claim(crumb, carried.Token, carried.Number, carried.Stakes)
+	claim.Since, claim.version, claim.found = carried.Since, carried.Version, true
+	return claim, nil
 }
 
 // Standing is what a candidate has in ZooKeeper. Another one of the same session goes on with it.
@@ -96,9 +93,12 @@ type Standing struct {
 
 // Standing tells what the candidate has. It must not be used any more.
 func (c *Candidate) Standing() Standing {
-	s := Standing{Session: c.s.ID(), GUID: c.guid, Place: c.place, Preference: c.preference}
-	if c.unsure {
-		s.Tried = &c.tried
+	s := Standing{Session: c.s.ID(), Place: c.queue.place, Preference: c.preference.path}
+	if !c.queue.left {
+		s.GUID = c.queue.mark
+	}
+	if c.taking.unsure {
+		s.Tried = &c.taking.tried
 	}
 	return s
 }
@@ -109,8 +109,9 @@ func (c *Candidate) Inherit(s Standing) {
 	if s.Session != c.s.ID() {
 		return
 	}
-	c.guid, c.place, c.preference = s.GUID, s.Place, s.Preference
+	c.queue.place, c.preference.path = s.Place, s.Preference
+	c.queue.left = c.queue.left && s.GUID == ""
 	if s.Tried != nil {
-		c.unsure, c.tried = true, *s.Tried
+		c.taking.unsure, c.taking.tried = true, *s.Tried
 	}
 }

@@ -68,8 +68,8 @@ func TestASessionIsCarriedOverWithItsClaim(t *testing.T) {
 		left := w.carriedOver("a")
 		time.Sleep(300 * time.Millisecond)
 		err := w.resume("a", left.Session, func(ctx context.Context, s *Session) error {
-			if s.ID() != left.Session.Session || s.LeaseEnd() != left.Session.LeaseEnd {
-				t.Errorf("session %x until %v, not %x until %v", s.ID(), s.LeaseEnd(), left.Session.Session, left.Session.LeaseEnd)
+			if s.ID() != left.Session.Session || s.Lease.End() != left.Session.LeaseEnd {
+				t.Errorf("session %x until %v, not %x until %v", s.ID(), s.Lease.End(), left.Session.Session, left.Session.LeaseEnd)
 			}
 			cand, _, err := s.Stand(ctx, "svc", Queue)
 			if err != nil {
@@ -85,7 +85,7 @@ func TestASessionIsCarriedOverWithItsClaim(t *testing.T) {
 			if err := claim.Watch(watching); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("the claim is watched in vain: %v", err)
 			}
-			if s.LeaseEnd() <= left.Session.LeaseEnd {
+			if s.Lease.End() <= left.Session.LeaseEnd {
 				t.Error("the lease was never extended")
 			}
 			return claim.Release(ctx)
@@ -120,7 +120,7 @@ func TestWhatACandidateHasIsCarriedOver(t *testing.T) {
 				err = cand.Prefer(ctx, 3)
 			}
 			if err == nil {
-				_, err = cand.predecessor(ctx)
+				_, err = cand.queue.predecessor(ctx)
 			}
 			if err == nil {
 				standing = cand.Standing()

@@ -26,6 +26,8 @@ type Claim struct {
 	Previous      *BreadCrumb
 	PreviousToken int64
 
+	Roll *Roll
+
 	doubt   bool  // an inscription was not answered
 	number  int32 // of this claim: the version of the service's folder, which every claim raises
 	s       *Session
@@ -33,9 +35,7 @@ type Claim struct {
 	crumb   BreadCrumb // ours
 	version int32      // of the breadcrumb as it was last read or written
 	found   bool       // there is a breadcrumb
-	listed  *Failsafe  // what the breadcrumb is known to say of members
-	roll    *roll
-	stakes  []string // our znodes in the queue and among the preferred, given up together with the lock
+	stakes  []string   // our znodes in the queue and among the preferred, given up together with the lock
 	lock    <-chan zk.Event
 	trail   <-chan zk.Event // of the breadcrumb
 }
@@ -80,21 +80,16 @@ func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
 		return true, nil // nobody knows, as when the breadcrumb cannot be read; or what would show it was deleted with the lock
 	}
 	for _, dir := range []string{NodesDir(c.paths.Root), c.paths.Members()} {
-		if lives, err := c.bound(ctx, dir+"/"+c.Previous.Node); lives || err != nil {
-			return lives, err
+		path := dir + "/" + c.Previous.Node
+		v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.probe(ctx, path) })
+		if err != nil {
+			return false, fmt.Errorf("read %s: %w", path, err)
+		}
+		if owner := v.stat.EphemeralOwner; owner != 0 && SessionName(owner) == c.Previous.Session {
+			return true, nil
 		}
 	}
 	return false, nil
-}
-
-// bound tells whether a znode is an ephemeral of the previous active's session.
-func (c *Claim) bound(ctx context.Context, path string) (bool, error) {
-	v, err := outcome(ctx, c.s, func() (view, error) { return c.s.probe(ctx, path) })
-	if err != nil {
-		return false, fmt.Errorf("read %s: %w", path, err)
-	}
-	owner := v.stat.EphemeralOwner
-	return owner != 0 && SessionName(owner) == c.Previous.Session, nil
 }
 
 // Inscribe makes the breadcrumb name us, if it does not yet: P5. The transaction holds only while a lock exists and nobody
@@ -120,7 +115,7 @@ func (c *Claim) Inscribe(ctx context.Context) error {
 			return ErrLost
 		}
 		c.doubt = unknown(err)
-		if err := again.wait(ctx, c.s, err); err != nil {
+		if err := again.wait(ctx, c.s.client, err); err != nil {
 			return err
 		}
 		found, version := c.found, c.version
@@ -140,10 +135,12 @@ func (c *Claim) unclaimed() *zk.CheckVersionRequest {
 	return &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: c.number}
 }
 
+// Session is the timeout of the session, as the breadcrumb tells it.
+func (c *Claim) Session() time.Duration { return time.Duration(c.crumb.SessionMs) * time.Millisecond }
+
 // reread is read, repeated until there is an answer.
 func (c *Claim) reread(ctx context.Context) error {
-	_, err := outcome(ctx, c.s, func() (struct{}, error) { return struct{}{}, c.read(ctx) })
-	return err
+	return repeat(ctx, c.s.client, func() error { return c.read(ctx) })
 }
 
 // read reads the breadcrumb, and watches it.
@@ -176,7 +173,7 @@ func (c *Claim) read(ctx context.Context) error {
 
 // verify reads the lock, and watches it: it must be the very lock that we claimed.
 func (c *Claim) verify(ctx context.Context) error {
-	v, err := outcome(ctx, c.s, func() (view, error) { return c.s.probe(ctx, c.paths.Lock()) })
+	v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.probe(ctx, c.paths.Lock()) })
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
 	}
@@ -213,7 +210,7 @@ func (c *Claim) Watch(ctx context.Context) error {
 		if err := c.enroll(ctx, &again); err != nil {
 			return err
 		}
-		if err := c.s.await(ctx, c.lock, c.trail, c.roll.stir); err != nil {
+		if err := c.s.await(ctx, c.lock, c.trail, c.Roll.changed); err != nil {
 			return err
 		}
 	}

@@ -248,7 +248,7 @@ func TestReleaseDoesNotTakeAnothersLock(t *testing.T) {
 				return err
 			}
 			w.asOperator(func(ctx context.Context, s *Session) error {
-				_, err := call(ctx, s, func() (int, error) { return 0, s.conn.Delete(p.Lock(), -1) })
+				_, err := call(ctx, s.client, func() (int, error) { return 0, s.conn.Delete(p.Lock(), -1) })
 				return err
 			})
 			w.within("b", func(ctx context.Context, s2 *Session) error {

@@ -94,19 +94,23 @@ func ExposedNote(open []string) string {
 	return Bounded([]string{note})[0] // it has names of znodes that a stranger may have made
 }
 
+// tree is how a session looks at a tree: what is asked changes nothing, and is asked again until it is answered.
+func (c *client) tree(ctx context.Context) Tree {
+	return Tree{
+		ACL: func(path string) ([]zk.ACL, error) {
+			return insist(ctx, c, func() ([]zk.ACL, error) { acl, _, err := c.conn.GetACL(path); return acl, err })
+		},
+		Children: func(path string) ([]string, error) {
+			return outcome(ctx, c, func() ([]string, error) { return c.children(ctx, path) })
+		},
+	}
+}
+
 // Exposed looks for it in a session.
 func (s *Session) Exposed(ctx context.Context, services []string) ([]string, error) {
-	a := s.Ticket().Auth
+	a := s.dialer.shown()
 	if a == nil {
 		return nil, nil
 	}
-	t := Tree{
-		ACL: func(path string) ([]zk.ACL, error) {
-			return insist(ctx, s, func() ([]zk.ACL, error) { acl, _, err := s.conn.GetACL(path); return acl, err })
-		},
-		Children: func(path string) ([]string, error) {
-			return insist(ctx, s, func() ([]string, error) { names, _, err := s.conn.Children(path); return names, err })
-		},
-	}
-	return t.Exposed(s.cfg.Root, a, services)
+	return s.tree(ctx).Exposed(s.cfg.Root, a, services)
 }

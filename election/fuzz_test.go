@@ -263,13 +263,13 @@ func TestHistoryThatCannotBeReadIsNotAmended(t *testing.T) {
 				return err
 			}
 			for _, data := range []string{"null", "{}", "{", `{"node":"a","end":7}`, ""} {
-				path, err := call(ctx, s, func() (string, error) {
+				path, err := call(ctx, s.client, func() (string, error) {
 					return s.conn.Create(c.paths.History()+"/n_", []byte(data), zk.FlagSequence, s.acl)
 				})
 				if err != nil {
 					return err
 				}
-				if _, err := c.Record(ctx, Activation{Token: 1, Start: time.Now()}, "lost"); err != nil {
+				if _, err := c.History.Record(ctx, Activation{Token: 1, Start: time.Now()}, "lost"); err != nil {
 					return err
 				}
 				if v, err := s.look(ctx, path); err != nil || string(v.data) != data {

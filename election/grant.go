@@ -1,7 +1,6 @@
 package election
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -42,67 +41,31 @@ func (c *Config) granted(timeout time.Duration) error {
 // server may still tell its leader of signs of life, with the timeout that it granted. So a session's timeout never grows, and what a
 // breadcrumb says of it is enough for as long as the session stands.
 func (s *Session) greeted(h handshake) {
-	s.mu.Lock()
 	if h.session == 0 {
-		s.finish(ErrExpired)
-		s.mu.Unlock()
+		s.Expire(ErrExpired)
 		return
 	}
-	s.id, s.password = h.session, h.password
-	s.longest = max(s.longest, h.timeout)
-	if ms := h.timeout.Milliseconds(); s.node.SessionMs != ms {
-		s.node.SessionMs, s.described = ms, nil
-	}
-	was, now := s.timeout, Counted(h.timeout, s.cfg.Floor)
-	refusal := s.cfg.granted(h.timeout)
-	if was > 0 && now >= was && refusal == nil {
-		s.mu.Unlock()
+	counted, refusal := Counted(h.timeout, s.cfg.Floor), s.cfg.granted(h.timeout)
+	s.Self.Say(func(n *Node) { n.SessionMs = h.timeout.Milliseconds() })
+	was, shorter := s.Lease.grant(h.timeout, counted, h.sent)
+	s.identify(h.session, h.password) // last: nobody counts with a timeout that is not known
+	if !shorter && refusal == nil {
 		return
 	}
-	s.timeout = now
-	s.dialer.bound(stallLimit(now))
+	s.dialer.bound(stallLimit(counted))
 	if was == 0 {
 		if refusal != nil {
-			s.finish(refusal)
+			s.Expire(refusal)
 		}
-		s.mu.Unlock()
 		return
 	}
-	if s.end > 0 {
-		s.end = min(s.end, h.sent+LeaseLength(now))
-	}
-	shorten := s.shorten
-	s.mu.Unlock()
-
-	s.log.Warn("a server grants this session a shorter timeout", "was", was, "now", now, "lease", LeaseLength(now).Round(time.Millisecond))
-	select {
-	case s.shorter <- struct{}{}:
-	default:
-	}
-	if shorten != nil {
-		refusal = errors.Join(refusal, shorten(s.dialer.ctx))
-	}
+	s.log.Warn("a server grants this session a shorter timeout", "was", was, "now", counted, "lease", LeaseLength(counted).Round(time.Millisecond))
+	refusal = errors.Join(refusal, s.Lease.shortened(s.dialer.ctx))
 	if refusal != nil && s.Over() == nil {
 		s.log.Error("the session cannot go on with that, and is ended", "error", refusal)
 		if !errors.Is(refusal, ErrShortened) {
 			refusal = fmt.Errorf("%w: %w", ErrShortened, refusal)
 		}
-		s.kill(refusal)
+		s.Stop(refusal)
 	}
-}
-
-// Longest is the longest timeout that a session of this configuration may have been granted, as far as is known here: what the
-// session of somebody who has not said so is taken to have.
-func (s *Session) Longest() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.longest
-}
-
-// Shorten has f take a lease that has become shorter to whoever relies on its end: LeaseEnd is it already. What is done in the
-// session waits for f, and when it fails, the session is ended.
-func (s *Session) Shorten(f func(context.Context) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shorten = f
 }

@@ -152,7 +152,7 @@ func TestEndedLeaseIsNotRevived(t *testing.T) {
 			heal()
 			time.Sleep(time.Second)
 			s.extend(w.now())
-			if s.LeaseEnd() != 0 || s.Over() == nil {
+			if s.Lease.End() != 0 || s.Over() == nil {
 				w.Error("the lease was revived")
 			}
 			return nil
@@ -246,10 +246,10 @@ func TestNodeNameInUseIsWaitedFor(t *testing.T) {
 func TestAcknowledgementAfterTheEndRevivesNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_ = w.open("a", func(_ context.Context, s *Session) error {
-			s.mu.Lock()
-			s.end = w.now() - 1
-			s.mu.Unlock()
-			if _, follow := s.prolong(w.now()); follow != nil || !errors.Is(s.Over(), ErrLeaseEnding) {
+			s.Lease.mu.Lock()
+			s.Lease.backed = w.now() - 1
+			s.Lease.mu.Unlock()
+			if s.extend(w.now()); s.Lease.End() != 0 || !errors.Is(s.Over(), ErrLeaseEnding) {
 				w.Errorf("the lease was revived: %v", s.Over())
 			}
 			return nil

@@ -84,13 +84,13 @@ func TestABreadcrumbIsWrittenAfterTheServicesFolderWasWrittenByHand(t *testing.T
 				w.Errorf("inscribe: %v, previous %+v", err, c.Previous)
 			}
 			w.writeByHand(p.Dir())
-			c.Enlist([]Peer{{Node: "b", Machine: "m-b", Agent: "b:1"}})
+			c.Roll.Enlist([]Peer{{Node: "b", Machine: "m-b", Agent: "b:1"}})
 			watching, stop := context.WithTimeout(ctx, time.Second)
 			defer stop()
 			if err := c.Watch(watching); !errors.Is(err, context.DeadlineExceeded) {
 				w.Errorf("watch: %v", err)
 			}
-			if _, acked := c.Counted(); !acked {
+			if _, acked := c.Roll.Counted(); !acked {
 				w.Error("the list of members was not written")
 			}
 			return c.Release(ctx)

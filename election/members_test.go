@@ -18,14 +18,14 @@ func TestHistoryKeepsTheLastHundred(t *testing.T) {
 			}
 			for i := range keepHistory + 20 {
 				a := Activation{Token: int64(i), Start: time.Now()}
-				entry, err := c.Record(ctx, a, "vanished")
+				entry, err := c.History.Record(ctx, a, "vanished")
 				if err != nil {
 					return err
 				}
 				if i%2 == 0 {
 					now := time.Now()
 					a.End, a.Reason = &now, "stopped"
-					if err := c.Amend(ctx, entry, a); err != nil {
+					if err := c.History.Amend(ctx, entry, a); err != nil {
 						return err
 					}
 				}
@@ -64,7 +64,7 @@ func TestMemberOfAFormerSessionIsReplaced(t *testing.T) {
 					return err
 				}
 				for range 2 {
-					if err := c.Announce(ctx, Member{Role: role, Health: "ok"}); err != nil {
+					if err := c.Members.Announce(ctx, Member{Role: role, Health: "ok"}); err != nil {
 						w.Errorf("%d: %v", i, err)
 					}
 				}

@@ -25,7 +25,7 @@ const (
 
 // wait pauses before a request is repeated that came to err. After an answer the first repetition follows at once: what was read
 // was old. After none the reconnect is waited for, or a short while.
-func (p *pacing) wait(ctx context.Context, s *Session, err error) error {
+func (p *pacing) wait(ctx context.Context, c *client, err error) error {
 	if time.Since(p.repeated) > 5*longestPause { // what was waited for between has come
 		*p = pacing{}
 	}
@@ -38,7 +38,7 @@ func (p *pacing) wait(ctx context.Context, s *Session, err error) error {
 	if unknown(err) {
 		pause = max(pause, unansweredPause)
 		if p.resumed < mostResumed {
-			resumed = s.Resumed()
+			resumed = c.link.Resumed()
 		}
 	}
 	timer := time.NewTimer(pause)
@@ -48,8 +48,8 @@ func (p *pacing) wait(ctx context.Context, s *Session, err error) error {
 	case <-resumed:
 		p.resumed++
 	case <-timer.C:
-	case <-s.ended:
-		return s.Over()
+	case <-c.lease.Ended():
+		return c.lease.Over()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -66,14 +66,20 @@ func (p *pacing) passes(err error) bool {
 }
 
 // outcome repeats what may be repeated until its outcome is known.
-func outcome[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error) {
+func outcome[T any](ctx context.Context, c *client, f func() (T, error)) (T, error) {
 	for again := (pacing{}); ; {
 		v, err := f()
 		if !unknown(err) {
 			return v, err
 		}
-		if err := again.wait(ctx, s, err); err != nil {
+		if err := again.wait(ctx, c, err); err != nil {
 			return v, err
 		}
 	}
+}
+
+// repeat is outcome for a request that only succeeds or fails.
+func repeat(ctx context.Context, c *client, f func() error) error {
+	_, err := outcome(ctx, c, func() (struct{}, error) { return struct{}{}, f() })
+	return err
 }

@@ -220,7 +220,7 @@ func TestAPlaceThatIsGoneIsNotWatched(t *testing.T) {
 			if _, err := c.Wait(ctx); err != nil {
 				return err
 			}
-			there, err := s.shadow(ctx, c.place)
+			there, err := s.shadow(ctx, c.queue.place)
 			if err != nil {
 				return err
 			}

@@ -39,7 +39,7 @@ func TestWhatARestoreBringsBackBlocksNobody(t *testing.T) {
 					if err := c.Prefer(ctx, 7); err != nil {
 						return err
 					}
-					if err := c.Announce(ctx, Member{Role: "active"}); err != nil {
+					if err := c.Members.Announce(ctx, Member{Role: "active"}); err != nil {
 						return err
 					}
 					for _, path := range []string{p.Preferred() + "/7-a", p.Members() + "/a"} {
@@ -103,10 +103,10 @@ func TestAPreferenceThatIsNobodysIsNotHeeded(t *testing.T) {
 			if err := s.create(ctx, p.Preferred()+"/9-ghost", nil, 0); err != nil {
 				return err
 			}
-			told := make(chan Wishes, 9)
+			told := make(chan Intents, 9)
 			hearing, enough := context.WithCancel(ctx)
 			heard := make(chan error, 1)
-			go func() { heard <- c.Heed(hearing, func(w Wishes) { told <- w }) }()
+			go func() { heard <- c.Control.Watch(hearing, func(w Intents) { told <- w }) }()
 			if rival := (<-told).Rival("a", 0); rival != "" {
 				w.Errorf("%s is waited for", rival)
 			}
@@ -171,7 +171,7 @@ func TestAPreferenceThatNobodyMayReadKeepsNobodyFromStanding(t *testing.T) {
 			ctx, enough := context.WithTimeout(ctx, time.Minute)
 			defer enough()
 			heard := false
-			err = c.Heed(ctx, func(w Wishes) { heard = true; enough() })
+			err = c.Control.Watch(ctx, func(w Intents) { heard = true; enough() })
 			if !heard {
 				w.Errorf("no wishes were heard: %v", err)
 			}

@@ -58,19 +58,19 @@ func (y *steadiness) since(now, session time.Duration) (time.Duration, bool) {
 
 // waits is whose end the candidates of a session wait for.
 type waits struct {
-	mu   sync.Mutex // guards of
+	mu   sync.Mutex // guards what follows
 	of   map[int64]string
 	many map[int64]int
 }
 
-// awaits notes that a candidate waits for what another session holds, until the function returned is called. The data of its
-// znode says which node's that is.
-func (s *Session) awaits(owner int64, data []byte) (done func()) {
+// add notes that a candidate waits for a znode of another session, until the function returned is called. Its data says which node's
+// that is.
+func (w *waits) add(v view) (done func()) {
+	owner := v.stat.EphemeralOwner
 	if owner == 0 {
 		return func() {} // made by hand, and no session's
 	}
-	w := &s.waits
-	holder, _ := decode[Lock](data) // without a name there is only less to be deleted
+	holder, _ := decode[Lock](v.data) // without a name there is only less to be deleted
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.of == nil {
@@ -116,7 +116,7 @@ func (s *Session) ClearStale(ctx context.Context) {
 			timer.Reset(l.look(ctx))
 		case <-l.resumed:
 			l.resumed, l.anew = s.Resumed(), s.cfg.Now()
-		case <-s.ended:
+		case <-s.Ended():
 			return
 		case <-ctx.Done():
 			return
@@ -181,7 +181,7 @@ func (l *lookout) interrupted() bool {
 func (l *lookout) read(ctx context.Context) error {
 	s := l.s
 	dir := NodesDir(s.cfg.Root)
-	if _, err := call(ctx, s, func() (string, error) { return s.conn.Sync(dir) }); err != nil {
+	if err := s.sync(ctx, dir); err != nil {
 		return err
 	}
 	names, err := s.children(ctx, dir)

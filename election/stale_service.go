@@ -2,7 +2,6 @@ package election
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -93,7 +92,7 @@ func (l *lookout) clearLock(ctx context.Context, id int64, g *sign, p Paths) err
 		if told := time.Duration(crumb.SessionMs) * time.Millisecond; told > max(g.timeout, s.Timeout()) {
 			return longerError(told)
 		}
-		ops = append(ops, &zk.SetDataRequest{Path: p.Crumb(), Data: crumb.outlived(trail.data), Version: trail.stat.Version})
+		ops = append(ops, &zk.SetDataRequest{Path: p.Crumb(), Data: outlived(trail.data), Version: trail.stat.Version})
 	}
 	if err := l.delete(ctx, ops, &zk.DeleteRequest{Path: p.Lock(), Version: -1}); err != nil {
 		return err
@@ -123,14 +122,5 @@ func (l *lookout) delete(ctx context.Context, ops []any, what *zk.DeleteRequest)
 	return err
 }
 
-// outlived is a breadcrumb whose lock is deleted while its session lives. What only other versions know is kept.
-func (b BreadCrumb) outlived(data []byte) []byte {
-	b.Outlived = true
-	all := map[string]json.RawMessage{}
-	for _, text := range [][]byte{data, encode(b)} {
-		if err := json.Unmarshal(text, &all); err != nil {
-			panic(err) // it has been read before
-		}
-	}
-	return encode(all)
-}
+// outlived is a breadcrumb whose lock is deleted while its session lives.
+func outlived(crumb []byte) []byte { return merge(crumb, map[string]bool{"outlived": true}) }

@@ -30,9 +30,8 @@ type Release struct {
 
 // Ticket returns what closes this session.
 func (s *Session) Ticket() Ticket {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return Ticket{Servers: s.cfg.Servers, Session: s.id, Password: s.password, Timeout: s.timeout, Auth: s.auth, TLS: s.cfg.TLS}
+	id, password := s.identity()
+	return Ticket{Servers: s.cfg.Servers, Session: id, Password: password, Timeout: s.Timeout(), Auth: s.dialer.shown(), TLS: s.cfg.TLS}
 }
 
 // Close takes the session over, removes the breadcrumbs and locks of children that were proved dead, and, when nothing of

@@ -29,7 +29,7 @@ func TestLockFromBeforeALaterClaimIsNotTaken(t *testing.T) {
 			w.asOperator(w.crumbOfLater)
 			w.zk.Refuse(zkmem.Match{Op: jute.OpMulti, Count: zkmem.Always}, jute.BadVersion)
 		},
-		"a later token was seen": func(_ *world, c *Candidate) { c.newest++ },
+		"a later token was seen": func(_ *world, c *Candidate) { c.taking.newest++ },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -201,7 +201,7 @@ func TestTokenThatFallsIsNotTaken(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			c.newest = 1 << 40
+			c.taking.newest = 1 << 40
 			if cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)}); cl != nil || !errors.Is(err, ErrTorn) {
 				w.Errorf("taken: %+v %v", cl, err)
 			}

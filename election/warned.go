@@ -2,7 +2,6 @@ package election
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -35,14 +34,4 @@ func Bounded(warnings []string) []string {
 		}, w))
 	}
 	return list
-}
-
-// Warned says which settings are dangerous; the next heartbeat writes it.
-func (s *Session) Warned(warnings []string) {
-	list := Bounded(warnings)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.Equal(s.node.Warnings, list) {
-		s.node.Warnings, s.described = list, nil
-	}
 }

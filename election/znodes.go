@@ -122,3 +122,19 @@ func decode[T any](data []byte) (T, error) {
 	err := json.Unmarshal(data, &v)
 	return v, err
 }
+
+// merge writes a value over an object: keys that only other versions know stay, those that are named go unless the value has them.
+// What is no object is replaced.
+func merge(old []byte, value any, named ...string) []byte {
+	all := map[string]json.RawMessage{}
+	if json.Unmarshal(old, &all) != nil {
+		all = map[string]json.RawMessage{}
+	}
+	for _, key := range named {
+		delete(all, key)
+	}
+	if err := json.Unmarshal(encode(value), &all); err != nil {
+		panic(err) // it is our own
+	}
+	return encode(all)
+}

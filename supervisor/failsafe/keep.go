@@ -113,7 +113,7 @@ func (k *keeper) stretch(ctx context.Context, session time.Duration) {
 			longest = max(longest, o.reach(now))
 		}
 	}
-	if longest <= backed || !k.cfg.Session.Hold(longest) {
+	if longest <= backed || !k.cfg.Session.ExtendByPromises(longest) {
 		return // all ends with the lease, as ever
 	}
 	if !k.held {

@@ -14,7 +14,7 @@ import (
 const awayPatience = 10
 
 // Count keeps in the breadcrumb who stands for a service besides this node, until ctx ends: all of them have to promise, should
-// ZooKeeper be gone. peers tells them, and each change of that, as election.Candidate.Peers does.
+// ZooKeeper be gone. peers tells them, and each change of that, as election.Members.Watch does.
 func (g *Gate) Count(ctx context.Context, service string, claim *election.Claim, peers func(context.Context, func([]election.Peer)) error) {
 	told := make(chan []election.Peer)
 	watching, enough := context.WithCancel(ctx)
@@ -56,7 +56,7 @@ func (g *Gate) Count(ctx context.Context, service string, claim *election.Claim,
 			first, listed = false, all
 			// Once the deadline is ZooKeeper's own: a listed member relies on being asked for all that comes, and was not asked for
 			// what is promised already.
-			g.oncePlain(ctx, func() { claim.Enlist(all) })
+			g.oncePlain(ctx, func() { claim.Roll.Enlist(all) })
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (o *otherPromises) counted() ([]election.Peer, bool) {
 	if o.claim == nil {
 		return nil, false
 	}
-	return o.claim.Counted()
+	return o.claim.Roll.Counted()
 }
 
 // reach is how far the promises carry of all who have to promise; 0: they do not.

@@ -70,7 +70,7 @@ func (c *candidate) Parted(ctx context.Context, now role.State) {
 		v.vanish(ctx, cand.Retreat)
 		v.view.note = fmt.Sprintf("cannot stand: %v", c.trouble)
 		v.show()
-		_ = cand.Announce(ctx, v.member()) // the next candidate says it again
+		_ = cand.Members.Announce(ctx, v.member()) // the next candidate says it again
 	}
 }
 
@@ -86,7 +86,7 @@ func (v *Service) vanish(ctx context.Context, leave func(context.Context) error)
 // watchControl keeps the wishes of operators and of preferred nodes current.
 func (v *Service) watchControl(ctx context.Context, cand *election.Candidate) {
 	for ctx.Err() == nil {
-		err := cand.Heed(ctx, func(w election.Wishes) {
+		err := cand.Control.Watch(ctx, func(w election.Intents) {
 			v.inbox.tell(func() { v.inbox.wishes, v.inbox.heeded = w, true })
 		})
 		if errors.Is(err, election.ErrDeleted) {
@@ -132,7 +132,7 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 	settled := make(chan struct{})
 	if v.state.Settle {
 		wg.Go(func() {
-			if c.cand.Settled(waiting) == nil {
+			if c.cand.Crumb.Settled(waiting) == nil {
 				close(settled)
 			}
 		})

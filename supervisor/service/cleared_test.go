@@ -51,7 +51,7 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 			if err := claim.Inscribe(ctx); err != nil {
 				return err
 			}
-			_, err = c.Remains(ctx, tree, election.Leftover{Pid: 7, Start: 70})
+			_, err = c.Crumb.Remains(ctx, tree, election.Leftover{Pid: 7, Start: 70})
 			return err
 		})
 		zk.session(func(ctx context.Context, s *election.Session) error {
@@ -59,7 +59,7 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 			v := made(t, Conf{}, func(n *Node) { n.Machine = m })
 			there := func() bool {
 				t.Helper()
-				_, there, err := c.Named(ctx)
+				_, there, err := c.Crumb.Named(ctx)
 				if err != nil {
 					t.Error(err)
 				}
@@ -71,7 +71,7 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 					t.Errorf("it is gone, or nobody looks again: %v, %+v", alive, m.asked)
 				}
 				// Nor does it go with the rest of what is waited for at the beginning of a session.
-				if buried, err := c.Bury(ctx, tree, v.outlasted(tree)); buried || !errors.Is(err, alive) {
+				if buried, err := c.Crumb.MarkDead(ctx, tree, v.outlasted(tree)); buried || !errors.Is(err, alive) {
 					t.Errorf("removed: %v", err)
 				}
 			}

@@ -26,7 +26,7 @@ func (v *Service) sayLast(ctx context.Context, cand *election.Candidate, w lastW
 		w.end = time.Now().UTC()
 	}
 	w.entry.End, w.entry.Reason = &w.end, w.over
-	if err := cand.Correct(ctx, w.entry.Entry, w.entry); err != nil && ctx.Err() == nil {
+	if err := cand.History.Correct(ctx, w.entry.Entry, w.entry); err != nil && ctx.Err() == nil {
 		v.log.Debug("the end of a former term is not in the history", "service", v.name, "error", err)
 	}
 }
@@ -40,7 +40,7 @@ func (t *term) recordBegin(ctx context.Context, moves config.Moves) {
 	if t.entry.Entry != "" {
 		return // by a former image of this process
 	}
-	name, err := t.cand.Record(context.WithoutCancel(ctx), t.entry, election.LostTo(t.entry.Fenced))
+	name, err := t.cand.History.Record(context.WithoutCancel(ctx), t.entry, election.LostTo(t.entry.Fenced))
 	t.entry.Entry = name
 	if err != nil && ctx.Err() == nil {
 		v.log.Debug("the history is incomplete", "service", v.name, "error", err)
@@ -64,13 +64,13 @@ func (t *term) recordEnd(ctx context.Context) {
 		if entry.Fenced == "" {
 			return
 		}
-		if _, err := t.cand.Record(bounded, entry, election.LostTo(entry.Fenced)); err != nil {
+		if _, err := t.cand.History.Record(bounded, entry, election.LostTo(entry.Fenced)); err != nil {
 			v.log.Debug("the term is not in the history", "service", v.name, "error", err)
 		}
 		v.stayPut(bounded, t.cand, v.conf.Moves, v.mem.token)
 		return
 	}
-	if err := t.cand.Amend(bounded, entry.Entry, entry); err != nil {
+	if err := t.cand.History.Amend(bounded, entry.Entry, entry); err != nil {
 		v.log.Debug("the end of the term is not in the history", "service", v.name, "error", err)
 		v.mem.words = words // the next session says it
 	}

@@ -19,7 +19,7 @@ type inbox struct {
 	mu       sync.Mutex // guards what follows
 	conf     Conf       // as it was last given
 	fresh    bool       // it is not in force yet
-	wishes   election.Wishes
+	wishes   election.Intents
 	heeded   bool            // the wishes of this session are known
 	erased   bool            // all of the service was deleted by hand: another candidate is needed
 	fit      fitness         // what the precheck says

@@ -86,7 +86,7 @@ func (v *Service) record(ctx context.Context, cand *election.Candidate, tree jso
 	l, _ := seen(err)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayPatience)
 	defer cancel()
-	_, err = cand.Remains(ctx, tree, election.Leftover{
+	_, err = cand.Crumb.Remains(ctx, tree, election.Leftover{
 		Pid: l.Pid, Start: l.Start, Program: l.Program, State: l.State, Tracer: l.Tracer, Since: time.Now().UTC(),
 	})
 	if err != nil {
@@ -185,7 +185,7 @@ func (r *remains) named(ctx context.Context) json.RawMessage {
 	if !r.stand(ctx) {
 		return nil
 	}
-	b, ok, err := r.cand.Named(ctx)
+	b, ok, err := r.cand.Crumb.Named(ctx)
 	if err != nil || !ok {
 		return nil // fencing looks at it
 	}
@@ -221,7 +221,7 @@ func (r *remains) tell(ctx context.Context, err error) {
 	}
 	v.testify(ctx, r.cand, r.tree, err)
 	if r.cand != nil {
-		if err := r.cand.Announce(saying, v.member()); err != nil {
+		if err := r.cand.Members.Announce(saying, v.member()); err != nil {
 			v.log.Debug("cannot announce", "service", v.name, "error", err)
 		}
 	}
@@ -240,7 +240,7 @@ func (r *remains) settle(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, proofPatience)
 	defer cancel()
 	if r.tree != nil && !v.unit.Owes() && ctx.Err() == nil && r.stand(bounded) {
-		if buried, err := r.cand.Bury(bounded, r.tree, v.outlasted(r.tree)); !buried {
+		if buried, err := r.cand.Crumb.MarkDead(bounded, r.tree, v.outlasted(r.tree)); !buried {
 			v.log.Debug("no breadcrumb of what is dead now is removed", "service", v.name, "error", err)
 		}
 	}
@@ -261,7 +261,7 @@ func (v *Service) outlasted(tree json.RawMessage) func(election.Leftover) error 
 
 // cleared tells whether there is nothing to be done any more. What a term of this session left is that term's.
 func (v *Service) cleared(ctx context.Context, sess *election.Session, cand *election.Candidate) bool {
-	b, ok, err := cand.Named(ctx)
+	b, ok, err := cand.Crumb.Named(ctx)
 	if err != nil {
 		return false
 	}
@@ -283,7 +283,7 @@ func (v *Service) cleared(ctx context.Context, sess *election.Session, cand *ele
 	if b.Boot != v.node.Self.Boot { // the numbers of another boot
 		dead = func(election.Leftover) error { return nil }
 	}
-	buried, err := cand.Bury(ctx, b.Tree, dead)
+	buried, err := cand.Crumb.MarkDead(ctx, b.Tree, dead)
 	if err != nil {
 		v.log.Debug("the breadcrumb of what is dead now stays for a while", "service", v.name, "error", err)
 		return false

@@ -84,7 +84,7 @@ func (t *term) confirm(ctx context.Context) {
 	done := func(o *election.Errand, id string) bool { return o != nil && (o.Token < token || o.ID == id) }
 	t.beside.Go(func() {
 		wait.For(ctx, settling) // nothing waits for it that is in a hurry
-		err := cand.AmendControl(ctx, func(c *election.Control) bool {
+		err := cand.Control.Amend(ctx, func(c *election.Control) bool {
 			changed := false
 			if c.Switchover != nil && c.Switchover.Token < token {
 				c.Switchover, changed = nil, true
@@ -110,7 +110,7 @@ const (
 )
 
 // deference tells how long a node leaves a free lock to others.
-func deference(me string, preference int, w election.Wishes) time.Duration {
+func deference(me string, preference int, w election.Intents) time.Duration {
 	switch s := w.Control.Switchover; {
 	case s != nil && s.To == me:
 		return 0
@@ -130,7 +130,7 @@ const settledIn = 2 * time.Second
 
 // rival arms, keeps or disarms the timer for a node that is preferred.
 func (v *Service) rival(armed <-chan time.Time) <-chan time.Time {
-	wishes := look(&v.inbox, func() election.Wishes { return v.inbox.wishes })
+	wishes := look(&v.inbox, func() election.Intents { return v.inbox.wishes })
 	if !v.conf.Failback || wishes.Control.Paused || wishes.Rival(v.node.Self.Node, v.conf.Priority) == "" {
 		return nil
 	}

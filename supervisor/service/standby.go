@@ -13,7 +13,7 @@ import (
 // lockWait is what a candidate knows of the lock that it waits for.
 type lockWait struct {
 	opening election.Opening
-	wishes  election.Wishes
+	wishes  election.Intents
 	polite  time.Time // until when a preferred node is left to take a free lock
 }
 
@@ -214,7 +214,7 @@ func prefer(ctx context.Context, cand *election.Candidate, priority int) error {
 }
 
 // bar tells what keeps this node from being a candidate, in words too, and under which wishes.
-func (v *Service) bar() (w election.Wishes, b role.Bar, why string) {
+func (v *Service) bar() (w election.Intents, b role.Bar, why string) {
 	n := &v.inbox
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -64,7 +64,7 @@ func (t *term) over(ctx context.Context) role.Event {
 
 // leaseOver tells that nothing may run in this session any more.
 func (t *term) leaseOver() bool {
-	return wait.Closed(t.v.node.Guard().Over(t.s.Epoch)) || wait.Closed(t.s.Ended()) || t.v.node.Machine.Now() >= t.s.LeaseEnd()
+	return wait.Closed(t.v.node.Guard().Over(t.s.Epoch)) || wait.Closed(t.s.Ended()) || t.v.node.Machine.Now() >= t.s.Lease.End()
 }
 
 // startFirst is what the programs' start is given, before anything else is asked of ZooKeeper.
@@ -89,7 +89,7 @@ func (t *term) watch(ctx context.Context) {
 		v.cut(context.WithoutCancel(ctx), t.cand, t.tree)
 	})
 	if v.conf.failsafe() {
-		t.beside.Go(func() { t.s.Gate.Count(ctx, v.name, t.claim, t.cand.Peers) })
+		t.beside.Go(func() { t.s.Gate.Count(ctx, v.name, t.claim, t.cand.Members.Watch) })
 	}
 	moves := v.conf.Moves
 	t.beside.Go(func() { t.recordBegin(ctx, moves) })

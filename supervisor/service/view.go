@@ -229,7 +229,7 @@ func (v *Service) announce(ctx context.Context, cand *election.Candidate) {
 			case m = <-says:
 			default:
 			}
-			if err := cand.Announce(ctx, m); err != nil && ctx.Err() == nil {
+			if err := cand.Members.Announce(ctx, m); err != nil && ctx.Err() == nil {
 				v.log.Debug("cannot announce", "service", v.name, "error", err)
 				select {
 				case says <- m:
