@@ -20,16 +20,12 @@ type conn struct {
 	out *lane
 
 	// guarded by the server's lock
-	number   int64 // counts the server's connections
-	session  int64 // 0 until the handshake
-	shaken   bool  // the handshake is done
-	over     bool  // the server has done with it, though the client may not know yet
-	timeout  time.Duration
-	ids      []identity
-	since    time.Time
-	lastOp   string
-	lastXid  int32
-	lastZxid int64
+	number  int64 // counts the server's connections
+	session int64 // 0 until the handshake
+	shaken  bool  // the handshake is done
+	over    bool  // the server has done with it, though the client may not know yet
+	timeout time.Duration
+	ids     []identity
 
 	received, sent atomic.Int64
 }
@@ -38,7 +34,7 @@ type conn struct {
 type prompt interface{ NeverWaits() }
 
 func newConn(nc net.Conn) *conn {
-	c := &conn{net: nc, in: newLane(), out: newLane(), since: time.Now(), lastOp: "NA"}
+	c := &conn{net: nc, in: newLane(), out: newLane()}
 	c.ids = []identity{{"ip", c.host()}}
 	return c
 }

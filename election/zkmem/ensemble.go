@@ -45,14 +45,21 @@ func NewEnsemble(cfg Config, opts EnsembleConfig) *Ensemble {
 		s := newServer(cfg, e.mu)
 		e.cfg = s.cfg
 		m := &member{e: e, s: s, index: n}
-		s.member = m
+		s.member, s.first = m, e.firstToTell
 		e.members = append(e.members, m)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.forgetAll()
-	e.members[0].lead(e.members[1:])
+	e.members[0].takeLead(e.members[1:])
 	return e
+}
+
+// firstToTell tells whether no server has told of a transaction: each carries it out, the leader first.
+func (e *Ensemble) firstToTell(zxid int64) bool {
+	first := zxid > e.observed
+	e.observed = max(e.observed, zxid)
+	return first
 }
 
 // forgetAll gives all servers the same empty database.
@@ -64,7 +71,7 @@ func (e *Ensemble) forgetAll() {
 	for _, m := range e.members {
 		m.s.db = newDatabase(e.cfg.TickTime)
 		m.s.db.sessions.nextID = first.sessions.nextID
-		m.log, m.done, m.last, m.epoch = nil, 0, 0, 0
+		m.log, m.lead, m.epoch = history{}, leadership{m: m}, 0
 	}
 	e.observed = 0
 }
@@ -77,7 +84,7 @@ func (e *Ensemble) Leader() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, m := range e.members {
-		if m.role == leading && m.hasQuorum() {
+		if m.role == leading && m.lead.hasQuorum() {
 			return m.index
 		}
 	}
@@ -176,7 +183,7 @@ func (e *Ensemble) wire(from, to int) *wire {
 
 // send has do happen at the other server. A message between two that have parted is dropped.
 func (m *member) send(to *member, do func()) {
-	if to.leader != m && !slices.Contains(to.party, m) {
+	if to.leader != m && !slices.Contains(to.lead.party, m) {
 		return // the other one has left, which m may not have learned yet
 	}
 	w := m.e.wire(m.index, to.index)

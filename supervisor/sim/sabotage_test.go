@@ -222,7 +222,7 @@ var sabotages = []sabotage{
 		{"supervisor/service/run.go", "	t.why = t.run.Wait()\n", "	t.why = t.run.Wait()\n	if adopt != nil {\n		_ = t.claim.Release(context.WithoutCancel(ctx))\n	}\n"},
 	}},
 	{"take the lease for a new one after an upgrade", []change{
-		{"election/carry.go", "max(c.Timeout, e.cfg.Timeout), c.LeaseEnd)\n", "max(c.Timeout, e.cfg.Timeout), cfg.Now()+c.Timeout)\n"},
+		{"election/lease.go", "timeout, longest, end, end-LeaseLength(timeout)\n", "timeout, longest, l.now()+timeout, end-LeaseLength(timeout)\n"},
 	}},
 	{"ask for promises by the longer session that there was", []change{
 		{"supervisor/failsafe/keep.go", "		case <-g.wake:\n", ""},

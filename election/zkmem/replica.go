@@ -19,26 +19,35 @@ type Change struct {
 	Stat jute.Stat
 }
 
+// replica is one server's copy of the data, and the clients that watch it.
+type replica struct {
+	db      *database
+	watches watches
+	observe func(Commit)
+	first   func(zxid int64) bool // no other server has told of that transaction; nil: there is no other
+}
+
 // observed tells whoever wants to know of a transaction, with the server's lock held.
-func (s *Server) observed(c Commit, changes []change) {
-	if s.cfg.Observe == nil || c.Ended == 0 && len(changes) == 0 {
+func (r *replica) observed(c Commit, changes []change) {
+	if r.observe == nil || c.Ended == 0 && len(changes) == 0 || r.first != nil && !r.first(c.Zxid) {
 		return
-	}
-	if m := s.member; m != nil { // each server carries it out, the leader first
-		if c.Zxid <= m.e.observed {
-			return
-		}
-		m.e.observed = c.Zxid
 	}
 	for _, ch := range changes {
 		if ch.kind == jute.EventNodeChildrenChanged {
 			continue
 		}
 		told := Change{Kind: ch.kind, Path: ch.path}
-		if n, ok := s.db.tree.lookup(ch.path); ok && ch.kind != jute.EventNodeDeleted {
+		if n, ok := r.db.tree.lookup(ch.path); ok && ch.kind != jute.EventNodeDeleted {
 			told.Data, told.Stat = n.data, n.status()
 		}
 		c.Changes = append(c.Changes, told)
 	}
-	s.cfg.Observe(c)
+	r.observe(c)
+}
+
+// close ends a session with everything that hangs on it.
+func (r *replica) close(session int64, expired bool) {
+	changes := r.db.closeSession(session)
+	r.observed(Commit{Zxid: r.db.zxid, Ended: session, Expired: expired}, changes)
+	r.watches.fire(changes)
 }
