@@ -70,7 +70,7 @@ func named(ctx context.Context, s *Session, dir, mark string) (names []string, e
 // Its creation was not answered, and is not seen when the queue is read.
 func TestNoSecondPlaceIsTakenBeforeTheServersAgree(t *testing.T) {
 	besideSlowServers(t, func(ctx context.Context, s *Session, lose func()) error {
-		c, _, err := s.Stand(ctx, "svc", Queue)
+		c, _, err := s.NewCandidate(ctx, "svc", Queue)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func TestEveryPlaceOfOursIsRemoved(t *testing.T) {
 	for _, leave := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			w.within("a", func(ctx context.Context, s *Session) error {
-				first, _, err := s.Stand(ctx, "svc", Queue)
+				first, _, err := s.NewCandidate(ctx, "svc", Queue)
 				if err != nil {
 					return err
 				}
@@ -108,7 +108,7 @@ func TestEveryPlaceOfOursIsRemoved(t *testing.T) {
 						return err
 					}
 				}
-				c, _, err := s.Stand(ctx, "svc", Queue)
+				c, _, err := s.NewCandidate(ctx, "svc", Queue)
 				if err != nil {
 					return err
 				}
@@ -133,7 +133,7 @@ func TestEveryPlaceOfOursIsRemoved(t *testing.T) {
 // A place that is not seen yet is taken back all the same: nobody waits behind who rests.
 func TestAPlaceIsTakenBackBeforeTheServersAgree(t *testing.T) {
 	besideSlowServers(t, func(ctx context.Context, s *Session, lose func()) error {
-		c, _, err := s.Stand(ctx, "svc", Queue)
+		c, _, err := s.NewCandidate(ctx, "svc", Queue)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func TestAPlaceIsTakenBackBeforeTheServersAgree(t *testing.T) {
 
 func TestAPreferenceIsTakenBackWhoseTellingWasNotAnswered(t *testing.T) {
 	besideSlowServers(t, func(ctx context.Context, s *Session, lose func()) error {
-		c, _, err := s.Stand(ctx, "svc", Race)
+		c, _, err := s.NewCandidate(ctx, "svc", Race)
 		if err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func TestNobodyTakesTheLockOfAServiceThatWasMadeAnewSinceHeStood(t *testing.T) {
 		inWorld(t, func(w *world) {
 			p := Paths{"/understudy", "svc"}
 			w.within("a", func(ctx context.Context, s *Session) error {
-				c, before, err := s.Stand(ctx, "svc", Race)
+				c, before, err := s.NewCandidate(ctx, "svc", Race)
 				if err != nil {
 					return err
 				}
@@ -220,7 +220,7 @@ func TestNobodyTakesTheLockOfAServiceThatWasMadeAnewSinceHeStood(t *testing.T) {
 				}
 				w.byHand(whole(p)[2:]...)
 				w.asOperator(func(ctx context.Context, s *Session) error {
-					_, _, err := s.Stand(ctx, "svc", Race)
+					_, _, err := s.NewCandidate(ctx, "svc", Race)
 					return err
 				})
 				if !answered {
@@ -238,7 +238,7 @@ func TestNobodyTakesTheLockOfAServiceThatWasMadeAnewSinceHeStood(t *testing.T) {
 				if held := w.held(s); held != "" {
 					w.Errorf("left: %q", held)
 				}
-				if _, after, err := s.Stand(ctx, "svc", Race); after == before || err != nil {
+				if _, after, err := s.NewCandidate(ctx, "svc", Race); after == before || err != nil {
 					w.Errorf("born %+v, then %+v: %v", before, after, err)
 				}
 				return nil
@@ -251,7 +251,7 @@ func TestNobodyTakesTheLockOfAServiceThatWasMadeAnewSinceHeStood(t *testing.T) {
 func TestAPreferenceThatIsThereThoughItIsNotSeenIsLookedForWithASync(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Race)
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
@@ -273,7 +273,7 @@ func TestAServiceThatWasDeletedIsMadeAnewByWhoStands(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, before, err := s.Stand(ctx, "svc", Race)
+			c, before, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
@@ -284,7 +284,7 @@ func TestAServiceThatWasDeletedIsMadeAnewByWhoStands(t *testing.T) {
 			if err := <-ended; !errors.Is(err, ErrDeleted) {
 				w.Errorf("the wishes end with %v", err)
 			}
-			again, after, err := s.Stand(ctx, "svc", Race)
+			again, after, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil || after == before {
 				return fmt.Errorf("born %+v, then %+v: %w", before, after, err)
 			}

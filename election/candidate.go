@@ -10,13 +10,13 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Order is how candidates take turns.
-type Order string
+// Mode is how candidates take turns.
+type Mode string
 
 // Race: everybody watches the lock. Queue: each watches its predecessor only.
 const (
-	Race  Order = "race"
-	Queue Order = "queue"
+	Race  Mode = "race"
+	Queue Mode = "queue"
 )
 
 // Birth identifies a service's folder: another one means that ZooKeeper lost its data.
@@ -26,7 +26,7 @@ type Birth struct{ Czxid, Ctime int64 }
 type Candidate struct {
 	s          *Session
 	paths      Paths
-	order      Order
+	mode       Mode
 	taking     taking
 	queue      queue
 	preference preference
@@ -38,7 +38,7 @@ type Candidate struct {
 }
 
 // Stand prepares to stand for a service.
-func (s *Session) Stand(ctx context.Context, service string, order Order) (*Candidate, Birth, error) {
+func (s *Session) NewCandidate(ctx context.Context, service string, mode Mode) (*Candidate, Birth, error) {
 	p := Paths{Root: s.cfg.Root, Service: service}
 	folders := []string{p.Dir(), p.Members(), p.Queue(), p.History(), p.Control(), p.Preferred()}
 	err := s.ensure(ctx, folders)
@@ -54,8 +54,8 @@ func (s *Session) Stand(ctx context.Context, service string, order Order) (*Cand
 	}
 	birth := born(v)
 	return &Candidate{
-		s: s, paths: p, order: order, taking: taking{s: s, paths: p, birth: birth},
-		queue: queue{s: s, dir: p.Queue(), mark: strings.TrimPrefix(SessionName(s.ID()), "0x"), left: order != Queue}, preference: preference{s: s, dir: p.Preferred()},
+		s: s, paths: p, mode: mode, taking: taking{s: s, paths: p, birth: birth},
+		queue: queue{s: s, dir: p.Queue(), mark: strings.TrimPrefix(SessionName(s.ID()), "0x"), left: mode != Queue}, preference: preference{s: s, dir: p.Preferred()},
 		Members: &Members{s: s, dir: p.Members()}, Control: &ControlZnode{s, p, birth}, Crumb: &Crumb{s, p}, History: &History{s, p.History()},
 	}, birth, nil
 }
@@ -85,12 +85,12 @@ func (c *Candidate) Wait(ctx context.Context) (Opening, error) {
 
 func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 	unsure := c.taking.unsure
-	if c.order == Queue && !unsure { // when the lock may be ours, whoever has come ahead of us may be waiting for us
+	if c.mode == Queue && !unsure { // when the lock may be ours, whoever has come ahead of us may be waiting for us
 		if err := c.queue.reachHead(ctx); err != nil {
 			return Opening{}, err
 		}
 	}
-	if c.order != Queue { // a former candidate of this session may have left a place behind
+	if c.mode != Queue { // a former candidate of this session may have left a place behind
 		_ = c.Withdraw(ctx) // only others wait for that, and it is tried again
 	}
 	lock, trail, err := c.taking.look(ctx)
@@ -99,7 +99,7 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 		return Opening{}, err
 	case c.taking.unsure:
 		return Opening{ours: &lock}, nil
-	case c.order == Queue && unsure:
+	case c.mode == Queue && unsure:
 		return c.opening(ctx)
 	case !lock.exists:
 		return Opening{clear: !trail.exists}, nil
@@ -213,8 +213,8 @@ func wrap(what string, err error) error {
 	return nil
 }
 
-// Order is the kind of election that it stands in.
-func (c *Candidate) Order() Order { return c.order }
+// Mode is the kind of election that it stands in.
+func (c *Candidate) Mode() Mode { return c.mode }
 
 // Paths names the service's znodes.
 func (c *Candidate) Paths() Paths { return c.paths }

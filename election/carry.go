@@ -82,8 +82,8 @@ func (c *Candidate) Resume(carried CarriedClaim) (*Claim, error) {
 	return claim, nil
 }
 
-// Standing is what a candidate has in ZooKeeper. Another one of the same session goes on with it.
-type Standing struct {
+// CarriedCandidate is what a candidate has in ZooKeeper. Another one of the same session goes on with it.
+type CarriedCandidate struct {
 	Session    int64       `json:"session,omitempty"`
 	GUID       string      `json:"guid,omitempty"`
 	Place      string      `json:"place,omitempty"`
@@ -91,9 +91,9 @@ type Standing struct {
 	Tried      *BreadCrumb `json:"tried,omitempty"` // what was to be written with a lock that may be ours
 }
 
-// Standing tells what the candidate has. It must not be used any more.
-func (c *Candidate) Standing() Standing {
-	s := Standing{Session: c.s.ID(), Place: c.queue.place, Preference: c.preference.path}
+// Carry tells what the candidate has. It must not be used any more.
+func (c *Candidate) Carry() CarriedCandidate {
+	s := CarriedCandidate{Session: c.s.ID(), Place: c.queue.place, Preference: c.preference.path}
 	if !c.queue.left {
 		s.GUID = c.queue.mark
 	}
@@ -105,7 +105,7 @@ func (c *Candidate) Standing() Standing {
 
 // Inherit takes over what another candidate of the same session has. What one of another session had is gone with it, and under
 // its name no later one of ours would know our place again: it would wait behind it.
-func (c *Candidate) Inherit(s Standing) {
+func (c *Candidate) Inherit(s CarriedCandidate) {
 	if s.Session != c.s.ID() {
 		return
 	}

@@ -13,12 +13,12 @@ type Control struct {
 	By         string      `json:"by,omitempty"`
 	Since      *time.Time  `json:"since,omitempty"`
 	Switchover *Switchover `json:"switchover,omitempty"` // pending
-	Restart    *Errand     `json:"restart,omitempty"`    // pending
-	Reload     *Errand     `json:"reload,omitempty"`     // pending
+	Restart    *Order      `json:"restart,omitempty"`    // pending
+	Reload     *Order      `json:"reload,omitempty"`     // pending
 }
 
-// Errand is an order for the activation that it names, and for no later one. Whoever has carried it out removes it.
-type Errand struct {
+// Order is an order for the activation that it names, and for no later one. Whoever has carried it out removes it.
+type Order struct {
 	ID    string `json:"id"`
 	Token int64  `json:"token"`
 	By    string `json:"by,omitempty"`
@@ -26,7 +26,7 @@ type Errand struct {
 
 // Switchover orders the active node to give the service to another one.
 type Switchover struct {
-	Errand
+	Order
 	From     string    `json:"from"`
 	To       string    `json:"to,omitempty"`    // empty: whoever is first
 	Force    bool      `json:"force,omitempty"` // To takes it though it is not fit, or rests

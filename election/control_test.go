@@ -11,7 +11,7 @@ import (
 
 // heeded stands, and returns with the first wishes.
 func heeded(ctx context.Context, s *Session) (*Candidate, Intents, error) {
-	c, _, err := s.Stand(ctx, "svc", Race)
+	c, _, err := s.NewCandidate(ctx, "svc", Race)
 	if err != nil {
 		return nil, Intents{}, err
 	}

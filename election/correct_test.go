@@ -10,7 +10,7 @@ import (
 func TestAnEntryIsCorrectedOnlyIfItIsTheSameActivation(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Race)
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}

@@ -31,9 +31,9 @@ func (f *Failsafe) Lists(p Peer) bool {
 // PromiseLength is for how long a promise binds who gives it, from when it is asked.
 func PromiseLength(session time.Duration) time.Duration { return session }
 
-// CoverLength is how far a promise carries who has asked for it, from when the question was sent. P1: it is shorter by what
+// PromiseReach is how far a promise carries who has asked for it, from when the question was sent. P1: it is shorter by what
 // clocks may differ in their rates, and by what the killing itself, or a watchdog in its place, may take.
-func CoverLength(session time.Duration) time.Duration { return session - session/20 }
+func PromiseReach(session time.Duration) time.Duration { return session - session/20 }
 
 // AskAfter is how old the newest acknowledged write has to be before others are asked for promises.
 func AskAfter(session time.Duration) time.Duration { return LeaseLength(session) / 2 }

@@ -16,7 +16,7 @@ import (
 // and there is time left to kill in. And there is time to ask in, between the doubt and the time to stop.
 func TestPromiseOutlastsWhatIsCountedOn(t *testing.T) {
 	for _, session := range []time.Duration{2 * time.Second, 6 * time.Second, 40 * time.Second} {
-		slow := time.Duration(float64(CoverLength(session)) * 1.001)
+		slow := time.Duration(float64(PromiseReach(session)) * 1.001)
 		fast := time.Duration(float64(PromiseLength(session)) * 0.999)
 		if left := fast - slow; left < AfterLease(session) {
 			t.Errorf("session %v: %v between the end of what is counted on and the promise's", session, left)
@@ -164,7 +164,7 @@ func TestEverybodyWhoMayBeListedIsCountedOn(t *testing.T) {
 func TestPeersAreToldOfEachChange(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			cand, _, err := s.Stand(ctx, "svc", Race)
+			cand, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
@@ -173,7 +173,7 @@ func TestPeersAreToldOfEachChange(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- cand.Members.Watch(watching, func(p []Peer) { told.Store(&p) }) }()
 			other := w.open("b", func(ctx context.Context, s *Session) error {
-				cand, _, err := s.Stand(ctx, "svc", Race)
+				cand, _, err := s.NewCandidate(ctx, "svc", Race)
 				if err == nil {
 					err = cand.Members.Announce(ctx, Member{Role: "standby", Agent: "b:1"})
 				}

@@ -41,7 +41,7 @@ func FuzzBreadCrumb(f *testing.F) {
 		inWorld(t, func(w *world) {
 			w.within("b", func(ctx context.Context, s *Session) error {
 				data := s.inserted(data)
-				if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+				if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 					return err
 				}
 				if err := s.create(ctx, Paths{"/understudy", "svc"}.Crumb(), data, 0); err != nil {
@@ -258,7 +258,7 @@ func TestBreadCrumbThatIsInDoubtIsNotRead(t *testing.T) {
 func TestHistoryThatCannotBeReadIsNotAmended(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Race)
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}

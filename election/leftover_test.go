@@ -31,7 +31,7 @@ func TestWhoWaitsLearnsThatSomethingIsAlive(t *testing.T) {
 				go func() { confirmed <- waits.Confirmed(waiting) }()
 				time.Sleep(100 * time.Millisecond)
 				w.within("c", func(ctx context.Context, s3 *Session) error {
-					c, _, err := s3.Stand(ctx, "svc", Race)
+					c, _, err := s3.NewCandidate(ctx, "svc", Race)
 					if err != nil {
 						return err
 					}
@@ -81,7 +81,7 @@ func TestWhoWaitsLearnsWhichProcessIsAlive(t *testing.T) {
 			}
 			say := func(l Leftover) {
 				w.within("c", func(ctx context.Context, s *Session) error {
-					c, _, err := s.Stand(ctx, "svc", Race)
+					c, _, err := s.NewCandidate(ctx, "svc", Race)
 					if err == nil {
 						_, err = c.Crumb.Remains(ctx, json.RawMessage(`{"of":"a"}`), l)
 					}
@@ -118,12 +118,12 @@ func TestTheBreadcrumbOfALeftoverGoesWithIt(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			again, _, err := s.Stand(ctx, "svc", Race)
+			again, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
 			w.within("c", func(ctx context.Context, s2 *Session) error {
-				c, _, err := s2.Stand(ctx, "svc", Race)
+				c, _, err := s2.NewCandidate(ctx, "svc", Race)
 				if err != nil {
 					return err
 				}
@@ -193,7 +193,7 @@ func TestALateWordOfALeftoverDoesNotReachALaterBreadcrumb(t *testing.T) {
 				return err
 			}
 			w.within("c", func(ctx context.Context, s2 *Session) error {
-				c, _, err := s2.Stand(ctx, "svc", Race)
+				c, _, err := s2.NewCandidate(ctx, "svc", Race)
 				if err != nil {
 					return err
 				}

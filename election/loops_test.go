@@ -68,7 +68,7 @@ func TestABreadcrumbIsWrittenAfterTheServicesFolderWasWrittenByHand(t *testing.T
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
 		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 				return err
 			}
 			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
@@ -103,7 +103,7 @@ func TestAClaimIsNotTakenForAWriteByHand(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
 		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 				return err
 			}
 			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)

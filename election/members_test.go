@@ -12,7 +12,7 @@ import (
 func TestHistoryKeepsTheLastHundred(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Race)
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func TestMemberOfAFormerSessionIsReplaced(t *testing.T) {
 		alive := errors.New("alive")
 		for i, role := range []Role{RoleActive, RoleStandby} {
 			_ = w.open("a", func(ctx context.Context, s *Session) error {
-				c, _, err := s.Stand(ctx, "svc", Race)
+				c, _, err := s.NewCandidate(ctx, "svc", Race)
 				if err != nil {
 					return err
 				}
@@ -83,7 +83,7 @@ func TestLostDataShowsAsAnotherBirth(t *testing.T) {
 		var births []Birth
 		for range 3 {
 			w.within("a", func(ctx context.Context, s *Session) error {
-				_, b, err := s.Stand(ctx, "svc", Race)
+				_, b, err := s.NewCandidate(ctx, "svc", Race)
 				births = append(births, b)
 				return err
 			})

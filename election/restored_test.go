@@ -19,7 +19,7 @@ func TestWhatARestoreBringsBackBlocksNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.asOperator(func(ctx context.Context, s *Session) error {
-					if _, _, err := s.Stand(ctx, "svc", Queue); err != nil {
+					if _, _, err := s.NewCandidate(ctx, "svc", Queue); err != nil {
 						return err
 					}
 					for _, path := range paths {
@@ -59,7 +59,7 @@ func TestANameThatARestoreBringsBackIsTaken(t *testing.T) {
 	inWorld(t, func(w *world) {
 		path, lock := NodesDir("/understudy")+"/a", Paths{"/understudy", "svc"}.Lock()
 		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 				return err
 			}
 			if err := s.create(ctx, lock, nil, 0); err != nil {
@@ -96,7 +96,7 @@ func TestAPreferenceThatIsNobodysIsNotHeeded(t *testing.T) {
 	p := Paths{"/understudy", "svc"}
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Race)
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
@@ -111,7 +111,7 @@ func TestAPreferenceThatIsNobodysIsNotHeeded(t *testing.T) {
 				w.Errorf("%s is waited for", rival)
 			}
 			w.within("ghost", func(ctx context.Context, s *Session) error { // it comes back, and goes
-				c, _, err := s.Stand(ctx, "svc", Race)
+				c, _, err := s.NewCandidate(ctx, "svc", Race)
 				if err != nil {
 					return err
 				}
@@ -157,14 +157,14 @@ func TestAPreferenceThatNobodyMayReadKeepsNobodyFromStanding(t *testing.T) {
 	p := Paths{"/understudy", "svc"}
 	inWorld(t, func(w *world) {
 		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 				return err
 			}
 			_, err := s.multi(ctx, &zk.CreateRequest{Path: p.Preferred() + "/10-b", Acl: zk.DigestACL(zk.PermRead, "someone", "else")})
 			return err
 		})
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Race)
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}

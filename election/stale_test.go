@@ -75,7 +75,7 @@ func TestABreadcrumbThatOutlivedItsLockKeepsWhatOtherVersionsWrote(t *testing.T)
 func TestAQueueIsRidOfAStandbyWhoseSessionIsKept(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, leave := w.desert(w.config("a"), func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Queue)
+			c, _, err := s.NewCandidate(ctx, "svc", Queue)
 			if err == nil {
 				err = errors.Join(c.queue.reachHead(ctx), c.Prefer(ctx, 7), c.Members.Announce(ctx, Member{Role: "standby"}))
 			}
@@ -262,7 +262,7 @@ func TestLooksAreTakenPerHolderAndNotPerService(t *testing.T) {
 		const services, looks = 50, 10
 		leaving, ready := make(chan struct{}), make(chan struct{}, services)
 		one := func(ctx context.Context, s *Session, service string) error {
-			c, _, err := s.Stand(ctx, service, Race)
+			c, _, err := s.NewCandidate(ctx, service, Race)
 			ready <- struct{}{}
 			for err == nil {
 				var o Opening

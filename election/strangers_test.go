@@ -107,7 +107,7 @@ func TestABreadcrumbWithoutATimeoutCountsAsTheLongest(t *testing.T) {
 	for _, data := range []string{`{"node":"x","session":"0x1"}`, `not JSON`} {
 		inWorld(t, func(w *world) {
 			w.asOperator(func(ctx context.Context, s *Session) error {
-				if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+				if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 					return err
 				}
 				return s.create(ctx, Paths{"/understudy", "svc"}.Crumb(), []byte(data), 0)

@@ -68,13 +68,13 @@ func (m Method) ask(ctx context.Context, t fencing.Target) error {
 }
 
 // Promise asks the agent at an address, once, not to start a service for a while. It returns nil only for a promise.
-func (m Method) Promise(ctx context.Context, addr string, p Pledge) error {
+func (m Method) Promise(ctx context.Context, addr string, p PromiseRequest) error {
 	if m.Keys == nil {
 		return errNoKeys
 	}
 	p.Nonce = newNonce()
-	var w word
-	if err := m.talk(ctx, addr, p.Of, pledging, p, promising, &w); err != nil {
+	var w promiseReply
+	if err := m.talk(ctx, addr, p.Of, requesting, p, promising, &w); err != nil {
 		return err
 	}
 	switch {

@@ -74,7 +74,7 @@ func greeted(r io.Reader) (nonce []byte, err error) {
 const (
 	asking    = "understudy agent: question"
 	answering = "understudy agent: answer"
-	pledging  = "understudy agent: ask for a promise"
+	requesting  = "understudy agent: ask for a promise"
 	promising = "understudy agent: promise"
 )
 

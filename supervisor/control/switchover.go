@@ -109,13 +109,13 @@ func (c *Cluster) Switchover(ctx context.Context, h Handover) (to string, err er
 	if err != nil {
 		return "", err
 	}
-	order := election.Errand{ID: rand.Text(), Token: before.Token, By: h.By}
+	order := election.Order{ID: rand.Text(), Token: before.Token, By: h.By}
 	paused := false
 	err = c.order(ctx, h.Service, func(o election.Control) (election.Control, bool) {
 		if paused = o.Paused; paused { // since it was looked at: it would be followed when that ends, whenever that is
 			return o, false
 		}
-		o.Switchover = &election.Switchover{Errand: order, From: before.Active, To: h.To, Force: h.Force, Deadline: deadline.UTC()}
+		o.Switchover = &election.Switchover{Order: order, From: before.Active, To: h.To, Force: h.Force, Deadline: deadline.UTC()}
 		return o, true
 	})
 	defer c.takeBack(ctx, h.Service, order.ID) // also when another became active before it was written
@@ -249,15 +249,15 @@ func settled(v Service) bool {
 
 // Restart orders a new start of the child where it is, and Reload its reload signal; they return once that is done.
 func (c *Cluster) Restart(ctx context.Context, service, by string) error {
-	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Restart })
+	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Order { return &o.Restart })
 }
 
 // Reload orders that the child be sent its reload signal.
 func (c *Cluster) Reload(ctx context.Context, service, by string) error {
-	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Reload })
+	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Order { return &o.Reload })
 }
 
-func (c *Cluster) orderActive(ctx context.Context, service, by string, field func(*election.Control) **election.Errand) (err error) {
+func (c *Cluster) orderActive(ctx context.Context, service, by string, field func(*election.Control) **election.Order) (err error) {
 	s, err := c.Status(ctx, service)
 	if err != nil {
 		return err
@@ -268,7 +268,7 @@ func (c *Cluster) orderActive(ctx context.Context, service, by string, field fun
 	}
 	id := rand.Text()
 	err = c.order(ctx, service, func(o election.Control) (election.Control, bool) {
-		*field(&o) = &election.Errand{ID: id, Token: v.Token, By: by}
+		*field(&o) = &election.Order{ID: id, Token: v.Token, By: by}
 		return o, true
 	})
 	defer func() {

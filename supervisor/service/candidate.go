@@ -61,7 +61,7 @@ func (c *candidate) Parted(ctx context.Context, now role.State) {
 	}
 	c.parted()
 	c.cand = nil
-	defer func() { v.mem.place = cand.Standing() }() // what could not be taken back is the next one's of this session
+	defer func() { v.mem.place = cand.Carry() }() // what could not be taken back is the next one's of this session
 	switch {
 	case handing(ctx):
 	case v.removed.Load(): // else the session's end takes it all

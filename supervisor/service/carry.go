@@ -84,7 +84,7 @@ type Record struct {
 	Name     string            `json:"name"`
 	State    role.State        `json:"state"`
 	Birth    election.Birth    `json:"birth"`
-	Place    election.Standing `json:"place"`
+	Place    election.CarriedCandidate `json:"place"`
 	Failure  string            `json:"failure,omitempty"`
 	Cause    election.Reason   `json:"cause,omitempty"`
 	Failures []time.Time       `json:"failures,omitempty"`

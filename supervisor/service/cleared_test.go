@@ -32,7 +32,7 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 		defer zk.server.Close()
 		tree := json.RawMessage(`{"kind":"cgroup"}`)
 		stand := func(ctx context.Context, s *election.Session) *election.Candidate {
-			c, _, err := s.Stand(ctx, "db", election.Race)
+			c, _, err := s.NewCandidate(ctx, "db", election.Race)
 			if err != nil {
 				t.Fatal(err)
 			}

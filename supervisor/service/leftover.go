@@ -194,7 +194,7 @@ func (r *remains) named(ctx context.Context) json.RawMessage {
 
 func (r *remains) stand(ctx context.Context) bool {
 	if r.cand == nil {
-		cand, _, err := r.s.Stand(ctx, r.v.name, r.v.conf.order())
+		cand, _, err := r.s.NewCandidate(ctx, r.v.name, r.v.conf.order())
 		if err != nil {
 			return false
 		}

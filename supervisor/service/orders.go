@@ -68,8 +68,8 @@ func (v *Service) follow() {
 // late tells whether there is an order for an activation before this one: one that was written as this one began, and that
 // nobody else would take back.
 func late(c election.Control, token int64) bool {
-	before := func(o *election.Errand) bool { return o != nil && o.Token < token }
-	return before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Errand)
+	before := func(o *election.Order) bool { return o != nil && o.Token < token }
+	return before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Order)
 }
 
 // confirm takes orders back that this activation has carried out, or that were for a former one: whoever gave them waits
@@ -81,7 +81,7 @@ func (t *term) confirm(ctx context.Context) {
 		return
 	}
 	token, orders := v.mem.token, v.mem.orders
-	done := func(o *election.Errand, id string) bool { return o != nil && (o.Token < token || o.ID == id) }
+	done := func(o *election.Order, id string) bool { return o != nil && (o.Token < token || o.ID == id) }
 	t.beside.Go(func() {
 		wait.For(ctx, settling) // nothing waits for it that is in a hurry
 		err := cand.Control.Amend(ctx, func(c *election.Control) bool {

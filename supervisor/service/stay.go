@@ -123,11 +123,11 @@ func (t *stay) Join(ctx context.Context) role.Event {
 		joining, enough = linger(ctx, t.s.Leave, proofPatience)
 		defer enough()
 	}
-	cand, birth, err := t.s.Stand(joining, v.name, v.conf.order())
+	cand, birth, err := t.s.NewCandidate(joining, v.name, v.conf.order())
 	switch {
 	case err == nil:
 		cand.Inherit(v.mem.place)
-		v.mem.place = election.Standing{}
+		v.mem.place = election.CarriedCandidate{}
 		t.c.cand, t.c.birth = cand, birth
 		if v.carried != nil {
 			t.c.tree = v.carried.tree

@@ -47,7 +47,7 @@ func Proxy(w At, keys *agent.Keys) *agent.Server {
 	return &agent.Server{
 		Keys: keys, Logger: hclog.NewNullLogger(), // there is no log that could not hold a guardian up
 		Self: agent.Answer{Node: w.Node, Machine: w.Host.Machine, Boot: w.Host.Boot},
-		Vouch: func(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
+		Prove: func(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
 			verdict, by, err := w.Vouch(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
 			return verdict, by + ", says a guardian", err
 		},
