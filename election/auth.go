@@ -14,14 +14,14 @@ import (
 	"understudy/supervisor/keyfile"
 )
 
-// ErrNoAuth says that what is asked for is not allowed with our credentials.
+// ErrNoAuth says that our credentials do not allow a request.
 var ErrNoAuth = zk.ErrNoAuth
 
 // ErrNotOurs says that something in ZooKeeper does not belong to credentials that were to be shown from now on.
 var ErrNotOurs = errors.New("does not belong to the changed credentials")
 
-// Auth is credentials of one scheme, for example digest and user:password. All are shown together: what is created belongs
-// to each of them, and each is good for what belongs to it.
+// Auth is credentials of one scheme, for example digest and user:password. All are shown together: a new znode belongs
+// to each of them, and each gives access to its own znodes.
 type Auth struct {
 	Scheme  string   `json:"scheme"`
 	Secrets [][]byte `json:"secrets"`
@@ -63,7 +63,7 @@ func (a *Auth) frames() (all []byte) {
 	return all
 }
 
-// widened is these credentials and those that their file holds by now, if it can be read: it is not waited for for long.
+// widened is these credentials and those that their file holds by now, if it can be read within a moment.
 func (a *Auth) widened() *Auth {
 	if a == nil || a.File == "" {
 		return a
@@ -77,7 +77,7 @@ func (a *Auth) widened() *Auth {
 	return &all
 }
 
-// ACL is what makes a znode the credentials' own: what ZooKeeper makes of "its creator alone", sorted.
+// ACL makes a znode the credentials' own: ZooKeeper turns "its creator alone" into it. It is sorted.
 func (a *Auth) ACL() (acl []zk.ACL) {
 	for _, secret := range a.Secrets {
 		user, password, _ := strings.Cut(string(secret), ":")
@@ -108,7 +108,7 @@ func (s *Session) Renew(ctx context.Context, a *Auth) error {
 		return err
 	}
 	former := s.dialer.shown()
-	// What is being created this very moment belongs to the former ones alone. From here on, to all of them.
+	// A znode that is being created at this moment belongs to the former credentials alone. From here on, to all of them.
 	s.dialer.authenticate(&Auth{Scheme: a.Scheme, Secrets: slices.Concat(former.Secrets, a.Secrets), File: a.File})
 	if err := tree.belongs(s.cfg.Root, a); err != nil {
 		s.dialer.authenticate(former)
@@ -146,7 +146,7 @@ func (t Tree) belongs(path string, a *Auth) error {
 	return nil
 }
 
-// insist asks for what changes nothing until it is answered.
+// insist repeats a read until it is answered.
 func insist[T any](ctx context.Context, c *client, f func() (T, error)) (T, error) {
 	return outcome(ctx, c, func() (T, error) { return call(ctx, c, f) })
 }

@@ -25,7 +25,7 @@ func unknown(err error) bool {
 		errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionMoved)
 }
 
-// answered tells whether err is a server's own code, or the client's for what it did not send.
+// answered tells whether err is a server's own code, or the client's for a request that it did not send.
 func answered(err error) bool {
 	for _, code := range []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists,
 		zk.ErrNotEmpty, zk.ErrSessionExpired, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrAPIError, zk.ErrInvalidPath} {
@@ -45,8 +45,8 @@ type client struct {
 	acl    []zk.ACL
 }
 
-// call bounds a call of zk's client, which knows no context. What comes too late is dropped: the call's goroutine ends with zk's
-// client at the latest, and has nothing sent that it did not begin with in time.
+// call bounds a call of zk's client, which knows no context. A late answer is dropped. The call's goroutine ends with zk's client at
+// the latest, and sends nothing unless it began in time.
 func call[T any](ctx context.Context, c *client, f func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -81,7 +81,7 @@ func call[T any](ctx context.Context, c *client, f func() (T, error)) (T, error)
 	case <-ctx.Done():
 		return none, fmt.Errorf("%w: %w", errUnanswered, context.Cause(ctx))
 	case <-limit.C:
-		c.dialer.kick() // what is lost on this connection can be read again on another
+		c.dialer.kick() // another connection can read again what this one lost
 		return none, errUnanswered
 	}
 }
@@ -198,7 +198,7 @@ func (c *client) read(ctx context.Context, path string) (view, error) {
 	})
 }
 
-// stat reads what the server knows of a znode besides its data. One that is not there is an error.
+// stat reads a znode's stat. A znode that is not there is an error.
 func (c *client) stat(ctx context.Context, path string) (zk.Stat, error) {
 	v, err := c.read(ctx, path)
 	if err == nil && !v.exists {
@@ -207,7 +207,7 @@ func (c *client) stat(ctx context.Context, path string) (zk.Stat, error) {
 	return v.stat, err
 }
 
-// glance tells what is known of a znode besides its data, for which nobody needs a right.
+// glance reads a znode's stat, which needs no permission.
 func (c *client) glance(ctx context.Context, path string) (view, error) {
 	return call(ctx, c, func() (view, error) {
 		exists, stat, err := c.conn.Exists(path)
@@ -253,7 +253,7 @@ func (c *client) shadow(ctx context.Context, path string) (view, error) {
 	return call(ctx, c, func() (view, error) { return seen(c.conn.GetW(path)) })
 }
 
-// await waits for a watch, a reconnect (a watch is but a hint, and may be lost with its connection), or the end.
+// await waits for a watch, a reconnect (a watch can be lost with its connection), or the end.
 func (c *client) await(ctx context.Context, watches ...<-chan zk.Event) error {
 	watches = append(watches, nil, nil, nil)
 	select {
@@ -285,13 +285,13 @@ func (c *client) ensure(ctx context.Context, paths []string) error {
 				return fmt.Errorf("create %s: %w", missing[failed].(*zk.CreateRequest).Path, err)
 			}
 		}
-		if !unknown(err) && !errors.Is(err, zk.ErrNodeExists) { // somebody may have been quicker, or we, unanswered
+		if !unknown(err) && !errors.Is(err, zk.ErrNodeExists) { // another node may have been quicker, or our own unanswered request
 			return fmt.Errorf("create %s: %w", paths[0], err)
 		}
 		if err := again.wait(ctx, c, err); err != nil {
 			return err
 		}
-		if err := c.sync(ctx, paths[0]); err != nil && !unknown(err) { // what somebody has made may not be seen here yet
+		if err := c.sync(ctx, paths[0]); err != nil && !unknown(err) { // this server may not have seen yet that another node made it
 			return fmt.Errorf("create %s: %w", paths[0], err)
 		}
 	}
@@ -317,7 +317,7 @@ func (c *client) missing(ctx context.Context, paths []string) ([]any, error) {
 			continue
 		}
 		var data []byte
-		if strings.HasSuffix(path, "/"+controlName) { // it is read by others too, who may expect an object
+		if strings.HasSuffix(path, "/"+controlName) { // other programs may read it, and expect an object
 			data = encode(Control{})
 		}
 		missing = append(missing, &zk.CreateRequest{Path: path, Data: data, Acl: c.acl})
@@ -345,8 +345,8 @@ func (q quiet) Printf(format string, args ...any) {
 	q.log.Trace(strings.TrimSpace(fmt.Sprintf(format, args...)))
 }
 
-// sync has the server that we speak to catch up with the leader: what holds by now is seen by the reads that follow, and what an
-// answer was lost to has been carried out by then, or never is.
+// sync has our server catch up with the leader: the reads that follow see all that holds by now, and a request whose answer was lost
+// has been carried out by then, or never will be.
 func (c *client) sync(ctx context.Context, path string) error {
 	_, err := call(ctx, c, func() (string, error) { return c.conn.Sync(path) })
 	return err

@@ -62,10 +62,10 @@ func (s *Session) NewCandidate(ctx context.Context, service string, mode Mode) (
 
 func born(folder zk.Stat) Birth { return Birth{folder.Czxid, folder.Ctime} }
 
-// Opening is a chance to take the lock, with what is known of the breadcrumb.
+// Opening is a chance to take the lock.
 type Opening struct {
 	ours    *view // the lock, when it is ours already: the answer to its creation was lost
-	clear   bool  // no breadcrumb
+	clear   bool  // there is no breadcrumb
 	intents *Intents
 }
 
@@ -85,7 +85,7 @@ func (c *Candidate) Wait(ctx context.Context) (Opening, error) {
 
 func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 	unsure := c.taking.unsure
-	if c.mode == Queue && !unsure { // when the lock may be ours, whoever has come ahead of us may be waiting for us
+	if c.mode == Queue && !unsure { // when the lock may be ours, the candidate ahead of us may be waiting for us
 		if err := c.queue.reachHead(ctx); err != nil {
 			return Opening{}, err
 		}
@@ -109,17 +109,18 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 	return Opening{clear: !trail.exists}, err
 }
 
-// crumbFirst is how long the breadcrumb's removal may come before the lock's, of which it is a part as a rule.
+// crumbFirst is how long the news of the breadcrumb's removal may come before that of the lock's: as a rule one transaction removes
+// both.
 const crumbFirst = 50 * time.Millisecond
 
-// wait returns when the lock may be free, with what is known of the breadcrumb then.
+// wait returns when the lock may be free, with the breadcrumb as it is known then.
 func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 	var again <-chan time.Time // when to read a breadcrumb that has changed
 	for {
 		resumed := c.s.Resumed()
 		select {
 		case ev := <-lock.changed:
-			select { // what happened to the breadcrumb before the lock's deletion was told before it
+			select { // a change of the breadcrumb before the lock's deletion was told before it
 			case seen := <-trail.changed:
 				trail.exists = seen.Type != zk.EventNodeDeleted
 			default:

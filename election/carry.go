@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Carried is what another image of this process needs to go on with a session: the sole client of it from then on.
+// Carried lets another image of this process go on with a session, as its sole client from then on.
 type Carried struct {
 	Session  int64           `json:"session"`
 	Password []byte          `json:"password"`
 	Timeout  time.Duration   `json:"timeout"` // that it counts with
-	Seen     int64           `json:"seen"`    // the newest zxid: what is read later is not older
+	Seen     int64           `json:"seen"`    // the newest zxid: later reads are not older
 	LeaseEnd time.Duration   `json:"lease_end"`
 	Claims   map[string]bool `json:"claims"` // services whose locks may be ours
 }
 
-// Carry tells what another client of the session needs. This one must not send anything any more.
+// Carry describes the session to its next client. This one must not send anything any more.
 func (s *Session) Carry() (Carried, error) {
 	timeout, end, over := s.Lease.left()
 	id, password := s.identity()
@@ -34,8 +34,8 @@ func (s *Session) Carry() (Carried, error) {
 	return c, nil
 }
 
-// Resume is Open for a session that another image of this process has carried over. The lease is what was left of it: serve is
-// called at once, whether or not a server can be reached.
+// Resume is Open for a session that another image of this process has carried over. It keeps the rest of
+// the lease: serve is called at once, whether or not a server can be reached.
 func (e *Ensemble) Resume(ctx context.Context, c Carried, serve func(context.Context, *Session) error) error {
 	cfg := e.cfg
 	cfg.Auth = e.shown()
@@ -63,7 +63,7 @@ type CarriedClaim struct {
 	Stakes  []string        `json:"stakes,omitempty"`
 }
 
-// Carry tells what is needed to go on with the claim. Nothing may be using it.
+// Carry describes the claim to the next image. Nothing may be using the claim.
 func (c *Claim) Carry() (CarriedClaim, error) {
 	if !c.found || c.Previous != nil {
 		return CarriedClaim{}, errors.New("the breadcrumb does not name us")
@@ -82,16 +82,16 @@ func (c *Candidate) Resume(carried CarriedClaim) (*Claim, error) {
 	return claim, nil
 }
 
-// CarriedCandidate is what a candidate has in ZooKeeper. Another one of the same session goes on with it.
+// CarriedCandidate lists the znodes of a candidate. Another candidate of the same session goes on with them.
 type CarriedCandidate struct {
 	Session    int64       `json:"session,omitempty"`
 	GUID       string      `json:"guid,omitempty"`
 	Place      string      `json:"place,omitempty"`
 	Preference string      `json:"preference,omitempty"`
-	Tried      *BreadCrumb `json:"tried,omitempty"` // what was to be written with a lock that may be ours
+	Tried      *BreadCrumb `json:"tried,omitempty"` // the breadcrumb that belongs to a lock that may be ours
 }
 
-// Carry tells what the candidate has. It must not be used any more.
+// Carry describes the candidate to its successor. It must not be used any more.
 func (c *Candidate) Carry() CarriedCandidate {
 	s := CarriedCandidate{Session: c.s.ID(), Place: c.queue.place, Preference: c.preference.path}
 	if !c.queue.left {
@@ -103,8 +103,8 @@ func (c *Candidate) Carry() CarriedCandidate {
 	return s
 }
 
-// Inherit takes over what another candidate of the same session has. What one of another session had is gone with it, and under
-// its name no later one of ours would know our place again: it would wait behind it.
+// Inherit takes over the znodes of another candidate of the same session. Those of another session are gone with it; under its name
+// we would not know our own place in the queue again, and would wait behind it.
 func (c *Candidate) Inherit(s CarriedCandidate) {
 	if s.Session != c.s.ID() {
 		return

@@ -57,24 +57,24 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 		if c.Previous == nil {
 			return nil
 		}
-		// A former active that adds its token to the breadcrumb, late, says nothing of a death. That something is alive is another
-		// matter: from now on no delay is a proof, nor an answer that did not take that process in.
+		// A former active that adds its token to the breadcrumb, late, proves nothing. A process that is known to be alive changes
+		// the case: from now on no delay is a proof, nor an answer that did not cover that process.
 		if c.Previous.Session != former.Session || !bytes.Equal(c.Previous.Tree, former.Tree) || !c.Previous.Leftover.same(former.Leftover) {
 			return ErrCrumbChanged
 		}
 	}
 }
 
-// Delay is how long, from the claim, the child of whom the breadcrumb names may live if nothing proves its death; at least grace.
+// Delay is how long, from the claim, the former active's child may live if nothing proves its death; at least grace.
 func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, error) {
 	lives, err := c.PreviousLives(ctx)
 	former := FormerLease{Session: time.Duration(c.Previous.SessionMs) * time.Millisecond, Lives: lives, Others: c.s.cfg.Strangers}
 	return former.Wait(grace), err
 }
 
-// PreviousLives tells whether the session of whom the breadcrumb names is still there, as it is when the lock was deleted
-// by hand. Its lease may then last as long as a session does. Any ephemeral of that session shows it: its own znode, which may
-// have been deleted as well, and what it says as a candidate.
+// PreviousLives tells whether the former active's session is still there, as after a deletion of the lock by hand. Its lease may then
+// last as long as a session does. Any ephemeral of that session shows it: the node's znode, which may have been deleted as well, or
+// its znode among the members.
 func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
 	if c.Previous.Session == "" || c.Previous.Outlived {
 		return true, nil // nobody knows, as when the breadcrumb cannot be read; or what would show it was deleted with the lock

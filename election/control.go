@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Control is what operators want of a service.
+// Control holds the orders of operators for a service.
 type Control struct {
 	Paused     bool        `json:"paused,omitempty"` // nobody is promoted
 	Why        string      `json:"why,omitempty"`
@@ -17,7 +17,7 @@ type Control struct {
 	Reload     *Order      `json:"reload,omitempty"`     // pending
 }
 
-// Order is an order for the activation that it names, and for no later one. Whoever has carried it out removes it.
+// Order is meant for the activation that it names, and for no later one. The node that has carried it out removes it.
 type Order struct {
 	ID    string `json:"id"`
 	Token int64  `json:"token"`
@@ -28,9 +28,9 @@ type Order struct {
 type Switchover struct {
 	Order
 	From     string    `json:"from"`
-	To       string    `json:"to,omitempty"`    // empty: whoever is first
-	Force    bool      `json:"force,omitempty"` // To takes it though it is not fit, or rests
-	Deadline time.Time `json:"deadline"`        // until when it is waited for
+	To       string    `json:"to,omitempty"`    // empty: any node
+	Force    bool      `json:"force,omitempty"` // To takes it although it is not fit, or backs off
+	Deadline time.Time `json:"deadline"`        // the command gives up then
 }
 
 // Forces tells whether a node is to become active although it is not fit.
@@ -50,12 +50,12 @@ func (c Control) Words() string {
 	return words
 }
 
-// Merge writes what is wanted over what was there, and keeps what only other versions know.
+// Merge writes the orders over old ones, and keeps keys that only other versions know.
 func (c Control) Merge(old []byte) []byte {
 	return merge(old, c, "paused", "why", "by", "since", "switchover", "restart", "reload")
 }
 
-// ParseControl reads the control znode. One that cannot be read pauses: it was written to say something.
+// ParseControl reads the control znode. If it cannot be read, the service pauses: somebody wanted something.
 func ParseControl(data []byte) Control {
 	if len(data) == 0 {
 		return Control{}
@@ -67,7 +67,7 @@ func ParseControl(data []byte) Control {
 	return c
 }
 
-// Intents are what bears on who may take a service's lock, besides its being free.
+// Intents decide, besides the lock's being free, which node may take it.
 type Intents struct {
 	Control   Control
 	version   int32          // of the control znode

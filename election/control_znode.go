@@ -10,7 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ControlZnode is where operators write what they want of a service; it is watched together with the nodes that are preferred.
+// ControlZnode is the znode to which operators write their orders. It is watched together with the preferred nodes.
 type ControlZnode struct {
 	s     *Session
 	paths Paths
@@ -23,7 +23,7 @@ func (c *ControlZnode) Watch(ctx context.Context, tell func(Intents)) error {
 	fit := map[string]bool{} // preferences that are known to be a session's
 	for again := (pacing{}); ; {
 		control, names, changed, err := c.read(ctx)
-		if err == nil && control.stat.Czxid != known { // it may have been made anew with all of the service
+		if err == nil && control.stat.Czxid != known { // it may be new, as the rest of the service may be
 			if err = c.stillThere(ctx); err == nil {
 				known = control.stat.Czxid
 			}
@@ -78,8 +78,8 @@ func (c *ControlZnode) remake(ctx context.Context, path string) error {
 	return errUnanswered
 }
 
-// fit leaves preferences out that no session has: a restore has made them, and a node that left for one would find nobody there, again
-// and again. Each is looked at once; one that a node puts in its place is listed anew.
+// fit drops preferences that no session owns: a restore has made them, and a node that gave the service up for one would find nobody
+// there, again and again. Each is looked at once; a node that replaces one gets a new name in the list.
 func (c *ControlZnode) fit(ctx context.Context, names []string, known map[string]bool) (fit []string, err error) {
 	maps.DeleteFunc(known, func(name string, _ bool) bool { return !slices.Contains(names, name) })
 	for _, name := range names {
@@ -98,7 +98,7 @@ func (c *ControlZnode) fit(ctx context.Context, names []string, known map[string
 	return fit, nil
 }
 
-// Amend changes what is wanted; change tells whether there is anything to be changed. It repeats itself until it is done.
+// Amend changes the orders, and repeats itself until that is done; change reports false when there is nothing to change.
 func (c *ControlZnode) Amend(ctx context.Context, change func(*Control) bool) error {
 	for again := (pacing{}); ; {
 		v, err := c.s.read(ctx, c.paths.Control())

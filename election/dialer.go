@@ -93,7 +93,7 @@ func newDialer(ctx context.Context, cfg *Config, greeted func(handshake)) *diale
 		hosts: &hosts{servers: cfg.Servers, next: rand.IntN(len(cfg.Servers))},
 		dial:  dialing(cfg.Dial, cfg.TLS), auth: cfg.Auth, greeted: greeted, now: cfg.Now, limit: stallLimit(cfg.Timeout),
 	}
-	if d.now == nil { // who has no lease does not ask
+	if d.now == nil { // a client without a lease does not ask
 		d.now = func() time.Duration { return 0 }
 	}
 	d.ctx, d.cancel = context.WithCancel(context.WithoutCancel(ctx))

@@ -28,11 +28,11 @@ func (f *Failsafe) Lists(p Peer) bool {
 	return p.Machine != "" && p.Agent != "" && slices.Contains(f.Members, p)
 }
 
-// PromiseLength is for how long a promise binds who gives it, from when it is asked.
+// PromiseLength is how long a promise binds the node that gives it, from when it is asked.
 func PromiseLength(session time.Duration) time.Duration { return session }
 
-// PromiseReach is how far a promise carries who has asked for it, from when the question was sent. P1: it is shorter by what
-// clocks may differ in their rates, and by what the killing itself, or a watchdog in its place, may take.
+// PromiseReach is how long the asker may rely on a promise, from when the question was sent. P1: it is shorter than PromiseLength by
+// the difference that clocks' rates may have, and by the time that the killing, or a watchdog in its place, may take.
 func PromiseReach(session time.Duration) time.Duration { return session - session/20 }
 
 // AskAfter is how old the newest acknowledged write has to be before others are asked for promises.

@@ -47,7 +47,7 @@ func (f *former) succeed(ctx context.Context) bool {
 		s.log.Debug("its place is not taken", "error", err)
 		return false
 	}
-	if f.owner != 0 { // else a restore has made it, and what else is no session's was not its own
+	if f.owner != 0 { // else a restore has made it, and its other znodes cannot be told from others
 		stale := f.sign
 		stale.waited = true
 		s.former = map[int64]*sign{f.owner: &stale}
@@ -59,7 +59,7 @@ func (f *former) succeed(ctx context.Context) bool {
 // nagging is how often it is said again that another supervisor has our name.
 const nagging = time.Minute
 
-// tell logs who has our name: a former session of this node soon ends, another supervisor has to be renamed.
+// tell logs which session has our name: a former one of this node, which soon ends, or another supervisor's, which has to be renamed.
 func (f *former) tell(v view) {
 	s, me, owner := f.s, f.s.cfg.Node, v.stat.EphemeralOwner
 	alive := false // a session that nobody serves would be over by now

@@ -13,8 +13,8 @@ var ErrShortened = errors.New("ZooKeeper grants a shorter session timeout than t
 // no server ever grants less than floor (0: nobody says so).
 //
 // P3: a server that was sent a connect request may have shortened the session, and its answer may be lost, or not read yet. From the
-// sending of an acknowledged write to the earliest end of its session it is 7T/12 (see Watchdog). So whatever is granted is long
-// enough for a lease that it comes too late for, unless it is less than that; and the floor has it never be less.
+// sending of an acknowledged write to the earliest end of its session it is 7T/12 (see Watchdog). So a grant that
+// comes too late to shorten the lease is long enough, unless it is less than that; and floor says that it never is.
 func Counted(granted, floor time.Duration) time.Duration {
 	if floor > 0 {
 		return min(granted, floor*12/7)
@@ -22,7 +22,7 @@ func Counted(granted, floor time.Duration) time.Duration {
 	return granted
 }
 
-// granted tells why a session cannot go on with what a server grants it.
+// granted tells why a session cannot go on with a timeout.
 func (c *Config) granted(timeout time.Duration) error {
 	if timeout < c.Floor {
 		return fmt.Errorf("%w: %v, and the config says that none is shorter than %v", ErrShortened, timeout, c.Floor)
@@ -36,10 +36,10 @@ func (c *Config) granted(timeout time.Duration) error {
 // greeted sees each handshake before the client does, which sends nothing before it returns. Each reconnect negotiates the session's
 // timeout anew, within the bounds of that server.
 //
-// P3: what is granted less counts at once, from when it was asked for, and before anything is done in the session both guardians know
-// of it. What is granted more never counts: a new leader gives each session the timeout back that it was opened with, and a former
-// server may still tell its leader of signs of life, with the timeout that it granted. So a session's timeout never grows, and what a
-// breadcrumb says of it is enough for as long as the session stands.
+// P3: a shorter timeout counts at once, from the sending of the connect request, and both guardians know of it before anything is done
+// in the session. A longer one never counts: a new leader gives each session the timeout back that it was opened with, and a former
+// server may still tell its leader of signs of life, with the timeout that it granted. So a session's timeout never grows, and the one
+// in a breadcrumb is enough for as long as the session stands.
 func (s *Session) greeted(h handshake) {
 	if h.session == 0 {
 		s.Expire(ErrExpired)

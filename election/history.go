@@ -70,8 +70,8 @@ func (h *History) Amend(ctx context.Context, entry string, a Activation) error {
 	return nil
 }
 
-// Correct rewrites an entry that this node wrote in a former session. An entry that is another activation's by now stays what it
-// is: ZooKeeper may have lost its data meanwhile.
+// Correct rewrites an entry that this node wrote in a former session. An entry that belongs to another activation by
+// now stays: ZooKeeper may have lost its data meanwhile.
 func (h *History) Correct(ctx context.Context, entry string, a Activation) error {
 	a.Node = h.s.cfg.Node.Node
 	for again := (pacing{}); ; {

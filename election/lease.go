@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Lease says until when what was started under a session may run. Its end is the session's, as far as this process is concerned.
+// Lease says how long a session's programs may run. This process takes its end for the session's.
 type Lease struct {
 	now     func() time.Duration
 	kill    func(why error) // ends the serving
@@ -15,12 +15,12 @@ type Lease struct {
 	shorter chan struct{}   // holds one when the lease has become shorter
 
 	mu       sync.Mutex    // guards what follows
-	timeout  time.Duration // the shortest that a server has granted the session: what all counts with
+	timeout  time.Duration // the shortest that a server has granted the session: all formulas use it
 	longest  time.Duration // the longest that was asked for, or granted
 	acked    time.Duration // when the newest acknowledged write was sent
 	backed   time.Duration // when the lease ends that ZooKeeper backs; 0: there is none
 	promised time.Duration // until when others have promised to start nothing; 0: they have not
-	ending   bool          // what is served was told to end
+	ending   bool          // the serving was told to end
 	over     error         // why it has ended
 	extended func(end time.Duration)
 	cut      func(context.Context) error
@@ -30,12 +30,12 @@ func newLease(now func() time.Duration, asked time.Duration) Lease {
 	return Lease{now: now, ended: make(chan struct{}), shorter: make(chan struct{}, 1), longest: asked}
 }
 
-// resume goes on with what another image of this process had left.
+// resume goes on with the lease of another image of this process.
 func (l *Lease) resume(timeout, longest, end time.Duration) {
 	l.timeout, l.longest, l.backed, l.acked = timeout, longest, end, end-LeaseLength(timeout)
 }
 
-// Timeout is what the session counts with: the shortest that a server has granted it.
+// Timeout is the shortest session timeout that a server has granted. All formulas use it.
 func (l *Lease) Timeout() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *Lease) Acked() time.Duration {
 	return l.acked
 }
 
-// left is what another image of this process has to know to go on with the lease.
+// left describes the lease to another image of this process.
 func (l *Lease) left() (timeout, backed time.Duration, over error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,8 +144,8 @@ func (l *Lease) extend(sent time.Duration) {
 	}
 }
 
-// ExtendByPromises has the lease last until then although nothing is acknowledged: others have promised not to start what runs under it. It
-// reports false when that comes too late. P3: a lease that has ended, or is ending, is never revived.
+// ExtendByPromises has the lease last until then although nothing is acknowledged: the other nodes have promised not to start its
+// services. It reports false when that comes too late. P3: a lease that has ended, or is ending, is never revived.
 func (l *Lease) ExtendByPromises(until time.Duration) bool {
 	now := l.now()
 	l.mu.Lock()
@@ -157,7 +157,7 @@ func (l *Lease) ExtendByPromises(until time.Duration) bool {
 	return true
 }
 
-// grant counts with the timeout of a session that a server was asked for at that time, unless it is longer than the present one.
+// grant takes a timeout that a server has granted, of a request sent at that time, unless it is longer than the present one.
 func (l *Lease) grant(granted, counted, sent time.Duration) (was time.Duration, shorter bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,7 +222,7 @@ func (l *Lease) watch(ctx context.Context, ending func(left time.Duration)) {
 	}
 }
 
-// beginEnding notes that what is served is told to end: no promise revives the lease from then on.
+// beginEnding notes that the serving is told to end: no promise revives the lease from then on.
 func (l *Lease) beginEnding() bool {
 	now := l.now()
 	l.mu.Lock()

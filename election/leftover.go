@@ -8,27 +8,27 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Leftover is what a breadcrumb says once something of the tree that it names is known to be alive on its machine, and not to be
-// killed. From then on no delay is a proof of its death: P5.
+// Leftover is added to a breadcrumb once a process of its tree is known to be alive on its machine, and cannot be killed. From then on
+// no delay is a proof of its death: P5.
 type Leftover struct {
-	Known   bool      `json:"-"` // the breadcrumb says so, whatever it says of it
+	Known   bool      `json:"-"` // the breadcrumb says so, whether or not the fields below can be read
 	Pid     int       `json:"pid,omitempty"`
 	Start   uint64    `json:"start,omitempty"` // as /proc tells it; 0: an older version wrote it
 	Program string    `json:"program,omitempty"`
 	State   string    `json:"state,omitempty"`
-	Tracer  int       `json:"tracer,omitempty"` // the pid of who traces it
+	Tracer  int       `json:"tracer,omitempty"` // the pid of its tracer
 	By      string    `json:"by,omitempty"`     // the node that says so
 	Since   time.Time `json:"since,omitzero"`
 }
 
-// IsZero tells whether there is nothing to be said.
+// IsZero tells whether nothing is known to be alive.
 func (l Leftover) IsZero() bool { return !l.Known }
 
-// UnmarshalJSON takes in anything. Whatever stands there, somebody has seen something alive.
+// UnmarshalJSON accepts anything: whatever is there, somebody has seen a process alive.
 func (l *Leftover) UnmarshalJSON(data []byte) error {
 	type plain Leftover
 	var p plain
-	_ = json.Unmarshal(data, &p) // what it says of it is only shown
+	_ = json.Unmarshal(data, &p) // the fields are only shown
 	*l = Leftover(p)
 	l.Known = true
 	return nil
@@ -54,18 +54,18 @@ func (l Leftover) same(as Leftover) bool {
 	return l.Known == as.Known && l.Pid == as.Pid && l.Start == as.Start
 }
 
-// completes tells whether it names the process that the former one does not. One that is named stays: it may be known to nobody else.
+// completes tells whether it names a process where the former one names none. A named one stays: nobody else may know it.
 func (l Leftover) completes(was Leftover) bool {
 	return l.Pid != 0 && (was.Pid == 0 || was.Pid == l.Pid && was.Start == 0 && l.Start != 0)
 }
 
-// MarkDead removes the breadcrumb if it names this tree, of this node, and says that something of it is alive: it is proved dead now, what
-// it did is undone, and nobody has to wait for another proof. dead has the last word on what the very breadcrumb tells of. It reports
-// whether the breadcrumb was removed. P2.
+// MarkDead removes the breadcrumb if it names this tree, of this node, and says that something of it is alive: the tree is proved dead
+// now, its effects are undone, and nobody has to wait for another proof. dead checks the process that the breadcrumb names, last. It
+// reports whether the breadcrumb was removed. P2.
 func (c *Crumb) MarkDead(ctx context.Context, tree json.RawMessage, dead func(Leftover) error) (buried bool, err error) {
 	_, err = c.ofTree(ctx, tree, func(named BreadCrumb, v view) (any, error) {
 		buried = false
-		if !named.Leftover.Known || named.Node != c.s.cfg.Node.Node { // what another node's did is not known to be undone
+		if !named.Leftover.Known || named.Node != c.s.cfg.Node.Node { // we cannot know that another node's effects are undone
 			return nil, nil
 		}
 		if err := dead(named.Leftover); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// link is what the servers have told of the session: who it is, and that it is still answered.
+// link is the session as the servers know it: its id, and when they answered last.
 type link struct {
 	now func() time.Duration
 

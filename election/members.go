@@ -8,15 +8,14 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Members is what the candidates of a service say of themselves.
+// Members are the znodes in which the candidates of a service describe themselves.
 type Members struct {
 	s         *Session
 	dir       string
 	announced bool // ours is there
 }
 
-// Announce writes what this candidate says of itself. What a former session of this node left is replaced: the node's
-// name is ours, nodes/<node> says so.
+// Announce writes our own. It replaces one of a former session of this node: the node's name is ours, nodes/<node> says so.
 func (m *Members) Announce(ctx context.Context, member Member) error {
 	me := m.s.cfg.Node
 	member.Node, member.Host, member.Machine = me.Node, me.Host, me.Machine
@@ -68,7 +67,7 @@ func (m *Members) peers(ctx context.Context) (peers []Peer, changed <-chan zk.Ev
 		}
 		said, err := decode[Member](v.data)
 		if err != nil {
-			said = Member{} // who cannot be asked is silent
+			said = Member{} // it cannot be asked for a promise
 		}
 		peers = append(peers, Peer{Node: name, Machine: said.Machine, Agent: said.Agent})
 	}

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// Self is what nodes/<node> says of us. Each heartbeat writes it.
+// Self is our own znode, nodes/<node>. Each heartbeat writes it.
 type Self struct {
 	mu   sync.Mutex // guards node
 	node Node
 }
 
-// Say changes what the next heartbeat writes.
+// Say changes the data that the next heartbeat writes.
 func (s *Self) Say(change func(*Node)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,10 +23,10 @@ const (
 	mostResumed     = 3 // a request may be why the connection is lost
 )
 
-// wait pauses before a request is repeated that came to err. After an answer the first repetition follows at once: what was read
-// was old. After none the reconnect is waited for, or a short while.
+// wait pauses before a request that failed with err is repeated. After an answer the first repetition follows at once: the data was
+// old. After none it waits for the reconnect, or a short while.
 func (p *pacing) wait(ctx context.Context, c *client, err error) error {
-	if time.Since(p.repeated) > 5*longestPause { // what was waited for between has come
+	if time.Since(p.repeated) > 5*longestPause { // the last wait was successful
 		*p = pacing{}
 	}
 	pause := time.Duration(0)
@@ -56,16 +56,16 @@ func (p *pacing) wait(ctx context.Context, c *client, err error) error {
 	return nil
 }
 
-// mostChanges is how often it is taken for chance that what was read has changed when it is relied upon.
+// mostChanges is how often a change between reading and writing is taken for chance.
 const mostChanges = 10
 
-// passes tells whether a request may succeed once all that it relies on is read anew.
+// passes tells whether a request may succeed after a fresh read.
 func (p *pacing) passes(err error) bool {
 	changed := errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists)
 	return unknown(err) || changed && p.tries < mostChanges
 }
 
-// outcome repeats what may be repeated until its outcome is known.
+// outcome repeats a request until its outcome is known.
 func outcome[T any](ctx context.Context, c *client, f func() (T, error)) (T, error) {
 	for again := (pacing{}); ; {
 		v, err := f()

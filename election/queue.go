@@ -64,7 +64,7 @@ func (q *queue) reachHead(ctx context.Context) error {
 	}
 }
 
-// predecessor tells who is just ahead of us, but for nobody's places, joining the queue at its end when we are not in it.
+// predecessor is the place just ahead of us, leaving out those that no session owns. It joins the queue if we are not in it.
 func (q *queue) predecessor(ctx context.Context) (string, error) {
 	for synced := false; ; {
 		names, err := q.s.children(ctx, q.dir)
@@ -74,7 +74,7 @@ func (q *queue) predecessor(ctx context.Context) (string, error) {
 		names = inOrder(names)
 		place := slices.IndexFunc(names, func(n string) bool { return q.owns(n) && rank(n) == q.priority })
 		for i, n := range names {
-			if i != place && q.owns(n) { // of another priority, or one too many, behind which we would wait ourselves
+			if i != place && q.owns(n) { // of another priority, or a second one: we would wait behind ourselves
 				if err := q.s.delete(ctx, q.dir+"/"+n); err != nil {
 					return "", err
 				}
@@ -89,7 +89,7 @@ func (q *queue) predecessor(ctx context.Context) (string, error) {
 				}
 			}
 			return "", nil
-		case !synced: // a place whose creation was answered to nobody may not be seen yet
+		case !synced: // a place whose creation was not answered may not be seen yet
 			synced = true
 			if err := q.s.sync(ctx, q.dir); err != nil {
 				return "", err
@@ -135,7 +135,7 @@ func (q *queue) leave(ctx context.Context) error {
 	return err
 }
 
-// rank is how a place tells our priority: ahead of all lower ones, whoever came first.
+// rank puts our priority into a place's name: it goes ahead of all lower ones, in whatever order they came.
 func (q *queue) rank() string {
 	if q.priority == 0 {
 		return ""
@@ -151,13 +151,13 @@ func rank(name string) int {
 	return p
 }
 
-// inOrder sorts places by their priorities, then by their sequence numbers, and drops what is none.
+// inOrder sorts places by their priorities, then by their sequence numbers. Other names are dropped.
 func inOrder(names []string) []string {
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { _, ok := sequence(n); return !ok })
 	slices.SortFunc(names, func(a, b string) int {
 		na, _ := sequence(a)
 		nb, _ := sequence(b)
-		return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(na, nb), cmp.Compare(a, b)) // a tie is nobody's but a hand's, and all see it alike
+		return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(na, nb), cmp.Compare(a, b)) // only a znode made by hand can tie, and all nodes sort it alike
 	})
 	return names
 }

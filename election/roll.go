@@ -16,10 +16,10 @@ type Roll struct {
 	changed chan zk.Event // holds one when there is something to be written
 
 	mu     sync.Mutex // guards what follows
-	wanted *Failsafe  // what the breadcrumb is to say
-	listed *Failsafe  // what it is known to say
-	asked  []Peer     // all that it may say now
-	acked  bool       // a list has been acknowledged, and it cannot say by now that there is nobody
+	wanted *Failsafe  // the list that the breadcrumb is to have
+	listed *Failsafe  // the list that it is known to have
+	asked  []Peer     // all nodes that it may list now
+	acked  bool       // a list has been acknowledged, and the present one cannot be empty
 }
 
 func newRoll() *Roll { return &Roll{changed: make(chan zk.Event, 1)} }

@@ -47,10 +47,10 @@ type Session struct {
 	former map[int64]*sign // sessions in whose place we are; set before the serving
 }
 
-// LocalAddr is the address that ZooKeeper is reached from, nil when it is not reached.
+// LocalAddr is our address on the connection to ZooKeeper; nil: there is none.
 func (s *Session) LocalAddr() net.Addr { return s.dialer.localAddr() }
 
-// ACL is what is created with: with credentials, it is its creator's alone.
+// ACL is that of new znodes: with credentials, they are their creator's alone.
 func ACL(cfg Config) []zk.ACL {
 	if cfg.Auth != nil {
 		return zk.AuthACL(zk.PermAll)
@@ -147,7 +147,7 @@ func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), 
 func (e *Ensemble) discard(conn *zk.Conn) { e.closing.Go(conn.Close) }
 
 // closeOld closes a session that ended badly as soon as a server can be reached, so that nobody has to wait for it to
-// expire. All that was served under it is dead.
+// expire. All programs of the session are dead.
 func (e *Ensemble) closeOld(ctx context.Context, s *Session) {
 	ticket := s.Ticket()
 	releases := slices.Collect(maps.Values(s.locks.all()))

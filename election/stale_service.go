@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// errUnsure says that nobody can tell any more whether a session is stale.
+// errUnsure says that a session may not be stale any more.
 var errUnsure = errors.New("it is not sure any more that the session is stale")
 
 // longerError says that the breadcrumb of a session tells of a longer timeout than is known.
@@ -18,7 +18,7 @@ type longerError time.Duration
 // Error implements error.
 func (e longerError) Error() string { return "its session timeout is " + time.Duration(e).String() }
 
-// clearService deletes what a stale session holds of one service.
+// clearService deletes a stale session's znodes of one service.
 func (l *lookout) clearService(ctx context.Context, id int64, g *sign, p Paths) error {
 	if err := l.clearLock(ctx, id, g, p); err != nil {
 		return wrap("delete "+p.Lock(), err)
@@ -68,7 +68,7 @@ func (l *lookout) present(node string) bool {
 // clearLock deletes the lock if it is the session's. The lock is read last, and it is older than the first look: so it has been
 // this very lock all the while, and the transaction holds only while nobody has claimed it since.
 //
-// P1: the breadcrumb says that the lock did not go with its session, whatever is left of that: whoever waits by time adds a
+// P1: the breadcrumb says that the lock did not go with its session, which may still be there: a claimant that waits by time adds a
 // session timeout, as after a deletion by hand.
 func (l *lookout) clearLock(ctx context.Context, id int64, g *sign, p Paths) error {
 	s := l.s

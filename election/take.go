@@ -24,14 +24,14 @@ type taking struct {
 
 	newest int64      // the greatest token that was seen
 	unsure bool       // an attempt was not answered: the lock may be ours
-	tried  BreadCrumb // what was to be written with that
+	tried  BreadCrumb // of that attempt
 	denied pacing     // of attempts that are refused although the lock looks free
 	ceding pacing     // of attempts to give a lock up that was written beside
 }
 
 // look reads and watches lock and breadcrumb, so that nothing has to be read when it counts. It settles whether the lock is ours.
 func (t *taking) look(ctx context.Context) (lock, trail view, err error) {
-	if t.unsure { // what was not answered may not be seen yet
+	if t.unsure { // the unanswered request may not be seen yet
 		if err := t.s.sync(ctx, t.paths.Dir()); err != nil {
 			return lock, trail, err
 		}
@@ -75,7 +75,7 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 		return t.create(ctx, crumb, o, stakes)
 	case errors.Is(err, zk.ErrNodeExists): // somebody was quicker, or the server that was read from has lost the lock
 		return nil, t.again(ctx, err)
-	case failed >= 0 && isCheck(ops[failed]): // whoever watches the control znode is about to learn why
+	case failed >= 0 && isCheck(ops[failed]): // the watch on the control znode is about to tell why
 		return nil, t.again(ctx, errUnanswered)
 	case err != nil:
 		t.s.locks.drop(t.paths.Service)
@@ -111,7 +111,7 @@ func (t *taking) claim(crumb BreadCrumb, token int64, number int32, stakes []str
 }
 
 // rebirth gives a lock back that was taken in another folder than the one that the candidate stood with. P1: with the former folder
-// went the breadcrumb of whoever was active, so a delay has to prove its death, and a new candidate waits for it.
+// went the breadcrumb of the former active, so only a delay can prove its death, and a new candidate waits that long.
 func (t *taking) rebirth(ctx context.Context, claim *Claim) error {
 	err := claim.Release(ctx)
 	t.unsure = err != nil
@@ -124,8 +124,8 @@ func (t *taking) torn() error {
 }
 
 // unclaimedSince tells whether the folder shows that nobody has claimed since the lock of this token was made. Each claim writes to
-// the folder and makes a child of it, the lock, in one transaction. Whoever writes to the folder by hand makes no child; whoever makes
-// or deletes a child by hand, such as a breadcrumb, does not write to the folder: so either trace is enough.
+// the folder and makes a child of it, the lock, in one transaction. An operator who writes to the folder makes no child; one who
+// makes or deletes a child, such as a breadcrumb, does not write to the folder: so either trace is enough.
 func unclaimedSince(dir zk.Stat, token int64) bool { return dir.Mzxid == token || dir.Pzxid == token }
 
 // adopt makes a claim of a lock that is ours, whatever the breadcrumb says. The lock is looked at last: that it still stands
@@ -191,7 +191,7 @@ func (t *taking) cede(ctx context.Context, claim *Claim) error {
 func (t *taking) disown(ctx context.Context, stakes []string) error {
 	for t.unsure {
 		lock, err := outcome(ctx, t.s.client, func() (view, error) {
-			if err := t.s.sync(ctx, t.paths.Dir()); err != nil { // what was not answered may not be seen yet
+			if err := t.s.sync(ctx, t.paths.Dir()); err != nil { // the unanswered request may not be seen yet
 				return view{}, err
 			}
 			return t.s.probe(ctx, t.paths.Lock())

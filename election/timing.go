@@ -22,7 +22,7 @@ func leaseSlack(session time.Duration) time.Duration {
 func LeaseLength(session time.Duration) time.Duration { return session - leaseSlack(session) }
 
 // AfterLease is how long after a lease's end its session stands at least, also in the worst case that leaseSlack counts
-// with. What is to end a child that outlives its lease has to have done so by then.
+// with. A watchdog that is to end a child which outlives its lease has to have done so by then.
 func AfterLease(session time.Duration) time.Duration { return session / 30 }
 
 // Watchdog is the timeout, in whole seconds, of a hardware watchdog that is fed at most until a timeout before the session's
@@ -32,7 +32,7 @@ func AfterLease(session time.Duration) time.Duration { return session / 30 }
 // is T/4 left, three heartbeats, in which it may be fed.
 func Watchdog(session time.Duration) time.Duration { return (session / 3).Truncate(time.Second) }
 
-// FormerLease is what a claimant that has no proof of a death has to count with.
+// FormerLease is the worst case for a claimant that has no proof of a death.
 type FormerLease struct {
 	Session time.Duration // the longest session timeout that the former active's lease may rest on
 	Lives   bool          // its session may still be there

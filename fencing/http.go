@@ -60,7 +60,7 @@ func (h HTTP) Fence(ctx context.Context, t Target) error {
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, tailSize))
-	if err != nil { // a status without the end of what it is about is no answer
+	if err != nil { // a status with half a body is no answer
 		return h.withoutURL(ctx, fmt.Errorf("read the answer: %w", err))
 	}
 	if h.means(resp.StatusCode) {

@@ -114,7 +114,7 @@ func (m Method) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", addr)
 }
 
-// converse is one conversation, as the asker holds it. It takes in only what the secret proves.
+// converse is one conversation, on the asker's side. It reads nothing that the secret does not prove.
 func converse(conn net.Conn, secret []byte, purpose string, q any, reply string, a any) error {
 	if err := conn.SetDeadline(time.Now().Add(onePatience)); err != nil {
 		return err
@@ -131,7 +131,7 @@ func converse(conn net.Conn, secret []byte, purpose string, q any, reply string,
 	if err := send(conn, body, mine); err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
-	// What is killed may take its time; the caller's context is the limit.
+	// Killing may take a while; the caller's context is the limit.
 	if err := conn.SetDeadline(time.Now().Add(answerPatience)); err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// PromiseRequest asks a node to promise not to start a service for a while, counted from when it is asked. Who asks runs it, with a
-// token, and has lost sight of ZooKeeper.
+// PromiseRequest asks a node to promise not to start a service for a while, counted from when it is asked. The asker runs it,
+// with a token, and has lost sight of ZooKeeper.
 type PromiseRequest struct {
 	Service string        `json:"service"`
 	Token   int64         `json:"token"`
@@ -21,7 +21,7 @@ type PromiseRequest struct {
 	Nonce   []byte        `json:"nonce"`
 }
 
-// promiseReply is what is said to a PromiseRequest.
+// promiseReply answers a PromiseRequest.
 type promiseReply struct {
 	Given   bool          `json:"given"`
 	Why     string        `json:"why,omitempty"` // not

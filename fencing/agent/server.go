@@ -24,7 +24,7 @@ const (
 	maxProved      = 32
 )
 
-// Prove kills what a question names, and tells what is known of it then. By is how a death was proved.
+// Prove kills the tree that a question names, and tells whether it is dead. by is how that was proved.
 type Prove func(ctx context.Context, q Question) (verdict fencing.Verdict, by string, err error)
 
 // Promise binds this node not to start a service, or says why not.
@@ -87,7 +87,7 @@ func (s *Server) Answer(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// admit makes room for one more: who came first and has not proved anything yet goes.
+// admit makes room for one more: the oldest connection that has not proved anything goes.
 func (s *Server) admit(conn net.Conn) *list.Element {
 	s.mu.Lock()
 	defer s.mu.Unlock()
