@@ -100,24 +100,15 @@ func (c *ControlZnode) fit(ctx context.Context, names []string, known map[string
 
 // Amend changes the orders, and repeats itself until that is done; change reports false when there is nothing to change.
 func (c *ControlZnode) Amend(ctx context.Context, change func(*Control) bool) error {
-	for again := (pacing{}); ; {
+	return wrap("write the control znode", retry(ctx, c.s.client, func() error {
 		v, err := c.s.read(ctx, c.paths.Control())
-		if err == nil {
-			control := ParseControl(v.data)
-			if !v.exists || !change(&control) {
-				return nil
-			}
-			err = c.s.set(ctx, c.paths.Control(), control.Merge(v.data), v.stat.Version)
-		}
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode), unknown(err):
-		default:
-			return fmt.Errorf("write what is wanted: %w", err)
-		}
-		if err := again.wait(ctx, c.s.client, err); err != nil {
+		if err != nil {
 			return err
 		}
-	}
+		control := ParseControl(v.data)
+		if !v.exists || !change(&control) {
+			return nil
+		}
+		return c.s.set(ctx, c.paths.Control(), control.Merge(v.data), v.stat.Version)
+	}))
 }

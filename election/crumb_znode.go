@@ -48,16 +48,12 @@ func (c *Crumb) Named(ctx context.Context) (BreadCrumb, bool, error) {
 
 // ofTree carries out a change of the breadcrumb if that names the tree, and reports whether it does; nil: there is nothing to be
 // changed.
-func (c *Crumb) ofTree(ctx context.Context, tree json.RawMessage, change func(BreadCrumb, view) (any, error)) (bool, error) {
-	for again := (pacing{}); ; {
-		names, err := c.tryOfTree(ctx, tree, change)
-		if !again.passes(err) {
-			return names && err == nil, err
-		}
-		if err := again.wait(ctx, c.s.client, err); err != nil {
-			return false, err
-		}
-	}
+func (c *Crumb) ofTree(ctx context.Context, tree json.RawMessage, change func(BreadCrumb, view) (any, error)) (names bool, err error) {
+	err = retry(ctx, c.s.client, func() error {
+		names, err = c.tryOfTree(ctx, tree, change)
+		return err
+	})
+	return names && err == nil, err
 }
 
 func (c *Crumb) tryOfTree(ctx context.Context, tree json.RawMessage, change func(BreadCrumb, view) (any, error)) (bool, error) {

@@ -2,7 +2,6 @@ package election
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -74,26 +73,17 @@ func (h *History) Amend(ctx context.Context, entry string, a Activation) error {
 // now stays: ZooKeeper may have lost its data meanwhile.
 func (h *History) Correct(ctx context.Context, entry string, a Activation) error {
 	a.Node = h.s.cfg.Node.Node
-	for again := (pacing{}); ; {
+	return wrap("correct the history", retry(ctx, h.s.client, func() error {
 		v, err := h.s.read(ctx, entry)
-		if err == nil {
-			old, unread := decode[Activation](v.data)
-			if !v.exists || unread != nil || old.Token != a.Token || old.Node != a.Node {
-				return nil
-			}
-			err = h.s.set(ctx, entry, encode(a), v.stat.Version)
-		}
-		switch {
-		case err == nil, errors.Is(err, zk.ErrNoNode):
-			return nil
-		case errors.Is(err, zk.ErrBadVersion), unknown(err):
-		default:
-			return fmt.Errorf("correct the history: %w", err)
-		}
-		if err := again.wait(ctx, h.s.client, err); err != nil {
+		if err != nil {
 			return err
 		}
-	}
+		old, unread := decode[Activation](v.data)
+		if !v.exists || unread != nil || old.Token != a.Token || old.Node != a.Node {
+			return nil
+		}
+		return h.s.set(ctx, entry, encode(a), v.stat.Version)
+	}))
 }
 
 // Past reads the newest activations, the newest last.

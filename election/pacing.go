@@ -83,3 +83,16 @@ func repeat(ctx context.Context, c *client, f func() error) error {
 	_, err := outcome(ctx, c, func() (struct{}, error) { return struct{}{}, f() })
 	return err
 }
+
+// retry repeats a change that relies on data just read, until it is done, or cannot be.
+func retry(ctx context.Context, c *client, f func() error) error {
+	for again := (pacing{}); ; {
+		err := f()
+		if !again.passes(err) {
+			return err
+		}
+		if err := again.wait(ctx, c, err); err != nil {
+			return err
+		}
+	}
+}

@@ -92,36 +92,26 @@ func (c *Claim) renumber(ctx context.Context) error {
 
 // withdraw removes a breadcrumb that is still ours though the lock is not: our child is dead, nobody has to wait for it.
 func (c *Claim) withdraw(ctx context.Context) error {
-	for again := (pacing{}); ; {
-		done, err := c.retract(ctx)
-		switch {
-		case done:
-			c.s.locks.drop(c.paths.Service)
-			return nil
-		case !again.passes(err):
-			return fmt.Errorf("remove the breadcrumb: %w", err)
+	err := retry(ctx, c.s.client, func() error {
+		dir, err := c.s.stat(ctx, c.paths.Dir())
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil // all of the service was deleted
 		}
-		if err := again.wait(ctx, c.s.client, err); err != nil {
+		if err != nil {
 			return err
 		}
-	}
-}
-
-// retract tells whether no breadcrumb is ours any more. Where all of the service was deleted there is none.
-func (c *Claim) retract(ctx context.Context) (done bool, err error) {
-	dir, err := c.s.stat(ctx, c.paths.Dir())
+		if err := c.read(ctx); err != nil || !c.found || c.Previous != nil {
+			return err
+		}
+		_, err = c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: dir.Version},
+			&zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
+		return err
+	})
 	if err != nil {
-		return errors.Is(err, zk.ErrNoNode), err
+		return fmt.Errorf("remove the breadcrumb: %w", err)
 	}
-	if err := c.read(ctx); err != nil {
-		return false, err
-	}
-	if !c.found || c.Previous != nil {
-		return true, nil
-	}
-	_, err = c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: dir.Version},
-		&zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
-	return err == nil, err
+	c.s.locks.drop(c.paths.Service)
+	return nil
 }
 
 // isStake tells whether an operation deletes a stake, and drops that.

@@ -15,7 +15,9 @@ func (s *Server) Down() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down = true
-	s.member.crash()
+	if s.member != nil {
+		s.member.leave(true)
+	}
 	s.dropAll()
 }
 
@@ -25,8 +27,11 @@ func (s *Server) Up() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down = false
-	if s.member != nil {
-		s.member.restart()
+	if m := s.member; m != nil {
+		if m.role == down {
+			m.role = looking
+			m.e.lookSoon()
+		}
 		return
 	}
 	s.db.sessions.revive(func(id int64) time.Duration { return s.db.created[id] })

@@ -113,19 +113,6 @@ func (m *member) leave(isDown bool) {
 	m.e.lookSoon()
 }
 
-func (m *member) crash() {
-	if m != nil {
-		m.leave(true)
-	}
-}
-
-func (m *member) restart() {
-	if m.role == down {
-		m.role = looking
-		m.e.lookSoon()
-	}
-}
-
 func (m *member) end() {
 	if m == nil {
 		return

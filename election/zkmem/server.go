@@ -89,10 +89,20 @@ func (s *Server) ListenAndServe(addr string) error {
 // ErrClosed. It returns when the last of its connections has ended.
 func (s *Server) Serve(l net.Listener) error {
 	defer l.Close()
-	if !s.adopt(l) {
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.clients.listeners[l] = struct{}{}
+	}
+	s.mu.Unlock()
+	if closed {
 		return ErrClosed
 	}
-	defer s.disown(l)
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.clients.listeners, l)
+	}()
 	var wait sync.WaitGroup
 	defer wait.Wait()
 	for {
@@ -107,21 +117,6 @@ func (s *Server) Serve(l net.Listener) error {
 		}
 		wait.Go(func() { s.ServeConn(nc) })
 	}
-}
-
-func (s *Server) adopt(l net.Listener) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.clients.listeners[l] = struct{}{}
-	}
-	return !s.closed
-}
-
-func (s *Server) disown(l net.Listener) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.clients.listeners, l)
 }
 
 // ServeConn serves one client and returns when both sides have done with the connection, which it closes.
