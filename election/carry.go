@@ -109,9 +109,9 @@ func (c *Candidate) Inherit(s CarriedCandidate) {
 	if s.Session != c.s.ID() {
 		return
 	}
-	c.queue.place, c.preference.path = s.Place, s.Preference
-	c.queue.left = c.queue.left && s.GUID == ""
+	c.preference.path = s.Preference
+	c.queue.inherit(s.GUID != "", s.Place)
 	if s.Tried != nil {
-		c.taking.unsure, c.taking.tried = true, *s.Tried
+		c.taking.inherit(*s.Tried)
 	}
 }

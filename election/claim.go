@@ -184,6 +184,38 @@ func (c *Claim) verify(ctx context.Context) error {
 	return nil
 }
 
+// renumber reads folder, breadcrumb and, last, the lock. That this is the very lock that we claimed tells that nobody has claimed
+// it before the folder was read: the folder's version, greater than it was when somebody wrote to it by hand, is the number of our
+// claim then. A later claim raises it again.
+//
+// P1: a breadcrumb of a later claim beside our lock cannot be, unless by hand, and is not built upon: see adopt.
+func (c *Claim) renumber(ctx context.Context) error {
+	dir, err := outcome(ctx, c.s.client, func() (zk.Stat, error) { return c.s.stat(ctx, c.paths.Dir()) })
+	if errors.Is(err, zk.ErrNoNode) {
+		return ErrLost // and with the folder the lock
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", c.paths.Dir(), err)
+	}
+	if err := c.reread(ctx); err != nil {
+		return fmt.Errorf("read the breadcrumb: %w", err)
+	}
+	if err := c.verify(ctx); err != nil {
+		return err
+	}
+	if c.number == dir.Version {
+		return nil
+	}
+	if c.Previous != nil && c.PreviousToken > c.Token && !unclaimedSince(dir, c.Token) {
+		c.s.Expire(ErrTorn)
+		return ErrTorn
+	}
+	c.s.log.Warn("somebody has written to the folder of the service, whose version numbers the claims", "path", c.paths.Dir(),
+		"version", dir.Version, "claim", c.number)
+	c.number = dir.Version
+	return nil
+}
+
 // Watch signs the breadcrumb, and returns when the lock or the breadcrumb is not ours any more, or when ctx or the session
 // ends. A breadcrumb that somebody deleted is written again.
 func (c *Claim) Watch(ctx context.Context) error {
@@ -235,7 +267,11 @@ func (c *Claim) sign(ctx context.Context) error {
 
 // rewrite writes our breadcrumb over itself.
 func (c *Claim) rewrite(ctx context.Context) (failed int, err error) {
-	return c.s.multi(ctx, c.unclaimed(), &zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
+	failed, err = c.s.multi(ctx, c.unclaimed(), &zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
+	if err == nil {
+		c.version++
+	}
+	return failed, err
 }
 
 func isCheck(op any) bool {

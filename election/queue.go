@@ -30,6 +30,11 @@ type queue struct {
 	nobodys  map[string]bool // places that no session has: a restore has made them, and they never go
 }
 
+// inherit goes on with the place of another candidate of the session, if it had joined.
+func (q *queue) inherit(joined bool, place string) {
+	q.place, q.left = place, q.left && !joined
+}
+
 // reachHead waits until we are the first in the queue. Each candidate watches only its predecessor, so a failover costs the
 // same few requests whatever the number of standbys.
 func (q *queue) reachHead(ctx context.Context) error {

@@ -58,38 +58,6 @@ func (c *Claim) surrender() []any {
 	return append(ops, &zk.DeleteRequest{Path: c.paths.Lock(), Version: -1})
 }
 
-// renumber reads folder, breadcrumb and, last, the lock. That this is the very lock that we claimed tells that nobody has claimed
-// it before the folder was read: the folder's version, greater than it was when somebody wrote to it by hand, is the number of our
-// claim then. A later claim raises it again.
-//
-// P1: a breadcrumb of a later claim beside our lock cannot be, unless by hand, and is not built upon: see adopt.
-func (c *Claim) renumber(ctx context.Context) error {
-	dir, err := outcome(ctx, c.s.client, func() (zk.Stat, error) { return c.s.stat(ctx, c.paths.Dir()) })
-	if errors.Is(err, zk.ErrNoNode) {
-		return ErrLost // and with the folder the lock
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", c.paths.Dir(), err)
-	}
-	if err := c.reread(ctx); err != nil {
-		return fmt.Errorf("read the breadcrumb: %w", err)
-	}
-	if err := c.verify(ctx); err != nil {
-		return err
-	}
-	if c.number == dir.Version {
-		return nil
-	}
-	if c.Previous != nil && c.PreviousToken > c.Token && !unclaimedSince(dir, c.Token) {
-		c.s.Expire(ErrTorn)
-		return ErrTorn
-	}
-	c.s.log.Warn("somebody has written to the folder of the service, whose version numbers the claims", "path", c.paths.Dir(),
-		"version", dir.Version, "claim", c.number)
-	c.number = dir.Version
-	return nil
-}
-
 // withdraw removes a breadcrumb that is still ours though the lock is not: our child is dead, nobody has to wait for it.
 func (c *Claim) withdraw(ctx context.Context) error {
 	err := retry(ctx, c.s.client, func() error {

@@ -98,7 +98,6 @@ func (c *Claim) enroll(ctx context.Context, again *pacing) error {
 		c.Roll.nudge()
 		return nil
 	}
-	c.version++
 	c.Roll.written(list)
 	return nil
 }

@@ -29,6 +29,9 @@ type taking struct {
 	ceding pacing     // of attempts to give a lock up that was written beside
 }
 
+// inherit goes on with an attempt of another candidate of the session that was not answered.
+func (t *taking) inherit(tried BreadCrumb) { t.unsure, t.tried = true, tried }
+
 // look reads and watches lock and breadcrumb, so that nothing has to be read when it counts. It settles whether the lock is ours.
 func (t *taking) look(ctx context.Context) (lock, trail view, err error) {
 	if t.unsure { // the unanswered request may not be seen yet

@@ -30,7 +30,7 @@ type conn struct {
 	received, sent atomic.Int64
 }
 
-// prompt is a connection whose Write never waits: what is sent need not wait for a goroutine of its own.
+// prompt is a connection whose Write never waits, and so needs no goroutine.
 type prompt interface{ NeverWaits() }
 
 func newConn(nc net.Conn) *conn {
@@ -121,7 +121,7 @@ func (c *conn) abort() {
 	_ = c.net.Close()
 }
 
-// hangUp ends the connection after what has been sent. The client learns of it when the network lets it.
+// hangUp ends the connection after all answers so far. The client learns of it when the network lets it.
 func (c *conn) hangUp() {
 	c.over = true
 	c.in.abort()

@@ -91,7 +91,7 @@ func (e *Ensemble) Leader() int {
 	return -1
 }
 
-// Cut lets no message pass from one server to another; what was on its way arrives when the cut is healed, unless the two
+// Cut lets no message pass from one server to another; messages on their way arrive when the cut is healed, unless the two
 // have parted by then. The function returned heals it.
 func (e *Ensemble) Cut(from, to int) (heal func()) {
 	return e.alter(from, to, func(w *wire, sign int) { w.cut += sign })
@@ -209,7 +209,7 @@ func (m *member) send(to *member, do func()) {
 	w.pump()
 }
 
-// atOnce delivers what takes no time, behind the back of whoever sends it.
+// atOnce delivers a message that takes no time, after its sender has gone on.
 func (e *Ensemble) atOnce(p parcel) {
 	e.ready = append(e.ready, p)
 	if e.running {
@@ -227,7 +227,7 @@ func (e *Ensemble) atOnce(p parcel) {
 	})
 }
 
-// pump makes sure that what is on its way is delivered when it is due.
+// pump makes sure that messages are delivered when they are due.
 func (w *wire) pump() {
 	if w.armed || w.cut > 0 || len(w.queue) == 0 || w.e.closed {
 		return

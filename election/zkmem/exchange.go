@@ -7,7 +7,7 @@ import (
 	"understudy/election/jute"
 )
 
-// exchange is what a server and one of its clients say to each other.
+// exchange is the conversation of a server with one client.
 type exchange struct {
 	s *Server
 	c *conn
@@ -61,7 +61,7 @@ func (x exchange) greet(body []byte) {
 	x.under(act, func() { x.shake(hello) })
 }
 
-// under does what a request asks for, in the circumstances that a fault wants.
+// under carries a request out, as a fault wants it.
 func (x exchange) under(act action, do func()) {
 	switch act.kind {
 	case actCloseBefore:
@@ -78,7 +78,7 @@ func (x exchange) under(act action, do func()) {
 
 func (x exchange) shake(hello jute.ConnectRequest) {
 	if hello.LastZxidSeen > x.s.db.zxid {
-		x.c.hangUp() // what the client has seen, we have not: it must try another server
+		x.c.hangUp() // the client has seen more than we have: it must try another server
 		return
 	}
 	asked := time.Duration(hello.Timeout) * time.Millisecond

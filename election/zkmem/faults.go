@@ -108,7 +108,7 @@ type event struct {
 	steps   jute.Multi
 }
 
-// eventOf takes apart what a Match can ask about. Requests that make no sense have an empty path.
+// eventOf makes a request's fields comparable with a Match. Requests that make no sense have an empty path.
 func eventOf(op jute.Op, session int64, body []byte) event {
 	ev := event{op: op, session: session}
 	switch op {
@@ -173,17 +173,17 @@ func (f *faults) set(m Match, act action) {
 	f.traps = append(f.traps, &trap{m, m.Count, act})
 }
 
-// CloseBefore drops the connection on which a matching request arrives, and does not do what it asks for.
+// CloseBefore drops the connection on which a matching request arrives, and does not carry it out.
 func (f *faults) CloseBefore(m Match) { f.set(m, action{kind: actCloseBefore}) }
 
-// CloseAfter does what a matching request asks for and drops the connection instead of answering.
+// CloseAfter carries a matching request out and drops the connection instead of answering.
 func (f *faults) CloseAfter(m Match) { f.set(m, action{kind: actCloseAfter}) }
 
-// LoseReply does what a matching request asks for, but from then on nothing gets through to that client any more,
+// LoseReply carries a matching request out, but from then on nothing gets through to that client any more,
 // while the connection stays open and the server goes on hearing it.
 func (f *faults) LoseReply(m Match) { f.set(m, action{kind: actLoseReply}) }
 
-// Refuse answers a matching request with a code instead of doing what it asks for.
+// Refuse answers a matching request with a code instead of carrying it out.
 func (f *faults) Refuse(m Match, code jute.Code) { f.set(m, action{kind: actRefuse, code: code}) }
 
 // Forget takes all of CloseBefore, CloseAfter, LoseReply and Refuse back that have not acted yet.
@@ -218,7 +218,7 @@ func (f *faults) reshape() {
 }
 
 // Cut makes the selected connections, present and future, silently carry nothing in that direction: they stay open,
-// and neither side learns of the other's end. What was sent meanwhile arrives when the cut is healed, as TCP has it.
+// and neither side learns of the other's end. Frames sent meanwhile arrive when the cut is healed, as TCP has it.
 // The function returned heals this cut.
 func (f *faults) Cut(selects Selector, way Direction) (heal func()) {
 	return f.disturb(&cut{selects: selects, in: way != Outbound, out: way != Inbound})

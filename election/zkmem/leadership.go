@@ -7,7 +7,7 @@ import (
 	"understudy/election/jute"
 )
 
-// leadership is what a server knows, and does, while it leads.
+// leadership is a server's part while it leads.
 type leadership struct {
 	m       *member
 	party   []*member // who follows
@@ -93,7 +93,7 @@ func (l *leadership) acked(f *member, zxid int64) {
 	l.advance()
 }
 
-// advance makes hold what a majority has.
+// advance commits changes that a majority has.
 func (l *leadership) advance() {
 	if l.m.role != leading {
 		return

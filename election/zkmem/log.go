@@ -28,7 +28,7 @@ type entry struct {
 	origin  *request  // who asked for it
 }
 
-// history is all changes that a server knows of; what is beyond done may never hold.
+// history is all changes that a server knows of; those beyond done may never hold.
 type history struct {
 	entries []*entry
 	done    int64 // the zxid up to which they are carried out
@@ -48,7 +48,7 @@ func (h *history) newest() int64 {
 	return h.done
 }
 
-// join takes over what another server's has, in place of what was not carried out.
+// join takes over another server's, in place of all changes that were not carried out.
 func (h *history) join(other *history) {
 	h.entries = h.entries[:h.after(h.done)]
 	h.entries = append(h.entries, other.entries[other.after(h.done):]...)

@@ -8,7 +8,7 @@ import (
 	"understudy/election/jute"
 )
 
-// role is what a server is in its ensemble.
+// role is a server's role in its ensemble.
 type role int
 
 const (
@@ -82,7 +82,7 @@ func (m *member) admits(x exchange, hello jute.ConnectRequest) (lives, served bo
 	return lives, r.holds && !c.over
 }
 
-// sessionID is what the opening of a session results in.
+// sessionID is the result of opening a session.
 type sessionID int64
 
 // Encode implements jute.Record.
@@ -144,7 +144,7 @@ func (m *member) request(reply func(jute.Record, jute.Code)) *request {
 	return r
 }
 
-// await waits for the end of a request: what its client sends meanwhile waits behind it.
+// await waits for the end of a request: later ones of its client wait behind it.
 func (m *member) await(r *request) {
 	for !r.over {
 		r.ended.Wait()
@@ -172,7 +172,7 @@ func (m *member) submit(e *entry) {
 	m.send(l, func() { l.lead.accept(e, m.index) })
 }
 
-// apply carries out what the log holds up to a zxid.
+// apply carries out the log up to a zxid.
 func (m *member) apply(zxid int64) {
 	for _, e := range m.log.entries[m.log.after(m.log.done):] {
 		if e.zxid > zxid {

@@ -22,7 +22,7 @@ func (s *Server) Down() {
 }
 
 // Up ends Down. Every session has the timeout again that it was opened with, as after the start of a real server: that one is in
-// the log, and what a reconnect negotiated is not.
+// the log, and the one that a reconnect negotiated is not.
 func (s *Server) Up() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *Server) Up() {
 	s.alarms.armCleaning()
 }
 
-// ElectLeader shows the clients what they would see of a new leader's election: connections break, sessions have
+// ElectLeader looks to the clients like a new leader's election: connections break, sessions have
 // their full timeout again, and zxids continue in the next epoch.
 func (s *Server) ElectLeader() {
 	s.Down()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// takeLead makes a server the leader of those that are named. What is in its log holds from now on.
+// takeLead makes a server the leader of those that are named. Its log holds from now on.
 func (m *member) takeLead(party []*member) {
 	m.role, m.leader, m.touched = leading, m, map[int64]time.Duration{}
 	m.lead = leadership{m: m, acks: map[*member]int64{}, alive: map[*member]time.Time{}, owner: map[int64]int{}, closing: map[int64]bool{}, last: m.lead.last}
@@ -32,7 +32,7 @@ func (e *Ensemble) newest() (zxid int64) {
 	return zxid
 }
 
-// follow joins a leader, and takes over what holds there.
+// follow joins a leader, and takes over its changes.
 func (m *member) follow(l *member) {
 	m.role, m.leader, m.heard, m.holds, m.epoch = following, l, time.Now(), l.log.done, l.epoch
 	m.touched = map[int64]time.Duration{}
@@ -190,7 +190,7 @@ func (e *Ensemble) elect() (again bool) {
 	return again
 }
 
-// shorten drops what all servers have carried out.
+// shorten drops changes that all servers have carried out.
 func (e *Ensemble) shorten() {
 	if len(e.members[0].log.entries) < 2000 {
 		return

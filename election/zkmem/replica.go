@@ -27,7 +27,7 @@ type replica struct {
 	first   func(zxid int64) bool // no other server has told of that transaction; nil: there is no other
 }
 
-// observed tells whoever wants to know of a transaction, with the server's lock held.
+// observed reports a transaction, with the server's lock held.
 func (r *replica) observed(c Commit, changes []change) {
 	if r.observe == nil || c.Ended == 0 && len(changes) == 0 || r.first != nil && !r.first(c.Zxid) {
 		return

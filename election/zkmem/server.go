@@ -23,7 +23,7 @@ type Config struct {
 	MaxTimeout time.Duration // of a session; 20 ticks when zero
 	MaxFrame   int           // the longest request; jute.MaxFrame when zero
 	Logger     hclog.Logger
-	Granted    func(client net.Conn, session int64, timeout time.Duration) // told what a session has that comes back; as Observe
+	Granted    func(client net.Conn, session int64, timeout time.Duration) // told the timeout of a session that comes back; as Observe
 	Observe    func(Commit)                                                // told each transaction in turn; it must not wait, and not call the server
 }
 
@@ -173,7 +173,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// dropAll does what the end of a server process does to its connections and timers.
+// dropAll ends connections and timers, as the end of the process would.
 func (s *Server) dropAll() {
 	for _, c := range s.clients.inOrder() {
 		c.abort()

@@ -108,10 +108,10 @@ var sabotages = []sabotage{
 		{"supervisor/service/fence.go", "chain.Fence(ctx, target, claim.Since, confirmed)", "chain.Fence(ctx, target, p.Since, confirmed)"},
 	}},
 	{"give a lock back without reading the number of the claim again", []change{
-		{"election/release.go", "	c.number = dir.Version\n	return nil\n", "	return nil\n"},
+		{"election/claim.go", "	c.number = dir.Version\n	return nil\n", "	return nil\n"},
 	}},
 	{"take the number of a later claim for a write by hand", []change{
-		{"election/release.go", "	if err := c.verify(ctx); err != nil {\n		return err\n	}\n	if c.number", "	if c.number"},
+		{"election/claim.go", "	if err := c.verify(ctx); err != nil {\n		return err\n	}\n	if c.number", "	if c.number"},
 	}},
 	{"leave it to others to make a service anew that was deleted", []change{
 		{"supervisor/service/candidate.go", "			v.inbox.tell(func() { v.inbox.erased = true })\n			return\n", "			_ = v.inbox.erased\n"},
