@@ -41,11 +41,7 @@ func AskAfter(session time.Duration) time.Duration { return LeaseLength(session)
 // GoneAfter is how old the newest acknowledged write is when a node says that it sees no ensemble: three heartbeats.
 func GoneAfter(session time.Duration) time.Duration { return session / 4 }
 
-// StopEarly is how long before a lease's end a child is asked to stop, and KillEarly how long before it is killed, where the
-// lease of others may go on.
-func StopEarly(session time.Duration) time.Duration { return stopEarly(session) }
-
-// KillEarly leaves the time for a proof.
+// KillEarly is how long before a lease's end a child is killed where the lease of others may go on: it leaves the time for a proof.
 func KillEarly(session time.Duration) time.Duration { return session / 30 }
 
 // Sighted tells whether a server grants a new session, which takes a quorum: then there is an ensemble, though it may not take

@@ -198,7 +198,7 @@ func (l *Lease) watch(ctx context.Context, ending func(left time.Duration)) {
 			return
 		}
 		next := left
-		if early := left - stopEarly(l.Timeout()); early > 0 {
+		if early := left - StopEarly(l.Timeout()); early > 0 {
 			next = early
 		} else if !warned {
 			if !l.beginEnding() {
@@ -227,6 +227,6 @@ func (l *Lease) beginEnding() bool {
 	now := l.now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ending = l.end()-now <= stopEarly(l.timeout)
+	l.ending = l.end()-now <= StopEarly(l.timeout)
 	return l.ending
 }

@@ -83,11 +83,11 @@ func TestEndedLeaseIsNotRevived(t *testing.T) {
 func TestAPromiseDoesNotReviveAnEndingLease(t *testing.T) {
 	now := time.Hour
 	l := aLease(&now)
-	now = l.End() - stopEarly(aSession) - 1
+	now = l.End() - StopEarly(aSession) - 1
 	if l.beginEnding() || !l.ExtendByPromises(now+aSession) || l.End() != now+aSession {
 		t.Error("a promise in time does not extend it")
 	}
-	now = l.End() - stopEarly(aSession)
+	now = l.End() - StopEarly(aSession)
 	if !l.beginEnding() || l.ExtendByPromises(now+aSession) {
 		t.Error("a promise that came too late extends it")
 	}

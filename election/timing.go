@@ -67,9 +67,9 @@ func stallLimit(session time.Duration) time.Duration {
 // answerLimit is how long an answer may take before the connection is taken for broken.
 func answerLimit(session time.Duration) time.Duration { return session / 3 }
 
-// stopEarly is how long before its end a lease that is not extended counts as ending, so that a child is asked before it
+// StopEarly is how long before its end a lease that is not extended counts as ending, so that a child is asked before it
 // is killed.
-func stopEarly(session time.Duration) time.Duration { return session / 10 }
+func StopEarly(session time.Duration) time.Duration { return session / 10 }
 
 // The reasons why a session is over.
 var (
