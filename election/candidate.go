@@ -37,7 +37,7 @@ type Candidate struct {
 	History *History
 }
 
-// Stand prepares to stand for a service.
+// NewCandidate prepares to stand for election to a service.
 func (s *Session) NewCandidate(ctx context.Context, service string, mode Mode) (*Candidate, Birth, error) {
 	p := Paths{Root: s.cfg.Root, Service: service}
 	folders := []string{p.Dir(), p.Members(), p.Queue(), p.History(), p.Control(), p.Preferred()}
