@@ -38,12 +38,12 @@ type Service struct {
 
 // memory is what outlives a term and a session, and is not shown as such.
 type memory struct {
-	begun    bool              // it has had its first stay, if in a former image of this process
-	birth    election.Birth    // of the service's folder, as last seen
+	begun    bool                      // it has had its first stay, if in a former image of this process
+	birth    election.Birth            // of the service's folder, as last seen
 	place    election.CarriedCandidate // what the former candidate could not take back
-	token    int64             // of the newest term
-	fenced   string            // how the former active was known to be dead then
-	failure  string            // why it was given up here
+	token    int64                     // of the newest term
+	fenced   string                    // how the former active was known to be dead then
+	failure  string                    // why it was given up here
 	restarts restarts
 	relapses relapses
 	orders   carriedOut

@@ -25,10 +25,10 @@ const (
 
 // settings is a service's config as its operator has it now. World.mu guards it.
 type settings struct {
-	edition  int              // another one takes a new start
-	stop     time.Duration    // this does not
-	priority []int            // by node
-	gone     []bool           // by node: it is not in the config there
+	edition  int             // another one takes a new start
+	stop     time.Duration   // this does not
+	priority []int           // by node
+	gone     []bool          // by node: it is not in the config there
 	order    []election.Mode // by node
 }
 
