@@ -70,7 +70,7 @@ func named(ctx context.Context, s *Session, dir, mark string) (names []string, e
 // Its creation was not answered, and is not seen when the queue is read.
 func TestNoSecondPlaceIsTakenBeforeTheServersAgree(t *testing.T) {
 	besideSlowServers(t, func(ctx context.Context, s *Session, lose func()) error {
-		c, _, err := s.Stand(ctx, "svc", Queue)
+		c, _, err := s.NewCandidate(ctx, "svc", Queue)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func TestEveryPlaceOfOursIsRemoved(t *testing.T) {
 	for _, leave := range []bool{false, true} {
 		inWorld(t, func(w *world) {
 			w.within("a", func(ctx context.Context, s *Session) error {
-				first, _, err := s.Stand(ctx, "svc", Queue)
+				first, _, err := s.NewCandidate(ctx, "svc", Queue)
 				if err != nil {
 					return err
 				}
@@ -103,12 +103,12 @@ func TestEveryPlaceOfOursIsRemoved(t *testing.T) {
 					return err
 				}
 				for _, rank := range []string{"", "-p7", ""} { // as a former candidate may have left them
-					guid, _, _ := strings.Cut(first.place[len(first.paths.Queue())+1:], placeMark)
+					guid, _, _ := strings.Cut(first.queue.place[len(first.paths.Queue())+1:], placeMark)
 					if err := s.create(ctx, first.paths.Queue()+"/"+guid+rank+placeMark, nil, 3); err != nil {
 						return err
 					}
 				}
-				c, _, err := s.Stand(ctx, "svc", Queue)
+				c, _, err := s.NewCandidate(ctx, "svc", Queue)
 				if err != nil {
 					return err
 				}
@@ -133,12 +133,12 @@ func TestEveryPlaceOfOursIsRemoved(t *testing.T) {
 // A place that is not seen yet is taken back all the same: nobody waits behind who rests.
 func TestAPlaceIsTakenBackBeforeTheServersAgree(t *testing.T) {
 	besideSlowServers(t, func(ctx context.Context, s *Session, lose func()) error {
-		c, _, err := s.Stand(ctx, "svc", Queue)
+		c, _, err := s.NewCandidate(ctx, "svc", Queue)
 		if err != nil {
 			return err
 		}
 		lose()
-		if _, err := c.predecessor(ctx); !unknown(err) {
+		if _, err := c.queue.predecessor(ctx); !unknown(err) {
 			return fmt.Errorf("it was answered: %w", err)
 		}
 		if err := c.Withdraw(ctx); err != nil {
@@ -154,15 +154,15 @@ func TestAPlaceIsTakenBackBeforeTheServersAgree(t *testing.T) {
 
 func TestAPreferenceIsTakenBackWhoseTellingWasNotAnswered(t *testing.T) {
 	besideSlowServers(t, func(ctx context.Context, s *Session, lose func()) error {
-		c, _, err := s.Stand(ctx, "svc", Race)
+		c, _, err := s.NewCandidate(ctx, "svc", Race)
 		if err != nil {
 			return err
 		}
 		lose()
-		if err := c.prefer(ctx, 5); !unknown(err) {
+		if err := c.preference.set(ctx, 5); !unknown(err) {
 			return fmt.Errorf("it was answered: %w", err)
 		}
-		if err := new(pacing).wait(ctx, s, errUnanswered); err != nil {
+		if err := new(pacing).wait(ctx, s.client, errUnanswered); err != nil {
 			return err
 		}
 		if err := c.Prefer(ctx, 0); err != nil {
@@ -210,7 +210,7 @@ func TestNobodyTakesTheLockOfAServiceThatWasMadeAnewSinceHeStood(t *testing.T) {
 		inWorld(t, func(w *world) {
 			p := Paths{"/understudy", "svc"}
 			w.within("a", func(ctx context.Context, s *Session) error {
-				c, before, err := s.Stand(ctx, "svc", Race)
+				c, before, err := s.NewCandidate(ctx, "svc", Race)
 				if err != nil {
 					return err
 				}
@@ -220,7 +220,7 @@ func TestNobodyTakesTheLockOfAServiceThatWasMadeAnewSinceHeStood(t *testing.T) {
 				}
 				w.byHand(whole(p)[2:]...)
 				w.asOperator(func(ctx context.Context, s *Session) error {
-					_, _, err := s.Stand(ctx, "svc", Race)
+					_, _, err := s.NewCandidate(ctx, "svc", Race)
 					return err
 				})
 				if !answered {
@@ -238,7 +238,7 @@ func TestNobodyTakesTheLockOfAServiceThatWasMadeAnewSinceHeStood(t *testing.T) {
 				if held := w.held(s); held != "" {
 					w.Errorf("left: %q", held)
 				}
-				if _, after, err := s.Stand(ctx, "svc", Race); after == before || err != nil {
+				if _, after, err := s.NewCandidate(ctx, "svc", Race); after == before || err != nil {
 					w.Errorf("born %+v, then %+v: %v", before, after, err)
 				}
 				return nil
@@ -251,7 +251,7 @@ func TestNobodyTakesTheLockOfAServiceThatWasMadeAnewSinceHeStood(t *testing.T) {
 func TestAPreferenceThatIsThereThoughItIsNotSeenIsLookedForWithASync(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Race)
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
@@ -273,27 +273,27 @@ func TestAServiceThatWasDeletedIsMadeAnewByWhoStands(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, before, err := s.Stand(ctx, "svc", Race)
+			c, before, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
 			told, ended := make(chan struct{}, 9), make(chan error, 1)
-			go func() { ended <- c.Heed(ctx, func(Wishes) { told <- struct{}{} }) }()
+			go func() { ended <- c.Control.Watch(ctx, func(Intents) { told <- struct{}{} }) }()
 			<-told
 			w.byHand(append(whole(p)[2:], ServicesDir("/understudy"))...)
 			if err := <-ended; !errors.Is(err, ErrDeleted) {
 				w.Errorf("the wishes end with %v", err)
 			}
-			again, after, err := s.Stand(ctx, "svc", Race)
+			again, after, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil || after == before {
 				return fmt.Errorf("born %+v, then %+v: %w", before, after, err)
 			}
-			if err := c.Heed(ctx, func(Wishes) {}); !errors.Is(err, ErrDeleted) { // of others, which look the same
+			if err := c.Control.Watch(ctx, func(Intents) {}); !errors.Is(err, ErrDeleted) { // of others, which look the same
 				w.Errorf("the wishes of others are told: %v", err)
 			}
 			bounded, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
-			if err := again.Heed(bounded, func(Wishes) {}); !errors.Is(err, context.DeadlineExceeded) {
+			if err := again.Control.Watch(bounded, func(Intents) {}); !errors.Is(err, context.DeadlineExceeded) {
 				w.Errorf("the wishes end with %v", err)
 			}
 			return nil

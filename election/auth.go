@@ -14,14 +14,14 @@ import (
 	"understudy/supervisor/keyfile"
 )
 
-// ErrNoAuth says that what is asked for is not allowed with our credentials.
+// ErrNoAuth says that our credentials do not allow a request.
 var ErrNoAuth = zk.ErrNoAuth
 
 // ErrNotOurs says that something in ZooKeeper does not belong to credentials that were to be shown from now on.
 var ErrNotOurs = errors.New("does not belong to the changed credentials")
 
-// Auth is credentials of one scheme, for example digest and user:password. All are shown together: what is created belongs
-// to each of them, and each is good for what belongs to it.
+// Auth is credentials of one scheme, for example digest and user:password. All are shown together: a new znode belongs
+// to each of them, and each gives access to its own znodes.
 type Auth struct {
 	Scheme  string   `json:"scheme"`
 	Secrets [][]byte `json:"secrets"`
@@ -63,7 +63,7 @@ func (a *Auth) frames() (all []byte) {
 	return all
 }
 
-// widened is these credentials and those that their file holds by now, if it can be read: it is not waited for for long.
+// widened is these credentials and those that their file holds by now, if it can be read within a moment.
 func (a *Auth) widened() *Auth {
 	if a == nil || a.File == "" {
 		return a
@@ -77,7 +77,7 @@ func (a *Auth) widened() *Auth {
 	return &all
 }
 
-// ACL is what makes a znode the credentials' own: what ZooKeeper makes of "its creator alone", sorted.
+// ACL makes a znode the credentials' own: ZooKeeper turns "its creator alone" into it. It is sorted.
 func (a *Auth) ACL() (acl []zk.ACL) {
 	for _, secret := range a.Secrets {
 		user, password, _ := strings.Cut(string(secret), ":")
@@ -103,33 +103,24 @@ func (a *Auth) owns(acl []zk.ACL) bool {
 // ErrNotOurs, and shows the former ones, when not all that nodes work with belongs to them: this node would lose its rights
 // to it.
 func (s *Session) Renew(ctx context.Context, a *Auth) error {
-	if err := s.belongs(ctx, s.cfg.Root, a); err != nil {
+	tree := s.tree(ctx)
+	if err := tree.belongs(s.cfg.Root, a); err != nil {
 		return err
 	}
-	former := s.Ticket().Auth
-	// What is being created this very moment belongs to the former ones alone. From here on, to all of them.
-	s.show(&Auth{Scheme: a.Scheme, Secrets: slices.Concat(former.Secrets, a.Secrets), File: a.File})
-	if err := s.belongs(ctx, s.cfg.Root, a); err != nil {
-		s.show(former)
+	former := s.dialer.shown()
+	// A znode that is being created at this moment belongs to the former credentials alone. From here on, to all of them.
+	s.dialer.authenticate(&Auth{Scheme: a.Scheme, Secrets: slices.Concat(former.Secrets, a.Secrets), File: a.File})
+	if err := tree.belongs(s.cfg.Root, a); err != nil {
+		s.dialer.authenticate(former)
 		return err
 	}
-	s.show(a)
+	s.dialer.authenticate(a)
 	return nil
 }
 
-func (s *Session) show(a *Auth) {
-	s.mu.Lock()
-	s.auth = a
-	s.mu.Unlock()
-	s.dialer.authenticate(a)
-}
-
 // belongs looks at a folder and all below it.
-func (s *Session) belongs(ctx context.Context, path string, a *Auth) error {
-	acl, err := insist(ctx, s, func() ([]zk.ACL, error) {
-		acl, _, err := s.conn.GetACL(path)
-		return acl, err
-	})
+func (t Tree) belongs(path string, a *Auth) error {
+	acl, err := t.ACL(path)
 	switch {
 	case errors.Is(err, zk.ErrNoNode):
 		return nil // an ephemeral that has gone
@@ -140,10 +131,7 @@ func (s *Session) belongs(ctx context.Context, path string, a *Auth) error {
 	case strings.HasSuffix(path, "/"+historyName): // its entries are many, and come and go
 		return nil
 	}
-	names, err := insist(ctx, s, func() ([]string, error) {
-		names, _, err := s.conn.Children(path)
-		return names, err
-	})
+	names, err := t.Children(path)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}
@@ -151,14 +139,14 @@ func (s *Session) belongs(ctx context.Context, path string, a *Auth) error {
 		return fmt.Errorf("list %s: %w", path, err)
 	}
 	for _, name := range names {
-		if err := s.belongs(ctx, path+"/"+name, a); err != nil {
+		if err := t.belongs(path+"/"+name, a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// insist asks for what changes nothing until it is answered.
-func insist[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error) {
-	return outcome(ctx, s, func() (T, error) { return call(ctx, s, f) })
+// insist repeats a read until it is answered.
+func insist[T any](ctx context.Context, c *client, f func() (T, error)) (T, error) {
+	return outcome(ctx, c, func() (T, error) { return call(ctx, c, f) })
 }

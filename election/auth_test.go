@@ -61,15 +61,15 @@ func TestCredentialsAreChangedUnderASession(t *testing.T) {
 			if err := s.Renew(ctx, is); err != nil {
 				return err
 			}
-			end := s.LeaseEnd()
+			end := s.Lease.End()
 			time.Sleep(testTimeout)
-			if s.LeaseEnd() < end+testTimeout/2 || s.ID() != id || s.Over() != nil {
-				w.Errorf("the lease ends at %v, formerly %v; session %x, formerly %x; %v", s.LeaseEnd(), end, s.ID(), id, s.Over())
+			if s.Lease.End() < end+testTimeout/2 || s.ID() != id || s.Over() != nil {
+				w.Errorf("the lease ends at %v, formerly %v; session %x, formerly %x; %v", s.Lease.End(), end, s.ID(), id, s.Over())
 			}
 			if err := s.create(ctx, paths.Dir()+"/x", nil, 0); err != nil {
 				return err
 			}
-			acl, err = insist(ctx, s, func() ([]zk.ACL, error) { acl, _, err := s.conn.GetACL(paths.Dir() + "/x"); return acl, err })
+			acl, err = insist(ctx, s.client, func() ([]zk.ACL, error) { acl, _, err := s.conn.GetACL(paths.Dir() + "/x"); return acl, err })
 			if err != nil || was.owns(acl) || !is.owns(acl) {
 				w.Errorf("what is created belongs to %+v, %v", acl, err)
 			}
@@ -99,7 +99,7 @@ func TestCredentialsAreNotChangedTooEarly(t *testing.T) {
 			if err := errors.Join(s.Renew(ctx, both), w.give(ctx, s, "/understudy"), s.Renew(ctx, was)); err != nil {
 				return err
 			}
-			if err := s.belongs(ctx, "/understudy", was); err != nil { // and so it is connected again
+			if err := s.tree(ctx).belongs("/understudy", was); err != nil { // and so it is connected again
 				return err
 			}
 			dialled = func() {
@@ -110,10 +110,10 @@ func TestCredentialsAreNotChangedTooEarly(t *testing.T) {
 			if err := s.Renew(ctx, is); !errors.Is(err, ErrNotOurs) || dialled != nil {
 				w.Errorf("renewed: %v", err)
 			}
-			if err := errors.Join(s.belongs(ctx, "/understudy", was), s.create(ctx, "/understudy/services/x", nil, 0)); err != nil {
+			if err := errors.Join(s.tree(ctx).belongs("/understudy", was), s.create(ctx, "/understudy/services/x", nil, 0)); err != nil {
 				return err
 			}
-			acl, err := insist(ctx, s, func() ([]zk.ACL, error) { acl, _, err := s.conn.GetACL("/understudy/services/x"); return acl, err })
+			acl, err := insist(ctx, s.client, func() ([]zk.ACL, error) { acl, _, err := s.conn.GetACL("/understudy/services/x"); return acl, err })
 			if err != nil || !was.owns(acl) || is.owns(acl) {
 				w.Errorf("what is created belongs to %+v, %v", acl, err)
 			}
@@ -128,10 +128,10 @@ func TestCredentialsAreNotChangedTooEarly(t *testing.T) {
 
 // give is what `check --repair-acl` does.
 func (w *world) give(ctx context.Context, s *Session, path string) error {
-	if _, err := insist(ctx, s, func() (*zk.Stat, error) { return s.conn.SetACL(path, s.acl, -1) }); err != nil {
+	if _, err := insist(ctx, s.client, func() (*zk.Stat, error) { return s.conn.SetACL(path, s.acl, -1) }); err != nil {
 		return err
 	}
-	names, err := insist(ctx, s, func() ([]string, error) { names, _, err := s.conn.Children(path); return names, err })
+	names, err := insist(ctx, s.client, func() ([]string, error) { names, _, err := s.conn.Children(path); return names, err })
 	for _, name := range names {
 		err = errors.Join(err, w.give(ctx, s, path+"/"+name))
 	}

@@ -90,7 +90,7 @@ func TestReleaseAfterALostLockLeavesTheNextOwners(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
 		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 				return err
 			}
 			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
@@ -199,7 +199,7 @@ func TestAFormerActiveLivesAsLongAsAnythingOfItsSession(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if err := c.Announce(ctx, Member{Role: "active"}); err != nil {
+			if err := c.Members.Announce(ctx, Member{Role: "active"}); err != nil {
 				return err
 			}
 			w.byHand(p.Lock())

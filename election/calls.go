@@ -25,7 +25,7 @@ func unknown(err error) bool {
 		errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionMoved)
 }
 
-// answered tells whether err is a server's own code, or the client's for what it did not send.
+// answered tells whether err is a server's own code, or the client's for a request that it did not send.
 func answered(err error) bool {
 	for _, code := range []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists,
 		zk.ErrNotEmpty, zk.ErrSessionExpired, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrAPIError, zk.ErrInvalidPath} {
@@ -36,9 +36,18 @@ func answered(err error) bool {
 	return false
 }
 
-// call bounds a client call, which knows no context. What comes too late is dropped: the client's goroutine ends with the
-// client at the latest, and has nothing sent that it did not begin with in time.
-func call[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error) {
+// client sends the requests of one session. Each is bounded; its outcome is known, or known to be unknown.
+type client struct {
+	conn   *zk.Conn
+	dialer *dialer
+	link   *link
+	lease  *Lease
+	acl    []zk.ACL
+}
+
+// call bounds a call of zk's client, which knows no context. A late answer is dropped. The call's goroutine ends with zk's client at
+// the latest, and sends nothing unless it began in time.
+func call[T any](ctx context.Context, c *client, f func() (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
@@ -52,98 +61,115 @@ func call[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error
 		}
 	}()
 	defer settled.Store(true)
-	limit := time.NewTimer(answerLimit(cmp.Or(s.Timeout(), s.cfg.Timeout)))
+	limit := time.NewTimer(answerLimit(cmp.Or(c.lease.Timeout(), c.lease.Longest())))
 	defer limit.Stop()
 	var none T
 	select {
 	case a := <-got:
 		if errors.Is(a.err, zk.ErrSessionExpired) {
-			s.Expire(ErrExpired)
+			c.lease.Expire(ErrExpired)
 		}
 		if a.err == nil || answered(a.err) {
-			s.answeredNow()
+			c.link.answered()
 		}
 		if a.err != nil && !answered(a.err) {
 			return a.value, fmt.Errorf("%w: %w", errUnanswered, a.err)
 		}
 		return a.value, a.err
-	case <-s.ended:
-		return none, fmt.Errorf("%w: %w", errUnanswered, s.Over())
+	case <-c.lease.Ended():
+		return none, fmt.Errorf("%w: %w", errUnanswered, c.lease.Over())
 	case <-ctx.Done():
 		return none, fmt.Errorf("%w: %w", errUnanswered, context.Cause(ctx))
 	case <-limit.C:
-		s.dialer.kick() // what is lost on this connection can be read again on another
+		c.dialer.kick() // another connection can read again what this one lost
 		return none, errUnanswered
 	}
 }
 
-func (s *Session) create(ctx context.Context, path string, data []byte, flags int32) error {
-	_, err := call(ctx, s, func() (string, error) { return s.conn.Create(path, data, flags, s.acl) })
+func (c *client) create(ctx context.Context, path string, data []byte, flags int32) error {
+	_, err := call(ctx, c, func() (string, error) { return c.conn.Create(path, data, flags, c.acl) })
 	return err
 }
 
-func (s *Session) set(ctx context.Context, path string, data []byte, version int32) error {
-	_, err := call(ctx, s, func() (*zk.Stat, error) { return s.conn.Set(path, data, version) })
+func (c *client) set(ctx context.Context, path string, data []byte, version int32) error {
+	_, err := call(ctx, c, func() (*zk.Stat, error) { return c.conn.Set(path, data, version) })
 	return err
 }
 
-func (s *Session) children(ctx context.Context, path string) ([]string, error) {
-	return call(ctx, s, func() ([]string, error) {
-		names, _, err := s.conn.Children(path)
+// replace puts an ephemeral znode of ours in the place of another znode of that version.
+func (c *client) replace(ctx context.Context, path string, data []byte, version int32) error {
+	_, err := c.multi(ctx, &zk.DeleteRequest{Path: path, Version: version},
+		&zk.CreateRequest{Path: path, Data: data, Acl: c.acl, Flags: zk.FlagEphemeral})
+	return err
+}
+
+// own makes an ephemeral of this session, in place of one that a former session of this node left.
+func (c *client) own(ctx context.Context, path string, data []byte) error {
+	asSeen := func() error {
+		v, err := c.probe(ctx, path)
+		switch {
+		case err != nil:
+			return err
+		case !v.exists:
+			return c.create(ctx, path, data, zk.FlagEphemeral)
+		case v.stat.EphemeralOwner == c.link.ID():
+			return c.set(ctx, path, data, -1)
+		}
+		return c.replace(ctx, path, data, -1)
+	}
+	err := asSeen()
+	if errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) { // the server that was read from is behind
+		if err := c.sync(ctx, path); err != nil {
+			return err
+		}
+		err = asSeen()
+	}
+	return err
+}
+
+// delete deletes a znode, there or not, whatever its version.
+func (c *client) delete(ctx context.Context, path string) error {
+	_, err := call(ctx, c, func() (struct{}, error) { return struct{}{}, c.conn.Delete(path, -1) })
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	return err
+}
+
+// watchChildren lists a folder, and watches it.
+func (c *client) watchChildren(ctx context.Context, path string) ([]string, <-chan zk.Event, error) {
+	type listing struct {
+		names   []string
+		changed <-chan zk.Event
+	}
+	l, err := call(ctx, c, func() (listing, error) {
+		names, _, changed, err := c.conn.ChildrenW(path)
+		return listing{names, changed}, err
+	})
+	return l.names, l.changed, err
+}
+
+func (c *client) children(ctx context.Context, path string) ([]string, error) {
+	return call(ctx, c, func() ([]string, error) {
+		names, _, err := c.conn.Children(path)
 		return names, err
 	})
 }
 
 // multi runs a transaction. failed is the operation that made it fail, or -1.
-func (s *Session) multi(ctx context.Context, ops ...any) (failed int, err error) {
-	_, failed, err = s.transact(ctx, ops...)
+func (c *client) multi(ctx context.Context, ops ...any) (failed int, err error) {
+	_, failed, err = c.transact(ctx, ops...)
 	return failed, err
 }
 
-func (s *Session) transact(ctx context.Context, ops ...any) (results []zk.MultiResponse, failed int, err error) {
-	results, err = call(ctx, s, func() ([]zk.MultiResponse, error) { return s.conn.Multi(ops...) })
+func (c *client) transact(ctx context.Context, ops ...any) (results []zk.MultiResponse, failed int, err error) {
+	results, err = call(ctx, c, func() ([]zk.MultiResponse, error) { return c.conn.Multi(ops...) })
 	for i, r := range results {
 		if err != nil && errors.Is(err, r.Error) {
 			return nil, i, err
 		}
 	}
 	return results, -1, err
-}
-
-// stat reads what the server knows of a znode besides its data.
-func (s *Session) stat(ctx context.Context, path string) (zk.Stat, error) {
-	return call(ctx, s, func() (zk.Stat, error) {
-		_, stat, err := s.conn.Get(path)
-		if err != nil {
-			return zk.Stat{}, err
-		}
-		return *stat, nil
-	})
-}
-
-// read reads a znode, there or not, and does not watch it.
-func (s *Session) read(ctx context.Context, path string) (view, error) {
-	return call(ctx, s, func() (view, error) {
-		data, stat, err := s.conn.Get(path)
-		if errors.Is(err, zk.ErrNoNode) {
-			return view{}, nil
-		}
-		if err != nil {
-			return view{}, err
-		}
-		return view{exists: true, data: data, stat: *stat}, nil
-	})
-}
-
-// glance tells what is known of a znode besides its data, for which nobody needs a right.
-func (s *Session) glance(ctx context.Context, path string) (view, error) {
-	return call(ctx, s, func() (view, error) {
-		exists, stat, err := s.conn.Exists(path)
-		if err != nil {
-			return view{}, err
-		}
-		return view{exists: exists, stat: *stat}, nil
-	})
 }
 
 // view is a znode as it was read, with a watch on it.
@@ -154,18 +180,56 @@ type view struct {
 	changed <-chan zk.Event
 }
 
+func seen(data []byte, stat *zk.Stat, changed <-chan zk.Event, err error) (view, error) {
+	if errors.Is(err, zk.ErrNoNode) {
+		return view{}, nil
+	}
+	if err != nil {
+		return view{}, err
+	}
+	return view{true, data, *stat, changed}, nil
+}
+
+// read reads a znode, there or not, and does not watch it.
+func (c *client) read(ctx context.Context, path string) (view, error) {
+	return call(ctx, c, func() (view, error) {
+		data, stat, err := c.conn.Get(path)
+		return seen(data, stat, nil, err)
+	})
+}
+
+// stat reads a znode's stat. A znode that is not there is an error.
+func (c *client) stat(ctx context.Context, path string) (zk.Stat, error) {
+	v, err := c.read(ctx, path)
+	if err == nil && !v.exists {
+		err = zk.ErrNoNode
+	}
+	return v.stat, err
+}
+
+// glance reads a znode's stat, which needs no permission.
+func (c *client) glance(ctx context.Context, path string) (view, error) {
+	return call(ctx, c, func() (view, error) {
+		exists, stat, err := c.conn.Exists(path)
+		if err != nil {
+			return view{}, err
+		}
+		return view{exists: exists, stat: *stat}, nil
+	})
+}
+
 // look reads a znode, there or not, and watches it.
-func (s *Session) look(ctx context.Context, path string) (view, error) {
-	return call(ctx, s, func() (view, error) {
+func (c *client) look(ctx context.Context, path string) (view, error) {
+	return call(ctx, c, func() (view, error) {
 		for {
-			data, stat, changed, err := s.conn.GetW(path)
+			data, stat, changed, err := c.conn.GetW(path)
 			if err == nil {
 				return view{true, data, *stat, changed}, nil
 			}
 			if !errors.Is(err, zk.ErrNoNode) {
 				return view{}, err
 			}
-			exists, _, changed, err := s.conn.ExistsW(path)
+			exists, _, changed, err := c.conn.ExistsW(path)
 			if err != nil || !exists {
 				return view{changed: changed}, err
 			}
@@ -174,9 +238,9 @@ func (s *Session) look(ctx context.Context, path string) (view, error) {
 }
 
 // probe is look for a znode that is expected to be there and whose data does not matter: one request.
-func (s *Session) probe(ctx context.Context, path string) (view, error) {
-	return call(ctx, s, func() (view, error) {
-		exists, stat, changed, err := s.conn.ExistsW(path)
+func (c *client) probe(ctx context.Context, path string) (view, error) {
+	return call(ctx, c, func() (view, error) {
+		exists, stat, changed, err := c.conn.ExistsW(path)
 		if err != nil {
 			return view{}, err
 		}
@@ -185,39 +249,20 @@ func (s *Session) probe(ctx context.Context, path string) (view, error) {
 }
 
 // shadow is probe for a znode that never comes back: a watch for one that is gone already would stay with its server.
-func (s *Session) shadow(ctx context.Context, path string) (view, error) {
-	return call(ctx, s, func() (view, error) {
-		data, stat, changed, err := s.conn.GetW(path)
-		if errors.Is(err, zk.ErrNoNode) {
-			return view{}, nil
-		}
-		if err != nil {
-			return view{}, err
-		}
-		return view{true, data, *stat, changed}, nil
-	})
+func (c *client) shadow(ctx context.Context, path string) (view, error) {
+	return call(ctx, c, func() (view, error) { return seen(c.conn.GetW(path)) })
 }
 
-// await waits for a watch, a reconnect (a watch is but a hint, and may be lost with its connection), or the end.
-func (s *Session) await(ctx context.Context, watches ...<-chan zk.Event) error {
-	resumed := s.Resumed()
-	var first, second, third <-chan zk.Event
-	if len(watches) > 0 {
-		first = watches[0]
-	}
-	if len(watches) > 1 {
-		second = watches[1]
-	}
-	if len(watches) > 2 {
-		third = watches[2]
-	}
+// await waits for a watch, a reconnect (a watch can be lost with its connection), or the end.
+func (c *client) await(ctx context.Context, watches ...<-chan zk.Event) error {
+	watches = append(watches, nil, nil, nil)
 	select {
-	case <-first:
-	case <-second:
-	case <-third:
-	case <-resumed:
-	case <-s.ended:
-		return s.Over()
+	case <-watches[0]:
+	case <-watches[1]:
+	case <-watches[2]:
+	case <-c.link.Resumed():
+	case <-c.lease.Ended():
+		return c.lease.Over()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -225,43 +270,41 @@ func (s *Session) await(ctx context.Context, watches ...<-chan zk.Event) error {
 }
 
 // ensure makes folders that are missing, all of them in one transaction.
-func (s *Session) ensure(ctx context.Context, paths []string) error {
+func (c *client) ensure(ctx context.Context, paths []string) error {
 	for again := (pacing{}); ; {
-		missing, err := s.missing(ctx, paths)
+		missing, err := c.missing(ctx, paths)
 		if err == nil && len(missing) == 0 {
 			return nil
 		}
 		if err == nil {
 			var failed int
-			if failed, err = s.multi(ctx, missing...); err == nil {
+			if failed, err = c.multi(ctx, missing...); err == nil {
 				return nil
 			}
 			if failed >= 0 && !errors.Is(err, zk.ErrNodeExists) {
 				return fmt.Errorf("create %s: %w", missing[failed].(*zk.CreateRequest).Path, err)
 			}
 		}
-		if !unknown(err) && !errors.Is(err, zk.ErrNodeExists) { // somebody may have been quicker, or we, unanswered
+		if !unknown(err) && !errors.Is(err, zk.ErrNodeExists) { // another node may have been quicker, or our own unanswered request
 			return fmt.Errorf("create %s: %w", paths[0], err)
 		}
-		if err := again.wait(ctx, s, err); err != nil {
+		if err := again.wait(ctx, c, err); err != nil {
 			return err
 		}
-		if err := s.sync(ctx, paths[0]); err != nil && !unknown(err) { // what somebody has made may not be seen here yet
+		if err := c.sync(ctx, paths[0]); err != nil && !unknown(err) { // this server may not have seen yet that another node made it
 			return fmt.Errorf("create %s: %w", paths[0], err)
 		}
 	}
 }
 
 // missing asks for all paths at once.
-func (s *Session) missing(ctx context.Context, paths []string) ([]any, error) {
+func (c *client) missing(ctx context.Context, paths []string) ([]any, error) {
 	there, errs := make([]bool, len(paths)), make([]error, len(paths))
 	var asked sync.WaitGroup
 	for i, path := range paths {
 		asked.Go(func() {
-			there[i], errs[i] = call(ctx, s, func() (bool, error) {
-				exists, _, err := s.conn.Exists(path)
-				return exists, err
-			})
+			v, err := c.glance(ctx, path)
+			there[i], errs[i] = v.exists, err
 		})
 	}
 	asked.Wait()
@@ -274,10 +317,10 @@ func (s *Session) missing(ctx context.Context, paths []string) ([]any, error) {
 			continue
 		}
 		var data []byte
-		if strings.HasSuffix(path, "/"+controlName) { // it is read by others too, who may expect an object
+		if strings.HasSuffix(path, "/"+controlName) { // other programs may read it, and expect an object
 			data = encode(Control{})
 		}
-		missing = append(missing, &zk.CreateRequest{Path: path, Data: data, Acl: s.acl})
+		missing = append(missing, &zk.CreateRequest{Path: path, Data: data, Acl: c.acl})
 	}
 	return missing, nil
 }
@@ -302,9 +345,9 @@ func (q quiet) Printf(format string, args ...any) {
 	q.log.Trace(strings.TrimSpace(fmt.Sprintf(format, args...)))
 }
 
-// sync has the server that we speak to catch up with the leader: what holds by now is seen by the reads that follow, and what an
-// answer was lost to has been carried out by then, or never is.
-func (s *Session) sync(ctx context.Context, path string) error {
-	_, err := call(ctx, s, func() (string, error) { return s.conn.Sync(path) })
+// sync has our server catch up with the leader: the reads that follow see all that holds by now, and a request whose answer was lost
+// has been carried out by then, or never will be.
+func (c *client) sync(ctx context.Context, path string) error {
+	_, err := call(ctx, c, func() (string, error) { return c.conn.Sync(path) })
 	return err
 }

@@ -4,18 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 )
 
-// Order is how candidates take turns.
-type Order string
+// Mode is how candidates take turns.
+type Mode string
 
 // Race: everybody watches the lock. Queue: each watches its predecessor only.
 const (
-	Race  Order = "race"
-	Queue Order = "queue"
+	Race  Mode = "race"
+	Queue Mode = "queue"
 )
 
 // Birth identifies a service's folder: another one means that ZooKeeper lost its data.
@@ -23,28 +24,21 @@ type Birth struct{ Czxid, Ctime int64 }
 
 // Candidate stands for election to one service, within one session.
 type Candidate struct {
-	s     *Session
-	paths Paths
-	order Order
-	guid  string // finds our place in the queue
-	place string // our znode in the queue
-	left  bool   // nothing in the queue is ours
+	s          *Session
+	paths      Paths
+	mode       Mode
+	taking     taking
+	queue      queue
+	preference preference
 
-	priority   int             // ahead of whom we stand in the queue
-	preference string          // our znode in preferred
-	newest     int64           // the greatest token that was seen
-	unsure     bool            // an attempt to take the lock was not answered
-	denied     pacing          // of attempts that are refused although the lock looks free
-	ceding     pacing          // of attempts to give a lock up that was written beside
-	nobodys    map[string]bool // places in the queue that no session has: a restore has made them, and they never go
-	birth      Birth           // of the folder that it stood with
-	tried      BreadCrumb      // what was to be written with that
-
-	announced bool // members/<node> is ours
+	Members *Members
+	Control *ControlZnode
+	Crumb   *Crumb
+	History *History
 }
 
-// Stand prepares to stand for a service.
-func (s *Session) Stand(ctx context.Context, service string, order Order) (*Candidate, Birth, error) {
+// NewCandidate prepares to stand for election to a service.
+func (s *Session) NewCandidate(ctx context.Context, service string, mode Mode) (*Candidate, Birth, error) {
 	p := Paths{Root: s.cfg.Root, Service: service}
 	folders := []string{p.Dir(), p.Members(), p.Queue(), p.History(), p.Control(), p.Preferred()}
 	err := s.ensure(ctx, folders)
@@ -54,128 +48,79 @@ func (s *Session) Stand(ctx context.Context, service string, order Order) (*Cand
 	if err != nil {
 		return nil, Birth{}, err
 	}
-	v, err := outcome(ctx, s, func() (zk.Stat, error) { return s.stat(ctx, p.Dir()) })
+	v, err := outcome(ctx, s.client, func() (zk.Stat, error) { return s.stat(ctx, p.Dir()) })
 	if err != nil {
 		return nil, Birth{}, fmt.Errorf("read %s: %w", p.Dir(), err)
 	}
 	birth := born(v)
-	return &Candidate{s: s, paths: p, order: order, birth: birth}, birth, nil
+	return &Candidate{
+		s: s, paths: p, mode: mode, taking: taking{s: s, paths: p, birth: birth},
+		queue: queue{s: s, dir: p.Queue(), mark: strings.TrimPrefix(SessionName(s.ID()), "0x"), left: mode != Queue}, preference: preference{s: s, dir: p.Preferred()},
+		Members: &Members{s: s, dir: p.Members()}, Control: &ControlZnode{s, p, birth}, Crumb: &Crumb{s, p}, History: &History{s, p.History()},
+	}, birth, nil
 }
 
 func born(folder zk.Stat) Birth { return Birth{folder.Czxid, folder.Ctime} }
 
-// Opening is a chance to take the lock, with what is known of the breadcrumb.
+// Opening is a chance to take the lock.
 type Opening struct {
-	ours   *view // the lock, when it is ours already: the answer to its creation was lost
-	clear  bool  // no breadcrumb
-	wishes *Wishes
+	ours    *view // the lock, when it is ours already: the answer to its creation was lost
+	clear   bool  // there is no breadcrumb
+	intents *Intents
 }
 
 // Ours tells that the lock is ours already.
 func (o Opening) Ours() bool { return o.ours != nil }
 
-// Under makes the taking of the lock depend on the wishes' being the ones that were heeded: nobody is promoted once the
-// service is paused.
-func (o Opening) Under(w Wishes) Opening {
-	o.wishes = &w
+// Under makes the taking of the lock fail once the intents are other ones: nobody is promoted after the service was paused.
+func (o Opening) Under(i Intents) Opening {
+	o.intents = &i
 	return o
 }
 
 // Wait returns when the lock may be had.
 func (c *Candidate) Wait(ctx context.Context) (Opening, error) {
-	return outcome(ctx, c.s, func() (Opening, error) { return c.opening(ctx) })
+	return outcome(ctx, c.s.client, func() (Opening, error) { return c.opening(ctx) })
 }
 
 func (c *Candidate) opening(ctx context.Context) (Opening, error) {
-	unsure := c.unsure
-	if c.order == Queue && !unsure { // when it may be ours, whoever has come ahead of us may be waiting for us
-		if err := c.reachHead(ctx); err != nil {
+	unsure := c.taking.unsure
+	if c.mode == Queue && !unsure { // when the lock may be ours, the candidate ahead of us may be waiting for us
+		if err := c.queue.reachHead(ctx); err != nil {
 			return Opening{}, err
 		}
 	}
-	if c.order != Queue && c.guid != "" { // a former candidate of this session may have left a place behind
-		_ = c.Withdraw(ctx) // nobody but others waits for that, and it is tried again
+	if c.mode != Queue { // a former candidate of this session may have left a place behind
+		_ = c.Withdraw(ctx) // only others wait for that, and it is tried again
 	}
-	if unsure { // what was not answered may not be seen yet
-		if err := c.s.sync(ctx, c.paths.Dir()); err != nil {
-			return Opening{}, err
-		}
-	}
-	lock, trail, err := c.watch(ctx)
-	if err != nil {
+	lock, trail, err := c.taking.look(ctx)
+	switch {
+	case err != nil:
 		return Opening{}, err
-	}
-	c.unsure = lock.exists && lock.stat.EphemeralOwner == c.s.ID() // until Take has adopted it
-	if c.unsure {
+	case c.taking.unsure:
 		return Opening{ours: &lock}, nil
-	}
-	if c.order == Queue && unsure {
+	case c.mode == Queue && unsure:
 		return c.opening(ctx)
-	}
-	if !lock.exists {
+	case !lock.exists:
 		return Opening{clear: !trail.exists}, nil
 	}
-	c.denied = pacing{}
-	defer c.s.awaits(lock.stat.EphemeralOwner, lock.data)()
+	defer c.s.waits.add(lock)()
 	trail, err = c.wait(ctx, lock, trail)
 	return Opening{clear: !trail.exists}, err
 }
 
-// Take takes the lock. With no breadcrumb left behind, ours is written in the same transaction, and the claim is complete;
-// otherwise Previous is set. It returns nothing when somebody was quicker, or when that is not known: then Wait tells.
-func (c *Candidate) Take(ctx context.Context, o Opening, crumb BreadCrumb) (*Claim, error) {
-	me := c.s.cfg.Node
-	crumb.Node, crumb.Host, crumb.Machine, crumb.Boot = me.Node, me.Host, me.Machine, me.Boot
-	crumb.Session, crumb.SessionMs = SessionName(c.s.ID()), c.s.Timeout().Milliseconds()
-	crumb.Since = time.Now().UTC()
-	if o.ours != nil {
-		return c.adopt(ctx, crumb, *o.ours)
-	}
-	return c.create(ctx, crumb, o)
-}
-
-// Unsure tells that the lock may be ours without anybody's knowing: Wait finds out.
-func (c *Candidate) Unsure() bool { return c.unsure }
-
-// Settled waits until the service has no breadcrumb: whoever it named is known to be dead.
-func (c *Candidate) Settled(ctx context.Context) error {
-	for again := (pacing{}); ; {
-		v, err := c.s.look(ctx, c.paths.Crumb())
-		switch {
-		case unknown(err):
-			err = again.wait(ctx, c.s, err)
-		case err == nil && !v.exists:
-			return nil
-		case err == nil:
-			err = c.s.await(ctx, v.changed)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// watch reads and watches lock and breadcrumb, so that nothing has to be read when it counts.
-func (c *Candidate) watch(ctx context.Context) (lock, trail view, err error) {
-	if trail, err = c.s.look(ctx, c.paths.Crumb()); err != nil {
-		return lock, trail, err
-	}
-	lock, err = c.s.look(ctx, c.paths.Lock())
-	c.newest = max(c.newest, lock.stat.Czxid)
-	return lock, trail, err
-}
-
-// crumbFirst is how long the breadcrumb's removal may come before the lock's, of which it is a part as a rule.
+// crumbFirst is how long the news of the breadcrumb's removal may come before that of the lock's: as a rule one transaction removes
+// both.
 const crumbFirst = 50 * time.Millisecond
 
-// wait returns when the lock may be free, with what is known of the breadcrumb then.
+// wait returns when the lock may be free, with the breadcrumb as it is known then.
 func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 	var again <-chan time.Time // when to read a breadcrumb that has changed
 	for {
 		resumed := c.s.Resumed()
 		select {
 		case ev := <-lock.changed:
-			select { // what happened to the breadcrumb before the lock's deletion was told before it
+			select { // a change of the breadcrumb before the lock's deletion was told before it
 			case seen := <-trail.changed:
 				trail.exists = seen.Type != zk.EventNodeDeleted
 			default:
@@ -195,7 +140,7 @@ func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 			trail, again = fresh, nil
 		case <-resumed:
 			return trail, errUnanswered
-		case <-c.s.ended:
+		case <-c.s.Ended():
 			return trail, c.s.Over()
 		case <-ctx.Done():
 			return trail, context.Cause(ctx)
@@ -203,88 +148,74 @@ func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 	}
 }
 
-// create makes the lock, and our breadcrumb with it when there is none. It raises the version of the service's folder, which
-// numbers the claims.
-func (c *Candidate) create(ctx context.Context, crumb BreadCrumb, o Opening) (*Claim, error) {
-	self := Lock{Node: crumb.Node, Host: crumb.Host, Pid: c.s.cfg.Node.Pid, Since: crumb.Since}
-	c.s.remember(c.paths)
-	ops := []any{
-		&zk.CreateRequest{Path: c.paths.Lock(), Data: encode(self), Acl: c.s.acl, Flags: zk.FlagEphemeral},
-		&zk.SetDataRequest{Path: c.paths.Dir(), Data: encode(self), Version: -1},
+// Take takes the lock. With no breadcrumb left behind, ours is written in the same transaction, and the claim is complete;
+// otherwise Previous is set. It returns nothing when somebody was quicker, or when that is not known: then Wait tells.
+func (c *Candidate) Take(ctx context.Context, o Opening, crumb BreadCrumb) (*Claim, error) {
+	me := c.s.cfg.Node
+	crumb.Node, crumb.Host, crumb.Machine, crumb.Boot = me.Node, me.Host, me.Machine, me.Boot
+	crumb.Session, crumb.SessionMs = SessionName(c.s.ID()), c.s.Timeout().Milliseconds()
+	crumb.Since = time.Now().UTC()
+	if o.ours != nil {
+		return c.taking.adopt(ctx, crumb, *o.ours, c.stakes())
 	}
-	if o.clear {
-		ops = append(ops, &zk.CreateRequest{Path: c.paths.Crumb(), Data: encode(crumb), Acl: c.s.acl})
-	}
-	if o.wishes != nil {
-		ops = append(ops, &zk.CheckVersionRequest{Path: c.paths.Control(), Version: o.wishes.version})
-	}
-	results, failed, err := c.s.transact(ctx, ops...)
-	c.unsure, c.tried = unknown(err), crumb
-	switch {
-	case c.unsure:
-		return nil, c.denied.wait(ctx, c.s, err)
-	case errors.Is(err, zk.ErrNodeExists) && failed == 2: // a breadcrumb that we did not know of
-		o.clear = false
-		return c.create(ctx, crumb, o)
-	case errors.Is(err, zk.ErrNodeExists): // somebody was quicker, or the server that was read from has lost the lock
-		return nil, c.denied.wait(ctx, c.s, err)
-	case failed >= 0 && isCheck(ops[failed]): // Heed is about to tell
-		return nil, c.denied.wait(ctx, c.s, errUnanswered)
-	case err != nil:
-		c.s.forget(c.paths.Service)
-		return nil, fmt.Errorf("create the lock: %w", err)
-	case len(results) != len(ops) || results[1].Stat == nil: // read it instead
-		return nil, c.denied.wait(ctx, c.s, err)
-	}
-	c.denied = pacing{}
-	// All of a transaction has one zxid: that of the folder's change is the lock's czxid.
-	claim := c.claim(crumb, results[1].Stat.Mzxid, results[1].Stat.Version)
-	if claim.Token < c.newest {
-		return nil, c.torn()
-	}
-	c.newest = claim.Token
-	claim.found = o.clear
-	if !o.clear {
-		err = c.readCrumb(ctx, claim)
-		c.unsure = err != nil
-	}
-	if born(*results[1].Stat) != c.birth {
-		return nil, c.rebirth(ctx, claim)
-	}
-	return claim, err
+	return c.taking.create(ctx, crumb, o, c.stakes())
 }
 
-// ErrDeleted says that all of the service was deleted by hand since the candidate stood. Nobody makes it anew but who stands anew,
-// and so learns of it.
-var ErrDeleted = errors.New("the znodes of the service were deleted as a whole")
-
-// rebirth gives a lock back that was taken in another folder than the one that the candidate stood with. P1: with the former folder
-// went the breadcrumb of whoever was active, so a delay has to prove its death, and whoever stands anew waits for it.
-func (c *Candidate) rebirth(ctx context.Context, claim *Claim) error {
-	err := claim.Release(ctx)
-	c.unsure = err != nil
-	return errors.Join(ErrDeleted, err)
-}
-
-func (c *Candidate) claim(crumb BreadCrumb, token int64, number int32) *Claim {
-	claim := &Claim{Token: token, Since: time.Now(), number: number, s: c.s, paths: c.paths, crumb: crumb, roll: newRoll()}
-	for _, path := range []string{c.place, c.preference} {
+// stakes are our znodes that are given up together with the lock.
+func (c *Candidate) stakes() (paths []string) {
+	for _, path := range []string{c.queue.place, c.preference.path} {
 		if path != "" {
-			claim.stakes = append(claim.stakes, path)
+			paths = append(paths, path)
 		}
 	}
-	return claim
+	return paths
 }
 
-func (c *Candidate) readCrumb(ctx context.Context, claim *Claim) error {
-	if err := claim.reread(ctx); err != nil {
-		return fmt.Errorf("read the breadcrumb: %w", err)
+// Unsure tells that the lock may be ours although no answer said so: Wait finds out.
+func (c *Candidate) Unsure() bool { return c.taking.unsure }
+
+// Prefer tells the others that this node is fit, and preferred with a priority; 0 takes it back.
+func (c *Candidate) Prefer(ctx context.Context, priority int) error {
+	c.Advance(priority)
+	return repeat(ctx, c.s.client, func() error { return c.preference.set(ctx, priority) })
+}
+
+// First is the priority of the node that an operator wants.
+const First = 1 << 30
+
+// Advance has this node stand in the queue as with a priority, without telling that it has one.
+func (c *Candidate) Advance(priority int) { c.queue.priority = priority }
+
+// Withdraw leaves the queue: nothing of ours is in it afterwards, behind which others would wait.
+func (c *Candidate) Withdraw(ctx context.Context) error {
+	return wrap("leave the queue", c.queue.leave(ctx))
+}
+
+// Retreat takes back that this candidate stands, and a lock that may be ours although no answer said so. Nothing of it is alive.
+func (c *Candidate) Retreat(ctx context.Context) error {
+	if err := c.taking.disown(ctx, c.stakes()); err != nil {
+		return err
+	}
+	return errors.Join(c.Withdraw(ctx), c.Prefer(ctx, 0))
+}
+
+// Leave takes back all that this candidate has said of itself, as Retreat does.
+func (c *Candidate) Leave(ctx context.Context) error {
+	if err := c.Retreat(ctx); err != nil {
+		return err
+	}
+	return wrap("leave", c.s.delete(ctx, c.paths.Members()+"/"+c.s.cfg.Node.Node))
+}
+
+func wrap(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
 }
 
-// Order is the kind of election that it stands in.
-func (c *Candidate) Order() Order { return c.order }
+// Mode is the kind of election that it stands in.
+func (c *Candidate) Mode() Mode { return c.mode }
 
 // Paths names the service's znodes.
 func (c *Candidate) Paths() Paths { return c.paths }

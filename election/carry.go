@@ -7,47 +7,45 @@ import (
 	"time"
 )
 
-// Carried is what another image of this process needs to go on with a session: the sole client of it from then on.
+// Carried lets another image of this process go on with a session, as its sole client from then on.
 type Carried struct {
 	Session  int64           `json:"session"`
 	Password []byte          `json:"password"`
 	Timeout  time.Duration   `json:"timeout"` // that it counts with
-	Seen     int64           `json:"seen"`    // the newest zxid: what is read later is not older
+	Seen     int64           `json:"seen"`    // the newest zxid: later reads are not older
 	LeaseEnd time.Duration   `json:"lease_end"`
 	Claims   map[string]bool `json:"claims"` // services whose locks may be ours
 }
 
-// Carry tells what another client of the session needs. This one must not send anything any more.
+// Carry describes the session to its next client. This one must not send anything any more.
 func (s *Session) Carry() (Carried, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over != nil {
-		return Carried{}, s.over
-	}
-	if s.id == 0 || s.end == 0 {
+	timeout, end, over := s.Lease.left()
+	id, password := s.identity()
+	switch {
+	case over != nil:
+		return Carried{}, over
+	case id == 0 || end == 0:
 		return Carried{}, errors.New("no session stands")
 	}
-	c := Carried{Session: s.id, Password: s.password, Timeout: s.timeout, Seen: s.dialer.seen.Load(), LeaseEnd: s.end, Claims: map[string]bool{}}
-	for service := range s.claims {
+	c := Carried{Session: id, Password: password, Timeout: timeout, Seen: s.dialer.seen.Load(), LeaseEnd: end, Claims: map[string]bool{}}
+	for service := range s.locks.all() {
 		c.Claims[service] = true
 	}
 	return c, nil
 }
 
-// Resume is Open for a session that another image of this process has carried over. The lease is what was left of it: serve is
-// called at once, whether or not a server can be reached.
+// Resume is Open for a session that another image of this process has carried over. It keeps the rest of
+// the lease: serve is called at once, whether or not a server can be reached.
 func (e *Ensemble) Resume(ctx context.Context, c Carried, serve func(context.Context, *Session) error) error {
 	cfg := e.cfg
 	cfg.Auth = e.shown()
 	cfg.Timeout = c.Timeout // asking for another one would change the session's
 	s := newSession(&cfg)
-	s.longest = max(c.Timeout, e.cfg.Timeout)
-	s.acked = c.LeaseEnd - LeaseLength(c.Timeout)
-	s.id, s.password, s.timeout, s.end = c.Session, c.Password, c.Timeout, c.LeaseEnd
-	s.node.SessionMs = c.Timeout.Milliseconds()
-	s.resumes = true
+	s.Lease.resume(c.Timeout, max(c.Timeout, e.cfg.Timeout), c.LeaseEnd)
+	s.identify(c.Session, c.Password)
+	s.Self.Say(func(n *Node) { n.SessionMs = c.Timeout.Milliseconds() })
 	for service := range c.Claims {
-		s.remember(Paths{Root: cfg.Root, Service: service})
+		s.locks.add(Paths{Root: cfg.Root, Service: service})
 	}
 	return e.open(ctx, s, func(d *dialer) {
 		d.seen.Store(c.Seen)
@@ -65,7 +63,7 @@ type CarriedClaim struct {
 	Stakes  []string        `json:"stakes,omitempty"`
 }
 
-// Carry tells what is needed to go on with the claim. Nothing may be using it.
+// Carry describes the claim to the next image. Nothing may be using the claim.
 func (c *Claim) Carry() (CarriedClaim, error) {
 	if !c.found || c.Previous != nil {
 		return CarriedClaim{}, errors.New("the breadcrumb does not name us")
@@ -79,38 +77,41 @@ func (c *Candidate) Resume(carried CarriedClaim) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Claim{
-		Token: carried.Token, Since: carried.Since, number: carried.Number, s: c.s, paths: c.paths, crumb: crumb,
-		version: carried.Version, found: true, stakes: carried.Stakes, roll: newRoll(),
-	}, nil
+	claim := c.taking.claim(crumb, carried.Token, carried.Number, carried.Stakes)
+	claim.Since, claim.version, claim.found = carried.Since, carried.Version, true
+	return claim, nil
 }
 
-// Standing is what a candidate has in ZooKeeper. Another one of the same session goes on with it.
-type Standing struct {
+// CarriedCandidate lists the znodes of a candidate. Another candidate of the same session goes on with them.
+type CarriedCandidate struct {
 	Session    int64       `json:"session,omitempty"`
 	GUID       string      `json:"guid,omitempty"`
 	Place      string      `json:"place,omitempty"`
 	Preference string      `json:"preference,omitempty"`
-	Tried      *BreadCrumb `json:"tried,omitempty"` // what was to be written with a lock that may be ours
+	Tried      *BreadCrumb `json:"tried,omitempty"` // the breadcrumb that belongs to a lock that may be ours
 }
 
-// Standing tells what the candidate has. It must not be used any more.
-func (c *Candidate) Standing() Standing {
-	s := Standing{Session: c.s.ID(), GUID: c.guid, Place: c.place, Preference: c.preference}
-	if c.unsure {
-		s.Tried = &c.tried
+// Carry describes the candidate to its successor. It must not be used any more.
+func (c *Candidate) Carry() CarriedCandidate {
+	s := CarriedCandidate{Session: c.s.ID(), Place: c.queue.place, Preference: c.preference.path}
+	if !c.queue.left {
+		s.GUID = c.queue.mark
+	}
+	if c.taking.unsure {
+		s.Tried = &c.taking.tried
 	}
 	return s
 }
 
-// Inherit takes over what another candidate of the same session has. What one of another session had is gone with it, and under
-// its name no later one of ours would know our place again: it would wait behind it.
-func (c *Candidate) Inherit(s Standing) {
+// Inherit takes over the znodes of another candidate of the same session. Those of another session are gone with it; under its name
+// we would not know our own place in the queue again, and would wait behind it.
+func (c *Candidate) Inherit(s CarriedCandidate) {
 	if s.Session != c.s.ID() {
 		return
 	}
-	c.guid, c.place, c.preference = s.GUID, s.Place, s.Preference
+	c.preference.path = s.Preference
+	c.queue.inherit(s.GUID != "", s.Place)
 	if s.Tried != nil {
-		c.unsure, c.tried = true, *s.Tried
+		c.taking.inherit(*s.Tried)
 	}
 }

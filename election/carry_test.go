@@ -12,9 +12,9 @@ var errExec = errors.New("this image of the process is no more")
 
 // legacy is what one image leaves to the next.
 type legacy struct {
-	Session  Carried
-	Claim    CarriedClaim
-	Standing Standing
+	Session          Carried
+	Claim            CarriedClaim
+	CarriedCandidate CarriedCandidate
 }
 
 // carriedOver is what the next image reads of an active node's session, whose image has ended.
@@ -34,7 +34,7 @@ func (w *world) carriedOver(node string) (left legacy) {
 		if err != nil {
 			return err
 		}
-		left.Standing = cand.Standing()
+		left.CarriedCandidate = cand.Carry()
 		if left.Claim, err = claim.Carry(); err != nil {
 			return err
 		}
@@ -68,14 +68,14 @@ func TestASessionIsCarriedOverWithItsClaim(t *testing.T) {
 		left := w.carriedOver("a")
 		time.Sleep(300 * time.Millisecond)
 		err := w.resume("a", left.Session, func(ctx context.Context, s *Session) error {
-			if s.ID() != left.Session.Session || s.LeaseEnd() != left.Session.LeaseEnd {
-				t.Errorf("session %x until %v, not %x until %v", s.ID(), s.LeaseEnd(), left.Session.Session, left.Session.LeaseEnd)
+			if s.ID() != left.Session.Session || s.Lease.End() != left.Session.LeaseEnd {
+				t.Errorf("session %x until %v, not %x until %v", s.ID(), s.Lease.End(), left.Session.Session, left.Session.LeaseEnd)
 			}
-			cand, _, err := s.Stand(ctx, "svc", Queue)
+			cand, _, err := s.NewCandidate(ctx, "svc", Queue)
 			if err != nil {
 				return err
 			}
-			cand.Inherit(left.Standing)
+			cand.Inherit(left.CarriedCandidate)
 			claim, err := cand.Resume(left.Claim)
 			if err != nil {
 				return err
@@ -85,7 +85,7 @@ func TestASessionIsCarriedOverWithItsClaim(t *testing.T) {
 			if err := claim.Watch(watching); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("the claim is watched in vain: %v", err)
 			}
-			if s.LeaseEnd() <= left.Session.LeaseEnd {
+			if s.Lease.End() <= left.Session.LeaseEnd {
 				t.Error("the lease was never extended")
 			}
 			return claim.Release(ctx)
@@ -113,17 +113,17 @@ func TestWhatACandidateHasIsCarriedOver(t *testing.T) {
 	inWorld(t, func(w *world) {
 		left := w.carriedOver("a")
 		var standby Carried
-		var standing Standing
+		var standing CarriedCandidate
 		err := w.open("b", func(ctx context.Context, s *Session) error {
-			cand, _, err := s.Stand(ctx, "svc", Queue)
+			cand, _, err := s.NewCandidate(ctx, "svc", Queue)
 			if err == nil {
 				err = cand.Prefer(ctx, 3)
 			}
 			if err == nil {
-				_, err = cand.predecessor(ctx)
+				_, err = cand.queue.predecessor(ctx)
 			}
 			if err == nil {
-				standing = cand.Standing()
+				standing = cand.Carry()
 				standby, err = s.Carry()
 			}
 			s.dialer.shutdown()
@@ -133,7 +133,7 @@ func TestWhatACandidateHasIsCarriedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = w.resume("b", standby, func(ctx context.Context, s *Session) error {
-			cand, _, err := s.Stand(ctx, "svc", Queue)
+			cand, _, err := s.NewCandidate(ctx, "svc", Queue)
 			if err != nil {
 				return err
 			}
@@ -144,7 +144,7 @@ func TestWhatACandidateHasIsCarriedOver(t *testing.T) {
 			for _, dir := range []string{cand.paths.Queue(), cand.paths.Preferred()} {
 				names, err := s.children(ctx, dir)
 				for _, name := range names {
-					if dir+"/"+name != left.Standing.Place {
+					if dir+"/"+name != left.CarriedCandidate.Place {
 						t.Errorf("left behind: %s/%s", dir, name)
 					}
 				}

@@ -26,6 +26,8 @@ type Claim struct {
 	Previous      *BreadCrumb
 	PreviousToken int64
 
+	Roll *Roll
+
 	doubt   bool  // an inscription was not answered
 	number  int32 // of this claim: the version of the service's folder, which every claim raises
 	s       *Session
@@ -33,9 +35,7 @@ type Claim struct {
 	crumb   BreadCrumb // ours
 	version int32      // of the breadcrumb as it was last read or written
 	found   bool       // there is a breadcrumb
-	listed  *Failsafe  // what the breadcrumb is known to say of members
-	roll    *roll
-	stakes  []string // our znodes in the queue and among the preferred, given up together with the lock
+	stakes  []string   // our znodes in the queue and among the preferred, given up together with the lock
 	lock    <-chan zk.Event
 	trail   <-chan zk.Event // of the breadcrumb
 }
@@ -57,44 +57,39 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 		if c.Previous == nil {
 			return nil
 		}
-		// A former active that adds its token to the breadcrumb, late, says nothing of a death. That something is alive is another
-		// matter: from now on no delay is a proof, nor an answer that did not take that process in.
+		// A former active that adds its token to the breadcrumb, late, proves nothing. A process that is known to be alive changes
+		// the case: from now on no delay is a proof, nor an answer that did not cover that process.
 		if c.Previous.Session != former.Session || !bytes.Equal(c.Previous.Tree, former.Tree) || !c.Previous.Leftover.same(former.Leftover) {
 			return ErrCrumbChanged
 		}
 	}
 }
 
-// Delay is how long, from the claim, the child of whom the breadcrumb names may live if nothing proves its death; at least grace.
+// Delay is how long, from the claim, the former active's child may live if nothing proves its death; at least grace.
 func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, error) {
 	lives, err := c.PreviousLives(ctx)
 	former := FormerLease{Session: time.Duration(c.Previous.SessionMs) * time.Millisecond, Lives: lives, Others: c.s.cfg.Strangers}
 	return former.Wait(grace), err
 }
 
-// PreviousLives tells whether the session of whom the breadcrumb names is still there, as it is when the lock was deleted
-// by hand. Its lease may then last as long as a session does. Any ephemeral of that session shows it: its own znode, which may
-// have been deleted as well, and what it says as a candidate.
+// PreviousLives tells whether the former active's session is still there, as after a deletion of the lock by hand. Its lease may then
+// last as long as a session does. Any ephemeral of that session shows it: the node's znode, which may have been deleted as well, or
+// its znode among the members.
 func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
 	if c.Previous.Session == "" || c.Previous.Outlived {
 		return true, nil // nobody knows, as when the breadcrumb cannot be read; or what would show it was deleted with the lock
 	}
 	for _, dir := range []string{NodesDir(c.paths.Root), c.paths.Members()} {
-		if lives, err := c.bound(ctx, dir+"/"+c.Previous.Node); lives || err != nil {
-			return lives, err
+		path := dir + "/" + c.Previous.Node
+		v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.probe(ctx, path) })
+		if err != nil {
+			return false, fmt.Errorf("read %s: %w", path, err)
+		}
+		if owner := v.stat.EphemeralOwner; owner != 0 && SessionName(owner) == c.Previous.Session {
+			return true, nil
 		}
 	}
 	return false, nil
-}
-
-// bound tells whether a znode is an ephemeral of the previous active's session.
-func (c *Claim) bound(ctx context.Context, path string) (bool, error) {
-	v, err := outcome(ctx, c.s, func() (view, error) { return c.s.probe(ctx, path) })
-	if err != nil {
-		return false, fmt.Errorf("read %s: %w", path, err)
-	}
-	owner := v.stat.EphemeralOwner
-	return owner != 0 && SessionName(owner) == c.Previous.Session, nil
 }
 
 // Inscribe makes the breadcrumb name us, if it does not yet: P5. The transaction holds only while a lock exists and nobody
@@ -120,7 +115,7 @@ func (c *Claim) Inscribe(ctx context.Context) error {
 			return ErrLost
 		}
 		c.doubt = unknown(err)
-		if err := again.wait(ctx, c.s, err); err != nil {
+		if err := again.wait(ctx, c.s.client, err); err != nil {
 			return err
 		}
 		found, version := c.found, c.version
@@ -140,10 +135,12 @@ func (c *Claim) unclaimed() *zk.CheckVersionRequest {
 	return &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: c.number}
 }
 
+// Session is the timeout of the session, as the breadcrumb tells it.
+func (c *Claim) Session() time.Duration { return time.Duration(c.crumb.SessionMs) * time.Millisecond }
+
 // reread is read, repeated until there is an answer.
 func (c *Claim) reread(ctx context.Context) error {
-	_, err := outcome(ctx, c.s, func() (struct{}, error) { return struct{}{}, c.read(ctx) })
-	return err
+	return repeat(ctx, c.s.client, func() error { return c.read(ctx) })
 }
 
 // read reads the breadcrumb, and watches it.
@@ -176,7 +173,7 @@ func (c *Claim) read(ctx context.Context) error {
 
 // verify reads the lock, and watches it: it must be the very lock that we claimed.
 func (c *Claim) verify(ctx context.Context) error {
-	v, err := outcome(ctx, c.s, func() (view, error) { return c.s.probe(ctx, c.paths.Lock()) })
+	v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.probe(ctx, c.paths.Lock()) })
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
 	}
@@ -184,6 +181,38 @@ func (c *Claim) verify(ctx context.Context) error {
 		return ErrLost
 	}
 	c.lock = v.changed
+	return nil
+}
+
+// renumber reads folder, breadcrumb and, last, the lock. That this is the very lock that we claimed tells that nobody has claimed
+// it before the folder was read: the folder's version, greater than it was when somebody wrote to it by hand, is the number of our
+// claim then. A later claim raises it again.
+//
+// P1: a breadcrumb of a later claim beside our lock cannot be, unless by hand, and is not built upon: see adopt.
+func (c *Claim) renumber(ctx context.Context) error {
+	dir, err := outcome(ctx, c.s.client, func() (zk.Stat, error) { return c.s.stat(ctx, c.paths.Dir()) })
+	if errors.Is(err, zk.ErrNoNode) {
+		return ErrLost // and with the folder the lock
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", c.paths.Dir(), err)
+	}
+	if err := c.reread(ctx); err != nil {
+		return fmt.Errorf("read the breadcrumb: %w", err)
+	}
+	if err := c.verify(ctx); err != nil {
+		return err
+	}
+	if c.number == dir.Version {
+		return nil
+	}
+	if c.Previous != nil && c.PreviousToken > c.Token && !unclaimedSince(dir, c.Token) {
+		c.s.Expire(ErrTorn)
+		return ErrTorn
+	}
+	c.s.log.Warn("somebody has written to the folder of the service, whose version numbers the claims", "path", c.paths.Dir(),
+		"version", dir.Version, "claim", c.number)
+	c.number = dir.Version
 	return nil
 }
 
@@ -213,7 +242,7 @@ func (c *Claim) Watch(ctx context.Context) error {
 		if err := c.enroll(ctx, &again); err != nil {
 			return err
 		}
-		if err := c.s.await(ctx, c.lock, c.trail, c.roll.stir); err != nil {
+		if err := c.s.await(ctx, c.lock, c.trail, c.Roll.changed); err != nil {
 			return err
 		}
 	}
@@ -238,7 +267,11 @@ func (c *Claim) sign(ctx context.Context) error {
 
 // rewrite writes our breadcrumb over itself.
 func (c *Claim) rewrite(ctx context.Context) (failed int, err error) {
-	return c.s.multi(ctx, c.unclaimed(), &zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
+	failed, err = c.s.multi(ctx, c.unclaimed(), &zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
+	if err == nil {
+		c.version++
+	}
+	return failed, err
 }
 
 func isCheck(op any) bool {

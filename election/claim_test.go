@@ -16,10 +16,10 @@ import (
 )
 
 func TestClaimWritesTheBreadcrumbAndReleaseRemovesBoth(t *testing.T) {
-	for _, order := range []Order{Race, Queue} {
+	for _, mode := range []Mode{Race, Queue} {
 		inWorld(t, func(w *world) {
 			w.within("a", func(ctx context.Context, s *Session) error {
-				c, cl, err := claim(ctx, s, order)
+				c, cl, err := claim(ctx, s, mode)
 				if err != nil {
 					return err
 				}
@@ -72,14 +72,14 @@ func TestClaimSurvivesLostAnswers(t *testing.T) {
 	}
 	for _, op := range []jute.Op{jute.OpCreate, jute.OpDelete} { // a multi that creates, one that deletes
 		for _, tr := range traps {
-			for _, order := range []Order{Race, Queue} {
-				name := fmt.Sprintf("%v %s %s", op, tr.name, order)
+			for _, mode := range []Mode{Race, Queue} {
+				name := fmt.Sprintf("%v %s %s", op, tr.name, mode)
 				inWorld(t, func(w *world) {
 					trial := func(ctx context.Context, s *Session) error {
 						if op == jute.OpCreate {
 							tr.set(w.zk, zkmem.Match{Op: jute.OpMulti, Path: lockName})
 						}
-						_, cl, err := claim(ctx, s, order)
+						_, cl, err := claim(ctx, s, mode)
 						if err != nil {
 							return err
 						}
@@ -148,7 +148,7 @@ func TestTwoBelieversCollideOnTheBreadcrumb(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
 		w.asOperator(func(ctx context.Context, s *Session) error { // somebody's breadcrumb, so that both have to fence
-			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 				return err
 			}
 			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
@@ -202,7 +202,7 @@ func TestBelieverInAVanishedLockDoesNotTakeAnothersBreadcrumb(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
 		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 				return err
 			}
 			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
@@ -248,7 +248,7 @@ func TestReleaseDoesNotTakeAnothersLock(t *testing.T) {
 				return err
 			}
 			w.asOperator(func(ctx context.Context, s *Session) error {
-				_, err := call(ctx, s, func() (int, error) { return 0, s.conn.Delete(p.Lock(), -1) })
+				_, err := call(ctx, s.client, func() (int, error) { return 0, s.conn.Delete(p.Lock(), -1) })
 				return err
 			})
 			w.within("b", func(ctx context.Context, s2 *Session) error {

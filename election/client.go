@@ -32,7 +32,7 @@ func Connect(ctx context.Context, cfg Config) (*zk.Conn, error) {
 	case <-ready:
 		return conn, nil
 	case <-ctx.Done():
-		err := d.trouble()
+		err := d.hosts.trouble()
 		d.shutdown()
 		conn.Close()
 		return nil, fmt.Errorf("no ZooKeeper server of %v answers: %w", cfg.Servers, err)

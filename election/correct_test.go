@@ -10,17 +10,17 @@ import (
 func TestAnEntryIsCorrectedOnlyIfItIsTheSameActivation(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Race)
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
 			end := time.Now().UTC()
-			entry, err := c.Record(ctx, Activation{Token: 7, Start: end}, "")
+			entry, err := c.History.Record(ctx, Activation{Token: 7, Start: end}, "")
 			if err != nil {
 				return err
 			}
 			for _, token := range []int64{8, 7} {
-				if err := c.Correct(ctx, entry, Activation{Token: token, Start: end, End: &end, Reason: "session expired"}); err != nil {
+				if err := c.History.Correct(ctx, entry, Activation{Token: token, Start: end, End: &end, Reason: "session expired"}); err != nil {
 					return err
 				}
 				v, err := s.look(ctx, entry)
@@ -31,7 +31,7 @@ func TestAnEntryIsCorrectedOnlyIfItIsTheSameActivation(t *testing.T) {
 					w.Errorf("after a correction for %d: %+v, %v", token, a, err)
 				}
 			}
-			if err := c.Correct(ctx, entry+"9", Activation{Token: 7}); err != nil {
+			if err := c.History.Correct(ctx, entry+"9", Activation{Token: 7}); err != nil {
 				w.Errorf("an entry that is dropped: %v", err)
 			}
 			return nil

@@ -30,9 +30,8 @@ type BreadCrumb struct {
 	Leftover    Leftover        `json:"leftover,omitzero"`  // something of the tree is known to be alive
 }
 
-// ReadBreadCrumb reads a breadcrumb, wholly or not at all: with an error it is empty, and was written by somebody unknown
-// whose child may be running (P5). What decides on a death by it has to be beyond doubt; what is only shown has not. That something
-// is known to be alive it tells in any case.
+// ReadBreadCrumb reads a breadcrumb, wholly or not at all: with an error it is empty, and an unknown node wrote it, whose child may be
+// running (P5). All fields that a proof of death relies on have to be valid. Leftover is read even from a breadcrumb with an error.
 func ReadBreadCrumb(data []byte) (BreadCrumb, error) {
 	b, err := decode[BreadCrumb](data)
 	if err == nil {

@@ -18,10 +18,60 @@ func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", address) // the name is looked up anew each time
 }
 
-// dialer gives one session its connections, one after the other. It is the client's host provider too: the first round
-// over the servers goes without a pause, later ones with a short growing one.
-type dialer struct {
+// hosts is which server to try next. The first round over the servers goes without a pause, later ones with a short growing one.
+type hosts struct {
 	servers []string
+
+	mu     sync.Mutex // guards what follows
+	next   int
+	failed int   // dials since the last one that led to a session
+	last   error // why the newest dial led to none
+}
+
+func (h *hosts) another() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.next = (h.next + 1) % len(h.servers)
+	return h.servers[h.next]
+}
+
+func (h *hosts) connected() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failed, h.last = 0, nil
+}
+
+func (h *hosts) pause() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	round := h.failed / len(h.servers)
+	h.failed++
+	if round == 0 {
+		return 0
+	}
+	pause := min(20*time.Millisecond<<min(round-1, 4), 250*time.Millisecond)
+	return pause/2 + rand.N(pause/2)
+}
+
+func (h *hosts) failedWith(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last = err
+}
+
+// trouble is the newest reason why there is no session, or nil.
+func (h *hosts) trouble() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.last == nil {
+		return errors.New("no answer")
+	}
+	return h.last
+}
+
+// dialer gives one session its connections, one after the other. It is the client's zk.HostProvider too.
+type dialer struct {
+	hosts   *hosts
 	dial    DialFunc
 	now     func() time.Duration
 	greeted func(handshake)
@@ -34,86 +84,63 @@ type dialer struct {
 
 	mu      sync.Mutex // guards what follows
 	limit   time.Duration
-	next    int
-	failed  int // dials since the last one that led to a session
 	current *wire
-	auth    *Auth
-	last    error
-	shut    bool
+	auth    *Auth // what is shown
 }
 
 func newDialer(ctx context.Context, cfg *Config, greeted func(handshake)) *dialer {
 	d := &dialer{
-		servers: cfg.Servers, dial: dialing(cfg.Dial, cfg.TLS), auth: cfg.Auth, greeted: greeted,
-		now: cfg.Now, limit: stallLimit(cfg.Timeout), next: rand.IntN(len(cfg.Servers)),
+		hosts: &hosts{servers: cfg.Servers, next: rand.IntN(len(cfg.Servers))},
+		dial:  dialing(cfg.Dial, cfg.TLS), auth: cfg.Auth, greeted: greeted, now: cfg.Now, limit: stallLimit(cfg.Timeout),
 	}
-	if d.now == nil { // who has no lease does not ask
+	if d.now == nil { // a client without a lease does not ask
 		d.now = func() time.Duration { return 0 }
 	}
 	d.ctx, d.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return d
 }
 
-// Init, Len, Next and Connected make it a zk.HostProvider.
+// Init implements zk.HostProvider.
 func (d *dialer) Init([]string) error { return nil }
 
 // Len is the number of servers.
-func (d *dialer) Len() int { return len(d.servers) }
+func (d *dialer) Len() int { return len(d.hosts.servers) }
 
 // Next names the server to try. Its second result makes the client look whether it was told to quit: otherwise it would
 // dial for ever after the end of the session.
-func (d *dialer) Next() (string, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.next = (d.next + 1) % len(d.servers)
-	return d.servers[d.next], d.shut
-}
+func (d *dialer) Next() (string, bool) { return d.hosts.another(), d.ctx.Err() != nil }
 
 // Connected tells that a session stands.
-func (d *dialer) Connected() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.failed, d.last = 0, nil
-}
-
-func (d *dialer) pause() time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	round := d.failed / len(d.servers)
-	d.failed++
-	if round == 0 {
-		return 0
-	}
-	pause := min(20*time.Millisecond<<min(round-1, 4), 250*time.Millisecond)
-	return pause/2 + rand.N(pause/2)
-}
+func (d *dialer) Connected() { d.hosts.connected() }
 
 // open is the client's Dialer.
 func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
 	select {
-	case <-time.After(d.pause()):
+	case <-time.After(d.hosts.pause()):
 	case <-d.ctx.Done():
 		return nil, ErrClosed
 	}
-	ctx, cancel := context.WithTimeout(d.ctx, d.bounds())
+	d.mu.Lock()
+	limit := d.limit
+	d.mu.Unlock()
+	ctx, cancel := context.WithTimeout(d.ctx, limit)
 	defer cancel()
 	conn, err := d.dial(ctx, address)
 	if err != nil {
-		d.failedWith(err)
+		d.hosts.failedWith(err)
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	w := &wire{
-		Conn: conn, limit: d.limit, auth: d.auth, seen: &d.seen, before: d.seen.Load(), now: d.now, greeted: d.greeted, refused: d.failedWith,
-		resume: d.resume,
-	}
-	if d.shut {
+	if d.ctx.Err() != nil {
 		conn.Close()
 		return nil, ErrClosed
 	}
-	d.current = w
-	return w, nil
+	d.current = &wire{
+		Conn: conn, limit: d.limit, auth: d.auth, seen: &d.seen, before: d.seen.Load(), now: d.now, greeted: d.greeted,
+		refused: d.hosts.failedWith, resume: d.resume,
+	}
+	return d.current, nil
 }
 
 // bound says how long a dial, or a server's silence, may last.
@@ -121,28 +148,6 @@ func (d *dialer) bound(limit time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.limit = limit
-}
-
-func (d *dialer) bounds() time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.limit
-}
-
-func (d *dialer) failedWith(err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.last = err
-}
-
-// trouble is the newest reason why there is no session, or nil.
-func (d *dialer) trouble() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.last == nil {
-		return errors.New("no answer")
-	}
-	return d.last
 }
 
 // kick closes the present connection, so that the client goes to another server with the same session.
@@ -162,6 +167,12 @@ func (d *dialer) authenticate(a *Auth) {
 	d.kick()
 }
 
+func (d *dialer) shown() *Auth {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.auth
+}
+
 func (d *dialer) localAddr() net.Addr {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -175,7 +186,6 @@ func (d *dialer) localAddr() net.Addr {
 func (d *dialer) shutdown() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.shut = true
 	d.cancel()
 	if d.current != nil {
 		d.current.Close()

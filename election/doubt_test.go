@@ -15,7 +15,7 @@ func TestALockIsGivenBackWithABreadcrumbThatWasWrittenUnheard(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
 		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 				return err
 			}
 			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)

@@ -9,22 +9,22 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Tree is how a tree of znodes is looked at, to see whose it is.
+// Tree reads the ACLs of a tree of znodes.
 type Tree struct {
 	ACL      func(path string) ([]zk.ACL, error)
 	Children func(path string) ([]string, error)
 }
 
-// Exposed finds which of what services work with others than the credentials may change: who may delete in a service's folder can
-// delete its lock and breadcrumb, whomever those belong to. It looks at the folders, and at what is in those of services. The folders
-// above the root do not matter: what they may have deleted is a root that is empty. All services are looked at where none is named.
+// Exposed finds the znodes of services that others than the credentials' owners may change. The right to delete in a service's folder
+// is the right to delete its lock and breadcrumb, whoever owns these. It looks at the folders, and at the znodes in those of services.
+// The folders above the root do not matter: only an empty root can be deleted. services nil: all.
 func (t Tree) Exposed(root string, a *Auth, services []string) (open []string, err error) {
 	look := func(path string) (is bool, err error) {
 		acl, err := t.ACL(path)
 		switch {
 		case errors.Is(err, zk.ErrNoNode):
 			return false, nil
-		case err != nil && !errors.Is(err, zk.ErrNoAuth): // what is hidden from us is somebody else's
+		case err != nil && !errors.Is(err, zk.ErrNoAuth): // a znode that is hidden from us is not ours
 			return false, fmt.Errorf("read the ACL of %s: %w", path, err)
 		case err != nil || a.exposed(acl):
 			open, is = append(open, path), true
@@ -51,7 +51,7 @@ func (t Tree) Exposed(root string, a *Auth, services []string) (open []string, e
 	for _, folder := range folders {
 		is, err := look(folder)
 		var names []string
-		if err == nil && !is { // in what is open a stranger can make as many as he likes
+		if err == nil && !is { // in an open folder a stranger can make any number
 			names, err = list(folder)
 		}
 		for _, name := range names {
@@ -76,7 +76,7 @@ func (a *Auth) exposed(acl []zk.ACL) bool {
 
 const longestPath = 80
 
-// ExposedNote says it in one line, with what to type; "" where nothing is open.
+// ExposedNote is a line that says so, with the command to type; "" if nothing is open.
 func ExposedNote(open []string) string {
 	if len(open) == 0 {
 		return ""
@@ -94,19 +94,23 @@ func ExposedNote(open []string) string {
 	return Bounded([]string{note})[0] // it has names of znodes that a stranger may have made
 }
 
-// Exposed looks for it in a session.
+// tree reads in a session; each read is repeated until it is answered.
+func (c *client) tree(ctx context.Context) Tree {
+	return Tree{
+		ACL: func(path string) ([]zk.ACL, error) {
+			return insist(ctx, c, func() ([]zk.ACL, error) { acl, _, err := c.conn.GetACL(path); return acl, err })
+		},
+		Children: func(path string) ([]string, error) {
+			return outcome(ctx, c, func() ([]string, error) { return c.children(ctx, path) })
+		},
+	}
+}
+
+// Exposed is Tree.Exposed in this session.
 func (s *Session) Exposed(ctx context.Context, services []string) ([]string, error) {
-	a := s.Ticket().Auth
+	a := s.dialer.shown()
 	if a == nil {
 		return nil, nil
 	}
-	t := Tree{
-		ACL: func(path string) ([]zk.ACL, error) {
-			return insist(ctx, s, func() ([]zk.ACL, error) { acl, _, err := s.conn.GetACL(path); return acl, err })
-		},
-		Children: func(path string) ([]string, error) {
-			return insist(ctx, s, func() ([]string, error) { names, _, err := s.conn.Children(path); return names, err })
-		},
-	}
-	return t.Exposed(s.cfg.Root, a, services)
+	return s.tree(ctx).Exposed(s.cfg.Root, a, services)
 }

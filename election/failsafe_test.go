@@ -16,7 +16,7 @@ import (
 // and there is time left to kill in. And there is time to ask in, between the doubt and the time to stop.
 func TestPromiseOutlastsWhatIsCountedOn(t *testing.T) {
 	for _, session := range []time.Duration{2 * time.Second, 6 * time.Second, 40 * time.Second} {
-		slow := time.Duration(float64(CoverLength(session)) * 1.001)
+		slow := time.Duration(float64(PromiseReach(session)) * 1.001)
 		fast := time.Duration(float64(PromiseLength(session)) * 0.999)
 		if left := fast - slow; left < AfterLease(session) {
 			t.Errorf("session %v: %v between the end of what is counted on and the promise's", session, left)
@@ -42,7 +42,7 @@ func TestHeldSessionOutlivesTheLease(t *testing.T) {
 			back := w.zk.Cut(zkmem.Everyone, zkmem.Both)
 			id := s.ID()
 			time.Sleep(LeaseLength(testTimeout) / 2)
-			if !s.Hold(w.now() + 3*time.Second) {
+			if !s.ExtendByPromises(w.now() + 3*time.Second) {
 				t.Error("held too late")
 			}
 			time.Sleep(2 * time.Second)
@@ -70,7 +70,7 @@ func TestPromisesReviveNothing(t *testing.T) {
 			err := w.open("a", func(ctx context.Context, s *Session) error {
 				defer w.zk.Cut(zkmem.Everyone, zkmem.Both)()
 				end(w, s)
-				if s.Hold(w.now() + time.Minute) {
+				if s.ExtendByPromises(w.now() + time.Minute) {
 					t.Errorf("%s: held", name)
 				}
 				select {
@@ -93,13 +93,13 @@ func TestHeldSessionThatExpiredIsOver(t *testing.T) {
 		err := w.open("a", func(ctx context.Context, s *Session) error {
 			back := w.zk.Cut(zkmem.Everyone, zkmem.Both)
 			time.Sleep(LeaseLength(testTimeout) / 2)
-			s.Hold(w.now() + 4*testTimeout)
+			s.ExtendByPromises(w.now() + 4*testTimeout)
 			time.Sleep(2 * testTimeout)
 			back()
 			began := w.now()
 			<-s.Ended()
-			if took := w.now() - began; took > time.Second || s.LeaseEnd() != 0 {
-				t.Errorf("over after %v, lease until %v", took, s.LeaseEnd())
+			if took := w.now() - began; took > time.Second || s.Lease.End() != 0 {
+				t.Errorf("over after %v, lease until %v", took, s.Lease.End())
 			}
 			return nil
 		})()
@@ -124,17 +124,17 @@ func TestEverybodyWhoMayBeListedIsCountedOn(t *testing.T) {
 			go func() { ended <- cl.Watch(watching) }()
 			counted := func(wantAcked bool, want ...Peer) {
 				t.Helper()
-				if got, acked := cl.Counted(); acked != wantAcked || !slices.Equal(got, want) {
+				if got, acked := cl.Roll.Counted(); acked != wantAcked || !slices.Equal(got, want) {
 					t.Errorf("counted %v, acknowledged %v; want %v, %v", got, acked, want, wantAcked)
 				}
 			}
 			counted(false)
-			cl.Enlist([]Peer{b})
+			cl.Roll.Enlist([]Peer{b})
 			counted(false, b)
 			time.Sleep(100 * time.Millisecond)
 			counted(true, b)
 			w.zk.LoseReply(zkmem.Match{Op: jute.OpMulti})
-			cl.Enlist([]Peer{c})
+			cl.Roll.Enlist([]Peer{c})
 			time.Sleep(100 * time.Millisecond)
 			counted(true, b, c)
 			time.Sleep(testTimeout)
@@ -146,11 +146,11 @@ func TestEverybodyWhoMayBeListedIsCountedOn(t *testing.T) {
 			}
 			// Nobody: whoever finds that relies on our not going on, from when it may be read.
 			w.zk.LoseReply(zkmem.Match{Op: jute.OpMulti})
-			cl.Enlist(nil)
+			cl.Roll.Enlist(nil)
 			counted(false, c)
 			time.Sleep(testTimeout)
 			counted(false)
-			cl.Enlist([]Peer{b})
+			cl.Roll.Enlist([]Peer{b})
 			counted(false, b)
 			time.Sleep(100 * time.Millisecond)
 			counted(true, b)
@@ -164,18 +164,18 @@ func TestEverybodyWhoMayBeListedIsCountedOn(t *testing.T) {
 func TestPeersAreToldOfEachChange(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			cand, _, err := s.Stand(ctx, "svc", Race)
+			cand, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
 			var told atomic.Pointer[[]Peer]
 			watching, stop := context.WithCancel(ctx)
 			ended := make(chan error, 1)
-			go func() { ended <- cand.Peers(watching, func(p []Peer) { told.Store(&p) }) }()
+			go func() { ended <- cand.Members.Watch(watching, func(p []Peer) { told.Store(&p) }) }()
 			other := w.open("b", func(ctx context.Context, s *Session) error {
-				cand, _, err := s.Stand(ctx, "svc", Race)
+				cand, _, err := s.NewCandidate(ctx, "svc", Race)
 				if err == nil {
-					err = cand.Announce(ctx, Member{Role: "standby", Agent: "b:1"})
+					err = cand.Members.Announce(ctx, Member{Role: "standby", Agent: "b:1"})
 				}
 				time.Sleep(time.Second)
 				return err
@@ -212,7 +212,7 @@ func TestEnsembleIsSightedThoughItDoesNotTakeUsBack(t *testing.T) {
 			if s.Sighted(bounded) {
 				t.Error("sighted though nobody answers")
 			}
-			s.Hold(w.now() + 10*testTimeout)
+			s.ExtendByPromises(w.now() + 10*testTimeout)
 			w.zk.Wipe()
 			back()
 			if !s.Sighted(ctx) {

@@ -10,21 +10,27 @@ import (
 
 // former is the session that a node that comes back finds under its own name.
 type former struct {
+	s    *Session
+	path string // nodes/<node>
+
 	sign
 	owner int64
 	asked time.Duration // when the newest request was sent whose refusal shows that a quorum hears us
+
+	named   int64 // the session that the log has named
+	namedAt time.Duration
 }
 
 // stale tells whether the session has sent no heartbeat for two session timeouts, its own or ours. There is no lease yet whose
 // heartbeats could be acknowledged all the while; but a create is refused by a quorum too, and it is asked for again and again.
-func (f *former) stale(s *Session, v view, refused error, sent time.Duration) bool {
+func (f *former) stale(v view, refused error, sent time.Duration) bool {
 	if !errors.Is(refused, zk.ErrNodeExists) {
 		return false
 	}
-	session := s.Timeout()
+	session := f.s.Timeout()
 	if f.owner != v.stat.EphemeralOwner || f.mzxid != v.stat.Mzxid || sent-f.asked > session {
 		f.owner = v.stat.EphemeralOwner
-		f.sign = sign{node: s.cfg.Node.Node, mzxid: v.stat.Mzxid, since: s.cfg.Now(), zxid: s.dialer.seen.Load()}
+		f.sign = sign{node: f.s.cfg.Node.Node, mzxid: v.stat.Mzxid, since: f.s.cfg.Now(), zxid: f.s.dialer.seen.Load()}
 	}
 	f.asked, f.version, f.timeout = sent, v.stat.Version, max(f.timeout, timeoutOf(v.data))
 	return sent-f.since >= 2*max(f.timeout, session)
@@ -32,20 +38,49 @@ func (f *former) stale(s *Session, v view, refused error, sent time.Duration) bo
 
 // succeed takes the place of a stale session, unless it sends a heartbeat first, and tells whether that is done. What else the
 // session holds is deleted by ClearStale.
-func (s *Session) succeed(ctx context.Context, path string, f former) bool {
+func (f *former) succeed(ctx context.Context) bool {
+	s := f.s
 	s.log.Warn("the former session of this node has sent no heartbeat for two session timeouts, but ZooKeeper keeps it or its znode: taking its place",
 		"node", f.node, "session", SessionName(f.owner))
 	sent := s.cfg.Now()
-	_, err := s.multi(ctx, &zk.DeleteRequest{Path: path, Version: f.version},
-		&zk.CreateRequest{Path: path, Data: s.nodeData(), Acl: s.acl, Flags: zk.FlagEphemeral})
-	if err != nil {
+	if err := s.replace(ctx, f.path, s.Self.data(), f.version); err != nil {
 		s.log.Debug("its place is not taken", "error", err)
 		return false
 	}
-	if f.owner != 0 { // else a restore has made it, and what else is no session's was not its own
-		f.waited = true
-		s.former = map[int64]*sign{f.owner: &f.sign}
+	if f.owner != 0 { // else a restore has made it, and its other znodes cannot be told from others
+		stale := f.sign
+		stale.waited = true
+		s.former = map[int64]*sign{f.owner: &stale}
 	}
 	s.extend(sent)
 	return true
+}
+
+// nagging is how often it is said again that another supervisor has our name.
+const nagging = time.Minute
+
+// tell logs which session has our name: a former one of this node, which soon ends, or another supervisor's, which has to be renamed.
+func (f *former) tell(v view) {
+	s, me, owner := f.s, f.s.cfg.Node, v.stat.EphemeralOwner
+	alive := false // a session that nobody serves would be over by now
+	if f.named == owner {
+		if s.cfg.Now()-f.namedAt <= 2*max(s.Longest(), timeoutOf(v.data)) {
+			return
+		}
+		alive = true
+	}
+	f.named, f.namedAt = owner, s.cfg.Now()
+	if alive {
+		f.namedAt += nagging
+	}
+	holder, err := decode[Node](v.data)
+	switch {
+	case owner == 0:
+		s.log.Warn("the znode of this node is no session's: taking its place when it has been silent for two session timeouts", "node", me.Node)
+	case err == nil && (alive || holder.Host != me.Host || holder.Machine != me.Machine):
+		s.log.Error("another supervisor has the name of this node; give each its own (--node, or node: in the config)",
+			"node", me.Node, "host", holder.Host, "pid", holder.Pid)
+	default:
+		s.log.Info("waiting for the former session of this node to end", "node", me.Node, "session", SessionName(owner))
+	}
 }

@@ -41,7 +41,7 @@ func FuzzBreadCrumb(f *testing.F) {
 		inWorld(t, func(w *world) {
 			w.within("b", func(ctx context.Context, s *Session) error {
 				data := s.inserted(data)
-				if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+				if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 					return err
 				}
 				if err := s.create(ctx, Paths{"/understudy", "svc"}.Crumb(), data, 0); err != nil {
@@ -258,18 +258,18 @@ func TestBreadCrumbThatIsInDoubtIsNotRead(t *testing.T) {
 func TestHistoryThatCannotBeReadIsNotAmended(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Race)
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
 			for _, data := range []string{"null", "{}", "{", `{"node":"a","end":7}`, ""} {
-				path, err := call(ctx, s, func() (string, error) {
+				path, err := call(ctx, s.client, func() (string, error) {
 					return s.conn.Create(c.paths.History()+"/n_", []byte(data), zk.FlagSequence, s.acl)
 				})
 				if err != nil {
 					return err
 				}
-				if _, err := c.Record(ctx, Activation{Token: 1, Start: time.Now()}, "lost"); err != nil {
+				if _, err := c.History.Record(ctx, Activation{Token: 1, Start: time.Now()}, "lost"); err != nil {
 					return err
 				}
 				if v, err := s.look(ctx, path); err != nil || string(v.data) != data {

@@ -120,12 +120,12 @@ func TestAShorterGrantIsToldBeforeTheSessionIsUsed(t *testing.T) {
 		w.zk.SetBounds(6*time.Second, 6*time.Second)
 		w.within("a", func(ctx context.Context, s *Session) error {
 			told, goOn := make(chan time.Duration, 1), make(chan struct{})
-			s.Shorten(func(context.Context) error {
-				told <- s.LeaseEnd()
+			s.OnShortened(func(context.Context) error {
+				told <- s.Lease.End()
 				<-goOn
 				return nil
 			})
-			before := s.LeaseEnd()
+			before := s.Lease.End()
 			w.zk.SetBounds(3*time.Second, 3*time.Second)
 			w.zk.ElectLeader()
 			end := <-told
@@ -134,12 +134,12 @@ func TestAShorterGrantIsToldBeforeTheSessionIsUsed(t *testing.T) {
 			}
 			sets := w.zk.Requests()[jute.OpSetData]
 			time.Sleep(time.Second)
-			if now := w.zk.Requests()[jute.OpSetData]; now != sets || s.LeaseEnd() != end {
-				w.Errorf("%d heartbeats meanwhile, the lease ends %v later", now-sets, s.LeaseEnd()-end)
+			if now := w.zk.Requests()[jute.OpSetData]; now != sets || s.Lease.End() != end {
+				w.Errorf("%d heartbeats meanwhile, the lease ends %v later", now-sets, s.Lease.End()-end)
 			}
 			close(goOn)
 			time.Sleep(time.Second)
-			if s.LeaseEnd() <= end || ctx.Err() != nil {
+			if s.Lease.End() <= end || ctx.Err() != nil {
 				w.Error("it does not go on")
 			}
 			return nil
@@ -150,7 +150,7 @@ func TestAShorterGrantIsToldBeforeTheSessionIsUsed(t *testing.T) {
 func TestASessionEndsInOrderWhenAShorterGrantCannotBeTold(t *testing.T) {
 	inWorld(t, func(w *world) {
 		err := w.granting(6*time.Second, 6*time.Second, func(ctx context.Context, s *Session) error {
-			s.Shorten(func(context.Context) error { return errors.New("no guardian answers") })
+			s.OnShortened(func(context.Context) error { return errors.New("no guardian answers") })
 			w.zk.SetBounds(3*time.Second, 3*time.Second)
 			w.zk.ElectLeader()
 			<-ctx.Done()

@@ -1,90 +1,232 @@
 package election
 
 import (
-	"errors"
-	"fmt"
+	"context"
+	"sync"
 	"time"
 )
 
-// beatEvery is how often a heartbeat write is sent.
-func beatEvery(session time.Duration) time.Duration { return session / 12 }
+// Lease says how long a session's programs may run. This process takes its end for the session's.
+type Lease struct {
+	now     func() time.Duration
+	kill    func(why error) // ends the serving
+	hangUp  func()          // ends the connection, which may take a moment
+	ended   chan struct{}   // closed at the end
+	shorter chan struct{}   // holds one when the lease has become shorter
 
-// leaseSlack is the part of a session timeout that a lease must not use.
-//
-// P3: a follower forwards touches to its leader every half tick, and a tick is at most half the smallest session timeout a
-// server grants by default, hence session/4. The touch that reached the leader last may be two heartbeats older than the
-// acknowledged write. The rest is for jitter and for the killing itself.
-func leaseSlack(session time.Duration) time.Duration {
-	return 2*beatEvery(session) + session/4 + session/30
+	mu       sync.Mutex    // guards what follows
+	timeout  time.Duration // the shortest that a server has granted the session: all formulas use it
+	longest  time.Duration // the longest that was asked for, or granted
+	acked    time.Duration // when the newest acknowledged write was sent
+	backed   time.Duration // when the lease ends that ZooKeeper backs; 0: there is none
+	promised time.Duration // until when others have promised to start nothing; 0: they have not
+	ending   bool          // the serving was told to end
+	over     error         // why it has ended
+	extended func(end time.Duration)
+	cut      func(context.Context) error
 }
 
-// LeaseLength is how long a lease lasts, counted from the sending of an acknowledged write.
-func LeaseLength(session time.Duration) time.Duration { return session - leaseSlack(session) }
-
-// AfterLease is how long after a lease's end its session stands at least, also in the worst case that leaseSlack counts
-// with. What is to end a child that outlives its lease has to have done so by then.
-func AfterLease(session time.Duration) time.Duration { return session / 30 }
-
-// Watchdog is the timeout, in whole seconds, of a hardware watchdog that is fed at most until a timeout before the session's
-// earliest end; 0: the session is too short for one.
-//
-// P3: from the sending of an acknowledged write to that end it is T - (2*T/12 + T/4) = 7T/12. With a timeout of T/3 there
-// is T/4 left, three heartbeats, in which it may be fed.
-func Watchdog(session time.Duration) time.Duration { return (session / 3).Truncate(time.Second) }
-
-// FormerLease is what a claimant that has no proof of a death has to count with.
-type FormerLease struct {
-	Session time.Duration // the longest session timeout that the former active's lease may rest on
-	Lives   bool          // its session may still be there
-	Others  bool          // others than its own node and the servers can have ended its session
+func newLease(now func() time.Duration, asked time.Duration) Lease {
+	return Lease{now: now, ended: make(chan struct{}), shorter: make(chan struct{}, 1), longest: asked}
 }
 
-// Wait is how long a claimant waits, from its claim, until the former active's lease has ended; at least grace.
-//
-// P1: A session that the servers have ended by themselves was silent for so long that the lease ended before (P3): nothing is
-// added then. A session that others can end may have had a heartbeat acknowledged right before, and its node may not hear of
-// its end. From the sending of that heartbeat until all is dead it is at most 7T/12: the lease, and the slack for killing, which
-// a watchdog may use up. Two clocks measure this, so T/20 is added: more than their rates may differ. A session that lives may
-// be acknowledged heartbeats after the claim; within T its node has read of the lock's end, and acted, or has lost its lease.
-func (f FormerLease) Wait(grace time.Duration) time.Duration {
-	wait := grace
-	if f.Lives {
-		wait += f.Session
+// resume goes on with the lease of another image of this process.
+func (l *Lease) resume(timeout, longest, end time.Duration) {
+	l.timeout, l.longest, l.backed, l.acked = timeout, longest, end, end-LeaseLength(timeout)
+}
+
+// Timeout is the shortest session timeout that a server has granted. All formulas use it.
+func (l *Lease) Timeout() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.timeout
+}
+
+// Longest is the longest timeout that a session of this configuration may have been granted, as far as is known here. A session that
+// does not tell its timeout is taken to have this one.
+func (l *Lease) Longest() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.longest
+}
+
+// End is when the lease ends, on the clock of Config.Now.
+func (l *Lease) End() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end()
+}
+
+func (l *Lease) end() time.Duration { return max(l.backed, l.promised) }
+
+// Backed is when the lease ends that ZooKeeper itself backs.
+func (l *Lease) Backed() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.backed
+}
+
+// Acked is when the newest acknowledged write was sent.
+func (l *Lease) Acked() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.acked
+}
+
+// left describes the lease to another image of this process.
+func (l *Lease) left() (timeout, backed time.Duration, over error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.timeout, l.backed, l.over
+}
+
+// Over tells why the session is over, or nil.
+func (l *Lease) Over() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
+}
+
+// Ended is closed when the lease has ended: nothing that needs it may be alive.
+func (l *Lease) Ended() <-chan struct{} { return l.ended }
+
+// Expire ends the lease at once: the session cannot be trusted any more.
+func (l *Lease) Expire(why error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expire(why)
+}
+
+func (l *Lease) expire(why error) {
+	if l.over != nil {
+		return
 	}
-	if f.Others {
-		wait = max(wait, LeaseLength(f.Session)+AfterLease(f.Session)+f.Session/20)
-	}
-	return wait
+	l.over = why
+	l.backed, l.promised = 0, 0
+	l.kill(why)
+	close(l.ended)
+	l.hangUp()
 }
 
-// stallLimit is how long a server may stay silent, or a write unanswered, before we try another server. In a long session it
-// is not a fifth of it: two silences, and a freeze of our own, have to fit into one lease. It is longer than the pause
-// between heartbeats.
-func stallLimit(session time.Duration) time.Duration {
-	return max(min(session/5, 3*time.Second), session/10)
+// OnExtended has f told each end that ZooKeeper backs, the present one at once.
+func (l *Lease) OnExtended(f func(end time.Duration)) {
+	l.mu.Lock()
+	l.extended = f
+	end := l.backed
+	l.mu.Unlock()
+	f(end)
 }
 
-// answerLimit is how long an answer may take before the connection is taken for broken.
-func answerLimit(session time.Duration) time.Duration { return session / 3 }
+// OnShortened has f called when the lease has become shorter: End tells the new end by then. Nothing is done in the session until f
+// returns; when f fails, the session is ended.
+func (l *Lease) OnShortened(f func(context.Context) error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut = f
+}
 
-// stopEarly is how long before its end a lease that is not extended counts as ending, so that a child is asked before it
-// is killed.
-func stopEarly(session time.Duration) time.Duration { return session / 10 }
-
-// The reasons why a session is over.
-var (
-	ErrLeaseEnding = errors.New("no write was acknowledged by ZooKeeper for too long")
-	ErrExpired     = errors.New("the ZooKeeper session has expired")
-	ErrClosed      = errors.New("the session is closed")
-)
-
-// MinTimeout is the shortest session timeout that leaves a lease worth having.
-const MinTimeout = time.Second
-
-// CheckTimeout tells why a session timeout cannot keep the promises.
-func CheckTimeout(session time.Duration) error {
-	if session < MinTimeout {
-		return fmt.Errorf("session timeout %v is shorter than %v", session, MinTimeout)
+// extend prolongs the lease: a write sent at that time was acknowledged.
+func (l *Lease) extend(sent time.Duration) {
+	now := l.now()
+	l.mu.Lock()
+	if l.backed > 0 && now >= l.end() {
+		l.expire(ErrLeaseEnding) // P3: an ended lease is never revived
 	}
-	return nil
+	end, extended := sent+LeaseLength(l.timeout), l.extended
+	if l.over != nil || end <= l.backed || end <= now {
+		l.mu.Unlock()
+		return
+	}
+	l.backed, l.acked = end, sent
+	l.mu.Unlock()
+	if extended != nil {
+		extended(end)
+	}
+}
+
+// ExtendByPromises has the lease last until then although nothing is acknowledged: the other nodes have promised not to start its
+// services. It reports false when that comes too late. P3: a lease that has ended, or is ending, is never revived.
+func (l *Lease) ExtendByPromises(until time.Duration) bool {
+	now := l.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over != nil || l.ending || now >= l.end() {
+		return false
+	}
+	l.promised = max(l.promised, until)
+	return true
+}
+
+// grant takes a timeout that a server has granted, of a request sent at that time, unless it is longer than the present one.
+func (l *Lease) grant(granted, counted, sent time.Duration) (was time.Duration, shorter bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was = l.timeout
+	l.longest = max(l.longest, granted)
+	if was > 0 && counted >= was {
+		return was, false
+	}
+	l.timeout = counted
+	if l.backed > 0 {
+		l.backed = min(l.backed, sent+LeaseLength(counted))
+	}
+	return was, true
+}
+
+// shortened tells of a lease that has become shorter.
+func (l *Lease) shortened(ctx context.Context) error {
+	select {
+	case l.shorter <- struct{}{}:
+	default:
+	}
+	l.mu.Lock()
+	tell := l.cut
+	l.mu.Unlock()
+	if tell == nil {
+		return nil
+	}
+	return tell(ctx)
+}
+
+// watch calls ending shortly before the lease ends, and ends it when its time is up.
+func (l *Lease) watch(ctx context.Context, ending func(left time.Duration)) {
+	warned := false
+	for {
+		left := l.End() - l.now()
+		if left <= 0 {
+			l.Expire(ErrLeaseEnding) // P3
+			return
+		}
+		next := left
+		if early := left - StopEarly(l.Timeout()); early > 0 {
+			next = early
+		} else if !warned {
+			if !l.beginEnding() {
+				continue // a promise has just extended it
+			}
+			warned = true
+			ending(left)
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-timer.C:
+		case <-l.shorter:
+			timer.Stop()
+		case <-l.ended:
+			timer.Stop()
+			return
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// beginEnding notes that the serving is told to end: no promise revives the lease from then on.
+func (l *Lease) beginEnding() bool {
+	now := l.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ending = l.end()-now <= StopEarly(l.timeout)
+	return l.ending
 }

@@ -3,14 +3,8 @@ package election
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"understudy/election/jute"
-	"understudy/election/zkmem"
 )
 
 func TestLeaseArithmetic(t *testing.T) {
@@ -44,259 +38,75 @@ func TestWatchdogFiresBeforeTheSessionCanEnd(t *testing.T) {
 	}
 }
 
-// P3, for cuts at any moment: nothing may be alive any more when the server ends the session.
-func TestLeaseEndsBeforeTheSessionDoes(t *testing.T) {
-	for seed := range uint64(40) {
-		inWorld(t, func(w *world) {
-			rnd := rand.New(rand.NewPCG(seed, 3))
-			way := []zkmem.Direction{zkmem.Both, zkmem.Inbound, zkmem.Outbound}[rnd.IntN(3)]
-			wait := w.open("a", func(ctx context.Context, s *Session) error {
-				time.Sleep(time.Duration(rnd.Int64N(int64(5 * time.Second))))
-				defer w.zk.Cut(zkmem.Everyone, way)()
-				cut := w.now()
-				select {
-				case <-s.Ended():
-				case <-time.After(time.Minute):
-					w.Fatalf("seed %d: the lease has not ended", seed)
-				}
-				if !slices.Contains(w.zk.Sessions(), s.ID()) {
-					w.Errorf("seed %d: the session was over before the lease, %v after the cut", seed, w.now()-cut)
-				}
-				if late := w.now() - cut - LeaseLength(testTimeout); late > 0 {
-					w.Errorf("seed %d: the lease lasted %v too long", seed, late)
-				}
-				if ctx.Err() == nil {
-					w.Errorf("seed %d: the serving goes on", seed)
-				}
-				return nil
-			})
-			if err := wait(); !errors.Is(err, ErrLeaseEnding) {
-				w.Errorf("seed %d: ended by %v", seed, err)
+const aSession = 6 * time.Second
+
+// aLease is backed by a write that was sent, and acknowledged, now.
+func aLease(now *time.Duration) *Lease {
+	l := newLease(func() time.Duration { return *now }, aSession)
+	l.kill, l.hangUp = func(error) {}, func() {}
+	l.grant(aSession, aSession, *now)
+	l.extend(*now)
+	return &l
+}
+
+// P3: neither an acknowledgement that comes after the end, when the timer is late, nor a promise, nor another grant.
+func TestEndedLeaseIsNotRevived(t *testing.T) {
+	for name, revive := range map[string]func(l *Lease, now time.Duration){
+		"acknowledged": func(l *Lease, now time.Duration) { l.extend(now) },
+		"promised": func(l *Lease, now time.Duration) {
+			if l.ExtendByPromises(now + time.Hour) {
+				t.Error("a promise came in time after the end")
 			}
-		})
+		},
+		"granted": func(l *Lease, now time.Duration) { l.grant(2*aSession, 2*aSession, now) },
+	} {
+		for _, noticed := range []bool{false, true} {
+			now := time.Hour
+			l := aLease(&now)
+			end := l.End()
+			if now = end; noticed {
+				l.Expire(ErrLeaseEnding)
+			}
+			revive(l, now)
+			if l.End() > end {
+				t.Errorf("%s: it ends %v later", name, l.End()-end)
+			}
+			if l.extend(now); !errors.Is(l.Over(), ErrLeaseEnding) || l.End() != 0 {
+				t.Errorf("%s: over by %v", name, l.Over())
+			}
+			<-l.Ended()
+		}
 	}
 }
 
-// A follower that lost its leader answers pings and reads for a long time: they must not count.
-func TestAnsweredPingsAndReadsDoNotExtendTheLease(t *testing.T) {
-	inWorld(t, func(w *world) {
-		err := w.open("a", func(ctx context.Context, s *Session) error {
-			w.zk.LoseReply(zkmem.Match{Op: jute.OpSetData, Count: zkmem.Always})
-			began := w.now()
-			reads := 0
-			for ctx.Err() == nil {
-				if ok, err := exists(ctx, s, "/understudy"); ok && err == nil {
-					reads++
-				}
-				time.Sleep(100 * time.Millisecond)
-			}
-			<-s.Ended()
-			if lasted := w.now() - began; lasted > LeaseLength(testTimeout) {
-				w.Errorf("the lease lasted %v without an acknowledged write", lasted)
-			}
-			if reads == 0 {
-				w.Error("no read was answered: the test shows nothing")
-			}
-			return nil
-		})()
-		if !errors.Is(err, ErrLeaseEnding) {
-			w.Errorf("ended by %v", err)
-		}
-	})
+// P3: the serving has been told to end by then.
+func TestAPromiseDoesNotReviveAnEndingLease(t *testing.T) {
+	now := time.Hour
+	l := aLease(&now)
+	now = l.End() - StopEarly(aSession) - 1
+	if l.beginEnding() || !l.ExtendByPromises(now+aSession) || l.End() != now+aSession {
+		t.Error("a promise in time does not extend it")
+	}
+	now = l.End() - StopEarly(aSession)
+	if !l.beginEnding() || l.ExtendByPromises(now+aSession) {
+		t.Error("a promise that came too late extends it")
+	}
 }
 
-// P7.
-func TestOutageShorterThanTheLeaseIsNotNoticed(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.within("a", func(ctx context.Context, s *Session) error {
-			id := s.ID()
-			for range 5 {
-				time.Sleep(2 * time.Second)
-				w.zk.Down()
-				time.Sleep(time.Second)
-				w.zk.Up()
-				time.Sleep(2 * time.Second)
-				w.zk.ElectLeader()
-			}
-			if ctx.Err() != nil || s.ID() != id {
-				w.Errorf("the session did not survive: %v", context.Cause(ctx))
-			}
-			return nil
-		})
-	})
-}
-
-func TestSessionThatTheServerEndedIsOverAtOnce(t *testing.T) {
-	inWorld(t, func(w *world) {
-		err := w.open("a", func(ctx context.Context, s *Session) error {
-			w.zk.Expire(s.ID())
-			began := w.now()
-			<-s.Ended()
-			if took := w.now() - began; took > testTimeout/10 {
-				w.Errorf("noticed after %v", took)
-			}
-			return nil
-		})()
-		if !errors.Is(err, ErrExpired) {
-			w.Errorf("ended by %v", err)
-		}
-	})
-}
-
-// A lease that has ended stays so, whatever is acknowledged later.
-func TestEndedLeaseIsNotRevived(t *testing.T) {
-	inWorld(t, func(w *world) {
-		_ = w.open("a", func(_ context.Context, s *Session) error {
-			heal := w.zk.Cut(zkmem.Everyone, zkmem.Outbound)
-			<-s.Ended()
-			heal()
-			time.Sleep(time.Second)
-			s.extend(w.now())
-			if s.LeaseEnd() != 0 || s.Over() == nil {
-				w.Error("the lease was revived")
-			}
-			return nil
-		})()
-	})
-}
-
-// After a bad end the old session is closed as soon as a server is there, so that nobody waits for it to expire.
-func TestSessionThatEndedBadlyIsClosedOnReturn(t *testing.T) {
-	inWorld(t, func(w *world) {
-		var old int64
-		err := w.open("a", func(_ context.Context, s *Session) error {
-			old = s.ID()
-			w.zk.Down()
-			go func() {
-				<-s.Ended()
-				time.Sleep(10 * time.Second)
-				w.zk.Up()
-			}()
-			<-s.Ended()
-			return nil
-		})()
-		if !errors.Is(err, ErrLeaseEnding) {
-			w.Fatal(err)
-		}
-		if slices.Contains(w.zk.Sessions(), old) {
-			w.Error("the old session is still there")
-		}
-	})
-}
-
-// A standby stops serving before its lease has ended: its session is closed on return all the same.
-func TestSessionOfAStandbyIsClosedOnReturn(t *testing.T) {
-	inWorld(t, func(w *world) {
-		var old int64
-		err := w.open("a", func(ctx context.Context, s *Session) error {
-			old = s.ID()
-			w.zk.Down()
-			time.AfterFunc(10*time.Second, w.zk.Up)
-			<-ctx.Done()
-			return nil
-		})()
-		if !errors.Is(err, ErrLeaseEnding) {
-			w.Fatal(err)
-		}
-		if slices.Contains(w.zk.Sessions(), old) {
-			w.Error("the old session is still there")
-		}
-	})
-}
-
-// P2: when something may be alive, nobody closes the session.
-func TestSessionIsNotClosedWhileSomethingMayBeAlive(t *testing.T) {
-	inWorld(t, func(w *world) {
-		alive := errors.New("alive")
-		var old int64
-		err := w.open("a", func(_ context.Context, s *Session) error {
-			old = s.ID()
-			return alive
-		})()
-		if !errors.Is(err, alive) {
-			w.Fatal(err)
-		}
-		if !slices.Contains(w.zk.Sessions(), old) {
-			w.Error("the session was closed")
-		}
-	})
-}
-
-func TestNodeNameInUseIsWaitedFor(t *testing.T) {
-	inWorld(t, func(w *world) {
-		release := make(chan struct{})
-		first := w.open("a", func(context.Context, *Session) error { <-release; return nil })
-		time.Sleep(time.Second)
-		entered := make(chan struct{})
-		second := w.open("a", func(context.Context, *Session) error { close(entered); return nil })
-		time.Sleep(10 * time.Second)
-		select {
-		case <-entered:
-			w.Error("two supervisors of one name")
-		default:
-		}
-		close(release)
-		if err := errors.Join(first(), second()); err != nil {
-			w.Error(err)
-		}
-	})
-}
-
-// The timer may be late: then the acknowledgement that comes after the end counts for nothing.
-func TestAcknowledgementAfterTheEndRevivesNothing(t *testing.T) {
-	inWorld(t, func(w *world) {
-		_ = w.open("a", func(_ context.Context, s *Session) error {
-			s.mu.Lock()
-			s.end = w.now() - 1
-			s.mu.Unlock()
-			if _, follow := s.prolong(w.now()); follow != nil || !errors.Is(s.Over(), ErrLeaseEnding) {
-				w.Errorf("the lease was revived: %v", s.Over())
-			}
-			return nil
-		})()
-	})
-}
-
-// A session that waits to be registered has no lease that could end it, when ZooKeeper loses its data meanwhile.
-func TestSessionThatIsNotRegisteredSurvivesALossOfData(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.within("operator", func(ctx context.Context, s *Session) error {
-			if err := s.create(ctx, "/understudy/nodes/a", encode(Node{Node: "a"}), 0); err != nil { // nobody's, so that it stays
-				return err
-			}
-			for range 20 { // so that the client sees more than the new data will have
-				if err := s.set(ctx, "/understudy/nodes/a", encode(Node{Node: "a"}), -1); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		var tries atomic.Int32
-		result := make(chan error, 1)
-		go func() {
-			e := New(w.config("a"))
-			for {
-				tries.Add(1)
-				err := e.Open(w.Context(), func(context.Context, *Session) error { return nil })
-				if !errors.Is(err, ErrExpired) {
-					e.Wait()
-					result <- err
-					return
-				}
-			}
-		}()
-		time.Sleep(10 * time.Second)
-		if tries.Load() != 1 {
-			w.Errorf("gave up %d sessions that were answered", tries.Load()-1)
-		}
-		w.zk.Wipe()
-		select {
-		case err := <-result:
-			if err != nil {
-				w.Error(err)
-			}
-		case <-time.After(time.Minute):
-			w.Error("it hangs")
-		}
-	})
+// P3: of two grants the shorter one counts, from the sending of the request for it.
+func TestAGrantOnlyShortensALease(t *testing.T) {
+	now := time.Hour
+	l := aLease(&now)
+	end, told := l.End(), 0
+	l.OnShortened(func(context.Context) error { told++; return nil })
+	if _, shorter := l.grant(2*aSession, 2*aSession, now); shorter || l.End() != end || l.Timeout() != aSession || l.Longest() != 2*aSession {
+		t.Errorf("after a longer grant: %v, for %v", l.Timeout(), l.End()-now)
+	}
+	was, shorter := l.grant(aSession/2, aSession/2, now-time.Second)
+	if was != aSession || !shorter || l.Timeout() != aSession/2 || l.End() != now-time.Second+LeaseLength(aSession/2) {
+		t.Errorf("after a shorter grant: %v, for %v", l.Timeout(), l.End()-now)
+	}
+	if err := l.shortened(t.Context()); err != nil || told != 1 {
+		t.Errorf("told %d times: %v", told, err)
+	}
 }

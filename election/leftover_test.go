@@ -31,23 +31,23 @@ func TestWhoWaitsLearnsThatSomethingIsAlive(t *testing.T) {
 				go func() { confirmed <- waits.Confirmed(waiting) }()
 				time.Sleep(100 * time.Millisecond)
 				w.within("c", func(ctx context.Context, s3 *Session) error {
-					c, _, err := s3.Stand(ctx, "svc", Race)
+					c, _, err := s3.NewCandidate(ctx, "svc", Race)
 					if err != nil {
 						return err
 					}
-					if said, err := c.Remains(ctx, json.RawMessage(`{"of":"z"}`), Leftover{}); said || err != nil {
+					if said, err := c.Crumb.Remains(ctx, json.RawMessage(`{"of":"z"}`), Leftover{}); said || err != nil {
 						w.Errorf("said of another tree: %v, %v", said, err)
 					}
-					if said, err := c.Remains(ctx, json.RawMessage(`{"of":"a"}`), Leftover{}); !said || err != nil {
+					if said, err := c.Crumb.Remains(ctx, json.RawMessage(`{"of":"a"}`), Leftover{}); !said || err != nil {
 						w.Errorf("not said: %v, %v", said, err)
 					}
 					for range 2 { // who knows the process adds it
-						if said, err := c.Remains(ctx, json.RawMessage(`{"of":"a"}`), Leftover{Pid: 7, State: "t (tracing stop)"}); !said || err != nil {
+						if said, err := c.Crumb.Remains(ctx, json.RawMessage(`{"of":"a"}`), Leftover{Pid: 7, State: "t (tracing stop)"}); !said || err != nil {
 							w.Errorf("not said: %v, %v", said, err)
 						}
 					}
 					for _, other := range []Leftover{{Pid: 7, Start: 70}, {}, {Pid: 8, Start: 80}, {Pid: 7, Start: 71}} { // one that is named stays
-						if said, err := c.Remains(ctx, json.RawMessage(`{"of":"a"}`), other); !said || err != nil {
+						if said, err := c.Crumb.Remains(ctx, json.RawMessage(`{"of":"a"}`), other); !said || err != nil {
 							w.Errorf("not said: %v, %v", said, err)
 						}
 					}
@@ -81,9 +81,9 @@ func TestWhoWaitsLearnsWhichProcessIsAlive(t *testing.T) {
 			}
 			say := func(l Leftover) {
 				w.within("c", func(ctx context.Context, s *Session) error {
-					c, _, err := s.Stand(ctx, "svc", Race)
+					c, _, err := s.NewCandidate(ctx, "svc", Race)
 					if err == nil {
-						_, err = c.Remains(ctx, json.RawMessage(`{"of":"a"}`), l)
+						_, err = c.Crumb.Remains(ctx, json.RawMessage(`{"of":"a"}`), l)
 					}
 					return err
 				})
@@ -118,19 +118,19 @@ func TestTheBreadcrumbOfALeftoverGoesWithIt(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			again, _, err := s.Stand(ctx, "svc", Race)
+			again, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
 			w.within("c", func(ctx context.Context, s2 *Session) error {
-				c, _, err := s2.Stand(ctx, "svc", Race)
+				c, _, err := s2.NewCandidate(ctx, "svc", Race)
 				if err != nil {
 					return err
 				}
 				tree := json.RawMessage(`{"of":"a"}`)
 				bury := func(by *Candidate, tree json.RawMessage, left string) {
 					w.Helper()
-					if _, err := by.Bury(ctx, tree, func(Leftover) error { return nil }); err != nil {
+					if _, err := by.Crumb.MarkDead(ctx, tree, func(Leftover) error { return nil }); err != nil {
 						w.Error(err)
 					}
 					if held := w.held(s2); held != left {
@@ -138,19 +138,19 @@ func TestTheBreadcrumbOfALeftoverGoesWithIt(t *testing.T) {
 					}
 				}
 				bury(again, tree, crumbName+" "+lockName) // it says nothing of the kind
-				if _, err := c.Remains(ctx, tree, Leftover{}); err != nil {
+				if _, err := c.Crumb.Remains(ctx, tree, Leftover{}); err != nil {
 					return err
 				}
 				bury(again, json.RawMessage(`{"of":"z"}`), crumbName+" "+lockName)
 				bury(c, tree, crumbName+" "+lockName) // who knows what it did, and whether that is undone
-				if b, ok, err := c.Named(ctx); !ok || err != nil || b.Node != "a" || b.Session != SessionName(s.ID()) || !b.Leftover.Known {
+				if b, ok, err := c.Crumb.Named(ctx); !ok || err != nil || b.Node != "a" || b.Session != SessionName(s.ID()) || !b.Leftover.Known {
 					w.Errorf("it says: %+v, %v, %v", b, ok, err)
 				}
 				lives := errors.New("it lives")
-				if buried, err := again.Bury(ctx, tree, func(Leftover) error { return lives }); buried || !errors.Is(err, lives) {
+				if buried, err := again.Crumb.MarkDead(ctx, tree, func(Leftover) error { return lives }); buried || !errors.Is(err, lives) {
 					w.Errorf("buried alive: %v, %v", buried, err)
 				}
-				if buried, err := again.Bury(ctx, nil, func(Leftover) error { return nil }); buried || err != nil {
+				if buried, err := again.Crumb.MarkDead(ctx, nil, func(Leftover) error { return nil }); buried || err != nil {
 					w.Errorf("buried without a tree: %v, %v", buried, err)
 				}
 				bury(again, tree, lockName)
@@ -193,13 +193,13 @@ func TestALateWordOfALeftoverDoesNotReachALaterBreadcrumb(t *testing.T) {
 				return err
 			}
 			w.within("c", func(ctx context.Context, s2 *Session) error {
-				c, _, err := s2.Stand(ctx, "svc", Race)
+				c, _, err := s2.NewCandidate(ctx, "svc", Race)
 				if err != nil {
 					return err
 				}
 				w.within("b", func(ctx context.Context, s3 *Session) error {
 					var next *Claim
-					_, late := c.tryOfTree(ctx, json.RawMessage(`{"of":"a"}`), func(_ BreadCrumb, v view) (any, error) {
+					_, late := c.Crumb.tryOfTree(ctx, json.RawMessage(`{"of":"a"}`), func(_ BreadCrumb, v view) (any, error) {
 						w.byHand(p.Lock(), p.Crumb())
 						_, b, err := claim(ctx, s3, Race)
 						next = b

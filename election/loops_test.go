@@ -68,7 +68,7 @@ func TestABreadcrumbIsWrittenAfterTheServicesFolderWasWrittenByHand(t *testing.T
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
 		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 				return err
 			}
 			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
@@ -84,13 +84,13 @@ func TestABreadcrumbIsWrittenAfterTheServicesFolderWasWrittenByHand(t *testing.T
 				w.Errorf("inscribe: %v, previous %+v", err, c.Previous)
 			}
 			w.writeByHand(p.Dir())
-			c.Enlist([]Peer{{Node: "b", Machine: "m-b", Agent: "b:1"}})
+			c.Roll.Enlist([]Peer{{Node: "b", Machine: "m-b", Agent: "b:1"}})
 			watching, stop := context.WithTimeout(ctx, time.Second)
 			defer stop()
 			if err := c.Watch(watching); !errors.Is(err, context.DeadlineExceeded) {
 				w.Errorf("watch: %v", err)
 			}
-			if _, acked := c.Counted(); !acked {
+			if _, acked := c.Roll.Counted(); !acked {
 				w.Error("the list of members was not written")
 			}
 			return c.Release(ctx)
@@ -103,7 +103,7 @@ func TestAClaimIsNotTakenForAWriteByHand(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
 		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 				return err
 			}
 			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)

@@ -12,20 +12,20 @@ import (
 func TestHistoryKeepsTheLastHundred(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Race)
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
 			for i := range keepHistory + 20 {
 				a := Activation{Token: int64(i), Start: time.Now()}
-				entry, err := c.Record(ctx, a, "vanished")
+				entry, err := c.History.Record(ctx, a, "vanished")
 				if err != nil {
 					return err
 				}
 				if i%2 == 0 {
 					now := time.Now()
 					a.End, a.Reason = &now, "stopped"
-					if err := c.Amend(ctx, entry, a); err != nil {
+					if err := c.History.Amend(ctx, entry, a); err != nil {
 						return err
 					}
 				}
@@ -59,12 +59,12 @@ func TestMemberOfAFormerSessionIsReplaced(t *testing.T) {
 		alive := errors.New("alive")
 		for i, role := range []Role{RoleActive, RoleStandby} {
 			_ = w.open("a", func(ctx context.Context, s *Session) error {
-				c, _, err := s.Stand(ctx, "svc", Race)
+				c, _, err := s.NewCandidate(ctx, "svc", Race)
 				if err != nil {
 					return err
 				}
 				for range 2 {
-					if err := c.Announce(ctx, Member{Role: role, Health: "ok"}); err != nil {
+					if err := c.Members.Announce(ctx, Member{Role: role, Health: "ok"}); err != nil {
 						w.Errorf("%d: %v", i, err)
 					}
 				}
@@ -83,7 +83,7 @@ func TestLostDataShowsAsAnotherBirth(t *testing.T) {
 		var births []Birth
 		for range 3 {
 			w.within("a", func(ctx context.Context, s *Session) error {
-				_, b, err := s.Stand(ctx, "svc", Race)
+				_, b, err := s.NewCandidate(ctx, "svc", Race)
 				births = append(births, b)
 				return err
 			})

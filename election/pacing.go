@@ -23,10 +23,10 @@ const (
 	mostResumed     = 3 // a request may be why the connection is lost
 )
 
-// wait pauses before a request is repeated that came to err. After an answer the first repetition follows at once: what was read
-// was old. After none the reconnect is waited for, or a short while.
-func (p *pacing) wait(ctx context.Context, s *Session, err error) error {
-	if time.Since(p.repeated) > 5*longestPause { // what was waited for between has come
+// wait pauses before a request that failed with err is repeated. After an answer the first repetition follows at once: the data was
+// old. After none it waits for the reconnect, or a short while.
+func (p *pacing) wait(ctx context.Context, c *client, err error) error {
+	if time.Since(p.repeated) > 5*longestPause { // the last wait was successful
 		*p = pacing{}
 	}
 	pause := time.Duration(0)
@@ -38,7 +38,7 @@ func (p *pacing) wait(ctx context.Context, s *Session, err error) error {
 	if unknown(err) {
 		pause = max(pause, unansweredPause)
 		if p.resumed < mostResumed {
-			resumed = s.Resumed()
+			resumed = c.link.Resumed()
 		}
 	}
 	timer := time.NewTimer(pause)
@@ -48,32 +48,51 @@ func (p *pacing) wait(ctx context.Context, s *Session, err error) error {
 	case <-resumed:
 		p.resumed++
 	case <-timer.C:
-	case <-s.ended:
-		return s.Over()
+	case <-c.lease.Ended():
+		return c.lease.Over()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
-// mostChanges is how often it is taken for chance that what was read has changed when it is relied upon.
+// mostChanges is how often a change between reading and writing is taken for chance.
 const mostChanges = 10
 
-// passes tells whether a request may succeed once all that it relies on is read anew.
+// passes tells whether a request may succeed after a fresh read.
 func (p *pacing) passes(err error) bool {
 	changed := errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists)
 	return unknown(err) || changed && p.tries < mostChanges
 }
 
-// outcome repeats what may be repeated until its outcome is known.
-func outcome[T any](ctx context.Context, s *Session, f func() (T, error)) (T, error) {
+// outcome repeats a request until its outcome is known.
+func outcome[T any](ctx context.Context, c *client, f func() (T, error)) (T, error) {
 	for again := (pacing{}); ; {
 		v, err := f()
 		if !unknown(err) {
 			return v, err
 		}
-		if err := again.wait(ctx, s, err); err != nil {
+		if err := again.wait(ctx, c, err); err != nil {
 			return v, err
+		}
+	}
+}
+
+// repeat is outcome for a request that only succeeds or fails.
+func repeat(ctx context.Context, c *client, f func() error) error {
+	_, err := outcome(ctx, c, func() (struct{}, error) { return struct{}{}, f() })
+	return err
+}
+
+// retry repeats a change that relies on data just read, until it is done, or cannot be.
+func retry(ctx context.Context, c *client, f func() error) error {
+	for again := (pacing{}); ; {
+		err := f()
+		if !again.passes(err) {
+			return err
+		}
+		if err := again.wait(ctx, c, err); err != nil {
+			return err
 		}
 	}
 }

@@ -17,31 +17,49 @@ const (
 	priorityMark = "-p"
 )
 
+// queue is our place among the candidates that take turns.
+type queue struct {
+	s   *Session
+	dir string
+
+	mark string // begins the names of our places: the session's, so that those of an earlier candidate of it are found
+
+	priority int             // ahead of whom we stand
+	place    string          // our znode
+	left     bool            // nothing in the queue is ours
+	nobodys  map[string]bool // places that no session has: a restore has made them, and they never go
+}
+
+// inherit goes on with the place of another candidate of the session, if it had joined.
+func (q *queue) inherit(joined bool, place string) {
+	q.place, q.left = place, q.left && !joined
+}
+
 // reachHead waits until we are the first in the queue. Each candidate watches only its predecessor, so a failover costs the
 // same few requests whatever the number of standbys.
-func (c *Candidate) reachHead(ctx context.Context) error {
+func (q *queue) reachHead(ctx context.Context) error {
 	for again := (pacing{}); ; {
-		ahead, err := c.predecessor(ctx)
+		ahead, err := q.predecessor(ctx)
 		if err == nil && ahead == "" {
 			return nil
 		}
 		var v view
 		if err == nil {
-			v, err = c.s.shadow(ctx, ahead)
+			v, err = q.s.shadow(ctx, ahead)
 		}
 		switch {
 		case err == nil && v.exists && v.stat.EphemeralOwner == 0:
-			c.s.log.Warn("a place in the queue is no session's, and is passed over", "path", ahead)
-			if c.nobodys == nil {
-				c.nobodys = map[string]bool{}
+			q.s.log.Warn("a place in the queue is no session's, and is passed over", "path", ahead)
+			if q.nobodys == nil {
+				q.nobodys = map[string]bool{}
 			}
-			c.nobodys[ahead] = true
+			q.nobodys[ahead] = true
 		case err == nil && v.exists:
-			done := c.s.awaits(v.stat.EphemeralOwner, v.data)
-			err = c.s.await(ctx, v.changed)
+			done := q.s.waits.add(v)
+			err = q.s.await(ctx, v.changed)
 			done()
 		case err == nil || unknown(err):
-			err = again.wait(ctx, c.s, err)
+			err = again.wait(ctx, q.s.client, err)
 		default:
 			err = fmt.Errorf("stand in the queue: %w", err)
 		}
@@ -51,39 +69,39 @@ func (c *Candidate) reachHead(ctx context.Context) error {
 	}
 }
 
-// predecessor tells who is just ahead of us, but for nobody's places, joining the queue at its end when we are not in it.
-func (c *Candidate) predecessor(ctx context.Context) (string, error) {
+// predecessor is the place just ahead of us, leaving out those that no session owns. It joins the queue if we are not in it.
+func (q *queue) predecessor(ctx context.Context) (string, error) {
 	for synced := false; ; {
-		names, err := c.s.children(ctx, c.paths.Queue())
+		names, err := q.s.children(ctx, q.dir)
 		if err != nil {
 			return "", err
 		}
 		names = inOrder(names)
-		place := slices.IndexFunc(names, func(n string) bool { return c.owns(n) && rank(n) == c.priority })
+		place := slices.IndexFunc(names, func(n string) bool { return q.owns(n) && rank(n) == q.priority })
 		for i, n := range names {
-			if i != place && c.owns(n) { // of another priority, or one too many, behind which we would wait ourselves
-				if err := c.leavePlace(ctx, c.paths.Queue()+"/"+n); err != nil {
+			if i != place && q.owns(n) { // of another priority, or a second one: we would wait behind ourselves
+				if err := q.s.delete(ctx, q.dir+"/"+n); err != nil {
 					return "", err
 				}
 			}
 		}
 		switch {
 		case place >= 0:
-			c.place, c.left = c.paths.Queue()+"/"+names[place], false
+			q.place, q.left = q.dir+"/"+names[place], false
 			for place--; place >= 0; place-- {
-				if ahead := c.paths.Queue() + "/" + names[place]; !c.owns(names[place]) && !c.nobodys[ahead] {
+				if ahead := q.dir + "/" + names[place]; !q.owns(names[place]) && !q.nobodys[ahead] {
 					return ahead, nil
 				}
 			}
 			return "", nil
-		case !synced: // a place whose creation was answered to nobody may not be seen yet
+		case !synced: // a place whose creation was not answered may not be seen yet
 			synced = true
-			if err := c.s.sync(ctx, c.paths.Queue()); err != nil {
+			if err := q.s.sync(ctx, q.dir); err != nil {
 				return "", err
 			}
 		default:
-			c.place, c.left, synced = "", false, false
-			err := c.s.create(ctx, c.paths.Queue()+"/"+c.mark()+c.rank()+placeMark, encode(c.s.cfg.Node), zk.FlagEphemeral|zk.FlagSequence)
+			q.place, q.left, synced = "", false, false
+			err := q.s.create(ctx, q.dir+"/"+q.mark+q.rank()+placeMark, encode(q.s.cfg.Node), zk.FlagEphemeral|zk.FlagSequence)
 			if err != nil {
 				return "", err
 			}
@@ -91,68 +109,43 @@ func (c *Candidate) predecessor(ctx context.Context) (string, error) {
 	}
 }
 
-// mark begins the names of our places. It is the session's, which stands for a service once at a time: what an earlier candidate
-// of it could not take back is found.
-func (c *Candidate) mark() string {
-	if c.guid == "" {
-		c.guid = strings.TrimPrefix(SessionName(c.s.ID()), "0x")
-	}
-	return c.guid
-}
-
-func (c *Candidate) owns(place string) bool {
-	name, ours := strings.CutPrefix(place, c.mark())
+func (q *queue) owns(place string) bool {
+	name, ours := strings.CutPrefix(place, q.mark)
 	return ours && strings.HasPrefix(name, "-")
 }
 
-func (c *Candidate) leavePlace(ctx context.Context, path string) error {
-	_, err := call(ctx, c.s, func() (struct{}, error) { return struct{}{}, c.s.conn.Delete(path, -1) })
-	if errors.Is(err, zk.ErrNoNode) {
+// leave deletes all places of ours.
+func (q *queue) leave(ctx context.Context) error {
+	if q.left {
 		return nil
+	}
+	err := repeat(ctx, q.s.client, func() error {
+		if err := q.s.sync(ctx, q.dir); err != nil {
+			return err
+		}
+		names, err := q.s.children(ctx, q.dir)
+		if errors.Is(err, zk.ErrNoNode) { // deleted by hand
+			return nil
+		}
+		for _, n := range names {
+			if err == nil && q.owns(n) {
+				err = q.s.delete(ctx, q.dir+"/"+n)
+			}
+		}
+		return err
+	})
+	if err == nil {
+		q.place, q.left = "", true
 	}
 	return err
 }
 
-// Withdraw leaves the queue: nothing of ours is in it afterwards, behind which others would wait.
-func (c *Candidate) Withdraw(ctx context.Context) error {
-	if c.left || c.order != Queue && c.guid == "" {
-		return nil
-	}
-	_, err := outcome(ctx, c.s, func() (struct{}, error) { return struct{}{}, c.leaveQueue(ctx) })
-	if err != nil {
-		return fmt.Errorf("leave the queue: %w", err)
-	}
-	c.place, c.left = "", true
-	return nil
-}
-
-func (c *Candidate) leaveQueue(ctx context.Context) error {
-	if err := c.s.sync(ctx, c.paths.Queue()); err != nil {
-		return err
-	}
-	names, err := c.s.children(ctx, c.paths.Queue())
-	if errors.Is(err, zk.ErrNoNode) { // deleted by hand
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		if c.owns(n) {
-			if err := c.leavePlace(ctx, c.paths.Queue()+"/"+n); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// rank is how a place tells our priority: ahead of all lower ones, whoever came first.
-func (c *Candidate) rank() string {
-	if c.priority == 0 {
+// rank puts our priority into a place's name: it goes ahead of all lower ones, in whatever order they came.
+func (q *queue) rank() string {
+	if q.priority == 0 {
 		return ""
 	}
-	return priorityMark + strconv.Itoa(c.priority)
+	return priorityMark + strconv.Itoa(q.priority)
 }
 
 // rank is the priority that a place tells.
@@ -163,13 +156,13 @@ func rank(name string) int {
 	return p
 }
 
-// inOrder sorts places by their priorities, then by their sequence numbers, and drops what is none.
+// inOrder sorts places by their priorities, then by their sequence numbers. Other names are dropped.
 func inOrder(names []string) []string {
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { _, ok := sequence(n); return !ok })
 	slices.SortFunc(names, func(a, b string) int {
 		na, _ := sequence(a)
 		nb, _ := sequence(b)
-		return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(na, nb), cmp.Compare(a, b)) // a tie is nobody's but a hand's, and all see it alike
+		return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(na, nb), cmp.Compare(a, b)) // only a znode made by hand can tie, and all nodes sort it alike
 	})
 	return names
 }

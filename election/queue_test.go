@@ -39,7 +39,7 @@ func TestQueueServesInOrder(t *testing.T) {
 }
 
 // requestsOf counts the requests, heartbeats left out, that a failover among n candidates costs.
-func requestsOf(t *testing.T, order Order, n int) (count int64) {
+func requestsOf(t *testing.T, mode Mode, n int) (count int64) {
 	inWorld(t, func(w *world) {
 		stop, goOn := make(chan struct{}), make(chan struct{})
 		active := make(chan struct{}, n)
@@ -48,7 +48,7 @@ func requestsOf(t *testing.T, order Order, n int) (count int64) {
 			waits = append(waits, w.open(fmt.Sprint("n", i), func(ctx context.Context, s *Session) error {
 				ctx, cancel := context.WithCancelCause(ctx)
 				go func() { <-stop; cancel(errStop) }()
-				_, cl, err := claim(ctx, s, order)
+				_, cl, err := claim(ctx, s, mode)
 				if errors.Is(err, errStop) {
 					return nil
 				}
@@ -138,7 +138,7 @@ func TestALockThatMayBeOursIsLookedAtOutOfTurn(t *testing.T) {
 				return err
 			}
 			ahead := w.open("preferred", func(ctx context.Context, s *Session) error {
-				c, _, err := s.Stand(ctx, "svc", Queue)
+				c, _, err := s.NewCandidate(ctx, "svc", Queue)
 				if err == nil {
 					err = c.Prefer(ctx, 1)
 				}
@@ -168,19 +168,19 @@ func TestALockThatMayBeOursIsLookedAtOutOfTurn(t *testing.T) {
 // What a candidate of another session had is not taken over: its place is gone, and its name is not ours.
 func TestACandidateInheritsNothingOfAnotherSession(t *testing.T) {
 	inWorld(t, func(w *world) {
-		var stood Standing
+		var carried CarriedCandidate
 		for range 2 {
 			w.within("a", func(ctx context.Context, s *Session) error {
-				c, _, err := s.Stand(ctx, "svc", Queue)
+				c, _, err := s.NewCandidate(ctx, "svc", Queue)
 				if err != nil {
 					return err
 				}
-				c.Inherit(stood)
+				c.Inherit(carried)
 				if _, err := c.Wait(ctx); err != nil {
 					return err
 				}
-				if stood = c.Standing(); "0x"+stood.GUID != SessionName(s.ID()) || stood.Session != s.ID() {
-					return fmt.Errorf("in session %s it stands as %+v", SessionName(s.ID()), stood)
+				if carried = c.Carry(); "0x"+carried.GUID != SessionName(s.ID()) || carried.Session != s.ID() {
+					return fmt.Errorf("in session %s it stands as %+v", SessionName(s.ID()), carried)
 				}
 				return nil
 			})
@@ -193,7 +193,7 @@ func TestACandidateTakesOverThePlaceOfTheOneBefore(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
 			for range 2 {
-				c, _, err := s.Stand(ctx, "svc", Queue)
+				c, _, err := s.NewCandidate(ctx, "svc", Queue)
 				if err != nil {
 					return err
 				}
@@ -213,14 +213,14 @@ func TestACandidateTakesOverThePlaceOfTheOneBefore(t *testing.T) {
 func TestAPlaceThatIsGoneIsNotWatched(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Queue)
+			c, _, err := s.NewCandidate(ctx, "svc", Queue)
 			if err != nil {
 				return err
 			}
 			if _, err := c.Wait(ctx); err != nil {
 				return err
 			}
-			there, err := s.shadow(ctx, c.place)
+			there, err := s.shadow(ctx, c.queue.place)
 			if err != nil {
 				return err
 			}

@@ -24,26 +24,21 @@ func (c *Claim) Release(ctx context.Context) error {
 		c.doubt = false
 	}
 	for again := (pacing{}); ; {
-		ops := make([]any, 0, 4)
-		ops = append(ops, c.unclaimed())
-		if c.found && c.Previous == nil {
-			ops = append(ops, &zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
-		}
-		ops = append(ops, &zk.DeleteRequest{Path: c.paths.Lock(), Version: -1})
+		ops := c.surrender()
 		for _, path := range c.stakes {
 			ops = append(ops, &zk.DeleteRequest{Path: path, Version: -1})
 		}
 		failed, err := c.s.multi(ctx, ops...)
 		switch {
 		case err == nil:
-			c.s.forget(c.paths.Service)
+			c.s.locks.drop(c.paths.Service)
 			return nil
 		case failed >= 0 && c.isStake(ops[failed]): // gone already
 			continue
 		case !again.passes(err):
 			return fmt.Errorf("give the lock back: %w", err)
 		}
-		if err := again.wait(ctx, c.s, err); err != nil {
+		if err := again.wait(ctx, c.s.client, err); err != nil {
 			return err
 		}
 		if err := c.renumber(ctx); errors.Is(err, ErrLost) { // by the call whose answer was lost, or by somebody's hand
@@ -54,70 +49,37 @@ func (c *Claim) Release(ctx context.Context) error {
 	}
 }
 
-// renumber reads folder, breadcrumb and, last, the lock. That this is the very lock that we claimed tells that nobody has claimed
-// it before the folder was read: the folder's version, greater than it was when somebody wrote to it by hand, is the number of our
-// claim then. A later claim raises it again.
-//
-// P1: a breadcrumb of a later claim beside our lock cannot be, unless by hand, and is not built upon: see adopt.
-func (c *Claim) renumber(ctx context.Context) error {
-	dir, err := outcome(ctx, c.s, func() (zk.Stat, error) { return c.s.stat(ctx, c.paths.Dir()) })
-	if errors.Is(err, zk.ErrNoNode) {
-		return ErrLost // and with the folder the lock
+// surrender deletes the lock, and the breadcrumb if that is ours.
+func (c *Claim) surrender() []any {
+	ops := []any{c.unclaimed()}
+	if c.found && c.Previous == nil {
+		ops = append(ops, &zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
 	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", c.paths.Dir(), err)
-	}
-	if err := c.reread(ctx); err != nil {
-		return fmt.Errorf("read the breadcrumb: %w", err)
-	}
-	if err := c.verify(ctx); err != nil {
-		return err
-	}
-	if c.number == dir.Version {
-		return nil
-	}
-	if c.Previous != nil && c.PreviousToken > c.Token && !unclaimedSince(dir, c.Token) {
-		c.s.Expire(ErrTorn)
-		return ErrTorn
-	}
-	c.s.log.Warn("somebody has written to the folder of the service, whose version numbers the claims", "path", c.paths.Dir(),
-		"version", dir.Version, "claim", c.number)
-	c.number = dir.Version
-	return nil
+	return append(ops, &zk.DeleteRequest{Path: c.paths.Lock(), Version: -1})
 }
 
 // withdraw removes a breadcrumb that is still ours though the lock is not: our child is dead, nobody has to wait for it.
 func (c *Claim) withdraw(ctx context.Context) error {
-	for again := (pacing{}); ; {
-		done, err := c.retract(ctx)
-		switch {
-		case done:
-			c.s.forget(c.paths.Service)
-			return nil
-		case !again.passes(err):
-			return fmt.Errorf("remove the breadcrumb: %w", err)
+	err := retry(ctx, c.s.client, func() error {
+		dir, err := c.s.stat(ctx, c.paths.Dir())
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil // all of the service was deleted
 		}
-		if err := again.wait(ctx, c.s, err); err != nil {
+		if err != nil {
 			return err
 		}
-	}
-}
-
-// retract tells whether no breadcrumb is ours any more. Where all of the service was deleted there is none.
-func (c *Claim) retract(ctx context.Context) (done bool, err error) {
-	dir, err := c.s.stat(ctx, c.paths.Dir())
+		if err := c.read(ctx); err != nil || !c.found || c.Previous != nil {
+			return err
+		}
+		_, err = c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: dir.Version},
+			&zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
+		return err
+	})
 	if err != nil {
-		return errors.Is(err, zk.ErrNoNode), err
+		return fmt.Errorf("remove the breadcrumb: %w", err)
 	}
-	if err := c.read(ctx); err != nil {
-		return false, err
-	}
-	if !c.found || c.Previous != nil {
-		return true, nil
-	}
-	_, err = c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: dir.Version},
-		&zk.DeleteRequest{Path: c.paths.Crumb(), Version: c.version})
-	return err == nil, err
+	c.s.locks.drop(c.paths.Service)
+	return nil
 }
 
 // isStake tells whether an operation deletes a stake, and drops that.

@@ -19,7 +19,7 @@ func TestWhatARestoreBringsBackBlocksNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.asOperator(func(ctx context.Context, s *Session) error {
-					if _, _, err := s.Stand(ctx, "svc", Queue); err != nil {
+					if _, _, err := s.NewCandidate(ctx, "svc", Queue); err != nil {
 						return err
 					}
 					for _, path := range paths {
@@ -39,7 +39,7 @@ func TestWhatARestoreBringsBackBlocksNobody(t *testing.T) {
 					if err := c.Prefer(ctx, 7); err != nil {
 						return err
 					}
-					if err := c.Announce(ctx, Member{Role: "active"}); err != nil {
+					if err := c.Members.Announce(ctx, Member{Role: "active"}); err != nil {
 						return err
 					}
 					for _, path := range []string{p.Preferred() + "/7-a", p.Members() + "/a"} {
@@ -59,7 +59,7 @@ func TestANameThatARestoreBringsBackIsTaken(t *testing.T) {
 	inWorld(t, func(w *world) {
 		path, lock := NodesDir("/understudy")+"/a", Paths{"/understudy", "svc"}.Lock()
 		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 				return err
 			}
 			if err := s.create(ctx, lock, nil, 0); err != nil {
@@ -96,22 +96,22 @@ func TestAPreferenceThatIsNobodysIsNotHeeded(t *testing.T) {
 	p := Paths{"/understudy", "svc"}
 	inWorld(t, func(w *world) {
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Race)
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
 			if err := s.create(ctx, p.Preferred()+"/9-ghost", nil, 0); err != nil {
 				return err
 			}
-			told := make(chan Wishes, 9)
+			told := make(chan Intents, 9)
 			hearing, enough := context.WithCancel(ctx)
 			heard := make(chan error, 1)
-			go func() { heard <- c.Heed(hearing, func(w Wishes) { told <- w }) }()
+			go func() { heard <- c.Control.Watch(hearing, func(w Intents) { told <- w }) }()
 			if rival := (<-told).Rival("a", 0); rival != "" {
 				w.Errorf("%s is waited for", rival)
 			}
 			w.within("ghost", func(ctx context.Context, s *Session) error { // it comes back, and goes
-				c, _, err := s.Stand(ctx, "svc", Race)
+				c, _, err := s.NewCandidate(ctx, "svc", Race)
 				if err != nil {
 					return err
 				}
@@ -157,21 +157,21 @@ func TestAPreferenceThatNobodyMayReadKeepsNobodyFromStanding(t *testing.T) {
 	p := Paths{"/understudy", "svc"}
 	inWorld(t, func(w *world) {
 		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 				return err
 			}
 			_, err := s.multi(ctx, &zk.CreateRequest{Path: p.Preferred() + "/10-b", Acl: zk.DigestACL(zk.PermRead, "someone", "else")})
 			return err
 		})
 		w.within("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Race)
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
 			ctx, enough := context.WithTimeout(ctx, time.Minute)
 			defer enough()
 			heard := false
-			err = c.Heed(ctx, func(w Wishes) { heard = true; enough() })
+			err = c.Control.Watch(ctx, func(w Intents) { heard = true; enough() })
 			if !heard {
 				w.Errorf("no wishes were heard: %v", err)
 			}

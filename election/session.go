@@ -33,45 +33,24 @@ type Config struct {
 
 // Session is one ZooKeeper session, served by one client. Once over, it is over: there is always a new one.
 type Session struct {
-	cfg    *Config
-	log    hclog.Logger
-	conn   *zk.Conn
-	dialer *dialer
-	acl    []zk.ACL
-	kill   context.CancelCauseFunc // ends the serving
+	*client
+	link
+	Lease
+	Self Self
 
+	cfg *Config
+	log hclog.Logger
+
+	locks  locks
 	steady steadiness
 	waits  waits
 	former map[int64]*sign // sessions in whose place we are; set before the serving
-
-	resumes bool // it was carried over: it stands, with the lease that was left
-
-	mu        sync.Mutex // guards what follows
-	id        int64
-	password  []byte
-	timeout   time.Duration      // the shortest that a server has granted it: what all counts with
-	longest   time.Duration      // the longest that was asked for, or granted
-	resumed   chan struct{}      // closed, and made anew, at each (re)connect
-	claims    map[string]Release // locks held, by service
-	heard     time.Duration      // when a call was last answered
-	acked     time.Duration      // when the newest acknowledged write was sent
-	end       time.Duration      // of the lease that ZooKeeper backs
-	held      time.Duration      // until when others have promised to start nothing; 0: they have not
-	ending    bool               // what is served was told to end with the lease
-	follow    func(end time.Duration)
-	shorten   func(context.Context) error
-	shorter   chan struct{} // holds one when the lease has become shorter
-	node      Node
-	described []byte // node, encoded; nil after a change
-	auth      *Auth  // what is shown
-	over      error
-	ended     chan struct{} // closed when the lease is at its end
 }
 
-// LocalAddr is the address that ZooKeeper is reached from, nil when it is not reached.
+// LocalAddr is our address on the connection to ZooKeeper; nil: there is none.
 func (s *Session) LocalAddr() net.Addr { return s.dialer.localAddr() }
 
-// ACL is what is created with: with credentials, it is its creator's alone.
+// ACL is that of new znodes: with credentials, they are their creator's alone.
 func ACL(cfg Config) []zk.ACL {
 	if cfg.Auth != nil {
 		return zk.AuthACL(zk.PermAll)
@@ -118,27 +97,27 @@ func (e *Ensemble) Open(ctx context.Context, serve func(context.Context, *Sessio
 }
 
 func newSession(cfg *Config) *Session {
-	return &Session{
-		cfg: cfg, log: cfg.Logger, acl: ACL(*cfg), auth: cfg.Auth,
-		resumed: make(chan struct{}), ended: make(chan struct{}), shorter: make(chan struct{}, 1), longest: cfg.Timeout, claims: map[string]Release{}, node: cfg.Node,
-	}
+	s := &Session{cfg: cfg, log: cfg.Logger, link: newLink(cfg.Now), Lease: newLease(cfg.Now, cfg.Timeout), Self: Self{node: cfg.Node}}
+	s.client = &client{acl: ACL(*cfg), link: &s.link, lease: &s.Lease}
+	return s
 }
 
 func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), serve func(context.Context, *Session) error) error {
 	serving, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
-	s.kill = kill
 	s.dialer = newDialer(ctx, s.cfg, s.greeted)
+	s.Lease.kill, s.Lease.hangUp = kill, s.dialer.shutdown
 	prepare(s.dialer)
 	defer s.dialer.shutdown()
 
+	carried := s.ID() != 0 // it stands, with the lease that was left
 	conn, _, err := zk.Connect(s.cfg.Servers, s.cfg.Timeout, zk.WithDialer(s.dialer.open), zk.WithHostProvider(s.dialer),
 		zk.WithEventCallback(s.noticed), zk.WithLogger(quiet{s.log}), zk.WithLogInfo(false), zk.WithMaxConnBufferSize(128<<10))
 	if err != nil {
 		return fmt.Errorf("connect to ZooKeeper: %w", err)
 	}
 	s.conn = conn
-	if !s.resumes {
+	if !carried {
 		err = s.establish(serving)
 	}
 	if err == nil {
@@ -168,10 +147,10 @@ func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), 
 func (e *Ensemble) discard(conn *zk.Conn) { e.closing.Go(conn.Close) }
 
 // closeOld closes a session that ended badly as soon as a server can be reached, so that nobody has to wait for it to
-// expire. All that was served under it is dead.
+// expire. All programs of the session are dead.
 func (e *Ensemble) closeOld(ctx context.Context, s *Session) {
 	ticket := s.Ticket()
-	releases := s.openClaims()
+	releases := slices.Collect(maps.Values(s.locks.all()))
 	if ticket.Session == 0 {
 		return
 	}
@@ -189,7 +168,12 @@ func (s *Session) keep(serving context.Context, serve func(context.Context, *Ses
 	beating, stop := context.WithCancel(context.WithoutCancel(serving))
 	var wg sync.WaitGroup
 	wg.Go(func() { s.beat(beating) })
-	wg.Go(func() { s.watchLease(beating) })
+	wg.Go(func() {
+		s.Lease.watch(beating, func(left time.Duration) {
+			s.log.Warn("ZooKeeper acknowledges nothing, the lease is ending", "left", left.Round(time.Millisecond), "error", s.dialer.hosts.trouble())
+			s.Stop(ErrLeaseEnding)
+		})
+	})
 	err := serve(serving, s)
 	stop()
 	wg.Wait()
@@ -208,7 +192,7 @@ func (s *Session) establish(ctx context.Context) error {
 		select {
 		case <-ready:
 		case <-complain.C:
-			s.log.Warn("no ZooKeeper server reachable, still trying", "servers", s.cfg.Servers, "error", s.dialer.trouble())
+			s.log.Warn("no ZooKeeper server reachable, still trying", "servers", s.cfg.Servers, "error", s.dialer.hosts.trouble())
 			complain.Reset(30 * time.Second)
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -226,7 +210,7 @@ func (s *Session) establish(ctx context.Context) error {
 // watchSilence gives a session up that has no lease yet and is not answered: after a loss of data the servers hang up on a
 // client that has seen more than they have, for ever.
 func (s *Session) watchSilence(ctx context.Context) {
-	s.answeredNow()
+	s.answered()
 	look := time.NewTicker(s.Timeout() / 4)
 	defer look.Stop()
 	for {
@@ -235,148 +219,12 @@ func (s *Session) watchSilence(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		now := s.cfg.Now()
-		s.mu.Lock()
-		silent := now - s.heard
-		s.mu.Unlock()
-		if silent > s.Timeout() {
+		if s.silence() > s.Timeout() {
 			s.Expire(ErrExpired)
 			return
 		}
 	}
 }
 
-// answeredNow notes that a server has answered a call.
-func (s *Session) answeredNow() {
-	now := s.cfg.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.heard = now
-}
-
-// noticed is called by the client; it must not block.
-func (s *Session) noticed(ev zk.Event) {
-	if ev.Type != zk.EventSession || ev.State != zk.StateHasSession {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.resumed)
-	s.resumed = make(chan struct{})
-}
-
-// finish ends the session at once. The caller holds mu.
-func (s *Session) finish(why error) {
-	if s.over != nil {
-		return
-	}
-	s.over = why
-	s.end, s.held = 0, 0
-	s.kill(why)
-	close(s.ended)
-	s.dialer.shutdown()
-}
-
-// Expire ends the session: somebody knows that it cannot be trusted any more.
-func (s *Session) Expire(why error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.finish(why)
-}
-
-// Over tells why the session is over, or nil.
-func (s *Session) Over() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.over
-}
-
-// Ended is closed when the lease has ended: nothing that needs it may be alive.
-func (s *Session) Ended() <-chan struct{} { return s.ended }
-
-// Resumed returns a channel that is closed at the next (re)connect.
-func (s *Session) Resumed() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.resumed
-}
-
-// ID is the session's id.
-func (s *Session) ID() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.id
-}
-
-// Timeout is what the session counts with: the shortest that a server has granted it.
-func (s *Session) Timeout() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.timeout
-}
-
-// Follow has f told each end of the lease, the present one at once.
-func (s *Session) Follow(f func(end time.Duration)) {
-	s.mu.Lock()
-	s.follow = f
-	end := s.end
-	s.mu.Unlock()
-	f(end)
-}
-
 // Stop ends the serving; the session is closed as soon as all that is served has ended.
-func (s *Session) Stop(why error) { s.kill(why) }
-
-// LeaseEnd is when the lease ends, on the clock of Config.Now.
-func (s *Session) LeaseEnd() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return max(s.end, s.held)
-}
-
-// Contained says how process trees are held here, which is known only after a while; the next heartbeat writes it.
-func (s *Session) Contained(kind string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.node.Contain = kind
-	s.described = nil
-}
-
-// Faulty says why a changed config is not taken up, "" that all is in order; the next heartbeat writes it.
-func (s *Session) Faulty(why string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.node.Fault != why {
-		s.node.Fault, s.described = why, nil
-	}
-}
-
-// nodeData is what nodes/<node> says. It is written often and changes rarely.
-func (s *Session) nodeData() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.described == nil {
-		s.described = encode(s.node)
-	}
-	return s.described
-}
-
-// remember notes that a lock may be ours from now on.
-func (s *Session) remember(p Paths) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.claims[p.Service] = p.Release()
-}
-
-// forget notes that a lock is not ours.
-func (s *Session) forget(service string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.claims, service)
-}
-
-func (s *Session) openClaims() []Release {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Values(s.claims))
-}
+func (s *Session) Stop(why error) { s.Lease.kill(why) }

@@ -16,7 +16,7 @@ import (
 // znode. Its lock would block the service for ever. So every session looks at the heartbeats of the others, and deletes what one
 // holds that has sent none for two session timeouts.
 
-// sign is what is known of another session's signs of life.
+// sign is the newest sign of life of another session.
 type sign struct {
 	node    string
 	path    string        // nodes/<node>; empty: it is missing, or another session's
@@ -24,15 +24,15 @@ type sign struct {
 	mzxid   int64         // of the newest heartbeat that was seen; 0: none was
 	timeout time.Duration // the longest of the session's that is known
 	since   time.Duration // when it was first seen so
-	zxid    int64         // of what had happened by then: a lock that is younger is not deleted
+	zxid    int64         // the newest by then: a younger lock is not deleted
 	waited  bool          // register has waited for it
 	told    bool          // the log has been
 }
 
 // steadiness is since when our own heartbeats have been acknowledged without a gap.
 //
-// P1: a gap of GoneAfter is what it takes to promise a failsafe holder to start nothing. It may have lasted for the holder as
-// well, and then the holder has to have its chance to come back.
+// P1: after a gap of GoneAfter we may have promised the active node of a failsafe service to start nothing. The gap may have been the
+// same for it, and then it has to have its chance to come back.
 type steadiness struct {
 	mu    sync.Mutex // guards what follows
 	acked time.Duration
@@ -56,21 +56,21 @@ func (y *steadiness) since(now, session time.Duration) (time.Duration, bool) {
 	return y.from, now-y.acked <= GoneAfter(session)
 }
 
-// waits is whose end the candidates of a session wait for.
+// waits are the sessions whose end our candidates wait for.
 type waits struct {
-	mu   sync.Mutex // guards of
+	mu   sync.Mutex // guards what follows
 	of   map[int64]string
 	many map[int64]int
 }
 
-// awaits notes that a candidate waits for what another session holds, until the function returned is called. The data of its
-// znode says which node's that is.
-func (s *Session) awaits(owner int64, data []byte) (done func()) {
+// add notes that a candidate waits for a znode of another session, until the function returned is called. Its data says which node's
+// that is.
+func (w *waits) add(v view) (done func()) {
+	owner := v.stat.EphemeralOwner
 	if owner == 0 {
 		return func() {} // made by hand, and no session's
 	}
-	w := &s.waits
-	holder, _ := decode[Lock](data) // without a name there is only less to be deleted
+	holder, _ := decode[Lock](v.data) // without a name there is only less to be deleted
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.of == nil {
@@ -102,8 +102,8 @@ type lookout struct {
 	anew    time.Duration // when we were connected last: nothing counts that lies before it
 }
 
-// ClearStale deletes what sessions hold that send no heartbeats any more, until ctx or the session ends: locks, and what else
-// the candidates of others wait for. It costs a read of each supervisor's znode in a session timeout, however many services
+// ClearStale deletes the locks, and other znodes that candidates wait for, of sessions that send no heartbeats any more, until ctx or
+// the session ends. It costs a read of each supervisor's znode in a session timeout, however many services
 // there are.
 func (s *Session) ClearStale(ctx context.Context) {
 	l := &lookout{s: s, signs: map[int64]*sign{}, resumed: s.Resumed(), anew: s.cfg.Now()}
@@ -116,7 +116,7 @@ func (s *Session) ClearStale(ctx context.Context) {
 			timer.Reset(l.look(ctx))
 		case <-l.resumed:
 			l.resumed, l.anew = s.Resumed(), s.cfg.Now()
-		case <-s.ended:
+		case <-s.Ended():
 			return
 		case <-ctx.Done():
 			return
@@ -124,7 +124,7 @@ func (s *Session) ClearStale(ctx context.Context) {
 	}
 }
 
-// look takes one look, deletes what is stale by then, and tells how long to wait for the next one.
+// look takes one look, deletes stale znodes, and tells how long to wait for the next one.
 func (l *lookout) look(ctx context.Context) time.Duration {
 	session := l.s.Timeout()
 	asked := l.s.cfg.Now()
@@ -153,8 +153,8 @@ func (l *lookout) look(ctx context.Context) time.Duration {
 	return max(next, session/10)
 }
 
-// left is how long a session has to go on being silent until it is stale: its supervisor would have ended all that it ran, and
-// would have come back. Our own heartbeats have to be acknowledged all the while.
+// left is how much longer a session has to be silent until it is stale: a live supervisor would have stopped its programs and come
+// back by then. Our own heartbeats have to be acknowledged all the while.
 func (l *lookout) left(g *sign, now time.Duration) time.Duration {
 	session := l.s.Timeout()
 	span := 2 * max(g.timeout, session)
@@ -181,7 +181,7 @@ func (l *lookout) interrupted() bool {
 func (l *lookout) read(ctx context.Context) error {
 	s := l.s
 	dir := NodesDir(s.cfg.Root)
-	if _, err := call(ctx, s, func() (string, error) { return s.conn.Sync(dir) }); err != nil {
+	if err := s.sync(ctx, dir); err != nil {
 		return err
 	}
 	names, err := s.children(ctx, dir)
@@ -215,7 +215,7 @@ func (l *lookout) read(ctx context.Context) error {
 			}
 			missing.timeout = g.timeout
 		}
-		l.signs[id] = missing // whoever deleted it may have done so after many a heartbeat
+		l.signs[id] = missing // it may have sent many heartbeats before its znode was deleted
 	}
 	return nil
 }
@@ -281,7 +281,7 @@ func (l *lookout) clear(ctx context.Context, id int64, g *sign) error {
 	return wrap("delete "+g.path, err)
 }
 
-// failed notes that not all could be deleted. Where others were quicker, or the session lives after all, the next look tells.
+// failed notes that not all could be deleted. If another node was quicker, or the session lives after all, the next look shows it.
 func (l *lookout) failed(id int64, g *sign, err error) {
 	facts := []any{"node", g.node, "session", SessionName(id), "error", err}
 	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {

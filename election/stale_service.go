@@ -2,7 +2,6 @@ package election
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -10,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// errUnsure says that nobody can tell any more whether a session is stale.
+// errUnsure says that a session may not be stale any more.
 var errUnsure = errors.New("it is not sure any more that the session is stale")
 
 // longerError says that the breadcrumb of a session tells of a longer timeout than is known.
@@ -19,7 +18,7 @@ type longerError time.Duration
 // Error implements error.
 func (e longerError) Error() string { return "its session timeout is " + time.Duration(e).String() }
 
-// clearService deletes what a stale session holds of one service.
+// clearService deletes a stale session's znodes of one service.
 func (l *lookout) clearService(ctx context.Context, id int64, g *sign, p Paths) error {
 	if err := l.clearLock(ctx, id, g, p); err != nil {
 		return wrap("delete "+p.Lock(), err)
@@ -69,7 +68,7 @@ func (l *lookout) present(node string) bool {
 // clearLock deletes the lock if it is the session's. The lock is read last, and it is older than the first look: so it has been
 // this very lock all the while, and the transaction holds only while nobody has claimed it since.
 //
-// P1: the breadcrumb says that the lock did not go with its session, whatever is left of that: whoever waits by time adds a
+// P1: the breadcrumb says that the lock did not go with its session, which may still be there: a claimant that waits by time adds a
 // session timeout, as after a deletion by hand.
 func (l *lookout) clearLock(ctx context.Context, id int64, g *sign, p Paths) error {
 	s := l.s
@@ -93,7 +92,7 @@ func (l *lookout) clearLock(ctx context.Context, id int64, g *sign, p Paths) err
 		if told := time.Duration(crumb.SessionMs) * time.Millisecond; told > max(g.timeout, s.Timeout()) {
 			return longerError(told)
 		}
-		ops = append(ops, &zk.SetDataRequest{Path: p.Crumb(), Data: crumb.outlived(trail.data), Version: trail.stat.Version})
+		ops = append(ops, &zk.SetDataRequest{Path: p.Crumb(), Data: outlived(trail.data), Version: trail.stat.Version})
 	}
 	if err := l.delete(ctx, ops, &zk.DeleteRequest{Path: p.Lock(), Version: -1}); err != nil {
 		return err
@@ -123,14 +122,5 @@ func (l *lookout) delete(ctx context.Context, ops []any, what *zk.DeleteRequest)
 	return err
 }
 
-// outlived is a breadcrumb whose lock is deleted while its session lives. What only other versions know is kept.
-func (b BreadCrumb) outlived(data []byte) []byte {
-	b.Outlived = true
-	all := map[string]json.RawMessage{}
-	for _, text := range [][]byte{data, encode(b)} {
-		if err := json.Unmarshal(text, &all); err != nil {
-			panic(err) // it has been read before
-		}
-	}
-	return encode(all)
-}
+// outlived is a breadcrumb whose lock is deleted while its session lives.
+func outlived(crumb []byte) []byte { return merge(crumb, map[string]bool{"outlived": true}) }

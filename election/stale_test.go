@@ -63,12 +63,8 @@ func TestALockWhoseHolderIsNoMoreIsTakenThoughItsSessionLives(t *testing.T) {
 
 func TestABreadcrumbThatOutlivedItsLockKeepsWhatOtherVersionsWrote(t *testing.T) {
 	old := []byte(`{"node":"a","session":"0x1","session_timeout_ms":4000,"of_tomorrow":[1]}`)
-	b, err := ReadBreadCrumb(old)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all map[string]json.RawMessage
-	if err := json.Unmarshal(b.outlived(old), &all); err != nil {
+	if err := json.Unmarshal(outlived(old), &all); err != nil {
 		t.Fatal(err)
 	}
 	if string(all["of_tomorrow"]) != "[1]" || string(all["outlived"]) != "true" || string(all["node"]) != `"a"` {
@@ -79,9 +75,9 @@ func TestABreadcrumbThatOutlivedItsLockKeepsWhatOtherVersionsWrote(t *testing.T)
 func TestAQueueIsRidOfAStandbyWhoseSessionIsKept(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, leave := w.desert(w.config("a"), func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Queue)
+			c, _, err := s.NewCandidate(ctx, "svc", Queue)
 			if err == nil {
-				err = errors.Join(c.reachHead(ctx), c.Prefer(ctx, 7), c.Announce(ctx, Member{Role: "standby"}))
+				err = errors.Join(c.queue.reachHead(ctx), c.Prefer(ctx, 7), c.Members.Announce(ctx, Member{Role: "standby"}))
 			}
 			return err
 		})
@@ -201,7 +197,7 @@ func TestAHolderHasTimeToComeBackAfterAnOutage(t *testing.T) {
 		p := Paths{"/understudy", "svc"}
 		holder := w.holds("a")
 		w.within("b", func(ctx context.Context, s *Session) error {
-			s.Hold(w.now() + 20*testTimeout)
+			s.ExtendByPromises(w.now() + 20*testTimeout)
 			defer clears(ctx, s)()
 			time.Sleep(testTimeout)
 			holder.unplug()
@@ -266,7 +262,7 @@ func TestLooksAreTakenPerHolderAndNotPerService(t *testing.T) {
 		const services, looks = 50, 10
 		leaving, ready := make(chan struct{}), make(chan struct{}, services)
 		one := func(ctx context.Context, s *Session, service string) error {
-			c, _, err := s.Stand(ctx, service, Race)
+			c, _, err := s.NewCandidate(ctx, service, Race)
 			ready <- struct{}{}
 			for err == nil {
 				var o Opening

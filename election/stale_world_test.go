@@ -113,7 +113,7 @@ func (w *world) holds(node string) *holder {
 				return err
 			}
 			h.cable = s.dialer
-			s.Hold(w.now() + 20*testTimeout)
+			s.ExtendByPromises(w.now() + 20*testTimeout)
 			active <- s.ID()
 			<-leaving
 			return cl.Release(ctx)

@@ -82,7 +82,7 @@ func TestALockThatAStrangerFreedLeavesALeaseThatIsWaitedFor(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				left := a.LeaseEnd() - w.now()
+				left := a.Lease.End() - w.now()
 				for strangers, enough := range map[bool]bool{false: false, true: true} {
 					s.cfg.Strangers = strangers
 					delay, err := b.Delay(ctx, 0)
@@ -107,13 +107,13 @@ func TestABreadcrumbWithoutATimeoutCountsAsTheLongest(t *testing.T) {
 	for _, data := range []string{`{"node":"x","session":"0x1"}`, `not JSON`} {
 		inWorld(t, func(w *world) {
 			w.asOperator(func(ctx context.Context, s *Session) error {
-				if _, _, err := s.Stand(ctx, "svc", Race); err != nil {
+				if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
 					return err
 				}
 				return s.create(ctx, Paths{"/understudy", "svc"}.Crumb(), []byte(data), 0)
 			})
 			w.within("a", func(ctx context.Context, s *Session) error {
-				s.longest = 3 * testTimeout // the servers granted less
+				s.Lease.longest = 3 * testTimeout // the servers granted less
 				_, c, err := claim(ctx, s, Race)
 				if err == nil && c.Previous.SessionMs != (3*testTimeout).Milliseconds() {
 					w.Errorf("%s counts as a session of %d ms", data, c.Previous.SessionMs)

@@ -11,7 +11,7 @@ import (
 	"understudy/election/jute"
 )
 
-// Ticket is all that is needed to close a session from another process: ZooKeeper lets go whoever knows id and password.
+// Ticket lets another process close a session: for ZooKeeper, id and password are enough.
 type Ticket struct {
 	Servers  []string      `json:"servers"`
 	Session  int64         `json:"session"`
@@ -30,9 +30,8 @@ type Release struct {
 
 // Ticket returns what closes this session.
 func (s *Session) Ticket() Ticket {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return Ticket{Servers: s.cfg.Servers, Session: s.id, Password: s.password, Timeout: s.timeout, Auth: s.auth, TLS: s.cfg.TLS}
+	id, password := s.identity()
+	return Ticket{Servers: s.cfg.Servers, Session: id, Password: password, Timeout: s.Timeout(), Auth: s.dialer.shown(), TLS: s.cfg.TLS}
 }
 
 // Close takes the session over, removes the breadcrumbs and locks of children that were proved dead, and, when nothing of
@@ -121,11 +120,11 @@ func (c *caller) takeOver(t Ticket) (alive bool, err error) {
 	return true, err
 }
 
-// mostReleases is how often what a session left is read anew because it has changed: somebody may write to a service's folder,
-// whose version numbers the claims, by hand. What is left after that is for whoever claims next to fence.
+// mostReleases is how often a session's znodes are read anew because they have changed: an operator may write to a service's folder,
+// whose version numbers the claims. After that, the next claimant has to fence.
 const mostReleases = 5
 
-// release removes what the session left in ZooKeeper of children that are dead.
+// release removes the locks and breadcrumbs of children that are dead.
 func (c *caller) release(ctx context.Context, t Ticket, dead []Release) error {
 	for tries := range mostReleases {
 		if len(dead) == 0 {
@@ -151,7 +150,7 @@ func (c *caller) release(ctx context.Context, t Ticket, dead []Release) error {
 // releaseAsSeen returns what has changed between the reading and the removing. A breadcrumb that names another session is not ours to
 // remove, and neither is its lock.
 func (c *caller) releaseAsSeen(t Ticket, dead []Release) (changed []Release, err error) {
-	// The server may lag behind: what was signed a moment ago, or a breadcrumb as a whole, is not to be missed.
+	// The server may lag behind, and would miss a breadcrumb that was written, or signed, a moment ago.
 	reads := make([]request, 0, 1+3*len(dead))
 	reads = append(reads, request{jute.OpSync, jute.Path(dead[0].Dir)})
 	for _, r := range dead {
@@ -238,7 +237,7 @@ func (c *caller) ask(requests ...request) ([]reply, error) {
 	return replies, nil
 }
 
-// EncodeTicket and EncodeRelease make what the guardians keep; CloseEncoded is what they call.
+// EncodeTicket and EncodeRelease encode for the guardians, which call CloseEncoded.
 func EncodeTicket(t Ticket) []byte { return encode(t) }
 
 // EncodeRelease is EncodeTicket's counterpart for one service.

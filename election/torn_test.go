@@ -29,7 +29,7 @@ func TestLockFromBeforeALaterClaimIsNotTaken(t *testing.T) {
 			w.asOperator(w.crumbOfLater)
 			w.zk.Refuse(zkmem.Match{Op: jute.OpMulti, Count: zkmem.Always}, jute.BadVersion)
 		},
-		"a later token was seen": func(_ *world, c *Candidate) { c.newest++ },
+		"a later token was seen": func(_ *world, c *Candidate) { c.taking.newest++ },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -100,11 +100,11 @@ func TestAWriteByHandEndsNoSession(t *testing.T) {
 			return errors.Join(s.set(ctx, p.Dir(), []byte("{}"), -1), (&world{}).crumbOfLater(ctx, s))
 		},
 	} {
-		for _, order := range []Order{Race, Queue} {
-			t.Run(name+" "+string(order), func(t *testing.T) {
+		for _, mode := range []Mode{Race, Queue} {
+			t.Run(name+" "+string(mode), func(t *testing.T) {
 				inWorld(t, func(w *world) {
 					w.within("a", func(ctx context.Context, s *Session) error {
-						c, err := w.unanswered(ctx, s, order)
+						c, err := w.unanswered(ctx, s, mode)
 						if err != nil {
 							return err
 						}
@@ -193,7 +193,7 @@ func TestAWriteByHandBesideAClaimEndsNoSession(t *testing.T) {
 func TestTokenThatFallsIsNotTaken(t *testing.T) {
 	inWorld(t, func(w *world) {
 		err := w.open("a", func(ctx context.Context, s *Session) error {
-			c, _, err := s.Stand(ctx, "svc", Race)
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err
 			}
@@ -201,7 +201,7 @@ func TestTokenThatFallsIsNotTaken(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			c.newest = 1 << 40
+			c.taking.newest = 1 << 40
 			if cl, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)}); cl != nil || !errors.Is(err, ErrTorn) {
 				w.Errorf("taken: %+v %v", cl, err)
 			}

@@ -2,19 +2,18 @@ package election
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 )
 
-// Each heartbeat writes them all again. What to type stands at a warning's end, behind names of files that may be long.
+// Each heartbeat writes them all again. A warning ends with the command to type, behind names of files that may be long.
 const (
 	mostWarnings    = 8
 	longestWarning  = 600
 	longestTogether = 2400
 )
 
-// Bounded is what of a list of warnings is written to nodes/<node>, and believed of what is read there: a stranger may have
+// Bounded shortens a list of warnings to the size that is written to nodes/<node>, and believed from there: a stranger may have
 // written it. Each is one printable line.
 func Bounded(warnings []string) []string {
 	var list []string
@@ -35,14 +34,4 @@ func Bounded(warnings []string) []string {
 		}, w))
 	}
 	return list
-}
-
-// Warned says which settings are dangerous; the next heartbeat writes it.
-func (s *Session) Warned(warnings []string) {
-	list := Bounded(warnings)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !slices.Equal(s.node.Warnings, list) {
-		s.node.Warnings, s.described = list, nil
-	}
 }

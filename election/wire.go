@@ -31,8 +31,8 @@ type handshake struct {
 // wire is one connection to a server. It hands whole frames to the client, which lets it see the handshake (the client
 // keeps the password to itself), authenticate by itself (the client can deadlock when it re-sends credentials), bound
 // every wait (the client would give a frozen server 6.7 session timeouts for the handshake), and keep count of the zxid:
-// after a reconnect the client may tell the server, by a race, of one that it has seen only just now, and so miss what its
-// watches should have told of. It is shown none, and what it says is set right on the way.
+// after a reconnect the client may tell the server, by a race, of a zxid that it has seen only just now, and so miss events of its
+// watches. So it is shown none, and its requests are corrected on the way.
 type wire struct {
 	net.Conn
 	limit   time.Duration // the longest silence
@@ -88,10 +88,10 @@ func (w *wire) resumed(p []byte) {
 	copy(p[password:], w.resume.password)
 }
 
-// SetReadDeadline caps what the client asks for.
+// SetReadDeadline caps the client's deadline.
 func (w *wire) SetReadDeadline(t time.Time) error { return w.Conn.SetReadDeadline(w.capped(t)) }
 
-// SetWriteDeadline caps what the client asks for.
+// SetWriteDeadline caps the client's deadline.
 func (w *wire) SetWriteDeadline(t time.Time) error { return w.Conn.SetWriteDeadline(w.capped(t)) }
 
 func (w *wire) capped(t time.Time) time.Time {

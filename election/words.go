@@ -2,8 +2,8 @@ package election
 
 import "strings"
 
-// The words that nodes write to ZooKeeper, and that HTTP and the command line repeat: everybody compares these, and nobody their text.
-// Another version may write words that are not among them; they are kept and shown as they are, and nothing is concluded from them.
+// The words that nodes write to ZooKeeper, and that HTTP and the command line repeat. Code compares these constants, never a text.
+// Another version may write other words; they are kept and shown, and nothing is concluded from them.
 
 // Role is a node's part in a service.
 type Role string
@@ -16,7 +16,7 @@ const (
 	RoleFencing  Role = "fencing"  // has the lock, and does not know yet that the former active is dead
 	RoleActive   Role = "active"   // the child may run
 	RoleStopping Role = "stopping" // ends the child, and gives the lock back
-	RoleFailed   Role = "failed"   // gave up: rests, so that another node can try
+	RoleFailed   Role = "failed"   // gave up, and backs off so that another node can try
 	RolePaused   Role = "paused"   // an operator's order keeps all nodes from being promoted
 	RoleUnknown  Role = "unknown"  // the node has not said it; no node writes this
 )
@@ -39,7 +39,7 @@ const (
 	HealthUnknown  Health = "unknown"  // the node has not said it; no node writes this
 )
 
-// Reason is why an activation ended: one of the words below, and after "; " what more there is to say.
+// Reason is why an activation ended: one of the words below, and after "; " details.
 type Reason string
 
 // Why activations end.
@@ -59,7 +59,7 @@ const (
 	ReasonUnknown  Reason = "unknown"         // nobody has written it down; no node writes this
 )
 
-// LostTo is what the next active node writes for a former one that could not write its end itself.
+// LostTo is the reason that the next active node writes for a former one that could not write its own.
 func LostTo(p Proof) Reason {
 	if p == NoBreadcrumb {
 		return SupervisorLost + "; its child was known to be dead"
@@ -67,7 +67,7 @@ func LostTo(p Proof) Reason {
 	return Lost + Reason("; fenced: "+p)
 }
 
-// Word is the reason without what more there is to say.
+// Word is the reason without details.
 func (r Reason) Word() Reason {
 	word, _, _ := strings.Cut(string(r), ";")
 	return Reason(word)

@@ -76,8 +76,8 @@ func (w *world) within(node string, f func(ctx context.Context, s *Session) erro
 }
 
 // claim stands for "svc" until the lock is had.
-func claim(ctx context.Context, s *Session, order Order) (*Candidate, *Claim, error) {
-	c, _, err := s.Stand(ctx, "svc", order)
+func claim(ctx context.Context, s *Session, mode Mode) (*Candidate, *Claim, error) {
+	c, _, err := s.NewCandidate(ctx, "svc", mode)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,8 +94,8 @@ func claim(ctx context.Context, s *Session, order Order) (*Candidate, *Claim, er
 }
 
 // unanswered takes the lock, and does not learn that it did.
-func (w *world) unanswered(ctx context.Context, s *Session, order Order) (*Candidate, error) {
-	c, _, err := s.Stand(ctx, "svc", order)
+func (w *world) unanswered(ctx context.Context, s *Session, mode Mode) (*Candidate, error) {
+	c, _, err := s.NewCandidate(ctx, "svc", mode)
 	if err != nil {
 		return nil, err
 	}

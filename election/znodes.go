@@ -38,13 +38,13 @@ func (p Paths) Queue() string { return path.Join(p.Dir(), queueName) }
 // History holds the last activations.
 func (p Paths) History() string { return path.Join(p.Dir(), historyName) }
 
-// Control holds what operators want.
+// Control holds the orders of operators.
 func (p Paths) Control() string { return path.Join(p.Dir(), controlName) }
 
 // Preferred holds an ephemeral for each candidate that has a priority and could run the service.
 func (p Paths) Preferred() string { return path.Join(p.Dir(), preferName) }
 
-// Release names what a child that may be running left there.
+// Release names the lock and the breadcrumb of a child that may be running.
 func (p Paths) Release() Release { return Release{Dir: p.Dir(), Lock: p.Lock(), Crumb: p.Crumb()} }
 
 // NodesDir holds an ephemeral for each supervisor.
@@ -53,7 +53,7 @@ func NodesDir(root string) string { return path.Join(root, "nodes") }
 // ServicesDir holds a folder for each service.
 func ServicesDir(root string) string { return path.Join(root, "services") }
 
-// Node is what a supervisor says of itself, in nodes/<node>.
+// Node describes a supervisor, in nodes/<node>.
 type Node struct {
 	Node    string `json:"node"`
 	Host    string `json:"host"`
@@ -121,4 +121,20 @@ func decode[T any](data []byte) (T, error) {
 	var v T
 	err := json.Unmarshal(data, &v)
 	return v, err
+}
+
+// merge writes a value over an object: keys that only other versions know stay, those that are named go unless the value has them.
+// An old value that is no object is replaced.
+func merge(old []byte, value any, named ...string) []byte {
+	all := map[string]json.RawMessage{}
+	if json.Unmarshal(old, &all) != nil {
+		all = map[string]json.RawMessage{}
+	}
+	for _, key := range named {
+		delete(all, key)
+	}
+	if err := json.Unmarshal(encode(value), &all); err != nil {
+		panic(err) // it is our own
+	}
+	return encode(all)
 }

@@ -39,7 +39,7 @@ type Method interface {
 	Fence(ctx context.Context, t Target) error
 }
 
-// ErrAlive is a method's word for a child that it has seen and could not end. No delay makes that one dead.
+// ErrAlive is a method's error for a child that it has seen and could not end. No delay makes that one dead.
 var ErrAlive = errors.New("the child is alive")
 
 // Step is a method and how long it may take, or several that are tried at the same time.
@@ -58,7 +58,7 @@ const (
 	Grace  OnFailure = "grace"
 )
 
-// What an Outcome can say besides the name of a method and what Local says.
+// How an Outcome's death was proved, besides by a method or by Local.
 const (
 	ByGrace     = "grace"
 	ByConfirmed = "confirmed"
@@ -70,13 +70,13 @@ var ErrRefused = errors.New("fencing refused")
 // Chain is everything that may prove a target dead, in the order in which it is tried.
 type Chain struct {
 	// Local says what this machine knows, and waits for no other: by names the proof, as in "own tree" or "another boot".
-	// What it saw alive is asked about again once the grace delay is over. Like a method, it ends soon after ctx. Optional.
+	// It is asked again after the grace delay if it saw the child alive. Like a method, it ends soon after ctx. Optional.
 	Local func(ctx context.Context, t Target) (verdict Verdict, by string, err error)
 
 	Steps     []Step
 	OnFailure OnFailure // Refuse unless set
 	Grace     time.Duration
-	NoDelay   bool // no delay proves anything: what is not proved is refused
+	NoDelay   bool // no delay proves anything: without another proof it is refused
 	Logger    hclog.Logger
 }
 
@@ -176,7 +176,7 @@ type attempts struct {
 
 // fence tries everything in order. An error that is not ErrRefused means that ctx ended.
 func (a *attempts) fence(ctx context.Context, claimed time.Time) (by string, err error) {
-	// P5: what is proved here needs no method and no delay.
+	// P5: a proof on this machine needs no method and no delay.
 	verdict, by := a.local(ctx)
 	if verdict == Dead {
 		return by, nil
@@ -206,7 +206,7 @@ func (a *attempts) fence(ctx context.Context, claimed time.Time) (by string, err
 	if verdict == Unknown && len(living) == 0 {
 		return ByGrace, nil
 	}
-	// P5: a delay does not kill what was seen alive.
+	// P5: a delay does not kill a child that was seen alive.
 	if verdict != Unknown {
 		if verdict, by = a.local(ctx); verdict == Dead {
 			return by, nil
@@ -281,7 +281,7 @@ func (a *attempts) try(ctx context.Context, step Step) error {
 	return err
 }
 
-// wait sits out what is left of the grace delay.
+// wait sits out the rest of the grace delay.
 func (a *attempts) wait(ctx context.Context, claimed time.Time) error {
 	// The claim lies in the past, so the whole delay from now on is always enough, whatever a wall clock says.
 	left := min(time.Until(claimed.Add(a.chain.Grace)), a.chain.Grace)

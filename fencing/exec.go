@@ -27,7 +27,7 @@ type Exec struct {
 	Plugs   Plugs
 }
 
-// outputDelay is how long what a command left behind may go on holding its output open.
+// outputDelay is how long processes that a command left behind may go on holding its output open.
 const outputDelay = 500 * time.Millisecond
 
 // Name is "exec".

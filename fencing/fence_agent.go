@@ -27,7 +27,7 @@ type FenceAgent struct {
 // Name is "fence_agent".
 func (FenceAgent) Name() string { return "fence_agent" }
 
-// What an agent's exit code says when it was asked for the status.
+// An agent's exit code when it was asked for the status.
 const (
 	exitOn  = 0
 	exitOff = 2

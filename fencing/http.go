@@ -1,6 +1,7 @@
 package fencing
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -60,7 +61,7 @@ func (h HTTP) Fence(ctx context.Context, t Target) error {
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, tailSize))
-	if err != nil { // a status without the end of what it is about is no answer
+	if err != nil { // a status with half a body is no answer
 		return h.withoutURL(ctx, fmt.Errorf("read the answer: %w", err))
 	}
 	if h.means(resp.StatusCode) {
@@ -89,7 +90,7 @@ func (h HTTP) request(ctx context.Context, t Target) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, orElse(h.Method, http.MethodPost), where, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(h.Method, http.MethodPost), where, strings.NewReader(body))
 	if err != nil || req.URL.User != nil {
 		return nil, errors.New("the URL cannot be used with this target")
 	}
@@ -142,11 +143,4 @@ func (h HTTP) withoutURL(ctx context.Context, err error) error {
 		return fmt.Errorf("%s: %w", named.Op, named.Err)
 	}
 	return err
-}
-
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }

@@ -14,18 +14,18 @@ type Outcome struct {
 	Attempts []Attempt
 }
 
-// Story tells in a few words how a target came to be known as dead, and what was tried in vain.
+// Story tells in a few words how a target came to be known as dead, and which methods failed.
 func (o Outcome) Story() string {
-	var vain []string
+	var failed []string
 	for _, a := range o.Attempts {
-		if a.Err != nil && a.Method != local && !slices.Contains(vain, a.Method) {
-			vain = append(vain, a.Method)
+		if a.Err != nil && a.Method != local && !slices.Contains(failed, a.Method) {
+			failed = append(failed, a.Method)
 		}
 	}
-	if len(vain) == 0 || o.By == "" {
+	if len(failed) == 0 || o.By == "" {
 		return o.By
 	}
-	return o.By + ", after " + strings.Join(vain, ", ") + " failed"
+	return o.By + ", after " + strings.Join(failed, ", ") + " failed"
 }
 
 // Told has a line for each attempt.
@@ -41,7 +41,7 @@ func (o Outcome) Told() string {
 	return b.String()
 }
 
-// local is what an attempt of this machine by itself is called.
+// local is the name of an attempt of this machine by itself.
 const local = "local"
 
 // Attempt is one thing that was tried.

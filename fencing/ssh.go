@@ -1,6 +1,7 @@
 package fencing
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,7 +65,7 @@ func (s SSH) Fence(ctx context.Context, t Target) error {
 	defer session.Close()
 	var out, errs tail
 	session.Stdout, session.Stderr = &out, &errs
-	command := orElse(s.Command, "understudy fence kill-local") + " --service " + t.Service +
+	command := cmp.Or(s.Command, "understudy fence kill-local") + " --service " + t.Service +
 		" --token " + strconv.FormatInt(t.Token, 10) + " --target " + t.Encode()
 	err = session.Run(command)
 	if ctx.Err() != nil {

@@ -20,7 +20,7 @@ type Statement struct {
 	Boot    string `json:"boot"`
 }
 
-// ErrNotDead says that who should know has answered, and vouches for nothing: asking again is of no use for a while.
+// ErrNotDead says that the target's machine has answered, and proves nothing: asking again is of no use for a while.
 var ErrNotDead = errors.New("not called dead")
 
 // Convinces returns nil when the statement is one of the target's death, from where the target is. Who made it is known

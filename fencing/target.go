@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Target is whoever a breadcrumb names: the child that may still be running, and where.
+// Target is the child that a breadcrumb names: it may still be running.
 type Target struct {
 	Service        string
 	Node           string // the supervisor's name in the set
@@ -20,7 +20,7 @@ type Target struct {
 	SessionTimeout time.Duration // of the session that held the lock
 	Session        string
 	Tree           json.RawMessage // how its machine finds the child's process tree
-	Seen           Process         // what its breadcrumb tells to be alive
+	Seen           Process         // alive of it, says its breadcrumb
 	By             Claimant
 }
 
@@ -43,7 +43,7 @@ var (
 	plainAddress = regexp.MustCompile(`^([A-Za-z0-9_:[][][A-Za-z0-9._:%-]*)?$`)
 )
 
-// plain fails when what a breadcrumb says could mean something else where it is put in: breadcrumbs come from outside.
+// plain fails when a word of a breadcrumb could mean something else where it is filled in: breadcrumbs come from outside.
 func (t Target) plain() error {
 	for _, w := range []struct {
 		text    string

@@ -14,7 +14,7 @@ import (
 // fences whichever node a breadcrumb names, but asks nobody whom the breadcrumb chose: breadcrumbs come from outside.
 type Plugs map[string]string
 
-// facts are what is filled in for a target in place of {node}, {host} and so on.
+// facts are filled in for a target in place of {node}, {host} and so on.
 type facts struct {
 	words  map[string]string
 	listed bool // the config names the node
@@ -43,8 +43,8 @@ func (p Plugs) facts(t Target) (facts, error) {
 type place int
 
 const (
-	told   place = iota // what is told to somebody whom the config chose, or who has to prove who it is
-	chosen              // what decides who is asked, and so who gets a secret: only what the config knows may
+	told   place = iota // it is told to a server that the config chose, or that has to prove who it is
+	chosen              // it decides which server is asked, and so gets a secret: only words of the config may
 )
 
 var placeholder = regexp.MustCompile(`\{(service|node|plug|host|machine|boot|token|session|address)\}`)
@@ -164,7 +164,7 @@ func mask(text string, secrets ...string) string {
 	return text
 }
 
-// mask takes secrets out of an output, also one whose beginning was cut off at the end of what is kept.
+// mask takes secrets out of an output, also one whose beginning is no longer in the tail.
 func (t *tail) mask(secrets ...string) *tail {
 	text := string(t.text)
 	if t.dropped {

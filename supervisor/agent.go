@@ -48,7 +48,7 @@ type answerer struct {
 func (a *answerer) keep(ctx context.Context) {
 	log := a.log.Named("agent")
 	server := &agent.Server{
-		Keys: a.cfg.Keys, Logger: log, Vouch: a.prove, Promise: a.promise,
+		Keys: a.cfg.Keys, Logger: log, Prove: a.prove, Promise: a.promise,
 		Self: agent.Answer{Node: a.self.Node, Machine: a.self.Machine, Boot: a.self.Boot},
 	}
 	for told := false; ctx.Err() == nil; {
@@ -140,7 +140,7 @@ func (a *answerer) prove(ctx context.Context, q agent.Question) (fencing.Verdict
 }
 
 // promise is what the agent is asked for.
-func (a *answerer) promise(q agent.Pledge) error {
+func (a *answerer) promise(q agent.PromiseRequest) error {
 	err := a.promises.Give(q, a.machine.Now())
 	if err != nil {
 		a.log.Info("asked for a promise, and gave none", "service", q.Service, "asked_by", q.By, "why", err)

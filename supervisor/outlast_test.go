@@ -76,7 +76,7 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 			"the agent": func(ctx context.Context) (fencing.Verdict, string, error) {
 				return (&answerer{machine: this, self: self, tree: func(string, json.RawMessage) *service.Tree { return nil }}).prove(ctx, q)
 			},
-			"a guardian": func(ctx context.Context) (fencing.Verdict, string, error) { return witness.Proxy(w, nil).Vouch(ctx, q) },
+			"a guardian": func(ctx context.Context) (fencing.Verdict, string, error) { return witness.Proxy(w, nil).Prove(ctx, q) },
 		} {
 			verdict, _, err := ask(t.Context())
 			if verdict != c.want || (err != nil) != (c.want != fencing.Dead) {

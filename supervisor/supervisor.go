@@ -209,7 +209,8 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 		}
 	}
 	resumed := s.left != nil && s.left.Epoch == epoch
-	sess.Contained(s.guard.Kind())
+	contain := s.guard.Kind()
+	sess.Self.Say(func(n *election.Node) { n.Contain = contain })
 	s.log.Info("session with ZooKeeper", "id", election.SessionName(sess.ID()), "timeout", sess.Timeout(),
 		"lease", election.LeaseLength(sess.Timeout()).Round(time.Millisecond))
 	if resumed {
@@ -218,16 +219,16 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 		return fmt.Errorf("tell the guardians of a new lease: %w", err)
 	}
 	defer func() {
-		sess.Follow(func(time.Duration) {})
-		sess.Shorten(nil)
+		sess.OnExtended(func(time.Duration) {})
+		sess.OnShortened(nil)
 		s.cfg.Observer.Lease(Lease{})
 	}()
-	first, gate := sess.LeaseEnd(), s.newGate(sess, epoch)
+	first, gate := sess.Lease.End(), s.newGate(sess, epoch)
 	if resumed {
 		gate.Expect(s.roster.carried())
 	}
-	sess.Shorten(gate.Shorten)
-	sess.Follow(func(end time.Duration) {
+	sess.OnShortened(gate.Shorten)
+	sess.OnExtended(func(end time.Duration) {
 		s.showLease(sess, end, end != first)
 		s.promises.Acked(sess.Acked(), sess.Timeout())
 		if err := gate.Extend(end); err != nil {
@@ -295,8 +296,8 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 		}
 		if moving == nil {
 			s.roster.arrange(ctx, stops, errs, begin)
-			t.Session.Faulty(s.notes.faults(s.credentials.why()))
-			t.Session.Warned(s.notes.warnings())
+			fault, warnings := s.notes.faults(s.credentials.why()), election.Bounded(s.notes.warnings())
+			t.Session.Self.Say(func(n *election.Node) { n.Fault, n.Warnings = fault, warnings })
 		}
 		if len(stops) == 0 && (ctx.Err() != nil || s.roster.done()) {
 			break

@@ -69,7 +69,7 @@ func (o Op) Writes() bool {
 	return false
 }
 
-// The xids by which a client recognises what is not the answer to one of its numbered requests.
+// The xids of frames that do not answer a numbered request.
 const (
 	XidNotification int32 = -1
 	XidPing         int32 = -2

@@ -28,7 +28,7 @@ func Marshal(records ...Record) []byte {
 	return w.Bytes()
 }
 
-// Unmarshal reads records one after another. What is left over is ignored, as the real server does.
+// Unmarshal reads records one after another. The rest is ignored, as by the real server.
 func Unmarshal(b []byte, records ...Decoder) error {
 	r := NewReader(b)
 	for _, rec := range records {
@@ -47,7 +47,7 @@ func Frame(records ...Record) []byte {
 	return w.buf
 }
 
-// ReadFrame reads one frame and returns what is in it. A limit of zero means MaxFrame. Memory is taken as the bytes
+// ReadFrame reads one frame and returns its body. A limit of zero means MaxFrame. Memory is taken as the bytes
 // arrive, so an announced length alone costs nothing.
 func ReadFrame(r io.Reader, limit int) ([]byte, error) {
 	var head [4]byte

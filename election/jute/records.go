@@ -1,6 +1,6 @@
 package jute
 
-// Stat is what the server knows of a node besides its data.
+// Stat is a node's metadata.
 type Stat struct {
 	Czxid          int64
 	Mzxid          int64
@@ -37,7 +37,7 @@ func (s *Stat) Decode(r *Reader) {
 	s.EphemeralOwner, s.DataLength, s.NumChildren, s.Pzxid = r.Int64(), r.Int32(), r.Int32(), r.Int64()
 }
 
-// ACL gives the permissions to whoever the id names.
+// ACL gives an id permissions.
 type ACL struct {
 	Perms  int32
 	Scheme string

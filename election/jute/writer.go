@@ -8,7 +8,7 @@ import (
 // Writer appends the fields of records to a byte slice.
 type Writer struct{ buf []byte }
 
-// Bytes is what has been written.
+// Bytes is the text so far.
 func (w *Writer) Bytes() []byte { return w.buf }
 
 // Bool writes one byte.

@@ -51,7 +51,7 @@ func (i identity) matches(expr string) bool {
 	return false
 }
 
-// resolveACL checks the ACL of a request and writes the scheme "auth" out as who is asking.
+// resolveACL checks the ACL of a request and writes the scheme "auth" out as the ids of the caller.
 func resolveACL(acl []jute.ACL, ids []identity) ([]jute.ACL, jute.Code) {
 	var out []jute.ACL
 	for i, a := range acl {
@@ -83,7 +83,7 @@ func resolveACL(acl []jute.ACL, ids []identity) ([]jute.ACL, jute.Code) {
 	return out, jute.OK
 }
 
-// validDigestID wants two parts as Java splits them: what is empty at the end does not count.
+// validDigestID wants two parts as Java splits them: empty parts at the end do not count.
 func validDigestID(id string) bool {
 	parts := strings.Split(strings.TrimRight(id, ":"), ":")
 	return len(parts) == 2

@@ -2,11 +2,6 @@ package zkmem
 
 import "understudy/election/jute"
 
-// change does a request that takes a zxid, whether it succeeds or not.
-func (s *Server) change(c *conn, op jute.Op, body []byte) (jute.Record, jute.Code) {
-	return s.carryOut(caller{c.session, c.ids}, decodeOrder(op, body))
-}
-
 // order is a request for a change, as it was read. Several servers may carry the same one out.
 type order struct {
 	op    jute.Op
@@ -36,8 +31,9 @@ func decodeOrder(op jute.Op, body []byte) *order {
 	return o
 }
 
-func (s *Server) carryOut(who caller, o *order) (jute.Record, jute.Code) {
-	x := s.db.begin()
+// carryOut does what takes a zxid, whether it succeeds or not.
+func (r *replica) carryOut(who caller, o *order) (jute.Record, jute.Code) {
+	x := r.db.begin()
 	if o.code != jute.OK {
 		return nil, o.code
 	}
@@ -54,9 +50,8 @@ func (s *Server) carryOut(who caller, o *order) (jute.Record, jute.Code) {
 			code = errSilent // it stumbles over the stat that it has not got
 		}
 	}
-	s.observed(Commit{Zxid: x.zxid, By: who.session}, x.changes)
-	s.watches.fire(x.changes)
-	s.armCleaning()
+	r.observed(Commit{Zxid: x.zxid, By: who.session}, x.changes)
+	r.watches.fire(x.changes)
 	return record, code
 }
 

@@ -20,25 +20,21 @@ type conn struct {
 	out *lane
 
 	// guarded by the server's lock
-	number   int64 // counts the server's connections
-	session  int64 // 0 until the handshake
-	shaken   bool  // the handshake is done
-	over     bool  // the server has done with it, though the client may not know yet
-	timeout  time.Duration
-	ids      []identity
-	since    time.Time
-	lastOp   string
-	lastXid  int32
-	lastZxid int64
+	number  int64 // counts the server's connections
+	session int64 // 0 until the handshake
+	shaken  bool  // the handshake is done
+	over    bool  // the server has done with it, though the client may not know yet
+	timeout time.Duration
+	ids     []identity
 
 	received, sent atomic.Int64
 }
 
-// prompt is a connection whose Write never waits: what is sent need not wait for a goroutine of its own.
+// prompt is a connection whose Write never waits, and so needs no goroutine.
 type prompt interface{ NeverWaits() }
 
 func newConn(nc net.Conn) *conn {
-	c := &conn{net: nc, in: newLane(), out: newLane(), since: time.Now(), lastOp: "NA"}
+	c := &conn{net: nc, in: newLane(), out: newLane()}
 	c.ids = []identity{{"ip", c.host()}}
 	return c
 }
@@ -125,7 +121,7 @@ func (c *conn) abort() {
 	_ = c.net.Close()
 }
 
-// hangUp ends the connection after what has been sent. The client learns of it when the network lets it.
+// hangUp ends the connection after all answers so far. The client learns of it when the network lets it.
 func (c *conn) hangUp() {
 	c.over = true
 	c.in.abort()

@@ -6,13 +6,13 @@ import (
 	"understudy/election/jute"
 )
 
-// database is what all servers of an ensemble agree on: the tree, the sessions, and the zxid of the last change. It
+// database is the data that all servers of an ensemble agree on: the tree, the sessions, and the zxid of the last change. It
 // knows neither connections nor watches, and has no lock of its own.
 type database struct {
 	tree     *tree
 	sessions *sessionTable
 	timeouts map[int64]time.Duration // of each session, as it was negotiated last
-	created  map[int64]time.Duration // of each session, as it was negotiated first: it is what the log keeps
+	created  map[int64]time.Duration // of each session, as it was negotiated first: the log keeps this one
 	zxid     int64                   // epoch<<32 | counter
 	left     map[int64]bool          // sessions whose ephemerals outlast them: see Server.LeaveZnodes
 	leaders  int64                   // the leader's clock, in milliseconds, for a transaction that comes from there; else 0
@@ -38,7 +38,7 @@ func (d *database) begin() *txn {
 	return &txn{tree: d.tree, zxid: d.zxid, now: now}
 }
 
-// newEpoch is what a newly elected leader does to the zxid.
+// newEpoch is a newly elected leader's.
 func (d *database) newEpoch() { d.zxid = (d.zxid>>32 + 1) << 32 }
 
 func (d *database) openSession(timeout time.Duration) int64 {
@@ -56,7 +56,7 @@ func (d *database) touch(id int64, timeout time.Duration) bool {
 	return true
 }
 
-// closeSession ends a session and, in the same transaction, deletes what it owned.
+// closeSession ends a session and, in the same transaction, deletes its ephemerals.
 func (d *database) closeSession(id int64) []change {
 	x := d.begin()
 	for _, path := range d.tree.owned(id) {

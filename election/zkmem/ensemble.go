@@ -45,14 +45,21 @@ func NewEnsemble(cfg Config, opts EnsembleConfig) *Ensemble {
 		s := newServer(cfg, e.mu)
 		e.cfg = s.cfg
 		m := &member{e: e, s: s, index: n}
-		s.member = m
+		s.member, s.first = m, e.firstToTell
 		e.members = append(e.members, m)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.forgetAll()
-	e.members[0].lead(e.members[1:])
+	e.members[0].takeLead(e.members[1:])
 	return e
+}
+
+// firstToTell tells whether no server has told of a transaction: each carries it out, the leader first.
+func (e *Ensemble) firstToTell(zxid int64) bool {
+	first := zxid > e.observed
+	e.observed = max(e.observed, zxid)
+	return first
 }
 
 // forgetAll gives all servers the same empty database.
@@ -64,7 +71,7 @@ func (e *Ensemble) forgetAll() {
 	for _, m := range e.members {
 		m.s.db = newDatabase(e.cfg.TickTime)
 		m.s.db.sessions.nextID = first.sessions.nextID
-		m.log, m.done, m.last, m.epoch = nil, 0, 0, 0
+		m.log, m.lead, m.epoch = history{}, leadership{m: m}, 0
 	}
 	e.observed = 0
 }
@@ -77,14 +84,14 @@ func (e *Ensemble) Leader() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, m := range e.members {
-		if m.role == leading && m.hasQuorum() {
+		if m.role == leading && m.lead.hasQuorum() {
 			return m.index
 		}
 	}
 	return -1
 }
 
-// Cut lets no message pass from one server to another; what was on its way arrives when the cut is healed, unless the two
+// Cut lets no message pass from one server to another; messages on their way arrive when the cut is healed, unless the two
 // have parted by then. The function returned heals it.
 func (e *Ensemble) Cut(from, to int) (heal func()) {
 	return e.alter(from, to, func(w *wire, sign int) { w.cut += sign })
@@ -176,7 +183,7 @@ func (e *Ensemble) wire(from, to int) *wire {
 
 // send has do happen at the other server. A message between two that have parted is dropped.
 func (m *member) send(to *member, do func()) {
-	if to.leader != m && !slices.Contains(to.party, m) {
+	if to.leader != m && !slices.Contains(to.lead.party, m) {
 		return // the other one has left, which m may not have learned yet
 	}
 	w := m.e.wire(m.index, to.index)
@@ -202,7 +209,7 @@ func (m *member) send(to *member, do func()) {
 	w.pump()
 }
 
-// atOnce delivers what takes no time, behind the back of whoever sends it.
+// atOnce delivers a message that takes no time, after its sender has gone on.
 func (e *Ensemble) atOnce(p parcel) {
 	e.ready = append(e.ready, p)
 	if e.running {
@@ -220,7 +227,7 @@ func (e *Ensemble) atOnce(p parcel) {
 	})
 }
 
-// pump makes sure that what is on its way is delivered when it is due.
+// pump makes sure that messages are delivered when they are due.
 func (w *wire) pump() {
 	if w.armed || w.cut > 0 || len(w.queue) == 0 || w.e.closed {
 		return

@@ -1,9 +1,9 @@
 package zkmem
 
 import (
-	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"understudy/election/jute"
@@ -78,9 +78,12 @@ type cut struct {
 	delay   time.Duration
 }
 
+// faults is what tests do to a server's clients.
 type faults struct {
-	cuts  []*cut
-	traps []*trap
+	mu      *sync.Mutex // the server's: guards what follows
+	clients *clients
+	cuts    []*cut
+	traps   []*trap
 }
 
 // shape puts the disturbances that apply to a connection into force.
@@ -105,7 +108,7 @@ type event struct {
 	steps   jute.Multi
 }
 
-// eventOf takes apart what a Match can ask about. Requests that make no sense have an empty path.
+// eventOf makes a request's fields comparable with a Match. Requests that make no sense have an empty path.
 func eventOf(op jute.Op, session int64, body []byte) event {
 	ev := event{op: op, session: session}
 	switch op {
@@ -161,89 +164,75 @@ func (f *faults) take(ev event) action {
 	return action{}
 }
 
-func (s *Server) set(m Match, act action) {
+func (f *faults) set(m Match, act action) {
 	if m.Count == 0 {
 		m.Count = 1
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults.traps = append(s.faults.traps, &trap{m, m.Count, act})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.traps = append(f.traps, &trap{m, m.Count, act})
 }
 
-// CloseBefore drops the connection on which a matching request arrives, and does not do what it asks for.
-func (s *Server) CloseBefore(m Match) { s.set(m, action{kind: actCloseBefore}) }
+// CloseBefore drops the connection on which a matching request arrives, and does not carry it out.
+func (f *faults) CloseBefore(m Match) { f.set(m, action{kind: actCloseBefore}) }
 
-// CloseAfter does what a matching request asks for and drops the connection instead of answering.
-func (s *Server) CloseAfter(m Match) { s.set(m, action{kind: actCloseAfter}) }
+// CloseAfter carries a matching request out and drops the connection instead of answering.
+func (f *faults) CloseAfter(m Match) { f.set(m, action{kind: actCloseAfter}) }
 
-// LoseReply does what a matching request asks for, but from then on nothing gets through to that client any more,
+// LoseReply carries a matching request out, but from then on nothing gets through to that client any more,
 // while the connection stays open and the server goes on hearing it.
-func (s *Server) LoseReply(m Match) { s.set(m, action{kind: actLoseReply}) }
+func (f *faults) LoseReply(m Match) { f.set(m, action{kind: actLoseReply}) }
 
-// Refuse answers a matching request with a code instead of doing what it asks for.
-func (s *Server) Refuse(m Match, code jute.Code) { s.set(m, action{kind: actRefuse, code: code}) }
+// Refuse answers a matching request with a code instead of carrying it out.
+func (f *faults) Refuse(m Match, code jute.Code) { f.set(m, action{kind: actRefuse, code: code}) }
 
 // Forget takes all of CloseBefore, CloseAfter, LoseReply and Refuse back that have not acted yet.
-func (s *Server) Forget() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults.traps = nil
+func (f *faults) Forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.traps = nil
 }
 
-func (s *Server) disturb(c *cut) (end func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults.cuts = append(s.faults.cuts, c)
-	s.reshape()
+func (f *faults) disturb(c *cut) (end func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cuts = append(f.cuts, c)
+	f.reshape()
 	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		for i, other := range s.faults.cuts {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for i, other := range f.cuts {
 			if other == c {
-				s.faults.cuts = append(s.faults.cuts[:i:i], s.faults.cuts[i+1:]...)
+				f.cuts = append(f.cuts[:i:i], f.cuts[i+1:]...)
 				break
 			}
 		}
-		s.reshape()
+		f.reshape()
 	}
 }
 
-func (s *Server) reshape() {
-	for _, c := range s.inOrder() {
-		s.faults.shape(c)
+func (f *faults) reshape() {
+	for _, c := range f.clients.inOrder() {
+		f.shape(c)
 	}
 }
 
 // Cut makes the selected connections, present and future, silently carry nothing in that direction: they stay open,
-// and neither side learns of the other's end. What was sent meanwhile arrives when the cut is healed, as TCP has it.
+// and neither side learns of the other's end. Frames sent meanwhile arrive when the cut is healed, as TCP has it.
 // The function returned heals this cut.
-func (s *Server) Cut(selects Selector, way Direction) (heal func()) {
-	return s.disturb(&cut{selects: selects, in: way != Outbound, out: way != Inbound})
+func (f *faults) Cut(selects Selector, way Direction) (heal func()) {
+	return f.disturb(&cut{selects: selects, in: way != Outbound, out: way != Inbound})
 }
 
 // Delay makes every frame of the selected connections take that much longer, each way. The function returned ends it.
-func (s *Server) Delay(selects Selector, d time.Duration) (end func()) {
-	return s.disturb(&cut{selects: selects, delay: d})
+func (f *faults) Delay(selects Selector, d time.Duration) (end func()) {
+	return f.disturb(&cut{selects: selects, delay: d})
 }
 
 // Heal ends every Cut and Delay.
-func (s *Server) Heal() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults.cuts = nil
-	s.reshape()
-}
-
-// Expire ends a session now, as if its timeout had passed. False means that there is no such session.
-func (s *Server) Expire(id int64) bool {
-	s.mu.Lock()
-	_, ok := s.db.sessions.byID[id]
-	if ok {
-		s.endSession(id)
-	}
-	s.mu.Unlock()
-	if ok {
-		s.log.Info("session expired on demand", "session", fmt.Sprintf("%#x", id))
-	}
-	return ok
+func (f *faults) Heal() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cuts = nil
+	f.reshape()
 }

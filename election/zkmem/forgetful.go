@@ -11,7 +11,7 @@ func (s *Server) Keep(id int64) (end func()) {
 				of.db.sessions.kept[id] = true
 			} else if timeout, ok := of.db.timeouts[id]; ok {
 				of.db.sessions.touch(id, timeout)
-				of.armExpiry()
+				of.alarms.armExpiry()
 			}
 		}
 	}

@@ -105,21 +105,10 @@ func TestContractTheGoClientGetsAlong(t *testing.T) {
 	})
 }
 
-func TestContractTheGoClientsWordsParse(t *testing.T) {
+func TestContractTheGoClientsWordParses(t *testing.T) {
 	each(t, func(t *testing.T, s site) {
-		c, _ := connect(t, s.addr)
-		defer c.Close()
-		if ok := zk.FLWRuok([]string{s.addr}, time.Second); !ok[0] {
+		if ok := zk.FLWRuok([]string{s.addr}, time.Second); !ok[0] { // FLWSrvr is older than these servers and can parse neither's answer
 			t.Error("not ok")
-		}
-		// FLWSrvr is older than these servers and can parse neither's answer.
-		clients, _ := zk.FLWCons([]string{s.addr}, time.Second)
-		found := false
-		for _, cl := range clients[0].Clients {
-			found = found || cl.SessionID == c.SessionID() && cl.Timeout == 2000
-		}
-		if !found {
-			t.Errorf("%+v %v", clients[0], clients[0].Error)
 		}
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// laneLimit is how many bytes may wait in a lane before whoever fills it from the network has to wait as well.
+// laneLimit is how many bytes may wait in a lane before its reader from the network has to wait as well.
 const laneLimit = 8 << 20
 
 // lane is one direction of a connection: frames in order, which can be held up or slowed down as a bad network would.
@@ -17,11 +17,11 @@ type lane struct {
 	bytes    int
 	blocked  bool          // cut: nothing comes out
 	delay    time.Duration // each frame takes that long
-	lost     bool          // what is put in from now on never comes out, nor does the end
+	lost     bool          // new frames never come out, nor does the end
 	finished bool          // nothing more will be put in
 	gone     bool          // there is nobody at the far end
 	aborted  bool          // over, at once
-	taken    bool          // what was popped last is being dealt with
+	taken    bool          // the frame that was popped last is being dealt with
 	alarm    time.Time     // when somebody will look again
 }
 

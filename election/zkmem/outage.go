@@ -1,6 +1,7 @@
 package zkmem
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -14,26 +15,31 @@ func (s *Server) Down() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down = true
-	s.member.crash()
+	if s.member != nil {
+		s.member.leave(true)
+	}
 	s.dropAll()
 }
 
 // Up ends Down. Every session has the timeout again that it was opened with, as after the start of a real server: that one is in
-// the log, and what a reconnect negotiated is not.
+// the log, and the one that a reconnect negotiated is not.
 func (s *Server) Up() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down = false
-	if s.member != nil {
-		s.member.restart()
+	if m := s.member; m != nil {
+		if m.role == down {
+			m.role = looking
+			m.e.lookSoon()
+		}
 		return
 	}
 	s.db.sessions.revive(func(id int64) time.Duration { return s.db.created[id] })
-	s.armExpiry()
-	s.armCleaning()
+	s.alarms.armExpiry()
+	s.alarms.armCleaning()
 }
 
-// ElectLeader shows the clients what they would see of a new leader's election: connections break, sessions have
+// ElectLeader looks to the clients like a new leader's election: connections break, sessions have
 // their full timeout again, and zxids continue in the next epoch.
 func (s *Server) ElectLeader() {
 	s.Down()
@@ -75,4 +81,26 @@ func (s *Server) Zxid() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.db.zxid
+}
+
+// Expire ends a session now, as if its timeout had passed. False means that there is no such session.
+func (s *Server) Expire(id int64) bool {
+	s.mu.Lock()
+	_, ok := s.db.sessions.byID[id]
+	if ok {
+		s.endSession(id)
+	}
+	s.mu.Unlock()
+	if ok {
+		s.log.Info("session expired on demand", "session", fmt.Sprintf("%#x", id))
+	}
+	return ok
+}
+
+// SetBounds has the server grant other session timeouts from now on, as after a restart with another config: to new sessions, and to
+// those that come back.
+func (s *Server) SetBounds(shortest, longest time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cfg.MinTimeout, s.cfg.MaxTimeout = shortest, max(shortest, longest)
 }

@@ -6,100 +6,55 @@ import (
 	"time"
 )
 
-// lead makes a server the leader of those that are named. What is in its log holds from now on.
-func (m *member) lead(party []*member) {
-	m.role, m.leader, m.party, m.syncs = leading, m, nil, nil
-	m.acks, m.alive = map[*member]int64{}, map[*member]time.Time{}
-	m.owner, m.closing, m.touched = map[int64]int{}, map[int64]bool{}, map[int64]time.Duration{}
-	if n := len(m.log); n > 0 {
-		m.apply(m.log[n-1].zxid)
-	}
+// takeLead makes a server the leader of those that are named. Its log holds from now on.
+func (m *member) takeLead(party []*member) {
+	m.role, m.leader, m.touched = leading, m, map[int64]time.Duration{}
+	m.lead = leadership{m: m, acks: map[*member]int64{}, alive: map[*member]time.Time{}, owner: map[int64]int{}, closing: map[int64]bool{}, last: m.lead.last}
+	m.apply(m.log.newest())
 	m.s.db.zxid = max(m.s.db.zxid, m.e.newest())
 	m.s.db.newEpoch()
-	m.last, m.done = m.s.db.zxid, m.s.db.zxid
-	m.epoch = m.last >> 32
+	m.lead.last, m.log.done = m.s.db.zxid, m.s.db.zxid
+	m.epoch = m.log.done >> 32
 	m.s.db.sessions.revive(func(id int64) time.Duration { return m.s.db.created[id] })
-	m.s.armExpiry()
+	m.s.alarms.armExpiry()
 	m.s.log.Info("server leads", "server", m.index+1)
 	for _, f := range party {
 		f.follow(m)
 	}
-	m.pulse()
+	m.lead.pulse()
 }
 
 // newest is the greatest zxid that any server knows of: no epoch comes twice.
 func (e *Ensemble) newest() (zxid int64) {
 	for _, m := range e.members {
-		zxid = max(zxid, m.s.db.zxid, m.last)
+		zxid = max(zxid, m.s.db.zxid, m.lead.last)
 	}
 	return zxid
 }
 
-// follow joins a leader, and takes over what holds there.
+// follow joins a leader, and takes over its changes.
 func (m *member) follow(l *member) {
-	m.role, m.leader, m.heard, m.holds, m.epoch = following, l, time.Now(), l.done, l.epoch
+	m.role, m.leader, m.heard, m.holds, m.epoch = following, l, time.Now(), l.log.done, l.epoch
 	m.touched = map[int64]time.Duration{}
-	m.log = m.log[:m.applied()]
-	for _, e := range l.log {
-		if e.zxid > m.done {
-			m.log = append(m.log, e)
-		}
-	}
-	m.apply(l.done)
-	m.s.db.zxid, m.done = max(m.s.db.zxid, l.done), max(m.done, l.done)
-	l.party = append(l.party, m)
-	l.acks[m], l.alive[m] = l.last, time.Now()
+	m.log.join(&l.log)
+	m.apply(l.log.done)
+	m.s.db.zxid, m.log.done = max(m.s.db.zxid, l.log.done), max(m.log.done, l.log.done)
 	m.watchLeader()
-	l.advance()
-}
-
-// hasQuorum tells whether a leader has heard lately from enough followers.
-func (m *member) hasQuorum() bool {
-	n := 1
-	for _, f := range m.party {
-		if time.Since(m.alive[f]) < m.e.patience() {
-			n++
-		}
-	}
-	return n > len(m.e.members)/2
+	l.lead.join(m)
 }
 
 func (e *Ensemble) patience() time.Duration { return time.Duration(e.opts.SyncLimit) * e.cfg.TickTime }
-
-// pulse is what goes on between the servers every half tick: the leader asks its followers, and these tell what signs of
-// life they have seen.
-func (m *member) pulse() {
-	if m.role != leading || m.e.closed {
-		return
-	}
-	if !m.hasQuorum() {
-		m.s.log.Info("server leads no majority any more", "server", m.index+1)
-		m.leave(false)
-		return
-	}
-	for _, f := range m.party {
-		m.send(f, func() { f.answerPulse(m) })
-	}
-	term := m.term
-	m.beat = time.AfterFunc(m.e.cfg.TickTime/2, func() {
-		m.e.mu.Lock()
-		defer m.e.mu.Unlock()
-		if m.term == term {
-			m.pulse()
-		}
-	})
-}
 
 func (m *member) answerPulse(l *member) {
 	m.heard = time.Now()
 	signs := m.touched
 	m.touched = map[int64]time.Duration{}
 	m.send(l, func() {
-		l.alive[m] = time.Now()
+		l.lead.alive[m] = time.Now()
 		for _, id := range slices.Sorted(maps.Keys(signs)) {
-			l.keep(id, signs[id])
+			l.lead.keep(id, signs[id])
 		}
-		l.s.armExpiry()
+		l.s.alarms.armExpiry()
 	})
 }
 
@@ -127,9 +82,9 @@ func (m *member) watchLeader() {
 // leave parts a server from its ensemble: its clients are dropped, and it looks for a leader, unless it is down.
 func (m *member) leave(isDown bool) {
 	was := m.role
-	party, l := m.party, m.leader
+	party, l := m.lead.party, m.leader
 	m.term++
-	m.role, m.leader, m.party = looking, nil, nil
+	m.role, m.leader, m.lead.party = looking, nil, nil
 	if isDown {
 		m.role = down
 	}
@@ -148,27 +103,14 @@ func (m *member) leave(isDown bool) {
 			}
 		}
 	case following:
-		if i := slices.Index(l.party, m); i >= 0 && m.e.wire(m.index, l.index).cut == 0 {
-			l.party = slices.Delete(l.party, i, i+1)
-			if !l.hasQuorum() {
+		if slices.Contains(l.lead.party, m) && m.e.wire(m.index, l.index).cut == 0 {
+			l.lead.part(m)
+			if !l.lead.hasQuorum() {
 				l.leave(false)
 			}
 		}
 	}
 	m.e.lookSoon()
-}
-
-func (m *member) crash() {
-	if m != nil {
-		m.leave(true)
-	}
-}
-
-func (m *member) restart() {
-	if m.role == down {
-		m.role = looking
-		m.e.lookSoon()
-	}
 }
 
 func (m *member) end() {
@@ -216,17 +158,17 @@ func (e *Ensemble) elect() (again bool) {
 		}
 	}
 	for _, l := range e.members {
-		if l.role != leading || !l.hasQuorum() {
+		if l.role != leading || !l.lead.hasQuorum() {
 			continue
 		}
 		for _, m := range free {
-			l.party = slices.DeleteFunc(l.party, func(f *member) bool { return f == m })
+			l.lead.part(m)
 			if m.role == looking && e.linked(m, l) && l.epoch >= m.epoch {
 				m.follow(l)
 			}
 		}
 	}
-	slices.SortStableFunc(free, func(a, b *member) int { return int(b.newest() - a.newest()) })
+	slices.SortStableFunc(free, func(a, b *member) int { return int(b.log.newest() - a.log.newest()) })
 	for _, m := range free {
 		if m.role != looking {
 			continue
@@ -238,7 +180,7 @@ func (e *Ensemble) elect() (again bool) {
 			}
 		}
 		if len(party)+1 > len(e.members)/2 {
-			m.lead(party)
+			m.takeLead(party)
 			break
 		}
 	}
@@ -248,25 +190,16 @@ func (e *Ensemble) elect() (again bool) {
 	return again
 }
 
-// newest is the greatest zxid in a server's log.
-func (m *member) newest() int64 {
-	if n := len(m.log); n > 0 {
-		return max(m.done, m.log[n-1].zxid)
-	}
-	return m.done
-}
-
-// shorten drops what all servers have carried out.
+// shorten drops changes that all servers have carried out.
 func (e *Ensemble) shorten() {
-	if len(e.members[0].log) < 2000 {
+	if len(e.members[0].log.entries) < 2000 {
 		return
 	}
-	all := e.members[0].done
+	all := e.members[0].log.done
 	for _, m := range e.members {
-		all = min(all, m.done)
+		all = min(all, m.log.done)
 	}
 	for _, m := range e.members {
-		i, _ := slices.BinarySearchFunc(m.log, all+1, func(e *entry, zxid int64) int { return int(e.zxid - zxid) })
-		m.log = slices.Clone(m.log[i:])
+		m.log.drop(all)
 	}
 }

@@ -13,7 +13,7 @@ const errUnknown jute.Code = 1
 const errSilent jute.Code = 2
 
 // read does a request that changes nothing but the caller's watches.
-func (s *Server) read(c *conn, op jute.Op, body []byte) (jute.Record, jute.Code) {
+func (r *replica) read(c *conn, op jute.Op, body []byte) (jute.Record, jute.Code) {
 	switch op {
 	case jute.OpPing:
 		return nil, jute.OK
@@ -23,44 +23,44 @@ func (s *Server) read(c *conn, op jute.Op, body []byte) (jute.Record, jute.Code)
 			return nil, jute.MarshallingError
 		}
 		if op == jute.OpExists {
-			return s.exists(c, req)
+			return r.exists(c, req)
 		}
-		return s.look(c, op, req)
+		return r.look(c, op, req)
 	case jute.OpGetACL, jute.OpSync, jute.OpGetAllChildrenNumber, jute.OpGetEphemerals:
 		var path jute.Path
 		if jute.Unmarshal(body, &path) != nil {
 			return nil, jute.MarshallingError
 		}
-		return s.ask(c, op, path)
+		return r.ask(c, op, path)
 	case jute.OpSetWatches, jute.OpSetWatches2:
-		return s.setWatches(c, op, body)
+		return r.setWatches(c, op, body)
 	case jute.OpAddWatch, jute.OpRemoveWatches, jute.OpCheckWatches:
 		var req jute.PathType
 		if jute.Unmarshal(body, &req) != nil {
 			return nil, jute.MarshallingError
 		}
-		return s.watching(c, op, req)
+		return r.watching(c, op, req)
 	}
 	return nil, errUnknown
 }
 
 // exists needs no permission, and leaves its watch whether the node is there or not.
-func (s *Server) exists(c *conn, req jute.PathWatch) (jute.Record, jute.Code) {
+func (r *replica) exists(c *conn, req jute.PathWatch) (jute.Record, jute.Code) {
 	if strings.IndexByte(req.Path, 0) >= 0 {
 		return nil, jute.BadArguments
 	}
 	if req.Watch {
-		s.watches.data.add(req.Path, c, watchOnce)
+		r.watches.data.add(req.Path, c, watchOnce)
 	}
-	n, code := s.db.find(req.Path)
+	n, code := r.db.find(req.Path)
 	if code != jute.OK {
 		return nil, code
 	}
 	return n.status(), jute.OK
 }
 
-func (s *Server) look(c *conn, op jute.Op, req jute.PathWatch) (jute.Record, jute.Code) {
-	n, code := s.db.find(req.Path)
+func (r *replica) look(c *conn, op jute.Op, req jute.PathWatch) (jute.Record, jute.Code) {
+	n, code := r.db.find(req.Path)
 	switch {
 	case code != jute.OK:
 		return nil, code
@@ -68,9 +68,9 @@ func (s *Server) look(c *conn, op jute.Op, req jute.PathWatch) (jute.Record, jut
 		return nil, jute.NoAuth
 	}
 	if req.Watch {
-		set := s.watches.child
+		set := r.watches.child
 		if op == jute.OpGetData {
-			set = s.watches.data
+			set = r.watches.data
 		}
 		set.add(req.Path, c, watchOnce)
 	}
@@ -83,20 +83,20 @@ func (s *Server) look(c *conn, op jute.Op, req jute.PathWatch) (jute.Record, jut
 	return jute.ChildrenStat{Children: n.childNames(), Stat: n.status()}, jute.OK
 }
 
-func (s *Server) ask(c *conn, op jute.Op, path jute.Path) (jute.Record, jute.Code) {
+func (r *replica) ask(c *conn, op jute.Op, path jute.Path) (jute.Record, jute.Code) {
 	switch op {
 	case jute.OpSync:
 		return path, jute.OK
 	case jute.OpGetEphemerals:
 		var under jute.Children
-		for _, p := range s.db.tree.owned(c.session) {
+		for _, p := range r.db.tree.owned(c.session) {
 			if strings.HasPrefix(p, string(path)) {
 				under = append(under, p)
 			}
 		}
 		return under, jute.OK
 	}
-	n, code := s.db.find(string(path))
+	n, code := r.db.find(string(path))
 	if code != jute.OK {
 		return nil, code
 	}
@@ -104,7 +104,7 @@ func (s *Server) ask(c *conn, op jute.Op, path jute.Path) (jute.Record, jute.Cod
 		if !allowed(n.acl, jute.PermRead, c.ids) {
 			return nil, jute.NoAuth
 		}
-		return jute.Number(s.db.tree.below(string(path))), jute.OK
+		return jute.Number(r.db.tree.below(string(path))), jute.OK
 	}
 	acl := n.acl
 	if acl == nil {
@@ -130,7 +130,7 @@ func (t *tree) below(path string) (n int) {
 	return n
 }
 
-func (s *Server) setWatches(c *conn, op jute.Op, body []byte) (jute.Record, jute.Code) {
+func (r *replica) setWatches(c *conn, op jute.Op, body []byte) (jute.Record, jute.Code) {
 	var req jute.SetWatches2
 	var err error
 	if op == jute.OpSetWatches {
@@ -141,12 +141,12 @@ func (s *Server) setWatches(c *conn, op jute.Op, body []byte) (jute.Record, jute
 	if err != nil {
 		return nil, jute.MarshallingError
 	}
-	s.watches.restore(s.db, c, req.SetWatches)
+	r.watches.restore(r.db, c, req.SetWatches)
 	return nil, jute.OK
 }
 
-func (s *Server) watching(c *conn, op jute.Op, req jute.PathType) (jute.Record, jute.Code) {
-	if op != jute.OpAddWatch && s.watches.sets(req.Type) == nil {
+func (r *replica) watching(c *conn, op jute.Op, req jute.PathType) (jute.Record, jute.Code) {
+	if op != jute.OpAddWatch && r.watches.sets(req.Type) == nil {
 		return nil, jute.MarshallingError
 	}
 	switch op {
@@ -155,14 +155,14 @@ func (s *Server) watching(c *conn, op jute.Op, req jute.PathType) (jute.Record, 
 		if mode != watchPersistent && mode != watchRecursive {
 			return nil, jute.MarshallingError
 		}
-		s.watches.add(req.Path, c, mode)
+		r.watches.add(req.Path, c, mode)
 		return jute.Number(0), jute.OK
 	case jute.OpCheckWatches:
-		if s.watches.has(req.Path, c, req.Type) {
+		if r.watches.has(req.Path, c, req.Type) {
 			return nil, jute.OK
 		}
 	case jute.OpRemoveWatches:
-		if s.watches.remove(req.Path, c, req.Type) {
+		if r.watches.remove(req.Path, c, req.Type) {
 			return nil, jute.OK
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,9 +12,6 @@ import (
 
 	"understudy/election/jute"
 )
-
-// containerCheck is how often the real server looks for containers that have become empty.
-const containerCheck = time.Minute
 
 // ErrClosed is what Serve returns after Close.
 var ErrClosed = errors.New("zkmem: server closed")
@@ -27,34 +23,25 @@ type Config struct {
 	MaxTimeout time.Duration // of a session; 20 ticks when zero
 	MaxFrame   int           // the longest request; jute.MaxFrame when zero
 	Logger     hclog.Logger
-	Granted    func(client net.Conn, session int64, timeout time.Duration) // told what a session has that comes back; as Observe
+	Granted    func(client net.Conn, session int64, timeout time.Duration) // told the timeout of a session that comes back; as Observe
 	Observe    func(Commit)                                                // told each transaction in turn; it must not wait, and not call the server
 }
 
 // Server is a ZooKeeper server. Its methods may be called at the same time.
 type Server struct {
-	cfg   Config
-	log   hclog.Logger
-	since time.Time
-	conns sync.WaitGroup // every ServeConn
-
+	cfg    Config
+	log    hclog.Logger
+	since  time.Time
 	member *member // of an ensemble; nil for a server that stands alone
 
-	mu        *sync.Mutex // guards what follows; the servers of an ensemble share it
-	db        *database
-	watches   watches
-	open      map[*conn]struct{}
-	opened    int64
-	listeners map[net.Listener]struct{}
-	faults    faults
-	counts    map[jute.Op]int64
-	expiry    *time.Timer
-	looksAt   time.Time   // when expiry rings
-	cleaning  *time.Timer // of containers
-	down      bool
-	closed    bool
-
-	received, sent int64 // of connections that are no more
+	mu *sync.Mutex // guards what follows; the servers of an ensemble share it
+	replica
+	*faults
+	clients clients
+	alarms  alarms
+	counts  map[jute.Op]int64
+	down    bool
+	closed  bool
 }
 
 // New makes a server with an empty tree. Close must be called at the end.
@@ -76,17 +63,17 @@ func newServer(cfg Config, mu *sync.Mutex) *Server {
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
 	}
-	return &Server{
-		cfg:       cfg,
-		log:       cfg.Logger.Named("zkmem"),
-		since:     time.Now(),
-		mu:        mu,
-		db:        newDatabase(cfg.TickTime),
-		watches:   newWatches(),
-		open:      map[*conn]struct{}{},
-		listeners: map[net.Listener]struct{}{},
-		counts:    map[jute.Op]int64{},
+	s := &Server{
+		cfg:     cfg,
+		log:     cfg.Logger.Named("zkmem"),
+		since:   time.Now(),
+		mu:      mu,
+		replica: replica{db: newDatabase(cfg.TickTime), watches: newWatches(), observe: cfg.Observe},
+		clients: clients{open: map[*conn]struct{}{}, listeners: map[net.Listener]struct{}{}},
+		counts:  map[jute.Op]int64{},
 	}
+	s.faults, s.alarms.s = &faults{mu: mu, clients: &s.clients}, s
+	return s
 }
 
 // ListenAndServe serves TCP connections on addr until Close.
@@ -102,10 +89,20 @@ func (s *Server) ListenAndServe(addr string) error {
 // ErrClosed. It returns when the last of its connections has ended.
 func (s *Server) Serve(l net.Listener) error {
 	defer l.Close()
-	if !s.adopt(l) {
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.clients.listeners[l] = struct{}{}
+	}
+	s.mu.Unlock()
+	if closed {
 		return ErrClosed
 	}
-	defer s.disown(l)
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.clients.listeners, l)
+	}()
 	var wait sync.WaitGroup
 	defer wait.Wait()
 	for {
@@ -122,21 +119,6 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-func (s *Server) adopt(l net.Listener) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.listeners[l] = struct{}{}
-	}
-	return !s.closed
-}
-
-func (s *Server) disown(l net.Listener) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.listeners, l)
-}
-
 // ServeConn serves one client and returns when both sides have done with the connection, which it closes.
 func (s *Server) ServeConn(nc net.Conn) {
 	c := newConn(nc)
@@ -144,13 +126,11 @@ func (s *Server) ServeConn(nc net.Conn) {
 		_ = nc.Close()
 		return
 	}
-	defer s.conns.Done()
+	defer s.clients.served.Done()
 	s.log.Debug("connection opened", "addr", c.addr())
-	c.carry(s.cfg.MaxFrame, func(frame []byte) { s.answer(c, frame) }, func() { s.peerLeft(c) })
+	c.carry(s.cfg.MaxFrame, func(frame []byte) { exchange{s, c}.answer(frame) }, func() { s.peerLeft(c) })
 	s.mu.Lock()
-	delete(s.open, c)
-	s.received += c.received.Load()
-	s.sent += c.sent.Load()
+	s.clients.remove(c)
 	session := c.session
 	s.mu.Unlock()
 	s.log.Debug("connection closed", "addr", c.addr(), "session", fmt.Sprintf("%#x", session))
@@ -162,10 +142,7 @@ func (s *Server) admit(c *conn) bool {
 	if s.closed || s.down || !s.member.serves() {
 		return false
 	}
-	s.conns.Add(1)
-	s.opened++
-	c.number = s.opened
-	s.open[c] = struct{}{}
+	s.clients.add(c)
 	s.faults.shape(c)
 	return true
 }
@@ -187,112 +164,29 @@ func (s *Server) Close() error {
 	s.closed = true
 	s.member.end()
 	s.dropAll()
-	listeners := maps.Clone(s.listeners)
+	listeners := maps.Clone(s.clients.listeners)
 	s.mu.Unlock()
 	for l := range listeners {
 		_ = l.Close()
 	}
-	s.conns.Wait()
+	s.clients.served.Wait()
 	return nil
 }
 
-// dropAll does what the end of a server process does to its connections and timers.
+// dropAll ends connections and timers, as the end of the process would.
 func (s *Server) dropAll() {
-	for _, c := range s.inOrder() {
+	for _, c := range s.clients.inOrder() {
 		c.abort()
 	}
 	s.watches = newWatches()
-	for _, timer := range []*time.Timer{s.expiry, s.cleaning} {
-		if timer != nil {
-			timer.Stop()
-		}
-	}
-	s.expiry, s.cleaning = nil, nil
-}
-
-// inOrder is the connections in the order of their opening.
-func (s *Server) inOrder() []*conn {
-	return slices.SortedFunc(maps.Keys(s.open), func(a, b *conn) int { return int(a.number - b.number) })
-}
-
-// connOf is the connection that a session uses now, if any.
-func (s *Server) connOf(session int64) *conn {
-	for c := range s.open {
-		if c.session == session && c.shaken && !c.over {
-			return c
-		}
-	}
-	return nil
+	s.alarms.stop()
 }
 
 // endSession ends a session with everything that hangs on it.
 func (s *Server) endSession(id int64) {
-	changes := s.db.closeSession(id)
-	s.observed(Commit{Zxid: s.db.zxid, Ended: id, Expired: true}, changes)
-	s.watches.fire(changes)
-	if c := s.connOf(id); c != nil {
+	s.replica.close(id, true)
+	if c := s.clients.of(id); c != nil {
 		c.hangUp()
 		s.watches.dropAll(c)
 	}
-}
-
-// armExpiry makes sure that somebody looks when the next session may end. An alarm that rings earlier is left.
-func (s *Server) armExpiry() {
-	wait, ok := s.db.sessions.next()
-	at := time.Now().Add(wait)
-	if s.expiry != nil && ok && !at.Before(s.looksAt) {
-		return
-	}
-	if s.expiry != nil {
-		s.expiry.Stop()
-		s.expiry = nil
-	}
-	if ok && !s.closed && !s.down && s.member.leads() {
-		s.expiry, s.looksAt = time.AfterFunc(wait, s.expire), at
-	}
-}
-
-func (s *Server) expire() {
-	for _, id := range s.expireDue() {
-		s.log.Info("session expired", "session", fmt.Sprintf("%#x", id))
-	}
-}
-
-func (s *Server) expireDue() []int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expiry = nil
-	if s.closed || s.down || !s.member.leads() {
-		return nil
-	}
-	due := s.db.sessions.due()
-	for _, id := range due {
-		if s.member != nil {
-			s.member.expire(id)
-		} else {
-			s.endSession(id)
-		}
-	}
-	s.armExpiry()
-	return due
-}
-
-// armCleaning makes sure that empty containers are found.
-func (s *Server) armCleaning() {
-	if s.member == nil && s.cleaning == nil && len(s.db.tree.containers) > 0 && !s.closed && !s.down {
-		s.cleaning = time.AfterFunc(containerCheck, s.clean)
-	}
-}
-
-func (s *Server) clean() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cleaning = nil
-	if s.closed || s.down {
-		return
-	}
-	for _, path := range s.db.idleContainers() {
-		s.watches.fire(s.db.deleteContainer(path))
-	}
-	s.armCleaning()
 }

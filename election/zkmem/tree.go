@@ -112,6 +112,9 @@ func (t *tree) ephemeralCount() (n int) {
 	return n
 }
 
+// count counts the root twice, as the real server does: it goes by two names.
+func (t *tree) count() int { return len(t.nodes) + 1 }
+
 func (t *tree) dataSize() (n int) {
 	for path, node := range t.nodes {
 		n += len(path) + len(node.data)

@@ -7,7 +7,7 @@ import (
 	"understudy/election/jute"
 )
 
-// caller is who asks for a change.
+// caller asks for a change.
 type caller struct {
 	session int64
 	ids     []identity
@@ -77,7 +77,7 @@ func (x *txn) multi(who caller, ops jute.Multi) jute.MultiResponse {
 	return results
 }
 
-// asInMulti does what the real server does on reading a transaction: there the flags say what kind of create it is,
+// asInMulti reads a step as the real server does in a transaction: there the flags say what kind of create it is,
 // whatever the op, and so no create is answered as a create2.
 func asInMulti(op jute.MultiOp) jute.MultiOp {
 	switch op.Op {

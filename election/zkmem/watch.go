@@ -48,7 +48,7 @@ func (w watchSet) count() (n int) {
 	return n
 }
 
-// trigger collects who has to hear of an event and removes the watches that are used up by it. deep tells whether there
+// trigger collects the connections that have to hear of an event, and removes the watches that are used up by it. deep tells whether there
 // are recursive watches.
 func (w watchSet) trigger(path string, kind jute.EventType, deep bool, hear map[*conn]struct{}) {
 	for c, mode := range w[path] {
@@ -73,7 +73,7 @@ func (w watchSet) trigger(path string, kind jute.EventType, deep bool, hear map[
 	}
 }
 
-// watches is what the clients of one server wait for. Those set by exists and getData are one kind: data.
+// watches are those of one server's clients. Those set by exists and getData are one kind: data.
 type watches struct {
 	data, child watchSet
 	deep        *bool // there has been a recursive one

@@ -78,7 +78,7 @@ func New(ctx context.Context, cfg Config) (*Ensemble, error) {
 
 func (e *Ensemble) launch(ctx context.Context) error {
 	for i := range e.cfg.Servers {
-		s := &server{index: i, host: e.cfg.Addrs[i], dir: filepath.Join(e.cfg.Dir, strconv.Itoa(i))}
+		s := &server{index: i, host: e.cfg.Addrs[i], dial: e.cfg.Dial, dir: filepath.Join(e.cfg.Dir, strconv.Itoa(i))}
 		e.servers = append(e.servers, s)
 		if err := s.lease(); err != nil {
 			return err
@@ -139,9 +139,6 @@ func (e *Ensemble) ClientAddrs() []string {
 
 // Connect is ClientAddrs as one string, separated by commas.
 func (e *Ensemble) Connect() string { return strings.Join(e.ClientAddrs(), ",") }
-
-// LogTail is the end of what server i wrote to its log.
-func (e *Ensemble) LogTail(i int) string { return e.servers[i].logTail() }
 
 // LogFile is where server i writes its log.
 func (e *Ensemble) LogFile(i int) string { return e.servers[i].logFile() }

@@ -113,7 +113,7 @@ func TestAFrozenServerAnswersAgainWhenThawed(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if answer, err := e.fourLetter(ctx, 0, "ruok"); err == nil {
+	if answer, err := e.servers[0].fourLetter(ctx, "ruok"); err == nil {
 		t.Fatalf("a frozen server said %q", answer)
 	}
 	if err := e.Thaw(0); err != nil {

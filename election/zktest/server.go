@@ -2,6 +2,7 @@ package zktest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -17,6 +18,7 @@ import (
 type server struct {
 	index                    int
 	host, dir                string
+	dial                     func(ctx context.Context, network, address string) (net.Conn, error)
 	client, quorum, election portLease
 
 	mu    sync.Mutex // guards what follows

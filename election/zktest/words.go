@@ -17,12 +17,11 @@ const wordTimeout = 2 * time.Second
 func (e *Ensemble) FourLetter(i int, word string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), wordTimeout)
 	defer cancel()
-	return e.fourLetter(ctx, i, word)
+	return e.servers[i].fourLetter(ctx, word)
 }
 
-func (e *Ensemble) fourLetter(ctx context.Context, i int, word string) (string, error) {
-	s := e.servers[i]
-	conn, err := e.cfg.Dial(ctx, "tcp", s.addr())
+func (s *server) fourLetter(ctx context.Context, word string) (string, error) {
+	conn, err := s.dial(ctx, "tcp", s.addr())
 	if err != nil {
 		return "", err
 	}
@@ -42,14 +41,14 @@ func (e *Ensemble) fourLetter(ctx context.Context, i int, word string) (string, 
 	return string(answer), err
 }
 
-// mode is what server i says of itself: leader, follower, standalone, or nothing while it does not serve.
-func (e *Ensemble) mode(ctx context.Context, i int) string {
-	if !e.servers[i].up() {
+// mode is leader, follower or standalone, or nothing while it does not serve.
+func (s *server) mode(ctx context.Context) string {
+	if !s.up() {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, wordTimeout)
 	defer cancel()
-	answer, err := e.fourLetter(ctx, i, "srvr")
+	answer, err := s.fourLetter(ctx, "srvr")
 	if err != nil {
 		return ""
 	}
@@ -60,8 +59,8 @@ func (e *Ensemble) mode(ctx context.Context, i int) string {
 
 // Leader is the number of the server that leads now, or -1. A standalone server leads itself.
 func (e *Ensemble) Leader() int {
-	for i := range e.servers {
-		switch e.mode(context.Background(), i) {
+	for i, s := range e.servers {
+		switch s.mode(context.Background()) {
 		case "leader", "standalone":
 			return i
 		}
@@ -97,7 +96,7 @@ func (e *Ensemble) missing(ctx context.Context) (string, error) {
 			continue
 		}
 		up++
-		switch e.mode(ctx, i) {
+		switch s.mode(ctx) {
 		case "":
 			return fmt.Sprintf("server %d does not serve yet: %s", i, s.logTail()), nil
 		case "leader", "standalone":

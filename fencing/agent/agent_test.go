@@ -54,17 +54,17 @@ func (d *desk) said() string {
 	return d.log.String()
 }
 
-func newDesk(t testing.TB, vouch Vouch) *desk {
+func newDesk(t testing.TB, prove Prove) *desk {
 	d := &desk{ctx: t.Context()}
-	if vouch == nil {
-		vouch = func(context.Context, Question) (fencing.Verdict, string, error) { return fencing.Dead, "killed", nil }
+	if prove == nil {
+		prove = func(context.Context, Question) (fencing.Verdict, string, error) { return fencing.Dead, "killed", nil }
 	}
 	d.Server = &Server{
 		Keys: Shared(secret), Self: Answer{Node: "a", Machine: "m1", Boot: "b1"},
 		Logger: hclog.New(&hclog.LoggerOptions{Output: d}),
-		Vouch: func(ctx context.Context, q Question) (fencing.Verdict, string, error) {
+		Prove: func(ctx context.Context, q Question) (fencing.Verdict, string, error) {
 			d.killed.Add(1)
-			return vouch(ctx, q)
+			return prove(ctx, q)
 		},
 	}
 	return d
@@ -112,14 +112,14 @@ func TestProvedDeathIsBelieved(t *testing.T) {
 // What a machine does not know for certain it does not say, and is not asked again.
 func TestNothingElseIsCalledDead(t *testing.T) {
 	for name, c := range map[string]struct {
-		vouch Vouch
+		prove Prove
 		self  *Answer
 		alive bool
 	}{
-		"unknown":        {vouch: vouches(fencing.Unknown, nil)},
-		"alive":          {vouch: vouches(fencing.Alive, nil), alive: true},
-		"cannot end it":  {vouch: vouches(fencing.Alive, errors.New("it does not die")), alive: true},
-		"dead, it fears": {vouch: vouches(fencing.Dead, errors.New("not quite"))},
+		"unknown":        {prove: vouches(fencing.Unknown, nil)},
+		"alive":          {prove: vouches(fencing.Alive, nil), alive: true},
+		"cannot end it":  {prove: vouches(fencing.Alive, errors.New("it does not die")), alive: true},
+		"dead, it fears": {prove: vouches(fencing.Dead, errors.New("not quite"))},
 		"other machine":  {self: &Answer{Node: "a", Machine: "m2", Boot: "b1"}},
 		"other boot":     {self: &Answer{Node: "other", Machine: "m1", Boot: "b2"}},
 		"no machine":     {self: &Answer{Node: "a", Boot: "b2"}},
@@ -127,7 +127,7 @@ func TestNothingElseIsCalledDead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newDesk(t, c.vouch)
+				d := newDesk(t, c.prove)
 				if c.self != nil {
 					d.Self = *c.self
 				}
@@ -145,7 +145,7 @@ func TestNothingElseIsCalledDead(t *testing.T) {
 	}
 }
 
-func vouches(v fencing.Verdict, err error) Vouch {
+func vouches(v fencing.Verdict, err error) Prove {
 	return func(context.Context, Question) (fencing.Verdict, string, error) { return v, "", err }
 }
 
@@ -234,7 +234,7 @@ func TestLiesAreNotBelieved(t *testing.T) {
 		},
 		"nothing":         func(net.Conn) {},
 		"silence":         func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) },
-		"another version": func(conn net.Conn) { _, _ = conn.Write(bytes.Repeat([]byte("HTTP/1.1 400 Bad Request\r\n"), 4)) },
+		"another version": func(conn net.Conn) { _, _ = conn.Write(bytes.Repeat([]byte("HTTP/1.1 400 Bad PromiseRequest\r\n"), 4)) },
 		"too much": func(conn net.Conn) {
 			_ = greet(conn, newNonce())
 			_, _, _ = heard(conn)

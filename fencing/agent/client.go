@@ -68,13 +68,13 @@ func (m Method) ask(ctx context.Context, t fencing.Target) error {
 }
 
 // Promise asks the agent at an address, once, not to start a service for a while. It returns nil only for a promise.
-func (m Method) Promise(ctx context.Context, addr string, p Pledge) error {
+func (m Method) Promise(ctx context.Context, addr string, p PromiseRequest) error {
 	if m.Keys == nil {
 		return errNoKeys
 	}
 	p.Nonce = newNonce()
-	var w word
-	if err := m.talk(ctx, addr, p.Of, pledging, p, promising, &w); err != nil {
+	var w promiseReply
+	if err := m.talk(ctx, addr, p.Of, requesting, p, promising, &w); err != nil {
 		return err
 	}
 	switch {
@@ -114,7 +114,7 @@ func (m Method) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", addr)
 }
 
-// converse is one conversation, as the asker holds it. It takes in only what the secret proves.
+// converse is one conversation, on the asker's side. It reads nothing that the secret does not prove.
 func converse(conn net.Conn, secret []byte, purpose string, q any, reply string, a any) error {
 	if err := conn.SetDeadline(time.Now().Add(onePatience)); err != nil {
 		return err
@@ -131,7 +131,7 @@ func converse(conn net.Conn, secret []byte, purpose string, q any, reply string,
 	if err := send(conn, body, mine); err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
-	// What is killed may take its time; the caller's context is the limit.
+	// Killing may take a while; the caller's context is the limit.
 	if err := conn.SetDeadline(time.Now().Add(answerPatience)); err != nil {
 		return err
 	}

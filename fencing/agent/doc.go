@@ -10,10 +10,10 @@
 //     removed, so that a fork that comes late, of a supervisor that thaws, fails: the activation can never run again; or
 //   - the asked process is that node, on that machine, in another boot: nothing outlives a boot.
 //
-// Whoever cannot prove either says that it does not know: another machine, a tree that cannot be seen from here, no tree
+// An agent that can prove neither says that it does not know: another machine, a tree that cannot be seen from here, no tree
 // named at all, an asker whose token is not newer. It does not matter whether the asked process remembers the token: a
-// supervisor that was restarted can prove the end of what its predecessor ran, and one that runs the child vouches for
-// nothing but what the kernel has told it. A healthy holder that is asked has lost the lock: who can ask holds it.
+// supervisor that was restarted can prove the end of what its predecessor ran, and one that runs the child says
+// only what the kernel has told it. A healthy active node that is asked has lost the lock: only the lock's owner asks.
 //
 // # How
 //
@@ -31,8 +31,8 @@
 // # Promises
 //
 // A second kind of question asks a node not to start a service for a while. It is sealed for its own purpose: an agent that does
-// not know it takes it for forged, and neither kind is ever taken for the other. What a promise means, and when it is given, is
-// the supervisor's; a guardian gives none.
+// not know it takes it for forged, and neither kind is ever taken for the other. The supervisor decides
+// what a promise means, and when to give it; a guardian gives none.
 //
 // # Promised
 //
@@ -43,8 +43,8 @@
 //
 // # Not promised
 //
-//   - Secrecy, where there is no TLS: who can listen learns names, tokens and paths of process trees.
-//   - Who knows the secret can end any child of this cluster, though only by the identity of its tree.
+//   - Secrecy, where there is no TLS: a listener learns names, tokens and paths of process trees.
+//   - Protection against one who knows the secret: he can end any child of this cluster, though only by the identity of its tree.
 //   - A flood that fills the line, or the machine's own queue of connections, keeps the answer from coming. The chain then
 //     goes on as if there were no agent.
 package agent

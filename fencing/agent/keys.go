@@ -22,7 +22,7 @@ type Files struct {
 	TLS    *keyfile.TLS `json:"tls,omitempty"`
 }
 
-// Keys is what the nodes of a cluster know one another by. Where there are certificates and a secret, both have to be right.
+// Keys prove the nodes of a cluster to one another. Where there are certificates and a secret, both have to be right.
 type Keys struct {
 	Secrets func() ([][]byte, error)    // the first one signs, any of them is good; nil: certificates are enough
 	TLS     func() (*tls.Config, error) // our certificate, and who may sign those of others; nil: there is no TLS
@@ -34,7 +34,7 @@ func Shared(secret []byte) *Keys {
 	return &Keys{Secrets: func() ([][]byte, error) { return [][]byte{secret}, nil }}
 }
 
-// Keys reads the files anew as they change. failed is told why one cannot be read; what it held before is in force then.
+// Keys reads the files anew as they change. failed is told why one cannot be read; its former content stays in force then.
 func (f Files) Keys(failed func(error)) *Keys {
 	k := &Keys{}
 	if f.Secret != "" {
@@ -112,7 +112,7 @@ type channel struct {
 	peer    *x509.Certificate // nil without TLS
 }
 
-// answering is the asked side's end of a connection that has come. It proves nothing yet of who asks when there is no TLS.
+// answering is the asked side's end of a connection. Without TLS it does not prove yet who asks.
 func (k *Keys) answering(ctx context.Context, conn net.Conn) (channel, error) {
 	return k.over(ctx, conn, func(c *tls.Config) *tls.Conn {
 		c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, c.RootCAs

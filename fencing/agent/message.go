@@ -70,12 +70,12 @@ func greeted(r io.Reader) (nonce []byte, err error) {
 	return text[len(magic):], nil
 }
 
-// What a MAC is for. A message of one direction is never good for the other.
+// The purposes of a MAC. A message of one direction is never good for the other.
 const (
-	asking    = "understudy agent: question"
-	answering = "understudy agent: answer"
-	pledging  = "understudy agent: ask for a promise"
-	promising = "understudy agent: promise"
+	asking     = "understudy agent: question"
+	answering  = "understudy agent: answer"
+	requesting = "understudy agent: ask for a promise"
+	promising  = "understudy agent: promise"
 )
 
 // seal is the MAC over the parts, each with its length, so that no two lists of parts look the same.
@@ -118,7 +118,7 @@ func receive(r io.Reader) (body, mac []byte, err error) {
 	return text[:n], text[n:], nil
 }
 
-// readQuestion decodes what has been proved.
+// readQuestion decodes a question that has been proved.
 func readQuestion(body []byte) (Question, error) {
 	var q Question
 	if err := json.Unmarshal(body, &q); err != nil {
@@ -139,7 +139,7 @@ func readQuestion(body []byte) (Question, error) {
 	return q, nil
 }
 
-// isName refuses what could not be a znode, would break a log's line, or leads elsewhere.
+// isName refuses names that could not be a znode's, would break a log's line, or lead elsewhere.
 func isName(name string) bool {
 	return name != "" && len(name) <= maxName && name[0] != '.' && utf8.ValidString(name) &&
 		!strings.ContainsFunc(name, func(r rune) bool { return r == '/' || !unicode.IsPrint(r) })

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Pledge asks a node to promise not to start a service for a while, counted from when it is asked. Who asks runs it, with a
-// token, and has lost sight of ZooKeeper.
-type Pledge struct {
+// PromiseRequest asks a node to promise not to start a service for a while, counted from when it is asked. The asker runs it,
+// with a token, and has lost sight of ZooKeeper.
+type PromiseRequest struct {
 	Service string        `json:"service"`
 	Token   int64         `json:"token"`
 	By      string        `json:"by"`      // who asks
@@ -21,8 +21,8 @@ type Pledge struct {
 	Nonce   []byte        `json:"nonce"`
 }
 
-// word is what is said to a Pledge.
-type word struct {
+// promiseReply answers a PromiseRequest.
+type promiseReply struct {
 	Given   bool          `json:"given"`
 	Why     string        `json:"why,omitempty"` // not
 	Service string        `json:"service"`
@@ -38,29 +38,29 @@ var ErrNoPromise = errors.New("no promise")
 // longestPromise bounds for how long anybody can be kept from starting anything by one question.
 const longestPromise = 10 * time.Minute
 
-func readPledge(body []byte) (Pledge, error) {
-	var p Pledge
+func readPromiseRequest(body []byte) (PromiseRequest, error) {
+	var p PromiseRequest
 	if err := json.Unmarshal(body, &p); err != nil {
-		return Pledge{}, fmt.Errorf("read what is to be promised: %w", err)
+		return PromiseRequest{}, fmt.Errorf("read what is to be promised: %w", err)
 	}
 	switch {
 	case !isName(p.Service):
-		return Pledge{}, fmt.Errorf("%.100q is no name of a service", p.Service)
+		return PromiseRequest{}, fmt.Errorf("%.100q is no name of a service", p.Service)
 	case !isName(p.By) || !isName(p.Of):
-		return Pledge{}, errors.New("a node without a name")
+		return PromiseRequest{}, errors.New("a node without a name")
 	case p.Token <= 0:
-		return Pledge{}, fmt.Errorf("%d is no token", p.Token)
+		return PromiseRequest{}, fmt.Errorf("%d is no token", p.Token)
 	case p.For <= 0 || p.For > longestPromise:
-		return Pledge{}, fmt.Errorf("%v is no time to promise", p.For)
+		return PromiseRequest{}, fmt.Errorf("%v is no time to promise", p.For)
 	case len(p.Nonce) != nonceSize:
-		return Pledge{}, errors.New("no nonce")
+		return PromiseRequest{}, errors.New("no nonce")
 	}
 	return p, nil
 }
 
 // promiseTo takes up a question for a promise. It waits for nothing.
 func (s *Server) promiseTo(_ context.Context, line channel, body []byte, place *list.Element) (any, error) {
-	p, err := readPledge(body)
+	p, err := readPromiseRequest(body)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Server) promiseTo(_ context.Context, line channel, body []byte, place *
 		return nil, err
 	}
 	defer s.done()
-	w := word{Service: p.Service, Token: p.Token, Node: s.Self.Node, Machine: s.Self.Machine, For: p.For}
+	w := promiseReply{Service: p.Service, Token: p.Token, Node: s.Self.Node, Machine: s.Self.Machine, For: p.For}
 	switch {
 	case s.Promise == nil:
 		err = errors.New("the supervisor does not answer itself")

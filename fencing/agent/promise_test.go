@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-var pledge = Pledge{Service: "db", Token: 41, By: "b", Of: "a", Machine: "m1", For: 6 * time.Second}
+var request = PromiseRequest{Service: "db", Token: 41, By: "b", Of: "a", Machine: "m1", For: 6 * time.Second}
 
 func TestPromiseIsGivenForWhatWasAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got Pledge
+		var got PromiseRequest
 		d := newDesk(t, nil)
-		d.Promise = func(p Pledge) error { got = p; return nil }
-		if err := d.method().Promise(t.Context(), "a:1", pledge); err != nil {
+		d.Promise = func(p PromiseRequest) error { got = p; return nil }
+		if err := d.method().Promise(t.Context(), "a:1", request); err != nil {
 			t.Fatal(err)
 		}
 		d.wg.Wait()
@@ -35,24 +35,24 @@ func TestPromiseIsGivenForWhatWasAsked(t *testing.T) {
 // Who cannot promise, or is somebody else, does not; and a guardian, in place of a dead supervisor, never does.
 func TestNoPromiseIsTakenForOne(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(p *Pledge)
+		change func(p *PromiseRequest)
 		answer Promise
 		says   string
 	}{
-		"refused":         {func(*Pledge) {}, func(Pledge) error { return errors.New("I see it") }, "I see it"},
-		"a guardian":      {func(*Pledge) {}, nil, "the supervisor does not answer"},
-		"another node":    {func(p *Pledge) { p.Of = "c" }, given, "this is a"},
-		"another machine": {func(p *Pledge) { p.Machine = "m2" }, given, "this is a"},
-		"itself":          {func(p *Pledge) { p.By = "a" }, given, "nobody promises to himself"},
-		"a path":          {func(p *Pledge) { p.Service = "../x" }, given, "no answer"},
-		"for ever":        {func(p *Pledge) { p.For = time.Hour }, given, "no answer"},
-		"for no time":     {func(p *Pledge) { p.For = 0 }, given, "no answer"},
-		"no token":        {func(p *Pledge) { p.Token = 0 }, given, "no answer"},
+		"refused":         {func(*PromiseRequest) {}, func(PromiseRequest) error { return errors.New("I see it") }, "I see it"},
+		"a guardian":      {func(*PromiseRequest) {}, nil, "the supervisor does not answer"},
+		"another node":    {func(p *PromiseRequest) { p.Of = "c" }, given, "this is a"},
+		"another machine": {func(p *PromiseRequest) { p.Machine = "m2" }, given, "this is a"},
+		"itself":          {func(p *PromiseRequest) { p.By = "a" }, given, "nobody promises to himself"},
+		"a path":          {func(p *PromiseRequest) { p.Service = "../x" }, given, "no answer"},
+		"for ever":        {func(p *PromiseRequest) { p.For = time.Hour }, given, "no answer"},
+		"for no time":     {func(p *PromiseRequest) { p.For = 0 }, given, "no answer"},
+		"no token":        {func(p *PromiseRequest) { p.Token = 0 }, given, "no answer"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t, nil)
 			d.Promise = c.answer
-			p := pledge
+			p := request
 			c.change(&p)
 			if err := d.method().Promise(t.Context(), "a:1", p); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v", name, err)
@@ -62,7 +62,7 @@ func TestNoPromiseIsTakenForOne(t *testing.T) {
 	}
 }
 
-func given(Pledge) error { return nil }
+func given(PromiseRequest) error { return nil }
 
 // A message for one purpose is never good for the other: a question about a promise kills nothing, also where it is not
 // understood, and one about a death binds nobody.
@@ -71,11 +71,11 @@ func TestPromisesAndDeathsAreNotMistaken(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t, nil)
 			promised := false
-			d.Promise = func(Pledge) error { promised = true; return nil }
+			d.Promise = func(PromiseRequest) error { promised = true; return nil }
 			conn, _ := d.dial(t.Context(), "")
-			p := pledge
+			p := request
 			p.Nonce = newNonce()
-			var w word
+			var w promiseReply
 			if err := converse(conn, secret, purpose, p, promising, &w); err == nil || w.Given {
 				t.Errorf("%q: %+v", purpose, w)
 			}
@@ -88,11 +88,11 @@ func TestPromisesAndDeathsAreNotMistaken(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, nil)
-		d.Promise = func(Pledge) error { t.Error("promised"); return nil }
+		d.Promise = func(PromiseRequest) error { t.Error("promised"); return nil }
 		conn, _ := d.dial(t.Context(), "")
 		q := asked
 		q.Nonce = newNonce()
-		if err := converse(conn, secret, pledging, q, promising, new(word)); err == nil {
+		if err := converse(conn, secret, requesting, q, promising, new(promiseReply)); err == nil {
 			t.Error("answered")
 		}
 		conn.Close()
@@ -105,16 +105,16 @@ func TestForgedPromiseIsNone(t *testing.T) {
 	for name, c := range map[string]struct {
 		secret  []byte
 		purpose string
-		w       word
+		w       promiseReply
 	}{
-		"forged":          {[]byte("another secret, as long"), promising, word{true, "", "db", 41, "a", "m1", pledge.For}},
-		"of a death":      {secret, answering, word{true, "", "db", 41, "a", "m1", pledge.For}},
-		"another service": {secret, promising, word{true, "", "web", 41, "a", "m1", pledge.For}},
-		"another token":   {secret, promising, word{true, "", "db", 40, "a", "m1", pledge.For}},
-		"another node":    {secret, promising, word{true, "", "db", 41, "c", "m1", pledge.For}},
-		"another machine": {secret, promising, word{true, "", "db", 41, "a", "m2", pledge.For}},
-		"too short":       {secret, promising, word{true, "", "db", 41, "a", "m1", pledge.For - 1}},
-		"no":              {secret, promising, word{false, "", "db", 41, "a", "m1", pledge.For}},
+		"forged":          {[]byte("another secret, as long"), promising, promiseReply{true, "", "db", 41, "a", "m1", request.For}},
+		"of a death":      {secret, answering, promiseReply{true, "", "db", 41, "a", "m1", request.For}},
+		"another service": {secret, promising, promiseReply{true, "", "web", 41, "a", "m1", request.For}},
+		"another token":   {secret, promising, promiseReply{true, "", "db", 40, "a", "m1", request.For}},
+		"another node":    {secret, promising, promiseReply{true, "", "db", 41, "c", "m1", request.For}},
+		"another machine": {secret, promising, promiseReply{true, "", "db", 41, "a", "m2", request.For}},
+		"too short":       {secret, promising, promiseReply{true, "", "db", 41, "a", "m1", request.For - 1}},
+		"no":              {secret, promising, promiseReply{false, "", "db", 41, "a", "m1", request.For}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			if err := promisedBy(t, c.secret, c.purpose, c.w); err == nil {
@@ -123,14 +123,14 @@ func TestForgedPromiseIsNone(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		if err := promisedBy(t, secret, promising, word{true, "", "db", 41, "a", "m1", pledge.For}); err != nil {
+		if err := promisedBy(t, secret, promising, promiseReply{true, "", "db", 41, "a", "m1", request.For}); err != nil {
 			t.Errorf("an honest one: %v", err)
 		}
 	})
 }
 
-// promisedBy asks somebody who answers with a word of his own.
-func promisedBy(t *testing.T, with []byte, purpose string, w word) error {
+// promisedBy asks somebody who answers with a promiseReply of his own.
+func promisedBy(t *testing.T, with []byte, purpose string, w promiseReply) error {
 	m := Method{Keys: Shared(secret), Dial: func(context.Context, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		go func() {
@@ -146,18 +146,18 @@ func promisedBy(t *testing.T, with []byte, purpose string, w word) error {
 		}()
 		return ours, nil
 	}}
-	return m.Promise(t.Context(), "a:1", pledge)
+	return m.Promise(t.Context(), "a:1", request)
 }
 
 // Of what was proved, too, only what makes sense is to be promised.
-func FuzzReadPledge(f *testing.F) {
-	whole := pledge
+func FuzzReadPromiseRequest(f *testing.F) {
+	whole := request
 	whole.Nonce = make([]byte, nonceSize)
 	body, _ := json.Marshal(whole)
 	f.Add(body)
 	f.Add([]byte(`{"service":"..","token":1,"for":-1}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		p, err := readPledge(body)
+		p, err := readPromiseRequest(body)
 		if err != nil {
 			if p.Service != "" || p.For != 0 || p.Nonce != nil {
 				t.Error("half read")

@@ -24,17 +24,17 @@ const (
 	maxProved      = 32
 )
 
-// Vouch kills what a question names, and tells what is known of it then. By is how a death was proved.
-type Vouch func(ctx context.Context, q Question) (verdict fencing.Verdict, by string, err error)
+// Prove kills the tree that a question names, and tells whether it is dead. by is how that was proved.
+type Prove func(ctx context.Context, q Question) (verdict fencing.Verdict, by string, err error)
 
 // Promise binds this node not to start a service, or says why not.
-type Promise func(p Pledge) error
+type Promise func(p PromiseRequest) error
 
 // Server answers questions.
 type Server struct {
 	Keys    *Keys
 	Self    Answer // who answers: node, machine and boot
-	Vouch   Vouch
+	Prove   Prove
 	Promise Promise // nil: nothing is promised
 	Logger  hclog.Logger
 
@@ -87,7 +87,7 @@ func (s *Server) Answer(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// admit makes room for one more: who came first and has not proved anything yet goes.
+// admit makes room for one more: the oldest connection that has not proved anything goes.
 func (s *Server) admit(conn net.Conn) *list.Element {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *Server) converse(ctx context.Context, conn net.Conn, place *list.Elemen
 	secret, err := line.proved(asking, nonce, body, mac)
 	if err != nil {
 		judge, reply = s.promiseTo, promising
-		secret, err = line.proved(pledging, nonce, body, mac)
+		secret, err = line.proved(requesting, nonce, body, mac)
 	}
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (s *Server) judge(ctx context.Context, from net.Addr, q Question) Answer {
 	began := time.Now()
 	a := s.Self
 	a.Service, a.Token = q.Service, q.Token
-	verdict, by, err := s.Vouch(ctx, q)
+	verdict, by, err := s.Prove(ctx, q)
 	switch {
 	case err == nil && verdict == fencing.Dead: // P2: an unproved death is none
 		a.Dead, a.How = true, by

@@ -46,7 +46,7 @@ func TestCertificatesAreEnough(t *testing.T) {
 					t.Errorf("%v, asked %d times", err, d.killed.Load())
 				}
 				d.Promise = given
-				if err := m.Promise(t.Context(), target.Address, pledge); err != nil {
+				if err := m.Promise(t.Context(), target.Address, request); err != nil {
 					t.Errorf("no promise: %v", err)
 				}
 				d.wg.Wait()
@@ -121,8 +121,8 @@ func TestStrangersAreTurnedAwayByTheirCertificates(t *testing.T) {
 				} else if !strings.Contains(err.Error(), c.fails) {
 					t.Errorf("the asker is not told %q: %v", c.fails, err)
 				}
-				d.Promise = func(Pledge) error { t.Error("a stranger got a promise"); return nil }
-				if err := m.Promise(t.Context(), target.Address, pledge); err == nil {
+				d.Promise = func(PromiseRequest) error { t.Error("a stranger got a promise"); return nil }
+				if err := m.Promise(t.Context(), target.Address, request); err == nil {
 					t.Error("a stranger's promise is believed")
 				}
 				d.wg.Wait()
@@ -134,7 +134,7 @@ func TestStrangersAreTurnedAwayByTheirCertificates(t *testing.T) {
 	}
 }
 
-// Who shows no certificate, or speaks an older TLS, gets no word out of an agent.
+// Who shows no certificate, or speaks an older TLS, gets no promiseReply out of an agent.
 func TestNobodyGetsThroughWithoutACertificate(t *testing.T) {
 	for name, change := range map[string]func(*tls.Config){
 		"no certificate": func(c *tls.Config) { c.Certificates = nil },

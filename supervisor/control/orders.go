@@ -37,16 +37,16 @@ func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, wh
 
 // Restart orders a new start of the child where it is, and Reload its reload signal; they return once that is done.
 func (c *Cluster) Restart(ctx context.Context, service, by string) error {
-	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Restart })
+	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Order { return &o.Restart })
 }
 
 // Reload orders that the child be sent its reload signal.
 func (c *Cluster) Reload(ctx context.Context, service, by string) error {
-	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Errand { return &o.Reload })
+	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Order { return &o.Reload })
 }
 
 // orderActive orders something of the active node, and waits until it is done.
-func (c *Cluster) orderActive(ctx context.Context, service, by string, field func(*election.Control) **election.Errand) (err error) {
+func (c *Cluster) orderActive(ctx context.Context, service, by string, field func(*election.Control) **election.Order) (err error) {
 	v, err := c.one(ctx, service)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (c *Cluster) orderActive(ctx context.Context, service, by string, field fun
 	}
 	id := rand.Text()
 	err = c.order(ctx, service, func(o election.Control) (election.Control, bool) {
-		*field(&o) = &election.Errand{ID: id, Token: v.Token, By: by}
+		*field(&o) = &election.Order{ID: id, Token: v.Token, By: by}
 		return o, true
 	})
 	defer func() {

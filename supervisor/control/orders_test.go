@@ -96,7 +96,7 @@ func TestAPauseWaitsForASwitchover(t *testing.T) {
 	actor.activate("db", "one")
 	pending := func(until time.Duration) {
 		actor.put(paths("db").Control(), election.Control{Switchover: &election.Switchover{
-			Errand: election.Errand{ID: "x", Token: 1, By: "me"}, From: "one", To: "two", Deadline: time.Now().Add(until).UTC(),
+			Order: election.Order{ID: "x", Token: 1, By: "me"}, From: "one", To: "two", Deadline: time.Now().Add(until).UTC(),
 		}}, 0)
 	}
 	pending(time.Minute)

@@ -68,7 +68,7 @@ func TestASwitchoverIsShownUntilItIsDone(t *testing.T) {
 	b.session().activate("db", "a")
 	order := func(token int64) {
 		err := b.c.order(t.Context(), "db", func(o election.Control) (election.Control, bool) {
-			o.Switchover = &election.Switchover{Errand: election.Errand{ID: "1", Token: token, By: "me"}, From: "a", To: "b", Deadline: began}
+			o.Switchover = &election.Switchover{Order: election.Order{ID: "1", Token: token, By: "me"}, From: "a", To: "b", Deadline: began}
 			return o, true
 		})
 		if err != nil {

@@ -108,13 +108,13 @@ func (c *Cluster) Switchover(ctx context.Context, h Handover) (to string, err er
 	if err != nil {
 		return "", err
 	}
-	order := election.Errand{ID: rand.Text(), Token: before.Token, By: h.By}
+	order := election.Order{ID: rand.Text(), Token: before.Token, By: h.By}
 	paused := false
 	err = c.order(ctx, h.Service, func(o election.Control) (election.Control, bool) {
 		if paused = o.Paused; paused { // since it was looked at: it would be followed when that ends, whenever that is
 			return o, false
 		}
-		o.Switchover = &election.Switchover{Errand: order, From: before.Active, To: h.To, Force: h.Force, Deadline: deadline.UTC()}
+		o.Switchover = &election.Switchover{Order: order, From: before.Active, To: h.To, Force: h.Force, Deadline: deadline.UTC()}
 		return o, true
 	})
 	defer takeBack(ctx, c.znodes, h.Service, order.ID) // also when another became active before it was written

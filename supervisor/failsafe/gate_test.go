@@ -39,7 +39,7 @@ func TestPromiseIsCountedFromTheQuestion(t *testing.T) {
 		keys := agent.Shared([]byte("known to both of them"))
 		server := &agent.Server{
 			Keys: keys, Logger: hclog.NewNullLogger(), Self: agent.Answer{Node: "b", Machine: "m"},
-			Promise: func(agent.Pledge) error { time.Sleep(late); return nil },
+			Promise: func(agent.PromiseRequest) error { time.Sleep(late); return nil },
 		}
 		dial := func(context.Context, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
@@ -53,7 +53,7 @@ func TestPromiseIsCountedFromTheQuestion(t *testing.T) {
 		if err != nil || time.Since(began) < late {
 			t.Fatalf("answered after %v: %v", time.Since(began), err)
 		}
-		if want := time.Hour + election.CoverLength(aSession); until != want {
+		if want := time.Hour + election.PromiseReach(aSession); until != want {
 			t.Errorf("counted on until %v, want %v", until, want)
 		}
 		if _, err := g.askOne(t.Context(), "db", 41, election.Peer{Node: "b", Machine: "m"}, aSession); err == nil {

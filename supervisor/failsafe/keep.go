@@ -96,10 +96,10 @@ func (g *Gate) askOne(ctx context.Context, service string, token int64, p electi
 	ctx, cancel := context.WithTimeout(ctx, session/6)
 	defer cancel()
 	sent := g.cfg.Now() // P1: the promise binds from when the question is heard, which is later
-	err := g.cfg.Agent.Promise(ctx, p.Agent, agent.Pledge{
+	err := g.cfg.Agent.Promise(ctx, p.Agent, agent.PromiseRequest{
 		Service: service, Token: token, By: g.cfg.Node, Of: p.Node, Machine: p.Machine, For: election.PromiseLength(session),
 	})
-	return sent + election.CoverLength(session), err
+	return sent + election.PromiseReach(session), err
 }
 
 // stretch extends the deadline for the terms that may go on, and ends the others.
@@ -113,7 +113,7 @@ func (k *keeper) stretch(ctx context.Context, session time.Duration) {
 			longest = max(longest, o.reach(now))
 		}
 	}
-	if longest <= backed || !k.cfg.Session.Hold(longest) {
+	if longest <= backed || !k.cfg.Session.ExtendByPromises(longest) {
 		return // everything ends with the lease, as without failsafe
 	}
 	if !k.held {

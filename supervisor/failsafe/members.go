@@ -15,7 +15,7 @@ import (
 const awayPatience = 10
 
 // Count keeps the service's other candidates listed in the breadcrumb, until ctx ends: if ZooKeeper is gone, each of them has to
-// promise. peers reports them, and each change, as election.Candidate.Peers does.
+// promise. peers reports them, and each change, as election.Members.Watch does.
 func (g *Gate) Count(ctx context.Context, service string, claim *election.Claim, peers func(context.Context, func([]election.Peer)) error) {
 	told := make(chan []election.Peer)
 	watching, enough := context.WithCancel(ctx)
@@ -57,7 +57,7 @@ func (g *Gate) Count(ctx context.Context, service string, claim *election.Claim,
 			first, listed = false, all
 			// Wait until the deadline is ZooKeeper's own: a listed member relies on being asked before each extension, and was not
 			// asked about the one in force.
-			g.oncePlain(ctx, func() { claim.Enlist(all) })
+			g.oncePlain(ctx, func() { claim.Roll.Enlist(all) })
 		}
 	}
 }

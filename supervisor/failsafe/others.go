@@ -25,7 +25,7 @@ func (o *otherPromises) counted() ([]election.Peer, bool) {
 	if o.claim == nil {
 		return nil, false
 	}
-	return o.claim.Counted()
+	return o.claim.Roll.Counted()
 }
 
 // reach is until when all members that have to promise have done so; 0: one has not.
@@ -34,7 +34,7 @@ func (o *otherPromises) reach(now time.Duration) time.Duration {
 	if !ok {
 		return 0
 	}
-	end := now + election.CoverLength(o.claim.Session())
+	end := now + election.PromiseReach(o.claim.Session())
 	for _, p := range all {
 		end = min(end, o.until[p])
 	}
@@ -48,7 +48,7 @@ func (o *otherPromises) due(now time.Duration) (peers []election.Peer) {
 		return nil
 	}
 	for _, p := range all {
-		if !o.asked[p] && o.until[p] <= now+election.CoverLength(o.claim.Session())/2 {
+		if !o.asked[p] && o.until[p] <= now+election.PromiseReach(o.claim.Session())/2 {
 			peers = append(peers, p)
 		}
 	}

@@ -28,7 +28,7 @@ func NewPromises() *Promises {
 }
 
 // Give promises, or says why not. P1: the asking node goes on running the service for as long as this binds us.
-func (p *Promises) Give(q agent.Pledge, now time.Duration) error {
+func (p *Promises) Give(q agent.PromiseRequest, now time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

@@ -11,7 +11,7 @@ import (
 
 const aSession = 6 * time.Second
 
-var asks = agent.Pledge{Service: "db", Token: 41, By: "a", Of: "b", For: election.PromiseLength(aSession)}
+var asks = agent.PromiseRequest{Service: "db", Token: 41, By: "a", Of: "b", For: election.PromiseLength(aSession)}
 
 // A node promises if it sees no ensemble and does not start the service itself; from then on it is bound.
 func TestPromiseIsGivenOnlyByWhoCanKeepIt(t *testing.T) {

@@ -45,7 +45,7 @@ func (a announcer) keep(ctx context.Context, cand *election.Candidate) {
 			case m = <-a.newest:
 			default:
 			}
-			if err := cand.Announce(ctx, m); err != nil && ctx.Err() == nil {
+			if err := cand.Members.Announce(ctx, m); err != nil && ctx.Err() == nil {
 				a.log.Debug("cannot announce", "error", err)
 				select {
 				case a.newest <- m:

@@ -68,7 +68,7 @@ func (c *candidate) Parted(ctx context.Context, now role.State) {
 	}
 	c.parted()
 	c.cand = nil
-	defer func() { v.mem.left(cand.Standing()) }() // the next candidate of this session deletes what could not be deleted
+	defer func() { v.mem.left(cand.Carry()) }() // the next candidate of this session deletes what could not be deleted
 	switch {
 	case handing(ctx):
 	case v.Removed(): // else the session's end takes it all
@@ -77,7 +77,7 @@ func (c *candidate) Parted(ctx context.Context, now role.State) {
 		c.vanish(ctx, cand.Retreat)
 		v.view.remark(fmt.Sprintf("cannot stand: %v", c.trouble))
 		v.view.show()
-		_ = cand.Announce(ctx, v.view.member()) // the next candidate says it again
+		_ = cand.Members.Announce(ctx, v.view.member()) // the next candidate says it again
 	}
 }
 
@@ -122,7 +122,7 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 	settled := make(chan struct{})
 	if v.state.Settle {
 		wg.Go(func() {
-			if c.cand.Settled(waiting) == nil {
+			if c.cand.Crumb.Settled(waiting) == nil {
 				close(settled)
 			}
 		})

@@ -96,22 +96,22 @@ func (c *Carried) Find(adopted func(tree json.RawMessage) (unit.Tree, bool), log
 
 // Record is what is remembered of a service that does not serve, and its term if it has one.
 type Record struct {
-	Name     string            `json:"name"`
-	State    role.State        `json:"state"`
-	Birth    election.Birth    `json:"birth"`
-	Place    election.Standing `json:"place"`
-	Failure  string            `json:"failure,omitempty"`
-	Cause    election.Reason   `json:"cause,omitempty"`
-	Failures []time.Time       `json:"failures,omitempty"`
-	Delay    time.Duration     `json:"delay,omitempty"`
-	Token    int64             `json:"token,omitempty"`
-	Fenced   string            `json:"fenced,omitempty"`
-	Since    time.Time         `json:"since"`
-	Orders   carriedOut        `json:"orders"`
-	GaveUp   int               `json:"gave_up,omitempty"` // times, in a row
-	Demoted  time.Time         `json:"demoted,omitzero"`
-	Debts    []unit.Debt       `json:"debts,omitempty"`
-	Term     *Carried          `json:"term,omitempty"`
+	Name     string                    `json:"name"`
+	State    role.State                `json:"state"`
+	Birth    election.Birth            `json:"birth"`
+	Place    election.CarriedCandidate `json:"place"`
+	Failure  string                    `json:"failure,omitempty"`
+	Cause    election.Reason           `json:"cause,omitempty"`
+	Failures []time.Time               `json:"failures,omitempty"`
+	Delay    time.Duration             `json:"delay,omitempty"`
+	Token    int64                     `json:"token,omitempty"`
+	Fenced   string                    `json:"fenced,omitempty"`
+	Since    time.Time                 `json:"since"`
+	Orders   carriedOut                `json:"orders"`
+	GaveUp   int                       `json:"gave_up,omitempty"` // times, in a row
+	Demoted  time.Time                 `json:"demoted,omitzero"`
+	Debts    []unit.Debt               `json:"debts,omitempty"`
+	Term     *Carried                  `json:"term,omitempty"`
 }
 
 // Record tells what is to be remembered of a service that does not serve now.

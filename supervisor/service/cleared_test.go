@@ -32,7 +32,7 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 		defer zk.server.Close()
 		tree := json.RawMessage(`{"kind":"cgroup"}`)
 		stand := func(ctx context.Context, s *election.Session) *election.Candidate {
-			c, _, err := s.Stand(ctx, "db", election.Race)
+			c, _, err := s.NewCandidate(ctx, "db", election.Race)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +51,7 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 			if err := claim.Inscribe(ctx); err != nil {
 				return err
 			}
-			_, err = c.Remains(ctx, tree, election.Leftover{Pid: 7, Start: 70})
+			_, err = c.Crumb.Remains(ctx, tree, election.Leftover{Pid: 7, Start: 70})
 			return err
 		})
 		zk.session(func(ctx context.Context, s *election.Session) error {
@@ -59,7 +59,7 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 			v := made(t, Conf{}, func(n *Node) { n.Machine = m })
 			there := func() bool {
 				t.Helper()
-				_, there, err := c.Named(ctx)
+				_, there, err := c.Crumb.Named(ctx)
 				if err != nil {
 					t.Error(err)
 				}
@@ -71,7 +71,7 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 					t.Errorf("it is gone, or nobody looks again: %v, %+v", alive, m.asked)
 				}
 				// Nor is it removed at the beginning of a session.
-				if removed, err := c.Bury(ctx, tree, v.local.crumbs.outlasted(tree)); removed || !errors.Is(err, alive) {
+				if removed, err := c.Crumb.MarkDead(ctx, tree, v.local.crumbs.outlasted(tree)); removed || !errors.Is(err, alive) {
 					t.Errorf("removed: %v", err)
 				}
 			}

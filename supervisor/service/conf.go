@@ -17,7 +17,7 @@ type Conf struct {
 	Once  bool           // the command's own end ends the service here
 }
 
-func (c Conf) order() election.Order { return election.Order(c.Election) }
+func (c Conf) order() election.Mode { return election.Mode(c.Election) }
 
 func (c Conf) failsafe() bool { return c.OnLoss == config.OnLossFailsafe }
 

@@ -38,7 +38,7 @@ func (b *crumbs) alive(ctx context.Context, cand *election.Candidate, tree json.
 	l, _ := seen(err)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayPatience)
 	defer cancel()
-	_, err = cand.Remains(ctx, tree, election.Leftover{
+	_, err = cand.Crumb.Remains(ctx, tree, election.Leftover{
 		Pid: l.Pid, Start: l.Start, Program: l.Program, State: l.State, Tracer: l.Tracer, Since: time.Now().UTC(),
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ func (b *crumbs) clear(ctx context.Context, sess *election.Session, cand *electi
 
 // cleared tells whether nothing is left to be done. What a term of this session left behind is that term's.
 func (b *crumbs) cleared(ctx context.Context, sess *election.Session, cand *election.Candidate) bool {
-	named, ok, err := cand.Named(ctx)
+	named, ok, err := cand.Crumb.Named(ctx)
 	if err != nil {
 		return false
 	}
@@ -105,7 +105,7 @@ func (b *crumbs) cleared(ctx context.Context, sess *election.Session, cand *elec
 	if named.Boot != b.self.Boot { // the numbers of another boot
 		dead = func(election.Leftover) error { return nil }
 	}
-	removed, err := cand.Bury(ctx, named.Tree, dead)
+	removed, err := cand.Crumb.MarkDead(ctx, named.Tree, dead)
 	if err != nil {
 		b.log.Debug("the breadcrumb of what is dead now stays for a while", "error", err)
 		return false

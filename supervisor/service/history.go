@@ -69,7 +69,7 @@ func (h *history) correct(ctx context.Context, cand *election.Candidate, w endin
 		w.end = time.Now().UTC()
 	}
 	w.entry.End, w.entry.Reason = &w.end, w.why
-	if err := cand.Correct(ctx, w.entry.Entry, w.entry); err != nil && ctx.Err() == nil {
+	if err := cand.History.Correct(ctx, w.entry.Entry, w.entry); err != nil && ctx.Err() == nil {
 		h.log.Debug("the end of a former term is not in the history", "error", err)
 	}
 }
@@ -82,7 +82,7 @@ func (h *history) begin(ctx context.Context, cand *election.Candidate, e *entry,
 	if e.Entry != "" {
 		return // by a former image of this process
 	}
-	name, err := cand.Record(context.WithoutCancel(ctx), e.Activation, election.LostTo(e.Fenced))
+	name, err := cand.History.Record(context.WithoutCancel(ctx), e.Activation, election.LostTo(e.Fenced))
 	e.Entry = name
 	if err != nil && ctx.Err() == nil {
 		h.log.Debug("the history is incomplete", "error", err)
@@ -104,13 +104,13 @@ func (h *history) end(ctx context.Context, cand *election.Candidate, e *entry, l
 		if a.Fenced == "" {
 			return
 		}
-		if _, err := cand.Record(bounded, a, election.LostTo(a.Fenced)); err != nil {
+		if _, err := cand.History.Record(bounded, a, election.LostTo(a.Fenced)); err != nil {
 			h.log.Debug("the term is not in the history", "error", err)
 		}
 		h.moves.limit(bounded, cand, limit, e.Token)
 		return
 	}
-	if err := cand.Amend(bounded, a.Entry, a); err != nil {
+	if err := cand.History.Amend(bounded, a.Entry, a); err != nil {
 		h.log.Debug("the end of the term is not in the history", "error", err)
 		h.owed = owed // the next session says it
 	}

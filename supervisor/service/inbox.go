@@ -33,7 +33,7 @@ func (n *inbox) newSession() {
 }
 
 // bar tells what keeps this node from being a candidate, in words too, and under which intents.
-func (n *inbox) bar(conf Conf) (election.Wishes, role.Bar, string) {
+func (n *inbox) bar(conf Conf) (election.Intents, role.Bar, string) {
 	now, known := n.intents.read()
 	b, why := barrier{
 		eligible: conf.Eligible, asked: known, control: now.Control,

@@ -22,7 +22,7 @@ type intents struct {
 	done carriedOut // for the goroutine that serves
 
 	mu     sync.Mutex // guards what follows
-	now    election.Wishes
+	now    election.Intents
 	known  bool // in this session
 	erased bool // all of the service was deleted by hand: another candidate is needed
 }
@@ -37,7 +37,7 @@ type carriedOut struct {
 // watch keeps them current. It ends with the service's znodes.
 func (n *intents) watch(ctx context.Context, cand *election.Candidate) {
 	for ctx.Err() == nil {
-		err := cand.Heed(ctx, n.learn)
+		err := cand.Control.Watch(ctx, n.learn)
 		if errors.Is(err, election.ErrDeleted) {
 			n.erase()
 			return
@@ -49,7 +49,7 @@ func (n *intents) watch(ctx context.Context, cand *election.Candidate) {
 	}
 }
 
-func (n *intents) learn(w election.Wishes) {
+func (n *intents) learn(w election.Intents) {
 	n.mu.Lock()
 	n.now, n.known = w, true
 	n.mu.Unlock()
@@ -72,7 +72,7 @@ func (n *intents) newSession() {
 }
 
 // read returns what is known, and whether this session has read it.
-func (n *intents) read() (now election.Wishes, known bool) {
+func (n *intents) read() (now election.Intents, known bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.now, n.known
@@ -141,9 +141,9 @@ func (n *intents) follow() {
 // late tells whether there is an order for an activation before this one: it was written as this one began, and no other node
 // would take it back.
 func (n *intents) late(token int64) bool {
-	before := func(o *election.Errand) bool { return o != nil && o.Token < token }
+	before := func(o *election.Order) bool { return o != nil && o.Token < token }
 	c := n.control()
-	return before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Errand)
+	return before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Order)
 }
 
 // answer returns what takes back the orders that the activation with this token has carried out, or that were for a former one: the
@@ -154,7 +154,7 @@ func (n *intents) answer(token int64) func(*election.Control) (changed bool) {
 		return nil
 	}
 	carriedOut := n.done
-	done := func(o *election.Errand, id string) bool { return o != nil && (o.Token < token || o.ID == id) }
+	done := func(o *election.Order, id string) bool { return o != nil && (o.Token < token || o.ID == id) }
 	return func(c *election.Control) (changed bool) {
 		if c.Switchover != nil && c.Switchover.Token < token {
 			c.Switchover, changed = nil, true

@@ -113,7 +113,7 @@ func (r *remains) named(ctx context.Context) json.RawMessage {
 	if !r.stand(ctx) {
 		return nil
 	}
-	b, ok, err := r.cand.Named(ctx)
+	b, ok, err := r.cand.Crumb.Named(ctx)
 	if err != nil || !ok {
 		return nil // fencing looks at it
 	}
@@ -122,7 +122,7 @@ func (r *remains) named(ctx context.Context) json.RawMessage {
 
 func (r *remains) stand(ctx context.Context) bool {
 	if r.cand == nil {
-		cand, _, err := r.s.Stand(ctx, r.v.name, r.v.conf.order())
+		cand, _, err := r.s.NewCandidate(ctx, r.v.name, r.v.conf.order())
 		if err != nil {
 			return false
 		}
@@ -149,7 +149,7 @@ func (r *remains) tell(ctx context.Context, err error) {
 	}
 	r.testify(ctx, r.cand, r.tree, err)
 	if r.cand != nil {
-		if err := r.cand.Announce(saying, v.view.member()); err != nil {
+		if err := r.cand.Members.Announce(saying, v.view.member()); err != nil {
 			v.log.Debug("cannot announce", "error", err)
 		}
 	}
@@ -168,7 +168,7 @@ func (r *remains) settle(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, proofPatience)
 	defer cancel()
 	if r.tree != nil && !v.unit.Owes() && ctx.Err() == nil && r.stand(bounded) {
-		if removed, err := r.cand.Bury(bounded, r.tree, v.local.crumbs.outlasted(r.tree)); !removed {
+		if removed, err := r.cand.Crumb.MarkDead(bounded, r.tree, v.local.crumbs.outlasted(r.tree)); !removed {
 			v.log.Debug("no breadcrumb of what is dead now is removed", "error", err)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 
 // memory is what a service remembers from one term, and from one session, to the next.
 type memory struct {
-	begun      bool              // it has had its first stay, if in a former image of this process
-	birth      election.Birth    // of the service's folder, as last seen
-	place      election.Standing // what the former candidate could not take back
+	begun      bool                      // it has had its first stay, if in a former image of this process
+	birth      election.Birth            // of the service's folder, as last seen
+	place      election.CarriedCandidate // what the former candidate could not take back
 	story      story
 	restarts   restarts
 	preference preference
@@ -33,10 +33,10 @@ func (m *memory) born(b election.Birth) (lost bool) {
 func (m *memory) reborn(b election.Birth) { m.birth = b }
 
 // left keeps what a candidate could not take back for the next one of its session.
-func (m *memory) left(place election.Standing) { m.place = place }
+func (m *memory) left(place election.CarriedCandidate) { m.place = place }
 
 // inherit returns it, once.
-func (m *memory) inherit() (place election.Standing) {
-	place, m.place = m.place, election.Standing{}
+func (m *memory) inherit() (place election.CarriedCandidate) {
+	place, m.place = m.place, election.CarriedCandidate{}
 	return place
 }

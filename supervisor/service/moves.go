@@ -31,7 +31,7 @@ func (v moves) limit(ctx context.Context, cand *election.Candidate, m config.Mov
 	if control.Paused {
 		return
 	}
-	past, err := cand.Past(ctx, 4*m.Max+2)
+	past, err := cand.History.Past(ctx, 4*m.Max+2)
 	if err != nil {
 		v.log.Debug("cannot tell how often the service has moved", "error", err)
 		return
@@ -47,7 +47,7 @@ func (v moves) limit(ctx context.Context, cand *election.Candidate, m config.Mov
 	why := fmt.Sprintf("it moved %d times within %v; it stays where it is until `understudy resume %s`", n, m.Within, v.service)
 	v.log.Error("the service moves too often", "why", why)
 	now := time.Now().UTC()
-	err = cand.AmendControl(ctx, func(c *election.Control) bool {
+	err = cand.Control.Amend(ctx, func(c *election.Control) bool {
 		if c.Paused || c.Switchover != nil && c.Switchover.Token == token || c.Since != nil && (control.Since == nil || c.Since.After(*control.Since)) {
 			return false // somebody has ordered something
 		}

@@ -51,7 +51,7 @@ const (
 )
 
 // deference is how long this node leaves a free lock to others.
-func (p *preference) deference(now time.Time, w election.Wishes) time.Duration {
+func (p *preference) deference(now time.Time, w election.Intents) time.Duration {
 	switch s := w.Control.Switchover; {
 	case s != nil && s.To == p.node:
 		return 0
@@ -70,7 +70,7 @@ func (p *preference) deference(now time.Time, w election.Wishes) time.Duration {
 const settledIn = 2 * time.Second
 
 // rival tells whether the service is to be given to a preferred node, once that has been fit for so long.
-func (p *preference) rival(now time.Time, w election.Wishes) (after time.Duration, there bool) {
+func (p *preference) rival(now time.Time, w election.Intents) (after time.Duration, there bool) {
 	if !p.conf.Failback || w.Control.Paused || w.Rival(p.node, p.conf.Priority) == "" {
 		return 0, false
 	}

@@ -25,7 +25,7 @@ func TestAFreeLockIsLeftToOthers(t *testing.T) {
 		"this one is":                 {fit: map[string]int{"b": 2}, priority: 3},
 	} {
 		p := preference{node: "a", conf: &Conf{Service: config.Service{Priority: c.priority}}}
-		w := election.Wishes{Control: election.Control{Switchover: c.order}, Preferred: c.fit}
+		w := election.Intents{Control: election.Control{Switchover: c.order}, Preferred: c.fit}
 		if got := p.deference(time.Now(), w); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
@@ -35,7 +35,7 @@ func TestAFreeLockIsLeftToOthers(t *testing.T) {
 // The service goes to a preferred node that has been fit for a while: for longer, if it did not take a free lock before.
 func TestAPreferredNodeIsWaitedFor(t *testing.T) {
 	now := time.Unix(1000, 0)
-	w := election.Wishes{Preferred: map[string]int{"b": 2}}
+	w := election.Intents{Preferred: map[string]int{"b": 2}}
 	p := preference{node: "a", conf: &Conf{Service: config.Service{Priority: 1, Failback: true}}}
 	if after, there := p.rival(now, w); !there || after != settledIn {
 		t.Errorf("%v, %v", after, there)

@@ -141,7 +141,7 @@ func (t *runs) confirm(ctx context.Context) {
 	}
 	t.helpers.Go(func() {
 		wait.For(ctx, settling) // nothing urgent waits for it
-		if err := t.cand.AmendControl(ctx, takeBack); err != nil && ctx.Err() == nil {
+		if err := t.cand.Control.Amend(ctx, takeBack); err != nil && ctx.Err() == nil {
 			t.v.log.Warn("an operator's order could not be taken back", "error", err)
 		}
 	})

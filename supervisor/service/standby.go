@@ -13,7 +13,7 @@ import (
 // lockWait is what a candidate knows of the lock that it waits for.
 type lockWait struct {
 	opening election.Opening
-	intents election.Wishes
+	intents election.Intents
 	polite  time.Time // until then, a free lock is left to a preferred node
 }
 
@@ -98,7 +98,7 @@ func (c *candidate) look(ctx context.Context) (bar role.Bar, e role.Event, over 
 	if v.takeUp() {
 		v.view.say()
 	}
-	if v.conf.order() != c.cand.Order() && !c.cand.Unsure() {
+	if v.conf.order() != c.cand.Mode() && !c.cand.Unsure() {
 		v.log.Info("standing in another kind of election", "election", v.conf.order())
 		if err := errors.Join(c.cand.Withdraw(ctx), c.cand.Prefer(ctx, 0)); err != nil { // P6: others of a queue would wait for us
 			return bar, c.failed(err), true

@@ -122,7 +122,7 @@ func (t *stay) Join(ctx context.Context) role.Event {
 		joining, enough = linger(ctx, t.s.Leave, proofPatience)
 		defer enough()
 	}
-	cand, birth, err := t.s.Stand(joining, v.name, v.conf.order())
+	cand, birth, err := t.s.NewCandidate(joining, v.name, v.conf.order())
 	switch {
 	case err == nil:
 		cand.Inherit(v.mem.inherit())

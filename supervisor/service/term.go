@@ -66,7 +66,7 @@ func (t *term) over(ctx context.Context) role.Event {
 
 // leaseOver tells that nothing may run in this session any more.
 func (t *term) leaseOver() bool {
-	return wait.Closed(t.v.node.Guard().Over(t.s.Epoch)) || wait.Closed(t.s.Ended()) || t.v.node.Machine.Now() >= t.s.LeaseEnd()
+	return wait.Closed(t.v.node.Guard().Over(t.s.Epoch)) || wait.Closed(t.s.Ended()) || t.v.node.Machine.Now() >= t.s.Lease.End()
 }
 
 // startFirst is how long ZooKeeper is asked nothing, so that the programs start first.
@@ -91,7 +91,7 @@ func (t *term) watch(ctx context.Context) {
 		v.local.crumbs.cut(context.WithoutCancel(ctx), t.cand, t.tree)
 	})
 	if v.conf.failsafe() {
-		t.helpers.Go(func() { t.s.Gate.Count(ctx, v.name, t.claim, t.cand.Peers) })
+		t.helpers.Go(func() { t.s.Gate.Count(ctx, v.name, t.claim, t.cand.Members.Watch) })
 	}
 	moves := v.conf.Moves
 	t.helpers.Go(func() { v.history.begin(ctx, t.cand, &t.entry, moves) })

@@ -11,12 +11,12 @@ import (
 func slowly(p *Plan) { p.Backoff = 30 * time.Second }
 
 func TestASwitchoverIsFollowedInABackOff(t *testing.T) {
-	for _, order := range []election.Order{election.Race, election.Queue} {
+	for _, order := range []election.Mode{election.Race, election.Queue} {
 		t.Run(string(order), func(t *testing.T) {
 			play(t, func(p *Plan) { slowly(p); p.Order = order }, func(s *scene) {
 				from := s.inBackOff()
-				s.orders(func(c *election.Control, e election.Errand) {
-					c.Switchover = &election.Switchover{Errand: e, From: from, Deadline: time.Now().Add(time.Minute)}
+				s.orders(func(c *election.Control, e election.Order) {
+					c.Switchover = &election.Switchover{Order: e, From: from, Deadline: time.Now().Add(time.Minute)}
 				})
 				took := s.until(time.Minute, "another node has it", func(v *serviceView) bool { node, runs := v.active(); return runs && node != from })
 				if t.Logf("it took %v", took); took > prompt {
@@ -31,7 +31,7 @@ func TestARestartIsFollowedInABackOff(t *testing.T) {
 	play(t, slowly, func(s *scene) {
 		node := s.inBackOff()
 		s.mends()
-		token := s.orders(func(c *election.Control, e election.Errand) { c.Restart = &e })
+		token := s.orders(func(c *election.Control, e election.Order) { c.Restart = &e })
 		took := s.until(time.Minute, "it runs again", func(v *serviceView) bool { at, runs := v.active(); return runs && at == node })
 		if t.Logf("it took %v", took); took > prompt {
 			t.Errorf("the restart took %v", took)
@@ -45,7 +45,7 @@ func TestARestartForgetsFormerFailures(t *testing.T) {
 	play(t, slowly, func(s *scene) {
 		node := s.inBackOff()
 		for range 4 { // each fails again: without the orders it would have been given up
-			s.orders(func(c *election.Control, e election.Errand) { c.Restart = &e })
+			s.orders(func(c *election.Control, e election.Order) { c.Restart = &e })
 			time.Sleep(prompt)
 			s.see(func(v *serviceView) {
 				if at, _ := v.active(); at != node {
@@ -61,7 +61,7 @@ func TestAReloadInABackOffIsANewStart(t *testing.T) {
 	play(t, slowly, func(s *scene) {
 		node := s.inBackOff()
 		s.mends()
-		s.orders(func(c *election.Control, e election.Errand) { c.Reload = &e })
+		s.orders(func(c *election.Control, e election.Order) { c.Reload = &e })
 		s.until(prompt, "it runs again", func(v *serviceView) bool { at, runs := v.active(); return runs && at == node })
 		s.until(prompt, "the order is taken back", func(v *serviceView) bool { return v.orders.Reload == nil })
 	})
@@ -71,14 +71,14 @@ func TestAReloadInABackOffIsANewStart(t *testing.T) {
 func TestAResumeEndsABackOffThatAPauseMade(t *testing.T) {
 	play(t, func(p *Plan) { p.Backoff = 3 * time.Second }, func(s *scene) {
 		from := s.inBackOff()
-		s.orders(func(c *election.Control, _ election.Errand) { c.Paused = true })
+		s.orders(func(c *election.Control, _ election.Order) { c.Paused = true })
 		time.Sleep(3 * time.Minute) // it would have been given up by then
 		s.see(func(v *serviceView) {
 			if at, _ := v.active(); at != from {
 				t.Fatalf("%q is active, and not %s", at, from)
 			}
 		})
-		s.orders(func(c *election.Control, _ election.Errand) { c.Paused = false })
+		s.orders(func(c *election.Control, _ election.Order) { c.Paused = false })
 		s.until(prompt, "another node has it", func(v *serviceView) bool { node, runs := v.active(); return runs && node != from })
 	})
 }
@@ -87,7 +87,7 @@ func TestStatusSaysFailingWhileNothingRuns(t *testing.T) {
 	play(t, slowly, func(s *scene) {
 		node := s.inBackOff()
 		for _, paused := range []bool{true, false, true, false} {
-			s.orders(func(c *election.Control, _ election.Errand) { c.Paused = paused })
+			s.orders(func(c *election.Control, _ election.Order) { c.Paused = paused })
 			for range 20 {
 				time.Sleep(50 * time.Millisecond)
 				s.see(func(v *serviceView) {
@@ -125,10 +125,10 @@ func TestASwitchoverIsFollowedOnceAStopPermits(t *testing.T) {
 		from := s.holdsOut(0)
 		var starts int
 		s.see(func(v *serviceView) { starts = v.runs })
-		s.orders(func(c *election.Control, e election.Errand) { c.Restart = &e })
+		s.orders(func(c *election.Control, e election.Order) { c.Restart = &e })
 		time.Sleep(2 * time.Second)
-		s.orders(func(c *election.Control, e election.Errand) {
-			c.Switchover = &election.Switchover{Errand: e, From: from, Deadline: time.Now().Add(time.Minute)}
+		s.orders(func(c *election.Control, e election.Order) {
+			c.Switchover = &election.Switchover{Order: e, From: from, Deadline: time.Now().Add(time.Minute)}
 		})
 		s.until(s.plan.StopTimeout+prompt, "another node has it", func(v *serviceView) bool { node, runs := v.active(); return runs && node != from })
 		s.see(func(v *serviceView) {

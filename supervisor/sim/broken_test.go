@@ -37,14 +37,14 @@ func TestFailbackToABrokenNodeStaysPutAtLast(t *testing.T) {
 		})
 		// Once it works there again, an operator's order gives it its place back.
 		s.mends()
-		s.orders(func(c *election.Control, e election.Errand) {
+		s.orders(func(c *election.Control, e election.Order) {
 			c.Paused, c.Why = false, ""
-			c.Switchover = &election.Switchover{Errand: e, From: "n2", To: "n1", Deadline: time.Now().Add(time.Minute)}
+			c.Switchover = &election.Switchover{Order: e, From: "n2", To: "n1", Deadline: time.Now().Add(time.Minute)}
 		})
 		s.until(10*time.Second, "n1 is active", func(v *serviceView) bool { at, runs := v.active(); return at == "n1" && runs })
 		time.Sleep(s.plan.Timeout * 6) // it runs well for long enough
-		s.orders(func(c *election.Control, e election.Errand) {
-			c.Switchover = &election.Switchover{Errand: e, From: "n1", To: "n2", Deadline: time.Now().Add(time.Minute)}
+		s.orders(func(c *election.Control, e election.Order) {
+			c.Switchover = &election.Switchover{Order: e, From: "n1", To: "n2", Deadline: time.Now().Add(time.Minute)}
 		})
 		s.until(time.Minute, "n2 is active", func(v *serviceView) bool { at, runs := v.active(); return at == "n2" && runs })
 		s.until(time.Minute, "n1 is active and preferred again", func(v *serviceView) bool { at, runs := v.active(); return at == "n1" && runs })
@@ -58,8 +58,8 @@ func TestAForcedSwitchoverIsFollowedOnce(t *testing.T) {
 		s.see(func(v *serviceView) { from, _ = v.active() })
 		to = map[string]string{"n1": "n2", "n2": "n1"}[from]
 		s.breaks(to, trouble{absent: true})
-		s.orders(func(c *election.Control, e election.Errand) {
-			c.Switchover = &election.Switchover{Errand: e, From: from, To: to, Force: true, Deadline: time.Now().Add(time.Minute)}
+		s.orders(func(c *election.Control, e election.Order) {
+			c.Switchover = &election.Switchover{Order: e, From: from, To: to, Force: true, Deadline: time.Now().Add(time.Minute)}
 		})
 		s.until(20*time.Second, "it was tried there", func(v *serviceView) bool { at, _ := v.active(); return at == to })
 		s.until(20*time.Second, "the former node has it again", func(v *serviceView) bool { at, runs := v.active(); return at == from && runs })
@@ -81,8 +81,8 @@ func TestAForcedSwitchoverEndsARest(t *testing.T) {
 		s.mends()
 		var now string
 		s.until(time.Minute, "the other one runs", func(v *serviceView) (runs bool) { now, runs = v.active(); return runs })
-		s.orders(func(c *election.Control, e election.Errand) {
-			c.Switchover = &election.Switchover{Errand: e, From: now, To: from, Force: true, Deadline: time.Now().Add(time.Minute)}
+		s.orders(func(c *election.Control, e election.Order) {
+			c.Switchover = &election.Switchover{Order: e, From: now, To: from, Force: true, Deadline: time.Now().Add(time.Minute)}
 		})
 		s.until(prompt, "it runs where it rested", func(v *serviceView) bool { at, runs := v.active(); return at == from && runs })
 	})
@@ -95,8 +95,8 @@ func TestWhatCannotBeStartedIsNotSaidToBeWell(t *testing.T) {
 		s.see(func(v *serviceView) { from, _ = v.active() })
 		to = map[string]string{"n1": "n2", "n2": "n1"}[from]
 		s.breaks(to, trouble{absent: true, slow: 200 * time.Millisecond})
-		s.orders(func(c *election.Control, e election.Errand) {
-			c.Switchover = &election.Switchover{Errand: e, From: from, To: to, Deadline: time.Now().Add(time.Minute)}
+		s.orders(func(c *election.Control, e election.Order) {
+			c.Switchover = &election.Switchover{Order: e, From: from, To: to, Deadline: time.Now().Add(time.Minute)}
 		})
 		tried := false
 		s.until(20*time.Second, "the former node has it again", func(v *serviceView) bool {

@@ -56,11 +56,11 @@ func (w *world) drill() {
 	w.mu.Lock()
 	now, token := v.orders, v.lock.czxid
 	w.mu.Unlock()
-	e := election.Errand{ID: fmt.Sprint("drill ", time.Since(w.began)), Token: token, By: "operator"}
+	e := election.Order{ID: fmt.Sprint("drill ", time.Since(w.began)), Token: token, By: "operator"}
 	followed := func() bool { return v.lock.czxid != token }
 	what := pick(r, orderNames[1], orderNames[2])
 	if what == orderNames[1] {
-		now.Switchover = &election.Switchover{Errand: e, From: node, Deadline: time.Now().Add(time.Minute)}
+		now.Switchover = &election.Switchover{Order: e, From: node, Deadline: time.Now().Add(time.Minute)}
 	} else {
 		now.Restart = &e
 		w.mu.Lock()

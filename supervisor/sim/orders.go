@@ -124,10 +124,10 @@ func (w *world) giveOrder(f Fault) (end func(), done bool) {
 	if from == "" || !v.lock.there {
 		return nil, false
 	}
-	errand := election.Errand{ID: fmt.Sprint(f.N, "-", time.Since(w.began)), Token: token, By: "operator"}
+	errand := election.Order{ID: fmt.Sprint(f.N, "-", time.Since(w.began)), Token: token, By: "operator"}
 	switch f.Way % len(orderNames) {
 	case 0, 1:
-		now.Switchover = &election.Switchover{Errand: errand, From: from, To: to, Force: f.N/16%2 == 1}
+		now.Switchover = &election.Switchover{Order: errand, From: from, To: to, Force: f.N/16%2 == 1}
 		if to == from || f.Way == 1 {
 			now.Switchover.To = ""
 		}

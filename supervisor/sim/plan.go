@@ -32,7 +32,7 @@ type Plan struct {
 	Moves       int           // after so many the service stays put; 0: never
 	Drills      bool          // operators' orders are followed with a watch when all is well
 	Clones      bool          // all hosts have the same machine id
-	Order       election.Order
+	Order       election.Mode
 	Fencing     fencing.OnFailure
 	Stonith     bool  // hosts can be switched off by fencing
 	Agents      bool  // nodes can ask each other

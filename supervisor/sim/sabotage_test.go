@@ -75,23 +75,23 @@ var held = change{"supervisor/sim/kinds.go", "DeleteService, StickProcesses,", "
 
 var sabotages = []sabotage{
 	{"skip the breadcrumb", []change{
-		{"election/candidate.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
+		{"election/take.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
 	}},
 	{"release before the tree is dead", []change{
 		{"supervisor/service/end.go", "	e := t.prove(ctx)\n", "	if v.state.Claimed {\n		_ = t.claim.Release(context.WithoutCancel(ctx))\n	}\n	e := t.prove(ctx)\n"},
 	}},
 	{"lease from reads and pings, which a follower answers alone", []change{
-		{"election/heartbeat.go", "stat, err := call(ctx, s, func() (*zk.Stat, error) { return s.conn.Set(path, s.nodeData(), -1) })",
+		{"election/heartbeat.go", "stat, err := call(ctx, s.client, func() (*zk.Stat, error) { return s.conn.Set(path, s.Self.data(), -1) })",
 			"v, err := s.probe(ctx, path)\n		stat := v.stat"},
 	}},
 	{"lease without slack", []change{
-		{"election/lease.go", "return 2*beatEvery(session) + session/4 + session/30", "return session / 100"},
+		{"election/timing.go", "return 2*beatEvery(session) + session/4 + session/30", "return session / 100"},
 	}},
 	{"take name and lock of our former session for ours", []change{
 		{"election/register.go", "		if err == nil && owner == s.ID() { // our own create", "		if err == nil && owner != 0 { // our own create"},
-		{"election/candidate.go", "	c.unsure = lock.exists && lock.stat.EphemeralOwner == c.s.ID()",
-			"	c.unsure = lock.exists && strings.Contains(string(lock.data), `\"node\":\"`+c.s.cfg.Node.Node+`\"`)"},
-		{"election/candidate.go", "import (\n", "import (\n	\"strings\"\n"},
+		{"election/take.go", "	t.unsure = lock.exists && lock.stat.EphemeralOwner == t.s.ID()",
+			"	t.unsure = lock.exists && strings.Contains(string(lock.data), `\"node\":\"`+t.s.cfg.Node.Node+`\"`)"},
+		{"election/take.go", "import (\n", "import (\n	\"strings\"\n"},
 		{"election/claim.go", "!v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token", "!v.exists"},
 	}},
 	{"no verification that the lock is still ours", []change{
@@ -101,17 +101,17 @@ var sabotages = []sabotage{
 		{"fencing/chain.go", "	if left <= 0 {\n		return nil\n	}\n", "	if left > -time.Hour {\n		return nil\n	}\n"},
 	}},
 	{"take a session's end for the lease's where strangers end sessions", []change{
-		{"election/lease.go", "	if f.Others {\n", "	if false {\n"},
+		{"election/timing.go", "	if f.Others {\n", "	if false {\n"},
 		strangers,
 	}},
 	{"count the wait for a lease from the former's claim", []change{
 		{"supervisor/service/fence.go", "chain.Fence(ctx, target, claim.Since, confirmed)", "chain.Fence(ctx, target, p.Since, confirmed)"},
 	}},
 	{"give a lock back without reading the number of the claim again", []change{
-		{"election/release.go", "	c.number = dir.Version\n	return nil\n", "	return nil\n"},
+		{"election/claim.go", "	c.number = dir.Version\n	return nil\n", "	return nil\n"},
 	}},
 	{"take the number of a later claim for a write by hand", []change{
-		{"election/release.go", "	if err := c.verify(ctx); err != nil {\n		return err\n	}\n	if c.number", "	if c.number"},
+		{"election/claim.go", "	if err := c.verify(ctx); err != nil {\n		return err\n	}\n	if c.number", "	if c.number"},
 	}},
 	{"leave it to others to make a service anew that was deleted", []change{
 		{"supervisor/service/intents.go", "			n.erase()\n			return\n", "			_ = n.erased\n"},
@@ -152,11 +152,11 @@ var sabotages = []sabotage{
 		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
 	}},
 	{"promote in spite of a pause", []change{
-		{"election/candidate.go", "	if o.wishes != nil {\n", "	if false {\n"},
+		{"election/take.go", "	if o.intents != nil {\n", "	if false {\n"},
 		{"supervisor/service/inbox.go", "	case b.control.Paused:\n", "	case false:\n"},
 	}},
 	{"do not look again at a pause when the lock is taken", append([]change{
-		{"election/candidate.go", "	if o.wishes != nil {\n", "	if false {\n"},
+		{"election/take.go", "	if o.intents != nil {\n", "	if false {\n"},
 	}, pauses...)},
 	{"never give a service back to a preferred node", []change{
 		{"supervisor/service/runs.go", "			preferred = t.rival(preferred)\n", "			_ = t.rival(preferred)\n"},
@@ -222,7 +222,7 @@ var sabotages = []sabotage{
 		{"supervisor/service/runs.go", "	t.why = t.run.Wait()\n", "	t.why = t.run.Wait()\n	if adopt != nil {\n		_ = t.claim.Release(context.WithoutCancel(ctx))\n	}\n"},
 	}},
 	{"take the lease for a new one after an upgrade", []change{
-		{"election/carry.go", "c.Password, c.Timeout, c.LeaseEnd\n", "c.Password, c.Timeout, cfg.Now()+c.Timeout\n"},
+		{"election/lease.go", "timeout, longest, end, end-LeaseLength(timeout)\n", "timeout, longest, l.now()+timeout, end-LeaseLength(timeout)\n"},
 	}},
 	{"ask for promises by the longer session that there was", []change{
 		{"supervisor/failsafe/keep.go", "		case <-g.wake:\n", ""},
@@ -233,7 +233,7 @@ var sabotages = []sabotage{
 		calms, outages, regrantsInCalm, regrants,
 	}},
 	{"do not shorten the lease of a session that is granted less", []change{
-		{"election/grant.go", "	if was > 0 && now >= was && refusal == nil {\n", "	if was > 0 && refusal == nil {\n"},
+		{"election/lease.go", "	if was > 0 && counted >= was {\n", "	if was > 0 {\n"},
 		regrants,
 	}},
 	{"do not tell the guardians of a shorter lease", []change{
@@ -241,7 +241,7 @@ var sabotages = []sabotage{
 		regrants,
 	}},
 	{"use a longer timeout as soon as it is granted", []change{
-		{"election/grant.go", "	if was > 0 && now >= was && refusal == nil {\n", "	if was > 0 && now == was && refusal == nil {\n"},
+		{"election/lease.go", "	if was > 0 && counted >= was {\n", "	if was > 0 && counted == was {\n"},
 		regrants,
 	}},
 	{"do not count with the floor of what servers grant", []change{
@@ -261,11 +261,11 @@ var sabotages = []sabotage{
 		dogs,
 	}},
 	{"a watchdog that acts after the session's end", []change{
-		{"election/lease.go", "return session / 30 }", "return session / 2 }"},
+		{"election/timing.go", "return session / 30 }", "return session / 2 }"},
 		dogs,
 	}},
 	{"a watchdog too slow to be fed in time", []change{
-		{"election/lease.go", "return (session / 3).Truncate", "return session.Truncate"},
+		{"election/timing.go", "return (session / 3).Truncate", "return session.Truncate"},
 		dogs,
 	}},
 	{"wait for ever for the lock of a session that somebody keeps", []change{
@@ -273,7 +273,7 @@ var sabotages = []sabotage{
 		keepers,
 	}},
 	{"wait for ever for a former session of the same node", []change{
-		{"election/register.go", "if rival.stale(s, v, refused, sent) {", "if rival.stale(s, v, refused, sent) && false {"},
+		{"election/register.go", "if rival.stale(v, refused, sent) {", "if rival.stale(v, refused, sent) && false {"},
 		keepers,
 	}},
 	{"take a lock away after one session timeout", []change{

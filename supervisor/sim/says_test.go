@@ -46,7 +46,7 @@ func TestANodeWhoseTreeIsNotProvedDeadSaysSo(t *testing.T) {
 	t.Run("in a restart", func(t *testing.T) {
 		play(t, func(*Plan) {}, func(s *scene) {
 			name := s.holdsOut(40 * time.Second)
-			s.orders(func(c *election.Control, e election.Errand) { c.Restart = &e })
+			s.orders(func(c *election.Control, e election.Order) { c.Restart = &e })
 			time.Sleep(6 * time.Second) // of which the supervisor gives the first attempt five
 			s.says(name, "active", "failing", "not proved dead")
 			s.until(time.Minute, "it runs and says so", func(v *serviceView) bool {
@@ -69,8 +69,8 @@ func TestANodeWhoseTreeIsNotProvedDeadSaysSo(t *testing.T) {
 	t.Run("at the end of a term", func(t *testing.T) {
 		play(t, func(*Plan) {}, func(s *scene) {
 			name := s.holdsOut(40 * time.Second)
-			s.orders(func(c *election.Control, e election.Errand) {
-				c.Switchover = &election.Switchover{Errand: e, From: name, Deadline: time.Now().Add(time.Minute)}
+			s.orders(func(c *election.Control, e election.Order) {
+				c.Switchover = &election.Switchover{Order: e, From: name, Deadline: time.Now().Add(time.Minute)}
 			})
 			time.Sleep(6 * time.Second)
 			s.says(name, "stopping", "failing", "not proved dead")
@@ -92,11 +92,11 @@ func TestAPauseIsHeardWhileFencing(t *testing.T) {
 		s.node(from).host.powerOff()
 		s.mu.Unlock()
 		s.until(time.Minute, to+" is fencing", func(v *serviceView) bool { return v.members[to].Role == "fencing" })
-		s.orders(func(c *election.Control, _ election.Errand) { c.Paused = true })
+		s.orders(func(c *election.Control, _ election.Order) { c.Paused = true })
 		s.until(prompt, "it is paused, and the breadcrumb stays", func(v *serviceView) bool {
 			return v.members[to].Role == "paused" && !v.lock.there && v.crumb.there
 		})
-		s.orders(func(c *election.Control, _ election.Errand) { c.Paused = false })
+		s.orders(func(c *election.Control, _ election.Order) { c.Paused = false })
 		took := s.until(2*time.Minute, "it runs", func(v *serviceView) bool { at, runs := v.active(); return at == to && runs })
 		if took < s.plan.Grace {
 			t.Errorf("it ran after %v: the former active was not waited for", took)
@@ -119,8 +119,8 @@ func TestAForcedSwitchoverEndsARestAfterARefusal(t *testing.T) {
 		s.unfenced = false
 		s.mu.Unlock()
 		time.Sleep(time.Minute)
-		s.orders(func(c *election.Control, e election.Errand) {
-			c.Switchover = &election.Switchover{Errand: e, To: to, Force: true, Deadline: time.Now().Add(time.Minute)}
+		s.orders(func(c *election.Control, e election.Order) {
+			c.Switchover = &election.Switchover{Order: e, To: to, Force: true, Deadline: time.Now().Add(time.Minute)}
 		})
 		s.until(prompt, to+" tries again", func(v *serviceView) bool { return v.members[to].Role != "failed" })
 	})
@@ -180,7 +180,7 @@ func TestAProgramThatHasMovedItselfIsToldOf(t *testing.T) {
 			m := v.members[name]
 			return m.Role == "active" && m.Health == "ok" && strings.Contains(m.Why, "moved itself to another cgroup, /elsewhere")
 		})
-		s.orders(func(c *election.Control, e election.Errand) { c.Restart = &e })
+		s.orders(func(c *election.Control, e election.Order) { c.Restart = &e })
 		s.until(time.Minute, "another one runs, and nothing is said of it", func(v *serviceView) bool {
 			at, runs := v.active()
 			return runs && at == name && v.members[name].Health == "ok" && v.members[name].Why == ""

@@ -107,11 +107,11 @@ func (s *scene) mends() {
 }
 
 // orders changes what operators want, and returns the activation that is meant.
-func (s *scene) orders(change func(c *election.Control, e election.Errand)) (token int64) {
+func (s *scene) orders(change func(c *election.Control, e election.Order)) (token int64) {
 	s.Helper()
 	var now orders
 	s.see(func(v *serviceView) { now, token = v.orders, v.lock.czxid })
-	change(&now.Control, election.Errand{ID: time.Now().String(), Token: token, By: "operator"})
+	change(&now.Control, election.Order{ID: time.Now().String(), Token: token, By: "operator"})
 	if !s.amend("s1", now.version, now.Control) {
 		s.Fatal("the order is not written")
 	}

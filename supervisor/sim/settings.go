@@ -25,17 +25,17 @@ const (
 
 // settings is a service's config as its operator has it now. World.mu guards it.
 type settings struct {
-	edition  int              // another one takes a new start
-	stop     time.Duration    // this does not
-	priority []int            // by node
-	gone     []bool           // by node: it is not in the config there
-	order    []election.Order // by node
+	edition  int             // another one takes a new start
+	stop     time.Duration   // this does not
+	priority []int           // by node
+	gone     []bool          // by node: it is not in the config there
+	order    []election.Mode // by node
 }
 
 func (w *world) newSettings() map[string]*settings {
 	all := map[string]*settings{}
 	for n, name := range w.plan.services() {
-		s := &settings{stop: w.plan.StopTimeout, priority: slices.Clone(w.plan.Priority), gone: make([]bool, w.plan.Nodes), order: slices.Repeat([]election.Order{w.plan.Order}, w.plan.Nodes)}
+		s := &settings{stop: w.plan.StopTimeout, priority: slices.Clone(w.plan.Priority), gone: make([]bool, w.plan.Nodes), order: slices.Repeat([]election.Mode{w.plan.Order}, w.plan.Nodes)}
 		if n > 0 {
 			slices.Reverse(s.priority)
 		}
@@ -147,7 +147,7 @@ func (w *world) reconfigure(f Fault) (end func(), done bool) {
 		}
 		s.priority = append(s.priority[1:len(s.priority):len(s.priority)], s.priority[0])
 	case editOrder: // on this node first, or alone
-		s.order[n.index] = map[election.Order]election.Order{election.Race: election.Queue, election.Queue: election.Race}[s.order[n.index]]
+		s.order[n.index] = map[election.Mode]election.Mode{election.Race: election.Queue, election.Queue: election.Race}[s.order[n.index]]
 		where = []*node{n}
 	case editFault:
 		if n.inc == nil {

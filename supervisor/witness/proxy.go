@@ -48,7 +48,7 @@ func Proxy(w At, keys *agent.Keys) *agent.Server {
 	return &agent.Server{
 		Keys: keys, Logger: hclog.NewNullLogger(), // any log could hold a guardian up
 		Self: agent.Answer{Node: w.Node, Machine: w.Host.Machine, Boot: w.Host.Boot},
-		Vouch: func(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
+		Prove: func(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
 			verdict, by, err := w.Prove(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
 			return verdict, by + ", says a guardian", err
 		},

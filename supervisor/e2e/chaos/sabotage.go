@@ -23,8 +23,8 @@ var sabotages = []sabotage{
 		old: "	return all, nil\n", new: "	return all[:1], nil\n", shows: "stuck",
 	},
 	{
-		name: "the lease outlives the session", file: "election/heartbeat.go", only: "cable pulled", last: "12s",
-		old: "end := sent + LeaseLength(s.timeout)", new: "end := sent + time.Hour", shows: "overlap",
+		name: "the lease outlives the session", file: "election/lease.go", only: "cable pulled", last: "12s",
+		old: "sent+LeaseLength(l.timeout), l.extended", new: "sent+time.Hour, l.extended", shows: "overlap",
 	},
 	{
 		name: "the lock is given back before the tree is dead", file: "supervisor/service/end.go", only: "supervisor stopped", last: "1s",

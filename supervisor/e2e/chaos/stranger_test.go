@@ -60,7 +60,7 @@ func TestStrangersComeAsFarAsTheirKeys(t *testing.T) {
 			}
 			s := &agent.Server{
 				Keys: c.agent.files(ring).Keys(nil), Self: agent.Answer{Node: "b"}, Logger: hclog.NewNullLogger(),
-				Vouch: func(context.Context, agent.Question) (fencing.Verdict, string, error) {
+				Prove: func(context.Context, agent.Question) (fencing.Verdict, string, error) {
 					return fencing.Unknown, "", nil
 				},
 			}
@@ -79,7 +79,7 @@ func TestStrangersComeAsFarAsTheirKeys(t *testing.T) {
 			}
 			var asked any = agent.Question{Service: "x", Token: 1, Node: "b", By: "a", ByToken: 2, Nonce: taped}
 			if c.purpose == asPromise {
-				asked = agent.Pledge{Service: "x", Token: 1, Of: "b", By: "a", For: 1, Nonce: taped}
+				asked = agent.PromiseRequest{Service: "x", Token: 1, Of: "b", By: "a", For: 1, Nonce: taped}
 			}
 			question, err := json.Marshal(asked)
 			if err != nil {

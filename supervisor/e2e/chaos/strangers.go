@@ -129,7 +129,7 @@ func (w *world) question(n *node, dice *rand.Rand) (purpose string, question []b
 		Service: service, Token: c.Token, Node: c.Node, Machine: c.Machine, Boot: c.Boot, Tree: c.Tree, By: by, ByToken: c.Token + 1<<32, Nonce: nonce,
 	}
 	if purpose = asDeath; dice.IntN(3) == 0 {
-		purpose, asked = asPromise, agent.Pledge{Service: service, Token: c.Token, By: by, Of: n.name, Machine: c.Machine, For: time.Minute, Nonce: nonce}
+		purpose, asked = asPromise, agent.PromiseRequest{Service: service, Token: c.Token, By: by, Of: n.name, Machine: c.Machine, For: time.Minute, Nonce: nonce}
 	}
 	question, err = json.Marshal(asked)
 	w.must(err)

@@ -26,8 +26,8 @@ var leaks = []change{
 	{"supervisor/child/cgroup.go", "	l, err := openLeaf(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n",
 		"	_ = os.Mkdir(path+\".left\", 0o755)\n	l, err := openLeaf(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n"},
 	{"supervisor/guard/tree.go", "	t.shut()\n	t.dead = true\n", "	t.dead = true\n"},
-	{"election/members.go", "	names, err := c.s.children(ctx, c.paths.History())\n",
-		"	_ = c.s.create(ctx, c.paths.Dir()+\"/left-\"+entry[len(entry)-10:], nil, 0)\n	names, err := c.s.children(ctx, c.paths.History())\n"},
+	{"election/history.go", "	names, err := h.s.children(ctx, h.dir)\n",
+		"	_ = h.s.create(ctx, h.dir[:len(h.dir)-len(historyName)-1]+\"/left-\"+entry[len(entry)-10:], nil, 0)\n	names, err := h.s.children(ctx, h.dir)\n"},
 }
 
 // build makes the program under test with a probe in it, which does not ship, and with the changes.

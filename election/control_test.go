@@ -10,15 +10,15 @@ import (
 )
 
 // heeded stands, and returns with the first wishes.
-func heeded(ctx context.Context, s *Session) (*Candidate, Wishes, error) {
-	c, _, err := s.Stand(ctx, "svc", Race)
+func heeded(ctx context.Context, s *Session) (*Candidate, Intents, error) {
+	c, _, err := s.NewCandidate(ctx, "svc", Race)
 	if err != nil {
-		return nil, Wishes{}, err
+		return nil, Intents{}, err
 	}
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
-	var first Wishes
-	err = c.Heed(ctx, func(w Wishes) { first = w; enough() })
+	var first Intents
+	err = c.Control.Watch(ctx, func(w Intents) { first = w; enough() })
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
@@ -168,7 +168,7 @@ func TestRivalIsWhoIsPreferredMost(t *testing.T) {
 		{[]string{"7-a"}, "a", 0, ""},
 		{[]string{"x", "-", "9x-b", "-3-b", "999999999999999999999-b"}, "a", 0, ""},
 	} {
-		w := Wishes{Preferred: preferred(c.names)}
+		w := Intents{Preferred: preferred(c.names)}
 		if got := w.Rival(c.self, c.priority); got != c.want {
 			t.Errorf("%v: the rival of %s with %d is %q, want %q", c.names, c.self, c.priority, got, c.want)
 		}
@@ -190,11 +190,11 @@ func TestWishesAreToldOnEachChange(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			told := make(chan Wishes, 8)
+			told := make(chan Intents, 8)
 			heeding, enough := context.WithCancel(ctx)
 			over := make(chan error, 1)
 			defer enough()
-			go func() { over <- c.Heed(heeding, func(w Wishes) { told <- w }) }()
+			go func() { over <- c.Control.Watch(heeding, func(w Intents) { told <- w }) }()
 			<-told
 			for _, data := range []string{`{"paused":true}`, `{}`} {
 				if err := s.set(ctx, c.paths.Control(), []byte(data), -1); err != nil {

@@ -1,0 +1,98 @@
+package election
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Control holds the orders of operators for a service.
+type Control struct {
+	Paused     bool        `json:"paused,omitempty"` // nobody is promoted
+	Why        string      `json:"why,omitempty"`
+	By         string      `json:"by,omitempty"`
+	Since      *time.Time  `json:"since,omitempty"`
+	Switchover *Switchover `json:"switchover,omitempty"` // pending
+	Restart    *Order      `json:"restart,omitempty"`    // pending
+	Reload     *Order      `json:"reload,omitempty"`     // pending
+}
+
+// Order is meant for the activation that it names, and for no later one. The node that has carried it out removes it.
+type Order struct {
+	ID    string `json:"id"`
+	Token int64  `json:"token"`
+	By    string `json:"by,omitempty"`
+}
+
+// Switchover orders the active node to give the service to another one.
+type Switchover struct {
+	Order
+	From     string    `json:"from"`
+	To       string    `json:"to,omitempty"`    // empty: any node
+	Force    bool      `json:"force,omitempty"` // To takes it although it is not fit, or backs off
+	Deadline time.Time `json:"deadline"`        // the command gives up then
+}
+
+// Forces tells whether a node is to become active although it is not fit.
+func (c Control) Forces(node string) bool {
+	return c.Switchover != nil && c.Switchover.Force && c.Switchover.To == node
+}
+
+// Words tell of a pause.
+func (c Control) Words() string {
+	words := "paused"
+	if c.By != "" {
+		words += " by " + c.By
+	}
+	if c.Why != "" {
+		words += ": " + c.Why
+	}
+	return words
+}
+
+// Merge writes the orders over old ones, and keeps keys that only other versions know.
+func (c Control) Merge(old []byte) []byte {
+	return merge(old, c, "paused", "why", "by", "since", "switchover", "restart", "reload")
+}
+
+// ParseControl reads the control znode. If it cannot be read, the service pauses: somebody wanted something.
+func ParseControl(data []byte) Control {
+	if len(data) == 0 {
+		return Control{}
+	}
+	c, err := decode[Control](data)
+	if err != nil {
+		return Control{Paused: true, Why: "the control znode cannot be read"}
+	}
+	return c
+}
+
+// Intents decide, besides the lock's being free, which node may take it.
+type Intents struct {
+	Control   Control
+	version   int32          // of the control znode
+	Preferred map[string]int // nodes that are fit to run the service, by their priority; those of priority 0 are not in it
+}
+
+// Rival is the node that is preferred to one with the given priority, or "".
+func (i Intents) Rival(self string, priority int) string {
+	rival := ""
+	for node, p := range i.Preferred {
+		if node != self && (p > priority || p == priority && rival != "" && node < rival) {
+			rival, priority = node, p
+		}
+	}
+	return rival
+}
+
+// preferred reads names such as 10-db-1. The znodes hold nothing: a look at their names is all that it takes.
+func preferred(names []string) map[string]int {
+	all := map[string]int{}
+	for _, name := range names {
+		digits, node, _ := strings.Cut(name, "-")
+		if p, err := strconv.Atoi(digits); err == nil && p > all[node] {
+			all[node] = p
+		}
+	}
+	return all
+}

@@ -1,0 +1,78 @@
+package election
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Crumb is a service's breadcrumb, as nodes read and change it that need not have the lock.
+type Crumb struct {
+	s     *Session
+	paths Paths
+}
+
+// Settled waits until the service has no breadcrumb: the node that it named is known to run nothing of it.
+func (c *Crumb) Settled(ctx context.Context) error {
+	for again := (pacing{}); ; {
+		v, err := c.s.look(ctx, c.paths.Crumb())
+		switch {
+		case unknown(err):
+			err = again.wait(ctx, c.s.client, err)
+		case err == nil && !v.exists:
+			return nil
+		case err == nil:
+			err = c.s.await(ctx, v.changed)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Named reads whom the breadcrumb names, and whether there is one that can be read.
+func (c *Crumb) Named(ctx context.Context) (BreadCrumb, bool, error) {
+	v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.read(ctx, c.paths.Crumb()) })
+	if err != nil {
+		return BreadCrumb{}, false, fmt.Errorf("read the breadcrumb: %w", err)
+	}
+	if !v.exists {
+		return BreadCrumb{}, false, nil
+	}
+	b, err := ReadBreadCrumb(v.data)
+	return b, err == nil, nil
+}
+
+// ofTree carries out a change of the breadcrumb if that names the tree, and reports whether it does; nil: there is nothing to be
+// changed.
+func (c *Crumb) ofTree(ctx context.Context, tree json.RawMessage, change func(BreadCrumb, view) (any, error)) (names bool, err error) {
+	err = retry(ctx, c.s.client, func() error {
+		names, err = c.tryOfTree(ctx, tree, change)
+		return err
+	})
+	return names && err == nil, err
+}
+
+func (c *Crumb) tryOfTree(ctx context.Context, tree json.RawMessage, change func(BreadCrumb, view) (any, error)) (bool, error) {
+	dir, err := c.s.stat(ctx, c.paths.Dir()) // first: its version tells of claims after it
+	if err != nil {
+		return false, err
+	}
+	v, err := c.s.read(ctx, c.paths.Crumb())
+	if err != nil || !v.exists {
+		return false, err
+	}
+	named, err := ReadBreadCrumb(v.data)
+	if err != nil || len(tree) == 0 || !bytes.Equal(named.Tree, tree) {
+		return false, nil // it is not about that tree
+	}
+	op, err := change(named, v)
+	if err != nil || op == nil {
+		return true, err
+	}
+	_, err = c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: dir.Version}, op)
+	return true, err
+}

@@ -1,0 +1,222 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// ErrTorn says that ZooKeeper shows what cannot be: its servers disagree, or went back in time.
+var ErrTorn = errors.New("ZooKeeper shows a lock of this session from before a later claim: its servers disagree about their data")
+
+// ErrDeleted says that all of the service was deleted by hand since the candidate stood. Only a new candidate makes it anew, and so
+// learns of it.
+var ErrDeleted = errors.New("the znodes of the service were deleted as a whole")
+
+// taking is how a candidate takes the service's lock, however many attempts that needs.
+type taking struct {
+	s     *Session
+	paths Paths
+	birth Birth // of the folder that the candidate stood with
+
+	newest int64      // the greatest token that was seen
+	unsure bool       // an attempt was not answered: the lock may be ours
+	tried  BreadCrumb // of that attempt
+	denied pacing     // of attempts that are refused although the lock looks free
+	ceding pacing     // of attempts to give a lock up that was written beside
+}
+
+// inherit goes on with an attempt of another candidate of the session that was not answered.
+func (t *taking) inherit(tried BreadCrumb) { t.unsure, t.tried = true, tried }
+
+// look reads and watches lock and breadcrumb, so that nothing has to be read when it counts. It settles whether the lock is ours.
+func (t *taking) look(ctx context.Context) (lock, trail view, err error) {
+	if t.unsure { // the unanswered request may not be seen yet
+		if err := t.s.sync(ctx, t.paths.Dir()); err != nil {
+			return lock, trail, err
+		}
+	}
+	if trail, err = t.s.look(ctx, t.paths.Crumb()); err != nil {
+		return lock, trail, err
+	}
+	if lock, err = t.s.look(ctx, t.paths.Lock()); err != nil {
+		return lock, trail, err
+	}
+	t.newest = max(t.newest, lock.stat.Czxid)
+	t.unsure = lock.exists && lock.stat.EphemeralOwner == t.s.ID() // until it is adopted
+	if lock.exists && !t.unsure {
+		t.denied = pacing{}
+	}
+	return lock, trail, nil
+}
+
+// create makes the lock, and our breadcrumb with it when there is none. It raises the version of the service's folder, which
+// numbers the claims.
+func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes []string) (*Claim, error) {
+	self := Lock{Node: crumb.Node, Host: crumb.Host, Pid: t.s.cfg.Node.Pid, Since: crumb.Since}
+	t.s.locks.add(t.paths)
+	ops := []any{
+		&zk.CreateRequest{Path: t.paths.Lock(), Data: encode(self), Acl: t.s.acl, Flags: zk.FlagEphemeral},
+		&zk.SetDataRequest{Path: t.paths.Dir(), Data: encode(self), Version: -1},
+	}
+	if o.clear {
+		ops = append(ops, &zk.CreateRequest{Path: t.paths.Crumb(), Data: encode(crumb), Acl: t.s.acl})
+	}
+	if o.intents != nil {
+		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(), Version: o.intents.version})
+	}
+	results, failed, err := t.s.transact(ctx, ops...)
+	t.unsure, t.tried = unknown(err), crumb
+	switch {
+	case t.unsure:
+		return nil, t.again(ctx, err)
+	case errors.Is(err, zk.ErrNodeExists) && failed == 2: // a breadcrumb that we did not know of
+		o.clear = false
+		return t.create(ctx, crumb, o, stakes)
+	case errors.Is(err, zk.ErrNodeExists): // somebody was quicker, or the server that was read from has lost the lock
+		return nil, t.again(ctx, err)
+	case failed >= 0 && isCheck(ops[failed]): // the watch on the control znode is about to tell why
+		return nil, t.again(ctx, errUnanswered)
+	case err != nil:
+		t.s.locks.drop(t.paths.Service)
+		return nil, fmt.Errorf("create the lock: %w", err)
+	case len(results) != len(ops) || results[1].Stat == nil: // read it instead
+		return nil, t.again(ctx, err)
+	}
+	t.denied = pacing{}
+	// All of a transaction has one zxid: that of the folder's change is the lock's czxid.
+	claim := t.claim(crumb, results[1].Stat.Mzxid, results[1].Stat.Version, stakes)
+	if claim.Token < t.newest {
+		return nil, t.torn()
+	}
+	t.newest = claim.Token
+	claim.found = o.clear
+	if !o.clear {
+		err = claim.reread(ctx)
+		t.unsure = err != nil
+	}
+	if born(*results[1].Stat) != t.birth {
+		return nil, t.rebirth(ctx, claim)
+	}
+	return claim, wrap("read the breadcrumb", err)
+}
+
+// again pauses after an attempt that came to err.
+func (t *taking) again(ctx context.Context, err error) error {
+	return t.denied.wait(ctx, t.s.client, err)
+}
+
+func (t *taking) claim(crumb BreadCrumb, token int64, number int32, stakes []string) *Claim {
+	return &Claim{Token: token, Since: time.Now(), Roll: newRoll(), number: number, s: t.s, paths: t.paths, crumb: crumb, stakes: stakes}
+}
+
+// rebirth gives a lock back that was taken in another folder than the one that the candidate stood with. P1: with the former folder
+// went the breadcrumb of the former active, so only a delay can prove its death, and a new candidate waits that long.
+func (t *taking) rebirth(ctx context.Context, claim *Claim) error {
+	err := claim.Release(ctx)
+	t.unsure = err != nil
+	return errors.Join(ErrDeleted, err)
+}
+
+func (t *taking) torn() error {
+	t.s.Expire(ErrTorn)
+	return ErrTorn
+}
+
+// unclaimedSince tells whether the folder shows that nobody has claimed since the lock of this token was made. Each claim writes to
+// the folder and makes a child of it, the lock, in one transaction. An operator who writes to the folder makes no child; one who
+// makes or deletes a child, such as a breadcrumb, does not write to the folder: so either trace is enough.
+func unclaimedSince(dir zk.Stat, token int64) bool { return dir.Mzxid == token || dir.Pzxid == token }
+
+// adopt makes a claim of a lock that is ours, whatever the breadcrumb says. The lock is looked at last: that it still stands
+// tells that nobody has claimed before the folder and the breadcrumb were read.
+//
+// P1: so nothing may tell of a claim after this one. By a fault of its own (ZOOKEEPER-4712) a server may bring back a lock that was
+// given back long ago. To delete it could hit a later one, which has the same path and version, so the session ends, and with it that
+// lock for good. The same goes for a service that was written to by hand in so many places that it looks like that.
+func (t *taking) adopt(ctx context.Context, crumb BreadCrumb, lock view, stakes []string) (*Claim, error) {
+	dir, err := outcome(ctx, t.s.client, func() (zk.Stat, error) { return t.s.stat(ctx, t.paths.Dir()) })
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", t.paths.Dir(), err)
+	}
+	claim := t.claim(crumb, lock.stat.Czxid, dir.Version, stakes)
+	if err := claim.reread(ctx); err != nil {
+		return nil, wrap("read the breadcrumb", err)
+	}
+	err = claim.verify(ctx)
+	if errors.Is(err, ErrLost) {
+		t.unsure = false
+		return nil, t.again(ctx, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !unclaimedSince(dir, claim.Token) || t.newest > claim.Token:
+		return nil, t.torn()
+	case born(dir) != t.birth:
+		t.unsure = false
+		return nil, t.rebirth(ctx, claim)
+	case dir.Mzxid != claim.Token || claim.PreviousToken > claim.Token:
+		return nil, t.cede(ctx, claim)
+	}
+	t.unsure = false
+	return claim, nil
+}
+
+// cede gives up a lock beside which somebody has written by hand, and our breadcrumb with it: as after a lost race, Wait tells what
+// comes next. Nothing was started under it.
+//
+// P1: the leader has to know of no more claims than this server, or the lock there is not ours. Where it refuses that again and again,
+// they disagree.
+func (t *taking) cede(ctx context.Context, claim *Claim) error {
+	t.s.log.Warn("somebody has written to the service by hand: taking its lock anew", "service", t.paths.Service, "token", claim.Token)
+	_, err := t.s.multi(ctx, claim.surrender()...)
+	switch {
+	case err == nil:
+		t.unsure = false
+		t.s.locks.drop(t.paths.Service)
+	case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode):
+		if !t.ceding.passes(err) {
+			return t.torn()
+		}
+		return t.ceding.wait(ctx, t.s.client, err)
+	case !unknown(err):
+		return fmt.Errorf("give the lock up: %w", err)
+	}
+	return t.again(ctx, err)
+}
+
+// disown gives back a lock whose taking was not answered, if it is ours.
+func (t *taking) disown(ctx context.Context, stakes []string) error {
+	for t.unsure {
+		lock, err := outcome(ctx, t.s.client, func() (view, error) {
+			if err := t.s.sync(ctx, t.paths.Dir()); err != nil { // the unanswered request may not be seen yet
+				return view{}, err
+			}
+			return t.s.probe(ctx, t.paths.Lock())
+		})
+		if err != nil {
+			return wrap("see whose the lock is", err)
+		}
+		if !lock.exists || lock.stat.EphemeralOwner != t.s.ID() {
+			t.unsure = false
+			return nil
+		}
+		claim, err := t.adopt(ctx, t.tried, lock, stakes)
+		if errors.Is(err, ErrDeleted) && !t.unsure {
+			return nil // it was given back
+		}
+		if err == nil && claim != nil {
+			err = claim.Release(ctx)
+			t.unsure = err != nil
+		}
+		if err != nil {
+			return wrap("give a lock back", err)
+		}
+	}
+	return nil
+}

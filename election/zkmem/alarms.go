@@ -1,0 +1,89 @@
+package zkmem
+
+import (
+	"fmt"
+	"time"
+)
+
+// containerCheck is how often the real server looks for containers that have become empty.
+const containerCheck = time.Minute
+
+// alarms have a server look when a session may end, and for containers that are empty. The server's lock guards it.
+type alarms struct {
+	s        *Server
+	expiry   *time.Timer
+	looksAt  time.Time // when expiry rings
+	cleaning *time.Timer
+}
+
+func (a *alarms) stop() {
+	for _, timer := range []*time.Timer{a.expiry, a.cleaning} {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+	a.expiry, a.cleaning = nil, nil
+}
+
+// armExpiry makes sure that somebody looks when the next session may end. An alarm that rings earlier is left.
+func (a *alarms) armExpiry() {
+	wait, ok := a.s.db.sessions.next()
+	at := time.Now().Add(wait)
+	if a.expiry != nil && ok && !at.Before(a.looksAt) {
+		return
+	}
+	if a.expiry != nil {
+		a.expiry.Stop()
+		a.expiry = nil
+	}
+	if ok && !a.s.closed && !a.s.down && a.s.member.leads() {
+		a.expiry, a.looksAt = time.AfterFunc(wait, a.expire), at
+	}
+}
+
+func (a *alarms) expire() {
+	s := a.s
+	var due []int64
+	defer func() {
+		for _, id := range due {
+			s.log.Info("session expired", "session", fmt.Sprintf("%#x", id))
+		}
+	}()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.expiry = nil
+	if s.closed || s.down || !s.member.leads() {
+		return
+	}
+	due = s.db.sessions.due()
+	for _, id := range due {
+		if s.member != nil {
+			s.member.lead.expire(id)
+		} else {
+			s.endSession(id)
+		}
+	}
+	a.armExpiry()
+}
+
+// armCleaning makes sure that empty containers are found.
+func (a *alarms) armCleaning() {
+	s := a.s
+	if s.member == nil && a.cleaning == nil && len(s.db.tree.containers) > 0 && !s.closed && !s.down {
+		a.cleaning = time.AfterFunc(containerCheck, a.clean)
+	}
+}
+
+func (a *alarms) clean() {
+	s := a.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.cleaning = nil
+	if s.closed || s.down {
+		return
+	}
+	for _, path := range s.db.idleContainers() {
+		s.watches.fire(s.db.deleteContainer(path))
+	}
+	a.armCleaning()
+}

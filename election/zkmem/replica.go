@@ -1,0 +1,53 @@
+package zkmem
+
+import "understudy/election/jute"
+
+// Commit is a transaction that has taken effect.
+type Commit struct {
+	Zxid    int64
+	By      int64 // the session that asked for it, 0 where none did
+	Changes []Change
+	Ended   int64 // the session that ended with it, 0 for none
+	Expired bool  // it ended because nothing was heard of it
+}
+
+// Change is what a transaction did to one node. Data and Stat are as they are after it, and of a deleted node empty.
+type Change struct {
+	Kind jute.EventType
+	Path string
+	Data []byte
+	Stat jute.Stat
+}
+
+// replica is one server's copy of the data, and the clients that watch it.
+type replica struct {
+	db      *database
+	watches watches
+	observe func(Commit)
+	first   func(zxid int64) bool // no other server has told of that transaction; nil: there is no other
+}
+
+// observed reports a transaction, with the server's lock held.
+func (r *replica) observed(c Commit, changes []change) {
+	if r.observe == nil || c.Ended == 0 && len(changes) == 0 || r.first != nil && !r.first(c.Zxid) {
+		return
+	}
+	for _, ch := range changes {
+		if ch.kind == jute.EventNodeChildrenChanged {
+			continue
+		}
+		told := Change{Kind: ch.kind, Path: ch.path}
+		if n, ok := r.db.tree.lookup(ch.path); ok && ch.kind != jute.EventNodeDeleted {
+			told.Data, told.Stat = n.data, n.status()
+		}
+		c.Changes = append(c.Changes, told)
+	}
+	r.observe(c)
+}
+
+// close ends a session with everything that hangs on it.
+func (r *replica) close(session int64, expired bool) {
+	changes := r.db.closeSession(session)
+	r.observed(Commit{Zxid: r.db.zxid, Ended: session, Expired: expired}, changes)
+	r.watches.fire(changes)
+}
