@@ -32,51 +32,62 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	}
 	cfg.Container = c.Container
 	g := newGuard(cfg)
-	g.seq, g.trees = c.Seq, c.Trees
-	e := &epoch{
-		number: c.Epoch.Number, ticket: c.Epoch.Ticket, deadline: c.Epoch.Deadline,
-		trees: make(map[uint64]*Tree), done: make(chan struct{}),
-	}
-	g.epochs[e.number] = e
+	l := guard.Legacy{Seq: c.Seq, Trees: c.Trees, Epoch: guard.LegacyEpoch{Number: c.Epoch.Number, Ticket: c.Epoch.Ticket, Deadline: c.Epoch.Deadline}}
 	if c.Lent != nil {
-		g.lent = &guard.Message{Op: guard.OpLend, Ticket: c.Lent.Note, Along: inherited(c.Lent.File, "listener")}
+		l.Note, l.Listener = c.Lent.Note, inherited(c.Lent.File, "listener")
 	}
 	if c.Dog != nil {
 		g.kennel.dog = &dogDevice{file: inherited(c.Dog.File, "watchdog"), timeout: c.Dog.Timeout, permanent: c.Dog.Permanent}
+		l.Timeout, l.Device = c.Dog.Timeout, g.kennel.dog.file
 	}
 	for i, s := range c.Seats {
 		seat, err := s.adopt(i)
 		if err != nil {
 			return nil, err
 		}
-		g.seats[i] = seat
+		g.seats[i], l.Acked[i] = seat, s.Acked
 	}
 	for _, t := range c.Epoch.Trees {
-		if err := g.adoptTree(e, t); err != nil {
+		tree, err := g.adoptTree(t)
+		if err != nil {
 			return nil, fmt.Errorf("tree %s: %w", t.ID.Name, err)
 		}
+		l.Epoch.Trees = append(l.Epoch.Trees, tree)
 	}
+	g.mu.Lock()
+	var numbers [2]uint64
+	g.pair, numbers = guard.Adopt(Now(), pairHands{g}, l)
+	for i, s := range g.seats {
+		s.number = numbers[i]
+	}
+	for _, e := range g.pair.Epochs() {
+		for _, t := range e.Trees() {
+			t.Plant.Of.(*Tree).entry = t
+		}
+	}
+	g.unlock()
 	g.rouse(ctx)
 	return g, nil
 }
 
 // rouse asks both guardians whether they are there. One that is not is replaced once Run runs.
 func (g *Guard) rouse(ctx context.Context) {
-	for _, s := range g.seats {
-		g.mu.Lock()
-		g.seq++
-		seq := g.seq
-		g.send(s, &guard.Message{Op: guard.OpPing, Seq: seq})
-		g.mu.Unlock()
-		deadline := time.Now().Add(ackLimit)
+	g.mu.Lock()
+	seq := g.pair.Rouse(Now())
+	g.unlock()
+	for i, s := range g.seats {
+		deadline := time.Now().Add(guard.AckLimit)
 		if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
 			deadline = at
 		}
-		if err := g.await(s, deadline, seq); err != nil {
+		if err := s.await(deadline, seq, func(m *guard.Message) { g.heard(i, s, m) }); err != nil {
 			s.because(err)
 			s.kill()
 		}
 	}
+	g.mu.Lock()
+	g.pair.Forget(seq)
+	g.mu.Unlock()
 }
 
 // inherited is a descriptor that came over the exec. It goes no further.
@@ -97,31 +108,29 @@ func (c carriedSeat) adopt(index int) (*seat, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("guardian %d: %w", index+1, err), held.Close())
 	}
-	return &seat{
-		index: index, pid: c.Pid, process: process, pidfd: held, link: link{inherited(c.Socket, "ours")}, acked: c.Acked, live: true,
-	}, nil
+	return &seat{pid: c.Pid, process: process, pidfd: held, link: link{inherited(c.Socket, "ours")}}, nil
 }
 
-func (g *Guard) adoptTree(e *epoch, c carriedTree) error {
-	t := &Tree{
-		guard: g, epoch: e, number: c.Number, id: c.ID, release: c.Release, armed: c.Armed, after: c.After, runs: c.Runs,
-		slayer: make(chan struct{}, 1), changed: make(chan struct{}),
-	}
+func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
+	t := &Tree{guard: g, id: c.ID, runs: c.Runs, slayer: make(chan struct{}, 1)}
 	if c.ID.Kind == KindCgroup {
-		l, err := c.openLeaf()
-		if err != nil {
-			return err
+		if t.leaf, err = c.openLeaf(); err != nil {
+			return l, err
 		}
-		l.finds = false // all that was started in it is adopted
-		t.leaf = l
+		t.leaf.finds = false // all that was started in it is adopted
 	}
+	l = guard.LegacyTree{Number: c.Number, Plant: t.plant(c.Release), Armed: c.Armed, After: c.After}
 	for _, p := range c.Parts {
 		if err := t.adoptPart(p); err != nil {
-			return err
+			return l, err
 		}
 	}
-	e.trees[t.number] = t
-	return nil
+	for _, p := range t.parts {
+		if ref := t.refTo(p); ref != nil {
+			l.Members = append(l.Members, guard.Member{Ref: *ref, Along: p.witness()})
+		}
+	}
+	return l, nil
 }
 
 // openLeaf opens the tree's cgroup, or stands for it if that was removed: then a program that has left it may live all the same.
@@ -233,8 +242,8 @@ func (c carriedStub) adopt(id TreeID) (*stub, error) {
 func (g *Guard) Adopted(id TreeID) (*Tree, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, e := range g.epochs {
-		for _, t := range e.trees {
+	for _, e := range g.pair.Epochs() {
+		for _, t := range treesOf(e) {
 			if t.id == id {
 				return t, true
 			}
@@ -262,10 +271,11 @@ func (g *Guard) Container() Container { return g.cfg.Container }
 func (g *Guard) Lent() (listener *os.File, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.lent == nil {
+	_, lent := g.pair.Lent()
+	if lent == nil {
 		return nil, nil
 	}
-	err = using(fileOf(g.lent), func(fd int) error {
+	err = using(lent.(*os.File), func(fd int) error {
 		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 		if err == nil {
 			listener = os.NewFile(uintptr(kept), "listener")

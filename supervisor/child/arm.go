@@ -15,7 +15,7 @@ type kennel struct {
 	retime func(*dogDevice, time.Duration) error
 	turn   chan struct{} // capacity 1
 	idle   chan struct{} // capacity 1: no tree needs it any more
-	dog    *dogDevice    // guarded by Guard.mu; nil: it is not armed
+	dog    *dogDevice    // guarded by Guard.mu; nil: no guardian feeds it
 }
 
 func newKennel() kennel {
@@ -42,40 +42,13 @@ func (t *Tree) arm(ctx context.Context, w Watchdog) error {
 		return err
 	}
 	g.mu.Lock()
-	if err := t.mayArm(); err != nil {
-		g.mu.Unlock()
+	seq, err := g.pair.Arm(Now(), t.entry, w.After)
+	g.unlock()
+	if err != nil {
 		g.strayDog()
 		return err
 	}
-	t.armed, t.after = true, w.After // it stays so on a failure: one guardian may have heard of it
-	if f := t.epoch.fits; f != nil {
-		t.after = min(t.after, f.After)
-	}
-	g.seq++
-	m := t.arming()
-	m.Seq = g.seq
-	g.broadcast(m)
-	g.mu.Unlock()
-	return g.answered(ctx, m.Seq)
-}
-
-// mayArm is the last look at the lease: what has none is not fed for. The caller holds Guard.mu.
-func (t *Tree) mayArm() error {
-	if err := t.guard.live(t.epoch); err != nil {
-		return err
-	}
-	if t.epoch.deadline == 0 {
-		return ErrNoLease
-	}
-	if t.epoch.trees[t.number] == nil {
-		return ErrTreeEnded
-	}
-	return t.fit()
-}
-
-// arming is what a guardian has to know of an armed tree.
-func (t *Tree) arming() *guard.Message {
-	return &guard.Message{Op: guard.OpArm, Epoch: t.epoch.number, Tree: t.number, Grace: t.after}
+	return g.answered(ctx, seq)
 }
 
 // CheckWatchdog finds out whether the device could be armed, by doing it. One that may not be disarmed again stays armed.
@@ -149,22 +122,14 @@ func (g *Guard) adoptDog(ctx context.Context, d *dogDevice) error {
 	}
 	g.mu.Lock()
 	g.kennel.dog = d
-	g.seq++
-	m := d.lending()
-	m.Seq = g.seq
-	g.broadcast(m)
-	g.mu.Unlock()
-	if err := g.answered(ctx, m.Seq); err != nil {
+	seq := g.pair.Feed(Now(), d.timeout, d.file)
+	g.unlock()
+	if err := g.answered(ctx, seq); err != nil {
 		g.strayDog()
 		return err
 	}
 	g.cfg.Logger.Info("watchdog armed", "timeout", d.timeout)
 	return nil
-}
-
-// lending is what makes a guardian feed the device.
-func (d *dogDevice) lending() *guard.Message {
-	return &guard.Message{Op: guard.OpWatchdog, Grace: d.timeout, Along: d.file}
 }
 
 // strayDog has the device looked at: it may be needed by nobody.
@@ -190,7 +155,7 @@ func (g *Guard) keepKennel() {
 // disarm lets go of the device if no tree needs it: first the guardians, and this process last, whose farewell then counts. One
 // that may go on counting all the same is kept until the last moment.
 func (g *Guard) disarm(ctx context.Context, leaving bool) {
-	ctx, cancel := context.WithTimeout(ctx, 5*ackLimit)
+	ctx, cancel := context.WithTimeout(ctx, 5*guard.AckLimit)
 	defer cancel()
 	done, err := g.dogTurn(ctx)
 	if err != nil {
@@ -199,15 +164,17 @@ func (g *Guard) disarm(ctx context.Context, leaving bool) {
 	defer done()
 	g.mu.Lock()
 	d := g.kennel.dog
-	if d == nil || d.permanent && !leaving || g.needsDog() {
-		g.mu.Unlock()
+	if d == nil || d.permanent && !leaving {
+		g.unlock()
+		return
+	}
+	seq, needed := g.pair.Unfeed(Now())
+	if needed {
+		g.unlock()
 		return
 	}
 	g.kennel.dog = nil
-	g.seq++
-	seq := g.seq
-	g.broadcast(&guard.Message{Op: guard.OpUnwatch, Seq: seq})
-	g.mu.Unlock()
+	g.unlock()
 	began := time.Now()
 	err = errors.Join(g.answered(ctx, seq), d.part())
 	if err != nil {
@@ -215,16 +182,4 @@ func (g *Guard) disarm(ctx context.Context, leaving bool) {
 		return
 	}
 	g.cfg.Logger.Info("watchdog disarmed", "took", time.Since(began).Round(time.Millisecond))
-}
-
-// needsDog tells whether any tree is watched over. The caller holds mu.
-func (g *Guard) needsDog() bool {
-	for _, e := range g.epochs {
-		for _, t := range e.trees {
-			if t.armed {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -3,7 +3,6 @@ package child
 import (
 	"io"
 	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -32,26 +31,6 @@ func TestAGuardianWritesToTheWatchdogThatItWasLent(t *testing.T) {
 	}
 	if err := (&guardian{watchdog: -1}).Take(&guard.Message{Op: guard.OpWatchdog, Grace: time.Second}); err == nil {
 		t.Error("there is no device, and it is content")
-	}
-}
-
-// A guardian that takes another's place is told of the device first, and that a tree is armed before it can be killed.
-func TestNewGuardianIsToldOfTheWatchdog(t *testing.T) {
-	g := &Guard{epochs: map[uint64]*epoch{}}
-	g.kennel.dog = &dogDevice{timeout: time.Second}
-	e := &epoch{number: 1, deadline: time.Hour, trees: map[uint64]*Tree{}, cause: ErrLeaseEnded}
-	e.trees[1] = &Tree{guard: g, epoch: e, number: 1, armed: true, after: time.Second}
-	g.epochs[1] = e
-	all := g.replay()
-	var ops []guard.Op
-	for _, m := range all {
-		ops = append(ops, m.Op)
-	}
-	if want := []guard.Op{guard.OpWatchdog, guard.OpBegin, guard.OpTree, guard.OpArm, guard.OpEnd}; !slices.Equal(ops, want) {
-		t.Fatalf("%v, want %v", ops, want)
-	}
-	if all[0].Grace != time.Second || all[1].Deadline != time.Hour || !all[1].OK || all[3].Grace != time.Second {
-		t.Errorf("%+v", all)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 var (
 	ErrLeaseEnded    = guard.ErrLeaseEnded
 	ErrNoLease       = guard.ErrNoLease
-	ErrGuardiansLost = errors.New("both guardians were lost at once")
+	ErrGuardiansLost = guard.ErrGuardiansLost
 	ErrStopped       = errors.New("the guard has stopped")
 )
 
@@ -56,21 +56,19 @@ func (cfg GuardConfig) withDefaults() GuardConfig {
 // process knows of them.
 type Guard struct {
 	cfg     GuardConfig
-	fallen  chan *seat // a guardian has gone
 	errands chan func()
 	stopped chan struct{}
+	bell    chan struct{}  // capacity 1: something is due sooner
 	tasks   sync.WaitGroup // all that Run waits for
 	reach   Reach
 
-	mu      sync.Mutex // guards what follows; the messages sent while it is held are sent without waiting
-	seats   [2]*seat
-	seq     uint64
-	nacks   map[uint64]error
-	changed chan struct{} // closed at every acknowledgement and every change of the seats
-	epochs  map[uint64]*epoch
-	trees   uint64           // the last number given to a tree
-	lent    *guard.Message   // what the guardians answer at in our place
-	left    map[string]noted // of trees that breadcrumbs name, by their names
+	mu    sync.Mutex // guards what follows; to be given back by unlock where pair was changed
+	pair  *guard.Pair
+	seats [2]*seat
+	gone  [2]*seat // that were there before
+	due   time.Duration
+	later []func()         // what has to wait for the end of a change
+	left  map[string]noted // of trees that breadcrumbs name, by their names
 
 	kennel kennel
 
@@ -78,17 +76,32 @@ type Guard struct {
 }
 
 func newGuard(cfg GuardConfig) *Guard {
-	return &Guard{
+	g := &Guard{
 		cfg:     cfg.withDefaults(),
-		fallen:  make(chan *seat, 16),
 		errands: make(chan func()),
 		stopped: make(chan struct{}),
-		nacks:   make(map[uint64]error),
-		changed: make(chan struct{}),
-		epochs:  make(map[uint64]*epoch),
+		bell:    make(chan struct{}, 1),
 		left:    make(map[string]noted),
-		seq:     1,
 		kennel:  newKennel(),
+	}
+	g.pair = guard.NewPair(pairHands{g})
+	return g
+}
+
+// unlock ends a change of the pair, and does what had to wait for it.
+func (g *Guard) unlock() {
+	if next := g.pair.Next(); next > 0 && (g.due == 0 || next < g.due) {
+		g.due = next
+		select {
+		case g.bell <- struct{}{}:
+		default:
+		}
+	}
+	later := g.later
+	g.later = nil
+	g.mu.Unlock()
+	for _, do := range later {
+		do()
 	}
 }
 
@@ -105,25 +118,26 @@ func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 		}
 	}
 	for i := range g.seats {
-		s, err := g.newSeat(ctx, i)
+		s, err := g.newSeat(answerBy(ctx), i)
 		if err != nil {
 			for _, started := range g.seats[:i] {
 				started.destroy()
 			}
 			return nil, err
 		}
-		s.live = true // there is nothing yet that it would have to be told
 		g.seats[i] = s
 	}
-	g.introduce()
+	g.mu.Lock()
+	defer g.unlock()
+	for i, number := range g.pair.Seat(Now(), [2]uint64{}) { // there is nothing yet that they would have to be told
+		g.seats[i].number = number
+	}
+	g.pair.Introduce()
 	return g, nil
 }
 
 const (
-	heedEvery = 2 * time.Second
-	parting   = 500 * time.Millisecond // for the guardians to leave
-	ackLimit  = time.Second
-
+	parting    = 500 * time.Millisecond // for the guardians to leave
 	sweepLimit = time.Second
 )
 
@@ -133,21 +147,22 @@ func (g *Guard) Run(ctx context.Context) error {
 	g.tasks.Go(g.spawn)
 	g.tasks.Go(g.keepKennel)
 	g.tasks.Go(g.keepSweeping)
-	for _, s := range g.seats {
-		g.attend(s)
+	for i, s := range g.seats {
+		g.attend(i, s)
 	}
-	heed := time.NewTicker(heedEvery)
-	defer heed.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return g.stop(context.WithoutCancel(ctx))
-		case s := <-g.fallen:
-			g.replace(ctx, s)
-		case <-heed.C:
-			g.demandHeed()
-			heed.Reset(heedEvery) // also after a freeze, an answer has that long
+		case <-g.bell:
+		case <-timer.C:
 		}
+		g.mu.Lock()
+		g.due = g.pair.Due(Now())
+		timer.Reset(max(g.due-Now(), 0))
+		g.unlock()
 	}
 }
 
@@ -155,6 +170,9 @@ func (g *Guard) Run(ctx context.Context) error {
 func (g *Guard) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
+	g.mu.Lock()
+	g.pair.Stop()
+	g.unlock()
 	err := g.killAll(ctx, ErrStopped)
 	g.disarm(ctx, true)
 	close(g.stopped)
@@ -179,122 +197,29 @@ func (g *Guard) stop(ctx context.Context) error {
 	return nil
 }
 
-// replace puts a new guardian in the place of one that is gone, knowing everything that the other one knows.
-func (g *Guard) replace(ctx context.Context, gone *seat) {
-	log := g.cfg.Logger
-	g.mu.Lock()
-	if g.seats[gone.index] != gone {
-		g.mu.Unlock()
+// attend reads what a guardian says, and waits for its end.
+func (g *Guard) attend(at int, s *seat) {
+	if s == nil {
 		return
 	}
-	g.seats[gone.index] = nil
-	twin := g.seats[1-gone.index]
-	g.mu.Unlock()
-	gone.kill() // it may only have closed its socket
-	if twin != nil && !twin.gone() {
-		fresh, err := g.informedSeat(ctx, gone.index)
-		if errors.Is(err, errBlind) { // what has ended meanwhile is no hindrance any more
-			fresh, err = g.informedSeat(ctx, gone.index)
-		}
-		if err == nil && !g.awake(ctx, twin) {
-			err = errors.New("the other one is gone too")
-		}
-		if err == nil {
-			g.attend(fresh)
-			g.introduce()
-			log.Warn("guardian replaced", "index", gone.index+1, "gone", gone.pid, "new", fresh.pid, "because", gone.cause())
-			return
-		}
-		if fresh != nil {
-			g.unseat(fresh)
-		}
-		log.Error("guardian not replaced", "index", gone.index+1, "error", err)
-	}
-	g.bothLost(ctx)
-}
-
-// bothLost starts over: P4 cannot be kept by a supervisor alone, so its terms end here and now.
-func (g *Guard) bothLost(ctx context.Context) {
-	g.cfg.Logger.Error("guardians lost, ending all trees")
-	g.strikeAll(ErrGuardiansLost)
-	g.mu.Lock()
-	old := g.seats
-	g.seats = [2]*seat{}
-	g.mu.Unlock()
-	for _, s := range old {
-		if s != nil {
-			s.kill()
-			g.cleanUp(s)
-		}
-	}
-	for pause := 50 * time.Millisecond; ctx.Err() == nil; pause = min(2*pause, 5*time.Second) {
-		err := g.freshPair(ctx)
-		if err == nil {
-			g.cfg.Logger.Warn("a new pair of guardians watches")
-			return
-		}
-		g.cfg.Logger.Error("no guardians could be started", "error", err)
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
-}
-
-func (g *Guard) freshPair(ctx context.Context) error {
-	var fresh [2]*seat
-	for i := range fresh {
-		var err error
-		if fresh[i], err = g.informedSeat(ctx, i); err != nil {
-			for _, started := range fresh {
-				if started != nil {
-					g.unseat(started)
-				}
-			}
-			return err
-		}
-	}
-	for _, s := range fresh {
-		g.attend(s)
-	}
-	g.introduce()
-	return nil
-}
-
-// introduce tells each guardian who the other one is.
-func (g *Guard) introduce() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for i, s := range g.seats {
-		if twin := g.seats[1-i]; s != nil && twin != nil {
-			g.send(s, &guard.Message{Op: guard.OpTwin, Along: twin.pidfd})
-		}
-	}
-	g.news()
-}
-
-// news wakes all who wait for a change. The caller holds mu.
-func (g *Guard) news() {
-	close(g.changed)
-	g.changed = make(chan struct{})
-}
-
-// attend reads what a guardian says, and waits for its end.
-func (g *Guard) attend(s *seat) {
 	g.tasks.Go(func() {
-		g.listen(s)
-		s.silent.Store(true)
-		select {
-		case g.fallen <- s:
-		case <-g.stopped:
+		g.listen(at, s)
+		g.mu.Lock()
+		here := g.seats[at] == s
+		if here {
+			g.gone[at] = s
 		}
+		g.pair.Fallen(Now(), at, s.number)
+		if here {
+			g.seats[at] = nil
+		}
+		g.unlock()
+		s.kill() // it may have been in nobody's place
 		g.cleanUp(s)
 	})
 }
 
-func (g *Guard) listen(s *seat) {
+func (g *Guard) listen(at int, s *seat) {
 	buf := make([]byte, maxPacket)
 	for {
 		m, err := s.link.receive(buf)
@@ -302,34 +227,24 @@ func (g *Guard) listen(s *seat) {
 			s.because(err)
 			return
 		}
-		g.heard(s, &m)
+		g.heard(at, s, &m)
 	}
 }
 
 // heard takes in what a guardian says.
-func (g *Guard) heard(s *seat, m *guard.Message) {
+func (g *Guard) heard(at int, s *seat, m *guard.Message) {
 	g.mu.Lock()
-	switch m.Op {
-	case guard.OpNack:
-		if m.Seq > 0 {
-			g.nacks[m.Seq] = m.Err()
-		}
-		fallthrough
-	case guard.OpAck:
-		s.acked = max(s.acked, m.Seq)
-		g.news()
-	case guard.OpEnded:
-		g.over(m.Epoch, ErrLeaseEnded)
-	}
-	g.mu.Unlock()
+	g.pair.Heard(Now(), at, s.number, m)
+	g.unlock()
+	log := g.cfg.Logger.With("guardian", at+1, "epoch", m.Epoch)
 	switch m.Op {
 	case guard.OpEnded:
-		g.cfg.Logger.Warn("a guardian ended the lease", "guardian", s.index+1, "epoch", m.Epoch, "reason", m.Why)
+		log.Warn("a guardian ended the lease", "reason", m.Why)
 	case guard.OpCloser:
 		if m.OK {
-			g.cfg.Logger.Info("a guardian closed the former session", "guardian", s.index+1, "epoch", m.Epoch)
+			log.Info("a guardian closed the former session")
 		} else {
-			g.cfg.Logger.Warn("a guardian could not close the former session", "guardian", s.index+1, "epoch", m.Epoch, "error", m.Why)
+			log.Warn("a guardian could not close the former session", "error", m.Why)
 		}
 	}
 }
@@ -343,15 +258,6 @@ func (g *Guard) cleanUp(s *seat) {
 		_ = s.link.file.Close()
 		_ = s.pidfd.Close()
 	})
-}
-
-func (g *Guard) unseat(s *seat) {
-	g.mu.Lock()
-	if g.seats[s.index] == s {
-		g.seats[s.index] = nil
-	}
-	g.mu.Unlock()
-	s.destroy()
 }
 
 // spawn has the spawner run until the guard has stopped.

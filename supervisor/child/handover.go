@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // A supervisor may become another version of itself by an exec: the process stays the same one, and with it what it is the
@@ -18,7 +20,7 @@ import (
 // calls it, which is the main thread from then on. So all of it, forks and execs, has to happen on the main thread.
 
 // ErrBusy says that something is going on that cannot be handed over in the middle. It ends by itself.
-var ErrBusy = errors.New("something is going on that cannot be handed over")
+var ErrBusy = guard.ErrBusy
 
 // carried is what an exec takes along of a Guard. Descriptors are by their number, which an exec does not change. A key that one
 // version writes has to mean the same to all: unknown ones are ignored, and what must not be ignored takes another version of
@@ -108,7 +110,7 @@ func (g *Guard) handOver(epoch uint64, trees int, do func(state json.RawMessage)
 	syscall.ForkLock.Lock() // nobody else inherits what is about to be left open
 	defer syscall.ForkLock.Unlock()
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.unlock()
 	h := &handing{}
 	defer h.close()
 	state, err := g.carry(h, epoch, trees)
@@ -166,37 +168,33 @@ func Kept(fd int, name string) *os.File { return inherited(fd, name) }
 
 // carry gathers all that is to be known. The caller holds mu.
 func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, error) {
-	e := g.epochs[number]
-	switch {
-	case e == nil || len(g.epochs) > 1 || len(e.trees) != trees || len(g.kennel.turn) > 0:
+	if len(g.kennel.turn) > 0 {
 		return nil, ErrBusy
-	case g.live(e) != nil:
-		return nil, e.cause
-	case e.deadline == 0:
-		return nil, ErrNoLease
 	}
-	c := carried{Container: g.cfg.Container, Seq: g.seq, Trees: g.trees}
-	c.Epoch = carriedEpoch{Number: number, Ticket: e.ticket, Deadline: e.deadline}
+	l, err := g.pair.HandOver(Now(), number, trees)
+	if err != nil {
+		return nil, err
+	}
+	c := carried{Container: g.cfg.Container, Seq: l.Seq, Trees: l.Trees}
+	c.Epoch = carriedEpoch{Number: number, Ticket: l.Epoch.Ticket, Deadline: l.Epoch.Deadline}
 	for i, s := range g.seats {
-		seat, err := s.carry(h)
-		if err != nil {
+		if c.Seats[i], err = s.carry(h, l.Acked[i]); err != nil {
 			return nil, err
 		}
-		c.Seats[i] = seat
 	}
-	for _, t := range e.trees {
-		tree, err := t.carry(h)
+	for _, t := range l.Epoch.Trees {
+		tree, err := t.Plant.Of.(*Tree).carry(h, t)
 		if err != nil {
 			return nil, err
 		}
 		c.Epoch.Trees = append(c.Epoch.Trees, tree)
 	}
-	if g.lent != nil {
-		fd, err := h.keep(fileOf(g.lent))
+	if l.Listener != nil {
+		fd, err := h.keep(l.Listener.(*os.File))
 		if err != nil {
 			return nil, err
 		}
-		c.Lent = &carriedLoan{fd, g.lent.Ticket}
+		c.Lent = &carriedLoan{fd, l.Note}
 	}
 	if d := g.kennel.dog; d != nil {
 		fd, err := h.keep(d.file)
@@ -209,8 +207,8 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 }
 
 // carry describes a guardian that is well.
-func (s *seat) carry(h *handing) (carriedSeat, error) {
-	if s == nil || !s.live || s.clogged || len(s.pending) > 0 || s.gone() {
+func (s *seat) carry(h *handing, acked uint64) (carriedSeat, error) {
+	if s == nil || s.clogged || s.gone() {
 		return carriedSeat{}, ErrBusy
 	}
 	if err := h.still(&s.reaping); err != nil {
@@ -221,17 +219,17 @@ func (s *seat) carry(h *handing) (carriedSeat, error) {
 		return carriedSeat{}, err
 	}
 	fd, err := h.keep(s.link.file)
-	return carriedSeat{Pid: s.pid, Start: own.start, Socket: fd, Acked: s.acked}, err
+	return carriedSeat{Pid: s.pid, Start: own.start, Socket: fd, Acked: acked}, err
 }
 
 // carry describes a tree in which nothing is being started or killed. It stays so until h is closed.
-func (t *Tree) carry(h *handing) (carriedTree, error) {
+func (t *Tree) carry(h *handing, l guard.LegacyTree) (carriedTree, error) {
 	t.mu.Lock()
 	h.unlock = append(h.unlock, t.mu.Unlock)
-	if t.starting > 0 || t.killing || t.ended || t.buried || len(t.slayer) > 0 {
+	if len(t.slayer) > 0 {
 		return carriedTree{}, ErrBusy
 	}
-	c := carriedTree{Number: t.number, ID: t.id, Release: t.release, Runs: t.runs, Armed: t.armed, After: t.after}
+	c := carriedTree{Number: l.Number, ID: t.id, Release: l.Plant.Release, Runs: t.runs, Armed: l.Armed, After: l.After}
 	c.Removed = t.leaf != nil && t.leaf.removed()
 	for _, p := range t.parts {
 		part, err := p.carry(h)

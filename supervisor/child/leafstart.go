@@ -102,23 +102,11 @@ func (p *part) hold(in *run, pid int) error {
 // enlist returns when both guardians hold the first process of a part.
 func (t *Tree) enlist(ctx context.Context, p *part) error {
 	g := t.guard
-	seq, err := func() (uint64, error) {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if err := g.live(t.epoch); err != nil {
-			return 0, err
-		}
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.killing || t.ended {
-			return 0, ErrTreeEnded
-		}
-		g.seq++
-		m := t.memberOf(p)
-		m.Seq = g.seq
-		g.broadcast(m)
-		return g.seq, nil
-	}()
+	g.mu.Lock()
+	t.mu.Lock()
+	seq, err := t.join(p)
+	t.mu.Unlock()
+	g.unlock()
 	if err != nil {
 		return err
 	}

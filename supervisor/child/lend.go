@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"understudy/supervisor/guard"
 )
 
 // StandIn makes of what a supervisor lent, together with its listener, what holds a conversation in its place and closes
@@ -27,12 +25,11 @@ func (g *Guard) Lend(listener *os.File, note []byte) error {
 		return errors.Join(fmt.Errorf("lend a listener: %w", errPacketTooLarge), listener.Close())
 	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	former := g.lent
-	g.lent = &guard.Message{Op: guard.OpLend, Ticket: slices.Clone(note), Along: listener}
-	g.broadcast(g.lent)
+	defer g.unlock()
+	_, former := g.pair.Lent()
+	g.pair.Lend(slices.Clone(note), listener)
 	if former != nil {
-		return fileOf(former).Close() // what was not sent yet needs not be
+		return former.(*os.File).Close() // what was not sent yet needs not be
 	}
 	return nil
 }

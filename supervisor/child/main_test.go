@@ -224,3 +224,11 @@ func orphanage() int {
 	}
 	return 7
 }
+
+// caughtUp waits until both guardians have done all that they were told.
+func caughtUp(ctx context.Context, g *Guard) error {
+	g.mu.Lock()
+	seq := g.pair.Rouse(Now())
+	g.unlock()
+	return g.answered(ctx, seq)
+}

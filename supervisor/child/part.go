@@ -68,7 +68,7 @@ func (p *part) kill(ctx context.Context) error {
 		err = errors.Join(fmt.Errorf("%w: %w", ErrUnproved, context.Cause(ctx)), err)
 	}
 	t.guard.mu.Lock()
-	defer t.guard.mu.Unlock()
+	defer t.guard.unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p.users--
@@ -85,27 +85,27 @@ func (p *part) kill(ctx context.Context) error {
 // shed takes a part out of the tree whose death is proved. The caller holds Guard.mu and mu.
 func (t *Tree) shed(p *part) {
 	t.parts = slices.DeleteFunc(t.parts, func(other *part) bool { return other == p })
-	if ref := t.refTo(p); ref != nil && !t.buried {
-		t.guard.broadcast(&guard.Message{Op: guard.OpShed, Epoch: t.epoch.number, Tree: t.number, Body: ref})
+	if ref := t.refTo(p); ref != nil {
+		t.guard.pair.Shed(t.entry, *ref)
 	}
 	p.over = true
 	p.letGo()
 }
 
-// memberOf is what a guardian has to know of a part to kill it: of its stub, or of its first process, should that leave the cgroup.
-// nil: there is none yet.
-func (t *Tree) memberOf(p *part) *guard.Message {
-	ref := t.refTo(p)
-	if ref == nil {
-		return nil
-	}
-	m := &guard.Message{Op: guard.OpBody, Epoch: t.epoch.number, Tree: t.number, Body: ref}
-	if p.stub != nil {
-		m.Along = p.stub.witness
-	}
-	return m
+// join makes a part known to both guardians: its stub, or its first process, should that leave the cgroup. The caller holds Guard.mu.
+func (t *Tree) join(p *part) (seq uint64, err error) {
+	return t.guard.pair.Join(Now(), t.entry, *t.refTo(p), p.witness())
 }
 
+// witness is what a guardian needs to hold the part, besides its name.
+func (p *part) witness() any {
+	if p.stub == nil || p.stub.witness == nil {
+		return nil
+	}
+	return p.stub.witness
+}
+
+// refTo is how the guardians know a part; nil: nothing of it is there yet.
 func (t *Tree) refTo(p *part) *guard.Ref {
 	switch {
 	case p.stub != nil:
@@ -114,18 +114,6 @@ func (t *Tree) refTo(p *part) *guard.Ref {
 		return &guard.Ref{Kind: KindPidNS, Pid: p.first.pid, Start: p.first.start}
 	}
 	return nil
-}
-
-func (t *Tree) membersOf() []*guard.Message {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var all []*guard.Message
-	for _, p := range t.parts {
-		if m := t.memberOf(p); m != nil {
-			all = append(all, m)
-		}
-	}
-	return all
 }
 
 // letGo closes the body of a part that is over once nobody looks at it. The caller holds Tree.mu.

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"understudy/supervisor/guard"
 )
 
 // held checks that somebody has the pipe, without waiting for anything to happen to it.
@@ -301,7 +299,7 @@ func TestStartsLeakNothing(t *testing.T) {
 					}
 				}
 			}
-			if err := g.call(t.Context(), &guard.Message{Op: guard.OpPing}); err != nil {
+			if err := caughtUp(t.Context(), g); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -98,7 +98,11 @@ func TestLeaseThatRanOutIsOver(t *testing.T) {
 			defer func() { _ = unix.Kill(s.pid, unix.SIGCONT) }()
 		}
 		g.mu.Lock()
-		g.epochs[1].deadline = Now() - 1
+		e, err := g.pair.Epoch(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Deadline = Now() - 1
 		g.mu.Unlock()
 		if _, err := tree.Start(t.Context(), Spec{Argv: []string{"sleep", "1000"}}); !errors.Is(err, ErrLeaseEnded) {
 			t.Errorf("start: %v", err)

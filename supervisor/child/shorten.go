@@ -9,9 +9,6 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// errMisfit says that a watchdog would reset the machine too late for a lease that has become shorter, and cannot be set to less.
-var errMisfit = errors.New("the watchdog's timeout does not fit the shorter lease")
-
 // Shorten moves the epoch's deadline to an earlier point, and returns when both guardians know of it. From then on its trees' deaths
 // have to be proved at most w.After later, and a watchdog is of use only with a timeout of w.Timeout or less: one that is armed is set
 // to that. On an error the caller has to end the epoch: a guardian may not know of it, or the watchdog resets this machine soon.
@@ -20,7 +17,7 @@ func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Durati
 	if err == nil {
 		err = g.refit(ctx, number, deadline, w)
 	}
-	if err == nil || errors.Is(err, errMisfit) {
+	if err == nil || errors.Is(err, guard.ErrMisfit) {
 		err = errors.Join(err, g.answered(ctx, told))
 	}
 	if err != nil {
@@ -31,25 +28,12 @@ func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Durati
 
 func (g *Guard) shorten(number uint64, deadline time.Duration, w Watchdog) (seq uint64, err error) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	e := g.epochs[number]
-	if e == nil {
-		return 0, guard.ErrUnknownEpoch
-	}
-	if err := g.live(e); err != nil {
-		return 0, err
-	}
-	if e.deadline > 0 {
-		e.deadline = min(e.deadline, deadline)
-	}
-	e.fits = &w
-	for _, t := range e.trees {
-		t.after = min(t.after, w.After)
-	}
-	g.seq++
-	g.broadcast(&guard.Message{Op: guard.OpShorten, Epoch: number, Deadline: deadline, Grace: w.After, Seq: g.seq})
-	return g.seq, nil
+	defer g.unlock()
+	return g.pair.Shorten(Now(), number, deadline, w.fit())
 }
+
+// fit is what a watchdog has to be like.
+func (w Watchdog) fit() guard.Fit { return guard.Fit{Timeout: w.Timeout, After: w.After} }
 
 // refit sets an armed watchdog to a shorter timeout. That feeds it once: it is not done when that would be too late.
 func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
@@ -66,18 +50,15 @@ func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration
 		}
 		defer done()
 		g.mu.Lock()
-		defer g.mu.Unlock()
-		if g.kennel.dog == nil || g.kennel.dog.timeout <= w.Timeout {
-			return nil
-		}
-		if w.Timeout < time.Second || Now()+w.Timeout > deadline+w.After {
-			return errors.New("the lease is too short for one")
+		defer g.unlock()
+		if needed, err := g.pair.Refit(Now(), deadline, w.fit()); err != nil || !needed {
+			return err
 		}
 		if err := g.kennel.retime(g.kennel.dog, w.Timeout); err != nil {
 			return err
 		}
 		g.cfg.Logger.Info("watchdog set to a shorter timeout", "timeout", g.kennel.dog.timeout)
-		g.broadcast(g.kennel.dog.lending())
+		g.pair.Retime(g.kennel.dog.timeout)
 		return nil
 	}()
 	if err == nil {
@@ -90,25 +71,14 @@ func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration
 	if _, e := g.shorten(number, min(deadline, Now()+timeout/2), w); e != nil {
 		return e
 	}
-	return fmt.Errorf("%w: %w", errMisfit, err)
+	return fmt.Errorf("%w: %w", guard.ErrMisfit, err)
 }
 
 // dogTimeout is that of the watchdog that is armed, which may become shorter; 0: there is none.
 func (g *Guard) dogTimeout() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.kennel.dog == nil {
-		return 0
-	}
-	return g.kennel.dog.timeout
-}
-
-// fit says whether the watchdog that is armed is quick enough for a lease that has become shorter. The caller holds Guard.mu.
-func (t *Tree) fit() error {
-	if f := t.epoch.fits; f != nil && t.guard.kennel.dog != nil && t.guard.kennel.dog.timeout > f.Timeout {
-		return errMisfit
-	}
-	return nil
+	return g.pair.Fed()
 }
 
 // retimeDog sets an open device to a shorter timeout.

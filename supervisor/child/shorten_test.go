@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // P3: each of the two, all by itself, keeps to a deadline that was moved to sooner.
@@ -52,7 +54,8 @@ func TestAWatchdogIsSetToWhatAShorterLeaseNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.mu.Lock()
-	timeout, after := g.kennel.dog.timeout, tree.after
+	timeout := g.kennel.dog.timeout
+	_, after := tree.entry.Armed()
 	g.mu.Unlock()
 	if timeout != 3*time.Second || after != 300*time.Millisecond {
 		t.Errorf("timeout %v, %v after the lease", timeout, after)
@@ -73,16 +76,19 @@ func TestAWatchdogThatCannotBeSetEndsTheLeaseBeforeItActs(t *testing.T) {
 			g, tree := dogged(t, 2*time.Second, c.retime)
 			if c.needed > 0 {
 				g.mu.Lock()
-				g.kennel.dog.timeout = 2 * c.needed
+				g.pair.Retime(2 * c.needed)
 				g.mu.Unlock()
 			}
 			began := Now()
-			if err := g.Shorten(t.Context(), 1, began+30*time.Second, Watchdog{Timeout: c.needed, After: time.Second}); !errors.Is(err, errMisfit) {
+			if err := g.Shorten(t.Context(), 1, began+30*time.Second, Watchdog{Timeout: c.needed, After: time.Second}); !errors.Is(err, guard.ErrMisfit) {
 				t.Fatal(err)
 			}
 			g.mu.Lock()
-			e := g.epochs[1]
-			if left := e.deadline - began; left > max(time.Second, c.needed)+patience/4 {
+			e, err := g.pair.Epoch(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := e.Deadline - began; left > max(time.Second, c.needed)+patience/4 {
 				t.Errorf("the lease ends %v later", left)
 			}
 			g.mu.Unlock()
@@ -114,7 +120,7 @@ func TestAGrantWaitsForAWatchdogThatIsBeingSet(t *testing.T) {
 	}()
 	for range 50 { // the other one comes to look at it meanwhile
 		g.mu.Lock()
-		g.kennel.dog.timeout -= time.Millisecond
+		g.pair.Retime(g.pair.Fed() - time.Millisecond)
 		g.mu.Unlock()
 		pollOne(-1, 0, time.Millisecond) // a timer would order what is not ordered
 	}

@@ -209,7 +209,7 @@ func (t *Tree) whyEarly(status ExitStatus) error {
 
 // killedAtGate says why: nobody kills a stub but a guardian that ends the lease, or this process.
 func (t *Tree) killedAtGate() error {
-	cause := t.guard.Cause(t.epoch.number)
+	cause := t.guard.Cause(t.entry.Epoch().Number)
 	if cause == nil {
 		cause = ErrLeaseEnded // the guardian's word is on its way
 	}
@@ -218,24 +218,15 @@ func (t *Tree) killedAtGate() error {
 
 // adopt makes the stub part of the tree, for the guardians too.
 func (t *Tree) adopt(s *stub) (in *part, seq uint64, err error) {
-	g := t.guard
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.live(t.epoch); err != nil {
-		return nil, 0, err
-	}
+	t.guard.mu.Lock()
+	defer t.guard.unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.killing || t.ended {
-		return nil, 0, ErrTreeEnded
-	}
 	in = newPart(t, s.body, s)
-	t.parts = append(t.parts, in)
-	g.seq++
-	m := t.memberOf(in)
-	m.Seq = g.seq
-	g.broadcast(m)
-	return in, g.seq, nil
+	if seq, err = t.join(in); err == nil {
+		t.parts = append(t.parts, in)
+	}
+	return in, seq, err
 }
 
 // follow takes in what the stub says until it has ended, and reaps it. begun is given the first word; nil: it was heard before.

@@ -17,10 +17,8 @@ type guardian struct {
 	node     *node
 	boot     int
 	index    int
-	number   int    // of all on the host
-	acked    uint64 // these three are the supervisor's knowledge
-	heed     uint64
-	live     bool
+	birth    int    // of all on the host
+	number   uint64 // the pair's
 	dead     bool
 	inbox    []*guard.Message
 	hungUp   bool // the supervisor is gone, which it may not have noticed
@@ -39,7 +37,7 @@ func newGuardian(of *keeper, index int) *guardian {
 	n := of.inc.node
 	g := &guardian{
 		gate: newGate(n.w.thawJitter(n.host.rng)), w: n.w, host: n.host, of: of, node: n, boot: n.host.boots, index: index,
-		number: n.host.pid(), awake: time.Now(),
+		birth: n.host.pid(), awake: time.Now(),
 	}
 	g.ward = guard.NewWard(guard.Config{Index: index, Grace: twinGrace}, hands{g})
 	n.host.beings[g] = struct{}{}

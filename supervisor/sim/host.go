@@ -53,7 +53,7 @@ func (h *host) pid() int {
 
 // guardians is the guardians of all supervisors, in the order of their birth.
 func (h *host) guardians() []*guardian {
-	return slices.SortedFunc(maps.Keys(h.beings), func(a, b *guardian) int { return a.number - b.number })
+	return slices.SortedFunc(maps.Keys(h.beings), func(a, b *guardian) int { return a.birth - b.birth })
 }
 
 // node is a supervisor's place, over all its incarnations.
@@ -107,7 +107,7 @@ func (i *incarnation) Guard(ctx context.Context, _, _ string, _ hclog.Logger) (s
 	if !i.pass() {
 		return nil, errCrashed
 	}
-	return newGuard(ctx, i)
+	return newKeeper(ctx, i)
 }
 
 // KillTree implements supervisor.Machine.

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"understudy/supervisor/child"
-
-	"understudy/supervisor/guard"
 )
 
 // Arm is child.Tree's.
@@ -33,42 +31,14 @@ func (t *handle) arm(ctx context.Context, w child.Watchdog) error {
 		return errCrashed
 	}
 	g.w.mu.Lock()
-	if err := t.mayArm(); err != nil {
-		g.w.mu.Unlock()
+	seq, err := g.pair.Arm(g.now(), t.entry, w.After)
+	g.changed()
+	g.w.mu.Unlock()
+	if err != nil {
 		g.strayDog()
 		return err
 	}
-	t.armed, t.after = true, w.After
-	if f := t.epoch.fits; f != nil {
-		t.after = min(t.after, f.After)
-	}
-	m := t.arming()
-	g.seq++
-	m.Seq = g.seq
-	seq := g.seq
-	g.broadcast(m)
-	g.w.mu.Unlock()
 	return g.answered(ctx, seq)
-}
-
-func (t *handle) mayArm() error {
-	if err := t.guard.live(t.epoch); err != nil {
-		return err
-	}
-	if t.epoch.deadline == 0 {
-		return child.ErrNoLease
-	}
-	if t.epoch.trees[t.number] == nil {
-		return child.ErrTreeEnded
-	}
-	if f := t.epoch.fits; f != nil && t.guard.dog != nil && t.guard.dog.timeout > f.Timeout {
-		return errMisfit
-	}
-	return nil
-}
-
-func (t *handle) arming() *guard.Message {
-	return &guard.Message{Op: guard.OpArm, Epoch: t.epoch.number, Tree: t.number, Grace: t.after}
 }
 
 // CheckWatchdog is child.Guard's.
@@ -134,9 +104,8 @@ func (g *keeper) holdDog(ctx context.Context, w child.Watchdog) error {
 	}
 	g.w.say("%s: watchdog armed, %v", g.inc.node.name, w.Timeout)
 	g.dog = d
-	g.seq++
-	seq := g.seq
-	g.broadcast(&guard.Message{Op: guard.OpWatchdog, Seq: seq, Grace: d.timeout, Along: d})
+	seq := g.pair.Feed(g.now(), d.timeout, d)
+	g.changed()
 	g.w.mu.Unlock()
 	if err := g.answered(ctx, seq); err != nil {
 		g.strayDog()
@@ -146,10 +115,7 @@ func (g *keeper) holdDog(ctx context.Context, w child.Watchdog) error {
 }
 
 func (g *keeper) strayDog() {
-	select {
-	case g.stray <- struct{}{}:
-	default:
-	}
+	ring(g.stray)
 }
 
 // keepKennel disarms the device when nobody needs it.
@@ -178,14 +144,17 @@ func (g *keeper) disarm(ctx context.Context) {
 	}
 	g.w.mu.Lock()
 	d := g.dog
-	if d == nil || g.needsDog() {
+	if d == nil {
+		g.w.mu.Unlock()
+		return
+	}
+	seq, needed := g.pair.Unfeed(g.now())
+	if needed {
 		g.w.mu.Unlock()
 		return
 	}
 	g.dog = nil
-	g.seq++
-	seq := g.seq
-	g.broadcast(&guard.Message{Op: guard.OpUnwatch, Seq: seq})
+	g.changed()
 	g.w.mu.Unlock()
 	_ = g.answered(ctx, seq)
 	if !g.inc.pass() {
@@ -198,15 +167,4 @@ func (g *keeper) disarm(ctx context.Context) {
 		d.write(true)
 		d.close(g)
 	}
-}
-
-func (g *keeper) needsDog() bool {
-	for _, e := range g.epochs {
-		for _, t := range e.trees {
-			if t.armed {
-				return true
-			}
-		}
-	}
-	return false
 }

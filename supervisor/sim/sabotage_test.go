@@ -248,8 +248,8 @@ var sabotages = []sabotage{
 		{"election/grant.go", "	if floor > 0 {\n", "	if floor < 0 {\n"},
 		regrants,
 	}},
-	{"leave a watchdog as slow as it was when the lease becomes shorter" + weak, []change{
-		{"supervisor/sim/shorten.go", "	g.dog.timeout = w.Timeout\n", "	_ = w.Timeout\n"},
+	{"leave a watchdog as slow as it was when the lease becomes shorter", []change{
+		{"supervisor/guard/entry.go", "	if p.Fed() <= fit.Timeout {\n", "	if p.Fed() >= 0 {\n"},
 		dogs, regrants,
 	}},
 	{"guardians keep a deadline that was moved to sooner", []change{

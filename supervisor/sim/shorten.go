@@ -11,8 +11,6 @@ import (
 	"understudy/supervisor/guard"
 )
 
-var errMisfit = errors.New("the watchdog's timeout does not fit the shorter lease")
-
 // Shorten implements supervisor.Guard.
 func (g *keeper) Shorten(ctx context.Context, number uint64, deadline time.Duration, w child.Watchdog) error {
 	if !g.inc.pass() {
@@ -22,7 +20,7 @@ func (g *keeper) Shorten(ctx context.Context, number uint64, deadline time.Durat
 	if err == nil {
 		err = g.refit(ctx, number, deadline, w)
 	}
-	if err == nil || errors.Is(err, errMisfit) {
+	if err == nil || errors.Is(err, guard.ErrMisfit) {
 		err = errors.Join(err, g.answered(ctx, told))
 	}
 	if err != nil {
@@ -34,26 +32,12 @@ func (g *keeper) Shorten(ctx context.Context, number uint64, deadline time.Durat
 func (g *keeper) shorten(number uint64, deadline time.Duration, w child.Watchdog) (seq uint64, err error) {
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	e := g.epochs[number]
-	if e == nil {
-		return 0, errUnknownEpoch
-	}
-	if err := g.live(e); err != nil {
-		return 0, err
-	}
-	if e.deadline > 0 {
-		e.deadline = min(e.deadline, deadline)
-	}
-	e.fits = &w
-	for _, t := range e.trees {
-		t.after = min(t.after, w.After)
-	}
 	g.w.say("%s: lease %d is shortened", g.inc.node.name, number)
-	g.seq++
-	seq = g.seq
-	g.broadcast(&guard.Message{Op: guard.OpShorten, Epoch: number, Deadline: deadline, Grace: w.After, Seq: seq})
-	return seq, nil
+	defer g.changed()
+	return g.pair.Shorten(g.now(), number, deadline, fit(w))
 }
+
+func fit(w child.Watchdog) guard.Fit { return guard.Fit{Timeout: w.Timeout, After: w.After} }
 
 func (g *keeper) refit(ctx context.Context, number uint64, deadline time.Duration, w child.Watchdog) error {
 	g.w.mu.Lock()
@@ -75,7 +59,7 @@ func (g *keeper) refit(ctx context.Context, number uint64, deadline time.Duratio
 	if _, e := g.shorten(number, min(deadline, g.inc.node.host.now()+d.timeout/2), w); e != nil {
 		return e
 	}
-	return fmt.Errorf("%w: %w", errMisfit, err)
+	return fmt.Errorf("%w: %w", guard.ErrMisfit, err)
 }
 
 func (g *keeper) retime(deadline time.Duration, w child.Watchdog) error {
@@ -84,15 +68,12 @@ func (g *keeper) retime(deadline time.Duration, w child.Watchdog) error {
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	if g.dog == nil || g.dog.timeout <= w.Timeout {
-		return nil
-	}
-	if w.Timeout < time.Second || g.inc.node.host.now()+w.Timeout > deadline+w.After {
-		return errors.New("the lease is too short for one")
+	if needed, err := g.pair.Refit(g.now(), deadline, fit(w)); err != nil || !needed {
+		return err
 	}
 	g.dog.timeout = w.Timeout
 	g.dog.write(false)
 	g.w.say("%s: watchdog set to %v", g.inc.node.name, w.Timeout)
-	g.broadcast(&guard.Message{Op: guard.OpWatchdog, Grace: g.dog.timeout, Along: g.dog})
+	g.pair.Retime(w.Timeout)
 	return nil
 }

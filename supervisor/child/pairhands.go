@@ -1,0 +1,97 @@
+package child
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
+)
+
+// pairHands do what the pair decides, while Guard.mu is held.
+type pairHands struct{ *Guard }
+
+// Send implements guard.PairHands.
+func (g pairHands) Send(at int, m *guard.Message) {
+	s := g.seats[at]
+	if m.Op == guard.OpTwin {
+		twin := g.seats[1-at]
+		if s == nil || twin == nil {
+			return
+		}
+		m.Along = twin.pidfd
+	}
+	if s.clogged {
+		s.pending = append(s.pending, m)
+		return
+	}
+	if errors.Is(s.send(m), unix.EAGAIN) {
+		s.clogged, s.pending = true, []*guard.Message{m}
+		g.tasks.Go(func() { g.unclog(at, s) })
+	}
+}
+
+// Start implements guard.PairHands.
+func (g pairHands) Start(at int, number uint64) {
+	g.tasks.Go(func() {
+		s, err := g.newSeat(time.Now().Add(startLimit), at)
+		g.mu.Lock()
+		former := g.seats[at]
+		if err == nil {
+			s.number = number
+			g.seats[at] = s
+		}
+		if g.pair.Began(Now(), at, number, err) {
+			g.attend(at, s)
+			g.unlock()
+			return
+		}
+		g.seats[at] = former
+		g.unlock()
+		if err == nil {
+			s.destroy()
+		}
+	})
+}
+
+// Kill implements guard.PairHands.
+func (g pairHands) Kill(at int, why error) {
+	if s := g.seats[at]; s != nil {
+		s.because(why)
+		s.kill()
+	}
+}
+
+// Strike implements guard.PairHands.
+func (g pairHands) Strike() {
+	var all []*Tree
+	for _, e := range g.pair.Epochs() {
+		all = append(all, treesOf(e)...)
+	}
+	g.later = append(g.later, func() {
+		for _, t := range all {
+			t.strike()
+		}
+	})
+}
+
+// Say implements guard.PairHands.
+func (g pairHands) Say(what guard.News, at int, why error) {
+	log := g.cfg.Logger
+	now, former := g.seats[at], g.gone[at]
+	g.later = append(g.later, func() { // a log may have to wait
+		switch what {
+		case guard.Replaced:
+			log.Warn("guardian replaced", "index", at+1, "gone", former.pid, "new", now.pid, "because", former.cause())
+		case guard.NotReplaced:
+			log.Error("guardian not replaced", "index", at+1, "error", why)
+		case guard.BothLost:
+			log.Error("guardians lost, ending all trees")
+		case guard.NotStarted:
+			log.Error("no guardians could be started", "error", why)
+		case guard.Anew:
+			log.Warn("a new pair of guardians watches")
+		}
+	})
+}

@@ -1,0 +1,468 @@
+package guard
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+)
+
+const (
+	// AckLimit is how long a guardian may take to answer. A silent one is killed, and replaced.
+	AckLimit = time.Second
+	// PingEvery is how often both are asked whether they are awake.
+	PingEvery = 2 * time.Second
+	// ClogPatience is how long a guardian may leave its socket full. If it is not stuck, it empties it in milliseconds.
+	ClogPatience = time.Second
+
+	tellLimit = 2 * time.Second // for a new guardian to take in everything
+	giveUp    = 4 * AckLimit    // for a question, whoever is replaced meanwhile
+
+	firstPause   = 50 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+var (
+	// ErrGuardiansLost says that nobody but the supervisor watched over its trees for a while.
+	ErrGuardiansLost = errors.New("both guardians were lost at once")
+
+	errSilent  = errors.New("it does not answer")
+	errClogged = errors.New("it leaves its socket full")
+	errAlone   = errors.New("the other one is gone too")
+	errBlind   = errors.New("it cannot take a tree in")
+	errGaveUp  = errors.New("the guardians do not answer")
+	errVacated = errors.New("it has ended")
+)
+
+// PairHands do what a Pair decides, while the caller of the Pair holds the lock that guards it: nothing waits.
+type PairHands interface {
+	// Send passes a message on to the guardian at a seat. What a full socket does not take follows in its order: see Clogged. With
+	// OpTwin, the guardian at the other seat goes along.
+	Send(seat int, m *Message)
+	// Start begins to start a guardian for a seat. Its Began has to follow.
+	Start(seat int, number uint64)
+	// Kill kills the guardian at a seat, if there is one. Its Fallen follows.
+	Kill(seat int, why error)
+	// Strike orders the death of every tree. It may do so as soon as the lock is free.
+	Strike()
+	// Say is told what becomes of the guardians, for the log.
+	Say(what News, seat int, why error)
+}
+
+// News is what becomes of the guardians.
+type News uint8
+
+// All the news that there is.
+const (
+	Replaced News = iota
+	NotReplaced
+	BothLost
+	NotStarted
+	Anew
+)
+
+// Pair is what a supervisor knows of its two guardians, and what they have to know: leases, trees, and what is lent to them. Its
+// user holds a lock from each change to the end of its sending, so that messages have the order of the changes.
+type Pair struct {
+	hands   PairHands
+	seats   [2]seat
+	number  uint64 // of the newest guardian
+	seq     uint64
+	calls   []*call // in the order of their numbers
+	changed chan struct{}
+	pingAt  time.Duration
+	lost    bool          // both are being started anew
+	retryAt time.Duration // then; 0: they are being started
+	pause   time.Duration
+	stopped bool
+
+	epochs   []*Epoch // in numerical order
+	trees    uint64   // the last number given to a tree
+	lent     *Message // what they answer at in the supervisor's place
+	watchdog *Message // what they feed
+}
+
+// post is how far a guardian is.
+type post uint8
+
+const (
+	vacant   post = iota
+	starting      // a process is being started
+	learning      // it is being told everything
+	doubted       // it knows everything, and its twin has still to show that it is there
+	seated
+)
+
+// seat is one guardian.
+type seat struct {
+	post    post
+	number  uint64
+	acked   uint64        // everything up to here is done by it
+	ping    uint64        // the newest question whether it is awake
+	asked   uint64        // learning: of it, doubted: of its twin, after everything was told
+	by      time.Duration // until when that is to be answered
+	again   bool          // the one before it could not take a tree in
+	clogged time.Duration // since when its full socket takes nothing; 0: it does
+}
+
+// call is a question to both.
+type call struct {
+	seq    uint64
+	at     time.Duration
+	silent bool // who has not answered was killed
+	err    error
+}
+
+// NewPair is a pair of guardians that are still to be seated.
+func NewPair(hands PairHands) *Pair {
+	return &Pair{hands: hands, changed: make(chan struct{}), seq: 1}
+}
+
+// Seat tells of guardians that are there, and know all that there is: at first, or since a former image of the supervisor had them.
+func (p *Pair) Seat(now time.Duration, acked [2]uint64) (numbers [2]uint64) {
+	for i := range p.seats {
+		p.number++
+		p.seats[i] = seat{post: seated, number: p.number, acked: acked[i]}
+		numbers[i] = p.number
+	}
+	p.pingAt = now + PingEvery
+	return numbers
+}
+
+// Changed is closed at the next change that somebody may wait for.
+func (p *Pair) Changed() <-chan struct{} { return p.changed }
+
+func (p *Pair) news() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// Introduce tells each guardian who the other one is.
+func (p *Pair) Introduce() {
+	for i := range p.seats {
+		p.hands.Send(i, &Message{Op: OpTwin})
+	}
+	p.news()
+}
+
+// Rouse asks both guardians to show that they are awake.
+func (p *Pair) Rouse(now time.Duration) (seq uint64) { return p.ask(now, &Message{Op: OpPing}) }
+
+// broadcast tells all who are there. A guardian that is being told everything hears it after that.
+func (p *Pair) broadcast(m *Message) {
+	for i, s := range p.seats {
+		if s.post >= learning {
+			p.hands.Send(i, m)
+		}
+	}
+}
+
+func (p *Pair) next() uint64 {
+	p.seq++
+	return p.seq
+}
+
+// ask broadcasts what both have to answer.
+func (p *Pair) ask(now time.Duration, m *Message) (seq uint64) {
+	m.Seq = p.next()
+	p.calls = append(p.calls, &call{seq: m.Seq, at: now})
+	p.broadcast(m)
+	return m.Seq
+}
+
+// Answered tells whether both guardians have done what they were asked, or why not. It has to be asked until it is done, or Forget.
+func (p *Pair) Answered(seq uint64) (done bool, err error) {
+	c := p.call(seq)
+	if c.err == nil {
+		for _, s := range p.seats {
+			if s.post < learning || s.acked < seq {
+				return false, nil
+			}
+		}
+	}
+	p.Forget(seq)
+	return true, c.err
+}
+
+func (p *Pair) call(seq uint64) *call {
+	i, there := p.find(seq)
+	if !there {
+		return nil
+	}
+	return p.calls[i]
+}
+
+func (p *Pair) find(seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(p.calls, seq, func(c *call, seq uint64) int { return cmp.Compare(c.seq, seq) })
+}
+
+// Forget is for whoever does not wait for an answer any more.
+func (p *Pair) Forget(seq uint64) {
+	if i, there := p.find(seq); there {
+		p.calls = slices.Delete(p.calls, i, i+1)
+	}
+}
+
+// Heard takes in what a guardian says.
+func (p *Pair) Heard(now time.Duration, at int, number uint64, m *Message) {
+	s := &p.seats[at]
+	if s.number != number || s.post < learning {
+		return
+	}
+	switch m.Op {
+	case OpNack:
+		// A number of its own would acknowledge what is still to be replayed.
+		if s.post == learning && m.Seq == 0 && m.Tree > 0 {
+			p.blind(now, at, m)
+			return
+		}
+		if c := p.call(m.Seq); c != nil && c.err == nil {
+			c.err = m.Err()
+		}
+		fallthrough
+	case OpAck:
+		s.acked = max(s.acked, m.Seq)
+		p.settle(now)
+		p.news()
+	case OpEnded:
+		p.over(p.epoch(m.Epoch), ErrLeaseEnded)
+	}
+}
+
+// blind is a new guardian that does not know of a tree which is there. P4: it is none. What has ended meanwhile is no hindrance to the
+// next one.
+func (p *Pair) blind(now time.Duration, at int, m *Message) {
+	err := errors.Join(errBlind, m.Err())
+	if p.lost || p.seats[at].again {
+		p.unfit(now, at, err)
+		return
+	}
+	p.vacate(at, err)
+	p.start(at)
+	p.seats[at].again = true
+}
+
+// settle seats who has shown what is needed for it.
+func (p *Pair) settle(now time.Duration) {
+	for i := range p.seats {
+		s, twin := &p.seats[i], &p.seats[1-i]
+		if s.post == learning && s.acked >= s.asked {
+			s.post = doubted
+			if !p.lost {
+				s.asked, s.by = p.next(), now+AckLimit
+				p.hands.Send(1-i, &Message{Op: OpPing, Seq: s.asked})
+			}
+		}
+		// P4: who kills both does so within a moment, but on a busy machine the second takes a while to die; until then it looks alive.
+		if s.post == doubted && !p.lost && twin.acked >= s.asked {
+			s.post = seated
+			p.Introduce()
+			p.hands.Say(Replaced, i, nil)
+		}
+	}
+	if p.lost && p.seats[0].post == doubted && p.seats[1].post == doubted {
+		p.lost = false
+		p.seats[0].post, p.seats[1].post = seated, seated
+		p.Introduce()
+		p.hands.Say(Anew, 0, nil)
+	}
+}
+
+func (p *Pair) start(at int) {
+	p.number++
+	p.seats[at] = seat{post: starting, number: p.number}
+	p.hands.Start(at, p.number)
+}
+
+// Began tells how the start of a guardian went. Unless it is wanted, nobody waits for it any more.
+func (p *Pair) Began(now time.Duration, at int, number uint64, err error) (wanted bool) {
+	s := &p.seats[at]
+	switch {
+	case p.stopped || s.number != number || s.post != starting:
+		return false
+	case err != nil:
+		p.unfit(now, at, err)
+		return false
+	}
+	s.post = learning
+	for _, m := range p.replay() {
+		p.hands.Send(at, m)
+	}
+	s.asked, s.by = p.next(), now+tellLimit
+	p.hands.Send(at, &Message{Op: OpPing, Seq: s.asked})
+	p.news()
+	return true
+}
+
+// Fallen is the end of a guardian.
+func (p *Pair) Fallen(now time.Duration, at int, number uint64) {
+	was := p.seats[at].post
+	if p.seats[at].number != number {
+		return
+	}
+	p.vacate(at, errVacated) // it may only have closed its socket
+	defer p.news()
+	switch {
+	case p.stopped:
+	case p.lost || was != seated:
+		p.unfit(now, at, errVacated)
+	case p.seats[1-at].post == seated:
+		p.start(at)
+	default:
+		p.bothLost(now, at, errAlone)
+	}
+}
+
+// unfit is a new guardian that cannot be seated.
+func (p *Pair) unfit(now time.Duration, at int, err error) {
+	if p.lost {
+		p.again(now, err)
+		return
+	}
+	p.hands.Say(NotReplaced, at, err)
+	p.bothLost(now, at, err)
+}
+
+func (p *Pair) vacate(at int, why error) {
+	p.hands.Kill(at, why)
+	p.seats[at] = seat{}
+}
+
+// bothLost starts over: P4 cannot be kept by a supervisor alone, so its terms end here and now.
+func (p *Pair) bothLost(now time.Duration, at int, why error) {
+	p.lost, p.pause = true, firstPause
+	p.hands.Say(BothLost, at, why)
+	p.StrikeAll(ErrGuardiansLost)
+	p.vacateBoth(why)
+	p.start(0)
+	p.start(1)
+}
+
+func (p *Pair) vacateBoth(why error) {
+	for i := range p.seats {
+		p.vacate(i, why)
+	}
+}
+
+// again is for a new pair that did not come about.
+func (p *Pair) again(now time.Duration, why error) {
+	p.hands.Say(NotStarted, 0, why)
+	p.vacateBoth(why)
+	p.retryAt = now + p.pause
+	p.pause = min(2*p.pause, longestPause)
+}
+
+// StrikeAll ends every epoch, and orders the death of every tree.
+func (p *Pair) StrikeAll(cause error) {
+	for _, e := range p.epochs {
+		p.over(e, cause)
+	}
+	p.hands.Strike()
+}
+
+// Stop has nobody replaced any more.
+func (p *Pair) Stop() { p.stopped = true }
+
+// Clogged tells that a guardian's full socket takes nothing, or takes something again.
+func (p *Pair) Clogged(now time.Duration, at int, number uint64, full bool) {
+	if s := &p.seats[at]; s.number == number {
+		s.clogged = 0
+		if full {
+			s.clogged = now
+		}
+	}
+}
+
+// Due does what is due, and says when to be called again.
+func (p *Pair) Due(now time.Duration) (next time.Duration) {
+	if p.stopped {
+		return 0
+	}
+	if p.lost && p.retryAt > 0 && now >= p.retryAt {
+		p.retryAt = 0
+		p.start(0)
+		p.start(1)
+	}
+	for _, c := range p.calls {
+		switch {
+		case now >= c.at+giveUp && c.err == nil:
+			c.err = errGaveUp
+			p.news()
+		case now >= c.at+AckLimit && !c.silent:
+			c.silent = true
+			p.killSilent(c.seq)
+		}
+	}
+	for i := range p.seats {
+		s := &p.seats[i]
+		switch {
+		case s.clogged > 0 && now >= s.clogged+ClogPatience:
+			s.clogged = 0
+			p.hands.Kill(i, errClogged)
+		case (s.post == learning || s.post == doubted && !p.lost) && now >= s.by:
+			err := errSilent
+			if s.post == doubted {
+				err = errAlone
+			}
+			p.unfit(now, i, err)
+		}
+	}
+	if now >= p.pingAt {
+		p.ping()
+		p.pingAt = now + PingEvery // also after a freeze, an answer has that long
+	}
+	return p.Next()
+}
+
+// Next is when something may be due.
+func (p *Pair) Next() time.Duration {
+	if p.stopped {
+		return 0
+	}
+	next := sooner(p.pingAt, p.retryAt)
+	for _, c := range p.calls {
+		switch {
+		case c.err != nil:
+		case c.silent:
+			next = sooner(next, c.at+giveUp)
+		default:
+			next = sooner(next, c.at+AckLimit)
+		}
+	}
+	for _, s := range p.seats {
+		if s.clogged > 0 {
+			next = sooner(next, s.clogged+ClogPatience)
+		}
+		if s.post == learning || s.post == doubted && !p.lost {
+			next = sooner(next, s.by)
+		}
+	}
+	return next
+}
+
+// killSilent ends the guardians that have not answered, so that they are replaced.
+func (p *Pair) killSilent(seq uint64) {
+	for i, s := range p.seats {
+		if s.post >= doubted && s.acked < seq {
+			p.hands.Kill(i, errSilent)
+		}
+	}
+}
+
+// ping finds a guardian that is alive but does not answer, such as a stopped one.
+func (p *Pair) ping() {
+	if len(p.epochs) == 0 {
+		return
+	}
+	for i := range p.seats {
+		s := &p.seats[i]
+		switch {
+		case s.post < doubted:
+		case s.ping > s.acked:
+			p.hands.Kill(i, errSilent)
+		default:
+			s.ping = p.next()
+			p.hands.Send(i, &Message{Op: OpPing, Seq: s.ping})
+		}
+	}
+}

@@ -1,0 +1,338 @@
+package guard
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+)
+
+// bureau is a supervisor whose hands only note what they are told.
+type bureau struct {
+	*Pair
+	t       *testing.T
+	now     time.Duration
+	numbers [2]uint64
+	sent    [2][]*Message
+	started []int
+	killed  []int
+	said    []News
+	struck  int
+}
+
+func newBureau(t *testing.T) *bureau {
+	t.Helper()
+	b := &bureau{t: t, now: time.Hour}
+	b.Pair = NewPair(b)
+	b.numbers = b.Seat(b.now, [2]uint64{})
+	if err := errors.Join(b.Begin(1, []byte("t")), b.Extend(b.now, 1, 2*b.now)); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bureau) Send(at int, m *Message) { b.sent[at] = append(b.sent[at], m) }
+func (b *bureau) Start(at int, number uint64) {
+	b.started, b.numbers[at] = append(b.started, at), number
+}
+func (b *bureau) Kill(at int, _ error)          { b.killed = append(b.killed, at) }
+func (b *bureau) Strike()                       { b.struck++ }
+func (b *bureau) Say(what News, _ int, _ error) { b.said = append(b.said, what) }
+
+// acks has a guardian answer everything that it was sent.
+func (b *bureau) acks(at int) {
+	b.t.Helper()
+	last := uint64(0)
+	for _, m := range b.sent[at] {
+		last = max(last, m.Seq)
+	}
+	b.sent[at] = nil
+	b.Heard(b.now, at, b.numbers[at], &Message{Op: OpAck, Seq: last})
+}
+
+func (b *bureau) falls(at int)             { b.Fallen(b.now, at, b.numbers[at]) }
+func (b *bureau) begins(at int) bool       { return b.Began(b.now, at, b.numbers[at], nil) }
+func (b *bureau) passes(d time.Duration)   { b.now += d; b.Due(b.now) }
+func (b *bureau) cause(t *testing.T) error { t.Helper(); return b.Cause(1) }
+
+// plants makes a tree that both guardians know.
+func (b *bureau) plants() *Entry {
+	b.t.Helper()
+	tree, seq, err := b.Plant(b.now, 1, Plant{Release: []byte("r"), Ref: func() *Ref { return &Ref{Path: "here"} }})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.acks(0)
+	b.acks(1)
+	if done, err := b.Answered(seq); !done || err != nil {
+		b.t.Fatal(done, err)
+	}
+	return tree
+}
+
+func TestAGuardianThatIsGoneIsReplacedAndTheNextKnowsEverything(t *testing.T) {
+	b := newBureau(t)
+	b.Lend([]byte("note"), "listener")
+	b.Feed(b.now, time.Second, "device")
+	tree := b.plants()
+	if _, err := b.Join(b.now, tree, Ref{Pid: 7}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Arm(b.now, tree, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	b.sent = [2][]*Message{}
+	b.falls(0)
+	if !slices.Equal(b.started, []int{0}) || !b.begins(0) {
+		t.Fatal("nobody takes its place")
+	}
+	var ops []Op
+	for _, m := range b.sent[0] {
+		if ops = append(ops, m.Op); m.Op != OpPing && m.Seq != 0 {
+			t.Errorf("%s has a number: it would acknowledge what follows", m.Op)
+		}
+	}
+	if want := []Op{OpLend, OpWatchdog, OpBegin, OpExtend, OpTree, OpBody, OpArm, OpPing}; !slices.Equal(ops, want) {
+		t.Fatalf("%v, want %v", ops, want)
+	}
+	b.acks(0)
+	if len(b.said) > 0 {
+		t.Fatal("replaced, though the other one has not shown that it is there")
+	}
+	b.acks(1)
+	if !slices.Equal(b.said, []News{Replaced}) || b.cause(t) != nil || b.struck > 0 {
+		t.Fatal(b.said, b.cause(t))
+	}
+}
+
+// A new guardian is told that what is over is over, only after it knows all of it.
+func TestANewGuardianIsToldLastThatALeaseIsOver(t *testing.T) {
+	b := newBureau(t)
+	tree := b.plants()
+	tree.armed, tree.after = true, time.Second
+	b.passes(3 * time.Hour)
+	if err := b.MayStart(b.now, tree); !errors.Is(err, ErrLeaseEnded) {
+		t.Fatal(err)
+	}
+	all := b.replay()
+	var ops []Op
+	for _, m := range all {
+		ops = append(ops, m.Op)
+	}
+	if want := []Op{OpBegin, OpTree, OpArm, OpEnd}; !slices.Equal(ops, want) {
+		t.Fatalf("%v, want %v", ops, want)
+	}
+	if all[0].Deadline == 0 || !all[0].OK || string(all[0].Ticket) != "t" {
+		t.Errorf("%+v", all[0])
+	}
+}
+
+// P4: two that are killed at once die a while apart; the second is not taken for alive meanwhile.
+func TestTheTwinHasToAnswerBeforeAReplacementCounts(t *testing.T) {
+	for name, c := range map[string]func(b *bureau){
+		"it is silent": func(b *bureau) { b.passes(AckLimit) },
+		"it falls":     func(b *bureau) { b.falls(1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBureau(t)
+			b.plants()
+			b.falls(0)
+			b.begins(0)
+			b.acks(0)
+			c(b)
+			if !errors.Is(b.cause(t), ErrGuardiansLost) || b.struck == 0 || !slices.Contains(b.said, BothLost) {
+				t.Fatal(b.said, b.cause(t))
+			}
+			b.sent = [2][]*Message{}
+			if !b.begins(0) || !b.begins(1) {
+				t.Fatal("no new pair")
+			}
+			b.acks(0)
+			if b.acks(1); b.said[len(b.said)-1] != Anew {
+				t.Fatal(b.said)
+			}
+		})
+	}
+}
+
+// P4: a guardian that does not know of a tree is none; what was in the way of the first may be gone by the second.
+func TestAGuardianThatCannotTakeATreeInIsNotSeated(t *testing.T) {
+	b := newBureau(t)
+	b.plants()
+	b.falls(0)
+	blind := func() {
+		b.begins(0)
+		b.Heard(b.now, 0, b.numbers[0], &Message{Op: OpNack, Epoch: 1, Tree: 1, Why: "out of sight"})
+	}
+	blind()
+	if b.cause(t) != nil || len(b.started) != 2 {
+		t.Fatal("no second one is tried", b.cause(t), b.started)
+	}
+	if blind(); !errors.Is(b.cause(t), ErrGuardiansLost) {
+		t.Fatal("it goes on")
+	}
+}
+
+func TestANewPairIsTriedAgainAndAgain(t *testing.T) {
+	b := newBureau(t)
+	b.falls(0)
+	b.falls(1)
+	pause := firstPause
+	for range 10 {
+		b.started = nil
+		b.Began(b.now, 0, b.numbers[0], errors.New("no processes"))
+		if b.begins(1) {
+			t.Fatal("one alone is wanted")
+		}
+		if b.passes(pause - 1); len(b.started) > 0 {
+			t.Fatalf("tried again before %v", pause)
+		}
+		if b.passes(1); len(b.started) != 2 {
+			t.Fatal("not tried again")
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+func TestAGuardianThatDoesNotAnswerIsKilled(t *testing.T) {
+	b := newBureau(t)
+	_, seq, err := b.Plant(b.now, 1, Plant{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.acks(0)
+	if b.passes(AckLimit - 1); len(b.killed) > 0 {
+		t.Fatal("too soon")
+	}
+	if b.passes(1); !slices.Equal(b.killed, []int{1}) {
+		t.Fatal(b.killed)
+	}
+	b.passes(giveUp)
+	if done, err := b.Answered(seq); !done || err == nil {
+		t.Fatal(done, err)
+	}
+}
+
+func TestAGuardianThatSleepsOverAPingIsKilled(t *testing.T) {
+	b := newBureau(t)
+	b.passes(PingEvery)
+	b.acks(0)
+	if b.passes(PingEvery - 1); len(b.killed) > 0 {
+		t.Fatal("too soon")
+	}
+	if b.passes(1); !slices.Equal(b.killed, []int{1}) {
+		t.Fatal(b.killed)
+	}
+}
+
+func TestAGuardianThatLeavesItsSocketFullIsKilled(t *testing.T) {
+	b := newBureau(t)
+	for range 5 { // it takes a little, now and then
+		b.Clogged(b.now, 1, b.numbers[1], true)
+		b.passes(ClogPatience / 2)
+	}
+	if len(b.killed) > 0 {
+		t.Fatal("too soon")
+	}
+	if b.passes(ClogPatience / 2); !slices.Equal(b.killed, []int{1}) {
+		t.Fatal(b.killed)
+	}
+}
+
+// What is heard of, or from, a guardian that is not in its place any more changes nothing.
+func TestWordsOfAFormerGuardianAreNotHeard(t *testing.T) {
+	b := newBureau(t)
+	former := b.numbers[0]
+	b.falls(0)
+	b.begins(0)
+	b.Heard(b.now, 0, former, &Message{Op: OpEnded, Epoch: 1})
+	b.Heard(b.now, 0, former, &Message{Op: OpAck, Seq: 1 << 40})
+	b.Fallen(b.now, 0, former)
+	if b.Began(b.now, 0, former, nil) || b.cause(t) != nil || len(b.started) != 1 || b.seats[0].acked > 0 {
+		t.Fatal(b.cause(t), b.started, b.seats)
+	}
+}
+
+// P2: a start that is under way when everything seen is dead may still come.
+func TestAStartThatIsUnderWayLeavesSomethingUnseen(t *testing.T) {
+	b := newBureau(t)
+	tree := b.plants()
+	if err := b.MayStart(b.now, tree); err != nil {
+		t.Fatal(err)
+	}
+	b.Pair.Kill(tree, false)
+	if err := b.MayStart(b.now, tree); !errors.Is(err, ErrTreeEnded) {
+		t.Errorf("started while it is killed: %v", err)
+	}
+	if _, err := b.Join(b.now, tree, Ref{Pid: 1}, nil); !errors.Is(err, ErrTreeEnded) {
+		t.Errorf("what was under way passes its gate: %v", err)
+	}
+	if !b.Round(tree) {
+		t.Error("nothing is under way")
+	}
+	if b.Started(tree); b.Round(tree) {
+		t.Error("something is under way for ever")
+	}
+	b.Spare(tree)
+	if err := b.MayStart(b.now, tree); err != nil {
+		t.Errorf("a tree that was killed is of use again: %v", err)
+	}
+	b.Pair.Kill(tree, true)
+	b.Spare(tree)
+	if err := b.MayStart(b.now, tree); !errors.Is(err, ErrTreeEnded) {
+		t.Errorf("started after its end: %v", err)
+	}
+	if b.Bury(tree); !b.Pair.Kill(tree, true) {
+		t.Error("its end is not remembered")
+	}
+}
+
+// P3: whoever asks first after the deadline finds the lease over, whether or not a guardian has said so.
+func TestNothingIsDoneUnderALeaseThatRanOut(t *testing.T) {
+	b := newBureau(t)
+	tree := b.plants()
+	b.now *= 3
+	if err := b.Extend(b.now, 1, 2*b.now); !errors.Is(err, ErrLeaseEnded) {
+		t.Errorf("extended: %v", err)
+	}
+	if _, err := b.Join(b.now, tree, Ref{}, nil); !errors.Is(err, ErrLeaseEnded) {
+		t.Errorf("joined: %v", err)
+	}
+	if _, err := b.Arm(b.now, tree, time.Second); !errors.Is(err, ErrLeaseEnded) {
+		t.Errorf("armed: %v", err)
+	}
+	select {
+	case <-b.Over(1):
+	default:
+		t.Error("it is not over")
+	}
+}
+
+func TestOnlyWhatIsAtRestIsHandedOver(t *testing.T) {
+	b := newBureau(t)
+	tree := b.plants()
+	for name, c := range map[string]struct{ begin, end func() }{
+		"a start":    {func() { tree.starting++ }, func() { tree.starting-- }},
+		"a kill":     {func() { b.Pair.Kill(tree, false) }, func() { b.Spare(tree) }},
+		"an epoch":   {func() { _ = b.Begin(2, nil) }, func() { _ = b.Finish(2) }},
+		"a new twin": {func() { b.falls(0); b.begins(0); b.acks(0) }, func() { b.acks(1) }},
+	} {
+		c.begin()
+		if _, err := b.HandOver(b.now, 1, 1); !errors.Is(err, ErrBusy) {
+			t.Errorf("%s: %v", name, err)
+		}
+		c.end()
+	}
+	l, err := b.HandOver(b.now, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heir := &bureau{t: t, now: b.now}
+	heir.Pair, heir.numbers = Adopt(b.now, heir, l)
+	if err := heir.MayStart(heir.now, heir.Epochs()[0].Trees()[0]); err != nil {
+		t.Error(err)
+	}
+	if again, err := heir.HandOver(heir.now, 1, 0); !errors.Is(err, ErrBusy) {
+		t.Errorf("%+v", again)
+	}
+}

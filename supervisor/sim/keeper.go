@@ -1,0 +1,223 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"understudy/supervisor"
+	"understudy/supervisor/child"
+	"understudy/supervisor/guard"
+)
+
+const twinGrace = time.Second
+
+// keeper runs what a supervisor process knows of its guardians (guard.Pair) over the simulated world, as child.Guard does over the
+// real one. World.mu guards it.
+type keeper struct {
+	w       *world
+	inc     *incarnation
+	pair    *guard.Pair
+	seats   [2]*guardian
+	due     time.Duration // when Run looks again
+	bell    chan struct{} // holds one when something is due sooner
+	stopped chan struct{}
+	dog     *device       // nil: no guardian feeds it
+	dogs    chan struct{} // held by who opens or closes it
+	stray   chan struct{} // holds one when it may be needed by nobody
+	planted int           // the last number given to a tree
+	handing func() (guard.Legacy, error)
+}
+
+func bareKeeper(inc *incarnation) *keeper {
+	g := &keeper{
+		w: inc.node.w, inc: inc, bell: make(chan struct{}, 1), stopped: make(chan struct{}), dogs: make(chan struct{}, 1), stray: make(chan struct{}, 1),
+	}
+	g.pair = guard.NewPair(pairHands{g})
+	return g
+}
+
+func newKeeper(ctx context.Context, inc *incarnation) (*keeper, error) {
+	g, w := bareKeeper(inc), inc.node.w
+	if !w.sleep(ctx, w.draw(inc.node.host.rng, 5*time.Millisecond)) || !inc.pass() {
+		return nil, errCrashed
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !inc.alive() {
+		return nil, errCrashed
+	}
+	g.seated(g.pair.Seat(g.now(), [2]uint64{}), [2]*guardian{newGuardian(g, 0), newGuardian(g, 1)})
+	g.pair.Introduce()
+	inc.guard = g
+	return g, nil
+}
+
+func (g *keeper) seated(numbers [2]uint64, all [2]*guardian) {
+	g.seats = all
+	for i, s := range all {
+		s.of, s.number = g, numbers[i]
+	}
+}
+
+func (g *keeper) now() time.Duration { return g.inc.node.host.now() }
+
+// changed has Run look again, if something is due sooner than it knows. World.mu is held.
+func (g *keeper) changed() {
+	if next := g.pair.Next(); next > 0 && (g.due == 0 || next < g.due) {
+		g.due = next
+		ring(g.bell)
+	}
+}
+
+func ring(bell chan struct{}) {
+	select {
+	case bell <- struct{}{}:
+	default:
+	}
+}
+
+// Run implements supervisor.Guard.
+func (g *keeper) Run(ctx context.Context) error {
+	g.w.wait.Go(func() { g.keepKennel(ctx) })
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return g.stop(context.WithoutCancel(ctx))
+		case <-g.bell:
+		case <-timer.C:
+		}
+		if !g.inc.pass() {
+			continue
+		}
+		g.w.mu.Lock()
+		g.due = g.pair.Due(g.now())
+		timer.Reset(g.inc.node.host.until(g.due))
+		g.w.mu.Unlock()
+	}
+}
+
+func (g *keeper) stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if !g.inc.pass() {
+		return nil
+	}
+	g.w.mu.Lock()
+	g.pair.Stop()
+	g.pair.StrikeAll(child.ErrStopped)
+	all := g.trees()
+	g.w.mu.Unlock()
+	var errs []error
+	for _, t := range all {
+		errs = append(errs, t.End(ctx))
+	}
+	g.disarm(ctx)
+	close(g.stopped)
+	if g.inc.pass() {
+		g.w.mu.Lock()
+		for _, s := range g.seats {
+			if s != nil {
+				s.orphan()
+			}
+		}
+		g.w.mu.Unlock()
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("stop the guard: %w", err)
+	}
+	return nil
+}
+
+// trees is all that have not ended. World.mu is held.
+func (g *keeper) trees() (all []*handle) {
+	for _, e := range g.pair.Epochs() {
+		for _, t := range e.Trees() {
+			all = append(all, t.Plant.Of.(*handle))
+		}
+	}
+	return all
+}
+
+// hear takes in what a guardian says. World.mu is held.
+func (g *keeper) hear(s *guardian, m *guard.Message) {
+	g.pair.Heard(g.now(), s.index, s.number, m)
+	g.changed()
+}
+
+// lost is the kernel's word that a guardian is gone. World.mu is held.
+func (g *keeper) lost(s *guardian) {
+	here := g.seats[s.index] == s
+	g.pair.Fallen(g.now(), s.index, s.number)
+	if here {
+		g.seats[s.index] = nil
+	}
+	g.changed()
+}
+
+// pairHands do what a pair decides in the simulated world. World.mu is held.
+type pairHands struct{ *keeper }
+
+// Send implements guard.PairHands.
+func (g pairHands) Send(at int, m *guard.Message) {
+	s := g.seats[at]
+	if m.Op == guard.OpTwin {
+		if s == nil || g.seats[1-at] == nil {
+			return
+		}
+		m.Along = g.seats[1-at]
+	}
+	s.deliver(m)
+}
+
+// Start implements guard.PairHands.
+func (g pairHands) Start(at int, number uint64) {
+	w := g.w
+	w.wait.Go(func() {
+		w.sleep(context.Background(), 5*time.Millisecond+w.draw(g.inc.node.host.rng, 20*time.Millisecond))
+		if !g.inc.pass() {
+			return
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !g.inc.alive() {
+			return
+		}
+		former, s := g.seats[at], newGuardian(g.keeper, at)
+		s.number, g.seats[at] = number, s
+		if !g.pair.Began(g.now(), at, number, nil) {
+			g.seats[at] = former
+			s.die()
+		}
+		g.changed()
+	})
+}
+
+// Kill implements guard.PairHands.
+func (g pairHands) Kill(at int, why error) {
+	if s := g.seats[at]; s != nil && !s.dead {
+		g.w.say("%s: the supervisor kills guardian %d: %v", g.inc.node.name, at+1, why)
+		s.die()
+	}
+}
+
+// Strike implements guard.PairHands.
+func (g pairHands) Strike() {
+	for _, t := range g.trees() {
+		t.strike()
+	}
+}
+
+// Say implements guard.PairHands.
+func (g pairHands) Say(what guard.News, at int, why error) {
+	said := map[guard.News]string{
+		guard.Replaced: "is replaced", guard.NotReplaced: "is not replaced", guard.BothLost: "and the other one are lost",
+		guard.NotStarted: "and the other one are not started", guard.Anew: "and the other one watch anew",
+	}[what]
+	g.w.say("%s: guardian %d %s (%v)", g.inc.node.name, at+1, said, why)
+}
+
+var _ supervisor.Guard = (*keeper)(nil)
