@@ -128,9 +128,13 @@ func (t *tree) kill(now time.Duration) (next time.Duration) {
 	return now + patience
 }
 
+// closes tells whether there is a session to be closed by this guardian. P2: one that its supervisor died of before it was introduced
+// to its twin may not have heard of all the trees.
+func (w *Ward) closes(l *lease) bool { return w.told && len(l.ticket) > 0 }
+
 // close starts the closing of the session when there is something new to tell it, and says when to look again.
 func (w *Ward) close(now time.Duration, l *lease) time.Duration {
-	if l.busy || l.closed || len(l.ticket) == 0 {
+	if l.busy || l.closed || !w.closes(l) {
 		return 0
 	}
 	if now < l.closeAt && !w.first {
@@ -183,7 +187,7 @@ func (w *Ward) done(now time.Duration, l *lease) bool {
 			awaitsReset = awaitsReset || w.dog != nil && t.armed && !t.dead
 		}
 	}
-	settled = settled && !l.busy && (l.closed || len(l.ticket) == 0)
+	settled = settled && !l.busy && (l.closed || !w.closes(l))
 	return settled && (w.orphaned || l.finished) || w.orphaned && now >= l.endedAt+Hopeless && !awaitsReset
 }
 

@@ -81,6 +81,7 @@ type Ward struct {
 	trees    []*tree
 	alone    time.Duration // since when the twin is gone; 0: it is there, or there has been none
 	first    bool          // it leaves nobody a head start
+	told     bool          // it knows everything that its twin knows
 	orphaned bool
 	dog      *watchdog // nil: there is none, or none that is needed
 }
@@ -163,7 +164,7 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 		if err := w.hands.Take(m); err != nil {
 			return err
 		}
-		w.alone = 0
+		w.alone, w.told = 0, true
 		return nil
 	case OpWatchdog:
 		return w.keep(m)

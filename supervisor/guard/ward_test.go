@@ -85,7 +85,7 @@ func (p *puppet) turn(now time.Duration, e Events) (next time.Duration, over boo
 func guarding(t *testing.T, cfg Config, deadline time.Duration, bodies ...*mortal) *puppet {
 	t.Helper()
 	p := newPuppet(cfg)
-	all := []Message{{Op: OpBegin, Epoch: 1, Ticket: []byte("t")}, {Op: OpExtend, Epoch: 1, Deadline: deadline}}
+	all := []Message{{Op: OpTwin}, {Op: OpBegin, Epoch: 1, Ticket: []byte("t")}, {Op: OpExtend, Epoch: 1, Deadline: deadline}}
 	for i, b := range bodies {
 		ref := Ref{Pid: i + 1}
 		p.bodies[ref] = b
@@ -133,6 +133,19 @@ func TestReleaseOfAnUnprovedTreeIsWithheld(t *testing.T) {
 	}
 	if _, over := p.turn(now, p.closed()); !over || !good.removed || !bad.removed || !good.shut {
 		t.Fatal("not settled")
+	}
+}
+
+// P2: a supervisor that dies while it tells a new guardian everything leaves it with a lease, and without the trees.
+func TestAGuardianThatWasNotToldEverythingClosesNoSession(t *testing.T) {
+	p := newPuppet(Config{})
+	for _, m := range []Message{{Op: OpBegin, Epoch: 1, Ticket: []byte("t")}, {Op: OpExtend, Epoch: 1, Deadline: time.Hour}} {
+		if err := p.hear(0, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, over := p.turn(0, Events{Orphaned: true}); len(p.closing) > 0 || !over {
+		t.Fatalf("over: %v, %+v", over, p.closing)
 	}
 }
 

@@ -102,7 +102,7 @@ func (g *keeper) plant(number uint64, name string, release []byte) (t *handle, s
 	t = &handle{guard: g, slayer: make(chan struct{}, 1)}
 	g.planted++
 	t.tree = &tree{
-		host: n.host, of: g, node: n.name, service: service, aside: what, session: ticket.Session, procs: map[*proc]struct{}{}, changed: make(chan struct{}),
+		host: n.host, of: g, node: n.name, service: service, aside: what, session: ticket.Session, procs: map[*proc]struct{}{}, known: map[*guardian]struct{}{}, changed: make(chan struct{}),
 		id: treeID{Name: fmt.Sprintf("%s.%d.%s.%d", n.name, g.inc.number, name, g.planted), Boot: n.host.boot()},
 	}
 	if t.entry, seq, err = g.pair.Plant(g.now(), number, t.plant(release)); err != nil {

@@ -17,12 +17,16 @@ type guardian struct {
 	node     *node
 	boot     int
 	index    int
-	birth    int    // of all on the host
-	number   uint64 // the pair's
-	dead     bool
-	inbox    []*guard.Message
-	hungUp   bool // the supervisor is gone, which it may not have noticed
-	orphaned bool // it has
+	birth    int              // of all on the host
+	number   uint64           // the pair's
+	dead     bool             // killed: it does nothing any more
+	fallen   bool             // its end can be seen
+	blind    time.Time        // until then it can open nothing
+	inbox    []*guard.Message // in its socket, which takes so many
+	unsent   []*guard.Message // what that did not take yet
+	said     []*guard.Message // that the supervisor has not heard
+	hungUp   bool             // the supervisor is gone, which it may not have noticed
+	orphaned bool             // it has
 	twin     *guardian
 	closed   []guard.Closed // that it has not taken in
 	alarm    *time.Timer
@@ -44,19 +48,33 @@ func newGuardian(of *keeper, index int) *guardian {
 	return g
 }
 
-func (g *guardian) gone() bool {
-	g.w.mu.Lock()
-	defer g.w.mu.Unlock()
-	return g.dead
-}
+// room is how many messages a guardian's socket takes.
+const room = 6
 
-// deliver puts a message into the guardian's socket.
+// deliver puts a message into the guardian's socket, as soon as that takes it.
 func (g *guardian) deliver(m *guard.Message) {
 	if g.dead {
 		return
 	}
+	if len(g.unsent) > 0 || len(g.inbox) >= room {
+		if g.unsent = append(g.unsent, m); len(g.unsent) == 1 {
+			g.of.clogged(g, true)
+		}
+		return
+	}
 	g.inbox = append(g.inbox, m)
 	g.wake()
+}
+
+// unclog sends what did not go before.
+func (g *guardian) unclog() {
+	for len(g.unsent) > 0 && len(g.inbox) < room && !g.dead {
+		m := g.unsent[0]
+		g.unsent = g.unsent[1:]
+		g.inbox = append(g.inbox, m)
+		g.wake()
+	}
+	g.of.clogged(g, len(g.unsent) > 0)
 }
 
 // orphan is the supervisor's end of the socket being closed.
@@ -65,7 +83,7 @@ func (g *guardian) orphan() {
 	g.wake()
 }
 
-// die is SIGKILL for a guardian.
+// die is SIGKILL for a guardian: it does nothing any more. On a busy machine it takes a while until that can be seen.
 func (g *guardian) die() {
 	if g.dead {
 		return
@@ -75,13 +93,32 @@ func (g *guardian) die() {
 	if g.alarm != nil {
 		g.alarm.Stop()
 	}
+	g.w.check.unwatch(g)
+	if d := drawn(g.host.lags, 400*time.Millisecond) - 200*time.Millisecond; d > 0 && g.host.on {
+		g.w.after(d, g.fall)
+		return
+	}
+	g.fall()
+}
+
+// fall is its end as others see it.
+func (g *guardian) fall() {
+	if g.fallen {
+		return
+	}
+	g.fallen = true
 	delete(g.host.beings, g)
 	g.node.dog.close(g)
 	g.w.net.sever(g.gate, g.host.on && g.boot == g.host.boots)
 	for _, c := range g.heard {
 		c.shut(g.host.on && g.boot == g.host.boots)
 	}
-	g.of.inc.do(func() { g.w.after(0, func() { g.of.lost(g) }) })
+	g.of.inc.do(func() {
+		g.w.after(0, func() {
+			g.listenTo()
+			g.of.lost(g)
+		})
+	})
 	for _, other := range g.host.guardians() {
 		if other.twin == g {
 			other.wake()
@@ -122,10 +159,13 @@ func (g *guardian) wake() {
 		g.inbox = g.inbox[1:]
 		g.ward.Hear(now, m)
 	}
+	if len(g.unsent) > 0 {
+		g.of.inc.do(func() { g.w.after(time.Millisecond, g.unclog) })
+	}
 	g.orphaned = g.orphaned || g.hungUp
 	closed := g.closed
 	g.closed = nil
-	next, over := g.ward.Turn(now, guard.Events{Closed: closed, TwinGone: g.twin != nil && g.twin.dead, Orphaned: g.orphaned})
+	next, over := g.ward.Turn(now, guard.Events{Closed: closed, TwinGone: g.twin != nil && g.twin.fallen, Orphaned: g.orphaned})
 	if over {
 		g.die()
 		return

@@ -29,8 +29,9 @@ type host struct {
 	trees   map[string]*tree
 	pids    int
 	rng     *rand.Rand
-	stuck   time.Time // until then, what is killed does not die
-	holds   string    // all of this service is held then, and nothing else; "": some of everything
+	lags    *rand.Rand // of guardians' deaths, and of what they can open at first
+	stuck   time.Time  // until then, what is killed does not die
+	holds   string     // all of this service is held then, and nothing else; "": some of everything
 	beings  map[*guardian]struct{}
 }
 
@@ -81,6 +82,7 @@ type incarnation struct {
 	stop    context.CancelFunc
 	guard   *keeper         // World.mu guards this and what follows
 	asked   bool            // to stop
+	awake   time.Time       // since when
 	stood   map[string]bool // services that it has stood for
 	changes chan supervisor.Change
 	ear     *ear // nil: it does not listen

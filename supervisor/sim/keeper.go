@@ -148,6 +148,12 @@ func (g *keeper) hear(s *guardian, m *guard.Message) {
 	g.changed()
 }
 
+// clogged tells whether a guardian's socket is full. World.mu is held.
+func (g *keeper) clogged(s *guardian, full bool) {
+	g.pair.Clogged(g.now(), s.index, s.number, full)
+	g.changed()
+}
+
 // lost is the kernel's word that a guardian is gone. World.mu is held.
 func (g *keeper) lost(s *guardian) {
 	here := g.seats[s.index] == s
@@ -188,6 +194,9 @@ func (g pairHands) Start(at int, number uint64) {
 		}
 		former, s := g.seats[at], newGuardian(g.keeper, at)
 		s.number, g.seats[at] = number, s
+		if r := g.inc.node.host.lags; !w.plan.Calm && r.IntN(4) == 0 {
+			s.blind = time.Now().Add(drawn(r, 60*time.Millisecond))
+		}
 		if !g.pair.Began(g.now(), at, number, nil) {
 			g.seats[at] = former
 			s.die()
@@ -218,6 +227,26 @@ func (g pairHands) Say(what guard.News, at int, why error) {
 		guard.NotStarted: "and the other one are not started", guard.Anew: "and the other one watch anew",
 	}[what]
 	g.w.say("%s: guardian %d %s (%v)", g.inc.node.name, at+1, said, why)
+}
+
+// mayDieTelling kills, now and then, a supervisor that is telling a new guardian everything, or has just told it: that then has a lease,
+// and not the trees.
+// World.mu is held.
+func (i *incarnation) mayDieTelling() {
+	n := i.node
+	w := n.w
+	if w.quiet || n.host.lags.IntN(3) > 0 {
+		return
+	}
+	soon := drawn(n.host.lags, 100*time.Millisecond) - 50*time.Millisecond
+	w.after(max(soon, 0), func() {
+		if n.inc == i && i.running() && i.mayLose(1) {
+			w.say("%s: supervisor %d is killed while it tells a guardian everything", n.name, i.number)
+			w.noteFault(CrashSupervisor)
+			n.crash(true)
+			w.after(w.plan.Timeout/2, n.start)
+		}
+	})
 }
 
 var _ supervisor.Guard = (*keeper)(nil)

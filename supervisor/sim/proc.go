@@ -24,6 +24,7 @@ type tree struct {
 	aside   string // what runs in it that is no part of a child; "" for a child's
 	session int64
 	procs   map[*proc]struct{}
+	known   map[*guardian]struct{} // that hold it
 	removed bool
 	changed chan struct{} // closed at each change
 }

@@ -73,6 +73,9 @@ var drills = change{"supervisor/sim/drill.go", "	if p.Seed%drillsIn == drillsFro
 var held = change{"supervisor/sim/kinds.go", "DeleteService, StickProcesses,", "DeleteService, StickProcesses, StickProcesses, StickProcesses, StickProcesses, " +
 	"StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses,"}
 
+// blinds leaves every second new guardian at first unable to open what it is told of.
+var blinds = change{"supervisor/sim/keeper.go", "r.IntN(4) == 0 {", "r.IntN(4) < 2 {"}
+
 var sabotages = []sabotage{
 	{"skip the breadcrumb", []change{
 		{"election/candidate.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
@@ -313,6 +316,23 @@ var sabotages = []sabotage{
 	}},
 	{"leave it at the one order to kill a container" + weak, []change{
 		{"supervisor/sim/proc.go", "		t.insist()\n", ""},
+	}},
+	{"take a guardian that is dying for one that is there", []change{
+		{"supervisor/guard/seating.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number > 0 {"},
+	}},
+	{"seat a guardian that does not know of every tree", []change{
+		{"supervisor/guard/pair.go", "		if s.post == learning && m.Seq == 0 && m.Tree > 0 {\n", "		if p.stopped && m.Seq == 0 && m.Tree > 0 {\n"},
+		blinds,
+	}},
+	{"a guardian closes a session before it knows of every tree", []change{
+		{"supervisor/guard/lease.go", "{ return w.told && len(l.ticket) > 0 }", "{ return len(l.ticket) > 0 }"},
+		blinds,
+	}},
+	{"tell a new guardian of no tree", []change{
+		{"supervisor/guard/ledger.go", "			all = append(all, t.registration())\n", "			_ = t.registration()\n"},
+	}},
+	{"leave what runs alone when both guardians are lost", []change{
+		{"supervisor/guard/seating.go", "	p.StrikeAll(ErrGuardiansLost)\n", ""},
 	}},
 	{"guardians do not end leases", []change{
 		{"supervisor/guard/ward.go", "	return !l.ended && !l.relict && l.deadline > 0 && now >= l.deadline\n", "	return l.deadline < 0\n"},

@@ -1,0 +1,129 @@
+package guard
+
+import (
+	"errors"
+	"time"
+)
+
+// blind is a new guardian that does not know of a tree which is there. P4: it is none. What has ended meanwhile is no hindrance to the
+// next one.
+func (p *Pair) blind(now time.Duration, at int, m *Message) {
+	err := errors.Join(errBlind, m.Err())
+	if p.lost || p.seats[at].again {
+		p.unfit(now, at, err)
+		return
+	}
+	p.vacate(at, err)
+	p.start(at)
+	p.seats[at].again = true
+}
+
+// settle seats who has shown what is needed for it.
+func (p *Pair) settle(now time.Duration) {
+	for i := range p.seats {
+		s, twin := &p.seats[i], &p.seats[1-i]
+		if s.post == learning && s.acked >= s.asked {
+			s.post = doubted
+			if !p.lost {
+				s.asked, s.by = p.next(), now+AckLimit
+				p.hands.Send(1-i, &Message{Op: OpPing, Seq: s.asked})
+			}
+		}
+		// P4: who kills both does so within a moment, but on a busy machine the second takes a while to die; until then it looks alive.
+		if s.post == doubted && !p.lost && twin.acked >= s.asked {
+			s.post = seated
+			p.Introduce()
+			p.hands.Say(Replaced, i, nil)
+		}
+	}
+	if p.lost && p.seats[0].post == doubted && p.seats[1].post == doubted {
+		p.lost = false
+		p.seats[0].post, p.seats[1].post = seated, seated
+		p.Introduce()
+		p.hands.Say(Anew, 0, nil)
+	}
+}
+
+func (p *Pair) start(at int) {
+	p.number++
+	p.seats[at] = seat{post: starting, number: p.number}
+	p.hands.Start(at, p.number)
+}
+
+// Began tells how the start of a guardian went. Unless it is wanted, nobody waits for it any more.
+func (p *Pair) Began(now time.Duration, at int, number uint64, err error) (wanted bool) {
+	s := &p.seats[at]
+	switch {
+	case p.stopped || s.number != number || s.post != starting:
+		return false
+	case err != nil:
+		p.unfit(now, at, err)
+		return false
+	}
+	s.post = learning
+	for _, m := range p.replay() {
+		p.hands.Send(at, m)
+	}
+	s.asked, s.by = p.next(), now+tellLimit
+	p.hands.Send(at, &Message{Op: OpPing, Seq: s.asked})
+	p.news()
+	return true
+}
+
+// Fallen is the end of a guardian.
+func (p *Pair) Fallen(now time.Duration, at int, number uint64) {
+	was := p.seats[at].post
+	if p.seats[at].number != number {
+		return
+	}
+	p.vacate(at, errVacated) // it may only have closed its socket
+	defer p.news()
+	switch {
+	case p.stopped:
+	case p.lost || was != seated:
+		p.unfit(now, at, errVacated)
+	case p.seats[1-at].post == seated:
+		p.start(at)
+	default:
+		p.bothLost(now, at, errAlone)
+	}
+}
+
+// unfit is a new guardian that cannot be seated.
+func (p *Pair) unfit(now time.Duration, at int, err error) {
+	if p.lost {
+		p.again(now, err)
+		return
+	}
+	p.hands.Say(NotReplaced, at, err)
+	p.bothLost(now, at, err)
+}
+
+func (p *Pair) vacate(at int, why error) {
+	p.hands.Kill(at, why)
+	p.seats[at] = seat{}
+}
+
+// bothLost starts over: P4 cannot be kept by a supervisor alone, so its terms end here and now.
+func (p *Pair) bothLost(now time.Duration, at int, why error) {
+	p.lost, p.pause = true, firstPause
+	p.hands.Say(BothLost, at, why)
+	p.StrikeAll(ErrGuardiansLost)
+	p.vacateBoth(why)
+	p.start(0)
+	p.start(1)
+}
+
+func (p *Pair) vacateBoth(why error) {
+	for i := range p.seats {
+		p.vacate(i, why)
+	}
+}
+
+// again is for a new pair that did not come about.
+func (p *Pair) again(now time.Duration, why error) {
+	p.hands.Say(NotStarted, 0, why)
+	p.vacateBoth(why)
+	p.retryAt = now + p.pause
+	p.pause = min(2*p.pause, longestPause)
+}
