@@ -128,8 +128,8 @@ func (t *tree) kill(now time.Duration) (next time.Duration) {
 	return now + patience
 }
 
-// closes tells whether there is a session to be closed by this guardian. P2: one that its supervisor died of before it was introduced
-// to its twin may not have heard of all the trees.
+// closes tells whether there is a session to be closed by this guardian. P2: one whose supervisor died before it had told it everything
+// may not have heard of all the trees.
 func (w *Ward) closes(l *lease) bool { return w.told && len(l.ticket) > 0 }
 
 // close starts the closing of the session when there is something new to tell it, and says when to look again.

@@ -65,7 +65,7 @@ func (p *Pair) Began(now time.Duration, at int, number uint64, err error) (wante
 		p.hands.Send(at, m)
 	}
 	s.asked, s.by = p.next(), now+tellLimit
-	p.hands.Send(at, &Message{Op: OpPing, Seq: s.asked})
+	p.hands.Send(at, &Message{Op: OpPing, Seq: s.asked, OK: true})
 	p.news()
 	return true
 }

@@ -138,14 +138,24 @@ func TestReleaseOfAnUnprovedTreeIsWithheld(t *testing.T) {
 
 // P2: a supervisor that dies while it tells a new guardian everything leaves it with a lease, and without the trees.
 func TestAGuardianThatWasNotToldEverythingClosesNoSession(t *testing.T) {
-	p := newPuppet(Config{})
-	for _, m := range []Message{{Op: OpBegin, Epoch: 1, Ticket: []byte("t")}, {Op: OpExtend, Epoch: 1, Deadline: time.Hour}} {
-		if err := p.hear(0, m); err != nil {
-			t.Fatal(err)
+	lease := []Message{{Op: OpBegin, Epoch: 1, Ticket: []byte("t")}, {Op: OpExtend, Epoch: 1, Deadline: time.Hour}}
+	lost := Message{Op: OpTree, Epoch: 1, Tree: 1, Body: &Ref{Pid: 9}}
+	end := Message{Op: OpPing, OK: true}
+	for name, c := range map[string]struct {
+		told   []Message
+		closes bool
+	}{
+		"in the midst": {lease, false},
+		"blind":        {append(slices.Clone(lease), lost, end), false},
+		"everything":   {append(slices.Clone(lease), end), true},
+	} {
+		p := newPuppet(Config{})
+		for _, m := range c.told {
+			p.Hear(0, &m)
 		}
-	}
-	if _, over := p.turn(0, Events{Orphaned: true}); len(p.closing) > 0 || !over {
-		t.Fatalf("over: %v, %+v", over, p.closing)
+		if p.turn(0, Events{Orphaned: true}); len(p.closing) > 0 != c.closes {
+			t.Errorf("%s: %+v", name, p.closing)
+		}
 	}
 }
 
