@@ -117,18 +117,18 @@ func (g *Guard) holdDog(ctx context.Context, w Watchdog) error {
 }
 
 func (g *Guard) adoptDog(ctx context.Context, d *dogDevice) error {
-	if d.permanent {
-		g.cfg.Logger.Warn("the watchdog cannot be disarmed any more (nowayout): the machine is reset some time after this supervisor stops")
-	}
 	g.mu.Lock()
 	g.kennel.dog = d
 	seq := g.pair.Feed(Now(), d.timeout, d.file)
 	g.unlock()
+	if d.permanent {
+		g.words.say(g.cfg.Logger.Warn, "the watchdog cannot be disarmed any more (nowayout): the machine is reset some time after this supervisor stops")
+	}
 	if err := g.answered(ctx, seq); err != nil {
 		g.strayDog()
 		return err
 	}
-	g.cfg.Logger.Info("watchdog armed", "timeout", d.timeout)
+	g.words.say(g.cfg.Logger.Info, "watchdog armed", "timeout", d.timeout)
 	return nil
 }
 
@@ -178,8 +178,8 @@ func (g *Guard) disarm(ctx context.Context, leaving bool) {
 	began := time.Now()
 	err = errors.Join(g.answered(ctx, seq), d.part())
 	if err != nil {
-		g.cfg.Logger.Error("the watchdog may not be disarmed", "error", err)
+		g.words.say(g.cfg.Logger.Error, "the watchdog may not be disarmed", "error", err)
 		return
 	}
-	g.cfg.Logger.Info("watchdog disarmed", "took", time.Since(began).Round(time.Millisecond))
+	g.words.say(g.cfg.Logger.Info, "watchdog disarmed", "took", time.Since(began).Round(time.Millisecond))
 }

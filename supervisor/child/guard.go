@@ -60,6 +60,7 @@ type Guard struct {
 	stopped chan struct{}
 	bell    chan struct{}  // capacity 1: something is due sooner
 	tasks   sync.WaitGroup // all that Run waits for
+	words   words
 	reach   Reach
 
 	mu    sync.Mutex // guards what follows; to be given back by unlock where pair was changed
@@ -67,7 +68,7 @@ type Guard struct {
 	seats [2]*seat
 	gone  [2]*seat // that were there before
 	due   time.Duration
-	later []func()         // what has to wait for the end of a change
+	later []func()         // deaths that are ordered at the end of a change
 	left  map[string]noted // of trees that breadcrumbs name, by their names
 
 	kennel kennel
@@ -81,6 +82,7 @@ func newGuard(cfg GuardConfig) *Guard {
 		errands: make(chan func()),
 		stopped: make(chan struct{}),
 		bell:    make(chan struct{}, 1),
+		words:   newWords(),
 		left:    make(map[string]noted),
 		kennel:  newKennel(),
 	}
@@ -88,7 +90,7 @@ func newGuard(cfg GuardConfig) *Guard {
 	return g
 }
 
-// unlock ends a change of the pair, and does what had to wait for it.
+// unlock ends a change of the pair, and orders the deaths that it has led to.
 func (g *Guard) unlock() {
 	if next := g.pair.Next(); next > 0 && (g.due == 0 || next < g.due) {
 		g.due = next
@@ -144,24 +146,31 @@ const (
 // Run watches the guardians, replaces one that is gone, and starts processes. When ctx ends it kills what is left, lets
 // the guardians go, and returns.
 func (g *Guard) Run(ctx context.Context) error {
+	g.tasks.Go(func() { g.words.write(g.stopped) })
 	g.tasks.Go(g.spawn)
 	g.tasks.Go(g.keepKennel)
 	g.tasks.Go(g.keepSweeping)
 	for i, s := range g.seats {
 		g.attend(i, s)
 	}
+	stop, over := ctx.Done(), make(chan error, 1)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
-		case <-ctx.Done():
-			return g.stop(context.WithoutCancel(ctx))
+		case <-stop: // beside this loop: its questions have to have an end, too
+			stop = nil
+			go func() { over <- g.stop(context.WithoutCancel(ctx)) }()
+			continue
+		case err := <-over:
+			return err
 		case <-g.bell:
 		case <-timer.C:
 		}
 		g.mu.Lock()
-		g.due = g.pair.Due(Now())
-		timer.Reset(max(g.due-Now(), 0))
+		if g.due = g.pair.Due(Now()); g.due > 0 {
+			timer.Reset(max(g.due-Now(), 0))
+		}
 		g.unlock()
 	}
 }
@@ -214,7 +223,6 @@ func (g *Guard) attend(at int, s *seat) {
 			g.seats[at] = nil
 		}
 		g.unlock()
-		s.kill() // it may have been in nobody's place
 		g.cleanUp(s)
 	})
 }
@@ -237,15 +245,13 @@ func (g *Guard) heard(at int, s *seat, m *guard.Message) {
 	g.pair.Heard(Now(), at, s.number, m)
 	g.unlock()
 	log := g.cfg.Logger.With("guardian", at+1, "epoch", m.Epoch)
-	switch m.Op {
-	case guard.OpEnded:
-		log.Warn("a guardian ended the lease", "reason", m.Why)
-	case guard.OpCloser:
-		if m.OK {
-			log.Info("a guardian closed the former session")
-		} else {
-			log.Warn("a guardian could not close the former session", "error", m.Why)
-		}
+	switch {
+	case m.Op == guard.OpEnded:
+		g.words.say(log.Warn, "a guardian ended the lease", "reason", m.Why)
+	case m.Op == guard.OpCloser && m.OK:
+		g.words.say(log.Info, "a guardian closed the former session")
+	case m.Op == guard.OpCloser:
+		g.words.say(log.Warn, "a guardian could not close the former session", "error", m.Why)
 	}
 }
 

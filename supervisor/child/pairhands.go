@@ -59,7 +59,7 @@ func (g pairHands) Start(at int, number uint64) {
 func (g pairHands) Kill(at int, why error) {
 	if s := g.seats[at]; s != nil {
 		s.because(why)
-		s.kill()
+		g.later = append(g.later, s.kill)
 	}
 }
 
@@ -78,20 +78,17 @@ func (g pairHands) Strike() {
 
 // Say implements guard.PairHands.
 func (g pairHands) Say(what guard.News, at int, why error) {
-	log := g.cfg.Logger
-	now, former := g.seats[at], g.gone[at]
-	g.later = append(g.later, func() { // a log may have to wait
-		switch what {
-		case guard.Replaced:
-			log.Warn("guardian replaced", "index", at+1, "gone", former.pid, "new", now.pid, "because", former.cause())
-		case guard.NotReplaced:
-			log.Error("guardian not replaced", "index", at+1, "error", why)
-		case guard.BothLost:
-			log.Error("guardians lost, ending all trees")
-		case guard.NotStarted:
-			log.Error("no guardians could be started", "error", why)
-		case guard.Anew:
-			log.Warn("a new pair of guardians watches")
-		}
-	})
+	log, now, former := g.cfg.Logger, g.seats[at], g.gone[at]
+	switch what {
+	case guard.Replaced:
+		g.words.say(log.Warn, "guardian replaced", "index", at+1, "gone", former.pid, "new", now.pid, "because", former.cause())
+	case guard.NotReplaced:
+		g.words.say(log.Error, "guardian not replaced", "index", at+1, "error", why)
+	case guard.BothLost:
+		g.words.say(log.Error, "guardians lost, ending all trees")
+	case guard.NotStarted:
+		g.words.say(log.Error, "no guardians could be started", "error", why)
+	case guard.Anew:
+		g.words.say(log.Warn, "a new pair of guardians watches")
+	}
 }

@@ -112,8 +112,8 @@ func (s *seat) send(m *guard.Message) error {
 	switch {
 	case err == nil || errors.Is(err, unix.EAGAIN):
 		return err
-	case errors.Is(err, os.ErrClosed) && fileOf(m) != nil:
-		return nil // what the descriptor stands for is gone, which is noticed elsewhere
+	case errors.Is(err, os.ErrClosed):
+		return nil // what the descriptor stands for is gone, which is noticed elsewhere; or the guardian is let go
 	}
 	s.because(fmt.Errorf("send %s: %w", m.Op, err))
 	s.kill()

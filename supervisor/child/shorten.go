@@ -57,7 +57,7 @@ func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration
 		if err := g.kennel.retime(g.kennel.dog, w.Timeout); err != nil {
 			return err
 		}
-		g.cfg.Logger.Info("watchdog set to a shorter timeout", "timeout", g.kennel.dog.timeout)
+		g.words.say(g.cfg.Logger.Info, "watchdog set to a shorter timeout", "timeout", g.kennel.dog.timeout)
 		g.pair.Retime(g.kennel.dog.timeout)
 		return nil
 	}()

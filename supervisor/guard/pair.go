@@ -34,7 +34,8 @@ var (
 	errVacated = errors.New("it has ended")
 )
 
-// PairHands do what a Pair decides, while the caller of the Pair holds the lock that guards it: nothing waits.
+// PairHands do what a Pair decides, while the caller of the Pair holds the lock that guards it: nothing waits. Strike and Kill may be
+// done as soon as that lock is free, in their order.
 type PairHands interface {
 	// Send passes a message on to the guardian at a seat. What a full socket does not take follows in its order: see Clogged. With
 	// OpTwin, the guardian at the other seat goes along.
@@ -43,9 +44,9 @@ type PairHands interface {
 	Start(seat int, number uint64)
 	// Kill kills the guardian at a seat, if there is one. Its Fallen follows.
 	Kill(seat int, why error)
-	// Strike orders the death of every tree. It may do so as soon as the lock is free.
+	// Strike orders the death of every tree.
 	Strike()
-	// Say is told what becomes of the guardians, for the log.
+	// Say is told what becomes of the guardians, for the log. Nothing waits for that.
 	Say(what News, seat int, why error)
 }
 
@@ -175,6 +176,9 @@ func (p *Pair) Answered(seq uint64) (done bool, err error) {
 	c := p.call(seq)
 	if c.err == nil {
 		for _, s := range p.seats {
+			if p.stopped && s.post < learning {
+				continue // nobody comes any more who could do it, or would have to
+			}
 			if s.post < learning || s.acked < seq {
 				return false, nil
 			}
@@ -237,8 +241,12 @@ func (p *Pair) StrikeAll(cause error) {
 	p.hands.Strike()
 }
 
-// Stop has nobody replaced any more.
-func (p *Pair) Stop() { p.stopped = true }
+// Stop has nobody replaced any more. Guardians that are there stay: they end what their supervisor may leave behind. Questions are
+// answered, or have an end, as before.
+func (p *Pair) Stop() {
+	p.stopped = true
+	p.news()
+}
 
 // Clogged tells that a guardian's full socket takes nothing, or takes something again.
 func (p *Pair) Clogged(now time.Duration, at int, number uint64, full bool) {
@@ -252,14 +260,6 @@ func (p *Pair) Clogged(now time.Duration, at int, number uint64, full bool) {
 
 // Due does what is due, and says when to be called again.
 func (p *Pair) Due(now time.Duration) (next time.Duration) {
-	if p.stopped {
-		return 0
-	}
-	if p.lost && p.retryAt > 0 && now >= p.retryAt {
-		p.retryAt = 0
-		p.start(0)
-		p.start(1)
-	}
 	for _, c := range p.calls {
 		switch {
 		case now >= c.at+giveUp && c.err == nil:
@@ -269,6 +269,14 @@ func (p *Pair) Due(now time.Duration) (next time.Duration) {
 			c.silent = true
 			p.killSilent(c.seq)
 		}
+	}
+	if p.stopped {
+		return p.Next()
+	}
+	if p.lost && p.retryAt > 0 && now >= p.retryAt {
+		p.retryAt = 0
+		p.start(0)
+		p.start(1)
 	}
 	for i := range p.seats {
 		s := &p.seats[i]
@@ -291,12 +299,8 @@ func (p *Pair) Due(now time.Duration) (next time.Duration) {
 	return p.Next()
 }
 
-// Next is when something may be due.
-func (p *Pair) Next() time.Duration {
-	if p.stopped {
-		return 0
-	}
-	next := sooner(p.pingAt, p.retryAt)
+// Next is when something may be due; 0: at no time.
+func (p *Pair) Next() (next time.Duration) {
 	for _, c := range p.calls {
 		switch {
 		case c.err != nil:
@@ -306,6 +310,10 @@ func (p *Pair) Next() time.Duration {
 			next = sooner(next, c.at+AckLimit)
 		}
 	}
+	if p.stopped {
+		return next
+	}
+	next = sooner(next, sooner(p.pingAt, p.retryAt))
 	for _, s := range p.seats {
 		if s.clogged > 0 {
 			next = sooner(next, s.clogged+ClogPatience)

@@ -9,7 +9,7 @@ import (
 // next one.
 func (p *Pair) blind(now time.Duration, at int, m *Message) {
 	err := errors.Join(errBlind, m.Err())
-	if p.lost || p.seats[at].again {
+	if p.stopped || p.lost || p.seats[at].again {
 		p.unfit(now, at, err)
 		return
 	}
@@ -20,6 +20,9 @@ func (p *Pair) blind(now time.Duration, at int, m *Message) {
 
 // settle seats who has shown what is needed for it.
 func (p *Pair) settle(now time.Duration) {
+	if p.stopped {
+		return
+	}
 	for i := range p.seats {
 		s, twin := &p.seats[i], &p.seats[1-i]
 		if s.post == learning && s.acked >= s.asked {
@@ -76,27 +79,31 @@ func (p *Pair) Fallen(now time.Duration, at int, number uint64) {
 	if p.seats[at].number != number {
 		return
 	}
-	p.vacate(at, errVacated) // it may only have closed its socket
 	defer p.news()
+	if p.stopped { // P4: it goes on by itself
+		p.seats[at] = seat{}
+		return
+	}
+	p.vacate(at, errVacated) // it may only have closed its socket
 	switch {
-	case p.stopped:
 	case p.lost || was != seated:
 		p.unfit(now, at, errVacated)
 	case p.seats[1-at].post == seated:
 		p.start(at)
 	default:
-		p.bothLost(now, at, errAlone)
+		p.bothLost(at, errAlone, BothLost)
 	}
 }
 
 // unfit is a new guardian that cannot be seated.
 func (p *Pair) unfit(now time.Duration, at int, err error) {
-	if p.lost {
+	switch {
+	case p.stopped:
+	case p.lost:
 		p.again(now, err)
-		return
+	default:
+		p.bothLost(at, err, NotReplaced, BothLost)
 	}
-	p.hands.Say(NotReplaced, at, err)
-	p.bothLost(now, at, err)
 }
 
 func (p *Pair) vacate(at int, why error) {
@@ -104,14 +111,16 @@ func (p *Pair) vacate(at int, why error) {
 	p.seats[at] = seat{}
 }
 
-// bothLost starts over: P4 cannot be kept by a supervisor alone, so its terms end here and now.
-func (p *Pair) bothLost(now time.Duration, at int, why error) {
+// bothLost starts over: P4 cannot be kept by a supervisor alone, so its terms end here and now, before a guardian that still watches is killed.
+func (p *Pair) bothLost(at int, why error, said ...News) {
 	p.lost, p.pause = true, firstPause
-	p.hands.Say(BothLost, at, why)
 	p.StrikeAll(ErrGuardiansLost)
 	p.vacateBoth(why)
 	p.start(0)
 	p.start(1)
+	for _, what := range said {
+		p.hands.Say(what, at, why)
+	}
 }
 
 func (p *Pair) vacateBoth(why error) {

@@ -81,12 +81,17 @@ func ring(bell chan struct{}) {
 // Run implements supervisor.Guard.
 func (g *keeper) Run(ctx context.Context) error {
 	g.w.wait.Go(func() { g.keepKennel(ctx) })
+	stop, over := ctx.Done(), make(chan error, 1)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
-		case <-ctx.Done():
-			return g.stop(context.WithoutCancel(ctx))
+		case <-stop:
+			stop = nil
+			go func() { over <- g.stop(context.WithoutCancel(ctx)) }()
+			continue
+		case err := <-over:
+			return err
 		case <-g.bell:
 		case <-timer.C:
 		}
@@ -94,8 +99,9 @@ func (g *keeper) Run(ctx context.Context) error {
 			continue
 		}
 		g.w.mu.Lock()
-		g.due = g.pair.Due(g.now())
-		timer.Reset(g.inc.node.host.until(g.due))
+		if g.due = g.pair.Due(g.now()); g.due > 0 {
+			timer.Reset(g.inc.node.host.until(g.due))
+		}
 		g.w.mu.Unlock()
 	}
 }

@@ -1,0 +1,154 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
+)
+
+// P4: guardians of a guard that has stopped are not killed: they end what it could not prove dead, and close its sessions.
+func TestGuardiansOfAStoppedGuardGoOn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, KindWalk), Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	planted(t, g)
+	var pids []int
+	g.mu.Lock()
+	for _, s := range g.seats {
+		pids = append(pids, s.pid)
+	}
+	g.mu.Unlock()
+	for _, pid := range pids {
+		defer kill9(pid)
+		freeze(t, pid)
+	}
+	cancel()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+	for _, pid := range pids {
+		if s, err := statOf(pid); err != nil || !s.alive() {
+			t.Errorf("guardian %d is killed (%v)", pid, err)
+		}
+	}
+}
+
+// P4: a log that nobody reads holds up no replacement, and no answer.
+func TestALogThatIsFullHoldsNoGuardianUp(t *testing.T) {
+	unread, log := io.Pipe()
+	t.Cleanup(func() { _ = unread.Close() })
+	ctx, cancel := context.WithCancel(context.Background())
+	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, KindWalk), Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Output: log})})
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		_ = unread.Close()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+	tree := planted(t, g)
+	for i := range 4 {
+		g.mu.Lock()
+		s := g.seats[i%2]
+		g.mu.Unlock()
+		if s == nil {
+			t.Fatalf("guardian %d is not replaced", i%2+1)
+		}
+		kill9(s.pid)
+		bounded, cancel := context.WithTimeout(t.Context(), patience)
+		err := caughtUp(bounded, g)
+		for err == nil {
+			g.mu.Lock()
+			_, busy := g.pair.HandOver(Now(), 1, 1)
+			changed, now := g.pair.Changed(), g.seats[i%2]
+			g.mu.Unlock()
+			if busy == nil && now != s {
+				break
+			}
+			select {
+			case <-changed:
+			case <-bounded.Done():
+				err = context.Cause(bounded)
+			}
+		}
+		cancel()
+		if err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+	}
+	if err := tree.End(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// watchedBody notes whether the guardian lives when its death is ordered.
+type watchedBody struct {
+	body
+	by      *seat
+	unseen  bool
+	ordered bool
+}
+
+func (b *watchedBody) order() error {
+	rest(int(b.by.pidfd.Fd()), unix.POLLIN, 100*time.Millisecond) // a kill is not seen at once
+	b.ordered, b.unseen = true, b.by.gone()
+	return nil
+}
+
+// P4: what the last guardian watched over is struck before that is killed.
+func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
+	sleeper := exec.Command("sleep", "1000")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sleeper.Wait() }()
+	defer func() { _ = sleeper.Process.Kill() }()
+	stat, err := statOf(sleeper.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := holdProcess(stat.pid, stat.start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	g := newGuard(GuardConfig{})
+	tree, s := &Tree{guard: g}, &seat{pid: stat.pid, pidfd: held}
+	b := &watchedBody{by: s}
+	tree.parts = []*part{newPart(tree, b, nil)}
+	g.mu.Lock()
+	g.seats[0] = s
+	err = g.pair.Begin(1, nil)
+	_, _, planted := g.pair.Plant(Now(), 1, guard.Plant{Of: tree})
+	pairHands{g}.Strike()
+	pairHands{g}.Kill(0, errors.New("it is not needed"))
+	g.unlock()
+	if err := errors.Join(err, planted); err != nil {
+		t.Fatal(err)
+	}
+	if !b.ordered || b.unseen {
+		t.Errorf("ordered %v, and nobody watched over it: %v", b.ordered, b.unseen)
+	}
+	if rest(int(held.Fd()), unix.POLLIN, patience); !s.gone() {
+		t.Error("the guardian lives")
+	}
+}
