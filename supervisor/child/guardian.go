@@ -200,7 +200,11 @@ func (g *guardian) wait() {
 		g.polls[3].Fd = int32(g.twin.Fd())
 	}
 	for b := range g.ward.Hunted() {
-		if fd, events, _ := b.(*prey).wake(); fd >= 0 {
+		p, holds := b.(*prey)
+		if !holds {
+			continue
+		}
+		if fd, events, _ := p.wake(); fd >= 0 {
 			g.polls = append(g.polls, unix.PollFd{Fd: int32(fd), Events: events})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -16,8 +17,14 @@ func (g *guardian) Open(m *guard.Message) (guard.Body, error) {
 	if err == nil {
 		return &prey{body: b, leaf: m.Body.Kind == KindCgroup}, nil
 	}
-	if m.Op == guard.OpTree && m.Body.Kind == KindCgroup && vanished(m.Body.Path) { // P3: it may hold what has left the cgroup, which follows
+	switch {
+	case m.Seq > 0 && m.Op == guard.OpBody: // it waits at its gate
+	case m.Body.Kind == KindCgroup && vanished(m.Body.Path): // P3: the tree may hold what has left the cgroup, which follows
 		return nil, nil
+	case errors.Is(err, errGone) && m.Body.Kind == KindPidNS:
+		return nil, nil
+	case errors.Is(err, errGone) && fileOf(m) != nil:
+		return leftBy(fileOf(m))
 	}
 	return nil, err
 }
@@ -122,6 +129,8 @@ func (p *prey) Look(rest bool) guard.Sight {
 // Close implements guard.Body.
 func (p *prey) Close() { p.close() }
 
+var errGone = errors.New("it is gone")
+
 // openBody opens what another process named.
 func openBody(ref *guard.Ref, witness *os.File) (body, error) {
 	if ref.Kind == KindCgroup {
@@ -132,7 +141,7 @@ func openBody(ref *guard.Ref, witness *os.File) (body, error) {
 		return nil, err
 	}
 	if held == nil {
-		return nil, fmt.Errorf("process %d is gone", ref.Pid)
+		return nil, fmt.Errorf("process %d: %w", ref.Pid, errGone)
 	}
 	if ref.Kind == KindPidNS {
 		return &initBody{pidfd: held}, nil
@@ -142,3 +151,30 @@ func openBody(ref *guard.Ref, witness *os.File) (body, error) {
 	}
 	return &walkBody{pid: ref.Pid, pidfd: held, witness: witness}, nil
 }
+
+// leftBy is what a walked tree is whose stub is gone: nothing, if the stub has seen it dead.
+func leftBy(witness *os.File) (guard.Body, error) {
+	saw, err := ready(witness)
+	switch err := errors.Join(err, witness.Close()); {
+	case err != nil:
+		return nil, err
+	case saw:
+		return nil, nil
+	}
+	return lost{}, nil
+}
+
+// lost is what a stub left that died before it had seen its tree dead: nobody finds it, and nothing proves its death.
+type lost struct{}
+
+// Order implements guard.Body.
+func (lost) Order() {}
+
+// Waits implements guard.Body.
+func (lost) Waits() bool { return false }
+
+// Look implements guard.Body.
+func (lost) Look(bool) guard.Sight { return guard.Sight{Again: time.Second} }
+
+// Close implements guard.Body.
+func (lost) Close() {}

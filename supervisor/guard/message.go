@@ -39,7 +39,7 @@ const (
 // What a guardian tells its supervisor.
 const (
 	OpAck    Op = "ack"    // everything up to Seq is done
-	OpNack   Op = "nack"   // Seq is refused; of a new tree, Tree says which
+	OpNack   Op = "nack"   // Seq is refused; of a new tree, or of what joins one, Tree says which
 	OpEnded  Op = "ended"  // the epoch has ended; every tree of it is being killed
 	OpCloser Op = "closer" // how closing the epoch's session went
 )
@@ -93,7 +93,7 @@ func refuse(m *Message, err error) *Message {
 	case errors.Is(err, ErrNoLease):
 		nack.Refusal = RefusedNoLease
 	}
-	if m.Op == OpTree {
+	if m.Op == OpTree || m.Op == OpBody {
 		nack.Tree = m.Tree
 	}
 	return nack

@@ -82,7 +82,7 @@ type Ward struct {
 	alone    time.Duration // since when the twin is gone; 0: it is there, or there has been none
 	first    bool          // it leaves nobody a head start
 	told     bool          // it knows everything that its twin knows
-	blind    bool          // it could not take a tree in
+	blind    bool          // it could not take in all of a tree
 	orphaned bool
 	dog      *watchdog // nil: there is none, or none that is needed
 }
@@ -149,7 +149,7 @@ const (
 // Hear does what a message says, and answers it.
 func (w *Ward) Hear(now time.Duration, m *Message) {
 	if err := w.obey(now, m); err != nil {
-		w.blind = w.blind || m.Op == OpTree && m.Seq == 0
+		w.blind = w.blind || (m.Op == OpTree || m.Op == OpBody) && m.Seq == 0
 		w.hands.Tell(refuse(m, err))
 	} else if m.Seq > 0 {
 		w.hands.Tell(&Message{Op: OpAck, Seq: m.Seq})

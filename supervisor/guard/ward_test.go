@@ -140,6 +140,8 @@ func TestReleaseOfAnUnprovedTreeIsWithheld(t *testing.T) {
 func TestAGuardianThatWasNotToldEverythingClosesNoSession(t *testing.T) {
 	lease := []Message{{Op: OpBegin, Epoch: 1, Ticket: []byte("t")}, {Op: OpExtend, Epoch: 1, Deadline: time.Hour}}
 	lost := Message{Op: OpTree, Epoch: 1, Tree: 1, Body: &Ref{Pid: 9}}
+	bare := Message{Op: OpTree, Epoch: 1, Tree: 1}
+	part := Message{Op: OpBody, Epoch: 1, Tree: 1, Body: &Ref{Pid: 9}}
 	end := Message{Op: OpPing, OK: true}
 	for name, c := range map[string]struct {
 		told   []Message
@@ -147,6 +149,7 @@ func TestAGuardianThatWasNotToldEverythingClosesNoSession(t *testing.T) {
 	}{
 		"in the midst": {lease, false},
 		"blind":        {append(slices.Clone(lease), lost, end), false},
+		"blind to one": {append(slices.Clone(lease), bare, part, end), false},
 		"everything":   {append(slices.Clone(lease), end), true},
 	} {
 		p := newPuppet(Config{})
