@@ -85,9 +85,7 @@ func (g *Guard) rouse(ctx context.Context) {
 			s.kill()
 		}
 	}
-	g.mu.Lock()
-	g.pair.Forget(seq)
-	g.mu.Unlock()
+	g.forget(seq)
 }
 
 // inherited is a descriptor that came over the exec. It goes no further.

@@ -76,11 +76,16 @@ func (g *Guard) answered(ctx context.Context, seq uint64) error {
 		case <-g.stopped:
 			err = ErrStopped
 		}
-		g.mu.Lock()
-		g.pair.Forget(seq)
-		g.mu.Unlock()
+		g.forget(seq)
 		return err
 	}
+}
+
+// forget is for a question whose answer is not waited for any more.
+func (g *Guard) forget(seq uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pair.Forget(seq)
 }
 
 // treesOf is an epoch's trees.

@@ -14,6 +14,7 @@ import (
 // to that. On an error the caller has to end the epoch: a guardian may not know of it, or the watchdog resets this machine soon.
 func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
 	told, err := g.shorten(number, deadline, w)
+	defer g.forget(told)
 	if err == nil {
 		err = g.refit(ctx, number, deadline, w)
 	}
@@ -68,9 +69,11 @@ func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration
 	if now := g.dogTimeout(); now > 0 {
 		timeout = min(timeout, now)
 	}
-	if _, e := g.shorten(number, min(deadline, Now()+timeout/2), w); e != nil {
+	again, e := g.shorten(number, min(deadline, Now()+timeout/2), w)
+	if e != nil {
 		return e
 	}
+	g.forget(again) // who had the first one has this one soon, or is killed
 	return fmt.Errorf("%w: %w", guard.ErrMisfit, err)
 }
 

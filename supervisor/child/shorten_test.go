@@ -1,6 +1,7 @@
 package child
 
 import (
+	"context"
 	"errors"
 	"os"
 	"testing"
@@ -45,6 +46,13 @@ func dogged(t *testing.T, timeout time.Duration, retime error) (*Guard, *Tree) {
 		t.Fatal(err)
 	}
 	return g, tree
+}
+
+// questions is how many wait for an answer.
+func questions(g *Guard) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.pair.Asked()
 }
 
 // P3, P7: it is neither too slow for a shorter lease, nor unfed for what was too slow.
@@ -97,6 +105,9 @@ func TestAWatchdogThatCannotBeSetEndsTheLeaseBeforeItActs(t *testing.T) {
 			case <-time.After(patience):
 				t.Error("no guardian ended it")
 			}
+			if n := questions(g); n > 0 {
+				t.Errorf("%d questions are left, which nobody asks about any more", n)
+			}
 			if err := tree.Arm(t.Context(), Watchdog{Timeout: c.needed, After: time.Second}); err == nil {
 				t.Error("armed all the same")
 			}
@@ -130,5 +141,36 @@ func TestAGrantWaitsForAWatchdogThatIsBeingSet(t *testing.T) {
 	}
 	if timeout := g.dogTimeout(); timeout != 3*time.Second {
 		t.Errorf("it is %v", timeout)
+	}
+}
+
+// Nobody asks again about what was given up.
+func TestAShorterLeaseThatIsGivenUpLeavesNoQuestion(t *testing.T) {
+	g, tree := dogged(t, 40*time.Second, nil)
+	if err := tree.End(t.Context()); err != nil { // the epoch is over before the watchdog is looked at
+		t.Error(err)
+	}
+	done, err := g.dogTurn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	ctx, cancel := context.WithCancel(t.Context())
+	shortened := make(chan error, 1)
+	go func() {
+		shortened <- g.Shorten(ctx, 1, Now()+time.Hour, Watchdog{Timeout: 3 * time.Second, After: time.Second})
+	}()
+	for questions(g) == 0 {
+		pollOne(-1, 0, time.Millisecond)
+	}
+	if err := g.Finish(1); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-shortened; !errors.Is(err, guard.ErrUnknownEpoch) {
+		t.Error(err)
+	}
+	if n := questions(g); n > 0 {
+		t.Errorf("%d questions are left", n)
 	}
 }

@@ -207,6 +207,9 @@ func (p *Pair) Forget(seq uint64) {
 	}
 }
 
+// Asked is how many questions nobody has had the answer of.
+func (p *Pair) Asked() int { return len(p.calls) }
+
 // Heard takes in what a guardian says.
 func (p *Pair) Heard(now time.Duration, at int, number uint64, m *Message) {
 	s := &p.seats[at]

@@ -136,9 +136,13 @@ func (g *keeper) answered(ctx context.Context, seq uint64) error {
 		case <-g.stopped:
 			err = child.ErrStopped
 		}
-		g.w.mu.Lock()
-		g.pair.Forget(seq)
-		g.w.mu.Unlock()
+		g.forget(seq)
 		return err
 	}
+}
+
+func (g *keeper) forget(seq uint64) {
+	g.w.mu.Lock()
+	defer g.w.mu.Unlock()
+	g.pair.Forget(seq)
 }

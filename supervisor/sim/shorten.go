@@ -17,6 +17,7 @@ func (g *keeper) Shorten(ctx context.Context, number uint64, deadline time.Durat
 		return errCrashed
 	}
 	told, err := g.shorten(number, deadline, w)
+	defer g.forget(told)
 	if err == nil {
 		err = g.refit(ctx, number, deadline, w)
 	}
@@ -56,9 +57,11 @@ func (g *keeper) refit(ctx context.Context, number uint64, deadline time.Duratio
 	if err == nil {
 		return nil
 	}
-	if _, e := g.shorten(number, min(deadline, g.inc.node.host.now()+d.timeout/2), w); e != nil {
+	again, e := g.shorten(number, min(deadline, g.inc.node.host.now()+d.timeout/2), w)
+	if e != nil {
 		return e
 	}
+	g.forget(again)
 	return fmt.Errorf("%w: %w", guard.ErrMisfit, err)
 }
 
