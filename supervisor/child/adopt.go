@@ -60,7 +60,7 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	for i, s := range g.seats {
 		s.number = numbers[i]
 	}
-	for _, e := range g.pair.Epochs() {
+	for _, e := range g.pair.Ledger.Epochs() {
 		for _, t := range e.Trees() {
 			t.Plant.Of.(*Tree).entry = t
 		}
@@ -240,7 +240,7 @@ func (c carriedStub) adopt(id TreeID) (*stub, error) {
 func (g *Guard) Adopted(id TreeID) (*Tree, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, e := range g.pair.Epochs() {
+	for _, e := range g.pair.Ledger.Epochs() {
 		for _, t := range treesOf(e) {
 			if t.id == id {
 				return t, true
@@ -269,7 +269,7 @@ func (g *Guard) Container() Container { return g.cfg.Container }
 func (g *Guard) Lent() (listener *os.File, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, lent := g.pair.Lent()
+	_, lent := g.pair.Ledger.Lent()
 	if lent == nil {
 		return nil, nil
 	}

@@ -42,7 +42,7 @@ func (t *Tree) arm(ctx context.Context, w Watchdog) error {
 		return err
 	}
 	g.mu.Lock()
-	seq, err := g.pair.Arm(Now(), t.entry, w.After)
+	seq, err := t.entry.Arm(Now(), w.After)
 	g.unlock()
 	if err != nil {
 		g.strayDog()
@@ -119,7 +119,7 @@ func (g *Guard) holdDog(ctx context.Context, w Watchdog) error {
 func (g *Guard) adoptDog(ctx context.Context, d *dogDevice) error {
 	g.mu.Lock()
 	g.kennel.dog = d
-	seq := g.pair.Feed(Now(), d.timeout, d.file)
+	seq := g.pair.Ledger.Feed(Now(), d.timeout, d.file)
 	g.unlock()
 	if d.permanent {
 		g.words.say(g.cfg.Logger.Warn, "the watchdog cannot be disarmed any more (nowayout): the machine is reset some time after this supervisor stops")
@@ -168,7 +168,7 @@ func (g *Guard) disarm(ctx context.Context, leaving bool) {
 		g.unlock()
 		return
 	}
-	seq, needed := g.pair.Unfeed(Now())
+	seq, needed := g.pair.Ledger.Unfeed(Now())
 	if needed {
 		g.unlock()
 		return

@@ -16,7 +16,7 @@ func (g *Guard) Begin(number uint64, ticket []byte) error {
 	if len(ticket) > maxPacket/2 {
 		return fmt.Errorf("begin epoch %d: ticket: %w", number, errPacketTooLarge)
 	}
-	if err := g.pair.Begin(number, slices.Clone(ticket)); err != nil {
+	if err := g.pair.Ledger.Begin(number, slices.Clone(ticket)); err != nil {
 		return fmt.Errorf("begin epoch %d: %w", number, err)
 	}
 	return nil
@@ -27,7 +27,7 @@ func (g *Guard) Begin(number uint64, ticket []byte) error {
 func (g *Guard) Extend(number uint64, deadline time.Duration) error {
 	g.mu.Lock()
 	defer g.unlock()
-	if err := g.pair.Extend(Now(), number, deadline); err != nil {
+	if err := g.pair.Ledger.Extend(Now(), number, deadline); err != nil {
 		return fmt.Errorf("extend epoch %d: %w", number, err)
 	}
 	return nil
@@ -37,7 +37,7 @@ func (g *Guard) Extend(number uint64, deadline time.Duration) error {
 func (g *Guard) Finish(number uint64) error {
 	g.mu.Lock()
 	defer g.unlock()
-	if err := g.pair.Finish(number); err != nil {
+	if err := g.pair.Ledger.Finish(number); err != nil {
 		return fmt.Errorf("finish epoch %d: %w", number, err)
 	}
 	return nil
@@ -48,14 +48,14 @@ func (g *Guard) Finish(number uint64) error {
 func (g *Guard) Over(number uint64) <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.pair.Over(number)
+	return g.pair.Ledger.Over(number)
 }
 
 // Cause says why the epoch is over; nil while it is not.
 func (g *Guard) Cause(number uint64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.pair.Cause(number)
+	return g.pair.Ledger.Cause(number)
 }
 
 // answered waits until both guardians have done what they were asked. A guardian that takes too long is replaced.

@@ -83,7 +83,7 @@ func TestNothingIsLeaked(t *testing.T) {
 		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if left := g.pair.Epochs(); len(left) > 0 {
+		if left := g.pair.Ledger.Epochs(); len(left) > 0 {
 			t.Errorf("left: %d epochs", len(left))
 		}
 	})

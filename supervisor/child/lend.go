@@ -26,8 +26,8 @@ func (g *Guard) Lend(listener *os.File, note []byte) error {
 	}
 	g.mu.Lock()
 	defer g.unlock()
-	_, former := g.pair.Lent()
-	g.pair.Lend(slices.Clone(note), listener)
+	_, former := g.pair.Ledger.Lent()
+	g.pair.Ledger.Lend(slices.Clone(note), listener)
 	if former != nil {
 		return former.(*os.File).Close() // what was not sent yet needs not be
 	}

@@ -66,7 +66,7 @@ func (g pairHands) Kill(at int, why error) {
 // Strike implements guard.PairHands.
 func (g pairHands) Strike() {
 	var all []*Tree
-	for _, e := range g.pair.Epochs() {
+	for _, e := range g.pair.Ledger.Epochs() {
 		all = append(all, treesOf(e)...)
 	}
 	g.later = append(g.later, func() {

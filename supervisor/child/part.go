@@ -86,7 +86,7 @@ func (p *part) kill(ctx context.Context) error {
 func (t *Tree) shed(p *part) {
 	t.parts = slices.DeleteFunc(t.parts, func(other *part) bool { return other == p })
 	if ref := t.refTo(p); ref != nil {
-		t.guard.pair.Shed(t.entry, *ref)
+		t.entry.Shed(*ref)
 	}
 	p.over = true
 	p.letGo()
@@ -94,7 +94,7 @@ func (t *Tree) shed(p *part) {
 
 // join makes a part known to both guardians: its stub, or its first process, should that leave the cgroup. The caller holds Guard.mu.
 func (t *Tree) join(p *part) (seq uint64, err error) {
-	return t.guard.pair.Join(Now(), t.entry, *t.refTo(p), p.witness())
+	return t.entry.Join(Now(), *t.refTo(p), p.witness())
 }
 
 // witness is what a guardian needs to hold the part, besides its name.

@@ -137,8 +137,8 @@ func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 	tree.parts = []*part{newPart(tree, b, nil)}
 	g.mu.Lock()
 	g.seats[0] = s
-	err = g.pair.Begin(1, nil)
-	_, _, planted := g.pair.Plant(Now(), 1, guard.Plant{Of: tree})
+	err = g.pair.Ledger.Begin(1, nil)
+	_, _, planted := g.pair.Ledger.Plant(Now(), 1, guard.Plant{Of: tree})
 	pairHands{g}.Strike()
 	pairHands{g}.Kill(0, errors.New("it is not needed"))
 	g.unlock()

@@ -120,13 +120,13 @@ func (t *Tree) start(ctx context.Context, spec Spec) (*Process, error) {
 func (t *Tree) mayStart() error {
 	t.guard.mu.Lock()
 	defer t.guard.unlock()
-	return t.guard.pair.MayStart(Now(), t.entry)
+	return t.entry.MayStart(Now())
 }
 
 func (t *Tree) startDone() {
 	t.guard.mu.Lock()
 	defer t.guard.unlock()
-	t.guard.pair.Started(t.entry)
+	t.entry.Started()
 }
 
 // onSpawner runs f on the spawning thread, and waits for it.

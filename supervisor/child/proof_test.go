@@ -98,7 +98,7 @@ func TestLeaseThatRanOutIsOver(t *testing.T) {
 			defer func() { _ = unix.Kill(s.pid, unix.SIGCONT) }()
 		}
 		g.mu.Lock()
-		e, err := g.pair.Epoch(1)
+		e, err := g.pair.Ledger.Epoch(1)
 		if err != nil {
 			t.Fatal(err)
 		}

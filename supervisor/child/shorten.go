@@ -30,7 +30,7 @@ func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Durati
 func (g *Guard) shorten(number uint64, deadline time.Duration, w Watchdog) (seq uint64, err error) {
 	g.mu.Lock()
 	defer g.unlock()
-	return g.pair.Shorten(Now(), number, deadline, w.fit())
+	return g.pair.Ledger.Shorten(Now(), number, deadline, w.fit())
 }
 
 // fit is what a watchdog has to be like.
@@ -52,14 +52,14 @@ func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration
 		defer done()
 		g.mu.Lock()
 		defer g.unlock()
-		if needed, err := g.pair.Refit(Now(), deadline, w.fit()); err != nil || !needed {
+		if needed, err := g.pair.Ledger.Refit(Now(), deadline, w.fit()); err != nil || !needed {
 			return err
 		}
 		if err := g.kennel.retime(g.kennel.dog, w.Timeout); err != nil {
 			return err
 		}
 		g.words.say(g.cfg.Logger.Info, "watchdog set to a shorter timeout", "timeout", g.kennel.dog.timeout)
-		g.pair.Retime(g.kennel.dog.timeout)
+		g.pair.Ledger.Retime(g.kennel.dog.timeout)
 		return nil
 	}()
 	if err == nil {
@@ -81,7 +81,7 @@ func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration
 func (g *Guard) dogTimeout() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.pair.Fed()
+	return g.pair.Ledger.Fed()
 }
 
 // retimeDog sets an open device to a shorter timeout.

@@ -84,7 +84,7 @@ func TestAWatchdogThatCannotBeSetEndsTheLeaseBeforeItActs(t *testing.T) {
 			g, tree := dogged(t, 2*time.Second, c.retime)
 			if c.needed > 0 {
 				g.mu.Lock()
-				g.pair.Retime(2 * c.needed)
+				g.pair.Ledger.Retime(2 * c.needed)
 				g.mu.Unlock()
 			}
 			began := Now()
@@ -92,7 +92,7 @@ func TestAWatchdogThatCannotBeSetEndsTheLeaseBeforeItActs(t *testing.T) {
 				t.Fatal(err)
 			}
 			g.mu.Lock()
-			e, err := g.pair.Epoch(1)
+			e, err := g.pair.Ledger.Epoch(1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +131,7 @@ func TestAGrantWaitsForAWatchdogThatIsBeingSet(t *testing.T) {
 	}()
 	for range 50 { // the other one comes to look at it meanwhile
 		g.mu.Lock()
-		g.pair.Retime(g.pair.Fed() - time.Millisecond)
+		g.pair.Ledger.Retime(g.pair.Ledger.Fed() - time.Millisecond)
 		g.mu.Unlock()
 		pollOne(-1, 0, time.Millisecond) // a timer would order what is not ordered
 	}

@@ -62,7 +62,7 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 	}
 	g.mu.Lock()
 	var seq uint64
-	t.entry, seq, err = g.pair.Plant(Now(), number, t.plant(slices.Clone(release)))
+	t.entry, seq, err = g.pair.Ledger.Plant(Now(), number, t.plant(slices.Clone(release)))
 	g.unlock()
 	if err != nil {
 		return nil, errors.Join(err, t.discard())
@@ -123,19 +123,19 @@ func (t *Tree) kill(ctx context.Context, end bool) error {
 	}
 	g := t.guard
 	g.mu.Lock()
-	over := g.pair.Kill(t.entry, end) // no fork begins
+	over := t.entry.Kill(end) // no fork begins
 	g.mu.Unlock()
 	if over {
 		return nil
 	}
 	defer func() {
 		g.mu.Lock()
-		g.pair.Spare(t.entry)
+		t.entry.Spare()
 		g.mu.Unlock()
 	}()
 	for {
 		g.mu.Lock()
-		unseen, changed := g.pair.Round(t.entry), g.pair.Changed()
+		unseen, changed := t.entry.Round(), g.pair.Changed()
 		g.mu.Unlock()
 		parts := t.alive()
 		var errs []error
@@ -212,7 +212,7 @@ func (t *Tree) bury(end bool) (err error) {
 	defer t.mu.Unlock()
 	if end {
 		t.closed = true
-		g.pair.Bury(t.entry)
+		t.entry.Bury()
 		if armed, _ := t.entry.Armed(); armed {
 			g.strayDog()
 		}
@@ -252,7 +252,7 @@ func (g *Guard) killAll(ctx context.Context, cause error) error {
 	g.mu.Lock()
 	g.pair.StrikeAll(cause)
 	var all []*Tree
-	for _, e := range g.pair.Epochs() {
+	for _, e := range g.pair.Ledger.Epochs() {
 		all = append(all, treesOf(e)...)
 	}
 	g.unlock()

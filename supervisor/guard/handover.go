@@ -33,15 +33,15 @@ type LegacyTree struct {
 // HandOver describes everything, if both guardians are well and there is no lease but that of an epoch, with so many trees, in which
 // nothing is being started or killed. Else it is ErrBusy, or why the epoch is over.
 func (p *Pair) HandOver(now time.Duration, number uint64, trees int) (l Legacy, err error) {
-	e := p.epoch(number)
-	if e == nil || len(p.epochs) > 1 || len(e.trees) != trees {
+	e := p.Ledger.epoch(number)
+	if e == nil || len(p.Ledger.epochs) > 1 || len(e.trees) != trees {
 		return l, ErrBusy
 	}
-	if err := p.leased(now, e); err != nil {
+	if err := e.leased(now); err != nil {
 		return l, err
 	}
-	l = Legacy{Seq: p.seq, Trees: p.trees, Epoch: LegacyEpoch{Number: number, Ticket: e.Ticket, Deadline: e.Deadline}}
-	for i, s := range p.seats {
+	l = Legacy{Seq: p.asked.last, Trees: p.Ledger.trees, Epoch: LegacyEpoch{Number: number, Ticket: e.Ticket, Deadline: e.Deadline}}
+	for i, s := range p.slots {
 		if s.post != seated || s.clogged > 0 {
 			return l, ErrBusy
 		}
@@ -53,9 +53,9 @@ func (p *Pair) HandOver(now time.Duration, number uint64, trees int) (l Legacy, 
 		}
 		l.Epoch.Trees = append(l.Epoch.Trees, LegacyTree{Number: t.Number, Plant: t.Plant, Armed: t.armed, After: t.after, Members: t.members})
 	}
-	l.Note, l.Listener = p.Lent()
-	if p.watchdog != nil {
-		l.Timeout, l.Device = p.watchdog.Grace, p.watchdog.Along
+	l.Note, l.Listener = p.Ledger.Lent()
+	if w := p.Ledger.watchdog; w != nil {
+		l.Timeout, l.Device = w.Grace, w.Along
 	}
 	return l, nil
 }
@@ -64,17 +64,17 @@ func (p *Pair) HandOver(now time.Duration, number uint64, trees int) (l Legacy, 
 func Adopt(now time.Duration, hands PairHands, l Legacy) (p *Pair, numbers [2]uint64) {
 	p = NewPair(hands)
 	numbers = p.Seat(now, l.Acked)
-	p.seq, p.trees = l.Seq, l.Trees
-	e := &Epoch{Number: l.Epoch.Number, Ticket: l.Epoch.Ticket, Deadline: l.Epoch.Deadline, done: make(chan struct{})}
+	p.asked.last, p.Ledger.trees = l.Seq, l.Trees
+	e := &Epoch{ledger: p.Ledger, Number: l.Epoch.Number, Ticket: l.Epoch.Ticket, Deadline: l.Epoch.Deadline, done: make(chan struct{})}
 	for _, t := range l.Epoch.Trees {
 		e.trees = append(e.trees, &Entry{Number: t.Number, Plant: t.Plant, epoch: e, members: t.Members, armed: t.Armed, after: t.After})
 	}
-	p.epochs = []*Epoch{e}
+	p.Ledger.epochs = []*Epoch{e}
 	if l.Listener != nil {
-		p.lent = &Message{Op: OpLend, Ticket: l.Note, Along: l.Listener}
+		p.Ledger.lent = &Message{Op: OpLend, Ticket: l.Note, Along: l.Listener}
 	}
 	if l.Device != nil {
-		p.watchdog = &Message{Op: OpWatchdog, Grace: l.Timeout, Along: l.Device}
+		p.Ledger.watchdog = &Message{Op: OpWatchdog, Grace: l.Timeout, Along: l.Device}
 	}
 	return p, numbers
 }

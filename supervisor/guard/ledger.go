@@ -24,6 +24,22 @@ type Fit struct {
 	After   time.Duration // the end of the lease: until then a death has to be proved
 }
 
+// Ledger is what both guardians have to know: leases, trees, and what is lent to them.
+type Ledger struct {
+	to       teller
+	epochs   []*Epoch // in numerical order
+	trees    uint64   // the last number given to a tree
+	lent     *Message // what they answer at in the supervisor's place
+	watchdog *Message // what they feed
+}
+
+// teller passes changes on to the guardians.
+type teller interface {
+	broadcast(m *Message)
+	ask(now time.Duration, m *Message) (seq uint64)
+	news() // somebody may wait for this change
+}
+
 // Epoch is one lease: the trees that live under it end with it.
 type Epoch struct {
 	Number   uint64
@@ -32,6 +48,7 @@ type Epoch struct {
 	Cause    error         // why it is over; nil while it is not
 	fit      *Fit          // since it became shorter; nil: it has not
 	trees    []*Entry      // in numerical order
+	ledger   *Ledger
 	done     chan struct{} // closed when it is over
 }
 
@@ -70,59 +87,59 @@ type Member struct {
 	Along any
 }
 
-func (p *Pair) epoch(number uint64) *Epoch {
-	i, there := slices.BinarySearchFunc(p.epochs, number, func(e *Epoch, n uint64) int { return cmp.Compare(e.Number, n) })
+func (l *Ledger) epoch(number uint64) *Epoch {
+	i, there := slices.BinarySearchFunc(l.epochs, number, func(e *Epoch, n uint64) int { return cmp.Compare(e.Number, n) })
 	if !there {
 		return nil
 	}
-	return p.epochs[i]
+	return l.epochs[i]
 }
 
 // Epochs is all that have begun and are not finished.
-func (p *Pair) Epochs() []*Epoch { return slices.Clone(p.epochs) }
+func (l *Ledger) Epochs() []*Epoch { return slices.Clone(l.epochs) }
 
 // Epoch finds one of them.
-func (p *Pair) Epoch(number uint64) (*Epoch, error) {
-	if e := p.epoch(number); e != nil {
+func (l *Ledger) Epoch(number uint64) (*Epoch, error) {
+	if e := l.epoch(number); e != nil {
 		return e, nil
 	}
 	return nil, fmt.Errorf("epoch %d: %w", number, ErrUnknownEpoch)
 }
 
 // Begin opens a new epoch.
-func (p *Pair) Begin(number uint64, ticket []byte) error {
-	i, there := slices.BinarySearchFunc(p.epochs, number, func(e *Epoch, n uint64) int { return cmp.Compare(e.Number, n) })
+func (l *Ledger) Begin(number uint64, ticket []byte) error {
+	i, there := slices.BinarySearchFunc(l.epochs, number, func(e *Epoch, n uint64) int { return cmp.Compare(e.Number, n) })
 	if there {
 		return errKnownEpoch
 	}
-	e := &Epoch{Number: number, Ticket: ticket, done: make(chan struct{})}
-	p.epochs = slices.Insert(p.epochs, i, e)
-	p.broadcast(e.begin())
+	e := &Epoch{ledger: l, Number: number, Ticket: ticket, done: make(chan struct{})}
+	l.epochs = slices.Insert(l.epochs, i, e)
+	l.to.broadcast(e.begin())
 	return nil
 }
 
 func (e *Epoch) begin() *Message { return &Message{Op: OpBegin, Epoch: e.Number, Ticket: e.Ticket} }
 
 // live finds an epoch under which something may still be done.
-func (p *Pair) live(now time.Duration, number uint64) (*Epoch, error) {
-	e, err := p.Epoch(number)
+func (l *Ledger) live(now time.Duration, number uint64) (*Epoch, error) {
+	e, err := l.Epoch(number)
 	if err == nil {
-		err = p.alive(now, e)
+		err = e.alive(now)
 	}
 	return e, err
 }
 
-func (p *Pair) alive(now time.Duration, e *Epoch) error {
+func (e *Epoch) alive(now time.Duration) error {
 	// P3: a lease that ran out is over even if nobody has noticed yet, and is not revived.
 	if e.Cause == nil && e.Deadline > 0 && now >= e.Deadline {
-		p.over(e, ErrLeaseEnded)
+		e.over(ErrLeaseEnded)
 	}
 	return e.Cause
 }
 
 // leased is alive for what must not happen before a lease has arrived.
-func (p *Pair) leased(now time.Duration, e *Epoch) error {
-	if err := p.alive(now, e); err != nil {
+func (e *Epoch) leased(now time.Duration) error {
+	if err := e.alive(now); err != nil {
 		return err
 	}
 	if e.Deadline == 0 {
@@ -131,28 +148,35 @@ func (p *Pair) leased(now time.Duration, e *Epoch) error {
 	return nil
 }
 
-func (p *Pair) over(e *Epoch, cause error) {
-	if e != nil && e.Cause == nil {
+func (e *Epoch) over(cause error) {
+	if e.Cause == nil {
 		e.Cause = cause
 		close(e.done)
-		p.news()
+		e.ledger.to.news()
+	}
+}
+
+// end is a guardian's word that it has ended an epoch.
+func (l *Ledger) end(number uint64) {
+	if e := l.epoch(number); e != nil {
+		e.over(ErrLeaseEnded)
 	}
 }
 
 // Extend moves an epoch's deadline; an earlier one than it had changes nothing.
-func (p *Pair) Extend(now time.Duration, number uint64, deadline time.Duration) error {
-	e, err := p.live(now, number)
+func (l *Ledger) Extend(now time.Duration, number uint64, deadline time.Duration) error {
+	e, err := l.live(now, number)
 	if err != nil || deadline <= e.Deadline {
 		return err
 	}
 	e.Deadline = deadline
-	p.broadcast(&Message{Op: OpExtend, Epoch: number, Deadline: deadline})
+	l.to.broadcast(&Message{Op: OpExtend, Epoch: number, Deadline: deadline})
 	return nil
 }
 
 // Shorten moves an epoch's deadline to an earlier point.
-func (p *Pair) Shorten(now time.Duration, number uint64, deadline time.Duration, fit Fit) (seq uint64, err error) {
-	e, err := p.live(now, number)
+func (l *Ledger) Shorten(now time.Duration, number uint64, deadline time.Duration, fit Fit) (seq uint64, err error) {
+	e, err := l.live(now, number)
 	if err != nil {
 		return 0, err
 	}
@@ -163,48 +187,48 @@ func (p *Pair) Shorten(now time.Duration, number uint64, deadline time.Duration,
 	for _, t := range e.trees {
 		t.after = min(t.after, fit.After)
 	}
-	return p.ask(now, &Message{Op: OpShorten, Epoch: number, Deadline: deadline, Grace: fit.After}), nil
+	return l.to.ask(now, &Message{Op: OpShorten, Epoch: number, Deadline: deadline, Grace: fit.After}), nil
 }
 
 // Finish forgets an epoch whose trees have all ended; nothing is closed any more.
-func (p *Pair) Finish(number uint64) error {
-	e, err := p.Epoch(number)
+func (l *Ledger) Finish(number uint64) error {
+	e, err := l.Epoch(number)
 	if err != nil {
 		return err
 	}
 	if len(e.trees) > 0 {
 		return fmt.Errorf("%d trees have not ended", len(e.trees))
 	}
-	p.over(e, ErrLeaseEnded)
-	p.epochs = slices.DeleteFunc(p.epochs, func(other *Epoch) bool { return other == e })
-	p.broadcast(&Message{Op: OpFinish, Epoch: number})
+	e.over(ErrLeaseEnded)
+	l.epochs = slices.DeleteFunc(l.epochs, func(other *Epoch) bool { return other == e })
+	l.to.broadcast(&Message{Op: OpFinish, Epoch: number})
 	return nil
 }
 
 // Lend has the guardians answer at a listener. Of several, only the last one counts.
-func (p *Pair) Lend(note []byte, listener any) {
-	p.lent = &Message{Op: OpLend, Ticket: note, Along: listener}
-	p.broadcast(p.lent)
+func (l *Ledger) Lend(note []byte, listener any) {
+	l.lent = &Message{Op: OpLend, Ticket: note, Along: listener}
+	l.to.broadcast(l.lent)
 }
 
 // Lent is what was lent last; nil: nothing.
-func (p *Pair) Lent() (note []byte, listener any) {
-	if p.lent == nil {
+func (l *Ledger) Lent() (note []byte, listener any) {
+	if l.lent == nil {
 		return nil, nil
 	}
-	return p.lent.Ticket, p.lent.Along
+	return l.lent.Ticket, l.lent.Along
 }
 
 // replay is everything that a new guardian has to know.
-func (p *Pair) replay() (all []*Message) {
-	for _, m := range []*Message{p.lent, p.watchdog} {
+func (l *Ledger) replay() (all []*Message) {
+	for _, m := range []*Message{l.lent, l.watchdog} {
 		if m != nil {
 			fresh := *m
 			fresh.Seq = 0
 			all = append(all, &fresh)
 		}
 	}
-	for _, e := range p.epochs {
+	for _, e := range l.epochs {
 		begin := e.begin()
 		if errors.Is(e.Cause, ErrGuardiansLost) {
 			begin.Ticket = nil // this process lives, keeps the session and gives back what it holds by itself
@@ -233,8 +257,8 @@ func (p *Pair) replay() (all []*Message) {
 }
 
 // Over is closed when an epoch is over; Cause then says why.
-func (p *Pair) Over(number uint64) <-chan struct{} {
-	if e := p.epoch(number); e != nil {
+func (l *Ledger) Over(number uint64) <-chan struct{} {
+	if e := l.epoch(number); e != nil {
 		return e.done
 	}
 	done := make(chan struct{})
@@ -243,8 +267,8 @@ func (p *Pair) Over(number uint64) <-chan struct{} {
 }
 
 // Cause says why an epoch is over; nil while it is not.
-func (p *Pair) Cause(number uint64) error {
-	e, err := p.Epoch(number)
+func (l *Ledger) Cause(number uint64) error {
+	e, err := l.Epoch(number)
 	if err != nil {
 		return err
 	}

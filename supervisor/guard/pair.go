@@ -1,9 +1,7 @@
 package guard
 
 import (
-	"cmp"
 	"errors"
-	"slices"
 	"time"
 )
 
@@ -62,25 +60,21 @@ const (
 	Anew
 )
 
-// Pair is what a supervisor knows of its two guardians, and what they have to know: leases, trees, and what is lent to them. Its
-// user holds a lock from each change to the end of its sending, so that messages have the order of the changes.
+// Pair is what a supervisor knows of its two guardians: which of them is there, how far each one is, and what they were asked. Its user
+// holds a lock from each change to the end of its sending, so that messages have the order of the changes.
 type Pair struct {
+	Ledger *Ledger // what they have to know
+
 	hands   PairHands
-	seats   [2]seat
+	slots   [2]slot
 	number  uint64 // of the newest guardian
-	seq     uint64
-	calls   []*call // in the order of their numbers
+	asked   questions
 	changed chan struct{}
 	pingAt  time.Duration
 	lost    bool          // both are being started anew
 	retryAt time.Duration // then; 0: they are being started
 	pause   time.Duration
 	stopped bool
-
-	epochs   []*Epoch // in numerical order
-	trees    uint64   // the last number given to a tree
-	lent     *Message // what they answer at in the supervisor's place
-	watchdog *Message // what they feed
 }
 
 // post is how far a guardian is.
@@ -94,8 +88,8 @@ const (
 	seated
 )
 
-// seat is one guardian.
-type seat struct {
+// slot is the place of one guardian.
+type slot struct {
 	post    post
 	number  uint64
 	acked   uint64        // everything up to here is done by it
@@ -106,24 +100,18 @@ type seat struct {
 	clogged time.Duration // since when its full socket takes nothing; 0: it does
 }
 
-// call is a question to both.
-type call struct {
-	seq    uint64
-	at     time.Duration
-	silent bool // who has not answered was killed
-	err    error
-}
-
 // NewPair is a pair of guardians that are still to be seated.
 func NewPair(hands PairHands) *Pair {
-	return &Pair{hands: hands, changed: make(chan struct{}), seq: 1}
+	p := &Pair{hands: hands, changed: make(chan struct{}), asked: questions{last: 1}}
+	p.Ledger = &Ledger{to: p}
+	return p
 }
 
 // Seat tells of guardians that are there, and know all that there is: at first, or since a former image of the supervisor had them.
 func (p *Pair) Seat(now time.Duration, acked [2]uint64) (numbers [2]uint64) {
-	for i := range p.seats {
+	for i := range p.slots {
 		p.number++
-		p.seats[i] = seat{post: seated, number: p.number, acked: acked[i]}
+		p.slots[i] = slot{post: seated, number: p.number, acked: acked[i]}
 		numbers[i] = p.number
 	}
 	p.pingAt = now + PingEvery
@@ -140,7 +128,7 @@ func (p *Pair) news() {
 
 // Introduce tells each guardian who the other one is.
 func (p *Pair) Introduce() {
-	for i := range p.seats {
+	for i := range p.slots {
 		p.hands.Send(i, &Message{Op: OpTwin})
 	}
 	p.news()
@@ -151,31 +139,24 @@ func (p *Pair) Rouse(now time.Duration) (seq uint64) { return p.ask(now, &Messag
 
 // broadcast tells all who are there. A guardian that is being told everything hears it after that.
 func (p *Pair) broadcast(m *Message) {
-	for i, s := range p.seats {
+	for i, s := range p.slots {
 		if s.post >= learning {
 			p.hands.Send(i, m)
 		}
 	}
 }
 
-func (p *Pair) next() uint64 {
-	p.seq++
-	return p.seq
-}
-
 // ask broadcasts what both have to answer.
 func (p *Pair) ask(now time.Duration, m *Message) (seq uint64) {
-	m.Seq = p.next()
-	p.calls = append(p.calls, &call{seq: m.Seq, at: now})
+	m.Seq = p.asked.ask(now)
 	p.broadcast(m)
 	return m.Seq
 }
 
 // Answered tells whether both guardians have done what they were asked, or why not. It has to be asked until it is done, or Forget.
 func (p *Pair) Answered(seq uint64) (done bool, err error) {
-	c := p.call(seq)
-	if c.err == nil {
-		for _, s := range p.seats {
+	if err = p.asked.failed(seq); err == nil {
+		for _, s := range p.slots {
 			if p.stopped && s.post < learning {
 				continue // nobody comes any more who could do it, or would have to
 			}
@@ -185,34 +166,18 @@ func (p *Pair) Answered(seq uint64) (done bool, err error) {
 		}
 	}
 	p.Forget(seq)
-	return true, c.err
+	return true, err
 }
 
-func (p *Pair) call(seq uint64) *call {
-	i, there := p.find(seq)
-	if !there {
-		return nil
-	}
-	return p.calls[i]
-}
-
-func (p *Pair) find(seq uint64) (int, bool) {
-	return slices.BinarySearchFunc(p.calls, seq, func(c *call, seq uint64) int { return cmp.Compare(c.seq, seq) })
-}
-
-// Forget is for whoever does not wait for an answer any more.
-func (p *Pair) Forget(seq uint64) {
-	if i, there := p.find(seq); there {
-		p.calls = slices.Delete(p.calls, i, i+1)
-	}
-}
+// Forget is for a question whose answer nobody waits for any more.
+func (p *Pair) Forget(seq uint64) { p.asked.forget(seq) }
 
 // Asked is how many questions nobody has had the answer of.
-func (p *Pair) Asked() int { return len(p.calls) }
+func (p *Pair) Asked() int { return len(p.asked.open) }
 
 // Heard takes in what a guardian says.
 func (p *Pair) Heard(now time.Duration, at int, number uint64, m *Message) {
-	s := &p.seats[at]
+	s := &p.slots[at]
 	if s.number != number || s.post < learning {
 		return
 	}
@@ -223,23 +188,21 @@ func (p *Pair) Heard(now time.Duration, at int, number uint64, m *Message) {
 			p.blind(now, at, m)
 			return
 		}
-		if c := p.call(m.Seq); c != nil && c.err == nil {
-			c.err = m.Err()
-		}
+		p.asked.fail(m.Seq, m.Err())
 		fallthrough
 	case OpAck:
 		s.acked = max(s.acked, m.Seq)
 		p.settle(now)
 		p.news()
 	case OpEnded:
-		p.over(p.epoch(m.Epoch), ErrLeaseEnded)
+		p.Ledger.end(m.Epoch)
 	}
 }
 
 // StrikeAll ends every epoch, and orders the death of every tree.
 func (p *Pair) StrikeAll(cause error) {
-	for _, e := range p.epochs {
-		p.over(e, cause)
+	for _, e := range p.Ledger.epochs {
+		e.over(cause)
 	}
 	p.hands.Strike()
 }
@@ -253,7 +216,7 @@ func (p *Pair) Stop() {
 
 // Clogged tells that a guardian's full socket takes nothing, or takes something again.
 func (p *Pair) Clogged(now time.Duration, at int, number uint64, full bool) {
-	if s := &p.seats[at]; s.number == number {
+	if s := &p.slots[at]; s.number == number {
 		s.clogged = 0
 		if full {
 			s.clogged = now
@@ -263,15 +226,12 @@ func (p *Pair) Clogged(now time.Duration, at int, number uint64, full bool) {
 
 // Due does what is due, and says when to be called again.
 func (p *Pair) Due(now time.Duration) (next time.Duration) {
-	for _, c := range p.calls {
-		switch {
-		case now >= c.at+giveUp && c.err == nil:
-			c.err = errGaveUp
-			p.news()
-		case now >= c.at+AckLimit && !c.silent:
-			c.silent = true
-			p.killSilent(c.seq)
-		}
+	silent, gaveUp := p.asked.due(now)
+	for _, seq := range silent {
+		p.killSilent(seq)
+	}
+	if gaveUp {
+		p.news()
 	}
 	if p.stopped {
 		return p.Next()
@@ -281,8 +241,8 @@ func (p *Pair) Due(now time.Duration) (next time.Duration) {
 		p.start(0)
 		p.start(1)
 	}
-	for i := range p.seats {
-		s := &p.seats[i]
+	for i := range p.slots {
+		s := &p.slots[i]
 		switch {
 		case s.clogged > 0 && now >= s.clogged+ClogPatience:
 			s.clogged = 0
@@ -304,20 +264,12 @@ func (p *Pair) Due(now time.Duration) (next time.Duration) {
 
 // Next is when something may be due; 0: at no time.
 func (p *Pair) Next() (next time.Duration) {
-	for _, c := range p.calls {
-		switch {
-		case c.err != nil:
-		case c.silent:
-			next = sooner(next, c.at+giveUp)
-		default:
-			next = sooner(next, c.at+AckLimit)
-		}
-	}
+	next = p.asked.next()
 	if p.stopped {
 		return next
 	}
 	next = sooner(next, sooner(p.pingAt, p.retryAt))
-	for _, s := range p.seats {
+	for _, s := range p.slots {
 		if s.clogged > 0 {
 			next = sooner(next, s.clogged+ClogPatience)
 		}
@@ -330,7 +282,7 @@ func (p *Pair) Next() (next time.Duration) {
 
 // killSilent ends the guardians that have not answered, so that they are replaced.
 func (p *Pair) killSilent(seq uint64) {
-	for i, s := range p.seats {
+	for i, s := range p.slots {
 		if s.post >= doubted && s.acked < seq {
 			p.hands.Kill(i, errSilent)
 		}
@@ -339,17 +291,17 @@ func (p *Pair) killSilent(seq uint64) {
 
 // ping finds a guardian that is alive but does not answer, such as a stopped one.
 func (p *Pair) ping() {
-	if len(p.epochs) == 0 {
+	if len(p.Ledger.epochs) == 0 {
 		return
 	}
-	for i := range p.seats {
-		s := &p.seats[i]
+	for i := range p.slots {
+		s := &p.slots[i]
 		switch {
 		case s.post < doubted:
 		case s.ping > s.acked:
 			p.hands.Kill(i, errSilent)
 		default:
-			s.ping = p.next()
+			s.ping = p.asked.number()
 			p.hands.Send(i, &Message{Op: OpPing, Seq: s.ping})
 		}
 	}

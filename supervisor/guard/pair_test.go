@@ -26,7 +26,7 @@ func newBureau(t *testing.T) *bureau {
 	b := &bureau{t: t, now: time.Hour}
 	b.Pair = NewPair(b)
 	b.numbers = b.Seat(b.now, [2]uint64{})
-	if err := errors.Join(b.Begin(1, []byte("t")), b.Extend(b.now, 1, 2*b.now)); err != nil {
+	if err := errors.Join(b.Ledger.Begin(1, []byte("t")), b.Ledger.Extend(b.now, 1, 2*b.now)); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -63,12 +63,12 @@ func (b *bureau) acks(at int) {
 func (b *bureau) falls(at int)             { b.Fallen(b.now, at, b.numbers[at]) }
 func (b *bureau) begins(at int) bool       { return b.Began(b.now, at, b.numbers[at], nil) }
 func (b *bureau) passes(d time.Duration)   { b.now += d; b.Due(b.now) }
-func (b *bureau) cause(t *testing.T) error { t.Helper(); return b.Cause(1) }
+func (b *bureau) cause(t *testing.T) error { t.Helper(); return b.Ledger.Cause(1) }
 
 // plants makes a tree that both guardians know.
 func (b *bureau) plants() *Entry {
 	b.t.Helper()
-	tree, seq, err := b.Plant(b.now, 1, Plant{Release: []byte("r"), Ref: func() *Ref { return &Ref{Path: "here"} }})
+	tree, seq, err := b.Ledger.Plant(b.now, 1, Plant{Release: []byte("r"), Ref: func() *Ref { return &Ref{Path: "here"} }})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -82,13 +82,13 @@ func (b *bureau) plants() *Entry {
 
 func TestAGuardianThatIsGoneIsReplacedAndTheNextKnowsEverything(t *testing.T) {
 	b := newBureau(t)
-	b.Lend([]byte("note"), "listener")
-	b.Feed(b.now, time.Second, "device")
+	b.Ledger.Lend([]byte("note"), "listener")
+	b.Ledger.Feed(b.now, time.Second, "device")
 	tree := b.plants()
-	if _, err := b.Join(b.now, tree, Ref{Pid: 7}, nil); err != nil {
+	if _, err := tree.Join(b.now, Ref{Pid: 7}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Arm(b.now, tree, time.Second); err != nil {
+	if _, err := tree.Arm(b.now, time.Second); err != nil {
 		t.Fatal(err)
 	}
 	b.sent = [2][]*Message{}
@@ -121,10 +121,10 @@ func TestANewGuardianIsToldLastThatALeaseIsOver(t *testing.T) {
 	tree := b.plants()
 	tree.armed, tree.after = true, time.Second
 	b.passes(3 * time.Hour)
-	if err := b.MayStart(b.now, tree); !errors.Is(err, ErrLeaseEnded) {
+	if err := tree.MayStart(b.now); !errors.Is(err, ErrLeaseEnded) {
 		t.Fatal(err)
 	}
-	all := b.replay()
+	all := b.Ledger.replay()
 	var ops []Op
 	for _, m := range all {
 		ops = append(ops, m.Op)
@@ -208,7 +208,7 @@ func TestANewPairIsTriedAgainAndAgain(t *testing.T) {
 
 func TestAGuardianThatDoesNotAnswerIsKilled(t *testing.T) {
 	b := newBureau(t)
-	_, seq, err := b.Plant(b.now, 1, Plant{})
+	_, seq, err := b.Ledger.Plant(b.now, 1, Plant{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,8 +260,8 @@ func TestWordsOfAFormerGuardianAreNotHeard(t *testing.T) {
 	b.Heard(b.now, 0, former, &Message{Op: OpEnded, Epoch: 1})
 	b.Heard(b.now, 0, former, &Message{Op: OpAck, Seq: 1 << 40})
 	b.Fallen(b.now, 0, former)
-	if b.Began(b.now, 0, former, nil) || b.cause(t) != nil || len(b.started) != 1 || b.seats[0].acked > 0 {
-		t.Fatal(b.cause(t), b.started, b.seats)
+	if b.Began(b.now, 0, former, nil) || b.cause(t) != nil || len(b.started) != 1 || b.slots[0].acked > 0 {
+		t.Fatal(b.cause(t), b.started, b.slots)
 	}
 }
 
@@ -269,32 +269,32 @@ func TestWordsOfAFormerGuardianAreNotHeard(t *testing.T) {
 func TestAStartThatIsUnderWayLeavesSomethingUnseen(t *testing.T) {
 	b := newBureau(t)
 	tree := b.plants()
-	if err := b.MayStart(b.now, tree); err != nil {
+	if err := tree.MayStart(b.now); err != nil {
 		t.Fatal(err)
 	}
-	b.Pair.Kill(tree, false)
-	if err := b.MayStart(b.now, tree); !errors.Is(err, ErrTreeEnded) {
+	tree.Kill(false)
+	if err := tree.MayStart(b.now); !errors.Is(err, ErrTreeEnded) {
 		t.Errorf("started while it is killed: %v", err)
 	}
-	if _, err := b.Join(b.now, tree, Ref{Pid: 1}, nil); !errors.Is(err, ErrTreeEnded) {
+	if _, err := tree.Join(b.now, Ref{Pid: 1}, nil); !errors.Is(err, ErrTreeEnded) {
 		t.Errorf("what was under way passes its gate: %v", err)
 	}
-	if !b.Round(tree) {
+	if !tree.Round() {
 		t.Error("nothing is under way")
 	}
-	if b.Started(tree); b.Round(tree) {
+	if tree.Started(); tree.Round() {
 		t.Error("something is under way for ever")
 	}
-	b.Spare(tree)
-	if err := b.MayStart(b.now, tree); err != nil {
+	tree.Spare()
+	if err := tree.MayStart(b.now); err != nil {
 		t.Errorf("a tree that was killed is of use again: %v", err)
 	}
-	b.Pair.Kill(tree, true)
-	b.Spare(tree)
-	if err := b.MayStart(b.now, tree); !errors.Is(err, ErrTreeEnded) {
+	tree.Kill(true)
+	tree.Spare()
+	if err := tree.MayStart(b.now); !errors.Is(err, ErrTreeEnded) {
 		t.Errorf("started after its end: %v", err)
 	}
-	if b.Bury(tree); !b.Pair.Kill(tree, true) {
+	if tree.Bury(); !tree.Kill(true) {
 		t.Error("its end is not remembered")
 	}
 }
@@ -304,17 +304,17 @@ func TestNothingIsDoneUnderALeaseThatRanOut(t *testing.T) {
 	b := newBureau(t)
 	tree := b.plants()
 	b.now *= 3
-	if err := b.Extend(b.now, 1, 2*b.now); !errors.Is(err, ErrLeaseEnded) {
+	if err := b.Ledger.Extend(b.now, 1, 2*b.now); !errors.Is(err, ErrLeaseEnded) {
 		t.Errorf("extended: %v", err)
 	}
-	if _, err := b.Join(b.now, tree, Ref{}, nil); !errors.Is(err, ErrLeaseEnded) {
+	if _, err := tree.Join(b.now, Ref{}, nil); !errors.Is(err, ErrLeaseEnded) {
 		t.Errorf("joined: %v", err)
 	}
-	if _, err := b.Arm(b.now, tree, time.Second); !errors.Is(err, ErrLeaseEnded) {
+	if _, err := tree.Arm(b.now, time.Second); !errors.Is(err, ErrLeaseEnded) {
 		t.Errorf("armed: %v", err)
 	}
 	select {
-	case <-b.Over(1):
+	case <-b.Ledger.Over(1):
 	default:
 		t.Error("it is not over")
 	}
@@ -325,8 +325,8 @@ func TestOnlyWhatIsAtRestIsHandedOver(t *testing.T) {
 	tree := b.plants()
 	for name, c := range map[string]struct{ begin, end func() }{
 		"a start":    {func() { tree.starting++ }, func() { tree.starting-- }},
-		"a kill":     {func() { b.Pair.Kill(tree, false) }, func() { b.Spare(tree) }},
-		"an epoch":   {func() { _ = b.Begin(2, nil) }, func() { _ = b.Finish(2) }},
+		"a kill":     {func() { tree.Kill(false) }, func() { tree.Spare() }},
+		"an epoch":   {func() { _ = b.Ledger.Begin(2, nil) }, func() { _ = b.Ledger.Finish(2) }},
 		"a new twin": {func() { b.falls(0); b.begins(0); b.acks(0) }, func() { b.acks(1) }},
 	} {
 		c.begin()
@@ -341,7 +341,7 @@ func TestOnlyWhatIsAtRestIsHandedOver(t *testing.T) {
 	}
 	heir := &bureau{t: t, now: b.now}
 	heir.Pair, heir.numbers = Adopt(b.now, heir, l)
-	if err := heir.MayStart(heir.now, heir.Epochs()[0].Trees()[0]); err != nil {
+	if err := heir.Ledger.Epochs()[0].Trees()[0].MayStart(heir.now); err != nil {
 		t.Error(err)
 	}
 	if again, err := heir.HandOver(heir.now, 1, 0); !errors.Is(err, ErrBusy) {
@@ -364,7 +364,7 @@ func TestGuardiansOfAPairThatIsStoppedAreLeftAlone(t *testing.T) {
 		"a new one's twin goes":      {func(b *bureau) { replaced(b); b.acks(0) }, func(b *bureau) { b.falls(1) }},
 		"a new one's twin is silent": {func(b *bureau) { replaced(b); b.acks(0) }, func(b *bureau) { b.passes(AckLimit) }},
 		"a new one knows everything": {replaced, func(b *bureau) {
-			b.Heard(b.now, 0, b.numbers[0], &Message{Op: OpAck, Seq: b.seats[0].asked})
+			b.Heard(b.now, 0, b.numbers[0], &Message{Op: OpAck, Seq: b.slots[0].asked})
 		}},
 		"a new one does not start": {func(b *bureau) { b.falls(0) }, func(b *bureau) { b.Began(b.now, 0, b.numbers[0], errors.New("no processes")) }},
 	} {
@@ -388,10 +388,10 @@ func TestAQuestionOfAPairThatIsStoppedHasAnEnd(t *testing.T) {
 	}{"it dies": {true, AckLimit}, "it does not die": {false, giveUp}} {
 		t.Run(name, func(t *testing.T) {
 			b := newBureau(t)
-			fed := b.Feed(b.now, time.Second, "device")
+			fed := b.Ledger.Feed(b.now, time.Second, "device")
 			b.Forget(fed)
 			b.Stop()
-			seq, _ := b.Unfeed(b.now)
+			seq, _ := b.Ledger.Unfeed(b.now)
 			b.acks(0)
 			for end := b.now + c.after; b.now < end; {
 				next := b.Next()

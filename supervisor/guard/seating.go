@@ -9,13 +9,13 @@ import (
 // next one.
 func (p *Pair) blind(now time.Duration, at int, m *Message) {
 	err := errors.Join(errBlind, m.Err())
-	if p.stopped || p.lost || p.seats[at].again {
+	if p.stopped || p.lost || p.slots[at].again {
 		p.unfit(now, at, err)
 		return
 	}
 	p.vacate(at, err)
 	p.start(at)
-	p.seats[at].again = true
+	p.slots[at].again = true
 }
 
 // settle seats who has shown what is needed for it.
@@ -23,12 +23,12 @@ func (p *Pair) settle(now time.Duration) {
 	if p.stopped {
 		return
 	}
-	for i := range p.seats {
-		s, twin := &p.seats[i], &p.seats[1-i]
+	for i := range p.slots {
+		s, twin := &p.slots[i], &p.slots[1-i]
 		if s.post == learning && s.acked >= s.asked {
 			s.post = doubted
 			if !p.lost {
-				s.asked, s.by = p.next(), now+AckLimit
+				s.asked, s.by = p.asked.number(), now+AckLimit
 				p.hands.Send(1-i, &Message{Op: OpPing, Seq: s.asked})
 			}
 		}
@@ -39,9 +39,9 @@ func (p *Pair) settle(now time.Duration) {
 			p.hands.Say(Replaced, i, nil)
 		}
 	}
-	if p.lost && p.seats[0].post == doubted && p.seats[1].post == doubted {
+	if p.lost && p.slots[0].post == doubted && p.slots[1].post == doubted {
 		p.lost = false
-		p.seats[0].post, p.seats[1].post = seated, seated
+		p.slots[0].post, p.slots[1].post = seated, seated
 		p.Introduce()
 		p.hands.Say(Anew, 0, nil)
 	}
@@ -49,13 +49,13 @@ func (p *Pair) settle(now time.Duration) {
 
 func (p *Pair) start(at int) {
 	p.number++
-	p.seats[at] = seat{post: starting, number: p.number}
+	p.slots[at] = slot{post: starting, number: p.number}
 	p.hands.Start(at, p.number)
 }
 
 // Began tells how the start of a guardian went. Unless it is wanted, nobody waits for it any more.
 func (p *Pair) Began(now time.Duration, at int, number uint64, err error) (wanted bool) {
-	s := &p.seats[at]
+	s := &p.slots[at]
 	switch {
 	case p.stopped || s.number != number || s.post != starting:
 		return false
@@ -64,10 +64,10 @@ func (p *Pair) Began(now time.Duration, at int, number uint64, err error) (wante
 		return false
 	}
 	s.post = learning
-	for _, m := range p.replay() {
+	for _, m := range p.Ledger.replay() {
 		p.hands.Send(at, m)
 	}
-	s.asked, s.by = p.next(), now+tellLimit
+	s.asked, s.by = p.asked.number(), now+tellLimit
 	p.hands.Send(at, &Message{Op: OpPing, Seq: s.asked, OK: true})
 	p.news()
 	return true
@@ -75,20 +75,20 @@ func (p *Pair) Began(now time.Duration, at int, number uint64, err error) (wante
 
 // Fallen is the end of a guardian.
 func (p *Pair) Fallen(now time.Duration, at int, number uint64) {
-	was := p.seats[at].post
-	if p.seats[at].number != number {
+	was := p.slots[at].post
+	if p.slots[at].number != number {
 		return
 	}
 	defer p.news()
 	if p.stopped { // P4: it goes on by itself
-		p.seats[at] = seat{}
+		p.slots[at] = slot{}
 		return
 	}
 	p.vacate(at, errVacated) // it may only have closed its socket
 	switch {
 	case p.lost || was != seated:
 		p.unfit(now, at, errVacated)
-	case p.seats[1-at].post == seated:
+	case p.slots[1-at].post == seated:
 		p.start(at)
 	default:
 		p.bothLost(at, errAlone, BothLost)
@@ -108,7 +108,7 @@ func (p *Pair) unfit(now time.Duration, at int, err error) {
 
 func (p *Pair) vacate(at int, why error) {
 	p.hands.Kill(at, why)
-	p.seats[at] = seat{}
+	p.slots[at] = slot{}
 }
 
 // bothLost starts over: P4 cannot be kept by a supervisor alone, so its terms end here and now, before a guardian that still watches is killed.
@@ -124,7 +124,7 @@ func (p *Pair) bothLost(at int, why error, said ...News) {
 }
 
 func (p *Pair) vacateBoth(why error) {
-	for i := range p.seats {
+	for i := range p.slots {
 		p.vacate(i, why)
 	}
 }

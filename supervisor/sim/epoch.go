@@ -32,7 +32,7 @@ func (g *keeper) Begin(number uint64, ticket []byte) error {
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	return g.pair.Begin(number, ticket)
+	return g.pair.Ledger.Begin(number, ticket)
 }
 
 // Extend implements supervisor.Guard.
@@ -42,7 +42,7 @@ func (g *keeper) Extend(number uint64, deadline time.Duration) error {
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	return g.pair.Extend(g.now(), number, deadline)
+	return g.pair.Ledger.Extend(g.now(), number, deadline)
 }
 
 // Finish implements supervisor.Guard.
@@ -52,21 +52,21 @@ func (g *keeper) Finish(number uint64) error {
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	return g.pair.Finish(number)
+	return g.pair.Ledger.Finish(number)
 }
 
 // Over implements supervisor.Guard.
 func (g *keeper) Over(number uint64) <-chan struct{} {
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	return g.pair.Over(number)
+	return g.pair.Ledger.Over(number)
 }
 
 // Cause implements supervisor.Guard.
 func (g *keeper) Cause(number uint64) error {
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	return g.pair.Cause(number)
+	return g.pair.Ledger.Cause(number)
 }
 
 // NewTree implements supervisor.Guard.
@@ -91,7 +91,7 @@ func (g *keeper) NewTree(ctx context.Context, number uint64, name string, releas
 
 // plant makes a tree. World.mu is held.
 func (g *keeper) plant(number uint64, name string, release []byte) (t *handle, seq uint64, err error) {
-	e, err := g.pair.Epoch(number)
+	e, err := g.pair.Ledger.Epoch(number)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -105,7 +105,7 @@ func (g *keeper) plant(number uint64, name string, release []byte) (t *handle, s
 		host: n.host, of: g, node: n.name, service: service, aside: what, session: ticket.Session, procs: map[*proc]struct{}{}, known: map[*guardian]struct{}{}, changed: make(chan struct{}),
 		id: treeID{Name: fmt.Sprintf("%s.%d.%s.%d", n.name, g.inc.number, name, g.planted), Boot: n.host.boot()},
 	}
-	if t.entry, seq, err = g.pair.Plant(g.now(), number, t.plant(release)); err != nil {
+	if t.entry, seq, err = g.pair.Ledger.Plant(g.now(), number, t.plant(release)); err != nil {
 		return nil, 0, err
 	}
 	if what == "" {

@@ -38,7 +38,7 @@ func (t *handle) Start(ctx context.Context, spec child.Spec) (supervisor.Process
 		return nil, errCrashed
 	}
 	g.w.mu.Lock()
-	err := g.pair.MayStart(g.now(), t.entry)
+	err := t.entry.MayStart(g.now())
 	g.w.mu.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("start in tree %s: %w", t.id.Name, err)
@@ -59,7 +59,7 @@ func (t *handle) spawn(argv []string, token int64, alive bool) (*proc, error) {
 	w := t.guard.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t.guard.pair.Started(t.entry)
+	t.entry.Started()
 	if !alive {
 		return nil, errCrashed
 	}
@@ -107,14 +107,14 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 		return fmt.Errorf("%w: %w", child.ErrUnproved, context.Cause(ctx))
 	}
 	g.w.mu.Lock()
-	over := g.pair.Kill(t.entry, end)
+	over := t.entry.Kill(end)
 	g.w.mu.Unlock()
 	if over {
 		return nil
 	}
 	defer func() {
 		g.w.mu.Lock()
-		g.pair.Spare(t.entry)
+		t.entry.Spare()
 		g.w.mu.Unlock()
 	}()
 	if err := t.slayAll(ctx, end); err != nil || !g.inc.pass() {
@@ -122,7 +122,7 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 	}
 	if end {
 		g.w.mu.Lock()
-		g.pair.Bury(t.entry)
+		t.entry.Bury()
 		if armed, _ := t.entry.Armed(); armed {
 			g.strayDog()
 		}
@@ -137,7 +137,7 @@ func (t *handle) slayAll(ctx context.Context, end bool) error {
 	g := t.guard
 	for {
 		g.w.mu.Lock()
-		unseen, changed := g.pair.Round(t.entry), g.pair.Changed()
+		unseen, changed := t.entry.Round(), g.pair.Changed()
 		g.w.mu.Unlock()
 		if err := t.slay(ctx, end); err != nil {
 			return err

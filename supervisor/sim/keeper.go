@@ -140,7 +140,7 @@ func (g *keeper) stop(ctx context.Context) error {
 
 // trees is all that have not ended. World.mu is held.
 func (g *keeper) trees() (all []*handle) {
-	for _, e := range g.pair.Epochs() {
+	for _, e := range g.pair.Ledger.Epochs() {
 		for _, t := range e.Trees() {
 			all = append(all, t.Plant.Of.(*handle))
 		}

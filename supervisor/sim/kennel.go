@@ -31,7 +31,7 @@ func (t *handle) arm(ctx context.Context, w child.Watchdog) error {
 		return errCrashed
 	}
 	g.w.mu.Lock()
-	seq, err := g.pair.Arm(g.now(), t.entry, w.After)
+	seq, err := t.entry.Arm(g.now(), w.After)
 	g.changed()
 	g.w.mu.Unlock()
 	if err != nil {
@@ -104,7 +104,7 @@ func (g *keeper) holdDog(ctx context.Context, w child.Watchdog) error {
 	}
 	g.w.say("%s: watchdog armed, %v", g.inc.node.name, w.Timeout)
 	g.dog = d
-	seq := g.pair.Feed(g.now(), d.timeout, d)
+	seq := g.pair.Ledger.Feed(g.now(), d.timeout, d)
 	g.changed()
 	g.w.mu.Unlock()
 	if err := g.answered(ctx, seq); err != nil {
@@ -148,7 +148,7 @@ func (g *keeper) disarm(ctx context.Context) {
 		g.w.mu.Unlock()
 		return
 	}
-	seq, needed := g.pair.Unfeed(g.now())
+	seq, needed := g.pair.Ledger.Unfeed(g.now())
 	if needed {
 		g.w.mu.Unlock()
 		return

@@ -252,7 +252,7 @@ var sabotages = []sabotage{
 		regrants,
 	}},
 	{"leave a watchdog as slow as it was when the lease becomes shorter", []change{
-		{"supervisor/guard/entry.go", "	if p.Fed() <= fit.Timeout {\n", "	if p.Fed() >= 0 {\n"},
+		{"supervisor/guard/feeding.go", "	if l.Fed() <= fit.Timeout {\n", "	if l.Fed() >= 0 {\n"},
 		dogs, regrants,
 	}},
 	{"guardians keep a deadline that was moved to sooner", []change{

@@ -35,7 +35,7 @@ func (g *keeper) shorten(number uint64, deadline time.Duration, w child.Watchdog
 	defer g.w.mu.Unlock()
 	g.w.say("%s: lease %d is shortened", g.inc.node.name, number)
 	defer g.changed()
-	return g.pair.Shorten(g.now(), number, deadline, fit(w))
+	return g.pair.Ledger.Shorten(g.now(), number, deadline, fit(w))
 }
 
 func fit(w child.Watchdog) guard.Fit { return guard.Fit{Timeout: w.Timeout, After: w.After} }
@@ -71,12 +71,12 @@ func (g *keeper) retime(deadline time.Duration, w child.Watchdog) error {
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	if needed, err := g.pair.Refit(g.now(), deadline, fit(w)); err != nil || !needed {
+	if needed, err := g.pair.Ledger.Refit(g.now(), deadline, fit(w)); err != nil || !needed {
 		return err
 	}
 	g.dog.timeout = w.Timeout
 	g.dog.write(false)
 	g.w.say("%s: watchdog set to %v", g.inc.node.name, w.Timeout)
-	g.pair.Retime(w.Timeout)
+	g.pair.Ledger.Retime(w.Timeout)
 	return nil
 }

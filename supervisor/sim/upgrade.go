@@ -184,7 +184,7 @@ func (g *keeper) inherited(inc *incarnation, l guard.Legacy) *keeper {
 	next.pair, numbers = guard.Adopt(g.now(), pairHands{next}, l)
 	next.seated(numbers, g.seats)
 	next.planted = g.planted
-	for _, e := range next.pair.Epochs() {
+	for _, e := range next.pair.Ledger.Epochs() {
 		for _, t := range e.Trees() {
 			t.Plant.Of.(*handle).entry = t
 		}
