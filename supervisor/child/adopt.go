@@ -33,19 +33,19 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	cfg.Container = c.Container
 	g := newGuard(cfg)
 	l := guard.Legacy{Seq: c.Seq, Trees: c.Trees, Epoch: guard.LegacyEpoch{Number: c.Epoch.Number, Ticket: c.Epoch.Ticket, Deadline: c.Epoch.Deadline}}
-	if c.Lent != nil {
-		l.Note, l.Listener = c.Lent.Note, inherited(c.Lent.File, "listener")
+	if c.Listener != nil {
+		l.Note, l.Listener = c.Listener.Note, inherited(c.Listener.File, "listener")
 	}
-	if c.Dog != nil {
-		g.kennel.dog = &dogDevice{file: inherited(c.Dog.File, "watchdog"), timeout: c.Dog.Timeout, permanent: c.Dog.Permanent}
-		l.Timeout, l.Device = c.Dog.Timeout, g.kennel.dog.file
+	if c.Watchdog != nil {
+		g.watchdog.device = &watchdogDevice{file: inherited(c.Watchdog.File, "watchdog"), timeout: c.Watchdog.Timeout, permanent: c.Watchdog.Permanent}
+		l.Timeout, l.Device = c.Watchdog.Timeout, g.watchdog.device.file
 	}
-	for i, s := range c.Seats {
-		seat, err := s.adopt(i)
+	for i, s := range c.Guardians {
+		process, err := s.adopt(i)
 		if err != nil {
 			return nil, err
 		}
-		g.seats[i], l.Acked[i] = seat, s.Acked
+		g.guardians[i], l.Acked[i] = process, s.Acked
 	}
 	for _, t := range c.Epoch.Trees {
 		tree, err := g.adoptTree(t)
@@ -57,7 +57,7 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	g.mu.Lock()
 	var numbers [2]uint64
 	g.pair, numbers = guard.Adopt(Now(), pairHands{g}, l)
-	for i, s := range g.seats {
+	for i, s := range g.guardians {
 		s.number = numbers[i]
 	}
 	for _, e := range g.pair.Ledger.Epochs() {
@@ -75,7 +75,7 @@ func (g *Guard) rouse(ctx context.Context) {
 	g.mu.Lock()
 	seq := g.pair.Rouse(Now())
 	g.unlock()
-	for i, s := range g.seats {
+	for i, s := range g.guardians {
 		deadline := time.Now().Add(guard.AckLimit)
 		if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
 			deadline = at
@@ -94,7 +94,7 @@ func inherited(fd int, name string) *os.File {
 	return os.NewFile(uintptr(fd), name)
 }
 
-func (c carriedSeat) adopt(index int) (*seat, error) {
+func (c carriedGuardian) adopt(index int) (*guardianProcess, error) {
 	held, err := holdProcess(c.Pid, c.Start)
 	if err == nil && held == nil {
 		err = errors.New("it is not there") // it cannot have been reaped but by us
@@ -106,11 +106,11 @@ func (c carriedSeat) adopt(index int) (*seat, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("guardian %d: %w", index+1, err), held.Close())
 	}
-	return &seat{pid: c.Pid, process: process, pidfd: held, link: link{inherited(c.Socket, "ours")}}, nil
+	return &guardianProcess{pid: c.Pid, process: process, pidfd: held, link: link{inherited(c.Socket, "ours")}}, nil
 }
 
 func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
-	t := &Tree{guard: g, id: c.ID, runs: c.Runs, slayer: make(chan struct{}, 1)}
+	t := &Tree{guard: g, id: c.ID, runs: c.Runs, killing: make(chan struct{}, 1)}
 	if c.ID.Kind == KindCgroup {
 		if t.leaf, err = c.openLeaf(); err != nil {
 			return l, err
@@ -269,11 +269,11 @@ func (g *Guard) Container() Container { return g.cfg.Container }
 func (g *Guard) Lent() (listener *os.File, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, lent := g.pair.Ledger.Lent()
-	if lent == nil {
+	_, shared := g.pair.Ledger.Shared()
+	if shared == nil {
 		return nil, nil
 	}
-	err = using(lent.(*os.File), func(fd int) error {
+	err = using(shared.(*os.File), func(fd int) error {
 		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 		if err == nil {
 			listener = os.NewFile(uintptr(kept), "listener")

@@ -74,7 +74,7 @@ func TestAGuardianThatCannotKnowATreeIsNotSeated(t *testing.T) {
 	g.mu.Lock()
 	path := tree.leaf.path
 	tree.leaf.path = filepath.Join(t.TempDir(), "hidden")
-	kill9(g.seats[0].pid)
+	kill9(g.guardians[0].pid)
 	g.mu.Unlock()
 	select {
 	case <-g.Over(1):

@@ -56,35 +56,35 @@ func (cfg GuardConfig) withDefaults() GuardConfig {
 // process knows of them.
 type Guard struct {
 	cfg     GuardConfig
-	errands chan func()
+	jobs    chan func()
 	stopped chan struct{}
 	bell    chan struct{}  // capacity 1: something is due sooner
 	tasks   sync.WaitGroup // all that Run waits for
 	words   words
 	reach   Reach
 
-	mu    sync.Mutex // guards what follows; to be given back by unlock where pair was changed
-	pair  *guard.Pair
-	seats [2]*seat
-	gone  [2]*seat // that were there before
-	due   time.Duration
-	later []func()         // deaths that are ordered at the end of a change
-	left  map[string]noted // of trees that breadcrumbs name, by their names
+	mu        sync.Mutex // guards what follows; to be given back by unlock where pair was changed
+	pair      *guard.Pair
+	guardians [2]*guardianProcess
+	gone      [2]*guardianProcess // that were there before
+	due       time.Duration
+	later     []func()         // deaths that are ordered at the end of a change
+	left      map[string]noted // of trees that breadcrumbs name, by their names
 
-	kennel kennel
+	watchdog watchdog
 
 	beforeSpawn func() // tests freeze here: after the last look at the lease, before the fork
 }
 
 func newGuard(cfg GuardConfig) *Guard {
 	g := &Guard{
-		cfg:     cfg.withDefaults(),
-		errands: make(chan func()),
-		stopped: make(chan struct{}),
-		bell:    make(chan struct{}, 1),
-		words:   newWords(),
-		left:    make(map[string]noted),
-		kennel:  newKennel(),
+		cfg:      cfg.withDefaults(),
+		jobs:     make(chan func()),
+		stopped:  make(chan struct{}),
+		bell:     make(chan struct{}, 1),
+		words:    newWords(),
+		left:     make(map[string]noted),
+		watchdog: newWatchdog(),
 	}
 	g.pair = guard.NewPair(pairHands{g})
 	return g
@@ -119,20 +119,20 @@ func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 			return nil, err
 		}
 	}
-	for i := range g.seats {
-		s, err := g.newSeat(answerBy(ctx), i)
+	for i := range g.guardians {
+		s, err := g.startGuardian(answerBy(ctx), i)
 		if err != nil {
-			for _, started := range g.seats[:i] {
+			for _, started := range g.guardians[:i] {
 				started.destroy()
 			}
 			return nil, err
 		}
-		g.seats[i] = s
+		g.guardians[i] = s
 	}
 	g.mu.Lock()
 	defer g.unlock()
-	for i, number := range g.pair.Seat(Now(), [2]uint64{}) { // there is nothing yet that they would have to be told
-		g.seats[i].number = number
+	for i, number := range g.pair.Present(Now(), [2]uint64{}) { // there is nothing yet that they would have to be told
+		g.guardians[i].number = number
 	}
 	g.pair.Introduce()
 	return g, nil
@@ -148,9 +148,9 @@ const (
 func (g *Guard) Run(ctx context.Context) error {
 	g.tasks.Go(func() { g.words.write(g.stopped) })
 	g.tasks.Go(g.spawn)
-	g.tasks.Go(g.keepKennel)
+	g.tasks.Go(g.disarmWhenIdle)
 	g.tasks.Go(g.keepSweeping)
-	for i, s := range g.seats {
+	for i, s := range g.guardians {
 		g.attend(i, s)
 	}
 	stop, over := ctx.Done(), make(chan error, 1)
@@ -186,9 +186,9 @@ func (g *Guard) stop(ctx context.Context) error {
 	g.disarm(ctx, true)
 	close(g.stopped)
 	g.mu.Lock()
-	seats := g.seats
+	all := g.guardians
 	g.mu.Unlock()
-	for _, s := range seats {
+	for _, s := range all {
 		if s != nil {
 			_ = s.link.file.Close() // P4: to the guardian, this is the supervisor's death
 		}
@@ -207,27 +207,27 @@ func (g *Guard) stop(ctx context.Context) error {
 }
 
 // attend reads what a guardian says, and waits for its end.
-func (g *Guard) attend(at int, s *seat) {
+func (g *Guard) attend(at int, s *guardianProcess) {
 	if s == nil {
 		return
 	}
 	g.tasks.Go(func() {
 		g.listen(at, s)
 		g.mu.Lock()
-		here := g.seats[at] == s
+		here := g.guardians[at] == s
 		if here {
 			g.gone[at] = s
 		}
-		g.pair.Fallen(Now(), at, s.number)
+		g.pair.Gone(Now(), at, s.number)
 		if here {
-			g.seats[at] = nil
+			g.guardians[at] = nil
 		}
 		g.unlock()
 		g.cleanUp(s)
 	})
 }
 
-func (g *Guard) listen(at int, s *seat) {
+func (g *Guard) listen(at int, s *guardianProcess) {
 	buf := make([]byte, maxPacket)
 	for {
 		m, err := s.link.receive(buf)
@@ -240,7 +240,7 @@ func (g *Guard) listen(at int, s *seat) {
 }
 
 // heard takes in what a guardian says.
-func (g *Guard) heard(at int, s *seat, m *guard.Message) {
+func (g *Guard) heard(at int, s *guardianProcess, m *guard.Message) {
 	g.mu.Lock()
 	g.pair.Heard(Now(), at, s.number, m)
 	g.unlock()
@@ -256,7 +256,7 @@ func (g *Guard) heard(at int, s *seat, m *guard.Message) {
 }
 
 // cleanUp reaps a guardian of this pair that has ended, and lets go of what belongs to it.
-func (g *Guard) cleanUp(s *seat) {
+func (g *Guard) cleanUp(s *guardianProcess) {
 	s.once.Do(func() {
 		s.reaping.Lock()
 		defer s.reaping.Unlock()
@@ -287,8 +287,8 @@ func (g *Guard) spawner() {
 	defer unlock()
 	for {
 		select {
-		case errand := <-g.errands:
-			errand()
+		case job := <-g.jobs:
+			job()
 		case <-g.stopped:
 			return
 		}

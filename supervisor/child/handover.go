@@ -26,16 +26,16 @@ var ErrBusy = guard.ErrBusy
 // version writes has to mean the same to all: unknown ones are ignored, and what must not be ignored takes another version of
 // the whole.
 type carried struct {
-	Container Container      `json:"container"`
-	Seq       uint64         `json:"seq"`
-	Trees     uint64         `json:"trees"`
-	Seats     [2]carriedSeat `json:"seats"`
-	Epoch     carriedEpoch   `json:"epoch"`
-	Lent      *carriedLoan   `json:"lent,omitempty"`
-	Dog       *carriedDog    `json:"dog,omitempty"`
+	Container Container          `json:"container"`
+	Seq       uint64             `json:"seq"`
+	Trees     uint64             `json:"trees"`
+	Guardians [2]carriedGuardian `json:"seats"`
+	Epoch     carriedEpoch       `json:"epoch"`
+	Listener  *carriedListener   `json:"lent,omitempty"`
+	Watchdog  *carriedWatchdog   `json:"dog,omitempty"`
 }
 
-type carriedSeat struct {
+type carriedGuardian struct {
 	Pid    int    `json:"pid"`
 	Start  uint64 `json:"start"`
 	Socket int    `json:"socket"`
@@ -76,12 +76,12 @@ type carriedStub struct {
 	Witness int    `json:"witness,omitempty"`
 }
 
-type carriedLoan struct {
+type carriedListener struct {
 	File int    `json:"file"`
 	Note []byte `json:"note"`
 }
 
-type carriedDog struct {
+type carriedWatchdog struct {
 	File      int           `json:"file"`
 	Timeout   time.Duration `json:"timeout"`
 	Permanent bool          `json:"permanent,omitempty"`
@@ -168,7 +168,7 @@ func Kept(fd int, name string) *os.File { return inherited(fd, name) }
 
 // carry gathers all that is to be known. The caller holds mu.
 func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, error) {
-	if len(g.kennel.turn) > 0 {
+	if len(g.watchdog.turn) > 0 {
 		return nil, ErrBusy
 	}
 	l, err := g.pair.HandOver(Now(), number, trees)
@@ -177,8 +177,8 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 	}
 	c := carried{Container: g.cfg.Container, Seq: l.Seq, Trees: l.Trees}
 	c.Epoch = carriedEpoch{Number: number, Ticket: l.Epoch.Ticket, Deadline: l.Epoch.Deadline}
-	for i, s := range g.seats {
-		if c.Seats[i], err = s.carry(h, l.Acked[i]); err != nil {
+	for i, s := range g.guardians {
+		if c.Guardians[i], err = s.carry(h, l.Acked[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -194,39 +194,39 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 		if err != nil {
 			return nil, err
 		}
-		c.Lent = &carriedLoan{fd, l.Note}
+		c.Listener = &carriedListener{fd, l.Note}
 	}
-	if d := g.kennel.dog; d != nil {
+	if d := g.watchdog.device; d != nil {
 		fd, err := h.keep(d.file)
 		if err != nil {
 			return nil, err
 		}
-		c.Dog = &carriedDog{fd, d.timeout, d.permanent}
+		c.Watchdog = &carriedWatchdog{fd, d.timeout, d.permanent}
 	}
 	return json.Marshal(c)
 }
 
 // carry describes a guardian that is well.
-func (s *seat) carry(h *handing, acked uint64) (carriedSeat, error) {
+func (s *guardianProcess) carry(h *handing, acked uint64) (carriedGuardian, error) {
 	if s == nil || s.clogged || s.gone() {
-		return carriedSeat{}, ErrBusy
+		return carriedGuardian{}, ErrBusy
 	}
 	if err := h.still(&s.reaping); err != nil {
-		return carriedSeat{}, err
+		return carriedGuardian{}, err
 	}
 	own, err := statOf(s.pid)
 	if err != nil {
-		return carriedSeat{}, err
+		return carriedGuardian{}, err
 	}
 	fd, err := h.keep(s.link.file)
-	return carriedSeat{Pid: s.pid, Start: own.start, Socket: fd, Acked: acked}, err
+	return carriedGuardian{Pid: s.pid, Start: own.start, Socket: fd, Acked: acked}, err
 }
 
 // carry describes a tree in which nothing is being started or killed. It stays so until h is closed.
 func (t *Tree) carry(h *handing, l guard.LegacyTree) (carriedTree, error) {
 	t.mu.Lock()
 	h.unlock = append(h.unlock, t.mu.Unlock)
-	if len(t.slayer) > 0 {
+	if len(t.killing) > 0 {
 		return carriedTree{}, ErrBusy
 	}
 	c := carriedTree{Number: l.Number, ID: t.id, Release: l.Plant.Release, Runs: t.runs, Armed: l.Armed, After: l.After}

@@ -15,7 +15,7 @@ import (
 func (g *guardian) Open(m *guard.Message) (guard.Body, error) {
 	b, err := openBody(m.Body, fileOf(m))
 	if err == nil {
-		return &prey{body: b, leaf: m.Body.Kind == KindCgroup}, nil
+		return &heldBody{body: b, leaf: m.Body.Kind == KindCgroup}, nil
 	}
 	switch {
 	case m.Seq > 0 && m.Op == guard.OpBody: // it waits at its gate
@@ -43,7 +43,7 @@ func (g *guardian) Take(m *guard.Message) error {
 		return nil
 	}
 	defer file.Close()
-	if m.Op == guard.OpLend {
+	if m.Op == guard.OpShare {
 		return g.answerAt(file, m.Ticket)
 	}
 	return g.keepWatchdog(file)
@@ -100,20 +100,20 @@ func dupOf(file *os.File) (fd int, err error) {
 	return fd, err
 }
 
-// prey is a body that a guardian holds.
-type prey struct {
+// heldBody is a body that a guardian holds.
+type heldBody struct {
 	body
 	leaf bool // a cgroup, which holds the others of its tree
 }
 
 // Order implements guard.Body.
-func (p *prey) Order() { _ = p.order() }
+func (p *heldBody) Order() { _ = p.order() }
 
 // Waits implements guard.Body: an order to a cgroup may wait for the kernel's lock.
-func (p *prey) Waits() bool { return p.leaf }
+func (p *heldBody) Waits() bool { return p.leaf }
 
 // Look implements guard.Body.
-func (p *prey) Look(rest bool) guard.Sight {
+func (p *heldBody) Look(rest bool) guard.Sight {
 	remove := rest || !p.leaf
 	dead, err := look(p.body, remove)
 	if dead && remove {
@@ -127,7 +127,7 @@ func (p *prey) Look(rest bool) guard.Sight {
 }
 
 // Close implements guard.Body.
-func (p *prey) Close() { p.close() }
+func (p *heldBody) Close() { p.close() }
 
 var errGone = errors.New("it is gone")
 

@@ -145,8 +145,8 @@ func (g *Guard) stillLeft() (Leftover, bool) {
 // the device would call it off.
 var ErrLeftover = errors.New("what an earlier supervisor left on this machine cannot be killed")
 
-// openDog opens the watchdog, unless something is left that it may be counting for.
-func (g *Guard) openDog(ctx context.Context, w Watchdog) (*dogDevice, error) {
+// openWatchdog opens the watchdog, unless something is left that it may be counting for.
+func (g *Guard) openWatchdog(ctx context.Context, w Watchdog) (*watchdogDevice, error) {
 	if l, is := g.stillLeft(); is {
 		return nil, fmt.Errorf("%w: %v", ErrLeftover, l)
 	}
@@ -161,7 +161,7 @@ func (g *Guard) openDog(ctx context.Context, w Watchdog) (*dogDevice, error) {
 			return nil, fmt.Errorf("%w: %v", ErrLeftover, o.leftover())
 		}
 	}
-	return g.kennel.open(w)
+	return g.watchdog.open(w)
 }
 
 // keepSweeping goes on ending what earlier supervisors left, of whatever service, until nothing is left or the guard has stopped.

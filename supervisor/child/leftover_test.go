@@ -196,7 +196,7 @@ func TestTheWatchdogIsNotOpenedBesideALeftover(t *testing.T) {
 	g := guardIn(t, GuardConfig{Container: box, Name: "other", Root: "/b"})
 	var opened atomic.Bool
 	errOpened := errors.New("opened")
-	g.kennel.open = func(Watchdog) (*dogDevice, error) { opened.Store(true); return nil, errOpened }
+	g.watchdog.open = func(Watchdog) (*watchdogDevice, error) { opened.Store(true); return nil, errOpened }
 	if err := g.CheckWatchdog(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) || opened.Load() {
 		t.Errorf("opened: %v, %v", opened.Load(), err)
 	}
@@ -260,12 +260,12 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 		_ = p.cmd.Wait()
 		g := newGuard(GuardConfig{Container: p.container, Root: "/a"})
 		opened := errors.New("opened")
-		g.kennel.open = func(Watchdog) (*dogDevice, error) { return nil, opened }
+		g.watchdog.open = func(Watchdog) (*watchdogDevice, error) { return nil, opened }
 		l := g.soonLeft(t, "another", id)
 		if l == nil || !l.Named || l.Pid != pid || l.Tracer != tracer {
 			t.Fatalf("%+v, but it is pid %d, traced by %d", l, pid, tracer)
 		}
-		if _, err := g.openDog(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) {
+		if _, err := g.openWatchdog(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) {
 			t.Errorf("the watchdog: %v", err)
 		}
 		letGo()
@@ -277,7 +277,7 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 			}
 			pollOne(-1, 0, 10*time.Millisecond)
 		}
-		if _, err := g.openDog(t.Context(), Watchdog{}); !errors.Is(err, opened) {
+		if _, err := g.openWatchdog(t.Context(), Watchdog{}); !errors.Is(err, opened) {
 			t.Errorf("the watchdog: %v", err)
 		}
 	})
@@ -304,7 +304,7 @@ func TestTheWatchdogIsOpenedOnceWhatABreadcrumbNamedIsDead(t *testing.T) {
 			_ = p.cmd.Wait()
 			g := newGuard(GuardConfig{Container: p.container, Root: "/a"})
 			opened := errors.New("opened")
-			g.kennel.open = func(Watchdog) (*dogDevice, error) { return nil, opened }
+			g.watchdog.open = func(Watchdog) (*watchdogDevice, error) { return nil, opened }
 			if l := g.soonLeft(t, "another", id); l == nil {
 				t.Fatal("it is held, and not seen")
 			}

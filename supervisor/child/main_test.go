@@ -202,7 +202,7 @@ func ownBase(t *testing.T, base string) string {
 		defer l.close()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := slay(ctx, l, true); err != nil {
+		if err := killUntilDead(ctx, l, true); err != nil {
 			t.Error(err)
 		}
 	})

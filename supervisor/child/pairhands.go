@@ -14,9 +14,9 @@ type pairHands struct{ *Guard }
 
 // Send implements guard.PairHands.
 func (g pairHands) Send(at int, m *guard.Message) {
-	s := g.seats[at]
+	s := g.guardians[at]
 	if m.Op == guard.OpTwin {
-		twin := g.seats[1-at]
+		twin := g.guardians[1-at]
 		if s == nil || twin == nil {
 			return
 		}
@@ -35,19 +35,19 @@ func (g pairHands) Send(at int, m *guard.Message) {
 // Start implements guard.PairHands.
 func (g pairHands) Start(at int, number uint64) {
 	g.tasks.Go(func() {
-		s, err := g.newSeat(time.Now().Add(startLimit), at)
+		s, err := g.startGuardian(time.Now().Add(startLimit), at)
 		g.mu.Lock()
-		former := g.seats[at]
+		former := g.guardians[at]
 		if err == nil {
 			s.number = number
-			g.seats[at] = s
+			g.guardians[at] = s
 		}
 		if g.pair.Began(Now(), at, number, err) {
 			g.attend(at, s)
 			g.unlock()
 			return
 		}
-		g.seats[at] = former
+		g.guardians[at] = former
 		g.unlock()
 		if err == nil {
 			s.destroy()
@@ -57,7 +57,7 @@ func (g pairHands) Start(at int, number uint64) {
 
 // Kill implements guard.PairHands.
 func (g pairHands) Kill(at int, why error) {
-	if s := g.seats[at]; s != nil {
+	if s := g.guardians[at]; s != nil {
 		s.because(why)
 		g.later = append(g.later, s.kill)
 	}
@@ -78,7 +78,7 @@ func (g pairHands) Strike() {
 
 // Say implements guard.PairHands.
 func (g pairHands) Say(what guard.News, at int, why error) {
-	log, now, former := g.cfg.Logger, g.seats[at], g.gone[at]
+	log, now, former := g.cfg.Logger, g.guardians[at], g.gone[at]
 	switch what {
 	case guard.Replaced:
 		g.words.say(log.Warn, "guardian replaced", "index", at+1, "gone", former.pid, "new", now.pid, "because", former.cause())

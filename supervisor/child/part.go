@@ -20,7 +20,7 @@ type part struct {
 	body body
 	stub *stub // nil in a cgroup
 
-	slayer chan struct{} // held by the one Kill that is under way
+	killing chan struct{} // held by the one Kill that is under way
 
 	first *first   // only in a cgroup; guarded by Tree.mu, as are the next four; nil until it is forked
 	proc  *Process // nil while it starts
@@ -31,7 +31,7 @@ type part struct {
 }
 
 func newPart(t *Tree, b body, s *stub) *part {
-	return &part{tree: t, body: b, stub: s, slayer: make(chan struct{}, 1)}
+	return &part{tree: t, body: b, stub: s, killing: make(chan struct{}, 1)}
 }
 
 // runs notes which process it was started for.
@@ -61,9 +61,9 @@ func (p *part) kill(ctx context.Context) error {
 	err := p.body.order() // P2: whoever else is killing, and even on a context that has ended
 	t.mu.Unlock()
 	select {
-	case p.slayer <- struct{}{}:
-		err = slay(ctx, p.body, true)
-		<-p.slayer
+	case p.killing <- struct{}{}:
+		err = killUntilDead(ctx, p.body, true)
+		<-p.killing
 	case <-ctx.Done():
 		err = errors.Join(fmt.Errorf("%w: %w", ErrUnproved, context.Cause(ctx)), err)
 	}

@@ -27,7 +27,7 @@ func TestGuardiansOfAStoppedGuardGoOn(t *testing.T) {
 	planted(t, g)
 	var pids []int
 	g.mu.Lock()
-	for _, s := range g.seats {
+	for _, s := range g.guardians {
 		pids = append(pids, s.pid)
 	}
 	g.mu.Unlock()
@@ -68,7 +68,7 @@ func TestALogThatIsFullHoldsNoGuardianUp(t *testing.T) {
 	tree := planted(t, g)
 	for i := range 4 {
 		g.mu.Lock()
-		s := g.seats[i%2]
+		s := g.guardians[i%2]
 		g.mu.Unlock()
 		if s == nil {
 			t.Fatalf("guardian %d is not replaced", i%2+1)
@@ -79,7 +79,7 @@ func TestALogThatIsFullHoldsNoGuardianUp(t *testing.T) {
 		for err == nil {
 			g.mu.Lock()
 			_, busy := g.pair.HandOver(Now(), 1, 1)
-			changed, now := g.pair.Changed(), g.seats[i%2]
+			changed, now := g.pair.Changed(), g.guardians[i%2]
 			g.mu.Unlock()
 			if busy == nil && now != s {
 				break
@@ -103,7 +103,7 @@ func TestALogThatIsFullHoldsNoGuardianUp(t *testing.T) {
 // watchedBody notes whether the guardian lives when its death is ordered.
 type watchedBody struct {
 	body
-	by      *seat
+	by      *guardianProcess
 	unseen  bool
 	ordered bool
 }
@@ -132,11 +132,11 @@ func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 	}
 	defer held.Close()
 	g := newGuard(GuardConfig{})
-	tree, s := &Tree{guard: g}, &seat{pid: stat.pid, pidfd: held}
+	tree, s := &Tree{guard: g}, &guardianProcess{pid: stat.pid, pidfd: held}
 	b := &watchedBody{by: s}
 	tree.parts = []*part{newPart(tree, b, nil)}
 	g.mu.Lock()
-	g.seats[0] = s
+	g.guardians[0] = s
 	err = g.pair.Ledger.Begin(1, nil)
 	_, _, planted := g.pair.Ledger.Plant(Now(), 1, guard.Plant{Of: tree})
 	pairHands{g}.Strike()

@@ -136,7 +136,7 @@ func (g *Guard) onSpawner(ctx context.Context, f func()) error {
 	}
 	done := make(chan struct{})
 	select {
-	case g.errands <- func() { defer close(done); f() }:
+	case g.jobs <- func() { defer close(done); f() }:
 		<-done
 		return nil
 	case <-g.stopped:

@@ -93,7 +93,7 @@ func TestLeaseThatRanOutIsOver(t *testing.T) {
 	kinds(t, func(t *testing.T, kind string) {
 		g := guarded(t, kind)
 		tree := planted(t, g)
-		for _, s := range g.seats {
+		for _, s := range g.guardians {
 			freeze(t, s.pid)
 			defer func() { _ = unix.Kill(s.pid, unix.SIGCONT) }()
 		}
@@ -125,7 +125,7 @@ func TestGateStaysShutUntilBothGuardiansKnow(t *testing.T) {
 			g := guarded(t, kind)
 			tree := planted(t, g)
 			g.mu.Lock()
-			stopped := g.seats[1].pid
+			stopped := g.guardians[1].pid
 			g.mu.Unlock()
 			freeze(t, stopped)
 			defer func() { _ = unix.Kill(stopped, unix.SIGCONT) }()

@@ -38,14 +38,14 @@ func (w Watchdog) fit() guard.Fit { return guard.Fit{Timeout: w.Timeout, After: 
 
 // refit sets an armed watchdog to a shorter timeout. That feeds it once: it is not done when that would be too late.
 func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
-	timeout := g.dogTimeout()
+	timeout := g.watchdogTimeout()
 	if timeout == 0 {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, timeout/4)
 	defer cancel()
 	err := func() error {
-		done, err := g.dogTurn(bounded)
+		done, err := g.watchdogTurn(bounded)
 		if err != nil {
 			return err
 		}
@@ -55,18 +55,18 @@ func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration
 		if needed, err := g.pair.Ledger.Refit(Now(), deadline, w.fit()); err != nil || !needed {
 			return err
 		}
-		if err := g.kennel.retime(g.kennel.dog, w.Timeout); err != nil {
+		if err := g.watchdog.retime(g.watchdog.device, w.Timeout); err != nil {
 			return err
 		}
-		g.words.say(g.cfg.Logger.Info, "watchdog set to a shorter timeout", "timeout", g.kennel.dog.timeout)
-		g.pair.Ledger.Retime(g.kennel.dog.timeout)
+		g.words.say(g.cfg.Logger.Info, "watchdog set to a shorter timeout", "timeout", g.watchdog.device.timeout)
+		g.pair.Ledger.Retime(g.watchdog.device.timeout)
 		return nil
 	}()
 	if err == nil {
 		return nil
 	}
 	// Nobody feeds it any more. What it watches over is dead, and it is disarmed, before it resets the machine.
-	if now := g.dogTimeout(); now > 0 {
+	if now := g.watchdogTimeout(); now > 0 {
 		timeout = min(timeout, now)
 	}
 	again, e := g.shorten(number, min(deadline, Now()+timeout/2), w)
@@ -77,20 +77,20 @@ func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration
 	return fmt.Errorf("%w: %w", guard.ErrMisfit, err)
 }
 
-// dogTimeout is that of the watchdog that is armed, which may become shorter; 0: there is none.
-func (g *Guard) dogTimeout() time.Duration {
+// watchdogTimeout is that of the watchdog that is armed, which may become shorter; 0: there is none.
+func (g *Guard) watchdogTimeout() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.pair.Ledger.Fed()
 }
 
-// retimeDog sets an open device to a shorter timeout.
-func retimeDog(d *dogDevice, wanted time.Duration) error {
+// retimeWatchdog sets an open device to a shorter timeout.
+func retimeWatchdog(d *watchdogDevice, wanted time.Duration) error {
 	return using(d.file, func(fd int) error {
-		if err := dogFD(fd).setTimeout(int(wanted / time.Second)); err != nil {
+		if err := watchdogFD(fd).setTimeout(int(wanted / time.Second)); err != nil {
 			return fmt.Errorf("set its timeout to %v: %w", wanted, err)
 		}
-		seconds, err := dogFD(fd).timeout()
+		seconds, err := watchdogFD(fd).timeout()
 		got := time.Duration(seconds) * time.Second
 		if err != nil || got < time.Second || got > wanted {
 			return errors.Join(fmt.Errorf("it takes a timeout of %v for one of %v", got, wanted), err)

@@ -27,15 +27,15 @@ func TestAShorterDeadlineIsKeptByEachGuardian(t *testing.T) {
 	}
 }
 
-// dogged is a tree with a watchdog, which can be set to another timeout unless retime fails.
-func dogged(t *testing.T, timeout time.Duration, retime error) (*Guard, *Tree) {
+// withWatchdog is a tree with a watchdog, which can be set to another timeout unless retime fails.
+func withWatchdog(t *testing.T, timeout time.Duration, retime error) (*Guard, *Tree) {
 	t.Helper()
 	g := guarded(t, KindWalk)
-	g.kennel.open = func(w Watchdog) (*dogDevice, error) {
+	g.watchdog.open = func(w Watchdog) (*watchdogDevice, error) {
 		file, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-		return &dogDevice{file: file, timeout: w.Timeout}, err
+		return &watchdogDevice{file: file, timeout: w.Timeout}, err
 	}
-	g.kennel.retime = func(d *dogDevice, wanted time.Duration) error {
+	g.watchdog.retime = func(d *watchdogDevice, wanted time.Duration) error {
 		if retime == nil {
 			d.timeout = wanted
 		}
@@ -57,12 +57,12 @@ func questions(g *Guard) int {
 
 // P3, P7: it is neither too slow for a shorter lease, nor unfed for what was too slow.
 func TestAWatchdogIsSetToWhatAShorterLeaseNeeds(t *testing.T) {
-	g, tree := dogged(t, 10*time.Second, nil)
+	g, tree := withWatchdog(t, 10*time.Second, nil)
 	if err := g.Shorten(t.Context(), 1, Now()+30*time.Second, Watchdog{Timeout: 3 * time.Second, After: 300 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	g.mu.Lock()
-	timeout := g.kennel.dog.timeout
+	timeout := g.watchdog.device.timeout
 	_, after := tree.entry.Armed()
 	g.mu.Unlock()
 	if timeout != 3*time.Second || after != 300*time.Millisecond {
@@ -81,7 +81,7 @@ func TestAWatchdogThatCannotBeSetEndsTheLeaseBeforeItActs(t *testing.T) {
 		retime error
 	}{"refused": {3 * time.Second, unix.EINVAL}, "no timeout is short enough": {0, nil}} {
 		t.Run(name, func(t *testing.T) {
-			g, tree := dogged(t, 2*time.Second, c.retime)
+			g, tree := withWatchdog(t, 2*time.Second, c.retime)
 			if c.needed > 0 {
 				g.mu.Lock()
 				g.pair.Ledger.Retime(2 * c.needed)
@@ -120,8 +120,8 @@ func TestAWatchdogThatCannotBeSetEndsTheLeaseBeforeItActs(t *testing.T) {
 
 // A grant that comes while the watchdog is being set to another timeout finds it as it is then: whoever reads it holds the lock.
 func TestAGrantWaitsForAWatchdogThatIsBeingSet(t *testing.T) {
-	g, _ := dogged(t, 40*time.Second, nil)
-	done, err := g.dogTurn(t.Context())
+	g, _ := withWatchdog(t, 40*time.Second, nil)
+	done, err := g.watchdogTurn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,18 +139,18 @@ func TestAGrantWaitsForAWatchdogThatIsBeingSet(t *testing.T) {
 	if err := <-shortened; err != nil {
 		t.Error(err)
 	}
-	if timeout := g.dogTimeout(); timeout != 3*time.Second {
+	if timeout := g.watchdogTimeout(); timeout != 3*time.Second {
 		t.Errorf("it is %v", timeout)
 	}
 }
 
 // Nobody asks again about what was given up.
 func TestAShorterLeaseThatIsGivenUpLeavesNoQuestion(t *testing.T) {
-	g, tree := dogged(t, 40*time.Second, nil)
+	g, tree := withWatchdog(t, 40*time.Second, nil)
 	if err := tree.End(t.Context()); err != nil { // the epoch is over before the watchdog is looked at
 		t.Error(err)
 	}
-	done, err := g.dogTurn(t.Context())
+	done, err := g.watchdogTurn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -333,7 +333,7 @@ func (id TreeID) killStubs(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = slay(ctx, b, true)
+		err = killUntilDead(ctx, b, true)
 		b.close()
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ type Tree struct {
 	id    TreeID
 	leaf  *leaf // only where containment is by cgroup
 
-	slayer chan struct{} // held by the one Kill or End that is under way
+	killing chan struct{} // held by the one Kill or End that is under way
 
 	mu     sync.Mutex // guards what follows
 	closed bool       // proved dead, and its container removed
@@ -42,7 +42,7 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 	if len(release) > maxPacket/2 {
 		return nil, errPacketTooLarge
 	}
-	t := &Tree{guard: g, slayer: make(chan struct{}, 1)}
+	t := &Tree{guard: g, killing: make(chan struct{}, 1)}
 	if g.cfg.Container.Kind == KindCgroup {
 		service, _, _ := strings.Cut(name, "/")
 		err := making.do(func() (err error) {
@@ -116,36 +116,36 @@ func (t *Tree) End(ctx context.Context) error {
 func (t *Tree) kill(ctx context.Context, end bool) error {
 	t.strike() // P2: whoever else is killing, and even on a context that has ended
 	select {
-	case t.slayer <- struct{}{}:
-		defer func() { <-t.slayer }()
+	case t.killing <- struct{}{}:
+		defer func() { <-t.killing }()
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", ErrUnproved, context.Cause(ctx))
 	}
 	g := t.guard
 	g.mu.Lock()
-	over := t.entry.Kill(end) // no fork begins
+	over := t.entry.BeginKill(end) // no fork begins
 	g.mu.Unlock()
 	if over {
 		return nil
 	}
 	defer func() {
 		g.mu.Lock()
-		t.entry.Spare()
+		t.entry.EndKill()
 		g.mu.Unlock()
 	}()
 	for {
 		g.mu.Lock()
-		unseen, changed := t.entry.Round(), g.pair.Changed()
+		unseen, changed := t.entry.StartPending(), g.pair.Changed()
 		g.mu.Unlock()
 		parts := t.alive()
 		var errs []error
 		for _, p := range parts { // before the leaf, which holds them
-			errs = append(errs, slay(ctx, unsealed(p.body, unseen), end || p.stub == nil))
+			errs = append(errs, killUntilDead(ctx, unsealed(p.body, unseen), end || p.stub == nil))
 		}
 		t.looked(parts)
 		if t.leaf != nil { // P2: its cgroup goes only when nothing lives of what was forked into it: it is how others find the tree
 			all := errors.Join(errs...) == nil
-			errs = append(errs, slay(ctx, unsealed(t.leaf, unseen), end && all))
+			errs = append(errs, killUntilDead(ctx, unsealed(t.leaf, unseen), end && all))
 		}
 		if err := errors.Join(errs...); err != nil {
 			return err
@@ -159,7 +159,7 @@ func (t *Tree) kill(ctx context.Context, end bool) error {
 			return fmt.Errorf("%w: a process is being started: %w", ErrUnproved, context.Cause(ctx))
 		}
 	}
-	return t.bury(end)
+	return t.markDead(end)
 }
 
 // unsealed is a body that is not frozen while this process forks into it: it would wait for a child that does not run, with a thread
@@ -203,8 +203,8 @@ func (t *Tree) looked(parts []target) {
 	}
 }
 
-// bury tells the guardians of a proved death.
-func (t *Tree) bury(end bool) (err error) {
+// markDead tells the guardians of a proved death.
+func (t *Tree) markDead(end bool) (err error) {
 	g := t.guard
 	g.mu.Lock()
 	defer g.unlock()
@@ -212,9 +212,9 @@ func (t *Tree) bury(end bool) (err error) {
 	defer t.mu.Unlock()
 	if end {
 		t.closed = true
-		t.entry.Bury()
+		t.entry.MarkDead()
 		if armed, _ := t.entry.Armed(); armed {
-			g.strayDog()
+			g.mayDisarm()
 		}
 	}
 	for _, p := range slices.Clone(t.parts) {

@@ -71,30 +71,30 @@ func (t *Entry) Join(now time.Duration, ref Ref, along any) (seq uint64, err err
 // Shed tells of a proved death in a tree.
 func (t *Entry) Shed(ref Ref) {
 	t.members = slices.DeleteFunc(t.members, func(m Member) bool { return m.Ref == ref })
-	if !t.buried {
+	if !t.dead {
 		t.epoch.ledger.to.broadcast(t.message(OpShed, Member{Ref: ref}))
 	}
 }
 
-// Kill begins to kill a tree: until Spare nothing may be started in it, and with end never again. over: its end is proved already.
-func (t *Entry) Kill(end bool) (over bool) {
-	if t.buried {
+// BeginKill begins to kill a tree: until EndKill nothing may be started in it, and with end never again. over: its end is proved already.
+func (t *Entry) BeginKill(end bool) (over bool) {
+	if t.dead {
 		return true
 	}
 	t.killing, t.ended = true, t.ended || end
 	return false
 }
 
-// Spare ends a Kill.
-func (t *Entry) Spare() { t.killing = false }
+// EndKill ends what BeginKill began.
+func (t *Entry) EndKill() { t.killing = false }
 
 // Round begins a round of killing: what is in the tree is listed after it. unseen: something is being started, which may come after
 // that, so that another round is needed after the next change. P2: what is found dead proves nothing while a start is on its way.
-func (t *Entry) Round() (unseen bool) { return t.starting > 0 }
+func (t *Entry) StartPending() (unseen bool) { return t.starting > 0 }
 
-// Bury tells the guardians that a tree is dead, and its container gone.
-func (t *Entry) Bury() {
-	t.buried = true
+// MarkDead tells the guardians that a tree is dead, and its container gone.
+func (t *Entry) MarkDead() {
+	t.dead = true
 	t.epoch.trees = slices.DeleteFunc(t.epoch.trees, func(other *Entry) bool { return other == t })
 	t.epoch.ledger.to.broadcast(&Message{Op: OpDrop, Epoch: t.epoch.Number, Tree: t.Number})
 }
@@ -104,7 +104,7 @@ func (t *Entry) Arm(now, after time.Duration) (seq uint64, err error) {
 	if err := t.epoch.leased(now); err != nil {
 		return 0, err
 	}
-	if t.buried {
+	if t.dead {
 		return 0, ErrTreeEnded
 	}
 	if f := t.epoch.fit; f != nil {

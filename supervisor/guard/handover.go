@@ -42,28 +42,28 @@ func (p *Pair) HandOver(now time.Duration, number uint64, trees int) (l Legacy, 
 	}
 	l = Legacy{Seq: p.asked.last, Trees: p.Ledger.trees, Epoch: LegacyEpoch{Number: number, Ticket: e.Ticket, Deadline: e.Deadline}}
 	for i, s := range p.slots {
-		if s.post != seated || s.clogged > 0 {
+		if s.post != serving || s.clogged > 0 {
 			return l, ErrBusy
 		}
 		l.Acked[i] = s.acked
 	}
 	for _, t := range e.trees {
-		if t.starting > 0 || t.killing || t.ended || t.buried {
+		if t.starting > 0 || t.killing || t.ended || t.dead {
 			return l, ErrBusy
 		}
 		l.Epoch.Trees = append(l.Epoch.Trees, LegacyTree{Number: t.Number, Plant: t.Plant, Armed: t.armed, After: t.after, Members: t.members})
 	}
-	l.Note, l.Listener = p.Ledger.Lent()
+	l.Note, l.Listener = p.Ledger.Shared()
 	if w := p.Ledger.watchdog; w != nil {
 		l.Timeout, l.Device = w.Grace, w.Along
 	}
 	return l, nil
 }
 
-// Adopt is a pair of guardians that a former image had. Numbers are those at the seats.
+// Adopt is a pair of guardians that a former image had. Numbers are those at the places.
 func Adopt(now time.Duration, hands PairHands, l Legacy) (p *Pair, numbers [2]uint64) {
 	p = NewPair(hands)
-	numbers = p.Seat(now, l.Acked)
+	numbers = p.Present(now, l.Acked)
 	p.asked.last, p.Ledger.trees = l.Seq, l.Trees
 	e := &Epoch{ledger: p.Ledger, Number: l.Epoch.Number, Ticket: l.Epoch.Ticket, Deadline: l.Epoch.Deadline, done: make(chan struct{})}
 	for _, t := range l.Epoch.Trees {
@@ -71,7 +71,7 @@ func Adopt(now time.Duration, hands PairHands, l Legacy) (p *Pair, numbers [2]ui
 	}
 	p.Ledger.epochs = []*Epoch{e}
 	if l.Listener != nil {
-		p.Ledger.lent = &Message{Op: OpLend, Ticket: l.Note, Along: l.Listener}
+		p.Ledger.shared = &Message{Op: OpShare, Ticket: l.Note, Along: l.Listener}
 	}
 	if l.Device != nil {
 		p.Ledger.watchdog = &Message{Op: OpWatchdog, Grace: l.Timeout, Along: l.Device}

@@ -65,7 +65,7 @@ func (w *Ward) end(now time.Duration, l *lease, why string) {
 	if l.ended {
 		return
 	}
-	l.ended, l.relict, l.endedAt, l.closeAt = true, false, now, now
+	l.ended, l.alreadyOver, l.endedAt, l.closeAt = true, false, now, now
 	if w.cfg.Index > 0 && !w.orphaned && w.alone == 0 {
 		l.closeAt = now + CloseHeadStart
 	}
@@ -184,7 +184,7 @@ func (w *Ward) done(now time.Duration, l *lease) bool {
 	for _, t := range w.trees {
 		if t.lease == l {
 			settled = settled && t.settled()
-			awaitsReset = awaitsReset || w.dog != nil && t.armed && !t.dead
+			awaitsReset = awaitsReset || w.watchdog != nil && t.armed && !t.dead
 		}
 	}
 	settled = settled && !l.busy && (l.closed || !w.closes(l))

@@ -24,12 +24,12 @@ type Fit struct {
 	After   time.Duration // the end of the lease: until then a death has to be proved
 }
 
-// Ledger is what both guardians have to know: leases, trees, and what is lent to them.
+// Ledger is what both guardians have to know: leases, trees, and what they share with their supervisor.
 type Ledger struct {
 	to       teller
 	epochs   []*Epoch // in numerical order
 	trees    uint64   // the last number given to a tree
-	lent     *Message // what they answer at in the supervisor's place
+	shared   *Message // what they answer at in the supervisor's place
 	watchdog *Message // what they feed
 }
 
@@ -69,7 +69,7 @@ type Entry struct {
 	starting int           // forks under way
 	killing  bool          // no fork may begin
 	ended    bool
-	buried   bool
+	dead     bool
 }
 
 // Plant is a tree as its guardians have to know it.
@@ -205,23 +205,23 @@ func (l *Ledger) Finish(number uint64) error {
 	return nil
 }
 
-// Lend has the guardians answer at a listener. Of several, only the last one counts.
-func (l *Ledger) Lend(note []byte, listener any) {
-	l.lent = &Message{Op: OpLend, Ticket: note, Along: listener}
-	l.to.broadcast(l.lent)
+// Share has the guardians answer at a listener. Of several, only the last one counts.
+func (l *Ledger) Share(note []byte, listener any) {
+	l.shared = &Message{Op: OpShare, Ticket: note, Along: listener}
+	l.to.broadcast(l.shared)
 }
 
-// Lent is what was lent last; nil: nothing.
-func (l *Ledger) Lent() (note []byte, listener any) {
-	if l.lent == nil {
+// Shared is what was shared last; nil: nothing.
+func (l *Ledger) Shared() (note []byte, listener any) {
+	if l.shared == nil {
 		return nil, nil
 	}
-	return l.lent.Ticket, l.lent.Along
+	return l.shared.Ticket, l.shared.Along
 }
 
 // replay is everything that a new guardian has to know.
 func (l *Ledger) replay() (all []*Message) {
-	for _, m := range []*Message{l.lent, l.watchdog} {
+	for _, m := range []*Message{l.shared, l.watchdog} {
 		if m != nil {
 			fresh := *m
 			fresh.Seq = 0

@@ -29,7 +29,7 @@ const (
 	OpBody     Op = "stub"    // something alive joins a tree; what it takes to hold that comes along
 	OpShed     Op = "shed"    // one of those is proved dead
 	OpDrop     Op = "drop"    // the tree is proved dead and its container removed
-	OpLend     Op = "lend"    // answer at the listener that comes along when the supervisor does not
+	OpShare    Op = "lend"    // answer at the listener that comes along when the supervisor does not
 	OpWatchdog Op = "dog"     // feed the watchdog that comes along
 	OpUnwatch  Op = "undog"   // let go of it
 	OpArm      Op = "arm"     // the watchdog is for this tree; Grace is until when after the lease

@@ -35,17 +35,17 @@ var (
 // PairHands do what a Pair decides, while the caller of the Pair holds the lock that guards it: nothing waits. Strike and Kill may be
 // done as soon as that lock is free, in their order.
 type PairHands interface {
-	// Send passes a message on to the guardian at a seat. What a full socket does not take follows in its order: see Clogged. With
-	// OpTwin, the guardian at the other seat goes along.
-	Send(seat int, m *Message)
-	// Start begins to start a guardian for a seat. Its Began has to follow.
-	Start(seat int, number uint64)
-	// Kill kills the guardian at a seat, if there is one. Its Fallen follows.
-	Kill(seat int, why error)
+	// Send passes a message on to the guardian at a place. What a full socket does not take follows in its order: see Clogged. With
+	// OpTwin, the guardian at the other place goes along.
+	Send(at int, m *Message)
+	// Start begins to start a guardian for a place. Its Began has to follow.
+	Start(at int, number uint64)
+	// Kill kills the guardian at a place, if there is one. Its Gone follows.
+	Kill(at int, why error)
 	// Strike orders the death of every tree.
 	Strike()
 	// Say is told what becomes of the guardians, for the log. Nothing waits for that.
-	Say(what News, seat int, why error)
+	Say(what News, at int, why error)
 }
 
 // News is what becomes of the guardians.
@@ -85,7 +85,7 @@ const (
 	starting      // a process is being started
 	learning      // it is being told everything
 	doubted       // it knows everything, and its twin has still to show that it is there
-	seated
+	serving
 )
 
 // slot is the place of one guardian.
@@ -100,18 +100,18 @@ type slot struct {
 	clogged time.Duration // since when its full socket takes nothing; 0: it does
 }
 
-// NewPair is a pair of guardians that are still to be seated.
+// NewPair is a pair of guardians that are still to be started.
 func NewPair(hands PairHands) *Pair {
 	p := &Pair{hands: hands, changed: make(chan struct{}), asked: questions{last: 1}}
 	p.Ledger = &Ledger{to: p}
 	return p
 }
 
-// Seat tells of guardians that are there, and know all that there is: at first, or since a former image of the supervisor had them.
-func (p *Pair) Seat(now time.Duration, acked [2]uint64) (numbers [2]uint64) {
+// Present tells of guardians that are there, and know all that there is: at first, or since a former image of the supervisor had them.
+func (p *Pair) Present(now time.Duration, acked [2]uint64) (numbers [2]uint64) {
 	for i := range p.slots {
 		p.number++
-		p.slots[i] = slot{post: seated, number: p.number, acked: acked[i]}
+		p.slots[i] = slot{post: serving, number: p.number, acked: acked[i]}
 		numbers[i] = p.number
 	}
 	p.pingAt = now + PingEvery
@@ -252,7 +252,7 @@ func (p *Pair) Due(now time.Duration) (next time.Duration) {
 			if s.post == doubted {
 				err = errAlone
 			}
-			p.unfit(now, i, err)
+			p.startFailed(now, i, err)
 		}
 	}
 	if now >= p.pingAt {

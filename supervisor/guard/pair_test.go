@@ -25,7 +25,7 @@ func newBureau(t *testing.T) *bureau {
 	t.Helper()
 	b := &bureau{t: t, now: time.Hour}
 	b.Pair = NewPair(b)
-	b.numbers = b.Seat(b.now, [2]uint64{})
+	b.numbers = b.Present(b.now, [2]uint64{})
 	if err := errors.Join(b.Ledger.Begin(1, []byte("t")), b.Ledger.Extend(b.now, 1, 2*b.now)); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func (b *bureau) acks(at int) {
 	b.Heard(b.now, at, b.numbers[at], &Message{Op: OpAck, Seq: last})
 }
 
-func (b *bureau) falls(at int)             { b.Fallen(b.now, at, b.numbers[at]) }
+func (b *bureau) falls(at int)             { b.Gone(b.now, at, b.numbers[at]) }
 func (b *bureau) begins(at int) bool       { return b.Began(b.now, at, b.numbers[at], nil) }
 func (b *bureau) passes(d time.Duration)   { b.now += d; b.Due(b.now) }
 func (b *bureau) cause(t *testing.T) error { t.Helper(); return b.Ledger.Cause(1) }
@@ -82,7 +82,7 @@ func (b *bureau) plants() *Entry {
 
 func TestAGuardianThatIsGoneIsReplacedAndTheNextKnowsEverything(t *testing.T) {
 	b := newBureau(t)
-	b.Ledger.Lend([]byte("note"), "listener")
+	b.Ledger.Share([]byte("note"), "listener")
 	b.Ledger.Feed(b.now, time.Second, "device")
 	tree := b.plants()
 	if _, err := tree.Join(b.now, Ref{Pid: 7}, nil); err != nil {
@@ -102,7 +102,7 @@ func TestAGuardianThatIsGoneIsReplacedAndTheNextKnowsEverything(t *testing.T) {
 			t.Errorf("%s has a number: it would acknowledge what follows", m.Op)
 		}
 	}
-	if want := []Op{OpLend, OpWatchdog, OpBegin, OpExtend, OpTree, OpBody, OpArm, OpPing}; !slices.Equal(ops, want) {
+	if want := []Op{OpShare, OpWatchdog, OpBegin, OpExtend, OpTree, OpBody, OpArm, OpPing}; !slices.Equal(ops, want) {
 		t.Fatalf("%v, want %v", ops, want)
 	}
 	b.acks(0)
@@ -259,7 +259,7 @@ func TestWordsOfAFormerGuardianAreNotHeard(t *testing.T) {
 	b.begins(0)
 	b.Heard(b.now, 0, former, &Message{Op: OpEnded, Epoch: 1})
 	b.Heard(b.now, 0, former, &Message{Op: OpAck, Seq: 1 << 40})
-	b.Fallen(b.now, 0, former)
+	b.Gone(b.now, 0, former)
 	if b.Began(b.now, 0, former, nil) || b.cause(t) != nil || len(b.started) != 1 || b.slots[0].acked > 0 {
 		t.Fatal(b.cause(t), b.started, b.slots)
 	}
@@ -272,29 +272,29 @@ func TestAStartThatIsUnderWayLeavesSomethingUnseen(t *testing.T) {
 	if err := tree.MayStart(b.now); err != nil {
 		t.Fatal(err)
 	}
-	tree.Kill(false)
+	tree.BeginKill(false)
 	if err := tree.MayStart(b.now); !errors.Is(err, ErrTreeEnded) {
 		t.Errorf("started while it is killed: %v", err)
 	}
 	if _, err := tree.Join(b.now, Ref{Pid: 1}, nil); !errors.Is(err, ErrTreeEnded) {
 		t.Errorf("what was under way passes its gate: %v", err)
 	}
-	if !tree.Round() {
+	if !tree.StartPending() {
 		t.Error("nothing is under way")
 	}
-	if tree.Started(); tree.Round() {
+	if tree.Started(); tree.StartPending() {
 		t.Error("something is under way for ever")
 	}
-	tree.Spare()
+	tree.EndKill()
 	if err := tree.MayStart(b.now); err != nil {
 		t.Errorf("a tree that was killed is of use again: %v", err)
 	}
-	tree.Kill(true)
-	tree.Spare()
+	tree.BeginKill(true)
+	tree.EndKill()
 	if err := tree.MayStart(b.now); !errors.Is(err, ErrTreeEnded) {
 		t.Errorf("started after its end: %v", err)
 	}
-	if tree.Bury(); !tree.Kill(true) {
+	if tree.MarkDead(); !tree.BeginKill(true) {
 		t.Error("its end is not remembered")
 	}
 }
@@ -325,7 +325,7 @@ func TestOnlyWhatIsAtRestIsHandedOver(t *testing.T) {
 	tree := b.plants()
 	for name, c := range map[string]struct{ begin, end func() }{
 		"a start":    {func() { tree.starting++ }, func() { tree.starting-- }},
-		"a kill":     {func() { tree.Kill(false) }, func() { tree.Spare() }},
+		"a kill":     {func() { tree.BeginKill(false) }, func() { tree.EndKill() }},
 		"an epoch":   {func() { _ = b.Ledger.Begin(2, nil) }, func() { _ = b.Ledger.Finish(2) }},
 		"a new twin": {func() { b.falls(0); b.begins(0); b.acks(0) }, func() { b.acks(1) }},
 	} {
@@ -339,12 +339,12 @@ func TestOnlyWhatIsAtRestIsHandedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heir := &bureau{t: t, now: b.now}
-	heir.Pair, heir.numbers = Adopt(b.now, heir, l)
-	if err := heir.Ledger.Epochs()[0].Trees()[0].MayStart(heir.now); err != nil {
+	next := &bureau{t: t, now: b.now}
+	next.Pair, next.numbers = Adopt(b.now, next, l)
+	if err := next.Ledger.Epochs()[0].Trees()[0].MayStart(next.now); err != nil {
 		t.Error(err)
 	}
-	if again, err := heir.HandOver(heir.now, 1, 0); !errors.Is(err, ErrBusy) {
+	if again, err := next.HandOver(next.now, 1, 0); !errors.Is(err, ErrBusy) {
 		t.Errorf("%+v", again)
 	}
 }

@@ -34,7 +34,7 @@ type Sight struct {
 type Hands interface {
 	// Open holds the body that m names, so that it is no other one. nil without an error: it is gone, and nothing has to be held.
 	Open(m *Message) (Body, error)
-	// Take takes over what came along with OpTwin, OpLend or OpWatchdog, in place of the former.
+	// Take takes over what came along with OpTwin, OpShare or OpWatchdog, in place of the former.
 	Take(m *Message) error
 	Tell(m *Message)
 	// Close closes a session beside the turns. Its Closed has to follow.
@@ -84,7 +84,7 @@ type Ward struct {
 	told     bool          // it knows everything that its twin knows
 	blind    bool          // it could not take in all of a tree
 	orphaned bool
-	dog      *watchdog // nil: there is none, or none that is needed
+	watchdog *watchdog // nil: there is none, or none that is needed
 }
 
 // NewWard is a guardian that knows of nothing yet.
@@ -94,17 +94,17 @@ func NewWard(cfg Config, hands Hands) *Ward {
 
 // lease is what trees live under.
 type lease struct {
-	number   uint64
-	ticket   []byte
-	deadline time.Duration // 0: none has arrived
-	relict   bool          // it was over when this guardian first heard of it, and ends once all its trees are known
-	finished bool          // the supervisor has nothing to do with it any more
-	ended    bool
-	endedAt  time.Duration
-	closeAt  time.Duration // not before this
-	told     int           // how many deaths the newest closing was told of
-	busy     bool          // a closing is under way
-	closed   bool          // closed with every tree settled
+	number      uint64
+	ticket      []byte
+	deadline    time.Duration // 0: none has arrived
+	alreadyOver bool          // it was over when this guardian first heard of it, and ends once all its trees are known
+	finished    bool          // the supervisor has nothing to do with it any more
+	ended       bool
+	endedAt     time.Duration
+	closeAt     time.Duration // not before this
+	told        int           // how many deaths the newest closing was told of
+	busy        bool          // a closing is under way
+	closed      bool          // closed with every tree settled
 }
 
 // tree is what is to be killed when the lease ends.
@@ -161,7 +161,7 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 	case OpPing:
 		w.told = w.told || m.OK && !w.blind
 		return nil
-	case OpLend:
+	case OpShare:
 		return w.hands.Take(m)
 	case OpTwin:
 		if err := w.hands.Take(m); err != nil {
@@ -180,7 +180,7 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 		if l != nil {
 			return errKnownEpoch
 		}
-		w.begin(&lease{number: m.Epoch, ticket: m.Ticket, deadline: m.Deadline, relict: m.OK})
+		w.begin(&lease{number: m.Epoch, ticket: m.Ticket, deadline: m.Deadline, alreadyOver: m.OK})
 		return nil
 	}
 	if l == nil {
@@ -263,7 +263,7 @@ func (w *Ward) Turn(now time.Duration, e Events) (next time.Duration, over bool)
 			if hopeless := l.endedAt + Hopeless; w.orphaned && now < hopeless {
 				next = sooner(next, hopeless)
 			}
-		case !l.relict:
+		case !l.alreadyOver:
 			next = sooner(next, l.deadline)
 		}
 	}
@@ -289,11 +289,11 @@ func sooner(a, b time.Duration) time.Duration {
 
 // over tells whether a deadline has passed that nobody has acted upon.
 func (l *lease) over(now time.Duration) bool {
-	return !l.ended && !l.relict && l.deadline > 0 && now >= l.deadline
+	return !l.ended && !l.alreadyOver && l.deadline > 0 && now >= l.deadline
 }
 
-// Hunted is the bodies whose deaths are waited for.
-func (w *Ward) Hunted() iter.Seq[Body] {
+// Dying is the bodies whose deaths are waited for.
+func (w *Ward) Dying() iter.Seq[Body] {
 	return func(yield func(Body) bool) {
 		for _, t := range w.trees {
 			if !t.lease.ended || t.dead {

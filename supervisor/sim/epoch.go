@@ -99,7 +99,7 @@ func (g *keeper) plant(number uint64, name string, release []byte) (t *handle, s
 	_ = json.Unmarshal(e.Ticket, &ticket) // what runs beside any session has none
 	n := g.inc.node
 	service, what, _ := strings.Cut(name, "/")
-	t = &handle{guard: g, slayer: make(chan struct{}, 1)}
+	t = &handle{guard: g, killing: make(chan struct{}, 1)}
 	g.planted++
 	t.tree = &tree{
 		host: n.host, of: g, node: n.name, service: service, aside: what, session: ticket.Session, procs: map[*proc]struct{}{}, known: map[*guardian]struct{}{}, changed: make(chan struct{}),

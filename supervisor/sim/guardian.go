@@ -33,7 +33,7 @@ type guardian struct {
 	rings    time.Duration // when it does, on the host's clock; 0: it is not set
 	desk     *agent.Server // it answers for its supervisor; nil: nobody has asked it
 	heard    []*conn       // by it
-	dog      *device       // nil: there is none, or none that is needed
+	watchdog *device       // nil: there is none, or none that is needed
 	awake    time.Time     // since when
 }
 
@@ -140,8 +140,8 @@ func (g *guardian) halt(d time.Duration) {
 
 // stirred is a change in a tree that the guardian may be killing.
 func (g *guardian) stirred(t *tree) {
-	for b := range g.ward.Hunted() {
-		if b.(prey).tree == t {
+	for b := range g.ward.Dying() {
+		if b.(heldTree).tree == t {
 			g.wake()
 			return
 		}

@@ -18,9 +18,9 @@ import (
 // handle is a tree as the supervisor that made it holds it. World.mu guards it.
 type handle struct {
 	*tree
-	guard  *keeper
-	entry  *guard.Entry
-	slayer chan struct{} // held by the one Kill or End that is under way
+	guard   *keeper
+	entry   *guard.Entry
+	killing chan struct{} // held by the one Kill or End that is under way
 }
 
 // plant is the tree as its guardians know it.
@@ -101,30 +101,30 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 	t.strike()
 	g.w.mu.Unlock()
 	select {
-	case t.slayer <- struct{}{}:
-		defer func() { <-t.slayer }()
+	case t.killing <- struct{}{}:
+		defer func() { <-t.killing }()
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", child.ErrUnproved, context.Cause(ctx))
 	}
 	g.w.mu.Lock()
-	over := t.entry.Kill(end)
+	over := t.entry.BeginKill(end)
 	g.w.mu.Unlock()
 	if over {
 		return nil
 	}
 	defer func() {
 		g.w.mu.Lock()
-		t.entry.Spare()
+		t.entry.EndKill()
 		g.w.mu.Unlock()
 	}()
-	if err := t.slayAll(ctx, end); err != nil || !g.inc.pass() {
+	if err := t.killAll(ctx, end); err != nil || !g.inc.pass() {
 		return err
 	}
 	if end {
 		g.w.mu.Lock()
-		t.entry.Bury()
+		t.entry.MarkDead()
 		if armed, _ := t.entry.Armed(); armed {
-			g.strayDog()
+			g.mayDisarm()
 		}
 		g.w.mu.Unlock()
 	}
@@ -132,14 +132,14 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 	return nil
 }
 
-// slayAll kills until nothing is left, and nothing is about to be started either.
-func (t *handle) slayAll(ctx context.Context, end bool) error {
+// killAll kills until nothing is left, and nothing is about to be started either.
+func (t *handle) killAll(ctx context.Context, end bool) error {
 	g := t.guard
 	for {
 		g.w.mu.Lock()
-		unseen, changed := t.entry.Round(), g.pair.Changed()
+		unseen, changed := t.entry.StartPending(), g.pair.Changed()
 		g.w.mu.Unlock()
-		if err := t.slay(ctx, end); err != nil {
+		if err := t.killUntilDead(ctx, end); err != nil {
 			return err
 		}
 		if !g.inc.pass() || !unseen {

@@ -27,7 +27,7 @@ func (h hands) Open(m *guard.Message) (guard.Body, error) {
 	}
 	t := m.Along.(*tree)
 	t.known[h.guardian] = struct{}{}
-	return prey{t, h.guardian}, nil
+	return heldTree{t, h.guardian}, nil
 }
 
 var errBlind = errors.New("too many open files")
@@ -48,7 +48,7 @@ func (h hands) Take(m *guard.Message) error {
 	case *guardian:
 		h.twin = along
 	case *device:
-		h.dog = along
+		h.watchdog = along
 		along.holders[h.guardian] = true
 	}
 	return nil
@@ -82,15 +82,15 @@ func (g *guardian) listenTo() {
 }
 
 // Feed implements guard.Hands.
-func (h hands) Feed() { h.dog.write(false) }
+func (h hands) Feed() { h.watchdog.write(false) }
 
 // LetGo implements guard.Hands.
 func (h hands) LetGo(last bool) {
 	if last {
-		h.dog.write(true)
+		h.watchdog.write(true)
 	}
-	h.dog.close(h.guardian)
-	h.dog = nil
+	h.watchdog.close(h.guardian)
+	h.watchdog = nil
 }
 
 // Close implements guard.Hands.
@@ -108,17 +108,17 @@ func (h hands) Close(c guard.Closing) {
 	})
 }
 
-// prey is a tree as a guardian holds it.
-type prey struct {
+// heldTree is a tree as a guardian holds it.
+type heldTree struct {
 	*tree
 	by *guardian
 }
 
 // Order implements guard.Body.
-func (p prey) Order() { p.strike() }
+func (p heldTree) Order() { p.strike() }
 
 // Look implements guard.Body.
-func (p prey) Look(bool) guard.Sight {
+func (p heldTree) Look(bool) guard.Sight {
 	if p.look(true) {
 		return guard.Sight{Dead: true}
 	}
@@ -126,10 +126,10 @@ func (p prey) Look(bool) guard.Sight {
 }
 
 // Waits implements guard.Body.
-func (p prey) Waits() bool { return true }
+func (p heldTree) Waits() bool { return true }
 
 // Close implements guard.Body.
-func (p prey) Close() { delete(p.known, p.by) }
+func (p heldTree) Close() { delete(p.known, p.by) }
 
 // closeSession is what the guardian does beside its loop: the real one's election.CloseEncoded over this network.
 func (g *guardian) closeSession(c guard.Closing) error {

@@ -161,7 +161,7 @@ func (h *host) killTree(ctx context.Context, by *gate, id json.RawMessage) error
 	case t == nil:
 		return nil
 	}
-	err := t.slay(ctx, true)
+	err := t.killUntilDead(ctx, true)
 	if !by.pass() {
 		return errCrashed
 	}

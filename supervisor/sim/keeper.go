@@ -16,23 +16,23 @@ const twinGrace = time.Second
 // keeper runs what a supervisor process knows of its guardians (guard.Pair) over the simulated world, as child.Guard does over the
 // real one. World.mu guards it.
 type keeper struct {
-	w       *world
-	inc     *incarnation
-	pair    *guard.Pair
-	seats   [2]*guardian
-	due     time.Duration // when Run looks again
-	bell    chan struct{} // holds one when something is due sooner
-	stopped chan struct{}
-	dog     *device       // nil: no guardian feeds it
-	dogs    chan struct{} // held by who opens or closes it
-	stray   chan struct{} // holds one when it may be needed by nobody
-	planted int           // the last number given to a tree
-	handing func() (guard.Legacy, error)
+	w         *world
+	inc       *incarnation
+	pair      *guard.Pair
+	guardians [2]*guardian
+	due       time.Duration // when Run looks again
+	bell      chan struct{} // holds one when something is due sooner
+	stopped   chan struct{}
+	device    *device       // nil: no guardian feeds it
+	turn      chan struct{} // held by who opens or closes it
+	idle      chan struct{} // holds one when it may be needed by nobody
+	planted   int           // the last number given to a tree
+	handing   func() (guard.Legacy, error)
 }
 
 func bareKeeper(inc *incarnation) *keeper {
 	g := &keeper{
-		w: inc.node.w, inc: inc, bell: make(chan struct{}, 1), stopped: make(chan struct{}), dogs: make(chan struct{}, 1), stray: make(chan struct{}, 1),
+		w: inc.node.w, inc: inc, bell: make(chan struct{}, 1), stopped: make(chan struct{}), turn: make(chan struct{}, 1), idle: make(chan struct{}, 1),
 	}
 	g.pair = guard.NewPair(pairHands{g})
 	return g
@@ -48,14 +48,14 @@ func newKeeper(ctx context.Context, inc *incarnation) (*keeper, error) {
 	if !inc.alive() {
 		return nil, errCrashed
 	}
-	g.seated(g.pair.Seat(g.now(), [2]uint64{}), [2]*guardian{newGuardian(g, 0), newGuardian(g, 1)})
+	g.took(g.pair.Present(g.now(), [2]uint64{}), [2]*guardian{newGuardian(g, 0), newGuardian(g, 1)})
 	g.pair.Introduce()
 	inc.guard = g
 	return g, nil
 }
 
-func (g *keeper) seated(numbers [2]uint64, all [2]*guardian) {
-	g.seats = all
+func (g *keeper) took(numbers [2]uint64, all [2]*guardian) {
+	g.guardians = all
 	for i, s := range all {
 		s.of, s.number = g, numbers[i]
 	}
@@ -80,7 +80,7 @@ func ring(bell chan struct{}) {
 
 // Run implements supervisor.Guard.
 func (g *keeper) Run(ctx context.Context) error {
-	g.w.wait.Go(func() { g.keepKennel(ctx) })
+	g.w.wait.Go(func() { g.disarmWhenIdle(ctx) })
 	stop, over := ctx.Done(), make(chan error, 1)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -125,7 +125,7 @@ func (g *keeper) stop(ctx context.Context) error {
 	close(g.stopped)
 	if g.inc.pass() {
 		g.w.mu.Lock()
-		for _, s := range g.seats {
+		for _, s := range g.guardians {
 			if s != nil {
 				s.orphan()
 			}
@@ -162,10 +162,10 @@ func (g *keeper) clogged(s *guardian, full bool) {
 
 // lost is the kernel's word that a guardian is gone. World.mu is held.
 func (g *keeper) lost(s *guardian) {
-	here := g.seats[s.index] == s
-	g.pair.Fallen(g.now(), s.index, s.number)
+	here := g.guardians[s.index] == s
+	g.pair.Gone(g.now(), s.index, s.number)
 	if here {
-		g.seats[s.index] = nil
+		g.guardians[s.index] = nil
 	}
 	g.changed()
 }
@@ -175,12 +175,12 @@ type pairHands struct{ *keeper }
 
 // Send implements guard.PairHands.
 func (g pairHands) Send(at int, m *guard.Message) {
-	s := g.seats[at]
+	s := g.guardians[at]
 	if m.Op == guard.OpTwin {
-		if s == nil || g.seats[1-at] == nil {
+		if s == nil || g.guardians[1-at] == nil {
 			return
 		}
-		m.Along = g.seats[1-at]
+		m.Along = g.guardians[1-at]
 	}
 	s.deliver(m)
 }
@@ -198,13 +198,13 @@ func (g pairHands) Start(at int, number uint64) {
 		if !g.inc.alive() {
 			return
 		}
-		former, s := g.seats[at], newGuardian(g.keeper, at)
-		s.number, g.seats[at] = number, s
+		former, s := g.guardians[at], newGuardian(g.keeper, at)
+		s.number, g.guardians[at] = number, s
 		if r := g.inc.node.host.lags; !w.plan.Calm && r.IntN(4) == 0 {
 			s.blind = time.Now().Add(drawn(r, 60*time.Millisecond))
 		}
 		if !g.pair.Began(g.now(), at, number, nil) {
-			g.seats[at] = former
+			g.guardians[at] = former
 			s.die()
 		}
 		g.changed()
@@ -213,7 +213,7 @@ func (g pairHands) Start(at int, number uint64) {
 
 // Kill implements guard.PairHands.
 func (g pairHands) Kill(at int, why error) {
-	if s := g.seats[at]; s != nil && !s.dead {
+	if s := g.guardians[at]; s != nil && !s.dead {
 		g.w.say("%s: the supervisor kills guardian %d: %v", g.inc.node.name, at+1, why)
 		s.die()
 	}

@@ -186,8 +186,8 @@ func (t *tree) look(remove bool) bool {
 	return true
 }
 
-// slay kills until the tree is empty, or ctx ends.
-func (t *tree) slay(ctx context.Context, remove bool) error {
+// killUntilDead kills until the tree is empty, or ctx ends.
+func (t *tree) killUntilDead(ctx context.Context, remove bool) error {
 	w := t.host.w
 	for {
 		w.mu.Lock()

@@ -318,7 +318,7 @@ var sabotages = []sabotage{
 		{"supervisor/sim/proc.go", "		t.insist()\n", ""},
 	}},
 	{"take a guardian that is dying for one that is there", []change{
-		{"supervisor/guard/seating.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number > 0 {"},
+		{"supervisor/guard/replacing.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number > 0 {"},
 	}},
 	{"seat a guardian that does not know of every tree", []change{
 		{"supervisor/guard/pair.go", "		if s.post == learning && m.Seq == 0 && m.Tree > 0 {\n", "		if p.stopped && m.Seq == 0 && m.Tree > 0 {\n"},
@@ -332,10 +332,10 @@ var sabotages = []sabotage{
 		{"supervisor/guard/ledger.go", "			all = append(all, t.registration())\n", "			_ = t.registration()\n"},
 	}},
 	{"leave what runs alone when both guardians are lost", []change{
-		{"supervisor/guard/seating.go", "	p.StrikeAll(ErrGuardiansLost)\n", ""},
+		{"supervisor/guard/replacing.go", "	p.StrikeAll(ErrGuardiansLost)\n", ""},
 	}},
 	{"guardians do not end leases", []change{
-		{"supervisor/guard/ward.go", "	return !l.ended && !l.relict && l.deadline > 0 && now >= l.deadline\n", "	return l.deadline < 0\n"},
+		{"supervisor/guard/ward.go", "	return !l.ended && !l.alreadyOver && l.deadline > 0 && now >= l.deadline\n", "	return l.deadline < 0\n"},
 		{"supervisor/guard/ward.go", "			next = sooner(next, l.deadline)\n", ""},
 	}},
 	{"guardians do not mind their supervisor's death", []change{

@@ -153,12 +153,12 @@ func (g *keeper) legacy(number uint64, trees int) (l guard.Legacy, err error) {
 	if l, err = g.pair.HandOver(g.now(), number, trees); err != nil {
 		return l, err
 	}
-	busy := len(g.dogs) > 0
-	for _, s := range g.seats {
+	busy := len(g.turn) > 0
+	for _, s := range g.guardians {
 		busy = busy || s == nil || s.dead
 	}
 	for _, t := range g.trees() {
-		busy = busy || len(t.slayer) > 0
+		busy = busy || len(t.killing) > 0
 	}
 	if busy {
 		return l, child.ErrBusy
@@ -169,20 +169,20 @@ func (g *keeper) legacy(number uint64, trees int) (l guard.Legacy, err error) {
 // inherited is what the next image knows of the guardians, which know nothing of it. World.mu is held.
 func (g *keeper) inherited(inc *incarnation, l guard.Legacy) *keeper {
 	next := bareKeeper(inc)
-	if d := g.dog; d != nil {
-		next.dog = d
+	if d := g.device; d != nil {
+		next.device = d
 		delete(d.holders, g)
 		d.holders[next] = true
 	}
 	for i := range l.Epoch.Trees {
 		t := l.Epoch.Trees[i].Plant.Of.(*handle).tree
 		t.of = next
-		mine := &handle{tree: t, guard: next, slayer: make(chan struct{}, 1)}
+		mine := &handle{tree: t, guard: next, killing: make(chan struct{}, 1)}
 		l.Epoch.Trees[i].Plant = mine.plant(l.Epoch.Trees[i].Plant.Release)
 	}
 	var numbers [2]uint64
 	next.pair, numbers = guard.Adopt(g.now(), pairHands{next}, l)
-	next.seated(numbers, g.seats)
+	next.took(numbers, g.guardians)
 	next.planted = g.planted
 	for _, e := range next.pair.Ledger.Epochs() {
 		for _, t := range e.Trees() {

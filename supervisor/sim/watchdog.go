@@ -19,12 +19,12 @@ func (t *handle) Arm(ctx context.Context, w child.Watchdog) error {
 
 func (t *handle) arm(ctx context.Context, w child.Watchdog) error {
 	g := t.guard
-	done, err := g.dogTurn(ctx)
+	done, err := g.watchdogTurn(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := g.holdDog(ctx, w); err != nil {
+	if err := g.haveWatchdog(ctx, w); err != nil {
 		return err
 	}
 	if !g.inc.pass() {
@@ -35,7 +35,7 @@ func (t *handle) arm(ctx context.Context, w child.Watchdog) error {
 	g.changed()
 	g.w.mu.Unlock()
 	if err != nil {
-		g.strayDog()
+		g.mayDisarm()
 		return err
 	}
 	return g.answered(ctx, seq)
@@ -43,7 +43,7 @@ func (t *handle) arm(ctx context.Context, w child.Watchdog) error {
 
 // CheckWatchdog is child.Guard's.
 func (g *keeper) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
-	done, err := g.dogTurn(ctx)
+	done, err := g.watchdogTurn(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (g *keeper) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	if g.dog != nil {
+	if g.device != nil {
 		return nil
 	}
 	d := g.inc.node.dog
@@ -68,10 +68,10 @@ func (g *keeper) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
 	return nil
 }
 
-func (g *keeper) dogTurn(ctx context.Context) (done func(), err error) {
+func (g *keeper) watchdogTurn(ctx context.Context) (done func(), err error) {
 	select {
-	case g.dogs <- struct{}{}:
-		return func() { <-g.dogs }, nil
+	case g.turn <- struct{}{}:
+		return func() { <-g.turn }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-g.stopped:
@@ -79,15 +79,15 @@ func (g *keeper) dogTurn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// holdDog has the device open, and both guardians feeding it.
-func (g *keeper) holdDog(ctx context.Context, w child.Watchdog) error {
+// haveWatchdog has the device open, and both guardians feeding it.
+func (g *keeper) haveWatchdog(ctx context.Context, w child.Watchdog) error {
 	if !g.inc.pass() {
 		return errCrashed
 	}
 	g.w.mu.Lock()
-	if g.dog != nil {
+	if g.device != nil {
 		defer g.w.mu.Unlock()
-		if g.dog.timeout > w.Timeout {
+		if g.device.timeout > w.Timeout {
 			return errors.New("it is in use with a longer timeout")
 		}
 		return nil
@@ -103,26 +103,26 @@ func (g *keeper) holdDog(ctx context.Context, w child.Watchdog) error {
 		return err
 	}
 	g.w.say("%s: watchdog armed, %v", g.inc.node.name, w.Timeout)
-	g.dog = d
+	g.device = d
 	seq := g.pair.Ledger.Feed(g.now(), d.timeout, d)
 	g.changed()
 	g.w.mu.Unlock()
 	if err := g.answered(ctx, seq); err != nil {
-		g.strayDog()
+		g.mayDisarm()
 		return err
 	}
 	return nil
 }
 
-func (g *keeper) strayDog() {
-	ring(g.stray)
+func (g *keeper) mayDisarm() {
+	ring(g.idle)
 }
 
-// keepKennel disarms the device when nobody needs it.
-func (g *keeper) keepKennel(ctx context.Context) {
+// disarmWhenIdle disarms the device when nobody needs it.
+func (g *keeper) disarmWhenIdle(ctx context.Context) {
 	for {
 		select {
-		case <-g.stray:
+		case <-g.idle:
 			g.disarm(ctx)
 		case <-ctx.Done():
 			return
@@ -134,7 +134,7 @@ func (g *keeper) keepKennel(ctx context.Context) {
 func (g *keeper) disarm(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	done, err := g.dogTurn(ctx)
+	done, err := g.watchdogTurn(ctx)
 	if err != nil {
 		return
 	}
@@ -143,7 +143,7 @@ func (g *keeper) disarm(ctx context.Context) {
 		return
 	}
 	g.w.mu.Lock()
-	d := g.dog
+	d := g.device
 	if d == nil {
 		g.w.mu.Unlock()
 		return
@@ -153,7 +153,7 @@ func (g *keeper) disarm(ctx context.Context) {
 		g.w.mu.Unlock()
 		return
 	}
-	g.dog = nil
+	g.device = nil
 	g.changed()
 	g.w.mu.Unlock()
 	_ = g.answered(ctx, seq)

@@ -9,17 +9,17 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// kennel is what this process knows of the watchdog. All that opens and closes the device holds turn.
-type kennel struct {
-	open   func(Watchdog) (*dogDevice, error)
-	retime func(*dogDevice, time.Duration) error
-	turn   chan struct{} // capacity 1
-	idle   chan struct{} // capacity 1: no tree needs it any more
-	dog    *dogDevice    // guarded by Guard.mu; nil: no guardian feeds it
+// watchdog is what this process knows of the watchdog. All that opens and closes the device holds turn.
+type watchdog struct {
+	open   func(Watchdog) (*watchdogDevice, error)
+	retime func(*watchdogDevice, time.Duration) error
+	turn   chan struct{}   // capacity 1
+	idle   chan struct{}   // capacity 1: no tree needs it any more
+	device *watchdogDevice // guarded by Guard.mu; nil: no guardian feeds it
 }
 
-func newKennel() kennel {
-	return kennel{open: openDog, retime: retimeDog, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
+func newWatchdog() watchdog {
+	return watchdog{open: openWatchdog, retime: retimeWatchdog, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
 }
 
 // Arm has the machine reset unless this tree is proved dead soon after its lease's end. To be called before anything is
@@ -33,19 +33,19 @@ func (t *Tree) Arm(ctx context.Context, w Watchdog) error {
 
 func (t *Tree) arm(ctx context.Context, w Watchdog) error {
 	g := t.guard
-	done, err := g.dogTurn(ctx)
+	done, err := g.watchdogTurn(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := g.holdDog(ctx, w); err != nil {
+	if err := g.haveWatchdog(ctx, w); err != nil {
 		return err
 	}
 	g.mu.Lock()
 	seq, err := t.entry.Arm(Now(), w.After)
 	g.unlock()
 	if err != nil {
-		g.strayDog()
+		g.mayDisarm()
 		return err
 	}
 	return g.answered(ctx, seq)
@@ -54,23 +54,23 @@ func (t *Tree) arm(ctx context.Context, w Watchdog) error {
 // CheckWatchdog finds out whether the device could be armed, by doing it. One that may not be disarmed again stays armed.
 func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
 	err := func() error {
-		done, err := g.dogTurn(ctx)
+		done, err := g.watchdogTurn(ctx)
 		if err != nil {
 			return err
 		}
 		defer done()
 		g.mu.Lock()
-		held := g.kennel.dog != nil
+		held := g.watchdog.device != nil
 		g.mu.Unlock()
 		if held {
 			return nil
 		}
-		d, err := g.openDog(ctx, w)
+		d, err := g.openWatchdog(ctx, w)
 		if err != nil {
 			return err
 		}
 		if d.permanent {
-			return g.adoptDog(ctx, d)
+			return g.shareWatchdog(ctx, d)
 		}
 		return d.part()
 	}()
@@ -84,13 +84,13 @@ func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
 func (g *Guard) WatchdogArmed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.kennel.dog != nil
+	return g.watchdog.device != nil
 }
 
-func (g *Guard) dogTurn(ctx context.Context) (done func(), err error) {
+func (g *Guard) watchdogTurn(ctx context.Context) (done func(), err error) {
 	select {
-	case g.kennel.turn <- struct{}{}:
-		return func() { <-g.kennel.turn }, nil
+	case g.watchdog.turn <- struct{}{}:
+		return func() { <-g.watchdog.turn }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-g.stopped:
@@ -98,17 +98,17 @@ func (g *Guard) dogTurn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// holdDog has the device open, and both guardians feeding it.
-func (g *Guard) holdDog(ctx context.Context, w Watchdog) error {
+// haveWatchdog has the device open, and both guardians feeding it.
+func (g *Guard) haveWatchdog(ctx context.Context, w Watchdog) error {
 	g.mu.Lock()
-	held := g.kennel.dog
+	held := g.watchdog.device
 	g.mu.Unlock()
 	if held == nil {
-		d, err := g.openDog(ctx, w)
+		d, err := g.openWatchdog(ctx, w)
 		if err != nil {
 			return err
 		}
-		return g.adoptDog(ctx, d)
+		return g.shareWatchdog(ctx, d)
 	}
 	if held.timeout > w.Timeout {
 		return fmt.Errorf("it is in use with a timeout of %v, and %v is needed", held.timeout, w.Timeout)
@@ -116,35 +116,35 @@ func (g *Guard) holdDog(ctx context.Context, w Watchdog) error {
 	return nil
 }
 
-func (g *Guard) adoptDog(ctx context.Context, d *dogDevice) error {
+func (g *Guard) shareWatchdog(ctx context.Context, d *watchdogDevice) error {
 	g.mu.Lock()
-	g.kennel.dog = d
+	g.watchdog.device = d
 	seq := g.pair.Ledger.Feed(Now(), d.timeout, d.file)
 	g.unlock()
 	if d.permanent {
 		g.words.say(g.cfg.Logger.Warn, "the watchdog cannot be disarmed any more (nowayout): the machine is reset some time after this supervisor stops")
 	}
 	if err := g.answered(ctx, seq); err != nil {
-		g.strayDog()
+		g.mayDisarm()
 		return err
 	}
 	g.words.say(g.cfg.Logger.Info, "watchdog armed", "timeout", d.timeout)
 	return nil
 }
 
-// strayDog has the device looked at: it may be needed by nobody.
-func (g *Guard) strayDog() {
+// mayDisarm has the device looked at: it may be needed by nobody.
+func (g *Guard) mayDisarm() {
 	select {
-	case g.kennel.idle <- struct{}{}:
+	case g.watchdog.idle <- struct{}{}:
 	default:
 	}
 }
 
-// keepKennel disarms the device when nobody needs it, until the guard has stopped.
-func (g *Guard) keepKennel() {
+// disarmWhenIdle disarms the device when nobody needs it, until the guard has stopped.
+func (g *Guard) disarmWhenIdle() {
 	for {
 		select {
-		case <-g.kennel.idle:
+		case <-g.watchdog.idle:
 			g.disarm(context.Background(), false)
 		case <-g.stopped:
 			return
@@ -157,13 +157,13 @@ func (g *Guard) keepKennel() {
 func (g *Guard) disarm(ctx context.Context, leaving bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*guard.AckLimit)
 	defer cancel()
-	done, err := g.dogTurn(ctx)
+	done, err := g.watchdogTurn(ctx)
 	if err != nil {
 		return
 	}
 	defer done()
 	g.mu.Lock()
-	d := g.kennel.dog
+	d := g.watchdog.device
 	if d == nil || d.permanent && !leaving {
 		g.unlock()
 		return
@@ -173,7 +173,7 @@ func (g *Guard) disarm(ctx context.Context, leaving bool) {
 		g.unlock()
 		return
 	}
-	g.kennel.dog = nil
+	g.watchdog.device = nil
 	g.unlock()
 	began := time.Now()
 	err = errors.Join(g.answered(ctx, seq), d.part())

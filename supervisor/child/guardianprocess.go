@@ -20,8 +20,8 @@ const (
 	startLimit     = 5 * time.Second // for a guardian to answer
 )
 
-// seat is one guardian process as the supervisor sees it.
-type seat struct {
+// guardianProcess is one guardian process as the supervisor sees it.
+type guardianProcess struct {
 	pid     int
 	process *os.Process
 	pidfd   *os.File
@@ -51,8 +51,8 @@ func answerBy(ctx context.Context) time.Time {
 	return deadline
 }
 
-// newSeat starts a guardian and waits for its first answer.
-func (g *Guard) newSeat(deadline time.Time, index int) (*seat, error) {
+// startGuardian starts a guardian and waits for its first answer.
+func (g *Guard) startGuardian(deadline time.Time, index int) (*guardianProcess, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (g *Guard) newSeat(deadline time.Time, index int) (*seat, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start guardian: %w", err), ours.Close())
 	}
-	s := &seat{pid: process.Pid, process: process, pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: link{ours}}
+	s := &guardianProcess{pid: process.Pid, process: process, pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: link{ours}}
 	err = s.link.send(&guard.Message{Op: guard.OpSetup, Seq: 1, Index: index, Grace: g.cfg.TwinGrace})
 	if err == nil {
 		err = s.await(deadline, 1, func(*guard.Message) {})
@@ -88,8 +88,8 @@ func (g *Guard) newSeat(deadline time.Time, index int) (*seat, error) {
 	return s, nil
 }
 
-// await reads until everything up to seq is acknowledged; for a seat that nobody attends yet.
-func (s *seat) await(deadline time.Time, seq uint64, heard func(*guard.Message)) error {
+// await reads until everything up to seq is acknowledged; for a guardian that nobody attends yet.
+func (s *guardianProcess) await(deadline time.Time, seq uint64, heard func(*guard.Message)) error {
 	if err := s.link.file.SetReadDeadline(deadline); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s *seat) await(deadline time.Time, seq uint64, heard func(*guard.Message))
 }
 
 // send passes a message on without waiting. EAGAIN: the socket is full.
-func (s *seat) send(m *guard.Message) error {
+func (s *guardianProcess) send(m *guard.Message) error {
 	err := s.link.send(m)
 	switch {
 	case err == nil || errors.Is(err, unix.EAGAIN):
@@ -121,7 +121,7 @@ func (s *seat) send(m *guard.Message) error {
 }
 
 // unclog sends what a full socket did not take, in its order.
-func (g *Guard) unclog(at int, s *seat) {
+func (g *Guard) unclog(at int, s *guardianProcess) {
 	for {
 		g.mu.Lock()
 		batch := s.pending
@@ -143,7 +143,7 @@ func (g *Guard) unclog(at int, s *seat) {
 const stuck = 100 * time.Millisecond
 
 // push waits until a full socket takes a message, or the guardian has ended.
-func (g *Guard) push(at int, s *seat, m *guard.Message) bool {
+func (g *Guard) push(at int, s *guardianProcess, m *guard.Message) bool {
 	told, began := false, Now()
 	tell := func(full bool) {
 		g.mu.Lock()
@@ -166,16 +166,16 @@ func (g *Guard) push(at int, s *seat, m *guard.Message) bool {
 	return true
 }
 
-func (s *seat) kill() { _ = signalHeld(s.pidfd, unix.SIGKILL) }
+func (s *guardianProcess) kill() { _ = signalHeld(s.pidfd, unix.SIGKILL) }
 
 // gone says whether the process has ended, without waiting.
-func (s *seat) gone() bool {
+func (s *guardianProcess) gone() bool {
 	dead, err := ready(s.pidfd)
 	return dead || err != nil // its pidfd is closed only after it was reaped
 }
 
 // destroy ends a guardian that nobody attends.
-func (s *seat) destroy() {
+func (s *guardianProcess) destroy() {
 	s.kill()
 	s.once.Do(func() {
 		_, _ = waitFor(s.process)
@@ -184,7 +184,7 @@ func (s *seat) destroy() {
 	})
 }
 
-func (s *seat) because(err error) {
+func (s *guardianProcess) because(err error) {
 	s.whyMu.Lock()
 	defer s.whyMu.Unlock()
 	if s.why == nil {
@@ -192,7 +192,7 @@ func (s *seat) because(err error) {
 	}
 }
 
-func (s *seat) cause() error {
+func (s *guardianProcess) cause() error {
 	s.whyMu.Lock()
 	defer s.whyMu.Unlock()
 	return s.why
@@ -202,7 +202,7 @@ func (s *seat) cause() error {
 func (g *Guard) Pid() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, s := range g.seats {
+	for _, s := range g.guardians {
 		if s != nil {
 			return s.pid
 		}

@@ -10,15 +10,15 @@ import (
 func (p *Pair) blind(now time.Duration, at int, m *Message) {
 	err := errors.Join(errBlind, m.Err())
 	if p.stopped || p.lost || p.slots[at].again {
-		p.unfit(now, at, err)
+		p.startFailed(now, at, err)
 		return
 	}
-	p.vacate(at, err)
+	p.dismiss(at, err)
 	p.start(at)
 	p.slots[at].again = true
 }
 
-// settle seats who has shown what is needed for it.
+// settle has those serve who has shown what is needed for it.
 func (p *Pair) settle(now time.Duration) {
 	if p.stopped {
 		return
@@ -34,14 +34,14 @@ func (p *Pair) settle(now time.Duration) {
 		}
 		// P4: who kills both does so within a moment, but on a busy machine the second takes a while to die; until then it looks alive.
 		if s.post == doubted && !p.lost && twin.acked >= s.asked {
-			s.post = seated
+			s.post = serving
 			p.Introduce()
 			p.hands.Say(Replaced, i, nil)
 		}
 	}
 	if p.lost && p.slots[0].post == doubted && p.slots[1].post == doubted {
 		p.lost = false
-		p.slots[0].post, p.slots[1].post = seated, seated
+		p.slots[0].post, p.slots[1].post = serving, serving
 		p.Introduce()
 		p.hands.Say(Anew, 0, nil)
 	}
@@ -60,7 +60,7 @@ func (p *Pair) Began(now time.Duration, at int, number uint64, err error) (wante
 	case p.stopped || s.number != number || s.post != starting:
 		return false
 	case err != nil:
-		p.unfit(now, at, err)
+		p.startFailed(now, at, err)
 		return false
 	}
 	s.post = learning
@@ -73,8 +73,8 @@ func (p *Pair) Began(now time.Duration, at int, number uint64, err error) (wante
 	return true
 }
 
-// Fallen is the end of a guardian.
-func (p *Pair) Fallen(now time.Duration, at int, number uint64) {
+// Gone is the end of a guardian.
+func (p *Pair) Gone(now time.Duration, at int, number uint64) {
 	was := p.slots[at].post
 	if p.slots[at].number != number {
 		return
@@ -84,19 +84,19 @@ func (p *Pair) Fallen(now time.Duration, at int, number uint64) {
 		p.slots[at] = slot{}
 		return
 	}
-	p.vacate(at, errVacated) // it may only have closed its socket
+	p.dismiss(at, errVacated) // it may only have closed its socket
 	switch {
-	case p.lost || was != seated:
-		p.unfit(now, at, errVacated)
-	case p.slots[1-at].post == seated:
+	case p.lost || was != serving:
+		p.startFailed(now, at, errVacated)
+	case p.slots[1-at].post == serving:
 		p.start(at)
 	default:
 		p.bothLost(at, errAlone, BothLost)
 	}
 }
 
-// unfit is a new guardian that cannot be seated.
-func (p *Pair) unfit(now time.Duration, at int, err error) {
+// startFailed is a new guardian that cannot serve.
+func (p *Pair) startFailed(now time.Duration, at int, err error) {
 	switch {
 	case p.stopped:
 	case p.lost:
@@ -106,7 +106,7 @@ func (p *Pair) unfit(now time.Duration, at int, err error) {
 	}
 }
 
-func (p *Pair) vacate(at int, why error) {
+func (p *Pair) dismiss(at int, why error) {
 	p.hands.Kill(at, why)
 	p.slots[at] = slot{}
 }
@@ -115,7 +115,7 @@ func (p *Pair) vacate(at int, why error) {
 func (p *Pair) bothLost(at int, why error, said ...News) {
 	p.lost, p.pause = true, firstPause
 	p.StrikeAll(ErrGuardiansLost)
-	p.vacateBoth(why)
+	p.dismissBoth(why)
 	p.start(0)
 	p.start(1)
 	for _, what := range said {
@@ -123,16 +123,16 @@ func (p *Pair) bothLost(at int, why error, said ...News) {
 	}
 }
 
-func (p *Pair) vacateBoth(why error) {
+func (p *Pair) dismissBoth(why error) {
 	for i := range p.slots {
-		p.vacate(i, why)
+		p.dismiss(i, why)
 	}
 }
 
 // again is for a new pair that did not come about.
 func (p *Pair) again(now time.Duration, why error) {
 	p.hands.Say(NotStarted, 0, why)
-	p.vacateBoth(why)
+	p.dismissBoth(why)
 	p.retryAt = now + p.pause
 	p.pause = min(2*p.pause, longestPause)
 }

@@ -41,7 +41,7 @@ func TestWhatIsNoWatchdogIsNotArmed(t *testing.T) {
 		{Path: "/etc/passwd", Timeout: time.Second},
 		{Path: "/dev/null", Timeout: time.Second / 2},
 	} {
-		if d, err := openDog(w); err == nil {
+		if d, err := openWatchdog(w); err == nil {
 			t.Errorf("%+v: %v", w, d.part())
 		} else {
 			t.Log(err)
@@ -83,7 +83,7 @@ func TestWatchdogIsTakenOnlyWithATimeoutThatIsShortEnough(t *testing.T) {
 		"no watchdog device": {driver{err: unix.ENOTTY, most: 60}, 0, false},
 	} {
 		c.driver.runs = true
-		got, permanent, err := prepareDog(&c.driver, 3*time.Second)
+		got, permanent, err := prepareWatchdog(&c.driver, 3*time.Second)
 		if got != c.want || permanent != c.permanent || (err == nil) != (c.want > 0) {
 			t.Errorf("%s: %v, permanent: %v, %v", name, got, permanent, err)
 		}
