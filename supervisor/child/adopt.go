@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -45,7 +44,7 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 		if err != nil {
 			return nil, err
 		}
-		g.guardians[i], l.Acked[i] = process, s.Acked
+		g.guardians.at[i], l.Acked[i] = process, s.Acked
 	}
 	for _, t := range c.Epoch.Trees {
 		tree, err := g.adoptTree(t)
@@ -54,38 +53,20 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 		}
 		l.Epoch.Trees = append(l.Epoch.Trees, tree)
 	}
-	g.mu.Lock()
+	g.guardians.mu.Lock()
 	var numbers [2]uint64
-	g.pair, numbers = guard.Adopt(Now(), pairHands{g}, l)
-	for i, s := range g.guardians {
+	g.guardians.pair, numbers = guard.Adopt(Now(), pairHands{g.guardians}, l)
+	for i, s := range g.guardians.at {
 		s.number = numbers[i]
 	}
-	for _, e := range g.pair.Ledger.Epochs() {
+	for _, e := range g.guardians.pair.Ledger.Epochs() {
 		for _, t := range e.Trees() {
 			t.Plant.Of.(*Tree).entry = t
 		}
 	}
-	g.unlock()
-	g.rouse(ctx)
+	g.guardians.unlock()
+	g.guardians.rouse(ctx)
 	return g, nil
-}
-
-// rouse asks both guardians whether they are there. One that is not is replaced once Run runs.
-func (g *Guard) rouse(ctx context.Context) {
-	g.mu.Lock()
-	seq := g.pair.Rouse(Now())
-	g.unlock()
-	for i, s := range g.guardians {
-		deadline := time.Now().Add(guard.AckLimit)
-		if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
-			deadline = at
-		}
-		if err := s.await(deadline, seq, func(m *guard.Message) { g.heard(i, s, m) }); err != nil {
-			s.because(err)
-			s.kill()
-		}
-	}
-	g.forget(seq)
 }
 
 // inherited is a descriptor that came over the exec. It goes no further.
@@ -156,7 +137,7 @@ func (t *Tree) adoptPart(c carriedPart) error {
 		}
 		p.part = newPart(t, s.body, s)
 		p.signal = func(sig syscall.Signal) error { return s.link.send(&guard.Message{Op: opSignal, Number: int(sig)}) }
-		t.guard.tasks.Go(func() { s.follow(p, nil) })
+		t.guard.guardians.tasks.Go(func() { s.follow(p, nil) })
 	} else {
 		in, err := t.leaf.adoptRun(c.Path)
 		if err != nil {
@@ -203,7 +184,7 @@ func (t *Tree) adoptProgram(p *Process, start uint64) error {
 		return err
 	}
 	p.signal = func(sig syscall.Signal) error { return process.Signal(sig) }
-	t.guard.tasks.Go(func() { p.reap(process) })
+	t.guard.guardians.tasks.Go(func() { p.reap(process) })
 	return nil
 }
 
@@ -238,9 +219,9 @@ func (c carriedStub) adopt(id TreeID) (*stub, error) {
 
 // Adopted finds a tree that was taken over.
 func (g *Guard) Adopted(id TreeID) (*Tree, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, e := range g.pair.Ledger.Epochs() {
+	g.guardians.mu.Lock()
+	defer g.guardians.mu.Unlock()
+	for _, e := range g.guardians.pair.Ledger.Epochs() {
 		for _, t := range treesOf(e) {
 			if t.id == id {
 				return t, true
@@ -267,9 +248,9 @@ func (g *Guard) Container() Container { return g.cfg.Container }
 
 // Lent is a copy of the listener that the guardians answer at, nil when there is none.
 func (g *Guard) Lent() (listener *os.File, err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	_, shared := g.pair.Ledger.Shared()
+	g.guardians.mu.Lock()
+	defer g.guardians.mu.Unlock()
+	_, shared := g.guardians.pair.Ledger.Shared()
 	if shared == nil {
 		return nil, nil
 	}

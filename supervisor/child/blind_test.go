@@ -71,11 +71,11 @@ func TestAProcessThatIsGoneIsKnownToANewGuardian(t *testing.T) {
 func TestAGuardianThatCannotKnowATreeIsNotSeated(t *testing.T) {
 	g := guarded(t, KindCgroup)
 	tree := planted(t, g)
-	g.mu.Lock()
+	g.guardians.mu.Lock()
 	path := tree.leaf.path
 	tree.leaf.path = filepath.Join(t.TempDir(), "hidden")
-	kill9(g.guardians[0].pid)
-	g.mu.Unlock()
+	kill9(g.guardians.at[0].pid)
+	g.guardians.mu.Unlock()
 	select {
 	case <-g.Over(1):
 	case <-time.After(patience):
@@ -84,9 +84,9 @@ func TestAGuardianThatCannotKnowATreeIsNotSeated(t *testing.T) {
 	if err := g.Cause(1); err != nil && !errors.Is(err, ErrGuardiansLost) {
 		t.Error(err)
 	}
-	g.mu.Lock()
+	g.guardians.mu.Lock()
 	tree.leaf.path = path
-	g.mu.Unlock()
+	g.guardians.mu.Unlock()
 	if err := tree.End(t.Context()); err != nil {
 		t.Error(err)
 	}

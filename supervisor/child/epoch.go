@@ -1,7 +1,6 @@
 package child
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -11,12 +10,12 @@ import (
 
 // Begin opens a new epoch. If this process dies, a guardian hands ticket to the session closer.
 func (g *Guard) Begin(number uint64, ticket []byte) error {
-	g.mu.Lock()
-	defer g.unlock()
+	g.guardians.mu.Lock()
+	defer g.guardians.unlock()
 	if len(ticket) > maxPacket/2 {
 		return fmt.Errorf("begin epoch %d: ticket: %w", number, errPacketTooLarge)
 	}
-	if err := g.pair.Ledger.Begin(number, slices.Clone(ticket)); err != nil {
+	if err := g.guardians.pair.Ledger.Begin(number, slices.Clone(ticket)); err != nil {
 		return fmt.Errorf("begin epoch %d: %w", number, err)
 	}
 	return nil
@@ -25,9 +24,9 @@ func (g *Guard) Begin(number uint64, ticket []byte) error {
 // Extend moves the epoch's deadline, a point on the clock of Now; an earlier one than it had changes nothing. It does not
 // wait for anything. ErrLeaseEnded: the epoch is over and its trees are being killed.
 func (g *Guard) Extend(number uint64, deadline time.Duration) error {
-	g.mu.Lock()
-	defer g.unlock()
-	if err := g.pair.Ledger.Extend(Now(), number, deadline); err != nil {
+	g.guardians.mu.Lock()
+	defer g.guardians.unlock()
+	if err := g.guardians.pair.Ledger.Extend(Now(), number, deadline); err != nil {
 		return fmt.Errorf("extend epoch %d: %w", number, err)
 	}
 	return nil
@@ -35,9 +34,9 @@ func (g *Guard) Extend(number uint64, deadline time.Duration) error {
 
 // Finish forgets the epoch once all its trees have ended; nothing is closed any more.
 func (g *Guard) Finish(number uint64) error {
-	g.mu.Lock()
-	defer g.unlock()
-	if err := g.pair.Ledger.Finish(number); err != nil {
+	g.guardians.mu.Lock()
+	defer g.guardians.unlock()
+	if err := g.guardians.pair.Ledger.Finish(number); err != nil {
 		return fmt.Errorf("finish epoch %d: %w", number, err)
 	}
 	return nil
@@ -46,46 +45,16 @@ func (g *Guard) Finish(number uint64) error {
 // Over is closed when the epoch is over, however that came; Cause then says why: ErrLeaseEnded, ErrGuardiansLost or
 // ErrStopped. Its trees are being killed, and are to be ended by the caller all the same.
 func (g *Guard) Over(number uint64) <-chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.pair.Ledger.Over(number)
+	g.guardians.mu.Lock()
+	defer g.guardians.mu.Unlock()
+	return g.guardians.pair.Ledger.Over(number)
 }
 
 // Cause says why the epoch is over; nil while it is not.
 func (g *Guard) Cause(number uint64) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.pair.Ledger.Cause(number)
-}
-
-// answered waits until both guardians have done what they were asked. A guardian that takes too long is replaced.
-func (g *Guard) answered(ctx context.Context, seq uint64) error {
-	for {
-		g.mu.Lock()
-		done, err := g.pair.Answered(seq)
-		changed := g.pair.Changed()
-		g.mu.Unlock()
-		if done {
-			return err
-		}
-		select {
-		case <-changed:
-			continue
-		case <-ctx.Done():
-			err = context.Cause(ctx)
-		case <-g.stopped:
-			err = ErrStopped
-		}
-		g.forget(seq)
-		return err
-	}
-}
-
-// forget is for a question whose answer is not waited for any more.
-func (g *Guard) forget(seq uint64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.pair.Forget(seq)
+	g.guardians.mu.Lock()
+	defer g.guardians.mu.Unlock()
+	return g.guardians.pair.Ledger.Cause(number)
 }
 
 // treesOf is an epoch's trees.

@@ -37,8 +37,8 @@ func received(t *testing.T, packets []byte, obey func(m *guard.Message)) {
 func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, packets []byte) {
 		g := newGuard(GuardConfig{})
-		s := &guardianProcess{number: g.pair.Present(Now(), [2]uint64{})[0]}
-		g.guardians[0], g.guardians[1] = s, s
+		s := &guardianProcess{number: g.guardians.pair.Present(Now(), [2]uint64{})[0]}
+		g.guardians.at[0], g.guardians.at[1] = s, s
 		s.clogged = true // nobody is behind it
 		for _, number := range []uint64{1, 2} {
 			if err := g.Begin(number, nil); err != nil {
@@ -47,7 +47,7 @@ func FuzzAnswers(f *testing.F) {
 		}
 		over := map[uint64]bool{}
 		received(t, packets, func(m *guard.Message) {
-			g.heard(0, s, m)
+			g.guardians.heard(0, s, m)
 			if m.Op == guard.OpEnded {
 				over[m.Epoch] = true
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -32,14 +31,9 @@ type guardianProcess struct {
 	whyMu sync.Mutex // guards why
 	why   error
 
-	number  uint64           // the pair's, guarded by Guard.mu, as are the next two
+	number  uint64           // the pair's, guarded by guardians.mu, as are the next two
 	clogged bool             // its socket was full
 	pending []*guard.Message // what it did not take
-}
-
-func lockThread() func() {
-	runtime.LockOSThread()
-	return runtime.UnlockOSThread
 }
 
 // answerBy is until when a new guardian has to answer.
@@ -52,7 +46,7 @@ func answerBy(ctx context.Context) time.Time {
 }
 
 // startGuardian starts a guardian and waits for its first answer.
-func (g *Guard) startGuardian(deadline time.Time, index int) (*guardianProcess, error) {
+func (g *guardians) startGuardian(deadline time.Time, index int) (*guardianProcess, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -63,8 +57,8 @@ func (g *Guard) startGuardian(deadline time.Time, index int) (*guardianProcess, 
 	}
 	defer null.Close()
 	pidfd := -1
-	title := fmt.Sprintf("%s%s%d/2 of node %s", g.cfg.Args0, guardianMark, index+1, g.cfg.Name)
-	process, err := os.StartProcess(g.cfg.Exe, []string{title}, &os.ProcAttr{
+	title := fmt.Sprintf("%s%s%d/2 of node %s", g.start.args0, guardianMark, index+1, g.start.name)
+	process, err := os.StartProcess(g.start.exe, []string{title}, &os.ProcAttr{
 		Dir:   "/",
 		Env:   append(Environ(), "GOMAXPROCS=1"),
 		Files: []*os.File{null, null, os.Stderr, theirs},
@@ -77,7 +71,7 @@ func (g *Guard) startGuardian(deadline time.Time, index int) (*guardianProcess, 
 		return nil, errors.Join(fmt.Errorf("start guardian: %w", err), ours.Close())
 	}
 	s := &guardianProcess{pid: process.Pid, process: process, pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: link{ours}}
-	err = s.link.send(&guard.Message{Op: guard.OpSetup, Seq: 1, Index: index, Grace: g.cfg.TwinGrace})
+	err = s.link.send(&guard.Message{Op: guard.OpSetup, Seq: 1, Index: index, Grace: g.start.grace})
 	if err == nil {
 		err = s.await(deadline, 1, func(*guard.Message) {})
 	}
@@ -121,7 +115,7 @@ func (s *guardianProcess) send(m *guard.Message) error {
 }
 
 // unclog sends what a full socket did not take, in its order.
-func (g *Guard) unclog(at int, s *guardianProcess) {
+func (g *guardians) unclog(at int, s *guardianProcess) {
 	for {
 		g.mu.Lock()
 		batch := s.pending
@@ -143,7 +137,7 @@ func (g *Guard) unclog(at int, s *guardianProcess) {
 const stuck = 100 * time.Millisecond
 
 // push waits until a full socket takes a message, or the guardian has ended.
-func (g *Guard) push(at int, s *guardianProcess, m *guard.Message) bool {
+func (g *guardians) push(at int, s *guardianProcess, m *guard.Message) bool {
 	told, began := false, Now()
 	tell := func(full bool) {
 		g.mu.Lock()
@@ -196,16 +190,4 @@ func (s *guardianProcess) cause() error {
 	s.whyMu.Lock()
 	defer s.whyMu.Unlock()
 	return s.why
-}
-
-// Pid is the process id of a guardian, 0 when there is none at the moment.
-func (g *Guard) Pid() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, s := range g.guardians {
-		if s != nil {
-			return s.pid
-		}
-	}
-	return 0
 }

@@ -96,7 +96,7 @@ func (g *Guard) HandOver(ctx context.Context, epoch uint64, trees int, do func(s
 		return errors.New("hand over: the guard does not have the main thread")
 	}
 	var failed error
-	err := g.onSpawner(ctx, func() { failed = g.handOver(epoch, trees, do) })
+	err := g.spawner.do(ctx, func() { failed = g.handOver(epoch, trees, do) })
 	if err = errors.Join(err, failed); err != nil {
 		return fmt.Errorf("hand over: %w", err)
 	}
@@ -109,8 +109,8 @@ func (g *Guard) handOver(epoch uint64, trees int, do func(state json.RawMessage)
 	}
 	syscall.ForkLock.Lock() // nobody else inherits what is about to be left open
 	defer syscall.ForkLock.Unlock()
-	g.mu.Lock()
-	defer g.unlock()
+	g.guardians.mu.Lock()
+	defer g.guardians.unlock()
 	h := &handing{}
 	defer h.close()
 	state, err := g.carry(h, epoch, trees)
@@ -171,13 +171,13 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 	if len(g.watchdog.turn) > 0 {
 		return nil, ErrBusy
 	}
-	l, err := g.pair.HandOver(Now(), number, trees)
+	l, err := g.guardians.pair.HandOver(Now(), number, trees)
 	if err != nil {
 		return nil, err
 	}
 	c := carried{Container: g.cfg.Container, Seq: l.Seq, Trees: l.Trees}
 	c.Epoch = carriedEpoch{Number: number, Ticket: l.Epoch.Ticket, Deadline: l.Epoch.Deadline}
-	for i, s := range g.guardians {
+	for i, s := range g.guardians.at {
 		if c.Guardians[i], err = s.carry(h, l.Acked[i]); err != nil {
 			return nil, err
 		}

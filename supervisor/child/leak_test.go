@@ -81,9 +81,9 @@ func TestNothingIsLeaked(t *testing.T) {
 			t.Errorf("descriptors %d -> %d, of the guardians %d -> %d, cgroups %d, goroutines %d -> %d",
 				fds, fds2, guardianFDs, guardianFDs2, cgroups, goroutines, goroutines2)
 		}
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if left := g.pair.Ledger.Epochs(); len(left) > 0 {
+		g.guardians.mu.Lock()
+		defer g.guardians.mu.Unlock()
+		if left := g.guardians.pair.Ledger.Epochs(); len(left) > 0 {
 			t.Errorf("left: %d epochs", len(left))
 		}
 	})

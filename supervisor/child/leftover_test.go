@@ -127,12 +127,12 @@ func TestALeftoverConcernsItsServiceAlone(t *testing.T) {
 	}{
 		{"/a", "db", true}, {"/b", "db", false}, {"/a", "d", false}, {"/a", "cache", false}, {"/a", "web", true}, {"/b", "web", true}, {"/a", "eb", false},
 	} {
-		g := &Guard{cfg: GuardConfig{Container: box, Root: c.root}.withDefaults()}
+		g := newGuard(GuardConfig{Container: box, Root: c.root})
 		if l := g.soonLeft(t, c.service, TreeID{}); (l != nil) != c.concerned {
 			t.Errorf("%s under %s: %v", c.service, c.root, l)
 		}
 	}
-	g := &Guard{cfg: GuardConfig{Container: box, Root: "/a"}.withDefaults(), left: map[string]noted{}}
+	g := newGuard(GuardConfig{Container: box, Root: "/a"})
 	l := g.soonLeft(t, "db", TreeID{})
 	if l.Pid != pid || l.Tracer != tracer || l.Program != "sleep" || !strings.HasPrefix(l.State, "t") {
 		t.Errorf("%+v, but it is pid %d, traced by %d", *l, pid, tracer)
@@ -167,7 +167,7 @@ func TestTheTreeThatABreadcrumbNamesIsEndedOnlyAfterItsSupervisor(t *testing.T) 
 	id := TreeID{Kind: KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: own.pid, StartTime: own.start, Inode: inode}
 	id.Path = leftBehind(t, box.Base, own.pid, own.start, host.PidNS)
 	pid := onlyPid(t, id.Path)
-	g := &Guard{cfg: GuardConfig{Container: box, Root: "/a"}.withDefaults(), left: map[string]noted{}}
+	g := newGuard(GuardConfig{Container: box, Root: "/a"})
 	if l := g.soonLeft(t, "s", id); l != nil {
 		t.Errorf("its supervisor lives, and it is a leftover: %v", l)
 	}
@@ -265,7 +265,7 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 		if l == nil || !l.Named || l.Pid != pid || l.Tracer != tracer {
 			t.Fatalf("%+v, but it is pid %d, traced by %d", l, pid, tracer)
 		}
-		if _, err := g.openWatchdog(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) {
+		if _, err := g.watchdog.openDevice(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) {
 			t.Errorf("the watchdog: %v", err)
 		}
 		letGo()
@@ -277,7 +277,7 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 			}
 			pollOne(-1, 0, 10*time.Millisecond)
 		}
-		if _, err := g.openWatchdog(t.Context(), Watchdog{}); !errors.Is(err, opened) {
+		if _, err := g.watchdog.openDevice(t.Context(), Watchdog{}); !errors.Is(err, opened) {
 			t.Errorf("the watchdog: %v", err)
 		}
 	})

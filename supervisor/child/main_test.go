@@ -227,8 +227,8 @@ func orphanage() int {
 
 // caughtUp waits until both guardians have done all that they were told.
 func caughtUp(ctx context.Context, g *Guard) error {
-	g.mu.Lock()
-	seq := g.pair.Rouse(Now())
-	g.unlock()
-	return g.answered(ctx, seq)
+	g.guardians.mu.Lock()
+	seq := g.guardians.pair.Rouse(Now())
+	g.guardians.unlock()
+	return g.guardians.answered(ctx, seq)
 }

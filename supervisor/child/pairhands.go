@@ -9,14 +9,14 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// pairHands do what the pair decides, while Guard.mu is held.
-type pairHands struct{ *Guard }
+// pairHands do what the pair decides, while guardians.mu is held.
+type pairHands struct{ *guardians }
 
 // Send implements guard.PairHands.
 func (g pairHands) Send(at int, m *guard.Message) {
-	s := g.guardians[at]
+	s := g.at[at]
 	if m.Op == guard.OpTwin {
-		twin := g.guardians[1-at]
+		twin := g.at[1-at]
 		if s == nil || twin == nil {
 			return
 		}
@@ -37,17 +37,17 @@ func (g pairHands) Start(at int, number uint64) {
 	g.tasks.Go(func() {
 		s, err := g.startGuardian(time.Now().Add(startLimit), at)
 		g.mu.Lock()
-		former := g.guardians[at]
+		former := g.at[at]
 		if err == nil {
 			s.number = number
-			g.guardians[at] = s
+			g.at[at] = s
 		}
 		if g.pair.Began(Now(), at, number, err) {
 			g.attend(at, s)
 			g.unlock()
 			return
 		}
-		g.guardians[at] = former
+		g.at[at] = former
 		g.unlock()
 		if err == nil {
 			s.destroy()
@@ -57,7 +57,7 @@ func (g pairHands) Start(at int, number uint64) {
 
 // Kill implements guard.PairHands.
 func (g pairHands) Kill(at int, why error) {
-	if s := g.guardians[at]; s != nil {
+	if s := g.at[at]; s != nil {
 		s.because(why)
 		g.later = append(g.later, s.kill)
 	}
@@ -78,7 +78,7 @@ func (g pairHands) Strike() {
 
 // Say implements guard.PairHands.
 func (g pairHands) Say(what guard.News, at int, why error) {
-	log, now, former := g.cfg.Logger, g.guardians[at], g.gone[at]
+	log, now, former := g.log, g.at[at], g.gone[at]
 	switch what {
 	case guard.Replaced:
 		g.words.say(log.Warn, "guardian replaced", "index", at+1, "gone", former.pid, "new", now.pid, "because", former.cause())

@@ -67,8 +67,8 @@ func (p *part) kill(ctx context.Context) error {
 	case <-ctx.Done():
 		err = errors.Join(fmt.Errorf("%w: %w", ErrUnproved, context.Cause(ctx)), err)
 	}
-	t.guard.mu.Lock()
-	defer t.guard.unlock()
+	t.guard.guardians.mu.Lock()
+	defer t.guard.guardians.unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p.users--
@@ -82,7 +82,7 @@ func (p *part) kill(ctx context.Context) error {
 	return err
 }
 
-// shed takes a part out of the tree whose death is proved. The caller holds Guard.mu and mu.
+// shed takes a part out of the tree whose death is proved. The caller holds guardians.mu and mu.
 func (t *Tree) shed(p *part) {
 	t.parts = slices.DeleteFunc(t.parts, func(other *part) bool { return other == p })
 	if ref := t.refTo(p); ref != nil {
@@ -92,7 +92,7 @@ func (t *Tree) shed(p *part) {
 	p.letGo()
 }
 
-// join makes a part known to both guardians: its stub, or its first process, should that leave the cgroup. The caller holds Guard.mu.
+// join makes a part known to both guardians: its stub, or its first process, should that leave the cgroup. The caller holds guardians.mu.
 func (t *Tree) join(p *part) (seq uint64, err error) {
 	return t.entry.Join(Now(), *t.refTo(p), p.witness())
 }

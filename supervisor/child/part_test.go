@@ -119,11 +119,11 @@ func TestBodyIsKeptAsLongAsSomebodyLooksAtIt(t *testing.T) {
 			t.Fatal("nobody is known to look")
 		}
 	}
-	tree.guard.mu.Lock()
+	tree.guard.guardians.mu.Lock()
 	tree.mu.Lock()
 	tree.shed(p) // as the tree's own Kill does
 	tree.mu.Unlock()
-	tree.guard.mu.Unlock()
+	tree.guard.guardians.mu.Unlock()
 	if b.closed.Load() {
 		t.Error("closed under the eyes of another")
 	}

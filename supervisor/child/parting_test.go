@@ -26,11 +26,11 @@ func TestGuardiansOfAStoppedGuardGoOn(t *testing.T) {
 	go func() { ran <- g.Run(ctx) }()
 	planted(t, g)
 	var pids []int
-	g.mu.Lock()
-	for _, s := range g.guardians {
+	g.guardians.mu.Lock()
+	for _, s := range g.guardians.at {
 		pids = append(pids, s.pid)
 	}
-	g.mu.Unlock()
+	g.guardians.mu.Unlock()
 	for _, pid := range pids {
 		defer kill9(pid)
 		freeze(t, pid)
@@ -67,9 +67,9 @@ func TestALogThatIsFullHoldsNoGuardianUp(t *testing.T) {
 	})
 	tree := planted(t, g)
 	for i := range 4 {
-		g.mu.Lock()
-		s := g.guardians[i%2]
-		g.mu.Unlock()
+		g.guardians.mu.Lock()
+		s := g.guardians.at[i%2]
+		g.guardians.mu.Unlock()
 		if s == nil {
 			t.Fatalf("guardian %d is not replaced", i%2+1)
 		}
@@ -77,10 +77,10 @@ func TestALogThatIsFullHoldsNoGuardianUp(t *testing.T) {
 		bounded, cancel := context.WithTimeout(t.Context(), patience)
 		err := caughtUp(bounded, g)
 		for err == nil {
-			g.mu.Lock()
-			_, busy := g.pair.HandOver(Now(), 1, 1)
-			changed, now := g.pair.Changed(), g.guardians[i%2]
-			g.mu.Unlock()
+			g.guardians.mu.Lock()
+			_, busy := g.guardians.pair.HandOver(Now(), 1, 1)
+			changed, now := g.guardians.pair.Changed(), g.guardians.at[i%2]
+			g.guardians.mu.Unlock()
 			if busy == nil && now != s {
 				break
 			}
@@ -135,13 +135,13 @@ func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 	tree, s := &Tree{guard: g}, &guardianProcess{pid: stat.pid, pidfd: held}
 	b := &watchedBody{by: s}
 	tree.parts = []*part{newPart(tree, b, nil)}
-	g.mu.Lock()
-	g.guardians[0] = s
-	err = g.pair.Ledger.Begin(1, nil)
-	_, _, planted := g.pair.Ledger.Plant(Now(), 1, guard.Plant{Of: tree})
-	pairHands{g}.Strike()
-	pairHands{g}.Kill(0, errors.New("it is not needed"))
-	g.unlock()
+	g.guardians.mu.Lock()
+	g.guardians.at[0] = s
+	err = g.guardians.pair.Ledger.Begin(1, nil)
+	_, _, planted := g.guardians.pair.Ledger.Plant(Now(), 1, guard.Plant{Of: tree})
+	pairHands{g.guardians}.Strike()
+	pairHands{g.guardians}.Kill(0, errors.New("it is not needed"))
+	g.guardians.unlock()
 	if err := errors.Join(err, planted); err != nil {
 		t.Fatal(err)
 	}

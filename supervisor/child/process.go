@@ -118,32 +118,15 @@ func (t *Tree) start(ctx context.Context, spec Spec) (*Process, error) {
 }
 
 func (t *Tree) mayStart() error {
-	t.guard.mu.Lock()
-	defer t.guard.unlock()
+	t.guard.guardians.mu.Lock()
+	defer t.guard.guardians.unlock()
 	return t.entry.MayStart(Now())
 }
 
 func (t *Tree) startDone() {
-	t.guard.mu.Lock()
-	defer t.guard.unlock()
+	t.guard.guardians.mu.Lock()
+	defer t.guard.guardians.unlock()
 	t.entry.Started()
-}
-
-// onSpawner runs f on the spawning thread, and waits for it.
-func (g *Guard) onSpawner(ctx context.Context, f func()) error {
-	if ctx.Err() != nil { // of several that are ready a select takes any
-		return context.Cause(ctx)
-	}
-	done := make(chan struct{})
-	select {
-	case g.jobs <- func() { defer close(done); f() }:
-		<-done
-		return nil
-	case <-g.stopped:
-		return ErrStopped
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 func statusOf(ws syscall.WaitStatus) ExitStatus {

@@ -24,10 +24,10 @@ func (g *Guard) Lend(listener *os.File, note []byte) error {
 	if len(note) > maxPacket/2 {
 		return errors.Join(fmt.Errorf("share a listener: %w", errPacketTooLarge), listener.Close())
 	}
-	g.mu.Lock()
-	defer g.unlock()
-	_, former := g.pair.Ledger.Shared()
-	g.pair.Ledger.Share(slices.Clone(note), listener)
+	g.guardians.mu.Lock()
+	defer g.guardians.unlock()
+	_, former := g.guardians.pair.Ledger.Shared()
+	g.guardians.pair.Ledger.Share(slices.Clone(note), listener)
 	if former != nil {
 		return former.(*os.File).Close() // what was not sent yet needs not be
 	}

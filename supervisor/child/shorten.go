@@ -14,12 +14,12 @@ import (
 // to that. On an error the caller has to end the epoch: a guardian may not know of it, or the watchdog resets this machine soon.
 func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
 	told, err := g.shorten(number, deadline, w)
-	defer g.forget(told)
+	defer g.guardians.forget(told)
 	if err == nil {
 		err = g.refit(ctx, number, deadline, w)
 	}
 	if err == nil || errors.Is(err, guard.ErrMisfit) {
-		err = errors.Join(err, g.answered(ctx, told))
+		err = errors.Join(err, g.guardians.answered(ctx, told))
 	}
 	if err != nil {
 		return fmt.Errorf("shorten epoch %d: %w", number, err)
@@ -28,9 +28,9 @@ func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Durati
 }
 
 func (g *Guard) shorten(number uint64, deadline time.Duration, w Watchdog) (seq uint64, err error) {
-	g.mu.Lock()
-	defer g.unlock()
-	return g.pair.Ledger.Shorten(Now(), number, deadline, w.fit())
+	g.guardians.mu.Lock()
+	defer g.guardians.unlock()
+	return g.guardians.pair.Ledger.Shorten(Now(), number, deadline, w.fit())
 }
 
 // fit is what a watchdog has to be like.
@@ -38,50 +38,50 @@ func (w Watchdog) fit() guard.Fit { return guard.Fit{Timeout: w.Timeout, After: 
 
 // refit sets an armed watchdog to a shorter timeout. That feeds it once: it is not done when that would be too late.
 func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
-	timeout := g.watchdogTimeout()
+	timeout := g.watchdog.timeout()
 	if timeout == 0 {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, timeout/4)
 	defer cancel()
 	err := func() error {
-		done, err := g.watchdogTurn(bounded)
+		done, err := g.watchdog.hold(bounded)
 		if err != nil {
 			return err
 		}
 		defer done()
-		g.mu.Lock()
-		defer g.unlock()
-		if needed, err := g.pair.Ledger.Refit(Now(), deadline, w.fit()); err != nil || !needed {
+		g.guardians.mu.Lock()
+		defer g.guardians.unlock()
+		if needed, err := g.guardians.pair.Ledger.Refit(Now(), deadline, w.fit()); err != nil || !needed {
 			return err
 		}
 		if err := g.watchdog.retime(g.watchdog.device, w.Timeout); err != nil {
 			return err
 		}
-		g.words.say(g.cfg.Logger.Info, "watchdog set to a shorter timeout", "timeout", g.watchdog.device.timeout)
-		g.pair.Ledger.Retime(g.watchdog.device.timeout)
+		g.guardians.words.say(g.cfg.Logger.Info, "watchdog set to a shorter timeout", "timeout", g.watchdog.device.timeout)
+		g.guardians.pair.Ledger.Retime(g.watchdog.device.timeout)
 		return nil
 	}()
 	if err == nil {
 		return nil
 	}
 	// Nobody feeds it any more. What it watches over is dead, and it is disarmed, before it resets the machine.
-	if now := g.watchdogTimeout(); now > 0 {
+	if now := g.watchdog.timeout(); now > 0 {
 		timeout = min(timeout, now)
 	}
 	again, e := g.shorten(number, min(deadline, Now()+timeout/2), w)
 	if e != nil {
 		return e
 	}
-	g.forget(again) // who had the first one has this one soon, or is killed
+	g.guardians.forget(again) // who had the first one has this one soon, or is killed
 	return fmt.Errorf("%w: %w", guard.ErrMisfit, err)
 }
 
-// watchdogTimeout is that of the watchdog that is armed, which may become shorter; 0: there is none.
-func (g *Guard) watchdogTimeout() time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.pair.Ledger.Fed()
+// timeout is that of the watchdog that is armed, which may become shorter; 0: there is none.
+func (w *watchdog) timeout() time.Duration {
+	w.guardians.mu.Lock()
+	defer w.guardians.mu.Unlock()
+	return w.guardians.pair.Ledger.Fed()
 }
 
 // retimeWatchdog sets an open device to a shorter timeout.

@@ -50,9 +50,9 @@ func withWatchdog(t *testing.T, timeout time.Duration, retime error) (*Guard, *T
 
 // questions is how many wait for an answer.
 func questions(g *Guard) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.pair.Asked()
+	g.guardians.mu.Lock()
+	defer g.guardians.mu.Unlock()
+	return g.guardians.pair.Asked()
 }
 
 // P3, P7: it is neither too slow for a shorter lease, nor unfed for what was too slow.
@@ -61,10 +61,10 @@ func TestAWatchdogIsSetToWhatAShorterLeaseNeeds(t *testing.T) {
 	if err := g.Shorten(t.Context(), 1, Now()+30*time.Second, Watchdog{Timeout: 3 * time.Second, After: 300 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
-	g.mu.Lock()
+	g.guardians.mu.Lock()
 	timeout := g.watchdog.device.timeout
 	_, after := tree.entry.Armed()
-	g.mu.Unlock()
+	g.guardians.mu.Unlock()
 	if timeout != 3*time.Second || after != 300*time.Millisecond {
 		t.Errorf("timeout %v, %v after the lease", timeout, after)
 	}
@@ -83,23 +83,23 @@ func TestAWatchdogThatCannotBeSetEndsTheLeaseBeforeItActs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, tree := withWatchdog(t, 2*time.Second, c.retime)
 			if c.needed > 0 {
-				g.mu.Lock()
-				g.pair.Ledger.Retime(2 * c.needed)
-				g.mu.Unlock()
+				g.guardians.mu.Lock()
+				g.guardians.pair.Ledger.Retime(2 * c.needed)
+				g.guardians.mu.Unlock()
 			}
 			began := Now()
 			if err := g.Shorten(t.Context(), 1, began+30*time.Second, Watchdog{Timeout: c.needed, After: time.Second}); !errors.Is(err, guard.ErrMisfit) {
 				t.Fatal(err)
 			}
-			g.mu.Lock()
-			e, err := g.pair.Ledger.Epoch(1)
+			g.guardians.mu.Lock()
+			e, err := g.guardians.pair.Ledger.Epoch(1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if left := e.Deadline - began; left > max(time.Second, c.needed)+patience/4 {
 				t.Errorf("the lease ends %v later", left)
 			}
-			g.mu.Unlock()
+			g.guardians.mu.Unlock()
 			select {
 			case <-g.Over(1):
 			case <-time.After(patience):
@@ -121,7 +121,7 @@ func TestAWatchdogThatCannotBeSetEndsTheLeaseBeforeItActs(t *testing.T) {
 // A grant that comes while the watchdog is being set to another timeout finds it as it is then: whoever reads it holds the lock.
 func TestAGrantWaitsForAWatchdogThatIsBeingSet(t *testing.T) {
 	g, _ := withWatchdog(t, 40*time.Second, nil)
-	done, err := g.watchdogTurn(t.Context())
+	done, err := g.watchdog.hold(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,16 +130,16 @@ func TestAGrantWaitsForAWatchdogThatIsBeingSet(t *testing.T) {
 		shortened <- g.Shorten(t.Context(), 1, Now()+time.Hour, Watchdog{Timeout: 3 * time.Second, After: time.Second})
 	}()
 	for range 50 { // the other one comes to look at it meanwhile
-		g.mu.Lock()
-		g.pair.Ledger.Retime(g.pair.Ledger.Fed() - time.Millisecond)
-		g.mu.Unlock()
+		g.guardians.mu.Lock()
+		g.guardians.pair.Ledger.Retime(g.guardians.pair.Ledger.Fed() - time.Millisecond)
+		g.guardians.mu.Unlock()
 		pollOne(-1, 0, time.Millisecond) // a timer would order what is not ordered
 	}
 	done()
 	if err := <-shortened; err != nil {
 		t.Error(err)
 	}
-	if timeout := g.watchdogTimeout(); timeout != 3*time.Second {
+	if timeout := g.watchdog.timeout(); timeout != 3*time.Second {
 		t.Errorf("it is %v", timeout)
 	}
 }
@@ -150,7 +150,7 @@ func TestAShorterLeaseThatIsGivenUpLeavesNoQuestion(t *testing.T) {
 	if err := tree.End(t.Context()); err != nil { // the epoch is over before the watchdog is looked at
 		t.Error(err)
 	}
-	done, err := g.watchdogTurn(t.Context())
+	done, err := g.watchdog.hold(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -147,7 +147,7 @@ func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Proces
 	defer order.Close()
 	var s *stub
 	var forked error
-	err = g.onSpawner(ctx, func() {
+	err = g.spawner.do(ctx, func() {
 		s, forked = newStub(g.cfg.Container, g.cfg.Exe, g.cfg.Args0, t.id.Mark, spec.stdout(), spec.stderr())
 	})
 	if err = errors.Join(err, forked); err != nil {
@@ -165,9 +165,9 @@ func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Proces
 	p := &Process{tree: t, part: in, pid: s.pid, done: make(chan struct{})}
 	p.signal = func(sig syscall.Signal) error { return s.link.send(&guard.Message{Op: opSignal, Number: int(sig)}) }
 	begun := make(chan guard.Message, 1)
-	g.tasks.Go(func() { s.follow(p, begun) })
+	g.guardians.tasks.Go(func() { s.follow(p, begun) })
 	// P3: from here on the guardians can kill it. Only then the gate is opened.
-	if err := g.answered(ctx, seq); err != nil {
+	if err := g.guardians.answered(ctx, seq); err != nil {
 		return nil, errors.Join(err, in.giveUp(ctx))
 	}
 	if g.beforeSpawn != nil {
@@ -218,8 +218,8 @@ func (t *Tree) killedAtGate() error {
 
 // adopt makes the stub part of the tree, for the guardians too.
 func (t *Tree) adopt(s *stub) (in *part, seq uint64, err error) {
-	t.guard.mu.Lock()
-	defer t.guard.unlock()
+	t.guard.guardians.mu.Lock()
+	defer t.guard.guardians.unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in = newPart(t, s.body, s)

@@ -14,7 +14,7 @@ import (
 // Tree is a service's programs and everything they ever fork. It lives under one epoch; both guardians know it.
 type Tree struct {
 	guard *Guard
-	entry *guard.Entry // guarded by Guard.mu
+	entry *guard.Entry // guarded by guardians.mu
 	id    TreeID
 	leaf  *leaf // only where containment is by cgroup
 
@@ -60,14 +60,14 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 	if err != nil {
 		return nil, errors.Join(err, t.discard())
 	}
-	g.mu.Lock()
+	g.guardians.mu.Lock()
 	var seq uint64
-	t.entry, seq, err = g.pair.Ledger.Plant(Now(), number, t.plant(slices.Clone(release)))
-	g.unlock()
+	t.entry, seq, err = g.guardians.pair.Ledger.Plant(Now(), number, t.plant(slices.Clone(release)))
+	g.guardians.unlock()
 	if err != nil {
 		return nil, errors.Join(err, t.discard())
 	}
-	if err := g.answered(ctx, seq); err != nil {
+	if err := g.guardians.answered(ctx, seq); err != nil {
 		return nil, errors.Join(err, t.End(context.WithoutCancel(ctx)))
 	}
 	return t, nil
@@ -122,21 +122,21 @@ func (t *Tree) kill(ctx context.Context, end bool) error {
 		return fmt.Errorf("%w: %w", ErrUnproved, context.Cause(ctx))
 	}
 	g := t.guard
-	g.mu.Lock()
+	g.guardians.mu.Lock()
 	over := t.entry.BeginKill(end) // no fork begins
-	g.mu.Unlock()
+	g.guardians.mu.Unlock()
 	if over {
 		return nil
 	}
 	defer func() {
-		g.mu.Lock()
+		g.guardians.mu.Lock()
 		t.entry.EndKill()
-		g.mu.Unlock()
+		g.guardians.mu.Unlock()
 	}()
 	for {
-		g.mu.Lock()
-		unseen, changed := t.entry.StartPending(), g.pair.Changed()
-		g.mu.Unlock()
+		g.guardians.mu.Lock()
+		unseen, changed := t.entry.StartPending(), g.guardians.pair.Changed()
+		g.guardians.mu.Unlock()
 		parts := t.alive()
 		var errs []error
 		for _, p := range parts { // before the leaf, which holds them
@@ -206,15 +206,15 @@ func (t *Tree) looked(parts []target) {
 // markDead tells the guardians of a proved death.
 func (t *Tree) markDead(end bool) (err error) {
 	g := t.guard
-	g.mu.Lock()
-	defer g.unlock()
+	g.guardians.mu.Lock()
+	defer g.guardians.unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if end {
 		t.closed = true
 		t.entry.MarkDead()
 		if armed, _ := t.entry.Armed(); armed {
-			g.mayDisarm()
+			g.watchdog.mayDisarm()
 		}
 	}
 	for _, p := range slices.Clone(t.parts) {
@@ -249,13 +249,13 @@ func (t *Tree) strike() {
 
 // killAll ends every epoch, and every tree with proof.
 func (g *Guard) killAll(ctx context.Context, cause error) error {
-	g.mu.Lock()
-	g.pair.StrikeAll(cause)
+	g.guardians.mu.Lock()
+	g.guardians.pair.StrikeAll(cause)
 	var all []*Tree
-	for _, e := range g.pair.Ledger.Epochs() {
+	for _, e := range g.guardians.pair.Ledger.Epochs() {
 		all = append(all, treesOf(e)...)
 	}
-	g.unlock()
+	g.guardians.unlock()
 	errs := make([]error, len(all))
 	var ends sync.WaitGroup
 	for i, t := range all {

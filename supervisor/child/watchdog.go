@@ -6,20 +6,27 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"understudy/supervisor/guard"
 )
 
 // watchdog is what this process knows of the watchdog. All that opens and closes the device holds turn.
 type watchdog struct {
-	open   func(Watchdog) (*watchdogDevice, error)
-	retime func(*watchdogDevice, time.Duration) error
-	turn   chan struct{}   // capacity 1
-	idle   chan struct{}   // capacity 1: no tree needs it any more
-	device *watchdogDevice // guarded by Guard.mu; nil: no guardian feeds it
+	guardians *guardians
+	leftovers *leftovers
+	open      func(Watchdog) (*watchdogDevice, error)
+	retime    func(*watchdogDevice, time.Duration) error
+	turn      chan struct{}   // capacity 1
+	idle      chan struct{}   // capacity 1: no tree needs it any more
+	device    *watchdogDevice // guarded by guardians.mu; nil: no guardian feeds it
 }
 
-func newWatchdog() watchdog {
-	return watchdog{open: openWatchdog, retime: retimeWatchdog, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
+func newWatchdog(feeding *guardians, left *leftovers) watchdog {
+	return watchdog{
+		guardians: feeding, leftovers: left,
+		open: openWatchdog, retime: retimeWatchdog, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1),
+	}
 }
 
 // Arm has the machine reset unless this tree is proved dead soon after its lease's end. To be called before anything is
@@ -33,44 +40,44 @@ func (t *Tree) Arm(ctx context.Context, w Watchdog) error {
 
 func (t *Tree) arm(ctx context.Context, w Watchdog) error {
 	g := t.guard
-	done, err := g.watchdogTurn(ctx)
+	done, err := g.watchdog.hold(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := g.haveWatchdog(ctx, w); err != nil {
+	if err := g.watchdog.ready(ctx, w); err != nil {
 		return err
 	}
-	g.mu.Lock()
+	g.guardians.mu.Lock()
 	seq, err := t.entry.Arm(Now(), w.After)
-	g.unlock()
+	g.guardians.unlock()
 	if err != nil {
-		g.mayDisarm()
+		g.watchdog.mayDisarm()
 		return err
 	}
-	return g.answered(ctx, seq)
+	return g.guardians.answered(ctx, seq)
 }
 
 // CheckWatchdog finds out whether the device could be armed, by doing it. One that may not be disarmed again stays armed.
 func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
 	err := func() error {
-		done, err := g.watchdogTurn(ctx)
+		done, err := g.watchdog.hold(ctx)
 		if err != nil {
 			return err
 		}
 		defer done()
-		g.mu.Lock()
+		g.guardians.mu.Lock()
 		held := g.watchdog.device != nil
-		g.mu.Unlock()
+		g.guardians.mu.Unlock()
 		if held {
 			return nil
 		}
-		d, err := g.openWatchdog(ctx, w)
+		d, err := g.watchdog.openDevice(ctx, w)
 		if err != nil {
 			return err
 		}
 		if d.permanent {
-			return g.shareWatchdog(ctx, d)
+			return g.watchdog.share(ctx, d)
 		}
 		return d.part()
 	}()
@@ -82,71 +89,71 @@ func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
 
 // WatchdogArmed tells whether a device resets this machine unless it is fed.
 func (g *Guard) WatchdogArmed() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.guardians.mu.Lock()
+	defer g.guardians.mu.Unlock()
 	return g.watchdog.device != nil
 }
 
-func (g *Guard) watchdogTurn(ctx context.Context) (done func(), err error) {
+func (w *watchdog) hold(ctx context.Context) (done func(), err error) {
 	select {
-	case g.watchdog.turn <- struct{}{}:
-		return func() { <-g.watchdog.turn }, nil
+	case w.turn <- struct{}{}:
+		return func() { <-w.turn }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	case <-g.stopped:
+	case <-w.guardians.stopped:
 		return nil, ErrStopped
 	}
 }
 
-// haveWatchdog has the device open, and both guardians feeding it.
-func (g *Guard) haveWatchdog(ctx context.Context, w Watchdog) error {
-	g.mu.Lock()
-	held := g.watchdog.device
-	g.mu.Unlock()
+// ready has the device open, and both guardians feeding it.
+func (w *watchdog) ready(ctx context.Context, wanted Watchdog) error {
+	w.guardians.mu.Lock()
+	held := w.device
+	w.guardians.mu.Unlock()
 	if held == nil {
-		d, err := g.openWatchdog(ctx, w)
+		d, err := w.openDevice(ctx, wanted)
 		if err != nil {
 			return err
 		}
-		return g.shareWatchdog(ctx, d)
+		return w.share(ctx, d)
 	}
-	if held.timeout > w.Timeout {
-		return fmt.Errorf("it is in use with a timeout of %v, and %v is needed", held.timeout, w.Timeout)
+	if held.timeout > wanted.Timeout {
+		return fmt.Errorf("it is in use with a timeout of %v, and %v is needed", held.timeout, wanted.Timeout)
 	}
 	return nil
 }
 
-func (g *Guard) shareWatchdog(ctx context.Context, d *watchdogDevice) error {
-	g.mu.Lock()
-	g.watchdog.device = d
-	seq := g.pair.Ledger.Feed(Now(), d.timeout, d.file)
-	g.unlock()
+func (w *watchdog) share(ctx context.Context, d *watchdogDevice) error {
+	w.guardians.mu.Lock()
+	w.device = d
+	seq := w.guardians.pair.Ledger.Feed(Now(), d.timeout, d.file)
+	w.guardians.unlock()
 	if d.permanent {
-		g.words.say(g.cfg.Logger.Warn, "the watchdog cannot be disarmed any more (nowayout): the machine is reset some time after this supervisor stops")
+		w.guardians.words.say(w.guardians.log.Warn, "the watchdog cannot be disarmed any more (nowayout): the machine is reset some time after this supervisor stops")
 	}
-	if err := g.answered(ctx, seq); err != nil {
-		g.mayDisarm()
+	if err := w.guardians.answered(ctx, seq); err != nil {
+		w.mayDisarm()
 		return err
 	}
-	g.words.say(g.cfg.Logger.Info, "watchdog armed", "timeout", d.timeout)
+	w.guardians.words.say(w.guardians.log.Info, "watchdog armed", "timeout", d.timeout)
 	return nil
 }
 
 // mayDisarm has the device looked at: it may be needed by nobody.
-func (g *Guard) mayDisarm() {
+func (w *watchdog) mayDisarm() {
 	select {
-	case g.watchdog.idle <- struct{}{}:
+	case w.idle <- struct{}{}:
 	default:
 	}
 }
 
 // disarmWhenIdle disarms the device when nobody needs it, until the guard has stopped.
-func (g *Guard) disarmWhenIdle() {
+func (w *watchdog) disarmWhenIdle() {
 	for {
 		select {
-		case <-g.watchdog.idle:
-			g.disarm(context.Background(), false)
-		case <-g.stopped:
+		case <-w.idle:
+			w.disarm(context.Background(), false)
+		case <-w.guardians.stopped:
 			return
 		}
 	}
@@ -154,32 +161,51 @@ func (g *Guard) disarmWhenIdle() {
 
 // disarm lets go of the device if no tree needs it: first the guardians, and this process last, whose farewell then counts. One
 // that may go on counting all the same is kept until the last moment.
-func (g *Guard) disarm(ctx context.Context, leaving bool) {
+func (w *watchdog) disarm(ctx context.Context, leaving bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*guard.AckLimit)
 	defer cancel()
-	done, err := g.watchdogTurn(ctx)
+	done, err := w.hold(ctx)
 	if err != nil {
 		return
 	}
 	defer done()
-	g.mu.Lock()
-	d := g.watchdog.device
+	w.guardians.mu.Lock()
+	d := w.device
 	if d == nil || d.permanent && !leaving {
-		g.unlock()
+		w.guardians.unlock()
 		return
 	}
-	seq, needed := g.pair.Ledger.Unfeed(Now())
+	seq, needed := w.guardians.pair.Ledger.Unfeed(Now())
 	if needed {
-		g.unlock()
+		w.guardians.unlock()
 		return
 	}
-	g.watchdog.device = nil
-	g.unlock()
+	w.device = nil
+	w.guardians.unlock()
 	began := time.Now()
-	err = errors.Join(g.answered(ctx, seq), d.part())
+	err = errors.Join(w.guardians.answered(ctx, seq), d.part())
 	if err != nil {
-		g.words.say(g.cfg.Logger.Error, "the watchdog may not be disarmed", "error", err)
+		w.guardians.words.say(w.guardians.log.Error, "the watchdog may not be disarmed", "error", err)
 		return
 	}
-	g.words.say(g.cfg.Logger.Info, "watchdog disarmed", "took", time.Since(began).Round(time.Millisecond))
+	w.guardians.words.say(w.guardians.log.Info, "watchdog disarmed", "took", time.Since(began).Round(time.Millisecond))
+}
+
+// openDevice opens the watchdog, unless something is left that it may be counting for.
+func (w *watchdog) openDevice(ctx context.Context, wanted Watchdog) (*watchdogDevice, error) {
+	if l, is := w.leftovers.stillLeft(); is {
+		return nil, fmt.Errorf("%w: %v", ErrLeftover, l)
+	}
+	if w.leftovers.base.Kind == KindCgroup {
+		bounded, cancel := context.WithTimeout(ctx, sweepLimit/4)
+		defer cancel()
+		left, err := sweep(bounded, w.leftovers.base.Base, hclog.NewNullLogger())
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range left {
+			return nil, fmt.Errorf("%w: %v", ErrLeftover, o.leftover())
+		}
+	}
+	return w.open(wanted)
 }
