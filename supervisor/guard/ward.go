@@ -77,8 +77,7 @@ type Config struct {
 type Ward struct {
 	cfg      Config
 	hands    Hands
-	leases   []*lease // in numerical order, as are the trees
-	trees    []*tree
+	leases   []*lease      // in numerical order
 	alone    time.Duration // since when the twin is gone; 0: it is there, or there has been none
 	first    bool          // it leaves nobody a head start
 	told     bool          // it knows everything that its twin knows
@@ -95,6 +94,7 @@ func NewWard(cfg Config, hands Hands) *Ward {
 // lease is what trees live under.
 type lease struct {
 	number      uint64
+	trees       []*tree // in numerical order
 	ticket      []byte
 	deadline    time.Duration // 0: none has arrived
 	alreadyOver bool          // it was over when this guardian first heard of it, and ends once all its trees are known
@@ -194,13 +194,13 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 	}
 	switch m.Op {
 	case OpExtend, OpShorten:
-		return w.move(l, m)
+		return l.move(m)
 	case OpEnd:
 		w.end(now, l, m.Why)
 		return nil
 	case OpFinish:
 		l.finished = true
-		if !l.ended && w.has(l) {
+		if !l.ended && len(l.trees) > 0 {
 			w.end(now, l, leftAlive) // P2: nothing is forgotten alive
 		} else if !l.ended {
 			w.forget(l)
@@ -220,7 +220,7 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 		t.shed(m.Body)
 		return nil
 	case OpDrop:
-		w.drop(t)
+		t.drop()
 		return nil
 	case OpArm:
 		if l.ended {
@@ -259,7 +259,7 @@ func (w *Ward) Turn(now time.Duration, e Events) (next time.Duration, over bool)
 	for _, l := range w.leases {
 		switch {
 		case l.ended:
-			next = sooner(next, sooner(w.kill(now, l), w.close(now, l)))
+			next = sooner(next, sooner(l.kill(now), w.close(now, l)))
 			if hopeless := l.endedAt + Hopeless; w.orphaned && now < hopeless {
 				next = sooner(next, hopeless)
 			}
@@ -295,12 +295,9 @@ func (l *lease) over(now time.Duration) bool {
 // Dying is the bodies whose deaths are waited for.
 func (w *Ward) Dying() iter.Seq[Body] {
 	return func(yield func(Body) bool) {
-		for _, t := range w.trees {
-			if !t.lease.ended || t.dead {
-				continue
-			}
-			for i := range t.bodies {
-				if b := &t.bodies[i]; !b.gone && !yield(b.Body) {
+		for _, l := range w.leases {
+			for _, t := range l.trees {
+				if l.ended && !t.dead && !t.alive(yield) {
 					return
 				}
 			}
@@ -311,6 +308,10 @@ func (w *Ward) Dying() iter.Seq[Body] {
 // Settled tells whether this guardian itself has seen a tree settled, under a lease that has ended. P2: whatever comes late to that
 // tree is refused, and never passes its gate.
 func (w *Ward) Settled(mark string) bool {
-	i := slices.IndexFunc(w.trees, func(t *tree) bool { return mark != "" && t.mark == mark })
-	return i >= 0 && w.trees[i].lease.ended && w.trees[i].settled()
+	for _, l := range w.leases {
+		if i := slices.IndexFunc(l.trees, func(t *tree) bool { return mark != "" && t.mark == mark }); i >= 0 {
+			return l.ended && l.trees[i].settled()
+		}
+	}
+	return false
 }

@@ -33,9 +33,11 @@ func (w *Ward) letGo() {
 // limit is when the machine has to have been reset, unless the lease is extended or the trees are proved dead before; not
 // bound: there is nothing alive that would need it.
 func (w *Ward) limit() (at time.Duration, bound bool) {
-	for _, t := range w.trees {
-		if by := t.lease.deadline + t.after; t.armed && !t.dead && (!bound || by < at) {
-			at, bound = by, true
+	for _, l := range w.leases {
+		for _, t := range l.trees {
+			if by := l.deadline + t.after; t.armed && !t.dead && (!bound || by < at) {
+				at, bound = by, true
+			}
 		}
 	}
 	return at, bound
