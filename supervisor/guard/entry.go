@@ -88,9 +88,9 @@ func (t *Entry) BeginKill(end bool) (over bool) {
 // EndKill ends what BeginKill began.
 func (t *Entry) EndKill() { t.killing = false }
 
-// Round begins a round of killing: what is in the tree is listed after it. unseen: something is being started, which may come after
-// that, so that another round is needed after the next change. P2: what is found dead proves nothing while a start is on its way.
-func (t *Entry) StartPending() (unseen bool) { return t.starting > 0 }
+// StartPending is asked when a round of killing begins, before what is in the tree is listed: something that is being started may come after
+// that, and then another round is needed after the next change. P2: what is found dead proves nothing while a start is on its way.
+func (t *Entry) StartPending() bool { return t.starting > 0 }
 
 // MarkDead tells the guardians that a tree is dead, and its container gone.
 func (t *Entry) MarkDead() {

@@ -320,6 +320,10 @@ var sabotages = []sabotage{
 	{"take a guardian that is dying for one that is there", []change{
 		{"supervisor/guard/replacing.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number > 0 {"},
 	}},
+	{"replace a guardian without asking whether the other one is there", []change{
+		{"supervisor/guard/replacing.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number >= 0 {"},
+		{"supervisor/guard/replacing.go", "		p.bothLost(at, errAlone, BothLost)\n", "		p.start(at)\n"},
+	}},
 	{"seat a guardian that does not know of every tree", []change{
 		{"supervisor/guard/pair.go", "		if s.post == learning && m.Seq == 0 && m.Tree > 0 {\n", "		if p.stopped && m.Seq == 0 && m.Tree > 0 {\n"},
 		blinds,
