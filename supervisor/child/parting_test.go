@@ -1,10 +1,13 @@
 package child
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,5 +153,56 @@ func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 	}
 	if rest(int(held.Fd()), unix.POLLIN, patience); !s.gone() {
 		t.Error("the guardian lives")
+	}
+}
+
+// A guardian that sleeps while its supervisor stops does not keep the watchdog, which would reset the machine.
+func TestAWatchdogIsDisarmedThoughAGuardianSleeps(t *testing.T) {
+	said, log := io.Pipe()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	g, err := StartGuard(ctx, GuardConfig{
+		Container: probed(t, KindWalk), Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Output: log}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.watchdog.open = func(w Watchdog) (*watchdogDevice, error) {
+		file, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		return &watchdogDevice{file: file, timeout: w.Timeout}, err
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	lines := make(chan string, 64)
+	go func() {
+		for all := bufio.NewScanner(said); all.Scan(); {
+			lines <- all.Text()
+		}
+		close(lines)
+	}()
+	tree := planted(t, g)
+	if err := tree.Arm(t.Context(), Watchdog{Timeout: time.Minute, After: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	g.guardians.mu.Lock()
+	pid := g.guardians.at[1].pid
+	g.guardians.mu.Unlock()
+	freeze(t, pid)
+	cancel()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+	for limit := time.After(patience); ; {
+		select {
+		case line := <-lines:
+			if strings.Contains(line, "watchdog may not be disarmed") {
+				t.Fatal(line)
+			} else if strings.Contains(line, "watchdog disarmed") {
+				_ = log.Close()
+				return
+			}
+		case <-limit:
+			t.Fatal("nothing is said of it")
+		}
 	}
 }
