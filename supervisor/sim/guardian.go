@@ -3,7 +3,6 @@ package sim
 import (
 	"time"
 
-	"understudy/fencing/agent"
 	"understudy/supervisor/guard"
 )
 
@@ -17,24 +16,18 @@ type guardian struct {
 	node     *node
 	boot     int
 	index    int
-	birth    int              // of all on the host
-	number   uint64           // the pair's
-	dead     bool             // killed: it does nothing any more
-	fallen   bool             // its end can be seen
-	blind    time.Time        // until then it can open nothing
-	inbox    []*guard.Message // in its socket, which takes so many
-	unsent   []*guard.Message // what that did not take yet
-	said     []*guard.Message // that the supervisor has not heard
-	hungUp   bool             // the supervisor is gone, which it may not have noticed
-	orphaned bool             // it has
+	birth    int       // of all on the host
+	number   uint64    // the pair's
+	dead     bool      // killed: it does nothing any more
+	fallen   bool      // its end can be seen
+	blind    time.Time // until then it can open nothing
 	twin     *guardian
 	closed   []guard.Closed // that it has not taken in
-	alarm    *time.Timer
-	rings    time.Duration // when it does, on the host's clock; 0: it is not set
-	desk     *agent.Server // it answers for its supervisor; nil: nobody has asked it
-	heard    []*conn       // by it
-	watchdog *device       // nil: there is none, or none that is needed
-	awake    time.Time     // since when
+	line     line
+	alarm    alarm
+	proxy    proxy
+	watchdog *device   // nil: there is none, or none that is needed
+	awake    time.Time // since when
 }
 
 func newGuardian(of *keeper, index int) *guardian {
@@ -48,38 +41,30 @@ func newGuardian(of *keeper, index int) *guardian {
 	return g
 }
 
-// room is how many messages a guardian's socket takes.
-const room = 6
-
 // deliver puts a message into the guardian's socket, as soon as that takes it.
 func (g *guardian) deliver(m *guard.Message) {
 	if g.dead {
 		return
 	}
-	if len(g.unsent) > 0 || len(g.inbox) >= room {
-		if g.unsent = append(g.unsent, m); len(g.unsent) == 1 {
-			g.of.clogged(g, true)
-		}
-		return
+	switch g.line.put(m) {
+	case taken:
+		g.wake()
+	case full:
+		g.of.clogged(g, true)
 	}
-	g.inbox = append(g.inbox, m)
-	g.wake()
 }
 
 // unclog sends what did not go before.
 func (g *guardian) unclog() {
-	for len(g.unsent) > 0 && len(g.inbox) < room && !g.dead {
-		m := g.unsent[0]
-		g.unsent = g.unsent[1:]
-		g.inbox = append(g.inbox, m)
+	for !g.dead && g.line.refill() {
 		g.wake()
 	}
-	g.of.clogged(g, len(g.unsent) > 0)
+	g.of.clogged(g, len(g.line.unsent) > 0)
 }
 
 // orphan is the supervisor's end of the socket being closed.
 func (g *guardian) orphan() {
-	g.hungUp = true
+	g.line.hungUp = true
 	g.wake()
 }
 
@@ -90,9 +75,7 @@ func (g *guardian) die() {
 	}
 	g.dead = true
 	g.kill()
-	if g.alarm != nil {
-		g.alarm.Stop()
-	}
+	g.alarm.stop()
 	g.w.check.unwatch(g)
 	if d := drawn(g.host.lags, 400*time.Millisecond) - 200*time.Millisecond; d > 0 && g.host.on {
 		g.w.after(d, g.fall)
@@ -110,7 +93,7 @@ func (g *guardian) fall() {
 	delete(g.host.beings, g)
 	g.node.dog.close(g)
 	g.w.net.sever(g.gate, g.host.on && g.boot == g.host.boots)
-	for _, c := range g.heard {
+	for _, c := range g.proxy.heard {
 		c.shut(g.host.on && g.boot == g.host.boots)
 	}
 	g.of.inc.do(func() {
@@ -154,37 +137,19 @@ func (g *guardian) wake() {
 		return
 	}
 	now := g.host.now()
-	for len(g.inbox) > 0 && !g.orphaned {
-		m := g.inbox[0]
-		g.inbox = g.inbox[1:]
+	for m := g.line.next(); m != nil; m = g.line.next() {
 		g.ward.Hear(now, m)
 	}
-	if len(g.unsent) > 0 {
+	if len(g.line.unsent) > 0 {
 		g.of.inc.do(func() { g.w.after(time.Millisecond, g.unclog) })
 	}
-	g.orphaned = g.orphaned || g.hungUp
+	g.line.orphaned = g.line.orphaned || g.line.hungUp
 	closed := g.closed
 	g.closed = nil
-	next, over := g.ward.Turn(now, guard.Events{Closed: closed, TwinGone: g.twin != nil && g.twin.fallen, Orphaned: g.orphaned})
+	next, over := g.ward.Turn(now, guard.Events{Closed: closed, TwinGone: g.twin != nil && g.twin.fallen, Orphaned: g.line.orphaned})
 	if over {
 		g.die()
 		return
 	}
-	g.ringAt(next)
-}
-
-// ringAt sets the alarm. One that rings earlier is left, and set again then: most deadlines move before they come.
-func (g *guardian) ringAt(next time.Duration) {
-	if next == 0 || g.rings > 0 && g.rings <= next {
-		return
-	}
-	g.rings = next
-	if g.alarm != nil {
-		g.alarm.Reset(g.host.until(next))
-		return
-	}
-	g.alarm = g.w.after(g.host.until(next), func() {
-		g.rings = 0
-		g.wake()
-	})
+	g.alarm.set(g, next)
 }

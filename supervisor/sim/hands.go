@@ -56,26 +56,26 @@ func (h hands) Take(m *guard.Message) error {
 
 // Tell implements guard.Hands. The supervisor hears it when it is not frozen.
 func (h hands) Tell(m *guard.Message) {
-	if h.orphaned {
+	if h.line.orphaned {
 		return
 	}
 	g := h.guardian
 	if m.Op == guard.OpEnded {
 		g.w.say("%s: guardian %d ends lease %d: %s", g.node.name, g.index+1, m.Epoch, m.Why)
 	}
-	if m.Op == guard.OpAck && len(g.said) == 0 && g.of.inc.running() { // it changes nothing that the caller may be in the midst of
+	if m.Op == guard.OpAck && len(g.line.said) == 0 && g.of.inc.running() { // it changes nothing that the caller may be in the midst of
 		g.of.hear(g, m)
 		return
 	}
-	if g.said = append(g.said, m); len(g.said) == 1 {
+	if g.line.said = append(g.line.said, m); len(g.line.said) == 1 {
 		g.of.inc.do(func() { g.w.after(1+drawn(g.host.lags, time.Millisecond), g.listenTo) })
 	}
 }
 
 // listenTo has the supervisor hear what a guardian has said, in its order.
 func (g *guardian) listenTo() {
-	said := g.said
-	g.said = nil
+	said := g.line.said
+	g.line.said = nil
 	for _, m := range said {
 		g.of.hear(g, m)
 	}
