@@ -124,7 +124,7 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 		g.w.mu.Lock()
 		t.entry.MarkDead()
 		if armed, _ := t.entry.Armed(); armed {
-			g.mayDisarm()
+			g.watchdog.mayDisarm()
 		}
 		g.w.mu.Unlock()
 	}

@@ -23,17 +23,16 @@ type keeper struct {
 	due       time.Duration // when Run looks again
 	bell      chan struct{} // holds one when something is due sooner
 	stopped   chan struct{}
-	device    *device       // nil: no guardian feeds it
-	turn      chan struct{} // held by who opens or closes it
-	idle      chan struct{} // holds one when it may be needed by nobody
-	planted   int           // the last number given to a tree
+	watchdog  watchdog
+	planted   int // the last number given to a tree
 	handing   func() (guard.Legacy, error)
 }
 
 func bareKeeper(inc *incarnation) *keeper {
 	g := &keeper{
-		w: inc.node.w, inc: inc, bell: make(chan struct{}, 1), stopped: make(chan struct{}), turn: make(chan struct{}, 1), idle: make(chan struct{}, 1),
+		w: inc.node.w, inc: inc, bell: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
+	g.watchdog = watchdog{of: g, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1)}
 	g.pair = guard.NewPair(pairHands{g})
 	return g
 }
@@ -80,7 +79,7 @@ func ring(bell chan struct{}) {
 
 // Run implements supervisor.Guard.
 func (g *keeper) Run(ctx context.Context) error {
-	g.w.wait.Go(func() { g.disarmWhenIdle(ctx) })
+	g.w.wait.Go(func() { g.watchdog.disarmWhenIdle(ctx) })
 	stop, over := ctx.Done(), make(chan error, 1)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -121,7 +120,7 @@ func (g *keeper) stop(ctx context.Context) error {
 	for _, t := range all {
 		errs = append(errs, t.End(ctx))
 	}
-	g.disarm(ctx)
+	g.watchdog.disarm(ctx)
 	close(g.stopped)
 	if g.inc.pass() {
 		g.w.mu.Lock()

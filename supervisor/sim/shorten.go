@@ -42,14 +42,14 @@ func fit(w child.Watchdog) guard.Fit { return guard.Fit{Timeout: w.Timeout, Afte
 
 func (g *keeper) refit(ctx context.Context, number uint64, deadline time.Duration, w child.Watchdog) error {
 	g.w.mu.Lock()
-	d := g.device
+	d := g.watchdog.device
 	g.w.mu.Unlock()
 	if d == nil {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, d.timeout/4)
 	defer cancel()
-	done, err := g.watchdogTurn(bounded)
+	done, err := g.watchdog.hold(bounded)
 	if err == nil {
 		err = g.retime(deadline, w)
 		done()
@@ -74,8 +74,8 @@ func (g *keeper) retime(deadline time.Duration, w child.Watchdog) error {
 	if needed, err := g.pair.Ledger.Refit(g.now(), deadline, fit(w)); err != nil || !needed {
 		return err
 	}
-	g.device.timeout = w.Timeout
-	g.device.write(false)
+	g.watchdog.device.timeout = w.Timeout
+	g.watchdog.device.write(false)
 	g.w.say("%s: watchdog set to %v", g.inc.node.name, w.Timeout)
 	g.pair.Ledger.Retime(w.Timeout)
 	return nil

@@ -153,7 +153,7 @@ func (g *keeper) legacy(number uint64, trees int) (l guard.Legacy, err error) {
 	if l, err = g.pair.HandOver(g.now(), number, trees); err != nil {
 		return l, err
 	}
-	busy := len(g.turn) > 0
+	busy := len(g.watchdog.turn) > 0
 	for _, s := range g.guardians {
 		busy = busy || s == nil || s.dead
 	}
@@ -169,8 +169,8 @@ func (g *keeper) legacy(number uint64, trees int) (l guard.Legacy, err error) {
 // inherited is what the next image knows of the guardians, which know nothing of it. World.mu is held.
 func (g *keeper) inherited(inc *incarnation, l guard.Legacy) *keeper {
 	next := bareKeeper(inc)
-	if d := g.device; d != nil {
-		next.device = d
+	if d := g.watchdog.device; d != nil {
+		next.watchdog.device = d
 		delete(d.holders, g)
 		d.holders[next] = true
 	}

@@ -9,6 +9,14 @@ import (
 	"understudy/supervisor/child"
 )
 
+// watchdog is what a supervisor knows of its node's device.
+type watchdog struct {
+	of     *keeper
+	device *device       // nil: no guardian feeds it
+	turn   chan struct{} // held by who opens or closes it
+	idle   chan struct{} // holds one when it may be needed by nobody
+}
+
 // Arm is child.Tree's.
 func (t *handle) Arm(ctx context.Context, w child.Watchdog) error {
 	if err := t.arm(ctx, w); err != nil {
@@ -19,12 +27,12 @@ func (t *handle) Arm(ctx context.Context, w child.Watchdog) error {
 
 func (t *handle) arm(ctx context.Context, w child.Watchdog) error {
 	g := t.guard
-	done, err := g.watchdogTurn(ctx)
+	done, err := g.watchdog.hold(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := g.haveWatchdog(ctx, w); err != nil {
+	if err := g.watchdog.ready(ctx, w); err != nil {
 		return err
 	}
 	if !g.inc.pass() {
@@ -35,7 +43,7 @@ func (t *handle) arm(ctx context.Context, w child.Watchdog) error {
 	g.changed()
 	g.w.mu.Unlock()
 	if err != nil {
-		g.mayDisarm()
+		g.watchdog.mayDisarm()
 		return err
 	}
 	return g.answered(ctx, seq)
@@ -43,7 +51,7 @@ func (t *handle) arm(ctx context.Context, w child.Watchdog) error {
 
 // CheckWatchdog is child.Guard's.
 func (g *keeper) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
-	done, err := g.watchdogTurn(ctx)
+	done, err := g.watchdog.hold(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,7 +64,7 @@ func (g *keeper) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	if g.device != nil {
+	if g.watchdog.device != nil {
 		return nil
 	}
 	d := g.inc.node.dog
@@ -68,10 +76,11 @@ func (g *keeper) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
 	return nil
 }
 
-func (g *keeper) watchdogTurn(ctx context.Context) (done func(), err error) {
+func (w *watchdog) hold(ctx context.Context) (done func(), err error) {
+	g := w.of
 	select {
-	case g.turn <- struct{}{}:
-		return func() { <-g.turn }, nil
+	case w.turn <- struct{}{}:
+		return func() { <-w.turn }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-g.stopped:
@@ -79,15 +88,16 @@ func (g *keeper) watchdogTurn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// haveWatchdog has the device open, and both guardians feeding it.
-func (g *keeper) haveWatchdog(ctx context.Context, w child.Watchdog) error {
+// ready has the device open, and both guardians feeding it.
+func (w *watchdog) ready(ctx context.Context, wanted child.Watchdog) error {
+	g := w.of
 	if !g.inc.pass() {
 		return errCrashed
 	}
 	g.w.mu.Lock()
-	if g.device != nil {
+	if w.device != nil {
 		defer g.w.mu.Unlock()
-		if g.device.timeout > w.Timeout {
+		if w.device.timeout > wanted.Timeout {
 			return errors.New("it is in use with a longer timeout")
 		}
 		return nil
@@ -98,32 +108,32 @@ func (g *keeper) haveWatchdog(ctx context.Context, w child.Watchdog) error {
 	}
 	g.w.mu.Lock()
 	d := g.inc.node.dog
-	if err := d.open(g, w.Timeout); err != nil {
+	if err := d.open(g, wanted.Timeout); err != nil {
 		g.w.mu.Unlock()
 		return err
 	}
-	g.w.say("%s: watchdog armed, %v", g.inc.node.name, w.Timeout)
-	g.device = d
+	g.w.say("%s: watchdog armed, %v", g.inc.node.name, wanted.Timeout)
+	w.device = d
 	seq := g.pair.Ledger.Feed(g.now(), d.timeout, d)
 	g.changed()
 	g.w.mu.Unlock()
 	if err := g.answered(ctx, seq); err != nil {
-		g.mayDisarm()
+		w.mayDisarm()
 		return err
 	}
 	return nil
 }
 
-func (g *keeper) mayDisarm() {
-	ring(g.idle)
+func (w *watchdog) mayDisarm() {
+	ring(w.idle)
 }
 
 // disarmWhenIdle disarms the device when nobody needs it.
-func (g *keeper) disarmWhenIdle(ctx context.Context) {
+func (w *watchdog) disarmWhenIdle(ctx context.Context) {
 	for {
 		select {
-		case <-g.idle:
-			g.disarm(ctx)
+		case <-w.idle:
+			w.disarm(ctx)
 		case <-ctx.Done():
 			return
 		}
@@ -131,10 +141,11 @@ func (g *keeper) disarmWhenIdle(ctx context.Context) {
 }
 
 // disarm lets go of the device if no tree needs it: first the guardians, and this process last, whose farewell then counts.
-func (g *keeper) disarm(ctx context.Context) {
+func (w *watchdog) disarm(ctx context.Context) {
+	g := w.of
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	done, err := g.watchdogTurn(ctx)
+	done, err := w.hold(ctx)
 	if err != nil {
 		return
 	}
@@ -143,7 +154,7 @@ func (g *keeper) disarm(ctx context.Context) {
 		return
 	}
 	g.w.mu.Lock()
-	d := g.device
+	d := w.device
 	if d == nil {
 		g.w.mu.Unlock()
 		return
@@ -153,7 +164,7 @@ func (g *keeper) disarm(ctx context.Context) {
 		g.w.mu.Unlock()
 		return
 	}
-	g.device = nil
+	w.device = nil
 	g.changed()
 	g.w.mu.Unlock()
 	_ = g.answered(ctx, seq)
