@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -32,51 +31,42 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	}
 	cfg.Container = c.Container
 	g := newGuard(cfg)
-	g.seq, g.trees = c.Seq, c.Trees
-	e := &epoch{
-		number: c.Epoch.Number, ticket: c.Epoch.Ticket, deadline: c.Epoch.Deadline,
-		trees: make(map[uint64]*Tree), done: make(chan struct{}),
+	l := guard.Legacy{Seq: c.Seq, Trees: c.Trees, Epoch: guard.LegacyEpoch{Number: c.Epoch.Number, Ticket: c.Epoch.Ticket, Deadline: c.Epoch.Deadline}}
+	if c.Listener != nil {
+		l.Note, l.Listener = c.Listener.Note, inherited(c.Listener.File, "listener")
 	}
-	g.epochs[e.number] = e
-	if c.Lent != nil {
-		g.lent = &guard.Message{Op: guard.OpLend, Ticket: c.Lent.Note, Along: inherited(c.Lent.File, "listener")}
+	if c.Watchdog != nil {
+		g.watchdog.device = &watchdogDevice{file: inherited(c.Watchdog.File, "watchdog"), timeout: c.Watchdog.Timeout, permanent: c.Watchdog.Permanent}
+		l.Timeout, l.Device = c.Watchdog.Timeout, g.watchdog.device.file
 	}
-	if c.Dog != nil {
-		g.kennel.dog = &dogDevice{file: inherited(c.Dog.File, "watchdog"), timeout: c.Dog.Timeout, permanent: c.Dog.Permanent}
-	}
-	for i, s := range c.Seats {
-		seat, err := s.adopt(i)
+	for i, s := range c.Guardians {
+		process, err := s.adopt(i)
 		if err != nil {
 			return nil, err
 		}
-		g.seats[i] = seat
+		g.guardians.at[i], l.Acked[i] = process, s.Acked
 	}
 	for _, t := range c.Epoch.Trees {
-		if err := g.adoptTree(e, t); err != nil {
+		tree, err := g.adoptTree(t)
+		if err != nil {
 			return nil, fmt.Errorf("tree %s: %w", t.ID.Name, err)
 		}
+		l.Epoch.Trees = append(l.Epoch.Trees, tree)
 	}
-	g.rouse(ctx)
+	g.guardians.mu.Lock()
+	var numbers [2]uint64
+	g.guardians.pair, numbers = guard.Adopt(Now(), pairHands{g.guardians}, l)
+	for i, s := range g.guardians.at {
+		s.number = numbers[i]
+	}
+	for _, e := range g.guardians.pair.Ledger.Epochs() {
+		for _, t := range e.Trees() {
+			t.Plant.Of.(*Tree).entry = t
+		}
+	}
+	g.guardians.unlock()
+	g.guardians.rouse(ctx)
 	return g, nil
-}
-
-// rouse asks both guardians whether they are there. One that is not is replaced once Run runs.
-func (g *Guard) rouse(ctx context.Context) {
-	for _, s := range g.seats {
-		g.mu.Lock()
-		g.seq++
-		seq := g.seq
-		g.send(s, &guard.Message{Op: guard.OpPing, Seq: seq})
-		g.mu.Unlock()
-		deadline := time.Now().Add(ackLimit)
-		if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
-			deadline = at
-		}
-		if err := g.await(s, deadline, seq); err != nil {
-			s.because(err)
-			s.kill()
-		}
-	}
 }
 
 // inherited is a descriptor that came over the exec. It goes no further.
@@ -85,7 +75,7 @@ func inherited(fd int, name string) *os.File {
 	return os.NewFile(uintptr(fd), name)
 }
 
-func (c carriedSeat) adopt(index int) (*seat, error) {
+func (c carriedGuardian) adopt(index int) (*guardianProcess, error) {
 	held, err := holdProcess(c.Pid, c.Start)
 	if err == nil && held == nil {
 		err = errors.New("it is not there") // it cannot have been reaped but by us
@@ -97,31 +87,29 @@ func (c carriedSeat) adopt(index int) (*seat, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("guardian %d: %w", index+1, err), held.Close())
 	}
-	return &seat{
-		index: index, pid: c.Pid, process: process, pidfd: held, link: link{inherited(c.Socket, "ours")}, acked: c.Acked, live: true,
-	}, nil
+	return &guardianProcess{pid: c.Pid, process: process, pidfd: held, link: link{inherited(c.Socket, "ours")}}, nil
 }
 
-func (g *Guard) adoptTree(e *epoch, c carriedTree) error {
-	t := &Tree{
-		guard: g, epoch: e, number: c.Number, id: c.ID, release: c.Release, armed: c.Armed, after: c.After, runs: c.Runs,
-		slayer: make(chan struct{}, 1), changed: make(chan struct{}),
-	}
+func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
+	t := &Tree{guard: g, id: c.ID, runs: c.Runs, killing: make(chan struct{}, 1)}
 	if c.ID.Kind == KindCgroup {
-		l, err := c.openLeaf()
-		if err != nil {
-			return err
+		if t.leaf, err = c.openLeaf(); err != nil {
+			return l, err
 		}
-		l.finds = false // all that was started in it is adopted
-		t.leaf = l
+		t.leaf.finds = false // all that was started in it is adopted
 	}
+	l = guard.LegacyTree{Number: c.Number, Plant: t.plant(c.Release), Armed: c.Armed, After: c.After}
 	for _, p := range c.Parts {
 		if err := t.adoptPart(p); err != nil {
-			return err
+			return l, err
 		}
 	}
-	e.trees[t.number] = t
-	return nil
+	for _, p := range t.parts {
+		if ref := t.refTo(p); ref != nil {
+			l.Members = append(l.Members, guard.Member{Ref: *ref, Along: p.witness()})
+		}
+	}
+	return l, nil
 }
 
 // openLeaf opens the tree's cgroup, or stands for it if that was removed: then a program that has left it may live all the same.
@@ -149,7 +137,7 @@ func (t *Tree) adoptPart(c carriedPart) error {
 		}
 		p.part = newPart(t, s.body, s)
 		p.signal = func(sig syscall.Signal) error { return s.link.send(&guard.Message{Op: opSignal, Number: int(sig)}) }
-		t.guard.tasks.Go(func() { s.follow(p, nil) })
+		t.guard.guardians.tasks.Go(func() { s.follow(p, nil) })
 	} else {
 		in, err := t.leaf.adoptRun(c.Path)
 		if err != nil {
@@ -196,7 +184,7 @@ func (t *Tree) adoptProgram(p *Process, start uint64) error {
 		return err
 	}
 	p.signal = func(sig syscall.Signal) error { return process.Signal(sig) }
-	t.guard.tasks.Go(func() { p.reap(process) })
+	t.guard.guardians.tasks.Go(func() { p.reap(process) })
 	return nil
 }
 
@@ -231,10 +219,10 @@ func (c carriedStub) adopt(id TreeID) (*stub, error) {
 
 // Adopted finds a tree that was taken over.
 func (g *Guard) Adopted(id TreeID) (*Tree, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, e := range g.epochs {
-		for _, t := range e.trees {
+	g.guardians.mu.Lock()
+	defer g.guardians.mu.Unlock()
+	for _, e := range g.guardians.pair.Ledger.Epochs() {
+		for _, t := range treesOf(e) {
 			if t.id == id {
 				return t, true
 			}
@@ -260,12 +248,13 @@ func (g *Guard) Container() Container { return g.cfg.Container }
 
 // Lent is a copy of the listener that the guardians answer at, nil when there is none.
 func (g *Guard) Lent() (listener *os.File, err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.lent == nil {
+	g.guardians.mu.Lock()
+	defer g.guardians.mu.Unlock()
+	_, shared := g.guardians.pair.Ledger.Shared()
+	if shared == nil {
 		return nil, nil
 	}
-	err = using(fileOf(g.lent), func(fd int) error {
+	err = using(shared.(*os.File), func(fd int) error {
 		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 		if err == nil {
 			listener = os.NewFile(uintptr(kept), "listener")

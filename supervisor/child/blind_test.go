@@ -2,6 +2,7 @@ package child
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -24,15 +25,57 @@ func TestATreeWhoseCgroupIsGoneIsKnownToANewGuardian(t *testing.T) {
 	}
 }
 
+// A process that is gone by the time a new guardian hears of it is no reason to do without that guardian; but one that ended before it
+// had seen its tree dead proves nothing for ever.
+func TestAProcessThatIsGoneIsKnownToANewGuardian(t *testing.T) {
+	witness := func() *os.File {
+		w, err := newWitness()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	saw := witness()
+	if err := raiseWitness(int(saw.Fd())); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		kind    string
+		witness *os.File
+		seq     uint64
+		refused bool
+		holds   bool
+	}{
+		"an init":                                {kind: KindPidNS},
+		"an init that is to be let go":           {kind: KindPidNS, seq: 1, refused: true},
+		"a stub that saw its tree dead":          {kind: KindWalk, witness: saw},
+		"a stub that did not":                    {kind: KindWalk, witness: witness(), holds: true},
+		"a stub that is to be let go":            {kind: KindWalk, witness: witness(), seq: 1, refused: true},
+		"a stub whose word did not come with it": {kind: KindWalk, refused: true},
+	} {
+		m := &guard.Message{Op: guard.OpBody, Seq: c.seq, Body: &guard.Ref{Kind: c.kind, Pid: os.Getpid(), Start: 1}}
+		if c.witness != nil {
+			m.Along = c.witness
+		}
+		b, err := (&guardian{}).Open(m)
+		if (err != nil) != c.refused || (b != nil) != c.holds {
+			t.Errorf("%s: holds %v, %v", name, b, err)
+		}
+		if b != nil && b.Look(true).Dead {
+			t.Errorf("%s is proof", name)
+		}
+	}
+}
+
 // P4: a guardian that does not know of a tree is none. Where no new one can know, it ends.
 func TestAGuardianThatCannotKnowATreeIsNotSeated(t *testing.T) {
 	g := guarded(t, KindCgroup)
 	tree := planted(t, g)
-	g.mu.Lock()
+	g.guardians.mu.Lock()
 	path := tree.leaf.path
 	tree.leaf.path = filepath.Join(t.TempDir(), "hidden")
-	kill9(g.seats[0].pid)
-	g.mu.Unlock()
+	kill9(g.guardians.at[0].pid)
+	g.guardians.mu.Unlock()
 	select {
 	case <-g.Over(1):
 	case <-time.After(patience):
@@ -41,9 +84,9 @@ func TestAGuardianThatCannotKnowATreeIsNotSeated(t *testing.T) {
 	if err := g.Cause(1); err != nil && !errors.Is(err, ErrGuardiansLost) {
 		t.Error(err)
 	}
-	g.mu.Lock()
+	g.guardians.mu.Lock()
 	tree.leaf.path = path
-	g.mu.Unlock()
+	g.guardians.mu.Unlock()
 	if err := tree.End(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -64,8 +64,8 @@ func look(b body, remove bool) (bool, error) {
 	return true, nil
 }
 
-// slay kills until death is proved, and (P2) returns nil only then.
-func slay(ctx context.Context, b body, remove bool) error {
+// killUntilDead kills until death is proved, and (P2) returns nil only then.
+func killUntilDead(ctx context.Context, b body, remove bool) error {
 	// P2: even on a context that has ended the death is ordered.
 	err := b.strike()
 	for {

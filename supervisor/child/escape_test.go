@@ -316,7 +316,7 @@ func TestProgramThatLeftItsCgroupIsNotCalledDeadBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	hold := &undying{p.part.body}
-	if err := slay(ctx, hold, true); !errors.Is(err, ErrUnproved) {
+	if err := killUntilDead(ctx, hold, true); !errors.Is(err, ErrUnproved) {
 		t.Errorf("killed: %v", err)
 	}
 	held(t, r)

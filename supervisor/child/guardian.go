@@ -28,18 +28,18 @@ func IsGuardian() bool { return strings.Contains(os.Args[0], guardianMark) }
 // guardian is a guardian process: what it decides is its ward's. Its loop never waits for anything but events: no file system but
 // procfs and cgroupfs, no network, no log.
 type guardian struct {
-	ward     *guard.Ward
-	sock     int
-	parent   *os.File // pidfd of the supervisor
-	index    int
-	twin     *os.File // pidfd; nil until there is one
-	alone    bool     // the twin is gone: its pidfd would bring news of that for ever
-	orphaned bool     // the supervisor is gone
-	alarm    *alarm
-	closing  *closing
-	answers  StandIn
-	standIn  *standIn
-	watchdog int // the device; -1: there is none, or none that is needed
+	ward       *guard.Ward
+	sock       int
+	parent     *os.File // pidfd of the supervisor
+	index      int
+	twin       *os.File // pidfd; nil until there is one
+	alone      bool     // the twin is gone: its pidfd would bring news of that for ever
+	orphaned   bool     // the supervisor is gone
+	alarm      *alarm
+	closing    *closing
+	answers    ProxyAgent
+	proxyAgent *proxyAgent
+	watchdog   int // the device; -1: there is none, or none that is needed
 
 	inquiries chan inquiry
 	unsaid    []*guard.Message // what the supervisor's socket did not take yet
@@ -49,7 +49,7 @@ type guardian struct {
 
 // GuardianMain is the main function of a guardian process. It returns when the supervisor is gone, all trees are dead and
 // their sessions are closed or given up. answers may be nil.
-func GuardianMain(closeSession CloseSession, answers StandIn) (code int) {
+func GuardianMain(closeSession CloseSession, answers ProxyAgent) (code int) {
 	// A terminal's Ctrl-C or a service manager's TERM is for the supervisor; a guardian leaves after it.
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2,
 		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
@@ -162,7 +162,7 @@ func (g *guardian) hear() {
 		case err != nil:
 			// P4: whatever is wrong with the line, there is no supervisor behind it that could be relied on.
 			g.orphaned = true
-			g.standIn.nowAlone()
+			g.proxyAgent.nowAlone()
 			_ = unix.Shutdown(g.sock, unix.SHUT_RDWR)
 			return
 		}
@@ -199,8 +199,12 @@ func (g *guardian) wait() {
 	if g.twin != nil && !g.alone {
 		g.polls[3].Fd = int32(g.twin.Fd())
 	}
-	for b := range g.ward.Hunted() {
-		if fd, events, _ := b.(*prey).wake(); fd >= 0 {
+	for b := range g.ward.Dying() {
+		p, holds := b.(*heldBody)
+		if !holds {
+			continue
+		}
+		if fd, events, _ := p.wake(); fd >= 0 {
 			g.polls = append(g.polls, unix.PollFd{Fd: int32(fd), Events: events})
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // A supervisor may become another version of itself by an exec: the process stays the same one, and with it what it is the
@@ -18,22 +20,22 @@ import (
 // calls it, which is the main thread from then on. So all of it, forks and execs, has to happen on the main thread.
 
 // ErrBusy says that something is going on that cannot be handed over in the middle. It ends by itself.
-var ErrBusy = errors.New("something is going on that cannot be handed over")
+var ErrBusy = guard.ErrBusy
 
 // carried is what an exec takes along of a Guard. Descriptors are by their number, which an exec does not change. A key that one
 // version writes has to mean the same to all: unknown ones are ignored, and what must not be ignored takes another version of
 // the whole.
 type carried struct {
-	Container Container      `json:"container"`
-	Seq       uint64         `json:"seq"`
-	Trees     uint64         `json:"trees"`
-	Seats     [2]carriedSeat `json:"seats"`
-	Epoch     carriedEpoch   `json:"epoch"`
-	Lent      *carriedLoan   `json:"lent,omitempty"`
-	Dog       *carriedDog    `json:"dog,omitempty"`
+	Container Container          `json:"container"`
+	Seq       uint64             `json:"seq"`
+	Trees     uint64             `json:"trees"`
+	Guardians [2]carriedGuardian `json:"seats"`
+	Epoch     carriedEpoch       `json:"epoch"`
+	Listener  *carriedListener   `json:"lent,omitempty"`
+	Watchdog  *carriedWatchdog   `json:"dog,omitempty"`
 }
 
-type carriedSeat struct {
+type carriedGuardian struct {
 	Pid    int    `json:"pid"`
 	Start  uint64 `json:"start"`
 	Socket int    `json:"socket"`
@@ -74,12 +76,12 @@ type carriedStub struct {
 	Witness int    `json:"witness,omitempty"`
 }
 
-type carriedLoan struct {
+type carriedListener struct {
 	File int    `json:"file"`
 	Note []byte `json:"note"`
 }
 
-type carriedDog struct {
+type carriedWatchdog struct {
 	File      int           `json:"file"`
 	Timeout   time.Duration `json:"timeout"`
 	Permanent bool          `json:"permanent,omitempty"`
@@ -94,7 +96,7 @@ func (g *Guard) HandOver(ctx context.Context, epoch uint64, trees int, do func(s
 		return errors.New("hand over: the guard does not have the main thread")
 	}
 	var failed error
-	err := g.onSpawner(ctx, func() { failed = g.handOver(epoch, trees, do) })
+	err := g.spawner.do(ctx, func() { failed = g.handOver(epoch, trees, do) })
 	if err = errors.Join(err, failed); err != nil {
 		return fmt.Errorf("hand over: %w", err)
 	}
@@ -107,8 +109,8 @@ func (g *Guard) handOver(epoch uint64, trees int, do func(state json.RawMessage)
 	}
 	syscall.ForkLock.Lock() // nobody else inherits what is about to be left open
 	defer syscall.ForkLock.Unlock()
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.guardians.mu.Lock()
+	defer g.guardians.unlock()
 	h := &handing{}
 	defer h.close()
 	state, err := g.carry(h, epoch, trees)
@@ -166,72 +168,68 @@ func Kept(fd int, name string) *os.File { return inherited(fd, name) }
 
 // carry gathers all that is to be known. The caller holds mu.
 func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, error) {
-	e := g.epochs[number]
-	switch {
-	case e == nil || len(g.epochs) > 1 || len(e.trees) != trees || len(g.kennel.turn) > 0:
+	if len(g.watchdog.turn) > 0 {
 		return nil, ErrBusy
-	case g.live(e) != nil:
-		return nil, e.cause
-	case e.deadline == 0:
-		return nil, ErrNoLease
 	}
-	c := carried{Container: g.cfg.Container, Seq: g.seq, Trees: g.trees}
-	c.Epoch = carriedEpoch{Number: number, Ticket: e.ticket, Deadline: e.deadline}
-	for i, s := range g.seats {
-		seat, err := s.carry(h)
-		if err != nil {
+	l, err := g.guardians.pair.HandOver(Now(), number, trees)
+	if err != nil {
+		return nil, err
+	}
+	c := carried{Container: g.cfg.Container, Seq: l.Seq, Trees: l.Trees}
+	c.Epoch = carriedEpoch{Number: number, Ticket: l.Epoch.Ticket, Deadline: l.Epoch.Deadline}
+	for i, s := range g.guardians.at {
+		if c.Guardians[i], err = s.carry(h, l.Acked[i]); err != nil {
 			return nil, err
 		}
-		c.Seats[i] = seat
 	}
-	for _, t := range e.trees {
-		tree, err := t.carry(h)
+	for _, t := range l.Epoch.Trees {
+		tree, err := t.Plant.Of.(*Tree).carry(h, t)
 		if err != nil {
 			return nil, err
 		}
 		c.Epoch.Trees = append(c.Epoch.Trees, tree)
 	}
-	if g.lent != nil {
-		fd, err := h.keep(fileOf(g.lent))
+	if l.Listener != nil {
+		fd, err := h.keep(l.Listener.(*os.File))
 		if err != nil {
 			return nil, err
 		}
-		c.Lent = &carriedLoan{fd, g.lent.Ticket}
+		c.Listener = &carriedListener{fd, l.Note}
 	}
-	if d := g.kennel.dog; d != nil {
+	if d := g.watchdog.device; d != nil {
 		fd, err := h.keep(d.file)
 		if err != nil {
 			return nil, err
 		}
-		c.Dog = &carriedDog{fd, d.timeout, d.permanent}
+		c.Watchdog = &carriedWatchdog{fd, d.timeout, d.permanent}
 	}
 	return json.Marshal(c)
 }
 
 // carry describes a guardian that is well.
-func (s *seat) carry(h *handing) (carriedSeat, error) {
-	if s == nil || !s.live || s.clogged || len(s.pending) > 0 || s.gone() {
-		return carriedSeat{}, ErrBusy
+func (s *guardianProcess) carry(h *handing, acked uint64) (carriedGuardian, error) {
+	if s == nil || s.clogged || s.gone() {
+		return carriedGuardian{}, ErrBusy
 	}
 	if err := h.still(&s.reaping); err != nil {
-		return carriedSeat{}, err
+		return carriedGuardian{}, err
 	}
 	own, err := statOf(s.pid)
 	if err != nil {
-		return carriedSeat{}, err
+		return carriedGuardian{}, err
 	}
 	fd, err := h.keep(s.link.file)
-	return carriedSeat{Pid: s.pid, Start: own.start, Socket: fd, Acked: s.acked}, err
+	return carriedGuardian{Pid: s.pid, Start: own.start, Socket: fd, Acked: acked}, err
 }
 
 // carry describes a tree in which nothing is being started or killed. It stays so until h is closed.
-func (t *Tree) carry(h *handing) (carriedTree, error) {
+func (t *Tree) carry(h *handing, l guard.LegacyTree) (carriedTree, error) {
 	t.mu.Lock()
 	h.unlock = append(h.unlock, t.mu.Unlock)
-	if t.starting > 0 || t.killing || t.ended || t.buried || len(t.slayer) > 0 {
+	if len(t.killing) > 0 {
 		return carriedTree{}, ErrBusy
 	}
-	c := carriedTree{Number: t.number, ID: t.id, Release: t.release, Runs: t.runs, Armed: t.armed, After: t.after}
+	c := carriedTree{Number: l.Number, ID: t.id, Release: l.Plant.Release, Runs: t.runs, Armed: l.Armed, After: l.After}
 	c.Removed = t.leaf != nil && t.leaf.removed()
 	for _, p := range t.parts {
 		part, err := p.carry(h)

@@ -51,7 +51,7 @@ func puppetBecomes(ctx context.Context, g *Guard, trees map[string]*Tree, last m
 
 // tooLate ends a guardian and all programs after they have been handed over, and gives who reaps them the time for it.
 func tooLate(g *Guard, trees map[string]*Tree) {
-	pids := []int{g.seats[1].pid}
+	pids := []int{g.guardians.at[1].pid}
 	kill9(pids[0])
 	for _, t := range trees {
 		for _, p := range t.parts {

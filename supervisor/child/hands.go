@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -14,10 +15,16 @@ import (
 func (g *guardian) Open(m *guard.Message) (guard.Body, error) {
 	b, err := openBody(m.Body, fileOf(m))
 	if err == nil {
-		return &prey{body: b, leaf: m.Body.Kind == KindCgroup}, nil
+		return &heldBody{body: b, leaf: m.Body.Kind == KindCgroup}, nil
 	}
-	if m.Op == guard.OpTree && m.Body.Kind == KindCgroup && vanished(m.Body.Path) { // P3: it may hold what has left the cgroup, which follows
+	switch {
+	case m.Seq > 0 && m.Op == guard.OpBody: // it waits at its gate
+	case m.Body.Kind == KindCgroup && vanished(m.Body.Path): // P3: the tree may hold what has left the cgroup, which follows
 		return nil, nil
+	case errors.Is(err, errGone) && m.Body.Kind == KindPidNS:
+		return nil, nil
+	case errors.Is(err, errGone) && fileOf(m) != nil:
+		return leftBy(fileOf(m))
 	}
 	return nil, err
 }
@@ -36,7 +43,7 @@ func (g *guardian) Take(m *guard.Message) error {
 		return nil
 	}
 	defer file.Close()
-	if m.Op == guard.OpLend {
+	if m.Op == guard.OpShare {
 		return g.answerAt(file, m.Ticket)
 	}
 	return g.keepWatchdog(file)
@@ -93,20 +100,20 @@ func dupOf(file *os.File) (fd int, err error) {
 	return fd, err
 }
 
-// prey is a body that a guardian holds.
-type prey struct {
+// heldBody is a body that a guardian holds.
+type heldBody struct {
 	body
 	leaf bool // a cgroup, which holds the others of its tree
 }
 
 // Order implements guard.Body.
-func (p *prey) Order() { _ = p.order() }
+func (p *heldBody) Order() { _ = p.order() }
 
 // Waits implements guard.Body: an order to a cgroup may wait for the kernel's lock.
-func (p *prey) Waits() bool { return p.leaf }
+func (p *heldBody) Waits() bool { return p.leaf }
 
 // Look implements guard.Body.
-func (p *prey) Look(rest bool) guard.Sight {
+func (p *heldBody) Look(rest bool) guard.Sight {
 	remove := rest || !p.leaf
 	dead, err := look(p.body, remove)
 	if dead && remove {
@@ -120,7 +127,9 @@ func (p *prey) Look(rest bool) guard.Sight {
 }
 
 // Close implements guard.Body.
-func (p *prey) Close() { p.close() }
+func (p *heldBody) Close() { p.close() }
+
+var errGone = errors.New("it is gone")
 
 // openBody opens what another process named.
 func openBody(ref *guard.Ref, witness *os.File) (body, error) {
@@ -132,7 +141,7 @@ func openBody(ref *guard.Ref, witness *os.File) (body, error) {
 		return nil, err
 	}
 	if held == nil {
-		return nil, fmt.Errorf("process %d is gone", ref.Pid)
+		return nil, fmt.Errorf("process %d: %w", ref.Pid, errGone)
 	}
 	if ref.Kind == KindPidNS {
 		return &initBody{pidfd: held}, nil
@@ -142,3 +151,30 @@ func openBody(ref *guard.Ref, witness *os.File) (body, error) {
 	}
 	return &walkBody{pid: ref.Pid, pidfd: held, witness: witness}, nil
 }
+
+// leftBy is what a walked tree is whose stub is gone: nothing, if the stub has seen it dead.
+func leftBy(witness *os.File) (guard.Body, error) {
+	saw, err := ready(witness)
+	switch err := errors.Join(err, witness.Close()); {
+	case err != nil:
+		return nil, err
+	case saw:
+		return nil, nil
+	}
+	return lost{}, nil
+}
+
+// lost is what a stub left that died before it had seen its tree dead: nobody finds it, and nothing proves its death.
+type lost struct{}
+
+// Order implements guard.Body.
+func (lost) Order() {}
+
+// Waits implements guard.Body.
+func (lost) Waits() bool { return false }
+
+// Look implements guard.Body.
+func (lost) Look(bool) guard.Sight { return guard.Sight{Again: time.Second} }
+
+// Close implements guard.Body.
+func (lost) Close() {}

@@ -124,7 +124,7 @@ func KillByID(ctx context.Context, id TreeID) error {
 			return err
 		}
 		defer l.close()
-		return slay(ctx, l, true)
+		return killUntilDead(ctx, l, true)
 	}
 	return id.killStubs(ctx)
 }

@@ -227,10 +227,10 @@ func (s *sealing) seal()               { s.sealed = true }
 
 // A process that waits for its fork into what it has frozen waits for ever.
 func TestWhatIsForkedIntoIsNotFrozenByTheOneWhoForks(t *testing.T) {
-	for starting, want := range map[int]bool{0: true, 1: false} {
+	for starting, want := range map[bool]bool{false: true, true: false} {
 		b := new(sealing)
 		if dead, err := look(unsealed(b, starting), true); dead || err != nil || b.struck != 1 || b.sealed != want {
-			t.Errorf("%d under way: %+v %v %v", starting, b, dead, err)
+			t.Errorf("%v under way: %+v %v %v", starting, b, dead, err)
 		}
 	}
 }

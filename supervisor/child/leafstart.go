@@ -35,7 +35,7 @@ func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Proc
 	prog.Gate = true
 	l := &launch{prog: prog, exe: t.guard.cfg.Exe, args0: t.guard.cfg.Args0, files: [3]*os.File{null, spec.stdout(), spec.stderr()}}
 	l.place = func(sys *syscall.SysProcAttr) { sys.UseCgroupFD, sys.CgroupFD = true, in.dir } // P3: a removed cgroup cannot be forked into
-	err = t.guard.onSpawner(ctx, func() {
+	err = t.guard.spawner.do(ctx, func() {
 		if t.guard.beforeSpawn != nil {
 			t.guard.beforeSpawn()
 		}
@@ -54,7 +54,7 @@ func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Proc
 			}
 			return in.name(own.first)
 		})
-		t.guard.tasks.Go(func() { p.reap(l.process) })
+		t.guard.guardians.tasks.Go(func() { p.reap(l.process) })
 		l.opens = func() error {
 			if held != nil {
 				return held
@@ -102,25 +102,13 @@ func (p *part) hold(in *run, pid int) error {
 // enlist returns when both guardians hold the first process of a part.
 func (t *Tree) enlist(ctx context.Context, p *part) error {
 	g := t.guard
-	seq, err := func() (uint64, error) {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if err := g.live(t.epoch); err != nil {
-			return 0, err
-		}
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.killing || t.ended {
-			return 0, ErrTreeEnded
-		}
-		g.seq++
-		m := t.memberOf(p)
-		m.Seq = g.seq
-		g.broadcast(m)
-		return g.seq, nil
-	}()
+	g.guardians.mu.Lock()
+	t.mu.Lock()
+	seq, err := t.join(p)
+	t.mu.Unlock()
+	g.guardians.unlock()
 	if err != nil {
 		return err
 	}
-	return g.answered(ctx, seq)
+	return g.guardians.answered(ctx, seq)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -80,31 +81,46 @@ func Unproved(id TreeID, err error) error {
 // Leftover ends what supervisors that are no more have left of a service on this machine, and of the tree of that identity, if it
 // is theirs. It tells what of it could not be proved dead before ctx ended; nil: nothing is left.
 func (g *Guard) Leftover(ctx context.Context, service string, id TreeID) *Leftover {
+	return g.leftovers.end(ctx, service, id)
+}
+
+// leftovers are what supervisors that are no more have left on this machine.
+type leftovers struct {
+	base    Container // where they are looked for
+	root    string    // as in GuardConfig
+	log     hclog.Logger
+	stopped <-chan struct{}
+
+	mu   sync.Mutex       // guards left
+	left map[string]noted // of trees that breadcrumbs name, by their names
+}
+
+func (l *leftovers) end(ctx context.Context, service string, id TreeID) *Leftover {
 	if id.orphaned() {
 		err := KillByID(ctx, id)
 		if err != nil && !errors.Is(err, ErrNotSeen) && !errors.Is(err, ErrElsewhere) { // P2: nor is it dead if that cannot be known
-			l := id.leftover()
-			l.Named = true
-			g.note(id, l)
-			return &l
+			left := id.leftover()
+			left.Named = true
+			l.note(id, left)
+			return &left
 		}
 	}
-	if g.cfg.Container.Kind != KindCgroup {
+	if l.base.Kind != KindCgroup {
 		return nil // nothing but a breadcrumb tells of it
 	}
 	var all []orphan
 	err := making.do(func() (err error) {
-		all, err = orphans(g.cfg.Container.Base)
+		all, err = orphans(l.base.Base)
 		return err
 	})
 	if err != nil {
-		g.cfg.Logger.Warn("cannot look for what earlier supervisors left", "error", err)
+		l.log.Warn("cannot look for what earlier supervisors left", "error", err)
 		return &Leftover{Tree: "an earlier supervisor's"}
 	}
-	all = slices.DeleteFunc(all, func(o orphan) bool { return !o.concerns(g.cfg.Root, service) })
+	all = slices.DeleteFunc(all, func(o orphan) bool { return !o.concerns(l.root, service) })
 	for _, o := range endAll(ctx, all, hclog.NewNullLogger()) {
-		l := o.leftover()
-		return &l
+		left := o.leftover()
+		return &left
 	}
 	return nil
 }
@@ -116,27 +132,27 @@ type noted struct {
 }
 
 // note remembers what is left of a tree that a breadcrumb names: where there are no cgroups, nothing else tells of it.
-func (g *Guard) note(id TreeID, l Leftover) {
+func (l *leftovers) note(id TreeID, left Leftover) {
 	if id.Kind == KindCgroup {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.left[id.Name+"/"+id.Mark] = noted{id, l}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left[id.Name+"/"+id.Mark] = noted{id, left}
 }
 
 // stillLeft looks again at all that was noted, and tells of one that is not known to be dead.
-func (g *Guard) stillLeft() (Leftover, bool) {
-	g.mu.Lock()
-	all := maps.Clone(g.left)
-	g.mu.Unlock()
+func (l *leftovers) stillLeft() (Leftover, bool) {
+	l.mu.Lock()
+	all := maps.Clone(l.left)
+	l.mu.Unlock()
 	for name, n := range all {
 		if dead, err := ProveDead(n.id); !dead && !errors.Is(err, ErrNotSeen) {
 			return n.Leftover, true
 		}
-		g.mu.Lock()
-		delete(g.left, name)
-		g.mu.Unlock()
+		l.mu.Lock()
+		delete(l.left, name)
+		l.mu.Unlock()
 	}
 	return Leftover{}, false
 }
@@ -145,38 +161,19 @@ func (g *Guard) stillLeft() (Leftover, bool) {
 // the device would call it off.
 var ErrLeftover = errors.New("what an earlier supervisor left on this machine cannot be killed")
 
-// openDog opens the watchdog, unless something is left that it may be counting for.
-func (g *Guard) openDog(ctx context.Context, w Watchdog) (*dogDevice, error) {
-	if l, is := g.stillLeft(); is {
-		return nil, fmt.Errorf("%w: %v", ErrLeftover, l)
-	}
-	if g.cfg.Container.Kind == KindCgroup {
-		bounded, cancel := context.WithTimeout(ctx, sweepLimit/4)
-		defer cancel()
-		left, err := sweep(bounded, g.cfg.Container.Base, hclog.NewNullLogger())
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range left {
-			return nil, fmt.Errorf("%w: %v", ErrLeftover, o.leftover())
-		}
-	}
-	return g.kennel.open(w)
-}
-
 // keepSweeping goes on ending what earlier supervisors left, of whatever service, until nothing is left or the guard has stopped.
-func (g *Guard) keepSweeping() {
-	if g.cfg.Container.Kind != KindCgroup {
+func (l *leftovers) keepSweeping() {
+	if l.base.Kind != KindCgroup {
 		return
 	}
 	told := ""
 	for wait := time.Second; ; wait = min(2*wait, sweepAgain) {
 		ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
-		left, err := sweep(ctx, g.cfg.Container.Base, hclog.NewNullLogger())
+		left, err := sweep(ctx, l.base.Base, hclog.NewNullLogger())
 		cancel()
 		if err == nil && len(left) == 0 {
 			if told != "" {
-				g.cfg.Logger.Info("all that earlier supervisors left is dead now")
+				l.log.Info("all that earlier supervisors left is dead now")
 			}
 			return
 		}
@@ -186,12 +183,12 @@ func (g *Guard) keepSweeping() {
 		}
 		if now := strings.Join(words, "; "); now != told {
 			told = now
-			g.cfg.Logger.Error("what an earlier supervisor left cannot be killed, trying again for ever", "left", now, "error", err)
+			l.log.Error("what an earlier supervisor left cannot be killed, trying again for ever", "left", now, "error", err)
 		}
 		again := time.NewTimer(wait)
 		select {
 		case <-again.C:
-		case <-g.stopped:
+		case <-l.stopped:
 			again.Stop()
 			return
 		}

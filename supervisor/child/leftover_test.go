@@ -127,12 +127,12 @@ func TestALeftoverConcernsItsServiceAlone(t *testing.T) {
 	}{
 		{"/a", "db", true}, {"/b", "db", false}, {"/a", "d", false}, {"/a", "cache", false}, {"/a", "web", true}, {"/b", "web", true}, {"/a", "eb", false},
 	} {
-		g := &Guard{cfg: GuardConfig{Container: box, Root: c.root}.withDefaults()}
+		g := newGuard(GuardConfig{Container: box, Root: c.root})
 		if l := g.soonLeft(t, c.service, TreeID{}); (l != nil) != c.concerned {
 			t.Errorf("%s under %s: %v", c.service, c.root, l)
 		}
 	}
-	g := &Guard{cfg: GuardConfig{Container: box, Root: "/a"}.withDefaults(), left: map[string]noted{}}
+	g := newGuard(GuardConfig{Container: box, Root: "/a"})
 	l := g.soonLeft(t, "db", TreeID{})
 	if l.Pid != pid || l.Tracer != tracer || l.Program != "sleep" || !strings.HasPrefix(l.State, "t") {
 		t.Errorf("%+v, but it is pid %d, traced by %d", *l, pid, tracer)
@@ -167,7 +167,7 @@ func TestTheTreeThatABreadcrumbNamesIsEndedOnlyAfterItsSupervisor(t *testing.T) 
 	id := TreeID{Kind: KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: own.pid, StartTime: own.start, Inode: inode}
 	id.Path = leftBehind(t, box.Base, own.pid, own.start, host.PidNS)
 	pid := onlyPid(t, id.Path)
-	g := &Guard{cfg: GuardConfig{Container: box, Root: "/a"}.withDefaults(), left: map[string]noted{}}
+	g := newGuard(GuardConfig{Container: box, Root: "/a"})
 	if l := g.soonLeft(t, "s", id); l != nil {
 		t.Errorf("its supervisor lives, and it is a leftover: %v", l)
 	}
@@ -196,7 +196,7 @@ func TestTheWatchdogIsNotOpenedBesideALeftover(t *testing.T) {
 	g := guardIn(t, GuardConfig{Container: box, Name: "other", Root: "/b"})
 	var opened atomic.Bool
 	errOpened := errors.New("opened")
-	g.kennel.open = func(Watchdog) (*dogDevice, error) { opened.Store(true); return nil, errOpened }
+	g.watchdog.open = func(Watchdog) (*watchdogDevice, error) { opened.Store(true); return nil, errOpened }
 	if err := g.CheckWatchdog(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) || opened.Load() {
 		t.Errorf("opened: %v, %v", opened.Load(), err)
 	}
@@ -260,12 +260,12 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 		_ = p.cmd.Wait()
 		g := newGuard(GuardConfig{Container: p.container, Root: "/a"})
 		opened := errors.New("opened")
-		g.kennel.open = func(Watchdog) (*dogDevice, error) { return nil, opened }
+		g.watchdog.open = func(Watchdog) (*watchdogDevice, error) { return nil, opened }
 		l := g.soonLeft(t, "another", id)
 		if l == nil || !l.Named || l.Pid != pid || l.Tracer != tracer {
 			t.Fatalf("%+v, but it is pid %d, traced by %d", l, pid, tracer)
 		}
-		if _, err := g.openDog(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) {
+		if _, err := g.watchdog.openDevice(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) {
 			t.Errorf("the watchdog: %v", err)
 		}
 		letGo()
@@ -277,7 +277,7 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 			}
 			pollOne(-1, 0, 10*time.Millisecond)
 		}
-		if _, err := g.openDog(t.Context(), Watchdog{}); !errors.Is(err, opened) {
+		if _, err := g.watchdog.openDevice(t.Context(), Watchdog{}); !errors.Is(err, opened) {
 			t.Errorf("the watchdog: %v", err)
 		}
 	})
@@ -304,7 +304,7 @@ func TestTheWatchdogIsOpenedOnceWhatABreadcrumbNamedIsDead(t *testing.T) {
 			_ = p.cmd.Wait()
 			g := newGuard(GuardConfig{Container: p.container, Root: "/a"})
 			opened := errors.New("opened")
-			g.kennel.open = func(Watchdog) (*dogDevice, error) { return nil, opened }
+			g.watchdog.open = func(Watchdog) (*watchdogDevice, error) { return nil, opened }
 			if l := g.soonLeft(t, "another", id); l == nil {
 				t.Fatal("it is held, and not seen")
 			}

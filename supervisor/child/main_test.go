@@ -202,7 +202,7 @@ func ownBase(t *testing.T, base string) string {
 		defer l.close()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := slay(ctx, l, true); err != nil {
+		if err := killUntilDead(ctx, l, true); err != nil {
 			t.Error(err)
 		}
 	})
@@ -223,4 +223,12 @@ func orphanage() int {
 		return 1
 	}
 	return 7
+}
+
+// caughtUp waits until both guardians have done all that they were told.
+func caughtUp(ctx context.Context, g *Guard) error {
+	g.guardians.mu.Lock()
+	seq := g.guardians.pair.Rouse(Now())
+	g.guardians.unlock()
+	return g.guardians.answered(ctx, seq)
 }

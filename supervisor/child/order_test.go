@@ -51,7 +51,7 @@ func TestTheFirstOrderOfDeathLooksAtNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &prey{body: &walkBody{pid: cmd.Process.Pid, pidfd: os.NewFile(uintptr(held), "stub")}}
+	b := &heldBody{body: &walkBody{pid: cmd.Process.Pid, pidfd: os.NewFile(uintptr(held), "stub")}}
 	defer b.Close()
 	if cost := testing.AllocsPerRun(3, b.Order); cost > 20 {
 		t.Errorf("it takes %v allocations", cost)
@@ -68,18 +68,18 @@ func BenchmarkFirstOrderOfDeath(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var all []*prey
+	var all []*heldBody
 	for range trees {
 		l, err := makeLeaf(box.Base, "bench", "")
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Cleanup(func() { _ = slay(b.Context(), l, true) })
+		b.Cleanup(func() { _ = killUntilDead(b.Context(), l, true) })
 		in, err := l.newRun(1)
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Cleanup(func() { _ = slay(b.Context(), in, true) })
+		b.Cleanup(func() { _ = killUntilDead(b.Context(), in, true) })
 		cmd := exec.Command("sleep", "1000")
 		if err := cmd.Start(); err != nil {
 			b.Fatal(err)
@@ -96,7 +96,7 @@ func BenchmarkFirstOrderOfDeath(b *testing.B) {
 		if err := in.name(one); err != nil {
 			b.Fatal(err)
 		}
-		all = append(all, &prey{body: one}, &prey{body: l, leaf: true})
+		all = append(all, &heldBody{body: one}, &heldBody{body: l, leaf: true})
 	}
 	for b.Loop() {
 		for _, p := range all {

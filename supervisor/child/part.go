@@ -20,7 +20,7 @@ type part struct {
 	body body
 	stub *stub // nil in a cgroup
 
-	slayer chan struct{} // held by the one Kill that is under way
+	killing chan struct{} // held by the one Kill that is under way
 
 	first *first   // only in a cgroup; guarded by Tree.mu, as are the next four; nil until it is forked
 	proc  *Process // nil while it starts
@@ -31,7 +31,7 @@ type part struct {
 }
 
 func newPart(t *Tree, b body, s *stub) *part {
-	return &part{tree: t, body: b, stub: s, slayer: make(chan struct{}, 1)}
+	return &part{tree: t, body: b, stub: s, killing: make(chan struct{}, 1)}
 }
 
 // runs notes which process it was started for.
@@ -61,14 +61,14 @@ func (p *part) kill(ctx context.Context) error {
 	err := p.body.order() // P2: whoever else is killing, and even on a context that has ended
 	t.mu.Unlock()
 	select {
-	case p.slayer <- struct{}{}:
-		err = slay(ctx, p.body, true)
-		<-p.slayer
+	case p.killing <- struct{}{}:
+		err = killUntilDead(ctx, p.body, true)
+		<-p.killing
 	case <-ctx.Done():
 		err = errors.Join(fmt.Errorf("%w: %w", ErrUnproved, context.Cause(ctx)), err)
 	}
-	t.guard.mu.Lock()
-	defer t.guard.mu.Unlock()
+	t.guard.guardians.mu.Lock()
+	defer t.guard.guardians.unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p.users--
@@ -82,30 +82,30 @@ func (p *part) kill(ctx context.Context) error {
 	return err
 }
 
-// shed takes a part out of the tree whose death is proved. The caller holds Guard.mu and mu.
+// shed takes a part out of the tree whose death is proved. The caller holds guardians.mu and mu.
 func (t *Tree) shed(p *part) {
 	t.parts = slices.DeleteFunc(t.parts, func(other *part) bool { return other == p })
-	if ref := t.refTo(p); ref != nil && !t.buried {
-		t.guard.broadcast(&guard.Message{Op: guard.OpShed, Epoch: t.epoch.number, Tree: t.number, Body: ref})
+	if ref := t.refTo(p); ref != nil {
+		t.entry.Shed(*ref)
 	}
 	p.over = true
 	p.letGo()
 }
 
-// memberOf is what a guardian has to know of a part to kill it: of its stub, or of its first process, should that leave the cgroup.
-// nil: there is none yet.
-func (t *Tree) memberOf(p *part) *guard.Message {
-	ref := t.refTo(p)
-	if ref == nil {
-		return nil
-	}
-	m := &guard.Message{Op: guard.OpBody, Epoch: t.epoch.number, Tree: t.number, Body: ref}
-	if p.stub != nil {
-		m.Along = p.stub.witness
-	}
-	return m
+// join makes a part known to both guardians: its stub, or its first process, should that leave the cgroup. The caller holds guardians.mu.
+func (t *Tree) join(p *part) (seq uint64, err error) {
+	return t.entry.Join(Now(), *t.refTo(p), p.witness())
 }
 
+// witness is what a guardian needs to hold the part, besides its name.
+func (p *part) witness() any {
+	if p.stub == nil || p.stub.witness == nil {
+		return nil
+	}
+	return p.stub.witness
+}
+
+// refTo is how the guardians know a part; nil: nothing of it is there yet.
 func (t *Tree) refTo(p *part) *guard.Ref {
 	switch {
 	case p.stub != nil:
@@ -114,18 +114,6 @@ func (t *Tree) refTo(p *part) *guard.Ref {
 		return &guard.Ref{Kind: KindPidNS, Pid: p.first.pid, Start: p.first.start}
 	}
 	return nil
-}
-
-func (t *Tree) membersOf() []*guard.Message {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var all []*guard.Message
-	for _, p := range t.parts {
-		if m := t.memberOf(p); m != nil {
-			all = append(all, m)
-		}
-	}
-	return all
 }
 
 // letGo closes the body of a part that is over once nobody looks at it. The caller holds Tree.mu.

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"understudy/supervisor/guard"
 )
 
 // held checks that somebody has the pipe, without waiting for anything to happen to it.
@@ -121,11 +119,11 @@ func TestBodyIsKeptAsLongAsSomebodyLooksAtIt(t *testing.T) {
 			t.Fatal("nobody is known to look")
 		}
 	}
-	tree.guard.mu.Lock()
+	tree.guard.guardians.mu.Lock()
 	tree.mu.Lock()
 	tree.shed(p) // as the tree's own Kill does
 	tree.mu.Unlock()
-	tree.guard.mu.Unlock()
+	tree.guard.guardians.mu.Unlock()
 	if b.closed.Load() {
 		t.Error("closed under the eyes of another")
 	}
@@ -301,7 +299,7 @@ func TestStartsLeakNothing(t *testing.T) {
 					}
 				}
 			}
-			if err := g.call(t.Context(), &guard.Message{Op: guard.OpPing}); err != nil {
+			if err := caughtUp(t.Context(), g); err != nil {
 				t.Fatal(err)
 			}
 		}

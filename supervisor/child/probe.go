@@ -132,7 +132,7 @@ func probeStub(ctx context.Context, c Container, exe string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	err = slay(ctx, s.body, true)
+	err = killUntilDead(ctx, s.body, true)
 	s.abort()
 	return err
 }
@@ -190,7 +190,7 @@ func probeCgroup(ctx context.Context, c Container, exe string) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := slay(ctx, l, true); err != nil {
+	if err := killUntilDead(ctx, l, true); err != nil {
 		return err
 	}
 	if late, err := os.StartProcess(exe, []string{"understudy" + initTitle + probeMark, KindCgroup}, attr); err == nil {

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+
+	"understudy/supervisor/guard"
 )
 
 // Why a program could not be started, for errors.Is.
 var (
 	ErrNotFound      = errors.New("program not found")
 	ErrNotExecutable = errors.New("program not executable")
-	ErrTreeEnded     = errors.New("the tree has ended or is being killed")
+	ErrTreeEnded     = guard.ErrTreeEnded
 )
 
 // Spec is a program to start. Its stdin is /dev/null, and it leads a session of its own. What is nil stays as it is with
@@ -115,51 +117,16 @@ func (t *Tree) start(ctx context.Context, spec Spec) (*Process, error) {
 	return t.startStub(ctx, spec, prog)
 }
 
-// mayStart is the last look at the lease. What makes it safe that time passes between it and the fork is the container:
-// a guardian that ends the lease takes it away, and the fork fails.
 func (t *Tree) mayStart() error {
-	g := t.guard
-	g.mu.Lock()
-	err := g.live(t.epoch)
-	if err == nil && t.epoch.deadline == 0 {
-		err = ErrNoLease
-	}
-	g.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.killing || t.ended {
-		return ErrTreeEnded
-	}
-	t.starting++
-	return nil
+	t.guard.guardians.mu.Lock()
+	defer t.guard.guardians.unlock()
+	return t.entry.MayStart(Now())
 }
 
 func (t *Tree) startDone() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.starting--
-	close(t.changed)
-	t.changed = make(chan struct{})
-}
-
-// onSpawner runs f on the spawning thread, and waits for it.
-func (g *Guard) onSpawner(ctx context.Context, f func()) error {
-	if ctx.Err() != nil { // of several that are ready a select takes any
-		return context.Cause(ctx)
-	}
-	done := make(chan struct{})
-	select {
-	case g.errands <- func() { defer close(done); f() }:
-		<-done
-		return nil
-	case <-g.stopped:
-		return ErrStopped
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	t.guard.guardians.mu.Lock()
+	defer t.guard.guardians.unlock()
+	t.entry.Started()
 }
 
 func statusOf(ws syscall.WaitStatus) ExitStatus {

@@ -93,13 +93,17 @@ func TestLeaseThatRanOutIsOver(t *testing.T) {
 	kinds(t, func(t *testing.T, kind string) {
 		g := guarded(t, kind)
 		tree := planted(t, g)
-		for _, s := range g.seats {
+		for _, s := range g.guardians.at {
 			freeze(t, s.pid)
 			defer func() { _ = unix.Kill(s.pid, unix.SIGCONT) }()
 		}
-		g.mu.Lock()
-		g.epochs[1].deadline = Now() - 1
-		g.mu.Unlock()
+		g.guardians.mu.Lock()
+		e, err := g.guardians.pair.Ledger.Epoch(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Deadline = Now() - 1
+		g.guardians.mu.Unlock()
 		if _, err := tree.Start(t.Context(), Spec{Argv: []string{"sleep", "1000"}}); !errors.Is(err, ErrLeaseEnded) {
 			t.Errorf("start: %v", err)
 		}
@@ -120,9 +124,9 @@ func TestGateStaysShutUntilBothGuardiansKnow(t *testing.T) {
 			needKind(t, kind)
 			g := guarded(t, kind)
 			tree := planted(t, g)
-			g.mu.Lock()
-			stopped := g.seats[1].pid
-			g.mu.Unlock()
+			g.guardians.mu.Lock()
+			stopped := g.guardians.at[1].pid
+			g.guardians.mu.Unlock()
 			freeze(t, stopped)
 			defer func() { _ = unix.Kill(stopped, unix.SIGCONT) }()
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

@@ -256,15 +256,15 @@ func puppetMain() int {
 	if err != nil {
 		return 4
 	}
-	g.kennel.open = openFakeDog
+	g.watchdog.open = openFakeWatchdog
 	ran := make(chan error, 1)
 	go func() { ran <- g.Run(ctx) }()
 	code := make(chan int, 1)
 	go func() { code <- puppetLoop(ctx, cancel, g, ran, replies, trees, last) }()
 	for {
 		select {
-		case errand := <-thread:
-			errand()
+		case job := <-thread:
+			job()
 		case code := <-code:
 			return code
 		}
@@ -344,7 +344,7 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 	case "kill":
 		return r, trees[c.Name].Kill(ctx)
 	case "arm", "check":
-		w := Watchdog{Path: filepath.Join(dir, c.Script+"dog"), Timeout: dogTimeout, After: dogAfter}
+		w := Watchdog{Path: filepath.Join(dir, c.Script+"dog"), Timeout: fakeTimeout, After: fakeAfter}
 		if c.Do == "check" {
 			return r, g.CheckWatchdog(ctx, w)
 		}

@@ -9,19 +9,17 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// errMisfit says that a watchdog would reset the machine too late for a lease that has become shorter, and cannot be set to less.
-var errMisfit = errors.New("the watchdog's timeout does not fit the shorter lease")
-
 // Shorten moves the epoch's deadline to an earlier point, and returns when both guardians know of it. From then on its trees' deaths
 // have to be proved at most w.After later, and a watchdog is of use only with a timeout of w.Timeout or less: one that is armed is set
 // to that. On an error the caller has to end the epoch: a guardian may not know of it, or the watchdog resets this machine soon.
 func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
 	told, err := g.shorten(number, deadline, w)
+	defer g.guardians.forget(told)
 	if err == nil {
 		err = g.refit(ctx, number, deadline, w)
 	}
-	if err == nil || errors.Is(err, errMisfit) {
-		err = errors.Join(err, g.answered(ctx, told))
+	if err == nil || errors.Is(err, guard.ErrMisfit) {
+		err = errors.Join(err, g.guardians.answered(ctx, told))
 	}
 	if err != nil {
 		return fmt.Errorf("shorten epoch %d: %w", number, err)
@@ -30,94 +28,69 @@ func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Durati
 }
 
 func (g *Guard) shorten(number uint64, deadline time.Duration, w Watchdog) (seq uint64, err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	e := g.epochs[number]
-	if e == nil {
-		return 0, guard.ErrUnknownEpoch
-	}
-	if err := g.live(e); err != nil {
-		return 0, err
-	}
-	if e.deadline > 0 {
-		e.deadline = min(e.deadline, deadline)
-	}
-	e.fits = &w
-	for _, t := range e.trees {
-		t.after = min(t.after, w.After)
-	}
-	g.seq++
-	g.broadcast(&guard.Message{Op: guard.OpShorten, Epoch: number, Deadline: deadline, Grace: w.After, Seq: g.seq})
-	return g.seq, nil
+	g.guardians.mu.Lock()
+	defer g.guardians.unlock()
+	return g.guardians.pair.Ledger.Shorten(Now(), number, deadline, w.fit())
 }
+
+// fit is what a watchdog has to be like.
+func (w Watchdog) fit() guard.Fit { return guard.Fit{Timeout: w.Timeout, After: w.After} }
 
 // refit sets an armed watchdog to a shorter timeout. That feeds it once: it is not done when that would be too late.
 func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
-	timeout := g.dogTimeout()
+	timeout := g.watchdog.timeout()
 	if timeout == 0 {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, timeout/4)
 	defer cancel()
 	err := func() error {
-		done, err := g.dogTurn(bounded)
+		done, err := g.watchdog.hold(bounded)
 		if err != nil {
 			return err
 		}
 		defer done()
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if g.kennel.dog == nil || g.kennel.dog.timeout <= w.Timeout {
-			return nil
-		}
-		if w.Timeout < time.Second || Now()+w.Timeout > deadline+w.After {
-			return errors.New("the lease is too short for one")
-		}
-		if err := g.kennel.retime(g.kennel.dog, w.Timeout); err != nil {
+		g.guardians.mu.Lock()
+		defer g.guardians.unlock()
+		if needed, err := g.guardians.pair.Ledger.Refit(Now(), deadline, w.fit()); err != nil || !needed {
 			return err
 		}
-		g.cfg.Logger.Info("watchdog set to a shorter timeout", "timeout", g.kennel.dog.timeout)
-		g.broadcast(g.kennel.dog.lending())
+		if err := g.watchdog.retime(g.watchdog.device, w.Timeout); err != nil {
+			return err
+		}
+		g.guardians.words.say(g.cfg.Logger.Info, "watchdog set to a shorter timeout", "timeout", g.watchdog.device.timeout)
+		g.guardians.pair.Ledger.Retime(g.watchdog.device.timeout)
 		return nil
 	}()
 	if err == nil {
 		return nil
 	}
 	// Nobody feeds it any more. What it watches over is dead, and it is disarmed, before it resets the machine.
-	if now := g.dogTimeout(); now > 0 {
+	if now := g.watchdog.timeout(); now > 0 {
 		timeout = min(timeout, now)
 	}
-	if _, e := g.shorten(number, min(deadline, Now()+timeout/2), w); e != nil {
+	again, e := g.shorten(number, min(deadline, Now()+timeout/2), w)
+	if e != nil {
 		return e
 	}
-	return fmt.Errorf("%w: %w", errMisfit, err)
+	g.guardians.forget(again) // who had the first one has this one soon, or is killed
+	return fmt.Errorf("%w: %w", guard.ErrMisfit, err)
 }
 
-// dogTimeout is that of the watchdog that is armed, which may become shorter; 0: there is none.
-func (g *Guard) dogTimeout() time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.kennel.dog == nil {
-		return 0
-	}
-	return g.kennel.dog.timeout
+// timeout is that of the watchdog that is armed, which may become shorter; 0: there is none.
+func (w *watchdog) timeout() time.Duration {
+	w.guardians.mu.Lock()
+	defer w.guardians.mu.Unlock()
+	return w.guardians.pair.Ledger.Fed()
 }
 
-// fit says whether the watchdog that is armed is quick enough for a lease that has become shorter. The caller holds Guard.mu.
-func (t *Tree) fit() error {
-	if f := t.epoch.fits; f != nil && t.guard.kennel.dog != nil && t.guard.kennel.dog.timeout > f.Timeout {
-		return errMisfit
-	}
-	return nil
-}
-
-// retimeDog sets an open device to a shorter timeout.
-func retimeDog(d *dogDevice, wanted time.Duration) error {
+// retimeWatchdog sets an open device to a shorter timeout.
+func retimeWatchdog(d *watchdogDevice, wanted time.Duration) error {
 	return using(d.file, func(fd int) error {
-		if err := dogFD(fd).setTimeout(int(wanted / time.Second)); err != nil {
+		if err := watchdogFD(fd).setTimeout(int(wanted / time.Second)); err != nil {
 			return fmt.Errorf("set its timeout to %v: %w", wanted, err)
 		}
-		seconds, err := dogFD(fd).timeout()
+		seconds, err := watchdogFD(fd).timeout()
 		got := time.Duration(seconds) * time.Second
 		if err != nil || got < time.Second || got > wanted {
 			return errors.Join(fmt.Errorf("it takes a timeout of %v for one of %v", got, wanted), err)

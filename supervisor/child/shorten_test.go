@@ -1,12 +1,15 @@
 package child
 
 import (
+	"context"
 	"errors"
 	"os"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // P3: each of the two, all by itself, keeps to a deadline that was moved to sooner.
@@ -24,15 +27,15 @@ func TestAShorterDeadlineIsKeptByEachGuardian(t *testing.T) {
 	}
 }
 
-// dogged is a tree with a watchdog, which can be set to another timeout unless retime fails.
-func dogged(t *testing.T, timeout time.Duration, retime error) (*Guard, *Tree) {
+// withWatchdog is a tree with a watchdog, which can be set to another timeout unless retime fails.
+func withWatchdog(t *testing.T, timeout time.Duration, retime error) (*Guard, *Tree) {
 	t.Helper()
 	g := guarded(t, KindWalk)
-	g.kennel.open = func(w Watchdog) (*dogDevice, error) {
+	g.watchdog.open = func(w Watchdog) (*watchdogDevice, error) {
 		file, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-		return &dogDevice{file: file, timeout: w.Timeout}, err
+		return &watchdogDevice{file: file, timeout: w.Timeout}, err
 	}
-	g.kennel.retime = func(d *dogDevice, wanted time.Duration) error {
+	g.watchdog.retime = func(d *watchdogDevice, wanted time.Duration) error {
 		if retime == nil {
 			d.timeout = wanted
 		}
@@ -45,15 +48,23 @@ func dogged(t *testing.T, timeout time.Duration, retime error) (*Guard, *Tree) {
 	return g, tree
 }
 
+// questions is how many wait for an answer.
+func questions(g *Guard) int {
+	g.guardians.mu.Lock()
+	defer g.guardians.mu.Unlock()
+	return g.guardians.pair.Asked()
+}
+
 // P3, P7: it is neither too slow for a shorter lease, nor unfed for what was too slow.
 func TestAWatchdogIsSetToWhatAShorterLeaseNeeds(t *testing.T) {
-	g, tree := dogged(t, 10*time.Second, nil)
+	g, tree := withWatchdog(t, 10*time.Second, nil)
 	if err := g.Shorten(t.Context(), 1, Now()+30*time.Second, Watchdog{Timeout: 3 * time.Second, After: 300 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
-	g.mu.Lock()
-	timeout, after := g.kennel.dog.timeout, tree.after
-	g.mu.Unlock()
+	g.guardians.mu.Lock()
+	timeout := g.watchdog.device.timeout
+	_, after := tree.entry.Armed()
+	g.guardians.mu.Unlock()
 	if timeout != 3*time.Second || after != 300*time.Millisecond {
 		t.Errorf("timeout %v, %v after the lease", timeout, after)
 	}
@@ -70,26 +81,32 @@ func TestAWatchdogThatCannotBeSetEndsTheLeaseBeforeItActs(t *testing.T) {
 		retime error
 	}{"refused": {3 * time.Second, unix.EINVAL}, "no timeout is short enough": {0, nil}} {
 		t.Run(name, func(t *testing.T) {
-			g, tree := dogged(t, 2*time.Second, c.retime)
+			g, tree := withWatchdog(t, 2*time.Second, c.retime)
 			if c.needed > 0 {
-				g.mu.Lock()
-				g.kennel.dog.timeout = 2 * c.needed
-				g.mu.Unlock()
+				g.guardians.mu.Lock()
+				g.guardians.pair.Ledger.Retime(2 * c.needed)
+				g.guardians.mu.Unlock()
 			}
 			began := Now()
-			if err := g.Shorten(t.Context(), 1, began+30*time.Second, Watchdog{Timeout: c.needed, After: time.Second}); !errors.Is(err, errMisfit) {
+			if err := g.Shorten(t.Context(), 1, began+30*time.Second, Watchdog{Timeout: c.needed, After: time.Second}); !errors.Is(err, guard.ErrMisfit) {
 				t.Fatal(err)
 			}
-			g.mu.Lock()
-			e := g.epochs[1]
-			if left := e.deadline - began; left > max(time.Second, c.needed)+patience/4 {
+			g.guardians.mu.Lock()
+			e, err := g.guardians.pair.Ledger.Epoch(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := e.Deadline - began; left > max(time.Second, c.needed)+patience/4 {
 				t.Errorf("the lease ends %v later", left)
 			}
-			g.mu.Unlock()
+			g.guardians.mu.Unlock()
 			select {
 			case <-g.Over(1):
 			case <-time.After(patience):
 				t.Error("no guardian ended it")
+			}
+			if n := questions(g); n > 0 {
+				t.Errorf("%d questions are left, which nobody asks about any more", n)
 			}
 			if err := tree.Arm(t.Context(), Watchdog{Timeout: c.needed, After: time.Second}); err == nil {
 				t.Error("armed all the same")
@@ -103,8 +120,8 @@ func TestAWatchdogThatCannotBeSetEndsTheLeaseBeforeItActs(t *testing.T) {
 
 // A grant that comes while the watchdog is being set to another timeout finds it as it is then: whoever reads it holds the lock.
 func TestAGrantWaitsForAWatchdogThatIsBeingSet(t *testing.T) {
-	g, _ := dogged(t, 40*time.Second, nil)
-	done, err := g.dogTurn(t.Context())
+	g, _ := withWatchdog(t, 40*time.Second, nil)
+	done, err := g.watchdog.hold(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,16 +130,47 @@ func TestAGrantWaitsForAWatchdogThatIsBeingSet(t *testing.T) {
 		shortened <- g.Shorten(t.Context(), 1, Now()+time.Hour, Watchdog{Timeout: 3 * time.Second, After: time.Second})
 	}()
 	for range 50 { // the other one comes to look at it meanwhile
-		g.mu.Lock()
-		g.kennel.dog.timeout -= time.Millisecond
-		g.mu.Unlock()
+		g.guardians.mu.Lock()
+		g.guardians.pair.Ledger.Retime(g.guardians.pair.Ledger.Fed() - time.Millisecond)
+		g.guardians.mu.Unlock()
 		pollOne(-1, 0, time.Millisecond) // a timer would order what is not ordered
 	}
 	done()
 	if err := <-shortened; err != nil {
 		t.Error(err)
 	}
-	if timeout := g.dogTimeout(); timeout != 3*time.Second {
+	if timeout := g.watchdog.timeout(); timeout != 3*time.Second {
 		t.Errorf("it is %v", timeout)
+	}
+}
+
+// Nobody asks again about what was given up.
+func TestAShorterLeaseThatIsGivenUpLeavesNoQuestion(t *testing.T) {
+	g, tree := withWatchdog(t, 40*time.Second, nil)
+	if err := tree.End(t.Context()); err != nil { // the epoch is over before the watchdog is looked at
+		t.Error(err)
+	}
+	done, err := g.watchdog.hold(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	ctx, cancel := context.WithCancel(t.Context())
+	shortened := make(chan error, 1)
+	go func() {
+		shortened <- g.Shorten(ctx, 1, Now()+time.Hour, Watchdog{Timeout: 3 * time.Second, After: time.Second})
+	}()
+	for questions(g) == 0 {
+		pollOne(-1, 0, time.Millisecond)
+	}
+	if err := g.Finish(1); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-shortened; !errors.Is(err, guard.ErrUnknownEpoch) {
+		t.Error(err)
+	}
+	if n := questions(g); n > 0 {
+		t.Errorf("%d questions are left", n)
 	}
 }

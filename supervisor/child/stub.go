@@ -147,7 +147,7 @@ func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Proces
 	defer order.Close()
 	var s *stub
 	var forked error
-	err = g.onSpawner(ctx, func() {
+	err = g.spawner.do(ctx, func() {
 		s, forked = newStub(g.cfg.Container, g.cfg.Exe, g.cfg.Args0, t.id.Mark, spec.stdout(), spec.stderr())
 	})
 	if err = errors.Join(err, forked); err != nil {
@@ -165,9 +165,9 @@ func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Proces
 	p := &Process{tree: t, part: in, pid: s.pid, done: make(chan struct{})}
 	p.signal = func(sig syscall.Signal) error { return s.link.send(&guard.Message{Op: opSignal, Number: int(sig)}) }
 	begun := make(chan guard.Message, 1)
-	g.tasks.Go(func() { s.follow(p, begun) })
+	g.guardians.tasks.Go(func() { s.follow(p, begun) })
 	// P3: from here on the guardians can kill it. Only then the gate is opened.
-	if err := g.answered(ctx, seq); err != nil {
+	if err := g.guardians.answered(ctx, seq); err != nil {
 		return nil, errors.Join(err, in.giveUp(ctx))
 	}
 	if g.beforeSpawn != nil {
@@ -209,7 +209,7 @@ func (t *Tree) whyEarly(status ExitStatus) error {
 
 // killedAtGate says why: nobody kills a stub but a guardian that ends the lease, or this process.
 func (t *Tree) killedAtGate() error {
-	cause := t.guard.Cause(t.epoch.number)
+	cause := t.guard.Cause(t.entry.Epoch().Number)
 	if cause == nil {
 		cause = ErrLeaseEnded // the guardian's word is on its way
 	}
@@ -218,24 +218,15 @@ func (t *Tree) killedAtGate() error {
 
 // adopt makes the stub part of the tree, for the guardians too.
 func (t *Tree) adopt(s *stub) (in *part, seq uint64, err error) {
-	g := t.guard
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.live(t.epoch); err != nil {
-		return nil, 0, err
-	}
+	t.guard.guardians.mu.Lock()
+	defer t.guard.guardians.unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.killing || t.ended {
-		return nil, 0, ErrTreeEnded
-	}
 	in = newPart(t, s.body, s)
-	t.parts = append(t.parts, in)
-	g.seq++
-	m := t.memberOf(in)
-	m.Seq = g.seq
-	g.broadcast(m)
-	return in, g.seq, nil
+	if seq, err = t.join(in); err == nil {
+		t.parts = append(t.parts, in)
+	}
+	return in, seq, err
 }
 
 // follow takes in what the stub says until it has ended, and reaps it. begun is given the first word; nil: it was heard before.
@@ -342,7 +333,7 @@ func (id TreeID) killStubs(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = slay(ctx, b, true)
+		err = killUntilDead(ctx, b, true)
 		b.close()
 		if err != nil {
 			return err

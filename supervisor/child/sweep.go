@@ -62,14 +62,14 @@ func endAll(ctx context.Context, all []orphan, log hclog.Logger) (left []orphan)
 		if dead, _ := l.dead(); !dead {
 			log.Warn("ending what an earlier supervisor left behind", "cgroup", filepath.Base(o.path))
 		}
-		_ = l.strike() // repeated, and looked at, in slay
+		_ = l.strike() // repeated, and looked at, in killUntilDead
 		leaves[i] = l
 	}
 	for i, l := range leaves {
 		if l == nil {
 			continue
 		}
-		if err := slay(ctx, l, true); err != nil {
+		if err := killUntilDead(ctx, l, true); err != nil {
 			left = append(left, all[i])
 		}
 		l.close()

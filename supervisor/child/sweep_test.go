@@ -32,7 +32,7 @@ func leftBehindAs(t *testing.T, base, name string, pid int, start uint64, pidns 
 		if l, err := openLeaf(path, 0); err == nil {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			defer cancel()
-			_ = slay(ctx, l, true)
+			_ = killUntilDead(ctx, l, true)
 			l.close()
 		}
 	})

@@ -7,32 +7,23 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"understudy/supervisor/guard"
 )
 
 // Tree is a service's programs and everything they ever fork. It lives under one epoch; both guardians know it.
 type Tree struct {
-	guard   *Guard
-	epoch   *epoch
-	number  uint64
-	id      TreeID
-	release []byte
-	leaf    *leaf         // only where containment is by cgroup
-	armed   bool          // guarded by Guard.mu, as is the next: the watchdog is for it
-	after   time.Duration // the lease's end, until when its death is to be proved
+	guard *Guard
+	entry *guard.Entry // guarded by guardians.mu
+	id    TreeID
+	leaf  *leaf // only where containment is by cgroup
 
-	slayer chan struct{} // held by the one Kill or End that is under way
+	killing chan struct{} // held by the one Kill or End that is under way
 
-	mu       sync.Mutex // guards what follows
-	starting int        // forks under way
-	killing  bool       // no fork may begin
-	ended    bool
-	buried   bool
-	parts    []*part // alive, or not yet proved dead
-	runs     int     // cgroup: the last number given to a run
-	changed  chan struct{}
+	mu     sync.Mutex // guards what follows
+	closed bool       // proved dead, and its container removed
+	parts  []*part    // alive, or not yet proved dead
+	runs   int        // cgroup: the last number given to a run
 }
 
 // NewTree makes the container for a program and returns when both guardians know how to kill it. release is handed to
@@ -51,7 +42,7 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 	if len(release) > maxPacket/2 {
 		return nil, errPacketTooLarge
 	}
-	t := &Tree{guard: g, release: slices.Clone(release), slayer: make(chan struct{}, 1), changed: make(chan struct{})}
+	t := &Tree{guard: g, killing: make(chan struct{}, 1)}
 	if g.cfg.Container.Kind == KindCgroup {
 		service, _, _ := strings.Cut(name, "/")
 		err := making.do(func() (err error) {
@@ -62,38 +53,21 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 			return nil, err
 		}
 	}
-	var id TreeID
 	err := making.do(func() (err error) {
-		id, err = t.identify(name)
+		t.id, err = t.identify(name)
 		return err
 	})
 	if err != nil {
 		return nil, errors.Join(err, t.discard())
 	}
-	t.id = id
-	g.mu.Lock()
-	e := g.epochs[number]
-	err = guard.ErrUnknownEpoch
-	if e != nil {
-		err = g.live(e)
-	}
+	g.guardians.mu.Lock()
 	var seq uint64
-	if err == nil {
-		t.epoch = e
-		g.trees++
-		t.number = g.trees
-		e.trees[t.number] = t
-		g.seq++
-		seq = g.seq
-		m := t.registration()
-		m.Seq = seq
-		g.broadcast(m)
-	}
-	g.mu.Unlock()
+	t.entry, seq, err = g.guardians.pair.Ledger.Plant(Now(), number, t.plant(slices.Clone(release)))
+	g.guardians.unlock()
 	if err != nil {
 		return nil, errors.Join(err, t.discard())
 	}
-	if err := g.answered(ctx, seq); err != nil {
+	if err := g.guardians.answered(ctx, seq); err != nil {
 		return nil, errors.Join(err, t.End(context.WithoutCancel(ctx)))
 	}
 	return t, nil
@@ -109,13 +83,14 @@ func (t *Tree) discard() error {
 	return err
 }
 
-// registration is what a guardian has to know to kill the tree. The epoch is set by then.
-func (t *Tree) registration() *guard.Message {
-	m := &guard.Message{Op: guard.OpTree, Epoch: t.epoch.number, Tree: t.number, Release: t.release, Mark: t.id.Mark}
-	if t.leaf != nil && !t.leaf.removed() { // P3: else a new guardian would not even hold what has left it
-		m.Body = &guard.Ref{Kind: KindCgroup, Path: t.leaf.path}
-	}
-	return m
+// plant is the tree as its guardians know it.
+func (t *Tree) plant(release []byte) guard.Plant {
+	return guard.Plant{Release: release, Mark: t.id.Mark, Of: t, Ref: func() *guard.Ref {
+		if t.leaf == nil || t.leaf.removed() { // P3: else a new guardian would not even hold what has left it
+			return nil
+		}
+		return &guard.Ref{Kind: KindCgroup, Path: t.leaf.path}
+	}}
 }
 
 // ID names the tree for this machine and boot: enough to look for it, and to kill it, without having made it.
@@ -141,39 +116,41 @@ func (t *Tree) End(ctx context.Context) error {
 func (t *Tree) kill(ctx context.Context, end bool) error {
 	t.strike() // P2: whoever else is killing, and even on a context that has ended
 	select {
-	case t.slayer <- struct{}{}:
-		defer func() { <-t.slayer }()
+	case t.killing <- struct{}{}:
+		defer func() { <-t.killing }()
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", ErrUnproved, context.Cause(ctx))
 	}
-	t.mu.Lock()
-	if t.buried {
-		t.mu.Unlock()
+	g := t.guard
+	g.guardians.mu.Lock()
+	over := t.entry.BeginKill(end) // no fork begins
+	g.guardians.mu.Unlock()
+	if over {
 		return nil
 	}
-	t.killing = true // no fork begins
-	t.ended = t.ended || end
-	t.mu.Unlock()
 	defer func() {
-		t.mu.Lock()
-		t.killing = false
-		t.mu.Unlock()
+		g.guardians.mu.Lock()
+		t.entry.EndKill()
+		g.guardians.mu.Unlock()
 	}()
 	for {
-		parts, starting, changed := t.alive()
+		g.guardians.mu.Lock()
+		unseen, changed := t.entry.StartPending(), g.guardians.pair.Changed()
+		g.guardians.mu.Unlock()
+		parts := t.alive()
 		var errs []error
 		for _, p := range parts { // before the leaf, which holds them
-			errs = append(errs, slay(ctx, unsealed(p.body, starting), end || p.stub == nil))
+			errs = append(errs, killUntilDead(ctx, unsealed(p.body, unseen), end || p.stub == nil))
 		}
 		t.looked(parts)
 		if t.leaf != nil { // P2: its cgroup goes only when nothing lives of what was forked into it: it is how others find the tree
 			all := errors.Join(errs...) == nil
-			errs = append(errs, slay(ctx, unsealed(t.leaf, starting), end && all))
+			errs = append(errs, killUntilDead(ctx, unsealed(t.leaf, unseen), end && all))
 		}
 		if err := errors.Join(errs...); err != nil {
 			return err
 		}
-		if starting == 0 { // P2: none was on its way when the last look found nothing
+		if !unseen {
 			break
 		}
 		select { // what is being started is killed in the next round
@@ -182,13 +159,13 @@ func (t *Tree) kill(ctx context.Context, end bool) error {
 			return fmt.Errorf("%w: a process is being started: %w", ErrUnproved, context.Cause(ctx))
 		}
 	}
-	return t.bury(end)
+	return t.markDead(end)
 }
 
 // unsealed is a body that is not frozen while this process forks into it: it would wait for a child that does not run, with a thread
 // that the garbage collector waits for, and so with all others. That fork is waited for, and killed, in any case.
-func unsealed(b body, starting int) body {
-	if starting > 0 {
+func unsealed(b body, starting bool) body {
+	if starting {
 		return ours{b}
 	}
 	return b
@@ -205,14 +182,14 @@ type target struct {
 }
 
 // alive lists what is to be killed, as of one moment. Nobody closes it before looked.
-func (t *Tree) alive() (parts []target, starting int, changed <-chan struct{}) {
+func (t *Tree) alive() (parts []target) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range t.parts {
 		p.users++
 		parts = append(parts, target{p, p.body})
 	}
-	return parts, t.starting, t.changed
+	return parts
 }
 
 func (t *Tree) looked(parts []target) {
@@ -226,19 +203,19 @@ func (t *Tree) looked(parts []target) {
 	}
 }
 
-// bury tells the guardians of a proved death.
-func (t *Tree) bury(end bool) (err error) {
-	t.guard.mu.Lock()
-	defer t.guard.mu.Unlock()
+// markDead tells the guardians of a proved death.
+func (t *Tree) markDead(end bool) (err error) {
+	g := t.guard
+	g.guardians.mu.Lock()
+	defer g.guardians.unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if end {
-		t.buried = true
-		delete(t.epoch.trees, t.number)
-		if t.armed {
-			t.guard.strayDog()
+		t.closed = true
+		t.entry.MarkDead()
+		if armed, _ := t.entry.Armed(); armed {
+			g.watchdog.mayDisarm()
 		}
-		t.guard.broadcast(&guard.Message{Op: guard.OpDrop, Epoch: t.epoch.number, Tree: t.number})
 	}
 	for _, p := range slices.Clone(t.parts) {
 		err = errors.Join(err, p.body.remove())
@@ -254,7 +231,7 @@ func (t *Tree) bury(end bool) (err error) {
 func (t *Tree) strike() {
 	t.mu.Lock() // held so that no descriptor is closed meanwhile; an order to kill does not wait
 	defer t.mu.Unlock()
-	if t.buried {
+	if t.closed {
 		return
 	}
 	for _, p := range t.parts { // what we hold ourselves first: all else may wait for the kernel's lock on cgroups
@@ -270,26 +247,15 @@ func (t *Tree) strike() {
 	}
 }
 
-// strikeAll orders the death of every tree of every epoch, and ends the epochs.
-func (g *Guard) strikeAll(cause error) []*Tree {
-	g.mu.Lock()
-	var all []*Tree
-	for _, e := range g.epochs {
-		g.over(e.number, cause)
-		for _, t := range e.trees {
-			all = append(all, t)
-		}
-	}
-	g.mu.Unlock()
-	for _, t := range all {
-		t.strike()
-	}
-	return all
-}
-
-// killAll ends every tree, with proof.
+// killAll ends every epoch, and every tree with proof.
 func (g *Guard) killAll(ctx context.Context, cause error) error {
-	all := g.strikeAll(cause)
+	g.guardians.mu.Lock()
+	g.guardians.pair.StrikeAll(cause)
+	var all []*Tree
+	for _, e := range g.guardians.pair.Ledger.Epochs() {
+		all = append(all, treesOf(e)...)
+	}
+	g.guardians.unlock()
 	errs := make([]error, len(all))
 	var ends sync.WaitGroup
 	for i, t := range all {

@@ -28,12 +28,12 @@ func FuzzOrders(f *testing.F) {
 				t.Fatalf("shortened by %+v", m)
 			case p.count() < bodies && m.Op != OpShed && m.Op != OpDrop:
 				t.Fatalf("lost sight of a body by %+v", m)
-			case p.lease(1) == nil && p.has(l):
+			case p.lease(1) == nil && !l.ended && len(l.trees) > 0:
 				t.Fatalf("forgotten with its trees by %+v", m)
 			}
 			p.Turn(now, Events{})
 		}
-		for _, tree := range p.trees {
+		for _, tree := range l.trees {
 			for _, b := range tree.bodies {
 				if l.ended && b.Body.(*mortal).struck == 0 {
 					t.Errorf("ended, and tree %d was not struck", tree.number)
@@ -44,8 +44,10 @@ func FuzzOrders(f *testing.F) {
 }
 
 func (p *puppet) count() (n int) {
-	for _, t := range p.trees {
-		n += len(t.bodies)
+	for _, l := range p.leases {
+		for _, t := range l.trees {
+			n += len(t.bodies)
+		}
 	}
 	return n
 }

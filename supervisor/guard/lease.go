@@ -24,11 +24,16 @@ func (w *Ward) lease(number uint64) *lease {
 }
 
 func (w *Ward) tree(number uint64) *tree {
-	i, there := slices.BinarySearchFunc(w.trees, number, func(t *tree, n uint64) int { return cmp.Compare(t.number, n) })
-	if !there {
-		return nil
+	for _, l := range w.leases {
+		if i, there := l.find(number); there {
+			return l.trees[i]
+		}
 	}
-	return w.trees[i]
+	return nil
+}
+
+func (l *lease) find(number uint64) (int, bool) {
+	return slices.BinarySearchFunc(l.trees, number, func(t *tree, n uint64) int { return cmp.Compare(t.number, n) })
 }
 
 func (w *Ward) begin(l *lease) {
@@ -36,12 +41,8 @@ func (w *Ward) begin(l *lease) {
 	w.leases = slices.Insert(w.leases, i, l)
 }
 
-func (w *Ward) has(l *lease) bool {
-	return slices.ContainsFunc(w.trees, func(t *tree) bool { return t.lease == l })
-}
-
 // move sets the lease's deadline: to a later point, or, if the session was granted less, to an earlier one.
-func (w *Ward) move(l *lease, m *Message) error {
+func (l *lease) move(m *Message) error {
 	if l.ended {
 		return ErrLeaseEnded
 	}
@@ -52,10 +53,8 @@ func (w *Ward) move(l *lease, m *Message) error {
 	if l.deadline > 0 {
 		l.deadline = min(l.deadline, m.Deadline)
 	}
-	for _, t := range w.trees {
-		if t.lease == l {
-			t.after = min(t.after, m.Grace)
-		}
+	for _, t := range l.trees {
+		t.after = min(t.after, m.Grace)
 	}
 	return nil
 }
@@ -65,15 +64,12 @@ func (w *Ward) end(now time.Duration, l *lease, why string) {
 	if l.ended {
 		return
 	}
-	l.ended, l.relict, l.endedAt, l.closeAt = true, false, now, now
+	l.ended, l.alreadyOver, l.endedAt, l.closeAt = true, false, now, now
 	if w.cfg.Index > 0 && !w.orphaned && w.alone == 0 {
 		l.closeAt = now + CloseHeadStart
 	}
 	for _, waits := range []bool{false, true} { // what is held first: an order to a container may wait for the kernel
-		for _, t := range w.trees {
-			if t.lease != l {
-				continue
-			}
+		for _, t := range l.trees {
 			for i := range t.bodies {
 				if b := &t.bodies[i]; b.Waits() == waits {
 					b.Order() // looked at, and struck, in kill
@@ -91,9 +87,9 @@ func (w *Ward) endAll(now time.Duration, why string) {
 }
 
 // kill does one turn of killing and says when the next is due.
-func (w *Ward) kill(now time.Duration, l *lease) (next time.Duration) {
-	for _, t := range w.trees {
-		if t.lease == l && !t.dead {
+func (l *lease) kill(now time.Duration) (next time.Duration) {
+	for _, t := range l.trees {
+		if !t.dead {
 			next = sooner(next, t.kill(now))
 		}
 	}
@@ -128,9 +124,13 @@ func (t *tree) kill(now time.Duration) (next time.Duration) {
 	return now + patience
 }
 
+// closes tells whether there is a session to be closed by this guardian. P2: one whose supervisor died before it had told it everything
+// may not have heard of all the trees.
+func (w *Ward) closes(l *lease) bool { return w.told && len(l.ticket) > 0 }
+
 // close starts the closing of the session when there is something new to tell it, and says when to look again.
 func (w *Ward) close(now time.Duration, l *lease) time.Duration {
-	if l.busy || l.closed || len(l.ticket) == 0 {
+	if l.busy || l.closed || !w.closes(l) {
 		return 0
 	}
 	if now < l.closeAt && !w.first {
@@ -138,12 +138,10 @@ func (w *Ward) close(now time.Duration, l *lease) time.Duration {
 	}
 	var releases [][]byte
 	all := true
-	for _, t := range w.trees {
-		switch {
-		case t.lease != l:
-		case t.settled():
+	for _, t := range l.trees {
+		if t.settled() {
 			releases = append(releases, t.release)
-		default:
+		} else {
 			all = false
 		}
 	}
@@ -177,23 +175,18 @@ func (w *Ward) heardClosed(c Closed) {
 // done tells whether nothing is left to do for a lease that has ended.
 func (w *Ward) done(now time.Duration, l *lease) bool {
 	settled, awaitsReset := true, false
-	for _, t := range w.trees {
-		if t.lease == l {
-			settled = settled && t.settled()
-			awaitsReset = awaitsReset || w.dog != nil && t.armed && !t.dead
-		}
+	for _, t := range l.trees {
+		settled = settled && t.settled()
+		awaitsReset = awaitsReset || w.watchdog != nil && t.armed && !t.dead
 	}
-	settled = settled && !l.busy && (l.closed || len(l.ticket) == 0)
+	settled = settled && !l.busy && (l.closed || !w.closes(l))
 	return settled && (w.orphaned || l.finished) || w.orphaned && now >= l.endedAt+Hopeless && !awaitsReset
 }
 
 // forget lets go of a lease and its trees.
 func (w *Ward) forget(l *lease) {
 	w.leases = slices.DeleteFunc(w.leases, func(other *lease) bool { return other == l })
-	w.trees = slices.DeleteFunc(w.trees, func(t *tree) bool {
-		if t.lease == l {
-			t.shut()
-		}
-		return t.lease == l
-	})
+	for _, t := range l.trees {
+		t.shut()
+	}
 }

@@ -29,7 +29,7 @@ const (
 	OpBody     Op = "stub"    // something alive joins a tree; what it takes to hold that comes along
 	OpShed     Op = "shed"    // one of those is proved dead
 	OpDrop     Op = "drop"    // the tree is proved dead and its container removed
-	OpLend     Op = "lend"    // answer at the listener that comes along when the supervisor does not
+	OpShare    Op = "lend"    // answer at the listener that comes along when the supervisor does not
 	OpWatchdog Op = "dog"     // feed the watchdog that comes along
 	OpUnwatch  Op = "undog"   // let go of it
 	OpArm      Op = "arm"     // the watchdog is for this tree; Grace is until when after the lease
@@ -39,7 +39,7 @@ const (
 // What a guardian tells its supervisor.
 const (
 	OpAck    Op = "ack"    // everything up to Seq is done
-	OpNack   Op = "nack"   // Seq is refused; of a new tree, Tree says which
+	OpNack   Op = "nack"   // Seq is refused; of a new tree, or of what joins one, Tree says which
 	OpEnded  Op = "ended"  // the epoch has ended; every tree of it is being killed
 	OpCloser Op = "closer" // how closing the epoch's session went
 )
@@ -60,7 +60,7 @@ type Message struct {
 	Index    int           `json:"index,omitempty"` // of a guardian, or of a step
 	Grace    time.Duration `json:"grace,omitempty"`
 	Number   int           `json:"number,omitempty"` // stubs only: a signal, errno, wait status or pid
-	OK       bool          `json:"ok,omitempty"`     // it was closed; of an epoch that begins, that it is over
+	OK       bool          `json:"ok,omitempty"`     // it was closed; of an epoch that begins: it is over; of a ping: everything is told
 
 	Along any `json:"-"` // what travels beside it: a descriptor, or what the simulation has in its place
 }
@@ -93,7 +93,7 @@ func refuse(m *Message, err error) *Message {
 	case errors.Is(err, ErrNoLease):
 		nack.Refusal = RefusedNoLease
 	}
-	if m.Op == OpTree {
+	if m.Op == OpTree || m.Op == OpBody {
 		nack.Tree = m.Tree
 	}
 	return nack

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"cmp"
 	"slices"
 )
 
@@ -10,8 +9,7 @@ func (w *Ward) plant(l *lease, m *Message) error {
 	if l.ended {
 		return ErrLeaseEnded
 	}
-	i, there := slices.BinarySearchFunc(w.trees, m.Tree, func(t *tree, n uint64) int { return cmp.Compare(t.number, n) })
-	if there { // P2: what is in it would be lost sight of
+	if w.tree(m.Tree) != nil { // P2: what is in it would be lost sight of
 		return errKnownTree
 	}
 	t := &tree{number: m.Tree, lease: l, release: m.Release, mark: m.Mark}
@@ -20,7 +18,8 @@ func (w *Ward) plant(l *lease, m *Message) error {
 			return err
 		}
 	}
-	w.trees = slices.Insert(w.trees, i, t)
+	i, _ := l.find(t.number)
+	l.trees = slices.Insert(l.trees, i, t)
 	return nil
 }
 
@@ -57,11 +56,11 @@ func (t *tree) shed(ref *Ref) {
 }
 
 // drop takes the supervisor's word for a tree's death.
-func (w *Ward) drop(t *tree) {
+func (t *tree) drop() {
 	t.shut()
 	t.dead = true
 	if !t.lease.ended { // the closing of an ended lease still needs the release
-		w.trees = slices.DeleteFunc(w.trees, func(other *tree) bool { return other == t })
+		t.lease.trees = slices.DeleteFunc(t.lease.trees, func(other *tree) bool { return other == t })
 	}
 }
 
@@ -70,4 +69,14 @@ func (t *tree) shut() {
 		b.Close()
 	}
 	t.bodies = nil
+}
+
+// alive yields the bodies that are not proved dead.
+func (t *tree) alive(yield func(Body) bool) bool {
+	for i := range t.bodies {
+		if b := &t.bodies[i]; !b.gone && !yield(b.Body) {
+			return false
+		}
+	}
+	return true
 }

@@ -34,7 +34,7 @@ type Sight struct {
 type Hands interface {
 	// Open holds the body that m names, so that it is no other one. nil without an error: it is gone, and nothing has to be held.
 	Open(m *Message) (Body, error)
-	// Take takes over what came along with OpTwin, OpLend or OpWatchdog, in place of the former.
+	// Take takes over what came along with OpTwin, OpShare or OpWatchdog, in place of the former.
 	Take(m *Message) error
 	Tell(m *Message)
 	// Close closes a session beside the turns. Its Closed has to follow.
@@ -77,12 +77,13 @@ type Config struct {
 type Ward struct {
 	cfg      Config
 	hands    Hands
-	leases   []*lease // in numerical order, as are the trees
-	trees    []*tree
+	leases   []*lease      // in numerical order
 	alone    time.Duration // since when the twin is gone; 0: it is there, or there has been none
 	first    bool          // it leaves nobody a head start
+	told     bool          // it knows everything that its twin knows
+	blind    bool          // it could not take in all of a tree
 	orphaned bool
-	dog      *watchdog // nil: there is none, or none that is needed
+	watchdog *watchdog // nil: there is none, or none that is needed
 }
 
 // NewWard is a guardian that knows of nothing yet.
@@ -92,17 +93,18 @@ func NewWard(cfg Config, hands Hands) *Ward {
 
 // lease is what trees live under.
 type lease struct {
-	number   uint64
-	ticket   []byte
-	deadline time.Duration // 0: none has arrived
-	relict   bool          // it was over when this guardian first heard of it, and ends once all its trees are known
-	finished bool          // the supervisor has nothing to do with it any more
-	ended    bool
-	endedAt  time.Duration
-	closeAt  time.Duration // not before this
-	told     int           // how many deaths the newest closing was told of
-	busy     bool          // a closing is under way
-	closed   bool          // closed with every tree settled
+	number      uint64
+	trees       []*tree // in numerical order
+	ticket      []byte
+	deadline    time.Duration // 0: none has arrived
+	alreadyOver bool          // it was over when this guardian first heard of it, and ends once all its trees are known
+	finished    bool          // the supervisor has nothing to do with it any more
+	ended       bool
+	endedAt     time.Duration
+	closeAt     time.Duration // not before this
+	told        int           // how many deaths the newest closing was told of
+	busy        bool          // a closing is under way
+	closed      bool          // closed with every tree settled
 }
 
 // tree is what is to be killed when the lease ends.
@@ -147,6 +149,7 @@ const (
 // Hear does what a message says, and answers it.
 func (w *Ward) Hear(now time.Duration, m *Message) {
 	if err := w.obey(now, m); err != nil {
+		w.blind = w.blind || (m.Op == OpTree || m.Op == OpBody) && m.Seq == 0
 		w.hands.Tell(refuse(m, err))
 	} else if m.Seq > 0 {
 		w.hands.Tell(&Message{Op: OpAck, Seq: m.Seq})
@@ -156,14 +159,15 @@ func (w *Ward) Hear(now time.Duration, m *Message) {
 func (w *Ward) obey(now time.Duration, m *Message) error {
 	switch m.Op {
 	case OpPing:
+		w.told = w.told || m.OK && !w.blind
 		return nil
-	case OpLend:
+	case OpShare:
 		return w.hands.Take(m)
 	case OpTwin:
 		if err := w.hands.Take(m); err != nil {
 			return err
 		}
-		w.alone = 0
+		w.alone, w.told = 0, true
 		return nil
 	case OpWatchdog:
 		return w.keep(m)
@@ -176,7 +180,7 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 		if l != nil {
 			return errKnownEpoch
 		}
-		w.begin(&lease{number: m.Epoch, ticket: m.Ticket, deadline: m.Deadline, relict: m.OK})
+		w.begin(&lease{number: m.Epoch, ticket: m.Ticket, deadline: m.Deadline, alreadyOver: m.OK})
 		return nil
 	}
 	if l == nil {
@@ -190,13 +194,13 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 	}
 	switch m.Op {
 	case OpExtend, OpShorten:
-		return w.move(l, m)
+		return l.move(m)
 	case OpEnd:
 		w.end(now, l, m.Why)
 		return nil
 	case OpFinish:
 		l.finished = true
-		if !l.ended && w.has(l) {
+		if !l.ended && len(l.trees) > 0 {
 			w.end(now, l, leftAlive) // P2: nothing is forgotten alive
 		} else if !l.ended {
 			w.forget(l)
@@ -216,7 +220,7 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 		t.shed(m.Body)
 		return nil
 	case OpDrop:
-		w.drop(t)
+		t.drop()
 		return nil
 	case OpArm:
 		if l.ended {
@@ -255,11 +259,11 @@ func (w *Ward) Turn(now time.Duration, e Events) (next time.Duration, over bool)
 	for _, l := range w.leases {
 		switch {
 		case l.ended:
-			next = sooner(next, sooner(w.kill(now, l), w.close(now, l)))
+			next = sooner(next, sooner(l.kill(now), w.close(now, l)))
 			if hopeless := l.endedAt + Hopeless; w.orphaned && now < hopeless {
 				next = sooner(next, hopeless)
 			}
-		case !l.relict:
+		case !l.alreadyOver:
 			next = sooner(next, l.deadline)
 		}
 	}
@@ -285,18 +289,15 @@ func sooner(a, b time.Duration) time.Duration {
 
 // over tells whether a deadline has passed that nobody has acted upon.
 func (l *lease) over(now time.Duration) bool {
-	return !l.ended && !l.relict && l.deadline > 0 && now >= l.deadline
+	return !l.ended && !l.alreadyOver && l.deadline > 0 && now >= l.deadline
 }
 
-// Hunted is the bodies whose deaths are waited for.
-func (w *Ward) Hunted() iter.Seq[Body] {
+// Dying is the bodies whose deaths are waited for.
+func (w *Ward) Dying() iter.Seq[Body] {
 	return func(yield func(Body) bool) {
-		for _, t := range w.trees {
-			if !t.lease.ended || t.dead {
-				continue
-			}
-			for i := range t.bodies {
-				if b := &t.bodies[i]; !b.gone && !yield(b.Body) {
+		for _, l := range w.leases {
+			for _, t := range l.trees {
+				if l.ended && !t.dead && !t.alive(yield) {
 					return
 				}
 			}
@@ -307,6 +308,10 @@ func (w *Ward) Hunted() iter.Seq[Body] {
 // Settled tells whether this guardian itself has seen a tree settled, under a lease that has ended. P2: whatever comes late to that
 // tree is refused, and never passes its gate.
 func (w *Ward) Settled(mark string) bool {
-	i := slices.IndexFunc(w.trees, func(t *tree) bool { return mark != "" && t.mark == mark })
-	return i >= 0 && w.trees[i].lease.ended && w.trees[i].settled()
+	for _, l := range w.leases {
+		if i := slices.IndexFunc(l.trees, func(t *tree) bool { return mark != "" && t.mark == mark }); i >= 0 {
+			return l.ended && l.trees[i].settled()
+		}
+	}
+	return false
 }

@@ -85,7 +85,7 @@ func (p *puppet) turn(now time.Duration, e Events) (next time.Duration, over boo
 func guarding(t *testing.T, cfg Config, deadline time.Duration, bodies ...*mortal) *puppet {
 	t.Helper()
 	p := newPuppet(cfg)
-	all := []Message{{Op: OpBegin, Epoch: 1, Ticket: []byte("t")}, {Op: OpExtend, Epoch: 1, Deadline: deadline}}
+	all := []Message{{Op: OpTwin}, {Op: OpBegin, Epoch: 1, Ticket: []byte("t")}, {Op: OpExtend, Epoch: 1, Deadline: deadline}}
 	for i, b := range bodies {
 		ref := Ref{Pid: i + 1}
 		p.bodies[ref] = b
@@ -133,6 +133,32 @@ func TestReleaseOfAnUnprovedTreeIsWithheld(t *testing.T) {
 	}
 	if _, over := p.turn(now, p.closed()); !over || !good.removed || !bad.removed || !good.shut {
 		t.Fatal("not settled")
+	}
+}
+
+// P2: a supervisor that dies while it tells a new guardian everything leaves it with a lease, and without the trees.
+func TestAGuardianThatWasNotToldEverythingClosesNoSession(t *testing.T) {
+	lease := []Message{{Op: OpBegin, Epoch: 1, Ticket: []byte("t")}, {Op: OpExtend, Epoch: 1, Deadline: time.Hour}}
+	lost := Message{Op: OpTree, Epoch: 1, Tree: 1, Body: &Ref{Pid: 9}}
+	bare := Message{Op: OpTree, Epoch: 1, Tree: 1}
+	part := Message{Op: OpBody, Epoch: 1, Tree: 1, Body: &Ref{Pid: 9}}
+	end := Message{Op: OpPing, OK: true}
+	for name, c := range map[string]struct {
+		told   []Message
+		closes bool
+	}{
+		"in the midst": {lease, false},
+		"blind":        {append(slices.Clone(lease), lost, end), false},
+		"blind to one": {append(slices.Clone(lease), bare, part, end), false},
+		"everything":   {append(slices.Clone(lease), end), true},
+	} {
+		p := newPuppet(Config{})
+		for _, m := range c.told {
+			p.Hear(0, &m)
+		}
+		if p.turn(0, Events{Orphaned: true}); len(p.closing) > 0 != c.closes {
+			t.Errorf("%s: %+v", name, p.closing)
+		}
 	}
 }
 

@@ -16,26 +16,28 @@ func (w *Ward) keep(m *Message) error {
 	if err := w.hands.Take(m); err != nil {
 		return err
 	}
-	w.dog = &watchdog{timeout: m.Grace}
+	w.watchdog = &watchdog{timeout: m.Grace}
 	return nil
 }
 
 // letGo gives the device up. Where a tree that it watches over may be alive, it goes on counting, unfed by this guardian.
 func (w *Ward) letGo() {
-	if w.dog == nil {
+	if w.watchdog == nil {
 		return
 	}
 	_, bound := w.limit()
 	w.hands.LetGo(!bound)
-	w.dog = nil
+	w.watchdog = nil
 }
 
 // limit is when the machine has to have been reset, unless the lease is extended or the trees are proved dead before; not
 // bound: there is nothing alive that would need it.
 func (w *Ward) limit() (at time.Duration, bound bool) {
-	for _, t := range w.trees {
-		if by := t.lease.deadline + t.after; t.armed && !t.dead && (!bound || by < at) {
-			at, bound = by, true
+	for _, l := range w.leases {
+		for _, t := range l.trees {
+			if by := l.deadline + t.after; t.armed && !t.dead && (!bound || by < at) {
+				at, bound = by, true
+			}
 		}
 	}
 	return at, bound
@@ -46,26 +48,26 @@ func (w *Ward) limit() (at time.Duration, bound bool) {
 // P3: a feed keeps the reset away for a whole timeout, so none comes later than that before the limit. The last one comes as
 // late as it can be relied on, for a tree that is killed at its lease's end to be proved dead before the limit.
 func (w *Ward) feed(now time.Duration) time.Duration {
-	if w.dog == nil {
+	if w.watchdog == nil {
 		return 0
 	}
 	limit, bound := w.limit()
-	last := limit - w.dog.timeout
+	last := limit - w.watchdog.timeout
 	if bound && now > last {
 		return 0
 	}
 	next := func(fed time.Duration) time.Duration {
-		due, close := fed+w.dog.timeout/4, last-w.dog.timeout/64
+		due, close := fed+w.watchdog.timeout/4, last-w.watchdog.timeout/64
 		if bound && close > fed {
 			return min(due, close)
 		}
 		return due
 	}
-	due := next(w.dog.fed)
+	due := next(w.watchdog.fed)
 	if now < due {
 		return due
 	}
 	w.hands.Feed()
-	w.dog.fed = now
+	w.watchdog.fed = now
 	return next(now)
 }

@@ -146,7 +146,7 @@ func (w *world) freezeAll(f Fault, inc *incarnation) (done bool) {
 		return false
 	}
 	inc.halt(f.For)
-	for n, s := range inc.guard.seats {
+	for n, s := range inc.guard.guardians {
 		if s != nil && s.running() {
 			s.halt(f.For + time.Duration(f.N>>(4*n)%16)*time.Millisecond)
 		}

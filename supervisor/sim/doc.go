@@ -1,10 +1,10 @@
 // Package sim runs whole clusters of supervisors in virtual time, under schedules of faults, and checks the promises after
 // every step.
 //
-// Real are: supervisor.Run with its roles and terms, election, fencing, the ZooKeeper client, and what guardians decide (guard.Ward);
-// all of it runs in a bubble of testing/synctest. Simulated are: hosts with clocks of their own rates (within 0.1 % of true time),
-// process trees, what a supervisor knows of its guardians (after the model of supervisor/child, which itself cannot run here), the
-// network between each host and each server, and ZooKeeper (election/zkmem, alone or as an ensemble with followers that answer reads and pings by themselves).
+// Real are: supervisor.Run with its roles and terms, election, fencing, the ZooKeeper client, what guardians decide (guard.Ward), and what a
+// supervisor knows of them (guard.Pair); all of it runs in a bubble of testing/synctest. Simulated are: hosts with clocks of their own
+// rates (within 0.1 % of true time), process trees, the sockets of guardians (supervisor/child itself cannot run here), the network
+// between each host and each server, and ZooKeeper (election/zkmem, alone or as an ensemble with followers that answer reads and pings by themselves).
 //
 // A Plan follows from one seed: the cluster's shape, then episodes of faults, each ended by a time in which everything is
 // healed. What the checker holds against every start and end of a process, and against every transaction of ZooKeeper:
@@ -14,6 +14,7 @@
 //   - P3: no process of a session is alive when ZooKeeper expires it; of a failsafe service, none but where every other node
 //     that its breadcrumb lists has so lately not been heard by ZooKeeper that it may have promised to start nothing.
 //   - P4: nothing outlives its supervisor by a second while a guardian can act, and nothing runs without the lock at rest.
+//     Nothing outlives the last guardian that knew of it by more than it takes to notice that both are lost.
 //   - P5: at a start, lock and breadcrumb name that very activation.
 //   - P6: after everything is healed, each service runs within a bound.
 //   - P7: where only blips shorter than the lease happen, no child ends; nor does one when another service's config changes; nor

@@ -11,8 +11,6 @@ import (
 	"understudy/election"
 	"understudy/supervisor"
 	"understudy/supervisor/child"
-
-	"understudy/supervisor/guard"
 )
 
 // Kind implements supervisor.Guard.
@@ -34,14 +32,7 @@ func (g *keeper) Begin(number uint64, ticket []byte) error {
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	if g.epochs[number] != nil {
-		return fmt.Errorf("begin epoch %d: it has begun before", number)
-	}
-	g.epochs[number] = &epoch{
-		number: number, ticket: ticket, session: t.Session, trees: map[uint64]*handle{}, done: make(chan struct{}),
-	}
-	g.broadcast(&guard.Message{Op: guard.OpBegin, Epoch: number, Ticket: ticket})
-	return nil
+	return g.pair.Ledger.Begin(number, ticket)
 }
 
 // Extend implements supervisor.Guard.
@@ -51,19 +42,7 @@ func (g *keeper) Extend(number uint64, deadline time.Duration) error {
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	e := g.epochs[number]
-	if e == nil {
-		return errUnknownEpoch
-	}
-	if err := g.live(e); err != nil {
-		return fmt.Errorf("extend epoch %d: %w", number, err)
-	}
-	if deadline <= e.deadline {
-		return nil
-	}
-	e.deadline = deadline
-	g.broadcast(&guard.Message{Op: guard.OpExtend, Epoch: number, Deadline: deadline})
-	return nil
+	return g.pair.Ledger.Extend(g.now(), number, deadline)
 }
 
 // Finish implements supervisor.Guard.
@@ -73,39 +52,21 @@ func (g *keeper) Finish(number uint64) error {
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	e := g.epochs[number]
-	if e == nil {
-		return errUnknownEpoch
-	}
-	if len(e.trees) > 0 {
-		return fmt.Errorf("finish epoch %d: %d trees have not ended", number, len(e.trees))
-	}
-	g.over(number, child.ErrLeaseEnded)
-	delete(g.epochs, number)
-	g.broadcast(&guard.Message{Op: guard.OpFinish, Epoch: number})
-	return nil
+	return g.pair.Ledger.Finish(number)
 }
 
 // Over implements supervisor.Guard.
 func (g *keeper) Over(number uint64) <-chan struct{} {
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	if e := g.epochs[number]; e != nil {
-		return e.done
-	}
-	done := make(chan struct{})
-	close(done)
-	return done
+	return g.pair.Ledger.Over(number)
 }
 
 // Cause implements supervisor.Guard.
 func (g *keeper) Cause(number uint64) error {
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	if e := g.epochs[number]; e != nil {
-		return e.cause
-	}
-	return errUnknownEpoch
+	return g.pair.Ledger.Cause(number)
 }
 
 // NewTree implements supervisor.Guard.
@@ -114,88 +75,74 @@ func (g *keeper) NewTree(ctx context.Context, number uint64, name string, releas
 		return nil, errCrashed
 	}
 	g.w.mu.Lock()
-	e := g.epochs[number]
-	err := errUnknownEpoch
-	if e != nil {
-		err = g.live(e)
+	t, seq, err := g.plant(number, name, release)
+	g.changed()
+	g.w.mu.Unlock()
+	if err == nil {
+		if err = g.answered(ctx, seq); err != nil {
+			err = errors.Join(err, t.End(context.WithoutCancel(ctx)))
+		}
 	}
 	if err != nil {
-		g.w.mu.Unlock()
 		return nil, fmt.Errorf("new tree %s in epoch %d: %w", name, number, err)
-	}
-	n := g.inc.node
-	service, what, _ := strings.Cut(name, "/")
-	if what == "" {
-		g.inc.stood[name] = true
-	}
-	g.trees++
-	t := &handle{guard: g, epoch: e, number: g.trees, release: release, forked: make(chan struct{}), slayer: make(chan struct{}, 1)}
-	t.tree = &tree{
-		host: n.host, of: g, node: n.name, service: service, aside: what, session: e.session, procs: map[*proc]struct{}{}, changed: make(chan struct{}),
-		id: treeID{Name: fmt.Sprintf("%s.%d.%s.%d", n.name, g.inc.number, name, g.trees), Boot: n.host.boot()},
-	}
-	n.host.trees[t.id.Name] = t.tree
-	e.trees[t.number] = t
-	g.seq++
-	seq := g.seq
-	m := t.registration()
-	m.Seq = seq
-	g.broadcast(m)
-	g.w.mu.Unlock()
-	if err := g.answered(ctx, seq); err != nil {
-		return nil, fmt.Errorf("new tree %s in epoch %d: %w", name, number, errors.Join(err, t.End(context.WithoutCancel(ctx))))
 	}
 	return t, nil
 }
 
-// answered waits until both guardians have done what they were told. One that takes too long is replaced.
+// plant makes a tree. World.mu is held.
+func (g *keeper) plant(number uint64, name string, release []byte) (t *handle, seq uint64, err error) {
+	e, err := g.pair.Ledger.Epoch(number)
+	if err != nil {
+		return nil, 0, err
+	}
+	var ticket election.Ticket
+	_ = json.Unmarshal(e.Ticket, &ticket) // what runs beside any session has none
+	n := g.inc.node
+	service, what, _ := strings.Cut(name, "/")
+	t = &handle{guard: g, killing: make(chan struct{}, 1)}
+	g.planted++
+	t.tree = &tree{
+		host: n.host, of: g, node: n.name, service: service, aside: what, session: ticket.Session, procs: map[*proc]struct{}{}, known: map[*guardian]struct{}{}, changed: make(chan struct{}),
+		id: treeID{Name: fmt.Sprintf("%s.%d.%s.%d", n.name, g.inc.number, name, g.planted), Boot: n.host.boot()},
+	}
+	if t.entry, seq, err = g.pair.Ledger.Plant(g.now(), number, t.plant(release)); err != nil {
+		return nil, 0, err
+	}
+	if what == "" {
+		g.inc.stood[name] = true
+	}
+	n.host.trees[t.id.Name] = t.tree
+	return t, seq, nil
+}
+
+// answered waits until both guardians have done what they were asked. One that takes too long is replaced.
 func (g *keeper) answered(ctx context.Context, seq uint64) error {
-	patience := time.NewTimer(ackLimit)
-	defer patience.Stop()
-	giveUp := time.NewTimer(4 * ackLimit)
-	defer giveUp.Stop()
 	for {
 		if !g.inc.pass() {
 			return errCrashed
 		}
 		g.w.mu.Lock()
-		changed, nack, all := g.change(), g.nacks[seq], true
-		for _, s := range g.seats {
-			all = all && s != nil && s.acked >= seq
-		}
-		if nack != nil || all {
-			delete(g.nacks, seq)
-		}
+		done, err := g.pair.Answered(seq)
+		changed := g.pair.Changed()
 		g.w.mu.Unlock()
-		switch {
-		case nack != nil:
-			return nack
-		case all:
-			return nil
+		if done {
+			return err
 		}
 		select {
 		case <-changed:
-		case <-patience.C:
-			g.killSilent(seq)
-		case <-giveUp.C:
-			return errors.New("the guardians do not answer")
+			continue
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			err = context.Cause(ctx)
 		case <-g.stopped:
-			return child.ErrStopped
+			err = child.ErrStopped
 		}
+		g.forget(seq)
+		return err
 	}
 }
 
-func (g *keeper) killSilent(seq uint64) {
-	if !g.inc.pass() {
-		return
-	}
+func (g *keeper) forget(seq uint64) {
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	for _, s := range g.seats {
-		if s != nil && s.live && s.acked < seq {
-			s.die()
-		}
-	}
+	g.pair.Forget(seq)
 }

@@ -261,7 +261,7 @@ func (w *world) disturbGuardian(f Fault, n *node) (done bool) {
 	if g == nil {
 		return false
 	}
-	s := g.seats[f.N%2]
+	s := g.guardians[f.N%2]
 	if s == nil || !s.running() {
 		return false
 	}
@@ -269,10 +269,10 @@ func (w *world) disturbGuardian(f Fault, n *node) (done bool) {
 	case f.Kind == KillGuardian && inc.mayLose(1):
 		w.say("%s: guardian %d is killed", n.name, s.index+1)
 		s.die()
-	case f.Kind == KillGuardians && inc.mayLose(2) && inc.running() && g.seats[1-f.N%2] != nil:
+	case f.Kind == KillGuardians && inc.mayLose(2) && inc.running() && g.guardians[1-f.N%2] != nil:
 		w.say("%s: both guardians are killed", n.name)
 		s.die()
-		g.seats[1-f.N%2].die()
+		g.guardians[1-f.N%2].die()
 	case f.Kind == FreezeGuardian && inc.mayLose(1):
 		s.halt(f.For)
 	default:

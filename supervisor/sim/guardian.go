@@ -3,7 +3,6 @@ package sim
 import (
 	"time"
 
-	"understudy/fencing/agent"
 	"understudy/supervisor/guard"
 )
 
@@ -17,73 +16,92 @@ type guardian struct {
 	node     *node
 	boot     int
 	index    int
-	number   int    // of all on the host
-	acked    uint64 // these three are the supervisor's knowledge
-	heed     uint64
-	live     bool
-	dead     bool
-	inbox    []*guard.Message
-	hungUp   bool // the supervisor is gone, which it may not have noticed
-	orphaned bool // it has
+	birth    int       // of all on the host
+	number   uint64    // the pair's
+	dead     bool      // killed: it does nothing any more
+	fallen   bool      // its end can be seen
+	blind    time.Time // until then it can open nothing
 	twin     *guardian
 	closed   []guard.Closed // that it has not taken in
-	alarm    *time.Timer
-	rings    time.Duration // when it does, on the host's clock; 0: it is not set
-	desk     *agent.Server // it answers for its supervisor; nil: nobody has asked it
-	heard    []*conn       // by it
-	dog      *device       // nil: there is none, or none that is needed
-	awake    time.Time     // since when
+	line     line
+	alarm    alarm
+	proxy    proxy
+	watchdog *device   // nil: there is none, or none that is needed
+	awake    time.Time // since when
 }
 
 func newGuardian(of *keeper, index int) *guardian {
 	n := of.inc.node
 	g := &guardian{
 		gate: newGate(n.w.thawJitter(n.host.rng)), w: n.w, host: n.host, of: of, node: n, boot: n.host.boots, index: index,
-		number: n.host.pid(), awake: time.Now(),
+		birth: n.host.pid(), awake: time.Now(),
 	}
 	g.ward = guard.NewWard(guard.Config{Index: index, Grace: twinGrace}, hands{g})
 	n.host.beings[g] = struct{}{}
 	return g
 }
 
-func (g *guardian) gone() bool {
-	g.w.mu.Lock()
-	defer g.w.mu.Unlock()
-	return g.dead
-}
-
-// deliver puts a message into the guardian's socket.
+// deliver puts a message into the guardian's socket, as soon as that takes it.
 func (g *guardian) deliver(m *guard.Message) {
 	if g.dead {
 		return
 	}
-	g.inbox = append(g.inbox, m)
-	g.wake()
+	switch g.line.put(m) {
+	case taken:
+		g.wake()
+	case full:
+		g.of.clogged(g, true)
+	}
+}
+
+// unclog sends what did not go before.
+func (g *guardian) unclog() {
+	for !g.dead && g.line.refill() {
+		g.wake()
+	}
+	g.of.clogged(g, len(g.line.unsent) > 0)
 }
 
 // orphan is the supervisor's end of the socket being closed.
 func (g *guardian) orphan() {
-	g.hungUp = true
+	g.line.hungUp = true
 	g.wake()
 }
 
-// die is SIGKILL for a guardian.
+// die is SIGKILL for a guardian: it does nothing any more. On a busy machine it takes a while until that can be seen.
 func (g *guardian) die() {
 	if g.dead {
 		return
 	}
 	g.dead = true
 	g.kill()
-	if g.alarm != nil {
-		g.alarm.Stop()
+	g.alarm.stop()
+	g.w.check.unwatch(g)
+	if d := drawn(g.host.lags, 400*time.Millisecond) - 200*time.Millisecond; d > 0 && g.host.on {
+		g.w.after(d, g.fall)
+		return
 	}
+	g.fall()
+}
+
+// fall is its end as others see it.
+func (g *guardian) fall() {
+	if g.fallen {
+		return
+	}
+	g.fallen = true
 	delete(g.host.beings, g)
 	g.node.dog.close(g)
 	g.w.net.sever(g.gate, g.host.on && g.boot == g.host.boots)
-	for _, c := range g.heard {
+	for _, c := range g.proxy.heard {
 		c.shut(g.host.on && g.boot == g.host.boots)
 	}
-	g.of.inc.do(func() { g.w.after(0, func() { g.of.lost(g) }) })
+	g.of.inc.do(func() {
+		g.w.after(0, func() {
+			g.listenTo()
+			g.of.lost(g)
+		})
+	})
 	for _, other := range g.host.guardians() {
 		if other.twin == g {
 			other.wake()
@@ -105,8 +123,8 @@ func (g *guardian) halt(d time.Duration) {
 
 // stirred is a change in a tree that the guardian may be killing.
 func (g *guardian) stirred(t *tree) {
-	for b := range g.ward.Hunted() {
-		if b.(prey).tree == t {
+	for b := range g.ward.Dying() {
+		if b.(heldTree).tree == t {
 			g.wake()
 			return
 		}
@@ -119,34 +137,19 @@ func (g *guardian) wake() {
 		return
 	}
 	now := g.host.now()
-	for len(g.inbox) > 0 && !g.orphaned {
-		m := g.inbox[0]
-		g.inbox = g.inbox[1:]
+	for m := g.line.next(); m != nil; m = g.line.next() {
 		g.ward.Hear(now, m)
 	}
-	g.orphaned = g.orphaned || g.hungUp
+	if len(g.line.unsent) > 0 {
+		g.of.inc.do(func() { g.w.after(time.Millisecond, g.unclog) })
+	}
+	g.line.orphaned = g.line.orphaned || g.line.hungUp
 	closed := g.closed
 	g.closed = nil
-	next, over := g.ward.Turn(now, guard.Events{Closed: closed, TwinGone: g.twin != nil && g.twin.dead, Orphaned: g.orphaned})
+	next, over := g.ward.Turn(now, guard.Events{Closed: closed, TwinGone: g.twin != nil && g.twin.fallen, Orphaned: g.line.orphaned})
 	if over {
 		g.die()
 		return
 	}
-	g.ringAt(next)
-}
-
-// ringAt sets the alarm. One that rings earlier is left, and set again then: most deadlines move before they come.
-func (g *guardian) ringAt(next time.Duration) {
-	if next == 0 || g.rings > 0 && g.rings <= next {
-		return
-	}
-	g.rings = next
-	if g.alarm != nil {
-		g.alarm.Reset(g.host.until(next))
-		return
-	}
-	g.alarm = g.w.after(g.host.until(next), func() {
-		g.rings = 0
-		g.wake()
-	})
+	g.alarm.set(g, next)
 }

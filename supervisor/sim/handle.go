@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"understudy/supervisor"
 	"understudy/supervisor/child"
@@ -16,26 +15,17 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// handle is a tree as the supervisor that made it holds it; it behaves as child.Tree does. World.mu guards it.
+// handle is a tree as the supervisor that made it holds it. World.mu guards it.
 type handle struct {
 	*tree
-	guard    *keeper
-	epoch    *epoch
-	number   uint64
-	release  []byte
-	slayer   chan struct{}
-	starting int
-	killing  bool
-	ended    bool
-	buried   bool
-	forked   chan struct{} // closed when a fork that was under way is through
-	armed    bool          // the watchdog is for it
-	after    time.Duration
+	guard   *keeper
+	entry   *guard.Entry
+	killing chan struct{} // held by the one Kill or End that is under way
 }
 
-func (t *handle) registration() *guard.Message {
-	ref := &guard.Ref{Kind: child.KindCgroup, Path: t.id.Name}
-	return &guard.Message{Op: guard.OpTree, Epoch: t.epoch.number, Tree: t.number, Release: t.release, Body: ref, Along: t.tree}
+// plant is the tree as its guardians know it.
+func (t *handle) plant(release []byte) guard.Plant {
+	return guard.Plant{Release: release, Along: t.tree, Of: t, Ref: func() *guard.Ref { return &guard.Ref{Kind: child.KindCgroup, Path: t.id.Name} }}
 }
 
 // ID implements supervisor.Tree.
@@ -48,21 +38,11 @@ func (t *handle) Start(ctx context.Context, spec child.Spec) (supervisor.Process
 		return nil, errCrashed
 	}
 	g.w.mu.Lock()
-	err := g.live(t.epoch)
-	switch {
-	case err != nil:
-	case t.epoch.deadline == 0:
-		err = child.ErrNoLease
-	case t.killing || t.ended:
-		err = child.ErrTreeEnded
-	}
+	err := t.entry.MayStart(g.now())
+	g.w.mu.Unlock()
 	if err != nil {
-		g.w.mu.Unlock()
 		return nil, fmt.Errorf("start in tree %s: %w", t.id.Name, err)
 	}
-	t.starting++
-	g.w.mu.Unlock()
-
 	if slow := g.w.startTakes(t.tree.service); slow > 0 {
 		g.w.sleep(context.WithoutCancel(ctx), slow)
 	}
@@ -79,9 +59,7 @@ func (t *handle) spawn(argv []string, token int64, alive bool) (*proc, error) {
 	w := t.guard.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t.starting--
-	close(t.forked)
-	t.forked = make(chan struct{})
+	t.entry.Started()
 	if !alive {
 		return nil, errCrashed
 	}
@@ -123,59 +101,52 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 	t.strike()
 	g.w.mu.Unlock()
 	select {
-	case t.slayer <- struct{}{}:
-		defer func() { <-t.slayer }()
+	case t.killing <- struct{}{}:
+		defer func() { <-t.killing }()
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", child.ErrUnproved, context.Cause(ctx))
 	}
 	g.w.mu.Lock()
-	if t.buried {
-		g.w.mu.Unlock()
+	over := t.entry.BeginKill(end)
+	g.w.mu.Unlock()
+	if over {
 		return nil
 	}
-	t.killing = true
-	t.ended = t.ended || end
-	g.w.mu.Unlock()
 	defer func() {
 		g.w.mu.Lock()
-		t.killing = false
+		t.entry.EndKill()
 		g.w.mu.Unlock()
 	}()
-	if err := t.slayAll(ctx, end); err != nil || !g.inc.pass() {
+	if err := t.killAll(ctx, end); err != nil || !g.inc.pass() {
 		return err
 	}
-	g.w.mu.Lock()
 	if end {
-		t.buried = true
-		delete(t.epoch.trees, t.number)
-		if t.armed {
-			g.strayDog()
+		g.w.mu.Lock()
+		t.entry.MarkDead()
+		if armed, _ := t.entry.Armed(); armed {
+			g.watchdog.mayDisarm()
 		}
-		g.broadcast(&guard.Message{Op: guard.OpDrop, Epoch: t.epoch.number, Tree: t.number})
+		g.w.mu.Unlock()
 	}
-	g.w.mu.Unlock()
 	g.inc.trap(afterKill, nil)
 	return nil
 }
 
-// slayAll kills until nothing is left, and nothing is about to be started either.
-func (t *handle) slayAll(ctx context.Context, end bool) error {
+// killAll kills until nothing is left, and nothing is about to be started either.
+func (t *handle) killAll(ctx context.Context, end bool) error {
 	g := t.guard
 	for {
 		g.w.mu.Lock()
-		starting, forked := t.starting, t.forked
+		unseen, changed := t.entry.StartPending(), g.pair.Changed()
 		g.w.mu.Unlock()
-		if err := t.slay(ctx, end); err != nil {
+		if err := t.killUntilDead(ctx, end); err != nil {
 			return err
 		}
-		if !g.inc.pass() {
-			return nil
-		}
-		if starting == 0 {
+		if !g.inc.pass() || !unseen {
 			return nil
 		}
 		select {
-		case <-forked:
+		case <-changed:
 		case <-ctx.Done():
 			return fmt.Errorf("%w: a process is being started: %w", child.ErrUnproved, context.Cause(ctx))
 		}

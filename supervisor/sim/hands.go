@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"time"
 
@@ -19,7 +20,27 @@ const (
 type hands struct{ *guardian }
 
 // Open implements guard.Hands.
-func (h hands) Open(m *guard.Message) (guard.Body, error) { return prey{m.Along.(*tree)}, nil }
+func (h hands) Open(m *guard.Message) (guard.Body, error) {
+	if time.Now().Before(h.blind) {
+		h.of.inc.mayDieTelling()
+		return nil, errBlind
+	}
+	t := m.Along.(*tree)
+	t.known[h.guardian] = struct{}{}
+	return heldTree{t, h.guardian}, nil
+}
+
+var errBlind = errors.New("too many open files")
+
+// sees tells whether a guardian knows all trees of its supervisor in which something may be alive. World.mu is held.
+func (g *guardian) sees() bool {
+	for _, t := range g.host.trees {
+		if _, known := t.known[g]; !known && t.of == g.of && len(t.procs) > 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // Take implements guard.Hands.
 func (h hands) Take(m *guard.Message) error {
@@ -27,7 +48,7 @@ func (h hands) Take(m *guard.Message) error {
 	case *guardian:
 		h.twin = along
 	case *device:
-		h.dog = along
+		h.watchdog = along
 		along.holders[h.guardian] = true
 	}
 	return nil
@@ -35,30 +56,41 @@ func (h hands) Take(m *guard.Message) error {
 
 // Tell implements guard.Hands. The supervisor hears it when it is not frozen.
 func (h hands) Tell(m *guard.Message) {
-	if h.orphaned {
+	if h.line.orphaned {
 		return
 	}
 	g := h.guardian
 	if m.Op == guard.OpEnded {
 		g.w.say("%s: guardian %d ends lease %d: %s", g.node.name, g.index+1, m.Epoch, m.Why)
 	}
-	if m.Op == guard.OpAck && g.of.inc.running() { // it changes nothing that the caller may be in the midst of
+	if m.Op == guard.OpAck && len(g.line.said) == 0 && g.of.inc.running() { // it changes nothing that the caller may be in the midst of
 		g.of.hear(g, m)
 		return
 	}
-	g.of.inc.do(func() { g.w.after(0, func() { g.of.hear(g, m) }) })
+	if g.line.said = append(g.line.said, m); len(g.line.said) == 1 {
+		g.of.inc.do(func() { g.w.after(1+drawn(g.host.lags, time.Millisecond), g.listenTo) })
+	}
+}
+
+// listenTo has the supervisor hear what a guardian has said, in its order.
+func (g *guardian) listenTo() {
+	said := g.line.said
+	g.line.said = nil
+	for _, m := range said {
+		g.of.hear(g, m)
+	}
 }
 
 // Feed implements guard.Hands.
-func (h hands) Feed() { h.dog.write(false) }
+func (h hands) Feed() { h.watchdog.write(false) }
 
 // LetGo implements guard.Hands.
 func (h hands) LetGo(last bool) {
 	if last {
-		h.dog.write(true)
+		h.watchdog.write(true)
 	}
-	h.dog.close(h.guardian)
-	h.dog = nil
+	h.watchdog.close(h.guardian)
+	h.watchdog = nil
 }
 
 // Close implements guard.Hands.
@@ -76,14 +108,17 @@ func (h hands) Close(c guard.Closing) {
 	})
 }
 
-// prey is a tree as a guardian holds it.
-type prey struct{ *tree }
+// heldTree is a tree as a guardian holds it.
+type heldTree struct {
+	*tree
+	by *guardian
+}
 
 // Order implements guard.Body.
-func (p prey) Order() { p.strike() }
+func (p heldTree) Order() { p.strike() }
 
 // Look implements guard.Body.
-func (p prey) Look(bool) guard.Sight {
+func (p heldTree) Look(bool) guard.Sight {
 	if p.look(true) {
 		return guard.Sight{Dead: true}
 	}
@@ -91,10 +126,10 @@ func (p prey) Look(bool) guard.Sight {
 }
 
 // Waits implements guard.Body.
-func (p prey) Waits() bool { return true }
+func (p heldTree) Waits() bool { return true }
 
 // Close implements guard.Body.
-func (p prey) Close() {}
+func (p heldTree) Close() { delete(p.known, p.by) }
 
 // closeSession is what the guardian does beside its loop: the real one's election.CloseEncoded over this network.
 func (g *guardian) closeSession(c guard.Closing) error {

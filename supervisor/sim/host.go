@@ -29,8 +29,9 @@ type host struct {
 	trees   map[string]*tree
 	pids    int
 	rng     *rand.Rand
-	stuck   time.Time // until then, what is killed does not die
-	holds   string    // all of this service is held then, and nothing else; "": some of everything
+	lags    *rand.Rand // of guardians' deaths, and of what they can open at first
+	stuck   time.Time  // until then, what is killed does not die
+	holds   string     // all of this service is held then, and nothing else; "": some of everything
 	beings  map[*guardian]struct{}
 }
 
@@ -53,7 +54,7 @@ func (h *host) pid() int {
 
 // guardians is the guardians of all supervisors, in the order of their birth.
 func (h *host) guardians() []*guardian {
-	return slices.SortedFunc(maps.Keys(h.beings), func(a, b *guardian) int { return a.number - b.number })
+	return slices.SortedFunc(maps.Keys(h.beings), func(a, b *guardian) int { return a.birth - b.birth })
 }
 
 // node is a supervisor's place, over all its incarnations.
@@ -81,6 +82,7 @@ type incarnation struct {
 	stop    context.CancelFunc
 	guard   *keeper         // World.mu guards this and what follows
 	asked   bool            // to stop
+	awake   time.Time       // since when
 	stood   map[string]bool // services that it has stood for
 	changes chan supervisor.Change
 	ear     *ear // nil: it does not listen
@@ -107,7 +109,7 @@ func (i *incarnation) Guard(ctx context.Context, _, _ string, _ hclog.Logger) (s
 	if !i.pass() {
 		return nil, errCrashed
 	}
-	return newGuard(ctx, i)
+	return newKeeper(ctx, i)
 }
 
 // KillTree implements supervisor.Machine.
@@ -159,7 +161,7 @@ func (h *host) killTree(ctx context.Context, by *gate, id json.RawMessage) error
 	case t == nil:
 		return nil
 	}
-	err := t.slay(ctx, true)
+	err := t.killUntilDead(ctx, true)
 	if !by.pass() {
 		return errCrashed
 	}

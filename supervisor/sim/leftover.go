@@ -27,7 +27,7 @@ func (h *host) end(ctx context.Context, meant func(*tree) bool) *child.Leftover 
 	all := h.orphans()
 	h.w.mu.Unlock()
 	for _, t := range slices.DeleteFunc(all, func(t *tree) bool { return !meant(t) }) {
-		if t.slay(ctx, true) == nil {
+		if t.killUntilDead(ctx, true) == nil {
 			continue
 		}
 		h.w.mu.Lock()

@@ -134,6 +134,7 @@ func (h *host) powerOff() {
 	}
 	for _, g := range h.guardians() {
 		g.die()
+		g.fall()
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.trees)) {
 		for _, p := range h.trees[name].all() {
@@ -165,14 +166,13 @@ func (h *host) powerOn() {
 	}
 }
 
-// healthy is how many of the supervisor and the guardians that hold the same trees can act. Of the three, the promises
-// need one.
+// healthy is how many of the supervisor and the guardians that hold all its trees can act. Of the three, the promises need one.
 func (g *keeper) healthy() (n int) {
 	if g.inc.running() {
 		n++
 	}
 	for other := range g.inc.node.host.beings {
-		if other.of == g && other.running() {
+		if other.of == g && other.running() && other.sees() {
 			n++
 		}
 	}
@@ -189,6 +189,7 @@ func (i *incarnation) halt(d time.Duration) {
 	i.node.w.after(d, func() {
 		if i.alive() {
 			i.node.w.say("%s: supervisor %d thaws", i.node.name, i.number)
+			i.awake = time.Now()
 			go i.thaw() // what waited takes locks of its own
 		}
 	})

@@ -24,6 +24,7 @@ type tree struct {
 	aside   string // what runs in it that is no part of a child; "" for a child's
 	session int64
 	procs   map[*proc]struct{}
+	known   map[*guardian]struct{} // that hold it
 	removed bool
 	changed chan struct{} // closed at each change
 }
@@ -185,8 +186,8 @@ func (t *tree) look(remove bool) bool {
 	return true
 }
 
-// slay kills until the tree is empty, or ctx ends.
-func (t *tree) slay(ctx context.Context, remove bool) error {
+// killUntilDead kills until the tree is empty, or ctx ends.
+func (t *tree) killUntilDead(ctx context.Context, remove bool) error {
 	w := t.host.w
 	for {
 		w.mu.Lock()

@@ -73,6 +73,9 @@ var drills = change{"supervisor/sim/drill.go", "	if p.Seed%drillsIn == drillsFro
 var held = change{"supervisor/sim/kinds.go", "DeleteService, StickProcesses,", "DeleteService, StickProcesses, StickProcesses, StickProcesses, StickProcesses, " +
 	"StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses,"}
 
+// blinds leaves every second new guardian at first unable to open what it is told of.
+var blinds = change{"supervisor/sim/keeper.go", "r.IntN(4) == 0 {", "r.IntN(4) < 2 {"}
+
 var sabotages = []sabotage{
 	{"skip the breadcrumb", []change{
 		{"election/take.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
@@ -248,8 +251,8 @@ var sabotages = []sabotage{
 		{"election/grant.go", "	if floor > 0 {\n", "	if floor < 0 {\n"},
 		regrants,
 	}},
-	{"leave a watchdog as slow as it was when the lease becomes shorter" + weak, []change{
-		{"supervisor/sim/shorten.go", "	g.dog.timeout = w.Timeout\n", "	_ = w.Timeout\n"},
+	{"leave a watchdog as slow as it was when the lease becomes shorter", []change{
+		{"supervisor/guard/feeding.go", "	if l.Fed() <= fit.Timeout {\n", "	if l.Fed() >= 0 {\n"},
 		dogs, regrants,
 	}},
 	{"guardians keep a deadline that was moved to sooner", []change{
@@ -314,8 +317,29 @@ var sabotages = []sabotage{
 	{"leave it at the one order to kill a container" + weak, []change{
 		{"supervisor/sim/proc.go", "		t.insist()\n", ""},
 	}},
+	{"take a guardian that is dying for one that is there", []change{
+		{"supervisor/guard/replacing.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number > 0 {"},
+	}},
+	{"replace a guardian without asking whether the other one is there", []change{
+		{"supervisor/guard/replacing.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number >= 0 {"},
+		{"supervisor/guard/replacing.go", "		p.bothLost(at, errAlone, BothLost)\n", "		p.start(at)\n"},
+	}},
+	{"seat a guardian that does not know of every tree", []change{
+		{"supervisor/guard/pair.go", "		if s.post == learning && m.Seq == 0 && m.Tree > 0 {\n", "		if p.stopped && m.Seq == 0 && m.Tree > 0 {\n"},
+		blinds,
+	}},
+	{"a guardian closes a session before it knows of every tree", []change{
+		{"supervisor/guard/lease.go", "{ return w.told && len(l.ticket) > 0 }", "{ return len(l.ticket) > 0 }"},
+		blinds,
+	}},
+	{"tell a new guardian of no tree", []change{
+		{"supervisor/guard/ledger.go", "			all = append(all, t.registration())\n", "			_ = t.registration()\n"},
+	}},
+	{"leave what runs alone when both guardians are lost", []change{
+		{"supervisor/guard/replacing.go", "	p.StrikeAll(ErrGuardiansLost)\n", ""},
+	}},
 	{"guardians do not end leases", []change{
-		{"supervisor/guard/ward.go", "	return !l.ended && !l.relict && l.deadline > 0 && now >= l.deadline\n", "	return l.deadline < 0\n"},
+		{"supervisor/guard/ward.go", "	return !l.ended && !l.alreadyOver && l.deadline > 0 && now >= l.deadline\n", "	return l.deadline < 0\n"},
 		{"supervisor/guard/ward.go", "			next = sooner(next, l.deadline)\n", ""},
 	}},
 	{"guardians do not mind their supervisor's death", []change{

@@ -11,18 +11,17 @@ import (
 	"understudy/supervisor/guard"
 )
 
-var errMisfit = errors.New("the watchdog's timeout does not fit the shorter lease")
-
 // Shorten implements supervisor.Guard.
 func (g *keeper) Shorten(ctx context.Context, number uint64, deadline time.Duration, w child.Watchdog) error {
 	if !g.inc.pass() {
 		return errCrashed
 	}
 	told, err := g.shorten(number, deadline, w)
+	defer g.forget(told)
 	if err == nil {
 		err = g.refit(ctx, number, deadline, w)
 	}
-	if err == nil || errors.Is(err, errMisfit) {
+	if err == nil || errors.Is(err, guard.ErrMisfit) {
 		err = errors.Join(err, g.answered(ctx, told))
 	}
 	if err != nil {
@@ -34,37 +33,23 @@ func (g *keeper) Shorten(ctx context.Context, number uint64, deadline time.Durat
 func (g *keeper) shorten(number uint64, deadline time.Duration, w child.Watchdog) (seq uint64, err error) {
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	e := g.epochs[number]
-	if e == nil {
-		return 0, errUnknownEpoch
-	}
-	if err := g.live(e); err != nil {
-		return 0, err
-	}
-	if e.deadline > 0 {
-		e.deadline = min(e.deadline, deadline)
-	}
-	e.fits = &w
-	for _, t := range e.trees {
-		t.after = min(t.after, w.After)
-	}
 	g.w.say("%s: lease %d is shortened", g.inc.node.name, number)
-	g.seq++
-	seq = g.seq
-	g.broadcast(&guard.Message{Op: guard.OpShorten, Epoch: number, Deadline: deadline, Grace: w.After, Seq: seq})
-	return seq, nil
+	defer g.changed()
+	return g.pair.Ledger.Shorten(g.now(), number, deadline, fit(w))
 }
+
+func fit(w child.Watchdog) guard.Fit { return guard.Fit{Timeout: w.Timeout, After: w.After} }
 
 func (g *keeper) refit(ctx context.Context, number uint64, deadline time.Duration, w child.Watchdog) error {
 	g.w.mu.Lock()
-	d := g.dog
+	d := g.watchdog.device
 	g.w.mu.Unlock()
 	if d == nil {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, d.timeout/4)
 	defer cancel()
-	done, err := g.dogTurn(bounded)
+	done, err := g.watchdog.hold(bounded)
 	if err == nil {
 		err = g.retime(deadline, w)
 		done()
@@ -72,10 +57,12 @@ func (g *keeper) refit(ctx context.Context, number uint64, deadline time.Duratio
 	if err == nil {
 		return nil
 	}
-	if _, e := g.shorten(number, min(deadline, g.inc.node.host.now()+d.timeout/2), w); e != nil {
+	again, e := g.shorten(number, min(deadline, g.inc.node.host.now()+d.timeout/2), w)
+	if e != nil {
 		return e
 	}
-	return fmt.Errorf("%w: %w", errMisfit, err)
+	g.forget(again)
+	return fmt.Errorf("%w: %w", guard.ErrMisfit, err)
 }
 
 func (g *keeper) retime(deadline time.Duration, w child.Watchdog) error {
@@ -84,15 +71,12 @@ func (g *keeper) retime(deadline time.Duration, w child.Watchdog) error {
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	if g.dog == nil || g.dog.timeout <= w.Timeout {
-		return nil
+	if needed, err := g.pair.Ledger.Refit(g.now(), deadline, fit(w)); err != nil || !needed {
+		return err
 	}
-	if w.Timeout < time.Second || g.inc.node.host.now()+w.Timeout > deadline+w.After {
-		return errors.New("the lease is too short for one")
-	}
-	g.dog.timeout = w.Timeout
-	g.dog.write(false)
+	g.watchdog.device.timeout = w.Timeout
+	g.watchdog.device.write(false)
 	g.w.say("%s: watchdog set to %v", g.inc.node.name, w.Timeout)
-	g.broadcast(&guard.Message{Op: guard.OpWatchdog, Grace: g.dog.timeout, Along: g.dog})
+	g.pair.Ledger.Retime(w.Timeout)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"understudy/supervisor"
 	"understudy/supervisor/child"
+	"understudy/supervisor/guard"
 )
 
 // In one of so many seeds supervisors become other images of their processes, beside all that happens there anyway: so the others
@@ -85,6 +86,10 @@ func (i *incarnation) become(legacy []byte) error {
 		w.say("%s: supervisor %d finds no other image", n.name, i.number)
 		return errNoImage
 	}
+	l, err := i.guard.handing()
+	if err != nil {
+		return err
+	}
 	next, ctx := n.bear()
 	w.say("%s: supervisor %d becomes %d", n.name, i.number, next.number)
 	i.kill()
@@ -94,7 +99,7 @@ func (i *incarnation) become(legacy []byte) error {
 	}
 	w.after(0, i.stop)
 	next.stood, next.asked = maps.Clone(i.stood), i.asked
-	next.guard = i.guard.inherited(next)
+	next.guard = i.guard.inherited(next, l)
 	cfg := n.config(next)
 	cfg.Legacy = legacy
 	n.run(ctx, next, cfg)
@@ -134,7 +139,8 @@ func (g *keeper) HandOver(_ context.Context, number uint64, trees int, do func(j
 		return errCrashed
 	}
 	g.w.mu.Lock()
-	err := g.mayHandOver(number, trees)
+	g.handing = func() (guard.Legacy, error) { return g.legacy(number, trees) }
+	_, err := g.handing()
 	g.w.mu.Unlock()
 	if err != nil {
 		return err
@@ -142,53 +148,45 @@ func (g *keeper) HandOver(_ context.Context, number uint64, trees int, do func(j
 	return do(json.RawMessage("{}"))
 }
 
-func (g *keeper) mayHandOver(number uint64, trees int) error {
-	e := g.epochs[number]
-	switch {
-	case e == nil || len(g.epochs) > 1 || len(e.trees) != trees || len(g.dogs) > 0:
-		return child.ErrBusy
-	case g.live(e) != nil:
-		return e.cause
-	case e.deadline == 0:
-		return child.ErrNoLease
+// legacy is what the next image has to know. World.mu is held.
+func (g *keeper) legacy(number uint64, trees int) (l guard.Legacy, err error) {
+	if l, err = g.pair.HandOver(g.now(), number, trees); err != nil {
+		return l, err
 	}
-	for _, s := range g.seats {
-		if s == nil || !s.live || s.dead {
-			return child.ErrBusy
-		}
+	busy := len(g.watchdog.turn) > 0
+	for _, s := range g.guardians {
+		busy = busy || s == nil || s.dead
 	}
-	for _, t := range e.trees {
-		if t.starting > 0 || t.killing || t.ended || t.buried || len(t.slayer) > 0 {
-			return child.ErrBusy
-		}
+	for _, t := range g.trees() {
+		busy = busy || len(t.killing) > 0
 	}
-	return nil
+	if busy {
+		return l, child.ErrBusy
+	}
+	return l, nil
 }
 
 // inherited is what the next image knows of the guardians, which know nothing of it. World.mu is held.
-func (g *keeper) inherited(inc *incarnation) *keeper {
-	next := &keeper{
-		w: g.w, inc: inc, nacks: map[uint64]error{}, epochs: map[uint64]*epoch{}, seats: g.seats, seq: g.seq, trees: g.trees,
-		fallen: make(chan *guardian, 64), stopped: make(chan struct{}), dog: g.dog, dogs: make(chan struct{}, 1), stray: make(chan struct{}, 1),
-	}
-	if d := g.dog; d != nil {
+func (g *keeper) inherited(inc *incarnation, l guard.Legacy) *keeper {
+	next := bareKeeper(inc)
+	if d := g.watchdog.device; d != nil {
+		next.watchdog.device = d
 		delete(d.holders, g)
 		d.holders[next] = true
 	}
-	for _, s := range next.seats {
-		if s != nil {
-			s.of = next
-		}
+	for i := range l.Epoch.Trees {
+		t := l.Epoch.Trees[i].Plant.Of.(*handle).tree
+		t.of = next
+		mine := &handle{tree: t, guard: next, killing: make(chan struct{}, 1)}
+		l.Epoch.Trees[i].Plant = mine.plant(l.Epoch.Trees[i].Plant.Release)
 	}
-	for number, e := range g.epochs {
-		mine := &epoch{number: number, ticket: e.ticket, session: e.session, deadline: e.deadline, trees: map[uint64]*handle{}, done: make(chan struct{})}
-		next.epochs[number] = mine
-		for _, t := range e.trees {
-			t.of = next
-			mine.trees[t.number] = &handle{
-				tree: t.tree, guard: next, epoch: mine, number: t.number, release: t.release, forked: make(chan struct{}), slayer: make(chan struct{}, 1),
-				armed: t.armed, after: t.after,
-			}
+	var numbers [2]uint64
+	next.pair, numbers = guard.Adopt(g.now(), pairHands{next}, l)
+	next.took(numbers, g.guardians)
+	next.planted = g.planted
+	for _, e := range next.pair.Ledger.Epochs() {
+		for _, t := range e.Trees() {
+			t.Plant.Of.(*handle).entry = t
 		}
 	}
 	return next
@@ -212,11 +210,9 @@ func (g *keeper) Adopted(id json.RawMessage) (supervisor.Tree, bool) {
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	for _, e := range g.inOrder() {
-		for _, t := range e.inOrder() {
-			if t.id == tid {
-				return t, true
-			}
+	for _, t := range g.trees() {
+		if t.id == tid {
+			return t, true
 		}
 	}
 	return nil, false

@@ -79,7 +79,7 @@ func newWorld(p *Plan) *world {
 			w: w, index: n, name: fmt.Sprintf("h%d", n+1), machine: fmt.Sprintf("machine%d", n+1), boots: 1, on: true,
 			trees: map[string]*tree{}, beings: map[*guardian]struct{}{},
 		}
-		h.rng = w.stream(h.name)
+		h.rng, h.lags = w.stream(h.name), w.stream(h.name+" guardians")
 		h.rate = 1 + p.Drift*(2*h.rng.Float64()-1)
 		if p.Clones {
 			h.machine = "image"

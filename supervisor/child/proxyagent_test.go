@@ -12,11 +12,11 @@ import (
 )
 
 // answerMarks is the stand-in of the guardians of these tests: who gives a mark learns whether its tree was seen dead.
-func answerMarks(note []byte, buried func(TreeID) bool) (func(context.Context, net.Conn), error) {
+func answerMarks(note []byte, seenDead func(TreeID) bool) (func(context.Context, net.Conn), error) {
 	return func(_ context.Context, conn net.Conn) {
 		defer conn.Close()
 		mark, _ := bufio.NewReader(conn).ReadString('\n')
-		fmt.Fprintf(conn, "%s %d %v\n", note, os.Getpid(), buried(TreeID{Mark: strings.TrimSpace(mark)}))
+		fmt.Fprintf(conn, "%s %d %v\n", note, os.Getpid(), seenDead(TreeID{Mark: strings.TrimSpace(mark)}))
 	}, nil
 }
 

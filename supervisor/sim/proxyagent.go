@@ -28,7 +28,7 @@ func (e *ear) held() bool {
 
 // guardians is those to whom the listener was lent. World.mu is held.
 func (e *ear) guardians() []*guardian {
-	return slices.DeleteFunc(e.inc.node.host.guardians(), func(g *guardian) bool { return g.of.inc != e.inc || g.dead || !g.live })
+	return slices.DeleteFunc(e.inc.node.host.guardians(), func(g *guardian) bool { return g.of.inc != e.inc || g.dead })
 }
 
 // relieve has a guardian take a connection that the supervisor did not accept in time. World.mu is held.
@@ -55,16 +55,16 @@ func (e *ear) relieve(c *conn) {
 
 // answer holds a conversation beside the guardian's loop, as the real one does. World.mu is held.
 func (g *guardian) answer(c *conn) {
-	if g.desk == nil {
+	if g.proxy.desk == nil {
 		host := child.Host{Machine: g.host.machine, Boot: g.host.boot(), PidNS: 1}
-		g.desk = witness.Proxy(witness.At{Node: g.node.name, Host: host, End: g.killTree, Look: g.node.host.outlasted}, g.w.keys)
+		g.proxy.desk = witness.Proxy(witness.At{Node: g.node.name, Host: host, End: g.killTree, Look: g.node.host.outlasted}, g.w.keys)
 	}
-	g.heard = append(g.heard, c)
+	g.proxy.heard = append(g.proxy.heard, c)
 	g.w.say("%s: guardian %d answers a question", g.node.name, g.index+1)
 	g.w.wait.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), longestAnswer)
 		defer cancel()
-		g.desk.Answer(ctx, &gated{conn: c, gate: g.gate})
+		g.proxy.desk.Answer(ctx, &gated{conn: c, gate: g.gate})
 	})
 }
 

@@ -11,34 +11,31 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"understudy/supervisor/guard"
 )
 
-// StandIn makes of what a supervisor lent, together with its listener, what holds a conversation in its place and closes
-// the connection. Many may be held at a time: it is the one to bound them. buried tells whether the guardian itself has
+// ProxyAgent makes of what a supervisor shares, together with its listener, what holds a conversation in its place and closes
+// the connection. Many may be held at a time: it is the one to bound them. seenDead tells whether the guardian itself has
 // seen a tree dead under a lease that has ended, so that no start in it can succeed any more.
-type StandIn func(note []byte, buried func(TreeID) bool) (answer func(ctx context.Context, conn net.Conn), err error)
+type ProxyAgent func(note []byte, seenDead func(TreeID) bool) (answer func(ctx context.Context, conn net.Conn), err error)
 
 // Lend lets the guardians answer at a listener when this process does not: at once when it is dead, and after a moment
-// when it leaves connections waiting. The file is taken over. Of several that were lent, only the last one counts.
+// when it leaves connections waiting. The file is taken over. Of several that were shared, only the last one counts.
 func (g *Guard) Lend(listener *os.File, note []byte) error {
 	if len(note) > maxPacket/2 {
-		return errors.Join(fmt.Errorf("lend a listener: %w", errPacketTooLarge), listener.Close())
+		return errors.Join(fmt.Errorf("share a listener: %w", errPacketTooLarge), listener.Close())
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	former := g.lent
-	g.lent = &guard.Message{Op: guard.OpLend, Ticket: slices.Clone(note), Along: listener}
-	g.broadcast(g.lent)
+	g.guardians.mu.Lock()
+	defer g.guardians.unlock()
+	_, former := g.guardians.pair.Ledger.Shared()
+	g.guardians.pair.Ledger.Share(slices.Clone(note), listener)
 	if former != nil {
-		return fileOf(former).Close() // what was not sent yet needs not be
+		return former.(*os.File).Close() // what was not sent yet needs not be
 	}
 	return nil
 }
 
-// standIn answers at a lent listener, beside the guardian's loop.
-type standIn struct {
+// proxyAgent answers at a shared listener, beside the guardian's loop.
+type proxyAgent struct {
 	answer  func(context.Context, net.Conn)
 	fd      int // the listener
 	bell    int // eventfd: look at what follows
@@ -58,7 +55,7 @@ func (g *guardian) answerAt(listener *os.File, note []byte) error {
 	if g.answers == nil {
 		return nil
 	}
-	answer, err := g.answers(note, g.buried)
+	answer, err := g.answers(note, g.seenDead)
 	if err != nil {
 		return err
 	}
@@ -71,24 +68,24 @@ func (g *guardian) answerAt(listener *os.File, note []byte) error {
 		_ = unix.Close(fd)
 		return fmt.Errorf("bell: %w", err)
 	}
-	if g.standIn != nil {
-		g.standIn.retired.Store(true)
-		_ = raiseWitness(g.standIn.bell)
+	if g.proxyAgent != nil {
+		g.proxyAgent.retired.Store(true)
+		_ = raiseWitness(g.proxyAgent.bell)
 	}
-	g.standIn = &standIn{answer: answer, fd: fd, bell: bell}
-	go g.standIn.run()
+	g.proxyAgent = &proxyAgent{answer: answer, fd: fd, bell: bell}
+	go g.proxyAgent.run()
 	return nil
 }
 
 // nowAlone tells that there is no supervisor to leave anything to.
-func (s *standIn) nowAlone() {
+func (s *proxyAgent) nowAlone() {
 	if s != nil {
 		s.alone.Store(true)
 		_ = raiseWitness(s.bell)
 	}
 }
 
-func (s *standIn) run() {
+func (s *proxyAgent) run() {
 	defer unix.Close(s.fd) // the bell stays: somebody may be about to ring it
 	for {
 		fds := []unix.PollFd{{Fd: int32(s.bell), Events: unix.POLLIN}, {Fd: int32(s.fd), Events: unix.POLLIN}}
@@ -117,7 +114,7 @@ func (s *standIn) run() {
 }
 
 // accept takes one connection, if there is one, and tells whether there may be more.
-func (s *standIn) accept() bool {
+func (s *proxyAgent) accept() bool {
 	fd, _, err := unix.Accept4(s.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 	if err != nil {
 		return errors.Is(err, unix.ECONNABORTED)
@@ -146,8 +143,8 @@ type inquiry struct {
 	answer chan bool
 }
 
-// buried is asked beside the loop, and answered by it.
-func (g *guardian) buried(id TreeID) bool {
+// seenDead is asked beside the loop, and answered by it.
+func (g *guardian) seenDead(id TreeID) bool {
 	q := inquiry{mark: id.Mark, answer: make(chan bool, 1)}
 	select {
 	case g.inquiries <- q:

@@ -16,8 +16,8 @@ type Watchdog struct {
 	After   time.Duration // the end of a lease: by then the machine is reset, if a tree of it is not proved dead
 }
 
-// dogDevice is an open watchdog: counting since it was opened. Every write counts as a sign of life.
-type dogDevice struct {
+// watchdogDevice is an open watchdog: counting since it was opened. Every write counts as a sign of life.
+type watchdogDevice struct {
 	file      *os.File
 	timeout   time.Duration
 	permanent bool // it cannot be disarmed, or may not be
@@ -26,8 +26,8 @@ type dogDevice struct {
 // farewell, written last before the last close of the device, stops its counting. All else is a sign of life.
 var farewell = []byte("V")
 
-// openDog opens the device and sets its timeout. It counts from then on.
-func openDog(w Watchdog) (*dogDevice, error) {
+// openWatchdog opens the device and sets its timeout. It counts from then on.
+func openWatchdog(w Watchdog) (*watchdogDevice, error) {
 	if w.Timeout < time.Second {
 		return nil, errors.New("a watchdog counts in whole seconds, and there is less than one")
 	}
@@ -45,9 +45,9 @@ func openDog(w Watchdog) (*dogDevice, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &dogDevice{file: file}
+	d := &watchdogDevice{file: file}
 	err = using(file, func(fd int) (err error) {
-		d.timeout, d.permanent, err = prepareDog(dogFD(fd), w.Timeout)
+		d.timeout, d.permanent, err = prepareWatchdog(watchdogFD(fd), w.Timeout)
 		return err
 	})
 	if err != nil {
@@ -56,8 +56,8 @@ func openDog(w Watchdog) (*dogDevice, error) {
 	return d, nil
 }
 
-// dogCalls is what a watchdog's driver can be asked.
-type dogCalls interface {
+// watchdogCalls is what a watchdog's driver can be asked.
+type watchdogCalls interface {
 	options() (uint32, error)
 	setTimeout(seconds int) error
 	timeout() (seconds int, err error)
@@ -65,8 +65,8 @@ type dogCalls interface {
 	start() error
 }
 
-// prepareDog returns the timeout that the device took, which may be shorter, and whether it can never be stopped again.
-func prepareDog(d dogCalls, wanted time.Duration) (got time.Duration, permanent bool, err error) {
+// prepareWatchdog returns the timeout that the device took, which may be shorter, and whether it can never be stopped again.
+func prepareWatchdog(d watchdogCalls, wanted time.Duration) (got time.Duration, permanent bool, err error) {
 	options, err := d.options()
 	if err != nil {
 		return 0, false, fmt.Errorf("no watchdog device: %w", err)
@@ -99,10 +99,10 @@ func prepareDog(d dogCalls, wanted time.Duration) (got time.Duration, permanent 
 	return got, false, nil
 }
 
-// dogFD is an open device.
-type dogFD int
+// watchdogFD is an open device.
+type watchdogFD int
 
-func (fd dogFD) options() (uint32, error) {
+func (fd watchdogFD) options() (uint32, error) {
 	info, err := unix.IoctlGetWatchdogInfo(int(fd))
 	if err != nil {
 		return 0, err
@@ -110,22 +110,22 @@ func (fd dogFD) options() (uint32, error) {
 	return info.Options, nil
 }
 
-func (fd dogFD) setTimeout(seconds int) error {
+func (fd watchdogFD) setTimeout(seconds int) error {
 	return unix.IoctlSetPointerInt(int(fd), unix.WDIOC_SETTIMEOUT, seconds)
 }
 
-func (fd dogFD) timeout() (int, error) { return unix.IoctlGetInt(int(fd), unix.WDIOC_GETTIMEOUT) }
+func (fd watchdogFD) timeout() (int, error) { return unix.IoctlGetInt(int(fd), unix.WDIOC_GETTIMEOUT) }
 
-func (fd dogFD) stop() error {
+func (fd watchdogFD) stop() error {
 	return unix.IoctlSetPointerInt(int(fd), unix.WDIOC_SETOPTIONS, unix.WDIOS_DISABLECARD)
 }
 
-func (fd dogFD) start() error {
+func (fd watchdogFD) start() error {
 	return unix.IoctlSetPointerInt(int(fd), unix.WDIOC_SETOPTIONS, unix.WDIOS_ENABLECARD)
 }
 
 // part lets go of the device, and stops it if nobody else holds it.
-func (d *dogDevice) part() error {
+func (d *watchdogDevice) part() error {
 	_, err := d.file.Write(farewell)
 	return errors.Join(err, d.file.Close())
 }

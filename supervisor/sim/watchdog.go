@@ -7,9 +7,15 @@ import (
 	"time"
 
 	"understudy/supervisor/child"
-
-	"understudy/supervisor/guard"
 )
+
+// watchdog is what a supervisor knows of its node's device.
+type watchdog struct {
+	of     *keeper
+	device *device       // nil: no guardian feeds it
+	turn   chan struct{} // held by who opens or closes it
+	idle   chan struct{} // holds one when it may be needed by nobody
+}
 
 // Arm is child.Tree's.
 func (t *handle) Arm(ctx context.Context, w child.Watchdog) error {
@@ -21,59 +27,31 @@ func (t *handle) Arm(ctx context.Context, w child.Watchdog) error {
 
 func (t *handle) arm(ctx context.Context, w child.Watchdog) error {
 	g := t.guard
-	done, err := g.dogTurn(ctx)
+	done, err := g.watchdog.hold(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := g.holdDog(ctx, w); err != nil {
+	if err := g.watchdog.ready(ctx, w); err != nil {
 		return err
 	}
 	if !g.inc.pass() {
 		return errCrashed
 	}
 	g.w.mu.Lock()
-	if err := t.mayArm(); err != nil {
-		g.w.mu.Unlock()
-		g.strayDog()
-		return err
-	}
-	t.armed, t.after = true, w.After
-	if f := t.epoch.fits; f != nil {
-		t.after = min(t.after, f.After)
-	}
-	m := t.arming()
-	g.seq++
-	m.Seq = g.seq
-	seq := g.seq
-	g.broadcast(m)
+	seq, err := t.entry.Arm(g.now(), w.After)
+	g.changed()
 	g.w.mu.Unlock()
-	return g.answered(ctx, seq)
-}
-
-func (t *handle) mayArm() error {
-	if err := t.guard.live(t.epoch); err != nil {
+	if err != nil {
+		g.watchdog.mayDisarm()
 		return err
 	}
-	if t.epoch.deadline == 0 {
-		return child.ErrNoLease
-	}
-	if t.epoch.trees[t.number] == nil {
-		return child.ErrTreeEnded
-	}
-	if f := t.epoch.fits; f != nil && t.guard.dog != nil && t.guard.dog.timeout > f.Timeout {
-		return errMisfit
-	}
-	return nil
-}
-
-func (t *handle) arming() *guard.Message {
-	return &guard.Message{Op: guard.OpArm, Epoch: t.epoch.number, Tree: t.number, Grace: t.after}
+	return g.answered(ctx, seq)
 }
 
 // CheckWatchdog is child.Guard's.
 func (g *keeper) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
-	done, err := g.dogTurn(ctx)
+	done, err := g.watchdog.hold(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,7 +64,7 @@ func (g *keeper) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
 	}
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	if g.dog != nil {
+	if g.watchdog.device != nil {
 		return nil
 	}
 	d := g.inc.node.dog
@@ -98,10 +76,11 @@ func (g *keeper) CheckWatchdog(ctx context.Context, w child.Watchdog) error {
 	return nil
 }
 
-func (g *keeper) dogTurn(ctx context.Context) (done func(), err error) {
+func (w *watchdog) hold(ctx context.Context) (done func(), err error) {
+	g := w.of
 	select {
-	case g.dogs <- struct{}{}:
-		return func() { <-g.dogs }, nil
+	case w.turn <- struct{}{}:
+		return func() { <-w.turn }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-g.stopped:
@@ -109,15 +88,16 @@ func (g *keeper) dogTurn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// holdDog has the device open, and both guardians feeding it.
-func (g *keeper) holdDog(ctx context.Context, w child.Watchdog) error {
+// ready has the device open, and both guardians feeding it.
+func (w *watchdog) ready(ctx context.Context, wanted child.Watchdog) error {
+	g := w.of
 	if !g.inc.pass() {
 		return errCrashed
 	}
 	g.w.mu.Lock()
-	if g.dog != nil {
+	if w.device != nil {
 		defer g.w.mu.Unlock()
-		if g.dog.timeout > w.Timeout {
+		if w.device.timeout > wanted.Timeout {
 			return errors.New("it is in use with a longer timeout")
 		}
 		return nil
@@ -128,36 +108,32 @@ func (g *keeper) holdDog(ctx context.Context, w child.Watchdog) error {
 	}
 	g.w.mu.Lock()
 	d := g.inc.node.dog
-	if err := d.open(g, w.Timeout); err != nil {
+	if err := d.open(g, wanted.Timeout); err != nil {
 		g.w.mu.Unlock()
 		return err
 	}
-	g.w.say("%s: watchdog armed, %v", g.inc.node.name, w.Timeout)
-	g.dog = d
-	g.seq++
-	seq := g.seq
-	g.broadcast(&guard.Message{Op: guard.OpWatchdog, Seq: seq, Grace: d.timeout, Along: d})
+	g.w.say("%s: watchdog armed, %v", g.inc.node.name, wanted.Timeout)
+	w.device = d
+	seq := g.pair.Ledger.Feed(g.now(), d.timeout, d)
+	g.changed()
 	g.w.mu.Unlock()
 	if err := g.answered(ctx, seq); err != nil {
-		g.strayDog()
+		w.mayDisarm()
 		return err
 	}
 	return nil
 }
 
-func (g *keeper) strayDog() {
-	select {
-	case g.stray <- struct{}{}:
-	default:
-	}
+func (w *watchdog) mayDisarm() {
+	ring(w.idle)
 }
 
-// keepKennel disarms the device when nobody needs it.
-func (g *keeper) keepKennel(ctx context.Context) {
+// disarmWhenIdle disarms the device when nobody needs it.
+func (w *watchdog) disarmWhenIdle(ctx context.Context) {
 	for {
 		select {
-		case <-g.stray:
-			g.disarm(ctx)
+		case <-w.idle:
+			w.disarm(ctx)
 		case <-ctx.Done():
 			return
 		}
@@ -165,10 +141,11 @@ func (g *keeper) keepKennel(ctx context.Context) {
 }
 
 // disarm lets go of the device if no tree needs it: first the guardians, and this process last, whose farewell then counts.
-func (g *keeper) disarm(ctx context.Context) {
+func (w *watchdog) disarm(ctx context.Context) {
+	g := w.of
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	done, err := g.dogTurn(ctx)
+	done, err := w.hold(ctx)
 	if err != nil {
 		return
 	}
@@ -177,15 +154,18 @@ func (g *keeper) disarm(ctx context.Context) {
 		return
 	}
 	g.w.mu.Lock()
-	d := g.dog
-	if d == nil || g.needsDog() {
+	d := w.device
+	if d == nil {
 		g.w.mu.Unlock()
 		return
 	}
-	g.dog = nil
-	g.seq++
-	seq := g.seq
-	g.broadcast(&guard.Message{Op: guard.OpUnwatch, Seq: seq})
+	seq, needed := g.pair.Ledger.Unfeed(g.now())
+	if needed {
+		g.w.mu.Unlock()
+		return
+	}
+	w.device = nil
+	g.changed()
 	g.w.mu.Unlock()
 	_ = g.answered(ctx, seq)
 	if !g.inc.pass() {
@@ -198,15 +178,4 @@ func (g *keeper) disarm(ctx context.Context) {
 		d.write(true)
 		d.close(g)
 	}
-}
-
-func (g *keeper) needsDog() bool {
-	for _, e := range g.epochs {
-		for _, t := range e.trees {
-			if t.armed {
-				return true
-			}
-		}
-	}
-	return false
 }

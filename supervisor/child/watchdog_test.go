@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	dogTimeout = time.Second
-	dogAfter   = 500 * time.Millisecond
+	fakeTimeout = time.Second
+	fakeAfter   = 500 * time.Millisecond
 
 	permanently = "permanent-" // before the name of a device that cannot be disarmed
 )
 
-// openFakeDog opens what a fakeDog listens at. As with the real device, only the last copy's end is a close.
-func openFakeDog(w Watchdog) (*dogDevice, error) {
+// openFakeWatchdog opens what a fakeWatchdog listens at. As with the real device, only the last copy's end is a close.
+func openFakeWatchdog(w Watchdog) (*watchdogDevice, error) {
 	path, permanent := strings.CutSuffix(w.Path, permanently+"dog")
 	if permanent {
 		path += "dog"
@@ -34,11 +34,11 @@ func openFakeDog(w Watchdog) (*dogDevice, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &dogDevice{file: file, timeout: w.Timeout, permanent: permanent}, nil
+	return &watchdogDevice{file: file, timeout: w.Timeout, permanent: permanent}, nil
 }
 
-// fakeDog behaves as a watchdog's driver does: any write puts the reset off by the timeout, and a close after a V calls it off.
-type fakeDog struct {
+// fakeWatchdog behaves as a watchdog's driver does: any write puts the reset off by the timeout, and a close after a V calls it off.
+type fakeWatchdog struct {
 	t  *testing.T
 	mu sync.Mutex // guards what follows
 
@@ -53,14 +53,14 @@ type fakeDog struct {
 	changed        chan struct{} // closed at each change
 }
 
-func newFakeDog(t *testing.T, dir string) *fakeDog {
+func newFakeWatchdog(t *testing.T, dir string) *fakeWatchdog {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dog"), Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	d := &fakeDog{t: t, fed: map[byte]int{}, changed: make(chan struct{})}
+	d := &fakeWatchdog{t: t, fed: map[byte]int{}, changed: make(chan struct{})}
 	go func() {
 		for {
 			conn, err := l.Accept()
@@ -73,7 +73,7 @@ func newFakeDog(t *testing.T, dir string) *fakeDog {
 	return d
 }
 
-func (d *fakeDog) change(f func(now time.Duration)) {
+func (d *fakeWatchdog) change(f func(now time.Duration)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f(Now())
@@ -82,27 +82,27 @@ func (d *fakeDog) change(f func(now time.Duration)) {
 }
 
 const (
-	dogBeat  = 10 * time.Millisecond
-	dogStood = 200 * time.Millisecond // a beat that comes later than that shows that the machine stood still
+	fakeBeat  = 10 * time.Millisecond
+	fakeStood = 200 * time.Millisecond // a beat that comes later than that shows that the machine stood still
 )
 
 // alive notes that this process runs. The caller holds mu.
-func (d *fakeDog) alive(now time.Duration) {
-	if slept := now - d.beat; slept > dogStood {
+func (d *fakeWatchdog) alive(now time.Duration) {
+	if slept := now - d.beat; slept > fakeStood {
 		d.stood += slept
 	}
 	d.beat = now
 }
 
-func (d *fakeDog) live(conn net.Conn) {
+func (d *fakeWatchdog) live(conn net.Conn) {
 	defer conn.Close()
 	gone := make(chan struct{})
 	defer close(gone)
 	d.change(func(now time.Duration) {
-		d.opened, d.counts, d.resetAt, d.last, d.beat, d.stood = d.opened+1, true, now+dogTimeout, 'o', now, 0
+		d.opened, d.counts, d.resetAt, d.last, d.beat, d.stood = d.opened+1, true, now+fakeTimeout, 'o', now, 0
 	})
 	go func() {
-		for tick := time.NewTicker(dogBeat); ; {
+		for tick := time.NewTicker(fakeBeat); ; {
 			select {
 			case <-gone:
 				tick.Stop()
@@ -125,7 +125,7 @@ func (d *fakeDog) live(conn net.Conn) {
 			}
 			d.alive(now)
 			d.late = max(d.late, now-d.resetAt-d.stood)
-			d.resetAt, d.last, d.stood = now+dogTimeout, buf[n-1], 0
+			d.resetAt, d.last, d.stood = now+fakeTimeout, buf[n-1], 0
 			for _, b := range buf[:n] {
 				d.fed[b]++
 			}
@@ -137,7 +137,7 @@ func (d *fakeDog) live(conn net.Conn) {
 }
 
 // await waits until the device is as is asked for.
-func (d *fakeDog) await(what string, is func() bool) {
+func (d *fakeWatchdog) await(what string, is func() bool) {
 	d.t.Helper()
 	limit := time.After(patience)
 	for {
@@ -156,7 +156,7 @@ func (d *fakeDog) await(what string, is func() bool) {
 }
 
 // fedAnew waits for so many feeds of each of the two from now on.
-func (d *fakeDog) fedAnew(times int) {
+func (d *fakeWatchdog) fedAnew(times int) {
 	d.t.Helper()
 	d.mu.Lock()
 	one, two := d.fed['1']+times, d.fed['2']+times
@@ -165,7 +165,7 @@ func (d *fakeDog) fedAnew(times int) {
 }
 
 // disarmed waits until the device was closed so that it does not count on; nothing may have come too late before.
-func (d *fakeDog) disarmed(opened int) {
+func (d *fakeWatchdog) disarmed(opened int) {
 	d.t.Helper()
 	d.await("closed", func() bool { return d.opened == opened && d.closed == opened })
 	d.mu.Lock()
@@ -179,9 +179,9 @@ func (d *fakeDog) disarmed(opened int) {
 }
 
 // armed gets a tree running that the watchdog is for, and returns the lease's end.
-func (p *puppet) armed(lease time.Duration) (d *fakeDog, deadline time.Duration) {
+func (p *puppet) armed(lease time.Duration) (d *fakeWatchdog, deadline time.Duration) {
 	p.t.Helper()
-	d = newFakeDog(p.t, p.dir)
+	d = newFakeWatchdog(p.t, p.dir)
 	p.do(command{Do: "begin", Epoch: 1})
 	deadline = p.do(command{Do: "extend", Epoch: 1, In: lease}).At
 	p.leaf = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
@@ -229,7 +229,7 @@ func TestWatchdogIsDisarmedAtACleanStop(t *testing.T) {
 func TestWatchdogThatCannotBeDisarmedIsFedOn(t *testing.T) {
 	t.Parallel()
 	p := newPuppet(t, KindWalk)
-	d := newFakeDog(t, p.dir)
+	d := newFakeWatchdog(t, p.dir)
 	p.do(command{Do: "check"})
 	d.disarmed(1)
 	p.do(command{Do: "begin", Epoch: 1})
@@ -308,7 +308,7 @@ func TestWatchdogResetsAMachineThatNobodyIsLeftOn(t *testing.T) {
 			}
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			if !d.counts || d.resetAt > deadline+dogAfter {
+			if !d.counts || d.resetAt > deadline+fakeAfter {
 				t.Errorf("it counts: %v, the reset comes %v after the lease's end", d.counts, d.resetAt-deadline)
 			}
 		})
@@ -323,7 +323,7 @@ func TestWatchdogIsFedOnForAFrozenSupervisorOnceTheTreeIsDead(t *testing.T) {
 		d, deadline := p.armed(2 * time.Second)
 		freeze(t, p.cmd.Process.Pid)
 		p.dead()
-		d.await("past the lease's end", func() bool { return d.resetAt > deadline+dogAfter+2*dogTimeout })
+		d.await("past the lease's end", func() bool { return d.resetAt > deadline+fakeAfter+2*fakeTimeout })
 		if err := unix.Kill(p.cmd.Process.Pid, unix.SIGCONT); err != nil {
 			t.Fatal(err)
 		}

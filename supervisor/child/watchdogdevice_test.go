@@ -3,7 +3,6 @@ package child
 import (
 	"io"
 	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -35,26 +34,6 @@ func TestAGuardianWritesToTheWatchdogThatItWasLent(t *testing.T) {
 	}
 }
 
-// A guardian that takes another's place is told of the device first, and that a tree is armed before it can be killed.
-func TestNewGuardianIsToldOfTheWatchdog(t *testing.T) {
-	g := &Guard{epochs: map[uint64]*epoch{}}
-	g.kennel.dog = &dogDevice{timeout: time.Second}
-	e := &epoch{number: 1, deadline: time.Hour, trees: map[uint64]*Tree{}, cause: ErrLeaseEnded}
-	e.trees[1] = &Tree{guard: g, epoch: e, number: 1, armed: true, after: time.Second}
-	g.epochs[1] = e
-	all := g.replay()
-	var ops []guard.Op
-	for _, m := range all {
-		ops = append(ops, m.Op)
-	}
-	if want := []guard.Op{guard.OpWatchdog, guard.OpBegin, guard.OpTree, guard.OpArm, guard.OpEnd}; !slices.Equal(ops, want) {
-		t.Fatalf("%v, want %v", ops, want)
-	}
-	if all[0].Grace != time.Second || all[1].Deadline != time.Hour || !all[1].OK || all[3].Grace != time.Second {
-		t.Errorf("%+v", all)
-	}
-}
-
 func TestWhatIsNoWatchdogIsNotArmed(t *testing.T) {
 	for _, w := range []Watchdog{
 		{Path: "/dev/null", Timeout: time.Second},
@@ -62,7 +41,7 @@ func TestWhatIsNoWatchdogIsNotArmed(t *testing.T) {
 		{Path: "/etc/passwd", Timeout: time.Second},
 		{Path: "/dev/null", Timeout: time.Second / 2},
 	} {
-		if d, err := openDog(w); err == nil {
+		if d, err := openWatchdog(w); err == nil {
 			t.Errorf("%+v: %v", w, d.part())
 		} else {
 			t.Log(err)
@@ -104,7 +83,7 @@ func TestWatchdogIsTakenOnlyWithATimeoutThatIsShortEnough(t *testing.T) {
 		"no watchdog device": {driver{err: unix.ENOTTY, most: 60}, 0, false},
 	} {
 		c.driver.runs = true
-		got, permanent, err := prepareDog(&c.driver, 3*time.Second)
+		got, permanent, err := prepareWatchdog(&c.driver, 3*time.Second)
 		if got != c.want || permanent != c.permanent || (err == nil) != (c.want > 0) {
 			t.Errorf("%s: %v, permanent: %v, %v", name, got, permanent, err)
 		}

@@ -1,0 +1,193 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
+)
+
+const (
+	guardianSocket = 3
+	startLimit     = 5 * time.Second // for a guardian to answer
+)
+
+// guardianProcess is one guardian process as the supervisor sees it.
+type guardianProcess struct {
+	pid     int
+	process *os.Process
+	pidfd   *os.File
+	link    link
+	once    sync.Once
+	reaping sync.Mutex // held while it is reaped
+
+	whyMu sync.Mutex // guards why
+	why   error
+
+	number  uint64           // the pair's, guarded by guardians.mu, as are the next two
+	clogged bool             // its socket was full
+	pending []*guard.Message // what it did not take
+}
+
+// answerBy is until when a new guardian has to answer.
+func answerBy(ctx context.Context) time.Time {
+	deadline := time.Now().Add(startLimit)
+	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
+		return at
+	}
+	return deadline
+}
+
+// startGuardian starts a guardian and waits for its first answer.
+func (g *guardians) startGuardian(deadline time.Time, index int) (*guardianProcess, error) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, errors.Join(err, ours.Close(), theirs.Close())
+	}
+	defer null.Close()
+	pidfd := -1
+	title := fmt.Sprintf("%s%s%d/2 of node %s", g.start.args0, guardianMark, index+1, g.start.name)
+	process, err := os.StartProcess(g.start.exe, []string{title}, &os.ProcAttr{
+		Dir:   "/",
+		Env:   append(Environ(), "GOMAXPROCS=1"),
+		Files: []*os.File{null, null, os.Stderr, theirs},
+		// A session of its own: Ctrl-C at the supervisor's terminal does not reach it. And no death signal: it
+		// has to outlive its parent.
+		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
+	})
+	_ = theirs.Close() // so that its end shows at ours, even before it has said a word
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start guardian: %w", err), ours.Close())
+	}
+	s := &guardianProcess{pid: process.Pid, process: process, pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: link{ours}}
+	err = s.link.send(&guard.Message{Op: guard.OpSetup, Seq: 1, Index: index, Grace: g.start.grace})
+	if err == nil {
+		err = s.await(deadline, 1, func(*guard.Message) {})
+	}
+	if err != nil {
+		s.destroy()
+		return nil, fmt.Errorf("guardian %d does not answer: %w", index+1, err)
+	}
+	return s, nil
+}
+
+// await reads until everything up to seq is acknowledged; for a guardian that nobody attends yet.
+func (s *guardianProcess) await(deadline time.Time, seq uint64, heard func(*guard.Message)) error {
+	if err := s.link.file.SetReadDeadline(deadline); err != nil {
+		return err
+	}
+	buf := make([]byte, maxPacket)
+	for {
+		m, err := s.link.receive(buf)
+		if err != nil {
+			return err
+		}
+		heard(&m)
+		if m.Op == guard.OpAck && m.Seq >= seq {
+			return s.link.file.SetReadDeadline(time.Time{})
+		}
+	}
+}
+
+// send passes a message on without waiting. EAGAIN: the socket is full.
+func (s *guardianProcess) send(m *guard.Message) error {
+	err := s.link.send(m)
+	switch {
+	case err == nil || errors.Is(err, unix.EAGAIN):
+		return err
+	case errors.Is(err, os.ErrClosed):
+		return nil // what the descriptor stands for is gone, which is noticed elsewhere; or the guardian is let go
+	}
+	s.because(fmt.Errorf("send %s: %w", m.Op, err))
+	s.kill()
+	return nil
+}
+
+// unclog sends what a full socket did not take, in its order.
+func (g *guardians) unclog(at int, s *guardianProcess) {
+	for {
+		g.mu.Lock()
+		batch := s.pending
+		s.pending = nil
+		s.clogged = len(batch) > 0
+		g.mu.Unlock()
+		if len(batch) == 0 {
+			return
+		}
+		for _, m := range batch {
+			if !g.push(at, s, m) {
+				return
+			}
+		}
+	}
+}
+
+// stuck is after how long a message that waits is told of: most go in milliseconds.
+const stuck = 100 * time.Millisecond
+
+// push waits until a full socket takes a message, or the guardian has ended.
+func (g *guardians) push(at int, s *guardianProcess, m *guard.Message) bool {
+	told, began := false, Now()
+	tell := func(full bool) {
+		g.mu.Lock()
+		defer g.unlock()
+		told = full
+		g.pair.Clogged(Now(), at, s.number, full)
+	}
+	for errors.Is(s.send(m), unix.EAGAIN) {
+		if s.gone() {
+			return false
+		}
+		if !told && Now()-began > stuck {
+			tell(true)
+		}
+		rest(-1, 0, time.Millisecond)
+	}
+	if told {
+		tell(false)
+	}
+	return true
+}
+
+func (s *guardianProcess) kill() { _ = signalHeld(s.pidfd, unix.SIGKILL) }
+
+// gone says whether the process has ended, without waiting.
+func (s *guardianProcess) gone() bool {
+	dead, err := ready(s.pidfd)
+	return dead || err != nil // its pidfd is closed only after it was reaped
+}
+
+// destroy ends a guardian that nobody attends.
+func (s *guardianProcess) destroy() {
+	s.kill()
+	s.once.Do(func() {
+		_, _ = waitFor(s.process)
+		_ = s.link.file.Close()
+		_ = s.pidfd.Close()
+	})
+}
+
+func (s *guardianProcess) because(err error) {
+	s.whyMu.Lock()
+	defer s.whyMu.Unlock()
+	if s.why == nil {
+		s.why = err
+	}
+}
+
+func (s *guardianProcess) cause() error {
+	s.whyMu.Lock()
+	defer s.whyMu.Unlock()
+	return s.why
+}

@@ -1,0 +1,94 @@
+package child
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
+)
+
+// pairHands do what the pair decides, while guardians.mu is held.
+type pairHands struct{ *guardians }
+
+// Send implements guard.PairHands.
+func (g pairHands) Send(at int, m *guard.Message) {
+	s := g.at[at]
+	if m.Op == guard.OpTwin {
+		twin := g.at[1-at]
+		if s == nil || twin == nil {
+			return
+		}
+		m.Along = twin.pidfd
+	}
+	if s.clogged {
+		s.pending = append(s.pending, m)
+		return
+	}
+	if errors.Is(s.send(m), unix.EAGAIN) {
+		s.clogged, s.pending = true, []*guard.Message{m}
+		g.tasks.Go(func() { g.unclog(at, s) })
+	}
+}
+
+// Start implements guard.PairHands.
+func (g pairHands) Start(at int, number uint64) {
+	g.tasks.Go(func() {
+		s, err := g.startGuardian(time.Now().Add(startLimit), at)
+		g.mu.Lock()
+		former := g.at[at]
+		if err == nil {
+			s.number = number
+			g.at[at] = s
+		}
+		if g.pair.Began(Now(), at, number, err) {
+			g.attend(at, s)
+			g.unlock()
+			return
+		}
+		g.at[at] = former
+		g.unlock()
+		if err == nil {
+			s.destroy()
+		}
+	})
+}
+
+// Kill implements guard.PairHands.
+func (g pairHands) Kill(at int, why error) {
+	if s := g.at[at]; s != nil {
+		s.because(why)
+		g.later = append(g.later, s.kill)
+	}
+}
+
+// Strike implements guard.PairHands.
+func (g pairHands) Strike() {
+	var all []*Tree
+	for _, e := range g.pair.Ledger.Epochs() {
+		all = append(all, treesOf(e)...)
+	}
+	g.later = append(g.later, func() {
+		for _, t := range all {
+			t.strike()
+		}
+	})
+}
+
+// Say implements guard.PairHands.
+func (g pairHands) Say(what guard.News, at int, why error) {
+	log, now, former := g.log, g.at[at], g.gone[at]
+	switch what {
+	case guard.Replaced:
+		g.words.say(log.Warn, "guardian replaced", "index", at+1, "gone", former.pid, "new", now.pid, "because", former.cause())
+	case guard.NotReplaced:
+		g.words.say(log.Error, "guardian not replaced", "index", at+1, "error", why)
+	case guard.BothLost:
+		g.words.say(log.Error, "guardians lost, ending all trees")
+	case guard.NotStarted:
+		g.words.say(log.Error, "no guardians could be started", "error", why)
+	case guard.Anew:
+		g.words.say(log.Warn, "a new pair of guardians watches")
+	}
+}

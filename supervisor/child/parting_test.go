@@ -1,0 +1,208 @@
+package child
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
+)
+
+// P4: guardians of a guard that has stopped are not killed: they end what it could not prove dead, and close its sessions.
+func TestGuardiansOfAStoppedGuardGoOn(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, KindWalk), Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	planted(t, g)
+	var pids []int
+	g.guardians.mu.Lock()
+	for _, s := range g.guardians.at {
+		pids = append(pids, s.pid)
+	}
+	g.guardians.mu.Unlock()
+	for _, pid := range pids {
+		defer kill9(pid)
+		freeze(t, pid)
+	}
+	cancel()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+	for _, pid := range pids {
+		if s, err := statOf(pid); err != nil || !s.alive() {
+			t.Errorf("guardian %d is killed (%v)", pid, err)
+		}
+	}
+}
+
+// P4: a log that nobody reads holds up no replacement, and no answer.
+func TestALogThatIsFullHoldsNoGuardianUp(t *testing.T) {
+	unread, log := io.Pipe()
+	t.Cleanup(func() { _ = unread.Close() })
+	ctx, cancel := context.WithCancel(context.Background())
+	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, KindWalk), Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Output: log})})
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		_ = unread.Close()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+	tree := planted(t, g)
+	for i := range 4 {
+		g.guardians.mu.Lock()
+		s := g.guardians.at[i%2]
+		g.guardians.mu.Unlock()
+		if s == nil {
+			t.Fatalf("guardian %d is not replaced", i%2+1)
+		}
+		kill9(s.pid)
+		bounded, cancel := context.WithTimeout(t.Context(), patience)
+		err := caughtUp(bounded, g)
+		for err == nil {
+			g.guardians.mu.Lock()
+			_, busy := g.guardians.pair.HandOver(Now(), 1, 1)
+			changed, now := g.guardians.pair.Changed(), g.guardians.at[i%2]
+			g.guardians.mu.Unlock()
+			if busy == nil && now != s {
+				break
+			}
+			select {
+			case <-changed:
+			case <-bounded.Done():
+				err = context.Cause(bounded)
+			}
+		}
+		cancel()
+		if err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+	}
+	if err := tree.End(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// watchedBody notes whether the guardian lives when its death is ordered.
+type watchedBody struct {
+	body
+	by      *guardianProcess
+	unseen  bool
+	ordered bool
+}
+
+func (b *watchedBody) order() error {
+	rest(int(b.by.pidfd.Fd()), unix.POLLIN, 100*time.Millisecond) // a kill is not seen at once
+	b.ordered, b.unseen = true, b.by.gone()
+	return nil
+}
+
+// P4: what the last guardian watched over is struck before that is killed.
+func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
+	sleeper := exec.Command("sleep", "1000")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sleeper.Wait() }()
+	defer func() { _ = sleeper.Process.Kill() }()
+	stat, err := statOf(sleeper.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := holdProcess(stat.pid, stat.start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	g := newGuard(GuardConfig{})
+	tree, s := &Tree{guard: g}, &guardianProcess{pid: stat.pid, pidfd: held}
+	b := &watchedBody{by: s}
+	tree.parts = []*part{newPart(tree, b, nil)}
+	g.guardians.mu.Lock()
+	g.guardians.at[0] = s
+	err = g.guardians.pair.Ledger.Begin(1, nil)
+	_, _, planted := g.guardians.pair.Ledger.Plant(Now(), 1, guard.Plant{Of: tree})
+	pairHands{g.guardians}.Strike()
+	pairHands{g.guardians}.Kill(0, errors.New("it is not needed"))
+	g.guardians.unlock()
+	if err := errors.Join(err, planted); err != nil {
+		t.Fatal(err)
+	}
+	if !b.ordered || b.unseen {
+		t.Errorf("ordered %v, and nobody watched over it: %v", b.ordered, b.unseen)
+	}
+	if rest(int(held.Fd()), unix.POLLIN, patience); !s.gone() {
+		t.Error("the guardian lives")
+	}
+}
+
+// A guardian that sleeps while its supervisor stops does not keep the watchdog, which would reset the machine.
+func TestAWatchdogIsDisarmedThoughAGuardianSleeps(t *testing.T) {
+	said, log := io.Pipe()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	g, err := StartGuard(ctx, GuardConfig{
+		Container: probed(t, KindWalk), Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Output: log}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.watchdog.open = func(w Watchdog) (*watchdogDevice, error) {
+		file, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		return &watchdogDevice{file: file, timeout: w.Timeout}, err
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	lines := make(chan string, 64)
+	go func() {
+		for all := bufio.NewScanner(said); all.Scan(); {
+			lines <- all.Text()
+		}
+		close(lines)
+	}()
+	tree := planted(t, g)
+	if err := tree.Arm(t.Context(), Watchdog{Timeout: time.Minute, After: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	g.guardians.mu.Lock()
+	pid := g.guardians.at[1].pid
+	g.guardians.mu.Unlock()
+	freeze(t, pid)
+	cancel()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+	for limit := time.After(patience); ; {
+		select {
+		case line := <-lines:
+			if strings.Contains(line, "watchdog may not be disarmed") {
+				t.Fatal(line)
+			} else if strings.Contains(line, "watchdog disarmed") {
+				_ = log.Close()
+				return
+			}
+		case <-limit:
+			t.Fatal("nothing is said of it")
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package child
+
+import (
+	"context"
+	"runtime"
+)
+
+// spawner has all processes forked from one thread: the signal that a child gets when its parent dies is bound to the thread that forked
+// it, not to the process.
+type spawner struct {
+	thread  chan<- func() // the main thread, if the guard may have it; nil: one of its own
+	jobs    chan func()
+	stopped <-chan struct{}
+}
+
+// run has the spawner run until the guard has stopped.
+func (s *spawner) run() {
+	if s.thread == nil {
+		s.work()
+		return
+	}
+	over := make(chan struct{})
+	select {
+	case s.thread <- func() { defer close(over); s.work() }:
+		<-over
+	case <-s.stopped:
+	}
+}
+
+func (s *spawner) work() {
+	unlock := lockThread()
+	defer unlock()
+	for {
+		select {
+		case job := <-s.jobs:
+			job()
+		case <-s.stopped:
+			return
+		}
+	}
+}
+
+// do runs f on the spawning thread, and waits for it.
+func (s *spawner) do(ctx context.Context, f func()) error {
+	if ctx.Err() != nil { // of several that are ready a select takes any
+		return context.Cause(ctx)
+	}
+	done := make(chan struct{})
+	select {
+	case s.jobs <- func() { defer close(done); f() }:
+		<-done
+		return nil
+	case <-s.stopped:
+		return ErrStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func lockThread() func() {
+	runtime.LockOSThread()
+	return runtime.UnlockOSThread
+}

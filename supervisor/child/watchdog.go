@@ -1,0 +1,211 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/guard"
+)
+
+// watchdog is what this process knows of the watchdog. All that opens and closes the device holds turn.
+type watchdog struct {
+	guardians *guardians
+	leftovers *leftovers
+	open      func(Watchdog) (*watchdogDevice, error)
+	retime    func(*watchdogDevice, time.Duration) error
+	turn      chan struct{}   // capacity 1
+	idle      chan struct{}   // capacity 1: no tree needs it any more
+	device    *watchdogDevice // guarded by guardians.mu; nil: no guardian feeds it
+}
+
+func newWatchdog(feeding *guardians, left *leftovers) watchdog {
+	return watchdog{
+		guardians: feeding, leftovers: left,
+		open: openWatchdog, retime: retimeWatchdog, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1),
+	}
+}
+
+// Arm has the machine reset unless this tree is proved dead soon after its lease's end. To be called before anything is
+// started in it. The guardians feed the device by themselves; it is disarmed once no tree needs it.
+func (t *Tree) Arm(ctx context.Context, w Watchdog) error {
+	if err := t.arm(ctx, w); err != nil {
+		return fmt.Errorf("arm the watchdog: %w", err)
+	}
+	return nil
+}
+
+func (t *Tree) arm(ctx context.Context, w Watchdog) error {
+	g := t.guard
+	done, err := g.watchdog.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := g.watchdog.ready(ctx, w); err != nil {
+		return err
+	}
+	g.guardians.mu.Lock()
+	seq, err := t.entry.Arm(Now(), w.After)
+	g.guardians.unlock()
+	if err != nil {
+		g.watchdog.mayDisarm()
+		return err
+	}
+	return g.guardians.answered(ctx, seq)
+}
+
+// CheckWatchdog finds out whether the device could be armed, by doing it. One that may not be disarmed again stays armed.
+func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
+	err := func() error {
+		done, err := g.watchdog.hold(ctx)
+		if err != nil {
+			return err
+		}
+		defer done()
+		g.guardians.mu.Lock()
+		held := g.watchdog.device != nil
+		g.guardians.mu.Unlock()
+		if held {
+			return nil
+		}
+		d, err := g.watchdog.openDevice(ctx, w)
+		if err != nil {
+			return err
+		}
+		if d.permanent {
+			return g.watchdog.share(ctx, d)
+		}
+		return d.part()
+	}()
+	if err != nil {
+		return fmt.Errorf("check the watchdog: %w", err)
+	}
+	return nil
+}
+
+// WatchdogArmed tells whether a device resets this machine unless it is fed.
+func (g *Guard) WatchdogArmed() bool {
+	g.guardians.mu.Lock()
+	defer g.guardians.mu.Unlock()
+	return g.watchdog.device != nil
+}
+
+func (w *watchdog) hold(ctx context.Context) (done func(), err error) {
+	select {
+	case w.turn <- struct{}{}:
+		return func() { <-w.turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-w.guardians.stopped:
+		return nil, ErrStopped
+	}
+}
+
+// ready has the device open, and both guardians feeding it.
+func (w *watchdog) ready(ctx context.Context, wanted Watchdog) error {
+	w.guardians.mu.Lock()
+	held := w.device
+	w.guardians.mu.Unlock()
+	if held == nil {
+		d, err := w.openDevice(ctx, wanted)
+		if err != nil {
+			return err
+		}
+		return w.share(ctx, d)
+	}
+	if held.timeout > wanted.Timeout {
+		return fmt.Errorf("it is in use with a timeout of %v, and %v is needed", held.timeout, wanted.Timeout)
+	}
+	return nil
+}
+
+func (w *watchdog) share(ctx context.Context, d *watchdogDevice) error {
+	w.guardians.mu.Lock()
+	w.device = d
+	seq := w.guardians.pair.Ledger.Feed(Now(), d.timeout, d.file)
+	w.guardians.unlock()
+	if d.permanent {
+		w.guardians.words.say(w.guardians.log.Warn, "the watchdog cannot be disarmed any more (nowayout): the machine is reset some time after this supervisor stops")
+	}
+	if err := w.guardians.answered(ctx, seq); err != nil {
+		w.mayDisarm()
+		return err
+	}
+	w.guardians.words.say(w.guardians.log.Info, "watchdog armed", "timeout", d.timeout)
+	return nil
+}
+
+// mayDisarm has the device looked at: it may be needed by nobody.
+func (w *watchdog) mayDisarm() {
+	select {
+	case w.idle <- struct{}{}:
+	default:
+	}
+}
+
+// disarmWhenIdle disarms the device when nobody needs it, until the guard has stopped.
+func (w *watchdog) disarmWhenIdle() {
+	for {
+		select {
+		case <-w.idle:
+			w.disarm(context.Background(), false)
+		case <-w.guardians.stopped:
+			return
+		}
+	}
+}
+
+// disarm lets go of the device if no tree needs it: first the guardians, and this process last, whose farewell then counts. One
+// that may go on counting all the same is kept until the last moment.
+func (w *watchdog) disarm(ctx context.Context, leaving bool) {
+	ctx, cancel := context.WithTimeout(ctx, 5*guard.AckLimit)
+	defer cancel()
+	done, err := w.hold(ctx)
+	if err != nil {
+		return
+	}
+	defer done()
+	w.guardians.mu.Lock()
+	d := w.device
+	if d == nil || d.permanent && !leaving {
+		w.guardians.unlock()
+		return
+	}
+	seq, needed := w.guardians.pair.Ledger.Unfeed(Now())
+	if needed {
+		w.guardians.unlock()
+		return
+	}
+	w.device = nil
+	w.guardians.unlock()
+	began := time.Now()
+	err = errors.Join(w.guardians.answered(ctx, seq), d.part())
+	if err != nil {
+		w.guardians.words.say(w.guardians.log.Error, "the watchdog may not be disarmed", "error", err)
+		return
+	}
+	w.guardians.words.say(w.guardians.log.Info, "watchdog disarmed", "took", time.Since(began).Round(time.Millisecond))
+}
+
+// openDevice opens the watchdog, unless something is left that it may be counting for.
+func (w *watchdog) openDevice(ctx context.Context, wanted Watchdog) (*watchdogDevice, error) {
+	if l, is := w.leftovers.stillLeft(); is {
+		return nil, fmt.Errorf("%w: %v", ErrLeftover, l)
+	}
+	if w.leftovers.base.Kind == KindCgroup {
+		bounded, cancel := context.WithTimeout(ctx, sweepLimit/4)
+		defer cancel()
+		left, err := sweep(bounded, w.leftovers.base.Base, hclog.NewNullLogger())
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range left {
+			return nil, fmt.Errorf("%w: %v", ErrLeftover, o.leftover())
+		}
+	}
+	return w.open(wanted)
+}

@@ -1,0 +1,276 @@
+package guard
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// What a caller may branch on.
+var (
+	ErrTreeEnded = errors.New("the tree has ended or is being killed")
+	ErrBusy      = errors.New("something is going on that cannot be handed over")
+	// ErrMisfit says that a watchdog would reset the machine too late for a lease that has become shorter, and cannot be set to less.
+	ErrMisfit = errors.New("the watchdog's timeout does not fit the shorter lease")
+
+	errTooShort = errors.New("the lease is too short for one")
+)
+
+// Fit is what a watchdog has to be like for a lease.
+type Fit struct {
+	Timeout time.Duration
+	After   time.Duration // the end of the lease: until then a death has to be proved
+}
+
+// Ledger is what both guardians have to know: leases, trees, and what they share with their supervisor.
+type Ledger struct {
+	to       teller
+	epochs   []*Epoch // in numerical order
+	trees    uint64   // the last number given to a tree
+	shared   *Message // what they answer at in the supervisor's place
+	watchdog *Message // what they feed
+}
+
+// teller passes changes on to the guardians.
+type teller interface {
+	broadcast(m *Message)
+	ask(now time.Duration, m *Message) (seq uint64)
+	news() // somebody may wait for this change
+}
+
+// Epoch is one lease: the trees that live under it end with it.
+type Epoch struct {
+	Number   uint64
+	Ticket   []byte
+	Deadline time.Duration // 0: none has arrived
+	Cause    error         // why it is over; nil while it is not
+	fit      *Fit          // since it became shorter; nil: it has not
+	trees    []*Entry      // in numerical order
+	ledger   *Ledger
+	done     chan struct{} // closed when it is over
+}
+
+// Trees is the epoch's trees, but for those that have ended with proof.
+func (e *Epoch) Trees() []*Entry { return slices.Clone(e.trees) }
+
+// Done is closed when the epoch is over.
+func (e *Epoch) Done() <-chan struct{} { return e.done }
+
+// Entry is a tree in the ledger.
+type Entry struct {
+	Number   uint64
+	Plant    Plant
+	epoch    *Epoch
+	members  []Member
+	armed    bool          // the watchdog is for it
+	after    time.Duration // the lease's end: until then its death is to be proved
+	starting int           // forks under way
+	killing  bool          // no fork may begin
+	ended    bool
+	dead     bool
+}
+
+// Plant is a tree as its guardians have to know it.
+type Plant struct {
+	Release []byte
+	Mark    string
+	Ref     func() *Ref // of its container; nil: it has none, or none any more
+	Along   any
+	Of      any // the user's own
+}
+
+// Member is something alive in a tree that guardians hold by itself.
+type Member struct {
+	Ref   Ref
+	Along any
+}
+
+func (l *Ledger) epoch(number uint64) *Epoch {
+	i, there := slices.BinarySearchFunc(l.epochs, number, func(e *Epoch, n uint64) int { return cmp.Compare(e.Number, n) })
+	if !there {
+		return nil
+	}
+	return l.epochs[i]
+}
+
+// Epochs is all that have begun and are not finished.
+func (l *Ledger) Epochs() []*Epoch { return slices.Clone(l.epochs) }
+
+// Epoch finds one of them.
+func (l *Ledger) Epoch(number uint64) (*Epoch, error) {
+	if e := l.epoch(number); e != nil {
+		return e, nil
+	}
+	return nil, fmt.Errorf("epoch %d: %w", number, ErrUnknownEpoch)
+}
+
+// Begin opens a new epoch.
+func (l *Ledger) Begin(number uint64, ticket []byte) error {
+	i, there := slices.BinarySearchFunc(l.epochs, number, func(e *Epoch, n uint64) int { return cmp.Compare(e.Number, n) })
+	if there {
+		return errKnownEpoch
+	}
+	e := &Epoch{ledger: l, Number: number, Ticket: ticket, done: make(chan struct{})}
+	l.epochs = slices.Insert(l.epochs, i, e)
+	l.to.broadcast(e.begin())
+	return nil
+}
+
+func (e *Epoch) begin() *Message { return &Message{Op: OpBegin, Epoch: e.Number, Ticket: e.Ticket} }
+
+// live finds an epoch under which something may still be done.
+func (l *Ledger) live(now time.Duration, number uint64) (*Epoch, error) {
+	e, err := l.Epoch(number)
+	if err == nil {
+		err = e.alive(now)
+	}
+	return e, err
+}
+
+func (e *Epoch) alive(now time.Duration) error {
+	// P3: a lease that ran out is over even if nobody has noticed yet, and is not revived.
+	if e.Cause == nil && e.Deadline > 0 && now >= e.Deadline {
+		e.over(ErrLeaseEnded)
+	}
+	return e.Cause
+}
+
+// leased is alive for what must not happen before a lease has arrived.
+func (e *Epoch) leased(now time.Duration) error {
+	if err := e.alive(now); err != nil {
+		return err
+	}
+	if e.Deadline == 0 {
+		return ErrNoLease
+	}
+	return nil
+}
+
+func (e *Epoch) over(cause error) {
+	if e.Cause == nil {
+		e.Cause = cause
+		close(e.done)
+		e.ledger.to.news()
+	}
+}
+
+// end is a guardian's word that it has ended an epoch.
+func (l *Ledger) end(number uint64) {
+	if e := l.epoch(number); e != nil {
+		e.over(ErrLeaseEnded)
+	}
+}
+
+// Extend moves an epoch's deadline; an earlier one than it had changes nothing.
+func (l *Ledger) Extend(now time.Duration, number uint64, deadline time.Duration) error {
+	e, err := l.live(now, number)
+	if err != nil || deadline <= e.Deadline {
+		return err
+	}
+	e.Deadline = deadline
+	l.to.broadcast(&Message{Op: OpExtend, Epoch: number, Deadline: deadline})
+	return nil
+}
+
+// Shorten moves an epoch's deadline to an earlier point.
+func (l *Ledger) Shorten(now time.Duration, number uint64, deadline time.Duration, fit Fit) (seq uint64, err error) {
+	e, err := l.live(now, number)
+	if err != nil {
+		return 0, err
+	}
+	if e.Deadline > 0 {
+		e.Deadline = min(e.Deadline, deadline)
+	}
+	e.fit = &fit
+	for _, t := range e.trees {
+		t.after = min(t.after, fit.After)
+	}
+	return l.to.ask(now, &Message{Op: OpShorten, Epoch: number, Deadline: deadline, Grace: fit.After}), nil
+}
+
+// Finish forgets an epoch whose trees have all ended; nothing is closed any more.
+func (l *Ledger) Finish(number uint64) error {
+	e, err := l.Epoch(number)
+	if err != nil {
+		return err
+	}
+	if len(e.trees) > 0 {
+		return fmt.Errorf("%d trees have not ended", len(e.trees))
+	}
+	e.over(ErrLeaseEnded)
+	l.epochs = slices.DeleteFunc(l.epochs, func(other *Epoch) bool { return other == e })
+	l.to.broadcast(&Message{Op: OpFinish, Epoch: number})
+	return nil
+}
+
+// Share has the guardians answer at a listener. Of several, only the last one counts.
+func (l *Ledger) Share(note []byte, listener any) {
+	l.shared = &Message{Op: OpShare, Ticket: note, Along: listener}
+	l.to.broadcast(l.shared)
+}
+
+// Shared is what was shared last; nil: nothing.
+func (l *Ledger) Shared() (note []byte, listener any) {
+	if l.shared == nil {
+		return nil, nil
+	}
+	return l.shared.Ticket, l.shared.Along
+}
+
+// replay is everything that a new guardian has to know.
+func (l *Ledger) replay() (all []*Message) {
+	for _, m := range []*Message{l.shared, l.watchdog} {
+		if m != nil {
+			fresh := *m
+			fresh.Seq = 0
+			all = append(all, &fresh)
+		}
+	}
+	for _, e := range l.epochs {
+		begin := e.begin()
+		if errors.Is(e.Cause, ErrGuardiansLost) {
+			begin.Ticket = nil // this process lives, keeps the session and gives back what it holds by itself
+		}
+		if e.Cause != nil {
+			begin.Deadline, begin.OK = e.Deadline, true
+		}
+		all = append(all, begin)
+		if e.Deadline > 0 && e.Cause == nil {
+			all = append(all, &Message{Op: OpExtend, Epoch: e.Number, Deadline: e.Deadline})
+		}
+		for _, t := range e.trees {
+			all = append(all, t.registration())
+			for _, m := range t.members {
+				all = append(all, t.message(OpBody, m))
+			}
+			if t.armed {
+				all = append(all, t.arming())
+			}
+		}
+		if e.Cause != nil {
+			all = append(all, &Message{Op: OpEnd, Epoch: e.Number, Why: e.Cause.Error()})
+		}
+	}
+	return all
+}
+
+// Over is closed when an epoch is over; Cause then says why.
+func (l *Ledger) Over(number uint64) <-chan struct{} {
+	if e := l.epoch(number); e != nil {
+		return e.done
+	}
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+// Cause says why an epoch is over; nil while it is not.
+func (l *Ledger) Cause(number uint64) error {
+	e, err := l.Epoch(number)
+	if err != nil {
+		return err
+	}
+	return e.Cause
+}

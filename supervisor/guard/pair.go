@@ -1,0 +1,308 @@
+package guard
+
+import (
+	"errors"
+	"time"
+)
+
+const (
+	// AckLimit is how long a guardian may take to answer. A silent one is killed, and replaced.
+	AckLimit = time.Second
+	// PingEvery is how often both are asked whether they are awake.
+	PingEvery = 2 * time.Second
+	// ClogPatience is how long a guardian may leave its socket full. If it is not stuck, it empties it in milliseconds.
+	ClogPatience = time.Second
+
+	tellLimit = 2 * time.Second // for a new guardian to take in everything
+	giveUp    = 4 * AckLimit    // for a question, whoever is replaced meanwhile
+
+	firstPause   = 50 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+var (
+	// ErrGuardiansLost says that nobody but the supervisor watched over its trees for a while.
+	ErrGuardiansLost = errors.New("both guardians were lost at once")
+
+	errSilent  = errors.New("it does not answer")
+	errClogged = errors.New("it leaves its socket full")
+	errAlone   = errors.New("the other one is gone too")
+	errBlind   = errors.New("it cannot take a tree in")
+	errGaveUp  = errors.New("the guardians do not answer")
+	errVacated = errors.New("it has ended")
+)
+
+// PairHands do what a Pair decides, while the caller of the Pair holds the lock that guards it: nothing waits. Strike and Kill may be
+// done as soon as that lock is free, in their order.
+type PairHands interface {
+	// Send passes a message on to the guardian at a place. What a full socket does not take follows in its order: see Clogged. With
+	// OpTwin, the guardian at the other place goes along.
+	Send(at int, m *Message)
+	// Start begins to start a guardian for a place. Its Began has to follow.
+	Start(at int, number uint64)
+	// Kill kills the guardian at a place, if there is one. Its Gone follows.
+	Kill(at int, why error)
+	// Strike orders the death of every tree.
+	Strike()
+	// Say is told what becomes of the guardians, for the log. Nothing waits for that.
+	Say(what News, at int, why error)
+}
+
+// News is what becomes of the guardians.
+type News uint8
+
+// All the news that there is.
+const (
+	Replaced News = iota
+	NotReplaced
+	BothLost
+	NotStarted
+	Anew
+)
+
+// Pair is what a supervisor knows of its two guardians: which of them is there, how far each one is, and what they were asked. Its user
+// holds a lock from each change to the end of its sending, so that messages have the order of the changes.
+type Pair struct {
+	Ledger *Ledger // what they have to know
+
+	hands   PairHands
+	slots   [2]slot
+	number  uint64 // of the newest guardian
+	asked   questions
+	changed chan struct{}
+	pingAt  time.Duration
+	lost    bool          // both are being started anew
+	retryAt time.Duration // then; 0: they are being started
+	pause   time.Duration
+	stopped bool
+}
+
+// post is how far a guardian is.
+type post uint8
+
+const (
+	vacant   post = iota
+	starting      // a process is being started
+	learning      // it is being told everything
+	doubted       // it knows everything, and its twin has still to show that it is there
+	serving
+)
+
+// slot is the place of one guardian.
+type slot struct {
+	post    post
+	number  uint64
+	acked   uint64        // everything up to here is done by it
+	ping    uint64        // the newest question whether it is awake
+	asked   uint64        // learning: of it, doubted: of its twin, after everything was told
+	by      time.Duration // until when that is to be answered
+	again   bool          // the one before it could not take a tree in
+	clogged time.Duration // since when its full socket takes nothing; 0: it does
+}
+
+// NewPair is a pair of guardians that are still to be started.
+func NewPair(hands PairHands) *Pair {
+	p := &Pair{hands: hands, changed: make(chan struct{}), asked: questions{last: 1}}
+	p.Ledger = &Ledger{to: p}
+	return p
+}
+
+// Present tells of guardians that are there, and know all that there is: at first, or since a former image of the supervisor had them.
+func (p *Pair) Present(now time.Duration, acked [2]uint64) (numbers [2]uint64) {
+	for i := range p.slots {
+		p.number++
+		p.slots[i] = slot{post: serving, number: p.number, acked: acked[i]}
+		numbers[i] = p.number
+	}
+	p.pingAt = now + PingEvery
+	return numbers
+}
+
+// Changed is closed at the next change that somebody may wait for.
+func (p *Pair) Changed() <-chan struct{} { return p.changed }
+
+func (p *Pair) news() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// Introduce tells each guardian who the other one is.
+func (p *Pair) Introduce() {
+	for i := range p.slots {
+		p.hands.Send(i, &Message{Op: OpTwin})
+	}
+	p.news()
+}
+
+// Rouse asks both guardians to show that they are awake.
+func (p *Pair) Rouse(now time.Duration) (seq uint64) { return p.ask(now, &Message{Op: OpPing}) }
+
+// broadcast tells all who are there. A guardian that is being told everything hears it after that.
+func (p *Pair) broadcast(m *Message) {
+	for i, s := range p.slots {
+		if s.post >= learning {
+			p.hands.Send(i, m)
+		}
+	}
+}
+
+// ask broadcasts what both have to answer.
+func (p *Pair) ask(now time.Duration, m *Message) (seq uint64) {
+	m.Seq = p.asked.ask(now)
+	p.broadcast(m)
+	return m.Seq
+}
+
+// Answered tells whether both guardians have done what they were asked, or why not. It has to be asked until it is done, or Forget.
+func (p *Pair) Answered(seq uint64) (done bool, err error) {
+	if err = p.asked.failed(seq); err == nil {
+		for _, s := range p.slots {
+			if p.stopped && s.post < learning {
+				continue // nobody comes any more who could do it, or would have to
+			}
+			if s.post < learning || s.acked < seq {
+				return false, nil
+			}
+		}
+	}
+	p.Forget(seq)
+	return true, err
+}
+
+// Forget is for a question whose answer nobody waits for any more.
+func (p *Pair) Forget(seq uint64) { p.asked.forget(seq) }
+
+// Asked is how many questions nobody has had the answer of.
+func (p *Pair) Asked() int { return len(p.asked.open) }
+
+// Heard takes in what a guardian says.
+func (p *Pair) Heard(now time.Duration, at int, number uint64, m *Message) {
+	s := &p.slots[at]
+	if s.number != number || s.post < learning {
+		return
+	}
+	switch m.Op {
+	case OpNack:
+		// A number of its own would acknowledge what is still to be replayed.
+		if s.post == learning && m.Seq == 0 && m.Tree > 0 {
+			p.blind(now, at, m)
+			return
+		}
+		p.asked.fail(m.Seq, m.Err())
+		fallthrough
+	case OpAck:
+		s.acked = max(s.acked, m.Seq)
+		p.settle(now)
+		p.news()
+	case OpEnded:
+		p.Ledger.end(m.Epoch)
+	}
+}
+
+// StrikeAll ends every epoch, and orders the death of every tree.
+func (p *Pair) StrikeAll(cause error) {
+	for _, e := range p.Ledger.epochs {
+		e.over(cause)
+	}
+	p.hands.Strike()
+}
+
+// Stop has nobody replaced any more. Guardians that are there stay: they end what their supervisor may leave behind. Questions are
+// answered, or have an end, as before.
+func (p *Pair) Stop() {
+	p.stopped = true
+	p.news()
+}
+
+// Clogged tells that a guardian's full socket takes nothing, or takes something again.
+func (p *Pair) Clogged(now time.Duration, at int, number uint64, full bool) {
+	if s := &p.slots[at]; s.number == number {
+		s.clogged = 0
+		if full {
+			s.clogged = now
+		}
+	}
+}
+
+// Due does what is due, and says when to be called again.
+func (p *Pair) Due(now time.Duration) (next time.Duration) {
+	silent, gaveUp := p.asked.due(now)
+	for _, seq := range silent {
+		p.killSilent(seq)
+	}
+	if gaveUp {
+		p.news()
+	}
+	if p.stopped {
+		return p.Next()
+	}
+	if p.lost && p.retryAt > 0 && now >= p.retryAt {
+		p.retryAt = 0
+		p.start(0)
+		p.start(1)
+	}
+	for i := range p.slots {
+		s := &p.slots[i]
+		switch {
+		case s.clogged > 0 && now >= s.clogged+ClogPatience:
+			s.clogged = 0
+			p.hands.Kill(i, errClogged)
+		case (s.post == learning || s.post == doubted && !p.lost) && now >= s.by:
+			err := errSilent
+			if s.post == doubted {
+				err = errAlone
+			}
+			p.startFailed(now, i, err)
+		}
+	}
+	if now >= p.pingAt {
+		p.ping()
+		p.pingAt = now + PingEvery // also after a freeze, an answer has that long
+	}
+	return p.Next()
+}
+
+// Next is when something may be due; 0: at no time.
+func (p *Pair) Next() (next time.Duration) {
+	next = p.asked.next()
+	if p.stopped {
+		return next
+	}
+	next = sooner(next, sooner(p.pingAt, p.retryAt))
+	for _, s := range p.slots {
+		if s.clogged > 0 {
+			next = sooner(next, s.clogged+ClogPatience)
+		}
+		if s.post == learning || s.post == doubted && !p.lost {
+			next = sooner(next, s.by)
+		}
+	}
+	return next
+}
+
+// killSilent ends the guardians that have not answered, so that they are replaced.
+func (p *Pair) killSilent(seq uint64) {
+	for i, s := range p.slots {
+		if s.post >= doubted && s.acked < seq {
+			p.hands.Kill(i, errSilent)
+		}
+	}
+}
+
+// ping finds a guardian that is alive but does not answer, such as a stopped one.
+func (p *Pair) ping() {
+	if len(p.Ledger.epochs) == 0 {
+		return
+	}
+	for i := range p.slots {
+		s := &p.slots[i]
+		switch {
+		case s.post < doubted:
+		case s.ping > s.acked:
+			p.hands.Kill(i, errSilent)
+		default:
+			s.ping = p.asked.number()
+			p.hands.Send(i, &Message{Op: OpPing, Seq: s.ping})
+		}
+	}
+}
