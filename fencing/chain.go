@@ -319,7 +319,7 @@ func (a *attempts) told(by string, took time.Duration, err error) (Outcome, erro
 	if err != nil {
 		return Outcome{Took: took, Attempts: a.tried}, err
 	}
-	a.chain.Logger.Info("target is dead", a.pairs("by", by, "took", took.Round(time.Millisecond))...)
+	a.chain.Logger.Info("the former active is dead", a.pairs("by", by, "took", took.Round(time.Millisecond))...)
 	return Outcome{By: by, Took: took, Attempts: a.tried}, nil
 }
 

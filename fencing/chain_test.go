@@ -253,7 +253,7 @@ func TestLogAloneTellsTheStory(t *testing.T) {
 		}
 		want := `[WARN]  fencing attempt failed: service=redis node=db-1 target_token=42 method=exec took=0s error=broken
 [INFO]  waiting for the grace delay: service=redis node=db-1 target_token=42 left=1s grace_delay=1s
-[INFO]  target is dead: service=redis node=db-1 target_token=42 by=grace took=1s
+[INFO]  the former active is dead: service=redis node=db-1 target_token=42 by=grace took=1s
 `
 		if diff := cmp.Diff(want, log.String()); diff != "" {
 			t.Error(diff)

@@ -130,11 +130,11 @@ for thing in $also; do
 done
 for thing in ${missing[@]+"${missing[@]}"}; do
 	case $thing in
-	root | cgroup | pidns | fuse) why="root, on a Linux that allows it" ;;
-	namespaces | nspawn) why="root, and what Debian has in $(debs_of "$thing")" ;;
-	*) why="what Debian has in $(debs_of "$thing")" ;;
+	root | cgroup | pidns | fuse) why="it needs root, on a Linux that allows it" ;;
+	namespaces | nspawn) why="it needs root and Debian's packages $(debs_of "$thing"), or the like" ;;
+	*) why="it needs Debian's packages $(debs_of "$thing"), or the like" ;;
 	esac
-	echo "test.sh: without $thing, which needs $why" >&2
+	echo "test.sh: $thing is missing, its tests are skipped: $why" >&2
 done
 if [ "${CI:-}" = true ] && [ ${#missing[@]} -gt 0 ]; then
 	echo "test.sh: CI must not leave anything out, and this machine lacks: ${missing[*]}" >&2

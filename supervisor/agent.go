@@ -62,7 +62,7 @@ func (a *answerer) keep(ctx context.Context) {
 		}
 		if err != nil && ctx.Err() == nil && !told {
 			told = true
-			log.Error("other nodes cannot ask whether a child here is dead, trying again", "error", err)
+			log.Error("the fencing agent cannot listen: other nodes cannot ask whether a child here is dead, retrying", "error", err)
 		}
 		wait.For(ctx, 200*time.Millisecond)
 	}
@@ -143,7 +143,7 @@ func (a *answerer) prove(ctx context.Context, q agent.Question) (fencing.Verdict
 func (a *answerer) promise(q agent.PromiseRequest) error {
 	err := a.promises.Give(q, a.machine.Now())
 	if err != nil {
-		a.log.Info("asked for a promise, and gave none", "service", q.Service, "asked_by", q.By, "why", err)
+		a.log.Info("refused a promise that another node asked for", "service", q.Service, "asked_by", q.By, "why", err)
 		return err
 	}
 	a.log.Debug("promised not to start a service", "service", q.Service, "to", q.By, "its_token", q.Token, "for", q.For)

@@ -82,7 +82,7 @@ func (c *credentials) refused(ensemble *election.Ensemble) {
 	if now, err := c.read(); err == nil && c.differs(now) {
 		c.showing(now)
 		ensemble.Show(now)
-		c.log.Warn("ZooKeeper refuses the former credentials, trying those that the file holds now", "file", now.File)
+		c.log.Warn("ZooKeeper refuses the former credentials, trying those that are in the file now", "file", now.File)
 	}
 }
 

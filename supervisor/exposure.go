@@ -50,7 +50,7 @@ func (e *exposure) lookAt(ctx context.Context, sess *election.Session) (open boo
 	all, err := sess.Exposed(ctx, e.names())
 	if err != nil {
 		if ctx.Err() == nil {
-			e.log.Warn("whether others may change what is in ZooKeeper is not known", "error", err)
+			e.log.Warn("cannot find out whether others may change the znodes in ZooKeeper", "error", err)
 		}
 		return true // nobody knows that it is not
 	}

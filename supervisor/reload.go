@@ -70,5 +70,5 @@ func (s *supervisor) apply(c Change) {
 	}
 	s.notes.warn(c.Warnings)
 	added, changed, removed := s.roster.take(c.Services)
-	s.log.Info("config taken up", "added", added, "changed", changed, "removed", removed, "services", len(c.Services))
+	s.log.Info("config reloaded", "added", added, "changed", changed, "removed", removed, "services", len(c.Services))
 }

@@ -85,7 +85,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	}
 	if s.left != nil {
 		s.roster.reinstate(s.left)
-		s.log.Info("going on where the former image of this process has stopped", "running", s.left.Running(), "session", election.SessionName(s.left.Session.Session))
+		s.log.Info("continuing after the upgrade: this process took over from its former version", "running", s.left.Running(), "session", election.SessionName(s.left.Session.Session))
 	}
 	for _, name := range unit.Indebted(cfg.Node, s.cluster()) {
 		if !slices.ContainsFunc(cfg.Services, func(c Service) bool { return c.Name == name }) {
@@ -178,14 +178,14 @@ func (s *supervisor) sessions(ctx context.Context) error {
 		lost := errors.Is(err, election.ErrLeaseEnding) || errors.Is(err, election.ErrExpired)
 		if lost && s.trouble == 0 {
 			s.trouble = minTrouble
-			s.log.Warn("session over, opening another", "reason", err)
+			s.log.Warn("the ZooKeeper session is over, opening a new one", "reason", err)
 			continue
 		}
 		s.trouble = min(max(2*s.trouble, minTrouble), maxTrouble)
 		if err == nil {
 			err = service.ErrGuard // they end a lease that they cannot watch over
 		}
-		s.log.Error("no session with ZooKeeper that can be used, trying again", "error", err, "in", s.trouble)
+		s.log.Error("cannot open a usable ZooKeeper session, retrying", "error", err, "in", s.trouble)
 		wait.For(ctx, s.trouble)
 	}
 }
@@ -288,7 +288,7 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 	for {
 		if moving != nil {
 			if err := s.moveOn(ctx, t, moving, stops); err != nil {
-				s.log.Error("going on as before, nothing is handed over", "why", err)
+				s.log.Error("the upgrade is given up, nothing is handed over", "why", err)
 				moving = nil
 				look.Stop()
 				maps.DeleteFunc(errs, func(_ *service.Service, err error) bool { return err == nil }) // they begin again

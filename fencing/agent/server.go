@@ -207,7 +207,7 @@ func (s *Server) judge(ctx context.Context, from net.Addr, q Question) Answer {
 	if len(a.Why) > 1<<10 {
 		a.Why = a.Why[:1<<10]
 	}
-	s.Logger.Warn("the child is not called dead", append(facts, "why", a.Why)...)
+	s.Logger.Warn("cannot confirm that the child is dead", append(facts, "why", a.Why)...)
 	return a
 }
 

@@ -50,7 +50,7 @@ func (f *follower) asked() { wait.Poke(f.hangup) }
 func (f *follower) run(ctx context.Context) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		f.log.Error("cannot watch the config: a change is taken up on SIGHUP only", "error", err)
+		f.log.Error("cannot watch the config file: send SIGHUP to reload it after a change", "error", err)
 		watcher = nil
 	}
 	var events <-chan fsnotify.Event
@@ -75,7 +75,7 @@ func (f *follower) run(ctx context.Context) error {
 			}
 			due = time.After(min(quiet, max(patient-time.Since(began), 0)))
 		case err := <-errs:
-			f.log.Warn("a change of the config may have been missed, reading it", "error", err)
+			f.log.Warn("a change of the config may have been missed, reloading it", "error", err)
 			due = time.After(quiet)
 		case <-due:
 			due = nil
@@ -134,7 +134,7 @@ func (f *follower) watch(w *fsnotify.Watcher, watched map[string]bool, files con
 			continue
 		}
 		if err := w.Add(dir); err != nil {
-			f.log.Warn("cannot watch a directory of the config: a change there is taken up on SIGHUP only", "directory", dir, "error", err)
+			f.log.Warn("cannot watch a directory of the config: send SIGHUP to reload after a change there", "directory", dir, "error", err)
 			continue
 		}
 		watched[dir], more = true, true
@@ -175,9 +175,9 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 	}
 	switch {
 	case err != nil:
-		f.log.Error("the changed config is not taken up, the former one stays in force", "error", change.Fault)
+		f.log.Error("the changed config is not loaded, the former one stays in force", "error", change.Fault)
 	case change.Fault != "":
-		f.log.Warn("a part of the changed config is not taken up", "why", change.Fault)
+		f.log.Warn("a part of the changed config is not loaded", "why", change.Fault)
 	case same:
 		f.log.Info("the config has not changed", "file", f.flags.cluster.Config)
 	}

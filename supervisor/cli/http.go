@@ -52,10 +52,10 @@ func certificate(files *config.TLSFiles, log hclog.Logger) func() (*tls.Certific
 		own, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
 		return &own, err
 	}, func(err error) {
-		log.Error("the certificate of HTTPS cannot be read: the former one serves", "error", err)
+		log.Error("cannot read the certificate for HTTPS: using the former one", "error", err)
 	})
 	if _, err := get(); err != nil {
-		log.Error("the certificate of HTTPS cannot be read: nobody is served until it can", "error", err)
+		log.Error("cannot read the certificate for HTTPS: HTTPS connections fail until it can be read", "error", err)
 	}
 	return get
 }

@@ -109,7 +109,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 // tellExposure logs, once, what strangers can do.
 func tellExposure(z config.ZooKeeper, log hclog.Logger) {
 	if note := z.Exposure(); note != "" {
-		log.Warn("nothing is known to keep strangers from ZooKeeper", "note", note)
+		log.Warn("anyone may be able to connect to ZooKeeper", "note", note)
 	}
 }
 
@@ -119,7 +119,7 @@ func tellDangers(log hclog.Logger, before []string, now config.Faults) []string 
 	for _, f := range now {
 		text := f.String()
 		if list = append(list, text); !slices.Contains(before, text) {
-			log.Warn("a setting is dangerous", "warning", text)
+			log.Warn("dangerous setting", "warning", text)
 		}
 	}
 	return list

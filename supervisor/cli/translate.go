@@ -70,7 +70,7 @@ func listen(c *config.Config, log hclog.Logger) (*supervisor.Agent, error) {
 	}
 	files := agent.Files{Secret: a.SecretFile, TLS: (*keyfile.TLS)(a.TLS)}
 	keys := files.Keys(func(err error) {
-		log.Error("the agent's keys cannot be read, the former ones stay in force", "error", err)
+		log.Error("cannot read the agent's keys, keeping the former ones", "error", err)
 	})
 	if err := keys.Check(); err != nil {
 		return nil, fmt.Errorf("fencing.agent: %w", err)

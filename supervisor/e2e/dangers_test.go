@@ -60,7 +60,7 @@ func TestAConfigThatOthersCanWriteIsRefusedAtTheStartAndLater(t *testing.T) {
 	must(t, os.WriteFile(hook, []byte("#!/bin/sh\n"), 0o700))
 	must(t, os.Chown(hook, 4711, 4711))
 	rewrite(t, file, zk, idlers(2)[0], "s1: {command: [sleep, '100000'], hooks: {on_active: "+hook+"}}")
-	kit.Until(t, soon, "the change is refused", func() bool { return out.has("not taken up")() && out.has("chown 0 "+hook)() })
+	kit.Until(t, soon, "the change is refused", func() bool { return out.has("not loaded")() && out.has("chown 0 "+hook)() })
 	must(t, os.Chown(hook, 0, 0))
 	must(t, cmd.Process.Signal(syscall.SIGHUP))
 	kit.Until(t, soon, "it is taken up", func() bool { return out.count("child started") == 2 })

@@ -45,7 +45,7 @@ func TestTooFewFilesForTheServicesAreSaidAtTheStart(t *testing.T) {
 	cmd, out = started(t, nil, files(64, 128, kit.UnderstudyBinary(t), "run", "--config", few)...)
 	kit.Until(t, soon, "two run", func() bool { return out.count("child started") == 2 })
 	rewrite(t, few, zk, idlers(20)...)
-	kit.Until(t, soon, "the change is refused", func() bool { return out.has("not taken up")() && out.has("LimitNOFILE=488")() })
+	kit.Until(t, soon, "the change is refused", func() bool { return out.has("not loaded")() && out.has("LimitNOFILE=488")() })
 	rewrite(t, few, zk, idlers(3)...)
 	kit.Until(t, soon, "the third runs", func() bool { return out.count("child started") == 3 })
 	must(t, cmd.Process.Signal(syscall.SIGTERM))

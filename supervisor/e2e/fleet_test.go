@@ -21,7 +21,7 @@ func TestAnInvalidConfigChangesNothingAndShows(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(path, append(good, []byte("  broken: {comand: [x]}\n")...), 0o600))
 	where := fmt.Sprintf("%s:%d:12", path, strings.Count(string(good), "\n")+1)
-	kit.Until(t, soon, "the log says what is wrong", func() bool { return s.Says("not taken up", where, "command") })
+	kit.Until(t, soon, "the log says what is wrong", func() bool { return s.Says("not loaded", where, "command") })
 	status := func(words ...string) func() bool {
 		return func() bool {
 			r := a.Ask(t, "status", "--zk", strings.Join(f.Options.ZK, ","), "--root", f.Options.Root)
@@ -69,7 +69,7 @@ func TestAConfigBehindLinksIsFollowed(t *testing.T) {
 		version(i + 2)
 		f.Of[name].Next(t, soon, 0)
 	}
-	if n := strings.Count(s.Log(), "config taken up"); n != 2 {
+	if n := strings.Count(s.Log(), "config reloaded"); n != 2 {
 		t.Errorf("two changes were taken up %d times", n)
 	}
 }

@@ -169,7 +169,7 @@ func TestThePageGivesOrders(t *testing.T) {
 	p.Role(t, "a", "standby")
 	page.until(".word", "● active on c")
 	for _, words := range [][]string{
-		{"ordered over http", "order=switchover", "to=c"}, {"the order goes on", "is asked to give"}, {"the order is done", "order=switchover"},
+		{"ordered over http", "order=switchover", "to=c"}, {"the order is in progress", "is asked to give"}, {"the order is done", "order=switchover"},
 		{"the order is not done", "order=switchover", "paused"},
 	} {
 		if !all[2].Says(words...) {

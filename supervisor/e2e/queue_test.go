@@ -51,7 +51,7 @@ func TestTheKindOfElectionChangesWhileRunning(t *testing.T) {
 	write(b, "queue")
 	waiting(1)
 	write(a, "queue") // it has the lock: its turn to stand comes later
-	kit.Until(t, soon, "a has taken it up", func() bool { return one.Says("config taken up", `changed=["`+p.Options.Service+`"]`) })
+	kit.Until(t, soon, "a has taken it up", func() bool { return one.Says("config reloaded", `changed=["`+p.Options.Service+`"]`) })
 	p.Untouched(t, run)
 	one.Stop(t)
 	next := p.On(t, soon, "b", run.First)

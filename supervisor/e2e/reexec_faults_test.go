@@ -338,7 +338,7 @@ func TestAnUpgradeIsRefusedToAnotherCluster(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(file, []byte(strings.Replace(string(text), "root: "+p.Options.Root, "root: /elsewhere", 1)), 0o600))
 	s.Signal(syscall.SIGUSR2)
-	kit.Until(t, soon, "it is refused", func() bool { return s.Says("does not become", "zookeeper.root is /elsewhere", "restart") })
+	kit.Until(t, soon, "it is refused", func() bool { return s.Says("does not switch to", "zookeeper.root is /elsewhere", "restart") })
 	p.Untouched(t, run)
 	must(t, os.WriteFile(file, text, 0o600))
 	b.Upgraded(t, s)
@@ -359,7 +359,7 @@ func TestAnAgentAnswersForWhatWasHandedOver(t *testing.T) {
 			a, b, run := p.agents(t, sharedSecret, sharedSecret, "fencing: {methods: [{agent: {}}], on_failure: refuse}")
 			for n := range 2 {
 				said := func() int {
-					return strings.Count(a.Log(), "nothing is handed over") + strings.Count(a.Log(), "does not become")
+					return strings.Count(a.Log(), "nothing is handed over") + strings.Count(a.Log(), "does not switch to")
 				}
 				refused := said()
 				a.Signal(syscall.SIGUSR2)

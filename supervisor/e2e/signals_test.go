@@ -184,7 +184,7 @@ func TestOtherSignalsAreHarmlessAtEveryMomentOfAnUpgrade(t *testing.T) {
 			cmd, out := upgradingBy(t, notes, func() {}, kit.UnderstudyBinary(t), "run", "--config", config)
 			afterwards(time.Duration(i) * 6 * time.Millisecond)
 			must(t, cmd.Process.Signal(sig))
-			kit.Until(t, soon, "it goes on", out.has("going on where the former image"))
+			kit.Until(t, soon, "it goes on", out.has("continuing after the upgrade"))
 			kit.Until(t, soon, "the service, too", out.has("from=offline to=active"))
 			must(t, cmd.Process.Signal(syscall.SIGTERM))
 			if code := exitOf(t, cmd); code != 0 {

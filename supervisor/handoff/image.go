@@ -161,7 +161,7 @@ func (i *Image) Run(ctx context.Context) error {
 			err = there.goesOnWith(i.here)
 		}
 		if err != nil {
-			i.log.Error("this process does not become what is now in place of its binary", "binary", i.place, "why", err)
+			i.log.Error("the upgrade is refused: this process does not switch to the new binary", "binary", i.place, "why", err)
 			continue
 		}
 		if there.Caught && i.catcher.Load() == nil {

@@ -130,7 +130,7 @@ func (c *Carried) Find(tree Tree, log hclog.Logger) error {
 // HandOver gives up the programs, if all is well with them: they run on, and Stop must not be called. Wait has returned.
 func (r *Run) HandOver() (c *Carried, ok bool) {
 	if !wait.Closed(r.ready) {
-		r.u.log.Warn("the child cannot be handed over while it starts, it is stopped", "service", r.u.cfg.Service)
+		r.u.log.Warn("the child is still starting and cannot be handed over: stopping it", "service", r.u.cfg.Service)
 		return nil, false
 	}
 	c = &Carried{Programs: r.cfg.Conf.Processes, parts: r.parts}
@@ -146,7 +146,7 @@ func (r *Run) HandOver() (c *Carried, ok bool) {
 	}
 	pipes, err := r.u.logs.part()
 	if err != nil {
-		r.u.log.Warn("the child cannot be handed over, it is stopped", "service", r.u.cfg.Service, "why", err)
+		r.u.log.Warn("the child cannot be handed over: stopping it", "service", r.u.cfg.Service, "why", err)
 		return nil, false
 	}
 	c.Pipes = pipes

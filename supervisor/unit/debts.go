@@ -143,7 +143,7 @@ func (d *debts) load() {
 		err = fmt.Errorf("it is of %s on %s", left.Service, left.Node)
 	}
 	if err != nil {
-		d.log.Warn("what a former supervisor left to be undone cannot be read", "service", d.service, "file", d.file, "error", err)
+		d.log.Warn("cannot read which oneshots of a former supervisor are still to be undone", "service", d.service, "file", d.file, "error", err)
 		return
 	}
 	d.all = left.Debts
@@ -165,7 +165,7 @@ func (d *debts) write() {
 		}
 	}
 	if err != nil {
-		d.log.Warn("cannot write down what is to be undone; should this supervisor be killed, nobody will do it", "service", d.service, "error", err)
+		d.log.Warn("cannot save the list of oneshots to undo; if this supervisor is killed, they are not undone", "service", d.service, "error", err)
 	}
 }
 

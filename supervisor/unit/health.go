@@ -83,7 +83,7 @@ func (w *watch) check(ctx context.Context) {
 		}
 	})
 	if err != nil && ctx.Err() == nil {
-		log.Error("the health check cannot go on", "service", service, "error", err)
+		log.Error("the health check cannot continue", "service", service, "error", err)
 	}
 }
 

@@ -43,7 +43,7 @@ func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 		if i > 0 { // the last one's is the tree's end
 			bounded, cancel := context.WithTimeout(ctx, proofPatience)
 			if err := p.process.Kill(bounded); err != nil {
-				r.u.log.Warn("what it left behind is not proved dead yet", r.named(p.Process, "error", err)...)
+				r.u.log.Warn("processes that the program left behind are not proved dead yet", r.named(p.Process, "error", err)...)
 			}
 			cancel()
 		}
@@ -92,7 +92,7 @@ func (s stopping) stopRest(patience <-chan time.Time, p part) {
 		}
 		if !told && nap > 10*time.Millisecond {
 			told = true
-			s.u.log.Info("asking what the child left behind to end", s.named(p.Process, "processes", left, "signal", unix.SignalName(syscall.Signal(p.StopSignal)))...)
+			s.u.log.Info("asking processes that the child left behind to end", s.named(p.Process, "processes", left, "signal", unix.SignalName(syscall.Signal(p.StopSignal)))...)
 		}
 		again := make(chan struct{})
 		timer := time.AfterFunc(nap, func() { close(again) })

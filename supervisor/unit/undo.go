@@ -53,7 +53,7 @@ func (u *Unit) undo(ctx context.Context, cut func() bool, run func(Debt, child.S
 		return
 	}
 	if err != nil {
-		u.log.Error("what a process did could not be undone", "service", u.cfg.Service, "process", d.Name, "command", d.Command, "error", err)
+		u.log.Error("a oneshot could not be undone", "service", u.cfg.Service, "process", d.Name, "command", d.Command, "error", err)
 	} else {
 		u.log.Info("undone", "service", u.cfg.Service, "process", d.Name)
 	}

@@ -172,7 +172,7 @@ func (c *clerk) do(ctx context.Context, service, order, by string, v request) ou
 		steps := []string{}
 		tell := func(step string) {
 			steps = append(steps, step)
-			log.Info("the order goes on", "step", step)
+			log.Info("the order is in progress", "step", step)
 		}
 		got["active"], err = c.cluster.Switchover(ctx, control.Handover{Service: service, To: v.To, Force: v.Force, By: by, Tell: tell})
 		got["steps"] = steps

@@ -127,7 +127,7 @@ func TestAConfigDirectoryThatCannotBeWrittenToIsReadAllTheSame(t *testing.T) {
 	f.Signal(syscall.SIGHUP)
 	must(t, syscall.Mount("none", f.conf, "tmpfs", syscall.MS_REMOUNT, ""))
 	f.edit(other + "  another: {command: [sleep, '1000']}\n")
-	f.says("config taken up", "another")
+	f.says("config reloaded", "another")
 	f.unmoved()
 }
 

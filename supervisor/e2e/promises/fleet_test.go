@@ -60,7 +60,7 @@ func TestAChangedServiceDoesNotDisturbTheOthers(t *testing.T) {
 		t.Helper()
 		change()
 		f.Write(t, a, filepath.Dir(path))
-		kit.Until(t, soon, "the config is taken up: "+what, func() bool { return s.Says("config taken up", what) })
+		kit.Until(t, soon, "the config is taken up: "+what, func() bool { return s.Says("config reloaded", what) })
 	}
 	at := tick.Now()
 	edit(`changed=["s0007"]`, func() { f.Keys["s0007"] = "env: {CHANGED: again}" })
