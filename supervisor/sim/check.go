@@ -168,7 +168,7 @@ func (c *checker) gone(p *proc) {
 	delete(v.living, p)
 	if p.main {
 		c.w.say("%s: END %v", p.tree.node, p)
-		if c.calm && !c.w.settings[v.name].outdates(p) { // P7 is the other services' when the command changes
+		if c.calm && !c.w.operator.settings[v.name].outdates(p) { // P7 is the other services' when the command changes
 			c.broken("P7", "%v ended", p)
 		}
 	}

@@ -141,8 +141,8 @@ func (p *Plan) watchdog() *supervisor.Watchdog {
 }
 
 // freezeAll stops a supervisor and both its guardians at once, which nothing but a watchdog can answer. World.mu is held.
-func (w *world) freezeAll(f Fault, inc *incarnation) (done bool) {
-	if w.plan.Watchdog != dogRequired || inc.guard == nil || !inc.mayLose(2) {
+func (hf *hostFaults) freezeAll(f Fault, inc *incarnation) (done bool) {
+	if hf.plan.Watchdog != dogRequired || inc.guard == nil || !inc.mayLose(2) {
 		return false
 	}
 	inc.halt(f.For)
@@ -155,11 +155,11 @@ func (w *world) freezeAll(f Fault, inc *incarnation) (done bool) {
 }
 
 // spoilWatchdog has another program hold a node's device. World.mu is held, as it is when that ends.
-func (w *world) spoilWatchdog(n *node) (end func(), done bool) {
-	if w.plan.Watchdog == dogOff || n.dog.taken {
+func (hf *hostFaults) spoilWatchdog(n *node) (end func(), done bool) {
+	if hf.plan.Watchdog == dogOff || n.dog.taken {
 		return nil, false
 	}
-	w.say("%s: another program is about to hold the watchdog", n.name)
+	hf.say("%s: another program is about to hold the watchdog", n.name)
 	n.dog.taken = true
 	return func() { n.dog.taken = false }, true
 }

@@ -93,24 +93,24 @@ const (
 func (f Fault) twist() int { return f.N / 64 % regrantTwists }
 
 // regrant restarts servers that grant something else then.
-func (w *world) regrant(f Fault) (end func(), done bool) {
-	if !w.plan.Regrants {
+func (sf *serverFaults) regrant(f Fault) (end func(), done bool) {
+	if !sf.plan.Regrants {
 		return nil, false
 	}
-	shortest, longest := w.plan.grant(f)
-	w.say("%v: they grant %v to %v", f, shortest, longest)
-	for _, s := range w.zk.some(f.Server) {
+	shortest, longest := sf.plan.grant(f)
+	sf.say("%v: they grant %v to %v", f, shortest, longest)
+	for _, s := range sf.zk.some(f.Server) {
 		s.Down()
 		s.SetBounds(shortest, longest)
 	}
-	if f.twist() != thenNothing && !w.plan.Calm {
-		w.mu.Lock()
-		w.check.regrants = append(w.check.regrants, f)
-		w.mu.Unlock()
+	if f.twist() != thenNothing && !sf.plan.Calm {
+		sf.mu.Lock()
+		sf.check.regrants = append(sf.check.regrants, f)
+		sf.mu.Unlock()
 	}
 	return func() {
-		w.say("over: %v", f)
-		for _, s := range w.zk.some(f.Server) {
+		sf.say("over: %v", f)
+		for _, s := range sf.zk.some(f.Server) {
 			s.Up()
 		}
 	}, true
@@ -140,7 +140,7 @@ func (w *world) granted(c net.Conn, session int64, timeout time.Duration) {
 	if timeout < g.counted && w.plan.Floor > 0 && w.check.runsAny(g.node) { // then it need not be read
 		if f, ok := w.check.regranted(); ok && f.twist() == thenCut {
 			w.say("%s does not read that session %s is granted %v", g.node.name, election.SessionName(session), timeout)
-			w.cutFor(Fault{Kind: CutLink, Node: g.node.index, Server: -1, For: w.plan.longest()})
+			w.nemesis.links.cutFor(Fault{Kind: CutLink, Node: g.node.index, Server: -1, For: w.plan.longest()})
 		}
 	}
 }
@@ -208,7 +208,7 @@ func (c *checker) read(n *node, by *stream, hello jute.ConnectResponse) {
 			return
 		}
 		if f.twist() == thenCut {
-			c.w.cutFor(Fault{Kind: CutLink, Node: n.index, Server: -1, For: c.w.plan.longest()})
+			c.w.nemesis.links.cutFor(Fault{Kind: CutLink, Node: n.index, Server: -1, For: c.w.plan.longest()})
 		} else if inc.mayLose(1) {
 			inc.halt(c.w.plan.longest())
 		}

@@ -48,28 +48,28 @@ func (f Fault) silencedBy() Kind {
 }
 
 // haunt has the session of a node outlast it.
-func (w *world) haunt(f Fault) (end func(), done bool) {
-	w.mu.Lock()
-	session := w.check.nodes.session[w.nodes[f.Node].name]
-	w.mu.Unlock()
-	if session == 0 || f.Kind == LeaveZnodes && !w.zk.servers[0].LeaveZnodes(session) {
+func (st *stranger) haunt(f Fault) (end func(), done bool) {
+	st.mu.Lock()
+	session := st.check.nodes.session[st.nodes[f.Node].name]
+	st.mu.Unlock()
+	if session == 0 || f.Kind == LeaveZnodes && !st.zk.servers[0].LeaveZnodes(session) {
 		return nil, false
 	}
-	w.say("%v: session %s", f, election.SessionName(session))
+	st.say("%v: session %s", f, election.SessionName(session))
 	if f.Kind == KeepSession {
-		w.kept = append(w.kept, w.zk.servers[0].Keep(session))
+		st.kept = append(st.kept, st.zk.servers[0].Keep(session))
 	}
 	f.Kind = f.silencedBy()
-	end, _ = w.begin(f)
+	end, _ = st.nemesis.begin(f)
 	return end, true
 }
 
 // unhaunt ends the keeping of sessions. It is not healed with the rest: P6 holds while a stranger is there.
-func (w *world) unhaunt() {
-	for _, end := range w.kept {
+func (st *stranger) unhaunt() {
+	for _, end := range st.kept {
 		end()
 	}
-	w.kept = nil
+	st.kept = nil
 }
 
 // nodesView is the supervisors' own znodes, as the checker sees them.

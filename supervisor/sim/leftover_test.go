@@ -39,7 +39,7 @@ func TestALeftoverThatDiedUnseenIsProvedDead(t *testing.T) {
 				until("it runs", func() bool { return w.check.running("s1") })
 				w.leave(node)
 				until("the breadcrumb tells of it", func() bool { return crumb().leftover })
-				w.order("s1", true)
+				w.operator.order("s1", true)
 				w.mu.Lock()
 				node.crash(true)
 				unseen(node.host)

@@ -15,7 +15,7 @@ func (c *checker) restBegins() {
 func (c *checker) rested(after time.Duration) {
 	p := c.w.plan
 	for _, name := range p.services() {
-		v, s := c.services[name], c.w.settings[name]
+		v, s := c.services[name], c.w.operator.settings[name]
 		if v.claims > p.Nodes+2 {
 			c.broken("failback", "%s has moved %d times though all was well", name, v.claims)
 		}

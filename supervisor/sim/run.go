@@ -30,7 +30,7 @@ type Result struct {
 // run carries a plan out. It is called in a bubble of synctest, and stops at the first violation.
 func run(p *Plan) *Result {
 	w := newWorld(p)
-	r := &Result{Plan: p, Faults: w.faults, Cover: w.cover}
+	r := &Result{Plan: p, Faults: w.nemesis.faults, Cover: w.cover}
 	w.mu.Lock()
 	for _, n := range w.nodes {
 		w.after(drawn(n.host.rng, p.Timeout/4), n.start)
@@ -48,7 +48,7 @@ func run(p *Plan) *Result {
 		w.episode(e, r)
 	}
 	w.end()
-	r.Calm = w.calm
+	r.Calm = w.nemesis.calm
 	r.Violation, r.Virtual, r.Starts, r.Doomed, r.Resets = w.check.first, time.Since(w.began), w.check.starts, w.check.doomed, w.check.resets
 	r.Leftovers = w.check.leftovers
 	r.Trace, r.Sum, r.Events = w.trace.last(traceLength), w.trace.sum, w.trace.count
@@ -63,12 +63,6 @@ func (w *world) countTime() {
 	if !w.over {
 		time.AfterFunc(w.plan.Timeout, w.countTime)
 	}
-}
-
-func (w *world) count(k Kind) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.noteFault(k)
 }
 
 // collect frees memory when there is much to free. Nobody else may have anything to do then: how far others came meanwhile
@@ -88,7 +82,7 @@ func (w *world) broken() bool {
 
 // episode lets its faults happen, heals everything, and sees to it that the services run again.
 func (w *world) episode(e Episode, r *Result) {
-	w.unhaunt()
+	w.nemesis.strangers.unhaunt()
 	began := time.Now()
 	type act struct {
 		at time.Duration
@@ -106,12 +100,12 @@ func (w *world) episode(e Episode, r *Result) {
 	for _, f := range e.Faults {
 		f.For = min(f.For, e.Length-f.At)
 		schedule(f.At, func() {
-			end, done := w.begin(f)
+			end, done := w.nemesis.begin(f)
 			if !done {
 				return
 			}
 			if !f.Kind.waits() {
-				w.count(f.Kind)
+				w.nemesis.count(f.Kind)
 			}
 			if end == nil {
 				return
@@ -152,7 +146,7 @@ func (w *world) episode(e Episode, r *Result) {
 	}
 	w.mu.Unlock()
 	if w.plan.Drills && e.Rest >= w.patience() && !w.broken() {
-		w.drill()
+		w.drills.hold()
 		w.progress(r)
 	}
 }
@@ -177,14 +171,13 @@ func (w *world) heal() {
 	}
 	w.mu.Lock()
 	w.quiet = true
-	clear(w.waylaid)
+	clear(w.nemesis.hosts.waylaid)
 	w.check.regrants = nil
 	for _, n := range w.nodes {
 		n.traps = nil
 		n.armed.Store(0)
 	}
-	undo := w.undo
-	w.undo = nil
+	undo := w.nemesis.links.unended()
 	w.mu.Unlock()
 	for _, end := range undo { // the servers have a lock of their own, under which they tell of what they do
 		end()
@@ -218,7 +211,7 @@ func (w *world) progress(r *Result) {
 	began := time.Now()
 	for !w.broken() {
 		idle := ""
-		w.resume()
+		w.operator.resume()
 		w.mu.Lock()
 		for _, s := range w.plan.services() {
 			if !w.check.running(s) || w.check.services[s].paused {

@@ -20,11 +20,11 @@ func TestWhatCannotBeKilledIsToldBeforeAnybodyStartsBesideIt(t *testing.T) {
 					p.nature.deaf = true
 				}
 				if !byHand {
-					s.cutFor(Fault{Kind: CutLink, Node: n.index, Server: -1, Way: cutBoth, For: 4500 * time.Millisecond})
+					s.nemesis.links.cutFor(Fault{Kind: CutLink, Node: n.index, Server: -1, Way: cutBoth, For: 4500 * time.Millisecond})
 				}
 				s.mu.Unlock()
 				if byHand {
-					if !s.deleteLock("s1") {
+					if !s.operator.deleteLock("s1") {
 						t.Fatal("its lock is not deleted")
 					}
 				}
