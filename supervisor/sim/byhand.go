@@ -63,24 +63,36 @@ func (o *operator) operate(path string) {
 // deleteByHand sends a request of an operator's that deletes these.
 func (o *operator) deleteByHand(paths []string, op jute.Op, request jute.Record) {
 	o.mu.Lock()
-	o.check.expect(paths, 1)
+	o.check.hand.expect(paths, 1)
 	o.mu.Unlock()
 	_, unanswered := o.sendAsOperator(op, request)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.check.expect(paths, -1)
+	o.check.hand.expect(paths, -1)
 	for _, session := range unanswered {
 		if !o.check.ended[session] {
-			o.check.expect(paths, 1)
-			o.check.late[session] = paths
+			o.check.hand.expect(paths, 1)
+			o.check.hand.late[session] = paths
 		}
 	}
 }
 
+// handView is what operators may delete by hand.
+type handView struct {
+	byHand map[string]int     // how many requests to delete it are under way
+	late   map[int64][]string // what a request that was not answered may delete while its session lasts
+}
+
+// ended is told that a session is over, and with it what was sent in it.
+func (hv *handView) ended(session int64) {
+	hv.expect(hv.late[session], -1)
+	delete(hv.late, session)
+}
+
 // expect notes what an operator's request may delete.
-func (c *checker) expect(paths []string, by int) {
+func (hv *handView) expect(paths []string, by int) {
 	for _, path := range paths {
-		c.byHand[path] += by
+		hv.byHand[path] += by
 	}
 }
 

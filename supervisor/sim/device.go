@@ -75,7 +75,7 @@ func (d *device) reset() {
 
 // reset looks whether there was any need: a machine is not reset for what is dead, by who can feed.
 func (c *checker) reset(d *device) {
-	c.resets++
+	c.tally.resets++
 	for _, v := range c.services {
 		for p := range v.living {
 			if p.tree.node == d.node.name {
@@ -93,7 +93,7 @@ func (c *checker) reset(d *device) {
 // spared tells whether nobody can be blamed for a process: it is held by its kernel and runs no instruction any more. Where a
 // watchdog is required, even that has to be gone in time, but for what an operator or a loss of data cuts short.
 func (c *checker) spared(v *serviceView, p *proc) bool {
-	return c.cutShort(p.tree.session) || p.doomed && (c.w.plan.Watchdog != dogRequired || v.struck[p.token] || c.lost[p.tree.session])
+	return c.bounds.cutShort(p.tree.session) || p.doomed && (c.w.plan.Watchdog != dogRequired || v.struck[p.token] || c.lost[p.tree.session])
 }
 
 // Whether the nodes have watchdogs.

@@ -41,7 +41,7 @@ func (n *node) bear() (*incarnation, context.Context) {
 	}
 	n.inc = inc
 	n.all = append(n.all, inc)
-	n.w.check.born(n.name)
+	n.w.check.sight.born(n.name)
 	return inc, ctx
 }
 

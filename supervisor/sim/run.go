@@ -49,8 +49,8 @@ func run(p *Plan) *Result {
 	}
 	w.end()
 	r.Calm = w.nemesis.calm
-	r.Violation, r.Virtual, r.Starts, r.Doomed, r.Resets = w.check.first, time.Since(w.began), w.check.starts, w.check.doomed, w.check.resets
-	r.Leftovers = w.check.leftovers
+	r.Violation, r.Virtual, r.Starts, r.Doomed, r.Resets = w.check.first, time.Since(w.began), w.check.tally.starts, w.check.tally.doomed, w.check.tally.resets
+	r.Leftovers = w.check.tally.leftovers
 	r.Trace, r.Sum, r.Events = w.trace.last(traceLength), w.trace.sum, w.trace.count
 	return r
 }
@@ -172,7 +172,7 @@ func (w *world) heal() {
 	w.mu.Lock()
 	w.quiet = true
 	clear(w.nemesis.hosts.waylaid)
-	w.check.regrants = nil
+	w.check.bounds.regrants = nil
 	for _, n := range w.nodes {
 		n.traps = nil
 		n.armed.Store(0)

@@ -31,7 +31,7 @@ func TestWhatCannotBeKilledIsToldBeforeAnybodyStartsBesideIt(t *testing.T) {
 				told, beside := false, false
 				for range 1500 {
 					time.Sleep(20 * time.Millisecond)
-					s.see(func(v *serviceView) { told, beside = told || v.crumb.leftover, beside || s.check.doomed > 0 })
+					s.see(func(v *serviceView) { told, beside = told || v.crumb.leftover, beside || s.check.tally.doomed > 0 })
 				}
 				if !told || beside {
 					t.Errorf("told %v, started beside it %v", told, beside)
