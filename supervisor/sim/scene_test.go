@@ -31,13 +31,13 @@ func play(t *testing.T, change func(*Plan), act func(*scene)) {
 				t.Log(w.trace.last(80))
 			}
 		}()
-		defer w.end()
+		defer w.course.end()
 		w.mu.Lock()
 		for _, n := range w.nodes {
 			n.start()
 		}
 		w.mu.Unlock()
-		w.progress(&Result{})
+		w.course.progress(&Result{})
 		s.until(time.Minute, "all stand", func(v *serviceView) bool { return len(v.members) == p.Nodes })
 		w.mu.Lock()
 		w.quiet = false

@@ -31,9 +31,9 @@ type world struct {
 	mu       sync.Mutex // guards hosts and all that is on them, and the checker
 	quiet    bool       // no process ends by itself
 	over     bool
-	silent   atomic.Bool  // over, for those who do not hold mu
-	unfenced bool         // no power switch answers
-	passed   atomic.Int64 // grows while virtual time does
+	silent   atomic.Bool // over, for those who do not hold mu
+	unfenced bool        // no power switch answers
+	course   course
 	operator operator
 	programs programs
 	drills   drill
@@ -50,6 +50,7 @@ func newWorld(p *Plan) *world {
 	w.operator = operator{world: w, rng: w.stream("operator"), settings: w.newSettings()}
 	w.programs = programs{world: w, trials: map[string]*trouble{}, ailing: map[ailment]*sickness{}}
 	w.drills = drill{world: w}
+	w.course.world = w
 	w.nemesis = newNemesis(w)
 	current.Store(w)
 	w.check = newChecker(w)
