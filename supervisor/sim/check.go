@@ -135,6 +135,9 @@ func (c *checker) started(p *proc) {
 		if c.w.plan.Watchdog == dogRequired && !c.w.nodes[c.w.indexOf(p.tree.node)].dog.counting {
 			c.broken("watchdog", "%v started, and no watchdog counts", p)
 		}
+		if c.w.indexOf(p.tree.node) == c.w.plan.Ineligible {
+			c.broken("eligible", "%v started on a node that is not eligible", p)
+		}
 	}
 	for _, other := range inOrder(v.living) {
 		switch {
@@ -370,31 +373,4 @@ func (c *checker) runsOn(service, node string) bool {
 		}
 	}
 	return false
-}
-
-// outlived looks, a while after a supervisor's death, for children that outlived it although a guardian could act: P4.
-func (c *checker) outlived(g *keeper) {
-	for other := range g.inc.node.host.beings {
-		if other.of == g && !other.running() {
-			return
-		}
-	}
-	for _, t := range g.inc.node.host.trees {
-		for _, p := range t.all() {
-			if t.of == g && !p.doomed {
-				c.broken("P4", "%v outlived its supervisor", p)
-			}
-		}
-	}
-}
-
-// strays looks, in a quiet moment, for what should not be alive: P4.
-func (c *checker) strays() {
-	for _, v := range c.services {
-		for _, p := range inOrder(v.living) {
-			if !p.killed && (!v.lock.there || v.lock.owner != p.tree.session) {
-				c.broken("P4", "%v is alive without the lock, though all is well", p)
-			}
-		}
-	}
 }
