@@ -218,46 +218,6 @@ func clientHello(t *testing.T) []byte {
 	return text[:n]
 }
 
-// Garbage, as much of it as can be sent, delays no extension of the lease. It is not parallel: it takes the machine.
-func TestGarbageAtTheAgentDelaysNoLease(t *testing.T) {
-	for name, certificates := range map[string]bool{"with a secret": false, "with certificates": true} {
-		t.Run(name, func(t *testing.T) { garbageDelaysNoLease(t, certificates) })
-	}
-}
-
-func garbageDelaysNoLease(t *testing.T, certificates bool) {
-	p := brief(t, stage(t))
-	h := p.Lab.Host(t, "a")
-	at := h.Addr + ":8437"
-	keys, garbage := withAgent(t, sharedSecret), bytes.Repeat([]byte{0, 0, 0, 64, 'x'}, 40)
-	if certificates {
-		ours := keytest.New(t)
-		keys, garbage = certified(t, ours, h, ours.File("ca")), clientHello(t)
-	}
-	a := p.FromFile(t, h, p.Config(t, h, keys+"http: {listen: \":8437\"}\n", kit.Command(p.Options.Child)))
-	run := p.On(t, soon, "a", 0)
-	kit.Until(t, soon, "a's metrics show a lease", func() bool { left, ok := remaining(t, at); return ok && left > 0 })
-	calm := leastLeft(t, at, session/2)
-	stop := make(chan struct{})
-	sent := make(chan int64)
-	began, stood := time.Now(), kit.Stood(t)
-	go func() { sent <- flood(h.Addr+":"+agentPort, garbage, certificates, stop) }()
-	storm := leastLeft(t, at, 2*session)
-	still := stood()
-	close(stop)
-	n := <-sent
-	rate := float64(n) / time.Since(began).Seconds()
-	t.Logf("%.0f pieces of garbage a second; of the lease at least %v were left, %v without them; the machine stood still for %v", rate, storm, calm, still)
-	if storm+still < calm/2 {
-		t.Error("the lease was extended late")
-	}
-	p.Untouched(t, run)
-	lines := strings.Count(a.Log(), "turned away at the fencing agent")
-	if limit := int(time.Since(began).Seconds()) + 2; lines == 0 || lines > limit {
-		t.Errorf("%d lines in the log, of %d allowed", lines, limit)
-	}
-}
-
 // Nor does it delay the killing of guardians that have to listen in place of a frozen supervisor. It is not parallel either.
 func TestGarbageAtGuardiansDelaysNoKill(t *testing.T) {
 	for name, certificates := range map[string]bool{"with a secret": false, "with certificates": true} {
