@@ -13,10 +13,6 @@ const (
 	session = kit.Session
 	grace   = kit.Grace
 	soon    = kit.Soon
-
-	// takeover is how long a standby may take when the active one just vanished: the session, the server's rounding, the grace, and
-	// something for a busy machine.
-	takeover = session + 500*time.Millisecond + grace + time.Second
 )
 
 var suite kit.Suite
