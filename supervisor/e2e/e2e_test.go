@@ -1,5 +1,5 @@
-// Package e2e is the acceptance test: every promise, and every fault of the failure table, on the built binary, against
-// real ZooKeeper servers, with each supervisor on a host of its own. The kit does the work; here stands what must hold.
+// Package e2e tests what operators and strangers do, on the built binary, against real ZooKeeper servers, with each supervisor on a
+// host of its own. The promises and the table of failures are tested in the package promises.
 package e2e
 
 import (
