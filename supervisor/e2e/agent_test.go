@@ -135,47 +135,6 @@ func TestNodeCutOffFromZooKeeperIsFencedByItsAgent(t *testing.T) {
 	}
 }
 
-// Who finds the lock free though its former holder is well has the holder's child killed, and does not wait for it.
-func TestHealthyHolderWhoseLockWasDeletedIsAsked(t *testing.T) {
-	t.Parallel()
-	p := brief(t, stage(t), "term=ignore", "daemons=1", "every=2ms")
-	p.Options.Grace = longGrace
-	a, b, run := p.agents(t, sharedSecret, sharedSecret)
-	a.Host.Mute(t, p.Addrs()...)
-	at := tick.Now()
-	must(t, p.Conn().Delete(p.Path("services", p.Options.Service, "ActiveStandbyElectorLock"), -1))
-	next := p.On(t, soon, "b", run.First)
-	t.Logf("succeeded after %v", time.Duration(next.First-at))
-	p.Alone(t, time.Second, "b")
-	p.fencedBy(t, b.Host, "agent")
-	a.Host.Heal(t)
-	p.Stands(t, a.Host)
-	p.Alone(t, time.Second, "b")
-}
-
-// disbelieved cuts the active one off, whose agent and its asker do not believe each other: the grace delay is waited for, and both tell.
-func (p *play) disbelieved(t *testing.T, a, b *kit.Supervisor, run kit.Run, says, asker []string) {
-	t.Helper()
-	deleted := p.Deleted(t, "services", p.Options.Service, "ActiveStandbyElectorLock")
-	a.Host.CutFrom(t, p.Addrs()...)
-	<-deleted
-	next := p.On(t, soon, "b", run.First)
-	if grace := time.Duration(next.First - p.Claimed(t, "b")); grace < p.Options.Grace-20*time.Millisecond {
-		t.Errorf("it waited for %v only", grace)
-	}
-	kit.Until(t, soon, "a tells", func() bool { return a.Says(says...) })
-	kit.Until(t, soon, "b tells", func() bool { return b.Says(asker...) })
-}
-
-// Nodes that do not share a secret can do nothing for, or to, one another.
-func TestAgentWithAnotherSecretIsNotBelieved(t *testing.T) {
-	t.Parallel()
-	p := brief(t, stage(t))
-	p.Options.Grace = 2 * time.Second
-	a, b, run := p.agents(t, sharedSecret, "another secret, as long as the first")
-	p.disbelieved(t, a, b, run, []string{"turned away", "not made with our secret"}, []string{"fencing attempt failed", "agent", "secret"})
-}
-
 // remaining is how long the lease of a host's supervisor lasts, as its metrics say.
 func remaining(t *testing.T, addr string) (left time.Duration, ok bool) {
 	t.Helper()
@@ -259,46 +218,6 @@ func clientHello(t *testing.T) []byte {
 	return text[:n]
 }
 
-// Garbage, as much of it as can be sent, delays no extension of the lease. It is not parallel: it takes the machine.
-func TestGarbageAtTheAgentDelaysNoLease(t *testing.T) {
-	for name, certificates := range map[string]bool{"with a secret": false, "with certificates": true} {
-		t.Run(name, func(t *testing.T) { garbageDelaysNoLease(t, certificates) })
-	}
-}
-
-func garbageDelaysNoLease(t *testing.T, certificates bool) {
-	p := brief(t, stage(t))
-	h := p.Lab.Host(t, "a")
-	at := h.Addr + ":8437"
-	keys, garbage := withAgent(t, sharedSecret), bytes.Repeat([]byte{0, 0, 0, 64, 'x'}, 40)
-	if certificates {
-		ours := keytest.New(t)
-		keys, garbage = certified(t, ours, h, ours.File("ca")), clientHello(t)
-	}
-	a := p.FromFile(t, h, p.Config(t, h, keys+"http: {listen: \":8437\"}\n", kit.Command(p.Options.Child)))
-	run := p.On(t, soon, "a", 0)
-	kit.Until(t, soon, "a's metrics show a lease", func() bool { left, ok := remaining(t, at); return ok && left > 0 })
-	calm := leastLeft(t, at, session/2)
-	stop := make(chan struct{})
-	sent := make(chan int64)
-	began, stood := time.Now(), kit.Stood(t)
-	go func() { sent <- flood(h.Addr+":"+agentPort, garbage, certificates, stop) }()
-	storm := leastLeft(t, at, 2*session)
-	still := stood()
-	close(stop)
-	n := <-sent
-	rate := float64(n) / time.Since(began).Seconds()
-	t.Logf("%.0f pieces of garbage a second; of the lease at least %v were left, %v without them; the machine stood still for %v", rate, storm, calm, still)
-	if storm+still < calm/2 {
-		t.Error("the lease was extended late")
-	}
-	p.Untouched(t, run)
-	lines := strings.Count(a.Log(), "turned away at the fencing agent")
-	if limit := int(time.Since(began).Seconds()) + 2; lines == 0 || lines > limit {
-		t.Errorf("%d lines in the log, of %d allowed", lines, limit)
-	}
-}
-
 // Nor does it delay the killing of guardians that have to listen in place of a frozen supervisor. It is not parallel either.
 func TestGarbageAtGuardiansDelaysNoKill(t *testing.T) {
 	for name, certificates := range map[string]bool{"with a secret": false, "with certificates": true} {
@@ -328,13 +247,4 @@ func TestGarbageAtGuardiansDelaysNoKill(t *testing.T) {
 			}
 		})
 	}
-}
-
-// An agent that cannot be reached, as that of a host without power, costs no time: it is asked while the grace lasts anyway.
-func TestSilentAgentCostsNoTime(t *testing.T) {
-	t.Parallel()
-	p := brief(t, stage(t))
-	a, b, run := p.agents(t, sharedSecret, sharedSecret)
-	p.Succeeds(t, takeover, "b", run.First, func() { a.Host.Cut(t) })
-	p.fencedBy(t, b.Host, "grace, after agent failed")
 }

@@ -82,14 +82,3 @@ func TestSingleCommandIsFencedByItsAgent(t *testing.T) {
 	p.fencedBy(t, b.Host, "agent")
 	a.Signal(syscall.SIGCONT)
 }
-
-// A certificate of somebody else's authority is good for nothing, in either direction.
-func TestAgentWithAnotherAuthorityIsNotBelieved(t *testing.T) {
-	t.Parallel()
-	p := brief(t, stage(t))
-	p.Options.Grace = 2 * time.Second
-	ours, others := keytest.New(t), keytest.New(t)
-	ha, hb := p.Lab.Host(t, "a"), p.Lab.Host(t, "b")
-	a, b, run := p.twoAgents(t, ha, hb, certified(t, ours, ha, ours.File("ca")), certified(t, others, hb, ours.File("ca")))
-	p.disbelieved(t, a, b, run, []string{"turned away", "unknown authority"}, []string{"fencing attempt failed", "agent", "tls"})
-}

@@ -1,5 +1,5 @@
-// Package e2e is the acceptance test: every promise, and every fault of the failure table, on the built binary, against
-// real ZooKeeper servers, with each supervisor on a host of its own. The kit does the work; here stands what must hold.
+// Package e2e tests what operators and strangers do, on the built binary, against real ZooKeeper servers, with each supervisor on a
+// host of its own. The promises and the table of failures are tested in the package promises.
 package e2e
 
 import (
@@ -13,10 +13,6 @@ const (
 	session = kit.Session
 	grace   = kit.Grace
 	soon    = kit.Soon
-
-	// takeover is how long a standby may take when the active one just vanished: the session, the server's rounding, the grace, and
-	// something for a busy machine.
-	takeover = session + 500*time.Millisecond + grace + time.Second
 )
 
 var suite kit.Suite

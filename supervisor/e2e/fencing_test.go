@@ -7,7 +7,6 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/e2e/kit"
-	"understudy/supervisor/e2e/kit/tick"
 )
 
 // longGrace is longer than a test waits for anything.
@@ -33,62 +32,6 @@ func TestSurvivingChildIsKilledByTheNextSupervisorOfTheMachine(t *testing.T) {
 	p.Start(t, h)
 	p.inTime(t, at)
 	p.Alone(t, 500*time.Millisecond, "a")
-}
-
-// The same by a standby of another name on the same machine.
-func TestSurvivingChildIsKilledByAStandbyOfTheMachine(t *testing.T) {
-	need.These(t, "cgroup")
-	t.Parallel()
-	p := brief(t, stage(t), "term=ignore", "daemons=2", "every=2ms")
-	p.Options.Grace = longGrace
-	h := p.Lab.Machine(t, "a")
-	h.PowerOn(t)
-	a, _ := p.Active(t, h)
-	p.Options.Node = "a2"
-	p.Start(t, h)
-	p.WaitStandby(t, soon, p.Options.Service, "a2")
-	at := p.Unattended(t, a)
-	p.inTime(t, at)
-	p.Alone(t, 500*time.Millisecond, "a2")
-}
-
-// What ran before a machine's boot is dead.
-func TestNothingIsFearedAfterAReboot(t *testing.T) {
-	t.Parallel()
-	p := brief(t, stage(t))
-	p.Options.Grace = longGrace
-	h := p.Lab.Machine(t, "a")
-	a, _ := p.Active(t, h)
-	at := p.Unattended(t, a)
-	kit.Signal(syscall.SIGKILL, p.Processes()...)
-	h.Reboot(t)
-	p.Start(t, h)
-	p.inTime(t, at)
-}
-
-// The operator's word ends the waiting at once.
-func TestConfirmedDeathEndsTheGrace(t *testing.T) {
-	t.Parallel()
-	p := brief(t, stage(t))
-	p.Options.Grace = time.Minute
-	a, run := p.Active(t, p.Lab.Machine(t, "a"))
-	b := p.Lab.Machine(t, "b")
-	p.Standby(t, b)
-	p.Unattended(t, a)
-	kit.Signal(syscall.SIGKILL, p.Processes()...)
-	kit.Until(t, soon, "b has the lock", func() bool {
-		lock, ok := p.Lock(p.Options.Service)
-		return ok && lock.Node == "b"
-	})
-	kit.Throughout(t, time.Second, "nobody runs", func() bool { return len(p.Runs()) == 1 })
-	answer := b.Ask(t, "fence", "confirm", p.Options.Service, "--node", "a", "--zk", p.Options.ZK[0], "--root", p.Options.Root)
-	if answer.Code != 0 {
-		t.Fatalf("fence confirm: %+v", answer)
-	}
-	at := tick.Now()
-	next := p.On(t, soon, "b", run.First)
-	t.Logf("running %v after the confirmation", time.Duration(next.First-at))
-	p.Alone(t, 300*time.Millisecond, "b")
 }
 
 // A method that says "dead" ends the waiting; methods that all fail keep the service down until somebody confirms.
@@ -130,21 +73,4 @@ func TestFencingMethodDecides(t *testing.T) {
 			p.On(t, 2*soon, "b", run.First)
 		})
 	}
-}
-
-// A supervisor that is started again, as a service manager does, ends what its predecessor left behind, also when another
-// machine is about to take over.
-func TestRestartedSupervisorKillsWhatItsPredecessorLeft(t *testing.T) {
-	need.These(t, "cgroup")
-	t.Parallel()
-	p := brief(t, stage(t), "term=ignore", "daemons=2", "every=2ms")
-	h := p.Lab.Machine(t, "a")
-	a, run := p.Active(t, h)
-	p.Standby(t, p.Lab.Machine(t, "b"))
-	at := p.Unattended(t, a)
-	p.Start(t, h)
-	p.Next(t, soon, run.First)
-	former := p.Runs()[0]
-	t.Logf("what was left lived for %v", time.Duration(former.Last-at))
-	kit.Throughout(t, time.Second, "the former child is dead", func() bool { return p.Runs()[0].Last == former.Last })
 }

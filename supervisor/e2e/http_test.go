@@ -111,27 +111,3 @@ func TestALoadBalancerFollowsTheActiveNode(t *testing.T) {
 	took = kit.Until(t, soon, "clients are sent to a again", func() bool { return whoAnswers(front) == "a" })
 	t.Logf("found a %v after b's supervisor was killed", took)
 }
-
-// A program that is started again is not ready until it has shown that anew.
-func TestActiveIsNotSaidOfAProgramThatIsNotReady(t *testing.T) {
-	t.Parallel()
-	p := brief(t, stage(t))
-	a := p.Lab.Host(t, "a")
-	ready := filepath.Join(t.TempDir(), "ready")
-	p.FromFile(t, a, p.Config(t, a, "http: {listen: \":8437\"}\n", kit.Command(p.Child()), fmt.Sprintf("ready: {exec: [test, -e, %s]}", ready), kit.Impatient))
-	active := func(want int) func() bool {
-		return func() bool {
-			return says(t, fmt.Sprintf("http://%s:8437/active/%s", a.Addr, p.Options.Service)) == want
-		}
-	}
-	first := p.On(t, soon, "a", 0)
-	kit.Throughout(t, 300*time.Millisecond, "it is not ready", active(http.StatusServiceUnavailable))
-	must(t, os.WriteFile(ready, nil, 0o600))
-	kit.Until(t, soon, "it is ready", active(http.StatusOK))
-	must(t, os.Remove(ready))
-	must(t, syscall.Kill(first.Pid, syscall.SIGUSR1)) // its own end
-	p.On(t, soon, "a", first.First)
-	kit.Throughout(t, 300*time.Millisecond, "it is not ready again", active(http.StatusServiceUnavailable))
-	must(t, os.WriteFile(ready, nil, 0o600))
-	kit.Until(t, soon, "it is ready again", active(http.StatusOK))
-}

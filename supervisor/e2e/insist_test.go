@@ -13,47 +13,6 @@ import (
 	"understudy/supervisor/e2e/kit"
 )
 
-// An operator who insists gets the service where it would not go by itself, also while that node rests.
-func TestAnOperatorMayInsist(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		line string
-		role string // of a node that does not stand
-		says string // without --force
-	}{
-		"unfit":   {"precheck: {exec: [/bin/false], interval: 200ms}", "standby", "precheck"},
-		"resting": {"restart: {policy: never, rejoin_after: 1m}", "failed", "failed"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := newPlay(t, stage(t))
-			a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
-			if c.role == "failed" { // b has it first, and gives it up
-				p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), c.line))
-				run := p.On(t, soon, "b", 0)
-				p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))
-				p.Stands(t, a)
-				kit.Signal(syscall.SIGUSR1, run.Pid) // its own end
-			} else {
-				p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))
-				p.On(t, soon, "a", 0)
-				p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), c.line))
-			}
-			run := p.On(t, soon, "a", 0)
-			kit.Until(t, soon, "b does not stand", func() bool {
-				m, ok := p.Member(p.Options.Service, "b")
-				return ok && m.Role == c.role && (m.Health != "ok" || m.Role == "failed")
-			})
-			if said := p.refusal(t, op, "switchover", p.Options.Service, "--to", "b"); !strings.Contains(said, c.says) || !strings.Contains(said, "--force") {
-				t.Errorf("refused with %q", said)
-			}
-			p.order(t, op, "switchover", p.Options.Service, "--to", "b", "--force")
-			p.On(t, soon, "b", run.First)
-			p.Alone(t, time.Second, "b") // what an order brought there stays there when the order is done
-		})
-	}
-}
-
 // Who resumes and hands over at once is not told that the other node is paused.
 func TestASwitchoverMayFollowAResumptionAtOnce(t *testing.T) {
 	t.Parallel()

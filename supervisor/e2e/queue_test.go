@@ -6,7 +6,6 @@ import (
 	"path"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -21,49 +20,6 @@ func (p *play) queued(t *testing.T, n int) {
 		names, _, err := p.Conn().Children(p.Path("services", p.Options.Service, "queue"))
 		return (err == nil || n == 0) && len(names) == n
 	})
-}
-
-// A changed kind of election is taken up at once, and disturbs nobody.
-func TestTheKindOfElectionChangesWhileRunning(t *testing.T) {
-	t.Parallel()
-	p := newPlay(t, stage(t))
-	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
-	files := map[*kit.Host]string{}
-	write := func(h *kit.Host, order string) {
-		fresh := p.Config(t, h, "", kit.Command(p.Child()), "election: "+order)
-		if files[h] == "" {
-			files[h] = fresh
-			return
-		}
-		must(t, os.Rename(fresh, files[h]))
-	}
-	waiting := func(n int) {
-		t.Helper()
-		p.queued(t, n)
-	}
-	write(a, "race")
-	write(b, "race")
-	one := p.FromFile(t, a, files[a])
-	run := p.On(t, soon, "a", 0)
-	p.FromFile(t, b, files[b])
-	p.Stands(t, b)
-	waiting(0)
-	write(b, "queue")
-	waiting(1)
-	write(a, "queue") // it has the lock: its turn to stand comes later
-	kit.Until(t, soon, "a has taken it up", func() bool { return one.Says("config reloaded", `changed=["`+p.Options.Service+`"]`) })
-	p.Untouched(t, run)
-	one.Stop(t)
-	next := p.On(t, soon, "b", run.First)
-	p.FromFile(t, a, files[a])
-	p.Stands(t, a)
-	waiting(2)
-	write(a, "race")
-	waiting(1)
-	p.Alone(t, 300*time.Millisecond, "b")
-	if next.Node != "b" {
-		t.Errorf("%+v", next)
-	}
 }
 
 // A candidate that fails says why; the next one says that it stands.
@@ -118,40 +74,4 @@ func TestACandidateThatCannotTakeTheLockStandsBy(t *testing.T) {
 	})
 	let(zk.PermAll)
 	p.On(t, soon, "a", at)
-}
-
-// The tests above are about one pair; a third candidate must change nothing.
-func TestOneOfManyStandbysTakesOver(t *testing.T) {
-	t.Parallel()
-	for _, election := range []string{"race", "queue"} {
-		t.Run(election, func(t *testing.T) {
-			p := newPlay(t, stage(t))
-			p.Options.Flags = []string{"--election", election}
-			running := map[string]*kit.Supervisor{}
-			run := kit.Run{}
-			for i := range 5 {
-				h := p.Lab.Machine(t, fmt.Sprint("n", i))
-				if i == 0 {
-					running[h.Name], run = p.Active(t, h)
-				} else {
-					running[h.Name] = p.Standby(t, h)
-				}
-				if election == "queue" {
-					p.queued(t, i+1) // before the next one comes
-				}
-			}
-			for i := 4; i > 0; i-- {
-				if i%2 == 0 {
-					running[run.Node].Kill9()
-				} else {
-					running[run.Node].Stop(t)
-				}
-				next := p.Next(t, soon, run.First)
-				if want := fmt.Sprint("n", 5-i); election == "queue" && next.Node != want {
-					t.Errorf("%s took over out of turn, not %s", next.Node, want)
-				}
-				run = next
-			}
-		})
-	}
 }

@@ -111,22 +111,6 @@ func TestAnOrderToStopIsCarriedOutAtEveryMomentOfAnUpgrade(t *testing.T) {
 	got.inOrder(t)
 }
 
-// Whether the process is stopped and goes on meanwhile makes no difference.
-func TestAnOrderToStopIsCarriedOutByASupervisorThatIsStoppedInAnUpgrade(t *testing.T) {
-	t.Parallel()
-	got := ordering(t)
-	for i := range 16 {
-		got.follow(t, func(cmd *exec.Cmd) {
-			afterwards(time.Duration(i) * time.Millisecond)
-			must(t, cmd.Process.Signal(syscall.SIGSTOP))
-			must(t, cmd.Process.Signal(syscall.SIGTERM))
-			afterwards(10 * time.Millisecond)
-			must(t, cmd.Process.Signal(syscall.SIGCONT))
-		})
-	}
-	got.inOrder(t)
-}
-
 // A binary that answers well may be gone a moment later.
 func TestAnOrderToStopIsCarriedOutWhenTheExecFails(t *testing.T) {
 	t.Parallel()

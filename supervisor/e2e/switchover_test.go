@@ -1,10 +1,7 @@
 package e2e
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -60,22 +57,6 @@ func TestSwitchoverGoesBackAndForth(t *testing.T) {
 	})
 }
 
-func TestSwitchoverWithoutATargetTakesAnother(t *testing.T) {
-	t.Parallel()
-	elections(t, func(t *testing.T, order string) {
-		p := newPlay(t, stage(t))
-		a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
-		p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), order, "priority: 3"))
-		run := p.On(t, soon, "a", 0)
-		p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), order))
-		p.Stands(t, b)
-		p.order(t, op, "switchover", p.Options.Service)
-		p.On(t, soon, "b", run.First)
-		p.Alone(t, 3*time.Second, "b")
-		p.Role(t, "a", "standby")
-	})
-}
-
 func TestOrdersThatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t, stage(t))
@@ -101,23 +82,6 @@ func TestOrdersThatMakeNoSenseAreRefused(t *testing.T) {
 		t.Error(said)
 	}
 	p.Untouched(t, run)
-}
-
-// When the target cannot take it after all, the former active has it again.
-func TestAServiceThatNobodyTakesComesBack(t *testing.T) {
-	t.Parallel()
-	p := brief(t, stage(t))
-	a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
-	p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))
-	run := p.On(t, soon, "a", 0)
-	other := p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child())))
-	p.Stands(t, b)
-	kit.Signal(19, append(other.TwoGuardians(t), other.Pid)...) // SIGSTOP: it looks fit until its session ends
-	if said := p.refusal(t, op, "switchover", p.Options.Service, "--to", "b"); !strings.Contains(said, "active again on a") {
-		t.Error(said)
-	}
-	p.On(t, soon, "a", run.First)
-	kit.Signal(18, append(other.Guardians(), other.Pid)...)
 }
 
 func TestRestartAndReloadReachTheChildWhereItIs(t *testing.T) {
@@ -156,36 +120,4 @@ func TestAnOrderThatComesTooLateIsTakenBack(t *testing.T) {
 		})
 	}
 	p.Untouched(t, run)
-}
-
-// What crash-loops is moved, and started anew, at once: a failed program that waits for its next start does not keep orders waiting.
-func TestOrdersAreFollowedWhileAProgramWaitsForItsNextStart(t *testing.T) {
-	t.Parallel()
-	p := newPlay(t, stage(t))
-	a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
-	broken := filepath.Join(t.TempDir(), "broken")
-	must(t, os.WriteFile(broken, nil, 0o600))
-	crashes := `command: [sh, -c, 'test ! -e ` + broken + ` && exec "$@"', sh, ` + strings.Join(p.Child(), ", ") + `]`
-	p.FromFile(t, a, p.Config(t, a, "", crashes, "restart: {delay: 5m, max_delay: 5m, within: 2h}"))
-	p.fails(t, "a")
-	must(t, os.Remove(broken))
-	p.order(t, op, "restart", p.Options.Service)
-	run := p.On(t, soon, "a", 0)
-
-	p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child())))
-	p.Stands(t, b)
-	must(t, os.WriteFile(broken, nil, 0o600))
-	kit.Signal(syscall.SIGKILL, run.Pid)
-	p.fails(t, "a")
-	p.order(t, op, "switchover", p.Options.Service)
-	p.On(t, soon, "b", run.First)
-}
-
-// fails waits until an active node says that its program does not work.
-func (p *play) fails(t *testing.T, node string) {
-	t.Helper()
-	kit.Until(t, soon, node+" says that it fails", func() bool {
-		m, ok := p.Member(p.Options.Service, node)
-		return ok && m.Role == "active" && m.Health == "failing"
-	})
 }

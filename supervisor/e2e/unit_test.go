@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"understudy/supervisor/e2e/kit"
 )
@@ -53,34 +52,6 @@ func (p *play) serveAlone(t *testing.T, lines ...string) *kit.Supervisor {
 	return p.FromFile(t, a, p.Config(t, a, "", lines...))
 }
 
-func TestAUnitStartsInOrderAndStopsInReverse(t *testing.T) {
-	t.Parallel()
-	p, d := newPlay(t, stage(t)), newDiary(t)
-	ready := filepath.Join(t.TempDir(), "ready")
-	s := p.serveAlone(t, "processes:", d.oneshot("one"),
-		d.ordinary("two", fmt.Sprintf(", ready: {exec: [test, -e, %s]}", ready)), d.oneshot("three"), d.ordinary("four", ""))
-	d.until(t, "+one +two")
-	kit.Throughout(t, 300*time.Millisecond, "what follows waits until two is ready", func() bool { return d.text() == "+one +two" })
-	must(t, os.WriteFile(ready, nil, 0o600))
-	d.until(t, "+one +two +three +four")
-	s.Stop(t)
-	d.until(t, "+one +two +three +four -four -three -two -one")
-	p.Sync(t)
-	if !p.Gone("services", p.Options.Service, "ActiveStandbyElectorLock") || !p.NoBreadCrumb(p.Options.Service) {
-		t.Error("lock or breadcrumb is left")
-	}
-}
-
-// One process that fails ends the unit; what oneshots did is undone before they are done again.
-func TestAUnitIsStartedAnewAsAWhole(t *testing.T) {
-	t.Parallel()
-	p, d := newPlay(t, stage(t)), newDiary(t)
-	once := filepath.Join(t.TempDir(), "once")
-	fails := fmt.Sprintf(`  - {name: weak, command: [sh, -c, 'if mkdir %s; then sleep 0.2; echo !weak >> %s; exit 3; fi; echo +weak >> %s; exec sleep 1000']}`, once, d, d)
-	p.serveAlone(t, kit.Impatient, "processes:", d.oneshot("one"), d.ordinary("two", ", ready: {after: 100ms}"), fails)
-	d.until(t, "+one +two !weak -two -one +one +two +weak")
-}
-
 // What a oneshot did is undone also when nobody could ask for it: its supervisor was killed, and comes again.
 func TestWhatAKilledSupervisorOwedIsUndoneByTheNext(t *testing.T) {
 	t.Parallel()
@@ -112,22 +83,6 @@ func TestWhatAServiceOwedThatIsGoneIsUndone(t *testing.T) {
 	kit.Until(t, soon, "the other service runs", func() bool { return next.Says("child started", p.Options.Service+"-other") })
 }
 
-// The lease ends while the unit runs: nothing can be started in its tree any more, and the address goes all the same.
-func TestWhatOneshotsDidIsUndoneWhenTheLeaseEnds(t *testing.T) {
-	t.Parallel()
-	p, d := brief(t, stage(t)), newDiary(t)
-	a := p.Lab.Host(t, "a")
-	p.FromFile(t, a, p.Config(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ", stop_timeout: 1s"), "hooks: {on_standby: "+d.notes("standby")+"}"))
-	kit.Until(t, soon, "it runs", func() bool { return len(d.lines()) == 3 }) // the hook is beside it
-	a.Cut(t)
-	// Where the lease ends before web does, nothing waits for the undoing, and the two come in any order.
-	kit.Until(t, soon, "it is undone, and the hook has run", func() bool {
-		return strings.Count(d.text(), "-vip") == 1 && strings.Count(d.text(), "standby") == 2
-	})
-	a.Heal(t)
-	kit.Until(t, soon, "it runs again", func() bool { return strings.HasSuffix(d.text(), "+vip +web") })
-}
-
 func TestHooksAreToldTheFacts(t *testing.T) {
 	t.Parallel()
 	p, d := brief(t, stage(t)), newDiary(t)
@@ -157,21 +112,4 @@ func TestHooksAreToldTheFacts(t *testing.T) {
 	p.FromFile(t, c, p.Config(t, c, "", kit.Command(p.Child()), hooks))
 	has("c fenced b dead")
 	has("c active of")
-}
-
-// A node whose on_active fails is not active: after two tries another has its turn.
-func TestANodeWhoseHookFailsIsNotActive(t *testing.T) {
-	t.Parallel()
-	p := newPlay(t, stage(t))
-	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
-	ill := p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), "hooks: {on_active: [sh, -c, 'echo no route; exit 4']}", kit.Impatient))
-	kit.Until(t, soon, "the reason is told", func() bool { return ill.Says("on_active failed", "exit code 4") })
-	p.Role(t, "a", "failed")
-	p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), "hooks: {on_active: [sleep, '0.1']}"))
-	run := p.On(t, soon, "b", 0)
-	p.Alone(t, time.Second, "b")
-	if !ill.Says("output of on_active", "no route") {
-		t.Error("what the hook printed is not in the log")
-	}
-	_ = run
 }

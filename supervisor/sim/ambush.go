@@ -11,50 +11,50 @@ var unheardBy = [...]time.Duration{20, 20, 8, 4}
 
 // ambush cuts a node and its server off from the others between a write that this server has answered and its next word to the
 // leader: of all moments the one in which a lease lasts longest beyond what the leader knows of its session.
-func (w *world) ambush(f Fault) (end func(), done bool) {
-	e := w.zk.ensemble
-	w.mu.Lock()
-	session := w.sessionOn(f.Node)
-	w.mu.Unlock()
+func (lf *linkFaults) ambush(f Fault) (end func(), done bool) {
+	e := lf.zk.ensemble
+	lf.mu.Lock()
+	session := lf.sessionOn(f.Node)
+	lf.mu.Unlock()
 	if e == nil || session == 0 {
 		return nil, false
 	}
-	host := w.nodes[f.Node].host.index
-	if f.N%4 == 0 || w.net.serverOf(host, w.plan.Servers) == e.Leader() { // another asks its followers at other times
-		w.zk.newLeader()
+	host := lf.nodes[f.Node].host.index
+	if f.N%4 == 0 || lf.net.serverOf(host, lf.plan.Servers) == e.Leader() { // another asks its followers at other times
+		lf.zk.newLeader()
 	}
-	w.say("%v", f)
-	cancel := e.IsolateUnheard(session, w.plan.Timeout/unheardBy[f.N/4%len(unheardBy)], func(server int, heal func()) {
+	lf.say("%v", f)
+	cancel := e.IsolateUnheard(session, lf.plan.Timeout/unheardBy[f.N/4%len(unheardBy)], func(server int, heal func()) {
 		set := func(sign int) {
-			for s := range w.plan.Servers {
+			for s := range lf.plan.Servers {
 				if s == server {
 					continue
 				}
-				w.net.change(host, s, func(l *link) {
+				lf.net.change(host, s, func(l *link) {
 					l.up.cut += sign
 					l.down.cut += sign
 				})
 			}
 		}
-		undo := sync.OnceFunc(func() { w.say("over: %v", f); heal(); set(-1) })
+		undo := sync.OnceFunc(func() { lf.say("over: %v", f); heal(); set(-1) })
 		set(1)
-		w.mu.Lock()
-		late := w.quiet || w.over
+		lf.mu.Lock()
+		late := lf.quiet || lf.over
 		if !late {
-			w.say("zk%d is cut off with %s, and has told nobody of its last write", server+1, w.nodes[f.Node].name)
-			w.noteFault(f.Kind)
-			w.undo = append(w.undo, undo)
+			lf.say("zk%d is cut off with %s, and has told nobody of its last write", server+1, lf.nodes[f.Node].name)
+			lf.nemesis.noteFault(f.Kind)
+			lf.endLater(undo)
 		}
-		w.mu.Unlock()
+		lf.mu.Unlock()
 		if late {
 			undo()
 			return
 		}
 		time.AfterFunc(f.For, undo)
 	})
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.undo = append(w.undo, cancel)
+	lf.mu.Lock()
+	defer lf.mu.Unlock()
+	lf.endLater(cancel)
 	return nil, true
 }
 

@@ -28,25 +28,28 @@ func (v Violation) String() string {
 // checker knows each living process and what ZooKeeper says, and looks at the promises whenever either changes.
 // World.mu guards it.
 type checker struct {
-	w         *world
-	services  map[string]*serviceView
-	ended     map[int64]bool   // sessions that are no more
-	owners    map[int64]bool   // those that had a lock
-	lost      map[int64]bool   // those of them that a loss of data ended
-	sessions  map[string]int64 // by node
-	meddled   map[int64]bool   // those that a stranger was attached to, or is about to be
-	first     *Violation
+	w        *world
+	services map[string]*serviceView
+	ended    map[int64]bool   // sessions that are no more
+	owners   map[int64]bool   // those that had a lock
+	lost     map[int64]bool   // those of them that a loss of data ended
+	sessions map[string]int64 // by node
+	meddled  map[int64]bool   // those that a stranger was attached to, or is about to be
+	first    *Violation
+	calm     bool
+	tally    tally
+	bounds   boundsView
+	sight    sight
+	nodes    nodesView
+	hand     handView
+}
+
+// tally counts what happened.
+type tally struct {
 	starts    int
 	doomed    int // starts beside a process that was killed, but held by the kernel
 	resets    int // by watchdogs
 	leftovers int // that breadcrumbs told of
-	calm      bool
-	grants    map[int64]*granting
-	regrants  []Fault // that wait for a node to be granted less
-	sight     sight
-	nodes     nodesView
-	byHand    map[string]int     // how many requests of operators to delete it are under way
-	late      map[int64][]string // what an operator's request that was not answered may delete while its session lasts
 }
 
 // serviceView is a service as the checker sees it.
@@ -90,8 +93,9 @@ type crumbView struct {
 func newChecker(w *world) *checker {
 	c := &checker{
 		w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, owners: map[int64]bool{}, lost: map[int64]bool{}, sessions: map[string]int64{},
-		meddled: map[int64]bool{}, byHand: map[string]int{}, late: map[int64][]string{}, sight: newSight(), nodes: newNodesView(), grants: map[int64]*granting{},
+		meddled: map[int64]bool{}, hand: handView{byHand: map[string]int{}, late: map[int64][]string{}},
 	}
+	c.sight, c.nodes, c.bounds = newSight(c), newNodesView(c), boundsView{checker: c, grants: map[int64]*granting{}}
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{
 			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]election.Member{}, ends: map[int64]string{}, taken: map[string]int{},
@@ -127,16 +131,19 @@ func (c *checker) started(p *proc) {
 	if p.main {
 		c.w.say("%s: START %v", p.tree.node, p)
 		v.runs++
-		c.starts++
+		c.tally.starts++
 		if c.w.plan.Watchdog == dogRequired && !c.w.nodes[c.w.indexOf(p.tree.node)].dog.counting {
 			c.broken("watchdog", "%v started, and no watchdog counts", p)
+		}
+		if c.w.indexOf(p.tree.node) == c.w.plan.Ineligible {
+			c.broken("eligible", "%v started on a node that is not eligible", p)
 		}
 	}
 	for _, other := range inOrder(v.living) {
 		switch {
 		case other.tree == p.tree && !p.main, v.unknown && v.struck[other.token]:
 		case c.spared(v, other):
-			c.doomed++ // nobody can know, but for its own machine: see crumbChanged
+			c.tally.doomed++ // nobody can know, but for its own machine: see crumbChanged
 		default:
 			c.broken("P1", "%v started while %v was alive", p, other)
 		}
@@ -153,7 +160,7 @@ func (c *checker) started(p *proc) {
 		return
 	}
 	switch {
-	case (!v.lock.there || v.lock.owner != p.tree.session || v.lock.czxid != p.token) && !c.mayOutlast(v, p) && !c.endedByStranger(p.tree.session):
+	case (!v.lock.there || v.lock.owner != p.tree.session || v.lock.czxid != p.token) && !c.sight.mayOutlast(v, p) && !c.endedByStranger(p.tree.session):
 		c.broken("P5", "%v started, but the lock is %+v", p, v.lock)
 	case !v.crumb.there || v.crumb.session != election.SessionName(p.tree.session) || v.crumb.tree != p.tree.id:
 		c.broken("P5", "%v started, but the breadcrumb is %+v", p, v.crumb)
@@ -168,7 +175,7 @@ func (c *checker) gone(p *proc) {
 	delete(v.living, p)
 	if p.main {
 		c.w.say("%s: END %v", p.tree.node, p)
-		if c.calm && !c.w.settings[v.name].outdates(p) { // P7 is the other services' when the command changes
+		if c.calm && !c.w.operator.settings[v.name].outdates(p) { // P7 is the other services' when the command changes
 			c.broken("P7", "%v ended", p)
 		}
 	}
@@ -180,10 +187,7 @@ func (c *checker) committed(t zkmem.Commit) {
 	defer c.w.mu.Unlock()
 	if t.Ended != 0 {
 		c.ended[t.Ended] = true
-		if paths, ok := c.late[t.Ended]; ok {
-			delete(c.late, t.Ended)
-			c.expect(paths, -1)
-		}
+		c.hand.ended(t.Ended)
 		if t.Expired {
 			c.w.say("zk: session %s expires", election.SessionName(t.Ended))
 			c.expired(t.Ended)
@@ -195,16 +199,16 @@ func (c *checker) committed(t zkmem.Commit) {
 		if node, ok := strings.CutPrefix(ch.Path, election.NodesDir(root)+"/"); ok {
 			c.sessions[node] = ch.Stat.EphemeralOwner // 0 when it is deleted
 		}
-		c.nodeChanged(t, ch)
+		c.nodes.nodeChanged(t, ch)
 		service, what := splitPath(ch.Path)
-		if c.byHand[ch.Path] > 0 && ch.Kind == jute.EventNodeDeleted && c.services[service] != nil {
+		if c.hand.byHand[ch.Path] > 0 && ch.Kind == jute.EventNodeDeleted && c.services[service] != nil {
 			c.strike(c.services[service])
 		}
 		if v := c.services[service]; v != nil {
 			v.znode(c, ch.Path, ch.Kind)
 			switch what {
 			case "ActiveStandbyElectorLock":
-				c.lockChanged(v, ch, t.Expired || c.takenAway(v, t, ch))
+				c.lockChanged(v, ch, t.Expired || c.nodes.takenAway(v, t, ch))
 			case "ActiveBreadCrumb":
 				c.crumbChanged(v, ch)
 			case "control":
@@ -261,7 +265,7 @@ func (c *checker) expired(session int64) {
 	}
 	for _, v := range c.services {
 		for _, p := range inOrder(v.living) {
-			if p.tree.session == session && !c.spared(v, p) && !c.mayOutlast(v, p) {
+			if p.tree.session == session && !c.spared(v, p) && !c.sight.mayOutlast(v, p) {
 				c.broken("P3", "session %s expired while %v was alive", election.SessionName(session), p)
 			}
 		}
@@ -284,7 +288,7 @@ func (c *checker) lockChanged(v *serviceView, ch zkmem.Change, expired bool) {
 	}
 	c.w.say("zk: the lock of %s is gone", v.name)
 	for _, p := range inOrder(v.living) {
-		if p.tree.session == was.owner && !v.struck[was.czxid] && !c.endedByStranger(was.owner) && !(expired && (c.spared(v, p) || c.mayOutlast(v, p))) {
+		if p.tree.session == was.owner && !v.struck[was.czxid] && !c.endedByStranger(was.owner) && !(expired && (c.spared(v, p) || c.sight.mayOutlast(v, p))) {
 			c.broken("P2", "the lock of %s was given back while %v was alive", v.name, p)
 		}
 	}
@@ -311,7 +315,7 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 	}
 	if !was.there || was.session == v.crumb.session && was.tree == v.crumb.tree {
 		if v.crumb.leftover && !was.leftover {
-			c.leftovers++
+			c.tally.leftovers++
 			c.w.say("zk: the breadcrumb of %s says that something of session %s is alive", v.name, v.crumb.session)
 		}
 		return
@@ -323,7 +327,7 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 		}
 		// One that is held by its kernel may be outlasted, but neither vouched for nor overlooked on its own machine; nor by whoever
 		// could read that it is alive.
-		if c.cutShort(p.tree.session) {
+		if c.bounds.cutShort(p.tree.session) {
 			continue
 		}
 		if !v.crumb.there || !c.spared(v, p) || v.crumb.tree.Boot == was.tree.Boot || was.leftover {
@@ -369,31 +373,4 @@ func (c *checker) runsOn(service, node string) bool {
 		}
 	}
 	return false
-}
-
-// outlived looks, a while after a supervisor's death, for children that outlived it although a guardian could act: P4.
-func (c *checker) outlived(g *keeper) {
-	for other := range g.inc.node.host.beings {
-		if other.of == g && !other.running() {
-			return
-		}
-	}
-	for _, t := range g.inc.node.host.trees {
-		for _, p := range t.all() {
-			if t.of == g && !p.doomed {
-				c.broken("P4", "%v outlived its supervisor", p)
-			}
-		}
-	}
-}
-
-// strays looks, in a quiet moment, for what should not be alive: P4.
-func (c *checker) strays() {
-	for _, v := range c.services {
-		for _, p := range inOrder(v.living) {
-			if !p.killed && (!v.lock.there || v.lock.owner != p.tree.session) {
-				c.broken("P4", "%v is alive without the lock, though all is well", p)
-			}
-		}
-	}
 }

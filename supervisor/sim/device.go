@@ -75,7 +75,7 @@ func (d *device) reset() {
 
 // reset looks whether there was any need: a machine is not reset for what is dead, by who can feed.
 func (c *checker) reset(d *device) {
-	c.resets++
+	c.tally.resets++
 	for _, v := range c.services {
 		for p := range v.living {
 			if p.tree.node == d.node.name {
@@ -93,7 +93,7 @@ func (c *checker) reset(d *device) {
 // spared tells whether nobody can be blamed for a process: it is held by its kernel and runs no instruction any more. Where a
 // watchdog is required, even that has to be gone in time, but for what an operator or a loss of data cuts short.
 func (c *checker) spared(v *serviceView, p *proc) bool {
-	return c.cutShort(p.tree.session) || p.doomed && (c.w.plan.Watchdog != dogRequired || v.struck[p.token] || c.lost[p.tree.session])
+	return c.bounds.cutShort(p.tree.session) || p.doomed && (c.w.plan.Watchdog != dogRequired || v.struck[p.token] || c.lost[p.tree.session])
 }
 
 // Whether the nodes have watchdogs.
@@ -141,8 +141,8 @@ func (p *Plan) watchdog() *supervisor.Watchdog {
 }
 
 // freezeAll stops a supervisor and both its guardians at once, which nothing but a watchdog can answer. World.mu is held.
-func (w *world) freezeAll(f Fault, inc *incarnation) (done bool) {
-	if w.plan.Watchdog != dogRequired || inc.guard == nil || !inc.mayLose(2) {
+func (hf *hostFaults) freezeAll(f Fault, inc *incarnation) (done bool) {
+	if hf.plan.Watchdog != dogRequired || inc.guard == nil || !inc.mayLose(2) {
 		return false
 	}
 	inc.halt(f.For)
@@ -155,11 +155,11 @@ func (w *world) freezeAll(f Fault, inc *incarnation) (done bool) {
 }
 
 // spoilWatchdog has another program hold a node's device. World.mu is held, as it is when that ends.
-func (w *world) spoilWatchdog(n *node) (end func(), done bool) {
-	if w.plan.Watchdog == dogOff || n.dog.taken {
+func (hf *hostFaults) spoilWatchdog(n *node) (end func(), done bool) {
+	if hf.plan.Watchdog == dogOff || n.dog.taken {
 		return nil, false
 	}
-	w.say("%s: another program is about to hold the watchdog", n.name)
+	hf.say("%s: another program is about to hold the watchdog", n.name)
 	n.dog.taken = true
 	return func() { n.dog.taken = false }, true
 }

@@ -24,113 +24,119 @@ func (p *Plan) drills() {
 // heardWithin is how soon an order is followed where nothing has to be stopped.
 func (p *Plan) heardWithin() time.Duration { return time.Second + p.Dying + 20*p.Latency }
 
-// drill breaks a service's program on one node, and looks at what is said and done there.
-func (w *world) drill() {
-	r := w.stream(fmt.Sprint("drill ", time.Since(w.began)))
-	name := pick(r, w.plan.services()...)
-	w.mu.Lock()
-	w.quiet = false
-	v := w.check.services[name]
-	first := w.favourite(name)
-	w.mu.Unlock()
+// drill is what operators do when all has been well for long.
+type drill struct {
+	*world
+	drilled bool // a failback to a broken node was tried
+}
+
+// hold breaks a service's program on one node, and looks at what is said and done there.
+func (dr *drill) hold() {
+	r := dr.stream(fmt.Sprint("drill ", time.Since(dr.began)))
+	name := pick(r, dr.plan.services()...)
+	dr.mu.Lock()
+	dr.quiet = false
+	v := dr.check.services[name]
+	first := dr.favourite(name)
+	dr.mu.Unlock()
 	defer func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.trials, name)
-		w.quiet = true
+		dr.mu.Lock()
+		defer dr.mu.Unlock()
+		dr.programs.mend(name)
+		dr.quiet = true
 	}()
-	if first != "" && !w.drilled {
-		w.drilled = true
-		w.drillFailback(name, v, first)
+	if first != "" && !dr.drilled {
+		dr.drilled = true
+		dr.drillFailback(name, v, first)
 		return
 	}
-	node, ok := w.backsOff(name, v)
+	node, ok := dr.backsOff(name, v)
 	if !ok {
 		return
 	}
 	for _, paused := range []bool{true, false} {
-		if w.order(name, paused); !w.saysFailing(v, node) {
+		if dr.operator.order(name, paused); !dr.saysFailing(v, node) {
 			return
 		}
 	}
-	w.mu.Lock()
+	dr.mu.Lock()
 	now, token := v.orders, v.lock.czxid
-	w.mu.Unlock()
-	e := election.Order{ID: fmt.Sprint("drill ", time.Since(w.began)), Token: token, By: "operator"}
+	dr.mu.Unlock()
+	e := election.Order{ID: fmt.Sprint("drill ", time.Since(dr.began)), Token: token, By: "operator"}
 	followed := func() bool { return v.lock.czxid != token }
 	what := pick(r, orderNames[1], orderNames[2])
 	if what == orderNames[1] {
 		now.Switchover = &election.Switchover{Order: e, From: node, Deadline: time.Now().Add(time.Minute)}
 	} else {
 		now.Restart = &e
-		w.mu.Lock()
-		delete(w.trials, name)
-		w.mu.Unlock()
+		dr.mu.Lock()
+		dr.programs.mend(name)
+		dr.mu.Unlock()
 		followed = func() bool { return len(v.living) > 0 }
 	}
-	w.say("operator: a drill, %s of %s on %s", what, name, node)
-	if !w.amend(name, now.version, now.Control) {
+	dr.say("operator: a drill, %s of %s on %s", what, name, node)
+	if !dr.operator.amend(name, now.version, now.Control) {
 		return
 	}
-	if !w.soon(w.plan.heardWithin(), followed) {
-		w.violated("orders", "%s of %s was not followed within %v on %s, where nothing runs", what, name, w.plan.heardWithin(), node)
+	if !dr.soon(dr.plan.heardWithin(), followed) {
+		dr.violated("orders", "%s of %s was not followed within %v on %s, where nothing runs", what, name, dr.plan.heardWithin(), node)
 	}
-	w.soon(w.plan.Timeout, func() bool { return false })
-	w.takeBack(name, e.ID)
+	dr.soon(dr.plan.Timeout, func() bool { return false })
+	dr.operator.takeBack(name, e.ID)
 }
 
 // backsOff has the program fail where it is active, and waits until nothing has run there for a while.
-func (w *world) backsOff(name string, v *serviceView) (node string, ok bool) {
-	w.mu.Lock()
+func (dr *drill) backsOff(name string, v *serviceView) (node string, ok bool) {
+	dr.mu.Lock()
 	for p := range v.living {
 		if p.main && v.lock.there && p.tree.session == v.lock.owner {
 			node = p.tree.node
 		}
 	}
 	if node == "" || v.paused {
-		w.mu.Unlock()
+		dr.mu.Unlock()
 		return "", false
 	}
-	w.trials[name] = &trouble{life: 20 * time.Millisecond, code: 1, node: node}
+	dr.programs.spoil(name, &trouble{life: 20 * time.Millisecond, code: 1, node: node})
 	for _, p := range inOrder(v.living) {
 		if p.main {
 			p.kill()
 		}
 	}
 	token := v.lock.czxid
-	w.mu.Unlock()
-	if !w.soon(w.plan.heardWithin(), func() bool { return len(v.living) == 0 }) {
+	dr.mu.Unlock()
+	if !dr.soon(dr.plan.heardWithin(), func() bool { return len(v.living) == 0 }) {
 		return "", false
 	}
-	w.soon(time.Second, func() bool { return false }) // by now that is told
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	dr.soon(time.Second, func() bool { return false }) // by now that is told
+	dr.mu.Lock()
+	defer dr.mu.Unlock()
 	return node, len(v.living) == 0 && v.lock.czxid == token
 }
 
 // saysFailing looks for a while whether a node that has the service, while nothing runs, says that it fails.
-func (w *world) saysFailing(v *serviceView, node string) bool {
+func (dr *drill) saysFailing(v *serviceView, node string) bool {
 	bad := ""
-	w.soon(500*time.Millisecond, func() bool {
+	dr.soon(500*time.Millisecond, func() bool {
 		if m := v.members[node]; len(v.living) == 0 && m.Role == "active" && m.Health != "failing" {
 			bad = fmt.Sprintf("%s: %s", m.Role, m.Health)
 		}
 		return bad != ""
 	})
 	if bad != "" {
-		w.violated("status", "%s says of %s %q, and nothing runs", node, v.name, bad)
+		dr.violated("status", "%s says of %s %q, and nothing runs", node, v.name, bad)
 	}
 	return bad == ""
 }
 
 // favourite is the node that is preferred to all others, if there is one. World.mu is held.
-func (w *world) favourite(name string) (first string) {
-	p, s := w.plan, w.settings[name]
+func (dr *drill) favourite(name string) (first string) {
+	p, s := dr.plan, dr.operator.settings[name]
 	if !p.Failback || p.Nodes == 1 {
 		return ""
 	}
 	best := 0
-	for _, n := range w.nodes {
+	for _, n := range dr.nodes {
 		switch priority := s.priority[n.index]; {
 		case n.index == p.Ineligible:
 		case priority > best:
@@ -146,33 +152,33 @@ func (w *world) favourite(name string) (first string) {
 const mostFailbacks = 10
 
 // drillFailback has the program fail for long on the node that is preferred.
-func (w *world) drillFailback(name string, v *serviceView, first string) {
-	w.mu.Lock()
-	w.trials[name] = &trouble{life: 20 * time.Millisecond, code: 1, node: first}
+func (dr *drill) drillFailback(name string, v *serviceView, first string) {
+	dr.mu.Lock()
+	dr.programs.spoil(name, &trouble{life: 20 * time.Millisecond, code: 1, node: first})
 	for _, p := range inOrder(v.living) {
 		if p.main && p.tree.node == first {
 			p.kill()
 		}
 	}
 	before := v.taken[first]
-	w.mu.Unlock()
-	d := 40 * (w.plan.Rejoin + 4*w.plan.Backoff)
-	w.idle(d)
-	w.mu.Lock()
+	dr.mu.Unlock()
+	d := 40 * (dr.plan.Rejoin + 4*dr.plan.Backoff)
+	dr.idle(d)
+	dr.mu.Lock()
 	taken := v.taken[first] - before
-	w.mu.Unlock()
-	w.say("in %v, %s, which is broken, took %s %d times", d, first, name, taken)
+	dr.mu.Unlock()
+	dr.say("in %v, %s, which is broken, took %s %d times", d, first, name, taken)
 	if taken > mostFailbacks {
-		w.violated("failback", "within %v, %s, where it does not work, took %s %d times", d, first, name, taken)
+		dr.violated("failback", "within %v, %s, where it does not work, took %s %d times", d, first, name, taken)
 	}
 }
 
 // soon waits until something is seen, and tells whether it was. World.mu is held while it is looked at.
-func (w *world) soon(limit time.Duration, seen func() bool) bool {
+func (dr *drill) soon(limit time.Duration, seen func() bool) bool {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		w.mu.Lock()
-		yes, over := seen(), w.check.first != nil
-		w.mu.Unlock()
+		dr.mu.Lock()
+		yes, over := seen(), dr.check.first != nil
+		dr.mu.Unlock()
 		if yes || over || time.Since(began) > limit {
 			return yes
 		}
@@ -180,8 +186,8 @@ func (w *world) soon(limit time.Duration, seen func() bool) bool {
 }
 
 // violated is checker.broken for who does not hold World.mu.
-func (w *world) violated(promise, format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.check.broken(promise, format, args...)
+func (dr *drill) violated(promise, format string, args ...any) {
+	dr.mu.Lock()
+	defer dr.mu.Unlock()
+	dr.check.broken(promise, format, args...)
 }

@@ -157,11 +157,11 @@ func (w *world) knock(n *node, c net.Conn) bool {
 }
 
 // part cuts, or joins again, hosts that are not on the same side.
-func (w *world) part(side func(h *host) bool, sign int) {
-	for _, h := range w.hosts {
-		for _, n := range w.nodes {
+func (lf *linkFaults) part(side func(h *host) bool, sign int) {
+	for _, h := range lf.hosts {
+		for _, n := range lf.nodes {
 			if side(h) != side(n.host) {
-				w.net.change(h.index, agentsFrom+n.index, func(l *link) {
+				lf.net.change(h.index, agentsFrom+n.index, func(l *link) {
 					l.up.cut += sign
 					l.down.cut += sign
 				})

@@ -77,57 +77,56 @@ func (f Fault) broken() (jute.Op, string) {
 }
 
 // begin lets a fault happen. What it returns, unless nil, ends it. It reports false when the fault would break the rules.
-func (w *world) begin(f Fault) (end func(), done bool) {
+func (ne *nemesis) begin(f Fault) (end func(), done bool) {
 	if f.Active {
-		f.Node, f.Active = w.activeNode(f.Node), false
+		f.Node, f.Active = ne.activeNode(f.Node), false
 		if f.Kind == IsolateServer {
-			f.N += w.net.serverOf(w.nodes[f.Node].host.index, w.plan.Servers) - f.N%w.plan.Servers
+			f.N += ne.net.serverOf(ne.nodes[f.Node].host.index, ne.plan.Servers) - f.N%ne.plan.Servers
 		}
 	}
 	switch f.Kind {
 	case LoseEnsemble:
-		return w.loseEnsemble(f)
+		return ne.servers.loseEnsemble(f)
 	case SplitNetwork:
-		return w.split(f)
+		return ne.links.split(f)
 	case IsolateUnheard:
-		return w.ambush(f)
+		return ne.links.ambush(f)
 	case KeepSession, LeaveZnodes:
-		return w.haunt(f)
+		return ne.strangers.haunt(f)
 	case PauseService:
-		return w.pauseService(f)
+		return ne.operator.pauseService(f)
 	case GiveOrder:
-		return w.giveOrder(f)
+		return ne.operator.giveOrder(f)
 	case EndSession:
-		return w.meddle(f)
+		return ne.strangers.meddle(f)
 	case CutLink, SlowLink:
-		return w.disturbLink(f), true
+		return ne.links.disturbLink(f), true
 	case RegrantSessions:
-		return w.regrant(f)
+		return ne.servers.regrant(f)
 	case RestartServer, NewLeader, BreakReply, LoseData, DeleteLock, DeleteCrumb, DeleteNode, WriteFolder, DeleteService, IsolateServer, CutServers, SlowServers:
-		return w.disturbServer(f)
+		return ne.servers.disturbServer(f)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	undo, done := w.disturbHost(f, w.nodes[f.Node])
+	ne.mu.Lock()
+	defer ne.mu.Unlock()
+	undo, done := ne.hosts.disturbHost(f, ne.nodes[f.Node])
 	if undo == nil {
 		return nil, done
 	}
 	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+		ne.mu.Lock()
+		defer ne.mu.Unlock()
 		undo()
 	}, done
 }
 
 // disturbHost is faults of a host and what runs on it. World.mu is held, as it is when the fault ends.
-func (w *world) disturbHost(f Fault, n *node) (end func(), done bool) {
+func (hf *hostFaults) disturbHost(f Fault, n *node) (end func(), done bool) {
 	switch f.Kind {
 	case PowerOff:
 		n.host.powerOff()
 		return func() { n.host.powerOn() }, true
 	case DeleteInFencing, DeleteInStopping, StopInFencing, LateInscription:
-		s := w.plan.services()[f.N%w.plan.Services]
-		w.waylaid[s] = append(w.waylaid[s], f)
+		hf.lieInWait(hf.plan.services()[f.N%hf.plan.Services], f)
 		if inc := n.inc; f.Kind == DeleteInStopping && inc != nil { // so that its moment comes
 			inc.asked = true
 			go inc.stop()
@@ -135,29 +134,29 @@ func (w *world) disturbHost(f Fault, n *node) (end func(), done bool) {
 		}
 		return nil, true
 	case StickProcesses:
-		return w.stick(f, n), true
+		return hf.stick(f, n), true
 	case BadProgram:
-		s := w.plan.services()[f.N%w.plan.Services]
-		w.trials[s] = &trouble{life: time.Duration(1+f.N%50) * 20 * time.Millisecond, code: f.N / 64 % 2, absent: f.N/128%4 == 0,
-			side: f.N/512%2 == 0 && w.plan.Programs > 1}
-		return func() { delete(w.trials, s) }, true
+		s := hf.plan.services()[f.N%hf.plan.Services]
+		hf.programs.spoil(s, &trouble{life: time.Duration(1+f.N%50) * 20 * time.Millisecond, code: f.N / 64 % 2, absent: f.N/128%4 == 0,
+			side: f.N/512%2 == 0 && hf.plan.Programs > 1})
+		return func() { hf.programs.mend(s) }, true
 	case ChangeConfig:
-		return w.reconfigure(f)
+		return hf.operator.reconfigure(f)
 	case SickHelper:
-		return w.sicken(f)
+		return hf.programs.sicken(f)
 	case KillChild:
-		w.killChildren(n.host)
+		hf.killChildren(n.host)
 		return nil, true
 	case SpoilWatchdog:
-		return w.spoilWatchdog(n)
+		return hf.spoilWatchdog(n)
 	}
 	if n.inc == nil {
 		return nil, false
 	}
-	return w.disturbNode(f, n)
+	return hf.disturbNode(f, n)
 }
 
-func (w *world) killChildren(h *host) {
+func (hf *hostFaults) killChildren(h *host) {
 	for _, name := range slices.Sorted(maps.Keys(h.trees)) {
 		for _, p := range h.trees[name].all() {
 			if p.program != "" {
@@ -173,19 +172,19 @@ func (f Fault) with() Kind {
 }
 
 // stick has the kernel hold processes that are killed. World.mu is held.
-func (w *world) stick(f Fault, n *node) (end func()) {
+func (hf *hostFaults) stick(f Fault, n *node) (end func()) {
 	n.host.stuck = time.Now().Add(f.For)
-	w.say("%v", f)
-	t := w.plan.Timeout
+	hf.say("%v", f)
+	t := hf.plan.Timeout
 	cut := Fault{Kind: CutLink, Node: n.index, Server: -1, For: t/2 + time.Duration(f.N/4%100)*t/100}
 	switch f.with() {
 	case CutLink: // until the lease has ended and the session has not, or longer
-		w.cutFor(cut)
+		hf.nemesis.links.cutFor(cut)
 	case ChangeConfig: // it is not there any more when the next session comes, and then is again, and the death not yet proved
-		w.cutFor(cut)
-		if end, done := w.reconfigure(Fault{Kind: ChangeConfig, Node: n.index, Way: removeHere, N: f.N}); done {
+		hf.nemesis.links.cutFor(cut)
+		if end, done := hf.operator.reconfigure(Fault{Kind: ChangeConfig, Node: n.index, Way: removeHere, N: f.N}); done {
 			end = sync.OnceFunc(end)
-			w.after(f.For*3/4, end)
+			hf.after(f.For*3/4, end)
 			return end
 		}
 	case StopSupervisor:
@@ -197,7 +196,7 @@ func (w *world) stick(f Fault, n *node) (end func()) {
 	default:
 		if n.inc != nil && n.inc.mayLose(1) {
 			n.crash(true)
-			w.after(f.For*time.Duration(f.N/4%4)/3, n.start)
+			hf.after(f.For*time.Duration(f.N/4%4)/3, n.start)
 			return n.start
 		}
 	}
@@ -205,14 +204,14 @@ func (w *world) stick(f Fault, n *node) (end func()) {
 }
 
 // cutFor cuts links for a while, or until all is healed. World.mu is held.
-func (w *world) cutFor(f Fault) {
-	end := sync.OnceFunc(w.disturbLink(f))
-	w.undo = append(w.undo, end)
+func (lf *linkFaults) cutFor(f Fault) {
+	end := sync.OnceFunc(lf.disturbLink(f))
+	lf.endLater(end)
 	time.AfterFunc(f.For, end)
 }
 
 // disturbNode is faults of a supervisor and its guardians. World.mu is held.
-func (w *world) disturbNode(f Fault, n *node) (end func(), done bool) {
+func (hf *hostFaults) disturbNode(f Fault, n *node) (end func(), done bool) {
 	inc := n.inc
 	switch f.Kind {
 	case StopSupervisor:
@@ -220,7 +219,7 @@ func (w *world) disturbNode(f Fault, n *node) (end func(), done bool) {
 		go inc.stop()
 		return func() { n.start() }, true
 	case UpgradeSupervisor:
-		return w.upgrade(f, n)
+		return hf.upgrade(f, n)
 	case TrapFreeze, TrapCrash, TrapCut:
 		t := &trap{kind: f.Kind, at: moment(f.N % int(moments)), again: f.For}
 		switch f.Kind {
@@ -232,14 +231,14 @@ func (w *world) disturbNode(f Fault, n *node) (end func(), done bool) {
 		}
 		n.arm(t)
 		if t.at < beforeWrite && f.N/8%2 == 0 { // so that its moment comes
-			w.killChildren(n.host)
+			hf.killChildren(n.host)
 		}
 		return nil, true
 	case CrashSupervisor:
 		if !inc.mayLose(1) {
 			return nil, false
 		}
-		w.say("%s: supervisor %d is killed", n.name, inc.number)
+		hf.say("%s: supervisor %d is killed", n.name, inc.number)
 		n.crash(true)
 		return func() { n.start() }, true
 	case FreezeSupervisor:
@@ -249,13 +248,13 @@ func (w *world) disturbNode(f Fault, n *node) (end func(), done bool) {
 		inc.halt(f.For)
 		return nil, true
 	case FreezeAll:
-		return nil, w.freezeAll(f, inc)
+		return nil, hf.freezeAll(f, inc)
 	}
-	return nil, w.disturbGuardian(f, n)
+	return nil, hf.disturbGuardian(f, n)
 }
 
 // disturbGuardian kills or freezes guardians, unless that leaves too few. World.mu is held.
-func (w *world) disturbGuardian(f Fault, n *node) (done bool) {
+func (hf *hostFaults) disturbGuardian(f Fault, n *node) (done bool) {
 	inc := n.inc
 	g := inc.guard
 	if g == nil {
@@ -267,10 +266,10 @@ func (w *world) disturbGuardian(f Fault, n *node) (done bool) {
 	}
 	switch {
 	case f.Kind == KillGuardian && inc.mayLose(1):
-		w.say("%s: guardian %d is killed", n.name, s.index+1)
+		hf.say("%s: guardian %d is killed", n.name, s.index+1)
 		s.die()
 	case f.Kind == KillGuardians && inc.mayLose(2) && inc.running() && g.guardians[1-f.N%2] != nil:
-		w.say("%s: both guardians are killed", n.name)
+		hf.say("%s: both guardians are killed", n.name)
 		s.die()
 		g.guardians[1-f.N%2].die()
 	case f.Kind == FreezeGuardian && inc.mayLose(1):
@@ -282,17 +281,17 @@ func (w *world) disturbGuardian(f Fault, n *node) (done bool) {
 }
 
 // disturbLink cuts or slows what lies between a host and servers.
-func (w *world) disturbLink(f Fault) (end func()) {
-	here := w.nodes[f.Node].host.index
+func (lf *linkFaults) disturbLink(f Fault) (end func()) {
+	here := lf.nodes[f.Node].host.index
 	var servers []int
-	for n := range w.plan.Servers {
+	for n := range lf.plan.Servers {
 		if f.Server < 0 || f.Server == n {
 			servers = append(servers, n)
 		}
 	}
 	set := func(sign int) {
 		for _, s := range servers {
-			w.net.change(here, s, func(l *link) {
+			lf.net.change(here, s, func(l *link) {
 				switch {
 				case f.Kind == SlowLink:
 					l.up.slow += time.Duration(sign) * f.slowness()
@@ -309,33 +308,33 @@ func (w *world) disturbLink(f Fault) (end func()) {
 				}
 			})
 			if sign > 0 && f.Kind == CutLink && f.Way == cutReset {
-				w.net.reset(here, s)
+				lf.net.reset(here, s)
 			}
 		}
 	}
-	w.say("%v", f)
+	lf.say("%v", f)
 	set(1)
 	if f.Kind != CutLink || f.Server >= 0 || f.N/32%2 == 0 {
-		return func() { w.say("over: %v", f); set(-1) }
+		return func() { lf.say("over: %v", f); set(-1) }
 	}
-	w.say("its cable is pulled: no other host reaches it either")
+	lf.say("its cable is pulled: no other host reaches it either")
 	self := func(h *host) bool { return h.index == here }
-	w.part(self, 1)
-	return func() { w.say("over: %v", f); set(-1); w.part(self, -1) }
+	lf.part(self, 1)
+	return func() { lf.say("over: %v", f); set(-1); lf.part(self, -1) }
 }
 
 // split parts a server and some hosts from the other servers and hosts.
-func (w *world) split(f Fault) (end func(), done bool) {
-	alone := f.N % w.plan.Servers
-	w.say("%v", f)
-	undo := w.zk.ensemble.Isolate(alone)
+func (lf *linkFaults) split(f Fault) (end func(), done bool) {
+	alone := f.N % lf.plan.Servers
+	lf.say("%v", f)
+	undo := lf.zk.ensemble.Isolate(alone)
 	set := func(sign int) {
-		for _, h := range w.hosts {
-			for s := range w.plan.Servers {
+		for _, h := range lf.hosts {
+			for s := range lf.plan.Servers {
 				if (s == alone) == (f.N/8>>h.index&1 == 1) {
 					continue
 				}
-				w.net.change(h.index, s, func(l *link) {
+				lf.net.change(h.index, s, func(l *link) {
 					l.up.cut += sign
 					l.down.cut += sign
 				})
@@ -344,17 +343,17 @@ func (w *world) split(f Fault) (end func(), done bool) {
 	}
 	side := func(h *host) bool { return f.N/8>>h.index&1 == 1 }
 	set(1)
-	w.part(side, 1)
-	return func() { w.say("over: %v", f); undo(); set(-1); w.part(side, -1) }, true
+	lf.part(side, 1)
+	return func() { lf.say("over: %v", f); undo(); set(-1); lf.part(side, -1) }, true
 }
 
 // activeNode is a node that runs a child, or the one given.
-func (w *world) activeNode(other int) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, name := range w.plan.services() {
-		for _, n := range w.nodes {
-			for p := range w.check.services[name].living {
+func (ne *nemesis) activeNode(other int) int {
+	ne.mu.Lock()
+	defer ne.mu.Unlock()
+	for _, name := range ne.plan.services() {
+		for _, n := range ne.nodes {
+			for p := range ne.check.services[name].living {
 				if p.tree.node == n.name {
 					return n.index
 				}

@@ -93,24 +93,24 @@ const (
 func (f Fault) twist() int { return f.N / 64 % regrantTwists }
 
 // regrant restarts servers that grant something else then.
-func (w *world) regrant(f Fault) (end func(), done bool) {
-	if !w.plan.Regrants {
+func (sf *serverFaults) regrant(f Fault) (end func(), done bool) {
+	if !sf.plan.Regrants {
 		return nil, false
 	}
-	shortest, longest := w.plan.grant(f)
-	w.say("%v: they grant %v to %v", f, shortest, longest)
-	for _, s := range w.zk.some(f.Server) {
+	shortest, longest := sf.plan.grant(f)
+	sf.say("%v: they grant %v to %v", f, shortest, longest)
+	for _, s := range sf.zk.some(f.Server) {
 		s.Down()
 		s.SetBounds(shortest, longest)
 	}
-	if f.twist() != thenNothing && !w.plan.Calm {
-		w.mu.Lock()
-		w.check.regrants = append(w.check.regrants, f)
-		w.mu.Unlock()
+	if f.twist() != thenNothing && !sf.plan.Calm {
+		sf.mu.Lock()
+		sf.check.bounds.await(f)
+		sf.mu.Unlock()
 	}
 	return func() {
-		w.say("over: %v", f)
-		for _, s := range w.zk.some(f.Server) {
+		sf.say("over: %v", f)
+		for _, s := range sf.zk.some(f.Server) {
 			s.Up()
 		}
 	}, true
@@ -132,43 +132,53 @@ type grant struct {
 func (w *world) granted(c net.Conn, session int64, timeout time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	g := w.check.grants[session]
+	g := w.check.bounds.grants[session]
 	if g == nil {
 		return
 	}
 	g.unread = append(g.unread, grant{c.(*conn).out, timeout})
 	if timeout < g.counted && w.plan.Floor > 0 && w.check.runsAny(g.node) { // then it need not be read
-		if f, ok := w.check.regranted(); ok && f.twist() == thenCut {
+		if f, ok := w.check.bounds.regranted(); ok && f.twist() == thenCut {
 			w.say("%s does not read that session %s is granted %v", g.node.name, election.SessionName(session), timeout)
-			w.cutFor(Fault{Kind: CutLink, Node: g.node.index, Server: -1, For: w.plan.longest()})
+			w.nemesis.links.cutFor(Fault{Kind: CutLink, Node: g.node.index, Server: -1, For: w.plan.longest()})
 		}
 	}
 }
 
+// boundsView is what servers have granted sessions.
+type boundsView struct {
+	*checker
+	grants   map[int64]*granting
+	regrants []Fault // that wait for a node to be granted less
+}
+
 // counted is the timeout that a session's supervisor counts with.
-func (c *checker) counted(session int64) time.Duration {
-	if g := c.grants[session]; g != nil {
-		return election.Counted(g.counted, c.w.plan.Floor)
+func (bv *boundsView) counted(session int64) time.Duration {
+	if g := bv.grants[session]; g != nil {
+		return election.Counted(g.counted, bv.w.plan.Floor)
 	}
-	return c.w.plan.Timeout
+	return bv.w.plan.Timeout
 }
 
 // alike tells whether sessions are so alike that all nodes notice an ensemble's loss before the first of them has to end what it runs.
-func (c *checker) alike() bool {
+func (bv *boundsView) alike() bool {
 	shortest, longest := time.Duration(math.MaxInt64), time.Duration(0)
-	for _, session := range c.sessions {
-		t := c.counted(session)
+	for _, session := range bv.sessions {
+		t := bv.counted(session)
 		shortest, longest = min(shortest, t), max(longest, t)
 	}
 	return longest <= shortest*5/4
 }
 
+// await keeps what is to happen to the next node that is granted less.
+func (bv *boundsView) await(f Fault) { bv.regrants = append(bv.regrants, f) }
+
 // regranted is what is to happen to a node that is granted less.
-func (c *checker) regranted() (f Fault, ok bool) {
-	if len(c.regrants) == 0 || c.w.quiet || c.w.over {
+func (bv *boundsView) regranted() (f Fault, ok bool) {
+	if len(bv.regrants) == 0 || bv.w.quiet || bv.w.over {
 		return f, false
 	}
-	f, c.regrants = c.regrants[0], c.regrants[1:]
+	f, bv.regrants = bv.regrants[0], bv.regrants[1:]
 	return f, true
 }
 
@@ -178,14 +188,14 @@ func (c *checker) runsAny(n *node) bool {
 }
 
 // read is told what a supervisor reads of it. World.mu is held.
-func (c *checker) read(n *node, by *stream, hello jute.ConnectResponse) {
+func (bv *boundsView) read(n *node, by *stream, hello jute.ConnectResponse) {
 	timeout := time.Duration(hello.Timeout) * time.Millisecond
-	g := c.grants[hello.SessionID]
+	g := bv.grants[hello.SessionID]
 	switch {
 	case hello.SessionID == 0:
 		return
 	case g == nil:
-		c.grants[hello.SessionID] = &granting{node: n, counted: timeout}
+		bv.grants[hello.SessionID] = &granting{node: n, counted: timeout}
 		return
 	}
 	i := slices.IndexFunc(g.unread, func(u grant) bool { return u.by == by })
@@ -194,32 +204,32 @@ func (c *checker) read(n *node, by *stream, hello jute.ConnectResponse) {
 		return
 	}
 	g.counted = timeout
-	c.w.say("%s: session %s is granted %v", n.name, election.SessionName(hello.SessionID), timeout)
-	if n.inc == nil || !c.runsAny(n) {
+	bv.w.say("%s: session %s is granted %v", n.name, election.SessionName(hello.SessionID), timeout)
+	if n.inc == nil || !bv.runsAny(n) {
 		return
 	}
-	f, ok := c.regranted()
+	f, ok := bv.regranted()
 	if !ok {
 		return
 	}
 	inc := n.inc
-	c.w.after(time.Duration(f.N/256%16)*timeout/64, func() {
-		if n.inc != inc || c.w.quiet {
+	bv.w.after(time.Duration(f.N/256%16)*timeout/64, func() {
+		if n.inc != inc || bv.w.quiet {
 			return
 		}
 		if f.twist() == thenCut {
-			c.w.cutFor(Fault{Kind: CutLink, Node: n.index, Server: -1, For: c.w.plan.longest()})
+			bv.w.nemesis.links.cutFor(Fault{Kind: CutLink, Node: n.index, Server: -1, For: bv.w.plan.longest()})
 		} else if inc.mayLose(1) {
-			inc.halt(c.w.plan.longest())
+			inc.halt(bv.w.plan.longest())
 		}
 	})
 }
 
 // cutShort tells whether a session may be over before its lease, and nobody can be blamed: a server has granted it so little that
 // only knowing of it helps, nobody says how little servers grant at least, and the answer was not read.
-func (c *checker) cutShort(session int64) bool {
-	g := c.grants[session]
-	return g != nil && c.w.plan.Floor == 0 && slices.ContainsFunc(g.unread, func(u grant) bool { return u.timeout < g.counted*7/12 })
+func (bv *boundsView) cutShort(session int64) bool {
+	g := bv.grants[session]
+	return g != nil && bv.w.plan.Floor == 0 && slices.ContainsFunc(g.unread, func(u grant) bool { return u.timeout < g.counted*7/12 })
 }
 
 func (p *Plan) grantWords() string {

@@ -43,7 +43,7 @@ func (t *handle) Start(ctx context.Context, spec child.Spec) (supervisor.Process
 	if err != nil {
 		return nil, fmt.Errorf("start in tree %s: %w", t.id.Name, err)
 	}
-	if slow := g.w.startTakes(t.tree.service); slow > 0 {
+	if slow := g.w.programs.startTakes(t.tree.service); slow > 0 {
 		g.w.sleep(context.WithoutCancel(ctx), slow)
 	}
 	g.inc.trap(beforeFork, nil) // the last look at the lease lies behind, the fork ahead
@@ -63,7 +63,7 @@ func (t *handle) spawn(argv []string, token int64, alive bool) (*proc, error) {
 	if !alive {
 		return nil, errCrashed
 	}
-	n, there := w.natureOf(t.tree, argv[0])
+	n, there := w.programs.natureOf(t.tree, argv[0])
 	if !there {
 		return nil, child.ErrNotFound
 	}

@@ -247,7 +247,7 @@ func (i *incarnation) mayDieTelling() {
 	w.after(max(soon, 0), func() {
 		if n.inc == i && i.running() && i.mayLose(1) {
 			w.say("%s: supervisor %d is killed while it tells a guardian everything", n.name, i.number)
-			w.noteFault(CrashSupervisor)
+			w.nemesis.noteFault(CrashSupervisor)
 			n.crash(true)
 			w.after(w.plan.Timeout/2, n.start)
 		}

@@ -48,32 +48,33 @@ func (f Fault) silencedBy() Kind {
 }
 
 // haunt has the session of a node outlast it.
-func (w *world) haunt(f Fault) (end func(), done bool) {
-	w.mu.Lock()
-	session := w.check.nodes.session[w.nodes[f.Node].name]
-	w.mu.Unlock()
-	if session == 0 || f.Kind == LeaveZnodes && !w.zk.servers[0].LeaveZnodes(session) {
+func (st *stranger) haunt(f Fault) (end func(), done bool) {
+	st.mu.Lock()
+	session := st.check.nodes.session[st.nodes[f.Node].name]
+	st.mu.Unlock()
+	if session == 0 || f.Kind == LeaveZnodes && !st.zk.servers[0].LeaveZnodes(session) {
 		return nil, false
 	}
-	w.say("%v: session %s", f, election.SessionName(session))
+	st.say("%v: session %s", f, election.SessionName(session))
 	if f.Kind == KeepSession {
-		w.kept = append(w.kept, w.zk.servers[0].Keep(session))
+		st.kept = append(st.kept, st.zk.servers[0].Keep(session))
 	}
 	f.Kind = f.silencedBy()
-	end, _ = w.begin(f)
+	end, _ = st.nemesis.begin(f)
 	return end, true
 }
 
 // unhaunt ends the keeping of sessions. It is not healed with the rest: P6 holds while a stranger is there.
-func (w *world) unhaunt() {
-	for _, end := range w.kept {
+func (st *stranger) unhaunt() {
+	for _, end := range st.kept {
 		end()
 	}
-	w.kept = nil
+	st.kept = nil
 }
 
 // nodesView is the supervisors' own znodes, as the checker sees them.
 type nodesView struct {
+	*checker
 	session map[string]int64        // by node
 	beat    map[int64]time.Time     // by session: its newest heartbeat that was carried out
 	beats   map[int64]int           // by session: how many there were, but for the making of its znode
@@ -83,66 +84,66 @@ type nodesView struct {
 	heir    map[int64]int64         // who has taken a session's place under the name of its node: that one has waited for it
 }
 
-func newNodesView() nodesView {
-	return nodesView{session: map[string]int64{}, beat: map[int64]time.Time{}, beats: map[int64]int{}, heard: map[string]time.Time{}, deaf: map[string]time.Time{}, heir: map[int64]int64{}, told: map[int64]time.Duration{}}
+func newNodesView(c *checker) nodesView {
+	return nodesView{checker: c, session: map[string]int64{}, beat: map[int64]time.Time{}, beats: map[int64]int{}, heard: map[string]time.Time{}, deaf: map[string]time.Time{}, heir: map[int64]int64{}, told: map[int64]time.Duration{}}
 }
 
 // nodeChanged looks at who deletes a supervisor's znode.
-func (c *checker) nodeChanged(t zkmem.Commit, ch zkmem.Change) {
+func (nv *nodesView) nodeChanged(t zkmem.Commit, ch zkmem.Change) {
 	name, ok := strings.CutPrefix(ch.Path, election.NodesDir(root)+"/")
 	if !ok {
 		return
 	}
-	former := c.nodes.session[name]
+	former := nv.session[name]
 	if ch.Kind == jute.EventNodeDeleted {
-		if t.Ended == 0 && t.By != former && c.byHand[ch.Path] == 0 {
-			if c.nodes.beats[former] > 0 { // else it may be taken for the stale one that it has just replaced, and is made again with its first heartbeat
-				c.silent(name, former, "znode of its supervisor")
+		if t.Ended == 0 && t.By != former && nv.hand.byHand[ch.Path] == 0 {
+			if nv.beats[former] > 0 { // else it may be taken for the stale one that it has just replaced, and is made again with its first heartbeat
+				nv.silent(name, former, "znode of its supervisor")
 			}
-			c.nodes.heir[former] = t.By
+			nv.heir[former] = t.By
 		}
-		delete(c.nodes.session, name)
+		delete(nv.session, name)
 		return
 	}
-	c.nodes.session[name] = ch.Stat.EphemeralOwner
+	nv.session[name] = ch.Stat.EphemeralOwner
 	if ch.Kind == jute.EventNodeCreated {
-		c.nodes.answered(c, name, time.Now())
+		nv.answered(name, time.Now())
 	}
 	if t.By == ch.Stat.EphemeralOwner {
-		c.nodes.beat[t.By] = time.Now()
+		nv.beat[t.By] = time.Now()
 		if ch.Kind != jute.EventNodeCreated {
-			c.nodes.beats[t.By]++
+			nv.beats[t.By]++
 		}
 		var says election.Node
 		if json.Unmarshal(ch.Data, &says) == nil {
-			c.nodes.told[t.By] = time.Duration(says.SessionMs) * time.Millisecond
+			nv.told[t.By] = time.Duration(says.SessionMs) * time.Millisecond
 		}
 	}
 }
 
 // answered is told that a node has the answer to a heartbeat. World.mu is held.
-func (n *nodesView) answered(c *checker, node string, sent time.Time) {
-	if time.Since(n.heard[node]) > c.w.plan.longest()*101/400 {
-		n.deaf[node] = time.Now()
+func (nv *nodesView) answered(node string, sent time.Time) {
+	if time.Since(nv.heard[node]) > nv.w.plan.longest()*101/400 {
+		nv.deaf[node] = time.Now()
 	}
-	if sent.After(n.heard[node]) {
-		n.heard[node] = sent
+	if sent.After(nv.heard[node]) {
+		nv.heard[node] = sent
 	}
 }
 
 // takenAway tells whether a lock was deleted by a node in place of its owner. That owner has to have been silent for two
 // session timeouts, and the node to have been heard all the while.
-func (c *checker) takenAway(v *serviceView, t zkmem.Commit, ch zkmem.Change) bool {
-	if ch.Kind != jute.EventNodeDeleted || t.Ended != 0 || t.By == v.lock.owner || c.byHand[ch.Path] > 0 {
+func (nv *nodesView) takenAway(v *serviceView, t zkmem.Commit, ch zkmem.Change) bool {
+	if ch.Kind != jute.EventNodeDeleted || t.Ended != 0 || t.By == v.lock.owner || nv.hand.byHand[ch.Path] > 0 {
 		return false
 	}
-	for _, n := range c.w.nodes {
-		if c.nodes.session[n.name] != t.By {
+	for _, n := range nv.w.nodes {
+		if nv.session[n.name] != t.By {
 			continue
 		}
-		c.silent(n.name, v.lock.owner, "lock of "+v.name)
-		if deaf := time.Since(c.nodes.deaf[n.name]); deaf < c.twice(v.lock.owner) && t.By != c.nodes.heir[v.lock.owner] {
-			c.broken("stale", "%s took the lock of %s away, but was itself not heard %v ago", n.name, v.name, deaf)
+		nv.silent(n.name, v.lock.owner, "lock of "+v.name)
+		if deaf := time.Since(nv.deaf[n.name]); deaf < nv.twice(v.lock.owner) && t.By != nv.heir[v.lock.owner] {
+			nv.broken("stale", "%s took the lock of %s away, but was itself not heard %v ago", n.name, v.name, deaf)
 		}
 		return true
 	}
@@ -150,14 +151,14 @@ func (c *checker) takenAway(v *serviceView, t zkmem.Commit, ch zkmem.Change) boo
 }
 
 // silent demands that nothing was heard of a session for two session timeouts, by clocks that go wrong.
-func (c *checker) silent(by string, session int64, what string) {
-	if heard := time.Since(c.nodes.beat[session]); heard < c.twice(session) {
-		c.broken("stale", "%s deleted the %s, of session %s, %v after its newest heartbeat", by, what, election.SessionName(session), heard)
+func (nv *nodesView) silent(by string, session int64, what string) {
+	if heard := time.Since(nv.beat[session]); heard < nv.twice(session) {
+		nv.broken("stale", "%s deleted the %s, of session %s, %v after its newest heartbeat", by, what, election.SessionName(session), heard)
 	}
 }
 
 // twice is two of a session's timeouts, as it tells of itself, by a clock that goes wrong. Where what it was granted is more than it may
 // count with, its breadcrumb tells the lesser, and is all that there is when its own znode was deleted by hand.
-func (c *checker) twice(session int64) time.Duration {
-	return election.Counted(c.nodes.told[session], c.w.plan.Floor) * 2 * 997 / 1000
+func (nv *nodesView) twice(session int64) time.Duration {
+	return election.Counted(nv.told[session], nv.w.plan.Floor) * 2 * 997 / 1000
 }

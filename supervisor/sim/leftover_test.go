@@ -29,7 +29,7 @@ func TestALeftoverThatDiedUnseenIsProvedDead(t *testing.T) {
 				p := leftoverPlan(dogOff)
 				p.Order = election.Queue
 				w := newWorld(p)
-				defer w.end()
+				defer w.course.end()
 				node := w.nodes[0]
 				until := watching(t, w)
 				crumb := func() crumbView { return w.check.services["s1"].crumb }
@@ -39,7 +39,7 @@ func TestALeftoverThatDiedUnseenIsProvedDead(t *testing.T) {
 				until("it runs", func() bool { return w.check.running("s1") })
 				w.leave(node)
 				until("the breadcrumb tells of it", func() bool { return crumb().leftover })
-				w.order("s1", true)
+				w.operator.order("s1", true)
 				w.mu.Lock()
 				node.crash(true)
 				unseen(node.host)
@@ -113,7 +113,7 @@ func watching(t *testing.T, w *world) func(what string, is func() bool) {
 
 func besideALeftover(t *testing.T, dog int) {
 	w := newWorld(leftoverPlan(dog))
-	defer w.end()
+	defer w.course.end()
 	node := w.nodes[0]
 	until := watching(t, w)
 	runs := func(service string) func() bool { return func() bool { return w.check.running(service) } }

@@ -41,7 +41,7 @@ func (n *node) bear() (*incarnation, context.Context) {
 	}
 	n.inc = inc
 	n.all = append(n.all, inc)
-	n.w.check.born(n.name)
+	n.w.check.sight.born(n.name)
 	return inc, ctx
 }
 
@@ -77,7 +77,7 @@ func (n *node) config(inc *incarnation) supervisor.Config {
 		Node: n.name, Host: n.host.name, Version: "sim", Servers: p.servers(), Root: root, Timeout: cmp.Or(p.Asked, p.Timeout), Floor: p.Floor, Logger: newSink(inc),
 		Strangers: p.Strangers, Machine: inc, Dial: inc.dial, Services: n.services(inc), Changes: inc.changes, Agent: inc.agent(),
 		Upgrade: supervisor.Upgrade{Asked: inc.upgrades, Become: inc.become}, Watchdog: p.watchdog(),
-		Broken: func(err error) { n.w.violated("role", "%s: %v", n.name, err) },
+		Broken: func(err error) { n.w.drills.violated("role", "%s: %v", n.name, err) },
 	}
 	return cfg
 }

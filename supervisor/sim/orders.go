@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"time"
 
@@ -11,18 +12,25 @@ import (
 	"understudy/election/jute"
 )
 
+// operator is who gives orders, changes the config, and deletes things by hand.
+type operator struct {
+	*world
+	rng      *rand.Rand
+	settings map[string]*settings // by service; World.mu guards it
+}
+
 // byOperator has an operator send a request, in a session of its own, from a place whose network is fine. It tells whether a
 // server has said that it is done.
-func (w *world) byOperator(op jute.Op, request jute.Record) bool {
-	done, _ := w.sendAsOperator(op, request)
+func (o *operator) byOperator(op jute.Op, request jute.Record) bool {
+	done, _ := o.sendAsOperator(op, request)
 	return done
 }
 
 // sendAsOperator also tells in which sessions the request was sent and not answered: it may be carried out as long as they last.
-func (w *world) sendAsOperator(op jute.Op, request jute.Record) (done bool, unanswered []int64) {
-	for n := range w.zk.servers {
-		ours, theirs := w.net.local()
-		w.serve(n, theirs)
+func (o *operator) sendAsOperator(op jute.Op, request jute.Record) (done bool, unanswered []int64) {
+	for n := range o.zk.servers {
+		ours, theirs := o.net.local()
+		o.serve(n, theirs)
 		session, err := ask(ours, op, request)
 		_ = ours.Close()
 		if err == nil {
@@ -78,16 +86,16 @@ func ask(c net.Conn, op jute.Op, request jute.Record) (session int64, err error)
 }
 
 // pauseService is an operator's order that nobody is to be promoted, and the one that ends it.
-func (w *world) pauseService(f Fault) (end func(), done bool) {
-	name := w.plan.services()[f.N%w.plan.Services]
-	done = w.order(name, true)
-	return func() { w.order(name, false) }, done
+func (o *operator) pauseService(f Fault) (end func(), done bool) {
+	name := o.plan.services()[f.N%o.plan.Services]
+	done = o.order(name, true)
+	return func() { o.order(name, false) }, done
 }
 
 // order pauses or resumes a service.
-func (w *world) order(service string, paused bool) bool {
-	w.say("operator: %s is to be paused: %v", service, paused)
-	return w.amend(service, -1, election.Control{Paused: paused, By: "operator"})
+func (o *operator) order(service string, paused bool) bool {
+	o.say("operator: %s is to be paused: %v", service, paused)
+	return o.amend(service, -1, election.Control{Paused: paused, By: "operator"})
 }
 
 // orders are what a control znode says, and its version.
@@ -97,34 +105,34 @@ type orders struct {
 }
 
 // amend writes what is wanted of a service.
-func (w *world) amend(service string, version int32, c election.Control) bool {
+func (o *operator) amend(service string, version int32, c election.Control) bool {
 	data, err := json.Marshal(c)
 	if err != nil {
 		panic(err)
 	}
-	return w.byOperator(jute.OpSetData, jute.SetData{Path: election.Paths{Root: root, Service: service}.Control(), Data: data, Version: version})
+	return o.byOperator(jute.OpSetData, jute.SetData{Path: election.Paths{Root: root, Service: service}.Control(), Data: data, Version: version})
 }
 
 var orderNames = [...]string{"switchover to a node", "switchover to any", "restart", "reload"}
 
 // giveOrder has an operator order something of the activation that is running, as the commands do; the command takes back
 // what nobody has followed, unless it is killed before.
-func (w *world) giveOrder(f Fault) (end func(), done bool) {
-	name := w.plan.services()[f.N%w.plan.Services]
-	to := w.nodes[f.Node].name
-	w.mu.Lock()
-	v := w.check.services[name]
+func (o *operator) giveOrder(f Fault) (end func(), done bool) {
+	name := o.plan.services()[f.N%o.plan.Services]
+	to := o.nodes[f.Node].name
+	o.mu.Lock()
+	v := o.check.services[name]
 	now, token, from := v.orders, v.lock.czxid, ""
 	for p := range v.living {
 		if p.main {
 			from = p.tree.node
 		}
 	}
-	w.mu.Unlock()
+	o.mu.Unlock()
 	if from == "" || !v.lock.there {
 		return nil, false
 	}
-	errand := election.Order{ID: fmt.Sprint(f.N, "-", time.Since(w.began)), Token: token, By: "operator"}
+	errand := election.Order{ID: fmt.Sprint(f.N, "-", time.Since(o.began)), Token: token, By: "operator"}
 	switch f.Way % len(orderNames) {
 	case 0, 1:
 		now.Switchover = &election.Switchover{Order: errand, From: from, To: to, Force: f.N/16%2 == 1}
@@ -136,19 +144,19 @@ func (w *world) giveOrder(f Fault) (end func(), done bool) {
 	case 3:
 		now.Reload = &errand
 	}
-	w.say("operator: %s, %s of %s, token %d", name, orderNames[f.Way%len(orderNames)], from, token)
-	done = w.amend(name, now.version, now.Control)
+	o.say("operator: %s, %s of %s, token %d", name, orderNames[f.Way%len(orderNames)], from, token)
+	done = o.amend(name, now.version, now.Control)
 	if f.N/64%4 == 0 {
 		return nil, done
 	}
-	return func() { w.takeBack(name, errand.ID) }, done
+	return func() { o.takeBack(name, errand.ID) }, done
 }
 
 // takeBack removes an order that nobody has followed.
-func (w *world) takeBack(service, id string) {
-	w.mu.Lock()
-	now := w.check.services[service].orders
-	w.mu.Unlock()
+func (o *operator) takeBack(service, id string) {
+	o.mu.Lock()
+	now := o.check.services[service].orders
+	o.mu.Unlock()
 	before := now.Control
 	if s := now.Switchover; s != nil && s.ID == id {
 		now.Switchover = nil
@@ -160,21 +168,21 @@ func (w *world) takeBack(service, id string) {
 		now.Reload = nil
 	}
 	if now.Control != before {
-		w.amend(service, now.version, now.Control)
+		o.amend(service, now.version, now.Control)
 	}
 }
 
 // resume ends the pauses that are in force: that an order which nobody acknowledged may have come through is an operator's to know.
-func (w *world) resume() {
-	w.mu.Lock()
+func (o *operator) resume() {
+	o.mu.Lock()
 	var paused []string
-	for _, s := range w.plan.services() {
-		if w.quiet && w.check.services[s].paused {
+	for _, s := range o.plan.services() {
+		if o.quiet && o.check.services[s].paused {
 			paused = append(paused, s)
 		}
 	}
-	w.mu.Unlock()
+	o.mu.Unlock()
 	for _, s := range paused {
-		w.order(s, false)
+		o.order(s, false)
 	}
 }

@@ -63,35 +63,35 @@ var twistNames = [...]string{"", ", a node is killed", ", a host boots", ", host
 func (f Fault) loss() (way, twist int) { return f.Way % lossWays, f.N % lossTwists }
 
 // loseEnsemble has no node, or only one, see ZooKeeper for a while.
-func (w *world) loseEnsemble(f Fault) (end func(), done bool) {
+func (sf *serverFaults) loseEnsemble(f Fault) (end func(), done bool) {
 	way, twist := f.loss()
-	w.mu.Lock()
-	unready := w.plan.Calm && (!w.allListed() || !w.check.alike() || time.Since(w.upgraded) < w.plan.Timeout) // a term that goes on lists them anew
+	sf.mu.Lock()
+	unready := sf.plan.Calm && (!sf.allListed() || !sf.check.bounds.alike() || time.Since(sf.nemesis.hosts.upgraded) < sf.plan.Timeout) // a term that goes on lists them anew
 	if !unready {
-		w.outages++
+		sf.outages++
 	}
-	w.mu.Unlock()
+	sf.mu.Unlock()
 	if unready {
 		return nil, false
 	}
-	w.say("%v", f)
+	sf.say("%v", f)
 	var ends []func()
 	at := f.For * time.Duration(4+f.N/4096%5) / 8
 	if way == allServers {
-		for _, s := range w.zk.servers {
+		for _, s := range sf.zk.servers {
 			s.Down()
 		}
 		ends = append(ends, func() {
-			for _, s := range w.zk.servers {
+			for _, s := range sf.zk.servers {
 				s.Up()
 			}
 		})
 	}
-	for n, node := range w.nodes {
-		if way == allServers || way == allButOne && n == f.N/8%w.plan.Nodes || n != node.host.index {
+	for n, node := range sf.nodes {
+		if way == allServers || way == allButOne && n == f.N/8%sf.plan.Nodes || n != node.host.index {
 			continue
 		}
-		back := sync.OnceFunc(w.disturbLink(Fault{Kind: CutLink, Node: n, Server: -1, Way: cutBoth, For: f.For}))
+		back := sync.OnceFunc(sf.nemesis.links.disturbLink(Fault{Kind: CutLink, Node: n, Server: -1, Way: cutBoth, For: f.For}))
 		ends = append(ends, back)
 		switch early := f.N / (64 << n) % 4; {
 		case twist == hostsPart || twist == hostsSlow:
@@ -104,43 +104,43 @@ func (w *world) loseEnsemble(f Fault) (end func(), done bool) {
 	}
 	switch twist {
 	case standbyCrashes, standbyBoots:
-		time.AfterFunc(at, func() { w.unsettle(w.nodes[f.Node], twist) })
+		time.AfterFunc(at, func() { sf.unsettle(sf.nodes[f.Node], twist) })
 	case hostsPart:
 		undo := &late{set: func(sign int) {
-			for _, h := range w.hosts {
-				w.part(func(other *host) bool { return other == h }, sign)
+			for _, h := range sf.hosts {
+				sf.nemesis.links.part(func(other *host) bool { return other == h }, sign)
 			}
 		}}
 		ends = append(ends, undo.end)
 		time.AfterFunc(at, undo.begin)
-		time.AfterFunc(at, func() { w.unsettle(w.nodes[f.Node], standbyCrashes) })
+		time.AfterFunc(at, func() { sf.unsettle(sf.nodes[f.Node], standbyCrashes) })
 	case hostsSlow:
-		slow := w.plan.Timeout / 13 // more than a promise is counted on too little, and little enough to be answered in time
+		slow := sf.plan.Timeout / 13 // more than a promise is counted on too little, and little enough to be answered in time
 		set := func(sign int) {
-			for _, h := range w.hosts {
-				for _, n := range w.nodes {
-					w.net.change(h.index, agentsFrom+n.index, func(l *link) { l.down.slow += time.Duration(sign) * slow })
+			for _, h := range sf.hosts {
+				for _, n := range sf.nodes {
+					sf.net.change(h.index, agentsFrom+n.index, func(l *link) { l.down.slow += time.Duration(sign) * slow })
 				}
 			}
 		}
 		set(1)
 		ends = append(ends, func() { set(-1) })
 		undo := &late{set: func(sign int) {
-			for _, h := range w.hosts {
-				w.part(func(other *host) bool { return other == h }, sign)
+			for _, h := range sf.hosts {
+				sf.nemesis.links.part(func(other *host) bool { return other == h }, sign)
 			}
 		}}
 		ends = append(ends, undo.end)
 		time.AfterFunc(at, undo.begin)
 	}
 	return func() {
-		w.say("over: %v", f)
+		sf.say("over: %v", f)
 		for _, end := range ends {
 			end()
 		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.outages--
+		sf.mu.Lock()
+		defer sf.mu.Unlock()
+		sf.outages--
 	}, true
 }
 
@@ -171,10 +171,10 @@ func (l *late) end() {
 }
 
 // unsettle ends a supervisor, or its host, and starts it again at once.
-func (w *world) unsettle(n *node, twist int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.over || w.quiet || n.inc == nil {
+func (sf *serverFaults) unsettle(n *node, twist int) {
+	sf.mu.Lock()
+	defer sf.mu.Unlock()
+	if sf.over || sf.quiet || n.inc == nil {
 		return
 	}
 	if twist == standbyBoots {
@@ -183,31 +183,31 @@ func (w *world) unsettle(n *node, twist int) {
 		return
 	}
 	if n.inc.mayLose(1) {
-		w.say("%s: supervisor %d is killed", n.name, n.inc.number)
+		sf.say("%s: supervisor %d is killed", n.name, n.inc.number)
 		n.crash(true)
 		n.start()
 	}
 }
 
 // allListed tells whether all services go on by everybody's promise, should ZooKeeper be gone. World.mu is held.
-func (w *world) allListed() bool {
-	for _, v := range w.check.services {
+func (sf *serverFaults) allListed() bool {
+	for _, v := range sf.check.services {
 		if len(v.living) == 0 || !v.crumb.failsafe.Binds() {
 			return false
 		}
 	}
-	return w.allAsked()
+	return sf.allAsked()
 }
 
 // allAsked tells whether everybody would have to promise who could start a service that goes on without ZooKeeper: whoever is
 // not listed in the breadcrumb knows of that by the breadcrumb alone. World.mu is held.
-func (w *world) allAsked() bool {
-	for _, v := range w.check.services {
+func (sf *serverFaults) allAsked() bool {
+	for _, v := range sf.check.services {
 		for p := range v.living {
 			if !v.crumb.failsafe.Binds() {
 				continue
 			}
-			for _, n := range w.nodes {
+			for _, n := range sf.nodes {
 				if n.name != p.tree.node && !slices.ContainsFunc(v.crumb.failsafe.Members, func(m election.Peer) bool { return m.Node == n.name }) {
 					return false
 				}

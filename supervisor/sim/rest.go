@@ -15,7 +15,7 @@ func (c *checker) restBegins() {
 func (c *checker) rested(after time.Duration) {
 	p := c.w.plan
 	for _, name := range p.services() {
-		v, s := c.services[name], c.w.settings[name]
+		v, s := c.services[name], c.w.operator.settings[name]
 		if v.claims > p.Nodes+2 {
 			c.broken("failback", "%s has moved %d times though all was well", name, v.claims)
 		}
@@ -46,6 +46,33 @@ func (c *checker) rested(after time.Duration) {
 				if other.main && s.priority[c.w.indexOf(other.tree.node)] < s.priority[n.index] {
 					c.broken("failback", "%v runs, though all has been well for %v and %s is preferred", other, after, n.name)
 				}
+			}
+		}
+	}
+}
+
+// outlived looks, a while after a supervisor's death, for children that outlived it although a guardian could act: P4.
+func (c *checker) outlived(g *keeper) {
+	for other := range g.inc.node.host.beings {
+		if other.of == g && !other.running() {
+			return
+		}
+	}
+	for _, t := range g.inc.node.host.trees {
+		for _, p := range t.all() {
+			if t.of == g && !p.doomed {
+				c.broken("P4", "%v outlived its supervisor", p)
+			}
+		}
+	}
+}
+
+// strays looks, in a quiet moment, for what should not be alive: P4.
+func (c *checker) strays() {
+	for _, v := range c.services {
+		for _, p := range inOrder(v.living) {
+			if !p.killed && (!v.lock.there || v.lock.owner != p.tree.session) {
+				c.broken("P4", "%v is alive without the lock, though all is well", p)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"slices"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 )
@@ -27,17 +28,23 @@ type Result struct {
 	Slowest   time.Duration // until a service ran again after everything was healed
 }
 
+// course is the episodes of a run, one after the other.
+type course struct {
+	*world
+	passed atomic.Int64 // grows while virtual time does
+}
+
 // run carries a plan out. It is called in a bubble of synctest, and stops at the first violation.
 func run(p *Plan) *Result {
 	w := newWorld(p)
-	r := &Result{Plan: p, Faults: w.faults, Cover: w.cover}
+	r := &Result{Plan: p, Faults: w.nemesis.faults, Cover: w.cover}
 	w.mu.Lock()
 	for _, n := range w.nodes {
 		w.after(drawn(n.host.rng, p.Timeout/4), n.start)
 	}
 	w.mu.Unlock()
-	w.countTime()
-	w.progress(r)
+	w.course.countTime()
+	w.course.progress(r)
 	for _, e := range p.Episodes {
 		if w.broken() {
 			break
@@ -45,30 +52,24 @@ func run(p *Plan) *Result {
 		r.Episode++
 		synctest.Wait()
 		collect()
-		w.episode(e, r)
+		w.course.episode(e, r)
 	}
-	w.end()
-	r.Calm = w.calm
-	r.Violation, r.Virtual, r.Starts, r.Doomed, r.Resets = w.check.first, time.Since(w.began), w.check.starts, w.check.doomed, w.check.resets
-	r.Leftovers = w.check.leftovers
+	w.course.end()
+	r.Calm = w.nemesis.calm
+	r.Violation, r.Virtual, r.Starts, r.Doomed, r.Resets = w.check.first, time.Since(w.began), w.check.tally.starts, w.check.tally.doomed, w.check.tally.resets
+	r.Leftovers = w.check.tally.leftovers
 	r.Trace, r.Sum, r.Events = w.trace.last(traceLength), w.trace.sum, w.trace.count
 	return r
 }
 
 // countTime shows that time passes, to whoever watches from outside of it.
-func (w *world) countTime() {
-	w.passed.Add(1)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.over {
-		time.AfterFunc(w.plan.Timeout, w.countTime)
+func (co *course) countTime() {
+	co.passed.Add(1)
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	if !co.over {
+		time.AfterFunc(co.plan.Timeout, co.countTime)
 	}
-}
-
-func (w *world) count(k Kind) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.noteFault(k)
 }
 
 // collect frees memory when there is much to free. Nobody else may have anything to do then: how far others came meanwhile
@@ -87,8 +88,8 @@ func (w *world) broken() bool {
 }
 
 // episode lets its faults happen, heals everything, and sees to it that the services run again.
-func (w *world) episode(e Episode, r *Result) {
-	w.unhaunt()
+func (co *course) episode(e Episode, r *Result) {
+	co.nemesis.strangers.unhaunt()
 	began := time.Now()
 	type act struct {
 		at time.Duration
@@ -100,18 +101,18 @@ func (w *world) episode(e Episode, r *Result) {
 		acts = append(acts, act{at, do})
 		slices.SortStableFunc(acts, func(a, b act) int { return int(a.at - b.at) })
 	}
-	w.mu.Lock()
-	w.quiet, w.check.calm = false, w.plan.Calm
-	w.mu.Unlock()
+	co.mu.Lock()
+	co.quiet, co.check.calm = false, co.plan.Calm
+	co.mu.Unlock()
 	for _, f := range e.Faults {
 		f.For = min(f.For, e.Length-f.At)
 		schedule(f.At, func() {
-			end, done := w.begin(f)
+			end, done := co.nemesis.begin(f)
 			if !done {
 				return
 			}
 			if !f.Kind.waits() {
-				w.count(f.Kind)
+				co.nemesis.count(f.Kind)
 			}
 			if end == nil {
 				return
@@ -128,32 +129,32 @@ func (w *world) episode(e Episode, r *Result) {
 		})
 	}
 	schedule(e.Length, func() {})
-	for len(acts) > 0 && !w.broken() {
+	for len(acts) > 0 && !co.broken() {
 		next := acts[0]
 		acts = acts[1:]
-		w.idle(time.Until(began.Add(next.at)))
+		co.idle(time.Until(began.Add(next.at)))
 		next.do()
 	}
 	for _, end := range pending {
 		end()
 	}
-	w.heal()
-	w.progress(r)
-	w.mu.Lock()
-	if w.check.first == nil {
-		w.check.strays()
+	co.heal()
+	co.progress(r)
+	co.mu.Lock()
+	if co.check.first == nil {
+		co.check.strays()
 	}
-	w.check.restBegins()
-	w.mu.Unlock()
-	w.idle(e.Rest)
-	w.mu.Lock()
-	if w.check.first == nil {
-		w.check.rested(e.Rest)
+	co.check.restBegins()
+	co.mu.Unlock()
+	co.idle(e.Rest)
+	co.mu.Lock()
+	if co.check.first == nil {
+		co.check.rested(e.Rest)
 	}
-	w.mu.Unlock()
-	if w.plan.Drills && e.Rest >= w.patience() && !w.broken() {
-		w.drill()
-		w.progress(r)
+	co.mu.Unlock()
+	if co.plan.Drills && e.Rest >= co.patience() && !co.broken() {
+		co.drills.hold()
+		co.progress(r)
 	}
 }
 
@@ -171,33 +172,32 @@ func (w *world) idle(d time.Duration) {
 }
 
 // heal ends what no fault ends by itself.
-func (w *world) heal() {
-	for _, s := range w.zk.servers {
+func (co *course) heal() {
+	for _, s := range co.zk.servers {
 		s.Forget()
 	}
-	w.mu.Lock()
-	w.quiet = true
-	clear(w.waylaid)
-	w.check.regrants = nil
-	for _, n := range w.nodes {
+	co.mu.Lock()
+	co.quiet = true
+	clear(co.nemesis.hosts.waylaid)
+	co.check.bounds.regrants = nil
+	for _, n := range co.nodes {
 		n.traps = nil
 		n.armed.Store(0)
 	}
-	undo := w.undo
-	w.undo = nil
-	w.mu.Unlock()
+	undo := co.nemesis.links.unended()
+	co.mu.Unlock()
 	for _, end := range undo { // the servers have a lock of their own, under which they tell of what they do
 		end()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, h := range w.hosts {
+	co.mu.Lock()
+	defer co.mu.Unlock()
+	for _, h := range co.hosts {
 		h.powerOn()
 	}
-	for _, n := range w.nodes {
+	for _, n := range co.nodes {
 		n.comeBack()
 	}
-	w.say("all is healed")
+	co.say("all is healed")
 }
 
 // patience is how long it may take until a service runs after everything was healed: P6.
@@ -214,46 +214,46 @@ func (w *world) patience() time.Duration {
 }
 
 // progress waits until all services run.
-func (w *world) progress(r *Result) {
+func (co *course) progress(r *Result) {
 	began := time.Now()
-	for !w.broken() {
+	for !co.broken() {
 		idle := ""
-		w.resume()
-		w.mu.Lock()
-		for _, s := range w.plan.services() {
-			if !w.check.running(s) || w.check.services[s].paused {
+		co.operator.resume()
+		co.mu.Lock()
+		for _, s := range co.plan.services() {
+			if !co.check.running(s) || co.check.services[s].paused {
 				idle = s
 			}
 		}
 		took := time.Since(began)
-		if idle != "" && took > w.patience() {
-			w.check.broken("P6", "%s did not run within %v after everything was healed", idle, took)
+		if idle != "" && took > co.patience() {
+			co.check.broken("P6", "%s did not run within %v after everything was healed", idle, took)
 		}
-		w.mu.Unlock()
+		co.mu.Unlock()
 		if idle == "" {
 			r.Slowest = max(r.Slowest, took)
 			return
 		}
-		time.Sleep(w.plan.Timeout / 20)
+		time.Sleep(co.plan.Timeout / 20)
 	}
 }
 
 // end takes the world down.
-func (w *world) end() {
-	w.mu.Lock()
-	w.check.calm = false
-	w.over = true
-	w.silent.Store(true)
-	for _, h := range w.hosts {
+func (co *course) end() {
+	co.mu.Lock()
+	co.check.calm = false
+	co.over = true
+	co.silent.Store(true)
+	for _, h := range co.hosts {
 		h.powerOff()
 	}
-	for _, n := range w.nodes {
+	for _, n := range co.nodes {
 		for _, i := range n.all {
 			i.stop()
 		}
 	}
-	w.mu.Unlock()
-	w.zk.close()
-	w.wait.Wait()
+	co.mu.Unlock()
+	co.zk.close()
+	co.wait.Wait()
 	time.Sleep(time.Minute) // threads that wake late from a freeze, and that nobody waits for, find out that they are dead
 }

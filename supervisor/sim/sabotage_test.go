@@ -28,23 +28,23 @@ var dogs = change{"supervisor/sim/device.go", "	if p.Timeout < 3*time.Second || 
 // pauses has operators pause services again and again, while their locks become free: the news of the one and of the other cross.
 var pauses = []change{
 	{"supervisor/sim/kinds.go", "	PauseService, PauseService, GiveOrder,", "	PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, GiveOrder,"},
-	{"supervisor/sim/orders.go", "	done = w.order(name, true)\n	return func() { w.order(name, false) }, done\n", `	start := func() {}
-	w.mu.Lock()
-	for p := range w.check.services[name].living {
-		for _, n := range w.nodes {
-			if !w.plan.Calm && n.name == p.tree.node && n.inc != nil && n.inc.running() && n.inc.mayLose(1) {
+	{"supervisor/sim/orders.go", "	done = o.order(name, true)\n	return func() { o.order(name, false) }, done\n", `	start := func() {}
+	o.mu.Lock()
+	for p := range o.check.services[name].living {
+		for _, n := range o.nodes {
+			if !o.plan.Calm && n.name == p.tree.node && n.inc != nil && n.inc.running() && n.inc.mayLose(1) {
 				n.crash(true)
 				start = n.start
 			}
 		}
 	}
-	w.mu.Unlock()
+	o.mu.Unlock()
 	time.Sleep(time.Duration(f.N%10) * time.Millisecond)
-	done = w.order(name, true)
+	done = o.order(name, true)
 	return func() {
-		w.order(name, false)
-		w.mu.Lock()
-		defer w.mu.Unlock()
+		o.order(name, false)
+		o.mu.Lock()
+		defer o.mu.Unlock()
 		start()
 	}, done
 `},

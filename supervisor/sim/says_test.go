@@ -148,12 +148,12 @@ func TestTheHistorySaysWhatEndedAnActivationWithItsSession(t *testing.T) {
 	}
 	t.Run("cut off", func(t *testing.T) {
 		ends(t, "lease ending", func(*Plan) {}, func(s *scene, name string) func() {
-			return s.disturbLink(Fault{Kind: CutLink, Node: s.indexOf(name), Server: -1, Way: cutBoth, For: time.Minute})
+			return s.nemesis.links.disturbLink(Fault{Kind: CutLink, Node: s.indexOf(name), Server: -1, Way: cutBoth, For: time.Minute})
 		})
 	})
 	t.Run("failsafe, and ZooKeeper's return", func(t *testing.T) {
 		ends(t, "session expired", func(p *Plan) { p.Failsafe, p.Agents = []bool{true}, true }, func(s *scene, name string) func() {
-			end, _ := s.loseEnsemble(Fault{Kind: LoseEnsemble, Way: allHosts, For: time.Minute})
+			end, _ := s.nemesis.servers.loseEnsemble(Fault{Kind: LoseEnsemble, Way: allHosts, For: time.Minute})
 			return func() {
 				s.see(func(v *serviceView) {
 					if _, runs := v.active(); !runs && len(v.living) == 0 {

@@ -31,13 +31,13 @@ func play(t *testing.T, change func(*Plan), act func(*scene)) {
 				t.Log(w.trace.last(80))
 			}
 		}()
-		defer w.end()
+		defer w.course.end()
 		w.mu.Lock()
 		for _, n := range w.nodes {
 			n.start()
 		}
 		w.mu.Unlock()
-		w.progress(&Result{})
+		w.course.progress(&Result{})
 		s.until(time.Minute, "all stand", func(v *serviceView) bool { return len(v.members) == p.Nodes })
 		w.mu.Lock()
 		w.quiet = false
@@ -91,7 +91,7 @@ func (s *scene) breaks(node string, how trouble) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	how.node = node
-	s.trials["s1"] = &how
+	s.programs.spoil("s1", &how)
 	for _, p := range inOrder(s.check.services["s1"].living) {
 		if p.main && (node == "" || p.tree.node == node) {
 			p.kill()
@@ -103,7 +103,7 @@ func (s *scene) breaks(node string, how trouble) {
 func (s *scene) mends() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.trials, "s1")
+	s.programs.mend("s1")
 }
 
 // orders changes what operators want, and returns the activation that is meant.
@@ -112,7 +112,7 @@ func (s *scene) orders(change func(c *election.Control, e election.Order)) (toke
 	var now orders
 	s.see(func(v *serviceView) { now, token = v.orders, v.lock.czxid })
 	change(&now.Control, election.Order{ID: time.Now().String(), Token: token, By: "operator"})
-	if !s.amend("s1", now.version, now.Control) {
+	if !s.operator.amend("s1", now.version, now.Control) {
 		s.Fatal("the order is not written")
 	}
 	return token

@@ -52,7 +52,7 @@ func (n *node) services(inc *incarnation) []supervisor.Service {
 	p := n.w.plan
 	all := []supervisor.Service{}
 	for k, name := range p.services() {
-		s := n.w.settings[name]
+		s := n.w.operator.settings[name]
 		if s.gone[n.index] {
 			continue
 		}
@@ -96,7 +96,7 @@ func (n *node) services(inc *incarnation) []supervisor.Service {
 }
 
 // publish hands the config to the supervisors that run on some nodes. World.mu is held.
-func (w *world) publish(nodes ...*node) {
+func (o *operator) publish(nodes ...*node) {
 	for _, n := range nodes {
 		if n.inc != nil {
 			n.inc.tell(supervisor.Change{Services: n.services(n.inc)})
@@ -133,16 +133,16 @@ const (
 var editNames = [...]string{"its command", "its stop timeout", "its priorities", "its kind of election", "in a way that is invalid", "by leaving it out", "by leaving it out everywhere"}
 
 // reconfigure changes the config of a service. World.mu is held, as it is at the end.
-func (w *world) reconfigure(f Fault) (end func(), done bool) {
-	name := w.plan.services()[f.N%w.plan.Services]
-	s, n, how, where := w.settings[name], w.nodes[f.Node], f.Way, w.nodes
+func (o *operator) reconfigure(f Fault) (end func(), done bool) {
+	name := o.plan.services()[f.N%o.plan.Services]
+	s, n, how, where := o.settings[name], o.nodes[f.Node], f.Way, o.nodes
 	switch how {
 	case editCommand:
 		s.edition++
 	case editTimeout:
-		s.stop = 1 + drawn(w.rng, w.plan.StopTimeout)
+		s.stop = 1 + drawn(o.rng, o.plan.StopTimeout)
 	case editPriorities:
-		if w.plan.Priority[0] == 0 && w.plan.Priority[1] == 0 {
+		if o.plan.Priority[0] == 0 && o.plan.Priority[1] == 0 {
 			return nil, false
 		}
 		s.priority = append(s.priority[1:len(s.priority):len(s.priority)], s.priority[0])
@@ -166,55 +166,14 @@ func (w *world) reconfigure(f Fault) (end func(), done bool) {
 			s.gone[n.index] = true
 		}
 		end = func() {
-			w.say("operator: puts %s into the config again", name)
+			o.say("operator: puts %s into the config again", name)
 			clear(s.gone)
-			w.publish(w.nodes...)
+			o.publish(o.nodes...)
 		}
 	}
-	w.say("operator: changes the config of %s, %s", name, editNames[how])
-	w.publish(where...)
+	o.say("operator: changes the config of %s, %s", name, editNames[how])
+	o.publish(where...)
 	return end, true
-}
-
-// helper is how a helper of a service behaves. World.mu is held.
-func (w *world) helper(what string, t *tree) nature {
-	n := nature{life: 1 + drawn(t.host.rng, helperLength), dies: drawn(t.host.rng, w.plan.Dying)}
-	if bad := w.ailing[ailment{t.service, what}]; bad != nil && (bad.node == "" || bad.node == t.node) {
-		n.code = 1
-		if bad.hangs {
-			n.life = 0
-		}
-	}
-	return n
-}
-
-// ailment is what of a service says no.
-type ailment struct{ service, what string }
-
-// sickness is how an ailment shows.
-type sickness struct {
-	node  string // only there; "": everywhere
-	hangs bool
-}
-
-// sicken has a service's helper fail. World.mu is held, as it is at the end.
-func (w *world) sicken(f Fault) (end func(), done bool) {
-	if !w.plan.Helpers {
-		return nil, false
-	}
-	a := ailment{w.plan.services()[f.N%w.plan.Services], []string{healthCheck, precheck, activeHook}[f.N/4%3]}
-	bad := &sickness{hangs: f.N/16%4 == 0}
-	if a.what == precheck || f.N/64%2 == 0 {
-		bad.node = w.nodes[f.Node].name
-	}
-	w.say("%v", f)
-	w.ailing[a] = bad
-	return func() {
-		if w.ailing[a] == bad {
-			w.say("over: %v", f)
-			delete(w.ailing, a)
-		}
-	}, true
 }
 
 func (f Fault) ailment() string {

@@ -10,50 +10,51 @@ import (
 
 // sight is when nodes last had reason to believe that there is no ensemble. World.mu guards it.
 type sight struct {
+	*checker
 	newest map[string]time.Time // by node: when it sent the newest heartbeat that was answered to it
 	sees   map[string]time.Time // by node: until when it has to say, by that, that it sees one
 	blind  map[string]time.Time // by node: the newest moment that was later
 }
 
-func newSight() sight {
-	return sight{map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}}
+func newSight(c *checker) sight {
+	return sight{c, map[string]time.Time{}, map[string]time.Time{}, map[string]time.Time{}}
 }
 
 // answered is told that a node has the answer to a heartbeat that it sent then, on a connection: it sees an ensemble for a quarter of what
 // its session counts with, by clocks that go wrong.
-func (c *checker) answered(node string, b *beating, sent time.Time) {
-	c.look(node)
-	c.nodes.answered(c, node, sent)
+func (si *sight) answered(node string, b *beating, sent time.Time) {
+	si.look(node)
+	si.nodes.answered(node, sent)
 	if b.shorter && sent.Equal(b.since) { // no later than what made the session shorter: no lease is extended by it
 		return
 	}
-	if !sent.Before(c.sight.newest[node]) {
-		c.sight.newest[node], c.sight.sees[node] = sent, sent.Add(c.counted(b.session)*99/400)
+	if !sent.Before(si.newest[node]) {
+		si.newest[node], si.sees[node] = sent, sent.Add(si.bounds.counted(b.session)*99/400)
 	}
 }
 
 // born is told that a supervisor begins: it knows of no answer yet.
-func (c *checker) born(node string) {
-	c.look(node)
-	delete(c.sight.newest, node)
-	delete(c.sight.sees, node)
+func (si *sight) born(node string) {
+	si.look(node)
+	delete(si.newest, node)
+	delete(si.sees, node)
 }
 
-func (c *checker) look(node string) {
-	if !time.Now().Before(c.sight.sees[node]) {
-		c.sight.blind[node] = time.Now()
+func (si *sight) look(node string) {
+	if !time.Now().Before(si.sees[node]) {
+		si.blind[node] = time.Now()
 	}
 }
 
 // mayOutlast tells whether a service's child may be alive though its session is no more: every other node that its breadcrumb
 // lists could have promised, having seen no ensemble, so lately that the promise still binds it.
-func (c *checker) mayOutlast(v *serviceView, p *proc) bool {
+func (si *sight) mayOutlast(v *serviceView, p *proc) bool {
 	if v.crumb.session != election.SessionName(p.tree.session) || !v.crumb.failsafe.Binds() {
 		return false
 	}
 	for _, m := range v.crumb.failsafe.Members {
-		c.look(m.Node)
-		if time.Since(c.sight.blind[m.Node]) > v.crumb.timeout*101/100 {
+		si.look(m.Node)
+		if time.Since(si.blind[m.Node]) > v.crumb.timeout*101/100 {
 			return false
 		}
 	}
@@ -111,15 +112,15 @@ func (b *beating) answer(frame []byte) {
 		b.greeted = true
 		var hello jute.ConnectResponse
 		if jute.Unmarshal(frame, &hello) == nil {
-			was := b.node.w.check.counted(hello.SessionID)
-			b.node.w.check.read(b.node, b.conn.in, hello)
-			b.session, b.since, b.shorter = hello.SessionID, time.Now(), b.node.w.check.counted(hello.SessionID) < was
+			was := b.node.w.check.bounds.counted(hello.SessionID)
+			b.node.w.check.bounds.read(b.node, b.conn.in, hello)
+			b.session, b.since, b.shorter = hello.SessionID, time.Now(), b.node.w.check.bounds.counted(hello.SessionID) < was
 		}
 		return
 	}
 	number := binary.BigEndian.Uint32(frame)
 	if sent, ok := b.sent[number]; ok && binary.BigEndian.Uint32(frame[12:]) == 0 {
-		b.node.w.check.answered(b.node.name, b, sent)
+		b.node.w.check.sight.answered(b.node.name, b, sent)
 	}
 	delete(b.sent, number)
 }

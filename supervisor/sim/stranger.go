@@ -68,51 +68,51 @@ func (f Fault) stranger() string {
 }
 
 // meddle has a stranger end a session of a node, at once or a little after the node has lost touch.
-func (w *world) meddle(f Fault) (end func(), done bool) {
-	w.mu.Lock()
-	n := w.nodes[f.Node]
-	session := w.check.sessions[n.name]
+func (st *stranger) meddle(f Fault) (end func(), done bool) {
+	st.mu.Lock()
+	n := st.nodes[f.Node]
+	session := st.check.sessions[n.name]
 	if session == 0 { // its znode was deleted by hand: the lock tells as well
-		session = w.sessionOn(f.Node)
+		session = st.sessionOn(f.Node)
 	}
-	if session == 0 || w.over {
-		w.mu.Unlock()
+	if session == 0 || st.over {
+		st.mu.Unlock()
 		return nil, false
 	}
-	w.say("%v", f)
-	wait := w.plan.Timeout * time.Duration(f.N/16%50) / 100
+	st.say("%v", f)
+	wait := st.plan.Timeout * time.Duration(f.N/16%50) / 100
 	switch {
 	case f.plight() == cutOff:
-		w.cutFor(Fault{Kind: CutLink, Node: f.Node, Server: -1, Way: cutBoth, For: f.For})
+		st.nemesis.links.cutFor(Fault{Kind: CutLink, Node: f.Node, Server: -1, Way: cutBoth, For: f.For})
 	case f.plight() == frozen && n.inc != nil && n.inc.running() && n.inc.mayLose(1):
 		n.inc.halt(f.For)
 	default:
 		wait = 0
 	}
-	w.mu.Unlock()
+	st.mu.Unlock()
 	if wait == 0 {
-		return nil, w.endSession(session, f.shortens())
+		return nil, st.endSession(session, f.shortens())
 	}
-	time.AfterFunc(wait, func() { w.endSession(session, f.shortens()) })
+	time.AfterFunc(wait, func() { st.endSession(session, f.shortens()) })
 	return nil, true
 }
 
 // endSession attaches to a session and closes it, or leaves it with the shortest timeout that servers grant. It may reach the
 // servers though nobody else does, and it may be carried out though it is not answered.
-func (w *world) endSession(session int64, shorten bool) (done bool) {
-	w.mu.Lock()
-	late := w.quiet || w.over || w.check.ended[session] || !w.check.crumbed(session)
+func (st *stranger) endSession(session int64, shorten bool) (done bool) {
+	st.mu.Lock()
+	late := st.quiet || st.over || st.check.ended[session] || !st.check.crumbed(session)
 	if !late {
-		w.say("stranger: attaches to session %s", election.SessionName(session))
-		w.check.meddled[session] = true
+		st.say("stranger: attaches to session %s", election.SessionName(session))
+		st.check.meddled[session] = true
 	}
-	w.mu.Unlock()
+	st.mu.Unlock()
 	if late {
 		return false
 	}
-	for n := range w.zk.servers {
-		ours, theirs := w.net.local()
-		w.serve(n, theirs)
+	for n := range st.zk.servers {
+		ours, theirs := st.net.local()
+		st.serve(n, theirs)
 		err := attach(ours, session, shorten)
 		_ = ours.Close()
 		if err == nil {

@@ -20,18 +20,18 @@ func TestWhatCannotBeKilledIsToldBeforeAnybodyStartsBesideIt(t *testing.T) {
 					p.nature.deaf = true
 				}
 				if !byHand {
-					s.cutFor(Fault{Kind: CutLink, Node: n.index, Server: -1, Way: cutBoth, For: 4500 * time.Millisecond})
+					s.nemesis.links.cutFor(Fault{Kind: CutLink, Node: n.index, Server: -1, Way: cutBoth, For: 4500 * time.Millisecond})
 				}
 				s.mu.Unlock()
 				if byHand {
-					if !s.deleteLock("s1") {
+					if !s.operator.deleteLock("s1") {
 						t.Fatal("its lock is not deleted")
 					}
 				}
 				told, beside := false, false
 				for range 1500 {
 					time.Sleep(20 * time.Millisecond)
-					s.see(func(v *serviceView) { told, beside = told || v.crumb.leftover, beside || s.check.doomed > 0 })
+					s.see(func(v *serviceView) { told, beside = told || v.crumb.leftover, beside || s.check.tally.doomed > 0 })
 				}
 				if !told || beside {
 					t.Errorf("told %v, started beside it %v", told, beside)

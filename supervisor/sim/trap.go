@@ -3,7 +3,6 @@ package sim
 import (
 	"encoding/binary"
 	"errors"
-	"slices"
 	"time"
 
 	"understudy/election/jute"
@@ -44,21 +43,21 @@ func (i *incarnation) waylay(service string, stopping bool) {
 	w := i.node.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	waiting := w.waylaid[service]
-	n := slices.IndexFunc(waiting, func(f Fault) bool { return (f.Kind == DeleteInStopping) == stopping })
-	if n < 0 || i.node.inc != i {
+	if i.node.inc != i {
 		return
 	}
-	f := waiting[n]
-	w.waylaid[service] = slices.Delete(waiting, n, n+1)
+	f, ok := w.nemesis.hosts.sprung(service, stopping)
+	if !ok {
+		return
+	}
 	if f.Kind == LateInscription {
 		i.node.arm(&trap{kind: f.Kind, at: beforeWrite, freeze: f.For, then: func() { w.overtake(service) }})
 		return
 	}
 	time.AfterFunc(f.For, func() {
 		if f.Kind == DeleteInFencing || f.Kind == DeleteInStopping {
-			if w.deleteLock(service) {
-				w.count(f.Kind)
+			if w.operator.deleteLock(service) {
+				w.nemesis.count(f.Kind)
 			}
 			return
 		}
@@ -66,7 +65,7 @@ func (i *incarnation) waylay(service string, stopping bool) {
 		defer w.mu.Unlock()
 		if i.node.inc == i && !w.over {
 			w.say("%s: supervisor %d is asked to stop", i.node.name, i.number)
-			w.noteFault(f.Kind)
+			w.nemesis.noteFault(f.Kind)
 			i.asked = true
 			go i.stop()
 			w.after(2*f.For, i.node.comeBack)
@@ -83,7 +82,7 @@ func (n *node) arm(t *trap) {
 // overtake takes the lock from a supervisor that is frozen, and sees to it that whoever has it next gives it back soon: then the
 // breadcrumb of the one after that looks, by its version, like the one that the frozen supervisor has read.
 func (w *world) overtake(service string) {
-	if !w.deleteLock(service) {
+	if !w.operator.deleteLock(service) {
 		return
 	}
 	w.mu.Lock()
@@ -121,9 +120,9 @@ func (i *incarnation) trap(at moment, frame []byte) {
 		n.traps = append(n.traps[:k:k], n.traps[k+1:]...)
 		n.armed.Add(-1)
 		n.w.say("%s: trap %s", n.name, momentNames[at])
-		n.w.noteFault(t.kind)
+		n.w.nemesis.noteFault(t.kind)
 		if t.cut != nil {
-			n.w.cutFor(*t.cut)
+			n.w.nemesis.links.cutFor(*t.cut)
 			return
 		}
 		if t.then != nil {

@@ -56,11 +56,11 @@ const (
 func (f Fault) fate() int { return f.N % (upgradeFates + 2) } // the others go well, too
 
 // upgrade asks a supervisor to become another image. World.mu is held.
-func (w *world) upgrade(f Fault, n *node) (end func(), done bool) {
-	if w.plan.Calm && w.outages > 0 { // see Failsafe in docs/protocol.md
+func (hf *hostFaults) upgrade(f Fault, n *node) (end func(), done bool) {
+	if hf.plan.Calm && hf.nemesis.servers.outages > 0 { // see Failsafe in docs/protocol.md
 		return nil, false
 	}
-	w.upgraded = time.Now()
+	hf.upgraded = time.Now()
 	inc := n.inc
 	inc.fate = f
 	select {
@@ -129,7 +129,7 @@ func (i *incarnation) suffer(f Fault) {
 			}
 		})
 	case upgradeCut:
-		w.cutFor(Fault{Kind: CutLink, Node: n.index, Server: -1, For: f.For})
+		w.nemesis.links.cutFor(Fault{Kind: CutLink, Node: n.index, Server: -1, For: f.For})
 	}
 }
 

@@ -146,7 +146,7 @@ func watchVirtualTime(p *Plan, done <-chan struct{}) {
 		if w == nil {
 			continue
 		}
-		now := w.passed.Load()
+		now := w.course.passed.Load()
 		if now == before {
 			fmt.Fprintf(os.Stderr, "%v\n%s", p, w.trace.last(60))
 			panic(standsStill)

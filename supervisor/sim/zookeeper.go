@@ -2,11 +2,9 @@ package sim
 
 import (
 	"net"
-	"strings"
 	"time"
 
 	"understudy/election"
-	"understudy/election/jute"
 	"understudy/election/zkmem"
 )
 
@@ -75,58 +73,58 @@ func (w *world) serve(server int, c net.Conn) bool {
 }
 
 // disturbServer is faults of ZooKeeper, and acts of an operator upon it.
-func (w *world) disturbServer(f Fault) (end func(), done bool) {
-	paths := election.Paths{Root: root, Service: w.plan.services()[f.N%w.plan.Services]}
+func (sf *serverFaults) disturbServer(f Fault) (end func(), done bool) {
+	paths := election.Paths{Root: root, Service: sf.plan.services()[f.N%sf.plan.Services]}
 	switch f.Kind {
 	case RestartServer:
-		w.say("%v", f)
-		for _, s := range w.zk.some(f.Server) {
+		sf.say("%v", f)
+		for _, s := range sf.zk.some(f.Server) {
 			s.Down()
 		}
 		return func() {
-			w.say("over: %v", f)
-			for _, s := range w.zk.some(f.Server) {
+			sf.say("over: %v", f)
+			for _, s := range sf.zk.some(f.Server) {
 				s.Up()
 			}
 		}, true
 	case NewLeader:
-		w.say("zk: a new leader")
-		w.zk.newLeader()
+		sf.say("zk: a new leader")
+		sf.zk.newLeader()
 	case BreakReply:
-		w.say("%v", f)
-		w.breakReply(f)
+		sf.say("%v", f)
+		sf.breakReply(f)
 	case LoseData:
-		if !w.mayWipe() {
+		if !sf.mayWipe() {
 			return nil, false
 		}
 		if f.N%3 == 0 {
-			return w.wipeUnseen(f)
+			return sf.wipeUnseen(f)
 		}
-		w.say("zk: all data is lost")
-		w.wipe()
+		sf.say("zk: all data is lost")
+		sf.wipe()
 	case DeleteLock:
-		return nil, w.deleteLock(paths.Service)
+		return nil, sf.operator.deleteLock(paths.Service)
 	case DeleteCrumb:
-		if !w.mayStrike(paths.Service, paths.Crumb()) {
+		if !sf.operator.mayStrike(paths.Service, paths.Crumb()) {
 			return nil, false
 		}
-		w.operate(paths.Crumb())
+		sf.operator.operate(paths.Crumb())
 	case DeleteNode:
-		w.operate(root + "/nodes/" + w.nodes[f.Node].name)
+		sf.operator.operate(root + "/nodes/" + sf.nodes[f.Node].name)
 	case WriteFolder:
-		return nil, w.writeFolder(paths.Service)
+		return nil, sf.operator.writeFolder(paths.Service)
 	case DeleteService:
-		return nil, w.deleteService(paths.Service)
+		return nil, sf.operator.deleteService(paths.Service)
 	case IsolateServer, CutServers, SlowServers:
-		return w.disturbEnsemble(f)
+		return sf.disturbEnsemble(f)
 	}
 	return nil, true
 }
 
-func (w *world) breakReply(f Fault) {
+func (sf *serverFaults) breakReply(f Fault) {
 	op, how := f.broken()
 	m := zkmem.Match{Op: op}
-	for _, s := range w.zk.some(f.Server) {
+	for _, s := range sf.zk.some(f.Server) {
 		switch how {
 		case "close before":
 			s.CloseBefore(m)
@@ -139,13 +137,13 @@ func (w *world) breakReply(f Fault) {
 }
 
 // disturbEnsemble is faults between servers.
-func (w *world) disturbEnsemble(f Fault) (end func(), done bool) {
-	e := w.zk.ensemble
+func (sf *serverFaults) disturbEnsemble(f Fault) (end func(), done bool) {
+	e := sf.zk.ensemble
 	if e == nil {
 		return nil, false
 	}
-	from, to := f.between(w.plan.Servers)
-	w.say("%v", f)
+	from, to := f.between(sf.plan.Servers)
+	sf.say("%v", f)
 	var undo func()
 	switch f.Kind {
 	case IsolateServer:
@@ -155,7 +153,7 @@ func (w *world) disturbEnsemble(f Fault) (end func(), done bool) {
 	default:
 		undo = e.Slow(from, to, f.slowness())
 	}
-	return func() { w.say("over: %v", f); undo() }, true
+	return func() { sf.say("over: %v", f); undo() }, true
 }
 
 // between is which servers a fault lies between.
@@ -164,121 +162,57 @@ func (f Fault) between(servers int) (from, to int) {
 	return from, (from + 1 + f.N/8%max(1, servers-1)) % servers
 }
 
-// operate deletes a znode by hand, in a session of its own, from a place whose network is fine.
-func (w *world) operate(path string) {
-	w.say("operator: deletes %s", path)
-	w.deleteByHand([]string{path}, jute.OpDelete, jute.PathVersion{Path: path, Version: -1})
-}
-
-// deleteByHand sends a request of an operator's that deletes these.
-func (w *world) deleteByHand(paths []string, op jute.Op, request jute.Record) {
-	w.mu.Lock()
-	w.check.expect(paths, 1)
-	w.mu.Unlock()
-	_, unanswered := w.sendAsOperator(op, request)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.check.expect(paths, -1)
-	for _, session := range unanswered {
-		if !w.check.ended[session] {
-			w.check.expect(paths, 1)
-			w.check.late[session] = paths
-		}
-	}
-}
-
-// expect notes what an operator's request may delete.
-func (c *checker) expect(paths []string, by int) {
-	for _, path := range paths {
-		c.byHand[path] += by
-	}
-}
-
-// deleteLock is an operator deleting a service's lock, unless that would break the rules.
-func (w *world) deleteLock(service string) bool {
-	lock := election.Paths{Root: root, Service: service}.Lock()
-	if !w.mayStrike(service, lock) {
-		return false
-	}
-	w.operate(lock)
-	return true
-}
-
-// mayStrike tells whether an operator may delete a service's lock or breadcrumb now: each guards while the other is away, so
-// both have to be there. The breadcrumb has to name the session that has the lock, which is that of all that runs; while its
-// holder is still fencing, nothing runs, and only the lock may go. Nor does one delete the breadcrumb of a failsafe service.
-func (w *world) mayStrike(service, path string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	v := w.check.services[service]
-	if w.over || !v.lock.there || !v.crumb.there {
-		return false
-	}
-	if (v.crumb.failsafe.Binds() || w.check.meddled[v.lock.owner]) && strings.HasSuffix(path, "ActiveBreadCrumb") {
-		return false // where ZooKeeper may be gone for whoever it names, or the lock before its time, it alone tells others of that
-	}
-	if v.crumb.session != election.SessionName(v.lock.owner) {
-		return len(v.living) == 0 && !strings.HasSuffix(path, "ActiveBreadCrumb")
-	}
-	for p := range v.living {
-		if p.tree.session != v.lock.owner || v.struck[p.token] {
-			return false
-		}
-	}
-	return true
-}
-
 // wipeUnseen loses all data while a node has a service no more, and gives it back to the node.
-func (w *world) wipeUnseen(f Fault) (end func(), done bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	restore, done := w.reconfigure(Fault{Kind: ChangeConfig, Node: f.Node, Way: removeHere, N: f.N / 3})
+func (sf *serverFaults) wipeUnseen(f Fault) (end func(), done bool) {
+	sf.mu.Lock()
+	defer sf.mu.Unlock()
+	restore, done := sf.operator.reconfigure(Fault{Kind: ChangeConfig, Node: f.Node, Way: removeHere, N: f.N / 3})
 	if !done {
 		return nil, false
 	}
 	time.AfterFunc(f.For/4, func() {
-		if w.mayWipe() {
-			w.say("zk: all data is lost")
-			w.wipe()
+		if sf.mayWipe() {
+			sf.say("zk: all data is lost")
+			sf.wipe()
 		}
 	})
 	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+		sf.mu.Lock()
+		defer sf.mu.Unlock()
 		restore()
 	}, true
 }
 
 // mayWipe tells whether the loss of all data now would leave the promises in force: they bind only nodes that were
 // connected before it. Hence every supervisor runs, and has stood for election.
-func (w *world) mayWipe() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.allKnow()
+func (sf *serverFaults) mayWipe() bool {
+	sf.mu.Lock()
+	defer sf.mu.Unlock()
+	return sf.allKnow()
 }
 
 // allKnow tells whether every supervisor would notice that data is lost. World.mu is held.
-func (w *world) allKnow() bool {
-	for _, n := range w.nodes {
-		if n.inc == nil || len(n.inc.stood) < w.plan.Services {
+func (sf *serverFaults) allKnow() bool {
+	for _, n := range sf.nodes {
+		if n.inc == nil || len(n.inc.stood) < sf.plan.Services {
 			return false
 		}
 	}
-	return w.allAsked()
+	return sf.allAsked()
 }
 
 // wipe loses all data. No supervisor is started before all leases of before have ended.
-func (w *world) wipe() {
-	w.mu.Lock()
-	w.check.wiped()
-	w.keepDown()
-	w.mu.Unlock()
-	w.zk.wipe()
+func (sf *serverFaults) wipe() {
+	sf.mu.Lock()
+	sf.check.wiped()
+	sf.keepDown()
+	sf.mu.Unlock()
+	sf.zk.wipe()
 }
 
 // keepDown has no supervisor start, which could not know of a loss, before all leases of before have ended. World.mu is held.
-func (w *world) keepDown() {
-	for _, n := range w.nodes {
-		n.down = time.Now().Add(w.plan.longest() + w.plan.Tick)
+func (sf *serverFaults) keepDown() {
+	for _, n := range sf.nodes {
+		n.down = time.Now().Add(sf.plan.longest() + sf.plan.Tick)
 	}
 }

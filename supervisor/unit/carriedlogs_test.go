@@ -53,7 +53,7 @@ func TestAFullDiskLosesNothingOfAPipeThatIsHandedOn(t *testing.T) {
 		if err != nil || len(pipes) != 1 {
 			t.Fatalf("%d pipes, %v", len(pipes), err)
 		}
-		if took := time.Since(began); took > 2*time.Second {
+		if took := time.Since(began); took > time.Minute/2 {
 			t.Errorf("an upgrade would be refused after %v", took)
 		}
 		next := new(logs)

@@ -38,7 +38,7 @@ func changes() []*change {
 
 func changeKeys(name string) func(*world, *struck) func() {
 	return func(w *world, s *struck) func() {
-		c := w.changes[slices.IndexFunc(w.changes, func(c *change) bool { return c.kind == name })]
+		c := w.secrets.changes[slices.IndexFunc(w.secrets.changes, func(c *change) bool { return c.kind == name })]
 		if c.waits != "" {
 			return nil
 		}
@@ -51,38 +51,38 @@ func changeKeys(name string) func(*world, *struck) func() {
 		}
 		s.Target = fmt.Sprintf("%d of %d steps", number, len(c.steps))
 		c.waits, c.since = "its first step", time.Now()
-		w.tasks.Go(func() { w.work(c, number, s.dice) })
+		w.tasks.Go(func() { w.secrets.work(c, number, s.dice) })
 		return func() {} // an operator ends what he has begun
 	}
 }
 
 // work is an operator who makes so many steps, and takes his time.
-func (w *world) work(c *change, number int, dice *rand.Rand) {
+func (se *secrets) work(c *change, number int, dice *rand.Rand) {
 	for range number {
-		w.mu.Lock()
+		se.mu.Lock()
 		do := c.steps[0]
-		w.mu.Unlock()
+		se.mu.Unlock()
 		for {
 			missing := do()
 			if missing == "" {
 				break
 			}
-			w.mu.Lock()
+			se.mu.Lock()
 			c.waits = missing
-			w.mu.Unlock()
-			if !w.tasks.pause(3 * moment) {
+			se.mu.Unlock()
+			if !se.tasks.pause(3 * moment) {
 				return
 			}
 		}
-		w.mu.Lock()
+		se.mu.Lock()
 		c.steps = c.steps[1:]
-		w.mu.Unlock()
-		if !w.tasks.pause(between(dice, 0, 6*moment)) {
+		se.mu.Unlock()
+		if !se.tasks.pause(between(dice, 0, 6*moment)) {
 			return
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	se.mu.Lock()
+	defer se.mu.Unlock()
 	c.waits = ""
 }
 
@@ -90,11 +90,11 @@ func (w *world) work(c *change, number int, dice *rand.Rand) {
 const patience = 30 * time.Second
 
 // unchanged says which operator cannot end what he has begun.
-func (w *world) unchanged() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range w.changes {
-		if c.waits != "" && (w.over || time.Since(c.since) > patience) {
+func (se *secrets) unchanged() string {
+	se.mu.Lock()
+	defer se.mu.Unlock()
+	for _, c := range se.changes {
+		if c.waits != "" && (se.over || time.Since(c.since) > patience) {
 			return c.kind + ": " + c.waits
 		}
 	}
@@ -103,9 +103,9 @@ func (w *world) unchanged() string {
 
 // round makes a change at one node after the other. Those that are a step apart believe each other, and it is over only when
 // the next one may begin.
-func (w *world) round(dice *rand.Rand, do func(n *node) error) (all []step) {
-	for _, s := range everywhere(w, dice, do) {
-		all = append(all, s, rest(takenUp), w.trust())
+func (se *secrets) round(dice *rand.Rand, do func(n *node) error) (all []step) {
+	for _, s := range everywhere(se.world, dice, do) {
+		all = append(all, s, rest(takenUp), se.trust())
 	}
 	return append(all, rest(settled))
 }
@@ -151,11 +151,11 @@ func rest(d time.Duration) step {
 }
 
 // done is the step after which other keys are the good ones.
-func (w *world) done(note func(k *keys)) step {
+func (se *secrets) done(note func(k *keys)) step {
 	return func() string {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		note(&w.keys)
+		se.mu.Lock()
+		defer se.mu.Unlock()
+		note(&se.keys)
 		return ""
 	}
 }

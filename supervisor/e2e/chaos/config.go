@@ -60,7 +60,7 @@ func (w *world) cluster(name string, k keyring) string {
 func (w *world) config(n *node) string {
 	var b strings.Builder
 	b.WriteString(w.cluster(n.name, n.keys))
-	fmt.Fprintf(&b, "log: {format: json}\nhttp: {listen: \":%s\", token_file: %q}\nfencing: {agent: %s}\n", httpPort, w.tokenFile(), w.means.config(n.keys))
+	fmt.Fprintf(&b, "log: {format: json}\nhttp: {listen: \":%s\", token_file: %q}\nfencing: {agent: %s}\n", httpPort, w.tokenFile(), w.secrets.means.config(n.keys))
 	fmt.Fprintf(&b, "defaults:\n  grace_delay: %v\n  stop_timeout: 3s\n  moves: {max: 0}\n", grace)
 	fmt.Fprintf(&b, "  restart: {delay: 100ms, max_delay: 400ms, give_up_after: 4, within: 15s, rejoin_after: %v}\nservices:\n", rejoin)
 	for _, s := range services {

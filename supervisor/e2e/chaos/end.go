@@ -56,34 +56,28 @@ func (w *world) end() (*history.History, []history.Violation) {
 	w.mu.Unlock()
 	for _, n := range w.nodes {
 		if !kit.Reached(20*time.Second, func() bool { return !n.sup.Running() }) {
-			w.wrongly("stuck", "the supervisor on "+n.name+" does not stop")
+			w.record.wrongly("stuck", "the supervisor on "+n.name+" does not stop")
 		}
 	}
 	kit.Reached(time.Second, func() bool { // the ends have been noted
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return !slices.ContainsFunc(w.past.Lives, func(l history.Life) bool { return l.To == 0 })
+		return !slices.ContainsFunc(w.record.past.Lives, func(l history.Life) bool { return l.To == 0 })
 	})
 	if !kit.Reached(bounds.Orphan, func() bool { return len(w.book.running()) == 0 }) {
-		w.wrongly("orphan", fmt.Sprintf("after the end, something still runs: %v", w.book.running()))
+		w.record.wrongly("orphan", fmt.Sprintf("after the end, something still runs: %v", w.book.running()))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h, err := w.judged(true)
+	h, err := w.record.judged(true)
 	if err != nil {
 		w.Error(err)
 	}
 	h.Ended = stopped
-	h.Roles = w.roles()
-	wrong := slices.Concat(h.Check(), w.wrong, w.mistrust())
+	h.Roles = w.record.roles()
+	wrong := slices.Concat(h.Check(), w.record.wrong, w.record.mistrust())
 	slices.SortFunc(wrong, func(a, b history.Violation) int { return int(a.At - b.At) })
 	return h, wrong
-}
-
-func (w *world) wrongly(what, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.wrong = append(w.wrong, history.Violation{What: what, At: tick.Now(), Text: text})
 }
 
 // kept is what history.json holds.
@@ -99,7 +93,7 @@ const (
 
 // keep writes report and history, beside the logs of the supervisors, and those of the servers.
 func (w *world) keep(h *history.History, wrong []history.Violation) error {
-	for i, z := range w.servers {
+	for i, z := range w.ensemble.servers {
 		text, err := os.ReadFile(w.stage.ZK.LogFile(i))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(w.logs, z.host.Name+".log"), text, 0o644)

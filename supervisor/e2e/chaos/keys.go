@@ -97,36 +97,45 @@ func (m means) config(k keyring) string {
 	return "{" + text + "}"
 }
 
+// secrets is what the nodes know one another by. World.mu guards keys and changes.
+type secrets struct {
+	*world
+	means   means
+	others  *keytest.Authority // of nobody here; nil without certificates
+	keys    keys
+	changes []*change
+}
+
 // newKeys makes the first keys of all.
-func (w *world) newKeys() {
-	w.keys = keys{secret: newSecret(), zk: newCredentials()}
-	if w.means.certificates {
-		w.keys.authority = keytest.New(w.Program)
-		w.others = keytest.New(w.Program)
-		w.others.Sign(w.Program, "a", nil)
+func (se *secrets) newKeys() {
+	se.keys = keys{secret: newSecret(), zk: newCredentials()}
+	if se.means.certificates {
+		se.keys.authority = keytest.New(se.Program)
+		se.others = keytest.New(se.Program)
+		se.others.Sign(se.Program, "a", nil)
 	}
 }
 
 // ring makes the keys of one host.
-func (w *world) ring(h *kit.Host) keyring {
-	k := keyring(w.Program.TempDir())
-	w.must(k.put(secretFile, lines(w.keys.secret)))
-	w.must(k.put(zkFile, lines(w.keys.zk)))
-	if w.means.certificates {
-		w.must(k.put(caFile, w.text(w.keys.authority, "ca")))
-		w.must(k.put(ownFile, w.signed(w.keys.authority, h)))
+func (se *secrets) ring(h *kit.Host) keyring {
+	k := keyring(se.Program.TempDir())
+	se.must(k.put(secretFile, lines(se.keys.secret)))
+	se.must(k.put(zkFile, lines(se.keys.zk)))
+	if se.means.certificates {
+		se.must(k.put(caFile, se.text(se.keys.authority, "ca")))
+		se.must(k.put(ownFile, se.signed(se.keys.authority, h)))
 	}
 	return k
 }
 
 // signed is a new certificate of a host, with its key.
-func (w *world) signed(by *keytest.Authority, h *kit.Host) string {
-	by.Sign(w.Program, h.Name, net.ParseIP(h.Addr))
-	return w.text(by, h.Name+"-both")
+func (se *secrets) signed(by *keytest.Authority, h *kit.Host) string {
+	by.Sign(se.Program, h.Name, net.ParseIP(h.Addr))
+	return se.text(by, h.Name+"-both")
 }
 
-func (w *world) text(of *keytest.Authority, name string) string {
+func (se *secrets) text(of *keytest.Authority, name string) string {
 	text, err := os.ReadFile(of.File(name))
-	w.must(err)
+	se.must(err)
 	return string(text)
 }

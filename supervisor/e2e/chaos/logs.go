@@ -45,10 +45,10 @@ func saidSince(log string, from time.Time, message string) (found bool) {
 }
 
 // listenAll reads all logs. The supervisors' clock is the wall's, ours is not.
-func (w *world) listenAll(hear func(at int64, node string, s said)) {
+func (rc *record) listenAll(hear func(at int64, node string, s said)) {
 	offset := tick.Now() - time.Now().UnixNano()
-	for _, n := range w.nodes {
-		files, _ := filepath.Glob(filepath.Join(w.logs, n.name+"-*.log")) // the pattern is well formed
+	for _, n := range rc.nodes {
+		files, _ := filepath.Glob(filepath.Join(rc.logs, n.name+"-*.log")) // the pattern is well formed
 		for _, file := range files {
 			f, err := os.Open(file)
 			if err != nil {
@@ -61,8 +61,8 @@ func (w *world) listenAll(hear func(at int64, node string, s said)) {
 }
 
 // roles takes the roles out of the logs.
-func (w *world) roles() (all []history.Role) {
-	w.listenAll(func(at int64, node string, s said) {
+func (rc *record) roles() (all []history.Role) {
+	rc.listenAll(func(at int64, node string, s said) {
 		if s.Message == "role" {
 			all = append(all, history.Role{At: at, Node: node, Service: s.Service, From: s.From, To: s.To, Why: s.Reason})
 		}
@@ -72,13 +72,13 @@ func (w *world) roles() (all []history.Role) {
 }
 
 // mistrust finds in the logs who was believed at an agent and should not have been, and who was not and should have been.
-func (w *world) mistrust() (wrong []history.Violation) {
+func (rc *record) mistrust() (wrong []history.Violation) {
 	var members []string
-	for _, n := range w.nodes {
+	for _, n := range rc.nodes {
 		members = append(members, n.host.Addr)
 	}
-	w.listenAll(func(at int64, node string, s said) {
-		if what := mistaken(s, w.stage.Lab.Addr(), members); what != "" {
+	rc.listenAll(func(at int64, node string, s said) {
+		if what := mistaken(s, rc.stage.Lab.Addr(), members); what != "" {
 			wrong = append(wrong, history.Violation{What: what, Service: s.Service, At: at, Text: "by the agent on " + node + ": " + s.From + " " + s.Why})
 		}
 	})

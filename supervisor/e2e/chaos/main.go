@@ -121,21 +121,21 @@ func chaos(args []string) (code int) {
 
 // perform is one run, from the first server's start to the verdict.
 func perform(program *kit.Program, o options, p *plan) int {
-	w := &world{keeper: keeper{Program: program}, means: meansOf(o.seed)}
+	w := newWorld(program, meansOf(o.seed))
 	own := o.dir == ""
 	if err := w.folders(o); err != nil {
 		program.Fatal(err)
 	}
 	fmt.Printf("%g minutes of faults on 3 nodes, 3 servers and 5 services, from seed %d\n", o.minutes, o.seed)
-	fmt.Printf("the nodes' agents know one another by %v\n", w.means)
+	fmt.Printf("the nodes' agents know one another by %v\n", w.secrets.means)
 	w.build()
-	w.past.Seed = o.seed
+	w.record.past.Seed = o.seed
 	for _, k := range p.kinds {
-		w.past.Kinds = append(w.past.Kinds, k.name)
+		w.record.past.Kinds = append(w.record.past.Kinds, k.name)
 	}
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
-	w.burst = &history.Burst{}
+	w.record.burst = &history.Burst{}
 	err := w.recover()
 	if err == nil {
 		enough, stop := context.WithTimeout(ctx, time.Duration(o.minutes*float64(time.Minute)))

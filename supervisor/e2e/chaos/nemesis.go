@@ -48,8 +48,8 @@ type event struct {
 // strike lets the faults of one burst begin and end.
 func (w *world) strike(strokes []stroke) {
 	w.mu.Lock()
-	w.past.Bursts = append(w.past.Bursts, history.Burst{})
-	w.burst = &w.past.Bursts[len(w.past.Bursts)-1]
+	w.record.past.Bursts = append(w.record.past.Bursts, history.Burst{})
+	w.record.burst = &w.record.past.Bursts[len(w.record.past.Bursts)-1]
 	w.mu.Unlock()
 	began := time.Now()
 	var events []event
@@ -85,18 +85,18 @@ func (w *world) begin(s stroke) func() {
 	if s.kind.longest > 0 {
 		f.To = f.From + int64(s.last)
 	}
-	i := len(w.burst.Faults)
-	w.burst.Faults = append(w.burst.Faults, f.Fault)
+	i := len(w.record.burst.Faults)
+	w.record.burst.Faults = append(w.record.burst.Faults, f.Fault)
 	f.harm(1)
-	w.tell(f.Fault)
-	w.mark()
+	w.record.tell(f.Fault)
+	w.record.mark()
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		undo()
 		f.harm(-1)
-		w.burst.Faults[i].To = tick.Now()
-		w.mark()
+		w.record.burst.Faults[i].To = tick.Now()
+		w.record.mark()
 	}
 }
 
@@ -116,37 +116,37 @@ const settle = 20 * time.Second
 func (w *world) recover() error {
 	w.heal()
 	w.mu.Lock()
-	w.burst.Healed = tick.Now()
+	w.record.burst.Healed = tick.Now()
 	w.mu.Unlock()
-	if err := w.serve(); err != nil {
+	if err := w.ensemble.serve(); err != nil {
 		return err
 	}
 	missing := w.wait(w.wanting)
 	well := tick.Now()
 	if missing == "" {
-		missing = w.wait(w.unchanged)
+		missing = w.wait(w.secrets.unchanged)
 	}
 	w.wholeAgain()
-	if sewn, err := w.sew(); err != nil {
+	if sewn, err := w.ensemble.sew(); err != nil {
 		return err
 	} else if sewn && missing == "" {
 		missing = w.wait(w.wanting)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.burst.Well = well
+	w.record.burst.Well = well
 	if missing != "" {
-		w.wrong = append(w.wrong, history.Violation{What: "stuck", At: w.burst.Healed, Text: "still wanting: " + missing})
+		w.record.wrong = append(w.record.wrong, history.Violation{What: "stuck", At: w.record.burst.Healed, Text: "still wanting: " + missing})
 	}
-	h, err := w.judged(false)
+	h, err := w.record.judged(false)
 	if err != nil {
 		return err
 	}
-	w.tellHealed(h)
-	if bad := append(h.Check(), w.wrong...); len(bad) > 0 {
+	w.record.tellHealed(h)
+	if bad := append(h.Check(), w.record.wrong...); len(bad) > 0 {
 		return errViolated
 	}
-	w.burst = nil
+	w.record.burst = nil
 	return nil
 }
 
@@ -158,7 +158,7 @@ func (w *world) wait(wanting func() string) string {
 	defer again.Stop()
 	for {
 		missing := wanting()
-		if missing == "" || w.violated() {
+		if missing == "" || w.record.violated() {
 			return ""
 		}
 		select {
@@ -170,37 +170,37 @@ func (w *world) wait(wanting func() string) string {
 }
 
 // violated tells whether a promise is known not to have been kept.
-func (w *world) violated() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.wrong) > 0
+func (rc *record) violated() bool {
+	rc.mu.Lock()
+	defer rc.mu.Unlock()
+	return len(rc.wrong) > 0
 }
 
 // serve waits until all servers serve again. How long they take for that is no matter of Understudy's.
-func (w *world) serve() error {
+func (en *ensemble) serve() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	for {
-		if err := w.stage.ZK.WaitReady(ctx); err != nil {
+		if err := en.stage.ZK.WaitReady(ctx); err != nil {
 			return err
 		}
-		if w.writable(wedged) {
+		if en.writable(wedged) {
 			break
 		}
-		w.say("%s    ZooKeeper has a leader and takes no writes: its servers are restarted", w.clock(tick.Now()))
-		for i := range w.servers {
-			if err := w.stage.ZK.Restart(i); err != nil {
+		en.say("%s    ZooKeeper has a leader and takes no writes: its servers are restarted", en.record.clock(tick.Now()))
+		for i := range en.servers {
+			if err := en.stage.ZK.Restart(i); err != nil {
 				return err
 			}
 		}
-		w.mu.Lock()
-		w.past.Wedged++
-		w.mu.Unlock()
+		en.mu.Lock()
+		en.record.past.Wedged++
+		en.mu.Unlock()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.serving = true
-	w.mark()
+	en.mu.Lock()
+	defer en.mu.Unlock()
+	en.serving = true
+	en.record.mark()
 	return nil
 }
 
@@ -209,12 +209,12 @@ func (w *world) serve() error {
 const wedged = 20 * time.Second
 
 // writable tells whether ZooKeeper acknowledges a write within a limit.
-func (w *world) writable(limit time.Duration) bool {
+func (en *ensemble) writable(limit time.Duration) bool {
 	end := time.After(limit)
 	for {
 		acked := make(chan error, 1)
 		go func() {
-			_, err := w.look.Conn().Set("/", nil, -1)
+			_, err := en.look.Conn().Set("/", nil, -1)
 			acked <- err
 		}()
 		select {
@@ -230,11 +230,11 @@ func (w *world) writable(limit time.Duration) bool {
 }
 
 // judged is the history up to now, to be judged.
-func (w *world) judged(whole bool) (*history.History, error) {
-	h := w.past
+func (rc *record) judged(whole bool) (*history.History, error) {
+	h := rc.past
 	h.Lives = slices.Clone(h.Lives) // they go on
 	h.Ended = tick.Now()
-	err := w.book.fill(&h, whole)
+	err := rc.book.fill(&h, whole)
 	return &h, err
 }
 
@@ -251,23 +251,23 @@ func (w *world) member(service, name string) (kit.Node, bool) {
 }
 
 // clock is a moment as minutes and seconds from the beginning.
-func (w *world) clock(at int64) string {
-	d := time.Duration(at - w.past.Began)
+func (rc *record) clock(at int64) string {
+	d := time.Duration(at - rc.past.Began)
 	return fmt.Sprintf("%3d:%04.1f", int(d.Minutes()), (d % time.Minute).Seconds())
 }
 
-func (w *world) tell(f history.Fault) {
+func (rc *record) tell(f history.Fault) {
 	last := ""
 	if d := time.Duration(f.To - f.From); d > moment {
 		last = fmt.Sprintf("%4.1f s", d.Seconds())
 	}
-	w.say("%s  %-36s %-22s %s", w.clock(f.From), f.Kind, f.Target, last)
+	rc.say("%s  %-36s %-22s %s", rc.clock(f.From), f.Kind, f.Target, last)
 }
 
-func (w *world) tellHealed(h *history.History) {
+func (rc *record) tellHealed(h *history.History) {
 	var gaps []string
-	began := w.burst.Healed
-	for _, f := range w.burst.Faults {
+	began := rc.burst.Healed
+	for _, f := range rc.burst.Faults {
 		began = min(began, f.From)
 	}
 	longest := time.Duration(0)
@@ -283,8 +283,8 @@ func (w *world) tellHealed(h *history.History) {
 	if len(gaps) > 0 {
 		text = fmt.Sprintf("%d of %d stopped, %.2f s at most", len(gaps), len(h.Services), longest.Seconds())
 	}
-	healing := time.Duration(w.burst.Well - w.burst.Healed)
-	w.say("%s    well again after %.1f s; %s", w.clock(w.burst.Well), healing.Seconds(), text)
+	healing := time.Duration(rc.burst.Well - rc.burst.Healed)
+	rc.say("%s    well again after %.1f s; %s", rc.clock(rc.burst.Well), healing.Seconds(), text)
 }
 
 // say prints a line of 80 columns at most.

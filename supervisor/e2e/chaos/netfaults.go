@@ -28,7 +28,7 @@ func (w *world) sever(n *node, fault func(w *world, n *node)) func() {
 }
 
 func cutFromOne(w *world, s *struck) func() {
-	z := w.servers[s.dice.IntN(len(w.servers))]
+	z := w.ensemble.servers[s.dice.IntN(len(w.ensemble.servers))]
 	undo := network(func(w *world, n *node) { n.host.CutFrom(w, z.host.Addr) })(w, s)
 	s.Target += " from " + z.host.Name
 	return undo
@@ -49,15 +49,15 @@ func slowLine(w *world, s *struck) func() {
 }
 
 // seat is the server that leads, or some follower; nil when none serves.
-func (w *world) seat(s *struck, leader bool) *server {
-	at := w.stage.ZK.Leader()
+func (en *ensemble) seat(s *struck, leader bool) *server {
+	at := en.stage.ZK.Leader()
 	if at < 0 {
 		return nil
 	}
 	if !leader {
-		at = (at + 1 + s.dice.IntN(len(w.servers)-1)) % len(w.servers)
+		at = (at + 1 + s.dice.IntN(len(en.servers)-1)) % len(en.servers)
 	}
-	return w.servers[at]
+	return en.servers[at]
 }
 
 // hurts says which servers cannot be counted on.
@@ -81,7 +81,7 @@ func cutIn(w *world, h *kit.Host, others []string)   { h.Deafen(w, others...) }
 // all three. The other two are counted on.
 func parted(leader bool, how cut) func(*world, *struck) func() {
 	return func(w *world, s *struck) func() {
-		z := w.seat(s, leader)
+		z := w.ensemble.seat(s, leader)
 		if z == nil {
 			return nil
 		}
@@ -98,13 +98,13 @@ func parted(leader bool, how cut) func(*world, *struck) func() {
 
 func killServers(many int, leader bool) func(*world, *struck) func() {
 	return func(w *world, s *struck) func() {
-		z := w.seat(s, leader)
+		z := w.ensemble.seat(s, leader)
 		if z == nil {
 			return nil
 		}
 		var all []*server
 		for i := range many {
-			all = append(all, w.servers[(z.index+i)%len(w.servers)])
+			all = append(all, w.ensemble.servers[(z.index+i)%len(w.ensemble.servers)])
 		}
 		s.hurts(all...)
 		for _, z := range all {
@@ -122,7 +122,7 @@ func killServers(many int, leader bool) func(*world, *struck) func() {
 
 func freezeServer(leader bool) func(*world, *struck) func() {
 	return func(w *world, s *struck) func() {
-		z := w.seat(s, leader)
+		z := w.ensemble.seat(s, leader)
 		if z == nil || w.stage.ZK.PID(z.index) == 0 {
 			return nil
 		}

@@ -46,13 +46,13 @@ func giveOrder(verb string) func(*world, *struck) func() {
 	return func(w *world, s *struck) func() {
 		service := services[s.dice.IntN(len(services))].name
 		s.Service, s.Target = service, service
-		words := []string{verb, service, "--timeout", "10s", "--config", w.deskFile}
+		words := []string{verb, service, "--timeout", "10s", "--config", w.desk.file}
 		if verb == "switchover" && s.dice.IntN(3) > 0 { // also to one that looks unfit, or is dead
 			to := w.nodes[s.dice.IntN(len(w.nodes))].name
 			words = append(words, "--force", "--to", to)
 			s.Target += " to " + to
 		}
-		command := w.desk.Understudy(w, words...)
+		command := w.desk.host.Understudy(w, words...)
 		end := []syscall.Signal{syscall.SIGINT, syscall.SIGKILL}[s.dice.IntN(2)]
 		return func() { command.Signal(end) }
 	}
@@ -63,9 +63,9 @@ func (w *world) resumed(p history.Pause) {
 	defer w.mu.Unlock()
 	w.paused[p.Service]--
 	if p.From > 0 {
-		w.past.Pauses = append(w.past.Pauses, p)
+		w.record.past.Pauses = append(w.record.past.Pauses, p)
 	}
-	w.mark()
+	w.record.mark()
 }
 
 // editConfig changes one service's environment on one node: where it is active it is started anew, the others are left alone.

@@ -69,13 +69,13 @@ func (p *power) off(name string) string {
 		return "off"
 	}
 	f := history.Fault{Kind: fencedOff, Target: name, Node: name, From: tick.Now()}
-	w.tell(f)
+	w.record.tell(f)
 	w.cutPower(w.nodes[i])
 	f.To = tick.Now()
-	if w.burst != nil {
-		w.burst.Faults = append(w.burst.Faults, f)
+	if w.record.burst != nil {
+		w.record.burst.Faults = append(w.record.burst.Faults, f)
 	}
-	w.mark()
+	w.record.mark()
 	return "off"
 }
 

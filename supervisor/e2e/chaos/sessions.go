@@ -17,20 +17,20 @@ var grants = []time.Duration{130 * time.Millisecond, 160 * time.Millisecond, tic
 
 // regrant has the servers restarted one by one with another tick, so that sessions come back with less than before, and later with more.
 func regrant(w *world, s *struck) func() {
-	other := (w.granted + 1 + s.dice.IntN(len(grants)-1)) % len(grants)
-	w.granted = other
+	other := (w.ensemble.granted + 1 + s.dice.IntN(len(grants)-1)) % len(grants)
+	w.ensemble.granted = other
 	tick := grants[other]
-	for i := range w.servers { // a follower may lag as long as before
+	for i := range w.ensemble.servers { // a follower may lag as long as before
 		w.must(w.stage.ZK.Reconfigure(i, fmt.Sprintf("tickTime=%d\ninitLimit=%d\nsyncLimit=%d",
 			tick.Milliseconds(), 20*tickTime/tick, 4*tickTime/tick)))
 	}
-	s.hurts(w.servers...)
+	s.hurts(w.ensemble.servers...)
 	s.Target = fmt.Sprintf("all, one by one: %v", min(session, 20*tick))
 	enough := make(chan struct{})
-	first := s.dice.IntN(len(w.servers))
+	first := s.dice.IntN(len(w.ensemble.servers))
 	w.tasks.Go(func() {
-		for i := range w.servers {
-			if !w.restart(w.servers[(first+i)%len(w.servers)], enough) {
+		for i := range w.ensemble.servers {
+			if !w.ensemble.restart(w.ensemble.servers[(first+i)%len(w.ensemble.servers)], enough) {
 				return
 			}
 		}
@@ -39,31 +39,31 @@ func regrant(w *world, s *struck) func() {
 }
 
 // restart restarts a server, unless it is down, and waits until it serves, but not for ever: others may be out of order too.
-func (w *world) restart(z *server, enough <-chan struct{}) bool {
-	w.mu.Lock()
+func (en *ensemble) restart(z *server, enough <-chan struct{}) bool {
+	en.mu.Lock()
 	select {
 	case <-enough:
-		w.mu.Unlock()
+		en.mu.Unlock()
 		return false
 	default:
 	}
-	if w.stage.ZK.PID(z.index) != 0 {
-		w.must(w.stage.ZK.Kill(z.index)) // one that is frozen would not stop
-		w.must(w.stage.ZK.StartServer(z.index))
+	if en.stage.ZK.PID(z.index) != 0 {
+		en.must(en.stage.ZK.Kill(z.index)) // one that is frozen would not stop
+		en.must(en.stage.ZK.StartServer(z.index))
 	}
-	w.mu.Unlock()
+	en.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	ready := make(chan struct{})
 	go func() {
 		defer close(ready)
-		_ = w.stage.ZK.WaitReady(ctx)
+		_ = en.stage.ZK.WaitReady(ctx)
 	}()
 	select {
 	case <-ready:
 		return true
 	case <-enough:
-	case <-w.tasks.over:
+	case <-en.tasks.over:
 	}
 	return false
 }
@@ -93,12 +93,12 @@ func endSession(w *world, s *struck) func() {
 		undo = w.sever(n, func(w *world, n *node) { n.host.CutFrom(w, w.stage.Addrs()...) })
 		s.Target += ", cut off"
 	}
-	server := w.stage.Servers[s.dice.IntN(len(w.servers))]
+	server := w.stage.Servers[s.dice.IntN(len(w.ensemble.servers))]
 	w.tasks.Go(func() {
 		if kit.TryEndSession(server, w.look.Path("services", service, "ActiveStandbyElectorLock")) == nil {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.past.SessionsEnded++
+			w.record.past.SessionsEnded++
 		}
 	})
 	return undo

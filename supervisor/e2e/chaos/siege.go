@@ -36,7 +36,7 @@ func siege(w *world, s *struck) func() {
 			})
 			got := n.host.Besiege(what, stop)
 			w.mu.Lock()
-			w.past.Besieged += int(got.Held.Load() + got.Guesses.Load() + got.Garbage.Load() + got.Notes.Load())
+			w.record.past.Besieged += int(got.Held.Load() + got.Guesses.Load() + got.Garbage.Load() + got.Notes.Load())
 			w.mu.Unlock()
 		})
 	}

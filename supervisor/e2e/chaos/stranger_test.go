@@ -71,8 +71,8 @@ func TestStrangersComeAsFarAsTheirKeys(t *testing.T) {
 			if c.agent == (means{}) {
 				l.Close()
 			}
-			w := &world{}
-			for file, text := range map[string]string{secretFile: lines(right), caFile: w.text(ours, "ca"), ownFile: w.text(ours, "a-both")} {
+			w := newWorld(nil, means{})
+			for file, text := range map[string]string{secretFile: lines(right), caFile: w.secrets.text(ours, "ca"), ownFile: w.secrets.text(ours, "a-both")} {
 				if err := ring.put(file, text); err != nil {
 					t.Fatal(err)
 				}

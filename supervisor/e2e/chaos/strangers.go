@@ -26,7 +26,7 @@ func strangers(w *world, s *struck) func() {
 		w.tasks.Go(func() { visitor(w, dice, enough) })
 	}
 	for _, n := range w.nodes {
-		visit(func(w *world, dice *rand.Rand, enough <-chan struct{}) { w.besiege(n, dice, enough) })
+		visit(func(w *world, dice *rand.Rand, enough <-chan struct{}) { w.strangers.besiege(n, dice, enough) })
 	}
 	visit(trespass)
 	s.Target = "everywhere"
@@ -36,8 +36,11 @@ func strangers(w *world, s *struck) func() {
 // visitEvery bounds what it costs: how much garbage agents bear is measured elsewhere.
 const visitEvery = 20 * time.Millisecond
 
+// meddlers ask what they have no right to.
+type meddlers struct{ *world }
+
 // besiege sends strangers to one node's agent.
-func (w *world) besiege(n *node, dice *rand.Rand, enough <-chan struct{}) {
+func (st *meddlers) besiege(n *node, dice *rand.Rand, enough <-chan struct{}) {
 	addr := net.JoinHostPort(n.host.Addr, agentPort)
 	again := time.NewTicker(visitEvery)
 	defer again.Stop()
@@ -45,48 +48,48 @@ func (w *world) besiege(n *node, dice *rand.Rand, enough <-chan struct{}) {
 		select {
 		case <-enough:
 			return
-		case <-w.tasks.over:
+		case <-st.tasks.over:
 			return
 		case <-again.C:
 		}
-		who := w.someone(dice)
-		purpose, question := w.question(n, dice)
+		who := st.someone(dice)
+		purpose, question := st.question(n, dice)
 		if far := who.visit(addr, purpose, question); far > nowhere {
-			w.visited(far == answered || far == greeted && !who.inside, fmt.Sprintf("the agent on %s let in somebody with %s", n.name, who.who))
+			st.visited(far == answered || far == greeted && !who.inside, fmt.Sprintf("the agent on %s let in somebody with %s", n.name, who.who))
 		}
 	}
 }
 
-func (w *world) visited(wrong bool, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.past.Strangers++; wrong {
-		w.wrong = append(w.wrong, history.Violation{What: "stranger", At: tick.Now(), Text: text})
+func (st *meddlers) visited(wrong bool, text string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.record.past.Strangers++; wrong {
+		st.record.wrong = append(st.record.wrong, history.Violation{What: "stranger", At: tick.Now(), Text: text})
 	}
 }
 
 // someone is a stranger of some kind. Who has stolen one of two keys is one, too.
-func (w *world) someone(dice *rand.Rand) stranger {
-	w.mu.Lock()
-	k := w.keys
-	w.mu.Unlock()
-	s := stranger{who: "nothing", inside: !w.means.certificates}
-	if w.means.certificates && dice.IntN(4) > 0 {
+func (st *meddlers) someone(dice *rand.Rand) stranger {
+	st.mu.Lock()
+	k := st.secrets.keys
+	st.mu.Unlock()
+	s := stranger{who: "nothing", inside: !st.secrets.means.certificates}
+	if st.secrets.means.certificates && dice.IntN(4) > 0 {
 		s.who, s.dress = "no certificate", &tls.Config{InsecureSkipVerify: true} //nolint:gosec // he does not care
 		switch roll := dice.IntN(4); {
 		case roll == 0:
-			s.who, s.dress.Certificates = "another authority's certificate", []tls.Certificate{w.pair(w.others.File("a-both"))}
+			s.who, s.dress.Certificates = "another authority's certificate", []tls.Certificate{st.pair(st.secrets.others.File("a-both"))}
 		case roll == 1 && k.formerAuthority != nil:
-			s.who, s.dress.Certificates = "a former authority's certificate", []tls.Certificate{w.pair(k.formerAuthority.File("a-both"))}
-		case roll == 2 && w.means.secret:
-			s.who, s.inside, s.dress.Certificates = "a stolen certificate", true, []tls.Certificate{w.pair(w.nodes[0].keys.file(ownFile))}
+			s.who, s.dress.Certificates = "a former authority's certificate", []tls.Certificate{st.pair(k.formerAuthority.File("a-both"))}
+		case roll == 2 && st.secrets.means.secret:
+			s.who, s.inside, s.dress.Certificates = "a stolen certificate", true, []tls.Certificate{st.pair(st.nodes[0].keys.file(ownFile))}
 		}
 	}
 	s.secret = []byte(newSecret())
 	switch roll := dice.IntN(3); {
 	case roll == 0 && k.formerSecret != "":
 		s.who, s.secret = s.who+" and a former secret", []byte(k.formerSecret)
-	case roll == 1 && w.means.secret:
+	case roll == 1 && st.secrets.means.secret:
 		s.who, s.secret = s.who+" and a stolen secret", []byte(k.secret)
 		if s.inside {
 			s.who, s.taped = s.who+", used with a record", make([]byte, nonceSize)
@@ -96,13 +99,13 @@ func (w *world) someone(dice *rand.Rand) stranger {
 }
 
 // pair reads a certificate and its key. If they are being changed it is empty: he shows none then.
-func (w *world) pair(file string) tls.Certificate {
+func (st *meddlers) pair(file string) tls.Certificate {
 	p, _ := tls.LoadX509KeyPair(file, file)
 	return p
 }
 
 // question is one about what runs, so well made that only the seal is wrong, or no question at all.
-func (w *world) question(n *node, dice *rand.Rand) (purpose string, question []byte) {
+func (st *meddlers) question(n *node, dice *rand.Rand) (purpose string, question []byte) {
 	switch dice.IntN(4) {
 	case 0:
 		garbage := make([]byte, dice.IntN(300))
@@ -115,7 +118,7 @@ func (w *world) question(n *node, dice *rand.Rand) (purpose string, question []b
 	}
 	service := services[dice.IntN(len(services))].name
 	data, err := within(sec/2, func() ([]byte, error) {
-		data, _, err := w.look.Conn().Get(w.look.Path("services", service, "ActiveBreadCrumb"))
+		data, _, err := st.look.Conn().Get(st.look.Path("services", service, "ActiveBreadCrumb"))
 		return data, err
 	})
 	c := election.BreadCrumb{Node: n.name, Token: 1}
@@ -124,7 +127,7 @@ func (w *world) question(n *node, dice *rand.Rand) (purpose string, question []b
 			c = read
 		}
 	}
-	nonce, by := make([]byte, nonceSize), w.nodes[0].name
+	nonce, by := make([]byte, nonceSize), st.nodes[0].name
 	var asked any = agent.Question{
 		Service: service, Token: c.Token, Node: c.Node, Machine: c.Machine, Boot: c.Boot, Tree: c.Tree, By: by, ByToken: c.Token + 1<<32, Nonce: nonce,
 	}
@@ -132,7 +135,7 @@ func (w *world) question(n *node, dice *rand.Rand) (purpose string, question []b
 		purpose, asked = asPromise, agent.PromiseRequest{Service: service, Token: c.Token, By: by, Of: n.name, Machine: c.Machine, For: time.Minute, Nonce: nonce}
 	}
 	question, err = json.Marshal(asked)
-	w.must(err)
+	st.must(err)
 	return purpose, question
 }
 
@@ -143,7 +146,7 @@ func trespass(w *world, dice *rand.Rand, enough <-chan struct{}) {
 		return // only for servers that are none
 	}
 	w.mu.Lock()
-	shown := []string{"", "owner:" + newSecret(), w.keys.formerZK}[dice.IntN(3)]
+	shown := []string{"", "owner:" + newSecret(), w.secrets.keys.formerZK}[dice.IntN(3)]
 	w.mu.Unlock()
 	go func() { // what waits for an answer ends then
 		select {
@@ -156,10 +159,10 @@ func trespass(w *world, dice *rand.Rand, enough <-chan struct{}) {
 		return
 	}
 	for {
-		path := w.somewhere(dice)
+		path := w.strangers.somewhere(dice)
 		for what, err := range kit.Trespass(conn, path) {
 			if err == nil || errors.Is(err, zk.ErrNoAuth) { // else it was not there, or he was not heard
-				w.visited(err == nil, "a stranger could "+what+" "+path)
+				w.strangers.visited(err == nil, "a stranger could "+what+" "+path)
 			}
 		}
 		select {
@@ -173,14 +176,14 @@ func trespass(w *world, dice *rand.Rand, enough <-chan struct{}) {
 }
 
 // somewhere is a znode that matters.
-func (w *world) somewhere(dice *rand.Rand) string {
+func (st *meddlers) somewhere(dice *rand.Rand) string {
 	service := services[dice.IntN(len(services))].name
-	n := w.nodes[dice.IntN(len(w.nodes))].name
+	n := st.nodes[dice.IntN(len(st.nodes))].name
 	all := [][]string{
 		{}, {"nodes", n}, {"services", service, "members", n},
 		{"services", service, "ActiveStandbyElectorLock"}, {"services", service, "ActiveBreadCrumb"}, {"services", service, "control"},
 	}
-	return w.look.Path(all[dice.IntN(len(all))]...)
+	return st.look.Path(all[dice.IntN(len(all))]...)
 }
 
 // silence is a client's log that nobody needs.

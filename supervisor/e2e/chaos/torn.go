@@ -17,25 +17,25 @@ const alike = 3 * time.Second
 // sew finds servers that disagree about which ephemerals there are, and has the followers take all their data from the leader,
 // as an operator would. That is ZooKeeper's own fault: a follower of 3.8 that loses its leader may write transactions twice to its
 // log, and come to other data from it than the rest (ZOOKEEPER-4712).
-func (w *world) sew() (sewn bool, err error) {
+func (en *ensemble) sew() (sewn bool, err error) {
 	torn := ""
-	if kit.Reached(alike, func() bool { torn = w.torn(); return torn == "" }) {
+	if kit.Reached(alike, func() bool { torn = en.torn(); return torn == "" }) {
 		return false, nil
 	}
-	w.say("%s    ZooKeeper's servers disagree: %s", w.clock(tick.Now()), torn)
-	w.mu.Lock()
-	w.past.Torn = append(w.past.Torn, torn)
-	w.mu.Unlock()
-	for i := range w.servers {
-		if i == w.stage.ZK.Leader() {
+	en.say("%s    ZooKeeper's servers disagree: %s", en.record.clock(tick.Now()), torn)
+	en.mu.Lock()
+	en.record.past.Torn = append(en.record.past.Torn, torn)
+	en.mu.Unlock()
+	for i := range en.servers {
+		if i == en.stage.ZK.Leader() {
 			continue
 		}
-		for _, do := range []func(int) error{w.stage.ZK.Kill, w.stage.ZK.Wipe, w.stage.ZK.StartServer} {
+		for _, do := range []func(int) error{en.stage.ZK.Kill, en.stage.ZK.Wipe, en.stage.ZK.StartServer} {
 			if err := do(i); err != nil {
 				return true, err
 			}
 		}
-		if err := w.serve(); err != nil {
+		if err := en.serve(); err != nil {
 			return true, err
 		}
 	}
@@ -43,10 +43,10 @@ func (w *world) sew() (sewn bool, err error) {
 }
 
 // torn tells what some servers have and others have not. Of one that does not answer nothing is known.
-func (w *world) torn() string {
+func (en *ensemble) torn() string {
 	var all []map[string]bool
-	for i := range w.servers {
-		text, err := w.stage.ZK.FourLetter(i, "dump")
+	for i := range en.servers {
+		text, err := en.stage.ZK.FourLetter(i, "dump")
 		if err != nil {
 			return ""
 		}
@@ -56,7 +56,7 @@ func (w *world) torn() string {
 		for _, path := range slices.Sorted(maps.Keys(has)) {
 			for j, other := range all {
 				if !other[path] {
-					return fmt.Sprintf("%s has %s, %s has not", w.servers[i].host.Name, path, w.servers[j].host.Name)
+					return fmt.Sprintf("%s has %s, %s has not", en.servers[i].host.Name, path, en.servers[j].host.Name)
 				}
 			}
 		}

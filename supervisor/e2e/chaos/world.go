@@ -11,7 +11,6 @@ import (
 	"understudy/supervisor/e2e/chaos/history"
 	"understudy/supervisor/e2e/kit"
 	"understudy/supervisor/e2e/kit/tick"
-	"understudy/supervisor/keyfile/keytest"
 )
 
 const root = "/chaos"
@@ -30,24 +29,38 @@ type world struct {
 	power *power
 	tasks tasks
 
-	means    means
-	others   *keytest.Authority // of nobody here; nil without certificates
-	desk     *kit.Host          // where operators sit
-	deskKeys keyring
-	deskFile string
+	desk desk
 
-	mu      sync.Mutex // guards what follows, and is held by whoever does or undoes something
-	nodes   []*node
+	mu        sync.Mutex // guards what follows, and is held by who does or undoes something
+	nodes     []*node
+	paused    map[string]int // orders at work, by service
+	over      bool           // the time of faults is
+	ensemble  ensemble
+	secrets   secrets
+	strangers meddlers
+	record    record
+}
+
+func newWorld(program *kit.Program, means means) *world {
+	w := &world{keeper: keeper{Program: program}}
+	w.ensemble, w.secrets = ensemble{world: w}, secrets{world: w, means: means}
+	w.strangers, w.record = meddlers{world: w}, record{world: w}
+	return w
+}
+
+// desk is where operators sit.
+type desk struct {
+	host *kit.Host
+	keys keyring
+	file string // their config
+}
+
+// ensemble is ZooKeeper's servers.
+type ensemble struct {
+	*world
 	servers []*server
-	keys    keys
-	changes []*change
-	paused  map[string]int  // orders at work, by service
-	granted int             // which of grants servers grant from their next starts on
-	over    bool            // the time of faults is
-	serving bool            // false from a healing until all servers serve, which takes them as long as it takes
-	past    history.History // without what the book has
-	burst   *history.Burst
-	wrong   []history.Violation // what was seen and is no matter of the history
+	granted int  // which of grants servers grant from their next starts on
+	serving bool // false from a healing until all servers serve, which takes them as long as it takes
 }
 
 // keeper is the testing.TB of the supervisors alone: their logs outlive it.
@@ -89,31 +102,31 @@ func (w *world) build() {
 	kit.UnderstudyBinary(w)
 	w.stage = kit.NewStage(w.Program, 3, zktest.Config{TickTime: tickTime})
 	for i, h := range w.stage.Hosts {
-		w.servers = append(w.servers, &server{index: i, host: h})
+		w.ensemble.servers = append(w.ensemble.servers, &server{index: i, host: h})
 	}
 	w.look = kit.Look(w, w.stage.Servers, root)
 	w.book = newBook(w)
 	at := w.stage.Lab.Host(w.Program, "store")
 	w.store = net.JoinHostPort(at.Addr, "7000")
 	at.Run(w, w.self, modeStore, w.store, w.book.journal)
-	w.desk = w.stage.Lab.Host(w.Program, "desk")
+	w.desk.host = w.stage.Lab.Host(w.Program, "desk")
 	w.power = newPower(w)
 	w.tasks.over = make(chan struct{})
 	w.Cleanup(w.tasks.end)
-	w.newKeys()
-	w.must(w.look.Conn().AddAuth("digest", []byte(w.keys.zk)))
-	w.deskKeys, w.deskFile = w.ring(w.desk), filepath.Join(w.dir, "desk.yaml")
-	w.must(os.WriteFile(w.deskFile, []byte(w.cluster("desk", w.deskKeys)+"services: {}\n"), 0o600))
+	w.secrets.newKeys()
+	w.must(w.look.Conn().AddAuth("digest", []byte(w.secrets.keys.zk)))
+	w.desk.keys, w.desk.file = w.secrets.ring(w.desk.host), filepath.Join(w.dir, "desk.yaml")
+	w.must(os.WriteFile(w.desk.file, []byte(w.cluster("desk", w.desk.keys)+"services: {}\n"), 0o600))
 	w.must(os.WriteFile(w.tokenFile(), []byte(newSecret()+"\n"), 0o600))
-	w.changes = changes()
-	w.paused, w.granted = map[string]int{}, len(grants)-1
-	w.past = history.History{Began: tick.Now(), Services: serviceNames(), Bounds: bounds}
+	w.secrets.changes = changes()
+	w.paused, w.ensemble.granted = map[string]int{}, len(grants)-1
+	w.record.past = history.History{Began: tick.Now(), Services: serviceNames(), Bounds: bounds}
 	for _, name := range []string{"a", "b", "c"} {
 		n := &node{name: name, host: w.stage.Lab.Host(w.Program, name), off: true, down: true, edits: map[string]int{}}
-		n.keys = w.ring(n.host)
+		n.keys = w.secrets.ring(n.host)
 		w.must(w.rewrite(n))
 		w.nodes = append(w.nodes, n)
-		w.past.Nodes = append(w.past.Nodes, name)
+		w.record.past.Nodes = append(w.record.past.Nodes, name)
 	}
 }
 
@@ -123,20 +136,20 @@ func (w *world) start(n *node) {
 		return
 	}
 	if !n.down {
-		w.wrong = append(w.wrong, history.Violation{What: "end", At: tick.Now(), Text: "the supervisor on " + n.name + " ended by itself"})
+		w.record.wrong = append(w.record.wrong, history.Violation{What: "end", At: tick.Now(), Text: "the supervisor on " + n.name + " ended by itself"})
 	}
 	n.down = false
 	w.mended(n)
 	from := tick.Now()
 	n.sup = n.host.Understudy(w, "run", "--config", n.file)
-	i := len(w.past.Lives)
-	w.past.Lives = append(w.past.Lives, history.Life{Node: n.name, Pid: n.sup.Pid, From: from})
+	i := len(w.record.past.Lives)
+	w.record.past.Lives = append(w.record.past.Lives, history.Life{Node: n.name, Pid: n.sup.Pid, From: from})
 	go func(s *kit.Supervisor) {
 		<-s.Ended()
 		at := tick.Now()
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.past.Lives[i].To = at
+		w.record.past.Lives[i].To = at
 	}(n.sup)
 }
 
@@ -156,31 +169,12 @@ func (w *world) cutPower(n *node) {
 	n.host.PowerOff(w)
 }
 
-// mark notes who could run what from now on.
-func (w *world) mark() {
-	able := map[string]bool{}
-	quorum := 0
-	for _, z := range w.servers {
-		if z.harm == 0 {
-			quorum++
-		}
-	}
-	healthy := false
-	for _, n := range w.nodes {
-		healthy = healthy || n.harm == 0 && !n.off && n.sup != nil && n.sup.Running()
-	}
-	for _, s := range w.past.Services {
-		able[s] = w.serving && quorum >= 2 && healthy && (s != fenced || !w.power.broken) && w.paused[s] == 0
-	}
-	w.past.Marks = append(w.past.Marks, history.Mark{At: tick.Now(), Able: able})
-}
-
 // heal ends all faults.
 func (w *world) heal() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.power.broken, w.serving = false, false
-	for _, z := range w.servers {
+	w.power.broken, w.ensemble.serving = false, false
+	for _, z := range w.ensemble.servers {
 		z.harm, z.cuts = 0, 0
 		z.host.Heal(w)
 		if w.stage.ZK.PID(z.index) == 0 {
@@ -195,7 +189,7 @@ func (w *world) heal() {
 		}
 		w.boot(n)
 	}
-	w.mark()
+	w.record.mark()
 }
 
 func (w *world) must(err error) {
@@ -211,7 +205,7 @@ func (w *world) wanting() string {
 	for _, n := range w.nodes {
 		if n.off || !n.sup.Running() {
 			w.boot(n)
-			w.mark()
+			w.record.mark()
 			w.mu.Unlock()
 			return "a supervisor on " + n.name
 		}
@@ -222,7 +216,7 @@ func (w *world) wanting() string {
 	}
 	w.mu.Unlock()
 	running := w.book.running()
-	for _, s := range w.past.Services {
+	for _, s := range w.record.past.Services {
 		if len(running[s]) != 1 {
 			return fmt.Sprintf("one program of %s, there are %d", s, len(running[s]))
 		}
@@ -232,7 +226,7 @@ func (w *world) wanting() string {
 
 // unready asks ZooKeeper who does not stand.
 func (w *world) unready() string {
-	for _, s := range w.past.Services {
+	for _, s := range w.record.past.Services {
 		for _, n := range w.nodes {
 			m, ok := w.member(s, n.name)
 			if !ok || m.Role != "standby" && m.Role != "active" {

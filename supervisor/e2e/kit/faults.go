@@ -5,88 +5,99 @@ import (
 	"testing"
 )
 
+// Cable connects a host with the others.
+type Cable struct {
+	Addr string
+
+	lab     *Lab
+	ns      string // its network namespace; empty: the test's own
+	port    string // its port at the bridge
+	offline bool
+	slow    bool
+}
+
 // Cut takes the host off the network: its cable is pulled.
-func (h *Host) Cut(tb testing.TB) {
+func (c *Cable) Cut(tb testing.TB) {
 	tb.Helper()
-	h.link(tb, "down")
+	c.link(tb, "down")
 }
 
 // CutFrom loses everything between the host and some addresses, in both directions and without a sound.
-func (h *Host) CutFrom(tb testing.TB, addrs ...string) {
+func (c *Cable) CutFrom(tb testing.TB, addrs ...string) {
 	tb.Helper()
-	h.lab.change(tb, func(drops map[pair]bool) {
+	c.lab.change(tb, func(drops map[pair]bool) {
 		for _, addr := range addrs {
-			drops[pair{h.Addr, addr}], drops[pair{addr, h.Addr}] = true, true
+			drops[pair{c.Addr, addr}], drops[pair{addr, c.Addr}] = true, true
 		}
 	})
 }
 
 // Mute loses everything the host sends to some addresses; what they send still arrives.
-func (h *Host) Mute(tb testing.TB, addrs ...string) {
+func (c *Cable) Mute(tb testing.TB, addrs ...string) {
 	tb.Helper()
-	h.lab.change(tb, func(drops map[pair]bool) {
+	c.lab.change(tb, func(drops map[pair]bool) {
 		for _, addr := range addrs {
-			drops[pair{h.Addr, addr}] = true
+			drops[pair{c.Addr, addr}] = true
 		}
 	})
 }
 
 // Deafen loses everything some addresses send to the host; what it sends still arrives.
-func (h *Host) Deafen(tb testing.TB, addrs ...string) {
+func (c *Cable) Deafen(tb testing.TB, addrs ...string) {
 	tb.Helper()
-	h.lab.change(tb, func(drops map[pair]bool) {
+	c.lab.change(tb, func(drops map[pair]bool) {
 		for _, addr := range addrs {
-			drops[pair{addr, h.Addr}] = true
+			drops[pair{addr, c.Addr}] = true
 		}
 	})
 }
 
 // Lose loses so many of a hundred packets from and to the host, each by chance.
-func (h *Host) Lose(tb testing.TB, percent int) {
+func (c *Cable) Lose(tb testing.TB, percent int) {
 	tb.Helper()
-	h.lab.mu.Lock()
-	defer h.lab.mu.Unlock()
-	h.lab.losses[h.Addr] = percent
-	if err := h.lab.rules(); err != nil {
+	c.lab.mu.Lock()
+	defer c.lab.mu.Unlock()
+	c.lab.losses[c.Addr] = percent
+	if err := c.lab.rules(); err != nil {
 		tb.Fatalf("change the network: %v", err)
 	}
 }
 
 // Slow makes the host's line narrow in both directions, with a long queue before it: what is sent arrives late.
-func (h *Host) Slow(tb testing.TB, rate string) {
+func (c *Cable) Slow(tb testing.TB, rate string) {
 	tb.Helper()
 	const queue = " root tbf burst 4kb latency 2000ms rate "
-	err := script("tc qdisc replace dev "+h.port+queue+rate, "tc -n "+h.ns+" qdisc replace dev eth0"+queue+rate)
+	err := script("tc qdisc replace dev "+c.port+queue+rate, "tc -n "+c.ns+" qdisc replace dev eth0"+queue+rate)
 	if err != nil {
-		tb.Fatalf("%s: %v", h.Name, err)
+		tb.Fatalf("%s: %v", c.Addr, err)
 	}
-	h.slow = true
+	c.slow = true
 }
 
 // Heal ends all faults of the host's network.
-func (h *Host) Heal(tb testing.TB) {
+func (c *Cable) Heal(tb testing.TB) {
 	tb.Helper()
-	if h.offline {
-		h.link(tb, "up")
+	if c.offline {
+		c.link(tb, "up")
 	}
-	if h.slow {
-		if err := script("tc qdisc del dev "+h.port+" root", "tc -n "+h.ns+" qdisc del dev eth0 root"); err != nil {
-			tb.Fatalf("%s: %v", h.Name, err)
+	if c.slow {
+		if err := script("tc qdisc del dev "+c.port+" root", "tc -n "+c.ns+" qdisc del dev eth0 root"); err != nil {
+			tb.Fatalf("%s: %v", c.Addr, err)
 		}
-		h.slow = false
+		c.slow = false
 	}
-	h.lab.change(tb, func(drops map[pair]bool) {
-		delete(h.lab.losses, h.Addr)
-		maps.DeleteFunc(drops, func(p pair, _ bool) bool { return p.from == h.Addr || p.to == h.Addr })
+	c.lab.change(tb, func(drops map[pair]bool) {
+		delete(c.lab.losses, c.Addr)
+		maps.DeleteFunc(drops, func(p pair, _ bool) bool { return p.from == c.Addr || p.to == c.Addr })
 	})
 }
 
-func (h *Host) link(tb testing.TB, state string) {
+func (c *Cable) link(tb testing.TB, state string) {
 	tb.Helper()
-	if err := script("ip link set " + h.port + " " + state); err != nil {
-		tb.Fatalf("%s: %v", h.Name, err)
+	if err := script("ip link set " + c.port + " " + state); err != nil {
+		tb.Fatalf("%s: %v", c.Addr, err)
 	}
-	h.offline = state == "down"
+	c.offline = state == "down"
 }
 
 func (l *Lab) change(tb testing.TB, change func(map[pair]bool)) {

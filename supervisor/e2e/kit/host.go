@@ -13,16 +13,11 @@ import (
 // Host is a machine: it has a machine id and a boot id of its own and, unless it is a Machine, a network of its own.
 type Host struct {
 	Name string
-	Addr string
+	Cable
 
-	lab     *Lab
-	ns      string // its network namespace; empty: the test's own
-	port    string // its port at the bridge
-	ids     string // the folder of the files mounted over the real ids
-	group   string // its cgroup, once it has been powered on
-	booted  int
-	offline bool
-	slow    bool
+	ids    string // the folder of the files mounted over the real ids
+	group  string // its cgroup, once it has been powered on
+	booted int
 }
 
 // Host adds a machine with a network of its own. It goes with the lab.
@@ -57,7 +52,7 @@ func (l *Lab) Machine(tb testing.TB, name string) *Host {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	h := &Host{Name: name, Addr: l.Addr(), lab: l, ids: ids}
+	h := &Host{Name: name, Cable: Cable{Addr: l.Addr(), lab: l}, ids: ids}
 	if err := h.write("machine-id", newID()); err != nil {
 		tb.Fatal(err)
 	}
@@ -66,7 +61,7 @@ func (l *Lab) Machine(tb testing.TB, name string) *Host {
 }
 
 // Here is no machine of its own: what runs there runs beside the test.
-func (l *Lab) Here(name string) *Host { return &Host{Name: name, Addr: l.Addr(), lab: l} }
+func (l *Lab) Here(name string) *Host { return &Host{Name: name, Cable: Cable{Addr: l.Addr(), lab: l}} }
 
 // Reboot gives the host a new boot id. It holds for what is started from now on; killing the rest is the test's part.
 func (h *Host) Reboot(tb testing.TB) {

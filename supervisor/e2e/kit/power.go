@@ -31,10 +31,7 @@ func (h *Host) PowerOn(tb testing.TB) {
 // PowerOff pulls the host's cable and ends, at one instant, all that runs on it. It returns when nothing is left.
 func (h *Host) PowerOff(tb testing.TB) {
 	tb.Helper()
-	if err := script("ip link set " + h.port + " down"); err != nil {
-		tb.Fatalf("power off %s: %v", h.Name, err)
-	}
-	h.offline = true
+	h.Cut(tb)
 	if err := killGroup(h.group); err != nil {
 		tb.Fatalf("power off %s: %v", h.Name, err)
 	}

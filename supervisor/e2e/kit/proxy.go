@@ -1,54 +1,22 @@
 package kit
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"understudy/election/jute"
 )
-
-// Op is the kind of a request, as the protocol numbers it. Multi requests are told apart by their first operation.
-type Op int32
-
-// The operations that tests look for.
-const (
-	OpCreate       Op = 1
-	OpDelete       Op = 2
-	OpExists       Op = 3
-	OpGet          Op = 4
-	OpSet          Op = 5
-	OpChildren     Op = 8
-	OpPing         Op = 11
-	OpChildren2    Op = 12
-	OpCheck        Op = 13
-	OpMulti        Op = 14
-	OpCreate2      Op = 15
-	OpCloseSession Op = -11
-)
-
-var opNames = map[Op]string{
-	OpCreate: "create", OpDelete: "delete", OpExists: "exists", OpGet: "get", OpSet: "set", OpChildren: "children",
-	OpPing: "ping", OpChildren2: "children", OpCheck: "check", OpMulti: "multi", OpCreate2: "create", OpCloseSession: "close",
-}
-
-func (o Op) String() string {
-	if name, ok := opNames[o]; ok {
-		return name
-	}
-	return fmt.Sprint("op ", int32(o))
-}
 
 // Request is what the proxy saw of one request.
 type Request struct {
-	Op    Op
-	Parts []Op   // of a multi: its operations
-	Path  string // of its first operation, where it has one
+	Op    jute.Op
+	Parts []jute.Op // of a multi: its operations
+	Path  string    // of its first operation, where it has one
 }
 
 func (r Request) String() string {
@@ -58,39 +26,42 @@ func (r Request) String() string {
 	return fmt.Sprintf("%v %s", r.Op, path.Base(r.Path))
 }
 
-// Write tells whether a request changes anything.
-func (r Request) Write() bool {
-	return slices.Contains([]Op{OpCreate, OpDelete, OpSet, OpMulti, OpCreate2, OpCloseSession}, r.Op)
+// Heartbeat tells whether a request only keeps a session or a lease alive.
+func (r Request) Heartbeat() bool {
+	return r.Op == jute.OpPing || r.Op == jute.OpSetData && strings.Contains(r.Path, "/nodes/")
 }
 
-// Is tells whether it is a multi of just these operations.
-func (r Request) Is(parts ...Op) bool { return r.Op == OpMulti && slices.Equal(r.Parts, parts) }
-
-// Fate is what the proxy does with a request.
-type Fate int
-
-// The fates.
-const (
-	Pass        Fate = iota
-	CutBefore        // the connection breaks; the server never sees the request
-	CutAfter         // the server gets the request, and the connection breaks when its reply is there
-	DropReply        // the reply vanishes, all else goes on
-	HoldForever      // the request vanishes, all else goes on
-)
-
-func (f Fate) String() string {
-	return [...]string{"pass", "cut before", "cut after", "reply lost", "request lost"}[f]
+// parseRequest reads a request from its header on.
+func parseRequest(frame []byte) Request {
+	var h jute.RequestHeader
+	r := jute.NewReader(frame)
+	h.Decode(r)
+	request := Request{Op: h.Op}
+	switch h.Op {
+	case jute.OpPing, jute.OpCloseSession:
+	case jute.OpMulti:
+		var multi jute.Multi
+		multi.Decode(r)
+		for _, op := range multi {
+			request.Parts = append(request.Parts, op.Op)
+		}
+		if len(multi) > 0 {
+			request.Path = multi[0].Path()
+		}
+	default:
+		request.Path = r.String()
+	}
+	return request
 }
 
-// Proxy stands between supervisors and a server, and understands as much of the protocol as it takes to let a single
-// request suffer.
+// Proxy stands between supervisors and a server, and tells of each request.
 type Proxy struct {
 	listener net.Listener
 	server   string
 	work     sync.WaitGroup
 
 	mu    sync.Mutex // guards what follows
-	judge func(Request) Fate
+	watch func(Request)
 	seen  []Request
 	conns map[net.Conn]bool
 	shut  bool
@@ -133,11 +104,11 @@ func (l *Lab) Proxies(tb testing.TB, servers []string) (all []*Proxy, addrs []st
 // Addr is where the proxy listens.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Judge sets what decides on every request from now on; nil lets all pass.
-func (p *Proxy) Judge(judge func(Request) Fate) {
+// Watch has a function called with every request from now on.
+func (p *Proxy) Watch(watch func(Request)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.judge = judge
+	p.watch = watch
 }
 
 // Seen returns the requests since the last call.
@@ -201,108 +172,36 @@ func (p *Proxy) serve(client net.Conn) {
 	if !p.keep(server) {
 		return
 	}
-	l := &link{proxy: p, client: client, server: server, doomed: map[int32]Fate{}}
 	var back sync.WaitGroup
 	back.Go(func() {
-		_ = l.replies() // its end is the connection's end
+		_, _ = io.Copy(client, server) // its end is the connection's end
 		client.Close()
 	})
-	_ = l.requests()
+	p.requests(io.TeeReader(client, server))
 	client.Close()
 	server.Close()
 	back.Wait()
 }
 
-func (p *Proxy) decide(r Request) Fate {
+// requests reads what the client sends on its way to the server. The first frame is the handshake, which has no header.
+func (p *Proxy) requests(sent io.Reader) {
+	for first := true; ; first = false {
+		frame, err := jute.ReadFrame(sent, 0)
+		if err != nil {
+			return
+		}
+		if !first {
+			p.note(parseRequest(frame))
+		}
+	}
+}
+
+func (p *Proxy) note(r Request) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.seen = append(p.seen, r)
-	if p.judge == nil {
-		return Pass
+	watch := p.watch
+	p.mu.Unlock()
+	if watch != nil {
+		watch(r)
 	}
-	return p.judge(r)
-}
-
-// link is one connection through the proxy.
-type link struct {
-	proxy          *Proxy
-	client, server net.Conn
-
-	mu     sync.Mutex // guards what follows
-	doomed map[int32]Fate
-}
-
-var errCut = errors.New("cut")
-
-// requests carries frames from the client. The first one is the handshake, which has no header.
-func (l *link) requests() error {
-	for first := true; ; first = false {
-		frame, err := readFrame(l.client)
-		if err != nil {
-			return err
-		}
-		fate := Pass
-		if !first && len(frame) >= 12 {
-			fate = l.proxy.decide(parseRequest(frame[4:]))
-			l.mu.Lock()
-			if fate == CutAfter || fate == DropReply {
-				l.doomed[int32(binary.BigEndian.Uint32(frame[4:]))] = fate
-			}
-			l.mu.Unlock()
-		}
-		switch fate {
-		case CutBefore:
-			return errCut
-		case HoldForever:
-			continue
-		}
-		if _, err := l.server.Write(frame); err != nil {
-			return err
-		}
-	}
-}
-
-// replies carries frames from the server.
-func (l *link) replies() error {
-	for first := true; ; first = false {
-		frame, err := readFrame(l.server)
-		if err != nil {
-			return err
-		}
-		if !first && len(frame) >= 8 {
-			l.mu.Lock()
-			fate := l.doomed[int32(binary.BigEndian.Uint32(frame[4:]))]
-			l.mu.Unlock()
-			if fate == CutAfter {
-				return errCut
-			}
-			if fate == DropReply {
-				continue
-			}
-		}
-		if _, err := l.client.Write(frame); err != nil {
-			return err
-		}
-	}
-}
-
-// readFrame returns a frame with the four bytes that tell its length. Four-letter words do not pass.
-func readFrame(r io.Reader) ([]byte, error) {
-	head := make([]byte, 4)
-	if _, err := io.ReadFull(r, head); err != nil {
-		return nil, err
-	}
-	n := binary.BigEndian.Uint32(head)
-	if n > 64<<20 {
-		return nil, errors.New("no frame of the protocol")
-	}
-	frame := make([]byte, 4+n)
-	copy(frame, head)
-	_, err := io.ReadFull(r, frame[4:])
-	return frame, err
-}
-
-// Heartbeat tells whether a request only keeps a session or a lease alive.
-func (r Request) Heartbeat() bool {
-	return r.Op == OpPing || r.Op == OpSet && strings.Contains(r.Path, "/nodes/")
 }

@@ -42,7 +42,7 @@ func failoverCost(t *testing.T, election string, standbys int) ([]kit.Request, t
 	var ledger ledger
 	proxies, servers := p.Lab.Proxies(t, p.Servers)
 	for _, proxy := range proxies {
-		proxy.Judge(ledger.note)
+		proxy.Watch(ledger.note)
 	}
 	p.Options.ZK, p.Options.Flags = servers, []string{"--election", election}
 	active, run := p.Active(t, p.Lab.Machine(t, "n0"))
@@ -66,14 +66,13 @@ type ledger struct {
 	at    time.Time
 }
 
-func (l *ledger) note(r kit.Request) kit.Fate {
+func (l *ledger) note(r kit.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// How many announcements of a role are written depends on how quickly the next one makes them obsolete.
 	if !r.Heartbeat() && !strings.Contains(r.Path, "/members/") {
 		l.noted, l.at = append(l.noted, r), time.Now()
 	}
-	return kit.Pass
 }
 
 // settle waits until nothing was noted for a while, and empties the ledger.

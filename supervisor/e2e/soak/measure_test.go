@@ -22,6 +22,12 @@ type figures struct {
 	stacks map[string]map[string]int64 // of a supervisor: how many goroutines have this stack; of the servers: how many sessions watch this path
 }
 
+// census counts what there is.
+type census struct {
+	*soak
+	samples map[string][]int64 // of memory, in the order of time
+}
+
 // measure has the first node run everything, so that each node is found in the role that it was found in before, and
 // counts as soon as nothing changes any more.
 func (s *soak) measure() figures {
@@ -31,7 +37,7 @@ func (s *soak) measure() figures {
 	var since time.Time
 	changes := map[string]int{}
 	settled := kit.Reached(patience, func() bool {
-		if now := s.look(); !maps.Equal(now.counts, f.counts) {
+		if now := s.census.look(); !maps.Equal(now.counts, f.counts) {
 			for what, n := range now.counts {
 				if n != f.counts[what] {
 					changes[what]++
@@ -57,7 +63,7 @@ func (s *soak) measureUntil(before figures) (f figures) {
 			if len(grew(before, f)) == 0 {
 				return true
 			}
-			f = s.look()
+			f = s.census.look()
 			return false
 		}) {
 			break
@@ -96,11 +102,11 @@ func (s *soak) gather() {
 	}
 }
 
-func (s *soak) look() figures {
-	s.Helper()
+func (c *census) look() figures {
+	c.Helper()
 	f := figures{map[string]int64{}, map[string]map[string]int64{}}
-	for name, v := range s.nodes {
-		p := s.probe(v.Pid)
+	for name, v := range c.nodes {
+		p := c.probe(v.Pid)
 		f.stacks[name] = p.groups()
 		f.counts[name+": goroutines"] = p.Goroutines
 		for kind, n := range files(v.Pid) {
@@ -108,18 +114,18 @@ func (s *soak) look() figures {
 		}
 		for _, pid := range v.Guardians() {
 			f.counts[name+": guardians"]++
-			f.counts[name+": goroutines of the guardians"] += s.probe(pid).Goroutines
+			f.counts[name+": goroutines of the guardians"] += c.probe(pid).Goroutines
 			for _, n := range files(pid) {
 				f.counts[name+": files of the guardians"] += n
 			}
 		}
 	}
-	f.counts["processes"], f.counts["zombies"] = s.processes()
-	f.counts["cgroups"] = s.cgroups()
-	f.counts["temporary files"] = s.temporary()
-	s.znodes("", f.counts)
-	s.servers(f.counts)
-	f.stacks[watched] = s.watched()
+	f.counts["processes"], f.counts["zombies"] = c.processes()
+	f.counts["cgroups"] = c.cgroups()
+	f.counts["temporary files"] = c.temporary()
+	c.znodes("", f.counts)
+	c.servers(f.counts)
+	f.stacks[watched] = c.watched()
 	return f
 }
 
@@ -147,7 +153,7 @@ func files(pid int) map[string]int64 {
 }
 
 // processes counts all that bear the mark in their environment, whoever their parent is by now, and those that nobody reaps.
-func (s *soak) processes() (alive, zombies int64) {
+func (c *census) processes() (alive, zombies int64) {
 	all, _ := filepath.Glob("/proc/[0-9]*/stat")
 	ours, dead := map[string]bool{}, []string{}
 	for _, path := range all {
@@ -162,7 +168,7 @@ func (s *soak) processes() (alive, zombies int64) {
 			continue
 		}
 		environ, _ := os.ReadFile(filepath.Join(dir, "environ"))
-		if bytes.Contains(environ, []byte("UNDERSTUDY_SOAK="+s.mark+"\x00")) {
+		if bytes.Contains(environ, []byte("UNDERSTUDY_SOAK="+c.mark+"\x00")) {
 			ours[filepath.Base(dir)] = true
 		}
 	}
@@ -175,7 +181,7 @@ func (s *soak) processes() (alive, zombies int64) {
 }
 
 // cgroups counts what the supervisors made, wherever they make it.
-func (s *soak) cgroups() (n int64) {
+func (c *census) cgroups() (n int64) {
 	mounts, _ := os.ReadFile("/proc/mounts")
 	for line := range strings.Lines(string(mounts)) {
 		words := strings.Fields(line)
@@ -183,7 +189,7 @@ func (s *soak) cgroups() (n int64) {
 			continue
 		}
 		_ = filepath.WalkDir(words[1], func(path string, d os.DirEntry, err error) error {
-			if err == nil && d.IsDir() && strings.Contains(path, s.mark) {
+			if err == nil && d.IsDir() && strings.Contains(path, c.mark) {
 				n++
 			}
 			return nil // it may be gone by now
@@ -193,16 +199,16 @@ func (s *soak) cgroups() (n int64) {
 }
 
 // temporary counts the files where programs leave such: beside those of the test, there should be none.
-func (s *soak) temporary() (n int64) {
-	for _, dir := range []string{s.tmp, "/tmp", "/run", "/dev/shm", "/var/tmp"} {
+func (c *census) temporary() (n int64) {
+	for _, dir := range []string{c.tmp, "/tmp", "/run", "/dev/shm", "/var/tmp"} {
 		entries, _ := os.ReadDir(dir)
 		for _, e := range entries {
-			if dir == s.tmp || strings.Contains(e.Name(), s.mark) {
+			if dir == c.tmp || strings.Contains(e.Name(), c.mark) {
 				n++
 			}
 		}
 	}
-	for _, v := range s.nodes { // where they run is the folder of their log
+	for _, v := range c.nodes { // where they run is the folder of their log
 		cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", v.Pid))
 		if err != nil {
 			continue
@@ -214,8 +220,8 @@ func (s *soak) temporary() (n int64) {
 }
 
 // znodes counts all that is below the root, by where it is; histories by themselves, since they grow up to their bound.
-func (s *soak) znodes(path string, counts map[string]int64) {
-	names, _, err := s.Conn().Children(s.Path(path))
+func (c *census) znodes(path string, counts map[string]int64) {
+	names, _, err := c.Conn().Children(c.Path(path))
 	if err != nil {
 		return // an ephemeral that went
 	}
@@ -225,7 +231,7 @@ func (s *soak) znodes(path string, counts map[string]int64) {
 	}
 	counts[key] += int64(len(names))
 	for _, name := range names {
-		s.znodes(path+"/"+name, counts)
+		c.znodes(path+"/"+name, counts)
 	}
 }
 
@@ -233,13 +239,13 @@ func (s *soak) znodes(path string, counts map[string]int64) {
 const watched = "ZooKeeper"
 
 // watched asks ZooKeeper which paths are watched.
-func (s *soak) watched() map[string]int64 {
-	s.Helper()
+func (c *census) watched() map[string]int64 {
+	c.Helper()
 	all := map[string]int64{}
-	for i := range s.stage.Servers {
-		answer, err := s.stage.ZK.FourLetter(i, "wchp")
+	for i := range c.stage.Servers {
+		answer, err := c.stage.ZK.FourLetter(i, "wchp")
 		if err != nil {
-			s.Fatal(err)
+			c.Fatal(err)
 		}
 		path := ""
 		for line := range strings.Lines(answer) {
@@ -254,12 +260,12 @@ func (s *soak) watched() map[string]int64 {
 }
 
 // servers asks ZooKeeper what it keeps for its clients.
-func (s *soak) servers(counts map[string]int64) {
-	s.Helper()
-	for i := range s.stage.Servers {
-		answer, err := s.stage.ZK.FourLetter(i, "mntr")
+func (c *census) servers(counts map[string]int64) {
+	c.Helper()
+	for i := range c.stage.Servers {
+		answer, err := c.stage.ZK.FourLetter(i, "mntr")
 		if err != nil {
-			s.Fatal(err)
+			c.Fatal(err)
 		}
 		for line := range strings.Lines(answer) {
 			words := strings.Fields(line)

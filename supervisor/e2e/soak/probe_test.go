@@ -21,10 +21,10 @@ type probed struct {
 	Stacks           string
 }
 
-func (s *soak) probe(pid int) (p probed) {
-	s.Helper()
-	kit.Until(s, patience, "the probe answers", func() bool {
-		conn, err := net.Dial("unix", fmt.Sprintf("@%s-%d", s.mark, pid))
+func (c *census) probe(pid int) (p probed) {
+	c.Helper()
+	kit.Until(c.soak, patience, "the probe answers", func() bool {
+		conn, err := net.Dial("unix", fmt.Sprintf("@%s-%d", c.mark, pid))
 		if err != nil {
 			return false
 		}
@@ -82,16 +82,16 @@ func written(pid int) (n int64) {
 }
 
 // sample looks at the memory of those that live on: after a collection, so that what is counted is what is held.
-func (s *soak) sample() {
-	s.Helper()
+func (c *census) sample() {
+	c.Helper()
 	for _, name := range enduring {
-		v := s.nodes[name]
-		note := func(what string, n int64) { s.samples[name+": "+what] = append(s.samples[name+": "+what], n) }
-		note("heap", s.probe(v.Pid).Heap)
+		v := c.nodes[name]
+		note := func(what string, n int64) { c.samples[name+": "+what] = append(c.samples[name+": "+what], n) }
+		note("heap", c.probe(v.Pid).Heap)
 		note("memory", written(v.Pid))
 		var heap, memory int64
 		for _, pid := range v.Guardians() {
-			heap += s.probe(pid).Heap
+			heap += c.probe(pid).Heap
 			memory += written(pid)
 		}
 		note("heap of the guardians", heap)

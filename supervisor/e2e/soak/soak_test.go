@@ -39,12 +39,12 @@ func TestNothingIsLeaked(t *testing.T) {
 	const samples = 40
 	for i := range samples {
 		s.failOver(first + *failovers*(i+1)/samples)
-		s.sample()
+		s.census.sample()
 	}
 	took := time.Since(began)
 	after := s.measureUntil(before)
-	s.report(before, after, s.done-first, took)
-	for _, fault := range s.faults(before, after) {
+	s.census.report(before, after, s.done-first, took)
+	for _, fault := range s.census.faults(before, after) {
 		t.Error(fault)
 	}
 	s.checkRuns()
@@ -65,10 +65,10 @@ func TestEveryLeakIsNoticed(t *testing.T) {
 	before := s.measure()
 	for first := s.done; s.done < first+30; {
 		s.failOver(s.done + 1)
-		s.sample()
+		s.census.sample()
 	}
 	after := s.measure()
-	found := s.faults(before, after)
+	found := s.census.faults(before, after)
 	for _, what := range []string{
 		"a: goroutines:", "b: goroutines:", "a: files: file:", "a: files of the guardians:", "processes:", "cgroups:", "znodes:",
 		"temporary files:", "a: heap:", "b: heap:", "a: memory:",

@@ -49,10 +49,10 @@ func median(all []int64) int64 {
 }
 
 // faults lists everything that is no longer as it was.
-func (s *soak) faults(before, after figures) []string {
+func (c *census) faults(before, after figures) []string {
 	all := grew(before, after)
-	for _, what := range slices.Sorted(maps.Keys(s.samples)) {
-		if first, last, grows := slope(what, s.samples[what]); grows {
+	for _, what := range slices.Sorted(maps.Keys(c.samples)) {
+		if first, last, grows := slope(what, c.samples[what]); grows {
 			all = append(all, fmt.Sprintf("%s: %d KiB, and %d KiB in the beginning", what, last>>10, first>>10))
 		}
 	}
@@ -60,15 +60,15 @@ func (s *soak) faults(before, after figures) []string {
 }
 
 // report prints what was done, and every figure.
-func (s *soak) report(before, after figures, failovers int, took time.Duration) {
+func (c *census) report(before, after figures, failovers int, took time.Duration) {
 	fmt.Printf("%d failovers in %v (%.1f per second, %d of all %d to another node), seed %d\n\n",
-		failovers, took.Round(time.Second), float64(failovers)/took.Seconds(), s.moved, s.done, *seed)
+		failovers, took.Round(time.Second), float64(failovers)/took.Seconds(), c.moved, c.done, *seed)
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "fault\tfailovers\tmedian outage\tlongest")
-	kinds := slices.Collect(maps.Keys(s.kinds))
-	slices.SortFunc(kinds, func(a, b kind) int { return cmp.Compare(len(s.kinds[b]), len(s.kinds[a])) })
+	kinds := slices.Collect(maps.Keys(c.kinds))
+	slices.SortFunc(kinds, func(a, b kind) int { return cmp.Compare(len(c.kinds[b]), len(c.kinds[a])) })
 	for _, k := range kinds {
-		all := s.kinds[k]
+		all := c.kinds[k]
 		fmt.Fprintf(out, "%s\t%d\t%v\t%v\n", k, len(all), kit.Median(all).Round(time.Millisecond/10), kit.Quantile(all, 1).Round(time.Millisecond/10))
 	}
 	fmt.Fprintln(out, "\nwhat\tafter the warm-up\tat the end\t")
@@ -76,9 +76,9 @@ func (s *soak) report(before, after figures, failovers int, took time.Duration) 
 		fmt.Fprintf(out, "%s\t%d\t%d\t\n", what, before.counts[what], after.counts[what])
 	}
 	fmt.Fprintln(out, "\nKiB, medians of each fifth of the run\t1\t2\t3\t4\t5")
-	for _, what := range slices.Sorted(maps.Keys(s.samples)) {
+	for _, what := range slices.Sorted(maps.Keys(c.samples)) {
 		fmt.Fprint(out, what)
-		for all, fifth := s.samples[what], max(1, len(s.samples[what])/5); len(all) >= fifth; all = all[fifth:] {
+		for all, fifth := c.samples[what], max(1, len(c.samples[what])/5); len(all) >= fifth; all = all[fifth:] {
 			fmt.Fprintf(out, "\t%d", median(all[:fifth])>>10)
 		}
 		fmt.Fprintln(out)

@@ -59,11 +59,11 @@ type soak struct {
 	dice     *rand.Rand
 	bag      []kind // faults to come
 
-	turn    int                      // whose it is among the services
-	done    int                      // failovers
-	kinds   map[kind][]time.Duration // how long nobody ran, from the fault
-	moved   int                      // to another node
-	samples map[string][]int64
+	turn   int                      // whose it is among the services
+	done   int                      // failovers
+	kinds  map[kind][]time.Duration // how long nobody ran, from the fault
+	moved  int                      // to another node
+	census census
 }
 
 func newSoak(t *testing.T, changes []change) *soak {
@@ -71,8 +71,9 @@ func newSoak(t *testing.T, changes []change) *soak {
 	stage := stage(t)
 	s := &soak{
 		T: t, stage: stage, mark: fmt.Sprintf("soak%d-%d", os.Getpid(), count), nodes: map[string]*kit.Supervisor{},
-		conf: map[string]string{}, dice: rand.New(rand.NewPCG(*seed, 0)), kinds: map[kind][]time.Duration{}, samples: map[string][]int64{},
+		conf: map[string]string{}, dice: rand.New(rand.NewPCG(*seed, 0)), kinds: map[kind][]time.Duration{},
 	}
+	s.census = census{soak: s, samples: map[string][]int64{}}
 	s.Cluster = kit.Look(t, stage.Servers, "/"+s.mark)
 	s.services = []*ledger{
 		{Accounts: kit.NewAccounts(t, stage.Lab), name: "race"},
