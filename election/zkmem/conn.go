@@ -26,6 +26,7 @@ type conn struct {
 	over    bool  // the server has done with it, though the client may not know yet
 	timeout time.Duration
 	ids     []identity
+	last    latest
 
 	received, sent atomic.Int64
 }
@@ -34,7 +35,7 @@ type conn struct {
 type prompt interface{ NeverWaits() }
 
 func newConn(nc net.Conn) *conn {
-	c := &conn{net: nc, in: newLane(), out: newLane()}
+	c := &conn{net: nc, in: newLane(), out: newLane(), last: latest{since: time.Now()}}
 	c.ids = []identity{{"ip", c.host()}}
 	return c
 }

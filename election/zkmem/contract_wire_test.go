@@ -133,6 +133,9 @@ func TestContractFourLetterWordsAreAnswered(t *testing.T) {
 			"stat": {"Clients:\n /127.0.0.1:", "(queued=0,recved=", "Mode: standalone"},
 			"mntr": {"zk_version\t3.8.0-", "zk_server_state\tstandalone\n", "zk_packets_received\t", "zk_watch_count\t",
 				"zk_ephemerals_count\t0\n", "zk_znode_count\t", "zk_num_alive_connections\t"},
+			"cons": {"sid=0x", ",lop=GETD,", ",to=2000,", "lcxid=0x"},
+			"conf": {"tickTime=100\n", "minSessionTimeout=200\n", "maxSessionTimeout=2000\n", "clientPort="},
+			"wchs": {"connections watching ", "Total watches:"},
 		} {
 			got := say(t, s.addr, word)
 			for _, want := range wants {

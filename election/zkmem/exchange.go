@@ -104,6 +104,7 @@ func (x exchange) shake(hello jute.ConnectRequest) {
 		x.granted()
 	}
 	x.c.shaken = true
+	x.c.last.op, x.c.last.zxid = "SESS", x.s.db.zxid
 	x.s.alarms.armExpiry()
 	x.s.faults.shape(x.c)
 	x.c.send(jute.ConnectResponse{
@@ -199,6 +200,7 @@ func (x exchange) send(h jute.RequestHeader, record jute.Record, code jute.Code)
 	case errSilent:
 		return
 	}
+	x.c.last.op, x.c.last.xid, x.c.last.zxid = lastOps[h.Op], h.Xid, zxid
 	header := jute.ReplyHeader{Xid: h.Xid, Zxid: zxid, Code: code}
 	if code != jute.OK || record == nil {
 		x.c.send(header)

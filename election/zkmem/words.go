@@ -19,6 +19,9 @@ var words = map[string]func(*Server) string{
 		return "Zookeeper version: " + version + "\nClients:\n" + s.clients.list() + "\n" + s.summary()
 	},
 	"mntr": (*Server).figures,
+	"cons": func(s *Server) string { return s.clients.details() },
+	"conf": (*Server).settings,
+	"wchs": func(s *Server) string { return s.watches.summary() },
 }
 
 func isWord(w string) bool { return words[w] != nil }
@@ -47,13 +50,17 @@ func (cs *clients) alive() (list []*conn) {
 func (cs *clients) list() string {
 	var b strings.Builder
 	for _, c := range cs.alive() {
-		interest := 0 // of the connection that brought the word
-		if c.shaken {
-			interest = 1
-		}
-		fmt.Fprintf(&b, " /%s[%d](queued=0,recved=%d,sent=%d)\n", c.addr(), interest, c.received.Load(), c.sent.Load())
+		fmt.Fprintf(&b, " /%s[%d](queued=0,recved=%d,sent=%d)\n", c.addr(), interest(c), c.received.Load(), c.sent.Load())
 	}
 	return b.String()
+}
+
+// interest is 1 for a connection that is read from, 0 for the one that brought the four-letter word.
+func interest(c *conn) int {
+	if c.shaken {
+		return 1
+	}
+	return 0
 }
 
 func (s *Server) summary() string {
