@@ -36,22 +36,22 @@ lint: ## golangci-lint, as pinned in packaging/tools
 
 simulate: ## virtual hours (HOURS=200, from SEED=1) of faults, with every promise checked after each step; totals in dist/simulation.txt
 	mkdir -p dist
-	go test ./supervisor/sim -count=1 -v -timeout 0 -run 'ThePromises|TheSameRunAgain' -exact -hours $(HOURS) $(if $(SEED),-seed $(SEED)) -report $(CURDIR)/dist/simulation.txt
+	go test ./supervisor/testbed/sim -count=1 -v -timeout 0 -run 'ThePromises|TheSameRunAgain' -exact -hours $(HOURS) $(if $(SEED),-seed $(SEED)) -report $(CURDIR)/dist/simulation.txt
 
 sabotage: ## break the code in every way that the simulation has to notice, and print which promise did
-	go test ./supervisor/sim -count=1 -v -timeout 1h -run 'SabotageIsCaught|AFailure' -sabotage all
+	go test ./supervisor/testbed/sim -count=1 -v -timeout 1h -run 'SabotageIsCaught|AFailure' -sabotage all
 
 chaos: ## MINUTES (5) of faults on three nodes and real servers, from one SEED; leaves dist/chaos/report.html
-	PATH="$$PATH:/usr/sbin:/sbin" go run ./supervisor/e2e/chaos -dir dist/chaos -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
+	PATH="$$PATH:/usr/sbin:/sbin" go run ./supervisor/testbed/chaos -dir dist/chaos -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
 
 model: ## check the protocol's models with spin
 	docs/model/check.sh
 
 bench: ## hand-over times and idle cost, beside what ZooKeeper alone takes
-	go run ./supervisor/e2e/bench
+	go run ./supervisor/testbed/bench
 
 soak: ## failovers (FAILOVERS=1000) in a row on real servers, and a count of what they leave behind
-	PATH="$$PATH:/usr/sbin:/sbin" UNDERSTUDY_TESTS=all go test ./supervisor/e2e/soak -count=1 -v -timeout 24h -run NothingIsLeaked -failovers $(FAILOVERS)
+	PATH="$$PATH:/usr/sbin:/sbin" UNDERSTUDY_TESTS=all go test ./supervisor/testbed/soak -count=1 -v -timeout 24h -run NothingIsLeaked -failovers $(FAILOVERS)
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	FUZZTIME=$(FUZZTIME) packaging/fuzz.sh

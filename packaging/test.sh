@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs tests, on any system that has Go and bash:
 #
-#	test.sh            what a promise rests on: all packages, and supervisor/e2e/promises on real ZooKeeper and network namespaces
-#	test.sh rest       the rest of supervisor/e2e: operators, real programs, a browser, a machine with a watchdog
+#	test.sh            what a promise rests on: all packages, and supervisor/testbed/promises on real ZooKeeper and network namespaces
+#	test.sh rest       the rest of supervisor/testbed: operators, real programs, a browser, a machine with a watchdog
 #	test.sh packages   deb and rpm, on machines that boot
 #	test.sh install    runs nothing: installs what all of these need
 #
@@ -161,7 +161,7 @@ packages)
 	run -timeout 15m -count=1 ./packaging/e2e
 	;;
 rest)
-	run -timeout 20m -count=1 ./supervisor/e2e ./supervisor/e2e/programs ./supervisor/e2e/soak ./supervisor/e2e/chaos/... ./supervisor/e2e/watchdog
+	run -timeout 20m -count=1 ./supervisor/testbed/e2e ./supervisor/testbed/programs ./supervisor/testbed/soak ./supervisor/testbed/chaos/... ./supervisor/testbed/watchdog
 	;;
 promises)
 	race=-race
@@ -169,7 +169,7 @@ promises)
 		race=
 		echo "test.sh: without the race detector, which needs ${CC:-gcc}" >&2
 	fi
-	packages=$(go list ./... | grep -v /e2e)
+	packages=$(go list ./... | grep -v '/packaging/e2e$\|/testbed/' && go list ./supervisor/testbed/{sim,zktest})
 	if [ "$(go env GOOS)" != linux ]; then
 		echo "test.sh: this is no Linux: only what is portable is tested" >&2
 		packages=$(for package in $packages; do go vet "$package" 2>/dev/null && echo "$package"; done)
@@ -182,7 +182,7 @@ promises)
 	fi
 	# Alone, since some of it is measured. It watches processes of its own: the race detector would see nothing but the watching.
 	[ "$(go env GOOS)" != linux ] ||
-		run -timeout 10m -count=1 -p 1 ./supervisor/e2e/kit/... ./supervisor/e2e/golden ./supervisor/e2e/promises
+		run -timeout 10m -count=1 -p 1 ./supervisor/testbed/kit/... ./supervisor/testbed/golden ./supervisor/testbed/promises
 	;;
 esac
 

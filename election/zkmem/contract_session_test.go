@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"understudy/election/jute"
-	"understudy/election/zktest"
+	"understudy/supervisor/testbed/zktest"
 )
 
 func TestContractTimeoutsAreNegotiated(t *testing.T) {

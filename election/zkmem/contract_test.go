@@ -13,8 +13,8 @@ import (
 
 	"understudy/election/jute"
 	"understudy/election/zkmem"
-	"understudy/election/zktest"
 	"understudy/packaging/need"
+	"understudy/supervisor/testbed/zktest"
 )
 
 // The contract: every test that uses each runs against the real server and against zkmem, and wants the same of both.

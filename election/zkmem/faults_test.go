@@ -10,7 +10,7 @@ import (
 
 	"understudy/election/jute"
 	"understudy/election/zkmem"
-	"understudy/election/zktest"
+	"understudy/supervisor/testbed/zktest"
 )
 
 // named is a connection in memory that has an address.

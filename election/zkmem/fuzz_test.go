@@ -10,7 +10,7 @@ import (
 
 	"understudy/election/jute"
 	"understudy/election/zkmem"
-	"understudy/election/zktest"
+	"understudy/supervisor/testbed/zktest"
 )
 
 // FuzzRequests lets one client send anything after its handshake, and wants another one not to notice.

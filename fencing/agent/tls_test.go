@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"understudy/fencing"
-	"understudy/supervisor/keyfile/keytest"
+	"understudy/supervisor/testbed/keytest"
 )
 
 // secured is a desk that takes only who has a certificate, and how it is asked. Its node is a, at "a"; b asks.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"understudy/election/zktest"
 	"understudy/packaging/need"
-	"understudy/supervisor/e2e/kit"
+	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/zktest"
 )
 
 // runtimes are the ways in which containers are commonly run, and how programs are then held.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"understudy/supervisor/e2e/kit"
-	"understudy/supervisor/e2e/kit/tick"
+	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/tick"
 )
 
 // The whole life of the package, from a bare machine to a bare machine. One story: each chapter needs the former.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"understudy/supervisor/e2e/kit"
+	"understudy/supervisor/testbed/kit"
 )
 
 // machine is a Debian that was booted, with a network and a disk of its own.

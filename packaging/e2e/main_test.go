@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"understudy/packaging/need"
-	"understudy/supervisor/e2e/kit"
+	"understudy/supervisor/testbed/kit"
 )
 
 // The first thread stands for the whole process where others look at its namespaces.

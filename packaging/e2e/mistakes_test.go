@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"understudy/supervisor/e2e/kit"
+	"understudy/supervisor/testbed/kit"
 )
 
 // forged is a line that a program writes, and that looks like one of the supervisor's.

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"understudy/packaging/need"
-	"understudy/supervisor/e2e/kit"
+	"understudy/supervisor/testbed/kit"
 )
 
 const (

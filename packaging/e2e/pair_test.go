@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"understudy/packaging/need"
-	"understudy/supervisor/e2e/kit"
+	"understudy/supervisor/testbed/kit"
 )
 
 // pair is two machines that install the package as the README says, and one with Debian's own ZooKeeper, which they know as zk1.

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/supervisor/config"
-	"understudy/supervisor/keyfile/keytest"
+	"understudy/supervisor/testbed/keytest"
 )
 
 func TestTheTokenIsReadAnewEachTime(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"understudy/supervisor/keyfile/keytest"
+	"understudy/supervisor/testbed/keytest"
 )
 
 // What lets strangers at the HTTP side is warned of, and what to type is said.

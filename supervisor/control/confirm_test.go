@@ -9,7 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election"
-	"understudy/election/zktest"
+	"understudy/supervisor/testbed/zktest"
 )
 
 func (b *bed) confirm(service, node string) Confirmation {

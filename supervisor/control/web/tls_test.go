@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"understudy/supervisor/control"
-	"understudy/supervisor/keyfile/keytest"
+	"understudy/supervisor/testbed/keytest"
 )
 
 // asks is one request over a connection of its own; cert is the subject of the server's certificate.

@@ -1,0 +1,250 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"understudy/packaging/need"
+	"understudy/supervisor/testbed/keytest"
+	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/tick"
+)
+
+const agentPort = "8438"
+
+// withAgent is a config file's text for a node whose agent shares this secret.
+func withAgent(t *testing.T, secret string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "agent.secret")
+	must(t, os.WriteFile(file, []byte(secret+"\n"), 0o600))
+	return fmt.Sprintf("fencing: {agent: {listen: \":%s\", secret_file: %q}}\n", agentPort, file)
+}
+
+const sharedSecret = "a secret that all of them share"
+
+// agents starts the active one on a and a standby on b, both with agents.
+func (p *play) agents(t *testing.T, one, other string, lines ...string) (a, b *kit.Supervisor, run kit.Run) {
+	t.Helper()
+	return p.twoAgents(t, p.Lab.Host(t, "a"), p.Lab.Host(t, "b"), withAgent(t, one), withAgent(t, other), lines...)
+}
+
+// twoAgents is agents, with what their config files say of them.
+func (p *play) twoAgents(t *testing.T, ha, hb *kit.Host, one, other string, lines ...string) (a, b *kit.Supervisor, run kit.Run) {
+	t.Helper()
+	lines = append([]string{kit.Command(p.Options.Child)}, lines...)
+	a = p.FromFile(t, ha, p.Config(t, ha, one, lines...))
+	run = p.On(t, soon, "a", 0)
+	b = p.FromFile(t, hb, p.Config(t, hb, other, lines...))
+	p.Stands(t, hb)
+	a.TwoGuardians(t)
+	return a, b, run
+}
+
+// fencedBy demands that the newest activation says so.
+func (p *play) fencedBy(t *testing.T, h *kit.Host, want string) {
+	t.Helper()
+	p.fencedWith(t, h, want, "--zk", p.Options.ZK[0], "--root", p.Options.Root)
+}
+
+// fencedWith is fencedBy, with the words that say which cluster.
+func (p *play) fencedWith(t *testing.T, h *kit.Host, want string, cluster ...string) {
+	t.Helper()
+	var got struct {
+		Activations []struct{ Node, Fenced string }
+	}
+	kit.Until(t, soon, "the history says that it was fenced by "+want, func() bool {
+		answer := h.Ask(t, append([]string{"history", p.Options.Service, "--json"}, cluster...)...)
+		if answer.Code != 0 || json.Unmarshal([]byte(answer.Out), &got) != nil {
+			return false
+		}
+		for _, a := range got.Activations {
+			if a.Node == h.Name && a.Fenced == want {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// A node that only ZooKeeper cannot reach is asked by its successor. Nothing has to be waited for then but the session's
+// end, whether its supervisor can answer or its guardians have to.
+func TestNodeCutOffFromZooKeeperIsFencedByItsAgent(t *testing.T) {
+	t.Parallel()
+	refuse := "fencing: {methods: [{agent: {}}], on_failure: refuse}"
+	for name, c := range map[string]struct {
+		fault  func(a *kit.Supervisor)
+		method string
+		held   string // how its tree is; a cgroup unless said
+	}{
+		"asked while the grace lasts": {},
+		"as a method":                 {method: refuse},
+		"its supervisor is frozen":    {method: refuse, fault: func(a *kit.Supervisor) { a.Signal(syscall.SIGSTOP) }},
+		"its supervisor is killed":    {method: refuse, fault: func(a *kit.Supervisor) { a.Kill9() }},
+		"frozen, in a PID namespace":  {method: refuse, held: "pidns", fault: func(a *kit.Supervisor) { a.Signal(syscall.SIGSTOP) }},
+		"killed, in a PID namespace":  {method: refuse, held: "pidns", fault: func(a *kit.Supervisor) { a.Kill9() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c.held != "" {
+				need.These(t, c.held)
+			}
+			p := brief(t, stage(t), "daemons=1", "children=1", "every=2ms")
+			p.Options.Grace = longGrace
+			var lines []string
+			if c.method != "" {
+				lines = append(lines, c.method)
+			}
+			if c.held != "" {
+				lines = append(lines, "contain: "+c.held)
+			}
+			a, b, run := p.agents(t, sharedSecret, sharedSecret, lines...)
+			deleted := p.Deleted(t, "services", p.Options.Service, "ActiveStandbyElectorLock")
+			at := tick.Now()
+			a.Host.CutFrom(t, p.Addrs()...)
+			if c.fault != nil {
+				c.fault(a)
+			}
+			<-deleted
+			free := time.Duration(tick.Now() - at)
+			next := p.On(t, soon, "b", run.First)
+			took, dead := time.Duration(next.First-at), time.Duration(p.Runs()[0].Last-at)
+			t.Logf("the child was dead after %v, the lock free after %v, succeeded after %v", dead, free, took)
+			p.Alone(t, time.Second, "b")
+			p.fencedBy(t, b.Host, "agent")
+			a.Signal(syscall.SIGCONT)
+			p.Alone(t, time.Second, "b")
+			a.Host.Heal(t)
+			if a.Running() {
+				p.Stands(t, a.Host)
+			}
+			p.Alone(t, time.Second, "b")
+		})
+	}
+}
+
+// remaining is how long the lease of a host's supervisor lasts, as its metrics say.
+func remaining(t *testing.T, addr string) (left time.Duration, ok bool) {
+	t.Helper()
+	client := http.Client{Timeout: 2 * time.Second}
+	resp, err := client.Get("http://" + addr + "/metrics")
+	if err != nil {
+		return 0, false
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(text)) {
+		var seconds float64
+		if n, _ := fmt.Sscanf(line, "understudy_lease_remaining_seconds %g", &seconds); n == 1 {
+			return time.Duration(seconds * float64(time.Second)), true
+		}
+	}
+	return 0, false
+}
+
+// leastLeft samples the lease for a while.
+func leastLeft(t *testing.T, addr string, while time.Duration) time.Duration {
+	t.Helper()
+	least := time.Hour
+	kit.Throughout(t, while, "metrics are served", func() bool {
+		left, ok := remaining(t, addr)
+		least = min(least, left)
+		return ok
+	})
+	return least
+}
+
+// flood sends garbage to an agent, each piece over a connection of its own, until stop is closed, and tells how many
+// were taken. Where an answer comes, that is waited for: what is answered to was not thrown away unread.
+func flood(addr string, garbage []byte, answered bool, stop <-chan struct{}) int64 {
+	var sent atomic.Int64
+	var wg sync.WaitGroup
+	for range 32 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				conn, err := net.DialTimeout("tcp", addr, time.Second)
+				if err != nil {
+					continue
+				}
+				_ = conn.(*net.TCPConn).SetLinger(0) // no port is used up
+				_ = conn.SetDeadline(time.Now().Add(time.Second))
+				_, err = conn.Write(garbage)
+				if err == nil && answered {
+					_, err = conn.Read(make([]byte, 1))
+				}
+				if err == nil {
+					sent.Add(1)
+				}
+				conn.Close()
+			}
+		})
+	}
+	wg.Wait()
+	return sent.Load()
+}
+
+// clientHello is how a conversation begins over TLS: to answer it, one has to compute.
+func clientHello(t *testing.T) []byte {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	go func() {
+		_ = tls.Client(ours, &tls.Config{InsecureSkipVerify: true}).Handshake() //nolint:gosec // it never comes to that
+		ours.Close()
+	}()
+	text := make([]byte, 16<<10)
+	n, err := theirs.Read(text)
+	must(t, err)
+	return text[:n]
+}
+
+// Nor does it delay the killing of guardians that have to listen in place of a frozen supervisor. It is not parallel either.
+func TestGarbageAtGuardiansDelaysNoKill(t *testing.T) {
+	for name, certificates := range map[string]bool{"with a secret": false, "with certificates": true} {
+		t.Run(name, func(t *testing.T) {
+			p := brief(t, stage(t), "term=ignore", "daemons=1", "every=2ms")
+			h := p.Lab.Host(t, "a")
+			keys, garbage := withAgent(t, sharedSecret), bytes.Repeat([]byte{0, 0, 0, 64, 'x'}, 40)
+			if certificates {
+				ours := keytest.New(t)
+				keys, garbage = certified(t, ours, h, ours.File("ca")), clientHello(t)
+			}
+			a := p.FromFile(t, h, p.Config(t, h, keys, kit.Command(p.Options.Child)))
+			p.On(t, soon, "a", 0)
+			a.TwoGuardians(t)
+			stop, sent := make(chan struct{}), make(chan int64)
+			at := tick.Now()
+			a.Signal(syscall.SIGSTOP)
+			go func() { sent <- flood(h.Addr+":"+agentPort, garbage, certificates, stop) }()
+			kit.Until(t, soon, "the child is dead", func() bool { return len(p.Running()) == 0 })
+			took := time.Duration(tick.Now() - at)
+			close(stop)
+			rate := float64(<-sent) / took.Seconds()
+			dead := time.Duration(p.Runs()[0].Last - at)
+			t.Logf("%.0f pieces of garbage a second; the child was dead after %v", rate, dead)
+			if dead > session {
+				t.Error("its session may have ended before")
+			}
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/supervisor/testbed/kit"
+)
+
+func TestAnInvalidConfigChangesNothingAndShows(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 2, 5*time.Millisecond)
+	a := f.Lab.Machine(t, "a")
+	s, path := f.Serve(t, a)
+	f.AllOn(t, "a", 0)
+	good, err := os.ReadFile(path)
+	must(t, err)
+	must(t, os.WriteFile(path, append(good, []byte("  broken: {comand: [x]}\n")...), 0o600))
+	where := fmt.Sprintf("%s:%d:12", path, strings.Count(string(good), "\n")+1)
+	kit.Until(t, soon, "the log says what is wrong", func() bool { return s.Says("not loaded", where, "command") })
+	status := func(words ...string) func() bool {
+		return func() bool {
+			r := a.Ask(t, "status", "--zk", strings.Join(f.Options.ZK, ","), "--root", f.Options.Root)
+			text := strings.Join(strings.Fields(r.Out), " ")
+			for _, word := range words {
+				if !strings.Contains(text, word) {
+					return false
+				}
+			}
+			return r.Code == 0
+		}
+	}
+	kit.Until(t, soon, "the status says it too", status("a keeps its former config"))
+	for _, name := range f.Names {
+		if n := len(f.Of[name].Runs()); n != 1 {
+			t.Errorf("%s was touched: %d runs", name, n)
+		}
+	}
+	must(t, os.WriteFile(path, good, 0o600))
+	kit.Until(t, soon, "all is well again", func() bool { return !status("keeps its former config")() })
+	must(t, os.WriteFile(path, []byte(strings.Replace(string(good), "session_timeout: 20s", "session_timeout: 21s", 1)), 0o600))
+	kit.Until(t, soon, "what needs a restart is told", func() bool { return s.Says("zookeeper: changed", "restart") })
+}
+
+// Files that are replaced, links that are swapped as Kubernetes does it, and SIGHUP all have the config read.
+func TestAConfigBehindLinksIsFollowed(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 1, 5*time.Millisecond)
+	a := f.Lab.Machine(t, "a")
+	dir := t.TempDir()
+	version := func(n int) {
+		d := filepath.Join(dir, fmt.Sprint("..v", n))
+		must(t, os.Mkdir(d, 0o700))
+		must(t, os.WriteFile(filepath.Join(d, "understudy.yaml"), []byte(f.Text(a)), 0o600))
+		must(t, os.Symlink(filepath.Base(d), filepath.Join(dir, "..data_tmp")))
+		must(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+	}
+	version(1)
+	path := filepath.Join(dir, "understudy.yaml")
+	must(t, os.Symlink("..data/understudy.yaml", path))
+	s := f.FromFile(t, a, path)
+	f.AllOn(t, "a", 0)
+	for i, name := range []string{"second", "third"} {
+		f.Add(t, name)
+		version(i + 2)
+		f.Of[name].Next(t, soon, 0)
+	}
+	if n := strings.Count(s.Log(), "config reloaded"); n != 2 {
+		t.Errorf("two changes were taken up %d times", n)
+	}
+}
+
+// A directory in the midst of the way may be a link as well, and an included directory may be made anew.
+func TestAConfigBehindALinkedDirectoryIsFollowed(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 1, 5*time.Millisecond)
+	a := f.Lab.Machine(t, "a")
+	dir := t.TempDir()
+	for n, name := range []string{"", "second"} {
+		if name != "" {
+			f.Add(t, name)
+		}
+		d := filepath.Join(dir, "rel", fmt.Sprint(n))
+		must(t, os.MkdirAll(d, 0o700))
+		must(t, os.WriteFile(filepath.Join(d, "u.yaml"), []byte(f.Text(a)+"include: ["+dir+"/conf.d/*.yaml]\n"), 0o600))
+	}
+	f.Names = f.Names[:1]
+	must(t, os.Mkdir(filepath.Join(dir, "conf.d"), 0o700))
+	must(t, os.Mkdir(filepath.Join(dir, "etc"), 0o700))
+	must(t, os.Symlink("rel/0", filepath.Join(dir, "current")))
+	must(t, os.Symlink("../current/u.yaml", filepath.Join(dir, "etc", "u.yaml")))
+	f.FromFile(t, a, filepath.Join(dir, "etc", "u.yaml"))
+	f.AllOn(t, "a", 0)
+	must(t, os.Symlink("rel/1", filepath.Join(dir, "current.new")))
+	must(t, os.Rename(filepath.Join(dir, "current.new"), filepath.Join(dir, "current")))
+	f.Of["second"].Next(t, soon, 0)
+	for _, name := range []string{"third", "fourth"} {
+		must(t, os.RemoveAll(filepath.Join(dir, "conf.d")))
+		f.Add(t, name)
+		must(t, os.Mkdir(filepath.Join(dir, "conf.d"), 0o700))
+		text := "services: {" + name + ": {" + kit.Command(f.Of[name].Child("every=5ms")) + "}}\n"
+		must(t, os.WriteFile(filepath.Join(dir, "conf.d", name+".yaml"), []byte(text), 0o600))
+		f.Of[name].Next(t, soon, 0)
+	}
+}

@@ -1,0 +1,177 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"understudy/supervisor/testbed/kit"
+)
+
+// installed starts a pair whose active one runs from a binary of its own.
+func (p *play) installed(t *testing.T) (b kit.Binary, a *kit.Supervisor, run kit.Run) {
+	t.Helper()
+	b = kit.Install(t)
+	one, other := p.Lab.Host(t, "a"), p.Lab.Host(t, "b")
+	p.Options.Binary = string(b)
+	a, run = p.Active(t, one)
+	p.Options.Binary = ""
+	p.Standby(t, other)
+	a.TwoGuardians(t)
+	return b, a, run
+}
+
+// pretends makes a binary that promises to go on, and does something else then.
+func pretends(t *testing.T, instead string) string {
+	t.Helper()
+	return kit.Script(t, fmt.Sprintf(`if [ "$1" = goes-on ]; then exec %s "$@"; fi`, kit.UnderstudyBinary(t))+"\n"+instead)
+}
+
+// becomes has a supervisor become what is installed, and returns when it is about to.
+func becomes(t *testing.T, s *kit.Supervisor) {
+	t.Helper()
+	for asked := time.Now().Add(-time.Minute); !s.Says("handing over"); {
+		if time.Since(asked) > 3*time.Second { // a busy machine may have it refused
+			s.Signal(syscall.SIGUSR2)
+			asked = time.Now()
+		}
+		kit.Reached(100*time.Millisecond, func() bool { return s.Says("handing over") })
+	}
+}
+
+// Without ZooKeeper nothing is handed over: the lease that is left is needed.
+func TestAnUpgradeIsRefusedWhileZooKeeperDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	p := brief(t, stage(t))
+	b := kit.Install(t)
+	p.Options.Binary = string(b)
+	p.Options.Session = 20 * time.Second // a lease of 11 s, of which more than half has to be over, and enough be left
+	one := p.Lab.Host(t, "a")
+	a, run := p.Active(t, one)
+	one.CutFrom(t, p.Addrs()...)
+	<-time.After(6 * time.Second)
+	a.Signal(syscall.SIGUSR2)
+	kit.Until(t, soon, "it is refused", func() bool { return a.Says("nothing is handed over", "acknowledged nothing") })
+	one.Heal(t)
+	kit.Throughout(t, session, "the child runs", func() bool { return len(p.Running()) == 1 })
+	p.Untouched(t, run)
+	b.Upgraded(t, a)
+	p.Untouched(t, run)
+}
+
+// What holds the child makes no difference, and neither do guardians that were replaced after an upgrade.
+func TestUpgradesOfAPidNamespace(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t), "children=2", "daemons=2")
+	p.Options.Flags = []string{"--contain", "pidns"}
+	b, a, run := p.installed(t)
+	for range 3 {
+		b.Upgraded(t, a)
+		before := a.TwoGuardians(t)
+		kit.Signal(syscall.SIGKILL, before[0])
+		kit.Until(t, soon, "another guardian is there", func() bool { return len(a.Guardians()) == 2 && !kit.Alive(before[0]) })
+	}
+	p.Untouched(t, run)
+	a.Stop(t)
+	p.On(t, soon, "b", run.First)
+	p.Alone(t, 300*time.Millisecond, "b")
+}
+
+// Output that goes into a file, and a socket for notifications, are handed over as well: no line is lost, and nothing fails.
+func TestOutputAndNotificationsAreHandedOver(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	b := kit.Install(t)
+	dir := t.TempDir()
+	log, failed := filepath.Join(dir, "log"), filepath.Join(dir, "failed")
+	script := fmt.Sprintf(`systemd-notify --ready; i=0; while :; do i=$((i+1)); echo line $i; [ $((i%%50)) != 0 ] || systemd-notify --status=$i || echo $i >>%s; sleep 0.003; done`, failed)
+	one := p.Lab.Machine(t, "a")
+	s := one.UnderstudyAt(t, string(b), "run", "--config",
+		p.Config(t, one, "", "command: [sh, -c, '"+script+"']", "ready: {notify: true, timeout: 1m}", fmt.Sprintf("log: {file: %s}", log)))
+	p.Started = append(p.Started, s)
+	lines := func() []string {
+		text, _ := os.ReadFile(log) // not there: nothing is written yet
+		return strings.Split(strings.TrimSpace(string(text)), "\n")
+	}
+	kit.Until(t, soon, "it writes", func() bool { return len(lines()) > 50 })
+	for range 5 {
+		b.Upgraded(t, s)
+	}
+	n := len(lines())
+	kit.Until(t, soon, "it writes on", func() bool { return len(lines()) > n+100 })
+	s.Stop(t)
+	for i, line := range lines() {
+		if want := fmt.Sprint("line ", i+1); line != want {
+			t.Fatalf("line %d is %q", i+1, line)
+		}
+	}
+	if text, err := os.ReadFile(failed); err == nil {
+		t.Errorf("notifications failed: %s", text)
+	}
+	if strings.Count(s.Log(), "child started") != 1 {
+		t.Error("it was started anew")
+	}
+}
+
+// A config that was changed for the new version is taken up by it: what runs is started anew where it was.
+func TestTheNextImageTakesTheChangedConfigUp(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	b := kit.Install(t)
+	one := p.Lab.Machine(t, "a")
+	file := p.Config(t, one, "", kit.Command(p.Child()), "env: {SOME: thing}")
+	s := one.UnderstudyAt(t, string(b), "run", "--config", file)
+	p.Started = append(p.Started, s)
+	run := p.On(t, soon, "a", 0)
+	text, err := os.ReadFile(file)
+	must(t, err)
+	b.Replace(t, pretends(t, fmt.Sprintf("sed -i s/thing/else/ %s; exec %s \"$@\"", file, kit.UnderstudyBinary(t))))
+	must(t, os.WriteFile(file, text, 0o600))
+	becomes(t, s)
+	again := p.On(t, soon, "a", run.First)
+	if again.Token != run.Token {
+		t.Errorf("the token was %d, and is %d", run.Token, again.Token)
+	}
+}
+
+// The agent answers for a child that was handed over: the supervisor, or, where that is frozen, the guardians that stayed.
+func TestAnAgentAnswersForWhatWasHandedOver(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(a *kit.Supervisor){
+		"asked":  func(*kit.Supervisor) {},
+		"frozen": func(a *kit.Supervisor) { a.Signal(syscall.SIGSTOP) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := brief(t, stage(t), "daemons=1")
+			p.Options.Grace = longGrace
+			a, b, run := p.agents(t, sharedSecret, sharedSecret, "fencing: {methods: [{agent: {}}], on_failure: refuse}")
+			for n := range 2 {
+				said := func() int {
+					return strings.Count(a.Log(), "nothing is handed over") + strings.Count(a.Log(), "does not switch to")
+				}
+				refused := said()
+				a.Signal(syscall.SIGUSR2)
+				kit.Until(t, 2*soon, "it goes on", func() bool {
+					if now := said(); now > refused { // a busy machine may have it refused
+						refused = now
+						a.Signal(syscall.SIGUSR2)
+					}
+					return strings.Count(a.Log(), "taken over") == n+1 && strings.Count(a.Log(), "listening") == n+2
+				})
+			}
+			p.Untouched(t, run)
+			a.Host.CutFrom(t, p.Addrs()...)
+			fault(a)
+			p.On(t, 2*soon, "b", run.First)
+			p.fencedBy(t, b.Host, "agent")
+			p.Alone(t, 500*time.Millisecond, "b")
+			a.Signal(syscall.SIGCONT)
+			p.Alone(t, 500*time.Millisecond, "b")
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/tick"
+)
+
+// refusal gives an order that is to be refused, and returns what was said.
+func (p *play) refusal(t *testing.T, h *kit.Host, words ...string) string {
+	t.Helper()
+	words = append(words, "--zk", strings.Join(p.Options.ZK, ","), "--root", p.Options.Root)
+	r := h.Ask(t, words...)
+	if r.Code != 1 || strings.Count(r.Err, "\n") != 1 {
+		t.Errorf("%v: exit code %d, %q", words, r.Code, r.Err)
+	}
+	return r.Err
+}
+
+func TestSwitchoverGoesBackAndForth(t *testing.T) {
+	t.Parallel()
+	elections(t, func(t *testing.T, order string) {
+		p := brief(t, stage(t))
+		hosts := []*kit.Host{p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Machine(t, "c")}
+		op := p.Lab.Host(t, "op")
+		for _, h := range hosts {
+			p.FromFile(t, h, p.Config(t, h, "", kit.Command(p.Child()), order))
+			kit.Until(t, soon, h.Name+" stands", func() bool { _, ok := p.Member(p.Options.Service, h.Name); return ok })
+		}
+		p.Next(t, soon, 0)
+		kit.Until(t, soon, "one is active", func() bool { l, ok := p.Lock(p.Options.Service); return ok && l.Node != "" })
+		var gaps []time.Duration
+		for range 3 {
+			for _, to := range hosts {
+				active, _ := p.Lock(p.Options.Service)
+				if active.Node == to.Name {
+					continue
+				}
+				p.Stands(t, to)
+				at := tick.Now()
+				p.order(t, op, "switchover", p.Options.Service, "--to", to.Name)
+				run := p.On(t, soon, to.Name, at)
+				for _, r := range p.Runs() {
+					if r.Node == active.Node && r.Last < run.First && r.Last > at {
+						gaps = append(gaps, kit.Gap(r, run))
+					}
+				}
+			}
+		}
+		if len(gaps) < 5 {
+			t.Fatalf("only %d gaps", len(gaps))
+		}
+		t.Logf("gaps of %d switchovers: median %v, longest %v", len(gaps), kit.Median(gaps), kit.Quantile(gaps, 1))
+	})
+}
+
+func TestOrdersThatMakeNoSenseAreRefused(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
+	p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))
+	run := p.On(t, soon, "a", 0)
+	p.Role(t, "a", "active")
+	for _, c := range []struct{ words, says string }{
+		{"", "no other node has it"}, {"--to a", "active already"}, {"--to nowhere", `no node "nowhere"; there is: a`},
+	} {
+		said := p.refusal(t, op, append([]string{"switchover", p.Options.Service}, strings.Fields(c.words)...)...)
+		if !strings.Contains(said, c.says) {
+			t.Errorf("%q: %q", c.words, said)
+		}
+	}
+	p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), "precheck: {exec: [/bin/false], interval: 1s}"))
+	kit.Until(t, soon, "b is unfit", func() bool { m, _ := p.Member(p.Options.Service, "b"); return m.Health == "unfit" })
+	if said := p.refusal(t, op, "switchover", p.Options.Service, "--to", "b"); !strings.Contains(said, "b is unfit, precheck: exit code 1") {
+		t.Error(said)
+	}
+	p.order(t, op, "pause", p.Options.Service)
+	if said := p.refusal(t, op, "switchover", p.Options.Service); !strings.Contains(said, "understudy resume") {
+		t.Error(said)
+	}
+	p.Untouched(t, run)
+}
+
+func TestRestartAndReloadReachTheChildWhereItIs(t *testing.T) {
+	t.Parallel()
+	p, d := newPlay(t, stage(t)), newDiary(t)
+	op := p.Lab.Host(t, "op")
+	script := "trap \"echo reload >> " + string(d) + "\" HUP; trap \"exit\" TERM; echo start $UNDERSTUDY_TOKEN >> " + string(d) + "; while :; do sleep 0.02; done"
+	p.serveAlone(t, "command: [sh, -c, '"+script+"']")
+	kit.Until(t, soon, "it starts", func() bool { return strings.HasPrefix(d.text(), "start_") })
+	first := d.text()
+	p.order(t, op, "reload", p.Options.Service)
+	d.until(t, first+" reload")
+	p.order(t, op, "restart", p.Options.Service)
+	d.until(t, first+" reload "+first)
+	p.order(t, op, "reload", p.Options.Service)
+	d.until(t, first+" reload "+first+" reload")
+}
+
+// An order that is written as another node becomes active is for nobody, and must not stay: whoever gave it waits, and a pause
+// would be refused for it.
+func TestAnOrderThatComesTooLateIsTakenBack(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t, stage(t))
+	a := p.Lab.Machine(t, "a")
+	p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))
+	run := p.On(t, soon, "a", 0)
+	p.Role(t, "a", "active")
+	path := p.Path("services", p.Options.Service, "control")
+	for _, order := range []string{`"switchover":{"id":"x","token":1,"from":"b"}`, `"restart":{"id":"y","token":1}`, `"reload":{"id":"z","token":1}`} {
+		if _, err := p.Conn().Set(path, []byte(`{"by":"me",`+order+`}`), -1); err != nil {
+			t.Fatal(err)
+		}
+		kit.Until(t, soon, order+" is gone", func() bool {
+			data, _, err := p.Conn().Get(path)
+			return err == nil && string(data) == `{"by":"me"}`
+		})
+	}
+	p.Untouched(t, run)
+}

@@ -1,0 +1,85 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/tick"
+)
+
+// order gives an operator's order, from a host of its own.
+func (p *play) order(t *testing.T, h *kit.Host, words ...string) {
+	t.Helper()
+	words = append(words, "--zk", strings.Join(p.Options.ZK, ","), "--root", p.Options.Root)
+	if r := h.Ask(t, words...); r.Code != 0 {
+		t.Fatalf("%v: exit code %d: %s%s", words, r.Code, r.Out, r.Err)
+	}
+}
+
+// election is run for both kinds.
+func elections(t *testing.T, f func(t *testing.T, order string)) {
+	for _, order := range []string{"race", "queue"} {
+		t.Run(order, func(t *testing.T) { t.Parallel(); f(t, "election: "+order) })
+	}
+}
+
+func TestNobodyIsPromotedWhilePaused(t *testing.T) {
+	t.Parallel()
+	elections(t, func(t *testing.T, order string) {
+		p := newPlay(t, stage(t))
+		a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
+		first := p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), order))
+		run := p.On(t, soon, "a", 0)
+		p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), order))
+		p.Stands(t, b)
+		p.order(t, op, "pause", p.Options.Service, "--reason", "moving house")
+		p.Role(t, "b", "paused")
+		p.Untouched(t, run) // a pause is none for what runs
+		first.Kill9()
+		kit.Until(t, soon, "the lock is gone", func() bool { return p.Gone("services", p.Options.Service, "ActiveStandbyElectorLock") })
+		kit.Until(t, soon, "the child is dead", func() bool { return len(p.Running()) == 0 })
+		kit.Throughout(t, 2*time.Second, "nobody runs", func() bool { return len(p.Running()) == 0 })
+		status := op.Ask(t, "status", "--zk", strings.Join(p.Options.ZK, ","), "--root", p.Options.Root)
+		if !strings.Contains(status.Out, "moving house") || !strings.Contains(status.Out, "understudy resume "+p.Options.Service) {
+			t.Errorf("the status does not say why nobody runs, and what ends that:\n%s", status.Out)
+		}
+		at := tick.Now()
+		p.order(t, op, "resume", p.Options.Service)
+		next := p.On(t, soon, "b", at)
+		t.Logf("b ran %v after the order", time.Duration(next.First-at))
+	})
+}
+
+func TestAPrecheckDecidesWhoStands(t *testing.T) {
+	t.Parallel()
+	elections(t, func(t *testing.T, order string) {
+		p := newPlay(t, stage(t))
+		a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
+		fit := filepath.Join(t.TempDir(), "fit")
+		check := fmt.Sprintf("precheck: {exec: [test, -e, %s], interval: 1s}", fit)
+		active := p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), order))
+		p.On(t, soon, "a", 0)
+		p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), order, check))
+		kit.Until(t, soon, "b says why it does not stand", func() bool {
+			m, ok := p.Member(p.Options.Service, "b")
+			return ok && m.Health == "unfit" && strings.Contains(m.Why, "precheck: exit code 1")
+		})
+		active.Kill9()
+		kit.Throughout(t, 2*time.Second, "nobody runs on b", func() bool {
+			for _, r := range p.Running() {
+				if r.Node == "b" {
+					return false
+				}
+			}
+			return true
+		})
+		at := tick.Now()
+		must(t, os.WriteFile(fit, nil, 0o600))
+		p.On(t, soon, "b", at)
+	})
+}

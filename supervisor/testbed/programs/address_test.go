@@ -1,0 +1,282 @@
+package programs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"understudy/supervisor/testbed/kit"
+)
+
+// bearers watches which of two hosts has an address.
+type bearers struct {
+	addr  string
+	hosts []string // where the kernel shows a host's addresses
+
+	mu      sync.Mutex // guards what follows
+	excused bool
+	looks   int
+	both    []time.Time
+}
+
+func watchBearers(t *testing.T, addr string, hosts ...*kit.Host) *bearers {
+	t.Helper()
+	w := &bearers{addr: "-- " + addr + "\n"}
+	for _, h := range hosts {
+		stay := h.Command("sleep", "1000") // a process that is in the host's network
+		must(t, stay.Start())
+		t.Cleanup(func() {
+			_ = stay.Process.Kill()
+			_ = stay.Wait() // it was killed
+		})
+		file := fmt.Sprintf("/proc/%d/net/fib_trie", stay.Process.Pid)
+		kit.Until(t, soon, h.Name+" shows its addresses", func() bool {
+			text, _ := os.ReadFile(file)
+			return strings.Contains(string(text), "-- "+h.Addr+"\n")
+		})
+		w.hosts = append(w.hosts, file)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for again := time.NewTicker(time.Millisecond); ctx.Err() == nil; <-again.C {
+			w.look()
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		for _, at := range w.both {
+			t.Errorf("both hosts had the address at %v", at)
+		}
+		if w.looks < 500 {
+			t.Errorf("only %d looks were taken", w.looks)
+		}
+	})
+	return w
+}
+
+// look takes the first host's word only if it says the same before and after the second's: the address may be moving.
+func (w *bearers) look() {
+	both := w.has(0) && w.has(1) && w.has(0)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.looks++
+	if both && !w.excused && len(w.both) < 10 {
+		w.both = append(w.both, time.Now())
+	}
+}
+
+func (w *bearers) has(i int) bool {
+	text, _ := os.ReadFile(w.hosts[i]) // a look that fails shows nothing
+	return strings.Contains(string(text), w.addr)
+}
+
+// excuse says whether both may have the address for now.
+func (w *bearers) excuse(yes bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.excused = yes
+}
+
+// visitor asks one URL again and again, and notes whose answers it gets.
+type visitor struct {
+	mu    sync.Mutex // guards what follows
+	asked int
+	from  string
+	sent  int // the number of the question that was answered last
+	last  time.Time
+	lost  int // questions since then, none of which was answered
+	gap   time.Duration
+}
+
+// visitWithin is how long a visitor waits for an answer.
+const visitWithin = 200 * time.Millisecond
+
+func newVisitor(t *testing.T, url string) *visitor {
+	t.Helper()
+	v := &visitor{}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	client := &http.Client{Timeout: visitWithin, Transport: &http.Transport{DisableKeepAlives: true}}
+	go func() {
+		defer close(done)
+		for again := time.NewTicker(5 * time.Millisecond); ctx.Err() == nil; <-again.C {
+			v.ask(ctx, client, url)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return v
+}
+
+func (v *visitor) ask(ctx context.Context, client *http.Client, url string) {
+	v.mu.Lock()
+	v.asked++
+	n := v.asked
+	v.mu.Unlock()
+	text, err := get(ctx, client, url)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err != nil {
+		v.lost++
+		return
+	}
+	now := time.Now()
+	if !v.last.IsZero() {
+		v.gap = max(v.gap, now.Sub(v.last))
+	}
+	v.from, v.sent, v.last, v.lost = text, n, now, 0
+}
+
+// get returns the page, less the blanks around it.
+func get(ctx context.Context, client *http.Client, url string) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	a, err := client.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer a.Body.Close()
+	text, err := io.ReadAll(a.Body)
+	if err == nil && a.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %s", a.Status)
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
+// served waits until a question asked from now on is answered by a host; it returns the longest time without any answer
+// since the last call.
+func (v *visitor) served(t *testing.T, h *kit.Host) (gap time.Duration) {
+	t.Helper()
+	v.mu.Lock()
+	asked := v.asked
+	v.mu.Unlock()
+	kit.Until(t, soon, "a visitor is answered by "+h.Name, func() bool {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		return v.from == h.Name && v.sent > asked
+	})
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	gap, v.gap = v.gap, 0
+	return gap
+}
+
+// moving is unit.yaml's service on two hosts, of which a is preferred, seen by a visitor and by who watches the address.
+type moving struct {
+	*set
+	*visitor
+	*bearers
+	dirs map[string]string // what a host's web server shows
+}
+
+// move starts unit.yaml with some web server in it.
+func move(t *testing.T, needs string, web func(h *kit.Host, dir string) string) (m *moving, active *kit.Supervisor) {
+	t.Helper()
+	// What is to be undone is noted in /run, which the hosts of a lab share: each test's service has a name of its own.
+	n := count.Add(1)
+	m = &moving{set: newSet(t, fmt.Sprint("vip-and-web-", n), "ip", "arping", needs), dirs: map[string]string{}}
+	vip := m.a.Addr[:strings.LastIndex(m.a.Addr, ".")+1] + fmt.Sprint(200+n)
+	for _, h := range []*kit.Host{m.a, m.b} {
+		dir := filepath.Join(open(t, t.TempDir()), h.Name)
+		must(t, os.Mkdir(dir, 0o755))
+		must(t, os.WriteFile(filepath.Join(dir, "index.html"), []byte(h.Name), 0o644))
+		m.dirs[h.Name] = dir
+		priority := map[string]string{"a": "1", "b": "0"}[h.Name]
+		m.example(t, h, "unit.yaml", `[python3, -m, http.server, --bind, 192.0.2.10, "8080"]`, web(h, dir), "192.0.2.10", vip, "vip-and-web:", m.service+":", "working_dir: /srv", "working_dir: "+dir,
+			"restart: {policy: always}", "restart: {policy: always, delay: 100ms}\n    failback: true\n    priority: "+priority,
+			"interval: 5s, timeout: 2s", "interval: 500ms, timeout: 500ms", "stop_timeout: 5s", "stop_timeout: 1s")
+	}
+	m.bearers = watchBearers(t, vip, m.a, m.b)
+	active = m.start(t, m.a)
+	m.role(t, m.a, "active")
+	m.start(t, m.b)
+	m.role(t, m.b, "standby")
+	m.visitor = newVisitor(t, "http://"+vip+":8080/")
+	m.served(t, m.a)
+	return m, active
+}
+
+// then waits until a host serves, and demands that it alone has the address.
+func (m *moving) then(t *testing.T, what string, h *kit.Host, limit time.Duration) {
+	t.Helper()
+	gap := m.served(t, h)
+	t.Logf("%s: a visitor was without an answer for %v", what, gap)
+	if gap > limit {
+		t.Errorf("%s: a visitor was without an answer for %v: more than %v", what, gap, limit)
+	}
+}
+
+// python is Debian's, whatever else comes first in PATH.
+const python = "/usr/bin/python3"
+
+func httpServer(*kit.Host, string) string {
+	return "[" + python + `, -m, http.server, --bind, 192.0.2.10, "8080"]`
+}
+
+func TestAnAddressMovesWithItsWebServer(t *testing.T) {
+	t.Parallel()
+	m, active := move(t, python, httpServer)
+	active.Stop(t)
+	m.then(t, "supervisor stopped", m.b, handover)
+	if m.has(0) {
+		t.Error("what is stopped has kept the address")
+	}
+
+	active = m.start(t, m.a)
+	m.then(t, "preferred host back", m.a, handover)
+
+	// A program that hangs is found by its health check, and started again here, or on the other host.
+	hung := processes("python3", m.dirs["a"])
+	kit.Signal(syscall.SIGSTOP, hung...)
+	m.then(t, "web server hangs", m.a, 4*time.Second+start)
+	if len(hung) != 1 || kit.Alive(hung[0]) {
+		t.Errorf("the web server that hung is not gone: %v", hung)
+	}
+
+	// The lease ends on a, which undoes what it did, before b may begin.
+	active.Host.CutFrom(t, m.Addrs()...)
+	m.then(t, "host cut off from ZooKeeper", m.b, takeover)
+	active.Host.Heal(t)
+	m.then(t, "preferred host healed", m.a, handover)
+}
+
+func nginxOn(t *testing.T) func(h *kit.Host, dir string) string {
+	return func(h *kit.Host, dir string) string {
+		conf := writeNginx(t, dir, "8080", "return 200 "+h.Name)
+		return `[/usr/sbin/nginx, -c, ` + conf + `, -g, "daemon off;"]`
+	}
+}
+
+// A killed supervisor undoes nothing; the clients find the new host all the same, and the next supervisor undoes it first.
+func TestAnAddressThatAKilledSupervisorLeftDisturbsNobody(t *testing.T) {
+	t.Parallel()
+	m, active := move(t, "/usr/sbin/nginx", nginxOn(t))
+	m.excuse(true)
+	active.Kill9()
+	m.then(t, "supervisor killed", m.b, handover)
+	if !m.has(0) || !m.has(1) {
+		t.Error("the README says that the address stays")
+	}
+	kit.Throughout(t, time.Second, "b answers", func() bool {
+		m.visitor.mu.Lock()
+		defer m.visitor.mu.Unlock()
+		const most = int(time.Second/visitWithin) - 1 // while the machine stands still nobody asks
+		return m.from == "b" && (time.Since(m.last) < time.Second || m.lost < most)
+	})
+	m.start(t, m.a)
+	kit.Until(t, soon, "the next supervisor undoes it", func() bool { return !m.has(0) })
+	m.excuse(false)
+	m.then(t, "preferred host back", m.a, handover)
+}

@@ -1,0 +1,84 @@
+package promises
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/tick"
+)
+
+// All services of a node move together, before the session could have ended by itself. What else the machine does can only add, so
+// the quickest move counts. Children that show signs of life more often would be most of what the machine does: their mutexes find
+// out every overlap.
+func TestTwoHundredServicesMoveTogether(t *testing.T) {
+	const moves = 3
+	f := play(t, stage(t)).Fleet(t, 200, 100*time.Millisecond)
+	from, to := f.Lab.Machine(t, "a"), f.Lab.Machine(t, "b")
+	first, _ := f.Serve(t, from)
+	f.AllOn(t, from.Name, 0)
+	second, _ := f.Serve(t, to)
+	var all []time.Duration
+	for len(all) == 0 || slices.Min(all) > session && len(all) < moves {
+		f.AllStand(t, to.Name)
+		at := tick.Now()
+		first.Kill9()
+		all = append(all, time.Duration(f.AllOn(t, to.Name, at)-at))
+		from, to = to, from
+		first = second
+		second, _ = f.Serve(t, to)
+	}
+	t.Logf("the last of 200 ran %v after the kill", all)
+	if slices.Min(all) > session {
+		t.Error("that is longer than the session lasts")
+	}
+	var pss int64
+	kit.Until(t, soon, "supervisor and guardians take no more than 60 MB when idle", func() bool {
+		pss = 0
+		for _, pid := range append(first.Guardians(), first.Pid) {
+			pss += kit.PSS(pid)
+		}
+		return pss <= 60e6
+	})
+	t.Logf("supervisor and guardians: %.1f MB PSS", float64(pss)/1e6)
+}
+
+// What does not change does not notice a change: no child is touched.
+func TestAChangedServiceDoesNotDisturbTheOthers(t *testing.T) {
+	t.Parallel()
+	f := play(t, stage(t)).Fleet(t, 50, 5*time.Millisecond)
+	a := f.Lab.Machine(t, "a")
+	s, path := f.Serve(t, a)
+	f.AllOn(t, "a", 0)
+	before := map[string]kit.Run{}
+	for _, name := range f.Names {
+		before[name] = f.Of[name].Runs()[0]
+	}
+	edit := func(what string, change func()) {
+		t.Helper()
+		change()
+		f.Write(t, a, filepath.Dir(path))
+		kit.Until(t, soon, "the config is taken up: "+what, func() bool { return s.Says("config reloaded", what) })
+	}
+	at := tick.Now()
+	edit(`changed=["s0007"]`, func() { f.Keys["s0007"] = "env: {CHANGED: again}" })
+	f.Of["s0007"].Next(t, soon, at)
+	edit(`added=["fresh"]`, func() { f.Add(t, "fresh") })
+	f.Of["fresh"].Next(t, soon, at)
+	edit(`changed=["s0008"]`, func() { f.Keys["s0008"] = "stop_timeout: 3s" })
+	edit(`removed=["s0049"]`, func() { f.Names = append(f.Names[:49:49], "fresh") })
+	kit.Until(t, soon, "what was removed has ended", func() bool { return len(f.Of["s0049"].Running()) == 0 })
+	kit.Until(t, soon, "and says no more of itself", func() bool { return f.Gone("services", "s0049", "members", "a") })
+	for _, name := range f.Names[:49] {
+		runs := f.Of[name].Runs()
+		want := 1
+		if name == "s0007" {
+			want = 2
+		}
+		if len(runs) != want || runs[0].Pid != before[name].Pid {
+			t.Errorf("%s was touched: %d runs", name, len(runs))
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package promises
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/tick"
+	"understudy/supervisor/testbed/zktest"
+)
+
+// P7: the leader is killed, the servers are restarted one by one, and all of them stand still for a second, as when a disk hangs.
+func TestFaultsOfServersThatEndAreNotNoticed(t *testing.T) {
+	t.Parallel()
+	s := kit.NewStage(t, 3, zktest.Config{})
+	p := play(t, s)
+	a, b, run := p.OnTwoHosts(t)
+	between := func() { t.Helper(); s.Ready(t); p.Alone(t, kit.LongSession/4, "a") }
+	leader := s.ZK.Leader()
+	must(t, s.ZK.Kill(leader))
+	p.Alone(t, kit.LongSession/2, "a")
+	must(t, s.ZK.StartServer(leader))
+	between()
+	for i := range s.Servers {
+		must(t, s.ZK.Restart(i))
+		between()
+	}
+	for i := range s.Servers {
+		must(t, s.ZK.Freeze(i))
+	}
+	p.Alone(t, time.Second, "a")
+	for i := range s.Servers {
+		must(t, s.ZK.Thaw(i))
+	}
+	p.Alone(t, kit.Calm+time.Second, "a")
+	p.Untouched(t, run)
+	p.Stands(t, b.Host)
+	a.Stop(t)
+	p.On(t, soon, "b", run.First)
+}
+
+// A follower that lost its leader goes on answering pings and reads until it notices: it is given a long time for that. Of two services
+// one has an active node that knows no other server, the other one's knows them all.
+func TestFollowerThatLostItsLeaderDeceivesNobody(t *testing.T) {
+	t.Parallel()
+	s := kit.NewStage(t, 3, zktest.Config{SyncLimit: 30})
+	follower := (s.ZK.Leader() + 1) % len(s.Servers)
+	rest := slices.Delete(slices.Clone(s.Servers), follower, follower+1)
+	p, other := brief(t, s), brief(t, s)
+	p.Cluster, other.Cluster = kit.Look(t, rest, p.Options.Root), kit.Look(t, rest, other.Options.Root)
+	p.Options.ZK = s.Servers[follower : follower+1]
+	a, run := p.Active(t, p.Lab.Host(t, "a"))
+	p.Options.ZK = rest
+	b := p.Standby(t, p.Lab.Host(t, "b"))
+	other.OnTwoHosts(t)
+	at := tick.Now()
+	s.Hosts[follower].CutFrom(t, s.Others(follower)...)
+	kit.Throughout(t, 2*session, "somebody runs where all servers are known", func() bool { return time.Duration(tick.Now()-last(other.Runs())) < takeover })
+	next := p.On(t, 2*soon, b.Host.Name, run.First)
+	t.Logf("the child was dead after %v, succeeded after %v", time.Duration(p.Runs()[0].Last-at), time.Duration(next.First-at))
+	p.Alone(t, session, "b")
+	s.Hosts[follower].Heal(t)
+	s.Ready(t)
+	p.Stands(t, a.Host)
+	p.Alone(t, time.Second, "b")
+}
+
+func TestLossOfAllServers(t *testing.T) {
+	t.Parallel()
+	s := kit.NewStage(t, 3, zktest.Config{})
+	t.Run("for a while", func(t *testing.T) { allDown(t, s) })
+	t.Run("with all data", func(t *testing.T) { wiped(t, s) })
+}
+
+func stop(t *testing.T, s *kit.Stage) {
+	t.Helper()
+	for i := range s.Servers {
+		must(t, s.ZK.Kill(i))
+	}
+}
+
+func start(t *testing.T, s *kit.Stage) {
+	t.Helper()
+	for i := range s.Servers {
+		must(t, s.ZK.StartServer(i))
+	}
+	s.Ready(t)
+}
+
+// P3: the last write that could be acknowledged was sent before the first server died, so the session ends no earlier than that plus
+// its timeout, and the child has to.
+func allDown(t *testing.T, s *kit.Stage) {
+	p := brief(t, s, "daemons=1", "every=2ms")
+	p.OnTwoHosts(t)
+	at := tick.Now()
+	stop(t, s)
+	kit.Until(t, soon, "the child is dead", func() bool { return len(p.Running()) == 0 })
+	dead := time.Duration(p.Runs()[0].Last - at)
+	t.Logf("the child was dead %v after the servers", dead)
+	if dead > session {
+		t.Errorf("the session may have ended before")
+	}
+	kit.Throughout(t, session+time.Second-time.Duration(tick.Now()-at), "nobody runs", func() bool { return len(p.Running()) == 0 })
+	start(t, s)
+	back := tick.Now()
+	next := p.Next(t, soon, at)
+	t.Logf("%s runs again %v after the servers serve", next.Node, time.Duration(next.First-back))
+}
+
+func wiped(t *testing.T, s *kit.Stage) {
+	p := brief(t, s)
+	p.FreshTokens = true // ZooKeeper's transaction numbers, and so the tokens, begin anew
+	p.OnTwoHosts(t)
+	stop(t, s)
+	for i := range s.Servers {
+		must(t, s.ZK.Wipe(i))
+	}
+	at := tick.Now()
+	start(t, s)
+	back := tick.Now()
+	next := p.Next(t, 2*soon, at)
+	t.Logf("%s runs again %v after the servers serve", next.Node, time.Duration(next.First-back))
+	other := map[string]string{"a": "b", "b": "a"}[next.Node]
+	kit.Until(t, soon, other+" stands by", func() bool {
+		look := kit.Look(t, s.Servers, p.Options.Root) // an old client would not survive the loss
+		m, ok := look.Member(p.Options.Service, other)
+		return ok && m.Role == "standby"
+	})
+}

@@ -1,0 +1,348 @@
+package sim
+
+// sabotage breaks the real code in one way.
+type sabotage struct {
+	what    string
+	changes []change
+}
+
+// weak marks what is done to the simulation itself, which stands for the real thing: that it is caught shows that the promises rest on
+// that, not that the real one keeps them.
+const weak = " *"
+
+// losses has such a plan lose the ensemble again and again, and little else.
+var losses = change{"supervisor/testbed/sim/kinds.go", "slices.Repeat([]Kind{LoseEnsemble}, 15)", "slices.Repeat([]Kind{LoseEnsemble}, 150)"}
+
+// lossesAnd has it lose the ensemble as often as other kinds of faults strike.
+func lossesAnd(kinds string) change {
+	return change{"supervisor/testbed/sim/kinds.go", "slices.Repeat([]Kind{LoseEnsemble}, 15)",
+		"append(slices.Repeat([]Kind{LoseEnsemble}, 100), slices.Repeat([]Kind{" + kinds + "}, 100)...)"}
+}
+
+// outages makes every plan one with failsafe services, so that what breaks only those is soon noticed.
+var outages = change{"supervisor/testbed/sim/outage.go", "	if r.IntN(3) > 0 {\n		return\n	}\n", "	_ = r.IntN(3)\n"}
+
+// dogs gives every plan watchdogs.
+var dogs = change{"supervisor/testbed/sim/device.go", "	if p.Timeout < 3*time.Second || r.IntN(4) > 0 {", "	if p.Timeout < 3*time.Second || r.IntN(4) > 4 {"}
+
+// pauses has operators pause services again and again, while their locks become free: the news of the one and of the other cross.
+var pauses = []change{
+	{"supervisor/testbed/sim/kinds.go", "	PauseService, PauseService, GiveOrder,", "	PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, GiveOrder,"},
+	{"supervisor/testbed/sim/orders.go", "	done = o.order(name, true)\n	return func() { o.order(name, false) }, done\n", `	start := func() {}
+	o.mu.Lock()
+	for p := range o.check.services[name].living {
+		for _, n := range o.nodes {
+			if !o.plan.Calm && n.name == p.tree.node && n.inc != nil && n.inc.running() && n.inc.mayLose(1) {
+				n.crash(true)
+				start = n.start
+			}
+		}
+	}
+	o.mu.Unlock()
+	time.Sleep(time.Duration(f.N%10) * time.Millisecond)
+	done = o.order(name, true)
+	return func() {
+		o.order(name, false)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		start()
+	}, done
+`},
+}
+
+// strangers has strangers reach the servers in every plan.
+var strangers = change{"supervisor/testbed/sim/stranger.go", "const strangersIn = 3", "const strangersIn = 1"}
+
+// keepers has sessions outlast their supervisors in every plan.
+var keepers = change{"supervisor/testbed/sim/kept.go", "	hauntedIn   = 5\n	hauntedFrom = 3\n", "	hauntedIn   = 1\n	hauntedFrom = 0\n"}
+
+// regrants has the servers of every plan grant now this timeout, now that.
+var regrants = change{"supervisor/testbed/sim/grants.go", "	regrantsIn   = 5\n	regrantsFrom = 2\n", "	regrantsIn   = 1\n	regrantsFrom = 0\n"}
+
+// calms leaves most plans nothing but what nobody is to notice, regrantsInCalm that the ensemble is lost or has been restarted.
+var (
+	calms          = change{"supervisor/testbed/sim/plan.go", "Calm: r.IntN(10) == 0", "Calm: r.IntN(10) < 9"}
+	regrantsInCalm = change{"supervisor/testbed/sim/kinds.go", "append([]Kind{LoseEnsemble, LoseEnsemble}, calmKinds...)",
+		"append(slices.Repeat([]Kind{LoseEnsemble, RestartServer}, 20), calmKinds...)"}
+)
+
+// drills gives every plan drills.
+var drills = change{"supervisor/testbed/sim/drill.go", "	if p.Seed%drillsIn == drillsFrom && !p.Calm {", "	if drillsFrom < drillsIn && !p.Calm {"}
+
+// held has the kernel hold processes again and again, and little else happen.
+var held = change{"supervisor/testbed/sim/kinds.go", "DeleteService, StickProcesses,", "DeleteService, StickProcesses, StickProcesses, StickProcesses, StickProcesses, " +
+	"StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses,"}
+
+// blinds leaves every second new guardian at first unable to open what it is told of.
+var blinds = change{"supervisor/testbed/sim/keeper.go", "r.IntN(4) == 0 {", "r.IntN(4) < 2 {"}
+
+var sabotages = []sabotage{
+	{"skip the breadcrumb", []change{
+		{"election/take.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
+	}},
+	{"release before the tree is dead", []change{
+		{"supervisor/service/end.go", "	e := t.prove(ctx)\n", "	if v.state.Claimed {\n		_ = t.claim.Release(context.WithoutCancel(ctx))\n	}\n	e := t.prove(ctx)\n"},
+	}},
+	{"lease from reads and pings, which a follower answers alone", []change{
+		{"election/heartbeat.go", "stat, err := call(ctx, s.client, func() (*zk.Stat, error) { return s.conn.Set(path, s.Self.data(), -1) })",
+			"v, err := s.probe(ctx, path)\n		stat := v.stat"},
+	}},
+	{"lease without slack", []change{
+		{"election/timing.go", "return 2*beatEvery(session) + session/4 + session/30", "return session / 100"},
+	}},
+	{"take name and lock of our former session for ours", []change{
+		{"election/register.go", "		if err == nil && owner == s.ID() { // our own create", "		if err == nil && owner != 0 { // our own create"},
+		{"election/take.go", "	t.unsure = lock.exists && lock.stat.EphemeralOwner == t.s.ID()",
+			"	t.unsure = lock.exists && strings.Contains(string(lock.data), `\"node\":\"`+t.s.cfg.Node.Node+`\"`)"},
+		{"election/take.go", "import (\n", "import (\n	\"strings\"\n"},
+		{"election/claim.go", "!v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token", "!v.exists"},
+	}},
+	{"no verification that the lock is still ours", []change{
+		{"election/claim.go", "	if !v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token {\n		return ErrLost\n	}\n", ""},
+	}},
+	{"no grace delay", []change{
+		{"fencing/chain.go", "	if left <= 0 {\n		return nil\n	}\n", "	if left > -time.Hour {\n		return nil\n	}\n"},
+	}},
+	{"take a session's end for the lease's where strangers end sessions", []change{
+		{"election/timing.go", "	if f.Others {\n", "	if false {\n"},
+		strangers,
+	}},
+	{"count the wait for a lease from the former's claim", []change{
+		{"supervisor/service/fence.go", "chain.Fence(ctx, target, claim.Since, confirmed)", "chain.Fence(ctx, target, p.Since, confirmed)"},
+	}},
+	{"give a lock back without reading the number of the claim again", []change{
+		{"election/claim.go", "	c.number = dir.Version\n	return nil\n", "	return nil\n"},
+	}},
+	{"take the number of a later claim for a write by hand", []change{
+		{"election/claim.go", "	if err := c.verify(ctx); err != nil {\n		return err\n	}\n	if c.number", "	if c.number"},
+	}},
+	{"leave it to others to make a service anew that was deleted", []change{
+		{"supervisor/service/intents.go", "			n.erase()\n			return\n", "			_ = n.erased\n"},
+	}},
+	{"no fencing at all", []change{
+		{"supervisor/service/fence.go", "	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim.Previous == nil {",
+			"	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim != nil {"},
+	}},
+	{"take a clone's machine id for this machine", []change{
+		{"supervisor/witness/prove.go", "machine == w.Host.Machine && node == w.Node", "machine == w.Host.Machine"},
+	}},
+	{"believe a tree on this machine to be dead without a look", []change{
+		{"supervisor/witness/prove.go", "	err := w.End(ctx, tree)\n", "	err := ctx.Err()\n"},
+	}},
+	{"close the session though a death is unproved", []change{
+		{"election/session.go", "			s.Expire(err) // P2: what may be alive keeps its lock, until the session ends by itself\n			e.discard(conn)\n			return err\n",
+			"			s.Expire(err)\n"},
+	}},
+	{"a guardian closes the session though a death is unproved", []change{
+		{"election/ticket.go", "	if !all {\n		return nil\n	}\n", ""},
+	}},
+	{"no quarantine after a loss of data", []change{
+		{"supervisor/service/memory.go", "	return m.birth != b\n", "	return false\n"},
+	}},
+	{"start again beside what the child left behind", []change{
+		{"supervisor/service/runs.go", "		err := t.tree.Kill(bounded)\n", "		err := bounded.Err()\n"},
+	}},
+	{"do not watch the lock while active", []change{
+		{"supervisor/service/term.go", "		err := t.claim.Watch(watching)\n", "		<-watching.Done()\n		err := watching.Err()\n"},
+	}},
+	{"do not watch the lock while a child stops", []change{
+		{"supervisor/service/term.go", "		v.local.crumbs.cut(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
+		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
+	}},
+	{"stop a child politely after its lock was lost", []change{
+		{"supervisor/service/term.go", "		v.local.crumbs.cut(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
+		{"supervisor/service/role/step.go", "	case LockLost, LeaseOver:\n		return s.end(k, Home, false), true", "	case LockLost, LeaseOver:\n		return s.end(k, Home, polite && k == LockLost), true"},
+		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
+	}},
+	{"promote in spite of a pause", []change{
+		{"election/take.go", "	if o.intents != nil {\n", "	if false {\n"},
+		{"supervisor/service/inbox.go", "	case b.control.Paused:\n", "	case false:\n"},
+	}},
+	{"do not look again at a pause when the lock is taken", append([]change{
+		{"election/take.go", "	if o.intents != nil {\n", "	if false {\n"},
+	}, pauses...)},
+	{"never give a service back to a preferred node", []change{
+		{"supervisor/service/runs.go", "			preferred = t.rival(preferred)\n", "			_ = t.rival(preferred)\n"},
+	}},
+	{"hear no order while nothing runs", []change{
+		{"supervisor/service/runs.go", "		switch t.ordered() {\n", "		switch orderNone {\n"},
+		drills,
+	}},
+	{"say that all is well while nothing runs", []change{
+		{"supervisor/service/wellness.go", "	case w.condition == backing, w.condition == unproved:\n		return election.HealthFailing, w.ill\n", ""},
+		drills,
+	}},
+	{"prefer a node again as soon as it has rested", []change{
+		{"supervisor/service/relapses.go", "	case r.times > 1 && now.Before(r.until):", "	case r.times < 0 && now.Before(r.until):"},
+		drills,
+	}},
+	{"an agent answers before the tree is dead", []change{
+		{"supervisor/service/trees.go", "	if err := t.tree.End(ctx); err != nil {\n		return err\n	}\n", "	if t != nil {\n		go t.tree.End(ctx)\n		return nil\n	}\n"},
+	}},
+	{"a guardian answers before the tree is dead", []change{
+		{"supervisor/witness/proxy.go", "func Proxy(w At, keys *agent.Keys) *agent.Server {\n",
+			"func Proxy(w At, keys *agent.Keys) *agent.Server {\n	kill := w.End\n	w.End = func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}\n"},
+	}},
+	{"do not wait for a death once the service is removed", []change{
+		{"supervisor/service/leftover.go", "			leaves = nil\n", "			return false\n"},
+		{"supervisor/service/leftover.go", "v.local.undead.of(r.s.Epoch) {", "v.local.undead.tree != nil {"},
+	}},
+	{"forget the folder of a service that was removed", []change{
+		{"supervisor/roster.go", "	if b := v.Birth(); b != (election.Birth{}) {\n", "	if b := v.Birth(); false {\n"},
+	}},
+	{"begin a service beside its namesake that was removed", []change{
+		{"supervisor/roster.go", "	return r.services[first] != v\n", "	return first < 0\n"},
+	}},
+	{"take a changed config for one that needs no new start", []change{
+		{"supervisor/unit/essence.go", "	return !reflect.DeepEqual(essence(was), essence(now))\n", "	return false\n"},
+	}},
+	{"a promise is not kept through a restart", []change{
+		{"supervisor/failsafe/promises.go", "	return p.since + election.PromiseLength(session), p.since > 0\n", "	return p.since + 0*election.PromiseLength(session), p.since > 0\n"},
+		outages, losses,
+	}},
+	{"a newcomer takes the grace delay for a proof", []change{
+		{"supervisor/service/fence.go", "	if chain.NoDelay = unlisted != nil; !chain.NoDelay {\n", "	if chain.NoDelay = false; !chain.NoDelay {\n"},
+		outages, lossesAnd("PowerOff"),
+	}},
+	{"take a delay for a proof though something is known to be alive", []change{
+		{"supervisor/service/fence.go", "	if p.Leftover.Known {\n		unlisted = leftoverError(p)\n	}\n", ""},
+		{"supervisor/service/fence.go", "p.Leftover.Known && fenced.By == fencing.ByGrace", "fenced.By == \"\""},
+		held,
+	}},
+	{"promise although ZooKeeper is there", []change{
+		{"supervisor/failsafe/promises.go", "	case now < p.seen:\n", "	case false:\n"},
+		outages, losses,
+	}},
+	{"go on though one member does not promise", []change{
+		{"supervisor/failsafe/others.go", "		end = min(end, o.until[p])\n", "		end = max(end, o.until[p])\n"},
+		outages, losses,
+	}},
+	{"extend the lease of all by the promises for one service", []change{
+		{"supervisor/failsafe/keep.go", "		deadline = min(deadline, limit)\n", "		_ = limit\n"},
+		outages, lossesAnd("FreezeSupervisor"),
+	}},
+	{"give the lock of a term that was handed over back before its tree is dead", []change{
+		{"supervisor/service/runs.go", "	t.why = t.run.Wait()\n", "	t.why = t.run.Wait()\n	if adopt != nil {\n		_ = t.claim.Release(context.WithoutCancel(ctx))\n	}\n"},
+	}},
+	{"take the lease for a new one after an upgrade", []change{
+		{"election/lease.go", "timeout, longest, end, end-LeaseLength(timeout)\n", "timeout, longest, l.now()+timeout, end-LeaseLength(timeout)\n"},
+	}},
+	{"ask for promises by the longer session that there was", []change{
+		{"supervisor/failsafe/keep.go", "		case <-g.wake:\n", ""},
+		calms, outages, regrantsInCalm, regrants,
+	}},
+	{"take ZooKeeper for seen by the longer session that there was", []change{
+		{"supervisor/failsafe/promises.go", "	if sent >= p.newest {\n", "	if sent+election.GoneAfter(session) >= p.seen {\n"},
+		calms, outages, regrantsInCalm, regrants,
+	}},
+	{"do not shorten the lease of a session that is granted less", []change{
+		{"election/lease.go", "	if was > 0 && counted >= was {\n", "	if was > 0 {\n"},
+		regrants,
+	}},
+	{"do not tell the guardians of a shorter lease", []change{
+		{"supervisor/failsafe/gate.go", "	session, end := g.cfg.Session.Timeout(), g.limit()\n", "	if g != nil {\n		return nil\n	}\n	session, end := g.cfg.Session.Timeout(), g.limit()\n"},
+		regrants,
+	}},
+	{"use a longer timeout as soon as it is granted", []change{
+		{"election/lease.go", "	if was > 0 && counted >= was {\n", "	if was > 0 && counted == was {\n"},
+		regrants,
+	}},
+	{"do not count with the floor of what servers grant", []change{
+		{"election/grant.go", "	if floor > 0 {\n", "	if floor < 0 {\n"},
+		regrants,
+	}},
+	{"leave a watchdog as slow as it was when the lease becomes shorter", []change{
+		{"supervisor/guard/feeding.go", "	if l.Fed() <= fit.Timeout {\n", "	if l.Fed() >= 0 {\n"},
+		dogs, regrants,
+	}},
+	{"guardians keep a deadline that was moved to sooner", []change{
+		{"supervisor/guard/lease.go", "		l.deadline = min(l.deadline, m.Deadline)\n", "		_ = m.Deadline\n"},
+		regrants,
+	}},
+	{"start without the watchdog that is required", []change{
+		{"supervisor/service/term.go", "	case w.Required:\n", "	case false:\n"},
+		dogs,
+	}},
+	{"a watchdog that acts after the session's end", []change{
+		{"election/timing.go", "return session / 30 }", "return session / 2 }"},
+		dogs,
+	}},
+	{"a watchdog too slow to be fed in time", []change{
+		{"election/timing.go", "return (session / 3).Truncate", "return session.Truncate"},
+		dogs,
+	}},
+	{"wait for ever for the lock of a session that somebody keeps", []change{
+		{"supervisor/supervisor.go", "	wg.Go(func() { t.Session.ClearStale(keeping) })\n", ""},
+		keepers,
+	}},
+	{"wait for ever for a former session of the same node", []change{
+		{"election/register.go", "if rival.stale(v, refused, sent) {", "if rival.stale(v, refused, sent) && false {"},
+		keepers,
+	}},
+	{"take a lock away after one session timeout", []change{
+		{"election/stale.go", "	span := 2 * max(g.timeout, session)\n", "	span := max(g.timeout, session)\n"},
+		keepers,
+	}},
+	{"take a lock away by one look", []change{
+		{"election/stale.go", "	return span - (now - max(g.since, steady, l.anew))\n", "	return 0 * (span - (now - max(g.since, steady, l.anew)))\n"},
+		keepers,
+	}},
+	{"take a lock away without being heard oneself", []change{
+		{"election/stale.go", "	case !ok || l.interrupted():\n", "	case false && ok:\n"},
+		{"election/stale.go", "max(g.since, steady, l.anew)", "max(g.since, 0*steady)"},
+		{"election/stale_service.go", "!ok || l.interrupted() {", "false && ok {"},
+		keepers,
+	}},
+	{"open the watchdog beside what is left of a former supervisor" + weak, []change{
+		{"supervisor/testbed/sim/leftover.go", "func(*tree) bool { return true }", "func(*tree) bool { return false }"},
+		dogs, held,
+	}},
+	{"guardians feed the watchdog after a lease's end", []change{
+		{"supervisor/guard/watchdog.go", "	if bound && now > last {\n", "	if bound && now < 0 {\n"},
+		dogs,
+	}},
+	{"guardians do not feed the watchdog", []change{
+		{"supervisor/guard/watchdog.go", "	w.hands.Feed()\n", ""},
+		dogs,
+	}},
+	{"no removal of the container when a lease ends" + weak, []change{
+		{"supervisor/testbed/sim/proc.go", "	t.removed = t.removed || remove\n", ""},
+	}},
+	{"take a tree for dead whose program has left its container" + weak, []change{
+		{"supervisor/testbed/sim/proc.go", "	if !t.empty() || len(t.procs) > 0 {", "	if !t.empty() {"},
+	}},
+	{"do not kill what has left its container" + weak, []change{
+		{"supervisor/testbed/sim/proc.go", "		case p.parent == nil: // by its pidfd\n", "		case p.parent == nil && !p.nature.strays:\n"},
+	}},
+	{"leave it at the one order to kill a container" + weak, []change{
+		{"supervisor/testbed/sim/proc.go", "		t.insist()\n", ""},
+	}},
+	{"take a guardian that is dying for one that is there", []change{
+		{"supervisor/guard/replacing.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number > 0 {"},
+	}},
+	{"replace a guardian without asking whether the other one is there", []change{
+		{"supervisor/guard/replacing.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number >= 0 {"},
+		{"supervisor/guard/replacing.go", "		p.bothLost(at, errAlone, BothLost)\n", "		p.start(at)\n"},
+	}},
+	{"seat a guardian that does not know of every tree", []change{
+		{"supervisor/guard/pair.go", "		if s.post == learning && m.Seq == 0 && m.Tree > 0 {\n", "		if p.stopped && m.Seq == 0 && m.Tree > 0 {\n"},
+		blinds,
+	}},
+	{"a guardian closes a session before it knows of every tree", []change{
+		{"supervisor/guard/lease.go", "{ return w.told && len(l.ticket) > 0 }", "{ return len(l.ticket) > 0 }"},
+		blinds,
+	}},
+	{"tell a new guardian of no tree", []change{
+		{"supervisor/guard/ledger.go", "			all = append(all, t.registration())\n", "			_ = t.registration()\n"},
+	}},
+	{"leave what runs alone when both guardians are lost", []change{
+		{"supervisor/guard/replacing.go", "	p.StrikeAll(ErrGuardiansLost)\n", ""},
+	}},
+	{"guardians do not end leases", []change{
+		{"supervisor/guard/ward.go", "	return !l.ended && !l.alreadyOver && l.deadline > 0 && now >= l.deadline\n", "	return l.deadline < 0\n"},
+		{"supervisor/guard/ward.go", "			next = sooner(next, l.deadline)\n", ""},
+	}},
+	{"guardians do not mind their supervisor's death", []change{
+		{"supervisor/guard/ward.go", "		w.endAll(now, supervisorGone)\n", "		_ = supervisorGone\n"},
+	}},
+}
