@@ -367,29 +367,6 @@ func TestLauncherIsBelievedAsFarAsItGot(t *testing.T) {
 	}
 }
 
-// Who is asked to stop a program while it is let go has a program that can be asked to end, not one to be killed.
-func TestWhatWasLetGoIsWaitedFor(t *testing.T) {
-	ours, theirs, err := socketPair()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	l := &launch{report: link{ours}, opens: func() error {
-		cancel(errors.New("stop"))
-		go func() { // the program, whose exec takes its time
-			time.Sleep(20 * time.Millisecond)
-			_ = theirs.Close()
-		}()
-		return nil
-	}}
-	if err := sendFD(int(theirs.Fd()), &guard.Message{Op: opReady}); err != nil {
-		t.Fatal(err)
-	}
-	if m, err := l.hear(ctx); m != nil || err != nil {
-		t.Errorf("%+v %v", m, err)
-	}
-}
-
 // The directory is the same wherever a stub is: the supervisor's own, and for another user one that everybody can enter.
 func TestProgramStartsWhereTheSupervisorIs(t *testing.T) {
 	kindsInTurn(t, func(t *testing.T, kind string) {

@@ -1,0 +1,33 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"understudy/supervisor/guard"
+)
+
+// A stop that comes while a program is let go finds a program to ask, not one to kill.
+func TestWhatWasLetGoIsWaitedFor(t *testing.T) {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	l := &launch{report: link{ours}, opens: func() error {
+		cancel(errors.New("stop"))
+		go func() { // the program, whose exec takes its time
+			time.Sleep(20 * time.Millisecond)
+			_ = theirs.Close()
+		}()
+		return nil
+	}}
+	if err := sendFD(int(theirs.Fd()), &guard.Message{Op: opReady}); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := l.hear(ctx); m != nil || err != nil {
+		t.Errorf("%+v %v", m, err)
+	}
+}
