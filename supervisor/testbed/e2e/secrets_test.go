@@ -97,7 +97,7 @@ func TestZooKeeperCredentialsAreChangedWhileRunning(t *testing.T) {
 	secret, writeLate := secretOf(t, was)
 	h := p.Lab.Machine(t, "c")
 	late := p.FromFile(t, h, p.Config(t, h, "  auth: {scheme: digest, file: "+secret+"}\n", kit.Command(p.Child())))
-	kit.Until(t, soon, "who comes with the former ones is not let in", func() bool { return late.Says("no session", "not authenticated") })
+	kit.Until(t, soon, "who comes with the former ones is not let in", func() bool { return late.Says("cannot open a usable ZooKeeper session", "not authenticated") })
 	writeLate(is)
 	kit.Until(t, 2*soon, "it is, with the new ones", func() bool { return late.Says("to=standby") })
 	late.Stop(t)
