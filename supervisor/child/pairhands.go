@@ -15,9 +15,12 @@ type pairHands struct{ *guardians }
 // Send implements guard.PairHands.
 func (g pairHands) Send(at int, m *guard.Message) {
 	s := g.at[at]
+	if s == nil {
+		return
+	}
 	if m.Op == guard.OpTwin {
 		twin := g.at[1-at]
-		if s == nil || twin == nil {
+		if twin == nil {
 			return
 		}
 		m.Along = twin.pidfd

@@ -175,8 +175,11 @@ type pairHands struct{ *keeper }
 // Send implements guard.PairHands.
 func (g pairHands) Send(at int, m *guard.Message) {
 	s := g.guardians[at]
+	if s == nil {
+		return
+	}
 	if m.Op == guard.OpTwin {
-		if s == nil || g.guardians[1-at] == nil {
+		if g.guardians[1-at] == nil {
 			return
 		}
 		m.Along = g.guardians[1-at]
