@@ -147,14 +147,14 @@ func TestAGrantWaitsForAWatchdogThatIsBeingSet(t *testing.T) {
 // Nobody asks again about what was given up.
 func TestAShorterLeaseThatIsGivenUpLeavesNoQuestion(t *testing.T) {
 	g, tree := withWatchdog(t, 40*time.Second, nil)
-	if err := tree.End(t.Context()); err != nil { // the epoch is over before the watchdog is looked at
-		t.Error(err)
-	}
-	done, err := g.watchdog.hold(t.Context())
+	done, err := g.watchdog.hold(t.Context()) // it is not disarmed meanwhile, and nobody gets to look at it
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
+	if err := tree.End(t.Context()); err != nil { // the epoch is over before the watchdog is looked at
+		t.Error(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	shortened := make(chan error, 1)
 	go func() {
