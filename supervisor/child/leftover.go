@@ -257,21 +257,26 @@ func (l *Leftover) look(pid int) bool {
 		if err != nil {
 			continue
 		}
-		field := func(name string) string {
-			for line := range strings.Lines(string(text)) {
-				if value, ok := strings.CutPrefix(line, name+":"); ok {
-					return strings.TrimSpace(value)
-				}
-			}
-			return ""
+		tracer, _ := strconv.Atoi(statusField(text, "TracerPid"))
+		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tracer)); err == nil { // a thread traces: an operator looks for its process
+			tracer, _ = strconv.Atoi(statusField(text, "Tgid"))
 		}
-		tracer, _ := strconv.Atoi(field("TracerPid"))
 		if l.Pid == 0 || tracer != 0 || strings.HasPrefix(l.State, "Z") { // its main thread may have ended before the others
-			l.Pid, l.Start, l.Program, l.State, l.Tracer = pid, s.start, field("Name"), field("State"), tracer
+			l.Pid, l.Start, l.Program, l.State, l.Tracer = pid, s.start, statusField(text, "Name"), statusField(text, "State"), tracer
 		}
 		if tracer != 0 {
 			break
 		}
 	}
 	return l.Pid != 0
+}
+
+// statusField is one field of a /proc/PID/status.
+func statusField(status []byte, name string) string {
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
 }

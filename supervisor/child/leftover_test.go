@@ -23,6 +23,11 @@ const tracerRole = "child-test-tracer"
 // this one lives.
 func tracerMain() int {
 	runtime.LockOSThread()
+	if unix.Gettid() == os.Getpid() { // the kernel names a thread, and we are to name its process
+		done := make(chan int)
+		go func() { done <- tracerMain() }()
+		return <-done
+	}
 	pid, err := strconv.Atoi(os.Args[1])
 	if err != nil {
 		return 2
