@@ -94,8 +94,9 @@ func (p *play) isReset(t *testing.T, strike func() (struck int64)) (reset int64)
 	next := p.On(t, soon, "b", began)
 	t.Logf("after the strike: reset %v, last sign of life %v, session ended %v, standby's child began %v",
 		since(struck, reset), since(struck, p.last()), since(struck, end), since(struck, next.First))
-	if late := since(struck, reset); late > leash {
-		t.Errorf("reset %v after the last write, of at most %v", late, leash)
+	// The emulator's clocks are its host's, which may stand still: half of what is left until the session can end is for that.
+	if late, most := since(struck, reset), (leash+session)/2; late > most {
+		t.Errorf("reset %v after the last write, of at most %v, and %v on a machine that never stands still", late, most, leash)
 	}
 	p.a.host.Heal(t)
 	p.WaitStandby(t, booted, p.Options.Service, "a")
