@@ -1,9 +1,9 @@
 #!/bin/sh
-# One program as a hot-standby pair, without any file: run this on two hosts, or twice on one with different names:
+# One program as a hot-standby pair, without a file. Run this on two hosts, or twice on one with different names:
 #
 #     NODE=one ./wrap.sh      NODE=two ./wrap.sh
 #
-# The clock ticks in one of them. Stop that one in whatever way you like: it ticks in the other.
+# The clock ticks in one of them. Stop that one in any way you like: it ticks in the other.
 set -eu
 exec understudy run \
 	--zk "${UNDERSTUDY_ZK:-127.0.0.1:2181}" \
