@@ -10,7 +10,7 @@ type Ready struct {
 	Exec    Command       `yaml:"exec,flow,omitempty" oneof:"way" doc:"When the command ends with success. It is tried again until then."`
 	Notify  bool          `yaml:"notify,omitempty" oneof:"way" doc:"When it says READY=1 on the socket in NOTIFY_SOCKET, as sd_notify does."`
 	After   time.Duration `yaml:"after,omitempty" oneof:"way" doc:"When it has run for this long."`
-	Timeout time.Duration `yaml:"timeout,omitempty" doc:"How long it may take to become ready; a process that takes longer has failed. Does not go with after. A oneshot has to end in it; without it, a oneshot may take as long as it likes."`
+	Timeout time.Duration `yaml:"timeout,omitempty" doc:"How long it may take to become ready; a process that takes longer has failed. Excludes after. A oneshot has to end in this time; without it, a oneshot has no limit."`
 }
 
 // Health is a check of the running service, at most one of the ways; none means that there is no check.
@@ -21,7 +21,7 @@ type Health struct {
 	Interval   time.Duration `yaml:"interval" doc:"How long from the start of one check to the start of the next."`
 	Timeout    time.Duration `yaml:"timeout" doc:"How long a check may take; one that takes longer is killed and has failed."`
 	Failures   int           `yaml:"failures" doc:"How many failures in a row make it unhealthy."`
-	StartDelay time.Duration `yaml:"start_delay" doc:"How long after it became ready the first check is made."`
+	StartDelay time.Duration `yaml:"start_delay" doc:"How long after the service became ready the first check starts."`
 }
 
 // Precheck is a check on a standby; no command means that there is no check.

@@ -13,20 +13,20 @@ const DefaultFile = "/etc/understudy/understudy.yaml"
 // Config is everything one supervisor runs. Default() fills it for a caller that has flags and no file.
 type Config struct {
 	Node      string             `yaml:"node" doc:"This node's name, unique in the cluster. Default: the host's name."`
-	ZooKeeper ZooKeeper          `yaml:"zookeeper" doc:"The ensemble that elects."`
+	ZooKeeper ZooKeeper          `yaml:"zookeeper" doc:"The ensemble that decides which node is active."`
 	Log       Log                `yaml:"log" doc:"What the supervisor itself logs."`
-	HTTP      HTTP               `yaml:"http,omitempty" doc:"What is served over HTTP: who is active, for people, load balancers and monitoring."`
-	Fencing   NodeFencing        `yaml:"fencing,omitempty" doc:"How this node takes part in the fencing of others and of itself."`
-	Watchdog  Watchdog           `yaml:"watchdog" doc:"A hardware watchdog that resets the machine when a child outlives its lease."`
+	HTTP      HTTP               `yaml:"http,omitempty" doc:"Status over HTTP, for people, load balancers and monitoring."`
+	Fencing   NodeFencing        `yaml:"fencing,omitempty" doc:"How this node takes part in fencing, of others and of itself."`
+	Watchdog  Watchdog           `yaml:"watchdog" doc:"A hardware watchdog that resets the machine if a child outlives its lease."`
 	Services  map[string]Service `yaml:"-"` // document has them as they are written
 }
 
 // document is the file as it is written. Its fields are read in their order: services start from the defaults.
 type document struct {
 	Config   `yaml:",inline"`
-	Defaults written            `yaml:"defaults,omitempty" doc:"Any key of a service, for all services. What a service gives wins; env and limits are merged by name."`
-	Include  []string           `yaml:"include,omitempty" doc:"More files that hold services:, each a path or a glob, relative to this file."`
-	Services map[string]written `yaml:"services" doc:"What is to run on one node at a time, by name."`
+	Defaults written            `yaml:"defaults,omitempty" doc:"Any key of a service, for all services. A service's own value wins; env and limits are merged by name."`
+	Include  []string           `yaml:"include,omitempty" doc:"More files with services:, each a path or a glob, relative to this file."`
+	Services map[string]written `yaml:"services" doc:"What runs on one node at a time, by name."`
 }
 
 // document is how c is written: with command: where that says it all.

@@ -7,17 +7,17 @@ import (
 
 // HTTP says what is served over HTTP. The token files hold secrets, and are read by ReadSecret with each request that needs them.
 type HTTP struct {
-	Listen    string `yaml:"listen,omitempty" doc:"Where to listen, as host:port; without a host, on all addresses. Nothing is served when it is missing or empty."`
-	TokenFile string `yaml:"token_file,omitempty" doc:"The file that holds the bearer token of those who may change something, an absolute path. Without it nobody may."`
+	Listen    string `yaml:"listen,omitempty" doc:"Where to listen, as host:port; without a host, on all addresses. If it is missing or empty, HTTP is off."`
+	TokenFile string `yaml:"token_file,omitempty" doc:"The file with the bearer token that changes need, an absolute path. Without it nobody may change anything."`
 
-	ReadTokenFile string    `yaml:"read_token_file,omitempty" doc:"The file that holds the token of those who may look, an absolute path: a bearer token, or the password that a browser asks for. The other token is good for that, too. Without it everybody may look. /active, /healthz and /readyz need none."`
-	Hosts         []string  `yaml:"hosts,omitempty,flow" doc:"More names that this side is called by, as in a proxy's or a browser's Host header; those of node and host, localhost and IP addresses are known. Other names are refused, but for /active, /healthz and /readyz."`
-	TLS           *TLSFiles `yaml:"tls,omitempty" doc:"Speak TLS (HTTPS), and nothing else. A renewed certificate is taken up while running."`
+	ReadTokenFile string    `yaml:"read_token_file,omitempty" doc:"The file with the token that reading needs, an absolute path: a bearer token, or the password that a browser asks for. The token of token_file works too. Without this file everybody may read. /active, /healthz and /readyz need no token."`
+	Hosts         []string  `yaml:"hosts,omitempty,flow" doc:"More names that a Host header may have, as from a proxy or a browser. The names of node and host, localhost and IP addresses are always accepted. Other names are refused, except for /active, /healthz and /readyz."`
+	TLS           *TLSFiles `yaml:"tls,omitempty" doc:"Speak only TLS (HTTPS). A renewed certificate is loaded while running."`
 }
 
 // TLSFiles names a server's certificate. The files are read anew as they change.
 type TLSFiles struct {
-	CertFile string `yaml:"cert_file" doc:"The certificate, and those that lead to its authority, in PEM, an absolute path."`
+	CertFile string `yaml:"cert_file" doc:"The certificate and its chain, in PEM, an absolute path."`
 	KeyFile  string `yaml:"key_file" doc:"Its key, in PEM, an absolute path."`
 }
 

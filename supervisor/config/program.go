@@ -14,17 +14,17 @@ import (
 type Program struct {
 	Command     Command           `yaml:"command,flow,omitempty" oneof:"program" doc:"The program and its arguments: a list, or one string that is split as a shell would split words. No shell runs it."`
 	WorkingDir  string            `yaml:"working_dir,omitempty" doc:"The directory it starts in, an absolute path. Default: the supervisor's own; with user, the root directory."`
-	User        string            `yaml:"user,omitempty" doc:"Whom it runs as, a name or a number, with that user's supplementary groups. Default: the supervisor's own."`
+	User        string            `yaml:"user,omitempty" doc:"The user that it runs as, a name or a number, with that user's supplementary groups. Default: the supervisor's own."`
 	Group       string            `yaml:"group,omitempty" doc:"Its group, a name or a number. Default: the user's."`
-	Umask       *Umask            `yaml:"umask,omitempty" doc:"Which permissions new files do not get, in octal. Default: the supervisor's own."`
+	Umask       *Umask            `yaml:"umask,omitempty" doc:"The permissions that new files do not get, in octal. Default: the supervisor's own."`
 	Env         map[string]string `yaml:"env,omitempty" doc:"Variables of its environment. They win over those of env_file."`
 	EnvFile     string            `yaml:"env_file,omitempty" doc:"A file of KEY=VALUE lines, read at each start. An absolute path."`
-	InheritEnv  InheritEnv        `yaml:"inherit_env,flow" doc:"What it gets of the supervisor's own environment: true for all, false for nothing, or a list of names. Without all of it, PATH is systemd's default unless it is named or set."`
+	InheritEnv  InheritEnv        `yaml:"inherit_env,flow" doc:"What it gets of the supervisor's own environment: true for all, false for nothing, or a list of names. Unless it is true, PATH is systemd's default if it is neither listed nor set."`
 	Limits      map[string]Limit  `yaml:"limits,omitempty" doc:"Resource limits, each a number, a size such as 50MiB, unlimited, or {soft: ..., hard: ...}. Default: the supervisor's own."`
 	Nice        *int              `yaml:"nice,omitempty" doc:"Its scheduling priority, from -20 (first) to 19 (last). Default: the supervisor's own."`
 	OOMScoreAdj *int              `yaml:"oom_score_adj,omitempty" doc:"How soon the kernel kills it when memory is short, from -1000 (never) to 1000 (first). Default: the supervisor's own."`
-	NoNewPrivs  bool              `yaml:"no_new_privileges" doc:"Whether neither it nor anything that it starts can get rights by running a program: setuid programs such as sudo, and file capabilities, give none."`
-	Caps        Capabilities      `yaml:"capabilities,omitempty" doc:"What it may do of what otherwise only root may. Default: the supervisor's own; with user, nothing."`
+	NoNewPrivs  bool              `yaml:"no_new_privileges" doc:"Whether running a program never gives it, or anything that it starts, more rights: setuid programs such as sudo, and file capabilities, give none."`
+	Caps        Capabilities      `yaml:"capabilities,omitempty" doc:"Which of root's rights it has. Default: the supervisor's own; with user, nothing."`
 	StopSignal  Signal            `yaml:"stop_signal" doc:"The signal that asks it to stop."`
 	StopTimeout time.Duration     `yaml:"stop_timeout" doc:"How long it may take to stop before its whole tree is killed. The end of the lease may come sooner."`
 	Ready       Ready             `yaml:"ready,omitempty" doc:"When it counts as ready. Default: as soon as it has started."`
@@ -36,8 +36,8 @@ type Process struct {
 	Name    string `yaml:"name" doc:"Its name within the service."`
 	Program `yaml:",inline"`
 	// Oneshot: it counts as ready once it has ended with success; what it did is undone by Undo when the service stops.
-	Oneshot bool    `yaml:"oneshot" doc:"It runs to its end, and the next one starts when it ended with success."`
-	Undo    Command `yaml:"undo,flow,omitempty" doc:"What undoes a oneshot when the service stops."`
+	Oneshot bool    `yaml:"oneshot" doc:"It runs to its end; the next one starts when it has ended with success."`
+	Undo    Command `yaml:"undo,flow,omitempty" doc:"The command that undoes a oneshot when the service stops."`
 }
 
 // Environ is Env in the form that a program is started with, in a steady order.
@@ -158,9 +158,9 @@ func checkSignal(p place, signal syscall.Signal) {
 // LogFile is where a process's stdout and stderr go; no File means the supervisor's own.
 type LogFile struct {
 	File     string `yaml:"file,omitempty" doc:"The file, an absolute path."`
-	MaxSize  Size   `yaml:"max_size" doc:"The size at which the file is put aside and a new one begun, such as 50MiB."`
-	Keep     int    `yaml:"keep" doc:"How many files that were put aside are kept."`
-	Compress bool   `yaml:"compress" doc:"Whether files that were put aside are compressed (gzip)."`
+	MaxSize  Size   `yaml:"max_size" doc:"The size at which the file is rotated, such as 50MiB."`
+	Keep     int    `yaml:"keep" doc:"How many rotated files are kept."`
+	Compress bool   `yaml:"compress" doc:"Whether rotated files are compressed (gzip)."`
 }
 
 // The bounds of log files: a smaller one would be rotated at every line, and nobody would find anything among more.

@@ -11,10 +11,10 @@ import (
 type Restart struct {
 	Policy      RestartPolicy `yaml:"policy" doc:"on-failure: after a failure, here. always: after success too. never: hand over."`
 	Delay       time.Duration `yaml:"delay" doc:"How long to wait before the first restart; it doubles with each failure."`
-	MaxDelay    time.Duration `yaml:"max_delay" doc:"What the delay grows to."`
+	MaxDelay    time.Duration `yaml:"max_delay" doc:"The longest delay."`
 	GiveUpAfter int           `yaml:"give_up_after" doc:"After how many failures the service is given to another node; 0 for never."`
 	Within      time.Duration `yaml:"within" doc:"The time in which failures are counted."`
-	RejoinAfter time.Duration `yaml:"rejoin_after" doc:"How long a node that gave up does not stand for election."`
+	RejoinAfter time.Duration `yaml:"rejoin_after" doc:"How long a node that gave up backs off before it waits for the lock again."`
 }
 
 // mostFailures bounds give_up_after; more would never be reached.

@@ -125,6 +125,6 @@ func (v *limitValue) UnmarshalText(text []byte) error {
 
 // limitSides is a Limit that is written with both its sides.
 type limitSides struct {
-	Soft limitValue `yaml:"soft" doc:"What holds at first."`
-	Hard limitValue `yaml:"hard" doc:"What the process may raise it to."`
+	Soft limitValue `yaml:"soft" doc:"The limit at the start."`
+	Hard limitValue `yaml:"hard" doc:"How far the process may raise it."`
 }

@@ -8,12 +8,12 @@ import (
 // ZooKeeper says where the ensemble is.
 type ZooKeeper struct {
 	Servers           []Server      `yaml:"servers,flow" doc:"The servers of the ensemble, each as host:port."`
-	Root              string        `yaml:"root" doc:"The path in ZooKeeper below which everything is kept."`
-	SessionTimeout    time.Duration `yaml:"session_timeout" doc:"How long after its last sign of life a node is given up."`
-	MinSessionTimeout time.Duration `yaml:"min_session_timeout,omitempty" doc:"The least that any server ever grants a session, also while servers are restarted with another config. The lease counts with 12/7 of it at most, so that it ends in time although nobody has read what was granted; a session that is granted less is ended. Default: not known."`
-	Auth              *Auth         `yaml:"auth,omitempty" doc:"Credentials. With them, all that is created is for their owner only."`
-	TrustedNetwork    bool          `yaml:"trusted_network" doc:"Whether strangers are kept from the servers, by a firewall or by client certificates that they demand. With auth, and unless this is true, a session's end does not tell that a former active has stopped: whoever cannot ask waits for at least 7/12 + 1/20 of its session timeout. Without auth it has no effect: the network is taken for trusted."`
-	TLS               *TLS          `yaml:"tls,omitempty" doc:"Speak TLS with the servers, whose ports are then their secure ones; {} trusts whom this machine trusts."`
+	Root              string        `yaml:"root" doc:"The path in ZooKeeper that everything is below."`
+	SessionTimeout    time.Duration `yaml:"session_timeout" doc:"How long after its last sign of life a node's session expires, and other nodes take over."`
+	MinSessionTimeout time.Duration `yaml:"min_session_timeout,omitempty" doc:"The least that any server ever grants a session, also while servers are restarted with another config. The lease counts with 12/7 of it at most, so that it ends in time even if nobody has read the grant. A session with a smaller grant is ended. Default: not known."`
+	Auth              *Auth         `yaml:"auth,omitempty" doc:"Credentials. With them, everything that is created is for their owner only."`
+	TrustedNetwork    bool          `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep strangers from them. With auth, and unless this is true, a session's end does not prove that a former active has stopped: a node that cannot ask it waits for at least 7/12 + 1/20 of its session timeout. Without auth this has no effect: the network counts as trusted."`
+	TLS               *TLS          `yaml:"tls,omitempty" doc:"Speak TLS with the servers; servers: then has their secure ports. {} trusts the authorities that this machine trusts."`
 }
 
 // TLS names what connections are secured with. The files are read anew for each connection.
@@ -27,7 +27,7 @@ type TLS struct {
 // Auth names the credentials of a session. What File holds is shown as it changes.
 type Auth struct {
 	Scheme string `yaml:"scheme" doc:"digest"`
-	File   string `yaml:"file" doc:"The file that holds user:password, an absolute path. What is created belongs to each of several lines; a change is taken up while running."`
+	File   string `yaml:"file" doc:"The file with user:password, an absolute path. With several lines, everything that is created belongs to each of them. A change is loaded while running."`
 }
 
 func (z ZooKeeper) check(p place) {
