@@ -70,7 +70,7 @@ func (o *operator) deleteByHand(paths []string, op jute.Op, request jute.Record)
 	defer o.mu.Unlock()
 	o.check.hand.expect(paths, -1)
 	for _, session := range unanswered {
-		if !o.check.ended[session] {
+		if !o.check.sessions.over[session] {
 			o.check.hand.expect(paths, 1)
 			o.check.hand.late[session] = paths
 		}
@@ -116,7 +116,7 @@ func (o *operator) mayStrike(service, path string) bool {
 	if o.over || !v.lock.there || !v.crumb.there {
 		return false
 	}
-	if (v.crumb.failsafe.Binds() || o.check.meddled[v.lock.owner]) && strings.HasSuffix(path, "ActiveBreadCrumb") {
+	if (v.crumb.failsafe.Binds() || o.check.sessions.meddled[v.lock.owner]) && strings.HasSuffix(path, "ActiveBreadCrumb") {
 		return false // where ZooKeeper may be gone for whoever it names, or the lock before its time, it alone tells others of that
 	}
 	if v.crumb.session != election.SessionName(v.lock.owner) {

@@ -3,7 +3,6 @@ package sim
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -30,11 +29,7 @@ func (v Violation) String() string {
 type checker struct {
 	w        *world
 	services map[string]*serviceView
-	ended    map[int64]bool   // sessions that are no more
-	owners   map[int64]bool   // those that had a lock
-	lost     map[int64]bool   // those of them that a loss of data ended
-	sessions map[string]int64 // by node
-	meddled  map[int64]bool   // those that a stranger was attached to, or is about to be
+	sessions sessionsView
 	first    *Violation
 	calm     bool
 	tally    tally
@@ -42,13 +37,14 @@ type checker struct {
 	sight    sight
 	nodes    nodesView
 	hand     handView
+	dogs     dogsView
+	orphans  orphansView
 }
 
 // tally counts what happened.
 type tally struct {
 	starts    int
 	doomed    int // starts beside a process that was killed, but held by the kernel
-	resets    int // by watchdogs
 	leftovers int // that breadcrumbs told of
 }
 
@@ -92,10 +88,11 @@ type crumbView struct {
 
 func newChecker(w *world) *checker {
 	c := &checker{
-		w: w, services: map[string]*serviceView{}, ended: map[int64]bool{}, owners: map[int64]bool{}, lost: map[int64]bool{}, sessions: map[string]int64{},
-		meddled: map[int64]bool{}, hand: handView{byHand: map[string]int{}, late: map[int64][]string{}},
+		w: w, services: map[string]*serviceView{}, sessions: newSessionsView(),
+		hand: handView{byHand: map[string]int{}, late: map[int64][]string{}},
 	}
 	c.sight, c.nodes, c.bounds = newSight(c), newNodesView(c), boundsView{checker: c, grants: map[int64]*granting{}}
+	c.dogs, c.orphans = dogsView{checker: c}, orphansView{c}
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{
 			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]election.Member{}, ends: map[int64]string{}, taken: map[string]int{},
@@ -149,7 +146,7 @@ func (c *checker) started(p *proc) {
 		}
 	}
 	v.living[p] = struct{}{}
-	if c.lost[p.tree.session] {
+	if c.sessions.lost[p.tree.session] {
 		return
 	}
 	if p.token < v.token {
@@ -160,7 +157,7 @@ func (c *checker) started(p *proc) {
 		return
 	}
 	switch {
-	case (!v.lock.there || v.lock.owner != p.tree.session || v.lock.czxid != p.token) && !c.sight.mayOutlast(v, p) && !c.endedByStranger(p.tree.session):
+	case (!v.lock.there || v.lock.owner != p.tree.session || v.lock.czxid != p.token) && !c.sight.mayOutlast(v, p) && !c.sessions.endedByStranger(p.tree.session):
 		c.broken("P5", "%v started, but the lock is %+v", p, v.lock)
 	case !v.crumb.there || v.crumb.session != election.SessionName(p.tree.session) || v.crumb.tree != p.tree.id:
 		c.broken("P5", "%v started, but the breadcrumb is %+v", p, v.crumb)
@@ -186,7 +183,7 @@ func (c *checker) committed(t zkmem.Commit) {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
 	if t.Ended != 0 {
-		c.ended[t.Ended] = true
+		c.sessions.ended(t.Ended)
 		c.hand.ended(t.Ended)
 		if t.Expired {
 			c.w.say("zk: session %s expires", election.SessionName(t.Ended))
@@ -197,7 +194,7 @@ func (c *checker) committed(t zkmem.Commit) {
 	}
 	for _, ch := range t.Changes {
 		if node, ok := strings.CutPrefix(ch.Path, election.NodesDir(root)+"/"); ok {
-			c.sessions[node] = ch.Stat.EphemeralOwner // 0 when it is deleted
+			c.sessions.belongs(node, ch.Stat.EphemeralOwner)
 		}
 		c.nodes.nodeChanged(t, ch)
 		service, what := splitPath(ch.Path)
@@ -260,7 +257,7 @@ func splitPath(path string) (service, what string) {
 
 // expired looks at P3: of a session that a stranger was attached to nobody can know when it ends.
 func (c *checker) expired(session int64) {
-	if c.meddled[session] {
+	if c.sessions.meddled[session] {
 		return
 	}
 	for _, v := range c.services {
@@ -277,7 +274,7 @@ func (c *checker) lockChanged(v *serviceView, ch zkmem.Change, expired bool) {
 	was := v.lock
 	v.lock = lockView{ch.Kind != jute.EventNodeDeleted, ch.Stat.EphemeralOwner, ch.Stat.Czxid}
 	if v.lock.there {
-		c.owners[v.lock.owner] = true
+		c.sessions.owns(v.lock.owner)
 		if !was.there {
 			v.taken[holder(ch)]++
 		}
@@ -288,7 +285,7 @@ func (c *checker) lockChanged(v *serviceView, ch zkmem.Change, expired bool) {
 	}
 	c.w.say("zk: the lock of %s is gone", v.name)
 	for _, p := range inOrder(v.living) {
-		if p.tree.session == was.owner && !v.struck[was.czxid] && !c.endedByStranger(was.owner) && !(expired && (c.spared(v, p) || c.sight.mayOutlast(v, p))) {
+		if p.tree.session == was.owner && !v.struck[was.czxid] && !c.sessions.endedByStranger(was.owner) && !(expired && (c.spared(v, p) || c.sight.mayOutlast(v, p))) {
 			c.broken("P2", "the lock of %s was given back while %v was alive", v.name, p)
 		}
 	}
@@ -346,7 +343,7 @@ func (c *checker) strike(v *serviceView) {
 
 // wiped notes that ZooKeeper has lost its data: what a node goes on with under a lease of before has a token of before.
 func (c *checker) wiped() {
-	maps.Copy(c.lost, c.owners)
+	c.sessions.wiped()
 	for _, v := range c.services {
 		v.lock, v.crumb, v.token, v.paused, v.orders = lockView{}, crumbView{}, 0, false, orders{}
 		clear(v.members)

@@ -26,7 +26,7 @@ func (d *device) open(by *keeper, timeout time.Duration) error {
 	if d.taken || len(d.holders) > 0 {
 		return errDogTaken
 	}
-	d.node.w.check.opened(d)
+	d.node.w.check.dogs.opened(d)
 	d.timeout, d.counting = timeout, true
 	d.holders[by] = true
 	d.write(false)
@@ -68,15 +68,21 @@ func (d *device) reset() {
 		return
 	}
 	h.w.say("%s: the watchdog of %s resets it", h.name, d.node.name)
-	h.w.check.reset(d)
+	h.w.check.dogs.reset(d)
 	h.powerOff()
 	h.w.after(drawn(h.rng, h.w.plan.Timeout), h.powerOn)
 }
 
+// dogsView is what the checker knows of watchdogs.
+type dogsView struct {
+	*checker
+	resets int
+}
+
 // reset looks whether there was any need: a machine is not reset for what is dead, by who can feed.
-func (c *checker) reset(d *device) {
-	c.tally.resets++
-	for _, v := range c.services {
+func (dv *dogsView) reset(d *device) {
+	dv.resets++
+	for _, v := range dv.services {
 		for p := range v.living {
 			if p.tree.node == d.node.name {
 				return
@@ -85,7 +91,16 @@ func (c *checker) reset(d *device) {
 	}
 	for by := range d.holders {
 		if g, ok := by.(*guardian); ok && g.running() && time.Since(g.awake) > 2*d.timeout {
-			c.broken("watchdog", "%s is reset though nothing is alive there, and guardian %d could feed", d.node.name, g.index+1)
+			dv.broken("watchdog", "%s is reset though nothing is alive there, and guardian %d could feed", d.node.name, g.index+1)
+		}
+	}
+}
+
+// opened looks whether a device is opened that may be counting for what is left of a former supervisor.
+func (dv *dogsView) opened(d *device) {
+	for _, t := range d.node.host.orphans() {
+		for _, p := range t.all() {
+			dv.broken("watchdog", "%s opens the watchdog beside %v, whose supervisor is no more", d.node.name, p)
 		}
 	}
 }
@@ -93,7 +108,7 @@ func (c *checker) reset(d *device) {
 // spared tells whether nobody can be blamed for a process: it is held by its kernel and runs no instruction any more. Where a
 // watchdog is required, even that has to be gone in time, but for what an operator or a loss of data cuts short.
 func (c *checker) spared(v *serviceView, p *proc) bool {
-	return c.bounds.cutShort(p.tree.session) || p.doomed && (c.w.plan.Watchdog != dogRequired || v.struck[p.token] || c.lost[p.tree.session])
+	return c.bounds.cutShort(p.tree.session) || p.doomed && (c.w.plan.Watchdog != dogRequired || v.struck[p.token] || c.sessions.lost[p.tree.session])
 }
 
 // Whether the nodes have watchdogs.

@@ -163,7 +163,7 @@ func (bv *boundsView) counted(session int64) time.Duration {
 // alike tells whether sessions are so alike that all nodes notice an ensemble's loss before the first of them has to end what it runs.
 func (bv *boundsView) alike() bool {
 	shortest, longest := time.Duration(math.MaxInt64), time.Duration(0)
-	for _, session := range bv.sessions {
+	for _, session := range bv.sessions.of {
 		t := bv.counted(session)
 		shortest, longest = min(shortest, t), max(longest, t)
 	}

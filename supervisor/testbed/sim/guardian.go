@@ -76,7 +76,7 @@ func (g *guardian) die() {
 	g.dead = true
 	g.kill()
 	g.alarm.stop()
-	g.w.check.unwatch(g)
+	g.w.check.orphans.unwatch(g)
 	if d := drawn(g.host.lags, 400*time.Millisecond) - 200*time.Millisecond; d > 0 && g.host.on {
 		g.w.after(d, g.fall)
 		return

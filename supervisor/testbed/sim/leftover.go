@@ -69,12 +69,3 @@ func (g *keeper) mayOpen(ctx context.Context) error {
 	}
 	return nil
 }
-
-// opened looks whether a device is opened that may be counting for what is left of a former supervisor.
-func (c *checker) opened(d *device) {
-	for _, t := range d.node.host.orphans() {
-		for _, p := range t.all() {
-			c.broken("watchdog", "%s opens the watchdog beside %v, whose supervisor is no more", d.node.name, p)
-		}
-	}
-}

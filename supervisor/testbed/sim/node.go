@@ -116,7 +116,7 @@ func (n *node) crash(tell bool) {
 	n.w.after(0, func() { inc.stop() })
 	if inc.guard != nil {
 		n.dog.close(inc.guard)
-		n.w.after(time.Second, func() { n.w.check.outlived(inc.guard) })
+		n.w.after(time.Second, func() { n.w.check.orphans.outlived(inc.guard) })
 	}
 }
 

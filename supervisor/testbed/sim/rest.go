@@ -51,33 +51,6 @@ func (c *checker) rested(after time.Duration) {
 	}
 }
 
-// outlived looks, a while after a supervisor's death, for children that outlived it although a guardian could act: P4.
-func (c *checker) outlived(g *keeper) {
-	for other := range g.inc.node.host.beings {
-		if other.of == g && !other.running() {
-			return
-		}
-	}
-	for _, t := range g.inc.node.host.trees {
-		for _, p := range t.all() {
-			if t.of == g && !p.doomed {
-				c.broken("P4", "%v outlived its supervisor", p)
-			}
-		}
-	}
-}
-
-// strays looks, in a quiet moment, for what should not be alive: P4.
-func (c *checker) strays() {
-	for _, v := range c.services {
-		for _, p := range inOrder(v.living) {
-			if !p.killed && (!v.lock.there || v.lock.owner != p.tree.session) {
-				c.broken("P4", "%v is alive without the lock, though all is well", p)
-			}
-		}
-	}
-}
-
 // indexOf is the number of the node with that name.
 func (w *world) indexOf(name string) int {
 	for _, n := range w.nodes {

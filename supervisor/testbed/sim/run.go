@@ -56,7 +56,7 @@ func run(p *Plan) *Result {
 	}
 	w.course.end()
 	r.Calm = w.nemesis.calm
-	r.Violation, r.Virtual, r.Starts, r.Doomed, r.Resets = w.check.first, time.Since(w.began), w.check.tally.starts, w.check.tally.doomed, w.check.tally.resets
+	r.Violation, r.Virtual, r.Starts, r.Doomed, r.Resets = w.check.first, time.Since(w.began), w.check.tally.starts, w.check.tally.doomed, w.check.dogs.resets
 	r.Leftovers = w.check.tally.leftovers
 	r.Trace, r.Sum, r.Events = w.trace.last(traceLength), w.trace.sum, w.trace.count
 	return r
@@ -142,7 +142,7 @@ func (co *course) episode(e Episode, r *Result) {
 	co.progress(r)
 	co.mu.Lock()
 	if co.check.first == nil {
-		co.check.strays()
+		co.check.orphans.strays()
 	}
 	co.check.restBegins()
 	co.mu.Unlock()

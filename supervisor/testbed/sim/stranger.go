@@ -71,7 +71,7 @@ func (f Fault) stranger() string {
 func (st *stranger) meddle(f Fault) (end func(), done bool) {
 	st.mu.Lock()
 	n := st.nodes[f.Node]
-	session := st.check.sessions[n.name]
+	session := st.check.sessions.of[n.name]
 	if session == 0 { // its znode was deleted by hand: the lock tells as well
 		session = st.sessionOn(f.Node)
 	}
@@ -101,10 +101,10 @@ func (st *stranger) meddle(f Fault) (end func(), done bool) {
 // servers though nobody else does, and it may be carried out though it is not answered.
 func (st *stranger) endSession(session int64, shorten bool) (done bool) {
 	st.mu.Lock()
-	late := st.quiet || st.over || st.check.ended[session] || !st.check.crumbed(session)
+	late := st.quiet || st.over || st.check.sessions.over[session] || !st.check.crumbed(session)
 	if !late {
 		st.say("stranger: attaches to session %s", election.SessionName(session))
-		st.check.meddled[session] = true
+		st.check.sessions.meddle(session)
 	}
 	st.mu.Unlock()
 	if late {
@@ -152,6 +152,3 @@ func (c *checker) crumbed(session int64) bool {
 	}
 	return true
 }
-
-// endedByStranger tells whether a session is over to which a stranger was attached: nobody's lease had to end before.
-func (c *checker) endedByStranger(session int64) bool { return c.meddled[session] && c.ended[session] }
