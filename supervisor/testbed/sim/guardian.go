@@ -12,7 +12,7 @@ type guardian struct {
 	ward     *guard.Ward
 	w        *world
 	host     *host
-	of       *keeper // the supervisor's end
+	of       *twins // the supervisor's end
 	node     *node
 	boot     int
 	index    int
@@ -30,7 +30,7 @@ type guardian struct {
 	awake    time.Time // since when
 }
 
-func newGuardian(of *keeper, index int) *guardian {
+func newGuardian(of *twins, index int) *guardian {
 	n := of.inc.node
 	g := &guardian{
 		gate: newGate(n.w.thawJitter(n.host.rng)), w: n.w, host: n.host, of: of, node: n, boot: n.host.boots, index: index,

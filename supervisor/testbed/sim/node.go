@@ -116,7 +116,7 @@ func (n *node) crash(tell bool) {
 	n.w.after(0, func() { inc.stop() })
 	if inc.guard != nil {
 		n.dog.close(inc.guard)
-		n.w.after(time.Second, func() { n.w.check.orphans.outlived(inc.guard) })
+		n.w.after(time.Second, func() { n.w.check.orphans.outlived(inc.guard.twins) })
 	}
 }
 
@@ -164,19 +164,6 @@ func (h *host) powerOn() {
 			h.w.after(drawn(h.rng, h.w.plan.Timeout), n.start)
 		}
 	}
-}
-
-// healthy is how many of the supervisor and the guardians that hold all its trees can act. Of the three, the promises need one.
-func (g *keeper) healthy() (n int) {
-	if g.inc.running() {
-		n++
-	}
-	for other := range g.inc.node.host.beings {
-		if other.of == g && other.running() && other.sees() {
-			n++
-		}
-	}
-	return n
 }
 
 // mayLose tells whether so many of the three can be taken out of action. World.mu is held.

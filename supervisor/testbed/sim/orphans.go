@@ -44,7 +44,7 @@ func (ov orphansView) unwatched(t *tree, all []*proc) {
 }
 
 // outlived looks, a while after a supervisor's death, for children that outlived it although a guardian could act: P4.
-func (ov orphansView) outlived(g *keeper) {
+func (ov orphansView) outlived(g *twins) {
 	for other := range g.inc.node.host.beings {
 		if other.of == g && !other.running() {
 			return

@@ -17,7 +17,7 @@ import (
 // tree is a container and the processes in it. World.mu guards it.
 type tree struct {
 	host    *host
-	of      *keeper
+	of      *twins
 	id      treeID
 	node    string
 	service string

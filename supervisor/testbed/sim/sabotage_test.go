@@ -74,7 +74,7 @@ var held = change{"supervisor/testbed/sim/kinds.go", "DeleteService, StickProces
 	"StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses,"}
 
 // blinds leaves every second new guardian at first unable to open what it is told of.
-var blinds = change{"supervisor/testbed/sim/keeper.go", "r.IntN(4) == 0 {", "r.IntN(4) < 2 {"}
+var blinds = change{"supervisor/testbed/sim/twins.go", "r.IntN(4) == 0 {", "r.IntN(4) < 2 {"}
 
 var sabotages = []sabotage{
 	{"skip the breadcrumb", []change{

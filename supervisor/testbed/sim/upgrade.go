@@ -176,12 +176,12 @@ func (g *keeper) inherited(inc *incarnation, l guard.Legacy) *keeper {
 	}
 	for i := range l.Epoch.Trees {
 		t := l.Epoch.Trees[i].Plant.Of.(*handle).tree
-		t.of = next
+		t.of = next.twins
 		mine := &handle{tree: t, guard: next, killing: make(chan struct{}, 1)}
 		l.Epoch.Trees[i].Plant = mine.plant(l.Epoch.Trees[i].Plant.Release)
 	}
 	var numbers [2]uint64
-	next.pair, numbers = guard.Adopt(g.now(), pairHands{next}, l)
+	next.pair, numbers = guard.Adopt(g.now(), pairHands{next.twins}, l)
 	next.took(numbers, g.guardians)
 	next.planted = g.planted
 	for _, e := range next.pair.Ledger.Epochs() {

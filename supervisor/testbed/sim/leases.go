@@ -1,0 +1,65 @@
+package sim
+
+import (
+	"encoding/json"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/guard"
+)
+
+// leases is what a supervisor process tells of its leases. World.mu guards the pair.
+type leases struct {
+	of   *incarnation
+	pair *guard.Pair
+}
+
+// Begin implements supervisor.Guard.
+func (l *leases) Begin(number uint64, ticket []byte) error {
+	if !l.of.pass() {
+		return errCrashed
+	}
+	var t election.Ticket
+	if ticket != nil { // what runs beside any session has none
+		if err := json.Unmarshal(ticket, &t); err != nil {
+			return err
+		}
+	}
+	l.of.node.w.mu.Lock()
+	defer l.of.node.w.mu.Unlock()
+	return l.pair.Ledger.Begin(number, ticket)
+}
+
+// Extend implements supervisor.Guard.
+func (l *leases) Extend(number uint64, deadline time.Duration) error {
+	if !l.of.pass() {
+		return errCrashed
+	}
+	l.of.node.w.mu.Lock()
+	defer l.of.node.w.mu.Unlock()
+	return l.pair.Ledger.Extend(l.of.node.host.now(), number, deadline)
+}
+
+// Finish implements supervisor.Guard.
+func (l *leases) Finish(number uint64) error {
+	if !l.of.pass() {
+		return errCrashed
+	}
+	l.of.node.w.mu.Lock()
+	defer l.of.node.w.mu.Unlock()
+	return l.pair.Ledger.Finish(number)
+}
+
+// Over implements supervisor.Guard.
+func (l *leases) Over(number uint64) <-chan struct{} {
+	l.of.node.w.mu.Lock()
+	defer l.of.node.w.mu.Unlock()
+	return l.pair.Ledger.Over(number)
+}
+
+// Cause implements supervisor.Guard.
+func (l *leases) Cause(number uint64) error {
+	l.of.node.w.mu.Lock()
+	defer l.of.node.w.mu.Unlock()
+	return l.pair.Ledger.Cause(number)
+}

@@ -1,0 +1,204 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"understudy/supervisor/child"
+	"understudy/supervisor/guard"
+)
+
+// twins runs what a supervisor process knows of its guardians (guard.Pair) over the simulated world, as child.Guard does over the
+// real one. World.mu guards it.
+type twins struct {
+	leases
+	w         *world
+	inc       *incarnation
+	guardians [2]*guardian
+	due       time.Duration // when keeper.Run looks again
+	bell      chan struct{} // holds one when something is due sooner
+	stopped   chan struct{}
+}
+
+func newTwins(inc *incarnation) *twins {
+	g := &twins{w: inc.node.w, inc: inc, bell: make(chan struct{}, 1), stopped: make(chan struct{})}
+	g.leases = leases{of: inc, pair: guard.NewPair(pairHands{g})}
+	return g
+}
+
+// look does what is due, and tells when something is next. World.mu is held.
+func (g *twins) look() time.Duration {
+	g.due = g.pair.Due(g.now())
+	return g.due
+}
+
+// hangUp closes the sockets to both guardians. World.mu is held.
+func (g *twins) hangUp() {
+	for _, s := range g.guardians {
+		if s != nil {
+			s.orphan()
+		}
+	}
+}
+
+func (g *twins) took(numbers [2]uint64, all [2]*guardian) {
+	g.guardians = all
+	for i, s := range all {
+		s.of, s.number = g, numbers[i]
+	}
+}
+
+func (g *twins) now() time.Duration { return g.inc.node.host.now() }
+
+// changed has Run look again, if something is due sooner than it knows. World.mu is held.
+func (g *twins) changed() {
+	if next := g.pair.Next(); next > 0 && (g.due == 0 || next < g.due) {
+		g.due = next
+		ring(g.bell)
+	}
+}
+
+// trees is all that have not ended. World.mu is held.
+func (g *twins) trees() (all []*handle) {
+	for _, e := range g.pair.Ledger.Epochs() {
+		for _, t := range e.Trees() {
+			all = append(all, t.Plant.Of.(*handle))
+		}
+	}
+	return all
+}
+
+// hear takes in what a guardian says. World.mu is held.
+func (g *twins) hear(s *guardian, m *guard.Message) {
+	g.pair.Heard(g.now(), s.index, s.number, m)
+	g.changed()
+}
+
+// clogged tells whether a guardian's socket is full. World.mu is held.
+func (g *twins) clogged(s *guardian, full bool) {
+	g.pair.Clogged(g.now(), s.index, s.number, full)
+	g.changed()
+}
+
+// lost is the kernel's word that a guardian is gone. World.mu is held.
+func (g *twins) lost(s *guardian) {
+	here := g.guardians[s.index] == s
+	g.pair.Gone(g.now(), s.index, s.number)
+	if here {
+		g.guardians[s.index] = nil
+	}
+	g.changed()
+}
+
+// pairHands do what a pair decides in the simulated world. World.mu is held.
+type pairHands struct{ *twins }
+
+// Send implements guard.PairHands.
+func (g pairHands) Send(at int, m *guard.Message) {
+	s := g.guardians[at]
+	if s == nil {
+		return
+	}
+	if m.Op == guard.OpTwin {
+		if g.guardians[1-at] == nil {
+			return
+		}
+		m.Along = g.guardians[1-at]
+	}
+	s.deliver(m)
+}
+
+// Start implements guard.PairHands.
+func (g pairHands) Start(at int, number uint64) {
+	w := g.w
+	w.wait.Go(func() {
+		w.sleep(context.Background(), 5*time.Millisecond+w.draw(g.inc.node.host.rng, 20*time.Millisecond))
+		if !g.inc.pass() {
+			return
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !g.inc.alive() {
+			return
+		}
+		former, s := g.guardians[at], newGuardian(g.twins, at)
+		s.number, g.guardians[at] = number, s
+		if r := g.inc.node.host.lags; !w.plan.Calm && r.IntN(4) == 0 {
+			s.blind = time.Now().Add(drawn(r, 60*time.Millisecond))
+		}
+		if !g.pair.Began(g.now(), at, number, nil) {
+			g.guardians[at] = former
+			s.die()
+		}
+		g.changed()
+	})
+}
+
+// Kill implements guard.PairHands.
+func (g pairHands) Kill(at int, why error) {
+	if s := g.guardians[at]; s != nil && !s.dead {
+		g.w.say("%s: the supervisor kills guardian %d: %v", g.inc.node.name, at+1, why)
+		s.die()
+	}
+}
+
+// Strike implements guard.PairHands.
+func (g pairHands) Strike() {
+	for _, t := range g.trees() {
+		t.strike()
+	}
+}
+
+// Say implements guard.PairHands.
+func (g pairHands) Say(what guard.News, at int, why error) {
+	said := map[guard.News]string{
+		guard.Replaced: "is replaced", guard.NotReplaced: "is not replaced", guard.BothLost: "and the other one are lost",
+		guard.NotStarted: "and the other one are not started", guard.Anew: "and the other one watch anew",
+	}[what]
+	g.w.say("%s: guardian %d %s (%v)", g.inc.node.name, at+1, said, why)
+}
+
+// healthy is how many of the supervisor and the guardians that hold all its trees can act. Of the three, the promises need one.
+func (g *twins) healthy() (n int) {
+	if g.inc.running() {
+		n++
+	}
+	for other := range g.inc.node.host.beings {
+		if other.of == g && other.running() && other.sees() {
+			n++
+		}
+	}
+	return n
+}
+
+// answered waits until both guardians have done what they were asked. One that takes too long is replaced.
+func (g *twins) answered(ctx context.Context, seq uint64) error {
+	for {
+		if !g.inc.pass() {
+			return errCrashed
+		}
+		g.w.mu.Lock()
+		done, err := g.pair.Answered(seq)
+		changed := g.pair.Changed()
+		g.w.mu.Unlock()
+		if done {
+			return err
+		}
+		select {
+		case <-changed:
+			continue
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		case <-g.stopped:
+			err = child.ErrStopped
+		}
+		g.forget(seq)
+		return err
+	}
+}
+
+func (g *twins) forget(seq uint64) {
+	g.w.mu.Lock()
+	defer g.w.mu.Unlock()
+	g.pair.Forget(seq)
+}
