@@ -54,6 +54,9 @@ func (p *Program) TempDir() string {
 	return dir
 }
 
+// Attr is for what reads the output of tests.
+func (p *Program) Attr(string, string) {}
+
 // Log writes to stderr, and so does Logf.
 func (p *Program) Log(args ...any) { fmt.Fprintln(os.Stderr, args...) }
 

@@ -73,7 +73,7 @@ func (p *Play) Succeeds(tb testing.TB, limit time.Duration, node string, after i
 	took, still := time.Duration(next.First-at), stood()
 	tb.Logf("%s succeeded after %v", node, took)
 	if took-still > limit {
-		tb.Fatalf("that is more than %v, and the machine stood still for %v", limit, still)
+		Late(tb, "that is more than %v, and the machine stood still for %v", limit, still)
 	}
 	return next
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
@@ -75,7 +74,7 @@ func (l *ledger) newest() (kit.Run, bool) {
 	return r, r.Pid > 0 && kit.Alive(r.Pid)
 }
 
-const patience = 20 * time.Second
+const patience = kit.Soon
 
 // running waits for a run.
 func (l *ledger) running(t *testing.T, what string, ok func(kit.Run) bool) kit.Run {

@@ -59,7 +59,7 @@ func (s *soak) measureUntil(before figures) (f figures) {
 	s.Helper()
 	for range 3 {
 		f = s.measure()
-		if kit.Reached(patience/4, func() bool {
+		if kit.Reached(patience/12, func() bool {
 			if len(grew(before, f)) == 0 {
 				return true
 			}
@@ -238,15 +238,23 @@ func (c *census) znodes(path string, counts map[string]int64) {
 // watched is what the paths that sessions watch are counted under.
 const watched = "ZooKeeper"
 
+// ask asks a server, again while it is too busy to answer.
+func (c *census) ask(server int, word string) (answer string) {
+	c.Helper()
+	kit.Until(c, patience, "a server answers "+word, func() (answers bool) {
+		var err error
+		answer, err = c.stage.ZK.FourLetter(server, word)
+		return err == nil
+	})
+	return answer
+}
+
 // watched asks ZooKeeper which paths are watched.
 func (c *census) watched() map[string]int64 {
 	c.Helper()
 	all := map[string]int64{}
 	for i := range c.stage.Servers {
-		answer, err := c.stage.ZK.FourLetter(i, "wchp")
-		if err != nil {
-			c.Fatal(err)
-		}
+		answer := c.ask(i, "wchp")
 		path := ""
 		for line := range strings.Lines(answer) {
 			if line = strings.TrimRight(line, "\n"); !strings.HasPrefix(line, "\t") {
@@ -263,10 +271,7 @@ func (c *census) watched() map[string]int64 {
 func (c *census) servers(counts map[string]int64) {
 	c.Helper()
 	for i := range c.stage.Servers {
-		answer, err := c.stage.ZK.FourLetter(i, "mntr")
-		if err != nil {
-			c.Fatal(err)
-		}
+		answer := c.ask(i, "mntr")
 		for line := range strings.Lines(answer) {
 			words := strings.Fields(line)
 			if len(words) != 2 {

@@ -96,7 +96,7 @@ func newSoak(t *testing.T, changes []change) *soak {
 	t.Cleanup(func() {
 		if t.Failed() {
 			for name, v := range s.nodes {
-				t.Logf("log of %s:\n%s", name, tail(v.Log()))
+				t.Logf("story: log of %s:\n%s", name, tail(v.Log()))
 			}
 		}
 	})

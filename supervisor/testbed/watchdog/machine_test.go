@@ -2,6 +2,7 @@ package watchdog
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -127,24 +128,40 @@ var answered = regexp.MustCompile(`(?s)^(.*)<(\d+)>\n`)
 // do has the machine's shell do something, which has to succeed, and returns what that says.
 func (m *machine) do(t *testing.T, line string) string {
 	t.Helper()
+	said, answered := m.ask(t, line)
+	if !answered {
+		t.Fatalf("%s: the machine was reset meanwhile", line)
+	}
+	return said
+}
+
+// ask is do where the machine may be reset before its shell answers.
+func (m *machine) ask(t *testing.T, line string) (said string, ok bool) {
+	t.Helper()
+	_, before := m.reset(t)
 	m.tell(t, line+`; echo "<$?>"`)
-	if err := m.shell.SetReadDeadline(time.Now().Add(soon)); err != nil {
-		t.Fatal(err)
-	}
-	var said []byte
-	for b := make([]byte, 512); ; {
+	var heard []byte
+	b := make([]byte, 512)
+	kit.Until(t, soon, "the shell has answered "+line, func() bool {
+		if err := m.shell.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
 		n, err := m.shell.Read(b)
-		said = append(said, b[:n]...)
-		if answer := answered.FindSubmatch(said); answer != nil {
+		heard = append(heard, b[:n]...)
+		if answer := answered.FindSubmatch(heard); answer != nil {
 			if string(answer[2]) != "0" {
-				t.Fatalf("%s: %s", line, said)
+				t.Fatalf("%s: %s", line, heard)
 			}
-			return strings.TrimSpace(string(answer[1]))
+			said, ok = strings.TrimSpace(string(answer[1])), true
+			return true
 		}
-		if err != nil {
-			t.Fatalf("%s: %v, after %q", line, err, said)
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("%s: %v, after %q", line, err, heard)
 		}
-	}
+		_, was := m.reset(t)
+		return was && !before
+	})
+	return said, ok
 }
 
 // armed tells whether the kernel takes the device for one that counts.
