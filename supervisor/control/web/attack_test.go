@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -127,6 +128,46 @@ func TestWatchersThatMakeRoomMakeItAtOnce(t *testing.T) {
 		}
 		if err := b.checked(1, "/active/db"); err != nil {
 			b.Error(err)
+		}
+	})
+}
+
+// spared notes whether a connection can be spared when an answer begins.
+type spared struct {
+	http.ResponseWriter
+	guest *guest
+	can   bool
+}
+
+func (s *spared) WriteHeader(code int) {
+	s.can = s.guest.place != nil
+	s.ResponseWriter.WriteHeader(code)
+}
+
+// Requests that wait for their turn, or have none, do not keep their connections: on a busy machine they are as many as there may be.
+func TestARequestKeepsItsConnectionOnlyWhileItIsServed(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		answers := func(path string) (code int, can bool) {
+			v := &visitor{crowd: &b.server.conns, guest: &guest{from: "192.0.2.1"}}
+			v.crowd.enter(v.guest)
+			defer v.crowd.exit(v.guest)
+			ctx := context.WithValue(b.Context(), visitorKey{}, v)
+			recorder := httptest.NewRecorder()
+			w := &spared{ResponseWriter: recorder, guest: v.guest}
+			b.server.routes().ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "http://understudy"+path, nil))
+			return recorder.Code, w.can
+		}
+		if code, can := answers("/api/v1/status"); code != http.StatusOK || can {
+			b.Errorf("it is served: %d, its connection can be spared: %v", code, can)
+		}
+		for i := range mostReads {
+			b.server.reading.enter(&guest{from: fmt.Sprint(i / readsOfOne)})
+		}
+		for _, p := range b.server.reading.of {
+			p.lines[0].Init() // none of them can be spared
+		}
+		if code, can := answers("/api/v1/status"); code != http.StatusServiceUnavailable || !can {
+			b.Errorf("nobody has time for it: %d, its connection can be spared: %v", code, can)
 		}
 	})
 }

@@ -70,18 +70,20 @@ func withVisitor(ctx context.Context, c net.Conn) context.Context {
 
 // attended keeps a connection while a request is looked after, and no longer: neither headers that come slowly nor an answer that
 // nobody fetches keep it.
-func attended(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func attended(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		if v, ok := r.Context().Value(visitorKey{}).(*visitor); ok {
 			v.crowd.busy(v.guest)
 			defer v.crowd.idle(v.guest)
 		}
-		h.ServeHTTP(w, r)
-	})
+		h(w, r)
+	}
 }
 
-// within serves those that a crowd has room for: what takes its time, or as long as the client wants, may not take all connections.
+// within attends to those that a crowd has room for: what takes its time, or as long as the client wants, may not take all connections.
+// Nor does a request that still waits for its turn here keep its connection: on a busy machine that would be all of them.
 func (s *Server) within(c *crowd, h http.HandlerFunc) http.HandlerFunc {
+	h = attended(h)
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()

@@ -130,9 +130,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	// Load balancers ask these, under any name and without a token: they tell nobody anything that is worth the trouble.
-	mux.HandleFunc("GET /healthz", s.healthz)
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.HandleFunc("GET /active/{service}", s.active)
+	mux.HandleFunc("GET /healthz", attended(s.healthz))
+	mux.HandleFunc("GET /readyz", attended(s.readyz))
+	mux.HandleFunc("GET /active/{service}", attended(s.active))
 	look := func(pattern string, room *crowd, h http.HandlerFunc) {
 		mux.HandleFunc("GET "+pattern, s.access.addressed(func(w http.ResponseWriter, r *http.Request) {
 			if s.access.mayLook(w, r) {
@@ -148,20 +148,20 @@ func (s *Server) routes() http.Handler {
 	change := func(pattern string, h http.HandlerFunc) {
 		mux.HandleFunc("POST "+pattern, s.access.addressed(func(w http.ResponseWriter, r *http.Request) {
 			if s.access.mayChange(w, r) {
-				h(w, r)
+				attended(h)(w, r)
 			}
 		}))
 	}
 	change("/api/v1/token", s.access.token)
 	change("/api/v1/services/{service}/{order}", s.clerk.order)
-	return attended(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		r.Body = http.MaxBytesReader(w, r.Body, largestBody)
 		mux.ServeHTTP(w, r)
-	}))
+	})
 }
 
 // mostGathered is how many may have the metrics gathered at a time.
