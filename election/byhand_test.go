@@ -44,17 +44,9 @@ func (w *world) held(s *Session) string {
 func TestLateSignatureIsNoConfirmation(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
-		w.within("a", func(ctx context.Context, s *Session) error {
-			a, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
+		w.activates("a", func(ctx context.Context, s *Session, a *Claim) error {
 			w.byHand(p.Lock())
-			w.within("b", func(ctx context.Context, s2 *Session) error {
-				_, b, err := claim(ctx, s2, Race)
-				if err != nil {
-					return err
-				}
+			w.claims("b", func(ctx context.Context, s2 *Session, b *Claim) error {
 				if lives, err := b.PreviousLives(ctx); !lives || err != nil {
 					w.Errorf("the former active's session lives: %v %v", lives, err)
 				}
@@ -89,23 +81,10 @@ func TestLateSignatureIsNoConfirmation(t *testing.T) {
 func TestReleaseAfterALostLockLeavesTheNextOwners(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
-		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
-				return err
-			}
-			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
-		})
-		w.within("a", func(ctx context.Context, s *Session) error {
-			_, fencing, err := claim(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+		w.leaveCrumb()
+		w.claims("a", func(ctx context.Context, s *Session, fencing *Claim) error {
 			w.byHand(p.Lock())
-			w.within("b", func(ctx context.Context, s2 *Session) error {
-				b, err := activate(ctx, s2)
-				if err != nil {
-					return err
-				}
+			w.activates("b", func(ctx context.Context, s2 *Session, b *Claim) error {
 				if err := fencing.Release(w.Context()); err != nil {
 					w.Errorf("release: %v", err)
 				}
@@ -123,22 +102,14 @@ func TestReleaseAfterALostLockLeavesTheNextOwners(t *testing.T) {
 func TestLateReleaseDoesNotReachALaterClaim(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
-		w.within("a", func(ctx context.Context, s *Session) error {
-			a, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
+		w.activates("a", func(ctx context.Context, s *Session, a *Claim) error {
 			if err := a.sign(ctx); err != nil {
 				return err
 			}
 			a.version = 1 // as it would have read
 			w.byHand(p.Lock())
 			for _, last := range []bool{false, true} {
-				w.within("b", func(ctx context.Context, s2 *Session) error {
-					b, err := activate(ctx, s2)
-					if err != nil {
-						return err
-					}
+				w.activates("b", func(ctx context.Context, s2 *Session, b *Claim) error {
 					if last {
 						if err := b.sign(ctx); err != nil {
 							return err
@@ -168,11 +139,7 @@ func TestTicketDoesNotReachALaterClaim(t *testing.T) {
 				return err
 			}
 			w.byHand(a.paths.Lock(), a.paths.Crumb())
-			w.within("b", func(ctx context.Context, s2 *Session) error {
-				b, err := activate(ctx, s2)
-				if err != nil {
-					return err
-				}
+			w.activates("b", func(ctx context.Context, s2 *Session, b *Claim) error {
 				if err := s.Ticket().Close(w.Context(), w.dial, []Release{a.paths.Release()}, true); err != nil {
 					w.Error(err)
 				}
@@ -205,11 +172,7 @@ func TestAFormerActiveLivesAsLongAsAnythingOfItsSession(t *testing.T) {
 			w.byHand(p.Lock())
 			for _, gone := range []string{NodesDir("/understudy") + "/a", p.Members() + "/a"} {
 				w.byHand(gone)
-				w.within("b", func(ctx context.Context, s2 *Session) error {
-					_, b, err := claim(ctx, s2, Race)
-					if err != nil {
-						return err
-					}
+				w.claims("b", func(ctx context.Context, s2 *Session, b *Claim) error {
 					lives, err := b.PreviousLives(ctx)
 					if lives != (gone != p.Members()+"/a") {
 						w.Errorf("with %s gone, it lives: %v", gone, lives)
@@ -225,20 +188,12 @@ func TestAFormerActiveLivesAsLongAsAnythingOfItsSession(t *testing.T) {
 // The next claim's breadcrumb is at the same version: a signature that comes late does not reach it.
 func TestLateSignatureDoesNotReachALaterBreadcrumb(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.within("a", func(ctx context.Context, s *Session) error {
-			a, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
+		w.activates("a", func(ctx context.Context, s *Session, a *Claim) error {
 			late := *a
 			if err := a.Release(ctx); err != nil {
 				return err
 			}
-			w.within("b", func(ctx context.Context, s2 *Session) error {
-				b, err := activate(ctx, s2)
-				if err != nil {
-					return err
-				}
+			w.activates("b", func(ctx context.Context, s2 *Session, b *Claim) error {
 				if err := late.sign(w.Context()); err != nil {
 					w.Errorf("sign: %v", err)
 				}

@@ -123,11 +123,7 @@ func TestLockOfAFormerSessionIsNotOurs(t *testing.T) {
 			return alive // the session is left to expire
 		})()
 		before := w.zk.Sessions()
-		w.within("a", func(ctx context.Context, s *Session) error {
-			_, cl, err := claim(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+		w.claims("a", func(ctx context.Context, s *Session, cl *Claim) error {
 			for _, id := range before {
 				for _, now := range w.zk.Sessions() {
 					if id == now {
@@ -201,12 +197,7 @@ func TestTwoBelieversCollideOnTheBreadcrumb(t *testing.T) {
 func TestBelieverInAVanishedLockDoesNotTakeAnothersBreadcrumb(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
-		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
-				return err
-			}
-			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
-		})
+		w.leaveCrumb()
 		claimed, goOn := make(chan struct{}), make(chan struct{})
 		late := w.open("a", func(ctx context.Context, s *Session) error {
 			_, cl, err := claim(ctx, s, Race)
@@ -225,11 +216,7 @@ func TestBelieverInAVanishedLockDoesNotTakeAnothersBreadcrumb(t *testing.T) {
 			_, err := s.multi(ctx, &zk.DeleteRequest{Path: p.Lock(), Version: -1}, &zk.DeleteRequest{Path: p.Crumb(), Version: -1})
 			return err
 		})
-		w.within("b", func(ctx context.Context, s *Session) error {
-			cl, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
+		w.activates("b", func(ctx context.Context, s *Session, cl *Claim) error {
 			close(goOn)
 			if err := late(); err != nil {
 				w.Error(err)
@@ -242,20 +229,12 @@ func TestBelieverInAVanishedLockDoesNotTakeAnothersBreadcrumb(t *testing.T) {
 func TestReleaseDoesNotTakeAnothersLock(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
-		w.within("a", func(ctx context.Context, s *Session) error {
-			cl, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
+		w.activates("a", func(ctx context.Context, s *Session, cl *Claim) error {
 			w.asOperator(func(ctx context.Context, s *Session) error {
 				_, err := call(ctx, s.client, func() (int, error) { return 0, s.conn.Delete(p.Lock(), -1) })
 				return err
 			})
-			w.within("b", func(ctx context.Context, s2 *Session) error {
-				other, err := activate(ctx, s2)
-				if err != nil {
-					return err
-				}
+			w.activates("b", func(ctx context.Context, s2 *Session, other *Claim) error {
 				if err := cl.Release(ctx); err != nil {
 					w.Errorf("release: %v", err)
 				}
@@ -288,11 +267,7 @@ func TestActiveNoticesThatLockOrBreadcrumbAreNotItsOwn(t *testing.T) {
 		},
 	} {
 		inWorld(t, func(w *world) {
-			w.within("a", func(ctx context.Context, s *Session) error {
-				cl, err := activate(ctx, s)
-				if err != nil {
-					return err
-				}
+			w.activates("a", func(ctx context.Context, s *Session, cl *Claim) error {
 				lost := make(chan error, 1)
 				go func() { lost <- cl.Watch(ctx) }()
 				w.asOperator(func(ctx context.Context, s *Session) error { return meddle(ctx, s, cl.paths) })
@@ -312,11 +287,7 @@ func TestActiveNoticesThatLockOrBreadcrumbAreNotItsOwn(t *testing.T) {
 
 func TestDeletedBreadcrumbIsWrittenAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.within("a", func(ctx context.Context, s *Session) error {
-			cl, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
+		w.activates("a", func(ctx context.Context, s *Session, cl *Claim) error {
 			watching, stop := context.WithTimeout(ctx, 2*time.Second)
 			defer stop()
 			time.AfterFunc(time.Second, func() {

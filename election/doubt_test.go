@@ -14,17 +14,8 @@ import (
 func TestALockIsGivenBackWithABreadcrumbThatWasWrittenUnheard(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
-		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
-				return err
-			}
-			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
-		})
-		w.within("a", func(ctx context.Context, s *Session) error {
-			_, c, err := claim(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+		w.leaveCrumb()
+		w.claims("a", func(ctx context.Context, s *Session, c *Claim) error {
 			quick := w.zk.Delay(zkmem.Everyone, 50*time.Millisecond)
 			writing, cancel := context.WithCancelCause(ctx)
 			time.AfterFunc(75*time.Millisecond, func() { cancel(errors.New("paused")) })

@@ -114,11 +114,7 @@ func TestHeldSessionThatExpiredIsOver(t *testing.T) {
 func TestEverybodyWhoMayBeListedIsCountedOn(t *testing.T) {
 	b, c := Peer{Node: "b", Machine: "m-b", Agent: "b:1"}, Peer{Node: "c", Machine: "m-c", Agent: "c:1"}
 	inWorld(t, func(w *world) {
-		w.within("a", func(ctx context.Context, s *Session) error {
-			cl, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
+		w.activates("a", func(ctx context.Context, s *Session, cl *Claim) error {
 			watching, stop := context.WithCancel(ctx)
 			ended := make(chan error, 1)
 			go func() { ended <- cl.Watch(watching) }()

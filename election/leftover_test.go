@@ -19,11 +19,7 @@ func TestWhoWaitsLearnsThatSomethingIsAlive(t *testing.T) {
 				return err
 			}
 			w.byHand(Paths{"/understudy", "svc"}.Lock())
-			w.within("b", func(ctx context.Context, s2 *Session) error {
-				_, waits, err := claim(ctx, s2, Race)
-				if err != nil {
-					return err
-				}
+			w.claims("b", func(ctx context.Context, s2 *Session, waits *Claim) error {
 				late := *waits // it does not look
 				confirmed := make(chan error, 1)
 				waiting, enough := context.WithTimeout(ctx, time.Minute)
@@ -90,11 +86,7 @@ func TestWhoWaitsLearnsWhichProcessIsAlive(t *testing.T) {
 			}
 			say(Leftover{})
 			w.byHand(Paths{"/understudy", "svc"}.Lock())
-			w.within("b", func(ctx context.Context, s2 *Session) error {
-				_, waits, err := claim(ctx, s2, Race)
-				if err != nil {
-					return err
-				}
+			w.claims("b", func(ctx context.Context, s2 *Session, waits *Claim) error {
 				waiting, enough := context.WithTimeout(ctx, time.Second)
 				defer enough()
 				confirmed := make(chan error, 1)
@@ -113,11 +105,7 @@ func TestWhoWaitsLearnsWhichProcessIsAlive(t *testing.T) {
 // Only the breadcrumb of what is proved dead is removed, and only where one waits for that proof.
 func TestTheBreadcrumbOfALeftoverGoesWithIt(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.within("a", func(ctx context.Context, s *Session) error {
-			own, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
+		w.activates("a", func(ctx context.Context, s *Session, own *Claim) error {
 			again, _, err := s.NewCandidate(ctx, "svc", Race)
 			if err != nil {
 				return err

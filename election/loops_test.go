@@ -45,11 +45,7 @@ func (w *world) writeByHand(path string) {
 // A write to the service's folder raises the number of claims, but is none: the lock is given back all the same.
 func TestALockIsGivenBackAfterTheServicesFolderWasWrittenByHand(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.within("a", func(ctx context.Context, s *Session) error {
-			c, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
+		w.activates("a", func(ctx context.Context, s *Session, c *Claim) error {
 			w.slowly()
 			w.writeByHand(c.paths.Dir())
 			if err := w.bounded(50, 20*time.Second, c.Release); err != nil {
@@ -67,17 +63,8 @@ func TestALockIsGivenBackAfterTheServicesFolderWasWrittenByHand(t *testing.T) {
 func TestABreadcrumbIsWrittenAfterTheServicesFolderWasWrittenByHand(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
-		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
-				return err
-			}
-			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
-		})
-		w.within("a", func(ctx context.Context, s *Session) error {
-			_, c, err := claim(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+		w.leaveCrumb()
+		w.claims("a", func(ctx context.Context, s *Session, c *Claim) error {
 			w.slowly()
 			w.writeByHand(p.Dir())
 			if err := w.bounded(50, 20*time.Second, c.Inscribe); err != nil || c.Previous != nil {
@@ -102,23 +89,10 @@ func TestABreadcrumbIsWrittenAfterTheServicesFolderWasWrittenByHand(t *testing.T
 func TestAClaimIsNotTakenForAWriteByHand(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
-		w.asOperator(func(ctx context.Context, s *Session) error {
-			if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
-				return err
-			}
-			return s.create(ctx, p.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
-		})
-		w.within("a", func(ctx context.Context, s *Session) error {
-			_, a, err := claim(ctx, s, Race)
-			if err != nil {
-				return err
-			}
+		w.leaveCrumb()
+		w.claims("a", func(ctx context.Context, s *Session, a *Claim) error {
 			w.byHand(p.Lock())
-			w.within("b", func(ctx context.Context, s2 *Session) error {
-				_, b, err := claim(ctx, s2, Race)
-				if err != nil {
-					return err
-				}
+			w.claims("b", func(ctx context.Context, s2 *Session, b *Claim) error {
 				w.writeByHand(p.Dir())
 				if err := a.Inscribe(w.Context()); !errors.Is(err, ErrLost) {
 					w.Errorf("inscribe: %v", err)
@@ -139,11 +113,7 @@ func TestAClaimIsNotTakenForAWriteByHand(t *testing.T) {
 // What ZooKeeper refuses is said, and not asked for again and again.
 func TestWhatIsRefusedIsSaid(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.within("a", func(ctx context.Context, s *Session) error {
-			c, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
+		w.activates("a", func(ctx context.Context, s *Session, c *Claim) error {
 			w.slowly()
 			w.zk.Refuse(zkmem.Match{Op: jute.OpDelete, Path: lockName, Count: zkmem.Always}, jute.NoAuth)
 			if err := w.bounded(50, 20*time.Second, c.Release); !errors.Is(err, zk.ErrNoAuth) {
@@ -172,11 +142,7 @@ func TestAnUnknownCodeIsAnsweredByAGrowingPause(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.within("a", func(ctx context.Context, s *Session) error {
-					c, err := activate(ctx, s)
-					if err != nil {
-						return err
-					}
+				w.activates("a", func(ctx context.Context, s *Session, c *Claim) error {
 					do := f(w, c)
 					w.slowly()
 					w.zk.Refuse(zkmem.Match{Op: jute.OpMulti, Count: zkmem.Always}, quota)
@@ -226,11 +192,7 @@ func TestANodeThatIsRefusedItsNameAsksEverMoreRarely(t *testing.T) {
 func TestALockWhoseServiceWasDeletedAsAWholeIsGivenBack(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
-		w.within("a", func(ctx context.Context, s *Session) error {
-			c, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
+		w.activates("a", func(ctx context.Context, s *Session, c *Claim) error {
 			w.byHand(whole(p)...)
 			if err := w.bounded(50, 20*time.Second, c.Release); err != nil {
 				w.Errorf("release: %v", err)

@@ -77,11 +77,7 @@ func TestALockThatAStrangerFreedLeavesALeaseThatIsWaitedFor(t *testing.T) {
 			attaching.Store(true)
 			w.stranger(id)
 			attaching.Store(false)
-			w.within("b", func(ctx context.Context, s *Session) error {
-				_, b, err := claim(ctx, s, Race)
-				if err != nil {
-					return err
-				}
+			w.claims("b", func(ctx context.Context, s *Session, b *Claim) error {
 				left := a.Lease.End() - w.now()
 				for strangers, enough := range map[bool]bool{false: false, true: true} {
 					s.cfg.Strangers = strangers

@@ -170,11 +170,7 @@ func TestALockBesideAWriteByHandIsGivenBackByWhoLeaves(t *testing.T) {
 // So it is with a claim that is known: its breadcrumb and the folder are written to by hand, and it is given back as ever.
 func TestAWriteByHandBesideAClaimEndsNoSession(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.within("a", func(ctx context.Context, s *Session) error {
-			cl, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
+		w.activates("a", func(ctx context.Context, s *Session, cl *Claim) error {
 			w.asOperator(func(ctx context.Context, s *Session) error {
 				return errors.Join(s.set(ctx, cl.paths.Dir(), []byte("{}"), -1), w.crumbOfLater(ctx, s))
 			})

@@ -75,6 +75,40 @@ func (w *world) within(node string, f func(ctx context.Context, s *Session) erro
 	}
 }
 
+// claims is within, once the lock is had.
+func (w *world) claims(node string, f func(ctx context.Context, s *Session, c *Claim) error) {
+	w.Helper()
+	w.within(node, func(ctx context.Context, s *Session) error {
+		_, c, err := claim(ctx, s, Race)
+		if err != nil {
+			return err
+		}
+		return f(ctx, s, c)
+	})
+}
+
+// activates is claims, once the breadcrumb is written.
+func (w *world) activates(node string, f func(ctx context.Context, s *Session, c *Claim) error) {
+	w.Helper()
+	w.within(node, func(ctx context.Context, s *Session) error {
+		c, err := activate(ctx, s)
+		if err != nil {
+			return err
+		}
+		return f(ctx, s, c)
+	})
+}
+
+// leaveCrumb leaves a breadcrumb of a node x, which is gone.
+func (w *world) leaveCrumb() {
+	w.asOperator(func(ctx context.Context, s *Session) error {
+		if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
+			return err
+		}
+		return s.create(ctx, Paths{"/understudy", "svc"}.Crumb(), encode(BreadCrumb{Node: "x", Session: "0x1"}), 0)
+	})
+}
+
 // claim stands for "svc" until the lock is had.
 func claim(ctx context.Context, s *Session, mode Mode) (*Candidate, *Claim, error) {
 	c, _, err := s.NewCandidate(ctx, "svc", mode)
