@@ -4,6 +4,9 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"understudy/election/jute"
+	"understudy/election/zkmem"
 )
 
 // What a former session left unsaid is said in its entry, and in no other's that took its name after a loss of data.
@@ -35,6 +38,25 @@ func TestAnEntryIsCorrectedOnlyIfItIsTheSameActivation(t *testing.T) {
 				w.Errorf("an entry that is dropped: %v", err)
 			}
 			return nil
+		})
+	})
+}
+
+// Requests that are not answered say nothing of changes by others: the first such change is still taken for chance.
+func TestAChangeAfterManyUnansweredRequestsIsTakenForChance(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			entry, err := c.History.Record(ctx, Activation{Token: 7, Start: time.Now().UTC()}, "")
+			if err != nil {
+				return err
+			}
+			w.zk.CloseBefore(zkmem.Match{Op: jute.OpSetData, Path: entry, Count: mostChanges + 2})
+			w.zk.Refuse(zkmem.Match{Op: jute.OpSetData, Path: entry}, jute.BadVersion)
+			return c.History.Correct(ctx, entry, Activation{Token: 7, Reason: "session expired"})
 		})
 	})
 }

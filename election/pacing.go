@@ -12,6 +12,7 @@ import (
 // speed, whatever it answers. The zero value begins. One loop uses it.
 type pacing struct {
 	tries    int
+	changes  int // tries that failed since another had changed what was read
 	resumed  int // pauses that a reconnect has ended
 	repeated time.Time
 }
@@ -59,10 +60,13 @@ func (p *pacing) wait(ctx context.Context, c *client, err error) error {
 // mostChanges is how often a change between reading and writing is taken for chance.
 const mostChanges = 10
 
-// passes tells whether a request may succeed after a fresh read.
+// passes tells whether a request that failed with err may succeed after a fresh read.
 func (p *pacing) passes(err error) bool {
-	changed := errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists)
-	return unknown(err) || changed && p.tries < mostChanges
+	if errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists) {
+		p.changes++
+		return p.changes <= mostChanges
+	}
+	return unknown(err)
 }
 
 // outcome repeats a request until its outcome is known.
