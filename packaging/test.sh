@@ -150,6 +150,11 @@ export UNDERSTUDY_TESTS
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 go build -o "$work/testreport" ./packaging/testreport
+race=-race
+if ! is_there "$(go env CC)"; then
+	race=
+	echo "test.sh: without the race detector, which needs ${CC:-gcc}" >&2
+fi
 late=${UNDERSTUDY_LATE:-$work/late}
 note=$late
 touch "$late"
@@ -164,11 +169,16 @@ run() { # go test's words
 	[ "${codes[*]}" = "0 0" ] || [ "${codes[1]}" -eq 3 ] || status=1 # 3: the tests that failed were late
 }
 again() {
-	local package name names=()
+	local package name raced names=()
 	note= # a test that is late now fails
 	while read -r -u 9 package name; do
 		names+=("$package.$name")
-		run -timeout 20m -count=1 -run "^$name\$" "$package"
+		case $package in
+		*/testbed/sim | */testbed/zktest) raced=$race ;;
+		*/testbed/* | */packaging/e2e) raced= ;;
+		*) raced=$race ;;
+		esac
+		run $raced -timeout 20m -count=1 -run "^$name\$" "$package"
 	done 9<"$late"
 	echo "repeated: ${#names[@]}" ${names[@]+"${names[@]}"}
 }
@@ -181,11 +191,6 @@ rest)
 	run -timeout 20m -count=1 ./supervisor/testbed/e2e ./supervisor/testbed/programs ./supervisor/testbed/soak ./supervisor/testbed/chaos/... ./supervisor/testbed/watchdog
 	;;
 promises)
-	race=-race
-	if ! is_there "$(go env CC)"; then
-		race=
-		echo "test.sh: without the race detector, which needs ${CC:-gcc}" >&2
-	fi
 	packages=$(go list ./... | grep -v '/packaging/e2e$\|/testbed/' && go list ./supervisor/testbed/{sim,zktest})
 	if [ "$(go env GOOS)" != linux ]; then
 		echo "test.sh: this is no Linux: only what is portable is tested" >&2

@@ -2,7 +2,8 @@
 // out; and for a package that failed the output of the tests that failed, and once more the lines that say why.
 //
 // A test that failed by a bound on time alone says so with the attribute `late` (supervisor/testbed/kit). It is noted in a file, so that
-// the caller can run it once more by itself. A test that failed by anything else is a finding, and is never noted.
+// the caller can run it once more by itself. A test that failed by anything else is a finding, and is never noted. Where the race
+// detector itself crashed, all tests of the package are noted.
 package main
 
 import (
@@ -58,6 +59,7 @@ type pkg struct {
 	open    map[string]bool // tests that have not ended
 	skipped int
 	wild    bool // something failed that is no test's failure alone: a panic, a data race
+	crashed bool // the race detector itself did
 }
 
 type line struct{ test, text string }
@@ -73,6 +75,9 @@ type report struct {
 
 // wild matches output of a test binary that failed by more than its tests' own verdict.
 var wild = regexp.MustCompile(`^(panic|fatal error):|DATA RACE`)
+
+// crash matches a failure of the race detector's own, as with testing/synctest (https://go.dev/issue/78156). It says nothing of the tests.
+var crash = regexp.MustCompile(`^ThreadSanitizer: CHECK failed`)
 
 // verdict matches the lines in which a test binary, or `go test`, says of a package what the report says itself.
 var verdict = regexp.MustCompile(`^(PASS|FAIL|ok)\s`)
@@ -124,6 +129,7 @@ func (r *report) take(e event) {
 		p.late[e.Test] = e.Key == "late"
 	case e.Action == "output":
 		p.wild = p.wild || wild.MatchString(e.Output)
+		p.crashed = p.crashed || crash.MatchString(e.Output)
 		if !strings.HasPrefix(e.Output, "=== ") && (e.Test != "" || !verdict.MatchString(e.Output)) {
 			p.lines = append(p.lines, line{e.Test, e.Output})
 		}
@@ -196,6 +202,9 @@ func (p *pkg) says(test, text string) {
 
 // onlyLate returns the outermost tests to run once more; nil when something in this package failed by more than a bound on time.
 func (p *pkg) onlyLate() (names []string) {
+	if p.crashed && !p.wild && len(p.failed) == 0 {
+		return []string{".*"}
+	}
 	for test, open := range p.open {
 		if open && test != "" || p.wild {
 			return nil

@@ -88,6 +88,8 @@ func TestOnlyLateTestsAreRepeated(t *testing.T) {
 		"late and a panic":        {[]string{"attr A late", "fail A", "output A panic: oh", "fail"}, nil, true},
 		"late and a data race":    {[]string{"attr A late", "fail A", "output A WARNING: DATA RACE", "fail"}, nil, true},
 		"the binary fails alone":  {[]string{"pass A", "output  FAIL", "fail"}, nil, true},
+		"the detector crashes":    {[]string{"pass A", "run B", "output  ThreadSanitizer: CHECK failed: x", "fail"}, []string{"p .*"}, false},
+		"it crashes, A failed":    {[]string{"fail A", "run B", "output  ThreadSanitizer: CHECK failed: x", "fail"}, nil, true},
 		"it ends in the middle":   {[]string{"attr A late", "fail A", "run B", "fail"}, nil, true},
 		"the parent says more":    {[]string{"attr A/x late", "fail A/x", "output A     a_test.go:1: oh", "fail A", "fail"}, nil, true},
 		"it says more at its end": {[]string{"attr A late", "output A     a_test.go:1: late: oh", "output A     a_test.go:2: a leak", "fail A", "fail"}, nil, true},

@@ -49,8 +49,10 @@ func TestShortCutIsNotNoticed(t *testing.T) {
 // The standby's troubles are not the active one's.
 func TestStandbyThatIsCutOffDisturbsNobody(t *testing.T) {
 	t.Parallel()
-	p := brief(t, stage(t))
-	a, b, run := p.OnTwoHosts(t)
+	p := play(t, stage(t))
+	a, run := p.Active(t, p.Lab.Host(t, "a"))
+	p.Options.Session = session // only the standby's has to end
+	b := p.Standby(t, p.Lab.Host(t, "b"))
 	b.Host.Cut(t)
 	p.Alone(t, 2*session, "a")
 	b.Host.Heal(t)
