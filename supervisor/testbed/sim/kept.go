@@ -116,7 +116,11 @@ func (nv *nodesView) nodeChanged(t zkmem.Commit, ch zkmem.Change) {
 		}
 		var says election.Node
 		if json.Unmarshal(ch.Data, &says) == nil {
-			nv.told[t.By] = time.Duration(says.SessionMs) * time.Millisecond
+			timeout := time.Duration(says.SessionMs) * time.Millisecond
+			if least, ok := nv.told[t.By]; ok {
+				timeout = min(timeout, least) // a longer grant is told, and never counts
+			}
+			nv.told[t.By] = timeout
 		}
 	}
 }
@@ -157,8 +161,8 @@ func (nv *nodesView) silent(by string, session int64, what string) {
 	}
 }
 
-// twice is two of a session's timeouts, as it tells of itself, by a clock that goes wrong. Where what it was granted is more than it may
-// count with, its breadcrumb tells the lesser, and is all that there is when its own znode was deleted by hand.
+// twice is two of a session's timeouts, the shortest that it told of itself, by a clock that goes wrong. Where what it was granted is
+// more than it may count with, its breadcrumb tells the lesser, and is all that there is when its own znode was deleted by hand.
 func (nv *nodesView) twice(session int64) time.Duration {
 	return election.Counted(nv.told[session], nv.w.plan.Floor) * 2 * 997 / 1000
 }
