@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"understudy/supervisor/testbed/kit"
 )
@@ -16,15 +19,14 @@ func (w *world) tokenFile() string { return filepath.Join(w.dir, "http.token") }
 // siege has strangers take all that the nodes' ports give, and flood the sockets that programs notify. Nothing may come of it.
 func siege(w *world, s *struck) func() {
 	s.Target = "everywhere"
-	sockets, _ := filepath.Glob("/run/understudy/usnotify-*/*") // the pattern is well formed
 	enough := make(chan struct{})
-	for i, n := range w.nodes {
+	for _, n := range w.nodes {
 		w.tasks.Go(func() {
 			what := kit.Siege{
 				HTTP: httpPort, Sources: 4, Hold: 60, Agent: agentPort, Garbage: bytes.Repeat([]byte{0, 0, 0, 64, 'x'}, 40), Pause: visitEvery,
 			}
-			if i < len(sockets) {
-				what.Notify = sockets[i]
+			if sockets := w.notified(n); len(sockets) > 0 {
+				what.Notify = sockets[0]
 			}
 			stop := make(chan struct{})
 			w.tasks.Go(func() {
@@ -41,4 +43,22 @@ func siege(w *world, s *struck) func() {
 		})
 	}
 	return func() { close(enough) }
+}
+
+// notified are the sockets that a node's programs notify: those of its network namespace, whoever else has some on this machine.
+func (w *world) notified(n *node) (paths []string) {
+	w.mu.Lock()
+	sup := n.sup
+	w.mu.Unlock()
+	if sup == nil {
+		return nil
+	}
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/unix", sup.Pid)) // empty when it is gone
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if path := words[len(words)-1]; strings.HasPrefix(path, "/run/understudy/usnotify-") {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }

@@ -162,12 +162,26 @@ func (b *browser) until(selector string, words ...string) time.Duration {
 	})
 }
 
-// press presses a button; one that asks whether that is meant is pressed again.
-func (b *browser) press(selector chromedp.CSS) {
+// press presses a button, as a person does who sees it; one that asks whether that is meant is pressed again. Where it is and the press
+// are one step: the page moves.
+func (b *browser) press(selector string) {
 	b.Helper()
-	b.do(chromedp.WaitVisible(selector), chromedp.WaitEnabled(selector), chromedp.Click(selector))
-	if js[bool](b, "document.querySelector(%q).classList.contains('sure')", string(selector)) {
-		b.do(chromedp.Click(selector))
+	once := func() {
+		kit.Until(b, soon, selector+" can be pressed", func() bool {
+			return js[bool](b, `(() => {
+				const button = document.querySelector(%q);
+				if (!button || button.disabled) return false;
+				button.scrollIntoView({block: 'nearest'});
+				const at = button.getBoundingClientRect();
+				if (document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2) !== button) return false;
+				button.click();
+				return true;
+			})()`, selector)
+		})
+	}
+	once()
+	if js[bool](b, "document.querySelector(%q).classList.contains('sure')", selector) {
+		once()
 	}
 }
 
