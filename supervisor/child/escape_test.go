@@ -275,11 +275,11 @@ func TestGuardiansKillAProgramThatLeftItsCgroup(t *testing.T) {
 	})
 }
 
-// settle waits for both guardians.
+// settle waits until a killed guardian's successor serves. P4: until then the supervisor ends its terms, and that successor, when the
+// other one dies.
 func (p *puppet) settle() {
 	p.t.Helper()
-	p.do(command{Do: "tree", Epoch: 1, Name: "b"})
-	p.do(command{Do: "end", Name: "b"})
+	p.do(command{Do: "serve"})
 }
 
 // tidy removes the cgroup that a program has left, as root may.

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/guard"
 )
 
 const (
@@ -231,4 +232,24 @@ func caughtUp(ctx context.Context, g *Guard) error {
 	seq := g.guardians.pair.Rouse(Now())
 	g.guardians.unlock()
 	return g.guardians.answered(ctx, seq)
+}
+
+// bothServe waits until no guardian is being replaced any more, when there are so many trees.
+func bothServe(ctx context.Context, g *Guard, trees int) error {
+	err := caughtUp(ctx, g)
+	for err == nil {
+		g.guardians.mu.Lock()
+		_, busy := g.guardians.pair.HandOver(Now(), 1, trees)
+		changed := g.guardians.pair.Changed()
+		g.guardians.mu.Unlock()
+		if !errors.Is(busy, guard.ErrBusy) {
+			return busy
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	return err
 }

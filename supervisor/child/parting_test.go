@@ -78,21 +78,7 @@ func TestALogThatIsFullHoldsNoGuardianUp(t *testing.T) {
 		}
 		kill9(s.pid)
 		bounded, cancel := context.WithTimeout(t.Context(), patience)
-		err := caughtUp(bounded, g)
-		for err == nil {
-			g.guardians.mu.Lock()
-			_, busy := g.guardians.pair.HandOver(Now(), 1, 1)
-			changed, now := g.guardians.pair.Changed(), g.guardians.at[i%2]
-			g.guardians.mu.Unlock()
-			if busy == nil && now != s {
-				break
-			}
-			select {
-			case <-changed:
-			case <-bounded.Done():
-				err = context.Cause(bounded)
-			}
-		}
+		err := bothServe(bounded, g, 1)
 		cancel()
 		if err != nil {
 			t.Fatalf("round %d: %v", i, err)

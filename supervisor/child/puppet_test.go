@@ -365,6 +365,8 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 		r.ID.Name = l.Addr().String()
 		lent = append(lent, l)
 		return r, g.Lend(file, []byte(c.Name))
+	case "serve":
+		return r, bothServe(ctx, g, len(trees))
 	case "over":
 		<-g.Over(c.Epoch)
 		return r, g.Cause(c.Epoch)
