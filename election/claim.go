@@ -210,7 +210,7 @@ func (c *Claim) renumber(ctx context.Context) error {
 		c.s.Expire(ErrTorn)
 		return ErrTorn
 	}
-	c.s.log.Warn("somebody has written to the folder of the service, whose version numbers the claims", "path", c.paths.Dir(),
+	c.s.log.Warn("somebody has written to the service's folder, whose version counts the claims", "path", c.paths.Dir(),
 		"version", dir.Version, "claim", c.number)
 	c.number = dir.Version
 	return nil

@@ -44,7 +44,7 @@ func (f *former) succeed(ctx context.Context) bool {
 		"node", f.node, "session", SessionName(f.owner))
 	sent := s.cfg.Now()
 	if err := s.replace(ctx, f.path, s.Self.data(), f.version); err != nil {
-		s.log.Debug("its place is not taken", "error", err)
+		s.log.Debug("cannot take the place of the former session", "error", err)
 		return false
 	}
 	if f.owner != 0 { // else a restore has made it, and its other znodes cannot be told from others
@@ -76,7 +76,7 @@ func (f *former) tell(v view) {
 	holder, err := decode[Node](v.data)
 	switch {
 	case owner == 0:
-		s.log.Warn("the znode of this node is no session's: taking its place when it has been silent for two session timeouts", "node", me.Node)
+		s.log.Warn("the znode of this node belongs to no session: replacing it when it has been silent for two session timeouts", "node", me.Node)
 	case err == nil && (alive || holder.Host != me.Host || holder.Machine != me.Machine):
 		s.log.Error("another supervisor has the name of this node; give each its own (--node, or node: in the config)",
 			"node", me.Node, "host", holder.Host, "pid", holder.Pid)

@@ -49,7 +49,7 @@ func (q *queue) reachHead(ctx context.Context) error {
 		}
 		switch {
 		case err == nil && v.exists && v.stat.EphemeralOwner == 0:
-			q.s.log.Warn("a place in the queue is no session's, and is passed over", "path", ahead)
+			q.s.log.Warn("skipping a place in the queue that belongs to no session", "path", ahead)
 			if q.nobodys == nil {
 				q.nobodys = map[string]bool{}
 			}

@@ -285,9 +285,9 @@ func (l *lookout) clear(ctx context.Context, id int64, g *sign) error {
 func (l *lookout) failed(id int64, g *sign, err error) {
 	facts := []any{"node", g.node, "session", SessionName(id), "error", err}
 	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
-		l.s.log.Debug("what a session holds has changed", facts...)
+		l.s.log.Debug("the znodes of a session without heartbeats have changed", facts...)
 		return
 	}
-	l.s.log.Warn("cannot delete all that a session without heartbeats holds, counting anew", facts...)
+	l.s.log.Warn("cannot delete all znodes of a session without heartbeats, waiting again", facts...)
 	g.since, g.zxid, g.waited = l.s.cfg.Now(), l.s.dialer.seen.Load(), false
 }

@@ -67,7 +67,7 @@ func (c *credentials) renew(ctx context.Context, sess *election.Session, ensembl
 		ensemble.Show(now)
 		c.withhold("")
 		c.taken()
-		c.log.Info("changed credentials are shown to ZooKeeper", "file", now.File, "how_many", len(now.Secrets))
+		c.log.Info("sending changed credentials to ZooKeeper", "file", now.File, "how_many", len(now.Secrets))
 	case errors.Is(err, election.ErrNotOurs), errors.Is(err, election.ErrNoAuth):
 		c.withhold(fmt.Sprintf("the changed credentials in %s are not taken up: %v; keep the former line beside the new one and run `understudy check --repair-acl` first",
 			now.File, err))

@@ -114,7 +114,7 @@ func (l *leftovers) end(ctx context.Context, service string, id TreeID) *Leftove
 		return err
 	})
 	if err != nil {
-		l.log.Warn("cannot look for what earlier supervisors left", "error", err)
+		l.log.Warn("cannot look for processes that earlier supervisors left", "error", err)
 		return &Leftover{Tree: "an earlier supervisor's"}
 	}
 	all = slices.DeleteFunc(all, func(o orphan) bool { return !o.concerns(l.root, service) })
@@ -159,7 +159,7 @@ func (l *leftovers) stillLeft() (Leftover, bool) {
 
 // ErrLeftover says that the watchdog was not touched: a former supervisor may have set it on what it left, and to open and close
 // the device would call it off.
-var ErrLeftover = errors.New("what an earlier supervisor left on this machine cannot be killed")
+var ErrLeftover = errors.New("processes that an earlier supervisor left on this machine cannot be killed")
 
 // keepSweeping goes on ending what earlier supervisors left, of whatever service, until nothing is left or the guard has stopped.
 func (l *leftovers) keepSweeping() {
@@ -173,7 +173,7 @@ func (l *leftovers) keepSweeping() {
 		cancel()
 		if err == nil && len(left) == 0 {
 			if told != "" {
-				l.log.Info("all that earlier supervisors left is dead now")
+				l.log.Info("all processes that earlier supervisors left are dead now")
 			}
 			return
 		}
@@ -183,7 +183,7 @@ func (l *leftovers) keepSweeping() {
 		}
 		if now := strings.Join(words, "; "); now != told {
 			told = now
-			l.log.Error("what an earlier supervisor left cannot be killed, trying again for ever", "left", now, "error", err)
+			l.log.Error("processes that an earlier supervisor left cannot be killed, still trying", "left", now, "error", err)
 		}
 		again := time.NewTimer(wait)
 		select {

@@ -60,7 +60,7 @@ func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (Container, 
 				"why", c.Why)
 		case KindPidNS:
 			if c.UserNS {
-				log.Warn("for want of privilege programs run in a user namespace of their own, too: setuid and setgid programs and file "+
+				log.Warn("without privilege, programs run in a user namespace of their own, too: setuid and setgid programs and file "+
 					"capabilities (sudo, su, mount) give them nothing there, and other users' files belong to nobody; "+
 					"a cgroup that is delegated to this user is used instead, where there is one (systemd: Delegate=yes)", "why", c.Why)
 			}

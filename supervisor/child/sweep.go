@@ -40,7 +40,7 @@ var madeBy = regexp.MustCompile(`\.p(\d+)-(\d+)-(\d+)\.[0-9a-f]{12}$`)
 func sweep(ctx context.Context, base string, log hclog.Logger) (left []orphan, err error) {
 	all, err := orphans(base)
 	if err != nil {
-		return nil, fmt.Errorf("look for what earlier supervisors left: %w", err)
+		return nil, fmt.Errorf("look for processes that earlier supervisors left: %w", err)
 	}
 	return endAll(ctx, all, log), nil
 }
@@ -54,13 +54,13 @@ func endAll(ctx context.Context, all []orphan, log hclog.Logger) (left []orphan)
 			continue // its guardians have removed it just now
 		}
 		if err != nil { // P2: what cannot be looked at is not known to be dead
-			log.Warn("cannot look at what an earlier supervisor left behind", "cgroup", filepath.Base(o.path), "error", err)
+			log.Warn("cannot look at processes that an earlier supervisor left", "cgroup", filepath.Base(o.path), "error", err)
 			left = append(left, o)
 			continue
 		}
 		l.finds = true
 		if dead, _ := l.dead(); !dead {
-			log.Warn("ending what an earlier supervisor left behind", "cgroup", filepath.Base(o.path))
+			log.Warn("killing the processes that an earlier supervisor left", "cgroup", filepath.Base(o.path))
 		}
 		_ = l.strike() // repeated, and looked at, in killUntilDead
 		leaves[i] = l

@@ -37,7 +37,7 @@ func token(file, without string, log hclog.Logger) func() (string, error) {
 		return secret, err
 	}
 	if _, err := read(); err != nil {
-		log.Error("a token of HTTP cannot be read: "+without, "error", err)
+		log.Error("cannot read an HTTP token: "+without, "error", err)
 	}
 	return read
 }

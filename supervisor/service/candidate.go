@@ -86,7 +86,7 @@ func (c *candidate) vanish(ctx context.Context, leave func(context.Context) erro
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
 	defer cancel()
 	if err := leave(ctx); err != nil {
-		c.v.log.Debug("what this node says of the service stays until the session ends", "error", err)
+		c.v.log.Debug("cannot delete this node's znodes of the service before the session ends", "error", err)
 	}
 }
 

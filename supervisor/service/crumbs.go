@@ -42,7 +42,7 @@ func (b *crumbs) alive(ctx context.Context, cand *election.Candidate, tree json.
 		Pid: l.Pid, Start: l.Start, Program: l.Program, State: l.State, Tracer: l.Tracer, Since: time.Now().UTC(),
 	})
 	if err != nil {
-		b.log.Warn("cannot say in the breadcrumb that something of the child is alive: another node may take a delay for a proof", "error", err)
+		b.log.Warn("cannot note in the breadcrumb that processes of the child are alive: another node may take a delay for a proof", "error", err)
 	}
 }
 
@@ -107,14 +107,14 @@ func (b *crumbs) cleared(ctx context.Context, sess *election.Session, cand *elec
 	}
 	removed, err := cand.Crumb.MarkDead(ctx, named.Tree, dead)
 	if err != nil {
-		b.log.Debug("the breadcrumb of what is dead now stays for a while", "error", err)
+		b.log.Debug("cannot remove the breadcrumb of a dead child yet", "error", err)
 		return false
 	}
 	if !removed {
-		b.log.Info("what a breadcrumb told of is dead; the breadcrumb is not removed from here: it names no tree, or has changed", "by", by)
+		b.log.Info("the child that a breadcrumb names is dead; this node does not remove the breadcrumb: it names no tree, or has changed", "by", by)
 		return true
 	}
-	b.log.Info("nothing of the former child is alive any more, as its breadcrumb said", "by", by)
+	b.log.Info("the former child is dead now, with all its processes, as its breadcrumb said", "by", by)
 	return true
 }
 

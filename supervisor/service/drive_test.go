@@ -64,7 +64,7 @@ func TestAnEventThatIsNotExpectedIsLoudAndEndsTheTermWithProof(t *testing.T) {
 			if len(broken) != 1 || !strings.Contains(broken[0].Error(), "Settled is not expected in Running") {
 				t.Errorf("%s: told %v", name, broken)
 			}
-			if text := log.String(); !strings.Contains(text, "[ERROR] this cannot be") || !strings.Contains(text, "to=stopping reason=\"lease ending\"") {
+			if text := log.String(); !strings.Contains(text, "[ERROR] the term ends") || !strings.Contains(text, "to=stopping reason=\"lease ending\"") {
 				t.Errorf("%s: logged %s", name, text)
 			}
 			if tree.ended == 0 || (released == 1) != (err == nil) || s2.Undead != (err != nil) || s2.Cause != role.LeaseEnding {

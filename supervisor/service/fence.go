@@ -198,7 +198,7 @@ func (t *fence) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
 		}
 		if !told {
 			told = true
-			v.log.Info("waiting until what this node has promised is over", "left", left.Round(time.Millisecond))
+			v.log.Info("waiting for the end of a promise that this node gave", "left", left.Round(time.Millisecond))
 		}
 		timer := time.NewTimer(left)
 		select {

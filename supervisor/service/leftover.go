@@ -139,7 +139,7 @@ func (r *remains) tell(ctx context.Context, err error) {
 	}
 	if words := err.Error(); words != r.words {
 		r.words = words
-		v.log.Error("something of a former child cannot be killed: the service does not stand here until it is dead, trying again for ever",
+		v.log.Error("processes of a former child cannot be killed: this node is no candidate until they are dead, still trying",
 			"error", err)
 	}
 	saying, cancel := context.WithTimeout(ctx, 2*sayPatience)
@@ -162,14 +162,14 @@ func (r *remains) settle(ctx context.Context) {
 	if r.words == "" && r.tree == nil { // there was nothing, as a rule
 		return
 	}
-	v.log.Info("nothing of the former child is alive any more")
+	v.log.Info("the former child is dead now, with all its processes")
 	v.unit.LoadDebts()
 	v.unit.UndoAll(ctx)
 	bounded, cancel := context.WithTimeout(ctx, proofPatience)
 	defer cancel()
 	if r.tree != nil && !v.unit.Owes() && ctx.Err() == nil && r.stand(bounded) {
 		if removed, err := r.cand.Crumb.MarkDead(bounded, r.tree, v.local.crumbs.outlasted(r.tree)); !removed {
-			v.log.Debug("no breadcrumb of what is dead now is removed", "error", err)
+			v.log.Debug("cannot remove the breadcrumb of a dead child", "error", err)
 		}
 	}
 }

@@ -252,7 +252,7 @@ func (t *runs) Clear(ctx context.Context) role.Event {
 		if ctx.Err() != nil {
 			return t.over(ctx)
 		}
-		v.log.Error("what the child left behind does not die", "error", err)
+		v.log.Error("processes that the child left behind do not die", "error", err)
 		v.view.ails(unproved, unprovedDeath(err))
 	}
 	t.closeRun()

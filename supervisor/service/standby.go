@@ -99,7 +99,7 @@ func (c *candidate) look(ctx context.Context) (bar role.Bar, e role.Event, over 
 		v.view.say()
 	}
 	if v.conf.order() != c.cand.Mode() && !c.cand.Unsure() {
-		v.log.Info("standing in another kind of election", "election", v.conf.order())
+		v.log.Info("the kind of election has changed", "election", v.conf.order())
 		if err := errors.Join(c.cand.Withdraw(ctx), c.cand.Prefer(ctx, 0)); err != nil { // P6: others of a queue would wait for us
 			return bar, c.failed(err), true
 		}

@@ -56,7 +56,7 @@ func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 	v := t.v
 	v.state = now
 	if err != nil {
-		v.log.Error("this cannot be, and ends the term", "error", err)
+		v.log.Error("the term ends, because of an event that is impossible here", "error", err)
 		if v.node.Broken != nil {
 			v.node.Broken(fmt.Errorf("%s: %w", v.name, err))
 		}
@@ -148,7 +148,7 @@ const (
 // Retry waits before another candidate is tried.
 func (t *stay) Retry(ctx context.Context) role.Event {
 	if ctx.Err() == nil {
-		t.v.log.Error("cannot stand for election, trying again", "error", t.trouble, "in", t.patience)
+		t.v.log.Error("cannot become a candidate, trying again", "error", t.trouble, "in", t.patience)
 	}
 	if !wait.For(ctx, t.patience) {
 		return role.Event{Kind: role.StayOver}

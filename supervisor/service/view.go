@@ -174,9 +174,9 @@ func (w *view) tellBar(bar role.Bar, why string) {
 	case bar == role.Paused, bar == role.NoBar && paused: // the role, which is about to change, says so
 		return
 	case bar == role.NoBar:
-		w.log.Info("standing for election again")
+		w.log.Info("a candidate again")
 	default:
-		w.log.Warn("not standing for election", "why", why)
+		w.log.Warn("not a candidate", "why", why)
 	}
 	if !paused {
 		w.say()

@@ -125,7 +125,7 @@ func (se *secrets) shown(since map[*node]time.Time, secrets []string) step {
 			se.mu.Lock()
 			sup, up := n.sup, !n.off && n.sup.Running()
 			se.mu.Unlock()
-			if up && !saidSince(sup.Log(), since[n], "changed credentials are shown") && !se.registered(n, auth.ACL()) {
+			if up && !saidSince(sup.Log(), since[n], "sending changed credentials") && !se.registered(n, auth.ACL()) {
 				return n.name + " does not show the changed ones"
 			}
 		}

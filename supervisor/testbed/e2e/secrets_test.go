@@ -79,12 +79,12 @@ func TestZooKeeperCredentialsAreChangedWhileRunning(t *testing.T) {
 		if i == 0 {
 			n.Signal(syscall.SIGHUP) // the other one looks by itself
 		}
-		said(n, 1, "changed credentials are shown")
+		said(n, 1, "sending changed credentials")
 	}
 	repair(a, "repaired: "+p.Options.Root+"\n")
 	for _, n := range nodes {
 		n.write(is)
-		said(n, 2, "changed credentials are shown")
+		said(n, 2, "sending changed credentials")
 	}
 	repair(b, "repaired: "+p.Options.Root+"\n")
 	repair(a, "0 of")
