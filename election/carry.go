@@ -25,7 +25,7 @@ func (s *Session) Carry() (Carried, error) {
 	case over != nil:
 		return Carried{}, over
 	case id == 0 || end == 0:
-		return Carried{}, errors.New("no session stands")
+		return Carried{}, errors.New("there is no open session")
 	}
 	c := Carried{Session: id, Password: password, Timeout: timeout, Seen: s.dialer.seen.Load(), LeaseEnd: end, Claims: map[string]bool{}}
 	for service := range s.locks.all() {

@@ -50,15 +50,15 @@ func ReadBreadCrumb(data []byte) (BreadCrumb, error) {
 func (b BreadCrumb) check() error {
 	switch {
 	case !isName(b.Node):
-		return fmt.Errorf("%q is no name of a node", b.Node)
+		return fmt.Errorf("%q is not a node name", b.Node)
 	case b.Session != "" && !isSession(b.Session): // without one nobody knows whether it is over
-		return fmt.Errorf("%q is no session", b.Session)
+		return fmt.Errorf("%q is not a session id", b.Session)
 	case b.SessionMs < 0 || b.SessionMs > math.MaxInt32: // as far as ZooKeeper's protocol goes
-		return fmt.Errorf("%d ms is no session timeout", b.SessionMs)
+		return fmt.Errorf("%d ms is not a session timeout", b.SessionMs)
 	case b.Token < 0:
-		return fmt.Errorf("%d is no token", b.Token)
+		return fmt.Errorf("%d is not a token", b.Token)
 	case b.Machine != "" && b.Boot == "":
-		return errors.New("a machine without a boot")
+		return errors.New("it names a machine, but no boot")
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func ExposedNote(open []string) string {
 	if len(first) > longestPath { // what to type stands behind it
 		first = first[:longestPath] + "..."
 	}
-	note := fmt.Sprintf("others than the credentials in zookeeper.auth may change %s%s in ZooKeeper, and so have two copies of a service run; "+
+	note := fmt.Sprintf("clients without the credentials in zookeeper.auth may change %s%s in ZooKeeper, and so make two copies of a service run; "+
 		"once all nodes have the credentials, type `understudy check --repair-acl`", first, more)
 	return Bounded([]string{note})[0] // it has names of znodes that a stranger may have made
 }

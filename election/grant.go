@@ -7,7 +7,7 @@ import (
 )
 
 // ErrShortened says that the servers grant a session less than it can go on with.
-var ErrShortened = errors.New("ZooKeeper grants a shorter session timeout than this session can go on with")
+var ErrShortened = errors.New("ZooKeeper grants a shorter session timeout than this session can continue with")
 
 // Counted is the timeout that a session counts with, for lease, heartbeats and all else, when a server has granted it that much, and
 // no server ever grants less than floor (0: nobody says so).
@@ -25,7 +25,7 @@ func Counted(granted, floor time.Duration) time.Duration {
 // granted tells why a session cannot go on with a timeout.
 func (c *Config) granted(timeout time.Duration) error {
 	if timeout < c.Floor {
-		return fmt.Errorf("%w: %v, and the config says that none is shorter than %v", ErrShortened, timeout, c.Floor)
+		return fmt.Errorf("%w: %v, but the config allows none shorter than %v", ErrShortened, timeout, c.Floor)
 	}
 	if err := CheckTimeout(Counted(timeout, c.Floor)); err != nil {
 		return fmt.Errorf("%w: %w", ErrShortened, err)
@@ -62,7 +62,7 @@ func (s *Session) greeted(h handshake) {
 	s.log.Warn("a server grants this session a shorter timeout", "was", was, "now", counted, "lease", LeaseLength(counted).Round(time.Millisecond))
 	refusal = errors.Join(refusal, s.Lease.shortened(s.dialer.ctx))
 	if refusal != nil && s.Over() == nil {
-		s.log.Error("the session cannot go on with that, and is ended", "error", refusal)
+		s.log.Error("the session cannot continue with that, ending it", "error", refusal)
 		if !errors.Is(refusal, ErrShortened) {
 			refusal = fmt.Errorf("%w: %w", ErrShortened, refusal)
 		}

@@ -56,7 +56,7 @@ func (h *History) closeEntry(ctx context.Context, path string, next Activation, 
 	}
 	old.End, old.Reason = &next.Start, why
 	if err := h.s.set(ctx, path, encode(old), v.stat.Version); err != nil {
-		h.s.log.Debug("the former activation stays open in the history", "path", path, "error", err)
+		h.s.log.Debug("cannot close the former activation in the history", "path", path, "error", err)
 	}
 }
 

@@ -46,7 +46,7 @@ func (c *Crumb) Remains(ctx context.Context, tree json.RawMessage, l Leftover) (
 		said := merge(v.data, map[string]Leftover{"leftover": l})
 		return &zk.SetDataRequest{Path: c.paths.Crumb(), Data: said, Version: v.stat.Version}, nil
 	})
-	return said, wrap("say in the breadcrumb that something is alive", err)
+	return said, wrap("note in the breadcrumb that processes are alive", err)
 }
 
 // same tells whether it names the same process, or none as well.

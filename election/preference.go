@@ -29,5 +29,5 @@ func (p *preference) set(ctx context.Context, priority int) error {
 		return nil
 	}
 	p.path = path // from now on it may be there
-	return wrap("tell the preference", p.s.own(ctx, path, nil))
+	return wrap("write the preference", p.s.own(ctx, path, nil))
 }

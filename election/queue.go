@@ -61,7 +61,7 @@ func (q *queue) reachHead(ctx context.Context) error {
 		case err == nil || unknown(err):
 			err = again.wait(ctx, q.s.client, err)
 		default:
-			err = fmt.Errorf("stand in the queue: %w", err)
+			err = fmt.Errorf("join the queue: %w", err)
 		}
 		if err != nil {
 			return err

@@ -247,7 +247,7 @@ func (l *lookout) clear(ctx context.Context, id int64, g *sign) error {
 	s := l.s
 	if !g.told {
 		g.told = true
-		s.log.Warn("a supervisor has sent no heartbeat for two session timeouts, but ZooKeeper keeps its session or its znodes: deleting what it holds",
+		s.log.Warn("a supervisor has sent no heartbeat for two session timeouts, but ZooKeeper keeps its session or its znodes: deleting them",
 			"node", g.node, "session", SessionName(id))
 	}
 	services, err := s.children(ctx, ServicesDir(s.cfg.Root))

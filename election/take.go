@@ -14,7 +14,7 @@ var ErrTorn = errors.New("ZooKeeper shows a lock of this session from before a l
 
 // ErrDeleted says that all of the service was deleted by hand since the candidate stood. Only a new candidate makes it anew, and so
 // learns of it.
-var ErrDeleted = errors.New("the znodes of the service were deleted as a whole")
+var ErrDeleted = errors.New("all znodes of the service were deleted")
 
 // taking is how a candidate takes the service's lock, however many attempts that needs.
 type taking struct {
@@ -173,7 +173,7 @@ func (t *taking) adopt(ctx context.Context, crumb BreadCrumb, lock view, stakes 
 // P1: the leader has to know of no more claims than this server, or the lock there is not ours. Where it refuses that again and again,
 // they disagree.
 func (t *taking) cede(ctx context.Context, claim *Claim) error {
-	t.s.log.Warn("somebody has written to the service by hand: taking its lock anew", "service", t.paths.Service, "token", claim.Token)
+	t.s.log.Warn("somebody has written to the service's znodes by hand: taking its lock again", "service", t.paths.Service, "token", claim.Token)
 	_, err := t.s.multi(ctx, claim.surrender()...)
 	switch {
 	case err == nil:
@@ -200,7 +200,7 @@ func (t *taking) disown(ctx context.Context, stakes []string) error {
 			return t.s.probe(ctx, t.paths.Lock())
 		})
 		if err != nil {
-			return wrap("see whose the lock is", err)
+			return wrap("read who holds the lock", err)
 		}
 		if !lock.exists || lock.stat.EphemeralOwner != t.s.ID() {
 			t.unsure = false

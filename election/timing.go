@@ -73,7 +73,7 @@ func StopEarly(session time.Duration) time.Duration { return session / 10 }
 
 // The reasons why a session is over.
 var (
-	ErrLeaseEnding = errors.New("no write was acknowledged by ZooKeeper for too long")
+	ErrLeaseEnding = errors.New("ZooKeeper has acknowledged no write for too long")
 	ErrExpired     = errors.New("the ZooKeeper session has expired")
 	ErrClosed      = errors.New("the session is closed")
 )

@@ -89,7 +89,7 @@ func (c Chain) Validate() error {
 	}
 	switch {
 	case c.Grace < 0:
-		return fmt.Errorf("the grace delay must not be negative, as %v is", c.Grace)
+		return fmt.Errorf("the grace delay must not be negative: %v", c.Grace)
 	case c.OnFailure != "" && c.OnFailure != Refuse && c.OnFailure != Grace:
 		return fmt.Errorf("on_failure must be %s or %s, not %q", Refuse, Grace, c.OnFailure)
 	}

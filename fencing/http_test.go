@@ -123,7 +123,7 @@ func TestOddBreadcrumbsAreNotHandedOn(t *testing.T) {
 		} {
 			odd := target
 			change(&odd)
-			if err := m.Fence(t.Context(), odd); err == nil || !strings.Contains(err.Error(), "cannot be handed on") {
+			if err := m.Fence(t.Context(), odd); err == nil || !strings.Contains(err.Error(), "cannot be passed on") {
 				t.Errorf("%s: %v", m.Name(), err)
 			}
 		}

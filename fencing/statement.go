@@ -32,11 +32,11 @@ func (s Statement) Convinces(t Target) error {
 	case !s.Dead:
 		return fmt.Errorf("%w: %s", ErrNotDead, s.Why)
 	case s.Service != t.Service || s.Token != t.Token:
-		return fmt.Errorf("%w: it speaks of token %d of %s", ErrNotDead, s.Token, s.Service)
+		return fmt.Errorf("%w: it is about token %d of %s", ErrNotDead, s.Token, s.Service)
 	case s.Machine != t.Machine || s.Boot == "":
-		return fmt.Errorf("%w: it is said on another machine", ErrNotDead)
+		return fmt.Errorf("%w: it comes from another machine", ErrNotDead)
 	case s.Boot != t.Boot && (s.Machine == "" || s.Node != t.Node):
-		return fmt.Errorf("%w: it is said in another boot, and not known to be on the same machine", ErrNotDead)
+		return fmt.Errorf("%w: it comes from another boot, and perhaps from another machine", ErrNotDead)
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (f facts) may(key string, at place) error {
 		return nil
 	case "node", "plug":
 		if at == chosen && !f.listed {
-			return fmt.Errorf("{%s} would let a breadcrumb choose who is asked: list the nodes in the method's plugs, as in `plugs: {%s: ...}`", key, f.words["node"])
+			return fmt.Errorf("{%s} would let a breadcrumb choose whom to ask: list the nodes in the method's plugs, as in `plugs: {%s: ...}`", key, f.words["node"])
 		}
 		return nil
 	case "boot", "session":
@@ -95,9 +95,9 @@ func (f facts) may(key string, at place) error {
 		}
 	}
 	if f.listed {
-		return fmt.Errorf("{%s} would let a breadcrumb choose who is asked, or what is fenced: write {plug} in its place, which is what plugs says of the node", key)
+		return fmt.Errorf("{%s} would let a breadcrumb choose whom to ask, or what to fence: write {plug} in its place, for the node's word in plugs", key)
 	}
-	return fmt.Errorf("{%s} would let a breadcrumb choose who is asked, or what is fenced: write {plug}, and list the nodes in the method's plugs", key)
+	return fmt.Errorf("{%s} would let a breadcrumb choose whom to ask, or what to fence: write {plug}, and list the nodes in the method's plugs", key)
 }
 
 // url fills in a URL: a placeholder is a part of a host's name, one segment of the path, or a value of the query, and nothing else.
@@ -112,7 +112,7 @@ func (f facts) url(text string) (string, error) {
 	}
 	authority, rest := rest[:end], rest[end:]
 	if i := strings.LastIndexByte(authority, ':'); strings.Contains(authority, "@") || strings.Contains(authority, "{token}") || i >= 0 && placeholder.MatchString(authority[i:]) {
-		return "", errors.New("nothing can be filled in for a user or a port of the URL, nor a number for its host")
+		return "", errors.New("the URL's user and port cannot be filled in, and its host must not become a number")
 	}
 	authority, err := f.fill(authority, chosen, nil)
 	if err != nil {
@@ -128,7 +128,7 @@ func (f facts) url(text string) (string, error) {
 			return "", err
 		}
 		if s := segments[i]; s == "" || s == "." || s == ".." {
-			return "", fmt.Errorf("%s would be %q, which is no part of a path", segment, s)
+			return "", fmt.Errorf("%s would be %q, which cannot be part of a path", segment, s)
 		}
 	}
 	if query, err = f.fill(query, told, url.QueryEscape); err != nil {

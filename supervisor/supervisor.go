@@ -77,7 +77,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	}
 	if cfg.Legacy != nil {
 		if err := s.adopt(ctx); err != nil {
-			return nil, fmt.Errorf("go on where the former image of this process has stopped: %w", err)
+			return nil, fmt.Errorf("continue from the former image of this process: %w", err)
 		}
 	}
 	for _, c := range cfg.Services {

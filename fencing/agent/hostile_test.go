@@ -70,7 +70,7 @@ func TestHostileQuestionsKillNothing(t *testing.T) {
 		"of an older term": {says: "not newer than 41", write: func(conn net.Conn, nonce []byte) {
 			_, _ = conn.Write(question(secret, nonce, func(q *Question) { q.ByToken = 41 }))
 		}},
-		"of no service": {says: "no name of a service", write: func(conn net.Conn, nonce []byte) {
+		"of no service": {says: "not a service name", write: func(conn net.Conn, nonce []byte) {
 			_, _ = conn.Write(question(secret, nonce, func(q *Question) { q.Service = "../x\n" }))
 		}},
 		"without a nonce": {says: "no nonce", write: func(conn net.Conn, nonce []byte) {

@@ -101,7 +101,7 @@ func (f Files) secrets() ([][]byte, error) {
 }
 
 var (
-	errNoAuthority = errors.New("no certificate, or nobody who may sign for others: anybody could ask")
+	errNoAuthority = errors.New("no certificate, or no authority: anybody could ask")
 	errNoKeys      = errors.New("neither a secret nor certificates: anybody could ask")
 )
 
@@ -183,7 +183,7 @@ func (c *channel) proved(purpose string, nonce, body, mac []byte) ([]byte, error
 func (k *Keys) named(c channel, node string) error {
 	if name := k.nameOf(node); c.peer != nil && name != "" {
 		if err := c.peer.VerifyHostname(name); err != nil {
-			return fmt.Errorf("%s is another in its certificate: %w", node, err)
+			return fmt.Errorf("the certificate of %s is for another name: %w", node, err)
 		}
 	}
 	return nil

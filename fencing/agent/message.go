@@ -62,7 +62,7 @@ func greet(w io.Writer, nonce []byte) error {
 func greeted(r io.Reader) (nonce []byte, err error) {
 	text := make([]byte, len(magic)+nonceSize)
 	if _, err := io.ReadFull(r, text); err != nil {
-		return nil, fmt.Errorf("no greeting: %w", err)
+		return nil, fmt.Errorf("read the greeting: %w", err)
 	}
 	if string(text[:len(magic)]) != magic {
 		return nil, errMagic
@@ -105,7 +105,7 @@ func send(w io.Writer, body, mac []byte) error {
 func receive(r io.Reader) (body, mac []byte, err error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {
-		return nil, nil, fmt.Errorf("no message: %w", err)
+		return nil, nil, fmt.Errorf("read the message: %w", err)
 	}
 	n := binary.BigEndian.Uint32(size[:])
 	if n > maxBody {
@@ -126,13 +126,13 @@ func readQuestion(body []byte) (Question, error) {
 	}
 	switch {
 	case !isName(q.Service):
-		return Question{}, fmt.Errorf("%.100q is no name of a service", q.Service)
+		return Question{}, fmt.Errorf("%.100q is not a service name", q.Service)
 	case !isName(q.Node) || !isName(q.By):
 		return Question{}, errors.New("a node without a name")
 	case q.Token <= 0:
-		return Question{}, fmt.Errorf("%d is no token", q.Token)
+		return Question{}, fmt.Errorf("%d is not a token", q.Token)
 	case q.ByToken <= q.Token:
-		return Question{}, fmt.Errorf("token %d, of who asks, is not newer than %d", q.ByToken, q.Token)
+		return Question{}, fmt.Errorf("the asker's token %d is not newer than %d", q.ByToken, q.Token)
 	case len(q.Nonce) != nonceSize:
 		return Question{}, errors.New("no nonce")
 	}

@@ -41,17 +41,17 @@ const longestPromise = 10 * time.Minute
 func readPromiseRequest(body []byte) (PromiseRequest, error) {
 	var p PromiseRequest
 	if err := json.Unmarshal(body, &p); err != nil {
-		return PromiseRequest{}, fmt.Errorf("read what is to be promised: %w", err)
+		return PromiseRequest{}, fmt.Errorf("read the request for a promise: %w", err)
 	}
 	switch {
 	case !isName(p.Service):
-		return PromiseRequest{}, fmt.Errorf("%.100q is no name of a service", p.Service)
+		return PromiseRequest{}, fmt.Errorf("%.100q is not a service name", p.Service)
 	case !isName(p.By) || !isName(p.Of):
 		return PromiseRequest{}, errors.New("a node without a name")
 	case p.Token <= 0:
-		return PromiseRequest{}, fmt.Errorf("%d is no token", p.Token)
+		return PromiseRequest{}, fmt.Errorf("%d is not a token", p.Token)
 	case p.For <= 0 || p.For > longestPromise:
-		return PromiseRequest{}, fmt.Errorf("%v is no time to promise", p.For)
+		return PromiseRequest{}, fmt.Errorf("%v is not a time to promise for", p.For)
 	case len(p.Nonce) != nonceSize:
 		return PromiseRequest{}, errors.New("no nonce")
 	}
@@ -78,7 +78,7 @@ func (s *Server) promiseTo(_ context.Context, line channel, body []byte, place *
 	case p.Of != s.Self.Node || p.Machine != s.Self.Machine:
 		err = fmt.Errorf("this is %s, on machine %q", s.Self.Node, s.Self.Machine)
 	case p.By == p.Of:
-		err = errors.New("nobody promises to himself")
+		err = errors.New("a node does not promise to itself")
 	default:
 		err = s.Promise(p)
 	}

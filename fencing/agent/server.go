@@ -202,7 +202,7 @@ func (s *Server) judge(ctx context.Context, from net.Addr, q Question) Answer {
 	case verdict == fencing.Alive:
 		a.Alive, a.Why = true, "it is alive"
 	default:
-		a.Why = "nothing is known of it here"
+		a.Why = "this machine knows nothing about it"
 	}
 	if len(a.Why) > 1<<10 {
 		a.Why = a.Why[:1<<10]
@@ -214,7 +214,7 @@ func (s *Server) judge(ctx context.Context, from net.Addr, q Question) Answer {
 // complain logs who was turned away, at most one line a second.
 func (s *Server) complain(from string, err error) {
 	s.once.Do(func() {
-		s.complaints = loglimit.Line{Log: s.Logger, Words: "turned away at the fencing agent", Window: time.Second}
+		s.complaints = loglimit.Line{Log: s.Logger, Words: "the fencing agent refused a client", Window: time.Second}
 	})
 	s.complaints.Say(from, "why", err)
 }

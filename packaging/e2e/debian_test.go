@@ -128,7 +128,7 @@ func (p *pair) killAll(t *testing.T) {
 	}
 	kit.KillAtOnce(watchers...)
 	at := tick.Now()
-	// Nobody could close the session. By the time it ends systemd has started this supervisor again, and whoever is first has the lock.
+	// Nobody could close the session. By the time it ends systemd has started this supervisor again, and the first node that can has the lock.
 	next := p.accounts.Next(t, 20*time.Second, run.First)
 	t.Logf("kill -9 of supervisor and guardians: after %v %s runs it", kit.Gap(run, next).Round(time.Millisecond), next.Node)
 	for _, r := range p.accounts.Runs() {

@@ -40,7 +40,7 @@ func (p *pair) mistakes(t *testing.T) {
 	m.do(t, "rm", "/etc/understudy/instances/empty.env")
 	m.do(t, "journalctl", "--sync") // what was said just now is in it
 	journal := m.do(t, "journalctl", "--no-pager", "--boot", "--output=cat", "--unit=understudy@*")
-	for _, line := range []string{"/etc/understudy/instances/nothing.env is missing: it says what to run", "understudy: no COMMAND stands behind `--`"} {
+	for _, line := range []string{"/etc/understudy/instances/nothing.env is missing: it says what to run", "understudy: no COMMAND follows `--`"} {
 		if !strings.Contains(journal, line) {
 			t.Errorf("the journal does not say %q", line)
 		}

@@ -45,7 +45,7 @@ func (a about) configPage(doc string) (string, error) {
 		}
 	}
 	if keys < 50 || block != "" {
-		return "", errors.New("docs/config.md does not look as it did")
+		return "", errors.New("docs/config.md has an unexpected form")
 	}
 	p.section("SEE ALSO")
 	fmt.Fprintln(p, bold("understudy", 1)+", "+bold("understudy-run", 1)+", "+bold("understudy-check", 1))

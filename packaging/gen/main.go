@@ -38,7 +38,7 @@ func run(args []string) error {
 	case "copyright":
 		text, err = copyright(path)
 	default:
-		err = fmt.Errorf("%q is nothing that can be made", args[0])
+		err = fmt.Errorf("%q cannot be made", args[0])
 	}
 	if err == nil {
 		_, err = os.Stdout.Write(text)

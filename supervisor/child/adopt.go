@@ -176,7 +176,7 @@ func (t *Tree) adoptProgram(p *Process, start uint64) error {
 	}
 	if err := in.name(p.part.first); err != nil && !in.removed() { // a former version may not have done so
 		// P2: who comes later would not find it outside. That costs its own service, and nothing else.
-		t.guard.cfg.Logger.Error("a program is killed, since it could be lost sight of", "tree", t.id.Name, "pid", p.pid, "error", err)
+		t.guard.cfg.Logger.Error("killing a program that a later supervisor could not find", "tree", t.id.Name, "pid", p.pid, "error", err)
 		_ = p.part.body.strike() // again by whoever ends it
 	}
 	process, err := os.FindProcess(p.pid) // while it is held it is no other

@@ -40,7 +40,7 @@ type body interface {
 }
 
 // ErrNotSeen says that nothing of a tree was found alive, which is no proof: the lease of its supervisor has to end first.
-var ErrNotSeen = errors.New("nothing is seen alive")
+var ErrNotSeen = errors.New("no live process is seen")
 
 // look is one turn of killing: it strikes until the body is proved dead, and then removes it if told to.
 func look(b body, remove bool) (bool, error) {

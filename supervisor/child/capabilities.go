@@ -73,7 +73,7 @@ func (c *Capabilities) after(userChanges bool) []step {
 		return nil
 	}
 	sets := new(capSets)
-	const advice = "the supervisor does not have all of them to give: run it as root, or give it those by AmbientCapabilities= in its unit, or leave them out"
+	const advice = "the supervisor itself does not have all of them: run it as root, or give it those by AmbientCapabilities= in its unit, or leave them out"
 	return []step{{"capabilities.ambient", advice, func() unix.Errno {
 		if errno := sets.call(unix.SYS_CAPGET); errno != 0 {
 			return errno

@@ -74,7 +74,7 @@ func CatcherMain() int {
 // seize begins to trace all threads of the process, which has to be the parent.
 func seize(pid int) error {
 	if pid != os.Getppid() {
-		return fmt.Errorf("process %d is not this one's parent", pid)
+		return fmt.Errorf("process %d is not the parent of this one", pid)
 	}
 	seen := map[int]bool{}
 	for fresh := true; fresh; { // a thread that was made meanwhile by one that is traced already is traced as well

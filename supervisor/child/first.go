@@ -200,7 +200,7 @@ func (p *Process) Astray() (cgroup string) {
 	in.told = true
 	t.mu.Unlock()
 	if !told {
-		t.guard.cfg.Logger.Warn("a program has moved itself to another cgroup: it is killed there, but not what it forks there",
+		t.guard.cfg.Logger.Warn("a program has moved itself to another cgroup: it is killed there, but processes that it forks there are not",
 			"tree", t.id.Name, "pid", one.pid, "cgroup", at)
 	}
 	return at

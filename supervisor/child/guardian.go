@@ -120,7 +120,7 @@ func newGuardian(sock int, closeSession CloseSession) (*guardian, error) {
 	// A program that hangs in exec still has its copy of the supervisor's sockets: no end of file comes from them then.
 	held, err := unix.PidfdOpen(os.Getppid(), 0)
 	if err != nil {
-		return nil, fmt.Errorf("hold the supervisor: %w", err)
+		return nil, fmt.Errorf("open a pidfd of the supervisor: %w", err)
 	}
 	g := &guardian{
 		parent: os.NewFile(uintptr(held), "supervisor"), sock: sock, index: setup.Index, alarm: alarm, closing: closing, watchdog: -1,

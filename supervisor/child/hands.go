@@ -34,7 +34,7 @@ func (g *guardian) Take(m *guard.Message) error {
 	file := fileOf(m)
 	switch {
 	case file == nil:
-		return errors.New("nothing came along")
+		return errors.New("no descriptor came along")
 	case m.Op == guard.OpTwin:
 		if g.twin != nil {
 			_ = g.twin.Close()

@@ -79,7 +79,7 @@ func (t *Tree) identify(name string) (TreeID, error) {
 }
 
 // ErrElsewhere means that from here nothing can be told about the tree.
-var ErrElsewhere = errors.New("the tree is of another boot, container or cgroup namespace")
+var ErrElsewhere = errors.New("the tree belongs to another boot, container or cgroup namespace")
 
 // ProveDead looks whether a tree is dead, whoever made it. (false, nil) means that it was seen alive; an error, that
 // nothing is known. Not being able to see it is never taken for its death.
@@ -168,7 +168,7 @@ func (id TreeID) named() bool {
 // openLeaf opens the tree's cgroup; nil without an error means that it was removed, which takes its being empty.
 func (id TreeID) openLeaf() (*leaf, error) {
 	if !id.named() {
-		return nil, fmt.Errorf("%w: %q is no cgroup that its supervisor made", ErrElsewhere, id.Path)
+		return nil, fmt.Errorf("%w: %q is not a cgroup that its supervisor made", ErrElsewhere, id.Path)
 	}
 	parent := filepath.Dir(id.Path)
 	inode, err := inodeOf(parent)

@@ -35,22 +35,22 @@ func Become(path string, argv, env []string, state json.RawMessage, catcher *Cat
 	}
 	raw, err := json.Marshal(legacy{own.pid, own.start, state})
 	if err != nil {
-		return fmt.Errorf("encode what is handed over: %w", err)
+		return fmt.Errorf("encode the hand-over state: %w", err)
 	}
 	fd, err := unix.MemfdCreate("handover", unix.MFD_ALLOW_SEALING) // open over the exec
 	if err != nil {
-		return fmt.Errorf("file for what is handed over: %w", err)
+		return fmt.Errorf("file for the hand-over state: %w", err)
 	}
 	defer unix.Close(fd)
 	for left := raw; len(left) > 0; {
 		n, err := unix.Write(fd, left)
 		if err != nil {
-			return fmt.Errorf("write what is handed over: %w", err)
+			return fmt.Errorf("write the hand-over state: %w", err)
 		}
 		left = left[n:]
 	}
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
-		return fmt.Errorf("seal what is handed over: %w", err)
+		return fmt.Errorf("seal the hand-over state: %w", err)
 	}
 	entry := LegacyEnv + "=" + strconv.Itoa(fd) + "." + strconv.FormatInt(int64(Now()), 10)
 	env = append(WithoutLegacy(env), entry)
@@ -87,7 +87,7 @@ func Legacy() (json.RawMessage, error) {
 	_ = os.Unsetenv(LegacyEnv)
 	state, err := readLegacy(entry)
 	if err != nil {
-		return nil, fmt.Errorf("read what was handed over: %w", err)
+		return nil, fmt.Errorf("read the hand-over state: %w", err)
 	}
 	return state, nil
 }
@@ -99,7 +99,7 @@ func readLegacy(entry string) (json.RawMessage, error) {
 		return nil, errors.New("it names no descriptor")
 	}
 	if has, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err != nil || has&seals != seals {
-		return nil, errors.New("its descriptor is not what was handed over")
+		return nil, errors.New("its descriptor is not the one that was handed over")
 	}
 	file := inherited(fd, "handover")
 	defer file.Close()

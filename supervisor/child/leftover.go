@@ -29,7 +29,7 @@ type Leftover struct {
 
 func (l Leftover) String() string {
 	if l.Pid == 0 {
-		return fmt.Sprintf("no process of %s is seen, and it is not proved dead", l.Tree)
+		return fmt.Sprintf("no process of %s is seen, but it is not proved dead", l.Tree)
 	}
 	traced := ""
 	if l.Tracer != 0 {

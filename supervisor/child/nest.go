@@ -32,7 +32,7 @@ type nest struct {
 const nestSteps = 64 // a turn: at some 10 µs each, a guardian's other duties do not wait for it
 
 // errMore: a turn's work is done, and there is more of it.
-var errMore = errors.New("there are more cgroups in it than one turn removes")
+var errMore = errors.New("there are more cgroups in it than one step removes")
 
 // turn does some of the work, and tells whether the last of it was done.
 func (n *nest) turn() (done bool, err error) {

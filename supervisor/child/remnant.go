@@ -7,7 +7,7 @@ import (
 )
 
 // ErrMayLive says that a process has the pid of what was seen alive of a tree, and nobody wrote down which process that was.
-var ErrMayLive = errors.New("a process with the pid of what was seen alive is there")
+var ErrMayLive = errors.New("a process has the pid of one that was seen alive")
 
 // Outlasted looks for a process that was seen alive of the tree, whatever has become of its cgroups: they can be removed by who
 // leaves them. nil: that one is dead. start 0: an older version saw it. P2.

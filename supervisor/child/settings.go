@@ -67,7 +67,7 @@ func (prog *program) check() error {
 		}
 	}
 	if prog.Umask != nil && *prog.Umask > 0o777 {
-		return fmt.Errorf("%w: umask: %#o: no more than 0777 is possible", ErrSettings, *prog.Umask)
+		return fmt.Errorf("%w: umask: %#o: at most 0777 is possible", ErrSettings, *prog.Umask)
 	}
 	if n := prog.Nice; n != nil && (*n < -20 || *n > 19) {
 		return fmt.Errorf("%w: nice: %d: only -20 to 19 is possible", ErrSettings, *n)
@@ -114,7 +114,7 @@ func (prog *program) steps() ([]step, error) {
 	if n := prog.OOMScoreAdj; n != nil {
 		value := []byte(strconv.Itoa(*n))
 		all = append(all, step{
-			fmt.Sprintf("oom_score_adj: %d", *n), "to lower it takes a supervisor with root's rights: give it those, or raise the value",
+			fmt.Sprintf("oom_score_adj: %d", *n), "to lower it needs a supervisor with root's rights: run it as root, or raise the value",
 			func() unix.Errno { return errnoOf(os.WriteFile("/proc/self/oom_score_adj", value, 0)) },
 		})
 	}
@@ -122,7 +122,7 @@ func (prog *program) steps() ([]step, error) {
 		resource, value := uintptr(limits[l.Name]), &unix.Rlimit{Cur: l.Soft, Max: l.Hard}
 		advice := "the supervisor's own hard limit is lower: raise that one (Limit" + strings.ToUpper(l.Name) + "= in its unit), or lower this one"
 		if l.Name == "nofile" {
-			advice += ", which for no user can be above the sysctl fs.nr_open"
+			advice += ", which cannot be above the sysctl fs.nr_open for any user"
 		}
 		all = append(all, step{fmt.Sprintf("limits.%s: %s", l.Name, l), advice, func() unix.Errno {
 			_, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, resource, uintptr(unsafe.Pointer(value)), 0, 0, 0)
@@ -132,7 +132,7 @@ func (prog *program) steps() ([]step, error) {
 	if n := prog.Nice; n != nil {
 		value := uintptr(*n)
 		all = append(all, step{
-			fmt.Sprintf("nice: %d", *n), "below the supervisor's own it takes root's rights or limits.nice: give it those, or raise the value",
+			fmt.Sprintf("nice: %d", *n), "a value below the supervisor's own needs root's rights or limits.nice: give it those, or raise the value",
 			func() unix.Errno {
 				_, _, errno := unix.RawSyscall(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, value)
 				return errno

@@ -283,11 +283,11 @@ func TestSupervisorWithoutRightsSaysWhatTheyWouldBeNeededFor(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	want := []string{
-		"nice: -5: permission denied: below", "oom_score_adj: -500: permission denied: to lower it",
+		"nice: -5: permission denied: a value below", "oom_score_adj: -500: permission denied: to lower it",
 		"limits.nproc: 1:1073741824: operation not permitted: the supervisor's own hard limit is lower: raise that one (LimitNPROC=",
 		"user: daemon (uid 1, gid 1): its groups: operation not permitted: only a supervisor that runs as root",
 		"capabilities.bounding: operation not permitted: only a supervisor that runs as root (with CAP_SETPCAP) can lower it",
-		"capabilities.ambient: operation not permitted: the supervisor does not have all of them to give: run it as root",
+		"capabilities.ambient: operation not permitted: the supervisor itself does not have all of them: run it as root",
 		`"0077\n64\n500\n5\n" <nil>`,
 	}
 	if len(lines) != len(want) {

@@ -93,7 +93,7 @@ func retimeWatchdog(d *watchdogDevice, wanted time.Duration) error {
 		seconds, err := watchdogFD(fd).timeout()
 		got := time.Duration(seconds) * time.Second
 		if err != nil || got < time.Second || got > wanted {
-			return errors.Join(fmt.Errorf("it takes a timeout of %v for one of %v", got, wanted), err)
+			return errors.Join(fmt.Errorf("it set a timeout of %v instead of %v", got, wanted), err)
 		}
 		d.timeout = got
 		return nil

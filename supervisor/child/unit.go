@@ -25,7 +25,7 @@ func SweepUnit(ctx context.Context, patience time.Duration) error {
 	}
 	unit, ok := strings.CutSuffix(own, "/.control") // where systemd puts what it runs beside a delegated unit's main process
 	if !ok {
-		return fmt.Errorf("%s is no unit's: this is for ExecStopPost= of a unit with Delegate=yes", own)
+		return fmt.Errorf("%s belongs to no unit: use this in ExecStopPost= of a unit with Delegate=yes", own)
 	}
 	return sweepUnit(ctx, unit, patience)
 }

@@ -57,7 +57,7 @@ func (a accounts) lookUp(ctx context.Context, user, group string) (*User, error)
 		}
 		listed = inFile || entry == nil
 		if entry == nil && group == "" {
-			return nil, fmt.Errorf("%w: user %s has no entry in /etc/passwd, which would tell its group: create it or set group: too", ErrNoUser, user)
+			return nil, fmt.Errorf("%w: user %s has no entry in /etc/passwd, which would name its group: create it or set group: too", ErrNoUser, user)
 		}
 	}
 	if group != "" {
@@ -182,7 +182,7 @@ func id(number string) (uint32, error) {
 		err = strconv.ErrRange
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%q is no id: %w", number, err)
+		return 0, fmt.Errorf("%q is not an id: %w", number, err)
 	}
 	return uint32(n), nil
 }

@@ -129,7 +129,7 @@ func (w *watchdog) share(ctx context.Context, d *watchdogDevice) error {
 	seq := w.guardians.pair.Ledger.Feed(Now(), d.timeout, d.file)
 	w.guardians.unlock()
 	if d.permanent {
-		w.guardians.words.say(w.guardians.log.Warn, "the watchdog cannot be disarmed any more (nowayout): the machine is reset some time after this supervisor stops")
+		w.guardians.words.say(w.guardians.log.Warn, "the watchdog cannot be disarmed any more (nowayout): it resets the machine some time after this supervisor stops")
 	}
 	if err := w.guardians.answered(ctx, seq); err != nil {
 		w.mayDisarm()

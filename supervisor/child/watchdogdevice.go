@@ -29,7 +29,7 @@ var farewell = []byte("V")
 // openWatchdog opens the device and sets its timeout. It counts from then on.
 func openWatchdog(w Watchdog) (*watchdogDevice, error) {
 	if w.Timeout < time.Second {
-		return nil, errors.New("a watchdog counts in whole seconds, and there is less than one")
+		return nil, errors.New("a watchdog counts in whole seconds, and less than one is left")
 	}
 	var st unix.Stat_t
 	if err := unix.Stat(w.Path, &st); err != nil {
@@ -87,7 +87,7 @@ func prepareWatchdog(d watchdogCalls, wanted time.Duration) (got time.Duration, 
 	}
 	got = time.Duration(seconds) * time.Second
 	if got < time.Second || got > wanted {
-		return 0, false, fmt.Errorf("it takes a timeout of %v for one of %v", got, wanted)
+		return 0, false, fmt.Errorf("it set a timeout of %v instead of %v", got, wanted)
 	}
 	// A driver that was told never to stop (nowayout) refuses; one that does not know the order may be told so as well.
 	if d.stop() != nil {

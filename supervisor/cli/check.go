@@ -28,9 +28,9 @@ func checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [--config FILE]",
 		Short: "Validate a config file",
-		Long: "Reads a config file and all that it includes, and prints everything that is wrong with it, each fault as\n" +
-			"`file:line:column: key: what is wrong`; then it exits with 2. What is only doubtful, and what this machine\n" +
-			"lacks (a user, a program, a directory), is a warning: the file may be meant for another one.",
+		Long: "Reads a config file and the files that it includes, and prints every fault as\n" +
+			"`file:line:column: key: what is wrong`; then it exits with 2. Likely mistakes, and users, programs and\n" +
+			"directories missing on this machine, are warnings: the file may be meant for another one.",
 		Example: "  understudy check --config /etc/understudy/understudy.yaml\n" +
 			"  understudy check --effective    # with every default filled in\n" +
 			"  understudy check --schema > understudy.schema.json    # for editors",
@@ -41,8 +41,8 @@ func checkCommand() *cobra.Command {
 	flags.StringVar(&f.file, "config", config.DefaultFile, "the file")
 	flags.BoolVar(&f.effective, "effective", false, "print the config with all defaults filled in")
 	flags.BoolVar(&f.asJSON, "json", false, "print the verdict, or with --effective the config, as JSON")
-	flags.BoolVar(&f.repair, "repair-acl", false, "then make all znodes below the root the credentials' alone (zookeeper.auth)")
-	flags.BoolVar(&f.schema, "schema", false, "print the JSON schema of the file and look at no file")
+	flags.BoolVar(&f.repair, "repair-acl", false, "then let only the credentials in zookeeper.auth change the znodes below the root")
+	flags.BoolVar(&f.schema, "schema", false, "print the JSON schema of config files, and read no file")
 	return cmd
 }
 
@@ -88,7 +88,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%d of %s were open to others\n", len(r.Repaired), count(r.Seen, "znode"))
 		if len(r.Refused) > 0 {
-			return fmt.Errorf("%s not ours to repair, for they are other credentials': %s", count(len(r.Refused), "znode"), strings.Join(r.Refused, ", "))
+			return fmt.Errorf("cannot repair %s, which belong to other credentials: %s", count(len(r.Refused), "znode"), strings.Join(r.Refused, ", "))
 		}
 		return nil
 	})
@@ -106,7 +106,7 @@ func (f *checkFlags) check(out, complaints io.Writer) error {
 	warnings := slices.Concat(r.Warnings, r.Here())
 	if r.Config != nil {
 		if err := supervisor.EnoughFiles(r.Config.Services); err != nil {
-			warnings = append(warnings, config.Fault{File: f.file, Message: err.Error() + " (said of this shell, a unit has limits of its own)"})
+			warnings = append(warnings, config.Fault{File: f.file, Message: err.Error() + " (this holds for this shell; a unit has its own limits)"})
 		}
 	}
 	_, grave := r.Dangers(lookPatience)

@@ -67,7 +67,7 @@ func TestCheckNotesOnceWhatStrangersCanDo(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, out, _ := says(t, "check", "--config", file)
-		if told := strings.Count(out, "note: whoever reaches the ZooKeeper servers can"); code != 0 || (told == 1) != (want != "") || !strings.HasSuffix(out, want) {
+		if told := strings.Count(out, "note: everybody who reaches the ZooKeeper servers can"); code != 0 || (told == 1) != (want != "") || !strings.HasSuffix(out, want) {
 			t.Errorf("%s: code %d, %d notes\n%s", zookeeper, code, told, out)
 		}
 	}
@@ -86,7 +86,7 @@ func TestStatusNotesOnceWhatStrangersCanDo(t *testing.T) {
 		}
 		v := visit{clusterFlags: clusterFlags{Config: file}}
 		var out strings.Builder
-		if err := v.noteExposure(&out); err != nil || strings.Count(out.String(), "Whoever reaches the ZooKeeper servers can")+strings.Count(out.String(), "whoever reaches the ZooKeeper servers can") != want {
+		if err := v.noteExposure(&out); err != nil || strings.Count(out.String(), "Whoever reaches the ZooKeeper servers can")+strings.Count(out.String(), "everybody who reaches the ZooKeeper servers can") != want {
 			t.Errorf("%s: %v, %q", zookeeper, err, out.String())
 		}
 	}

@@ -24,7 +24,7 @@ type clusterFlags struct {
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.ZK, "zk", os.Getenv("UNDERSTUDY_ZK"), "ZooKeeper `servers`, host:port, comma-separated (env UNDERSTUDY_ZK)")
-	cmd.Flags().StringVar(&f.Root, "root", "", "`path` in ZooKeeper below which everything is kept (default /understudy)")
+	cmd.Flags().StringVar(&f.Root, "root", "", "`path` in ZooKeeper that holds all data (default /understudy)")
 	cmd.Flags().StringVar(&f.Config, "config", "", "take servers, root and credentials from a config `file`")
 	f.set = cmd.Flags()
 	complete(cmd, "zk", none)

@@ -48,7 +48,7 @@ func demoCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&cfg.Nodes, "nodes", 3, "how many nodes")
-	cmd.Flags().BoolVar(&cfg.Hold, "hold", false, "stay up afterwards to be played with, until Ctrl-C")
+	cmd.Flags().BoolVar(&cfg.Hold, "hold", false, "stay up afterwards for your own tests, until Ctrl-C")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the table as JSON, and the show to stderr")
 	cmd.AddCommand(&cobra.Command{
 		Use: "program DIR", Hidden: true, Args: exactArgs(1, "a directory"),

@@ -23,7 +23,7 @@ func devCommand() *cobra.Command {
 		Use:   "dev",
 		Short: "Run an in-memory ZooKeeper to try things with (not for production)",
 		Long: "Runs a ZooKeeper server that lives in the memory of this one process: for development, with nothing else to\n" +
-			"install. It is one server, so its end is the end of everything, and it forgets all when it ends.",
+			"install. It is a single server, and its data is lost when it ends.",
 		Example: "  understudy dev\n  understudy dev --listen 127.0.0.1:2182",
 		Args:    exactArgs(0, "no arguments"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return dev(cmd.Context(), os.Stderr, listen) },
@@ -39,7 +39,7 @@ func dev(ctx context.Context, out io.Writer, address string) error {
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return fmt.Errorf("no ZooKeeper can listen there (is another one running? choose with --listen): %w", err)
+		return fmt.Errorf("cannot listen for ZooKeeper's clients (is another server running? choose an address with --listen): %w", err)
 	}
 	if _, err := io.WriteString(out, devWords(l.Addr().String())); err != nil {
 		return errors.Join(err, l.Close())

@@ -37,15 +37,15 @@ func confirmCommand() *cobra.Command {
 		Short: "Swear that the child of a node is dead: another one may start",
 		Long: "You swear that the child of SERVICE on NODE is dead: you have seen the machine without power, or the process gone.\n" +
 			"NODE's breadcrumb is then deleted, and another node may become active at once. If you are wrong, two children run.\n" +
-			"`understudy status` says what there is to confirm. The command is refused while ZooKeeper keeps the session that\n" +
-			"started the child, and while a supervisor of that machine is connected and sees the child alive. What else speaks\n" +
-			"against it, or keeps others from starting, is said once it is done.",
+			"`understudy status` shows whether there is a death to confirm. The command refuses while ZooKeeper keeps the session\n" +
+			"that started the child, and while a supervisor of that machine is connected and sees the child alive. Afterwards it\n" +
+			"prints further doubts, and reasons that keep other nodes from starting.",
 		Example: "  understudy fence confirm db --node db-1 --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			service := args[0]
 			if node == "" {
-				return usage("of which node is the child dead? say --node NODE")
+				return usage("the child of which node is dead? say --node NODE")
 			}
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 				result, err := c.Confirm(ctx, service, node)
@@ -53,7 +53,7 @@ func confirmCommand() *cobra.Command {
 					return err
 				}
 				if result.Done {
-					fmt.Printf("Confirmed: the child of %s on %s is taken for dead, its breadcrumb is deleted.\n", service, node)
+					fmt.Printf("Confirmed: the child of %s on %s counts as dead, its breadcrumb is deleted.\n", service, node)
 					for _, note := range result.Notes {
 						fmt.Printf("Note: %s.\n", printable.Text(note))
 					}
@@ -79,11 +79,11 @@ func killLocalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kill-local --service SERVICE --token TOKEN --target TARGET",
 		Short: "Kill a child on this machine (the ssh method runs it)",
-		Long: "Kills the child of one activation on this machine, by the identity of its process tree, and prints as JSON what is\n" +
-			"known then. The exit code is 0 only when the death is proved. It needs no ZooKeeper, no config and no running\n" +
+		Long: "Kills the child of one activation on this machine, by the identity of its process tree, and prints the result as\n" +
+			"JSON. The exit code is 0 only when the death is proved. It needs no ZooKeeper, no config and no running\n" +
 			"supervisor, but the rights of the user that the supervisor runs as. TARGET is what the breadcrumb says, as the node\n" +
 			"that fences encodes it.\n\n" +
-			"A key that shall be good for nothing else gets this line in authorized_keys:\n" +
+			"This line in authorized_keys restricts a key to this command:\n" +
 			"  restrict,command=\"understudy fence kill-local --forced\" ssh-ed25519 AAAA...",
 		Example: "  understudy fence kill-local --service db --token 85 --target eyJT...",
 		Args:    cobra.NoArgs,
@@ -116,10 +116,10 @@ func killLocalCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&service, "service", "", "whose child")
-	flags.Int64Var(&token, "token", 0, "of which activation")
-	flags.StringVar(&target, "target", "", "what is known of it, encoded")
-	flags.DurationVar(&timeout, "timeout", 5*time.Second, "how long to go on killing")
-	flags.BoolVar(&forced, "forced", false, "take the other flags from SSH_ORIGINAL_COMMAND, where sshd puts what was asked for")
+	flags.Int64Var(&token, "token", 0, "the token of the activation")
+	flags.StringVar(&target, "target", "", "the breadcrumb's words about the child, encoded")
+	flags.DurationVar(&timeout, "timeout", 5*time.Second, "how long to keep trying")
+	flags.BoolVar(&forced, "forced", false, "take the other flags from SSH_ORIGINAL_COMMAND, where sshd puts the client's command")
 	return cmd
 }
 

@@ -22,8 +22,8 @@ func historyCommand() *cobra.Command {
 		Use:   "history [SERVICE]",
 		Short: "Show the last activations, and why each ended",
 		Long: "Shows the last activations, the newest first: when and where, how long each lasted, how long nothing ran before it\n" +
-			"(GAP), why it ended, and how it knew before it started that the former child was dead. \"-\": that is not known, or\n" +
-			"nobody had to be fenced. Times are those of the nodes' own clocks; --json has the tokens too.",
+			"(GAP), why it ended, and by which proof of the former child's death it started. \"-\": unknown, or nobody had to\n" +
+			"be fenced. Times are those of the nodes' own clocks; --json has the tokens too.",
 		Example: "  understudy history db --zk zk1,zk2,zk3\n  understudy history --number 100 --json",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,7 +47,7 @@ func historyCommand() *cobra.Command {
 	}
 	v.register(cmd, "the same facts")
 	cmd.ValidArgsFunction = v.services
-	cmd.Flags().IntVarP(&number, "number", "n", 20, "how many; 0 for all that are kept")
+	cmd.Flags().IntVarP(&number, "number", "n", 20, "how many activations to show; 0: all")
 	complete(cmd, "number", none)
 	return cmd
 }

@@ -20,7 +20,7 @@ func serve(c *config.Config, conf supervisor.Config, board *web.Board) *web.Serv
 	return web.New(web.Config{
 		Listen: c.HTTP.Listen, Node: conf.Node, Host: conf.Host, Hosts: c.HTTP.Hosts, Version: conf.Version, Board: board,
 		Token:       token(c.HTTP.TokenFile, "nobody may change anything", conf.Logger),
-		ReadToken:   token(c.HTTP.ReadTokenFile, "nobody may look but those who may change something", conf.Logger),
+		ReadToken:   token(c.HTTP.ReadTokenFile, "only clients with the other token may look", conf.Logger),
 		Certificate: certificate(c.HTTP.TLS, conf.Logger),
 		Logger:      conf.Logger.Named("http"),
 		Cluster:     control.NewLink(client(c, conf.Auth)),

@@ -34,9 +34,9 @@ func logsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs SERVICE",
 		Short: "Show the recent output of a service's program on this machine",
-		Long: "Shows the end of the log file that the config names for the service, and of the files rotated away from it where that\n" +
-			"one is short. Each machine has its own: the one to look at is where the service is active. What has no log file is\n" +
-			"passed through, and goes where the supervisor's own output goes, such as the journal.",
+		Long: "Shows the end of the service's log file, and of rotated files when that one is short. Each machine has its own log:\n" +
+			"look on the one where the service is active. The output of a program without a log file goes where the supervisor's\n" +
+			"own output goes, such as the journal.",
 		Example: "  understudy logs redis\n  understudy logs web --process nginx -n 1000 --follow",
 		Args:    exactArgs(1, "one service"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,7 +48,7 @@ func logsCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.process, "process", "", "only the process of this `name`")
 	flags.IntVarP(&f.lines, "lines", "n", 100, "how many lines")
-	flags.BoolVarP(&f.follow, "follow", "f", false, "go on with what is written from now on, until Ctrl-C")
+	flags.BoolVarP(&f.follow, "follow", "f", false, "then print new lines as they come, until Ctrl-C")
 	complete(cmd, "process", f.processes)
 	complete(cmd, "lines", none)
 	flags.Lookup("config").Usage = "the config `file` (default " + config.DefaultFile + ")"
@@ -93,7 +93,7 @@ func (f *logsFlags) read() (*config.Config, error) {
 	if f.Config == "" {
 		f.Config = config.DefaultFile
 		if _, err := os.Stat(f.Config); errors.Is(err, fs.ErrNotExist) {
-			return nil, usage("where is the log? name the config with --config (%s does not exist); what `understudy run -- COMMAND` wraps "+
+			return nil, usage("where is the log? name the config with --config (%s does not exist); a command that `understudy run` wraps "+
 				"writes to the supervisor's own stdout and stderr", f.Config)
 		}
 	}

@@ -16,12 +16,12 @@ import (
 
 func pauseCommand() *cobra.Command {
 	return orderCommand("pause", "Let nobody be promoted, for maintenance",
-		"Nobody becomes active from now on. What runs goes on running, and is started again where it is when it fails; it is\n"+
-			"still killed when its node loses the lock. Refused while a switchover is waited for. `understudy resume` ends it.", true, "Paused", "is paused already")
+		"No node becomes active from now on. A running child goes on running; its node starts it again when it fails, and still\n"+
+			"kills it on losing the lock. Refused while a switchover is in progress. `understudy resume` ends the pause.", true, "Paused", "is paused already")
 }
 
 func resumeCommand() *cobra.Command {
-	return orderCommand("resume", "End a pause", "Nodes are promoted again, at once where nobody is active.", false, "Resumed", "is not paused")
+	return orderCommand("resume", "End a pause", "Nodes can become active again, at once where nobody is.", false, "Resumed", "is not paused")
 }
 
 // longestReason bounds what each node logs, and each status shows.
@@ -41,7 +41,7 @@ func orderCommand(verb, short, long string, paused bool, done, idle string) *cob
 				return usage("say which service, or --all (see `%s --help`)", cmd.CommandPath())
 			}
 			if len(why) > longestReason {
-				return usage("--reason is %d bytes long: %d are shown to everybody at most", len(why), longestReason)
+				return usage("--reason is %d bytes long: at most %d are allowed", len(why), longestReason)
 			}
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 				names, err := c.Services(ctx, args...)

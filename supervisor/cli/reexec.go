@@ -21,20 +21,20 @@ func reexecCommand() *cobra.Command {
 	var binary string
 	cmd := &cobra.Command{
 		Use:   "reexec [--pid PID | --all]",
-		Short: "Have a running supervisor go on as the version installed now",
-		Long: "Has the supervisor of this machine become the binary that is in its place now, as the same process. The programs\n" +
-			"that it runs do not notice. The new binary is tried before: if it does not start, does not know what it is to go\n" +
-			"on with, or refuses the config, everything stays as it is, and the exit code is 1. SIGUSR2 to the supervisor does\n" +
-			"the same, without waiting: systemctl kill -s USR2 --kill-whom=main understudy\n\n" +
-			"Without --pid it is looked for among the processes of the user who calls: anybody's may look like one. What --pid\n" +
-			"names may be another user's; its arguments are then tried as that user.",
+		Short: "Make a running supervisor switch to the installed version",
+		Long: "The supervisor of this machine executes the binary that is installed now, as the same process. The programs that it\n" +
+			"runs do not notice. It tries the new binary first: if that does not start, cannot read the supervisor's state, or\n" +
+			"refuses the config, everything stays as it is, and the exit code is 1. SIGUSR2 to the supervisor does the same,\n" +
+			"without waiting: systemctl kill -s USR2 --kill-whom=main understudy\n\n" +
+			"Without --pid the command looks for a supervisor among your own processes only, because anybody's process may look\n" +
+			"like one. --pid may name another user's; the command then tries the new binary as that user.",
 		Example: "  understudy reexec --all",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, errTimeout)
 			defer cancel()
 			if cmd.Flags().Changed("pid") && pid <= 1 {
-				return usage("--pid %d: that is no supervisor's", pid)
+				return usage("--pid %d: that process is not a supervisor", pid)
 			}
 			if binary == "" {
 				own, err := os.Executable()
@@ -68,7 +68,7 @@ func reexecCommand() *cobra.Command {
 	}
 	cmd.Flags().IntVar(&pid, "pid", 0, "the supervisor's process id (default: the one that runs)")
 	cmd.Flags().BoolVar(&all, "all", false, "all supervisors of this machine")
-	cmd.Flags().StringVar(&binary, "binary", "", "where the supervisor was started from (default: where this command was)")
+	cmd.Flags().StringVar(&binary, "binary", "", "the `path` that the supervisor was started from (default: this command's)")
 	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long to wait for it")
 	return cmd
 }
@@ -77,10 +77,10 @@ func reexecCommand() *cobra.Command {
 func goesOnCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: handoff.GoesOn + " run ...", Hidden: true, DisableFlagParsing: true,
-		Short: "Tell whether this version goes on with what a running supervisor hands over",
+		Short: "Check whether this version can continue from a running supervisor's state",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || args[0] != "run" {
-				return usage("what goes on is `run ...`")
+				return usage("only `run ...` can continue")
 			}
 			var p handoff.Offer
 			again := runCommandWith(func(f *runFlags, cmd *cobra.Command, args []string) error {

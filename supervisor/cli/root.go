@@ -64,7 +64,7 @@ func Root(version string) *cobra.Command {
 		Short: "One program, running on exactly one host, whatever breaks",
 		Long: "Understudy makes any program highly available: it runs on one host of several, ZooKeeper decides on which,\n" +
 			"and when that host, its network or the program dies, another one has taken over.\n\n" +
-			"Commands that ask or order something take --zk or --config, or what UNDERSTUDY_ZK says, or else what " + config.DefaultFile + " says.\n\n" +
+			"Commands that ask or order something use --zk or --config, or else UNDERSTUDY_ZK, or else " + config.DefaultFile + ".\n\n" +
 			"After `source <(understudy completion bash)` the tab key completes the names of services and nodes; likewise in zsh and fish.",
 		Example: "  understudy demo\n" +
 			"  understudy run --zk zk1,zk2,zk3 --service db -- /usr/bin/db --port 80\n" +

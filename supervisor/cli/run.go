@@ -35,8 +35,8 @@ func runCommandWith(do func(f *runFlags, cmd *cobra.Command, args []string) erro
 		Long: "Runs COMMAND only while this node is active, and stands by otherwise. Start it on two hosts or more.\n\n" +
 			"The command gets UNDERSTUDY_SERVICE, UNDERSTUDY_NODE and UNDERSTUDY_TOKEN, a number that grows with every\n" +
 			"activation: hand it to storage that can refuse an older one. It, and all that it forks, is dead before another\n" +
-			"node can become active. With --once the command runs to its end once on each node whose turn comes, and its\n" +
-			"exit code is that of run.",
+			"node can become active. With --once each node that becomes active runs the command once, to its end, and\n" +
+			"exits with its exit code.",
 		Example: "  understudy run --zk zk1,zk2,zk3 --service db -- /usr/bin/db --port 80\n" +
 			"  understudy run --config /etc/understudy/understudy.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error { return do(&f, cmd, args) },

@@ -50,7 +50,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	flags.SetInterspersed(false)
 	flags.AddFlagSet(f.command.set)
 	flags.StringVar(&f.node, "node", "", "name of this node, unique in the cluster (default: the hostname)")
-	flags.StringVar(&f.http, "http", "", "serve who is active over HTTP at this address, as in 127.0.0.1:8437 (default: nothing is served)")
+	flags.StringVar(&f.http, "http", "", "serve the status over HTTP at this address, as in 127.0.0.1:8437 (default: no HTTP)")
 	flags.StringVar((*string)(&f.log.Level), "log-level", "info", "trace, debug, info, warn or error")
 	flags.StringVar((*string)(&f.log.Format), "log-format", "text", "text or json")
 	completeRun(cmd)
@@ -63,15 +63,15 @@ func (f *commandFlags) register() {
 	flags := f.set
 	flags.StringVar(&f.name, "service", "", "name of the service (default: the command's base name)")
 	flags.DurationVar(&f.session, "session-timeout", config.Default().ZooKeeper.SessionTimeout, "ZooKeeper session timeout")
-	flags.DurationVar(&s.GraceDelay, "grace", s.GraceDelay, "how long a former active that cannot be asked is waited for")
+	flags.DurationVar(&s.GraceDelay, "grace", s.GraceDelay, "how long to wait for a former active that does not answer")
 	flags.StringVar(&f.stopSignal, "stop-signal", program.StopSignal.String(), "signal that asks the command to stop")
 	flags.DurationVar(&program.StopTimeout, "stop-timeout", program.StopTimeout, "how long it may take to stop before it is killed")
-	flags.StringVar((*string)(&s.Restart.Policy), "restart", string(s.Restart.Policy), "when the command ends: on-failure, always or never start it again here")
+	flags.StringVar((*string)(&s.Restart.Policy), "restart", string(s.Restart.Policy), "when to start the command again here after its end: on-failure, always or never")
 	flags.StringVar((*string)(&s.Election), "election", string(s.Election), "race (everybody watches the lock) or queue (first come, first served)")
-	flags.StringVar((*string)(&s.Contain), "contain", string(s.Contain), "how the process tree is held: auto, cgroup, pidns or strict")
+	flags.StringVar((*string)(&s.Contain), "contain", string(s.Contain), "how to contain the process tree: auto, cgroup, pidns or strict")
 	flags.BoolVar(&f.once, "once", false, "end when the command ends, with its exit code")
-	flags.StringVar(&f.agent.SecretFile, "agent-secret", "", "`file` that holds a secret which all nodes share: whoever takes over can then "+
-		"ask this node's agent for the command's death instead of waiting (default: nobody can ask)")
+	flags.StringVar(&f.agent.SecretFile, "agent-secret", "", "`file` that holds a secret which all nodes share: a node that takes over can then "+
+		"ask this node's agent to prove the command dead, instead of waiting (default: no agent)")
 	flags.StringVar(&f.agent.Listen, "agent-listen", defaultAgent, "where the agent listens; each supervisor of a host needs a port of its own")
 }
 
@@ -81,7 +81,7 @@ func (f *runFlags) load(cmd *cobra.Command, args []string, hurry bool) (loaded, 
 		return f.file(cmd, hurry)
 	}
 	if i := slices.Index(args, "--"); i > 0 && cmd.ArgsLenAtDash() < 0 { // as in: run --zk zk1 zk2 -- COMMAND
-		return loaded{}, usage("what is %q, before `--`? The command stands behind it, and servers are separated by commas", args[0])
+		return loaded{}, usage("unexpected %q before `--`: the command follows `--`, and commas separate servers", args[0])
 	}
 	if f.cluster.Config != "" {
 		return loaded{}, usage("either `--config FILE` or `-- COMMAND`, not both")
@@ -91,7 +91,7 @@ func (f *runFlags) load(cmd *cobra.Command, args []string, hurry bool) (loaded, 
 
 func (f *runFlags) file(cmd *cobra.Command, hurry bool) (loaded, error) {
 	if cmd.ArgsLenAtDash() >= 0 {
-		return loaded{}, usage("no COMMAND stands behind `--`")
+		return loaded{}, usage("no COMMAND follows `--`")
 	}
 	if f.cluster.Config == "" {
 		f.cluster.Config = config.DefaultFile

@@ -22,8 +22,8 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [SERVICE]",
 		Short: "Show who is active, who stands by, and what is wrong",
-		Long: "Shows who is active and who stands by, since when and how well, and for what is wrong the command that mends it.\n" +
-			"Everything is read from ZooKeeper: any machine that reaches it can ask.",
+		Long: "Shows who is active and who stands by, since when and how well, and for each fault the command that mends it.\n" +
+			"It reads everything from ZooKeeper, so it works on any machine that reaches the servers.",
 		Example: "  understudy status --zk zk1,zk2,zk3\n" +
 			"  understudy status db --config /etc/understudy/understudy.yaml --json",
 		Args: atMostOne,
@@ -41,7 +41,7 @@ func statusCommand() *cobra.Command {
 	}
 	v.register(cmd, "the same facts")
 	cmd.ValidArgsFunction = v.services
-	cmd.Flags().BoolVar(&watch, "watch", false, "keep the screen current until Ctrl-C; without one, or with --json, print each change")
+	cmd.Flags().BoolVar(&watch, "watch", false, "update the screen until Ctrl-C; without a screen, or with --json, print each change")
 	return cmd
 }
 

@@ -83,8 +83,8 @@ mail     n2      failed   1m01s  failed
   If you know that its child is dead:
     understudy fence confirm mail --node n3 --zk zk1:2181
 news     nobody
-  n3 was active last, and its child may be running: who comes next will fence it
-  first.
+  n3 was active last, and its child may be running: the next active node fences
+  it first.
 solo     n1      active   1h00m  ok               7
          n2      standby      -  unfit
   n2: eligible: false in its config
@@ -95,7 +95,7 @@ sole     n1      active   1h00m  ok               8
     understudy run --service sole --node NODE --zk zk1:2181 -- COMMAND
 still    n1      active   1h00m  ok               9
          n2      paused   1h00m  ok
-  me@op has ordered that n1 give it to whoever is first.
+  me@op has ordered that n1 give it to the first node that can.
   Nobody is promoted: paused by me. To end that:
     understudy resume still --zk zk1:2181
 web      n1      standby     0s  ok

@@ -15,9 +15,9 @@ const guardianPatience = 5 * time.Second
 func sweepCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "sweep",
-		Short: "For systemd, as ExecStopPost=: wait for the guardians of a supervisor that has ended, and kill what they left",
-		Long: "Waits until the guardians of the systemd unit that it belongs to are gone, which end what a killed supervisor left\n" +
-			"and hand its services over; then kills what is left of the unit. systemd alone would kill the guardians, too.",
+		Short: "For systemd, as ExecStopPost=: wait for the guardians of a supervisor that has ended, and kill leftover processes",
+		Long: "Waits until the guardians in its own systemd unit have ended: they kill the programs of a killed supervisor, and hand\n" +
+			"its services over. Then it kills all processes left in the unit. systemd alone would kill the guardians, too.",
 		Example: "  ExecStopPost=-/usr/bin/understudy sweep",
 		Args:    exactArgs(0, "no arguments"),
 		Hidden:  true,

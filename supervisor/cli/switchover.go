@@ -20,8 +20,8 @@ func switchoverCommand() *cobra.Command {
 		Use:   "switchover SERVICE [--to NODE]",
 		Short: "Hand a service over to another node, as planned",
 		Long: "The active node stops its child and gives the lock back once that is proved dead; then the other node starts its own.\n" +
-			"Waits until it runs there. When that is interrupted, or takes too long, the order is taken back if nobody has\n" +
-			"followed it yet; in any case the service ends up running somewhere.",
+			"Waits until it runs there. If you interrupt it, or it takes too long, it withdraws the order, unless a node has\n" +
+			"begun to follow it; in any case the service ends up running somewhere.",
 		Example: "  understudy switchover db --to db-2 --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,16 +48,16 @@ func switchoverCommand() *cobra.Command {
 	v.register(cmd, "")
 	cmd.ValidArgsFunction = v.services
 	v.patient(cmd)
-	cmd.Flags().StringVar(&to, "to", "", "which `node` (default: whoever is first)")
+	cmd.Flags().StringVar(&to, "to", "", "which `node` (default: the first that can)")
 	complete(cmd, "to", v.members(func(s control.Service, m control.Member) bool { return m.Node != s.Active }))
-	cmd.Flags().BoolVar(&force, "force", false, "although the target is not fit, or rests after a failure")
+	cmd.Flags().BoolVar(&force, "force", false, "even if the target is unwell, or backs off after a failure")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would happen, and order nothing")
 	return cmd
 }
 
 func orWhoever(node string) string {
 	if node == "" {
-		return "whoever is first"
+		return "the first node that can"
 	}
 	return node
 }
@@ -65,14 +65,14 @@ func orWhoever(node string) string {
 // aborted tells that it was the operator who did not wait.
 func aborted(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("interrupted, and the order taken back if nobody had followed it yet: see `understudy status` (%w)", err)
+		return fmt.Errorf("interrupted; the order is withdrawn unless a node has begun to follow it: see `understudy status` (%w)", err)
 	}
 	return err
 }
 
 func restartCommand() *cobra.Command {
-	return errandCommand("restart", "Start the active child anew, where it is", "The lock is kept: no other node takes over meanwhile.",
-		"has been started anew", (*control.Cluster).Restart)
+	return errandCommand("restart", "Restart the active child on the same node", "The lock is kept: no other node takes over meanwhile.",
+		"has been restarted", (*control.Cluster).Restart)
 }
 
 func reloadCommand() *cobra.Command {

@@ -30,7 +30,7 @@ func (a Agent) check(p place) {
 	checkAddress(p.key("listen"), a.Listen)
 	checkAddress(p.key("advertise"), a.Advertise)
 	if host, _, err := net.SplitHostPort(a.Advertise); err == nil && (host == "" || isAny(host)) {
-		p.key("advertise").fault("%s is no address that others can reach", quoted(a.Advertise))
+		p.key("advertise").fault("%s is not an address that others can reach", quoted(a.Advertise))
 	}
 	checkSecretFile(p.key("secret_file"), a.SecretFile, "the secret that all nodes share", a.TLS == nil)
 	if a.TLS == nil {

@@ -16,7 +16,7 @@ func checkPlugs(p place, plugs map[string]string) {
 			at.key(node).keyFault(message)
 		}
 		if word := plugs[node]; word == "" || !printable(word) {
-			at.key(node).fault("missing: write what %s is called there, if only its name", quoted(node))
+			at.key(node).fault("missing: write the word for %s there, even if it is the node's own name", quoted(node))
 		}
 	}
 }
@@ -34,9 +34,9 @@ var besidesPlugs = regexp.MustCompile(`\{(machine|address)\}`)
 func checkFilledIn(at place, text string, chooses bool) {
 	switch {
 	case besidesPlugs.MatchString(text) || chooses && ofChild.MatchString(text):
-		at.danger("the method will refuse: plugs say nothing of what a breadcrumb would fill in there; write {plug} or {node}")
+		at.danger("the method will refuse: a breadcrumb would fill in a word that plugs does not list; write {plug} or {node}")
 	case strings.Contains(text, "{host}"):
-		at.danger("the method will refuse a node whose host is called neither as the node nor as its plug; write {plug} or {node} in place of {host}")
+		at.danger("the method will refuse a node whose host has neither the node's name nor its plug's; write {plug} or {node} in place of {host}")
 	}
 }
 
@@ -47,7 +47,7 @@ func (h FenceHTTP) checkWhom(p place) {
 	authority, _, _ := strings.Cut(strings.NewReplacer("?", "/", "#", "/").Replace(rest), "/")
 	if i := strings.LastIndexByte(authority, ':'); !strings.Contains(authority, "@") &&
 		(strings.Contains(authority, "{address}") || i >= 0 && strings.ContainsAny(authority[i:], "{}")) {
-		at.fault("nothing can be filled in for a port: write {plug} for the host, and the port behind it")
+		at.fault("a port cannot be filled in: write {plug} for the host, and the port after it")
 		return
 	}
 	texts := []string{h.URL, h.Body}
@@ -63,9 +63,9 @@ func (h FenceHTTP) checkWhom(p place) {
 			checkFilledIn(p.key("headers").key(name), h.Headers[name], http.CanonicalHeaderKey(name) == "Host")
 		}
 	case fromCrumb.MatchString(authority) || ofChild.MatchString(authority):
-		at.danger("the method will refuse: a breadcrumb would choose which server is asked; list the nodes, as in plugs: {NODE: HOST}, and write {plug}")
+		at.danger("the method will refuse: a breadcrumb would choose which server to ask; list the nodes, as in plugs: {NODE: HOST}, and write {plug}")
 	case slices.ContainsFunc(texts, fromCrumb.MatchString):
-		at.danger("fences whichever node a breadcrumb names, and whoever can write ZooKeeper writes breadcrumbs; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
+		at.danger("fences any node that a breadcrumb names, and everybody who can write to ZooKeeper can write breadcrumbs; list the nodes, as in plugs: {NODE: WORD}, and write {plug}")
 	}
 }
 

@@ -58,7 +58,7 @@ func (c Capabilities) check(p place) {
 	}
 	for i, one := range c.Ambient {
 		if !slices.Contains(*c.Bounding, one) {
-			p.key("ambient").item(i).and(p.key("bounding"), p).fault("%s is not in bounding, so it cannot be had: add it there, or leave it out here", one)
+			p.key("ambient").item(i).and(p.key("bounding"), p).fault("%s is not in bounding, so the program cannot have it: add it there, or leave it out here", one)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (r Result) Dangers(patience time.Duration) (warnings, grave Faults) {
 	case l := <-done:
 		warnings, grave = l.warnings, l.grave
 	case <-time.After(patience):
-		warnings = Faults{{File: r.Files.Config[0], Danger: true, Message: "a file system does not answer: who can change or read the files that are named here is not known"}}
+		warnings = Faults{{File: r.Files.Config[0], Danger: true, Message: "a file system does not answer: it is unknown who can change or read the files that are named here"}}
 	}
 	if os.Geteuid() != 0 {
 		warnings, grave = append(warnings, grave...), nil

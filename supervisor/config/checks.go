@@ -68,7 +68,7 @@ func (r Ready) check(p place) {
 	after, timeout := p.key("after"), p.key("timeout")
 	switch way := r.Way(); {
 	case way == "after" && after.given() && timeout.given():
-		timeout.fault("does not go with after: a process that has run for %v is ready, and nothing is waited for longer", r.After)
+		timeout.fault("does not go with after: a process is ready once it has run for %v", r.After)
 	case way == "after" || after.given():
 		checkNotNegative(after, r.After)
 	case way != "":

@@ -17,10 +17,10 @@ func (z ZooKeeper) Exposure() string {
 	case z.TrustedNetwork, z.local():
 		return ""
 	case z.Auth != nil:
-		return "whoever reaches the ZooKeeper servers can end any session (see docs/security.md), so a takeover without a proof of death waits for at least " +
+		return "everybody who reaches the ZooKeeper servers can end any session (see docs/security.md), so a takeover without a proof of death waits for at least " +
 			"7/12 + 1/20 of the session timeout; where client certificates or a firewall keep strangers out, say `trusted_network: true` in zookeeper"
 	}
-	return "whoever reaches the ZooKeeper servers can stop a service, move it, or have two copies of it run (see docs/security.md): " +
+	return "everybody who reaches the ZooKeeper servers can stop a service, move it, or have two copies of it run (see docs/security.md): " +
 		"keep strangers out by a firewall and say `trusted_network: true` in zookeeper, or set its auth"
 }
 

@@ -183,13 +183,13 @@ func (f FenceProgram) check(p place) {
 	checkFencer(p.key("command"), f.Command)
 	checkPlugs(p, f.Plugs)
 	if len(f.Plugs) == 0 {
-		p.key("plugs").and(p).danger("without plugs, whichever node a breadcrumb names is switched off, and whoever can write ZooKeeper writes breadcrumbs; list the nodes, as in plugs: {NODE: OUTLET}")
+		p.key("plugs").and(p).danger("without plugs, the method switches off any node that a breadcrumb names, and everybody who can write to ZooKeeper can write breadcrumbs; list the nodes, as in plugs: {NODE: OUTLET}")
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Options)) {
 		at := p.key("options").key(name)
 		switch {
 		case name == "action":
-			at.fault("is not for the file to say: the node is switched off")
+			at.fault("leave it out: the method always switches the node off")
 		case strings.ContainsAny(name, "=\r\n") || strings.ContainsAny(f.Options[name], "\r\n"):
 			at.fault("must be one line")
 		case f.Secrets[name] != "":

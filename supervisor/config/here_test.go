@@ -24,7 +24,7 @@ func TestDoubtfulIsWarnedOfAndTaken(t *testing.T) {
 		"precheck: {interval: 2s}":                          "5:15: services.s.precheck: has no effect without a way to check: add exec:",
 		"ready: {timeout: 2s}":                              "5:22: services.s.ready.timeout: has no effect without a way to check: add tcp:, http:, exec:, notify: or after:",
 		"eligible: false\n    failback: true":               "6:15: services.s.failback: has no effect: a node with eligible: false never takes the service",
-		"grace_delay: 0s\n    fencing: {on_failure: grace}": "5:18: services.s.grace_delay: nothing is waited for when fencing failed: on_failure is grace and grace_delay is 0s",
+		"grace_delay: 0s\n    fencing: {on_failure: grace}": "5:18: services.s.grace_delay: a node waits for nothing when fencing failed: on_failure is grace and grace_delay is 0s",
 		"ready: {tcp: \":1\", timeout: 1m}":                 "",
 		"health: {tcp: \":1\"}":                             "",
 	} {

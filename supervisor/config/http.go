@@ -40,7 +40,7 @@ func (h HTTP) check(p place) {
 		}
 	}
 	if h.ReadTokenFile != "" && h.ReadTokenFile == h.TokenFile {
-		p.key("read_token_file").danger("is the file of token_file: everybody who may look may change something, too")
+		p.key("read_token_file").danger("is the file of token_file, too: everybody who may look could also change something")
 	}
 	for i, name := range h.Hosts {
 		if name == "" || strings.ContainsAny(name, " \t/:[]*@") {

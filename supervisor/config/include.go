@@ -137,7 +137,7 @@ func (l *loader) expand(pattern string) ([]string, error) {
 			}
 			l.files.Dirs = append(l.files.Dirs, absolute(dir))
 			if entries += len(list); entries > mostEntries {
-				return nil, errors.New("more than 10000 files and directories to look through: say more closely what is meant")
+				return nil, errors.New("more than 10000 files and directories to look through: write a narrower glob")
 			}
 			for _, entry := range list {
 				if matches(part, entry, i == len(parts)-1) {

@@ -117,9 +117,9 @@ func (l *loader) sorted(faults Faults) Faults {
 func (d *decoder) tooMuch() {
 	switch {
 	case d.values > mostValues:
-		d.add(&yaml.Node{}, nil, "the file stands for too many values (does an alias repeat aliases?)")
+		d.add(&yaml.Node{}, nil, "the file expands to too many values (does an alias repeat aliases?)")
 	case len(d.faults) >= mostFaults:
-		d.add(&yaml.Node{}, nil, "more than "+strconv.Itoa(mostFaults)+" faults: the rest of the file was not looked at")
+		d.add(&yaml.Node{}, nil, "more than "+strconv.Itoa(mostFaults)+" faults: the rest of the file was not checked")
 	}
 }
 

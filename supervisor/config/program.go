@@ -82,7 +82,7 @@ func (process Process) check(p place) {
 	process.Undo.checkGiven(undo)
 	if !process.Oneshot {
 		if len(process.Undo) > 0 {
-			undo.and(p.key("oneshot")).fault("goes with oneshot: true only: what keeps running is stopped by stop_signal")
+			undo.and(p.key("oneshot")).fault("goes with oneshot: true only: stop_signal stops a program that keeps running")
 		}
 		process.Ready.check(ready)
 		return

@@ -122,7 +122,7 @@ func checkURL(p place, address string) {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Opaque != "":
 		p.fault("%s must start with http:// or https:// and a host, as http://127.0.0.1:8080/healthz does", quoted(address))
 	case u.User != nil:
-		p.fault("a password does not belong into this file")
+		p.fault("a password does not belong in this file")
 	}
 }
 
@@ -172,7 +172,7 @@ const longest = 365 * 24 * time.Hour
 func checkNotNegative(p place, d time.Duration) bool {
 	switch {
 	case d < 0:
-		p.fault("must not be negative, as %v is", d)
+		p.fault("must not be negative: %v", d)
 	case d > longest:
 		p.fault("%v is more than a year", d)
 	default:

@@ -72,7 +72,7 @@ func (w written) check(p place) {
 	s.Fencing.check(p.key("fencing"))
 	s.checkSlowness(p)
 	if s.Fencing.OnFailure == OnFailureGrace && s.GraceDelay == 0 {
-		p.key("grace_delay").and(p.key("fencing").key("on_failure")).doubt("nothing is waited for when fencing failed: on_failure is grace and grace_delay is 0s")
+		p.key("grace_delay").and(p.key("fencing").key("on_failure")).doubt("a node waits for nothing when fencing failed: on_failure is grace and grace_delay is 0s")
 	}
 	if !s.Eligible && s.Failback {
 		p.key("failback").and(p.key("eligible")).doubt("has no effect: a node with eligible: false never takes the service")
@@ -82,10 +82,10 @@ func (w written) check(p place) {
 // checkProcesses checks each process, and that they fit together.
 func (w written) checkProcesses(p place) {
 	if way := w.Ready.Way(); way != "" && p.key("ready").key(way).given() {
-		p.key("ready").key(way).fault("does not go with processes: say it of one of them")
+		p.key("ready").key(way).fault("does not go with processes: write it in one of them")
 	}
 	if w.Log.File != "" && p.key("log").key("file").given() {
-		p.key("log").key("file").fault("does not go with processes: say it of one of them")
+		p.key("log").key("file").fault("does not go with processes: write it in one of them")
 	}
 	names := map[string]int{}
 	for i, process := range w.Processes {
@@ -164,9 +164,9 @@ func (on OnLoss) check(p place) {
 	}
 	both := p.and(p.top("zookeeper", "session_timeout"))
 	if t := p.node.ZooKeeper.counted(); t > 0 && t < shortest {
-		both.fault("with a session_timeout of %v the other members would have %v to answer, between the doubt about ZooKeeper and the time to "+
-			"stop: failsafe takes a session_timeout of %v or more", t, (t * 7 / 40).Round(time.Millisecond), shortest)
+		both.fault("with a session_timeout of %v the other members would have %v to answer, between the first doubt about ZooKeeper and the time to "+
+			"stop: failsafe needs a session_timeout of %v or more", t, (t * 7 / 40).Round(time.Millisecond), shortest)
 	} else if t > longest {
-		both.fault("with a session_timeout of %v a promise would bind the other members for as long: failsafe takes one of %v or less", t, longest)
+		both.fault("with a session_timeout of %v a promise would bind the other members for as long: failsafe needs one of %v or less", t, longest)
 	}
 }

@@ -34,7 +34,7 @@ func (doc document) check(r *report) {
 	doc.Watchdog.check(r.top("watchdog"))
 	// Nothing to run yet is fine where that is said, and where files that are still to come may bring it.
 	if p := r.top("services"); doc.Services == nil && !p.given() && !slices.ContainsFunc(doc.Include, isGlob) {
-		p.fault("missing: there is nothing to run (say `services: {}` where that is meant)")
+		p.fault("missing: there is nothing to run (write `services: {}` if you mean that)")
 	}
 	logs := map[string]string{}
 	held := map[Contain]string{} // who wants its processes held so
@@ -54,7 +54,7 @@ func (doc document) check(r *report) {
 func (c Contain) checkAlike(p place, held map[Contain]string) {
 	for other, kind := range map[Contain]Contain{ContainPidns: ContainCgroup, ContainCgroup: ContainPidns} {
 		if c == kind && held[other] != "" {
-			p.fault("%s is %s, and one supervisor holds all services alike: run another one for this service", held[other], other)
+			p.fault("%s is %s, and one supervisor contains all services in the same way: run another one for this service", held[other], other)
 		}
 	}
 	held[c] = p.keys[0].String()
@@ -68,7 +68,7 @@ func hostname(p place) string {
 		return "unknown"
 	}
 	if message := nameFault(name); message != "" {
-		p.fault("missing, and the host's name does not serve: %s", message)
+		p.fault("missing, and the host's name cannot be used: %s", message)
 		return "unknown"
 	}
 	return name

@@ -19,7 +19,7 @@ func (w Watchdog) check(p place) {
 	}
 	both := p.key("mode").and(p.top("zookeeper", "session_timeout"))
 	const arithmetic = "the session may end T - (2*T/12 + T/4) = %v after a heartbeat was sent; a watchdog, which counts in whole seconds, " +
-		"has to have reset the machine by then, and to leave T/4 = %v in which it is fed: that takes a session_timeout of %v or more"
+		"must have reset the machine by then, and must leave T/4 = %v to feed it: that needs a session_timeout of %v or more"
 	end, feeding := (session - 2*session/12 - session/4).Round(time.Millisecond), session/4
 	switch w.Mode {
 	case WatchdogRequired:

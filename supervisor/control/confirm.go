@@ -12,7 +12,7 @@ import (
 )
 
 // ErrActive says that the session of a node's child stands, so that nothing can be sworn of it.
-var ErrActive = errors.New("its session stands")
+var ErrActive = errors.New("its session is open")
 
 // ErrSeen says that a node's own supervisor sees its child alive.
 var ErrSeen = errors.New("its supervisor is connected, and sees it alive")
@@ -59,7 +59,7 @@ func (o oath) take(ctx context.Context) (Confirmation, error) {
 		case !scene.crumb.exists:
 			return Confirmation{Why: fmt.Sprintf("no fencing of %s is pending for %s: there is no breadcrumb", node, service)}, o.known(ctx)
 		case trail.Node == "":
-			return Confirmation{}, fmt.Errorf("the breadcrumb of %s cannot be read, so nobody knows whose child it is about: "+
+			return Confirmation{}, fmt.Errorf("the breadcrumb of %s cannot be read, so it is unknown whose child it is about: "+
 				"when none runs anywhere, delete %s by hand", service, p.Crumb())
 		case trail.Node != node:
 			return Confirmation{Why: elsewhere(service, node, trail, scene.lock)}, o.known(ctx, trail.Node)
@@ -72,8 +72,8 @@ func (o oath) take(ctx context.Context) (Confirmation, error) {
 			return Confirmation{}, fmt.Errorf("%w; if its host is off and %s is still there after that, delete that znode by hand",
 				scene.refuse(node, "holds "+path), path)
 		case trail.Leftover.Known && scene.sameMachine() && scene.serves():
-			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: %s. Once that is dead, its supervisor takes the breadcrumb away by itself; "+
-				"if it is to be taken for dead all the same, stop that supervisor first", node, ErrSeen, alive(trail.Leftover))
+			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: %s. Once that is dead, its supervisor removes the breadcrumb by itself; "+
+				"to confirm it all the same, stop that supervisor first", node, ErrSeen, alive(trail.Leftover))
 		}
 		err = o.erase(ctx, scene)
 		if err == nil {
@@ -145,7 +145,7 @@ func (o oath) erase(ctx context.Context, s scene) error {
 	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrBadVersion):
 		return errChanged
 	}
-	return fmt.Errorf("whether it is done is not known, ask again: %w", err)
+	return fmt.Errorf("it is unknown whether this was done, ask again: %w", err)
 }
 
 // known fails for a node of which nobody has ever heard.

@@ -68,7 +68,7 @@ func faultsOf(v Service) []Fault {
 	}
 	if h := v.Handing; h != nil {
 		faults = append(faults, Fault{
-			Level: Warning, What: fmt.Sprintf("%s has ordered that %s give it to %s.", h.By, h.From, cmp.Or(h.To, "whoever is first")),
+			Level: Warning, What: fmt.Sprintf("%s has ordered that %s give it to %s.", h.By, h.From, cmp.Or(h.To, "the first node that can")),
 		})
 	}
 	able := slices.ContainsFunc(v.Members, func(m Member) bool {
@@ -109,7 +109,7 @@ func unwell(v Service, m Member) (Fault, bool) {
 	case m.Role == election.RoleFailed && v.Fencing != nil: // that has to be mended first
 		f.What = m.Node + " has given up" + why + "."
 	case m.Role == election.RoleFailed:
-		f.What = m.Node + " has given up" + why + ". It tries again after a rest."
+		f.What = m.Node + " has given up" + why + ". It backs off, and tries again later."
 		f.Hint, f.Do = output(v, m)
 	case m.Health == election.HealthFailing:
 		f.What = m.Node + " is unwell" + why + "."
@@ -142,7 +142,7 @@ func unfenced(v Service) Fault {
 	case len(v.Members) > 0:
 		fault.What = fmt.Sprintf("Nobody is active: the child of %s may be running, and nobody holds the lock.", f.Node)
 	default:
-		return Fault{Level: Warning, What: fmt.Sprintf("%s was active last, and its child may be running: who comes next will fence it first.", f.Node)}
+		return Fault{Level: Warning, What: fmt.Sprintf("%s was active last, and its child may be running: the next active node fences it first.", f.Node)}
 	}
 	return fault
 }

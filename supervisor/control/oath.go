@@ -24,7 +24,7 @@ func (s scene) refuse(node, how string) error {
 		once, thrice = t.String(), (3 * t).String()
 	}
 	return fmt.Errorf("%s cannot be confirmed dead, %w and %s (%s): if its supervisor runs, stop it instead; if its host is off, "+
-		"ZooKeeper ends that session within %s, or else the other nodes delete what it holds within %s: confirm it then",
+		"ZooKeeper ends that session within %s, or else the other nodes delete its znodes within %s: confirm it then",
 		node, ErrActive, how, beat, once, thrice)
 }
 
@@ -50,7 +50,7 @@ func (s scene) sameMachine() bool {
 
 func alive(l election.Leftover) string {
 	if l.Pid == 0 {
-		return fmt.Sprintf("something of it is alive, says %s", cmp.Or(l.By, "its breadcrumb"))
+		return fmt.Sprintf("processes of it are alive, says %s", cmp.Or(l.By, "its breadcrumb"))
 	}
 	return fmt.Sprintf("pid %d (%s), state %s, is alive, says %s", l.Pid, l.Program, l.State, cmp.Or(l.By, "its breadcrumb"))
 }
@@ -62,14 +62,14 @@ func (s scene) doubts(node string) (all []string) {
 		all = append(all, "its breadcrumb said of its child: "+alive(trail.Leftover))
 	}
 	if trail.Outlived {
-		all = append(all, fmt.Sprintf("session %s did not end by itself: its lock was deleted since it sent no heartbeats; "+
-			"that alone does not say that %s is off", trail.Session, node))
+		all = append(all, fmt.Sprintf("session %s did not end by itself: its lock was deleted because it sent no heartbeats; "+
+			"that alone does not prove that %s is off", trail.Session, node))
 	}
 	if trail.Failsafe.Binds() {
-		all = append(all, fmt.Sprintf("it is failsafe: a child on %s may go on without ZooKeeper, if that is not off", node))
+		all = append(all, fmt.Sprintf("it is failsafe: a child on %s may run without ZooKeeper, unless that node is off", node))
 	}
 	if s.connected() {
-		all = append(all, fmt.Sprintf("a supervisor of %s is connected (host %s): that one is not off", node, cmp.Or(s.supervisor().Host, "unknown")))
+		all = append(all, fmt.Sprintf("a supervisor of %s is connected (host %s), so that host is not off", node, cmp.Or(s.supervisor().Host, "unknown")))
 	}
 	return all
 }

@@ -29,8 +29,8 @@ func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, wh
 		return old, differs
 	})
 	if err == nil && handing != nil {
-		return false, refused("%s has ordered that %s give %s to %s, and a pause now could leave it with nobody: pause it when that is done, after %v at the latest",
-			handing.By, handing.From, service, cmp.Or(handing.To, "whoever is first"), time.Until(handing.Deadline).Round(time.Second))
+		return false, refused("%s has ordered that %s give %s to %s, and a pause now could leave no node active: pause it when that is done, after %v at the latest",
+			handing.By, handing.From, service, cmp.Or(handing.To, "the first node that can"), time.Until(handing.Deadline).Round(time.Second))
 	}
 	return changed, err
 }
@@ -75,7 +75,7 @@ func (c *Cluster) orderActive(ctx context.Context, service, by string, field fun
 		if e := *field(&control); e == nil || e.ID != id {
 			now, err := c.one(ctx, service)
 			if err == nil && now.Token != v.Token { // another activation has taken the order's away
-				err = fmt.Errorf("%s was active no longer: nothing was done", v.Active)
+				err = fmt.Errorf("%s was not active any more: nothing was done", v.Active)
 			}
 			return err
 		}

@@ -42,9 +42,9 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 	case v.Active == "" && v.Lock != "":
 		return v, refused("nobody is active yet: %s is about to be", v.Lock)
 	case v.Active == "" && able:
-		return v, refused("nobody is active; whoever can will be, without an order")
+		return v, refused("nobody is active; the first node that can takes over without an order")
 	case v.Active == "" && (h.To == "" || !h.Force):
-		return v, refused("nobody is active, and no node can be now: %s (--to NODE --force has one try at once)", others(v))
+		return v, refused("nobody is active, and no node can be now: %s (--to NODE --force makes one try at once)", others(v))
 	case h.To == v.Active:
 		return v, refused("%s is active already", h.To)
 	case h.To == "" && !able && !h.Force:
@@ -57,7 +57,7 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 	case i < 0:
 		return v, &UnknownError{"node", h.To, names(v.Members)}
 	case v.Members[i].Never:
-		return v, refused("%s never stands: %s", h.To, v.Members[i].Why)
+		return v, refused("%s is never a candidate: %s", h.To, v.Members[i].Why)
 	case h.Force:
 	case !waits(v.Members[i]):
 		return v, refused("%s does not stand by: it is %s%s (--force orders it all the same)", h.To, v.Members[i].Role, because(v.Members[i]))

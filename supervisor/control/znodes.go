@@ -191,7 +191,7 @@ func (z znodes) order(ctx context.Context, service string, change func(election.
 		case errors.Is(err, zk.ErrNoAuth):
 			return err
 		}
-		return fmt.Errorf("whether it is done is not known, ask again: %w", err)
+		return fmt.Errorf("it is unknown whether this was done, ask again: %w", err)
 	}
 	return fmt.Errorf("the orders of %s change too quickly: nothing is done, try again", service)
 }

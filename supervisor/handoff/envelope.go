@@ -39,13 +39,13 @@ type Envelope struct {
 func Open(raw []byte, node, root string, servers []string) (*Envelope, error) {
 	var e Envelope
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return nil, fmt.Errorf("read what was handed over: %w", err)
+		return nil, fmt.Errorf("read the hand-over state: %w", err)
 	}
 	if !slices.Contains(Versions(), e.Version) {
-		return nil, fmt.Errorf("what was handed over is of version %d, known here: %v", e.Version, Versions())
+		return nil, fmt.Errorf("the hand-over state has version %d, known here: %v", e.Version, Versions())
 	}
 	if e.Node != node || e.Root != root || !slices.Equal(e.Servers, servers) {
-		return nil, fmt.Errorf("what was handed over is of node %s under %s at %v", e.Node, e.Root, e.Servers)
+		return nil, fmt.Errorf("the hand-over state belongs to node %s under %s at %v", e.Node, e.Root, e.Servers)
 	}
 	return &e, nil
 }

@@ -80,7 +80,7 @@ func (i *Image) part(caught bool) bool {
 // MayGo tells whether nothing keeps this process from an exec: no order to stop was counted, and no signal is waiting.
 func (i *Image) MayGo(asked int) bool { return asked == 0 && len(i.Signals) == 0 }
 
-var errSignal = errors.New("a signal has come that is to be acted upon first")
+var errSignal = errors.New("a signal has come that must be handled first")
 
 // Become hands over to what is in place of this process's binary, and returns only if that fails.
 func (i *Image) Become(legacy []byte) error {
@@ -110,7 +110,7 @@ func (i *Image) startCatcher() {
 func (i *Image) catch() *child.Catcher {
 	catcher := i.catcher.Swap(nil)
 	if catcher == nil {
-		i.uncaught(errors.New("there is no catcher: the new binary has no use for one, none could be started, or the upgrade was too long in coming"))
+		i.uncaught(errors.New("there is no catcher of signals: the new binary does not use one, none could be started, or the upgrade came too late"))
 		return nil
 	}
 	if err := catcher.Catch(); err != nil {

@@ -54,7 +54,7 @@ var ErrNotNow = errors.New("not now")
 var (
 	ErrUnshown = fmt.Errorf("%w: changed credentials are not taken up yet", ErrNotNow)
 	errStale   = fmt.Errorf("%w: ZooKeeper has acknowledged nothing for a while", ErrNotNow)
-	errHeld    = fmt.Errorf("%w: what runs goes on by promises, or did a moment ago (failsafe)", ErrNotNow)
+	errHeld    = fmt.Errorf("%w: a service runs by promises, or did a moment ago (failsafe)", ErrNotNow)
 )
 
 // Begin is an upgrade that has just been asked for.

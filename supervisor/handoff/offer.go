@@ -41,7 +41,7 @@ func (p Offer) goesOnWith(here Offer) error {
 		{"zookeeper.servers", strings.Join(p.Servers, ", "), strings.Join(here.Servers, ", ")},
 	} {
 		if c.there != c.here {
-			return fmt.Errorf("%s is %s by now, and was %s when this process began: that takes a restart, which hands the services over", c.key, c.there, c.here)
+			return fmt.Errorf("%s is %s by now, and was %s when this process began: that needs a restart, which hands the services over", c.key, c.there, c.here)
 		}
 	}
 	return nil
@@ -66,12 +66,12 @@ func Try(ctx context.Context, path, dir string, words, environ []string, as *sys
 		return p, fmt.Errorf("it cannot go on: %w: %s", err, strings.TrimSpace(complaint.String()))
 	}
 	if err := json.Unmarshal(said.Bytes(), &p); err != nil {
-		return p, fmt.Errorf("it says nothing that could be understood: %w", err)
+		return p, fmt.Errorf("its answer cannot be understood: %w", err)
 	}
 	for _, version := range Versions() {
 		if slices.Contains(p.Handovers, version) {
 			return p, nil
 		}
 	}
-	return p, fmt.Errorf("it goes on with handovers of versions %v, and this is %v", p.Handovers, Versions())
+	return p, fmt.Errorf("it knows hand-over versions %v, and this is %v", p.Handovers, Versions())
 }

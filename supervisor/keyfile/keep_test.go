@@ -83,7 +83,7 @@ func TestWhatWasNeverReadIsAnError(t *testing.T) {
 func TestSecretsStandOnLines(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "f")
 	for text, want := range map[string]string{
-		"a\nb\n": "a|b", "a": "a", "a\r\n\n b \n": "a| b ", "\n\n": "!is empty", "": "!is empty", "a\x00b": "!is no text",
+		"a\nb\n": "a|b", "a": "a", "a\r\n\n b \n": "a| b ", "\n\n": "!is empty", "": "!is empty", "a\x00b": "!is not text",
 		strings.Repeat("a\n", largest): "!is larger than",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

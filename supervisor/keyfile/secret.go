@@ -54,7 +54,7 @@ func Lines(name string) (secrets []string, warning string, err error) {
 		secret := strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 		switch {
 		case strings.Contains(secret, "\x00"):
-			return nil, "", fmt.Errorf("read secret: %s is no text", name)
+			return nil, "", fmt.Errorf("read secret: %s is not text", name)
 		case secret != "":
 			secrets = append(secrets, secret)
 		}

@@ -88,9 +88,9 @@ func (d *Dir) regular(fd int, at string) error {
 	case !d.root || !(Who{}).mayWrite(d.fd, &d.st) && !d.who.mayWrite(d.fd, &d.st):
 		return nil
 	case st.Nlink > 1:
-		return &Refused{at, fmt.Sprintf("has %d names (hard links), and others than root may write its directory", st.Nlink), "remove it"}
+		return &Refused{at, fmt.Sprintf("has %d names (hard links), and users other than root may write to its directory", st.Nlink), "remove it"}
 	case !d.who.trusted(st.Uid) && !squashed(fd, st.Uid):
-		return &Refused{at, "belongs to " + user(st.Uid) + ", and others than root may write its directory", d.advice(at)}
+		return &Refused{at, "belongs to " + user(st.Uid) + ", and users other than root may write to its directory", d.advice(at)}
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ func (w *walker) directory() error {
 		return nil
 	}
 	return &Refused{w.at, fmt.Sprintf("belongs to %s, who could put anything there, and root would use it", user(w.st.Uid)),
-		"say `user:` for the program, or name a place that is only root's and its user's"}
+		"say `user:` for the program, or name a place that only root and its user own"}
 }
 
 func (w *walker) advice(path string) string {
@@ -141,7 +141,7 @@ func (w *walker) link(fd int, st *unix.Stat_t, here string) (target string, err 
 	case w.root && !own:
 		return "", &Refused{here, "is a symbolic link of " + user(st.Uid) + ", who could point it anywhere", "name its target in its place"}
 	case w.root && w.loose():
-		return "", &Refused{here, "is a symbolic link where others than root may write", "name its target in its place"}
+		return "", &Refused{here, "is a symbolic link where users other than root may write", "name its target in its place"}
 	}
 	if w.links++; w.links > mostLinks {
 		return "", &fs.PathError{Op: "open", Path: here, Err: unix.ELOOP}

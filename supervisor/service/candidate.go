@@ -75,7 +75,7 @@ func (c *candidate) Parted(ctx context.Context, now role.State) {
 		c.vanish(ctx, cand.Leave)
 	case now.Place == role.Retrying && ctx.Err() == nil:
 		c.vanish(ctx, cand.Retreat)
-		v.view.remark(fmt.Sprintf("cannot stand: %v", c.trouble))
+		v.view.remark(fmt.Sprintf("cannot be a candidate: %v", c.trouble))
 		v.view.show()
 		_ = cand.Members.Announce(ctx, v.view.member()) // the next candidate says it again
 	}
@@ -96,7 +96,7 @@ func (c *candidate) Quarantine(ctx context.Context) role.Event {
 	v := c.v
 	span := c.s.Longest() + v.conf.GraceDelay
 	v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "wait", span)
-	v.view.remark("ZooKeeper has lost its data: it waits until any lease of before has ended")
+	v.view.remark("ZooKeeper has lost its data: it waits until any earlier lease has ended")
 	v.view.say()
 	if !wait.For(ctx, span) {
 		return role.Event{Kind: role.StayOver} // the next session waits again, from the start
@@ -112,7 +112,7 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 	if err := errors.Join(c.cand.Withdraw(ctx), c.cand.Prefer(ctx, 0)); err != nil {
 		return c.failed(err)
 	}
-	v.log.Warn("resting, so that another node can try", "for", v.conf.Restart.RejoinAfter)
+	v.log.Warn("backing off, so that another node can try", "for", v.conf.Restart.RejoinAfter)
 	enough := time.NewTimer(v.conf.Restart.RejoinAfter)
 	defer enough.Stop()
 	waiting, cancel := context.WithCancel(ctx)
@@ -131,10 +131,10 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 	for {
 		switch {
 		case v.takeUp():
-			v.log.Info("its config has changed: not resting any longer")
+			v.log.Info("its config has changed: not backing off any longer")
 			return rested
 		case v.inbox.intents.forced():
-			v.log.Info("an operator wants it here: not resting any longer")
+			v.log.Info("an operator wants it here: not backing off any longer")
 			return rested
 		case v.inbox.intents.isErased():
 			return c.failed(election.ErrDeleted)

@@ -119,7 +119,7 @@ func (b *crumbs) cleared(ctx context.Context, sess *election.Session, cand *elec
 }
 
 // errLeftover says that a delay proves nothing.
-var errLeftover = errors.New("its breadcrumb says that something of its child is alive: only a proof of its death counts, no delay")
+var errLeftover = errors.New("its breadcrumb says that processes of its child are alive: only a proof of its death counts, no delay")
 
 func leftoverError(p *election.BreadCrumb) error {
 	l := p.Leftover

@@ -106,7 +106,7 @@ func (t *term) Release(ctx context.Context) role.Event {
 			return role.Event{Kind: role.Released}
 		}
 		if t.s.Over() != nil || v.finished != nil || wait.Closed(trying.Done()) {
-			v.log.Warn("the lock could not be given back, it goes with its session", "error", err)
+			v.log.Warn("cannot give the lock back, it ends with its session", "error", err)
 			t.trouble = err
 			t.tellStandby(ctx)
 			return role.Event{Kind: role.NotReleased}

@@ -144,7 +144,7 @@ func (t *fence) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	chain.Steps, chain.OnFailure = t.steps(p, chain.Grace)
 	if p.Node == "" && len(chain.Steps) > 0 { // a method that does not know the node proves nothing
 		if chain.Steps = nil; chain.OnFailure != fencing.Grace {
-			return fencing.Outcome{}, fmt.Errorf("%w: the breadcrumb cannot be read, nobody knows whom to fence", fencing.ErrRefused)
+			return fencing.Outcome{}, fmt.Errorf("%w: the breadcrumb cannot be read, it is unknown whom to fence", fencing.ErrRefused)
 		}
 	}
 	v.log.Info("fencing the former active", "node", p.Node, "token", claim.PreviousToken, "grace", chain.Grace)
@@ -252,7 +252,7 @@ func (t *fence) mayStart() error {
 var errPromised = errors.New("this node has promised not to start it yet")
 
 // errLeftHere says that nothing may be started here, whichever node was active last.
-var errLeftHere = errors.New("something that a former supervisor of this machine has left of the service is alive")
+var errLeftHere = errors.New("processes of the service that a former supervisor of this machine left are alive")
 
 // alone is the last look at this machine: another supervisor of it may have gone since the service stands here, and another node
 // may have been active after that. P1.

@@ -43,7 +43,7 @@ func (n *intents) watch(ctx context.Context, cand *election.Candidate) {
 			return
 		}
 		if err != nil && ctx.Err() == nil {
-			n.log.Error("cannot read what operators want, trying again", "error", err)
+			n.log.Error("cannot read the operators' orders, trying again", "error", err)
 			wait.For(ctx, time.Second)
 		}
 	}
@@ -107,7 +107,7 @@ func (n *intents) ordered(token int64) order {
 	if o := c.Switchover; o != nil && o.Token == token && !c.Paused {
 		if o.ID != n.done.Switchover {
 			n.done.Switchover = o.ID
-			n.log.Info("an operator orders a switchover", "token", token, "to", cmp.Or(o.To, "whoever is first"), "by", o.By)
+			n.log.Info("an operator orders a switchover", "token", token, "to", cmp.Or(o.To, "the first node that can"), "by", o.By)
 		}
 		return orderSwitchover
 	}

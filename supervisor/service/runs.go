@@ -15,7 +15,7 @@ import (
 // Why a run is ended that could go on.
 var (
 	errSwitch    = errors.New("an operator wants another node to be active")
-	errRestart   = errors.New("an operator wants it started anew")
+	errRestart   = errors.New("an operator wants it restarted")
 	errPreferred = errors.New("a preferred node is back")
 )
 
@@ -142,7 +142,7 @@ func (t *runs) confirm(ctx context.Context) {
 	t.helpers.Go(func() {
 		wait.For(ctx, settling) // nothing urgent waits for it
 		if err := t.cand.Control.Amend(ctx, takeBack); err != nil && ctx.Err() == nil {
-			t.v.log.Warn("an operator's order could not be taken back", "error", err)
+			t.v.log.Warn("cannot remove an operator's order", "error", err)
 		}
 	})
 }
@@ -221,7 +221,7 @@ func (t *runs) HandOver(context.Context) role.Event {
 		c, err = carry(claim, t.entry.Activation, t.tree, run)
 	}
 	if err != nil {
-		v.log.Warn("the term cannot be handed over, it is ended", "error", err)
+		v.log.Warn("cannot hand the term over, ending it", "error", err)
 		run.Discard()
 		return role.Event{Kind: role.StopAsked}
 	}

@@ -47,7 +47,7 @@ type local struct {
 var ErrUndead = errors.New("the child's death is not proved")
 
 // ErrHandover ends a stay in a session without the child's end, if that can be; otherwise it is a stop.
-var ErrHandover = errors.New("another image of this process is to go on")
+var ErrHandover = errors.New("another image of this process takes over")
 
 func handing(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrHandover) }
 

@@ -31,7 +31,7 @@ func (t *Tree) Kill(ctx context.Context, holder string, token int64) error {
 	}
 	for t.owes() { // an address, a mount: the node that starts next must find them gone
 		if !wait.For(ctx, 5*time.Millisecond) {
-			return fmt.Errorf("%w, but what it did is not undone yet", child.ErrNotSeen)
+			return fmt.Errorf("%w, but its effects are not undone yet", child.ErrNotSeen)
 		}
 	}
 	return nil

@@ -52,7 +52,7 @@ func (w *watch) findStraysNow(ctx context.Context) {
 			return // the next look tells
 		}
 		if at != "" {
-			all = append(all, fmt.Sprintf("pid %d (%s) has moved itself to another cgroup, %s: what it forks there would not be killed", p.process.Pid(), p.Name, at))
+			all = append(all, fmt.Sprintf("pid %d (%s) has moved itself to another cgroup, %s: processes that it forks there would not be killed", p.process.Pid(), p.Name, at))
 		}
 	}
 	if said := strings.Join(all, "; "); w.news(&w.astray, said) {

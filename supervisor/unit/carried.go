@@ -167,7 +167,7 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 	}
 	if err != nil {
 		(&Carried{Pipes: pipes}).Discard()
-		return nil, fmt.Errorf("part from a log file: %w", err)
+		return nil, fmt.Errorf("let go of a log file: %w", err)
 	}
 	l.wg.Wait()
 	for i := range pipes {

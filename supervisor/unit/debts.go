@@ -143,7 +143,7 @@ func (d *debts) load() {
 		err = fmt.Errorf("it is of %s on %s", left.Service, left.Node)
 	}
 	if err != nil {
-		d.log.Warn("cannot read which oneshots of a former supervisor are still to be undone", "service", d.service, "file", d.file, "error", err)
+		d.log.Warn("cannot read which oneshots of a former supervisor must still be undone", "service", d.service, "file", d.file, "error", err)
 		return
 	}
 	d.all = left.Debts

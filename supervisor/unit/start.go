@@ -93,7 +93,7 @@ func (r *Run) hear(ctx context.Context, socket *notify.Socket) {
 	})
 	r.hearers.Go(func() {
 		if err := socket.Run(ctx); err != nil {
-			r.u.log.Debug("cannot hear the child", "service", r.u.cfg.Service, "error", err)
+			r.u.log.Debug("cannot receive the child's notifications", "service", r.u.cfg.Service, "error", err)
 		}
 	})
 }

@@ -29,7 +29,7 @@ func KillLocal(ctx context.Context, t fencing.Target) fencing.Statement {
 	case err != nil:
 		s.Alive, s.Why = verdict == fencing.Alive, err.Error()
 	default:
-		s.Why = "nothing is known of it on this machine"
+		s.Why = "this machine knows nothing about it"
 	}
 	return s
 }

@@ -25,7 +25,7 @@ type Note struct {
 func InGuardian(note []byte, buried func(child.TreeID) bool) (func(context.Context, net.Conn), error) {
 	var as Note
 	if err := json.Unmarshal(note, &as); err != nil {
-		return nil, fmt.Errorf("read what the supervisor lent: %w", err)
+		return nil, fmt.Errorf("read the supervisor's note: %w", err)
 	}
 	host, err := child.Identity()
 	if err != nil {

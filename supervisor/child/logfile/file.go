@@ -118,7 +118,7 @@ func (f *file) write(batch []byte) (int, error) {
 	if limit > 0 && size > 0 && f.between() && size+int64(lineEnd(batch)) > limit && time.Since(f.failed) > rotateAgain {
 		if err := f.rotate(); err != nil {
 			f.failed = time.Now()
-			f.log.Warn("a log cannot be rotated and grows on", "file", f.path, "error", err)
+			f.log.Warn("cannot rotate a log, which keeps growing", "file", f.path, "error", err)
 		} else {
 			size = 0
 		}

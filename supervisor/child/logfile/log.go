@@ -21,7 +21,7 @@ import (
 
 // What a caller may branch on.
 var (
-	ErrInUse   = errors.New("another one writes to this log")
+	ErrInUse   = errors.New("another program writes to this log")
 	ErrNotFile = errors.New("a log has to be a regular file")
 )
 
@@ -343,7 +343,7 @@ func (l *Log) failing(err error) {
 	l.queue.failing(err)
 	switch {
 	case was == nil && err != nil:
-		l.log.Warn("a log cannot be written; the program goes on", "file", l.file.path, "error", err)
+		l.log.Warn("cannot write a log; the program keeps running", "file", l.file.path, "error", err)
 	case was != nil && err == nil:
 		l.log.Info("a log can be written again", "file", l.file.path, "lost_lines", l.Lost())
 	}

@@ -27,7 +27,7 @@ func openPiece(name string, who safefile.Who) (piece, error) {
 	if errors.Is(err, fs.ErrPermission) {
 		return piece{}, fmt.Errorf("you may not read %s: run it as root, or as a user who may", name)
 	} else if errors.Is(err, safefile.ErrNotRegular) {
-		return piece{}, fmt.Errorf("%s is no regular file", name)
+		return piece{}, fmt.Errorf("%s is not a regular file", name)
 	} else if err != nil {
 		return piece{}, err
 	}

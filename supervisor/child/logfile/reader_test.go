@@ -122,7 +122,7 @@ func TestWhatCannotBeReadIsToldInWords(t *testing.T) {
 	if _, _, err := lastLines(filepath.Join(dir, "none"), safefile.Who{}, 1); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
-	if _, _, err := lastLines(dir, safefile.Who{}, 1); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, _, err := lastLines(dir, safefile.Who{}, 1); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a directory: %v", err)
 	}
 	path := filepath.Join(dir, "log")

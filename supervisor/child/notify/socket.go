@@ -74,7 +74,7 @@ func newSocket(cfg Config) *Socket {
 	}
 	return &Socket{
 		cfg: cfg, ready: make(chan struct{}), watchdog: make(chan struct{}, 1), closed: make(chan struct{}),
-		ignored: loglimit.Line{Log: cfg.Logger, Words: "notifications from processes that are not the program's are ignored", Window: time.Minute},
+		ignored: loglimit.Line{Log: cfg.Logger, Words: "ignoring notifications from processes that are not the program's", Window: time.Minute},
 	}
 }
 
@@ -147,7 +147,7 @@ func Adopt(cfg Config, dir string, file *os.File) (*Socket, error) {
 	}
 	unixConn, ok := conn.(*net.UnixConn)
 	if !ok {
-		return nil, errors.Join(errors.New("go on with a socket for notifications: it is none"), conn.Close())
+		return nil, errors.Join(errors.New("go on with a socket for notifications: it is not one"), conn.Close())
 	}
 	s := newSocket(cfg)
 	s.dir, s.conn = dir, unixConn
@@ -238,7 +238,7 @@ func (s *Socket) hear(datagram, oob []byte) {
 		}
 	}()
 	if !s.trusts(sender) {
-		from := "a process that is not known"
+		from := "an unknown process"
 		if sender != nil {
 			from = fmt.Sprintf("pid %d of user %d", sender.Pid, sender.Uid)
 		}

@@ -171,7 +171,7 @@ func (p Probe) get(ctx context.Context) error {
 		case to.URL.Host != via[0].URL.Host:
 			return http.ErrUseLastResponse // 3xx is an answer; nobody else is asked
 		case len(via) >= 10:
-			return errors.New("it redirects without an end")
+			return errors.New("it redirects endlessly")
 		}
 		return nil
 	}}

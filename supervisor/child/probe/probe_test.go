@@ -107,7 +107,7 @@ func TestHTTPProbeJudgesTheAnswer(t *testing.T) {
 		"/ok": "", "/empty": "", "/moved": "", "/away": "",
 		"/bad":     ": status 503: no leader  [31m yet",
 		"/worse":   ": status 503",
-		"/round":   ": it redirects without an end",
+		"/round":   ": it redirects endlessly",
 		"/endless": ": status 502",
 	} {
 		p := Probe{Kind: KindHTTP, Target: server.URL + path}

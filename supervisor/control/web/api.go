@@ -51,7 +51,7 @@ func (s *Server) showHistory(w http.ResponseWriter, r *http.Request) {
 	}
 	service := r.FormValue("service")
 	if len(service) > longestName {
-		refuse(w, http.StatusNotFound, "no service has so long a name")
+		refuse(w, http.StatusNotFound, "that is too long for a service name")
 		return
 	}
 	list, err := s.history.get(r.Context(), service)

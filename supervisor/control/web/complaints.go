@@ -19,9 +19,9 @@ func newComplaints(log hclog.Logger) complaints {
 	line := func(words string) *loglimit.Line { return &loglimit.Line{Log: log, Words: words, Window: lineWindow} }
 	return complaints{
 		crowded:    line("too many HTTP connections"),
-		wrong:      line("a wrong token was shown over HTTP"),
-		misnamed:   line("asked over HTTP for a host that this is not known to be (http.hosts)"),
-		unreadable: line("a token or certificate of HTTP cannot be read: whoever needs it is turned away"),
+		wrong:      line("a client sent a wrong token over HTTP"),
+		misnamed:   line("a client asked over HTTP for an unknown host (http.hosts)"),
+		unreadable: line("cannot read an HTTP token or certificate: refusing clients that need it"),
 		muttered:   line("an HTTP connection failed"),
 	}
 }

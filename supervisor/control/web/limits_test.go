@@ -142,7 +142,7 @@ func TestClientsWhoAskAndGoLeaveNothingBehind(t *testing.T) {
 		if waiting > mostAsked {
 			b.Errorf("%d wait to be read", waiting)
 		}
-		if code, text := b.get("/api/v1/history?service=more"); code != http.StatusServiceUnavailable || !strings.Contains(text, "too much") {
+		if code, text := b.get("/api/v1/history?service=more"); code != http.StatusServiceUnavailable || !strings.Contains(text, "too many requests") {
 			b.Errorf("%d %s", code, text)
 		}
 		if code, _ := b.get("/api/v1/history?service=" + strings.Repeat("x", 2*longestName)); code != http.StatusNotFound {

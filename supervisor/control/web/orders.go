@@ -55,7 +55,7 @@ type clerk struct {
 func (c *clerk) order(w http.ResponseWriter, r *http.Request) {
 	order, service := r.PathValue("order"), r.PathValue("service")
 	if !isName(service) { // it would be in the log
-		refuse(w, http.StatusNotFound, "that is no name of a service")
+		refuse(w, http.StatusNotFound, "that is not a service name")
 		return
 	}
 	wanted, err := parseRequest(order, r.Body)
@@ -106,7 +106,7 @@ func parseRequest(order string, body io.Reader) (request, error) {
 		d.DisallowUnknownFields()
 		if err = d.Decode(&v); err == nil {
 			if _, more := d.Token(); !errors.Is(more, io.EOF) {
-				err = errors.New("there is something behind it")
+				err = errors.New("there is more text after it")
 			}
 		}
 	}

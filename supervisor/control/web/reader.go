@@ -83,7 +83,7 @@ func (r *reader[T]) end(key string, one *reading[T]) {
 // mostAsked is how many different things clients may have waiting to be read.
 const mostAsked = 64
 
-var errAsked = errors.New("too much is asked for at once: nothing is read")
+var errAsked = errors.New("too many requests at once: nothing is read")
 
 // get gives what was read not longer ago than it is good for, or is being read, or reads. It is for clients, who may ask for
 // anything, and go before they are answered: what they leave behind is bounded.

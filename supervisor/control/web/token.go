@@ -91,7 +91,7 @@ func (a *access) permitted(w http.ResponseWriter, r *http.Request, got string, w
 			count.WithLabelValues("too many wrong tokens").Inc()
 			a.wrong.Say(from, "looked_at", false)
 			w.Header().Set("Retry-After", "2")
-			refuse(w, http.StatusTooManyRequests, "too many wrong tokens were shown: wait 2 s")
+			refuse(w, http.StatusTooManyRequests, "too many wrong tokens: wait 2 s")
 			return false
 		}
 		count.WithLabelValues("wrong token").Inc()

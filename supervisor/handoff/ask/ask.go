@@ -119,12 +119,12 @@ func Reexec(ctx context.Context, binary string, pid int, named bool) error {
 		}
 		switch now := handedOver(pid); {
 		case isGone(pid):
-			return errors.New("it has ended: what it ran is ended, too, and handed over to another node")
+			return errors.New("it has ended: its programs are stopped, and other nodes take them over")
 		case now == was, now == "": // in the middle of an exec, nothing is told
 		case since.IsZero():
 			since = time.Now()
 		case time.Since(since) > startedFor && !handoff.SameFile(procFile(pid, "exe"), binary):
-			return fmt.Errorf("it goes on as another file than %s", binary)
+			return fmt.Errorf("it runs another file now than %s", binary)
 		case time.Since(since) > startedFor:
 			return nil
 		}

@@ -38,7 +38,7 @@ const (
 	LeaseOver   // the guardians have killed what ran
 	Expired     // ZooKeeper has ended the session
 	StopAsked
-	HandAsked // another image of this process is to go on
+	HandAsked // another image of this process takes over
 	HandedOver
 	NotHandedOver
 	Stopped

@@ -23,7 +23,7 @@ const (
 	Fencing                  // the lock is ours, the former active not known to be dead
 	Arming                   // the lease's gate and the watchdog, then the start
 	Running                  // the programs run
-	HandingOver              // another image of this process is to go on with them
+	HandingOver              // another image of this process takes over with them
 	Stopping                 // they are asked to end
 	Clearing                 // what is left of them is killed; they may start again in the same tree
 	Proving                  // the tree is ended, with proof

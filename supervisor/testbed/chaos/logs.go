@@ -92,7 +92,7 @@ func mistaken(s said, ours string, members []string) (what string) {
 	switch {
 	case strings.HasPrefix(s.Message, "asked to make sure") && from == ours && s.Service != nobody:
 		return "stranger"
-	case strings.HasPrefix(s.Message, "turned away") && slices.Contains(members, from) &&
+	case strings.HasPrefix(s.Message, "the fencing agent refused a client") && slices.Contains(members, from) &&
 		(strings.Contains(s.Why, "not made with our secret") || strings.Contains(s.Why, "certificate")):
 		return "turned away"
 	}

@@ -85,7 +85,7 @@ func TestRootFollowsNoLinkOfAServicesUser(t *testing.T) {
 	file := configOf(t, devServer(t), "log: {"+program+", log: {file: "+at("home/logs/app.log")+"}}", "env: {"+program+", env_file: "+at("home/env")+"}")
 	_, out := started(t, nil, kit.UnderstudyBinary(t), "run", "--config", file)
 	kit.Until(t, soon, "both are refused", func() bool {
-		return out.has("a log cannot be written")() && out.has("symbolic link of user 4711")() && out.has("env_file")()
+		return out.has("cannot write a log")() && out.has("symbolic link of user 4711")() && out.has("env_file")()
 	})
 	kit.Until(t, soon, "the program runs without its log", func() bool { return out.count("child started") == 1 })
 	if out.has("chosen of-root-only")() {

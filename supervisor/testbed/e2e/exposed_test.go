@@ -38,7 +38,7 @@ func TestATreeThatIsOpenToStrangersIsMentioned(t *testing.T) {
 	if r := h.Ask(t, "status", "--config", file); r.Code != 0 || !strings.Contains(strings.Join(strings.Fields(r.Out), " "), words) {
 		t.Errorf("the status for people: %+v", r)
 	}
-	if r := h.Ask(t, "check", "--config", file); r.Code != 0 || !strings.Contains(r.Out, "note: others than the credentials") || !strings.Contains(r.Out, "check --repair-acl") {
+	if r := h.Ask(t, "check", "--config", file); r.Code != 0 || !strings.Contains(r.Out, "note: clients without the credentials") || !strings.Contains(r.Out, "check --repair-acl") {
 		t.Errorf("check: %+v", r)
 	}
 	if r := h.Ask(t, "check", "--repair-acl", "--config", file); r.Code != 0 {

@@ -53,7 +53,7 @@ func TestAForgedBreadcrumbAimsNoFencingMethod(t *testing.T) {
         - fence_agent: {command: %[3]s, plugs: {db-1: 7}, timeout: 2s}
       on_failure: refuse`, port, bearer, agent)))
 	kit.Until(t, soon, "the chain is through", func() bool {
-		return a.Says("which the method's plugs do not list") && a.Says("would let a breadcrumb choose who is asked")
+		return a.Says("which the method's plugs do not list") && a.Says("would let a breadcrumb choose whom to ask")
 	})
 	if text, _ := os.ReadFile(switched); asked.Load() > 0 || len(text) > 0 || strings.Contains(a.Log(), "the former active is dead") {
 		t.Errorf("the attacker was asked %d times, and this was switched off: %s", asked.Load(), text)

@@ -115,9 +115,9 @@ func TestSSHIsBelievedOnlyWithAStatement(t *testing.T) {
 		"unknown host":        {change: func(m *fencing.SSH) { m.KnownHosts = strangers }, says: "key is unknown"},
 		"another host's key":  {change: func(m *fencing.SSH) { m.KnownHosts = impostor }, says: "key mismatch"},
 		"nobody listens":      {change: func(m *fencing.SSH) { m.Address = h.Addr + ":1" }, says: "refused"},
-		"a tied key":          {change: func(m *fencing.SSH) { m.KeyFile = s.tiedKey }, says: "nothing is known of it"},
+		"a tied key":          {change: func(m *fencing.SSH) { m.KeyFile = s.tiedKey }, says: "knows nothing about it"},
 		"a tied key, misused": {change: func(m *fencing.SSH) { m.KeyFile, m.Command = s.tiedKey, "echo '"+dead+"' #" }, says: "is not about kill-local"},
-		"nothing known of it": {change: func(m *fencing.SSH) { m.Command = kit.UnderstudyBinary(t) + " fence kill-local" }, says: "nothing is known of it"},
+		"nothing known of it": {change: func(m *fencing.SSH) { m.Command = kit.UnderstudyBinary(t) + " fence kill-local" }, says: "knows nothing about it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := fencing.SSH{User: "root", KeyFile: s.key, KnownHosts: s.known, Address: s.addr}

@@ -80,7 +80,7 @@ func (o *orders) follow(t *testing.T, order func(*exec.Cmd)) {
 	text, _ := os.ReadFile(notes)
 	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
-	case out.has("could not be given back")():
+	case out.has("cannot give the lock back")():
 		t.Errorf("order %d: the lock was not given back:\n%s", o.given, out.text.String())
 	case string(text) == "begun\nasked\n" && status.ExitStatus() == 0:
 	case string(text) == "begun\n" && status.Signaled() && status.Signal() == syscall.SIGTERM:

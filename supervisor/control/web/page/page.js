@@ -82,7 +82,7 @@ function draw(name) {
   const targets = s.members.filter(m => m.node !== s.active).map(m => [m.node, m.node + (m.role !== role.standby ? ` (${m.role})` : m.health !== health.ok ? ` (${m.health})` : '')]);
   const listed = JSON.stringify(targets), chosen = c.to.value;
   if (c.listed !== listed) {
-    c.to.replaceChildren(...[['', 'whoever is first'], ...targets].map(([value, words]) => { const o = make('option', words); o.value = value; return o; }));
+    c.to.replaceChildren(...[['', 'the first node that can'], ...targets].map(([value, words]) => { const o = make('option', words); o.value = value; return o; }));
     c.to.value = targets.some(t => t[0] === chosen) ? chosen : '';
     c.listed = listed;
   }
