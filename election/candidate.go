@@ -22,7 +22,7 @@ const (
 // Birth identifies a service's folder: another one means that ZooKeeper lost its data.
 type Birth struct{ Czxid, Ctime int64 }
 
-// Candidate stands for election to one service, within one session.
+// Candidate waits for the lock of one service, within one session.
 type Candidate struct {
 	s          *Session
 	paths      Paths
@@ -37,7 +37,7 @@ type Candidate struct {
 	History *History
 }
 
-// NewCandidate prepares to stand for election to a service.
+// NewCandidate prepares to wait for a service's lock.
 func (s *Session) NewCandidate(ctx context.Context, service string, mode Mode) (*Candidate, Birth, error) {
 	p := Paths{Root: s.cfg.Root, Service: service}
 	folders := []string{p.Dir(), p.Members(), p.Queue(), p.History(), p.Control(), p.Preferred()}

@@ -34,7 +34,7 @@ const (
 	HealthOK       Health = "ok"
 	HealthStarting Health = "starting" // its programs are about to run, or have not shown yet that they work
 	HealthFailing  Health = "failing"  // its programs fail, or are not proved dead
-	HealthUnfit    Health = "unfit"    // does not stand for election
+	HealthUnfit    Health = "unfit"    // is no candidate
 	HealthFailed   Health = "failed"   // gave up
 	HealthUnknown  Health = "unknown"  // the node has not said it; no node writes this
 )
@@ -94,7 +94,7 @@ func (p Proof) Fenced() bool { return p != "" && p != NoBreadcrumb }
 // NotEligible is why a node never stands whose config says so. That is no fault.
 const NotEligible = "eligible: false in its config"
 
-// Ineligible tells whether a member never stands for election, by its own config.
+// Ineligible tells whether a member is never a candidate, by its own config.
 func (m Member) Ineligible() bool { return m.Why == NotEligible }
 
 const untilRestart = " changed: restart understudy to take that up"

@@ -23,7 +23,7 @@ check() {
 		spin -a $4 "$model" >spin.out 2>&1 &&
 			gcc -O1 -w -DCOLLAPSE -DMEMLIM=2000 $5 -o pan pan.c >gcc.out 2>&1 &&
 			./pan -m100000 $6 >pan.out 2>&1
-	} || true # pan's words decide, below
+	} || true # pan's output decides, below
 	local states seconds memory result=unclear
 	states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.out 2>/dev/null || true)
 	seconds=$(sed -n 's/^pan: elapsed time \([0-9.]*\).*/\1/p' pan.out 2>/dev/null || true)
@@ -52,7 +52,7 @@ check() {
 
 holds() { check "$1" "$2" holds "$3" "$4" "$5"; }
 
-# A mutation is checked for the one property that it is to break.
+# Checks a mutation for the one property that it has to break.
 breaks() {
 	if [ "$model" = "$models/failsafe.pml" ]; then
 		breaksFailsafe "$@"

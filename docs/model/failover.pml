@@ -1,28 +1,28 @@
 /*
  * How nodes hand a service's child over: the protocol of docs/protocol.md, checked by check.sh.
  *
- * Every d_step stands for one request to ZooKeeper, one order to the kernel, or one look at either. Whatever can come
- * late comes late by not being scheduled: nothing happens between two steps but what other processes do.
+ * Every d_step is one request to ZooKeeper, one order to the kernel, or one look at either. A step that can come late
+ * is scheduled late: between two steps only other processes act.
  *
  * P1, P2, P3, P5 and the order of the tokens are assertions; P6 is the formula at the end. The macros that begin with NO_
- * and BAD_ are mutations: each has to break what check.sh says it breaks.
+ * and BAD_ are mutations: each has to break the property that check.sh names.
  */
 
 #ifndef NODES
 #define NODES 2
 #endif
 #ifndef FAULTS
-#define FAULTS 3			/* what the nemesis may do in all, besides mending */
+#define FAULTS 3			/* how many faults the nemesis may cause; it repairs without limit */
 #endif
 
 /* Time, in ticks. SESSION > LEASE is the whole of the lease arithmetic (P3). */
-#define LEASE 1				/* left to a lease when a heartbeat is acknowledged */
+#define LEASE 1				/* ticks left of a lease when a heartbeat is acknowledged */
 #ifdef BAD_LEASE
 #define SESSION 1			/* a lease as long as the session */
 #else
 #define SESSION 2
 #endif
-/* Sessions may begin with a longer timeout, by a tick, and servers then grant them less at a reconnect. */
+/* Sessions may begin with a timeout longer by a tick; servers then grant them less at a reconnect. */
 #ifdef REGRANT
 bit ample[NODES];
 #define more(n)	ample[n]
@@ -34,9 +34,9 @@ bit ample[NODES];
 #ifdef BAD_GRACE
 #define GRACE 1				/* too short for a lease that has not ended */
 #elif defined(BAD_FORMER)
-#define GRACE (LEASE + 1)		/* by what was granted last, on which an earlier lease need not rest */
+#define GRACE (LEASE + 1)		/* by the last granted timeout, but an earlier lease may be longer */
 #else
-#define GRACE (LONGEST + 1)		/* at least 7T/12 + T/20 where strangers can end a session, T where it lives */
+#define GRACE (LONGEST + 1)		/* at least 7T/12 + T/20 if strangers can end a session, T while it lives */
 #endif
 
 /* Where a supervisor is. */
@@ -45,17 +45,17 @@ bit ample[NODES];
 #define CLAIMED  2			/* the lock is ours: read the breadcrumb */
 #define FENCING  3			/* the breadcrumb names somebody else */
 #define INSCRIBE 4			/* the former is dead: write our name */
-#define RENUMBER 5			/* the number of claims is not ours: has somebody claimed since? */
-#define SURE     6			/* it was read; is the lock ours yet? */
-#define VERIFY   7			/* the breadcrumb is ours already: is the lock still? */
+#define RENUMBER 5			/* the number of claims is not ours: has another node claimed since? */
+#define SURE     6			/* it was read; is the lock still ours? */
+#define VERIFY   7			/* the breadcrumb is ours already: is the lock still ours? */
 #define CHECK    8			/* the last look at the lease */
 #define FORK     9
 #define RUN     10
 #define ENDING  11			/* kill, and prove it */
 #define RELEASE 12			/* give lock and breadcrumb back */
-#define REREAD  13			/* number, lock or breadcrumb was not as we thought */
-#define RELOCK  14			/* the number was read; is the lock ours yet? */
-#define LOST    15			/* the lock is not ours any more: is the breadcrumb? */
+#define REREAD  13			/* number, lock or breadcrumb is not as we expected */
+#define RELOCK  14			/* the number was read; is the lock still ours? */
+#define LOST    15			/* the lock is not ours any more: is the breadcrumb ours? */
 #define DISOWN  16			/* then remove it: our child is dead */
 
 /* A term's process tree. */
@@ -63,11 +63,11 @@ bit ample[NODES];
 #define EMPTY 1
 #define ALIVE 2
 
-/* ZooKeeper. Nobody but the nemesis and the expiry writes here except in a transaction. */
-byte lock;				/* whose it is: 0 nobody's, n+1 */
-byte claims;				/* how many there were: the token of the newest lock */
-byte extra;				/* how often somebody wrote to the service's folder by hand: its version is one with both */
-byte crumb;				/* whom the breadcrumb names: 0 there is none, n+1 */
+/* ZooKeeper. All but the nemesis and the expiry write here in transactions only. */
+byte lock;				/* its owner: 0 nobody, n+1 */
+byte claims;				/* how many there have been: the token of the newest lock */
+byte extra;				/* how often somebody wrote to the service's folder by hand; its version counts both */
+byte crumb;				/* the node that the breadcrumb names: 0 there is none, n+1 */
 byte version;				/* of the breadcrumb; begins with 0 each time it is created */
 bit  ofSession, ofTree;			/* the breadcrumb names that node's present session, its present tree */
 bit  session[NODES];			/* alive at the servers */
@@ -81,20 +81,20 @@ bit  ended[NODES];			/* the guardians have ended the lease */
 byte tree[NODES];
 bit  struck[NODES];			/* the tree's death is ordered */
 byte token[NODES];			/* czxid of the lock that was claimed */
-byte off[NODES];			/* what the number of that claim, the folder's version, is above it */
+byte off[NODES];			/* the folder's version at that claim, minus the token */
 byte read[NODES];			/* the folder's version, read again */
 byte seen[NODES];			/* the breadcrumb's version as last read or written */
-byte former[NODES];			/* whom the breadcrumb named: 0 there was none, n+1, ME this very tree, OWN an earlier one */
-byte delay[NODES];			/* what is left of the grace delay */
+byte former[NODES];			/* the node that the breadcrumb named: 0 there was none, n+1, ME this very tree, OWN an earlier one */
+byte delay[NODES];			/* ticks left of the grace delay */
 bit  unsigned_[NODES];			/* our breadcrumb was written before its token was known */
-byte noted[NODES];			/* the guardians' reading: 0 none yet, 1 not our breadcrumb, else its version plus 2 */
-byte counted[NODES];			/* and of the number of claims */
+byte noted[NODES];			/* as the guardians read it: 0 not yet, 1 not our breadcrumb, else its version plus 2 */
+byte counted[NODES];			/* the number of claims, as the guardians read it */
 
 /* History. */
 byte newest;				/* the highest token a child was started with */
 byte faults = FAULTS;
 
-/* Each property can be checked alone (-DONLY=5), to see which one a mutation breaks. */
+/* -DONLY=5 checks P5 alone, to see which property a mutation breaks. */
 #ifndef ONLY
 #define ONLY 0
 #endif
@@ -118,17 +118,17 @@ byte faults = FAULTS;
 #define folder		(claims + extra)
 #define numbered(n)	(folder == token[n] + off[n])
 #ifdef BAD_NUMBER
-#define sure(n)		(true)		/* any other number is taken for a write by hand */
+#define sure(n)		(true)		/* treat any other number as a write by hand */
 #else
 #define sure(n)		holds(n)
 #endif
 #ifdef BAD_READ
-#define WRITTEN		VERIFY		/* look whose lock it was after writing */
+#define WRITTEN		VERIFY		/* check the lock's owner after writing */
 #else
 #define WRITTEN		CHECK
 #endif
 #if defined(NO_NUMBER) || defined(BAD_READ)
-#define maywrite(n)	(lock != 0)	/* a check that there is a lock, whoever's */
+#define maywrite(n)	(lock != 0)	/* check that there is a lock, of any owner */
 #else
 #define maywrite(n)	(lock != 0 && numbered(n))	/* and that the number of claims is still ours */
 #endif
@@ -144,7 +144,7 @@ byte faults = FAULTS;
 #endif
 #define named(n)	(crumb == n + 1 && ofTree)
 #define leased(n)	(lease[n] > 0 && !ended[n])
-/* Nodes differ in nothing: the first to claim is called 0. */
+/* All nodes are alike, so the first to claim is number 0. */
 #define mayclaim(n)	(linked(n) && at[n] == STANDBY && lock == 0 && (claims > 0 || n == 0) && claims < 16)
 #define beating(n)	(linked(n) && leased(n) && at[n] != OFFLINE)
 #if defined(BAD_CLOSING)
@@ -162,18 +162,18 @@ byte faults = FAULTS;
 #if defined(NO_FENCING)
 #define past(n)		(true)
 #elif defined(NO_DELAY)
-#define past(n)		(false)				/* wait for the session's end, however long it lives */
+#define past(n)		(false)				/* wait until the session ends, however long that takes */
 #else
 #define past(n)		(delay[n] == 0)
 #endif
 #if defined(TRUSTED) || defined(BAD_STRANGER) || defined(NO_DELAY)
 #define gone(n)		(crumb == former[n] && version == seen[n] && !(session[former[n] - 1] && ofSession))
 #else
-#define gone(n)		(false)		/* anybody may have ended a session: that tells of no lease */
+#define gone(n)		(false)		/* anybody may have ended a session, so its end says nothing of its lease */
 #endif
 #define starting(n)	(at[n] == CHECK || at[n] == FORK || at[n] == RUN)
 
-/* P2: nothing that could be alive loses its lock or its breadcrumb by our doing. */
+/* P2: we take neither lock nor breadcrumb from a child that could be alive. */
 inline giveBackLock() {
 	P2(lock == 0 || tree[lock - 1] != ALIVE);
 	lock = 0
@@ -217,7 +217,7 @@ inline look() {				/* read the breadcrumb */
 
 proctype supervisor(byte n) {
 	do
-	/* systemd starts it anew; its session waits until the former one of this node is over. */
+	/* systemd restarts it; its session waits until this node's former one is over. */
 	:: d_step { down[n] && (ended[n] || tree[n] == NONE) -> down[n] = 0 }
 	:: d_step { working(n) && !cut[n] && at[n] == OFFLINE && !session[n] && tree[n] == NONE ->
 		session[n] = 1; ttl[n] = SESSION + more(n); lease[n] = LEASE + more(n); ended[n] = 0; noted[n] = 0; counted[n] = 0;
@@ -231,19 +231,19 @@ proctype supervisor(byte n) {
 		inscribe(); unsigned_[n] = 1;
 #endif
 		former[n] = ME; at[n] = CHECK }
-	/* A breadcrumb, or what was one when we last looked: the lock alone. */
+	/* There is a breadcrumb, or there was at our last look: take the lock alone. */
 	:: d_step { mayclaim(n) ->
 		lock = ME; count(); token[n] = claims; off[n] = extra; unsigned_[n] = 1; at[n] = CLAIMED }
-	/* The same two, and the answer is lost. */
+	/* The same two steps, with a lost answer. */
 	:: d_step { mayclaim(n) && crumb == 0 && faults > 0 ->
 		faults--; lock = ME; count(); inscribe() }
 	:: d_step { mayclaim(n) && faults > 0 ->
 		faults--; lock = ME; count() }
-	/* A lock is there that is ours by its owner. */
+	/* A lock exists, and its owner is our session. */
 	:: d_step { linked(n) && at[n] == STANDBY && lock == ME ->
 		token[n] = claims; off[n] = extra; unsigned_[n] = 1; at[n] = CLAIMED }
 #ifdef NO_OWNER
-	:: d_step { linked(n) && at[n] == STANDBY && lock != 0 && faults > 0 ->	/* after a lost answer, any lock is taken for ours */
+	:: d_step { linked(n) && at[n] == STANDBY && lock != 0 && faults > 0 ->	/* after a lost answer, treat any lock as ours */
 		faults--; token[n] = claims; off[n] = extra; unsigned_[n] = 1; at[n] = CLAIMED }
 #endif
 
@@ -258,15 +258,15 @@ proctype supervisor(byte n) {
 	/* P5. Our own former tree: this machine knows. */
 	:: d_step { working(n) && at[n] == FENCING && former[n] == OWN -> delay[n] = 0; at[n] = INSCRIBE }
 	/*
-	 * Time: a session that lives may have a whole lease left, and one that a stranger has ended as well. In a network that
-	 * is trusted (-DTRUSTED) there are no strangers: a session that is over had its lease end before.
+	 * Time: a session that lives may have a whole lease left, and so may one that a stranger has ended. A trusted network
+	 * (-DTRUSTED) has no strangers: the lease of a session that is over has ended before it.
 	 */
 	:: d_step { working(n) && at[n] == FENCING && former[n] != OWN && (past(n) || gone(n)) -> delay[n] = 0; at[n] = INSCRIBE }
 	/* The breadcrumb has changed or gone while we waited. */
 	:: d_step { linked(n) && at[n] == FENCING && (crumb == 0 || version != seen[n]) && holds(n) ->
 		if
 #ifdef BAD_CONFIRMED
-		:: true -> seen[n] = version; delay[n] = 0; at[n] = INSCRIBE;	/* any change is taken for a confirmation */
+		:: true -> seen[n] = version; delay[n] = 0; at[n] = INSCRIBE;	/* treat any change as a confirmation */
 			if :: crumb == 0 -> former[n] = 0 :: else fi
 #else
 		:: crumb == former[n] -> seen[n] = version	/* its own late signature */
@@ -285,14 +285,14 @@ proctype supervisor(byte n) {
 			inscribe(); version++; seen[n] = version; former[n] = ME; unsigned_[n] = 0; at[n] = WRITTEN
 		:: else -> at[n] = CLAIMED
 		fi }
-	/* The same, and the answer is lost: read. */
+	/* The same, with a lost answer: read. */
 	:: d_step { linked(n) && at[n] == INSCRIBE && faults > 0 && maywrite(n) &&
 		(former[n] == 0 && crumb == 0 || former[n] != 0 && crumb != 0 && version == seen[n]) ->
 		faults--; inscribe(); unsigned_[n] = 0;
 		if :: former[n] == 0 -> version = 0 :: else -> version++ fi;
 		at[n] = CLAIMED }
 
-	/* Somebody has claimed since, or written to the folder by hand: the lock is ours by its czxid, read after the folder. */
+	/* Another node has claimed since, or somebody wrote to the folder by hand: the lock's czxid, read after the folder, says which. */
 	:: d_step { linked(n) && at[n] == RENUMBER -> read[n] = folder; at[n] = SURE }
 	:: d_step { linked(n) && at[n] == SURE ->
 		if
@@ -301,7 +301,7 @@ proctype supervisor(byte n) {
 		fi;
 		read[n] = 0 }
 
-	/* After a lost answer: the lock is ours by its czxid, read after the breadcrumb. */
+	/* After a lost answer: the lock's czxid, read after the breadcrumb, says whether it is ours. */
 	:: d_step { linked(n) && at[n] == VERIFY ->
 		if
 #ifdef NO_VERIFY
@@ -324,16 +324,16 @@ proctype supervisor(byte n) {
 		:: else -> at[n] = ENDING			/* P1: the container is gone */
 		fi }
 
-	/* Our token joins a breadcrumb that was written before it was known; its version alone guards that. */
+	/* Add our token to a breadcrumb that was written before the token was known; only the breadcrumb's version guards that. */
 	:: d_step { linked(n) && starting(n) && unsigned_[n] ->
 		unsigned_[n] = 0;
 		if :: crumb != 0 && version == seen[n] -> version++; seen[n] = version :: else fi }
-	/* Told by a watch: the lock or the breadcrumb is not ours any more. */
+	/* A watch says that the lock or the breadcrumb is not ours any more. */
 	:: d_step { linked(n) && (starting(n) || at[n] == FENCING) && !holds(n) -> delay[n] = 0; at[n] = ENDING }
 	:: d_step { linked(n) && starting(n) && !named(n) -> at[n] = ENDING }
 	/* Asked to stop, or its child has given up. */
 	:: d_step { working(n) && (at[n] == RUN || at[n] == FENCING) && faults > 0 -> faults--; delay[n] = 0; at[n] = ENDING }
-	/* The lease has ended by our own clock, or a server has told that the session is over. */
+	/* The lease has ended by our own clock, or a server has said that the session is over. */
 	:: d_step { working(n) && at[n] != OFFLINE && at[n] < ENDING && (!leased(n) || !session[n] && !cut[n]) ->
 		delay[n] = 0; at[n] = ENDING }
 
@@ -362,10 +362,10 @@ proctype supervisor(byte n) {
 	:: d_step { linked(n) && at[n] == RELOCK && leased(n) ->
 		if
 		:: sure(n) -> off[n] = read[n] - token[n]; look(); at[n] = RELEASE
-		:: else -> at[n] = LOST		/* by the call whose answer was lost, or by somebody's hand */
+		:: else -> at[n] = LOST		/* by the call whose answer was lost, or by hand */
 		fi;
 		read[n] = 0 }
-	/* The number of claims is read before the breadcrumb, which has to be the same, and of the same number, to go. */
+	/* Read the number of claims before the breadcrumb; delete the breadcrumb only if both are unchanged. */
 	:: d_step { linked(n) && at[n] == LOST && leased(n) ->
 		if
 		:: named(n) -> token[n] = claims; off[n] = extra; seen[n] = version; at[n] = DISOWN
@@ -376,7 +376,7 @@ proctype supervisor(byte n) {
 		:: crumb != 0 && version == seen[n] && maydisown(n) -> giveBackCrumb(); forget(); newTree(); at[n] = STANDBY
 		:: else -> at[n] = LOST
 		fi }
-	/* No lease: the session is closed as guardians() does it. Then there is always a new one. */
+	/* No lease: close the session as guardians() does, and then open a new one. */
 	:: d_step { working(n) && !cut[n] && at[n] >= RELEASE && !leased(n) && !session[n] ->
 		forget(); lease[n] = 0; at[n] = OFFLINE }
 	od
@@ -403,7 +403,7 @@ proctype guardians(byte n) {
 #endif
 		:: else
 		fi }
-	/* Delete it if it is still that one, and the lock with the session. */
+	/* Delete it if it is still the same, and the lock with the session. */
 	:: d_step { proved(n) && session[n] && !cut[n] && noted[n] > 0 ->
 		if
 #ifdef BAD_TICKET
@@ -418,7 +418,7 @@ proctype guardians(byte n) {
 	od
 }
 
-/* The kernel carries an order to kill out, some time before the next tick. */
+/* The kernel carries out an order to kill, some time before the next tick. */
 proctype kernel() {
 	do
 	:: d_step { tree[0] == ALIVE && struck[0] -> tree[0] = EMPTY }
@@ -442,8 +442,8 @@ proctype servers() {
 }
 
 /*
- * Time passes when nothing is overdue: an ended lease's tree, or one whose death is ordered, is dead within a tick; and
- * whoever had a heartbeat acknowledged has read the events before it, and acted.
+ * Time passes when nothing is overdue: a tree whose lease has ended, or whose death is ordered, is dead within a tick; and
+ * a node whose heartbeat was acknowledged has read the events before it, and acted on them.
  */
 #ifdef NO_REMOVAL
 #define overdue(n)	(tree[n] == ALIVE && struck[n] || tree[n] != NONE && lease[n] == 0 && !ended[n])
@@ -479,7 +479,7 @@ proctype clock() {
 #ifdef BAD_OPERATOR
 #define sworn(n)	(true)
 #elif defined(BAD_CONFIRM)
-#define sworn(n)	((!ofTree || tree[n] == NONE) && lock != n + 1)	/* refused only while it holds the lock */
+#define sworn(n)	((!ofTree || tree[n] == NONE) && lock != n + 1)	/* refused only while that session holds the lock */
 #else
 #define sworn(n)	((!ofTree || tree[n] == NONE) && !(session[n] && ofSession))	/* true, and its session is over */
 #endif
@@ -497,7 +497,7 @@ proctype nemesis(byte n) {
 	:: d_step { faults > 0 && session[n] -> faults--; overSession() }	/* a stranger closes the session: P3 cannot hold */
 #endif
 #ifdef REGRANT
-	/* A reconnect is granted less, counted from its request, and nothing is sent before both guardians know of that. No fault. */
+	/* A reconnect is granted less, counted from its request. Nothing is sent before both guardians know. This is no fault. */
 	:: d_step { linked(n) && ample[n] ->
 		ample[n] = 0; ttl[n] = SESSION;
 #ifndef BAD_REGRANT

@@ -1,31 +1,31 @@
 /*
  * How a child outlasts the loss of the whole ensemble: "Failsafe" of docs/protocol.md, checked by check.sh.
  *
- * What failover.pml checks is taken for granted here: a claim, an inscription and a release are one step each, killing and
- * proving are one, and the number of claims is as good as "nobody has claimed since". What is lost or late is so by not
- * being scheduled.
+ * This model takes for granted all that failover.pml checks: a claim, an inscription and a release are one step each, killing
+ * and proving are one, and the number of claims says whether anybody has claimed since. A step that is lost or late is not
+ * scheduled, or scheduled late.
  *
- * P1 and P3 are assertions, and that a child goes on if all is well but the ensemble is gone (P7); P6 is the formula at the
- * end. The macros that begin with NO_ and BAD_ are mutations: each has to break what check.sh says it breaks.
+ * P1 and P3 are assertions, and so is P7: a child goes on if all is well but the ensemble is gone; P6 is the formula at the
+ * end. The macros that begin with NO_ and BAD_ are mutations: each has to break the property that check.sh names.
  */
 
 #ifndef NODES
 #define NODES 2
 #endif
 #ifndef FAULTS
-#define FAULTS 3			/* what the nemesis may do in all, besides mending */
+#define FAULTS 3			/* how many faults the nemesis may cause; it repairs without limit */
 #endif
 
 #ifndef OLD
-#define OLD 0				/* how many nodes have been there for long, without a service; the others join */
+#define OLD 0				/* how many nodes are old ones without a service; the others join */
 #endif
 
-/* Time, in ticks: strictly shorter is all that the arithmetic of leases and promises asks for. */
-#define LEASE   1			/* left to a lease when a heartbeat is acknowledged */
+/* Time, in ticks: the arithmetic of leases and promises needs only "strictly shorter". */
+#define LEASE   1			/* ticks left of a lease when a heartbeat is acknowledged */
 #define SESSION (LEASE + 1)
-#define COVER   2			/* how far a promise is counted on, from when it was asked for */
+#define COVER   2			/* how long a promise is counted on, from the request */
 #ifdef BAD_PROMISE
-#define PROMISE 2			/* it binds for no longer */
+#define PROMISE 2			/* how long it binds */
 #else
 #define PROMISE (COVER + 1)
 #endif
@@ -36,10 +36,10 @@
 #define OFFLINE  0			/* no session, or one that is to be closed */
 #define STANDBY  1
 #define WON      2			/* the lock is ours */
-#define FENCING  3			/* we promise nothing from now on; what we have promised was looked at after that */
+#define FENCING  3			/* from now on we promise nothing; only then we looked at earlier promises */
 #define FORK     4			/* the breadcrumb names us */
 #define RUN      5
-#define RELEASE  6			/* our tree is dead: give back what is ours */
+#define RELEASE  6			/* our tree is dead: give lock and breadcrumb back */
 
 /* A term's process tree. */
 #define NONE  0				/* removed: nothing can be forked */
@@ -48,40 +48,40 @@
 
 /* ZooKeeper. */
 bit  up;				/* there is an ensemble */
-byte lock, last;			/* whose lock it is; the last to claim, while that matters: 0 nobody, n+1 */
-byte crumb;				/* whom the breadcrumb names: 0 there is none, n+1 */
-bit  ofTree;				/* its writer's present tree */
-byte list;				/* whom it lists, a bit each; nobody: it is not failsafe */
+byte lock, last;			/* the lock's owner; the last to claim, while that matters: 0 nobody, n+1 */
+byte crumb;				/* the node that the breadcrumb names: 0 there is none, n+1 */
+bit  ofTree;				/* it names its writer's present tree */
+byte list;				/* the nodes that it lists, a bit each; none: it is not failsafe */
 bit  session[NODES];			/* alive at the servers */
-byte life[NODES];			/* until it may expire; while that is whole, ZooKeeper backs the lease */
+byte life[NODES];			/* ticks until it may expire; at the full number, ZooKeeper backs the lease */
 
 /* Nodes. */
 bit  down[NODES], cut[NODES];		/* the supervisor killed; the node cut off from the servers */
 byte at[NODES];				/* where the supervisor is */
 byte tree[NODES];
 byte lease[NODES];			/* as the guardians know it */
-byte wait[NODES];			/* what is left of a claimant's waiting */
-bit  resting[NODES];			/* after a claim in vain */
+byte wait[NODES];			/* ticks that a claimant still waits */
+bit  resting[NODES];			/* backing off after a claim in vain */
 bit  listening[NODES];			/* the agent's address is this supervisor's */
-byte heir[NODES];			/* what may be left of its predecessor's promise, for all it knows */
-byte bound[NODES];			/* what is left of the promise that was given in its name */
+byte heir[NODES];			/* ticks that may be left of its predecessor's promise */
+byte bound[NODES];			/* ticks left of the promise that was given in its name */
 bit  known[NODES];			/* and this supervisor knows of it */
 
-/* The active node's, of which there is one. */
-byte wanted, counted;			/* the list that the breadcrumb is to have; all who may be in it */
-bit  written, acked;			/* that list is acknowledged; one that names somebody is, and none that names nobody is wanted */
-byte cover[NODES];			/* what is left of their promises */
-byte answer[NODES];			/* the same of a promise that is under way; 0: there is none */
+/* Of the active node; there is only one. */
+byte wanted, counted;			/* the list that the breadcrumb should have; all nodes that may be in it */
+bit  written, acked;			/* that list is acknowledged; a list with a node is acknowledged, and no empty one is wanted */
+byte cover[NODES];			/* ticks left of their promises */
+byte answer[NODES];			/* the same for a promise that is under way; 0: there is none */
 
 /* History. */
-bit  hollow[NODES];			/* the promise was given with the ensemble in sight: only a mutation does */
+bit  hollow[NODES];			/* the promise was given while the ensemble answered: only a mutation does that */
 byte faults = FAULTS;
 bit  begun;				/* somebody has claimed */
 
-/* Nodes differ in nothing: the first to claim is called 0. */
+/* All nodes are alike, so the first to claim is number 0. */
 #define mayclaim(n)	(linked(n) && at[n] == STANDBY && lock == 0 && !resting[n] && (begun || n == 0))
 
-/* Each property can be checked alone (-DONLY=3), to see which one a mutation breaks. */
+/* -DONLY=3 checks P3 alone, to see which property a mutation breaks. */
 #ifndef ONLY
 #define ONLY 0
 #endif
@@ -94,10 +94,10 @@ bit  begun;				/* somebody has claimed */
 #define linked(n)	(!down[n] && !cut[n] && up && session[n])	/* requests are answered */
 #define holds(n)	(lock == n + 1 && last == n + 1)
 #define named(n)	(crumb == n + 1 && ofTree)
-#define dead		(!ofTree || tree[crumb - 1] == NONE)		/* whom the breadcrumb names */
+#define dead		(!ofTree || tree[crumb - 1] == NONE)		/* the tree that the breadcrumb names is dead */
 #define proof(n)	(crumb == 0 || !named(n) && dead)
 #ifdef PROGRESS
-#define provable(n)	(linked(n) && proof(n))		/* all is well: whoever can tell is asked, and does */
+#define provable(n)	(linked(n) && proof(n))		/* all is well: a node that can prove it is asked, and answers */
 #else
 #define provable(n)	(false)
 #endif
@@ -118,7 +118,7 @@ bit  begun;				/* somebody has claimed */
 #define all(x)		(x(0) && x(1))
 #define any(x)		(x(0) || x(1))
 #endif
-#define given(b)	(!(counted & BIT(b)) || cover[b] > 0)		/* for all that the active node knows */
+#define given(b)	(!(counted & BIT(b)) || cover[b] > 0)		/* as far as the active node knows */
 #define kept(b)		(!(list & BIT(b)) || bound[b] > 0 && !hollow[b])	/* and in truth */
 #ifdef NO_UNANIMITY
 #define allGiven	(counted == 0 || (counted & 1) && cover[0] > 0 || (counted & 2) && cover[1] > 0 || (counted & 4) && cover[NODES - 1] > 0)
@@ -177,7 +177,7 @@ inline newTree() {
 	if :: crumb == ME -> ofTree = 0 :: else fi
 }
 
-inline unlearn() {			/* all that the active node knows of its members */
+inline unlearn() {			/* forget all that the active node knows of its members */
 	wanted = 0; counted = 0; written = 1; acked = 0;
 	for (b : 0 .. NODES - 1) { cover[b] = 0; answer[b] = 0 }
 	b = 0
@@ -194,7 +194,7 @@ inline enlist(members) {
 	:: else ->
 		wanted = members; written = 0;
 #ifdef BAD_DROP
-		counted = wanted;		/* nobody is counted on any more who is in the former list */
+		counted = wanted;		/* count no more on nodes that are only in the former list */
 #elif !defined(NO_UNION)
 		counted = counted | wanted;
 #endif
@@ -237,7 +237,7 @@ inline look() {				/* read the breadcrumb: how long to wait? */
 proctype supervisor(byte n) {
 	byte b;
 	do
-	/* Started: its address is its own somewhat later. */
+	/* Started: it owns its address somewhat later. */
 	:: d_step { down[n] && tree[n] == NONE -> down[n] = 0;
 #ifdef BAD_HEIR
 		heir[n] = PROMISE
@@ -256,14 +256,14 @@ proctype supervisor(byte n) {
 	:: d_step { mayclaim(n) ->
 		lock = ME; last = ME; at[n] = WON; begun = 1;
 		if :: crumb == 0 -> inscribe() :: else fi }
-	/* From now on we promise nothing; then we look what we have promised. */
+	/* From now on we promise nothing; then we look at our earlier promises. */
 	:: d_step { linked(n) && at[n] == WON && holds(n) -> look(); at[n] = FENCING }
-	/* A proof, by whatever way. */
+	/* A proof, by any method. */
 #ifdef NO_RETREAT
 	:: d_step { linked(n) && at[n] == FENCING && wait[n] > 0 && crumb == 0 -> wait[n] = 0 }
 #else
 	:: d_step { linked(n) && at[n] == FENCING && wait[n] > 0 && proof(n) -> wait[n] = 0 }
-	/* No proof: leave it to somebody else. */
+	/* No proof: leave it to another node. */
 	:: d_step { !down[n] && at[n] == FENCING && wait[n] == NEVER && !provable(n) -> kill(); wait[n] = 0; resting[n] = 1; at[n] = RELEASE }
 #endif
 	:: d_step { linked(n) && at[n] == FENCING && wait[n] == 0 && holds(n) ->
@@ -273,7 +273,7 @@ proctype supervisor(byte n) {
 		tree[n] = ALIVE; at[n] = RUN; unlearn();
 		P1(alone(n)) }
 
-	/* Members join; who has gone is counted on for a while. */
+	/* Members join; a member that has gone still counts for a while. */
 	:: d_step { mayenlist(n) && joined(0) && n != 0 -> enlist(wanted | 1) }
 	:: d_step { mayenlist(n) && joined(1) && n != 1 -> enlist(wanted | 2) }
 	:: d_step { mayenlist(n) && !joined(0) && (wanted & 1) -> enlist(wanted & 6) }
@@ -282,7 +282,7 @@ proctype supervisor(byte n) {
 	:: d_step { mayenlist(n) && joined(2) && n != 2 -> enlist(wanted | 4) }
 	:: d_step { mayenlist(n) && !joined(2) && (wanted & 4) -> enlist(wanted & 3) }
 #endif
-	/* The list is written, if the claim's number is ours. Then the same, carried out at any time, and the answer is lost. */
+	/* Write the list, if the claim's number is ours. Then the same, carried out at any time, with a lost answer. */
 	:: d_step { living(n) && linked(n) && !written && named(n) && last == ME ->
 		list = wanted; written = 1; counted = wanted;
 #ifdef BAD_NOBODY
@@ -309,13 +309,13 @@ proctype supervisor(byte n) {
 }
 
 /*
- * The active node asks for promises as long as it sees no ensemble, and goes on by them. A question that comes late binds for
- * longer: so only the answers are late here.
+ * The active node asks for promises as long as no ensemble answers, and goes on by them. A late question binds for longer,
+ * so only answers are late here.
  */
 inline ask(m) {
 	answer[m] = COVER; bound[m] = PROMISE;
 	hollow[m] = listening[m] && !blind(m);
-	known[m] = listening[m]		/* else it was a former supervisor of that name, with its last breath */
+	known[m] = listening[m]		/* else a former supervisor of that name answered, just before its end */
 }
 
 inline hear(m) {
@@ -387,7 +387,7 @@ proctype servers() {
 /* Time passes when nothing is overdue, as in failover.pml. */
 #define due(n)	(tree[n] != NONE && (down[n] || lease[n] == 0) || \
 		 beating(n) && (at[n] == FORK && (plain(n) || !holds(n)) || at[n] == RUN && !holds(n)) || tardy(n))
-#ifdef CALM			/* and nobody is slow to ask, to answer, or to go on */
+#ifdef CALM			/* and nobody is slow to ask, to answer, or to continue */
 #define silent(b)	((counted & BIT(b)) && (answer[b] > 0 || mayask(b) && maypromise(b)))
 #define covered(b)	(!(counted & BIT(b)) || cover[b] == COVER)
 #define tardy(n)	(living(n) && acked && blind(n) && (any(silent) || all(covered) && lease[n] < COVER))

@@ -115,7 +115,7 @@ func unwell(v Service, m Member) (Fault, bool) {
 		f.What = m.Node + " is unwell" + why + "."
 		f.Hint, f.Do = output(v, m)
 	case m.Health == election.HealthUnfit && !m.Never:
-		f.Level, f.What = Warning, m.Node+" does not stand for election"+why+"."
+		f.Level, f.What = Warning, m.Node+" is no candidate"+why+"."
 	default:
 		return f, false
 	}

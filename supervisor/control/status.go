@@ -62,7 +62,7 @@ type Member struct {
 	Why    string          `json:"why"`
 	Since  *time.Time      `json:"since"`
 	Token  int64           `json:"-"` // of the activation that it speaks of; 0: it does not say
-	Never  bool            `json:"-"` // it never stands for election, by its own config
+	Never  bool            `json:"-"` // it is never a candidate, by its own config
 	Logs   bool            `json:"-"` // `understudy logs` shows its output there
 }
 

@@ -19,7 +19,7 @@ type sabotage struct {
 
 var sabotages = []sabotage{
 	{ // first: it takes longest
-		name: "the agents' former secret is good for nothing at once", file: "fencing/agent/keys.go", only: "agents' secret",
+		name: "the agents' former secret is invalid at once", file: "fencing/agent/keys.go", only: "agents' secret",
 		old: "	return all, nil\n", new: "	return all[:1], nil\n", shows: "stuck",
 	},
 	{
@@ -33,7 +33,7 @@ var sabotages = []sabotage{
 		shows: "overlap",
 	},
 	{
-		name: "tokens fall", file: "supervisor/unit/unit.go", only: "supervisor stopped", last: "1s",
+		name: "tokens decrease", file: "supervisor/unit/unit.go", only: "supervisor stopped", last: "1s",
 		old: "\"UNDERSTUDY_TOKEN=\" + strconv.FormatInt(token, 10)", new: "\"UNDERSTUDY_TOKEN=\" + strconv.FormatInt(1<<40-token, 10)", shows: "token",
 	},
 	{
@@ -41,7 +41,7 @@ var sabotages = []sabotage{
 		old: "if hmac.Equal(mac, seal(secret, purpose, nonce, body)) {", new: "if hmac.Equal(mac, mac) {", shows: "stranger",
 	},
 	{
-		name: "what is created is everybody's", file: "election/session.go", only: "strangers", last: "4s",
+		name: "everybody may change new znodes", file: "election/session.go", only: "strangers", last: "4s",
 		old: "return zk.AuthACL(zk.PermAll)", new: "return zk.WorldACL(zk.PermAll)", shows: "stranger",
 	},
 }

@@ -76,7 +76,7 @@ func TestNginxIsReloadedAndHandedOverWithoutBreakingOff(t *testing.T) {
 	answers(s.a, "again")
 	s.role(t, s.a, "active")
 
-	// Whose configuration is broken does not stand for election.
+	// A node whose configuration is broken is no candidate.
 	writeNginx(t, dirs[s.b], "80", "retrun 200")
 	s.start(t, s.b)
 	kit.Until(t, soon, "b says that it is not fit", func() bool {

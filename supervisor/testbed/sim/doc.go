@@ -24,7 +24,7 @@
 //   - Failback: when all has been well for long, no node runs a service to which another one is preferred, and it has not moved
 //     more often than there are nodes, and two.
 //   - Queue: no session takes a second place in a service's queue.
-//   - Stands: by then every node that has the service and may run it says that it is active or stands by.
+//   - Standby: by then every node that has the service and may run it says that it is active or stands by.
 //   - Reload: by then the program runs with the config that it has now.
 //   - Orders, status: in drills (see Plan.drills), an order is followed within a second where nothing runs, and where nothing runs
 //     nobody says that it is well.

@@ -83,7 +83,7 @@ type incarnation struct {
 	guard   *keeper         // World.mu guards this and what follows
 	asked   bool            // to stop
 	awake   time.Time       // since when
-	stood   map[string]bool // services that it has stood for
+	stood   map[string]bool // services that it has been a candidate for
 	changes chan supervisor.Change
 	ear     *ear // nil: it does not listen
 

@@ -29,7 +29,7 @@ func (c *checker) rested(after time.Duration) {
 		}
 		for _, n := range c.w.nodes {
 			if role := v.members[n.name].Role; role != "active" && role != "standby" && n.index != p.Ineligible && !s.gone[n.index] {
-				c.broken("stands", "%s does not stand by for %s, though all has been well for %v: %q", n.name, name, after, role)
+				c.broken("standby", "%s does not stand by for %s, though all has been well for %v: %q", n.name, name, after, role)
 			}
 		}
 		if !p.Failback {

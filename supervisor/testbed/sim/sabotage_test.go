@@ -90,7 +90,7 @@ var sabotages = []sabotage{
 	{"lease without slack", []change{
 		{"election/timing.go", "return 2*beatEvery(session) + session/4 + session/30", "return session / 100"},
 	}},
-	{"take name and lock of our former session for ours", []change{
+	{"treat the former session's name and lock as ours", []change{
 		{"election/register.go", "		if err == nil && owner == s.ID() { // our own create", "		if err == nil && owner != 0 { // our own create"},
 		{"election/take.go", "	t.unsure = lock.exists && lock.stat.EphemeralOwner == t.s.ID()",
 			"	t.unsure = lock.exists && strings.Contains(string(lock.data), `\"node\":\"`+t.s.cfg.Node.Node+`\"`)"},
@@ -103,43 +103,43 @@ var sabotages = []sabotage{
 	{"no grace delay", []change{
 		{"fencing/chain.go", "	if left <= 0 {\n		return nil\n	}\n", "	if left > -time.Hour {\n		return nil\n	}\n"},
 	}},
-	{"take a session's end for the lease's where strangers end sessions", []change{
+	{"treat a session's end as the lease's where strangers end sessions", []change{
 		{"election/timing.go", "	if f.Others {\n", "	if false {\n"},
 		strangers,
 	}},
-	{"count the wait for a lease from the former's claim", []change{
+	{"count the wait for a lease from the former active's claim", []change{
 		{"supervisor/service/fence.go", "chain.Fence(ctx, target, claim.Since, confirmed)", "chain.Fence(ctx, target, p.Since, confirmed)"},
 	}},
-	{"give a lock back without reading the number of the claim again", []change{
+	{"give a lock back without rereading the claim's number", []change{
 		{"election/claim.go", "	c.number = dir.Version\n	return nil\n", "	return nil\n"},
 	}},
-	{"take the number of a later claim for a write by hand", []change{
+	{"treat a later claim as a write by hand", []change{
 		{"election/claim.go", "	if err := c.verify(ctx); err != nil {\n		return err\n	}\n	if c.number", "	if c.number"},
 	}},
-	{"leave it to others to make a service anew that was deleted", []change{
+	{"do not recreate a service's znodes after their deletion", []change{
 		{"supervisor/service/intents.go", "			n.erase()\n			return\n", "			_ = n.erased\n"},
 	}},
 	{"no fencing at all", []change{
 		{"supervisor/service/fence.go", "	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim.Previous == nil {",
 			"	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim != nil {"},
 	}},
-	{"take a clone's machine id for this machine", []change{
+	{"treat a clone's machine id as this machine's", []change{
 		{"supervisor/witness/prove.go", "machine == w.Host.Machine && node == w.Node", "machine == w.Host.Machine"},
 	}},
-	{"believe a tree on this machine to be dead without a look", []change{
+	{"assume without a look that a tree on this machine is dead", []change{
 		{"supervisor/witness/prove.go", "	err := w.End(ctx, tree)\n", "	err := ctx.Err()\n"},
 	}},
-	{"close the session though a death is unproved", []change{
+	{"close the session although a death is unproved", []change{
 		{"election/session.go", "			s.Expire(err) // P2: what may be alive keeps its lock, until the session ends by itself\n			e.discard(conn)\n			return err\n",
 			"			s.Expire(err)\n"},
 	}},
-	{"a guardian closes the session though a death is unproved", []change{
+	{"a guardian closes the session although a death is unproved", []change{
 		{"election/ticket.go", "	if !all {\n		return nil\n	}\n", ""},
 	}},
 	{"no quarantine after a loss of data", []change{
 		{"supervisor/service/memory.go", "	return m.birth != b\n", "	return false\n"},
 	}},
-	{"start again beside what the child left behind", []change{
+	{"restart beside processes that the child left behind", []change{
 		{"supervisor/service/runs.go", "		err := t.tree.Kill(bounded)\n", "		err := bounded.Err()\n"},
 	}},
 	{"do not watch the lock while active", []change{
@@ -154,25 +154,25 @@ var sabotages = []sabotage{
 		{"supervisor/service/role/step.go", "	case LockLost, LeaseOver:\n		return s.end(k, Home, false), true", "	case LockLost, LeaseOver:\n		return s.end(k, Home, polite && k == LockLost), true"},
 		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
 	}},
-	{"promote in spite of a pause", []change{
+	{"promote during a pause", []change{
 		{"election/take.go", "	if o.intents != nil {\n", "	if false {\n"},
 		{"supervisor/service/inbox.go", "	case b.control.Paused:\n", "	case false:\n"},
 	}},
-	{"do not look again at a pause when the lock is taken", append([]change{
+	{"do not check for a pause again when the lock is taken", append([]change{
 		{"election/take.go", "	if o.intents != nil {\n", "	if false {\n"},
 	}, pauses...)},
 	{"never give a service back to a preferred node", []change{
 		{"supervisor/service/runs.go", "			preferred = t.rival(preferred)\n", "			_ = t.rival(preferred)\n"},
 	}},
-	{"hear no order while nothing runs", []change{
+	{"ignore orders while nothing runs", []change{
 		{"supervisor/service/runs.go", "		switch t.ordered() {\n", "		switch orderNone {\n"},
 		drills,
 	}},
-	{"say that all is well while nothing runs", []change{
+	{"report good health while nothing runs", []change{
 		{"supervisor/service/wellness.go", "	case w.condition == backing, w.condition == unproved:\n		return election.HealthFailing, w.ill\n", ""},
 		drills,
 	}},
-	{"prefer a node again as soon as it has rested", []change{
+	{"prefer a node again right after its backoff", []change{
 		{"supervisor/service/relapses.go", "	case r.times > 1 && now.Before(r.until):", "	case r.times < 0 && now.Before(r.until):"},
 		drills,
 	}},
@@ -183,59 +183,59 @@ var sabotages = []sabotage{
 		{"supervisor/witness/proxy.go", "func Proxy(w At, keys *agent.Keys) *agent.Server {\n",
 			"func Proxy(w At, keys *agent.Keys) *agent.Server {\n	kill := w.End\n	w.End = func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}\n"},
 	}},
-	{"do not wait for a death once the service is removed", []change{
+	{"do not wait for a death after the service was removed", []change{
 		{"supervisor/service/leftover.go", "			leaves = nil\n", "			return false\n"},
 		{"supervisor/service/leftover.go", "v.local.undead.of(r.s.Epoch) {", "v.local.undead.tree != nil {"},
 	}},
-	{"forget the folder of a service that was removed", []change{
+	{"forget the folder of a removed service", []change{
 		{"supervisor/roster.go", "	if b := v.Birth(); b != (election.Birth{}) {\n", "	if b := v.Birth(); false {\n"},
 	}},
-	{"begin a service beside its namesake that was removed", []change{
+	{"start a service beside its removed namesake", []change{
 		{"supervisor/roster.go", "	return r.services[first] != v\n", "	return first < 0\n"},
 	}},
-	{"take a changed config for one that needs no new start", []change{
+	{"do not restart for a changed config", []change{
 		{"supervisor/unit/essence.go", "	return !reflect.DeepEqual(essence(was), essence(now))\n", "	return false\n"},
 	}},
-	{"a promise is not kept through a restart", []change{
+	{"forget promises at a restart", []change{
 		{"supervisor/failsafe/promises.go", "	return p.since + election.PromiseLength(session), p.since > 0\n", "	return p.since + 0*election.PromiseLength(session), p.since > 0\n"},
 		outages, losses,
 	}},
-	{"a newcomer takes the grace delay for a proof", []change{
+	{"a new member treats the grace delay as a proof", []change{
 		{"supervisor/service/fence.go", "	if chain.NoDelay = unlisted != nil; !chain.NoDelay {\n", "	if chain.NoDelay = false; !chain.NoDelay {\n"},
 		outages, lossesAnd("PowerOff"),
 	}},
-	{"take a delay for a proof though something is known to be alive", []change{
+	{"treat a delay as a proof although a process is known to be alive", []change{
 		{"supervisor/service/fence.go", "	if p.Leftover.Known {\n		unlisted = leftoverError(p)\n	}\n", ""},
 		{"supervisor/service/fence.go", "p.Leftover.Known && fenced.By == fencing.ByGrace", "fenced.By == \"\""},
 		held,
 	}},
-	{"promise although ZooKeeper is there", []change{
+	{"promise although ZooKeeper answers", []change{
 		{"supervisor/failsafe/promises.go", "	case now < p.seen:\n", "	case false:\n"},
 		outages, losses,
 	}},
-	{"go on though one member does not promise", []change{
+	{"continue although one member does not promise", []change{
 		{"supervisor/failsafe/others.go", "		end = min(end, o.until[p])\n", "		end = max(end, o.until[p])\n"},
 		outages, losses,
 	}},
-	{"extend the lease of all by the promises for one service", []change{
+	{"extend all leases by the promises for one service", []change{
 		{"supervisor/failsafe/keep.go", "		deadline = min(deadline, limit)\n", "		_ = limit\n"},
 		outages, lossesAnd("FreezeSupervisor"),
 	}},
-	{"give the lock of a term that was handed over back before its tree is dead", []change{
+	{"give a handed-over term's lock back before its tree is dead", []change{
 		{"supervisor/service/runs.go", "	t.why = t.run.Wait()\n", "	t.why = t.run.Wait()\n	if adopt != nil {\n		_ = t.claim.Release(context.WithoutCancel(ctx))\n	}\n"},
 	}},
-	{"take the lease for a new one after an upgrade", []change{
+	{"treat the lease as new after an upgrade", []change{
 		{"election/lease.go", "timeout, longest, end, end-LeaseLength(timeout)\n", "timeout, longest, l.now()+timeout, end-LeaseLength(timeout)\n"},
 	}},
-	{"ask for promises by the longer session that there was", []change{
+	{"do not ask for promises sooner when the session timeout shrinks", []change{
 		{"supervisor/failsafe/keep.go", "		case <-g.wake:\n", ""},
 		calms, outages, regrantsInCalm, regrants,
 	}},
-	{"take ZooKeeper for seen by the longer session that there was", []change{
+	{"judge ZooKeeper's silence by the former, longer session timeout", []change{
 		{"supervisor/failsafe/promises.go", "	if sent >= p.newest {\n", "	if sent+election.GoneAfter(session) >= p.seen {\n"},
 		calms, outages, regrantsInCalm, regrants,
 	}},
-	{"do not shorten the lease of a session that is granted less", []change{
+	{"do not shorten the lease when the granted timeout shrinks", []change{
 		{"election/lease.go", "	if was > 0 && counted >= was {\n", "	if was > 0 {\n"},
 		regrants,
 	}},
@@ -247,15 +247,15 @@ var sabotages = []sabotage{
 		{"election/lease.go", "	if was > 0 && counted >= was {\n", "	if was > 0 && counted == was {\n"},
 		regrants,
 	}},
-	{"do not count with the floor of what servers grant", []change{
+	{"ignore the shortest timeout that servers grant", []change{
 		{"election/grant.go", "	if floor > 0 {\n", "	if floor < 0 {\n"},
 		regrants,
 	}},
-	{"leave a watchdog as slow as it was when the lease becomes shorter", []change{
+	{"do not shorten the watchdog's timeout with the lease", []change{
 		{"supervisor/guard/feeding.go", "	if l.Fed() <= fit.Timeout {\n", "	if l.Fed() >= 0 {\n"},
 		dogs, regrants,
 	}},
-	{"guardians keep a deadline that was moved to sooner", []change{
+	{"guardians ignore an earlier deadline", []change{
 		{"supervisor/guard/lease.go", "		l.deadline = min(l.deadline, m.Deadline)\n", "		_ = m.Deadline\n"},
 		regrants,
 	}},
@@ -279,21 +279,21 @@ var sabotages = []sabotage{
 		{"election/register.go", "if rival.stale(v, refused, sent) {", "if rival.stale(v, refused, sent) && false {"},
 		keepers,
 	}},
-	{"take a lock away after one session timeout", []change{
+	{"delete another node's lock after one session timeout", []change{
 		{"election/stale.go", "	span := 2 * max(g.timeout, session)\n", "	span := max(g.timeout, session)\n"},
 		keepers,
 	}},
-	{"take a lock away by one look", []change{
+	{"delete another node's lock after one look", []change{
 		{"election/stale.go", "	return span - (now - max(g.since, steady, l.anew))\n", "	return 0 * (span - (now - max(g.since, steady, l.anew)))\n"},
 		keepers,
 	}},
-	{"take a lock away without being heard oneself", []change{
+	{"delete another node's lock without an own heartbeat", []change{
 		{"election/stale.go", "	case !ok || l.interrupted():\n", "	case false && ok:\n"},
 		{"election/stale.go", "max(g.since, steady, l.anew)", "max(g.since, 0*steady)"},
 		{"election/stale_service.go", "!ok || l.interrupted() {", "false && ok {"},
 		keepers,
 	}},
-	{"open the watchdog beside what is left of a former supervisor" + weak, []change{
+	{"open the watchdog beside a former supervisor's leftovers" + weak, []change{
 		{"supervisor/testbed/sim/leftover.go", "func(*tree) bool { return true }", "func(*tree) bool { return false }"},
 		dogs, held,
 	}},
@@ -308,41 +308,41 @@ var sabotages = []sabotage{
 	{"no removal of the container when a lease ends" + weak, []change{
 		{"supervisor/testbed/sim/proc.go", "	t.removed = t.removed || remove\n", ""},
 	}},
-	{"take a tree for dead whose program has left its container" + weak, []change{
+	{"treat a tree as dead when its program has left its container" + weak, []change{
 		{"supervisor/testbed/sim/proc.go", "	if !t.empty() || len(t.procs) > 0 {", "	if !t.empty() {"},
 	}},
-	{"do not kill what has left its container" + weak, []change{
+	{"do not kill processes that have left their container" + weak, []change{
 		{"supervisor/testbed/sim/proc.go", "		case p.parent == nil: // by its pidfd\n", "		case p.parent == nil && !p.nature.strays:\n"},
 	}},
-	{"leave it at the one order to kill a container" + weak, []change{
+	{"order the kill of a container only once" + weak, []change{
 		{"supervisor/testbed/sim/proc.go", "		t.insist()\n", ""},
 	}},
-	{"take a guardian that is dying for one that is there", []change{
+	{"treat a dying guardian as a living one", []change{
 		{"supervisor/guard/replacing.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number > 0 {"},
 	}},
-	{"replace a guardian without asking whether the other one is there", []change{
+	{"replace a guardian without checking that the other one lives", []change{
 		{"supervisor/guard/replacing.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number >= 0 {"},
 		{"supervisor/guard/replacing.go", "		p.bothLost(at, errAlone, BothLost)\n", "		p.start(at)\n"},
 	}},
-	{"seat a guardian that does not know of every tree", []change{
+	{"let a guardian serve before it knows every tree", []change{
 		{"supervisor/guard/pair.go", "		if s.post == learning && m.Seq == 0 && m.Tree > 0 {\n", "		if p.stopped && m.Seq == 0 && m.Tree > 0 {\n"},
 		blinds,
 	}},
-	{"a guardian closes a session before it knows of every tree", []change{
+	{"a guardian closes a session before it knows every tree", []change{
 		{"supervisor/guard/lease.go", "{ return w.told && len(l.ticket) > 0 }", "{ return len(l.ticket) > 0 }"},
 		blinds,
 	}},
-	{"tell a new guardian of no tree", []change{
+	{"tell a new guardian about no tree", []change{
 		{"supervisor/guard/ledger.go", "			all = append(all, t.registration())\n", "			_ = t.registration()\n"},
 	}},
-	{"leave what runs alone when both guardians are lost", []change{
+	{"let programs run when both guardians are lost", []change{
 		{"supervisor/guard/replacing.go", "	p.StrikeAll(ErrGuardiansLost)\n", ""},
 	}},
 	{"guardians do not end leases", []change{
 		{"supervisor/guard/ward.go", "	return !l.ended && !l.alreadyOver && l.deadline > 0 && now >= l.deadline\n", "	return l.deadline < 0\n"},
 		{"supervisor/guard/ward.go", "			next = sooner(next, l.deadline)\n", ""},
 	}},
-	{"guardians do not mind their supervisor's death", []change{
+	{"guardians ignore their supervisor's death", []change{
 		{"supervisor/guard/ward.go", "		w.endAll(now, supervisorGone)\n", "		_ = supervisorGone\n"},
 	}},
 }

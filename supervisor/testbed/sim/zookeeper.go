@@ -184,7 +184,7 @@ func (sf *serverFaults) wipeUnseen(f Fault) (end func(), done bool) {
 }
 
 // mayWipe tells whether the loss of all data now would leave the promises in force: they bind only nodes that were
-// connected before it. Hence every supervisor runs, and has stood for election.
+// connected before it. Hence every supervisor runs, and has been a candidate.
 func (sf *serverFaults) mayWipe() bool {
 	sf.mu.Lock()
 	defer sf.mu.Unlock()
