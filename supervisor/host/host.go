@@ -1,4 +1,4 @@
-// Package host is a machine as a supervisor sees it: its clock, its processes, its guardians. It has the real one; the simulation has
+// Package host is a machine as a supervisor sees it: its clock, its processes, its guardians. This is the real one; the simulation has
 // another.
 package host
 

@@ -1,3 +1,3 @@
-// Package printable makes mere text of what programs, nodes and strangers at ZooKeeper wrote, before it is shown: a terminal obeys
-// control characters, and a reader cannot see that something was hidden, moved or coloured.
+// Package printable makes foreign text safe to show, whether a program, a node or a stranger in ZooKeeper wrote it: a terminal obeys
+// control characters, and a reader cannot see that they hid, moved or coloured something.
 package printable

@@ -1,5 +1,5 @@
-// Package journal gives a program a stream of its own to systemd's journal. There it bears a name of its own: no line of it can pass
-// for one of the supervisor's, whose stream it would share otherwise.
+// Package journal gives a program a stream of its own to systemd's journal. The stream has a name of its own, so that
+// no line of the program can pass for a line of the supervisor, as in a shared stream.
 package journal
 
 import (

@@ -8,5 +8,5 @@
 //
 // # Not promised
 //
-//   - What a command leaves behind is ended by whoever runs it (see Runner), not here.
+//   - Processes that a command leaves behind are not ended here: the Runner ends them.
 package probe

@@ -2,14 +2,14 @@
 //
 // What it promises:
 //
-//   - What it serves can harm no service: nothing here waits for a client, and nothing of the supervisor waits for this.
+//   - Its clients can harm no service: nothing here waits for a client, and no other part of the supervisor waits for this one.
 //   - /active/<service> is answered without asking ZooKeeper. It is 200 only while this node is active, its programs are ready
 //     and not failing, and its lease lasts.
-//   - However many look, ZooKeeper is read once.
-//   - Who has not shown the token changes nothing; where there is a token for those who look, who shows none of the two learns
-//     only what load balancers do.
-//   - However many connections and requests come from some addresses, others are answered.
+//   - It reads ZooKeeper once for all clients that ask at the same time.
+//   - A client without the token can change nothing; if there is a token for reading, too, a client with neither learns only
+//     what load balancers do.
+//   - However many connections and requests come from some addresses, it still answers others.
 //
-// What it does not: it stands for no election, and what it says of other nodes is as old as the newest reading. Without a
-// certificate it speaks plain HTTP: a token is then safe on a loopback address or behind a proxy that does TLS.
+// What it does not promise: its facts about other nodes are as old as the newest reading. Without a certificate it speaks plain
+// HTTP: a token is then safe only on a loopback address or behind a proxy that does TLS.
 package web

@@ -1,4 +1,4 @@
-// Package ask has a supervisor that runs on this machine become what is installed now, as the command reexec does.
+// Package ask makes a running supervisor on this machine switch to the installed binary, for the command reexec.
 package ask
 
 import (
