@@ -10,8 +10,8 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// settling is how long a role has to last before it is announced: a hand-over passes through several, and the writes would
-// stand in its way.
+// settling is how long a role has to last before it is announced: a hand-over passes through several,
+// and the writes would delay it.
 const settling = 50 * time.Millisecond
 
 // announcer keeps members/<node> current.
@@ -22,7 +22,7 @@ type announcer struct {
 
 func newAnnouncer(log hclog.Logger) announcer { return announcer{make(chan election.Member, 1), log} }
 
-// say leaves something for keep, in place of what that has not announced yet. One goroutine says it.
+// say gives keep something to announce, in place of an older state not announced yet. Only one goroutine calls it.
 func (a announcer) say(m election.Member) {
 	for {
 		select {
@@ -33,7 +33,7 @@ func (a announcer) say(m election.Member) {
 	}
 }
 
-// keep announces what was said, until ctx ends.
+// keep announces the newest state, until ctx ends.
 func (a announcer) keep(ctx context.Context, cand *election.Candidate) {
 	for {
 		select {

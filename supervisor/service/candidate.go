@@ -17,7 +17,7 @@ import (
 type candidate struct {
 	*stay
 	cand   *election.Candidate // nil: there is none
-	birth  election.Birth      // of the service's folder, as it has found it
+	birth  election.Birth      // of the service's folder, as this candidate found it
 	parted func()              // ends its helpers
 
 	tree unit.Tree
@@ -25,7 +25,7 @@ type candidate struct {
 	wait lockWait
 }
 
-// stands begins the candidacy, which may be that of a term that was handed over.
+// stands begins the candidacy. It may belong to a term that was handed over.
 func (c *candidate) stands(cand *election.Candidate, birth election.Birth) {
 	c.cand, c.birth = cand, birth
 	if carried := c.v.handover.carried; carried != nil {
@@ -36,14 +36,14 @@ func (c *candidate) stands(cand *election.Candidate, birth election.Birth) {
 // Joined starts the goroutines that help a candidate.
 func (c *candidate) Joined(ctx context.Context) {
 	v, cand := c.v, c.cand
-	if cand == nil { // a term that was handed over is ended without one
+	if cand == nil { // without a candidate, a term that was handed over is ended
 		return
 	}
 	watching, enough := context.WithCancel(ctx)
-	announcing, quiet := context.WithCancel(context.WithoutCancel(ctx)) // also while it stops, for as long as that takes
+	announcing, quiet := context.WithCancel(context.WithoutCancel(ctx)) // also while the service stops, however long that takes
 	var wg sync.WaitGroup
 	v.view.at(v.node.Agent.At(c.s.Session))
-	v.view.say() // what the former candidate was about to say is lost
+	v.view.say() // the former candidate may not have announced its state
 	v.inbox.newSession()
 	wg.Go(func() { v.view.announcer.keep(announcing, cand) })
 	wg.Go(func() { v.inbox.intents.watch(watching, cand) })
@@ -60,7 +60,7 @@ func (c *candidate) Joined(ctx context.Context) {
 	}
 }
 
-// Parted ends the candidate's helpers, and deletes what other nodes would take for a candidate's.
+// Parted ends the candidate's helpers, and deletes the znodes that would show other nodes a candidate.
 func (c *candidate) Parted(ctx context.Context, now role.State) {
 	v, cand := c.v, c.cand
 	if cand == nil {
@@ -68,20 +68,20 @@ func (c *candidate) Parted(ctx context.Context, now role.State) {
 	}
 	c.parted()
 	c.cand = nil
-	defer func() { v.mem.left(cand.Carry()) }() // the next candidate of this session deletes what could not be deleted
+	defer func() { v.mem.left(cand.Carry()) }() // the next candidate of this session deletes the rest
 	switch {
 	case handing(ctx):
-	case v.Removed(): // else the session's end takes it all
+	case v.Removed(): // else the session's end deletes all of it
 		c.vanish(ctx, cand.Leave)
 	case now.Place == role.Retrying && ctx.Err() == nil:
 		c.vanish(ctx, cand.Retreat)
 		v.view.remark(fmt.Sprintf("cannot be a candidate: %v", c.trouble))
 		v.view.show()
-		_ = cand.Members.Announce(ctx, v.view.member()) // the next candidate says it again
+		_ = cand.Members.Announce(ctx, v.view.member()) // the next candidate announces it again
 	}
 }
 
-// vanish deletes what this node says of a service that it does not have any more, or is no candidate of.
+// vanish deletes this node's znodes of a service that it does not have any more, or is no candidate for.
 func (c *candidate) vanish(ctx context.Context, leave func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
 	defer cancel()
@@ -90,8 +90,8 @@ func (c *candidate) vanish(ctx context.Context, leave func(context.Context) erro
 	}
 }
 
-// Quarantine waits when ZooKeeper has lost its data: there is no breadcrumb of the former active, so only time tells that its lease has
-// ended. P5. A node that was active itself waits, too: another may have followed it before the loss.
+// Quarantine waits when ZooKeeper has lost its data: there is no breadcrumb of the former active, so only time proves that its lease has
+// ended. P5. A node that was active itself waits, too: another one may have become active before the loss.
 func (c *candidate) Quarantine(ctx context.Context) role.Event {
 	v := c.v
 	span := c.s.Longest() + v.conf.GraceDelay
@@ -154,7 +154,7 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 	}
 }
 
-// Prepare makes the tree, so that a failover finds it there.
+// Prepare makes the tree, so that a failover need not make it.
 func (c *candidate) Prepare(ctx context.Context) role.Event {
 	v := c.v
 	if wait.Closed(c.done) { // the stay has ended with the term
@@ -169,11 +169,11 @@ func (c *candidate) Prepare(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Prepared}
 }
 
-// Treed registers the tree, and how to end its candidacy or term: the node that holds the lock may ask for its death.
+// Treed registers the tree, with a function that ends its candidacy or term: the node that holds the lock may ask for the tree's death.
 func (c *candidate) Treed(end context.CancelCauseFunc) {
 	c.end = end
 	c.v.local.trees.add(&Tree{ID: idOf(c.tree), tree: c.tree, end: end, owes: c.v.unit.Owes})
 }
 
-// Discard ends the tree, in which nothing was started.
+// Discard ends a tree in which nothing was started.
 func (c *candidate) Discard(ctx context.Context) role.Event { return c.prove(ctx) }

@@ -13,44 +13,44 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// A supervisor that becomes another image of its process, by an exec, hands its terms over: a child that runs does not notice.
-// For each service that is a term which ends without its end (no stop, no release) and goes on elsewhere, at "running". What
-// keeps the promises meanwhile is what keeps them while a supervisor is frozen: the lease that is left, and the guardians.
+// A supervisor that becomes another image of its process, by an exec, hands its terms over, and running children do not notice.
+// For the service, its term stops without stop or release here, and continues in the other image, in place Running. Meanwhile the
+// promises hold as they do while a supervisor is frozen: by the rest of the lease, and by the guardians.
 
-// Upgrade is what an upgrade would find of a service.
+// Upgrade is the state in which an upgrade would find a service.
 type Upgrade int32
 
-// What an upgrade may find.
+// The upgrade states.
 const (
 	Free    Upgrade = iota // nothing that takes time
-	Passing                // what is not over yet: a claim, a start, a stop
+	Passing                // a claim, a start or a stop is under way
 	Fit                    // programs that can be handed over
 	Stuck                  // a child that is not proved dead, or a lock that cannot be given back
 )
 
-// handover is what a service leaves to another image of this process, or was left by a former one.
+// handover is the state that a service leaves to another image of this process, or got from a former one.
 type handover struct {
 	finds   atomic.Int32 // an Upgrade; safe
-	carried *Carried     // a term that does not run here: it was handed over, or is about to be; nil: there is none
+	carried *Carried     // a term that was handed over, or is about to be; nil: there is none
 }
 
-// offer notes what an upgrade would find. A place says that, and besides a run that is ready, and what cannot be ended.
+// offer notes the upgrade state. It follows from the place, from whether a run is ready, and from parts that cannot be ended.
 func (h *handover) offer(u Upgrade) { h.finds.Store(int32(u)) }
 
 // keep has a term for the next image, or from the former one.
 func (h *handover) keep(c *Carried) { h.carried = c }
 
-// take returns the term, which goes on or is ended here.
+// take returns the term, to continue it or to end it.
 func (h *handover) take() *Carried {
 	c := h.carried
 	h.carried = nil
 	return c
 }
 
-// Upgrade is what one would find of the service. It is safe.
+// Upgrade is the service's upgrade state. It is safe.
 func (v *Service) Upgrade() Upgrade { return Upgrade(v.handover.finds.Load()) }
 
-// upgradeIn is what an upgrade finds in a place.
+// upgradeIn is the upgrade state in a place.
 func upgradeIn(now role.State) Upgrade {
 	switch now.Role() {
 	case election.RoleClaiming, election.RoleFencing, election.RoleActive, election.RoleStopping:
@@ -94,7 +94,7 @@ func (c *Carried) Find(adopted func(tree json.RawMessage) (unit.Tree, bool), log
 	return c.Run.Find(tree, log)
 }
 
-// Record is what is remembered of a service that does not serve, and its term if it has one.
+// Record is the part of the envelope for a service that does not serve, with its term if it has one.
 type Record struct {
 	Name     string                    `json:"name"`
 	State    role.State                `json:"state"`
@@ -114,7 +114,7 @@ type Record struct {
 	Term     *Carried                  `json:"term,omitempty"`
 }
 
-// Record tells what is to be remembered of a service that does not serve now.
+// Record returns the record of a service that does not serve now.
 func (v *Service) Record() Record {
 	m := &v.mem
 	story, relapses := m.story, m.preference.relapses
@@ -125,7 +125,7 @@ func (v *Service) Record() Record {
 	}
 }
 
-// Remember is Record's reverse, for a service that has just been made.
+// Remember restores a record in a new service.
 func (v *Service) Remember(r Record) {
 	m := &v.mem
 	v.unit.Restore(r.Debts)
@@ -138,7 +138,7 @@ func (v *Service) Remember(r Record) {
 	v.inbox.intents.done, v.view.taken.since = r.Orders, r.Since
 	if r.Term != nil {
 		v.engagement.begin()
-		// An agent may be asked before the term goes on.
+		// Another node may ask the agent before the term continues.
 		v.local.trees.add(&Tree{ID: r.Term.Tree, tree: r.Term.tree, end: func(error) {}, owes: v.unit.Owes})
 	}
 }

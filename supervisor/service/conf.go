@@ -21,12 +21,12 @@ func (c Conf) order() election.Mode { return election.Mode(c.Election) }
 
 func (c Conf) failsafe() bool { return c.OnLoss == config.OnLossFailsafe }
 
-// given is the config that a service was last given, in force or about to be. All of it is safe.
+// given is the newest config of a service, in force or about to be. All its methods are safe.
 type given struct {
 	news    news
 	removed atomic.Bool // the service is not in the config any more
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	conf  Conf
 	fresh bool // it is not in force yet
 }

@@ -17,20 +17,20 @@ import (
 	"understudy/supervisor/witness"
 )
 
-// crumbs says in the service's breadcrumb what this machine knows of a tree that it names.
+// crumbs notes in the service's breadcrumb what this machine knows about the tree that the breadcrumb names.
 type crumbs struct {
 	self    election.Node
 	machine Machine
 	trees   *trees
-	owes    func() bool // what oneshots did is still to be undone
+	owes    func() bool // whether the effects of oneshots must still be undone
 	log     hclog.Logger
 }
 
-// sayPatience is how long ZooKeeper may take to write what is said of a tree.
+// sayPatience is how long ZooKeeper may take to write such a note.
 const sayPatience = time.Second
 
-// alive says in the breadcrumb, if it names the tree, that something of it is alive. P5: should the session end before the tree does,
-// no delay makes it dead.
+// alive notes in the breadcrumb, if that names the tree, that a process of it is alive. P5: if the session ends before the tree does,
+// no delay proves the tree dead.
 func (b *crumbs) alive(ctx context.Context, cand *election.Candidate, tree json.RawMessage, err error) {
 	if cand == nil || len(tree) == 0 {
 		return
@@ -47,7 +47,7 @@ func (b *crumbs) alive(ctx context.Context, cand *election.Candidate, tree json.
 }
 
 // cut ends a tree at once, even while a check, a hook or an undo runs in it. P1: another node may be counting its grace delay. The
-// proof is the term's. Without a candidate the breadcrumb is left as it is.
+// term makes the proof. Without a candidate cut leaves the breadcrumb alone.
 func (b *crumbs) cut(ctx context.Context, cand *election.Candidate, tree unit.Tree) {
 	for _, patience := range []time.Duration{endFirst, proofPatience} {
 		bounded, cancel := context.WithTimeout(ctx, patience)
@@ -57,31 +57,31 @@ func (b *crumbs) cut(ctx context.Context, cand *election.Candidate, tree unit.Tr
 			return
 		}
 		b.log.Debug("not proved dead at once", "error", err)
-		b.alive(ctx, cand, idOf(tree), err) // P5: the node that takes over has to hear of it before its delay is over
+		b.alive(ctx, cand, idOf(tree), err) // P5: the node that takes over must read it before its delay is over
 	}
 }
 
-// witness is this node.
+// witness is this node's knowledge of deaths.
 func (b *crumbs) witness() witness.At {
 	return witness.At{
 		Node: b.self.Node, Host: child.Host{Machine: b.self.Machine, Boot: b.self.Boot}, End: b.machine.KillTree, Look: b.machine.Outlasted,
 	}
 }
 
-// outlasted looks for the process that the breadcrumb of a tree says is alive; nil: it is dead.
+// outlasted looks for the process that was alive by the breadcrumb of a tree; nil: it is dead.
 func (b *crumbs) outlasted(tree json.RawMessage) func(election.Leftover) error {
 	return func(l election.Leftover) error { return b.machine.Outlasted(tree, seenOf(l)) }
 }
 
-// clear removes a breadcrumb which says that something of a former session of this node is alive, once that is proved dead. It may
-// have died unseen: while no supervisor ran here, or with the machine. P6: without that only this node could ever be active again, or
-// no node if this one may not be.
+// clear removes a breadcrumb which says that a process of a former session of this node is alive, once that is proved dead. It may
+// have died unseen: while no supervisor ran here, or with the machine. P6: otherwise only this node could become active again, or
+// no node, if this one may not.
 func (b *crumbs) clear(ctx context.Context, sess *election.Session, cand *election.Candidate) {
 	for next := time.Second; !b.cleared(ctx, sess, cand) && wait.For(ctx, next); next = min(2*next, endAgain) {
 	}
 }
 
-// cleared tells whether nothing is left to be done. What a term of this session left behind is that term's.
+// cleared reports whether nothing is left to do. A term of this session cleans up its own processes.
 func (b *crumbs) cleared(ctx context.Context, sess *election.Session, cand *election.Candidate) bool {
 	named, ok, err := cand.Crumb.Named(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (b *crumbs) cleared(ctx context.Context, sess *election.Session, cand *elec
 		return true
 	}
 	w := b.witness()
-	if m := b.trees.find(named.Tree); m != nil { // with some kinds of containment, only its maker can tell
+	if m := b.trees.find(named.Tree); m != nil { // with some kinds of containment, only the tree's maker knows
 		w.End = func(ctx context.Context, _ json.RawMessage) error { return m.tree.End(ctx) }
 	}
 	verdict, by, err := w.Prove(ctx, named.Node, named.Machine, named.Boot, named.Tree, seenOf(named.Leftover))
@@ -102,7 +102,7 @@ func (b *crumbs) cleared(ctx context.Context, sess *election.Session, cand *elec
 		return false
 	}
 	dead := b.outlasted(named.Tree)
-	if named.Boot != b.self.Boot { // the numbers of another boot
+	if named.Boot != b.self.Boot { // its pids are those of another boot
 		dead = func(election.Leftover) error { return nil }
 	}
 	removed, err := cand.Crumb.MarkDead(ctx, named.Tree, dead)
@@ -126,5 +126,5 @@ func leftoverError(p *election.BreadCrumb) error {
 	return fmt.Errorf("%w (%v, says %s)", errLeftover, child.Leftover{Tree: "its tree", Pid: l.Pid, Program: l.Program, State: l.State, Tracer: l.Tracer}, l.By)
 }
 
-// seenOf is the process that a breadcrumb tells of.
+// seenOf is the process that a breadcrumb calls alive.
 func seenOf(l election.Leftover) fencing.Process { return fencing.Process{Pid: l.Pid, Start: l.Start} }

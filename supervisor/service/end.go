@@ -24,7 +24,7 @@ func (t *term) Prove(ctx context.Context) role.Event {
 	v.history.ends(&t.entry, v.state.Cause.Why())
 	e := t.prove(ctx)
 	if e.Kind != role.Proved {
-		return e // P2: what may be alive keeps its lock
+		return e // P2: keep the lock while a process may be alive
 	}
 	v.history.ended()
 	if v.conf.Once && v.state.Cause == role.StopAsked && t.runs.first != nil {
@@ -41,7 +41,7 @@ func (c *candidate) prove(ctx context.Context) role.Event {
 	gaveUp := time.Now().Add(partingPatience)
 	for {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
-		go func() { // ends with bounded: the other nodes have to hear soon that a delay proves nothing
+		go func() { // ends with bounded: the other nodes must read soon that a delay proves nothing
 			select {
 			case <-c.s.Ended():
 				wait.For(bounded, endFirst)
@@ -51,7 +51,7 @@ func (c *candidate) prove(ctx context.Context) role.Event {
 		}()
 		err := c.tree.End(bounded)
 		if err != nil {
-			wait.For(bounded, proofPause) // it may have failed at once
+			wait.For(bounded, proofPause) // the attempt may have failed at once
 		}
 		cancel()
 		if err == nil {
@@ -73,7 +73,7 @@ func (c *candidate) prove(ctx context.Context) role.Event {
 	}
 }
 
-// Undo undoes what the programs did. Nothing of them is alive.
+// Undo undoes the programs' effects. None of their processes is alive.
 func (t *term) Undo(ctx context.Context) role.Event {
 	v := t.v
 	switch {
@@ -93,9 +93,9 @@ const (
 	maxRefusal = 15 * time.Second
 )
 
-// Release gives the lock back. As long as ZooKeeper refuses that, it keeps the lock, tells the other nodes why, and tries again ever more
-// rarely: until the session is over, or all services leave it, and the lock goes with it. The lock of a command that was to run once goes
-// with its session at the first refusal.
+// Release gives the lock back. As long as ZooKeeper refuses, Release keeps the lock, tells the other nodes why, and tries again at growing
+// intervals, until the session is over, or all services leave it; the lock ends with the session. With --once, the first refusal leaves
+// the lock to the end of its session.
 func (t *term) Release(ctx context.Context) role.Event {
 	v := t.v
 	trying, enough := linger(ctx, t.s.Leave, proofPatience)

@@ -2,7 +2,7 @@ package service
 
 import "understudy/supervisor/failsafe"
 
-// engagement says that a service may be started here: from then on this node promises no other that it will not start it.
+// engagement notes that a service may be started here. From then on this node promises no other node not to start it.
 type engagement struct {
 	service  string
 	promises *failsafe.Promises

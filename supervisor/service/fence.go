@@ -20,10 +20,10 @@ type fence struct {
 	until time.Duration // P1: a promise forbids a start before that, unless a proof has made it needless
 }
 
-// begin forgets a former term.
+// begin resets the state of a former term.
 func (t *fence) begin() { t.until = 0 }
 
-// errPaused says that nobody is to be promoted.
+// errPaused says that nobody may be promoted.
 var errPaused = errors.New("the service is paused")
 
 // Fence makes sure that no other node's child runs, and that the breadcrumb names us: P5.
@@ -33,7 +33,7 @@ func (t *fence) Fence(ctx context.Context) role.Event {
 	fenced, err := t.fenceUnlessPaused(ctx)
 	v.mem.story.formerDead(fenced.By)
 	if t.entry.fenced(election.Proof(fenced.Story())); former != nil {
-		if !errors.Is(err, errPaused) { // else nothing came of it
+		if !errors.Is(err, errPaused) { // else the fencing had no outcome
 			by := fenced.By
 			if err != nil {
 				by = ""
@@ -42,7 +42,7 @@ func (t *fence) Fence(ctx context.Context) role.Event {
 		}
 		t.entry.took(time.Since(began))
 	}
-	if p := t.claim.Previous; p != nil && seenAlive(err) { // before another node claims, which may not see it
+	if p := t.claim.Previous; p != nil && seenAlive(err) { // before another node, which may not see it, claims
 		v.local.crumbs.alive(ctx, t.cand, p.Tree, err)
 	}
 	t.tellFenced(ctx, former, token, fenced, err)
@@ -80,7 +80,7 @@ func (t *fence) fenceUnlessPaused(ctx context.Context) (fencing.Outcome, error) 
 	cancel(nil)
 	wg.Wait()
 	if stirred {
-		v.inbox.news.stir() // the next action has not seen it
+		v.inbox.news.stir() // the next action has not seen the pause
 	}
 	return fenced, err
 }
@@ -115,7 +115,7 @@ func (t *fence) ensureDead(ctx context.Context) (fencing.Outcome, error) {
 	}
 }
 
-// fenceOne fences the node that the breadcrumb names now, while it watches whether the lock stays ours and whether the breadcrumb goes.
+// fenceOne fences the node that the breadcrumb names now. Meanwhile it watches whether we lose the lock, and whether the breadcrumb goes.
 func (t *fence) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	v, claim := t.v, t.claim
 	p, self := claim.Previous, v.node.Self
@@ -175,7 +175,7 @@ func (t *fence) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	return fenced, t.sitOut(ctx, confirmed)
 }
 
-// steps are the fencing methods of a service. Where none is configured, an agent is asked while the grace delay lasts.
+// steps are the fencing methods of a service. Without configured ones, it asks the agent while the grace delay lasts.
 func (t *fence) steps(former *election.BreadCrumb, grace time.Duration) ([]fencing.Step, fencing.OnFailure) {
 	v := t.v
 	ask := v.node.Agent.Ask
@@ -185,7 +185,7 @@ func (t *fence) steps(former *election.BreadCrumb, grace time.Duration) ([]fenci
 	return []fencing.Step{{Method: agent.Method{Keys: ask.Keys, Dial: ask.Dial}, Timeout: max(grace, askAtLeast)}}, fencing.Grace
 }
 
-// askAtLeast is what an agent is given to answer when there is no grace delay.
+// askAtLeast is how long an agent may take to answer if there is no grace delay.
 const askAtLeast = time.Second
 
 // sitOut waits until this node's promise is over, or not needed any more.
@@ -212,7 +212,7 @@ func (t *fence) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
 	return context.Cause(ctx)
 }
 
-// refusal tells what a failed fencing means.
+// refusal is the event of a failed fencing.
 func (t *fence) refusal(ctx context.Context, err error) role.Event {
 	v := t.v
 	switch {
@@ -222,7 +222,7 @@ func (t *fence) refusal(ctx context.Context, err error) role.Event {
 		return role.Event{Kind: role.LockLost}
 	case errors.Is(err, errPaused):
 		return role.Event{Kind: role.PauseAsked}
-	case errors.Is(err, errLeftHere): // which no breadcrumb tells of
+	case errors.Is(err, errLeftHere): // no breadcrumb names those processes
 		v.mem.story.failed(err.Error())
 		v.log.Error("nothing is started", "error", err)
 		return role.Event{Kind: role.FormerAlive}
@@ -232,7 +232,7 @@ func (t *fence) refusal(ctx context.Context, err error) role.Event {
 	return role.Event{Kind: role.FormerAlive, Settle: true}
 }
 
-// tellFenced tells the hook what came of it.
+// tellFenced tells the hook the outcome.
 func (t *fence) tellFenced(ctx context.Context, former *election.BreadCrumb, token int64, by fencing.Outcome, err error) {
 	if former == nil || ctx.Err() != nil || errors.Is(err, election.ErrLost) || errors.Is(err, errPaused) {
 		return
@@ -240,7 +240,7 @@ func (t *fence) tellFenced(ctx context.Context, former *election.BreadCrumb, tok
 	t.v.hooks.onFence(ctx, former, token, by, err)
 }
 
-// mayStart is asked before each start. P1: even if the role machine were wrong.
+// mayStart checks each start. P1 then holds even if the role machine were wrong.
 func (t *fence) mayStart() error {
 	if t.until > 0 && t.v.node.Machine.Now() < t.until {
 		return errPromised
@@ -248,14 +248,14 @@ func (t *fence) mayStart() error {
 	return nil
 }
 
-// errPromised says that a child must not be started yet.
+// errPromised says that this node must not start a child yet.
 var errPromised = errors.New("this node has promised not to start it yet")
 
-// errLeftHere says that nothing may be started here, whichever node was active last.
+// errLeftHere says that this node must not start a child, whichever node was active last.
 var errLeftHere = errors.New("processes of the service that a former supervisor of this machine left are alive")
 
-// alone is the last look at this machine: another supervisor of it may have gone since the service stands here, and another node
-// may have been active after that. P1.
+// alone is the last look at this machine: since the service became a candidate, another supervisor here may have ended, and another
+// node may have been active after that. P1.
 func (t *fence) alone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endFirst)
 	defer cancel()

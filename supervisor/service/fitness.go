@@ -18,7 +18,7 @@ type fitness struct {
 	why   string // why not; "": it can
 }
 
-// finding is a fitness that one goroutine finds out, and that the service reads.
+// finding is a fitness that one goroutine determines and the service reads.
 type finding struct {
 	news news
 
@@ -32,7 +32,7 @@ func (f *finding) read() fitness {
 	return f.fit
 }
 
-// write notes what was found, and tells the service when that is news.
+// write notes the fitness, and wakes the service if it has changed.
 func (f *finding) write(now fitness) {
 	f.mu.Lock()
 	was := f.fit
@@ -46,7 +46,7 @@ func (f *finding) write(now fitness) {
 // precheck is the command that says whether this node is fit to be a candidate.
 type precheck struct {
 	unit  *unit.Unit
-	due   chan struct{} // capacity 1: it is to be run
+	due   chan struct{} // capacity 1: a request to run it
 	found finding
 
 	mu        sync.Mutex // guards what follows

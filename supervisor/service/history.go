@@ -28,17 +28,17 @@ func newEntry(token int64) entry {
 	return entry{Activation: election.Activation{Token: token, Start: time.Now().UTC()}}
 }
 
-// fenced notes how the former active was fenced.
+// fenced notes how the former active node was fenced.
 func (e *entry) fenced(story election.Proof) { e.story = story }
 
-// took notes how long that took. There was a former active.
+// took notes how long that took. There was a former active node.
 func (e *entry) took(d time.Duration) { e.FenceMs = d.Milliseconds() }
 
-// begun says that the programs may start: from here on the term is part of the history, however short it is.
+// begun notes that the programs may start: from here on the term belongs to the history, however short it is.
 func (e *entry) begun() { e.Fenced = e.story }
 
-// ending is the end of a term. If the term ended with its session, the next session writes it: the node that took over could only
-// say that this one was lost.
+// ending is the end of a term. If the term ended with its session, the next session writes it: the node that took over knows only
+// that this one was lost.
 type ending struct {
 	entry election.Activation
 	why   election.Reason
@@ -53,7 +53,7 @@ func (h *history) ends(e *entry, why election.Reason) {
 // ended notes that it has.
 func (h *history) ended() { h.owed.end = time.Now().UTC() }
 
-// takeOwed returns what is owed, once.
+// takeOwed returns the unwritten end, once.
 func (h *history) takeOwed() *ending {
 	owed := h.owed
 	h.owed = nil
@@ -74,13 +74,13 @@ func (h *history) correct(ctx context.Context, cand *election.Candidate, w endin
 	}
 }
 
-// begin gives the term its entry, once the lock's taking is over.
+// begin writes the term's entry, after the lock was taken.
 func (h *history) begin(ctx context.Context, cand *election.Candidate, e *entry, limit config.Moves) {
 	if !wait.For(ctx, settling) {
 		return // it is recorded at the term's end
 	}
 	if e.Entry != "" {
-		return // by a former image of this process
+		return // a former image of this process has written it
 	}
 	name, err := cand.History.Record(context.WithoutCancel(ctx), e.Activation, election.LostTo(e.Fenced))
 	e.Entry = name
@@ -95,7 +95,7 @@ func (h *history) end(ctx context.Context, cand *election.Candidate, e *entry, l
 	now := time.Now().UTC()
 	owed := h.takeOwed()
 	ctx = context.WithoutCancel(ctx)
-	wait.For(ctx, settling) // the node that takes over comes first
+	wait.For(ctx, settling) // let the node that takes over write first
 	bounded, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	a := e.Activation
@@ -112,6 +112,6 @@ func (h *history) end(ctx context.Context, cand *election.Candidate, e *entry, l
 	}
 	if err := cand.History.Amend(bounded, a.Entry, a); err != nil {
 		h.log.Debug("the end of the term is not in the history", "error", err)
-		h.owed = owed // the next session says it
+		h.owed = owed // the next session writes it
 	}
 }

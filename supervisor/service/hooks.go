@@ -10,7 +10,7 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// hooks runs commands that are told what happens. Nothing waits for them.
+// hooks runs the operator's commands on events. Nothing waits for them.
 type hooks struct {
 	unit  *unit.Unit
 	conf  *Conf // as it is in force
@@ -25,7 +25,7 @@ func (h *hooks) onGiveUp(ctx context.Context, why string) {
 	h.run(ctx, "on_give_up", h.conf.Hooks.OnGiveUp, "UNDERSTUDY_REASON="+why)
 }
 
-// onFence tells what came of fencing a former active.
+// onFence reports the outcome of fencing a former active node.
 func (h *hooks) onFence(ctx context.Context, former *election.BreadCrumb, token int64, by fencing.Outcome, err error) {
 	result := "dead"
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// inbox is what a service learns from outside its own goroutine.
+// inbox is all that a service learns from outside its own goroutine.
 type inbox struct {
 	news     news
 	given    given
@@ -26,13 +26,13 @@ func newInbox(node *Node, c Conf, u *unit.Unit, log hclog.Logger) *inbox {
 	}
 }
 
-// newSession forgets what was learned in another session, which may have had another timeout.
+// newSession drops the knowledge of another session, which may have had another timeout.
 func (n *inbox) newSession() {
 	n.watchdog.found.write(fitness{})
 	n.intents.newSession()
 }
 
-// bar tells what keeps this node from being a candidate, in words too, and under which intents.
+// bar returns the reason that keeps this node from being a candidate, also in words, and the intents that it is based on.
 func (n *inbox) bar(conf Conf) (election.Intents, role.Bar, string) {
 	now, known := n.intents.read()
 	b, why := barrier{
@@ -43,7 +43,7 @@ func (n *inbox) bar(conf Conf) (election.Intents, role.Bar, string) {
 	return now, b, why
 }
 
-// barrier is all that can keep a node from being a candidate.
+// barrier is every condition that can keep a node from being a candidate.
 type barrier struct {
 	eligible   bool // by its config
 	asked      bool // the operators' intents are known
@@ -54,7 +54,7 @@ type barrier struct {
 	watchdog   fitness
 }
 
-// bar is the strongest of them, in words too.
+// bar is the strongest of them, also in words.
 func (b barrier) bar() (role.Bar, string) {
 	switch {
 	case !b.eligible:

@@ -13,7 +13,7 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// intents are what operators want of a service, and which nodes say that they are preferred to this one.
+// intents are the operators' orders for a service, and the nodes that are preferred to this one by their own word.
 type intents struct {
 	node string // this one
 	log  hclog.Logger
@@ -24,7 +24,7 @@ type intents struct {
 	mu     sync.Mutex // guards what follows
 	now    election.Intents
 	known  bool // in this session
-	erased bool // all of the service was deleted by hand: another candidate is needed
+	erased bool // all znodes of the service were deleted by hand: it needs another candidate
 }
 
 // carriedOut is the newest orders that were carried out, by their ids.
@@ -63,7 +63,7 @@ func (n *intents) erase() {
 	n.news.stir()
 }
 
-// newSession says that another session has read nothing yet.
+// newSession notes that another session has read nothing yet.
 func (n *intents) newSession() {
 	n.mu.Lock()
 	n.known, n.erased = false, false
@@ -71,27 +71,27 @@ func (n *intents) newSession() {
 	n.news.stir()
 }
 
-// read returns what is known, and whether this session has read it.
+// read returns the known orders, and whether this session has read them.
 func (n *intents) read() (now election.Intents, known bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.now, n.known
 }
 
-// control is what operators want.
+// control is the content of the control znode.
 func (n *intents) control() election.Control {
 	now, _ := n.read()
 	return now.Control
 }
 
-// isErased tells whether all of the service was deleted since this candidate was made.
+// isErased reports whether all znodes of the service were deleted since this candidate was made.
 func (n *intents) isErased() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.erased
 }
 
-// order is what an operator wants of an activation.
+// order is an operator's order for an activation.
 type order uint8
 
 const (
@@ -101,7 +101,7 @@ const (
 	orderReload
 )
 
-// ordered tells what operators want of the activation with this token, if that is not under way yet, and counts it as under way.
+// ordered returns the operators' order for the activation with this token, unless that is under way; from now on it counts as under way.
 func (n *intents) ordered(token int64) order {
 	c := n.control()
 	if o := c.Switchover; o != nil && o.Token == token && !c.Paused {
@@ -124,7 +124,7 @@ func (n *intents) ordered(token int64) order {
 	return orderNone
 }
 
-// forced tells whether an operator wants this node to be active, fit or not. An order counts once, even if it is still there later.
+// forced reports whether an operator wants this node to be active, fit or not. An order counts once, even if it is still there later.
 func (n *intents) forced() bool { return n.forces(n.control()) }
 
 func (n *intents) forces(c election.Control) bool {
@@ -138,16 +138,16 @@ func (n *intents) follow() {
 	}
 }
 
-// late tells whether there is an order for an activation before this one: it was written as this one began, and no other node
-// would take it back.
+// late reports whether there is an order for an earlier activation: it was written as this one began, and no other node would
+// remove it.
 func (n *intents) late(token int64) bool {
 	before := func(o *election.Order) bool { return o != nil && o.Token < token }
 	c := n.control()
 	return before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Order)
 }
 
-// answer returns what takes back the orders that the activation with this token has carried out, or that were for a former one: the
-// commands that gave them wait for that. nil: there is no order.
+// answer returns a function that removes the orders that the activation with this token has carried out, or that were for a former
+// one: the commands that gave them wait for that. nil: there is no order.
 func (n *intents) answer(token int64) func(*election.Control) (changed bool) {
 	c := n.control()
 	if c.Switchover == nil && c.Restart == nil && c.Reload == nil {

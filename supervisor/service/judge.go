@@ -11,7 +11,7 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// Judge asks the restart policy what follows a run that ended while its term goes on.
+// Judge asks the restart policy what follows after a run has ended while its term goes on.
 func (t *runs) Judge(ctx context.Context) role.Event {
 	if ctx.Err() != nil {
 		return t.over(ctx)
@@ -48,7 +48,7 @@ func (t *runs) Judge(ctx context.Context) role.Event {
 	case hook:
 		over = role.HookFailed
 	}
-	if !next.again && v.inbox.intents.control().Paused && v.conf.Restart.Policy != config.RestartNever && !ok { // nobody else would take it
+	if !next.again && v.inbox.intents.control().Paused && v.conf.Restart.Policy != config.RestartNever && !ok { // no other node would take it
 		next = verdict{again: true, after: max(v.conf.Restart.MaxDelay, time.Second)}
 		v.mem.restarts = before // it is given up when the pause ends, unless it has run well by then
 		t.held = over

@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	endFirst    = 200 * time.Millisecond // for the first attempt: the other nodes have to hear soon that a delay proves nothing
+	endFirst    = 200 * time.Millisecond // for the first attempt: the other nodes must read soon that a delay proves nothing
 	endPatience = time.Second            // for each other
 	endAgain    = 10 * time.Second       // the longest pause between two
 )
 
-// testify says that something of a tree is alive: in the breadcrumb, if that names the tree, and to those who look at this node.
+// testify says that processes of a tree are alive: in the breadcrumb, if that names the tree, and in this node's status.
 func (t *stay) testify(ctx context.Context, cand *election.Candidate, tree json.RawMessage, err error) {
 	t.v.local.undead.see(err)
 	t.v.view.say()
 	t.v.local.crumbs.alive(ctx, cand, tree, err)
 }
 
-// remains is what a former session, or a former supervisor, has left of a service here.
+// remains are the processes of a service that a former session or supervisor has left here.
 type remains struct {
 	*stay
-	cand  *election.Candidate // nil: there was nothing to be said yet
+	cand  *election.Candidate // nil: there was nothing to write yet
 	tree  json.RawMessage     // that the breadcrumb names, or did
 	words string
 }
 
-// endAll kills what ran here in a former session, be it of a former supervisor, and waits until it is proved dead. Until then this service
-// is no candidate here; all others are. session ends with the session, serving with this stay.
+// endAll kills the programs of a former session, or of a former supervisor, and waits until they are proved dead. Until then this node
+// is no candidate for this service; other services go on. session ends with the session, serving with this stay.
 func (r *remains) endAll(session, serving context.Context) role.Event {
 	v := r.v
 	patience := endFirst
@@ -49,12 +49,12 @@ func (r *remains) endAll(session, serving context.Context) role.Event {
 			if v.local.undead.of(r.s.Epoch) {
 				return role.Event{Kind: role.Unproved}
 			}
-			return role.Event{Kind: role.StayOver} // this session holds nothing of it
+			return role.Event{Kind: role.StayOver} // this session has nothing of the service
 		}
 	}
 }
 
-// pause waits until the next attempt. A removed service is waited for to the end: its namesake begins after it.
+// pause waits until the next attempt. For a removed service it never gives up: its namesake begins after it.
 func (r *remains) pause(session, serving context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -74,7 +74,7 @@ func (r *remains) pause(session, serving context.Context, d time.Duration) bool 
 	}
 }
 
-// end kills, and tells whether something is left, and why that is not known to be dead.
+// end kills, and reports whether processes are left, and why they are not known to be dead.
 func (r *remains) end(ctx context.Context, patience time.Duration) (left bool, err error) {
 	v := r.v
 	bounded, cancel := context.WithTimeout(ctx, patience)
@@ -91,7 +91,7 @@ func (r *remains) end(ctx context.Context, patience time.Duration) (left bool, e
 		}
 	}
 	l := v.node.Guard().Leftover(bounded, v.name, r.tree)
-	if r.tree == nil && (l != nil || v.node.Guard().Kind() != child.KindCgroup) { // with cgroups, all that is left is seen without it
+	if r.tree == nil && (l != nil || v.node.Guard().Kind() != child.KindCgroup) { // with cgroups, the guard sees all processes without it
 		if tree := r.named(ctx); tree != nil {
 			again, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
@@ -131,7 +131,7 @@ func (r *remains) stand(ctx context.Context) bool {
 	return true
 }
 
-// tell says what is left, wherever somebody looks.
+// tell reports the leftover processes in log, status and breadcrumb.
 func (r *remains) tell(ctx context.Context, err error) {
 	v := r.v
 	if v.local.undead.tree != nil {
@@ -155,7 +155,7 @@ func (r *remains) tell(ctx context.Context, err error) {
 	}
 }
 
-// settle undoes what is still to be undone of what is dead now, and ends the waiting of others.
+// settle runs the undos that are still due after the death, and ends the waiting of others.
 func (r *remains) settle(ctx context.Context) {
 	v := r.v
 	v.local.undead.forget()

@@ -4,11 +4,11 @@ import (
 	"understudy/election"
 )
 
-// memory is what a service remembers from one term, and from one session, to the next.
+// memory holds facts that outlive a term and a session of a service.
 type memory struct {
 	begun      bool                      // it has had its first stay, if in a former image of this process
 	birth      election.Birth            // of the service's folder, as last seen
-	place      election.CarriedCandidate // what the former candidate could not take back
+	place      election.CarriedCandidate // the znodes that the former candidate could not delete
 	story      story
 	restarts   restarts
 	preference preference
@@ -29,13 +29,13 @@ func (m *memory) born(b election.Birth) (lost bool) {
 	return m.birth != b
 }
 
-// reborn notes that ZooKeeper has lost its data, and that nothing of before can run any more.
+// reborn notes that ZooKeeper has lost its data, and that no earlier program can run any more.
 func (m *memory) reborn(b election.Birth) { m.birth = b }
 
-// left keeps what a candidate could not take back for the next one of its session.
+// left keeps the znodes that a candidate could not delete for the next one of its session.
 func (m *memory) left(place election.CarriedCandidate) { m.place = place }
 
-// inherit returns it, once.
+// inherit returns them, once.
 func (m *memory) inherit() (place election.CarriedCandidate) {
 	place, m.place = m.place, election.CarriedCandidate{}
 	return place

@@ -12,7 +12,7 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// moves limits how often a service moves from node to node by itself: one that always moves works nowhere, and may do harm everywhere.
+// moves limits how often a service moves from node to node by itself: one that keeps moving works nowhere, and may do harm everywhere.
 type moves struct {
 	service, node string
 	intents       *intents

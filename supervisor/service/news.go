@@ -8,7 +8,7 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// news wakes the goroutine that serves: something that others tell it has changed. Its capacity is 1.
+// news wakes the goroutine that serves, when its inbox has changed. Its capacity is 1.
 type news chan struct{}
 
 func newNews() news { return make(news, 1) }
@@ -19,7 +19,7 @@ func (n news) stir() { wait.Poke(n) }
 // errNews ends a wait: there is news.
 var errNews = errors.New("there is news")
 
-// unless calls await, whose context ends with errNews when there is news.
+// unless calls await with a context that ends with errNews when there is news.
 func (n news) unless(ctx context.Context, await func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stirred := false

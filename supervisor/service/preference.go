@@ -41,13 +41,13 @@ func (p *preference) demotedFor(now time.Time) time.Duration {
 // gaveUp counts that this node has given up the service.
 func (p *preference) gaveUp(now time.Time) { p.relapses.gaveUp(now, p.conf.Restart.RejoinAfter) }
 
-// outwaited notes that a preferred node has not taken a lock that was left to it for a while.
+// outwaited notes that a preferred node did not take a lock that this node left to it for a while.
 func (p *preference) outwaited(now time.Time, session time.Duration) { p.rivalBy = now.Add(session) }
 
 // How long a node leaves a free lock to one that is preferred to it.
 const (
 	courtesy = 500 * time.Millisecond
-	parting  = 2 * time.Second // to any other, by the node that an operator wants replaced
+	parting  = 2 * time.Second // to any other node, if an operator wants this one replaced
 )
 
 // deference is how long this node leaves a free lock to others.
@@ -66,10 +66,10 @@ func (p *preference) deference(now time.Time, w election.Intents) time.Duration 
 	return 0
 }
 
-// settledIn is how long a preferred node has to be fit before the service is given to it.
+// settledIn is how long a preferred node has to be fit before it gets the service.
 const settledIn = 2 * time.Second
 
-// rival tells whether the service is to be given to a preferred node, once that has been fit for so long.
+// rival reports whether a preferred node should get the service, once that node has been fit for so long.
 func (p *preference) rival(now time.Time, w election.Intents) (after time.Duration, there bool) {
 	if !p.conf.Failback || w.Control.Paused || w.Rival(p.node, p.conf.Priority) == "" {
 		return 0, false

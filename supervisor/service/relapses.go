@@ -7,11 +7,11 @@ import (
 	"understudy/supervisor/config"
 )
 
-// longestDemotion is how long a node is not preferred at most, unless it rests for longer anyway.
+// longestDemotion is the longest time for which a node is not preferred, unless it backs off for longer anyway.
 const longestDemotion = time.Hour
 
-// relapses is the memory of a service that this node gives up again and again. A preferred node that comes back takes the service
-// away from a healthy one: it does so less and less often, and at last not at all. It stands by meanwhile as any other.
+// relapses counts how often this node gives the service up. A preferred node that comes back takes the service away from a healthy one:
+// it may do so less and less often, and at last not at all. Meanwhile it stands by as any other.
 type relapses struct {
 	times int       // in a row
 	until time.Time // before that, it is not preferred
@@ -28,15 +28,15 @@ func (r *relapses) gaveUp(now time.Time, rest time.Duration) {
 	r.until = now.Add(rest)
 }
 
-// reset forgets them: the service has run well here, or an operator has seen to it.
+// reset forgets them: the service has run well here, or an operator has intervened.
 func (r *relapses) reset() { *r = relapses{} }
 
-// demoted tells whether the node is not preferred now, after so many moves at most.
+// demoted reports whether the node is not preferred now. After too many moves it never is.
 func (r *relapses) demoted(now time.Time, m config.Moves) *election.Demotion {
 	switch {
 	case m.Max > 0 && r.times >= m.Max:
 		return &election.Demotion{Times: r.times}
-	case r.times > 1 && now.Before(r.until): // after the first time, its rest is enough
+	case r.times > 1 && now.Before(r.until): // after the first time, its backoff is enough
 		until := r.until.UTC().Truncate(time.Second)
 		return &election.Demotion{Times: r.times, Until: &until}
 	}

@@ -7,11 +7,11 @@ import (
 	"understudy/supervisor/config"
 )
 
-// startTries is how often a program that cannot even be started is tried: waiting longer rarely makes it appear, and
+// startTries is how often this node tries a program that cannot even be started: a longer wait rarely makes it appear, and
 // another node may have it.
 const startTries = 2
 
-// restarts is the memory of a service's failures on this node.
+// restarts remembers a service's failures on this node.
 type restarts struct {
 	cfg      config.Restart
 	failures []time.Time
@@ -21,18 +21,18 @@ type restarts struct {
 // configure puts a config in force.
 func (r *restarts) configure(cfg config.Restart) { r.cfg = cfg }
 
-// verdict is what to do after the child's end.
+// verdict is the decision after the child's end.
 type verdict struct {
 	again bool
 	after time.Duration
 	why   string
 }
 
-// reset forgets all failures: an operator has seen to it.
+// reset forgets all failures: an operator has intervened.
 func (r *restarts) reset() { r.failures, r.delay = nil, 0 }
 
-// slow takes back what a start has taken that led to nothing: a program that never gets ready, however long it is waited
-// for, would otherwise never fail often enough.
+// slow does not count the time of a start that failed: otherwise a program that never gets ready would never fail often enough
+// within the limit.
 func (r *restarts) slow(took time.Duration) {
 	for i := range r.failures {
 		r.failures[i] = r.failures[i].Add(took)

@@ -12,7 +12,7 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Why a run is ended that could go on.
+// Causes that end a run which could go on.
 var (
 	errSwitch    = errors.New("an operator wants another node to be active")
 	errRestart   = errors.New("an operator wants it restarted")
@@ -25,27 +25,27 @@ type runs struct {
 	fence *fence
 
 	run   *unit.Run
-	adopt *unit.Carried // what the next run goes on with
+	adopt *unit.Carried // the programs that the next run continues
 	first unit.Process
 	why   error         // why the newest run ended
 	delay time.Duration // before the next one
-	held  role.Kind     // what follows in place of the next run once the service is not paused any more; Again: nothing
+	held  role.Kind     // the event in place of the next run, once the service is not paused any more; Again: none
 }
 
-// begin forgets a former term. adopt is what a former image of this process has started, nil if nothing.
+// begin resets the state of a former term. adopt are the programs that a former image of this process has started, or nil.
 func (t *runs) begin(adopt *unit.Carried) { *t = runs{term: t.term, fence: t.fence, adopt: adopt} }
 
-// Run starts the programs, and looks after them until something ends the run. They may be alive when it returns.
+// Run starts the programs, and looks after them until an event ends the run. They may be alive when it returns.
 func (t *runs) Run(ctx context.Context) role.Event {
 	v, adopt := t.v, t.adopt
 	if t.adopt = nil; adopt == nil {
-		v.unit.WaitUndone() // what was done is undone before it is done again
+		v.unit.WaitUndone() // oneshots are undone before they run again
 		v.takeUp()
 	}
 	if adopt == nil {
 		v.view.begins(rising)
 	} else {
-		v.view.begins(working) // it had come up
+		v.view.begins(working) // the service had come up
 	}
 	began := time.Now()
 	t.run = v.unit.Start(ctx, unit.RunConfig{
@@ -70,13 +70,13 @@ func (t *runs) Run(ctx context.Context) role.Event {
 	return t.ended()
 }
 
-// attend follows news while the programs run, and returns how long they were ready; 0: never.
+// attend follows events while the programs run, and returns how long they were ready; 0: never.
 func (t *runs) attend(ctx context.Context) (well time.Duration) {
 	v, run := t.v, t.run
-	watching, enough := context.WithCancel(ctx) // orders are taken back for as long as the programs run
+	watching, enough := context.WithCancel(ctx) // executed orders are removed as long as the programs run
 	defer enough()
 	ready, since := run.Ready(), time.Time{}
-	v.inbox.news.stir()            // news that came before this run counts for it, too
+	v.inbox.news.stir()            // earlier news counts for this run, too
 	var preferred <-chan time.Time // fires when a preferred node has been fit for long enough
 	for {
 		select {
@@ -106,7 +106,7 @@ func (t *runs) attend(ctx context.Context) (well time.Duration) {
 	}
 }
 
-// obey carries out what operators order while the programs run.
+// obey executes operators' orders while the programs run.
 func (t *runs) obey(ctx context.Context, ready bool) {
 	v := t.v
 	switch t.ordered() {
@@ -124,7 +124,7 @@ func (t *runs) obey(ctx context.Context, ready bool) {
 	}
 }
 
-// ordered tells what operators want of this activation. A restart forgets all failures.
+// ordered returns the operators' order for this activation. A restart forgets all failures.
 func (t *runs) ordered() order {
 	o := t.v.inbox.intents.ordered(t.v.mem.story.token)
 	if o == orderRestart {
@@ -133,21 +133,21 @@ func (t *runs) ordered() order {
 	return o
 }
 
-// confirm takes back the orders that this activation has carried out, or that were for a former one.
+// confirm removes the orders that this activation has executed, or that were for a former one.
 func (t *runs) confirm(ctx context.Context) {
 	takeBack := t.v.inbox.intents.answer(t.v.mem.story.token)
 	if takeBack == nil {
 		return
 	}
 	t.helpers.Go(func() {
-		wait.For(ctx, settling) // nothing urgent waits for it
+		wait.For(ctx, settling) // no urgent work waits for it
 		if err := t.cand.Control.Amend(ctx, takeBack); err != nil && ctx.Err() == nil {
 			t.v.log.Warn("cannot remove an operator's order", "error", err)
 		}
 	})
 }
 
-// rival arms, keeps or disarms the timer for a node that is preferred.
+// rival arms, keeps or disarms the timer for a preferred node.
 func (t *runs) rival(armed <-chan time.Time) <-chan time.Time {
 	now, _ := t.v.inbox.intents.read()
 	after, there := t.v.mem.preference.rival(time.Now(), now)
@@ -160,7 +160,7 @@ func (t *runs) rival(armed <-chan time.Time) <-chan time.Time {
 	return armed
 }
 
-// ended logs how the run ended, and reports what that means.
+// ended logs how the run ended, and returns the event.
 func (t *runs) ended() role.Event {
 	v, why := t.v, t.why
 	var ended *unit.Ended
@@ -192,10 +192,10 @@ func (t *runs) ended() role.Event {
 	return role.Event{Kind: role.Ended}
 }
 
-// anew tells whether the run was ended only to start another one.
+// anew reports whether the run was ended only to start another one.
 func (t *runs) anew() bool { return errors.Is(t.why, unit.ErrChanged) || errors.Is(t.why, errRestart) }
 
-// afterwards is how programs are whose run has ended.
+// afterwards is the condition of programs whose run has ended.
 func (t *runs) afterwards() condition {
 	if t.anew() {
 		return rising
@@ -203,7 +203,7 @@ func (t *runs) afterwards() condition {
 	return backing
 }
 
-// HandOver makes the term ready to go on in another image of this process.
+// HandOver prepares the term to go on in another image of this process.
 func (t *runs) HandOver(context.Context) role.Event {
 	v := t.v
 	if v.Removed() {
@@ -229,7 +229,7 @@ func (t *runs) HandOver(context.Context) role.Event {
 	return role.Event{Kind: role.HandedOver}
 }
 
-// Stop asks the programs to end, and waits for that as long as it may. If something ends the term meanwhile, it reports that.
+// Stop asks the programs to end, and waits for that as long as it may. If another event ends the term meanwhile, Stop reports it.
 func (t *runs) Stop(ctx context.Context) role.Event {
 	goesOn := ctx.Err() == nil
 	t.run.Stop(ctx, t.v.conf.Service, unit.Cut{LockLost: t.lost, LeaseEnded: t.s.Ended()})
@@ -239,7 +239,8 @@ func (t *runs) Stop(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Stopped}
 }
 
-// Clear kills what the programs left behind, and goes on until that is proved or the term has to end. They may start again in the same tree.
+// Clear kills processes that the programs left behind, until their death is proved or the term has to end. The programs may start again
+// in the same tree.
 func (t *runs) Clear(ctx context.Context) role.Event {
 	v := t.v
 	for {
@@ -256,7 +257,7 @@ func (t *runs) Clear(ctx context.Context) role.Event {
 		v.view.ails(unproved, unprovedDeath(err))
 	}
 	t.closeRun()
-	if t.leaseOver() { // that killed the programs: it is no failure of theirs
+	if t.leaseOver() { // the lease's end killed the programs: they did not fail
 		return role.Event{Kind: role.LeaseOver}
 	}
 	return role.Event{Kind: role.Proved}
@@ -270,7 +271,7 @@ func (t *runs) closeRun() {
 	}
 }
 
-// Wait waits before the next run, while nothing runs. Everything that may end a term ends the wait.
+// Wait waits before the next run, while no program runs. Every cause that may end a term ends the wait.
 func (t *runs) Wait(ctx context.Context) role.Event {
 	v := t.v
 	after := time.NewTimer(t.delay)
@@ -283,20 +284,20 @@ func (t *runs) Wait(ctx context.Context) role.Event {
 		switch t.ordered() {
 		case orderSwitchover:
 			return role.Event{Kind: role.SwitchAsked}
-		case orderRestart, orderReload: // what starts reads its config
+		case orderRestart, orderReload: // programs read their config at the start anyway
 			return start
 		}
 		switch {
 		case changed:
 			return start
-		case t.held != role.Again && !v.inbox.intents.control().Paused: // only the pause keeps it here
+		case t.held != role.Again && !v.inbox.intents.control().Paused: // only the pause keeps the service here
 			t.giveUp("it is not paused any more")
 			return role.Event{Kind: t.held}
 		}
 		preferred = t.rival(preferred)
 		select {
 		case <-after.C:
-			if ctx.Err() != nil { // select picks at random if both are ready: start nothing only to stop it
+			if ctx.Err() != nil { // select picks at random if both are ready: do not start a program only to stop it
 				return t.over(ctx)
 			}
 			return start

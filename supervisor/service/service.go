@@ -15,8 +15,8 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// Service is one service on this node, over all sessions. Its methods are for the goroutine that serves it, except for those that are
-// said to be safe.
+// Service is one service on this node, over all sessions. Only the goroutine that serves it calls its methods, except for those that are
+// called safe.
 type Service struct {
 	node       *Node
 	name       string
@@ -33,25 +33,25 @@ type Service struct {
 	local      local
 
 	handover handover
-	finished *child.ExitStatus // of the command that was to run once
+	finished *child.ExitStatus // of a command that runs once
 }
 
-// local is what of a service is, or was, on this machine.
+// local is the part of a service that is, or was, on this machine.
 type local struct {
 	trees  trees
 	undead undead
 	crumbs crumbs
 }
 
-// ErrUndead says that something of a child may be alive: the session must then not be closed.
+// ErrUndead says that processes of a child may be alive: then the session must not be closed.
 var ErrUndead = errors.New("the child's death is not proved")
 
-// ErrHandover ends a stay in a session without the child's end, if that can be; otherwise it is a stop.
+// ErrHandover ends a stay in a session without ending the child, if that is possible; otherwise it is a stop.
 var ErrHandover = errors.New("another image of this process takes over")
 
 func handing(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrHandover) }
 
-// New makes a service of its config.
+// New makes a service from its config.
 func New(node *Node, conf Conf) *Service {
 	log := node.Logger.With("service", conf.Name)
 	u := unit.New(unit.Config{
@@ -72,22 +72,22 @@ func New(node *Node, conf Conf) *Service {
 	return v
 }
 
-// Name is the service's. It is safe.
+// Name is the service's name. It is safe.
 func (v *Service) Name() string { return v.name }
 
-// Given is the config that the service was last given, in force or about to be. It is safe.
+// Given is the newest config of the service, in force or about to be. It is safe.
 func (v *Service) Given() Conf { return v.inbox.given.get() }
 
-// Give hands it a changed config. It is safe.
+// Give hands a changed config to the service. It is safe.
 func (v *Service) Give(c Conf) { v.inbox.given.give(c) }
 
-// Remove says that it is not in the config any more. It is safe.
+// Remove tells the service that it is not in the config any more. It is safe.
 func (v *Service) Remove() { v.inbox.given.removed.Store(true) }
 
-// Removed tells whether that was said. It is safe.
+// Removed reports whether Remove was called. It is safe.
 func (v *Service) Removed() bool { return v.inbox.given.removed.Load() }
 
-// Undead is an error while something of it may be alive. It does not serve.
+// Undead is an error while a process of the service may be alive. It is called while the service does not serve.
 func (v *Service) Undead() error {
 	if v.local.undead.tree == nil {
 		return nil
@@ -95,46 +95,46 @@ func (v *Service) Undead() error {
 	return fmt.Errorf("%s: %w", v.name, ErrUndead)
 }
 
-// Gone tells whether nothing is left of a service that was removed. It does not serve.
+// Gone reports whether nothing is left of a removed service. It is called while the service does not serve.
 func (v *Service) Gone() bool {
 	return v.Removed() && v.handover.carried == nil && !v.local.undead.any()
 }
 
-// Birth is that of the folder that the service has seen; SetBirth is for a namesake that comes after it.
+// Birth is the birth of the folder that the service has seen; SetBirth tells it to a later namesake.
 func (v *Service) Birth() election.Birth { return v.mem.birth }
 
-// SetBirth tells a service that has seen none which folder to expect. It does not serve.
+// SetBirth tells a service that has seen no folder which one to expect. It is called while the service does not serve.
 func (v *Service) SetBirth(b election.Birth) { v.mem.born(b) }
 
-// Finished is how the command ended that was to run once, or nil. It does not serve.
+// Finished is the exit status of a command that runs once, or nil. It is called while the service does not serve.
 func (v *Service) Finished() *child.ExitStatus { return v.finished }
 
-// Carries tells whether a term is about to go on here.
+// Carries reports whether a term that was handed over is about to go on here.
 func (v *Service) Carries() bool { return v.handover.carried != nil }
 
 // Tree finds a tree of the service by its identity, or nil. It is safe.
 func (v *Service) Tree(id json.RawMessage) *Tree { return v.local.trees.find(id) }
 
-// Term is how the session's gate ends what runs. It is safe.
+// Term lets the session's gate end the programs. It is safe.
 func (v *Service) Term() failsafe.Term { return &v.local.trees }
 
-// Show tells the observer how a service is that has only been made.
+// Show tells the observer the state of a new service.
 func (v *Service) Show() { v.view.show() }
 
 // Close waits for its hooks, and closes its log files.
 func (v *Service) Close() { v.unit.Close() }
 
-// Serve is a candidate, and runs terms, until the session or the supervisor ends. It fails only with ErrUndead.
+// Serve waits for the lock, and runs terms, until the session or the supervisor ends. It fails only with ErrUndead.
 func (v *Service) Serve(ctx context.Context, s Session) error {
 	v.state.Carried = v.handover.carried != nil
 	role.Drive(ctx, v.state, newHands(ctx, v, s))
-	if u := &v.local.undead; v.state.Undead && (u.tree == nil || u.of(s.Epoch)) { // what a former session left is not this one's to keep
+	if u := &v.local.undead; v.state.Undead && (u.tree == nil || u.of(s.Epoch)) { // this session need not stay open for a former session's tree
 		return fmt.Errorf("%s: %w: %s", v.name, ErrUndead, u.seen)
 	}
 	return nil
 }
 
-// takeUp puts a changed config in force, and tells whether there was one.
+// takeUp puts a changed config in force, and reports whether there was one.
 func (v *Service) takeUp() bool {
 	next, ok := v.inbox.given.take()
 	if !ok {
@@ -142,7 +142,7 @@ func (v *Service) takeUp() bool {
 	}
 	v.conf = next
 	v.inbox.precheck.configure(next.Precheck)
-	v.mem.preference.relapses.reset() // what did not work may work now
+	v.mem.preference.relapses.reset() // the service may work with the new config
 	v.mem.restarts.configure(next.Restart)
 	return true
 }

@@ -10,14 +10,14 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// lockWait is what a candidate knows of the lock that it waits for.
+// lockWait is a candidate's knowledge of the lock that it waits for.
 type lockWait struct {
 	opening election.Opening
 	intents election.Intents
-	polite  time.Time // until then, a free lock is left to a preferred node
+	polite  time.Time // until then, leave a free lock to a preferred node
 }
 
-// StandBy returns when the lock may be had.
+// StandBy returns when the lock is free.
 func (c *candidate) StandBy(ctx context.Context) role.Event {
 	defer c.stirAfterDemotion()()
 	for {
@@ -27,7 +27,7 @@ func (c *candidate) StandBy(ctx context.Context) role.Event {
 			return e
 		case bar != role.NoBar:
 			return role.Event{Kind: role.HeldBack, Bar: bar}
-		case c.v.state.Bar != role.NoBar: // of a former candidate
+		case c.v.state.Bar != role.NoBar: // a former candidate's bar
 			return role.Event{Kind: role.Allowed}
 		}
 		switch free, e, over := c.lockFree(ctx); {
@@ -42,7 +42,7 @@ func (c *candidate) StandBy(ctx context.Context) role.Event {
 	}
 }
 
-// WaitAllowed returns when nothing keeps this node from being a candidate any more, or when it has the lock without having known.
+// WaitAllowed returns when nothing bars this node any more, or when it has the lock already without knowing.
 func (c *candidate) WaitAllowed(ctx context.Context) role.Event {
 	v := c.v
 	defer c.stirAfterDemotion()()
@@ -78,7 +78,7 @@ func (c *candidate) WaitAllowed(ctx context.Context) role.Event {
 	}
 }
 
-// standBack deletes the preference and the place in the queue.
+// standBack deletes this node's preference and its place in the queue.
 func (c *candidate) standBack(ctx context.Context) error {
 	if err := prefer(ctx, c.cand, 0); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (c *candidate) standBack(ctx context.Context) error {
 	return nil
 }
 
-// look puts changes in force, and tells what keeps this node from being a candidate, or why the candidate has to be replaced.
+// look puts changes in force. It returns the bar that keeps this node from being a candidate, or why the candidate must be replaced.
 func (c *candidate) look(ctx context.Context) (bar role.Bar, e role.Event, over bool) {
 	v := c.v
 	if v.inbox.intents.isErased() {
@@ -100,7 +100,7 @@ func (c *candidate) look(ctx context.Context) (bar role.Bar, e role.Event, over 
 	}
 	if v.conf.order() != c.cand.Mode() && !c.cand.Unsure() {
 		v.log.Info("the kind of election has changed", "election", v.conf.order())
-		if err := errors.Join(c.cand.Withdraw(ctx), c.cand.Prefer(ctx, 0)); err != nil { // P6: others of a queue would wait for us
+		if err := errors.Join(c.cand.Withdraw(ctx), c.cand.Prefer(ctx, 0)); err != nil { // P6: the other nodes in a queue would wait for us
 			return bar, c.failed(err), true
 		}
 		return bar, role.Event{Kind: role.Reordered}, true
@@ -109,7 +109,7 @@ func (c *candidate) look(ctx context.Context) (bar role.Bar, e role.Event, over 
 	c.wait.intents = intents
 	switch {
 	case bar.Unknown() && v.state.Bar == role.Paused:
-		bar = role.Paused // until it is known
+		bar = role.Paused // until the orders are known
 	case !bar.Unknown() && (bar == role.NoBar || !c.cand.Unsure()):
 		v.view.tellBar(bar, why)
 	}
@@ -131,7 +131,7 @@ func (c *candidate) lockFree(ctx context.Context) (free bool, e role.Event, over
 	err := c.v.inbox.news.unless(ctx, func(ctx context.Context) (err error) {
 		asked := time.Now()
 		if c.wait.opening, err = c.cand.Wait(ctx); time.Since(asked) > parting {
-			c.wait.polite = time.Time{} // another node had it meanwhile
+			c.wait.polite = time.Time{} // another node had the lock meanwhile
 		}
 		return err
 	})
@@ -143,7 +143,7 @@ func (c *candidate) lockFree(ctx context.Context) (free bool, e role.Event, over
 	return true, e, false
 }
 
-// polite tells whether a free lock is left to another node for now.
+// polite reports whether this node leaves a free lock to another one for now.
 func (c *candidate) polite() bool {
 	v := c.v
 	wait := v.mem.preference.deference(time.Now(), c.wait.intents)
@@ -191,7 +191,7 @@ func (c *candidate) Claim(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Won}
 }
 
-// stirAfterDemotion has the service look again when this node is preferred again, until stop is called.
+// stirAfterDemotion wakes the service when this node is preferred again, until stop is called.
 func (c *candidate) stirAfterDemotion() (stop func()) {
 	left := c.v.mem.preference.demotedFor(time.Now())
 	if left <= 0 {
@@ -201,7 +201,7 @@ func (c *candidate) stirAfterDemotion() (stop func()) {
 	return func() { again.Stop() }
 }
 
-// prefer writes the preference. It gives up after some tries: another candidate is made then.
+// prefer writes the preference. It gives up after some attempts; then a new candidate is made.
 func prefer(ctx context.Context, cand *election.Candidate, priority int) error {
 	for next := 50 * time.Millisecond; ; next *= 2 {
 		err := cand.Prefer(ctx, priority)

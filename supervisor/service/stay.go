@@ -11,16 +11,16 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Session is what a service needs of one session with ZooKeeper.
+// Session is the part of a session with ZooKeeper that a service needs.
 type Session struct {
 	*election.Session
 	Epoch uint64 // the number of its lease with the guardians
 	Gate  *failsafe.Gate
-	Leave <-chan struct{} // closed when all services of the session are to end
+	Leave <-chan struct{} // closed when all services of the session must end
 }
 
-// hands are the actions of the role machine in one stay in a session: what leads to a candidate; the candidate; its term, with the
-// fencing before the programs run, and their runs.
+// hands are the actions of the role machine in one stay in a session: the steps before a candidacy, the candidacy, its term, the
+// fencing in that, and the runs of the programs.
 type hands struct {
 	*stay
 	*candidate
@@ -45,13 +45,13 @@ type stay struct {
 	s    Session
 	c    *candidate
 	term *term
-	done <-chan struct{} // closed when it is to end
+	done <-chan struct{} // closed when it must end
 
 	trouble  error         // why the former candidate does not work
 	patience time.Duration // before another one is tried
 }
 
-// Moved notes a step, and tells of it when the role is another one.
+// Moved notes a step, and logs and shows it if the role changes.
 func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 	v := t.v
 	v.state = now
@@ -76,7 +76,7 @@ func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 	v.view.say()
 }
 
-// facts are what else the log says of a step.
+// facts are further facts of a step, for the log.
 func (t *stay) facts(now role.State) []any {
 	v := t.v
 	switch to := now.Role(); {
@@ -90,7 +90,7 @@ func (t *stay) facts(now role.State) []any {
 	return nil
 }
 
-// EndOld waits until nothing is alive on this machine of what ran here in a former session.
+// EndOld waits until no process of a former session is alive on this machine.
 func (t *stay) EndOld(ctx context.Context) role.Event {
 	session, enough := linger(ctx, t.s.Leave, 0)
 	defer enough()
@@ -98,7 +98,7 @@ func (t *stay) EndOld(ctx context.Context) role.Event {
 	return r.endAll(session, ctx)
 }
 
-// UndoOld undoes what a former session or supervisor did and could not undo.
+// UndoOld undoes the effects that a former session or supervisor could not undo.
 func (t *stay) UndoOld(ctx context.Context) role.Event {
 	v := t.v
 	v.unit.WaitUndone()
@@ -117,7 +117,7 @@ func (t *stay) UndoOld(ctx context.Context) role.Event {
 func (t *stay) Join(ctx context.Context) role.Event {
 	v := t.v
 	joining := ctx
-	if v.handover.carried != nil { // what runs is ended as any other term, also when that has to be at once
+	if v.handover.carried != nil { // the programs are ended as in any other term, also when that must happen at once
 		var enough context.CancelFunc
 		joining, enough = linger(ctx, t.s.Leave, proofPatience)
 		defer enough()
@@ -139,13 +139,13 @@ func (t *stay) Join(ctx context.Context) role.Event {
 	return role.Event{Kind: role.JoinFailed}
 }
 
-// How long it is waited before another candidate is tried.
+// How long Retry waits.
 const (
 	minPatience = time.Second
 	maxPatience = 15 * time.Second
 )
 
-// Retry waits before another candidate is tried.
+// Retry waits before the service tries another candidate.
 func (t *stay) Retry(ctx context.Context) role.Event {
 	if ctx.Err() == nil {
 		t.v.log.Error("cannot become a candidate, trying again", "error", t.trouble, "in", t.patience)
@@ -157,7 +157,7 @@ func (t *stay) Retry(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Waited}
 }
 
-// failed is what is reported when a candidate does not work any more, or another node had its tree ended.
+// failed is the event when a candidate does not work any more, or another node had its tree ended.
 func (t *stay) failed(err error) role.Event {
 	if wait.Closed(t.done) {
 		return role.Event{Kind: role.StayOver}
@@ -166,7 +166,7 @@ func (t *stay) failed(err error) role.Event {
 	return role.Event{Kind: role.Trouble}
 }
 
-// linger is a context that ends a while after leave is closed, and not with its parent.
+// linger returns a context that ends a while after leave is closed, and not with its parent.
 func linger(ctx context.Context, leave <-chan struct{}, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {

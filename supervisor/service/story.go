@@ -2,22 +2,22 @@ package service
 
 import "understudy/election"
 
-// story is what is told of the newest term: to hooks, to the other nodes, and in the log.
+// story describes the newest term for hooks, for the other nodes, and for the log.
 type story struct {
 	token   int64
-	fenced  string          // how the former active was known to be dead
-	failure string          // why the service was given up here
+	fenced  string          // the proof of the former active's death
+	failure string          // why this node gave the service up
 	cause   election.Reason // of the newest stop
 }
 
 // claimed begins the story of another term.
 func (s *story) claimed(token int64) { s.token, s.failure = token, "" }
 
-// formerDead notes how the former active was known to be dead.
+// formerDead notes the proof of the former active's death.
 func (s *story) formerDead(by string) { s.fenced = by }
 
-// failed notes what went wrong.
+// failed notes the failure.
 func (s *story) failed(why string) { s.failure = why }
 
-// stopped notes what ended the programs.
+// stopped notes why the programs ended.
 func (s *story) stopped(why election.Reason) { s.cause = why }

@@ -13,7 +13,7 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// term is from a lock that was taken to the proof that nothing is left of what ran under it.
+// term lasts from a claim to the proof that no process is left that ran under it.
 type term struct {
 	*candidate
 	fence *fence
@@ -28,14 +28,14 @@ type term struct {
 	helpers sync.WaitGroup
 }
 
-// begin is a new term.
+// begin starts a new term.
 func (t *term) begin(claim *election.Claim) {
 	*t = term{candidate: t.candidate, fence: t.fence, runs: t.runs, claim: claim, entry: newEntry(claim.Token)}
 	t.fence.begin()
 	t.runs.begin(nil)
 }
 
-// resume is a term that was handed over.
+// resume starts with a term that was handed over.
 func (t *term) resume(claim *election.Claim, c *Carried) {
 	t.begin(claim)
 	t.entry.Activation, t.lived = c.entry(), true
@@ -45,7 +45,7 @@ func (t *term) resume(claim *election.Claim, c *Carried) {
 // ErrGuard ends all terms: the guardians have ended the lease, or are dead, and then a child could outlive us.
 var ErrGuard = errors.New("guardians")
 
-// over tells what ends a term whose context has ended.
+// over returns the cause that ends a term whose context has ended.
 func (t *term) over(ctx context.Context) role.Event {
 	cause := context.Cause(ctx)
 	is := func(errs ...error) bool {
@@ -64,12 +64,12 @@ func (t *term) over(ctx context.Context) role.Event {
 	return e
 }
 
-// leaseOver tells that nothing may run in this session any more.
+// leaseOver reports that no program may run in this session any more.
 func (t *term) leaseOver() bool {
 	return wait.Closed(t.v.node.Guard().Over(t.s.Epoch)) || wait.Closed(t.s.Ended()) || t.v.node.Machine.Now() >= t.s.Lease.End()
 }
 
-// startFirst is how long ZooKeeper is asked nothing, so that the programs start first.
+// startFirst is how long the helpers ask ZooKeeper nothing, so that the programs start first.
 const startFirst = 10 * time.Millisecond
 
 // watch starts the goroutines that help a term in which programs run, until cease. The lock is watched until the programs have ended: a
@@ -81,7 +81,7 @@ func (t *term) watch(ctx context.Context) {
 	lost := make(chan struct{})
 	t.lost = lost
 	t.helpers.Go(func() {
-		wait.For(watching, startFirst) // the first look sees what happens meanwhile
+		wait.For(watching, startFirst) // the first look sees changes of that time
 		err := t.claim.Watch(watching)
 		if watching.Err() != nil {
 			return
@@ -110,7 +110,7 @@ func (t *term) unwatch() {
 	}
 }
 
-// Arm passes the session's gate, and has the watchdog armed.
+// Arm passes the session's gate, and arms the watchdog.
 func (t *term) Arm(ctx context.Context) role.Event {
 	t.lived = true
 	if !t.s.Gate.Enter(ctx, t.v.Term(), t.claim) {
@@ -124,7 +124,7 @@ func (t *term) Arm(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Armed}
 }
 
-// Resume goes on with a term that was handed over. Its beginning has kept P5.
+// Resume continues a term that was handed over. The former image has kept P5.
 func (t *term) Resume(ctx context.Context) role.Event {
 	v, c := t.v, t.v.handover.carried
 	claim, err := t.cand.Resume(c.Claim)
@@ -138,7 +138,7 @@ func (t *term) Resume(ctx context.Context) role.Event {
 	t.resume(claim, c)
 	if !t.s.Gate.Enter(ctx, v.Term(), claim) {
 		e := t.over(ctx)
-		if e.Kind != role.HandAsked { // else the next image goes on with it
+		if e.Kind != role.HandAsked { // else the next image continues it
 			v.handover.take()
 			c.Run.Discard()
 		}
@@ -149,7 +149,7 @@ func (t *term) Resume(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Resumed}
 }
 
-// drop has a term ended that was handed over and cannot go on. The session ends with it. P1: nobody watches its lock.
+// drop ends a term that was handed over and cannot go on. The session ends with it. P1: nobody watches its lock.
 func (t *term) drop(why error) {
 	t.s.Stop(why)
 	v, c := t.v, t.v.handover.take()
@@ -159,7 +159,7 @@ func (t *term) drop(why error) {
 	v.log.Error("the term cannot go on, ending the child", "error", why)
 }
 
-// arm has the machine reset unless the tree is proved dead soon after its lease's end.
+// arm makes the watchdog reset the machine unless the tree is proved dead soon after its lease's end.
 func (t *term) arm(ctx context.Context, session time.Duration) role.Event {
 	v := t.v
 	w := v.node.Watchdog

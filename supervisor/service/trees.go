@@ -15,15 +15,15 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Tree is a process tree that this supervisor made, and what ends the candidacy or term that it was made for.
+// Tree is a process tree that this supervisor made, with a function that ends its candidacy or term.
 type Tree struct {
 	ID   json.RawMessage
 	tree unit.Tree
 	end  func(why error)
-	owes func() bool // what its oneshots did is still to be undone
+	owes func() bool // whether the effects of its oneshots must still be undone
 }
 
-// Kill ends the tree because another node holds the lock. nil: it is dead, and what it did is undone.
+// Kill ends the tree because another node holds the lock. nil: it is dead, and its effects are undone.
 func (t *Tree) Kill(ctx context.Context, holder string, token int64) error {
 	t.end(fmt.Errorf("%w: %s holds it, with token %d, and has asked for the child's death", election.ErrLost, holder, token))
 	if err := t.tree.End(ctx); err != nil {
@@ -37,8 +37,8 @@ func (t *Tree) Kill(ctx context.Context, holder string, token int64) error {
 	return nil
 }
 
-// trees are the newest that were made for a service. Those that have ended are kept for a while: with some kinds of containment, only
-// the supervisor that made a tree can prove that it is dead. All of it is safe.
+// trees are the newest trees of a service. It keeps those that have ended for a while: with some kinds of containment, only the
+// supervisor that made a tree can prove that it is dead. All its methods are safe.
 type trees struct {
 	service string
 	cut     func(context.Context, unit.Tree) // ends a tree at once
@@ -67,7 +67,7 @@ func (m *trees) add(one *Tree) {
 	m.all = append(m.all, one)
 }
 
-// find finds the newest: a tree that goes on after an upgrade that was given up has another stay.
+// find finds the newest: after a failed upgrade, a tree goes on in another stay.
 func (m *trees) find(id json.RawMessage) *Tree {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,17 +79,17 @@ func (m *trees) find(id json.RawMessage) *Tree {
 	return nil
 }
 
-// Name implements failsafe.Term, as the following do.
+// Name implements failsafe.Term, as the methods below do.
 func (m *trees) Name() string { return m.service }
 
-// End asks for the end of the candidacy or term that the newest tree is for, and returns at once.
+// End asks for the end of the newest tree's candidacy or term, and returns at once.
 func (m *trees) End(why error) {
 	if one := m.newest(); one != nil {
 		one.end(why)
 	}
 }
 
-// Killer looks up what runs now, and returns what kills that; nil when there is nothing.
+// Killer returns a function that kills the present tree, or nil if there is none.
 func (m *trees) Killer() func(context.Context) {
 	one := m.newest()
 	if one == nil {
@@ -98,7 +98,7 @@ func (m *trees) Killer() func(context.Context) {
 	return func(ctx context.Context) { m.cut(ctx, one.tree) }
 }
 
-// idOf is what a breadcrumb says of a tree.
+// idOf is a tree's identity, as in a breadcrumb.
 func idOf(tree unit.Tree) json.RawMessage {
 	id, err := tree.ID()
 	if err != nil {

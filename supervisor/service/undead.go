@@ -7,23 +7,23 @@ import (
 	"understudy/supervisor/unit"
 )
 
-// undead is a tree that was left though its death is not proved, and the lease that it belongs to.
+// undead is a tree that was left without a proof of its death, and the lease that it belongs to.
 type undead struct {
 	tree  unit.Tree // nil: there is none
 	epoch uint64
-	seen  string // what is seen alive, in words; also of a tree that is not ours
+	seen  string // the live processes, in words; also of a tree that is not ours
 }
 
-// keep remembers a tree that is left.
+// keep remembers a tree that was left.
 func (u *undead) keep(tree unit.Tree, epoch uint64) { u.tree, u.epoch = tree, epoch }
 
-// of tells whether it belongs to a lease.
+// of reports whether the tree belongs to a lease.
 func (u *undead) of(epoch uint64) bool { return u.tree != nil && u.epoch == epoch }
 
-// proved says that the tree is dead.
+// proved notes that the tree is dead.
 func (u *undead) proved() { u.tree = nil }
 
-// see notes what is seen alive.
+// see notes live processes.
 func (u *undead) see(err error) {
 	u.seen = unprovedDeath(err)
 	if l, ok := seen(err); ok {
@@ -31,13 +31,13 @@ func (u *undead) see(err error) {
 	}
 }
 
-// forget says that nothing is seen any more.
+// forget notes that no process is seen any more.
 func (u *undead) forget() { u.seen = "" }
 
-// any tells whether something of the service may be alive.
+// any reports whether a process of the service may be alive.
 func (u *undead) any() bool { return u.tree != nil || u.seen != "" }
 
-// seen is what of a tree is seen that is not proved dead.
+// seen describes the processes of a tree that is not proved dead.
 func seen(err error) (child.Leftover, bool) {
 	if alive, ok := errors.AsType[*child.AliveError](err); ok {
 		return alive.Leftover, true
@@ -45,5 +45,5 @@ func seen(err error) (child.Leftover, bool) {
 	return child.Leftover{}, false
 }
 
-// unprovedDeath says that a child may be alive that was to end.
+// unprovedDeath says that a child may be alive although it should have ended.
 func unprovedDeath(err error) string { return "not proved dead: " + err.Error() }

@@ -11,7 +11,7 @@ import (
 	"understudy/supervisor/service/role"
 )
 
-// view is what is shown of a service, here and to the other nodes. It decides nothing.
+// view shows a service, here and to the other nodes. It decides nothing.
 type view struct {
 	service  string
 	observer Observer
@@ -23,20 +23,20 @@ type view struct {
 
 	taken    taken
 	wellness wellness
-	note     string // what the other nodes should know besides
-	ready    bool   // the programs run, and have shown that they work
+	note     string // a further fact for the other nodes
+	ready    bool   // the programs run and are ready
 	agent    string // where others reach this node's agent
-	halted   bool   // the pause that is in force was logged
+	halted   bool   // whether the present pause was logged
 
 	announcer announcer
 	last      election.Member // that was announced
 }
 
-// taken is the role that is shown.
+// taken is the shown role.
 type taken struct {
 	role  election.Role
 	since time.Time
-	why   election.Reason // what led to it
+	why   election.Reason // the reason
 }
 
 func newView(v *Service) view {
@@ -46,7 +46,7 @@ func newView(v *Service) view {
 	}
 }
 
-// enter notes another role.
+// enter notes a new role.
 func (w *view) enter(to election.Role, why election.Reason) {
 	from := w.taken.role
 	if to == election.RoleStopping || to == election.RoleStandby {
@@ -62,7 +62,7 @@ func (w *view) enter(to election.Role, why election.Reason) {
 	}
 }
 
-// member is what the other nodes should know.
+// member is this node's entry for the other nodes.
 func (w *view) member() election.Member {
 	story := w.mem.story
 	m := election.Member{Role: w.taken.role, Health: election.HealthOK, Why: w.note, Since: w.taken.since, Agent: w.agent, Logs: w.logged()}
@@ -91,7 +91,7 @@ func (w *view) member() election.Member {
 		} else if d := w.mem.preference.demotion(time.Now()); d != nil {
 			m.Demoted, m.Why = d, d.String()
 		}
-	case election.RoleOffline: // it is announced only while something is left here
+	case election.RoleOffline: // it is announced only while processes are left here
 		if w.undead.seen != "" {
 			m.Role, m.Health, m.Why = election.RoleStandby, election.HealthUnfit, w.undead.seen
 		}
@@ -99,12 +99,12 @@ func (w *view) member() election.Member {
 	return m
 }
 
-// logged tells whether any program's output is in a file, where `understudy logs` finds it.
+// logged reports whether any program's output goes to a file, where `understudy logs` finds it.
 func (w *view) logged() bool {
 	return slices.ContainsFunc(w.conf.Processes, func(p config.Process) bool { return p.Log.File != "" })
 }
 
-// show tells the observer how the service is.
+// show tells the observer the state of the service.
 func (w *view) show() {
 	m := w.member()
 	s := State{
@@ -117,14 +117,14 @@ func (w *view) show() {
 	w.observer.State(s)
 }
 
-// say announces what the other nodes should know, and shows it here.
+// say announces this node's entry to the other nodes, and shows it here.
 func (w *view) say() {
 	w.show()
 	w.last = w.member()
 	w.announcer.say(w.last)
 }
 
-// tell is say, if that differs from what was said last.
+// tell is say, if the entry has changed.
 func (w *view) tell() {
 	was, now := w.last, w.member()
 	if now.Role != was.Role || now.Health != was.Health || now.Why != was.Why {
@@ -132,19 +132,19 @@ func (w *view) tell() {
 	}
 }
 
-// remark notes what the other nodes should know besides; "": nothing. It does not say it yet.
+// remark notes a further fact for the other nodes; "": none. It does not announce it yet.
 func (w *view) remark(note string) { w.note = note }
 
 // at notes where others reach this node's agent.
 func (w *view) at(agent string) { w.agent = agent }
 
-// ails says how the programs are.
+// ails describes the programs' condition.
 func (w *view) ails(c condition, why string) {
 	w.wellness.are(c, why)
 	w.tell()
 }
 
-// begins says that programs run, or are about to start.
+// begins notes that programs run, or are about to start.
 func (w *view) begins(c condition) {
 	w.wellness.begin()
 	w.wellness.are(c, "")
@@ -152,7 +152,7 @@ func (w *view) begins(c condition) {
 	w.say()
 }
 
-// makeReady notes whether the programs are ready, which only those who look at this node are told.
+// makeReady notes whether the programs are ready, which only this node shows.
 func (w *view) makeReady(ready bool) {
 	if w.ready != ready {
 		w.ready = ready

@@ -16,7 +16,7 @@ type Watchdog struct {
 	Required bool // a node that cannot arm it is no candidate
 }
 
-// of is how the device is used in a session.
+// of returns the settings of the device in a session.
 func (w *Watchdog) of(session time.Duration) (child.Watchdog, error) {
 	d := child.Watchdog{Path: w.Device, Timeout: election.Watchdog(session), After: election.AfterLease(session)}
 	if d.Timeout <= 0 {
@@ -28,7 +28,7 @@ func (w *Watchdog) of(session time.Duration) (child.Watchdog, error) {
 // tryAgain is how long a node that cannot arm its watchdog waits before it tries again.
 const tryAgain = 2 * time.Second
 
-// armable is whether this node's watchdog, if it is required, can be armed: without that it is no candidate.
+// armable notes whether this node can arm its watchdog, if that is required: otherwise it is no candidate.
 type armable struct {
 	watchdog *Watchdog // nil: none is used
 	guard    func() Guard
@@ -37,7 +37,7 @@ type armable struct {
 
 func (a *armable) required() bool { return a.watchdog != nil && a.watchdog.Required }
 
-// keep finds out whether it can be armed, and goes on trying while it cannot.
+// keep checks whether the watchdog can be armed, and retries while it cannot.
 func (a *armable) keep(ctx context.Context, session func() time.Duration) {
 	if !a.required() {
 		return

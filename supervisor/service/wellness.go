@@ -7,41 +7,41 @@ import (
 	"understudy/election"
 )
 
-// condition is how the programs of an active service are.
+// condition is the condition of an active service's programs.
 type condition uint8
 
 const (
-	working  condition = iota // they run, and have shown that they work
+	working  condition = iota // they run and are ready
 	rising                    // they are about to start, or starting
-	backing                   // they have failed, and are started again
-	unproved                  // they were killed, and are not proved dead
+	backing                   // they have failed, and start again
+	unproved                  // they were killed, but not proved dead
 )
 
-// wellness is how the programs are, with reasons. A health check says something of those that run only.
+// wellness is the programs' condition, with reasons. A health check counts only while the programs run.
 type wellness struct {
 	condition condition
-	ill       string // what is wrong with them
+	ill       string // the fault
 	news      news
 
-	mu     sync.Mutex // guards what follows, which a run tells
-	health string     // what the newest health check says; "": it passed
+	mu     sync.Mutex // guards the fields below, which a run writes
+	health string     // the fault by the newest health check; "": it passed
 	astray string     // which programs have left their cgroups
 }
 
-// are notes how the programs are.
+// are notes the programs' condition.
 func (w *wellness) are(c condition, ill string) { w.condition, w.ill = c, ill }
 
-// proved says that the programs, if they could not be proved dead, are dead now.
+// proved notes that programs without a proof of death are dead now.
 func (w *wellness) proved() {
 	if w.condition == unproved {
 		w.are(working, "")
 	}
 }
 
-// begin forgets what a former run has told.
+// begin drops the notes of a former run.
 func (w *wellness) begin() { w.tell(func() { w.health, w.astray = "", "" }) }
 
-// checked notes what the newest health check says.
+// checked notes the newest health check's result.
 func (w *wellness) checked(said string) { w.tell(func() { w.health = said }) }
 
 // strayed notes which programs have left their cgroups.
@@ -60,7 +60,7 @@ func (w *wellness) told() (health, astray string) {
 	return w.health, w.astray
 }
 
-// of is what an active service says of its programs.
+// of describes an active service's programs.
 func (w *wellness) of(c election.Control) (election.Health, string) {
 	health, astray := w.told()
 	switch {

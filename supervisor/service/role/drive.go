@@ -33,9 +33,9 @@ type Hands interface {
 	// Joined starts a candidate's helpers, and Parted ends them; now is where the candidacy led.
 	Joined(context.Context)
 	Parted(ctx context.Context, now State)
-	// Treed is told how to end the candidacy or term that has a tree from here on: the contexts of its actions end then.
+	// Treed gets a function that ends the candidacy or term that has a tree from here on: it ends the contexts of its actions.
 	Treed(end context.CancelCauseFunc)
-	// Moved is told of each step. err says that the event was not expected.
+	// Moved is called after each step. err says that the event was not expected.
 	Moved(was, now State, e Event, err error)
 }
 
@@ -70,7 +70,7 @@ func (d driver) joined(ctx context.Context, s State) State {
 	return s
 }
 
-// driver is hands by the places that they belong to.
+// driver maps each place to the action of its hands.
 type driver struct {
 	h   Hands
 	act [Places]func(context.Context) Event

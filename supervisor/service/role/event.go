@@ -5,37 +5,37 @@ type Kind uint8
 
 // The kinds.
 const (
-	Opened     Kind = iota // a session stands
+	Opened     Kind = iota // a session is open
 	StayOver               // the session, or this node's stay in it, is over
-	Proved                 // nothing is alive
-	Unproved               // and who leaves has no more patience, or the session is over
-	Settled                // what was done is undone
+	Proved                 // no process is alive
+	Unproved               // and the service leaves without more patience, or the session is over
+	Settled                // all effects are undone
 	Joined                 // Event.DataLost
 	JoinFailed             // no candidate could be made
-	Waited                 // a pause is over, or what it was for
+	Waited                 // a pause is over, or its reason is
 	Prepared
-	Trouble    // a candidate does not work any more, or another node had its tree ended: another one is made after a pause
+	Trouble    // a candidate does not work any more, or another node had its tree ended: a new one follows after a pause
 	Reordered  // the config has another kind of election
 	HeldBack   // Event.Bar
 	Allowed    // no bar any more
-	LockFree   // the lock may be had; while barred: it may be ours already
+	LockFree   // the lock is free; while barred: it may be ours already
 	LeftToElse // the lock is free, and another node is preferred
 	Won
-	Taken // somebody was quicker
+	Taken // another node was quicker
 	Resumed
 	CannotResume
-	FormerDead  // nobody else's program runs, and the breadcrumb names us
+	FormerDead  // no other node's program runs, and the breadcrumb names us
 	FormerAlive // fencing was refused; Event.Settle
 	PauseAsked
 	Armed
 	Unarmed // the watchdog, which is required, cannot be armed
 	Ended   // a program ended by itself, or does not work
-	Changed // the config or an operator wants a new start
+	Changed // the config or an operator requires a new start
 	SwitchAsked
 	PreferredBack
 	LockLost
 	LeaseEnding // ZooKeeper acknowledges nothing
-	LeaseOver   // the guardians have killed what ran
+	LeaseOver   // the guardians have killed the programs
 	Expired     // ZooKeeper has ended the session
 	StopAsked
 	HandAsked // another image of this process takes over
@@ -43,7 +43,7 @@ const (
 	NotHandedOver
 	Stopped
 	Again // in place
-	Done  // the program has ended, and is not to run here again for now
+	Done  // the program has ended, and should not run here again for now
 	Failed
 	HookFailed
 	RanOnce
@@ -67,18 +67,18 @@ type Event struct {
 	Kind     Kind
 	Bar      Bar  // HeldBack
 	DataLost bool // Joined: ZooKeeper has lost its data since this node saw it last
-	Settle   bool // FormerAlive: the rest may end as soon as its death is known
+	Settle   bool // FormerAlive: the backoff may end as soon as its death is known
 }
 
-// Ends is what may end a term wherever it is, several of them at the same time.
+// Ends are the causes that may end a term in any place, several of them at the same time.
 type Ends struct{ LockLost, LeaseOver, Expired, LeaseEnding, StayOver, Handing bool }
 
-// Rank picks the one that counts: what allows the least comes first. It reports false when there is none.
+// Rank picks the one that counts: the one that allows the least comes first. It reports false when there is none.
 func (e Ends) Rank() (Event, bool) {
 	switch {
 	case e.LeaseOver:
 		return Event{Kind: LeaseOver}, true
-	case e.Expired: // and with it the lock: that one is lost says less
+	case e.Expired: // and the lock with it: LockLost would say less
 		return Event{Kind: Expired}, true
 	case e.LockLost:
 		return Event{Kind: LockLost}, true

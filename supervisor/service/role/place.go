@@ -8,31 +8,31 @@ type Place uint8
 // The places, in the order of a term.
 const (
 	Away        Place = iota // in no session
-	EndingOld                // what a former session or supervisor left alive is ended, with proof
-	UndoingOld               // what it did is undone
-	Joining                  // this node becomes a candidate of the service
+	EndingOld                // ending, with proof, the processes that a former session or supervisor left alive
+	UndoingOld               // undoing their effects
+	Joining                  // this node becomes a candidate for the service
 	Retrying                 // a pause before it tries again
-	Quarantined              // ZooKeeper has lost its data: waiting until any lease of before is over
-	Resuming                 // a term that was handed over goes on
-	BackOff                  // gave up: others may try
-	Preparing                // a tree is made, so that a failover finds it there
+	Quarantined              // ZooKeeper has lost its data: waiting until every earlier lease is over
+	Resuming                 // continuing a term that was handed over
+	BackOff                  // gave up: other nodes may try
+	Preparing                // making a tree, so that a failover need not
 	Standby                  // waiting for the lock
 	Barred                   // State.Bar keeps this node from being a candidate
-	Deferring                // the lock is free, and left to a node that is preferred
+	Deferring                // leaving a free lock to a preferred node
 	Claiming                 // taking the lock
-	Fencing                  // the lock is ours, the former active not known to be dead
+	Fencing                  // the lock is ours, but the former active is not known to be dead
 	Arming                   // the lease's gate and the watchdog, then the start
 	Running                  // the programs run
 	HandingOver              // another image of this process takes over with them
-	Stopping                 // they are asked to end
-	Clearing                 // what is left of them is killed; they may start again in the same tree
-	Proving                  // the tree is ended, with proof
-	Undoing                  // what the programs did is undone
-	Judging                  // they ended by themselves: the restart policy says what follows
-	Waiting                  // a pause before they start again here
-	Releasing                // the lock is given back
-	Recording                // the history gets its entry
-	Discarding               // a tree in which nothing was started is ended, with proof
+	Stopping                 // asking the programs to end
+	Clearing                 // killing leftover processes; the programs may start again in the same tree
+	Proving                  // ending the tree, with proof
+	Undoing                  // undoing the programs' effects
+	Judging                  // the programs ended by themselves: the restart policy decides
+	Waiting                  // a pause before the programs start again here
+	Releasing                // giving the lock back
+	Recording                // writing the history's entry
+	Discarding               // ending, with proof, a tree in which nothing was started
 	Places
 )
 
@@ -44,7 +44,7 @@ var placeNames = [Places]string{
 
 func (p Place) String() string { return placeNames[p] }
 
-// Treed tells whether a tree is there: somebody may have it ended, and with it this candidacy or term.
+// Treed reports whether there is a tree: another node may have it ended, and this candidacy or term with it.
 func (p Place) Treed() bool {
 	switch p {
 	case Resuming, Standby, Barred, Deferring, Claiming, Fencing, Arming, Running, HandingOver, Stopping, Clearing, Proving, Undoing, Judging,
@@ -59,7 +59,7 @@ func (p Place) Joined() bool {
 	return p == Quarantined || p == BackOff || p == Preparing || p.Treed()
 }
 
-// Stands tells whether it is a candidate for the lock, or would be without its bar.
+// Stands reports whether it is a candidate for the lock, or would be without its bar.
 func (p Place) Stands() bool { return p >= Standby && p <= Claiming }
 
 // Bar is why a node is no candidate.
@@ -69,18 +69,18 @@ type Bar uint8
 const (
 	NoBar           Bar = iota
 	Ineligible          // by its config
-	Unasked             // what operators want is not known yet
+	Unasked             // the operators' orders are not known yet
 	Paused              // by an operator
 	Untested            // the precheck has not run yet
 	Unfit               // the precheck failed
-	WatchdogUnknown     // whether the watchdog can be armed is not known yet
+	WatchdogUnknown     // it is not known yet whether the watchdog can be armed
 	WatchdogUnarmed     // it cannot
 )
 
-// Unknown tells whether it will soon be known: nothing is taken back meanwhile.
+// Unknown reports whether the answer will be known soon: meanwhile the candidate keeps its place in the queue and its preference.
 func (b Bar) Unknown() bool { return b == Unasked || b == Untested || b == WatchdogUnknown }
 
-// Role is what the other nodes and operators are told.
+// Role is the role that other nodes and operators see.
 func (s State) Role() election.Role {
 	switch s.Place {
 	case Away, EndingOld, UndoingOld:

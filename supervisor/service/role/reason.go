@@ -2,7 +2,7 @@ package role
 
 import "understudy/election"
 
-// Reasons for a role that end no activation: the log, HTTP and other nodes are told them.
+// Reasons for a role that end no activation. The log, HTTP and other nodes show them.
 const (
 	SessionOpened  election.Reason = "session opened"
 	SessionOver    election.Reason = "session over"
@@ -30,7 +30,7 @@ var kindReasons = map[Kind]election.Reason{
 	Expired: election.SessionExpired, Trouble: ClaimFailed, HeldBack: ServicePaused, Allowed: ServiceResumed,
 }
 
-// Why is the reason of an event wherever it comes: of a term's end, say.
+// Why is the reason of an event in any place: of a term's end, for example.
 func (k Kind) Why() election.Reason { return kindReasons[k] }
 
 // Why is the reason of a step from one role to another.
@@ -46,7 +46,7 @@ func Why(was, now State, e Event) election.Reason {
 		return ServiceResumed
 	case now.Place == Away && e.Kind != HandedOver:
 		return SessionOver
-	case now.Role() == election.RoleStopping: // also where the event is no reason
+	case now.Role() == election.RoleStopping: // even if the event is no reason
 		return now.Cause.Why()
 	}
 	return e.Kind.Why()

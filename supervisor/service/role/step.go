@@ -2,20 +2,20 @@ package role
 
 import "fmt"
 
-// Then is what follows a term or a candidacy.
+// Then says what follows a term or a candidacy.
 type Then uint8
 
-// What may follow.
+// The values of Then.
 const (
 	Home   Then = iota // waiting for the lock
-	Judge              // the restart policy is asked once the tree is clear
-	GiveUp             // others may try
+	Judge              // ask the restart policy once the tree is clear
+	GiveUp             // other nodes may try
 	Retry              // a pause, then another candidate
 	Rejoin             // another candidate at once
 	Leave              // the stay in the session ends
 )
 
-// State is all that decides, and what a hand-over writes of it.
+// State is all that decides, and all that a hand-over writes of the machine.
 type State struct {
 	Place   Place `json:"-"`
 	Then    Then  `json:"-"`
@@ -31,7 +31,7 @@ type State struct {
 
 func (s State) to(p Place) State { s.Place = p; return s }
 
-// home is where a candidate goes that has no tree.
+// home is the next place of a candidate without a tree.
 func (s State) home() State {
 	s.Then = Home
 	switch {
@@ -50,7 +50,7 @@ func (s State) away() State {
 	return s.to(Away)
 }
 
-// end ends a term: politely when its programs are to be asked first.
+// end ends a term: politely if its programs should be asked first.
 func (s State) end(why Kind, then Then, polite bool) State {
 	s.Cause, s.Then = why, then
 	if polite {
@@ -65,7 +65,7 @@ func (s State) discard(then Then) State {
 	return s.to(Discarding)
 }
 
-// ended is end for what ends every term in the same way wherever it is, and reports whether the event is one of that kind.
+// ended handles the events that end a term in the same way in every place, and reports whether this event is one of them.
 func (s State) ended(k Kind, polite bool) (State, bool) {
 	switch k {
 	case LockLost, LeaseOver:
@@ -74,13 +74,13 @@ func (s State) ended(k Kind, polite bool) (State, bool) {
 		return s.end(k, Home, polite), true // there is time for that: a lease ends early enough
 	case StopAsked:
 		return s.end(k, Leave, polite), true
-	case HandAsked: // nothing runs that could be handed over
+	case HandAsked: // no program runs that could be handed over
 		return s.end(StopAsked, Leave, polite), true
 	}
 	return s, false
 }
 
-// after is what follows a term or candidacy of which nothing is left.
+// after is the next place when a term or candidacy is over.
 func (s State) after() State {
 	switch s.Then {
 	case Leave:
@@ -95,14 +95,14 @@ func (s State) after() State {
 	return s.home()
 }
 
-// Step is total over what the action of a place may report.
+// Step covers every event that the action of a place may report.
 func Step(s State, e Event) (State, error) {
 	if next, ok := step(s, e); ok {
 		return next, nil
 	}
 	err := fmt.Errorf("%v is not expected in %v", e.Kind, s.Place)
 	switch {
-	case s.Place <= EndingOld, s.Place == Proving, s.Place == Discarding: // P2: what may be alive keeps its session
+	case s.Place <= EndingOld, s.Place == Proving, s.Place == Discarding: // P2: keep the session while a process may be alive
 		s.Undead = s.Undead || s.Place != Away
 		return s.away(), err
 	case s.Place.Treed():
@@ -124,7 +124,7 @@ func step(s State, e Event) (next State, ok bool) {
 	return ending(s, e)
 }
 
-// untreed is where no tree has been made yet; Preparing is candidate's.
+// untreed handles the places without a tree, but not Preparing, which is candidate's.
 func untreed(s State, e Event) (State, bool) {
 	if e.Kind == StayOver && s.Place != Away && s.Place != Resuming {
 		return s.away(), true
@@ -198,13 +198,13 @@ func untreed(s State, e Event) (State, bool) {
 	return s, false
 }
 
-// dropped ends a term that was handed over and cannot go on: its lock goes with its session.
+// dropped ends a term that was handed over and cannot go on: its lock ends with its session.
 func (s State) dropped() State {
 	s.Carried, s.Claimed = false, false
 	return s.end(LeaseEnding, Leave, false)
 }
 
-// candidate is where nothing has been started in the tree.
+// candidate handles the places where nothing has been started in the tree.
 func candidate(s State, e Event) (State, bool) {
 	switch s.Place {
 	case Preparing:
@@ -266,7 +266,7 @@ func candidate(s State, e Event) (State, bool) {
 	return s, false
 }
 
-// term is from a lock that is ours to programs that run.
+// term handles the places from a lock that is ours to running programs.
 func term(s State, e Event) (State, bool) {
 	switch s.Place {
 	case Fencing:
@@ -313,7 +313,7 @@ func term(s State, e Event) (State, bool) {
 	return s, false
 }
 
-// ending is from the end of programs, or of a term, to the next candidacy.
+// ending handles the places from the end of the programs, or of a term, to the next candidacy.
 func ending(s State, e Event) (State, bool) {
 	judging := s.Then == Judge
 	switch s.Place {
@@ -324,7 +324,7 @@ func ending(s State, e Event) (State, bool) {
 		case e.Kind == Stopped:
 			return s.to(Proving), true
 		}
-		return s.ended(e.Kind, false) // while they were asked
+		return s.ended(e.Kind, false) // while the programs were asked to end
 	case Clearing:
 		if e.Kind == Proved {
 			return s.to(Undoing), true
@@ -368,7 +368,7 @@ func ending(s State, e Event) (State, bool) {
 		switch e.Kind {
 		case Released:
 			return s.to(Recording), true
-		case NotReleased: // it goes with its session
+		case NotReleased: // the lock ends with its session
 			return s.away(), true
 		}
 	case Recording:

@@ -27,7 +27,7 @@ func Reach(see func(was State, e Event, next State, err error)) {
 	walk(State{Carried: true})
 }
 
-// events are all that differ for the machine.
+// events are all events that the machine tells apart.
 func events() (all []Event) {
 	for k := range Kinds {
 		switch k {
@@ -44,7 +44,7 @@ func events() (all []Event) {
 	return all
 }
 
-// Table is the machine in Markdown: for each place, what its action may report, and where that leads.
+// Table is the machine in Markdown: for each place, the events of its action, and the next places.
 func Table() string {
 	leads := map[Place]map[Kind][]Place{}
 	Reach(func(was State, e Event, next State, err error) {
