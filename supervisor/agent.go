@@ -20,10 +20,10 @@ import (
 	"understudy/supervisor/witness"
 )
 
-// Agent is where this node can be asked to end a child, by the node that holds the lock now.
+// Agent is the address at which the node that now holds the lock can ask this node to kill a child.
 type Agent struct {
 	Listen    string // host:port; without a host, on all addresses
-	Advertise string // where others reach it; default: by the address that ZooKeeper is reached from
+	Advertise string // where others reach it; default: the address from which this node reaches ZooKeeper
 	Keys      *agent.Keys
 	Files     agent.Files // where the guardians find them
 
@@ -31,7 +31,7 @@ type Agent struct {
 	Dial func(ctx context.Context, addr string) (net.Conn, error) // nil: TCP
 }
 
-// answerer answers other nodes, who ask whether a child here is dead, or for a promise.
+// answerer answers other nodes, which ask it to prove a child dead, or for a promise.
 type answerer struct {
 	cfg      *Agent
 	self     election.Node
@@ -41,10 +41,10 @@ type answerer struct {
 	guarded  <-chan struct{}                                        // closed when the guardians stand
 	guard    func() Guard
 	log      hclog.Logger
-	inherit  bool // the listener is a former image's, whose guardians hold it; once
+	inherit  bool // whether to take a former image's listener from the guardians; once
 }
 
-// keep answers until ctx ends. Until the guardians of a former supervisor are gone they hold the address, and answer.
+// keep answers until ctx ends. As long as a former supervisor's guardians live, they hold the address, and answer.
 func (a *answerer) keep(ctx context.Context) {
 	log := a.log.Named("agent")
 	server := &agent.Server{
@@ -93,7 +93,7 @@ func (a *Agent) open(ctx context.Context) (net.Listener, error) {
 	return listen.Listen(ctx, "tcp", a.Listen)
 }
 
-// lend gives the guardians what they need to answer in place of a supervisor that is dead or frozen.
+// lend shares the listener and the keys with the guardians, so that they can answer when the supervisor is dead or frozen.
 func (a *answerer) lend(ctx context.Context, l net.Listener) {
 	select {
 	case <-a.guarded:
@@ -128,7 +128,7 @@ func (a *answerer) lend(ctx context.Context, l net.Listener) {
 	}
 }
 
-// prove answers a question that was proved to come from a node that holds the lock.
+// prove answers an authenticated question of the node that holds the lock.
 func (a *answerer) prove(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
 	w := witness.At{
 		Node: a.self.Node, Host: child.Host{Machine: a.self.Machine, Boot: a.self.Boot}, End: a.machine.KillTree, Look: a.machine.Outlasted,
@@ -139,7 +139,7 @@ func (a *answerer) prove(ctx context.Context, q agent.Question) (fencing.Verdict
 	return w.Prove(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
 }
 
-// promise is what the agent is asked for.
+// promise answers a request for a promise.
 func (a *answerer) promise(q agent.PromiseRequest) error {
 	err := a.promises.Give(q, a.machine.Now())
 	if err != nil {
@@ -150,7 +150,7 @@ func (a *answerer) promise(q agent.PromiseRequest) error {
 	return nil
 }
 
-// answerer is this node's.
+// answerer makes this node's answerer.
 func (s *supervisor) answerer() *answerer {
 	return &answerer{
 		cfg: s.cfg.Agent, self: s.self, machine: s.cfg.Machine, promises: s.promises, tree: s.roster.tree, guarded: s.guarded,

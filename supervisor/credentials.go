@@ -14,17 +14,17 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// credentials is what ZooKeeper knows this node by, and the file that it is from.
+// credentials are this node's credentials at ZooKeeper, and the file that holds them.
 type credentials struct {
 	read  func() (*election.Auth, error) // the file, now and then; nil: there are none
-	look  chan struct{}                  // holds one when the file is to be looked at
+	look  chan struct{}                  // holds one when keep should look at the file
 	log   hclog.Logger
-	taken func() // called when other credentials are shown
+	taken func() // called when other credentials are in use
 	held  func() // called when why has changed
 
 	mu       sync.Mutex // guards what follows
 	shown    *election.Auth
-	withheld string // why the file's are not shown
+	withheld string // why the file's are not in use
 }
 
 // lookAgain is how long a changed file of credentials may go unnoticed.
@@ -38,8 +38,8 @@ func newCredentials(a *election.Auth, log hclog.Logger, taken, held func()) *cre
 	return c
 }
 
-// keep shows ZooKeeper the credentials in the file, whenever they change while a session stands. The services do not notice. There is
-// a file.
+// keep sends the credentials in the file to ZooKeeper whenever they change during a session. The services do not notice. There must
+// be a file.
 func (c *credentials) keep(ctx context.Context, sess *election.Session, ensemble *election.Ensemble) {
 	for {
 		c.renew(ctx, sess, ensemble)
@@ -74,7 +74,7 @@ func (c *credentials) renew(ctx context.Context, sess *election.Session, ensembl
 	}
 }
 
-// refused tries the file's credentials after ZooKeeper has refused to register a session's node.
+// refused tries the file's credentials, after ZooKeeper has refused to register a session's node.
 func (c *credentials) refused(ensemble *election.Ensemble) {
 	if c.read == nil {
 		return
@@ -86,8 +86,8 @@ func (c *credentials) refused(ensemble *election.Ensemble) {
 	}
 }
 
-// unshown tells whether the file holds other credentials than are shown, and has keep look at them. Another image of this process would
-// show them even if they cannot open what is in ZooKeeper.
+// unshown reports whether the file holds other credentials than those in use, and wakes keep. Another image of this process would
+// use the file's even if they do not fit the znodes.
 func (c *credentials) unshown() bool {
 	if c.read == nil {
 		return false
@@ -112,7 +112,7 @@ func (c *credentials) showing(now *election.Auth) {
 	c.shown = now
 }
 
-// withhold tells, once, why changed credentials are not shown; "": they are.
+// withhold notes, once, why changed credentials are not in use; "": they are.
 func (c *credentials) withhold(why string) {
 	c.mu.Lock()
 	same := c.withheld == why
@@ -127,7 +127,7 @@ func (c *credentials) withhold(why string) {
 	c.held()
 }
 
-// why tells why changed credentials are not shown; "": they are.
+// why returns why changed credentials are not in use; "": they are.
 func (c *credentials) why() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,11 +7,11 @@ import (
 	"understudy/supervisor/config"
 )
 
-// So many descriptors are open while all runs, as counted in /proc/PID/fd; where there is no cgroup it is less.
+// The numbers of open descriptors while all programs run, as counted in /proc/PID/fd; without cgroups there are fewer.
 const (
-	filesOfSupervisor = 64 // 18, and some for what comes and goes
+	filesOfSupervisor = 64 // 18, and some for short-lived ones
 	filesOfService    = 3  // the tree's cgroup
-	filesOfProgram    = 6  // its process, twice, and its cgroup
+	filesOfProgram    = 6  // two for its process, and its cgroup
 	filesOfLog        = 3
 	filesOfNotify     = 1
 	filesOfCommand    = filesOfProgram + 1 // a check, while it runs

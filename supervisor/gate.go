@@ -10,7 +10,7 @@ import (
 	"understudy/supervisor/failsafe"
 )
 
-// newGate is the gate of a session, before anything runs in it.
+// newGate makes the gate of a session, before any program runs in it.
 func (s *supervisor) newGate(sess *election.Session, epoch uint64) *failsafe.Gate {
 	cfg := failsafe.Config{
 		Session: sess, Guardians: guardians{s.guard, epoch}, Node: s.self.Node, Promises: s.promises, Now: s.cfg.Machine.Now, Log: s.log,
@@ -22,7 +22,7 @@ func (s *supervisor) newGate(sess *election.Session, epoch uint64) *failsafe.Gat
 	return failsafe.NewGate(cfg)
 }
 
-// guardians are what a gate knows of the guard: those of one session.
+// guardians show a gate one session's part of the guard.
 type guardians struct {
 	guard Guard
 	epoch uint64

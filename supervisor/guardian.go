@@ -6,6 +6,6 @@ import (
 	"understudy/supervisor/witness"
 )
 
-// Guardian is the main function of a guardian process: it outlives its supervisor until it has ended what that ran, and has given back
-// what that held.
+// Guardian is the main function of a guardian process. It outlives its supervisor until it has killed the supervisor's programs, and has
+// given its locks back.
 func Guardian() int { return child.GuardianMain(election.CloseEncoded, witness.InGuardian) }

@@ -7,17 +7,17 @@ import (
 	"understudy/election"
 )
 
-// notes are what the status tells besides the services.
+// notes are further facts for the status, besides the services.
 type notes struct {
 	observer Observer
 
 	mu      sync.Mutex // guards what follows
 	fault   string     // why a changed config is not taken up
 	warned  []string   // dangerous settings
-	exposed string     // what is open to others in ZooKeeper
+	exposed string     // znodes that others can change
 }
 
-// faulty notes why a changed config is not taken up; "": it is.
+// faulty notes why a changed config is not in force; "": it is.
 func (n *notes) faulty(why string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -25,7 +25,7 @@ func (n *notes) faulty(why string) {
 	n.observer.Faulty(why)
 }
 
-// faults is why not all of the config is taken up, or of the credentials' file, which withheld says.
+// faults says why a part of the config is not in force; withheld says so of the credentials' file.
 func (n *notes) faults(withheld string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -43,7 +43,7 @@ func (n *notes) warn(settings []string) {
 	n.observer.Warned(election.Bounded(n.all()))
 }
 
-// expose notes what is open to others in ZooKeeper, and returns what was.
+// expose notes the znodes that others can change, and returns the former ones.
 func (n *notes) expose(note string) (was string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -52,7 +52,7 @@ func (n *notes) expose(note string) (was string) {
 	return was
 }
 
-// warnings are the dangerous settings that status tells.
+// warnings are the dangerous settings, for the status.
 func (n *notes) warnings() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

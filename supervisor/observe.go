@@ -8,30 +8,30 @@ import (
 	"understudy/supervisor/service"
 )
 
-// Observer is told what happens here, while it happens and from several goroutines: it must return at once, and call nothing
-// of the supervisor.
+// Observer is told events as they happen, by several goroutines. Its methods must return at once, and must not call the
+// supervisor.
 type Observer interface {
 	service.Observer
-	// Lease tells how far the lease reaches, each time that is known anew; a zero Lease is none.
+	// Lease tells each new end of the lease; a zero Lease is none.
 	Lease(Lease)
-	// Gone tells that a service is not in the config any more, and that nothing of it is left.
+	// Gone tells that a service is not in the config any more, and has ended.
 	Gone(service string)
 	// Faulty tells why a changed config is not taken up; "": it is.
 	Faulty(why string)
 	// Warned tells which settings are dangerous, a line each.
 	Warned(warnings []string)
-	// Watchdog tells, once, which device is used and how. armed may be asked at any time whether it resets this machine unless
-	// it is fed; that is the one thing of the supervisor that may be called.
+	// Watchdog tells, once, which device is used and how. armed reports at any time whether it resets this machine unless
+	// it is fed; an observer may call no other function of the supervisor.
 	Watchdog(device, mode string, armed func() bool)
 }
 
-// Lease is how far the lease reaches.
+// Lease is the end of the lease.
 type Lease = control.Lease
 
-// State is how a service is on this node.
+// State is the state of a service on this node.
 type State = control.State
 
-// unobserved is the observer of a supervisor that nobody looks at.
+// unobserved is the observer that does nothing.
 type unobserved struct{}
 
 func (unobserved) Lease(Lease)                          {}

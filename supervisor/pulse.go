@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// pulse shows that the loop of a session turns, where there is a session.
+// pulse shows that the loop of a session runs, if there is a session.
 type pulse struct {
 	beat chan struct{} // taken by the loop
 
@@ -13,7 +13,7 @@ type pulse struct {
 	over chan struct{} // closed at the loop's end; nil while there is none
 }
 
-// answer answers that the supervisor is alive, once the loop has taken a beat.
+// answer answers that the supervisor is alive, after the loop has taken a beat.
 func (p *pulse) answer(ctx context.Context, asks chan<- struct{}) {
 	p.mu.Lock()
 	over := p.over
@@ -32,7 +32,7 @@ func (p *pulse) answer(ctx context.Context, asks chan<- struct{}) {
 	}
 }
 
-// turning says that the loop of a session turns, until what it returns is called.
+// turning notes that the loop of a session runs. The returned function ends that.
 func (p *pulse) turning() func() {
 	over := make(chan struct{})
 	p.mu.Lock()

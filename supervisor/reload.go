@@ -12,7 +12,7 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// shared is what all services of this node use.
+// shared makes the parts that all services of this node use.
 func (s *supervisor) shared() *service.Node {
 	n := &service.Node{
 		Self: s.self, Cluster: s.cluster(), Machine: s.cfg.Machine, Guard: func() service.Guard { return s.guard }, Commands: s.commands,
@@ -25,18 +25,18 @@ func (s *supervisor) shared() *service.Node {
 	return n
 }
 
-// service makes a service of its config.
+// service makes a service from its config.
 func (s *supervisor) service(c Service) *service.Service { return service.New(s.shared(), c) }
 
-// cluster is a name of the cluster that fits into a file name.
+// cluster names the cluster, in characters that fit into a file name.
 func (s *supervisor) cluster() string {
 	h := fnv.New64a()
 	fmt.Fprint(h, s.cfg.Root, slices.Sorted(slices.Values(s.cfg.Servers)))
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// takeChanges puts changed configs in force until ctx ends. It answers pulses, too: that shows that this loop turns, and that nobody sits
-// on the locks of the roster and the notes.
+// takeChanges puts changed configs in force until ctx ends. It answers pulses, too: that shows that this loop runs, and that no goroutine
+// is stuck with the lock of the roster or the notes.
 func (s *supervisor) takeChanges(ctx context.Context) {
 	for {
 		select {
@@ -47,7 +47,7 @@ func (s *supervisor) takeChanges(ctx context.Context) {
 			s.apply(c)
 		case asks := <-s.cfg.Pulse:
 			select {
-			case <-s.guarded: // before that, nothing could be run
+			case <-s.guarded: // before that, no program could run
 			case <-ctx.Done():
 				return
 			}
@@ -59,7 +59,7 @@ func (s *supervisor) takeChanges(ctx context.Context) {
 	}
 }
 
-// apply takes up a changed config, or tells why that cannot be done.
+// apply puts a changed config in force, or returns why it cannot.
 func (s *supervisor) apply(c Change) {
 	defer wait.Poke(s.stir)
 	s.notes.faulty(c.Fault)

@@ -14,7 +14,7 @@ import (
 	"understudy/supervisor/service"
 )
 
-// roster is the services of this node, also those that were removed, until nothing of them is left.
+// roster holds the services of this node. A removed one stays until it has ended.
 type roster struct {
 	create   func(Service) *service.Service
 	observer Observer
@@ -22,24 +22,24 @@ type roster struct {
 
 	mu       sync.Mutex // guards what follows
 	services []*service.Service
-	births   map[string]election.Birth // of the folders of services that were removed: a loss of data is noticed all the same
+	births   map[string]election.Birth // of the folders of removed services, so that a loss of data is still noticed
 }
 
-// add makes a service.
+// add makes a service and adds it.
 func (r *roster) add(c Service) *service.Service {
 	v := r.create(c)
 	r.services = append(r.services, v)
 	return v
 }
 
-// addRemoved makes a service that is not in the config any more.
+// addRemoved adds a service that is not in the config any more.
 func (r *roster) addRemoved(name string) *service.Service {
 	v := r.add(Service{Name: name, Service: config.Service{Eligible: true}})
 	v.Remove()
 	return v
 }
 
-// take makes services of what is new in a config, tells those that changed, and stops those that are gone. The others do not notice.
+// take adds the new services of a config, tells those that changed, and stops those that are gone. The others do not notice.
 func (r *roster) take(services []Service) (added, changed, removed []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,8 +63,8 @@ func (r *roster) take(services []Service) (added, changed, removed []string) {
 	return added, changed, removed
 }
 
-// reinstate gives each service what was handed over of it. One that is not in the config any more, and runs, is stopped as if it
-// had been taken out now.
+// reinstate gives each service its record in the envelope. A running one that is not in the config any more is stopped as if it
+// had been removed now.
 func (r *roster) reinstate(left *handoff.Envelope) {
 	if left.Births != nil {
 		r.births = left.Births
@@ -82,7 +82,7 @@ func (r *roster) reinstate(left *handoff.Envelope) {
 	}
 }
 
-// records are what is to be handed over.
+// records are the services' records for the envelope.
 func (r *roster) records() (births map[string]election.Birth, services []service.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +92,7 @@ func (r *roster) records() (births map[string]election.Birth, services []service
 	return r.births, services
 }
 
-// arrange begins what is to run and does not yet, and stops what was removed.
+// arrange starts the services that do not run yet, and stops those that were removed.
 func (r *roster) arrange(ctx context.Context, stops map[*service.Service]context.CancelCauseFunc, errs map[*service.Service]error, begin func(*service.Service)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,27 +104,27 @@ func (r *roster) arrange(ctx context.Context, stops map[*service.Service]context
 			stop(nil)
 		case runs, ended, ctx.Err() != nil && !v.Carries(), r.waits(v):
 		default:
-			v.SetBirth(r.births[v.Name()]) // of a namesake that was removed, and is forgotten by now
+			v.SetBirth(r.births[v.Name()]) // of a removed namesake, which is gone by now
 			carried := v.Carries()
-			if begin(v); carried && v.Removed() { // nothing else may ever wake the loop up
+			if begin(v); carried && v.Removed() { // perhaps no other event ever wakes the loop
 				stops[v](nil)
 			}
 		}
 	}
 }
 
-// waits tells whether a service of the same name, which was removed, has not ended yet: both would take its lock for their own. The
+// waits reports whether a removed service of the same name has not ended yet: both would treat its lock as their own. The
 // caller holds mu.
 func (r *roster) waits(v *service.Service) bool {
 	first := slices.IndexFunc(r.services, func(o *service.Service) bool { return o.Name() == v.Name() })
 	return r.services[first] != v
 }
 
-// forget drops a service that was removed, once nothing of it is left, and no term of it was about to be handed over.
+// forget drops a removed service after it has ended, unless a term of it was about to be handed over.
 func (r *roster) forget(v *service.Service, err error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err != nil || !v.Gone() { // its namesake, and what is still to be undone, wait for that in the next session, too
+	if err != nil || !v.Gone() { // its namesake, and due undos, wait for that in the next session, too
 		return false
 	}
 	if b := v.Birth(); b != (election.Birth{}) {
@@ -138,7 +138,7 @@ func (r *roster) forget(v *service.Service, err error) bool {
 	return true
 }
 
-// done tells whether nothing is left to be supervised.
+// done reports whether there is no service left.
 func (r *roster) done() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,7 +146,7 @@ func (r *roster) done() bool {
 	return len(r.services) > 0 && !slices.ContainsFunc(r.services, unfinished)
 }
 
-// names are those of the services.
+// names are the services' names.
 func (r *roster) names() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,7 +157,7 @@ func (r *roster) names() []string {
 	return names
 }
 
-// tree finds one that this supervisor made.
+// tree finds a tree that this supervisor made.
 func (r *roster) tree(name string, id json.RawMessage) *service.Tree {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +168,7 @@ func (r *roster) tree(name string, id json.RawMessage) *service.Tree {
 	return r.services[i].Tree(id)
 }
 
-// carried are the terms that run already, and are about to go on here.
+// carried are the running terms that were handed over and will go on here.
 func (r *roster) carried() (terms []failsafe.Term) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

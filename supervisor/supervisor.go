@@ -28,13 +28,13 @@ type supervisor struct {
 	cfg     Config
 	log     hclog.Logger
 	self    election.Node
-	trouble time.Duration // how long to wait after the next failure to get a session going
+	trouble time.Duration // how long to wait after the next failure to open a session
 
 	guarded  chan struct{} // closed when the guardians stand
 	guard    Guard
 	commands *unit.Commands
-	promises *failsafe.Promises // what this node has promised others
-	left     *handoff.Envelope  // what a former image of this process has handed over; nil: nothing
+	promises *failsafe.Promises // this node's promises to others
+	left     *handoff.Envelope  // the envelope of a former image of this process; nil: none
 
 	roster      roster
 	notes       notes
@@ -55,7 +55,7 @@ func newSupervisor(cfg Config) *supervisor {
 	return s
 }
 
-// Run supervises until ctx ends, then stops all children, gives back what it holds, and returns. With Once it returns
+// Run supervises until ctx ends. Then it stops all children, gives all locks back, and returns. With Once it returns
 // when the command has ended; status is then the command's own.
 func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) {
 	if cfg.Machine == nil {
@@ -92,7 +92,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 			s.roster.addRemoved(name)
 		}
 	}
-	// The guardians start while the session does. They leave last.
+	// The guardians start at the same time as the session. They end last.
 	standing, fail := context.WithCancelCause(ctx)
 	guarding, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
@@ -119,7 +119,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	}
 	for _, v := range s.roster.services {
 		if err == nil {
-			err = v.Undead() // of a session that is over: this one was closed
+			err = v.Undead() // the undead belong to an earlier session: this one was closed
 		}
 	}
 	for _, v := range s.roster.services {
@@ -130,7 +130,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	return nil, err
 }
 
-// keepGuard has two guardians standing until ctx ends.
+// keepGuard keeps two guardians running until ctx ends.
 func (s *supervisor) keepGuard(ctx context.Context) error {
 	if s.left != nil {
 		return s.guard.Run(ctx)
@@ -183,7 +183,7 @@ func (s *supervisor) sessions(ctx context.Context) error {
 		}
 		s.trouble = min(max(2*s.trouble, minTrouble), maxTrouble)
 		if err == nil {
-			err = service.ErrGuard // they end a lease that they cannot watch over
+			err = service.ErrGuard // guardians end a lease that they cannot watch
 		}
 		s.log.Error("cannot open a usable ZooKeeper session, retrying", "error", err, "in", s.trouble)
 		wait.For(ctx, s.trouble)
@@ -197,7 +197,7 @@ const (
 	maxTrouble = 15 * time.Second
 )
 
-// serve runs all services in one session. It returns nil only when nothing of them is alive.
+// serve runs all services in one session. It returns nil only when none of their processes is alive.
 func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch uint64) error {
 	select {
 	case <-s.guarded:
@@ -214,7 +214,7 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	s.log.Info("session with ZooKeeper", "id", election.SessionName(sess.ID()), "timeout", sess.Timeout(),
 		"lease", election.LeaseLength(sess.Timeout()).Round(time.Millisecond))
 	if resumed {
-		// The guardians know it.
+		// The guardians know the lease.
 	} else if err := s.guard.Begin(epoch, election.EncodeTicket(sess.Ticket())); err != nil {
 		return fmt.Errorf("tell the guardians of a new lease: %w", err)
 	}
@@ -235,7 +235,7 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 			s.log.Warn("cannot extend the lease at the guardians", "error", err)
 		}
 	})
-	if resumed && sess.Timeout() < s.left.Session.Timeout { // the guardians know what was handed over
+	if resumed && sess.Timeout() < s.left.Session.Timeout { // the guardians know the former timeout
 		if err := gate.Shorten(context.WithoutCancel(ctx)); err != nil {
 			sess.Stop(fmt.Errorf("%w: %w", service.ErrGuard, err))
 		}
@@ -249,9 +249,9 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	return nil
 }
 
-// serveGated is serveAll, with the session's gate kept meanwhile.
+// serveGated runs serveAll and, meanwhile, the session's gate.
 func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
-	keeping, enough := context.WithCancel(context.WithoutCancel(ctx)) // also while what is served ends
+	keeping, enough := context.WithCancel(context.WithoutCancel(ctx)) // also while the services end
 	var wg sync.WaitGroup
 	wg.Go(func() { t.Gate.Keep(keeping) })
 	wg.Go(func() { t.Session.ClearStale(keeping) })
@@ -260,11 +260,11 @@ func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 	return s.serveAll(ctx, t)
 }
 
-// serveAll serves the services, also those that are added meanwhile, until all have left the session.
+// serveAll serves all services, also those added meanwhile, until all have left the session.
 func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 	t.Leave = ctx.Done()
-	stops := map[*service.Service]context.CancelCauseFunc{} // of those that run
-	errs := map[*service.Service]error{}                    // of those that have ended
+	stops := map[*service.Service]context.CancelCauseFunc{} // of the running services
+	errs := map[*service.Service]error{}                    // of the services that have ended
 	type end struct {
 		v      *service.Service
 		err    error
@@ -307,7 +307,7 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 			stops[e.v](nil)
 			delete(stops, e.v)
 			errs[e.v] = e.err
-			// P2: one that left for an upgrade that has been given up meanwhile begins again; its child runs.
+			// P2: a service that left for an upgrade begins again if the upgrade was given up; its child runs.
 			if s.roster.forget(e.v, e.err) || e.handed && e.err == nil && moving == nil {
 				delete(errs, e.v)
 			}
@@ -329,7 +329,7 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 	return errors.Join(slices.Collect(maps.Values(errs))...)
 }
 
-// containment is the mode that all services share: a certain kind, if one asks for it, or else strict, if one asks for that.
+// containment is the mode that all services share: a particular kind if one asks for it, else strict if one asks for that.
 func containment(services []Service) string {
 	mode := config.ContainAuto
 	for _, v := range services {

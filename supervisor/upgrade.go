@@ -11,7 +11,7 @@ import (
 	"understudy/supervisor/service"
 )
 
-// moveOn goes on with an upgrade. An error says that there will be none.
+// moveOn does the next step of an upgrade. An error says that the upgrade is given up.
 func (s *supervisor) moveOn(ctx context.Context, t service.Session, m *handoff.Move, stops map[*service.Service]context.CancelCauseFunc) error {
 	sender := handoff.Sender{
 		Session: t, Guard: s.guard, Write: s.envelope, Become: s.cfg.Upgrade.Become, Now: s.cfg.Machine.Now, Log: s.log,
@@ -23,7 +23,7 @@ func (s *supervisor) moveOn(ctx context.Context, t service.Session, m *handoff.M
 	return m.On(ctx, sender, all, s.unsettled)
 }
 
-// unsettled tells what an upgrade waits for besides the services.
+// unsettled returns the reason for which an upgrade waits, besides the services.
 func (s *supervisor) unsettled() error {
 	if why := s.credentials.why(); why != "" { // another image would show credentials that cannot open what is in ZooKeeper
 		return fmt.Errorf("%w: %s", handoff.ErrNotNow, why)
@@ -34,7 +34,7 @@ func (s *supervisor) unsettled() error {
 	return nil
 }
 
-// envelope is what the next image has to know.
+// envelope is the state for the next image.
 func (s *supervisor) envelope() handoff.Envelope {
 	births, services := s.roster.records()
 	e := handoff.Envelope{
@@ -47,8 +47,8 @@ func (s *supervisor) envelope() handoff.Envelope {
 	return e
 }
 
-// adopt takes over what a former image of this process has left. On an error this process has to end: its guardians take that for a
-// supervisor's death, and do the rest.
+// adopt takes over the state of a former image of this process. On an error this process has to end: to its guardians that is
+// a supervisor's death, and they do the rest.
 func (s *supervisor) adopt(ctx context.Context) error {
 	left, err := handoff.Open(s.cfg.Legacy, s.cfg.Node, s.cfg.Root, s.cfg.Servers)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *supervisor) open(ctx context.Context, ensemble *election.Ensemble, epoc
 		served = true
 		return serve(ctx, sess)
 	})
-	if !served { // nothing may be left of it when the next one is opened
+	if !served { // the former one must be closed before the next one is opened
 		return fmt.Errorf("%w: %w", errUnresumed, err)
 	}
 	return err

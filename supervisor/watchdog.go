@@ -1,6 +1,6 @@
 package supervisor
 
-// showWatchdog tells the observer of the device, once the guardians, which feed it, stand.
+// showWatchdog tells the observer about the device, once the guardians that feed it run.
 func (s *supervisor) showWatchdog() {
 	w := s.cfg.Watchdog
 	if w == nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Plant enters a new tree. It may be used once both guardians know it.
+// Plant adds a new tree. The caller may use it once both guardians know it.
 func (l *Ledger) Plant(now time.Duration, number uint64, plant Plant) (t *Entry, seq uint64, err error) {
 	e, err := l.live(now, number)
 	if err != nil {
@@ -17,7 +17,7 @@ func (l *Ledger) Plant(now time.Duration, number uint64, plant Plant) (t *Entry,
 	return t, l.to.ask(now, t.registration()), nil
 }
 
-// Epoch is what the tree lives under.
+// Epoch is the lease that the tree lives under.
 func (t *Entry) Epoch() *Epoch { return t.epoch }
 
 func (t *Entry) registration() *Message {
@@ -36,8 +36,8 @@ func (t *Entry) arming() *Message {
 	return &Message{Op: OpArm, Epoch: t.epoch.Number, Tree: t.Number, Grace: t.after}
 }
 
-// MayStart is the last look at the lease before a fork. Started has to follow. What makes it safe that time passes between it and the
-// fork is the container: a guardian that ends the lease takes it away, and the fork fails.
+// MayStart is the last check of the lease before a fork. Started has to follow. Time may pass between the check and the fork: a guardian
+// that ends the lease removes the container, and then the fork fails.
 func (t *Entry) MayStart(now time.Duration) error {
 	if err := t.epoch.leased(now); err != nil {
 		return err
@@ -49,13 +49,13 @@ func (t *Entry) MayStart(now time.Duration) error {
 	return nil
 }
 
-// Started tells that a start is through, however it went: what came of it is seen by whoever looks at the tree.
+// Started notes that a start is over, whether it succeeded or not: a look at the tree shows its result.
 func (t *Entry) Started() {
 	t.starting--
 	t.epoch.ledger.to.news()
 }
 
-// Join enters what was started in a tree. P3: it must not run anything before both guardians hold it.
+// Join adds a process that was started in a tree. P3: it must not run a program before both guardians hold it.
 func (t *Entry) Join(now time.Duration, ref Ref, along any) (seq uint64, err error) {
 	if err := t.epoch.alive(now); err != nil {
 		return 0, err
@@ -68,7 +68,7 @@ func (t *Entry) Join(now time.Duration, ref Ref, along any) (seq uint64, err err
 	return t.epoch.ledger.to.ask(now, t.message(OpBody, m)), nil
 }
 
-// Shed tells of a proved death in a tree.
+// Shed notes a proved death in a tree.
 func (t *Entry) Shed(ref Ref) {
 	t.members = slices.DeleteFunc(t.members, func(m Member) bool { return m.Ref == ref })
 	if !t.dead {
@@ -76,7 +76,7 @@ func (t *Entry) Shed(ref Ref) {
 	}
 }
 
-// BeginKill begins to kill a tree: until EndKill nothing may be started in it, and with end never again. over: its end is proved already.
+// BeginKill begins to kill a tree: until EndKill no process may be started in it, and with end never again. over: its end is proved already.
 func (t *Entry) BeginKill(end bool) (over bool) {
 	if t.dead {
 		return true
@@ -85,11 +85,11 @@ func (t *Entry) BeginKill(end bool) (over bool) {
 	return false
 }
 
-// EndKill ends what BeginKill began.
+// EndKill ends a kill that BeginKill began.
 func (t *Entry) EndKill() { t.killing = false }
 
-// StartPending is asked when a round of killing begins, before what is in the tree is listed: something that is being started may come after
-// that, and then another round is needed after the next change. P2: what is found dead proves nothing while a start is on its way.
+// StartPending is called when a round of killing begins, before the round lists the tree's processes. A pending start may add a process
+// after that; then the next change needs another round. P2: while a start is pending, an empty tree proves nothing.
 func (t *Entry) StartPending() bool { return t.starting > 0 }
 
 // MarkDead tells the guardians that a tree is dead, and its container gone.
@@ -99,7 +99,8 @@ func (t *Entry) MarkDead() {
 	t.epoch.ledger.to.broadcast(&Message{Op: OpDrop, Epoch: t.epoch.Number, Tree: t.Number})
 }
 
-// Arm has the machine reset unless the tree is proved dead so long after its lease's end. What has no lease is not fed for.
+// Arm makes the watchdog reset the machine unless the tree is proved dead so long after its lease's end. Guardians do not feed the device
+// for a tree without a lease.
 func (t *Entry) Arm(now, after time.Duration) (seq uint64, err error) {
 	if err := t.epoch.leased(now); err != nil {
 		return 0, err
@@ -113,9 +114,9 @@ func (t *Entry) Arm(now, after time.Duration) (seq uint64, err error) {
 		}
 		after = min(after, f.After)
 	}
-	t.armed, t.after = true, after // it stays so on a failure: one guardian may have heard of it
+	t.armed, t.after = true, after // also on a failure: one guardian may know it
 	return t.epoch.ledger.to.ask(now, t.arming()), nil
 }
 
-// Armed tells whether the watchdog is for the tree, and until when after its lease's end its death is to be proved.
+// Armed reports whether the watchdog guards the tree, and how long after its lease's end the death must be proved.
 func (t *Entry) Armed() (is bool, after time.Duration) { return t.armed, t.after }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Feed has the guardians feed a watchdog.
+// Feed makes the guardians feed a watchdog.
 func (l *Ledger) Feed(now, timeout time.Duration, device any) (seq uint64) {
 	l.watchdog = &Message{Op: OpWatchdog, Grace: timeout, Along: device}
 	return l.to.ask(now, l.watchdog)
@@ -17,7 +17,7 @@ func (l *Ledger) Retime(timeout time.Duration) {
 	l.to.broadcast(l.watchdog)
 }
 
-// Fed is the timeout of the watchdog that is fed; 0: there is none.
+// Fed is the timeout of the watchdog that the guardians feed; 0: there is none.
 func (l *Ledger) Fed() time.Duration {
 	if l.watchdog == nil {
 		return 0
@@ -25,7 +25,7 @@ func (l *Ledger) Fed() time.Duration {
 	return l.watchdog.Grace
 }
 
-// Unfeed has the guardians let go of the watchdog, unless a tree needs it.
+// Unfeed makes the guardians close the watchdog, unless a tree needs it.
 func (l *Ledger) Unfeed(now time.Duration) (seq uint64, needed bool) {
 	for _, e := range l.epochs {
 		if slices.ContainsFunc(e.trees, func(t *Entry) bool { return t.armed }) {
@@ -36,8 +36,8 @@ func (l *Ledger) Unfeed(now time.Duration) (seq uint64, needed bool) {
 	return l.to.ask(now, &Message{Op: OpUnwatch}), false
 }
 
-// Refit tells whether the watchdog has to be set to a shorter timeout for a lease that has become shorter. That feeds it once: it must
-// not be done when that would be too late.
+// Refit reports whether the watchdog needs a shorter timeout for a lease that has become shorter. Setting it feeds the device once: the
+// supervisor must not do that too late.
 func (l *Ledger) Refit(now, deadline time.Duration, fit Fit) (needed bool, err error) {
 	if l.Fed() <= fit.Timeout {
 		return false, nil

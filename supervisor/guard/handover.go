@@ -2,7 +2,7 @@ package guard
 
 import "time"
 
-// Legacy is what the next image of a supervisor has to know of its guardians, which notice nothing.
+// Legacy is what the next image of a supervisor needs to know about its guardians, which do not notice the change.
 type Legacy struct {
 	Seq, Trees uint64
 	Acked      [2]uint64
@@ -13,7 +13,7 @@ type Legacy struct {
 	Device     any
 }
 
-// LegacyEpoch is the lease of such a supervisor.
+// LegacyEpoch is the lease in a Legacy.
 type LegacyEpoch struct {
 	Number   uint64
 	Ticket   []byte
@@ -21,7 +21,7 @@ type LegacyEpoch struct {
 	Trees    []LegacyTree
 }
 
-// LegacyTree is one of its trees.
+// LegacyTree is one of the lease's trees.
 type LegacyTree struct {
 	Number  uint64
 	Plant   Plant
@@ -30,8 +30,8 @@ type LegacyTree struct {
 	Members []Member
 }
 
-// HandOver describes everything, if both guardians are well and there is no lease but that of an epoch, with so many trees, in which
-// nothing is being started or killed. Else it is ErrBusy, or why the epoch is over.
+// HandOver describes everything, if both guardians are well, and the given epoch is the only one, with so many trees and no start or kill
+// under way. Otherwise the error is ErrBusy, or why the epoch is over.
 func (p *Pair) HandOver(now time.Duration, number uint64, trees int) (l Legacy, err error) {
 	e := p.Ledger.epoch(number)
 	if e == nil || len(p.Ledger.epochs) > 1 || len(e.trees) != trees {
@@ -60,7 +60,7 @@ func (p *Pair) HandOver(now time.Duration, number uint64, trees int) (l Legacy, 
 	return l, nil
 }
 
-// Adopt is a pair of guardians that a former image had. Numbers are those at the places.
+// Adopt makes a Pair of a former image's guardians. Numbers are those at the places.
 func Adopt(now time.Duration, hands PairHands, l Legacy) (p *Pair, numbers [2]uint64) {
 	p = NewPair(hands)
 	numbers = p.Present(now, l.Acked)

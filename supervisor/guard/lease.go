@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// CloseHeadStart is what the second guardian leaves to the first.
+	// CloseHeadStart is how long the second guardian waits for the first to close a session.
 	CloseHeadStart = 250 * time.Millisecond
-	// CloseAnyway is how long a closing waits for all trees; after it, what is settled is released without waiting for the rest.
+	// CloseAnyway is how long a closing waits for all trees; after that it releases the settled ones without the rest.
 	CloseAnyway = 200 * time.Millisecond
 
 	strikeSlower = time.Second
@@ -68,11 +68,11 @@ func (w *Ward) end(now time.Duration, l *lease, why string) {
 	if w.cfg.Index > 0 && !w.orphaned && w.alone == 0 {
 		l.closeAt = now + CloseHeadStart
 	}
-	for _, waits := range []bool{false, true} { // what is held first: an order to a container may wait for the kernel
+	for _, waits := range []bool{false, true} { // first the bodies held by a pidfd: an order to a container may wait for the kernel
 		for _, t := range l.trees {
 			for i := range t.bodies {
 				if b := &t.bodies[i]; b.Waits() == waits {
-					b.Order() // looked at, and struck, in kill
+					b.Order() // kill looks at it, and strikes again
 				}
 			}
 		}
@@ -86,7 +86,7 @@ func (w *Ward) endAll(now time.Duration, why string) {
 	}
 }
 
-// kill does one turn of killing and says when the next is due.
+// kill does one step of killing, and returns when the next one is due.
 func (l *lease) kill(now time.Duration) (next time.Duration) {
 	for _, t := range l.trees {
 		if !t.dead {
@@ -99,7 +99,7 @@ func (l *lease) kill(now time.Duration) (next time.Duration) {
 func (t *tree) kill(now time.Duration) (next time.Duration) {
 	t.dead, t.tries = true, t.tries+1
 	patience := strikeSlower
-	for i := range slices.Backward(t.bodies) { // the container is the first: it goes when nothing lives of what was forked into it
+	for i := range slices.Backward(t.bodies) { // the container is the first of them: it goes after the processes that were forked into it
 		b := &t.bodies[i]
 		if b.gone {
 			continue
@@ -109,7 +109,7 @@ func (t *tree) kill(now time.Duration) (next time.Duration) {
 			b.gone = true
 			continue
 		}
-		t.dead = false // P2: an unproved death is tried again
+		t.dead = false // P2: retry an unproved death
 		if seen.Moves {
 			t.tries = 0
 		}
@@ -124,11 +124,11 @@ func (t *tree) kill(now time.Duration) (next time.Duration) {
 	return now + patience
 }
 
-// closes tells whether there is a session to be closed by this guardian. P2: one whose supervisor died before it had told it everything
-// may not have heard of all the trees.
+// closes reports whether this guardian must close a session. P2: a guardian whose supervisor died before it had told it everything may
+// not know all trees.
 func (w *Ward) closes(l *lease) bool { return w.told && len(l.ticket) > 0 }
 
-// close starts the closing of the session when there is something new to tell it, and says when to look again.
+// close starts the closing of the session when it has news for it, and returns when to look again.
 func (w *Ward) close(now time.Duration, l *lease) time.Duration {
 	if l.busy || l.closed || !w.closes(l) {
 		return 0
@@ -154,12 +154,12 @@ func (w *Ward) close(now time.Duration, l *lease) time.Duration {
 		}
 	}
 	l.busy, l.told = true, len(releases)
-	// P2: only what is settled is released.
+	// P2: release only settled trees.
 	w.hands.Close(Closing{Epoch: l.number, Ticket: l.ticket, Releases: releases, All: all})
 	return 0
 }
 
-// heardClosed notes how a closing went. One that was given up counts: the session expires by itself.
+// heardClosed notes the result of a closing. One that was given up counts, too: the session expires by itself.
 func (w *Ward) heardClosed(c Closed) {
 	m := &Message{Op: OpCloser, Epoch: c.Epoch, OK: c.Err == nil}
 	if c.Err != nil {
@@ -172,7 +172,7 @@ func (w *Ward) heardClosed(c Closed) {
 	}
 }
 
-// done tells whether nothing is left to do for a lease that has ended.
+// done reports whether nothing is left to do for a lease that has ended.
 func (w *Ward) done(now time.Duration, l *lease) bool {
 	settled, awaitsReset := true, false
 	for _, t := range l.trees {
@@ -183,7 +183,7 @@ func (w *Ward) done(now time.Duration, l *lease) bool {
 	return settled && (w.orphaned || l.finished) || w.orphaned && now >= l.endedAt+Hopeless && !awaitsReset
 }
 
-// forget lets go of a lease and its trees.
+// forget drops a lease and its trees.
 func (w *Ward) forget(l *lease) {
 	w.leases = slices.DeleteFunc(w.leases, func(other *lease) bool { return other == l })
 	for _, t := range l.trees {

@@ -8,36 +8,36 @@ import (
 	"time"
 )
 
-// What a caller may branch on.
+// Errors that a caller may branch on.
 var (
 	ErrTreeEnded = errors.New("the tree has ended or is being killed")
 	ErrBusy      = errors.New("something is going on that cannot be handed over")
-	// ErrMisfit says that a watchdog would reset the machine too late for a lease that has become shorter, and cannot be set to less.
+	// ErrMisfit says that a watchdog would reset the machine too late for a lease that has become shorter, and takes no shorter timeout.
 	ErrMisfit = errors.New("the watchdog's timeout does not fit the shorter lease")
 
 	errTooShort = errors.New("the lease is too short for one")
 )
 
-// Fit is what a watchdog has to be like for a lease.
+// Fit says what a lease requires of a watchdog.
 type Fit struct {
 	Timeout time.Duration
 	After   time.Duration // the end of the lease: until then a death has to be proved
 }
 
-// Ledger is what both guardians have to know: leases, trees, and what they share with their supervisor.
+// Ledger is all that both guardians have to know: leases, trees, and the descriptors that they share with their supervisor.
 type Ledger struct {
 	to       teller
 	epochs   []*Epoch // in numerical order
 	trees    uint64   // the last number given to a tree
-	shared   *Message // what they answer at in the supervisor's place
-	watchdog *Message // what they feed
+	shared   *Message // the listener at which they answer in the supervisor's place
+	watchdog *Message // the device that they feed
 }
 
 // teller passes changes on to the guardians.
 type teller interface {
 	broadcast(m *Message)
 	ask(now time.Duration, m *Message) (seq uint64)
-	news() // somebody may wait for this change
+	news() // a goroutine may wait for this change
 }
 
 // Epoch is one lease: the trees that live under it end with it.
@@ -46,7 +46,7 @@ type Epoch struct {
 	Ticket   []byte
 	Deadline time.Duration // 0: none has arrived
 	Cause    error         // why it is over; nil while it is not
-	fit      *Fit          // since it became shorter; nil: it has not
+	fit      *Fit          // set when the lease became shorter; nil: it did not
 	trees    []*Entry      // in numerical order
 	ledger   *Ledger
 	done     chan struct{} // closed when it is over
@@ -64,24 +64,24 @@ type Entry struct {
 	Plant    Plant
 	epoch    *Epoch
 	members  []Member
-	armed    bool          // the watchdog is for it
-	after    time.Duration // the lease's end: until then its death is to be proved
+	armed    bool          // the watchdog guards it
+	after    time.Duration // the lease's end: the death must be proved by then
 	starting int           // forks under way
 	killing  bool          // no fork may begin
 	ended    bool
 	dead     bool
 }
 
-// Plant is a tree as its guardians have to know it.
+// Plant describes a tree to its guardians.
 type Plant struct {
 	Release []byte
 	Mark    string
-	Ref     func() *Ref // of its container; nil: it has none, or none any more
+	Ref     func() *Ref // of its container; nil: it has none, or no longer
 	Along   any
-	Of      any // the user's own
+	Of      any // the caller's own value
 }
 
-// Member is something alive in a tree that guardians hold by itself.
+// Member is a process of a tree that guardians hold individually.
 type Member struct {
 	Ref   Ref
 	Along any
@@ -95,7 +95,7 @@ func (l *Ledger) epoch(number uint64) *Epoch {
 	return l.epochs[i]
 }
 
-// Epochs is all that have begun and are not finished.
+// Epochs returns all that have begun and are not finished.
 func (l *Ledger) Epochs() []*Epoch { return slices.Clone(l.epochs) }
 
 // Epoch finds one of them.
@@ -120,7 +120,7 @@ func (l *Ledger) Begin(number uint64, ticket []byte) error {
 
 func (e *Epoch) begin() *Message { return &Message{Op: OpBegin, Epoch: e.Number, Ticket: e.Ticket} }
 
-// live finds an epoch under which something may still be done.
+// live finds an epoch that is not over.
 func (l *Ledger) live(now time.Duration, number uint64) (*Epoch, error) {
 	e, err := l.Epoch(number)
 	if err == nil {
@@ -130,14 +130,14 @@ func (l *Ledger) live(now time.Duration, number uint64) (*Epoch, error) {
 }
 
 func (e *Epoch) alive(now time.Duration) error {
-	// P3: a lease that ran out is over even if nobody has noticed yet, and is not revived.
+	// P3: a lease that ran out is over even before anybody has noticed, and is not revived.
 	if e.Cause == nil && e.Deadline > 0 && now >= e.Deadline {
 		e.over(ErrLeaseEnded)
 	}
 	return e.Cause
 }
 
-// leased is alive for what must not happen before a lease has arrived.
+// leased is alive, and also requires that a lease has arrived.
 func (e *Epoch) leased(now time.Duration) error {
 	if err := e.alive(now); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (e *Epoch) over(cause error) {
 	}
 }
 
-// end is a guardian's word that it has ended an epoch.
+// end notes that a guardian has ended an epoch.
 func (l *Ledger) end(number uint64) {
 	if e := l.epoch(number); e != nil {
 		e.over(ErrLeaseEnded)
@@ -190,7 +190,7 @@ func (l *Ledger) Shorten(now time.Duration, number uint64, deadline time.Duratio
 	return l.to.ask(now, &Message{Op: OpShorten, Epoch: number, Deadline: deadline, Grace: fit.After}), nil
 }
 
-// Finish forgets an epoch whose trees have all ended; nothing is closed any more.
+// Finish forgets an epoch whose trees have all ended; guardians then do not close its session.
 func (l *Ledger) Finish(number uint64) error {
 	e, err := l.Epoch(number)
 	if err != nil {
@@ -205,13 +205,13 @@ func (l *Ledger) Finish(number uint64) error {
 	return nil
 }
 
-// Share has the guardians answer at a listener. Of several, only the last one counts.
+// Share makes the guardians answer at a listener. Only the newest one counts.
 func (l *Ledger) Share(note []byte, listener any) {
 	l.shared = &Message{Op: OpShare, Ticket: note, Along: listener}
 	l.to.broadcast(l.shared)
 }
 
-// Shared is what was shared last; nil: nothing.
+// Shared is the newest shared listener; nil: none.
 func (l *Ledger) Shared() (note []byte, listener any) {
 	if l.shared == nil {
 		return nil, nil
@@ -219,7 +219,7 @@ func (l *Ledger) Shared() (note []byte, listener any) {
 	return l.shared.Ticket, l.shared.Along
 }
 
-// replay is everything that a new guardian has to know.
+// replay returns all messages for a new guardian.
 func (l *Ledger) replay() (all []*Message) {
 	for _, m := range []*Message{l.shared, l.watchdog} {
 		if m != nil {
@@ -231,7 +231,7 @@ func (l *Ledger) replay() (all []*Message) {
 	for _, e := range l.epochs {
 		begin := e.begin()
 		if errors.Is(e.Cause, ErrGuardiansLost) {
-			begin.Ticket = nil // this process lives, keeps the session and gives back what it holds by itself
+			begin.Ticket = nil // this process is alive, keeps the session, and releases its locks by itself
 		}
 		if e.Cause != nil {
 			begin.Deadline, begin.OK = e.Deadline, true

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// What a caller may branch on.
+// Errors that a caller may branch on.
 var (
 	ErrLeaseEnded = errors.New("the lease has ended")
 	ErrNoLease    = errors.New("no lease has arrived yet")
@@ -16,7 +16,7 @@ var (
 // Op says what a message is about. An upgraded supervisor speaks to the guardians of its former image: the words stay as they are.
 type Op string
 
-// What a supervisor tells its guardians.
+// From a supervisor to its guardians.
 const (
 	OpSetup    Op = "setup"   // who you are
 	OpTwin     Op = "twin"    // the other guardian, which comes along
@@ -36,7 +36,7 @@ const (
 	OpPing     Op = "heed"    // answer, to show that you are awake
 )
 
-// What a guardian tells its supervisor.
+// From a guardian to its supervisor.
 const (
 	OpAck    Op = "ack"    // everything up to Seq is done
 	OpNack   Op = "nack"   // Seq is refused; of a new tree, or of what joins one, Tree says which
@@ -44,7 +44,7 @@ const (
 	OpCloser Op = "closer" // how closing the epoch's session went
 )
 
-// Message is what travels, one a packet. Packets keep their order, so one acknowledgement covers all before it.
+// Message is one packet. Packets keep their order, so one acknowledgement covers all before it.
 type Message struct {
 	Op       Op            `json:"op"`
 	Seq      uint64        `json:"seq,omitempty"`
@@ -74,7 +74,7 @@ type Ref struct {
 	Start uint64 `json:"start,omitempty"`
 }
 
-// Refusal is why something was refused, as far as a supervisor branches on it.
+// Refusal is the reason of a refusal, as far as a supervisor branches on it.
 type Refusal int
 
 // The refusals that have a meaning of their own.
@@ -84,7 +84,7 @@ const (
 	RefusedNoLease                   // ErrNoLease
 )
 
-// refuse is the answer to a message that was refused.
+// refuse makes the answer to a refused message.
 func refuse(m *Message, err error) *Message {
 	nack := &Message{Op: OpNack, Seq: m.Seq, Epoch: m.Epoch, Why: err.Error()}
 	switch {
@@ -99,7 +99,7 @@ func refuse(m *Message, err error) *Message {
 	return nack
 }
 
-// Err is what a refusal means to whoever asked.
+// Err is the error of a refusal for the caller.
 func (m *Message) Err() error {
 	switch m.Refusal {
 	case RefusedLeaseEnded:

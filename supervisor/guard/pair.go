@@ -8,20 +8,20 @@ import (
 const (
 	// AckLimit is how long a guardian may take to answer. A silent one is killed, and replaced.
 	AckLimit = time.Second
-	// PingEvery is how often both are asked whether they are awake.
+	// PingEvery is how often the supervisor asks both whether they are awake.
 	PingEvery = 2 * time.Second
 	// ClogPatience is how long a guardian may leave its socket full. If it is not stuck, it empties it in milliseconds.
 	ClogPatience = time.Second
 
-	tellLimit = 2 * time.Second // for a new guardian to take in everything
-	giveUp    = 4 * AckLimit    // for a question, whoever is replaced meanwhile
+	tellLimit = 2 * time.Second // for a new guardian to learn everything
+	giveUp    = 4 * AckLimit    // for a question, also when guardians are replaced meanwhile
 
 	firstPause   = 50 * time.Millisecond
 	longestPause = 5 * time.Second
 )
 
 var (
-	// ErrGuardiansLost says that nobody but the supervisor watched over its trees for a while.
+	// ErrGuardiansLost says that for a while only the supervisor watched its trees.
 	ErrGuardiansLost = errors.New("both guardians were lost at once")
 
 	errSilent  = errors.New("it does not answer")
@@ -32,10 +32,10 @@ var (
 	errVacated = errors.New("it has ended")
 )
 
-// PairHands do what a Pair decides, while the caller of the Pair holds the lock that guards it: nothing waits. Strike and Kill may be
-// done as soon as that lock is free, in their order.
+// PairHands do what a Pair decides, while the Pair's caller holds the lock that guards it, so no method waits. Strike and Kill may be
+// delayed until that lock is free, but keep their order.
 type PairHands interface {
-	// Send passes a message on to the guardian at a place. What a full socket does not take follows in its order: see Clogged. With
+	// Send passes a message on to the guardian at a place. Messages that a full socket does not take follow in their order: see Clogged. With
 	// OpTwin, the guardian at the other place goes along.
 	Send(at int, m *Message)
 	// Start begins to start a guardian for a place. Its Began has to follow.
@@ -44,14 +44,14 @@ type PairHands interface {
 	Kill(at int, why error)
 	// Strike orders the death of every tree.
 	Strike()
-	// Say is told what becomes of the guardians, for the log. Nothing waits for that.
+	// Say logs an event of the guardians. Nothing waits for that.
 	Say(what News, at int, why error)
 }
 
-// News is what becomes of the guardians.
+// News is an event of the guardians.
 type News uint8
 
-// All the news that there is.
+// The events.
 const (
 	Replaced News = iota
 	NotReplaced
@@ -60,10 +60,10 @@ const (
 	Anew
 )
 
-// Pair is what a supervisor knows of its two guardians: which of them is there, how far each one is, and what they were asked. Its user
-// holds a lock from each change to the end of its sending, so that messages have the order of the changes.
+// Pair is a supervisor's view of its two guardians: which of them live, how far each one is, and which questions are open. Its user
+// holds a lock from each change until its messages are sent, so that messages have the order of the changes.
 type Pair struct {
-	Ledger *Ledger // what they have to know
+	Ledger *Ledger // all that they have to know
 
 	hands   PairHands
 	slots   [2]slot
@@ -71,20 +71,20 @@ type Pair struct {
 	asked   questions
 	changed chan struct{}
 	pingAt  time.Duration
-	lost    bool          // both are being started anew
+	lost    bool          // both are being started again
 	retryAt time.Duration // then; 0: they are being started
 	pause   time.Duration
 	stopped bool
 }
 
-// post is how far a guardian is.
+// post says how far a guardian is.
 type post uint8
 
 const (
 	vacant   post = iota
 	starting      // a process is being started
-	learning      // it is being told everything
-	doubted       // it knows everything, and its twin has still to show that it is there
+	learning      // it is learning everything
+	doubted       // it knows everything, but its twin must still show that it lives
 	serving
 )
 
@@ -92,22 +92,22 @@ const (
 type slot struct {
 	post    post
 	number  uint64
-	acked   uint64        // everything up to here is done by it
+	acked   uint64        // it has done everything up to here
 	ping    uint64        // the newest question whether it is awake
-	asked   uint64        // learning: of it, doubted: of its twin, after everything was told
-	by      time.Duration // until when that is to be answered
-	again   bool          // the one before it could not take a tree in
+	asked   uint64        // learning: to it; doubted: to its twin, after everything was told
+	by      time.Duration // until when that must be answered
+	again   bool          // its predecessor could not take a tree in
 	clogged time.Duration // since when its full socket takes nothing; 0: it does
 }
 
-// NewPair is a pair of guardians that are still to be started.
+// NewPair makes a Pair whose guardians must still be started.
 func NewPair(hands PairHands) *Pair {
 	p := &Pair{hands: hands, changed: make(chan struct{}), asked: questions{last: 1}}
 	p.Ledger = &Ledger{to: p}
 	return p
 }
 
-// Present tells of guardians that are there, and know all that there is: at first, or since a former image of the supervisor had them.
+// Present notes guardians that live and know everything: at the beginning, or because a former image of the supervisor had them.
 func (p *Pair) Present(now time.Duration, acked [2]uint64) (numbers [2]uint64) {
 	for i := range p.slots {
 		p.number++
@@ -118,7 +118,7 @@ func (p *Pair) Present(now time.Duration, acked [2]uint64) (numbers [2]uint64) {
 	return numbers
 }
 
-// Changed is closed at the next change that somebody may wait for.
+// Changed is closed at the next change that a goroutine may wait for.
 func (p *Pair) Changed() <-chan struct{} { return p.changed }
 
 func (p *Pair) news() {
@@ -126,7 +126,7 @@ func (p *Pair) news() {
 	p.changed = make(chan struct{})
 }
 
-// Introduce tells each guardian who the other one is.
+// Introduce tells each guardian about the other one.
 func (p *Pair) Introduce() {
 	for i := range p.slots {
 		p.hands.Send(i, &Message{Op: OpTwin})
@@ -137,7 +137,7 @@ func (p *Pair) Introduce() {
 // Rouse asks both guardians to show that they are awake.
 func (p *Pair) Rouse(now time.Duration) (seq uint64) { return p.ask(now, &Message{Op: OpPing}) }
 
-// broadcast tells all who are there. A guardian that is being told everything hears it after that.
+// broadcast sends to all living guardians. One that is learning everything gets it after that.
 func (p *Pair) broadcast(m *Message) {
 	for i, s := range p.slots {
 		if s.post >= learning {
@@ -146,19 +146,19 @@ func (p *Pair) broadcast(m *Message) {
 	}
 }
 
-// ask broadcasts what both have to answer.
+// ask broadcasts a question that both have to answer.
 func (p *Pair) ask(now time.Duration, m *Message) (seq uint64) {
 	m.Seq = p.asked.ask(now)
 	p.broadcast(m)
 	return m.Seq
 }
 
-// Answered tells whether both guardians have done what they were asked, or why not. It has to be asked until it is done, or Forget.
+// Answered reports whether both guardians have answered a question, or why not. Callers repeat it until it is done, or call Forget.
 func (p *Pair) Answered(seq uint64) (done bool, err error) {
 	if err = p.asked.failed(seq); err == nil {
 		for _, s := range p.slots {
 			if p.stopped && s.post < learning {
-				continue // nobody comes any more who could do it, or would have to
+				continue // no guardian will come that could answer, or would have to
 			}
 			if s.post < learning || s.acked < seq {
 				return false, nil
@@ -169,13 +169,13 @@ func (p *Pair) Answered(seq uint64) (done bool, err error) {
 	return true, err
 }
 
-// Forget is for a question whose answer nobody waits for any more.
+// Forget drops a question whose answer nobody waits for any more.
 func (p *Pair) Forget(seq uint64) { p.asked.forget(seq) }
 
-// Asked is how many questions nobody has had the answer of.
+// Asked is the number of questions whose answer nobody has taken.
 func (p *Pair) Asked() int { return len(p.asked.open) }
 
-// Heard takes in what a guardian says.
+// Heard handles a guardian's message.
 func (p *Pair) Heard(now time.Duration, at int, number uint64, m *Message) {
 	s := &p.slots[at]
 	if s.number != number || s.post < learning {
@@ -183,7 +183,7 @@ func (p *Pair) Heard(now time.Duration, at int, number uint64, m *Message) {
 	}
 	switch m.Op {
 	case OpNack:
-		// A number of its own would acknowledge what is still to be replayed.
+		// A number of its own would acknowledge messages that must still be replayed.
 		if s.post == learning && m.Seq == 0 && m.Tree > 0 {
 			p.blind(now, at, m)
 			return
@@ -207,14 +207,14 @@ func (p *Pair) StrikeAll(cause error) {
 	p.hands.Strike()
 }
 
-// Stop has nobody replaced any more. Guardians that are there stay: they end what their supervisor may leave behind. Questions are
-// answered, or have an end, as before.
+// Stop ends all replacing. Living guardians stay: they kill processes that their supervisor may leave behind. Questions are answered,
+// or time out, as before.
 func (p *Pair) Stop() {
 	p.stopped = true
 	p.news()
 }
 
-// Clogged tells that a guardian's full socket takes nothing, or takes something again.
+// Clogged notes that a guardian's full socket takes nothing, or takes messages again.
 func (p *Pair) Clogged(now time.Duration, at int, number uint64, full bool) {
 	if s := &p.slots[at]; s.number == number {
 		s.clogged = 0
@@ -224,7 +224,7 @@ func (p *Pair) Clogged(now time.Duration, at int, number uint64, full bool) {
 	}
 }
 
-// Due does what is due, and says when to be called again.
+// Due does what is due, and returns when to call it again.
 func (p *Pair) Due(now time.Duration) (next time.Duration) {
 	silent, gaveUp := p.asked.due(now)
 	for _, seq := range silent {
@@ -257,12 +257,12 @@ func (p *Pair) Due(now time.Duration) (next time.Duration) {
 	}
 	if now >= p.pingAt {
 		p.ping()
-		p.pingAt = now + PingEvery // also after a freeze, an answer has that long
+		p.pingAt = now + PingEvery // also after a freeze, a guardian has that long to answer
 	}
 	return p.Next()
 }
 
-// Next is when something may be due; 0: at no time.
+// Next is when Due may have work; 0: never.
 func (p *Pair) Next() (next time.Duration) {
 	next = p.asked.next()
 	if p.stopped {
@@ -280,7 +280,7 @@ func (p *Pair) Next() (next time.Duration) {
 	return next
 }
 
-// killSilent ends the guardians that have not answered, so that they are replaced.
+// killSilent kills the guardians that have not answered, so that they are replaced.
 func (p *Pair) killSilent(seq uint64) {
 	for i, s := range p.slots {
 		if s.post >= doubted && s.acked < seq {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// questions are what both guardians were asked and nobody has had the answer of yet.
+// questions are the open questions to both guardians.
 type questions struct {
 	last uint64      // the newest number
 	open []*question // in the order of their numbers
@@ -41,7 +41,7 @@ func (q *questions) fail(seq uint64, why error) {
 	}
 }
 
-// failed is why; nil: it has not failed.
+// failed is the reason; nil: the question has not failed.
 func (q *questions) failed(seq uint64) error {
 	if i, there := q.find(seq); there {
 		return q.open[i].err
@@ -55,7 +55,7 @@ func (q *questions) forget(seq uint64) {
 	}
 }
 
-// due gives up what has been open for too long, and lists the questions for which silent guardians are to be killed now.
+// due gives up questions that have been open for too long, and lists those for which silent guardians must be killed now.
 func (q *questions) due(now time.Duration) (silent []uint64, gaveUp bool) {
 	for _, o := range q.open {
 		switch {
@@ -69,7 +69,7 @@ func (q *questions) due(now time.Duration) (silent []uint64, gaveUp bool) {
 	return silent, gaveUp
 }
 
-// next is when something may be due; 0: at no time.
+// next is when due may have work; 0: never.
 func (q *questions) next() (next time.Duration) {
 	for _, o := range q.open {
 		switch {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// blind is a new guardian that does not know of a tree which is there. P4: it is none. What has ended meanwhile is no hindrance to the
+// blind handles a new guardian that could not take a tree in. P4: it must not serve. A tree that has ended meanwhile does not stop the
 // next one.
 func (p *Pair) blind(now time.Duration, at int, m *Message) {
 	err := errors.Join(errBlind, m.Err())
@@ -18,7 +18,7 @@ func (p *Pair) blind(now time.Duration, at int, m *Message) {
 	p.slots[at].again = true
 }
 
-// settle has those serve who has shown what is needed for it.
+// settle lets each guardian serve that has met the conditions.
 func (p *Pair) settle(now time.Duration) {
 	if p.stopped {
 		return
@@ -32,7 +32,7 @@ func (p *Pair) settle(now time.Duration) {
 				p.hands.Send(1-i, &Message{Op: OpPing, Seq: s.asked})
 			}
 		}
-		// P4: who kills both does so within a moment, but on a busy machine the second takes a while to die; until then it looks alive.
+		// P4: an attacker kills both at the same moment, but on a busy machine the second takes a while to die; until then it looks alive.
 		if s.post == doubted && !p.lost && twin.acked >= s.asked {
 			s.post = serving
 			p.Introduce()
@@ -53,7 +53,7 @@ func (p *Pair) start(at int) {
 	p.hands.Start(at, p.number)
 }
 
-// Began tells how the start of a guardian went. Unless it is wanted, nobody waits for it any more.
+// Began notes the result of a guardian's start. Unless it is wanted, nobody waits for it any more.
 func (p *Pair) Began(now time.Duration, at int, number uint64, err error) (wanted bool) {
 	s := &p.slots[at]
 	switch {
@@ -73,14 +73,14 @@ func (p *Pair) Began(now time.Duration, at int, number uint64, err error) (wante
 	return true
 }
 
-// Gone is the end of a guardian.
+// Gone notes the end of a guardian.
 func (p *Pair) Gone(now time.Duration, at int, number uint64) {
 	was := p.slots[at].post
 	if p.slots[at].number != number {
 		return
 	}
 	defer p.news()
-	if p.stopped { // P4: it goes on by itself
+	if p.stopped { // P4: it continues by itself
 		p.slots[at] = slot{}
 		return
 	}
@@ -95,7 +95,7 @@ func (p *Pair) Gone(now time.Duration, at int, number uint64) {
 	}
 }
 
-// startFailed is a new guardian that cannot serve.
+// startFailed handles a new guardian that cannot serve.
 func (p *Pair) startFailed(now time.Duration, at int, err error) {
 	switch {
 	case p.stopped:
@@ -111,7 +111,7 @@ func (p *Pair) dismiss(at int, why error) {
 	p.slots[at] = slot{}
 }
 
-// bothLost starts over: P4 cannot be kept by a supervisor alone, so its terms end here and now, before a guardian that still watches is killed.
+// bothLost starts over: a supervisor alone cannot keep P4, so its terms end here and now, before it kills a guardian that still watches.
 func (p *Pair) bothLost(at int, why error, said ...News) {
 	p.lost, p.pause = true, firstPause
 	p.StrikeAll(ErrGuardiansLost)
@@ -129,7 +129,7 @@ func (p *Pair) dismissBoth(why error) {
 	}
 }
 
-// again is for a new pair that did not come about.
+// again handles a new pair that could not be started.
 func (p *Pair) again(now time.Duration, why error) {
 	p.hands.Say(NotStarted, 0, why)
 	p.dismissBoth(why)

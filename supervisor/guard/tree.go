@@ -9,7 +9,7 @@ func (w *Ward) plant(l *lease, m *Message) error {
 	if l.ended {
 		return ErrLeaseEnded
 	}
-	if w.tree(m.Tree) != nil { // P2: what is in it would be lost sight of
+	if w.tree(m.Tree) != nil { // P2: the guardian would lose sight of its processes
 		return errKnownTree
 	}
 	t := &tree{number: m.Tree, lease: l, release: m.Release, mark: m.Mark}
@@ -23,7 +23,7 @@ func (w *Ward) plant(l *lease, m *Message) error {
 	return nil
 }
 
-// join takes in what was started in a tree, and waits at its gate until both guardians hold it.
+// join takes in a process of a tree. The process waits at its gate until both guardians hold it.
 func (w *Ward) join(t *tree, m *Message) error {
 	switch {
 	case t.lease.ended:
@@ -44,7 +44,7 @@ func (w *Ward) hold(t *tree, m *Message) error {
 	return err
 }
 
-// shed lets go of one body, which is proved dead.
+// shed drops one body, which is proved dead.
 func (t *tree) shed(ref *Ref) {
 	t.bodies = slices.DeleteFunc(t.bodies, func(b held) bool {
 		is := ref != nil && b.ref == *ref
@@ -55,7 +55,7 @@ func (t *tree) shed(ref *Ref) {
 	})
 }
 
-// drop takes the supervisor's word for a tree's death.
+// drop accepts the supervisor's word that a tree is dead.
 func (t *tree) drop() {
 	t.shut()
 	t.dead = true

@@ -8,36 +8,36 @@ import (
 	"time"
 )
 
-// Hopeless is how long after its supervisor a guardian goes on: what SIGKILL has not ended by then, it does not end.
+// Hopeless is how long a guardian goes on after its supervisor's end: SIGKILL will not end a process that it has not ended by then.
 const Hopeless = 10 * time.Minute
 
-// Body is something alive that can be killed whole. No method waits.
+// Body is a process or container that can be killed whole. No method waits.
 type Body interface {
-	// Order orders the death of everything in it, and looks at nothing.
+	// Order orders the death of everything in the body, without a look.
 	Order()
-	// Look is one turn of killing: it strikes what lives. rest: what else there was of the tree is gone, so a container that held it
+	// Look is one step of killing: it strikes live processes. rest: the other bodies of the tree are gone, so a container that held them
 	// goes too. Dead is a proof, and stays one.
 	Look(rest bool) Sight
-	// Waits tells whether its orders may wait for the kernel: those to other bodies come first.
+	// Waits reports whether its orders may wait for the kernel: then those to other bodies come first.
 	Waits() bool
 	Close()
 }
 
-// Sight is what a look at a body has shown.
+// Sight is the result of a look at a body.
 type Sight struct {
 	Dead  bool
-	Moves bool          // there was more to do than fits into one look
+	Moves bool          // there was more work than fits into one look
 	Again time.Duration // until when the next look can wait
 }
 
-// Hands do what a Ward decides. Nothing waits: what takes long is told with a later turn.
+// Hands do what a Ward decides. No method waits: results of slow work come with a later step.
 type Hands interface {
-	// Open holds the body that m names, so that it is no other one. nil without an error: it is gone, and nothing has to be held.
+	// Open holds the body that m names, so that no other can take its place. nil without an error: it is gone, and need not be held.
 	Open(m *Message) (Body, error)
-	// Take takes over what came along with OpTwin, OpShare or OpWatchdog, in place of the former.
+	// Take takes over the descriptor that came with OpTwin, OpShare or OpWatchdog, in place of the former.
 	Take(m *Message) error
 	Tell(m *Message)
-	// Close closes a session beside the turns. Its Closed has to follow.
+	// Close closes a session in the background. Its Closed has to follow.
 	Close(c Closing)
 	// Feed shows the watchdog a sign of life.
 	Feed()
@@ -45,7 +45,7 @@ type Hands interface {
 	LetGo(farewell bool)
 }
 
-// Closing is a session to be closed. Releases are of trees that are settled.
+// Closing is an order to close a session. Releases belong to settled trees.
 type Closing struct {
 	Epoch    uint64
 	Ticket   []byte
@@ -53,81 +53,81 @@ type Closing struct {
 	All      bool // every tree of the lease is among them; else the session itself is left to expire
 }
 
-// Closed is how a closing went.
+// Closed is the result of a closing.
 type Closed struct {
 	Closing
 	Err error
 }
 
-// Events are what a turn is told besides messages.
+// Events are the input of a step besides messages.
 type Events struct {
 	Closed   []Closed
 	TwinGone bool
-	Orphaned bool // the supervisor is gone, and everything that it had said was heard before
+	Orphaned bool // the supervisor is gone, and all its messages were heard before
 }
 
-// Config is what a guardian is told first.
+// Config is the first message to a guardian.
 type Config struct {
 	Index int           // the second one leaves the closing of sessions to the first for a moment
-	Grace time.Duration // how long it watches alone
+	Grace time.Duration // how long it serves without its twin
 }
 
-// Ward is one guardian: the leases and trees that it watches. A turn is Hear for each message that is there, and then Turn: what
-// was said in time and is read late counts, and so does what a supervisor said before it died.
+// Ward is one guardian: the leases and trees that it watches. A step is Hear for each waiting message, and then Turn: messages that
+// were sent in time but read late count, and so do a supervisor's last ones before it died.
 type Ward struct {
 	cfg      Config
 	hands    Hands
 	leases   []*lease      // in numerical order
-	alone    time.Duration // since when the twin is gone; 0: it is there, or there has been none
-	first    bool          // it leaves nobody a head start
+	alone    time.Duration // since when the twin is gone; 0: it lives, or there has been none
+	first    bool          // it gives its twin no head start
 	told     bool          // it knows everything that its twin knows
-	blind    bool          // it could not take in all of a tree
+	blind    bool          // it could not take in a whole tree
 	orphaned bool
-	watchdog *watchdog // nil: there is none, or none that is needed
+	watchdog *watchdog // nil: there is none, or none is needed
 }
 
-// NewWard is a guardian that knows of nothing yet.
+// NewWard makes a guardian that knows nothing yet.
 func NewWard(cfg Config, hands Hands) *Ward {
 	return &Ward{cfg: cfg, hands: hands, first: cfg.Index == 0}
 }
 
-// lease is what trees live under.
+// lease is the lease of some trees.
 type lease struct {
 	number      uint64
 	trees       []*tree // in numerical order
 	ticket      []byte
 	deadline    time.Duration // 0: none has arrived
 	alreadyOver bool          // it was over when this guardian first heard of it, and ends once all its trees are known
-	finished    bool          // the supervisor has nothing to do with it any more
+	finished    bool          // the supervisor does not need it any more
 	ended       bool
 	endedAt     time.Duration
 	closeAt     time.Duration // not before this
-	told        int           // how many deaths the newest closing was told of
+	told        int           // how many deaths the newest closing knows
 	busy        bool          // a closing is under way
 	closed      bool          // closed with every tree settled
 }
 
-// tree is what is to be killed when the lease ends.
+// tree is a tree to kill when the lease ends.
 type tree struct {
 	number  uint64
 	lease   *lease
 	release []byte
 	mark    string
-	bodies  []held // in the order of their coming: the container first
+	bodies  []held // in the order of arrival: the container first
 	dead    bool
 	tries   int
 	armed   bool          // the watchdog is for it
 	after   time.Duration // the lease's end: until then its death has to be proved
 }
 
-// held is a body, and what the supervisor calls it.
+// held is a body, and the supervisor's name for it.
 type held struct {
 	Body
 	ref  Ref
 	gone bool // proved dead
 }
 
-// settled tells whether nothing of the tree is alive, and nothing is left of what it did.
+// settled reports whether no process of the tree is alive, and its effects are undone.
 func (t *tree) settled() bool { return t.dead }
 
 var (
@@ -138,7 +138,7 @@ var (
 	errNoWatchdog  = errors.New("no watchdog came along")
 )
 
-// Why a lease ends.
+// Causes that end a lease.
 const (
 	ranOut         = "the lease ran out"
 	supervisorGone = "the supervisor is gone"
@@ -146,7 +146,7 @@ const (
 	leftAlive      = "finished with trees left"
 )
 
-// Hear does what a message says, and answers it.
+// Hear carries out a message, and answers it.
 func (w *Ward) Hear(now time.Duration, m *Message) {
 	if err := w.obey(now, m); err != nil {
 		w.blind = w.blind || (m.Op == OpTree || m.Op == OpBody) && m.Seq == 0
@@ -186,7 +186,7 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 	if l == nil {
 		return ErrUnknownEpoch
 	}
-	// P3: the deadline counts, not whether its timer has been seen. A later deadline that was sent before this one passed, and
+	// P3: the deadline counts, not when its timer is noticed. A later deadline that was sent before this one passed, and
 	// is read only now since this process was stopped, is as good as one that was read in time: it says until when, not for
 	// how long.
 	if m.Op != OpExtend && m.Op != OpShorten && l.over(now) {
@@ -201,7 +201,7 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 	case OpFinish:
 		l.finished = true
 		if !l.ended && len(l.trees) > 0 {
-			w.end(now, l, leftAlive) // P2: nothing is forgotten alive
+			w.end(now, l, leftAlive) // P2: forget no live tree
 		} else if !l.ended {
 			w.forget(l)
 		}
@@ -232,13 +232,13 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 	return fmt.Errorf("unknown order %q", m.Op)
 }
 
-// Turn does everything that is due and says when to look again, zero being at the next event; over: this guardian may leave.
+// Turn does everything that is due, and returns when to look again; zero means at the next event. over: this guardian may end.
 func (w *Ward) Turn(now time.Duration, e Events) (next time.Duration, over bool) {
 	for _, c := range e.Closed {
 		w.heardClosed(c)
 	}
 	if e.TwinGone && w.alone == 0 {
-		w.alone, w.first = now, true // whoever was to close first is gone
+		w.alone, w.first = now, true // the twin that had the head start is gone
 	}
 	if e.Orphaned && !w.orphaned {
 		w.orphaned = true
@@ -251,7 +251,7 @@ func (w *Ward) Turn(now time.Duration, e Events) (next time.Duration, over bool)
 			next = alone
 		}
 	}
-	for _, l := range w.leases { // P3: no first order waits for what is looked at of another lease
+	for _, l := range w.leases { // P3: no first order waits for a look at another lease's trees
 		if l.over(now) {
 			w.end(now, l, ranOut)
 		}
@@ -287,12 +287,12 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// over tells whether a deadline has passed that nobody has acted upon.
+// over reports whether a deadline has passed that this guardian has not acted upon.
 func (l *lease) over(now time.Duration) bool {
 	return !l.ended && !l.alreadyOver && l.deadline > 0 && now >= l.deadline
 }
 
-// Dying is the bodies whose deaths are waited for.
+// Dying returns the bodies whose deaths the guardian waits for.
 func (w *Ward) Dying() iter.Seq[Body] {
 	return func(yield func(Body) bool) {
 		for _, l := range w.leases {
@@ -305,8 +305,8 @@ func (w *Ward) Dying() iter.Seq[Body] {
 	}
 }
 
-// Settled tells whether this guardian itself has seen a tree settled, under a lease that has ended. P2: whatever comes late to that
-// tree is refused, and never passes its gate.
+// Settled reports whether this guardian itself has seen a tree settled, under a lease that has ended. P2: it refuses processes that join
+// that tree late, so they never pass their gate.
 func (w *Ward) Settled(mark string) bool {
 	for _, l := range w.leases {
 		if i := slices.IndexFunc(l.trees, func(t *tree) bool { return mark != "" && t.mark == mark }); i >= 0 {

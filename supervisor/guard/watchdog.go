@@ -2,13 +2,13 @@ package guard
 
 import "time"
 
-// watchdog is a device as a guardian feeds it. The twin feeds it too, each by itself.
+// watchdog is a device that a guardian feeds. Its twin feeds it, too, each by itself.
 type watchdog struct {
 	timeout time.Duration
 	fed     time.Duration // when it was fed last
 }
 
-// keep takes over the device that came along.
+// keep takes over a device that came with a message.
 func (w *Ward) keep(m *Message) error {
 	if m.Grace <= 0 {
 		return errNoWatchdog
@@ -20,7 +20,7 @@ func (w *Ward) keep(m *Message) error {
 	return nil
 }
 
-// letGo gives the device up. Where a tree that it watches over may be alive, it goes on counting, unfed by this guardian.
+// letGo gives the device up. If a tree that it guards may be alive, the device goes on counting, and this guardian does not feed it.
 func (w *Ward) letGo() {
 	if w.watchdog == nil {
 		return
@@ -30,8 +30,8 @@ func (w *Ward) letGo() {
 	w.watchdog = nil
 }
 
-// limit is when the machine has to have been reset, unless the lease is extended or the trees are proved dead before; not
-// bound: there is nothing alive that would need it.
+// limit is when the machine must have been reset, unless the lease is extended or the trees are proved dead before. bound is false if no
+// live tree needs it.
 func (w *Ward) limit() (at time.Duration, bound bool) {
 	for _, l := range w.leases {
 		for _, t := range l.trees {
@@ -43,7 +43,7 @@ func (w *Ward) limit() (at time.Duration, bound bool) {
 	return at, bound
 }
 
-// feed feeds when that is due and says when to look again; zero means at the next event.
+// feed feeds the device when that is due, and returns when to look again; zero means at the next event.
 //
 // P3: a feed keeps the reset away for a whole timeout, so none comes later than that before the limit. The last one comes as
 // late as it can be relied on, for a tree that is killed at its lease's end to be proved dead before the limit.

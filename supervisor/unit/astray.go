@@ -10,16 +10,17 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// A program that has moved itself to another cgroup is killed there, but nobody finds what it forks there: the log and the status say so.
+// A program that has moved itself to another cgroup is killed there, but nobody finds processes that it forks there. The log and the
+// status say so.
 
 const (
-	strayFirst    = time.Second // it mostly happens at the start, when something opens a session or a scope
+	strayFirst    = time.Second // it mostly happens at the start, when a program opens a session or a scope
 	strayLast     = time.Minute
 	strayAtTheEnd = 100 * time.Millisecond
-	strayAtOnce   = 5 * time.Millisecond // of these, before the programs are asked to end: one that has ended is nowhere
+	strayAtOnce   = 5 * time.Millisecond // before the programs are asked to end: one that has ended is in no cgroup
 )
 
-// findStrays looks again and again, less and less often, where the programs are.
+// findStrays looks repeatedly, at growing intervals, in which cgroups the programs are.
 func (w *watch) findStrays(ctx context.Context) {
 	for next := strayFirst; wait.For(ctx, next); next = min(2*next, strayLast) {
 		w.findStraysNow(ctx)
@@ -49,7 +50,7 @@ func (w *watch) findStraysNow(ctx context.Context) {
 	for _, p := range w.r.started() {
 		at, err := child.Reached(ctx, &w.r.u.reach, func() (string, error) { return p.process.Astray(), nil }, nil)
 		if err != nil {
-			return // the next look tells
+			return // the next look shows it
 		}
 		if at != "" {
 			all = append(all, fmt.Sprintf("pid %d (%s) has moved itself to another cgroup, %s: processes that it forks there would not be killed", p.process.Pid(), p.Name, at))

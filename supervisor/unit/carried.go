@@ -18,7 +18,7 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Carried is a run that another image of this process goes on with: the programs, as they were started, and our ends of their pipes and
+// Carried is a run that another image of this process continues: the programs, as they were started, and our ends of their pipes and
 // sockets.
 type Carried struct {
 	Programs []config.Process `json:"programs"` // of the config at their start
@@ -29,16 +29,16 @@ type Carried struct {
 	parts []part
 }
 
-// carriedPart names the program by its place in the config, and its process by the pid; 0: it was to run to its end, and has.
+// carriedPart names the program by its place in the config, and its process by the pid; 0: a oneshot, which has ended.
 type carriedPart struct {
 	Program int `json:"program"`
 	Pid     int `json:"pid,omitempty"`
 }
 
-// carriedPipe takes a program's output to its file. It holds what is written during the exec.
+// carriedPipe takes a program's output to its file. It buffers output that comes during the exec.
 type carriedPipe struct {
 	Conf config.LogFile `json:"conf"`
-	// Who is not looked up again: the service for accounts may hang.
+	// The user's ids: another lookup could hang.
 	Who  safefile.Who `json:"who"`
 	R    int          `json:"r"` // descriptors, once they are kept
 	W    int          `json:"w"`
@@ -81,7 +81,7 @@ func (c *Carried) Keep() (kept []int, err error) {
 	return kept, err
 }
 
-// Discard closes them, of a run that does not go on.
+// Discard closes them for a run that does not go on.
 func (c *Carried) Discard() {
 	for _, p := range c.Pipes {
 		_ = p.r.Close()
@@ -92,7 +92,7 @@ func (c *Carried) Discard() {
 	}
 }
 
-// Find is Keep's reverse, in the next image; the processes are looked up in the tree.
+// Find is Keep's reverse, in the next image; it looks the processes up in the tree.
 func (c *Carried) Find(tree Tree, log hclog.Logger) error {
 	if len(c.Parts) == 0 {
 		return errors.New("it has no programs")
@@ -104,7 +104,7 @@ func (c *Carried) Find(tree Tree, log hclog.Logger) error {
 		found := part{Process: c.Programs[p.Program], process: endedProcess{}}
 		if p.Pid != 0 {
 			process, ok := tree.Process(p.Pid)
-			if !ok { // it has ended at the last moment, with all that it forked
+			if !ok { // it ended at the last moment, with all that it forked
 				process = endedProcess{status: child.ExitStatus{Code: -1, Unknown: true}}
 			}
 			found.process = process
@@ -127,7 +127,7 @@ func (c *Carried) Find(tree Tree, log hclog.Logger) error {
 	return nil
 }
 
-// HandOver gives up the programs, if all is well with them: they run on, and Stop must not be called. Wait has returned.
+// HandOver lets go of the programs, if they are all well: they run on, and the caller must not call Stop. Wait has returned.
 func (r *Run) HandOver() (c *Carried, ok bool) {
 	if !wait.Closed(r.ready) {
 		r.u.log.Warn("the child is still starting and cannot be handed over: stopping it", "service", r.u.cfg.Service)
@@ -157,7 +157,7 @@ func (r *Run) HandOver() (c *Carried, ok bool) {
 	return c, true
 }
 
-// part has all files written, as far as they can be, and returns the pipes into them.
+// part makes the log files complete, as far as possible, and returns the pipes into them.
 func (l *logs) part() (pipes []carriedPipe, err error) {
 	for _, path := range slices.Sorted(maps.Keys(l.files)) {
 		r, w, parted := l.files[path].Part()
@@ -177,7 +177,7 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 	return pipes, nil
 }
 
-// resume goes on with a pipe.
+// resume continues a pipe.
 func (l *logs) resume(ctx context.Context, reach *child.Reach, p carriedPipe, log hclog.Logger) error {
 	_, err := l.take(ctx, reach, p.Conf, p.Who, log, func(c logfile.Config) (*logfile.Log, error) { return logfile.Reopen(c, p.r, p.w, p.Rest) })
 	return err

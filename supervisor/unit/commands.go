@@ -12,7 +12,7 @@ import (
 	"understudy/supervisor/child"
 )
 
-// Guard is what a command that runs outside any session needs of the guardians.
+// Guard is the part of the guardians that a command outside any session needs.
 type Guard interface {
 	Begin(epoch uint64, ticket []byte) error
 	Extend(epoch uint64, deadline time.Duration) error
@@ -28,7 +28,7 @@ type Commands struct {
 	begun atomic.Uint64 // numbers the leases; those of sessions count from 1
 }
 
-// NewCommands runs commands under a guard, which need not be there before the first of them; now is CLOCK_BOOTTIME.
+// NewCommands runs commands under a guard, which may be started later, before the first command; now is CLOCK_BOOTTIME.
 func NewCommands(guard func() Guard, now func() time.Duration) *Commands {
 	return &Commands{guard: guard, now: now}
 }
@@ -36,19 +36,19 @@ func NewCommands(guard func() Guard, now func() time.Duration) *Commands {
 const firstCommand = 1 << 32
 
 const (
-	// slack is how long we may take to kill a command before the guardians do.
+	// slack is how long we may take to kill a command before the guardians kill it.
 	slack = 2 * time.Second
-	// proofPatience is for one attempt to prove a death.
+	// proofPatience bounds one attempt to prove a death.
 	proofPatience = 5 * time.Second
 )
 
-// Begun counts the commands that were begun. The next image of this process goes on from there.
+// Begun counts the started commands. The next image of this process continues the count.
 func (c *Commands) Begun() uint64 { return c.begun.Load() }
 
-// GoOn goes on with a former image's count.
+// GoOn continues a former image's count.
 func (c *Commands) GoOn(begun uint64) { c.begun.Store(begun) }
 
-// run runs a command in a tree that bears the name.
+// run runs a command in a tree with this name.
 func (c *Commands) run(ctx context.Context, name string, spec child.Spec, limit time.Duration) (result child.Result, err error) {
 	epoch, guard := firstCommand+c.begun.Add(1), c.guard()
 	if err := guard.Begin(epoch, nil); err != nil {
@@ -90,7 +90,7 @@ func (u *Unit) inTree(ctx context.Context, tree Tree, what string, spec child.Sp
 	})
 }
 
-// command bounds a command, logs what it said, and makes an error of how it ended.
+// command bounds a command, logs its output, and turns its exit status into an error.
 func (u *Unit) command(
 	ctx context.Context, what string, spec child.Spec, limit time.Duration, run func(context.Context, child.Spec) (child.Result, error),
 ) error {
@@ -115,7 +115,7 @@ func (u *Unit) command(
 	return nil
 }
 
-// hurried is a context that also ends when an operator has asked for the end twice.
+// hurried returns a context that also ends when an operator has asked for the end twice.
 func (u *Unit) hurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {

@@ -19,10 +19,10 @@ import (
 	"understudy/supervisor/keyfile"
 )
 
-// A oneshot may change the machine - an address, a mount - in a way that outlasts its process. The command that undoes it is written down
+// A oneshot may change the machine - an address, a mount - in a way that outlasts its process. We write down the command that undoes it
 // before the oneshot starts, so that the next supervisor can run it if this one is killed.
 
-// Debt is a command that is due.
+// Debt is an undo command that still has to run.
 type Debt struct {
 	Name    string        `json:"name"`
 	Command []string      `json:"command"`
@@ -41,14 +41,14 @@ type ledger struct {
 type debts struct {
 	node, service, file string
 	log                 hclog.Logger
-	busy                chan struct{} // capacity 1: holds one while all is being undone
+	busy                chan struct{} // capacity 1: full while a goroutine undoes
 
 	mu     sync.Mutex // guards what follows
 	all    []Debt
-	loaded bool // a former supervisor's were read
+	loaded bool // whether a former supervisor's were read
 }
 
-// debtsDir is emptied when the machine boots: an address is gone then, too. What is read there is run.
+// debtsDir is emptied when the machine boots: an address is gone then, too. We run the commands that we read there.
 var debtsDir = "/run/understudy"
 
 // trustedDebts refuses a folder that another user made: where /run is open to all, as in some containers, they can make it before us.
@@ -60,14 +60,14 @@ func trustedDebts() error {
 	return err
 }
 
-// debtsFile has a name that no other node or service has. It is a hash: names may hold any separator, and may be long.
+// debtsFile is a name that no other node or service has. It is a hash: names may hold any separator, and may be long.
 func debtsFile(c Config) string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s/%s", c.Node, c.Service)
 	return filepath.Join(debtsDir, strconv.FormatUint(h.Sum64(), 36)+"."+c.Cluster+".undo")
 }
 
-// Indebted names the services of a node that left something to be undone there, whether they are in its config or not.
+// Indebted names the services with debts on a node, whether they are in its config or not.
 func Indebted(node, cluster string) (services []string) {
 	if trustedDebts() != nil {
 		return nil
@@ -83,7 +83,7 @@ func Indebted(node, cluster string) (services []string) {
 	return services
 }
 
-// add notes that something has to be undone.
+// add notes a debt.
 func (d *debts) add(one Debt) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,7 +91,7 @@ func (d *debts) add(one Debt) {
 	d.write()
 }
 
-// newest is what is to be undone first.
+// newest is the debt to undo first.
 func (d *debts) newest() (Debt, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,7 +101,7 @@ func (d *debts) newest() (Debt, bool) {
 	return d.all[len(d.all)-1], true
 }
 
-// settle forgets the newest.
+// settle drops the newest.
 func (d *debts) settle() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,7 +116,7 @@ func (d *debts) list() []Debt {
 	return slices.Clone(d.all)
 }
 
-// restore takes over a former image's.
+// restore takes over a former image's debts.
 func (d *debts) restore(all []Debt) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

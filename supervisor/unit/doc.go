@@ -1,7 +1,7 @@
 // Package unit runs the programs of one service in one tree: it starts them in their order, waits until each is ready, watches
 // their health, runs hooks and checks, stops them in reverse, undoes their effects, and writes their output to files.
 //
-// A Unit lives as long as its service; a Run is from the start of the first program until something ends all of them.
+// A Unit lives as long as its service; a Run lasts from the start of the first program until all of them end.
 //
 // Promised:
 //

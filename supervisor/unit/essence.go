@@ -8,7 +8,7 @@ import (
 	"understudy/supervisor/config"
 )
 
-// outdated tells whether a changed config takes a new start.
+// outdated reports whether a changed config requires a restart.
 func outdated(was, now config.Service) bool {
 	return !reflect.DeepEqual(essence(was), essence(now))
 }
@@ -20,7 +20,7 @@ type essential struct {
 	caps *child.Capabilities
 }
 
-// essence is the part of a config that cannot change while programs run. Configs that mean the same have the same essence.
+// essence is the part of a config that cannot change while programs run. Configs with the same meaning have the same essence.
 func essence(s config.Service) []essential {
 	var all []essential
 	for _, p := range s.Processes {
@@ -37,13 +37,13 @@ func essence(s config.Service) []essential {
 	return all
 }
 
-// slow tells whether a unit takes time to become ready after its start.
+// slow reports whether a unit takes time to become ready after its start.
 func slow(s config.Service) bool {
 	slow := func(p config.Process) bool { return p.Oneshot || !reflect.DeepEqual(p.Ready, config.Ready{}) }
 	return len(s.Hooks.OnActive.Command) > 0 || slices.ContainsFunc(s.Processes, slow)
 }
 
-// current is a program's config as it is now: how it is stopped may change while it runs.
+// current is a program's present config: the settings of its stop may change while it runs.
 func current(s config.Service, p config.Process) config.Process {
 	for _, now := range s.Processes {
 		if now.Name == p.Name {

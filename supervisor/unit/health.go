@@ -11,18 +11,18 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// watch looks after the programs of a run: their health, and where they are.
+// watch checks the programs of a run: their health, and their cgroups.
 type watch struct {
 	r       *Run
-	changed chan struct{} // capacity 1: health is another one
+	changed chan struct{} // capacity 1: health has changed
 
 	mu     sync.Mutex    // guards what follows
 	health config.Health // as it is in force
-	said   string        // what the newest check says
+	said   string        // the newest check's result
 	astray string        // which programs have left their cgroups
 }
 
-// reconfigure changes how the health is checked.
+// reconfigure changes the health check.
 func (w *watch) reconfigure(h config.Health) {
 	w.mu.Lock()
 	changed := !reflect.DeepEqual(w.health, h)
@@ -87,7 +87,7 @@ func (w *watch) check(ctx context.Context) {
 	}
 }
 
-// news notes what is said now, and tells whether that has changed.
+// news notes a check's result, and reports whether it has changed.
 func (w *watch) news(before *string, now string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,11 +18,11 @@ import (
 type logs struct {
 	files map[string]*logfile.Log
 	confs map[string]config.LogFile
-	ends  map[string]context.CancelFunc // bound what is waited for after the last start
+	ends  map[string]context.CancelFunc // end the waiting for former programs' output
 	wg    sync.WaitGroup
 }
 
-// open returns the file, into which programs write until close.
+// open returns the file; programs write to it until close.
 func (l *logs) open(ctx context.Context, reach *child.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger) (*logfile.Log, error) {
 	return l.take(ctx, reach, conf, who, log, logfile.Open)
 }
@@ -57,7 +57,7 @@ func (l *logs) take(
 	return f, nil
 }
 
-// retain closes the files that no program is configured to write to any more. No program that holds one may be alive.
+// retain closes the files that are in no program's config any more. No program that holds one may be alive.
 func (l *logs) retain(programs []config.Process) error {
 	wanted := map[string]bool{}
 	for _, p := range programs {
@@ -71,7 +71,7 @@ func (l *logs) retain(programs []config.Process) error {
 		if err := f.CloseWriter(); err != nil {
 			errs = append(errs, fmt.Errorf("close %s: %w", path, err))
 		}
-		l.ends[path]() // a process that still holds the pipe is none of ours: it is not waited for
+		l.ends[path]() // a process that still holds the pipe is not ours: do not wait for it
 		delete(l.files, path)
 		delete(l.confs, path)
 		delete(l.ends, path)
@@ -79,7 +79,7 @@ func (l *logs) retain(programs []config.Process) error {
 	return errors.Join(errs...)
 }
 
-// close closes all files, and waits until they hold all that was written.
+// close closes all files, and waits until they hold all output.
 func (l *logs) close() error {
 	err := l.retain(nil)
 	l.wg.Wait()

@@ -8,8 +8,8 @@ import (
 	"understudy/supervisor/child/journal"
 )
 
-// mark gives a program that would write to the journal through our own stream one with the service's name: otherwise its lines could look
-// like the supervisor's. release is called once the program has its output.
+// mark gives a program its own stream to the journal, with the service's name, if it would write through ours: otherwise its lines could
+// look like the supervisor's. The caller calls release once the program has its output.
 func mark(service string, spec *child.Spec) (release func(), err error) {
 	release = func() {}
 	var ours []**os.File
@@ -29,7 +29,7 @@ func mark(service string, spec *child.Spec) (release func(), err error) {
 	for _, f := range ours {
 		*f = stream
 	}
-	if i := slices.Index(spec.Env, was); i >= 0 { // unless its config says something else
+	if i := slices.Index(spec.Env, was); i >= 0 { // unless its config sets another value
 		spec.Env = slices.Clone(spec.Env)
 		spec.Env[i] = journal.Variable(stream)
 	}

@@ -14,20 +14,20 @@ import (
 	"understudy/supervisor/config"
 )
 
-// RunConfig is what one run is begun with.
+// RunConfig configures one run.
 type RunConfig struct {
 	Tree  Tree
 	Conf  config.Service
-	Token int64 // which the programs, and what is to be undone, are told
-	// MayStart is asked before each start; an error says why a program must not be started now.
+	Token int64 // for the programs and the undo commands
+	// MayStart is called before each start; an error says why the run must not start a program now.
 	MayStart func() error
-	Adopt    *Carried // what a former image of this process has started; nil: nothing
-	// Health is told what the newest health check says, Astray which programs have left their cgroups: "" is well, as at the beginning.
-	// Each is told changes only, by one goroutine at a time.
+	Adopt    *Carried // the programs that a former image of this process has started; nil: none
+	// Health gets the newest health check's fault, Astray the programs that have left their cgroups: "" is none, as at the beginning.
+	// Each gets changes only, from one goroutine at a time.
 	Health, Astray func(said string)
 }
 
-// Run is a unit's programs in one run: from the start of the first until something ends all of them.
+// Run is a unit's programs from the start of the first until all of them end.
 //
 // One goroutine, the caller's, ends it: once Done is closed it calls Wait, then Stop or HandOver as it likes, and at last Close.
 type Run struct {
@@ -37,10 +37,10 @@ type Run struct {
 	done     <-chan struct{}
 	why      func() error
 	ready    chan struct{}
-	watchers sync.WaitGroup // start, watch and look after the programs until the run has ended
-	over     chan struct{}  // closed when nobody asks the programs for anything any more
-	hearers  sync.WaitGroup // until then
-	handed   bool           // another image of this process goes on with it
+	watchers sync.WaitGroup // start and check the programs until the run has ended
+	over     chan struct{}  // closed when nobody listens to the programs any more
+	hearers  sync.WaitGroup // end with over
+	handed   bool           // another image of this process continues it
 	watch    watch
 
 	mu      sync.Mutex // guards what follows
@@ -48,7 +48,7 @@ type Run struct {
 	sockets []*notify.Socket
 }
 
-// part is a program that was started.
+// part is a started program.
 type part struct {
 	config.Process
 	process Process
@@ -72,13 +72,13 @@ func (e *StartError) Unwrap() error { return e.Err }
 var (
 	// ErrHook says that on_active failed.
 	ErrHook = errors.New("on_active failed")
-	// ErrChanged says that the config changed in a way that takes a new start.
+	// ErrChanged says that the config changed in a way that requires a restart.
 	ErrChanged = errors.New("its config has changed")
 	// ErrUnhealthy says that the health check failed too often.
 	ErrUnhealthy = errors.New("unhealthy")
 )
 
-// Start begins a run, or goes on with one that a former image of this process has begun. It waits for undos of a former run. The run ends
+// Start begins a run, or continues one that a former image of this process has begun. It waits for undos of a former run. The run ends
 // when ctx does, or by itself.
 func (u *Unit) Start(ctx context.Context, cfg RunConfig) *Run {
 	running, end := context.WithCancelCause(ctx)
@@ -100,7 +100,7 @@ func (u *Unit) Start(ctx context.Context, cfg RunConfig) *Run {
 	return r
 }
 
-// adopt takes over what runs already.
+// adopt takes over running programs.
 func (r *Run) adopt(ctx context.Context) {
 	former := r.cfg.Adopt
 	r.parts = former.parts
@@ -121,21 +121,21 @@ func (r *Run) adopt(ctx context.Context) {
 // Ready is closed when all programs are ready and on_active has ended.
 func (r *Run) Ready() <-chan struct{} { return r.ready }
 
-// Done is closed when something has ended the run. The programs may be alive.
+// Done is closed when the run has ended. The programs may be alive.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
 // End ends the run; the first reason counts.
 func (r *Run) End(why error) { r.end(why) }
 
-// Wait waits until the run has ended, and nothing is started or checked any more, and tells why: the cause of Start's context, a
-// reason given to End, an *Ended, a *StartError, ErrHook, ErrUnhealthy, ErrChanged, or what a program failed to do in time.
+// Wait waits until the run has ended, and neither starts nor checks go on. It returns why: the cause of Start's context, a reason
+// given to End, an *Ended, a *StartError, ErrHook, ErrUnhealthy, ErrChanged, or an error for a program that was too slow.
 func (r *Run) Wait() error {
 	<-r.done
 	r.watchers.Wait()
 	return r.why()
 }
 
-// First is the program that was started first, nil if none was.
+// First is the first program that was started, or nil.
 func (r *Run) First() Process {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,10 +145,10 @@ func (r *Run) First() Process {
 	return r.parts[0].process
 }
 
-// Outdated tells whether a changed config takes a new start.
+// Outdated reports whether a changed config requires a restart.
 func (r *Run) Outdated(now config.Service) bool { return outdated(r.cfg.Conf, now) }
 
-// Reconfigure puts those parts of a changed config in force that do not take a new start.
+// Reconfigure puts the parts of a changed config in force that do not require a restart.
 func (r *Run) Reconfigure(now config.Service) { r.watch.reconfigure(now.Health) }
 
 // Reload sends each program a signal.
@@ -177,7 +177,7 @@ func (r *Run) Close() {
 	r.hearers.Wait()
 }
 
-// started are the programs that were started yet.
+// started are the programs that were started so far.
 func (r *Run) started() []part {
 	r.mu.Lock()
 	defer r.mu.Unlock()

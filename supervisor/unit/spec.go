@@ -14,7 +14,7 @@ import (
 	"understudy/supervisor/safefile"
 )
 
-// spec is how a program is started. Users and files that its config names are looked up now: they may have changed.
+// spec says how to start a program. It looks users and files of the config up now, since they may have changed.
 func (u *Unit) spec(ctx context.Context, tree Tree, prog config.Process, token int64) (child.Spec, *notify.Socket, error) {
 	s := child.Spec{
 		Argv: prog.Command, Dir: prog.WorkingDir, Stdout: os.Stdout, Stderr: os.Stderr,
@@ -81,8 +81,8 @@ func capabilities(c config.Capabilities) *child.Capabilities {
 	return v
 }
 
-// checker is a check of a program, or nil if none is configured. A command runs as the program does: as its user, and in its tree, so
-// that nothing of it can outlive the term.
+// checker makes a program's check, or nil if none is configured. A check command runs as the program's user and in its tree, so that
+// none of its processes can outlive the term.
 func (u *Unit) checker(tree Tree, token int64, prog config.Process, tcp, http string, command []string) probe.Checker {
 	switch {
 	case tcp != "":

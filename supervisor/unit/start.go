@@ -57,14 +57,14 @@ func (r *Run) start(ctx context.Context, prog config.Process) error {
 	if socket != nil {
 		r.hear(ctx, socket)
 	}
-	if prog.Oneshot && len(prog.Undo) > 0 { // before it can have done anything
+	if prog.Oneshot && len(prog.Undo) > 0 { // before it can have an effect
 		r.u.debts.add(Debt{prog.Name, prog.Undo, prog.StopTimeout, r.cfg.Token})
 	}
-	if err := r.cfg.MayStart(); err != nil { // P1: whatever the caller believed when the run began
+	if err := r.cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
 		return &StartError{err}
 	}
 	release, err := mark(r.u.cfg.Service, &spec)
-	if err != nil { // it writes to our stream then
+	if err != nil { // then it writes to our stream
 		r.u.log.Debug("the program has no stream of its own to the journal", r.named(prog, "error", err)...)
 	}
 	p, err := r.cfg.Tree.Start(ctx, spec)
@@ -98,7 +98,7 @@ func (r *Run) hear(ctx context.Context, socket *notify.Socket) {
 	})
 }
 
-// mind ends the run when a program ends that is no oneshot.
+// mind ends the run when a program that is no oneshot ends.
 func (r *Run) mind(p part) {
 	if p.Oneshot {
 		return

@@ -13,7 +13,7 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// Cut says when a stop waits no longer for programs that it has asked to end, because the caller kills them: once either is closed.
+// Cut ends the waiting of a stop for programs that it has asked to end, because the caller kills them: when either channel is closed.
 type Cut struct {
 	LockLost   <-chan struct{} // P1: another node may be counting its grace delay
 	LeaseEnded <-chan struct{} // P3
@@ -21,8 +21,8 @@ type Cut struct {
 
 func (c Cut) over() bool { return wait.Closed(c.LockLost) || wait.Closed(c.LeaseEnded) }
 
-// Stop asks the programs to end, in reverse order, waits until they do or may not be waited for any longer, and undoes what oneshots
-// between them did. now is the config as it is now: how a program is stopped may have changed. The caller kills and undoes the rest.
+// Stop asks the programs to end, in reverse order. It waits until they do, or until the time for that is over, and undoes the oneshots
+// between them. now is the present config: the settings of a stop may have changed. The caller kills and undoes the rest.
 func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 	ctx = context.WithoutCancel(ctx)
 	r.watch.findLastStrays(ctx)
@@ -40,7 +40,7 @@ func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 			}
 			continue
 		}
-		if i > 0 { // the last one's is the tree's end
+		if i > 0 { // the last program's end is the tree's
 			bounded, cancel := context.WithTimeout(ctx, proofPatience)
 			if err := p.process.Kill(bounded); err != nil {
 				r.u.log.Warn("processes that the program left behind are not proved dead yet", r.named(p.Process, "error", err)...)
@@ -56,7 +56,7 @@ type stopping struct {
 	cut Cut
 }
 
-// undoNewest undoes what was done last, in the tree.
+// undoNewest undoes the newest oneshot, in the tree.
 func (s stopping) undoNewest(ctx context.Context) {
 	s.u.undo(ctx, s.cut.over, func(d Debt, spec child.Spec) error { return s.u.inTree(ctx, s.cfg.Tree, "undo", spec, d.Timeout) })
 }
@@ -72,7 +72,7 @@ func (s stopping) stop(p part) {
 		s.u.log.Debug("cannot signal the child", "service", s.u.cfg.Service, "error", err)
 		return
 	}
-	_ = p.process.Signal(unix.SIGCONT) // a process that is stopped does not act on signals
+	_ = p.process.Signal(unix.SIGCONT) // a stopped process does not act on signals
 	patience := time.NewTimer(p.StopTimeout)
 	defer patience.Stop()
 	if !s.waits(patience.C, p.process.Done(), p) {
@@ -82,7 +82,7 @@ func (s stopping) stop(p part) {
 	s.stopRest(patience.C, p)
 }
 
-// stopRest asks the processes that the first one left behind, a shell's command say, to end in the rest of the time.
+// stopRest asks the processes that the first one left behind, such as a shell's command, to end in the rest of the time.
 func (s stopping) stopRest(patience <-chan time.Time, p part) {
 	told := false
 	for nap := time.Millisecond; ; nap = min(2*nap, 50*time.Millisecond) {
@@ -104,7 +104,7 @@ func (s stopping) stopRest(patience <-chan time.Time, p part) {
 	}
 }
 
-// waits waits for something, and tells why it gave up: then the child has to be killed.
+// waits waits for an event. If it gives up, it returns why: then the child has to be killed.
 func (s stopping) waits(patience <-chan time.Time, something <-chan struct{}, p part) bool {
 	var why string
 	select {

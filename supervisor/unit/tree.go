@@ -12,10 +12,10 @@ import (
 	"understudy/supervisor/child"
 )
 
-// Tree is a program and all that it forks, as child.Tree describes it.
+// Tree is a program and all processes that it forks, as child.Tree describes it.
 type Tree interface {
 	ID() (json.RawMessage, error)
-	// Arm has the machine reset unless the tree is proved dead soon after its lease's end.
+	// Arm makes the watchdog reset the machine unless the tree is proved dead soon after its lease's end.
 	Arm(ctx context.Context, w child.Watchdog) error
 	Start(ctx context.Context, spec child.Spec) (Process, error)
 	// Process finds a program of a tree that was handed over.
@@ -25,7 +25,7 @@ type Tree interface {
 	End(ctx context.Context) error
 }
 
-// Process is a program that was started, as child.Process describes it.
+// Process is a started program, as child.Process describes it.
 type Process interface {
 	Pid() int
 	Done() <-chan struct{}
@@ -36,7 +36,7 @@ type Process interface {
 	Kill(ctx context.Context) error
 }
 
-// ExitOf is how a process ended; it waits for that.
+// ExitOf waits for a process's end, and returns its exit status.
 func ExitOf(p Process) child.ExitStatus {
 	<-p.Done()
 	status, _ := p.Wait(context.Background())
@@ -54,7 +54,7 @@ func Describe(s child.ExitStatus) string {
 	return "exit code " + strconv.Itoa(s.Code)
 }
 
-// endedProcess is one of which nothing is left.
+// endedProcess is a process that has ended.
 type endedProcess struct{ status child.ExitStatus }
 
 func (endedProcess) Pid() int { return 0 }

@@ -15,13 +15,13 @@ func (u *Unit) Debts() []Debt { return u.debts.list() }
 // Restore takes over a former image's debts, and undoes none of them.
 func (u *Unit) Restore(all []Debt) { u.debts.restore(all) }
 
-// Owes tells whether something is still to be undone. Other goroutines may ask.
+// Owes reports whether there are debts. Other goroutines may call it.
 func (u *Unit) Owes() bool {
 	_, owes := u.debts.newest()
 	return owes
 }
 
-// UndoAll pays all debts. The tree is dead.
+// UndoAll runs all debts. The tree is dead.
 func (u *Unit) UndoAll(ctx context.Context) {
 	unlock, ok := u.debts.lock(ctx)
 	if !ok {
@@ -37,10 +37,10 @@ func (u *Unit) UndoAll(ctx context.Context) {
 // StartUndo starts UndoAll, and returns at once. The next run waits for it.
 func (u *Unit) StartUndo(ctx context.Context) { u.undoing.Go(func() { u.UndoAll(ctx) }) }
 
-// WaitUndone waits for what StartUndo has started.
+// WaitUndone waits for the end of StartUndo's work.
 func (u *Unit) WaitUndone() { u.undoing.Wait() }
 
-// undo runs the newest debt's command. If it fails, the log says so, and it is not tried again. If the tree's end interrupted it, as cut
+// undo runs the newest debt's command. If it fails, the log says so, and undo does not retry. If the tree's end interrupted it, as cut
 // reports, it is still due.
 func (u *Unit) undo(ctx context.Context, cut func() bool, run func(Debt, child.Spec) error) {
 	d, ok := u.debts.newest()

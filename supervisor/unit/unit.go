@@ -12,17 +12,17 @@ import (
 	"understudy/supervisor/config"
 )
 
-// Config is what a unit is made of.
+// Config configures a unit.
 type Config struct {
 	Service  string
 	Node     string
 	Cluster  string // tells one cluster's files on this machine from another's
 	Logger   hclog.Logger
-	Hurry    <-chan struct{} // closed when stopping is to be quick: programs are killed, not asked
+	Hurry    <-chan struct{} // closed when a stop must be quick: programs are killed, not asked
 	Commands *Commands       // for commands outside any session
 }
 
-// Unit is what a service keeps for its programs from one run to the next: their log files, and debts.
+// Unit is the part of a service's programs that outlives a run: their log files and debts.
 type Unit struct {
 	cfg     Config
 	log     hclog.Logger
@@ -40,7 +40,7 @@ func New(cfg Config) *Unit {
 	return u
 }
 
-// Facts are what every command of a service is told.
+// Facts are the environment of every command of a service.
 func (u *Unit) Facts(token int64) []string {
 	return []string{"UNDERSTUDY_SERVICE=" + u.cfg.Service, "UNDERSTUDY_NODE=" + u.cfg.Node, "UNDERSTUDY_TOKEN=" + strconv.FormatInt(token, 10)}
 }
