@@ -17,11 +17,11 @@ import (
 // ErrNoAuth says that our credentials do not allow a request.
 var ErrNoAuth = zk.ErrNoAuth
 
-// ErrNotOurs says that something in ZooKeeper does not belong to credentials that were to be shown from now on.
+// ErrNotOurs says that a znode does not belong to the credentials that we wanted to use from now on.
 var ErrNotOurs = errors.New("does not belong to the changed credentials")
 
-// Auth is credentials of one scheme, for example digest and user:password. All are shown together: a new znode belongs
-// to each of them, and each gives access to its own znodes.
+// Auth is a list of credentials of one scheme, for example digest and user:password. We send all of them: a new znode
+// belongs to each of them, and each gives access to its own znodes.
 type Auth struct {
 	Scheme  string   `json:"scheme"`
 	Secrets [][]byte `json:"secrets"`
@@ -41,13 +41,13 @@ func ReadAuth(scheme, file string) (a *Auth, warning string, err error) {
 	return a, warning, nil
 }
 
-// Anew reads them again.
+// Anew reads the credentials again.
 func (a *Auth) Anew() (*Auth, error) {
 	now, _, err := ReadAuth(a.Scheme, a.File)
 	return now, err
 }
 
-// Same tells whether others are the same, in whatever order.
+// Same reports whether others are the same, in any order.
 func (a *Auth) Same(others *Auth) bool {
 	one, other := slices.Clone(a.Secrets), slices.Clone(others.Secrets)
 	slices.SortFunc(one, bytes.Compare)
@@ -63,7 +63,7 @@ func (a *Auth) frames() (all []byte) {
 	return all
 }
 
-// widened is these credentials and those that their file holds by now, if it can be read within a moment.
+// widened adds the credentials that the file holds by now, if it can be read within a moment.
 func (a *Auth) widened() *Auth {
 	if a == nil || a.File == "" {
 		return a
@@ -77,7 +77,7 @@ func (a *Auth) widened() *Auth {
 	return &all
 }
 
-// ACL makes a znode the credentials' own: ZooKeeper turns "its creator alone" into it. It is sorted.
+// ACL is the ACL of a znode that belongs to the credentials: ZooKeeper turns "its creator alone" into it. It is sorted.
 func (a *Auth) ACL() (acl []zk.ACL) {
 	for _, secret := range a.Secrets {
 		user, password, _ := strings.Cut(string(secret), ":")
@@ -86,22 +86,22 @@ func (a *Auth) ACL() (acl []zk.ACL) {
 	return Sorted(acl)
 }
 
-// Sorted is an ACL in an order of its own: ZooKeeper keeps none.
+// Sorted sorts an ACL: ZooKeeper keeps no order.
 func Sorted(acl []zk.ACL) []zk.ACL {
 	acl = slices.Clone(acl)
 	slices.SortFunc(acl, func(a, b zk.ACL) int { return strings.Compare(a.ID, b.ID) })
 	return slices.Compact(acl)
 }
 
-// owns tells whether an ACL gives the credentials all rights.
+// owns reports whether an ACL gives the credentials all rights.
 func (a *Auth) owns(acl []zk.ACL) bool {
 	ours := append(a.ACL(), zk.WorldACL(zk.PermAll)...)
 	return slices.ContainsFunc(acl, func(entry zk.ACL) bool { return slices.Contains(ours, entry) })
 }
 
-// Renew shows other credentials from now on: on a new connection of the same session, which nobody notices. It says
-// ErrNotOurs, and shows the former ones, when not all that nodes work with belongs to them: this node would lose its rights
-// to it.
+// Renew uses other credentials from now on, on a new connection of the same session, which nobody notices. It returns
+// ErrNotOurs, and keeps the former ones, if they do not own all znodes that nodes work with: this node would lose its rights
+// to the others.
 func (s *Session) Renew(ctx context.Context, a *Auth) error {
 	tree := s.tree(ctx)
 	if err := tree.belongs(s.cfg.Root, a); err != nil {

@@ -16,16 +16,16 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// errUnanswered is a call that no server answered: it may have been carried out, or may be yet.
+// errUnanswered is a call that no server answered: it may have been carried out, or may still be.
 var errUnanswered = errors.New("no answer from ZooKeeper")
 
-// unknown tells whether the outcome of a call is unknown. Only a server's code is an answer.
+// unknown reports whether the outcome of a call is unknown. Only a server's code is an answer.
 func unknown(err error) bool {
 	return errors.Is(err, errUnanswered) || errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing) ||
 		errors.Is(err, zk.ErrNoServer) || errors.Is(err, zk.ErrSessionMoved)
 }
 
-// answered tells whether err is a server's own code, or the client's for a request that it did not send.
+// answered reports whether err is a server's own code, or the client's for a request that it did not send.
 func answered(err error) bool {
 	for _, code := range []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNoChildrenForEphemerals, zk.ErrNodeExists,
 		zk.ErrNotEmpty, zk.ErrSessionExpired, zk.ErrInvalidACL, zk.ErrAuthFailed, zk.ErrBadArguments, zk.ErrAPIError, zk.ErrInvalidPath} {
@@ -81,7 +81,7 @@ func call[T any](ctx context.Context, c *client, f func() (T, error)) (T, error)
 	case <-ctx.Done():
 		return none, fmt.Errorf("%w: %w", errUnanswered, context.Cause(ctx))
 	case <-limit.C:
-		c.dialer.kick() // another connection can read again what this one lost
+		c.dialer.kick() // another connection can repeat the reads that this one lost
 		return none, errUnanswered
 	}
 }
@@ -96,14 +96,14 @@ func (c *client) set(ctx context.Context, path string, data []byte, version int3
 	return err
 }
 
-// replace puts an ephemeral znode of ours in the place of another znode of that version.
+// replace replaces another znode of that version by an ephemeral of ours.
 func (c *client) replace(ctx context.Context, path string, data []byte, version int32) error {
 	_, err := c.multi(ctx, &zk.DeleteRequest{Path: path, Version: version},
 		&zk.CreateRequest{Path: path, Data: data, Acl: c.acl, Flags: zk.FlagEphemeral})
 	return err
 }
 
-// own makes an ephemeral of this session, in place of one that a former session of this node left.
+// own makes an ephemeral of this session, and replaces one that a former session of this node left.
 func (c *client) own(ctx context.Context, path string, data []byte) error {
 	asSeen := func() error {
 		v, err := c.probe(ctx, path)
@@ -118,7 +118,7 @@ func (c *client) own(ctx context.Context, path string, data []byte) error {
 		return c.replace(ctx, path, data, -1)
 	}
 	err := asSeen()
-	if errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) { // the server that was read from is behind
+	if errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrNoNode) { // the server that answered the read is behind
 		if err := c.sync(ctx, path); err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (c *client) own(ctx context.Context, path string, data []byte) error {
 	return err
 }
 
-// delete deletes a znode, there or not, whatever its version.
+// delete deletes a znode of any version; it may be missing.
 func (c *client) delete(ctx context.Context, path string) error {
 	_, err := call(ctx, c, func() (struct{}, error) { return struct{}{}, c.conn.Delete(path, -1) })
 	if errors.Is(err, zk.ErrNoNode) {
@@ -172,7 +172,7 @@ func (c *client) transact(ctx context.Context, ops ...any) (results []zk.MultiRe
 	return results, -1, err
 }
 
-// view is a znode as it was read, with a watch on it.
+// view is a znode as we read it, with a watch on it.
 type view struct {
 	exists  bool
 	data    []byte
@@ -190,7 +190,7 @@ func seen(data []byte, stat *zk.Stat, changed <-chan zk.Event, err error) (view,
 	return view{true, data, *stat, changed}, nil
 }
 
-// read reads a znode, there or not, and does not watch it.
+// read reads a znode without a watch; it may be missing.
 func (c *client) read(ctx context.Context, path string) (view, error) {
 	return call(ctx, c, func() (view, error) {
 		data, stat, err := c.conn.Get(path)
@@ -198,7 +198,7 @@ func (c *client) read(ctx context.Context, path string) (view, error) {
 	})
 }
 
-// stat reads a znode's stat. A znode that is not there is an error.
+// stat reads a znode's stat. A missing znode is an error.
 func (c *client) stat(ctx context.Context, path string) (zk.Stat, error) {
 	v, err := c.read(ctx, path)
 	if err == nil && !v.exists {
@@ -218,7 +218,7 @@ func (c *client) glance(ctx context.Context, path string) (view, error) {
 	})
 }
 
-// look reads a znode, there or not, and watches it.
+// look reads a znode and watches it; it may be missing.
 func (c *client) look(ctx context.Context, path string) (view, error) {
 	return call(ctx, c, func() (view, error) {
 		for {
@@ -237,7 +237,7 @@ func (c *client) look(ctx context.Context, path string) (view, error) {
 	})
 }
 
-// probe is look for a znode that is expected to be there and whose data does not matter: one request.
+// probe is look for a znode that probably exists and whose data does not matter: one request.
 func (c *client) probe(ctx context.Context, path string) (view, error) {
 	return call(ctx, c, func() (view, error) {
 		exists, stat, changed, err := c.conn.ExistsW(path)
@@ -325,7 +325,7 @@ func (c *client) missing(ctx context.Context, paths []string) ([]any, error) {
 	return missing, nil
 }
 
-// parents lists a path and all above it, the topmost first.
+// parents lists a path and all paths above it, the topmost first.
 func parents(p string) []string {
 	var all []string
 	for p != "/" && p != "." && p != "" {
@@ -338,15 +338,15 @@ func parents(p string) []string {
 // SessionName prints a session id as ZooKeeper's own tools do.
 func SessionName(id int64) string { return "0x" + strconv.FormatUint(uint64(id), 16) }
 
-// quiet takes the client's log: what matters is told by the session itself.
+// quiet drops the client's log: the session itself logs all that matters.
 type quiet struct{ log hclog.Logger }
 
 func (q quiet) Printf(format string, args ...any) {
 	q.log.Trace(strings.TrimSpace(fmt.Sprintf(format, args...)))
 }
 
-// sync has our server catch up with the leader: the reads that follow see all that holds by now, and a request whose answer was lost
-// has been carried out by then, or never will be.
+// sync makes our server catch up with the leader: later reads see the present state, and a request whose answer was lost has been
+// carried out by then, or never will be.
 func (c *client) sync(ctx context.Context, path string) error {
 	_, err := call(ctx, c, func() (string, error) { return c.conn.Sync(path) })
 	return err

@@ -10,7 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Mode is how candidates take turns.
+// Mode is the kind of election.
 type Mode string
 
 // Race: everybody watches the lock. Queue: each watches its predecessor only.
@@ -19,7 +19,7 @@ const (
 	Queue Mode = "queue"
 )
 
-// Birth identifies a service's folder: another one means that ZooKeeper lost its data.
+// Birth identifies a service's folder: if it changes, ZooKeeper has lost its data.
 type Birth struct{ Czxid, Ctime int64 }
 
 // Candidate waits for the lock of one service, within one session.
@@ -62,36 +62,36 @@ func (s *Session) NewCandidate(ctx context.Context, service string, mode Mode) (
 
 func born(folder zk.Stat) Birth { return Birth{folder.Czxid, folder.Ctime} }
 
-// Opening is a chance to take the lock.
+// Opening is an opportunity to take the lock.
 type Opening struct {
-	ours    *view // the lock, when it is ours already: the answer to its creation was lost
+	ours    *view // the lock, if it is ours already: the answer to its creation was lost
 	clear   bool  // there is no breadcrumb
 	intents *Intents
 }
 
-// Ours tells that the lock is ours already.
+// Ours reports that the lock is ours already.
 func (o Opening) Ours() bool { return o.ours != nil }
 
-// Under makes the taking of the lock fail once the intents are other ones: nobody is promoted after the service was paused.
+// Under makes Take fail if the intents have changed since: nobody is promoted after the service was paused.
 func (o Opening) Under(i Intents) Opening {
 	o.intents = &i
 	return o
 }
 
-// Wait returns when the lock may be had.
+// Wait returns when the lock may be free.
 func (c *Candidate) Wait(ctx context.Context) (Opening, error) {
 	return outcome(ctx, c.s.client, func() (Opening, error) { return c.opening(ctx) })
 }
 
 func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 	unsure := c.taking.unsure
-	if c.mode == Queue && !unsure { // when the lock may be ours, the candidate ahead of us may be waiting for us
+	if c.mode == Queue && !unsure { // if the lock may be ours, the candidate ahead of us may be waiting for us
 		if err := c.queue.reachHead(ctx); err != nil {
 			return Opening{}, err
 		}
 	}
 	if c.mode != Queue { // a former candidate of this session may have left a place behind
-		_ = c.Withdraw(ctx) // only others wait for that, and it is tried again
+		_ = c.Withdraw(ctx) // only other nodes wait for that, and we try again
 	}
 	lock, trail, err := c.taking.look(ctx)
 	switch {
@@ -113,14 +113,14 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 // both.
 const crumbFirst = 50 * time.Millisecond
 
-// wait returns when the lock may be free, with the breadcrumb as it is known then.
+// wait returns when the lock may be free, with the newest known breadcrumb.
 func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 	var again <-chan time.Time // when to read a breadcrumb that has changed
 	for {
 		resumed := c.s.Resumed()
 		select {
 		case ev := <-lock.changed:
-			select { // a change of the breadcrumb before the lock's deletion was told before it
+			select { // the news of a breadcrumb's change before the lock's deletion came before it
 			case seen := <-trail.changed:
 				trail.exists = seen.Type != zk.EventNodeDeleted
 			default:
@@ -128,10 +128,10 @@ func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 			if ev.Type == zk.EventNodeDeleted {
 				return trail, nil
 			}
-			return trail, errUnanswered // something else: read again
+			return trail, errUnanswered // another change: read again
 		case seen := <-trail.changed:
 			trail = view{exists: seen.Type != zk.EventNodeDeleted}
-			again = time.After(crumbFirst) // nothing is read while the lock may be about to go
+			again = time.After(crumbFirst) // do not read while the lock may be about to go
 		case <-again:
 			fresh, err := c.s.look(ctx, c.paths.Crumb())
 			if err != nil {
@@ -149,7 +149,7 @@ func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 }
 
 // Take takes the lock. With no breadcrumb left behind, ours is written in the same transaction, and the claim is complete;
-// otherwise Previous is set. It returns nothing when somebody was quicker, or when that is not known: then Wait tells.
+// otherwise Previous is set. It returns nil if another node was quicker, or if that is unknown: then Wait finds out.
 func (c *Candidate) Take(ctx context.Context, o Opening, crumb BreadCrumb) (*Claim, error) {
 	me := c.s.cfg.Node
 	crumb.Node, crumb.Host, crumb.Machine, crumb.Boot = me.Node, me.Host, me.Machine, me.Boot
@@ -161,7 +161,7 @@ func (c *Candidate) Take(ctx context.Context, o Opening, crumb BreadCrumb) (*Cla
 	return c.taking.create(ctx, crumb, o, c.stakes())
 }
 
-// stakes are our znodes that are given up together with the lock.
+// stakes are the znodes that we delete together with the lock.
 func (c *Candidate) stakes() (paths []string) {
 	for _, path := range []string{c.queue.place, c.preference.path} {
 		if path != "" {
@@ -171,27 +171,27 @@ func (c *Candidate) stakes() (paths []string) {
 	return paths
 }
 
-// Unsure tells that the lock may be ours although no answer said so: Wait finds out.
+// Unsure reports that the lock may be ours although no answer said so: Wait finds out.
 func (c *Candidate) Unsure() bool { return c.taking.unsure }
 
-// Prefer tells the others that this node is fit, and preferred with a priority; 0 takes it back.
+// Prefer tells the other nodes that this one is fit, and preferred with a priority; 0 withdraws that.
 func (c *Candidate) Prefer(ctx context.Context, priority int) error {
 	c.Advance(priority)
 	return repeat(ctx, c.s.client, func() error { return c.preference.set(ctx, priority) })
 }
 
-// First is the priority of the node that an operator wants.
+// First is the priority of the node that an operator has chosen.
 const First = 1 << 30
 
-// Advance has this node stand in the queue as with a priority, without telling that it has one.
+// Advance gives this node a place in the queue as with a priority, without announcing one.
 func (c *Candidate) Advance(priority int) { c.queue.priority = priority }
 
-// Withdraw leaves the queue: nothing of ours is in it afterwards, behind which others would wait.
+// Withdraw leaves the queue: afterwards no znode of ours is in it, behind which others would wait.
 func (c *Candidate) Withdraw(ctx context.Context) error {
 	return wrap("leave the queue", c.queue.leave(ctx))
 }
 
-// Retreat takes back that this candidate stands, and a lock that may be ours although no answer said so. Nothing of it is alive.
+// Retreat ends the candidacy, and releases a lock that may be ours although no answer said so. No process of the service is alive.
 func (c *Candidate) Retreat(ctx context.Context) error {
 	if err := c.taking.disown(ctx, c.stakes()); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (c *Candidate) Retreat(ctx context.Context) error {
 	return errors.Join(c.Withdraw(ctx), c.Prefer(ctx, 0))
 }
 
-// Leave takes back all that this candidate has said of itself, as Retreat does.
+// Leave deletes all znodes in which this candidate describes itself, and does what Retreat does.
 func (c *Candidate) Leave(ctx context.Context) error {
 	if err := c.Retreat(ctx); err != nil {
 		return err
@@ -214,7 +214,7 @@ func wrap(what string, err error) error {
 	return nil
 }
 
-// Mode is the kind of election that it stands in.
+// Mode is the candidate's kind of election.
 func (c *Candidate) Mode() Mode { return c.mode }
 
 // Paths names the service's znodes.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Carried lets another image of this process go on with a session, as its sole client from then on.
+// Carried lets another image of this process continue a session, as its only client from then on.
 type Carried struct {
 	Session  int64           `json:"session"`
 	Password []byte          `json:"password"`
@@ -17,7 +17,7 @@ type Carried struct {
 	Claims   map[string]bool `json:"claims"` // services whose locks may be ours
 }
 
-// Carry describes the session to its next client. This one must not send anything any more.
+// Carry describes the session to its next client. This client must not send requests any more.
 func (s *Session) Carry() (Carried, error) {
 	timeout, end, over := s.Lease.left()
 	id, password := s.identity()
@@ -35,11 +35,11 @@ func (s *Session) Carry() (Carried, error) {
 }
 
 // Resume is Open for a session that another image of this process has carried over. It keeps the rest of
-// the lease: serve is called at once, whether or not a server can be reached.
+// the lease: it calls serve at once, whether or not it can reach a server.
 func (e *Ensemble) Resume(ctx context.Context, c Carried, serve func(context.Context, *Session) error) error {
 	cfg := e.cfg
 	cfg.Auth = e.shown()
-	cfg.Timeout = c.Timeout // asking for another one would change the session's
+	cfg.Timeout = c.Timeout // a request for another one would change the session's
 	s := newSession(&cfg)
 	s.Lease.resume(c.Timeout, max(c.Timeout, e.cfg.Timeout), c.LeaseEnd)
 	s.identify(c.Session, c.Password)
@@ -63,7 +63,7 @@ type CarriedClaim struct {
 	Stakes  []string        `json:"stakes,omitempty"`
 }
 
-// Carry describes the claim to the next image. Nothing may be using the claim.
+// Carry describes the claim to the next image. No goroutine may use the claim any more.
 func (c *Claim) Carry() (CarriedClaim, error) {
 	if !c.found || c.Previous != nil {
 		return CarriedClaim{}, errors.New("the breadcrumb does not name us")
@@ -71,7 +71,7 @@ func (c *Claim) Carry() (CarriedClaim, error) {
 	return CarriedClaim{Token: c.Token, Since: c.Since, Number: c.number, Crumb: encode(c.crumb), Version: c.version, Stakes: c.stakes}, nil
 }
 
-// Resume goes on with a claim. Nothing is read for it: Watch finds out whether it still holds, and every transaction says so.
+// Resume continues a claim. It reads nothing: Watch finds out whether the claim still holds, and every transaction checks it.
 func (c *Candidate) Resume(carried CarriedClaim) (*Claim, error) {
 	crumb, err := decode[BreadCrumb](carried.Crumb)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *Candidate) Resume(carried CarriedClaim) (*Claim, error) {
 	return claim, nil
 }
 
-// CarriedCandidate lists the znodes of a candidate. Another candidate of the same session goes on with them.
+// CarriedCandidate lists the znodes of a candidate. Another candidate of the same session continues with them.
 type CarriedCandidate struct {
 	Session    int64       `json:"session,omitempty"`
 	GUID       string      `json:"guid,omitempty"`
@@ -91,7 +91,7 @@ type CarriedCandidate struct {
 	Tried      *BreadCrumb `json:"tried,omitempty"` // the breadcrumb that belongs to a lock that may be ours
 }
 
-// Carry describes the candidate to its successor. It must not be used any more.
+// Carry describes the candidate to its successor. Nobody may use the candidate any more.
 func (c *Candidate) Carry() CarriedCandidate {
 	s := CarriedCandidate{Session: c.s.ID(), Place: c.queue.place, Preference: c.preference.path}
 	if !c.queue.left {
@@ -103,8 +103,8 @@ func (c *Candidate) Carry() CarriedCandidate {
 	return s
 }
 
-// Inherit takes over the znodes of another candidate of the same session. Those of another session are gone with it; under its name
-// we would not know our own place in the queue again, and would wait behind it.
+// Inherit takes over the znodes of another candidate of the same session. Those of another session are gone with it; with its name
+// we would not recognize our own place in the queue, and would wait behind it.
 func (c *Candidate) Inherit(s CarriedCandidate) {
 	if s.Session != c.s.ID() {
 		return

@@ -13,7 +13,7 @@ import (
 var (
 	// ErrLost says that the lock is not ours any more.
 	ErrLost = errors.New("the lock is lost")
-	// ErrCrumbChanged says that the breadcrumb is not the one that was fenced.
+	// ErrCrumbChanged says that the breadcrumb is not the one that we fenced.
 	ErrCrumbChanged = errors.New("the breadcrumb has changed")
 )
 
@@ -22,7 +22,7 @@ type Claim struct {
 	Token int64     // the czxid of the lock
 	Since time.Time // when the lock was claimed
 
-	// Previous is whom the breadcrumb names when it is not us: to be fenced before Inscribe. PreviousToken is its token.
+	// Previous is the node that the breadcrumb names, unless that is us: it must be fenced before Inscribe. PreviousToken is its token.
 	Previous      *BreadCrumb
 	PreviousToken int64
 
@@ -33,15 +33,15 @@ type Claim struct {
 	s       *Session
 	paths   Paths
 	crumb   BreadCrumb // ours
-	version int32      // of the breadcrumb as it was last read or written
+	version int32      // of the breadcrumb as we last read or wrote it
 	found   bool       // there is a breadcrumb
-	stakes  []string   // our znodes in the queue and among the preferred, given up together with the lock
+	stakes  []string   // our znodes in the queue and among the preferred, deleted together with the lock
 	lock    <-chan zk.Event
 	trail   <-chan zk.Event // of the breadcrumb
 }
 
-// Confirmed waits until the breadcrumb of the previous active is gone: it, or an operator, says that its child is dead. It
-// returns ErrCrumbChanged when somebody else is to be fenced, and an error when the lock is lost meanwhile.
+// Confirmed waits until the breadcrumb of the former active is gone: that node, or an operator, says that its child is dead. It
+// returns ErrCrumbChanged if another node must be fenced now, and an error if the lock is lost meanwhile.
 func (c *Claim) Confirmed(ctx context.Context) error {
 	former := *c.Previous
 	for {
@@ -57,8 +57,8 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 		if c.Previous == nil {
 			return nil
 		}
-		// A former active that adds its token to the breadcrumb, late, proves nothing. A process that is known to be alive changes
-		// the case: from now on no delay is a proof, nor an answer that did not cover that process.
+		// A former active that adds its token to the breadcrumb late proves nothing. A process that is known to be alive changes
+		// the case: from now on no delay is a proof, and no answer that did not cover that process.
 		if c.Previous.Session != former.Session || !bytes.Equal(c.Previous.Tree, former.Tree) || !c.Previous.Leftover.same(former.Leftover) {
 			return ErrCrumbChanged
 		}
@@ -72,12 +72,12 @@ func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, 
 	return former.Wait(grace), err
 }
 
-// PreviousLives tells whether the former active's session is still there, as after a deletion of the lock by hand. Its lease may then
+// PreviousLives reports whether the former active's session still exists, as after a deletion of the lock by hand. Its lease may then
 // last as long as a session does. Any ephemeral of that session shows it: the node's znode, which may have been deleted as well, or
 // its znode among the members.
 func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
 	if c.Previous.Session == "" || c.Previous.Outlived {
-		return true, nil // nobody knows, as when the breadcrumb cannot be read; or what would show it was deleted with the lock
+		return true, nil // unknown, as when the breadcrumb cannot be read; or the znodes that would show it were deleted with the lock
 	}
 	for _, dir := range []string{NodesDir(c.paths.Root), c.paths.Members()} {
 		path := dir + "/" + c.Previous.Node
@@ -92,8 +92,8 @@ func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// Inscribe makes the breadcrumb name us, if it does not yet: P5. The transaction holds only while a lock exists and nobody
-// has claimed it since we did, which makes it ours, and while the breadcrumb is the one that was fenced.
+// Inscribe makes the breadcrumb name us, if it does not yet: P5. The transaction succeeds only while a lock exists that
+// nobody has claimed since we did, which makes it ours, and while the breadcrumb is the one that we fenced.
 func (c *Claim) Inscribe(ctx context.Context) error {
 	for again := (pacing{}); c.Previous != nil || !c.found; {
 		c.crumb.Token = c.Token
@@ -129,16 +129,16 @@ func (c *Claim) Inscribe(ctx context.Context) error {
 	return nil
 }
 
-// unclaimed holds in a transaction as long as nobody has claimed the lock after us. Every fresh lock has version 0, and so
-// has every fresh breadcrumb: neither says by its version whose it is.
+// unclaimed is a check for transactions that succeeds as long as nobody has claimed the lock after us. Every new lock has
+// version 0, and so has every new breadcrumb: the version of neither says whose it is.
 func (c *Claim) unclaimed() *zk.CheckVersionRequest {
 	return &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: c.number}
 }
 
-// Session is the timeout of the session, as the breadcrumb tells it.
+// Session is the timeout of the session, as in the breadcrumb.
 func (c *Claim) Session() time.Duration { return time.Duration(c.crumb.SessionMs) * time.Millisecond }
 
-// reread is read, repeated until there is an answer.
+// reread repeats read until there is an answer.
 func (c *Claim) reread(ctx context.Context) error {
 	return repeat(ctx, c.s.client, func() error { return c.read(ctx) })
 }
@@ -159,7 +159,7 @@ func (c *Claim) read(ctx context.Context) error {
 		c.s.log.Warn("the breadcrumb cannot be read, so its writer is fenced as unknown", "path", c.paths.Crumb(), "error", err)
 	}
 	if crumb.SessionMs == 0 {
-		crumb.SessionMs = c.s.Longest().Milliseconds() // its own is not known: the longest that we know of
+		crumb.SessionMs = c.s.Longest().Milliseconds() // its own is unknown: use the longest known one
 	}
 	if crumb.Session == c.crumb.Session && bytes.Equal(crumb.Tree, c.crumb.Tree) {
 		return nil
@@ -184,15 +184,15 @@ func (c *Claim) verify(ctx context.Context) error {
 	return nil
 }
 
-// renumber reads folder, breadcrumb and, last, the lock. That this is the very lock that we claimed tells that nobody has claimed
-// it before the folder was read: the folder's version, greater than it was when somebody wrote to it by hand, is the number of our
-// claim then. A later claim raises it again.
+// renumber reads folder, breadcrumb and, last, the lock. If that is the very lock that we claimed, nobody had claimed it before we
+// read the folder. The folder's version, which is higher if somebody wrote to the folder by hand, is then the number of our claim. A
+// later claim raises it again.
 //
-// P1: a breadcrumb of a later claim beside our lock cannot be, unless by hand, and is not built upon: see adopt.
+// P1: a breadcrumb of a later claim beside our lock is impossible, unless made by hand. We do not rely on it: see adopt.
 func (c *Claim) renumber(ctx context.Context) error {
 	dir, err := outcome(ctx, c.s.client, func() (zk.Stat, error) { return c.s.stat(ctx, c.paths.Dir()) })
 	if errors.Is(err, zk.ErrNoNode) {
-		return ErrLost // and with the folder the lock
+		return ErrLost // and the lock with the folder
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", c.paths.Dir(), err)
@@ -217,7 +217,7 @@ func (c *Claim) renumber(ctx context.Context) error {
 }
 
 // Watch signs the breadcrumb, and returns when the lock or the breadcrumb is not ours any more, or when ctx or the session
-// ends. A breadcrumb that somebody deleted is written again.
+// ends. It writes a deleted breadcrumb again.
 func (c *Claim) Watch(ctx context.Context) error {
 	if err := c.sign(ctx); err != nil {
 		return err
@@ -248,8 +248,8 @@ func (c *Claim) Watch(ctx context.Context) error {
 	}
 }
 
-// sign adds the token to a breadcrumb that was written together with the lock, when it was not known yet. It reaches nothing
-// but ours, however late it comes: the breadcrumb of the next claim is at the same version.
+// sign adds the token to a breadcrumb that was written together with the lock, when the token was not known yet. It changes only
+// ours, however late it comes, although the breadcrumb of the next claim may have the same version.
 func (c *Claim) sign(ctx context.Context) error {
 	if c.crumb.Token == c.Token {
 		return nil
@@ -262,7 +262,7 @@ func (c *Claim) sign(ctx context.Context) error {
 	if errors.Is(err, zk.ErrNoAuth) {
 		return fmt.Errorf("write the breadcrumb: %w", err)
 	}
-	return nil // anything else shows in the read that follows
+	return nil // the next read shows other failures
 }
 
 // rewrite writes our breadcrumb over itself.

@@ -8,8 +8,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Connect gives a plain client for reading and for the operator's commands: no lease, no node, no promise. It returns when
-// a session stands, or with the reason why there is none when ctx ends. The client is to be closed.
+// Connect returns a plain client for reading and for the operator's commands: no lease, no node, no promise. It returns when
+// a session is open, or when ctx ends, with the reason why there is none. The caller closes the client.
 func Connect(ctx context.Context, cfg Config) (*zk.Conn, error) {
 	if cfg.Auth != nil && cfg.Auth.File != "" {
 		if now, err := cfg.Auth.Anew(); err == nil {

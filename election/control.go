@@ -17,7 +17,7 @@ type Control struct {
 	Reload     *Order      `json:"reload,omitempty"`     // pending
 }
 
-// Order is meant for the activation that it names, and for no later one. The node that has carried it out removes it.
+// Order applies to the activation that it names, and to no later one. The node that has executed it removes it.
 type Order struct {
 	ID    string `json:"id"`
 	Token int64  `json:"token"`
@@ -33,12 +33,12 @@ type Switchover struct {
 	Deadline time.Time `json:"deadline"`        // the command gives up then
 }
 
-// Forces tells whether a node is to become active although it is not fit.
+// Forces reports whether a node should become active although it is not fit.
 func (c Control) Forces(node string) bool {
 	return c.Switchover != nil && c.Switchover.Force && c.Switchover.To == node
 }
 
-// Words tell of a pause.
+// Words describe a pause.
 func (c Control) Words() string {
 	words := "paused"
 	if c.By != "" {
@@ -55,7 +55,7 @@ func (c Control) Merge(old []byte) []byte {
 	return merge(old, c, "paused", "why", "by", "since", "switchover", "restart", "reload")
 }
 
-// ParseControl reads the control znode. If it cannot be read, the service pauses: somebody wanted something.
+// ParseControl reads the control znode. If it cannot be read, the service pauses: an operator wanted something.
 func ParseControl(data []byte) Control {
 	if len(data) == 0 {
 		return Control{}
@@ -67,14 +67,14 @@ func ParseControl(data []byte) Control {
 	return c
 }
 
-// Intents decide, besides the lock's being free, which node may take it.
+// Intents decide which node may take a free lock.
 type Intents struct {
 	Control   Control
 	version   int32          // of the control znode
-	Preferred map[string]int // nodes that are fit to run the service, by their priority; those of priority 0 are not in it
+	Preferred map[string]int // nodes that are fit to run the service, with their priorities; without those of priority 0
 }
 
-// Rival is the node that is preferred to one with the given priority, or "".
+// Rival is a node that is preferred to one with the given priority, or "".
 func (i Intents) Rival(self string, priority int) string {
 	rival := ""
 	for node, p := range i.Preferred {
@@ -85,7 +85,7 @@ func (i Intents) Rival(self string, priority int) string {
 	return rival
 }
 
-// preferred reads names such as 10-db-1. The znodes hold nothing: a look at their names is all that it takes.
+// preferred parses names such as 10-db-1. The znodes hold no data: their names are enough.
 func preferred(names []string) map[string]int {
 	all := map[string]int{}
 	for _, name := range names {

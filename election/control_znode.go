@@ -10,14 +10,14 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ControlZnode is the znode to which operators write their orders. It is watched together with the preferred nodes.
+// ControlZnode is the znode to which operators write their orders. Nodes watch it together with the preferred nodes.
 type ControlZnode struct {
 	s     *Session
 	paths Paths
-	birth Birth // of the service's folder that the candidate stood with
+	birth Birth // of the service's folder at the candidate's beginning
 }
 
-// Watch tells the intents, and each change of them, until ctx or the session ends, or all of the service is deleted.
+// Watch reports the intents, and each change of them, until ctx or the session ends, or all znodes of the service are deleted.
 func (c *ControlZnode) Watch(ctx context.Context, tell func(Intents)) error {
 	known := int64(0)        // the control znode's czxid
 	fit := map[string]bool{} // preferences that are known to be a session's
@@ -46,7 +46,7 @@ func (c *ControlZnode) Watch(ctx context.Context, tell func(Intents)) error {
 	}
 }
 
-// stillThere tells whether the service's folder is still the one that the candidate stood with.
+// stillThere reports whether the service's folder is still the one of the candidate's beginning.
 func (c *ControlZnode) stillThere(ctx context.Context) error {
 	dir, err := c.s.stat(ctx, c.paths.Dir())
 	if err == nil && born(dir) != c.birth {
@@ -70,7 +70,7 @@ func (c *ControlZnode) read(ctx context.Context) (control view, names []string, 
 	return control, names, changed, err
 }
 
-// remake makes a znode anew that was deleted by hand, and asks for it to be read again.
+// remake recreates a znode that was deleted by hand, and asks for another read.
 func (c *ControlZnode) remake(ctx context.Context, path string) error {
 	if err := c.s.ensure(ctx, []string{path}); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c *ControlZnode) remake(ctx context.Context, path string) error {
 }
 
 // fit drops preferences that no session owns: a restore has made them, and a node that gave the service up for one would find nobody
-// there, again and again. Each is looked at once; a node that replaces one gets a new name in the list.
+// there, again and again. It checks each once; a node that replaces one gets a new name in the list.
 func (c *ControlZnode) fit(ctx context.Context, names []string, known map[string]bool) (fit []string, err error) {
 	maps.DeleteFunc(known, func(name string, _ bool) bool { return !slices.Contains(names, name) })
 	for _, name := range names {
@@ -98,7 +98,7 @@ func (c *ControlZnode) fit(ctx context.Context, names []string, known map[string
 	return fit, nil
 }
 
-// Amend changes the orders, and repeats itself until that is done; change reports false when there is nothing to change.
+// Amend changes the orders, and repeats that until it succeeds; change reports false if there is nothing to change.
 func (c *ControlZnode) Amend(ctx context.Context, change func(*Control) bool) error {
 	return wrap("write the control znode", retry(ctx, c.s.client, func() error {
 		v, err := c.s.read(ctx, c.paths.Control())

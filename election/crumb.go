@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// BreadCrumb says whose child may be running. Written before a child starts, removed only after its whole tree is dead.
+// BreadCrumb says which node's child may be running. A node writes it before a child starts, and removes it only after the whole tree is dead.
 type BreadCrumb struct {
 	Node        string          `json:"node"`
 	Host        string          `json:"host"`
@@ -53,7 +53,7 @@ func (b BreadCrumb) check() error {
 		return fmt.Errorf("%q is not a node name", b.Node)
 	case b.Session != "" && !isSession(b.Session): // without one nobody knows whether it is over
 		return fmt.Errorf("%q is not a session id", b.Session)
-	case b.SessionMs < 0 || b.SessionMs > math.MaxInt32: // as far as ZooKeeper's protocol goes
+	case b.SessionMs < 0 || b.SessionMs > math.MaxInt32: // the limit of ZooKeeper's protocol
 		return fmt.Errorf("%d ms is not a session timeout", b.SessionMs)
 	case b.Token < 0:
 		return fmt.Errorf("%d is not a token", b.Token)
@@ -63,14 +63,14 @@ func (b BreadCrumb) check() error {
 	return nil
 }
 
-// isName tells whether a znode of this name can be.
+// isName reports whether a znode can have this name.
 func isName(name string) bool {
 	return name != "" && name != "." && name != ".." && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
 		return r == '/' || !unicode.IsGraphic(r) || r >= 0xfff0 && r <= 0xffff // ZooKeeper's rule, and a little stricter
 	})
 }
 
-// isSession tells whether SessionName could have made it.
+// isSession reports whether SessionName could have made it.
 func isSession(name string) bool {
 	digits, ok := strings.CutPrefix(name, "0x")
 	id, err := strconv.ParseUint(digits, 16, 64)

@@ -9,13 +9,13 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Crumb is a service's breadcrumb, as nodes read and change it that need not have the lock.
+// Crumb is a service's breadcrumb for nodes that read and change it without the lock.
 type Crumb struct {
 	s     *Session
 	paths Paths
 }
 
-// Settled waits until the service has no breadcrumb: the node that it named is known to run nothing of it.
+// Settled waits until the service has no breadcrumb: then the node that it named runs no process of the service.
 func (c *Crumb) Settled(ctx context.Context) error {
 	for again := (pacing{}); ; {
 		v, err := c.s.look(ctx, c.paths.Crumb())
@@ -33,7 +33,7 @@ func (c *Crumb) Settled(ctx context.Context) error {
 	}
 }
 
-// Named reads whom the breadcrumb names, and whether there is one that can be read.
+// Named reads the node that the breadcrumb names, and reports whether there is a readable one.
 func (c *Crumb) Named(ctx context.Context) (BreadCrumb, bool, error) {
 	v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.read(ctx, c.paths.Crumb()) })
 	if err != nil {
@@ -46,8 +46,7 @@ func (c *Crumb) Named(ctx context.Context) (BreadCrumb, bool, error) {
 	return b, err == nil, nil
 }
 
-// ofTree carries out a change of the breadcrumb if that names the tree, and reports whether it does; nil: there is nothing to be
-// changed.
+// ofTree changes the breadcrumb if that names the tree, and reports whether it does. change returns nil if nothing has to change.
 func (c *Crumb) ofTree(ctx context.Context, tree json.RawMessage, change func(BreadCrumb, view) (any, error)) (names bool, err error) {
 	err = retry(ctx, c.s.client, func() error {
 		names, err = c.tryOfTree(ctx, tree, change)
@@ -57,7 +56,7 @@ func (c *Crumb) ofTree(ctx context.Context, tree json.RawMessage, change func(Br
 }
 
 func (c *Crumb) tryOfTree(ctx context.Context, tree json.RawMessage, change func(BreadCrumb, view) (any, error)) (bool, error) {
-	dir, err := c.s.stat(ctx, c.paths.Dir()) // first: its version tells of claims after it
+	dir, err := c.s.stat(ctx, c.paths.Dir()) // first: its version reveals later claims
 	if err != nil {
 		return false, err
 	}
@@ -67,7 +66,7 @@ func (c *Crumb) tryOfTree(ctx context.Context, tree json.RawMessage, change func
 	}
 	named, err := ReadBreadCrumb(v.data)
 	if err != nil || len(tree) == 0 || !bytes.Equal(named.Tree, tree) {
-		return false, nil // it is not about that tree
+		return false, nil // it names another tree
 	}
 	op, err := change(named, v)
 	if err != nil || op == nil {

@@ -18,11 +18,11 @@ func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", address) // the name is looked up anew each time
 }
 
-// hosts is which server to try next. The first round over the servers goes without a pause, later ones with a short growing one.
+// hosts chooses the next server to try. The first round over the servers has no pause, later ones have a short growing one.
 type hosts struct {
 	servers []string
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	next   int
 	failed int   // dials since the last one that led to a session
 	last   error // why the newest dial led to none
@@ -59,7 +59,7 @@ func (h *hosts) failedWith(err error) {
 	h.last = err
 }
 
-// trouble is the newest reason why there is no session, or nil.
+// trouble is the newest reason for having no session, or nil.
 func (h *hosts) trouble() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,9 +80,9 @@ type dialer struct {
 	cancel context.CancelFunc
 
 	seen   atomic.Int64 // the newest zxid
-	resume *handshake   // the session that is carried over; nil: a new one is opened
+	resume *handshake   // the session to continue; nil: open a new one
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	limit   time.Duration
 	current *wire
 	auth    *Auth // what is shown
@@ -93,7 +93,7 @@ func newDialer(ctx context.Context, cfg *Config, greeted func(handshake)) *diale
 		hosts: &hosts{servers: cfg.Servers, next: rand.IntN(len(cfg.Servers))},
 		dial:  dialing(cfg.Dial, cfg.TLS), auth: cfg.Auth, greeted: greeted, now: cfg.Now, limit: stallLimit(cfg.Timeout),
 	}
-	if d.now == nil { // a client without a lease does not ask
+	if d.now == nil { // a client without a lease needs no clock
 		d.now = func() time.Duration { return 0 }
 	}
 	d.ctx, d.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -110,7 +110,7 @@ func (d *dialer) Len() int { return len(d.hosts.servers) }
 // dial for ever after the end of the session.
 func (d *dialer) Next() (string, bool) { return d.hosts.another(), d.ctx.Err() != nil }
 
-// Connected tells that a session stands.
+// Connected notes that a session is open.
 func (d *dialer) Connected() { d.hosts.connected() }
 
 // open is the client's Dialer.
@@ -143,7 +143,7 @@ func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
 	return d.current, nil
 }
 
-// bound says how long a dial, or a server's silence, may last.
+// bound limits how long a dial, or a server's silence, may last.
 func (d *dialer) bound(limit time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,7 +159,7 @@ func (d *dialer) kick() {
 	}
 }
 
-// authenticate shows other credentials from the next connection on, and has that made at once.
+// authenticate uses other credentials from the next connection on, and makes that at once.
 func (d *dialer) authenticate(a *Auth) {
 	d.mu.Lock()
 	d.auth = a
@@ -182,7 +182,7 @@ func (d *dialer) localAddr() net.Addr {
 	return d.current.LocalAddr()
 }
 
-// shutdown ends all dialing for good. Nothing of the session reaches the network after it.
+// shutdown ends all dialing for good. After it the session sends nothing.
 func (d *dialer) shutdown() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,8 +15,8 @@ type Tree struct {
 	Children func(path string) ([]string, error)
 }
 
-// Exposed finds the znodes of services that others than the credentials' owners may change. The right to delete in a service's folder
-// is the right to delete its lock and breadcrumb, whoever owns these. It looks at the folders, and at the znodes in those of services.
+// Exposed finds the znodes of services that clients without the credentials may change. The right to delete in a service's folder
+// is the right to delete its lock and breadcrumb, even if others own these. It looks at the folders, and at the znodes in those of services.
 // The folders above the root do not matter: only an empty root can be deleted. services nil: all.
 func (t Tree) Exposed(root string, a *Auth, services []string) (open []string, err error) {
 	look := func(path string) (is bool, err error) {
@@ -24,7 +24,7 @@ func (t Tree) Exposed(root string, a *Auth, services []string) (open []string, e
 		switch {
 		case errors.Is(err, zk.ErrNoNode):
 			return false, nil
-		case err != nil && !errors.Is(err, zk.ErrNoAuth): // a znode that is hidden from us is not ours
+		case err != nil && !errors.Is(err, zk.ErrNoAuth): // a znode that we cannot read is not ours
 			return false, fmt.Errorf("read the ACL of %s: %w", path, err)
 		case err != nil || a.exposed(acl):
 			open, is = append(open, path), true
@@ -66,7 +66,7 @@ func (t Tree) Exposed(root string, a *Auth, services []string) (open []string, e
 	return open, nil
 }
 
-// exposed tells whether an ACL lets others do more than read.
+// exposed reports whether an ACL lets others do more than read.
 func (a *Auth) exposed(acl []zk.ACL) bool {
 	ours := a.ACL()
 	return slices.ContainsFunc(acl, func(entry zk.ACL) bool {
@@ -76,7 +76,7 @@ func (a *Auth) exposed(acl []zk.ACL) bool {
 
 const longestPath = 80
 
-// ExposedNote is a line that says so, with the command to type; "" if nothing is open.
+// ExposedNote is a warning about open znodes, with the command to type; "" if none is open.
 func ExposedNote(open []string) string {
 	if len(open) == 0 {
 		return ""
@@ -86,7 +86,7 @@ func ExposedNote(open []string) string {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
 	first := open[0]
-	if len(first) > longestPath { // what to type stands behind it
+	if len(first) > longestPath { // the command to type follows it
 		first = first[:longestPath] + "..."
 	}
 	note := fmt.Sprintf("clients without the credentials in zookeeper.auth may change %s%s in ZooKeeper, and so make two copies of a service run; "+
@@ -94,7 +94,7 @@ func ExposedNote(open []string) string {
 	return Bounded([]string{note})[0] // it has names of znodes that a stranger may have made
 }
 
-// tree reads in a session; each read is repeated until it is answered.
+// tree reads in a session, and repeats each read until it is answered.
 func (c *client) tree(ctx context.Context) Tree {
 	return Tree{
 		ACL: func(path string) ([]zk.ACL, error) {

@@ -8,21 +8,21 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// former is the session that a node that comes back finds under its own name.
+// former is a session that a returning node finds under its own name.
 type former struct {
 	s    *Session
 	path string // nodes/<node>
 
 	sign
 	owner int64
-	asked time.Duration // when the newest request was sent whose refusal shows that a quorum hears us
+	asked time.Duration // when we sent the newest request whose refusal shows that a quorum hears us
 
 	named   int64 // the session that the log has named
 	namedAt time.Duration
 }
 
-// stale tells whether the session has sent no heartbeat for two session timeouts, its own or ours. There is no lease yet whose
-// heartbeats could be acknowledged all the while; but a create is refused by a quorum too, and it is asked for again and again.
+// stale reports whether the session has sent no heartbeat for two session timeouts, its own or ours. We have no lease yet whose
+// heartbeats could be acknowledged all the while; but a quorum also refuses a create, which we repeat.
 func (f *former) stale(v view, refused error, sent time.Duration) bool {
 	if !errors.Is(refused, zk.ErrNodeExists) {
 		return false
@@ -36,8 +36,8 @@ func (f *former) stale(v view, refused error, sent time.Duration) bool {
 	return sent-f.since >= 2*max(f.timeout, session)
 }
 
-// succeed takes the place of a stale session, unless it sends a heartbeat first, and tells whether that is done. What else the
-// session holds is deleted by ClearStale.
+// succeed takes the place of a stale session, unless it sends a heartbeat first, and reports whether that is done. ClearStale deletes
+// the session's other znodes.
 func (f *former) succeed(ctx context.Context) bool {
 	s := f.s
 	s.log.Warn("the former session of this node has sent no heartbeat for two session timeouts, but ZooKeeper keeps it or its znode: taking its place",
@@ -56,10 +56,10 @@ func (f *former) succeed(ctx context.Context) bool {
 	return true
 }
 
-// nagging is how often it is said again that another supervisor has our name.
+// nagging is how often the log repeats that another supervisor has our name.
 const nagging = time.Minute
 
-// tell logs which session has our name: a former one of this node, which soon ends, or another supervisor's, which has to be renamed.
+// tell logs which session has our name: a former one of this node, which ends soon, or that of another supervisor, which must be renamed.
 func (f *former) tell(v view) {
 	s, me, owner := f.s, f.s.cfg.Node, v.stat.EphemeralOwner
 	alive := false // a session that nobody serves would be over by now

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// ErrShortened says that the servers grant a session less than it can go on with.
+// ErrShortened says that the servers grant a session less than it needs.
 var ErrShortened = errors.New("ZooKeeper grants a shorter session timeout than this session can continue with")
 
-// Counted is the timeout that a session counts with, for lease, heartbeats and all else, when a server has granted it that much, and
-// no server ever grants less than floor (0: nobody says so).
+// Counted is the timeout that a session uses, for lease, heartbeats and all else, if a server has granted it that much, and no
+// server ever grants less than floor (0: unknown).
 //
-// P3: a server that was sent a connect request may have shortened the session, and its answer may be lost, or not read yet. From the
-// sending of an acknowledged write to the earliest end of its session it is 7T/12 (see Watchdog). So a grant that
-// comes too late to shorten the lease is long enough, unless it is less than that; and floor says that it never is.
+// P3: a server that got a connect request may have shortened the session, while its answer is lost, or not read yet. From the
+// sending of an acknowledged write to the earliest end of its session it is 7T/12 (see Watchdog). So a grant
+// that comes too late to shorten the lease is long enough, unless it is less than that; and floor says that it never is.
 func Counted(granted, floor time.Duration) time.Duration {
 	if floor > 0 {
 		return min(granted, floor*12/7)
@@ -22,7 +22,7 @@ func Counted(granted, floor time.Duration) time.Duration {
 	return granted
 }
 
-// granted tells why a session cannot go on with a timeout.
+// granted returns why a session cannot continue with a timeout.
 func (c *Config) granted(timeout time.Duration) error {
 	if timeout < c.Floor {
 		return fmt.Errorf("%w: %v, but the config allows none shorter than %v", ErrShortened, timeout, c.Floor)
@@ -33,7 +33,7 @@ func (c *Config) granted(timeout time.Duration) error {
 	return nil
 }
 
-// greeted sees each handshake before the client does, which sends nothing before it returns. Each reconnect negotiates the session's
+// greeted handles each handshake before the client, which sends nothing until greeted returns. Each reconnect negotiates the session's
 // timeout anew, within the bounds of that server.
 //
 // P3: a shorter timeout counts at once, from the sending of the connect request, and both guardians know of it before anything is done
@@ -48,7 +48,7 @@ func (s *Session) greeted(h handshake) {
 	counted, refusal := Counted(h.timeout, s.cfg.Floor), s.cfg.granted(h.timeout)
 	s.Self.Say(func(n *Node) { n.SessionMs = h.timeout.Milliseconds() })
 	was, shorter := s.Lease.grant(h.timeout, counted, h.sent)
-	s.identify(h.session, h.password) // last: nobody counts with a timeout that is not known
+	s.identify(h.session, h.password) // last: nobody may use a timeout that is not known yet
 	if !shorter && refusal == nil {
 		return
 	}

@@ -50,7 +50,7 @@ func (s *Session) beat(ctx context.Context) {
 	}
 }
 
-// reclaim puts our own znode in the place of one that a restore has made no session's. P6: to others we would be silent with it.
+// reclaim replaces a znode that belongs to no session after a restore by our own. P6: otherwise we would look silent to others.
 func (s *Session) reclaim(ctx context.Context, path string, version int32) {
 	s.log.Warn("the znode of this supervisor belonged to no session, making it anew", "path", path)
 	if err := s.replace(ctx, path, s.Self.data(), version); err != nil {

@@ -18,7 +18,7 @@ type History struct {
 }
 
 // Record adds an activation to the history, and returns the entry for Amend. Entries beyond the last 100 are dropped, and
-// one that a former active left open is closed with the reason given.
+// one that a former active left open is closed with the given reason.
 func (h *History) Record(ctx context.Context, a Activation, former Reason) (string, error) {
 	a.Node = h.s.cfg.Node.Node
 	entry, err := call(ctx, h.s.client, func() (string, error) {
@@ -44,7 +44,7 @@ func (h *History) Record(ctx context.Context, a Activation, former Reason) (stri
 	return entry, nil
 }
 
-// closeEntry ends an activation whose node did not live to do it.
+// closeEntry ends an activation whose node could not do it any more.
 func (h *History) closeEntry(ctx context.Context, path string, next Activation, why Reason) {
 	v, err := h.s.read(ctx, path)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Lease says how long a session's programs may run. This process takes its end for the session's.
+// Lease says how long a session's programs may run. This process treats the lease's end as the session's.
 type Lease struct {
 	now     func() time.Duration
 	kill    func(why error) // ends the serving
@@ -14,13 +14,13 @@ type Lease struct {
 	ended   chan struct{}   // closed at the end
 	shorter chan struct{}   // holds one when the lease has become shorter
 
-	mu       sync.Mutex    // guards what follows
+	mu       sync.Mutex    // guards the fields below
 	timeout  time.Duration // the shortest that a server has granted the session: all formulas use it
-	longest  time.Duration // the longest that was asked for, or granted
+	longest  time.Duration // the longest requested or granted one
 	acked    time.Duration // when the newest acknowledged write was sent
 	backed   time.Duration // when the lease ends that ZooKeeper backs; 0: there is none
-	promised time.Duration // until when others have promised to start nothing; 0: they have not
-	ending   bool          // the serving was told to end
+	promised time.Duration // how long the others' promises last; 0: there are none
+	ending   bool          // serve was told to end
 	over     error         // why it has ended
 	extended func(end time.Duration)
 	cut      func(context.Context) error
@@ -30,7 +30,7 @@ func newLease(now func() time.Duration, asked time.Duration) Lease {
 	return Lease{now: now, ended: make(chan struct{}), shorter: make(chan struct{}, 1), longest: asked}
 }
 
-// resume goes on with the lease of another image of this process.
+// resume continues the lease of another image of this process.
 func (l *Lease) resume(timeout, longest, end time.Duration) {
 	l.timeout, l.longest, l.backed, l.acked = timeout, longest, end, end-LeaseLength(timeout)
 }
@@ -42,8 +42,8 @@ func (l *Lease) Timeout() time.Duration {
 	return l.timeout
 }
 
-// Longest is the longest timeout that a session of this configuration may have been granted, as far as is known here. A session that
-// does not tell its timeout is taken to have this one.
+// Longest is the longest timeout that a session of this configuration may have, as far as we know. We assume it for a session
+// with an unknown timeout.
 func (l *Lease) Longest() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,14 +80,14 @@ func (l *Lease) left() (timeout, backed time.Duration, over error) {
 	return l.timeout, l.backed, l.over
 }
 
-// Over tells why the session is over, or nil.
+// Over returns why the session is over, or nil.
 func (l *Lease) Over() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.over
 }
 
-// Ended is closed when the lease has ended: nothing that needs it may be alive.
+// Ended is closed when the lease has ended: no program that needs it may be alive.
 func (l *Lease) Ended() <-chan struct{} { return l.ended }
 
 // Expire ends the lease at once: the session cannot be trusted any more.
@@ -108,7 +108,7 @@ func (l *Lease) expire(why error) {
 	l.hangUp()
 }
 
-// OnExtended has f told each end that ZooKeeper backs, the present one at once.
+// OnExtended calls f with each end that ZooKeeper backs, and with the present one at once.
 func (l *Lease) OnExtended(f func(end time.Duration)) {
 	l.mu.Lock()
 	l.extended = f
@@ -117,8 +117,8 @@ func (l *Lease) OnExtended(f func(end time.Duration)) {
 	f(end)
 }
 
-// OnShortened has f called when the lease has become shorter: End tells the new end by then. Nothing is done in the session until f
-// returns; when f fails, the session is ended.
+// OnShortened calls f when the lease has become shorter: by then End is the new end. The session does nothing until f returns; if f
+// fails, the session ends.
 func (l *Lease) OnShortened(f func(context.Context) error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,8 +144,8 @@ func (l *Lease) extend(sent time.Duration) {
 	}
 }
 
-// ExtendByPromises has the lease last until then although nothing is acknowledged: the other nodes have promised not to start its
-// services. It reports false when that comes too late. P3: a lease that has ended, or is ending, is never revived.
+// ExtendByPromises extends the lease until then without acknowledged writes: the other nodes have promised not to start its
+// services. It reports false if that comes too late. P3: a lease that has ended, or is ending, is never revived.
 func (l *Lease) ExtendByPromises(until time.Duration) bool {
 	now := l.now()
 	l.mu.Lock()
@@ -157,7 +157,7 @@ func (l *Lease) ExtendByPromises(until time.Duration) bool {
 	return true
 }
 
-// grant takes a timeout that a server has granted, of a request sent at that time, unless it is longer than the present one.
+// grant applies a timeout that a server has granted for a request sent at that time, unless it is longer than the present one.
 func (l *Lease) grant(granted, counted, sent time.Duration) (was time.Duration, shorter bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +173,7 @@ func (l *Lease) grant(granted, counted, sent time.Duration) (was time.Duration, 
 	return was, true
 }
 
-// shortened tells of a lease that has become shorter.
+// shortened reports a lease that has become shorter.
 func (l *Lease) shortened(ctx context.Context) error {
 	select {
 	case l.shorter <- struct{}{}:
@@ -188,7 +188,7 @@ func (l *Lease) shortened(ctx context.Context) error {
 	return tell(ctx)
 }
 
-// watch calls ending shortly before the lease ends, and ends it when its time is up.
+// watch calls ending shortly before the lease ends, and ends the lease when its time is up.
 func (l *Lease) watch(ctx context.Context, ending func(left time.Duration)) {
 	warned := false
 	for {
@@ -222,7 +222,7 @@ func (l *Lease) watch(ctx context.Context, ending func(left time.Duration)) {
 	}
 }
 
-// beginEnding notes that the serving is told to end: no promise revives the lease from then on.
+// beginEnding notes that serve was told to end: from then on no promise revives the lease.
 func (l *Lease) beginEnding() bool {
 	now := l.now()
 	l.mu.Lock()

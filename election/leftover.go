@@ -21,10 +21,10 @@ type Leftover struct {
 	Since   time.Time `json:"since,omitzero"`
 }
 
-// IsZero tells whether nothing is known to be alive.
+// IsZero reports whether no process is known to be alive.
 func (l Leftover) IsZero() bool { return !l.Known }
 
-// UnmarshalJSON accepts anything: whatever is there, somebody has seen a process alive.
+// UnmarshalJSON accepts any value: in any form it says that a process was seen alive.
 func (l *Leftover) UnmarshalJSON(data []byte) error {
 	type plain Leftover
 	var p plain
@@ -34,9 +34,9 @@ func (l *Leftover) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Remains adds to the breadcrumb, if it names this tree, that something of it is alive. It reports whether the breadcrumb says so
-// now. No lock is needed for it: the transaction holds only while nobody has claimed since the breadcrumb was read, and while that
-// is the same; so a claimant that was about to overwrite it finds another version.
+// Remains notes in the breadcrumb, if it names this tree, that a process of it is alive. It reports whether the breadcrumb says so
+// now. It needs no lock: the transaction succeeds only while nobody has claimed since we read the breadcrumb, and while that is
+// unchanged; so a claimant that was about to overwrite it finds another version.
 func (c *Crumb) Remains(ctx context.Context, tree json.RawMessage, l Leftover) (bool, error) {
 	l.Known, l.By = true, c.s.cfg.Node.Node
 	said, err := c.ofTree(ctx, tree, func(named BreadCrumb, v view) (any, error) {
@@ -49,19 +49,19 @@ func (c *Crumb) Remains(ctx context.Context, tree json.RawMessage, l Leftover) (
 	return said, wrap("note in the breadcrumb that processes are alive", err)
 }
 
-// same tells whether it names the same process, or none as well.
+// same reports whether both name the same process, or none.
 func (l Leftover) same(as Leftover) bool {
 	return l.Known == as.Known && l.Pid == as.Pid && l.Start == as.Start
 }
 
-// completes tells whether it names a process where the former one names none. A named one stays: nobody else may know it.
+// completes reports whether it names a process and the former one names none. A named one stays: perhaps no other node knows it.
 func (l Leftover) completes(was Leftover) bool {
 	return l.Pid != 0 && (was.Pid == 0 || was.Pid == l.Pid && was.Start == 0 && l.Start != 0)
 }
 
-// MarkDead removes the breadcrumb if it names this tree, of this node, and says that something of it is alive: the tree is proved dead
-// now, its effects are undone, and nobody has to wait for another proof. dead checks the process that the breadcrumb names, last. It
-// reports whether the breadcrumb was removed. P2.
+// MarkDead removes the breadcrumb if it names this tree, of this node, and says that a process of it is alive: the tree is proved
+// dead now, its effects are undone, and nobody has to wait for another proof. Last, dead checks the process that the breadcrumb
+// names. MarkDead reports whether it removed the breadcrumb. P2.
 func (c *Crumb) MarkDead(ctx context.Context, tree json.RawMessage, dead func(Leftover) error) (buried bool, err error) {
 	_, err = c.ofTree(ctx, tree, func(named BreadCrumb, v view) (any, error) {
 		buried = false

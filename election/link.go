@@ -11,10 +11,10 @@ import (
 type link struct {
 	now func() time.Duration
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	id       int64
 	password []byte
-	resumed  chan struct{} // closed, and made anew, at each (re)connect
+	resumed  chan struct{} // closed and replaced at each (re)connect
 	heard    time.Duration // when a call was last answered
 }
 
@@ -64,7 +64,7 @@ func (l *link) answered() {
 	l.heard = now
 }
 
-// silence is for how long no call has been answered.
+// silence is how long no call has been answered.
 func (l *link) silence() time.Duration {
 	now := l.now()
 	l.mu.Lock()

@@ -32,7 +32,7 @@ func (m *Members) Announce(ctx context.Context, member Member) error {
 	return wrap("announce", err)
 }
 
-// Watch tells who else stands for the service, and each change of that, until ctx or the session ends.
+// Watch reports the service's other candidates, and each change of them, until ctx or the session ends.
 func (m *Members) Watch(ctx context.Context, tell func([]Peer)) error {
 	for again := (pacing{}); ; {
 		peers, changed, err := m.peers(ctx)
@@ -63,11 +63,11 @@ func (m *Members) peers(ctx context.Context) (peers []Peer, changed <-chan zk.Ev
 			return nil, nil, wrap("read a member", err)
 		}
 		if !v.exists {
-			continue // the watch has told of that
+			continue // the watch reports that
 		}
 		said, err := decode[Member](v.data)
 		if err != nil {
-			said = Member{} // it cannot be asked for a promise
+			said = Member{} // nobody can ask it for a promise
 		}
 		peers = append(peers, Peer{Node: name, Machine: said.Machine, Agent: said.Agent})
 	}

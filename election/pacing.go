@@ -8,11 +8,11 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// pacing is the pause between the repetitions of a request, which grows: nothing is asked of ZooKeeper again and again at full
-// speed, whatever it answers. The zero value begins. One loop uses it.
+// pacing is the growing pause between the repetitions of a request: a loop must not ask ZooKeeper at full speed, whatever the
+// answers. The zero value is ready. One loop uses it.
 type pacing struct {
 	tries    int
-	changes  int // tries that failed since another had changed what was read
+	changes  int // attempts that failed because another node had changed the data that we had read
 	resumed  int // pauses that a reconnect has ended
 	repeated time.Time
 }
@@ -57,10 +57,10 @@ func (p *pacing) wait(ctx context.Context, c *client, err error) error {
 	return nil
 }
 
-// mostChanges is how often a change between reading and writing is taken for chance.
+// mostChanges is how often a change between reading and writing counts as chance.
 const mostChanges = 10
 
-// passes tells whether a request that failed with err may succeed after a fresh read.
+// passes reports whether a request that failed with err may succeed after a fresh read.
 func (p *pacing) passes(err error) bool {
 	if errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists) {
 		p.changes++
@@ -88,7 +88,7 @@ func repeat(ctx context.Context, c *client, f func() error) error {
 	return err
 }
 
-// retry repeats a change that relies on data just read, until it is done, or cannot be.
+// retry repeats a change that relies on data just read, until it succeeds or is impossible.
 func retry(ctx context.Context, c *client, f func() error) error {
 	for again := (pacing{}); ; {
 		err := f()

@@ -13,7 +13,7 @@ type preference struct {
 	path string // "": there is none
 }
 
-// set tells a priority, 0 for none.
+// set announces a priority, 0 for none.
 func (p *preference) set(ctx context.Context, priority int) error {
 	path := ""
 	if priority > 0 {
@@ -28,6 +28,6 @@ func (p *preference) set(ctx context.Context, priority int) error {
 	if path == "" {
 		return nil
 	}
-	p.path = path // from now on it may be there
+	p.path = path // from now on it may exist
 	return wrap("write the preference", p.s.own(ctx, path, nil))
 }

@@ -17,20 +17,20 @@ const (
 	priorityMark = "-p"
 )
 
-// queue is our place among the candidates that take turns.
+// queue is our place in the queue of candidates.
 type queue struct {
 	s   *Session
 	dir string
 
-	mark string // begins the names of our places: the session's, so that those of an earlier candidate of it are found
+	mark string // the prefix of our places' names: the session's, so that we find those of its earlier candidate
 
-	priority int             // ahead of whom we stand
+	priority int             // our place is ahead of lower ones
 	place    string          // our znode
-	left     bool            // nothing in the queue is ours
-	nobodys  map[string]bool // places that no session has: a restore has made them, and they never go
+	left     bool            // we have no place in the queue
+	nobodys  map[string]bool // places that no session owns: a restore has made them, and they never go
 }
 
-// inherit goes on with the place of another candidate of the session, if it had joined.
+// inherit takes over the place of another candidate of the session, if it had joined.
 func (q *queue) inherit(joined bool, place string) {
 	q.place, q.left = place, q.left && !joined
 }
@@ -69,7 +69,7 @@ func (q *queue) reachHead(ctx context.Context) error {
 	}
 }
 
-// predecessor is the place just ahead of us, leaving out those that no session owns. It joins the queue if we are not in it.
+// predecessor returns the place just ahead of us, without those that no session owns. It joins the queue if we are not in it.
 func (q *queue) predecessor(ctx context.Context) (string, error) {
 	for synced := false; ; {
 		names, err := q.s.children(ctx, q.dir)
@@ -94,7 +94,7 @@ func (q *queue) predecessor(ctx context.Context) (string, error) {
 				}
 			}
 			return "", nil
-		case !synced: // a place whose creation was not answered may not be seen yet
+		case !synced: // a place whose creation was not answered may not be visible yet
 			synced = true
 			if err := q.s.sync(ctx, q.dir); err != nil {
 				return "", err
@@ -114,7 +114,7 @@ func (q *queue) owns(place string) bool {
 	return ours && strings.HasPrefix(name, "-")
 }
 
-// leave deletes all places of ours.
+// leave deletes all our places.
 func (q *queue) leave(ctx context.Context) error {
 	if q.left {
 		return nil
@@ -140,7 +140,7 @@ func (q *queue) leave(ctx context.Context) error {
 	return err
 }
 
-// rank puts our priority into a place's name: it goes ahead of all lower ones, in whatever order they came.
+// rank puts our priority into a place's name: the place goes ahead of all lower ones, in any order of arrival.
 func (q *queue) rank() string {
 	if q.priority == 0 {
 		return ""
@@ -148,7 +148,7 @@ func (q *queue) rank() string {
 	return priorityMark + strconv.Itoa(q.priority)
 }
 
-// rank is the priority that a place tells.
+// rank is the priority in a place's name.
 func rank(name string) int {
 	front, _, _ := strings.Cut(name, placeMark)
 	_, digits, _ := strings.Cut(front, priorityMark)

@@ -55,7 +55,7 @@ func (s *Session) register(ctx context.Context) error {
 			continue
 		}
 		rival.tell(v)
-		patient, enough := context.WithTimeout(ctx, s.Timeout()/2) // then it asks again, and is answered or not
+		patient, enough := context.WithTimeout(ctx, s.Timeout()/2) // then register asks again
 		err = s.await(patient, v.changed)
 		enough()
 		if err != nil && patient.Err() == nil || ctx.Err() != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Release gives the lock back together with the breadcrumb if that is ours; one that names somebody who could not be fenced
+// Release gives the lock back together with the breadcrumb if that is ours; one that names a node that could not be fenced
 // stays. The caller has proved the child's tree dead: P2. It returns nil when the lock is gone. An error says that the session or
 // ctx is over, or why ZooKeeper does not do it: then the lock is kept, and may be given back later.
 //
-// It can reach nothing but ours: it holds only while nobody has claimed the lock after us.
+// It deletes only our own lock: its transaction succeeds only while nobody has claimed the lock after us.
 func (c *Claim) Release(ctx context.Context) error {
-	if c.doubt { // an inscription that was not answered may have been carried out
+	if c.doubt { // an unanswered inscription may have been carried out
 		if err := c.renumber(ctx); errors.Is(err, ErrLost) {
 			return c.withdraw(ctx)
 		} else if err != nil {
@@ -41,7 +41,7 @@ func (c *Claim) Release(ctx context.Context) error {
 		if err := again.wait(ctx, c.s.client, err); err != nil {
 			return err
 		}
-		if err := c.renumber(ctx); errors.Is(err, ErrLost) { // by the call whose answer was lost, or by somebody's hand
+		if err := c.renumber(ctx); errors.Is(err, ErrLost) { // by the call whose answer was lost, or by hand
 			return c.withdraw(ctx)
 		} else if err != nil {
 			return err
@@ -58,12 +58,12 @@ func (c *Claim) surrender() []any {
 	return append(ops, &zk.DeleteRequest{Path: c.paths.Lock(), Version: -1})
 }
 
-// withdraw removes a breadcrumb that is still ours though the lock is not: our child is dead, nobody has to wait for it.
+// withdraw removes a breadcrumb that is still ours although the lock is not: our child is dead, and nobody has to wait for it.
 func (c *Claim) withdraw(ctx context.Context) error {
 	err := retry(ctx, c.s.client, func() error {
 		dir, err := c.s.stat(ctx, c.paths.Dir())
 		if errors.Is(err, zk.ErrNoNode) {
-			return nil // all of the service was deleted
+			return nil // all znodes of the service were deleted
 		}
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (c *Claim) withdraw(ctx context.Context) error {
 	return nil
 }
 
-// isStake tells whether an operation deletes a stake, and drops that.
+// isStake reports whether an operation deletes a stake, and drops that.
 func (c *Claim) isStake(op any) bool {
 	d, ok := op.(*zk.DeleteRequest)
 	if !ok {

@@ -10,23 +10,23 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Roll is the nodes that the writer of a breadcrumb counts on: it goes on without ZooKeeper only while each has promised not to start
+// Roll lists the nodes that the writer of a breadcrumb relies on: it goes on without ZooKeeper only while each has promised not to start
 // the service.
 type Roll struct {
-	changed chan zk.Event // holds one when there is something to be written
+	changed chan zk.Event // holds one when there is a list to write
 
-	mu     sync.Mutex // guards what follows
-	wanted *Failsafe  // the list that the breadcrumb is to have
-	listed *Failsafe  // the list that it is known to have
+	mu     sync.Mutex // guards the fields below
+	wanted *Failsafe  // the list that the breadcrumb should have
+	listed *Failsafe  // the list that it has, as far as we know
 	asked  []Peer     // all nodes that it may list now
 	acked  bool       // a list has been acknowledged, and the present one cannot be empty
 }
 
 func newRoll() *Roll { return &Roll{changed: make(chan zk.Event, 1)} }
 
-// Enlist has the breadcrumb list these members. From now on, whatever becomes of the writing, each of them is counted on.
-// P1: those of former lists are until this one is acknowledged. Once the breadcrumb may say that there is nobody, its reader relies
-// on our not going on.
+// Enlist makes the breadcrumb list these members. From now on we need a promise of each of them, whether or not the write succeeds.
+// P1: we also need those of former lists until this one is acknowledged. Once the breadcrumb may list nobody, its reader relies on our
+// not going on.
 func (r *Roll) Enlist(members []Peer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,14 +40,14 @@ func (r *Roll) Enlist(members []Peer) {
 	r.nudge()
 }
 
-// Counted is everybody that the breadcrumb may list. It reports false while no list has been acknowledged that names anybody.
+// Counted returns all nodes that the breadcrumb may list. It reports false until a list with a node has been acknowledged.
 func (r *Roll) Counted() ([]Peer, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.asked), r.acked
 }
 
-// due is the list to be written; nil: the breadcrumb says it.
+// due is the list to write; nil: the breadcrumb has it already.
 func (r *Roll) due() *Failsafe {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +57,7 @@ func (r *Roll) due() *Failsafe {
 	return r.wanted
 }
 
-// written notes that the breadcrumb says a list.
+// written notes that the breadcrumb has a list.
 func (r *Roll) written(list *Failsafe) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +75,7 @@ func (r *Roll) nudge() {
 	}
 }
 
-// enroll writes the list that is wanted, unless the breadcrumb says it.
+// enroll writes the wanted list, unless the breadcrumb has it already.
 func (c *Claim) enroll(ctx context.Context, again *pacing) error {
 	list := c.Roll.due()
 	if list == nil {
@@ -86,7 +86,7 @@ func (c *Claim) enroll(ctx context.Context, again *pacing) error {
 	switch {
 	case errors.Is(err, zk.ErrNoAuth):
 		return fmt.Errorf("write the breadcrumb: %w", err)
-	case err != nil: // unknown, or it shows in the read that follows
+	case err != nil: // unknown, or the next read shows it
 		if err := again.wait(ctx, c.s.client, err); err != nil {
 			return err
 		}

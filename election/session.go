@@ -19,7 +19,7 @@ type Config struct {
 	Servers []string
 	Root    string
 	Timeout time.Duration
-	Floor   time.Duration // no server ever grants less; 0: nobody says so
+	Floor   time.Duration // no server ever grants less; 0: unknown
 	Auth    *Auth
 	TLS     *TLS // nil: plain
 	Node    Node
@@ -27,11 +27,11 @@ type Config struct {
 	Dial    DialFunc             // nil: TCP
 	Now     func() time.Duration // CLOCK_BOOTTIME: it counts on while the machine is suspended
 
-	// Strangers says that others than the nodes reach the servers, which let everybody end any session at any moment.
+	// Strangers says that strangers reach the servers, which let everybody end any session at any moment.
 	Strangers bool
 }
 
-// Session is one ZooKeeper session, served by one client. Once over, it is over: there is always a new one.
+// Session is one ZooKeeper session, served by one client. A session that is over never comes back: the next one is new.
 type Session struct {
 	*client
 	link
@@ -50,7 +50,7 @@ type Session struct {
 // LocalAddr is our address on the connection to ZooKeeper; nil: there is none.
 func (s *Session) LocalAddr() net.Addr { return s.dialer.localAddr() }
 
-// ACL is that of new znodes: with credentials, they are their creator's alone.
+// ACL is the ACL of new znodes: with credentials, only their creator may use them.
 func ACL(cfg Config) []zk.ACL {
 	if cfg.Auth != nil {
 		return zk.AuthACL(zk.PermAll)
@@ -58,7 +58,7 @@ func ACL(cfg Config) []zk.ACL {
 	return zk.WorldACL(zk.PermAll)
 }
 
-// Ensemble is ZooKeeper as we reach it: sessions one after the other, and the closing of those that ended badly.
+// Ensemble opens sessions with ZooKeeper, one after the other, and closes those that ended badly.
 type Ensemble struct {
 	cfg     Config
 	closing sync.WaitGroup
@@ -70,7 +70,7 @@ type Ensemble struct {
 // New prepares to talk to ZooKeeper.
 func New(cfg Config) *Ensemble { return &Ensemble{cfg: cfg, auth: cfg.Auth} }
 
-// Show has the next session show other credentials.
+// Show makes the next session use other credentials.
 func (e *Ensemble) Show(a *Auth) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -83,13 +83,13 @@ func (e *Ensemble) shown() *Auth {
 	return e.auth
 }
 
-// Wait returns when nothing runs in the background any more.
+// Wait returns when no goroutine runs in the background any more.
 func (e *Ensemble) Wait() { e.closing.Wait() }
 
 // Open establishes a session, registers the node, and calls serve with it. It keeps the lease extended for as long as
-// serve runs. The context of serve ends when the session cannot be trusted for long any more; serve has then to end what
-// it runs before Ended is closed, and returns nil only when nothing of it is left alive: then, and only then, the session
-// is closed, which gives back all its locks.
+// serve runs. The context of serve ends when the session cannot be trusted for long any more. Then serve must end its
+// programs before Ended is closed, and returns nil only when none of their processes is alive: then, and only then, Open
+// closes the session, which gives back all its locks.
 func (e *Ensemble) Open(ctx context.Context, serve func(context.Context, *Session) error) error {
 	cfg := e.cfg
 	cfg.Auth = e.shown()
@@ -110,7 +110,7 @@ func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), 
 	prepare(s.dialer)
 	defer s.dialer.shutdown()
 
-	carried := s.ID() != 0 // it stands, with the lease that was left
+	carried := s.ID() != 0 // the session is open, with the rest of its lease
 	conn, _, err := zk.Connect(s.cfg.Servers, s.cfg.Timeout, zk.WithDialer(s.dialer.open), zk.WithHostProvider(s.dialer),
 		zk.WithEventCallback(s.noticed), zk.WithLogger(quiet{s.log}), zk.WithLogInfo(false), zk.WithMaxConnBufferSize(128<<10))
 	if err != nil {
@@ -123,13 +123,13 @@ func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), 
 	if err == nil {
 		err = s.keep(serving, serve)
 		if err != nil {
-			s.Expire(err) // P2: what may be alive keeps its lock, until the session ends by itself
+			s.Expire(err) // P2: programs that may be alive keep their lock, until the session ends by itself
 			e.discard(conn)
 			return err
 		}
 	}
 	if cause := context.Cause(serving); errors.Is(cause, ErrLeaseEnding) {
-		s.Expire(cause) // there is nobody whom a proper close would reach
+		s.Expire(cause) // no server would get a proper close
 	}
 	if over := s.Over(); over != nil {
 		e.discard(conn)
@@ -143,7 +143,7 @@ func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), 
 	return err
 }
 
-// discard ends a client whose session is over: it takes a second to notice, in which the next session can stand.
+// discard ends a client whose session is over: the client needs a second to notice, and the next session can open in that time.
 func (e *Ensemble) discard(conn *zk.Conn) { e.closing.Go(conn.Close) }
 
 // closeOld closes a session that ended badly as soon as a server can be reached, so that nobody has to wait for it to
@@ -207,8 +207,8 @@ func (s *Session) establish(ctx context.Context) error {
 	return err
 }
 
-// watchSilence gives a session up that has no lease yet and is not answered: after a loss of data the servers hang up on a
-// client that has seen more than they have, for ever.
+// watchSilence gives up a session that has no lease yet and gets no answer: after a loss of data the servers hang up for ever on a
+// client that has seen more than they have.
 func (s *Session) watchSilence(ctx context.Context) {
 	s.answered()
 	look := time.NewTicker(s.Timeout() / 4)
@@ -226,5 +226,5 @@ func (s *Session) watchSilence(ctx context.Context) {
 	}
 }
 
-// Stop ends the serving; the session is closed as soon as all that is served has ended.
+// Stop tells serve to end; the session is closed as soon as it has.
 func (s *Session) Stop(why error) { s.Lease.kill(why) }

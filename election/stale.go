@@ -13,8 +13,8 @@ import (
 )
 
 // A session may outlast its supervisor: a stranger attaches to it and sends pings, or the servers forget to delete an ephemeral
-// znode. Its lock would block the service for ever. So every session looks at the heartbeats of the others, and deletes what one
-// holds that has sent none for two session timeouts.
+// znode. Its lock would block the service for ever. So every session looks at the heartbeats of the others, and deletes the
+// znodes of one that has sent none for two session timeouts.
 
 // sign is the newest sign of life of another session.
 type sign struct {
@@ -22,19 +22,19 @@ type sign struct {
 	path    string        // nodes/<node>; empty: it is missing, or another session's
 	version int32         // of that
 	mzxid   int64         // of the newest heartbeat that was seen; 0: none was
-	timeout time.Duration // the longest of the session's that is known
-	since   time.Duration // when it was first seen so
-	zxid    int64         // the newest by then: a younger lock is not deleted
+	timeout time.Duration // the session's longest known one
+	since   time.Duration // when we first saw this state
+	zxid    int64         // the newest by then: we do not delete a younger lock
 	waited  bool          // register has waited for it
-	told    bool          // the log has been
+	told    bool          // the log has it
 }
 
-// steadiness is since when our own heartbeats have been acknowledged without a gap.
+// steadiness notes since when our own heartbeats have been acknowledged without a gap.
 //
-// P1: after a gap of GoneAfter we may have promised the active node of a failsafe service to start nothing. The gap may have been the
-// same for it, and then it has to have its chance to come back.
+// P1: after a gap of GoneAfter we may have promised the active node of a failsafe service to start nothing. That node may have had the
+// same gap, and then it must get the time to come back.
 type steadiness struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	acked time.Duration
 	from  time.Duration
 }
@@ -58,19 +58,19 @@ func (y *steadiness) since(now, session time.Duration) (time.Duration, bool) {
 
 // waits are the sessions whose end our candidates wait for.
 type waits struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	of   map[int64]string
 	many map[int64]int
 }
 
-// add notes that a candidate waits for a znode of another session, until the function returned is called. Its data says which node's
-// that is.
+// add notes that a candidate waits for a znode of another session, until the returned function is called. The znode's data names the
+// node.
 func (w *waits) add(v view) (done func()) {
 	owner := v.stat.EphemeralOwner
 	if owner == 0 {
-		return func() {} // made by hand, and no session's
+		return func() {} // made by hand: it belongs to no session
 	}
-	holder, _ := decode[Lock](v.data) // without a name there is only less to be deleted
+	holder, _ := decode[Lock](v.data) // without a name there is only less to delete
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.of == nil {
@@ -94,12 +94,12 @@ func (w *waits) all() map[int64]string {
 	return maps.Clone(w.of)
 }
 
-// lookout looks at the other sessions, for one of ours.
+// lookout watches the other sessions, in one of ours.
 type lookout struct {
 	s       *Session
 	signs   map[int64]*sign
 	resumed <-chan struct{}
-	anew    time.Duration // when we were connected last: nothing counts that lies before it
+	anew    time.Duration // when we were connected last: earlier signs do not count
 }
 
 // ClearStale deletes the locks, and other znodes that candidates wait for, of sessions that send no heartbeats any more, until ctx or
@@ -124,7 +124,7 @@ func (s *Session) ClearStale(ctx context.Context) {
 	}
 }
 
-// look takes one look, deletes stale znodes, and tells how long to wait for the next one.
+// look takes one look, deletes stale znodes, and returns how long to wait for the next one.
 func (l *lookout) look(ctx context.Context) time.Duration {
 	session := l.s.Timeout()
 	asked := l.s.cfg.Now()
@@ -144,7 +144,7 @@ func (l *lookout) look(ctx context.Context) time.Duration {
 			l.failed(id, g, err)
 			continue
 		}
-		if left := l.left(g, asked); left > 0 { // a breadcrumb told of a longer timeout
+		if left := l.left(g, asked); left > 0 { // a breadcrumb names a longer timeout
 			next = min(next, left)
 			continue
 		}
@@ -153,8 +153,8 @@ func (l *lookout) look(ctx context.Context) time.Duration {
 	return max(next, session/10)
 }
 
-// left is how much longer a session has to be silent until it is stale: a live supervisor would have stopped its programs and come
-// back by then. Our own heartbeats have to be acknowledged all the while.
+// left is how much longer a session has to be silent until it is stale: by then a live supervisor would have stopped its programs and
+// come back. Our own heartbeats must be acknowledged all the while.
 func (l *lookout) left(g *sign, now time.Duration) time.Duration {
 	session := l.s.Timeout()
 	span := 2 * max(g.timeout, session)
@@ -220,7 +220,7 @@ func (l *lookout) read(ctx context.Context) error {
 	return nil
 }
 
-// saw takes what nodes/<node> says of its session.
+// saw notes the sign of life in nodes/<node>.
 func (l *lookout) saw(node, path string, v view) {
 	g := l.signs[v.stat.EphemeralOwner]
 	if g == nil || g.mzxid != v.stat.Mzxid {
@@ -230,7 +230,7 @@ func (l *lookout) saw(node, path string, v view) {
 	g.path, g.version, g.timeout = path, v.stat.Version, max(g.timeout, timeoutOf(v.data))
 }
 
-// timeoutOf is the session timeout that nodes/<node> tells; 0: it tells none.
+// timeoutOf is the session timeout in nodes/<node>; 0: none.
 func timeoutOf(data []byte) time.Duration {
 	n, err := decode[Node](data)
 	if err != nil {
@@ -239,10 +239,10 @@ func timeoutOf(data []byte) time.Duration {
 	return time.Duration(min(max(n.SessionMs, 0), math.MaxInt32)) * time.Millisecond
 }
 
-// clearing is how many services are looked at at a time.
+// clearing is how many services we look at at a time.
 const clearing = 16
 
-// clear deletes all that a stale session holds, its supervisor's znode last.
+// clear deletes all znodes of a stale session, its supervisor's last.
 func (l *lookout) clear(ctx context.Context, id int64, g *sign) error {
 	s := l.s
 	if !g.told {
@@ -281,7 +281,7 @@ func (l *lookout) clear(ctx context.Context, id int64, g *sign) error {
 	return wrap("delete "+g.path, err)
 }
 
-// failed notes that not all could be deleted. If another node was quicker, or the session lives after all, the next look shows it.
+// failed notes that we could not delete all. If another node was quicker, or the session lives after all, the next look shows it.
 func (l *lookout) failed(id int64, g *sign, err error) {
 	facts := []any{"node", g.node, "session", SessionName(id), "error", err}
 	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {

@@ -12,7 +12,7 @@ import (
 // errUnsure says that a session may not be stale any more.
 var errUnsure = errors.New("it is not sure any more that the session is stale")
 
-// longerError says that the breadcrumb of a session tells of a longer timeout than is known.
+// longerError says that a session's breadcrumb names a longer timeout than we knew.
 type longerError time.Duration
 
 // Error implements error.
@@ -55,7 +55,7 @@ func (l *lookout) clearService(ctx context.Context, id int64, g *sign, p Paths) 
 	return nil
 }
 
-// present tells whether a node has a session that is registered.
+// present reports whether a node has a registered session.
 func (l *lookout) present(node string) bool {
 	for _, g := range l.signs {
 		if g.node == node && g.path != "" {
@@ -65,8 +65,8 @@ func (l *lookout) present(node string) bool {
 	return node == l.s.cfg.Node.Node
 }
 
-// clearLock deletes the lock if it is the session's. The lock is read last, and it is older than the first look: so it has been
-// this very lock all the while, and the transaction holds only while nobody has claimed it since.
+// clearLock deletes the lock if it is the session's. We read the lock last, and it is older than the first look: so it has been
+// this very lock all the while, and the transaction succeeds only while nobody has claimed it since.
 //
 // P1: the breadcrumb says that the lock did not go with its session, which may still be there: a claimant that waits by time adds a
 // session timeout, as after a deletion by hand.
@@ -101,7 +101,7 @@ func (l *lookout) clearLock(ctx context.Context, id int64, g *sign, p Paths) err
 	return nil
 }
 
-// silent holds in a transaction as long as the session has sent no heartbeat.
+// silent is a check for transactions that succeeds as long as the session has sent no heartbeat.
 func (l *lookout) silent(g *sign) []any {
 	if g.path == "" {
 		return nil
@@ -109,7 +109,7 @@ func (l *lookout) silent(g *sign) []any {
 	return []any{&zk.CheckVersionRequest{Path: g.path, Version: g.version}}
 }
 
-// delete deletes one znode, if the other operations hold, and our own heartbeats are acknowledged still.
+// delete deletes one znode, if the other operations succeed, and our own heartbeats are still acknowledged.
 func (l *lookout) delete(ctx context.Context, ops []any, what *zk.DeleteRequest) error {
 	if _, ok := l.s.steady.since(l.s.cfg.Now(), l.s.Timeout()); !ok || l.interrupted() {
 		return errUnsure
@@ -122,5 +122,5 @@ func (l *lookout) delete(ctx context.Context, ops []any, what *zk.DeleteRequest)
 	return err
 }
 
-// outlived is a breadcrumb whose lock is deleted while its session lives.
+// outlived makes a breadcrumb say that its lock was deleted while its session lives.
 func outlived(crumb []byte) []byte { return merge(crumb, map[string]bool{"outlived": true}) }

@@ -9,30 +9,30 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ErrTorn says that ZooKeeper shows what cannot be: its servers disagree, or went back in time.
+// ErrTorn says that ZooKeeper shows an impossible state: its servers disagree, or went back in time.
 var ErrTorn = errors.New("ZooKeeper shows a lock of this session from before a later claim: its servers disagree about their data")
 
-// ErrDeleted says that all of the service was deleted by hand since the candidate stood. Only a new candidate makes it anew, and so
-// learns of it.
+// ErrDeleted says that all znodes of the service were deleted by hand since the candidate was made. Only a new candidate recreates them,
+// and so learns of it.
 var ErrDeleted = errors.New("all znodes of the service were deleted")
 
-// taking is how a candidate takes the service's lock, however many attempts that needs.
+// taking is a candidate's way to the service's lock, over one or more attempts.
 type taking struct {
 	s     *Session
 	paths Paths
-	birth Birth // of the folder that the candidate stood with
+	birth Birth // of the service's folder at the candidate's beginning
 
-	newest int64      // the greatest token that was seen
+	newest int64      // the greatest token that we have seen
 	unsure bool       // an attempt was not answered: the lock may be ours
 	tried  BreadCrumb // of that attempt
-	denied pacing     // of attempts that are refused although the lock looks free
+	denied pacing     // of refused attempts although the lock looks free
 	ceding pacing     // of attempts to give a lock up that was written beside
 }
 
-// inherit goes on with an attempt of another candidate of the session that was not answered.
+// inherit takes over an unanswered attempt of another candidate of the session.
 func (t *taking) inherit(tried BreadCrumb) { t.unsure, t.tried = true, tried }
 
-// look reads and watches lock and breadcrumb, so that nothing has to be read when it counts. It settles whether the lock is ours.
+// look reads and watches lock and breadcrumb, so that no read is needed when time counts. It finds out whether the lock is ours.
 func (t *taking) look(ctx context.Context) (lock, trail view, err error) {
 	if t.unsure { // the unanswered request may not be seen yet
 		if err := t.s.sync(ctx, t.paths.Dir()); err != nil {
@@ -76,9 +76,9 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 	case errors.Is(err, zk.ErrNodeExists) && failed == 2: // a breadcrumb that we did not know of
 		o.clear = false
 		return t.create(ctx, crumb, o, stakes)
-	case errors.Is(err, zk.ErrNodeExists): // somebody was quicker, or the server that was read from has lost the lock
+	case errors.Is(err, zk.ErrNodeExists): // another node was quicker, or the server that we read from has lost the lock
 		return nil, t.again(ctx, err)
-	case failed >= 0 && isCheck(ops[failed]): // the watch on the control znode is about to tell why
+	case failed >= 0 && isCheck(ops[failed]): // the watch on the control znode will show why
 		return nil, t.again(ctx, errUnanswered)
 	case err != nil:
 		t.s.locks.drop(t.paths.Service)
@@ -104,7 +104,7 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 	return claim, wrap("read the breadcrumb", err)
 }
 
-// again pauses after an attempt that came to err.
+// again pauses after an attempt that failed with err.
 func (t *taking) again(ctx context.Context, err error) error {
 	return t.denied.wait(ctx, t.s.client, err)
 }
@@ -113,8 +113,8 @@ func (t *taking) claim(crumb BreadCrumb, token int64, number int32, stakes []str
 	return &Claim{Token: token, Since: time.Now(), Roll: newRoll(), number: number, s: t.s, paths: t.paths, crumb: crumb, stakes: stakes}
 }
 
-// rebirth gives a lock back that was taken in another folder than the one that the candidate stood with. P1: with the former folder
-// went the breadcrumb of the former active, so only a delay can prove its death, and a new candidate waits that long.
+// rebirth gives back a lock in another folder than the one of the candidate's beginning. P1: the former active's breadcrumb went with the
+// former folder, so only a delay can prove its death, and a new candidate waits that long.
 func (t *taking) rebirth(ctx context.Context, claim *Claim) error {
 	err := claim.Release(ctx)
 	t.unsure = err != nil
@@ -126,17 +126,17 @@ func (t *taking) torn() error {
 	return ErrTorn
 }
 
-// unclaimedSince tells whether the folder shows that nobody has claimed since the lock of this token was made. Each claim writes to
+// unclaimedSince reports whether the folder shows that nobody has claimed since the lock of this token was made. Each claim writes to
 // the folder and makes a child of it, the lock, in one transaction. An operator who writes to the folder makes no child; one who
 // makes or deletes a child, such as a breadcrumb, does not write to the folder: so either trace is enough.
 func unclaimedSince(dir zk.Stat, token int64) bool { return dir.Mzxid == token || dir.Pzxid == token }
 
-// adopt makes a claim of a lock that is ours, whatever the breadcrumb says. The lock is looked at last: that it still stands
-// tells that nobody has claimed before the folder and the breadcrumb were read.
+// adopt makes a claim of a lock that is ours, whatever the breadcrumb says. It looks at the lock last: if that is still the same,
+// nobody had claimed before the folder and the breadcrumb were read.
 //
-// P1: so nothing may tell of a claim after this one. By a fault of its own (ZOOKEEPER-4712) a server may bring back a lock that was
-// given back long ago. To delete it could hit a later one, which has the same path and version, so the session ends, and with it that
-// lock for good. The same goes for a service that was written to by hand in so many places that it looks like that.
+// P1: so neither folder nor breadcrumb may show a later claim. By a bug (ZOOKEEPER-4712) a server may bring back a lock that was given
+// back long ago. Its deletion could hit a later lock, which has the same path and version, so we end the session, and that lock for good
+// with it. We do the same if hand-made changes of the service look like that.
 func (t *taking) adopt(ctx context.Context, crumb BreadCrumb, lock view, stakes []string) (*Claim, error) {
 	dir, err := outcome(ctx, t.s.client, func() (zk.Stat, error) { return t.s.stat(ctx, t.paths.Dir()) })
 	if err != nil {
@@ -167,11 +167,10 @@ func (t *taking) adopt(ctx context.Context, crumb BreadCrumb, lock view, stakes 
 	return claim, nil
 }
 
-// cede gives up a lock beside which somebody has written by hand, and our breadcrumb with it: as after a lost race, Wait tells what
-// comes next. Nothing was started under it.
+// cede gives up a lock if somebody has written to the service by hand, and our breadcrumb with it: as after a lost race, Wait finds out
+// what comes next. No program was started under that lock.
 //
-// P1: the leader has to know of no more claims than this server, or the lock there is not ours. Where it refuses that again and again,
-// they disagree.
+// P1: if the leader knows more claims than this server, the lock there is not ours. If it refuses again and again, they disagree.
 func (t *taking) cede(ctx context.Context, claim *Claim) error {
 	t.s.log.Warn("somebody has written to the service's znodes by hand: taking its lock again", "service", t.paths.Service, "token", claim.Token)
 	_, err := t.s.multi(ctx, claim.surrender()...)
@@ -190,7 +189,7 @@ func (t *taking) cede(ctx context.Context, claim *Claim) error {
 	return t.again(ctx, err)
 }
 
-// disown gives back a lock whose taking was not answered, if it is ours.
+// disown gives back a lock after an unanswered attempt, if it is ours.
 func (t *taking) disown(ctx context.Context, stakes []string) error {
 	for t.unsure {
 		lock, err := outcome(ctx, t.s.client, func() (view, error) {
@@ -208,7 +207,7 @@ func (t *taking) disown(ctx context.Context, stakes []string) error {
 		}
 		claim, err := t.adopt(ctx, t.tried, lock, stakes)
 		if errors.Is(err, ErrDeleted) && !t.unsure {
-			return nil // it was given back
+			return nil // the lock is given back
 		}
 		if err == nil && claim != nil {
 			err = claim.Release(ctx)

@@ -28,17 +28,17 @@ type Release struct {
 	Crumb string `json:"crumb"`
 }
 
-// Ticket returns what closes this session.
+// Ticket returns a ticket that closes this session.
 func (s *Session) Ticket() Ticket {
 	id, password := s.identity()
 	return Ticket{Servers: s.cfg.Servers, Session: id, Password: password, Timeout: s.Timeout(), Auth: s.dialer.shown(), TLS: s.cfg.TLS}
 }
 
-// Close takes the session over, removes the breadcrumbs and locks of children that were proved dead, and, when nothing of
-// the session is alive, closes it: P2. It tries until it has succeeded, the session is no more, or ctx ends.
+// Close takes the session over, removes the breadcrumbs and locks of children that were proved dead, and, if no process of
+// the session is alive, closes it: P2. It retries until it has succeeded, the session is over, or ctx ends.
 func (t Ticket) Close(ctx context.Context, dial DialFunc, dead []Release, all bool) error {
 	dial = dialing(dial, t.TLS)
-	t.Auth = t.Auth.widened() // they may have been changed since; nothing is created
+	t.Auth = t.Auth.widened() // they may have changed since; Close creates no znode
 	first := rand.IntN(len(t.Servers))
 	for tries := 0; ; tries++ {
 		err := t.closeAt(ctx, dial, t.Servers[(first+tries)%len(t.Servers)], dead, all)
@@ -68,7 +68,7 @@ func (t Ticket) closeAt(ctx context.Context, dial DialFunc, server string, dead 
 	c := caller{conn: conn}
 	alive, err := c.takeOver(t)
 	if err != nil || !alive {
-		return err // not alive: expired or closed already, which is what we want
+		return err // expired or closed already, as wanted
 	}
 	if err := c.release(ctx, t, dead); err != nil {
 		return err
@@ -120,8 +120,8 @@ func (c *caller) takeOver(t Ticket) (alive bool, err error) {
 	return true, err
 }
 
-// mostReleases is how often a session's znodes are read anew because they have changed: an operator may write to a service's folder,
-// whose version numbers the claims. After that, the next claimant has to fence.
+// mostReleases is how often Close reads a session's znodes again because they have changed: an operator may write to a service's
+// folder, whose version counts the claims. After that, the next claimant has to fence.
 const mostReleases = 5
 
 // release removes the locks and breadcrumbs of children that are dead.
@@ -147,14 +147,14 @@ func (c *caller) release(ctx context.Context, t Ticket, dead []Release) error {
 	return nil
 }
 
-// releaseAsSeen returns what has changed between the reading and the removing. A breadcrumb that names another session is not ours to
-// remove, and neither is its lock.
+// releaseAsSeen returns what has changed between reading and removal. It does not remove a breadcrumb that names another session, nor its
+// lock.
 func (c *caller) releaseAsSeen(t Ticket, dead []Release) (changed []Release, err error) {
 	// The server may lag behind, and would miss a breadcrumb that was written, or signed, a moment ago.
 	reads := make([]request, 0, 1+3*len(dead))
 	reads = append(reads, request{jute.OpSync, jute.Path(dead[0].Dir)})
 	for _, r := range dead {
-		for _, path := range []string{r.Dir, r.Crumb, r.Lock} { // the folder first: its version tells of claims after it
+		for _, path := range []string{r.Dir, r.Crumb, r.Lock} { // the folder first: its version reveals later claims
 			reads = append(reads, request{jute.OpGetData, jute.PathWatch{Path: path}})
 		}
 	}

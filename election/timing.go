@@ -21,8 +21,8 @@ func leaseSlack(session time.Duration) time.Duration {
 // LeaseLength is how long a lease lasts, counted from the sending of an acknowledged write.
 func LeaseLength(session time.Duration) time.Duration { return session - leaseSlack(session) }
 
-// AfterLease is how long after a lease's end its session stands at least, also in the worst case that leaseSlack counts
-// with. A watchdog that is to end a child which outlives its lease has to have done so by then.
+// AfterLease is how long a session lives at least after its lease's end, also in the worst case that leaseSlack assumes.
+// By then a watchdog must have ended a child that outlives its lease.
 func AfterLease(session time.Duration) time.Duration { return session / 30 }
 
 // Watchdog is the timeout, in whole seconds, of a hardware watchdog that is fed at most until a timeout before the session's
@@ -35,17 +35,17 @@ func Watchdog(session time.Duration) time.Duration { return (session / 3).Trunca
 // FormerLease is the worst case for a claimant that has no proof of a death.
 type FormerLease struct {
 	Session time.Duration // the longest session timeout that the former active's lease may rest on
-	Lives   bool          // its session may still be there
-	Others  bool          // others than its own node and the servers can have ended its session
+	Lives   bool          // its session may still exist
+	Others  bool          // not only its own node and the servers can have ended its session
 }
 
 // Wait is how long a claimant waits, from its claim, until the former active's lease has ended; at least grace.
 //
-// P1: A session that the servers have ended by themselves was silent for so long that the lease ended before (P3): nothing is
-// added then. A session that others can end may have had a heartbeat acknowledged right before, and its node may not hear of
-// its end. From the sending of that heartbeat until all is dead it is at most 7T/12: the lease, and the slack for killing, which
-// a watchdog may use up. Two clocks measure this, so T/20 is added: more than their rates may differ. A session that lives may
-// be acknowledged heartbeats after the claim; within T its node has read of the lock's end, and acted, or has lost its lease.
+// P1: A session that the servers have ended by themselves was silent for so long that the lease ended before (P3): then Wait adds
+// nothing. A session that others can end may have had a heartbeat acknowledged right before, and its node may not hear of
+// its end. From the sending of that heartbeat until the last death it is at most 7T/12: the lease, and the slack for killing, which
+// a watchdog may use up. Two clocks measure this, so Wait adds T/20: more than their rates may differ. A live session may get
+// heartbeats acknowledged after the claim; within T its node has learned of the lock's end, and acted, or has lost its lease.
 func (f FormerLease) Wait(grace time.Duration) time.Duration {
 	wait := grace
 	if f.Lives {
@@ -58,20 +58,20 @@ func (f FormerLease) Wait(grace time.Duration) time.Duration {
 }
 
 // stallLimit is how long a server may stay silent, or a write unanswered, before we try another server. In a long session it
-// is not a fifth of it: two silences, and a freeze of our own, have to fit into one lease. It is longer than the pause
-// between heartbeats.
+// is less than a fifth: two silences, and a freeze of our own, have to fit into one lease. It is longer than the pause between
+// heartbeats.
 func stallLimit(session time.Duration) time.Duration {
 	return max(min(session/5, 3*time.Second), session/10)
 }
 
-// answerLimit is how long an answer may take before the connection is taken for broken.
+// answerLimit is how long an answer may take before the connection counts as broken.
 func answerLimit(session time.Duration) time.Duration { return session / 3 }
 
 // StopEarly is how long before its end a lease that is not extended counts as ending, so that a child is asked before it
 // is killed.
 func StopEarly(session time.Duration) time.Duration { return session / 10 }
 
-// The reasons why a session is over.
+// Reasons for a session's end.
 var (
 	ErrLeaseEnding = errors.New("ZooKeeper has acknowledged no write for too long")
 	ErrExpired     = errors.New("the ZooKeeper session has expired")
@@ -81,7 +81,7 @@ var (
 // MinTimeout is the shortest session timeout that leaves a lease worth having.
 const MinTimeout = time.Second
 
-// CheckTimeout tells why a session timeout cannot keep the promises.
+// CheckTimeout returns why a session timeout cannot keep the promises.
 func CheckTimeout(session time.Duration) error {
 	if session < MinTimeout {
 		return fmt.Errorf("session timeout %v is shorter than %v", session, MinTimeout)

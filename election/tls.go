@@ -10,11 +10,11 @@ import (
 	"understudy/supervisor/keyfile"
 )
 
-// TLS says how to speak TLS with ZooKeeper's servers. The files are read anew for each connection: a certificate that is
-// renewed is taken up without a restart.
+// TLS says how to speak TLS with ZooKeeper's servers. Each connection reads the files again, so a renewed
+// certificate needs no restart.
 type TLS = keyfile.TLS
 
-// over makes connections that speak TLS of plain ones.
+// over turns plain connections into TLS connections.
 func over(dial DialFunc, t *TLS) DialFunc {
 	return func(ctx context.Context, address string) (net.Conn, error) {
 		c, err := t.Config()
@@ -38,7 +38,7 @@ func over(dial DialFunc, t *TLS) DialFunc {
 	}
 }
 
-// dialing is how a server is reached: with TLS where it is configured.
+// dialing returns the dial function, with TLS if that is configured.
 func dialing(dial DialFunc, t *TLS) DialFunc {
 	if dial == nil {
 		dial = dialTCP

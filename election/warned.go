@@ -6,14 +6,14 @@ import (
 	"unicode"
 )
 
-// Each heartbeat writes them all again. A warning ends with the command to type, behind names of files that may be long.
+// The limits of the warnings: each heartbeat writes them all again. A warning ends with the command to type, behind names of files that may be long.
 const (
 	mostWarnings    = 8
 	longestWarning  = 600
 	longestTogether = 2400
 )
 
-// Bounded shortens a list of warnings to the size that is written to nodes/<node>, and believed from there: a stranger may have
+// Bounded shortens a list of warnings to the size that nodes write to nodes/<node>, and accept from there: a stranger may have
 // written it. Each is one printable line.
 func Bounded(warnings []string) []string {
 	var list []string

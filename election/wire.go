@@ -20,7 +20,7 @@ const (
 
 var errAuthRefused = errors.New("the server refused our credentials")
 
-// handshake is what a server answered to a connect request.
+// handshake is a server's answer to a connect request.
 type handshake struct {
 	sent     time.Duration // when the connect request was
 	timeout  time.Duration
@@ -32,7 +32,7 @@ type handshake struct {
 // keeps the password to itself), authenticate by itself (the client can deadlock when it re-sends credentials), bound
 // every wait (the client would give a frozen server 6.7 session timeouts for the handshake), and keep count of the zxid:
 // after a reconnect the client may tell the server, by a race, of a zxid that it has seen only just now, and so miss events of its
-// watches. So it is shown none, and its requests are corrected on the way.
+// watches. So wire shows the client no zxid, and corrects its requests on the way.
 type wire struct {
 	net.Conn
 	limit   time.Duration // the longest silence
@@ -56,8 +56,8 @@ type wire struct {
 // next read.
 func (w *wire) Write(p []byte) (int, error) {
 	const (
-		connectZxid = 4 + 4     // behind length and protocol version
-		watchesZxid = 4 + 4 + 4 // behind length, xid and op
+		connectZxid = 4 + 4     // after length and protocol version
+		watchesZxid = 4 + 4 + 4 // after length, xid and op
 	)
 	switch {
 	case !w.said && len(p) >= connectZxid+8:
@@ -77,7 +77,7 @@ func (w *wire) Write(p []byte) (int, error) {
 // told of them it asks for that session by itself.
 func (w *wire) resumed(p []byte) {
 	const (
-		id       = 4 + 4 + 8 + 4 // behind length, protocol version, zxid and timeout
+		id       = 4 + 4 + 8 + 4 // after length, protocol version, zxid and timeout
 		password = id + 8 + 4    // behind its own length
 		length   = 16
 	)

@@ -3,7 +3,7 @@ package election
 import "strings"
 
 // The words that nodes write to ZooKeeper, and that HTTP and the command line repeat. Code compares these constants, never a text.
-// Another version may write other words; they are kept and shown, and nothing is concluded from them.
+// Another version may write other words; this one keeps and shows them, but concludes nothing from them.
 
 // Role is a node's part in a service.
 type Role string
@@ -21,7 +21,7 @@ const (
 	RoleUnknown  Role = "unknown"  // the node has not said it; no node writes this
 )
 
-// Roles are all that a node can have.
+// Roles are all roles of a node.
 func Roles() []Role {
 	return []Role{RoleOffline, RoleStandby, RoleClaiming, RoleFencing, RoleActive, RoleStopping, RoleFailed, RolePaused}
 }
@@ -39,7 +39,7 @@ const (
 	HealthUnknown  Health = "unknown"  // the node has not said it; no node writes this
 )
 
-// Reason is why an activation ended: one of the words below, and after "; " details.
+// Reason is why an activation ended: one of the words below, then "; " and details.
 type Reason string
 
 // Why activations end.
@@ -73,7 +73,7 @@ func (r Reason) Word() Reason {
 	return Reason(word)
 }
 
-// Planned tells whether somebody wanted that end. An unknown word counts as unplanned.
+// Planned reports whether somebody wanted that end. An unknown word counts as unplanned.
 func (r Reason) Planned() bool {
 	switch r.Word() {
 	case StopAsked, SwitchAsked, PreferredBack, ChildOnce:
@@ -82,25 +82,25 @@ func (r Reason) Planned() bool {
 	return false
 }
 
-// Proof is how a former active was known to be dead: the means in a few words, and after a comma which others failed.
+// Proof is how a former active was proved dead: the method in a few words, and after a comma the methods that failed.
 type Proof string
 
-// NoBreadcrumb is the proof that a former active leaves itself, or one that never was.
+// NoBreadcrumb is the proof if the former active has removed its breadcrumb, or if there never was one.
 const NoBreadcrumb Proof = "no breadcrumb was left"
 
-// Fenced tells whether the former active had to be fenced.
+// Fenced reports whether the former active had to be fenced.
 func (p Proof) Fenced() bool { return p != "" && p != NoBreadcrumb }
 
-// NotEligible is why a node never stands whose config says so. That is no fault.
+// NotEligible says that a node is never a candidate, by its config. That is no fault.
 const NotEligible = "eligible: false in its config"
 
-// Ineligible tells whether a member is never a candidate, by its own config.
+// Ineligible reports whether a member is never a candidate, by its own config.
 func (m Member) Ineligible() bool { return m.Why == NotEligible }
 
 const untilRestart = " changed: restart understudy to take that up"
 
-// NeedsRestart is a node's config fault when its config is right, and a running supervisor cannot take those keys up.
+// NeedsRestart is a node's config fault if its config is right, but a running supervisor cannot apply those keys.
 func NeedsRestart(keys string) string { return keys + untilRestart }
 
-// NeedsRestart tells whether a restart is all that the node's config needs.
+// NeedsRestart reports whether a restart is all that the node's config needs.
 func (n Node) NeedsRestart() bool { return strings.HasSuffix(n.Fault, untilRestart) }

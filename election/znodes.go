@@ -87,12 +87,12 @@ type Member struct {
 	Why    string    `json:"why,omitempty"`
 	Status string    `json:"status,omitempty"` // the child's own words
 	Since  time.Time `json:"since"`
-	// Machine and Agent say where it can be asked for a promise.
+	// Machine and Agent say where to ask it for a promise.
 	Machine string `json:"machine,omitempty"`
 	Agent   string `json:"agent,omitempty"`
 	Token   int64  `json:"token,omitempty"` // of the activation that an active member speaks of
 	Logs    bool   `json:"logs,omitempty"`  // its programs' output is in files, as far as any of it is
-	// Demoted: although the config prefers it, it is not preferred.
+	// Demoted says why the node is not preferred although its config prefers it.
 	Demoted *Demotion `json:"demoted,omitempty"`
 }
 
@@ -104,7 +104,7 @@ type Activation struct {
 	End    *time.Time `json:"end,omitempty"`
 	Reason Reason     `json:"reason,omitempty"`
 	Fenced Proof      `json:"fenced,omitempty"` // how the former active was known to be dead
-	// FenceMs is how long that took: the child is started so long after Start.
+	// FenceMs is how long fencing took: the child starts so long after Start.
 	FenceMs int64  `json:"fence_ms,omitempty"`
 	Entry   string `json:"-"` // where it is written
 }
@@ -123,7 +123,7 @@ func decode[T any](data []byte) (T, error) {
 	return v, err
 }
 
-// merge writes a value over an object: keys that only other versions know stay, those that are named go unless the value has them.
+// merge writes a value over an object: keys that only other versions know stay, and the named keys go unless the value has them.
 // An old value that is no object is replaced.
 func merge(old []byte, value any, named ...string) []byte {
 	all := map[string]json.RawMessage{}

@@ -17,9 +17,9 @@ type Verdict int
 
 // The verdicts.
 const (
-	Unknown Verdict = iota // nothing is known here: the target is on another machine, or cannot be looked at
+	Unknown Verdict = iota // this machine knows nothing: the target is on another one, or out of sight
 	Dead                   // proved
-	Alive                  // seen; no delay makes it dead
+	Alive                  // seen; no delay proves it dead
 )
 
 func (v Verdict) String() string {
@@ -32,17 +32,17 @@ func (v Verdict) String() string {
 	return "unknown"
 }
 
-// Method makes sure that a target is dead. It returns nil only when the target's child is known to be dead or cut off
-// from all it could harm, and must return soon after ctx ends.
+// Method makes sure that a target is dead. It returns nil only if the target's child is dead, or cut off from all that it
+// could harm, and must return soon after ctx ends.
 type Method interface {
 	Name() string
 	Fence(ctx context.Context, t Target) error
 }
 
-// ErrAlive is a method's error for a child that it has seen and could not end. No delay makes that one dead.
+// ErrAlive is a method's error for a child that it has seen and could not end. No delay proves that one dead.
 var ErrAlive = errors.New("the child is alive")
 
-// Step is a method and how long it may take, or several that are tried at the same time.
+// Step is a method with its time limit, or several methods that are tried at the same time.
 type Step struct {
 	Method  Method
 	Timeout time.Duration
@@ -52,13 +52,13 @@ type Step struct {
 // OnFailure says what follows when methods are configured and all have failed.
 type OnFailure string
 
-// The ways on.
+// The values of OnFailure.
 const (
 	Refuse OnFailure = "refuse"
 	Grace  OnFailure = "grace"
 )
 
-// How an Outcome's death was proved, besides by a method or by Local.
+// Proofs of an Outcome besides a method's and Local's.
 const (
 	ByGrace     = "grace"
 	ByConfirmed = "confirmed"
@@ -67,16 +67,16 @@ const (
 // ErrRefused says that nothing proves the target dead: its child may be running, so ours must not start.
 var ErrRefused = errors.New("fencing refused")
 
-// Chain is everything that may prove a target dead, in the order in which it is tried.
+// Chain is everything that may prove a target dead, in the order of the attempts.
 type Chain struct {
-	// Local says what this machine knows, and waits for no other: by names the proof, as in "own tree" or "another boot".
-	// It is asked again after the grace delay if it saw the child alive. Like a method, it ends soon after ctx. Optional.
+	// Local returns what this machine knows, without waiting for another: by names the proof, as in "own tree" or "another boot".
+	// The chain calls it again after the grace delay if it saw the child alive. Like a method, it ends soon after ctx. Optional.
 	Local func(ctx context.Context, t Target) (verdict Verdict, by string, err error)
 
 	Steps     []Step
 	OnFailure OnFailure // Refuse unless set
 	Grace     time.Duration
-	NoDelay   bool // no delay proves anything: without another proof it is refused
+	NoDelay   bool // no delay proves anything: without another proof, refuse
 	Logger    hclog.Logger
 }
 
@@ -114,12 +114,12 @@ func (s Step) validate() error {
 	return nil
 }
 
-// errConfirmed ends whatever is being tried or waited for.
+// errConfirmed ends all attempts and waiting.
 var errConfirmed = errors.New("confirmed")
 
 // Fence returns nil once t is known to be dead. claimed is when the lock was claimed: the grace delay counts from there.
 // confirmed, when not nil, is closed to say that t is dead: by an operator, or because its breadcrumb vanished; that ends
-// any waiting with success. ErrRefused says that all was tried in vain; when ctx ends first, its cause is returned.
+// any waiting with success. ErrRefused says that all attempts failed; if ctx ends first, Fence returns its cause.
 func (c Chain) Fence(ctx context.Context, t Target, claimed time.Time, confirmed <-chan struct{}) (Outcome, error) {
 	if err := c.Validate(); err != nil {
 		return Outcome{}, err
@@ -174,14 +174,14 @@ type attempts struct {
 	tried []Attempt
 }
 
-// fence tries everything in order. An error that is not ErrRefused means that ctx ended.
+// fence tries all steps in order. An error that is not ErrRefused means that ctx ended.
 func (a *attempts) fence(ctx context.Context, claimed time.Time) (by string, err error) {
 	// P5: a proof on this machine needs no method and no delay.
 	verdict, by := a.local(ctx)
 	if verdict == Dead {
 		return by, nil
 	}
-	var living []Step // those that have seen it alive
+	var living []Step // the steps that have seen it alive
 	for _, step := range a.chain.Steps {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
@@ -206,7 +206,7 @@ func (a *attempts) fence(ctx context.Context, claimed time.Time) (by string, err
 	if verdict == Unknown && len(living) == 0 {
 		return ByGrace, nil
 	}
-	// P5: a delay does not kill a child that was seen alive.
+	// P5: a delay does not prove the death of a child that was seen alive.
 	if verdict != Unknown {
 		if verdict, by = a.local(ctx); verdict == Dead {
 			return by, nil
@@ -223,7 +223,7 @@ func (a *attempts) fence(ctx context.Context, claimed time.Time) (by string, err
 	return "", &refusal{target: a.target, tried: a.tried}
 }
 
-// local asks what this machine knows. An error leaves it unknown.
+// local asks this machine. After an error the verdict is Unknown.
 func (a *attempts) local(ctx context.Context) (verdict Verdict, by string) {
 	if a.chain.Local == nil {
 		return Unknown, ""
@@ -231,7 +231,7 @@ func (a *attempts) local(ctx context.Context) (verdict Verdict, by string) {
 	began := time.Now()
 	verdict, by, err := a.chain.Local(ctx, a.target)
 	switch {
-	case err == nil && verdict == Unknown: // nothing was tried
+	case err == nil && verdict == Unknown: // there was no attempt
 		return Unknown, ""
 	case err == nil && verdict == Alive:
 		err = errAlive
@@ -244,7 +244,7 @@ func (a *attempts) local(ctx context.Context) (verdict Verdict, by string) {
 
 var errAlive = errors.New("the child is alive on this machine")
 
-// step tries one step, and tells by which method it succeeded.
+// step tries one step, and returns the method that succeeded.
 func (a *attempts) step(ctx context.Context, s Step) (by string, err error) {
 	if len(s.Any) == 0 {
 		return s.Method.Name(), a.try(ctx, s)
@@ -281,7 +281,7 @@ func (a *attempts) try(ctx context.Context, step Step) error {
 	return err
 }
 
-// wait sits out the rest of the grace delay.
+// wait waits for the rest of the grace delay.
 func (a *attempts) wait(ctx context.Context, claimed time.Time) error {
 	// The claim lies in the past, so the whole delay from now on is always enough, whatever a wall clock says.
 	left := min(time.Until(claimed.Add(a.chain.Grace)), a.chain.Grace)
@@ -314,7 +314,7 @@ func (a *attempts) note(attempt Attempt) {
 	a.chain.Logger.Info("fencing attempt succeeded", a.pairs("method", attempt.Method, "took", attempt.Took.Round(time.Millisecond))...)
 }
 
-// told logs and gives the result.
+// told logs and returns the result.
 func (a *attempts) told(by string, took time.Duration, err error) (Outcome, error) {
 	if err != nil {
 		return Outcome{Took: took, Attempts: a.tried}, err

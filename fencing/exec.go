@@ -17,17 +17,17 @@ import (
 
 // Exec is the method that runs a command; exit code 0 says that the target is dead.
 //
-// The command is told in its environment whom to fence: UNDERSTUDY_SERVICE, UNDERSTUDY_TARGET_NODE,
+// The command's environment says which node to fence: UNDERSTUDY_SERVICE, UNDERSTUDY_TARGET_NODE,
 // UNDERSTUDY_TARGET_HOST, UNDERSTUDY_TARGET_MACHINE, UNDERSTUDY_TARGET_BOOT, UNDERSTUDY_TARGET_TOKEN,
-// UNDERSTUDY_TARGET_SESSION, UNDERSTUDY_TARGET_GUARDIAN_PID and UNDERSTUDY_TARGET_ADDRESS, each empty when not known;
-// UNDERSTUDY_TARGET_PLUG, which is what Plugs says of the node, or without any the node's name; and who fences: UNDERSTUDY_NODE, UNDERSTUDY_TOKEN. The rest is the supervisor's own.
+// UNDERSTUDY_TARGET_SESSION, UNDERSTUDY_TARGET_GUARDIAN_PID and UNDERSTUDY_TARGET_ADDRESS, each empty if unknown;
+// UNDERSTUDY_TARGET_PLUG, the node's word in Plugs, or without plugs the node's name; and the fencing node: UNDERSTUDY_NODE, UNDERSTUDY_TOKEN. The rest is the supervisor's own.
 // Its stdin is /dev/null. It leads a process group, which is killed as a whole when the context ends.
 type Exec struct {
 	Command []string
 	Plugs   Plugs
 }
 
-// outputDelay is how long processes that a command left behind may go on holding its output open.
+// outputDelay is how long processes that a command left behind may hold its output open.
 const outputDelay = 500 * time.Millisecond
 
 // Name is "exec".
@@ -50,11 +50,11 @@ func (e Exec) Fence(ctx context.Context, t Target) error {
 // program is a command of a method.
 type program struct {
 	argv  []string
-	env   []string // besides the supervisor's own
+	env   []string // added to the supervisor's own
 	stdin string
 }
 
-// run runs it to its end, or kills all of it when ctx ends. nil: exit code 0; an exec.ExitError has another one.
+// run runs it to its end, or kills all its processes when ctx ends. nil: exit code 0; an exec.ExitError has another one.
 func (p program) run(ctx context.Context) (*tail, error) {
 	var output tail
 	if len(p.argv) == 0 {
@@ -83,7 +83,7 @@ func (p program) run(ctx context.Context) (*tail, error) {
 	switch {
 	case killed != nil:
 		return &output, fmt.Errorf("killed: %w", killed)
-	case errors.Is(err, exec.ErrWaitDelay): // exit code 0, though something still holds its output
+	case errors.Is(err, exec.ErrWaitDelay): // exit code 0, although a process still holds its output
 		return &output, nil
 	}
 	return &output, err
@@ -106,7 +106,7 @@ func killAtEnd(ctx context.Context, pid int) error {
 	case <-exited:
 		return nil
 	case <-ctx.Done():
-		_ = unix.Kill(-pid, unix.SIGKILL) // the zombie at least is there
+		_ = unix.Kill(-pid, unix.SIGKILL) // at least the zombie is there
 		<-exited
 		return context.Cause(ctx)
 	}
@@ -149,7 +149,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// quoted is the output as an error's ending, in one line; empty when there was none.
+// quoted is the output as an error's ending, in one line; empty if there was none.
 func (t *tail) quoted() string {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), "?"))
 	switch {

@@ -14,26 +14,25 @@ import (
 // FenceAgent is the method that runs one of ClusterLabs' fence agents, such as fence_ipmilan or fence_virsh: it switches the
 // target's power off, and believes that only when the agent, asked again, says that it is off.
 //
-// The agent is told what to do as its documentation has it, by lines of key=value on its stdin: the options, the action,
-// and as plug what Plugs says of the target's node, or the node's name. In Options, {node}, {host}, {plug} and the like are
-// filled in.
+// As its documentation says, the agent reads lines of key=value on its stdin: the options, the action, and as plug the
+// node's word in Plugs, or the node's name. In Options, the method fills in {node}, {host}, {plug} and the like.
 type FenceAgent struct {
 	Command []string
 	Options map[string]string
-	Secrets map[string]string // options whose value is the line that a file holds
+	Secrets map[string]string // options whose value is the single line of a file
 	Plugs   Plugs
 }
 
 // Name is "fence_agent".
 func (FenceAgent) Name() string { return "fence_agent" }
 
-// An agent's exit code when it was asked for the status.
+// An agent's exit codes for the action status.
 const (
 	exitOn  = 0
 	exitOff = 2
 )
 
-// Fence switches the target off and looks whether it is.
+// Fence switches the target off, and checks that.
 func (f FenceAgent) Fence(ctx context.Context, t Target) error {
 	facts, err := f.Plugs.facts(t)
 	if err != nil {

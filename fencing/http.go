@@ -17,24 +17,24 @@ import (
 	"time"
 )
 
-// HTTP is the method that makes one request, of a power controller or a cloud's API, say. The expected status says that the
-// target is dead. In URL, Headers and Body, {node}, {plug} and the like are filled in; whom it asks only the config says. A
-// redirection is not followed: it is a status as any other.
+// HTTP is the method that makes one request, for example to a power controller or a cloud's API. The expected status says
+// that the target is dead. It fills in {node}, {plug} and the like in URL, Headers and Body; only the config says which
+// server it asks. It does not follow a redirection, which is a status as any other.
 type HTTP struct {
 	URL        string
 	Method     string // POST unless set
 	Headers    map[string]string
 	Body       string
-	Status     []int  // which mean success; any 2xx unless set
+	Status     []int  // that mean success; any 2xx unless set
 	BearerFile string // holds a secret for the Authorization header
-	CAFile     string // who may have signed the server's certificate; the system's authorities unless set
+	CAFile     string // the authorities for the server's certificate; the system's unless set
 	Plugs      Plugs
 }
 
 // Name is "http".
 func (HTTP) Name() string { return "http" }
 
-// Fence makes the request. No error tells the URL: it may hold a password.
+// Fence makes the request. No error shows the URL: it may hold a password.
 func (h HTTP) Fence(ctx context.Context, t Target) error {
 	req, err := h.request(ctx, t)
 	if err != nil {

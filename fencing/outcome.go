@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Outcome tells how a target came to be known as dead.
+// Outcome says how a target was proved dead.
 type Outcome struct {
-	By       string // what Local said, a method's name, ByGrace or ByConfirmed; empty when fencing failed
+	By       string // Local's proof, a method's name, ByGrace or ByConfirmed; empty if fencing failed
 	Took     time.Duration
 	Attempts []Attempt
 }
 
-// Story tells in a few words how a target came to be known as dead, and which methods failed.
+// Story says in a few words how a target was proved dead, and which methods failed.
 func (o Outcome) Story() string {
 	var failed []string
 	for _, a := range o.Attempts {
@@ -41,10 +41,10 @@ func (o Outcome) Told() string {
 	return b.String()
 }
 
-// local is the name of an attempt of this machine by itself.
+// local is the name of this machine's own attempt.
 const local = "local"
 
-// Attempt is one thing that was tried.
+// Attempt is one attempt.
 type Attempt struct {
 	Method string
 	Err    error // nil: it succeeded

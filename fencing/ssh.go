@@ -15,14 +15,14 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// SSH is the method that has `understudy fence kill-local` kill the child on the target's host, by the identity of its
-// process tree, and believes nothing but the statement that this prints. The host has to be a known one.
+// SSH is the method that runs `understudy fence kill-local` on the target's host. That kills the child by the identity of its
+// process tree, and prints a statement, which is the only proof. The host has to be a known one.
 type SSH struct {
 	User       string
 	KeyFile    string
 	KnownHosts string
 	Address    string // host:port; {host} and the like are filled in; "{host}:22" unless set, "{plug}:22" with plugs
-	Command    string // "understudy fence kill-local" unless set; what it needs to know is appended
+	Command    string // "understudy fence kill-local" unless set; its arguments are appended
 	Plugs      Plugs
 }
 
@@ -45,7 +45,7 @@ func (s SSH) Fence(ctx context.Context, t Target) error {
 	default:
 		address = "{host}:22"
 	}
-	addr, err := facts.fill(address, told, nil) // another host than a known one gets nothing
+	addr, err := facts.fill(address, told, nil) // an unknown host gets no data
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s SSH) Fence(ctx context.Context, t Target) error {
 		return statement.Convinces(t)
 	case err != nil:
 		return fmt.Errorf("it failed there: %w%s", err, errs.quoted())
-	case unread != nil: // a command that only ends well proves nothing
+	case unread != nil: // exit code 0 alone proves nothing
 		return fmt.Errorf("it made no statement: %w%s", unread, out.quoted())
 	}
 	return statement.Convinces(t)
@@ -122,7 +122,7 @@ func (s SSH) login(ctx context.Context, addr string) (*ssh.Client, error) {
 	return ssh.NewClient(c, channels, requests), nil
 }
 
-// algorithms are those of the keys that are known of a host: it may have others, which would be taken for forged.
+// algorithms are those of a host's known keys: it may have others, which would look forged.
 func algorithms(known ssh.HostKeyCallback, addr string, remote net.Addr) (all []string) {
 	var wanted *knownhosts.KeyError
 	if !errors.As(known(addr, remote, noKey{}), &wanted) {
@@ -130,7 +130,7 @@ func algorithms(known ssh.HostKeyCallback, addr string, remote net.Addr) (all []
 	}
 	for _, k := range wanted.Want {
 		switch kind := k.Key.Type(); kind {
-		case ssh.KeyAlgoRSA: // SHA-1 is of the past
+		case ssh.KeyAlgoRSA: // SHA-1 is obsolete
 			all = append(all, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
 		default:
 			all = append(all, kind)

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Statement is what the target's own machine says of it.
+// Statement is the target's own machine's statement about the target.
 type Statement struct {
 	Dead    bool   `json:"dead"`
 	How     string `json:"how,omitempty"`   // how the death was proved
@@ -20,11 +20,11 @@ type Statement struct {
 	Boot    string `json:"boot"`
 }
 
-// ErrNotDead says that the target's machine has answered, and proves nothing: asking again is of no use for a while.
+// ErrNotDead says that the target's machine has answered without a proof: another question is useless for a while.
 var ErrNotDead = errors.New("not called dead")
 
-// Convinces returns nil when the statement is one of the target's death, from where the target is. Who made it is known
-// by other means.
+// Convinces returns nil if the statement says that the target is dead, and comes from the target's machine. The caller has
+// authenticated its author.
 func (s Statement) Convinces(t Target) error {
 	switch {
 	case !s.Dead && s.Alive:
@@ -41,11 +41,11 @@ func (s Statement) Convinces(t Target) error {
 	return nil
 }
 
-// Encode makes a target one word, that any shell leaves as it is.
+// Encode turns a target into one word that every shell leaves as it is.
 func (t Target) Encode() string {
 	text, err := json.Marshal(t)
 	if err != nil {
-		panic(err) // a tree is valid JSON, it was read from some
+		panic(err) // a tree is valid JSON, since it was read from JSON
 	}
 	return base64.RawURLEncoding.EncodeToString(text)
 }

@@ -20,30 +20,30 @@ type Target struct {
 	SessionTimeout time.Duration // of the session that held the lock
 	Session        string
 	Tree           json.RawMessage // how its machine finds the child's process tree
-	Seen           Process         // alive of it, says its breadcrumb
+	Seen           Process         // a process that is alive by the breadcrumb
 	By             Claimant
 }
 
-// Process is one that was seen alive of a child, by the numbers of its machine.
+// Process is a process of a child that was seen alive, by its machine's numbers.
 type Process struct {
 	Pid   int    `json:"pid"`
 	Start uint64 `json:"start,omitempty"` // 0: unknown
 }
 
-// Claimant is who holds the lock now, and asks.
+// Claimant is the node that holds the lock now, and asks.
 type Claimant struct {
 	Node  string
 	Token int64
 }
 
-// A word neither begins as an option or a way up in a path does, nor holds what ends it, wherever it is put in.
+// A word must not look like an option or like .. in a path, and must not end the text around it.
 var (
 	plainWord    = regexp.MustCompile(`^([A-Za-z0-9_@:][A-Za-z0-9._@:-]*)?$`)
 	plainHost    = regexp.MustCompile(`^([A-Za-z0-9_:][A-Za-z0-9._:-]*)?$`)
 	plainAddress = regexp.MustCompile(`^([A-Za-z0-9_:[][][A-Za-z0-9._:%-]*)?$`)
 )
 
-// plain fails when a word of a breadcrumb could mean something else where it is filled in: breadcrumbs come from outside.
+// plain fails if a word of a breadcrumb could change the meaning of the text around it: breadcrumbs come from outside.
 func (t Target) plain() error {
 	for _, w := range []struct {
 		text    string

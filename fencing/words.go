@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// Plugs are the nodes that a method may fence, and what the method calls each: an outlet, a machine, an address. Without any it
-// fences whichever node a breadcrumb names, but asks nobody whom the breadcrumb chose: breadcrumbs come from outside.
+// Plugs are the nodes that a method may fence, with the method's word for each: an outlet, a machine, an address. Without plugs it
+// fences any node that a breadcrumb names, but never asks a server that the breadcrumb chose: breadcrumbs come from outside.
 type Plugs map[string]string
 
-// facts are filled in for a target in place of {node}, {host} and so on.
+// facts are a target's words for {node}, {host} and so on.
 type facts struct {
 	words  map[string]string
 	listed bool // the config names the node
 }
 
-// facts fails when the config does not know the target's node, or a word of the breadcrumb could mean something else.
+// facts fails if the config does not know the target's node, or a word of the breadcrumb could mean something else.
 func (p Plugs) facts(t Target) (facts, error) {
 	if err := t.plain(); err != nil {
 		return facts{}, err
@@ -39,12 +39,12 @@ func (p Plugs) facts(t Target) (facts, error) {
 	}}, nil
 }
 
-// place is where a placeholder stands.
+// place is the position of a placeholder.
 type place int
 
 const (
-	told   place = iota // it is told to a server that the config chose, or that has to prove who it is
-	chosen              // it decides which server is asked, and so gets a secret: only words of the config may
+	told   place = iota // a server gets it that the config chose, or that must prove its identity
+	chosen              // it decides which server is asked, and so gets a secret: only words of the config may do that
 )
 
 var placeholder = regexp.MustCompile(`\{(service|node|plug|host|machine|boot|token|session|address)\}`)
@@ -68,7 +68,7 @@ func (f facts) fill(text string, at place, escape func(string) string) (string, 
 	return text, nil
 }
 
-// may tells whether a word may stand in a place.
+// may reports whether a word may stand in a place.
 func (f facts) may(key string, at place) error {
 	switch key {
 	case "service", "token":
@@ -140,10 +140,10 @@ func (f facts) url(text string) (string, error) {
 	return scheme + "://" + authority + path + query, nil
 }
 
-// largestSecret bounds what is read from a file that should hold a password or a key.
+// largestSecret bounds the size of a file that should hold a password or a key.
 const largestSecret = 64 << 10
 
-// secret reads a file that holds one secret line. What it holds is in no error.
+// secret reads a file with one secret line. No error shows its content.
 func secret(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -156,7 +156,7 @@ func secret(file string) (string, error) {
 	return line, nil
 }
 
-// mask takes secrets out of a text that is to be shown.
+// mask removes secrets from a text before it is shown.
 func mask(text string, secrets ...string) string {
 	for _, s := range secrets {
 		text = strings.ReplaceAll(text, s, "***")
@@ -164,7 +164,7 @@ func mask(text string, secrets ...string) string {
 	return text
 }
 
-// mask takes secrets out of an output, also one whose beginning is no longer in the tail.
+// mask removes secrets from an output, also one whose beginning is no longer in the tail.
 func (t *tail) mask(secrets ...string) *tail {
 	text := string(t.text)
 	if t.dropped {

@@ -22,7 +22,7 @@ type credentials struct {
 	taken func() // called when other credentials are in use
 	held  func() // called when why has changed
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	shown    *election.Auth
 	withheld string // why the file's are not in use
 }

@@ -11,7 +11,7 @@ import (
 type notes struct {
 	observer Observer
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	fault   string     // why a changed config is not taken up
 	warned  []string   // dangerous settings
 	exposed string     // znodes that others can change

@@ -20,7 +20,7 @@ type roster struct {
 	observer Observer
 	closing  sync.WaitGroup // of services that were removed
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	services []*service.Service
 	births   map[string]election.Birth // of the folders of removed services, so that a loss of data is still noticed
 }

@@ -22,12 +22,12 @@ type Method struct {
 func (Method) Name() string { return "agent" }
 
 const (
-	onePatience = 1500 * time.Millisecond // for an agent to say the first word
+	onePatience = 1500 * time.Millisecond // for an agent's greeting
 	again       = 50 * time.Millisecond   // between two attempts
 )
 
-// Fence asks until the agent has answered or ctx ends: on the other machine, one may be about to take the place of
-// another.
+// Fence asks until the agent has answered or ctx ends: on the other machine, a new agent may be about to replace a former
+// one.
 func (m Method) Fence(ctx context.Context, t fencing.Target) error {
 	if t.Address == "" {
 		return errors.New("the breadcrumb names no agent")
@@ -42,7 +42,7 @@ func (m Method) Fence(ctx context.Context, t fencing.Target) error {
 			return err
 		}
 		var late net.Error
-		if why == nil || ctx.Err() == nil && !(errors.As(err, &late) && late.Timeout()) { // an attempt that was cut short tells little
+		if why == nil || ctx.Err() == nil && !(errors.As(err, &late) && late.Timeout()) { // an interrupted attempt says little
 			why = err
 		}
 		pause := time.NewTimer(again)
@@ -114,7 +114,7 @@ func (m Method) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", addr)
 }
 
-// converse is one conversation, on the asker's side. It reads nothing that the secret does not prove.
+// converse is one conversation, on the asker's side. It decodes no text that the secret does not prove.
 func converse(conn net.Conn, secret []byte, purpose string, q any, reply string, a any) error {
 	if err := conn.SetDeadline(time.Now().Add(onePatience)); err != nil {
 		return err
@@ -131,7 +131,7 @@ func converse(conn net.Conn, secret []byte, purpose string, q any, reply string,
 	if err := send(conn, body, mine); err != nil {
 		return fmt.Errorf("ask: %w", err)
 	}
-	// Killing may take a while; the caller's context is the limit.
+	// A kill may take a while; the caller's context is the limit.
 	if err := conn.SetDeadline(time.Now().Add(answerPatience)); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"understudy/supervisor/keyfile"
 )
 
-// LeastSecret is how many characters a secret has to have that could be guessed at offline.
+// LeastSecret is the least length of a secret, because an attacker could guess it offline.
 const LeastSecret = 16
 
 // Files says where the keys of this node are kept: a secret, certificates, or both.
@@ -22,11 +22,11 @@ type Files struct {
 	TLS    *keyfile.TLS `json:"tls,omitempty"`
 }
 
-// Keys prove the nodes of a cluster to one another. Where there are certificates and a secret, both have to be right.
+// Keys authenticate the nodes of a cluster to one another. With certificates and a secret, both have to be right.
 type Keys struct {
-	Secrets func() ([][]byte, error)    // the first one signs, any of them is good; nil: certificates are enough
-	TLS     func() (*tls.Config, error) // our certificate, and who may sign those of others; nil: there is no TLS
-	Name    string                      // in the others' certificates, with {node} for a node's name; empty: the host that is asked
+	Secrets func() ([][]byte, error)    // the first one signs, each is accepted; nil: certificates are enough
+	TLS     func() (*tls.Config, error) // our certificate, and the authorities for those of others; nil: there is no TLS
+	Name    string                      // in the others' certificates, with {node} for a node's name; empty: the host in the address
 }
 
 // Shared is the keys of nodes that share one secret.
@@ -34,7 +34,7 @@ func Shared(secret []byte) *Keys {
 	return &Keys{Secrets: func() ([][]byte, error) { return [][]byte{secret}, nil }}
 }
 
-// Keys reads the files anew as they change. failed is told why one cannot be read; its former content stays in force then.
+// Keys reads the files again when they change. It tells failed why it cannot read one; then the former content stays in force.
 func (f Files) Keys(failed func(error)) *Keys {
 	k := &Keys{}
 	if f.Secret != "" {
@@ -44,7 +44,7 @@ func (f Files) Keys(failed func(error)) *Keys {
 	return k
 }
 
-// KeysFrom is Keys for a process that was told the secrets: whether it can read them itself is to be seen.
+// KeysFrom is Keys for a process that was told the secrets, and perhaps cannot read the files itself.
 func (f Files) KeysFrom(secrets [][]byte) *Keys {
 	k := &Keys{}
 	if f.Secret != "" {
@@ -54,7 +54,7 @@ func (f Files) KeysFrom(secrets [][]byte) *Keys {
 	return k
 }
 
-// Check tells why the keys are of no use.
+// Check returns why the keys are useless.
 func (k *Keys) Check() error {
 	if k.Secrets != nil {
 		if _, err := k.Secrets(); err != nil {
@@ -105,14 +105,14 @@ var (
 	errNoKeys      = errors.New("neither a secret nor certificates: anybody could ask")
 )
 
-// channel is a connection, and what proves messages on it.
+// channel is a connection, and the secrets that prove messages on it.
 type channel struct {
 	net.Conn
 	secrets [][]byte
 	peer    *x509.Certificate // nil without TLS
 }
 
-// answering is the asked side's end of a connection. Without TLS it does not prove yet who asks.
+// answering is the asked side's end of a connection. Without TLS it does not prove yet which node asks.
 func (k *Keys) answering(ctx context.Context, conn net.Conn) (channel, error) {
 	return k.over(ctx, conn, func(c *tls.Config) *tls.Conn {
 		c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, c.RootCAs
@@ -151,7 +151,7 @@ func (k *Keys) over(ctx context.Context, conn net.Conn, secured func(*tls.Config
 	}
 	whole := secured(&tls.Config{
 		Certificates: base.Certificates, RootCAs: base.RootCAs, MinVersion: tls.VersionTLS13,
-		SessionTicketsDisabled: true,                                     // each connection proves all anew
+		SessionTicketsDisabled: true,                                     // each connection proves everything again
 		CurvePreferences:       []tls.CurveID{tls.X25519, tls.CurveP256}, // strangers can make us compute
 	})
 	if err := whole.HandshakeContext(ctx); err != nil {
@@ -159,7 +159,7 @@ func (k *Keys) over(ctx context.Context, conn net.Conn, secured func(*tls.Config
 	}
 	state := whole.ConnectionState()
 	c.Conn, c.peer = whole, state.PeerCertificates[0]
-	if k.Secrets == nil { // what only the two ends of this very connection know
+	if k.Secrets == nil { // a secret that only the two ends of this very connection know
 		secret, err := state.ExportKeyingMaterial("EXPORTER-understudy-agent", nil, macSize)
 		if err != nil {
 			return c, fmt.Errorf("TLS: %w", err)
@@ -169,7 +169,7 @@ func (k *Keys) over(ctx context.Context, conn net.Conn, secured func(*tls.Config
 	return c, nil
 }
 
-// proved is the secret that a question of this purpose was sealed with.
+// proved returns the secret with which a question of this purpose was sealed.
 func (c *channel) proved(purpose string, nonce, body, mac []byte) ([]byte, error) {
 	for _, secret := range c.secrets {
 		if hmac.Equal(mac, seal(secret, purpose, nonce, body)) {
@@ -179,7 +179,7 @@ func (c *channel) proved(purpose string, nonce, body, mac []byte) ([]byte, error
 	return nil, errForged
 }
 
-// named demands that a peer's certificate is that of the node that it says it is, as far as names are asked for.
+// named requires that a peer's certificate belongs to the node that it claims to be, if the keys check names.
 func (k *Keys) named(c channel, node string) error {
 	if name := k.nameOf(node); c.peer != nil && name != "" {
 		if err := c.peer.VerifyHostname(name); err != nil {

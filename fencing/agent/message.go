@@ -38,7 +38,7 @@ type Question struct {
 	Nonce   []byte          `json:"nonce"`
 }
 
-// Answer says what the asked machine knows, and who says it.
+// Answer is the asked machine's knowledge, and its identity.
 type Answer = fencing.Statement
 
 var (
@@ -53,7 +53,7 @@ func newNonce() []byte {
 	return nonce
 }
 
-// greet writes the first word of the asked side.
+// greet writes the asked side's greeting.
 func greet(w io.Writer, nonce []byte) error {
 	_, err := w.Write(append([]byte(magic), nonce...))
 	return err
@@ -70,7 +70,7 @@ func greeted(r io.Reader) (nonce []byte, err error) {
 	return text[len(magic):], nil
 }
 
-// The purposes of a MAC. A message of one direction is never good for the other.
+// The purposes of a MAC. A message of one direction is never valid in the other.
 const (
 	asking     = "understudy agent: question"
 	answering  = "understudy agent: answer"
@@ -101,7 +101,7 @@ func send(w io.Writer, body, mac []byte) error {
 	return err
 }
 
-// receive reads a body and its MAC, both still to be proved.
+// receive reads a body and its MAC, both unproved.
 func receive(r io.Reader) (body, mac []byte, err error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {

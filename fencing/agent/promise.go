@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// PromiseRequest asks a node to promise not to start a service for a while, counted from when it is asked. The asker runs it,
-// with a token, and has lost sight of ZooKeeper.
+// PromiseRequest asks a node to promise not to start a service for a while, counted from the request. The asker runs it,
+// with a token, and cannot reach ZooKeeper.
 type PromiseRequest struct {
 	Service string        `json:"service"`
 	Token   int64         `json:"token"`
@@ -32,10 +32,10 @@ type promiseReply struct {
 	For     time.Duration `json:"for"`
 }
 
-// ErrNoPromise says that a node was reached, and does not promise.
+// ErrNoPromise says that a node answered, but does not promise.
 var ErrNoPromise = errors.New("no promise")
 
-// longestPromise bounds for how long anybody can be kept from starting anything by one question.
+// longestPromise bounds how long one request can keep a node from starting a service.
 const longestPromise = 10 * time.Minute
 
 func readPromiseRequest(body []byte) (PromiseRequest, error) {
@@ -58,7 +58,7 @@ func readPromiseRequest(body []byte) (PromiseRequest, error) {
 	return p, nil
 }
 
-// promiseTo takes up a question for a promise. It waits for nothing.
+// promiseTo handles a request for a promise. It does not wait.
 func (s *Server) promiseTo(_ context.Context, line channel, body []byte, place *list.Element) (any, error) {
 	p, err := readPromiseRequest(body)
 	if err != nil {

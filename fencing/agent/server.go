@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	helloPatience  = 2 * time.Second  // to put a question and prove it
+	helloPatience  = 2 * time.Second  // to send and prove a question
 	killPatience   = 8 * time.Second  // to kill and prove it
 	answerPatience = 10 * time.Second // as the asker sees it
 	maxUnproved    = 128
 	maxProved      = 32
 )
 
-// Prove kills the tree that a question names, and tells whether it is dead. by is how that was proved.
+// Prove kills the tree that a question names, and returns whether it is dead. by is the proof.
 type Prove func(ctx context.Context, q Question) (verdict fencing.Verdict, by string, err error)
 
 // Promise binds this node not to start a service, or says why not.
@@ -33,20 +33,20 @@ type Promise func(p PromiseRequest) error
 // Server answers questions.
 type Server struct {
 	Keys    *Keys
-	Self    Answer // who answers: node, machine and boot
+	Self    Answer // the answering node, machine and boot
 	Prove   Prove
 	Promise Promise // nil: nothing is promised
 	Logger  hclog.Logger
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	unproved list.List  // of net.Conn, the oldest first
 	proved   int
 
-	once       sync.Once // makes complaints
+	once       sync.Once // guards the making of complaints
 	complaints loglimit.Line
 }
 
-// Serve answers those who connect until ctx ends, and waits for its answers.
+// Serve answers clients until ctx ends, and waits for its open answers.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var wg sync.WaitGroup
@@ -62,7 +62,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		if errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("the agent's listener: %w", err)
 		}
-		if err != nil { // no descriptors, say
+		if err != nil { // for example, no descriptors are left
 			s.complain("", err)
 			pause := time.NewTimer(100 * time.Millisecond)
 			select {
@@ -87,7 +87,7 @@ func (s *Server) Answer(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// admit makes room for one more: the oldest connection that has not proved anything goes.
+// admit makes room for one more: it closes the oldest connection that has not proved anything.
 func (s *Server) admit(conn net.Conn) *list.Element {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Server) admit(conn net.Conn) *list.Element {
 	return s.unproved.PushBack(conn)
 }
 
-// prove takes a connection out of the queue of those that may be thrown out.
+// prove removes a connection from the queue of those that may be closed.
 func (s *Server) prove(place *list.Element) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *Server) done() {
 	s.proved--
 }
 
-// leave forgets a connection, unless that has happened.
+// leave drops a connection, unless that has happened.
 func (s *Server) leave(place *list.Element) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +166,7 @@ func (s *Server) converse(ctx context.Context, conn net.Conn, place *list.Elemen
 	return nil
 }
 
-// answerTo takes up a question about a death.
+// answerTo handles a question about a death.
 func (s *Server) answerTo(ctx context.Context, line channel, body []byte, place *list.Element) (any, error) {
 	q, err := readQuestion(body)
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *Server) answerTo(ctx context.Context, line channel, body []byte, place 
 	return s.judge(ctx, line.RemoteAddr(), q), nil
 }
 
-// judge makes the answer to a question that was proved.
+// judge makes the answer to a proved question.
 func (s *Server) judge(ctx context.Context, from net.Addr, q Question) Answer {
 	ctx, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
@@ -211,7 +211,7 @@ func (s *Server) judge(ctx context.Context, from net.Addr, q Question) Answer {
 	return a
 }
 
-// complain logs who was turned away, at most one line a second.
+// complain logs refused clients, at most one line a second.
 func (s *Server) complain(from string, err error) {
 	s.once.Do(func() {
 		s.complaints = loglimit.Line{Log: s.Logger, Words: "the fencing agent refused a client", Window: time.Second}

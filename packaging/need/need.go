@@ -25,7 +25,7 @@ func Asked(thing string) bool {
 }
 
 var (
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	leftOut = map[string]int{}
 )
 

@@ -19,7 +19,7 @@ type guardians struct {
 	stopped chan struct{}
 	bell    chan struct{} // capacity 1: something is due sooner
 
-	mu    sync.Mutex // guards what follows; to be given back by unlock where pair was changed
+	mu    sync.Mutex // guards the fields below; to be given back by unlock where pair was changed
 	pair  *guard.Pair
 	at    [2]*guardianProcess
 	gone  [2]*guardianProcess // that were there before

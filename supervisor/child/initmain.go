@@ -28,7 +28,7 @@ type inner struct {
 	orders chan guard.Message // of the supervisor; closed when it is gone
 	finish chan struct{}      // closed when the tree is to end
 
-	mu       sync.Mutex // guards what follows; held across a fork, and across signals to the program
+	mu       sync.Mutex // guards the fields below; held across a fork, and across signals to the program
 	pid      int        // the program; 0: not started, or reaped
 	finished bool
 }

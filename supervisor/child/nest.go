@@ -20,7 +20,7 @@ type nest struct {
 	clear  bool              // remove what is inside it, innermost first; else: kill what is in it
 	inside func(string) bool // tells of a /proc/<pid>/cgroup whether that process is in it
 
-	mu   sync.Mutex // guards what follows; held for a turn
+	mu   sync.Mutex // guards the fields below; held for a turn
 	dir  int        // where it is; -1: nowhere, and the next turn begins at the top
 	list int        // the processes of that one; -1: they are done
 	tids bool       // they are threads

@@ -18,7 +18,7 @@ type poller struct {
 	epoll *os.File
 	conn  syscall.RawConn
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	last  uint64
 	waits map[uint64]chan<- struct{} // closed when it is so far
 }

@@ -20,7 +20,7 @@ type Tree struct {
 
 	killing chan struct{} // held by the one Kill or End that is under way
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	closed bool       // proved dead, and its container removed
 	parts  []*part    // alive, or not yet proved dead
 	runs   int        // cgroup: the last number given to a run

@@ -33,7 +33,7 @@ type node struct {
 	log   string // path
 	proxy *proxy
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	cmd    *exec.Cmd
 	ended  chan struct{}
 	states []state

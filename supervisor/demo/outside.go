@@ -18,7 +18,7 @@ type outside struct {
 	over chan struct{}
 	wait sync.WaitGroup
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	seen []*life
 	live map[*life]bool
 }

@@ -14,7 +14,7 @@ type proxy struct {
 	work     sync.WaitGroup
 	over     chan struct{}
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	open  chan struct{}
 	whole bool // open is closed
 	conns map[net.Conn]struct{}

@@ -12,7 +12,7 @@ type screen struct {
 	out   io.Writer
 	width func() int // of the terminal; 0: it is none
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	picture []string
 }
 

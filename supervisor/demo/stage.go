@@ -36,7 +36,7 @@ type stage struct {
 	witness witness
 	nodes   []*node
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	status control.Service
 }
 

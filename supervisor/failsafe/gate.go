@@ -49,7 +49,7 @@ type Gate struct {
 	cfg  Config
 	wake chan struct{} // capacity 1: Keep has to look at once
 
-	mu    mutex                   // guards what follows; its owner may wait for the guardians
+	mu    mutex                   // guards the fields below; its owner may wait for the guardians
 	told  time.Duration           // the furthest deadline that the guardians know
 	terms map[Term]*otherPromises // that may run
 	held  bool                    // ZooKeeper's lease is over, or nearly, and promises are in its place

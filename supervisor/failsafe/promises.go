@@ -14,7 +14,7 @@ import (
 // machine's clock. Only the supervisor that gave them remembers them: its successor has to assume that the longest possible promise was
 // given just before the end.
 type Promises struct {
-	mu      sync.Mutex               // guards what follows
+	mu      sync.Mutex               // guards the fields below
 	until   map[string]time.Duration // by service
 	engaged map[string]int           // services that may be started here: no promise is given about them
 	newest  time.Duration            // when the newest write that ZooKeeper has acknowledged was sent

@@ -29,7 +29,7 @@ type kept[T any] struct {
 	read   func() (T, error)
 	failed func(error)
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	value T
 	known bool // value is one that was read
 	err   error

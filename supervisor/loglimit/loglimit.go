@@ -19,7 +19,7 @@ type Line struct {
 	Words  string
 	Window time.Duration
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	until  time.Time  // nothing is logged before
 	unsaid int
 	from   []string

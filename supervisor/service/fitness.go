@@ -22,7 +22,7 @@ type fitness struct {
 type finding struct {
 	news news
 
-	mu  sync.Mutex // guards what follows
+	mu  sync.Mutex // guards the fields below
 	fit fitness
 }
 
@@ -49,7 +49,7 @@ type precheck struct {
 	due   chan struct{} // capacity 1: a request to run it
 	found finding
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	conf      config.Precheck
 	candidate bool // this node is one: only then the precheck is run
 }

@@ -21,7 +21,7 @@ type intents struct {
 
 	done carriedOut // for the goroutine that serves
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	now    election.Intents
 	known  bool // in this session
 	erased bool // all znodes of the service were deleted by hand: it needs another candidate

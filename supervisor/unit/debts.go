@@ -43,7 +43,7 @@ type debts struct {
 	log                 hclog.Logger
 	busy                chan struct{} // capacity 1: full while a goroutine undoes
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	all    []Debt
 	loaded bool // whether a former supervisor's were read
 }

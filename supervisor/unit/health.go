@@ -16,7 +16,7 @@ type watch struct {
 	r       *Run
 	changed chan struct{} // capacity 1: health has changed
 
-	mu     sync.Mutex    // guards what follows
+	mu     sync.Mutex    // guards the fields below
 	health config.Health // as it is in force
 	said   string        // the newest check's result
 	astray string        // which programs have left their cgroups

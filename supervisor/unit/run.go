@@ -43,7 +43,7 @@ type Run struct {
 	handed   bool           // another image of this process continues it
 	watch    watch
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	parts   []part     // in the order of their start
 	sockets []*notify.Socket
 }

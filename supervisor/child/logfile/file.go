@@ -32,7 +32,7 @@ type file struct {
 
 	rotated chan struct{}
 
-	mu       sync.Mutex // guards what follows, and the names of the rotated files
+	mu       sync.Mutex // guards the fields below, and the names of the rotated files
 	who      safefile.Who
 	maxSize  int64
 	keep     int

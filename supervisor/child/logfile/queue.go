@@ -16,7 +16,7 @@ const (
 // queue is between the pipe, which must not wait, and the file, which may: lines in their order, so many bytes of them, and
 // after that a number of lines that are lost.
 type queue struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	data    []byte
 	size    int
 	midLine bool // the last byte taken in was not the end of a line

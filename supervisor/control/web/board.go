@@ -15,7 +15,7 @@ type Board struct {
 	now     func() time.Duration // the clock of leases
 	metrics *metrics
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	lease    control.Lease
 	services map[string]control.State
 	claimed  map[string]time.Time // when the lock was found free

@@ -14,7 +14,7 @@ type crowd struct {
 	most, mostOfOne int
 	yields          bool // the newest guest gets in: one that can be spared leaves, however few its address has
 
-	mu sync.Mutex // guards what follows, and the guests
+	mu sync.Mutex // guards the fields below, and the guests
 	n  int
 	of map[string]*party // by address
 }

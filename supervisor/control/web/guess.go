@@ -17,7 +17,7 @@ const (
 // guesses slows down clients that show wrong tokens: each address for itself, and all together, so that many addresses do not
 // help. An address that has shown a right token is not held up by others.
 type guesses struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	all    spent
 	of     map[string]*spent    // by address; as few as all together may be wrong, and those that are recognized
 	friend map[string]time.Time // addresses that have shown a right token, and when

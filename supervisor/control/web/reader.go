@@ -16,7 +16,7 @@ type reader[T any] struct {
 	good  time.Duration
 	asked chan struct{} // capacity 1
 
-	mu   sync.Mutex             // guards what follows
+	mu   sync.Mutex             // guards the fields below
 	last map[string]*reading[T] // by key: done
 	next map[string]*reading[T] // by key: asked for, and perhaps under way
 }

@@ -23,7 +23,7 @@ type stream struct {
 	watchers atomic.Int64
 	wanted   chan struct{} // capacity 1: something may have changed, or somebody watches
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	birth   string     // of the numbering: no event of another one follows on these
 	events  [][]byte
 	newest  uint64        // number of the last event

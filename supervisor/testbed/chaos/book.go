@@ -24,7 +24,7 @@ type book struct {
 	stop    chan struct{}
 	done    sync.WaitGroup
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	runs map[string]history.Run
 }
 

@@ -13,7 +13,7 @@ type change struct {
 	kind string
 	plan func(w *world, dice *rand.Rand) []step
 
-	// world.mu guards what follows.
+	// world.mu guards the fields below.
 	steps []step    // still to be made
 	waits string    // what an operator waits for who is at work; "": nobody is
 	since time.Time // when he began

@@ -31,7 +31,7 @@ type world struct {
 
 	desk desk
 
-	mu        sync.Mutex // guards what follows, and is held by who does or undoes something
+	mu        sync.Mutex // guards the fields below, and is held by who does or undoes something
 	nodes     []*node
 	paused    map[string]int // orders at work, by service
 	over      bool           // the time of faults is

@@ -28,7 +28,7 @@ type Lab struct {
 	lock   *os.File // held as long as we live
 	bridge string
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	hosts  int
 	drops  map[pair]bool
 	losses map[string]int // in a hundred packets, of an address

@@ -15,7 +15,7 @@ import (
 type Program struct {
 	testing.TB // nil: only what is defined here may be used
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	undo   []func()
 	temps  int
 	failed bool

@@ -60,7 +60,7 @@ type Proxy struct {
 	server   string
 	work     sync.WaitGroup
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	watch func(Request)
 	seen  []Request
 	conns map[net.Conn]bool

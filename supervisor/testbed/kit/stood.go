@@ -17,7 +17,7 @@ import (
 func Stood(tb testing.TB) (longest func() time.Duration) {
 	tb.Helper()
 	const nap, usual = 5 * time.Millisecond, 50 * time.Millisecond
-	var mu sync.Mutex // guards what follows
+	var mu sync.Mutex // guards the fields below
 	woke, most := tick.Now(), time.Duration(0)
 	look := func(anew bool) (so time.Duration) {
 		mu.Lock()

@@ -25,7 +25,7 @@ type Supervisor struct {
 	log   string
 	ended chan struct{}
 
-	mu        sync.Mutex     // guards what follows
+	mu        sync.Mutex     // guards the fields below
 	guardians map[int]string // that were seen, and when each began: a number is given again
 }
 

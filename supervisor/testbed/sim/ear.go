@@ -20,7 +20,7 @@ type ear struct {
 	bell chan struct{} // holds one when a connection has come
 	shut chan struct{} // closed when the supervisor does not listen any more
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	waiting  []*conn    // that have come, and that nobody has taken
 	accepted []*conn    // by the supervisor
 	over     bool

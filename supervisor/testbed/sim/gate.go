@@ -15,7 +15,7 @@ var errCrashed = errors.New("this process is no more")
 type gate struct {
 	jitter func() time.Duration // how late a thread wakes after the thaw
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	frozen bool
 	dead   bool
 	opened chan struct{} // closed when the process thaws or dies

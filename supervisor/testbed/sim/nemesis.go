@@ -13,7 +13,7 @@ type nemesis struct {
 	servers   serverFaults
 	strangers stranger
 
-	faults map[Kind]int  // that have happened; World.mu guards what follows
+	faults map[Kind]int  // that have happened; World.mu guards the fields below
 	newest time.Time     // when the newest happened
 	calm   time.Duration // of long times between two
 }

@@ -146,7 +146,7 @@ func (sf *serverFaults) loseEnsemble(f Fault) (end func(), done bool) {
 
 // late is a disturbance that begins later, unless it was ended before.
 type late struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	on    bool
 	ended bool
 	set   func(sign int)

@@ -130,7 +130,7 @@ var sabotages = []sabotage{
 		{"supervisor/witness/prove.go", "	err := w.End(ctx, tree)\n", "	err := ctx.Err()\n"},
 	}},
 	{"close the session although a death is unproved", []change{
-		{"election/session.go", "			s.Expire(err) // P2: what may be alive keeps its lock, until the session ends by itself\n			e.discard(conn)\n			return err\n",
+		{"election/session.go", "			s.Expire(err) // P2: programs that may be alive keep their lock, until the session ends by itself\n			e.discard(conn)\n			return err\n",
 			"			s.Expire(err)\n"},
 	}},
 	{"a guardian closes the session although a death is unproved", []change{

@@ -21,7 +21,7 @@ type server struct {
 	dial                     func(ctx context.Context, network, address string) (net.Conn, error)
 	client, quorum, election portLease
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	cmd   *exec.Cmd  // nil when down
 	ended chan struct{}
 	asked int64 // four-letter words answered by this process

@@ -44,7 +44,7 @@ func (w Write) line() string {
 type Store struct {
 	journal io.Writer
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	highest map[string]int64
 	last    map[string]int64 // write of a run
 }
