@@ -13,9 +13,8 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// AdoptGuard is StartGuard for a process whose former image has handed over: the guardians are that image's own, and so are the
-// trees. On an error this process has to end: its guardians then do what they do when a supervisor has died. Nothing may have
-// been forked before.
+// AdoptGuard is StartGuard for a process whose former image has handed over its guardians and trees. On an error this process has
+// to end: then its guardians act as after a supervisor's death. The process must not have forked before.
 func AdoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*Guard, error) {
 	g, err := adoptGuard(ctx, cfg, state)
 	if err != nil {
@@ -69,7 +68,7 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	return g, nil
 }
 
-// inherited is a descriptor that came over the exec. It goes no further.
+// inherited is a descriptor that came over the exec. It closes on the next one.
 func inherited(fd int, name string) *os.File {
 	unix.CloseOnExec(fd)
 	return os.NewFile(uintptr(fd), name)
@@ -112,7 +111,7 @@ func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
 	return l, nil
 }
 
-// openLeaf opens the tree's cgroup, or stands for it if that was removed: then a program that has left it may live all the same.
+// openLeaf opens the tree's cgroup, or makes a goneLeaf if that was removed: a program that has left it may still live.
 func (c carriedTree) openLeaf() (*leaf, error) {
 	if c.Removed {
 		return goneLeaf(c.ID.Path), nil
@@ -157,8 +156,8 @@ func (t *Tree) adoptPart(c carriedPart) error {
 	return nil
 }
 
-// adoptProgram waits for a program that the former image has forked. Should that have reaped it in its last moment, nobody knows
-// how it ended.
+// adoptProgram waits for a program that the former image has forked. If that reaped it in its last moment, its exit status is
+// unknown.
 func (t *Tree) adoptProgram(p *Process, start uint64) error {
 	held, err := holdProcess(p.pid, start)
 	if err != nil {
@@ -175,11 +174,11 @@ func (t *Tree) adoptProgram(p *Process, start uint64) error {
 		return err
 	}
 	if err := in.name(p.part.first); err != nil && !in.removed() { // a former version may not have done so
-		// P2: who comes later would not find it outside. That costs its own service, and nothing else.
+		// P2: a later supervisor would not find the program outside its cgroup. The kill costs its own service, and nothing else.
 		t.guard.cfg.Logger.Error("killing a program that a later supervisor could not find", "tree", t.id.Name, "pid", p.pid, "error", err)
-		_ = p.part.body.strike() // again by whoever ends it
+		_ = p.part.body.strike() // the goroutine that ends it strikes again
 	}
-	process, err := os.FindProcess(p.pid) // while it is held it is no other
+	process, err := os.FindProcess(p.pid) // while we hold it, its pid is its own
 	if err != nil {
 		return err
 	}
@@ -231,7 +230,7 @@ func (g *Guard) Adopted(id TreeID) (*Tree, bool) {
 	return nil, false
 }
 
-// Process finds a program that was started in the tree, and may have ended, while something of that start may be left.
+// Process finds a program that was started in the tree. It may have ended, while other processes of that start live.
 func (t *Tree) Process(pid int) (*Process, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -246,7 +245,7 @@ func (t *Tree) Process(pid int) (*Process, bool) {
 // Container is how the guard's trees are contained.
 func (g *Guard) Container() Container { return g.cfg.Container }
 
-// Lent is a copy of the listener that the guardians answer at, nil when there is none.
+// Lent is a copy of the listener that the guardians share, nil if there is none.
 func (g *Guard) Lent() (listener *os.File, err error) {
 	g.guardians.mu.Lock()
 	defer g.guardians.mu.Unlock()

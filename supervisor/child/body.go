@@ -17,32 +17,32 @@ const (
 	KindWalk   = "walk"   // a subreaper and walks of /proc: the last resort
 )
 
-// ErrUnproved means that a death was ordered and could not be proved. It never means dead.
+// ErrUnproved says that a death was ordered but not proved. It never means dead.
 var ErrUnproved = errors.New("death not proved")
 
-// body is something alive that can be killed whole.
+// body is a process or container that can be killed whole.
 type body interface {
-	// order orders the death of everything in it. It does not wait, and looks at nothing: the next one's order comes after it.
+	// order orders the death of everything in it. It neither waits nor looks, because other orders follow it.
 	order() error
-	// strike is order, and kills what it can find that order may leave out. It does not wait.
+	// strike is order, and also kills processes that order may leave out, if it finds them. It does not wait.
 	strike() error
-	// insist strikes what strike, repeated, does not end. It does not wait, and each time does a bounded part of it.
+	// insist kills processes that repeated strikes do not end. It does not wait, and each call does a bounded part of the work.
 	insist() error
-	// seal keeps what is started late from running, where remove cannot yet, as far as that is possible.
+	// seal keeps late processes from running, as far as possible, while remove cannot work yet.
 	seal()
 	// dead looks, without waiting. Only (true, nil) is proof, and it stays true once the body is removed.
 	dead() (bool, error)
-	// remove takes the container away, so that a fork that comes late fails. It fails while anything lives in it.
+	// remove removes the container, so that a late fork fails. It fails while a process lives in it.
 	remove() error
-	// wake says what to poll for news of the death, and how long to wait at most before looking again.
+	// wake returns the descriptor to poll for news of the death, and the longest time until the next look.
 	wake() (fd int, events int16, patience time.Duration)
 	close()
 }
 
-// ErrNotSeen says that nothing of a tree was found alive, which is no proof: the lease of its supervisor has to end first.
+// ErrNotSeen says that no live process of a tree was found. That is no proof: the lease of its supervisor has to end first.
 var ErrNotSeen = errors.New("no live process is seen")
 
-// look is one turn of killing: it strikes until the body is proved dead, and then removes it if told to.
+// look is one step of killing: it strikes until the body is proved dead, and then removes it if told to.
 func look(b body, remove bool) (bool, error) {
 	dead, err := b.dead()
 	if err != nil {
@@ -59,14 +59,14 @@ func look(b body, remove bool) (bool, error) {
 		return true, nil
 	}
 	if err := b.remove(); err != nil {
-		return false, errors.Join(err, b.strike()) // somebody came in between
+		return false, errors.Join(err, b.strike()) // a process came in between
 	}
 	return true, nil
 }
 
 // killUntilDead kills until death is proved, and (P2) returns nil only then.
 func killUntilDead(ctx context.Context, b body, remove bool) error {
-	// P2: even on a context that has ended the death is ordered.
+	// P2: order the death even if the context has ended.
 	err := b.strike()
 	for {
 		dead, looked := look(b, remove)

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Capabilities are sets of the kernel's, a bit for each number.
+// Capabilities are sets as in the kernel, a bit for each number.
 type Capabilities struct {
 	Bounding *uint64 `json:"bounding,omitempty"` // all that the program can ever have; nil: as it is
 	Ambient  uint64  `json:"ambient,omitempty"`  // what it has though it is not root
@@ -31,7 +31,7 @@ func prctl(option, arg2, arg3 uintptr) (int, unix.Errno) {
 	return int(n), errno
 }
 
-// before are the steps that take the rights which go with a change of the user.
+// before are the steps that need rights which a change of the user takes away.
 func (c *Capabilities) before(userChanges bool) (all []step) {
 	sets := new(capSets)
 	if c.Bounding != nil {
@@ -41,13 +41,13 @@ func (c *Capabilities) before(userChanges bool) (all []step) {
 			func() unix.Errno {
 				for n := uintptr(0); n <= lastCap; n++ {
 					if has, errno := prctl(unix.PR_CAPBSET_READ, n, 0); errno != 0 || has == 0 || keep>>n&1 == 1 {
-						continue // an unknown one is no one's
+						continue // no process has an unknown one
 					}
 					if _, errno := prctl(unix.PR_CAPBSET_DROP, n, 0); errno != 0 {
 						return errno
 					}
 				}
-				// An exec by root gives what is inheritable as well. What is ambient goes with it.
+				// An exec by root adds the inheritable set. The ambient set goes with it.
 				if errno := sets.call(unix.SYS_CAPGET); errno != 0 {
 					return errno
 				}
@@ -67,7 +67,7 @@ func (c *Capabilities) before(userChanges bool) (all []step) {
 	return all
 }
 
-// after are the steps that a change of the user would undo.
+// after are the steps that a change of the user would revert.
 func (c *Capabilities) after(userChanges bool) []step {
 	if c.Ambient == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (c *Capabilities) after(userChanges bool) []step {
 			if missing := own &^ set.Permitted; missing != 0 {
 				return unix.EPERM
 			}
-			if userChanges { // and nothing more of what was kept for this
+			if userChanges { // and drop the rights kept for this
 				*set = unix.CapUserData{Effective: own, Permitted: own}
 			}
 			set.Inheritable |= own
@@ -106,7 +106,7 @@ func (c *Capabilities) after(userChanges bool) []step {
 	}}}
 }
 
-// noNewPrivs comes after all that takes rights.
+// noNewPrivs comes after all steps that need rights.
 func noNewPrivs() step {
 	return step{"no_new_privileges: true", "", func() unix.Errno {
 		_, errno := prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0)

@@ -14,19 +14,19 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// From an exec until the next image listens, a signal that ends a program by default ends the supervisor, and with it what runs:
-// Go lets no such signal wait, neither by a mask, which it changes before it can hear anything, nor in the moment between its own
-// handlers and the program's. What can let it wait is a tracer. So another process, the catcher, traces this one for those
-// milliseconds, takes such signals away, and tells of them by a socket that stays open over the exec; who listens by then sends
-// them to itself. Nothing depends on it: without it, or when it dies, an exec is what it is without a tracer. Who stops it
-// (SIGSTOP) in these milliseconds freezes this process, as by stopping this one itself; P3 is the guardians' then as ever.
+// From an exec until the next image listens, a signal that ends a program by default ends the supervisor, and its programs with it:
+// Go cannot delay such a signal, neither by a mask, which it changes before it can receive signals, nor in the moment between its own
+// handlers and the program's. A tracer can. So another process, the catcher, traces this one for those milliseconds, removes such
+// signals, and reports them by a socket that stays open over the exec; the next image sends them to itself once it listens. Nothing
+// depends on the catcher: without it, or when it dies, an exec works as without a tracer. A SIGSTOP to the catcher in these
+// milliseconds freezes this process, as a SIGSTOP to this one would; the guardians keep P3 then as ever.
 
 // CatcherEnv is the variable by which an image of this process finds the catcher of the former one: the number of its socket, a dot,
 // and its process id.
 const CatcherEnv = "UNDERSTUDY_CATCHER"
 
 const (
-	catcherLimit  = 200 * time.Millisecond // of a catcher: leases go on ending meanwhile
+	catcherLimit  = 200 * time.Millisecond // of a catcher: leases run out meanwhile
 	catcherDies   = time.Second
 	catcherStarts = 5 * time.Second
 	catcherProcs  = "GOMAXPROCS=3"
@@ -57,7 +57,7 @@ func startCatcher(limit time.Duration, exe string, args ...string) (*Catcher, er
 		Dir: "/", Env: append(Environ(), catcherProcs, "GOGC=off"), Files: []*os.File{null, null, null, theirs},
 		Sys: &syscall.SysProcAttr{Setsid: true}, // a terminal's signals do not reach it
 	})
-	_ = theirs.Close() // so that its end shows at ours, even before it has said a word
+	_ = theirs.Close() // so that its end shows at ours, even before its first message
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start a catcher of signals: %w", err), ours.Close())
 	}
@@ -68,9 +68,9 @@ func startCatcher(limit time.Duration, exe string, args ...string) (*Catcher, er
 	return c, nil
 }
 
-// Catch has the catcher keep what comes from now on. What has come before has been taken by a thread of this process.
+// Catch makes the catcher keep signals from now on. A thread of this process has taken the earlier ones.
 func (c *Catcher) Catch() error {
-	// Where Yama lets only ancestors trace, this lets the catcher. Where there is no Yama, nobody knows the call.
+	// If Yama lets only ancestors trace, this allows the catcher. Without Yama, the kernel does not know the call.
 	_ = unix.Prctl(unix.PR_SET_PTRACER, uintptr(c.process.Pid), 0, 0, 0)
 	if err := c.link.send(&guard.Message{Op: opCatch, Number: os.Getpid()}); err != nil {
 		return err
@@ -93,17 +93,17 @@ func (c *Catcher) ready(limit time.Duration) error {
 	return nil
 }
 
-// entry is CatcherEnv's, of a descriptor of the socket that stays open over an exec.
+// entry is the value for CatcherEnv, with a descriptor of the socket that stays open over an exec.
 func (c *Catcher) entry(fd int) string {
 	return CatcherEnv + "=" + strconv.Itoa(fd) + "." + strconv.Itoa(c.process.Pid)
 }
 
-// Kill is for a catcher that does not answer, before it is released.
+// Kill kills a catcher that does not answer, before Release.
 func (c *Catcher) Kill() error { return c.process.Kill() }
 
-// Release ends the catcher, and has this process, which listens, get what was caught.
+// Release ends the catcher, and sends the caught signals to this process, which listens.
 func (c *Catcher) Release() error {
-	// This tells it to end, whoever has another copy of the socket.
+	// This tells it to end, even if other processes have copies of the socket.
 	_ = using(c.link.file, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_WR) })
 	err := c.link.file.SetReadDeadline(time.Now().Add(catcherLimit))
 	var kept []unix.Signal
@@ -115,23 +115,23 @@ func (c *Catcher) Release() error {
 		switch {
 		case err == nil && m.Op == opSignal:
 			kept = append(kept, unix.Signal(m.Number))
-		case errors.Is(err, os.ErrDeadlineExceeded) && !killed: // what it has told of until it is dead can be read then
-			killed = true // whoever has another copy of its socket is not waited for
+		case errors.Is(err, os.ErrDeadlineExceeded) && !killed: // after its death we can read all its messages
+			killed = true // do not wait for other processes with a copy of its socket
 			err = errors.Join(c.process.Kill(), c.link.file.SetReadDeadline(time.Now().Add(catcherDies)))
 		}
 	}
 	if errors.Is(err, unix.ECONNRESET) {
 		err = nil
 	}
-	_, waited := c.process.Wait() // only then this process is traced no more
+	_, waited := c.process.Wait() // only then is this process not traced any more
 	for _, sig := range kept {
 		err = errors.Join(err, unix.Kill(os.Getpid(), sig))
 	}
 	return errors.Join(err, waited, c.link.file.Close())
 }
 
-// Caught is for an image that listens by now: it gets what came while its former one could not listen any more. It is to be called
-// before anything is forked.
+// Caught is for an image that listens by now: it gets the signals of the time when its former image could not listen any more. Call
+// it before the first fork.
 func Caught() error {
 	entry, ok := os.LookupEnv(CatcherEnv)
 	if !ok {

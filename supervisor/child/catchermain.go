@@ -21,13 +21,13 @@ const (
 	catcherTitle  = "understudy: keeps signals for another version"
 	catcherSocket = 3
 	cldTrapped    = 4
-	catchLimit    = 2 * time.Second // a catcher that does not turn would hold its parent up
+	catchLimit    = 2 * time.Second // a catcher that hangs would hold its parent up
 )
 
-// IsCatcher says whether this process was started to catch its parent's signals; then main does nothing but call CatcherMain.
+// IsCatcher reports whether this process was started to catch its parent's signals; then main only calls CatcherMain.
 func IsCatcher() bool { return len(os.Args) == 1 && os.Args[0] == catcherTitle }
 
-// caught are the signals that end a program of Go which does not listen yet, and are not meant as a crash.
+// caught are the signals that end a Go program which does not listen yet, without those that ask for a crash.
 var caught = []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2}
 
 // catcher is the state of the process that keeps its parent's signals.
@@ -36,9 +36,9 @@ type catcher struct {
 	mu     sync.Mutex // held from the note of a signal until it is taken away, and on the way out
 }
 
-// CatcherMain is the main function of a catcher. Once told to, it traces its own parent, no other process, and tells it of the
-// signals that it keeps from it. Its end, whatever that is, is the end of it: the kernel lets go of who is traced by nobody. So it
-// ends when it is told to, when its parent does, and after catchLimit.
+// CatcherMain is the main function of a catcher. Once told to, it traces its own parent, no other process, and reports the
+// signals that it withholds. When the catcher ends, for any reason, the kernel ends the tracing. It ends when it is told to, when
+// its parent ends, and after catchLimit.
 func CatcherMain() int {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2,
 		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
@@ -77,7 +77,7 @@ func seize(pid int) error {
 		return fmt.Errorf("process %d is not the parent of this one", pid)
 	}
 	seen := map[int]bool{}
-	for fresh := true; fresh; { // a thread that was made meanwhile by one that is traced already is traced as well
+	for fresh := true; fresh; { // a thread made meanwhile by a traced one is traced as well
 		fresh = false
 		all, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
 		if err != nil {
@@ -106,7 +106,7 @@ func ptrace(request, tid, data int) error {
 	return nil
 }
 
-// event is what waitid(2) tells of a thread: a siginfo_t.
+// event is the result of waitid(2) for a thread: a siginfo_t.
 type event struct {
 	_, _, code   int32
 	_            [0]uintptr // the rest begins where a pointer may
@@ -114,11 +114,11 @@ type event struct {
 	_            [128]byte
 }
 
-// turn has the next thread that stands still go on, and tells whether there may be another one. A thread that has ended, as all but
-// one do in an exec, is reaped by this: the exec waits for that.
+// turn lets the next stopped thread go on, and reports whether there may be another one. It reaps a thread that has ended, as all but
+// one do in an exec: the exec waits for that.
 func (c *catcher) turn() bool {
 	var e event
-	// WNOWAIT: a stop that is taken note of by a wait comes through without its signal, should this process die now.
+	// WNOWAIT: otherwise, if this process died now, the thread would go on without the signal.
 	_, _, errno := unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&e)), unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT|unix.WALL, 0, 0)
 	tid := int(e.pid)
 	switch {
@@ -128,7 +128,7 @@ func (c *catcher) turn() bool {
 		_, err := unix.Wait4(tid, nil, unix.WNOHANG|unix.WALL, nil)
 		return err == nil || errors.Is(err, unix.EINTR)
 	}
-	// A thread that has been killed meanwhile is no error: it is waited for as the others are.
+	// A thread that was killed meanwhile is no error: turn waits for it as for the others.
 	switch sig, event := unix.Signal(e.stop&0x7f), int(e.stop)>>8; {
 	case event == unix.PTRACE_EVENT_STOP && sig != unix.SIGTRAP: // the process is stopped, and stays so until SIGCONT
 		_ = ptrace(unix.PTRACE_LISTEN, tid, 0)
@@ -142,7 +142,7 @@ func (c *catcher) turn() bool {
 	return true
 }
 
-// keep notes a signal and takes it away. One that cannot be noted comes through: it is never lost.
+// keep notes a signal and removes it. One that it cannot note comes through: no signal is lost.
 func (c *catcher) keep(tid int, sig unix.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,31 +17,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leaf is a cgroup v2 that holds one tree, in a cgroup of its own for each run (see run). Everything needed to kill it is
-// opened beforehand.
+// leaf is a cgroup v2 that holds one tree, in a cgroup of its own for each run (see run). All files that a kill needs are
+// open beforehand.
 type leaf struct {
 	path    string
 	killer  int          // cgroup.kill
 	events  int          // cgroup.events
 	freezer int          // cgroup.freeze
-	looks   atomic.Int32 // at it while it was alive
+	looks   atomic.Int32 // how many there were while it was alive
 	single  bool         // it is a run
-	gone    bool         // it had been removed before it could be opened
-	finds   bool         // nobody here holds the first processes of its runs: they are found by what the cgroups say
+	gone    bool         // it was removed before we could open it
+	finds   bool         // this process does not hold the first processes of its runs, and finds them by the cgroups' names
 	members nest         // to kill them one by one
 	inner   nest         // to remove those inside it
 }
 
 // run is the cgroup inside a leaf that one program is forked into, so that it can be killed by itself. It is never used
-// twice: Linux 6.14 and later kill at birth whatever is forked into a cgroup that has once been killed (they compare its
+// twice: Linux 6.14 and later kill at birth every process that is forked into a once killed cgroup (they compare its
 // count of kills with that of the parent process's cgroup).
 type run struct {
 	*leaf
 	dir int
 }
 
-// makeLeaf creates a cgroup with a name never used before, so that a removed one is never mistaken for it. The name tells
-// who made it, for sweep, and by its tag whose it is.
+// makeLeaf creates a cgroup with a name never used before, so that nobody mistakes a removed one for it. The name says
+// which process made it, for sweep, and its tag which service it belongs to.
 func makeLeaf(base, name, tag string) (*leaf, error) {
 	var random [6]byte
 	_, _ = rand.Read(random[:])
@@ -77,7 +77,7 @@ func openLeaf(path string, inode uint64) (*leaf, error) {
 	} {
 		file, flags := filepath.Join(path, part.name), part.mode|unix.O_CLOEXEC|unix.O_NOFOLLOW
 		fd, err := unix.Open(file, flags, 0)
-		if errors.Is(err, unix.EACCES) { // a program of the same user may have taken the right away
+		if errors.Is(err, unix.EACCES) { // a program of the same user may have removed the permission
 			l.regain()
 			_ = unix.Chmod(file, 0o600)
 			fd, err = unix.Open(file, flags, 0)
@@ -104,14 +104,14 @@ func closedLeaf(path string) *leaf {
 	return l
 }
 
-// goneLeaf stands for one that has been removed, which took its being empty.
+// goneLeaf represents a removed leaf; a leaf must be empty to be removed.
 func goneLeaf(path string) *leaf {
 	l := closedLeaf(path)
 	l.gone = true
 	return l
 }
 
-// vanished says whether the cgroup at a path has been removed, which took its being empty. What only hides it is told from that.
+// vanished reports whether the cgroup at a path was removed, for which it had to be empty. A cgroup that is only hidden does not count.
 func vanished(path string) bool {
 	var at unix.Statfs_t
 	if err := unix.Statfs(filepath.Dir(path), &at); err != nil || at.Type != unix.CGROUP2_SUPER_MAGIC {
@@ -141,8 +141,8 @@ func (l *leaf) strike() error {
 	return err
 }
 
-// insist kills its members one by one, where the kernel's order for all has not been enough: that leaves out a process whose main
-// thread has ended, and is refused in a cgroup that the program has made threaded.
+// insist kills its members one by one, if the kernel's order for all was not enough: that leaves out a process whose main thread has
+// ended, and the kernel refuses it in a cgroup that the program has made threaded.
 func (l *leaf) insist() error {
 	if l.looks.Load() < 3 || l.removed() {
 		return nil
@@ -154,8 +154,8 @@ func (l *leaf) insist() error {
 	return nil
 }
 
-// holds tells of a /proc/<pid>/cgroup whether it is of a member. The last name of a leaf's path, and the last two of a run's, are
-// those of no other cgroup.
+// holds reports whether a /proc/<pid>/cgroup belongs to a member. The last name of a leaf's path, and the last two of a run's, belong
+// to no other cgroup.
 func (l *leaf) holds(cgroups string) bool {
 	if l.single {
 		return inRun(cgroups, []string{l.path})
@@ -163,8 +163,8 @@ func (l *leaf) holds(cgroups string) bool {
 	return below(cgroups, "/"+filepath.Base(l.path)+"/")
 }
 
-// seal freezes it: what is forked into it later runs no instruction before it is killed, or the cgroup removed, which what the
-// kernel holds can put off. What is frozen can be killed. It helps, and is repeated: no death waits for it.
+// seal freezes it: a process forked into it later runs no instruction before it is killed or the cgroup is removed; processes stuck in
+// the kernel can delay that. Frozen processes can be killed. Seal is only a help, and repeated: no death waits for it.
 func (l *leaf) seal() {
 	select {
 	case freezing <- struct{}{}:
@@ -174,8 +174,8 @@ func (l *leaf) seal() {
 	}
 }
 
-// dead reads the kernel's word that no process is left; for who does not hold the first processes of its runs, which may be elsewhere,
-// also what their pidfds say. Those counted out have given back memory and descriptors.
+// dead reads the kernel's word that no process is left. If this process does not hold the first processes of its runs, which may be
+// elsewhere, it also checks their pidfds. Processes that the kernel does not count any more have given back memory and descriptors.
 func (l *leaf) dead() (bool, error) {
 	if l.gone {
 		return true, nil
@@ -213,7 +213,7 @@ func (l *leaf) removed() bool {
 	return err == unix.ENODEV
 }
 
-// takeAway removes its cgroup, and so many of those that the program made inside it as one turn may.
+// takeAway removes its cgroup, and as many of those that the program made inside it as fit into one step.
 func (l *leaf) takeAway() error {
 	err := unix.Rmdir(l.path)
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EBUSY) {
@@ -241,14 +241,14 @@ func (l *leaf) remove() error {
 	if l.removed() {
 		return nil
 	}
-	// P2: that the path is gone says nothing as long as the kernel still has the cgroup.
+	// P2: a missing path proves nothing as long as the kernel still has the cgroup.
 	return fmt.Errorf("remove cgroup %s: %w", l.path, errors.Join(ErrUnproved, err))
 }
 
 // wake does not rely on the event alone: the kernel holds back all but the first within 10 ms.
 func (l *leaf) wake() (int, int16, time.Duration) {
 	if l.removed() {
-		return -1, 0, 20 * time.Millisecond // it would bring news for ever
+		return -1, 0, 20 * time.Millisecond // it would be readable for ever
 	}
 	return l.events, unix.POLLPRI, min(500*time.Microsecond<<min(l.looks.Load(), 6), 20*time.Millisecond)
 }
@@ -277,7 +277,7 @@ func (l *leaf) adoptRun(path string) (*run, error) {
 		return r, nil
 	}
 	if _, gone := os.Lstat(path); l.removed() || errors.Is(gone, fs.ErrNotExist) {
-		return &run{goneLeaf(path), -1}, nil // by its program, as one may that has left it
+		return &run{goneLeaf(path), -1}, nil // its program did, as one may that has left it
 	}
 	return nil, err
 }
@@ -316,7 +316,7 @@ func (l *leaf) close() {
 
 const longestName = 120 // in a cgroup's: the kernel allows 255 bytes
 
-// sanitise makes a name that a cgroup may have.
+// sanitise turns a name into a valid one for a cgroup.
 func sanitise(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
@@ -335,7 +335,7 @@ func sanitise(name string) string {
 	return clean
 }
 
-// cgroupBase finds this process's own place in the cgroup v2 hierarchy; that is where trees are made.
+// cgroupBase finds this process's own place in the cgroup v2 hierarchy; trees are made there.
 func cgroupBase() (string, error) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -379,7 +379,7 @@ func baseFrom(own, mounts string) (string, error) {
 	return "", errors.New("no cgroup v2 mount shows our own cgroup")
 }
 
-// cgroup2Mount takes the root and the place of a cgroup2 mount out of a line of mountinfo.
+// cgroup2Mount reads the root and the place of a cgroup2 mount from a line of mountinfo.
 func cgroup2Mount(line string) (root, at string, ok bool) {
 	before, after, ok := strings.Cut(line, " - ")
 	fields := strings.Fields(before)

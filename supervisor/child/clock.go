@@ -47,7 +47,7 @@ func (a *alarm) set(at time.Duration) error {
 	return nil
 }
 
-// rung takes the expiry away, so that the descriptor is quiet until the next one.
+// rung reads the expiry, so that the descriptor is quiet until the next one.
 func (a *alarm) rung() {
 	var ticks [8]byte
 	_, _ = unix.Read(a.fd, ticks[:])

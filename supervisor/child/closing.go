@@ -12,7 +12,7 @@ import (
 
 const closeGiveUp = 30 * time.Second
 
-// closing runs the closers of sessions beside the guardian's loop, which must not wait for a network.
+// closing runs the closers of sessions in goroutines of their own: the guardian's loop must not wait for a network.
 type closing struct {
 	closeSession CloseSession
 	bell         int // eventfd: a closer has ended
@@ -28,7 +28,7 @@ func newClosing(closeSession CloseSession) (*closing, error) {
 }
 
 // start begins one closing. The loop waits for its end: ended has the result, and a guardian with a closing under way
-// does not leave.
+// does not end.
 func (c *closing) start(o guard.Closing) {
 	go func() {
 		c.results <- guard.Closed{Closing: o, Err: c.try(o)}
@@ -40,7 +40,7 @@ func (c *closing) try(o guard.Closing) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeGiveUp)
 	defer cancel()
 	defer func() {
-		if r := recover(); r != nil { // the killing goes on whatever happens here
+		if r := recover(); r != nil { // kills go on after any fault here
 			err = fmt.Errorf("closing the session: panic: %v", r)
 		}
 	}()
@@ -58,7 +58,7 @@ func (c *closing) try(o guard.Closing) (err error) {
 	}
 }
 
-// ended is the results of closers that have ended.
+// ended returns the results of closers that have ended.
 func (c *closing) ended() (all []guard.Closed) {
 	var count [8]byte
 	_, _ = unix.Read(c.bell, count[:])

@@ -7,16 +7,16 @@ import (
 )
 
 // ManagersNames are the names that systemd defines, in the environment of a process that it starts, for sockets, the watchdog and
-// notification. They speak to that process alone.
+// notification. They are meant for that process alone.
 var ManagersNames = []string{
 	"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_PIDFDID", "LISTEN_FDNAMES", "FDSTORE",
 }
 
-// DefaultPath is where programs are looked for that do not inherit a PATH: systemd's own default.
+// DefaultPath is the PATH for programs that inherit none: systemd's own default.
 const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Environ is the environment that a process started from here inherits: this process's own, without what its service manager
-// told it alone.
+// Environ is the environment that a process started from here inherits: this process's own, without the names that its
+// service manager set for it alone.
 func Environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -24,7 +24,7 @@ func Environ() []string {
 	})
 }
 
-// Inherited is what Environ gives of these names, and a PATH in any case. nil: all of it, as it is.
+// Inherited is Environ, restricted to these names, and a PATH in any case. nil: all of it.
 func Inherited(names []string) []string {
 	if names == nil {
 		return Environ()

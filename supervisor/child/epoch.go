@@ -32,7 +32,7 @@ func (g *Guard) Extend(number uint64, deadline time.Duration) error {
 	return nil
 }
 
-// Finish forgets the epoch once all its trees have ended; nothing is closed any more.
+// Finish forgets the epoch once all its trees have ended; then guardians do not close its session.
 func (g *Guard) Finish(number uint64) error {
 	g.guardians.mu.Lock()
 	defer g.guardians.unlock()
@@ -42,8 +42,8 @@ func (g *Guard) Finish(number uint64) error {
 	return nil
 }
 
-// Over is closed when the epoch is over, however that came; Cause then says why: ErrLeaseEnded, ErrGuardiansLost or
-// ErrStopped. Its trees are being killed, and are to be ended by the caller all the same.
+// Over is closed when the epoch is over, for any cause; Cause then says why: ErrLeaseEnded, ErrGuardiansLost or
+// ErrStopped. Its trees are being killed, but the caller still has to end them.
 func (g *Guard) Over(number uint64) <-chan struct{} {
 	g.guardians.mu.Lock()
 	defer g.guardians.mu.Unlock()
@@ -57,7 +57,7 @@ func (g *Guard) Cause(number uint64) error {
 	return g.guardians.pair.Ledger.Cause(number)
 }
 
-// treesOf is an epoch's trees.
+// treesOf returns an epoch's trees.
 func treesOf(e *guard.Epoch) (all []*Tree) {
 	for _, t := range e.Trees() {
 		all = append(all, t.Plant.Of.(*Tree))

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Go raises the soft limit of open files to the hard one when a program starts, and gives what it forks, or becomes, the soft limit
-// that it was started with: programs that use select(2) rely on that.
+// Go raises the soft limit of open files to the hard one when a program starts. Its children, and the program that it becomes, get the
+// soft limit that it was started with: programs that use select(2) rely on that.
 
 // MostFiles is how many files this process may have open.
 func MostFiles() (uint64, error) {
@@ -22,10 +22,10 @@ func MostFiles() (uint64, error) {
 	return limit.Max, nil
 }
 
-// givenUp is the limit of open files that this process was started with, once Go does not know it any more.
+// givenUp is the limit of open files that this process was started with, after Go has dropped it.
 var givenUp atomic.Pointer[Limit]
 
-// regainFiles is for after an exec that failed: by then Go has given up the raised limit, for good.
+// regainFiles raises the limit again after a failed exec: by then Go has given up the raised limit for good.
 func regainFiles() error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur == limit.Max {
@@ -33,15 +33,14 @@ func regainFiles() error {
 	}
 	givenUp.Store(&Limit{Name: "nofile", Soft: limit.Cur, Hard: limit.Max})
 	limit.Cur = limit.Max
-	// Not syscall.Setrlimit, which is for what programs get, too.
+	// Not syscall.Setrlimit, which also changes the programs' limit.
 	if _, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&limit)), 0, 0, 0); errno != 0 {
 		return errno
 	}
 	return nil
 }
 
-// filesAsStarted are the settings of a program whose soft limit of open files is that which this process was started with, if its
-// own say nothing of it.
+// filesAsStarted adds the soft limit of open files that this process was started with to a program's settings, unless they have one.
 func filesAsStarted(s Settings) Settings {
 	was := givenUp.Load()
 	if was == nil || slices.ContainsFunc(s.Limits, func(l Limit) bool { return l.Name == was.Name }) {

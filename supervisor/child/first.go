@@ -11,32 +11,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A program may leave its cgroup: root can, and so can who shares a delegated one with us. Whatever the cgroup says, the process
-// that we forked ourselves is dead when its pidfd says so. Supervisor and guardians hold it before it runs the program. Its
-// run's cgroup names it as well, for those who come later: a sweep, or a kill by the tree's id.
+// A program may leave its cgroup: root can, and so can a user that shares a delegated one with us. Whatever the cgroup says, the
+// process that we forked ourselves is dead when its pidfd says so. Supervisor and guardians hold the pidfd before the process runs the
+// program. Its run's cgroup also names it, for later processes: a sweep, or a kill by the tree's id.
 
 const (
 	firstAttr = "user.understudy.first" // of a run's cgroup
 	runPrefix = "run-"
 )
 
-// first is the process that a run was started with.
+// first is the first process of a run.
 type first struct {
 	pid   int
 	start uint64
 	initBody
 }
 
-// began is a run and its first process, wherever that has gone.
+// began is a run and its first process, in whichever cgroup that is.
 type began struct {
 	*run
 	first *first
 }
 
-// order does not make what we hold ourselves wait for the kernel's lock on cgroups.
+// order kills the process that we hold first: that need not wait for the kernel's lock on cgroups.
 func (b *began) order() error { return errors.Join(b.first.order(), b.run.order()) }
 
-func (b *began) strike() error { return b.order() } // its run finds nobody else
+func (b *began) strike() error { return b.order() } // its run's cgroup would find no other process
 
 func (b *began) dead() (bool, error) {
 	looks := b.looks.Load()
@@ -78,7 +78,7 @@ func (r *run) name(one *first) error {
 	return nil
 }
 
-// named opens the first process of the run at a path; nil: it has ended, or it never ran anything.
+// named opens the first process of the run at a path; nil: it has ended, or it never ran a program.
 func named(path string) (*first, error) {
 	var buf [64]byte
 	n, err := unix.Lgetxattr(path, firstAttr, buf[:])
@@ -113,7 +113,7 @@ func holdNamed(pid int, start uint64) (*first, error) {
 	switch {
 	case err == nil && s.start == start && !readable(fd):
 		return &first{pid, start, initBody{held}}, nil
-	case errors.Is(err, os.ErrNotExist) && !readable(fd): // P2: a process that is hidden from us is not taken for dead
+	case errors.Is(err, os.ErrNotExist) && !readable(fd): // P2: a process that is hidden from us need not be dead
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrUnproved, err), held.Close())
 	case errors.Is(err, os.ErrNotExist):
 		err = nil
@@ -121,7 +121,7 @@ func holdNamed(pid int, start uint64) (*first, error) {
 	return nil, errors.Join(err, held.Close())
 }
 
-// firsts visits the first processes that live of the runs in it, or of itself if it is one.
+// firsts visits the live first processes of the runs in it, or its own if it is a run.
 func (l *leaf) firsts(visit func(*first) error) error {
 	l.regain()
 	paths := []string{l.path}
@@ -151,11 +151,11 @@ func (l *leaf) firsts(visit func(*first) error) error {
 	return errors.Join(errs...)
 }
 
-// regain takes back the rights to its own cgroups, where a program of the same user has taken them away.
+// regain restores our permissions on the leaf's cgroups, if a program of the same user has removed them.
 func (l *leaf) regain() {
 	for _, path := range []string{filepath.Dir(l.path), l.path} {
 		if unix.Access(path, unix.R_OK|unix.W_OK|unix.X_OK) == unix.EACCES {
-			_ = unix.Chmod(path, 0o700) // what fails for it tells
+			_ = unix.Chmod(path, 0o700) // a later failure shows
 		}
 	}
 }
@@ -173,8 +173,8 @@ func (l *leaf) firstsDead() (bool, error) {
 	return dead && err == nil, err
 }
 
-// Astray tells in which other cgroup the program is, where it has moved itself: it is killed there, but what it has forked there is
-// not. "": it is where it was started, or has ended. It may hang with the kernel's lock on cgroups.
+// Astray returns the other cgroup to which the program has moved itself: it is killed there, but processes that it has forked there
+// are not. "": it is in the cgroup of its start, or has ended. Astray may hang with the kernel's lock on cgroups.
 func (p *Process) Astray() (cgroup string) {
 	t, in := p.tree, p.part
 	t.mu.Lock()
@@ -191,7 +191,7 @@ func (p *Process) Astray() (cgroup string) {
 	if err != nil || inRun(string(text), []string{in.path}) {
 		return ""
 	}
-	if gone, err := one.dead(); gone || err != nil { // looked at after what may be another one's
+	if gone, err := one.dead(); gone || err != nil { // check it after reading what may belong to another process
 		return ""
 	}
 	at := cgroupOf(string(text))

@@ -13,7 +13,7 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// What a caller may branch on.
+// Errors that a caller may branch on.
 var (
 	ErrLeaseEnded    = guard.ErrLeaseEnded
 	ErrNoLease       = guard.ErrNoLease
@@ -21,17 +21,17 @@ var (
 	ErrStopped       = errors.New("the guard has stopped")
 )
 
-// GuardConfig is what a Guard needs to know. Container comes from Probe.
+// GuardConfig configures a Guard. Container comes from Probe.
 type GuardConfig struct {
 	Exe       string // the binary that is re-executed; default /proc/self/exe
-	Args0     string // how the processes call themselves in ps; default "understudy"
+	Args0     string // the processes' name in ps; default "understudy"
 	Container Container
 	Logger    hclog.Logger
 	Name      string        // the node: part of cgroup names and titles
-	Root      string        // of the cluster in ZooKeeper: tells its services' cgroups from those of others
-	TwinGrace time.Duration // how long one guardian watches alone before it ends everything; default 1s
-	// Thread runs what it is given on the main thread of the process, for which it has to be free until the guard has stopped.
-	// Only then HandOver can be used, and again after it. nil: a thread of the guard's own.
+	Root      string        // of the cluster in ZooKeeper: its services' cgroups differ from those of other clusters by it
+	TwinGrace time.Duration // how long one guardian serves alone before it ends everything; default 1s
+	// Thread runs functions on the main thread of the process, which has to be free for that until the guard has stopped.
+	// HandOver needs it. nil: a thread of the guard's own.
 	Thread chan<- func()
 }
 
@@ -77,12 +77,12 @@ func newGuard(cfg GuardConfig) *Guard {
 // StartGuard starts both guardians and returns when they have answered. Trees can be made once Run runs.
 func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 	g := newGuard(cfg)
-	// What this process was started with is its own: no guardian and no program inherits it.
+	// No guardian and no program inherits the descriptors that this process was started with.
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	if g.cfg.Container.Kind == KindCgroup {
 		bounded, cancel := context.WithTimeout(ctx, sweepLimit)
 		defer cancel()
-		if _, err := sweep(bounded, g.cfg.Container.Base, g.cfg.Logger); err != nil { // what is left is for keepSweeping
+		if _, err := sweep(bounded, g.cfg.Container.Base, g.cfg.Logger); err != nil { // keepSweeping kills the rest
 			return nil, err
 		}
 	}
@@ -98,7 +98,7 @@ func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 	}
 	g.guardians.mu.Lock()
 	defer g.guardians.unlock()
-	for i, number := range g.guardians.pair.Present(Now(), [2]uint64{}) { // there is nothing yet that they would have to be told
+	for i, number := range g.guardians.pair.Present(Now(), [2]uint64{}) { // there is nothing yet to tell them
 		g.guardians.at[i].number = number
 	}
 	g.guardians.pair.Introduce()
@@ -106,12 +106,12 @@ func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 }
 
 const (
-	parting    = 500 * time.Millisecond // for the guardians to leave
+	parting    = 500 * time.Millisecond // for the guardians to end
 	sweepLimit = time.Second
 )
 
-// Run watches the guardians, replaces one that is gone, and starts processes. When ctx ends it kills what is left, lets
-// the guardians go, and returns.
+// Run watches the guardians, replaces one that is gone, and starts processes. When ctx ends it kills the remaining trees,
+// lets the guardians go, and returns.
 func (g *Guard) Run(ctx context.Context) error {
 	tasks := &g.guardians.tasks
 	tasks.Go(func() { g.guardians.words.write(g.guardians.stopped) })
@@ -121,7 +121,7 @@ func (g *Guard) Run(ctx context.Context) error {
 	return g.guardians.keep(ctx, func() error { return g.stop(context.WithoutCancel(ctx)) })
 }
 
-// stop is the end of Run. Guardians that lose the supervisor kill what it left behind, so they go last.
+// stop is the end of Run. Guardians that lose the supervisor kill its leftover processes, so they go last.
 func (g *Guard) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -139,12 +139,12 @@ func (g *Guard) stop(ctx context.Context) error {
 	select {
 	case <-gone:
 	case <-time.After(parting):
-		// One still tries to close a former session, at servers that do not answer. It needs nobody for that.
+		// A guardian may still try to close a former session, at servers that do not answer. It needs no supervisor for that.
 	}
 	return nil
 }
 
-// Pid is the process id of a guardian, 0 when there is none at the moment.
+// Pid is the process id of a guardian, 0 if there is none at the moment.
 func (g *Guard) Pid() int {
 	g.guardians.mu.Lock()
 	defer g.guardians.mu.Unlock()

@@ -15,34 +15,34 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// CloseSession closes the ZooKeeper session that ticket belongs to, undoing first what each of the releases says. It is
-// called only after the trees of all releases are proved dead. Unless allDead, the session itself must be left to expire:
-// something of it may be alive. It may be called several times, in several processes.
+// CloseSession removes the lock and breadcrumb of each release, and then closes the ticket's ZooKeeper session. It is
+// called only after the trees of all releases are proved dead. Unless allDead, it must leave the session itself to expire:
+// a process of the session may be alive. It may be called several times, in several processes.
 type CloseSession func(ctx context.Context, ticket []byte, releases [][]byte, allDead bool) error
 
 const guardianMark = " guardian "
 
-// IsGuardian says whether this process was started to be a guardian; then main does nothing but call GuardianMain.
+// IsGuardian reports whether this process was started to be a guardian; then main only calls GuardianMain.
 func IsGuardian() bool { return strings.Contains(os.Args[0], guardianMark) }
 
-// guardian is a guardian process: what it decides is its ward's. Its loop never waits for anything but events: no file system but
-// procfs and cgroupfs, no network, no log.
+// guardian is a guardian process: its ward decides. Its loop waits only for events: it uses no file system but procfs and cgroupfs,
+// no network, no log.
 type guardian struct {
 	ward       *guard.Ward
 	sock       int
 	parent     *os.File // pidfd of the supervisor
 	index      int
 	twin       *os.File // pidfd; nil until there is one
-	alone      bool     // the twin is gone: its pidfd would bring news of that for ever
+	alone      bool     // the twin is gone: its pidfd would be readable for ever
 	orphaned   bool     // the supervisor is gone
 	alarm      *alarm
 	closing    *closing
 	answers    ProxyAgent
 	proxyAgent *proxyAgent
-	watchdog   int // the device; -1: there is none, or none that is needed
+	watchdog   int // the device; -1: there is none, or none is needed
 
 	inquiries chan inquiry
-	unsaid    []*guard.Message // what the supervisor's socket did not take yet
+	unsaid    []*guard.Message // messages that the supervisor's socket did not take yet
 	buf       []byte
 	polls     []unix.PollFd
 }
@@ -50,7 +50,7 @@ type guardian struct {
 // GuardianMain is the main function of a guardian process. It returns when the supervisor is gone, all trees are dead and
 // their sessions are closed or given up. answers may be nil.
 func GuardianMain(closeSession CloseSession, answers ProxyAgent) (code int) {
-	// A terminal's Ctrl-C or a service manager's TERM is for the supervisor; a guardian leaves after it.
+	// A terminal's Ctrl-C or a service manager's TERM is for the supervisor; a guardian ends after it.
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2,
 		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	debug.SetGCPercent(25)
@@ -79,8 +79,8 @@ func GuardianMain(closeSession CloseSession, answers ProxyAgent) (code int) {
 	return g.loop()
 }
 
-// muteStderr points descriptor 2 elsewhere: a pipe that nobody empties would hold a guardian up in the middle of its
-// work. What it returns writes once, if that can be done without waiting.
+// muteStderr redirects descriptor 2: a pipe that nobody empties would block a guardian in the middle of its work. The
+// returned function writes once, if it can without waiting.
 func muteStderr() (func(string), error) {
 	saved, err := unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, 10)
 	if err != nil {
@@ -117,7 +117,7 @@ func newGuardian(sock int, closeSession CloseSession) (*guardian, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A program that hangs in exec still has its copy of the supervisor's sockets: no end of file comes from them then.
+	// A program that hangs in exec still has its copy of the supervisor's sockets: then they never reach end of file.
 	held, err := unix.PidfdOpen(os.Getppid(), 0)
 	if err != nil {
 		return nil, fmt.Errorf("open a pidfd of the supervisor: %w", err)
@@ -148,19 +148,19 @@ func (g *guardian) loop() int {
 	}
 }
 
-// hear takes what the supervisor sent, at most so much a turn that no deadline waits for it.
+// hear reads the supervisor's messages, at most so many a step that no deadline waits for them.
 func (g *guardian) hear() {
 	for range 64 {
 		if g.orphaned {
 			return
 		}
-		gone := readable(int(g.parent.Fd())) // looked at first: what it said before it died counts
+		gone := readable(int(g.parent.Fd())) // checked first: messages from before its death count
 		m, err := recvFD(g.sock, g.buf)
 		switch {
 		case errors.Is(err, unix.EAGAIN) && !gone:
 			return
 		case err != nil:
-			// P4: whatever is wrong with the line, there is no supervisor behind it that could be relied on.
+			// P4: after any fault of the socket, there is no supervisor behind it to rely on.
 			g.orphaned = true
 			g.proxyAgent.nowAlone()
 			_ = unix.Shutdown(g.sock, unix.SHUT_RDWR)
@@ -170,18 +170,18 @@ func (g *guardian) hear() {
 	}
 }
 
-// say sends what is to be told, as far as the socket takes it.
+// say sends the waiting messages, as far as the socket takes them.
 func (g *guardian) say() {
 	for len(g.unsaid) > 0 && !g.orphaned {
 		if err := sendFD(g.sock, g.unsaid[0]); errors.Is(err, unix.EAGAIN) {
 			return
 		}
-		g.unsaid = g.unsaid[1:] // what fails otherwise shows by the supervisor's end
+		g.unsaid = g.unsaid[1:] // other failures show as the supervisor's end
 	}
 	g.unsaid = nil
 }
 
-// wait sleeps until there is something to do.
+// wait sleeps until there is work.
 func (g *guardian) wait() {
 	g.polls = append(g.polls[:0],
 		unix.PollFd{Fd: int32(g.alarm.fd), Events: unix.POLLIN},

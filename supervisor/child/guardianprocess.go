@@ -19,7 +19,7 @@ const (
 	startLimit     = 5 * time.Second // for a guardian to answer
 )
 
-// guardianProcess is one guardian process as the supervisor sees it.
+// guardianProcess is one guardian process, as the supervisor sees it.
 type guardianProcess struct {
 	pid     int
 	process *os.Process
@@ -33,10 +33,10 @@ type guardianProcess struct {
 
 	number  uint64           // the pair's, guarded by guardians.mu, as are the next two
 	clogged bool             // its socket was full
-	pending []*guard.Message // what it did not take
+	pending []*guard.Message // messages that it did not take
 }
 
-// answerBy is until when a new guardian has to answer.
+// answerBy is when a new guardian must have answered.
 func answerBy(ctx context.Context) time.Time {
 	deadline := time.Now().Add(startLimit)
 	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
@@ -66,7 +66,7 @@ func (g *guardians) startGuardian(deadline time.Time, index int) (*guardianProce
 		// has to outlive its parent.
 		Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd},
 	})
-	_ = theirs.Close() // so that its end shows at ours, even before it has said a word
+	_ = theirs.Close() // so that its end shows at ours, even before its first message
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start guardian: %w", err), ours.Close())
 	}
@@ -82,7 +82,7 @@ func (g *guardians) startGuardian(deadline time.Time, index int) (*guardianProce
 	return s, nil
 }
 
-// await reads until everything up to seq is acknowledged; for a guardian that nobody attends yet.
+// await reads until everything up to seq is acknowledged, for a guardian that attend does not serve yet.
 func (s *guardianProcess) await(deadline time.Time, seq uint64, heard func(*guard.Message)) error {
 	if err := s.link.file.SetReadDeadline(deadline); err != nil {
 		return err
@@ -107,14 +107,14 @@ func (s *guardianProcess) send(m *guard.Message) error {
 	case err == nil || errors.Is(err, unix.EAGAIN):
 		return err
 	case errors.Is(err, os.ErrClosed):
-		return nil // what the descriptor stands for is gone, which is noticed elsewhere; or the guardian is let go
+		return nil // the descriptor's object is gone, which others notice; or the guardian was let go
 	}
 	s.because(fmt.Errorf("send %s: %w", m.Op, err))
 	s.kill()
 	return nil
 }
 
-// unclog sends what a full socket did not take, in its order.
+// unclog sends the messages that a full socket did not take, in their order.
 func (g *guardians) unclog(at int, s *guardianProcess) {
 	for {
 		g.mu.Lock()
@@ -133,7 +133,7 @@ func (g *guardians) unclog(at int, s *guardianProcess) {
 	}
 }
 
-// stuck is after how long a message that waits is told of: most go in milliseconds.
+// stuck is after how long a waiting message is reported: most go in milliseconds.
 const stuck = 100 * time.Millisecond
 
 // push waits until a full socket takes a message, or the guardian has ended.
@@ -162,13 +162,13 @@ func (g *guardians) push(at int, s *guardianProcess, m *guard.Message) bool {
 
 func (s *guardianProcess) kill() { _ = signalHeld(s.pidfd, unix.SIGKILL) }
 
-// gone says whether the process has ended, without waiting.
+// gone reports whether the process has ended, without waiting.
 func (s *guardianProcess) gone() bool {
 	dead, err := ready(s.pidfd)
 	return dead || err != nil // its pidfd is closed only after it was reaped
 }
 
-// destroy ends a guardian that nobody attends.
+// destroy ends a guardian that attend does not serve.
 func (s *guardianProcess) destroy() {
 	s.kill()
 	s.once.Do(func() {

@@ -10,24 +10,24 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// guardians are the two guardian processes, and what this process knows of them.
+// guardians are the two guardian processes, and this process's knowledge of them.
 type guardians struct {
 	start   starting
 	log     hclog.Logger
 	words   words
-	tasks   sync.WaitGroup // all that is waited for when they stop
+	tasks   sync.WaitGroup // all goroutines that the stop waits for
 	stopped chan struct{}
 	bell    chan struct{} // capacity 1: something is due sooner
 
-	mu    sync.Mutex // guards the fields below; to be given back by unlock where pair was changed
+	mu    sync.Mutex // guards the fields below; after a change of pair, release it by unlock
 	pair  *guard.Pair
 	at    [2]*guardianProcess
-	gone  [2]*guardianProcess // that were there before
+	gone  [2]*guardianProcess // the former ones
 	due   time.Duration
-	later []func() // deaths that are ordered at the end of a change
+	later []func() // orders to kill, for the end of a change
 }
 
-// starting is how a guardian is started.
+// starting starts a guardian.
 type starting struct {
 	exe, args0, name string
 	grace            time.Duration
@@ -42,7 +42,7 @@ func newGuardians(cfg GuardConfig) *guardians {
 	return g
 }
 
-// keep does what is due, and ends with stop, which it begins when ctx ends.
+// keep does the due work, and ends with stop, which it begins when ctx ends.
 func (g *guardians) keep(ctx context.Context, stop func() error) error {
 	for i, s := range g.at {
 		g.attend(i, s)
@@ -52,7 +52,7 @@ func (g *guardians) keep(ctx context.Context, stop func() error) error {
 	defer timer.Stop()
 	for {
 		select {
-		case <-stopping: // beside this loop: its questions have to have an end, too
+		case <-stopping: // in parallel: its questions need this loop for their time-outs
 			stopping = nil
 			go func() { over <- stop() }()
 			continue
@@ -69,7 +69,7 @@ func (g *guardians) keep(ctx context.Context, stop func() error) error {
 	}
 }
 
-// hangUp lets the guardians go. They end what this process has left behind.
+// hangUp lets the guardians go. They kill the processes that this one has left behind.
 func (g *guardians) hangUp() {
 	close(g.stopped)
 	g.mu.Lock()
@@ -82,7 +82,7 @@ func (g *guardians) hangUp() {
 	}
 }
 
-// unlock ends a change of the pair, and orders the deaths that it has led to.
+// unlock ends a change of the pair, and orders the kills that it requires.
 func (g *guardians) unlock() {
 	if next := g.pair.Next(); next > 0 && (g.due == 0 || next < g.due) {
 		g.due = next
@@ -99,7 +99,7 @@ func (g *guardians) unlock() {
 	}
 }
 
-// attend reads what a guardian says, and waits for its end.
+// attend reads a guardian's messages, and waits for its end.
 func (g *guardians) attend(at int, s *guardianProcess) {
 	if s == nil {
 		return
@@ -132,7 +132,7 @@ func (g *guardians) listen(at int, s *guardianProcess) {
 	}
 }
 
-// heard takes in what a guardian says.
+// heard handles a guardian's message.
 func (g *guardians) heard(at int, s *guardianProcess, m *guard.Message) {
 	g.mu.Lock()
 	g.pair.Heard(Now(), at, s.number, m)
@@ -147,7 +147,7 @@ func (g *guardians) heard(at int, s *guardianProcess, m *guard.Message) {
 	}
 }
 
-// cleanUp reaps a guardian of this pair that has ended, and lets go of what belongs to it.
+// cleanUp reaps a guardian of this pair that has ended, and frees its resources.
 func (g *guardians) cleanUp(s *guardianProcess) {
 	s.once.Do(func() {
 		s.reaping.Lock()
@@ -158,7 +158,7 @@ func (g *guardians) cleanUp(s *guardianProcess) {
 	})
 }
 
-// answered waits until both guardians have done what they were asked. A guardian that takes too long is replaced.
+// answered waits until both guardians have answered. A guardian that takes too long is replaced.
 func (g *guardians) answered(ctx context.Context, seq uint64) error {
 	for {
 		g.mu.Lock()
@@ -181,14 +181,14 @@ func (g *guardians) answered(ctx context.Context, seq uint64) error {
 	}
 }
 
-// forget is for a question whose answer is not waited for any more.
+// forget drops a question whose answer nobody waits for any more.
 func (g *guardians) forget(seq uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.pair.Forget(seq)
 }
 
-// rouse asks both guardians whether they are there. One that is not is replaced once Run runs.
+// rouse asks both guardians whether they live. A dead one is replaced once Run runs.
 func (g *guardians) rouse(ctx context.Context) {
 	g.mu.Lock()
 	seq := g.pair.Rouse(Now())

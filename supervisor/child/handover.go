@@ -15,16 +15,15 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// A supervisor may become another version of itself by an exec: the process stays the same one, and with it what it is the
-// parent of. The death signal of a child is bound to the thread that forked it, and an exec ends all threads but the one that
-// calls it, which is the main thread from then on. So all of it, forks and execs, has to happen on the main thread.
+// A supervisor may become another version of itself by an exec: the process stays the same, and so do its children. The death
+// signal of a child is bound to the thread that forked it, and an exec ends all threads but the one that calls it, which is the
+// main thread from then on. So all forks and execs have to happen on the main thread.
 
-// ErrBusy says that something is going on that cannot be handed over in the middle. It ends by itself.
+// ErrBusy says that an action is under way that cannot be handed over in the middle. It ends by itself.
 var ErrBusy = guard.ErrBusy
 
-// carried is what an exec takes along of a Guard. Descriptors are by their number, which an exec does not change. A key that one
-// version writes has to mean the same to all: unknown ones are ignored, and what must not be ignored takes another version of
-// the whole.
+// carried is the state of a Guard that survives an exec. It has descriptors by their numbers, which an exec does not change. A key must
+// mean the same in all versions: readers ignore unknown ones, and a key that they must not ignore needs another version of the whole.
 type carried struct {
 	Container Container          `json:"container"`
 	Seq       uint64             `json:"seq"`
@@ -87,10 +86,10 @@ type carriedWatchdog struct {
 	Permanent bool          `json:"permanent,omitempty"`
 }
 
-// HandOver calls do, which is to exec, on the thread that everything was forked from, while nothing is forked and the guardians
-// are told nothing. What do is given is for AdoptGuard in the process's next image, together with descriptors that stay open
-// over an exec. HandOver returns only when do does, or without calling it; then everything is as before. There must be no lease
-// but that of epoch, with so many trees: ErrBusy.
+// HandOver calls do, which execs, on the thread that forked all processes. Meanwhile no process is forked, and the guardians get no
+// messages. do's argument is for AdoptGuard in the process's next image, together with descriptors that stay open over an exec.
+// HandOver returns only if do does, or without calling it; then everything is as before. It returns ErrBusy unless epoch is the only
+// lease, with so many trees.
 func (g *Guard) HandOver(ctx context.Context, epoch uint64, trees int, do func(state json.RawMessage) error) error {
 	if g.cfg.Thread == nil {
 		return errors.New("hand over: the guard does not have the main thread")
@@ -107,7 +106,7 @@ func (g *Guard) handOver(epoch uint64, trees int, do func(state json.RawMessage)
 	if unix.Gettid() != unix.Getpid() {
 		return errors.New("this is not the main thread")
 	}
-	syscall.ForkLock.Lock() // nobody else inherits what is about to be left open
+	syscall.ForkLock.Lock() // no other process inherits the descriptors that stay open
 	defer syscall.ForkLock.Unlock()
 	g.guardians.mu.Lock()
 	defer g.guardians.unlock()
@@ -120,7 +119,7 @@ func (g *Guard) handOver(epoch uint64, trees int, do func(state json.RawMessage)
 	return do(state)
 }
 
-// handing holds what must not change while it is being handed over.
+// handing holds the parts that must not change during a hand-over.
 type handing struct {
 	fds    []int // open over an exec
 	unlock []func()
@@ -144,7 +143,7 @@ func (h *handing) close() {
 	}
 }
 
-// keep is Keep for as long as h holds.
+// keep is Keep, as long as h holds.
 func (h *handing) keep(f *os.File) (int, error) {
 	kept, err := Keep(f)
 	if err == nil {
@@ -153,8 +152,8 @@ func (h *handing) keep(f *os.File) (int, error) {
 	return kept, err
 }
 
-// Keep gives a file's descriptor another number, that stays open over an exec: for what the next image finds by Kept. It is for use
-// within HandOver, where nobody forks.
+// Keep duplicates a file's descriptor to one that stays open over an exec, where the next image finds it by Kept. Call it only
+// within HandOver, while nobody forks.
 func Keep(f *os.File) (kept int, err error) {
 	err = using(f, func(fd int) (err error) {
 		kept, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD, 3)
@@ -163,10 +162,10 @@ func Keep(f *os.File) (kept int, err error) {
 	return kept, err
 }
 
-// Kept is a file that the former image has kept. Its descriptor goes no further.
+// Kept is a file that the former image has kept. Its descriptor closes on the next exec.
 func Kept(fd int, name string) *os.File { return inherited(fd, name) }
 
-// carry gathers all that is to be known. The caller holds mu.
+// carry gathers the whole state. The caller holds mu.
 func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, error) {
 	if len(g.watchdog.turn) > 0 {
 		return nil, ErrBusy
@@ -235,7 +234,7 @@ func (t *Tree) carry(h *handing, l guard.LegacyTree) (carriedTree, error) {
 		part, err := p.carry(h)
 		if errors.Is(err, os.ErrClosed) { // its stub has ended, and was reaped
 			if dead, looked := p.body.dead(); dead && looked == nil {
-				continue // P2: nothing of it is left
+				continue // P2: none of its processes is left
 			}
 			err = ErrBusy
 		}
@@ -252,7 +251,7 @@ func (p *part) carry(h *handing) (c carriedPart, err error) {
 		return c, ErrBusy
 	}
 	if s := p.stub; s != nil {
-		s.reading.Lock() // no word of it is taken and forgotten
+		s.reading.Lock() // so that no message of it is read and lost
 		h.unlock = append(h.unlock, s.reading.Unlock)
 		if err := h.still(&s.reaping); err != nil {
 			return c, err

@@ -11,7 +11,7 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// Open implements guard.Hands: it fails rather than opening anything else of the same name.
+// Open implements guard.Hands: it fails rather than open another object of the same name.
 func (g *guardian) Open(m *guard.Message) (guard.Body, error) {
 	b, err := openBody(m.Body, fileOf(m))
 	if err == nil {
@@ -19,7 +19,7 @@ func (g *guardian) Open(m *guard.Message) (guard.Body, error) {
 	}
 	switch {
 	case m.Seq > 0 && m.Op == guard.OpBody: // it waits at its gate
-	case m.Body.Kind == KindCgroup && vanished(m.Body.Path): // P3: the tree may hold what has left the cgroup, which follows
+	case m.Body.Kind == KindCgroup && vanished(m.Body.Path): // P3: the tree may hold a process that has left the cgroup, which follows
 		return nil, nil
 	case errors.Is(err, errGone) && m.Body.Kind == KindPidNS:
 		return nil, nil
@@ -49,9 +49,9 @@ func (g *guardian) Take(m *guard.Message) error {
 	return g.keepWatchdog(file)
 }
 
-// Tell implements guard.Hands. What a full socket does not take follows when it does.
+// Tell implements guard.Hands. Messages that a full socket does not take follow later.
 func (g *guardian) Tell(m *guard.Message) {
-	// An acknowledgement stands for all before it.
+	// An acknowledgement covers all before it.
 	if last := len(g.unsaid) - 1; last >= 0 && m.Op == guard.OpAck && g.unsaid[last].Op == guard.OpAck {
 		g.unsaid[last] = m
 	} else {
@@ -63,10 +63,10 @@ func (g *guardian) Tell(m *guard.Message) {
 // Close implements guard.Hands.
 func (g *guardian) Close(c guard.Closing) { g.closing.start(c) }
 
-// Feed implements guard.Hands. Which guardian the food comes from makes no difference to the device.
+// Feed implements guard.Hands. The device does not care which guardian feeds it.
 func (g *guardian) Feed() {
 	food := [1]byte{'1' + byte(g.index)}
-	_, _ = unix.Write(g.watchdog, food[:]) // there is nobody to tell: the twin tries as well
+	_, _ = unix.Write(g.watchdog, food[:]) // nobody needs the error: the twin tries as well
 }
 
 // LetGo implements guard.Hands.
@@ -78,7 +78,7 @@ func (g *guardian) LetGo(last bool) {
 	g.watchdog = -1
 }
 
-// keepWatchdog keeps a descriptor of its own: no runtime waits for it.
+// keepWatchdog keeps a descriptor of its own, which the runtime's poller does not know.
 func (g *guardian) keepWatchdog(file *os.File) error {
 	fd, err := dupOf(file)
 	if err != nil {
@@ -91,7 +91,7 @@ func (g *guardian) keepWatchdog(file *os.File) error {
 	return nil
 }
 
-// dupOf is another descriptor of a file as it is: what is set at one is set for both.
+// dupOf duplicates a file's descriptor: both share all settings.
 func dupOf(file *os.File) (fd int, err error) {
 	err = using(file, func(lent int) (err error) {
 		fd, err = unix.FcntlInt(uintptr(lent), unix.F_DUPFD_CLOEXEC, 0)
@@ -131,7 +131,7 @@ func (p *heldBody) Close() { p.close() }
 
 var errGone = errors.New("it is gone")
 
-// openBody opens what another process named.
+// openBody opens a body that another process named.
 func openBody(ref *guard.Ref, witness *os.File) (body, error) {
 	if ref.Kind == KindCgroup {
 		return openLeaf(ref.Path, ref.Inode)
@@ -152,7 +152,7 @@ func openBody(ref *guard.Ref, witness *os.File) (body, error) {
 	return &walkBody{pid: ref.Pid, pidfd: held, witness: witness}, nil
 }
 
-// leftBy is what a walked tree is whose stub is gone: nothing, if the stub has seen it dead.
+// leftBy is the body of a walked tree whose stub is gone: nil, if the stub has seen the tree dead.
 func leftBy(witness *os.File) (guard.Body, error) {
 	saw, err := ready(witness)
 	switch err := errors.Join(err, witness.Close()); {
@@ -164,7 +164,7 @@ func leftBy(witness *os.File) (guard.Body, error) {
 	return lost{}, nil
 }
 
-// lost is what a stub left that died before it had seen its tree dead: nobody finds it, and nothing proves its death.
+// lost is the rest of a tree whose stub died before it had seen the tree dead: nobody finds it, and nothing proves its death.
 type lost struct{}
 
 // Order implements guard.Body.

@@ -14,7 +14,7 @@ import (
 
 const initialPidNS = 4026531836 // the kernel's fixed number for the namespace it boots with
 
-// TreeID is what is written down about a tree, so that a later process on the same machine can tell whether it is dead.
+// TreeID is the written identity of a tree, by which a later process on the same machine can find out whether it is dead.
 type TreeID struct {
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
@@ -27,7 +27,7 @@ type TreeID struct {
 	Mark      string `json:"mark,omitempty"`  // pidns, walk: the command name of its stubs
 }
 
-// Host says where this process runs. Machine is empty where it proves nothing: containers of one image share a machine id.
+// Host says where this process runs. Machine is empty if it proves nothing: containers of one image share a machine id.
 type Host struct {
 	Machine string `json:"machine"`
 	Boot    string `json:"boot"`
@@ -78,11 +78,11 @@ func (t *Tree) identify(name string) (TreeID, error) {
 	return id, err
 }
 
-// ErrElsewhere means that from here nothing can be told about the tree.
+// ErrElsewhere says that this process cannot know anything about the tree.
 var ErrElsewhere = errors.New("the tree belongs to another boot, container or cgroup namespace")
 
-// ProveDead looks whether a tree is dead, whoever made it. (false, nil) means that it was seen alive; an error, that
-// nothing is known. Not being able to see it is never taken for its death.
+// ProveDead finds out whether a tree of any supervisor is dead. (false, nil) says that it was seen alive; an error, that its
+// state is unknown. A tree out of sight never counts as dead.
 func ProveDead(id TreeID) (bool, error) {
 	if err := id.here(); err != nil {
 		return false, err
@@ -100,7 +100,7 @@ func ProveDead(id TreeID) (bool, error) {
 		if l.removed() {
 			return true, nil
 		}
-		// An empty cgroup can still be forked into by a supervisor that thaws.
+		// A supervisor that thaws can still fork into an empty cgroup.
 		if alive, err := id.supervised(); alive || err != nil {
 			return false, errors.Join(fmt.Errorf("%w: its supervisor may still fork", ErrUnproved), err)
 		}
@@ -113,7 +113,7 @@ func ProveDead(id TreeID) (bool, error) {
 	return id.noStub()
 }
 
-// KillByID kills a tree, whoever made it. nil means that its death is proved, and that no fork can come late.
+// KillByID kills a tree of any supervisor. nil says that its death is proved, and that no fork can come late.
 func KillByID(ctx context.Context, id TreeID) error {
 	if err := id.here(); err != nil {
 		return err
@@ -129,7 +129,7 @@ func KillByID(ctx context.Context, id TreeID) error {
 	return id.killStubs(ctx)
 }
 
-// here says whether pids and cgroups of the id mean the same to this process.
+// here reports whether pids and cgroups of the id mean the same to this process.
 func (id TreeID) here() error {
 	host, err := Identity()
 	if err != nil {
@@ -145,7 +145,7 @@ func (id TreeID) here() error {
 	return fmt.Errorf("%w: unknown kind %q", ErrElsewhere, id.Kind)
 }
 
-// supervised says whether the supervisor that made the tree still exists.
+// supervised reports whether the supervisor that made the tree still exists.
 func (id TreeID) supervised() (bool, error) {
 	s, err := statOf(id.Pid)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -157,15 +157,15 @@ func (id TreeID) supervised() (bool, error) {
 	return s.start == id.StartTime && s.alive(), nil
 }
 
-// named tells whether the path is one that the supervisor of the id makes. An id comes from ZooKeeper, and whoever can write
-// there must not have any other cgroup killed.
+// named reports whether the path is one that the supervisor of the id makes. An id comes from ZooKeeper, and somebody who can write
+// there must not be able to have any other cgroup killed.
 func (id TreeID) named() bool {
 	m := madeBy.FindStringSubmatch(filepath.Base(id.Path))
 	return m != nil && filepath.Clean(id.Path) == id.Path &&
 		fmt.Sprintf("p%s-%s-%s", m[1], m[2], m[3]) == makerName(id.PidNS, id.Pid, id.StartTime)
 }
 
-// openLeaf opens the tree's cgroup; nil without an error means that it was removed, which takes its being empty.
+// openLeaf opens the tree's cgroup; nil without an error says that it was removed, for which it had to be empty.
 func (id TreeID) openLeaf() (*leaf, error) {
 	if !id.named() {
 		return nil, fmt.Errorf("%w: %q is not a cgroup that its supervisor made", ErrElsewhere, id.Path)
@@ -180,7 +180,7 @@ func (id TreeID) openLeaf() (*leaf, error) {
 		l.finds = true
 		return l, nil
 	}
-	// The parent is looked at again: it was the right one after the leaf was not found in it.
+	// Check the parent again: it must still have been the right one after we did not find the leaf in it.
 	if _, gone := os.Lstat(id.Path); errors.Is(gone, fs.ErrNotExist) {
 		if inode, err := inodeOf(parent); err == nil && inode == id.Inode {
 			return nil, nil

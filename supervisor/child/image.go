@@ -13,21 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LegacyEnv is the variable by which an image of this process finds what the former one has left: the number of a descriptor, a
-// dot, and when that was. What it left is in a file without a name; no secret of it is ever in the environment.
+// LegacyEnv is the variable by which an image of this process finds the former one's state: the number of a descriptor, a dot, and
+// the time. The state is in a file without a name; no secret of it is ever in the environment.
 const LegacyEnv = "UNDERSTUDY_HANDOVER"
 
 const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
 
-// legacy is what is left to the next image of this very process.
+// legacy is the state for the next image of this very process.
 type legacy struct {
 	Pid   int             `json:"pid"`
 	Start uint64          `json:"start"`
 	State json.RawMessage `json:"state"`
 }
 
-// Become makes this process another image, that of the binary at path, and leaves it state. It is to be called within HandOver,
-// and returns only if that cannot be done. catcher is nil, or catches signals by now.
+// Become execs the binary at path in this process, and leaves state to it. Call it within HandOver; it returns only on failure.
+// catcher is nil, or catches signals by now.
 func Become(path string, argv, env []string, state json.RawMessage, catcher *Catcher) error {
 	own, err := statOf(os.Getpid())
 	if err != nil {
@@ -66,7 +66,7 @@ func Become(path string, argv, env []string, state json.RawMessage, catcher *Cat
 	return errors.Join(err, regainFiles())
 }
 
-// WithoutLegacy is an environment in which nothing is said of anything left.
+// WithoutLegacy is an environment without LegacyEnv and CatcherEnv.
 func WithoutLegacy(env []string) []string {
 	kept := make([]string, 0, len(env)+1)
 	for _, entry := range env {
@@ -77,8 +77,8 @@ func WithoutLegacy(env []string) []string {
 	return kept
 }
 
-// Legacy is what the former image of this process has left, nil when there was none. It can be had once. An error means that
-// there was one: this process has to end then, which its guardians see.
+// Legacy is the state that the former image of this process has left, nil if there was none. It can be read once. An error says
+// that there was one: then this process has to end, which its guardians see.
 func Legacy() (json.RawMessage, error) {
 	entry, ok := os.LookupEnv(LegacyEnv)
 	if !ok {

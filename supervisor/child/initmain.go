@@ -17,8 +17,8 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// IsInit says whether this process was started to be the stub of a tree or to become a program; then main does nothing but
-// call InitMain.
+// IsInit reports whether this process was started to be the stub of a tree or to become a program; then main only calls
+// InitMain.
 func IsInit() bool { return strings.Contains(os.Args[0], initTitle) && len(os.Args) == 2 }
 
 // inner is the state of a stub process.
@@ -26,15 +26,15 @@ type inner struct {
 	kind   string
 	socket int
 	orders chan guard.Message // of the supervisor; closed when it is gone
-	finish chan struct{}      // closed when the tree is to end
+	finish chan struct{}      // closed when the tree must end
 
 	mu       sync.Mutex // guards the fields below; held across a fork, and across signals to the program
 	pid      int        // the program; 0: not started, or reaped
 	finished bool
 }
 
-// InitMain is the main function of a stub: it waits at its gate, runs the program and reaps what it leaves behind. In a
-// PID namespace its end is the end of all. In a walked tree it ends last, and only without children.
+// InitMain is the main function of a stub: it waits at its gate, runs the program and reaps its orphans. In a PID namespace,
+// all processes end with it. In a walked tree it ends last, and only without children.
 func InitMain() int {
 	if os.Args[1] == kindLaunch {
 		return launchMain()
@@ -44,7 +44,7 @@ func InitMain() int {
 	unix.CloseOnExec(stubSocket)
 	i := &inner{kind: os.Args[1], socket: stubSocket, orders: make(chan guard.Message), finish: make(chan struct{})}
 	signals := make(chan os.Signal, 16)
-	// Not ignored: that would be inherited by the program, as what whoever started the supervisor had ignored has to be.
+	// Not ignored: the program would inherit that, as it has to inherit the signals that the supervisor's own parent ignored.
 	for _, s := range []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2} {
 		if s == unix.SIGTERM || !signal.Ignored(s) {
 			signal.Notify(signals, s)
@@ -59,7 +59,7 @@ func InitMain() int {
 	}()
 	if i.kind == KindWalk {
 		unix.CloseOnExec(stubWitness)
-		defer func() { _ = raiseWitness(stubWitness) }() // every way out is one without children
+		defer func() { _ = raiseWitness(stubWitness) }() // on every way out there are no children
 	}
 	if err := i.prepare(); err != nil {
 		i.say(&guard.Message{Op: opFailed, Why: err.Error()})
@@ -68,7 +68,7 @@ func InitMain() int {
 	return i.run()
 }
 
-// prepare makes this process what it is called, before anything is forked.
+// prepare sets this process up, before the first fork.
 func (i *inner) prepare() error {
 	_, mark, _ := strings.Cut(os.Args[0], initTitle)
 	if err := os.WriteFile("/proc/self/comm", []byte(mark), 0); err != nil {
@@ -85,7 +85,7 @@ func (i *inner) prepare() error {
 			return errors.New("not the init of a PID namespace")
 		}
 		if err := freshProc(); err != nil {
-			why = err.Error() // the program sees the pids of the host; it is contained all the same
+			why = err.Error() // the program sees the host's pids, but is contained all the same
 		}
 	}
 	i.say(&guard.Message{Op: opReady, Why: why})
@@ -143,7 +143,7 @@ func (i *inner) run() int {
 	return i.reap(pid)
 }
 
-// start returns the program's pid, or why it does not run.
+// start starts the program, and returns its pid, or why it does not run.
 func (i *inner) start(order *os.File) (int, *guard.Message) {
 	prog, err := readProgram(order)
 	if err != nil {
@@ -163,7 +163,7 @@ func (i *inner) start(order *os.File) (int, *guard.Message) {
 	why, err := l.hear(context.Background())
 	if err == nil && why == nil {
 		pid := l.process.Pid
-		_ = l.process.Release() // reaped with all the others
+		_ = l.process.Release() // the reaper reaps it with all the others
 		return pid, nil
 	}
 	var ended syscall.WaitStatus
@@ -182,7 +182,7 @@ func (i *inner) start(order *os.File) (int, *guard.Message) {
 	return 0, why
 }
 
-// letGo closes what belongs to the program: whoever reads its output sees the end when the last of the tree has gone.
+// letGo closes the program's descriptors, so that the reader of its output sees the end when the last process of the tree has gone.
 func (i *inner) letGo() {
 	_ = unix.Dup3(0, 1, 0)
 	_ = unix.Dup3(0, 2, 0)
@@ -215,7 +215,7 @@ func (i *inner) end() {
 		_ = unix.Kill(-1, unix.SIGKILL) // P4: everything in the namespace but its init, which then finds its program dead
 		return
 	}
-	go func() { // ends with the process, which ends when there is nothing left to kill
+	go func() { // ends with the process, which ends when no process is left to kill
 		for {
 			_ = killBelow(os.Getpid())
 			pollOne(-1, 0, 2*time.Millisecond)
@@ -223,7 +223,7 @@ func (i *inner) end() {
 	}()
 }
 
-// reap waits for one child at a time, so that nothing else waits for it. It returns when the tree is over.
+// reap waits for one child at a time, and only reap waits for children. It returns when the tree is over.
 func (i *inner) reap(program int) int {
 	code := 0
 	for {
@@ -232,10 +232,10 @@ func (i *inner) reap(program int) int {
 		switch {
 		case err == unix.EINTR:
 			continue
-		case err != nil && i.kind == KindPidNS: // ECHILD: nothing is left that could be asked to end
+		case err != nil && i.kind == KindPidNS: // ECHILD: no process is left that could be asked to end
 			return code
 		case err != nil:
-			// ECHILD: the kernel's word that of a subreaper's tree nothing is left, not even a zombie.
+			// ECHILD: the kernel's word that no process of a subreaper's tree is left, not even a zombie.
 			<-i.finish
 			return code
 		case pid != program:

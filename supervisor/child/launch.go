@@ -20,27 +20,27 @@ const (
 	kindLaunch   = "launch" // in place of a container's kind: see InitMain
 	launchOrder  = 3
 	launchReport = 4
-	goDied       = 2 // how a Go program ends that lacks what it cannot do without
+	goDied       = 2 // the exit code of a Go program that lacks a vital resource
 )
 
-// errKilledEarly: what was to become the program died before it did.
+// errKilledEarly: the process died before it became the program.
 var errKilledEarly = errors.New("killed before the program ran")
 
-// launch is one start of a program: at once, or, where it has settings that a fork cannot give it, by a launcher. That is
-// this binary once more, which takes them on and then becomes the program, with the same pid.
+// launch is one start of a program: directly, or, if it has settings that a fork cannot apply, by a launcher. That is this
+// binary once more, which applies the settings and then becomes the program, with the same pid.
 type launch struct {
 	prog       *program
 	exe, args0 string
 	files      [3]*os.File
-	place      func(*syscall.SysProcAttr) // where the process is to be forked into
-	opens      func() error               // what has to succeed before its gate is opened; nil: it has none
+	place      func(*syscall.SysProcAttr) // sets where the process is forked into
+	opens      func() error               // has to succeed before its gate is opened; nil: it has no gate
 
 	process *os.Process
 	err     error
 	report  link // to the launcher
 }
 
-// fork must be called on the thread that lives as long as the program may. It does not wait for a launcher.
+// fork must run on a thread that lives as long as the program may. It does not wait for a launcher.
 func (l *launch) fork() {
 	attr := l.prog.attr(l.files[:]...)
 	if l.place != nil {
@@ -71,7 +71,7 @@ func (l *launch) fork() {
 	}
 }
 
-// letGo is how long a program that may run is waited for though it is not wanted any more: it is to be asked to end, as any other.
+// letGo is how long to wait for a program that may run but is not wanted any more: it should be asked to end, as any other.
 const letGo = time.Second
 
 // lingering returns a context that ends some time after another.
@@ -86,8 +86,8 @@ func lingering(ctx context.Context, d time.Duration) (context.Context, context.C
 	}
 }
 
-// hear returns nothing when the program runs, or has run; a message, if the launcher said why it does not. On an error of
-// ctx it may still come to run.
+// hear returns nil if the program runs, or has run; a message, if the launcher said why it does not. After an error of
+// ctx the program may still start to run.
 func (l *launch) hear(ctx context.Context) (*guard.Message, error) {
 	if l.report.file == nil {
 		return nil, l.err
@@ -107,7 +107,7 @@ func (l *launch) hear(ctx context.Context) (*guard.Message, error) {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return nil, context.Cause(ctx)
 		case err != nil && prepared:
-			return nil, nil // the other end was closed by the exec, or by a death after the last thing that could be reported
+			return nil, nil // the exec closed the other end, or a death after the last possible report did
 		case err != nil:
 			return nil, errKilledEarly
 		case m.Op == opReady:
@@ -127,7 +127,7 @@ func (l *launch) hear(ctx context.Context) (*guard.Message, error) {
 	}
 }
 
-// open lets a launcher that waits at its gate go on.
+// open opens the gate for a waiting launcher.
 func (l *launch) open() error {
 	if l.opens == nil {
 		return nil
@@ -141,7 +141,7 @@ func (l *launch) open() error {
 	return nil
 }
 
-// toldToGoOn waits at a gate. P3: who is not told to go on, since nobody is there or since it was not held in time, never runs.
+// toldToGoOn waits at a gate. P3: a process that is not told to go on never runs, whether its parent is gone or did not hold it in time.
 func toldToGoOn(gate int) bool {
 	buf := make([]byte, 256)
 	for {
@@ -158,7 +158,7 @@ func toldToGoOn(gate int) bool {
 
 // launchMain is the main function of a launcher. It returns only if the program cannot be started.
 func launchMain() int {
-	runtime.LockOSThread() // what is set belongs to a thread, and this one becomes the program
+	runtime.LockOSThread() // the settings belong to a thread, and this one becomes the program
 	debug.SetGCPercent(-1)
 	unix.CloseOnExec(launchOrder)
 	unix.CloseOnExec(launchReport)
@@ -170,7 +170,7 @@ func launchMain() int {
 	if err != nil {
 		return tell(&guard.Message{Op: opFailed, Why: err.Error()})
 	}
-	// An exec that fails is how Go gives up what it did to the soft limit of open files when it started.
+	// By a failing exec, Go restores the soft limit of open files that it raised at its start.
 	_ = syscall.Exec("", nil, nil)
 	steps, err := prog.steps()
 	if err != nil {
@@ -181,7 +181,7 @@ func launchMain() int {
 	if prog.Gate && !toldToGoOn(launchReport) {
 		return 126
 	}
-	// From here on no memory is asked for: the limits may be such that there is none, or no thread.
+	// From here on allocate no memory: by the limits there may be none, and no thread.
 	for i := range steps {
 		if errno := steps[i].do(); errno != 0 {
 			last.write(launchReport, i+1, errno)
@@ -191,10 +191,10 @@ func launchMain() int {
 	return 126
 }
 
-// failed is the message about a step, made beforehand.
+// failed is the message about a failed step, made beforehand.
 type failed struct {
 	packet        []byte
-	step, because int // where the numbers are
+	step, because int // the positions of the numbers
 }
 
 func failure() failed {
@@ -214,7 +214,7 @@ func (f failed) write(fd, step int, errno unix.Errno) {
 	_, _, _ = unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&f.packet[0])), uintptr(len(f.packet)))
 }
 
-// giveUp ends a start that failed. What cannot be ended at once stays with the tree.
+// giveUp ends a failed start. A process that cannot be ended at once stays with the tree.
 func (p *part) giveUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

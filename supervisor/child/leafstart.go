@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// startInLeaf starts a program in a cgroup of its own, inside the tree's. A launcher becomes it, once both guardians hold that: a
-// removed cgroup refuses a late fork, but it does not hold what leaves it.
+// startInLeaf starts a program in a cgroup of its own, inside the tree's. A launcher becomes it, once both guardians hold the
+// launcher: a removed cgroup refuses a late fork, but does not hold processes that leave it.
 func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Process, error) {
 	t.mu.Lock()
 	t.runs++
@@ -29,12 +29,12 @@ func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Proc
 	}
 	own := newPart(t, in, nil)
 	own.path = in.path
-	t.mu.Lock() // whoever kills the tree waits for this start's end
+	t.mu.Lock() // a kill of the tree waits for this start's end
 	t.parts = append(t.parts, own)
 	t.mu.Unlock()
 	prog.Gate = true
 	l := &launch{prog: prog, exe: t.guard.cfg.Exe, args0: t.guard.cfg.Args0, files: [3]*os.File{null, spec.stdout(), spec.stderr()}}
-	l.place = func(sys *syscall.SysProcAttr) { sys.UseCgroupFD, sys.CgroupFD = true, in.dir } // P3: a removed cgroup cannot be forked into
+	l.place = func(sys *syscall.SysProcAttr) { sys.UseCgroupFD, sys.CgroupFD = true, in.dir } // P3: nobody can fork into a removed cgroup
 	err = t.guard.spawner.do(ctx, func() {
 		if t.guard.beforeSpawn != nil {
 			t.guard.beforeSpawn()

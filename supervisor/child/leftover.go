@@ -23,8 +23,8 @@ type Leftover struct {
 	Start   uint64 // with the pid it names the process for good; 0: unknown
 	Program string
 	State   string // the kernel's word, as in "t (tracing stop)"
-	Tracer  int    // the pid of who traces it; 0: nobody
-	Named   bool   // it is of the tree that was asked about, not of another one of the service
+	Tracer  int    // its tracer's pid; 0: none
+	Named   bool   // it belongs to the tree in question, not to another one of the service
 }
 
 func (l Leftover) String() string {
@@ -38,7 +38,7 @@ func (l Leftover) String() string {
 	return fmt.Sprintf("pid %d (%s), state %s%s", l.Pid, l.Program, l.State, traced)
 }
 
-// AliveError says what of a tree is alive whose death was ordered.
+// AliveError names live processes of a tree whose death was ordered.
 type AliveError struct {
 	Leftover
 	Err error
@@ -48,7 +48,7 @@ func (e *AliveError) Error() string { return fmt.Sprintf("%v: %v", e.Err, e.Left
 
 func (e *AliveError) Unwrap() error { return e.Err }
 
-// Unproved adds to an unproved death what of the tree is seen, also of what has left its cgroup and removed that.
+// Unproved adds live processes of the tree to an unproved death, also those that have left its cgroup and removed that.
 func (t *Tree) Unproved(err error) error {
 	alive, ok := errors.AsType[*AliveError](Unproved(t.id, err))
 	if !ok {
@@ -70,7 +70,7 @@ func (t *Tree) Unproved(err error) error {
 	return alive
 }
 
-// Unproved adds to an unproved death what of the tree is seen.
+// Unproved adds live processes of the tree to an unproved death.
 func Unproved(id TreeID, err error) error {
 	if !errors.Is(err, ErrUnproved) || errors.Is(err, ErrNotSeen) {
 		return err
@@ -78,15 +78,15 @@ func Unproved(id TreeID, err error) error {
 	return &AliveError{id.leftover(), err}
 }
 
-// Leftover ends what supervisors that are no more have left of a service on this machine, and of the tree of that identity, if it
-// is theirs. It tells what of it could not be proved dead before ctx ended; nil: nothing is left.
+// Leftover ends the processes of a service that former supervisors have left on this machine, and those of the tree with that
+// identity, if it is theirs. It returns a process that it could not prove dead before ctx ended; nil: none is left.
 func (g *Guard) Leftover(ctx context.Context, service string, id TreeID) *Leftover {
 	return g.leftovers.end(ctx, service, id)
 }
 
-// leftovers are what supervisors that are no more have left on this machine.
+// leftovers are the processes that former supervisors have left on this machine.
 type leftovers struct {
-	base    Container // where they are looked for
+	base    Container // where to look for them
 	root    string    // as in GuardConfig
 	log     hclog.Logger
 	stopped <-chan struct{}
@@ -98,7 +98,7 @@ type leftovers struct {
 func (l *leftovers) end(ctx context.Context, service string, id TreeID) *Leftover {
 	if id.orphaned() {
 		err := KillByID(ctx, id)
-		if err != nil && !errors.Is(err, ErrNotSeen) && !errors.Is(err, ErrElsewhere) { // P2: nor is it dead if that cannot be known
+		if err != nil && !errors.Is(err, ErrNotSeen) && !errors.Is(err, ErrElsewhere) { // P2: a tree in an unknown state is not dead
 			left := id.leftover()
 			left.Named = true
 			l.note(id, left)
@@ -106,7 +106,7 @@ func (l *leftovers) end(ctx context.Context, service string, id TreeID) *Leftove
 		}
 	}
 	if l.base.Kind != KindCgroup {
-		return nil // nothing but a breadcrumb tells of it
+		return nil // only a breadcrumb names it
 	}
 	var all []orphan
 	err := making.do(func() (err error) {
@@ -125,13 +125,13 @@ func (l *leftovers) end(ctx context.Context, service string, id TreeID) *Leftove
 	return nil
 }
 
-// noted is what was left of a tree that a breadcrumb named.
+// noted is a leftover of a tree that a breadcrumb named.
 type noted struct {
 	id TreeID
 	Leftover
 }
 
-// note remembers what is left of a tree that a breadcrumb names: where there are no cgroups, nothing else tells of it.
+// note remembers a leftover of a tree that a breadcrumb names: without cgroups, nothing else shows it.
 func (l *leftovers) note(id TreeID, left Leftover) {
 	if id.Kind == KindCgroup {
 		return
@@ -141,7 +141,7 @@ func (l *leftovers) note(id TreeID, left Leftover) {
 	l.left[id.Name+"/"+id.Mark] = noted{id, left}
 }
 
-// stillLeft looks again at all that was noted, and tells of one that is not known to be dead.
+// stillLeft looks again at all noted trees, and returns one that is not known to be dead.
 func (l *leftovers) stillLeft() (Leftover, bool) {
 	l.mu.Lock()
 	all := maps.Clone(l.left)
@@ -157,11 +157,11 @@ func (l *leftovers) stillLeft() (Leftover, bool) {
 	return Leftover{}, false
 }
 
-// ErrLeftover says that the watchdog was not touched: a former supervisor may have set it on what it left, and to open and close
-// the device would call it off.
+// ErrLeftover says that the watchdog was not touched: a former supervisor may have armed it for its leftovers, and opening and closing
+// the device would disarm it.
 var ErrLeftover = errors.New("processes that an earlier supervisor left on this machine cannot be killed")
 
-// keepSweeping goes on ending what earlier supervisors left, of whatever service, until nothing is left or the guard has stopped.
+// keepSweeping kills the leftovers of earlier supervisors, of all services, until none is left or the guard has stopped.
 func (l *leftovers) keepSweeping() {
 	if l.base.Kind != KindCgroup {
 		return
@@ -197,7 +197,7 @@ func (l *leftovers) keepSweeping() {
 
 const sweepAgain = time.Minute
 
-// orphaned tells whether the tree is one of a supervisor that is no more, and can be looked at from here.
+// orphaned reports whether the tree's supervisor is gone, and this process can see the tree.
 func (id TreeID) orphaned() bool {
 	if id.here() != nil {
 		return false
@@ -206,7 +206,7 @@ func (id TreeID) orphaned() bool {
 	return err == nil && !alive
 }
 
-// leftover looks for what of the tree is alive.
+// leftover looks for live processes of the tree.
 func (id TreeID) leftover() Leftover {
 	if id.Kind == KindCgroup {
 		return orphan{path: id.Path}.leftover()
@@ -228,7 +228,7 @@ func (o orphan) leftover() Leftover {
 	l := Leftover{Tree: filepath.Base(o.path)}
 	_ = filepath.WalkDir(o.path, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
-			return nil // what cannot be read is not shown
+			return nil // do not show a process that cannot be read
 		}
 		text, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
 		for _, word := range strings.Fields(string(text)) {
@@ -238,7 +238,7 @@ func (o orphan) leftover() Leftover {
 		}
 		return nil
 	})
-	if l.Pid == 0 { // what was started there may have left it
+	if l.Pid == 0 { // a process that was started there may have left it
 		_ = closedLeaf(o.path).firsts(func(one *first) error {
 			l.look(one.pid)
 			return nil
@@ -247,7 +247,7 @@ func (o orphan) leftover() Leftover {
 	return l
 }
 
-// look takes in what /proc says of a process: of a thread that somebody traces, if there is one.
+// look reads a process's state from /proc, or that of a traced thread, if there is one.
 func (l *Leftover) look(pid int) bool {
 	s, _ := statOf(pid)
 	dir := filepath.Join("/proc", strconv.Itoa(pid))

@@ -13,28 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nest goes through a cgroup and those that programs made inside it, as deep and as many as they like, in turns of bounded
+// nest walks through a cgroup and those that programs made inside it, however deep and many, in steps of bounded
 // work. It holds one cgroup open at a time, and remembers a number for each above it.
 type nest struct {
 	path   string
-	clear  bool              // remove what is inside it, innermost first; else: kill what is in it
-	inside func(string) bool // tells of a /proc/<pid>/cgroup whether that process is in it
+	clear  bool              // remove the cgroups inside it, innermost first; else: kill the processes in it
+	inside func(string) bool // whether a process is in it, by its /proc/<pid>/cgroup
 
-	mu   sync.Mutex // guards the fields below; held for a turn
-	dir  int        // where it is; -1: nowhere, and the next turn begins at the top
+	mu   sync.Mutex // guards the fields below; held for a step
+	dir  int        // the present cgroup; -1: none, and the next step begins at the top
 	list int        // the processes of that one; -1: they are done
 	tids bool       // they are threads
-	pid  int        // as far as it was read
-	up   []int64    // where those above go on: at the one that is being visited
+	pid  int        // the number that was read so far
+	up   []int64    // positions in the cgroups above: at the visited one
 	buf  [1024]byte
 }
 
-const nestSteps = 64 // a turn: at some 10 µs each, a guardian's other duties do not wait for it
+const nestSteps = 64 // in one turn: at some 10 µs each, a guardian's other duties do not wait
 
-// errMore: a turn's work is done, and there is more of it.
+// errMore: the work of a turn is done, and there is more.
 var errMore = errors.New("there are more cgroups in it than one step removes")
 
-// turn does some of the work, and tells whether the last of it was done.
+// turn does some of the work, and reports whether that was the last.
 func (n *nest) turn() (done bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -69,7 +69,7 @@ func (n *nest) step() (done bool, err error) {
 		return true, err
 	case name == "":
 		return false, errors.Join(err, n.ascend())
-	case n.clear && unix.Unlinkat(n.dir, name, unix.AT_REMOVEDIR) == nil: // the number of the next one stays what it is
+	case n.clear && unix.Unlinkat(n.dir, name, unix.AT_REMOVEDIR) == nil: // the number of the next one stays the same
 		return false, n.seek(next)
 	}
 	at, err := unix.Seek(n.dir, 0, unix.SEEK_CUR)
@@ -87,7 +87,7 @@ func (n *nest) step() (done bool, err error) {
 
 const dirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC | unix.O_NOFOLLOW
 
-// openBelow opens what its owner, who may be us, has perhaps taken the right to open from.
+// openBelow opens a cgroup whose owner, perhaps our own user, may have removed the permission for that.
 func openBelow(dir int, name string, flags int, mode uint32) (int, error) {
 	fd, err := unix.Openat(dir, name, flags, 0)
 	if err == unix.EACCES && unix.Fchmodat(dir, name, mode, 0) == nil {
@@ -96,11 +96,11 @@ func openBelow(dir int, name string, flags int, mode uint32) (int, error) {
 	return fd, err
 }
 
-// enter makes a cgroup the one where it is.
+// enter makes a cgroup the present one.
 func (n *nest) enter(fd int) (err error) {
 	n.dir, n.pid, n.tids = fd, 0, false
 	if unix.Faccessat(fd, ".", unix.R_OK|unix.W_OK|unix.X_OK, 0) == unix.EACCES {
-		_ = unix.Fchmod(fd, 0o700) // what fails for it tells
+		_ = unix.Fchmod(fd, 0o700) // a later failure shows
 	}
 	if n.clear {
 		return nil
@@ -112,7 +112,7 @@ func (n *nest) enter(fd int) (err error) {
 	return ignoring(err, unix.ENOENT, unix.ENODEV)
 }
 
-// ascend goes back to the cgroup above, behind the one that it comes from, which it removes if it is to.
+// ascend goes back to the cgroup above, after the one that it comes from, which it removes if it should.
 func (n *nest) ascend() error {
 	var own unix.Stat_t
 	err := unix.Fstat(n.dir, &own)
@@ -121,7 +121,7 @@ func (n *nest) ascend() error {
 		up, err = unix.Openat(n.dir, "..", dirFlags, 0)
 	}
 	if err != nil {
-		n.leave() // begin anew
+		n.leave() // begin again
 		return ignoring(err, unix.ENOENT, unix.ENODEV)
 	}
 	_ = unix.Close(n.dir)
@@ -134,7 +134,7 @@ func (n *nest) ascend() error {
 	}
 	name, next, inode, err := n.entry()
 	if err != nil || name == "" || inode != own.Ino {
-		return err // it is gone, and what stands there is to be visited yet
+		return err // it is gone, and the entry at its position must still be visited
 	}
 	if n.clear {
 		err = ignoring(unix.Unlinkat(n.dir, name, unix.AT_REMOVEDIR), unix.ENOENT, unix.EBUSY)
@@ -172,7 +172,7 @@ func (n *nest) seek(at int64) error {
 	return err
 }
 
-// strike kills the next ones of the cgroup where it is. They are read as they come, a number may end in the next piece.
+// strike kills the next processes of the present cgroup. It reads them in pieces; a number may end in the next piece.
 func (n *nest) strike() error {
 	size, err := unix.Read(n.list, n.buf[:24])
 	if errors.Is(err, unix.EOPNOTSUPP) && !n.tids { // a threaded cgroup: its processes are listed with another one
@@ -202,11 +202,11 @@ func (n *nest) strike() error {
 	return errors.Join(errs...)
 }
 
-// kill ends a process that was listed, if it is still in there when it is held. Its main thread may have ended, which the
-// kernel's way of killing a cgroup leaves alone for that.
+// kill ends a listed process, if it is still in there when we hold it. Its main thread may have ended; the kernel's kill of a
+// cgroup leaves such a process alone.
 func (n *nest) kill(pid int) error {
 	if pid <= 1 {
-		return nil // 0: of a PID namespace that is not below ours
+		return nil // 0: a process of a PID namespace that is not below ours
 	}
 	proc := "/proc/" + strconv.Itoa(pid)
 	leader := pid
@@ -233,7 +233,7 @@ func (n *nest) kill(pid int) error {
 	return ignoring(unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0), unix.ESRCH)
 }
 
-// leave lets go of the place where it is.
+// leave closes the present cgroup.
 func (n *nest) leave() {
 	for _, fd := range []*int{&n.dir, &n.list} {
 		if *fd >= 0 {
@@ -250,7 +250,7 @@ func (n *nest) close() {
 	n.leave()
 }
 
-// ignoring is an error unless it is one of those that say that what was asked for is no more.
+// ignoring drops an error that says that the object is gone.
 func ignoring(err error, gone ...error) error {
 	for _, is := range gone {
 		if errors.Is(err, is) {

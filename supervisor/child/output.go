@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Running is a process as Output needs it.
+// Running is the part of a process that Output needs.
 type Running interface {
 	Wait(ctx context.Context) (ExitStatus, error)
 	Kill(ctx context.Context) error
 }
 
-// Result is how a command ended, and the last of what it said.
+// Result is a command's exit status, and the last of its output.
 type Result struct {
 	Status ExitStatus
 	Output []byte
@@ -22,13 +22,13 @@ type Result struct {
 
 const (
 	outputKept   = 16 << 10
-	outputDeath  = 5 * time.Second // for the proof that nothing of the command is left
-	outputParted = time.Second     // for the rest of what it said
+	outputDeath  = 5 * time.Second // for the proof that no process of the command is left
+	outputParted = time.Second     // for the rest of its output
 )
 
-// Output starts a command, whose Stdout and Stderr it takes, waits for it, and then kills exactly what this start spawned:
-// neither a hang nor a fork is left behind. The error is why it did not start, the cause of ctx (it was killed then), or
-// ErrUnproved; an exit code is none.
+// Output starts a command, reads its output, waits for it, and then kills exactly the processes that this start spawned, so
+// that none is left behind. The error is why it did not start, the cause of ctx (then it was killed), or ErrUnproved; an exit
+// code is no error.
 func Output[P Running](ctx context.Context, start func(context.Context, Spec) (P, error), spec Spec) (Result, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -41,7 +41,7 @@ func Output[P Running](ctx context.Context, start func(context.Context, Spec) (P
 		return Result{}, err
 	}
 	said := make(chan []byte, 1)
-	go func() { said <- lastOf(r) }() // waited for below: its pipe is closed
+	go func() { said <- lastOf(r) }() // we wait for it below, after closing its pipe
 	status, waited := p.Wait(ctx)
 	death, cancel := context.WithTimeout(context.WithoutCancel(ctx), outputDeath)
 	defer cancel()
@@ -49,7 +49,7 @@ func Output[P Running](ctx context.Context, start func(context.Context, Spec) (P
 	if waited != nil && killed == nil {
 		status, _ = p.Wait(death)
 	}
-	_ = r.SetReadDeadline(time.Now().Add(outputParted)) // it is at its end, unless something of it lives or another one has it
+	_ = r.SetReadDeadline(time.Now().Add(outputParted)) // it is at its end, unless a process of the command lives or another process has it
 	out := <-said
 	return Result{status, out}, errors.Join(waited, killed)
 }

@@ -13,8 +13,8 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// part is what one start has of a tree, and what dies when that start alone is killed: a cgroup inside the leaf, or a stub
-// with all that is below it.
+// part is one start's share of a tree, which dies if only that start is killed: a cgroup inside the leaf, or a stub with all
+// processes below it.
 type part struct {
 	tree *Tree
 	body body
@@ -24,9 +24,9 @@ type part struct {
 
 	first *first   // only in a cgroup; guarded by Tree.mu, as are the next four; nil until it is forked
 	proc  *Process // nil while it starts
-	users int      // who looks at the body
+	users int      // how many goroutines use the body
 	over  bool     // proved dead
-	told  bool     // that it has left its cgroup
+	told  bool     // whether its leaving its cgroup was logged
 	path  string   // of its cgroup
 }
 
@@ -34,15 +34,15 @@ func newPart(t *Tree, b body, s *stub) *part {
 	return &part{tree: t, body: b, stub: s, killing: make(chan struct{}, 1)}
 }
 
-// runs notes which process it was started for.
+// runs notes the process of the start.
 func (p *part) runs(proc *Process) {
 	p.tree.mu.Lock()
 	defer p.tree.mu.Unlock()
 	p.proc = proc
 }
 
-// Kill kills everything that this start spawned, and nothing else of the tree. nil means that its death is proved, and what
-// it held is given back, which every start needs, from here or from its tree's Kill, also when it has ended by itself.
+// Kill kills all processes that this start spawned, and nothing else of the tree. nil says that their death is proved, and
+// their resources are freed. Every start needs this, or its tree's Kill, even if it has ended by itself.
 func (p *Process) Kill(ctx context.Context) error {
 	if err := p.part.kill(ctx); err != nil {
 		return fmt.Errorf("kill process %d of tree %s: %w", p.pid, p.tree.id.Name, err)
@@ -58,7 +58,7 @@ func (p *part) kill(ctx context.Context) error {
 		return nil
 	}
 	p.users++             // nobody closes the body meanwhile
-	err := p.body.order() // P2: whoever else is killing, and even on a context that has ended
+	err := p.body.order() // P2: even if another goroutine is killing, or the context has ended
 	t.mu.Unlock()
 	select {
 	case p.killing <- struct{}{}:
@@ -82,7 +82,7 @@ func (p *part) kill(ctx context.Context) error {
 	return err
 }
 
-// shed takes a part out of the tree whose death is proved. The caller holds guardians.mu and mu.
+// shed removes a part from the tree after its death is proved. The caller holds guardians.mu and mu.
 func (t *Tree) shed(p *part) {
 	t.parts = slices.DeleteFunc(t.parts, func(other *part) bool { return other == p })
 	if ref := t.refTo(p); ref != nil {
@@ -92,12 +92,13 @@ func (t *Tree) shed(p *part) {
 	p.letGo()
 }
 
-// join makes a part known to both guardians: its stub, or its first process, should that leave the cgroup. The caller holds guardians.mu.
+// join tells both guardians about a part: about its stub, or its first process, which might leave the cgroup. The caller holds
+// guardians.mu.
 func (t *Tree) join(p *part) (seq uint64, err error) {
 	return t.entry.Join(Now(), *t.refTo(p), p.witness())
 }
 
-// witness is what a guardian needs to hold the part, besides its name.
+// witness is the descriptor that a guardian needs to hold the part, besides its name.
 func (p *part) witness() any {
 	if p.stub == nil || p.stub.witness == nil {
 		return nil
@@ -105,12 +106,12 @@ func (p *part) witness() any {
 	return p.stub.witness
 }
 
-// refTo is how the guardians know a part; nil: nothing of it is there yet.
+// refTo names a part to the guardians; nil: it has no process yet.
 func (t *Tree) refTo(p *part) *guard.Ref {
 	switch {
 	case p.stub != nil:
 		return &guard.Ref{Kind: t.id.Kind, Pid: p.stub.pid, Start: p.stub.start}
-	case p.first != nil: // to be killed, and known to be dead, by its pidfd, as an init is
+	case p.first != nil: // killed, and proved dead, by its pidfd, as an init is
 		return &guard.Ref{Kind: KindPidNS, Pid: p.first.pid, Start: p.first.start}
 	}
 	return nil
@@ -123,7 +124,7 @@ func (p *part) letGo() {
 	}
 }
 
-// Owns says whether a process, by its pid as seen here, belongs to a start of the tree that is not proved dead. In a cgroup
+// Owns reports whether a process, by its pid in our namespace, belongs to a start of the tree that is not proved dead. In a cgroup
 // a dead process keeps its place until it is reaped.
 func (t *Tree) Owns(pid int) bool {
 	stubs := make(map[int]bool)
@@ -141,7 +142,7 @@ func (t *Tree) Owns(pid int) bool {
 		raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
 		return err == nil && inRun(string(raw), runs)
 	}
-	for range 4096 { // a chain of parents that changes meanwhile has an end all the same
+	for range 4096 { // bounds a chain of parents that changes meanwhile
 		s, err := statOf(pid)
 		if err != nil || s.ppid <= 1 {
 			return false
@@ -162,12 +163,12 @@ func inRun(cgroups string, runs []string) bool {
 	})
 }
 
-// below tells of a /proc/<pid>/cgroup whether it goes through these names.
+// below reports whether a /proc/<pid>/cgroup goes through these names.
 func below(cgroups, names string) bool {
 	return strings.Contains(cgroupOf(cgroups)+"/", names)
 }
 
-// cgroupOf is the v2 one in a /proc/<pid>/cgroup.
+// cgroupOf is the cgroup v2 path in a /proc/<pid>/cgroup.
 func cgroupOf(cgroups string) string {
 	for line := range strings.Lines(cgroups) {
 		if at, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsPID1 says whether this process is the init of a container. Then main does nothing but call PID1Main.
+// IsPID1 reports whether this process is the init of a container. Then main only calls PID1Main.
 func IsPID1() bool { return os.Getpid() == 1 && !IsInit() && !IsGuardian() && !IsCatcher() }
 
 const lingerLimit = 35 * time.Second // after the supervisor; the guardians need at most closeGiveUp
 
 // PID1Main does an init's duty for the supervisor, which it starts as a process of its own: one process cannot both reap
 // all orphans and leave the statuses of its own children alone. It passes signals on, and returns the supervisor's code
-// once the guardians have done their work too: the kernel kills them together with this process. Whatever else is left then dies
-// with it: P4, also when supervisor and guardians were killed at once.
+// once the guardians have done their work too: the kernel kills them together with this process. All other processes die
+// with it: P4, even if supervisor and guardians were killed at once.
 func PID1Main() (int, error) {
 	reserveThreads(stubThreads) // with this process, the container ends
 	signals := make(chan os.Signal, 64)
@@ -37,7 +37,7 @@ func PID1Main() (int, error) {
 	supervisor := process.Pid
 	_ = process.Release()
 	ended := make(chan int, 1)
-	reaped := make(chan struct{}, 1) // somebody was, since it was last looked at
+	reaped := make(chan struct{}, 1) // a process was, since the last look
 	go func() {                      // ends with the process, or when there is no child left
 		for {
 			var ws unix.WaitStatus

@@ -11,23 +11,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// poller waits for what many descriptors tell, and needs no thread for it: the runtime's own poller waits for its epoll. A thread
-// for each program that is waited for would be counted against the limit of tasks that the programs have, too; and the runtime
-// ends a process that cannot get a thread it needs.
+// poller waits for events of many descriptors without a thread: the runtime's own poller waits for its epoll. A waiting thread for
+// each program would count against the limit of tasks that the programs share; and the runtime ends a process that cannot get a
+// thread that it needs.
 type poller struct {
 	epoll *os.File
 	conn  syscall.RawConn
 
 	mu    sync.Mutex // guards the fields below
 	last  uint64
-	waits map[uint64]chan<- struct{} // closed when it is so far
+	waits map[uint64]chan<- struct{} // closed at the event
 }
 
 // polled is this process's poller.
 var polled = sync.OnceValues(func() (*poller, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err == nil {
-		err = unix.SetNonblock(fd, true) // what blocks is not given to the runtime's poller
+		err = unix.SetNonblock(fd, true) // the runtime's poller takes no blocking descriptor
 	}
 	if err != nil {
 		return nil, fmt.Errorf("poller: %w", err)
@@ -56,7 +56,7 @@ func (p *poller) run() {
 	panic(fmt.Sprintf("child: the poller has ended: %v", err)) // nobody closes it, and all who wait would wait for ever
 }
 
-// ring wakes who waits, unless it has given up.
+// ring wakes the waiting goroutine, unless it has given up.
 func (p *poller) ring(number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *poller) watch(fd int, events int16) (rung <-chan struct{}, forget func(
 	}, nil
 }
 
-// waitFor waits for a process's end and reaps it. It holds a thread only where the kernel or its memory give no other way.
+// waitFor waits for a process's end and reaps it. It holds a thread only if the kernel or its memory allow no other way.
 func waitFor(process *os.Process) (*os.ProcessState, error) {
 	p, err := polled()
 	if err != nil {
@@ -108,7 +108,7 @@ func waitFor(process *os.Process) (*os.ProcessState, error) {
 
 // rest waits for events on fd, for so long at most, without a thread. A descriptor below zero is only a wait.
 func rest(fd int, events int16, patience time.Duration) {
-	if patience <= time.Millisecond { // the way through the runtime takes a tenth of one
+	if patience <= time.Millisecond { // the way through the runtime takes a tenth of a millisecond
 		select {
 		case looking <- struct{}{}:
 			pollOne(fd, events, patience)
@@ -119,7 +119,7 @@ func rest(fd int, events int16, patience time.Duration) {
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	var rung <-chan struct{} // nil: only the timer tells
+	var rung <-chan struct{} // nil: only the timer ends the wait
 	if p, err := polled(); err == nil && fd >= 0 {
 		// A number of our own: others may wait for the same, or close it meanwhile.
 		if own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3); err == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Container is how trees are contained on this host, as found by Probe.
+// Container is the containment of trees on this host, as found by Probe.
 type Container struct {
 	Kind    string `json:"kind"`
 	Why     string `json:"why,omitempty"`     // why nothing better
@@ -22,11 +22,11 @@ type Container struct {
 	MountNS bool   `json:"mountns,omitempty"` // pidns: with a /proc of its own
 }
 
-// ErrNoContainer means that nothing that was allowed works here.
+// ErrNoContainer says that no allowed containment works here.
 var ErrNoContainer = errors.New("no containment works here")
 
-// Probe finds the best containment that mode allows (auto, cgroup, pidns, strict, walk) by really doing it: a container is
-// made, a process started in it, killed, proved dead, and the container removed.
+// Probe finds the best containment that mode allows (auto, cgroup, pidns, strict, walk) by a real test: it makes a
+// container, starts a process in it, kills it, proves its death, and removes the container.
 func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (Container, error) {
 	if exe == "" {
 		exe = "/proc/self/exe"
@@ -44,7 +44,7 @@ func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (Container, 
 	if tries == nil {
 		return Container{}, fmt.Errorf("%w: unknown mode %q", ErrNoContainer, mode)
 	}
-	runtime.LockOSThread() // what is forked here dies with its thread
+	runtime.LockOSThread() // processes forked here die with their thread
 	defer runtime.UnlockOSThread()
 	var faults []error
 	for _, kind := range tries {
@@ -102,7 +102,7 @@ func probeKind(ctx context.Context, kind, exe string) (Container, error) {
 	return Container{}, errors.New(inOneLine(faults))
 }
 
-// inOneLine says each fault once.
+// inOneLine joins the errors, each once.
 func inOneLine(faults []error) string {
 	var said []string
 	for _, err := range faults {

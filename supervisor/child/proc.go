@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stat is what /proc says of one process.
+// stat is one process's state in /proc.
 type stat struct {
 	pid, ppid, threads int
 	state              byte
@@ -34,7 +34,7 @@ func statOf(pid int) (stat, error) {
 		_ = unix.Close(fd)
 	}
 	if err == unix.ESRCH {
-		err = os.ErrNotExist // it went while we read
+		err = os.ErrNotExist // it ended while we read
 	}
 	if err != nil {
 		return stat{}, fmt.Errorf("process %d: %w", pid, err)
@@ -113,7 +113,7 @@ func holdProcess(pid int, start uint64) (*os.File, error) {
 		return nil, fmt.Errorf("pidfd of %d: %w", pid, err)
 	}
 	held := os.NewFile(uintptr(fd), "pidfd")
-	// Looked at after it was opened: were the pid given away before, the start time would differ.
+	// Checked after the open: if the pid had gone to another process before, the start time would differ.
 	s, err := statOf(pid)
 	if err == nil && s.start == start {
 		return held, nil
@@ -136,7 +136,7 @@ func signalHeld(pidfd *os.File, sig unix.Signal) error {
 	})
 }
 
-// initBody is the init of a PID namespace: with it dies everything in the namespace.
+// initBody is the init of a PID namespace: everything in the namespace dies with it.
 type initBody struct{ pidfd *os.File }
 
 func (b *initBody) order() error { return signalHeld(b.pidfd, unix.SIGKILL) }
@@ -145,12 +145,12 @@ func (b *initBody) strike() error { return b.order() }
 
 func (b *initBody) insist() error { return nil }
 
-func (b *initBody) seal() {} // nothing comes late: the guardians know each stub before it may start anything
+func (b *initBody) seal() {} // no process comes late: the guardians know each stub before it may start one
 
 // dead is proof: an init is reported dead only after the kernel has killed and reaped all the others.
 func (b *initBody) dead() (bool, error) { return ready(b.pidfd) }
 
-func (b *initBody) remove() error { return nil } // nothing can be forked into a namespace whose init is dead
+func (b *initBody) remove() error { return nil } // nobody can fork into a namespace whose init is dead
 
 func (b *initBody) wake() (int, int16, time.Duration) {
 	return int(b.pidfd.Fd()), unix.POLLIN, 20 * time.Millisecond

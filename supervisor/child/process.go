@@ -17,8 +17,8 @@ var (
 	ErrTreeEnded     = guard.ErrTreeEnded
 )
 
-// Spec is a program to start. Its stdin is /dev/null, and it leads a session of its own. What is nil stays as it is with
-// the supervisor; the limits are those that the supervisor was started with.
+// Spec is a program to start. Its stdin is /dev/null, and it leads a session of its own. For nil fields it inherits the
+// supervisor's values; the limits are those that the supervisor was started with.
 type Spec struct {
 	Argv           []string
 	Dir            string   // entered as the program's user
@@ -27,7 +27,7 @@ type Spec struct {
 	Settings
 }
 
-// Settings are what a program can be given besides.
+// Settings are further settings of a program.
 type Settings struct {
 	Credential  *Credential `json:"credential,omitempty"`
 	Umask       *uint32     `json:"umask,omitempty"`
@@ -39,16 +39,16 @@ type Settings struct {
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 }
 
-// ExitStatus is how a program ended: with a code, or by a signal.
+// ExitStatus is a program's exit code, or the signal that ended it.
 type ExitStatus struct {
 	Code   int // 128+N when signal N ended it
 	Signal syscall.Signal
 	Core   bool
-	// Unknown: it ended, but nobody was there to see how, as when the stub above it was killed.
+	// Unknown: it ended, but nobody saw how, as when the stub above it was killed.
 	Unknown bool
 }
 
-// Process is a started program, and what it forks: one of those in its tree.
+// Process is a started program with all that it forks: one of those in its tree.
 type Process struct {
 	tree   *Tree
 	part   *part
@@ -62,7 +62,7 @@ type Process struct {
 // Pid is the process id in this process's PID namespace.
 func (p *Process) Pid() int { return p.pid }
 
-// Done is closed when the program has ended; what it forked may still run.
+// Done is closed when the program has ended; processes that it forked may still run.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Wait waits for the program's end. Its error is only ever the context's.

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program is a Spec on its way to whoever executes it.
+// program is a Spec on its way to the process that executes it.
 type program struct {
 	Path string   `json:"path"`
 	Argv []string `json:"argv"`
@@ -40,8 +40,8 @@ func (s Spec) stderr() *os.File {
 	return os.Stderr
 }
 
-// directory is where the program starts, wherever its stub may be: by default where the supervisor is, or, for another user,
-// who may not be able to enter that, where a service would.
+// directory is the program's working directory, whatever its stub's is: by default the supervisor's, or, for another user, who
+// may not be able to enter that, a service's usual one.
 func (s Spec) directory() string {
 	if s.Dir == "" && s.Credential != nil {
 		return "/"
@@ -52,7 +52,7 @@ func (s Spec) directory() string {
 	return s.Dir
 }
 
-// environment is the program's, with every name once.
+// environment is the program's environment, with every name once.
 func (s Spec) environment() []string {
 	var kept []string
 	seen := make(map[string]bool, len(s.Env))
@@ -119,7 +119,7 @@ func executable(at string) error {
 	return startFault(err)
 }
 
-// startFault gives the kernel's reason for not starting a program a name.
+// startFault turns the kernel's reason for not starting a program into one of our errors.
 func startFault(err error) error {
 	switch {
 	case err == nil:
@@ -136,13 +136,13 @@ func startFault(err error) error {
 
 const adviceOnTasks = "a limit of tasks is reached: TasksMax= of the unit, pids.max of its cgroup or container, limits.nproc or ulimit -u of its user"
 
-// attr is how a program, or its launcher, is started.
+// attr are the attributes of a program's or its launcher's process.
 func (prog *program) attr(files ...*os.File) *os.ProcAttr {
 	sys := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL} // P4: a second line; the guardians are the first
 	return &os.ProcAttr{Dir: prog.Dir, Env: prog.Env, Files: files, Sys: sys}
 }
 
-// write puts the program into a file that has no name and can be handed on; it may be larger than any packet.
+// write puts the program into a file without a name, whose descriptor can be passed on; it may be larger than any packet.
 func (prog *program) write() (*os.File, error) {
 	raw, err := json.Marshal(prog)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ProxyAgent makes of what a supervisor shares, together with its listener, what holds a conversation in its place and closes
-// the connection. Many may be held at a time: it is the one to bound them. seenDead tells whether the guardian itself has
-// seen a tree dead under a lease that has ended, so that no start in it can succeed any more.
+// ProxyAgent makes a function that holds a conversation in a supervisor's place and closes the connection, from the note that
+// the supervisor shares with its listener. Many conversations may be open at a time; the function bounds them. seenDead
+// reports whether the guardian itself has seen a tree dead under a lease that has ended, so that no start in it can succeed.
 type ProxyAgent func(note []byte, seenDead func(TreeID) bool) (answer func(ctx context.Context, conn net.Conn), err error)
 
-// Lend lets the guardians answer at a listener when this process does not: at once when it is dead, and after a moment
-// when it leaves connections waiting. The file is taken over. Of several that were shared, only the last one counts.
+// Lend lets the guardians answer at a listener when this process does not: at once if it is dead, and after a moment
+// if it leaves connections waiting. Lend takes the file over. Only the newest shared one counts.
 func (g *Guard) Lend(listener *os.File, note []byte) error {
 	if len(note) > maxPacket/2 {
 		return errors.Join(fmt.Errorf("share a listener: %w", errPacketTooLarge), listener.Close())
@@ -29,23 +29,23 @@ func (g *Guard) Lend(listener *os.File, note []byte) error {
 	_, former := g.guardians.pair.Ledger.Shared()
 	g.guardians.pair.Ledger.Share(slices.Clone(note), listener)
 	if former != nil {
-		return former.(*os.File).Close() // what was not sent yet needs not be
+		return former.(*os.File).Close() // an unsent one need not be sent
 	}
 	return nil
 }
 
-// proxyAgent answers at a shared listener, beside the guardian's loop.
+// proxyAgent answers at a shared listener, outside the guardian's loop.
 type proxyAgent struct {
 	answer  func(context.Context, net.Conn)
 	fd      int // the listener
-	bell    int // eventfd: look at what follows
+	bell    int // eventfd: look at the fields below
 	alone   atomic.Bool
 	retired atomic.Bool
 }
 
 const (
-	leaveToSupervisor = 100 * time.Millisecond // to accept what has come
-	breath            = 5 * time.Millisecond   // the killing comes first
+	leaveToSupervisor = 100 * time.Millisecond // to accept new connections
+	breath            = 5 * time.Millisecond   // kills come first
 	acceptsAtOnce     = 16
 	answerLimit       = 12 * time.Second
 )
@@ -77,7 +77,7 @@ func (g *guardian) answerAt(listener *os.File, note []byte) error {
 	return nil
 }
 
-// nowAlone tells that there is no supervisor to leave anything to.
+// nowAlone notes that there is no supervisor that could answer.
 func (s *proxyAgent) nowAlone() {
 	if s != nil {
 		s.alone.Store(true)
@@ -86,7 +86,7 @@ func (s *proxyAgent) nowAlone() {
 }
 
 func (s *proxyAgent) run() {
-	defer unix.Close(s.fd) // the bell stays: somebody may be about to ring it
+	defer unix.Close(s.fd) // the bell stays: a goroutine may be about to ring it
 	for {
 		fds := []unix.PollFd{{Fd: int32(s.bell), Events: unix.POLLIN}, {Fd: int32(s.fd), Events: unix.POLLIN}}
 		_, _ = unix.Poll(fds, -1)
@@ -113,7 +113,7 @@ func (s *proxyAgent) run() {
 	}
 }
 
-// accept takes one connection, if there is one, and tells whether there may be more.
+// accept takes one connection, if there is one, and reports whether there may be more.
 func (s *proxyAgent) accept() bool {
 	fd, _, err := unix.Accept4(s.fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 	if err != nil {
@@ -127,23 +127,23 @@ func (s *proxyAgent) accept() bool {
 	}
 	go func() {
 		defer func() {
-			_ = recover() // the killing goes on whatever happens here
+			_ = recover() // kills go on after any fault here
 			_ = conn.Close()
 		}()
 		ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 		defer cancel()
-		s.answer(ctx, conn) // there is no log that could not hold a guardian up
+		s.answer(ctx, conn) // without a log, since any log could block a guardian
 	}()
 	return true
 }
 
-// inquiry is a question to the guardian's loop, which alone knows what it watches.
+// inquiry is a question to the guardian's loop, which alone knows the watched trees.
 type inquiry struct {
 	mark   string
 	answer chan bool
 }
 
-// seenDead is asked beside the loop, and answered by it.
+// seenDead is called outside the loop, and answered by it.
 func (g *guardian) seenDead(id TreeID) bool {
 	q := inquiry{mark: id.Mark, answer: make(chan bool, 1)}
 	select {
@@ -162,7 +162,7 @@ func (g *guardian) seenDead(id TreeID) bool {
 	}
 }
 
-// inquire answers what was asked meanwhile.
+// inquire answers the waiting questions.
 func (g *guardian) inquire() {
 	for {
 		select {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrNoAnswer says that a file system does not answer, as one whose server is gone.
+// ErrNoAnswer says that a file system does not answer, for example because its server is gone.
 var ErrNoAnswer = errors.New("the file system does not answer")
 
 const (
@@ -19,8 +19,8 @@ const (
 // Reach counts the calls that hang with a file system.
 type Reach struct{ hung atomic.Int32 }
 
-// Reached calls f, which may hang with a file system. That cannot be interrupted, but it need not be waited for: P6, a service
-// would be held for as long as it hangs, and nobody could stop it. late is given what comes when nobody waits any more.
+// Reached calls f, which may hang with a file system. Nobody can interrupt that, but Reached stops waiting: P6, otherwise a service would
+// hang for as long, and nobody could stop it. late gets a result that comes when nobody waits any more.
 func Reached[T any](ctx context.Context, r *Reach, f func() (T, error), late func(T)) (T, error) {
 	type answer struct {
 		value T

@@ -6,11 +6,11 @@ import (
 	"os"
 )
 
-// ErrMayLive says that a process has the pid of what was seen alive of a tree, and nobody wrote down which process that was.
+// ErrMayLive says that a process has the pid of a process that was seen alive, but nobody wrote down which process that was.
 var ErrMayLive = errors.New("a process has the pid of one that was seen alive")
 
-// Outlasted looks for a process that was seen alive of the tree, whatever has become of its cgroups: they can be removed by who
-// leaves them. nil: that one is dead. start 0: an older version saw it. P2.
+// Outlasted looks for a process of the tree that was seen alive, whatever has become of its cgroups: a process that leaves them can
+// remove them. nil: that one is dead. start 0: an older version saw it. P2.
 func (id TreeID) Outlasted(pid int, start uint64) error {
 	if pid <= 0 {
 		return nil
@@ -31,7 +31,7 @@ func (id TreeID) Outlasted(pid int, start uint64) error {
 	s, err := statOf(pid)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		one, err := holdNamed(pid, 0) // which fails if it is only hidden from us
+		one, err := holdNamed(pid, 0) // this fails if the process is only hidden from us
 		if one != nil {
 			one.close()
 		}

@@ -12,20 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// askedRest is who was asked to end of those that a start's first process left behind.
+// askedRest are the processes left behind by a start's first one that were asked to end.
 type askedRest struct {
 	mu    sync.Mutex // guards asked
 	asked map[rival]bool
 }
 
-// rival names a process for good, whoever has its pid later.
+// rival names a process for good, even if another one has its pid later.
 type rival struct {
 	pid   int
 	start uint64
 }
 
-// AskRest asks what a start's first process left behind to end: each process is sent the signal once, with SIGCONT, since one that
-// is stopped would not hear it. It returns how many processes are left, those included that were asked before. It proves no death.
+// AskRest asks the processes that a start's first one left behind to end. Each gets the signal once, with SIGCONT, because a stopped
+// one would not act on it. It returns how many processes are left, those asked before included. It proves no death.
 func (p *Process) AskRest(sig syscall.Signal) (left int) {
 	p.rest.mu.Lock()
 	defer p.rest.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *Process) AskRest(sig syscall.Signal) (left int) {
 		if err != nil || held == nil {
 			continue // it is gone, or is asked at the next look
 		}
-		if !p.part.has(s.pid) { // its pid was another one's when it was listed
+		if !p.part.has(s.pid) { // its pid belonged to another process when it was listed
 			_ = held.Close()
 			continue
 		}
@@ -50,14 +50,14 @@ func (p *Process) AskRest(sig syscall.Signal) (left int) {
 			p.rest.asked = map[rival]bool{}
 		}
 		p.rest.asked[id] = true
-		_ = signalHeld(held, sig) // whoever cannot be asked is killed in the end
+		_ = signalHeld(held, sig) // a process that cannot be asked is killed in the end
 		_ = signalHeld(held, unix.SIGCONT)
 		_ = held.Close()
 	}
 	return left
 }
 
-// remaining lists what a look finds of a start: it is for asking, not for proof.
+// remaining lists the processes of a start that one look finds: good for asking, not for proof.
 func (p *part) remaining() (found []stat) {
 	p.tree.mu.Lock()
 	over := p.over
@@ -74,15 +74,15 @@ func (p *part) remaining() (found []stat) {
 	if found = childrenBelow(p.stub.pid); slices.ContainsFunc(found, stat.alive) {
 		return found
 	}
-	all, err := processes() // which leaves nobody out
+	all, err := processes() // this leaves no process out
 	if err != nil || !slices.ContainsFunc(all, func(s stat) bool { return s.pid == p.stub.pid && s.start == p.stub.start }) {
 		return nil
 	}
 	return descendants(all, p.stub.pid)
 }
 
-// childrenBelow lists whom the kernel calls children, and theirs. It may leave some out while others end, and tells nobody where the
-// kernel does not say it.
+// childrenBelow lists a process's descendants by the kernel's lists of children. It may leave some out while others end, and lists none
+// if the kernel has no such lists.
 func childrenBelow(root int) (found []stat) {
 	for queue := []int{root}; len(queue) > 0 && len(found) < 4096; queue = queue[1:] {
 		files, _ := filepath.Glob("/proc/" + strconv.Itoa(queue[0]) + "/task/*/children")
@@ -102,7 +102,7 @@ func childrenBelow(root int) (found []stat) {
 	return found
 }
 
-// has tells whether a process that is held is one of a start's.
+// has reports whether a held process belongs to a start.
 func (p *part) has(pid int) bool {
 	if p.stub != nil {
 		return true // a walk saw it below the stub, by its start

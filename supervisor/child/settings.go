@@ -17,11 +17,11 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// ErrSettings means that the program might run, but not as it was told to: user, limits, directory or the like could not be
-// applied. The text says what, to what value, why, and what to do.
+// ErrSettings says that the program might run, but not with its settings: user, limits, directory or the like could not be
+// applied. The text names the setting, its value, the reason, and a remedy.
 var ErrSettings = errors.New("a setting of the program cannot be applied")
 
-// Credential is who a program runs as. A supervisor that is not root can only ask for what it is itself.
+// Credential is the user and groups that a program runs as. A supervisor that is not root can only ask for its own.
 type Credential struct {
 	UID    uint32   `json:"uid"`
 	GID    uint32   `json:"gid"`
@@ -29,7 +29,7 @@ type Credential struct {
 	Name   string   `json:"name,omitempty"` // for messages
 }
 
-// Unlimited is a limit that is none.
+// Unlimited is the value for no limit.
 const Unlimited = math.MaxUint64
 
 // Limit is one of the kernel's resource limits.
@@ -47,16 +47,16 @@ var limits = map[string]int{
 	"rttime": unix.RLIMIT_RTTIME, "sigpending": unix.RLIMIT_SIGPENDING, "stack": unix.RLIMIT_STACK,
 }
 
-// LimitNames lists the limits that there are.
+// LimitNames lists all limits.
 func LimitNames() []string { return slices.Sorted(maps.Keys(limits)) }
 
-// plain says whether a fork can give the program all it needs.
+// plain reports whether a fork can apply all settings of the program.
 func (s Settings) plain() bool {
 	return s.Credential == nil && s.Umask == nil && len(s.Limits) == 0 && s.Nice == nil && s.OOMScoreAdj == nil &&
 		!s.NoNewPrivs && s.Capabilities == nil
 }
 
-// check refuses what no kernel takes, and a directory that is none.
+// check refuses values that no kernel takes, and a directory that is none.
 func (prog *program) check() error {
 	for _, l := range prog.Limits {
 		if _, ok := limits[l.Name]; !ok {
@@ -101,14 +101,14 @@ func (l Limit) String() string {
 	return word(l.Soft) + ":" + word(l.Hard)
 }
 
-// step is one thing that a launcher does. They are the same list for the launcher and for whoever explains its failure.
+// step is one step of a launcher. The launcher, and the process that explains its failure, use the same list.
 type step struct {
 	what, advice string
 	do           func() unix.Errno
 }
 
-// steps are in the order that privileges need: they are gone with the user. The last one becomes the program. None but the
-// first asks for memory when it is done.
+// steps are in the order that their privileges need, which are gone after the change of the user. The last one becomes the
+// program. Only the first allocates memory when it runs.
 func (prog *program) steps() ([]step, error) {
 	var all []step
 	if n := prog.OOMScoreAdj; n != nil {
@@ -146,7 +146,7 @@ func (prog *program) steps() ([]step, error) {
 			return errno
 		}})
 	}
-	// Root stays as it is until the exec: who gains by that loses the death signal.
+	// Root stays as it is until the exec: a process that gains rights there loses the death signal.
 	caps, changes := prog.Capabilities, prog.Credential != nil && prog.Credential.UID != 0 && !prog.Credential.already()
 	if caps != nil {
 		all = append(all, caps.before(changes)...)
@@ -164,7 +164,7 @@ func (prog *program) steps() ([]step, error) {
 	return prog.lastSteps(all)
 }
 
-// already says that there is nothing to change, which takes no rights.
+// already reports that there is nothing to change, which needs no rights.
 func (c *Credential) already() bool {
 	return unix.Geteuid() != 0 && unix.Geteuid() == int(c.UID) && unix.Getegid() == int(c.GID)
 }
@@ -186,7 +186,7 @@ func (c *Credential) steps() []step {
 			return errnoOf(do())
 		}
 	}
-	// Raw calls, which change this thread alone; it is the one that becomes the program.
+	// Raw calls change only this thread, which becomes the program.
 	return []step{
 		{who + ": its groups", advice, unless(func() error { return unix.Setgroups(groups) })},
 		{who + ": its group", advice, unless(func() error { return unix.Setresgid(gid, gid, gid) })},
@@ -203,7 +203,7 @@ func keepDeathSignal() step {
 			return errno
 		}
 		if now, _, _ := unix.RawSyscall(unix.SYS_GETPPID, 0, 0, 0); now != parent {
-			return unix.ESRCH // it died before, and nothing would tell us
+			return unix.ESRCH // the parent died before, and no signal would tell us
 		}
 		return 0
 	}}
@@ -248,7 +248,7 @@ func errnoOf(err error) unix.Errno {
 	return errno
 }
 
-// fault explains what a launcher or a stub said.
+// fault explains a launcher's or a stub's message.
 func (prog *program) fault(m *guard.Message) error {
 	errno := unix.Errno(m.Number)
 	steps, _ := prog.steps()

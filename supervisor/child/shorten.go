@@ -10,7 +10,7 @@ import (
 )
 
 // Shorten moves the epoch's deadline to an earlier point, and returns when both guardians know of it. From then on its trees' deaths
-// have to be proved at most w.After later, and a watchdog is of use only with a timeout of w.Timeout or less: one that is armed is set
+// must be proved at most w.After after that, and a watchdog is useful only with a timeout of w.Timeout or less: an armed one is set
 // to that. On an error the caller has to end the epoch: a guardian may not know of it, or the watchdog resets this machine soon.
 func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
 	told, err := g.shorten(number, deadline, w)
@@ -33,10 +33,10 @@ func (g *Guard) shorten(number uint64, deadline time.Duration, w Watchdog) (seq 
 	return g.guardians.pair.Ledger.Shorten(Now(), number, deadline, w.fit())
 }
 
-// fit is what a watchdog has to be like.
+// fit is the requirement for a watchdog.
 func (w Watchdog) fit() guard.Fit { return guard.Fit{Timeout: w.Timeout, After: w.After} }
 
-// refit sets an armed watchdog to a shorter timeout. That feeds it once: it is not done when that would be too late.
+// refit sets an armed watchdog to a shorter timeout. That feeds it once, so refit does not do it when it is too late for that.
 func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
 	timeout := g.watchdog.timeout()
 	if timeout == 0 {
@@ -65,7 +65,7 @@ func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration
 	if err == nil {
 		return nil
 	}
-	// Nobody feeds it any more. What it watches over is dead, and it is disarmed, before it resets the machine.
+	// Nobody feeds it any more. Its trees will be dead, and the device disarmed, before it resets the machine.
 	if now := g.watchdog.timeout(); now > 0 {
 		timeout = min(timeout, now)
 	}
@@ -73,11 +73,11 @@ func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration
 	if e != nil {
 		return e
 	}
-	g.guardians.forget(again) // who had the first one has this one soon, or is killed
+	g.guardians.forget(again) // a guardian that got the first one gets this one soon, or is killed
 	return fmt.Errorf("%w: %w", guard.ErrMisfit, err)
 }
 
-// timeout is that of the watchdog that is armed, which may become shorter; 0: there is none.
+// timeout is the armed watchdog's timeout, which may become shorter; 0: there is none.
 func (w *watchdog) timeout() time.Duration {
 	w.guardians.mu.Lock()
 	defer w.guardians.mu.Unlock()

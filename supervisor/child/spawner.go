@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// spawner has all processes forked from one thread: the signal that a child gets when its parent dies is bound to the thread that forked
+// spawner forks all processes from one thread: the signal that a child gets when its parent dies is bound to the thread that forked
 // it, not to the process.
 type spawner struct {
 	thread  chan<- func() // the main thread, if the guard may have it; nil: one of its own
@@ -13,7 +13,7 @@ type spawner struct {
 	stopped <-chan struct{}
 }
 
-// run has the spawner run until the guard has stopped.
+// run runs the spawner until the guard has stopped.
 func (s *spawner) run() {
 	if s.thread == nil {
 		s.work()
@@ -42,7 +42,7 @@ func (s *spawner) work() {
 
 // do runs f on the spawning thread, and waits for it.
 func (s *spawner) do(ctx context.Context, f func()) error {
-	if ctx.Err() != nil { // of several that are ready a select takes any
+	if ctx.Err() != nil { // if several channels are ready, a select takes any
 		return context.Cause(ctx)
 	}
 	done := make(chan struct{})

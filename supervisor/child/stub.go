@@ -24,7 +24,7 @@ const (
 	stubWitness = 4
 )
 
-// stub is the process between the supervisor and a program where there is no cgroup: the init of a PID namespace, or the
+// stub is the process between the supervisor and a program if there is no cgroup: the init of a PID namespace, or the
 // subreaper of a walked tree. A cgroup that was removed refuses a late fork; here the stub is forked early instead, and
 // waits at a gate until both guardians hold it: a guardian that ends the lease kills it there.
 type stub struct {
@@ -35,12 +35,11 @@ type stub struct {
 	witness *os.File // walk only
 	body    body
 
-	reading sync.Mutex // held from the taking of a word until it has been acted upon
+	reading sync.Mutex // held from the reading of a message until it has been acted upon
 	reaping sync.Mutex // held while it is reaped
 }
 
-// newStub forks a stub and returns when it waits at its gate. It must be called on the thread that lives as long as the
-// stub may.
+// newStub forks a stub and returns when that waits at its gate. It must run on a thread that lives as long as the stub may.
 func newStub(c Container, exe, args0, mark string, stdout, stderr *os.File) (*stub, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -83,7 +82,7 @@ func newStub(c Container, exe, args0, mark string, stdout, stderr *os.File) (*st
 	return s, nil
 }
 
-// stubAttr is how a stub is forked.
+// stubAttr are the attributes of a stub's process.
 func (c Container) stubAttr() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if c.Kind == KindWalk {
@@ -91,7 +90,7 @@ func (c Container) stubAttr() *syscall.SysProcAttr {
 		// supervisor's end at its socket, and ends the tree first.
 		return attr
 	}
-	attr.Pdeathsig = syscall.SIGKILL // P4: with the init dies the namespace, whatever became of the guardians
+	attr.Pdeathsig = syscall.SIGKILL // P4: the namespace dies with the init, whatever has become of the guardians
 	attr.Cloneflags = syscall.CLONE_NEWPID
 	if c.MountNS {
 		attr.Cloneflags |= syscall.CLONE_NEWNS
@@ -104,7 +103,7 @@ func (c Container) stubAttr() *syscall.SysProcAttr {
 	return attr
 }
 
-// hear waits for the stub's next word.
+// hear waits for the stub's next message.
 func (s *stub) hear(ctx context.Context, limit time.Duration) (guard.Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -119,7 +118,7 @@ func (s *stub) hear(ctx context.Context, limit time.Duration) (guard.Message, er
 	return m, err
 }
 
-// discard lets go of everything but the process.
+// discard frees everything but the process.
 func (s *stub) discard() {
 	_ = s.link.file.Close()
 	switch {
@@ -166,7 +165,7 @@ func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Proces
 	p.signal = func(sig syscall.Signal) error { return s.link.send(&guard.Message{Op: opSignal, Number: int(sig)}) }
 	begun := make(chan guard.Message, 1)
 	g.guardians.tasks.Go(func() { s.follow(p, begun) })
-	// P3: from here on the guardians can kill it. Only then the gate is opened.
+	// P3: from here on the guardians can kill it. Only now open the gate.
 	if err := g.guardians.answered(ctx, seq); err != nil {
 		return nil, errors.Join(err, in.giveUp(ctx))
 	}
@@ -207,16 +206,16 @@ func (t *Tree) whyEarly(status ExitStatus) error {
 	return fmt.Errorf("%w: code %d", errKilledEarly, status.Code)
 }
 
-// killedAtGate says why: nobody kills a stub but a guardian that ends the lease, or this process.
+// killedAtGate returns the reason: only a guardian that ends the lease, or this process, kills a stub.
 func (t *Tree) killedAtGate() error {
 	cause := t.guard.Cause(t.entry.Epoch().Number)
 	if cause == nil {
-		cause = ErrLeaseEnded // the guardian's word is on its way
+		cause = ErrLeaseEnded // the guardian's message is on its way
 	}
 	return fmt.Errorf("%w: killed before the program ran", cause)
 }
 
-// adopt makes the stub part of the tree, for the guardians too.
+// adopt makes the stub part of the tree, also for the guardians.
 func (t *Tree) adopt(s *stub) (in *part, seq uint64, err error) {
 	t.guard.guardians.mu.Lock()
 	defer t.guard.guardians.unlock()
@@ -229,7 +228,7 @@ func (t *Tree) adopt(s *stub) (in *part, seq uint64, err error) {
 	return in, seq, err
 }
 
-// follow takes in what the stub says until it has ended, and reaps it. begun is given the first word; nil: it was heard before.
+// follow handles the stub's messages until it has ended, and reaps it. begun gets the first message; nil: it came before.
 func (s *stub) follow(p *Process, begun chan<- guard.Message) {
 	buf := make([]byte, maxPacket)
 	ended := false
@@ -264,7 +263,7 @@ func (s *stub) follow(p *Process, begun chan<- guard.Message) {
 	_ = s.link.file.Close()
 }
 
-// hostPid finds the pid, as seen from here, of the stub's child that is called inner in its own namespace.
+// hostPid finds the pid, in our namespace, of the stub's child whose pid is inner in its own namespace.
 func hostPid(stubPid, inner int) int {
 	all, err := processes()
 	if err != nil {
@@ -305,7 +304,7 @@ func (id TreeID) stubs() ([]stat, error) {
 	return found, nil
 }
 
-// noStub says what it means that no stub of the tree lives.
+// noStub returns the state of a tree without a live stub.
 func (id TreeID) noStub() (bool, error) {
 	alive, err := id.supervised()
 	if err != nil {
@@ -349,13 +348,13 @@ func (id TreeID) killStubs(ctx context.Context) error {
 	dead, err := id.noStub()
 	if !dead && id.Kind == KindWalk && len(found) > 0 {
 		if alive, err := id.supervised(); err == nil && !alive {
-			return nil // its stub was there to see the tree dead
+			return nil // its stub has seen the tree dead
 		}
 	}
 	return err
 }
 
-// hold opens a stub that was found.
+// hold opens a found stub.
 func (id TreeID) hold(s stat) (body, error) {
 	held, err := holdProcess(s.pid, s.start)
 	if err == nil && held == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// maker names the process that makes leaves, so that a later one can tell whose supervisor is no more: pids mean something
-// within their namespace only, and are used again.
+// maker names the process that makes leaves, so that a later one can find those whose supervisor is gone: pids are valid only
+// within their namespace, and are used again.
 func maker() (string, error) {
 	host, err := Identity()
 	if err != nil {
@@ -35,8 +35,8 @@ func makerName(pidns uint64, pid int, start uint64) string {
 
 var madeBy = regexp.MustCompile(`\.p(\d+)-(\d+)-(\d+)\.[0-9a-f]{12}$`)
 
-// sweep ends what supervisors left behind that were killed together with both their guardians, and removes their leaves: P4.
-// Those of other PID namespaces are not judged. It returns those whose death was not proved when ctx ended.
+// sweep ends the processes of supervisors that were killed together with both their guardians, and removes their leaves: P4.
+// It ignores leaves of other PID namespaces. It returns the leaves whose death was not proved when ctx ended.
 func sweep(ctx context.Context, base string, log hclog.Logger) (left []orphan, err error) {
 	all, err := orphans(base)
 	if err != nil {
@@ -45,7 +45,7 @@ func sweep(ctx context.Context, base string, log hclog.Logger) (left []orphan, e
 	return endAll(ctx, all, log), nil
 }
 
-// endAll orders every death before it waits for any: what cannot be killed costs the others nothing.
+// endAll orders every death before it waits for any: a process that cannot be killed does not delay the others.
 func endAll(ctx context.Context, all []orphan, log hclog.Logger) (left []orphan) {
 	leaves := make([]*leaf, len(all))
 	for i, o := range all {
@@ -53,7 +53,7 @@ func endAll(ctx context.Context, all []orphan, log hclog.Logger) (left []orphan)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // its guardians have removed it just now
 		}
-		if err != nil { // P2: what cannot be looked at is not known to be dead
+		if err != nil { // P2: a leaf that we cannot look at is not known to be dead
 			log.Warn("cannot look at processes that an earlier supervisor left", "cgroup", filepath.Base(o.path), "error", err)
 			left = append(left, o)
 			continue
@@ -62,7 +62,7 @@ func endAll(ctx context.Context, all []orphan, log hclog.Logger) (left []orphan)
 		if dead, _ := l.dead(); !dead {
 			log.Warn("killing the processes that an earlier supervisor left", "cgroup", filepath.Base(o.path))
 		}
-		_ = l.strike() // repeated, and looked at, in killUntilDead
+		_ = l.strike() // killUntilDead repeats it, and looks
 		leaves[i] = l
 	}
 	for i, l := range leaves {
@@ -77,14 +77,14 @@ func endAll(ctx context.Context, all []orphan, log hclog.Logger) (left []orphan)
 	return left
 }
 
-// orphan is a leaf whose supervisor is no more.
+// orphan is a leaf whose supervisor is gone.
 type orphan struct {
 	path string
-	name string // in front of what tells the maker
-	tag  string // whose it is; "": an older version made it
+	name string // the part before the maker
+	tag  string // of its service; "": an older version made it
 }
 
-// orphans lists the leaves in base whose supervisors are no more.
+// orphans lists the leaves in base whose supervisors are gone.
 func orphans(base string) (all []orphan, err error) {
 	host, err := Identity()
 	if err != nil {
@@ -133,14 +133,14 @@ func orphans(base string) (all []orphan, err error) {
 
 var tagged = regexp.MustCompile(`\.s([0-9a-f]{16})$`)
 
-// tagOf tells the leaves of one service of one cluster from all others on this machine, by their names.
+// tagOf is a part of a leaf's name that only one service of one cluster has on this machine.
 func tagOf(root, service string) string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s\x00%s", root, service)
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// concerns tells whether the leaf is of that service. When in doubt, it is.
+// concerns reports whether the leaf belongs to that service. In doubt, it does.
 func (o orphan) concerns(root, service string) bool {
 	if o.tag != "" {
 		return o.tag == tagOf(root, service)

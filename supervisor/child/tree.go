@@ -11,12 +11,12 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// Tree is a service's programs and everything they ever fork. It lives under one epoch; both guardians know it.
+// Tree is a service's programs and all processes that they ever fork. It lives under one epoch; both guardians know it.
 type Tree struct {
 	guard *Guard
 	entry *guard.Entry // guarded by guardians.mu
 	id    TreeID
-	leaf  *leaf // only where containment is by cgroup
+	leaf  *leaf // only with cgroups
 
 	killing chan struct{} // held by the one Kill or End that is under way
 
@@ -26,9 +26,9 @@ type Tree struct {
 	runs   int        // cgroup: the last number given to a run
 }
 
-// NewTree makes the container for a program and returns when both guardians know how to kill it. release is handed to
-// the session closer once this tree is proved dead, should this process not be able to say so itself. The name is the
-// service's; behind a slash stands what the tree is for besides its programs.
+// NewTree makes the container for a program and returns when both guardians know how to kill it. A guardian gives release to
+// the session closer once this tree is proved dead, if this process cannot release it itself. The name is the service's; a
+// suffix after a slash says what else the tree is for.
 // ErrLeaseEnded: the epoch is over.
 func (g *Guard) NewTree(ctx context.Context, number uint64, name string, release []byte) (*Tree, error) {
 	t, err := g.newTree(ctx, number, name, release)
@@ -73,7 +73,7 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 	return t, nil
 }
 
-// discard removes the container of a tree that nobody knows yet.
+// discard removes the container of a tree that no guardian knows yet.
 func (t *Tree) discard() error {
 	if t.leaf == nil {
 		return nil
@@ -83,21 +83,21 @@ func (t *Tree) discard() error {
 	return err
 }
 
-// plant is the tree as its guardians know it.
+// plant describes the tree to its guardians.
 func (t *Tree) plant(release []byte) guard.Plant {
 	return guard.Plant{Release: release, Mark: t.id.Mark, Of: t, Ref: func() *guard.Ref {
-		if t.leaf == nil || t.leaf.removed() { // P3: else a new guardian would not even hold what has left it
+		if t.leaf == nil || t.leaf.removed() { // P3: otherwise a new guardian would not even hold processes that have left it
 			return nil
 		}
 		return &guard.Ref{Kind: KindCgroup, Path: t.leaf.path}
 	}}
 }
 
-// ID names the tree for this machine and boot: enough to look for it, and to kill it, without having made it.
+// ID names the tree on this machine in this boot: enough for any process to find it, and to kill it.
 func (t *Tree) ID() TreeID { return t.id }
 
-// Kill kills the whole tree. nil means that its death is proved; the tree can be used again after that, as long as the
-// epoch is not over.
+// Kill kills the whole tree. nil says that its death is proved; then the tree can be used again, as long as the epoch is not
+// over.
 func (t *Tree) Kill(ctx context.Context) error {
 	if err := t.kill(ctx, false); err != nil {
 		return fmt.Errorf("kill tree %s: %w", t.id.Name, err)
@@ -105,7 +105,7 @@ func (t *Tree) Kill(ctx context.Context) error {
 	return nil
 }
 
-// End kills the tree and removes its container. nil means that its death is proved, and that no fork can come late.
+// End kills the tree and removes its container. nil says that its death is proved, and that no fork can come late.
 func (t *Tree) End(ctx context.Context) error {
 	if err := t.kill(ctx, true); err != nil {
 		return fmt.Errorf("end tree %s: %w", t.id.Name, err)
@@ -139,11 +139,11 @@ func (t *Tree) kill(ctx context.Context, end bool) error {
 		g.guardians.mu.Unlock()
 		parts := t.alive()
 		var errs []error
-		for _, p := range parts { // before the leaf, which holds them
+		for _, p := range parts { // before the leaf, which contains them
 			errs = append(errs, killUntilDead(ctx, unsealed(p.body, unseen), end || p.stub == nil))
 		}
 		t.looked(parts)
-		if t.leaf != nil { // P2: its cgroup goes only when nothing lives of what was forked into it: it is how others find the tree
+		if t.leaf != nil { // P2: remove its cgroup only when no process forked into it lives: others find the tree by it
 			all := errors.Join(errs...) == nil
 			errs = append(errs, killUntilDead(ctx, unsealed(t.leaf, unseen), end && all))
 		}
@@ -153,7 +153,7 @@ func (t *Tree) kill(ctx context.Context, end bool) error {
 		if !unseen {
 			break
 		}
-		select { // what is being started is killed in the next round
+		select { // the next round kills a process that is being started
 		case <-changed:
 		case <-ctx.Done():
 			return fmt.Errorf("%w: a process is being started: %w", ErrUnproved, context.Cause(ctx))
@@ -162,8 +162,8 @@ func (t *Tree) kill(ctx context.Context, end bool) error {
 	return t.markDead(end)
 }
 
-// unsealed is a body that is not frozen while this process forks into it: it would wait for a child that does not run, with a thread
-// that the garbage collector waits for, and so with all others. That fork is waited for, and killed, in any case.
+// unsealed is a body that is not frozen while this process forks into it: the fork would wait for a child that does not run, and block a
+// thread that the garbage collector, and so all others, wait for. The kill waits for that fork, and kills its child, in any case.
 func unsealed(b body, starting bool) body {
 	if starting {
 		return ours{b}
@@ -175,13 +175,13 @@ type ours struct{ body }
 
 func (ours) seal() {}
 
-// target is what of a part is to be killed.
+// target is the body of a part to kill.
 type target struct {
 	*part
 	body body
 }
 
-// alive lists what is to be killed, as of one moment. Nobody closes it before looked.
+// alive lists the targets at one moment. Nobody closes them before looked.
 func (t *Tree) alive() (parts []target) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -203,7 +203,7 @@ func (t *Tree) looked(parts []target) {
 	}
 }
 
-// markDead tells the guardians of a proved death.
+// markDead tells the guardians about a proved death.
 func (t *Tree) markDead(end bool) (err error) {
 	g := t.guard
 	g.guardians.mu.Lock()
@@ -227,27 +227,27 @@ func (t *Tree) markDead(end bool) (err error) {
 	return err
 }
 
-// strike orders the death of everything in the tree and does not wait for it.
+// strike orders the death of everything in the tree, and does not wait for it.
 func (t *Tree) strike() {
 	t.mu.Lock() // held so that no descriptor is closed meanwhile; an order to kill does not wait
 	defer t.mu.Unlock()
 	if t.closed {
 		return
 	}
-	for _, p := range t.parts { // what we hold ourselves first: all else may wait for the kernel's lock on cgroups
+	for _, p := range t.parts { // first the processes that we hold: all else may wait for the kernel's lock on cgroups
 		if p.first != nil {
 			_ = p.first.order()
 		}
 	}
 	if t.leaf != nil {
-		_ = t.leaf.order() // whoever ends the tree strikes, and looks
+		_ = t.leaf.order() // the goroutine that ends the tree strikes again, and looks
 	}
 	for _, p := range t.parts {
 		_ = p.body.order()
 	}
 }
 
-// killAll ends every epoch, and every tree with proof.
+// killAll ends every epoch, and kills every tree, with proof.
 func (g *Guard) killAll(ctx context.Context, cause error) error {
 	g.guardians.mu.Lock()
 	g.guardians.pair.StrikeAll(cause)

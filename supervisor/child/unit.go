@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SweepUnit ends what is left of the systemd unit that this process belongs to as its ExecStopPost=, when the unit's
-// supervisor has ended, however it did. Guardians first get the time to do their work: to end its trees, and to close the
-// session, which hands its services over. Whoever is left then, of all three killed at once say, is killed.
+// SweepUnit is for the ExecStopPost= of a systemd unit: it ends the processes left in the unit when its supervisor has ended,
+// for any reason. Guardians first get time for their work: to end the trees, and to close the session, which hands the
+// services over. SweepUnit then kills the rest, for example if all three were killed at once.
 func SweepUnit(ctx context.Context, patience time.Duration) error {
 	own, err := cgroupBase()
 	if err != nil {
@@ -70,7 +70,7 @@ func members(cgroup string) ([]int, error) {
 	}
 	var pids []int
 	for _, word := range strings.Fields(string(text)) {
-		if pid, err := strconv.Atoi(word); err == nil && pid > 1 { // 0 is of another PID namespace
+		if pid, err := strconv.Atoi(word); err == nil && pid > 1 { // 0: a process of another PID namespace
 			pids = append(pids, pid)
 		}
 	}

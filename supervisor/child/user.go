@@ -18,28 +18,28 @@ import (
 // ErrNoUser means that a user or a group does not exist on this machine.
 var ErrNoUser = errors.New("no such user or group")
 
-// User is who LookupUser found.
+// User is the result of LookupUser.
 type User struct {
 	Credential
 	Home, Shell string // empty: unknown
-	set         bool   // a user was asked for, not only a group
+	set         bool   // whether there is a user, not only a group
 }
 
-// Who is the user as the files on whose paths he may write are opened.
+// Who is the user, for opening files on paths where they may write.
 func (u *User) Who() safefile.Who { return safefile.Who{UID: u.UID, GIDs: u.Groups} }
 
 const getentPatience = 5 * time.Second
 
-// accounts is where users are looked for: files, because a static binary knows no other way, and a program that knows the
-// others (LDAP, sssd, the dynamic users of systemd) for whoever is not in them.
+// accounts are the sources of users: files, because a static binary knows no other way, and for all other users (LDAP, sssd,
+// the dynamic users of systemd) a program that knows them.
 type accounts struct {
 	passwd, group string
 	getent        func(ctx context.Context, words ...string) (string, error)
 }
 
-// LookupUser resolves a user and a group, each a name or a number, as of now. Without a group it is the user's own; without
-// a user only the group changes. Supplementary groups are those that /etc/group lists the user in; those of a user that only
-// getent knows are asked of getent. ErrNoUser: one of them does not exist.
+// LookupUser resolves a user and a group, each a name or a number, as of now. Without a group it uses the user's own; without
+// a user only the group changes. Supplementary groups are those in which /etc/group lists the user; for a user that only
+// getent knows, getent lists them. ErrNoUser: one of them does not exist.
 func LookupUser(ctx context.Context, user, group string) (*User, error) {
 	return accounts{"/etc/passwd", "/etc/group", getent}.lookUp(ctx, user, group)
 }
@@ -89,7 +89,7 @@ func (a accounts) lookUp(ctx context.Context, user, group string) (*User, error)
 	return u, nil
 }
 
-// take takes over what an entry of passwd says; a number may have none.
+// take copies an entry of passwd; a number may have none.
 func (u *User) take(user string, entry []string) (err error) {
 	u.set = true
 	if entry == nil {
@@ -129,7 +129,7 @@ func (a accounts) find(ctx context.Context, file, table, who string, width int) 
 	return nil, false, fmt.Errorf("%w: %s %q does not exist on this machine: create it or change %s", ErrNoUser, what, who, what+":")
 }
 
-// lineOf finds the line of a name; only if there is none, that of a number.
+// lineOf finds the line of a name; if there is none, that of a number.
 func lineOf(text, who string, width int) (byNumber []string) {
 	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimRight(line, "\r\n"), ":")
@@ -187,7 +187,7 @@ func id(number string) (uint32, error) {
 	return uint32(n), nil
 }
 
-// getent asks the machine's own databases. Nothing is found where there is no such program.
+// getent asks the machine's own databases. Without that program it finds nothing.
 func getent(ctx context.Context, words ...string) (string, error) {
 	if strings.HasPrefix(words[len(words)-1], "-") {
 		return "", nil // an option is no name
@@ -210,8 +210,8 @@ func getent(ctx context.Context, words ...string) (string, error) {
 	return string(out), nil
 }
 
-// Environ gives env with HOME, USER, LOGNAME and SHELL as systemd sets them for a service of this user: a shell that lets
-// nobody in is none. What the service sets itself comes after it.
+// Environ adds HOME, USER, LOGNAME and SHELL to env, as systemd sets them for a service of this user: it ignores a shell that
+// lets nobody in. The service's own settings come after it.
 func (u *User) Environ(env []string) []string {
 	if !u.set {
 		return env

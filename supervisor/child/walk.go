@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// walkBody is a stub that is subreaper of its tree, without any container: the tree is found by walking /proc.
+// walkBody is a stub that is subreaper of its tree, without any container: walks of /proc find the tree.
 //
 // No number of walks that find nothing is proof: each takes longer than a process needs that forks its successor and goes,
 // and chains of such processes slip through. Proof is the kernel's word to the stub, ECHILD, that it has no child left. The
@@ -40,7 +40,7 @@ func (b *walkBody) order() error {
 	return errors.Join(signalHeld(b.pidfd, unix.SIGTERM), signalHeld(b.pidfd, unix.SIGCONT))
 }
 
-// strike kills what a walk finds as well: the stub may be stopped or starved.
+// strike also kills the processes that a walk finds: the stub may be stopped or starved.
 func (b *walkBody) strike() error { return errors.Join(b.order(), killBelow(b.pid)) }
 
 func (b *walkBody) insist() error { return nil }
@@ -52,7 +52,7 @@ func (b *walkBody) dead() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// Looked at after the stub, which raises it before it goes.
+	// Checked after the stub, which raises it before it ends.
 	if raised, err := ready(b.witness); raised || err != nil {
 		return raised, err
 	}
@@ -93,7 +93,7 @@ func killBelow(root int) error {
 	return errors.Join(errs...)
 }
 
-// killExactly kills the process that was seen, and none that has its pid now.
+// killExactly kills the process that was seen, and no other that has its pid now.
 func killExactly(s stat) error {
 	if !s.alive() {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// watchdog is what this process knows of the watchdog. All that opens and closes the device holds turn.
+// watchdog is this process's part of the watchdog. Functions that open or close the device hold turn.
 type watchdog struct {
 	guardians *guardians
 	leftovers *leftovers
@@ -29,8 +29,8 @@ func newWatchdog(feeding *guardians, left *leftovers) watchdog {
 	}
 }
 
-// Arm has the machine reset unless this tree is proved dead soon after its lease's end. To be called before anything is
-// started in it. The guardians feed the device by themselves; it is disarmed once no tree needs it.
+// Arm makes the watchdog reset the machine unless this tree is proved dead soon after its lease's end. Call it before the first
+// start in the tree. The guardians feed the device by themselves; it is disarmed once no tree needs it.
 func (t *Tree) Arm(ctx context.Context, w Watchdog) error {
 	if err := t.arm(ctx, w); err != nil {
 		return fmt.Errorf("arm the watchdog: %w", err)
@@ -58,7 +58,7 @@ func (t *Tree) arm(ctx context.Context, w Watchdog) error {
 	return g.guardians.answered(ctx, seq)
 }
 
-// CheckWatchdog finds out whether the device could be armed, by doing it. One that may not be disarmed again stays armed.
+// CheckWatchdog finds out whether the device can be armed, by arming it. One that may not be disarmed again stays armed.
 func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
 	err := func() error {
 		done, err := g.watchdog.hold(ctx)
@@ -87,7 +87,7 @@ func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
 	return nil
 }
 
-// WatchdogArmed tells whether a device resets this machine unless it is fed.
+// WatchdogArmed reports whether a device resets this machine unless it is fed.
 func (g *Guard) WatchdogArmed() bool {
 	g.guardians.mu.Lock()
 	defer g.guardians.mu.Unlock()
@@ -105,7 +105,7 @@ func (w *watchdog) hold(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// ready has the device open, and both guardians feeding it.
+// ready makes sure that the device is open, and that both guardians feed it.
 func (w *watchdog) ready(ctx context.Context, wanted Watchdog) error {
 	w.guardians.mu.Lock()
 	held := w.device
@@ -139,7 +139,7 @@ func (w *watchdog) share(ctx context.Context, d *watchdogDevice) error {
 	return nil
 }
 
-// mayDisarm has the device looked at: it may be needed by nobody.
+// mayDisarm wakes disarmWhenIdle: perhaps no tree needs the device.
 func (w *watchdog) mayDisarm() {
 	select {
 	case w.idle <- struct{}{}:
@@ -147,7 +147,7 @@ func (w *watchdog) mayDisarm() {
 	}
 }
 
-// disarmWhenIdle disarms the device when nobody needs it, until the guard has stopped.
+// disarmWhenIdle disarms the device when no tree needs it, until the guard has stopped.
 func (w *watchdog) disarmWhenIdle() {
 	for {
 		select {
@@ -159,8 +159,8 @@ func (w *watchdog) disarmWhenIdle() {
 	}
 }
 
-// disarm lets go of the device if no tree needs it: first the guardians, and this process last, whose farewell then counts. One
-// that may go on counting all the same is kept until the last moment.
+// disarm closes the device if no tree needs it: first the guardians do, and this process last, whose farewell then counts. It keeps
+// a device that may go on counting all the same until the last moment.
 func (w *watchdog) disarm(ctx context.Context, leaving bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*guard.AckLimit)
 	defer cancel()
@@ -191,7 +191,7 @@ func (w *watchdog) disarm(ctx context.Context, leaving bool) {
 	w.guardians.words.say(w.guardians.log.Info, "watchdog disarmed", "took", time.Since(began).Round(time.Millisecond))
 }
 
-// openDevice opens the watchdog, unless something is left that it may be counting for.
+// openDevice opens the watchdog, unless it may be counting for a leftover.
 func (w *watchdog) openDevice(ctx context.Context, wanted Watchdog) (*watchdogDevice, error) {
 	if l, is := w.leftovers.stillLeft(); is {
 		return nil, fmt.Errorf("%w: %v", ErrLeftover, l)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watchdog is a device that resets the machine when nobody has written to it for a while, and how it is used.
+// Watchdog names a device that resets the machine when nobody has written to it for a while, and its settings.
 type Watchdog struct {
 	Path    string
 	Timeout time.Duration // whole seconds
@@ -23,7 +23,7 @@ type watchdogDevice struct {
 	permanent bool // it cannot be disarmed, or may not be
 }
 
-// farewell, written last before the last close of the device, stops its counting. All else is a sign of life.
+// farewell, written just before the last close of the device, stops its counting. Any other byte is a sign of life.
 var farewell = []byte("V")
 
 // openWatchdog opens the device and sets its timeout. It counts from then on.
@@ -56,7 +56,7 @@ func openWatchdog(w Watchdog) (*watchdogDevice, error) {
 	return d, nil
 }
 
-// watchdogCalls is what a watchdog's driver can be asked.
+// watchdogCalls are the calls of a watchdog's driver.
 type watchdogCalls interface {
 	options() (uint32, error)
 	setTimeout(seconds int) error
@@ -124,7 +124,7 @@ func (fd watchdogFD) start() error {
 	return unix.IoctlSetPointerInt(int(fd), unix.WDIOC_SETOPTIONS, unix.WDIOS_ENABLECARD)
 }
 
-// part lets go of the device, and stops it if nobody else holds it.
+// part closes the device, and stops it if no other process holds it.
 func (d *watchdogDevice) part() error {
 	_, err := d.file.Write(farewell)
 	return errors.Join(err, d.file.Close())

@@ -12,7 +12,7 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// What is said between a supervisor and its stubs, launchers and catcher.
+// The messages between a supervisor and its stubs, launchers and catcher.
 const (
 	opReady  guard.Op = "ready"  // stub -> supervisor: waiting at the gate; launcher: everything is prepared
 	opOpen   guard.Op = "open"   // supervisor -> stub: run the program that comes along; to a launcher: you are held
@@ -24,7 +24,7 @@ const (
 	opCatch guard.Op = "catch" // supervisor -> catcher: keep signals from me; it answers ready or failed, and then a signal each
 )
 
-// fileOf is what came along with a message, or is to go along (SCM_RIGHTS); nil: nothing.
+// fileOf is the file that came with a message, or goes with it (SCM_RIGHTS); nil: none.
 func fileOf(m *guard.Message) *os.File {
 	file, _ := m.Along.(*os.File)
 	return file
@@ -73,7 +73,7 @@ func sendPacket(fd int, packet, rights []byte) error {
 	}
 }
 
-// recvFD never blocks. A closed socket is unix.ECONNRESET, whatever way it was closed.
+// recvFD never blocks. A closed socket is unix.ECONNRESET, in whichever way it was closed.
 func recvFD(fd int, buf []byte) (m guard.Message, err error) {
 	oob := make([]byte, unix.CmsgSpace(4*4))
 	var n, oobn, flags int
@@ -143,7 +143,7 @@ func (l link) receive(buf []byte) (guard.Message, error) {
 	return l.receiveAnd(buf, new(sync.Mutex), func(*guard.Message) {})
 }
 
-// receiveAnd is receive for what nobody may see taken and not acted upon: mu is held meanwhile.
+// receiveAnd is receive for messages that must be acted upon before others see a change: it holds mu meanwhile.
 func (l link) receiveAnd(buf []byte, mu *sync.Mutex, act func(*guard.Message)) (m guard.Message, err error) {
 	conn, err := l.file.SyscallConn()
 	if err != nil {

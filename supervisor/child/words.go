@@ -1,7 +1,7 @@
 package child
 
-// words are lines for the log, in their order. They are written by a goroutine of their own: a log whose reader is slow holds up
-// nothing that has a deadline.
+// words are lines for the log, in their order. A goroutine of their own writes them, so that a log with a slow reader delays no work
+// with a deadline.
 type words chan line
 
 type line struct {
@@ -12,7 +12,7 @@ type line struct {
 
 func newWords() words { return make(words, 64) }
 
-// say leaves a line to be written. A log that is so many lines behind misses some.
+// say queues a line. A log that is too many lines behind misses some.
 func (w words) say(log func(text string, pairs ...any), text string, pairs ...any) {
 	select {
 	case w <- line{log, text, pairs}:
@@ -20,7 +20,7 @@ func (w words) say(log func(text string, pairs ...any), text string, pairs ...an
 	}
 }
 
-// write writes until there is nothing more to come.
+// write writes until no more lines can come.
 func (w words) write(stopped <-chan struct{}) {
 	for {
 		select {
