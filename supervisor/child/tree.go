@@ -114,7 +114,7 @@ func (t *Tree) End(ctx context.Context) error {
 }
 
 func (t *Tree) kill(ctx context.Context, end bool) error {
-	t.strike() // P2: whoever else is killing, and even on a context that has ended
+	t.strike() // P2: even if another goroutine is killing, or the context has ended
 	select {
 	case t.killing <- struct{}{}:
 		defer func() { <-t.killing }()

@@ -31,7 +31,7 @@ func switchoverCommand() *cobra.Command {
 				if dry {
 					s, err := c.Ready(ctx, h)
 					if err == nil {
-						fmt.Printf("%s would be handed over from %s to %s.\n", h.Service, printable.Text(s.Active), orWhoever(to))
+						fmt.Printf("%s would be handed over from %s to %s.\n", h.Service, printable.Text(s.Active), orFirst(to))
 					}
 					return err
 				}
@@ -55,7 +55,7 @@ func switchoverCommand() *cobra.Command {
 	return cmd
 }
 
-func orWhoever(node string) string {
+func orFirst(node string) string {
 	if node == "" {
 		return "the first node that can"
 	}

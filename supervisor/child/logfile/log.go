@@ -208,8 +208,8 @@ func (l *Log) Reconfigure(who safefile.Who, maxSize int64, keep int, compress bo
 	l.file.reconfigure(who, maxSize, keep, compress)
 }
 
-// Run takes the output into the file until the last holder of the writer is gone, or ctx has ended and Drain is over; whoever
-// writes then gets EPIPE. It returns when all that was read is written, or Drain is over for that. It closes everything.
+// Run takes the output into the file until the last holder of the writer is gone, or ctx has ended and Drain is over; a
+// process that writes then gets EPIPE. It returns when all read output is written, or Drain is over for that. It closes everything.
 func (l *Log) Run(ctx context.Context) error {
 	defer l.Close()
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))

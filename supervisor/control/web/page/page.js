@@ -1,5 +1,5 @@
 const $ = id => document.getElementById(id);
-// Whoever comes by a link with a password in it (http://me:TOKEN@node/) may not fetch what is relative to that link.
+// A browser that comes by a link with a password in it (http://me:TOKEN@node/) may not fetch addresses relative to that link.
 const api = location.origin + location.pathname.replace(/[^/]*$/, '') + 'api/v1/';
 const state = { services: new Map(), nodes: [], past: new Map(), down: new Map(), writable: false, token: '' };
 const cards = new Map();
