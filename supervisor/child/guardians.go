@@ -162,8 +162,8 @@ func (g *guardians) cleanUp(s *guardianProcess) {
 func (g *guardians) answered(ctx context.Context, seq uint64) error {
 	for {
 		g.mu.Lock()
-		done, err := g.pair.Answered(seq)
-		changed := g.pair.Changed()
+		done, err := g.pair.Questions.Answered(seq)
+		changed := g.pair.Questions.Changed()
 		g.mu.Unlock()
 		if done {
 			return err
@@ -185,13 +185,13 @@ func (g *guardians) answered(ctx context.Context, seq uint64) error {
 func (g *guardians) forget(seq uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.pair.Forget(seq)
+	g.pair.Questions.Forget(seq)
 }
 
 // rouse asks both guardians whether they live. A dead one is replaced once Run runs.
 func (g *guardians) rouse(ctx context.Context) {
 	g.mu.Lock()
-	seq := g.pair.Rouse(Now())
+	seq := g.pair.Questions.Rouse(Now())
 	g.unlock()
 	for i, s := range g.at {
 		deadline := time.Now().Add(guard.AckLimit)

@@ -229,7 +229,7 @@ func orphanage() int {
 // caughtUp waits until both guardians have done all that they were told.
 func caughtUp(ctx context.Context, g *Guard) error {
 	g.guardians.mu.Lock()
-	seq := g.guardians.pair.Rouse(Now())
+	seq := g.guardians.pair.Questions.Rouse(Now())
 	g.guardians.unlock()
 	return g.guardians.answered(ctx, seq)
 }
@@ -240,7 +240,7 @@ func bothServe(ctx context.Context, g *Guard, trees int) error {
 	for err == nil {
 		g.guardians.mu.Lock()
 		_, busy := g.guardians.pair.HandOver(Now(), 1, trees)
-		changed := g.guardians.pair.Changed()
+		changed := g.guardians.pair.Questions.Changed()
 		g.guardians.mu.Unlock()
 		if !errors.Is(busy, guard.ErrBusy) {
 			return busy

@@ -52,7 +52,7 @@ func withWatchdog(t *testing.T, timeout time.Duration, retime error) (*Guard, *T
 func questions(g *Guard) int {
 	g.guardians.mu.Lock()
 	defer g.guardians.mu.Unlock()
-	return g.guardians.pair.Asked()
+	return g.guardians.pair.Questions.Open()
 }
 
 // P3, P7: it is neither too slow for a shorter lease, nor unfed for what was too slow.

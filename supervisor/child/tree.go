@@ -135,7 +135,7 @@ func (t *Tree) kill(ctx context.Context, end bool) error {
 	}()
 	for {
 		g.guardians.mu.Lock()
-		unseen, changed := t.entry.StartPending(), g.guardians.pair.Changed()
+		unseen, changed := t.entry.StartPending(), g.guardians.pair.Questions.Changed()
 		g.guardians.mu.Unlock()
 		parts := t.alive()
 		var errs []error

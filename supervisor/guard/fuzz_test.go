@@ -13,7 +13,7 @@ func FuzzOrders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, packets []byte) {
 		now := time.Hour
 		p := guarding(t, Config{Grace: time.Second}, 2*time.Hour, &mortal{}, &mortal{})
-		l := p.lease(1)
+		l := p.leases.lease(1)
 		for packet := range bytes.SplitSeq(packets, []byte("\n")) {
 			var m Message
 			if json.Unmarshal(packet, &m) != nil {
@@ -28,7 +28,7 @@ func FuzzOrders(f *testing.F) {
 				t.Fatalf("shortened by %+v", m)
 			case p.count() < bodies && m.Op != OpShed && m.Op != OpDrop:
 				t.Fatalf("lost sight of a body by %+v", m)
-			case p.lease(1) == nil && !l.ended && len(l.trees) > 0:
+			case p.leases.lease(1) == nil && !l.ended && len(l.trees) > 0:
 				t.Fatalf("forgotten with its trees by %+v", m)
 			}
 			p.Turn(now, Events{})

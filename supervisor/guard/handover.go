@@ -40,7 +40,7 @@ func (p *Pair) HandOver(now time.Duration, number uint64, trees int) (l Legacy, 
 	if err := e.leased(now); err != nil {
 		return l, err
 	}
-	l = Legacy{Seq: p.asked.last, Trees: p.Ledger.trees, Epoch: LegacyEpoch{Number: number, Ticket: e.Ticket, Deadline: e.Deadline}}
+	l = Legacy{Seq: p.Questions.last, Trees: p.Ledger.trees, Epoch: LegacyEpoch{Number: number, Ticket: e.Ticket, Deadline: e.Deadline}}
 	for i, s := range p.slots {
 		if s.post != serving || s.clogged > 0 {
 			return l, ErrBusy
@@ -64,7 +64,7 @@ func (p *Pair) HandOver(now time.Duration, number uint64, trees int) (l Legacy, 
 func Adopt(now time.Duration, hands PairHands, l Legacy) (p *Pair, numbers [2]uint64) {
 	p = NewPair(hands)
 	numbers = p.Present(now, l.Acked)
-	p.asked.last, p.Ledger.trees = l.Seq, l.Trees
+	p.Questions.last, p.Ledger.trees = l.Seq, l.Trees
 	e := &Epoch{ledger: p.Ledger, Number: l.Epoch.Number, Ticket: l.Epoch.Ticket, Deadline: l.Epoch.Deadline, done: make(chan struct{})}
 	for _, t := range l.Epoch.Trees {
 		e.trees = append(e.trees, &Entry{Number: t.Number, Plant: t.Plant, epoch: e, members: t.Members, armed: t.Armed, after: t.After})

@@ -15,16 +15,19 @@ const (
 	strikeSlower = time.Second
 )
 
-func (w *Ward) lease(number uint64) *lease {
-	i, there := slices.BinarySearchFunc(w.leases, number, func(l *lease, n uint64) int { return cmp.Compare(l.number, n) })
+// leases are in numerical order.
+type leases []*lease
+
+func (all leases) lease(number uint64) *lease {
+	i, there := slices.BinarySearchFunc(all, number, func(l *lease, n uint64) int { return cmp.Compare(l.number, n) })
 	if !there {
 		return nil
 	}
-	return w.leases[i]
+	return all[i]
 }
 
-func (w *Ward) tree(number uint64) *tree {
-	for _, l := range w.leases {
+func (all leases) tree(number uint64) *tree {
+	for _, l := range all {
 		if i, there := l.find(number); there {
 			return l.trees[i]
 		}
@@ -36,9 +39,9 @@ func (l *lease) find(number uint64) (int, bool) {
 	return slices.BinarySearchFunc(l.trees, number, func(t *tree, n uint64) int { return cmp.Compare(t.number, n) })
 }
 
-func (w *Ward) begin(l *lease) {
-	i, _ := slices.BinarySearchFunc(w.leases, l.number, func(l *lease, n uint64) int { return cmp.Compare(l.number, n) })
-	w.leases = slices.Insert(w.leases, i, l)
+func (all *leases) begin(l *lease) {
+	i, _ := slices.BinarySearchFunc(*all, l.number, func(l *lease, n uint64) int { return cmp.Compare(l.number, n) })
+	*all = slices.Insert(*all, i, l)
 }
 
 // move sets the lease's deadline: to a later point, or, if the session was granted less, to an earlier one.
@@ -166,7 +169,7 @@ func (w *Ward) heardClosed(c Closed) {
 		m.Why = c.Err.Error()
 	}
 	w.hands.Tell(m)
-	if l := w.lease(c.Epoch); l != nil {
+	if l := w.leases.lease(c.Epoch); l != nil {
 		l.busy = false
 		l.closed = l.closed || c.All
 	}
@@ -184,8 +187,8 @@ func (w *Ward) done(now time.Duration, l *lease) bool {
 }
 
 // forget drops a lease and its trees.
-func (w *Ward) forget(l *lease) {
-	w.leases = slices.DeleteFunc(w.leases, func(other *lease) bool { return other == l })
+func (all *leases) forget(l *lease) {
+	*all = slices.DeleteFunc(*all, func(other *lease) bool { return other == l })
 	for _, t := range l.trees {
 		t.shut()
 	}

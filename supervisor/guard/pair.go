@@ -63,47 +63,22 @@ const (
 // Pair is a supervisor's view of its two guardians: which of them live, how far each one is, and which questions are open. Its user
 // holds a lock from each change until its messages are sent, so that messages have the order of the changes.
 type Pair struct {
-	Ledger *Ledger // all that they have to know
+	Ledger    *Ledger    // all that they have to know
+	Questions *Questions // to both of them
 
-	hands   PairHands
-	slots   [2]slot
+	places
 	number  uint64 // of the newest guardian
-	asked   questions
-	changed chan struct{}
 	pingAt  time.Duration
 	lost    bool          // both are being started again
 	retryAt time.Duration // then; 0: they are being started
 	pause   time.Duration
-	stopped bool
-}
-
-// post says how far a guardian is.
-type post uint8
-
-const (
-	vacant   post = iota
-	starting      // a process is being started
-	learning      // it is learning everything
-	doubted       // it knows everything, but its twin must still show that it lives
-	serving
-)
-
-// slot is the place of one guardian.
-type slot struct {
-	post    post
-	number  uint64
-	acked   uint64        // it has done everything up to here
-	ping    uint64        // the newest question whether it is awake
-	asked   uint64        // learning: to it; doubted: to its twin, after everything was told
-	by      time.Duration // until when that must be answered
-	again   bool          // its predecessor could not take a tree in
-	clogged time.Duration // since when its full socket takes nothing; 0: it does
 }
 
 // NewPair makes a Pair whose guardians must still be started.
 func NewPair(hands PairHands) *Pair {
-	p := &Pair{hands: hands, changed: make(chan struct{}), asked: questions{last: 1}}
-	p.Ledger = &Ledger{to: p}
+	p := &Pair{places: places{hands: hands}}
+	p.Questions = newQuestions(&p.places)
+	p.Ledger = &Ledger{to: p.Questions}
 	return p
 }
 
@@ -118,62 +93,13 @@ func (p *Pair) Present(now time.Duration, acked [2]uint64) (numbers [2]uint64) {
 	return numbers
 }
 
-// Changed is closed at the next change that a goroutine may wait for.
-func (p *Pair) Changed() <-chan struct{} { return p.changed }
-
-func (p *Pair) news() {
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
-
 // Introduce tells each guardian about the other one.
 func (p *Pair) Introduce() {
 	for i := range p.slots {
 		p.hands.Send(i, &Message{Op: OpTwin})
 	}
-	p.news()
+	p.Questions.news()
 }
-
-// Rouse asks both guardians to show that they are awake.
-func (p *Pair) Rouse(now time.Duration) (seq uint64) { return p.ask(now, &Message{Op: OpPing}) }
-
-// broadcast sends to all living guardians. One that is learning everything gets it after that.
-func (p *Pair) broadcast(m *Message) {
-	for i, s := range p.slots {
-		if s.post >= learning {
-			p.hands.Send(i, m)
-		}
-	}
-}
-
-// ask broadcasts a question that both have to answer.
-func (p *Pair) ask(now time.Duration, m *Message) (seq uint64) {
-	m.Seq = p.asked.ask(now)
-	p.broadcast(m)
-	return m.Seq
-}
-
-// Answered reports whether both guardians have answered a question, or why not. Callers repeat it until it is done, or call Forget.
-func (p *Pair) Answered(seq uint64) (done bool, err error) {
-	if err = p.asked.failed(seq); err == nil {
-		for _, s := range p.slots {
-			if p.stopped && s.post < learning {
-				continue // no guardian will come that could answer, or would have to
-			}
-			if s.post < learning || s.acked < seq {
-				return false, nil
-			}
-		}
-	}
-	p.Forget(seq)
-	return true, err
-}
-
-// Forget drops a question whose answer nobody waits for any more.
-func (p *Pair) Forget(seq uint64) { p.asked.forget(seq) }
-
-// Asked is the number of questions whose answer nobody has taken.
-func (p *Pair) Asked() int { return len(p.asked.open) }
 
 // Heard handles a guardian's message.
 func (p *Pair) Heard(now time.Duration, at int, number uint64, m *Message) {
@@ -188,12 +114,12 @@ func (p *Pair) Heard(now time.Duration, at int, number uint64, m *Message) {
 			p.blind(now, at, m)
 			return
 		}
-		p.asked.fail(m.Seq, m.Err())
+		p.Questions.fail(m.Seq, m.Err())
 		fallthrough
 	case OpAck:
 		s.acked = max(s.acked, m.Seq)
 		p.settle(now)
-		p.news()
+		p.Questions.news()
 	case OpEnded:
 		p.Ledger.end(m.Epoch)
 	}
@@ -211,7 +137,7 @@ func (p *Pair) StrikeAll(cause error) {
 // or time out, as before.
 func (p *Pair) Stop() {
 	p.stopped = true
-	p.news()
+	p.Questions.news()
 }
 
 // Clogged notes that a guardian's full socket takes nothing, or takes messages again.
@@ -226,12 +152,12 @@ func (p *Pair) Clogged(now time.Duration, at int, number uint64, full bool) {
 
 // Due does what is due, and returns when to call it again.
 func (p *Pair) Due(now time.Duration) (next time.Duration) {
-	silent, gaveUp := p.asked.due(now)
+	silent, gaveUp := p.Questions.due(now)
 	for _, seq := range silent {
 		p.killSilent(seq)
 	}
 	if gaveUp {
-		p.news()
+		p.Questions.news()
 	}
 	if p.stopped {
 		return p.Next()
@@ -264,7 +190,7 @@ func (p *Pair) Due(now time.Duration) (next time.Duration) {
 
 // Next is when Due may have work; 0: never.
 func (p *Pair) Next() (next time.Duration) {
-	next = p.asked.next()
+	next = p.Questions.next()
 	if p.stopped {
 		return next
 	}
@@ -280,15 +206,6 @@ func (p *Pair) Next() (next time.Duration) {
 	return next
 }
 
-// killSilent kills the guardians that have not answered, so that they are replaced.
-func (p *Pair) killSilent(seq uint64) {
-	for i, s := range p.slots {
-		if s.post >= doubted && s.acked < seq {
-			p.hands.Kill(i, errSilent)
-		}
-	}
-}
-
 // ping finds a guardian that is alive but does not answer, such as a stopped one.
 func (p *Pair) ping() {
 	if len(p.Ledger.epochs) == 0 {
@@ -301,7 +218,7 @@ func (p *Pair) ping() {
 		case s.ping > s.acked:
 			p.hands.Kill(i, errSilent)
 		default:
-			s.ping = p.asked.number()
+			s.ping = p.Questions.number()
 			p.hands.Send(i, &Message{Op: OpPing, Seq: s.ping})
 		}
 	}

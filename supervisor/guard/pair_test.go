@@ -74,7 +74,7 @@ func (b *bureau) plants() *Entry {
 	}
 	b.acks(0)
 	b.acks(1)
-	if done, err := b.Answered(seq); !done || err != nil {
+	if done, err := b.Questions.Answered(seq); !done || err != nil {
 		b.t.Fatal(done, err)
 	}
 	return tree
@@ -220,7 +220,7 @@ func TestAGuardianThatDoesNotAnswerIsKilled(t *testing.T) {
 		t.Fatal(b.killed)
 	}
 	b.passes(giveUp)
-	if done, err := b.Answered(seq); !done || err == nil {
+	if done, err := b.Questions.Answered(seq); !done || err == nil {
 		t.Fatal(done, err)
 	}
 }

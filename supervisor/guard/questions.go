@@ -6,10 +6,16 @@ import (
 	"time"
 )
 
-// questions are the open questions to both guardians.
-type questions struct {
-	last uint64      // the newest number
-	open []*question // in the order of their numbers
+// Questions are the open questions to both guardians.
+type Questions struct {
+	places  *places
+	last    uint64      // the newest number
+	open    []*question // in the order of their numbers
+	changed chan struct{}
+}
+
+func newQuestions(p *places) *Questions {
+	return &Questions{places: p, last: 1, changed: make(chan struct{})} // the setup has the first number
 }
 
 type question struct {
@@ -19,44 +25,68 @@ type question struct {
 	err    error
 }
 
-func (q *questions) number() uint64 {
+func (q *Questions) number() uint64 {
 	q.last++
 	return q.last
 }
 
-func (q *questions) ask(now time.Duration) (seq uint64) {
-	seq = q.number()
-	q.open = append(q.open, &question{seq: seq, at: now})
-	return seq
+// Changed is closed at the next change that a goroutine may wait for.
+func (q *Questions) Changed() <-chan struct{} { return q.changed }
+
+func (q *Questions) news() {
+	close(q.changed)
+	q.changed = make(chan struct{})
 }
 
-func (q *questions) find(seq uint64) (int, bool) {
-	return slices.BinarySearchFunc(q.open, seq, func(o *question, seq uint64) int { return cmp.Compare(o.seq, seq) })
+func (q *Questions) broadcast(m *Message) { q.places.broadcast(m) }
+
+// ask broadcasts a question that both have to answer.
+func (q *Questions) ask(now time.Duration, m *Message) (seq uint64) {
+	m.Seq = q.number()
+	q.open = append(q.open, &question{seq: m.Seq, at: now})
+	q.broadcast(m)
+	return m.Seq
 }
 
-// fail notes why a question has no good answer; the first reason counts.
-func (q *questions) fail(seq uint64, why error) {
-	if i, there := q.find(seq); there && q.open[i].err == nil {
-		q.open[i].err = why
+// Rouse asks both guardians to show that they are awake.
+func (q *Questions) Rouse(now time.Duration) (seq uint64) { return q.ask(now, &Message{Op: OpPing}) }
+
+// Answered reports whether both guardians have answered a question, or why not. Callers repeat it until it is done, or call Forget.
+func (q *Questions) Answered(seq uint64) (done bool, err error) {
+	i, there := q.find(seq)
+	if there {
+		err = q.open[i].err
 	}
-}
-
-// failed is the reason; nil: the question has not failed.
-func (q *questions) failed(seq uint64) error {
-	if i, there := q.find(seq); there {
-		return q.open[i].err
+	if err == nil && !q.places.have(seq) {
+		return false, nil
 	}
-	return nil
+	q.Forget(seq)
+	return true, err
 }
 
-func (q *questions) forget(seq uint64) {
+// Forget drops a question whose answer nobody waits for any more.
+func (q *Questions) Forget(seq uint64) {
 	if i, there := q.find(seq); there {
 		q.open = slices.Delete(q.open, i, i+1)
 	}
 }
 
+// Open is the number of questions whose answer nobody has taken.
+func (q *Questions) Open() int { return len(q.open) }
+
+func (q *Questions) find(seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(q.open, seq, func(o *question, seq uint64) int { return cmp.Compare(o.seq, seq) })
+}
+
+// fail notes why a question has no good answer; the first reason counts.
+func (q *Questions) fail(seq uint64, why error) {
+	if i, there := q.find(seq); there && q.open[i].err == nil {
+		q.open[i].err = why
+	}
+}
+
 // due gives up questions that have been open for too long, and lists those for which silent guardians must be killed now.
-func (q *questions) due(now time.Duration) (silent []uint64, gaveUp bool) {
+func (q *Questions) due(now time.Duration) (silent []uint64, gaveUp bool) {
 	for _, o := range q.open {
 		switch {
 		case now >= o.at+giveUp && o.err == nil:
@@ -70,7 +100,7 @@ func (q *questions) due(now time.Duration) (silent []uint64, gaveUp bool) {
 }
 
 // next is when due may have work; 0: never.
-func (q *questions) next() (next time.Duration) {
+func (q *Questions) next() (next time.Duration) {
 	for _, o := range q.open {
 		switch {
 		case o.err != nil:

@@ -28,7 +28,7 @@ func (p *Pair) settle(now time.Duration) {
 		if s.post == learning && s.acked >= s.asked {
 			s.post = doubted
 			if !p.lost {
-				s.asked, s.by = p.asked.number(), now+AckLimit
+				s.asked, s.by = p.Questions.number(), now+AckLimit
 				p.hands.Send(1-i, &Message{Op: OpPing, Seq: s.asked})
 			}
 		}
@@ -67,9 +67,9 @@ func (p *Pair) Began(now time.Duration, at int, number uint64, err error) (wante
 	for _, m := range p.Ledger.replay() {
 		p.hands.Send(at, m)
 	}
-	s.asked, s.by = p.asked.number(), now+tellLimit
+	s.asked, s.by = p.Questions.number(), now+tellLimit
 	p.hands.Send(at, &Message{Op: OpPing, Seq: s.asked, OK: true})
-	p.news()
+	p.Questions.news()
 	return true
 }
 
@@ -79,7 +79,7 @@ func (p *Pair) Gone(now time.Duration, at int, number uint64) {
 	if p.slots[at].number != number {
 		return
 	}
-	defer p.news()
+	defer p.Questions.news()
 	if p.stopped { // P4: it continues by itself
 		p.slots[at] = slot{}
 		return
@@ -106,11 +106,6 @@ func (p *Pair) startFailed(now time.Duration, at int, err error) {
 	}
 }
 
-func (p *Pair) dismiss(at int, why error) {
-	p.hands.Kill(at, why)
-	p.slots[at] = slot{}
-}
-
 // bothLost starts over: a supervisor alone cannot keep P4, so its terms end here and now, before it kills a guardian that still watches.
 func (p *Pair) bothLost(at int, why error, said ...News) {
 	p.lost, p.pause = true, firstPause
@@ -120,12 +115,6 @@ func (p *Pair) bothLost(at int, why error, said ...News) {
 	p.start(1)
 	for _, what := range said {
 		p.hands.Say(what, at, why)
-	}
-}
-
-func (p *Pair) dismissBoth(why error) {
-	for i := range p.slots {
-		p.dismiss(i, why)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestAQuestionOfAPairThatIsStoppedHasAnEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBureau(t)
 			fed := b.Ledger.Feed(b.now, time.Second, "device")
-			b.Forget(fed)
+			b.Questions.Forget(fed)
 			b.Stop()
 			seq, _ := b.Ledger.Unfeed(b.now)
 			b.acks(0)
@@ -64,7 +64,7 @@ func TestAQuestionOfAPairThatIsStoppedHasAnEnd(t *testing.T) {
 			if c.falls {
 				b.falls(1)
 			}
-			if done, err := b.Answered(seq); !done || (err == nil) != c.falls {
+			if done, err := b.Questions.Answered(seq); !done || (err == nil) != c.falls {
 				t.Error(done, err)
 			}
 		})

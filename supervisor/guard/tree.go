@@ -9,7 +9,7 @@ func (w *Ward) plant(l *lease, m *Message) error {
 	if l.ended {
 		return ErrLeaseEnded
 	}
-	if w.tree(m.Tree) != nil { // P2: the guardian would lose sight of its processes
+	if w.leases.tree(m.Tree) != nil { // P2: the guardian would lose sight of its processes
 		return errKnownTree
 	}
 	t := &tree{number: m.Tree, lease: l, release: m.Release, mark: m.Mark}

@@ -77,7 +77,7 @@ type Config struct {
 type Ward struct {
 	cfg      Config
 	hands    Hands
-	leases   []*lease      // in numerical order
+	leases   leases
 	alone    time.Duration // since when the twin is gone; 0: it lives, or there has been none
 	first    bool          // it gives its twin no head start
 	told     bool          // it knows everything that its twin knows
@@ -175,12 +175,12 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 		w.letGo()
 		return nil
 	}
-	l := w.lease(m.Epoch)
+	l := w.leases.lease(m.Epoch)
 	if m.Op == OpBegin {
 		if l != nil {
 			return errKnownEpoch
 		}
-		w.begin(&lease{number: m.Epoch, ticket: m.Ticket, deadline: m.Deadline, alreadyOver: m.OK})
+		w.leases.begin(&lease{number: m.Epoch, ticket: m.Ticket, deadline: m.Deadline, alreadyOver: m.OK})
 		return nil
 	}
 	if l == nil {
@@ -203,13 +203,13 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 		if !l.ended && len(l.trees) > 0 {
 			w.end(now, l, leftAlive) // P2: forget no live tree
 		} else if !l.ended {
-			w.forget(l)
+			w.leases.forget(l)
 		}
 		return nil
 	case OpTree:
 		return w.plant(l, m)
 	}
-	t := w.tree(m.Tree)
+	t := w.leases.tree(m.Tree)
 	if t == nil || t.lease != l {
 		return errUnknownTree
 	}
@@ -269,7 +269,7 @@ func (w *Ward) Turn(now time.Duration, e Events) (next time.Duration, over bool)
 	}
 	for i := len(w.leases) - 1; i >= 0; i-- {
 		if l := w.leases[i]; l.ended && w.done(now, l) {
-			w.forget(l)
+			w.leases.forget(l)
 		}
 	}
 	if w.orphaned && len(w.leases) == 0 {

@@ -296,7 +296,7 @@ func TestGuardianLearnsOfATreeThatOutlivedItsLease(t *testing.T) {
 		}
 		p.turn(time.Hour, Events{})
 	}
-	if limit, bound := p.limit(); !bound || limit > time.Hour || b.struck == 0 {
+	if limit, bound := p.leases.limit(); !bound || limit > time.Hour || b.struck == 0 {
 		t.Errorf("bound: %v, struck %d times", bound, b.struck)
 	}
 }

@@ -25,15 +25,15 @@ func (w *Ward) letGo() {
 	if w.watchdog == nil {
 		return
 	}
-	_, bound := w.limit()
+	_, bound := w.leases.limit()
 	w.hands.LetGo(!bound)
 	w.watchdog = nil
 }
 
 // limit is when the machine must have been reset, unless the lease is extended or the trees are proved dead before. bound is false if no
 // live tree needs it.
-func (w *Ward) limit() (at time.Duration, bound bool) {
-	for _, l := range w.leases {
+func (all leases) limit() (at time.Duration, bound bool) {
+	for _, l := range all {
 		for _, t := range l.trees {
 			if by := l.deadline + t.after; t.armed && !t.dead && (!bound || by < at) {
 				at, bound = by, true
@@ -51,7 +51,7 @@ func (w *Ward) feed(now time.Duration) time.Duration {
 	if w.watchdog == nil {
 		return 0
 	}
-	limit, bound := w.limit()
+	limit, bound := w.leases.limit()
 	last := limit - w.watchdog.timeout
 	if bound && now > last {
 		return 0

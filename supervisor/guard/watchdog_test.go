@@ -9,7 +9,7 @@ import (
 func bowl(t *testing.T, timeout, deadline time.Duration, b *mortal) *puppet {
 	t.Helper()
 	p := guarding(t, Config{}, deadline, b)
-	p.lease(1).ticket = nil
+	p.leases.lease(1).ticket = nil
 	for _, m := range []Message{{Op: OpWatchdog, Grace: timeout}, {Op: OpArm, Epoch: 1, Tree: 0, Grace: 200 * time.Millisecond}} {
 		if err := p.hear(0, m); err != nil {
 			t.Fatal(err)
@@ -81,7 +81,7 @@ func TestTreeThatDoesNotDieIsNotFedFor(t *testing.T) {
 
 func TestTreeThatIsNotArmedIsFedFor(t *testing.T) {
 	p := bowl(t, time.Second, time.Hour, &mortal{})
-	p.tree(0).armed = false
+	p.leases.tree(0).armed = false
 	if fed := p.run(t, 2*time.Hour, 2*time.Hour+3*time.Second); len(fed) < 12 {
 		t.Fatalf("fed at %v", fed)
 	}

@@ -137,7 +137,7 @@ func (t *handle) killAll(ctx context.Context, end bool) error {
 	g := t.guard
 	for {
 		g.w.mu.Lock()
-		unseen, changed := t.entry.StartPending(), g.pair.Changed()
+		unseen, changed := t.entry.StartPending(), g.pair.Questions.Changed()
 		g.w.mu.Unlock()
 		if err := t.killUntilDead(ctx, end); err != nil {
 			return err

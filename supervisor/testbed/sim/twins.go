@@ -178,8 +178,8 @@ func (g *twins) answered(ctx context.Context, seq uint64) error {
 			return errCrashed
 		}
 		g.w.mu.Lock()
-		done, err := g.pair.Answered(seq)
-		changed := g.pair.Changed()
+		done, err := g.pair.Questions.Answered(seq)
+		changed := g.pair.Questions.Changed()
 		g.w.mu.Unlock()
 		if done {
 			return err
@@ -200,5 +200,5 @@ func (g *twins) answered(ctx context.Context, seq uint64) error {
 func (g *twins) forget(seq uint64) {
 	g.w.mu.Lock()
 	defer g.w.mu.Unlock()
-	g.pair.Forget(seq)
+	g.pair.Questions.Forget(seq)
 }
