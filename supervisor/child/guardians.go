@@ -19,12 +19,13 @@ type guardians struct {
 	stopped chan struct{}
 	bell    chan struct{} // capacity 1: something is due sooner
 
-	mu    sync.Mutex // guards the fields below; after a change of pair, release it by unlock
-	pair  *guard.Pair
-	at    [2]*guardianProcess
-	gone  [2]*guardianProcess // the former ones
-	due   time.Duration
-	later []func() // orders to kill, for the end of a change
+	mu       sync.Mutex // guards the fields below; after a change of pair, release it by unlock
+	pair     *guard.Pair
+	at       [2]*guardianProcess
+	gone     [2]*guardianProcess // the former ones
+	due      time.Duration
+	later    []func() // orders to kill, for the end of a change
+	ordering bool     // a goroutine gives them, in their order
 }
 
 // starting starts a guardian.
@@ -82,7 +83,8 @@ func (g *guardians) hangUp() {
 	}
 }
 
-// unlock ends a change of the pair, and orders the kills that it requires.
+// unlock ends a change of the pair, and orders the kills that it requires, unless an earlier change still orders its own: then these
+// follow. P4: a supervisor orders every tree's death before it kills a guardian that still watches.
 func (g *guardians) unlock() {
 	if next := g.pair.Next(); next > 0 && (g.due == 0 || next < g.due) {
 		g.due = next
@@ -91,12 +93,20 @@ func (g *guardians) unlock() {
 		default:
 		}
 	}
-	later := g.later
-	g.later = nil
-	g.mu.Unlock()
-	for _, do := range later {
-		do()
+	if g.ordering {
+		g.mu.Unlock()
+		return
 	}
+	for g.ordering = true; len(g.later) > 0; g.mu.Lock() {
+		later := g.later
+		g.later = nil
+		g.mu.Unlock()
+		for _, do := range later {
+			do()
+		}
+	}
+	g.ordering = false
+	g.mu.Unlock()
 }
 
 // attend reads a guardian's messages, and waits for its end.

@@ -1,0 +1,58 @@
+package child
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"understudy/supervisor/guard"
+)
+
+// P4: until the death of every tree is ordered, a guardian that still watches lives, also if new ones fail to start meanwhile.
+func TestTheLastGuardianIsKilledAfterEveryStrike(t *testing.T) {
+	g := newGuardians(GuardConfig{Exe: "/nonexistent"}.withDefaults())
+	var theirs [2]*os.File
+	for i := range g.at {
+		pidfd := -1
+		process, err := os.StartProcess("/bin/sleep", []string{"sleep", "60"}, &os.ProcAttr{Sys: &syscall.SysProcAttr{PidFD: &pidfd}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = process.Kill() })
+		ours, other, err := socketPair()
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs[i] = other
+		g.at[i] = &guardianProcess{pid: process.Pid, process: process, pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: link{ours}}
+	}
+	t.Cleanup(func() { _ = theirs[1].Close() })
+	slow := &Tree{closed: true}
+	g.mu.Lock()
+	for i, number := range g.pair.Present(Now(), [2]uint64{}) {
+		g.at[i].number = number
+	}
+	if err := g.pair.Ledger.Begin(1, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := g.pair.Ledger.Plant(Now(), 1, guard.Plant{Of: slow}); err != nil {
+		t.Fatal(err)
+	}
+	g.unlock()
+	last := g.at[1]
+	slow.mu.Lock() // an order may wait for the kernel
+	g.attend(0, g.at[0])
+	g.attend(1, last)
+	_ = theirs[0].Close() // one is gone, and none can be started
+	time.Sleep(300 * time.Millisecond)
+	if last.gone() {
+		t.Error("the last guardian was killed before the strike")
+	}
+	slow.mu.Unlock()
+	for end := time.Now().Add(5 * time.Second); !last.gone(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the last guardian was never killed")
+		}
+	}
+}
