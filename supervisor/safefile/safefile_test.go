@@ -86,7 +86,7 @@ func TestRootReadsNothingThatTheUserOnlyPointsAt(t *testing.T) {
 	s.link("sticky/link", s.at("secret/shadow"), stranger)
 	for name, want := range map[string]string{
 		"home/own": "own", "home/given": "given", "rooted/own": "own", "shared/app/x": "in a shared directory", "sticky/x": "in a sticky one",
-		"home/link": "!symbolic link of user 4711", "home/up/shadow": "!symbolic link of user 4711", "home/rooted/shadow": "!where others than root may write",
+		"home/link": "!symbolic link of user 4711", "home/up/shadow": "!symbolic link of user 4711", "home/rooted/shadow": "!where users other than root may write",
 		"home/hard": "!2 names", "home/fifo": "!not a regular file", "home/logs": "!not a regular file", "other/x": "!other belongs to user 4712",
 		"home/foreign": "!belongs to user 4712", "sticky/theirs": "!belongs to user 4712", "sticky/link": "!symbolic link of user 4712", "home/none": "!no such file",
 	} {
