@@ -37,7 +37,7 @@ func (p *puppet) diesAndCloses(since time.Duration) {
 }
 
 // P4: whoever of the three is killed, and in whatever order, the tree dies, unless it is one guardian alone.
-func TestTreeDiesWithItsSupervisorFirstElseIsKilled(t *testing.T) {
+func TestTreeDiesWithItsSupervisorAndAnyOtherOfTheThree(t *testing.T) {
 	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		for name, order := range map[string][]int{

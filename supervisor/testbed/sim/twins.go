@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"understudy/supervisor/child"
@@ -108,11 +109,20 @@ func (g pairHands) Send(at int, m *guard.Message) {
 	s.deliver(m)
 }
 
-// Start implements guard.PairHands.
+var errNoFork = errors.New("the kernel has no room for a process")
+
+// Start implements guard.PairHands. All draws are made here: two guardians may be started at the same time.
 func (g pairHands) Start(at int, number uint64) {
-	w := g.w
+	w, host := g.w, g.inc.node.host
+	soon, fails, blind := 5*time.Millisecond+drawn(host.rng, 20*time.Millisecond), false, time.Duration(0)
+	if r := host.lags; !w.plan.Calm {
+		fails = r.IntN(16) == 0
+		if r.IntN(4) == 0 {
+			blind = drawn(r, 60*time.Millisecond)
+		}
+	}
 	w.wait.Go(func() {
-		w.sleep(context.Background(), 5*time.Millisecond+w.draw(g.inc.node.host.rng, 20*time.Millisecond))
+		w.sleep(context.Background(), soon)
 		if !g.inc.pass() {
 			return
 		}
@@ -121,10 +131,15 @@ func (g pairHands) Start(at int, number uint64) {
 		if !g.inc.alive() {
 			return
 		}
+		if fails {
+			g.pair.Began(g.now(), at, number, errNoFork)
+			g.changed()
+			return
+		}
 		former, s := g.guardians[at], newGuardian(g.twins, at)
 		s.number, g.guardians[at] = number, s
-		if r := g.inc.node.host.lags; !w.plan.Calm && r.IntN(4) == 0 {
-			s.blind = time.Now().Add(drawn(r, 60*time.Millisecond))
+		if blind > 0 {
+			s.blind = time.Now().Add(blind)
 		}
 		if !g.pair.Began(g.now(), at, number, nil) {
 			g.guardians[at] = former
