@@ -125,10 +125,7 @@ func (g *Guard) Run(ctx context.Context) error {
 func (g *Guard) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	g.guardians.mu.Lock()
-	g.guardians.pair.Stop()
-	g.guardians.unlock()
-	err := g.killAll(ctx, ErrStopped)
+	err := g.killAll(ctx)
 	g.watchdog.disarm(ctx, true)
 	g.guardians.hangUp()
 	if err != nil {

@@ -247,10 +247,11 @@ func (t *Tree) strike() {
 	}
 }
 
-// killAll ends every epoch, and kills every tree, with proof.
-func (g *Guard) killAll(ctx context.Context, cause error) error {
+// killAll stops the replacing of guardians, ends every epoch, and kills every tree, with proof.
+func (g *Guard) killAll(ctx context.Context) error {
 	g.guardians.mu.Lock()
-	g.guardians.pair.StrikeAll(cause)
+	g.guardians.pair.Stop() // a guardian that is missing from here on answers nothing: in the same moment, no start may go on
+	g.guardians.pair.StrikeAll(ErrStopped)
 	var all []*Tree
 	for _, e := range g.guardians.pair.Ledger.Epochs() {
 		all = append(all, treesOf(e)...)

@@ -43,7 +43,7 @@ func (t *term) resume(claim *election.Claim, c *Carried) {
 }
 
 // ErrGuard ends all terms: the guardians have ended the lease, or are dead, and then a child could outlive us.
-var ErrGuard = errors.New("guardians")
+var ErrGuard = errors.New("its guardians ended, or cannot be started (is the number of processes limited?)")
 
 // over returns the cause that ends a term whose context has ended.
 func (t *term) over(ctx context.Context) role.Event {
