@@ -90,7 +90,7 @@ func (c carriedGuardian) adopt(index int) (*guardianProcess, error) {
 }
 
 func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
-	t := &Tree{guard: g, id: c.ID, runs: c.Runs, killing: make(chan struct{}, 1)}
+	t := &Tree{guard: g, id: c.ID, alive: alive{runs: c.Runs}, killing: make(chan struct{}, 1)}
 	if c.ID.Kind == KindCgroup {
 		if t.leaf, err = c.openLeaf(); err != nil {
 			return l, err
@@ -225,18 +225,6 @@ func (g *Guard) Adopted(id TreeID) (*Tree, bool) {
 			if t.id == id {
 				return t, true
 			}
-		}
-	}
-	return nil, false
-}
-
-// Process finds a program that was started in the tree. It may have ended, while other processes of that start live.
-func (t *Tree) Process(pid int) (*Process, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, p := range t.parts {
-		if p.proc != nil && p.proc.pid == pid {
-			return p.proc, true
 		}
 	}
 	return nil, false

@@ -125,7 +125,7 @@ func (g *Guard) Run(ctx context.Context) error {
 func (g *Guard) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	err := g.killAll(ctx)
+	err := g.guardians.killAll(ctx)
 	g.watchdog.disarm(ctx, true)
 	g.guardians.hangUp()
 	if err != nil {

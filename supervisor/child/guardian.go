@@ -28,21 +28,15 @@ func IsGuardian() bool { return strings.Contains(os.Args[0], guardianMark) }
 // guardian is a guardian process: its ward decides. Its loop waits only for events: it uses no file system but procfs and cgroupfs,
 // no network, no log.
 type guardian struct {
-	ward       *guard.Ward
-	sock       int
-	parent     *os.File // pidfd of the supervisor
-	index      int
-	twin       *os.File // pidfd; nil until there is one
-	alone      bool     // the twin is gone: its pidfd would be readable for ever
-	orphaned   bool     // the supervisor is gone
-	alarm      *alarm
-	closing    *closing
-	answers    ProxyAgent
-	proxyAgent *proxyAgent
-	watchdog   int // the device; -1: there is none, or none is needed
-
-	inquiries chan inquiry
-	unsaid    []*guard.Message // messages that the supervisor's socket did not take yet
+	ward      *guard.Ward
+	above     upLine
+	answering answering
+	index     int
+	twin      *os.File // pidfd; nil until there is one
+	alone     bool     // the twin is gone: its pidfd would be readable for ever
+	alarm     *alarm
+	closing   *closing
+	watchdog  int // the device; -1: there is none, or none is needed
 	buf       []byte
 	polls     []unix.PollFd
 }
@@ -65,7 +59,7 @@ func GuardianMain(closeSession CloseSession, answers ProxyAgent) (code int) {
 		fmt.Fprintln(os.Stderr, "guardian:", err)
 		return 1
 	}
-	g.answers = answers
+	g.answering.answers = answers
 	unmute, err := muteStderr()
 	if err != nil {
 		return 1
@@ -123,9 +117,10 @@ func newGuardian(sock int, closeSession CloseSession) (*guardian, error) {
 		return nil, fmt.Errorf("open a pidfd of the supervisor: %w", err)
 	}
 	g := &guardian{
-		parent: os.NewFile(uintptr(held), "supervisor"), sock: sock, index: setup.Index, alarm: alarm, closing: closing, watchdog: -1,
-		buf: buf, inquiries: make(chan inquiry, 16),
+		above: upLine{sock: sock, parent: os.NewFile(uintptr(held), "supervisor")}, index: setup.Index, alarm: alarm, closing: closing,
+		watchdog: -1, buf: buf,
 	}
+	g.answering = answering{inquiries: make(chan inquiry, 16), bell: closing.bell}
 	g.ward = guard.NewWard(guard.Config{Index: setup.Index, Grace: setup.Grace}, g)
 	g.Tell(&guard.Message{Op: guard.OpAck, Seq: setup.Seq})
 	return g, nil
@@ -133,11 +128,11 @@ func newGuardian(sock int, closeSession CloseSession) (*guardian, error) {
 
 func (g *guardian) loop() int {
 	for {
-		g.say()
+		g.above.say()
 		g.hear()
-		g.inquire()
+		g.answering.inquire(g.ward)
 		g.alone = g.twin != nil && (g.alone || readable(int(g.twin.Fd())))
-		next, over := g.ward.Turn(Now(), guard.Events{Closed: g.closing.ended(), TwinGone: g.alone, Orphaned: g.orphaned})
+		next, over := g.ward.Turn(Now(), guard.Events{Closed: g.closing.ended(), TwinGone: g.alone, Orphaned: g.above.gone})
 		if over {
 			return 0
 		}
@@ -151,34 +146,20 @@ func (g *guardian) loop() int {
 // hear reads the supervisor's messages, at most so many a step that no deadline waits for them.
 func (g *guardian) hear() {
 	for range 64 {
-		if g.orphaned {
+		if g.above.gone {
 			return
 		}
-		gone := readable(int(g.parent.Fd())) // checked first: messages from before its death count
-		m, err := recvFD(g.sock, g.buf)
+		m, err := g.above.receive(g.buf)
 		switch {
-		case errors.Is(err, unix.EAGAIN) && !gone:
+		case errors.Is(err, unix.EAGAIN):
 			return
 		case err != nil:
-			// P4: after any fault of the socket, there is no supervisor behind it to rely on.
-			g.orphaned = true
-			g.proxyAgent.nowAlone()
-			_ = unix.Shutdown(g.sock, unix.SHUT_RDWR)
+			g.answering.proxyAgent.nowAlone()
+			g.above.shut()
 			return
 		}
 		g.ward.Hear(Now(), &m)
 	}
-}
-
-// say sends the waiting messages, as far as the socket takes them.
-func (g *guardian) say() {
-	for len(g.unsaid) > 0 && !g.orphaned {
-		if err := sendFD(g.sock, g.unsaid[0]); errors.Is(err, unix.EAGAIN) {
-			return
-		}
-		g.unsaid = g.unsaid[1:] // other failures show as the supervisor's end
-	}
-	g.unsaid = nil
 }
 
 // wait sleeps until there is work.
@@ -189,12 +170,12 @@ func (g *guardian) wait() {
 		unix.PollFd{Fd: -1, Events: unix.POLLIN},
 		unix.PollFd{Fd: -1, Events: unix.POLLIN},
 		unix.PollFd{Fd: -1, Events: unix.POLLIN})
-	if !g.orphaned {
-		g.polls[2].Fd = int32(g.sock)
-		if len(g.unsaid) > 0 {
+	if u := &g.above; !u.gone {
+		g.polls[2].Fd = int32(u.sock)
+		if len(u.unsaid) > 0 {
 			g.polls[2].Events |= unix.POLLOUT
 		}
-		g.polls[4].Fd = int32(g.parent.Fd())
+		g.polls[4].Fd = int32(u.parent.Fd())
 	}
 	if g.twin != nil && !g.alone {
 		g.polls[3].Fd = int32(g.twin.Fd())

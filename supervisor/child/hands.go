@@ -44,21 +44,13 @@ func (g *guardian) Take(m *guard.Message) error {
 	}
 	defer file.Close()
 	if m.Op == guard.OpShare {
-		return g.answerAt(file, m.Ticket)
+		return g.answering.at(file, m.Ticket)
 	}
 	return g.keepWatchdog(file)
 }
 
 // Tell implements guard.Hands. Messages that a full socket does not take follow later.
-func (g *guardian) Tell(m *guard.Message) {
-	// An acknowledgement covers all before it.
-	if last := len(g.unsaid) - 1; last >= 0 && m.Op == guard.OpAck && g.unsaid[last].Op == guard.OpAck {
-		g.unsaid[last] = m
-	} else {
-		g.unsaid = append(g.unsaid, m)
-	}
-	g.say()
-}
+func (g *guardian) Tell(m *guard.Message) { g.above.tell(m) }
 
 // Close implements guard.Hands.
 func (g *guardian) Close(c guard.Closing) { g.closing.start(c) }

@@ -28,7 +28,7 @@ func TestTheLastGuardianIsKilledAfterEveryStrike(t *testing.T) {
 		g.at[i] = &guardianProcess{pid: process.Pid, process: process, pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: link{ours}}
 	}
 	t.Cleanup(func() { _ = theirs[1].Close() })
-	slow := &Tree{closed: true}
+	slow := &Tree{alive: alive{closed: true}}
 	g.mu.Lock()
 	for i, number := range g.pair.Present(Now(), [2]uint64{}) {
 		g.at[i].number = number

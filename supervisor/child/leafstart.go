@@ -8,13 +8,10 @@ import (
 	"syscall"
 )
 
-// startInLeaf starts a program in a cgroup of its own, inside the tree's. A launcher becomes it, once both guardians hold the
+// inLeaf starts a program in a cgroup of its own, inside the tree's. A launcher becomes it, once both guardians hold the
 // launcher: a removed cgroup refuses a late fork, but does not hold processes that leave it.
-func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Process, error) {
-	t.mu.Lock()
-	t.runs++
-	number := t.runs
-	t.mu.Unlock()
+func (t *attempt) inLeaf(ctx context.Context) (*Process, error) {
+	prog, number := t.prog, t.nextRun()
 	var null *os.File
 	var in *run
 	err := making.do(func() (err error) {
@@ -27,13 +24,11 @@ func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Proc
 	if err != nil {
 		return nil, err
 	}
-	own := newPart(t, in, nil)
+	own := newPart(t.Tree, in, nil)
 	own.path = in.path
-	t.mu.Lock() // a kill of the tree waits for this start's end
-	t.parts = append(t.parts, own)
-	t.mu.Unlock()
+	t.add(own) // a kill of the tree waits for this start's end
 	prog.Gate = true
-	l := &launch{prog: prog, exe: t.guard.cfg.Exe, args0: t.guard.cfg.Args0, files: [3]*os.File{null, spec.stdout(), spec.stderr()}}
+	l := &launch{prog: prog, exe: t.guard.cfg.Exe, args0: t.guard.cfg.Args0, files: [3]*os.File{null, t.spec.stdout(), t.spec.stderr()}}
 	l.place = func(sys *syscall.SysProcAttr) { sys.UseCgroupFD, sys.CgroupFD = true, in.dir } // P3: nobody can fork into a removed cgroup
 	err = t.guard.spawner.do(ctx, func() {
 		if t.guard.beforeSpawn != nil {
@@ -44,7 +39,7 @@ func (t *Tree) startInLeaf(ctx context.Context, spec Spec, prog *program) (*Proc
 	if err != nil {
 		l.err = err // fork was not called
 	}
-	p := &Process{tree: t, part: own, done: make(chan struct{})}
+	p := &Process{tree: t.Tree, part: own, done: make(chan struct{})}
 	if l.process != nil {
 		p.pid = l.process.Pid
 		p.signal = func(sig syscall.Signal) error { return l.process.Signal(sig) }
@@ -100,7 +95,7 @@ func (p *part) hold(in *run, pid int) error {
 }
 
 // enlist returns when both guardians hold the first process of a part.
-func (t *Tree) enlist(ctx context.Context, p *part) error {
+func (t *attempt) enlist(ctx context.Context, p *part) error {
 	g := t.guard
 	g.guardians.mu.Lock()
 	t.mu.Lock()

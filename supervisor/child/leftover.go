@@ -54,15 +54,7 @@ func (t *Tree) Unproved(err error) error {
 	if !ok {
 		return err
 	}
-	var all []*first
-	t.mu.Lock()
-	for _, p := range t.parts {
-		if p.first != nil {
-			all = append(all, p.first)
-		}
-	}
-	t.mu.Unlock()
-	for _, one := range all {
+	for _, one := range t.firsts() {
 		if gone, err := one.dead(); alive.Pid == 0 && !gone && err == nil {
 			alive.look(one.pid)
 		}

@@ -110,7 +110,7 @@ func guardIn(t *testing.T, cfg GuardConfig) *Guard {
 	return g
 }
 
-func (g *Guard) soonLeft(t *testing.T, service string, id TreeID) *Leftover {
+func soonLeft(t *testing.T, g *Guard, service string, id TreeID) *Leftover {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -133,12 +133,12 @@ func TestALeftoverConcernsItsServiceAlone(t *testing.T) {
 		{"/a", "db", true}, {"/b", "db", false}, {"/a", "d", false}, {"/a", "cache", false}, {"/a", "web", true}, {"/b", "web", true}, {"/a", "eb", false},
 	} {
 		g := newGuard(GuardConfig{Container: box, Root: c.root})
-		if l := g.soonLeft(t, c.service, TreeID{}); (l != nil) != c.concerned {
+		if l := soonLeft(t, g, c.service, TreeID{}); (l != nil) != c.concerned {
 			t.Errorf("%s under %s: %v", c.service, c.root, l)
 		}
 	}
 	g := newGuard(GuardConfig{Container: box, Root: "/a"})
-	l := g.soonLeft(t, "db", TreeID{})
+	l := soonLeft(t, g, "db", TreeID{})
 	if l.Pid != pid || l.Tracer != tracer || l.Program != "sleep" || !strings.HasPrefix(l.State, "t") {
 		t.Errorf("%+v, but it is pid %d, traced by %d", *l, pid, tracer)
 	}
@@ -173,7 +173,7 @@ func TestTheTreeThatABreadcrumbNamesIsEndedOnlyAfterItsSupervisor(t *testing.T) 
 	id.Path = leftBehind(t, box.Base, own.pid, own.start, host.PidNS)
 	pid := onlyPid(t, id.Path)
 	g := newGuard(GuardConfig{Container: box, Root: "/a"})
-	if l := g.soonLeft(t, "s", id); l != nil {
+	if l := soonLeft(t, g, "s", id); l != nil {
 		t.Errorf("its supervisor lives, and it is a leftover: %v", l)
 	}
 	if s, err := statOf(pid); err != nil || !s.alive() {
@@ -182,7 +182,7 @@ func TestTheTreeThatABreadcrumbNamesIsEndedOnlyAfterItsSupervisor(t *testing.T) 
 	id.Pid, id.StartTime = 1<<30, 1
 	id.Path = leftBehind(t, box.Base, id.Pid, id.StartTime, host.PidNS)
 	_, letGo := hold(t, onlyPid(t, id.Path))
-	if l := g.soonLeft(t, "another", id); l == nil || !l.Named || l.Tracer == 0 {
+	if l := soonLeft(t, g, "another", id); l == nil || !l.Named || l.Tracer == 0 {
 		t.Errorf("its supervisor is no more, and it is held: %v", l)
 	}
 	letGo()
@@ -266,7 +266,7 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 		g := newGuard(GuardConfig{Container: p.container, Root: "/a"})
 		opened := errors.New("opened")
 		g.watchdog.open = func(Watchdog) (*watchdogDevice, error) { return nil, opened }
-		l := g.soonLeft(t, "another", id)
+		l := soonLeft(t, g, "another", id)
 		if l == nil || !l.Named || l.Pid != pid || l.Tracer != tracer {
 			t.Fatalf("%+v, but it is pid %d, traced by %d", l, pid, tracer)
 		}
@@ -310,7 +310,7 @@ func TestTheWatchdogIsOpenedOnceWhatABreadcrumbNamedIsDead(t *testing.T) {
 			g := newGuard(GuardConfig{Container: p.container, Root: "/a"})
 			opened := errors.New("opened")
 			g.watchdog.open = func(Watchdog) (*watchdogDevice, error) { return nil, opened }
-			if l := g.soonLeft(t, "another", id); l == nil {
+			if l := soonLeft(t, g, "another", id); l == nil {
 				t.Fatal("it is held, and not seen")
 			}
 			if err := g.CheckWatchdog(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) {

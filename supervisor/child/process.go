@@ -107,23 +107,31 @@ func (t *Tree) start(ctx context.Context, spec Spec) (*Process, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if err := t.mayStart(); err != nil {
+	one := &attempt{t, spec, prog}
+	if err := one.mayBegin(); err != nil {
 		return nil, err
 	}
-	defer t.startDone()
+	defer one.over()
 	if t.leaf != nil {
-		return t.startInLeaf(ctx, spec, prog)
+		return one.inLeaf(ctx)
 	}
-	return t.startStub(ctx, spec, prog)
+	return one.inStub(ctx)
 }
 
-func (t *Tree) mayStart() error {
+// attempt is one attempt to start a program in a tree.
+type attempt struct {
+	*Tree
+	spec Spec
+	prog *program
+}
+
+func (t *attempt) mayBegin() error {
 	t.guard.guardians.mu.Lock()
 	defer t.guard.guardians.unlock()
 	return t.entry.MayStart(Now())
 }
 
-func (t *Tree) startDone() {
+func (t *attempt) over() {
 	t.guard.guardians.mu.Lock()
 	defer t.guard.guardians.unlock()
 	t.entry.Started()

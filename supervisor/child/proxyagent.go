@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/guard"
 )
 
 // ProxyAgent makes a function that holds a conversation in a supervisor's place and closes the connection, from the note that
@@ -50,8 +52,16 @@ const (
 	answerLimit       = 12 * time.Second
 )
 
-// answerAt takes over a listener in the guardian, in place of the one before.
-func (g *guardian) answerAt(listener *os.File, note []byte) error {
+// answering is how a guardian answers in its supervisor's place.
+type answering struct {
+	answers    ProxyAgent // nil: it does not
+	proxyAgent *proxyAgent
+	inquiries  chan inquiry
+	bell       int // wakes the guardian's loop
+}
+
+// at takes over a listener, in place of the one before.
+func (g *answering) at(listener *os.File, note []byte) error {
 	if g.answers == nil {
 		return nil
 	}
@@ -144,14 +154,14 @@ type inquiry struct {
 }
 
 // seenDead is called outside the loop, and answered by it.
-func (g *guardian) seenDead(id TreeID) bool {
+func (g *answering) seenDead(id TreeID) bool {
 	q := inquiry{mark: id.Mark, answer: make(chan bool, 1)}
 	select {
 	case g.inquiries <- q:
 	default:
 		return false
 	}
-	_ = raiseWitness(g.closing.bell)
+	_ = raiseWitness(g.bell)
 	patience := time.NewTimer(time.Second)
 	defer patience.Stop()
 	select {
@@ -163,11 +173,11 @@ func (g *guardian) seenDead(id TreeID) bool {
 }
 
 // inquire answers the waiting questions.
-func (g *guardian) inquire() {
+func (g *answering) inquire(ward *guard.Ward) {
 	for {
 		select {
 		case q := <-g.inquiries:
-			q.answer <- g.ward.Settled(q.mark)
+			q.answer <- ward.Settled(q.mark)
 		default:
 			return
 		}

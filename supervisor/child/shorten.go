@@ -13,10 +13,10 @@ import (
 // must be proved at most w.After after that, and a watchdog is useful only with a timeout of w.Timeout or less: an armed one is set
 // to that. On an error the caller has to end the epoch: a guardian may not know of it, or the watchdog resets this machine soon.
 func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
-	told, err := g.shorten(number, deadline, w)
+	told, err := g.guardians.shorten(number, deadline, w)
 	defer g.guardians.forget(told)
 	if err == nil {
-		err = g.refit(ctx, number, deadline, w)
+		err = g.watchdog.refit(ctx, number, deadline, w)
 	}
 	if err == nil || errors.Is(err, guard.ErrMisfit) {
 		err = errors.Join(err, g.guardians.answered(ctx, told))
@@ -27,53 +27,53 @@ func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Durati
 	return nil
 }
 
-func (g *Guard) shorten(number uint64, deadline time.Duration, w Watchdog) (seq uint64, err error) {
-	g.guardians.mu.Lock()
-	defer g.guardians.unlock()
-	return g.guardians.pair.Ledger.Shorten(Now(), number, deadline, w.fit())
+func (g *guardians) shorten(number uint64, deadline time.Duration, w Watchdog) (seq uint64, err error) {
+	g.mu.Lock()
+	defer g.unlock()
+	return g.pair.Ledger.Shorten(Now(), number, deadline, w.fit())
 }
 
 // fit is the requirement for a watchdog.
 func (w Watchdog) fit() guard.Fit { return guard.Fit{Timeout: w.Timeout, After: w.After} }
 
 // refit sets an armed watchdog to a shorter timeout. That feeds it once, so refit does not do it when it is too late for that.
-func (g *Guard) refit(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
-	timeout := g.watchdog.timeout()
+func (w *watchdog) refit(ctx context.Context, number uint64, deadline time.Duration, to Watchdog) error {
+	timeout := w.timeout()
 	if timeout == 0 {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, timeout/4)
 	defer cancel()
 	err := func() error {
-		done, err := g.watchdog.hold(bounded)
+		done, err := w.hold(bounded)
 		if err != nil {
 			return err
 		}
 		defer done()
-		g.guardians.mu.Lock()
-		defer g.guardians.unlock()
-		if needed, err := g.guardians.pair.Ledger.Refit(Now(), deadline, w.fit()); err != nil || !needed {
+		w.guardians.mu.Lock()
+		defer w.guardians.unlock()
+		if needed, err := w.guardians.pair.Ledger.Refit(Now(), deadline, to.fit()); err != nil || !needed {
 			return err
 		}
-		if err := g.watchdog.retime(g.watchdog.device, w.Timeout); err != nil {
+		if err := w.retime(w.device, to.Timeout); err != nil {
 			return err
 		}
-		g.guardians.words.say(g.cfg.Logger.Info, "watchdog set to a shorter timeout", "timeout", g.watchdog.device.timeout)
-		g.guardians.pair.Ledger.Retime(g.watchdog.device.timeout)
+		w.guardians.words.say(w.guardians.log.Info, "watchdog set to a shorter timeout", "timeout", w.device.timeout)
+		w.guardians.pair.Ledger.Retime(w.device.timeout)
 		return nil
 	}()
 	if err == nil {
 		return nil
 	}
 	// Nobody feeds it any more. Its trees will be dead, and the device disarmed, before it resets the machine.
-	if now := g.watchdog.timeout(); now > 0 {
+	if now := w.timeout(); now > 0 {
 		timeout = min(timeout, now)
 	}
-	again, e := g.shorten(number, min(deadline, Now()+timeout/2), w)
+	again, e := w.guardians.shorten(number, min(deadline, Now()+timeout/2), to)
 	if e != nil {
 		return e
 	}
-	g.guardians.forget(again) // a guardian that got the first one gets this one soon, or is killed
+	w.guardians.forget(again) // a guardian that got the first one gets this one soon, or is killed
 	return fmt.Errorf("%w: %w", guard.ErrMisfit, err)
 }
 

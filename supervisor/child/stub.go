@@ -136,9 +136,9 @@ func (s *stub) abort() {
 	s.discard()
 }
 
-// startStub starts a program behind a new stub.
-func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Process, error) {
-	g := t.guard
+// inStub starts a program behind a new stub.
+func (t *attempt) inStub(ctx context.Context) (*Process, error) {
+	g, prog := t.guard, t.prog
 	order, err := prog.write()
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Proces
 	var s *stub
 	var forked error
 	err = g.spawner.do(ctx, func() {
-		s, forked = newStub(g.cfg.Container, g.cfg.Exe, g.cfg.Args0, t.id.Mark, spec.stdout(), spec.stderr())
+		s, forked = newStub(g.cfg.Container, g.cfg.Exe, g.cfg.Args0, t.id.Mark, t.spec.stdout(), t.spec.stderr())
 	})
 	if err = errors.Join(err, forked); err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Proces
 		s.abort()
 		return nil, err
 	}
-	p := &Process{tree: t, part: in, pid: s.pid, done: make(chan struct{})}
+	p := &Process{tree: t.Tree, part: in, pid: s.pid, done: make(chan struct{})}
 	p.signal = func(sig syscall.Signal) error { return s.link.send(&guard.Message{Op: opSignal, Number: int(sig)}) }
 	begun := make(chan guard.Message, 1)
 	g.guardians.tasks.Go(func() { s.follow(p, begun) })
@@ -196,7 +196,7 @@ func (t *Tree) startStub(ctx context.Context, spec Spec, prog *program) (*Proces
 }
 
 // whyEarly says why a launcher ended before it was the program.
-func (t *Tree) whyEarly(status ExitStatus) error {
+func (t *attempt) whyEarly(status ExitStatus) error {
 	if status.Signal == syscall.SIGKILL {
 		return t.killedAtGate()
 	}
@@ -207,7 +207,7 @@ func (t *Tree) whyEarly(status ExitStatus) error {
 }
 
 // killedAtGate returns the reason: only a guardian that ends the lease, or this process, kills a stub.
-func (t *Tree) killedAtGate() error {
+func (t *attempt) killedAtGate() error {
 	cause := t.guard.Cause(t.entry.Epoch().Number)
 	if cause == nil {
 		cause = ErrLeaseEnded // the guardian's message is on its way
@@ -216,12 +216,12 @@ func (t *Tree) killedAtGate() error {
 }
 
 // adopt makes the stub part of the tree, also for the guardians.
-func (t *Tree) adopt(s *stub) (in *part, seq uint64, err error) {
+func (t *attempt) adopt(s *stub) (in *part, seq uint64, err error) {
 	t.guard.guardians.mu.Lock()
 	defer t.guard.guardians.unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	in = newPart(t, s.body, s)
+	in = newPart(t.Tree, s.body, s)
 	if seq, err = t.join(in); err == nil {
 		t.parts = append(t.parts, in)
 	}

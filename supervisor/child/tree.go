@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"understudy/supervisor/guard"
 )
@@ -16,14 +15,9 @@ type Tree struct {
 	guard *Guard
 	entry *guard.Entry // guarded by guardians.mu
 	id    TreeID
-	leaf  *leaf // only with cgroups
+	alive
 
 	killing chan struct{} // held by the one Kill or End that is under way
-
-	mu     sync.Mutex // guards the fields below
-	closed bool       // proved dead, and its container removed
-	parts  []*part    // alive, or not yet proved dead
-	runs   int        // cgroup: the last number given to a run
 }
 
 // NewTree makes the container for a program and returns when both guardians know how to kill it. A guardian gives release to
@@ -137,7 +131,7 @@ func (t *Tree) kill(ctx context.Context, end bool) error {
 		g.guardians.mu.Lock()
 		unseen, changed := t.entry.StartPending(), g.guardians.pair.Questions.Changed()
 		g.guardians.mu.Unlock()
-		parts := t.alive()
+		parts := t.targets()
 		var errs []error
 		for _, p := range parts { // before the leaf, which contains them
 			errs = append(errs, killUntilDead(ctx, unsealed(p.body, unseen), end || p.stub == nil))
@@ -175,34 +169,6 @@ type ours struct{ body }
 
 func (ours) seal() {}
 
-// target is the body of a part to kill.
-type target struct {
-	*part
-	body body
-}
-
-// alive lists the targets at one moment. Nobody closes them before looked.
-func (t *Tree) alive() (parts []target) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, p := range t.parts {
-		p.users++
-		parts = append(parts, target{p, p.body})
-	}
-	return parts
-}
-
-func (t *Tree) looked(parts []target) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, p := range parts {
-		p.users--
-		if p.over {
-			p.letGo()
-		}
-	}
-}
-
 // markDead tells the guardians about a proved death.
 func (t *Tree) markDead(end bool) (err error) {
 	g := t.guard
@@ -225,43 +191,4 @@ func (t *Tree) markDead(end bool) (err error) {
 		t.leaf.close()
 	}
 	return err
-}
-
-// strike orders the death of everything in the tree, and does not wait for it.
-func (t *Tree) strike() {
-	t.mu.Lock() // held so that no descriptor is closed meanwhile; an order to kill does not wait
-	defer t.mu.Unlock()
-	if t.closed {
-		return
-	}
-	for _, p := range t.parts { // first the processes that we hold: all else may wait for the kernel's lock on cgroups
-		if p.first != nil {
-			_ = p.first.order()
-		}
-	}
-	if t.leaf != nil {
-		_ = t.leaf.order() // the goroutine that ends the tree strikes again, and looks
-	}
-	for _, p := range t.parts {
-		_ = p.body.order()
-	}
-}
-
-// killAll stops the replacing of guardians, ends every epoch, and kills every tree, with proof.
-func (g *Guard) killAll(ctx context.Context) error {
-	g.guardians.mu.Lock()
-	g.guardians.pair.Stop() // a guardian that is missing from here on answers nothing: in the same moment, no start may go on
-	g.guardians.pair.StrikeAll(ErrStopped)
-	var all []*Tree
-	for _, e := range g.guardians.pair.Ledger.Epochs() {
-		all = append(all, treesOf(e)...)
-	}
-	g.guardians.unlock()
-	errs := make([]error, len(all))
-	var ends sync.WaitGroup
-	for i, t := range all {
-		ends.Go(func() { errs[i] = t.End(ctx) })
-	}
-	ends.Wait()
-	return errors.Join(errs...)
 }
