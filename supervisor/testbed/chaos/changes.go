@@ -89,12 +89,12 @@ func (se *secrets) work(c *change, number int, dice *rand.Rand) {
 // patience is for how long an operator may be at work while more faults befall the nodes, before it is waited for him.
 const patience = 30 * time.Second
 
-// unchanged says which operator cannot end what he has begun.
-func (se *secrets) unchanged() string {
+// unchanged says which operator cannot end what he has begun. After the last fault it asks at once, before that only after his patience.
+func (se *secrets) unchanged(last bool) string {
 	se.mu.Lock()
 	defer se.mu.Unlock()
 	for _, c := range se.changes {
-		if c.waits != "" && (se.over || time.Since(c.since) > patience) {
+		if c.waits != "" && (last || time.Since(c.since) > patience) {
 			return c.kind + ": " + c.waits
 		}
 	}
@@ -112,8 +112,8 @@ func (se *secrets) round(dice *rand.Rand, do func(n *node) error) (all []step) {
 
 // everywhere is a step for each node, in any order.
 func everywhere(w *world, dice *rand.Rand, do func(n *node) error) (all []step) {
-	for _, i := range dice.Perm(len(w.nodes)) {
-		n := w.nodes[i]
+	for _, i := range dice.Perm(len(w.fleet.nodes)) {
+		n := w.fleet.nodes[i]
 		all = append(all, once(func() error { return do(n) }))
 	}
 	return all

@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"understudy/supervisor/testbed/chaos/history"
+	"understudy/supervisor/testbed/kit"
 )
 
 // The timeouts of everything.
@@ -50,31 +53,97 @@ func serviceNames() (all []string) {
 	return all
 }
 
+// configs is what the config files say: those of the nodes, and that of the operators.
+type configs struct {
+	*world
+	self  string // this program
+	child string // the program of all services
+	store string // its address
+}
+
+// build makes what the files name.
+func (c *configs) build() {
+	var err error
+	c.self, err = os.Executable()
+	c.must(err)
+	c.child = kit.ChildBinary(c)
+	at := c.stage.Lab.Host(c.Program, "store")
+	c.store = net.JoinHostPort(at.Addr, "7000")
+	at.Run(c, c.self, modeStore, c.store, c.book.journal)
+	c.must(os.WriteFile(c.tokenFile(), []byte(newSecret()+"\n"), 0o600))
+}
+
 // cluster is the part of a file that says where ZooKeeper is. It is all that operators need.
-func (w *world) cluster(name string, k keyring) string {
+func (c *configs) cluster(name string, k keyring) string {
 	return fmt.Sprintf("node: %s\nzookeeper:\n  servers: [%s]\n  root: %s\n  session_timeout: %v\n  auth: {scheme: digest, file: %q}\n",
-		name, strings.Join(w.stage.Servers, ", "), root, session, k.file(zkFile))
+		name, strings.Join(c.stage.Servers, ", "), root, session, k.file(zkFile))
 }
 
 // config is the file of one node's supervisor.
-func (w *world) config(n *node) string {
+func (c *configs) of(n *node) string {
 	var b strings.Builder
-	b.WriteString(w.cluster(n.name, n.keys))
-	fmt.Fprintf(&b, "log: {format: json}\nhttp: {listen: \":%s\", token_file: %q}\nfencing: {agent: %s}\n", httpPort, w.tokenFile(), w.secrets.means.config(n.keys))
+	b.WriteString(c.cluster(n.name, n.keys))
+	fmt.Fprintf(&b, "log: {format: json}\nhttp: {listen: \":%s\", token_file: %q}\nfencing: {agent: %s}\n", httpPort, c.tokenFile(), c.secrets.means.config(n.keys))
 	fmt.Fprintf(&b, "defaults:\n  grace_delay: %v\n  stop_timeout: 3s\n  moves: {max: 0}\n", grace)
 	fmt.Fprintf(&b, "  restart: {delay: 100ms, max_delay: 400ms, give_up_after: 4, within: 15s, rejoin_after: %v}\nservices:\n", rejoin)
 	for _, s := range services {
-		dir := w.book.folder(s.name)
+		dir := c.book.folder(s.name)
 		words := append([]string{
-			w.child, "dir=" + dir, "life=" + w.stage.Lab.Lifeline(), "every=" + beat.String(),
-			"mutex=" + filepath.Join(dir, "mutex"), "store=" + w.store,
+			c.child, "dir=" + dir, "life=" + c.stage.Lab.Lifeline(), "every=" + beat.String(),
+			"mutex=" + filepath.Join(dir, "mutex"), "store=" + c.store,
 		}, s.words...)
 		fmt.Fprintf(&b, "  %s:\n    command: [%s]\n    %s\n    env: {EDITION: \"%d\"}\n", s.name, strings.Join(words, ", "), s.lines, n.edits[s.name])
 		b.WriteString(indent(preferred(s.name, n.name)))
 		if s.name == fenced {
 			fmt.Fprintf(&b, "    fencing: {on_failure: refuse, methods: [{exec: {command: [%s, %s, %s], timeout: 5s}}]}\n",
-				w.self, modeFence, w.power.addr())
+				c.self, modeFence, c.power.addr())
 		}
 	}
 	return b.String()
+}
+
+// mended puts the config back that a supervisor needs in order to start.
+func (c *configs) mended(n *node) {
+	if n.broken {
+		n.broken = false
+		c.must(c.rewrite(n))
+	}
+}
+
+// rewrite replaces a node's config as editors do.
+func (c *configs) rewrite(n *node) error {
+	if n.broken {
+		return nil // mended writes it
+	}
+	text := c.of(n)
+	path := filepath.Join(c.dir, n.name+".yaml")
+	if err := os.WriteFile(path+"~", []byte(text), 0o600); err != nil {
+		return err
+	}
+	n.file = path
+	return os.Rename(path+"~", path)
+}
+
+// tokenFile holds what nobody guesses.
+func (c *configs) tokenFile() string { return filepath.Join(c.dir, "http.token") }
+
+// preferred are lines that make a node the preferred one for a service.
+func preferred(service, node string) string {
+	switch {
+	case service == "plain" && node == "b":
+		return "priority: 10\n    failback: true"
+	case service == "plain":
+		return "failback: true"
+	case service == "queued" && node == "c":
+		return "priority: 5"
+	}
+	return ""
+}
+
+// indent puts lines below a service, and nothing where there are none.
+func indent(lines string) string {
+	if strings.TrimSpace(lines) == "" {
+		return ""
+	}
+	return "    " + lines + "\n"
 }

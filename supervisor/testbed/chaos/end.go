@@ -17,26 +17,23 @@ import (
 )
 
 // folders makes what is kept: the report, the history, and the logs.
-func (w *world) folders(o options) (err error) {
-	if w.self, err = os.Executable(); err != nil {
-		return err
-	}
-	if w.dir = o.dir; w.dir == "" {
-		if w.dir, err = os.MkdirTemp("", "understudy-chaos-"); err != nil {
+func (k *keeper) folders(o options) (err error) {
+	if k.dir = o.dir; k.dir == "" {
+		if k.dir, err = os.MkdirTemp("", "understudy-chaos-"); err != nil {
 			return err
 		}
 	}
-	if w.dir, err = filepath.Abs(w.dir); err != nil {
+	if k.dir, err = filepath.Abs(k.dir); err != nil {
 		return err
 	}
-	w.logs = filepath.Join(w.dir, "logs")
-	if err := errors.Join(os.RemoveAll(w.logs), os.MkdirAll(w.logs, 0o755)); err != nil {
+	k.logs = filepath.Join(k.dir, "logs")
+	if err := errors.Join(os.RemoveAll(k.logs), os.MkdirAll(k.logs, 0o755)); err != nil {
 		return err
 	}
 	if o.sabotage == "" {
 		return nil
 	}
-	exe, err := sabotaged(o.sabotage, w.dir)
+	exe, err := sabotaged(o.sabotage, k.dir)
 	if err != nil {
 		return err
 	}
@@ -49,14 +46,16 @@ func (w *world) end() (*history.History, []history.Violation) {
 	w.heal()
 	w.mu.Lock()
 	stopped := tick.Now()
-	for _, n := range w.nodes {
+	for _, n := range w.fleet.nodes {
 		n.down = true
 		n.sup.Signal(syscall.SIGTERM)
 	}
 	w.mu.Unlock()
-	for _, n := range w.nodes {
+	for _, n := range w.fleet.nodes {
 		if !kit.Reached(20*time.Second, func() bool { return !n.sup.Running() }) {
+			w.mu.Lock()
 			w.record.wrongly("stuck", "the supervisor on "+n.name+" does not stop")
+			w.mu.Unlock()
 		}
 	}
 	kit.Reached(time.Second, func() bool { // the ends have been noted
@@ -65,7 +64,10 @@ func (w *world) end() (*history.History, []history.Violation) {
 		return !slices.ContainsFunc(w.record.past.Lives, func(l history.Life) bool { return l.To == 0 })
 	})
 	if !kit.Reached(bounds.Orphan, func() bool { return len(w.book.running()) == 0 }) {
-		w.record.wrongly("orphan", fmt.Sprintf("after the end, something still runs: %v", w.book.running()))
+		left := w.book.running()
+		w.mu.Lock()
+		w.record.wrongly("orphan", fmt.Sprintf("after the end, something still runs: %v", left))
+		w.mu.Unlock()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,25 +93,30 @@ const (
 	reportFile  = "report.html"
 )
 
-// keep writes report and history, beside the logs of the supervisors, and those of the servers.
-func (w *world) keep(h *history.History, wrong []history.Violation) error {
-	for i, z := range w.ensemble.servers {
-		text, err := os.ReadFile(w.stage.ZK.LogFile(i))
+// keepLogs copies the servers' logs.
+func (en *ensemble) keepLogs(dir string) error {
+	for i, z := range en.servers {
+		text, err := os.ReadFile(en.stage.ZK.LogFile(i))
 		if err == nil {
-			err = os.WriteFile(filepath.Join(w.logs, z.host.Name+".log"), text, 0o644)
+			err = os.WriteFile(filepath.Join(dir, z.host.Name+".log"), text, 0o644)
 		}
 		if err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// keep writes report and history, beside the logs.
+func (k *keeper) keep(h *history.History, wrong []history.Violation) error {
 	text, err := json.Marshal(kept{h, wrong})
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, historyFile), text, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(k.dir, historyFile), text, 0o644); err != nil {
 		return err
 	}
-	return writeReport(filepath.Join(w.dir, reportFile), h, wrong)
+	return writeReport(filepath.Join(k.dir, reportFile), h, wrong)
 }
 
 func writeReport(path string, h *history.History, wrong []history.Violation) error {

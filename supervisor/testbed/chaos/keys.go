@@ -106,8 +106,9 @@ type secrets struct {
 	changes []*change
 }
 
-// newKeys makes the first keys of all.
-func (se *secrets) newKeys() {
+// build makes the first keys of all.
+func (se *secrets) build() {
+	se.changes = changes()
 	se.keys = keys{secret: newSecret(), zk: newCredentials()}
 	if se.means.certificates {
 		se.keys.authority = keytest.New(se.Program)

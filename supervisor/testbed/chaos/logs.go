@@ -47,7 +47,7 @@ func saidSince(log string, from time.Time, message string) (found bool) {
 // listenAll reads all logs. The supervisors' clock is the wall's, ours is not.
 func (rc *record) listenAll(hear func(at int64, node string, s said)) {
 	offset := tick.Now() - time.Now().UnixNano()
-	for _, n := range rc.nodes {
+	for _, n := range rc.fleet.nodes {
 		files, _ := filepath.Glob(filepath.Join(rc.logs, n.name+"-*.log")) // the pattern is well formed
 		for _, file := range files {
 			f, err := os.Open(file)
@@ -74,7 +74,7 @@ func (rc *record) roles() (all []history.Role) {
 // mistrust finds in the logs who was believed at an agent and should not have been, and who was not and should have been.
 func (rc *record) mistrust() (wrong []history.Violation) {
 	var members []string
-	for _, n := range rc.nodes {
+	for _, n := range rc.fleet.nodes {
 		members = append(members, n.host.Addr)
 	}
 	rc.listenAll(func(at int64, node string, s said) {

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"understudy/packaging/need"
-	"understudy/supervisor/testbed/chaos/history"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/store"
 )
@@ -129,14 +128,10 @@ func perform(program *kit.Program, o options, p *plan) int {
 	fmt.Printf("%g minutes of faults on 3 nodes, 3 servers and 5 services, from seed %d\n", o.minutes, o.seed)
 	fmt.Printf("the nodes' agents know one another by %v\n", w.secrets.means)
 	w.build()
-	w.record.past.Seed = o.seed
-	for _, k := range p.kinds {
-		w.record.past.Kinds = append(w.record.past.Kinds, k.name)
-	}
+	w.record.open(o.seed, p.kinds)
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
-	w.record.burst = &history.Burst{}
-	err := w.recover()
+	err := w.recover(false)
 	if err == nil {
 		enough, stop := context.WithTimeout(ctx, time.Duration(o.minutes*float64(time.Minute)))
 		err = w.torment(enough, p)
@@ -146,7 +141,7 @@ func perform(program *kit.Program, o options, p *plan) int {
 		program.Error(err)
 	}
 	h, wrong := w.end()
-	if err := w.keep(h, wrong); err != nil {
+	if err := errors.Join(w.ensemble.keepLogs(w.logs), w.keep(h, wrong)); err != nil {
 		program.Error(err)
 	}
 	good := verdict(h, wrong, again(o)) && !program.Failed()

@@ -9,15 +9,16 @@ import (
 // network is a fault of a node's network. Of several at once on one node, all last as long as the last.
 func network(fault func(w *world, n *node)) func(*world, *struck) func() {
 	return func(w *world, s *struck) func() {
-		n := w.victim(s)
+		n := w.fleet.victim(s)
 		if s.on(n); n.off {
 			return nil
 		}
-		return w.sever(n, fault)
+		return n.sever(w, fault)
 	}
 }
 
-func (w *world) sever(n *node, fault func(w *world, n *node)) func() {
+// sever lets a fault befall the node's network, and returns what ends it.
+func (n *node) sever(w *world, fault func(w *world, n *node)) func() {
 	fault(w, n)
 	n.cuts++
 	return func() {
@@ -46,18 +47,6 @@ func slowLine(w *world, s *struck) func() {
 	undo := network(func(w *world, n *node) { n.host.Slow(w, fmt.Sprint(rate, "kbit")) })(w, s)
 	s.Target += fmt.Sprintf(", %d kbit/s", rate)
 	return undo
-}
-
-// seat is the server that leads, or some follower; nil when none serves.
-func (en *ensemble) seat(s *struck, leader bool) *server {
-	at := en.stage.ZK.Leader()
-	if at < 0 {
-		return nil
-	}
-	if !leader {
-		at = (at + 1 + s.dice.IntN(len(en.servers)-1)) % len(en.servers)
-	}
-	return en.servers[at]
 }
 
 // hurts says which servers cannot be counted on.

@@ -59,23 +59,20 @@ func (p *power) off(name string) string {
 	w := p.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	i := slices.IndexFunc(w.nodes, func(n *node) bool { return n.name == name })
+	i := slices.IndexFunc(w.fleet.nodes, func(n *node) bool { return n.name == name })
 	switch {
 	case p.broken:
 		return "the switch is out of order"
 	case i < 0:
 		return "there is no host " + name
-	case w.nodes[i].off:
+	case w.fleet.nodes[i].off:
 		return "off"
 	}
 	f := history.Fault{Kind: fencedOff, Target: name, Node: name, From: tick.Now()}
 	w.record.tell(f)
-	w.cutPower(w.nodes[i])
+	w.fleet.cutPower(w.fleet.nodes[i])
 	f.To = tick.Now()
-	if w.record.burst != nil {
-		w.record.burst.Faults = append(w.record.burst.Faults, f)
-	}
-	w.record.mark()
+	w.record.fault(f)
 	return "off"
 }
 

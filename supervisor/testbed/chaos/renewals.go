@@ -31,7 +31,7 @@ func changeSecret(w *world, dice *rand.Rand) (all []step) {
 func renewCertificates(w *world, dice *rand.Rand) (all []step) {
 	was, is := w.secrets.keys.authority, keytest.New(w.Program)
 	signed := map[*node]string{}
-	for _, n := range w.nodes {
+	for _, n := range w.fleet.nodes {
 		signed[n] = w.secrets.signed(is, n.host)
 	}
 	both, alone := w.secrets.text(was, "ca")+w.secrets.text(is, "ca"), w.secrets.text(is, "ca")
@@ -86,11 +86,11 @@ func (se *secrets) trust() step {
 	type pair struct{ from, to *node }
 	believed := map[pair]bool{}
 	return func() string {
-		for _, to := range se.nodes {
+		for _, to := range se.fleet.nodes {
 			se.mu.Lock()
 			up := !to.off && !to.down && to.sup.Running()
 			se.mu.Unlock()
-			for _, from := range se.nodes {
+			for _, from := range se.fleet.nodes {
 				if p := (pair{from, to}); up && from != to && !believed[p] {
 					if err := se.ask(from, to); !errors.Is(err, fencing.ErrNotDead) {
 						return fmt.Sprintf("%s does not believe %s: %v", to.name, from.name, err)
@@ -121,7 +121,7 @@ func (se *secrets) shown(since map[*node]time.Time, secrets []string) step {
 		auth.Secrets = append(auth.Secrets, []byte(s))
 	}
 	return func() string {
-		for _, n := range se.nodes {
+		for _, n := range se.fleet.nodes {
 			se.mu.Lock()
 			sup, up := n.sup, !n.off && n.sup.Running()
 			se.mu.Unlock()

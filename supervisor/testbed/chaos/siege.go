@@ -4,28 +4,25 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
+	"understudy/supervisor/testbed/chaos/history"
 	"understudy/supervisor/testbed/kit"
 )
 
 // httpPort is where each node serves its status.
 const httpPort = "8437"
 
-// tokenFile holds what nobody guesses.
-func (w *world) tokenFile() string { return filepath.Join(w.dir, "http.token") }
-
 // siege has strangers take all that the nodes' ports give, and flood the sockets that programs notify. Nothing may come of it.
 func siege(w *world, s *struck) func() {
 	s.Target = "everywhere"
 	enough := make(chan struct{})
-	for _, n := range w.nodes {
+	for _, n := range w.fleet.nodes {
 		w.tasks.Go(func() {
 			what := kit.Siege{
 				HTTP: httpPort, Sources: 4, Hold: 60, Agent: agentPort, Garbage: bytes.Repeat([]byte{0, 0, 0, 64, 'x'}, 40), Pause: visitEvery,
 			}
-			if sockets := w.notified(n); len(sockets) > 0 {
+			if sockets := w.fleet.notified(n); len(sockets) > 0 {
 				what.Notify = sockets[0]
 			}
 			stop := make(chan struct{})
@@ -37,19 +34,19 @@ func siege(w *world, s *struck) func() {
 				close(stop)
 			})
 			got := n.host.Besiege(what, stop)
-			w.mu.Lock()
-			w.record.past.Besieged += int(got.Held.Load() + got.Guesses.Load() + got.Garbage.Load() + got.Notes.Load())
-			w.mu.Unlock()
+			w.record.count(func(h *history.History) {
+				h.Besieged += int(got.Held.Load() + got.Guesses.Load() + got.Garbage.Load() + got.Notes.Load())
+			})
 		})
 	}
 	return func() { close(enough) }
 }
 
 // notified are the sockets that a node's programs notify: those of its network namespace, whoever else has some on this machine.
-func (w *world) notified(n *node) (paths []string) {
-	w.mu.Lock()
+func (fl *fleet) notified(n *node) (paths []string) {
+	fl.mu.Lock()
 	sup := n.sup
-	w.mu.Unlock()
+	fl.mu.Unlock()
 	if sup == nil {
 		return nil
 	}

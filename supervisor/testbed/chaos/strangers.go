@@ -15,7 +15,6 @@ import (
 	"understudy/fencing/agent"
 	"understudy/supervisor/testbed/chaos/history"
 	"understudy/supervisor/testbed/kit"
-	"understudy/supervisor/testbed/kit/tick"
 )
 
 // strangers come to each agent and to ZooKeeper, and know everything but the keys. Nothing may come of it.
@@ -25,7 +24,7 @@ func strangers(w *world, s *struck) func() {
 		dice := rand.New(rand.NewPCG(s.dice.Uint64(), 2))
 		w.tasks.Go(func() { visitor(w, dice, enough) })
 	}
-	for _, n := range w.nodes {
+	for _, n := range w.fleet.nodes {
 		visit(func(w *world, dice *rand.Rand, enough <-chan struct{}) { w.strangers.besiege(n, dice, enough) })
 	}
 	visit(trespass)
@@ -61,10 +60,11 @@ func (st *meddlers) besiege(n *node, dice *rand.Rand, enough <-chan struct{}) {
 }
 
 func (st *meddlers) visited(wrong bool, text string) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.record.past.Strangers++; wrong {
-		st.record.wrong = append(st.record.wrong, history.Violation{What: "stranger", At: tick.Now(), Text: text})
+	st.record.count(func(h *history.History) { h.Strangers++ })
+	if wrong {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		st.record.wrongly("stranger", text)
 	}
 }
 
@@ -82,7 +82,7 @@ func (st *meddlers) someone(dice *rand.Rand) stranger {
 		case roll == 1 && k.formerAuthority != nil:
 			s.who, s.dress.Certificates = "a former authority's certificate", []tls.Certificate{st.pair(k.formerAuthority.File("a-both"))}
 		case roll == 2 && st.secrets.means.secret:
-			s.who, s.inside, s.dress.Certificates = "a stolen certificate", true, []tls.Certificate{st.pair(st.nodes[0].keys.file(ownFile))}
+			s.who, s.inside, s.dress.Certificates = "a stolen certificate", true, []tls.Certificate{st.pair(st.fleet.nodes[0].keys.file(ownFile))}
 		}
 	}
 	s.secret = []byte(newSecret())
@@ -127,7 +127,7 @@ func (st *meddlers) question(n *node, dice *rand.Rand) (purpose string, question
 			c = read
 		}
 	}
-	nonce, by := make([]byte, nonceSize), st.nodes[0].name
+	nonce, by := make([]byte, nonceSize), st.fleet.nodes[0].name
 	var asked any = agent.Question{
 		Service: service, Token: c.Token, Node: c.Node, Machine: c.Machine, Boot: c.Boot, Tree: c.Tree, By: by, ByToken: c.Token + 1<<32, Nonce: nonce,
 	}
@@ -178,7 +178,7 @@ func trespass(w *world, dice *rand.Rand, enough <-chan struct{}) {
 // somewhere is a znode that matters.
 func (st *meddlers) somewhere(dice *rand.Rand) string {
 	service := services[dice.IntN(len(services))].name
-	n := st.nodes[dice.IntN(len(st.nodes))].name
+	n := st.fleet.nodes[dice.IntN(len(st.fleet.nodes))].name
 	all := [][]string{
 		{}, {"nodes", n}, {"services", service, "members", n},
 		{"services", service, "ActiveStandbyElectorLock"}, {"services", service, "ActiveBreadCrumb"}, {"services", service, "control"},

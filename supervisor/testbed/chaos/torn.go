@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"understudy/supervisor/testbed/chaos/history"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
 )
@@ -23,9 +24,7 @@ func (en *ensemble) sew() (sewn bool, err error) {
 		return false, nil
 	}
 	en.say("%s    ZooKeeper's servers disagree: %s", en.record.clock(tick.Now()), torn)
-	en.mu.Lock()
-	en.record.past.Torn = append(en.record.past.Torn, torn)
-	en.mu.Unlock()
+	en.record.count(func(h *history.History) { h.Torn = append(h.Torn, torn) })
 	for i := range en.servers {
 		if i == en.stage.ZK.Leader() {
 			continue
