@@ -42,16 +42,16 @@ func (cs *clients) details() string {
 }
 
 // settings is what the server was made with.
-func (s *Server) settings() string {
+func (t *teller) settings() string {
 	port := "-1"
-	for l := range s.clients.listeners {
+	for l := range t.s.clients.listeners {
 		if _, p, err := net.SplitHostPort(l.Addr().String()); err == nil {
 			port = p
 		}
 	}
 	return fmt.Sprintf("clientPort=%s\nsecureClientPort=-1\ndataDir=\ndataDirSize=0\ndataLogDir=\ndataLogSize=0\ntickTime=%d\n"+
 		"maxClientCnxns=0\nminSessionTimeout=%d\nmaxSessionTimeout=%d\nclientPortListenBacklog=-1\nserverId=0\n", port,
-		s.cfg.TickTime.Milliseconds(), s.cfg.MinTimeout.Milliseconds(), s.cfg.MaxTimeout.Milliseconds())
+		t.s.cfg.TickTime.Milliseconds(), t.s.cfg.MinTimeout.Milliseconds(), t.s.cfg.MaxTimeout.Milliseconds())
 }
 
 func (w watches) summary() string {

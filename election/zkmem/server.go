@@ -31,7 +31,6 @@ type Config struct {
 type Server struct {
 	cfg    Config
 	log    hclog.Logger
-	since  time.Time
 	member *member // of an ensemble; nil for a server that stands alone
 
 	mu *sync.Mutex // guards what follows; the servers of an ensemble share it
@@ -39,6 +38,7 @@ type Server struct {
 	*faults
 	clients clients
 	alarms  alarms
+	teller  teller
 	counts  map[jute.Op]int64
 	down    bool
 	closed  bool
@@ -66,13 +66,13 @@ func newServer(cfg Config, mu *sync.Mutex) *Server {
 	s := &Server{
 		cfg:     cfg,
 		log:     cfg.Logger.Named("zkmem"),
-		since:   time.Now(),
 		mu:      mu,
 		replica: replica{db: newDatabase(cfg.TickTime), watches: newWatches(), observe: cfg.Observe},
 		clients: clients{open: map[*conn]struct{}{}, listeners: map[net.Listener]struct{}{}},
 		counts:  map[jute.Op]int64{},
 	}
 	s.faults, s.alarms.s = &faults{mu: mu, clients: &s.clients}, s
+	s.teller = teller{s: s, since: time.Now()}
 	return s
 }
 

@@ -11,17 +11,23 @@ import (
 const version = "3.8.0-understudy-zkmem, built on 2022-02-25 08:49 UTC"
 
 // words are the four-letter words that are answered.
-var words = map[string]func(*Server) string{
-	"ruok": func(*Server) string { return "imok" },
-	"isro": func(*Server) string { return "rw" },
-	"srvr": func(s *Server) string { return "Zookeeper version: " + version + "\n" + s.summary() },
-	"stat": func(s *Server) string {
-		return "Zookeeper version: " + version + "\nClients:\n" + s.clients.list() + "\n" + s.summary()
+var words = map[string]func(*teller) string{
+	"ruok": func(*teller) string { return "imok" },
+	"isro": func(*teller) string { return "rw" },
+	"srvr": func(t *teller) string { return "Zookeeper version: " + version + "\n" + t.summary() },
+	"stat": func(t *teller) string {
+		return "Zookeeper version: " + version + "\nClients:\n" + t.s.clients.list() + "\n" + t.summary()
 	},
-	"mntr": (*Server).figures,
-	"cons": func(s *Server) string { return s.clients.details() },
-	"conf": (*Server).settings,
-	"wchs": func(s *Server) string { return s.watches.summary() },
+	"mntr": (*teller).figures,
+	"cons": func(t *teller) string { return t.s.clients.details() },
+	"conf": (*teller).settings,
+	"wchs": func(t *teller) string { return t.s.watches.summary() },
+}
+
+// teller answers the four-letter words, from what the server has. The server's lock guards it.
+type teller struct {
+	s     *Server
+	since time.Time
 }
 
 func isWord(w string) bool { return words[w] != nil }
@@ -33,7 +39,7 @@ func (x exchange) answerWord(word string) {
 		return
 	}
 	x.c.sent.Add(1)
-	x.c.out.push([]byte(words[word](x.s)))
+	x.c.out.push([]byte(words[word](&x.s.teller)))
 	x.c.hangUp()
 }
 
@@ -63,35 +69,35 @@ func interest(c *conn) int {
 	return 0
 }
 
-func (s *Server) summary() string {
-	received, sent := s.clients.traffic()
+func (t *teller) summary() string {
+	received, sent := t.s.clients.traffic()
 	return fmt.Sprintf("Latency min/avg/max: 0/0.0/0\nReceived: %d\nSent: %d\nConnections: %d\nOutstanding: 0\nZxid: %#x\n"+
-		"Mode: standalone\nNode count: %d\n", received, sent, len(s.clients.alive()), s.db.zxid, s.db.tree.count())
+		"Mode: standalone\nNode count: %d\n", received, sent, len(t.s.clients.alive()), t.s.db.zxid, t.s.db.tree.count())
 }
 
-func (s *Server) figures() string {
+func (t *teller) figures() string {
 	var b strings.Builder
-	received, sent := s.clients.traffic()
+	received, sent := t.s.clients.traffic()
 	for _, line := range []struct {
 		key   string
 		value any
 	}{
 		{"version", version},
 		{"server_state", "standalone"},
-		{"ephemerals_count", s.db.tree.ephemeralCount()},
-		{"num_alive_connections", len(s.clients.alive())},
+		{"ephemerals_count", t.s.db.tree.ephemeralCount()},
+		{"num_alive_connections", len(t.s.clients.alive())},
 		{"avg_latency", "0.0"},
 		{"outstanding_requests", 0},
-		{"znode_count", s.db.tree.count()},
-		{"global_sessions", len(s.db.sessions.byID)},
+		{"znode_count", t.s.db.tree.count()},
+		{"global_sessions", len(t.s.db.sessions.byID)},
 		{"packets_sent", sent},
 		{"packets_received", received},
-		{"watch_count", s.watches.data.count() + s.watches.child.count()},
+		{"watch_count", t.s.watches.data.count() + t.s.watches.child.count()},
 		{"min_latency", 0},
 		{"max_latency", 0},
-		{"approximate_data_size", s.db.tree.dataSize()},
+		{"approximate_data_size", t.s.db.tree.dataSize()},
 		{"local_sessions", 0},
-		{"uptime", time.Since(s.since).Milliseconds()},
+		{"uptime", time.Since(t.since).Milliseconds()},
 	} {
 		fmt.Fprintf(&b, "zk_%s\t%v\n", line.key, line.value)
 	}
