@@ -45,6 +45,7 @@ func NewEnsemble(cfg Config, opts EnsembleConfig) *Ensemble {
 		s := newServer(cfg, e.mu)
 		e.cfg = s.cfg
 		m := &member{e: e, s: s, index: n}
+		m.follows.m, m.requests.m = m, m
 		s.member, s.first = m, e.firstToTell
 		e.members = append(e.members, m)
 	}

@@ -86,7 +86,7 @@ func (x exchange) shake(hello jute.ConnectRequest) {
 	lives := true
 	if x.s.member != nil {
 		var served bool
-		if lives, served = x.s.member.admits(x, hello); !served {
+		if lives, served = x.s.member.requests.admits(x, hello); !served {
 			x.c.hangUp()
 			return
 		}
@@ -174,9 +174,9 @@ func (x exchange) reply(h jute.RequestHeader, body []byte, act action) {
 			x.s.db.begin()
 		}
 	case x.s.member != nil && (h.Op == jute.OpCloseSession || h.Op.Writes()):
-		x.s.member.write(x, h, body)
+		x.s.member.requests.write(x, h, body)
 		return
-	case x.s.member != nil && h.Op == jute.OpSync && !x.s.member.sync():
+	case x.s.member != nil && h.Op == jute.OpSync && !x.s.member.requests.sync():
 		return // who left its leader has hung up
 	case h.Op == jute.OpCloseSession:
 		x.closeSession(h)

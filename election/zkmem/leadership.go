@@ -80,7 +80,7 @@ func (l *leadership) accept(e *entry, from int) {
 	for _, f := range l.party {
 		l.m.send(f, func() {
 			f.log.entries = append(f.log.entries, e)
-			f.apply(f.holds) // its word may have been quicker
+			f.apply(f.follows.holds) // its word may have been quicker
 			f.send(l.m, func() { l.acked(f, e.zxid) })
 		})
 	}
@@ -114,7 +114,7 @@ func (l *leadership) advance() {
 	l.m.apply(zxid)
 	for _, f := range l.party {
 		l.m.send(f, func() {
-			f.heard, f.holds = time.Now(), zxid
+			f.follows.hear(zxid)
 			f.apply(zxid)
 		})
 	}
@@ -148,7 +148,7 @@ func (l *leadership) pulse() {
 		return
 	}
 	for _, f := range l.party {
-		l.m.send(f, func() { f.answerPulse(l.m) })
+		l.m.send(f, func() { f.follows.answerPulse(l.m) })
 	}
 	term := l.m.term
 	l.m.beat = time.AfterFunc(l.m.e.cfg.TickTime/2, func() {

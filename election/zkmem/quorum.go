@@ -1,14 +1,14 @@
 package zkmem
 
 import (
-	"maps"
 	"slices"
 	"time"
 )
 
 // takeLead makes a server the leader of those that are named. Its log holds from now on.
 func (m *member) takeLead(party []*member) {
-	m.role, m.leader, m.touched = leading, m, map[int64]time.Duration{}
+	m.role, m.leader = leading, m
+	m.follows.clear()
 	m.lead = leadership{m: m, acks: map[*member]int64{}, alive: map[*member]time.Time{}, owner: map[int64]int{}, closing: map[int64]bool{}, last: m.lead.last}
 	m.apply(m.log.newest())
 	m.s.db.zxid = max(m.s.db.zxid, m.e.newest())
@@ -34,50 +34,17 @@ func (e *Ensemble) newest() (zxid int64) {
 
 // follow joins a leader, and takes over its changes.
 func (m *member) follow(l *member) {
-	m.role, m.leader, m.heard, m.holds, m.epoch = following, l, time.Now(), l.log.done, l.epoch
-	m.touched = map[int64]time.Duration{}
+	m.role, m.leader, m.epoch = following, l, l.epoch
+	m.follows.hear(l.log.done)
+	m.follows.clear()
 	m.log.join(&l.log)
 	m.apply(l.log.done)
 	m.s.db.zxid, m.log.done = max(m.s.db.zxid, l.log.done), max(m.log.done, l.log.done)
-	m.watchLeader()
+	m.follows.watch()
 	l.lead.join(m)
 }
 
 func (e *Ensemble) patience() time.Duration { return time.Duration(e.opts.SyncLimit) * e.cfg.TickTime }
-
-func (m *member) answerPulse(l *member) {
-	m.heard = time.Now()
-	signs := m.touched
-	m.touched = map[int64]time.Duration{}
-	m.send(l, func() {
-		l.lead.alive[m] = time.Now()
-		for _, id := range slices.Sorted(maps.Keys(signs)) {
-			l.lead.keep(id, signs[id])
-		}
-		l.s.alarms.armExpiry()
-	})
-}
-
-// watchLeader makes sure that a follower notices when its leader is silent.
-func (m *member) watchLeader() {
-	if m.beat != nil {
-		m.beat.Stop()
-	}
-	term := m.term // the alarm is left to ring when there was word meanwhile
-	m.beat = time.AfterFunc(time.Until(m.heard.Add(m.e.patience()+1)), func() {
-		m.e.mu.Lock()
-		defer m.e.mu.Unlock()
-		if m.role != following || m.term != term {
-			return
-		}
-		if time.Since(m.heard) <= m.e.patience() {
-			m.watchLeader()
-			return
-		}
-		m.s.log.Info("server has lost its leader", "server", m.index+1)
-		m.leave(false)
-	})
-}
 
 // leave parts a server from its ensemble: its clients are dropped, and it looks for a leader, unless it is down.
 func (m *member) leave(isDown bool) {
@@ -91,9 +58,7 @@ func (m *member) leave(isDown bool) {
 	if m.beat != nil {
 		m.beat.Stop()
 	}
-	for _, r := range slices.Clone(m.waiting) {
-		r.finish(false)
-	}
+	m.requests.giveUp()
 	m.s.dropAll()
 	switch was {
 	case leading: // those that can be reached learn of it at once
@@ -122,9 +87,7 @@ func (m *member) end() {
 	}
 	m.term++
 	m.role = down
-	for _, r := range slices.Clone(m.waiting) {
-		r.finish(false)
-	}
+	m.requests.giveUp()
 }
 
 // lookSoon has those that look for a leader find one, after the time that an election takes.
