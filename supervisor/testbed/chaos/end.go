@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -136,7 +137,9 @@ func judgeKept(path string) int {
 	text, err := os.ReadFile(path)
 	k := kept{History: &history.History{}}
 	if err == nil {
-		err = json.Unmarshal(text, &k)
+		read := json.NewDecoder(bytes.NewReader(text))
+		read.DisallowUnknownFields() // what another version kept is not judged by half
+		err = read.Decode(&k)
 	}
 	if err == nil {
 		k.Wrong = k.Check()

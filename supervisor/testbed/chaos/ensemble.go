@@ -114,7 +114,7 @@ func (en *ensemble) serve() error {
 				return err
 			}
 		}
-		en.record.count(func(h *history.History) { h.Wedged++ })
+		en.record.count(func(c *history.Counts) { c.Wedged++ })
 	}
 	en.mu.Lock()
 	defer en.mu.Unlock()

@@ -20,12 +20,12 @@ type record struct {
 func (rc *record) open(seed uint64, kinds []*kind) {
 	rc.mu.Lock()
 	defer rc.mu.Unlock()
-	rc.past = history.History{Seed: seed, Began: tick.Now(), Services: serviceNames(), Bounds: bounds}
+	rc.past = history.History{Setup: history.Setup{Seed: seed, Services: serviceNames(), Bounds: bounds}, Began: tick.Now()}
 	for _, k := range kinds {
-		rc.past.Kinds = append(rc.past.Kinds, k.name)
+		rc.past.Setup.Kinds = append(rc.past.Setup.Kinds, k.name)
 	}
 	for _, n := range rc.fleet.nodes {
-		rc.past.Nodes = append(rc.past.Nodes, n.name)
+		rc.past.Setup.Nodes = append(rc.past.Setup.Nodes, n.name)
 	}
 	rc.burst = &history.Burst{}
 }
@@ -110,11 +110,11 @@ func (rc *record) resumed(p history.Pause) {
 	rc.mark()
 }
 
-// count changes what is only counted. World.mu is not held.
-func (rc *record) count(add func(h *history.History)) {
+// count changes the counts. World.mu is not held.
+func (rc *record) count(add func(c *history.Counts)) {
 	rc.mu.Lock()
 	defer rc.mu.Unlock()
-	add(&rc.past)
+	add(&rc.past.Counts)
 }
 
 // mark notes who could run what from now on.
@@ -130,7 +130,7 @@ func (rc *record) mark() {
 	for _, n := range rc.fleet.nodes {
 		healthy = healthy || n.harm == 0 && !n.off && n.sup != nil && n.sup.Running()
 	}
-	for _, s := range rc.past.Services {
+	for _, s := range rc.past.Setup.Services {
 		able[s] = rc.ensemble.serving && quorum >= 2 && healthy && (s != fenced || !rc.power.broken) && rc.desk.paused[s] == 0
 	}
 	rc.past.Marks = append(rc.past.Marks, history.Mark{At: tick.Now(), Able: able})

@@ -59,7 +59,7 @@ func endSession(w *world, s *struck) func() {
 	server := w.stage.Servers[s.dice.IntN(len(w.ensemble.servers))]
 	w.tasks.Go(func() {
 		if kit.TryEndSession(server, w.look.Path("services", service, "ActiveStandbyElectorLock")) == nil {
-			w.record.count(func(h *history.History) { h.SessionsEnded++ })
+			w.record.count(func(c *history.Counts) { c.SessionsEnded++ })
 		}
 	})
 	return undo

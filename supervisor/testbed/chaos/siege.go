@@ -34,8 +34,8 @@ func siege(w *world, s *struck) func() {
 				close(stop)
 			})
 			got := n.host.Besiege(what, stop)
-			w.record.count(func(h *history.History) {
-				h.Besieged += int(got.Held.Load() + got.Guesses.Load() + got.Garbage.Load() + got.Notes.Load())
+			w.record.count(func(c *history.Counts) {
+				c.Besieged += int(got.Held.Load() + got.Guesses.Load() + got.Garbage.Load() + got.Notes.Load())
 			})
 		})
 	}

@@ -60,7 +60,7 @@ func (st *meddlers) besiege(n *node, dice *rand.Rand, enough <-chan struct{}) {
 }
 
 func (st *meddlers) visited(wrong bool, text string) {
-	st.record.count(func(h *history.History) { h.Strangers++ })
+	st.record.count(func(c *history.Counts) { c.Strangers++ })
 	if wrong {
 		st.mu.Lock()
 		defer st.mu.Unlock()

@@ -42,7 +42,7 @@ func (rc *record) tellHealed(h *history.History) {
 	gaps = slices.Compact(gaps)
 	text := "nothing stopped"
 	if len(gaps) > 0 {
-		text = fmt.Sprintf("%d of %d stopped, %.2f s at most", len(gaps), len(h.Services), longest.Seconds())
+		text = fmt.Sprintf("%d of %d stopped, %.2f s at most", len(gaps), len(h.Setup.Services), longest.Seconds())
 	}
 	healing := time.Duration(rc.burst.Well - rc.burst.Healed)
 	rc.say("%s    well again after %.1f s; %s", rc.clock(rc.burst.Well), healing.Seconds(), text)

@@ -24,7 +24,7 @@ func (en *ensemble) sew() (sewn bool, err error) {
 		return false, nil
 	}
 	en.say("%s    ZooKeeper's servers disagree: %s", en.record.clock(tick.Now()), torn)
-	en.record.count(func(h *history.History) { h.Torn = append(h.Torn, torn) })
+	en.record.count(func(c *history.Counts) { c.Torn = append(c.Torn, torn) })
 	for i := range en.servers {
 		if i == en.stage.ZK.Leader() {
 			continue

@@ -16,24 +16,24 @@ func verdict(h *history.History, wrong []history.Violation, again string) bool {
 	}
 	t := h.Totals()
 	fmt.Printf("\n%d faults in %d bursts; %d runs of programs in %d activations\n", t.Faults, t.Bursts, t.Runs, t.Activations)
-	if h.Wedged > 0 {
-		fmt.Printf("ZooKeeper had a leader and took no writes, and was restarted: %d times\n", h.Wedged)
+	if h.Counts.Wedged > 0 {
+		fmt.Printf("ZooKeeper had a leader and took no writes, and was restarted: %d times\n", h.Counts.Wedged)
 	}
-	for _, t := range h.Torn {
+	for _, t := range h.Counts.Torn {
 		fmt.Printf("ZooKeeper's servers disagreed, and took their data from the leader: %s\n", t)
 	}
-	fmt.Printf("longest wait while somebody could have run: %s (%s; allowed: %s)\n", seconds(t.Wait), t.WaitFor, seconds(h.Bounds.Progress))
+	fmt.Printf("longest wait while somebody could have run: %s (%s; allowed: %s)\n", seconds(t.Wait), t.WaitFor, seconds(h.Setup.Bounds.Progress))
 	fmt.Printf("writes acknowledged and kept: %d; refused for an old token: %d\n", t.Taken, t.Refused)
-	fmt.Printf("sessions ended from outside: %d\n", h.SessionsEnded)
+	fmt.Printf("sessions ended from outside: %d\n", h.Counts.SessionsEnded)
 	found := map[string]int{}
 	for _, v := range wrong {
 		found[v.What]++
 	}
-	fmt.Printf("strangers turned away: %d times; what else they did in sieges: %d times\n", h.Strangers, h.Besieged)
+	fmt.Printf("strangers turned away: %d times; what else they did in sieges: %d times\n", h.Counts.Strangers, h.Counts.Besieged)
 	fmt.Printf("overlap %d  token %d  orphan %d  stuck %d  lost write %d  promoted %d  stranger let in %d  member not %d  other %d\n",
 		found["overlap"], found["token"], found["orphan"], found["stuck"], found["lost write"], found["promoted"],
 		found["stranger"], found["turned away"], found["end"])
-	fmt.Printf("(overlaps show in signs of life, every %v, and in a lock that the kernel keeps\n", h.Bounds.Tick)
+	fmt.Printf("(overlaps show in signs of life, every %v, and in a lock that the kernel keeps\n", h.Setup.Bounds.Tick)
 	fmt.Println(" for as long as any process of a run exists: that one has no blind spot)")
 	const most = 20
 	for i, v := range wrong {
@@ -50,7 +50,7 @@ func verdict(h *history.History, wrong []history.Violation, again string) bool {
 		}
 	}
 	if again != "" {
-		fmt.Printf("seed %d; again: %s\n", h.Seed, again)
+		fmt.Printf("seed %d; again: %s\n", h.Setup.Seed, again)
 	}
 	return len(wrong) == 0
 }

@@ -25,7 +25,7 @@ func (h *History) Check() []Violation {
 }
 
 func (h *History) overlaps() (all []Violation) {
-	for _, service := range h.Services {
+	for _, service := range h.Setup.Services {
 		for _, o := range kit.Overlaps(h.Of(service)) {
 			all = append(all, Violation{"overlap", service, o.Latter.First, o.String()})
 		}
@@ -55,7 +55,7 @@ func (h *History) denials() (all []Violation) {
 }
 
 func (h *History) tokens() (all []Violation) {
-	for _, service := range h.Services {
+	for _, service := range h.Setup.Services {
 		for _, fault := range kit.TokenFaults(h.Of(service)) {
 			all = append(all, Violation{"token", service, fault.Run.First, fault.Text})
 		}
@@ -72,7 +72,7 @@ func (h *History) orphans() (all []Violation) {
 			all = append(all, Violation{"orphan", r.Service, r.First, text})
 			continue
 		}
-		if over := time.Duration(r.Last - life.To); life.To != 0 && over > h.Bounds.Orphan {
+		if over := time.Duration(r.Last - life.To); life.To != 0 && over > h.Setup.Bounds.Orphan {
 			text := fmt.Sprintf("token %d on %s was alive %v after its supervisor, pid %d", r.Token, r.Node, over, life.Pid)
 			all = append(all, Violation{"orphan", r.Service, life.To, text})
 		}
@@ -131,8 +131,8 @@ func (h *History) Waits(service string) (longest time.Duration, at int64) {
 }
 
 func (h *History) stuck() (all []Violation) {
-	for _, service := range h.Services {
-		if wait, at := h.Waits(service); wait > h.Bounds.Progress {
+	for _, service := range h.Setup.Services {
+		if wait, at := h.Waits(service); wait > h.Setup.Bounds.Progress {
 			text := fmt.Sprintf("nobody ran for %v although somebody could", wait.Round(time.Millisecond))
 			all = append(all, Violation{"stuck", service, at, text})
 		}

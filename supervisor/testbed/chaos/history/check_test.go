@@ -22,11 +22,14 @@ func run(node string, token, first, last int64) Run {
 // well is a history in which all is as it should be: b follows a, whose supervisor was killed.
 func well() *History {
 	h := &History{
-		Ended: 60 * second, Nodes: []string{"a", "b"}, Services: []string{"db"},
-		Bounds: Bounds{Progress: 10 * time.Second, Orphan: time.Second},
-		Runs:   []Run{run("a", 7, 1*second, 20*second), run("b", 9, 20*second+5*ms, 60*second)},
-		Lives:  []Life{{"a", 1, 0, 20*second - ms}, {"b", 2, 0, 0}, {"a", 3, 22 * second, 0}},
-		Marks:  []Mark{{At: 0, Able: able(true)}, {At: 20*second - ms, Able: able(true)}, {At: 22 * second, Able: able(true)}},
+		Ended: 60 * second,
+		Setup: Setup{
+			Nodes: []string{"a", "b"}, Services: []string{"db"},
+			Bounds: Bounds{Progress: 10 * time.Second, Orphan: time.Second},
+		},
+		Runs:  []Run{run("a", 7, 1*second, 20*second), run("b", 9, 20*second+5*ms, 60*second)},
+		Lives: []Life{{"a", 1, 0, 20*second - ms}, {"b", 2, 0, 0}, {"a", 3, 22 * second, 0}},
+		Marks: []Mark{{At: 0, Able: able(true)}, {At: 20*second - ms, Able: able(true)}, {At: 22 * second, Able: able(true)}},
 	}
 	for _, r := range h.Runs {
 		for n := int64(1); n <= 2; n++ {

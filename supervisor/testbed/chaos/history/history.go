@@ -13,13 +13,9 @@ import (
 
 // History is everything that was recorded.
 type History struct {
-	Seed     uint64
-	Began    int64
-	Ended    int64    // when everything was told to stop
-	Kinds    []string // of faults that there are, in the order of the report
-	Nodes    []string
-	Services []string
-	Bounds   Bounds
+	Setup Setup
+	Began int64
+	Ended int64 // when everything was told to stop
 
 	Runs    []Run   // in the order of their starts
 	Bursts  []Burst // in the order of time
@@ -30,6 +26,20 @@ type History struct {
 	Pauses  []Pause
 	Roles   []Role
 
+	Counts Counts
+}
+
+// Setup is what a run consists of, and is known before it begins.
+type Setup struct {
+	Seed     uint64
+	Kinds    []string // of faults that there are, in the order of the report
+	Nodes    []string
+	Services []string
+	Bounds   Bounds
+}
+
+// Counts are what is told at the end, and judged by nobody.
+type Counts struct {
 	Strangers     int      // conversations with agents, and requests to ZooKeeper, of strangers
 	SessionsEnded int      // by strangers
 	Besieged      int      // connections, guesses, garbage and notes of strangers who besieged nodes

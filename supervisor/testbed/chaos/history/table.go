@@ -29,7 +29,7 @@ type Gap struct {
 
 // Gaps lists all gaps, by service and in the order of time.
 func (h *History) Gaps() (all []Gap) {
-	for _, service := range h.Services {
+	for _, service := range h.Setup.Services {
 		runs := h.Of(service)
 		for i := 1; i < len(runs); i++ {
 			all = append(all, Gap{service, runs[i-1].Last, runs[i].First, h.why(service, runs[i-1].Node, runs[i-1].Last)})
@@ -84,7 +84,7 @@ func (h *History) Table() []Row {
 		rows = append(rows, &Row{Kind: kind})
 		return rows[len(rows)-1]
 	}
-	for _, name := range h.Kinds {
+	for _, name := range h.Setup.Kinds {
 		row(name)
 	}
 	for _, b := range h.Bursts {
@@ -135,7 +135,7 @@ func (h *History) Totals() Totals {
 			t.Refused++
 		}
 	}
-	for _, service := range h.Services {
+	for _, service := range h.Setup.Services {
 		if wait, _ := h.Waits(service); wait > t.Wait {
 			t.Wait, t.WaitFor = wait, service
 		}

@@ -54,9 +54,9 @@ const (
 
 func overview(h *history.History) template.HTML {
 	var s svg
-	s.open("over", wide, rowHi*float64(len(h.Services))+tickHi, true)
+	s.open("over", wide, rowHi*float64(len(h.Setup.Services))+tickHi, true)
 	at := func(t int64) float64 { return wide * float64(t-h.Began) / float64(h.Ended-h.Began) }
-	for i, service := range h.Services {
+	for i, service := range h.Setup.Services {
 		y := rowHi * float64(i)
 		s.rect("gap", 0, y, wide, barHi, "")
 		for _, r := range h.Of(service) {
@@ -70,7 +70,7 @@ func overview(h *history.History) template.HTML {
 			}
 		}
 	}
-	y := rowHi * float64(len(h.Services))
+	y := rowHi * float64(len(h.Setup.Services))
 	for _, b := range h.Bursts {
 		for _, f := range b.Faults {
 			s.rect("fault", at(f.From), y, math.Max(2, at(f.To)-at(f.From)), tickHi-4, label(f))
@@ -80,7 +80,7 @@ func overview(h *history.History) template.HTML {
 }
 
 func nodeClass(h *history.History, node string) string {
-	for i, n := range h.Nodes {
+	for i, n := range h.Setup.Nodes {
 		if n == node {
 			return fmt.Sprint("n", i)
 		}

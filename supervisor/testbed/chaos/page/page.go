@@ -61,8 +61,8 @@ type mark struct {
 // Write writes the page.
 func Write(w io.Writer, h *history.History, violations []history.Violation) error {
 	v := view{
-		Good: len(violations) == 0, Seed: h.Seed, Length: short(time.Duration(h.Ended - h.Began)), Totals: h.Totals(),
-		Allowed: short(h.Bounds.Progress), Tick: h.Bounds.Tick, Services: h.Services, Nodes: h.Nodes,
+		Good: len(violations) == 0, Seed: h.Setup.Seed, Length: short(time.Duration(h.Ended - h.Began)), Totals: h.Totals(),
+		Allowed: short(h.Setup.Bounds.Progress), Tick: h.Setup.Bounds.Tick, Services: h.Setup.Services, Nodes: h.Setup.Nodes,
 		Overview: overview(h), Kinds: kindsOf(h), Longest: longest(h), AxisMarks: axis(h),
 	}
 	v.Wait = short(v.Totals.Wait)

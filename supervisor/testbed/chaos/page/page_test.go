@@ -18,7 +18,7 @@ func played() *history.History {
 		return history.Run{Run: kit.Run{Node: node, Token: token, First: first, Last: last}, Service: service}
 	}
 	return &history.History{
-		Seed: 42, Ended: 130 * second, Nodes: []string{"a", "b"}, Services: []string{"db", "web"},
+		Setup: history.Setup{Seed: 42, Nodes: []string{"a", "b"}, Services: []string{"db", "web"}}, Ended: 130 * second,
 		Runs: []history.Run{
 			run("db", "a", 1, second, 20*second), run("web", "b", 2, second, 130*second), run("db", "b", 3, 65*second, 130*second),
 		},

@@ -71,7 +71,7 @@ func (d *drawing) stave() stave {
 		rows = max(rows, f.row+1)
 	}
 	top := axisHi + float64(rows)*faultHi + between
-	hi := top + float64(len(d.h.Services))*(laneHi*float64(len(d.h.Nodes))+between)
+	hi := top + float64(len(d.h.Setup.Services))*(laneHi*float64(len(d.h.Setup.Nodes))+between)
 	d.open("lanes", staveWide, hi, false)
 	for s := 0; s <= 60; s += 5 {
 		x := float64(s) * perSecond
@@ -81,8 +81,8 @@ func (d *drawing) stave() stave {
 	for _, b := range d.h.Bursts {
 		d.bar("healing", b.Healed, b.Well, axisHi, hi-axisHi, 0.5, "healing until everything is well again")
 	}
-	for i, service := range d.h.Services {
-		d.service(service, top+float64(i)*(laneHi*float64(len(d.h.Nodes))+between))
+	for i, service := range d.h.Setup.Services {
+		d.service(service, top+float64(i)*(laneHi*float64(len(d.h.Setup.Nodes))+between))
 	}
 	for _, f := range faults {
 		d.fault(f, hi)
@@ -95,10 +95,10 @@ func (d *drawing) labels(top, hi float64) template.HTML {
 	var s svg
 	s.open("labels", 86, hi, false)
 	s.text("lane", 2, axisHi+10, "faults")
-	for i, service := range d.h.Services {
-		y := top + float64(i)*(laneHi*float64(len(d.h.Nodes))+between)
+	for i, service := range d.h.Setup.Services {
+		y := top + float64(i)*(laneHi*float64(len(d.h.Setup.Nodes))+between)
 		s.text("lane", 2, y+laneHi*1.5+4, service)
-		for j, node := range d.h.Nodes {
+		for j, node := range d.h.Setup.Nodes {
 			s.text("node t"+nodeClass(d.h, node), 76, y+laneHi*float64(j+1)-1, node)
 		}
 	}
@@ -107,10 +107,10 @@ func (d *drawing) labels(top, hi float64) template.HTML {
 
 // service draws a lane for each node; nobody running is red across all of them.
 func (d *drawing) service(service string, y float64) {
-	hi := laneHi * float64(len(d.h.Nodes))
+	hi := laneHi * float64(len(d.h.Setup.Nodes))
 	d.bar("ground", d.h.Began, d.h.Ended, y, hi, 0, "")
 	lane := map[string]float64{}
-	for i, node := range d.h.Nodes {
+	for i, node := range d.h.Setup.Nodes {
 		lane[node] = y + laneHi*float64(i)
 	}
 	for _, g := range d.h.Gaps() {
