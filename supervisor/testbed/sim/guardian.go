@@ -9,41 +9,37 @@ import (
 // guardian is a guardian process, which runs the real one's Ward over the simulated world. World.mu guards it.
 type guardian struct {
 	*gate
-	ward     *guard.Ward
-	w        *world
-	host     *host
-	of       *twins // the supervisor's end
-	node     *node
-	boot     int
-	index    int
-	birth    int       // of all on the host
-	number   uint64    // the pair's
-	dead     bool      // killed: it does nothing any more
-	fallen   bool      // its end can be seen
-	blind    time.Time // until then it can open nothing
-	twin     *guardian
-	closed   []guard.Closed // that it has not taken in
-	line     line
-	alarm    alarm
-	proxy    proxy
-	watchdog *device   // nil: there is none, or none that is needed
-	awake    time.Time // since when
+	ward   *guard.Ward
+	w      *world
+	host   *host
+	of     *twins // the supervisor's end
+	node   *node
+	index  int
+	birth  int    // of all on the host
+	number uint64 // the pair's
+	fallen bool   // its end can be seen
+	hands  hands
+	line   line
+	alarm  alarm
+	proxy  proxy
+	awake  time.Time // since when
 }
 
 func newGuardian(of *twins, index int) *guardian {
 	n := of.inc.node
 	g := &guardian{
-		gate: newGate(n.w.thawJitter(n.host.rng)), w: n.w, host: n.host, of: of, node: n, boot: n.host.boots, index: index,
+		gate: newGate(n.w.thawJitter(n.host.rng)), w: n.w, host: n.host, of: of, node: n, index: index,
 		birth: n.host.pid(), awake: time.Now(),
 	}
-	g.ward = guard.NewWard(guard.Config{Index: index, Grace: twinGrace}, hands{g})
+	g.hands.guardian = g
+	g.ward = guard.NewWard(guard.Config{Index: index, Grace: twinGrace}, &g.hands)
 	n.host.beings[g] = struct{}{}
 	return g
 }
 
 // deliver puts a message into the guardian's socket, as soon as that takes it.
 func (g *guardian) deliver(m *guard.Message) {
-	if g.dead {
+	if !g.alive() {
 		return
 	}
 	switch g.line.put(m) {
@@ -56,7 +52,7 @@ func (g *guardian) deliver(m *guard.Message) {
 
 // unclog sends what did not go before.
 func (g *guardian) unclog() {
-	for !g.dead && g.line.refill() {
+	for g.alive() && g.line.refill() {
 		g.wake()
 	}
 	g.of.clogged(g, len(g.line.unsent) > 0)
@@ -70,10 +66,9 @@ func (g *guardian) orphan() {
 
 // die is SIGKILL for a guardian: it does nothing any more. On a busy machine it takes a while until that can be seen.
 func (g *guardian) die() {
-	if g.dead {
+	if !g.alive() {
 		return
 	}
-	g.dead = true
 	g.kill()
 	g.alarm.stop()
 	g.w.check.orphans.unwatch(g)
@@ -92,9 +87,10 @@ func (g *guardian) fall() {
 	g.fallen = true
 	delete(g.host.beings, g)
 	g.node.dog.close(g)
-	g.w.net.sever(g.gate, g.host.on && g.boot == g.host.boots)
+	there := g.host.on && g.of.inc.boot == g.host.boots
+	g.w.net.sever(g.gate, there)
 	for _, c := range g.proxy.heard {
-		c.shut(g.host.on && g.boot == g.host.boots)
+		c.shut(there)
 	}
 	g.of.inc.do(func() {
 		g.w.after(0, func() {
@@ -103,7 +99,7 @@ func (g *guardian) fall() {
 		})
 	})
 	for _, other := range g.host.guardians() {
-		if other.twin == g {
+		if other.hands.twin == g {
 			other.wake()
 		}
 	}
@@ -133,7 +129,7 @@ func (g *guardian) stirred(t *tree) {
 
 // wake lets the guardian take a turn, if it can.
 func (g *guardian) wake() {
-	if g.dead || !g.running() {
+	if !g.running() {
 		return
 	}
 	now := g.host.now()
@@ -144,9 +140,7 @@ func (g *guardian) wake() {
 		g.of.inc.do(func() { g.w.after(time.Millisecond, g.unclog) })
 	}
 	g.line.orphaned = g.line.orphaned || g.line.hungUp
-	closed := g.closed
-	g.closed = nil
-	next, over := g.ward.Turn(now, guard.Events{Closed: closed, TwinGone: g.twin != nil && g.twin.fallen, Orphaned: g.line.orphaned})
+	next, over := g.ward.Turn(now, guard.Events{Closed: g.hands.haveClosed(), TwinGone: g.hands.alone(), Orphaned: g.line.orphaned})
 	if over {
 		g.die()
 		return

@@ -16,11 +16,30 @@ const (
 	strikeAgain = 20 * time.Millisecond
 )
 
-// hands is what a guardian does in the simulated world.
-type hands struct{ *guardian }
+// hands is what a guardian does in the simulated world, and what it has for that. World.mu guards it.
+type hands struct {
+	*guardian
+	blind    time.Time      // until then it can open nothing
+	twin     *guardian      // nil: it was not told of one
+	watchdog *device        // nil: there is none, or none that is needed
+	closed   []guard.Closed // that it has not taken in
+}
+
+// blindFor has it open nothing for a while.
+func (h *hands) blindFor(d time.Duration) { h.blind = time.Now().Add(d) }
+
+// alone tells whether the other one's end can be seen.
+func (h *hands) alone() bool { return h.twin != nil && h.twin.fallen }
+
+// haveClosed is what was closed since it was asked last.
+func (h *hands) haveClosed() []guard.Closed {
+	closed := h.closed
+	h.closed = nil
+	return closed
+}
 
 // Open implements guard.Hands.
-func (h hands) Open(m *guard.Message) (guard.Body, error) {
+func (h *hands) Open(m *guard.Message) (guard.Body, error) {
 	if time.Now().Before(h.blind) {
 		h.of.inc.mayDieTelling()
 		return nil, errBlind
@@ -43,7 +62,7 @@ func (g *guardian) sees() bool {
 }
 
 // Take implements guard.Hands.
-func (h hands) Take(m *guard.Message) error {
+func (h *hands) Take(m *guard.Message) error {
 	switch along := m.Along.(type) {
 	case *guardian:
 		h.twin = along
@@ -55,7 +74,7 @@ func (h hands) Take(m *guard.Message) error {
 }
 
 // Tell implements guard.Hands. The supervisor hears it when it is not frozen.
-func (h hands) Tell(m *guard.Message) {
+func (h *hands) Tell(m *guard.Message) {
 	if h.line.orphaned {
 		return
 	}
@@ -82,10 +101,10 @@ func (g *guardian) listenTo() {
 }
 
 // Feed implements guard.Hands.
-func (h hands) Feed() { h.watchdog.write(false) }
+func (h *hands) Feed() { h.watchdog.write(false) }
 
 // LetGo implements guard.Hands.
-func (h hands) LetGo(last bool) {
+func (h *hands) LetGo(last bool) {
 	if last {
 		h.watchdog.write(true)
 	}
@@ -94,7 +113,7 @@ func (h hands) LetGo(last bool) {
 }
 
 // Close implements guard.Hands.
-func (h hands) Close(c guard.Closing) {
+func (h *hands) Close(c guard.Closing) {
 	g := h.guardian
 	g.w.wait.Go(func() {
 		closed := guard.Closed{Closing: c, Err: g.closeSession(c)}
@@ -103,7 +122,7 @@ func (h hands) Close(c guard.Closing) {
 		}
 		g.w.mu.Lock()
 		defer g.w.mu.Unlock()
-		g.closed = append(g.closed, closed)
+		h.closed = append(h.closed, closed)
 		g.wake()
 	})
 }

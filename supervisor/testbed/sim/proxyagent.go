@@ -28,7 +28,7 @@ func (e *ear) held() bool {
 
 // guardians is those to whom the listener was lent. World.mu is held.
 func (e *ear) guardians() []*guardian {
-	return slices.DeleteFunc(e.inc.node.host.guardians(), func(g *guardian) bool { return g.of.inc != e.inc || g.dead })
+	return slices.DeleteFunc(e.inc.node.host.guardians(), func(g *guardian) bool { return g.of.inc != e.inc || !g.alive() })
 }
 
 // relieve has a guardian take a connection that the supervisor did not accept in time. World.mu is held.

@@ -139,7 +139,7 @@ func (g pairHands) Start(at int, number uint64) {
 		former, s := g.guardians[at], newGuardian(g.twins, at)
 		s.number, g.guardians[at] = number, s
 		if blind > 0 {
-			s.blind = time.Now().Add(blind)
+			s.hands.blindFor(blind)
 		}
 		if !g.pair.Began(g.now(), at, number, nil) {
 			g.guardians[at] = former
@@ -151,7 +151,7 @@ func (g pairHands) Start(at int, number uint64) {
 
 // Kill implements guard.PairHands.
 func (g pairHands) Kill(at int, why error) {
-	if s := g.guardians[at]; s != nil && !s.dead {
+	if s := g.guardians[at]; s != nil && s.alive() {
 		g.w.say("%s: the supervisor kills guardian %d: %v", g.inc.node.name, at+1, why)
 		s.die()
 	}

@@ -155,7 +155,7 @@ func (g *keeper) legacy(number uint64, trees int) (l guard.Legacy, err error) {
 	}
 	busy := len(g.watchdog.turn) > 0
 	for _, s := range g.guardians {
-		busy = busy || s == nil || s.dead
+		busy = busy || s == nil || !s.alive()
 	}
 	for _, t := range g.trees() {
 		busy = busy || len(t.killing) > 0
