@@ -39,7 +39,7 @@ func (lf *linkFaults) ambush(f Fault) (end func(), done bool) {
 		undo := sync.OnceFunc(func() { lf.say("over: %v", f); heal(); set(-1) })
 		set(1)
 		lf.mu.Lock()
-		late := lf.quiet || lf.over
+		late := lf.course.quiet || lf.course.over
 		if !late {
 			lf.say("zk%d is cut off with %s, and has told nobody of its last write", server+1, lf.nodes[f.Node].name)
 			lf.nemesis.noteFault(f.Kind)

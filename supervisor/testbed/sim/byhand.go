@@ -26,7 +26,7 @@ func (o *operator) deleteService(service string) bool {
 	for range 3 { // somebody may add something meanwhile
 		o.mu.Lock()
 		v := o.check.services[service]
-		may, paths := !o.over && o.nemesis.servers.allKnow() && !v.crumb.failsafe.Binds(), slices.Collect(maps.Keys(v.znodes))
+		may, paths := !o.course.over && o.nemesis.servers.allKnow() && !v.crumb.failsafe.Binds(), slices.Collect(maps.Keys(v.znodes))
 		o.mu.Unlock()
 		if !may || len(paths) == 0 {
 			return false
@@ -113,7 +113,7 @@ func (o *operator) mayStrike(service, path string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	v := o.check.services[service]
-	if o.over || !v.lock.there || !v.crumb.there {
+	if o.course.over || !v.lock.there || !v.crumb.there {
 		return false
 	}
 	if (v.crumb.failsafe.Binds() || o.check.sessions.meddled[v.lock.owner]) && strings.HasSuffix(path, "ActiveBreadCrumb") {

@@ -46,6 +46,7 @@ type tally struct {
 	starts    int
 	doomed    int // starts beside a process that was killed, but held by the kernel
 	leftovers int // that breadcrumbs told of
+	cover     Coverage
 }
 
 // serviceView is a service as the checker sees it.
@@ -89,7 +90,7 @@ type crumbView struct {
 func newChecker(w *world) *checker {
 	c := &checker{
 		w: w, services: map[string]*serviceView{}, sessions: newSessionsView(),
-		hand: handView{byHand: map[string]int{}, late: map[int64][]string{}},
+		tally: tally{cover: Coverage{}}, hand: handView{byHand: map[string]int{}, late: map[int64][]string{}},
 	}
 	c.sight, c.nodes, c.bounds = newSight(c), newNodesView(c), boundsView{checker: c, grants: map[int64]*granting{}}
 	c.dogs, c.orphans = dogsView{checker: c}, orphansView{c}

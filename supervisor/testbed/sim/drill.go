@@ -35,7 +35,7 @@ func (dr *drill) hold() {
 	r := dr.stream(fmt.Sprint("drill ", time.Since(dr.began)))
 	name := pick(r, dr.plan.services()...)
 	dr.mu.Lock()
-	dr.quiet = false
+	dr.course.quieten(false)
 	v := dr.check.services[name]
 	first := dr.favourite(name)
 	dr.mu.Unlock()
@@ -43,7 +43,7 @@ func (dr *drill) hold() {
 		dr.mu.Lock()
 		defer dr.mu.Unlock()
 		dr.programs.mend(name)
-		dr.quiet = true
+		dr.course.quieten(true)
 	}()
 	if first != "" && !dr.drilled {
 		dr.drilled = true

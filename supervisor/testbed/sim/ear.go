@@ -14,6 +14,9 @@ import (
 // agentsFrom is the number from which on the network knows supervisors' agents in place of servers, by their nodes.
 const agentsFrom = 100
 
+// agentKeys are those of all agents.
+var agentKeys = agent.Shared([]byte("known to all nodes"))
+
 // ear is where a supervisor listens for others that ask about a death, and its guardians, when it does not.
 type ear struct {
 	inc  *incarnation
@@ -109,12 +112,12 @@ func (i *incarnation) agent() *supervisor.Agent {
 	if !i.node.w.plan.Agents {
 		return nil
 	}
-	return &supervisor.Agent{Listen: i.node.name, Advertise: i.node.name, Keys: i.node.w.keys, Open: i.listen, Dial: i.call}
+	return &supervisor.Agent{Listen: i.node.name, Advertise: i.node.name, Keys: agentKeys, Open: i.listen, Dial: i.call}
 }
 
 // asks is the fencing step of asking an agent before anything else is tried.
 func (i *incarnation) asks() fencing.Step {
-	return fencing.Step{Method: agent.Method{Keys: i.node.w.keys, Dial: i.call}, Timeout: i.node.w.plan.Timeout}
+	return fencing.Step{Method: agent.Method{Keys: agentKeys, Dial: i.call}, Timeout: i.node.w.plan.Timeout}
 }
 
 func (i *incarnation) listen(context.Context) (net.Listener, error) {

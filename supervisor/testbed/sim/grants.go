@@ -175,7 +175,7 @@ func (bv *boundsView) await(f Fault) { bv.regrants = append(bv.regrants, f) }
 
 // regranted is what is to happen to a node that is granted less.
 func (bv *boundsView) regranted() (f Fault, ok bool) {
-	if len(bv.regrants) == 0 || bv.w.quiet || bv.w.over {
+	if len(bv.regrants) == 0 || bv.w.course.quiet || bv.w.course.over {
 		return f, false
 	}
 	f, bv.regrants = bv.regrants[0], bv.regrants[1:]
@@ -214,7 +214,7 @@ func (bv *boundsView) read(n *node, by *stream, hello jute.ConnectResponse) {
 	}
 	inc := n.inc
 	bv.w.after(time.Duration(f.N/256%16)*timeout/64, func() {
-		if n.inc != inc || bv.w.quiet {
+		if n.inc != inc || bv.w.course.quiet {
 			return
 		}
 		if f.twist() == thenCut {

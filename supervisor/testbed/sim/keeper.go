@@ -112,7 +112,7 @@ func (g *keeper) stop(ctx context.Context) error {
 func (i *incarnation) mayDieTelling() {
 	n := i.node
 	w := n.w
-	if w.quiet || n.host.lags.IntN(3) > 0 {
+	if w.course.quiet || n.host.lags.IntN(3) > 0 {
 		return
 	}
 	soon := drawn(n.host.lags, 100*time.Millisecond) - 50*time.Millisecond

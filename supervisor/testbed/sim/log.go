@@ -51,11 +51,11 @@ func (l logSink) tell(msg string, args []any) {
 	w.say("%s: %s%s", l.inc.node.name, msg, b.String())
 	switch msg {
 	case "role":
-		w.cover.saw(pairs["from"], pairs["reason"], pairs["to"])
+		w.check.tally.cover.saw(pairs["from"], pairs["reason"], pairs["to"])
 		if pairs["to"] == "fencing" || pairs["from"] == "active" {
 			l.inc.waylay(pairs["service"], pairs["from"] == "active")
 		}
 	case "the child's death is not proved, the lock is kept":
-		w.cover.saw("stopping", "tree may be alive", "stopping")
+		w.check.tally.cover.saw("stopping", "tree may be alive", "stopping")
 	}
 }

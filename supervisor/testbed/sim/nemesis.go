@@ -23,6 +23,7 @@ type hostFaults struct {
 	*world
 	waylaid  map[string][]Fault // by service: what is to happen when somebody is fencing, or stops
 	upgraded time.Time          // when an upgrade was ordered last
+	unfenced bool               // no power switch answers
 }
 
 // lieInWait keeps a fault for when a service's next supervisor begins to fence, or to stop.

@@ -15,7 +15,7 @@ import (
 // start begins a new supervisor process on the node. World.mu is held.
 func (n *node) start() {
 	w := n.w
-	if n.inc != nil || !n.host.on || w.over {
+	if n.inc != nil || !n.host.on || w.course.over {
 		return
 	}
 	if wait := time.Until(n.down); wait > 0 {
@@ -196,7 +196,7 @@ func (s stonith) Fence(ctx context.Context, t fencing.Target) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.unfenced || s.inc.node.host.rng.IntN(4) == 0 && !w.quiet {
+	if w.nemesis.hosts.unfenced || s.inc.node.host.rng.IntN(4) == 0 && !w.course.quiet {
 		return errNoStonith
 	}
 	for _, n := range w.nodes {

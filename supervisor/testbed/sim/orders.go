@@ -177,7 +177,7 @@ func (o *operator) resume() {
 	o.mu.Lock()
 	var paused []string
 	for _, s := range o.plan.services() {
-		if o.quiet && o.check.services[s].paused {
+		if o.course.quiet && o.check.services[s].paused {
 			paused = append(paused, s)
 		}
 	}

@@ -174,7 +174,7 @@ func (l *late) end() {
 func (sf *serverFaults) unsettle(n *node, twist int) {
 	sf.mu.Lock()
 	defer sf.mu.Unlock()
-	if sf.over || sf.quiet || n.inc == nil {
+	if sf.course.over || sf.course.quiet || n.inc == nil {
 		return
 	}
 	if twist == standbyBoots {

@@ -47,7 +47,7 @@ func (ps *programs) natureOf(t *tree, program string) (nature, bool) {
 	n.strays, n.headless = r.IntN(8) == 0, r.IntN(4) == 0
 	bad := ps.trials[t.service]
 	switch {
-	case ps.quiet || bad == nil || bad.side && program != sideProgram || bad.node != "" && bad.node != t.node:
+	case ps.course.quiet || bad == nil || bad.side && program != sideProgram || bad.node != "" && bad.node != t.node:
 	case bad.absent:
 		return n, false
 	default:

@@ -32,12 +32,15 @@ type Result struct {
 type course struct {
 	*world
 	passed atomic.Int64 // grows while virtual time does
+
+	quiet bool // no process ends by itself; world.mu guards it, and over
+	over  bool
 }
 
 // run carries a plan out. It is called in a bubble of synctest, and stops at the first violation.
 func run(p *Plan) *Result {
 	w := newWorld(p)
-	r := &Result{Plan: p, Faults: w.nemesis.faults, Cover: w.cover}
+	r := &Result{Plan: p, Faults: w.nemesis.faults, Cover: w.check.tally.cover}
 	w.mu.Lock()
 	for _, n := range w.nodes {
 		w.after(drawn(n.host.rng, p.Timeout/4), n.start)
@@ -171,6 +174,9 @@ func (w *world) idle(d time.Duration) {
 	}
 }
 
+// quieten says whether processes end by themselves from now on. World.mu is held.
+func (co *course) quieten(quiet bool) { co.quiet = quiet }
+
 // heal ends what no fault ends by itself.
 func (co *course) heal() {
 	for _, s := range co.zk.servers {
@@ -243,7 +249,7 @@ func (co *course) end() {
 	co.mu.Lock()
 	co.check.calm = false
 	co.over = true
-	co.silent.Store(true)
+	co.trace.over.Store(true)
 	for _, h := range co.hosts {
 		h.powerOff()
 	}

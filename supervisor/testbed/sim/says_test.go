@@ -111,12 +111,12 @@ func TestAForcedSwitchoverEndsARestAfterARefusal(t *testing.T) {
 		s.see(func(v *serviceView) { from, _ = v.active() })
 		to = map[string]string{"n1": "n2", "n2": "n1"}[from]
 		s.mu.Lock()
-		s.unfenced = true
+		s.nemesis.hosts.unfenced = true
 		s.node(from).host.powerOff()
 		s.mu.Unlock()
 		s.until(time.Minute, to+" rests", func(v *serviceView) bool { return v.members[to].Role == "failed" })
 		s.mu.Lock()
-		s.unfenced = false
+		s.nemesis.hosts.unfenced = false
 		s.mu.Unlock()
 		time.Sleep(time.Minute)
 		s.orders(func(c *election.Control, e election.Order) {

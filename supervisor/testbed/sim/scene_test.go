@@ -40,7 +40,7 @@ func play(t *testing.T, change func(*Plan), act func(*scene)) {
 		w.course.progress(&Result{})
 		s.until(time.Minute, "all stand", func(v *serviceView) bool { return len(v.members) == p.Nodes })
 		w.mu.Lock()
-		w.quiet = false
+		w.course.quieten(false)
 		w.mu.Unlock()
 		act(s)
 		if w.check.first != nil {

@@ -75,7 +75,7 @@ func (st *stranger) meddle(f Fault) (end func(), done bool) {
 	if session == 0 { // its znode was deleted by hand: the lock tells as well
 		session = st.sessionOn(f.Node)
 	}
-	if session == 0 || st.over {
+	if session == 0 || st.course.over {
 		st.mu.Unlock()
 		return nil, false
 	}
@@ -101,7 +101,7 @@ func (st *stranger) meddle(f Fault) (end func(), done bool) {
 // servers though nobody else does, and it may be carried out though it is not answered.
 func (st *stranger) endSession(session int64, shorten bool) (done bool) {
 	st.mu.Lock()
-	late := st.quiet || st.over || st.check.sessions.over[session] || !st.check.crumbed(session)
+	late := st.course.quiet || st.course.over || st.check.sessions.over[session] || !st.check.crumbed(session)
 	if !late {
 		st.say("stranger: attaches to session %s", election.SessionName(session))
 		st.check.sessions.meddle(session)

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,11 +18,15 @@ type trace struct {
 	count int
 	sum   uint64
 	every func(line string) // is told each line, unless nil
+	over  atomic.Bool       // it takes no more
 }
 
 func newTrace() *trace { return &trace{} }
 
 func (t *trace) add(at time.Duration, format string, args ...any) {
+	if t.over.Load() {
+		return
+	}
 	line := fmt.Sprintf("%12.6fs  ", at.Seconds()) + fmt.Sprintf(format, args...)
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(line))

@@ -63,7 +63,7 @@ func (i *incarnation) waylay(service string, stopping bool) {
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if i.node.inc == i && !w.over {
+		if i.node.inc == i && !w.course.over {
 			w.say("%s: supervisor %d is asked to stop", i.node.name, i.number)
 			w.nemesis.noteFault(f.Kind)
 			i.asked = true

@@ -79,7 +79,7 @@ func (i *incarnation) become(legacy []byte) error {
 	w := n.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n.inc != i || w.over {
+	if n.inc != i || w.course.over {
 		return errCrashed
 	}
 	if i.fate.fate() == upgradeFails {

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"understudy/fencing/agent"
 )
 
 // world is everything in one run: hosts, network, ZooKeeper, and who watches over the promises.
@@ -21,18 +19,12 @@ type world struct {
 	net   *network
 	zk    *zookeeper
 	check *checker
-	cover Coverage
-	keys  *agent.Keys // of all agents
 	trace *trace
 	hosts []*host
 	nodes []*node
 	wait  sync.WaitGroup
 
 	mu       sync.Mutex // guards hosts and all that is on them, and the checker
-	quiet    bool       // no process ends by itself
-	over     bool
-	silent   atomic.Bool // over, for those who do not hold mu
-	unfenced bool        // no power switch answers
 	course   course
 	operator operator
 	programs programs
@@ -46,7 +38,6 @@ var current atomic.Pointer[world]
 func newWorld(p *Plan) *world {
 	w := &world{plan: p, began: time.Now(), trace: newTrace()}
 	w.trace.every = p.Tell
-	w.cover, w.keys = Coverage{}, agent.Shared([]byte("known to all nodes"))
 	w.operator = operator{world: w, rng: w.stream("operator"), settings: w.newSettings()}
 	w.programs = programs{world: w, trials: map[string]*trouble{}, ailing: map[ailment]*sickness{}}
 	w.drills = drill{world: w}
@@ -95,7 +86,7 @@ func (w *world) after(d time.Duration, f func()) *time.Timer {
 	return time.AfterFunc(d, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if !w.over {
+		if !w.course.over {
 			f()
 		}
 	})
@@ -141,7 +132,5 @@ func (w *world) thawJitter(r *rand.Rand) func() time.Duration {
 
 // say adds to the trace.
 func (w *world) say(format string, args ...any) {
-	if !w.silent.Load() {
-		w.trace.add(time.Since(w.began), format, args...)
-	}
+	w.trace.add(time.Since(w.began), format, args...)
 }
