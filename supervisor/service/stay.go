@@ -104,7 +104,7 @@ func (t *stay) UndoOld(ctx context.Context) role.Event {
 	v.unit.WaitUndone()
 	v.unit.LoadDebts()
 	v.unit.UndoAll(ctx)
-	if v.Removed() || ctx.Err() != nil {
+	if v.Removed() || ctx.Err() != nil || wait.Closed(t.s.Leave) { // Leave is closed a moment before ctx ends
 		return role.Event{Kind: role.StayOver}
 	}
 	if v.mem.first() {
