@@ -2,7 +2,7 @@ package child
 
 import "sync"
 
-// alive is what may be alive of a tree.
+// alive holds the parts of a tree that may live.
 type alive struct {
 	leaf *leaf // its cgroup, which contains the parts; nil: its containment is of another kind
 

@@ -26,7 +26,7 @@ type guardians struct {
 	gone     [2]*guardianProcess // the former ones
 	due      time.Duration
 	later    []func() // orders to kill, for the end of a change
-	ordering bool     // a goroutine gives them, in their order
+	ordering bool     // a goroutine gives these orders; only one does at a time
 }
 
 // starting starts a guardian.
@@ -220,7 +220,7 @@ func (g *guardians) rouse(ctx context.Context) {
 // killAll stops the replacing of guardians, ends every epoch, and kills every tree, with proof.
 func (g *guardians) killAll(ctx context.Context) error {
 	g.mu.Lock()
-	g.pair.Stop() // a guardian that is missing from here on answers nothing: in the same moment, no start may go on
+	g.pair.Stop() // from here on a missing guardian counts as an answer, so starts must end in the same moment
 	g.pair.StrikeAll(ErrStopped)
 	var all []*Tree
 	for _, e := range g.pair.Ledger.Epochs() {

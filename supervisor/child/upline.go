@@ -50,5 +50,5 @@ func (u *upLine) say() {
 	u.unsaid = nil
 }
 
-// shut tells a supervisor that lives that this guardian relies on it no more.
+// shut closes the line. A supervisor that still lives sees that this guardian no longer relies on it.
 func (u *upLine) shut() { _ = unix.Shutdown(u.sock, unix.SHUT_RDWR) }

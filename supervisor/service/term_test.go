@@ -112,3 +112,21 @@ func TestWhatASessionsEndInterruptedIsUndoneInTheNext(t *testing.T) {
 		t.Errorf("undone %d times, still owed: %v", tries, v.unit.Debts())
 	}
 }
+
+// Leave is closed a moment before the contexts of the stays end. Nothing begins in between.
+func TestAStayThatHasToLeaveBeginsNoCandidacy(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		v, leave := made(t, Conf{}, nil), make(chan struct{})
+		if leaves {
+			close(leave)
+		}
+		want := role.Event{Kind: role.Settled}
+		if leaves {
+			want.Kind = role.StayOver
+		}
+		h := newHands(t.Context(), v, Session{Session: &election.Session{}, Leave: leave})
+		if got := h.UndoOld(t.Context()); got != want {
+			t.Errorf("leaves: %v: %v", leaves, got.Kind)
+		}
+	}
+}

@@ -125,8 +125,8 @@ func (m *machine) tell(t *testing.T, line string) {
 
 var answered = regexp.MustCompile(`(?s)^(.*)<(\d+)>\n`)
 
-// do has the machine's shell do something, which has to succeed, and returns what that says. A machine whose emulator stands still for
-// as long as the watchdog waits is reset, however well it is.
+// do has the machine's shell do something, which has to succeed, and returns what that says. If the emulator stands still for as long as
+// the watchdog waits, the machine is reset before the test has done anything to it.
 func (m *machine) do(t *testing.T, line string) string {
 	t.Helper()
 	said, answered := m.ask(t, line)
