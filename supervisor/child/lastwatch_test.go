@@ -45,14 +45,24 @@ func TestTheLastGuardianIsKilledAfterEveryStrike(t *testing.T) {
 	g.attend(0, g.at[0])
 	g.attend(1, last)
 	_ = theirs[0].Close() // one is gone, and none can be started
-	time.Sleep(300 * time.Millisecond)
+	until(t, "the next kills are decided", func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return len(g.later) > 0 || last.gone()
+	})
 	if last.gone() {
 		t.Error("the last guardian was killed before the strike")
 	}
 	slow.mu.Unlock()
-	for end := time.Now().Add(5 * time.Second); !last.gone(); time.Sleep(time.Millisecond) {
+	until(t, "the last guardian is killed", last.gone)
+}
+
+// until waits for a fact.
+func until(t *testing.T, what string, fact func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !fact(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the last guardian was never killed")
+			t.Fatal("never: ", what)
 		}
 	}
 }
