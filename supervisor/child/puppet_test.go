@@ -141,15 +141,15 @@ func (p *puppet) do(c command) reply {
 	return r
 }
 
-// raise gets a tree running under a lease, and returns the program's pid and the lease's end.
+// raise gets a tree running under a lease that ends so much later, and returns the program's pid and the lease's end.
 func (p *puppet) raise(lease time.Duration, script string) (pid int, deadline time.Duration) {
 	p.t.Helper()
 	p.do(command{Do: "begin", Epoch: 1})
-	deadline = p.do(command{Do: "extend", Epoch: 1, In: lease}).At
+	p.do(command{Do: "extend", Epoch: 1, In: time.Hour})
 	p.leaf = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
 	pid = p.do(command{Do: "start", Name: "a", Script: script}).Pid
 	p.ready()
-	return pid, deadline
+	return pid, p.do(command{Do: "shorten", Epoch: 1, In: lease}).At
 }
 
 func (p *puppet) guardians() []int {
@@ -311,7 +311,7 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 		return r, g.Extend(c.Epoch, r.At)
 	case "shorten":
 		r.At = Now() + c.In
-		return r, g.Shorten(ctx, c.Epoch, r.At, Watchdog{})
+		return r, g.Shorten(ctx, c.Epoch, r.At, fake(dir, c))
 	case "tree":
 		t, err := g.NewTree(ctx, c.Epoch, c.Name, []byte(c.Name))
 		if err == nil {
@@ -344,11 +344,10 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 	case "kill":
 		return r, trees[c.Name].Kill(ctx)
 	case "arm", "check":
-		w := Watchdog{Path: filepath.Join(dir, c.Script+"dog"), Timeout: fakeTimeout, After: fakeAfter}
 		if c.Do == "check" {
-			return r, g.CheckWatchdog(ctx, w)
+			return r, g.CheckWatchdog(ctx, fake(dir, c))
 		}
-		return r, trees[c.Name].Arm(ctx, w)
+		return r, trees[c.Name].Arm(ctx, fake(dir, c))
 	case "end":
 		return r, trees[c.Name].End(ctx)
 	case "finish":
@@ -372,4 +371,9 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 		return r, g.Cause(c.Epoch)
 	}
 	return r, errors.ErrUnsupported
+}
+
+// fake is a fake watchdog that a command names.
+func fake(dir string, c command) Watchdog {
+	return Watchdog{Path: filepath.Join(dir, c.Script+"dog"), Timeout: fakeTimeout, After: fakeAfter}
 }

@@ -183,13 +183,13 @@ func (p *puppet) armed(lease time.Duration) (d *fakeWatchdog, deadline time.Dura
 	p.t.Helper()
 	d = newFakeWatchdog(p.t, p.dir)
 	p.do(command{Do: "begin", Epoch: 1})
-	deadline = p.do(command{Do: "extend", Epoch: 1, In: lease}).At
+	p.do(command{Do: "extend", Epoch: 1, In: time.Hour})
 	p.leaf = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
 	p.do(command{Do: "arm", Name: "a"})
 	p.do(command{Do: "start", Name: "a", Script: stubborn})
 	p.ready()
 	p.guardians()
-	return d, deadline
+	return d, p.do(command{Do: "shorten", Epoch: 1, In: lease}).At
 }
 
 func TestWatchdogIsFedByBothAndDisarmedWhenNothingIsLeft(t *testing.T) {
