@@ -14,6 +14,7 @@ import (
 
 	"understudy/election/jute"
 	"understudy/election/zkmem"
+	_ "understudy/packaging/onethread"
 )
 
 // lag is how long the servers take to agree.

@@ -150,9 +150,7 @@ export UNDERSTUDY_TESTS
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 go build -o "$work/testreport" ./packaging/testreport
-# Go 1.26's race detector breaks when two threads of one synctest bubble fire timers at once (time.After(0) in two goroutines is enough):
-# one test process runs one of them at a time. Several processes run beside each other.
-race="-race -cpu 1"
+race=-race
 if ! is_there "$(go env CC)"; then
 	race=
 	echo "test.sh: without the race detector, which needs ${CC:-gcc}" >&2

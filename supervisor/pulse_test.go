@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+
+	_ "understudy/packaging/onethread"
 )
 
 // pulsing is a supervisor of which only takeChanges runs.

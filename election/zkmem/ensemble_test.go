@@ -10,6 +10,7 @@ import (
 
 	"understudy/election/jute"
 	"understudy/election/zkmem"
+	_ "understudy/packaging/onethread"
 	"understudy/supervisor/testbed/zktest"
 )
 

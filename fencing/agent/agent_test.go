@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/fencing"
+	_ "understudy/packaging/onethread"
 )
 
 var (

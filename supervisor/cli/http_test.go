@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	_ "understudy/packaging/onethread"
 	"understudy/supervisor/config"
 	"understudy/supervisor/testbed/keytest"
 )

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	_ "understudy/packaging/onethread"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/service"
 )

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	_ "understudy/packaging/onethread"
 )
 
 func TestALineIsLoggedOnceAWindowAndTellsWhatWasLeftOut(t *testing.T) {

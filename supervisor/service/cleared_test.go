@@ -9,6 +9,7 @@ import (
 
 	"understudy/election"
 	"understudy/fencing"
+	_ "understudy/packaging/onethread"
 	"understudy/supervisor/child"
 )
 

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
+	_ "understudy/packaging/onethread"
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/wait"

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	_ "understudy/packaging/onethread"
 )
 
 // script answers each check as told, and after its end with the last answer.

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	_ "understudy/packaging/onethread"
 	"understudy/supervisor/control"
 )
 
