@@ -87,7 +87,9 @@ func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 		}
 	}
 	for i := range g.guardians.at {
-		s, err := g.guardians.startGuardian(answerBy(ctx), i)
+		bounded, cancel := context.WithTimeout(ctx, firstLimit)
+		s, err := g.guardians.startGuardian(bounded, i)
+		cancel()
 		if err != nil {
 			for _, started := range g.guardians.at[:i] {
 				started.destroy()

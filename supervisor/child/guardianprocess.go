@@ -16,7 +16,8 @@ import (
 
 const (
 	guardianSocket = 3
-	startLimit     = 5 * time.Second // for a guardian to answer
+	startLimit     = 5 * time.Second  // for a guardian to answer that replaces another
+	firstLimit     = 20 * time.Second // for each that is started first: nobody waits but a machine that boots and has much to do
 )
 
 // guardianProcess is one guardian process, as the supervisor sees it.
@@ -36,17 +37,8 @@ type guardianProcess struct {
 	pending []*guard.Message // messages that it did not take
 }
 
-// answerBy is when a new guardian must have answered.
-func answerBy(ctx context.Context) time.Time {
-	deadline := time.Now().Add(startLimit)
-	if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
-		return at
-	}
-	return deadline
-}
-
-// startGuardian starts a guardian and waits for its first answer.
-func (g *guardians) startGuardian(deadline time.Time, index int) (*guardianProcess, error) {
+// startGuardian starts a guardian and waits for its first answer, until ctx ends.
+func (g *guardians) startGuardian(ctx context.Context, index int) (*guardianProcess, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -73,13 +65,24 @@ func (g *guardians) startGuardian(deadline time.Time, index int) (*guardianProce
 	s := &guardianProcess{pid: process.Pid, process: process, pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: link{ours}}
 	err = s.link.send(&guard.Message{Op: guard.OpSetup, Seq: 1, Index: index, Grace: g.start.grace})
 	if err == nil {
-		err = s.await(deadline, 1, func(*guard.Message) {})
+		err = s.answer(ctx)
 	}
 	if err != nil {
 		s.destroy()
 		return nil, fmt.Errorf("guardian %d does not answer: %w", index+1, err)
 	}
 	return s, nil
+}
+
+// answer waits for the first answer.
+func (s *guardianProcess) answer(ctx context.Context) error {
+	ended := make(chan error, 1)
+	heed := context.AfterFunc(ctx, func() { ended <- s.link.file.SetReadDeadline(time.Now()) })
+	err := s.await(time.Time{}, 1, func(*guard.Message) {})
+	if heed() {
+		return err
+	}
+	return errors.Join(context.Cause(ctx), <-ended)
 }
 
 // await reads until everything up to seq is acknowledged, for a guardian that attend does not serve yet.

@@ -1,8 +1,8 @@
 package child
 
 import (
+	"context"
 	"errors"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -38,7 +38,9 @@ func (g pairHands) Send(at int, m *guard.Message) {
 // Start implements guard.PairHands.
 func (g pairHands) Start(at int, number uint64) {
 	g.tasks.Go(func() {
-		s, err := g.startGuardian(time.Now().Add(startLimit), at)
+		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+		s, err := g.startGuardian(ctx, at)
+		cancel()
 		g.mu.Lock()
 		former := g.at[at]
 		if err == nil {

@@ -1,0 +1,43 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// A guardian with this before its title is that late; see TestMain.
+const (
+	slowTitle = "child-test-slow-"
+	muteTitle = "child-test-mute-"
+	slowness  = startLimit + time.Second
+)
+
+// A machine that boots may be too busy for anything: the first guardians are waited for longer than one that replaces another.
+func TestTheFirstGuardiansMayTakeTheirTime(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	g, err := StartGuard(ctx, GuardConfig{Container: Container{Kind: KindWalk}, Name: "test", Args0: slowTitle})
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	cancel()
+	if err := g.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// A supervisor that is to end while it waits for its first guardians ends.
+func TestNobodyWaitsForGuardiansThatAreNotWanted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	unwanted := errors.New("unwanted")
+	began := time.Now()
+	time.AfterFunc(100*time.Millisecond, func() { cancel(unwanted) })
+	_, err := StartGuard(ctx, GuardConfig{Container: Container{Kind: KindWalk}, Name: "test", Args0: muteTitle})
+	if took := time.Since(began); !errors.Is(err, unwanted) || took >= firstLimit {
+		t.Errorf("%v, after %v", err, took)
+	}
+}
