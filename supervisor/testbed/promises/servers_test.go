@@ -15,6 +15,7 @@ func TestFaultsOfServersThatEndAreNotNoticed(t *testing.T) {
 	t.Parallel()
 	s := kit.NewStage(t, 3, zktest.Config{})
 	p := play(t, s)
+	p.Options.Session = 2 * kit.Calm // a server takes ten seconds to come back where nobody has time for it
 	a, b, run := p.OnTwoHosts(t)
 	between := func() { t.Helper(); s.Ready(t); p.Alone(t, kit.LongSession/4, "a") }
 	leader := s.ZK.Leader()
@@ -33,7 +34,7 @@ func TestFaultsOfServersThatEndAreNotNoticed(t *testing.T) {
 	for i := range s.Servers {
 		must(t, s.ZK.Thaw(i))
 	}
-	p.Alone(t, kit.Calm+time.Second, "a")
+	p.Alone(t, p.Options.Session*5/8, "a") // a lease that nobody extends any more is over by then
 	p.Untouched(t, run)
 	p.Stands(t, b.Host)
 	a.Stop(t)
