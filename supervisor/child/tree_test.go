@@ -52,16 +52,41 @@ func planted(t *testing.T, g *Guard) *Tree {
 	return tree
 }
 
-// started runs a script and returns the reading end of its stdout, which is at its end once the whole tree is dead.
+// started runs a script and returns the reading end of its stdout, which is at its end once the whole tree is dead. The script opens the
+// writing end itself: a pipe's would be in each process that this one is forking meanwhile, for another test, until that has its program.
 func started(t *testing.T, tree *Tree, script string) (*Process, *os.File) {
 	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
+	out := filepath.Join(t.TempDir(), "out")
+	if err := unix.Mkfifo(out, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	opened := make(chan *os.File, 1)
+	go func() { // returns when there is a writer
+		fd, err := unix.Open(out, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = unix.SetNonblock(fd, true) // so that it can have a deadline
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- os.NewFile(uintptr(fd), "stdout of "+script)
+	}()
+	p, err := tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", `exec >"$0"; ` + script, out}, Env: os.Environ()})
+	var r *os.File
+	if err == nil {
+		select {
+		case r = <-opened:
+		case <-p.Done():
+		}
+	}
+	if r == nil { // it has not opened it, or has done so and ended
+		if fd, err := unix.Open(out, unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
+			defer unix.Close(fd)
+		}
+		r = <-opened
+	}
 	t.Cleanup(func() { _ = r.Close() })
-	p, err := tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", script}, Env: os.Environ(), Stdout: w})
-	if err := errors.Join(err, w.Close()); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	return p, r
