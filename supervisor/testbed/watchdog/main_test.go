@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	session = 12 * time.Second // the processor is emulated: one that stands still for two seconds misses nothing
+	session = 18 * time.Second // the processor is emulated: one that stands still for three seconds misses nothing
 	grace   = 2 * time.Second
 	timeout = session / 3 // the device's
 
@@ -28,7 +28,7 @@ const (
 	booted = 2 * time.Minute // it takes seconds; the processor is emulated, and may be busy with something else
 )
 
-func TestMain(m *testing.M) { program.Run(m, 6) }
+func TestMain(m *testing.M) { program.Run(m, 2) } // two machines at once: to boot one takes a processor for seconds
 
 var (
 	program kit.Program // owns what the tests share
@@ -52,7 +52,7 @@ func newPlay(t *testing.T, mode string, words ...string) *play {
 	t.TempDir() // goes last: the logs are in it
 	o := kit.Options{Session: session, Grace: grace}
 	p := &play{Play: kit.NewPlay(t, shared(), fmt.Sprint("s", count.Add(1)), o)}
-	p.a = boot(t, p.Lab.Host(t, "a"), p.config(mode, append(words, "to="+p.keep(t), "every=20ms")))
+	p.a = boot(t, p.Lab.Host(t, "a"), p.config(mode, append(words, "to="+p.keep(t), "every=50ms")))
 	t.Cleanup(func() {
 		p.CheckTokens(t)
 		if t.Failed() {
