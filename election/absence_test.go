@@ -14,7 +14,6 @@ import (
 
 	"understudy/election/jute"
 	"understudy/election/zkmem"
-	_ "understudy/packaging/onethread"
 )
 
 // lag is how long the servers take to agree.

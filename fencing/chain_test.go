@@ -11,8 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
-
-	_ "understudy/packaging/onethread"
 )
 
 var target = Target{Service: "redis", Node: "db-1", Host: "db-1.example", Machine: "m1", Boot: "b1", Token: 42}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
-
-	_ "understudy/packaging/onethread"
 )
 
 // pulsing is a supervisor of which only takeChanges runs.

@@ -27,7 +27,7 @@ var genuine *zktest.Ensemble
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if need.Asked("zookeeper") && zktest.Installed() == nil {
+	if need.Has("zookeeper") {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		e, err := zktest.New(ctx, zktest.Config{TickTime: tick})
@@ -38,7 +38,7 @@ func run(m *testing.M) int {
 		defer e.Close()
 		genuine = e
 	}
-	return need.Run(m)
+	return m.Run()
 }
 
 // site is a server under test, and a node of its own in it.

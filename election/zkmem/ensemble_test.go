@@ -10,7 +10,6 @@ import (
 
 	"understudy/election/jute"
 	"understudy/election/zkmem"
-	_ "understudy/packaging/onethread"
 	"understudy/supervisor/testbed/zktest"
 )
 

@@ -18,7 +18,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/fencing"
-	_ "understudy/packaging/onethread"
 )
 
 var (

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, confined())
 		os.Exit(1)
 	}
-	code := need.Run(m)
+	code := m.Run()
 	if dir, err := scratch(); err == nil {
 		os.RemoveAll(dir)
 	}

@@ -1,102 +1,65 @@
-// Package need lets a test say what it needs that not every machine has: root's rights, a real ZooKeeper, network namespaces, a
-// browser. It runs when UNDERSTUDY_TESTS, a comma-separated list, names all of that, or is `all`; otherwise it is left out, and the
-// package says so at its end. What is asked for and missing is a failure. packaging/test.sh asks for what the machine has.
+// Package need skips tests that need what this machine lacks: root's rights, a real ZooKeeper, network namespaces, a browser.
+// With CI=true such a test fails instead.
 package need
 
 import (
-	"bytes"
-	"flag"
-	"fmt"
-	"maps"
 	"os"
-	"runtime/debug"
-	"slices"
-	"strconv"
-	"strings"
+	"os/exec"
 	"sync"
 	"testing"
 )
 
-const variable = "UNDERSTUDY_TESTS"
-
-// Asked tells whether tests that need a thing are asked for.
-func Asked(thing string) bool {
-	return slices.ContainsFunc(strings.Split(os.Getenv(variable), ","), func(word string) bool { return word == thing || word == "all" })
+// checks are shell commands that succeed where a thing is there. packaging/debs lists the packages that bring what is missing.
+var checks = map[string]string{
+	"root":         `[ "$(id -u)" = 0 ]`,
+	"zookeeper":    `command -v java && [ -e /usr/share/java/zookeeper.jar ] && [ -e /usr/share/java/slf4j-simple.jar ]`,
+	"namespaces":   `command -v ip && command -v nft && command -v nsenter && unshare --net --mount true`,
+	"pidns":        `unshare --pid --fork --mount-proc true`,
+	"fuse":         `[ "$(id -u)" = 0 ] && [ -c /dev/fuse ]`,
+	"kazoo":        `/usr/bin/python3 -c 'import kazoo'`, // Debian's, whichever python3 comes first in PATH
+	"prometheus":   `command -v promtool`,
+	"shells":       `command -v bash && command -v zsh && command -v fish`,
+	"programs":     `command -v redis-server && command -v nginx && command -v arping && ls /usr/lib/postgresql/*/bin/postgres`,
+	"sshd":         `command -v sshd && command -v ssh-keygen`,
+	"fence-agents": `command -v fence_dummy`,
+	"machine":      `command -v qemu-system-x86_64 && command -v xz && command -v busybox && ls "${XDG_CACHE_HOME:-$HOME/.cache}"/understudy/kernel/boot/vmlinuz-*`,
+	"lintian":      `command -v lintian && command -v man`,
+	"rpm":          `command -v rpm && command -v rpmlint`,
+	"dnf":          `command -v dnf && command -v createrepo_c`,
+	"qemu":         `[ "$(uname -m)" = aarch64 ] || command -v qemu-aarch64`,
+	"nspawn":       `command -v systemd-nspawn && command -v mmdebstrap && unshare --mount --pid --fork true`,
+	"cgroup": `mount=$(awk '$3 == "cgroup2" {print $2; exit}' /proc/mounts) && [ -n "$mount" ] &&
+		probe="$mount$(sed -n 's/^0:://p' /proc/self/cgroup)/understudy-probe-$$" && mkdir "$probe" && [ -e "$probe/cgroup.kill" ] && rmdir "$probe"`,
 }
 
-var (
-	mu      sync.Mutex // guards the fields below
-	leftOut = map[string]int{}
-)
+var found sync.Map // by thing: whether it is there
 
-// These skips the test unless all the things are asked for.
+// Has reports whether this machine has a thing: one of checks, or a command.
+func Has(thing string) bool {
+	if has, ok := found.Load(thing); ok {
+		return has.(bool)
+	}
+	check, ok := checks[thing]
+	if !ok {
+		check = "command -v " + thing
+	}
+	cmd := exec.Command("sh", "-c", check)
+	cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
+	has := cmd.Run() == nil
+	found.Store(thing, has)
+	return has
+}
+
+// These skips the test unless this machine has all the things.
 func These(tb testing.TB, things ...string) {
 	tb.Helper()
 	for _, thing := range things {
-		if !Asked(thing) {
-			mu.Lock()
-			leftOut[thing]++
-			mu.Unlock()
-			tb.Skipf("left out: %s does not ask for %s", variable, thing)
-		}
-		if thing == "root" && os.Geteuid() != 0 {
-			tb.Fatalf("%s asks for root: run the tests as root", variable)
+		switch {
+		case Has(thing):
+		case os.Getenv("CI") == "true":
+			tb.Fatalf("this machine lacks what the test needs, and CI must not skip it: %s", thing)
+		default:
+			tb.Skipf("skipped, as this machine lacks: %s", thing)
 		}
 	}
 }
-
-// Main is a TestMain: it runs the package's tests, and says what was left out of them.
-func Main(m *testing.M) { os.Exit(Run(m)) }
-
-// Run is Main for a TestMain with something to do afterwards.
-func Run(m *testing.M) (code int) {
-	code = m.Run()
-	mu.Lock()
-	defer mu.Unlock()
-	var all []string
-	for _, thing := range slices.Sorted(maps.Keys(leftOut)) {
-		all = append(all, fmt.Sprintf("%s (%d)", thing, leftOut[thing]))
-	}
-	if len(all) > 0 {
-		say("left out, tests that need: " + strings.Join(all, ", "))
-	}
-	return code
-}
-
-// AtOnce has so many parallel tests run at once, unless the command line says otherwise: of those that mostly wait more than there
-// are processors.
-func AtOnce(n int) {
-	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = flag.Set("test.parallel", strconv.Itoa(n))
-	}
-}
-
-// None is a TestMain's way to leave a whole package out. `go test` then adds "[no tests to run]" to its line.
-func None(thing string) {
-	fmt.Println("testing: warning: no tests to run\nPASS")
-	say("left out, all tests, which need: " + thing)
-	os.Exit(0)
-}
-
-// say prints a line. `go test` with several packages, and without -v, keeps to itself what a package prints whose tests pass; the
-// line goes to its stderr then, unless that is a file, in which each writes at a place of its own.
-func say(line string) {
-	fmt.Println(line)
-	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", os.Getppid()))
-	if testing.Verbose() || err != nil || string(bytes.TrimSpace(comm)) != "go" {
-		return
-	}
-	stderr, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/2", os.Getppid()), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return
-	}
-	defer stderr.Close()
-	if info, err := stderr.Stat(); err == nil && !info.Mode().IsRegular() {
-		binary, _ := debug.ReadBuildInfo()
-		fmt.Fprintf(stderr, "    \t%s\t%s\n", strings.TrimSuffix(binary.Path, ".test"), line)
-	}
-}
-
-// All asks for everything, in a program that is no test.
-func All() { _ = os.Setenv(variable, "all") }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	_ "understudy/packaging/onethread"
 	"understudy/supervisor/config"
 	"understudy/supervisor/testbed/keytest"
 )

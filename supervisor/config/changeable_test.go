@@ -14,8 +14,6 @@ import (
 	"understudy/packaging/need"
 )
 
-func TestMain(m *testing.M) { need.Main(m) }
-
 // Whatever another user can change, and root would run or be told by, is refused with its place and what mends it.
 func TestWhatWouldLetAnotherUserBecomeRootIsRefused(t *testing.T) {
 	need.These(t, "root")

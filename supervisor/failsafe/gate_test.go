@@ -11,7 +11,6 @@ import (
 
 	"understudy/election"
 	"understudy/fencing/agent"
-	_ "understudy/packaging/onethread"
 )
 
 // named is a term of which nothing is known but its service.

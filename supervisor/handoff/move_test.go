@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
-	_ "understudy/packaging/onethread"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/service"
 )

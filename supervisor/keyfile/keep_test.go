@@ -10,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	_ "understudy/packaging/onethread"
 )
 
 // However many ask, one reads, once a second; and what cannot be read takes nothing away.

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-
-	_ "understudy/packaging/onethread"
 )
 
 func TestALineIsLoggedOnceAWindowAndTellsWhatWasLeftOut(t *testing.T) {

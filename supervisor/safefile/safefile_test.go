@@ -13,8 +13,6 @@ import (
 	"understudy/packaging/need"
 )
 
-func TestMain(m *testing.M) { need.Main(m) }
-
 const service, stranger = 4711, 4712
 
 // needRoot leaves out what only root can show.

@@ -9,7 +9,6 @@ import (
 
 	"understudy/election"
 	"understudy/fencing"
-	_ "understudy/packaging/onethread"
 	"understudy/supervisor/child"
 )
 

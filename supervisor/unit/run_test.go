@@ -17,7 +17,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
-	_ "understudy/packaging/onethread"
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/wait"

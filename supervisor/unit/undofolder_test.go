@@ -11,8 +11,6 @@ import (
 	"understudy/packaging/need"
 )
 
-func TestMain(m *testing.M) { need.Main(m) }
-
 // Where /run is open to all, another user can make our folder before us. Commands in it run as this supervisor's user.
 func TestWhatAStrangerWroteDownIsNotRun(t *testing.T) {
 	need.These(t, "root")

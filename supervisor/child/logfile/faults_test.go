@@ -57,8 +57,6 @@ func TestFileThatSomebodyElseMovesIsMadeAnew(t *testing.T) {
 	soon(t, "five", has(path, "five\n"))
 }
 
-func TestMain(m *testing.M) { need.Main(m) }
-
 // A disk that is full holds nobody up, and what is missing is told where it is missing.
 func TestFullDiskIsSurvived(t *testing.T) {
 	need.These(t, "root", "namespaces") // where they may be made, a disk may be mounted

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	_ "understudy/packaging/onethread"
 )
 
 var errFull = errors.New("no space left on device")

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	_ "understudy/packaging/onethread"
 )
 
 // script answers each check as told, and after its end with the last answer.

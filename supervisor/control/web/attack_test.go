@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	_ "understudy/packaging/onethread"
 	"understudy/supervisor/control"
 )
 

@@ -15,8 +15,6 @@ import (
 	"understudy/packaging/need"
 )
 
-func TestMain(m *testing.M) { need.Main(m) }
-
 func TestAlertsAreSoundAndFireWhenTheyShould(t *testing.T) {
 	need.These(t, "prometheus")
 	for _, words := range [][]string{

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/zktest"
 )
@@ -32,7 +31,6 @@ func run() (code int) {
 	faults := flag.Bool("faults", true, "measure the faults that take a session timeout too")
 	only := flag.String("only", "", "measure only what contains this word")
 	flag.Parse()
-	need.All()
 	b := &bench{Program: &kit.Program{}, times: *times}
 	defer kit.RemoveBinaries()
 	defer b.Close()

@@ -19,7 +19,6 @@ import (
 	"syscall"
 	"time"
 
-	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/store"
 )
@@ -96,7 +95,6 @@ func chaos(args []string) (code int) {
 	if o.judge != "" {
 		return judgeKept(o.judge)
 	}
-	need.All()
 	all := kinds(meansOf(o.seed))
 	if o.only != "" {
 		if all, err = only(o.only, all); err != nil {

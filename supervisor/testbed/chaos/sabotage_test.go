@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asMain) != "" {
 		os.Exit(run(os.Args[1:]))
 	}
-	need.Main(m)
+	os.Exit(m.Run())
 }
 
 // The whole of it has to fail, and to say why, when Understudy does not keep its promises.

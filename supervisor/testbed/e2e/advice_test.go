@@ -41,7 +41,6 @@ func obey(t *testing.T, h *kit.Host, command []string) {
 }
 
 func TestWhatTheStatusAdvisesMendsIt(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t))
 	a, b, op := p.Lab.Host(t, "a"), p.Lab.Host(t, "b"), p.Lab.Host(t, "op")
 	sick := filepath.Join(t.TempDir(), "sick")

@@ -82,7 +82,6 @@ func (p *play) fencedWith(t *testing.T, h *kit.Host, want string, cluster ...str
 // A node that only ZooKeeper cannot reach is asked by its successor. Nothing has to be waited for then but the session's
 // end, whether its supervisor can answer or its guardians have to.
 func TestNodeCutOffFromZooKeeperIsFencedByItsAgent(t *testing.T) {
-	t.Parallel()
 	refuse := "fencing: {methods: [{agent: {}}], on_failure: refuse}"
 	for name, c := range map[string]struct {
 		fault  func(a *kit.Supervisor)
@@ -97,7 +96,6 @@ func TestNodeCutOffFromZooKeeperIsFencedByItsAgent(t *testing.T) {
 		"killed, in a PID namespace":  {method: refuse, held: "pidns", fault: func(a *kit.Supervisor) { a.Kill9() }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			if c.held != "" {
 				need.These(t, c.held)
 			}

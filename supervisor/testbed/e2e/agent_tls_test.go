@@ -22,14 +22,12 @@ func certified(t *testing.T, by *keytest.Authority, h *kit.Host, ca string) stri
 
 // With certificates in place of a secret a node is fenced just as fast, by its supervisor and by its guardians.
 func TestAgentWithCertificates(t *testing.T) {
-	t.Parallel()
 	for name, fault := range map[string]func(a *kit.Supervisor){
 		"its supervisor answers":   nil,
 		"its supervisor is frozen": func(a *kit.Supervisor) { a.Signal(syscall.SIGSTOP) },
 		"its supervisor is killed": func(a *kit.Supervisor) { a.Kill9() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := brief(t, stage(t), "daemons=1", "every=2ms")
 			p.Options.Grace = longGrace
 			ours := keytest.New(t)
@@ -60,7 +58,6 @@ func TestAgentWithCertificates(t *testing.T) {
 
 // A single wrapped command has an agent when it is given a secret.
 func TestSingleCommandIsFencedByItsAgent(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t))
 	p.Options.Grace = longGrace
 	secret, _ := secretOf(t, sharedSecret)

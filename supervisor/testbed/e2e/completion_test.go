@@ -39,7 +39,6 @@ func (p *play) offered(t *testing.T, want []string, words ...string) {
 }
 
 func TestServicesAndNodesAreCompleted(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	p.OnTwoHosts(t)
 	service := p.Options.Service
@@ -69,7 +68,6 @@ func TestServicesAndNodesAreCompleted(t *testing.T) {
 
 // A key was pressed: who waits for servers that do not answer is offered nothing, soon and without a word.
 func TestCompletionIsSilentWhenNothingAnswers(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t))
 	op := p.Lab.Host(t, "op")
 	op.Cut(t)
@@ -85,7 +83,6 @@ func TestCompletionIsSilentWhenNothingAnswers(t *testing.T) {
 
 // What the shells themselves make of it, with a service that is called like no file.
 func TestShellsComplete(t *testing.T) {
-	t.Parallel()
 	need.These(t, "shells")
 	p := brief(t, stage(t))
 	p.OnTwoHosts(t)

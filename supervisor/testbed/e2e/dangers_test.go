@@ -13,7 +13,6 @@ import (
 
 // A secret that others can read is told in the log, once, and in the status, as long as it is so.
 func TestADangerousSettingIsToldInLogAndStatus(t *testing.T) {
-	t.Parallel()
 	zk, secret := devServer(t), filepath.Join(t.TempDir(), "token")
 	must(t, os.WriteFile(secret, []byte("a-long-enough-token-of-32-letters\n"), 0o600))
 	must(t, os.Chmod(secret, 0o644))
@@ -41,7 +40,6 @@ func TestADangerousSettingIsToldInLogAndStatus(t *testing.T) {
 
 // A config that another user can write is not run, and one that he can write from now on is not taken up.
 func TestAConfigThatOthersCanWriteIsRefusedAtTheStartAndLater(t *testing.T) {
-	t.Parallel()
 	zk := devServer(t)
 	file := configOf(t, zk, idlers(1)...)
 	must(t, os.Chmod(file, 0o666))
@@ -68,7 +66,6 @@ func TestAConfigThatOthersCanWriteIsRefusedAtTheStartAndLater(t *testing.T) {
 
 // The user of a program points its log, and its env_file, at what is root's: nothing is made or read there, and `logs` shows nothing.
 func TestRootFollowsNoLinkOfAServicesUser(t *testing.T) {
-	t.Parallel()
 	const user = 4711
 	dir := t.TempDir() // on the way to it everybody may search
 	must(t, os.Chmod(filepath.Dir(dir), 0o755))

@@ -17,7 +17,7 @@ const (
 
 var suite kit.Suite
 
-func TestMain(m *testing.M) { suite.Main(m, 8) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 func stage(t testing.TB) *kit.Stage { t.Helper(); return suite.Stage(t) }
 

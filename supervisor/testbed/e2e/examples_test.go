@@ -55,7 +55,6 @@ func started(t *testing.T, env []string, words ...string) (*exec.Cmd, *output) {
 
 // The examples are typed as they stand, against `understudy dev`.
 func TestExamplesRunAsTheyStand(t *testing.T) {
-	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 // A tree that was made without credentials, or by a stranger beforehand, stays open: a stranger deletes what is in it, whomever that
 // belongs to. Log, status and check say so until it is closed; the program does not notice.
 func TestATreeThatIsOpenToStrangersIsMentioned(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	stranger := p.Conn() // has no credentials yet
 	everybody := zk.WorldACL(zk.PermAll)

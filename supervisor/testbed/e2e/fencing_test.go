@@ -21,7 +21,6 @@ func (p *play) inTime(t *testing.T, at int64) {
 // The next supervisor of the machine finds the survivors and kills them. There is no doubt, so there is no waiting.
 func TestSurvivingChildIsKilledByTheNextSupervisorOfTheMachine(t *testing.T) {
 	need.These(t, "cgroup")
-	t.Parallel()
 	p := brief(t, stage(t), "term=ignore", "daemons=2", "every=2ms")
 	p.Options.Grace = longGrace
 	h := p.Lab.Machine(t, "a")
@@ -36,7 +35,6 @@ func TestSurvivingChildIsKilledByTheNextSupervisorOfTheMachine(t *testing.T) {
 
 // A method that says "dead" ends the waiting; methods that all fail keep the service down until somebody confirms.
 func TestFencingMethodDecides(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		command string
 		runs    bool
@@ -45,7 +43,6 @@ func TestFencingMethodDecides(t *testing.T) {
 		"not known": {"[\"false\"]", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := brief(t, stage(t))
 			if c.runs {
 				p.Options.Grace = longGrace

@@ -32,7 +32,6 @@ func softLimit(t *testing.T, pid int) (limit int) {
 
 // Twenty services may need 244: at the start that is an error, and a change that asks for so many is refused as a whole.
 func TestTooFewFilesForTheServicesAreSaidAtTheStart(t *testing.T) {
-	t.Parallel()
 	zk := devServer(t)
 	many, few := configOf(t, zk, idlers(20)...), configOf(t, zk, idlers(2)...)
 	cmd, out := started(t, nil, files(64, 128, kit.UnderstudyBinary(t), "run", "--config", many)...)
@@ -55,7 +54,6 @@ func TestTooFewFilesForTheServicesAreSaidAtTheStart(t *testing.T) {
 // The supervisor and its guardians use what the hard limit allows, also after an exec that failed; a program gets what the
 // supervisor was started with.
 func TestTheSoftLimitOfFilesIsRaisedForTheSupervisorAlone(t *testing.T) {
-	t.Parallel()
 	b, said := kit.Install(t), filepath.Join(t.TempDir(), "limits")
 	config := configOf(t, devServer(t), fmt.Sprintf(
 		"one: {command: [sh, -c, 'echo `ulimit -Sn` `ulimit -Hn` >>%s; exec sleep 100000'], restart: {policy: always, delay: 10ms}}", said))

@@ -12,7 +12,6 @@ import (
 )
 
 func TestAnInvalidConfigChangesNothingAndShows(t *testing.T) {
-	t.Parallel()
 	f := newFleet(t, 2, 5*time.Millisecond)
 	a := f.Lab.Machine(t, "a")
 	s, path := f.Serve(t, a)
@@ -48,7 +47,6 @@ func TestAnInvalidConfigChangesNothingAndShows(t *testing.T) {
 
 // Files that are replaced, links that are swapped as Kubernetes does it, and SIGHUP all have the config read.
 func TestAConfigBehindLinksIsFollowed(t *testing.T) {
-	t.Parallel()
 	f := newFleet(t, 1, 5*time.Millisecond)
 	a := f.Lab.Machine(t, "a")
 	dir := t.TempDir()
@@ -76,7 +74,6 @@ func TestAConfigBehindLinksIsFollowed(t *testing.T) {
 
 // A directory in the midst of the way may be a link as well, and an included directory may be made anew.
 func TestAConfigBehindALinkedDirectoryIsFollowed(t *testing.T) {
-	t.Parallel()
 	f := newFleet(t, 1, 5*time.Millisecond)
 	a := f.Lab.Machine(t, "a")
 	dir := t.TempDir()

@@ -18,7 +18,6 @@ import (
 // Whoever can write ZooKeeper forges a breadcrumb. No method of the chain asks his server or fences what the config does not know; the
 // service waits, its log says why in a line, and an operator ends it.
 func TestAForgedBreadcrumbAimsNoFencingMethod(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t))
 	h := p.Lab.Host(t, "a")
 	var asked atomic.Int32

@@ -14,7 +14,6 @@ import (
 
 // Servers that are restarted one by one with shorter ticks, or another maxSessionTimeout, grant sessions less.
 func TestServersThatGrantLess(t *testing.T) {
-	t.Parallel()
 	s := kit.NewStage(t, 3, zktest.Config{})
 	t.Run("the lease is the shorter one at once", func(t *testing.T) { grantedLess(t, s) })
 	t.Run("the child does not notice", func(t *testing.T) { livedWith(t, s) })

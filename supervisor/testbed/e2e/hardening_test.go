@@ -13,7 +13,6 @@ import (
 // Rights that a service gives up stay given up: at its start, in what checks it, when it is restarted in place, and when another
 // image of the supervisor starts it anew. A change of them starts it anew; an upgrade alone does not.
 func TestRightsThatAServiceGivesUpStayGivenUp(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	b := kit.Install(t)
 	dir := t.TempDir()

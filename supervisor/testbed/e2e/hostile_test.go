@@ -30,7 +30,6 @@ func tree(t *testing.T, c *zk.Conn, path string) []string {
 // A client without the secret can read, write, add and delete nothing, in a tree that was made without the secret either once
 // it is repaired; and the service does not notice any of it.
 func TestAStrangerCanDoNothing(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	open := p.Start(t, p.Lab.Machine(t, "a"))
 	run := p.On(t, soon, "a", 0)

@@ -88,7 +88,6 @@ func within(t *testing.T, limit time.Duration, url string) (code int, text strin
 
 // A load balancer follows the active node, whether it is stopped or killed, and finds it again within a second.
 func TestALoadBalancerFollowsTheActiveNode(t *testing.T) {
-	t.Parallel()
 	need.These(t, "haproxy")
 	p := newPlay(t, stage(t), "answer=:6379")
 	p.Options.Flags = []string{"--http", ":8437"}

@@ -15,7 +15,6 @@ import (
 
 // Who resumes and hands over at once is not told that the other node is paused.
 func TestASwitchoverMayFollowAResumptionAtOnce(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	p.OnTwoHosts(t)
 	op := p.Lab.Host(t, "op")
@@ -33,11 +32,9 @@ func TestASwitchoverMayFollowAResumptionAtOnce(t *testing.T) {
 
 // A breadcrumb that says no more than it has to is one all the same: who wrote it is fenced by a method, or confirmed dead.
 func TestABreadcrumbWithoutASessionNamesItsNode(t *testing.T) {
-	t.Parallel()
 	const crumb = `{"node":"ghost","host":"gone","machine":"%032d","boot":"b","token":5,"guardian_pid":1,"session_timeout_ms":4000}`
 	for name, method := range map[string]string{"method": `["true"]`, "operator": `["false"]`} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := newPlay(t, stage(t))
 			path := ""
 			for _, part := range strings.Split(strings.Trim(p.Path("services", p.Options.Service), "/"), "/") {
@@ -65,7 +62,6 @@ func TestABreadcrumbWithoutASessionNamesItsNode(t *testing.T) {
 
 // Whoever reads the log may go away: the child stays, and the supervisor goes on.
 func TestALogThatNobodyReadsStopsNothing(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	a := p.Lab.Machine(t, "a")
 	file := p.Config(t, a, "", kit.Command(p.Child()))
@@ -80,7 +76,6 @@ func TestALogThatNobodyReadsStopsNothing(t *testing.T) {
 
 // Whoever waits for a command that is to be run once must not take the end of its standby for the end of the command.
 func TestAStandbyThatIsStoppedHasNotRunTheCommandOnce(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	p.Active(t, p.Lab.Machine(t, "a"))
 	p.Options.Flags = append(p.Options.Flags, "--once")

@@ -99,7 +99,6 @@ func into(t *testing.T, cgroup string, words ...string) (*exec.Cmd, *output) {
 
 // A program takes all tasks there are, and each that becomes free, while thirty others start, end, and are started again.
 func TestTheTaskLimitKillsNeitherSupervisorNorGuardian(t *testing.T) {
-	t.Parallel()
 	dir := taskLimit(t, 100)
 	logs := t.TempDir()
 	services := []string{
@@ -138,7 +137,6 @@ func TestTheTaskLimitKillsNeitherSupervisorNorGuardian(t *testing.T) {
 
 // What 200 services took was 208 threads: one for each program. How many it is depends on how long calls of the kernel take meanwhile.
 func TestThreadsDoNotGrowWithServices(t *testing.T) {
-	t.Parallel()
 	const n, most = 200, 100
 	cmd, out := started(t, nil, kit.UnderstudyBinary(t), "run", "--config", configOf(t, devServer(t), idlers(n)...))
 	kit.Until(t, time.Minute, "all run", func() bool { return out.count("child started") == n })

@@ -39,10 +39,8 @@ func inARow(t *testing.T, all []int) {
 }
 
 func TestLogsShowsTheOutputOverItsRotations(t *testing.T) {
-	t.Parallel()
 	for name, compress := range map[string]bool{"plain": false, "compressed": true} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := newPlay(t, stage(t))
 			a, service := p.Lab.Machine(t, "a"), p.Options.Service
 			log := filepath.Join(t.TempDir(), "out.log")
@@ -74,7 +72,6 @@ func TestLogsShowsTheOutputOverItsRotations(t *testing.T) {
 }
 
 func TestLogsTellsWhereTheOutputIs(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	a, b, service := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Options.Service
 	log := filepath.Join(t.TempDir(), "out.log")
@@ -122,7 +119,6 @@ func TestLogsTellsWhereTheOutputIs(t *testing.T) {
 
 // What a program writes is shown to whoever looks at it, and not obeyed by the terminal. A pipe gets it as it is.
 func TestNoTerminalObeysAProgram(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	a, service := p.Lab.Machine(t, "a"), p.Options.Service
 	log := filepath.Join(t.TempDir(), "out.log")

@@ -62,7 +62,6 @@ func startSSHD(t *testing.T, h *kit.Host) sshd {
 
 // A child that lives, on a host that ZooKeeper does not hear, is killed over ssh by its identity.
 func TestChildIsFencedOverSSH(t *testing.T) {
-	t.Parallel()
 	need.These(t, "cgroup") // a tree that somebody else than its supervisor can kill
 	p := brief(t, stage(t), "term=ignore", "daemons=1", "every=2ms")
 	p.Options.Grace = longGrace
@@ -87,7 +86,6 @@ func TestChildIsFencedOverSSH(t *testing.T) {
 
 // What a host that is logged in to says is believed only when it is a statement of that very child's death.
 func TestSSHIsBelievedOnlyWithAStatement(t *testing.T) {
-	t.Parallel()
 	h := stage(t).Lab.Host(t, "a")
 	s := startSSHD(t, h)
 	target := fencing.Target{Service: "db", Node: "a", Host: "a", Machine: "m", Boot: "b", Token: 41}
@@ -142,7 +140,6 @@ func TestSSHIsBelievedOnlyWithAStatement(t *testing.T) {
 
 // ClusterLabs' own dummy stands for a power switch.
 func TestFenceAgentOfClusterLabsSwitchesOff(t *testing.T) {
-	t.Parallel()
 	need.These(t, "fence-agents")
 	state := filepath.Join(t.TempDir(), "state")
 	must(t, os.WriteFile(state, []byte("on"), 0o600))

@@ -14,7 +14,6 @@ import (
 // Names that lead elsewhere, or break a line of a log, are refused by whatever takes a name, in one line, and leave no trace in
 // ZooKeeper. (The agent's question and the breadcrumb are fencing's own tests, the config file's names config's.)
 func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	token, _ := secretOf(t, "sesam")
 	a := p.Lab.Host(t, "a")

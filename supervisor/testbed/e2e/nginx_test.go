@@ -52,7 +52,6 @@ func webServer(t *testing.T, node string) string {
 
 // nginx sends clients to the node that is active, and shows the page and its events of any node.
 func TestNginxFollowsTheActiveNodeAndServesThePage(t *testing.T) {
-	t.Parallel()
 	need.These(t, "nginx")
 	p := newPlay(t, stage(t))
 	a, b := p.Lab.Host(t, "a"), p.Lab.Host(t, "b")

@@ -16,7 +16,6 @@ import (
 // Whoever a program is, or becomes, its READY=1 is heard, in each containment and after an upgrade; and that of a stranger, who tries
 // whatever he finds, is not, nor does it fill the log.
 func TestReadyIsTheProgramsToSay(t *testing.T) {
-	t.Parallel()
 	for name, lines := range map[string][]string{
 		"a user":               {"command: [SCRIPT]", "user: nobody"},
 		"a user in a pidns":    {"command: [SCRIPT]", "user: nobody", "contain: pidns"},
@@ -24,7 +23,6 @@ func TestReadyIsTheProgramsToSay(t *testing.T) {
 		"root":                 {"command: [SCRIPT]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := newPlay(t, stage(t))
 			b := kit.Install(t)
 			dir := t.TempDir()

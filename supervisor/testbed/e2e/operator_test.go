@@ -7,7 +7,6 @@ import (
 
 // A candidate whose place in the queue is gone gets itself another.
 func TestQueueSeatDeletedByHandIsTakenAgain(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	p.Options.Flags = []string{"--election", "queue"}
 	a, _, run := p.OnTwoHosts(t)

@@ -40,7 +40,6 @@ func address(h *kit.Host, path string) string { return "http://" + h.Addr + ":84
 
 // Whoever watches sees that another node is active, wherever the page comes from.
 func TestThePageShowsAFailover(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	a, b, c := p.Lab.Host(t, "a"), p.Lab.Host(t, "b"), p.Lab.Host(t, "c")
 	page := browse(t) // which keeps the machine busy while it starts
@@ -79,7 +78,6 @@ func TestThePageShowsAFailover(t *testing.T) {
 
 // Where looking takes a token, a browser shows it as a password; the page lives on with it, and gives orders with the other token.
 func TestThePageTakesAPassword(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	a := p.Lab.Host(t, "a")
 	dir := t.TempDir()
@@ -115,7 +113,6 @@ func (p *play) counts(t *testing.T, h *kit.Host, lines ...string) {
 
 // The buttons of the page do what they say, and say what became of it.
 func TestThePageGivesOrders(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	a, b, c := p.Lab.Host(t, "a"), p.Lab.Host(t, "b"), p.Lab.Host(t, "c")
 	page := browse(t)
@@ -184,7 +181,6 @@ func TestThePageGivesOrders(t *testing.T) {
 
 // On a phone nothing has to be pushed aside to be read, whatever names and reasons are about.
 func TestThePageFitsAPhone(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	long := strings.Repeat("long", 12)
 	p.Options.Service = "a-service-that-has-" + long

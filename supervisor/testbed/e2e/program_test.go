@@ -8,7 +8,6 @@ import (
 )
 
 func TestOnceEndsWithTheCommandsExitCode(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		words []string
 		want  int
@@ -40,7 +39,6 @@ func TestOnceEndsWithTheCommandsExitCode(t *testing.T) {
 }
 
 func TestOnceThatCannotRunFails(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	p.Options.Flags = []string{"--once"}
 	p.Options.Child = []string{"/no/such/program"}
@@ -54,7 +52,6 @@ func TestOnceThatCannotRunFails(t *testing.T) {
 }
 
 func TestChildLearnsWhoItIs(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	p.Options.Child = p.Child("env=" + p.File("env"))
 	_, run := p.Active(t, p.Lab.Machine(t, "a"))

@@ -24,7 +24,6 @@ func (p *play) queued(t *testing.T, n int) {
 
 // A candidate that fails says why; the next one says that it stands.
 func TestACandidateThatFailedIsAnnouncedAgain(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	a, _ := p.Active(t, p.Lab.Machine(t, "a"))
 	b := p.Lab.Machine(t, "b")
@@ -49,7 +48,6 @@ func TestACandidateThatFailedIsAnnouncedAgain(t *testing.T) {
 
 // Whoever cannot take the lock, though nobody else has it, says that it stands by, and takes it as soon as it can.
 func TestACandidateThatCannotTakeTheLockStandsBy(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	a, op := p.Lab.Machine(t, "a"), p.Lab.Host(t, "op")
 	s := p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))

@@ -45,7 +45,6 @@ func becomes(t *testing.T, s *kit.Supervisor) {
 
 // Without ZooKeeper nothing is handed over: the lease that is left is needed.
 func TestAnUpgradeIsRefusedWhileZooKeeperDoesNotAnswer(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t))
 	b := kit.Install(t)
 	p.Options.Binary = string(b)
@@ -65,7 +64,6 @@ func TestAnUpgradeIsRefusedWhileZooKeeperDoesNotAnswer(t *testing.T) {
 
 // What holds the child makes no difference, and neither do guardians that were replaced after an upgrade.
 func TestUpgradesOfAPidNamespace(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t), "children=2", "daemons=2")
 	p.Options.Flags = []string{"--contain", "pidns"}
 	b, a, run := p.installed(t)
@@ -83,7 +81,6 @@ func TestUpgradesOfAPidNamespace(t *testing.T) {
 
 // Output that goes into a file, and a socket for notifications, are handed over as well: no line is lost, and nothing fails.
 func TestOutputAndNotificationsAreHandedOver(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	b := kit.Install(t)
 	dir := t.TempDir()
@@ -119,7 +116,6 @@ func TestOutputAndNotificationsAreHandedOver(t *testing.T) {
 
 // A config that was changed for the new version is taken up by it: what runs is started anew where it was.
 func TestTheNextImageTakesTheChangedConfigUp(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	b := kit.Install(t)
 	one := p.Lab.Machine(t, "a")
@@ -140,13 +136,11 @@ func TestTheNextImageTakesTheChangedConfigUp(t *testing.T) {
 
 // The agent answers for a child that was handed over: the supervisor, or, where that is frozen, the guardians that stayed.
 func TestAnAgentAnswersForWhatWasHandedOver(t *testing.T) {
-	t.Parallel()
 	for name, fault := range map[string]func(a *kit.Supervisor){
 		"asked":  func(*kit.Supervisor) {},
 		"frozen": func(a *kit.Supervisor) { a.Signal(syscall.SIGSTOP) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := brief(t, stage(t), "daemons=1")
 			p.Options.Grace = longGrace
 			a, b, run := p.agents(t, sharedSecret, sharedSecret, "fencing: {methods: [{agent: {}}], on_failure: refuse}")

@@ -19,7 +19,6 @@ func runs(pid int) string {
 // An upgrade goes on as the file that is where the supervisor was started from, whether the old one was renamed, or a link leads to
 // another one by now.
 func TestAnUpgradeTakesWhatIsInPlaceOfTheBinary(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		byLink bool
 		swap   func(t *testing.T, b kit.Binary) (is string)
@@ -43,7 +42,6 @@ func TestAnUpgradeTakesWhatIsInPlaceOfTheBinary(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			for _, how := range []string{"reexec", "SIGUSR2"} {
 				t.Run(how, func(t *testing.T) {
 					p, b := newPlay(t, stage(t)), kit.Install(t)

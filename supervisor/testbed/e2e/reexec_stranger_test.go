@@ -63,7 +63,6 @@ func rootReexec(t *testing.T, b kit.Binary, words ...string) kit.Result {
 
 // By its words and its binary anybody's process can look like a supervisor. Root's reexec takes root's.
 func TestReexecLeavesAStrangersProcessAlone(t *testing.T) {
-	t.Parallel()
 	kit.NeedHosts(t)
 	b := kit.Install(t)
 	letIn(t, string(b))
@@ -79,7 +78,6 @@ func TestReexecLeavesAStrangersProcessAlone(t *testing.T) {
 
 // A supervisor of another user that is named is asked, but what it was started with is tried as that user.
 func TestReexecTriesTheWordsOfANamedStrangerAsThatUser(t *testing.T) {
-	t.Parallel()
 	kit.NeedHosts(t)
 	b := kit.Install(t)
 	letIn(t, string(b))

@@ -20,7 +20,6 @@ func (p *play) waitsInVain(t *testing.T, s *kit.Supervisor, words ...string) {
 }
 
 func TestZooKeeperThatIsNotThereIsWaitedFor(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	l, err := net.Listen("tcp", "127.84.0.1:0") // nobody else's address: its port stays free
 	must(t, err)
@@ -34,7 +33,6 @@ func TestZooKeeperThatIsNotThereIsWaitedFor(t *testing.T) {
 }
 
 func TestHostThatDoesNotAnswerIsWaitedFor(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t))
 	h := p.Lab.Host(t, "a")
 	h.CutFrom(t, p.Addrs()...)
@@ -45,7 +43,6 @@ func TestHostThatDoesNotAnswerIsWaitedFor(t *testing.T) {
 }
 
 func TestWrongHostIsTold(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	p.Options.ZK = []string{"no-such-host.invalid:2181"}
 	p.waitsInVain(t, p.Start(t, p.Lab.Machine(t, "a")), "no-such-host.invalid")
@@ -53,7 +50,6 @@ func TestWrongHostIsTold(t *testing.T) {
 
 // Something listens there, but it is no ZooKeeper.
 func TestWrongPortIsTold(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	l, err := net.Listen("tcp", net.JoinHostPort(p.Lab.Addr(), "0"))
 	must(t, err)
@@ -81,7 +77,6 @@ func (p *play) guard(t *testing.T, secret string) {
 }
 
 func TestNoPermissionOnTheRootIsTold(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	p.guard(t, "owner:right")
 	a := p.Start(t, p.Lab.Machine(t, "a"))
@@ -92,7 +87,6 @@ func TestNoPermissionOnTheRootIsTold(t *testing.T) {
 }
 
 func TestWrongDigestIsTold(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	p.guard(t, "owner:right")
 	secret := filepath.Join(t.TempDir(), "secret")

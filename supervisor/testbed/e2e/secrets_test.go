@@ -32,7 +32,6 @@ func secretOf(t *testing.T, lines ...string) (file string, write func(lines ...s
 // The credentials are changed as docs/security.md says: nobody notices, the former ones are good for nothing any more, and
 // guardians that were told the former ones still close their supervisor's session at once.
 func TestZooKeeperCredentialsAreChangedWhileRunning(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t))
 	const was, is = "owner:formerly", "owner:from-now-on"
 	type node struct {
@@ -114,7 +113,6 @@ func TestZooKeeperCredentialsAreChangedWhileRunning(t *testing.T) {
 // While the agents' secret is being changed, nodes that are a step apart fence one another; guardians too, which were
 // started with the former one.
 func TestAgentSecretIsChangedWhileRunning(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t))
 	p.Options.Grace = longGrace
 	const was, is = "the secret as it was before", "the secret that is to be now"
@@ -142,7 +140,6 @@ func TestAgentSecretIsChangedWhileRunning(t *testing.T) {
 // What is secret stands in its files and in memory: in no log, however talkative, no status, no znode, no environment, no
 // argument and no descriptor of a child.
 func TestSecretsAreNowhereElse(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t))
 	p.Options.Grace = longGrace // the agent is to be quicker
 	const zk, agent, token = "the-password-of-zookeeper", "the-secret-of-all-agents", "the-token-of-http"

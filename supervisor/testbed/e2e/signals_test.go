@@ -100,7 +100,6 @@ func (o *orders) inOrder(t *testing.T) {
 // An exec takes some 10 ms until all goes on, and Go can hear nothing for a few of these. Whenever an order to stop comes, it is
 // carried out in order.
 func TestAnOrderToStopIsCarriedOutAtEveryMomentOfAnUpgrade(t *testing.T) {
-	t.Parallel()
 	got := ordering(t)
 	for i := range 80 {
 		got.follow(t, func(cmd *exec.Cmd) {
@@ -113,7 +112,6 @@ func TestAnOrderToStopIsCarriedOutAtEveryMomentOfAnUpgrade(t *testing.T) {
 
 // A binary that answers well may be gone a moment later.
 func TestAnOrderToStopIsCarriedOutWhenTheExecFails(t *testing.T) {
-	t.Parallel()
 	got := ordering(t)
 	for i := range 16 {
 		b := kit.Install(t)
@@ -132,7 +130,6 @@ func TestAnOrderToStopIsCarriedOutWhenTheExecFails(t *testing.T) {
 
 // Without the process that keeps it an order to stop may end the supervisor as a crash does, but it is not lost.
 func TestAnOrderToStopIsNotLostWithTheProcessThatKeepsIt(t *testing.T) {
-	t.Parallel()
 	got := ordering(t)
 	killed := 0
 	for i := range 16 {
@@ -159,7 +156,6 @@ func TestAnOrderToStopIsNotLostWithTheProcessThatKeepsIt(t *testing.T) {
 
 // Nobody ends of a question for the config, or of another upgrade, in the middle of one; and then it still stops as ever.
 func TestOtherSignalsAreHarmlessAtEveryMomentOfAnUpgrade(t *testing.T) {
-	t.Parallel()
 	zk := devServer(t)
 	for _, sig := range []syscall.Signal{syscall.SIGUSR2, syscall.SIGHUP} {
 		for i := range 6 {

@@ -31,7 +31,6 @@ func (p *play) ask(t *testing.T, answer any, words ...string) kit.Result {
 
 // What the commands tell is what happened.
 func TestStatusAndHistoryTellWhatHappened(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	a, _, run := p.OnTwoHosts(t)
 	p.Role(t, "a", "active")
@@ -80,7 +79,6 @@ func TestStatusAndHistoryTellWhatHappened(t *testing.T) {
 
 // A program that has moved itself to another cgroup is told of in the log and in the status, and is killed there.
 func TestAProgramThatHasLeftItsCgroupIsInTheStatus(t *testing.T) {
-	t.Parallel()
 	need.These(t, "cgroup")
 	p := newPlay(t, stage(t))
 	a, _, run := p.OnTwoHosts(t)

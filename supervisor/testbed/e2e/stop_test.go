@@ -11,7 +11,6 @@ import (
 
 // A shell between us and the server is no reason to kill the server unasked; and who does not end in time is killed all the same.
 func TestAServerBelowAShellIsAskedToEnd(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		then string // what the server does once it is asked
 		says string
@@ -20,7 +19,6 @@ func TestAServerBelowAShellIsAskedToEnd(t *testing.T) {
 		"it does not end": {"while :; do sleep 0.1; done", "asked\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := newPlay(t, stage(t))
 			dir := t.TempDir()
 			file, server := filepath.Join(dir, "facts"), filepath.Join(dir, "server")

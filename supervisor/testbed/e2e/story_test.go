@@ -53,10 +53,8 @@ func story(t *testing.T, s *kit.Supervisor, service, format string) (steps strin
 
 // What happened at night is read in the morning from the logs alone.
 func TestTheLogsTellTheStoryOfAFailover(t *testing.T) {
-	t.Parallel()
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {
-			t.Parallel()
 			p := brief(t, stage(t))
 			p.Options.Flags = []string{"--log-format", format}
 			a, b, op := p.Lab.Host(t, "a"), p.Lab.Host(t, "b"), p.Lab.Host(t, "op")

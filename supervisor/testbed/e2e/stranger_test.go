@@ -11,14 +11,12 @@ import (
 // ZooKeeper lets a stranger end the session of an active node that is cut off, or frozen, and has most of its lease left. The node that
 // takes over waits until that has ended.
 func TestASessionThatAStrangerEndsLeavesALeaseThatIsWaitedFor(t *testing.T) {
-	t.Parallel()
 	const rates = session / 20
 	for name, fault := range map[string]func(t *testing.T, a *kit.Supervisor){
 		"cut off": func(t *testing.T, a *kit.Supervisor) { a.Host.Cut(t) },
 		"frozen":  func(_ *testing.T, a *kit.Supervisor) { a.Signal(syscall.SIGSTOP) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := brief(t, stage(t))
 			const owner = "owner:a password"
 			must(t, p.Conn().AddAuth("digest", []byte(owner)))

@@ -21,7 +21,6 @@ func (p *play) refusal(t *testing.T, h *kit.Host, words ...string) string {
 }
 
 func TestSwitchoverGoesBackAndForth(t *testing.T) {
-	t.Parallel()
 	elections(t, func(t *testing.T, order string) {
 		p := brief(t, stage(t))
 		hosts := []*kit.Host{p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Machine(t, "c")}
@@ -58,7 +57,6 @@ func TestSwitchoverGoesBackAndForth(t *testing.T) {
 }
 
 func TestOrdersThatMakeNoSenseAreRefused(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
 	p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))
@@ -85,7 +83,6 @@ func TestOrdersThatMakeNoSenseAreRefused(t *testing.T) {
 }
 
 func TestRestartAndReloadReachTheChildWhereItIs(t *testing.T) {
-	t.Parallel()
 	p, d := newPlay(t, stage(t)), newDiary(t)
 	op := p.Lab.Host(t, "op")
 	script := "trap \"echo reload >> " + string(d) + "\" HUP; trap \"exit\" TERM; echo start $UNDERSTUDY_TOKEN >> " + string(d) + "; while :; do sleep 0.02; done"
@@ -103,7 +100,6 @@ func TestRestartAndReloadReachTheChildWhereItIs(t *testing.T) {
 // An order that is written as another node becomes active is for nobody, and must not stay: whoever gave it waits, and a pause
 // would be refused for it.
 func TestAnOrderThatComesTooLateIsTakenBack(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	a := p.Lab.Machine(t, "a")
 	p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child())))

@@ -19,7 +19,6 @@ func (p *play) asking(words ...string) []string {
 
 // Colours are for terminals whose user wants them, and do not move the columns.
 func TestStatusIsColouredOnATerminalAlone(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	p.OnTwoHosts(t)
 	p.Role(t, "a", "active")
@@ -72,7 +71,6 @@ func shows(t *testing.T, term *kit.Terminal, what string, words ...string) {
 }
 
 func TestTheWatchedStatusStaysCurrent(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t))
 	a, _, _ := p.OnTwoHosts(t)
 	op := p.Lab.Host(t, "op")
@@ -103,7 +101,6 @@ func TestTheWatchedStatusStaysCurrent(t *testing.T) {
 }
 
 func TestTheWatchedStatusKeepsToTheWindowAndGivesTheTerminalBack(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	p.OnTwoHosts(t)
 	term := p.Lab.Here("op").Terminal(t, 24, 80, []string{"TERM=xterm"}, p.asking("status", "--watch")...)
@@ -150,7 +147,6 @@ func TestTheWatchedStatusKeepsToTheWindowAndGivesTheTerminalBack(t *testing.T) {
 
 // Whoever types a command learns in one line what is the matter, and scripts by the exit code.
 func TestEveryCommandTellsWhenZooKeeperOrTheActiveDoesNotAnswer(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t))
 	a, _, _ := p.OnTwoHosts(t)
 	service, op := p.Options.Service, p.Lab.Here("op")
@@ -188,7 +184,6 @@ func TestEveryCommandTellsWhenZooKeeperOrTheActiveDoesNotAnswer(t *testing.T) {
 
 // Without a screen, as in a pipe, --watch prints the table anew whenever something has changed, and with --json an object.
 func TestStatusWithoutAScreenPrintsEachChange(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t))
 	_, _, run := p.OnTwoHosts(t)
 	op := p.Lab.Here("op")

@@ -36,7 +36,6 @@ func secureStage(t *testing.T, a *keytest.Authority) (s *kit.Stage, secure strin
 
 // Over TLS with certificates on both sides everything works as it does without, the guardians' closing of a session included.
 func TestZooKeeperOverTLS(t *testing.T) {
-	t.Parallel()
 	kit.NeedHosts(t)
 	zktest.Need(t)
 	auth := keytest.New(t)

@@ -54,7 +54,6 @@ func (p *play) serveAlone(t *testing.T, lines ...string) *kit.Supervisor {
 
 // What a oneshot did is undone also when nobody could ask for it: its supervisor was killed, and comes again.
 func TestWhatAKilledSupervisorOwedIsUndoneByTheNext(t *testing.T) {
-	t.Parallel()
 	p, d := newPlay(t, stage(t)), newDiary(t)
 	a := p.Lab.Machine(t, "a")
 	file := p.Config(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ""))
@@ -67,7 +66,6 @@ func TestWhatAKilledSupervisorOwedIsUndoneByTheNext(t *testing.T) {
 
 // It is also undone when the next supervisor's config has the service no more.
 func TestWhatAServiceOwedThatIsGoneIsUndone(t *testing.T) {
-	t.Parallel()
 	p, d := brief(t, stage(t)), newDiary(t)
 	a := p.Lab.Machine(t, "a")
 	file := p.Config(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ""))
@@ -84,7 +82,6 @@ func TestWhatAServiceOwedThatIsGoneIsUndone(t *testing.T) {
 }
 
 func TestHooksAreToldTheFacts(t *testing.T) {
-	t.Parallel()
 	p, d := brief(t, stage(t)), newDiary(t)
 	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
 	hooks := fmt.Sprintf("hooks: {on_active: %s, on_standby: %s, on_fence: %s, on_give_up: %s}",

@@ -10,7 +10,6 @@ import (
 
 // A node whose watchdog is required and is none says so, and does not become active; where it is not required, it does.
 func TestWatchdogThatIsRequiredDecidesWhoStands(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
 	p.FromFile(t, a, p.Config(t, a, "watchdog: {mode: required, device: /dev/null}\n", kit.Command(p.Child())))

@@ -24,12 +24,11 @@ func (p *play) order(t *testing.T, h *kit.Host, words ...string) {
 // election is run for both kinds.
 func elections(t *testing.T, f func(t *testing.T, order string)) {
 	for _, order := range []string{"race", "queue"} {
-		t.Run(order, func(t *testing.T) { t.Parallel(); f(t, "election: "+order) })
+		t.Run(order, func(t *testing.T) { f(t, "election: "+order) })
 	}
 }
 
 func TestNobodyIsPromotedWhilePaused(t *testing.T) {
-	t.Parallel()
 	elections(t, func(t *testing.T, order string) {
 		p := newPlay(t, stage(t))
 		a, b, op := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Host(t, "op")
@@ -56,7 +55,6 @@ func TestNobodyIsPromotedWhilePaused(t *testing.T) {
 }
 
 func TestAPrecheckDecidesWhoStands(t *testing.T) {
-	t.Parallel()
 	elections(t, func(t *testing.T, order string) {
 		p := newPlay(t, stage(t))
 		a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")

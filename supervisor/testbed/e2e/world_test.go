@@ -13,7 +13,6 @@ import (
 
 // The child's world is the one that its config describes.
 func TestAChildFindsTheWorldOfItsConfig(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	dir := t.TempDir()
 	for d := dir; d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
@@ -44,7 +43,6 @@ func TestAChildFindsTheWorldOfItsConfig(t *testing.T) {
 
 // A child that says READY=1 is ready then, and not before.
 func TestAChildSaysItselfWhenItIsReady(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	ready := filepath.Join(t.TempDir(), "ready")
 	script := fmt.Sprintf(`while ! test -e %s; do sleep 0.02; done; systemd-notify --ready; exec sleep 1000`, ready)
@@ -63,7 +61,6 @@ func TestAChildSaysItselfWhenItIsReady(t *testing.T) {
 
 // Output goes to files, which are turned over by size; the child's last words are in them.
 func TestOutputGoesToItsFile(t *testing.T) {
-	t.Parallel()
 	p := newPlay(t, stage(t))
 	file := filepath.Join(t.TempDir(), "logs", "out.log")
 	script := `trap "echo last words; exit" TERM; i=0; while test $i -lt 3000; do echo line $i of many; i=$((i+1)); done; echo all; while :; do sleep 0.02; done`

@@ -28,14 +28,13 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/google/go-cmp/cmp"
 
-	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
 )
 
 var update = flag.Bool("update", false, "write the files anew")
 
 func TestMain(m *testing.M) {
-	code := need.Run(m)
+	code := m.Run()
 	kit.RemoveBinaries()
 	os.Exit(code)
 }

@@ -41,7 +41,7 @@ func NewAccounts(tb testing.TB, lab *Lab) *Accounts {
 	if lab != nil {
 		a.life = lab.Lifeline()
 	}
-	tb.Cleanup(func() { // a test that was late ended before it came to its own checks
+	tb.Cleanup(func() { // a test that ended early did not come to its own checks
 		if tb.Failed() {
 			a.CheckOverlap(tb)
 		}

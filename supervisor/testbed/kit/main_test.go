@@ -4,8 +4,6 @@ import (
 	"os"
 	"runtime"
 	"testing"
-
-	"understudy/packaging/need"
 )
 
 // The first thread stands for the whole process where others look at its namespaces: it is kept for TestMain, so that no
@@ -13,7 +11,7 @@ import (
 func init() { runtime.LockOSThread() }
 
 func TestMain(m *testing.M) {
-	code := need.Run(m)
+	code := m.Run()
 	RemoveBinaries()
 	os.Exit(code)
 }

@@ -1,13 +1,12 @@
 package kit
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
-
-	"understudy/packaging/need"
 )
 
 // Program is a testing.TB for what outlives a single test, and for a program that is no test at all. A failure ends it
@@ -53,9 +52,6 @@ func (p *Program) TempDir() string {
 	}
 	return dir
 }
-
-// Attr is for what reads the output of tests.
-func (p *Program) Attr(string, string) {}
 
 // Log writes to stderr, and so does Logf.
 func (p *Program) Log(args ...any) { fmt.Fprintln(os.Stderr, args...) }
@@ -117,14 +113,14 @@ func (p *Program) Close() {
 	}
 }
 
-// Run runs a package's tests, so many of those that mostly wait at once unless the command line says otherwise, undoes what they
-// share, and exits.
-func (p *Program) Run(m *testing.M, parallel int) {
-	need.AtOnce(parallel)
-	if !need.Asked("namespaces") || !need.Asked("zookeeper") {
-		need.None("zookeeper, namespaces")
+// Run runs a package's tests, undoes what they share, and exits. With -short it leaves out the whole package.
+func (p *Program) Run(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("skipped by -short: it takes real servers and hosts")
+		os.Exit(0)
 	}
-	code := need.Run(m)
+	code := m.Run()
 	p.Close()
 	RemoveBinaries()
 	os.Exit(code)

@@ -29,7 +29,7 @@ type Suite struct {
 }
 
 // Main is the package's TestMain.
-func (s *Suite) Main(m *testing.M, parallel int) { s.program.Run(m, parallel) }
+func (s *Suite) Main(m *testing.M) { s.program.Run(m) }
 
 // Stage is the one of all tests that leave the servers alone.
 func (s *Suite) Stage(tb testing.TB) *Stage {
@@ -73,7 +73,7 @@ func (p *Play) Succeeds(tb testing.TB, limit time.Duration, node string, after i
 	took, still := time.Duration(next.First-at), stood()
 	tb.Logf("%s succeeded after %v", node, took)
 	if took-still > limit {
-		Late(tb, "that is more than %v, and the machine stood still for %v", limit, still)
+		tb.Errorf("that is more than %v, and the machine stood still for %v", limit, still)
 	}
 	return next
 }

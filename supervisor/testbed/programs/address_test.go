@@ -226,7 +226,6 @@ func httpServer(*kit.Host, string) string {
 }
 
 func TestAnAddressMovesWithItsWebServer(t *testing.T) {
-	t.Parallel()
 	m, active := move(t, python, httpServer)
 	active.Stop(t)
 	m.then(t, "supervisor stopped", m.b, handover)
@@ -261,7 +260,6 @@ func nginxOn(t *testing.T) func(h *kit.Host, dir string) string {
 
 // A killed supervisor undoes nothing; the clients find the new host all the same, and the next supervisor undoes it first.
 func TestAnAddressThatAKilledSupervisorLeftDisturbsNobody(t *testing.T) {
-	t.Parallel()
 	m, active := move(t, "/usr/sbin/nginx", nginxOn(t))
 	m.excuse(true)
 	active.Kill9()

@@ -37,7 +37,6 @@ http {
 }
 
 func TestNginxIsReloadedAndHandedOverWithoutBreakingOff(t *testing.T) {
-	t.Parallel()
 	s := newSet(t, "nginx", "/usr/sbin/nginx")
 	dirs := map[*kit.Host]string{s.a: t.TempDir(), s.b: t.TempDir()}
 	for h, dir := range dirs {

@@ -102,7 +102,6 @@ func postmasters(data string) []int {
 
 func TestNothingThatPostgreSQLAcknowledgedIsLost(t *testing.T) {
 	need.These(t, "pidns")
-	t.Parallel()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if len(found) == 0 {
 		found = []string{"postgresql"}

@@ -32,7 +32,7 @@ const (
 	takeover = session + 500*time.Millisecond + grace + start
 )
 
-func TestMain(m *testing.M) { program.Run(m, 8) }
+func TestMain(m *testing.M) { program.Run(m) }
 
 var (
 	program kit.Program // owns what the tests share

@@ -116,7 +116,6 @@ func shareOf(t *testing.T, name string) (dir string, uid, gid int) {
 }
 
 func TestNothingThatRedisAcknowledgedIsLost(t *testing.T) {
-	t.Parallel()
 	s := newSet(t, "redis", "redis-server", "redis-cli")
 	dir, uid, gid := shareOf(t, "redis")
 	aof := filepath.Join(dir, "appendonlydir")

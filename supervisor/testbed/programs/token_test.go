@@ -75,7 +75,6 @@ func serveStore(t *testing.T, host string) (addr, journal string) {
 // A program that outlives its supervisor and both guardians, killed at once, is beyond the reach of everything but the store.
 func TestNothingThatATokenCheckingStoreTookIsLost(t *testing.T) {
 	need.These(t, "cgroup")
-	t.Parallel()
 	s := newSet(t, "clock", python)
 	at, journal := serveStore(t, s.Lab.Addr())
 	app, err := filepath.Abs(filepath.Join("testdata", "app.py"))

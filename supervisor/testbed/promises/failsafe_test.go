@@ -14,7 +14,6 @@ import (
 
 // The whole ensemble is down for several session timeouts, in which a standby is started anew, and the child does not notice.
 func TestFailsafeChildGoesOnWithoutZooKeeper(t *testing.T) {
-	t.Parallel()
 	s := kit.NewStage(t, 3, zktest.Config{})
 	p := calm(t, s)
 	secret := filepath.Join(t.TempDir(), "agent.secret")

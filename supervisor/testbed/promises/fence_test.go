@@ -10,7 +10,6 @@ import (
 
 // P5. Of another machine nothing is known: the grace is waited for, from the claim of the lock on.
 func TestGraceIsKeptForAnotherMachine(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t))
 	p.Options.Grace = 3 * time.Second
 	a, run := p.Active(t, p.Lab.Machine(t, "a"))

@@ -48,7 +48,6 @@ func TestTwoHundredServicesMoveTogether(t *testing.T) {
 
 // What does not change does not notice a change: no child is touched.
 func TestAChangedServiceDoesNotDisturbTheOthers(t *testing.T) {
-	t.Parallel()
 	f := play(t, stage(t)).Fleet(t, 50, 5*time.Millisecond)
 	a := f.Lab.Machine(t, "a")
 	s, path := f.Serve(t, a)

@@ -16,7 +16,6 @@ func TestHostThatIsCutOffIsSucceededAndStandsByWhenHealed(t *testing.T) {
 		"what it is sent is lost": func(t *testing.T, p *kit.Play, h *kit.Host) { h.Deafen(t, p.Addrs()...) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := brief(t, stage(t), "daemons=1", "children=1", "every=2ms")
 			a, b, run := p.OnTwoHosts(t)
 			at := tick.Now()
@@ -34,7 +33,6 @@ func TestHostThatIsCutOffIsSucceededAndStandsByWhenHealed(t *testing.T) {
 
 // A blip shorter than the lease is nobody's business.
 func TestShortCutIsNotNoticed(t *testing.T) {
-	t.Parallel()
 	p := play(t, stage(t))
 	a, _, run := p.OnTwoHosts(t)
 	for range 3 {
@@ -48,7 +46,6 @@ func TestShortCutIsNotNoticed(t *testing.T) {
 
 // The standby's troubles are not the active one's.
 func TestStandbyThatIsCutOffDisturbsNobody(t *testing.T) {
-	t.Parallel()
 	p := play(t, stage(t))
 	a, run := p.Active(t, p.Lab.Host(t, "a"))
 	p.Options.Session = session // only the standby's has to end

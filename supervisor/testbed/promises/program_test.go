@@ -27,7 +27,6 @@ func TestProgramThatDoesNotRunIsGivenUpToTheStandby(t *testing.T) {
 		"crash loop":     {func(p *kit.Play) []string { return p.Child("crash=100ms") }, []string{"another node", "3 times"}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := play(t, stage(t))
 			a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
 			ill := p.FromFile(t, a, p.Config(t, a, "", kit.Command(c.command(p)), kit.Impatient))
@@ -48,7 +47,6 @@ func TestProgramThatDoesNotRunIsGivenUpToTheStandby(t *testing.T) {
 
 // An unhealthy child is started again here, and given to the standby when that does not help.
 func TestAnUnhealthyServiceIsGivenToTheStandby(t *testing.T) {
-	t.Parallel()
 	p := play(t, stage(t))
 	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
 	well := filepath.Join(t.TempDir(), "well")
@@ -79,7 +77,6 @@ func TestAnUnhealthyServiceIsGivenToTheStandby(t *testing.T) {
 
 // A check that hangs, and forks what nobody waits for, is killed with all of it; the child is restarted, others do not notice.
 func TestACheckThatHangsIsKilledWithWhatItForked(t *testing.T) {
-	t.Parallel()
 	p := play(t, stage(t))
 	seconds := fmt.Sprint(77000000 + os.Getpid())
 	health := fmt.Sprintf(`health: {exec: [sh, -c, 'setsid sleep %s & sleep 1000'], interval: 300ms, timeout: 200ms, failures: 2}`, seconds)
@@ -117,7 +114,6 @@ func TestAWorldThatCannotBeHadIsGivenToTheStandby(t *testing.T) {
 		"never says":  {"ready: {notify: true, timeout: 100ms}", []string{"READY=1 within 100ms"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := play(t, stage(t))
 			a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
 			ill := p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), c.line, kit.Impatient))

@@ -13,7 +13,6 @@ import (
 
 // In a queue a failover costs the same number of requests, however many stand by; in a race each of them takes part.
 func TestFailoverCostInAQueueDoesNotGrowWithTheStandbys(t *testing.T) {
-	t.Parallel()
 	cost := map[string]int{}
 	for _, election := range []string{"queue", "race"} {
 		for _, standbys := range []int{3, 20} {

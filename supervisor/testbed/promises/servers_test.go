@@ -12,7 +12,6 @@ import (
 
 // P7: the leader is killed, the servers are restarted one by one, and all of them stand still for a second, as when a disk hangs.
 func TestFaultsOfServersThatEndAreNotNoticed(t *testing.T) {
-	t.Parallel()
 	s := kit.NewStage(t, 3, zktest.Config{})
 	p := play(t, s)
 	p.Options.Session = 2 * kit.Calm // a server takes ten seconds to come back where nobody has time for it
@@ -44,7 +43,6 @@ func TestFaultsOfServersThatEndAreNotNoticed(t *testing.T) {
 // A follower that lost its leader goes on answering pings and reads until it notices: it is given a long time for that. Of two services
 // one has an active node that knows no other server, the other one's knows them all.
 func TestFollowerThatLostItsLeaderDeceivesNobody(t *testing.T) {
-	t.Parallel()
 	s := kit.NewStage(t, 3, zktest.Config{SyncLimit: 30})
 	follower := (s.ZK.Leader() + 1) % len(s.Servers)
 	rest := slices.Delete(slices.Clone(s.Servers), follower, follower+1)
@@ -68,7 +66,6 @@ func TestFollowerThatLostItsLeaderDeceivesNobody(t *testing.T) {
 }
 
 func TestLossOfAllServers(t *testing.T) {
-	t.Parallel()
 	s := kit.NewStage(t, 3, zktest.Config{})
 	t.Run("for a while", func(t *testing.T) { allDown(t, s) })
 	t.Run("with all data", func(t *testing.T) { wiped(t, s) })

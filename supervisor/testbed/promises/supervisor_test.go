@@ -32,7 +32,6 @@ func handsOver(t *testing.T, fault func(active *kit.Supervisor)) {
 }
 
 func TestCleanStopLeavesNothingBehind(t *testing.T) {
-	t.Parallel()
 	p := play(t, stage(t))
 	a, _ := p.Active(t, p.Lab.Host(t, "a"))
 	p.Sync(t)
@@ -53,7 +52,6 @@ func TestCleanStopLeavesNothingBehind(t *testing.T) {
 }
 
 func TestKilledGuardianIsReplaced(t *testing.T) {
-	t.Parallel()
 	p := play(t, stage(t))
 	a, _, run := p.OnTwoHosts(t)
 	for range 3 {
@@ -89,7 +87,6 @@ func TestNoTwoDeathsLeaveAChildAlive(t *testing.T) {
 		"supervisor frozen, guardians": func(s int, g []int) { kit.Signal(syscall.SIGSTOP, s); kill(g[0]) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := brief(t, stage(t), "term=ignore", "children=2", "daemons=2", "every=5ms")
 			p.Options.StopTimeout = 500 * time.Millisecond
 			a, _, run := p.OnTwoHosts(t)
@@ -107,7 +104,6 @@ func TestNoTwoDeathsLeaveAChildAlive(t *testing.T) {
 // The third death leaves nobody who could kill, except where the kernel does it.
 func TestThreeDeathsLeaveNoChildInAPidNamespace(t *testing.T) {
 	need.These(t, "pidns")
-	t.Parallel()
 	p := brief(t, stage(t), "term=ignore", "children=2", "daemons=2", "every=5ms")
 	p.Options.Flags = []string{"--contain", "pidns"}
 	a, b, run := p.OnTwoHosts(t)
@@ -122,7 +118,6 @@ func TestThreeDeathsLeaveNoChildInAPidNamespace(t *testing.T) {
 }
 
 func TestFrozenSupervisorIsSucceededAndStandsByWhenThawed(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t), "children=1", "daemons=1", "every=2ms")
 	a, b, run := p.OnTwoHosts(t)
 	at := tick.Now()
@@ -144,7 +139,6 @@ func TestNoTwoFreezesLetTwoRun(t *testing.T) {
 		"both guardians":            func(_ int, g []int) []int { return g },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := brief(t, stage(t), "term=ignore", "daemons=1", "every=2ms")
 			p.Options.StopTimeout = 300 * time.Millisecond
 			a, _, run := p.OnTwoHosts(t)
@@ -173,7 +167,6 @@ func TestNoTwoFreezesLetTwoRun(t *testing.T) {
 
 // A supervisor that was frozen for less than the lease goes on as if nothing had been.
 func TestShortFreezeIsNotNoticed(t *testing.T) {
-	t.Parallel()
 	p := play(t, stage(t))
 	a, _, run := p.OnTwoHosts(t)
 	for range 3 {

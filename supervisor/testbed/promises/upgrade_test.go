@@ -27,7 +27,6 @@ func descriptors(t *testing.T, pid int) (open []string) {
 // Upgrades in a row, one of them with a binary that does not work: the child does not notice. What the machine takes from everybody
 // shows in a bystander.
 func TestUpgradesLeaveTheChildAlone(t *testing.T) {
-	t.Parallel()
 	p := play(t, stage(t))
 	b := kit.Install(t)
 	p.Options.Binary = string(b)

@@ -7,7 +7,6 @@ import (
 
 	"understudy/election"
 	"understudy/fencing"
-	_ "understudy/packaging/onethread"
 )
 
 // A supervisor that starts beside what a former one has left, and what the kernel holds, runs all its other services. The one that

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
 )
 
@@ -21,7 +20,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	code := need.Run(m)
+	code := m.Run()
 	program.Close()
 	kit.RemoveBinaries()
 	os.Exit(code)

@@ -131,7 +131,7 @@ func (m *machine) do(t *testing.T, line string) string {
 	t.Helper()
 	said, answered := m.ask(t, line)
 	if !answered {
-		kit.Late(t, "%s: the machine was reset meanwhile", line)
+		t.Fatalf("%s: the machine was reset meanwhile", line)
 	}
 	return said
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	session = 18 * time.Second // the processor is emulated: one that stands still for three seconds misses nothing
+	session = 30 * time.Second // the processor is emulated: one that stands still for five seconds misses nothing
 	grace   = 2 * time.Second
 	timeout = session / 3 // the device's
 
@@ -28,7 +28,7 @@ const (
 	booted = 2 * time.Minute // it takes seconds; the processor is emulated, and may be busy with something else
 )
 
-func TestMain(m *testing.M) { program.Run(m, 2) } // two machines at once: to boot one takes a processor for seconds
+func TestMain(m *testing.M) { program.Run(m) }
 
 var (
 	program kit.Program // owns what the tests share

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"understudy/packaging/need"
 )
 
 // Ensemble is a set of real servers, numbered from 0. Its methods may be called at the same time.
@@ -59,8 +61,8 @@ func New(ctx context.Context, cfg Config) (*Ensemble, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Installed(); err != nil {
-		return nil, err
+	if !need.Has("zookeeper") {
+		return nil, errors.New("no ZooKeeper here: apt-get install zookeeper libslf4j-java")
 	}
 	e := &Ensemble{cfg: cfg, starts: make(chan startOrder)}
 	if cfg.Dir == "" {

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"understudy/packaging/need"
 )
 
 const orphanEnv = "UNDERSTUDY_ZKTEST_PARENT"
@@ -19,7 +17,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(orphanEnv) != "" {
 		os.Exit(parent())
 	}
-	need.Main(m)
+	os.Exit(m.Run())
 }
 
 // parent starts a server, says so, and waits to be killed.
