@@ -3,6 +3,7 @@ package e2e
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,6 +23,11 @@ func TestMain(m *testing.M) {
 	if os.Args[0] == confinedRole {
 		fmt.Fprintln(os.Stderr, confined())
 		os.Exit(1)
+	}
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("skipped by -short: it takes machines")
+		os.Exit(0)
 	}
 	code := m.Run()
 	if dir, err := scratch(); err == nil {
@@ -58,7 +64,7 @@ func build(name, version string, env ...string) (string, error) {
 
 func packages(tb testing.TB, build func() (string, error)) string {
 	tb.Helper()
-	need.These(tb, "packages")
+	need.These(tb, "nspawn") // machines to install them on
 	dir, err := build()
 	if err != nil {
 		tb.Fatal(err)

@@ -153,7 +153,7 @@ func (s *Supervisor) Guardians() []int {
 func (s *Supervisor) TwoGuardians(tb testing.TB) []int {
 	tb.Helper()
 	var found []int
-	Until(tb, 5*time.Second, s.Host.Name+" has two guardians", func() bool {
+	Until(tb, Soon, s.Host.Name+" has two guardians", func() bool {
 		found = s.Guardians()
 		return len(found) == 2
 	})
@@ -203,7 +203,7 @@ func (s *Supervisor) ExitCode(tb testing.TB, limit time.Duration) int {
 func (s *Supervisor) Stop(tb testing.TB) {
 	tb.Helper()
 	s.Signal(syscall.SIGTERM)
-	if code := s.ExitCode(tb, 20*time.Second); code != 0 {
+	if code := s.ExitCode(tb, Soon); code != 0 {
 		tb.Errorf("%s ended with %d after SIGTERM", s.Host.Name, code)
 	}
 }

@@ -35,9 +35,8 @@ const (
 	session = kit.Session
 	soon    = kit.Soon
 
-	// takeover is how long a standby may take when the active one just vanished: the session, the server's rounding, the grace, and
-	// less than would hide another session timeout.
-	takeover = session + 500*time.Millisecond + kit.Grace + session*3/4
+	// takeover is how long a standby may take when the active one just vanished: the session, the server's rounding, and the grace.
+	takeover = session + 500*time.Millisecond + kit.Grace + kit.Stall
 )
 
 var suite kit.Suite
@@ -57,14 +56,6 @@ func brief(t *testing.T, s *kit.Stage, words ...string) *kit.Play {
 	t.Helper()
 	p := play(t, s, words...)
 	p.Options.Session = session
-	return p
-}
-
-// calm is a play with the default's session, in which faults of servers are not to be noticed.
-func calm(t *testing.T, s *kit.Stage, words ...string) *kit.Play {
-	t.Helper()
-	p := play(t, s, words...)
-	p.Options.Session = kit.LongSession
 	return p
 }
 

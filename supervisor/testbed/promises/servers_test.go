@@ -14,7 +14,7 @@ import (
 func TestFaultsOfServersThatEndAreNotNoticed(t *testing.T) {
 	s := kit.NewStage(t, 3, zktest.Config{})
 	p := play(t, s)
-	p.Options.Session = 2 * kit.Calm // a server takes ten seconds to come back where nobody has time for it
+	p.Options.Session = 5 * kit.Stall // a server may take ten seconds to come back
 	a, b, run := p.OnTwoHosts(t)
 	between := func() { t.Helper(); s.Ready(t); p.Alone(t, kit.LongSession/4, "a") }
 	leader := s.ZK.Leader()
