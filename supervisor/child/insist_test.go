@@ -54,11 +54,10 @@ func headless() {
 }
 
 func headlessAwaits() {
-	for {
+	for again := time.Tick(time.Millisecond); ; <-again {
 		if s, err := statOf(os.Getpid()); err == nil && s.state == 'Z' {
 			break
 		}
-		time.Sleep(time.Millisecond)
 	}
 	fmt.Println("ready")
 	select {}

@@ -60,8 +60,10 @@ func TestTheLastGuardianIsKilledAfterEveryStrike(t *testing.T) {
 // until waits for a fact.
 func until(t *testing.T, what string, fact func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !fact(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
+	for again, late := time.Tick(time.Millisecond), time.After(patience); !fact(); {
+		select {
+		case <-again:
+		case <-late:
 			t.Fatal("never: ", what)
 		}
 	}

@@ -18,15 +18,17 @@ func TestWhatWasLetGoIsWaitedFor(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	l := &launch{report: link{ours}, opens: func() error {
 		cancel(errors.New("stop"))
-		go func() { // the program, whose exec takes its time
-			time.Sleep(20 * time.Millisecond)
-			_ = theirs.Close()
-		}()
 		return nil
 	}}
 	if err := sendFD(int(theirs.Fd()), &guard.Message{Op: opReady}); err != nil {
 		t.Fatal(err)
 	}
+	go func() { // the program
+		if toldToGoOn(int(theirs.Fd())) {
+			time.Sleep(20 * time.Millisecond) // its exec takes its time: nothing may come of the stop meanwhile
+		}
+		_ = theirs.Close()
+	}()
 	if m, err := l.hear(ctx); m != nil || err != nil {
 		t.Errorf("%+v %v", m, err)
 	}

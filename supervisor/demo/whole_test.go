@@ -17,6 +17,7 @@ import (
 	"understudy/supervisor/child"
 	"understudy/supervisor/cli"
 	"understudy/supervisor/demo"
+	"understudy/supervisor/testbed/kit"
 )
 
 // The test binary is the understudy binary too: supervisors, guardians and the program are made of it.
@@ -80,13 +81,10 @@ func leftovers(dir string) []string {
 func nothingIsLeft(t *testing.T) {
 	t.Helper()
 	var left []string
-	for range 100 { // a guardian ends a moment after its supervisor
-		if left = leftovers(os.Getenv("TMPDIR")); len(left) == 0 {
-			return
-		}
-		time.Sleep(20 * time.Millisecond)
+	gone := func() bool { left = leftovers(os.Getenv("TMPDIR")); return len(left) == 0 }
+	if !kit.Reached(2*time.Second, gone) { // a guardian ends a moment after its supervisor
+		t.Errorf("left behind: %v", left)
 	}
-	t.Errorf("left behind: %v", left)
 }
 
 func TestTheDemoBreaksTheActiveNodeInEveryWayAndNothingOverlaps(t *testing.T) {

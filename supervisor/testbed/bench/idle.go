@@ -45,7 +45,7 @@ func (b *bench) watch(what string, s *kit.Supervisor, while time.Duration) {
 		cpu -= kit.CPU(pid)
 	}
 	began := time.Now()
-	<-time.After(while)
+	<-time.After(while) // what it costs to wait is measured
 	took := time.Since(began)
 	var each []string
 	for _, pid := range pids {

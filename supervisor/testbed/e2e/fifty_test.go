@@ -67,7 +67,7 @@ func BenchmarkFiftyServices(b *testing.B) {
 			meanwhile()
 			b.ReportMetric(100*float64(spent+kit.CPU(supervisor))/float64(time.Since(began)), fmt.Sprint(watchers, "-%cpu"))
 		}
-		still := func() { <-time.After(10 * time.Second) }
+		still := func() { <-time.After(10 * time.Second) } // what it costs that nothing happens is measured
 		cpu(0, still)
 		stop := watch(b, url+"/api/v1/events", 1)
 		cpu(1, still)
@@ -78,7 +78,7 @@ func BenchmarkFiftyServices(b *testing.B) {
 		spent, began := -kit.CPU(supervisor), time.Now()
 		for i := range 10 {
 			op.Ask(b, asks("switchover", fmt.Sprintf("service-%02d", i))...)
-			<-time.After(time.Second)
+			<-time.After(time.Second) // the load's own pace
 		}
 		b.ReportMetric(100*float64(spent+kit.CPU(supervisor))/float64(time.Since(began)), "100-moving-%cpu")
 	})

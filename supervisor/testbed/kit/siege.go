@@ -59,7 +59,7 @@ func (h *Host) Besiege(what Siege, stop <-chan struct{}) *Spoils {
 					return
 				default:
 					act()
-					time.Sleep(what.Pause)
+					time.Sleep(what.Pause) // the load's own pace
 				}
 			}
 		})
@@ -92,10 +92,10 @@ var holdings = []string{"", "GET /active/x HTTP/1.1\r\n", "slowly", "GET /health
 func (w *besieger) hold(from string, how int) {
 	conn, err := w.dial(from, w.HTTP)
 	if err != nil {
-		time.Sleep(10 * time.Millisecond) // they have other things to do
+		time.Sleep(10 * time.Millisecond) // they have other things to do: when there is room again cannot be seen
 		return
 	}
-	defer time.Sleep(5 * time.Millisecond)
+	defer time.Sleep(5 * time.Millisecond) // the load's own pace
 	defer conn.Close()
 	w.spoils.Held.Add(1)
 	ended := make(chan struct{})
@@ -110,7 +110,7 @@ func (w *besieger) hold(from string, how int) {
 	switch text := holdings[how%len(holdings)]; text {
 	case "slowly":
 		for _, err := conn.Write([]byte("G")); err == nil; _, err = conn.Write([]byte("x")) {
-			time.Sleep(200 * time.Millisecond)
+			time.Sleep(200 * time.Millisecond) // the load's own pace
 		}
 	default:
 		if _, err := io.WriteString(conn, text); err != nil {
@@ -124,7 +124,7 @@ func (w *besieger) hold(from string, how int) {
 func (w *besieger) guess(from string) {
 	conn, err := w.dial(from, w.HTTP)
 	if err != nil {
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // as in hold
 		return
 	}
 	defer conn.Close()
@@ -169,7 +169,7 @@ func (w *besieger) litter() {
 func (w *besieger) note() {
 	conn, err := net.Dial("unixgram", w.Notify)
 	if err != nil {
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // as in hold
 		return
 	}
 	defer conn.Close()

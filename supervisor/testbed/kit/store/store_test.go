@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"understudy/supervisor/testbed/kit"
 )
 
 func open(t *testing.T) (s *Store, journal string) {
@@ -68,10 +70,7 @@ func TestWhatIsAcknowledgedIsInTheJournal(t *testing.T) {
 		defer close(done)
 		c.Write(ctx)
 	}()
-	deadline := time.Now().Add(10 * time.Second)
-	for ReadAcks(acks.Name()) < 20 && time.Now().Before(deadline) {
-		<-time.After(time.Millisecond)
-	}
+	kit.Until(t, 10*time.Second, "it writes", func() bool { return ReadAcks(acks.Name()) >= 20 })
 	if _, err := s.take(Write{Service: "a", Token: 4, Run: "newer", N: 1}); err != nil {
 		t.Fatal(err)
 	}
