@@ -2,7 +2,6 @@ package election
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -133,27 +132,20 @@ func TestLateReleaseDoesNotReachALaterClaim(t *testing.T) {
 // Guardians come late too.
 func TestTicketDoesNotReachALaterClaim(t *testing.T) {
 	inWorld(t, func(w *world) {
-		err := w.open("a", func(ctx context.Context, s *Session) error {
-			a, err := activate(ctx, s)
-			if err != nil {
-				return err
+		ticket, release := w.leave("a")
+		w.byHand(release.Lock, release.Crumb)
+		w.activates("b", func(ctx context.Context, s *Session, b *Claim) error {
+			if err := ticket.Close(w.Context(), w.dial, []Release{release}, true); err != nil {
+				w.Error(err)
 			}
-			w.byHand(a.paths.Lock(), a.paths.Crumb())
-			w.activates("b", func(ctx context.Context, s2 *Session, b *Claim) error {
-				if err := s.Ticket().Close(w.Context(), w.dial, []Release{a.paths.Release()}, true); err != nil {
-					w.Error(err)
-				}
-				if held := w.held(s2); held != crumbName+" "+lockName {
-					w.Errorf("left: %q", held)
-				}
-				return b.Release(ctx)
-			})
-			<-s.Ended()
-			return nil
-		})()
-		if !errors.Is(err, ErrExpired) {
-			w.Error(err)
-		}
+			if slices.Contains(w.zk.Sessions(), ticket.Session) {
+				w.Error("the session lives")
+			}
+			if held := w.held(s); held != crumbName+" "+lockName {
+				w.Errorf("left: %q", held)
+			}
+			return b.Release(ctx)
+		})
 	})
 }
 

@@ -225,46 +225,30 @@ func (m *meddler) Write(p []byte) (int, error) {
 // Guardians read what they remove, and read it anew when somebody wrote to the folder in between.
 func TestATicketRemovesWhatItLeftThoughTheServicesFolderIsWrittenByHand(t *testing.T) {
 	inWorld(t, func(w *world) {
-		err := w.open("a", func(ctx context.Context, s *Session) error {
-			a, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
-			dial := func(ctx context.Context, server string) (net.Conn, error) {
-				c, err := w.dial(ctx, server)
-				return &meddler{c, func() { w.writeByHand(a.paths.Dir()) }}, err
-			}
-			if err := s.Ticket().Close(w.Context(), dial, []Release{a.paths.Release()}, true); err != nil {
-				w.Error(err)
-			}
-			w.asOperator(func(ctx context.Context, s *Session) error {
-				if held := w.held(s); held != "" {
-					w.Errorf("left: %q", held)
-				}
-				return nil
-			})
-			<-s.Ended()
-			return nil
-		})()
-		if !errors.Is(err, ErrExpired) {
+		left, of := w.leave("a")
+		dial := func(ctx context.Context, server string) (net.Conn, error) {
+			c, err := w.dial(ctx, server)
+			return &meddler{c, func() { w.writeByHand(of.Dir) }}, err
+		}
+		if err := left.Close(w.Context(), dial, []Release{of}, true); err != nil {
 			w.Error(err)
 		}
+		if n := len(w.zk.Sessions()); n > 0 {
+			w.Errorf("%d sessions are left", n)
+		}
+		w.asOperator(func(ctx context.Context, s *Session) error {
+			if held := w.held(s); held != "" {
+				w.Errorf("left: %q", held)
+			}
+			return nil
+		})
 	})
 }
 
 // One that cannot be removed does not keep the session from being closed.
 func TestATicketDoesNotInsistOnWhatIsRefused(t *testing.T) {
 	inWorld(t, func(w *world) {
-		var left Ticket
-		var of Release
-		_ = w.open("a", func(ctx context.Context, s *Session) error {
-			a, err := activate(ctx, s)
-			if err != nil {
-				return err
-			}
-			left, of = s.Ticket(), a.paths.Release()
-			return errors.New("something may be alive")
-		})()
+		left, of := w.leave("a")
 		w.slowly()
 		w.zk.Refuse(zkmem.Match{Op: jute.OpDelete, Path: crumbName, Count: zkmem.Always}, jute.BadVersion)
 		err := w.bounded(50, 20*time.Second, func(ctx context.Context) error {
