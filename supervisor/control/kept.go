@@ -9,7 +9,10 @@ import (
 
 // Kept is a znode that blocks other nodes: its supervisor is gone, and ZooKeeper keeps its session, or did not delete it with its session.
 // No node deletes it.
-type Kept struct{ Path, Node, Session, Server string }
+type Kept struct {
+	Path, Node, Session, Server string
+	Auth                        bool // it takes credentials to delete it
+}
 
 // Heartbeat is what the znode of a supervisor shows of its session. Times are ZooKeeper's, in ms.
 type Heartbeat struct{ Session, At, Timeout int64 }
@@ -58,7 +61,7 @@ func (c *Cluster) keep(ctx context.Context, s *Service, nodes []Node) error {
 			return err
 		}
 		if node, ok := gone[n.stat.EphemeralOwner]; n.exists && ok {
-			s.Kept = append(s.Kept, Kept{path, node, election.SessionName(n.stat.EphemeralOwner), c.conn.Server()})
+			s.Kept = append(s.Kept, Kept{path, node, election.SessionName(n.stat.EphemeralOwner), c.conn.Server(), c.auth != nil})
 		}
 	}
 	return nil
@@ -66,9 +69,14 @@ func (c *Cluster) keep(ctx context.Context, s *Service, nodes []Node) error {
 
 // fault tells an operator how to delete it. The breadcrumb stays, so that the next node fences the one that is gone.
 func (k Kept) fault() Fault {
-	return Fault{
+	f := Fault{
 		Level: Grave, What: fmt.Sprintf("Session %s of %s has sent no heartbeat for two session timeouts, but ZooKeeper keeps its znode %s, "+
 			"which blocks other nodes.", k.Session, k.Node, k.Path),
 		Hint: "If this lasts, delete it:", Do: Command{Words: []string{"zkCli.sh -server " + k.Server, "delete " + k.Path}, Here: true},
 	}
+	if k.Auth {
+		f.Hint = "If this lasts, type `addauth digest USER:PASSWORD` and `delete " + k.Path + "` in:"
+		f.Do.Words = f.Do.Words[:1]
+	}
+	return f
 }

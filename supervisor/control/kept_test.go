@@ -78,6 +78,12 @@ func TestWhatASilentSessionKeepsIsNamed(t *testing.T) {
 		!strings.HasPrefix(got[2], "one: session "+one.id()) || !strings.Contains(got[2], "delete "+path("one")) {
 		t.Errorf("named: %q", got)
 	}
+	secret := *b.c
+	secret.auth = &election.Auth{}
+	if s, err := secret.Status(t.Context()); err != nil || s.Services[0].Faults[0].Do.String() != "zkCli.sh -server "+b.addr ||
+		!strings.Contains(s.Services[0].Faults[0].Hint, "`delete "+paths("db").Lock()+"`") {
+		t.Errorf("with credentials: %+v, %v", s, err)
+	}
 	last(one, "one")
 	if got := named(); len(got) > 0 {
 		t.Errorf("it has sent a heartbeat, and still there is named: %q", got)
