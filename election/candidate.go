@@ -104,7 +104,6 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 	case !lock.exists:
 		return Opening{clear: !trail.exists}, nil
 	}
-	defer c.s.waits.add(lock)()
 	trail, err = c.wait(ctx, lock, trail)
 	return Opening{clear: !trail.exists}, err
 }

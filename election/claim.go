@@ -76,8 +76,8 @@ func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, 
 // last as long as a session does. Any ephemeral of that session shows it: the node's znode, which may have been deleted as well, or
 // its znode among the members.
 func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
-	if c.Previous.Session == "" || c.Previous.Outlived {
-		return true, nil // unknown, as when the breadcrumb cannot be read; or the znodes that would show it were deleted with the lock
+	if c.Previous.Session == "" {
+		return true, nil // unknown, as when the breadcrumb cannot be read
 	}
 	for _, dir := range []string{NodesDir(c.paths.Root), c.paths.Members()} {
 		path := dir + "/" + c.Previous.Node

@@ -25,7 +25,6 @@ type BreadCrumb struct {
 	Session     string          `json:"session,omitempty"`
 	Tree        json.RawMessage `json:"tree,omitempty"` // how the node's machine finds the child's process tree
 	Since       time.Time       `json:"since"`
-	Outlived    bool            `json:"outlived,omitempty"` // its lock was deleted by another node, while its session stood
 	Failsafe    *Failsafe       `json:"failsafe,omitempty"` // its writer may outlast ZooKeeper; absent: it may not
 	Leftover    Leftover        `json:"leftover,omitzero"`  // something of the tree is known to be alive
 }

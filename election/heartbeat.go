@@ -50,16 +50,10 @@ func (s *Session) beat(ctx context.Context) {
 	}
 }
 
-// reclaim replaces a znode that belongs to no session after a restore by our own. P6: otherwise we would look silent to others.
+// reclaim replaces a znode that belongs to no session after a restore by our own, which shows that our session lives.
 func (s *Session) reclaim(ctx context.Context, path string, version int32) {
 	s.log.Warn("the znode of this supervisor belonged to no session, making it anew", "path", path)
 	if err := s.replace(ctx, path, s.Self.data(), version); err != nil {
 		s.log.Warn("cannot make the znode of this supervisor", "path", path, "error", err)
 	}
-}
-
-// extend prolongs the lease: a write sent at that time was acknowledged.
-func (s *Session) extend(sent time.Duration) {
-	s.steady.heard(sent, s.cfg.Now(), s.Timeout())
-	s.Lease.extend(sent)
 }

@@ -55,9 +55,7 @@ func (q *queue) reachHead(ctx context.Context) error {
 			}
 			q.nobodys[ahead] = true
 		case err == nil && v.exists:
-			done := q.s.waits.add(v)
 			err = q.s.await(ctx, v.changed)
-			done()
 		case err == nil || unknown(err):
 			err = again.wait(ctx, q.s.client, err)
 		default:

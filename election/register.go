@@ -26,7 +26,6 @@ func (s *Session) register(ctx context.Context) error {
 		if !errors.Is(err, zk.ErrNodeExists) && !unknown(err) {
 			return fmt.Errorf("create %s: %w", path, err)
 		}
-		refused := err
 		v, err := s.look(ctx, path)
 		owner := v.stat.EphemeralOwner
 		if err == nil && owner == s.ID() { // our own create, whose answer was lost
@@ -45,16 +44,14 @@ func (s *Session) register(ctx context.Context) error {
 			}
 			continue
 		}
-		if rival.stale(v, refused, sent) {
-			if rival.succeed(ctx) {
+		if rival.tell(v) {
+			sent := s.cfg.Now()
+			if err := s.replace(ctx, path, s.Self.data(), v.stat.Version); err == nil {
+				s.extend(sent)
 				return nil
 			}
-			if err := again.wait(ctx, s.client, nil); err != nil {
-				return err
-			}
-			continue
+			continue // it has changed, or our answer was lost
 		}
-		rival.tell(v)
 		patient, enough := context.WithTimeout(ctx, s.Timeout()/2) // then register asks again
 		err = s.await(patient, v.changed)
 		enough()

@@ -41,10 +41,7 @@ type Session struct {
 	cfg *Config
 	log hclog.Logger
 
-	locks  locks
-	steady steadiness
-	waits  waits
-	former map[int64]*sign // sessions in whose place we are; set before the serving
+	locks locks
 }
 
 // LocalAddr is our address on the connection to ZooKeeper; nil: there is none.

@@ -254,7 +254,6 @@ func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
 	keeping, enough := context.WithCancel(context.WithoutCancel(ctx)) // also while the services end
 	var wg sync.WaitGroup
 	wg.Go(func() { t.Gate.Keep(keeping) })
-	wg.Go(func() { t.Session.ClearStale(keeping) })
 	defer wg.Wait()
 	defer enough()
 	return s.serveAll(ctx, t)

@@ -14,7 +14,6 @@ type database struct {
 	timeouts map[int64]time.Duration // of each session, as it was negotiated last
 	created  map[int64]time.Duration // of each session, as it was negotiated first: the log keeps this one
 	zxid     int64                   // epoch<<32 | counter
-	left     map[int64]bool          // sessions whose ephemerals outlast them: see Server.LeaveZnodes
 	leaders  int64                   // the leader's clock, in milliseconds, for a transaction that comes from there; else 0
 }
 
@@ -23,7 +22,6 @@ func newDatabase(tick time.Duration) *database {
 		tree:     newTree(),
 		sessions: newSessionTable(tick, time.Now()),
 		timeouts: map[int64]time.Duration{},
-		left:     map[int64]bool{},
 		created:  map[int64]time.Duration{},
 	}
 }
@@ -60,11 +58,8 @@ func (d *database) touch(id int64, timeout time.Duration) bool {
 func (d *database) closeSession(id int64) []change {
 	x := d.begin()
 	for _, path := range d.tree.owned(id) {
-		if !d.left[id] {
-			x.remove(path)
-		}
+		x.remove(path)
 	}
-	delete(d.left, id)
 	delete(d.sessions.byID, id)
 	delete(d.timeouts, id)
 	delete(d.created, id)

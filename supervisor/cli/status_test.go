@@ -50,7 +50,8 @@ func staged(prefix string) control.Status {
 			Service: prefix + "solo", Active: prefix + "n1", Lock: prefix + "n1", Token: 7,
 			Members: []control.Member{member("n1", "active", "", time.Hour), {Node: prefix + "n2", Role: "standby", Health: "unfit", Why: "eligible: false in its config", Never: true}},
 		},
-		{Service: prefix + "sole", Active: prefix + "n1", Lock: prefix + "n1", Token: 8, Members: []control.Member{member("n1", "active", "", time.Hour)}},
+		{Service: prefix + "sole", Active: prefix + "n1", Lock: prefix + "n1", Token: 8, Members: []control.Member{member("n1", "active", "", time.Hour)},
+			Kept: []control.Kept{{Path: "/understudy/services/sole/ActiveStandbyElectorLock", Node: prefix + "n1", Session: "0x7", Server: "zk1:2181"}}},
 		{
 			Service: prefix + "still", Active: prefix + "n1", Handing: &control.Handing{From: prefix + "n1", By: "me@op"}, Lock: prefix + "n1", Token: 9, Paused: true, Order: "paused by me",
 			Members: []control.Member{member("n1", "active", "paused by me", time.Hour), member("n2", "paused", "paused by me", time.Hour)},
@@ -91,6 +92,11 @@ solo     n1      active   1h00m  ok               7
   No standby: a failure of n1 would stop it. None of the other nodes can take it
   now.
 sole     n1      active   1h00m  ok               8
+  Session 0x7 of n1 has sent no heartbeat for two session timeouts, but
+  ZooKeeper keeps its znode /understudy/services/sole/ActiveStandbyElectorLock,
+  which blocks other nodes. If this lasts, delete it:
+    zkCli.sh -server zk1:2181 \
+      delete /understudy/services/sole/ActiveStandbyElectorLock
   No standby: a failure of n1 would stop it. Run it on another node too:
     understudy run --service sole --node NODE --zk zk1:2181 -- COMMAND
 still    n1      active   1h00m  ok               9

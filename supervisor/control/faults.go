@@ -19,11 +19,11 @@ type Fault struct {
 	Do    Command `json:"do"`   // empty: there is none
 }
 
-// Command is one of ours, which lacks only the flags that say which cluster.
+// Command lacks only the flags that say which cluster.
 type Command struct {
 	Words []string // the command and its arguments, each flag with its value
 	Wraps string   // what it wraps; empty: it wraps nothing
-	Here  bool     // it asks the machine that it runs on, and no cluster
+	Here  bool     // it takes no such flags
 }
 
 func (c Command) String() string {
@@ -65,6 +65,9 @@ func faultsOf(v Service) []Fault {
 		if f, ok := unwell(v, m); ok {
 			faults = append(faults, f)
 		}
+	}
+	for _, k := range v.Kept {
+		faults = append(faults, k.fault())
 	}
 	if h := v.Handing; h != nil {
 		faults = append(faults, Fault{

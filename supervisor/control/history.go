@@ -48,7 +48,7 @@ func (c *Cluster) History(ctx context.Context, names ...string) ([]Activation, e
 
 func activations(ctx context.Context, z znodes, service string) ([]Activation, error) {
 	p := election.Paths{Root: z.root, Service: service}
-	written, err := list(ctx, z, p.History(), func(_ string, data []byte) election.Activation { return parseActivation(data) })
+	written, err := list(ctx, z, p.History(), func(_ string, n znode) election.Activation { return parseActivation(n.data) })
 	if err != nil {
 		return nil, err
 	}

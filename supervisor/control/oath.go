@@ -12,20 +12,20 @@ import (
 
 // The words for an operator who swears that a child is dead.
 
-// refuse refuses the oath: the session lasts. It may outlast its supervisor for a while, so the answer tells what happens next.
+// refuse refuses the oath: the session lasts. It may outlast its supervisor, so the answer gives what happens next.
 func (s scene) refuse(node, how string) error {
 	trail := parseCrumb(s.crumb)
 	beat := "no heartbeat of it is seen"
 	if trail.writtenBy(s.node) {
 		beat = "last heartbeat at " + time.UnixMilli(s.node.stat.Mtime).UTC().Format(time.RFC3339) + " by ZooKeeper's clock"
 	}
-	once, thrice := "a session timeout", "three of them"
+	timeout := "a session timeout"
 	if t := time.Duration(max(trail.SessionMs, s.supervisor().SessionMs)) * time.Millisecond; t > 0 {
-		once, thrice = t.String(), (3 * t).String()
+		timeout = t.String()
 	}
 	return fmt.Errorf("%s cannot be confirmed dead, %w and %s (%s): if its supervisor runs, stop it instead; if its host is off, "+
-		"ZooKeeper ends that session within %s, or else the other nodes delete its znodes within %s: confirm it then",
-		node, ErrActive, how, beat, once, thrice)
+		"ZooKeeper ends that session within %s: confirm it then; if the session stays, delete the znodes that `understudy status` names",
+		node, ErrActive, how, beat, timeout)
 }
 
 // supervisor is the znode of the node's supervisor.
@@ -61,10 +61,6 @@ func (s scene) doubts(node string) (all []string) {
 	if trail.Leftover.Known {
 		all = append(all, "its breadcrumb said of its child: "+alive(trail.Leftover))
 	}
-	if trail.Outlived {
-		all = append(all, fmt.Sprintf("session %s did not end by itself: its lock was deleted because it sent no heartbeats; "+
-			"that alone does not prove that %s is off", trail.Session, node))
-	}
 	if trail.Failsafe.Binds() {
 		all = append(all, fmt.Sprintf("it is failsafe: a child on %s may run without ZooKeeper, unless that node is off", node))
 	}
@@ -99,5 +95,5 @@ func (o oath) obstacles(ctx context.Context) (all []string) {
 		}
 	}
 	return append(all, fmt.Sprintf("session %s holds the lock, of node %s, and no supervisor is connected in that session: nobody starts "+
-		"before ZooKeeper ends it, or other nodes delete the lock", election.SessionName(lock.stat.EphemeralOwner), cmp.Or(holder.Node, "unknown")))
+		"before ZooKeeper ends it; if it stays, `understudy status` gives the command that deletes the lock", election.SessionName(lock.stat.EphemeralOwner), cmp.Or(holder.Node, "unknown")))
 }

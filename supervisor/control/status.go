@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -31,9 +32,11 @@ type Service struct {
 	Fencing *Fencing   `json:"fencing"`
 	Members []Member   `json:"members"`
 	// Failsafe names the nodes by whose promises the active one would go on, should ZooKeeper be gone; none: it would not.
-	Failsafe []string `json:"failsafe,omitempty"`
-	Faults   []Fault  `json:"faults"`
-	Stray    string   `json:"-"` // the path of a lock that belongs to no session: no supervisor has made it
+	Failsafe []string  `json:"failsafe,omitempty"`
+	Faults   []Fault   `json:"faults"`
+	Stray    string    `json:"-"` // the path of a lock that belongs to no session: no supervisor has made it
+	Kept     []Kept    `json:"-"`
+	Held     Heartbeat `json:"-"` // what the lock and the breadcrumb of its holder show
 }
 
 // Handing is a switchover that is ordered and not done.
@@ -77,6 +80,7 @@ type Node struct {
 	Warnings []string   `json:"warnings"`     // dangerous settings there
 	Since    *time.Time `json:"since"`
 	Restart  bool       `json:"-"` // a restart is all that its changed config needs
+	Beat     Heartbeat  `json:"-"`
 }
 
 // Status reads the services named, or all.
@@ -92,6 +96,22 @@ func (c *Cluster) Status(ctx context.Context, names ...string) (Status, error) {
 			return err
 		}
 		s.Services[i], err = c.service(ctx, names[i])
+		return err
+	})
+	if err != nil {
+		return s, err
+	}
+	gone := silent(s.Nodes, Heartbeat{}, "")
+	for i, n := range s.Nodes {
+		if gone[n.Beat.Session] != "" {
+			s.Nodes[i].Warnings = append(n.Warnings, fmt.Sprintf("session %s has sent no heartbeat for two session timeouts, but ZooKeeper keeps it; "+
+				"if this lasts, delete %s/%s, so that the node can come back", election.SessionName(n.Beat.Session), election.NodesDir(c.root), n.Node))
+		}
+	}
+	err = all(len(names), func(i int) error {
+		v := &s.Services[i]
+		err := c.keep(ctx, v, s.Nodes)
+		v.Faults = Faults(*v)
 		return err
 	})
 	return s, err
@@ -137,7 +157,6 @@ func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
 	if lock.exists && lock.stat.EphemeralOwner == 0 {
 		s.Stray = p.Lock()
 	}
-	s.Faults = Faults(s)
 	return s, nil
 }
 
@@ -148,10 +167,12 @@ func describe(name string, lock, crumb znode, members []Member) Service {
 	if lock.exists {
 		_ = json.Unmarshal(lock.data, &holder) // a lock that says nothing is a lock
 		s.Lock = cmp.Or(holder.Node, "unknown")
+		s.Held = Heartbeat{Session: lock.stat.EphemeralOwner, At: lock.stat.Ctime}
 	}
 	trail := parseCrumb(crumb)
 	switch {
 	case lock.exists && trail.writtenBy(lock):
+		s.Held.Timeout = trail.SessionMs
 		s.Active, s.Host, s.Pid, s.Token = s.Lock, holder.Host, holder.Pid, lock.stat.Czxid
 		s.Since = when(holder.Since)
 		if trail.Failsafe.Binds() {
@@ -209,16 +230,17 @@ func (b breadCrumb) writtenBy(held znode) bool {
 	return held.exists && b.Session == election.SessionName(held.stat.EphemeralOwner)
 }
 
-func parseMember(name string, data []byte) Member {
+func parseMember(name string, z znode) Member {
 	m := election.Member{Role: election.RoleUnknown, Health: election.HealthUnknown}
-	_ = json.Unmarshal(data, &m)
+	_ = json.Unmarshal(z.data, &m)
 	return Member{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Never: m.Ineligible(), Logs: m.Logs}
 }
 
-func parseNode(name string, data []byte) Node {
+func parseNode(name string, z znode) Node {
 	var n election.Node
-	_ = json.Unmarshal(data, &n)
-	return Node{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), Restart: n.NeedsRestart()}
+	_ = json.Unmarshal(z.data, &n)
+	return Node{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), Restart: n.NeedsRestart(),
+		Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.SessionMs}}
 }
 
 // when is nil for a time that is not known.

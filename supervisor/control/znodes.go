@@ -140,7 +140,7 @@ func all(n int, f func(i int) error) error {
 }
 
 // list reads all znodes below a path, in the order of their names.
-func list[T any](ctx context.Context, z znodes, path string, parse func(name string, data []byte) T) ([]T, error) {
+func list[T any](ctx context.Context, z znodes, path string, parse func(name string, n znode) T) ([]T, error) {
 	names, err := z.children(ctx, path)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func list[T any](ctx context.Context, z znodes, path string, parse func(name str
 	items := make([]T, 0, len(names))
 	for i, n := range read {
 		if n.exists { // else it went meanwhile
-			items = append(items, parse(names[i], n.data))
+			items = append(items, parse(names[i], n))
 		}
 	}
 	return items, err

@@ -35,7 +35,6 @@ type checker struct {
 	tally    tally
 	bounds   boundsView
 	sight    sight
-	nodes    nodesView
 	hand     handView
 	dogs     dogsView
 	orphans  orphansView
@@ -92,7 +91,7 @@ func newChecker(w *world) *checker {
 		w: w, services: map[string]*serviceView{}, sessions: newSessionsView(),
 		tally: tally{cover: Coverage{}}, hand: handView{byHand: map[string]int{}, late: map[int64][]string{}},
 	}
-	c.sight, c.nodes, c.bounds = newSight(c), newNodesView(c), boundsView{checker: c, grants: map[int64]*granting{}}
+	c.sight, c.bounds = newSight(c), boundsView{checker: c, grants: map[int64]*granting{}}
 	c.dogs, c.orphans = dogsView{checker: c}, orphansView{c}
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{
@@ -197,7 +196,6 @@ func (c *checker) committed(t zkmem.Commit) {
 		if node, ok := strings.CutPrefix(ch.Path, election.NodesDir(root)+"/"); ok {
 			c.sessions.belongs(node, ch.Stat.EphemeralOwner)
 		}
-		c.nodes.nodeChanged(t, ch)
 		service, what := splitPath(ch.Path)
 		if c.hand.byHand[ch.Path] > 0 && ch.Kind == jute.EventNodeDeleted && c.services[service] != nil {
 			c.strike(c.services[service])
@@ -206,7 +204,8 @@ func (c *checker) committed(t zkmem.Commit) {
 			v.znode(c, ch.Path, ch.Kind)
 			switch what {
 			case "ActiveStandbyElectorLock":
-				c.lockChanged(v, ch, t.Expired || c.nodes.takenAway(v, t, ch))
+				c.robbed(v, t, ch)
+				c.lockChanged(v, ch, t.Expired)
 			case "ActiveBreadCrumb":
 				c.crumbChanged(v, ch)
 			case "control":

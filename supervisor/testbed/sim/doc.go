@@ -19,7 +19,7 @@
 //   - P6: after everything is healed, each service runs within a bound.
 //   - P7: where only blips shorter than the lease happen, no child ends; nor does one when another service's config changes; nor
 //     a failsafe service's when all servers are down for longer, while all sessions are about as long as each other.
-//   - Stale: a node deletes another one's lock only when nothing was heard of that for two session timeouts, and of itself all the while.
+//   - Lock: no node deletes the lock of another session.
 //   - Pause: no lock is taken while the service's control znode says that it is paused.
 //   - Failback: when all has been well for long, no node runs a service to which another one is preferred, and it has not moved
 //     more often than there are nodes, and two.

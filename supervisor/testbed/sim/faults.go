@@ -55,7 +55,7 @@ func (f Fault) String() string {
 		return fmt.Sprintf("%s: %s, for %v, with %q", f.Kind, node, d, f.with())
 	case SickHelper:
 		return fmt.Sprintf("%s: %s, for %v", f.Kind, f.ailment(), d)
-	case KeepSession, LeaveZnodes:
+	case KeepSession:
 		return fmt.Sprintf("%s: %s, with %q for %v", f.Kind, node, f.silencedBy(), d)
 	case GiveOrder:
 		return fmt.Sprintf("%s: %s, waited for %v", f.Kind, orderNames[f.Way%len(orderNames)], d)
@@ -91,7 +91,7 @@ func (ne *nemesis) begin(f Fault) (end func(), done bool) {
 		return ne.links.split(f)
 	case IsolateUnheard:
 		return ne.links.ambush(f)
-	case KeepSession, LeaveZnodes:
+	case KeepSession:
 		return ne.strangers.haunt(f)
 	case PauseService:
 		return ne.operator.pauseService(f)

@@ -1,18 +1,21 @@
 package sim
 
 import (
-	"encoding/json"
+	"context"
 	"math/rand/v2"
+	"net"
+	"slices"
 	"strings"
-	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
 	"understudy/election/jute"
 	"understudy/election/zkmem"
+	"understudy/supervisor/control"
 )
 
-// Sessions that outlast their supervisors: a stranger attaches to one and keeps it alive, or the servers forget to delete its
-// znodes. In one of so many seeds there are such.
+// Sessions that outlast their supervisors: a stranger attaches to one and keeps it alive. In one of so many seeds there are such.
 const (
 	hauntedIn   = 5
 	hauntedFrom = 3
@@ -31,9 +34,8 @@ func (p *Plan) keepers() {
 		if r.IntN(3) == 0 {
 			continue
 		}
-		f := Fault{Kind: pick(r, KeepSession, KeepSession, LeaveZnodes), Node: r.IntN(p.Nodes), Active: r.IntN(4) > 0, Server: -1, N: r.IntN(1 << 16),
-			At: drawn(r, e.Length), For: drawn(r, 6*p.Timeout)}
-		if r.IntN(2) == 0 { // until another node has taken over
+		f := Fault{Kind: KeepSession, Node: r.IntN(p.Nodes), Active: r.IntN(4) > 0, Server: -1, N: r.IntN(1 << 16), At: drawn(r, e.Length), For: drawn(r, 6*p.Timeout)}
+		if r.IntN(2) == 0 { // until an operator has acted, and another node has taken over
 			f.For += 5 * p.Timeout
 			e.Length = max(e.Length, f.At+f.For)
 		}
@@ -47,122 +49,84 @@ func (f Fault) silencedBy() Kind {
 	return []Kind{PowerOff, PowerOff, CutLink, FreezeSupervisor}[f.N%4]
 }
 
+// keeping is of a session that a stranger keeps alive.
+type keeping struct {
+	session int64
+	end     func()
+}
+
 // haunt has the session of a node outlast it.
 func (st *stranger) haunt(f Fault) (end func(), done bool) {
 	st.mu.Lock()
-	session := st.check.nodes.session[st.nodes[f.Node].name]
+	session := st.check.sessions.of[st.nodes[f.Node].name]
 	st.mu.Unlock()
-	if session == 0 || f.Kind == LeaveZnodes && !st.zk.servers[0].LeaveZnodes(session) {
+	if session == 0 {
 		return nil, false
 	}
 	st.say("%v: session %s", f, election.SessionName(session))
-	if f.Kind == KeepSession {
-		st.kept = append(st.kept, st.zk.servers[0].Keep(session))
-	}
+	st.kept = append(st.kept, keeping{session, st.zk.servers[0].Keep(session)})
 	f.Kind = f.silencedBy()
-	end, _ = st.nemesis.begin(f)
-	return end, true
+	silenced, _ := st.nemesis.begin(f)
+	return func() {
+		st.operator.relieve()
+		if silenced != nil {
+			silenced()
+		}
+	}, true
 }
 
-// unhaunt ends the keeping of sessions. It is not healed with the rest: P6 holds while a stranger is there.
+// unhaunt ends the keeping of sessions. It is not healed with the rest: P6 holds while a stranger is there, and an operator acts.
 func (st *stranger) unhaunt() {
-	for _, end := range st.kept {
-		end()
+	for _, k := range st.kept {
+		k.end()
 	}
 	st.kept = nil
 }
 
-// nodesView is the supervisors' own znodes, as the checker sees them.
-type nodesView struct {
-	*checker
-	session map[string]int64        // by node
-	beat    map[int64]time.Time     // by session: its newest heartbeat that was carried out
-	beats   map[int64]int           // by session: how many there were, but for the making of its znode
-	heard   map[string]time.Time    // by node: when its newest write was sent that was answered
-	deaf    map[string]time.Time    // by node: when that was last longer ago than a quarter of a session
-	told    map[int64]time.Duration // by session: the timeout that it says it was granted
-	heir    map[int64]int64         // who has taken a session's place under the name of its node: that one has waited for it
+// haunts tells whether a session is kept.
+func (st *stranger) haunts() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return slices.ContainsFunc(st.kept, func(k keeping) bool { return !st.check.sessions.over[k.session] })
 }
 
-func newNodesView(c *checker) nodesView {
-	return nodesView{checker: c, session: map[string]int64{}, beat: map[int64]time.Time{}, beats: map[int64]int{}, heard: map[string]time.Time{}, deaf: map[string]time.Time{}, heir: map[int64]int64{}, told: map[int64]time.Duration{}}
-}
-
-// nodeChanged looks at who deletes a supervisor's znode.
-func (nv *nodesView) nodeChanged(t zkmem.Commit, ch zkmem.Change) {
-	name, ok := strings.CutPrefix(ch.Path, election.NodesDir(root)+"/")
-	if !ok {
-		return
-	}
-	former := nv.session[name]
-	if ch.Kind == jute.EventNodeDeleted {
-		if t.Ended == 0 && t.By != former && nv.hand.byHand[ch.Path] == 0 {
-			if nv.beats[former] > 0 { // else it may be taken for the stale one that it has just replaced, and is made again with its first heartbeat
-				nv.silent(name, former, "znode of its supervisor")
-			}
-			nv.heir[former] = t.By
-		}
-		delete(nv.session, name)
-		return
-	}
-	nv.session[name] = ch.Stat.EphemeralOwner
-	if ch.Kind == jute.EventNodeCreated {
-		nv.answered(name, time.Now())
-	}
-	if t.By == ch.Stat.EphemeralOwner {
-		nv.beat[t.By] = time.Now()
-		if ch.Kind != jute.EventNodeCreated {
-			nv.beats[t.By]++
-		}
-		var says election.Node
-		if json.Unmarshal(ch.Data, &says) == nil {
-			timeout := time.Duration(says.SessionMs) * time.Millisecond
-			if least, ok := nv.told[t.By]; ok {
-				timeout = min(timeout, least) // a longer grant is told, and never counts
-			}
-			nv.told[t.By] = timeout
-		}
-	}
-}
-
-// answered is told that a node has the answer to a heartbeat. World.mu is held.
-func (nv *nodesView) answered(node string, sent time.Time) {
-	if time.Since(nv.heard[node]) > nv.w.plan.longest()*101/400 {
-		nv.deaf[node] = time.Now()
-	}
-	if sent.After(nv.heard[node]) {
-		nv.heard[node] = sent
-	}
-}
-
-// takenAway tells whether a lock was deleted by a node in place of its owner. That owner has to have been silent for two
-// session timeouts, and the node to have been heard all the while.
-func (nv *nodesView) takenAway(v *serviceView, t zkmem.Commit, ch zkmem.Change) bool {
-	if ch.Kind != jute.EventNodeDeleted || t.Ended != 0 || t.By == v.lock.owner || nv.hand.byHand[ch.Path] > 0 {
+// relieve is an operator who reads the status and deletes what it names. It tells whether that is nothing.
+func (o *operator) relieve() (nothing bool) {
+	ctx, enough := context.WithTimeout(context.Background(), o.plan.Timeout)
+	defer enough()
+	c, err := control.Open(ctx, election.Config{Servers: o.plan.servers(), Root: root, Timeout: o.plan.Timeout, Logger: hclog.NewNullLogger(), Dial: o.dial})
+	if err != nil {
 		return false
 	}
-	for _, n := range nv.w.nodes {
-		if nv.session[n.name] != t.By {
-			continue
+	s, err := c.Status(ctx)
+	c.Close()
+	var paths []string
+	for _, v := range s.Services {
+		for _, k := range v.Kept {
+			paths = append(paths, k.Path)
 		}
-		nv.silent(n.name, v.lock.owner, "lock of "+v.name)
-		if deaf := time.Since(nv.deaf[n.name]); deaf < nv.twice(v.lock.owner) && t.By != nv.heir[v.lock.owner] {
-			nv.broken("stale", "%s took the lock of %s away, but was itself not heard %v ago", n.name, v.name, deaf)
-		}
-		return true
 	}
-	return false
+	for _, n := range s.Nodes {
+		if strings.Contains(strings.Join(n.Warnings, " "), "no heartbeat") {
+			paths = append(paths, election.NodesDir(root)+"/"+n.Node)
+		}
+	}
+	for _, path := range paths {
+		o.operate(path)
+	}
+	return err == nil && len(paths) == 0
 }
 
-// silent demands that nothing was heard of a session for two session timeouts, by clocks that go wrong.
-func (nv *nodesView) silent(by string, session int64, what string) {
-	if heard := time.Since(nv.beat[session]); heard < nv.twice(session) {
-		nv.broken("stale", "%s deleted the %s, of session %s, %v after its newest heartbeat", by, what, election.SessionName(session), heard)
-	}
+// dial is the operator's way to ZooKeeper, which no fault touches.
+func (o *operator) dial(_ context.Context, address string) (net.Conn, error) {
+	ours, theirs := o.net.local()
+	o.serve(serverOf(address), theirs)
+	return ours, nil
 }
 
-// twice is two of a session's timeouts, the shortest that it told of itself, by a clock that goes wrong. Where what it was granted is
-// more than it may count with, its breadcrumb tells the lesser, and is all that there is when its own znode was deleted by hand.
-func (nv *nodesView) twice(session int64) time.Duration {
-	return election.Counted(nv.told[session], nv.w.plan.Floor) * 2 * 997 / 1000
+// robbed looks at who deletes a lock: no node does that to another session's.
+func (c *checker) robbed(v *serviceView, t zkmem.Commit, ch zkmem.Change) {
+	if ch.Kind == jute.EventNodeDeleted && t.Ended == 0 && t.By != v.lock.owner && c.hand.byHand[ch.Path] == 0 {
+		c.broken("lock", "session %s deleted the lock of %s, which belonged to session %s", election.SessionName(t.By), v.name, election.SessionName(v.lock.owner))
+	}
 }

@@ -50,8 +50,7 @@ const (
 
 	UpgradeSupervisor Kind = "supervisor becomes another image" // see Plan.upgrades
 
-	KeepSession Kind = "session kept by a stranger" // see Plan.keepers, as for the next
-	LeaveZnodes Kind = "znodes of a session that ended left by the servers"
+	KeepSession Kind = "session kept by a stranger" // see Plan.keepers
 
 	FreezeAll     Kind = "supervisor and both guardians frozen at once" // see Plan.watchdogs, as for the next
 	SpoilWatchdog Kind = "watchdog held by another program"
@@ -77,7 +76,7 @@ func Kinds() (kinds []Kind) {
 			kinds = append(kinds, k)
 		}
 	}
-	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, LeaveZnodes, FreezeAll, SpoilWatchdog, RegrantSessions)
+	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions)
 }
 
 // waits tells whether such a fault waits for its moment, which may not come, and counts only then.

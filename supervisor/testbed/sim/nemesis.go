@@ -68,7 +68,7 @@ type serverFaults struct {
 // stranger is a client without credentials.
 type stranger struct {
 	*world
-	kept []func() // ends of the keeping of sessions
+	kept []keeping
 }
 
 func newNemesis(w *world) nemesis {

@@ -271,26 +271,8 @@ var sabotages = []sabotage{
 		{"election/timing.go", "return (session / 3).Truncate", "return session.Truncate"},
 		dogs,
 	}},
-	{"wait for ever for the lock of a session that somebody keeps", []change{
-		{"supervisor/supervisor.go", "	wg.Go(func() { t.Session.ClearStale(keeping) })\n", ""},
-		keepers,
-	}},
-	{"wait for ever for a former session of the same node", []change{
-		{"election/register.go", "if rival.stale(v, refused, sent) {", "if rival.stale(v, refused, sent) && false {"},
-		keepers,
-	}},
-	{"delete another node's lock after one session timeout", []change{
-		{"election/stale.go", "	span := 2 * max(g.timeout, session)\n", "	span := max(g.timeout, session)\n"},
-		keepers,
-	}},
-	{"delete another node's lock after one look", []change{
-		{"election/stale.go", "	return span - (now - max(g.since, steady, l.anew))\n", "	return 0 * (span - (now - max(g.since, steady, l.anew)))\n"},
-		keepers,
-	}},
-	{"delete another node's lock without an own heartbeat", []change{
-		{"election/stale.go", "	case !ok || l.interrupted():\n", "	case false && ok:\n"},
-		{"election/stale.go", "max(g.since, steady, l.anew)", "max(g.since, 0*steady)"},
-		{"election/stale_service.go", "!ok || l.interrupted() {", "false && ok {"},
+	{"name nothing of a kept session in the status", []change{
+		{"supervisor/control/kept.go", "return timeout > 0 && newest-h.At", "return timeout < 0 && newest-h.At"},
 		keepers,
 	}},
 	{"open the watchdog beside a former supervisor's leftovers" + weak, []change{

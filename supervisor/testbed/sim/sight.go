@@ -24,7 +24,6 @@ func newSight(c *checker) sight {
 // its session counts with, by clocks that go wrong.
 func (si *sight) answered(node string, b *beating, sent time.Time) {
 	si.look(node)
-	si.nodes.answered(node, sent)
 	if b.shorter && sent.Equal(b.since) { // no later than what made the session shorter: no lease is extended by it
 		return
 	}

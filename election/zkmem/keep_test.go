@@ -38,21 +38,3 @@ func TestASessionThatIsKeptEndsOnlyWhenItIsClosedOrKeptNoLonger(t *testing.T) {
 		}
 	})
 }
-
-func TestZnodesThatAreLeftOutlastTheirSession(t *testing.T) {
-	inMemory(t, zkmem.Config{TickTime: time.Second}, func(t *testing.T, mem *zkmem.Server, dial func(string) net.Conn) {
-		c, other := greet(t, dial("1.1.1.1"), fourSeconds), greet(t, dial("1.1.1.2"), jute.ConnectRequest{Timeout: 20000})
-		c.want(createAs("/left", "", open, 1), "ok /left")
-		if !mem.LeaveZnodes(c.Session.SessionID) || !mem.Expire(c.Session.SessionID) {
-			t.Fatal("the session was over before")
-		}
-		var there jute.DataStat
-		if _, err := other.Call(jute.OpGetData, jute.PathWatch{Path: "/left"}, &there); err != nil || there.Stat.EphemeralOwner != c.Session.SessionID {
-			t.Errorf("it is gone, or another's: %+v %v", there.Stat, err)
-		}
-		other.want(remove("/left", -1), "ok")
-		if mem.LeaveZnodes(c.Session.SessionID) {
-			t.Error("a session that is over can leave nothing any more")
-		}
-	})
-}

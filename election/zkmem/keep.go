@@ -19,22 +19,6 @@ func (s *Server) Keep(id int64) (end func()) {
 	return func() { set(false) }
 }
 
-// LeaveZnodes has a session's ephemerals stay when it ends, whichever way, as servers are known to forget some. False means that
-// there is no such session at one of the servers: they are to stay at all of them, or none.
-func (s *Server) LeaveZnodes(id int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, of := range s.all() {
-		if _, ok := of.db.sessions.byID[id]; !ok {
-			return false
-		}
-	}
-	for _, of := range s.all() {
-		of.db.left[id] = true
-	}
-	return true
-}
-
 // all is the servers that keep the same data.
 func (s *Server) all() []*Server {
 	if s.member == nil {
