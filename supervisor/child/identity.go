@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 const initialPidNS = 4026531836 // the kernel's fixed number for the namespace it boots with
@@ -170,21 +172,22 @@ func (id TreeID) openLeaf() (*leaf, error) {
 	if !id.named() {
 		return nil, fmt.Errorf("%w: %q is not a cgroup that its supervisor made", ErrElsewhere, id.Path)
 	}
-	parent := filepath.Dir(id.Path)
-	inode, err := inodeOf(parent)
-	if err != nil || inode != id.Inode || id.Inode == 0 || !filepath.IsAbs(id.Path) {
-		return nil, errors.Join(ErrElsewhere, err) // we may be looking at another cgroup tree
+	base, inode, err := openBase(id.Path)
+	if err != nil {
+		return nil, errors.Join(ErrElsewhere, err)
 	}
-	l, err := openLeaf(id.Path, 0)
+	defer unix.Close(base)
+	if inode != id.Inode || id.Inode == 0 {
+		return nil, ErrElsewhere // we may be looking at another cgroup tree
+	}
+	l, err := openLeafIn(base, id.Path)
 	if err == nil {
 		l.finds = true
 		return l, nil
 	}
-	// Check the parent again: it must still have been the right one after we did not find the leaf in it.
-	if _, gone := os.Lstat(id.Path); errors.Is(gone, fs.ErrNotExist) {
-		if inode, err := inodeOf(parent); err == nil && inode == id.Inode {
-			return nil, nil
-		}
+	var st unix.Stat_t
+	if unix.Fstatat(base, filepath.Base(id.Path), &st, unix.AT_SYMLINK_NOFOLLOW) == unix.ENOENT {
+		return nil, nil // base is the right one: it cannot have become another since
 	}
 	return nil, err
 }
