@@ -13,7 +13,7 @@ const (
 	filesOfService    = 4  // the tree's cgroup
 	filesOfProgram    = 6  // two for its process, and its cgroup
 	filesOfLog        = 3
-	filesOfNotify     = 1
+	filesOfNotify     = 2
 	filesOfCommand    = filesOfProgram + 1 // a check, while it runs
 )
 
