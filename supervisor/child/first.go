@@ -127,16 +127,25 @@ func mayName(dir, pid int) error {
 
 // realUser is who started a process: not root, where that one has become root by a program's setuid bit.
 func realUser(pid int) (uint32, error) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	users, err := statusWords(pid, "Uid")
 	if err != nil {
-		return 0, fmt.Errorf("user of process %d: %w", pid, err)
-	}
-	users := strings.Fields(statusField(text, "Uid"))
-	if len(users) == 0 {
-		return 0, fmt.Errorf("user of process %d: none is told", pid)
+		return 0, err
 	}
 	uid, err := strconv.ParseUint(users[0], 10, 32)
 	return uint32(uid), err
+}
+
+// statusWords are those of one field of a process's status, at least one.
+func statusWords(pid int, field string) ([]string, error) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return nil, fmt.Errorf("%s of process %d: %w", field, pid, err)
+	}
+	words := strings.Fields(statusField(text, field))
+	if len(words) == 0 {
+		return nil, fmt.Errorf("%s of process %d: none is told", field, pid)
+	}
+	return words, nil
 }
 
 // holdNamed opens a process that was written down; nil: it is dead.

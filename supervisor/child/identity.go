@@ -14,7 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const initialPidNS = 4026531836 // the kernel's fixed number for the namespace it boots with
+const ( // the kernel's fixed numbers for the namespaces it boots with
+	initialPidNS  = 4026531836
+	initialUserNS = 4026531837
+)
 
 // TreeID is the written identity of a tree, by which a later process on the same machine can find out whether it is dead.
 type TreeID struct {
@@ -27,6 +30,10 @@ type TreeID struct {
 	Path      string `json:"path,omitempty"`  // cgroup: the leaf
 	Inode     uint64 `json:"inode,omitempty"` // cgroup: of the leaf's parent
 	Mark      string `json:"mark,omitempty"`  // pidns, walk: the command name of its stubs
+
+	// Whose its stubs are, in which user namespace. 0: a version without these made it, and a stub may be anybody's process of that name.
+	User   uint32 `json:"user,omitempty"`
+	UserNS uint64 `json:"userns,omitempty"`
 }
 
 // Host says where this process runs. Machine is empty if it proves nothing: containers of one image share a machine id.
@@ -55,6 +62,15 @@ func Identity() (Host, error) {
 	return h, nil
 }
 
+// userNS is the user namespace of this process: users mean the same to all in it.
+func userNS() (uint64, error) {
+	ns, err := inodeOf("/proc/self/ns/user")
+	if errors.Is(err, fs.ErrNotExist) { // the kernel has no others
+		return initialUserNS, nil
+	}
+	return ns, err
+}
+
 // identify gathers the tree's identity.
 func (t *Tree) identify(name string) (TreeID, error) {
 	host, err := Identity()
@@ -73,7 +89,9 @@ func (t *Tree) identify(name string) (TreeID, error) {
 		var random [5]byte
 		_, _ = rand.Read(random[:])
 		id.Mark = stubMark + hex.EncodeToString(random[:])
-		return id, nil
+		id.User = uint32(os.Getuid())
+		id.UserNS, err = userNS()
+		return id, err
 	}
 	id.Path = t.leaf.path
 	id.Inode, err = inodeOf(filepath.Dir(t.leaf.path))
@@ -108,7 +126,7 @@ func ProveDead(id TreeID) (bool, error) {
 		}
 		return true, nil
 	}
-	stubs, err := id.stubs()
+	stubs, _, err := id.stubs()
 	if err != nil || len(stubs) > 0 {
 		return false, err
 	}

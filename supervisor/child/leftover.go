@@ -206,7 +206,7 @@ func (id TreeID) leftover() Leftover {
 		return orphan{path: id.Path}.leftover()
 	}
 	l := Leftover{Tree: id.Name}
-	found, _ := id.stubs()
+	found, _, _ := id.stubs()
 	all, _ := processes()
 	for _, stub := range found {
 		for _, s := range append(descendants(all, stub.pid), stub) {
