@@ -10,10 +10,10 @@ import (
 // The numbers of open descriptors while all programs run, as counted in /proc/PID/fd; without cgroups there are fewer.
 const (
 	filesOfSupervisor = 64 // 18, and some for short-lived ones
-	filesOfService    = 3  // the tree's cgroup
+	filesOfService    = 4  // the tree's cgroup
 	filesOfProgram    = 6  // two for its process, and its cgroup
 	filesOfLog        = 3
-	filesOfNotify     = 1
+	filesOfNotify     = 2
 	filesOfCommand    = filesOfProgram + 1 // a check, while it runs
 )
 

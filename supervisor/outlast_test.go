@@ -15,11 +15,31 @@ import (
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/fencing/agent"
+	"understudy/packaging/need"
 	"understudy/supervisor/child"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service"
 	"understudy/supervisor/witness"
 )
+
+func TestMain(m *testing.M) { need.Main(m) }
+
+// cgroupMount is where this machine's cgroups are.
+func cgroupMount(t *testing.T) string {
+	t.Helper()
+	need.These(t, child.KindCgroup)
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if before, _, ok := strings.Cut(line, " - cgroup2 "); ok {
+			return strings.Fields(before)[4]
+		}
+	}
+	t.Fatal("no cgroups are mounted here")
+	return ""
+}
 
 // P2: a process that was seen alive of a tree is not dead because the tree's cgroup is gone: a process that leaves that can remove it as well.
 // Each that can be asked looks for the process itself.
@@ -36,8 +56,8 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	pid := cmd.Process.Pid
 	start := startOf(t, pid)
+	base := cgroupMount(t)
 	goneTree := func(born uint64) json.RawMessage { // of a supervisor that is no more
-		base := t.TempDir()
 		info, err := os.Stat(base)
 		if err != nil {
 			t.Fatal(err)

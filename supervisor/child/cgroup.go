@@ -21,6 +21,7 @@ import (
 // open beforehand.
 type leaf struct {
 	path    string
+	dir     int          // itself: whatever is in it is opened from here
 	killer  int          // cgroup.kill
 	events  int          // cgroup.events
 	freezer int          // cgroup.freeze
@@ -35,10 +36,7 @@ type leaf struct {
 // run is the cgroup inside a leaf that one program is forked into, so that it can be killed by itself. It is never used
 // twice: Linux 6.14 and later kill at birth every process that is forked into a once killed cgroup (they compare its
 // count of kills with that of the parent process's cgroup).
-type run struct {
-	*leaf
-	dir int
-}
+type run struct{ *leaf }
 
 // makeLeaf creates a cgroup with a name never used before, so that nobody mistakes a removed one for it. The name says
 // which process made it, for sweep, and its tag which service it belongs to.
@@ -61,47 +59,6 @@ func makeLeaf(base, name, tag string) (*leaf, error) {
 		return nil, errors.Join(err, os.Remove(path))
 	}
 	return l, nil
-}
-
-// openLeaf opens an existing leaf; an inode other than zero must be the leaf's own.
-func openLeaf(path string, inode uint64) (*leaf, error) {
-	l := closedLeaf(path)
-	for _, part := range []struct {
-		fd   *int
-		name string
-		mode int
-	}{
-		{&l.killer, "cgroup.kill", unix.O_WRONLY},
-		{&l.events, "cgroup.events", unix.O_RDONLY},
-		{&l.freezer, "cgroup.freeze", unix.O_WRONLY},
-	} {
-		file, flags := filepath.Join(path, part.name), part.mode|unix.O_CLOEXEC|unix.O_NOFOLLOW
-		fd, err := unix.Open(file, flags, 0)
-		if errors.Is(err, unix.EACCES) { // a program of the same user may have removed the permission
-			l.regain()
-			_ = unix.Chmod(file, 0o600)
-			fd, err = unix.Open(file, flags, 0)
-		}
-		if err != nil {
-			l.close()
-			return nil, &fs.PathError{Op: "open", Path: filepath.Join(path, part.name), Err: err}
-		}
-		*part.fd = fd
-	}
-	if inode != 0 {
-		if own, err := inodeOf(path); err != nil || own != inode {
-			l.close()
-			return nil, fmt.Errorf("cgroup %s is not the one that was recorded: %w", path, errors.Join(fs.ErrNotExist, err))
-		}
-	}
-	return l, nil
-}
-
-func closedLeaf(path string) *leaf {
-	l := &leaf{path: path, killer: -1, events: -1, freezer: -1}
-	l.members = nest{path: path, dir: -1, list: -1, inside: l.holds}
-	l.inner = nest{path: path, dir: -1, list: -1, clear: true}
-	return l
 }
 
 // goneLeaf represents a removed leaf; a leaf must be empty to be removed.
@@ -215,19 +172,15 @@ func (l *leaf) removed() bool {
 
 // takeAway removes its cgroup, and as many of those that the program made inside it as fit into one step.
 func (l *leaf) takeAway() error {
-	err := unix.Rmdir(l.path)
-	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EBUSY) {
-		l.regain()
-		err = unix.Rmdir(l.path)
-	}
-	if !errors.Is(err, unix.EBUSY) {
+	l.regain()
+	if err := l.rmdir(); !errors.Is(err, unix.EBUSY) {
 		return err
 	}
 	done, err := l.inner.turn()
 	if !done {
 		return errors.Join(errMore, err)
 	}
-	return errors.Join(err, ignoring(unix.Rmdir(l.path), unix.ENOENT))
+	return errors.Join(err, ignoring(l.rmdir(), unix.ENOENT))
 }
 
 func (l *leaf) remove() error {
@@ -255,14 +208,14 @@ func (l *leaf) wake() (int, int16, time.Duration) {
 
 // newRun makes the cgroup for one program.
 func (l *leaf) newRun(number int) (*run, error) {
-	path := filepath.Join(l.path, runPrefix+strconv.Itoa(number))
-	err := os.Mkdir(path, 0o755)
+	name := runPrefix + strconv.Itoa(number)
+	err := unix.Mkdirat(l.dir, name, 0o755)
 	if err == nil {
 		var r *run
-		if r, err = openRun(path); err == nil {
+		if r, err = openRun(l.dir, filepath.Join(l.path, name)); err == nil {
 			return r, nil
 		}
-		_ = unix.Rmdir(path)
+		_ = unix.Unlinkat(l.dir, name, unix.AT_REMOVEDIR)
 	}
 	if l.removed() {
 		err = errors.Join(ErrLeaseEnded, err)
@@ -272,39 +225,27 @@ func (l *leaf) newRun(number int) (*run, error) {
 
 // adoptRun opens the run of a start that a former image has made.
 func (l *leaf) adoptRun(path string) (*run, error) {
-	r, err := openRun(path)
+	r, err := openRun(l.dir, path)
 	if err == nil {
 		return r, nil
 	}
 	if _, gone := os.Lstat(path); l.removed() || errors.Is(gone, fs.ErrNotExist) {
-		return &run{goneLeaf(path), -1}, nil // its program did, as one may that has left it
+		return &run{goneLeaf(path)}, nil // its program did, as one may that has left it
 	}
 	return nil, err
 }
 
-func openRun(path string) (*run, error) {
-	l, err := openLeaf(path, 0)
+func openRun(leaf int, path string) (*run, error) {
+	l, err := openLeafIn(leaf, path)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		l.close()
-		return nil, fmt.Errorf("open cgroup %s: %w", path, err)
-	}
 	l.single = true
-	return &run{l, dir}, nil
-}
-
-func (r *run) close() {
-	if r.dir >= 0 {
-		_ = unix.Close(r.dir)
-	}
-	r.leaf.close()
+	return &run{l}, nil
 }
 
 func (l *leaf) close() {
-	for _, fd := range []*int{&l.killer, &l.events, &l.freezer} {
+	for _, fd := range []*int{&l.dir, &l.killer, &l.events, &l.freezer} {
 		if *fd >= 0 {
 			_ = unix.Close(*fd)
 		}

@@ -67,10 +67,10 @@ func holdFirst(pid int, start uint64) (*first, error) {
 // name writes the run's first process down.
 func (r *run) name(one *first) error {
 	said := fmt.Appendf(nil, "%d %d", one.pid, one.start)
-	err := unix.Setxattr(r.path, firstAttr, said, 0)
+	err := unix.Fsetxattr(r.dir, firstAttr, said, 0)
 	if errors.Is(err, unix.EACCES) {
 		r.regain()
-		err = unix.Setxattr(r.path, firstAttr, said, 0)
+		err = unix.Fsetxattr(r.dir, firstAttr, said, 0)
 	}
 	if err != nil {
 		return fmt.Errorf("write its first process down at cgroup %s: %w", r.path, err)
@@ -78,12 +78,12 @@ func (r *run) name(one *first) error {
 	return nil
 }
 
-// named opens the first process of the run at a path; nil: it has ended, or it never ran a program.
-func named(path string) (*first, error) {
+// named opens the first process of a run; nil: it has ended, or it never ran a program.
+func named(dir int, path string) (*first, error) {
 	var buf [64]byte
-	n, err := unix.Lgetxattr(path, firstAttr, buf[:])
-	if errors.Is(err, unix.EACCES) && unix.Chmod(path, 0o700) == nil {
-		n, err = unix.Lgetxattr(path, firstAttr, buf[:])
+	n, err := unix.Fgetxattr(dir, firstAttr, buf[:])
+	if errors.Is(err, unix.EACCES) && unix.Fchmod(dir, 0o700) == nil {
+		n, err = unix.Fgetxattr(dir, firstAttr, buf[:])
 	}
 	if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) {
 		return nil, nil
@@ -96,7 +96,56 @@ func named(path string) (*first, error) {
 	if _, err := fmt.Sscanf(string(buf[:n]), "%d %d", &pid, &start); err != nil {
 		return nil, fmt.Errorf("read the first process of cgroup %s: %q: %w", path, buf[:n], err)
 	}
-	return holdNamed(pid, start)
+	one, err := holdNamed(pid, start)
+	if err == nil && one != nil {
+		if err = mayName(dir, pid); err != nil {
+			one.close()
+			return nil, fmt.Errorf("read the first process of cgroup %s: %w", path, err)
+		}
+	}
+	return one, err
+}
+
+// mayName refuses the word of another user, to whom the cgroup belongs, about a process that is not theirs to kill.
+func mayName(dir, pid int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(dir, &st); err != nil {
+		return fmt.Errorf("owner: %w", err)
+	}
+	if st.Uid == 0 || int(st.Uid) == os.Geteuid() {
+		return nil
+	}
+	uid, err := realUser(pid)
+	if err == nil && uid != st.Uid {
+		err = fmt.Errorf("it belongs to user %d, and process %d to user %d", st.Uid, pid, uid)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnproved, err)
+	}
+	return nil
+}
+
+// realUser is who started a process: not root, where that one has become root by a program's setuid bit.
+func realUser(pid int) (uint32, error) {
+	users, err := statusWords(pid, "Uid")
+	if err != nil {
+		return 0, err
+	}
+	uid, err := strconv.ParseUint(users[0], 10, 32)
+	return uint32(uid), err
+}
+
+// statusWords are those of one field of a process's status, at least one.
+func statusWords(pid int, field string) ([]string, error) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return nil, fmt.Errorf("%s of process %d: %w", field, pid, err)
+	}
+	words := strings.Fields(statusField(text, field))
+	if len(words) == 0 {
+		return nil, fmt.Errorf("%s of process %d: none is told", field, pid)
+	}
+	return words, nil
 }
 
 // holdNamed opens a process that was written down; nil: it is dead.
@@ -124,40 +173,36 @@ func holdNamed(pid int, start uint64) (*first, error) {
 // firsts visits the live first processes of the runs in it, or its own if it is a run.
 func (l *leaf) firsts(visit func(*first) error) error {
 	l.regain()
-	paths := []string{l.path}
-	if !l.single {
-		entries, err := os.ReadDir(l.path)
-		if err != nil && !l.removed() {
-			return fmt.Errorf("look for runs: %w", err)
-		}
-		paths = nil
-		for _, entry := range entries {
-			if entry.IsDir() && strings.HasPrefix(entry.Name(), runPrefix) {
-				paths = append(paths, filepath.Join(l.path, entry.Name()))
-			}
-		}
+	if l.single {
+		return visitFirst(l.dir, l.path, visit)
+	}
+	entries, err := entriesOf(l.dir)
+	if err != nil && !l.removed() {
+		return fmt.Errorf("look for runs: %w", err)
 	}
 	var errs []error
-	for _, path := range paths {
-		one, err := named(path)
-		if err == nil && one != nil {
-			err = visit(one)
-			one.close()
+	for _, entry := range entries {
+		if !entry.IsDir() || !strings.HasPrefix(entry.Name(), runPrefix) {
+			continue
 		}
+		dir, err := openBelow(l.dir, entry.Name(), dirFlags, 0o700)
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, ignoring(err, unix.ENOENT, unix.ENODEV))
+			continue
 		}
+		errs = append(errs, visitFirst(dir, filepath.Join(l.path, entry.Name()), visit))
+		_ = unix.Close(dir)
 	}
 	return errors.Join(errs...)
 }
 
-// regain restores our permissions on the leaf's cgroups, if a program of the same user has removed them.
-func (l *leaf) regain() {
-	for _, path := range []string{filepath.Dir(l.path), l.path} {
-		if unix.Access(path, unix.R_OK|unix.W_OK|unix.X_OK) == unix.EACCES {
-			_ = unix.Chmod(path, 0o700) // a later failure shows
-		}
+func visitFirst(dir int, path string, visit func(*first) error) error {
+	one, err := named(dir, path)
+	if err != nil || one == nil {
+		return err
 	}
+	defer one.close()
+	return visit(one)
 }
 
 func (l *leaf) strikeFirsts() error {

@@ -10,9 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
-const initialPidNS = 4026531836 // the kernel's fixed number for the namespace it boots with
+const ( // the kernel's fixed numbers for the namespaces it boots with
+	initialPidNS  = 4026531836
+	initialUserNS = 4026531837
+)
 
 // TreeID is the written identity of a tree, by which a later process on the same machine can find out whether it is dead.
 type TreeID struct {
@@ -25,6 +30,10 @@ type TreeID struct {
 	Path      string `json:"path,omitempty"`  // cgroup: the leaf
 	Inode     uint64 `json:"inode,omitempty"` // cgroup: of the leaf's parent
 	Mark      string `json:"mark,omitempty"`  // pidns, walk: the command name of its stubs
+
+	// Whose its stubs are, in which user namespace. 0: a version without these made it, and a stub may be anybody's process of that name.
+	User   uint32 `json:"user,omitempty"`
+	UserNS uint64 `json:"userns,omitempty"`
 }
 
 // Host says where this process runs. Machine is empty if it proves nothing: containers of one image share a machine id.
@@ -53,6 +62,15 @@ func Identity() (Host, error) {
 	return h, nil
 }
 
+// userNS is the user namespace of this process: users mean the same to all in it.
+func userNS() (uint64, error) {
+	ns, err := inodeOf("/proc/self/ns/user")
+	if errors.Is(err, fs.ErrNotExist) { // the kernel has no others
+		return initialUserNS, nil
+	}
+	return ns, err
+}
+
 // identify gathers the tree's identity.
 func (t *Tree) identify(name string) (TreeID, error) {
 	host, err := Identity()
@@ -71,7 +89,9 @@ func (t *Tree) identify(name string) (TreeID, error) {
 		var random [5]byte
 		_, _ = rand.Read(random[:])
 		id.Mark = stubMark + hex.EncodeToString(random[:])
-		return id, nil
+		id.User = uint32(os.Getuid())
+		id.UserNS, err = userNS()
+		return id, err
 	}
 	id.Path = t.leaf.path
 	id.Inode, err = inodeOf(filepath.Dir(t.leaf.path))
@@ -106,7 +126,7 @@ func ProveDead(id TreeID) (bool, error) {
 		}
 		return true, nil
 	}
-	stubs, err := id.stubs()
+	stubs, _, err := id.stubs()
 	if err != nil || len(stubs) > 0 {
 		return false, err
 	}
@@ -170,21 +190,22 @@ func (id TreeID) openLeaf() (*leaf, error) {
 	if !id.named() {
 		return nil, fmt.Errorf("%w: %q is not a cgroup that its supervisor made", ErrElsewhere, id.Path)
 	}
-	parent := filepath.Dir(id.Path)
-	inode, err := inodeOf(parent)
-	if err != nil || inode != id.Inode || id.Inode == 0 || !filepath.IsAbs(id.Path) {
-		return nil, errors.Join(ErrElsewhere, err) // we may be looking at another cgroup tree
+	base, inode, err := openBase(id.Path)
+	if err != nil {
+		return nil, errors.Join(ErrElsewhere, err)
 	}
-	l, err := openLeaf(id.Path, 0)
+	defer unix.Close(base)
+	if inode != id.Inode || id.Inode == 0 {
+		return nil, ErrElsewhere // we may be looking at another cgroup tree
+	}
+	l, err := openLeafIn(base, id.Path)
 	if err == nil {
 		l.finds = true
 		return l, nil
 	}
-	// Check the parent again: it must still have been the right one after we did not find the leaf in it.
-	if _, gone := os.Lstat(id.Path); errors.Is(gone, fs.ErrNotExist) {
-		if inode, err := inodeOf(parent); err == nil && inode == id.Inode {
-			return nil, nil
-		}
+	var st unix.Stat_t
+	if unix.Fstatat(base, filepath.Base(id.Path), &st, unix.AT_SYMLINK_NOFOLLOW) == unix.ENOENT {
+		return nil, nil // base is the right one: it cannot have become another since
 	}
 	return nil, err
 }

@@ -18,7 +18,12 @@ import (
 
 // clearAway removes a cgroup and what is inside it.
 func clearAway(path string) {
-	n := nest{path: path, dir: -1, list: -1, clear: true}
+	top, err := unix.Open(path, dirFlags, 0)
+	if err != nil {
+		return // it is gone
+	}
+	defer unix.Close(top)
+	n := nest{top: top, dir: -1, list: -1, clear: true}
 	for done := false; !done; {
 		done, _ = n.turn()
 	}

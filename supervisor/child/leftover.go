@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 )
 
 // Leftover is a process of a tree that cannot be proved dead, as /proc shows it.
@@ -204,7 +206,7 @@ func (id TreeID) leftover() Leftover {
 		return orphan{path: id.Path}.leftover()
 	}
 	l := Leftover{Tree: id.Name}
-	found, _ := id.stubs()
+	found, _, _ := id.stubs()
 	all, _ := processes()
 	for _, stub := range found {
 		for _, s := range append(descendants(all, stub.pid), stub) {
@@ -218,20 +220,33 @@ func (id TreeID) leftover() Leftover {
 
 func (o orphan) leftover() Leftover {
 	l := Leftover{Tree: filepath.Base(o.path)}
-	_ = filepath.WalkDir(o.path, func(path string, entry os.DirEntry, err error) error {
+	base, _, err := openBase(o.path)
+	if err != nil {
+		return l
+	}
+	defer unix.Close(base)
+	dir, err := cgroupIn(base, o.path)
+	if err != nil {
+		return l
+	}
+	in := closedLeaf(o.path)
+	in.hold(dir)
+	defer in.close()
+	itself := os.DirFS(pathOf(dir))
+	_ = fs.WalkDir(itself, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
 			return nil // do not show a process that cannot be read
 		}
-		text, _ := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+		text, _ := fs.ReadFile(itself, filepath.Join(path, "cgroup.procs"))
 		for _, word := range strings.Fields(string(text)) {
 			if pid, err := strconv.Atoi(word); err == nil && l.look(pid) {
-				return filepath.SkipAll
+				return fs.SkipAll
 			}
 		}
 		return nil
 	})
 	if l.Pid == 0 { // a process that was started there may have left it
-		_ = closedLeaf(o.path).firsts(func(one *first) error {
+		_ = in.firsts(func(one *first) error {
 			l.look(one.pid)
 			return nil
 		})

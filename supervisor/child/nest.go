@@ -16,7 +16,7 @@ import (
 // nest walks through a cgroup and those that programs made inside it, however deep and many, in steps of bounded
 // work. It holds one cgroup open at a time, and remembers a number for each above it.
 type nest struct {
-	path   string
+	top    int               // the cgroup that it walks through
 	clear  bool              // remove the cgroups inside it, innermost first; else: kill the processes in it
 	inside func(string) bool // whether a process is in it, by its /proc/<pid>/cgroup
 
@@ -55,7 +55,7 @@ func (n *nest) turn() (done bool, err error) {
 func (n *nest) step() (done bool, err error) {
 	switch {
 	case n.dir < 0:
-		fd, err := unix.Open(n.path, dirFlags, 0)
+		fd, err := unix.Openat(n.top, ".", dirFlags, 0)
 		if err != nil {
 			return true, ignoring(err, unix.ENOENT, unix.ENODEV)
 		}
@@ -85,27 +85,14 @@ func (n *nest) step() (done bool, err error) {
 	return false, n.enter(fd)
 }
 
-const dirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC | unix.O_NOFOLLOW
-
-// openBelow opens a cgroup whose owner, perhaps our own user, may have removed the permission for that.
-func openBelow(dir int, name string, flags int, mode uint32) (int, error) {
-	fd, err := unix.Openat(dir, name, flags, 0)
-	if err == unix.EACCES && unix.Fchmodat(dir, name, mode, 0) == nil {
-		fd, err = unix.Openat(dir, name, flags, 0)
-	}
-	return fd, err
-}
-
 // enter makes a cgroup the present one.
 func (n *nest) enter(fd int) (err error) {
 	n.dir, n.pid, n.tids = fd, 0, false
-	if unix.Faccessat(fd, ".", unix.R_OK|unix.W_OK|unix.X_OK, 0) == unix.EACCES {
-		_ = unix.Fchmod(fd, 0o700) // a later failure shows
-	}
+	allow(fd)
 	if n.clear {
 		return nil
 	}
-	n.list, err = openBelow(fd, "cgroup.procs", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	n.list, err = openBelow(fd, "cgroup.procs", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		n.list = -1
 	}
@@ -178,7 +165,7 @@ func (n *nest) strike() error {
 	if errors.Is(err, unix.EOPNOTSUPP) && !n.tids { // a threaded cgroup: its processes are listed with another one
 		_ = unix.Close(n.list)
 		n.tids = true
-		if n.list, err = openBelow(n.dir, "cgroup.threads", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600); err == nil {
+		if n.list, err = openBelow(n.dir, "cgroup.threads", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600); err == nil {
 			return nil
 		}
 		n.list = -1

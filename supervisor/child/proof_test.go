@@ -230,7 +230,7 @@ func TestTreeOfAnotherSupervisorIsKilledByItsID(t *testing.T) {
 		}
 		freeze(t, p.cmd.Process.Pid)
 		guardians := p.guardians()
-		stubs, _ := id.stubs() // none in a cgroup
+		stubs, _, _ := id.stubs() // none in a cgroup
 		err = KillByID(t.Context(), id)
 		if kind == KindCgroup && err != nil || kind != KindCgroup && !errors.Is(err, ErrUnproved) {
 			t.Errorf("kill while its supervisor is frozen: %v", err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -284,92 +283,4 @@ func hostPid(stubPid, inner int) int {
 		}
 	}
 	return 0
-}
-
-// stubs finds the living stubs of the tree.
-func (id TreeID) stubs() ([]stat, error) {
-	if !strings.HasPrefix(id.Mark, stubMark) || len(id.Mark) < len(stubMark)+10 {
-		return nil, fmt.Errorf("%w: no mark", ErrElsewhere)
-	}
-	all, err := processes()
-	if err != nil {
-		return nil, err
-	}
-	var found []stat
-	for _, s := range all {
-		if s.comm == id.Mark && s.alive() {
-			found = append(found, s)
-		}
-	}
-	return found, nil
-}
-
-// noStub returns the state of a tree without a live stub.
-func (id TreeID) noStub() (bool, error) {
-	alive, err := id.supervised()
-	if err != nil {
-		return false, err
-	}
-	if alive {
-		return false, fmt.Errorf("%w: its supervisor may still fork (%w)", ErrNotSeen, ErrUnproved)
-	}
-	if id.Kind == KindWalk {
-		return false, fmt.Errorf("%w: a walked tree that has lost its stub cannot be found (%w)", ErrNotSeen, ErrUnproved)
-	}
-	return true, nil
-}
-
-func (id TreeID) killStubs(ctx context.Context) error {
-	found, err := id.stubs()
-	if err != nil {
-		return err
-	}
-	for _, s := range found {
-		b, err := id.hold(s)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		err = killUntilDead(ctx, b, true)
-		b.close()
-		if err != nil {
-			return err
-		}
-	}
-	left, err := id.stubs()
-	if err != nil {
-		return err
-	}
-	if len(left) > 0 {
-		return fmt.Errorf("%w: new stubs appear", ErrUnproved)
-	}
-	dead, err := id.noStub()
-	if !dead && id.Kind == KindWalk && len(found) > 0 {
-		if alive, err := id.supervised(); err == nil && !alive {
-			return nil // its stub has seen the tree dead
-		}
-	}
-	return err
-}
-
-// hold opens a found stub.
-func (id TreeID) hold(s stat) (body, error) {
-	held, err := holdProcess(s.pid, s.start)
-	if err == nil && held == nil {
-		err = fs.ErrNotExist
-	}
-	if err != nil {
-		return nil, err
-	}
-	if id.Kind == KindPidNS {
-		return &initBody{pidfd: held}, nil
-	}
-	// The stub's own: only what it raises itself is proof.
-	fd, err := unix.PidfdGetfd(int(held.Fd()), stubWitness, 0)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: witness of stub %d: %w", ErrUnproved, s.pid, err), held.Close())
-	}
-	return &walkBody{pid: s.pid, pidfd: held, witness: os.NewFile(uintptr(fd), "witness")}, nil
 }

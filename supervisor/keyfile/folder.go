@@ -1,27 +1,86 @@
 package keyfile
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// Folder says why a folder cannot be trusted: somebody else than root and this process's user can put in it what they like. With
-// sticky that is taken where they cannot put it in place of what is there, as in /tmp.
-func Folder(dir string, sticky bool) error {
-	info, err := os.Lstat(dir) // of a link somebody else may be the owner
-	if err != nil {
-		return err
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
+// Folder opens a folder, unless it cannot be trusted: somebody else than root and this process's user can put in it what they like. With
+// sticky one is taken where they cannot put it in place of what is there, as in /tmp. What is done through the root is done in the
+// folder that was judged, whatever its path leads to by then.
+func Folder(dir string, sticky bool) (*os.Root, error) {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0) // of a link somebody else may be the owner
 	switch {
-	case !info.IsDir() || !ok:
-		return fmt.Errorf("%s is not a directory: remove it", dir)
-	case stat.Uid != 0 && int(stat.Uid) != os.Geteuid():
-		return fmt.Errorf("%s belongs to somebody else (uid %d): remove it", dir, stat.Uid)
+	case err == unix.ENOTDIR:
+		return nil, fmt.Errorf("%s is not a directory: remove it", dir)
+	case err != nil:
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
+	}
+	defer unix.Close(fd)
+	folder, err := os.OpenRoot("/proc/self/fd/" + strconv.Itoa(fd))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", dir, err)
+	}
+	if err := trusted(folder, dir, sticky); err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return folder, nil
+}
+
+// FolderIn opens a folder in an open one in which nobody else can write.
+func FolderIn(folder *os.Root, name string) (*os.Root, error) {
+	inner, err := folder.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := trusted(inner, name, false); err != nil {
+		return nil, errors.Join(err, inner.Close())
+	}
+	return inner, nil
+}
+
+func trusted(folder *os.Root, dir string, sticky bool) error {
+	info, err := folder.Stat(".")
+	switch {
+	case err != nil:
+		return fmt.Errorf("judge %s: %w", dir, err)
+	case !ours(info):
+		return fmt.Errorf("%s belongs to somebody else (uid %d): remove it", dir, ownerOf(info))
 	case info.Mode().Perm()&0o022 != 0 && (!sticky || info.Mode()&fs.ModeSticky == 0):
 		return fmt.Errorf("others can write to %s: `chmod go-w %s`, or remove it", dir, dir)
 	}
 	return nil
 }
+
+// ReadIn reads a file of root's or of this process's user in a folder.
+func ReadIn(folder *os.Root, name string) ([]byte, error) {
+	file, err := folder.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	case !ours(info):
+		return nil, fmt.Errorf("%s belongs to somebody else (uid %d): remove it", name, ownerOf(info))
+	}
+	return io.ReadAll(file)
+}
+
+func ours(info fs.FileInfo) bool {
+	uid := ownerOf(info)
+	return uid == 0 || int(uid) == os.Geteuid()
+}
+
+func ownerOf(info fs.FileInfo) uint32 { return info.Sys().(*syscall.Stat_t).Uid }

@@ -48,17 +48,9 @@ type debts struct {
 	loaded bool // whether a former supervisor's were read
 }
 
-// debtsDir is emptied when the machine boots: an address is gone then, too. We run the commands that we read there.
+// debtsDir is emptied when the machine boots: an address is gone then, too. We run the commands that we read there. So a folder that another
+// user made is refused: where /run is open to all, as in some containers, they can make it before us, and swap it at any time.
 var debtsDir = "/run/understudy"
-
-// trustedDebts refuses a folder that another user made: where /run is open to all, as in some containers, they can make it before us.
-func trustedDebts() error {
-	err := keyfile.Folder(debtsDir, false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
 
 // debtsFile is a name that no other node or service has. It is a hash: names may hold any separator, and may be long.
 func debtsFile(c Config) string {
@@ -69,13 +61,15 @@ func debtsFile(c Config) string {
 
 // Indebted names the services with debts on a node, whether they are in its config or not.
 func Indebted(node, cluster string) (services []string) {
-	if trustedDebts() != nil {
+	folder, err := keyfile.Folder(debtsDir, false)
+	if err != nil {
 		return nil
 	}
-	files, _ := filepath.Glob(filepath.Join(debtsDir, "*."+cluster+".undo")) // a bad pattern is the only error
+	defer folder.Close()
+	files, _ := fs.Glob(folder.FS(), "*."+cluster+".undo") // a bad pattern is the only error
 	for _, file := range files {
 		var left ledger
-		data, err := os.ReadFile(file)
+		data, err := keyfile.ReadIn(folder, file)
 		if err == nil && json.Unmarshal(data, &left) == nil && left.Node == node && left.Service != "" {
 			services = append(services, left.Service)
 		}
@@ -131,12 +125,12 @@ func (d *debts) load() {
 		return
 	}
 	d.loaded = true
-	data, err := os.ReadFile(d.file)
-	if err != nil {
+	data, err := d.read()
+	if _, there := os.Lstat(d.file); err != nil && (errors.Is(err, fs.ErrNotExist) || there != nil) {
 		return
 	}
 	var left ledger
-	if err = trustedDebts(); err == nil {
+	if err == nil {
 		err = json.Unmarshal(data, &left)
 	}
 	if err == nil && (left.Node != d.node || left.Service != d.service) {
@@ -149,24 +143,47 @@ func (d *debts) load() {
 	d.all = left.Debts
 }
 
+func (d *debts) read() ([]byte, error) {
+	folder, err := keyfile.Folder(debtsDir, false)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	return keyfile.ReadIn(folder, filepath.Base(d.file))
+}
+
 // write writes the file. The caller holds mu.
 func (d *debts) write() {
-	var err error
-	if len(d.all) == 0 {
-		if err = os.Remove(d.file); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-	} else if err = errors.Join(os.MkdirAll(debtsDir, 0o755), trustedDebts()); err == nil {
-		var data []byte
-		if data, err = json.Marshal(ledger{d.node, d.service, d.all}); err == nil {
-			if err = os.WriteFile(d.file+"~", data, 0o600); err == nil {
-				err = os.Rename(d.file+"~", d.file)
-			}
-		}
-	}
+	err := d.save()
 	if err != nil {
 		d.log.Warn("cannot save the list of oneshots to undo; if this supervisor is killed, they are not undone", "service", d.service, "error", err)
 	}
+}
+
+func (d *debts) save() error {
+	if err := os.MkdirAll(debtsDir, 0o755); err != nil {
+		return err
+	}
+	folder, err := keyfile.Folder(debtsDir, false)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	name := filepath.Base(d.file)
+	if len(d.all) == 0 {
+		if err := folder.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	data, err := json.Marshal(ledger{d.node, d.service, d.all})
+	if err != nil {
+		return err
+	}
+	if err := folder.WriteFile(name+"~", data, 0o600); err != nil {
+		return err
+	}
+	return folder.Rename(name+"~", name)
 }
 
 // lock keeps two goroutines from undoing at the same time: a term that lost its lease may still do so.

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
 	"understudy/packaging/need"
 )
 
@@ -41,5 +44,79 @@ func TestWhatAStrangerWroteDownIsNotRun(t *testing.T) {
 		if err := errors.Join(os.RemoveAll(debtsDir), os.RemoveAll(debtsDir+".theirs")); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Who may rename our folder, where /run is open to all, swaps it for one of his as fast as he can. Nothing of his is run, and nothing
+// is written where he likes.
+func TestWhatIsReadAndWrittenIsInTheFolderThatWasJudged(t *testing.T) {
+	need.These(t, "root")
+	was := debtsDir
+	t.Cleanup(func() { debtsDir = was })
+	run := t.TempDir()
+	debtsDir = filepath.Join(run, "understudy")
+	theirs, precious := filepath.Join(run, "theirs"), filepath.Join(run, "precious")
+	one := debtor(t, "a", "db", func(context.Context) {})
+	one.debts.add(vip)
+	forged := filepath.Join(theirs, filepath.Base(one.debts.file))
+	err := errors.Join(os.Rename(debtsDir, theirs), os.Mkdir(debtsDir, 0o755), os.Symlink(precious, forged+"~"),
+		os.WriteFile(precious, []byte("precious"), 0o600), os.Chown(theirs, 65533, 65533), os.Chown(forged, 65533, 65533))
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			_ = unix.Renameat2(unix.AT_FDCWD, debtsDir, unix.AT_FDCWD, theirs, unix.RENAME_EXCHANGE)
+			select {
+			case <-over:
+				return
+			default:
+			}
+		}
+	}()
+	read, named := 0, 0
+	for range 20000 {
+		next := debts{node: "a", service: "db", file: one.debts.file, log: hclog.NewNullLogger()}
+		if next.load(); len(next.all) > 0 {
+			read++
+		}
+		named += len(Indebted("a", t.Name()))
+	}
+	for range 2000 {
+		one.debts.settle()
+		one.debts.add(vip)
+	}
+	close(over)
+	<-done
+	if read > 0 || named > 0 {
+		t.Errorf("of a stranger's debts %d were read, %d named", read, named)
+	}
+	if text, err := os.ReadFile(precious); err != nil || string(text) != "precious" {
+		t.Errorf("written elsewhere: %s %v", text, err)
+	}
+}
+
+// In our own folder a file counts only if it is ours: another user may have been let in before.
+func TestOnlyAFileOfOursIsRead(t *testing.T) {
+	need.These(t, "root")
+	was := debtsDir
+	t.Cleanup(func() { debtsDir = was })
+	debtsDir = filepath.Join(t.TempDir(), "understudy")
+	debtor(t, "a", "db", func(context.Context) {}).debts.add(vip)
+	next := debtor(t, "a", "db", func(context.Context) {})
+	if err := os.Chown(next.debts.file, 65533, 65533); err != nil {
+		t.Fatal(err)
+	}
+	if next.LoadDebts(); next.Owes() || len(Indebted("a", t.Name())) > 0 {
+		t.Errorf("a stranger's: %v", next.Debts())
+	}
+	fifo := debtor(t, "a", "db", func(context.Context) {})
+	if err := errors.Join(os.Remove(fifo.debts.file), unix.Mkfifo(fifo.debts.file, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if fifo.LoadDebts(); fifo.Owes() {
+		t.Errorf("of a FIFO: %v", fifo.Debts())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,10 +33,18 @@ func DefaultDir() string {
 	if os.Geteuid() == 0 {
 		return "/run/understudy"
 	}
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && ours(dir) == nil && unix.Access(dir, unix.W_OK|unix.X_OK) == nil { // su leaves that of another user
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && ours(dir) && unix.Access(dir, unix.W_OK|unix.X_OK) == nil { // su leaves that of another user
 		return filepath.Join(dir, "understudy")
 	}
 	return tempDir()
+}
+
+func ours(dir string) bool {
+	folder, err := keyfile.Folder(dir, true)
+	if err == nil {
+		_ = folder.Close()
+	}
+	return err == nil
 }
 
 func tempDir() string {
@@ -46,31 +55,63 @@ func tempDir() string {
 	return dir
 }
 
-// temporary tells whether a directory is root's one for temporary files, though without its sticky bit, as an emptyDir of Kubernetes:
-// others could take our folder away, and its socket is out of reach then, but its name is told to the program alone.
-func temporary(dir string) bool {
-	info, err := os.Lstat(dir)
-	if err != nil || os.Geteuid() == 0 || dir != tempDir() {
-		return false
+// temporary opens root's directory for temporary files, though without its sticky bit, as an emptyDir of Kubernetes: others could take our
+// folder away, and its socket is out of reach then, but its name is told to the program alone. nil: it is another one.
+func temporary(dir string) *os.Root {
+	if os.Geteuid() == 0 || dir != tempDir() {
+		return nil
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && info.IsDir() && stat.Uid == 0
-}
-
-// prepare makes a directory, and refuses one in which others could put something in our socket's place.
-func prepare(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil
 	}
-	if err := ours(dir); err != nil && !temporary(dir) {
-		return fmt.Errorf("%w, or set XDG_RUNTIME_DIR to a directory that is yours alone", err)
+	if info, err := folder.Stat("."); err == nil && info.Sys().(*syscall.Stat_t).Uid == 0 {
+		return folder
 	}
+	_ = folder.Close()
 	return nil
 }
 
-// removeFolder removes a folder and the socket in it, and nothing else that somebody may have put in its place.
-func removeFolder(dir, socket string) error {
-	err := unix.Unlink(filepath.Join(dir, socket))
+// prepare makes and opens a directory, and refuses one in which others could put something in our socket's place.
+func prepare(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	folder, err := keyfile.Folder(dir, true)
+	if err == nil {
+		return folder, nil
+	}
+	if folder = temporary(dir); folder != nil {
+		return folder, nil
+	}
+	return nil, fmt.Errorf("%w, or set XDG_RUNTIME_DIR to a directory that is yours alone", err)
+}
+
+// newFolder makes a folder of our own in an open one.
+func newFolder(base *os.Root, name string) (*os.File, error) {
+	if err := base.Mkdir(name, 0o700); err != nil {
+		return nil, err
+	}
+	folder, err := keyfile.FolderIn(base, name)
+	if err != nil {
+		return nil, err
+	}
+	return opened(folder)
+}
+
+func opened(folder *os.Root) (*os.File, error) {
+	itself, err := folder.Open(".")
+	return itself, errors.Join(err, folder.Close())
+}
+
+// in is the path of a file in an open folder, wherever the folder's own path leads to by now.
+func in(folder *os.File, name string) string {
+	return filepath.Join("/proc/self/fd", strconv.FormatUint(uint64(folder.Fd()), 10), name)
+}
+
+// removeFolder removes the socket in an open folder, and the folder from its path, and nothing else that somebody may have put there.
+func removeFolder(folder *os.File, dir, socket string) error {
+	err := unix.Unlink(in(folder, socket))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -82,8 +123,6 @@ func removeFolder(dir, socket string) error {
 	}
 	return nil
 }
-
-func ours(dir string) error { return keyfile.Folder(dir, true) }
 
 // Sweep removes what supervisors left behind that were killed: sockets that nobody listens at. What others own is not looked into.
 func Sweep(dir string) error {
@@ -99,20 +138,33 @@ func Sweep(dir string) error {
 	}
 	var errs []error
 	for _, entry := range entries {
-		at := filepath.Join(dir, entry.Name())
-		if !strings.HasPrefix(entry.Name(), prefix) || ours(at) != nil {
-			continue
-		}
-		sockets, err := os.ReadDir(at)
-		if err != nil || len(sockets) != 1 || sockets[0].Type() != fs.ModeSocket || sockets[0].Name() == inTheMaking {
-			continue
-		}
-		conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: filepath.Join(at, sockets[0].Name()), Net: "unixgram"})
-		if err == nil {
-			_ = conn.Close()
-		} else if errors.Is(err, unix.ECONNREFUSED) {
-			errs = append(errs, removeFolder(at, sockets[0].Name()))
+		if strings.HasPrefix(entry.Name(), prefix) {
+			errs = append(errs, sweepFolder(filepath.Join(dir, entry.Name())))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func sweepFolder(dir string) error {
+	judged, err := keyfile.Folder(dir, true)
+	if err != nil {
+		return nil
+	}
+	folder, err := opened(judged)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	sockets, err := os.ReadDir(in(folder, ""))
+	if err != nil || len(sockets) != 1 || sockets[0].Type() != fs.ModeSocket || sockets[0].Name() == inTheMaking {
+		return nil
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: in(folder, sockets[0].Name()), Net: "unixgram"})
+	if errors.Is(err, unix.ECONNREFUSED) {
+		return removeFolder(folder, dir, sockets[0].Name())
+	}
+	if err == nil {
+		_ = conn.Close()
+	}
+	return nil
 }

@@ -43,7 +43,8 @@ type State struct {
 type Socket struct {
 	cfg      Config
 	dir      string
-	name     string // of the socket in it; "": of one that was taken over
+	folder   *os.File // dir, as it was judged; nil: of a socket that was taken over
+	name     string   // of the socket in it; "": of one that was taken over
 	conn     *net.UnixConn
 	flood    flood
 	ignored  loglimit.Line // messages of processes that are not the program's
@@ -79,15 +80,17 @@ func newSocket(cfg Config) *Socket {
 }
 
 func (s *Socket) listen() error {
-	if err := prepare(s.cfg.Dir); err != nil {
-		return err
-	}
-	leftBehind.Do(func() { _ = Sweep(s.cfg.Dir) })
-	dir, err := os.MkdirTemp(s.cfg.Dir, prefix)
+	base, err := prepare(s.cfg.Dir)
 	if err != nil {
 		return err
 	}
-	s.dir, s.name = dir, rand.Text()[:16]
+	defer base.Close()
+	leftBehind.Do(func() { _ = Sweep(s.cfg.Dir) })
+	own := prefix + rand.Text()[:10]
+	if s.folder, err = newFolder(base, own); err != nil {
+		return err
+	}
+	s.dir, s.name = filepath.Join(s.cfg.Dir, own), rand.Text()[:16]
 	passCredentials := net.ListenConfig{Control: func(_, _ string, conn syscall.RawConn) error {
 		var set error
 		err := conn.Control(func(fd uintptr) { // before it has an address that anybody could send to
@@ -96,14 +99,14 @@ func (s *Socket) listen() error {
 		return errors.Join(err, set)
 	}}
 	// Everybody can read in /proc/net/unix what it was bound to. That is not what it is called in the end.
-	bound := filepath.Join(dir, inTheMaking)
+	bound := in(s.folder, inTheMaking)
 	conn, err := passCredentials.ListenPacket(context.Background(), "unixgram", bound) // does not wait for anything
 	if err != nil {
-		return errors.Join(err, removeFolder(dir, inTheMaking))
+		return errors.Join(err, removeFolder(s.folder, s.dir, inTheMaking), s.folder.Close())
 	}
 	s.conn = conn.(*net.UnixConn)
 	if err = os.Chmod(bound, 0o600); err == nil { // before anybody else can enter the folder
-		err = os.Rename(bound, s.path())
+		err = os.Rename(bound, in(s.folder, s.name))
 	}
 	if err == nil {
 		err = s.open()
@@ -124,15 +127,15 @@ func (s *Socket) open() error {
 		return nil // it is our own user's
 	}
 	if s.cfg.UID != 0 {
-		err := os.Chown(s.path(), int(s.cfg.UID), -1)
+		err := os.Chown(in(s.folder, s.name), int(s.cfg.UID), -1)
 		if err == nil {
-			return os.Chmod(s.dir, 0o711)
+			return s.folder.Chmod(0o711)
 		}
 		if !errors.Is(err, fs.ErrPermission) { // a container may be without CAP_CHOWN
 			return err
 		}
 	}
-	return errors.Join(os.Chmod(s.path(), 0o666), os.Chmod(s.dir, 0o711))
+	return errors.Join(os.Chmod(in(s.folder, s.name), 0o666), s.folder.Chmod(0o711))
 }
 
 // Adopt goes on with a socket of another image of this process, that of File, which is taken over, at Dir.
@@ -189,7 +192,11 @@ func (s *Socket) Status() string { return s.State().Status }
 // Close removes the socket, and ends Run.
 func (s *Socket) Close() error {
 	s.closing.Do(func() { close(s.closed) })
-	return errors.Join(s.conn.Close(), removeFolder(s.dir, s.name))
+	err := s.conn.Close()
+	if s.folder == nil {
+		return errors.Join(err, sweepFolder(s.dir))
+	}
+	return errors.Join(err, removeFolder(s.folder, s.dir, s.name), s.folder.Close())
 }
 
 // Run takes in what the program says, until ctx ends or the socket is closed.

@@ -1,0 +1,172 @@
+package child
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/packaging/need"
+)
+
+// fakeStub is a process of a stranger's with the name of a tree's stubs. It says that all below it are dead.
+func fakeStub(t *testing.T, mark string, as *syscall.SysProcAttr) int {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "fake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	exe := filepath.Join(dir, mark)
+	saw, err := newWitness()
+	if err == nil {
+		err = errors.Join(raiseWitness(int(saw.Fd())), os.Symlink("/bin/sh", exe), os.Chmod(dir, 0o755))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer saw.Close()
+	cmd := exec.Command(exe, "-c", "trap 'kill $!; exit' TERM; sleep 1000 >/dev/null & echo ready; wait")
+	cmd.ExtraFiles = []*os.File{os.Stderr, saw} // as stubSocket and stubWitness
+	cmd.SysProcAttr = as
+	out, err := cmd.StdoutPipe()
+	if err = errors.Join(err, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	await(t, out.(*os.File), "ready")
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	t.Cleanup(func() { _ = cmd.Process.Signal(unix.SIGTERM); <-ended })
+	if s, err := statOf(cmd.Process.Pid); err != nil || s.comm != mark {
+		t.Fatalf("it is named %q: %v", s.comm, err)
+	}
+	return cmd.Process.Pid
+}
+
+var (
+	anotherUser   = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+	ofAContainer  = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID}
+	ofTheSameUser = &syscall.SysProcAttr{}
+)
+
+// orphanedTree is the identity of a tree whose supervisor and guardians were killed at once. The stub lives if it is a walked tree's
+// and is stopped, as it is on request.
+func orphanedTree(t *testing.T, kind string) (id TreeID, stubs []stat) {
+	t.Helper()
+	p := newPuppet(t, kind)
+	p.do(command{Do: "begin", Epoch: 1})
+	p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
+	id = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID
+	p.do(command{Do: "start", Name: "a", Script: "echo ready; exec sleep 1000"})
+	p.ready()
+	stubs, _, err := id.stubs()
+	if err != nil || len(stubs) != 1 {
+		t.Fatalf("stubs: %v, %v", stubs, err)
+	}
+	all := append(p.guardians(), p.cmd.Process.Pid)
+	for _, pid := range append(all, stubs[0].pid) {
+		freeze(t, pid)
+	}
+	kill9(all...)
+	awaitDeath(t, all...)
+	return id, stubs
+}
+
+// older is the identity as a version without a word about users would have written it.
+func older(id TreeID) TreeID {
+	id.User, id.UserNS = 0, 0
+	return id
+}
+
+// A process of another user does not pass for a stub: a walked tree that has lost its own stays unproved, whatever that one says.
+func TestAStrangersProcessProvesNoDeathOfAWalkedTree(t *testing.T) {
+	need.These(t, "root")
+	needKind(t, KindWalk)
+	id, stubs := orphanedTree(t, KindWalk)
+	all, err := processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := descendants(all, stubs[0].pid)
+	kill9(stubs[0].pid)
+	awaitDeath(t, stubs[0].pid)
+	elsewhere := id
+	elsewhere.UserNS++
+	for name, c := range map[string]struct {
+		id TreeID
+		as *syscall.SysProcAttr
+	}{
+		"another user's": {id, anotherUser}, "root's in a container": {id, ofAContainer},
+		"of a tree of an older version": {older(id), ofTheSameUser}, "of a tree in another user namespace": {elsewhere, ofTheSameUser},
+	} {
+		fakeStub(t, id.Mark, c.as)
+		if dead, err := ProveDead(c.id); dead {
+			t.Errorf("%s: dead %v", name, err)
+		}
+		if err := KillByID(t.Context(), c.id); !errors.Is(err, ErrUnproved) {
+			t.Errorf("%s: kill: %v", name, err)
+		}
+	}
+	for _, s := range rest {
+		kill9(s.pid)
+	}
+}
+
+// Nor does it keep a dead tree from being proved dead.
+func TestAStrangersProcessPreventsNoProof(t *testing.T) {
+	need.These(t, "root")
+	needKind(t, KindPidNS)
+	id, stubs := orphanedTree(t, KindPidNS)
+	awaitDeath(t, stubs[0].pid)
+	fake := fakeStub(t, id.Mark, anotherUser)
+	if dead, err := ProveDead(id); !dead || err != nil {
+		t.Errorf("dead %v, %v", dead, err)
+	}
+	if err := KillByID(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+	if s, err := statOf(fake); err != nil || !s.alive() {
+		t.Errorf("the stranger's is killed: %v, %v", s, err)
+	}
+}
+
+// A tree of an older version is killed all the same. Of a walked one nothing proves that it was its own stub that saw it dead.
+func TestATreeOfAnOlderVersionIsKilled(t *testing.T) {
+	needKind(t, KindWalk)
+	id, stubs := orphanedTree(t, KindWalk)
+	all, err := processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := descendants(all, stubs[0].pid)
+	if err := KillByID(t.Context(), older(id)); !errors.Is(err, ErrUnproved) {
+		t.Errorf("proved by a stub that may be anybody's: %v", err)
+	}
+	awaitDeath(t, stubs[0].pid)
+	for _, s := range rest {
+		awaitDeath(t, s.pid)
+	}
+}
+
+// What a process holds in a witness's place is asked nothing: it may be a file that never answers.
+func TestOnlyAnEventIsAWitness(t *testing.T) {
+	need.These(t, "root")
+	cmd := exec.Command("/bin/sleep", "1000")
+	cmd.ExtraFiles = []*os.File{os.Stderr, os.Stderr}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	s, err := statOf(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := (TreeID{Kind: KindWalk}).hold(s); !errors.Is(err, ErrUnproved) {
+		t.Errorf("%v, %v", b, err)
+	}
+}

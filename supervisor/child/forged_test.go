@@ -1,0 +1,273 @@
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/packaging/need"
+)
+
+const (
+	stranger   = 65534
+	forgedName = "n.s.p%d-%d-1.0123456789ab" // as a supervisor would have named it
+	forgedPid  = 1 << 30
+)
+
+// forgery is what a stranger makes who can write a breadcrumb: an identity of a tree, and what it names.
+type forgery struct {
+	t    *testing.T
+	id   TreeID
+	leaf string // what the identity names
+}
+
+// forge names something in a directory that belongs to the stranger.
+func forge(t *testing.T, host Host, base string) *forgery {
+	t.Helper()
+	inode, err := inodeOf(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := filepath.Join(base, fmt.Sprintf(forgedName, host.PidNS, forgedPid))
+	return &forgery{t, TreeID{Kind: KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: forgedPid, StartTime: 1, Path: leaf, Inode: inode}, leaf}
+}
+
+// run says that a process is the first one of a run in it.
+func (f *forgery) run(pid int) {
+	f.t.Helper()
+	s, err := statOf(pid)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	at := filepath.Join(f.leaf, runPrefix+"1")
+	err = errors.Join(os.Mkdir(at, 0o755), unix.Setxattr(at, firstAttr, fmt.Appendf(nil, "%d %d", s.pid, s.start), 0), os.Chown(at, stranger, stranger))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// file makes a file of the forged cgroup.
+func (f *forgery) file(name, text string) {
+	f.t.Helper()
+	at := filepath.Join(f.leaf, name)
+	if err := errors.Join(os.WriteFile(at, []byte(text), 0o600), os.Chown(at, stranger, stranger)); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// judged ends and looks at the tree as agents and `fence kill-local` do. It is over soon, whatever is named.
+func (f *forgery) judged(want error) {
+	f.t.Helper()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := KillByID(ctx, f.id); !errors.Is(err, want) {
+			f.t.Errorf("kill: %v", err)
+		}
+		if dead, err := ProveDead(f.id); dead || !errors.Is(err, want) {
+			f.t.Errorf("dead %v, %v", dead, err)
+		}
+		_ = f.id.leftover()
+	}()
+	select {
+	case <-over:
+	case <-time.After(patience):
+		f.t.Fatal("it does not come to an end")
+	}
+}
+
+// victim is a process of root's that belongs to no tree.
+func victim(t *testing.T) int {
+	t.Helper()
+	cmd := exec.Command("/bin/sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	t.Cleanup(func() {
+		select {
+		case <-ended:
+			t.Error("it was killed")
+		default:
+		}
+		_ = cmd.Process.Kill()
+		<-ended
+	})
+	return cmd.Process.Pid
+}
+
+func ofStranger(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err == nil {
+		err = os.Chown(dir, stranger, stranger)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// A directory that looks like a cgroup makes root kill nothing, and proves no death.
+func TestADirectoryThatIsNoCgroupNamesNobody(t *testing.T) {
+	need.These(t, "root")
+	_, host := boxed(t)
+	for _, populated := range []string{"populated 0\n", "populated 1\n"} {
+		f := forge(t, host, ofStranger(t))
+		if err := errors.Join(os.Mkdir(f.leaf, 0o755), os.Chown(f.leaf, stranger, stranger)); err != nil {
+			t.Fatal(err)
+		}
+		pid := victim(t)
+		f.file("cgroup.kill", "")
+		f.file("cgroup.freeze", "")
+		f.file("cgroup.procs", fmt.Sprintln(pid))
+		f.file("cgroup.events", populated)
+		f.run(pid)
+		f.judged(ErrElsewhere)
+	}
+}
+
+// That nothing is there proves a death only among cgroups.
+func TestNothingInADirectoryThatIsNoCgroupProvesNoDeath(t *testing.T) {
+	need.These(t, "root")
+	_, host := boxed(t)
+	forge(t, host, ofStranger(t)).judged(ErrElsewhere)
+}
+
+// A link leads to nothing that is killed or frozen, wherever on the path it stands.
+func TestALinkToACgroupNamesNobody(t *testing.T) {
+	need.These(t, "root")
+	box, host := boxed(t)
+	other := leftBehindAs(t, box.Base, "other", forgedPid+1, 1, host.PidNS)
+	named := leftBehindAs(t, box.Base, "n.s", forgedPid, 1, host.PidNS)
+	last := forge(t, host, ofStranger(t))
+	first := forge(t, host, ofStranger(t))
+	link := filepath.Join(filepath.Dir(first.leaf), "link")
+	if err := errors.Join(os.Symlink(other, last.leaf), os.Symlink(box.Base, link)); err != nil {
+		t.Fatal(err)
+	}
+	inode, err := inodeOf(box.Base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.id.Path, first.id.Inode = filepath.Join(link, filepath.Base(named)), inode
+	for _, f := range []*forgery{last, first} {
+		f.judged(ErrElsewhere)
+	}
+	for _, at := range []string{other, named} {
+		events, err := os.ReadFile(filepath.Join(at, "cgroup.events"))
+		if err != nil || !strings.Contains(string(events), "populated 1") || !strings.Contains(string(events), "frozen 0") {
+			t.Errorf("%s: %s %v", at, events, err)
+		}
+	}
+}
+
+// What waits for somebody who never comes holds nobody up: neither a FIFO nor a file system.
+func TestNothingThatIsNamedHoldsAProofUp(t *testing.T) {
+	need.These(t, "root")
+	_, host := boxed(t)
+	t.Run("FIFOs", func(t *testing.T) {
+		f := forge(t, host, ofStranger(t))
+		if err := errors.Join(os.Mkdir(f.leaf, 0o755), os.Chown(f.leaf, stranger, stranger)); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"cgroup.kill", "cgroup.events", "cgroup.freeze", "cgroup.procs"} {
+			at := filepath.Join(f.leaf, name)
+			if err := unix.Mkfifo(at, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { // lets those go who wait
+				if file, err := os.OpenFile(at, os.O_RDWR|unix.O_NONBLOCK, 0); err == nil {
+					_ = file.Close()
+				}
+			})
+		}
+		f.judged(ErrElsewhere)
+	})
+	t.Run("a file system", func(t *testing.T) {
+		dir := ofStranger(t)
+		f := forge(t, host, dir)
+		fuse, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+		if errors.Is(err, os.ErrNotExist) {
+			t.Skip("this machine has no file systems of users")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = unix.Mount("stranger", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", fuse.Fd()))
+		if err != nil {
+			t.Fatal(errors.Join(err, fuse.Close()))
+		}
+		t.Cleanup(func() { _ = errors.Join(fuse.Close(), unix.Unmount(dir, unix.MNT_DETACH)) })
+		f.judged(ErrElsewhere)
+	})
+}
+
+// In a cgroup of a user's own a written-down process is only one of theirs.
+func TestTheOwnerOfACgroupNamesNobodyElsesProcess(t *testing.T) {
+	need.These(t, "root")
+	box, host := boxed(t)
+	leaf := leftBehindAs(t, box.Base, "n.s", forgedPid, 1, host.PidNS)
+	f := forge(t, host, box.Base)
+	if err := os.Chown(leaf, stranger, stranger); err != nil {
+		t.Fatal(err)
+	}
+	f.run(victim(t))
+	f.judged(ErrUnproved)
+	if events, err := os.ReadFile(filepath.Join(leaf, "cgroup.events")); err != nil || !strings.Contains(string(events), "populated 0") {
+		t.Errorf("what is in it is not killed: %s %v", events, err)
+	}
+	theirs := exec.Command("/bin/sleep", "1000")
+	theirs.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+	if err := errors.Join(os.Remove(filepath.Join(leaf, runPrefix+"1")), theirs.Start()); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = theirs.Wait() }()
+	f.run(theirs.Process.Pid)
+	if err := KillByID(t.Context(), f.id); err != nil {
+		t.Error(err)
+	}
+	awaitDeath(t, theirs.Process.Pid)
+}
+
+// Each of the checks holds by itself, also where the others would have refused before.
+func TestOnlyACgroupIsOpenedAndByNoLink(t *testing.T) {
+	need.These(t, "root")
+	box, host := boxed(t)
+	leaf := leftBehind(t, box.Base, forgedPid, 1, host.PidNS)
+	dir := ofStranger(t)
+	fake, link := filepath.Join(dir, "fake"), filepath.Join(dir, "link")
+	if err := errors.Join(os.Mkdir(fake, 0o755), os.Symlink(box.Base, link)); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{leaf: nil, fake: errNoCgroup, filepath.Join(link, filepath.Base(leaf)): unix.ENOTDIR, link: unix.ENOTDIR} {
+		l, err := openLeaf(path, 0)
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v", path, err)
+		}
+		if err == nil {
+			l.close()
+		}
+	}
+	const mounts = "31 24 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n25 1 0:5 / /tmp rw - tmpfs tmpfs rw\n"
+	for at, want := range map[string]bool{"/sys/fs/cgroup/unified/a/b": true, "/sys/fs/cgroup/unified": false, "/sys/fs/cgroup/unified2/x": false, "/tmp/x": false} {
+		if belowCgroups(at, mounts) != want {
+			t.Errorf("%s: not %v", at, want)
+		}
+	}
+	if base, _, err := openBase(filepath.Join(fake, "x")); !errors.Is(err, errNoCgroup) {
+		t.Errorf("%d, %v", base, err)
+	}
+}
