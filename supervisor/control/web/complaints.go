@@ -9,8 +9,8 @@ import (
 	"understudy/supervisor/loglimit"
 )
 
-// lineWindow is how often strangers can cause a line of the log.
-const lineWindow = 10 * time.Second
+// lineWindow is how often clients can cause a line of the log, of each kind.
+const lineWindow = time.Minute
 
 // complaints are the lines that they can cause.
 type complaints struct{ crowded, wrong, misnamed, unreadable, muttered *loglimit.Line }
