@@ -79,7 +79,7 @@ func (s *Server) limited(places *connections.Limiter, h http.HandlerFunc) http.H
 
 func (s *Server) busy(w http.ResponseWriter, r *http.Request, why string) {
 	s.cfg.Board.metrics.unserved.WithLabelValues("busy").Inc()
-	s.crowded.Say(connections.Address(r.RemoteAddr), "refused", why)
+	s.tooMany.Say(connections.Address(r.RemoteAddr), "refused", why)
 	w.Header().Set("Retry-After", "10")
 	refuse(w, http.StatusServiceUnavailable, why+" at a time, of this address or of all")
 }
@@ -87,5 +87,5 @@ func (s *Server) busy(w http.ResponseWriter, r *http.Request, why string) {
 // closed counts and logs a connection that was closed for a newer one.
 func (s *Server) closed(address string) {
 	s.cfg.Board.metrics.evicted.Inc()
-	s.crowded.Say(address, "closed", "for a newer connection")
+	s.tooMany.Say(address, "closed", "for a newer connection")
 }
