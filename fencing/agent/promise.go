@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,7 +58,7 @@ func readPromiseRequest(body []byte) (PromiseRequest, error) {
 }
 
 // promiseTo handles a request for a promise. It does not wait.
-func (s *Server) promiseTo(_ context.Context, line channel, body []byte, place *list.Element) (any, error) {
+func (s *Server) promiseTo(_ context.Context, line channel, body []byte, proved func()) (any, error) {
 	p, err := readPromiseRequest(body)
 	if err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func (s *Server) promiseTo(_ context.Context, line channel, body []byte, place *
 	if err := s.Keys.named(line, p.By); err != nil {
 		return nil, err
 	}
-	if err := s.prove(place); err != nil {
+	if err := s.prove(proved); err != nil {
 		return nil, err
 	}
 	defer s.done()

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/fencing"
+	"understudy/supervisor/connections"
 	"understudy/supervisor/loglimit"
 )
 
@@ -38,9 +38,10 @@ type Server struct {
 	Promise Promise // nil: nothing is promised
 	Logger  hclog.Logger
 
-	mu       sync.Mutex // guards the fields below
-	unproved list.List  // of net.Conn, the oldest first
-	proved   int
+	unproved connections.Queue
+
+	mu     sync.Mutex // guards proved
+	proved int        // questions under way
 
 	once       sync.Once // guards the making of complaints
 	complaints loglimit.Line
@@ -79,31 +80,19 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // Answer holds one conversation, and closes the connection.
 func (s *Server) Answer(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
-	place := s.admit(conn)
+	proved, _ := s.unproved.Add(conn, maxUnproved)
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	defer s.leave(place)
-	if err := s.converse(ctx, conn, place); err != nil && ctx.Err() == nil {
+	defer proved()
+	if err := s.converse(ctx, conn, proved); err != nil && ctx.Err() == nil {
 		s.complain(conn.RemoteAddr().String(), err)
 	}
 }
 
-// admit makes room for one more: it closes the oldest connection that has not proved anything.
-func (s *Server) admit(conn net.Conn) *list.Element {
+// prove takes a connection out of the queue of those that may be closed.
+func (s *Server) prove(proved func()) error {
+	proved()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.unproved.Len() >= maxUnproved {
-		oldest := s.unproved.Front()
-		s.unproved.Remove(oldest)
-		_ = oldest.Value.(net.Conn).Close()
-	}
-	return s.unproved.PushBack(conn)
-}
-
-// prove removes a connection from the queue of those that may be closed.
-func (s *Server) prove(place *list.Element) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unproved.Remove(place)
 	if s.proved >= maxProved {
 		return errors.New("too many questions at a time")
 	}
@@ -117,14 +106,7 @@ func (s *Server) done() {
 	s.proved--
 }
 
-// leave drops a connection, unless that has happened.
-func (s *Server) leave(place *list.Element) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unproved.Remove(place)
-}
-
-func (s *Server) converse(ctx context.Context, conn net.Conn, place *list.Element) error {
+func (s *Server) converse(ctx context.Context, conn net.Conn, proved func()) error {
 	if err := conn.SetDeadline(time.Now().Add(helloPatience)); err != nil {
 		return err
 	}
@@ -149,7 +131,7 @@ func (s *Server) converse(ctx context.Context, conn net.Conn, place *list.Elemen
 	if err != nil {
 		return err
 	}
-	told, err := judge(ctx, line, body, place)
+	told, err := judge(ctx, line, body, proved)
 	if err != nil {
 		return err
 	}
@@ -167,7 +149,7 @@ func (s *Server) converse(ctx context.Context, conn net.Conn, place *list.Elemen
 }
 
 // answerTo handles a question about a death.
-func (s *Server) answerTo(ctx context.Context, line channel, body []byte, place *list.Element) (any, error) {
+func (s *Server) answerTo(ctx context.Context, line channel, body []byte, proved func()) (any, error) {
 	q, err := readQuestion(body)
 	if err != nil {
 		return nil, err
@@ -175,7 +157,7 @@ func (s *Server) answerTo(ctx context.Context, line channel, body []byte, place 
 	if err := s.Keys.named(line, q.By); err != nil {
 		return nil, err
 	}
-	if err := s.prove(place); err != nil {
+	if err := s.prove(proved); err != nil {
 		return nil, err
 	}
 	defer s.done()

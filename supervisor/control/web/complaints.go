@@ -9,16 +9,16 @@ import (
 	"understudy/supervisor/loglimit"
 )
 
-// lineWindow is how often strangers can cause a line of the log.
-const lineWindow = 10 * time.Second
+// lineWindow is how often clients can cause a line of the log, of each kind.
+const lineWindow = time.Minute
 
 // complaints are the lines that they can cause.
-type complaints struct{ crowded, wrong, misnamed, unreadable, muttered *loglimit.Line }
+type complaints struct{ tooMany, wrong, misnamed, unreadable, muttered *loglimit.Line }
 
 func newComplaints(log hclog.Logger) complaints {
 	line := func(words string) *loglimit.Line { return &loglimit.Line{Log: log, Words: words, Window: lineWindow} }
 	return complaints{
-		crowded:    line("too many HTTP connections"),
+		tooMany:    line("too many HTTP connections"),
 		wrong:      line("a client sent a wrong token over HTTP"),
 		misnamed:   line("a client asked over HTTP for an unknown host (http.hosts)"),
 		unreadable: line("cannot read an HTTP token or certificate: refusing clients that need it"),
@@ -35,7 +35,7 @@ func (c complaints) tellAll(ctx context.Context) {
 		case <-tick.C:
 		case <-ctx.Done():
 		}
-		for _, l := range []*loglimit.Line{c.crowded, c.wrong, c.misnamed, c.unreadable, c.muttered} {
+		for _, l := range []*loglimit.Line{c.tooMany, c.wrong, c.misnamed, c.unreadable, c.muttered} {
 			l.Tell()
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/election"
 )
 
 func TestAClientThatDoesNotSayWhatItWantsIsDropped(t *testing.T) {
@@ -44,33 +46,77 @@ func TestAHeaderThatIsTooLargeIsRefused(t *testing.T) {
 	})
 }
 
-func TestTheOldestIdleConnectionMakesRoomAndPlacesComeBack(t *testing.T) {
+// With all places taken, the oldest connection for checks makes room, and no other; places come back.
+func TestConnectionsAreBoundedAndPlacesComeBack(t *testing.T) {
 	inBubble(t, func(b *bed) {
-		conns := make([]net.Conn, mostConns+1)
+		conns := make([]net.Conn, mostConns+mostChecks+1)
 		for i := range conns {
-			c, err := b.dialFrom(byte(10 + i/mostOfOne))
+			c, err := b.dialFrom(byte(10 + i/connsOfOne))
 			if err != nil {
 				b.Fatal(err)
 			}
 			conns[i] = c
 			time.Sleep(time.Millisecond)
 		}
-		began := time.Now()
-		if _, err := conns[0].Read(make([]byte, 1)); !errors.Is(err, io.EOF) || time.Since(began) > 0 {
-			b.Errorf("the oldest: %v after %v", err, time.Since(began))
+		for i, c := range conns {
+			_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
+			if _, err := c.Read(make([]byte, 1)); errors.Is(err, io.EOF) != (i == mostConns) {
+				b.Errorf("connection %d: %v", i, err)
+			}
 		}
-		if code, text := b.get("/metrics"); code != 200 || !strings.Contains(text, "understudy_http_evicted_connections_total 2\n") {
-			b.Errorf("%d", code)
+		if code, _ := b.get("/metrics"); code != http.StatusServiceUnavailable {
+			b.Errorf("with all places taken: %d", code)
+		}
+		time.Sleep(time.Millisecond) // its place in the queue is free
+		check, err := b.dialFrom(1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		fmt.Fprint(check, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+		if text, err := io.ReadAll(check); err != nil || !strings.Contains(string(text), "200 OK") { // it is closed after the answer
+			b.Errorf("a check: %v %s", err, text)
 		}
 		for _, c := range conns {
 			c.Close()
 		}
-		b.client.CloseIdleConnections()
 		time.Sleep(time.Second)
-		b.server.conns.mu.Lock()
-		defer b.server.conns.mu.Unlock()
-		if n := len(b.server.conns.of); b.server.conns.n != 0 || n != 0 {
-			b.Errorf("%d connections of %d addresses are left", b.server.conns.n, n)
+		for i := range mostConns {
+			c, err := b.dialFrom(byte(10 + i/connsOfOne))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer c.Close()
+			if i == mostConns-2 { // one place is left, and asked for
+				if code, text := b.get("/metrics"); code != 200 || !strings.Contains(text, "understudy_http_evicted_connections_total 2\n") {
+					b.Errorf("afterwards: %d", code)
+				}
+			}
+		}
+	})
+}
+
+// Answers that wait in memory for clients to take them are bounded, in all and for each address.
+func TestAnswersThatNobodyTakesAreFew(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		for i := range 100 {
+			b.cluster.services[fmt.Sprint("s", i)] = map[string]election.Role{"a": election.RoleActive} // more than net/http keeps back
+		}
+		for path, most := range map[string]int{"/api/v1/status": readsOfOne, "/metrics": scrapesOfOne} {
+			for range most {
+				c, err := b.dialFrom(10)
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer c.Close()
+				fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", path)
+			}
+			time.Sleep(time.Second)
+			if err := b.checked(10, path); err == nil || !strings.Contains(err.Error(), "503") {
+				b.Errorf("one more %s: %v", path, err)
+			}
+			if err := b.checked(11, path); err != nil {
+				b.Errorf("%s from another address: %v", path, err)
+			}
 		}
 	})
 }

@@ -22,7 +22,6 @@ type metrics struct {
 	gap       *prometheus.HistogramVec
 	fenced    *prometheus.HistogramVec
 	heartbeat prometheus.Histogram
-	refused   prometheus.Counter
 	evicted   prometheus.Counter
 	unserved  *prometheus.CounterVec
 }
@@ -56,18 +55,15 @@ func newMetrics() *metrics {
 			Name: "understudy_heartbeat_seconds", Help: "How long ZooKeeper takes to acknowledge the write that extends the lease.",
 			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5},
 		}),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "understudy_http_refused_connections_total", Help: "Connections that were closed at once, since there were too many.",
-		}),
 		evicted: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "understudy_http_evicted_connections_total", Help: "Connections that were closed to make room for newer ones.",
 		}),
 		unserved: counter("http_refused_requests_total", "Requests that were refused, by the reason.", "reason"),
 	}
-	for _, reason := range []string{"busy", "unknown host", "wrong token", "too many wrong tokens"} {
+	for _, reason := range []string{"busy", "unknown host", "wrong token"} {
 		m.unserved.WithLabelValues(reason)
 	}
-	m.registry.MustRegister(m.failovers, m.handovers, m.ends, m.restarts, m.takeover, m.gap, m.fenced, m.heartbeat, m.refused, m.evicted, m.unserved,
+	m.registry.MustRegister(m.failovers, m.handovers, m.ends, m.restarts, m.takeover, m.gap, m.fenced, m.heartbeat, m.evicted, m.unserved,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"understudy/supervisor/connections"
 	"understudy/supervisor/control"
 )
 
@@ -25,10 +26,9 @@ const (
 	writePatience  = 15 * time.Second // for an answer as a whole, or one event
 	idlePatience   = 75 * time.Second
 	mostConns      = 1024
-	mostOfOne      = mostConns / 2 // of one address: a load balancer's checks find room beside it
-	mostWatchers   = 512
-	watchersOfOne  = 128
-	mostReads      = 256 // of status, history and page: more than 200 connections are left that only wait, and make room
+	connsOfOne     = 120 // of one address: eight that take all they get leave places to others
+	mostChecks     = 256 // connections beyond these limits, on which only checks are answered
+	mostReads      = 256 // of status and history: an answer is in memory until it is taken
 	readsOfOne     = 64
 	mostScrapes    = 32
 	scrapesOfOne   = 4
@@ -43,7 +43,9 @@ type Server struct {
 	clerk   *clerk
 	access  *access
 
-	conns, watching, reading, scraping crowd
+	places            connections.Limiter // of connections
+	checks            connections.Queue   // connections without a place
+	reading, scraping connections.Limiter
 
 	complaints
 }
@@ -52,10 +54,9 @@ type Server struct {
 func New(cfg Config) *Server {
 	s := &Server{
 		cfg: cfg, stream: newStream(), complaints: newComplaints(cfg.Logger),
-		conns:    crowd{most: mostConns, mostOfOne: mostOfOne, yields: true},
-		watching: crowd{most: mostWatchers, mostOfOne: watchersOfOne},
-		reading:  crowd{most: mostReads, mostOfOne: readsOfOne},
-		scraping: crowd{most: mostScrapes, mostOfOne: scrapesOfOne},
+		places:   connections.Limiter{All: mostConns, Each: connsOfOne},
+		reading:  connections.Limiter{All: mostReads, Each: readsOfOne},
+		scraping: connections.Limiter{All: mostScrapes, Each: scrapesOfOne},
 	}
 	s.cluster = newReader(freshness, func(ctx context.Context, _ string) (control.Status, error) { return cfg.Cluster.Status(ctx) })
 	s.history = newReader(time.Second, func(ctx context.Context, service string) ([]control.Activation, error) {
@@ -113,14 +114,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler: s.routes(), MaxHeaderBytes: largestHeader, ReadHeaderTimeout: headerPatience, ReadTimeout: 2 * headerPatience,
 		WriteTimeout: writePatience, IdleTimeout: idlePatience,
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ConnContext: withVisitor, TLSNextProto: plainly(),
+		ConnContext: withConn, TLSNextProto: plainly(),
 		ErrorLog: log.New(mutter{s.muttered}, "", 0),
 	}
 	wg.Go(func() {
 		<-ctx.Done()
 		_ = server.Close() // nobody is waited for
 	})
-	err := server.Serve(s.secured(&door{Listener: l, crowd: &s.conns, told: s.turnedAway}))
+	err := server.Serve(s.secured(&listener{Listener: l, places: &s.places, checks: &s.checks, closed: s.closed}))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -130,35 +131,34 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	// Load balancers ask these, under any name and without a token: they tell nobody anything that is worth the trouble.
-	mux.HandleFunc("GET /healthz", attended(s.healthz))
-	mux.HandleFunc("GET /readyz", attended(s.readyz))
-	mux.HandleFunc("GET /active/{service}", attended(s.active))
-	look := func(pattern string, room *crowd, h http.HandlerFunc) {
-		mux.HandleFunc("GET "+pattern, s.access.addressed(func(w http.ResponseWriter, r *http.Request) {
-			if s.access.mayLook(w, r) {
-				s.within(room, h)(w, r)
+	mux.HandleFunc("GET /healthz", s.healthz)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.HandleFunc("GET /active/{service}", s.active)
+	permitted := func(pattern string, may func(http.ResponseWriter, *http.Request) bool, h http.HandlerFunc) {
+		mux.HandleFunc(pattern, s.access.addressed(func(w http.ResponseWriter, r *http.Request) {
+			if checksOnly(r) {
+				s.busy(w, r, "too many connections")
+			} else if may(w, r) {
+				h(w, r)
 			}
 		}))
 	}
-	look("/api/v1/status", &s.reading, s.showStatus)
-	look("/api/v1/history", &s.reading, s.showHistory)
-	look("/api/v1/events", &s.watching, s.watch)
-	look("/metrics", &s.scraping, s.scrape())
-	look("/{$}", &s.reading, newPage().ServeHTTP)
-	change := func(pattern string, h http.HandlerFunc) {
-		mux.HandleFunc("POST "+pattern, s.access.addressed(func(w http.ResponseWriter, r *http.Request) {
-			if s.access.mayChange(w, r) {
-				attended(h)(w, r)
-			}
-		}))
-	}
-	change("/api/v1/token", s.access.token)
-	change("/api/v1/services/{service}/{order}", s.clerk.order)
+	look, change := s.access.mayLook, s.access.mayChange
+	permitted("GET /api/v1/status", look, s.limited(&s.reading, s.showStatus))
+	permitted("GET /api/v1/history", look, s.limited(&s.reading, s.showHistory))
+	permitted("GET /api/v1/events", look, s.watch)
+	permitted("GET /metrics", look, s.limited(&s.scraping, s.scrape()))
+	permitted("GET /{$}", look, newPage().ServeHTTP)
+	permitted("POST /api/v1/token", change, s.access.token)
+	permitted("POST /api/v1/services/{service}/{order}", change, s.clerk.order)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		if checksOnly(r) {
+			h.Set("Connection", "close")
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, largestBody)
 		mux.ServeHTTP(w, r)
 	})

@@ -1,73 +1,47 @@
 package web
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
 	"strings"
 	"time"
+
+	"understudy/supervisor/connections"
 )
 
-// access decides who may ask what.
+// access decides which requests are served.
 type access struct {
-	cfg     *Config
-	guesses guesses
-	names   *names
+	cfg   *Config
+	names *names
 	complaints
 }
 
-// token tells whether the token that is shown is the right one, and does nothing.
+// token answers that the token is right: nothing but the right one comes here.
 func (a *access) token(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, map[string]bool{"permitted": true})
 }
 
-// mayChange tells whether who asks has shown the token of those who change something, and answers if not. A browser shows a
+// mayChange reports whether a client has shown the token of those who change something, and answers if not. A browser shows a
 // password also where another site has it ask: only a Bearer token counts, which no site but ours can send.
 func (a *access) mayChange(w http.ResponseWriter, r *http.Request) bool {
 	if a.cfg.Token == nil {
 		refuse(w, http.StatusForbidden, "nothing can be changed here: http.token_file is not set")
 		return false
 	}
-	var wanted []string
-	if from := origin(r.RemoteAddr); !a.guesses.waits(from, time.Now()) { // no file is read for those who guess
-		want, err := a.cfg.Token()
-		if err != nil {
-			a.unreadable.Say(from, "error", err)
-			refuse(w, http.StatusForbidden, "nothing can be changed here: the token cannot be read")
-			return false
-		}
-		wanted = append(wanted, want)
-	}
-	got, _ := shown(r)
-	return a.permitted(w, r, got, wanted, "show the token: Authorization: Bearer TOKEN", `Bearer realm="understudy"`)
+	token, _ := shown(r)
+	return a.permitted(w, r, token, []string{`Bearer realm="understudy"`}, a.cfg.Token)
 }
 
-// mayLook is mayChange for what changes nothing: without a token of those who look, everybody may.
+// mayLook is mayChange for requests that change nothing: without a token for reading, every client may look.
 func (a *access) mayLook(w http.ResponseWriter, r *http.Request) bool {
 	if a.cfg.ReadToken == nil {
 		return true
 	}
-	from := origin(r.RemoteAddr)
-	got, password := shown(r)
-	if got == "" {
-		got = password
-	}
-	var wanted []string
-	if got != "" && !a.guesses.waits(from, time.Now()) {
-		for _, read := range []func() (string, error){a.cfg.ReadToken, a.cfg.Token} {
-			if read == nil {
-				continue
-			}
-			want, err := read()
-			if err != nil {
-				a.unreadable.Say(from, "error", err)
-				continue
-			}
-			wanted = append(wanted, want)
-		}
-	}
-	return a.permitted(w, r, got, wanted, "show a token: Authorization: Bearer TOKEN, or as the password of a browser",
-		`Basic realm="understudy", charset="UTF-8"`, `Bearer realm="understudy"`)
+	token, password := shown(r)
+	challenges := []string{`Basic realm="understudy", charset="UTF-8"`, `Bearer realm="understudy"`}
+	return a.permitted(w, r, cmp.Or(token, password), challenges, a.cfg.ReadToken, a.cfg.Token)
 }
 
 // shown is what a request shows: a bearer token, or a password.
@@ -80,38 +54,43 @@ func shown(r *http.Request) (token, password string) {
 	return strings.TrimSpace(token), password
 }
 
-// permitted tells whether one of the wanted tokens was shown, and answers if not.
-func (a *access) permitted(w http.ResponseWriter, r *http.Request, got string, wanted []string, words string, challenges ...string) bool {
-	from, count := origin(r.RemoteAddr), a.cfg.Board.metrics.unserved
-	if got != "" { // a browser asks without one first: that is no guess
-		switch a.guesses.judge(from, time.Now(), func() bool { return isOne(got, wanted) }) {
-		case right:
-			return true
-		case tooMany:
-			count.WithLabelValues("too many wrong tokens").Inc()
-			a.wrong.Say(from, "looked_at", false)
-			w.Header().Set("Retry-After", "2")
-			refuse(w, http.StatusTooManyRequests, "too many wrong tokens: wait 2 s")
-			return false
+// wrongTokenDelay is how long a wrong token keeps its connection's place, also if the client leaves before the answer: the limits of
+// connections are limits of tries a second.
+const wrongTokenDelay = time.Second
+
+// permitted reports whether token is one of those in the files, and answers if not. A browser asks without one
+// first: that is no wrong token.
+func (a *access) permitted(w http.ResponseWriter, r *http.Request, token string, challenges []string, files ...func() (string, error)) bool {
+	from, read := connections.Address(r.RemoteAddr), false
+	for _, file := range files {
+		if file == nil {
+			continue
 		}
-		count.WithLabelValues("wrong token").Inc()
-		a.wrong.Say(from, "looked_at", true)
+		want, err := file()
+		if err != nil {
+			a.unreadable.Say(from, "error", err)
+			continue
+		}
+		if read = true; token != "" && same(token, want) {
+			return true
+		}
 	}
-	for _, challenge := range challenges {
-		w.Header().Add("WWW-Authenticate", challenge)
+	if !read {
+		refuse(w, http.StatusForbidden, "the token cannot be read on this node; its log gives the cause")
+		return false
 	}
-	refuse(w, http.StatusUnauthorized, words)
+	if token != "" {
+		a.cfg.Board.metrics.unserved.WithLabelValues("wrong token").Inc()
+		a.wrong.Say(from)
+		time.Sleep(wrongTokenDelay)
+	}
+	w.Header()["Www-Authenticate"] = challenges
+	refuse(w, http.StatusUnauthorized, "show a token that is valid here: Authorization: Bearer TOKEN")
 	return false
 }
 
-// isOne takes the same time wherever two tokens differ, and whichever it is.
-func isOne(got string, wanted []string) bool {
-	sum, same := sha256.Sum256([]byte(got)), 0
-	for _, want := range wanted {
-		b := sha256.Sum256([]byte(want))
-		if want != "" {
-			same |= subtle.ConstantTimeCompare(sum[:], b[:])
-		}
-	}
-	return same == 1
+// same takes the same time wherever two tokens differ, and however long they are.
+func same(got, want string) bool {
+	a, b := sha256.Sum256([]byte(got)), sha256.Sum256([]byte(want))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }

@@ -272,13 +272,15 @@ func TestAWatcherThatDoesNotReadIsDroppedAndHindersNobody(t *testing.T) {
 func TestTooManyWatchersAreTurnedAway(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		var all []*follower
-		for range watchersOfOne {
+		for range connsOfOne {
 			all = append(all, b.follow(""))
 		}
-		if code, _, h := b.ask("GET", "/api/v1/events", ""); code != 503 || h.Get("Retry-After") == "" {
-			b.Errorf("%d %v", code, h)
+		for path, want := range map[string]int{"/api/v1/events": 503, "/metrics": 503, "/healthz": 200, "/x": 404} {
+			if code, _, h := b.ask("HEAD", path, ""); code != want || want == 503 && h.Get("Retry-After") == "" {
+				b.Errorf("%s: %d %v", path, code, h)
+			}
 		}
-		if n := b.server.stream.watchers.Load(); n != watchersOfOne {
+		if n := b.server.stream.watchers.Load(); n != connsOfOne {
 			b.Errorf("%d", n)
 		}
 		all[0].stop()
