@@ -117,14 +117,20 @@ func (d *Dir) kept(fd int, name string) error {
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: d.at, Err: err}
 	}
-	here, err := os.Readlink(inProc(d.fd))
-	if err != nil {
-		return err
+	for range mostMoves { // the directory may be on the move itself
+		here, err := os.Readlink(inProc(d.fd))
+		if err != nil {
+			return err
+		}
+		now, err := os.Readlink(inProc(fd))
+		if err == nil && now == filepath.Join(here, name) {
+			return nil
+		}
+		if err != nil || filepath.Base(now) != name { // the kernel adds " (deleted)"
+			return errSwapped
+		}
 	}
-	if now, err := os.Readlink(inProc(fd)); err != nil || now != filepath.Join(here, name) { // the kernel adds " (deleted)"
-		return errSwapped
-	}
-	return nil
+	return errSwapped
 }
 
 func inProc(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }

@@ -14,7 +14,8 @@ const (
 	search    = unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	mostSteps = 1000 // of which each link adds some
 	mostLinks = 40
-	mostSwaps = 10
+	mostSwaps = 10  // of a file, while it is opened
+	mostMoves = 200 // of its directory
 )
 
 // walker is on its way, one component at a time: no call of the kernel follows a link.
