@@ -54,6 +54,10 @@ func TestWhatIsMountedReadOnlyIsTakenFromWhoeverOwnsIt(t *testing.T) {
 	if err := Own(s.at("checkout/u.yaml"), Secret); err == nil {
 		t.Error("a secret that its owner can read")
 	}
+	s.link("sneaky", "checkout/u.yaml", stranger) // it can be replaced, whatever it leads to
+	if err := Own(s.at("sneaky"), Setting); err == nil || !strings.Contains(err.Error(), "sneaky is a link of user 4712") {
+		t.Error(err)
+	}
 	for _, who := range []Who{{}, writer} {
 		f, err := Open(s.at("map/env"), who)
 		if err != nil {
