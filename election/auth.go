@@ -28,24 +28,21 @@ type Auth struct {
 	File    string   `json:"file,omitempty"` // where they are from, each on a line
 }
 
-// ReadAuth reads credentials, each on a line of a file. The warning, when not empty, says that others can read it.
-func ReadAuth(scheme, file string) (a *Auth, warning string, err error) {
-	lines, warning, err := keyfile.Lines(file)
+// ReadAuth reads credentials, each on a line of a file.
+func ReadAuth(scheme, file string) (*Auth, error) {
+	lines, err := keyfile.Lines(file)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	a = &Auth{Scheme: scheme, File: file}
+	a := &Auth{Scheme: scheme, File: file}
 	for _, line := range lines {
 		a.Secrets = append(a.Secrets, []byte(line))
 	}
-	return a, warning, nil
+	return a, nil
 }
 
 // Anew reads the credentials again.
-func (a *Auth) Anew() (*Auth, error) {
-	now, _, err := ReadAuth(a.Scheme, a.File)
-	return now, err
-}
+func (a *Auth) Anew() (*Auth, error) { return ReadAuth(a.Scheme, a.File) }
 
 // Same reports whether others are the same, in any order.
 func (a *Auth) Same(others *Auth) bool {

@@ -86,7 +86,7 @@ func (f Files) secure(k *Keys, failed func(error)) {
 }
 
 func (f Files) secrets() ([][]byte, error) {
-	lines, _, err := keyfile.Lines(f.Secret)
+	lines, err := keyfile.Lines(f.Secret)
 	if err != nil {
 		return nil, fmt.Errorf("the agent's secret: %w", err)
 	}

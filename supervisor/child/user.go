@@ -26,7 +26,7 @@ type User struct {
 }
 
 // Who is the user, for opening files on paths where they may write.
-func (u *User) Who() safefile.Who { return safefile.Who{UID: u.UID, GIDs: u.Groups} }
+func (u *User) Who() safefile.Who { return safefile.Who{UID: u.UID} }
 
 const getentPatience = 5 * time.Second
 

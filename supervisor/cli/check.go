@@ -110,13 +110,7 @@ func (f *checkFlags) check(out, complaints io.Writer) error {
 		}
 	}
 	_, grave := r.Dangers(lookPatience)
-	for i, f := range grave {
-		if f.Owned { // what is checked may be a draft of somebody, who is to be told all the same
-			grave[i].Message += "; `understudy run` refuses it as root until then"
-			warnings = append(warnings, grave[i])
-		}
-	}
-	r = r.Refused(slices.DeleteFunc(grave, func(f config.Fault) bool { return f.Owned }))
+	r = r.Refused(grave)
 	switch {
 	case f.effective && r.Config != nil:
 		f.remark(complaints, r.Faults, warnings)

@@ -168,7 +168,7 @@ func TestSecretIsNeverShown(t *testing.T) {
 			}
 		}
 	}
-	if _, out, _ := says(t, "check", "--config", file); !strings.Contains(out, "others have access to the secret") {
+	if _, out, _ := says(t, "check", "--config", file); !strings.Contains(out, "lets others read it: chmod 600 "+secret) {
 		t.Errorf("no warning: %s", out)
 	}
 }

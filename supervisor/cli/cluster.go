@@ -132,7 +132,7 @@ func credentials(c *config.Config) (*election.Auth, error) {
 	if c.ZooKeeper.Auth == nil {
 		return nil, nil
 	}
-	auth, _, err := election.ReadAuth(c.ZooKeeper.Auth.Scheme, c.ZooKeeper.Auth.File)
+	auth, err := election.ReadAuth(c.ZooKeeper.Auth.Scheme, c.ZooKeeper.Auth.File)
 	if err != nil {
 		return nil, fmt.Errorf("zookeeper.auth.file: %w", err)
 	}

@@ -32,10 +32,7 @@ func token(file, without string, log hclog.Logger) func() (string, error) {
 	if file == "" {
 		return nil
 	}
-	read := func() (string, error) {
-		secret, _, err := config.ReadSecret(file)
-		return secret, err
-	}
+	read := func() (string, error) { return config.ReadSecret(file) }
 	if _, err := read(); err != nil {
 		log.Error("cannot read an HTTP token: "+without, "error", err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"understudy/supervisor"
 	"understudy/supervisor/config"
-	"understudy/supervisor/keyfile"
+	"understudy/supervisor/safefile"
 )
 
 // runFlags are those of `run`.
@@ -199,8 +199,8 @@ func (f *commandFlags) askable(c *config.Config) (warnings config.Faults, err er
 		return nil, usage("--agent-secret: %w", err)
 	}
 	c.Fencing.Agent = &a
-	if warning := keyfile.Exposed(a.SecretFile); warning != "" {
-		warnings = config.Faults{{Key: "--agent-secret", Message: warning, Danger: true}}
+	if err := safefile.Own(a.SecretFile, safefile.Secret); err != nil {
+		warnings = config.Faults{{Key: "--agent-secret", Message: err.Error(), Danger: true}}
 	}
 	return warnings, nil
 }

@@ -15,7 +15,6 @@ type Fault struct {
 	Line, Column int
 	Key          string // the path of keys, as in services.redis.restart.delay
 	Message      string
-	Owned        bool // nothing but the file's owner is wrong, and the file may still be on its way to its place
 	Danger       bool // it lets others do something: the log and the status tell it, too
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -176,7 +177,23 @@ func (h FenceHTTP) check(p place) {
 		}
 	}
 	checkSecretFile(p.key("bearer_file"), h.BearerFile, "the bearer token", false)
+	if u, err := url.Parse(filled(h.URL)); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		h.checkClear(p)
+	}
 	checkFile(p.key("ca_file"), h.CAFile, "")
+}
+
+// checkClear warns of tokens that anybody on the network can read.
+func (h FenceHTTP) checkClear(p place) {
+	const clear = "the token is sent without TLS, where others can read it: write https:// in url"
+	if h.BearerFile != "" {
+		p.key("bearer_file").danger(clear)
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Headers)) {
+		if secretName.MatchString(name) {
+			p.key("headers").key(name).danger(clear)
+		}
+	}
 }
 
 func (f FenceProgram) check(p place) {

@@ -24,7 +24,7 @@ func (l *loader) warnings(doubts []found) Faults {
 	var list Faults
 	for _, f := range doubts {
 		p, file, n := l.locate(f)
-		list = append(list, Fault{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1), Key: p.String(), Message: f.message, Danger: f.danger, Owned: f.owned})
+		list = append(list, Fault{File: file, Line: max(n.Line, 1), Column: max(n.Column, 1), Key: p.String(), Message: f.message, Danger: f.danger})
 	}
 	return l.sorted(list)
 }
@@ -43,15 +43,17 @@ func (r Result) Here() Faults {
 }
 
 func (r Result) look(s survey) (warnings, grave Faults) {
-	s.files(r.loader)
+	s.loader = r.loader
+	s.files()
 	if auth := r.loader.doc.ZooKeeper.Auth; auth != nil {
 		s.secrets(path{"zookeeper", "auth", "file"}, auth.File)
 	}
 	if t := r.loader.doc.ZooKeeper.TLS; t != nil {
+		at := path{"zookeeper", "tls"}
 		for key, name := range map[string]string{"ca_file": t.CAFile, "cert_file": t.CertFile, "key_file": t.KeyFile} {
-			s.file(path{"zookeeper", "tls", key}, name)
+			s.file(at.key(key), name)
 		}
-		s.judge(path{"zookeeper", "tls", "key_file"}, keyfile.Exposed(t.KeyFile), nil)
+		s.tls(at, t.CAFile, t.CertFile, t.KeyFile)
 	}
 	s.web(path{"http"}, r.loader.doc.HTTP)
 	if agent := r.loader.doc.Fencing.Agent; agent != nil {
@@ -72,7 +74,8 @@ func (r Result) look(s survey) (warnings, grave Faults) {
 type survey struct {
 	found   []found
 	grave   []found // what is refused where root runs it
-	dangers bool    // only what others may do is asked: no account is looked up, which may take long
+	loader  *loader
+	dangers bool // only what others may do is asked: no account is looked up, which may take long
 }
 
 func (s *survey) warn(p path, message string) {
@@ -80,23 +83,28 @@ func (s *survey) warn(p path, message string) {
 }
 
 func (s *survey) secret(p path, name string) {
-	_, warning, err := ReadSecret(name)
-	s.judge(p, warning, err)
+	_, err := ReadSecret(name)
+	s.kept(p, name, err)
 }
 
 // secrets is secret for a file that may hold several.
 func (s *survey) secrets(p path, name string) {
-	_, warning, err := keyfile.Lines(name)
-	s.judge(p, warning, err)
+	_, err := keyfile.Lines(name)
+	s.kept(p, name, err)
 }
 
-func (s *survey) judge(p path, warning string, err error) {
-	switch {
-	case err != nil:
+func (s *survey) kept(p path, name string, err error) {
+	if err != nil {
 		s.warn(p, strings.TrimPrefix(err.Error(), "read secret: "))
-	case warning != "":
-		s.danger(p, warning)
 	}
+	s.own(p, name, safefile.Secret, false)
+}
+
+// tls looks at who can change authorities and certificates, or read a key.
+func (s *survey) tls(p path, ca, cert, key string) {
+	s.own(p.key("ca_file"), ca, safefile.Setting, false)
+	s.own(p.key("cert_file"), cert, safefile.Setting, false)
+	s.own(p.key("key_file"), key, safefile.Secret, false)
 }
 
 func (s *survey) danger(p path, message string) {
@@ -114,7 +122,7 @@ func (s *survey) web(p path, h HTTP) {
 		}
 		at := p.key(file.key)
 		s.secret(at, file.name)
-		if token, _, err := ReadSecret(file.name); err == nil && utf8.RuneCountInString(token) < enoughOfAToken {
+		if token, err := ReadSecret(file.name); err == nil && utf8.RuneCountInString(token) < enoughOfAToken {
 			s.danger(at, fmt.Sprintf("the token in %s is shorter than %d characters and can be guessed: openssl rand -hex 32 > %s", file.name, enoughOfAToken, file.name))
 		}
 	}
@@ -122,7 +130,7 @@ func (s *survey) web(p path, h HTTP) {
 		if _, err := tls.LoadX509KeyPair(h.TLS.CertFile, h.TLS.KeyFile); err != nil {
 			s.warn(p.key("tls"), err.Error())
 		}
-		s.judge(p.key("tls").key("key_file"), keyfile.Exposed(h.TLS.KeyFile), nil)
+		s.tls(p.key("tls"), "", h.TLS.CertFile, h.TLS.KeyFile)
 	}
 }
 
@@ -135,7 +143,7 @@ func (s *survey) agent(p path, a Agent) {
 		if _, err := files.Config(); err != nil {
 			s.warn(p.key("tls"), err.Error())
 		}
-		s.judge(p.key("tls").key("key_file"), keyfile.Exposed(a.TLS.KeyFile), nil)
+		s.tls(p.key("tls"), a.TLS.CAFile, a.TLS.CertFile, a.TLS.KeyFile)
 	}
 }
 
@@ -188,19 +196,23 @@ func (s *survey) fenceMethod(p path, m FenceOne) {
 		at := p.key("fence_agent")
 		s.command(at.key("command"), m.FenceAgent.Command, Program{})
 		s.executables(at.key("command"), m.FenceAgent.Command, Program{}, true)
+		s.inline(at.key("options"), m.FenceAgent.Options)
 		for _, name := range slices.Sorted(maps.Keys(m.FenceAgent.Secrets)) {
 			s.secret(at.key("secrets").key(name), m.FenceAgent.Secrets[name])
 		}
 	case m.SSH != nil:
 		s.readable(p.key("ssh").key("key_file"), m.SSH.KeyFile)
-		s.judge(p.key("ssh").key("key_file"), keyfile.Exposed(m.SSH.KeyFile), nil)
+		s.own(p.key("ssh").key("key_file"), m.SSH.KeyFile, safefile.Secret, false)
 		s.readable(p.key("ssh").key("known_hosts"), m.SSH.KnownHosts)
+		s.own(p.key("ssh").key("known_hosts"), m.SSH.KnownHosts, safefile.Setting, false)
 	case m.HTTP != nil:
+		s.inline(p.key("http").key("headers"), m.HTTP.Headers)
 		if m.HTTP.BearerFile != "" {
 			s.secret(p.key("http").key("bearer_file"), m.HTTP.BearerFile)
 		}
 		if m.HTTP.CAFile != "" {
 			s.readable(p.key("http").key("ca_file"), m.HTTP.CAFile)
+			s.own(p.key("http").key("ca_file"), m.HTTP.CAFile, safefile.Setting, false)
 		}
 	}
 }
@@ -213,6 +225,7 @@ func (s *survey) readable(p path, name string) {
 
 func (s *survey) program(p path, g Program) {
 	s.run(p.key("command"), g.Command, g)
+	s.inline(p.key("env"), g.Env)
 	account(s, p.key("user"), g.User, user.Lookup)
 	account(s, p.key("group"), g.Group, user.LookupGroup)
 	if os.Geteuid() != 0 {
@@ -231,7 +244,7 @@ func (s *survey) program(p path, g Program) {
 		s.logFile(p.key("log").key("file"), g)
 	}
 	if g.EnvFile != "" && asRoot(g) {
-		s.changeable(p.key("env_file"), g.EnvFile, true)
+		s.own(p.key("env_file"), g.EnvFile, safefile.Setting, true)
 	}
 	if g.EnvFile == "" || s.dangers {
 		return
@@ -258,26 +271,12 @@ func (s *survey) logFile(p path, g Program) {
 
 // whose is the user that a program runs as. An unknown user is trusted with nothing.
 func whose(g Program) (who safefile.Who) {
-	take := func(id *uint32, text string) {
-		if n, err := strconv.ParseUint(text, 10, 32); err == nil {
-			*id = uint32(n)
-		}
+	name := g.User
+	if account, err := user.Lookup(name); err == nil {
+		name = account.Uid
 	}
-	take(&who.UID, g.User)
-	groups := []string{g.Group}
-	if account, err := user.Lookup(g.User); err == nil {
-		take(&who.UID, account.Uid)
-		more, _ := account.GroupIds()
-		groups = append(append(groups, more...), account.Gid)
-	}
-	if group, err := user.LookupGroup(g.Group); err == nil {
-		groups[0] = group.Gid
-	}
-	for _, name := range groups {
-		var gid uint32
-		if take(&gid, name); gid != 0 {
-			who.GIDs = append(who.GIDs, gid)
-		}
+	if uid, err := strconv.ParseUint(name, 10, 32); err == nil {
+		who.UID = uint32(uid)
 	}
 	return who
 }

@@ -58,9 +58,12 @@ func (t TLSFiles) check(p place) {
 	checkFile(p.key("key_file"), t.KeyFile, "its key")
 }
 
-// checkClear warns of tokens that go over a network where it can be read.
+// checkClear warns of what others on the network can read: tokens, and all where no token is asked for.
 func (h HTTP) checkClear(p place) {
 	host, _, err := net.SplitHostPort(h.Listen)
+	if err == nil && (host == "" || isAny(host)) && h.ReadTokenFile == "" {
+		p.key("listen").danger("every host that reaches %s can read status, history and metrics: set read_token_file, or listen on one address that only monitoring reaches", h.Listen)
+	}
 	if h.Listen == "" || h.TLS != nil || err == nil && isLoopback(host) {
 		return
 	}

@@ -18,7 +18,6 @@ type found struct {
 	onKey   bool   // it is the key itself that is wrong
 	message string
 	danger  bool // see Fault
-	owned   bool // see Fault
 }
 
 // place is where a value stands that is checked. Each section of the file checks its own values, and reports to its place.

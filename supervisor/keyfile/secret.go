@@ -15,68 +15,51 @@ const largest = 64 << 10
 // ErrLines says that a file holds more lines than one, where there may be one only.
 var ErrLines = errors.New("must hold one line")
 
-// Line reads a file that holds one secret and trims the newline at its end. The warning, when not empty, says that the
-// file's mode lets others at it. What the file holds is in no error.
-func Line(name string) (secret, warning string, err error) {
-	all, warning, err := Lines(name)
+// Line reads a file that holds one secret and trims the newline at its end. What the file holds is in no error.
+func Line(name string) (secret string, err error) {
+	all, err := Lines(name)
 	switch {
 	case err != nil:
-		return "", "", err
+		return "", err
 	case len(all) > 1:
-		return "", "", fmt.Errorf("read secret: %s %w", name, ErrLines)
+		return "", fmt.Errorf("read secret: %s %w", name, ErrLines)
 	}
-	return all[0], warning, nil
+	return all[0], nil
 }
 
 // Lines is Line for a file that holds several secrets, each on a line of its own: while one is changed for another, both
 // are good.
-func Lines(name string) (secrets []string, warning string, err error) {
+func Lines(name string) (secrets []string, err error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would block for ever
 	if err != nil {
-		return nil, "", fmt.Errorf("read secret: %w", err)
+		return nil, fmt.Errorf("read secret: %w", err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, "", fmt.Errorf("read secret: %w", err)
+		return nil, fmt.Errorf("read secret: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, "", fmt.Errorf("read secret: %s is not a regular file", name)
+		return nil, fmt.Errorf("read secret: %s is not a regular file", name)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, largest+1))
 	switch {
 	case err != nil:
-		return nil, "", fmt.Errorf("read secret: %w", err)
+		return nil, fmt.Errorf("read secret: %w", err)
 	case len(text) > largest:
-		return nil, "", fmt.Errorf("read secret: %s is larger than %d bytes", name, largest)
+		return nil, fmt.Errorf("read secret: %s is larger than %d bytes", name, largest)
 	}
 	for line := range strings.Lines(string(text)) {
 		secret := strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 		switch {
 		case strings.Contains(secret, "\x00"):
-			return nil, "", fmt.Errorf("read secret: %s is not text", name)
+			return nil, fmt.Errorf("read secret: %s is not text", name)
 		case secret != "":
 			secrets = append(secrets, secret)
 		}
 	}
 	if len(secrets) == 0 {
-		return nil, "", fmt.Errorf("read secret: %s is empty", name)
+		return nil, fmt.Errorf("read secret: %s is empty", name)
 	}
-	return secrets, exposed(name, info), nil
-}
-
-// Exposed warns of a file that others can read or write; "" for one that they cannot, or that is not there.
-func Exposed(name string) (warning string) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return ""
-	}
-	return exposed(name, info)
-}
-
-func exposed(name string, info os.FileInfo) string {
-	if mode := info.Mode().Perm(); mode&0o007 != 0 {
-		return fmt.Sprintf("others have access to the secret in %s (mode %04o): chmod 600 %s", name, mode, name)
-	}
-	return ""
+	return secrets, nil
 }

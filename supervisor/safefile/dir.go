@@ -64,36 +64,76 @@ func (d *Dir) Close() {
 // Open opens a regular file, follows no link and waits for nobody.
 func (d *Dir) Open(name string, flags int, mode uint32) (*os.File, error) {
 	at := filepath.Join(d.at, name)
-	fd, err := unix.Openat(d.fd, name, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, mode)
-	if err == unix.ENXIO || err == unix.EISDIR {
-		return nil, fmt.Errorf("%s %w", at, ErrNotRegular)
-	}
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: at, Err: err}
-	}
-	if err := d.regular(fd, at); err != nil {
+	for range mostSwaps {
+		fd, err := unix.Openat(d.fd, name, flags|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, mode)
+		if err == unix.ENXIO || err == unix.EISDIR {
+			return nil, fmt.Errorf("%s %w", at, ErrNotRegular)
+		}
+		if err != nil {
+			return nil, &fs.PathError{Op: "open", Path: at, Err: err}
+		}
+		switch err := d.regular(fd, name, at); {
+		case err == nil:
+			return os.NewFile(uintptr(fd), at), nil
+		case err != errSwapped:
+			_ = unix.Close(fd)
+			return nil, err
+		}
 		_ = unix.Close(fd)
-		return nil, err
 	}
-	return os.NewFile(uintptr(fd), at), nil
+	return nil, &Refused{at, "becomes another file while it is opened", "find out who renames or links it"}
 }
 
-func (d *Dir) regular(fd int, at string) error {
+// errSwapped says that the name leads elsewhere than when it was opened, as after a rotation.
+var errSwapped = errors.New("was swapped")
+
+func (d *Dir) regular(fd int, name, at string) error {
 	var st unix.Stat_t
 	switch err := unix.Fstat(fd, &st); {
 	case err != nil:
 		return &fs.PathError{Op: "stat", Path: at, Err: err}
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return fmt.Errorf("%s %w", at, ErrNotRegular)
-	case !d.root || !(Who{}).mayWrite(d.fd, &d.st) && !d.who.mayWrite(d.fd, &d.st):
+	case !d.root || d.private():
 		return nil
 	case st.Nlink > 1:
 		return &Refused{at, fmt.Sprintf("has %d names (hard links), and users other than root may write to its directory", st.Nlink), "remove it"}
 	case !d.who.trusted(st.Uid) && !squashed(fd, st.Uid):
-		return &Refused{at, "belongs to " + user(st.Uid) + ", and users other than root may write to its directory", d.advice(at)}
+		return &Refused{at, "belongs to " + user(st.Uid) + ", and users other than root may write to its directory", fmt.Sprintf("chown %d %s", d.who.UID, at)}
 	}
-	return nil
+	return d.kept(fd, name)
 }
+
+// kept returns errSwapped unless a file that had one name still has the one by which it was opened. With fs.protected_hardlinks=0 it may be
+// root's file of another directory, whose second name here is being removed: the kernel counts that off first, while it keeps this directory
+// locked, and fstatat of the name can see both sides of that. So we wait until it is unlocked, as reading it does. A name that was removed
+// stays so for a descriptor, though another one like it was made.
+func (d *Dir) kept(fd int, name string) error {
+	dir, err := unix.Openat(d.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		_, err = unix.ReadDirent(dir, make([]byte, 4096))
+		_ = unix.Close(dir)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: d.at, Err: err}
+	}
+	for range mostMoves { // the directory may be on the move itself
+		here, err := os.Readlink(inProc(d.fd))
+		if err != nil {
+			return err
+		}
+		now, err := os.Readlink(inProc(fd))
+		if err == nil && now == filepath.Join(here, name) {
+			return nil
+		}
+		if err != nil || filepath.Base(now) != name { // the kernel adds " (deleted)"
+			return errSwapped
+		}
+	}
+	return errSwapped
+}
+
+func inProc(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // List reads the directory.
 func (d *Dir) List() ([]fs.DirEntry, error) {
@@ -101,7 +141,7 @@ func (d *Dir) List() ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: d.at, Err: err}
 	}
-	f := os.NewFile(uintptr(fd), "/proc/self/fd/"+strconv.Itoa(fd)) // by which a file system that tells no types is asked for them
+	f := os.NewFile(uintptr(fd), inProc(fd)) // by which a file system that tells no types is asked for them
 	defer f.Close()
 	return f.ReadDir(-1)
 }

@@ -1,6 +1,7 @@
 package safefile
 
 import (
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -30,10 +31,10 @@ func TestWhatIsMountedReadOnlyIsTakenFromWhoeverOwnsIt(t *testing.T) {
 	s.file("checkout/u.yaml", stranger, 0o664, "")
 	s.link("checkout/link.yaml", "u.yaml", stranger)
 	config := []string{"checkout/u.yaml", "checkout/link.yaml"}
-	writer := Who{UID: service, GIDs: []uint32{service}}
+	writer := Who{UID: service}
 	for _, name := range config {
-		if c := Changeable(s.at(name)); !c.Owned {
-			t.Errorf("%s, which its owner can write: %+v", name, c)
+		if err := Own(s.at(name), Setting); err == nil || !strings.Contains(err.Error(), "checkout belongs to user 4712") {
+			t.Errorf("%s, which its owner can write: %v", name, err)
 		}
 	}
 	if f, err := Open(s.at("map/env"), writer); err == nil {
@@ -43,9 +44,19 @@ func TestWhatIsMountedReadOnlyIsTakenFromWhoeverOwnsIt(t *testing.T) {
 	s.readOnly("map")
 	s.readOnly("checkout")
 	for _, name := range append(config, "map/env") {
-		if c := Changeable(s.at(name)); c.Why != "" {
-			t.Errorf("%s: %+v", name, c)
+		if err := Own(s.at(name), Setting); err != nil {
+			t.Error(err)
 		}
+	}
+	if err := Own(s.at("map/env"), Secret); err == nil || !strings.Contains(err.Error(), "chmod 600 "+s.at("map/..2026/env")) {
+		t.Errorf("a secret that everybody in the container can read: %v", err)
+	}
+	if err := Own(s.at("checkout/u.yaml"), Secret); err == nil {
+		t.Error("a secret that its owner can read")
+	}
+	s.link("sneaky", "checkout/u.yaml", stranger) // it can be replaced, whatever it leads to
+	if err := Own(s.at("sneaky"), Setting); err == nil || !strings.Contains(err.Error(), "sneaky is a link of user 4712") {
+		t.Error(err)
 	}
 	for _, who := range []Who{{}, writer} {
 		f, err := Open(s.at("map/env"), who)

@@ -88,7 +88,7 @@ func TestRootReadsNothingThatTheUserOnlyPointsAt(t *testing.T) {
 		"home/hard": "!2 names", "home/fifo": "!not a regular file", "home/logs": "!not a regular file", "other/x": "!other belongs to user 4712",
 		"home/foreign": "!belongs to user 4712", "sticky/theirs": "!belongs to user 4712", "sticky/link": "!symbolic link of user 4712", "home/none": "!no such file",
 	} {
-		f, err := Open(s.at(name), Who{UID: service, GIDs: []uint32{service}})
+		f, err := Open(s.at(name), Who{UID: service})
 		got := ""
 		if err == nil {
 			text := make([]byte, 100)
@@ -101,7 +101,7 @@ func TestRootReadsNothingThatTheUserOnlyPointsAt(t *testing.T) {
 		}
 	}
 	// What is to be written to is no link either, whoever made it, and however late.
-	d, name, err := DirOf(s.at("home/link"), Who{UID: service, GIDs: []uint32{service}})
+	d, name, err := DirOf(s.at("home/link"), Who{UID: service})
 	must(t, err)
 	defer d.Close()
 	if f, err := d.Open(name, unix.O_WRONLY|unix.O_APPEND, 0); !errors.Is(err, unix.ELOOP) {
@@ -124,7 +124,7 @@ func TestRootReadsNothingThatTheUserOnlyPointsAt(t *testing.T) {
 	} else {
 		_ = f.Close()
 	}
-	if f, err := Open(s.at("shared/link/x"), Who{UID: service, GIDs: []uint32{service}}); err == nil {
+	if f, err := Open(s.at("shared/link/x"), Who{UID: service}); err == nil {
 		t.Error("a link was followed that the user of the program can replace")
 		_ = f.Close()
 	}

@@ -14,6 +14,8 @@ const (
 	search    = unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	mostSteps = 1000 // of which each link adds some
 	mostLinks = 40
+	mostSwaps = 10  // of a file, while it is opened
+	mostMoves = 200 // of its directory
 )
 
 // walker is on its way, one component at a time: no call of the kernel follows a link.
@@ -128,10 +130,6 @@ func (w *walker) directory() error {
 		"say `user:` for the program, or name a place that only root and its user own"}
 }
 
-func (w *walker) advice(path string) string {
-	return fmt.Sprintf("chown %d %s", w.who.UID, path)
-}
-
 // link judges one that stands where it is, and reads it.
 func (w *walker) link(fd int, st *unix.Stat_t, here string) (target string, err error) {
 	own := st.Uid == 0 || st.Uid == uint32(os.Geteuid())
@@ -140,7 +138,7 @@ func (w *walker) link(fd int, st *unix.Stat_t, here string) (target string, err 
 		return "", &Refused{here, "is a symbolic link of " + user(st.Uid) + ", who does not own its directory", "remove it, or name its target"}
 	case w.root && !own:
 		return "", &Refused{here, "is a symbolic link of " + user(st.Uid) + ", who could point it anywhere", "name its target in its place"}
-	case w.root && w.loose():
+	case w.root && !w.private() && (w.who.UID != 0 || !ours(w.st.Uid) || w.st.Mode&0o002 != 0): // the group of /var/log is no service's
 		return "", &Refused{here, "is a symbolic link where users other than root may write", "name its target in its place"}
 	}
 	if w.links++; w.links > mostLinks {
@@ -154,13 +152,9 @@ func (w *walker) link(fd int, st *unix.Stat_t, here string) (target string, err 
 	return string(text[:n]), nil
 }
 
-// loose tells whether others can move a link about where it is. Of the groups that may write in /var/log and the like, those of no
-// service's user are trusted with links of root's.
-func (w *walker) loose() bool {
-	if w.who.UID != 0 {
-		return w.who.mayWrite(w.fd, &w.st)
-	}
-	return w.st.Mode&0o002 != 0 && w.who.mayWrite(w.fd, &w.st) || !ours(w.st.Uid)
+// private reports whether nobody else than root and us may write where it is.
+func (w *walker) private() bool {
+	return ours(w.st.Uid) && w.st.Mode&0o022 == 0 || readOnly(inProc(w.fd))
 }
 
 func split(path string) (parts []string) {

@@ -104,7 +104,7 @@ func TestTheUserOfALogChangesWhileItRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "app.log")
-	l, end := running(t, Config{Path: path, MaxSize: 2000, Keep: 2, Who: safefile.Who{UID: one, GIDs: []uint32{one}}})
+	l, end := running(t, Config{Path: path, MaxSize: 2000, Keep: 2, Who: safefile.Who{UID: one}})
 	numbered(t, l, 10)
 	soon(t, "they are written", func() bool {
 		text, err := os.ReadFile(path)
@@ -113,7 +113,7 @@ func TestTheUserOfALogChangesWhileItRuns(t *testing.T) {
 	if err := os.Chown(dir, other, other); err != nil {
 		t.Fatal(err)
 	}
-	l.Reconfigure(safefile.Who{UID: other, GIDs: []uint32{other}}, 2000, 2, false)
+	l.Reconfigure(safefile.Who{UID: other}, 2000, 2, false)
 	numbered(t, l, 500)
 	end()
 	if all, err := os.ReadDir(dir); err != nil || len(all) != 3 {

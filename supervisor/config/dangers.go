@@ -1,8 +1,10 @@
 package config
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -44,32 +46,52 @@ func (r Result) Refused(grave Faults) Result {
 }
 
 // files looks at who can change the files of the configuration.
-func (s *survey) files(l *loader) {
-	for i, name := range slices.Concat(l.files.Config, l.files.Dirs) {
+func (s *survey) files() {
+	files := s.loader.files
+	for i, name := range slices.Concat(files.Config, files.Dirs) {
 		at := path{"include"}
 		if i == 0 {
 			at = path{}
 		}
-		s.changeable(at, name, true)
+		s.own(at, name, safefile.Setting, true)
 	}
 }
 
-// changeable tells that others can change a file; grave: who does so is root then.
-func (s *survey) changeable(p path, name string, grave bool) {
-	c := safefile.Changeable(name)
-	if c.Why == "" {
+// own looks at who can change a file, or read a secret; grave: who can is root then.
+func (s *survey) own(p path, name string, use safefile.Use, grave bool) {
+	if name == "" {
 		return
 	}
-	message := c.Why + ": " + c.Do
+	if err := safefile.Own(name, use); err != nil {
+		s.tell(p, err.Error(), grave)
+	}
+}
+
+func (s *survey) tell(p path, message string, grave bool) {
 	same := func(f found) bool { return f.message == message }
 	if slices.ContainsFunc(s.grave, same) || !grave && slices.ContainsFunc(s.found, same) {
 		return // of a directory in which much is, once is enough
 	}
-	f := found{keys: []path{p}, message: message, danger: true, owned: c.Owned}
+	to := &s.found
 	if grave {
-		s.grave = append(s.grave, f)
-	} else {
-		s.found = append(s.found, f)
+		to = &s.grave
+	}
+	*to = append(*to, found{keys: []path{p}, message: message, danger: true})
+}
+
+// secretName is what a value is called that is a secret.
+var secretName = regexp.MustCompile(`(?i)(passw(or)?d|secret|token|api[-_]?key|authorization)$`)
+
+// inline looks at who can read the config in which a secret is written.
+func (s *survey) inline(p path, values map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if values[name] == "" || !secretName.MatchString(name) {
+			continue
+		}
+		_, file, _ := s.loader.locate(found{keys: []path{p.key(name)}})
+		if err := safefile.Own(file, safefile.Secret); err != nil {
+			s.tell(p.key(name), "looks like a secret, in a file for all to read: "+err.Error(), false)
+		}
 	}
 }
 
@@ -83,7 +105,7 @@ func (s *survey) executables(p path, words Command, g Program, grave bool) {
 	}
 	name, _ := find(words[0], g) // a program that is not found is told elsewhere
 	if name != "" && (filepath.IsAbs(name) || !strings.Contains(words[0], "/")) {
-		s.changeable(p, name, grave)
+		s.own(p, name, safefile.Command, grave)
 	}
 	if !slices.Contains(shells, filepath.Base(words[0])) {
 		return
@@ -93,7 +115,7 @@ func (s *survey) executables(p path, words Command, g Program, grave bool) {
 			continue
 		}
 		if filepath.IsAbs(word) && !strings.ContainsAny(word, " \n;") {
-			s.changeable(p, word, grave)
+			s.own(p, word, safefile.Command, grave)
 		}
 		return
 	}

@@ -1,0 +1,95 @@
+package safefile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Use is what a file is for, which decides what others may do with it.
+type Use int
+
+const (
+	Setting Use = iota // a config, an authority, known hosts: nobody else may write
+	Command            // the same; but Debian's staff, who may become root as Debian says, may write in /usr/local
+	Secret             // nobody else may read it either
+)
+
+// Own returns the first thing on the way to a file that is not ours alone, and what mends it. The rule is ssh's: the file and each folder up
+// to / belong to root or us, and nobody else may write. Links are followed: the folders in which they are count, and those of what they
+// lead to. Where nothing is there, nothing is wrong. Others cannot undo this: only those whom it lets through could have changed the path before.
+func Own(path string, use Use) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	at, parts := "/", append([]string{"."}, split(path)...) // the root itself first
+	for range mostSteps {
+		if len(parts) == 0 {
+			return nil
+		}
+		here, rest := filepath.Join(at, parts[0]), parts[1:]
+		var st unix.Stat_t
+		if unix.Lstat(here, &st) != nil {
+			return nil
+		}
+		if err := use.judge(here, &st, len(rest) == 0); err != nil {
+			return err
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+			at, parts = here, rest
+			continue
+		}
+		target, err := os.Readlink(here)
+		if err != nil {
+			return nil
+		}
+		if filepath.IsAbs(target) {
+			at = "/"
+		}
+		parts = append(split(target), rest...)
+	}
+	return nil // links that lead in a circle: nothing is there
+}
+
+const staff = 50 // Debian's group for /usr/local
+
+// judge looks at one thing on the way; last: it is what the path names.
+func (use Use) judge(here string, st *unix.Stat_t, last bool) error {
+	kind, mode := st.Mode&unix.S_IFMT, st.Mode&0o7777
+	secret := use == Secret && last && kind != unix.S_IFLNK
+	excess, do, mount := mode&0o022, "write to", here
+	switch {
+	case kind == unix.S_IFLNK: // it has no mode; its mount is its folder's
+		excess, mount = 0, filepath.Dir(here)
+	case secret:
+		excess, do = mode&0o077, "read"
+		if st.Uid == 0 && os.Geteuid() != 0 { // root lets us read it by our group, as by an fsGroup of Kubernetes
+			excess &^= 0o040
+		}
+	case kind == unix.S_IFDIR && !last && (mode&unix.S_ISVTX != 0 || here == "/tmp"): // without its sticky bit all of the machine is open
+		excess = 0
+	case use == Command && st.Gid == staff && strings.HasPrefix(here+"/", "/usr/local/"):
+		excess &^= 0o020
+	}
+	switch {
+	case ours(st.Uid) && excess == 0, !secret && readOnly(mount): // as a ConfigMap in a container, or a checkout of a user of its host
+		return nil
+	case !ours(st.Uid) && kind == unix.S_IFLNK:
+		return fmt.Errorf("%s is a link of %s, who can change it: chown -h %d %s", here, user(st.Uid), os.Geteuid(), here)
+	case !ours(st.Uid) && kind == unix.S_IFDIR:
+		return fmt.Errorf("%s belongs to %s, who can change what is in it: chown %d %s, or use a file elsewhere", here, user(st.Uid), os.Geteuid(), here)
+	case !ours(st.Uid):
+		return fmt.Errorf("%s belongs to %s, who can change it: chown %d %s", here, user(st.Uid), os.Geteuid(), here)
+	}
+	return fmt.Errorf("%s belongs to %s and group %d, and its mode %04o lets others %s it: chmod %o %s", here, user(st.Uid), st.Gid, mode, do, mode&^excess, here)
+}
+
+// readOnly reports whether a file is on a mount on which nobody here can write.
+func readOnly(path string) bool {
+	var at unix.Statfs_t
+	return unix.Statfs(path, &at) == nil && at.Flags&unix.ST_RDONLY != 0
+}
