@@ -23,7 +23,6 @@ const tryLimit = 10 * time.Second
 // Offer is what a binary says of itself.
 type Offer struct {
 	Handovers []int    `json:"handovers"`
-	Caught    bool     `json:"caught,omitempty"` // it takes what a catcher of signals has kept for it
 	Node      string   `json:"node"`
 	Root      string   `json:"root"`
 	Servers   []string `json:"servers"`
@@ -31,7 +30,7 @@ type Offer struct {
 
 // OfferOf is this binary's, with a config of that node.
 func OfferOf(node, root string, servers []string) Offer {
-	return Offer{Handovers: Versions(), Caught: true, Node: node, Root: root, Servers: servers}
+	return Offer{Handovers: Versions(), Node: node, Root: root, Servers: servers}
 }
 
 // goesOnWith fails if a session of this process would not be one of the other binary's config.
