@@ -101,7 +101,7 @@ func (i *Image) Run(ctx context.Context) error {
 		var there Offer
 		err := i.lost
 		if err == nil {
-			there, err = Try(ctx, i.place, "", i.argv[1:], i.environ, nil)
+			there, err = Try(ctx, i.place, "", i.argv[1:], i.environ)
 		}
 		if err == nil {
 			err = there.goesOnWith(i.here)
