@@ -19,9 +19,9 @@ func init() { runtime.LockOSThread() }
 
 func main() { os.Exit(run()) }
 
-// run is a guardian, a child's init, a catcher of signals, or the command that a person typed: all are this binary.
+// run is a guardian, a child's init, or the command that a person typed: all are this binary.
 func run() int {
-	if child.IsPID1() || child.IsGuardian() || child.IsInit() || child.IsCatcher() {
+	if child.IsPID1() || child.IsGuardian() || child.IsInit() {
 		runtime.UnlockOSThread() // they know by themselves what they need
 	}
 	switch {
@@ -35,8 +35,6 @@ func run() int {
 		return supervisor.Guardian()
 	case child.IsInit():
 		return child.InitMain()
-	case child.IsCatcher():
-		return child.CatcherMain()
 	}
 	return cli.Main(version, os.Args[1:])
 }

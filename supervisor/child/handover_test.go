@@ -43,9 +43,9 @@ func puppetBecomes(ctx context.Context, g *Guard, trees map[string]*Tree, last m
 			tooLate(g, trees)
 		}
 		if c.Do == "fail to become" {
-			return Become("/no/such/binary", os.Args, os.Environ(), raw, nil)
+			return Become("/no/such/binary", os.Args, os.Environ(), raw)
 		}
-		return Become("/proc/self/exe", os.Args, os.Environ(), raw, nil)
+		return Become("/proc/self/exe", os.Args, os.Environ(), raw)
 	})
 }
 

@@ -27,8 +27,7 @@ type legacy struct {
 }
 
 // Become execs the binary at path in this process, and leaves state to it. Call it within HandOver; it returns only on failure.
-// catcher is nil, or catches signals by now.
-func Become(path string, argv, env []string, state json.RawMessage, catcher *Catcher) error {
+func Become(path string, argv, env []string, state json.RawMessage) error {
 	own, err := statOf(os.Getpid())
 	if err != nil {
 		return err
@@ -53,24 +52,15 @@ func Become(path string, argv, env []string, state json.RawMessage, catcher *Cat
 		return fmt.Errorf("seal the hand-over state: %w", err)
 	}
 	entry := LegacyEnv + "=" + strconv.Itoa(fd) + "." + strconv.FormatInt(int64(Now()), 10)
-	env = append(WithoutLegacy(env), entry)
-	if catcher != nil {
-		socket, err := Keep(catcher.link.file)
-		if err != nil {
-			return fmt.Errorf("keep the catcher's socket: %w", err)
-		}
-		defer unix.Close(socket)
-		env = append(env, catcher.entry(socket))
-	}
-	err = os.NewSyscallError("exec "+path, syscall.Exec(path, argv, env))
+	err = os.NewSyscallError("exec "+path, syscall.Exec(path, argv, append(WithoutLegacy(env), entry)))
 	return errors.Join(err, regainFiles())
 }
 
-// WithoutLegacy is an environment without LegacyEnv and CatcherEnv.
+// WithoutLegacy is an environment without LegacyEnv.
 func WithoutLegacy(env []string) []string {
 	kept := make([]string, 0, len(env)+1)
 	for _, entry := range env {
-		if !strings.HasPrefix(entry, LegacyEnv+"=") && !strings.HasPrefix(entry, CatcherEnv+"=") {
+		if !strings.HasPrefix(entry, LegacyEnv+"=") {
 			kept = append(kept, entry)
 		}
 	}

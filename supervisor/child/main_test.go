@@ -28,7 +28,7 @@ const (
 	nobodyRole = "child-test-nobody"
 )
 
-// The test binary, re-executed, is the guardian, the stub, the catcher and the supervisor.
+// The test binary, re-executed, is the guardian, the stub and the supervisor.
 func TestMain(m *testing.M) {
 	switch {
 	case IsGuardian():
@@ -41,8 +41,6 @@ func TestMain(m *testing.M) {
 		os.Exit(GuardianMain(recordClosing, answerMarks))
 	case IsInit():
 		os.Exit(InitMain())
-	case IsCatcher():
-		os.Exit(CatcherMain())
 	case os.Args[0] == pid1Role && IsPID1():
 		code, err := PID1Main()
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // IsPID1 reports whether this process is the init of a container. Then main only calls PID1Main.
-func IsPID1() bool { return os.Getpid() == 1 && !IsInit() && !IsGuardian() && !IsCatcher() }
+func IsPID1() bool { return os.Getpid() == 1 && !IsInit() && !IsGuardian() }
 
 const lingerLimit = 35 * time.Second // after the supervisor; the guardians need at most closeGiveUp
 

@@ -12,7 +12,7 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// The messages between a supervisor and its stubs, launchers and catcher.
+// The messages between a supervisor and its stubs and launchers.
 const (
 	opReady  guard.Op = "ready"  // stub -> supervisor: waiting at the gate; launcher: everything is prepared
 	opOpen   guard.Op = "open"   // supervisor -> stub: run the program that comes along; to a launcher: you are held
@@ -20,8 +20,6 @@ const (
 	opRuns   guard.Op = "runs"   // stub -> supervisor: the program runs
 	opFailed guard.Op = "failed" // the program could not be started, because of this step
 	opExited guard.Op = "exited" // the program ended
-
-	opCatch guard.Op = "catch" // supervisor -> catcher: keep signals from me; it answers ready or failed, and then a signal each
 )
 
 // fileOf is the file that came with a message, or goes with it (SCM_RIGHTS); nil: none.

@@ -11,24 +11,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor/handoff"
-	"understudy/supervisor/handoff/ask"
 )
 
 func reexecCommand() *cobra.Command {
 	var pid int
-	var all bool
 	var timeout time.Duration
 	var binary string
 	cmd := &cobra.Command{
-		Use:   "reexec [--pid PID | --all]",
-		Short: "Make a running supervisor switch to the installed version",
-		Long: "The supervisor of this machine executes the binary that is installed now, as the same process. The programs that it\n" +
-			"runs do not notice. It tries the new binary first: if that does not start, cannot read the supervisor's state, or\n" +
+		Use:   "reexec [--pid PID]",
+		Short: "Make running supervisors switch to the installed version",
+		Long: "Your supervisors on this machine execute the binary that is installed now, each as the same process. The programs that\n" +
+			"they run do not notice. Each tries the new binary first: if that does not start, cannot read the supervisor's state, or\n" +
 			"refuses the config, everything stays as it is, and the exit code is 1. SIGUSR2 to the supervisor does the same,\n" +
 			"without waiting: systemctl kill -s USR2 --kill-whom=main understudy\n\n" +
-			"Without --pid the command looks for a supervisor among your own processes only, because anybody's process may look\n" +
-			"like one. --pid may name another user's; the command then tries the new binary as that user.",
-		Example: "  understudy reexec --all",
+			"Without --pid the command takes your own processes only, because anybody's process may look like a supervisor. To\n" +
+			"another user's supervisor that --pid names it sends SIGUSR2, and does not wait.",
+		Example: "  understudy reexec",
 		Args:    exactArgs(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, errTimeout)
@@ -43,33 +41,34 @@ func reexecCommand() *cobra.Command {
 				}
 				binary = own
 			}
-			found, err := ask.Running(binary, pid)
-			switch {
-			case err != nil:
-				return err
-			case len(found) == 0 && pid != 0:
-				return fmt.Errorf("process %d is no supervisor that was started as %s: --binary says where it was started from", pid, binary)
-			case len(found) == 0:
-				return fmt.Errorf("no supervisor of this user runs here that was started as %s: --binary says where it was started from, --pid names another user's", binary)
-			case len(found) > 1 && !all:
-				return usage("several supervisors run here, as processes %v: say --pid PID or --all", found)
+			found := []int{pid}
+			if pid == 0 {
+				var err error
+				if found, err = handoff.Supervisors(binary); err != nil {
+					return err
+				}
+			}
+			if len(found) == 0 {
+				return fmt.Errorf("no supervisor of this user runs here that was started as %s: --binary gives another file, --pid names a supervisor", binary)
 			}
 			var errs []error
-			named := pid != 0
 			for _, pid := range found {
-				if err := ask.Reexec(ctx, binary, pid, named); err != nil {
+				became, err := handoff.Ask(ctx, binary, pid)
+				switch {
+				case err != nil:
 					errs = append(errs, fmt.Errorf("supervisor %d: %w", pid, err))
-					continue
+				case became:
+					fmt.Fprintf(cmd.OutOrStdout(), "supervisor %d goes on as the installed version\n", pid)
+				default:
+					fmt.Fprintf(cmd.OutOrStdout(), "supervisor %d is another user's and was sent SIGUSR2: its log gives the result\n", pid)
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "supervisor %d goes on as the installed version\n", pid)
 			}
 			return errors.Join(errs...)
 		},
 	}
-	cmd.Flags().IntVar(&pid, "pid", 0, "the supervisor's process id (default: the one that runs)")
-	cmd.Flags().BoolVar(&all, "all", false, "all supervisors of this machine")
+	cmd.Flags().IntVar(&pid, "pid", 0, "the supervisor's process id (default: all of yours)")
 	cmd.Flags().StringVar(&binary, "binary", "", "the `path` that the supervisor was started from (default: this command's)")
-	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long to wait for it")
+	cmd.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long to wait")
 	return cmd
 }
 

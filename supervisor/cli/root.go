@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/handoff"
 	"understudy/supervisor/printable"
@@ -44,9 +43,6 @@ func Main(version string, args []string) int {
 	ctx := context.Background()
 	if len(args) > 0 && args[0] == "run" {
 		ctx = withImage(ctx) // as early as can be: it may be another image's successor
-		if err := child.Caught(); err != nil {
-			fmt.Fprintln(os.Stderr, "understudy: signals that came during the exec:", err)
-		}
 	} else {
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,7 +26,6 @@ type Image struct {
 	wanted        chan os.Signal // SIGUSR2: somebody asks for it
 	Asked         chan struct{}  // the supervisor is asked for it
 	Heeded        chan chan bool // asks whether all signals have been acted upon, and none of them ends this process
-	catcher       atomic.Pointer[child.Catcher]
 }
 
 // NewImage is this process, which hears no signals yet.
@@ -57,15 +55,13 @@ func (i *Image) Hush() {
 	signal.Stop(i.wanted)
 }
 
-// part ends listening for an exec, and tells whether no signal keeps this image from it. A catcher keeps later signals for the next
-// image. Without one, a later order to stop ends this process as a crash does, and its programs with it. That is better than to lose
-// the order: Go cannot hold back a signal that may end a program.
-func (i *Image) part(caught bool) bool {
+// part ends listening for an exec, and reports whether no signal keeps this image from it. A later order to stop ends this process as a
+// crash does, and its programs with it. That is better than to ignore the order: Go cannot hold back a signal that may end a program.
+func (i *Image) part() bool {
+	// What is ignored stays so over an exec: the next image reads the config, and a person at a terminal asks again. First, because
+	// a SIGHUP after Hush would end this process.
+	signal.Ignore(syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGINT)
 	i.Hush()
-	if !caught {
-		// What is ignored stays so over an exec: the next image reads the config, and a person at a terminal asks again.
-		signal.Ignore(syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGINT)
-	}
 	answer := make(chan bool, 1)
 	limit := time.NewTimer(time.Second)
 	defer limit.Stop()
@@ -87,75 +83,25 @@ func (i *Image) Become(legacy []byte) error {
 	if i.lost != nil {
 		return i.lost
 	}
-	catcher := i.catch()
-	defer i.release(catcher)
 	defer i.Listen()
-	if !i.part(catcher != nil) {
+	if !i.part() {
 		return errSignal
 	}
-	return child.Become(i.place, i.argv, i.environ, legacy, catcher)
+	return child.Become(i.place, i.argv, i.environ, legacy)
 }
-
-// startCatcher starts a process that is to catch signals, which takes longer than what it is for.
-func (i *Image) startCatcher() {
-	catcher, err := child.StartCatcher()
-	if err != nil {
-		i.uncaught(err)
-		return
-	}
-	i.catcher.Store(catcher)
-}
-
-// catch has signals caught, if that can be.
-func (i *Image) catch() *child.Catcher {
-	catcher := i.catcher.Swap(nil)
-	if catcher == nil {
-		i.uncaught(errors.New("there is no catcher of signals: the new binary does not use one, none could be started, or the upgrade came too late"))
-		return nil
-	}
-	if err := catcher.Catch(); err != nil {
-		i.uncaught(errors.Join(err, catcher.Kill()))
-		i.release(catcher)
-		return nil
-	}
-	return catcher
-}
-
-// release ends a catcher, if there is one, and takes what it has caught.
-func (i *Image) release(catcher *child.Catcher) {
-	if catcher == nil {
-		return
-	}
-	if err := catcher.Release(); err != nil {
-		i.log.Warn("end the catcher of signals", "error", err)
-	}
-}
-
-func (i *Image) uncaught(why error) {
-	i.log.Debug("signals that come during the exec are not caught", "why", why)
-}
-
-// catcherWaits is how long an upgrade that has been asked for may take to come to the exec.
-const catcherWaits = 30 * time.Second
 
 // Run tries the binary whenever that is wanted, and has the supervisor become it if it is good for that.
 func (i *Image) Run(ctx context.Context) error {
-	idle := time.NewTimer(catcherWaits)
-	defer idle.Stop()
-	defer func() { i.release(i.catcher.Swap(nil)) }()
 	for {
 		select {
 		case <-i.wanted:
-		case <-idle.C:
-			i.release(i.catcher.Swap(nil))
-			continue
 		case <-ctx.Done():
 			return nil
 		}
 		var there Offer
 		err := i.lost
 		if err == nil {
-			there, err = Try(ctx, i.place, "", i.argv[1:], i.environ, nil)
+			there, err = Try(ctx, i.place, "", i.argv[1:], i.environ)
 		}
 		if err == nil {
 			err = there.goesOnWith(i.here)
@@ -164,28 +110,10 @@ func (i *Image) Run(ctx context.Context) error {
 			i.log.Error("the upgrade is refused: this process does not switch to the new binary", "binary", i.place, "why", err)
 			continue
 		}
-		if there.Caught && i.catcher.Load() == nil {
-			i.startCatcher()
-		}
-		idle.Reset(catcherWaits)
-		if !i.ask(ctx, idle.C) {
-			return nil
-		}
-		idle.Reset(catcherWaits)
-	}
-}
-
-// ask has the supervisor become what is there, as soon as it can: it has to have a session. A catcher does not wait for longer than
-// idle says; without it, an exec is what it is without a tracer.
-func (i *Image) ask(ctx context.Context, idle <-chan time.Time) bool {
-	for {
 		select {
-		case i.Asked <- struct{}{}:
-			return true
-		case <-idle:
-			i.release(i.catcher.Swap(nil))
+		case i.Asked <- struct{}{}: // once it has a session
 		case <-ctx.Done():
-			return false
+			return nil
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package handoff
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,13 +16,15 @@ import (
 // GoesOn is the hidden command that asks a binary which handovers it goes on with. It means nothing else in any version.
 const GoesOn = "goes-on"
 
-// tryLimit is how long a new binary may take to answer.
-const tryLimit = 10 * time.Second
+// How long a new binary may take to answer, and with how much.
+const (
+	tryLimit = 10 * time.Second
+	mostSaid = 64 << 10
+)
 
 // Offer is what a binary says of itself.
 type Offer struct {
 	Handovers []int    `json:"handovers"`
-	Caught    bool     `json:"caught,omitempty"` // it takes what a catcher of signals has kept for it
 	Node      string   `json:"node"`
 	Root      string   `json:"root"`
 	Servers   []string `json:"servers"`
@@ -31,7 +32,7 @@ type Offer struct {
 
 // OfferOf is this binary's, with a config of that node.
 func OfferOf(node, root string, servers []string) Offer {
-	return Offer{Handovers: Versions(), Caught: true, Node: node, Root: root, Servers: servers}
+	return Offer{Handovers: Versions(), Node: node, Root: root, Servers: servers}
 }
 
 // goesOnWith fails if a session of this process would not be one of the other binary's config.
@@ -48,24 +49,25 @@ func (p Offer) goesOnWith(here Offer) error {
 }
 
 // Try finds out whether the binary at path would go on with what a supervisor with these words and this environment, in dir,
-// hands over: it starts, it knows how, and it takes the config. as is another user whose words these are, if they are not ours.
-func Try(ctx context.Context, path, dir string, words, environ []string, as *syscall.Credential) (p Offer, err error) {
+// hands over: it starts, it knows how, and it takes the config. It runs in a session of its own without a terminal, so that nothing
+// in it can type into the caller's.
+func Try(ctx context.Context, path, dir string, words, environ []string) (p Offer, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, tryLimit, fmt.Errorf("it has not answered within %v", tryLimit))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, append([]string{GoesOn}, words...)...)
-	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as}
+	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Setsid: true}
 	cmd.Env = child.WithoutLegacy(environ)
 	cmd.WaitDelay = time.Second
-	var said, complaint bytes.Buffer
+	var said, complaint beginning
 	cmd.Stdout, cmd.Stderr = &said, &complaint
 	err = cmd.Run()
 	if ctx.Err() != nil {
 		return p, context.Cause(ctx)
 	}
 	if err != nil {
-		return p, fmt.Errorf("it cannot go on: %w: %s", err, strings.TrimSpace(complaint.String()))
+		return p, fmt.Errorf("it cannot go on: %w: %s", err, strings.TrimSpace(string(complaint)))
 	}
-	if err := json.Unmarshal(said.Bytes(), &p); err != nil {
+	if err := json.Unmarshal(said, &p); err != nil {
 		return p, fmt.Errorf("its answer cannot be understood: %w", err)
 	}
 	for _, version := range Versions() {
@@ -74,4 +76,12 @@ func Try(ctx context.Context, path, dir string, words, environ []string, as *sys
 		}
 	}
 	return p, fmt.Errorf("it knows hand-over versions %v, and this is %v", p.Handovers, Versions())
+}
+
+// beginning is the beginning of an output.
+type beginning []byte
+
+func (b *beginning) Write(p []byte) (int, error) {
+	*b = append(*b, p[:min(len(p), mostSaid-len(*b))]...)
+	return len(p), nil
 }

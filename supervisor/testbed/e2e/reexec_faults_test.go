@@ -31,15 +31,18 @@ func pretends(t *testing.T, instead string) string {
 	return kit.Script(t, fmt.Sprintf(`if [ "$1" = goes-on ]; then exec %s "$@"; fi`, kit.UnderstudyBinary(t))+"\n"+instead)
 }
 
-// becomes has a supervisor become what is installed, and returns when it is about to.
+// becomes has a supervisor become what is installed, and returns in the very moment in which it is about to.
 func becomes(t *testing.T, s *kit.Supervisor) {
 	t.Helper()
-	for asked := time.Now().Add(-time.Minute); !s.Says("handing over"); {
+	times := func() int { return strings.Count(s.Log(), "handing over to another image") }
+	for before, asked := times(), time.Now().Add(-time.Minute); times() == before; {
 		if time.Since(asked) > 3*time.Second { // a busy machine may have it refused
 			s.Signal(syscall.SIGUSR2)
 			asked = time.Now()
 		}
-		kit.Reached(100*time.Millisecond, func() bool { return s.Says("handing over") })
+		if !s.Running() {
+			t.Fatal("it has ended")
+		}
 	}
 }
 

@@ -53,7 +53,9 @@ func TestAnUpgradeTakesWhatIsInPlaceOfTheBinary(t *testing.T) {
 					a, run := p.Active(t, p.Lab.Host(t, "a"))
 					want := c.swap(t, b)
 					if how == "reexec" {
-						b.Upgraded(t, a)
+						if r := rootReexec(t, b); r.Code != 0 { // it finds the supervisor
+							t.Fatalf("reexec ended with %d: %s", r.Code, r.Out)
+						}
 					} else {
 						a.Signal(syscall.SIGUSR2)
 					}
