@@ -14,7 +14,6 @@ import (
 // The power of the active node fails, and a client without credentials keeps its session alive by pings. The status names the lock and the
 // command that deletes it. Once an operator has done that, the standby waits for the lease of a session that lives, and takes over.
 func TestTheStatusNamesALockWhoseSessionIsKeptAlive(t *testing.T) {
-	t.Parallel()
 	p := brief(t, stage(t))
 	host := p.Lab.Host(t, "a")
 	host.PowerOn(t)
