@@ -130,7 +130,7 @@ func openDir(path string) (int, error) {
 func cgroupIn(above int, path string) (int, error) {
 	name := filepath.Base(path)
 	dir, err := openBelow(above, name, dirFlags, 0o700)
-	if err == unix.EACCES && unix.Chmod(pathOf(above), 0o700) == nil {
+	if errors.Is(err, unix.EACCES) && unix.Chmod(pathOf(above), 0o700) == nil {
 		dir, err = openBelow(above, name, dirFlags, 0o700)
 	}
 	if err != nil {
@@ -159,7 +159,7 @@ func isCgroup(dir int, path string) error {
 // openBelow opens what is in a cgroup. Its owner, perhaps our own user, may have removed the permission for that.
 func openBelow(dir int, name string, flags int, mode uint32) (int, error) {
 	fd, err := unix.Openat(dir, name, flags, 0)
-	if err == unix.EACCES && unix.Fchmodat(dir, name, mode, 0) == nil {
+	if errors.Is(err, unix.EACCES) && unix.Fchmodat(dir, name, mode, 0) == nil {
 		fd, err = unix.Openat(dir, name, flags, 0)
 	}
 	return fd, err

@@ -160,7 +160,7 @@ type LogFile struct {
 	File     string `yaml:"file,omitempty" doc:"The file, an absolute path."`
 	MaxSize  Size   `yaml:"max_size" doc:"The size at which the file is rotated, such as 50MiB."`
 	Keep     int    `yaml:"keep" doc:"How many rotated files are kept."`
-	Compress bool   `yaml:"compress" doc:"Whether rotated files are compressed (gzip). One that is 3 MiB larger than max_size, or more, stays as it is."`
+	Compress bool   `yaml:"compress" doc:"Whether rotated files are compressed (gzip)."`
 }
 
 // The bounds of log files: a smaller one would be rotated at every line, and nobody would find anything among more.

@@ -104,7 +104,7 @@ func (c *Cluster) Status(ctx context.Context, names ...string) (Status, error) {
 	gone := silent(s.Nodes, Heartbeat{}, "")
 	for i, n := range s.Nodes {
 		if gone[n.Beat.Session] != "" {
-			s.Nodes[i].Warnings = append(n.Warnings, fmt.Sprintf("session %s has sent no heartbeat for two session timeouts, but ZooKeeper keeps it; "+
+			s.Nodes[i].Warnings = append(s.Nodes[i].Warnings, fmt.Sprintf("session %s has sent no heartbeat for two session timeouts, but ZooKeeper keeps it; "+
 				"if this lasts, delete %s/%s, so that the node can come back", election.SessionName(n.Beat.Session), election.NodesDir(c.root), n.Node))
 		}
 	}

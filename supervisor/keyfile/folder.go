@@ -18,7 +18,7 @@ import (
 func Folder(dir string, sticky bool) (*os.Root, error) {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0) // of a link somebody else may be the owner
 	switch {
-	case err == unix.ENOTDIR:
+	case errors.Is(err, unix.ENOTDIR):
 		return nil, fmt.Errorf("%s is not a directory: remove it", dir)
 	case err != nil:
 		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}

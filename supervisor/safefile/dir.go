@@ -75,7 +75,7 @@ func (d *Dir) Open(name string, flags int, mode uint32) (*os.File, error) {
 		switch err := d.regular(fd, name, at); {
 		case err == nil:
 			return os.NewFile(uintptr(fd), at), nil
-		case err != errSwapped:
+		case !errors.Is(err, errSwapped):
 			_ = unix.Close(fd)
 			return nil, err
 		}

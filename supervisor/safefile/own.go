@@ -12,6 +12,7 @@ import (
 // Use is what a file is for, which decides what others may do with it.
 type Use int
 
+// The uses.
 const (
 	Setting Use = iota // a config, an authority, known hosts: nobody else may write
 	Command            // the same; but Debian's staff, who may become root as Debian says, may write in /usr/local

@@ -18,7 +18,6 @@ import (
 
 const (
 	longLine    = 1 << 20
-	longestEnd  = 3 * longLine     // by so much a line that does not end makes a file larger than its limit
 	rotateAgain = 10 * time.Second // after a rotation that failed
 )
 

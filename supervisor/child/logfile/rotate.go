@@ -123,7 +123,7 @@ func (f *file) compressAll(ctx context.Context) {
 	}
 }
 
-// compressOne compresses the one that openPlain opens. false: there is none.
+// compressOne compresses the oldest that is not. false: there is none.
 func (f *file) compressOne(ctx context.Context) (bool, error) {
 	select {
 	case pressing <- struct{}{}:
@@ -136,11 +136,15 @@ func (f *file) compressOne(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer dir.Close()
-	source, info, err := f.openPlain(dir)
+	source, err := f.openPlain(dir)
 	if source == nil {
 		return false, err
 	}
 	defer source.Close()
+	info, err := source.Stat()
+	if err != nil {
+		return false, err
+	}
 	draft := "." + name + ".gz.tmp"
 	_ = dir.Remove(draft) // of a supervisor that was killed
 	defer func() { _ = dir.Remove(draft) }()
@@ -150,43 +154,27 @@ func (f *file) compressOne(ctx context.Context) (bool, error) {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), 19)
 		const process, idle = 1, 3 << 13
 		_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, process, 0, idle)
-		done <- compress(ctx, io.LimitReader(source, info.Size()), dir, draft, info.Mode().Perm())
+		done <- compress(ctx, source, dir, draft, info.Mode().Perm())
 	}()
 	if err := <-done; err != nil {
 		return false, err
 	}
-	if now, err := source.Stat(); err != nil || now.Size() != info.Size() {
-		return false, errors.Join(err, errors.New("its size has changed while it was compressed"))
-	}
 	return true, f.replace(dir, draft, info)
 }
 
-// openPlain opens the oldest that is not compressed. It leaves out what is larger than a rotation makes it: all logs share the
-// compressor, and the program's user may have put a file of any size there.
-func (f *file) openPlain(dir *safefile.Dir) (*os.File, os.FileInfo, error) {
+func (f *file) openPlain(dir *safefile.Dir) (*os.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.compress {
-		return nil, nil, nil
+		return nil, nil
 	}
 	all, err := f.rotatedFiles(dir)
 	for _, old := range all {
-		if old.gz {
-			continue
-		}
-		source, err := dir.Open(old.name, unix.O_RDONLY, 0)
-		if err != nil {
-			return nil, nil, err
-		}
-		info, err := source.Stat()
-		if err == nil && info.Size() <= f.maxSize+longestEnd {
-			return source, info, nil
-		}
-		if err := errors.Join(err, source.Close()); err != nil {
-			return nil, nil, err
+		if !old.gz {
+			return dir.Open(old.name, unix.O_RDONLY, 0)
 		}
 	}
-	return nil, nil, err
+	return nil, err
 }
 
 func compress(ctx context.Context, source io.Reader, dir *safefile.Dir, draft string, mode os.FileMode) error {
