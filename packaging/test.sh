@@ -67,7 +67,7 @@ promises)
 	run child pkgname $race -timeout 20m ./supervisor/child
 	run promises testname -count=1 -p 1 -timeout 30m $testbed/kit/... $testbed/golden $testbed/promises
 	;;
-rest) run rest testname -count=1 -p 1 -timeout 40m $testbed/{e2e,programs,watchdog,chaos}/... ;;
+rest) run rest testname -count=1 -p 1 -timeout 40m $testbed/{e2e,programs,watchdog} ;;
 packages) run installed testname -count=1 -timeout 30m ./packaging/e2e ;;
 esac
 exit $status
