@@ -3,16 +3,20 @@ FUZZTIME  ?= 20s
 HOURS     ?= 200
 FAILOVERS ?= 1000
 MINUTES   ?= 5
+BUILDAH   ?= buildah
 TOOL      := go tool -modfile=packaging/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build packages test test-all test-rest test-packages lint model simulate sabotage chaos bench soak fuzz clean
+.PHONY: help build image packages test test-all test-rest test-packages lint model simulate sabotage chaos bench compare soak fuzz clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## the binary ./understudy, static
 	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o understudy .
+
+image: build ## the container image understudy:VERSION, with buildah (or BUILDAH=podman, BUILDAH=docker)
+	$(BUILDAH) build -t understudy:$(subst +,.,$(VERSION)) -f packaging/Containerfile .
 
 packages: ## deb and rpm, for amd64 and arm64, in dist/packages
 	$(if $(filter command line environment,$(origin VERSION)),VERSION=$(VERSION)) packaging/build.sh dist/packages
@@ -29,7 +33,7 @@ test-all: ## everything, in half an hour; installs what that takes: PostgreSQL, 
 test-rest: ## what `make test` leaves to test-all: operators, real programs, the page in a browser, a machine with a watchdog
 	packaging/test.sh rest
 
-test-packages: ## build the packages, and install, upgrade, fail over and remove them on Debian machines that boot
+test-packages: ## build packages and image; install, upgrade, fail over and remove them on Debian machines that boot, and in containers
 	packaging/test.sh packages
 
 lint: ## golangci-lint, as pinned in packaging/tools
@@ -39,10 +43,10 @@ simulate: ## virtual hours (HOURS=200, from SEED=1) of faults, with every promis
 	mkdir -p dist
 	go test ./supervisor/testbed/sim -count=1 -v -timeout 0 -run 'ThePromises|TheSameRunAgain' -exact -hours $(HOURS) $(if $(SEED),-seed $(SEED)) -report $(CURDIR)/dist/simulation.txt
 
-sabotage: ## break the code in every way that the simulation has to notice, and print which promise did
-	go test ./supervisor/testbed/sim -count=1 -v -timeout 1h -run 'SabotageIsCaught|AFailure' -sabotage all
+sabotage: ## break the code in every way that the simulation has to notice, and print which promise did; PART=1/3: a third of the ways
+	go test ./supervisor/testbed/sim -count=1 -v -timeout 1h -run 'SabotageIsCaught|AFailure' -sabotage all $(if $(PART),-sabotage-part $(PART))
 
-chaos: ## MINUTES (5) of faults on three nodes and real servers, from one SEED; leaves dist/chaos/report.html
+chaos: ## MINUTES (5) of faults on three nodes and real servers, from one SEED; leaves dist/chaos/report.txt
 	PATH="$$PATH:/usr/sbin:/sbin" go run ./supervisor/testbed/chaos -dir dist/chaos -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
 
 model: ## check the protocol's models with spin
@@ -50,6 +54,9 @@ model: ## check the protocol's models with spin
 
 bench: ## hand-over times and idle cost, beside what ZooKeeper alone takes
 	go run ./supervisor/testbed/bench
+
+compare: ## the same faults for Understudy, keepalived, etcdctl lock and consul lock, as far as they are installed: gap, overlap, what is left
+	PATH="$$PATH:/usr/sbin:/sbin" go run ./supervisor/testbed/compare
 
 soak: ## failovers (FAILOVERS=1000) in a row on real servers, and a count of what they leave behind
 	PATH="$$PATH:/usr/sbin:/sbin" go test ./supervisor/testbed/soak -count=1 -v -timeout 24h -run NothingIsLeaked -failovers $(FAILOVERS)

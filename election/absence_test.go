@@ -82,7 +82,7 @@ func TestNoSecondPlaceIsTakenBeforeTheServersAgree(t *testing.T) {
 		if len(places) != 1 || err != nil {
 			return fmt.Errorf("places: %v %w", places, err)
 		}
-		queue, err := s.stat(ctx, c.paths.Queue())
+		queue, err := s.getStat(ctx, c.paths.Queue())
 		if queue.Cversion != 1 {
 			return fmt.Errorf("places came and went: %d changes, %w", queue.Cversion, err)
 		}

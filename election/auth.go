@@ -17,6 +17,14 @@ import (
 // ErrNoAuth says that our credentials do not allow a request.
 var ErrNoAuth = zk.ErrNoAuth
 
+// Explained is err with what to do, where credentials are the reason.
+func Explained(err error) error {
+	if !errors.Is(err, ErrNoAuth) {
+		return err
+	}
+	return errors.New(strings.ReplaceAll(err.Error(), ErrNoAuth.Error(), "not authenticated: other credentials made this znode, set zookeeper.auth to those of the other nodes"))
+}
+
 // ErrNotOurs says that a znode does not belong to the credentials that we wanted to use from now on.
 var ErrNotOurs = errors.New("does not belong to the changed credentials")
 
@@ -35,7 +43,10 @@ func ReadAuth(scheme, file string) (*Auth, error) {
 		return nil, err
 	}
 	a := &Auth{Scheme: scheme, File: file}
-	for _, line := range lines {
+	for i, line := range lines {
+		if scheme == "digest" && !strings.Contains(line, ":") { // else the whole line would be a name, which everybody can read
+			return nil, fmt.Errorf("%s: line %d is not user:password", file, i+1)
+		}
 		a.Secrets = append(a.Secrets, []byte(line))
 	}
 	return a, nil

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -163,5 +164,18 @@ func TestCredentialsAreTheSameInAnyOrder(t *testing.T) {
 	a := shows("u:a", "u:b")
 	if !a.Same(shows("u:b", "u:a")) || a.Same(shows("u:a")) || a.Same(shows("u:a", "u:c")) {
 		t.Error("they are compared otherwise")
+	}
+}
+
+// A line without a colon would be a name as a whole, which everybody may read in an ACL.
+func TestASecretWithoutAColonIsRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "zk.secret")
+	for text, ok := range map[string]bool{"user:password\n": true, "user:one\nuser:two\n": true, "password\n": false, "user:password\npassword\n": false} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadAuth("digest", file); (err == nil) != ok || err != nil && (strings.Contains(err.Error(), "password\n") || !strings.Contains(err.Error(), "is not user:password")) {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }

@@ -52,7 +52,7 @@ func TestLateSignatureIsNoConfirmation(t *testing.T) {
 				confirmed := make(chan error, 1)
 				go func() { confirmed <- b.Confirmed(ctx) }()
 				time.Sleep(100 * time.Millisecond)
-				if err := a.sign(w.Context()); err != nil {
+				if err := a.writeToken(w.Context()); err != nil {
 					return err
 				}
 				select {
@@ -102,7 +102,7 @@ func TestLateReleaseDoesNotReachALaterClaim(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p := Paths{"/understudy", "svc"}
 		w.activates("a", func(ctx context.Context, s *Session, a *Claim) error {
-			if err := a.sign(ctx); err != nil {
+			if err := a.writeToken(ctx); err != nil {
 				return err
 			}
 			a.version = 1 // as it would have read
@@ -110,7 +110,7 @@ func TestLateReleaseDoesNotReachALaterClaim(t *testing.T) {
 			for _, last := range []bool{false, true} {
 				w.activates("b", func(ctx context.Context, s2 *Session, b *Claim) error {
 					if last {
-						if err := b.sign(ctx); err != nil {
+						if err := b.writeToken(ctx); err != nil {
 							return err
 						}
 						if err := a.Release(w.Context()); err != nil {
@@ -186,7 +186,7 @@ func TestLateSignatureDoesNotReachALaterBreadcrumb(t *testing.T) {
 				return err
 			}
 			w.activates("b", func(ctx context.Context, s2 *Session, b *Claim) error {
-				if err := late.sign(w.Context()); err != nil {
+				if err := late.writeToken(w.Context()); err != nil {
 					w.Errorf("sign: %v", err)
 				}
 				if err := b.reread(ctx); err != nil {

@@ -106,7 +106,7 @@ func (c *client) replace(ctx context.Context, path string, data []byte, version 
 // own makes an ephemeral of this session, and replaces one that a former session of this node left.
 func (c *client) own(ctx context.Context, path string, data []byte) error {
 	asSeen := func() error {
-		v, err := c.probe(ctx, path)
+		v, err := c.existsW(ctx, path)
 		switch {
 		case err != nil:
 			return err
@@ -190,25 +190,25 @@ func seen(data []byte, stat *zk.Stat, changed <-chan zk.Event, err error) (view,
 	return view{true, data, *stat, changed}, nil
 }
 
-// read reads a znode without a watch; it may be missing.
-func (c *client) read(ctx context.Context, path string) (view, error) {
+// get reads a znode without a watch; it may be missing.
+func (c *client) get(ctx context.Context, path string) (view, error) {
 	return call(ctx, c, func() (view, error) {
 		data, stat, err := c.conn.Get(path)
 		return seen(data, stat, nil, err)
 	})
 }
 
-// stat reads a znode's stat. A missing znode is an error.
-func (c *client) stat(ctx context.Context, path string) (zk.Stat, error) {
-	v, err := c.read(ctx, path)
+// getStat reads a znode's stat. A missing znode is an error.
+func (c *client) getStat(ctx context.Context, path string) (zk.Stat, error) {
+	v, err := c.get(ctx, path)
 	if err == nil && !v.exists {
 		err = zk.ErrNoNode
 	}
 	return v.stat, err
 }
 
-// glance reads a znode's stat, which needs no permission.
-func (c *client) glance(ctx context.Context, path string) (view, error) {
+// exists reads a znode's stat, which needs no permission.
+func (c *client) exists(ctx context.Context, path string) (view, error) {
 	return call(ctx, c, func() (view, error) {
 		exists, stat, err := c.conn.Exists(path)
 		if err != nil {
@@ -218,8 +218,8 @@ func (c *client) glance(ctx context.Context, path string) (view, error) {
 	})
 }
 
-// look reads a znode and watches it; it may be missing.
-func (c *client) look(ctx context.Context, path string) (view, error) {
+// getW reads a znode and watches it; it may be missing.
+func (c *client) getW(ctx context.Context, path string) (view, error) {
 	return call(ctx, c, func() (view, error) {
 		for {
 			data, stat, changed, err := c.conn.GetW(path)
@@ -237,8 +237,8 @@ func (c *client) look(ctx context.Context, path string) (view, error) {
 	})
 }
 
-// probe is look for a znode that probably exists and whose data does not matter: one request.
-func (c *client) probe(ctx context.Context, path string) (view, error) {
+// existsW is getW for a znode that probably exists and whose data does not matter: one request.
+func (c *client) existsW(ctx context.Context, path string) (view, error) {
 	return call(ctx, c, func() (view, error) {
 		exists, stat, changed, err := c.conn.ExistsW(path)
 		if err != nil {
@@ -248,8 +248,8 @@ func (c *client) probe(ctx context.Context, path string) (view, error) {
 	})
 }
 
-// shadow is probe for a znode that never comes back: a watch for one that is gone already would stay with its server.
-func (c *client) shadow(ctx context.Context, path string) (view, error) {
+// getWIfThere is existsW for a znode that never comes back: a watch for one that is gone already would stay with its server.
+func (c *client) getWIfThere(ctx context.Context, path string) (view, error) {
 	return call(ctx, c, func() (view, error) { return seen(c.conn.GetW(path)) })
 }
 
@@ -303,7 +303,7 @@ func (c *client) missing(ctx context.Context, paths []string) ([]any, error) {
 	var asked sync.WaitGroup
 	for i, path := range paths {
 		asked.Go(func() {
-			v, err := c.glance(ctx, path)
+			v, err := c.exists(ctx, path)
 			there[i], errs[i] = v.exists, err
 		})
 	}

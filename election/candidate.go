@@ -31,6 +31,11 @@ type Candidate struct {
 	queue      queue
 	preference preference
 
+	Newest int64                                    // the newest claim of the service, as the candidate found it
+	Saw    func(token int64, session time.Duration) // is told of each claim, and of the session timeout of the active node; nil: nobody is
+
+	Held func() // is called before a wait for another node's lock, or its place in the queue; nil: nobody is
+
 	Members *Members
 	Control *ControlZnode
 	Crumb   *Crumb
@@ -48,16 +53,22 @@ func (s *Session) NewCandidate(ctx context.Context, service string, mode Mode) (
 	if err != nil {
 		return nil, Birth{}, err
 	}
-	v, err := outcome(ctx, s.client, func() (zk.Stat, error) { return s.stat(ctx, p.Dir()) })
+	v, err := outcome(ctx, s.client, func() (zk.Stat, error) { return s.getStat(ctx, p.Dir()) })
 	if err != nil {
 		return nil, Birth{}, fmt.Errorf("read %s: %w", p.Dir(), err)
 	}
 	birth := born(v)
-	return &Candidate{
-		s: s, paths: p, mode: mode, taking: taking{s: s, paths: p, birth: birth},
+	c := &Candidate{
+		s: s, paths: p, mode: mode, taking: taking{s: s, paths: p, birth: birth}, Newest: v.Mzxid,
 		queue: queue{s: s, dir: p.Queue(), mark: strings.TrimPrefix(SessionName(s.ID()), "0x"), left: mode != Queue}, preference: preference{s: s, dir: p.Preferred()},
 		Members: &Members{s: s, dir: p.Members()}, Control: &ControlZnode{s, p, birth}, Crumb: &Crumb{s, p}, History: &History{s, p.History()},
-	}, birth, nil
+	}
+	c.taking.saw = func(token int64, session time.Duration) {
+		if c.Saw != nil {
+			c.Saw(token, session)
+		}
+	}
+	return c, birth, nil
 }
 
 func born(folder zk.Stat) Birth { return Birth{folder.Czxid, folder.Ctime} }
@@ -67,6 +78,7 @@ type Opening struct {
 	ours    *view // the lock, if it is ours already: the answer to its creation was lost
 	clear   bool  // there is no breadcrumb
 	intents *Intents
+	claims  *int32 // so many there were when the copies were compared
 }
 
 // Ours reports that the lock is ours already.
@@ -78,6 +90,12 @@ func (o Opening) Under(i Intents) Opening {
 	return o
 }
 
+// After makes Take fail if there were more claims than that by now: what the copies told then says nothing any more.
+func (o Opening) After(claims int32) Opening {
+	o.claims = &claims
+	return o
+}
+
 // Wait returns when the lock may be free.
 func (c *Candidate) Wait(ctx context.Context) (Opening, error) {
 	return outcome(ctx, c.s.client, func() (Opening, error) { return c.opening(ctx) })
@@ -86,14 +104,14 @@ func (c *Candidate) Wait(ctx context.Context) (Opening, error) {
 func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 	unsure := c.taking.unsure
 	if c.mode == Queue && !unsure { // if the lock may be ours, the candidate ahead of us may be waiting for us
-		if err := c.queue.reachHead(ctx); err != nil {
+		if err := c.queue.reachHead(ctx, c.held); err != nil {
 			return Opening{}, err
 		}
 	}
 	if c.mode != Queue { // a former candidate of this session may have left a place behind
 		_ = c.Withdraw(ctx) // only other nodes wait for that, and we try again
 	}
-	lock, trail, err := c.taking.look(ctx)
+	lock, trail, err := c.taking.readLock(ctx)
 	switch {
 	case err != nil:
 		return Opening{}, err
@@ -104,8 +122,15 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 	case !lock.exists:
 		return Opening{clear: !trail.exists}, nil
 	}
+	c.held()
 	trail, err = c.wait(ctx, lock, trail)
 	return Opening{clear: !trail.exists}, err
+}
+
+func (c *Candidate) held() {
+	if c.Held != nil {
+		c.Held()
+	}
 }
 
 // crumbFirst is how long the news of the breadcrumb's removal may come before that of the lock's: as a rule one transaction removes
@@ -125,6 +150,7 @@ func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 			default:
 			}
 			if ev.Type == zk.EventNodeDeleted {
+				c.taking.left.went(c.s.connected())
 				return trail, nil
 			}
 			return trail, errUnanswered // another change: read again
@@ -132,7 +158,7 @@ func (c *Candidate) wait(ctx context.Context, lock, trail view) (view, error) {
 			trail = view{exists: seen.Type != zk.EventNodeDeleted}
 			again = time.After(crumbFirst) // do not read while the lock may be about to go
 		case <-again:
-			fresh, err := c.s.look(ctx, c.paths.Crumb())
+			fresh, err := c.s.getW(ctx, c.paths.Crumb())
 			if err != nil {
 				return trail, err
 			}

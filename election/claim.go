@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -27,6 +28,9 @@ type Claim struct {
 	PreviousToken int64
 
 	Roll *Roll
+
+	left          departure // of the lock before this one
+	previousLives bool      // the previous active's session exists
 
 	doubt   bool  // an inscription was not answered
 	number  int32 // of this claim: the version of the service's folder, which every claim raises
@@ -58,8 +62,9 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 			return nil
 		}
 		// A former active that adds its token to the breadcrumb late proves nothing. A process that is known to be alive changes
-		// the case: from now on no delay is a proof, and no answer that did not cover that process.
-		if c.Previous.Session != former.Session || !bytes.Equal(c.Previous.Tree, former.Tree) || !c.Previous.Leftover.same(former.Leftover) {
+		// the case: from now on no delay is a proof, and no answer that did not cover that process. An effect that is left does the same.
+		if c.Previous.Session != former.Session || !bytes.Equal(c.Previous.Tree, former.Tree) || !c.Previous.Leftover.same(former.Leftover) ||
+			!slices.Equal(c.Previous.Left, former.Left) || !slices.Equal(c.Previous.NeedProof, former.NeedProof) {
 			return ErrCrumbChanged
 		}
 	}
@@ -68,7 +73,9 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 // Delay is how long, from the claim, the former active's child may live if nothing proves its death; at least grace.
 func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, error) {
 	lives, err := c.PreviousLives(ctx)
-	former := FormerLease{Session: time.Duration(c.Previous.SessionMs) * time.Millisecond, Lives: lives, Others: c.s.cfg.Strangers}
+	former := FormerLease{
+		Session: time.Duration(c.Previous.SessionMs) * time.Millisecond, Lives: lives, Others: c.s.cfg.Strangers, Undoing: c.Previous.Undoing(),
+	}
 	return former.Wait(grace), err
 }
 
@@ -76,16 +83,18 @@ func (c *Claim) Delay(ctx context.Context, grace time.Duration) (time.Duration, 
 // last as long as a session does. Any ephemeral of that session shows it: the node's znode, which may have been deleted as well, or
 // its znode among the members.
 func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
+	c.previousLives = false
 	if c.Previous.Session == "" {
 		return true, nil // unknown, as when the breadcrumb cannot be read
 	}
 	for _, dir := range []string{NodesDir(c.paths.Root), c.paths.Members()} {
 		path := dir + "/" + c.Previous.Node
-		v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.probe(ctx, path) })
+		v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.existsW(ctx, path) })
 		if err != nil {
 			return false, fmt.Errorf("read %s: %w", path, err)
 		}
 		if owner := v.stat.EphemeralOwner; owner != 0 && SessionName(owner) == c.Previous.Session {
+			c.previousLives = true
 			return true, nil
 		}
 	}
@@ -138,14 +147,14 @@ func (c *Claim) unclaimed() *zk.CheckVersionRequest {
 // Session is the timeout of the session, as in the breadcrumb.
 func (c *Claim) Session() time.Duration { return time.Duration(c.crumb.SessionMs) * time.Millisecond }
 
-// reread repeats read until there is an answer.
+// reread repeats readCrumb until there is an answer.
 func (c *Claim) reread(ctx context.Context) error {
-	return repeat(ctx, c.s.client, func() error { return c.read(ctx) })
+	return repeat(ctx, c.s.client, func() error { return c.readCrumb(ctx) })
 }
 
-// read reads the breadcrumb, and watches it.
-func (c *Claim) read(ctx context.Context) error {
-	v, err := c.s.look(ctx, c.paths.Crumb())
+// readCrumb reads the breadcrumb, and watches it.
+func (c *Claim) readCrumb(ctx context.Context) error {
+	v, err := c.s.getW(ctx, c.paths.Crumb())
 	if err != nil {
 		return err
 	}
@@ -162,6 +171,7 @@ func (c *Claim) read(ctx context.Context) error {
 		crumb.SessionMs = c.s.Longest().Milliseconds() // its own is unknown: use the longest known one
 	}
 	if crumb.Session == c.crumb.Session && bytes.Equal(crumb.Tree, c.crumb.Tree) {
+		c.crumb.Effects = crumb.Effects // others write them: the next writing of ours keeps them
 		return nil
 	}
 	c.Previous, c.PreviousToken = &crumb, crumb.Token
@@ -173,7 +183,7 @@ func (c *Claim) read(ctx context.Context) error {
 
 // verify reads the lock, and watches it: it must be the very lock that we claimed.
 func (c *Claim) verify(ctx context.Context) error {
-	v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.probe(ctx, c.paths.Lock()) })
+	v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.existsW(ctx, c.paths.Lock()) })
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
 	}
@@ -190,7 +200,7 @@ func (c *Claim) verify(ctx context.Context) error {
 //
 // P1: a breadcrumb of a later claim beside our lock is impossible, unless made by hand. We do not rely on it: see adopt.
 func (c *Claim) renumber(ctx context.Context) error {
-	dir, err := outcome(ctx, c.s.client, func() (zk.Stat, error) { return c.s.stat(ctx, c.paths.Dir()) })
+	dir, err := outcome(ctx, c.s.client, func() (zk.Stat, error) { return c.s.getStat(ctx, c.paths.Dir()) })
 	if errors.Is(err, zk.ErrNoNode) {
 		return ErrLost // and the lock with the folder
 	}
@@ -210,7 +220,7 @@ func (c *Claim) renumber(ctx context.Context) error {
 		c.s.Expire(ErrTorn)
 		return ErrTorn
 	}
-	c.s.log.Warn("somebody has written to the service's folder, whose version counts the claims", "path", c.paths.Dir(),
+	c.s.log.Warn("another client has written to the service's folder, whose version counts the claims", "path", c.paths.Dir(),
 		"version", dir.Version, "claim", c.number)
 	c.number = dir.Version
 	return nil
@@ -219,7 +229,7 @@ func (c *Claim) renumber(ctx context.Context) error {
 // Watch signs the breadcrumb, and returns when the lock or the breadcrumb is not ours any more, or when ctx or the session
 // ends. It writes a deleted breadcrumb again.
 func (c *Claim) Watch(ctx context.Context) error {
-	if err := c.sign(ctx); err != nil {
+	if err := c.writeToken(ctx); err != nil {
 		return err
 	}
 	for again := (pacing{}); ; {
@@ -248,9 +258,9 @@ func (c *Claim) Watch(ctx context.Context) error {
 	}
 }
 
-// sign adds the token to a breadcrumb that was written together with the lock, when the token was not known yet. It changes only
+// writeToken adds the token to a breadcrumb that was written together with the lock, when the token was not known yet. It changes only
 // ours, however late it comes, although the breadcrumb of the next claim may have the same version.
-func (c *Claim) sign(ctx context.Context) error {
+func (c *Claim) writeToken(ctx context.Context) error {
 	if c.crumb.Token == c.Token {
 		return nil
 	}

@@ -24,11 +24,11 @@ func TestClaimWritesTheBreadcrumbAndReleaseRemovesBoth(t *testing.T) {
 					return err
 				}
 				p := c.Paths()
-				lock, err := s.look(ctx, p.Lock())
+				lock, err := s.getW(ctx, p.Lock())
 				if err != nil || lock.stat.Czxid != cl.Token {
 					w.Errorf("lock %+v, token %d, %v", lock.stat, cl.Token, err)
 				}
-				crumb, err := s.look(ctx, p.Crumb())
+				crumb, err := s.getW(ctx, p.Crumb())
 				if err != nil || crumb.stat.Czxid != cl.Token || cl.Previous != nil {
 					w.Errorf("the breadcrumb came not with the lock: %+v %v %v", crumb.stat, cl.Previous, err)
 				}
@@ -37,7 +37,7 @@ func TestClaimWritesTheBreadcrumbAndReleaseRemovesBoth(t *testing.T) {
 				if err := cl.Watch(watching); !errors.Is(err, context.Canceled) {
 					w.Errorf("watch: %v", err)
 				}
-				crumb, _ = s.look(ctx, p.Crumb())
+				crumb, _ = s.getW(ctx, p.Crumb())
 				var b BreadCrumb
 				if err := json.Unmarshal(crumb.data, &b); err != nil || b.Token != cl.Token || b.Node != "a" {
 					w.Errorf("breadcrumb %s: %v", crumb.data, err)
@@ -180,7 +180,7 @@ func TestTwoBelieversCollideOnTheBreadcrumb(t *testing.T) {
 			w.Errorf("the believer in a lock that is gone: %v", err)
 		}
 		w.asOperator(func(ctx context.Context, s *Session) error {
-			v, err := s.look(ctx, p.Crumb())
+			v, err := s.getW(ctx, p.Crumb())
 			if named, _ := decode[BreadCrumb](v.data); named.Node != "b" {
 				w.Errorf("the breadcrumb names %s", named.Node)
 			}

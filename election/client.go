@@ -2,7 +2,9 @@ package election
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/go-zookeeper/zk"
@@ -35,6 +37,9 @@ func Connect(ctx context.Context, cfg Config) (*zk.Conn, error) {
 		err := d.hosts.trouble()
 		d.shutdown()
 		conn.Close()
+		if _, other := errors.AsType[*NoZooKeeper](err); other {
+			return nil, fmt.Errorf("no session with ZooKeeper at %s: %w", strings.Join(cfg.Servers, ", "), err)
+		}
 		return nil, fmt.Errorf("no ZooKeeper server of %v answers: %w", cfg.Servers, err)
 	}
 }

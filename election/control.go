@@ -15,13 +15,24 @@ type Control struct {
 	Switchover *Switchover `json:"switchover,omitempty"` // pending
 	Restart    *Order      `json:"restart,omitempty"`    // pending
 	Reload     *Order      `json:"reload,omitempty"`     // pending
+	Confirmed  *Confirmed  `json:"confirmed,omitempty"`  // since the newest activation
 }
 
-// Order applies to the activation that it names, and to no later one. The node that has executed it removes it.
+// Confirmed says that an operator has confirmed a death: the program of the activation with this token.
+type Confirmed struct {
+	Node  string    `json:"node"`
+	Token int64     `json:"token"`
+	By    string    `json:"by"`
+	At    time.Time `json:"at"`
+}
+
+// Order applies to the activation that it names, and to no later one. The node that has executed it removes it, unless it failed: then the
+// command that gave it does.
 type Order struct {
-	ID    string `json:"id"`
-	Token int64  `json:"token"`
-	By    string `json:"by,omitempty"`
+	ID     string `json:"id"`
+	Token  int64  `json:"token"`
+	By     string `json:"by,omitempty"`
+	Failed string `json:"failed,omitempty"` // what went wrong
 }
 
 // Switchover orders the active node to give the service to another one.
@@ -52,7 +63,7 @@ func (c Control) Words() string {
 
 // Merge writes the orders over old ones, and keeps keys that only other versions know.
 func (c Control) Merge(old []byte) []byte {
-	return merge(old, c, "paused", "why", "by", "since", "switchover", "restart", "reload")
+	return merge(old, c, "paused", "why", "by", "since", "switchover", "restart", "reload", "confirmed")
 }
 
 // ParseControl reads the control znode. If it cannot be read, the service pauses: an operator wanted something.
@@ -72,6 +83,7 @@ type Intents struct {
 	Control   Control
 	version   int32          // of the control znode
 	Preferred map[string]int // nodes that are fit to run the service, with their priorities; without those of priority 0
+	Drained   *Drained       // why this node is to stay out of all services; nil: it is not
 }
 
 // Rival is a node that is preferred to one with the given priority, or "".

@@ -135,7 +135,7 @@ func TestPreferenceOfAFormerSessionIsReplaced(t *testing.T) {
 				if err := mine.Prefer(ctx, 10); err != nil {
 					return err
 				}
-				v, err := s.probe(ctx, c.paths.Preferred()+"/10-n1")
+				v, err := s.existsW(ctx, c.paths.Preferred()+"/10-n1")
 				if owner := v.stat.EphemeralOwner; owner != s.ID() {
 					t.Errorf("the preference belongs to %x, not to us", owner)
 				}

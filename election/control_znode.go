@@ -10,7 +10,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ControlZnode is the znode to which operators write their orders. Nodes watch it together with the preferred nodes.
+// ControlZnode is the znode to which operators write their orders. Nodes watch it together with the preferred nodes, and with the order that
+// drains this node.
 type ControlZnode struct {
 	s     *Session
 	paths Paths
@@ -22,7 +23,7 @@ func (c *ControlZnode) Watch(ctx context.Context, tell func(Intents)) error {
 	known := int64(0)        // the control znode's czxid
 	fit := map[string]bool{} // preferences that are known to be a session's
 	for again := (pacing{}); ; {
-		control, names, changed, err := c.read(ctx)
+		control, names, changed, err := c.getAll(ctx)
 		if err == nil && control.stat.Czxid != known { // it may be new, as the rest of the service may be
 			if err = c.stillThere(ctx); err == nil {
 				known = control.stat.Czxid
@@ -31,9 +32,14 @@ func (c *ControlZnode) Watch(ctx context.Context, tell func(Intents)) error {
 		if err == nil {
 			names, err = c.fit(ctx, names, fit)
 		}
+		var drained *Drained
+		var undrained <-chan zk.Event
 		if err == nil {
-			tell(Intents{ParseControl(control.data), control.stat.Version, preferred(names)})
-			err = c.s.await(ctx, control.changed, changed)
+			drained, undrained, err = c.drained(ctx)
+		}
+		if err == nil {
+			tell(Intents{ParseControl(control.data), control.stat.Version, preferred(names), drained})
+			err = c.s.await(ctx, control.changed, changed, undrained)
 		} else if unknown(err) {
 			err = again.wait(ctx, c.s.client, err)
 		}
@@ -48,15 +54,15 @@ func (c *ControlZnode) Watch(ctx context.Context, tell func(Intents)) error {
 
 // stillThere reports whether the service's folder is still the one of the candidate's beginning.
 func (c *ControlZnode) stillThere(ctx context.Context) error {
-	dir, err := c.s.stat(ctx, c.paths.Dir())
+	dir, err := c.s.getStat(ctx, c.paths.Dir())
 	if err == nil && born(dir) != c.birth {
 		return ErrDeleted
 	}
 	return err
 }
 
-func (c *ControlZnode) read(ctx context.Context) (control view, names []string, changed <-chan zk.Event, err error) {
-	control, err = c.s.look(ctx, c.paths.Control())
+func (c *ControlZnode) getAll(ctx context.Context) (control view, names []string, changed <-chan zk.Event, err error) {
+	control, err = c.s.getW(ctx, c.paths.Control())
 	if err == nil && !control.exists {
 		err = c.remake(ctx, c.paths.Control())
 	}
@@ -84,7 +90,7 @@ func (c *ControlZnode) fit(ctx context.Context, names []string, known map[string
 	maps.DeleteFunc(known, func(name string, _ bool) bool { return !slices.Contains(names, name) })
 	for _, name := range names {
 		if !known[name] {
-			v, err := c.s.glance(ctx, c.paths.Preferred()+"/"+name)
+			v, err := c.s.exists(ctx, c.paths.Preferred()+"/"+name)
 			if err != nil {
 				return nil, err
 			}
@@ -101,7 +107,7 @@ func (c *ControlZnode) fit(ctx context.Context, names []string, known map[string
 // Amend changes the orders, and repeats that until it succeeds; change reports false if there is nothing to change.
 func (c *ControlZnode) Amend(ctx context.Context, change func(*Control) bool) error {
 	return wrap("write the control znode", retry(ctx, c.s.client, func() error {
-		v, err := c.s.read(ctx, c.paths.Control())
+		v, err := c.s.get(ctx, c.paths.Control())
 		if err != nil {
 			return err
 		}

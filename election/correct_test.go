@@ -18,7 +18,7 @@ func TestAnEntryIsCorrectedOnlyIfItIsTheSameActivation(t *testing.T) {
 				return err
 			}
 			end := time.Now().UTC()
-			entry, err := c.History.Record(ctx, Activation{Token: 7, Start: end}, "")
+			entry, _, err := c.History.Record(ctx, Activation{Token: 7, Start: end}, "", Ending{})
 			if err != nil {
 				return err
 			}
@@ -26,7 +26,7 @@ func TestAnEntryIsCorrectedOnlyIfItIsTheSameActivation(t *testing.T) {
 				if err := c.History.Correct(ctx, entry, Activation{Token: token, Start: end, End: &end, Reason: "session expired"}); err != nil {
 					return err
 				}
-				v, err := s.look(ctx, entry)
+				v, err := s.getW(ctx, entry)
 				if err != nil {
 					return err
 				}
@@ -50,7 +50,7 @@ func TestAChangeAfterManyUnansweredRequestsIsTakenForChance(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			entry, err := c.History.Record(ctx, Activation{Token: 7, Start: time.Now().UTC()}, "")
+			entry, _, err := c.History.Record(ctx, Activation{Token: 7, Start: time.Now().UTC()}, "", Ending{})
 			if err != nil {
 				return err
 			}

@@ -27,10 +27,11 @@ type BreadCrumb struct {
 	Since       time.Time       `json:"since"`
 	Failsafe    *Failsafe       `json:"failsafe,omitempty"` // its writer may outlast ZooKeeper; absent: it may not
 	Leftover    Leftover        `json:"leftover,omitzero"`  // something of the tree is known to be alive
+	Effects
 }
 
 // ReadBreadCrumb reads a breadcrumb, wholly or not at all: with an error it is empty, and an unknown node wrote it, whose child may be
-// running (P5). All fields that a proof of death relies on have to be valid. Leftover is read even from a breadcrumb with an error.
+// running (P5). All fields that a proof of death relies on have to be valid. What forbids a delay is read even from a breadcrumb with an error.
 func ReadBreadCrumb(data []byte) (BreadCrumb, error) {
 	b, err := decode[BreadCrumb](data)
 	if err == nil {
@@ -38,10 +39,12 @@ func ReadBreadCrumb(data []byte) (BreadCrumb, error) {
 	}
 	if err != nil {
 		var doubt struct {
-			Leftover Leftover `json:"leftover"`
+			Leftover    Leftover    `json:"leftover"`
+			EffectsLeft EffectsLeft `json:"effects_left"`
+			NeedProof   EffectsLeft `json:"needs_proof"`
 		}
 		_ = json.Unmarshal(data, &doubt)
-		return BreadCrumb{Leftover: doubt.Leftover}, fmt.Errorf("read a breadcrumb: %w", err)
+		return BreadCrumb{Leftover: doubt.Leftover, Effects: Effects{Left: doubt.EffectsLeft, NeedProof: doubt.NeedProof}}, fmt.Errorf("read a breadcrumb: %w", err)
 	}
 	return b, nil
 }
@@ -56,6 +59,8 @@ func (b BreadCrumb) check() error {
 		return fmt.Errorf("%d ms is not a session timeout", b.SessionMs)
 	case b.Token < 0:
 		return fmt.Errorf("%d is not a token", b.Token)
+	case b.UndoMs < 0 || b.UndoMs > math.MaxInt32:
+		return fmt.Errorf("%d ms is not how long effects take to be undone", b.UndoMs)
 	case b.Machine != "" && b.Boot == "":
 		return errors.New("it names a machine, but no boot")
 	}

@@ -18,7 +18,7 @@ type Crumb struct {
 // Settled waits until the service has no breadcrumb: then the node that it named runs no process of the service.
 func (c *Crumb) Settled(ctx context.Context) error {
 	for again := (pacing{}); ; {
-		v, err := c.s.look(ctx, c.paths.Crumb())
+		v, err := c.s.getW(ctx, c.paths.Crumb())
 		switch {
 		case unknown(err):
 			err = again.wait(ctx, c.s.client, err)
@@ -35,7 +35,7 @@ func (c *Crumb) Settled(ctx context.Context) error {
 
 // Named reads the node that the breadcrumb names, and reports whether there is a readable one.
 func (c *Crumb) Named(ctx context.Context) (BreadCrumb, bool, error) {
-	v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.read(ctx, c.paths.Crumb()) })
+	v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.get(ctx, c.paths.Crumb()) })
 	if err != nil {
 		return BreadCrumb{}, false, fmt.Errorf("read the breadcrumb: %w", err)
 	}
@@ -56,11 +56,11 @@ func (c *Crumb) ofTree(ctx context.Context, tree json.RawMessage, change func(Br
 }
 
 func (c *Crumb) tryOfTree(ctx context.Context, tree json.RawMessage, change func(BreadCrumb, view) (any, error)) (bool, error) {
-	dir, err := c.s.stat(ctx, c.paths.Dir()) // first: its version reveals later claims
+	dir, err := c.s.getStat(ctx, c.paths.Dir()) // first: its version reveals later claims
 	if err != nil {
 		return false, err
 	}
-	v, err := c.s.read(ctx, c.paths.Crumb())
+	v, err := c.s.get(ctx, c.paths.Crumb())
 	if err != nil || !v.exists {
 		return false, err
 	}

@@ -64,7 +64,7 @@ func (h *hosts) trouble() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.last == nil {
-		return errors.New("no answer")
+		return errors.New("neither an answer nor a refusal came")
 	}
 	return h.last
 }
@@ -137,7 +137,7 @@ func (d *dialer) open(_, address string, _ time.Duration) (net.Conn, error) {
 		return nil, ErrClosed
 	}
 	d.current = &wire{
-		Conn: conn, limit: d.limit, auth: d.auth, seen: &d.seen, before: d.seen.Load(), now: d.now, greeted: d.greeted,
+		Conn: conn, server: address, limit: d.limit, auth: d.auth, seen: &d.seen, before: d.seen.Load(), now: d.now, greeted: d.greeted,
 		refused: d.hosts.failedWith, resume: d.resume,
 	}
 	return d.current, nil

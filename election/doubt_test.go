@@ -27,7 +27,7 @@ func TestALockIsGivenBackWithABreadcrumbThatWasWrittenUnheard(t *testing.T) {
 			if err := c.Release(ctx); err != nil {
 				return err
 			}
-			v, err := s.look(ctx, p.Crumb())
+			v, err := s.getW(ctx, p.Crumb())
 			if err == nil && v.exists {
 				if b, _ := ReadBreadCrumb(v.data); b.Session == SessionName(s.ID()) {
 					w.Errorf("the lock is given back, and the breadcrumb stays: %s", v.data)

@@ -51,7 +51,7 @@ func (s *Session) Sighted(ctx context.Context) bool {
 	t.Session, t.Password = 0, make([]byte, 16)
 	dial := dialing(s.cfg.Dial, t.TLS)
 	for _, server := range t.Servers {
-		if t.closeAt(ctx, dial, server, nil, true) == nil {
+		if t.closeAt(ctx, dial, server, nil, closing{all: true}) == nil {
 			return true
 		}
 	}

@@ -135,7 +135,7 @@ func TestEverybodyWhoMayBeListedIsCountedOn(t *testing.T) {
 			counted(true, b, c)
 			time.Sleep(testTimeout)
 			counted(true, c)
-			v, err := s.read(ctx, cl.paths.Crumb())
+			v, err := s.get(ctx, cl.paths.Crumb())
 			crumb, bad := ReadBreadCrumb(v.data)
 			if err != nil || bad != nil || crumb.Failsafe == nil || !crumb.Failsafe.Lists(c) || crumb.Failsafe.Lists(b) || crumb.Token != cl.Token {
 				t.Errorf("the breadcrumb is %s, %v", v.data, err)

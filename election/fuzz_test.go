@@ -146,14 +146,14 @@ func again[T any](t *testing.T, data []byte) {
 // FuzzClosing gives a guardian anything as a ticket and a release. What it accepts can be acted on.
 func FuzzClosing(f *testing.F) {
 	f.Fuzz(func(t *testing.T, ticket, release []byte) {
-		got, dead, err := decodeClosing(ticket, [][]byte{release})
+		got, dead, err := Closing{Ticket: ticket, Dead: [][]byte{release}}.Decode()
 		if err != nil {
 			return
 		}
 		if len(got.Servers) == 0 || got.Session == 0 || got.Timeout <= 0 || len(dead) != 1 {
 			t.Fatalf("%+v %+v", got, dead)
 		}
-		kept, _, err := decodeClosing(EncodeTicket(got), [][]byte{encode(dead[0])})
+		kept, _, err := Closing{Ticket: EncodeTicket(got), Dead: [][]byte{encode(dead[0])}}.Decode()
 		if diff := cmp.Diff(got, kept); diff != "" || err != nil {
 			t.Error(diff, err)
 		}
@@ -269,10 +269,10 @@ func TestHistoryThatCannotBeReadIsNotAmended(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if _, err := c.History.Record(ctx, Activation{Token: 1, Start: time.Now()}, "lost"); err != nil {
+				if _, _, err := c.History.Record(ctx, Activation{Token: 1, Start: time.Now()}, "lost", Ending{}); err != nil {
 					return err
 				}
-				if v, err := s.look(ctx, path); err != nil || string(v.data) != data {
+				if v, err := s.getW(ctx, path); err != nil || string(v.data) != data {
 					w.Errorf("%q became %q: %v", data, v.data, err)
 				}
 			}

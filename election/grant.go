@@ -9,6 +9,13 @@ import (
 // ErrShortened says that the servers grant a session less than it needs.
 var ErrShortened = errors.New("ZooKeeper grants a shorter session timeout than this session can continue with")
 
+// otherSession is the address of a server that gave a session in place of the one that was asked for.
+type otherSession string
+
+func (server otherSession) Error() string {
+	return string(server) + " gave another session at a reconnect"
+}
+
 // Counted is the timeout that a session uses, for lease, heartbeats and all else, if a server has granted it that much, and no
 // server ever grants less than floor (0: unknown).
 //
@@ -41,8 +48,12 @@ func (c *Config) granted(timeout time.Duration) error {
 // server may still tell its leader of signs of life, with the timeout that it granted. So a session's timeout never grows, and the one
 // in a breadcrumb is enough for as long as the session stands.
 func (s *Session) greeted(h handshake) {
-	if h.session == 0 {
+	switch known := s.ID(); {
+	case h.session == 0:
 		s.Expire(ErrExpired)
+		return
+	case known != 0 && h.session != known: // P3: the lock of ours ends without a word, while the lease would grow in the other one
+		s.Expire(fmt.Errorf("%w: %w", ErrExpired, otherSession(h.server)))
 		return
 	}
 	counted, refusal := Counted(h.timeout, s.cfg.Floor), s.cfg.granted(h.timeout)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 
 // toldTimeout is what nodes/<node> says of the session's timeout, in milliseconds.
 func toldTimeout(ctx context.Context, s *Session, node string) (int64, error) {
-	v, err := s.read(ctx, NodesDir("/understudy")+"/"+node)
+	v, err := s.get(ctx, NodesDir("/understudy")+"/"+node)
 	if err != nil {
 		return 0, err
 	}
@@ -229,4 +230,40 @@ func TestAGrantThatNobodyReadsOfIsLongEnough(t *testing.T) {
 			}
 		}
 	}
+}
+
+// P3: the lock of ours goes with our session, and no lease may grow in another one. https://github.com/ClickHouse/ClickHouse/issues/116690
+func TestAnotherSessionAtAReconnectIsTheEndOfOurs(t *testing.T) {
+	inWorld(t, func(w *world) {
+		e := New(w.config("a"))
+		defer e.Wait()
+		err := e.Open(w.Context(), func(_ context.Context, s *Session) error {
+			w.zk.ForgetSessions(true)
+			cut := w.now()
+			s.dialer.kick()
+			<-s.Ended()
+			if took := w.now() - cut; took > time.Second {
+				w.Errorf("the lease went on for %v", took)
+			}
+			return nil
+		})
+		if !errors.Is(err, ErrExpired) {
+			w.Errorf("ended by %v", err)
+		}
+	})
+}
+
+func TestAServerThatForgetsSessionsIsRefused(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.zk.ForgetSessions(true)
+		e := New(w.config("a"))
+		defer e.Wait()
+		err := e.Open(w.Context(), func(context.Context, *Session) error {
+			w.Error("it is used")
+			return nil
+		})
+		if !errors.Is(err, ErrForgets) || !strings.Contains(err.Error(), "gave another session") {
+			w.Errorf("refused by %v", err)
+		}
+	})
 }

@@ -3,9 +3,15 @@ package election
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+)
+
+const (
+	slowShare        = 24 // an answer that takes a larger part of the session timeout than that is worth a line
+	tripsOfATakeover = 15 // round trips in a row from a lock that comes free to a program that runs
 )
 
 // beat writes to nodes/<node>, which nobody watches, and extends the lease with each acknowledgement. One heartbeat a
@@ -15,6 +21,7 @@ func (s *Session) beat(ctx context.Context) {
 	pace := beatEvery(s.Timeout())
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
+	slow := false // that was told
 	for {
 		if now := beatEvery(s.Timeout()); now != pace {
 			pace = now
@@ -36,11 +43,15 @@ func (s *Session) beat(ctx context.Context) {
 		switch {
 		case err == nil:
 			s.extend(sent)
+			if took := s.cfg.Now() - sent; took > s.Timeout()/slowShare && !slow {
+				slow = true
+				s.log.Warn("ZooKeeper answers slowly, so takeovers take longer", "round_trip", took.Round(time.Millisecond), "takeover", fmt.Sprint("up to ", (tripsOfATakeover*took).Round(100*time.Millisecond)))
+			}
 			if stat.EphemeralOwner == 0 {
 				s.reclaim(ctx, path, stat.Version)
 			}
 		case errors.Is(err, zk.ErrNoNode): // deleted by hand
-			s.log.Warn("the znode of this supervisor was deleted, making it anew", "path", path)
+			s.log.Warn("the znode of this supervisor was deleted, creating it again", "path", path)
 			if err := s.create(ctx, path, s.Self.data(), zk.FlagEphemeral); err != nil {
 				s.log.Warn("cannot make the znode of this supervisor", "path", path, "error", err)
 			}
@@ -52,7 +63,7 @@ func (s *Session) beat(ctx context.Context) {
 
 // reclaim replaces a znode that belongs to no session after a restore by our own, which shows that our session lives.
 func (s *Session) reclaim(ctx context.Context, path string, version int32) {
-	s.log.Warn("the znode of this supervisor belonged to no session, making it anew", "path", path)
+	s.log.Warn("the znode of this supervisor belonged to no session, creating it again", "path", path)
 	if err := s.replace(ctx, path, s.Self.data(), version); err != nil {
 		s.log.Warn("cannot make the znode of this supervisor", "path", path, "error", err)
 	}

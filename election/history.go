@@ -18,46 +18,61 @@ type History struct {
 }
 
 // Record adds an activation to the history, and returns the entry for Amend. Entries beyond the last 100 are dropped, and
-// one that a former active left open is closed with the given reason.
-func (h *History) Record(ctx context.Context, a Activation, former Reason) (string, error) {
+// one that a previous active left open is closed with the given reason and ending. lost is that one, if its node was fenced, or was dead
+// when its lock was given back: nobody handed over.
+func (h *History) Record(ctx context.Context, a Activation, former Reason, end Ending) (entry string, lost *Activation, err error) {
 	a.Node = h.s.cfg.Node.Node
-	entry, err := call(ctx, h.s.client, func() (string, error) {
+	entry, err = call(ctx, h.s.client, func() (string, error) {
 		return h.s.conn.Create(h.dir+"/n_", encode(a), zk.FlagSequence, h.s.acl)
 	})
 	if err != nil {
-		return "", fmt.Errorf("record: %w", err)
+		return "", nil, fmt.Errorf("record: %w", err)
 	}
 	names, err := h.s.children(ctx, h.dir)
 	if err != nil {
-		return entry, fmt.Errorf("read the history: %w", err)
+		return entry, nil, fmt.Errorf("read the history: %w", err)
 	}
 	slices.Sort(names)
 	if i := slices.Index(names, entry[len(h.dir)+1:]); i > 0 {
-		h.closeEntry(ctx, h.dir+"/"+names[i-1], a, former)
+		lost = h.closeEntry(ctx, h.dir+"/"+names[i-1], a, former, end)
 	}
 	for len(names) > keepHistory {
 		if err := h.s.delete(ctx, h.dir+"/"+names[0]); err != nil {
-			return entry, fmt.Errorf("shorten the history: %w", err)
+			return entry, lost, fmt.Errorf("shorten the history: %w", err)
 		}
 		names = names[1:]
 	}
-	return entry, nil
+	return entry, lost, nil
 }
 
-// closeEntry ends an activation whose node could not do it any more.
-func (h *History) closeEntry(ctx context.Context, path string, next Activation, why Reason) {
-	v, err := h.s.read(ctx, path)
+// closeEntry ends an activation whose node could not do it any more, or has not done it yet: then it returns nil.
+func (h *History) closeEntry(ctx context.Context, path string, next Activation, why Reason, end Ending) (lost *Activation) {
+	v, err := h.s.get(ctx, path)
 	if err != nil {
-		return
+		return nil
 	}
 	old, err := decode[Activation](v.data)
 	if err != nil || old.Node == "" || old.End != nil {
-		return
+		return nil
 	}
-	old.End, old.Reason = &next.Start, why
+	dead := next.Fenced.Fenced()
+	if v, err := h.s.get(ctx, h.dir); err == nil {
+		if n, err := decode[note](v.data); err == nil && n.Token == old.Token {
+			end, dead = n.Ending, true
+		}
+	}
+	old.End = &next.Start
+	if end.known() {
+		old.End = end.Max
+	}
+	old.EndMin, old.EndMax, old.Reason = end.Min, end.Max, why
 	if err := h.s.set(ctx, path, encode(old), v.stat.Version); err != nil {
 		h.s.log.Debug("cannot close the former activation in the history", "path", path, "error", err)
 	}
+	if !dead {
+		return nil
+	}
+	return &old
 }
 
 // Amend rewrites an entry of the history.
@@ -74,13 +89,17 @@ func (h *History) Amend(ctx context.Context, entry string, a Activation) error {
 func (h *History) Correct(ctx context.Context, entry string, a Activation) error {
 	a.Node = h.s.cfg.Node.Node
 	return wrap("correct the history", retry(ctx, h.s.client, func() error {
-		v, err := h.s.read(ctx, entry)
+		v, err := h.s.get(ctx, entry)
 		if err != nil {
 			return err
 		}
 		old, unread := decode[Activation](v.data)
 		if !v.exists || unread != nil || old.Token != a.Token || old.Node != a.Node {
 			return nil
+		}
+		// A node that slept proves a death late. The bounds of the node that took over are closer then.
+		if bounds := (Ending{old.EndMin, old.EndMax}); a.End != nil && bounds.Max != nil && a.End.After(*bounds.Max) {
+			a.EndMin, a.EndMax = bounds.Min, bounds.Max
 		}
 		return h.s.set(ctx, entry, encode(a), v.stat.Version)
 	}))
@@ -96,7 +115,7 @@ func (h *History) Past(ctx context.Context, n int) ([]Activation, error) {
 	entries = entries[max(len(entries)-n, 0):]
 	past := make([]Activation, 0, len(entries))
 	for _, name := range entries {
-		v, err := h.s.read(ctx, h.dir+"/"+name)
+		v, err := h.s.get(ctx, h.dir+"/"+name)
 		if err != nil {
 			return nil, fmt.Errorf("read the history: %w", err)
 		}

@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,11 +18,13 @@ func TestALockOfAKeptSessionStaysUntilAnOperatorDeletesIt(t *testing.T) {
 		ticket, _ := w.leave("a")
 		defer w.zk.Keep(ticket.Session)()
 		deleted := make(chan time.Duration, 1)
-		go func() {
+		var operator sync.WaitGroup
+		defer operator.Wait()
+		operator.Go(func() {
 			time.Sleep(10 * testTimeout)
 			deleted <- w.now()
 			w.byHand(p.Lock())
-		}()
+		})
 		w.within("b", func(ctx context.Context, s *Session) error {
 			_, b, err := claim(ctx, s, Race)
 			if err != nil {
@@ -58,7 +61,7 @@ func TestANodeWhoseNameAKeptSessionHasNamesWhatToDelete(t *testing.T) {
 		}()
 		time.Sleep(4 * testTimeout)
 		log := said.String()
-		if strings.Contains(log, "another supervisor") || strings.Count(log, "sends no heartbeats") != 1 ||
+		if strings.Contains(log, "another supervisor has the name") || strings.Count(log, "sends no heartbeats") != 1 ||
 			!strings.Contains(log, path) || !strings.Contains(log, SessionName(ticket.Session)) {
 			w.Errorf("the log says\n%s", log)
 		}

@@ -59,13 +59,19 @@ func (l Leftover) completes(was Leftover) bool {
 	return l.Pid != 0 && (was.Pid == 0 || was.Pid == l.Pid && was.Start == 0 && l.Start != 0)
 }
 
-// MarkDead removes the breadcrumb if it names this tree, of this node, and says that a process of it is alive: the tree is proved
-// dead now, its effects are undone, and nobody has to wait for another proof. Last, dead checks the process that the breadcrumb
-// names. MarkDead reports whether it removed the breadcrumb. P2.
+// Awaits reports whether the breadcrumb's own node has something to prove before another one: that a process which was seen alive is dead,
+// or that effects are undone. For one that needs a proof, it is the proof.
+func (b BreadCrumb) Awaits() bool {
+	return b.Leftover.Known || len(b.Names) > 0 || len(b.Left) > 0 || len(b.NeedProof) > 0
+}
+
+// MarkDead removes the breadcrumb if it names this tree, of this node, and says that a process of it is alive or that it has effects: the
+// tree is proved dead now, its effects are undone, and nobody has to wait for another proof. Last, dead checks the process that the
+// breadcrumb names. MarkDead reports whether it removed the breadcrumb. P2.
 func (c *Crumb) MarkDead(ctx context.Context, tree json.RawMessage, dead func(Leftover) error) (buried bool, err error) {
 	_, err = c.ofTree(ctx, tree, func(named BreadCrumb, v view) (any, error) {
 		buried = false
-		if !named.Leftover.Known || named.Node != c.s.cfg.Node.Node { // we cannot know that another node's effects are undone
+		if !named.Awaits() || named.Node != c.s.cfg.Node.Node { // we cannot know that another node's effects are undone
 			return nil, nil
 		}
 		if err := dead(named.Leftover); err != nil {

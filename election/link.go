@@ -16,6 +16,7 @@ type link struct {
 	password []byte
 	resumed  chan struct{} // closed and replaced at each (re)connect
 	heard    time.Duration // when a call was last answered
+	since    time.Time     // of the newest (re)connect
 }
 
 func newLink(now func() time.Duration) link { return link{now: now, resumed: make(chan struct{})} }
@@ -54,6 +55,14 @@ func (l *link) noticed(ev zk.Event) {
 	defer l.mu.Unlock()
 	close(l.resumed)
 	l.resumed = make(chan struct{})
+	l.since = time.Now()
+}
+
+// connected is when the present connection began.
+func (l *link) connected() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.since
 }
 
 // answered notes that a server has answered a call.

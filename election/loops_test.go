@@ -34,7 +34,7 @@ func (w *world) bounded(most int64, of time.Duration, f func(ctx context.Context
 func (w *world) writeByHand(path string) {
 	w.Helper()
 	w.asOperator(func(ctx context.Context, s *Session) error {
-		v, err := s.look(ctx, path)
+		v, err := s.getW(ctx, path)
 		if err != nil {
 			return err
 		}

@@ -58,7 +58,7 @@ func (m *Members) peers(ctx context.Context) (peers []Peer, changed <-chan zk.Ev
 		if name == m.s.cfg.Node.Node {
 			continue
 		}
-		v, err := m.s.read(ctx, m.dir+"/"+name)
+		v, err := m.s.get(ctx, m.dir+"/"+name)
 		if err != nil {
 			return nil, nil, wrap("read a member", err)
 		}

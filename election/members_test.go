@@ -18,7 +18,7 @@ func TestHistoryKeepsTheLastHundred(t *testing.T) {
 			}
 			for i := range keepHistory + 20 {
 				a := Activation{Token: int64(i), Start: time.Now()}
-				entry, err := c.History.Record(ctx, a, "vanished")
+				entry, _, err := c.History.Record(ctx, a, "vanished", Ending{})
 				if err != nil {
 					return err
 				}
@@ -36,7 +36,7 @@ func TestHistoryKeepsTheLastHundred(t *testing.T) {
 			}
 			reasons := map[Reason]int{}
 			for _, n := range names {
-				v, err := s.look(ctx, c.Paths().History()+"/"+n)
+				v, err := s.getW(ctx, c.Paths().History()+"/"+n)
 				if err != nil {
 					return err
 				}
@@ -68,7 +68,7 @@ func TestMemberOfAFormerSessionIsReplaced(t *testing.T) {
 						w.Errorf("%d: %v", i, err)
 					}
 				}
-				v, err := s.look(ctx, c.Paths().Members()+"/a")
+				v, err := s.getW(ctx, c.Paths().Members()+"/a")
 				if !strings.Contains(string(v.data), string(role)) || v.stat.EphemeralOwner != s.ID() {
 					w.Errorf("%d: %s %v", i, v.data, err)
 				}

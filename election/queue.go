@@ -37,7 +37,7 @@ func (q *queue) inherit(joined bool, place string) {
 
 // reachHead waits until we are the first in the queue. Each candidate watches only its predecessor, so a failover costs the
 // same few requests whatever the number of standbys.
-func (q *queue) reachHead(ctx context.Context) error {
+func (q *queue) reachHead(ctx context.Context, held func()) error {
 	for again := (pacing{}); ; {
 		ahead, err := q.predecessor(ctx)
 		if err == nil && ahead == "" {
@@ -45,7 +45,7 @@ func (q *queue) reachHead(ctx context.Context) error {
 		}
 		var v view
 		if err == nil {
-			v, err = q.s.shadow(ctx, ahead)
+			v, err = q.s.getWIfThere(ctx, ahead)
 		}
 		switch {
 		case err == nil && v.exists && v.stat.EphemeralOwner == 0:
@@ -55,6 +55,7 @@ func (q *queue) reachHead(ctx context.Context) error {
 			}
 			q.nobodys[ahead] = true
 		case err == nil && v.exists:
+			held()
 			err = q.s.await(ctx, v.changed)
 		case err == nil || unknown(err):
 			err = again.wait(ctx, q.s.client, err)

@@ -220,11 +220,11 @@ func TestAPlaceThatIsGoneIsNotWatched(t *testing.T) {
 			if _, err := c.Wait(ctx); err != nil {
 				return err
 			}
-			there, err := s.shadow(ctx, c.queue.place)
+			there, err := s.getWIfThere(ctx, c.queue.place)
 			if err != nil {
 				return err
 			}
-			gone, err := s.shadow(ctx, c.paths.Queue()+"/77-n_0000000077")
+			gone, err := s.getWIfThere(ctx, c.paths.Queue()+"/77-n_0000000077")
 			if !there.exists || there.changed == nil || gone.exists || gone.changed != nil {
 				w.Errorf("its own place: %+v, one that is gone: %+v", there, gone)
 			}

@@ -15,7 +15,7 @@ func (s *Session) register(ctx context.Context) error {
 		return err
 	}
 	path := NodesDir(root) + "/" + s.cfg.Node.Node
-	rival := former{s: s, path: path, named: -1}
+	rival := nameHolder{s: s, path: path, named: -1}
 	for again := (pacing{}); ; {
 		sent := s.cfg.Now()
 		err := s.create(ctx, path, s.Self.data(), zk.FlagEphemeral)
@@ -26,7 +26,7 @@ func (s *Session) register(ctx context.Context) error {
 		if !errors.Is(err, zk.ErrNodeExists) && !unknown(err) {
 			return fmt.Errorf("create %s: %w", path, err)
 		}
-		v, err := s.look(ctx, path)
+		v, err := s.getW(ctx, path)
 		owner := v.stat.EphemeralOwner
 		if err == nil && owner == s.ID() { // our own create, whose answer was lost
 			sent := s.cfg.Now()
@@ -44,7 +44,7 @@ func (s *Session) register(ctx context.Context) error {
 			}
 			continue
 		}
-		if rival.tell(v) {
+		if rival.report(v) {
 			sent := s.cfg.Now()
 			if err := s.replace(ctx, path, s.Self.data(), v.stat.Version); err == nil {
 				s.extend(sent)

@@ -58,7 +58,7 @@ func TestASupervisorThatIsThereForGoodIsNotCalledAFormerSession(t *testing.T) {
 			w.Error(err)
 		}
 		const warning = "another supervisor has the name of this node"
-		if !strings.Contains(early, "former session of this node") || strings.Contains(early, warning) {
+		if !strings.Contains(early, "previous session of this node") || strings.Contains(early, warning) {
 			w.Errorf("at first it says\n%s", early)
 		}
 		if strings.Count(late, warning) != 1 {

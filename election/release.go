@@ -61,14 +61,14 @@ func (c *Claim) surrender() []any {
 // withdraw removes a breadcrumb that is still ours although the lock is not: our child is dead, and nobody has to wait for it.
 func (c *Claim) withdraw(ctx context.Context) error {
 	err := retry(ctx, c.s.client, func() error {
-		dir, err := c.s.stat(ctx, c.paths.Dir())
+		dir, err := c.s.getStat(ctx, c.paths.Dir())
 		if errors.Is(err, zk.ErrNoNode) {
 			return nil // all znodes of the service were deleted
 		}
 		if err != nil {
 			return err
 		}
-		if err := c.read(ctx); err != nil || !c.found || c.Previous != nil {
+		if err := c.readCrumb(ctx); err != nil || !c.found || c.Previous != nil {
 			return err
 		}
 		_, err = c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Dir(), Version: dir.Version},

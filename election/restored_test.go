@@ -43,7 +43,7 @@ func TestWhatARestoreBringsBackBlocksNobody(t *testing.T) {
 						return err
 					}
 					for _, path := range []string{p.Preferred() + "/7-a", p.Members() + "/a"} {
-						if v, err := s.read(ctx, path); err != nil || v.stat.EphemeralOwner != s.ID() {
+						if v, err := s.get(ctx, path); err != nil || v.stat.EphemeralOwner != s.ID() {
 							w.Errorf("%s is not its own: %v", path, err)
 						}
 					}
@@ -71,7 +71,7 @@ func TestANameThatARestoreBringsBackIsTaken(t *testing.T) {
 		wait := w.open("a", func(ctx context.Context, s *Session) error {
 			came <- true
 			time.Sleep(3 * testTimeout)
-			if v, err := s.read(ctx, path); err != nil || v.stat.EphemeralOwner != s.ID() {
+			if v, err := s.get(ctx, path); err != nil || v.stat.EphemeralOwner != s.ID() {
 				w.Errorf("its name is not its own: %v", err)
 			}
 			if there, err := exists(ctx, s, lock); !there || err != nil { // of which nobody knows what it is for
@@ -142,7 +142,7 @@ func TestANameThatBecomesNobodysIsMadeAnew(t *testing.T) {
 				return err
 			})
 			time.Sleep(testTimeout)
-			v, err := s.read(ctx, path)
+			v, err := s.get(ctx, path)
 			if err == nil && v.stat.EphemeralOwner != s.ID() {
 				w.Errorf("after a session timeout it is still %s's", SessionName(v.stat.EphemeralOwner))
 			}

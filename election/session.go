@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -59,6 +60,7 @@ func ACL(cfg Config) []zk.ACL {
 type Ensemble struct {
 	cfg     Config
 	closing sync.WaitGroup
+	keeps   atomic.Bool // the servers have kept a session over a reconnect
 
 	mu   sync.Mutex // guards auth
 	auth *Auth      // of the next session
@@ -116,9 +118,13 @@ func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), 
 	s.conn = conn
 	if !carried {
 		err = s.establish(serving)
+		if err == nil && !e.keeps.Load() {
+			err = s.reconnect(serving)
+			e.keeps.Store(err == nil)
+		}
 	}
 	if err == nil {
-		err = s.keep(serving, serve)
+		err = s.serveWithHeartbeat(serving, serve)
 		if err != nil {
 			s.Expire(err) // P2: programs that may be alive keep their lock, until the session ends by itself
 			e.discard(conn)
@@ -131,6 +137,9 @@ func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), 
 	if over := s.Over(); over != nil {
 		e.discard(conn)
 		e.closeOld(ctx, s)
+		if errors.Is(err, ErrForgets) {
+			return err
+		}
 		return over
 	}
 	conn.Close()
@@ -160,8 +169,8 @@ func (e *Ensemble) closeOld(ctx context.Context, s *Session) {
 	})
 }
 
-// keep runs serve, the heartbeat and the lease's timer, and returns when all have ended.
-func (s *Session) keep(serving context.Context, serve func(context.Context, *Session) error) error {
+// serveWithHeartbeat runs serve, the heartbeat and the lease's timer, and returns when all have ended.
+func (s *Session) serveWithHeartbeat(serving context.Context, serve func(context.Context, *Session) error) error {
 	beating, stop := context.WithCancel(context.WithoutCancel(serving))
 	var wg sync.WaitGroup
 	wg.Go(func() { s.beat(beating) })
@@ -179,7 +188,7 @@ func (s *Session) keep(serving context.Context, serve func(context.Context, *Ses
 
 // establish waits for a session and registers the node, which gives the first lease.
 func (s *Session) establish(ctx context.Context) error {
-	complain := time.NewTimer(min(s.cfg.Timeout/4, time.Second))
+	complain := time.NewTimer(min(stallLimit(s.cfg.Timeout)+2*nudged, 2*time.Second)) // a silent server is understood by then
 	defer complain.Stop()
 	for {
 		ready := s.Resumed()
@@ -189,7 +198,7 @@ func (s *Session) establish(ctx context.Context) error {
 		select {
 		case <-ready:
 		case <-complain.C:
-			s.log.Warn("no ZooKeeper server reachable, still trying", "servers", s.cfg.Servers, "error", s.dialer.hosts.trouble())
+			s.log.Warn("no ZooKeeper server reachable, still trying: no program is started on this node until one answers", "servers", s.cfg.Servers, "error", s.dialer.hosts.trouble())
 			complain.Reset(30 * time.Second)
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -202,6 +211,57 @@ func (s *Session) establish(ctx context.Context) error {
 	stop()
 	wg.Wait()
 	return err
+}
+
+// ErrForgets says that the servers do not keep sessions.
+var ErrForgets = errors.New("this is no ZooKeeper that can be used: a session does not outlast its connection")
+
+// reconnect finds out whether the servers keep a session. One that does not hands out another at each reconnect, and so the lock of the
+// one before ends while its client believes in it (https://github.com/ClickHouse/ClickHouse/issues/116690).
+func (s *Session) reconnect(ctx context.Context) error {
+	resumed := s.Resumed()
+	s.dialer.kick()
+	select {
+	case <-resumed:
+		return nil
+	case <-s.Ended(): // serving ends with it
+	case <-ctx.Done():
+	}
+	if other, ok := errors.AsType[otherSession](s.Over()); ok {
+		return fmt.Errorf("%w: %w", ErrForgets, other)
+	}
+	return context.Cause(ctx)
+}
+
+// Newest is the newest change of ZooKeeper's data that this session has seen.
+func (s *Session) Newest() int64 { return s.dialer.seen.Load() }
+
+// outgrowing is how many writes are under way at once.
+const outgrowing = 64
+
+// Outgrow writes until the next claim has a greater token than this one. A leader's epoch is the upper half of it, and grows with each
+// election alone.
+func (s *Session) Outgrow(ctx context.Context, token int64) error {
+	path := NodesDir(s.cfg.Root) + "/" + s.cfg.Node.Node
+	for s.Newest() < token {
+		if behind := token>>32 - s.Newest()>>32; behind > 0 {
+			return fmt.Errorf("ZooKeeper has an older copy of its data, and this node has seen the token %d, %d elections of a leader later: restart its leader so often", token, behind)
+		}
+		var wg sync.WaitGroup
+		var failed atomic.Pointer[error]
+		for range min(outgrowing, token-s.Newest()) {
+			wg.Go(func() {
+				if err := s.set(ctx, path, s.Self.data(), -1); err != nil {
+					failed.Store(&err)
+				}
+			})
+		}
+		wg.Wait()
+		if err := failed.Load(); err != nil {
+			return fmt.Errorf("write to ZooKeeper, so that its counter grows: %w", *err)
+		}
+	}
+	return nil
 }
 
 // watchSilence gives up a session that has no lease yet and gets no answer: after a loss of data the servers hang up for ever on a

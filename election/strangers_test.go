@@ -14,18 +14,22 @@ import (
 func TestFormerLeaseArithmetic(t *testing.T) {
 	const session = 6 * time.Second
 	for _, c := range []struct {
-		lives, others bool
-		grace, want   time.Duration
+		lives, others     bool
+		undo, grace, want time.Duration
 	}{
-		{false, false, 2 * time.Second, 2 * time.Second},
-		{false, false, 0, 0},
-		{false, true, 2 * time.Second, 3800 * time.Millisecond}, // 7/12 + 1/20 of 6 s
-		{false, true, 5 * time.Second, 5 * time.Second},
-		{true, false, 2 * time.Second, 8 * time.Second},
-		{true, true, 2 * time.Second, 8 * time.Second},
+		{false, false, 0, 2 * time.Second, 2 * time.Second},
+		{false, false, 0, 0, 0},
+		{false, true, 0, 2 * time.Second, 3800 * time.Millisecond}, // 7/12 + 1/20 of 6 s
+		{false, true, 0, 5 * time.Second, 5 * time.Second},
+		{true, false, 0, 2 * time.Second, 8 * time.Second},
+		{true, true, 0, 2 * time.Second, 8 * time.Second},
+		{false, false, 10 * time.Second, 2 * time.Second, 11 * time.Second},
+		{false, false, 10 * time.Second, 20 * time.Second, 20 * time.Second},
+		{false, true, 10 * time.Second, 2 * time.Second, 14800 * time.Millisecond},
+		{true, false, 10 * time.Second, 2 * time.Second, 17 * time.Second},
 	} {
-		if got := (FormerLease{session, c.lives, c.others}).Wait(c.grace); got != c.want {
-			t.Errorf("lives %v, others %v, grace %v: %v, want %v", c.lives, c.others, c.grace, got, c.want)
+		if got := (FormerLease{session, c.lives, c.others, c.undo}).Wait(c.grace); got != c.want {
+			t.Errorf("lives %v, others %v, undo %v, grace %v: %v, want %v", c.lives, c.others, c.undo, c.grace, got, c.want)
 		}
 	}
 }

@@ -16,13 +16,19 @@ var ErrTorn = errors.New("ZooKeeper shows a lock of this session from before a l
 // and so learns of it.
 var ErrDeleted = errors.New("all znodes of the service were deleted")
 
+// ErrOlder says that ZooKeeper has an older copy of the service's znodes than the candidate has seen. A new candidate learns what that means.
+var ErrOlder = errors.New("ZooKeeper has an older copy of its data")
+
 // taking is a candidate's way to the service's lock, over one or more attempts.
 type taking struct {
 	s     *Session
 	paths Paths
 	birth Birth // of the service's folder at the candidate's beginning
+	saw   func(token int64, session time.Duration)
 
 	newest int64      // the greatest token that we have seen
+	claims int32      // how often the service had been claimed when we last looked: the version of its folder
+	left   departure  // of the newest lock that we have seen
 	unsure bool       // an attempt was not answered: the lock may be ours
 	tried  BreadCrumb // of that attempt
 	denied pacing     // of refused attempts although the lock looks free
@@ -32,25 +38,58 @@ type taking struct {
 // inherit takes over an unanswered attempt of another candidate of the session.
 func (t *taking) inherit(tried BreadCrumb) { t.unsure, t.tried = true, tried }
 
-// look reads and watches lock and breadcrumb, so that no read is needed when time counts. It finds out whether the lock is ours.
-func (t *taking) look(ctx context.Context) (lock, trail view, err error) {
+// readLock reads and watches lock and breadcrumb, so that no read is needed when time counts. It finds out whether the lock is ours.
+func (t *taking) readLock(ctx context.Context) (lock, trail view, err error) {
 	if t.unsure { // the unanswered request may not be seen yet
 		if err := t.s.sync(ctx, t.paths.Dir()); err != nil {
 			return lock, trail, err
 		}
 	}
-	if trail, err = t.s.look(ctx, t.paths.Crumb()); err != nil {
+	if trail, err = t.s.getW(ctx, t.paths.Crumb()); err != nil {
 		return lock, trail, err
 	}
-	if lock, err = t.s.look(ctx, t.paths.Lock()); err != nil {
+	if lock, err = t.lookAtLock(ctx); err != nil {
 		return lock, trail, err
 	}
-	t.newest = max(t.newest, lock.stat.Czxid)
+	if lock.stat.EphemeralOwner != 0 { // else it was made by hand, or by a restore
+		t.newest = max(t.newest, lock.stat.Czxid)
+	}
+	if crumb, err := ReadBreadCrumb(trail.data); trail.exists && err == nil {
+		t.saw(lock.stat.Czxid, time.Duration(crumb.SessionMs)*time.Millisecond)
+	}
+	if err := t.count(ctx); err != nil {
+		return lock, trail, err
+	}
 	t.unsure = lock.exists && lock.stat.EphemeralOwner == t.s.ID() // until it is adopted
 	if lock.exists && !t.unsure {
 		t.denied = pacing{}
 	}
 	return lock, trail, nil
+}
+
+// count counts the claims. P1: where ZooKeeper comes back with an older copy of its data, this session may be in it, and go on. Then newer
+// claims are gone, with the breadcrumbs of programs that may still run.
+func (t *taking) count(ctx context.Context) error {
+	dir, err := t.s.getStat(ctx, t.paths.Dir())
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return ErrDeleted
+	case err != nil:
+		return err
+	case dir.Mzxid < t.newest: // each claim writes to it
+		return ErrOlder
+	}
+	t.claims = dir.Version
+	return nil
+}
+
+func (t *taking) lookAtLock(ctx context.Context) (view, error) {
+	began := time.Now()
+	lock, err := t.s.getW(ctx, t.paths.Lock())
+	if err == nil {
+		t.left.note(lock, began, time.Now())
+	}
+	return lock, err
 }
 
 // create makes the lock, and our breadcrumb with it when there is none. It raises the version of the service's folder, which
@@ -67,6 +106,9 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 	}
 	if o.intents != nil {
 		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(), Version: o.intents.version})
+	}
+	if o.claims != nil { // this claim, which the transaction has counted by then, is the next one
+		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Dir(), Version: *o.claims + 1})
 	}
 	results, failed, err := t.s.transact(ctx, ops...)
 	t.unsure, t.tried = unknown(err), crumb
@@ -93,13 +135,17 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 		return nil, t.torn()
 	}
 	t.newest = claim.Token
+	t.saw(claim.Token, t.s.Timeout())
 	claim.found = o.clear
 	if !o.clear {
 		err = claim.reread(ctx)
 		t.unsure = err != nil
 	}
-	if born(*results[1].Stat) != t.birth {
-		return nil, t.rebirth(ctx, claim)
+	switch {
+	case born(*results[1].Stat) != t.birth:
+		return nil, t.rebirth(ctx, claim, ErrDeleted)
+	case claim.number <= t.claims: // the copy came after the last look
+		return nil, t.rebirth(ctx, claim, ErrOlder)
 	}
 	return claim, wrap("read the breadcrumb", err)
 }
@@ -110,15 +156,15 @@ func (t *taking) again(ctx context.Context, err error) error {
 }
 
 func (t *taking) claim(crumb BreadCrumb, token int64, number int32, stakes []string) *Claim {
-	return &Claim{Token: token, Since: time.Now(), Roll: newRoll(), number: number, s: t.s, paths: t.paths, crumb: crumb, stakes: stakes}
+	return &Claim{Token: token, Since: time.Now(), Roll: newRoll(), number: number, left: t.left, s: t.s, paths: t.paths, crumb: crumb, stakes: stakes}
 }
 
-// rebirth gives back a lock in another folder than the one of the candidate's beginning. P1: the former active's breadcrumb went with the
-// former folder, so only a delay can prove its death, and a new candidate waits that long.
-func (t *taking) rebirth(ctx context.Context, claim *Claim) error {
+// rebirth gives back a lock in another folder than the one of the candidate's beginning, or in an older copy of it. P1: the former active's
+// breadcrumb is gone, so only a delay can prove its death, and a new candidate waits that long.
+func (t *taking) rebirth(ctx context.Context, claim *Claim, why error) error {
 	err := claim.Release(ctx)
 	t.unsure = err != nil
-	return errors.Join(ErrDeleted, err)
+	return errors.Join(why, err)
 }
 
 func (t *taking) torn() error {
@@ -138,7 +184,7 @@ func unclaimedSince(dir zk.Stat, token int64) bool { return dir.Mzxid == token |
 // back long ago. Its deletion could hit a later lock, which has the same path and version, so we end the session, and that lock for good
 // with it. We do the same if hand-made changes of the service look like that.
 func (t *taking) adopt(ctx context.Context, crumb BreadCrumb, lock view, stakes []string) (*Claim, error) {
-	dir, err := outcome(ctx, t.s.client, func() (zk.Stat, error) { return t.s.stat(ctx, t.paths.Dir()) })
+	dir, err := outcome(ctx, t.s.client, func() (zk.Stat, error) { return t.s.getStat(ctx, t.paths.Dir()) })
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", t.paths.Dir(), err)
 	}
@@ -159,7 +205,7 @@ func (t *taking) adopt(ctx context.Context, crumb BreadCrumb, lock view, stakes 
 		return nil, t.torn()
 	case born(dir) != t.birth:
 		t.unsure = false
-		return nil, t.rebirth(ctx, claim)
+		return nil, t.rebirth(ctx, claim, ErrDeleted)
 	case dir.Mzxid != claim.Token || claim.PreviousToken > claim.Token:
 		return nil, t.cede(ctx, claim)
 	}
@@ -167,12 +213,12 @@ func (t *taking) adopt(ctx context.Context, crumb BreadCrumb, lock view, stakes 
 	return claim, nil
 }
 
-// cede gives up a lock if somebody has written to the service by hand, and our breadcrumb with it: as after a lost race, Wait finds out
+// cede gives up a lock if another client has written to the service by hand, and our breadcrumb with it: as after a lost race, Wait finds out
 // what comes next. No program was started under that lock.
 //
 // P1: if the leader knows more claims than this server, the lock there is not ours. If it refuses again and again, they disagree.
 func (t *taking) cede(ctx context.Context, claim *Claim) error {
-	t.s.log.Warn("somebody has written to the service's znodes by hand: taking its lock again", "service", t.paths.Service, "token", claim.Token)
+	t.s.log.Warn("another client has written to the service's znodes by hand: taking its lock again", "service", t.paths.Service, "token", claim.Token)
 	_, err := t.s.multi(ctx, claim.surrender()...)
 	switch {
 	case err == nil:
@@ -196,7 +242,7 @@ func (t *taking) disown(ctx context.Context, stakes []string) error {
 			if err := t.s.sync(ctx, t.paths.Dir()); err != nil { // the unanswered request may not be seen yet
 				return view{}, err
 			}
-			return t.s.probe(ctx, t.paths.Lock())
+			return t.s.existsW(ctx, t.paths.Lock())
 		})
 		if err != nil {
 			return wrap("read who holds the lock", err)
@@ -206,7 +252,7 @@ func (t *taking) disown(ctx context.Context, stakes []string) error {
 			return nil
 		}
 		claim, err := t.adopt(ctx, t.tried, lock, stakes)
-		if errors.Is(err, ErrDeleted) && !t.unsure {
+		if (errors.Is(err, ErrDeleted) || errors.Is(err, ErrOlder)) && !t.unsure {
 			return nil // the lock is given back
 		}
 		if err == nil && claim != nil {

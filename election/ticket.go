@@ -1,11 +1,13 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"time"
 
 	"understudy/election/jute"
@@ -26,6 +28,10 @@ type Release struct {
 	Dir   string `json:"dir"`
 	Lock  string `json:"lock"`
 	Crumb string `json:"crumb"`
+	// Of the child's effects, by whoever closes the session: they are proved undone, or known to be left. Else a breadcrumb that lists effects
+	// says that they are left.
+	Undone bool `json:"-"`
+	Left   bool `json:"-"`
 }
 
 // Ticket returns a ticket that closes this session.
@@ -37,13 +43,37 @@ func (s *Session) Ticket() Ticket {
 // Close takes the session over, removes the breadcrumbs and locks of children that were proved dead, and, if no process of
 // the session is alive, closes it: P2. It retries until it has succeeded, the session is over, or ctx ends.
 func (t Ticket) Close(ctx context.Context, dial DialFunc, dead []Release, all bool) error {
+	return t.close(ctx, dial, dead, closing{end: exactly(time.Now()), all: all}) // as near as anybody comes who was not asked
+}
+
+// CloseFormer is Close for the session of a supervisor that is gone with its guardians, and all programs with them, at any time since the
+// last heartbeat.
+func (t Ticket) CloseFormer(ctx context.Context, dial DialFunc, root string, of Node, dead []Release) error {
+	now := time.Now()
+	silent := Ending{utc(now.Add(-t.Timeout - usualTick)), utc(now)}
+	return t.close(ctx, dial, dead, closing{end: silent, all: true, former: &of, root: root})
+}
+
+// ErrLeftAlone says that CloseFormer must not close a session: it is not that supervisor's, or one of its breadcrumbs says that a process of a
+// program is alive, which may be anywhere.
+var ErrLeftAlone = errors.New("the session must not be closed")
+
+// closing says how to close a session.
+type closing struct {
+	end    Ending // of the programs whose locks it gives back
+	all    bool   // no process of the session is alive
+	former *Node  // whose session it has to be; nil: whoever closes it has served it
+	root   string // where that is registered
+}
+
+func (t Ticket) close(ctx context.Context, dial DialFunc, dead []Release, how closing) error {
 	dial = dialing(dial, t.TLS)
 	t.Auth = t.Auth.widened() // they may have changed since; Close creates no znode
 	first := rand.IntN(len(t.Servers))
 	for tries := 0; ; tries++ {
-		err := t.closeAt(ctx, dial, t.Servers[(first+tries)%len(t.Servers)], dead, all)
-		if err == nil {
-			return nil
+		err := t.closeAt(ctx, dial, t.Servers[(first+tries)%len(t.Servers)], dead, how)
+		if err == nil || errors.Is(err, ErrLeftAlone) {
+			return err
 		}
 		round := min(tries/len(t.Servers), 4)
 		pause := time.NewTimer(20*time.Millisecond<<round + rand.N(20*time.Millisecond))
@@ -56,7 +86,7 @@ func (t Ticket) Close(ctx context.Context, dial DialFunc, dead []Release, all bo
 	}
 }
 
-func (t Ticket) closeAt(ctx context.Context, dial DialFunc, server string, dead []Release, all bool) error {
+func (t Ticket) closeAt(ctx context.Context, dial DialFunc, server string, dead []Release, how closing) error {
 	ctx, cancel := context.WithTimeout(ctx, stallLimit(t.Timeout))
 	defer cancel()
 	conn, err := dial(ctx, server)
@@ -65,15 +95,21 @@ func (t Ticket) closeAt(ctx context.Context, dial DialFunc, server string, dead 
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	c := caller{conn: conn}
+	c := caller{conn: conn, closing: how}
 	alive, err := c.takeOver(t)
 	if err != nil || !alive {
 		return err // expired or closed already, as wanted
 	}
-	if err := c.release(ctx, t, dead); err != nil {
+	if how.former != nil {
+		err = c.recognize(t)
+	}
+	if err == nil {
+		err = c.release(ctx, t, dead)
+	}
+	if err != nil {
 		return err
 	}
-	if !all {
+	if !how.all {
 		return nil
 	}
 	_, err = c.ask(request{jute.OpCloseSession, nil})
@@ -84,6 +120,7 @@ func (t Ticket) closeAt(ctx context.Context, dial DialFunc, server string, dead 
 type caller struct {
 	conn net.Conn
 	xid  int32
+	closing
 }
 
 type request struct {
@@ -111,13 +148,35 @@ func (c *caller) takeOver(t Ticket) (alive bool, err error) {
 	if err := jute.Unmarshal(frame, &greeting); err != nil {
 		return false, err
 	}
-	if greeting.SessionID == 0 {
+	switch {
+	case greeting.SessionID == 0:
 		return false, nil
+	case t.Session != 0 && greeting.SessionID != t.Session:
+		return false, fmt.Errorf("%w: it answered with another session", ErrForgets)
 	}
 	if t.Auth != nil {
 		_, err = c.conn.Write(t.Auth.frames())
 	}
 	return true, err
+}
+
+// recognize makes sure that the session is that supervisor's, as its own znode says, and looks when its last heartbeat was. Servers may
+// give an id again after their machine was booted.
+func (c *caller) recognize(t Ticket) error {
+	path := NodesDir(c.root) + "/" + c.former.Node
+	answers, err := c.ask(request{jute.OpSync, jute.Path(path)}, request{jute.OpGetData, jute.PathWatch{Path: path}})
+	if err != nil {
+		return err
+	}
+	own := answers[1]
+	n, err := decode[Node](own.Data)
+	if own.code != jute.OK || own.Stat.EphemeralOwner != t.Session || err != nil || n.Pid != c.former.Pid || !n.Since.Equal(c.former.Since) {
+		return fmt.Errorf("%w: %s is not of that supervisor", ErrLeftAlone, path)
+	}
+	if beat := utc(time.UnixMilli(own.Stat.Mtime)); beat.After(*c.end.Min) && beat.Before(*c.end.Max) {
+		c.end.Min = beat
+	}
+	return nil
 }
 
 // mostReleases is how often Close reads a session's znodes again because they have changed: an operator may write to a service's
@@ -148,7 +207,7 @@ func (c *caller) release(ctx context.Context, t Ticket, dead []Release) error {
 }
 
 // releaseAsSeen returns what has changed between reading and removal. It does not remove a breadcrumb that names another session, nor its
-// lock.
+// lock. A breadcrumb whose effects are not proved undone stays, and says that they are left.
 func (c *caller) releaseAsSeen(t Ticket, dead []Release) (changed []Release, err error) {
 	// The server may lag behind, and would miss a breadcrumb that was written, or signed, a moment ago.
 	reads := make([]request, 0, 1+3*len(dead))
@@ -162,29 +221,50 @@ func (c *caller) releaseAsSeen(t Ticket, dead []Release) (changed []Release, err
 	if err != nil {
 		return nil, err
 	}
-	var writes []request
+	var notes, writes []request
 	var of []Release
 	for i, r := range dead {
 		dir, crumb, lock := answers[3*i+1], answers[3*i+2], answers[3*i+3]
 		if dir.code != jute.OK || crumb.code != jute.OK {
 			continue
 		}
-		if named, err := ReadBreadCrumb(crumb.Data); err != nil || named.Session != SessionName(t.Session) {
+		named, err := ReadBreadCrumb(crumb.Data)
+		if err != nil || named.Session != SessionName(t.Session) {
 			continue
 		}
+		if c.former != nil && named.Leftover.Known {
+			return nil, fmt.Errorf("%w: %s says that a process is alive", ErrLeftAlone, r.Crumb)
+		}
 		ops := jute.Multi{jute.CheckOp(r.Dir, dir.Stat.Version), jute.DeleteOp(r.Crumb, crumb.Stat.Version)}
-		if lock.code == jute.OK && lock.Stat.EphemeralOwner == t.Session {
+		if left := r.left(named); len(left) > 0 { // P2: the lock goes with the session alone
+			data := leaveEffects(crumb.Data, left)
+			ops[1] = jute.SetDataOp(jute.SetData{Path: r.Crumb, Data: data, Version: crumb.Stat.Version})
+		} else if lock.code == jute.OK && lock.Stat.EphemeralOwner == t.Session {
 			ops = append(ops, jute.DeleteOp(r.Lock, -1))
 		}
 		writes, of = append(writes, request{jute.OpMulti, ops}), append(of, r)
+		note := note{cmp.Or(named.Token, crumb.Stat.Czxid), c.end} // a breadcrumb without a token was written together with the lock
+		notes = append(notes, request{jute.OpSetData, jute.SetData{Path: r.Dir + "/" + historyName, Data: encode(note), Version: -1}})
 	}
-	answers, err = c.ask(writes...)
-	for i, a := range answers {
+	answers, err = c.ask(append(notes, writes...)...) // a note that is refused delays nothing
+	for i, a := range answers[min(len(notes), len(answers)):] {
 		if a.code == jute.BadVersion || a.code == jute.NoNode {
 			changed = append(changed, of[i])
 		}
 	}
 	return changed, err
+}
+
+// left is what may be left of the effects that a breadcrumb lists.
+func (r Release) left(named BreadCrumb) []string {
+	left := named.union()
+	switch {
+	case r.Undone:
+		return nil
+	case r.Left && len(left) == 0:
+		return []string{"unknown"}
+	}
+	return left
 }
 
 func (c *caller) ask(requests ...request) ([]reply, error) {
@@ -243,29 +323,39 @@ func EncodeTicket(t Ticket) []byte { return encode(t) }
 // EncodeRelease is EncodeTicket's counterpart for one service.
 func EncodeRelease(p Paths) []byte { return encode(p.Release()) }
 
+// Closing is an order to close a session, by a guardian: the releases of children that are dead, by what is known of their effects.
+type Closing struct {
+	Ticket             []byte
+	Dead, Undone, Left [][]byte
+	All                bool // every child of the session is dead, and its effects are undone
+}
+
 // CloseEncoded is Ticket.Close for encoded values.
-func CloseEncoded(ctx context.Context, ticket []byte, releases [][]byte, all bool) error {
-	t, dead, err := decodeClosing(ticket, releases)
+func CloseEncoded(ctx context.Context, c Closing, dial DialFunc) error {
+	t, dead, err := c.Decode()
 	if err != nil {
 		return err
 	}
-	return t.Close(ctx, nil, dead, all)
+	return t.Close(ctx, dial, dead, c.All)
 }
 
-func decodeClosing(ticket []byte, releases [][]byte) (Ticket, []Release, error) {
-	t, err := decode[Ticket](ticket)
+// Decode returns the session's ticket, and its releases.
+func (c Closing) Decode() (Ticket, []Release, error) {
+	t, err := decode[Ticket](c.Ticket)
 	switch {
 	case err != nil:
 		return Ticket{}, nil, fmt.Errorf("session ticket: %w", err)
 	case len(t.Servers) == 0 || t.Session == 0 || t.Timeout <= 0:
 		return Ticket{}, nil, errors.New("session ticket: no servers, no session or no timeout")
 	}
-	dead := make([]Release, 0, len(releases))
-	for _, r := range releases {
+	var dead []Release
+	for i, r := range slices.Concat(c.Dead, c.Undone, c.Left) {
 		d, err := decode[Release](r)
 		if err != nil {
 			return Ticket{}, nil, fmt.Errorf("release: %w", err)
 		}
+		known := i - len(c.Dead)
+		d.Undone, d.Left = known >= 0 && known < len(c.Undone), known >= len(c.Undone)
 		dead = append(dead, d)
 	}
 	return t, dead, nil

@@ -17,6 +17,14 @@ func zkmemCreateIn(path string) zkmem.Match { return zkmem.Match{Op: jute.OpCrea
 // leave has a node become active and vanish without a word, and returns what its guardians know.
 func (w *world) leave(node string) (Ticket, Release) {
 	w.Helper()
+	ticket, release, _ := w.leaveAt(node)
+	return ticket, release
+}
+
+// leaveAt is leave, and tells when the session was last served: to close the connection takes the library up to a second.
+func (w *world) leaveAt(node string) (Ticket, Release, time.Time) {
+	w.Helper()
+	var left time.Time
 	var ticket Ticket
 	var release Release
 	gone := errors.New("gone")
@@ -25,13 +33,13 @@ func (w *world) leave(node string) (Ticket, Release) {
 		if err != nil {
 			return err
 		}
-		ticket, release = s.Ticket(), cl.paths.Release()
+		ticket, release, left = s.Ticket(), cl.paths.Release(), time.Now()
 		return gone
 	})()
 	if !errors.Is(err, gone) {
 		w.Fatal(err)
 	}
-	return ticket, release
+	return ticket, release, left
 }
 
 func TestTicketClosesASessionAndRemovesItsBreadcrumb(t *testing.T) {
@@ -90,7 +98,7 @@ func TestTicketDoesNotTouchTheBreadcrumbOfAnother(t *testing.T) {
 			w.Fatal(err)
 		}
 		w.asOperator(func(ctx context.Context, s *Session) error {
-			v, err := s.look(ctx, release.Crumb)
+			v, err := s.getW(ctx, release.Crumb)
 			if named, bad := decode[BreadCrumb](v.data); named.Node != "b" || bad != nil {
 				w.Errorf("the breadcrumb names %q: %v", named.Node, bad)
 			}

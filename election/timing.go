@@ -37,7 +37,11 @@ type FormerLease struct {
 	Session time.Duration // the longest session timeout that the former active's lease may rest on
 	Lives   bool          // its session may still exist
 	Others  bool          // not only its own node and the servers can have ended its session
+	Undoing time.Duration // how long its node may take to undo the effects of its programs
 }
+
+// undoMargin is for the death of the programs before the first undo, the writing of what is left, and clocks of two rates.
+const undoMargin = time.Second
 
 // Wait is how long a claimant waits, from its claim, until the former active's lease has ended; at least grace.
 //
@@ -45,8 +49,14 @@ type FormerLease struct {
 // nothing. A session that others can end may have had a heartbeat acknowledged right before, and its node may not hear of
 // its end. From the sending of that heartbeat until the last death it is at most 7T/12: the lease, and the slack for killing, which
 // a watchdog may use up. Two clocks measure this, so Wait adds T/20: more than their rates may differ. A live session may get
-// heartbeats acknowledged after the claim; within T its node has learned of the lock's end, and acted, or has lost its lease.
+// heartbeats acknowledged after the claim; within T its node has learned of the lock's end, and acted, or has lost its lease. Only then
+// it undoes effects: what is not undone in its time, its breadcrumb says.
 func (f FormerLease) Wait(grace time.Duration) time.Duration {
+	if f.Undoing > 0 {
+		undoing := f.Undoing + undoMargin
+		f.Undoing = 0
+		return max(f.Wait(grace), f.Wait(0)+undoing)
+	}
 	wait := grace
 	if f.Lives {
 		wait += f.Session

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 
 	"understudy/supervisor/keyfile"
@@ -32,7 +31,7 @@ func over(dial DialFunc, t *TLS) DialFunc {
 		}
 		conn := tls.Client(plain, c)
 		if err := conn.HandshakeContext(ctx); err != nil {
-			return nil, errors.Join(fmt.Errorf("TLS with %s: %w", address, err), plain.Close())
+			return nil, errors.Join(noTLS(address, err), plain.Close())
 		}
 		return conn, nil
 	}

@@ -22,6 +22,7 @@ var errAuthRefused = errors.New("the server refused our credentials")
 
 // handshake is a server's answer to a connect request.
 type handshake struct {
+	server   string
 	sent     time.Duration // when the connect request was
 	timeout  time.Duration
 	session  int64
@@ -35,6 +36,7 @@ type handshake struct {
 // watches. So wire shows the client no zxid, and corrects its requests on the way.
 type wire struct {
 	net.Conn
+	server  string
 	limit   time.Duration // the longest silence
 	auth    *Auth
 	seen    *atomic.Int64 // the newest zxid of the session
@@ -118,10 +120,16 @@ func (w *wire) next() error {
 		w.in = bufio.NewReaderSize(w.Conn, 1<<10)
 	}
 	var head [4]byte
-	if _, err := io.ReadFull(w.in, head[:]); err != nil {
+	n, err := io.ReadFull(w.in, head[:])
+	length := int32(binary.BigEndian.Uint32(head[:]))
+	if !w.ready && (err != nil || length < 0 || length > maxGreeting) {
+		err = w.noGreeting(head[:n], err)
+		w.refused(err)
+	}
+	if err != nil {
 		return err
 	}
-	body, err := jute.ReadFrameBody(w.in, int32(binary.BigEndian.Uint32(head[:])), maxFrame)
+	body, err := jute.ReadFrameBody(w.in, length, maxFrame)
 	if err != nil {
 		return err
 	}
@@ -160,7 +168,7 @@ func (w *wire) greet(frame []byte) error {
 		w.limit = min(w.limit, stallLimit(time.Duration(hello.Timeout)*time.Millisecond))
 	}
 	w.greeted(handshake{
-		sent: w.sent, timeout: time.Duration(hello.Timeout) * time.Millisecond, session: hello.SessionID, password: hello.Password,
+		server: w.server, sent: w.sent, timeout: time.Duration(hello.Timeout) * time.Millisecond, session: hello.SessionID, password: hello.Password,
 	})
 	if hello.SessionID == 0 || w.auth == nil {
 		return nil

@@ -13,7 +13,7 @@ const (
 	RoleOffline  Role = "offline"  // no session with ZooKeeper
 	RoleStandby  Role = "standby"  // waits for the lock
 	RoleClaiming Role = "claiming" // the lock is free: takes it
-	RoleFencing  Role = "fencing"  // has the lock, and does not know yet that the former active is dead
+	RoleFencing  Role = "fencing"  // has the lock, and does not know yet that the previous node's program is dead
 	RoleActive   Role = "active"   // the child may run
 	RoleStopping Role = "stopping" // ends the child, and gives the lock back
 	RoleFailed   Role = "failed"   // gave up, and backs off so that another node can try
@@ -51,6 +51,7 @@ const (
 	ChildDone      Reason = "child done"          // the child has ended, and is not to run there again for now
 	ChildFailed    Reason = "child failed"        // the child failed too often
 	HookFailed     Reason = "on_active failed"
+	UndoFailed     Reason = "undo failed"
 	LockLost       Reason = "lock lost"
 	LeaseEnding    Reason = "lease ending"
 	SessionExpired Reason = "session expired"
@@ -90,6 +91,17 @@ const NoBreadcrumb Proof = "no breadcrumb was left"
 
 // Fenced reports whether the former active had to be fenced.
 func (p Proof) Fenced() bool { return p != "" && p != NoBreadcrumb }
+
+// Confirmed reports whether an operator said that the former active was dead.
+func (p Proof) Confirmed() bool {
+	method, _, _ := strings.Cut(string(p), ",")
+	return method == "confirmed" || strings.HasPrefix(method, confirmedBy)
+}
+
+const confirmedBy = "confirmed by "
+
+// ConfirmedBy is the proof if an operator, who is known, said that the former active was dead.
+func ConfirmedBy(who string) Proof { return confirmedBy + Proof(strings.ReplaceAll(who, ",", " ")) }
 
 // NotEligible says that a node is never a candidate, by its config. That is no fault.
 const NotEligible = "eligible: false in its config"

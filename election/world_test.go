@@ -165,6 +165,6 @@ func (w *world) asOperator(f func(ctx context.Context, s *Session) error) {
 }
 
 func exists(ctx context.Context, s *Session, path string) (bool, error) {
-	v, err := s.probe(ctx, path)
+	v, err := s.existsW(ctx, path)
 	return v.exists, err
 }

@@ -18,6 +18,7 @@ const (
 	historyName = "history"
 	controlName = "control"
 	preferName  = "preferred"
+	copiesName  = "copies"
 )
 
 // Dir is the service's own folder; everything of the service lives below it.
@@ -44,6 +45,9 @@ func (p Paths) Control() string { return path.Join(p.Dir(), controlName) }
 // Preferred holds an ephemeral for each candidate that has a priority and could run the service.
 func (p Paths) Preferred() string { return path.Join(p.Dir(), preferName) }
 
+// Copies says which promotion of a replicated service was the newest, and holds an ephemeral for each node that tells of its copy.
+func (p Paths) Copies() string { return path.Join(p.Dir(), copiesName) }
+
 // Release names the lock and the breadcrumb of a child that may be running.
 func (p Paths) Release() Release { return Release{Dir: p.Dir(), Lock: p.Lock(), Crumb: p.Crumb()} }
 
@@ -62,6 +66,8 @@ type Node struct {
 	Machine string `json:"machine,omitempty"`
 	Boot    string `json:"boot,omitempty"`
 	Contain string `json:"contain,omitempty"`
+	Config  string `json:"config,omitempty"`       // the file
+	Sum     string `json:"config_sum,omitempty"`   // of the file's content, and of all that it includes
 	Fault   string `json:"config_fault,omitempty"` // why its changed config is not taken up
 	// Warnings are dangerous settings there, as Bounded leaves them.
 	Warnings []string `json:"warnings,omitempty"`
@@ -92,16 +98,27 @@ type Member struct {
 	Agent   string `json:"agent,omitempty"`
 	Token   int64  `json:"token,omitempty"` // of the activation that an active member speaks of
 	Logs    bool   `json:"logs,omitempty"`  // its programs' output is in files, as far as any of it is
+	// Restarts counts the programs' starts after the first of this activation. Exit and Exited are how and when the run before ended.
+	Restarts int        `json:"restarts,omitempty"`
+	Exit     string     `json:"last_exit,omitempty"`
+	Exited   *time.Time `json:"last_exit_at,omitempty"`
+	Retry    *time.Time `json:"retry,omitempty"` // when a node that failed tries again
 	// Demoted says why the node is not preferred although its config prefers it.
 	Demoted *Demotion `json:"demoted,omitempty"`
 }
 
 // Activation is one entry of the history.
 type Activation struct {
-	Node   string     `json:"node"`
-	Token  int64      `json:"token"`
-	Start  time.Time  `json:"start"`
-	End    *time.Time `json:"end,omitempty"`
+	Node    string     `json:"node"`
+	Token   int64      `json:"token"`
+	Start   time.Time  `json:"start"`             // when it took the lock
+	Started *time.Time `json:"started,omitempty"` // when its programs were started; nil: an older version wrote it
+	Ready   *time.Time `json:"ready,omitempty"`   // when they were ready for the first time; nil: never yet
+	HookMs  int64      `json:"hook_ms,omitempty"` // how much of the time from Started to Ready on_active took
+	End     *time.Time `json:"end,omitempty"`
+	// EndMin and EndMax bound the last proof that the programs ran, if the node did not write the end itself.
+	EndMin *time.Time `json:"end_min,omitempty"`
+	EndMax *time.Time `json:"end_max,omitempty"`
 	Reason Reason     `json:"reason,omitempty"`
 	Fenced Proof      `json:"fenced,omitempty"` // how the former active was known to be dead
 	// FenceMs is how long fencing took: the child starts so long after Start.

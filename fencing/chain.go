@@ -40,7 +40,7 @@ type Method interface {
 }
 
 // ErrAlive is a method's error for a child that it has seen and could not end. No delay proves that one dead.
-var ErrAlive = errors.New("the child is alive")
+var ErrAlive = errors.New("the program is alive")
 
 // Step is a method with its time limit, or several methods that are tried at the same time.
 type Step struct {
@@ -242,7 +242,7 @@ func (a *attempts) local(ctx context.Context) (verdict Verdict, by string) {
 	return verdict, by
 }
 
-var errAlive = errors.New("the child is alive on this machine")
+var errAlive = errors.New("the program is alive on this machine")
 
 // step tries one step, and returns the method that succeeded.
 func (a *attempts) step(ctx context.Context, s Step) (by string, err error) {
@@ -319,7 +319,7 @@ func (a *attempts) told(by string, took time.Duration, err error) (Outcome, erro
 	if err != nil {
 		return Outcome{Took: took, Attempts: a.tried}, err
 	}
-	a.chain.Logger.Info("the former active is dead", a.pairs("by", by, "took", took.Round(time.Millisecond))...)
+	a.chain.Logger.Info("the previous node's program is dead", a.pairs("by", by, "took", took.Round(time.Millisecond))...)
 	return Outcome{By: by, Took: took, Attempts: a.tried}, nil
 }
 
@@ -338,7 +338,7 @@ func (r *refusal) Error() string {
 	for _, attempt := range r.tried {
 		why = append(why, fmt.Sprintf("%s: %v", attempt.Method, attempt.Err))
 	}
-	return fmt.Sprintf("%v: nothing proves that the child on %s is dead (%s)", ErrRefused, r.target.Node, strings.Join(why, "; "))
+	return fmt.Sprintf("%v: nothing proves that the program on %s is dead (%s)", ErrRefused, r.target.Node, strings.Join(why, "; "))
 }
 
 func (r *refusal) Unwrap() []error {

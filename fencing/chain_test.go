@@ -135,7 +135,7 @@ func TestRefusalNamesEachAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := Chain{Steps: steps(&fake{name: "exec", err: errBroken}, &fake{name: "ssh", took: time.Hour})}
 		_, err := c.Fence(t.Context(), target, time.Now(), nil)
-		want := "fencing refused: nothing proves that the child on db-1 is dead (exec: broken; ssh: no answer within 10s)"
+		want := "fencing refused: nothing proves that the program on db-1 is dead (exec: broken; ssh: no answer within 10s)"
 		if err == nil || err.Error() != want || !errors.Is(err, errBroken) || !errors.Is(err, ErrRefused) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
@@ -253,7 +253,7 @@ func TestLogAloneTellsTheStory(t *testing.T) {
 		}
 		want := `[WARN]  fencing attempt failed: service=redis node=db-1 target_token=42 method=exec took=0s error=broken
 [INFO]  waiting for the grace delay: service=redis node=db-1 target_token=42 left=1s grace_delay=1s
-[INFO]  the former active is dead: service=redis node=db-1 target_token=42 by=grace took=1s
+[INFO]  the previous node's program is dead: service=redis node=db-1 target_token=42 by=grace took=1s
 `
 		if diff := cmp.Diff(want, log.String()); diff != "" {
 			t.Error(diff)

@@ -195,7 +195,7 @@ func TestStoryTellsWhatFailed(t *testing.T) {
 	if err != nil || out.Story() != "ssh, after agent failed" {
 		t.Errorf("%q, %v", out.Story(), err)
 	}
-	if told := out.Told(); told != "local failed: the child is alive on this machine\nagent failed: broken\nssh succeeded\n" {
+	if told := out.Told(); told != "local failed: the program is alive on this machine\nagent failed: broken\nssh succeeded\n" {
 		t.Errorf("%s", told)
 	}
 	if story := (Outcome{By: ByGrace}).Story(); story != "grace" {

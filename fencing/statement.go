@@ -9,15 +9,17 @@ import (
 
 // Statement is the target's own machine's statement about the target.
 type Statement struct {
-	Dead    bool   `json:"dead"`
-	How     string `json:"how,omitempty"`   // how the death was proved
-	Alive   bool   `json:"alive,omitempty"` // it was seen, and could not be ended
-	Why     string `json:"why,omitempty"`   // why it is not called dead
-	Service string `json:"service"`
-	Token   int64  `json:"token"`
-	Node    string `json:"node,omitempty"`
-	Machine string `json:"machine,omitempty"`
-	Boot    string `json:"boot"`
+	Dead  bool   `json:"dead"`
+	How   string `json:"how,omitempty"`   // how the death was proved
+	Alive bool   `json:"alive,omitempty"` // it was seen, and could not be ended
+	Why   string `json:"why,omitempty"`   // why it is not called dead
+	// Left names effects that are not undone: then it is not called dead, though none of its processes is left.
+	Left    []string `json:"effects_left,omitempty"`
+	Service string   `json:"service"`
+	Token   int64    `json:"token"`
+	Node    string   `json:"node,omitempty"`
+	Machine string   `json:"machine,omitempty"`
+	Boot    string   `json:"boot"`
 }
 
 // ErrNotDead says that the target's machine has answered without a proof: another question is useless for a while.
@@ -27,6 +29,8 @@ var ErrNotDead = errors.New("not called dead")
 // authenticated its author.
 func (s Statement) Convinces(t Target) error {
 	switch {
+	case !s.Dead && len(s.Left) > 0:
+		return fmt.Errorf("%w: %w", ErrNotDead, &NotUndone{s.Left})
 	case !s.Dead && s.Alive:
 		return fmt.Errorf("%w: %w: %s", ErrNotDead, ErrAlive, s.Why)
 	case !s.Dead:

@@ -3,8 +3,8 @@
 # or with sudo that asks for no password. A test that needs anything else that is missing (packaging/need) is skipped; with CI=true it fails.
 #
 #	test.sh            each promise: all packages, then supervisor/testbed/promises on real ZooKeeper servers in network namespaces
-#	test.sh rest       the rest of supervisor/testbed: operators, real programs, a browser, a machine with a watchdog
-#	test.sh packages   deb and rpm, on machines that boot
+#	test.sh rest       the rest of supervisor/testbed: operators, real programs, a browser, a machine with a watchdog; ZooKeeper 3.9
+#	test.sh packages   deb and rpm, on machines that boot; the image, in containers
 #	test.sh install    runs nothing: installs what all of these need
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,9 +12,9 @@ export PATH=$PATH:/usr/sbin:/sbin
 
 part=${1:-promises}
 basic="zookeeper libslf4j-java iproute2 nftables gcc libc6-dev"
-rest="python3-kazoo systemd prometheus haproxy nginx-light bash zsh fish chromium redis-server redis-tools iputils-arping python3 postgresql
-	openssh-server openssh-client fence-agents qemu-system-x86 busybox-static xz-utils"
-packaged="lintian man-db rpm rpmlint dnf createrepo-c qemu-user systemd-container mmdebstrap"
+rest="python3-kazoo python3-celery curl systemd prometheus haproxy nginx-light bash zsh fish chromium redis-server redis-tools iputils-arping python3 postgresql
+	openssh-server openssh-client fence-agents resource-agents qemu-system-x86 busybox-static xz-utils"
+packaged="lintian man-db rpm rpmlint dnf createrepo-c qemu-user systemd-container mmdebstrap buildah runc golang-github-containers-common"
 case $part in
 promises) debs=$basic ;;
 rest) debs="$basic $rest" ;;
@@ -27,6 +27,14 @@ as_root() { if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi; }
 fetch_kernel() { # Debian's, which is not installed: a test boots what of it stays in $1
 	mkdir -p "$1" && cd "$1" && apt-get -qq download "$(apt-cache depends linux-image-amd64 | awk '$1 == "Depends:" {print $2}')" &&
 		dpkg-deb --fsys-tarfile ./*.deb | tar -x --wildcards './boot/vmlinuz-*' '*/watchdog.ko*' '*/i6300esb.ko*' '*/e1000.ko*' && rm ./*.deb
+}
+fetch_zookeeper() { # the jars of Debian 13's 3.9, which run with this Debian's others: into $1
+	mkdir -p "$1/apt/lists/partial" && cd "$1" && : >apt/status &&
+		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main" >apt/sources &&
+		printf '%s;\n' "Dir::Etc::SourceList \"$1/apt/sources\"" 'APT::Sandbox::User "root"' 'Dir::Etc::SourceParts "/dev/null"' "Dir::State::Lists \"$1/apt/lists\"" \
+			"Dir::State::Status \"$1/apt/status\"" "Dir::Cache \"$1/apt\"" 'Acquire::Languages "none"' >apt/conf && export APT_CONFIG=$1/apt/conf &&
+		apt-get -qq update && apt-get -qq download libzookeeper-java &&
+		dpkg-deb --fsys-tarfile ./*.deb | tar -x --strip-components=4 ./usr/share/java && rm -r apt ./*.deb
 }
 missing=
 for deb in $debs; do
@@ -46,8 +54,12 @@ elif [ -n "$missing" ]; then
 	[ -z "$policy" ] || as_root rm -f "$policy"
 	as_root systemd-machine-id-setup >/dev/null 2>&1 || true
 fi
-kernel=${XDG_CACHE_HOME:-$HOME/.cache}/understudy/kernel
-case $part in rest | install) [ -e "$kernel" ] || (fetch_kernel "$kernel.new") >/dev/null && mv -T "$kernel.new" "$kernel" 2>/dev/null || true ;; esac
+kept=${XDG_CACHE_HOME:-$HOME/.cache}/understudy
+fetch() { # what, how: into a folder that is kept
+	[ -e "$kept/$1" ] || { rm -rf "$kept/$1.new" && ("$2" "$kept/$1.new") >/dev/null && mv -T "$kept/$1.new" "$kept/$1" 2>/dev/null; } || true
+}
+case $part in rest | install) fetch kernel fetch_kernel ;; esac
+case $part in promises | rest | install) fetch zookeeper-3.9 fetch_zookeeper ;; esac
 
 status=0
 run() { # name, gotestsum's format, go test's words
@@ -65,9 +77,13 @@ promises)
 	# shellcheck disable=SC2086 # words
 	run packages pkgname $race -cpu 1 -timeout 20m $packages
 	run child pkgname $race -timeout 20m ./supervisor/child
-	run promises testname -count=1 -p 1 -timeout 30m $testbed/kit/... $testbed/golden $testbed/promises
+	run promises testname -count=1 -p 1 -timeout 30m $testbed/kit/... $testbed/golden $testbed/mistakes $testbed/promises
 	;;
-rest) run rest testname -count=1 -p 1 -timeout 40m $testbed/{e2e,programs,watchdog} ;;
+rest)
+	run rest testname -count=1 -p 1 -timeout 40m $testbed/{e2e,programs,watchdog}
+	[ ! -e "$kept/zookeeper-3.9" ] || ZOOKEEPER_JARS=$kept/zookeeper-3.9 run newer testname -count=1 -p 1 -timeout 20m \
+		-run 'Contract|RealServers|KilledSupervisor|LossOfAll' ./election/zkmem ./supervisor/control/ensemble $testbed/promises
+	;;
 packages) run installed testname -count=1 -timeout 30m ./packaging/e2e ;;
 esac
 exit $status

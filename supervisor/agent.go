@@ -13,7 +13,7 @@ import (
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/fencing/agent"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/service"
 	"understudy/supervisor/wait"
@@ -33,6 +33,7 @@ type Agent struct {
 
 // answerer answers other nodes, which ask it to prove a child dead, or for a promise.
 type answerer struct {
+	root     string // of the cluster in ZooKeeper
 	cfg      *Agent
 	self     election.Node
 	machine  Machine
@@ -44,8 +45,8 @@ type answerer struct {
 	inherit  bool // whether to take a former image's listener from the guardians; once
 }
 
-// keep answers until ctx ends. As long as a former supervisor's guardians live, they hold the address, and answer.
-func (a *answerer) keep(ctx context.Context) {
+// answerAll answers until ctx ends. As long as a former supervisor's guardians live, they hold the address, and answer.
+func (a *answerer) answerAll(ctx context.Context) {
 	log := a.log.Named("agent")
 	server := &agent.Server{
 		Keys: a.cfg.Keys, Logger: log, Prove: a.prove, Promise: a.promise,
@@ -62,7 +63,7 @@ func (a *answerer) keep(ctx context.Context) {
 		}
 		if err != nil && ctx.Err() == nil && !told {
 			told = true
-			log.Error("the fencing agent cannot listen: other nodes cannot ask whether a child here is dead, retrying", "error", err)
+			log.Error("the fencing agent cannot listen, trying again: other nodes cannot ask whether a program here is dead", "listen", a.cfg.Listen, "error", err)
 		}
 		wait.For(ctx, 200*time.Millisecond)
 	}
@@ -105,7 +106,7 @@ func (a *answerer) lend(ctx context.Context, l net.Listener) {
 		return
 	}
 	err := func() error {
-		as := witness.Note{Node: a.self.Node, Files: a.cfg.Files}
+		as := witness.Note{Root: a.root, Node: a.self.Node, Files: a.cfg.Files}
 		if keys := a.cfg.Keys; keys.Secrets != nil {
 			secrets, err := keys.Secrets()
 			if err != nil {
@@ -131,12 +132,12 @@ func (a *answerer) lend(ctx context.Context, l net.Listener) {
 // prove answers an authenticated question of the node that holds the lock.
 func (a *answerer) prove(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
 	w := witness.At{
-		Node: a.self.Node, Host: child.Host{Machine: a.self.Machine, Boot: a.self.Boot}, End: a.machine.KillTree, Look: a.machine.Outlasted,
+		Node: a.self.Node, Host: box.Host{Machine: a.self.Machine, Boot: a.self.Boot}, End: a.machine.KillTree, Look: a.machine.Outlasted, Owed: a.machine.Owed,
 	}
 	if t := a.tree(q.Service, q.Tree); t != nil {
-		w.End = func(ctx context.Context, _ json.RawMessage) error { return t.Kill(ctx, q.By, q.ByToken) }
+		w.Owed, w.End = nil, func(ctx context.Context, _ json.RawMessage) error { return t.Kill(ctx, q.By, q.ByToken) }
 	}
-	return w.Prove(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
+	return w.Prove(ctx, q.Service, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
 }
 
 // promise answers a request for a promise.
@@ -153,7 +154,7 @@ func (a *answerer) promise(q agent.PromiseRequest) error {
 // answerer makes this node's answerer.
 func (s *supervisor) answerer() *answerer {
 	return &answerer{
-		cfg: s.cfg.Agent, self: s.self, machine: s.cfg.Machine, promises: s.promises, tree: s.roster.tree, guarded: s.guarded,
+		cfg: s.cfg.Agent, root: s.cfg.Root, self: s.self, machine: s.cfg.Machine, promises: s.promises, tree: s.roster.tree, guarded: s.guarded,
 		guard: func() Guard { return s.guard }, log: s.log, inherit: s.left != nil && s.left.Agent == s.cfg.Agent.Listen,
 	}
 }

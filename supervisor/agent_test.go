@@ -11,7 +11,8 @@ import (
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/fencing/agent"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service"
 	"understudy/supervisor/unit"
 )
@@ -33,6 +34,7 @@ type graveyard struct {
 }
 
 func (*graveyard) Outlasted(json.RawMessage, fencing.Process) error { return nil }
+func (*graveyard) Owed(string, string) []string                     { return nil }
 
 func (g *graveyard) KillTree(_ context.Context, id json.RawMessage) error {
 	g.tree = string(id)
@@ -54,7 +56,7 @@ func handedOn(t *testing.T, s *supervisor, tree Tree, id json.RawMessage) *servi
 	if err := json.Unmarshal([]byte(`{"programs": [{}], "parts": [{"program": 0}]}`), term.Run); err != nil {
 		t.Fatal(err)
 	}
-	if err := term.Find(func(json.RawMessage) (unit.Tree, bool) { return tree, true }, s.log); err != nil {
+	if err := term.Find(func(json.RawMessage) (host.Tree, bool) { return tree, true }, s.log); err != nil {
 		t.Fatal(err)
 	}
 	v := s.roster.add(Service{Name: "db"})
@@ -80,7 +82,7 @@ func TestADeathIsProvedByTheOneThatCanKnowIt(t *testing.T) {
 		"our own, alive":     {end: errLives, want: fencing.Alive, ended: 1},
 		"a predecessor's":    {change: func(q *agent.Question) { q.Tree = other }, want: fencing.Dead, others: string(other)},
 		"one that lives on":  {change: func(q *agent.Question) { q.Tree = other }, kill: errLives, want: fencing.Alive, others: string(other)},
-		"of another service": {change: func(q *agent.Question) { q.Service = "web" }, kill: child.ErrNotSeen, want: fencing.Unknown, others: string(own)},
+		"of another service": {change: func(q *agent.Question) { q.Service = "web" }, kill: box.ErrNotSeen, want: fencing.Unknown, others: string(own)},
 		"another machine's":  {change: func(q *agent.Question) { q.Machine = "m2" }, want: fencing.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,12 +1,17 @@
 package supervisor
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/supervisor/child"
+	"understudy/supervisor/config"
+	"understudy/supervisor/control"
 	"understudy/supervisor/host"
+	"understudy/supervisor/replica"
 	"understudy/supervisor/service"
 	"understudy/supervisor/unit"
 )
@@ -15,18 +20,27 @@ import (
 type Config struct {
 	Node     string
 	Host     string
+	File     string // the config file; empty: there is none
+	Sum      string // of its content, and of all that it includes
 	Version  string
 	Servers  []string
 	Root     string
 	Timeout  time.Duration // of the ZooKeeper session
 	Floor    time.Duration // no server ever grants less; 0: unknown
 	Auth     *election.Auth
-	Agent    *Agent    // nil: no other node can ask
-	Watchdog *Watchdog // nil: none is used
+	Agent    *Agent                                  // nil: no other node can ask
+	Watchdog *Watchdog                               // nil: none is used
+	Memory   service.Memory                          // nil: there is none
+	Notes    func(service string) unit.Notes         // where is noted how to undo oneshots; nil: in files
+	Copies   func(service, dir string) replica.Store // where is kept what a copy has followed; nil: in files
+	// Lacks is why this machine could not start a service now; it may hang with a file system. nil: that is never looked at.
+	Lacks    func(config.Service) error
+	Former   *Former // nil: nobody closes the session of a supervisor that is killed with its guardians
 	Services []Service
 	Warnings []string      // dangerous settings, a line each, for the status
 	Changes  <-chan Change // changes of the config while it runs; nil: none
 	Logger   hclog.Logger
+	JSONLog  bool                   // the log's lines are JSON, and so are the guardians' last words
 	TLS      *election.TLS          // nil: plain
 	Dial     election.DialFunc      // nil: TCP
 	Machine  Machine                // nil: this one
@@ -36,7 +50,10 @@ type Config struct {
 	Thread   chan<- func()          // runs functions on the main thread of the process; nil: no hand-over is possible
 	Upgrade  Upgrade
 	Broken   func(error) // is told of impossible events, besides the log; nil: only the log is
-	Legacy   []byte      // the envelope of a former image of this process; nil: there was none
+	// Stuck is told once that the goroutine that decides for a service stands still, and where it is. It has to end this process at once, as a
+	// crash does. nil: nobody looks.
+	Stuck    func(service string, stood time.Duration, stack func() string)
+	Handover []byte // the envelope of a former image of this process; nil: there was none
 
 	// Strangers says that strangers reach the servers, too, and may end any session at any moment: then the loss of a lock does not prove that
 	// its holder's lease has ended.
@@ -45,19 +62,26 @@ type Config struct {
 
 // Upgrade lets a supervisor become another image of its process, usually another version; children do not notice.
 type Upgrade struct {
-	Asked  <-chan struct{}           // nil: it never does
-	Become func(legacy []byte) error // execs; returns only if that fails
+	Asked  <-chan struct{}             // nil: it never does
+	Become func(handover []byte) error // execs; returns only if that fails
 }
 
 // Change is the result of reading the config again.
 type Change struct {
 	Services []Service
+	Sum      string   // of the files
 	Fault    string   // why the config is not taken up; then the services stay as they are
 	Warnings []string // dangerous settings of the config that was taken up
 }
 
 // Service is the config of one service.
 type Service = service.Conf
+
+// Patience bounds how long a command waits for its lock; NewPatience makes one.
+type Patience = service.Patience
+
+// NewPatience makes one that calls end when it has run out; once: after the first attempt.
+func NewPatience(once bool, end func()) *Patience { return service.NewPatience(once, end) }
 
 // Machine is the host, as a supervisor sees it.
 type Machine = host.Machine
@@ -66,10 +90,96 @@ type Machine = host.Machine
 type Guard = host.Guard
 
 // Tree is a program and all processes that it forks.
-type Tree = unit.Tree
+type Tree = host.Tree
 
 // Process is a started program.
-type Process = unit.Process
+type Process = host.Process
 
 // Watchdog is the device that resets this machine when a child outlives its lease.
 type Watchdog = service.Watchdog
+
+// Observer is told events as they happen, by several goroutines. Its methods must return at once, and must not call the
+// supervisor.
+type Observer interface {
+	service.Observer
+	// Lease tells each new end of the lease; a zero Lease is none.
+	Lease(Lease)
+	// Gone tells that a service is not in the config any more, and has ended.
+	Gone(service string)
+	// Faulty tells why a changed config is not taken up; "": it is.
+	Faulty(why string)
+	// Warned tells which settings are dangerous, a line each.
+	Warned(warnings []string)
+	// Watchdog tells, once, which device is used and how. armed reports at any time whether it resets this machine unless
+	// it is fed; an observer may call no other function of the supervisor.
+	Watchdog(device, mode string, armed func() bool)
+}
+
+// Lease is the end of the lease.
+type Lease = control.Lease
+
+// State is the state of a service on this node.
+type State = control.State
+
+// unobserved is the observer that does nothing.
+type unobserved struct{}
+
+func (unobserved) Lease(Lease)                          {}
+func (unobserved) State(State)                          {}
+func (unobserved) Gone(string)                          {}
+func (unobserved) Fenced(string, string, time.Duration) {}
+func (unobserved) Restarted(string)                     {}
+func (unobserved) Faulty(string)                        {}
+func (unobserved) Warned([]string)                      {}
+func (unobserved) Watchdog(string, string, func() bool) {}
+
+// The numbers of open descriptors while all programs run, as counted in /proc/PID/fd; without cgroups there are fewer.
+const (
+	filesOfSupervisor = 64 // 18, and some for short-lived ones
+	filesOfService    = 4  // the tree's cgroup
+	filesOfProgram    = 6  // two for its process, and its cgroup
+	filesOfLog        = 3
+	filesOfNotify     = 2
+	filesOfCommand    = filesOfProgram + 1 // a check, while it runs
+)
+
+// EnoughFiles refuses services for which this process would run out of descriptors, in the middle of a start or of a kill.
+func EnoughFiles(services map[string]config.Service) error {
+	hard, err := child.MostFiles()
+	if err != nil {
+		return err
+	}
+	if need := filesNeeded(services); need > hard {
+		number := "1 service"
+		if n := len(services); n != 1 {
+			number = fmt.Sprintf("%d services", n)
+		}
+		return fmt.Errorf("%s may need %d open files, and this process may have no more than %d: set LimitNOFILE=%d in its unit (systemctl edit), "+
+			"or `ulimit -Hn %d` before it is started", number, need, hard, 2*need, 2*need)
+	}
+	return nil
+}
+
+// filesNeeded is how many descriptors a supervisor needs when all services are active here.
+func filesNeeded(services map[string]config.Service) uint64 {
+	n := filesOfSupervisor
+	for _, s := range services {
+		if !s.Eligible {
+			continue
+		}
+		n += filesOfService
+		for _, p := range s.Processes {
+			n += filesOfProgram
+			if p.Log.File != "" {
+				n += filesOfLog
+			}
+			if p.Ready.Notify {
+				n += filesOfNotify
+			}
+		}
+		if len(s.Health.Exec) > 0 {
+			n += filesOfCommand
+		}
+	}
+	return uint64(n)
+}

@@ -17,7 +17,7 @@ import (
 // credentials are this node's credentials at ZooKeeper, and the file that holds them.
 type credentials struct {
 	read  func() (*election.Auth, error) // the file, now and then; nil: there are none
-	look  chan struct{}                  // holds one when keep should look at the file
+	look  chan struct{}                  // holds one when renewOnChange should look at the file
 	log   hclog.Logger
 	taken func() // called when other credentials are in use
 	held  func() // called when why has changed
@@ -38,9 +38,9 @@ func newCredentials(a *election.Auth, log hclog.Logger, taken, held func()) *cre
 	return c
 }
 
-// keep sends the credentials in the file to ZooKeeper whenever they change during a session. The services do not notice. There must
+// renewOnChange sends the credentials in the file to ZooKeeper whenever they change during a session. The services do not notice. There must
 // be a file.
-func (c *credentials) keep(ctx context.Context, sess *election.Session, ensemble *election.Ensemble) {
+func (c *credentials) renewOnChange(ctx context.Context, sess *election.Session, ensemble *election.Ensemble) {
 	for {
 		c.renew(ctx, sess, ensemble)
 		due := time.NewTimer(lookAgain)
@@ -69,7 +69,7 @@ func (c *credentials) renew(ctx context.Context, sess *election.Session, ensembl
 		c.taken()
 		c.log.Info("sending changed credentials to ZooKeeper", "file", now.File, "how_many", len(now.Secrets))
 	case errors.Is(err, election.ErrNotOurs), errors.Is(err, election.ErrNoAuth):
-		c.withhold(fmt.Sprintf("the changed credentials in %s are not taken up: %v; keep the former line beside the new one and run `understudy check --repair-acl` first",
+		c.withhold(fmt.Sprintf("the changed credentials in %s are not taken up: %v; keep the previous line beside the new one and run `understudy check --repair-acl` first",
 			now.File, err))
 	}
 }
@@ -82,11 +82,11 @@ func (c *credentials) refused(ensemble *election.Ensemble) {
 	if now, err := c.read(); err == nil && c.differs(now) {
 		c.showing(now)
 		ensemble.Show(now)
-		c.log.Warn("ZooKeeper refuses the former credentials, trying those that are in the file now", "file", now.File)
+		c.log.Warn("ZooKeeper refuses the previous credentials, trying those that are in the file now", "file", now.File)
 	}
 }
 
-// unshown reports whether the file holds other credentials than those in use, and wakes keep. Another image of this process would
+// unshown reports whether the file holds other credentials than those in use, and wakes renewOnChange. Another image of this process would
 // use the file's even if they do not fit the znodes.
 func (c *credentials) unshown() bool {
 	if c.read == nil {
@@ -122,7 +122,7 @@ func (c *credentials) withhold(why string) {
 		return
 	}
 	if why != "" {
-		c.log.Error("the former credentials stay in force", "why", why)
+		c.log.Error("the previous credentials stay in force", "why", why)
 	}
 	c.held()
 }
@@ -132,4 +132,64 @@ func (c *credentials) why() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.withheld
+}
+
+// exposure looks for znodes that others can change although this node has credentials.
+type exposure struct {
+	look    chan struct{}   // holds one when watchZnodes should look
+	names   func() []string // of the services
+	notes   *notes
+	changed func() // called when other znodes are open
+	log     hclog.Logger
+}
+
+// How often watchZnodes checks whether open znodes are closed by now. A look at a large tree takes long, and must not become ZooKeeper's main load.
+const (
+	exposedAgain = 10 * time.Second
+	exposedShare = 20
+)
+
+// watchZnodes looks when a session begins, when config or credentials change, and while znodes are open.
+func (e *exposure) watchZnodes(ctx context.Context, sess *election.Session) {
+	for {
+		began := time.Now()
+		open := e.lookAt(ctx, sess)
+		again := time.NewTimer(max(exposedAgain, exposedShare*time.Since(began)))
+		if !open {
+			again.Stop()
+		}
+		select {
+		case <-again.C:
+		case <-e.look:
+			again.Stop()
+		case <-ctx.Done():
+			again.Stop()
+			return
+		}
+	}
+}
+
+// lookAt finds the znodes that others can change, and logs when that changes. A tree that was made without credentials, or by a
+// stranger, stays open, even if later znodes in it are not.
+func (e *exposure) lookAt(ctx context.Context, sess *election.Session) (open bool) {
+	all, err := sess.Exposed(ctx, e.names())
+	if err != nil {
+		if ctx.Err() == nil {
+			e.log.Warn("cannot find out whether others may change the znodes in ZooKeeper", "error", err)
+		}
+		return true // whether it is open is unknown
+	}
+	note := election.ExposedNote(all)
+	was := e.notes.expose(note)
+	if note != was {
+		e.changed()
+	}
+	switch {
+	case note == was:
+	case note != "":
+		e.log.Warn("ZooKeeper is open to others", "note", note)
+	default:
+		e.log.Info("ZooKeeper is not open to others any more")
+	}
+	return note != ""
 }

@@ -1,11 +1,21 @@
 package supervisor
 
 import (
+	"context"
+
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/guard"
+	"understudy/supervisor/unit"
 	"understudy/supervisor/witness"
 )
 
 // Guardian is the main function of a guardian process. It outlives its supervisor until it has killed the supervisor's programs, and has
 // given its locks back.
-func Guardian() int { return child.GuardianMain(election.CloseEncoded, witness.InGuardian) }
+func Guardian() int {
+	return child.GuardianMain(child.Duties{Close: closeSession, Answer: witness.InGuardian(unit.OwedOn), Undo: undoer})
+}
+
+func closeSession(ctx context.Context, c guard.Closing) error {
+	return election.CloseEncoded(ctx, election.Closing{Ticket: c.Ticket, Dead: c.Releases, Undone: c.Undone, Left: c.Left, All: c.All}, nil)
+}

@@ -16,7 +16,7 @@ import (
 	"understudy/fencing"
 	"understudy/fencing/agent"
 	"understudy/packaging/need"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service"
 	"understudy/supervisor/witness"
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { os.Exit(m.Run()) }
 // cgroupMount is where this machine's cgroups are.
 func cgroupMount(t *testing.T) string {
 	t.Helper()
-	need.These(t, child.KindCgroup)
+	need.These(t, box.KindCgroup)
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
@@ -44,11 +44,11 @@ func cgroupMount(t *testing.T) string {
 // P2: a process that was seen alive of a tree is not dead because the tree's cgroup is gone: a process that leaves that can remove it as well.
 // Each that can be asked looks for the process itself.
 func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
-	here, err := child.Identity()
+	here, err := box.Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
-	this := host.This(nil, "")
+	this := host.This(nil, "", false, Owed)
 	cmd := exec.Command("sleep", "1000")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := child.TreeID{Kind: child.KindCgroup, Name: "db", Boot: here.Boot, PidNS: here.PidNS, Pid: 1 << 30, StartTime: born}
+		id := box.TreeID{Kind: box.KindCgroup, Name: "db", Boot: here.Boot, PidNS: here.PidNS, Pid: 1 << 30, StartTime: born}
 		id.Inode = info.Sys().(*syscall.Stat_t).Ino
 		id.Path = filepath.Join(base, fmt.Sprintf("n.db.p%d-%d-%d.0123456789ab", here.PidNS, id.Pid, born))
 		data, err := json.Marshal(id)
@@ -91,7 +91,7 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 		w := witness.At{Node: "a", Host: here, End: this.KillTree, Look: this.Outlasted}
 		for who, ask := range map[string]func(context.Context) (fencing.Verdict, string, error){
 			"the claimant": func(ctx context.Context) (fencing.Verdict, string, error) {
-				return w.Prove(ctx, "a", here.Machine, here.Boot, tree, c.seen)
+				return w.Prove(ctx, "db", "a", here.Machine, here.Boot, tree, c.seen)
 			},
 			"the agent": func(ctx context.Context) (fencing.Verdict, string, error) {
 				return (&answerer{machine: this, self: self, tree: func(string, json.RawMessage) *service.Tree { return nil }}).prove(ctx, q)
@@ -103,7 +103,7 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 				t.Errorf("%s, says %s: %v, %v", c.name, who, verdict, err)
 			}
 		}
-		s := witness.KillLocal(t.Context(), fencing.Target{Node: "a", Machine: here.Machine, Boot: here.Boot, Tree: tree, Seen: c.seen})
+		s := witness.KillLocal(t.Context(), fencing.Target{Node: "a", Machine: here.Machine, Boot: here.Boot, Tree: tree, Seen: c.seen}, this.Owed)
 		if s.Dead != (c.want == fencing.Dead) || s.Alive != (c.want == fencing.Alive) {
 			t.Errorf("%s, says its machine: %+v", c.name, s)
 		}
@@ -114,7 +114,7 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_, _ = cmd.Process.Wait()
 	w := witness.At{Node: "a", Host: here, End: this.KillTree, Look: this.Outlasted}
-	if verdict, _, err := w.Prove(t.Context(), "a", here.Machine, here.Boot, goneTree(1), fencing.Process{Pid: pid, Start: start}); verdict != fencing.Dead {
+	if verdict, _, err := w.Prove(t.Context(), "db", "a", here.Machine, here.Boot, goneTree(1), fencing.Process{Pid: pid, Start: start}); verdict != fencing.Dead {
 		t.Errorf("dead at last: %v, %v", verdict, err)
 	}
 }

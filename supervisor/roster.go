@@ -12,6 +12,7 @@ import (
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/handoff"
 	"understudy/supervisor/service"
+	"understudy/supervisor/wait"
 )
 
 // roster holds the services of this node. A removed one stays until it has ended.
@@ -39,8 +40,8 @@ func (r *roster) addRemoved(name string) *service.Service {
 	return v
 }
 
-// take adds the new services of a config, tells those that changed, and stops those that are gone. The others do not notice.
-func (r *roster) take(services []Service) (added, changed, removed []string) {
+// apply adds the new services of a config, tells those that changed, and stops those that are gone. The others do not notice.
+func (r *roster) apply(services []Service) (added, changed, removed []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, conf := range services {
@@ -49,6 +50,10 @@ func (r *roster) take(services []Service) (added, changed, removed []string) {
 		case i < 0:
 			r.add(conf).Show()
 			added = append(added, conf.Name)
+		case (r.services[i].Given().Replicated == nil) != (conf.Replicated == nil): // its program is started in another way
+			r.services[i].Remove()
+			r.add(conf).Show()
+			changed = append(changed, conf.Name)
 		case !reflect.DeepEqual(r.services[i].Given(), conf):
 			r.services[i].Give(conf)
 			changed = append(changed, conf.Name)
@@ -106,7 +111,8 @@ func (r *roster) arrange(ctx context.Context, stops map[*service.Service]context
 		default:
 			v.SetBirth(r.births[v.Name()]) // of a removed namesake, which is gone by now
 			carried := v.Carries()
-			if begin(v); carried && v.Removed() { // perhaps no other event ever wakes the loop
+			begin(v)
+			if carried && v.Removed() { // perhaps no other event ever wakes the loop
 				stops[v](nil)
 			}
 		}
@@ -146,6 +152,16 @@ func (r *roster) done() bool {
 	return len(r.services) > 0 && !slices.ContainsFunc(r.services, unfinished)
 }
 
+// paced are the services, at this moment.
+func (r *roster) paced() (all []paced) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, v := range r.services {
+		all = append(all, v)
+	}
+	return all
+}
+
 // names are the services' names.
 func (r *roster) names() []string {
 	r.mu.Lock()
@@ -178,4 +194,159 @@ func (r *roster) carried() (terms []failsafe.Term) {
 		}
 	}
 	return terms
+}
+
+// takeChanges puts changed configs in force until ctx ends. It answers pulses, too: that shows that this loop runs, and that no goroutine
+// is stuck with the lock of the roster or the notes.
+func (s *supervisor) takeChanges(ctx context.Context) {
+	for {
+		select {
+		case c, open := <-s.cfg.Changes:
+			if !open {
+				return
+			}
+			s.apply(c)
+		case asks := <-s.cfg.Pulse:
+			select {
+			case <-s.guarded: // before that, no program could run
+			case <-ctx.Done():
+				return
+			}
+			_, _ = s.roster.names(), s.notes.warnings()
+			s.pulse.answer(ctx, asks)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// apply puts a changed config in force, or returns why it cannot.
+func (s *supervisor) apply(c Change) {
+	defer wait.Poke(s.wake)
+	s.notes.faulty(c.Fault)
+	wait.Poke(s.credentials.look)
+	wait.Poke(s.exposure.look)
+	if c.Services == nil {
+		return
+	}
+	s.notes.warn(c.Warnings)
+	s.notes.noteSum(c.Sum)
+	added, changed, removed := s.roster.apply(c.Services)
+	s.log.Info("config reloaded", "added", added, "changed", changed, "removed", removed, "services", len(c.Services))
+}
+
+// notes are further facts for the status, besides the services.
+type notes struct {
+	observer Observer
+
+	mu      sync.Mutex // guards the fields below
+	sum     string     // of the config's files
+	fault   string     // why a changed config is not taken up
+	warned  []string   // dangerous settings
+	exposed string     // znodes that others can change
+}
+
+// faulty notes why a changed config is not in force; "": it is.
+func (n *notes) faulty(why string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.fault = why
+	n.observer.Faulty(why)
+}
+
+// noteSum notes the sum of the files that are in force.
+func (n *notes) noteSum(sum string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.sum = sum
+}
+
+// files is the sum of the files that are in force.
+func (n *notes) files() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.sum
+}
+
+// faults says why a part of the config is not in force; withheld says so of the credentials' file.
+func (n *notes) faults(withheld string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.fault != "" && withheld != "" {
+		return n.fault + "; " + withheld
+	}
+	return n.fault + withheld
+}
+
+// warn notes the dangerous settings.
+func (n *notes) warn(settings []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.warned = settings
+	n.observer.Warned(election.Bounded(n.all()))
+}
+
+// expose notes the znodes that others can change, and returns the former ones.
+func (n *notes) expose(note string) (was string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	was, n.exposed = n.exposed, note
+	n.observer.Warned(election.Bounded(n.all())) // in the order of the changes
+	return was
+}
+
+// warnings are the dangerous settings, for the status.
+func (n *notes) warnings() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.all()
+}
+
+// all are the warnings. The caller holds mu.
+func (n *notes) all() []string {
+	if n.exposed == "" {
+		return n.warned
+	}
+	return append(slices.Clone(n.warned), n.exposed)
+}
+
+// pulse shows that the loop of a session runs, if there is a session.
+type pulse struct {
+	beat chan struct{} // taken by the loop
+
+	mu   sync.Mutex    // guards over
+	over chan struct{} // closed at the loop's end; nil while there is none
+}
+
+// answer answers that the supervisor is alive, after the loop has taken a beat.
+func (p *pulse) answer(ctx context.Context, asks chan<- struct{}) {
+	p.mu.Lock()
+	over := p.over
+	p.mu.Unlock()
+	if over != nil {
+		select {
+		case p.beat <- struct{}{}:
+		case <-over:
+		case <-ctx.Done():
+			return
+		}
+	}
+	select {
+	case asks <- struct{}{}:
+	default: // it does not wait any more
+	}
+}
+
+// turning notes that the loop of a session runs. The returned function ends that.
+func (p *pulse) turning() func() {
+	over := make(chan struct{})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = over
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.over = nil
+		close(over)
+	}
 }

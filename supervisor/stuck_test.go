@@ -11,7 +11,7 @@ import (
 
 	"understudy/election"
 	"understudy/election/zkmem"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/service"
 )
 
@@ -22,7 +22,7 @@ func (undying) ID() (json.RawMessage, error) { return json.RawMessage(`{}`), nil
 
 func (undying) End(ctx context.Context) error {
 	<-ctx.Done()
-	return child.ErrUnproved
+	return box.ErrUnproved
 }
 
 // An upgrade finds a death that may never be proved.

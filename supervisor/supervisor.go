@@ -1,18 +1,40 @@
+// Package supervisor runs programs, each only while this node holds its lock.
+//
+// The promises, by the numbers that comments and tests use:
+//
+//   - P1 One child. A service's child runs on at most one node, and only while this node's lease is valid.
+//   - P2 Dead means dead. The lock is given back only after the child's whole tree is proved dead. An unproved death keeps
+//     the lock until the session ends by itself, and leaves the breadcrumb.
+//   - P3 The lease ends before the session can. Whatever happens to us or to our network, the tree is dead before ZooKeeper
+//     can have given the lock away by itself. If somebody else may have ended a session, its end does not prove the lease's: see
+//     election.FormerLease. A failsafe service's tree may live longer, as long as every node that could start it has
+//     promised not to.
+//   - P4 No child outlives its supervisor: the guardians make sure.
+//   - P5 Fence before start. A child starts only after the node that the breadcrumb names is known to be dead or fenced, and
+//     after the breadcrumb names us.
+//   - P6 Progress. With a quorum and one healthy node, somebody is active.
+//   - P7 Calm. The child does not notice an outage that is shorter than the lease.
+//
+// Not promised: a machine that is paused as a whole and resumed can run its child for the instant before the guardians'
+// timers fire. The grace delay trusts the rates of clocks, never their values. Wiping ZooKeeper's data wipes the breadcrumbs:
+// nodes that were connected before it wait until every lease must have ended, a node started after it cannot know.
 package supervisor
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
+	"hash/fnv"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/fencing/agent"
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/failsafe"
@@ -29,6 +51,7 @@ type supervisor struct {
 	log     hclog.Logger
 	self    election.Node
 	trouble time.Duration // how long to wait after the next failure to open a session
+	granted time.Duration // a session timeout that the log has warned of
 
 	guarded  chan struct{} // closed when the guardians stand
 	guard    Guard
@@ -41,17 +64,17 @@ type supervisor struct {
 	credentials *credentials
 	exposure    *exposure
 	pulse       pulse
-	stir        chan struct{} // capacity 1: the loop of a session has to look at the roster and the notes
+	wake        chan struct{} // capacity 1: the loop of a session has to look at the roster and the notes
 }
 
 func newSupervisor(cfg Config) *supervisor {
 	s := &supervisor{
-		cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), stir: make(chan struct{}, 1), promises: failsafe.NewPromises(),
+		cfg: cfg, log: cfg.Logger, guarded: make(chan struct{}), wake: make(chan struct{}, 1), promises: failsafe.NewPromises(),
 		notes: notes{observer: cfg.Observer}, pulse: pulse{beat: make(chan struct{})},
 	}
 	s.roster = roster{create: s.service, observer: cfg.Observer, births: map[string]election.Birth{}}
-	s.exposure = &exposure{look: make(chan struct{}, 1), names: s.roster.names, notes: &s.notes, changed: func() { wait.Poke(s.stir) }, log: s.log}
-	s.credentials = newCredentials(cfg.Auth, s.log, func() { wait.Poke(s.exposure.look) }, func() { wait.Poke(s.stir) })
+	s.exposure = &exposure{look: make(chan struct{}, 1), names: s.roster.names, notes: &s.notes, changed: func() { wait.Poke(s.wake) }, log: s.log}
+	s.credentials = newCredentials(cfg.Auth, s.log, func() { wait.Poke(s.exposure.look) }, func() { wait.Poke(s.wake) })
 	return s
 }
 
@@ -59,7 +82,8 @@ func newSupervisor(cfg Config) *supervisor {
 // when the command has ended; status is then the command's own.
 func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) {
 	if cfg.Machine == nil {
-		cfg.Machine = host.This(cfg.Thread, cfg.Root)
+		owed := func(node, service string) []string { return unit.OwedOn(cfg.Root, node, service) }
+		cfg.Machine = host.This(cfg.Thread, cfg.Root, cfg.JSONLog, owed)
 	}
 	if cfg.Observer == nil {
 		cfg.Observer = unobserved{}
@@ -69,13 +93,14 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 		return nil, fmt.Errorf("identify this machine: %w", err)
 	}
 	s := newSupervisor(cfg)
-	s.commands = unit.NewCommands(func() unit.Guard { return s.guard }, cfg.Machine.Now)
+	s.commands = unit.NewCommands(func() host.Guard { return s.guard }, cfg.Machine.Now)
 	s.notes.warn(cfg.Warnings)
+	s.notes.noteSum(cfg.Sum)
 	s.self = election.Node{
-		Node: cfg.Node, Host: cfg.Host, Pid: os.Getpid(), Version: cfg.Version, Machine: self.Machine, Boot: self.Boot,
+		Node: cfg.Node, Host: cfg.Host, Pid: os.Getpid(), Version: cfg.Version, Config: cfg.File, Sum: cfg.Sum, Machine: self.Machine, Boot: self.Boot,
 		Since: time.Now().UTC(),
 	}
-	if cfg.Legacy != nil {
+	if cfg.Handover != nil {
 		if err := s.adopt(ctx); err != nil {
 			return nil, fmt.Errorf("continue from the former image of this process: %w", err)
 		}
@@ -85,9 +110,9 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	}
 	if s.left != nil {
 		s.roster.reinstate(s.left)
-		s.log.Info("continuing after the upgrade: this process took over from its former version", "running", s.left.Running(), "session", election.SessionName(s.left.Session.Session))
+		s.log.Info("continuing after the upgrade: this process took over from its previous version", "from", cmp.Or(s.left.Build, "unknown"), "to", cfg.Version, "running", s.left.Running(), "session", election.SessionName(s.left.Session.Session))
 	}
-	for _, name := range unit.Indebted(cfg.Node, s.cluster()) {
+	for _, name := range unit.Indebted(cfg.Node, clusterOf(cfg)) {
 		if !slices.ContainsFunc(cfg.Services, func(c Service) bool { return c.Name == name }) {
 			s.roster.addRemoved(name)
 		}
@@ -99,7 +124,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	wg.Go(func() { fail(s.keepGuard(guarding)) })
 	if cfg.Agent != nil {
 		answers := s.answerer()
-		wg.Go(func() { answers.keep(guarding) })
+		wg.Go(func() { answers.answerAll(guarding) })
 	}
 	taking, enough := context.WithCancel(guarding)
 	defer enough()
@@ -111,7 +136,7 @@ func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) 
 	enough()
 	taken.Wait() // the services are ours from here on
 	for _, v := range s.roster.services {
-		v.Close()
+		s.roster.closing.Go(v.Close) // all at once: each waits for a file system that may hang
 	}
 	s.roster.closing.Wait()
 	if cause := context.Cause(standing); err == nil && ctx.Err() == nil && cause != nil {
@@ -145,189 +170,6 @@ func (s *supervisor) keepGuard(ctx context.Context) error {
 	return guard.Run(ctx)
 }
 
-// sessions opens one session after the other until ctx ends.
-func (s *supervisor) sessions(ctx context.Context) error {
-	ctx, done := context.WithCancelCause(ctx)
-	defer done(nil)
-	ensemble := election.New(election.Config{
-		Servers: s.cfg.Servers, Root: s.cfg.Root, Timeout: s.cfg.Timeout, Floor: s.cfg.Floor, Auth: s.cfg.Auth, TLS: s.cfg.TLS, Node: s.self,
-		Logger: s.log.Named("election"), Dial: s.cfg.Dial, Now: s.cfg.Machine.Now, Strangers: s.cfg.Strangers,
-	})
-	defer ensemble.Wait()
-	first := uint64(1)
-	if s.left != nil {
-		first = s.left.Epoch
-	}
-	for epoch := first; ; epoch++ {
-		began := s.cfg.Machine.Now()
-		err := s.open(ctx, ensemble, epoch)
-		switch {
-		case errors.Is(err, errUnresumed):
-			return err
-		case errors.Is(err, service.ErrUndead) && ctx.Err() != nil:
-			return err
-		case ctx.Err() != nil, s.roster.done():
-			return nil
-		}
-		if errors.Is(err, election.ErrNoAuth) {
-			s.credentials.refused(ensemble)
-		}
-		if s.cfg.Machine.Now()-began > settled {
-			s.trouble = 0
-		}
-		lost := errors.Is(err, election.ErrLeaseEnding) || errors.Is(err, election.ErrExpired)
-		if lost && s.trouble == 0 {
-			s.trouble = minTrouble
-			s.log.Warn("the ZooKeeper session is over, opening a new one", "reason", err)
-			continue
-		}
-		s.trouble = min(max(2*s.trouble, minTrouble), maxTrouble)
-		if err == nil {
-			err = service.ErrGuard // guardians end a lease that they cannot watch
-		}
-		s.log.Error("cannot open a usable ZooKeeper session, retrying", "error", err, "in", s.trouble)
-		wait.For(ctx, s.trouble)
-	}
-}
-
-// A session that ends at once is not opened again at once.
-const (
-	settled    = 2 * time.Second
-	minTrouble = 500 * time.Millisecond
-	maxTrouble = 15 * time.Second
-)
-
-// serve runs all services in one session. It returns nil only when none of their processes is alive.
-func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch uint64) error {
-	select {
-	case <-s.guarded:
-	default:
-		select {
-		case <-s.guarded:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	resumed := s.left != nil && s.left.Epoch == epoch
-	contain := s.guard.Kind()
-	sess.Self.Say(func(n *election.Node) { n.Contain = contain })
-	s.log.Info("session with ZooKeeper", "id", election.SessionName(sess.ID()), "timeout", sess.Timeout(),
-		"lease", election.LeaseLength(sess.Timeout()).Round(time.Millisecond))
-	if resumed {
-		// The guardians know the lease.
-	} else if err := s.guard.Begin(epoch, election.EncodeTicket(sess.Ticket())); err != nil {
-		return fmt.Errorf("tell the guardians of a new lease: %w", err)
-	}
-	defer func() {
-		sess.OnExtended(func(time.Duration) {})
-		sess.OnShortened(nil)
-		s.cfg.Observer.Lease(Lease{})
-	}()
-	first, gate := sess.Lease.End(), s.newGate(sess, epoch)
-	if resumed {
-		gate.Expect(s.roster.carried())
-	}
-	sess.OnShortened(gate.Shorten)
-	sess.OnExtended(func(end time.Duration) {
-		s.showLease(sess, end, end != first)
-		s.promises.Acked(sess.Acked(), sess.Timeout())
-		if err := gate.Extend(end); err != nil {
-			s.log.Warn("cannot extend the lease at the guardians", "error", err)
-		}
-	})
-	if resumed && sess.Timeout() < s.left.Session.Timeout { // the guardians know the former timeout
-		if err := gate.Shorten(context.WithoutCancel(ctx)); err != nil {
-			sess.Stop(fmt.Errorf("%w: %w", service.ErrGuard, err))
-		}
-	}
-	if err := s.serveGated(ctx, service.Session{Session: sess, Epoch: epoch, Gate: gate}); err != nil {
-		return err
-	}
-	if err := s.guard.Finish(epoch); err != nil { // P2: the guardians know of a tree that has not ended
-		return fmt.Errorf("%w: %w", service.ErrUndead, err)
-	}
-	return nil
-}
-
-// serveGated runs serveAll and, meanwhile, the session's gate.
-func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
-	keeping, enough := context.WithCancel(context.WithoutCancel(ctx)) // also while the services end
-	var wg sync.WaitGroup
-	wg.Go(func() { t.Gate.Keep(keeping) })
-	defer wg.Wait()
-	defer enough()
-	return s.serveAll(ctx, t)
-}
-
-// serveAll serves all services, also those added meanwhile, until all have left the session.
-func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
-	t.Leave = ctx.Done()
-	stops := map[*service.Service]context.CancelCauseFunc{} // of the running services
-	errs := map[*service.Service]error{}                    // of the services that have ended
-	type end struct {
-		v      *service.Service
-		err    error
-		handed bool // it has left for an upgrade
-	}
-	ended := make(chan end)
-	begin := func(v *service.Service) {
-		serving, stop := context.WithCancelCause(ctx)
-		stops[v] = stop
-		go func() {
-			err := v.Serve(serving, t)
-			ended <- end{v, err, errors.Is(context.Cause(serving), service.ErrHandover)}
-		}()
-	}
-	over, leaving := s.guard.Over(t.Epoch), ctx.Done()
-	defer s.pulse.turning()()
-	var moving *handoff.Move // an upgrade under way
-	look := time.NewTicker(handoff.Look)
-	defer look.Stop()
-	look.Stop()
-	for {
-		if moving != nil {
-			if err := s.moveOn(ctx, t, moving, stops); err != nil {
-				s.log.Error("the upgrade is given up, nothing is handed over", "why", err)
-				moving = nil
-				look.Stop()
-				maps.DeleteFunc(errs, func(_ *service.Service, err error) bool { return err == nil }) // they begin again
-			}
-		}
-		if moving == nil {
-			s.roster.arrange(ctx, stops, errs, begin)
-			fault, warnings := s.notes.faults(s.credentials.why()), election.Bounded(s.notes.warnings())
-			t.Session.Self.Say(func(n *election.Node) { n.Fault, n.Warnings = fault, warnings })
-		}
-		if len(stops) == 0 && (ctx.Err() != nil || s.roster.done()) {
-			break
-		}
-		select {
-		case e := <-ended:
-			stops[e.v](nil)
-			delete(stops, e.v)
-			errs[e.v] = e.err
-			// P2: a service that left for an upgrade begins again if the upgrade was given up; its child runs.
-			if s.roster.forget(e.v, e.err) || e.handed && e.err == nil && moving == nil {
-				delete(errs, e.v)
-			}
-		case <-s.cfg.Upgrade.Asked:
-			if moving == nil {
-				moving = handoff.Begin()
-				look.Reset(handoff.Look)
-			}
-		case <-look.C:
-		case <-s.stir:
-		case <-s.pulse.beat:
-		case <-over:
-			over = nil
-			t.Session.Stop(fmt.Errorf("%w: %w", service.ErrGuard, s.guard.Cause(t.Epoch)))
-		case <-leaving:
-			leaving = nil
-		}
-	}
-	return errors.Join(slices.Collect(maps.Values(errs))...)
-}
-
 // containment is the mode that all services share: a particular kind if one asks for it, else strict if one asks for that.
 func containment(services []Service) string {
 	mode := config.ContainAuto
@@ -338,3 +180,42 @@ func containment(services []Service) string {
 	}
 	return string(mode)
 }
+
+// showWatchdog tells the observer about the device, once the guardians that feed it run.
+func (s *supervisor) showWatchdog() {
+	w := s.cfg.Watchdog
+	if w == nil {
+		return
+	}
+	mode := "automatic" // as the config calls it
+	if w.Required {
+		mode = "required"
+	}
+	s.cfg.Observer.Watchdog(w.Device, mode, s.guard.WatchdogArmed)
+}
+
+// shared makes the parts that all services of this node use.
+func (s *supervisor) shared() *service.Node {
+	n := &service.Node{
+		Self: s.self, Root: s.cfg.Root, Cluster: clusterOf(s.cfg), Machine: s.cfg.Machine, Guard: func() host.Guard { return s.guard }, Commands: s.commands,
+		Promises: s.promises, Watchdog: s.cfg.Watchdog, Memory: s.cfg.Memory, Notes: s.cfg.Notes, Copies: s.cfg.Copies, Lacks: s.cfg.Lacks, Observer: s.cfg.Observer, Logger: s.log, Hurry: s.cfg.Hurry, Broken: s.cfg.Broken,
+		Agent: service.Agent{At: s.cfg.Agent.address},
+	}
+	if a := s.cfg.Agent; a != nil {
+		n.Agent.Ask = &agent.Method{Keys: a.Keys, Dial: a.Dial}
+	}
+	return n
+}
+
+// service makes a service from its config.
+func (s *supervisor) service(c Service) *service.Service { return service.New(s.shared(), c) }
+
+// clusterOf names the cluster, in characters that fit into a file name.
+func clusterOf(cfg Config) string {
+	h := fnv.New64a()
+	fmt.Fprint(h, cfg.Root, slices.Sorted(slices.Values(cfg.Servers)))
+	return strconv.FormatUint(h.Sum64(), 36)
+}
+
+// Owed names the effects of a service that a node on this machine has not undone, in whatever cluster.
+func Owed(node, service string) []string { return unit.OwedOn("", node, service) }

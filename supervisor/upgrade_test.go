@@ -10,7 +10,9 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/handoff"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service"
 	"understudy/supervisor/unit"
 )
@@ -29,9 +31,9 @@ type endless struct {
 
 func (endless) Over(uint64) <-chan struct{} { return nil }
 
-func (endless) Kind() string { return child.KindCgroup }
+func (endless) Kind() string { return box.KindCgroup }
 
-func (e endless) Leftover(ctx context.Context, _ string, _ json.RawMessage) *child.Leftover {
+func (e endless) Leftover(ctx context.Context, _ string, _ json.RawMessage) *box.Leftover {
 	n := <-e.looks + 1
 	if e.looks <- n; n > 1 {
 		<-ctx.Done()
@@ -56,7 +58,7 @@ func (g treeless) NewTree(ctx context.Context, _ uint64, _ string, _ []byte) (Tr
 
 // commands run under it.
 func (g treeless) commands() *unit.Commands {
-	return unit.NewCommands(func() unit.Guard { return g }, early{}.Now)
+	return unit.NewCommands(func() host.Guard { return g }, early{}.Now)
 }
 
 // P2, P6: before an upgrade is given up, services were told to leave. One that leaves only later begins again: otherwise nobody would look
@@ -86,6 +88,7 @@ func TestWhoLeavesTooLateForAnUpgradeBeginsAgain(t *testing.T) {
 		}
 		end()
 		<-served
+		v.Close()
 	})
 }
 

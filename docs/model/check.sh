@@ -1,5 +1,5 @@
 #!/bin/bash
-# Checks the models of the protocol: their properties have to hold, and each mutation has to break one. See ../protocol.md.
+# Checks the models of the protocol: their properties have to hold, and each mutation has to break one. See ../models.md.
 set -eu
 
 models=$(cd "$(dirname "$0")" && pwd)

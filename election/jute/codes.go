@@ -36,6 +36,7 @@ const (
 	OpGetAllChildrenNumber Op = 104
 	OpSetWatches2          Op = 105
 	OpAddWatch             Op = 106
+	OpWhoAmI               Op = 107
 	OpCreateSession        Op = -10
 	OpCloseSession         Op = -11
 	OpError                Op = -1
@@ -49,7 +50,7 @@ var opNames = map[Op]string{
 	OpCreateContainer: "createContainer", OpDeleteContainer: "deleteContainer", OpCreateTTL: "createTTL",
 	OpMultiRead: "multiRead", OpAuth: "auth", OpSetWatches: "setWatches", OpSASL: "sasl",
 	OpGetEphemerals: "getEphemerals", OpGetAllChildrenNumber: "getAllChildrenNumber", OpSetWatches2: "setWatches2",
-	OpAddWatch: "addWatch", OpCreateSession: "createSession", OpCloseSession: "closeSession", OpError: "error",
+	OpAddWatch: "addWatch", OpWhoAmI: "whoAmI", OpCreateSession: "createSession", OpCloseSession: "closeSession", OpError: "error",
 }
 
 func (o Op) String() string {

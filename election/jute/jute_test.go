@@ -33,7 +33,11 @@ func samples() map[string][2]both {
 	watches := SetWatches{RelativeZxid: 9, Data: []string{"/d"}, Exist: []string{"/e", "/f"}, Child: []string{"/c"}}
 	watches2 := SetWatches2{watches}
 	watches2.Persistent, watches2.PersistentRecursive = []string{"/p"}, []string{"/r"}
+	identities, token := Identities{{"ip", "127.0.0.1"}, {"digest", "alice"}}, Token("t")
 	return map[string][2]both{
+		"identities":       {&identities, new(Identities)},
+		"reconfig":         {&Reconfig{"a", "b", "c", -1}, &Reconfig{}},
+		"token":            {&token, new(Token)},
 		"connect":          {&ConnectRequest{1, 2, 3, 4, []byte("pw"), true, false}, &ConnectRequest{}},
 		"old connect":      {&ConnectRequest{SessionID: 4, NoReadOnly: true}, &ConnectRequest{}},
 		"connected":        {&ConnectResponse{1, 2, 3, []byte("pw"), true, false}, &ConnectResponse{}},

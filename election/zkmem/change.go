@@ -20,6 +20,10 @@ func decodeOrder(op jute.Op, body []byte) *order {
 		err = jute.Unmarshal(body, &o.multi)
 	case jute.OpSetACL:
 		err = jute.Unmarshal(body, &o.acl)
+	case jute.OpReconfig:
+		if err = jute.Unmarshal(body, new(jute.Reconfig)); err == nil {
+			o.code = jute.ReconfigDisabled
+		}
 	default:
 		o.step, known, err = decodeStep(op, body)
 	}

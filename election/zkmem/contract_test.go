@@ -41,6 +41,24 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
+// version is how the servers under test call themselves: the embedded one as 3.8.0.
+func (s site) version() string {
+	if s.mem != nil || genuine == nil || s.addr != genuine.ClientAddrs()[0] {
+		return "3.8.0-"
+	}
+	return zktest.Version() + "-"
+}
+
+// newer is what ZooKeeper 3.9 does in another way than 3.8, whose ways zkmem has: these tests do not ask a 3.9.
+var newer = map[string]string{
+	"TestContractEveryPermissionIsAskedFor":                               "a check outside of a transaction is unimplemented, and ends the connection",
+	"TestContractALoneCheckFailsAloudAndSucceedsInSilence":                "the same",
+	"TestContractAWatchOfAPathTakesThePlaceOfTheFormerOne":                "watches of several kinds are kept beside each other",
+	"TestContractATransactionSeesItsOwnSteps":                             "create2 in a transaction answers with the node's stat",
+	"TestContractTheFirstStepThatFailsIsTheOneNamed":                      "flags that are none are a marshalling error",
+	"TestContractMalformedRequestsAreAnsweredAndTakeAZxidIfTheyWouldHave": "a malformed request takes no zxid",
+}
+
 // site is a server under test, and a node of its own in it.
 type site struct {
 	addr string
@@ -69,6 +87,9 @@ func each(t *testing.T, f func(t *testing.T, s site)) {
 		t.Cleanup(func() { _ = e.Close() })
 		return site{addr: listen(t, e.Server(1))}
 	})
+	if newer[t.Name()] != "" && !strings.HasPrefix(zktest.Version(), "3.8.") {
+		return
+	}
 	run("real", func(t *testing.T) site {
 		zktest.Need(t)
 		return site{addr: genuine.ClientAddrs()[0]}

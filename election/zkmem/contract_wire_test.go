@@ -128,10 +128,10 @@ func TestContractFourLetterWordsAreAnswered(t *testing.T) {
 		for word, wants := range map[string][]string{
 			"ruok": {"imok"},
 			"isro": {"rw"},
-			"srvr": {"Zookeeper version: 3.8.0-", "\nLatency min/avg/max: ", "\nReceived: ", "\nSent: ", "\nConnections: ",
+			"srvr": {"Zookeeper version: " + s.version(), "\nLatency min/avg/max: ", "\nReceived: ", "\nSent: ", "\nConnections: ",
 				"\nOutstanding: 0\n", "\nZxid: 0x", "\nMode: standalone\n", "\nNode count: "},
 			"stat": {"Clients:\n /127.0.0.1:", "(queued=0,recved=", "Mode: standalone"},
-			"mntr": {"zk_version\t3.8.0-", "zk_server_state\tstandalone\n", "zk_packets_received\t", "zk_watch_count\t",
+			"mntr": {"zk_version\t" + s.version(), "zk_server_state\tstandalone\n", "zk_packets_received\t", "zk_watch_count\t",
 				"zk_ephemerals_count\t0\n", "zk_znode_count\t", "zk_num_alive_connections\t"},
 			"cons": {"sid=0x", ",lop=GETD,", ",to=2000,", "lcxid=0x"},
 			"conf": {"tickTime=100\n", "minSessionTimeout=200\n", "maxSessionTimeout=2000\n", "clientPort="},

@@ -53,16 +53,3 @@ func (t *teller) settings() string {
 		"maxClientCnxns=0\nminSessionTimeout=%d\nmaxSessionTimeout=%d\nclientPortListenBacklog=-1\nserverId=0\n", port,
 		t.s.cfg.TickTime.Milliseconds(), t.s.cfg.MinTimeout.Milliseconds(), t.s.cfg.MaxTimeout.Milliseconds())
 }
-
-func (w watches) summary() string {
-	paths, conns := map[string]struct{}{}, map[*conn]struct{}{}
-	for _, set := range []watchSet{w.data, w.child} {
-		for path, who := range set {
-			paths[path] = struct{}{}
-			for c := range who {
-				conns[c] = struct{}{}
-			}
-		}
-	}
-	return fmt.Sprintf("%d connections watching %d paths\nTotal watches:%d", len(conns), len(paths), w.data.count()+w.child.count())
-}

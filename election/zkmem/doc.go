@@ -6,8 +6,9 @@
 // is gone when the process is.
 //
 // What differs from the real server: children and the ephemerals of an ended session come in the order of their names
-// where the real one follows its hash tables; TTL nodes, quotas, reconfiguration and SASL are refused as a server refuses
-// what it was not configured for; multiRead is unknown; times in mntr are zero.
+// where the real one follows its hash tables; TTL nodes, reconfiguration and SASL are refused as a server refuses what it
+// was not configured for; quotas are counted and cannot be enforced; multiRead is unknown; times in mntr are zero, sizes in
+// dirs too.
 //
 // All waiting is on channels, conditions and timers of package time, so that a server and its clients, joined by
 // connections in memory, run inside testing/synctest.

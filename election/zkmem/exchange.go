@@ -2,6 +2,7 @@ package zkmem
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"understudy/election/jute"
@@ -81,6 +82,9 @@ func (x exchange) shake(hello jute.ConnectRequest) {
 		x.c.hangUp() // the client has seen more than we have: it must try another server
 		return
 	}
+	if x.s.forgets {
+		hello.SessionID = 0
+	}
 	asked := time.Duration(hello.Timeout) * time.Millisecond
 	x.c.timeout = min(max(asked, x.s.cfg.MinTimeout), x.s.cfg.MaxTimeout)
 	lives := true
@@ -152,6 +156,10 @@ func (x exchange) request(body []byte) {
 	body = body[len(body)-in.Remaining():]
 	if h.Op == jute.OpAuth {
 		x.authenticate(h.Xid, body)
+		return
+	}
+	if h.Op == jute.OpSASL {
+		x.sasl(h.Xid, body)
 		return
 	}
 	var act action
@@ -234,6 +242,27 @@ func (x exchange) authenticate(xid int32, body []byte) {
 		return
 	}
 	x.c.send(jute.ReplyHeader{Xid: xid})
+}
+
+// sasl answers as a server does that SASL was not configured for: without a token.
+func (x exchange) sasl(xid int32, body []byte) {
+	var token jute.Token
+	if jute.Unmarshal(body, &token) != nil || token == nil {
+		x.c.hangUp()
+		return
+	}
+	x.c.send(jute.ReplyHeader{Xid: xid}, jute.Token(nil))
+}
+
+func (c *conn) whoAmI() (list jute.Identities) {
+	for _, id := range c.ids {
+		user, _, _ := strings.Cut(id.id, ":")
+		if id.scheme == "ip" {
+			user = id.id
+		}
+		list = append(list, jute.Identity{Scheme: id.scheme, User: user})
+	}
+	return list
 }
 
 func (c *conn) identify(id identity) {

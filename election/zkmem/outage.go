@@ -62,6 +62,13 @@ func (s *Server) Wipe() {
 	s.db.sessions.nextID = max(next, s.db.sessions.nextID)
 }
 
+// ForgetSessions has the server know no session that reconnects, and hand out another one, as ClickHouse Keeper did; or no longer.
+func (s *Server) ForgetSessions(yes bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgets = yes
+}
+
 // Requests is how many requests of each kind have arrived. Handshakes count as createSession.
 func (s *Server) Requests() map[jute.Op]int64 {
 	s.mu.Lock()

@@ -17,6 +17,8 @@ func (r *replica) read(c *conn, op jute.Op, body []byte) (jute.Record, jute.Code
 	switch op {
 	case jute.OpPing:
 		return nil, jute.OK
+	case jute.OpWhoAmI:
+		return c.whoAmI(), jute.OK
 	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
 		var req jute.PathWatch
 		if jute.Unmarshal(body, &req) != nil {

@@ -9,6 +9,7 @@ type Commit struct {
 	Changes []Change
 	Ended   int64 // the session that ended with it, 0 for none
 	Expired bool  // it ended because nothing was heard of it
+	Rewound bool  // all is gone that is not in Changes: see Server.Rewind
 }
 
 // Change is what a transaction did to one node. Data and Stat are as they are after it, and of a deleted node empty.

@@ -42,6 +42,7 @@ type Server struct {
 	counts  map[jute.Op]int64
 	down    bool
 	closed  bool
+	forgets bool
 }
 
 // New makes a server with an empty tree. Close must be called at the end.

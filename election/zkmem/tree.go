@@ -75,6 +75,8 @@ func (t *tree) insert(path, parent, name string, n *node) {
 	}
 	p.children[name] = struct{}{}
 	t.nodes[path] = n
+	t.recount(path, n)
+	t.counted(path, 1, len(n.data))
 	switch {
 	case n.stat.EphemeralOwner == containerOwner:
 		t.containers[path] = struct{}{}
@@ -93,6 +95,7 @@ func (t *tree) remove(path, parent, name string) {
 	p, _ := t.lookup(parent)
 	delete(p.children, name)
 	delete(t.nodes, path)
+	t.counted(path, -1, -len(n.data))
 	delete(t.containers, path)
 	if owned := t.ephemerals[n.stat.EphemeralOwner]; owned != nil {
 		delete(owned, path)

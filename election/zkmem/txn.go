@@ -219,8 +219,12 @@ func (x *txn) setData(who caller, req jute.SetData) jute.MultiResult {
 	}
 	if x.steps > 1 {
 		stat, data := n.stat, n.data
-		x.undo = append(x.undo, func() { n.stat, n.data = stat, data })
+		x.undo = append(x.undo, func() {
+			x.tree.counted(req.Path, 0, len(data)-len(n.data))
+			n.stat, n.data = stat, data
+		})
 	}
+	x.tree.counted(req.Path, 0, len(req.Data)-len(n.data))
 	n.data = req.Data
 	n.stat.Version++
 	n.stat.Mtime, n.stat.Mzxid = x.now, x.zxid

@@ -143,13 +143,11 @@ func (w watches) restore(d *database, c *conn, req jute.SetWatches) {
 	}
 }
 
-// add sets a watch of addWatch.
+// add sets a watch of addWatch, which takes the place of those for data and for children.
 func (w watches) add(path string, c *conn, mode watchMode) {
 	w.data.add(path, c, mode)
+	w.child.add(path, c, mode)
 	*w.deep = *w.deep || mode == watchRecursive
-	if mode != watchRecursive {
-		w.child.add(path, c, mode)
-	}
 }
 
 // Kinds of watches as removeWatches and checkWatches number them.

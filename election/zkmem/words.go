@@ -21,7 +21,12 @@ var words = map[string]func(*teller) string{
 	"mntr": (*teller).figures,
 	"cons": func(t *teller) string { return t.s.clients.details() },
 	"conf": (*teller).settings,
-	"wchs": func(t *teller) string { return t.s.watches.summary() },
+	"wchs": func(t *teller) string { return t.s.watches.data.summary() },
+	"wchc": func(t *teller) string { return t.s.watches.data.byClient() },
+	"wchp": func(t *teller) string { return t.s.watches.data.byPath() },
+	"dirs": func(*teller) string { return "datadir_size: 0\nlogdir_size: 0\n" },
+	"envi": func(*teller) string { return environment() },
+	"dump": (*teller).dump,
 }
 
 // teller answers the four-letter words, from what the server has. The server's lock guards it.

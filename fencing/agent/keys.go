@@ -88,12 +88,12 @@ func (f Files) secure(k *Keys, failed func(error)) {
 func (f Files) secrets() ([][]byte, error) {
 	lines, err := keyfile.Lines(f.Secret)
 	if err != nil {
-		return nil, fmt.Errorf("the agent's secret: %w", err)
+		return nil, err
 	}
 	all := make([][]byte, 0, len(lines))
 	for _, line := range lines {
 		if len(line) < LeastSecret {
-			return nil, fmt.Errorf("the agent's secret: %s holds less than %d characters", f.Secret, LeastSecret)
+			return nil, fmt.Errorf("%s holds less than %d characters", f.Secret, LeastSecret)
 		}
 		all = append(all, []byte(line))
 	}

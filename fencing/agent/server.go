@@ -169,7 +169,7 @@ func (s *Server) judge(ctx context.Context, from net.Addr, q Question) Answer {
 	ctx, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
 	facts := []any{"service", q.Service, "token", q.Token, "node", q.Node, "asked_by", q.By, "its_token", q.ByToken, "from", from.String()}
-	s.Logger.Warn("asked to make sure that a child is dead", facts...)
+	s.Logger.Warn("asked to make sure that a program is dead", facts...)
 	began := time.Now()
 	a := s.Self
 	a.Service, a.Token = q.Service, q.Token
@@ -177,10 +177,13 @@ func (s *Server) judge(ctx context.Context, from net.Addr, q Question) Answer {
 	switch {
 	case err == nil && verdict == fencing.Dead: // P2: an unproved death is none
 		a.Dead, a.How = true, by
-		s.Logger.Info("the child is dead", append(facts, "how", by, "took", time.Since(began))...)
+		s.Logger.Info("the program is dead", append(facts, "how", by, "took", time.Since(began))...)
 		return a
 	case err != nil:
 		a.Alive, a.Why = verdict == fencing.Alive, err.Error()
+		if left, ok := errors.AsType[*fencing.NotUndone](err); ok {
+			a.Left = left.Names
+		}
 	case verdict == fencing.Alive:
 		a.Alive, a.Why = true, "it is alive"
 	default:
@@ -189,7 +192,7 @@ func (s *Server) judge(ctx context.Context, from net.Addr, q Question) Answer {
 	if len(a.Why) > 1<<10 {
 		a.Why = a.Why[:1<<10]
 	}
-	s.Logger.Warn("cannot confirm that the child is dead", append(facts, "why", a.Why)...)
+	s.Logger.Warn("cannot confirm that the program is dead", append(facts, "why", a.Why)...)
 	return a
 }
 

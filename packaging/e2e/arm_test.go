@@ -30,7 +30,7 @@ func TestArmBinaryRuns(t *testing.T) {
 		return exec.CommandContext(ctx, words[0], words[1:]...)
 	}
 	for _, c := range []struct{ words, says string }{
-		{"version", "understudy " + older}, {"--help", "another one has taken over"}, {"run --help", "--session-timeout"},
+		{"version", "understudy " + older}, {"--help", "the old copy is dead"}, {"run --help", "--session-timeout"},
 		{"check --config " + root + "/etc/understudy/understudy.yaml", "ok: 0 services"},
 		{"check --effective --config " + root + "/usr/share/doc/understudy/examples/redis.yaml", "session_timeout"},
 		{"completion zsh", "#compdef understudy"},
@@ -52,7 +52,7 @@ func TestArmBinaryRuns(t *testing.T) {
 	for lines := bufio.NewScanner(said); lines.Scan(); {
 		for _, word := range strings.Fields(lines.Text()) {
 			if strings.HasPrefix(word, "127.0.0.1:") {
-				if out, err := arm("status", "--zk", strings.TrimSuffix(word, ".")).Output(); err != nil || !strings.Contains(string(out), "No service has ever run") {
+				if out, err := arm("status", "--zk", strings.TrimSuffix(word, ".")).Output(); err != nil || !strings.Contains(string(out), "Nothing of Understudy is below") {
 					t.Errorf("status: %v, %s", err, out)
 				}
 				return

@@ -266,7 +266,7 @@ func (w *containers) gap(latter kit.Run) time.Duration {
 func supervisorOf(t *testing.T, c *container) int {
 	t.Helper()
 	for _, pid := range kit.Children(c.first()) {
-		if strings.HasPrefix(kit.CommandLine(pid), "/usr/bin/understudy run") {
+		if strings.Contains(kit.CommandLine(pid), "/understudy run ") {
 			return pid
 		}
 	}

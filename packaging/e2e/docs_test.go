@@ -15,11 +15,11 @@ const (
 )
 
 // Blocks that are typed as written by some test, by the name in the comment before them.
-var typedBlocks = []string{"install", "zookeeper", "run", "instance", "container"}
+var typedBlocks = []string{"install", "zookeeper", "run", "instance", "container", "import", "ensemble", "look", "replace"}
 
 // untyped is how the blocks begin that no test here types: the demonstration and upgrades have tests of their own, and
 // `make test` is what CI runs.
-var untyped = []string{"go run . demo", "understudy reexec"}
+var untyped = []string{"make build", "understudy reexec"}
 
 // block is the text that a page has between a comment with its name and the end of the code.
 func block(page, name string) (string, error) {
@@ -60,7 +60,7 @@ func commands(tb testing.TB, page, name string) []string {
 // A block that is new is typed by a test, or it is said why not.
 func TestCommandsOfTheDocsAreTyped(t *testing.T) {
 	seen := map[string]bool{}
-	for _, page := range []string{readme, installDoc} {
+	for _, page := range []string{readme, installDoc, zookeeperDoc} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

@@ -32,7 +32,7 @@ var debian image = sync.OnceValues(func() (string, error) {
 		site, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if name == codename {
 			root := filepath.Join(dir, "debian")
-			return root, run(exec.Command("mmdebstrap", "--quiet", "--variant=minbase", "--include=systemd,systemd-sysv,dbus", codename, root, site))
+			return root, run(exec.Command("mmdebstrap", "--quiet", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,python3", codename, root, site))
 		}
 	}
 	return "", fmt.Errorf("apt knows no %s", codename)
@@ -40,11 +40,16 @@ var debian image = sync.OnceValues(func() (string, error) {
 
 // zookeeper is a Debian with its own ZooKeeper, which starts when the machine boots.
 var zookeeper image = sync.OnceValues(func() (layers string, err error) {
-	base, err := debian()
+	command, err := typed(installDoc, "zookeeper")
 	if err != nil {
 		return "", err
 	}
-	command, err := typed(installDoc, "zookeeper")
+	return installed("zookeeper", command[0])
+})
+
+// installed is a Debian on which a command of apt has run.
+func installed(name, command string) (layers string, err error) {
+	base, err := debian()
 	if err != nil {
 		return "", err
 	}
@@ -52,7 +57,7 @@ var zookeeper image = sync.OnceValues(func() (layers string, err error) {
 	if err != nil {
 		return "", err
 	}
-	disk := filepath.Join(dir, "zookeeper")
+	disk := filepath.Join(dir, name)
 	root, err := overlay(base, disk)
 	if err != nil {
 		return "", err
@@ -72,8 +77,8 @@ apt-get -qq update
 export DEBIAN_FRONTEND=noninteractive
 %s
 rm /usr/sbin/policy-rc.d`
-	return filepath.Join(disk, "upper") + ":" + base, run(exec.Command("chroot", root, "/bin/sh", "-c", fmt.Sprintf(around, command[0])))
-})
+	return filepath.Join(disk, "upper") + ":" + base, run(exec.Command("chroot", root, "/bin/sh", "-c", fmt.Sprintf(around, command)))
+}
 
 // overlay mounts layers below a new disk that can be written to.
 func overlay(layers, disk string) (root string, err error) {

@@ -159,11 +159,11 @@ func TestInstalledFilesAreRight(t *testing.T) {
 	installed, _ := filepath.Glob(root + "/usr/share/doc/understudy/examples/*.yaml")
 	installed = append(installed, root+"/etc/understudy/understudy.yaml")
 	for _, f := range installed {
-		if err := run(exec.Command(root+"/usr/bin/understudy", "check", "--config", f)); err != nil {
+		if err := run(exec.Command(root+"/usr/bin/understudy", "check", "--elsewhere", "--config", f)); err != nil {
 			t.Error(err)
 		}
 	}
-	for _, name := range []string{"haproxy.cfg", "prometheus-rules.yml", "grafana-dashboard.json", "conf.d/clock.yaml", "wrap.sh", "hardening.conf"} {
+	for _, name := range []string{"haproxy.cfg", "prometheus-rules.yml", "grafana-dashboard.json", "conf.d/clock.yaml", "wrap.sh", "token-store.py", "hardening.conf"} {
 		if _, err := os.Stat(filepath.Join(root, "usr/share/doc/understudy/examples", name)); err != nil {
 			t.Error(err)
 		}

@@ -123,7 +123,18 @@ func (a about) command(c *cobra.Command) string {
 		p.lines(c.Example)
 	}
 	p.section("EXIT STATUS")
-	p.text("0 done; 1 it failed; 2 the words or the config are wrong; 3 `--timeout` ran out.")
+	p.text(exits(c))
+	if !c.HasParent() {
+		p.section("FILES")
+		for _, file := range [][2]string{
+			{"/etc/understudy/understudy.yaml", "The config, with the files that it includes from `/etc/understudy/conf.d`."},
+			{"/run/understudy", "Notes of the supervisors: what has to be undone, which sessions to close. A boot deletes them."},
+			{"/usr/share/doc/understudy/docs/operations.md", "What each warning and error in the log means, and what to do. `README.md` beside it lists all pages by question."},
+			{"/usr/share/doc/understudy/examples", "Configs to begin with."},
+		} {
+			p.item(`\fB`+escape(file[0])+`\fP`, file[1])
+		}
+	}
 	p.section("SEE ALSO")
 	var also []string
 	if c.HasParent() {
@@ -134,6 +145,22 @@ func (a about) command(c *cobra.Command) string {
 	}
 	fmt.Fprintln(p, strings.Join(append(also, bold("understudy.yaml", 5)), ", "))
 	return p.String()
+}
+
+// exits is what the exit codes of a command mean.
+func exits(c *cobra.Command) string {
+	has := func(name string) bool { return c.Flags().Lookup(name) != nil }
+	text := "0: done. 1: failed. 2: wrong arguments or config."
+	if has("timeout") || !c.HasParent() {
+		text += " 3: timed out."
+	}
+	if has("once") {
+		text += " 75: `--wait` did not get the lock. With `--once` it is the exit code of COMMAND."
+	}
+	if has("check") {
+		text += " 4, 5, 6: what `--check` found, as above."
+	}
+	return text
 }
 
 func bold(name string, section int) string { return fmt.Sprintf(`\fB%s\fP(%d)`, escape(name), section) }

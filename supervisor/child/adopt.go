@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -52,9 +54,9 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 		}
 		l.Epoch.Trees = append(l.Epoch.Trees, tree)
 	}
-	g.guardians.mu.Lock()
+	unlock := g.guardians.lock()
 	var numbers [2]uint64
-	g.guardians.pair, numbers = guard.Adopt(Now(), pairHands{g.guardians}, l)
+	g.guardians.pair, numbers = guard.Adopt(wire.Now(), pairHands{g.guardians}, l)
 	for i, s := range g.guardians.at {
 		s.number = numbers[i]
 	}
@@ -63,7 +65,7 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 			t.Plant.Of.(*Tree).entry = t
 		}
 	}
-	g.guardians.unlock()
+	unlock()
 	g.guardians.rouse(ctx)
 	return g, nil
 }
@@ -75,7 +77,7 @@ func inherited(fd int, name string) *os.File {
 }
 
 func (c carriedGuardian) adopt(index int) (*guardianProcess, error) {
-	held, err := holdProcess(c.Pid, c.Start)
+	held, err := box.HoldProcess(c.Pid, c.Start)
 	if err == nil && held == nil {
 		err = errors.New("it is not there") // it cannot have been reaped but by us
 	}
@@ -86,18 +88,18 @@ func (c carriedGuardian) adopt(index int) (*guardianProcess, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("guardian %d: %w", index+1, err), held.Close())
 	}
-	return &guardianProcess{pid: c.Pid, process: process, pidfd: held, link: link{inherited(c.Socket, "ours")}}, nil
+	return &guardianProcess{pid: c.Pid, process: process, pidfd: held, link: wire.Link{File: inherited(c.Socket, "ours")}, speaks: c.Speaks}, nil
 }
 
 func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
-	t := &Tree{guard: g, id: c.ID, alive: alive{runs: c.Runs}, killing: make(chan struct{}, 1)}
-	if c.ID.Kind == KindCgroup {
+	t := &Tree{guard: g, id: c.ID, alive: alive{runs: c.Runs}}
+	if c.ID.Kind == box.KindCgroup {
 		if t.leaf, err = c.openLeaf(); err != nil {
 			return l, err
 		}
-		t.leaf.finds = false // all that was started in it is adopted
+		t.leaf.Finds = false // all that was started in it is adopted
 	}
-	l = guard.LegacyTree{Number: c.Number, Plant: t.plant(c.Release), Armed: c.Armed, After: c.After}
+	l = guard.LegacyTree{Number: c.Number, Plant: t.plant(c.Release), Armed: c.Armed, After: c.After, Effects: c.Effects}
 	for _, p := range c.Parts {
 		if err := t.adoptPart(p); err != nil {
 			return l, err
@@ -112,13 +114,13 @@ func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
 }
 
 // openLeaf opens the tree's cgroup, or makes a goneLeaf if that was removed: a program that has left it may still live.
-func (c carriedTree) openLeaf() (*leaf, error) {
+func (c carriedTree) openLeaf() (*box.Leaf, error) {
 	if c.Removed {
-		return goneLeaf(c.ID.Path), nil
+		return box.GoneLeaf(c.ID.Path), nil
 	}
-	l, err := c.ID.openLeaf()
+	l, err := c.ID.OpenLeaf()
 	if err == nil && l == nil { // just now
-		l = goneLeaf(c.ID.Path)
+		l = box.GoneLeaf(c.ID.Path)
 	}
 	return l, err
 }
@@ -135,15 +137,17 @@ func (t *Tree) adoptPart(c carriedPart) error {
 			return err
 		}
 		p.part = newPart(t, s.body, s)
-		p.signal = func(sig syscall.Signal) error { return s.link.send(&guard.Message{Op: opSignal, Number: int(sig)}) }
+		p.signal = func(sig syscall.Signal) error {
+			return s.link.Send(&guard.Message{Op: wire.OpSignal, Number: int(sig)})
+		}
 		t.guard.guardians.tasks.Go(func() { s.follow(p, nil) })
 	} else {
-		in, err := t.leaf.adoptRun(c.Path)
+		in, err := t.leaf.AdoptRun(c.Path)
 		if err != nil {
 			return err
 		}
 		p.part = newPart(t, in, nil)
-		p.part.path = in.path
+		p.part.path = in.Path
 		p.signal = func(syscall.Signal) error { return os.ErrProcessDone }
 		if c.Ended == nil {
 			if err := t.adoptProgram(p, c.Start); err != nil {
@@ -159,7 +163,7 @@ func (t *Tree) adoptPart(c carriedPart) error {
 // adoptProgram waits for a program that the former image has forked. If that reaped it in its last moment, its exit status is
 // unknown.
 func (t *Tree) adoptProgram(p *Process, start uint64) error {
-	held, err := holdProcess(p.pid, start)
+	held, err := box.HoldProcess(p.pid, start)
 	if err != nil {
 		return err
 	}
@@ -169,14 +173,14 @@ func (t *Tree) adoptProgram(p *Process, start uint64) error {
 		return nil
 	}
 	defer held.Close()
-	in := p.part.body.(*run)
+	in := p.part.body.(*box.Run)
 	if err := p.part.hold(in, p.pid); err != nil {
 		return err
 	}
-	if err := in.name(p.part.first); err != nil && !in.removed() { // a former version may not have done so
+	if err := in.Name(p.part.first); err != nil && !in.Removed() { // a former version may not have done so
 		// P2: a later supervisor would not find the program outside its cgroup. The kill costs its own service, and nothing else.
 		t.guard.cfg.Logger.Error("killing a program that a later supervisor could not find", "tree", t.id.Name, "pid", p.pid, "error", err)
-		_ = p.part.body.strike() // the goroutine that ends it strikes again
+		_ = p.part.body.Strike() // the goroutine that ends it strikes again
 	}
 	process, err := os.FindProcess(p.pid) // while we hold it, its pid is its own
 	if err != nil {
@@ -189,7 +193,7 @@ func (t *Tree) adoptProgram(p *Process, start uint64) error {
 
 // reap waits for a program's end.
 func (p *Process) reap(process *os.Process) {
-	state, err := waitFor(process)
+	state, err := box.WaitFor(process)
 	p.status = ExitStatus{Code: -1, Unknown: true}
 	if err == nil {
 		p.status = statusOf(state.Sys().(syscall.WaitStatus))
@@ -197,18 +201,18 @@ func (p *Process) reap(process *os.Process) {
 	close(p.done)
 }
 
-func (c carriedStub) adopt(id TreeID) (*stub, error) {
-	held, err := holdProcess(c.Pid, c.Start)
+func (c carriedStub) adopt(id box.TreeID) (*stub, error) {
+	held, err := box.HoldProcess(c.Pid, c.Start)
 	if err == nil && held == nil {
 		err = errors.New("its stub is not there")
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := &stub{pid: c.Pid, start: c.Start, link: link{inherited(c.Socket, "ours")}, body: &initBody{pidfd: held}}
-	if id.Kind == KindWalk {
+	s := &stub{pid: c.Pid, start: c.Start, link: wire.Link{File: inherited(c.Socket, "ours")}, body: &box.InitBody{Pidfd: held}}
+	if id.Kind == box.KindWalk {
 		s.witness = inherited(c.Witness, "witness")
-		s.body = &walkBody{pid: c.Pid, pidfd: held, witness: s.witness}
+		s.body = &box.WalkBody{Pid: c.Pid, Pidfd: held, Witness: s.witness}
 	}
 	if s.process, err = os.FindProcess(c.Pid); err != nil {
 		return nil, errors.Join(err, held.Close())
@@ -217,9 +221,8 @@ func (c carriedStub) adopt(id TreeID) (*stub, error) {
 }
 
 // Adopted finds a tree that was taken over.
-func (g *Guard) Adopted(id TreeID) (*Tree, bool) {
-	g.guardians.mu.Lock()
-	defer g.guardians.mu.Unlock()
+func (g *Guard) Adopted(id box.TreeID) (*Tree, bool) {
+	defer g.guardians.look()()
 	for _, e := range g.guardians.pair.Ledger.Epochs() {
 		for _, t := range treesOf(e) {
 			if t.id == id {
@@ -231,17 +234,16 @@ func (g *Guard) Adopted(id TreeID) (*Tree, bool) {
 }
 
 // Container is how the guard's trees are contained.
-func (g *Guard) Container() Container { return g.cfg.Container }
+func (g *Guard) Container() box.Container { return g.cfg.Container }
 
 // Lent is a copy of the listener that the guardians share, nil if there is none.
 func (g *Guard) Lent() (listener *os.File, err error) {
-	g.guardians.mu.Lock()
-	defer g.guardians.mu.Unlock()
+	defer g.guardians.lock()()
 	_, shared := g.guardians.pair.Ledger.Shared()
 	if shared == nil {
 		return nil, nil
 	}
-	err = using(shared.(*os.File), func(fd int) error {
+	err = wire.Using(shared.(*os.File), func(fd int) error {
 		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
 		if err == nil {
 			listener = os.NewFile(uintptr(kept), "listener")

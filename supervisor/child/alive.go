@@ -1,10 +1,14 @@
 package child
 
-import "sync"
+import (
+	"sync"
+
+	"understudy/supervisor/child/box"
+)
 
 // alive holds the parts of a tree that may live.
 type alive struct {
-	leaf *leaf // its cgroup, which contains the parts; nil: its containment is of another kind
+	leaf *box.Leaf // its cgroup, which contains the parts; nil: its containment is of another kind
 
 	mu     sync.Mutex // guards the fields below
 	closed bool       // proved dead, and its container removed
@@ -27,7 +31,7 @@ func (t *alive) add(p *part) {
 }
 
 // firsts lists the first processes of the parts in a cgroup.
-func (t *alive) firsts() (all []*first) {
+func (t *alive) firsts() (all []*box.First) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range t.parts {
@@ -53,7 +57,7 @@ func (t *alive) Process(pid int) (*Process, bool) {
 // target is the body of a part to kill.
 type target struct {
 	*part
-	body body
+	body box.Body
 }
 
 // targets lists all parts at one moment. Nobody closes them before looked.
@@ -88,13 +92,13 @@ func (t *alive) strike() {
 	}
 	for _, p := range t.parts { // first the processes that we hold: all else may wait for the kernel's lock on cgroups
 		if p.first != nil {
-			_ = p.first.order()
+			_ = p.first.Order()
 		}
 	}
 	if t.leaf != nil {
-		_ = t.leaf.order() // the goroutine that ends the tree strikes again, and looks
+		_ = t.leaf.Order() // the goroutine that ends the tree strikes again, and looks
 	}
 	for _, p := range t.parts {
-		_ = p.body.order()
+		_ = p.body.Order()
 	}
 }

@@ -7,15 +7,16 @@ import (
 	"testing"
 	"time"
 
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/guard"
 )
 
 // A cgroup that is gone by the time a new guardian hears of its tree has nobody in it, but the tree may have a program that had left
 // it. What is only out of sight is not taken for gone.
 func TestATreeWhoseCgroupIsGoneIsKnownToANewGuardian(t *testing.T) {
-	base := probed(t, KindCgroup).Base
+	base := probed(t, box.KindCgroup).Base
 	hears := func(path string) (guard.Body, error) {
-		return (&guardian{}).Open(&guard.Message{Op: guard.OpTree, Body: &guard.Ref{Kind: KindCgroup, Path: path}})
+		return (&guardian{}).Open(&guard.Message{Op: guard.OpTree, Body: &guard.Ref{Kind: box.KindCgroup, Path: path}})
 	}
 	if b, err := hears(filepath.Join(base, "gone")); b != nil || err != nil {
 		t.Errorf("a tree whose cgroup is removed is unknown: %v", err)
@@ -29,14 +30,14 @@ func TestATreeWhoseCgroupIsGoneIsKnownToANewGuardian(t *testing.T) {
 // had seen its tree dead proves nothing for ever.
 func TestAProcessThatIsGoneIsKnownToANewGuardian(t *testing.T) {
 	witness := func() *os.File {
-		w, err := newWitness()
+		w, err := box.NewWitness()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return w
 	}
 	saw := witness()
-	if err := raiseWitness(int(saw.Fd())); err != nil {
+	if err := box.RaiseWitness(int(saw.Fd())); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -46,12 +47,12 @@ func TestAProcessThatIsGoneIsKnownToANewGuardian(t *testing.T) {
 		refused bool
 		holds   bool
 	}{
-		"an init":                                {kind: KindPidNS},
-		"an init that is to be let go":           {kind: KindPidNS, seq: 1, refused: true},
-		"a stub that saw its tree dead":          {kind: KindWalk, witness: saw},
-		"a stub that did not":                    {kind: KindWalk, witness: witness(), holds: true},
-		"a stub that is to be let go":            {kind: KindWalk, witness: witness(), seq: 1, refused: true},
-		"a stub whose word did not come with it": {kind: KindWalk, refused: true},
+		"an init":                                {kind: box.KindPidNS},
+		"an init that is to be let go":           {kind: box.KindPidNS, seq: 1, refused: true},
+		"a stub that saw its tree dead":          {kind: box.KindWalk, witness: saw},
+		"a stub that did not":                    {kind: box.KindWalk, witness: witness(), holds: true},
+		"a stub that is to be let go":            {kind: box.KindWalk, witness: witness(), seq: 1, refused: true},
+		"a stub whose word did not come with it": {kind: box.KindWalk, refused: true},
 	} {
 		m := &guard.Message{Op: guard.OpBody, Seq: c.seq, Body: &guard.Ref{Kind: c.kind, Pid: os.Getpid(), Start: 1}}
 		if c.witness != nil {
@@ -69,11 +70,11 @@ func TestAProcessThatIsGoneIsKnownToANewGuardian(t *testing.T) {
 
 // P4: a guardian that does not know of a tree is none. Where no new one can know, it ends.
 func TestAGuardianThatCannotKnowATreeIsNotSeated(t *testing.T) {
-	g := guarded(t, KindCgroup)
+	g := guarded(t, box.KindCgroup)
 	tree := planted(t, g)
 	g.guardians.mu.Lock()
-	path := tree.leaf.path
-	tree.leaf.path = filepath.Join(t.TempDir(), "hidden")
+	path := tree.leaf.Path
+	tree.leaf.Path = filepath.Join(t.TempDir(), "hidden")
 	kill9(g.guardians.at[0].pid)
 	g.guardians.mu.Unlock()
 	select {
@@ -85,7 +86,7 @@ func TestAGuardianThatCannotKnowATreeIsNotSeated(t *testing.T) {
 		t.Error(err)
 	}
 	g.guardians.mu.Lock()
-	tree.leaf.path = path
+	tree.leaf.Path = path
 	g.guardians.mu.Unlock()
 	if err := tree.End(t.Context()); err != nil {
 		t.Error(err)

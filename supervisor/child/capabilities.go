@@ -26,90 +26,75 @@ func (c *capSets) call(number uintptr) unix.Errno {
 	return errno
 }
 
-func prctl(option, arg2, arg3 uintptr) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_PRCTL, option, arg2, arg3, 0, 0, 0)
-	return int(n), errno
+func prctl(option, arg2, arg3 uintptr) call { return kernel(unix.SYS_PRCTL, option, arg2, arg3) }
+
+// inherited are the sets that a copy of this process has, once its inheritable set is bounded.
+func (c *Capabilities) inherited() (*capSets, unix.Errno) {
+	sets := new(capSets)
+	errno := sets.call(unix.SYS_CAPGET)
+	if c.Bounding != nil {
+		for i := range sets.data {
+			sets.data[i].Inheritable &= uint32(*c.Bounding >> (32 * i))
+		}
+	}
+	return sets, errno
+}
+
+func (c *capSets) set(o *order) call {
+	return kernel(unix.SYS_CAPSET, value(o, c.header), value(o, c.data))
 }
 
 // before are the steps that need rights which a change of the user takes away.
-func (c *Capabilities) before(userChanges bool) (all []step) {
-	sets := new(capSets)
+func (c *Capabilities) before(o *order, userChanges bool) (all []step) {
 	if c.Bounding != nil {
-		keep := *c.Bounding
+		var calls []call
+		for n := uintptr(0); n <= lastCap; n++ {
+			has, _, errno := unix.RawSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_READ, n, 0)
+			if errno != 0 || has == 0 || *c.Bounding>>n&1 == 1 {
+				continue // no process has an unknown one
+			}
+			calls = append(calls, prctl(unix.PR_CAPBSET_DROP, n, 0))
+		}
+		// An exec by root adds the inheritable set. The ambient set goes with it.
+		sets, errno := c.inherited()
+		calls = append(calls, call{fails: errno, number: unix.SYS_GETPID}, sets.set(o))
 		all = append(all, step{
-			"capabilities.bounding", "only a supervisor that runs as root (with CAP_SETPCAP) can lower it: run it as root, or leave capabilities.bounding out",
-			func() unix.Errno {
-				for n := uintptr(0); n <= lastCap; n++ {
-					if has, errno := prctl(unix.PR_CAPBSET_READ, n, 0); errno != 0 || has == 0 || keep>>n&1 == 1 {
-						continue // no process has an unknown one
-					}
-					if _, errno := prctl(unix.PR_CAPBSET_DROP, n, 0); errno != 0 {
-						return errno
-					}
-				}
-				// An exec by root adds the inheritable set. The ambient set goes with it.
-				if errno := sets.call(unix.SYS_CAPGET); errno != 0 {
-					return errno
-				}
-				for i := range sets.data {
-					sets.data[i].Inheritable &= uint32(keep >> (32 * i))
-				}
-				return sets.call(unix.SYS_CAPSET)
-			},
+			"capabilities.bounding", "only a supervisor that runs as root (with CAP_SETPCAP) can lower it: run it as root, or leave capabilities.bounding out", calls,
 		})
 	}
 	if c.Ambient != 0 && userChanges {
-		all = append(all, step{"capabilities.ambient", "", func() unix.Errno {
-			_, errno := prctl(unix.PR_SET_KEEPCAPS, 1, 0) // until the exec
-			return errno
-		}})
+		all = append(all, step{"capabilities.ambient", "", []call{prctl(unix.PR_SET_KEEPCAPS, 1, 0)}}) // until the exec
 	}
 	return all
 }
 
 // after are the steps that a change of the user would revert.
-func (c *Capabilities) after(userChanges bool) []step {
+func (c *Capabilities) after(o *order, userChanges bool) []step {
 	if c.Ambient == 0 {
 		return nil
 	}
-	sets := new(capSets)
 	const advice = "the supervisor itself does not have all of them: run it as root, or give it those by AmbientCapabilities= in its unit, or leave them out"
-	return []step{{"capabilities.ambient", advice, func() unix.Errno {
-		if errno := sets.call(unix.SYS_CAPGET); errno != 0 {
-			return errno
+	sets, errno := c.inherited()
+	for i := range sets.data {
+		own, set := uint32(c.Ambient>>(32*i)), &sets.data[i]
+		if own&^set.Permitted != 0 && errno == 0 {
+			errno = unix.EPERM
 		}
-		for i := range sets.data {
-			own, set := uint32(c.Ambient>>(32*i)), &sets.data[i]
-			if missing := own &^ set.Permitted; missing != 0 {
-				return unix.EPERM
-			}
-			if userChanges { // and drop the rights kept for this
-				*set = unix.CapUserData{Effective: own, Permitted: own}
-			}
-			set.Inheritable |= own
+		if userChanges { // and drop the rights kept for this
+			set.Effective, set.Permitted = own, own
 		}
-		if errno := sets.call(unix.SYS_CAPSET); errno != 0 {
-			return errno
+		set.Inheritable |= own
+	}
+	calls := []call{{fails: errno, number: unix.SYS_GETPID}, sets.set(o), prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0)}
+	for n := uintptr(0); n <= lastCap; n++ {
+		if c.Ambient>>n&1 == 1 {
+			calls = append(calls, prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, n))
 		}
-		if _, errno := prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0); errno != 0 {
-			return errno
-		}
-		for n := uintptr(0); n <= lastCap; n++ {
-			if c.Ambient>>n&1 == 0 {
-				continue
-			}
-			if _, errno := prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, n); errno != 0 {
-				return errno
-			}
-		}
-		return 0
-	}}}
+	}
+	return []step{{"capabilities.ambient", advice, calls}}
 }
 
 // noNewPrivs comes after all steps that need rights.
 func noNewPrivs() step {
-	return step{"no_new_privileges: true", "", func() unix.Errno {
-		_, errno := prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0)
-		return errno
-	}}
+	return step{"no_new_privileges: true", "", []call{prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0)}}
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/child/box"
 )
 
 const statusOfCaps = `grep -e CapInh -e CapPrm -e CapEff -e CapBnd -e CapAmb -e NoNewPrivs /proc/self/status | tr -d " \t"`
@@ -115,7 +116,7 @@ func TestSetuidProgramGivesNothingThatIsForbidden(t *testing.T) {
 func TestBoundedRootIsStillRootsUser(t *testing.T) {
 	need.These(t, "root")
 	out := outside(t)
-	tree := planted(t, guarded(t, KindCgroup))
+	tree := planted(t, guarded(t, box.KindCgroup))
 	none := &Capabilities{Bounding: ptr(uint64(0))}
 	script := fmt.Sprintf(`tried() { "$@" >/dev/null 2>&1 && echo yes || echo no; }
 		tried sh -c 'echo 0 >%s/cgroup.procs'; tried test -w /etc/shadow; tried kill -0 %d; tried cat /proc/%d/environ`, out, os.Getpid(), os.Getpid())

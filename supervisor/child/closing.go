@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/guard"
 )
 
@@ -32,7 +33,7 @@ func newClosing(closeSession CloseSession) (*closing, error) {
 func (c *closing) start(o guard.Closing) {
 	go func() {
 		c.results <- guard.Closed{Closing: o, Err: c.try(o)}
-		_ = raiseWitness(c.bell)
+		_ = box.RaiseWitness(c.bell)
 	}()
 }
 
@@ -45,7 +46,7 @@ func (c *closing) try(o guard.Closing) (err error) {
 		}
 	}()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		if err = c.closeSession(ctx, o.Ticket, o.Releases, o.All); err == nil {
+		if err = c.closeSession(ctx, o); err == nil {
 			return nil
 		}
 		again := time.NewTimer(pause)

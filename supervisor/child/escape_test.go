@@ -19,6 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 )
 
 const runawayWord = "child-test-runaway"
@@ -50,8 +52,8 @@ func runaway() {
 // outside makes a cgroup that is nobody's tree, and tells programs of it.
 func outside(t *testing.T) string {
 	t.Helper()
-	need.These(t, KindCgroup)
-	out, err := os.MkdirTemp(probed(t, KindCgroup).Base, "out-")
+	need.These(t, box.KindCgroup)
+	out, err := os.MkdirTemp(probed(t, box.KindCgroup).Base, "out-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +70,12 @@ func TestProgramThatLeftItsCgroupIsKilled(t *testing.T) {
 		"its start": func(p *Process) error { return p.Kill(t.Context()) },
 		"its tree":  func(p *Process) error { return p.tree.Kill(t.Context()) },
 		"for good":  func(p *Process) error { return p.tree.End(t.Context()) },
-		"by its id": func(p *Process) error { return KillByID(t.Context(), p.tree.ID()) },
+		"by its id": func(p *Process) error { return box.KillByID(t.Context(), p.tree.ID()) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, r := started(t, planted(t, guarded(t, KindCgroup)), script)
+			p, r := started(t, planted(t, guarded(t, box.KindCgroup)), script)
 			await(t, r, "ready")
-			if dead, err := ProveDead(p.tree.ID()); dead {
+			if dead, err := box.ProveDead(p.tree.ID()); dead {
 				t.Errorf("it is called dead while it runs: %v", err)
 			}
 			if err := kill(p); err != nil {
@@ -86,7 +88,7 @@ func TestProgramThatLeftItsCgroupIsKilled(t *testing.T) {
 
 func TestProgramThatLeftItsCgroupIsNamed(t *testing.T) {
 	out := outside(t)
-	g := guarded(t, KindCgroup)
+	g := guarded(t, box.KindCgroup)
 	var log bytes.Buffer
 	g.cfg.Logger = hclog.New(&hclog.LoggerOptions{Output: &log})
 	tree := planted(t, g)
@@ -154,7 +156,7 @@ const (
 // delegated is the supervisor of a user.
 func delegated() error {
 	ctx, cancel := context.WithCancel(context.Background())
-	g, err := StartGuard(ctx, GuardConfig{Container: Container{Kind: KindCgroup, Base: os.Args[1]}, Name: "nobody"})
+	g, err := StartGuard(ctx, GuardConfig{Container: box.Container{Kind: box.KindCgroup, Base: os.Args[1]}, Name: "nobody"})
 	if err != nil {
 		cancel()
 		return err
@@ -162,7 +164,7 @@ func delegated() error {
 	ran := make(chan error, 1)
 	go func() { ran <- g.Run(ctx) }()
 	defer func() { cancel(); <-ran }()
-	if err := errors.Join(g.Begin(1, nil), g.Extend(1, Now()+time.Minute)); err != nil {
+	if err := errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+time.Minute)); err != nil {
 		return err
 	}
 	tree, err := g.NewTree(ctx, 1, "svc", nil)
@@ -187,8 +189,8 @@ func delegated() error {
 	if n, err := r.Read(buf); err != nil || string(buf[:n]) != "asked\n" {
 		return fmt.Errorf("%q %w", buf[:n], err)
 	}
-	own := tree.leaf.path + "/run-2"
-	shut := "mkdir -p " + own + "/in/in; chmod 0 " + own + "/in; chmod 0 " + own + "; chmod 0 " + tree.leaf.path + "; echo ready; sleep 1000"
+	own := tree.leaf.Path + "/run-2"
+	shut := "mkdir -p " + own + "/in/in; chmod 0 " + own + "/in; chmod 0 " + own + "; chmod 0 " + tree.leaf.Path + "; echo ready; sleep 1000"
 	if r, w, err = os.Pipe(); err != nil {
 		return err
 	}
@@ -215,7 +217,7 @@ func delegated() error {
 
 func TestProgramThatLeftItsCgroupIsAskedFirst(t *testing.T) {
 	outside(t)
-	p, r := started(t, planted(t, guarded(t, KindCgroup)), "exec "+self(t)+" "+runawayWord)
+	p, r := started(t, planted(t, guarded(t, box.KindCgroup)), "exec "+self(t)+" "+runawayWord)
 	await(t, r, "ready")
 	if err := p.Signal(unix.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -254,16 +256,16 @@ func TestGuardiansKillAProgramThatLeftItsCgroup(t *testing.T) {
 		},
 	} {
 		t.Run("supervisor killed"+name, func(t *testing.T) {
-			p := newPuppet(t, KindCgroup)
+			p := newPuppet(t, box.KindCgroup)
 			p.raise(time.Minute, script)
 			others := before(p)
-			since := Now()
+			since := wire.Now()
 			kill9(append(others, p.cmd.Process.Pid)...)
 			p.diesAndCloses(since)
 		})
 	}
 	t.Run("supervisor frozen", func(t *testing.T) {
-		p := newPuppet(t, KindCgroup)
+		p := newPuppet(t, box.KindCgroup)
 		_, deadline := p.raise(3*time.Second, script)
 		freeze(t, p.cmd.Process.Pid)
 		if at := p.dead(); at < deadline || at > deadline+stall {
@@ -293,7 +295,7 @@ func (p *puppet) tidy() {
 // P4: what three killed at once have left is ended before anything else is begun.
 func TestProgramThatLeftItsCgroupIsSweptAway(t *testing.T) {
 	outside(t)
-	p := newPuppet(t, KindCgroup)
+	p := newPuppet(t, box.KindCgroup)
 	p.raise(time.Minute, "exec "+self(t)+" "+runawayWord)
 	guardians := p.guardians()
 	for _, pid := range guardians {
@@ -311,25 +313,25 @@ func TestProgramThatLeftItsCgroupIsSweptAway(t *testing.T) {
 // P2: while it cannot be killed it is not called dead, by anybody.
 func TestProgramThatLeftItsCgroupIsNotCalledDeadBefore(t *testing.T) {
 	outside(t)
-	p, r := started(t, planted(t, guarded(t, KindCgroup)), "exec "+self(t)+" "+runawayWord)
+	p, r := started(t, planted(t, guarded(t, box.KindCgroup)), "exec "+self(t)+" "+runawayWord)
 	await(t, r, "ready")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	hold := &undying{p.part.body}
-	if err := killUntilDead(ctx, hold, true); !errors.Is(err, ErrUnproved) {
+	if err := box.KillUntilDead(ctx, hold, true); !errors.Is(err, box.ErrUnproved) {
 		t.Errorf("killed: %v", err)
 	}
 	held(t, r)
-	if dead, err := ProveDead(p.tree.ID()); dead || err != nil {
+	if dead, err := box.ProveDead(p.tree.ID()); dead || err != nil {
 		t.Errorf("the tree: %v %v", dead, err)
 	}
-	if dead, err := p.part.body.dead(); dead || err != nil {
+	if dead, err := p.part.body.Dead(); dead || err != nil {
 		t.Errorf("its start: %v %v", dead, err)
 	}
 }
 
 // undying is a body that is not struck.
-type undying struct{ body }
+type undying struct{ box.Body }
 
-func (*undying) strike() error { return nil }
-func (*undying) insist() error { return nil }
+func (*undying) Strike() error { return nil }
+func (*undying) Insist() error { return nil }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/child/box"
 )
 
 // An upgrade goes on beside a program that has left its cgroup and removed it, and nothing else ends for that; it is killed all the
@@ -43,7 +44,7 @@ func TestAProgramWhoseCgroupIsRemovedIsHandedOver(t *testing.T) {
 			},
 		} {
 			t.Run(name+", ended with "+who, func(t *testing.T) {
-				p := newPuppet(t, KindCgroup)
+				p := newPuppet(t, box.KindCgroup)
 				p.raise(time.Minute, "exec "+self(t)+" "+runawayWord)
 				gone(p)
 				if name != "all of the node's" { // else there is no place for it
@@ -64,8 +65,8 @@ func TestAProgramWhoseCgroupIsRemovedIsHandedOver(t *testing.T) {
 
 // P2: a program of which the next image cannot write down who it is, for those that come later, ends, and nothing else does.
 func TestAProgramThatCannotBeNamedEndsInAHandover(t *testing.T) {
-	need.These(t, KindCgroup)
-	p := newPuppet(t, KindCgroup)
+	need.These(t, box.KindCgroup)
+	p := newPuppet(t, box.KindCgroup)
 	p.do(command{Do: "begin", Epoch: 1})
 	p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
 	run := filepath.Join(p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path, "run-1")
@@ -73,7 +74,7 @@ func TestAProgramThatCannotBeNamedEndsInAHandover(t *testing.T) {
 	p.do(command{Do: "tree", Epoch: 1, Name: "other"})
 	p.do(command{Do: "start", Name: "other", Script: "echo ready; exec sleep 1000"})
 	p.ready()
-	err := unix.Removexattr(run, firstAttr)
+	err := unix.Removexattr(run, box.FirstAttr)
 	for i := 0; err == nil; i++ { // until the kernel takes no more of them
 		err = unix.Setxattr(run, "user.x"+itoa(i), nil, 0)
 	}

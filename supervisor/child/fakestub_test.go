@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/child/box"
 )
 
 // fakeStub is a process of a stranger's with the name of a tree's stubs. It says that all below it are dead.
@@ -23,9 +24,9 @@ func fakeStub(t *testing.T, mark string, as *syscall.SysProcAttr) int {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	exe := filepath.Join(dir, mark)
-	saw, err := newWitness()
+	saw, err := box.NewWitness()
 	if err == nil {
-		err = errors.Join(raiseWitness(int(saw.Fd())), os.Symlink("/bin/sh", exe), os.Chmod(dir, 0o755))
+		err = errors.Join(box.RaiseWitness(int(saw.Fd())), os.Symlink("/bin/sh", exe), os.Chmod(dir, 0o755))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -42,8 +43,8 @@ func fakeStub(t *testing.T, mark string, as *syscall.SysProcAttr) int {
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
 	t.Cleanup(func() { _ = cmd.Process.Signal(unix.SIGTERM); <-ended })
-	if s, err := statOf(cmd.Process.Pid); err != nil || s.comm != mark {
-		t.Fatalf("it is named %q: %v", s.comm, err)
+	if s, err := box.StatOf(cmd.Process.Pid); err != nil || s.Comm != mark {
+		t.Fatalf("it is named %q: %v", s.Comm, err)
 	}
 	return cmd.Process.Pid
 }
@@ -56,7 +57,7 @@ var (
 
 // orphanedTree is the identity of a tree whose supervisor and guardians were killed at once. The stub lives if it is a walked tree's
 // and is stopped, as it is on request.
-func orphanedTree(t *testing.T, kind string) (id TreeID, stubs []stat) {
+func orphanedTree(t *testing.T, kind string) (id box.TreeID, stubs []box.Stat) {
 	t.Helper()
 	p := newPuppet(t, kind)
 	p.do(command{Do: "begin", Epoch: 1})
@@ -64,12 +65,12 @@ func orphanedTree(t *testing.T, kind string) (id TreeID, stubs []stat) {
 	id = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID
 	p.do(command{Do: "start", Name: "a", Script: "echo ready; exec sleep 1000"})
 	p.ready()
-	stubs, _, err := id.stubs()
+	stubs, _, err := id.Stubs()
 	if err != nil || len(stubs) != 1 {
 		t.Fatalf("stubs: %v, %v", stubs, err)
 	}
 	all := append(p.guardians(), p.cmd.Process.Pid)
-	for _, pid := range append(all, stubs[0].pid) {
+	for _, pid := range append(all, stubs[0].Pid) {
 		freeze(t, pid)
 	}
 	kill9(all...)
@@ -78,7 +79,7 @@ func orphanedTree(t *testing.T, kind string) (id TreeID, stubs []stat) {
 }
 
 // older is the identity as a version without a word about users would have written it.
-func older(id TreeID) TreeID {
+func older(id box.TreeID) box.TreeID {
 	id.User, id.UserNS = 0, 0
 	return id
 }
@@ -86,70 +87,70 @@ func older(id TreeID) TreeID {
 // A process of another user does not pass for a stub: a walked tree that has lost its own stays unproved, whatever that one says.
 func TestAStrangersProcessProvesNoDeathOfAWalkedTree(t *testing.T) {
 	need.These(t, "root")
-	needKind(t, KindWalk)
-	id, stubs := orphanedTree(t, KindWalk)
-	all, err := processes()
+	needKind(t, box.KindWalk)
+	id, stubs := orphanedTree(t, box.KindWalk)
+	all, err := box.Processes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	rest := descendants(all, stubs[0].pid)
-	kill9(stubs[0].pid)
-	awaitDeath(t, stubs[0].pid)
+	rest := box.Descendants(all, stubs[0].Pid)
+	kill9(stubs[0].Pid)
+	awaitDeath(t, stubs[0].Pid)
 	elsewhere := id
 	elsewhere.UserNS++
 	for name, c := range map[string]struct {
-		id TreeID
+		id box.TreeID
 		as *syscall.SysProcAttr
 	}{
 		"another user's": {id, anotherUser}, "root's in a container": {id, ofAContainer},
 		"of a tree of an older version": {older(id), ofTheSameUser}, "of a tree in another user namespace": {elsewhere, ofTheSameUser},
 	} {
 		fakeStub(t, id.Mark, c.as)
-		if dead, err := ProveDead(c.id); dead {
+		if dead, err := box.ProveDead(c.id); dead {
 			t.Errorf("%s: dead %v", name, err)
 		}
-		if err := KillByID(t.Context(), c.id); !errors.Is(err, ErrUnproved) {
+		if err := box.KillByID(t.Context(), c.id); !errors.Is(err, box.ErrUnproved) {
 			t.Errorf("%s: kill: %v", name, err)
 		}
 	}
 	for _, s := range rest {
-		kill9(s.pid)
+		kill9(s.Pid)
 	}
 }
 
 // Nor does it keep a dead tree from being proved dead.
 func TestAStrangersProcessPreventsNoProof(t *testing.T) {
 	need.These(t, "root")
-	needKind(t, KindPidNS)
-	id, stubs := orphanedTree(t, KindPidNS)
-	awaitDeath(t, stubs[0].pid)
+	needKind(t, box.KindPidNS)
+	id, stubs := orphanedTree(t, box.KindPidNS)
+	awaitDeath(t, stubs[0].Pid)
 	fake := fakeStub(t, id.Mark, anotherUser)
-	if dead, err := ProveDead(id); !dead || err != nil {
+	if dead, err := box.ProveDead(id); !dead || err != nil {
 		t.Errorf("dead %v, %v", dead, err)
 	}
-	if err := KillByID(t.Context(), id); err != nil {
+	if err := box.KillByID(t.Context(), id); err != nil {
 		t.Error(err)
 	}
-	if s, err := statOf(fake); err != nil || !s.alive() {
+	if s, err := box.StatOf(fake); err != nil || !s.Alive() {
 		t.Errorf("the stranger's is killed: %v, %v", s, err)
 	}
 }
 
 // A tree of an older version is killed all the same. Of a walked one nothing proves that it was its own stub that saw it dead.
 func TestATreeOfAnOlderVersionIsKilled(t *testing.T) {
-	needKind(t, KindWalk)
-	id, stubs := orphanedTree(t, KindWalk)
-	all, err := processes()
+	needKind(t, box.KindWalk)
+	id, stubs := orphanedTree(t, box.KindWalk)
+	all, err := box.Processes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	rest := descendants(all, stubs[0].pid)
-	if err := KillByID(t.Context(), older(id)); !errors.Is(err, ErrUnproved) {
+	rest := box.Descendants(all, stubs[0].Pid)
+	if err := box.KillByID(t.Context(), older(id)); !errors.Is(err, box.ErrUnproved) {
 		t.Errorf("proved by a stub that may be anybody's: %v", err)
 	}
-	awaitDeath(t, stubs[0].pid)
+	awaitDeath(t, stubs[0].Pid)
 	for _, s := range rest {
-		awaitDeath(t, s.pid)
+		awaitDeath(t, s.Pid)
 	}
 }
 
@@ -162,11 +163,11 @@ func TestOnlyAnEventIsAWitness(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	s, err := statOf(cmd.Process.Pid)
+	s, err := box.StatOf(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b, err := (TreeID{Kind: KindWalk}).hold(s); !errors.Is(err, ErrUnproved) {
+	if b, err := (box.TreeID{Kind: box.KindWalk}).Hold(s); !errors.Is(err, box.ErrUnproved) {
 		t.Errorf("%v, %v", b, err)
 	}
 }

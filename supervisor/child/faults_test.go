@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 )
 
 func itoa(i int) string { return strconv.Itoa(i) }
@@ -28,7 +30,7 @@ func (p *puppet) diesAndCloses(since time.Duration) {
 	if c.Alive || !c.AllDead || !slices.Equal(c.Releases, []string{"a"}) {
 		p.t.Errorf("the session was closed too early or with the wrong releases: %+v", c)
 	}
-	if _, err := os.Stat(p.leaf); p.container.Kind == KindCgroup && err == nil {
+	if _, err := os.Stat(p.leaf); p.container.Kind == box.KindCgroup && err == nil {
 		p.t.Error("the session was closed before the cgroup was removed")
 	}
 	if took := at - since; took > patience {
@@ -51,7 +53,7 @@ func TestTreeDiesWithItsSupervisorAndAnyOtherOfTheThree(t *testing.T) {
 				p := newPuppet(t, kind)
 				p.raise(time.Minute, stubborn)
 				three := append([]int{p.cmd.Process.Pid}, p.guardians()...)
-				since := Now()
+				since := wire.Now()
 				for _, i := range order {
 					kill9(three[i])
 				}
@@ -63,20 +65,20 @@ func TestTreeDiesWithItsSupervisorAndAnyOtherOfTheThree(t *testing.T) {
 
 // P4: of all three only where the kernel or the stub notices. In either case without help from those that died before.
 func TestTreeDiesWithAllThree(t *testing.T) {
-	for _, kind := range []string{KindPidNS, KindWalk} {
+	for _, kind := range []string{box.KindPidNS, box.KindWalk} {
 		t.Run(kind, func(t *testing.T) {
 			needKind(t, kind)
 			p := newPuppet(t, kind)
 			p.raise(time.Minute, stubborn)
 			guardians := p.guardians()
 			freeze(t, p.cmd.Process.Pid)
-			if kind == KindPidNS { // the death signal alone has to do
+			if kind == box.KindPidNS { // the death signal alone has to do
 				p.holdSockets()
 			}
 			kill9(guardians...)
 			awaitDeath(t, guardians...)
 			p.lives()
-			since := Now()
+			since := wire.Now()
 			kill9(p.cmd.Process.Pid)
 			t.Logf("dead after %v", p.dead()-since)
 		})
@@ -117,13 +119,13 @@ func TestGuardianIsReplacedAndTheProgramUntouched(t *testing.T) {
 				if after[index] == 0 || after[index] == before[index] || after[1-index] != before[1-index] {
 					t.Fatalf("guardians were %v, are %v", before, after)
 				}
-				if s, err := statOf(pid); err != nil || !s.alive() {
+				if s, err := box.StatOf(pid); err != nil || !s.Alive() {
 					t.Fatalf("the program is gone: %v", err)
 				}
 				p.lives()
 				p.do(command{Do: "end", Name: "b"})
 				// The new one knows everything: it is the only one left.
-				since := Now()
+				since := wire.Now()
 				kill9(p.cmd.Process.Pid, after[1-index])
 				p.diesAndCloses(since)
 			})
@@ -142,7 +144,7 @@ func TestBothGuardiansLostEndsEverythingAndStartsAfresh(t *testing.T) {
 		freeze(t, p.cmd.Process.Pid)
 		kill9(before...)
 		awaitDeath(t, before...)
-		since := Now()
+		since := wire.Now()
 		if err := unix.Kill(p.cmd.Process.Pid, unix.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +160,7 @@ func TestBothGuardiansLostEndsEverythingAndStartsAfresh(t *testing.T) {
 		p.do(command{Do: "tree", Epoch: 2, Name: "a"})
 		p.do(command{Do: "start", Name: "a", Script: stubborn})
 		p.ready()
-		since = Now()
+		since = wire.Now()
 		after := p.guardians()
 		kill9(p.cmd.Process.Pid, after[0])
 		p.diesAndCloses(since)
@@ -206,7 +208,7 @@ func TestGuardianWhoseTwinIsNotReplacedEndsEverything(t *testing.T) {
 		p := newPuppet(t, kind)
 		p.raise(time.Minute, stubborn)
 		freeze(t, p.cmd.Process.Pid)
-		since := Now()
+		since := wire.Now()
 		kill9(p.guardians()[0])
 		if after := p.dead() - since; after < 900*time.Millisecond {
 			t.Errorf("dead after %v", after)
@@ -220,7 +222,7 @@ func TestGuardianWhoseTwinIsNotReplacedEndsEverything(t *testing.T) {
 // P3: the last look at the lease and the fork are two moments, and any time may pass between them.
 func TestForkAfterAFreezeFails(t *testing.T) {
 	kindsInTurn(t, func(t *testing.T, kind string) {
-		for name, settings := range map[string]Settings{"at once": {}, "by a launcher": {Umask: new(uint32)}} {
+		for name, settings := range map[string]Settings{"at once": {}, "with settings": {Umask: new(uint32)}} {
 			t.Run(name, func(t *testing.T) {
 				p := newPuppet(t, kind)
 				p.do(command{Do: "begin", Epoch: 1})
@@ -252,7 +254,7 @@ func TestStoppedGuardianDoesNotMatter(t *testing.T) {
 				p := newPuppet(t, kind)
 				p.raise(time.Minute, stubborn)
 				freeze(t, p.guardians()[index])
-				since := Now()
+				since := wire.Now()
 				guardians := p.guardians()
 				kill9(p.cmd.Process.Pid)
 				p.diesAndCloses(since)
@@ -265,8 +267,8 @@ func TestStoppedGuardianDoesNotMatter(t *testing.T) {
 // P4: a guardian that does not answer is no guardian.
 func TestStoppedGuardianIsReplaced(t *testing.T) {
 	t.Parallel()
-	need.These(t, KindCgroup)
-	p := newPuppet(t, KindCgroup)
+	need.These(t, box.KindCgroup)
+	p := newPuppet(t, box.KindCgroup)
 	p.raise(time.Minute, stubborn)
 	before := p.guardians()
 	freeze(t, before[0])
@@ -288,8 +290,8 @@ func awaitDeath(t *testing.T, pids ...int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pollOne(fd, unix.POLLIN, patience)
-		if !readable(fd) {
+		wire.PollOne(fd, unix.POLLIN, patience)
+		if !wire.Readable(fd) {
 			t.Fatalf("process %d lives", pid)
 		}
 		_ = unix.Close(fd)
@@ -298,11 +300,11 @@ func awaitDeath(t *testing.T, pids ...int) {
 
 // P4: a copy of the supervisor's sockets in another process does not hide its death.
 func TestSupervisorIsMissedThoughItsSocketsAreHeld(t *testing.T) {
-	need.These(t, KindCgroup)
-	p := newPuppet(t, KindCgroup)
+	need.These(t, box.KindCgroup)
+	p := newPuppet(t, box.KindCgroup)
 	p.raise(time.Minute, stubborn)
 	p.holdSockets()
-	since := Now()
+	since := wire.Now()
 	kill9(p.cmd.Process.Pid)
 	p.diesAndCloses(since)
 }

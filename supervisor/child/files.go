@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Go raises the soft limit of open files to the hard one when a program starts. Its children, and the program that it becomes, get the
-// soft limit that it was started with: programs that use select(2) rely on that.
+// Go raises the soft limit of open files to the hard one when a program starts. The programs, and the one that it becomes, get the soft
+// limit that it was started with: those that use select(2) rely on that. Go's own forks restore it, but not ours (see copied).
 
 // MostFiles is how many files this process may have open.
 func MostFiles() (uint64, error) {
@@ -25,15 +25,32 @@ func MostFiles() (uint64, error) {
 // givenUp is the limit of open files that this process was started with, after Go has dropped it.
 var givenUp atomic.Pointer[Limit]
 
-// regainFiles raises the limit again after a failed exec: by then Go has given up the raised limit for good.
+// takeFiles has Go drop the limit that it raised, notes it, and raises it again.
+func takeFiles() error {
+	_ = syscall.Exec("", nil, nil) // a failing exec makes Go drop it, for good
+	return regainFiles()
+}
+
+// regainFiles raises the limit again after a failed exec.
 func regainFiles() error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur == limit.Max {
 		return err
 	}
 	givenUp.Store(&Limit{Name: "nofile", Soft: limit.Cur, Hard: limit.Max})
-	limit.Cur = limit.Max
-	// Not syscall.Setrlimit, which also changes the programs' limit.
+	return limitFiles(limit.Max, limit.Max)
+}
+
+// dropFiles has this process, which becomes another program, as few as it was started with.
+func dropFiles() {
+	if was := givenUp.Load(); was != nil {
+		_ = limitFiles(was.Soft, was.Hard) // it may always be lowered
+	}
+}
+
+// limitFiles is not syscall.Setrlimit, which also changes what Go knows of the limit.
+func limitFiles(soft, hard uint64) error {
+	limit := unix.Rlimit{Cur: soft, Max: hard}
 	if _, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&limit)), 0, 0, 0); errno != 0 {
 		return errno
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"understudy/supervisor/child/box"
 )
 
 // A guardian with this before its title is that late; see TestMain.
@@ -18,7 +20,7 @@ const (
 func TestTheFirstGuardiansMayTakeTheirTime(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	g, err := StartGuard(ctx, GuardConfig{Container: Container{Kind: KindWalk}, Name: "test", Args0: slowTitle})
+	g, err := StartGuard(ctx, GuardConfig{Container: box.Container{Kind: box.KindWalk}, Name: "test", Args0: slowTitle})
 	if err != nil {
 		cancel()
 		t.Fatal(err)
@@ -36,7 +38,7 @@ func TestNobodyWaitsForGuardiansThatAreNotWanted(t *testing.T) {
 	unwanted := errors.New("unwanted")
 	began := time.Now()
 	time.AfterFunc(100*time.Millisecond, func() { cancel(unwanted) })
-	_, err := StartGuard(ctx, GuardConfig{Container: Container{Kind: KindWalk}, Name: "test", Args0: muteTitle})
+	_, err := StartGuard(ctx, GuardConfig{Container: box.Container{Kind: box.KindWalk}, Name: "test", Args0: muteTitle})
 	if took := time.Since(began); !errors.Is(err, unwanted) || took >= firstLimit {
 		t.Errorf("%v, after %v", err, took)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/child/box"
 )
 
 const (
@@ -26,30 +27,30 @@ const (
 // forgery is what a stranger makes who can write a breadcrumb: an identity of a tree, and what it names.
 type forgery struct {
 	t    *testing.T
-	id   TreeID
+	id   box.TreeID
 	leaf string // what the identity names
 }
 
 // forge names something in a directory that belongs to the stranger.
-func forge(t *testing.T, host Host, base string) *forgery {
+func forge(t *testing.T, host box.Host, base string) *forgery {
 	t.Helper()
-	inode, err := inodeOf(base)
+	inode, err := box.InodeOf(base)
 	if err != nil {
 		t.Fatal(err)
 	}
 	leaf := filepath.Join(base, fmt.Sprintf(forgedName, host.PidNS, forgedPid))
-	return &forgery{t, TreeID{Kind: KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: forgedPid, StartTime: 1, Path: leaf, Inode: inode}, leaf}
+	return &forgery{t, box.TreeID{Kind: box.KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: forgedPid, StartTime: 1, Path: leaf, Inode: inode}, leaf}
 }
 
 // run says that a process is the first one of a run in it.
 func (f *forgery) run(pid int) {
 	f.t.Helper()
-	s, err := statOf(pid)
+	s, err := box.StatOf(pid)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	at := filepath.Join(f.leaf, runPrefix+"1")
-	err = errors.Join(os.Mkdir(at, 0o755), unix.Setxattr(at, firstAttr, fmt.Appendf(nil, "%d %d", s.pid, s.start), 0), os.Chown(at, stranger, stranger))
+	at := filepath.Join(f.leaf, box.RunPrefix+"1")
+	err = errors.Join(os.Mkdir(at, 0o755), unix.Setxattr(at, box.FirstAttr, fmt.Appendf(nil, "%d %d", s.Pid, s.Start), 0), os.Chown(at, stranger, stranger))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -72,13 +73,13 @@ func (f *forgery) judged(want error) {
 		defer close(over)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if err := KillByID(ctx, f.id); !errors.Is(err, want) {
+		if err := box.KillByID(ctx, f.id); !errors.Is(err, want) {
 			f.t.Errorf("kill: %v", err)
 		}
-		if dead, err := ProveDead(f.id); dead || !errors.Is(err, want) {
+		if dead, err := box.ProveDead(f.id); dead || !errors.Is(err, want) {
 			f.t.Errorf("dead %v, %v", dead, err)
 		}
-		_ = f.id.leftover()
+		_ = f.id.Leftover()
 	}()
 	select {
 	case <-over:
@@ -135,7 +136,7 @@ func TestADirectoryThatIsNoCgroupNamesNobody(t *testing.T) {
 		f.file("cgroup.procs", fmt.Sprintln(pid))
 		f.file("cgroup.events", populated)
 		f.run(pid)
-		f.judged(ErrElsewhere)
+		f.judged(box.ErrElsewhere)
 	}
 }
 
@@ -143,28 +144,28 @@ func TestADirectoryThatIsNoCgroupNamesNobody(t *testing.T) {
 func TestNothingInADirectoryThatIsNoCgroupProvesNoDeath(t *testing.T) {
 	need.These(t, "root")
 	_, host := boxed(t)
-	forge(t, host, ofStranger(t)).judged(ErrElsewhere)
+	forge(t, host, ofStranger(t)).judged(box.ErrElsewhere)
 }
 
 // A link leads to nothing that is killed or frozen, wherever on the path it stands.
 func TestALinkToACgroupNamesNobody(t *testing.T) {
 	need.These(t, "root")
-	box, host := boxed(t)
-	other := leftBehindAs(t, box.Base, "other", forgedPid+1, 1, host.PidNS)
-	named := leftBehindAs(t, box.Base, "n.s", forgedPid, 1, host.PidNS)
+	place, host := boxed(t)
+	other := leftBehindAs(t, place.Base, "other", forgedPid+1, 1, host.PidNS)
+	named := leftBehindAs(t, place.Base, "n.s", forgedPid, 1, host.PidNS)
 	last := forge(t, host, ofStranger(t))
 	first := forge(t, host, ofStranger(t))
 	link := filepath.Join(filepath.Dir(first.leaf), "link")
-	if err := errors.Join(os.Symlink(other, last.leaf), os.Symlink(box.Base, link)); err != nil {
+	if err := errors.Join(os.Symlink(other, last.leaf), os.Symlink(place.Base, link)); err != nil {
 		t.Fatal(err)
 	}
-	inode, err := inodeOf(box.Base)
+	inode, err := box.InodeOf(place.Base)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first.id.Path, first.id.Inode = filepath.Join(link, filepath.Base(named)), inode
 	for _, f := range []*forgery{last, first} {
-		f.judged(ErrElsewhere)
+		f.judged(box.ErrElsewhere)
 	}
 	for _, at := range []string{other, named} {
 		events, err := os.ReadFile(filepath.Join(at, "cgroup.events"))
@@ -194,7 +195,7 @@ func TestNothingThatIsNamedHoldsAProofUp(t *testing.T) {
 				}
 			})
 		}
-		f.judged(ErrElsewhere)
+		f.judged(box.ErrElsewhere)
 	})
 	t.Run("a file system", func(t *testing.T) {
 		need.These(t, "fuse")
@@ -209,32 +210,32 @@ func TestNothingThatIsNamedHoldsAProofUp(t *testing.T) {
 			t.Fatal(errors.Join(err, fuse.Close()))
 		}
 		t.Cleanup(func() { _ = errors.Join(fuse.Close(), unix.Unmount(dir, unix.MNT_DETACH)) })
-		f.judged(ErrElsewhere)
+		f.judged(box.ErrElsewhere)
 	})
 }
 
 // In a cgroup of a user's own a written-down process is only one of theirs.
 func TestTheOwnerOfACgroupNamesNobodyElsesProcess(t *testing.T) {
 	need.These(t, "root")
-	box, host := boxed(t)
-	leaf := leftBehindAs(t, box.Base, "n.s", forgedPid, 1, host.PidNS)
-	f := forge(t, host, box.Base)
+	place, host := boxed(t)
+	leaf := leftBehindAs(t, place.Base, "n.s", forgedPid, 1, host.PidNS)
+	f := forge(t, host, place.Base)
 	if err := os.Chown(leaf, stranger, stranger); err != nil {
 		t.Fatal(err)
 	}
 	f.run(victim(t))
-	f.judged(ErrUnproved)
+	f.judged(box.ErrUnproved)
 	if events, err := os.ReadFile(filepath.Join(leaf, "cgroup.events")); err != nil || !strings.Contains(string(events), "populated 0") {
 		t.Errorf("what is in it is not killed: %s %v", events, err)
 	}
 	theirs := exec.Command("/bin/sleep", "1000")
 	theirs.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
-	if err := errors.Join(os.Remove(filepath.Join(leaf, runPrefix+"1")), theirs.Start()); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(leaf, box.RunPrefix+"1")), theirs.Start()); err != nil {
 		t.Fatal(err)
 	}
 	go func() { _ = theirs.Wait() }()
 	f.run(theirs.Process.Pid)
-	if err := KillByID(t.Context(), f.id); err != nil {
+	if err := box.KillByID(t.Context(), f.id); err != nil {
 		t.Error(err)
 	}
 	awaitDeath(t, theirs.Process.Pid)
@@ -243,29 +244,29 @@ func TestTheOwnerOfACgroupNamesNobodyElsesProcess(t *testing.T) {
 // Each of the checks holds by itself, also where the others would have refused before.
 func TestOnlyACgroupIsOpenedAndByNoLink(t *testing.T) {
 	need.These(t, "root")
-	box, host := boxed(t)
-	leaf := leftBehind(t, box.Base, forgedPid, 1, host.PidNS)
+	place, host := boxed(t)
+	leaf := leftBehind(t, place.Base, forgedPid, 1, host.PidNS)
 	dir := ofStranger(t)
 	fake, link := filepath.Join(dir, "fake"), filepath.Join(dir, "link")
-	if err := errors.Join(os.Mkdir(fake, 0o755), os.Symlink(box.Base, link)); err != nil {
+	if err := errors.Join(os.Mkdir(fake, 0o755), os.Symlink(place.Base, link)); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]error{leaf: nil, fake: errNoCgroup, filepath.Join(link, filepath.Base(leaf)): unix.ENOTDIR, link: unix.ENOTDIR} {
-		l, err := openLeaf(path, 0)
+	for path, want := range map[string]error{leaf: nil, fake: box.ErrNoCgroup, filepath.Join(link, filepath.Base(leaf)): unix.ENOTDIR, link: unix.ENOTDIR} {
+		l, err := box.OpenLeaf(path, 0)
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v", path, err)
 		}
 		if err == nil {
-			l.close()
+			l.Close()
 		}
 	}
 	const mounts = "31 24 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n25 1 0:5 / /tmp rw - tmpfs tmpfs rw\n"
 	for at, want := range map[string]bool{"/sys/fs/cgroup/unified/a/b": true, "/sys/fs/cgroup/unified": false, "/sys/fs/cgroup/unified2/x": false, "/tmp/x": false} {
-		if belowCgroups(at, mounts) != want {
+		if box.BelowCgroups(at, mounts) != want {
 			t.Errorf("%s: not %v", at, want)
 		}
 	}
-	if base, _, err := openBase(filepath.Join(fake, "x")); !errors.Is(err, errNoCgroup) {
+	if base, _, err := box.OpenBase(filepath.Join(fake, "x")); !errors.Is(err, box.ErrNoCgroup) {
 		t.Errorf("%d, %v", base, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -11,18 +12,18 @@ import (
 // machine is replaced by something that is not there: the tests must not kill it.
 func received(t *testing.T, packets []byte, obey func(m *guard.Message)) {
 	t.Helper()
-	ours, theirs, err := socketPair()
+	ours, theirs, err := wire.SocketPair()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ours.Close()
 	defer theirs.Close()
-	buf := make([]byte, maxPacket)
+	buf := make([]byte, wire.MaxPacket)
 	for packet := range bytes.SplitSeq(packets, []byte("\n")) {
-		if err := sendPacket(int(ours.Fd()), packet, nil); err != nil {
+		if err := wire.SendPacket(int(ours.Fd()), packet, nil); err != nil {
 			continue // too large, or empty
 		}
-		m, err := recvFD(int(theirs.Fd()), buf)
+		m, err := wire.RecvFD(int(theirs.Fd()), buf)
 		if err != nil {
 			continue
 		}
@@ -37,7 +38,7 @@ func received(t *testing.T, packets []byte, obey func(m *guard.Message)) {
 func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, packets []byte) {
 		g := newGuard(GuardConfig{})
-		s := &guardianProcess{number: g.guardians.pair.Present(Now(), [2]uint64{})[0]}
+		s := &guardianProcess{number: g.guardians.pair.Present(wire.Now(), [2]uint64{})[0]}
 		g.guardians.at[0], g.guardians.at[1] = s, s
 		s.clogged = true // nobody is behind it
 		for _, number := range []uint64{1, 2} {

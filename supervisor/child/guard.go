@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -25,10 +27,11 @@ var (
 type GuardConfig struct {
 	Exe       string // the binary that is re-executed; default /proc/self/exe
 	Args0     string // the processes' name in ps; default "understudy"
-	Container Container
+	Container box.Container
 	Logger    hclog.Logger
 	Name      string        // the node: part of cgroup names and titles
 	Root      string        // of the cluster in ZooKeeper: its services' cgroups differ from those of other clusters by it
+	JSONLog   bool          // the log's lines are JSON
 	TwinGrace time.Duration // how long one guardian serves alone before it ends everything; default 1s
 	// Thread runs functions on the main thread of the process, which has to be free for that until the guard has stopped.
 	// HandOver needs it. nil: a thread of the guard's own.
@@ -57,7 +60,7 @@ type Guard struct {
 	guardians *guardians
 	spawner   spawner
 	watchdog  watchdog
-	leftovers leftovers
+	leftovers *box.Leftovers
 	reach     Reach
 
 	beforeSpawn func() // tests freeze here: after the last look at the lease, before the fork
@@ -65,12 +68,15 @@ type Guard struct {
 
 func newGuard(cfg GuardConfig) *Guard {
 	cfg = cfg.withDefaults()
+	if err := takeFiles(); err != nil {
+		cfg.Logger.Debug("cannot raise the limit of open files again", "error", err)
+	}
 	both := newGuardians(cfg)
 	g := &Guard{
 		cfg: cfg, guardians: both, spawner: spawner{thread: cfg.Thread, jobs: make(chan func()), stopped: both.stopped},
-		leftovers: leftovers{base: cfg.Container, root: cfg.Root, log: cfg.Logger, stopped: both.stopped, left: make(map[string]noted)},
+		leftovers: box.NewLeftovers(cfg.Container, cfg.Root, cfg.Logger, both.stopped),
 	}
-	g.watchdog = newWatchdog(both, &g.leftovers)
+	g.watchdog = newWatchdog(both, g.leftovers)
 	return g
 }
 
@@ -79,10 +85,10 @@ func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 	g := newGuard(cfg)
 	// No guardian and no program inherits the descriptors that this process was started with.
 	_ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
-	if g.cfg.Container.Kind == KindCgroup {
-		bounded, cancel := context.WithTimeout(ctx, sweepLimit)
+	if g.cfg.Container.Kind == box.KindCgroup {
+		bounded, cancel := context.WithTimeout(ctx, box.SweepLimit)
 		defer cancel()
-		if _, err := sweep(bounded, g.cfg.Container.Base, g.cfg.Logger); err != nil { // keepSweeping kills the rest
+		if _, err := box.Sweep(bounded, g.cfg.Container.Base, g.cfg.Logger); err != nil { // keepSweeping kills the rest
 			return nil, err
 		}
 	}
@@ -98,19 +104,15 @@ func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 		}
 		g.guardians.at[i] = s
 	}
-	g.guardians.mu.Lock()
-	defer g.guardians.unlock()
-	for i, number := range g.guardians.pair.Present(Now(), [2]uint64{}) { // there is nothing yet to tell them
+	defer g.guardians.lock()()
+	for i, number := range g.guardians.pair.Present(wire.Now(), [2]uint64{}) { // there is nothing yet to tell them
 		g.guardians.at[i].number = number
 	}
 	g.guardians.pair.Introduce()
 	return g, nil
 }
 
-const (
-	parting    = 500 * time.Millisecond // for the guardians to end
-	sweepLimit = time.Second
-)
+const parting = 500 * time.Millisecond // for the guardians to end
 
 // Run watches the guardians, replaces one that is gone, and starts processes. When ctx ends it kills the remaining trees,
 // lets the guardians go, and returns.
@@ -119,7 +121,7 @@ func (g *Guard) Run(ctx context.Context) error {
 	tasks.Go(func() { g.guardians.words.write(g.guardians.stopped) })
 	tasks.Go(g.spawner.run)
 	tasks.Go(g.watchdog.disarmWhenIdle)
-	tasks.Go(g.leftovers.keepSweeping)
+	tasks.Go(g.leftovers.KeepSweeping)
 	return g.guardians.keep(ctx, func() error { return g.stop(context.WithoutCancel(ctx)) })
 }
 
@@ -145,8 +147,7 @@ func (g *Guard) stop(ctx context.Context) error {
 
 // Pid is the process id of a guardian, 0 if there is none at the moment.
 func (g *Guard) Pid() int {
-	g.guardians.mu.Lock()
-	defer g.guardians.mu.Unlock()
+	defer g.guardians.look()()
 	for _, s := range g.guardians.at {
 		if s != nil {
 			return s.pid

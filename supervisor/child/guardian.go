@@ -12,13 +12,22 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/journal"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
-// CloseSession removes the lock and breadcrumb of each release, and then closes the ticket's ZooKeeper session. It is
-// called only after the trees of all releases are proved dead. Unless allDead, it must leave the session itself to expire:
-// a process of the session may be alive. It may be called several times, in several processes.
-type CloseSession func(ctx context.Context, ticket []byte, releases [][]byte, allDead bool) error
+// CloseSession removes the lock and breadcrumb of each release of a settled tree, says in the breadcrumb of the others that effects are left,
+// and then closes the ticket's ZooKeeper session. The trees of all releases are proved dead. Unless c.All, it must leave the session itself
+// to expire: a process of the session may be alive, or an effect. It may be called several times, in several processes.
+type CloseSession func(ctx context.Context, c guard.Closing) error
+
+// Duties are what a guardian does that is not its own business.
+type Duties struct {
+	Close  CloseSession
+	Answer ProxyAgent // nil: it does not
+	Undo   Undoer     // nil: it does not
+}
 
 const guardianMark = " guardian "
 
@@ -26,24 +35,26 @@ const guardianMark = " guardian "
 func IsGuardian() bool { return strings.Contains(os.Args[0], guardianMark) }
 
 // guardian is a guardian process: its ward decides. Its loop waits only for events: it uses no file system but procfs and cgroupfs,
-// no network, no log.
+// no network, no log until all is done.
 type guardian struct {
 	ward      *guard.Ward
 	above     upLine
 	answering answering
 	index     int
+	log       lastLog
 	twin      *os.File // pidfd; nil until there is one
 	alone     bool     // the twin is gone: its pidfd would be readable for ever
 	alarm     *alarm
 	closing   *closing
+	undoing   undoing
 	watchdog  int // the device; -1: there is none, or none is needed
 	buf       []byte
 	polls     []unix.PollFd
 }
 
 // GuardianMain is the main function of a guardian process. It returns when the supervisor is gone, all trees are dead and
-// their sessions are closed or given up. answers may be nil.
-func GuardianMain(closeSession CloseSession, answers ProxyAgent) (code int) {
+// their sessions are closed or given up.
+func GuardianMain(duties Duties) (code int) {
 	// A terminal's Ctrl-C or a service manager's TERM is for the supervisor; a guardian ends after it.
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2,
 		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
@@ -54,12 +65,12 @@ func GuardianMain(closeSession CloseSession, answers ProxyAgent) (code int) {
 			break
 		}
 	}
-	g, err := newGuardian(guardianSocket, closeSession)
+	g, err := newGuardian(guardianSocket, duties)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "guardian:", err)
 		return 1
 	}
-	g.answering.answers = answers
+	g.log.journal = journal.Is(os.Stderr)
 	unmute, err := muteStderr()
 	if err != nil {
 		return 1
@@ -70,7 +81,11 @@ func GuardianMain(closeSession CloseSession, answers ProxyAgent) (code int) {
 			code = 1
 		}
 	}()
-	return g.loop()
+	code = g.loop()
+	if deeds, tells := g.ward.Deeds(); tells {
+		unmute(g.log.line(deeds)) // all is done: whoever reads it delays nothing
+	}
+	return code
 }
 
 // muteStderr redirects descriptor 2: a pipe that nobody empties would block a guardian in the middle of its work. The
@@ -95,11 +110,11 @@ func muteStderr() (func(string), error) {
 	}, nil
 }
 
-func newGuardian(sock int, closeSession CloseSession) (*guardian, error) {
+func newGuardian(sock int, duties Duties) (*guardian, error) {
 	unix.CloseOnExec(sock)
-	buf := make([]byte, maxPacket)
-	pollOne(sock, unix.POLLIN, 5*time.Second)
-	setup, err := recvFD(sock, buf)
+	buf := make([]byte, wire.MaxPacket)
+	wire.PollOne(sock, unix.POLLIN, 5*time.Second)
+	setup, err := wire.RecvFD(sock, buf)
 	if err != nil || setup.Op != guard.OpSetup {
 		return nil, fmt.Errorf("no setup from the supervisor (a guardian is started by it alone): %w", err)
 	}
@@ -107,7 +122,7 @@ func newGuardian(sock int, closeSession CloseSession) (*guardian, error) {
 	if err != nil {
 		return nil, err
 	}
-	closing, err := newClosing(closeSession)
+	closing, err := newClosing(duties.Close)
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +135,14 @@ func newGuardian(sock int, closeSession CloseSession) (*guardian, error) {
 		above: upLine{sock: sock, parent: os.NewFile(uintptr(held), "supervisor")}, index: setup.Index, alarm: alarm, closing: closing,
 		watchdog: -1, buf: buf,
 	}
-	g.answering = answering{inquiries: make(chan inquiry, 16), bell: closing.bell}
+	g.answering = answering{answers: duties.Answer, inquiries: make(chan inquiry, 16), bell: closing.bell}
+	g.undoing = undoing{undoer: duties.Undo, bell: closing.bell, results: make(chan guard.Undone, 64)}
+	g.log.supervisor = os.Getppid()
+	if setup.Log != nil {
+		g.log.style = *setup.Log
+	}
 	g.ward = guard.NewWard(guard.Config{Index: setup.Index, Grace: setup.Grace}, g)
-	g.Tell(&guard.Message{Op: guard.OpAck, Seq: setup.Seq})
+	g.Tell(&guard.Message{Op: guard.OpAck, Seq: setup.Seq, Speaks: speaks})
 	return g, nil
 }
 
@@ -131,8 +151,8 @@ func (g *guardian) loop() int {
 		g.above.say()
 		g.hear()
 		g.answering.inquire(g.ward)
-		g.alone = g.twin != nil && (g.alone || readable(int(g.twin.Fd())))
-		next, over := g.ward.Turn(Now(), guard.Events{Closed: g.closing.ended(), TwinGone: g.alone, Orphaned: g.above.gone})
+		g.alone = g.twin != nil && (g.alone || wire.Readable(int(g.twin.Fd())))
+		next, over := g.ward.Turn(wire.Now(), guard.Events{Closed: g.closing.ended(), Undone: g.undoing.ended(), TwinGone: g.alone, Orphaned: g.above.gone})
 		if over {
 			return 0
 		}
@@ -158,7 +178,7 @@ func (g *guardian) hear() {
 			g.above.shut()
 			return
 		}
-		g.ward.Hear(Now(), &m)
+		g.ward.Hear(wire.Now(), &m)
 	}
 }
 
@@ -185,7 +205,7 @@ func (g *guardian) wait() {
 		if !holds {
 			continue
 		}
-		if fd, events, _ := p.wake(); fd >= 0 {
+		if fd, events, _ := p.Wake(); fd >= 0 {
 			g.polls = append(g.polls, unix.PollFd{Fd: int32(fd), Events: events})
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -25,7 +27,8 @@ type guardianProcess struct {
 	pid     int
 	process *os.Process
 	pidfd   *os.File
-	link    link
+	link    wire.Link
+	speaks  int // the version of what it understands
 	once    sync.Once
 	reaping sync.Mutex // held while it is reaped
 
@@ -39,7 +42,7 @@ type guardianProcess struct {
 
 // startGuardian starts a guardian and waits for its first answer, until ctx ends.
 func (g *guardians) startGuardian(ctx context.Context, index int) (*guardianProcess, error) {
-	ours, theirs, err := socketPair()
+	ours, theirs, err := wire.SocketPair()
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +65,8 @@ func (g *guardians) startGuardian(ctx context.Context, index int) (*guardianProc
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start guardian: %w", err), ours.Close())
 	}
-	s := &guardianProcess{pid: process.Pid, process: process, pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: link{ours}}
-	err = s.link.send(&guard.Message{Op: guard.OpSetup, Seq: 1, Index: index, Grace: g.start.grace})
+	s := &guardianProcess{pid: process.Pid, process: process, pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: wire.Link{File: ours}}
+	err = s.link.Send(&guard.Message{Op: guard.OpSetup, Seq: 1, Index: index, Grace: g.start.grace, Log: &g.start.log})
 	if err == nil {
 		err = s.answer(ctx)
 	}
@@ -77,8 +80,8 @@ func (g *guardians) startGuardian(ctx context.Context, index int) (*guardianProc
 // answer waits for the first answer.
 func (s *guardianProcess) answer(ctx context.Context) error {
 	ended := make(chan error, 1)
-	heed := context.AfterFunc(ctx, func() { ended <- s.link.file.SetReadDeadline(time.Now()) })
-	err := s.await(time.Time{}, 1, func(*guard.Message) {})
+	heed := context.AfterFunc(ctx, func() { ended <- s.link.File.SetReadDeadline(time.Now()) })
+	err := s.await(time.Time{}, 1, func(m *guard.Message) { s.speaks = m.Speaks })
 	if heed() {
 		return err
 	}
@@ -87,25 +90,25 @@ func (s *guardianProcess) answer(ctx context.Context) error {
 
 // await reads until everything up to seq is acknowledged, for a guardian that attend does not serve yet.
 func (s *guardianProcess) await(deadline time.Time, seq uint64, heard func(*guard.Message)) error {
-	if err := s.link.file.SetReadDeadline(deadline); err != nil {
+	if err := s.link.File.SetReadDeadline(deadline); err != nil {
 		return err
 	}
-	buf := make([]byte, maxPacket)
+	buf := make([]byte, wire.MaxPacket)
 	for {
-		m, err := s.link.receive(buf)
+		m, err := s.link.Receive(buf)
 		if err != nil {
 			return err
 		}
 		heard(&m)
 		if m.Op == guard.OpAck && m.Seq >= seq {
-			return s.link.file.SetReadDeadline(time.Time{})
+			return s.link.File.SetReadDeadline(time.Time{})
 		}
 	}
 }
 
 // send passes a message on without waiting. EAGAIN: the socket is full.
 func (s *guardianProcess) send(m *guard.Message) error {
-	err := s.link.send(m)
+	err := s.link.Send(m)
 	switch {
 	case err == nil || errors.Is(err, unix.EAGAIN):
 		return err
@@ -120,11 +123,11 @@ func (s *guardianProcess) send(m *guard.Message) error {
 // unclog sends the messages that a full socket did not take, in their order.
 func (g *guardians) unclog(at int, s *guardianProcess) {
 	for {
-		g.mu.Lock()
+		unlock := g.lock()
 		batch := s.pending
 		s.pending = nil
 		s.clogged = len(batch) > 0
-		g.mu.Unlock()
+		unlock()
 		if len(batch) == 0 {
 			return
 		}
@@ -141,21 +144,20 @@ const stuck = 100 * time.Millisecond
 
 // push waits until a full socket takes a message, or the guardian has ended.
 func (g *guardians) push(at int, s *guardianProcess, m *guard.Message) bool {
-	told, began := false, Now()
+	told, began := false, wire.Now()
 	tell := func(full bool) {
-		g.mu.Lock()
-		defer g.unlock()
+		defer g.lock()()
 		told = full
-		g.pair.Clogged(Now(), at, s.number, full)
+		g.pair.Clogged(wire.Now(), at, s.number, full)
 	}
 	for errors.Is(s.send(m), unix.EAGAIN) {
 		if s.gone() {
 			return false
 		}
-		if !told && Now()-began > stuck {
+		if !told && wire.Now()-began > stuck {
 			tell(true)
 		}
-		rest(-1, 0, time.Millisecond)
+		box.Rest(-1, 0, time.Millisecond)
 	}
 	if told {
 		tell(false)
@@ -163,11 +165,11 @@ func (g *guardians) push(at int, s *guardianProcess, m *guard.Message) bool {
 	return true
 }
 
-func (s *guardianProcess) kill() { _ = signalHeld(s.pidfd, unix.SIGKILL) }
+func (s *guardianProcess) kill() { _ = box.SignalHeld(s.pidfd, unix.SIGKILL) }
 
 // gone reports whether the process has ended, without waiting.
 func (s *guardianProcess) gone() bool {
-	dead, err := ready(s.pidfd)
+	dead, err := wire.Ready(s.pidfd)
 	return dead || err != nil // its pidfd is closed only after it was reaped
 }
 
@@ -175,8 +177,8 @@ func (s *guardianProcess) gone() bool {
 func (s *guardianProcess) destroy() {
 	s.kill()
 	s.once.Do(func() {
-		_, _ = waitFor(s.process)
-		_ = s.link.file.Close()
+		_, _ = box.WaitFor(s.process)
+		_ = s.link.File.Close()
 		_ = s.pidfd.Close()
 	})
 }

@@ -3,11 +3,14 @@ package child
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -20,7 +23,7 @@ type guardians struct {
 	stopped chan struct{}
 	bell    chan struct{} // capacity 1: something is due sooner
 
-	mu       sync.Mutex // guards the fields below; after a change of pair, release it by unlock
+	mu       sync.Mutex // guards the fields below; only lock and look take it
 	pair     *guard.Pair
 	at       [2]*guardianProcess
 	gone     [2]*guardianProcess // the former ones
@@ -33,11 +36,12 @@ type guardians struct {
 type starting struct {
 	exe, args0, name string
 	grace            time.Duration
+	log              guard.LogStyle
 }
 
 func newGuardians(cfg GuardConfig) *guardians {
 	g := &guardians{
-		start: starting{cfg.Exe, cfg.Args0, cfg.Name, cfg.TwinGrace}, log: cfg.Logger,
+		start: starting{cfg.Exe, cfg.Args0, cfg.Name, cfg.TwinGrace, guard.LogStyle{JSON: cfg.JSONLog, Level: cfg.Logger.GetLevel().String()}}, log: cfg.Logger,
 		words: newWords(), stopped: make(chan struct{}), bell: make(chan struct{}, 1),
 	}
 	g.pair = guard.NewPair(pairHands{g})
@@ -63,51 +67,25 @@ func (g *guardians) keep(ctx context.Context, stop func() error) error {
 		case <-g.bell:
 		case <-timer.C:
 		}
-		g.mu.Lock()
-		if g.due = g.pair.Due(Now()); g.due > 0 {
-			timer.Reset(max(g.due-Now(), 0))
+		unlock := g.lock()
+		if g.due = g.pair.Due(wire.Now()); g.due > 0 {
+			timer.Reset(max(g.due-wire.Now(), 0))
 		}
-		g.unlock()
+		unlock()
 	}
 }
 
 // hangUp lets the guardians go. They kill the processes that this one has left behind.
 func (g *guardians) hangUp() {
 	close(g.stopped)
-	g.mu.Lock()
+	unlock := g.lock()
 	all := g.at
-	g.mu.Unlock()
+	unlock()
 	for _, s := range all {
 		if s != nil {
-			_ = s.link.file.Close() // P4: to the guardian, this is the supervisor's death
+			_ = s.link.File.Close() // P4: to the guardian, this is the supervisor's death
 		}
 	}
-}
-
-// unlock ends a change of the pair, and orders the kills that it requires, unless an earlier change still orders its own: then these
-// follow. P4: a supervisor orders every tree's death before it kills a guardian that still watches.
-func (g *guardians) unlock() {
-	if next := g.pair.Next(); next > 0 && (g.due == 0 || next < g.due) {
-		g.due = next
-		select {
-		case g.bell <- struct{}{}:
-		default:
-		}
-	}
-	if g.ordering {
-		g.mu.Unlock()
-		return
-	}
-	for g.ordering = true; len(g.later) > 0; g.mu.Lock() {
-		later := g.later
-		g.later = nil
-		g.mu.Unlock()
-		for _, do := range later {
-			do()
-		}
-	}
-	g.ordering = false
-	g.mu.Unlock()
 }
 
 // attend reads a guardian's messages, and waits for its end.
@@ -117,24 +95,24 @@ func (g *guardians) attend(at int, s *guardianProcess) {
 	}
 	g.tasks.Go(func() {
 		g.listen(at, s)
-		g.mu.Lock()
+		unlock := g.lock()
 		here := g.at[at] == s
 		if here {
 			g.gone[at] = s
 		}
-		g.pair.Gone(Now(), at, s.number)
+		g.pair.Gone(wire.Now(), at, s.number)
 		if here {
 			g.at[at] = nil
 		}
-		g.unlock()
+		unlock()
 		g.cleanUp(s)
 	})
 }
 
 func (g *guardians) listen(at int, s *guardianProcess) {
-	buf := make([]byte, maxPacket)
+	buf := make([]byte, wire.MaxPacket)
 	for {
-		m, err := s.link.receive(buf)
+		m, err := s.link.Receive(buf)
 		if err != nil {
 			s.because(err)
 			return
@@ -145,16 +123,23 @@ func (g *guardians) listen(at int, s *guardianProcess) {
 
 // heard handles a guardian's message.
 func (g *guardians) heard(at int, s *guardianProcess, m *guard.Message) {
-	g.mu.Lock()
-	g.pair.Heard(Now(), at, s.number, m)
-	g.unlock()
+	unlock := g.lock()
+	var killed []string
+	if m.Op == guard.OpEnded {
+		killed = g.pair.Ledger.Running(m.Epoch)
+	}
+	g.pair.Heard(wire.Now(), at, s.number, m)
+	unlock()
 	switch {
+	case m.Op == guard.OpEnded && len(killed) > 0:
+		g.words.say(g.log.Warn, "a guardian ended the lease and killed the programs", "guardian", at+1, "epoch", m.Epoch, "reason", m.Why,
+			"killed", strings.Join(killed, ", "))
 	case m.Op == guard.OpEnded:
 		g.words.say(g.log.Warn, "a guardian ended the lease", "guardian", at+1, "epoch", m.Epoch, "reason", m.Why)
 	case m.Op == guard.OpCloser && m.OK:
-		g.words.say(g.log.Info, "a guardian closed the former session", "guardian", at+1, "epoch", m.Epoch)
+		g.words.say(g.log.Warn, "a guardian closed the previous session", "guardian", at+1, "epoch", m.Epoch)
 	case m.Op == guard.OpCloser:
-		g.words.say(g.log.Warn, "a guardian could not close the former session", "guardian", at+1, "epoch", m.Epoch, "error", m.Why)
+		g.words.say(g.log.Warn, "a guardian could not close the previous session", "guardian", at+1, "epoch", m.Epoch, "error", m.Why)
 	}
 }
 
@@ -163,8 +148,8 @@ func (g *guardians) cleanUp(s *guardianProcess) {
 	s.once.Do(func() {
 		s.reaping.Lock()
 		defer s.reaping.Unlock()
-		_, _ = waitFor(s.process)
-		_ = s.link.file.Close()
+		_, _ = box.WaitFor(s.process)
+		_ = s.link.File.Close()
 		_ = s.pidfd.Close()
 	})
 }
@@ -172,10 +157,10 @@ func (g *guardians) cleanUp(s *guardianProcess) {
 // answered waits until both guardians have answered. A guardian that takes too long is replaced.
 func (g *guardians) answered(ctx context.Context, seq uint64) error {
 	for {
-		g.mu.Lock()
+		end := g.look()
 		done, err := g.pair.Questions.Answered(seq)
 		changed := g.pair.Questions.Changed()
-		g.mu.Unlock()
+		end()
 		if done {
 			return err
 		}
@@ -194,16 +179,15 @@ func (g *guardians) answered(ctx context.Context, seq uint64) error {
 
 // forget drops a question whose answer nobody waits for any more.
 func (g *guardians) forget(seq uint64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	defer g.look()()
 	g.pair.Questions.Forget(seq)
 }
 
 // rouse asks both guardians whether they live. A dead one is replaced once Run runs.
 func (g *guardians) rouse(ctx context.Context) {
-	g.mu.Lock()
-	seq := g.pair.Questions.Rouse(Now())
-	g.unlock()
+	unlock := g.lock()
+	seq := g.pair.Questions.Rouse(wire.Now())
+	unlock()
 	for i, s := range g.at {
 		deadline := time.Now().Add(guard.AckLimit)
 		if at, ok := ctx.Deadline(); ok && at.Before(deadline) {
@@ -219,14 +203,14 @@ func (g *guardians) rouse(ctx context.Context) {
 
 // killAll stops the replacing of guardians, ends every epoch, and kills every tree, with proof.
 func (g *guardians) killAll(ctx context.Context) error {
-	g.mu.Lock()
+	unlock := g.lock()
 	g.pair.Stop() // from here on a missing guardian counts as an answer, so starts must end in the same moment
 	g.pair.StrikeAll(ErrStopped)
 	var all []*Tree
 	for _, e := range g.pair.Ledger.Epochs() {
 		all = append(all, treesOf(e)...)
 	}
-	g.unlock()
+	unlock()
 	errs := make([]error, len(all))
 	var ends sync.WaitGroup
 	for i, t := range all {

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -25,7 +27,7 @@ var ErrBusy = guard.ErrBusy
 // carried is the state of a Guard that survives an exec. It has descriptors by their numbers, which an exec does not change. A key must
 // mean the same in all versions: readers ignore unknown ones, and a key that they must not ignore needs another version of the whole.
 type carried struct {
-	Container Container          `json:"container"`
+	Container box.Container      `json:"container"`
 	Seq       uint64             `json:"seq"`
 	Trees     uint64             `json:"trees"`
 	Guardians [2]carriedGuardian `json:"seats"`
@@ -39,6 +41,7 @@ type carriedGuardian struct {
 	Start  uint64 `json:"start"`
 	Socket int    `json:"socket"`
 	Acked  uint64 `json:"acked"`
+	Speaks int    `json:"speaks,omitempty"`
 }
 
 type carriedEpoch struct {
@@ -50,13 +53,14 @@ type carriedEpoch struct {
 
 type carriedTree struct {
 	Number  uint64        `json:"number"`
-	ID      TreeID        `json:"id"`
+	ID      box.TreeID    `json:"id"`
 	Removed bool          `json:"removed,omitempty"` // its cgroup is, by a program that has left it
 	Release []byte        `json:"release"`
 	Runs    int           `json:"runs"`
 	Armed   bool          `json:"armed,omitempty"`
 	After   time.Duration `json:"after,omitempty"`
 	Parts   []carriedPart `json:"parts"`
+	Effects []byte        `json:"effects,omitempty"` // how to undo them
 }
 
 // carriedPart is a start that is alive, or not yet proved dead.
@@ -108,8 +112,7 @@ func (g *Guard) handOver(epoch uint64, trees int, do func(state json.RawMessage)
 	}
 	syscall.ForkLock.Lock() // no other process inherits the descriptors that stay open
 	defer syscall.ForkLock.Unlock()
-	g.guardians.mu.Lock()
-	defer g.guardians.unlock()
+	defer g.guardians.lock()()
 	h := &handing{}
 	defer h.close()
 	state, err := g.carry(h, epoch, trees)
@@ -155,7 +158,7 @@ func (h *handing) keep(f *os.File) (int, error) {
 // Keep duplicates a file's descriptor to one that stays open over an exec, where the next image finds it by Kept. Call it only
 // within HandOver, while nobody forks.
 func Keep(f *os.File) (kept int, err error) {
-	err = using(f, func(fd int) (err error) {
+	err = wire.Using(f, func(fd int) (err error) {
 		kept, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD, 3)
 		return err
 	})
@@ -170,7 +173,7 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 	if len(g.watchdog.turn) > 0 {
 		return nil, ErrBusy
 	}
-	l, err := g.guardians.pair.HandOver(Now(), number, trees)
+	l, err := g.guardians.pair.HandOver(wire.Now(), number, trees)
 	if err != nil {
 		return nil, err
 	}
@@ -213,27 +216,24 @@ func (s *guardianProcess) carry(h *handing, acked uint64) (carriedGuardian, erro
 	if err := h.still(&s.reaping); err != nil {
 		return carriedGuardian{}, err
 	}
-	own, err := statOf(s.pid)
+	own, err := box.StatOf(s.pid)
 	if err != nil {
 		return carriedGuardian{}, err
 	}
-	fd, err := h.keep(s.link.file)
-	return carriedGuardian{Pid: s.pid, Start: own.start, Socket: fd, Acked: acked}, err
+	fd, err := h.keep(s.link.File)
+	return carriedGuardian{Pid: s.pid, Start: own.Start, Socket: fd, Acked: acked, Speaks: s.speaks}, err
 }
 
 // carry describes a tree in which nothing is being started or killed. It stays so until h is closed.
 func (t *Tree) carry(h *handing, l guard.LegacyTree) (carriedTree, error) {
 	t.mu.Lock()
 	h.unlock = append(h.unlock, t.mu.Unlock)
-	if len(t.killing) > 0 {
-		return carriedTree{}, ErrBusy
-	}
-	c := carriedTree{Number: l.Number, ID: t.id, Release: l.Plant.Release, Runs: t.runs, Armed: l.Armed, After: l.After}
-	c.Removed = t.leaf != nil && t.leaf.removed()
+	c := carriedTree{Number: l.Number, ID: t.id, Release: l.Plant.Release, Runs: t.runs, Armed: l.Armed, After: l.After, Effects: l.Effects}
+	c.Removed = t.leaf != nil && t.leaf.Removed()
 	for _, p := range t.parts {
 		part, err := p.carry(h)
 		if errors.Is(err, os.ErrClosed) { // its stub has ended, and was reaped
-			if dead, looked := p.body.dead(); dead && looked == nil {
+			if dead, looked := p.body.Dead(); dead && looked == nil {
 				continue // P2: none of its processes is left
 			}
 			err = ErrBusy
@@ -257,7 +257,7 @@ func (p *part) carry(h *handing) (c carriedPart, err error) {
 			return c, err
 		}
 		c.Stub = &carriedStub{Pid: s.pid, Start: s.start}
-		if c.Stub.Socket, err = h.keep(s.link.file); err != nil {
+		if c.Stub.Socket, err = h.keep(s.link.File); err != nil {
 			return c, err
 		}
 		if s.witness != nil {
@@ -274,11 +274,11 @@ func (p *part) carry(h *handing) (c carriedPart, err error) {
 		c.Ended = &p.proc.status
 	default:
 		if p.stub == nil {
-			own, err := statOf(c.Pid)
+			own, err := box.StatOf(c.Pid)
 			if err != nil {
 				return c, ErrBusy // it has ended just now
 			}
-			c.Start = own.start
+			c.Start = own.Start
 		}
 	}
 	return c, nil

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/box"
 )
 
 func init() {
@@ -22,13 +24,13 @@ func init() {
 // puppetLegacy is what a puppet leaves to its next image.
 type puppetLegacy struct {
 	Guard json.RawMessage
-	Trees map[string]TreeID
+	Trees map[string]box.TreeID
 	Last  map[string]int
 }
 
 func puppetBecomes(ctx context.Context, g *Guard, trees map[string]*Tree, last map[string]*Process, c command) error {
 	return g.HandOver(ctx, 1, len(trees), func(guard json.RawMessage) error {
-		left := puppetLegacy{guard, map[string]TreeID{}, map[string]int{}}
+		left := puppetLegacy{guard, map[string]box.TreeID{}, map[string]int{}}
 		for name, t := range trees {
 			left.Trees[name] = t.ID()
 		}
@@ -65,7 +67,7 @@ func tooLate(g *Guard, trees map[string]*Tree) {
 	defer tick.Stop()
 	for _, pid := range pids {
 		for range 100 {
-			if _, err := statOf(pid); err != nil {
+			if _, err := box.StatOf(pid); err != nil {
 				break
 			}
 			<-tick.C
@@ -134,12 +136,12 @@ func TestTheEndOfAProgramIsSeenByTheNextImage(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if when == "before" && kind != KindPidNS { // its init ends with it: then nothing is left to be handed over
+			if when == "before" && kind != box.KindPidNS { // its init ends with it: then nothing is left to be handed over
 				end()
 				p.do(command{Do: "wait", Name: "a"})
 			}
 			p.do(command{Do: "become"})
-			if when == "after" || kind == KindPidNS {
+			if when == "after" || kind == box.KindPidNS {
 				end()
 			}
 			if r := p.do(command{Do: "wait", Name: "a"}); r.Pid != 7 {
@@ -153,7 +155,7 @@ func TestTheEndOfAProgramIsSeenByTheNextImage(t *testing.T) {
 
 // A start of which nothing is left does not stand in the way.
 func TestWhatHasEndedIsNoHindrance(t *testing.T) {
-	p := newPuppet(t, KindPidNS)
+	p := newPuppet(t, box.KindPidNS)
 	p.raise(time.Minute, "echo ready; sleep 1000 & wait")
 	p.do(command{Do: "start", Name: "a", Script: "exit 0"})
 	p.do(command{Do: "wait", Name: "a"})
@@ -179,7 +181,7 @@ func TestADeathInTheLastMomentIsSeenByTheNextImage(t *testing.T) {
 		p.raise(time.Minute, "echo ready; exec sleep 1000")
 		p.do(command{Do: "become too late"})
 		p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
-		if r := p.do(command{Do: "wait", Name: "a"}); r.Pid != 137 && (kind != KindCgroup || r.Pid != -1) { // see adoptProgram
+		if r := p.do(command{Do: "wait", Name: "a"}); r.Pid != 137 && (kind != box.KindCgroup || r.Pid != -1) { // see adoptProgram
 			t.Errorf("it ended with %d", r.Pid)
 		}
 		p.do(command{Do: "end", Name: "a"})
@@ -221,7 +223,7 @@ func TestGuardiansGoOnOverAHandover(t *testing.T) {
 
 // There is nothing to hand over but one lease, with the trees that are expected.
 func TestOnlyWhatIsExpectedIsHandedOver(t *testing.T) {
-	p := newPuppet(t, KindPidNS)
+	p := newPuppet(t, box.KindPidNS)
 	refused := func(what string) {
 		t.Helper()
 		p.order(command{Do: "become"})

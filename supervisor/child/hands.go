@@ -8,30 +8,32 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
 // Open implements guard.Hands: it fails rather than open another object of the same name.
 func (g *guardian) Open(m *guard.Message) (guard.Body, error) {
-	b, err := openBody(m.Body, fileOf(m))
+	b, err := openBody(m.Body, wire.FileOf(m))
 	if err == nil {
-		return &heldBody{body: b, leaf: m.Body.Kind == KindCgroup}, nil
+		return &heldBody{Body: b, leaf: m.Body.Kind == box.KindCgroup}, nil
 	}
 	switch {
 	case m.Seq > 0 && m.Op == guard.OpBody: // it waits at its gate
-	case m.Body.Kind == KindCgroup && vanished(m.Body.Path): // P3: the tree may hold a process that has left the cgroup, which follows
+	case m.Body.Kind == box.KindCgroup && box.Vanished(m.Body.Path): // P3: the tree may hold a process that has left the cgroup, which follows
 		return nil, nil
-	case errors.Is(err, errGone) && m.Body.Kind == KindPidNS:
+	case errors.Is(err, errGone) && m.Body.Kind == box.KindPidNS:
 		return nil, nil
-	case errors.Is(err, errGone) && fileOf(m) != nil:
-		return leftBy(fileOf(m))
+	case errors.Is(err, errGone) && wire.FileOf(m) != nil:
+		return leftBy(wire.FileOf(m))
 	}
 	return nil, err
 }
 
 // Take implements guard.Hands.
 func (g *guardian) Take(m *guard.Message) error {
-	file := fileOf(m)
+	file := wire.FileOf(m)
 	switch {
 	case file == nil:
 		return errors.New("no descriptor came along")
@@ -85,7 +87,7 @@ func (g *guardian) keepWatchdog(file *os.File) error {
 
 // dupOf duplicates a file's descriptor: both share all settings.
 func dupOf(file *os.File) (fd int, err error) {
-	err = using(file, func(lent int) (err error) {
+	err = wire.Using(file, func(lent int) (err error) {
 		fd, err = unix.FcntlInt(uintptr(lent), unix.F_DUPFD_CLOEXEC, 0)
 		return err
 	})
@@ -94,12 +96,12 @@ func dupOf(file *os.File) (fd int, err error) {
 
 // heldBody is a body that a guardian holds.
 type heldBody struct {
-	body
+	box.Body
 	leaf bool // a cgroup, which holds the others of its tree
 }
 
 // Order implements guard.Body.
-func (p *heldBody) Order() { _ = p.order() }
+func (p *heldBody) Order() { _ = p.Body.Order() }
 
 // Waits implements guard.Body: an order to a cgroup may wait for the kernel's lock.
 func (p *heldBody) Waits() bool { return p.leaf }
@@ -107,46 +109,46 @@ func (p *heldBody) Waits() bool { return p.leaf }
 // Look implements guard.Body.
 func (p *heldBody) Look(rest bool) guard.Sight {
 	remove := rest || !p.leaf
-	dead, err := look(p.body, remove)
+	dead, err := guard.KillOnce(p.Body, remove)
 	if dead && remove {
 		return guard.Sight{Dead: true}
 	}
 	if !remove {
-		p.seal()
+		p.Seal()
 	}
-	_, _, patience := p.wake()
-	return guard.Sight{Moves: errors.Is(err, errMore), Again: patience}
+	_, _, patience := p.Wake()
+	return guard.Sight{Moves: errors.Is(err, box.ErrMore), Again: patience}
 }
 
 // Close implements guard.Body.
-func (p *heldBody) Close() { p.close() }
+func (p *heldBody) Close() { p.Body.Close() }
 
 var errGone = errors.New("it is gone")
 
 // openBody opens a body that another process named.
-func openBody(ref *guard.Ref, witness *os.File) (body, error) {
-	if ref.Kind == KindCgroup {
-		return openLeaf(ref.Path, ref.Inode)
+func openBody(ref *guard.Ref, witness *os.File) (box.Body, error) {
+	if ref.Kind == box.KindCgroup {
+		return box.OpenLeaf(ref.Path, ref.Inode)
 	}
-	held, err := holdProcess(ref.Pid, ref.Start)
+	held, err := box.HoldProcess(ref.Pid, ref.Start)
 	if err != nil {
 		return nil, err
 	}
 	if held == nil {
 		return nil, fmt.Errorf("process %d: %w", ref.Pid, errGone)
 	}
-	if ref.Kind == KindPidNS {
-		return &initBody{pidfd: held}, nil
+	if ref.Kind == box.KindPidNS {
+		return &box.InitBody{Pidfd: held}, nil
 	}
 	if witness == nil {
 		return nil, errors.Join(errors.New("stub without a witness"), held.Close())
 	}
-	return &walkBody{pid: ref.Pid, pidfd: held, witness: witness}, nil
+	return &box.WalkBody{Pid: ref.Pid, Pidfd: held, Witness: witness}, nil
 }
 
 // leftBy is the body of a walked tree whose stub is gone: nil, if the stub has seen the tree dead.
 func leftBy(witness *os.File) (guard.Body, error) {
-	saw, err := ready(witness)
+	saw, err := wire.Ready(witness)
 	switch err := errors.Join(err, witness.Close()); {
 	case err != nil:
 		return nil, err

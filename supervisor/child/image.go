@@ -11,6 +11,9 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 )
 
 // LegacyEnv is the variable by which an image of this process finds the former one's state: the number of a descriptor, a dot, and
@@ -28,11 +31,11 @@ type legacy struct {
 
 // Become execs the binary at path in this process, and leaves state to it. Call it within HandOver; it returns only on failure.
 func Become(path string, argv, env []string, state json.RawMessage) error {
-	own, err := statOf(os.Getpid())
+	own, err := box.StatOf(os.Getpid())
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(legacy{own.pid, own.start, state})
+	raw, err := json.Marshal(legacy{own.Pid, own.Start, state})
 	if err != nil {
 		return fmt.Errorf("encode the hand-over state: %w", err)
 	}
@@ -51,7 +54,8 @@ func Become(path string, argv, env []string, state json.RawMessage) error {
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		return fmt.Errorf("seal the hand-over state: %w", err)
 	}
-	entry := LegacyEnv + "=" + strconv.Itoa(fd) + "." + strconv.FormatInt(int64(Now()), 10)
+	entry := LegacyEnv + "=" + strconv.Itoa(fd) + "." + strconv.FormatInt(int64(wire.Now()), 10)
+	dropFiles()
 	err = os.NewSyscallError("exec "+path, syscall.Exec(path, argv, append(WithoutLegacy(env), entry)))
 	return errors.Join(err, regainFiles())
 }
@@ -101,8 +105,8 @@ func readLegacy(entry string) (json.RawMessage, error) {
 	if err := json.Unmarshal(raw, &left); err != nil {
 		return nil, err
 	}
-	own, err := statOf(os.Getpid())
-	if err == nil && (left.Pid != own.pid || left.Start != own.start) {
+	own, err := box.StatOf(os.Getpid())
+	if err == nil && (left.Pid != own.Pid || left.Start != own.Start) {
 		err = fmt.Errorf("it was handed over to process %d", left.Pid)
 	}
 	return left.State, err

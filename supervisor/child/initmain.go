@@ -14,16 +14,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
-// IsInit reports whether this process was started to be the stub of a tree or to become a program; then main only calls
-// InitMain.
+// IsInit reports whether this process was started to be the stub of a tree; then main only calls InitMain.
 func IsInit() bool { return strings.Contains(os.Args[0], initTitle) && len(os.Args) == 2 }
 
 // inner is the state of a stub process.
 type inner struct {
 	kind   string
+	mounts bool // it has mounts of its own
 	socket int
 	orders chan guard.Message // of the supervisor; closed when it is gone
 	finish chan struct{}      // closed when the tree must end
@@ -36,13 +38,12 @@ type inner struct {
 // InitMain is the main function of a stub: it waits at its gate, runs the program and reaps its orphans. In a PID namespace,
 // all processes end with it. In a walked tree it ends last, and only without children.
 func InitMain() int {
-	if os.Args[1] == kindLaunch {
-		return launchMain()
-	}
 	runtime.LockOSThread() // the program's death signal is bound to the thread that forks it
 	reserveThreads(stubThreads)
 	unix.CloseOnExec(stubSocket)
-	i := &inner{kind: os.Args[1], socket: stubSocket, orders: make(chan guard.Message), finish: make(chan struct{})}
+	kind, _, _ := strings.Cut(os.Args[1], box.StubFor)
+	kind, mounts := strings.CutSuffix(kind, stubMounts)
+	i := &inner{kind: kind, mounts: mounts, socket: stubSocket, orders: make(chan guard.Message), finish: make(chan struct{})}
 	signals := make(chan os.Signal, 16)
 	// Not ignored: the program would inherit that, as it has to inherit the signals that the supervisor's own parent ignored.
 	for _, s := range []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGUSR1, unix.SIGUSR2} {
@@ -52,17 +53,17 @@ func InitMain() int {
 	}
 	go func() { // ends with the process
 		for s := range signals {
-			if s == unix.SIGTERM && i.kind == KindWalk {
+			if s == unix.SIGTERM && i.kind == box.KindWalk {
 				i.end()
 			}
 		}
 	}()
-	if i.kind == KindWalk {
-		unix.CloseOnExec(stubWitness)
-		defer func() { _ = raiseWitness(stubWitness) }() // on every way out there are no children
+	if i.kind == box.KindWalk {
+		unix.CloseOnExec(box.StubWitness)
+		defer func() { _ = box.RaiseWitness(box.StubWitness) }() // on every way out there are no children
 	}
 	if err := i.prepare(); err != nil {
-		i.say(&guard.Message{Op: opFailed, Why: err.Error()})
+		i.say(&guard.Message{Op: wire.OpFailed, Why: err.Error()})
 		return 125
 	}
 	return i.run()
@@ -76,19 +77,21 @@ func (i *inner) prepare() error {
 	}
 	why := ""
 	switch i.kind {
-	case KindWalk:
+	case box.KindWalk:
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			return fmt.Errorf("become subreaper: %w", err)
 		}
-	case KindPidNS:
+	case box.KindPidNS:
 		if os.Getpid() != 1 {
 			return errors.New("not the init of a PID namespace")
 		}
-		if err := freshProc(); err != nil {
-			why = err.Error() // the program sees the host's pids, but is contained all the same
+		if i.mounts { // else the program sees the host's pids, but is contained all the same
+			if err := freshProc(); err != nil {
+				why = err.Error()
+			}
 		}
 	}
-	i.say(&guard.Message{Op: opReady, Why: why})
+	i.say(&guard.Message{Op: wire.OpReady, Why: why})
 	return nil
 }
 
@@ -103,19 +106,19 @@ func freshProc() error {
 	return nil
 }
 
-func (i *inner) say(m *guard.Message) { _ = sendFD(i.socket, m) }
+func (i *inner) say(m *guard.Message) { _ = wire.SendFD(i.socket, m) }
 
 // listen takes the supervisor's orders, until it is gone.
 func (i *inner) listen() {
 	defer close(i.orders)
-	buf := make([]byte, maxPacket)
+	buf := make([]byte, wire.MaxPacket)
 	for {
-		m, err := recvFD(i.socket, buf)
+		m, err := wire.RecvFD(i.socket, buf)
 		switch {
 		case err == nil:
 			i.orders <- m
 		case errors.Is(err, unix.EAGAIN):
-			pollOne(i.socket, unix.POLLIN, time.Minute)
+			wire.PollOne(i.socket, unix.POLLIN, time.Minute)
 		default:
 			return
 		}
@@ -129,16 +132,16 @@ func (i *inner) run() int {
 	case order = <-i.orders:
 	case <-i.finish:
 	}
-	if order.Op != opOpen {
+	if order.Op != wire.OpOpen {
 		return 0 // the gate never opened
 	}
-	pid, why := i.start(fileOf(&order))
+	pid, why := i.start(wire.FileOf(&order))
 	if why != nil {
 		i.say(why)
 		return 126
 	}
 	i.letGo()
-	i.say(&guard.Message{Op: opRuns, Number: pid})
+	i.say(&guard.Message{Op: wire.OpRuns, Number: pid})
 	go i.obey() // ends with the process
 	return i.reap(pid)
 }
@@ -147,20 +150,20 @@ func (i *inner) run() int {
 func (i *inner) start(order *os.File) (int, *guard.Message) {
 	prog, err := readProgram(order)
 	if err != nil {
-		return 0, &guard.Message{Op: opFailed, Why: err.Error()}
+		return 0, &guard.Message{Op: wire.OpFailed, Why: err.Error()}
 	}
-	l := &launch{prog: prog, exe: "/proc/self/exe", args0: "understudy", files: [3]*os.File{os.Stdin, os.Stdout, os.Stderr}}
+	l := &launch{cgroup: -1}
 	i.mu.Lock()
 	if i.finished {
 		i.mu.Unlock()
-		return 0, &guard.Message{Op: opFailed, Why: ErrLeaseEnded.Error()}
+		return 0, &guard.Message{Op: wire.OpFailed, Why: ErrLeaseEnded.Error()}
 	}
 	l.fork()
 	if l.process != nil {
 		i.pid = l.process.Pid // so that it can be ended while it becomes the program
 	}
 	i.mu.Unlock()
-	why, err := l.hear(context.Background())
+	why, err := l.become(context.Background(), prog, [3]*os.File{os.Stdin, os.Stdout, os.Stderr})
 	if err == nil && why == nil {
 		pid := l.process.Pid
 		_ = l.process.Release() // the reaper reaps it with all the others
@@ -175,23 +178,28 @@ func (i *inner) start(order *os.File) (int, *guard.Message) {
 	switch {
 	case why != nil:
 	case errors.Is(err, errKilledEarly):
-		why = &guard.Message{Op: opExited, Number: int(ended)}
+		why = &guard.Message{Op: wire.OpExited, Number: int(ended)}
 	default:
-		why = &guard.Message{Op: opFailed, Number: int(errnoOf(err)), Why: err.Error()}
+		why = &guard.Message{Op: wire.OpFailed, Number: int(errnoOf(err)), Why: err.Error()}
 	}
 	return 0, why
 }
 
 // letGo closes the program's descriptors, so that the reader of its output sees the end when the last process of the tree has gone.
 func (i *inner) letGo() {
-	_ = unix.Dup3(0, 1, 0)
-	_ = unix.Dup3(0, 2, 0)
+	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		null = 0
+	}
+	for fd := range 3 {
+		_ = unix.Dup3(null, fd, 0) // EINVAL for the one that is it
+	}
 }
 
 // obey passes signals on. When the supervisor is gone the tree ends: in a walked tree that is the stub's work.
 func (i *inner) obey() {
 	for m := range i.orders {
-		if m.Op == opSignal {
+		if m.Op == wire.OpSignal {
 			i.mu.Lock()
 			if i.pid > 0 { // not yet reaped, so the pid is still the program's
 				_ = unix.Kill(i.pid, unix.Signal(m.Number))
@@ -211,14 +219,14 @@ func (i *inner) end() {
 	}
 	i.finished = true
 	close(i.finish)
-	if i.kind != KindWalk {
+	if i.kind != box.KindWalk {
 		_ = unix.Kill(-1, unix.SIGKILL) // P4: everything in the namespace but its init, which then finds its program dead
 		return
 	}
 	go func() { // ends with the process, which ends when no process is left to kill
 		for {
-			_ = killBelow(os.Getpid())
-			pollOne(-1, 0, 2*time.Millisecond)
+			_ = box.KillBelow(os.Getpid())
+			wire.PollOne(-1, 0, 2*time.Millisecond)
 		}
 	}()
 }
@@ -232,7 +240,7 @@ func (i *inner) reap(program int) int {
 		switch {
 		case err == unix.EINTR:
 			continue
-		case err != nil && i.kind == KindPidNS: // ECHILD: no process is left that could be asked to end
+		case err != nil && i.kind == box.KindPidNS: // ECHILD: no process is left that could be asked to end
 			return code
 		case err != nil:
 			// ECHILD: the kernel's word that no process of a subreaper's tree is left, not even a zombie.
@@ -244,7 +252,7 @@ func (i *inner) reap(program int) int {
 		i.mu.Lock()
 		i.pid = 0
 		i.mu.Unlock()
-		i.say(&guard.Message{Op: opExited, Number: int(ws)})
+		i.say(&guard.Message{Op: wire.OpExited, Number: int(ws)})
 		code = statusOf(syscall.WaitStatus(ws)).Code
 	}
 }

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,20 +15,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 )
 
 // clearAway removes a cgroup and what is inside it.
 func clearAway(path string) {
-	top, err := unix.Open(path, dirFlags, 0)
+	l, err := box.OpenLeaf(path, 0)
 	if err != nil {
 		return // it is gone
 	}
-	defer unix.Close(top)
-	n := nest{top: top, dir: -1, list: -1, clear: true}
-	for done := false; !done; {
-		done, _ = n.turn()
-	}
-	_ = unix.Rmdir(path)
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_ = box.KillUntilDead(ctx, l, true)
 }
 
 const headlessWord = "child-test-headless"
@@ -60,7 +61,7 @@ func headless() {
 
 func headlessAwaits() {
 	for again := time.Tick(time.Millisecond); ; <-again {
-		if s, err := statOf(os.Getpid()); err == nil && s.state == 'Z' {
+		if s, err := box.StatOf(os.Getpid()); err == nil && s.State == 'Z' {
 			break
 		}
 	}
@@ -129,7 +130,7 @@ func TestGuardiansKillAProcessWithoutItsMainThread(t *testing.T) {
 		t.Run("supervisor killed", func(t *testing.T) {
 			p := newPuppet(t, kind)
 			p.raise(time.Minute, script)
-			since := Now()
+			since := wire.Now()
 			kill9(p.cmd.Process.Pid)
 			p.diesAndCloses(since)
 		})
@@ -149,8 +150,8 @@ func TestGuardiansKillAProcessWithoutItsMainThread(t *testing.T) {
 
 // P4: what three killed at once have left is ended before anything else is begun.
 func TestProcessWithoutItsMainThreadIsSweptAway(t *testing.T) {
-	need.These(t, KindCgroup)
-	p := newPuppet(t, KindCgroup)
+	need.These(t, box.KindCgroup)
+	p := newPuppet(t, box.KindCgroup)
 	p.raise(time.Minute, self(t)+" "+headlessWord+" & sleep 1000")
 	for _, pid := range p.guardians() {
 		freeze(t, pid)
@@ -168,14 +169,14 @@ func TestProcessWithoutItsMainThreadIsSweptAway(t *testing.T) {
 // inside runs a script in a tree, with $OWN for its cgroup.
 func inside(t *testing.T, tree *Tree, script string) (*Process, *os.File) {
 	t.Helper()
-	p, r := started(t, tree, "OWN=$(echo "+tree.leaf.path+"/run-"+itoa(tree.runs+1)+"); "+script)
+	p, r := started(t, tree, "OWN=$(echo "+tree.leaf.Path+"/run-"+itoa(tree.runs+1)+"); "+script)
 	return p, r
 }
 
 // What a program does with the cgroups that are its own keeps nobody from ending it: some as deep as no path reaches, more than one
 // turn removes, frozen ones, ones with its threads, ones that may not be looked into, and whoever is in them.
 func TestWhateverAProgramMakesOfItsCgroupIsEnded(t *testing.T) {
-	need.These(t, KindCgroup)
+	need.These(t, box.KindCgroup)
 	said := filepath.Join(t.TempDir(), "said")
 	beside := " > " + said + " & until grep -q ready " + said + "; do sleep 0.01; done; "
 	headless := self(t) + " " + headlessWord
@@ -191,7 +192,7 @@ func TestWhateverAProgramMakesOfItsCgroupIsEnded(t *testing.T) {
 	} {
 		script = "exec 3>&1; rm -f " + said + "; " + script + "\necho ready; sleep 1000"
 		t.Run(name, func(t *testing.T) {
-			tree := planted(t, guarded(t, KindCgroup))
+			tree := planted(t, guarded(t, box.KindCgroup))
 			p, r := inside(t, tree, script)
 			await(t, r, "ready")
 			if err := p.Kill(t.Context()); err != nil {
@@ -204,37 +205,15 @@ func TestWhateverAProgramMakesOfItsCgroupIsEnded(t *testing.T) {
 				t.Fatal(err)
 			}
 			deadNow(t, r)
-			if left, err := filepath.Glob(filepath.Join(tree.leaf.path, "run-*")); err != nil || len(left) > 0 {
+			if left, err := filepath.Glob(filepath.Join(tree.leaf.Path, "run-*")); err != nil || len(left) > 0 {
 				t.Errorf("%v, %v", left, err)
 			}
 			if err := tree.End(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := os.Stat(tree.leaf.path); !errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Stat(tree.leaf.Path); !errors.Is(err, os.ErrNotExist) {
 				t.Error(err)
 			}
 		})
-	}
-}
-
-// sealing is a body that does not die, and tells whether it is frozen.
-type sealing struct {
-	body
-	struck int
-	sealed bool
-}
-
-func (s *sealing) strike() error       { s.struck++; return nil }
-func (s *sealing) insist() error       { return nil }
-func (s *sealing) dead() (bool, error) { return false, nil }
-func (s *sealing) seal()               { s.sealed = true }
-
-// A process that waits for its fork into what it has frozen waits for ever.
-func TestWhatIsForkedIntoIsNotFrozenByTheOneWhoForks(t *testing.T) {
-	for starting, want := range map[bool]bool{false: true, true: false} {
-		b := new(sealing)
-		if dead, err := look(unsealed(b, starting), true); dead || err != nil || b.struck != 1 || b.sealed != want {
-			t.Errorf("%v under way: %+v %v %v", starting, b, dead, err)
-		}
 	}
 }

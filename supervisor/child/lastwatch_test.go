@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -20,23 +21,23 @@ func TestTheLastGuardianIsKilledAfterEveryStrike(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = process.Kill() })
-		ours, other, err := socketPair()
+		ours, other, err := wire.SocketPair()
 		if err != nil {
 			t.Fatal(err)
 		}
 		theirs[i] = other
-		g.at[i] = &guardianProcess{pid: process.Pid, process: process, pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: link{ours}}
+		g.at[i] = &guardianProcess{pid: process.Pid, process: process, pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: wire.Link{File: ours}}
 	}
 	t.Cleanup(func() { _ = theirs[1].Close() })
 	slow := &Tree{alive: alive{closed: true}}
 	g.mu.Lock()
-	for i, number := range g.pair.Present(Now(), [2]uint64{}) {
+	for i, number := range g.pair.Present(wire.Now(), [2]uint64{}) {
 		g.at[i].number = number
 	}
 	if err := g.pair.Ledger.Begin(1, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := g.pair.Ledger.Plant(Now(), 1, guard.Plant{Of: slow}); err != nil {
+	if _, _, err := g.pair.Ledger.Plant(wire.Now(), 1, guard.Plant{Of: slow}); err != nil {
 		t.Fatal(err)
 	}
 	g.unlock()

@@ -5,69 +5,70 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
-)
-
-const (
-	kindLaunch   = "launch" // in place of a container's kind: see InitMain
-	launchOrder  = 3
-	launchReport = 4
-	goDied       = 2 // the exit code of a Go program that lacks a vital resource
 )
 
 // errKilledEarly: the process died before it became the program.
 var errKilledEarly = errors.New("killed before the program ran")
 
-// launch is one start of a program: directly, or, if it has settings that a fork cannot apply, by a launcher. That is this
-// binary once more, which applies the settings and then becomes the program, with the same pid.
+// launch is one start of a program, by a copy of this process that becomes it, with the same pid.
 type launch struct {
-	prog       *program
-	exe, args0 string
-	files      [3]*os.File
-	place      func(*syscall.SysProcAttr) // sets where the process is forked into
-	opens      func() error               // has to succeed before its gate is opened; nil: it has no gate
+	cgroup int // to start it in; -1: ours
 
 	process *os.Process
 	err     error
-	report  link // to the launcher
+	report  *os.File // to the copy
+	order   *order
 }
 
-// fork must run on a thread that lives as long as the program may. It does not wait for a launcher.
-func (l *launch) fork() {
-	attr := l.prog.attr(l.files[:]...)
-	if l.place != nil {
-		l.place(attr.Sys)
-	}
-	if l.prog.plain() && !l.prog.Gate {
-		l.process, l.err = os.StartProcess(l.prog.Path, l.prog.Argv, attr)
-		l.err = startFault(l.err)
-		return
-	}
-	order, err := l.prog.write()
+// fork must run on a thread that lives as long as the program may. The copy waits, and knows no program yet.
+func (l *launch) fork() { l.err = l.copy() }
+
+func (l *launch) copy() error {
+	ours, theirs, err := wire.SocketPair()
 	if err != nil {
-		l.err = err
-		return
-	}
-	defer order.Close()
-	ours, theirs, err := socketPair()
-	if err != nil {
-		l.err = err
-		return
+		return err
 	}
 	defer theirs.Close()
-	l.report = link{ours}
-	attr.Dir, attr.Env = "", []string{"GOMAXPROCS=1", "GOGC=off"}
-	attr.Files = append(attr.Files, order, theirs)
-	if l.process, err = os.StartProcess(l.exe, []string{l.args0 + initTitle + l.prog.Path, kindLaunch}, attr); err != nil {
-		l.err = startFault(fmt.Errorf("fork launcher: %w", err))
+	l.report = ours
+	if l.order, err = newOrder(); err != nil {
+		return err
+	}
+	syscall.ForkLock.Lock() // no descriptor is there that a program would inherit
+	pid, errno := l.order.fork(l.cgroup, theirs.Fd())
+	syscall.ForkLock.Unlock()
+	if errno != 0 {
+		return startFault(fmt.Errorf("fork: %w", errno))
+	}
+	l.process, err = os.FindProcess(int(pid)) // nobody has reaped it
+	return err
+}
+
+// free lets go of the copy. One that waits ends.
+func (l *launch) free() {
+	if l.report != nil {
+		_ = l.report.Close()
+	}
+	if l.order != nil {
+		l.order.free()
+	}
+	l.report, l.order = nil, nil
+}
+
+// discard ends a start whose gate was never opened.
+func (l *launch) discard() {
+	l.free()
+	if l.process != nil {
+		_ = l.process.Kill()
+		_, _ = box.WaitFor(l.process)
 	}
 }
 
@@ -86,139 +87,60 @@ func lingering(ctx context.Context, d time.Duration) (context.Context, context.C
 	}
 }
 
-// hear returns nil if the program runs, or has run; a message, if the launcher said why it does not. After an error of
-// ctx the program may still start to run.
-func (l *launch) hear(ctx context.Context) (*guard.Message, error) {
-	if l.report.file == nil {
-		return nil, l.err
-	}
-	defer l.report.file.Close()
+// become has the copy become the program. It returns nil if the program runs, or has run; a message, if the copy said why it does not.
+// After an error of ctx the program may still start to run.
+func (l *launch) become(ctx context.Context, prog *program, files [3]*os.File) (*guard.Message, error) {
+	defer l.free()
 	if l.err != nil {
 		return nil, l.err
 	}
-	enough := func() { _ = l.report.file.SetReadDeadline(time.Unix(1, 0)) }
-	unwanted := context.AfterFunc(ctx, enough)
-	defer unwanted()
-	prepared := false
-	buf := make([]byte, maxPacket)
-	for {
-		m, err := l.report.receive(buf)
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, context.Cause(ctx)
-		case err != nil && prepared:
-			return nil, nil // the exec closed the other end, or a death after the last possible report did
-		case err != nil:
-			return nil, errKilledEarly
-		case m.Op == opReady:
-			if !unwanted() {
-				return nil, context.Cause(ctx)
-			}
-			if err := l.open(); err != nil {
-				return nil, err
-			}
-			late, cancel := lingering(ctx, letGo)
-			defer cancel()
-			defer context.AfterFunc(late, enough)()
-			prepared = true
-		default:
-			return &m, nil
-		}
+	steps, err := prog.steps(l.order)
+	if err == nil {
+		err = l.order.follow(steps)
 	}
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return l.open(ctx, files)
 }
 
-// open opens the gate for a waiting launcher.
-func (l *launch) open() error {
-	if l.opens == nil {
-		return nil
+// open opens the gate.
+func (l *launch) open(ctx context.Context, files [3]*os.File) (*guard.Message, error) {
+	killed := l.send(files)
+	late, cancel := lingering(ctx, letGo)
+	defer cancel()
+	defer context.AfterFunc(late, func() { _ = l.report.SetReadDeadline(time.Unix(1, 0)) })()
+	var said report
+	n, err := l.report.Read((*[unsafe.Sizeof(said)]byte)(unsafe.Pointer(&said))[:])
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, context.Cause(ctx)
+	case err == nil && n == int(unsafe.Sizeof(said)):
+		return &guard.Message{Op: wire.OpFailed, Index: int(said.step), Number: int(said.errno), Why: "prepare its process: " + syscall.Errno(said.errno).Error()}, nil
+	case killed != nil:
+		return nil, errors.Join(errKilledEarly, killed)
 	}
-	if err := l.opens(); err != nil {
+	return nil, nil // the exec closed the other end, or a death after the last possible report did
+}
+
+// send tells the copy to go on, with the program's descriptors.
+func (l *launch) send(files [3]*os.File) (err error) {
+	conn, err := l.report.SyscallConn()
+	if err != nil {
 		return err
 	}
-	if err := l.report.send(&guard.Message{Op: opOpen}); err != nil {
-		return errors.Join(errKilledEarly, err)
-	}
-	return nil
-}
-
-// toldToGoOn waits at a gate. P3: a process that is not told to go on never runs, whether its parent is gone or did not hold it in time.
-func toldToGoOn(gate int) bool {
-	buf := make([]byte, 256)
-	for {
-		m, err := recvFD(gate, buf)
-		if err == nil {
-			return m.Op == opOpen
-		}
-		if !errors.Is(err, unix.EAGAIN) {
-			return false
-		}
-		pollOne(gate, unix.POLLIN, time.Minute)
-	}
-}
-
-// launchMain is the main function of a launcher. It returns only if the program cannot be started.
-func launchMain() int {
-	runtime.LockOSThread() // the settings belong to a thread, and this one becomes the program
-	debug.SetGCPercent(-1)
-	unix.CloseOnExec(launchOrder)
-	unix.CloseOnExec(launchReport)
-	tell := func(m *guard.Message) int {
-		_ = sendFD(launchReport, m)
-		return 126
-	}
-	prog, err := readProgram(os.NewFile(launchOrder, "program"))
-	if err != nil {
-		return tell(&guard.Message{Op: opFailed, Why: err.Error()})
-	}
-	// By a failing exec, Go restores the soft limit of open files that it raised at its start.
-	_ = syscall.Exec("", nil, nil)
-	steps, err := prog.steps()
-	if err != nil {
-		return tell(&guard.Message{Op: opFailed, Why: err.Error()})
-	}
-	last := failure()
-	tell(&guard.Message{Op: opReady})
-	if prog.Gate && !toldToGoOn(launchReport) {
-		return 126
-	}
-	// From here on allocate no memory: by the limits there may be none, and no thread.
-	for i := range steps {
-		if errno := steps[i].do(); errno != 0 {
-			last.write(launchReport, i+1, errno)
-			break
-		}
-	}
-	return 126
-}
-
-// failed is the message about a failed step, made beforehand.
-type failed struct {
-	packet        []byte
-	step, because int // the positions of the numbers
-}
-
-func failure() failed {
-	const packet = `{"op":"failed","index":    ,"number":    }`
-	return failed{packet: []byte(packet), step: len(`{"op":"failed","index":`), because: len(packet) - len(`    }`)}
-}
-
-func (f failed) write(fd, step int, errno unix.Errno) {
-	put := func(at, n int) {
-		for i := at + 3; i >= at && (n > 0 || i == at+3); i-- {
-			f.packet[i] = byte('0' + n%10)
-			n /= 10
-		}
-	}
-	put(f.step, step)
-	put(f.because, int(errno))
-	_, _, _ = unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&f.packet[0])), uintptr(len(f.packet)))
+	rights := unix.UnixRights(int(files[0].Fd()), int(files[1].Fd()), int(files[2].Fd()))
+	return errors.Join(conn.Control(func(fd uintptr) { err = wire.SendPacket(int(fd), []byte{1}, rights) }), err)
 }
 
 // giveUp ends a failed start. A process that cannot be ended at once stays with the tree.
 func (p *part) giveUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if err := p.kill(ctx); err != nil && !errors.Is(err, ErrUnproved) {
+	if err := p.kill(ctx); err != nil && !errors.Is(err, box.ErrUnproved) {
 		return err
 	}
 	return nil

@@ -5,83 +5,175 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"syscall"
+
+	"understudy/supervisor/child/box"
 )
 
-// inLeaf starts a program in a cgroup of its own, inside the tree's. A launcher becomes it, once both guardians hold the
-// launcher: a removed cgroup refuses a late fork, but does not hold processes that leave it.
+// inLeaf starts a program in a cgroup of its own, inside the tree's. A copy of this process becomes it, once both guardians hold
+// the copy: a removed cgroup refuses a late fork, but does not hold processes that leave it.
 func (t *attempt) inLeaf(ctx context.Context) (*Process, error) {
-	prog, number := t.prog, t.nextRun()
-	var null *os.File
-	var in *run
-	err := making.do(func() (err error) {
-		if null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
-			in, err = t.leaf.newRun(number)
-		}
+	var stdin *os.File
+	closeIn := func() {}
+	err := box.Making.Do(func() (err error) {
+		stdin, closeIn, err = t.spec.stdin()
 		return err
 	})
-	defer null.Close()
+	defer closeIn()
 	if err != nil {
 		return nil, err
 	}
-	own := newPart(t.Tree, in, nil)
-	own.path = in.path
-	t.add(own) // a kill of the tree waits for this start's end
-	prog.Gate = true
-	l := &launch{prog: prog, exe: t.guard.cfg.Exe, args0: t.guard.cfg.Args0, files: [3]*os.File{null, t.spec.stdout(), t.spec.stderr()}}
-	l.place = func(sys *syscall.SysProcAttr) { sys.UseCgroupFD, sys.CgroupFD = true, in.dir } // P3: nobody can fork into a removed cgroup
+	w := t.takeWaiting()
+	if w == nil {
+		if w, err = t.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	why, err := w.become(ctx, t.prog, [3]*os.File{stdin, t.spec.stdout(), t.spec.stderr()})
+	if why != nil {
+		err = t.prog.fault(why)
+	}
+	if err == nil {
+		w.own.runs(w.p)
+		return w.p, nil
+	}
+	return nil, w.failed(ctx, err)
+}
+
+// waiting is a copy of this process that waits at its gate, in a cgroup of its own. Both guardians hold it.
+type waiting struct {
+	launch
+	own *part
+	in  *box.Run
+	p   *Process
+}
+
+// wait makes one.
+func (t *Tree) wait(ctx context.Context) (*waiting, error) {
+	number := t.nextRun()
+	w := &waiting{}
+	err := box.Making.Do(func() (err error) {
+		w.in, err = t.leaf.NewRun(number)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.own, w.cgroup = newPart(t, w.in, nil), w.in.Dir
+	w.own.path = w.in.Path
+	t.add(w.own) // a kill of the tree waits for this start's end
 	err = t.guard.spawner.do(ctx, func() {
 		if t.guard.beforeSpawn != nil {
 			t.guard.beforeSpawn()
 		}
-		l.fork()
+		w.fork()
 	})
-	if err != nil {
-		l.err = err // fork was not called
-	}
-	p := &Process{tree: t.Tree, part: own, done: make(chan struct{})}
-	if l.process != nil {
-		p.pid = l.process.Pid
-		p.signal = func(sig syscall.Signal) error { return l.process.Signal(sig) }
-		held := making.do(func() error { // before it may be reaped
-			if err := own.hold(in, p.pid); err != nil {
+	err = errors.Join(err, w.err)
+	w.p = &Process{tree: t, part: w.own, done: make(chan struct{})}
+	if process := w.process; process != nil {
+		w.p.pid = process.Pid
+		w.p.signal = func(sig syscall.Signal) error { return process.Signal(sig) }
+		held := box.Making.Do(func() error { // before it may be reaped
+			if err := w.own.hold(w.in, w.p.pid); err != nil {
 				return err
 			}
-			return in.name(own.first)
+			return w.in.Name(w.own.first)
 		})
-		t.guard.guardians.tasks.Go(func() { p.reap(l.process) })
-		l.opens = func() error {
-			if held != nil {
-				return held
-			}
-			return t.enlist(ctx, own)
+		t.guard.guardians.tasks.Go(func() { w.p.reap(process) })
+		if err = errors.Join(err, held); err == nil {
+			err = t.enlist(ctx, w.own)
 		}
 	}
-	why, err := l.hear(ctx)
-	if why != nil {
-		err = prog.fault(why)
-	}
 	if err == nil {
-		own.runs(p)
-		return p, nil
+		return w, nil
 	}
+	w.free()
+	return nil, w.failed(ctx, err)
+}
+
+// failed ends a start that failed.
+func (w *waiting) failed(ctx context.Context, err error) error {
 	if errors.Is(err, errKilledEarly) {
-		<-p.done
-		err = t.whyEarly(p.status)
+		<-w.p.done
+		err = w.own.tree.whyEarly(w.p.status)
 	}
-	if in.removed() {
+	if w.in.Removed() {
 		err = fmt.Errorf("%w: %w", ErrLeaseEnded, err)
 	}
-	return nil, errors.Join(err, own.giveUp(ctx))
+	return errors.Join(err, w.own.giveUp(ctx))
+}
+
+// expected is the copy that is made for a program that will probably be started soon.
+type expected struct {
+	making sync.Mutex // held while it is made
+	next   *waiting   // guarded by making
+}
+
+var expecting = make(chan struct{}, 4) // of all trees: nobody's start waits for many that may be of no use
+
+// Expect has a copy of this process wait for the next start, so that this one takes no time. It returns at once. Expect nothing while
+// nothing is about to be started: the copy keeps this process's memory as it is.
+func (t *Tree) Expect(ctx context.Context) {
+	if t.leaf == nil || !t.expected.making.TryLock() {
+		return
+	}
+	select {
+	case expecting <- struct{}{}:
+	default:
+		t.expected.making.Unlock()
+		return
+	}
+	t.guard.guardians.tasks.Go(func() {
+		defer t.expected.making.Unlock()
+		defer func() { <-expecting }()
+		if t.expected.next != nil || t.mayBegin() != nil {
+			return
+		}
+		defer t.begun()
+		w, err := t.wait(ctx)
+		if err != nil { // the start itself tells why
+			t.guard.cfg.Logger.Debug("no process is prepared for the program", "tree", t.id.Name, "error", err)
+		}
+		t.expected.next = w
+	})
+}
+
+// Relax ends what Expect has begun, unless a start has taken it.
+func (t *Tree) Relax(ctx context.Context) error {
+	w := t.takeWaiting()
+	if w == nil {
+		return nil
+	}
+	w.free()
+	return w.own.giveUp(ctx)
+}
+
+// takeWaiting returns the copy that waits, if there is one that lives.
+func (t *Tree) takeWaiting() *waiting {
+	t.expected.making.Lock()
+	defer t.expected.making.Unlock()
+	w := t.expected.next
+	t.expected.next = nil
+	if w == nil {
+		return nil
+	}
+	select {
+	case <-w.p.done: // a kill of the tree has ended it
+		w.free()
+		return nil
+	default:
+		return w
+	}
 }
 
 // hold makes a process the first one of the run.
-func (p *part) hold(in *run, pid int) error {
-	s, err := statOf(pid)
+func (p *part) hold(in *box.Run, pid int) error {
+	s, err := box.StatOf(pid)
 	if err != nil {
 		return err
 	}
-	one, err := holdFirst(pid, s.start)
+	one, err := box.HoldFirst(pid, s.Start)
 	if err == nil && one == nil {
 		err = errKilledEarly
 	}
@@ -90,18 +182,18 @@ func (p *part) hold(in *run, pid int) error {
 	}
 	p.tree.mu.Lock()
 	defer p.tree.mu.Unlock()
-	p.body, p.first = &began{in, one}, one
+	p.body, p.first = &box.Began{Run: in, First: one}, one
 	return nil
 }
 
 // enlist returns when both guardians hold the first process of a part.
-func (t *attempt) enlist(ctx context.Context, p *part) error {
+func (t *Tree) enlist(ctx context.Context, p *part) error {
 	g := t.guard
-	g.guardians.mu.Lock()
+	unlock := g.guardians.lock()
 	t.mu.Lock()
 	seq, err := t.join(p)
 	t.mu.Unlock()
-	g.guardians.unlock()
+	unlock()
 	if err != nil {
 		return err
 	}

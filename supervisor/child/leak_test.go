@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 )
 
 // footprint counts what a process could leak.
@@ -19,7 +22,7 @@ func footprint(t *testing.T, g *Guard) (fds, guardianFDs, cgroups, goroutines in
 		}
 		return len(entries)
 	}
-	if g.cfg.Container.Kind == KindCgroup {
+	if g.cfg.Container.Kind == box.KindCgroup {
 		entries, err := os.ReadDir(g.cfg.Container.Base)
 		if err != nil {
 			t.Fatal(err)
@@ -39,12 +42,8 @@ func footprint(t *testing.T, g *Guard) (fds, guardianFDs, cgroups, goroutines in
 func TestNothingIsLeaked(t *testing.T) {
 	kindsInTurn(t, func(t *testing.T, kind string) {
 		g := guarded(t, kind)
-		rounds := 200
-		if kind != KindCgroup {
-			rounds = 40
-		}
 		one := func(number uint64) {
-			if err := errors.Join(g.Begin(number, nil), g.Extend(number, Now()+time.Minute)); err != nil {
+			if err := errors.Join(g.Begin(number, nil), g.Extend(number, wire.Now()+time.Minute)); err != nil {
 				t.Fatal(err)
 			}
 			tree, err := g.NewTree(t.Context(), number, "leaks", nil)
@@ -70,11 +69,11 @@ func TestNothingIsLeaked(t *testing.T) {
 		}
 		one(1)
 		fds, guardianFDs, _, goroutines := footprint(t, g)
-		for i := range rounds {
+		for i := range 30 { // ten times what a footprint may differ by
 			one(uint64(i + 2))
 		}
 		fds2, guardianFDs2, cgroups, goroutines2 := footprint(t, g)
-		for end := time.Now().Add(patience); time.Now().Before(end) && (fds2 > fds+3 || goroutines2 > goroutines+3); pollOne(-1, 0, time.Millisecond) {
+		for end := time.Now().Add(patience); time.Now().Before(end) && (fds2 > fds+3 || goroutines2 > goroutines+3); wire.PollOne(-1, 0, time.Millisecond) {
 			fds2, guardianFDs2, cgroups, goroutines2 = footprint(t, g) // who reaped the last ones is just about to go
 		}
 		if fds2 > fds+3 || guardianFDs2 > guardianFDs+2 || cgroups > 0 || goroutines2 > goroutines+3 {

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 )
 
 const tracerRole = "child-test-tracer"
@@ -78,12 +81,12 @@ func onlyPid(t *testing.T, path string) int {
 
 // A process that cannot be killed, left by the supervisor of one service, keeps no other supervisor from starting.
 func TestALeftoverKeepsNoSupervisorFromStarting(t *testing.T) {
-	box, host := boxed(t)
-	path := leftBehind(t, box.Base, 1<<30, 1, host.PidNS)
+	place, host := boxed(t)
+	path := leftBehind(t, place.Base, 1<<30, 1, host.PidNS)
 	hold(t, onlyPid(t, path))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	g, err := StartGuard(ctx, GuardConfig{Container: box, Name: "other"})
+	g, err := StartGuard(ctx, GuardConfig{Container: place, Name: "other"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +113,7 @@ func guardIn(t *testing.T, cfg GuardConfig) *Guard {
 	return g
 }
 
-func soonLeft(t *testing.T, g *Guard, service string, id TreeID) *Leftover {
+func soonLeft(t *testing.T, g *Guard, service string, id box.TreeID) *box.Leftover {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -120,9 +123,9 @@ func soonLeft(t *testing.T, g *Guard, service string, id TreeID) *Leftover {
 // It concerns the service that it is of, under the same root, and says what there is to be seen; and it is ended once that is
 // possible.
 func TestALeftoverConcernsItsServiceAlone(t *testing.T) {
-	box, host := boxed(t)
-	db := leftBehindAs(t, box.Base, "n.db.s"+tagOf("/a", "db"), 1<<30, 1, host.PidNS)
-	old := leftBehindAs(t, box.Base, "n.web", 1<<30, 2, host.PidNS) // by a version that tells no more
+	place, host := boxed(t)
+	db := leftBehindAs(t, place.Base, "n.db.s"+box.TagOf("/a", "db"), 1<<30, 1, host.PidNS)
+	old := leftBehindAs(t, place.Base, "n.web", 1<<30, 2, host.PidNS) // by a version that tells no more
 	pid := onlyPid(t, db)
 	tracer, letGo := hold(t, pid)
 	_, oldGo := hold(t, onlyPid(t, old))
@@ -132,13 +135,13 @@ func TestALeftoverConcernsItsServiceAlone(t *testing.T) {
 	}{
 		{"/a", "db", true}, {"/b", "db", false}, {"/a", "d", false}, {"/a", "cache", false}, {"/a", "web", true}, {"/b", "web", true}, {"/a", "eb", false},
 	} {
-		g := newGuard(GuardConfig{Container: box, Root: c.root})
-		if l := soonLeft(t, g, c.service, TreeID{}); (l != nil) != c.concerned {
+		g := newGuard(GuardConfig{Container: place, Root: c.root})
+		if l := soonLeft(t, g, c.service, box.TreeID{}); (l != nil) != c.concerned {
 			t.Errorf("%s under %s: %v", c.service, c.root, l)
 		}
 	}
-	g := newGuard(GuardConfig{Container: box, Root: "/a"})
-	l := soonLeft(t, g, "db", TreeID{})
+	g := newGuard(GuardConfig{Container: place, Root: "/a"})
+	l := soonLeft(t, g, "db", box.TreeID{})
 	if l.Pid != pid || l.Tracer != tracer || l.Program != "sleep" || !strings.HasPrefix(l.State, "t") {
 		t.Errorf("%+v, but it is pid %d, traced by %d", *l, pid, tracer)
 	}
@@ -147,7 +150,7 @@ func TestALeftoverConcernsItsServiceAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for _, service := range []string{"db", "web"} {
-		if l := g.Leftover(ctx, service, TreeID{}); l != nil {
+		if l := g.Leftover(ctx, service, box.TreeID{}); l != nil {
 			t.Errorf("let go, and still there: %v", l)
 		}
 	}
@@ -160,27 +163,27 @@ func TestALeftoverConcernsItsServiceAlone(t *testing.T) {
 
 // The tree that a breadcrumb names is ended if its supervisor is no more, and only then: else another node's may run in it.
 func TestTheTreeThatABreadcrumbNamesIsEndedOnlyAfterItsSupervisor(t *testing.T) {
-	box, host := boxed(t)
-	own, err := statOf(os.Getpid())
+	place, host := boxed(t)
+	own, err := box.StatOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	inode, err := inodeOf(box.Base)
+	inode, err := box.InodeOf(place.Base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := TreeID{Kind: KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: own.pid, StartTime: own.start, Inode: inode}
-	id.Path = leftBehind(t, box.Base, own.pid, own.start, host.PidNS)
+	id := box.TreeID{Kind: box.KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: own.Pid, StartTime: own.Start, Inode: inode}
+	id.Path = leftBehind(t, place.Base, own.Pid, own.Start, host.PidNS)
 	pid := onlyPid(t, id.Path)
-	g := newGuard(GuardConfig{Container: box, Root: "/a"})
+	g := newGuard(GuardConfig{Container: place, Root: "/a"})
 	if l := soonLeft(t, g, "s", id); l != nil {
 		t.Errorf("its supervisor lives, and it is a leftover: %v", l)
 	}
-	if s, err := statOf(pid); err != nil || !s.alive() {
+	if s, err := box.StatOf(pid); err != nil || !s.Alive() {
 		t.Errorf("its supervisor lives, and it is killed: %v, %v", s, err)
 	}
 	id.Pid, id.StartTime = 1<<30, 1
-	id.Path = leftBehind(t, box.Base, id.Pid, id.StartTime, host.PidNS)
+	id.Path = leftBehind(t, place.Base, id.Pid, id.StartTime, host.PidNS)
 	_, letGo := hold(t, onlyPid(t, id.Path))
 	if l := soonLeft(t, g, "another", id); l == nil || !l.Named || l.Tracer == 0 {
 		t.Errorf("its supervisor is no more, and it is held: %v", l)
@@ -196,26 +199,26 @@ func TestTheTreeThatABreadcrumbNamesIsEndedOnlyAfterItsSupervisor(t *testing.T) 
 // While something is left of whatever service, the watchdog is not touched: to open it and close it would call off a reset.
 func TestTheWatchdogIsNotOpenedBesideALeftover(t *testing.T) {
 	t.Parallel()
-	box, host := boxed(t)
-	_, letGo := hold(t, onlyPid(t, leftBehind(t, box.Base, 1<<30, 1, host.PidNS)))
-	g := guardIn(t, GuardConfig{Container: box, Name: "other", Root: "/b"})
+	place, host := boxed(t)
+	_, letGo := hold(t, onlyPid(t, leftBehind(t, place.Base, 1<<30, 1, host.PidNS)))
+	g := guardIn(t, GuardConfig{Container: place, Name: "other", Root: "/b"})
 	var opened atomic.Bool
 	errOpened := errors.New("opened")
 	g.watchdog.open = func(Watchdog) (*watchdogDevice, error) { opened.Store(true); return nil, errOpened }
-	if err := g.CheckWatchdog(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) || opened.Load() {
+	if err := g.CheckWatchdog(t.Context(), Watchdog{}); !errors.Is(err, box.ErrLeftover) || opened.Load() {
 		t.Errorf("opened: %v, %v", opened.Load(), err)
 	}
 	if err := g.Begin(1, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Extend(1, Now()+time.Hour); err != nil {
+	if err := g.Extend(1, wire.Now()+time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	tree, err := g.NewTree(t.Context(), 1, "svc", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tree.Arm(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) || opened.Load() {
+	if err := tree.Arm(t.Context(), Watchdog{}); !errors.Is(err, box.ErrLeftover) || opened.Load() {
 		t.Errorf("opened: %v, %v", opened.Load(), err)
 	}
 	letGo()
@@ -224,7 +227,7 @@ func TestTheWatchdogIsNotOpenedBesideALeftover(t *testing.T) {
 		if errors.Is(err, errOpened) {
 			return
 		}
-		if !errors.Is(err, ErrLeftover) || time.Now().After(limit) {
+		if !errors.Is(err, box.ErrLeftover) || time.Now().After(limit) {
 			t.Fatalf("let go: %v", err)
 		}
 	}
@@ -232,10 +235,10 @@ func TestTheWatchdogIsNotOpenedBesideALeftover(t *testing.T) {
 
 // What cannot be killed is tried again until it can, by whoever runs here.
 func TestALeftoverIsEndedAsSoonAsThatCanBe(t *testing.T) {
-	box, host := boxed(t)
-	path := leftBehind(t, box.Base, 1<<30, 1, host.PidNS)
+	place, host := boxed(t)
+	path := leftBehind(t, place.Base, 1<<30, 1, host.PidNS)
 	_, letGo := hold(t, onlyPid(t, path))
-	guardIn(t, GuardConfig{Container: box, Name: "other"})
+	guardIn(t, GuardConfig{Container: place, Name: "other"})
 	letGo()
 	for limit := time.Now().Add(patience); ; runtime.Gosched() {
 		if _, err := os.Stat(path); os.IsNotExist(err) {
@@ -270,7 +273,7 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 		if l == nil || !l.Named || l.Pid != pid || l.Tracer != tracer {
 			t.Fatalf("%+v, but it is pid %d, traced by %d", l, pid, tracer)
 		}
-		if _, err := g.watchdog.openDevice(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) {
+		if _, err := g.watchdog.openDevice(t.Context(), Watchdog{}); !errors.Is(err, box.ErrLeftover) {
 			t.Errorf("the watchdog: %v", err)
 		}
 		letGo()
@@ -280,7 +283,7 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 			if ctx.Err() != nil {
 				t.Fatalf("let go, and still there: %v", l)
 			}
-			pollOne(-1, 0, 10*time.Millisecond)
+			wire.PollOne(-1, 0, 10*time.Millisecond)
 		}
 		if _, err := g.watchdog.openDevice(t.Context(), Watchdog{}); !errors.Is(err, opened) {
 			t.Errorf("the watchdog: %v", err)
@@ -291,7 +294,7 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 // What was noted of a tree that a breadcrumb named keeps the watchdog closed, and so a note in the status, only as long as it is true,
 // though nobody asks for that tree by its name any more.
 func TestTheWatchdogIsOpenedOnceWhatABreadcrumbNamedIsDead(t *testing.T) {
-	for _, kind := range []string{KindPidNS, KindWalk} {
+	for _, kind := range []string{box.KindPidNS, box.KindWalk} {
 		t.Run(kind, func(t *testing.T) {
 			needKind(t, kind)
 			p := newPuppet(t, kind)
@@ -313,12 +316,12 @@ func TestTheWatchdogIsOpenedOnceWhatABreadcrumbNamedIsDead(t *testing.T) {
 			if l := soonLeft(t, g, "another", id); l == nil {
 				t.Fatal("it is held, and not seen")
 			}
-			if err := g.CheckWatchdog(t.Context(), Watchdog{}); !errors.Is(err, ErrLeftover) {
+			if err := g.CheckWatchdog(t.Context(), Watchdog{}); !errors.Is(err, box.ErrLeftover) {
 				t.Errorf("beside it: %v", err)
 			}
 			letGo()
 			var err error
-			for limit := time.Now().Add(patience); !errors.Is(err, opened); pollOne(-1, 0, 10*time.Millisecond) {
+			for limit := time.Now().Add(patience); !errors.Is(err, opened); wire.PollOne(-1, 0, 10*time.Millisecond) {
 				if err = g.CheckWatchdog(t.Context(), Watchdog{}); time.Now().After(limit) {
 					t.Fatalf("it is dead: %v", err)
 				}
@@ -332,7 +335,7 @@ func TestAProgramThatHasLeftAndCannotBeKilledIsNamed(t *testing.T) {
 	outside(t)
 	for name, gone := range map[string]bool{"its cgroup stays": false, "its cgroup is removed": true} {
 		t.Run(name, func(t *testing.T) {
-			tree := planted(t, guarded(t, KindCgroup))
+			tree := planted(t, guarded(t, box.KindCgroup))
 			p, r := started(t, tree, "exec "+self(t)+" "+runawayWord)
 			await(t, r, "ready")
 			if gone {
@@ -344,11 +347,11 @@ func TestAProgramThatHasLeftAndCannotBeKilledIsNamed(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			err := tree.Unproved(tree.End(ctx))
-			alive, _ := errors.AsType[*AliveError](err)
+			alive, _ := errors.AsType[*box.AliveError](err)
 			if alive == nil || alive.Pid != p.Pid() || alive.Tracer != tracer || !strings.HasPrefix(alive.State, "t") {
 				t.Errorf("%v, but it is pid %d, traced by %d", err, p.Pid(), tracer)
 			}
-			l := (orphan{path: tree.leaf.path}).leftover() // as a later supervisor finds it
+			l := (box.Orphan{Path: tree.leaf.Path}).Leftover() // as a later supervisor finds it
 			if !gone && (l.Pid != p.Pid() || l.Tracer != tracer) {
 				t.Errorf("%v, but it is pid %d, traced by %d", l, p.Pid(), tracer)
 			}

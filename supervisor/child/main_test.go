@@ -19,6 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -38,7 +40,8 @@ func TestMain(m *testing.M) {
 		case strings.HasPrefix(os.Args[0], muteTitle):
 			time.Sleep(time.Hour) // the fault itself
 		}
-		os.Exit(GuardianMain(recordClosing, answerMarks))
+		speaksLittle()
+		os.Exit(GuardianMain(Duties{Close: recordClosing, Answer: answerMarks, Undo: undoFile}))
 	case IsInit():
 		os.Exit(InitMain())
 	case os.Args[0] == pid1Role && IsPID1():
@@ -84,21 +87,28 @@ type ticket struct {
 
 // closed is one such line.
 type closed struct {
-	At       time.Duration
-	Pid      int
-	Releases []string
-	AllDead  bool
-	Alive    bool
+	At                     time.Duration
+	Pid                    int
+	Releases, Undone, Left []string
+	AllDead                bool
+	Alive                  bool
+	Undo                   bool // it is no closing
 }
 
-func recordClosing(_ context.Context, raw []byte, releases [][]byte, allDead bool) error {
+func recordClosing(_ context.Context, order guard.Closing) error {
 	var t ticket
-	if err := json.Unmarshal(raw, &t); err != nil {
+	if err := json.Unmarshal(order.Ticket, &t); err != nil {
 		return err
 	}
-	c := closed{At: Now(), Pid: os.Getpid(), AllDead: allDead, Alive: hasWriter(t.Held)}
-	for _, r := range releases {
+	c := closed{At: wire.Now(), Pid: os.Getpid(), AllDead: order.All, Alive: hasWriter(t.Held)}
+	for _, r := range order.Releases {
 		c.Releases = append(c.Releases, string(r))
+	}
+	for _, r := range order.Undone {
+		c.Undone = append(c.Undone, string(r))
+	}
+	for _, r := range order.Left {
+		c.Left = append(c.Left, string(r))
 	}
 	slices.Sort(c.Releases)
 	line, err := json.Marshal(c)
@@ -141,8 +151,8 @@ func freeze(t *testing.T, pid int) {
 		if err != nil {
 			return false
 		}
-		s, err := parseStat(string(text))
-		return err != nil || !strings.ContainsRune("TtZX", rune(s.state))
+		s, err := box.ParseStat(string(text))
+		return err != nil || !strings.ContainsRune("TtZX", rune(s.State))
 	}
 	for limit := time.Now().Add(patience); ; runtime.Gosched() {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
@@ -164,7 +174,7 @@ func kinds(t *testing.T, f func(t *testing.T, kind string)) {
 
 // kindsInTurn is kinds for tests that look at, or change, what the whole process has.
 func kindsInTurn(t *testing.T, f func(t *testing.T, kind string)) {
-	for _, kind := range []string{KindCgroup, KindPidNS, KindWalk} {
+	for _, kind := range []string{box.KindCgroup, box.KindPidNS, box.KindWalk} {
 		t.Run(kind, func(t *testing.T) {
 			needKind(t, kind)
 			f(t, kind)
@@ -175,19 +185,19 @@ func kindsInTurn(t *testing.T, f func(t *testing.T, kind string)) {
 // needKind leaves out a kind of containment that is not asked for. Walking takes nothing.
 func needKind(t *testing.T, kind string) {
 	t.Helper()
-	if kind != KindWalk {
+	if kind != box.KindWalk {
 		need.These(t, kind)
 	}
 }
 
-func probed(t *testing.T, kind string) Container {
+func probed(t *testing.T, kind string) box.Container {
 	t.Helper()
 	needKind(t, kind)
 	c, err := Probe(t.Context(), kind, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kind == KindCgroup { // what other tests leave, in other processes, is no concern of this one
+	if kind == box.KindCgroup { // what other tests leave, in other processes, is no concern of this one
 		c.Base = ownBase(t, c.Base)
 	}
 	return c
@@ -196,7 +206,7 @@ func probed(t *testing.T, kind string) Container {
 // ownBase is a place for cgroups that goes, with all that is in it, when the test ends.
 func ownBase(t *testing.T, base string) string {
 	t.Helper()
-	own, err := os.MkdirTemp(base, "box-")
+	own, err := os.MkdirTemp(base, "place-")
 	if err == nil {
 		err = os.Chmod(own, 0o755) // for other users' supervisors as well
 	}
@@ -204,14 +214,14 @@ func ownBase(t *testing.T, base string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		l, err := openLeaf(own, 0)
+		l, err := box.OpenLeaf(own, 0)
 		if err != nil {
 			return // nothing was left of it
 		}
-		defer l.close()
+		defer l.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := killUntilDead(ctx, l, true); err != nil {
+		if err := box.KillUntilDead(ctx, l, true); err != nil {
 			t.Error(err)
 		}
 	})
@@ -237,7 +247,7 @@ func orphanage() int {
 // caughtUp waits until both guardians have done all that they were told.
 func caughtUp(ctx context.Context, g *Guard) error {
 	g.guardians.mu.Lock()
-	seq := g.guardians.pair.Questions.Rouse(Now())
+	seq := g.guardians.pair.Questions.Rouse(wire.Now())
 	g.guardians.unlock()
 	return g.guardians.answered(ctx, seq)
 }
@@ -247,7 +257,7 @@ func bothServe(ctx context.Context, g *Guard, trees int) error {
 	err := caughtUp(ctx, g)
 	for err == nil {
 		g.guardians.mu.Lock()
-		_, busy := g.guardians.pair.HandOver(Now(), 1, trees)
+		_, busy := g.guardians.pair.HandOver(wire.Now(), 1, trees)
 		changed := g.guardians.pair.Questions.Changed()
 		g.guardians.mu.Unlock()
 		if !errors.Is(busy, guard.ErrBusy) {

@@ -9,22 +9,23 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/guard"
 )
 
 // However many cgroups a program makes beside its own, as one may that has a part of them delegated: neither to order its death nor to
 // look whether it is dead takes a guardian longer for that.
 func TestAnOrderOfDeathDoesNotGrowWithWhatAProgramMakes(t *testing.T) {
-	tree := planted(t, guarded(t, KindCgroup))
-	b, err := openBody(&guard.Ref{Kind: KindCgroup, Path: tree.leaf.path}, nil)
+	tree := planted(t, guarded(t, box.KindCgroup))
+	b, err := openBody(&guard.Ref{Kind: box.KindCgroup, Path: tree.leaf.Path}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.close()
+	defer b.Close()
 	costs := func() float64 {
 		return testing.AllocsPerRun(3, func() {
-			_, looked := b.dead()
-			if err := errors.Join(looked, b.strike()); err != nil {
+			_, looked := b.Dead()
+			if err := errors.Join(looked, b.Strike()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -32,7 +33,7 @@ func TestAnOrderOfDeathDoesNotGrowWithWhatAProgramMakes(t *testing.T) {
 	costs()
 	before := costs()
 	for i := range 500 {
-		if err := os.Mkdir(filepath.Join(tree.leaf.path, runPrefix+"x"+itoa(i)), 0o755); err != nil {
+		if err := os.Mkdir(filepath.Join(tree.leaf.Path, box.RunPrefix+"x"+itoa(i)), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,7 +52,7 @@ func TestTheFirstOrderOfDeathLooksAtNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &heldBody{body: &walkBody{pid: cmd.Process.Pid, pidfd: os.NewFile(uintptr(held), "stub")}}
+	b := &heldBody{Body: &box.WalkBody{Pid: cmd.Process.Pid, Pidfd: os.NewFile(uintptr(held), "stub")}}
 	defer b.Close()
 	if cost := testing.AllocsPerRun(3, b.Order); cost > 20 {
 		t.Errorf("it takes %v allocations", cost)
@@ -64,39 +65,39 @@ func TestTheFirstOrderOfDeathLooksAtNothing(t *testing.T) {
 // What the first order of death takes a guardian, of which nothing is looked at yet: the last of its trees waits for all the others.
 func BenchmarkFirstOrderOfDeath(b *testing.B) {
 	const trees = 200
-	box, err := Probe(b.Context(), KindCgroup, "", nil)
+	place, err := Probe(b.Context(), box.KindCgroup, "", nil)
 	if err != nil {
 		b.Fatal(err)
 	}
 	var all []*heldBody
 	for range trees {
-		l, err := makeLeaf(box.Base, "bench", "")
+		l, err := box.MakeLeaf(place.Base, "bench", "")
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Cleanup(func() { _ = killUntilDead(b.Context(), l, true) })
-		in, err := l.newRun(1)
+		b.Cleanup(func() { _ = box.KillUntilDead(b.Context(), l, true) })
+		in, err := l.NewRun(1)
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Cleanup(func() { _ = killUntilDead(b.Context(), in, true) })
+		b.Cleanup(func() { _ = box.KillUntilDead(b.Context(), in, true) })
 		cmd := exec.Command("sleep", "1000")
 		if err := cmd.Start(); err != nil {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-		s, err := statOf(cmd.Process.Pid)
+		s, err := box.StatOf(cmd.Process.Pid)
 		if err != nil {
 			b.Fatal(err)
 		}
-		one, err := holdFirst(s.pid, s.start)
+		one, err := box.HoldFirst(s.Pid, s.Start)
 		if err != nil || one == nil {
 			b.Fatal(one, err)
 		}
-		if err := in.name(one); err != nil {
+		if err := in.Name(one); err != nil {
 			b.Fatal(err)
 		}
-		all = append(all, &heldBody{body: one}, &heldBody{body: l, leaf: true})
+		all = append(all, &heldBody{Body: one}, &heldBody{Body: l, leaf: true})
 	}
 	for b.Loop() {
 		for _, p := range all {

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -41,19 +42,19 @@ func (g pairHands) Start(at int, number uint64) {
 		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 		s, err := g.startGuardian(ctx, at)
 		cancel()
-		g.mu.Lock()
+		unlock := g.lock()
 		former := g.at[at]
 		if err == nil {
 			s.number = number
 			g.at[at] = s
 		}
-		if g.pair.Began(Now(), at, number, err) {
+		if g.pair.Began(wire.Now(), at, number, err) {
 			g.attend(at, s)
-			g.unlock()
+			unlock()
 			return
 		}
 		g.at[at] = former
-		g.unlock()
+		unlock()
 		if err == nil {
 			s.destroy()
 		}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -17,20 +17,20 @@ import (
 // processes below it.
 type part struct {
 	tree *Tree
-	body body
+	body box.Body
 	stub *stub // nil in a cgroup
 
 	killing chan struct{} // held by the one Kill that is under way
 
-	first *first   // only in a cgroup; guarded by Tree.mu, as are the next four; nil until it is forked
-	proc  *Process // nil while it starts
-	users int      // how many goroutines use the body
-	over  bool     // proved dead
-	told  bool     // whether its leaving its cgroup was logged
-	path  string   // of its cgroup
+	first *box.First // only in a cgroup; guarded by Tree.mu, as are the next four; nil until it is forked
+	proc  *Process   // nil while it starts
+	users int        // how many goroutines use the body
+	over  bool       // proved dead
+	told  bool       // whether its leaving its cgroup was logged
+	path  string     // of its cgroup
 }
 
-func newPart(t *Tree, b body, s *stub) *part {
+func newPart(t *Tree, b box.Body, s *stub) *part {
 	return &part{tree: t, body: b, stub: s, killing: make(chan struct{}, 1)}
 }
 
@@ -58,17 +58,16 @@ func (p *part) kill(ctx context.Context) error {
 		return nil
 	}
 	p.users++             // nobody closes the body meanwhile
-	err := p.body.order() // P2: even if another goroutine is killing, or the context has ended
+	err := p.body.Order() // P2: even if another goroutine is killing, or the context has ended
 	t.mu.Unlock()
 	select {
 	case p.killing <- struct{}{}:
-		err = killUntilDead(ctx, p.body, true)
+		err = box.KillUntilDead(ctx, p.body, true)
 		<-p.killing
 	case <-ctx.Done():
-		err = errors.Join(fmt.Errorf("%w: %w", ErrUnproved, context.Cause(ctx)), err)
+		err = errors.Join(fmt.Errorf("%w: %w", box.ErrUnproved, context.Cause(ctx)), err)
 	}
-	t.guard.guardians.mu.Lock()
-	defer t.guard.guardians.unlock()
+	defer t.guard.guardians.lock()()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p.users--
@@ -95,7 +94,7 @@ func (t *Tree) shed(p *part) {
 // join tells both guardians about a part: about its stub, or its first process, which might leave the cgroup. The caller holds
 // guardians.mu.
 func (t *Tree) join(p *part) (seq uint64, err error) {
-	return t.entry.Join(Now(), *t.refTo(p), p.witness())
+	return t.entry.Join(wire.Now(), *t.refTo(p), p.witness())
 }
 
 // witness is the descriptor that a guardian needs to hold the part, besides its name.
@@ -112,7 +111,7 @@ func (t *Tree) refTo(p *part) *guard.Ref {
 	case p.stub != nil:
 		return &guard.Ref{Kind: t.id.Kind, Pid: p.stub.pid, Start: p.stub.start}
 	case p.first != nil: // killed, and proved dead, by its pidfd, as an init is
-		return &guard.Ref{Kind: KindPidNS, Pid: p.first.pid, Start: p.first.start}
+		return &guard.Ref{Kind: box.KindPidNS, Pid: p.first.Pid, Start: p.first.Start}
 	}
 	return nil
 }
@@ -120,7 +119,7 @@ func (t *Tree) refTo(p *part) *guard.Ref {
 // letGo closes the body of a part that is over once nobody looks at it. The caller holds Tree.mu.
 func (p *part) letGo() {
 	if p.users == 0 {
-		p.body.close()
+		p.body.Close()
 	}
 }
 
@@ -140,40 +139,50 @@ func (t *Tree) Owns(pid int) bool {
 	t.mu.Unlock()
 	if t.leaf != nil {
 		raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
-		return err == nil && inRun(string(raw), runs)
+		return err == nil && box.InRun(string(raw), runs)
 	}
 	for range 4096 { // bounds a chain of parents that changes meanwhile
-		s, err := statOf(pid)
-		if err != nil || s.ppid <= 1 {
+		s, err := box.StatOf(pid)
+		if err != nil || s.Ppid <= 1 {
 			return false
 		}
-		if stubs[s.ppid] {
+		if stubs[s.Ppid] {
 			return true
 		}
-		pid = s.ppid
+		pid = s.Ppid
 	}
 	return false
 }
 
-// inRun looks in a /proc/<pid>/cgroup for the last two names of a run's path, which no other cgroup ever has.
-func inRun(cgroups string, runs []string) bool {
-	return slices.ContainsFunc(runs, func(path string) bool {
-		leaf, name := filepath.Split(path)
-		return below(cgroups, "/"+filepath.Base(leaf)+"/"+name+"/")
-	})
-}
-
-// below reports whether a /proc/<pid>/cgroup goes through these names.
-func below(cgroups, names string) bool {
-	return strings.Contains(cgroupOf(cgroups)+"/", names)
-}
-
-// cgroupOf is the cgroup v2 path in a /proc/<pid>/cgroup.
-func cgroupOf(cgroups string) string {
-	for line := range strings.Lines(cgroups) {
-		if at, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			return at
-		}
+// Astray returns the other cgroup to which the program has moved itself: it is killed there, but processes that it has forked there
+// are not. "": it is in the cgroup of its start, or has ended. Astray may hang with the kernel's lock on cgroups.
+func (p *Process) Astray() (cgroup string) {
+	t, in := p.tree, p.part
+	t.mu.Lock()
+	one := in.first
+	t.mu.Unlock()
+	if one == nil {
+		return ""
 	}
-	return ""
+	var text []byte
+	err := box.Making.Do(func() (err error) {
+		text, err = os.ReadFile("/proc/" + strconv.Itoa(one.Pid) + "/cgroup")
+		return err
+	})
+	if err != nil || box.InRun(string(text), []string{in.path}) {
+		return ""
+	}
+	if gone, err := one.Dead(); gone || err != nil { // check it after reading what may belong to another process
+		return ""
+	}
+	at := box.CgroupOf(string(text))
+	t.mu.Lock()
+	told := in.told
+	in.told = true
+	t.mu.Unlock()
+	if !told {
+		t.guard.cfg.Logger.Warn("a program has moved itself to another cgroup: it is killed there, but processes that it forks there are not",
+			"tree", t.id.Name, "pid", one.Pid, "cgroup", at)
+	}
+	return at
 }

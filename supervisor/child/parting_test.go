@@ -14,6 +14,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -21,7 +23,7 @@ import (
 func TestGuardiansOfAStoppedGuardGoOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, KindWalk), Name: "test"})
+	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, box.KindWalk), Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +45,7 @@ func TestGuardiansOfAStoppedGuardGoOn(t *testing.T) {
 		t.Error(err)
 	}
 	for _, pid := range pids {
-		if s, err := statOf(pid); err != nil || !s.alive() {
+		if s, err := box.StatOf(pid); err != nil || !s.Alive() {
 			t.Errorf("guardian %d is killed (%v)", pid, err)
 		}
 	}
@@ -54,7 +56,7 @@ func TestALogThatIsFullHoldsNoGuardianUp(t *testing.T) {
 	unread, log := io.Pipe()
 	t.Cleanup(func() { _ = unread.Close() })
 	ctx, cancel := context.WithCancel(context.Background())
-	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, KindWalk), Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Output: log})})
+	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, box.KindWalk), Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Output: log})})
 	if err != nil {
 		cancel()
 		t.Fatal(err)
@@ -91,14 +93,14 @@ func TestALogThatIsFullHoldsNoGuardianUp(t *testing.T) {
 
 // watchedBody notes whether the guardian lives when its death is ordered.
 type watchedBody struct {
-	body
+	box.Body
 	by      *guardianProcess
 	unseen  bool
 	ordered bool
 }
 
-func (b *watchedBody) order() error {
-	rest(int(b.by.pidfd.Fd()), unix.POLLIN, 100*time.Millisecond) // a kill is not seen at once
+func (b *watchedBody) Order() error {
+	box.Rest(int(b.by.pidfd.Fd()), unix.POLLIN, 100*time.Millisecond) // a kill is not seen at once
 	b.ordered, b.unseen = true, b.by.gone()
 	return nil
 }
@@ -111,23 +113,23 @@ func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 	}
 	defer func() { _ = sleeper.Wait() }()
 	defer func() { _ = sleeper.Process.Kill() }()
-	stat, err := statOf(sleeper.Process.Pid)
+	stat, err := box.StatOf(sleeper.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	held, err := holdProcess(stat.pid, stat.start)
+	held, err := box.HoldProcess(stat.Pid, stat.Start)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer held.Close()
 	g := newGuard(GuardConfig{})
-	tree, s := &Tree{guard: g}, &guardianProcess{pid: stat.pid, pidfd: held}
+	tree, s := &Tree{guard: g}, &guardianProcess{pid: stat.Pid, pidfd: held}
 	b := &watchedBody{by: s}
 	tree.parts = []*part{newPart(tree, b, nil)}
 	g.guardians.mu.Lock()
 	g.guardians.at[0] = s
 	err = g.guardians.pair.Ledger.Begin(1, nil)
-	_, _, planted := g.guardians.pair.Ledger.Plant(Now(), 1, guard.Plant{Of: tree})
+	_, _, planted := g.guardians.pair.Ledger.Plant(wire.Now(), 1, guard.Plant{Of: tree})
 	pairHands{g.guardians}.Strike()
 	pairHands{g.guardians}.Kill(0, errors.New("it is not needed"))
 	g.guardians.unlock()
@@ -137,7 +139,7 @@ func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 	if !b.ordered || b.unseen {
 		t.Errorf("ordered %v, and nobody watched over it: %v", b.ordered, b.unseen)
 	}
-	if rest(int(held.Fd()), unix.POLLIN, patience); !s.gone() {
+	if box.Rest(int(held.Fd()), unix.POLLIN, patience); !s.gone() {
 		t.Error("the guardian lives")
 	}
 }
@@ -148,7 +150,7 @@ func TestAWatchdogIsDisarmedThoughAGuardianSleeps(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	g, err := StartGuard(ctx, GuardConfig{
-		Container: probed(t, KindWalk), Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Output: log}),
+		Container: probed(t, box.KindWalk), Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Output: log}),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/box"
 )
 
 // IsPID1 reports whether this process is the init of a container. Then main only calls PID1Main.
@@ -76,10 +78,10 @@ func PID1Main() (int, error) {
 // adopted lists this process's children; those of the supervisor are among them once it is gone.
 func adopted() (pids []int) {
 	own, _ := os.Readlink("/proc/self") // 1, unless /proc is another namespace's
-	all, _ := processes()
+	all, _ := box.Processes()
 	for _, s := range all {
-		if strconv.Itoa(s.ppid) == own {
-			pids = append(pids, s.pid)
+		if strconv.Itoa(s.Ppid) == own {
+			pids = append(pids, s.Pid)
 		}
 	}
 	return pids

@@ -11,23 +11,17 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-)
 
-// Container is the containment of trees on this host, as found by Probe.
-type Container struct {
-	Kind    string `json:"kind"`
-	Why     string `json:"why,omitempty"`     // why nothing better
-	Base    string `json:"base,omitempty"`    // cgroup: where leaves are made
-	UserNS  bool   `json:"userns,omitempty"`  // pidns: in a user namespace, for want of privilege
-	MountNS bool   `json:"mountns,omitempty"` // pidns: with a /proc of its own
-}
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
+)
 
 // ErrNoContainer says that no allowed containment works here.
 var ErrNoContainer = errors.New("no containment works here")
 
 // Probe finds the best containment that mode allows (auto, cgroup, pidns, strict, walk) by a real test: it makes a
 // container, starts a process in it, kills it, proves its death, and removes the container.
-func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (Container, error) {
+func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (box.Container, error) {
 	if exe == "" {
 		exe = "/proc/self/exe"
 	}
@@ -35,14 +29,14 @@ func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (Container, 
 		log = hclog.NewNullLogger()
 	}
 	tries := map[string][]string{
-		"auto":     {KindCgroup, KindPidNS, KindWalk},
-		"strict":   {KindCgroup, KindPidNS},
-		KindCgroup: {KindCgroup},
-		KindPidNS:  {KindPidNS},
-		KindWalk:   {KindWalk},
+		"auto":         {box.KindCgroup, box.KindPidNS, box.KindWalk},
+		"strict":       {box.KindCgroup, box.KindPidNS},
+		box.KindCgroup: {box.KindCgroup},
+		box.KindPidNS:  {box.KindPidNS},
+		box.KindWalk:   {box.KindWalk},
 	}[mode]
 	if tries == nil {
-		return Container{}, fmt.Errorf("%w: unknown mode %q", ErrNoContainer, mode)
+		return box.Container{}, fmt.Errorf("%w: unknown mode %q", ErrNoContainer, mode)
 	}
 	runtime.LockOSThread() // processes forked here die with their thread
 	defer runtime.UnlockOSThread()
@@ -55,39 +49,38 @@ func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (Container, 
 		}
 		c.Why = inOneLine(faults)
 		switch kind {
-		case KindWalk:
+		case box.KindWalk:
 			log.Warn("last resort: processes are contained by walking /proc; a tree that loses its stub cannot be proved dead",
 				"why", c.Why)
-		case KindPidNS:
+		case box.KindPidNS:
 			if c.UserNS {
-				log.Warn("without privilege, programs run in a user namespace of their own, too: setuid and setgid programs and file "+
-					"capabilities (sudo, su, mount) give them nothing there, and other users' files belong to nobody; "+
-					"a cgroup that is delegated to this user is used instead, where there is one (systemd: Delegate=yes)", "why", c.Why)
+				log.Warn("without privilege, programs run in a user namespace of their own, too: sudo, su and other setuid programs do not work there; "+
+					"run as root, or in a unit with Delegate=yes", "why", c.Why)
 			}
-			log.Info("processes are contained by a PID namespace", "why", c.Why)
+			log.Info("processes are contained by a PID namespace")
 		default:
 			log.Info("processes are contained by a cgroup", "base", c.Base)
 		}
 		return c, nil
 	}
-	return Container{}, fmt.Errorf("%w: %w", ErrNoContainer, errors.Join(faults...))
+	return box.Container{}, fmt.Errorf("%w: %w", ErrNoContainer, errors.Join(faults...))
 }
 
-func probeKind(ctx context.Context, kind, exe string) (Container, error) {
+func probeKind(ctx context.Context, kind, exe string) (box.Container, error) {
 	switch kind {
-	case KindCgroup:
-		base, err := cgroupBase()
+	case box.KindCgroup:
+		base, err := box.CgroupBase()
 		if err != nil {
-			return Container{}, err
+			return box.Container{}, err
 		}
-		c := Container{Kind: kind, Base: base}
-		return c, probeCgroup(ctx, c, exe)
-	case KindWalk:
-		c := Container{Kind: kind}
+		c := box.Container{Kind: kind, Base: base}
+		return c, probeCgroup(ctx, c)
+	case box.KindWalk:
+		c := box.Container{Kind: kind}
 		return c, probeStub(ctx, c, exe)
 	}
 	var faults []error
-	for _, c := range []Container{
+	for _, c := range []box.Container{
 		{Kind: kind, MountNS: true},
 		{Kind: kind},
 		{Kind: kind, MountNS: true, UserNS: true},
@@ -99,7 +92,7 @@ func probeKind(ctx context.Context, kind, exe string) (Container, error) {
 		}
 		faults = append(faults, err)
 	}
-	return Container{}, errors.New(inOneLine(faults))
+	return box.Container{}, errors.New(inOneLine(faults))
 }
 
 // inOneLine joins the errors, each once.
@@ -115,15 +108,15 @@ func inOneLine(faults []error) string {
 	return strings.Join(said, "; ")
 }
 
-const probeMark = stubMark + "probe"
+const probeMark = box.StubMark + "probe"
 
-func probeStub(ctx context.Context, c Container, exe string) error {
-	s, err := newStub(c, exe, "understudy", probeMark, os.Stdout, os.Stderr)
+func probeStub(ctx context.Context, c box.Container, exe string) error {
+	s, err := newStub(c, exe, "understudy", probeMark, "", Spec{})
 	if err != nil {
 		return err
 	}
 	m, err := s.hear(ctx, 5*time.Second)
-	if err == nil && (m.Op != opReady || c.MountNS && m.Why != "") {
+	if err == nil && (m.Op != wire.OpReady || c.MountNS && m.Why != "") {
 		err = errors.New(m.Why)
 	}
 	if err != nil {
@@ -132,70 +125,54 @@ func probeStub(ctx context.Context, c Container, exe string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	err = killUntilDead(ctx, s.body, true)
+	err = box.KillUntilDead(ctx, s.body, true)
 	s.abort()
 	return err
 }
 
-func probeCgroup(ctx context.Context, c Container, exe string) (err error) {
+func probeCgroup(ctx context.Context, c box.Container) (err error) {
 	if err := os.MkdirAll(c.Base, 0o755); err != nil {
 		return err
 	}
-	l, err := makeLeaf(c.Base, "probe", "")
+	l, err := box.MakeLeaf(c.Base, "probe", "")
 	if err != nil {
 		return err
 	}
-	defer l.close()
+	defer l.Close()
 	defer func() {
 		if err != nil {
-			_ = l.strike()
-			_ = l.remove()
+			_ = l.Strike()
+			_ = l.Remove()
 		}
 	}()
-	in, err := l.newRun(1)
+	in, err := l.NewRun(1)
 	if err != nil {
 		return err
 	}
-	defer in.close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return err
+	defer in.Close()
+	waits := launch{cgroup: in.Dir} // at its gate, for ever
+	defer waits.discard()
+	if waits.fork(); waits.err != nil {
+		return fmt.Errorf("fork into a cgroup: %w", waits.err)
 	}
-	defer null.Close()
-	ours, theirs, err := socketPair() // a stub that waits at its gate for ever
-	if err != nil {
-		return err
-	}
-	defer ours.Close()
-	defer theirs.Close()
-	attr := (&program{Env: Environ()}).attr(null, null, null, theirs)
-	attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, in.dir
-	process, err := os.StartProcess(exe, []string{"understudy" + initTitle + probeMark, KindCgroup}, attr)
-	if err != nil {
-		return fmt.Errorf("fork into a cgroup: %w", err)
-	}
-	defer func() {
-		_ = process.Kill()
-		_, _ = process.Wait()
-	}()
-	own, err := statOf(process.Pid)
+	own, err := box.StatOf(waits.process.Pid)
 	if err == nil {
-		err = in.name(&first{pid: process.Pid, start: own.start})
+		err = in.Name(&box.First{Pid: own.Pid, Start: own.Start})
 	}
 	if err != nil {
 		return err
 	}
-	if dead, err := l.dead(); dead || err != nil {
+	if dead, err := l.Dead(); dead || err != nil {
 		return errors.Join(errors.New("a process that was forked into a cgroup is not seen in it"), err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := killUntilDead(ctx, l, true); err != nil {
+	if err := box.KillUntilDead(ctx, l, true); err != nil {
 		return err
 	}
-	if late, err := os.StartProcess(exe, []string{"understudy" + initTitle + probeMark, KindCgroup}, attr); err == nil {
-		_ = late.Kill()
-		_, _ = late.Wait()
+	late := launch{cgroup: in.Dir}
+	defer late.discard()
+	if late.fork(); late.err == nil {
 		return errors.New("a removed cgroup can still be forked into")
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -17,12 +18,12 @@ var (
 	ErrTreeEnded     = guard.ErrTreeEnded
 )
 
-// Spec is a program to start. Its stdin is /dev/null, and it leads a session of its own. For nil fields it inherits the
-// supervisor's values; the limits are those that the supervisor was started with.
+// Spec is a program to start. It leads a session of its own. For nil fields it inherits the supervisor's values; the limits are those that the supervisor was started with.
 type Spec struct {
 	Argv           []string
 	Dir            string   // entered as the program's user
 	Env            []string // complete; the last of a name counts
+	Stdin          *os.File // default: /dev/null
 	Stdout, Stderr *os.File // default: this process's own
 	Settings
 }
@@ -93,14 +94,6 @@ func (p *Process) Signal(sig syscall.Signal) error {
 // Start starts a program in the tree, which may have others running. ErrLeaseEnded or ErrNoLease: it must not run now.
 // ErrNotFound, ErrNotExecutable, ErrSettings: it cannot.
 func (t *Tree) Start(ctx context.Context, spec Spec) (*Process, error) {
-	p, err := t.start(ctx, spec)
-	if err != nil {
-		return nil, fmt.Errorf("start in tree %s: %w", t.id.Name, err)
-	}
-	return p, nil
-}
-
-func (t *Tree) start(ctx context.Context, spec Spec) (*Process, error) {
 	prog, err := Reached(ctx, &t.guard.reach, spec.resolve, nil)
 	if errors.Is(err, ErrNoAnswer) {
 		return nil, fmt.Errorf("look for %v and its directory: %w", spec.Argv, err)
@@ -111,7 +104,7 @@ func (t *Tree) start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := one.mayBegin(); err != nil {
 		return nil, err
 	}
-	defer one.over()
+	defer one.begun()
 	if t.leaf != nil {
 		return one.inLeaf(ctx)
 	}
@@ -125,15 +118,14 @@ type attempt struct {
 	prog *program
 }
 
-func (t *attempt) mayBegin() error {
-	t.guard.guardians.mu.Lock()
-	defer t.guard.guardians.unlock()
-	return t.entry.MayStart(Now())
+func (t *Tree) mayBegin() error {
+	defer t.guard.guardians.lock()()
+	return t.entry.MayStart(wire.Now())
 }
 
-func (t *attempt) over() {
-	t.guard.guardians.mu.Lock()
-	defer t.guard.guardians.unlock()
+// begun ends what mayBegin has begun.
+func (t *Tree) begun() {
+	defer t.guard.guardians.lock()()
 	t.entry.Started()
 }
 

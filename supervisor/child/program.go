@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,8 +21,16 @@ type program struct {
 	Argv []string `json:"argv"`
 	Dir  string   `json:"dir,omitempty"`
 	Env  []string `json:"env"`
-	Gate bool     `json:"gate,omitempty"` // its launcher waits for an order before it becomes the program
 	Settings
+}
+
+// stdin is closed by the caller after the fork.
+func (s Spec) stdin() (file *os.File, closeIt func(), err error) {
+	if s.Stdin != nil {
+		return s.Stdin, func() {}, nil
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	return null, func() { _ = null.Close() }, err
 }
 
 func (s Spec) stdout() *os.File {
@@ -135,12 +142,6 @@ func startFault(err error) error {
 }
 
 const adviceOnTasks = "a limit of tasks is reached: TasksMax= of the unit, pids.max of its cgroup or container, limits.nproc or ulimit -u of its user"
-
-// attr are the attributes of a program's or its launcher's process.
-func (prog *program) attr(files ...*os.File) *os.ProcAttr {
-	sys := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL} // P4: a second line; the guardians are the first
-	return &os.ProcAttr{Dir: prog.Dir, Env: prog.Env, Files: files, Sys: sys}
-}
 
 // write puts the program into a file without a name, whose descriptor can be passed on; it may be larger than any packet.
 func (prog *program) write() (*os.File, error) {

@@ -14,6 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
+	"understudy/supervisor/guard"
 )
 
 // P2: a fork that is under way when everything seen is dead may still come.
@@ -31,10 +34,10 @@ func TestStartThatIsUnderWayPreventsProof(t *testing.T) {
 		<-reached
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if err := tree.Kill(ctx); !errors.Is(err, ErrUnproved) {
+		if err := tree.Kill(ctx); !errors.Is(err, box.ErrUnproved) {
 			t.Errorf("called dead with a fork under way: %v", err)
 		}
-		if err := tree.End(ctx); !errors.Is(err, ErrUnproved) {
+		if err := tree.End(ctx); !errors.Is(err, box.ErrUnproved) {
 			t.Errorf("called ended with a fork under way: %v", err)
 		}
 		close(release)
@@ -48,7 +51,7 @@ func TestStartThatIsUnderWayPreventsProof(t *testing.T) {
 // P2: a walked tree without its stub cannot be found any more, so it is not called dead.
 func TestStubThatIsKilledProvesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, KindWalk), Name: "test"})
+	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, box.KindWalk), Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,32 +60,32 @@ func TestStubThatIsKilledProvesNothing(t *testing.T) {
 	tree := planted(t, g)
 	_, r := started(t, tree, "(setsid sleep 1000 &); echo ready; exec sleep 1000")
 	await(t, r, "ready")
-	all, err := processes()
+	all, err := box.Processes()
 	if err != nil {
 		t.Fatal(err)
 	}
 	stub := tree.parts[0].stub.pid
-	orphans := descendants(all, stub)
+	orphans := box.Descendants(all, stub)
 	kill9(stub)
 	awaitDeath(t, stub)
 	bounded, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer stop()
-	if err := tree.Kill(bounded); !errors.Is(err, ErrUnproved) {
+	if err := tree.Kill(bounded); !errors.Is(err, box.ErrUnproved) {
 		t.Errorf("killed: %v", err)
 	}
 	id := tree.ID()
-	if dead, err := ProveDead(id); dead || !errors.Is(err, ErrUnproved) {
+	if dead, err := box.ProveDead(id); dead || !errors.Is(err, box.ErrUnproved) {
 		t.Errorf("by its id: dead %v, %v", dead, err)
 	}
 	for _, s := range orphans {
-		kill9(s.pid)
+		kill9(s.Pid)
 	}
 	guardians := guardiansOf(os.Getpid())
 	tree.mu.Lock()
 	tree.parts = nil // or the guard would not stop either
 	tree.mu.Unlock()
 	cancel()
-	if err := <-ran; err != nil && !errors.Is(err, ErrUnproved) {
+	if err := <-ran; err != nil && !errors.Is(err, box.ErrUnproved) {
 		t.Error(err)
 	}
 	kill9(guardians...)
@@ -102,12 +105,12 @@ func TestLeaseThatRanOutIsOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e.Deadline = Now() - 1
+		e.Deadline = wire.Now() - 1
 		g.guardians.mu.Unlock()
 		if _, err := tree.Start(t.Context(), Spec{Argv: []string{"sleep", "1000"}}); !errors.Is(err, ErrLeaseEnded) {
 			t.Errorf("start: %v", err)
 		}
-		if err := g.Extend(1, Now()+time.Minute); !errors.Is(err, ErrLeaseEnded) {
+		if err := g.Extend(1, wire.Now()+time.Minute); !errors.Is(err, ErrLeaseEnded) {
 			t.Errorf("extend: %v", err)
 		}
 		<-g.Over(1)
@@ -119,7 +122,7 @@ func TestLeaseThatRanOutIsOver(t *testing.T) {
 
 // P3: the gate stays shut until both guardians can kill it.
 func TestGateStaysShutUntilBothGuardiansKnow(t *testing.T) {
-	for _, kind := range []string{KindCgroup, KindPidNS, KindWalk} {
+	for _, kind := range []string{box.KindCgroup, box.KindPidNS, box.KindWalk} {
 		t.Run(kind, func(t *testing.T) {
 			needKind(t, kind)
 			g := guarded(t, kind)
@@ -145,11 +148,11 @@ func TestGateStaysShutUntilBothGuardiansKnow(t *testing.T) {
 // P3: what the kernel holds keeps a cgroup from being removed; what is forked into it late is frozen before its first
 // instruction, and killed.
 func TestWhatIsForkedLateIntoWhatIsEndedNeverRuns(t *testing.T) {
-	need.These(t, KindCgroup)
+	need.These(t, box.KindCgroup)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would wait for the fork, and everything here for it
-	g := guarded(t, KindCgroup)
+	g := guarded(t, box.KindCgroup)
 	tree := planted(t, g)
-	if dead, err := look(&clinging{tree.leaf}, true); dead || err != nil {
+	if dead, err := guard.KillOnce(&clinging{tree.leaf}, true); dead || err != nil {
 		t.Fatalf("%v, %v", dead, err)
 	}
 	ran := filepath.Join(t.TempDir(), "ran")
@@ -159,13 +162,13 @@ func TestWhatIsForkedLateIntoWhatIsEndedNeverRuns(t *testing.T) {
 		started <- err
 	}()
 	frozen := func() bool {
-		text, err := os.ReadFile(filepath.Join(tree.leaf.path, "cgroup.events"))
+		text, err := os.ReadFile(filepath.Join(tree.leaf.Path, "cgroup.events"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return strings.Contains(string(text), "populated 1") && strings.Contains(string(text), "frozen 1")
 	}
-	for until := time.Now().Add(patience); !frozen(); pollOne(-1, 0, time.Millisecond) {
+	for until := time.Now().Add(patience); !frozen(); wire.PollOne(-1, 0, time.Millisecond) {
 		if len(started) > 0 || time.Now().After(until) {
 			t.Fatal("it is not frozen")
 		}
@@ -180,9 +183,9 @@ func TestWhatIsForkedLateIntoWhatIsEndedNeverRuns(t *testing.T) {
 }
 
 // clinging is a body in which the kernel holds something.
-type clinging struct{ body }
+type clinging struct{ box.Body }
 
-func (*clinging) dead() (bool, error) { return false, nil }
+func (*clinging) Dead() (bool, error) { return false, nil }
 
 // P5: a later supervisor on the same machine can see and kill what an earlier one left, and never takes for dead what it
 // cannot see.
@@ -195,32 +198,32 @@ func TestTreeOfAnotherSupervisorIsKilledByItsID(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var id TreeID
+		var id box.TreeID
 		if err := json.Unmarshal(raw, &id); err != nil {
 			t.Fatal(err)
 		}
-		if dead, _ := ProveDead(id); dead {
+		if dead, _ := box.ProveDead(id); dead {
 			t.Error("an empty tree is called dead while its supervisor lives")
 		}
 		p.do(command{Do: "start", Name: "a", Script: stubborn})
 		p.ready()
-		if dead, err := ProveDead(id); dead || err != nil {
+		if dead, err := box.ProveDead(id); dead || err != nil {
 			t.Fatalf("dead: %v, %v", dead, err)
 		}
-		for name, change := range map[string]func(*TreeID){
-			"boot":          func(id *TreeID) { id.Boot = "another" },
-			"pid namespace": func(id *TreeID) { id.PidNS++ },
-			"no namespace":  func(id *TreeID) { id.PidNS = 0 },
-			"parent":        func(id *TreeID) { id.Inode++; id.Mark = "" },
-			"path":          func(id *TreeID) { id.Path = "/nonexistent/x"; id.Mark = "" },
-			"kind":          func(id *TreeID) { id.Kind = "" },
+		for name, change := range map[string]func(*box.TreeID){
+			"boot":          func(id *box.TreeID) { id.Boot = "another" },
+			"pid namespace": func(id *box.TreeID) { id.PidNS++ },
+			"no namespace":  func(id *box.TreeID) { id.PidNS = 0 },
+			"parent":        func(id *box.TreeID) { id.Inode++; id.Mark = "" },
+			"path":          func(id *box.TreeID) { id.Path = "/nonexistent/x"; id.Mark = "" },
+			"kind":          func(id *box.TreeID) { id.Kind = "" },
 		} {
 			other := id
 			change(&other)
-			if dead, err := ProveDead(other); dead || !errors.Is(err, ErrElsewhere) {
+			if dead, err := box.ProveDead(other); dead || !errors.Is(err, box.ErrElsewhere) {
 				t.Errorf("another %s: dead %v, %v", name, dead, err)
 			}
-			if err := KillByID(t.Context(), other); !errors.Is(err, ErrElsewhere) {
+			if err := box.KillByID(t.Context(), other); !errors.Is(err, box.ErrElsewhere) {
 				t.Errorf("another %s: kill: %v", name, err)
 			}
 		}
@@ -230,9 +233,9 @@ func TestTreeOfAnotherSupervisorIsKilledByItsID(t *testing.T) {
 		}
 		freeze(t, p.cmd.Process.Pid)
 		guardians := p.guardians()
-		stubs, _, _ := id.stubs() // none in a cgroup
-		err = KillByID(t.Context(), id)
-		if kind == KindCgroup && err != nil || kind != KindCgroup && !errors.Is(err, ErrUnproved) {
+		stubs, _, _ := id.Stubs() // none in a cgroup
+		err = box.KillByID(t.Context(), id)
+		if kind == box.KindCgroup && err != nil || kind != box.KindCgroup && !errors.Is(err, box.ErrUnproved) {
 			t.Errorf("kill while its supervisor is frozen: %v", err)
 		}
 		p.dead()
@@ -241,11 +244,11 @@ func TestTreeOfAnotherSupervisorIsKilledByItsID(t *testing.T) {
 		awaitDeath(t, guardians...)
 		awaitDeath(t, p.cmd.Process.Pid)
 		for _, s := range stubs {
-			awaitDeath(t, s.pid)
+			awaitDeath(t, s.Pid)
 		}
-		dead, err := ProveDead(id)
-		if kind == KindWalk {
-			if dead || !errors.Is(err, ErrUnproved) {
+		dead, err := box.ProveDead(id)
+		if kind == box.KindWalk {
+			if dead || !errors.Is(err, box.ErrUnproved) {
 				t.Errorf("a walked tree without its stub: dead %v, %v", dead, err)
 			}
 		} else if !dead || err != nil {

@@ -12,22 +12,23 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
 // ProxyAgent makes a function that holds a conversation in a supervisor's place and closes the connection, from the note that
 // the supervisor shares with its listener. Many conversations may be open at a time; the function bounds them. seenDead
 // reports whether the guardian itself has seen a tree dead under a lease that has ended, so that no start in it can succeed.
-type ProxyAgent func(note []byte, seenDead func(TreeID) bool) (answer func(ctx context.Context, conn net.Conn), err error)
+type ProxyAgent func(note []byte, seenDead func(box.TreeID) bool) (answer func(ctx context.Context, conn net.Conn), err error)
 
 // Lend lets the guardians answer at a listener when this process does not: at once if it is dead, and after a moment
 // if it leaves connections waiting. Lend takes the file over. Only the newest shared one counts.
 func (g *Guard) Lend(listener *os.File, note []byte) error {
-	if len(note) > maxPacket/2 {
-		return errors.Join(fmt.Errorf("share a listener: %w", errPacketTooLarge), listener.Close())
+	if len(note) > wire.MaxPacket/2 {
+		return errors.Join(fmt.Errorf("share a listener: %w", wire.ErrPacketTooLarge), listener.Close())
 	}
-	g.guardians.mu.Lock()
-	defer g.guardians.unlock()
+	defer g.guardians.lock()()
 	_, former := g.guardians.pair.Ledger.Shared()
 	g.guardians.pair.Ledger.Share(slices.Clone(note), listener)
 	if former != nil {
@@ -80,7 +81,7 @@ func (g *answering) at(listener *os.File, note []byte) error {
 	}
 	if g.proxyAgent != nil {
 		g.proxyAgent.retired.Store(true)
-		_ = raiseWitness(g.proxyAgent.bell)
+		_ = box.RaiseWitness(g.proxyAgent.bell)
 	}
 	g.proxyAgent = &proxyAgent{answer: answer, fd: fd, bell: bell}
 	go g.proxyAgent.run()
@@ -91,7 +92,7 @@ func (g *answering) at(listener *os.File, note []byte) error {
 func (s *proxyAgent) nowAlone() {
 	if s != nil {
 		s.alone.Store(true)
-		_ = raiseWitness(s.bell)
+		_ = box.RaiseWitness(s.bell)
 	}
 }
 
@@ -109,8 +110,8 @@ func (s *proxyAgent) run() {
 			continue
 		}
 		if !s.alone.Load() {
-			pollOne(s.bell, unix.POLLIN, leaveToSupervisor)
-			if !readable(s.fd) {
+			wire.PollOne(s.bell, unix.POLLIN, leaveToSupervisor)
+			if !wire.Readable(s.fd) {
 				continue
 			}
 		}
@@ -119,7 +120,7 @@ func (s *proxyAgent) run() {
 				break
 			}
 		}
-		pollOne(-1, 0, breath)
+		wire.PollOne(-1, 0, breath)
 	}
 }
 
@@ -154,14 +155,14 @@ type inquiry struct {
 }
 
 // seenDead is called outside the loop, and answered by it.
-func (g *answering) seenDead(id TreeID) bool {
+func (g *answering) seenDead(id box.TreeID) bool {
 	q := inquiry{mark: id.Mark, answer: make(chan bool, 1)}
 	select {
 	case g.inquiries <- q:
 	default:
 		return false
 	}
-	_ = raiseWitness(g.bell)
+	_ = box.RaiseWitness(g.bell)
 	patience := time.NewTimer(time.Second)
 	defer patience.Stop()
 	select {
@@ -177,7 +178,7 @@ func (g *answering) inquire(ward *guard.Ward) {
 	for {
 		select {
 		case q := <-g.inquiries:
-			q.answer <- ward.Settled(q.mark)
+			q.answer <- ward.SeenDead(q.mark)
 		default:
 			return
 		}

@@ -9,14 +9,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 )
 
 // answerMarks is the stand-in of the guardians of these tests: who gives a mark learns whether its tree was seen dead.
-func answerMarks(note []byte, seenDead func(TreeID) bool) (func(context.Context, net.Conn), error) {
+func answerMarks(note []byte, seenDead func(box.TreeID) bool) (func(context.Context, net.Conn), error) {
 	return func(_ context.Context, conn net.Conn) {
 		defer conn.Close()
 		mark, _ := bufio.NewReader(conn).ReadString('\n')
-		fmt.Fprintf(conn, "%s %d %v\n", note, os.Getpid(), seenDead(TreeID{Mark: strings.TrimSpace(mark)}))
+		fmt.Fprintf(conn, "%s %d %v\n", note, os.Getpid(), seenDead(box.TreeID{Mark: strings.TrimSpace(mark)}))
 	}, nil
 }
 
@@ -43,7 +46,7 @@ func inquire(t *testing.T, addr, mark string) (note string, by int, dead bool) {
 // they have seen it dead.
 func TestGuardiansAnswerAtALentListener(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{KindPidNS, KindWalk} {
+	for _, kind := range []string{box.KindPidNS, box.KindWalk} {
 		t.Run(kind, func(t *testing.T) {
 			needKind(t, kind)
 			t.Parallel()
@@ -60,7 +63,7 @@ func TestGuardiansAnswerAtALentListener(t *testing.T) {
 			addr := p.do(command{Do: "lend", Name: "new"}).ID.Name
 
 			note, by, dead := inquire(t, addr, id.Mark)
-			if note != "new" || dead && Now() < end {
+			if note != "new" || dead && wire.Now() < end {
 				t.Errorf("%s says dead: %v", note, dead)
 			}
 			if conn, err := net.DialTimeout("tcp", old, patience); err == nil { // nobody accepts there
@@ -83,7 +86,7 @@ func TestGuardiansAnswerAtALentListener(t *testing.T) {
 			p.lives()
 			freeze(t, p.cmd.Process.Pid)
 			p.dead()
-			for begun := Now(); !dead && Now() < begun+5*time.Second; { // the guardian looks again within milliseconds
+			for begun := wire.Now(); !dead && wire.Now() < begun+5*time.Second; { // the guardian looks again within milliseconds
 				_, _, dead = inquire(t, addr, id.Mark)
 			}
 			if !dead {

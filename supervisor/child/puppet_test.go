@@ -16,6 +16,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 )
 
 // A puppet is a supervisor in a process of its own, which does what it is told, line by line.
@@ -24,7 +27,7 @@ type puppet struct {
 	cmd       *exec.Cmd
 	in        io.Writer
 	out       *bufio.Reader
-	container Container
+	container box.Container
 	held      *os.File // every process of every tree has the other end
 	log       *os.File // what the closers say
 	logLines  *bufio.Reader
@@ -49,7 +52,7 @@ type reply struct {
 	Pid       int
 	Guardians []int
 	At        time.Duration
-	ID        TreeID
+	ID        box.TreeID
 }
 
 const (
@@ -159,12 +162,12 @@ func (p *puppet) guardians() []int {
 }
 
 func guardiansOf(supervisor int) []int {
-	all, _ := processes()
+	all, _ := box.Processes()
 	found := []int{0, 0}
 	for _, s := range all {
-		title, _ := os.ReadFile(filepath.Join("/proc", itoa(s.pid), "cmdline"))
-		if s.ppid == supervisor && s.alive() && strings.Contains(string(title), guardianMark) {
-			found[strings.Index("12", string(title)[strings.Index(string(title), "/2")-1:][:1])] = s.pid
+		title, _ := os.ReadFile(filepath.Join("/proc", itoa(s.Pid), "cmdline"))
+		if s.Ppid == supervisor && s.Alive() && strings.Contains(string(title), guardianMark) {
+			found[strings.Index("12", string(title)[strings.Index(string(title), "/2")-1:][:1])] = s.Pid
 		}
 	}
 	return found
@@ -189,7 +192,7 @@ func (p *puppet) dead() time.Duration {
 	for {
 		_, err := p.held.Read(buf)
 		if err == io.EOF {
-			return Now()
+			return wire.Now()
 		}
 		if err != nil {
 			p.t.Fatalf("the tree lives on: %v", err)
@@ -229,7 +232,7 @@ func kill9(pids ...int) {
 
 // puppetMain is the supervisor.
 func puppetMain() int {
-	var c Container
+	var c box.Container
 	if err := json.Unmarshal([]byte(os.Args[1]), &c); err != nil {
 		return 3
 	}
@@ -307,10 +310,10 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 		}
 		return r, g.Begin(c.Epoch, raw)
 	case "extend":
-		r.At = Now() + c.In
+		r.At = wire.Now() + c.In
 		return r, g.Extend(c.Epoch, r.At)
 	case "shorten":
-		r.At = Now() + c.In
+		r.At = wire.Now() + c.In
 		return r, g.Shorten(ctx, c.Epoch, r.At, fake(dir, c))
 	case "tree":
 		t, err := g.NewTree(ctx, c.Epoch, c.Name, []byte(c.Name))
@@ -320,6 +323,16 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 		return r, err
 	case "freeze": // at the next fork, after the last look at the lease
 		g.beforeSpawn = func() { _ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP) } // this thread stops before it returns
+		return r, nil
+	case "expect":
+		t := trees[c.Name]
+		t.Expect(ctx)
+		t.expected.making.Lock()
+		defer t.expected.making.Unlock()
+		if t.expected.next == nil {
+			return r, errors.New("nothing is prepared")
+		}
+		r.Pid = t.expected.next.p.pid
 		return r, nil
 	case "start":
 		held, err := os.OpenFile(filepath.Join(dir, "held"), os.O_RDWR, 0)
@@ -348,6 +361,11 @@ func puppetDo(ctx context.Context, g *Guard, trees map[string]*Tree, last map[st
 			return r, g.CheckWatchdog(ctx, fake(dir, c))
 		}
 		return r, trees[c.Name].Arm(ctx, fake(dir, c))
+	case "owe":
+		return r, trees[c.Name].Owe(ctx, []byte(dir))
+	case "settle":
+		trees[c.Name].Settle(true)
+		return r, nil
 	case "end":
 		return r, trees[c.Name].End(ctx)
 	case "finish":

@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/box"
 )
 
 // P2: what has left its cgroup, and removed that, is not found by the tree's identity any more, and it cannot be killed. Whoever wrote it
 // down as a process finds it by that.
 func TestWhatLeftItsCgroupAndRemovedItIsFoundAsAProcess(t *testing.T) {
 	outside(t)
-	g := guarded(t, KindCgroup)
+	g := guarded(t, box.KindCgroup)
 	tree := planted(t, g)
 	p, r := started(t, tree, "exec "+self(t)+" "+runawayWord)
 	await(t, r, "ready")
@@ -25,20 +27,20 @@ func TestWhatLeftItsCgroupAndRemovedItIsFoundAsAProcess(t *testing.T) {
 	_, letGo := hold(t, p.Pid())
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	alive, ok := errors.AsType[*AliveError](tree.Unproved(tree.End(ctx)))
+	alive, ok := errors.AsType[*box.AliveError](tree.Unproved(tree.End(ctx)))
 	if !ok || alive.Pid != p.Pid() || alive.Start == 0 {
 		t.Fatalf("%+v", alive)
 	}
 	id := tree.ID()
-	if err := id.Outlasted(alive.Pid, alive.Start); !errors.Is(err, ErrUnproved) {
+	if err := id.Outlasted(alive.Pid, alive.Start); !errors.Is(err, box.ErrUnproved) {
 		t.Errorf("held: %v", err)
 	}
-	if err := id.Outlasted(alive.Pid, 0); !errors.Is(err, ErrMayLive) {
+	if err := id.Outlasted(alive.Pid, 0); !errors.Is(err, box.ErrMayLive) {
 		t.Errorf("held, with an unknown start: %v", err)
 	}
 	other := id
 	other.PidNS++
-	if err := other.Outlasted(alive.Pid, alive.Start); !errors.Is(err, ErrElsewhere) {
+	if err := other.Outlasted(alive.Pid, alive.Start); !errors.Is(err, box.ErrElsewhere) {
 		t.Errorf("in another namespace: %v", err)
 	}
 	letGo()
@@ -59,19 +61,19 @@ func TestAZombieIsDeadWhateverNamesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Wait() }()
-	s, err := statOf(cmd.Process.Pid)
+	s, err := box.StatOf(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := Identity()
+	host, err := box.Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := TreeID{Kind: KindWalk, Boot: host.Boot, PidNS: host.PidNS}
-	if err := id.Outlasted(s.pid, s.start); !errors.Is(err, ErrUnproved) {
+	id := box.TreeID{Kind: box.KindWalk, Boot: host.Boot, PidNS: host.PidNS}
+	if err := id.Outlasted(s.Pid, s.Start); !errors.Is(err, box.ErrUnproved) {
 		t.Errorf("alive: %v", err)
 	}
-	held, err := holdProcess(s.pid, s.start)
+	held, err := box.HoldProcess(s.Pid, s.Start)
 	if err != nil || held == nil {
 		t.Fatal(err)
 	}
@@ -80,8 +82,8 @@ func TestAZombieIsDeadWhateverNamesIt(t *testing.T) {
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(held.Fd()), Events: unix.POLLIN}}, int(patience.Milliseconds())); n != 1 {
 		t.Fatal(err)
 	}
-	for _, start := range []uint64{s.start, 0} {
-		if err := id.Outlasted(s.pid, start); err != nil {
+	for _, start := range []uint64{s.Start, 0} {
+		if err := id.Outlasted(s.Pid, start); err != nil {
 			t.Errorf("a zombie, start %d: %v", start, err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/box"
 )
 
 // askedRest are the processes left behind by a start's first one that were asked to end.
@@ -30,19 +32,19 @@ func (p *Process) AskRest(sig syscall.Signal) (left int) {
 	p.rest.mu.Lock()
 	defer p.rest.mu.Unlock()
 	for _, s := range p.part.remaining() {
-		if s.pid == p.pid || !s.alive() {
+		if s.Pid == p.pid || !s.Alive() {
 			continue
 		}
 		left++
-		id := rival{s.pid, s.start}
+		id := rival{s.Pid, s.Start}
 		if p.rest.asked[id] {
 			continue
 		}
-		held, err := holdProcess(s.pid, s.start)
+		held, err := box.HoldProcess(s.Pid, s.Start)
 		if err != nil || held == nil {
 			continue // it is gone, or is asked at the next look
 		}
-		if !p.part.has(s.pid) { // its pid belonged to another process when it was listed
+		if !p.part.has(s.Pid) { // its pid belonged to another process when it was listed
 			_ = held.Close()
 			continue
 		}
@@ -50,15 +52,15 @@ func (p *Process) AskRest(sig syscall.Signal) (left int) {
 			p.rest.asked = map[rival]bool{}
 		}
 		p.rest.asked[id] = true
-		_ = signalHeld(held, sig) // a process that cannot be asked is killed in the end
-		_ = signalHeld(held, unix.SIGCONT)
+		_ = box.SignalHeld(held, sig) // a process that cannot be asked is killed in the end
+		_ = box.SignalHeld(held, unix.SIGCONT)
 		_ = held.Close()
 	}
 	return left
 }
 
 // remaining lists the processes of a start that one look finds: good for asking, not for proof.
-func (p *part) remaining() (found []stat) {
+func (p *part) remaining() (found []box.Stat) {
 	p.tree.mu.Lock()
 	over := p.over
 	p.tree.mu.Unlock()
@@ -68,22 +70,22 @@ func (p *part) remaining() (found []stat) {
 	if p.stub == nil {
 		return inCgroup(p.path, 0)
 	}
-	if s, err := statOf(p.stub.pid); err != nil || s.start != p.stub.start {
+	if s, err := box.StatOf(p.stub.pid); err != nil || s.Start != p.stub.start {
 		return nil
 	}
-	if found = childrenBelow(p.stub.pid); slices.ContainsFunc(found, stat.alive) {
+	if found = childrenBelow(p.stub.pid); slices.ContainsFunc(found, box.Stat.Alive) {
 		return found
 	}
-	all, err := processes() // this leaves no process out
-	if err != nil || !slices.ContainsFunc(all, func(s stat) bool { return s.pid == p.stub.pid && s.start == p.stub.start }) {
+	all, err := box.Processes() // this leaves no process out
+	if err != nil || !slices.ContainsFunc(all, func(s box.Stat) bool { return s.Pid == p.stub.pid && s.Start == p.stub.start }) {
 		return nil
 	}
-	return descendants(all, p.stub.pid)
+	return box.Descendants(all, p.stub.pid)
 }
 
 // childrenBelow lists a process's descendants by the kernel's lists of children. It may leave some out while others end, and lists none
 // if the kernel has no such lists.
-func childrenBelow(root int) (found []stat) {
+func childrenBelow(root int) (found []box.Stat) {
 	for queue := []int{root}; len(queue) > 0 && len(found) < 4096; queue = queue[1:] {
 		files, _ := filepath.Glob("/proc/" + strconv.Itoa(queue[0]) + "/task/*/children")
 		for _, file := range files {
@@ -93,7 +95,7 @@ func childrenBelow(root int) (found []stat) {
 				if err != nil {
 					continue
 				}
-				if s, err := statOf(pid); err == nil && s.ppid == queue[0] {
+				if s, err := box.StatOf(pid); err == nil && s.Ppid == queue[0] {
 					found, queue = append(found, s), append(queue, pid)
 				}
 			}
@@ -108,17 +110,17 @@ func (p *part) has(pid int) bool {
 		return true // a walk saw it below the stub, by its start
 	}
 	at, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
-	return err == nil && inRun(string(at), []string{p.path})
+	return err == nil && box.InRun(string(at), []string{p.path})
 }
 
 // inCgroup lists the processes of a cgroup and of those inside it.
-func inCgroup(path string, depth int) (found []stat) {
+func inCgroup(path string, depth int) (found []box.Stat) {
 	pids, err := members(path)
 	if err != nil || depth > 64 {
 		return nil
 	}
 	for _, pid := range pids {
-		if s, err := statOf(pid); err == nil {
+		if s, err := box.StatOf(pid); err == nil {
 			found = append(found, s)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"understudy/supervisor/child/box"
 )
 
 // What the first process left behind is asked to end as well, one that is stopped too, and once only.
@@ -66,7 +68,7 @@ func TestWhatTheFirstProcessLeftBehindIsAsked(t *testing.T) {
 
 // However many processes the machine has: to look for what is left of one start takes no longer for that.
 func TestALookForWhatIsLeftDoesNotGrowWithTheMachine(t *testing.T) {
-	for _, kind := range []string{KindPidNS, KindWalk} {
+	for _, kind := range []string{box.KindPidNS, box.KindWalk} {
 		t.Run(kind, func(t *testing.T) {
 			needKind(t, kind)
 			if _, err := os.ReadFile("/proc/thread-self/children"); err != nil {

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -49,12 +49,6 @@ var limits = map[string]int{
 
 // LimitNames lists all limits.
 func LimitNames() []string { return slices.Sorted(maps.Keys(limits)) }
-
-// plain reports whether a fork can apply all settings of the program.
-func (s Settings) plain() bool {
-	return s.Credential == nil && s.Umask == nil && len(s.Limits) == 0 && s.Nice == nil && s.OOMScoreAdj == nil &&
-		!s.NoNewPrivs && s.Capabilities == nil
-}
 
 // check refuses values that no kernel takes, and a directory that is none.
 func (prog *program) check() error {
@@ -101,143 +95,108 @@ func (l Limit) String() string {
 	return word(l.Soft) + ":" + word(l.Hard)
 }
 
-// step is one step of a launcher. The launcher, and the process that explains its failure, use the same list.
+// step is one step of a copy of this process on its way to the program.
 type step struct {
 	what, advice string
-	do           func() unix.Errno
+	calls        []call
 }
 
-// steps are in the order that their privileges need, which are gone after the change of the user. The last one becomes the
-// program. Only the first allocates memory when it runs.
-func (prog *program) steps() ([]step, error) {
+// steps are in the order that their privileges need, which are gone after the change of the user. The last one becomes the program.
+func (prog *program) steps(o *order) ([]step, error) {
 	var all []step
 	if n := prog.OOMScoreAdj; n != nil {
-		value := []byte(strconv.Itoa(*n))
+		score := strconv.Itoa(*n)
+		write := kernel(unix.SYS_WRITE, 0, o.text(score), uintptr(len(score)))
+		write.onFile = true
 		all = append(all, step{
 			fmt.Sprintf("oom_score_adj: %d", *n), "to lower it needs a supervisor with root's rights: run it as root, or raise the value",
-			func() unix.Errno { return errnoOf(os.WriteFile("/proc/self/oom_score_adj", value, 0)) },
+			[]call{kernel(unix.SYS_OPENAT, here, o.text("/proc/self/oom_score_adj"), unix.O_WRONLY|unix.O_CLOEXEC), write},
 		})
 	}
 	for _, l := range prog.Limits {
-		resource, value := uintptr(limits[l.Name]), &unix.Rlimit{Cur: l.Soft, Max: l.Hard}
 		advice := "the supervisor's own hard limit is lower: raise that one (Limit" + strings.ToUpper(l.Name) + "= in its unit), or lower this one"
 		if l.Name == "nofile" {
 			advice += ", which cannot be above the sysctl fs.nr_open for any user"
 		}
-		all = append(all, step{fmt.Sprintf("limits.%s: %s", l.Name, l), advice, func() unix.Errno {
-			_, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, resource, uintptr(unsafe.Pointer(value)), 0, 0, 0)
-			return errno
+		all = append(all, step{fmt.Sprintf("limits.%s: %s", l.Name, l), advice, []call{
+			kernel(unix.SYS_PRLIMIT64, 0, uintptr(limits[l.Name]), value(o, unix.Rlimit{Cur: l.Soft, Max: l.Hard})),
 		}})
 	}
 	if n := prog.Nice; n != nil {
-		value := uintptr(*n)
 		all = append(all, step{
 			fmt.Sprintf("nice: %d", *n), "a value below the supervisor's own needs root's rights or limits.nice: give it those, or raise the value",
-			func() unix.Errno {
-				_, _, errno := unix.RawSyscall(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, value)
-				return errno
-			},
+			[]call{kernel(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, uintptr(*n))},
 		})
 	}
 	if m := prog.Umask; m != nil {
-		value := uintptr(*m)
-		all = append(all, step{fmt.Sprintf("umask: %#o", *m), "", func() unix.Errno {
-			_, _, errno := unix.RawSyscall(unix.SYS_UMASK, value, 0, 0)
-			return errno
-		}})
+		all = append(all, step{fmt.Sprintf("umask: %#o", *m), "", []call{kernel(unix.SYS_UMASK, uintptr(*m))}})
 	}
 	// Root stays as it is until the exec: a process that gains rights there loses the death signal.
 	caps, changes := prog.Capabilities, prog.Credential != nil && prog.Credential.UID != 0 && !prog.Credential.already()
 	if caps != nil {
-		all = append(all, caps.before(changes)...)
+		all = append(all, caps.before(o, changes)...)
 	}
 	if prog.Credential != nil {
-		all = append(all, prog.Credential.steps()...)
+		all = append(all, prog.Credential.steps(o)...)
 	}
 	if caps != nil {
-		all = append(all, caps.after(changes)...)
+		all = append(all, caps.after(o, changes)...)
 	}
 	if prog.NoNewPrivs {
 		all = append(all, noNewPrivs())
 	}
 	all = append(all, keepDeathSignal())
-	return prog.lastSteps(all)
+	return prog.lastSteps(o, all)
 }
+
+const here = ^uintptr(99) // AT_FDCWD
 
 // already reports that there is nothing to change, which needs no rights.
 func (c *Credential) already() bool {
 	return unix.Geteuid() != 0 && unix.Geteuid() == int(c.UID) && unix.Getegid() == int(c.GID)
 }
 
-func (c *Credential) steps() []step {
+func (c *Credential) steps(o *order) []step {
 	who := fmt.Sprintf("user: %s (uid %d, gid %d)", c.Name, c.UID, c.GID)
 	const advice = "only a supervisor that runs as root can change it: run it as root, or leave user: and group: out"
-	uid, gid := int(c.UID), int(c.GID)
-	groups := make([]int, len(c.Groups))
-	for i, g := range c.Groups {
-		groups[i] = int(g)
-	}
-	already := c.already()
-	unless := func(do func() error) func() unix.Errno {
-		return func() unix.Errno {
-			if already {
-				return 0
-			}
-			return errnoOf(do())
+	var groups, group, user []call
+	if !c.already() {
+		uid, gid := uintptr(c.UID), uintptr(c.GID)
+		all := kernel(unix.SYS_SETGROUPS, uintptr(len(c.Groups)))
+		if len(c.Groups) > 0 {
+			all.args[1] = o.put(unsafe.Slice((*byte)(unsafe.Pointer(&c.Groups[0])), 4*len(c.Groups)))
 		}
+		groups, group, user = []call{all}, []call{kernel(unix.SYS_SETRESGID, gid, gid, gid)}, []call{kernel(unix.SYS_SETRESUID, uid, uid, uid)}
 	}
-	// Raw calls change only this thread, which becomes the program.
-	return []step{
-		{who + ": its groups", advice, unless(func() error { return unix.Setgroups(groups) })},
-		{who + ": its group", advice, unless(func() error { return unix.Setresgid(gid, gid, gid) })},
-		{who, advice, unless(func() error { return unix.Setresuid(uid, uid, uid) })},
-	}
+	return []step{{who + ": its groups", advice, groups}, {who + ": its group", advice, group}, {who, advice, user}}
 }
 
-// keepDeathSignal asks again for the signal, which a change of the user takes away.
+// keepDeathSignal asks again for the signal, which a change of the user takes away. P4
 func keepDeathSignal() step {
-	parent := uintptr(os.Getppid())
-	return step{"the death signal", "", func() unix.Errno { // P4
-		_, _, errno := unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0)
-		if errno != 0 {
-			return errno
-		}
-		if now, _, _ := unix.RawSyscall(unix.SYS_GETPPID, 0, 0, 0); now != parent {
-			return unix.ESRCH // the parent died before, and no signal would tell us
-		}
-		return 0
-	}}
+	parent := kernel(unix.SYS_GETPPID)
+	parent.wants = uintptr(os.Getpid()) // if it died before, no signal would say so
+	return step{"the death signal", "", []call{kernel(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL)), parent}}
 }
 
 // lastSteps are done as the program's user.
-func (prog *program) lastSteps(all []step) ([]step, error) {
-	dir, err := unix.BytePtrFromString(prog.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("working_dir %q: %w", prog.Dir, err)
+func (prog *program) lastSteps(o *order, all []step) ([]step, error) {
+	for what, texts := range map[string][]string{
+		"working_dir " + prog.Dir: {prog.Dir}, "program " + prog.Path: {prog.Path}, "arguments": prog.Argv, "environment": prog.Env,
+	} {
+		for _, text := range texts {
+			if strings.Contains(text, "\x00") {
+				return nil, fmt.Errorf("%s: %w", what, unix.EINVAL)
+			}
+		}
 	}
 	if prog.Dir != "" {
-		all = append(all, step{"working_dir: " + prog.Dir, "its user must be able to enter it: change its owner or mode, or working_dir:", func() unix.Errno {
-			_, _, errno := unix.RawSyscall(unix.SYS_CHDIR, uintptr(unsafe.Pointer(dir)), 0, 0)
-			return errno
-		}})
+		all = append(all, step{
+			"working_dir: " + prog.Dir, "its user must be able to enter it: change its owner or mode, or working_dir:",
+			[]call{kernel(unix.SYS_CHDIR, o.text(prog.Dir))},
+		})
 	}
-	path, err := unix.BytePtrFromString(prog.Path)
-	if err != nil {
-		return nil, fmt.Errorf("program %q: %w", prog.Path, err)
-	}
-	argv, err := syscall.SlicePtrFromStrings(prog.Argv)
-	if err != nil {
-		return nil, fmt.Errorf("arguments: %w", err)
-	}
-	env, err := syscall.SlicePtrFromStrings(prog.Env)
-	if err != nil {
-		return nil, fmt.Errorf("environment: %w", err)
-	}
-	return append(all, step{"start " + prog.Path, "", func() unix.Errno {
-		_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)),
-			uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&env[0])))
-		return errno
-	}}), nil
+	exec := kernel(unix.SYS_EXECVE, o.text(prog.Path), o.texts(prog.Argv), o.texts(prog.Env))
+	return append(all, step{"start " + prog.Path, "", []call{exec}}), nil
 }
 
 func errnoOf(err error) unix.Errno {
@@ -248,12 +207,12 @@ func errnoOf(err error) unix.Errno {
 	return errno
 }
 
-// fault explains a launcher's or a stub's message.
+// fault explains a copy's or a stub's message.
 func (prog *program) fault(m *guard.Message) error {
 	errno := unix.Errno(m.Number)
-	steps, _ := prog.steps()
+	steps, _ := prog.steps(nil)
 	switch {
-	case m.Op != opFailed:
+	case m.Op != wire.OpFailed:
 		return errKilledEarly
 	case m.Index > 0 && m.Index == len(steps):
 		as := ""

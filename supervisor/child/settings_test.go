@@ -11,11 +11,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
-	"understudy/supervisor/guard"
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -84,8 +86,8 @@ func TestProgramGetsItsSettingsAndTheSupervisorKeepsItsOwn(t *testing.T) {
 	})
 }
 
-// The signals that a program does not get, what it is passed, and what it sees are the same with a launcher in between.
-func TestLauncherLeavesNothingBehindInTheProgram(t *testing.T) {
+// The signals that a program does not get, what it is passed, and what it sees are the same with settings.
+func TestSettingsLeaveNothingElseBehindInTheProgram(t *testing.T) {
 	kindsInTurn(t, func(t *testing.T, kind string) {
 		tree := planted(t, guarded(t, kind))
 		const script = `grep -e SigIgn -e SigBlk -e Umask /proc/self/status; ulimit -Sn; ulimit -Hn; ls /proc/self/fd; readlink /proc/$$/fd/0
@@ -120,7 +122,11 @@ func TestProgramSeesTheSoftLimitThatTheSupervisorWasStartedWith(t *testing.T) {
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 611, Max: was.Max}); err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &was) }()
+		before := givenUp.Load()
+		defer func() {
+			_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &was)
+			givenUp.Store(before)
+		}()
 		tree := planted(t, guarded(t, kind))
 		for name, settings := range map[string]Settings{"plain": {}, "launched": {Umask: ptr(uint32(0o22))}} {
 			if got := says(t, tree, Spec{Settings: settings}, "ulimit -Sn"); got != "611" {
@@ -239,7 +245,7 @@ func nobodyMain() int {
 		fmt.Println(err)
 		return 1
 	}
-	g, err := StartGuard(ctx, GuardConfig{Container: Container{Kind: KindWalk}, Name: "nobody"})
+	g, err := StartGuard(ctx, GuardConfig{Container: box.Container{Kind: box.KindWalk}, Name: "nobody"})
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -247,7 +253,7 @@ func nobodyMain() int {
 	ran := make(chan error, 1)
 	go func() { ran <- g.Run(ctx) }()
 	defer func() { cancel(); <-ran }()
-	if err := errors.Join(g.Begin(1, nil), g.Extend(1, Now()+time.Minute)); err != nil {
+	if err := errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+time.Minute)); err != nil {
 		fmt.Println(err)
 		return 1
 	}
@@ -302,7 +308,7 @@ func TestSupervisorWithoutRightsSaysWhatTheyWouldBeNeededFor(t *testing.T) {
 
 // P4: a change of the user takes the death signal away, which is the last thing that notices when all three are killed.
 func TestProgramOfAnotherUserKeepsItsDeathSignal(t *testing.T) {
-	need.These(t, KindCgroup)
+	need.These(t, box.KindCgroup)
 	need.These(t, "root")
 	bounded := &Capabilities{Bounding: ptr(uint64(1 << unix.CAP_NET_BIND_SERVICE))}
 	for name, settings := range map[string]Settings{
@@ -312,7 +318,7 @@ func TestProgramOfAnotherUserKeepsItsDeathSignal(t *testing.T) {
 		"root, by name":               {Credential: &Credential{Name: "root"}, Capabilities: &Capabilities{Ambient: *bounded.Bounding}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPuppet(t, KindCgroup)
+			p := newPuppet(t, box.KindCgroup)
 			p.do(command{Do: "begin", Epoch: 1})
 			p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
 			p.do(command{Do: "tree", Epoch: 1, Name: "a"})
@@ -329,41 +335,44 @@ func TestProgramOfAnotherUserKeepsItsDeathSignal(t *testing.T) {
 	}
 }
 
-// What a launcher did not live to say is not taken for success.
-func TestLauncherIsBelievedAsFarAsItGot(t *testing.T) {
+// What a copy did not live to say is not taken for success.
+func TestACopyIsBelievedAsFarAsItGot(t *testing.T) {
 	stopped := errors.New("stopped")
 	for name, c := range map[string]struct {
-		says []*guard.Message
+		says report
+		dies bool
 		stop bool
-		step int
 		err  error
 	}{
-		"killed while it prepared": {err: errKilledEarly},
-		"became the program":       {says: []*guard.Message{{Op: opReady}}},
-		"a step failed":            {says: []*guard.Message{{Op: opReady}, {Op: opFailed, Index: 3, Number: 1}}, step: 3},
-		"silent":                   {stop: true, err: stopped},
+		"killed before its gate was opened": {dies: true, err: errKilledEarly},
+		"became the program":                {},
+		"a step failed":                     {says: report{3, 1}},
+		"silent":                            {stop: true, err: stopped},
 	} {
-		ours, theirs, err := socketPair()
+		ours, theirs, err := wire.SocketPair()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range c.says {
-			if err := sendFD(int(theirs.Fd()), m); err != nil {
+		if c.says.step > 0 {
+			if _, err := theirs.Write((*[unsafe.Sizeof(c.says)]byte)(unsafe.Pointer(&c.says))[:]); err != nil {
 				t.Fatal(err)
 			}
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
-		if c.stop {
-			cancel(stopped)
-		} else {
+		l := &launch{report: ours}
+		switch {
+		case c.dies:
 			_ = theirs.Close()
+		case c.stop:
+			cancel(stopped)
+		default:
+			time.AfterFunc(10*time.Millisecond, func() { _ = theirs.Close() })
 		}
-		m, err := (&launch{report: link{ours}}).hear(ctx)
-		if !errors.Is(err, c.err) || (m != nil) != (c.step > 0) || m != nil && m.Index != c.step {
+		m, err := l.open(ctx, [3]*os.File{os.Stdin, os.Stdout, os.Stderr})
+		if !errors.Is(err, c.err) || (m != nil) != (c.says.step > 0) || m != nil && (m.Index != 3 || m.Number != 1) {
 			t.Errorf("%s: %+v %v", name, m, err)
 		}
 		cancel(nil)
-		_ = theirs.Close()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -28,9 +29,8 @@ func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Durati
 }
 
 func (g *guardians) shorten(number uint64, deadline time.Duration, w Watchdog) (seq uint64, err error) {
-	g.mu.Lock()
-	defer g.unlock()
-	return g.pair.Ledger.Shorten(Now(), number, deadline, w.fit())
+	defer g.lock()()
+	return g.pair.Ledger.Shorten(wire.Now(), number, deadline, w.fit())
 }
 
 // fit is the requirement for a watchdog.
@@ -50,9 +50,8 @@ func (w *watchdog) refit(ctx context.Context, number uint64, deadline time.Durat
 			return err
 		}
 		defer done()
-		w.guardians.mu.Lock()
-		defer w.guardians.unlock()
-		if needed, err := w.guardians.pair.Ledger.Refit(Now(), deadline, to.fit()); err != nil || !needed {
+		defer w.guardians.lock()()
+		if needed, err := w.guardians.pair.Ledger.Refit(wire.Now(), deadline, to.fit()); err != nil || !needed {
 			return err
 		}
 		if err := w.retime(w.device, to.Timeout); err != nil {
@@ -69,7 +68,7 @@ func (w *watchdog) refit(ctx context.Context, number uint64, deadline time.Durat
 	if now := w.timeout(); now > 0 {
 		timeout = min(timeout, now)
 	}
-	again, e := w.guardians.shorten(number, min(deadline, Now()+timeout/2), to)
+	again, e := w.guardians.shorten(number, min(deadline, wire.Now()+timeout/2), to)
 	if e != nil {
 		return e
 	}
@@ -79,14 +78,13 @@ func (w *watchdog) refit(ctx context.Context, number uint64, deadline time.Durat
 
 // timeout is the armed watchdog's timeout, which may become shorter; 0: there is none.
 func (w *watchdog) timeout() time.Duration {
-	w.guardians.mu.Lock()
-	defer w.guardians.mu.Unlock()
+	defer w.guardians.look()()
 	return w.guardians.pair.Ledger.Fed()
 }
 
 // retimeWatchdog sets an open device to a shorter timeout.
 func retimeWatchdog(d *watchdogDevice, wanted time.Duration) error {
-	return using(d.file, func(fd int) error {
+	return wire.Using(d.file, func(fd int) error {
 		if err := watchdogFD(fd).setTimeout(int(wanted / time.Second)); err != nil {
 			return fmt.Errorf("set its timeout to %v: %w", wanted, err)
 		}

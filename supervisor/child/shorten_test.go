@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -17,7 +19,7 @@ func TestAShorterDeadlineIsKeptByEachGuardian(t *testing.T) {
 	t.Parallel()
 	for i, name := range []string{"first", "second"} {
 		t.Run(name, func(t *testing.T) {
-			p := newPuppet(t, KindWalk)
+			p := newPuppet(t, box.KindWalk)
 			p.raise(time.Hour, stubborn)
 			p.do(command{Do: "shorten", Epoch: 1, In: time.Second})
 			freeze(t, p.cmd.Process.Pid)
@@ -30,7 +32,7 @@ func TestAShorterDeadlineIsKeptByEachGuardian(t *testing.T) {
 // withWatchdog is a tree with a watchdog, which can be set to another timeout unless retime fails.
 func withWatchdog(t *testing.T, timeout time.Duration, retime error) (*Guard, *Tree) {
 	t.Helper()
-	g := guarded(t, KindWalk)
+	g := guarded(t, box.KindWalk)
 	g.watchdog.open = func(w Watchdog) (*watchdogDevice, error) {
 		file, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		return &watchdogDevice{file: file, timeout: w.Timeout}, err
@@ -58,7 +60,7 @@ func questions(g *Guard) int {
 // P3, P7: it is neither too slow for a shorter lease, nor unfed for what was too slow.
 func TestAWatchdogIsSetToWhatAShorterLeaseNeeds(t *testing.T) {
 	g, tree := withWatchdog(t, 10*time.Second, nil)
-	if err := g.Shorten(t.Context(), 1, Now()+30*time.Second, Watchdog{Timeout: 3 * time.Second, After: 300 * time.Millisecond}); err != nil {
+	if err := g.Shorten(t.Context(), 1, wire.Now()+30*time.Second, Watchdog{Timeout: 3 * time.Second, After: 300 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	g.guardians.mu.Lock()
@@ -87,7 +89,7 @@ func TestAWatchdogThatCannotBeSetEndsTheLeaseBeforeItActs(t *testing.T) {
 				g.guardians.pair.Ledger.Retime(2 * c.needed)
 				g.guardians.mu.Unlock()
 			}
-			began := Now()
+			began := wire.Now()
 			if err := g.Shorten(t.Context(), 1, began+30*time.Second, Watchdog{Timeout: c.needed, After: time.Second}); !errors.Is(err, guard.ErrMisfit) {
 				t.Fatal(err)
 			}
@@ -127,13 +129,13 @@ func TestAGrantWaitsForAWatchdogThatIsBeingSet(t *testing.T) {
 	}
 	shortened := make(chan error, 1)
 	go func() {
-		shortened <- g.Shorten(t.Context(), 1, Now()+time.Hour, Watchdog{Timeout: 3 * time.Second, After: time.Second})
+		shortened <- g.Shorten(t.Context(), 1, wire.Now()+time.Hour, Watchdog{Timeout: 3 * time.Second, After: time.Second})
 	}()
 	for range 50 { // the other one comes to look at it meanwhile
 		g.guardians.mu.Lock()
 		g.guardians.pair.Ledger.Retime(g.guardians.pair.Ledger.Fed() - time.Millisecond)
 		g.guardians.mu.Unlock()
-		pollOne(-1, 0, time.Millisecond) // a timer would order what is not ordered
+		wire.PollOne(-1, 0, time.Millisecond) // a timer would order what is not ordered
 	}
 	done()
 	if err := <-shortened; err != nil {
@@ -158,10 +160,10 @@ func TestAShorterLeaseThatIsGivenUpLeavesNoQuestion(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	shortened := make(chan error, 1)
 	go func() {
-		shortened <- g.Shorten(ctx, 1, Now()+time.Hour, Watchdog{Timeout: 3 * time.Second, After: time.Second})
+		shortened <- g.Shorten(ctx, 1, wire.Now()+time.Hour, Watchdog{Timeout: 3 * time.Second, After: time.Second})
 	}()
 	for questions(g) == 0 {
-		pollOne(-1, 0, time.Millisecond)
+		wire.PollOne(-1, 0, time.Millisecond)
 	}
 	if err := g.Finish(1); err != nil {
 		t.Error(err)

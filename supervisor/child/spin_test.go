@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 )
 
 // ticks is the processor time that a process has used, in hundredths of a second.
@@ -26,7 +29,7 @@ func ticks(t *testing.T, pid int) int {
 
 // A process that cannot be killed costs its own service, not the processors: what is dead of its tree is no news any more.
 func TestGuardiansDoNotSpinBesideWhatCannotBeKilled(t *testing.T) {
-	g := guarded(t, KindCgroup)
+	g := guarded(t, box.KindCgroup)
 	tree := planted(t, g)
 	p, r := started(t, tree, "sleep 1000 & echo ready; wait")
 	await(t, r, "ready")
@@ -39,7 +42,7 @@ func TestGuardiansDoNotSpinBesideWhatCannotBeKilled(t *testing.T) {
 			hold(t, pid)
 		}
 	}
-	if err := g.Shorten(t.Context(), 1, Now()+50*time.Millisecond, Watchdog{}); err != nil {
+	if err := g.Shorten(t.Context(), 1, wire.Now()+50*time.Millisecond, Watchdog{}); err != nil {
 		t.Fatal(err)
 	}
 	<-g.Over(1)
@@ -49,7 +52,7 @@ func TestGuardiansDoNotSpinBesideWhatCannotBeKilled(t *testing.T) {
 	for _, pid := range guardians {
 		before = append(before, ticks(t, pid))
 	}
-	pollOne(-1, 0, 600*time.Millisecond)
+	wire.PollOne(-1, 0, 600*time.Millisecond)
 	for i, pid := range guardians {
 		if used := ticks(t, pid) - before[i]; used > 30 {
 			t.Errorf("guardian %d used %d of 60 hundredths of a second", i+1, used)
@@ -59,12 +62,12 @@ func TestGuardiansDoNotSpinBesideWhatCannotBeKilled(t *testing.T) {
 
 // P2: a leaf that cannot be opened, for want of descriptors say, is not taken for one that is gone.
 func TestALeafThatCannotBeLookedAtIsLeft(t *testing.T) {
-	box, host := boxed(t)
-	path := leftBehindAs(t, box.Base, "n.db.s"+tagOf("/a", "db"), 1<<30, 1, host.PidNS)
+	place, host := boxed(t)
+	path := leftBehindAs(t, place.Base, "n.db.s"+box.TagOf("/a", "db"), 1<<30, 1, host.PidNS)
 	if pid := onlyPid(t, path); pid == 0 {
 		t.Fatal("nothing runs in it")
 	}
-	g := newGuard(GuardConfig{Container: box, Root: "/a"})
+	g := newGuard(GuardConfig{Container: place, Root: "/a"})
 	var was unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
 		t.Fatal(err)
@@ -74,8 +77,8 @@ func TestALeafThatCannotBeLookedAtIsLeft(t *testing.T) {
 	if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, &none, nil); err != nil {
 		t.Fatal(err)
 	}
-	left := endAll(t.Context(), []orphan{{path: path}}, g.cfg.Logger)
-	l := g.Leftover(t.Context(), "db", TreeID{})
+	left := box.EndAll(t.Context(), []box.Orphan{{Path: path}}, g.cfg.Logger)
+	l := g.Leftover(t.Context(), "db", box.TreeID{})
 	if err := unix.Prlimit(0, unix.RLIMIT_NOFILE, &was, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +90,7 @@ func TestALeafThatCannotBeLookedAtIsLeft(t *testing.T) {
 // P2: while the process that was started lives, the tree is not proved dead by its id, though it has left its cgroup and removed it.
 func TestATreeWhoseProgramHasLeftIsNotProvedDeadByItsID(t *testing.T) {
 	outside(t)
-	g := guarded(t, KindCgroup)
+	g := guarded(t, box.KindCgroup)
 	tree := planted(t, g)
 	p, r := started(t, tree, "exec "+self(t)+" "+runawayWord)
 	await(t, r, "ready")
@@ -95,12 +98,12 @@ func TestATreeWhoseProgramHasLeftIsNotProvedDeadByItsID(t *testing.T) {
 		t.Fatal(err)
 	}
 	hold(t, p.Pid())
-	if err := g.Shorten(t.Context(), 1, Now()+50*time.Millisecond, Watchdog{}); err != nil {
+	if err := g.Shorten(t.Context(), 1, wire.Now()+50*time.Millisecond, Watchdog{}); err != nil {
 		t.Fatal(err)
 	}
 	<-g.Over(1)
-	pollOne(-1, 0, 200*time.Millisecond)
-	if _, err := os.Stat(tree.leaf.path); errors.Is(err, os.ErrNotExist) {
+	wire.PollOne(-1, 0, 200*time.Millisecond)
+	if _, err := os.Stat(tree.leaf.Path); errors.Is(err, os.ErrNotExist) {
 		t.Error("its cgroup is removed, so that anybody takes it for dead")
 	}
 }

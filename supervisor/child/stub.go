@@ -13,14 +13,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
 const (
-	initTitle   = " init of "
-	stubMark    = "us-" // and ten hex digits: a command name has 15 bytes
-	stubSocket  = 3
-	stubWitness = 4
+	initTitle  = " init of "
+	stubMounts = " with mounts" // after the kind: it may mount what it likes, because nobody else sees that
+	stubSocket = 3
 )
 
 // stub is the process between the supervisor and a program if there is no cgroup: the init of a PID namespace, or the
@@ -30,61 +31,69 @@ type stub struct {
 	pid     int
 	start   uint64
 	process *os.Process
-	link    link
+	link    wire.Link
 	witness *os.File // walk only
-	body    body
+	body    box.Body
 
 	reading sync.Mutex // held from the reading of a message until it has been acted upon
 	reaping sync.Mutex // held while it is reaped
 }
 
 // newStub forks a stub and returns when that waits at its gate. It must run on a thread that lives as long as the stub may.
-func newStub(c Container, exe, args0, mark string, stdout, stderr *os.File) (*stub, error) {
-	ours, theirs, err := socketPair()
+func newStub(c box.Container, exe, args0, mark, by string, spec Spec) (*stub, error) {
+	ours, theirs, err := wire.SocketPair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	stdin, closeIn, err := spec.stdin()
 	if err != nil {
 		return nil, errors.Join(err, ours.Close())
 	}
-	defer null.Close()
-	s := &stub{link: link{ours}}
-	files := []*os.File{null, stdout, stderr, theirs}
-	if c.Kind == KindWalk {
-		if s.witness, err = newWitness(); err != nil {
+	defer closeIn()
+	s := &stub{link: wire.Link{File: ours}}
+	files := []*os.File{stdin, spec.stdout(), spec.stderr(), theirs}
+	if c.Kind == box.KindWalk {
+		if s.witness, err = box.NewWitness(); err != nil {
 			return nil, errors.Join(err, ours.Close())
 		}
 		files = append(files, s.witness)
 	}
 	pidfd := -1
-	attr := &os.ProcAttr{Dir: "/", Env: append(Environ(), "GOMAXPROCS=1"), Files: files, Sys: c.stubAttr()}
+	attr := &os.ProcAttr{Dir: "/", Env: append(Environ(), "GOMAXPROCS=1"), Files: files, Sys: stubAttr(c)}
 	attr.Sys.PidFD = &pidfd
-	s.process, err = os.StartProcess(exe, []string{args0 + initTitle + mark, c.Kind}, attr)
+	s.process, err = os.StartProcess(exe, []string{args0 + initTitle + mark, stubKind(c) + box.StubFor + by}, attr)
 	if err != nil {
 		s.discard()
 		return nil, startFault(fmt.Errorf("fork stub: %w", err))
 	}
 	s.pid = s.process.Pid
 	held := os.NewFile(uintptr(pidfd), "stub")
-	s.body = &initBody{pidfd: held}
-	own, err := statOf(s.pid)
+	s.body = &box.InitBody{Pidfd: held}
+	own, err := box.StatOf(s.pid)
 	if err != nil {
 		s.abort()
 		return nil, err
 	}
-	s.start = own.start
-	if c.Kind == KindWalk {
-		s.body = &walkBody{pid: s.pid, pidfd: held, witness: s.witness}
+	s.start = own.Start
+	if c.Kind == box.KindWalk {
+		s.body = &box.WalkBody{Pid: s.pid, Pidfd: held, Witness: s.witness}
 	}
 	return s, nil
 }
 
+// stubKind tells a stub what it is.
+func stubKind(c box.Container) string {
+	if c.MountNS {
+		return c.Kind + stubMounts
+	}
+	return c.Kind
+}
+
 // stubAttr are the attributes of a stub's process.
-func (c Container) stubAttr() *syscall.SysProcAttr {
+func stubAttr(c box.Container) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
-	if c.Kind == KindWalk {
+	if c.Kind == box.KindWalk {
 		// No death signal: a stub that goes before its tree leaves orphans that nobody finds. It sees the
 		// supervisor's end at its socket, and ends the tree first.
 		return attr
@@ -106,23 +115,23 @@ func (c Container) stubAttr() *syscall.SysProcAttr {
 func (s *stub) hear(ctx context.Context, limit time.Duration) (guard.Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = s.link.file.SetReadDeadline(time.Now()) })
-	m, err := s.link.receive(make([]byte, maxPacket))
+	stop := context.AfterFunc(ctx, func() { _ = s.link.File.SetReadDeadline(time.Now()) })
+	m, err := s.link.Receive(make([]byte, wire.MaxPacket))
 	if !stop() && err != nil {
 		err = context.Cause(ctx)
 	}
 	if err == nil {
-		err = s.link.file.SetReadDeadline(time.Time{})
+		err = s.link.File.SetReadDeadline(time.Time{})
 	}
 	return m, err
 }
 
 // discard frees everything but the process.
 func (s *stub) discard() {
-	_ = s.link.file.Close()
+	_ = s.link.File.Close()
 	switch {
 	case s.body != nil:
-		s.body.close()
+		s.body.Close()
 	case s.witness != nil:
 		_ = s.witness.Close()
 	}
@@ -131,7 +140,7 @@ func (s *stub) discard() {
 // abort ends a stub that never came through its gate, and so has no tree.
 func (s *stub) abort() {
 	_ = s.process.Kill()
-	_, _ = waitFor(s.process)
+	_, _ = box.WaitFor(s.process)
 	s.discard()
 }
 
@@ -146,12 +155,13 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 	var s *stub
 	var forked error
 	err = g.spawner.do(ctx, func() {
-		s, forked = newStub(g.cfg.Container, g.cfg.Exe, g.cfg.Args0, t.id.Mark, t.spec.stdout(), t.spec.stderr())
+		by := box.MakerName(t.id.PidNS, t.id.Pid, t.id.StartTime)
+		s, forked = newStub(g.cfg.Container, g.cfg.Exe, g.cfg.Args0, t.id.Mark, by, t.spec)
 	})
 	if err = errors.Join(err, forked); err != nil {
 		return nil, err
 	}
-	if m, err := s.hear(ctx, 5*time.Second); err != nil || m.Op != opReady {
+	if m, err := s.hear(ctx, 5*time.Second); err != nil || m.Op != wire.OpReady {
 		s.abort()
 		return nil, fmt.Errorf("stub does not come up: %w %s", err, m.Why)
 	}
@@ -161,7 +171,9 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{tree: t.Tree, part: in, pid: s.pid, done: make(chan struct{})}
-	p.signal = func(sig syscall.Signal) error { return s.link.send(&guard.Message{Op: opSignal, Number: int(sig)}) }
+	p.signal = func(sig syscall.Signal) error {
+		return s.link.Send(&guard.Message{Op: wire.OpSignal, Number: int(sig)})
+	}
 	begun := make(chan guard.Message, 1)
 	g.guardians.tasks.Go(func() { s.follow(p, begun) })
 	// P3: from here on the guardians can kill it. Only now open the gate.
@@ -171,7 +183,7 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 	if g.beforeSpawn != nil {
 		g.beforeSpawn()
 	}
-	if err := s.link.send(&guard.Message{Op: opOpen, Along: order}); err != nil {
+	if err := s.link.Send(&guard.Message{Op: wire.OpOpen, Along: order}); err != nil {
 		return nil, errors.Join(t.killedAtGate(), err, in.giveUp(ctx))
 	}
 	late, cancel := lingering(ctx, letGo)
@@ -179,13 +191,13 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 	select {
 	case m := <-begun:
 		switch m.Op {
-		case opRuns:
+		case wire.OpRuns:
 			p.pid = hostPid(s.pid, m.Number)
 			in.runs(p)
 			return p, nil
-		case opFailed:
+		case wire.OpFailed:
 			return nil, errors.Join(prog.fault(&m), in.giveUp(ctx))
-		case opExited:
+		case wire.OpExited:
 			return nil, errors.Join(t.whyEarly(statusOf(syscall.WaitStatus(m.Number))), in.giveUp(ctx))
 		}
 		return nil, t.killedAtGate()
@@ -194,19 +206,16 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 	}
 }
 
-// whyEarly says why a launcher ended before it was the program.
-func (t *attempt) whyEarly(status ExitStatus) error {
+// whyEarly says why a copy of this process ended before it was the program.
+func (t *Tree) whyEarly(status ExitStatus) error {
 	if status.Signal == syscall.SIGKILL {
 		return t.killedAtGate()
-	}
-	if status.Code == goDied {
-		return fmt.Errorf("%w: its launcher did not get a thread, or memory: %s", errKilledEarly, adviceOnTasks)
 	}
 	return fmt.Errorf("%w: code %d", errKilledEarly, status.Code)
 }
 
 // killedAtGate returns the reason: only a guardian that ends the lease, or this process, kills a stub.
-func (t *attempt) killedAtGate() error {
+func (t *Tree) killedAtGate() error {
 	cause := t.guard.Cause(t.entry.Epoch().Number)
 	if cause == nil {
 		cause = ErrLeaseEnded // the guardian's message is on its way
@@ -216,8 +225,7 @@ func (t *attempt) killedAtGate() error {
 
 // adopt makes the stub part of the tree, also for the guardians.
 func (t *attempt) adopt(s *stub) (in *part, seq uint64, err error) {
-	t.guard.guardians.mu.Lock()
-	defer t.guard.guardians.unlock()
+	defer t.guard.guardians.lock()()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in = newPart(t.Tree, s.body, s)
@@ -229,7 +237,7 @@ func (t *attempt) adopt(s *stub) (in *part, seq uint64, err error) {
 
 // follow handles the stub's messages until it has ended, and reaps it. begun gets the first message; nil: it came before.
 func (s *stub) follow(p *Process, begun chan<- guard.Message) {
-	buf := make([]byte, maxPacket)
+	buf := make([]byte, wire.MaxPacket)
 	ended := false
 	select {
 	case <-p.done:
@@ -238,8 +246,8 @@ func (s *stub) follow(p *Process, begun chan<- guard.Message) {
 		p.status = ExitStatus{Code: 128 + int(unix.SIGKILL), Signal: unix.SIGKILL, Unknown: true}
 	}
 	for {
-		m, err := s.link.receiveAnd(buf, &s.reading, func(m *guard.Message) {
-			if m.Op == opExited && !ended {
+		m, err := s.link.ReceiveAnd(buf, &s.reading, func(m *guard.Message) {
+			if m.Op == wire.OpExited && !ended {
 				ended = true
 				p.status = statusOf(syscall.WaitStatus(m.Number))
 				close(p.done)
@@ -258,18 +266,18 @@ func (s *stub) follow(p *Process, begun chan<- guard.Message) {
 	}
 	s.reaping.Lock()
 	defer s.reaping.Unlock()
-	_, _ = waitFor(s.process)
-	_ = s.link.file.Close()
+	_, _ = box.WaitFor(s.process)
+	_ = s.link.File.Close()
 }
 
 // hostPid finds the pid, in our namespace, of the stub's child whose pid is inner in its own namespace.
 func hostPid(stubPid, inner int) int {
-	all, err := processes()
+	all, err := box.Processes()
 	if err != nil {
 		return 0
 	}
-	for _, s := range descendants(all, stubPid) {
-		status, err := os.ReadFile("/proc/" + strconv.Itoa(s.pid) + "/status")
+	for _, s := range box.Descendants(all, stubPid) {
+		status, err := os.ReadFile("/proc/" + strconv.Itoa(s.Pid) + "/status")
 		if err != nil {
 			continue
 		}
@@ -277,7 +285,7 @@ func hostPid(stubPid, inner int) int {
 			if pids, ok := strings.CutPrefix(line, "NSpid:"); ok {
 				fields := strings.Fields(pids)
 				if len(fields) > 0 && fields[len(fields)-1] == strconv.Itoa(inner) {
-					return s.pid
+					return s.Pid
 				}
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/child/box"
 )
 
 // leftBehind makes a leaf as a supervisor of that pid and start would have, with a process in it.
@@ -29,11 +30,11 @@ func leftBehindAs(t *testing.T, base, name string, pid int, start uint64, pidns 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if l, err := openLeaf(path, 0); err == nil {
+		if l, err := box.OpenLeaf(path, 0); err == nil {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			defer cancel()
-			_ = killUntilDead(ctx, l, true)
-			l.close()
+			_ = box.KillUntilDead(ctx, l, true)
+			l.Close()
 		}
 	})
 	dir, err := os.Open(path)
@@ -51,32 +52,32 @@ func leftBehindAs(t *testing.T, base, name string, pid int, start uint64, pidns 
 }
 
 // boxed is a place among this machine's cgroups, and what the machine is.
-func boxed(t *testing.T) (Container, Host) {
+func boxed(t *testing.T) (box.Container, box.Host) {
 	t.Helper()
-	need.These(t, KindCgroup)
-	box, err := Probe(t.Context(), KindCgroup, "", nil)
+	need.These(t, box.KindCgroup)
+	place, err := Probe(t.Context(), box.KindCgroup, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Supervisors of other tests, in other processes, start meanwhile, and sweep the machine's own.
-	box.Base = ownBase(t, box.Base)
-	host, err := Identity()
+	place.Base = ownBase(t, place.Base)
+	host, err := box.Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return box, host
+	return place, host
 }
 
 func TestWhatADeadSupervisorLeftBehindIsSweptAway(t *testing.T) {
-	box, host := boxed(t)
-	own, err := statOf(os.Getpid())
+	place, host := boxed(t)
+	own, err := box.StatOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	orphan := leftBehind(t, box.Base, own.pid, own.start-1, host.PidNS) // our pid, but of an earlier process
-	living := leftBehind(t, box.Base, own.pid, own.start, host.PidNS)
-	foreign := leftBehind(t, box.Base, own.pid, own.start-1, host.PidNS+1)
-	if left, err := sweep(t.Context(), box.Base, hclog.NewNullLogger()); err != nil || len(left) > 0 {
+	orphan := leftBehind(t, place.Base, own.Pid, own.Start-1, host.PidNS) // our pid, but of an earlier process
+	living := leftBehind(t, place.Base, own.Pid, own.Start, host.PidNS)
+	foreign := leftBehind(t, place.Base, own.Pid, own.Start-1, host.PidNS+1)
+	if left, err := box.Sweep(t.Context(), place.Base, hclog.NewNullLogger()); err != nil || len(left) > 0 {
 		t.Fatal(left, err)
 	}
 	if _, err := os.Stat(orphan); !os.IsNotExist(err) {
@@ -92,26 +93,26 @@ func TestWhatADeadSupervisorLeftBehindIsSweptAway(t *testing.T) {
 // What a breadcrumb says of a tree comes from ZooKeeper: whoever can write there must not have a supervisor, which is root as a
 // rule, kill whatever cgroup a path leads to.
 func TestOnlyACgroupThatItsSupervisorMadeIsKilledByAnID(t *testing.T) {
-	box, host := boxed(t)
-	inode, err := inodeOf(box.Base)
+	place, host := boxed(t)
+	inode, err := box.InodeOf(place.Base)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const pid, start = 1 << 30, 1
-	made := leftBehind(t, box.Base, pid, start, host.PidNS)
-	slice := filepath.Join(box.Base, "some.slice")
+	made := leftBehind(t, place.Base, pid, start, host.PidNS)
+	slice := filepath.Join(place.Base, "some.slice")
 	if err := os.Mkdir(slice, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove(slice) })
-	id := TreeID{Kind: KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: pid, StartTime: start, Inode: inode}
-	other := leftBehind(t, box.Base, pid+1, start, host.PidNS)
+	id := box.TreeID{Kind: box.KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: pid, StartTime: start, Inode: inode}
+	other := leftBehind(t, place.Base, pid+1, start, host.PidNS)
 	for _, path := range []string{slice, other, made + "/../some.slice", made + "/"} {
 		id.Path = path
-		if err := KillByID(t.Context(), id); !errors.Is(err, ErrElsewhere) {
+		if err := box.KillByID(t.Context(), id); !errors.Is(err, box.ErrElsewhere) {
 			t.Errorf("%s: kill: %v", path, err)
 		}
-		if dead, err := ProveDead(id); dead || !errors.Is(err, ErrElsewhere) {
+		if dead, err := box.ProveDead(id); dead || !errors.Is(err, box.ErrElsewhere) {
 			t.Errorf("%s: dead %v, %v", path, dead, err)
 		}
 		if _, err := os.Stat(path); err != nil {
@@ -119,7 +120,7 @@ func TestOnlyACgroupThatItsSupervisorMadeIsKilledByAnID(t *testing.T) {
 		}
 	}
 	id.Path = made
-	if err := KillByID(t.Context(), id); err != nil {
+	if err := box.KillByID(t.Context(), id); err != nil {
 		t.Errorf("its own: %v", err)
 	}
 }

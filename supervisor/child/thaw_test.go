@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/wire"
 )
 
 // P7: a guardian that was stopped for longer than a lease has missed nothing: what it is told counts from when it was sent.
@@ -13,7 +15,7 @@ func TestThawedGuardianReadsBeforeItKills(t *testing.T) {
 	t.Parallel()
 	g := guarded(t, "walk")
 	const lease = 800 * time.Millisecond // twice that is less than what a guardian may leave unanswered
-	if err := errors.Join(g.Begin(1, nil), g.Extend(1, Now()+lease)); err != nil {
+	if err := errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+lease)); err != nil {
 		t.Fatal(err)
 	}
 	tree, err := g.NewTree(t.Context(), 1, "svc", nil)
@@ -22,13 +24,13 @@ func TestThawedGuardianReadsBeforeItKills(t *testing.T) {
 	}
 	pid := g.Pid()
 	freeze(t, pid)
-	began := Now()
+	began := wire.Now()
 	thawed := false
-	for Now() < began+4*lease {
-		if err := g.Extend(1, Now()+lease); err != nil {
-			t.Fatalf("after %v: %v", Now()-began, err)
+	for wire.Now() < began+4*lease {
+		if err := g.Extend(1, wire.Now()+lease); err != nil {
+			t.Fatalf("after %v: %v", wire.Now()-began, err)
 		}
-		if !thawed && Now() > began+2*lease {
+		if !thawed && wire.Now() > began+2*lease {
 			thawed = true
 			if err := unix.Kill(pid, unix.SIGCONT); err != nil {
 				t.Fatal(err)
@@ -36,7 +38,7 @@ func TestThawedGuardianReadsBeforeItKills(t *testing.T) {
 		}
 		select {
 		case <-g.Over(1):
-			t.Fatalf("the lease was ended after %v: %v", Now()-began, g.Cause(1))
+			t.Fatalf("the lease was ended after %v: %v", wire.Now()-began, g.Cause(1))
 		case <-time.After(lease / 8):
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"understudy/supervisor/child/box"
 )
 
 func tasks(t *testing.T, pid int) int {
@@ -28,7 +30,7 @@ func TestThreadsThatAreReservedStay(t *testing.T) {
 
 // At a limit of tasks a guardian does not get the first thread that it needs later on.
 func TestGuardiansHaveTheirThreadsBeforeTheyNeedThem(t *testing.T) {
-	guarded(t, KindCgroup)
+	guarded(t, box.KindCgroup)
 	for _, pid := range guardiansOf(os.Getpid()) {
 		if got := tasks(t, pid); got < guardianThreads {
 			t.Errorf("guardian %d has %d threads", pid, got)
@@ -62,7 +64,7 @@ func TestManyProcessesAreWaitedForWithoutThreads(t *testing.T) {
 			_ = in[i].Close()
 		}
 		over[i%2].Go(func() {
-			if state, err := waitFor(cmd.Process); err != nil || state.ExitCode() != i {
+			if state, err := box.WaitFor(cmd.Process); err != nil || state.ExitCode() != i {
 				t.Errorf("process %d ended with %v, %v", i, state, err)
 			}
 		})
@@ -86,11 +88,11 @@ func TestRestEndsWithTheEventOrWithItsTime(t *testing.T) {
 	}
 	defer r.Close()
 	began := time.Now()
-	rest(int(r.Fd()), 1, time.Millisecond)
+	box.Rest(int(r.Fd()), 1, time.Millisecond)
 	if took := time.Since(began); took < time.Millisecond {
 		t.Errorf("without an event it ended after %v", took)
 	}
 	_ = w.Close()
-	rest(int(r.Fd()), 1, time.Hour)
-	rest(int(r.Fd()), 1, time.Hour) // again: nothing of the first is left
+	box.Rest(int(r.Fd()), 1, time.Hour)
+	box.Rest(int(r.Fd()), 1, time.Hour) // again: nothing of the first is left
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -14,10 +16,9 @@ import (
 type Tree struct {
 	guard *Guard
 	entry *guard.Entry // guarded by guardians.mu
-	id    TreeID
+	id    box.TreeID
 	alive
-
-	killing chan struct{} // held by the one Kill or End that is under way
+	expected expected
 }
 
 // NewTree makes the container for a program and returns when both guardians know how to kill it. A guardian gives release to
@@ -33,31 +34,31 @@ func (g *Guard) NewTree(ctx context.Context, number uint64, name string, release
 }
 
 func (g *Guard) newTree(ctx context.Context, number uint64, name string, release []byte) (*Tree, error) {
-	if len(release) > maxPacket/2 {
-		return nil, errPacketTooLarge
+	if len(release) > wire.MaxPacket/2 {
+		return nil, wire.ErrPacketTooLarge
 	}
-	t := &Tree{guard: g, killing: make(chan struct{}, 1)}
-	if g.cfg.Container.Kind == KindCgroup {
+	t := &Tree{guard: g}
+	if g.cfg.Container.Kind == box.KindCgroup {
 		service, _, _ := strings.Cut(name, "/")
-		err := making.do(func() (err error) {
-			t.leaf, err = makeLeaf(g.cfg.Container.Base, g.cfg.Name+"."+strings.ReplaceAll(name, "/", "."), tagOf(g.cfg.Root, service))
+		err := box.Making.Do(func() (err error) {
+			t.leaf, err = box.MakeLeaf(g.cfg.Container.Base, g.cfg.Name+"."+strings.ReplaceAll(name, "/", "."), box.TagOf(g.cfg.Root, service))
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	err := making.do(func() (err error) {
+	err := box.Making.Do(func() (err error) {
 		t.id, err = t.identify(name)
 		return err
 	})
 	if err != nil {
 		return nil, errors.Join(err, t.discard())
 	}
-	g.guardians.mu.Lock()
+	unlock := g.guardians.lock()
 	var seq uint64
-	t.entry, seq, err = g.guardians.pair.Ledger.Plant(Now(), number, t.plant(slices.Clone(release)))
-	g.guardians.unlock()
+	t.entry, seq, err = g.guardians.pair.Ledger.Plant(wire.Now(), number, t.plant(slices.Clone(release)))
+	unlock()
 	if err != nil {
 		return nil, errors.Join(err, t.discard())
 	}
@@ -72,23 +73,46 @@ func (t *Tree) discard() error {
 	if t.leaf == nil {
 		return nil
 	}
-	err := t.leaf.remove()
-	t.leaf.close()
+	err := t.leaf.Remove()
+	t.leaf.Close()
 	return err
 }
 
 // plant describes the tree to its guardians.
 func (t *Tree) plant(release []byte) guard.Plant {
-	return guard.Plant{Release: release, Mark: t.id.Mark, Of: t, Ref: func() *guard.Ref {
-		if t.leaf == nil || t.leaf.removed() { // P3: otherwise a new guardian would not even hold processes that have left it
+	return guard.Plant{Release: release, Mark: t.id.Mark, Name: t.id.Name, Of: t, Ref: func() *guard.Ref {
+		if t.leaf == nil || t.leaf.Removed() { // P3: otherwise a new guardian would not even hold processes that have left it
 			return nil
 		}
-		return &guard.Ref{Kind: KindCgroup, Path: t.leaf.path}
+		return &guard.Ref{Kind: box.KindCgroup, Path: t.leaf.Path}
 	}}
 }
 
 // ID names the tree on this machine in this boot: enough for any process to find it, and to kill it.
-func (t *Tree) ID() TreeID { return t.id }
+func (t *Tree) ID() box.TreeID { return t.id }
+
+// Move has the tree end with another epoch from now on, and returns when both guardians know that. release replaces that of its making.
+// After an error the caller has to end the tree: one of them may know.
+func (t *Tree) Move(ctx context.Context, number uint64, release []byte) error {
+	g := t.guard
+	err := wire.ErrPacketTooLarge
+	if len(release) <= wire.MaxPacket/2 {
+		err = g.guardians.renew(ctx, guard.SpeaksMove)
+	}
+	if err == nil {
+		unlock := g.guardians.lock()
+		var seq uint64
+		seq, err = t.entry.Move(wire.Now(), number, slices.Clone(release))
+		unlock()
+		if err == nil {
+			err = g.guardians.answered(ctx, seq)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("move tree %s to epoch %d: %w", t.id.Name, number, err)
+	}
+	return nil
+}
 
 // Kill kills the whole tree. nil says that its death is proved; then the tree can be used again, as long as the epoch is not
 // over.
@@ -101,94 +125,55 @@ func (t *Tree) Kill(ctx context.Context) error {
 
 // End kills the tree and removes its container. nil says that its death is proved, and that no fork can come late.
 func (t *Tree) End(ctx context.Context) error {
+	defer func() { _ = t.Relax(ctx) }() // it is dead
 	if err := t.kill(ctx, true); err != nil {
 		return fmt.Errorf("end tree %s: %w", t.id.Name, err)
 	}
 	return nil
 }
 
-func (t *Tree) kill(ctx context.Context, end bool) error {
-	t.strike() // P2: even if another goroutine is killing, or the context has ended
-	select {
-	case t.killing <- struct{}{}:
-		defer func() { <-t.killing }()
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ErrUnproved, context.Cause(ctx))
-	}
-	g := t.guard
-	g.guardians.mu.Lock()
-	over := t.entry.BeginKill(end) // no fork begins
-	g.guardians.mu.Unlock()
-	if over {
-		return nil
-	}
-	defer func() {
-		g.guardians.mu.Lock()
-		t.entry.EndKill()
-		g.guardians.mu.Unlock()
-	}()
-	for {
-		g.guardians.mu.Lock()
-		unseen, changed := t.entry.StartPending(), g.guardians.pair.Questions.Changed()
-		g.guardians.mu.Unlock()
-		parts := t.targets()
-		var errs []error
-		for _, p := range parts { // before the leaf, which contains them
-			errs = append(errs, killUntilDead(ctx, unsealed(p.body, unseen), end || p.stub == nil))
-		}
-		t.looked(parts)
-		if t.leaf != nil { // P2: remove its cgroup only when no process forked into it lives: others find the tree by it
-			all := errors.Join(errs...) == nil
-			errs = append(errs, killUntilDead(ctx, unsealed(t.leaf, unseen), end && all))
-		}
-		if err := errors.Join(errs...); err != nil {
-			return err
-		}
-		if !unseen {
-			break
-		}
-		select { // the next round kills a process that is being started
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("%w: a process is being started: %w", ErrUnproved, context.Cause(ctx))
-		}
-	}
-	return t.markDead(end)
+func (t *Tree) kill(ctx context.Context, end bool) error { return t.entry.Kill(ctx, killHands{t}, end) }
+
+// killHands kill what a tree's parts are, and tell the guardians about its death.
+type killHands struct{ *Tree }
+
+// Change implements guard.KillHands.
+func (t killHands) Change(do func()) {
+	defer t.guard.guardians.lock()()
+	do()
 }
 
-// unsealed is a body that is not frozen while this process forks into it: the fork would wait for a child that does not run, and block a
-// thread that the garbage collector, and so all others, wait for. The kill waits for that fork, and kills its child, in any case.
-func unsealed(b body, starting bool) body {
-	if starting {
-		return ours{b}
+// Strike implements guard.KillHands.
+func (t killHands) Strike() { t.strike() }
+
+// Parts implements guard.KillHands.
+func (t killHands) Parts() (parts []guard.Part, container guard.Awaited, release func()) {
+	all := t.targets()
+	for _, p := range all {
+		parts = append(parts, guard.Part{Awaited: box.Awaited{Body: p.body}, Once: p.stub == nil})
 	}
-	return b
+	if t.leaf != nil {
+		container = box.Awaited{Body: t.leaf}
+	}
+	return parts, container, func() { t.looked(all) }
 }
 
-type ours struct{ body }
-
-func (ours) seal() {}
-
-// markDead tells the guardians about a proved death.
-func (t *Tree) markDead(end bool) (err error) {
-	g := t.guard
-	g.guardians.mu.Lock()
-	defer g.guardians.unlock()
+// Dead implements guard.KillHands.
+func (t killHands) Dead(end bool) (err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if end {
 		t.closed = true
-		t.entry.MarkDead()
 		if armed, _ := t.entry.Armed(); armed {
-			g.watchdog.mayDisarm()
+			t.guard.watchdog.mayDisarm()
 		}
 	}
 	for _, p := range slices.Clone(t.parts) {
-		err = errors.Join(err, p.body.remove())
+		err = errors.Join(err, p.body.Remove())
 		t.shed(p)
 	}
 	if end && t.leaf != nil {
-		t.leaf.close()
+		t.leaf.Close()
 	}
 	return err
 }

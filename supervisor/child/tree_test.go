@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 )
 
 // guarded runs a guard inside the test process until the test ends.
@@ -20,10 +23,10 @@ func guarded(t *testing.T, kind string) *Guard {
 	return guardedIn(t, probed(t, kind))
 }
 
-func guardedIn(t *testing.T, box Container) *Guard {
+func guardedIn(t *testing.T, place box.Container) *Guard {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	g, err := StartGuard(ctx, GuardConfig{Container: box, Name: "test"})
+	g, err := StartGuard(ctx, GuardConfig{Container: place, Name: "test"})
 	if err != nil {
 		cancel()
 		t.Fatal(err)
@@ -42,7 +45,7 @@ func guardedIn(t *testing.T, box Container) *Guard {
 // planted is a tree under a lease that lasts.
 func planted(t *testing.T, g *Guard) *Tree {
 	t.Helper()
-	if err := errors.Join(g.Begin(1, nil), g.Extend(1, Now()+time.Minute)); err != nil {
+	if err := errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	tree, err := g.NewTree(t.Context(), 1, "svc", nil)
@@ -151,11 +154,11 @@ func TestKillIsProof(t *testing.T) {
 				for range 3 {
 					_, r := started(t, tree, script)
 					await(t, r, "ready")
-					since := Now()
+					since := wire.Now()
 					if err := tree.Kill(t.Context()); err != nil {
 						t.Fatal(err)
 					}
-					t.Logf("killed in %v", Now()-since)
+					t.Logf("killed in %v", wire.Now()-since)
 					deadNow(t, r)
 				}
 				if err := tree.End(t.Context()); err != nil {
@@ -180,7 +183,7 @@ func TestStormDiesWithItsSupervisor(t *testing.T) {
 				t.Setenv("DIR", t.TempDir())
 				p := newPuppet(t, kind)
 				p.raise(time.Minute, script)
-				since := Now()
+				since := wire.Now()
 				kill9(p.cmd.Process.Pid)
 				p.diesAndCloses(since)
 			})
@@ -234,7 +237,7 @@ func TestExitStatusAndSignalsArePassedOn(t *testing.T) {
 		}
 		p, r = started(t, tree, "echo ready; exec sleep 1000")
 		await(t, r, "ready")
-		if s, err := statOf(p.Pid()); err != nil || s.comm != "sleep" && s.comm != "sh" {
+		if s, err := box.StatOf(p.Pid()); err != nil || s.Comm != "sleep" && s.Comm != "sh" {
 			t.Errorf("the pid is not the program's: %+v %v", s, err)
 		}
 		if err := p.Signal(syscall.SIGTERM); err != nil {
@@ -259,7 +262,7 @@ func TestProgramThatCannotStartSaysWhy(t *testing.T) {
 		if _, err := tree.Start(t.Context(), Spec{Argv: []string{"true"}}); !errors.Is(err, ErrNoLease) {
 			t.Errorf("before a lease has arrived: %v", err)
 		}
-		if err := g.Extend(1, Now()+time.Minute); err != nil {
+		if err := g.Extend(1, wire.Now()+time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		garbage := filepath.Join(t.TempDir(), "garbage")

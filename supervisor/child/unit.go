@@ -13,47 +13,51 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 )
 
 // SweepUnit is for the ExecStopPost= of a systemd unit: it ends the processes left in the unit when its supervisor has ended,
 // for any reason. Guardians first get time for their work: to end the trees, and to close the session, which hands the
 // services over. SweepUnit then kills the rest, for example if all three were killed at once.
-func SweepUnit(ctx context.Context, patience time.Duration) error {
-	own, err := cgroupBase()
+// It returns the cgroup of the unit.
+func SweepUnit(ctx context.Context, patience time.Duration) (unit string, err error) {
+	own, err := box.CgroupBase()
 	if err != nil {
-		return err
+		return "", err
 	}
 	unit, ok := strings.CutSuffix(own, "/.control") // where systemd puts what it runs beside a delegated unit's main process
 	if !ok {
-		return fmt.Errorf("%s belongs to no unit: use this in ExecStopPost= of a unit with Delegate=yes", own)
+		return "", fmt.Errorf("%s belongs to no unit: use this in ExecStopPost= of a unit with Delegate=yes", own)
 	}
-	return sweepUnit(ctx, unit, patience)
+	return unit, sweepUnit(ctx, unit, patience)
 }
 
 func sweepUnit(ctx context.Context, unit string, patience time.Duration) error {
-	for limit := Now() + patience; ; pollOne(-1, 0, 2*time.Millisecond) {
+	for limit := wire.Now() + patience; ; wire.PollOne(-1, 0, 2*time.Millisecond) {
 		pids, err := members(unit)
 		if err != nil {
 			return err
 		}
-		if !hasGuardian(pids) || Now() >= limit || ctx.Err() != nil {
+		if !hasGuardian(pids) || wire.Now() >= limit || ctx.Err() != nil {
 			break
 		}
 	}
-	bounded, cancel := context.WithTimeout(ctx, sweepLimit)
+	bounded, cancel := context.WithTimeout(ctx, box.SweepLimit)
 	defer cancel()
-	left, err := sweep(bounded, unit, hclog.NewNullLogger())
+	left, err := box.Sweep(bounded, unit, hclog.NewNullLogger())
 	for _, o := range left {
-		err = errors.Join(err, fmt.Errorf("%w: %s: %v", ErrUnproved, filepath.Base(o.path), o.leftover()))
+		err = errors.Join(err, fmt.Errorf("%w: %s: %v", box.ErrUnproved, filepath.Base(o.Path), o.Leftover()))
 	}
 	// The unit's own cgroup is used again at its next start, so it is not killed as one (see run): a fork may be quicker than
 	// one look.
-	for limit := Now() + time.Second; ; pollOne(-1, 0, time.Millisecond) {
+	for limit := wire.Now() + time.Second; ; wire.PollOne(-1, 0, time.Millisecond) {
 		pids, readErr := members(unit)
 		if readErr != nil || len(pids) == 0 {
 			return errors.Join(err, readErr)
 		}
-		if Now() >= limit {
+		if wire.Now() >= limit {
 			return errors.Join(err, fmt.Errorf("processes that SIGKILL does not end: %v", pids))
 		}
 		for _, pid := range pids {

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/child/box"
 )
 
 // unitOf makes the cgroup of a systemd unit, as far as it matters here.
 func unitOf(t *testing.T) (dir string, in func(dir string, argv ...string) *exec.Cmd) {
 	t.Helper()
-	need.These(t, KindCgroup)
-	base, err := cgroupBase()
+	need.These(t, box.KindCgroup)
+	base, err := box.CgroupBase()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestTreeOfAKilledSupervisorIsSwept(t *testing.T) {
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
 	}
-	host, err := Identity()
+	host, err := box.Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,18 +87,18 @@ func TestTreeOfAKilledSupervisorIsSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	in(orphan, "sleep", "1000")
-	mine, err := makeLeaf(dir, "mine", "")
+	mine, err := box.MakeLeaf(dir, "mine", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer mine.close()
+	defer mine.Close()
 	if err := sweepUnit(context.Background(), dir, time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(orphan); err == nil {
 		t.Error("the tree is still there")
 	}
-	if _, err := os.Stat(mine.path); err != nil {
+	if _, err := os.Stat(mine.Path); err != nil {
 		t.Errorf("the tree of a supervisor that lives is gone: %v", err)
 	}
 }

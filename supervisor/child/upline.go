@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
@@ -19,8 +20,8 @@ type upLine struct {
 
 // receive takes the next message. EAGAIN: there is none. P4: after any other error, there is no supervisor behind the line to rely on.
 func (u *upLine) receive(buf []byte) (guard.Message, error) {
-	dead := readable(int(u.parent.Fd())) // checked first: messages from before its death count
-	m, err := recvFD(u.sock, buf)
+	dead := wire.Readable(int(u.parent.Fd())) // checked first: messages from before its death count
+	m, err := wire.RecvFD(u.sock, buf)
 	if errors.Is(err, unix.EAGAIN) && dead {
 		err = os.ErrClosed
 	}
@@ -42,7 +43,7 @@ func (u *upLine) tell(m *guard.Message) {
 // say sends the waiting messages, as far as the socket takes them.
 func (u *upLine) say() {
 	for len(u.unsaid) > 0 && !u.gone {
-		if err := sendFD(u.sock, u.unsaid[0]); errors.Is(err, unix.EAGAIN) {
+		if err := wire.SendFD(u.sock, u.unsaid[0]); errors.Is(err, unix.EAGAIN) {
 			return
 		}
 		u.unsaid = u.unsaid[1:] // other failures show as the supervisor's end

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/child/box"
 )
 
 const probingRole = "child-test-probing"
@@ -20,19 +21,19 @@ const probingRole = "child-test-probing"
 func probing() int {
 	c, err := Probe(context.Background(), "auto", "", hclog.New(&hclog.LoggerOptions{Output: os.Stdout}))
 	fmt.Println(c.Kind, c.UserNS, err)
-	if c.Kind == KindPidNS {
+	if c.Kind == box.KindPidNS {
 		fmt.Println(foundStub(c))
 	}
 	return 0
 }
 
 // foundStub makes a stub, and looks for it as a later process does.
-func foundStub(c Container) (found int, known bool, err error) {
-	id := TreeID{Kind: c.Kind, Mark: fmt.Sprintf(stubMark+"%010d", os.Getpid()), User: uint32(os.Getuid())}
-	if id.UserNS, err = userNS(); err != nil {
+func foundStub(c box.Container) (found int, known bool, err error) {
+	id := box.TreeID{Kind: c.Kind, Mark: fmt.Sprintf(box.StubMark+"%010d", os.Getpid()), User: uint32(os.Getuid())}
+	if id.UserNS, err = box.UserNS(); err != nil {
 		return 0, false, err
 	}
-	s, err := newStub(c, "/proc/self/exe", "understudy", id.Mark, os.Stdout, os.Stderr)
+	s, err := newStub(c, "/proc/self/exe", "understudy", id.Mark, "", Spec{})
 	if err != nil {
 		return 0, false, err
 	}
@@ -40,13 +41,13 @@ func foundStub(c Container) (found int, known bool, err error) {
 	if _, err := s.hear(context.Background(), patience); err != nil {
 		return 0, false, err
 	}
-	all, known, err := id.stubs()
+	all, known, err := id.Stubs()
 	return len(all), known, err
 }
 
 // What a user namespace takes from programs is not taken without a word.
 func TestUserNamespaceIsTold(t *testing.T) {
-	need.These(t, KindPidNS)
+	need.These(t, box.KindPidNS)
 	need.These(t, "root")
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args[0] = probingRole

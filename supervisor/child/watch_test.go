@@ -13,12 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
 func TestClosingIsTriedAgain(t *testing.T) {
 	tried := 0
-	c, err := newClosing(func(context.Context, []byte, [][]byte, bool) error {
+	c, err := newClosing(func(context.Context, guard.Closing) error {
 		if tried++; tried < 3 {
 			return errors.New("no network")
 		}
@@ -29,7 +31,7 @@ func TestClosingIsTriedAgain(t *testing.T) {
 	}
 	defer unix.Close(c.bell)
 	c.start(guard.Closing{Epoch: 1, All: true})
-	pollOne(c.bell, unix.POLLIN, patience)
+	wire.PollOne(c.bell, unix.POLLIN, patience)
 	if ended := c.ended(); len(ended) != 1 || ended[0].Err != nil || ended[0].Epoch != 1 || !ended[0].All || tried != 3 {
 		t.Fatalf("tried %d times: %+v", tried, ended)
 	}
@@ -47,7 +49,7 @@ func TestOwnCgroupIsFound(t *testing.T) {
 		{"4:pids:/x\n", hybrid, ""},
 		{"0::/\n", "", ""},
 	} {
-		got, err := baseFrom(c.own, c.mounts)
+		got, err := box.BaseFrom(c.own, c.mounts)
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%q: %q, %v", c.own, got, err)
 		}
@@ -62,18 +64,18 @@ func FuzzStatLine(f *testing.F) {
 	f.Add(string(own))
 	f.Add("1 (a) b) (c) Z 0 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 5 0")
 	f.Fuzz(func(t *testing.T, line string) {
-		s, err := parseStat(line)
-		if err == nil && s.state == 0 {
+		s, err := box.ParseStat(line)
+		if err == nil && s.State == 0 {
 			t.Errorf("%q: %+v", line, s)
 		}
 	})
 }
 
 func TestDescendantsAreFoundAtAnyDepth(t *testing.T) {
-	all := []stat{{pid: 1, ppid: 0}, {pid: 5, ppid: 4}, {pid: 4, ppid: 3}, {pid: 3, ppid: 2}, {pid: 2, ppid: 1}, {pid: 9, ppid: 1}}
+	all := []box.Stat{{Pid: 1, Ppid: 0}, {Pid: 5, Ppid: 4}, {Pid: 4, Ppid: 3}, {Pid: 3, Ppid: 2}, {Pid: 2, Ppid: 1}, {Pid: 9, Ppid: 1}}
 	var got []int
-	for _, s := range descendants(all, 2) {
-		got = append(got, s.pid)
+	for _, s := range box.Descendants(all, 2) {
+		got = append(got, s.Pid)
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff([]int{3, 4, 5}, got); diff != "" {
@@ -85,14 +87,14 @@ func TestProbeRefusesWhatItDoesNotKnow(t *testing.T) {
 	if _, err := Probe(t.Context(), "nonsense", "", nil); !errors.Is(err, ErrNoContainer) {
 		t.Error(err)
 	}
-	if _, err := Probe(t.Context(), "cgroup", "/nonexistent", nil); !errors.Is(err, ErrNoContainer) {
+	if _, err := Probe(t.Context(), box.KindWalk, "/nonexistent", nil); !errors.Is(err, ErrNoContainer) {
 		t.Error(err)
 	}
 }
 
 // An init in a container reaps what is orphaned, and passes on signals and the supervisor's code.
 func TestPID1ReapsAndPassesTheCodeOn(t *testing.T) {
-	need.These(t, KindPidNS)
+	need.These(t, box.KindPidNS)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args[0] = pid1Role
 	cmd.Stderr = os.Stderr
@@ -115,20 +117,20 @@ func TestPID1ReapsAndPassesTheCodeOn(t *testing.T) {
 	// Orphans have gone through it by then; none is left as a zombie.
 	deadline := time.Now().Add(patience)
 	for zombies := 1; zombies > 0; {
-		all, err := processes()
+		all, err := box.Processes()
 		if err != nil {
 			t.Fatal(err)
 		}
 		zombies = 0
-		for _, s := range descendants(all, cmd.Process.Pid) {
-			if s.state == 'Z' {
+		for _, s := range box.Descendants(all, cmd.Process.Pid) {
+			if s.State == 'Z' {
 				zombies++
 			}
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("%d zombies", zombies)
 		}
-		pollOne(-1, 0, time.Millisecond)
+		wire.PollOne(-1, 0, time.Millisecond)
 	}
 	if err := cmd.Process.Signal(unix.SIGUSR1); err != nil {
 		t.Fatal(err)

@@ -8,13 +8,15 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
 // watchdog is this process's part of the watchdog. Functions that open or close the device hold turn.
 type watchdog struct {
 	guardians *guardians
-	leftovers *leftovers
+	leftovers *box.Leftovers
 	open      func(Watchdog) (*watchdogDevice, error)
 	retime    func(*watchdogDevice, time.Duration) error
 	turn      chan struct{}   // capacity 1
@@ -22,7 +24,7 @@ type watchdog struct {
 	device    *watchdogDevice // guarded by guardians.mu; nil: no guardian feeds it
 }
 
-func newWatchdog(feeding *guardians, left *leftovers) watchdog {
+func newWatchdog(feeding *guardians, left *box.Leftovers) watchdog {
 	return watchdog{
 		guardians: feeding, leftovers: left,
 		open: openWatchdog, retime: retimeWatchdog, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1),
@@ -48,9 +50,9 @@ func (t *Tree) arm(ctx context.Context, w Watchdog) error {
 	if err := g.watchdog.ready(ctx, w); err != nil {
 		return err
 	}
-	g.guardians.mu.Lock()
-	seq, err := t.entry.Arm(Now(), w.After)
-	g.guardians.unlock()
+	unlock := g.guardians.lock()
+	seq, err := t.entry.Arm(wire.Now(), w.After)
+	unlock()
 	if err != nil {
 		g.watchdog.mayDisarm()
 		return err
@@ -66,9 +68,9 @@ func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
 			return err
 		}
 		defer done()
-		g.guardians.mu.Lock()
+		unlock := g.guardians.lock()
 		held := g.watchdog.device != nil
-		g.guardians.mu.Unlock()
+		unlock()
 		if held {
 			return nil
 		}
@@ -89,8 +91,7 @@ func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
 
 // WatchdogArmed reports whether a device resets this machine unless it is fed.
 func (g *Guard) WatchdogArmed() bool {
-	g.guardians.mu.Lock()
-	defer g.guardians.mu.Unlock()
+	defer g.guardians.look()()
 	return g.watchdog.device != nil
 }
 
@@ -107,9 +108,9 @@ func (w *watchdog) hold(ctx context.Context) (done func(), err error) {
 
 // ready makes sure that the device is open, and that both guardians feed it.
 func (w *watchdog) ready(ctx context.Context, wanted Watchdog) error {
-	w.guardians.mu.Lock()
+	unlock := w.guardians.lock()
 	held := w.device
-	w.guardians.mu.Unlock()
+	unlock()
 	if held == nil {
 		d, err := w.openDevice(ctx, wanted)
 		if err != nil {
@@ -124,10 +125,10 @@ func (w *watchdog) ready(ctx context.Context, wanted Watchdog) error {
 }
 
 func (w *watchdog) share(ctx context.Context, d *watchdogDevice) error {
-	w.guardians.mu.Lock()
+	unlock := w.guardians.lock()
 	w.device = d
-	seq := w.guardians.pair.Ledger.Feed(Now(), d.timeout, d.file)
-	w.guardians.unlock()
+	seq := w.guardians.pair.Ledger.Feed(wire.Now(), d.timeout, d.file)
+	unlock()
 	if d.permanent {
 		w.guardians.words.say(w.guardians.log.Warn, "the watchdog cannot be disarmed any more (nowayout): it resets the machine some time after this supervisor stops")
 	}
@@ -169,19 +170,19 @@ func (w *watchdog) disarm(ctx context.Context, leaving bool) {
 		return
 	}
 	defer done()
-	w.guardians.mu.Lock()
+	unlock := w.guardians.lock()
 	d := w.device
 	if d == nil || d.permanent && !leaving {
-		w.guardians.unlock()
+		unlock()
 		return
 	}
-	seq, needed := w.guardians.pair.Ledger.Unfeed(Now())
+	seq, needed := w.guardians.pair.Ledger.Unfeed(wire.Now())
 	if needed {
-		w.guardians.unlock()
+		unlock()
 		return
 	}
 	w.device = nil
-	w.guardians.unlock()
+	unlock()
 	began := time.Now()
 	err = errors.Join(w.guardians.answered(ctx, seq), d.part())
 	if err != nil {
@@ -193,18 +194,18 @@ func (w *watchdog) disarm(ctx context.Context, leaving bool) {
 
 // openDevice opens the watchdog, unless it may be counting for a leftover.
 func (w *watchdog) openDevice(ctx context.Context, wanted Watchdog) (*watchdogDevice, error) {
-	if l, is := w.leftovers.stillLeft(); is {
-		return nil, fmt.Errorf("%w: %v", ErrLeftover, l)
+	if l, is := w.leftovers.StillLeft(); is {
+		return nil, fmt.Errorf("%w: %v", box.ErrLeftover, l)
 	}
-	if w.leftovers.base.Kind == KindCgroup {
-		bounded, cancel := context.WithTimeout(ctx, sweepLimit/4)
+	if w.leftovers.Base.Kind == box.KindCgroup {
+		bounded, cancel := context.WithTimeout(ctx, box.SweepLimit/4)
 		defer cancel()
-		left, err := sweep(bounded, w.leftovers.base.Base, hclog.NewNullLogger())
+		left, err := box.Sweep(bounded, w.leftovers.Base.Base, hclog.NewNullLogger())
 		if err != nil {
 			return nil, err
 		}
 		for _, o := range left {
-			return nil, fmt.Errorf("%w: %v", ErrLeftover, o.leftover())
+			return nil, fmt.Errorf("%w: %v", box.ErrLeftover, o.Leftover())
 		}
 	}
 	return w.open(wanted)

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 )
 
 const (
@@ -76,7 +79,7 @@ func newFakeWatchdog(t *testing.T, dir string) *fakeWatchdog {
 func (d *fakeWatchdog) change(f func(now time.Duration)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f(Now())
+	f(wire.Now())
 	close(d.changed)
 	d.changed = make(chan struct{})
 }
@@ -109,7 +112,7 @@ func (d *fakeWatchdog) live(conn net.Conn) {
 				return
 			case <-tick.C:
 				d.mu.Lock()
-				d.alive(Now())
+				d.alive(wire.Now())
 				d.mu.Unlock()
 			}
 		}
@@ -213,7 +216,7 @@ func TestWatchdogIsFedByBothAndDisarmedWhenNothingIsLeft(t *testing.T) {
 }
 
 func TestWatchdogIsDisarmedAtACleanStop(t *testing.T) {
-	p := newPuppet(t, KindWalk)
+	p := newPuppet(t, box.KindWalk)
 	d, _ := p.armed(time.Minute)
 	d.fedAnew(1)
 	if err := p.in.(io.Closer).Close(); err != nil {
@@ -228,7 +231,7 @@ func TestWatchdogIsDisarmedAtACleanStop(t *testing.T) {
 // Where nothing is to run, a look at the device leaves it as it was, if it can be left.
 func TestWatchdogThatCannotBeDisarmedIsFedOn(t *testing.T) {
 	t.Parallel()
-	p := newPuppet(t, KindWalk)
+	p := newPuppet(t, box.KindWalk)
 	d := newFakeWatchdog(t, p.dir)
 	p.do(command{Do: "check"})
 	d.disarmed(1)
@@ -295,7 +298,7 @@ func TestWatchdogIsFedWhoeverIsKilledUntilTheTreesAreDead(t *testing.T) {
 func TestWatchdogResetsAMachineThatNobodyIsLeftOn(t *testing.T) {
 	for _, sig := range []unix.Signal{unix.SIGKILL, unix.SIGSTOP} {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
-			p := newPuppet(t, KindWalk)
+			p := newPuppet(t, box.KindWalk)
 			d, deadline := p.armed(3 * time.Second)
 			d.fedAnew(1)
 			three := append([]int{p.cmd.Process.Pid}, p.guardians()...)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/wire"
 )
 
 // Watchdog names a device that resets the machine when nobody has written to it for a while, and its settings.
@@ -46,7 +48,7 @@ func openWatchdog(w Watchdog) (*watchdogDevice, error) {
 		return nil, err
 	}
 	d := &watchdogDevice{file: file}
-	err = using(file, func(fd int) (err error) {
+	err = wire.Using(file, func(fd int) (err error) {
 		d.timeout, d.permanent, err = prepareWatchdog(watchdogFD(fd), w.Timeout)
 		return err
 	})

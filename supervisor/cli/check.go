@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor"
@@ -18,30 +20,61 @@ import (
 
 // checkFlags are those of `check`.
 type checkFlags struct {
-	file                      string
+	file, node                string
 	effective, schema, asJSON bool
-	repair                    bool
+	repair, elsewhere, zk     bool
 }
 
 func checkCommand() *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
-		Use:   "check [--config FILE]",
+		Use:   "check [FILE]",
 		Short: "Validate a config file",
-		Long: "Reads a config file and the files that it includes, and prints every fault as\n" +
-			"`file:line:column: key: what is wrong`; then it exits with 2. Likely mistakes, and users, programs and\n" +
-			"directories missing on this machine, are warnings: the file may be meant for another one.",
-		Example: "  understudy check --config /etc/understudy/understudy.yaml\n" +
+		Long: "Reads a config file and the files that it includes, and prints every error as\n" +
+			"`file:line:column: key: what is wrong`; then it exits with 2. It also exits with 2 where `run` would fail on this machine.\n" +
+			"The overrides of all nodes are checked, whichever node this is.\n" +
+			"Likely mistakes, and users, programs and directories missing on this machine, are warnings.",
+		Example: "  understudy check /etc/understudy/understudy.yaml\n" +
 			"  understudy check --effective    # with every default filled in\n" +
+			"  understudy check --effective --node db-2    # of one node\n" +
+			"  understudy check --zk    # and look at its ZooKeeper servers\n" +
 			"  understudy check --schema > understudy.schema.json    # for editors",
-		Args: exactArgs(0, "no arguments, but --config FILE"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 || len(args) == 1 && cmd.Flags().Changed("config") {
+				return usage("check takes one file (see `%s --help`)", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if why := config.NameFault(f.node); why != "" && cmd.Flags().Changed("node") {
+				return usage("--node: %s", why)
+			}
+			if f.zk && (f.effective || f.schema) {
+				return usage("--zk goes with neither --effective nor --schema")
+			}
+			if len(args) == 1 {
+				f.file = args[0]
+			}
+			servers, named := os.Getenv("UNDERSTUDY_ZK"), len(args) == 1 || cmd.Flags().Changed("config")
+			switch {
+			case !f.zk || !absentFile(f.file):
+			case named && !strings.Contains(f.file, "/") && strings.Contains(f.file, ":"):
+				return usage("--zk takes no servers: it asks those of a config file, or without one those in UNDERSTUDY_ZK")
+			case !named && servers != "":
+				return f.ensemble(cmd.Context(), cmd.OutOrStdout(), servers)
+			}
+			return f.run(cmd)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.file, "config", config.DefaultFile, "the file")
+	flags.StringVar(&f.node, "node", "", "read the file as this `node` does (default: the one that the file names, or the hostname)")
+	complete(cmd, "node", none)
 	flags.BoolVar(&f.effective, "effective", false, "print the config with all defaults filled in")
 	flags.BoolVar(&f.asJSON, "json", false, "print the verdict, or with --effective the config, as JSON")
+	flags.BoolVar(&f.elsewhere, "elsewhere", false, "leave out what this machine has or lacks: the file is for another one")
 	flags.BoolVar(&f.repair, "repair-acl", false, "then let only the credentials in zookeeper.auth change the znodes below the root")
+	flags.BoolVar(&f.zk, "zk", false, "then ask the ZooKeeper servers of the file (without one: of UNDERSTUDY_ZK), one by one, and tell what their setup means for failovers")
 	flags.BoolVar(&f.schema, "schema", false, "print the JSON schema of config files, and read no file")
 	return cmd
 }
@@ -54,6 +87,8 @@ type verdict struct {
 	Faults   []remark `json:"faults"`
 	Warnings []remark `json:"warnings"`
 	Notes    []string `json:"notes"` // what is said of the config as a whole
+
+	ZooKeeper *lookedAt `json:"zookeeper,omitempty"` // with --zk
 }
 
 // remark is a fault or a warning.
@@ -74,7 +109,7 @@ func remarks(faults config.Faults) []remark {
 }
 
 func (f *checkFlags) run(cmd *cobra.Command) error {
-	if err := f.check(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil || !f.repair {
+	if err := f.check(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil || !f.repair {
 		return err
 	}
 	v := visit{clusterFlags: clusterFlags{Config: f.file}, timeout: time.Minute}
@@ -94,7 +129,7 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	})
 }
 
-func (f *checkFlags) check(out, complaints io.Writer) error {
+func (f *checkFlags) check(ctx context.Context, out, complaints io.Writer) error {
 	if f.schema {
 		text, err := config.Schema()
 		if err == nil {
@@ -102,15 +137,17 @@ func (f *checkFlags) check(out, complaints io.Writer) error {
 		}
 		return err
 	}
-	r := config.Read(f.file)
-	warnings := slices.Concat(r.Warnings, r.Here())
-	if r.Config != nil {
-		if err := supervisor.EnoughFiles(r.Config.Services); err != nil {
-			warnings = append(warnings, config.Fault{File: f.file, Message: err.Error() + " (this holds for this shell; a unit has its own limits)"})
-		}
+	r := config.Read(f.file, f.node)
+	warnings := r.Warnings
+	if !f.elsewhere {
+		var here config.Faults
+		r, here = f.here(r)
+		warnings = slices.Concat(warnings, here)
 	}
-	_, grave := r.Dangers(lookPatience)
-	r = r.Refused(grave)
+	var looked *lookedAt
+	if f.zk && r.Config != nil {
+		looked = lookAt(ctx, r.Config, !f.elsewhere)
+	}
 	switch {
 	case f.effective && r.Config != nil:
 		f.remark(complaints, r.Faults, warnings)
@@ -118,10 +155,11 @@ func (f *checkFlags) check(out, complaints io.Writer) error {
 	case f.effective: // what is read from a pipe is a config or nothing
 		f.remark(complaints, r.Faults, warnings)
 	case f.asJSON:
-		v := verdict{OK: r.Config != nil, Files: r.Files.Config, Faults: remarks(r.Faults), Warnings: remarks(warnings), Notes: []string{}}
+		v := verdict{OK: r.Config != nil, Files: r.Files.Config, Faults: remarks(r.Faults), Warnings: remarks(warnings), Notes: []string{}, ZooKeeper: looked}
 		if r.Config != nil {
 			v.Services = len(r.Config.Services)
 			v.Notes = f.notes(r.Config)
+			v.OK = looked.fault() == nil
 		}
 		if err := writeJSON(out, v); err != nil {
 			return err
@@ -129,16 +167,64 @@ func (f *checkFlags) check(out, complaints io.Writer) error {
 	default:
 		f.remark(out, r.Faults, warnings)
 		if r.Config != nil {
+			if len(r.Config.Services) == 0 {
+				fmt.Fprintln(out, "warning: there are no services: nothing runs with this file, and a supervisor that has services keeps its previous config")
+			}
 			fmt.Fprintf(out, "ok: %s in %s\n", count(len(r.Config.Services), "service"), count(len(r.Files.Config), "file"))
 			for _, note := range f.notes(r.Config) {
 				fmt.Fprintln(out, "note:", note)
 			}
+			looked.print(out)
 		}
 	}
 	if r.Config == nil {
-		return usage("%s is refused: %s", f.file, count(len(r.Faults), "fault"))
+		return usage("%s is refused: %s", f.file, count(len(r.Faults), "error"))
 	}
-	return nil
+	return looked.fault()
+}
+
+// ensemble looks at the servers alone: there is no config file, as in a container that wraps a command.
+func (f *checkFlags) ensemble(ctx context.Context, out io.Writer, named string) error {
+	c := config.Default()
+	cluster := clusterFlags{ZK: named}
+	if err := cluster.apply(c); err != nil {
+		return err
+	}
+	looked := lookAt(ctx, c, true)
+	if f.asJSON {
+		v := verdict{OK: looked.fault() == nil, Files: []string{}, Faults: []remark{}, Warnings: []remark{}, Notes: f.notes(c), ZooKeeper: looked}
+		if err := writeJSON(out, v); err != nil {
+			return err
+		}
+		return looked.fault()
+	}
+	fmt.Fprintf(out, "no config: %s does not exist, so only the servers in UNDERSTUDY_ZK are looked at\n", f.file)
+	looked.print(out)
+	return looked.fault()
+}
+
+// here adds what this machine lacks: as a fault where it keeps a supervisor from starting, else as a warning.
+func (f *checkFlags) here(r config.Result) (config.Result, config.Faults) {
+	if r.Config == nil {
+		return r, nil
+	}
+	warnings := r.Here()
+	if err := supervisor.EnoughFiles(r.Config.Services); err != nil {
+		warnings = append(warnings, config.Fault{File: f.file, Message: err.Error() + " (this holds for this shell; a unit has its own limits)"})
+	}
+	_, faults := r.Dangers(lookPatience)
+	c := r.Config
+	if _, err := credentials(c); err != nil {
+		faults = append(faults, config.Fault{File: f.file, Message: err.Error()})
+	}
+	if _, err := listen(c, hclog.NewNullLogger()); err != nil {
+		faults = append(faults, config.Fault{File: f.file, Message: err.Error()})
+	}
+	warnings = slices.DeleteFunc(warnings, func(w config.Fault) bool { // said once is enough
+		text := strings.TrimSuffix(w.Message, " (on this machine)")
+		return slices.ContainsFunc(faults, func(f config.Fault) bool { return strings.HasSuffix(f.Message, text) })
+	})
+	return r.Refused(faults), warnings
 }
 
 // notes are what one should know of a config in which nothing is wrong.

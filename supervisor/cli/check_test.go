@@ -24,7 +24,7 @@ func TestCheckPrintsEveryFaultAndEndsWithTwo(t *testing.T) {
 testdata/faulty.yaml:5:19: services.redis.stop_timeout: "10" has no unit: write 10s for seconds
 `
 	code, out, errs := says(t, "check", "--config", "testdata/faulty.yaml")
-	if code != 2 || out != want || errs != "understudy: testdata/faulty.yaml is refused: 2 faults\n" {
+	if code != 2 || out != want || errs != "understudy: testdata/faulty.yaml is refused: 2 errors\n" {
 		t.Errorf("code %d, %q, %q", code, out, errs)
 	}
 	code, out, errs = says(t, "check", "--effective", "--config", "testdata/faulty.yaml")
@@ -66,8 +66,8 @@ func TestCheckNotesOnceWhatStrangersCanDo(t *testing.T) {
 		if err := os.WriteFile(file, []byte("node: n\nzookeeper: "+zookeeper+"\nservices: {}\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		code, out, _ := says(t, "check", "--config", file)
-		if told := strings.Count(out, "note: everybody who reaches the ZooKeeper servers can"); code != 0 || (told == 1) != (want != "") || !strings.HasSuffix(out, want) {
+		code, out, _ := says(t, "check", "--elsewhere", file)
+		if told := strings.Count(out, "note: any client that reaches the ZooKeeper servers can"); code != 0 || (told == 1) != (want != "") || !strings.HasSuffix(out, want) {
 			t.Errorf("%s: code %d, %d notes\n%s", zookeeper, code, told, out)
 		}
 	}
@@ -84,9 +84,9 @@ func TestStatusNotesOnceWhatStrangersCanDo(t *testing.T) {
 		if err := os.WriteFile(file, []byte("node: n\nzookeeper: "+zookeeper+"\nservices: {}\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		v := visit{clusterFlags: clusterFlags{Config: file}}
+		v := statusFlags{visit: visit{clusterFlags: clusterFlags{Config: file}}}
 		var out strings.Builder
-		if err := v.noteExposure(&out); err != nil || strings.Count(out.String(), "Whoever reaches the ZooKeeper servers can")+strings.Count(out.String(), "everybody who reaches the ZooKeeper servers can") != want {
+		if err := v.noteExposure(&out); err != nil || strings.Count(out.String(), "any client that reaches the ZooKeeper servers can") != want {
 			t.Errorf("%s: %v, %q", zookeeper, err, out.String())
 		}
 	}
@@ -145,6 +145,42 @@ func TestEffectiveConfigIsTheSameConfig(t *testing.T) {
 	}
 }
 
+func TestCheckReadsTheFileAsOneNodeAndFindsTheErrorsOfAll(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "u.yaml")
+	write := func(one string) {
+		t.Helper()
+		text := "zookeeper: {servers: [localhost]}\nnode: {n1: {http: {listen: \"127.0.0.1:8437\"}}}\n" +
+			"services:\n  s: {command: [\"true\"], env: {A: all}, nodes: {n1: {" + one + ", env: {B: own}}}}\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("priority: 7")
+	for node, want := range map[string][]string{
+		"n1": {"node: n1\n", "priority: 7\n", "B: own\n", "A: all\n", "listen: 127.0.0.1:8437\n"}, "n2": {"node: n2\n", "priority: 0\n", "A: all\n"},
+	} {
+		code, out, errs := says(t, "check", "--node", node, "--effective", file)
+		if code != 0 || errs != "" || strings.Contains(out, "nodes:") {
+			t.Errorf("%s: code %d, %q\n%s", node, code, errs, out)
+		}
+		for _, line := range want {
+			if !strings.Contains(out, line) {
+				t.Errorf("%s: no %q in\n%s", node, line, out)
+			}
+		}
+	}
+	write("priorty: 7")
+	want := file + ":4:54: services.s.nodes.n1.priorty: unknown key (did you mean \"priority\"?)\n"
+	for _, words := range [][]string{{"check", file}, {"check", "--node", "n2", file}} {
+		if code, out, _ := says(t, words...); code != 2 || out != want {
+			t.Errorf("%v: code %d, %q, want %q", words, code, out, want)
+		}
+	}
+	if code, _, errs := says(t, "check", "--node", "-x", file); code != 2 || !strings.Contains(errs, "--node: ") {
+		t.Errorf("code %d, %q", code, errs)
+	}
+}
+
 func TestSecretIsNeverShown(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -181,5 +217,29 @@ func TestSchemaIsPrintedWithoutAFile(t *testing.T) {
 	code, out, errs := says(t, "check", "--schema", "--config", "/nowhere")
 	if code != 0 || out != string(shipped) || errs != "" {
 		t.Errorf("code %d, %d bytes, %q", code, len(out), errs)
+	}
+}
+
+// What keeps `run` from starting here fails `check` here, and not for another machine.
+func TestCheckFailsWhereRunWould(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone.secret")
+	for name, keys := range map[string]string{
+		"credentials": "zookeeper: {servers: [127.0.0.1:1], auth: {scheme: digest, file: " + gone + "}}\n",
+		"agent":       "zookeeper: {servers: [127.0.0.1:1]}\nfencing: {agent: {listen: \":8438\", secret_file: " + gone + "}}\n",
+	} {
+		file := filepath.Join(t.TempDir(), "u.yaml")
+		if err := os.WriteFile(file, []byte("node: n\n"+keys+"services: {s: {command: sh}}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, _ := says(t, "check", file)
+		if code != 2 || strings.Count(out, gone+": no such file or directory") != 1 {
+			t.Errorf("%s: code %d\n%s", name, code, out)
+		}
+		if code, out, _ := says(t, "check", "--elsewhere", file); code != 0 || strings.Contains(out, gone) {
+			t.Errorf("%s, elsewhere: code %d\n%s", name, code, out)
+		}
+		if code, _, errs := says(t, "run", "--config", file); code == 0 || !strings.Contains(errs, gone+": no such file or directory") {
+			t.Errorf("%s: run ends with %d: %s", name, code, errs)
+		}
 	}
 }

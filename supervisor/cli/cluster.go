@@ -14,12 +14,14 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/config"
+	"understudy/supervisor/printable"
 )
 
 // clusterFlags say which cluster a command is about.
 type clusterFlags struct {
 	ZK, Root, Config string
 	set              *pflag.FlagSet
+	warned           bool // of errors in the config
 }
 
 func (f *clusterFlags) register(cmd *cobra.Command) {
@@ -40,9 +42,14 @@ func (f *clusterFlags) given() bool {
 func (f *clusterFlags) load() (*config.Config, error) {
 	c := config.Default()
 	if f.Config != "" {
-		loaded, err := config.LoadFile(f.Config)
+		loaded, ignored, err := config.LoadPartly(f.Config)
 		if err != nil {
 			return nil, usageError{err}
+		}
+		if len(ignored) > 0 && !f.warned {
+			f.warned = true
+			fmt.Fprintf(os.Stderr, "understudy: warning: %s has %s, and only its zookeeper part is used: %s\n",
+				f.Config, count(len(ignored), "error"), printable.Text(ignored[0].String()))
 		}
 		c = loaded
 	}
@@ -72,10 +79,15 @@ func (f *clusterFlags) apply(c *config.Config) error {
 
 // absent explains why the default file was not taken.
 func absent() string {
-	if _, err := os.Stat(config.DefaultFile); errors.Is(err, fs.ErrNotExist) {
+	if absentFile(config.DefaultFile) {
 		return " (" + config.DefaultFile + " does not exist)"
 	}
 	return ""
+}
+
+func absentFile(name string) bool {
+	_, err := os.Stat(name)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // cluster is a config that says how to reach the cluster: of the flags, or where they say nothing of the default file.

@@ -14,6 +14,9 @@ import (
 // completing is how long somebody who has pressed the tab key is kept waiting.
 const completing = time.Second
 
+// quickly is how long is waited for what is good to know, and not what was asked for.
+const quickly = 500 * time.Millisecond
+
 // candidates is what cobra calls to complete an argument, or the value of a flag.
 type candidates = cobra.CompletionFunc
 
@@ -37,7 +40,7 @@ func (f *clusterFlags) services(cmd *cobra.Command, args []string, _ string) ([]
 	s := f.glance(cmd.Context(), completing)
 	all := make([]cobra.Completion, 0, len(s.Services))
 	for _, v := range s.Services {
-		about := "nobody is active"
+		about := "no node is active"
 		switch {
 		case v.Paused:
 			about = v.Order
@@ -68,12 +71,47 @@ func (f *clusterFlags) members(passes func(control.Service, control.Member) bool
 	}
 }
 
+// nodes offers the nodes of the cluster that pass.
+func (f *clusterFlags) nodes(passes func(control.Status, string) bool) candidates {
+	return func(cmd *cobra.Command, args []string, _ string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return none(cmd, args, "")
+		}
+		s := f.glance(cmd.Context(), completing)
+		for _, node := range s.NodeNames() {
+			if passes(s, node) {
+				all = append(all, node)
+			}
+		}
+		return all, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// forgettable offers the services that no node has, and the drained nodes that are not connected.
+func (f *clusterFlags) forgettable(cmd *cobra.Command, args []string, _ string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return none(cmd, args, "")
+	}
+	s := f.glance(cmd.Context(), completing)
+	for _, v := range s.Services {
+		if len(v.Members) == 0 && v.Fencing == nil {
+			all = append(all, v.Service)
+		}
+	}
+	for _, d := range s.Drained {
+		if !s.Connected(d.Node) {
+			all = append(all, d.Node)
+		}
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
+}
+
 // suspects offers the nodes whose child may be running: those can be confirmed dead.
 func (f *clusterFlags) suspects(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var all []cobra.Completion
 	for _, v := range f.glance(cmd.Context(), completing, args...).Services {
 		if v.Fencing != nil && v.Fencing.Node != "" {
-			all = append(all, cobra.CompletionWithDesc(v.Fencing.Node, "its child of "+v.Service+" may be running"))
+			all = append(all, cobra.CompletionWithDesc(v.Fencing.Node, "its program of "+v.Service+" may be running"))
 		}
 	}
 	return all, cobra.ShellCompDirectiveNoFileComp
@@ -124,19 +162,6 @@ func (f *logsFlags) configured(cmd *cobra.Command, args []string, _ string) ([]c
 	return c.ServiceNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// processes offers those of the service that is named already.
-func (f *logsFlags) processes(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	c, err := f.read()
-	if err != nil || len(args) != 1 {
-		return none(cmd, args, "")
-	}
-	var all []cobra.Completion
-	for _, p := range c.Services[args[0]].Processes {
-		all = append(all, cobra.CompletionWithDesc(p.Name, p.Log.File))
-	}
-	return all, cobra.ShellCompDirectiveNoFileComp
-}
-
 // complete sets how the value of a flag is completed. The flag is one of the command's own.
 func complete(cmd *cobra.Command, flag string, f candidates) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
@@ -166,7 +191,7 @@ func completeRun(cmd *cobra.Command) {
 	} {
 		complete(cmd, flag, words(all...))
 	}
-	for _, flag := range []string{"service", "node", "session-timeout", "grace", "stop-timeout", "http", "agent-listen"} {
+	for _, flag := range []string{"service", "node", "session-timeout", "wait", "grace", "stop-timeout", "http", "agent-listen"} {
 		complete(cmd, flag, none)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/election/zkmem"
+	"understudy/supervisor"
+	"understudy/supervisor/config"
 )
 
 // devTick is short: sessions end on a tick, so failovers are quick.
@@ -44,6 +46,7 @@ func dev(ctx context.Context, out io.Writer, address string) error {
 	if _, err := io.WriteString(out, devWords(l.Addr().String())); err != nil {
 		return errors.Join(err, l.Close())
 	}
+	supervisor.Forget(config.Default().ZooKeeper.Root, l.Addr().String()) // else a supervisor waits out the leases of the data before this
 	server := zkmem.New(zkmem.Config{TickTime: devTick})
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	err = server.Serve(l)
@@ -56,7 +59,8 @@ func dev(ctx context.Context, out io.Writer, address string) error {
 func devWords(address string) string {
 	return fmt.Sprintf(`
   NOT FOR PRODUCTION: an in-memory ZooKeeper on %[1]s.
-  It is a single server, and everything in it is gone when it stops.
+  It is a single server, and everything in it is gone when it stops. Clients other than Understudy
+  have to be started again after it was. It grants session timeouts of %[2]v to %[3]v.
 
   Try next, each in a terminal of its own:
     understudy run --zk %[1]s --service hello --node a -- sleep 1000
@@ -64,5 +68,5 @@ func devWords(address string) string {
     understudy status --zk %[1]s
   then end the active one, and ask for the status again. Ctrl-C stops this server.
 
-`, address)
+`, address, 2*devTick, 20*devTick)
 }

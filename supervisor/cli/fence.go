@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,8 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"understudy/election"
 	"understudy/fencing"
+	"understudy/fencing/agent"
+	"understudy/supervisor"
 	"understudy/supervisor/control"
+	"understudy/supervisor/keyfile"
 	"understudy/supervisor/printable"
 	"understudy/supervisor/witness"
 )
@@ -20,7 +26,7 @@ import (
 func fenceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "fence",
-		Short:   "Mend a fencing that is stuck",
+		Short:   "Resolve a blocked takeover",
 		Example: "  understudy fence confirm db --node db-1",
 		Args:    subcommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -32,28 +38,47 @@ func fenceCommand() *cobra.Command {
 func confirmCommand() *cobra.Command {
 	var v visit
 	var node string
+	var yes, force bool
 	cmd := &cobra.Command{
 		Use:   "confirm SERVICE --node NODE",
-		Short: "Swear that the child of a node is dead: another one may start",
-		Long: "You swear that the child of SERVICE on NODE is dead: you have seen the machine without power, or the process gone.\n" +
-			"NODE's breadcrumb is then deleted, and another node may become active at once. If you are wrong, two children run.\n" +
-			"`understudy status` shows whether there is a death to confirm. The command refuses while ZooKeeper keeps the session\n" +
-			"that started the child, and while a supervisor of that machine is connected and sees the child alive. Afterwards it\n" +
-			"prints further doubts, and reasons that keep other nodes from starting.",
+		Short: "Confirm that a node's program is dead",
+		Long: "Confirms that the program of SERVICE on NODE is dead: you have seen the host without power, or no process of it is left.\n" +
+			"The record of NODE is then deleted, and another node may become active at once. If you are wrong, two copies run.\n" +
+			"`understudy status` shows whether there is a death to confirm.\n\n" +
+			"On a terminal you type the node's name again, unless you give --yes. The command refuses while ZooKeeper keeps the session\n" +
+			"that started the program, and while a supervisor of that host is connected and sees the program alive. It asks NODE's agent, " +
+			"if the config has the keys for that: the agent kills what is left, and the command refuses if that fails, unless you give --force.",
 		Example: "  understudy fence confirm db --node db-1 --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			service := args[0]
 			if node == "" {
-				return usage("the child of which node is dead? say --node NODE")
+				return usage("--node is missing: name the node whose program is dead")
 			}
+			if !yes && isTerminal(os.Stdin) {
+				fmt.Printf("If the program of %s still runs on %s, two copies will run. Type the node's name to confirm that it is dead: ", service, node)
+				typed, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+				if strings.TrimSpace(typed) != node {
+					return fmt.Errorf("%q is not %s: nothing is done", strings.TrimSpace(typed), node)
+				}
+			}
+			how := control.Confirming{By: operator(), Force: force, Ask: v.agentOf(service)}
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
-				result, err := c.Confirm(ctx, service, node)
+				result, err := c.Confirm(ctx, service, node, how)
 				if err != nil {
 					return err
 				}
+				if v.json {
+					return writeJSON(os.Stdout, struct {
+						Service string   `json:"service"`
+						Node    string   `json:"node"`
+						Done    bool     `json:"done"`
+						Why     string   `json:"why,omitempty"`
+						Notes   []string `json:"notes,omitempty"`
+					}{service, node, result.Done, result.Why, result.Notes})
+				}
 				if result.Done {
-					fmt.Printf("Confirmed: the child of %s on %s counts as dead, its breadcrumb is deleted.\n", service, node)
+					fmt.Printf("Confirmed: the program of %s on %s counts as dead, and its record is deleted.\n", service, node)
 					for _, note := range result.Notes {
 						fmt.Printf("Note: %s.\n", printable.Text(note))
 					}
@@ -64,11 +89,38 @@ func confirmCommand() *cobra.Command {
 			})
 		},
 	}
-	v.register(cmd, "")
+	v.register(cmd, "the outcome")
 	cmd.ValidArgsFunction = v.services
-	cmd.Flags().StringVar(&node, "node", "", "the `node` whose child is dead")
+	cmd.Flags().StringVar(&node, "node", "", "the `node` whose program is dead")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for the node's name on a terminal")
+	cmd.Flags().BoolVar(&force, "force", false, "confirm even if the node's agent answers that the program is alive, or without asking it")
 	complete(cmd, "node", v.suspects)
 	return cmd
+}
+
+// agentPatience is how long a node's agent may take to kill and to answer.
+const agentPatience = 3 * time.Second
+
+// agentOf asks the agents of other nodes with the keys of the config; nil: it has none that can be read here.
+func (v *visit) agentOf(service string) func(context.Context, election.BreadCrumb, int64) (alive bool, err error) {
+	c, err := v.cluster()
+	if err != nil || c.Fencing.Agent == nil {
+		return nil
+	}
+	files := agent.Files{Secret: c.Fencing.Agent.SecretFile, TLS: (*keyfile.TLS)(c.Fencing.Agent.TLS)}
+	keys := files.Keys(func(error) {})
+	if keys.Check() != nil {
+		return nil
+	}
+	return func(ctx context.Context, b election.BreadCrumb, token int64) (alive bool, err error) {
+		ctx, cancel := context.WithTimeout(ctx, min(agentPatience, v.timeout/2))
+		defer cancel()
+		err = agent.Method{Keys: keys}.Fence(ctx, fencing.Target{
+			Service: service, Node: b.Node, Host: b.Host, Machine: b.Machine, Boot: b.Boot, Token: token, Address: b.Agent, Session: b.Session, Tree: b.Tree,
+			By: fencing.Claimant{Node: operator(), Token: token + 1}, // as the next activation would
+		})
+		return errors.Is(err, fencing.ErrAlive), err
+	}
 }
 
 func killLocalCommand() *cobra.Command {
@@ -78,10 +130,10 @@ func killLocalCommand() *cobra.Command {
 	var forced bool
 	cmd := &cobra.Command{
 		Use:   "kill-local --service SERVICE --token TOKEN --target TARGET",
-		Short: "Kill a child on this machine (the ssh method runs it)",
-		Long: "Kills the child of one activation on this machine, by the identity of its process tree, and prints the result as\n" +
+		Short: "Kill a program on this host (the ssh method runs it)",
+		Long: "Kills the program of one activation on this host, by the identity of its process tree, and prints the result as\n" +
 			"JSON. The exit code is 0 only when the death is proved. It needs no ZooKeeper, no config and no running\n" +
-			"supervisor, but the rights of the user that the supervisor runs as. TARGET is what the breadcrumb says, as the node\n" +
+			"supervisor, but the rights of the user that the supervisor runs as. TARGET is the record of the active node, as the node\n" +
 			"that fences encodes it.\n\n" +
 			"This line in authorized_keys restricts a key to this command:\n" +
 			"  restrict,command=\"understudy fence kill-local --forced\" ssh-ed25519 AAAA...",
@@ -102,7 +154,7 @@ func killLocalCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			s := witness.KillLocal(ctx, t)
+			s := witness.KillLocal(ctx, t, supervisor.Owed)
 			text, err := json.Marshal(s)
 			if err != nil {
 				return err
@@ -115,9 +167,9 @@ func killLocalCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&service, "service", "", "whose child")
+	flags.StringVar(&service, "service", "", "whose program")
 	flags.Int64Var(&token, "token", 0, "the token of the activation")
-	flags.StringVar(&target, "target", "", "the breadcrumb's words about the child, encoded")
+	flags.StringVar(&target, "target", "", "the record's facts about the program, encoded")
 	flags.DurationVar(&timeout, "timeout", 5*time.Second, "how long to keep trying")
 	flags.BoolVar(&forced, "forced", false, "take the other flags from SSH_ORIGINAL_COMMAND, where sshd puts the client's command")
 	return cmd

@@ -34,6 +34,7 @@ type follower struct {
 
 	first, last *config.Config // as this process was started, and as it was handed on last
 	fault       string         // that was handed on last
+	sum         string         // of the files, in force
 	warned      []string       // of the config that was handed on last
 }
 
@@ -60,7 +61,7 @@ func (f *follower) run(ctx context.Context) error {
 		events, errs = watcher.Events, watcher.Errors
 	}
 	watched := map[string]bool{}
-	f.watch(watcher, watched, config.Read(f.flags.cluster.Config).Files)
+	f.watch(watcher, watched, config.Read(f.flags.cluster.Config, f.flags.node).Files)
 	f.reload(ctx, watcher, watched, false) // it may have changed between the start and the watching
 	var due <-chan time.Time
 	var began time.Time
@@ -150,15 +151,18 @@ func (f *follower) watch(w *fsnotify.Watcher, watched map[string]bool, files con
 
 // reload reads the files, and hands on what has changed.
 func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[string]bool, asked bool) {
-	r := config.Read(f.flags.cluster.Config)
+	r := config.Read(f.flags.cluster.Config, f.flags.node)
 	for range 3 { // what changed before it was watched is read now
 		if !f.watch(w, watched, r.Files) {
 			break
 		}
-		r = config.Read(f.flags.cluster.Config)
+		r = config.Read(f.flags.cluster.Config, f.flags.node)
 	}
 	l, err := f.flags.judge(f.cmd, r, lookPatience)
 	c := l.Config
+	if err == nil && len(c.Services) == 0 && len(f.last.Services) > 0 { // as a file that was cut off while it was written
+		err = fmt.Errorf("%s has no services any more: nothing is stopped; to stop all of them, stop understudy", f.flags.cluster.Config)
+	}
 	var change supervisor.Change
 	if err != nil {
 		change.Fault = oneLine(err)
@@ -166,23 +170,24 @@ func (f *follower) reload(ctx context.Context, w *fsnotify.Watcher, watched map[
 		if keys := f.first.NeedsRestart(c); len(keys) > 0 {
 			change.Fault = election.NeedsRestart(strings.Join(keys, " and "))
 		}
+		change.Sum = l.sum
 		change.Services = services(c, false, f.keys)
 		change.Warnings = tellDangers(f.log, f.warned, l.warnings)
 	}
-	same := change.Fault == f.fault && (err != nil || reflect.DeepEqual(f.last, c) && slices.Equal(f.warned, change.Warnings))
+	same := change.Fault == f.fault && (err != nil || reflect.DeepEqual(f.last, c) && slices.Equal(f.warned, change.Warnings) && f.sum == l.sum)
 	if same && !asked {
 		return
 	}
 	switch {
 	case err != nil:
-		f.log.Error("the changed config is not loaded, the former one stays in force", "error", change.Fault)
+		f.log.Error("the changed config is not loaded, the previous one stays in force", "error", change.Fault)
 	case change.Fault != "":
 		f.log.Warn("a part of the changed config is not loaded", "why", change.Fault)
 	case same:
 		f.log.Info("the config has not changed", "file", f.flags.cluster.Config)
 	}
 	if err == nil {
-		f.last, f.warned = c, change.Warnings
+		f.last, f.warned, f.sum = c, change.Warnings, l.sum
 		f.log.SetLevel(hclog.LevelFromString(string(c.Log.Level)))
 	}
 	f.fault = change.Fault

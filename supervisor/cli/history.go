@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,9 +22,11 @@ func historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history [SERVICE]",
 		Short: "Show the last activations, and why each ended",
-		Long: "Shows the last activations, the newest first: when and where, how long each lasted, how long nothing ran before it\n" +
-			"(GAP), why it ended, and by which proof of the former child's death it started. \"-\": unknown, or nobody had to\n" +
-			"be fenced. Times are those of the nodes' own clocks; --json has the tokens too.",
+		Long: "Shows the last activations, the newest first: when and where, how long the program was ready, how long the service was\n" +
+			"down before (GAP), why it ended, and how the previous node was proved dead (PROOF). A gap lasts from the last proof that the\n" +
+			"previous program ran until this one was ready; STARTUP is its last part, from the start of the program. A node that was\n" +
+			"lost wrote no end. ZooKeeper then shows when its last heartbeat was, to a tick of the server: \"~6-8s\". \">6s\": at least\n" +
+			"that long. \"-\" means unknown or not needed. Times are those of the nodes' own clocks; --json has the tokens too.",
 		Example: "  understudy history db --zk zk1,zk2,zk3\n  understudy history --number 100 --json",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,15 +63,15 @@ func writeHistory(w io.Writer, to screen, entries []control.Activation, now time
 	}
 	columns := []column{
 		{head: "WHEN"}, {head: "SERVICE", shrinks: true}, {head: "NODE", shrinks: true}, {head: "LASTED", right: true},
-		{head: "GAP", right: true}, {head: "ENDED", wraps: true}, {head: "FORMER FENCED", wraps: true},
+		{head: "GAP", right: true}, {head: "STARTUP", right: true}, {head: "ENDED", wraps: true}, {head: "PROOF", wraps: true},
 	}
 	rows := make([]row, 0, len(entries))
 	for _, a := range entries {
 		r := row{cells: []string{
-			start(a.Start, now), a.Service, a.Node, lasted(a.RanMs, ago), lasted(a.GapMs, brief), ended(a), fenced(a),
+			start(a.Start, now), a.Service, a.Node, ran(a), gap(a), lasted(a.ReadyMs, brief), ended(a), fenced(a),
 		}}
 		if a.Active {
-			r.colours = []colour{plain, plain, plain, plain, plain, green}
+			r.colours = []colour{plain, plain, plain, plain, plain, plain, green}
 		}
 		rows = append(rows, r)
 	}
@@ -96,6 +99,49 @@ func start(t, now time.Time) string {
 	return t.Format("15:04:05")
 }
 
+// ran tells how long the program was ready.
+func ran(a control.Activation) string {
+	if a.RanMs != nil {
+		return lasted(a.RanMs, ago)
+	}
+	return bounds(a.RanMinMs, a.RanMaxMs)
+}
+
+// gap tells how long nothing ran before an activation, or how long two programs did.
+func gap(a control.Activation) string {
+	switch {
+	case a.OverlapMs != nil:
+		return "overlap " + lasted(a.OverlapMs, brief)
+	case a.GapMs != nil:
+		return lasted(a.GapMs, brief)
+	}
+	return bounds(a.GapMinMs, a.GapMaxMs)
+}
+
+// bounds tells a length that is not known exactly, in whole seconds as soon as there are two.
+func bounds(least, most *int64) string {
+	tell := brief
+	switch {
+	case least == nil && most == nil:
+		return "-"
+	case most == nil:
+		return ">" + lasted(least, tell)
+	case least == nil:
+		return "<" + lasted(most, tell)
+	}
+	if *most >= 2000 {
+		tell, most = ago, new(*most+999)
+	}
+	from, to := lasted(least, tell), lasted(most, tell)
+	if from == to {
+		return "~" + to
+	}
+	if unit := strings.TrimLeft(to, "0123456789."); unit == strings.TrimLeft(from, "0123456789.") {
+		from = strings.TrimSuffix(from, unit)
+	}
+	return "~" + from + "-" + to
+}
+
 func lasted(ms *int64, tell func(time.Duration) string) string {
 	if ms == nil {
 		return "-"
@@ -114,7 +160,7 @@ func ended(a control.Activation) string {
 	case "":
 		return "no word of its end"
 	default:
-		return string(end)
+		return strings.ReplaceAll(string(end), "child", "program") // the history keeps the word of older versions
 	}
 }
 

@@ -25,15 +25,33 @@ func TestHistoryTellsWhenWhereHowLongAndWhy(t *testing.T) {
 	if err := writeHistory(&b, screen{width: 80}, past(""), now, false); err != nil {
 		t.Fatal(err)
 	}
-	want := `WHEN         NODE  LASTED   GAP  ENDED                   FORMER FENCED
-10:03:12     n1     1m01s     -  active                  its tree on this
-                                                         machine is dead
-10:03:12     n2     2h00m  12ms  stop asked              -
-06-30 10:03  n3         -     -  no word of its end      no word
-2025-07-01   n1        2s     -  lost with its           -
-                                 supervisor or host
+	want := `WHEN         NODE  LASTED   GAP  STARTUP  ENDED               PROOF
+10:03:12     n1     1m01s     -        -  active              its tree on this
+                                                              machine is dead
+10:03:12     n2     2h00m  12ms        -  stop asked          -
+06-30 10:03  n3         -     -        -  no word of its end  no word
+2025-07-01   n1        2s     -        -  lost with its       -
+                                          supervisor or host
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What nobody wrote down is shown as far as it is known, and an overlap as what it is.
+func TestHistoryShowsABoundedGapAndAnOverlap(t *testing.T) {
+	ms := func(n int64) *int64 { return &n }
+	for want, a := range map[string]control.Activation{
+		"5s 5.0s 5.0s":             {RanMs: ms(5000), GapMs: ms(5007), ReadyMs: ms(5000)},
+		"~1m28s-1m31s ~6-8s 100ms": {RanMinMs: ms(88900), RanMaxMs: ms(90100), GapMinMs: ms(6200), GapMaxMs: ms(7900), ReadyMs: ms(100)},
+		"<1m30s >6.2s 0ms":         {RanMaxMs: ms(90100), GapMinMs: ms(6200), ReadyMs: ms(0)},
+		"~500-900ms ~10-20ms -":    {RanMinMs: ms(500), RanMaxMs: ms(900), GapMinMs: ms(10), GapMaxMs: ms(20)},
+		"0s overlap 19.5s -":       {RanMs: ms(0), OverlapMs: ms(19500)},
+		"0s ~6s -":                 {RanMs: ms(0), GapMinMs: ms(6000), GapMaxMs: ms(6000)},
+		"- - -":                    {},
+	} {
+		if got := ran(a) + " " + gap(a) + " " + lasted(a.ReadyMs, brief); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -19,8 +19,8 @@ func serve(c *config.Config, conf supervisor.Config, board *web.Board) *web.Serv
 	}
 	return web.New(web.Config{
 		Listen: c.HTTP.Listen, Node: conf.Node, Host: conf.Host, Hosts: c.HTTP.Hosts, Version: conf.Version, Board: board,
-		Token:       token(c.HTTP.TokenFile, "nobody may change anything", conf.Logger),
-		ReadToken:   token(c.HTTP.ReadTokenFile, "only clients with the other token may look", conf.Logger),
+		Token:       token("http.token_file", c.HTTP.TokenFile, "no client can give orders", conf.Logger),
+		ReadToken:   token("http.read_token_file", c.HTTP.ReadTokenFile, "only clients with the token of http.token_file may look", conf.Logger),
 		Certificate: certificate(c.HTTP.TLS, conf.Logger),
 		Logger:      conf.Logger.Named("http"),
 		Cluster:     control.NewLink(client(c, conf.Auth)),
@@ -28,13 +28,13 @@ func serve(c *config.Config, conf supervisor.Config, board *web.Board) *web.Serv
 }
 
 // token reads the secret anew each time it is needed.
-func token(file, without string, log hclog.Logger) func() (string, error) {
+func token(key, file, without string, log hclog.Logger) func() (string, error) {
 	if file == "" {
 		return nil
 	}
 	read := func() (string, error) { return config.ReadSecret(file) }
 	if _, err := read(); err != nil {
-		log.Error("cannot read an HTTP token: "+without, "error", err)
+		log.Error("cannot read a token of HTTP clients: "+without, "key", key, "error", err)
 	}
 	return read
 }
@@ -49,7 +49,7 @@ func certificate(files *config.TLSFiles, log hclog.Logger) func() (*tls.Certific
 		own, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
 		return &own, err
 	}, func(err error) {
-		log.Error("cannot read the certificate for HTTPS: using the former one", "error", err)
+		log.Error("cannot read the certificate for HTTPS: using the previous one", "error", err)
 	})
 	if _, err := get(); err != nil {
 		log.Error("cannot read the certificate for HTTPS: HTTPS connections fail until it can be read", "error", err)

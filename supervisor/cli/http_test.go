@@ -14,11 +14,11 @@ import (
 )
 
 func TestTheTokenIsReadAnewEachTime(t *testing.T) {
-	if token("", "", hclog.NewNullLogger()) != nil {
+	if token("http.token_file", "", "", hclog.NewNullLogger()) != nil {
 		t.Error("a token without a file")
 	}
 	file := filepath.Join(t.TempDir(), "token")
-	read := token(file, "", hclog.NewNullLogger())
+	read := token("http.token_file", file, "", hclog.NewNullLogger())
 	if _, err := read(); err == nil {
 		t.Error("a file that is missing was read")
 	}

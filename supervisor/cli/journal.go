@@ -13,18 +13,24 @@ import (
 	"understudy/supervisor/printable"
 )
 
-// newLog is the supervisor's log, on stderr. systemd's journal knows the time of each line; it is told how grave it is.
-func newLog(c config.Log) hclog.Logger {
+// newLog is the supervisor's log, on stderr. systemd's journal knows the time of each line; it is told how grave it is. flush waits, not for
+// long, until all of it is written.
+func newLog(c config.Log) (log hclog.Logger, flush func()) {
+	out := newOutlet(os.Stderr)
 	options := &hclog.LoggerOptions{
-		Name: "understudy", Level: hclog.LevelFromString(string(c.Level)), JSONFormat: c.Format == config.LogJSON, Output: os.Stderr,
+		Name: "understudy", Level: hclog.LevelFromString(string(c.Level)), JSONFormat: c.Format == config.LogJSON, Output: out,
 	}
 	if options.JSONFormat { // of a line that is not JSON hclog escapes all that is no text by itself
-		options.Output = printable.JSONLines{To: os.Stderr}
+		options.Output = printable.JSONLines{To: out}
 	}
 	if journal.Is(os.Stderr) {
 		options.Output, options.DisableTime = graded{options.Output}, !options.JSONFormat
 	}
-	return hclog.New(options)
+	log = hclog.New(options)
+	out.dropped = func(lines int) {
+		log.Warn("this log was not read for a while: lines were dropped", "lines", lines)
+	}
+	return log, out.flush
 }
 
 // graded puts sd-daemon(3)'s priorities before the lines.

@@ -4,17 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"slices"
-	"strings"
-	"time"
+	"os/exec"
+	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor/child"
-	"understudy/supervisor/child/logfile"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
 	"understudy/supervisor/printable"
@@ -24,202 +22,129 @@ import (
 // logsFlags are those of `logs`.
 type logsFlags struct {
 	clusterFlags
-	process string
-	lines   int
-	follow  bool
+	lines  int
+	follow bool
 }
 
 func logsCommand() *cobra.Command {
 	var f logsFlags
 	cmd := &cobra.Command{
 		Use:   "logs SERVICE",
-		Short: "Show the recent output of a service's program on this machine",
-		Long: "Shows the end of the service's log file, and of rotated files when that one is short. Each machine has its own log:\n" +
-			"look on the one where the service is active. The output of a program without a log file goes where the supervisor's\n" +
-			"own output goes, such as the journal.",
-		Example: "  understudy logs redis\n  understudy logs web --process nginx -n 1000 --follow",
+		Short: "Show the recent output of a service's programs on this node",
+		Long: "Runs tail(1) on the service's log files. Each node has its own: if the service is active on another one, its name is given. The output of " +
+			"a program without a log file goes where the supervisor's own goes, and the command is given that shows it in systemd's journal.",
+		Example: "  understudy logs redis\n  understudy logs web -n 1000 --follow",
 		Args:    exactArgs(1, "one service"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.show(cmd.Context(), os.Stdout, os.Stderr, args[0])
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.show(cmd.Context(), args[0]) },
 	}
 	f.register(cmd)
 	cmd.ValidArgsFunction = f.configured
 	flags := cmd.Flags()
-	flags.StringVar(&f.process, "process", "", "only the process of this `name`")
 	flags.IntVarP(&f.lines, "lines", "n", 100, "how many lines")
-	flags.BoolVarP(&f.follow, "follow", "f", false, "then print new lines as they come, until Ctrl-C")
-	complete(cmd, "process", f.processes)
+	flags.BoolVarP(&f.follow, "follow", "f", false, "then print new lines as they come, also after a rotation, until Ctrl-C")
 	complete(cmd, "lines", none)
-	flags.Lookup("config").Usage = "the config `file` (default " + config.DefaultFile + ")"
+	f.Config, flags.Lookup("config").Usage = config.DefaultFile, "the config `file` (default "+config.DefaultFile+")"
 	return cmd
 }
 
-// source is a program whose output is in a file.
-type source struct {
-	process, file string
-	who           safefile.Who // whose program it is
-}
-
-func (f *logsFlags) show(ctx context.Context, out, complaints io.Writer, service string) error {
-	if f.lines < 0 {
-		return usage("--lines must not be negative")
-	}
-	tell := func(text string) { fmt.Fprintln(complaints, "understudy: "+printable.Text(text)) }
+func (f *logsFlags) show(ctx context.Context, service string) error {
 	c, err := f.read()
 	if err != nil {
 		return err
 	}
-	sources, passed, err := f.sources(ctx, c, service)
-	if err != nil {
-		return err
+	s, ok := c.Services[service]
+	if !ok {
+		return didYouMean(&control.UnknownError{Kind: "service", Name: service, Known: c.ServiceNames()})
 	}
-	elsewhere := f.elsewhere(ctx, c, service)
-	journal := "passed through to the supervisor's own stdout and stderr: `journalctl -u understudy -t " + service + "` under systemd"
-	if len(sources) == 0 {
-		return fmt.Errorf("%s has no log file, its output is %s%s", service, journal, orEmpty("; ", elsewhere))
+	tell := func(text string) { fmt.Fprintln(os.Stderr, "understudy: "+printable.Text(text)) }
+	if asked := f.glance(ctx, quickly, service).Services; len(asked) > 0 && asked[0].Active != "" && asked[0].Active != c.Node {
+		tell(fmt.Sprintf("%s is active on %s now, and its output is there: type `understudy logs %s` on %s", service, asked[0].Active, service, asked[0].Active))
 	}
-	if elsewhere != "" {
-		tell(elsewhere)
-	}
-	if len(passed) > 0 {
-		tell("the output of " + strings.Join(passed, ", ") + " is " + journal)
-	}
-	return f.print(ctx, out, tell, sources)
-}
-
-// read reads the config that tells where the logs are.
-func (f *logsFlags) read() (*config.Config, error) {
-	if f.Config == "" {
-		f.Config = config.DefaultFile
-		if _, err := os.Stat(f.Config); errors.Is(err, fs.ErrNotExist) {
-			return nil, usage("where is the log? name the config with --config (%s does not exist); a command that `understudy run` wraps "+
-				"writes to the supervisor's own stdout and stderr", f.Config)
+	lines := fmt.Sprint(f.lines)
+	var names []string
+	var opened []*os.File
+	for _, p := range s.Processes {
+		file, name, err := f.open(ctx, service, p)
+		if err != nil {
+			tell(err.Error())
+			continue
+		}
+		defer file.Close()
+		if names = append(names, name); f.follow && name == "" {
+			tell(p.Log.File + " is in a folder that others may change: what comes after its next rotation is not shown")
+			names[len(names)-1] = fmt.Sprintf("/dev/fd/%d", 3+len(opened))
+			opened = append(opened, file)
+		}
+		if f.follow {
+			continue
+		}
+		if len(s.Processes) > 1 { // as tail does it
+			fmt.Printf("==> %s <==\n", printable.Text(p.Log.File))
+		}
+		if err := runTail(ctx, file, nil, "-n", lines); err != nil {
+			return err
 		}
 	}
-	c, err := config.LoadFile(f.Config)
+	switch {
+	case len(names) == 0:
+		return exitStatus(exitFailed)
+	case f.follow:
+		return runTail(ctx, nil, opened, append([]string{"-n", lines, "-F", "--"}, names...)...)
+	}
+	return nil
+}
+
+// read reads the config that names the files.
+func (f *logsFlags) read() (*config.Config, error) {
+	c, ignored, err := config.LoadPartly(f.Config)
+	if absentFile(f.Config) && f.set != nil && !f.set.Changed("config") {
+		return nil, usage("%s does not exist: what `understudy run -- COMMAND` runs prints where its supervisor does, so see `docker logs`, `kubectl logs` or `journalctl`", f.Config)
+	}
 	if err != nil {
-		return nil, usage("%s", oneLine(err))
+		return nil, usage("--config: %s", oneLine(err))
+	}
+	if len(ignored) > 0 {
+		fmt.Fprintf(os.Stderr, "understudy: warning: %s has %s: %s\n", f.Config, count(len(ignored), "error"), printable.Text(ignored[0].String()))
+		f.warned = true
 	}
 	return c, nil
 }
 
-// sources finds the logs that are asked for, and the processes that have none.
-func (f *logsFlags) sources(ctx context.Context, c *config.Config, service string) (sources []source, passed []string, err error) {
-	s, ok := c.Services[service]
-	if !ok {
-		return nil, nil, didYouMean(&control.UnknownError{Kind: "service", Name: service, Known: c.ServiceNames()})
+// open opens a program's log, unless the program's user may have put something else in its place. name is "" where that user may do so
+// later, too: tail opens a log that it follows again after each rotation.
+func (f *logsFlags) open(ctx context.Context, service string, p config.Process) (file *os.File, name string, err error) {
+	if p.Log.File == "" {
+		return nil, "", fmt.Errorf("%s has no log file, its output goes where the supervisor's own goes: `journalctl -t %s -n %d` under systemd", p.Name, service, f.lines)
 	}
-	var names []string
-	for _, p := range s.Processes {
-		names = append(names, p.Name)
-		switch {
-		case f.process != "" && p.Name != f.process:
-		case p.Log.File == "":
-			passed = append(passed, p.Name)
-		default:
-			sources = append(sources, source{p.Name, p.Log.File, writes(ctx, p)})
-		}
+	var who safefile.Who // one who is not known is trusted with nothing
+	if account, err := child.LookupUser(ctx, p.User, p.Group); err == nil {
+		who = account.Who()
 	}
-	if f.process != "" && !slices.Contains(names, f.process) {
-		return nil, nil, didYouMean(&control.UnknownError{Kind: "process", Name: f.process, Known: names})
+	file, err = safefile.Open(p.Log.File, who)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("there is no %s: the program has not run on this node", p.Log.File)
 	}
-	return sources, passed, nil
+	if safefile.Own(filepath.Dir(p.Log.File), safefile.Setting) == nil {
+		name = p.Log.File
+	}
+	return file, name, err
 }
 
-// quickly is how long is waited for what is good to know, and not what was asked for.
-const quickly = 500 * time.Millisecond
-
-// writes looks up who a program runs as. One who is not known is trusted with nothing.
-func writes(ctx context.Context, p config.Process) safefile.Who {
-	if p.User != "" || p.Group != "" {
-		if account, err := child.LookupUser(ctx, p.User, p.Group); err == nil {
-			return account.Who()
-		}
+// runTail runs tail(1), which ends with this process at the latest. A terminal does not obey what a program said.
+func runTail(ctx context.Context, in *os.File, more []*os.File, words ...string) error {
+	cmd := exec.CommandContext(ctx, "tail", words...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // of the main thread, which never ends before
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stdout, os.Stderr, more
+	if in != nil {
+		cmd.Stdin = in
 	}
-	return safefile.Who{}
-}
-
-// elsewhere tells that the service is active on another node, as far as ZooKeeper can be asked quickly.
-func (f *logsFlags) elsewhere(ctx context.Context, c *config.Config, service string) string {
-	s := f.glance(ctx, quickly, service)
-	if len(s.Services) == 0 {
-		return ""
+	if terminalWidth(os.Stdout) > 0 {
+		cmd.Stdout = &printable.Lines{To: os.Stdout}
 	}
-	switch v := s.Services[0]; v.Active {
-	case c.Node:
-		return ""
-	case "":
-		return service + " is active on no node now"
-	default:
-		return fmt.Sprintf("%s is active on %s now: its output is there, and here is what it wrote on %s", service, v.Active, c.Node)
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exitStatus(max(exit.ExitCode(), 0)) // 0 where a signal ended it: with Ctrl-C it is done
 	}
-}
-
-// print prints the last lines of each log, and what comes then.
-func (f *logsFlags) print(ctx context.Context, out io.Writer, tell func(string), sources []source) error {
-	current := ""
-	head := func(s source) func() error {
-		return func() error {
-			if len(sources) == 1 || current == s.process {
-				return nil
-			}
-			between := ""
-			if current != "" {
-				between = "\n"
-			}
-			current = s.process
-			_, err := fmt.Fprintf(out, "%s==> %s (%s) <==\n", between, s.process, s.file)
-			return err
-		}
-	}
-	var readers []*logfile.Reader
-	for _, s := range sources {
-		r := &logfile.Reader{Path: s.file, Who: s.who, Out: showing(out), Tell: tell, Head: head(s)}
-		defer r.Close()
-		err := r.Last(f.lines)
-		if errors.Is(err, fs.ErrNotExist) && (f.follow || len(sources) > 1) {
-			tell("there is no " + s.file + " yet: the program has not run on this machine")
-		} else if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no %s: the program has not run on this machine", s.file)
-		} else if err != nil {
-			return err
-		}
-		readers = append(readers, r)
-	}
-	if !f.follow {
-		return nil
-	}
-	tick := time.NewTicker(followEvery)
-	defer tick.Stop()
-	for {
-		for _, r := range readers {
-			if err := r.More(); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// showing is where to write what a program said: a terminal does not obey it. Elsewhere it is passed on as it is.
-func showing(out io.Writer) io.Writer {
-	if terminalWidth(out) == 0 {
-		return out
-	}
-	return &printable.Lines{To: out}
-}
-
-// followEvery is how often a log is looked at: soon enough for a reader, and cheap.
-const followEvery = 100 * time.Millisecond
-
-func orEmpty(before, text string) string {
-	if text == "" {
-		return ""
-	}
-	return before + text
+	return err
 }

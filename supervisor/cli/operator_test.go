@@ -88,12 +88,12 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"dev --listen " + zk, 1, "another server running"},
 		{"dev --listen nowhere", 2, "--listen"},
 		{"dev more", 2, "no arguments"},
-		{"check file.yaml", 2, "--config FILE"},
+		{"check a.yaml b.yaml", 2, "check takes one file"},
 		{"run --zk " + zk + " other:2181 -- sleep 1", 2, "commas separate servers"},
 		{"run --zk " + zk + " --node -x -- sleep 1", 2, "must not start with -"},
 		{"run --zk " + zk + " --agent-listen :1 -- sleep 1", 2, "takes --agent-secret"},
-		{"run --zk " + zk + " --agent-secret /no/such -- sleep 1", 1, "/no/such"},
-		{"run --zk " + zk + " --agent-secret /no/such --agent-listen here -- sleep 1", 2, "agent.listen"},
+		{"run --zk " + zk + " --agent-secret /no/such -- sleep 1", 2, "--agent-secret: /no/such"},
+		{"run --zk " + zk + " --agent-secret /no/such --agent-listen here -- sleep 1", 2, `--agent-listen: "here" is not host:port`},
 		{"run --config /no/such --agent-secret /no/such", 2, "goes with a COMMAND"},
 		{"pause db --zk " + zk + " --reason " + strings.Repeat("x", 2000), 2, "--reason is 2000 bytes"},
 		{"demo --nodes 1", 2, "--nodes must be from 2 to 9"},
@@ -106,6 +106,23 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 		{"fence confrim", 2, `did you mean "confirm"?`},
 		{"help statsu", 2, `did you mean "status"?`},
 		{"logs", 2, "logs takes one service"},
+		{"status --timeout 5 --zk " + zk, 2, `--timeout: "5" has no unit: write 5s for seconds`},
+		{"run --session-timeout 4 --zk " + zk + " -- sleep 1", 2, `--session-timeout: "4" has no unit: write 4s for seconds`},
+		{"run --session-timeout 500ms --zk " + zk + " -- sleep 1", 2, "--session-timeout: 500ms is too short"},
+		{"run --grace 1 --zk " + zk + " -- sleep 1", 2, `--grace: "1" has no unit`},
+		{"run --stop-timeout -5s --zk " + zk + " -- sleep 1", 2, "--stop-timeout: must not be negative"},
+		{"run --stop-signal NOPE --zk " + zk + " -- sleep 1", 2, "--stop-signal"},
+		{"run --restart maybe --zk " + zk + " -- sleep 1", 2, `--restart: "maybe" must be on-failure, always or never`},
+		{"run --election foo --zk " + zk + " -- sleep 1", 2, `--election: "foo" must be race or queue`},
+		{"run --contain box --zk " + zk + " -- sleep 1", 2, `--contain: "box" must be`},
+		{"run --log-level loud --zk " + zk + " -- sleep 1", 2, `--log-level: "loud" must be`},
+		{"run --http 8437 --zk " + zk + " -- sleep 1", 2, `--http: "8437" is not host:port, write 127.0.0.1:8437`},
+		{"run --node x/y --zk " + zk + " -- sleep 1", 2, `--node: "x/y" is not a name`},
+		{"run --once --restart always --zk " + zk + " -- sleep 1", 2, "--once ends when the command ends"},
+		{"run --once=maybe --zk " + zk + " -- sleep 1", 2, `--once: "maybe" must be true or false`},
+		{"history -n abc --zk " + zk, 2, `--number: "abc" is not a whole number`},
+		{"status --check --json --zk " + zk, 2, "--check goes with neither"},
+		{"status --node nobody --zk " + zk, 1, `no node "nobody"`},
 	} {
 		code, out, errs := says(t, strings.Fields(c.line)...)
 		if code != c.code || out != "" || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
@@ -124,6 +141,10 @@ func TestWhoDoesNotSayWhichClusterIsAsked(t *testing.T) {
 	t.Setenv("UNDERSTUDY_ZK", "")
 	if code, out, errs := says(t, "status"); code != 2 || out != "" || !strings.Contains(errs, "which ZooKeeper?") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("code %d, %q, %q", code, out, errs)
+	}
+	// A command is run without a config file: none is advised.
+	if code, _, errs := says(t, "run", "--", "true"); code != 2 || !strings.Contains(errs, "which ZooKeeper?") || strings.Contains(errs, "--config") {
+		t.Errorf("run: code %d, %q", code, errs)
 	}
 }
 
@@ -147,8 +168,17 @@ func TestEveryTableIsThereAsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &b); err != nil || b.Version != "1.2.3" || !strings.HasPrefix(b.Go, "go") {
 		t.Errorf("version is %q: %v", out, err)
 	}
-	if _, out, _ = says(t, "version"); !strings.HasPrefix(out, "understudy 1.2.3, commit ") || strings.Count(out, "\n") != 1 {
+	if _, out, _ = says(t, "version"); !strings.HasPrefix(out, "understudy 1.2.3, ") || strings.Count(out, "\n") != 1 {
 		t.Errorf("version is %q", out)
+	}
+	for want, b := range map[string]build{
+		"understudy 1.2.3, go1.26":                          {Version: "1.2.3", Go: "go1.26"},
+		"understudy 1.2.3, commit abc, go1.26":              {Version: "1.2.3", Commit: "abc", Go: "go1.26"},
+		"understudy 1.2.3, commit abc with changes, go1.26": {Version: "1.2.3", Commit: "abc", Modified: true, Go: "go1.26"},
+	} {
+		if b.String() != want {
+			t.Errorf("%q, not %q", b, want)
+		}
 	}
 }
 
@@ -212,7 +242,7 @@ func TestDevServesUntilItIsInterrupted(t *testing.T) {
 	words := make([]byte, 4096)
 	n, err := out.Read(words) // written in one piece, as soon as it listens
 	addr := regexp.MustCompile(`--zk (\S+)`).FindSubmatch(words[:n])
-	if addr == nil || !strings.Contains(string(words[:n]), "NOT FOR PRODUCTION") {
+	if addr == nil || !strings.Contains(string(words[:n]), "NOT FOR PRODUCTION") || !strings.Contains(string(words[:n]), "started again after it was. It grants session timeouts of 1s to 10s.") {
 		t.Fatalf("it says %q, %v", words[:n], err)
 	}
 	c, err := net.Dial("tcp", string(addr[1]))

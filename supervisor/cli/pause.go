@@ -15,19 +15,26 @@ import (
 )
 
 func pauseCommand() *cobra.Command {
-	return orderCommand("pause", "Let nobody be promoted, for maintenance",
-		"No node becomes active from now on. A running child goes on running; its node starts it again when it fails, and still\n"+
-			"kills it on losing the lock. Refused while a switchover is in progress. `understudy resume` ends the pause.", true, "Paused", "is paused already")
+	return orderCommand("pause", "Turn automatic takeovers off (maintenance)",
+		"No node becomes active from now on. A running program keeps running: its node restarts it when it fails, and still\n"+
+			"kills it when the lock is lost. Refused while a switchover is in progress. `understudy resume` ends the pause.", true, "Paused", "is paused already")
 }
 
 func resumeCommand() *cobra.Command {
-	return orderCommand("resume", "End a pause", "Nodes can become active again, at once where nobody is.", false, "Resumed", "is not paused")
+	return orderCommand("resume", "Turn automatic takeovers on again", "Nodes can become active again. Where no node is active, one does so at once.", false, "Resumed", "is not paused")
 }
 
 // longestReason bounds what each node logs, and each status shows.
 const longestReason = 1000
 
-func orderCommand(verb, short, long string, paused bool, done, idle string) *cobra.Command {
+// paused is the outcome for one service, as JSON has it.
+type paused struct {
+	Service string `json:"service"`
+	Paused  bool   `json:"paused"`
+	Changed bool   `json:"changed"`
+}
+
+func orderCommand(verb, short, long string, pausing bool, done, idle string) *cobra.Command {
 	var v visit
 	var all bool
 	var why string
@@ -48,31 +55,37 @@ func orderCommand(verb, short, long string, paused bool, done, idle string) *cob
 				if err != nil {
 					return err
 				}
-				if len(names) == 0 {
+				if len(names) == 0 && !v.json {
 					fmt.Println("Nothing to do: there is no service.")
 				}
+				outcome := []paused{}
 				var first error // that was refused: the others are paused all the same
 				for _, name := range names {
-					changed, err := c.Pause(ctx, name, paused, operator(), why)
+					changed, err := c.Pause(ctx, name, pausing, operator(), why)
 					switch {
 					case errors.Is(err, control.ErrRefused):
 						first = cmp.Or(first, err)
 					case err != nil:
 						return err
+					case v.json:
+						outcome = append(outcome, paused{name, pausing, changed})
 					case changed:
 						fmt.Printf("%s: %s.\n", done, printable.Text(name))
 					default:
 						fmt.Printf("Nothing to do: %s %s.\n", printable.Text(name), idle)
 					}
 				}
+				if v.json {
+					first = cmp.Or(first, writeJSON(os.Stdout, outcome))
+				}
 				return first
 			})
 		},
 	}
-	v.register(cmd, "")
+	v.register(cmd, "the outcome")
 	cmd.ValidArgsFunction = v.services
 	cmd.Flags().BoolVar(&all, "all", false, "all services")
-	if paused {
+	if pausing {
 		cmd.Flags().StringVar(&why, "reason", "", "`text` that tells the others why")
 		complete(cmd, "reason", none)
 	}
@@ -81,7 +94,7 @@ func orderCommand(verb, short, long string, paused bool, done, idle string) *cob
 
 // operator is who gives an order, and where.
 func operator() string {
-	name := "somebody"
+	name := "unknown"
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}

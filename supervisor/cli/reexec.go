@@ -24,7 +24,7 @@ func reexecCommand() *cobra.Command {
 			"they run do not notice. Each tries the new binary first: if that does not start, cannot read the supervisor's state, or\n" +
 			"refuses the config, everything stays as it is, and the exit code is 1. SIGUSR2 to the supervisor does the same,\n" +
 			"without waiting: systemctl kill -s USR2 --kill-whom=main understudy\n\n" +
-			"Without --pid the command takes your own processes only, because anybody's process may look like a supervisor. To\n" +
+			"Without --pid the command takes your own processes only, because a process of any user may look like a supervisor. To\n" +
 			"another user's supervisor that --pid names it sends SIGUSR2, and does not wait.",
 		Example: "  understudy reexec",
 		Args:    exactArgs(0, "no arguments"),
@@ -58,7 +58,7 @@ func reexecCommand() *cobra.Command {
 				case err != nil:
 					errs = append(errs, fmt.Errorf("supervisor %d: %w", pid, err))
 				case became:
-					fmt.Fprintf(cmd.OutOrStdout(), "supervisor %d goes on as the installed version\n", pid)
+					fmt.Fprintf(cmd.OutOrStdout(), "supervisor %d is the installed version now\n", pid)
 				default:
 					fmt.Fprintf(cmd.OutOrStdout(), "supervisor %d is another user's and was sent SIGUSR2: its log gives the result\n", pid)
 				}

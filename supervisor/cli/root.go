@@ -10,9 +10,11 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"understudy/supervisor/child/journal"
 	"understudy/supervisor/config"
 	"understudy/supervisor/handoff"
 	"understudy/supervisor/printable"
@@ -23,6 +25,7 @@ const (
 	exitFailed = 1
 	exitUsage  = 2
 	exitLate   = 3
+	exitNoLock = 75 // EX_TEMPFAIL
 )
 
 // usageError says that the words or the config are wrong.
@@ -58,8 +61,8 @@ func Root(version string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "understudy",
 		Short: "One program, running on exactly one host, whatever breaks",
-		Long: "Understudy makes any program highly available: it runs on one host of several, ZooKeeper decides on which,\n" +
-			"and when that host, its network or the program dies, another one has taken over.\n\n" +
+		Long: "Understudy runs a program on exactly one of several hosts. ZooKeeper decides which one. If that host, its\n" +
+			"network or the program fails, another host makes sure that the old copy is dead, and starts its own.\n\n" +
 			"Commands that ask or order something use --zk or --config, or else UNDERSTUDY_ZK, or else " + config.DefaultFile + ".\n\n" +
 			"After `source <(understudy completion bash)` the tab key completes the names of services and nodes; likewise in zsh and fish.",
 		Example: "  understudy demo\n" +
@@ -70,11 +73,9 @@ func Root(version string) *cobra.Command {
 		Args: subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%w%s (see `%s --help`)", err, nearFlag(cmd, err), cmd.CommandPath())
-	})
-	root.AddCommand(runCommand(version), checkCommand(), statusCommand(), historyCommand(), logsCommand(), switchoverCommand(),
-		pauseCommand(), resumeCommand(), restartCommand(), reloadCommand(), fenceCommand(), devCommand(), demoCommand(), versionCommand(version), sweepCommand(), reexecCommand(), goesOnCommand())
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(runCommand(version), checkCommand(), importCommand(), statusCommand(), historyCommand(), logsCommand(), switchoverCommand(),
+		pauseCommand(), resumeCommand(), drainCommand(), undrainCommand(), forgetCommand(), restartCommand(), reloadCommand(), fenceCommand(), devCommand(), demoCommand(), copyCommand(), versionCommand(version), sweepCommand(), reexecCommand(), goesOnCommand(), addressCommand(), ocfCommand(), undoCommand())
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(helpCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
@@ -109,7 +110,13 @@ func exitCode(err error) int {
 	if status, ok := errors.AsType[exitStatus](err); ok {
 		return int(status)
 	}
-	fmt.Fprintln(os.Stderr, "understudy:", printable.Text(err.Error()))
+	last := newOutlet(os.Stderr) // nobody may read it
+	text := "understudy: " + printable.Text(err.Error())
+	if journal.Is(os.Stderr) {
+		text = fmt.Sprintf("<%d>%s", priorities[hclog.Error], text)
+	}
+	fmt.Fprintln(last, text)
+	last.flush()
 	_, wrong := errors.AsType[usageError](err)
 	_, faulty := errors.AsType[config.Faults](err)
 	switch {
@@ -117,6 +124,8 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, errTimeout):
 		return exitLate
+	case errors.Is(err, errNoLock):
+		return exitNoLock
 	}
 	return exitFailed
 }

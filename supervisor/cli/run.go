@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"understudy/fencing/agent"
 	"understudy/supervisor"
 	"understudy/supervisor/child"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control/web"
 	"understudy/supervisor/handoff"
@@ -36,7 +38,8 @@ func runCommandWith(do func(f *runFlags, cmd *cobra.Command, args []string) erro
 			"The command gets UNDERSTUDY_SERVICE, UNDERSTUDY_NODE and UNDERSTUDY_TOKEN, a number that grows with every\n" +
 			"activation: hand it to storage that can refuse an older one. It, and all that it forks, is dead before another\n" +
 			"node can become active. With --once each node that becomes active runs the command once, to its end, and\n" +
-			"exits with its exit code.",
+			"exits with its exit code; the command then has this one's stdin. With --wait 0 as well, a job that cron starts on\n" +
+			"several hosts never runs on two of them at once: the others exit with code 75.",
 		Example: "  understudy run --zk zk1,zk2,zk3 --service db -- /usr/bin/db --port 80\n" +
 			"  understudy run --config /etc/understudy/understudy.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error { return do(&f, cmd, args) },
@@ -48,18 +51,19 @@ func runCommandWith(do func(f *runFlags, cmd *cobra.Command, args []string) erro
 func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error {
 	next := imageOf(cmd.Context())
 	defer next.Hush()
-	legacy, err := child.Legacy()
+	handover, err := child.Legacy()
 	if err != nil {
 		return err
 	}
-	next.KeepEnviron()                         // without what was handed over
-	l, err := f.load(cmd, args, legacy != nil) // programs run, whose leases end if this takes long
+	next.KeepEnviron()                           // without what was handed over
+	l, err := f.load(cmd, args, handover != nil) // programs run, whose leases end if this takes long
 	if err != nil {
 		startedBy(hclog.NewNullLogger()).refused(err)
 		return err
 	}
 	c := l.Config
-	log := newLog(c.Log)
+	log, flush := newLog(c.Log)
+	defer flush()
 	boss := startedBy(log)
 	auth, err := credentials(c)
 	if err != nil {
@@ -70,12 +74,19 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 		log.Warn("the host has no name", "error", err)
 	}
 	conf := supervisor.Config{
-		Node: c.Node, Host: host, Version: version, Servers: servers(c), Root: c.ZooKeeper.Root, Timeout: c.ZooKeeper.SessionTimeout, Floor: c.ZooKeeper.MinSessionTimeout,
-		Auth: auth, TLS: secured(c), Logger: log, Legacy: legacy, Upgrade: supervisor.Upgrade{Asked: next.Asked, Become: next.Become}, Strangers: c.ZooKeeper.Strangers(),
+		Node: c.Node, Host: host, File: f.configFile(), Sum: l.sum, Version: version, Servers: servers(c), Root: c.ZooKeeper.Root, Timeout: c.ZooKeeper.SessionTimeout, Floor: c.ZooKeeper.MinSessionTimeout,
+		Auth: auth, TLS: secured(c), Logger: log, JSONLog: c.Log.Format == config.LogJSON, Handover: handover, Upgrade: supervisor.Upgrade{Asked: next.Asked, Become: func(state []byte) error { flush(); return next.Become(state) }}, Strangers: c.ZooKeeper.Strangers(),
+	}
+	conf.Stuck = func(service string, stood time.Duration, stack func() string) {
+		standsStill(log, flush, service, stood, stack)
+		os.Exit(1) // P4: nothing is cleaned up, the guardians end the programs, as after a crash
 	}
 	tellExposure(c.ZooKeeper, log)
 	next.Begin(handoff.OfferOf(conf.Node, conf.Root, conf.Servers), log)
 	if conf.Agent, err = listen(c, log); err != nil {
+		if f.configFile() == "" {
+			return inFlags(err)
+		}
 		return err
 	}
 	if c.Watchdog.Mode != config.WatchdogOff {
@@ -86,24 +97,53 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 		keys = conf.Agent.Keys
 	}
 	conf.Services = services(c, f.command.once, keys)
+	var wait *lockWait
+	if len(args) > 0 {
+		if wait = f.command.waits(handover != nil); wait != nil {
+			conf.Services[0].Wait = wait.Patience
+		}
+	}
+	if handover == nil {
+		defer tellEnsemble(c, auth, log)()
+	}
 	conf.Warnings = tellDangers(log, nil, l.warnings)
+	conf.Memory, conf.Lacks, conf.Former = supervisor.NewMemory(conf), config.Service.Lacks, supervisor.NewFormer(conf)
 	var server *web.Server
 	if boss != nil || c.HTTP.Listen != "" { // else nobody looks
-		board := web.NewBoard(child.Now)
+		board := web.NewBoard(wire.Now)
 		conf.Observer = board
 		server = serve(c, conf, board)
 		boss.observe(&conf, board)
 	}
 	if len(args) > 0 {
-		return supervise(cmd.Context(), conf, nil, server, boss, next)
+		err := supervise(cmd.Context(), conf, nil, wait, server, boss, next)
+		if errors.Is(err, errNoLock) {
+			return f.missed(cmd.Context(), wait, conf.Node, f.command.name)
+		}
+		return err
 	}
 	changes := make(chan supervisor.Change)
 	conf.Changes = changes
 	following := &follower{
 		flags: f, cmd: cmd, log: log, changes: changes, keys: keys, hangup: make(chan struct{}, 1), read: boss.reloaded,
-		first: c, last: c, warned: conf.Warnings,
+		first: c, last: c, warned: conf.Warnings, sum: l.sum,
 	}
-	return supervise(cmd.Context(), conf, following, server, boss, next)
+	return supervise(cmd.Context(), conf, following, nil, server, boss, next)
+}
+
+// standsStill logs where a service stands still. It returns soon, whatever else of this process hangs.
+func standsStill(log hclog.Logger, flush func(), service string, stood time.Duration, stack func() string) {
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		log.Error("internal error (please report): a service does not react, so this supervisor ends. Its guardians kill its programs, and other nodes take over",
+			"service", service, "for", stood.Round(time.Millisecond), "stack", stack())
+		flush()
+	}()
+	select {
+	case <-told:
+	case <-time.After(2 * lastWords):
+	}
 }
 
 // tellExposure logs, once, what strangers can do.

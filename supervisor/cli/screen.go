@@ -80,3 +80,9 @@ func terminalWidth(w io.Writer) int {
 	width, _ := terminalSize(w)
 	return width
 }
+
+// isTerminal reports whether somebody types into a file.
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}

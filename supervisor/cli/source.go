@@ -32,12 +32,14 @@ type commandFlags struct {
 	stopSignal string
 	agent      config.Agent
 	once       bool
+	wait       time.Duration
 }
 
 // loaded is the config of a run.
 type loaded struct {
 	*config.Config
 	warnings config.Faults // dangerous settings
+	sum      string        // of the files; empty: it is made of flags
 }
 
 // defaultAgent is where an agent listens that has a secret.
@@ -45,6 +47,7 @@ const defaultAgent = ":8438"
 
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.cluster.register(cmd)
+	cmd.Flags().Lookup("config").Usage = "run the services of a config `file`, in place of COMMAND"
 	f.command.register()
 	flags := cmd.Flags()
 	flags.SetInterspersed(false)
@@ -63,13 +66,14 @@ func (f *commandFlags) register() {
 	flags := f.set
 	flags.StringVar(&f.name, "service", "", "name of the service (default: the command's base name)")
 	flags.DurationVar(&f.session, "session-timeout", config.Default().ZooKeeper.SessionTimeout, "ZooKeeper session timeout")
-	flags.DurationVar(&s.GraceDelay, "grace", s.GraceDelay, "how long to wait for a former active that does not answer")
+	flags.DurationVar(&s.GraceDelay, "grace", s.GraceDelay, "how long to wait for a previous node that does not answer")
 	flags.StringVar(&f.stopSignal, "stop-signal", program.StopSignal.String(), "signal that asks the command to stop")
 	flags.DurationVar(&program.StopTimeout, "stop-timeout", program.StopTimeout, "how long it may take to stop before it is killed")
 	flags.StringVar((*string)(&s.Restart.Policy), "restart", string(s.Restart.Policy), "when to start the command again here after its end: on-failure, always or never")
-	flags.StringVar((*string)(&s.Election), "election", string(s.Election), "race (everybody watches the lock) or queue (first come, first served)")
+	flags.StringVar((*string)(&s.Election), "election", string(s.Election), "race (every standby watches the lock) or queue (first come, first served)")
 	flags.StringVar((*string)(&s.Contain), "contain", string(s.Contain), "how to contain the process tree: auto, cgroup, pidns or strict")
 	flags.BoolVar(&f.once, "once", false, "end when the command ends, with its exit code")
+	flags.DurationVar(&f.wait, "wait", 0, "end with code 75 unless this node gets the lock within this time; 0: after one attempt (default: wait until it comes)")
 	flags.StringVar(&f.agent.SecretFile, "agent-secret", "", "`file` that holds a secret which all nodes share: a node that takes over can then "+
 		"ask this node's agent to prove the command dead, instead of waiting (default: no agent)")
 	flags.StringVar(&f.agent.Listen, "agent-listen", defaultAgent, "where the agent listens; each supervisor of a host needs a port of its own")
@@ -105,14 +109,23 @@ func (f *runFlags) file(cmd *cobra.Command, hurry bool) (loaded, error) {
 			given = flag.Name
 		}
 	})
-	if given != "" {
+	switch given {
+	case "":
+	case "once", "wait":
+		return loaded{}, usage("--%s goes with a COMMAND", given)
+	default:
 		return loaded{}, usage("--%s goes with a COMMAND; in a config file it is a key", given)
 	}
 	patience := lookPatience
 	if hurry {
 		patience = lookBriefly
 	}
-	r := config.Read(f.cluster.Config)
+	if f.node != "" {
+		if why := config.NameFault(f.node); why != "" {
+			return loaded{}, usage("--node: %s", why)
+		}
+	}
+	r := config.Read(f.cluster.Config, f.node)
 	l, err := f.judge(cmd, r, patience)
 	if faults, ok := errors.AsType[config.Faults](err); ok {
 		err = usageError{faults}
@@ -120,11 +133,22 @@ func (f *runFlags) file(cmd *cobra.Command, hurry bool) (loaded, error) {
 	return l, err
 }
 
+// configFile is where another command finds the config.
+func (f *runFlags) configFile() string {
+	if f.cluster.Config == "" {
+		return ""
+	}
+	if at, err := filepath.Abs(f.cluster.Config); err == nil {
+		return at
+	}
+	return f.cluster.Config
+}
+
 // judge puts the flags that go with a file over what it says, and refuses what cannot be run here.
 func (f *runFlags) judge(cmd *cobra.Command, r config.Result, patience time.Duration) (loaded, error) {
 	warnings, grave := r.Dangers(patience)
 	r = r.Refused(grave)
-	l, err := loaded{r.Config, warnings}, r.Err()
+	l, err := loaded{r.Config, warnings, r.Sum}, r.Err()
 	if err == nil {
 		err = f.cluster.apply(l.Config)
 	}
@@ -141,9 +165,6 @@ func (f *runFlags) judge(cmd *cobra.Command, r config.Result, patience time.Dura
 	if flags.Changed("http") {
 		l.HTTP.Listen = f.http
 	}
-	if f.node != "" {
-		l.Node = f.node
-	}
 	return l, l.sound()
 }
 
@@ -157,6 +178,9 @@ func (l loaded) sound() error {
 
 // single is the Config of one wrapped command.
 func (f *runFlags) single(args []string) (loaded, error) {
+	if f.cluster.ZK == "" {
+		return loaded{}, usage("which ZooKeeper? say --zk host:port[,host:port...], or set UNDERSTUDY_ZK")
+	}
 	c, err := f.cluster.load()
 	l := loaded{Config: c}
 	if err != nil {
@@ -182,8 +206,11 @@ func (f *runFlags) single(args []string) (loaded, error) {
 	if f.command.name == "" {
 		f.command.name = filepath.Base(args[0])
 	}
+	if err := f.command.together(); err != nil {
+		return l, err
+	}
 	c.Services = map[string]config.Service{f.command.name: s}
-	return l, l.sound()
+	return l, inFlags(l.sound())
 }
 
 // askable gives the node the agent that the flags ask for: none without a secret.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,62 +15,206 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
 )
 
+// statusFlags are those of `status`.
+type statusFlags struct {
+	visit
+	watch, nodes, failed, check bool
+	node                        string
+}
+
 func statusCommand() *cobra.Command {
-	var v visit
-	var watch bool
+	var f statusFlags
 	cmd := &cobra.Command{
 		Use:   "status [SERVICE]",
 		Short: "Show who is active, who stands by, and what is wrong",
-		Long: "Shows who is active and who stands by, since when and how well, and for each fault the command that mends it.\n" +
-			"It reads everything from ZooKeeper, so it works on any machine that reaches the servers.",
+		Long: "Shows who is active and who stands by, since when and how well, and for each problem the command that helps.\n" +
+			"It reads everything from ZooKeeper, so it works on any machine that reaches the servers. Of a config file it\n" +
+			"needs only the zookeeper: part.\n\n" +
+			"With --check the exit code is 0 if each service is active and well, 4 if one is active but unhealthy, 5 if one\n" +
+			"is active nowhere, 6 if one is paused or active on a drained node.",
 		Example: "  understudy status --zk zk1,zk2,zk3\n" +
-			"  understudy status db --config /etc/understudy/understudy.yaml --json",
+			"  understudy status db --config /etc/understudy/understudy.yaml --json\n" +
+			"  understudy status --check db    # for scripts and monitoring",
 		Args: atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !watch {
-				return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
-					return v.showStatus(ctx, c, os.Stdout, args)
+			switch {
+			case f.check && (f.watch || f.json):
+				return usage("--check goes with neither --watch nor --json")
+			case !f.watch:
+				return f.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
+					return f.show(ctx, c, os.Stdout, args)
 				})
+			case f.json || terminalWidth(os.Stdout) == 0:
+				return f.printChanges(cmd.Context(), args)
 			}
-			if v.json || terminalWidth(os.Stdout) == 0 {
-				return v.printChanges(cmd.Context(), args)
-			}
-			return v.watchStatus(cmd.Context(), args)
+			return f.watchStatus(cmd.Context(), args)
 		},
 	}
-	v.register(cmd, "the same facts")
-	cmd.ValidArgsFunction = v.services
-	cmd.Flags().BoolVar(&watch, "watch", false, "update the screen until Ctrl-C; without a screen, or with --json, print each change")
+	f.register(cmd, "the same facts")
+	cmd.ValidArgsFunction = f.services
+	flags := cmd.Flags()
+	flags.BoolVar(&f.watch, "watch", false, "update the screen until Ctrl-C; without a screen, or with --json, print each change")
+	flags.BoolVar(&f.nodes, "nodes", false, fmt.Sprintf("show every node of every service, also of more than %d services", manyServices))
+	flags.BoolVar(&f.failed, "failed", false, "show only services that do not run as they should")
+	flags.StringVar(&f.node, "node", "", "show only services in which this `node` has a part")
+	flags.BoolVar(&f.check, "check", false, "print what is wrong, and tell by the exit code")
+	complete(cmd, "node", none)
 	return cmd
 }
 
-func (v *visit) showStatus(ctx context.Context, c *control.Cluster, w io.Writer, services []string) error {
+// status asks for what the flags select.
+func (f *statusFlags) status(ctx context.Context, c *control.Cluster, services []string) (control.Status, error) {
 	s, err := c.Status(ctx, services...)
 	if err != nil {
-		return err
+		return s, err
 	}
-	if v.json {
+	if f.node != "" {
+		if err := knownNode(s, f.node); err != nil {
+			return s, err
+		}
+	}
+	s.Services = slices.DeleteFunc(s.Services, func(v control.Service) bool {
+		return f.failed && !grave(v) || f.node != "" && !v.Involves(f.node)
+	})
+	s.Drained = slices.DeleteFunc(s.Drained, func(d control.Drained) bool { return f.node != "" && d.Node != f.node })
+	s.Nodes = slices.DeleteFunc(s.Nodes, func(n control.Node) bool { return f.node != "" && n.Node != f.node })
+	return s, nil
+}
+
+// knownNode fails for a node that neither is connected nor has a part in a service.
+func knownNode(s control.Status, node string) error {
+	known := s.NodeNames()
+	if slices.Contains(known, node) {
+		return nil
+	}
+	return &control.UnknownError{Kind: "node", Name: node, Known: known}
+}
+
+func grave(v control.Service) bool {
+	return slices.ContainsFunc(v.Faults, func(f control.Fault) bool { return f.Level == control.Grave })
+}
+
+func (f *statusFlags) show(ctx context.Context, c *control.Cluster, w io.Writer, services []string) error {
+	s, err := f.status(ctx, c, services)
+	switch {
+	case err != nil:
+		return err
+	case f.json:
 		return writeJSON(w, s)
+	case f.check:
+		return checkStatus(w, s)
 	}
-	if err := writeStatus(w, screenOf(w), s, time.Now(), v.words()); err != nil {
+	if err := writeStatus(w, f.paper(screenOf(w), services), s, time.Now()); err != nil {
 		return err
 	}
-	return v.noteExposure(w)
+	return f.noteExposure(w)
+}
+
+// paper is what the table is written on.
+func (f *statusFlags) paper(to screen, services []string) paper {
+	return paper{screen: to, flags: f.words(), all: f.nodes || len(services) > 0, filtered: f.failed || f.node != ""}
+}
+
+// Exit codes of `status --check`, the worst last.
+const (
+	exitPaused    = 6
+	exitUnhealthy = 4
+	exitDown      = 5
+)
+
+// checkStatus prints what is wrong, and returns the exit code of the worst service.
+func checkStatus(w io.Writer, s control.Status) error {
+	rank := map[int]int{0: 0, exitPaused: 1, exitUnhealthy: 2, exitDown: 3}
+	worst := 0
+	if len(s.Services) == 0 {
+		worst = exitDown
+	}
+	var text strings.Builder
+	for _, v := range s.Services {
+		code, words := judged(v)
+		if rank[code] > rank[worst] {
+			worst = code
+		}
+		if code != 0 || len(s.Services) == 1 {
+			fmt.Fprintln(&text, printable.Text(v.Service+": "+words))
+		}
+	}
+	if len(s.Services) != 1 {
+		fmt.Fprintln(&text, total(s.Services))
+	}
+	if _, err := io.WriteString(w, text.String()); err != nil || worst == 0 {
+		return err
+	}
+	return exitStatus(worst)
+}
+
+// judged is how a service is, as an exit code and in words.
+func judged(v control.Service) (code int, words string) {
+	words = fmt.Sprintf("active on %s, ok", v.Active)
+	for _, m := range v.Members {
+		if m.Node == v.Active && m.Health != election.HealthOK {
+			code, words = exitUnhealthy, fmt.Sprintf("active on %s, %s", v.Active, m.Health)
+		}
+	}
+	switch {
+	case v.Active == "":
+		code, words = exitDown, "no node is active"
+	case code == 0 && v.Paused:
+		code, words = exitPaused, fmt.Sprintf("active on %s, paused", v.Active)
+	}
+	if code == 0 && grave(v) {
+		code, words = exitUnhealthy, "active on "+v.Active
+	}
+	if d := v.DrainedActive(); code == 0 && d != nil {
+		return exitPaused, fmt.Sprintf("active on %s, which is %s", v.Active, d.Words)
+	}
+	if code != 0 && len(v.Faults) > 0 {
+		worst := v.Faults[0]
+		for _, f := range v.Faults {
+			if code == exitUnhealthy && f.Node == v.Active && v.Active != "" { // what it is unhealthy by, before what else is wrong
+				worst = f
+			}
+		}
+		words += ": " + worst.What
+	}
+	return code, words
+}
+
+// total counts services by how they are.
+func total(services []control.Service) string {
+	counts, held := map[int]int{}, "paused"
+	for _, v := range services {
+		code, _ := judged(v)
+		if counts[code]++; code == exitPaused && !v.Paused {
+			held = "paused or drained"
+		}
+	}
+	text := count(len(services), "service") + ":"
+	for _, part := range []struct {
+		code int
+		what string
+	}{{exitDown, "active nowhere"}, {exitUnhealthy, "unhealthy"}, {exitPaused, held}, {0, "active and ok"}} {
+		if n := counts[part.code]; n > 0 {
+			text += fmt.Sprintf(" %d %s,", n, part.what)
+		}
+	}
+	return strings.TrimRight(text, ":,") + "."
 }
 
 // noteExposure says once what strangers can do at the servers that a config file names.
-func (v *visit) noteExposure(w io.Writer) error {
-	if v.ZK != "" { // flags do not tell what keeps strangers out
+func (f *statusFlags) noteExposure(w io.Writer) error {
+	if f.ZK != "" { // flags do not tell what keeps strangers out
 		return nil
 	}
-	c, err := v.cluster()
+	c, err := f.cluster()
 	if err != nil {
 		return err
 	}
 	if exposure := c.ZooKeeper.Exposure(); exposure != "" {
-		_, err = fmt.Fprintln(w, strings.Join(note(screenOf(w).width, exposure), "\n"))
+		_, err = fmt.Fprintln(w, strings.Join(note(screenOf(w).width, "Note: "+exposure+"."), "\n"))
 	}
 	return err
 }
@@ -79,27 +224,90 @@ var statusColumns = []column{
 	{head: "HEALTH"}, {head: "TOKEN", right: true},
 }
 
-// writeStatus prints the table. flags make a command speak of the same cluster.
-func writeStatus(w io.Writer, to screen, s control.Status, now time.Time, flags []string) error {
+// manyServices is how many are shown with a line for each node, unless more is asked for.
+const manyServices = 20
+
+var briefColumns = []column{
+	{head: "SERVICE", shrinks: true}, {head: "ACTIVE", shrinks: true}, {head: "SINCE", right: true}, {head: "HEALTH"}, {head: "STANDBYS", right: true},
+}
+
+// paper is what a status is written on, and how.
+type paper struct {
+	screen
+	flags    []string // that make a command speak of the same cluster
+	all      bool     // a line for each node, whatever the number of services
+	filtered bool     // not all services are shown
+}
+
+// writeStatus prints the table.
+func writeStatus(w io.Writer, to paper, s control.Status, now time.Time) error {
 	if len(s.Services) == 0 {
-		lines := append(wrap("No service has ever run in this cluster. Start one on two nodes or more:", to.width),
-			command(to.width, withFlags(control.Command{Words: []string{"understudy run", "--service NAME"}, Wraps: "COMMAND"}, flags)...)...)
-		_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
+		_, err := fmt.Fprintln(w, strings.Join(append(to.nothing(s), to.drained(s)...), "\n"))
 		return err
+	}
+	short := !to.all && len(s.Services) > manyServices
+	columns := statusColumns
+	if short {
+		columns = briefColumns
 	}
 	var rows []row
 	for _, v := range s.Services {
-		rows = append(rows, statusRows(to, v, now, flags)...)
+		if short {
+			rows = append(rows, to.brief(v, now)...)
+		} else {
+			rows = append(rows, statusRows(to.screen, v, now, to.flags)...)
+		}
 	}
 	for _, n := range s.Nodes {
 		if n.Fault != "" {
-			rows = append(rows, row{notes: misconfigured(to, n)})
-		}
-		for _, w := range n.Warnings {
-			rows = append(rows, row{notes: to.paintAll(yellow, note(to.width, n.Node+" warns: "+w))})
+			rows = append(rows, row{notes: misconfigured(to.screen, n)})
 		}
 	}
-	return writeTable(w, to, statusColumns, rows)
+	for _, words := range warned(s.Nodes) {
+		rows = append(rows, row{notes: to.paintAll(yellow, note(to.width, words))})
+	}
+	rows = append(rows, row{notes: to.drained(s)})
+	for _, words := range otherFiles(s.Services) {
+		rows = append(rows, row{notes: to.paintAll(yellow, note(to.width, words))})
+	}
+	if len(s.Services) > 1 {
+		rows = append(rows, row{notes: wrap(total(s.Services), to.width)})
+	}
+	return writeTable(w, to.screen, columns, rows)
+}
+
+// nothing tells why there is no service to show.
+func (to paper) nothing(s control.Status) []string {
+	switch {
+	case to.filtered:
+		return []string{"No such service."}
+	case len(s.Nodes) > 0:
+		return wrap(fmt.Sprintf("%s is connected, and its services are starting, or it has none.", s.Nodes[0].Node), to.width)
+	}
+	return append(wrap("Nothing of Understudy is below "+s.Where+". If that is the right place, start a service on two nodes or more:", to.width),
+		command(to.width, withFlags(control.Command{Words: []string{"understudy run", "--service NAME"}, Wraps: "COMMAND"}, to.flags)...)...)
+}
+
+// brief is one line for a service, and what is gravely wrong with it.
+func (to paper) brief(v control.Service, now time.Time) []row {
+	r := row{cells: []string{v.Service, cmp.Or(v.Active, "nobody"), since(v.Since, now), "", "0"}, colours: make([]colour, 5)}
+	standbys := 0
+	for _, m := range v.Members {
+		if m.Node == v.Active {
+			r.cells[3], r.colours[3] = string(m.Health), healthColours[m.Health]
+		} else if m.Role == election.RoleStandby && m.Health == election.HealthOK {
+			standbys++
+		}
+	}
+	r.cells[4] = strconv.Itoa(standbys)
+	if standbys == 0 {
+		r.colours[4] = yellow
+	}
+	if v.Paused {
+		r.cells[3], r.colours[3] = strings.TrimSpace(r.cells[3]+" paused"), yellow
+	}
+	r.notes = faultLines(to.screen, v, to.flags, func(f control.Fault) bool { return f.Level == control.Grave })
+	return []row{r}
 }
 
 func statusRows(to screen, v control.Service, now time.Time, flags []string) []row {
@@ -117,7 +325,7 @@ func statusRows(to screen, v control.Service, now time.Time, flags []string) []r
 			r.notes = note(to.width, m.Node+": "+m.Why)
 		}
 		if len(r.notes) == 0 && m.Node == v.Active && len(v.Failsafe) > 0 {
-			r.notes = note(to.width, "failsafe: without ZooKeeper it goes on by the promises of "+strings.Join(v.Failsafe, ", "))
+			r.notes = note(to.width, "failsafe: without ZooKeeper it keeps running as long as these nodes agree not to start it: "+strings.Join(v.Failsafe, ", "))
 		}
 		rows = append(rows, r)
 	}
@@ -139,9 +347,13 @@ var healthColours = map[election.Health]colour{
 
 // faults tells what is wrong with a node's part, or with the service as a whole, and what mends it.
 func faults(to screen, v control.Service, node string, flags []string) []string {
+	return faultLines(to, v, flags, func(f control.Fault) bool { return f.Node == node })
+}
+
+func faultLines(to screen, v control.Service, flags []string, wanted func(control.Fault) bool) []string {
 	var lines []string
 	for _, f := range v.Faults {
-		if f.Node != node {
+		if !wanted(f) {
 			continue
 		}
 		colour := yellow
@@ -168,14 +380,4 @@ func withFlags(do control.Command, flags []string) []string {
 		flags = append(slices.Clip(flags), "-- "+do.Wraps)
 	}
 	return slices.Concat(do.Words, flags)
-}
-
-// misconfigured tells why a supervisor does not do what its config says now.
-func misconfigured(to screen, n control.Node) []string {
-	text := n.Node + " keeps its former config: " + n.Fault + "."
-	lines := to.paintAll(red, note(to.width, text+" To see all that is wrong, on "+n.Node+":"))
-	if n.Restart {
-		return to.paintAll(yellow, note(to.width, text))
-	}
-	return append(lines, command(to.width, "understudy check")...)
 }

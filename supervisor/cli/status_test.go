@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,33 +61,39 @@ func staged(prefix string) control.Status {
 		{Service: prefix + "web", Members: []control.Member{member("n1", "standby", "", 0)}},
 	}}
 	for i := range s.Services {
-		s.Services[i].Faults = control.Faults(s.Services[i])
+		s.Services[i].Faults = control.Faults(s.Services[i], now)
 	}
 	return s
 }
 
 func TestStatusTellsWhoIsActiveAndWhatMendsWhatIsWrong(t *testing.T) {
 	var b bytes.Buffer
-	if err := writeStatus(&b, screen{width: 80}, staged(""), now, []string{"--zk zk1:2181"}); err != nil {
+	if err := writeStatus(&b, paper{screen: screen{width: 80}, flags: []string{"--zk zk1:2181"}}, staged(""), now); err != nil {
 		t.Fatal(err)
 	}
 	want := `SERVICE  NODE    ROLE     SINCE  HEALTH       TOKEN
 cache    n1      active   3m12s  ok      4294967301
          n2      standby  1d02h  ok
 db       n2      fencing     4s  ok
-  Fencing n1: n2 holds the lock and starts nothing while the child of n1 may be
-  running. If you know that its child is dead:
+  n2 takes over from n1, and starts nothing before the program there is known to
+  be dead. Check n1 first: it is off, or no process of the program is left
+  there. If you are wrong, two copies run. Then:
     understudy fence confirm db --node n1 --zk zk1:2181
 idle     nobody
-  No node has it: it was removed, or all its supervisors are stopped.
+  DOWN: no supervisor that has this service in its config is connected. On its
+  hosts, systemctl status understudy shows whether it runs, and why not. If no
+  config has the service any more:
+    understudy forget idle --zk zk1:2181
 mail     n2      failed   1m01s  failed
-  n2 has given up, former active may be alive.
-  Nobody is active: the child of n3 may be running, and nobody holds the lock.
-  If you know that its child is dead:
+  n2 failed here 1m1s ago, the previous node's program may be alive. It tries
+  again later.
+  DOWN: the program may still run on n3, and no node has proved that it is dead.
+  Check n3 first: it is off, or no process of the program is left there. If you
+  are wrong, two copies run. Then:
     understudy fence confirm mail --node n3 --zk zk1:2181
 news     nobody
-  n3 was active last, and its child may be running: the next active node fences
-  it first.
+  n3 was active last, and its program may still run. The node that is active
+  next makes sure first that it is dead.
 solo     n1      active   1h00m  ok               7
          n2      standby      -  unfit
   n2: eligible: false in its config
@@ -101,14 +109,32 @@ sole     n1      active   1h00m  ok               8
     understudy run --service sole --node NODE --zk zk1:2181 -- COMMAND
 still    n1      active   1h00m  ok               9
          n2      paused   1h00m  ok
-  me@op has ordered that n1 give it to the first node that can.
-  Nobody is promoted: paused by me. To end that:
+  Automatic takeovers are off (paused by me). To turn them on again:
     understudy resume still --zk zk1:2181
+  me@op has ordered a switchover from n1 to the first node that can take it.
 web      n1      standby     0s  ok
-  Nobody is active yet: a standby is about to take it.
+  No node is active yet. A standby is about to take it.
+9 services: 5 active nowhere, 1 unhealthy, 1 paused, 2 active and ok.
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestNodesWithOtherConfigFilesAreNamedOnce(t *testing.T) {
+	s := staged("")
+	s.Services = s.Services[:2]
+	for i := range s.Services {
+		s.Services[i].Files = [][]string{{"n1", "n2"}, {"n3"}, {"n4"}}
+	}
+	var b bytes.Buffer
+	if err := writeStatus(&b, paper{screen: screen{width: 80}}, s, now); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{"n3", "n4"} {
+		if line := "  n1, n2 run another config file than " + other + ": put the same file on every host.\n"; strings.Count(b.String(), line) != 1 {
+			t.Errorf("not once: %s in\n%s", line, b.String())
+		}
 	}
 }
 
@@ -116,7 +142,7 @@ func TestLinesFitTheScreenWhateverNamesAreLike(t *testing.T) {
 	long := strings.Repeat("long-", 11)
 	for _, width := range []int{80, 132} {
 		var b bytes.Buffer
-		if err := writeStatus(&b, screen{width: width}, staged(long), now, []string{"--zk zk1:2181,zk2:2181,zk3:2181", "--root /understudy"}); err != nil {
+		if err := writeStatus(&b, paper{screen: screen{width: width}, flags: []string{"--zk zk1:2181,zk2:2181,zk3:2181", "--root /understudy"}}, staged(long), now); err != nil {
 			t.Fatal(err)
 		}
 		if err := writeHistory(&b, screen{width: width}, past(long), now, true); err != nil {
@@ -164,7 +190,7 @@ func TestTheStatusInJSONHasTheSameFactsUnderStableKeys(t *testing.T) {
 
 func TestAClusterWithoutServicesSaysHowToStartOne(t *testing.T) {
 	var b bytes.Buffer
-	if err := writeStatus(&b, screen{width: 80}, control.Status{}, now, nil); err != nil || !strings.Contains(b.String(), "understudy run") {
+	if err := writeStatus(&b, paper{screen: screen{width: 80}}, control.Status{}, now); err != nil || !strings.Contains(b.String(), "understudy run") {
 		t.Errorf("got %q, %v", b.String(), err)
 	}
 }
@@ -205,10 +231,10 @@ func TestWhatOthersWroteIsOnlyText(t *testing.T) {
 		Service: "web", Fencing: &control.Fencing{Node: "x; reboot", By: "n2"}, Members: []control.Member{{Node: "n2", Role: "fencing"}},
 	}}, Nodes: []control.Node{{Node: "n1", Fault: evil, Warnings: []string{evil}}}}
 	for i := range s.Services {
-		s.Services[i].Faults = control.Faults(s.Services[i])
+		s.Services[i].Faults = control.Faults(s.Services[i], now)
 	}
 	var b bytes.Buffer
-	if err := writeStatus(&b, screen{width: 80}, s, now, nil); err != nil {
+	if err := writeStatus(&b, paper{screen: screen{width: 80}}, s, now); err != nil {
 		t.Fatal(err)
 	}
 	if err := writeHistory(&b, screen{width: 80}, []control.Activation{{Service: "db", Node: evil, Reason: evil, Fenced: evil}}, now, true); err != nil {
@@ -225,10 +251,99 @@ func TestWhatOthersWroteIsOnlyText(t *testing.T) {
 	if strings.ContainsAny(asJSON.String(), "\x1b\x07\u009b\u202e") || back.Nodes[0].Fault != evil {
 		t.Errorf("orders for a terminal, or another fault than there is:\n%q", asJSON.String())
 	}
-	if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), "by the promises of n2, x") {
+	if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), "agree not to start it: n2, x") {
 		t.Errorf("it does not say whose promises are counted on:\n%s", b.String())
 	}
 	if strings.Contains(b.String(), "\nfake") || strings.Contains(b.String(), "--node x; reboot") {
 		t.Errorf("not only text:\n%s", b.String())
+	}
+}
+
+func TestManyServicesTakeALineEach(t *testing.T) {
+	var s control.Status
+	for i := range 25 {
+		v := control.Service{Service: fmt.Sprintf("s%02d", i), Active: "n1", Since: at(time.Minute), Members: []control.Member{
+			{Node: "n1", Role: election.RoleActive, Health: election.HealthOK}, {Node: "n2", Role: election.RoleStandby, Health: election.HealthOK},
+		}}
+		if i == 7 {
+			v.Active, v.Since, v.Members = "", nil, []control.Member{{Node: "n2", Role: election.RoleFailed, Health: election.HealthFailed, Why: "child failed"}}
+		}
+		v.Faults = control.Faults(v, now)
+		s.Services = append(s.Services, v)
+	}
+	text := func(to paper) string {
+		var b bytes.Buffer
+		if err := writeStatus(&b, to, s, now); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	short, long := text(paper{screen: screen{width: 80}}), text(paper{screen: screen{width: 80}, all: true})
+	if n := strings.Count(short, "\n"); n > 25+6 || !strings.Contains(short, "s07      nobody") || !strings.Contains(short, "n2 failed here, the program failed.") ||
+		!strings.Contains(short, "25 services: 1 active nowhere, 24 active and ok.") {
+		t.Errorf("%d lines:\n%s", n, short)
+	}
+	if n := strings.Count(long, "\n"); n < 50 {
+		t.Errorf("%d lines with all nodes:\n%s", n, long)
+	}
+}
+
+func TestTheExitCodeOfACheckIsThatOfTheWorst(t *testing.T) {
+	well := control.Service{Service: "well", Active: "n1", Members: []control.Member{{Node: "n1", Role: "active", Health: "ok"}}}
+	paused, ill, down := well, well, well
+	paused.Paused, paused.Order = true, "paused by me"
+	ill.Members = []control.Member{{Node: "n1", Role: "active", Health: "failing", Why: "exit code 1"}}
+	down.Active, down.Members = "", nil
+	drained, beside := well, well
+	drained.Members = []control.Member{{Node: "n1", Role: "active", Health: "ok", Drained: &control.Drained{Node: "n1", Words: "drained by me"}}}
+	beside.Members = append(slices.Clone(well.Members), control.Member{Node: "n2", Role: "standby", Health: "unfit", Drained: &control.Drained{}})
+	for _, c := range []struct {
+		services []control.Service
+		want     int
+		words    string
+	}{
+		{[]control.Service{well}, 0, "well: active on n1, ok\n"},
+		{[]control.Service{well, paused}, 6, "well: active on n1, paused: Automatic takeovers are off (paused by me).\n2 services: 1 paused, 1 active and ok.\n"},
+		{[]control.Service{paused, ill, well}, 4, "n1 is unhealthy, exit code 1."},
+		{[]control.Service{down, ill, paused}, 5, "no node is active"},
+		{[]control.Service{drained}, 6, "well: active on n1, which is drained by me\n"},
+		{[]control.Service{paused, drained}, 6, "2 services: 2 paused or drained."},
+		{[]control.Service{beside}, 0, "well: active on n1, ok\n"},
+		{nil, 5, "0 services.\n"},
+	} {
+		for i := range c.services {
+			c.services[i].Faults = control.Faults(c.services[i], now)
+		}
+		var b strings.Builder
+		err := checkStatus(&b, control.Status{Services: c.services})
+		code := 0
+		if status, ok := errors.AsType[exitStatus](err); ok {
+			code = int(status)
+		}
+		if code != c.want || !strings.Contains(b.String(), c.words) {
+			t.Errorf("code %d, want %d: %s", code, c.want, b.String())
+		}
+	}
+}
+
+func TestDrainedNodesAreShownWhereThereIsNoService(t *testing.T) {
+	s := control.Status{
+		Nodes:   []control.Node{{Node: "n1"}},
+		Drained: []control.Drained{{Node: "n1", Words: "drained by me 3m0s ago: new disks"}, {Node: "n2", Words: "drained"}, {Node: "n2; reboot", Words: "drained"}},
+	}
+	var b strings.Builder
+	if err := writeStatus(&b, paper{screen: screen{width: 120}, flags: []string{"--zk zk1"}}, s, now); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"n1 is drained by me 3m0s ago: new disks. To let it take services again:\n    understudy undrain n1 --zk zk1\n",
+		"n2, which is not connected, is drained.", "undrain n2 --zk zk1\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "undrain n2;") {
+		t.Errorf("a command with a stranger's name:\n%s", b.String())
 	}
 }

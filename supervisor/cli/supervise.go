@@ -17,7 +17,7 @@ import (
 )
 
 // supervise runs until a signal, or until all is done. A second signal kills the children instead of asking them.
-func supervise(ctx context.Context, conf supervisor.Config, config *follower, server *web.Server, boss *manager, next *handoff.Image) error {
+func supervise(ctx context.Context, conf supervisor.Config, config *follower, wait *lockWait, server *web.Server, boss *manager, next *handoff.Image) error {
 	// The signals that end other commands are this one's own business.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -33,6 +33,8 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, se
 		switch {
 		case err == nil && status != nil:
 			err = exitStatus(status.Code)
+		case err == nil && wait != nil && wait.Over():
+			err = errNoLock
 		case err == nil && len(conf.Services) > 0 && conf.Services[0].Once: // a caller must not take this for the command's end
 			err = errors.New("stopped before the command had run here")
 		}
@@ -42,6 +44,10 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, se
 	if config != nil {
 		following, enough := context.WithCancel(ctx)
 		group.Add(func() error { return config.run(following) }, func(error) { enough() })
+	}
+	if wait != nil {
+		waiting, enough := context.WithCancel(ctx)
+		group.Add(func() error { return wait.run(waiting) }, func(error) { enough() })
 	}
 	if server != nil {
 		serving, enough := context.WithCancel(context.WithoutCancel(ctx)) // for as long as the supervisor runs

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"understudy/supervisor"
 	"understudy/supervisor/child"
 )
 
@@ -21,6 +22,12 @@ func sweepCommand() *cobra.Command {
 		Example: "  ExecStopPost=-/usr/bin/understudy sweep",
 		Args:    exactArgs(0, "no arguments"),
 		Hidden:  true,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return child.SweepUnit(cmd.Context(), guardianPatience) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			unit, err := child.SweepUnit(cmd.Context(), guardianPatience)
+			if err == nil {
+				err = supervisor.Swept(cmd.Context(), unit)
+			}
+			return err
+		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,24 +13,45 @@ import (
 	"understudy/supervisor/printable"
 )
 
+// moved is the outcome of a switchover, and errand that of a restart or reload, as JSON has them.
+type moved struct {
+	Service string `json:"service"`
+	From    string `json:"from,omitempty"`
+	To      string `json:"to"` // empty: the first node that can
+	Done    bool   `json:"done"`
+	TookMs  int64  `json:"took_ms,omitempty"`
+}
+
+type errand struct {
+	Service string `json:"service"`
+	Done    bool   `json:"done"`
+}
+
 func switchoverCommand() *cobra.Command {
 	var v visit
 	var to string
 	var force, dry bool
 	cmd := &cobra.Command{
 		Use:   "switchover SERVICE [--to NODE]",
-		Short: "Hand a service over to another node, as planned",
-		Long: "The active node stops its child and gives the lock back once that is proved dead; then the other node starts its own.\n" +
-			"Waits until it runs there. If you interrupt it, or it takes too long, it withdraws the order, unless a node has\n" +
-			"begun to follow it; in any case the service ends up running somewhere.",
+		Short: "Move a service to another node, as planned",
+		Long: "The active node stops its program, and gives the lock back once that is proved dead. Then the other node starts the program.\n" +
+			"The command waits until it runs there. If you interrupt it, or it takes too long, it withdraws the order, unless a node has\n" +
+			"begun to follow it. In any case the service ends up running somewhere.",
 		Example: "  understudy switchover db --to db-2 --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h := control.Handover{Service: args[0], To: to, Force: force, By: operator()}
-			h.Tell = func(step string) { fmt.Println("  " + printable.Text(step)) }
+			h.Tell = func(step string) {
+				if !v.json {
+					fmt.Println("  " + printable.Text(step))
+				}
+			}
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 				if dry {
 					s, err := c.Ready(ctx, h)
+					if err == nil && v.json {
+						return writeJSON(os.Stdout, moved{Service: h.Service, From: s.Active, To: to})
+					}
 					if err == nil {
 						fmt.Printf("%s would be handed over from %s to %s.\n", h.Service, printable.Text(s.Active), orFirst(to))
 					}
@@ -40,19 +62,47 @@ func switchoverCommand() *cobra.Command {
 				if err != nil {
 					return aborted(cmd.Context(), err)
 				}
-				fmt.Printf("Done: %s is active on %s, after %s.\n", h.Service, printable.Text(got), brief(time.Since(began)))
+				took := time.Since(began)
+				if v.json {
+					return writeJSON(os.Stdout, moved{Service: h.Service, To: got, Done: true, TookMs: took.Milliseconds()})
+				}
+				fmt.Printf("Done: %s is active on %s, after %s%s.\n", h.Service, printable.Text(got), brief(took), parts(ctx, c, h.Service, got))
 				return nil
 			})
 		},
 	}
-	v.register(cmd, "")
+	v.register(cmd, "the outcome")
 	cmd.ValidArgsFunction = v.services
 	v.patient(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "which `node` (default: the first that can)")
 	complete(cmd, "to", v.members(func(s control.Service, m control.Member) bool { return m.Node != s.Active }))
-	cmd.Flags().BoolVar(&force, "force", false, "even if the target is unwell, or backs off after a failure")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would happen, and order nothing")
+	cmd.Flags().BoolVar(&force, "force", false, "even if the target is unhealthy, or waits after a failure")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would happen, and order nothing")
 	return cmd
+}
+
+// partsPatience is for the end that the previous node writes once the next one is active.
+const partsPatience = 300 * time.Millisecond
+
+// parts are how long nothing ran in a switchover, and how much of that was the start, if the history has it.
+func parts(ctx context.Context, c *control.Cluster, service, node string) string {
+	ctx, cancel := context.WithTimeout(ctx, partsPatience)
+	defer cancel()
+	for {
+		past, err := c.History(ctx, service)
+		if err == nil && len(past) > 1 && past[0].Active && past[0].Node == node && past[0].GapMs != nil && past[0].ReadyMs != nil {
+			hook := ""
+			if past[0].HookMs != nil {
+				hook = ", of which on_active " + lasted(past[0].HookMs, brief)
+			}
+			return fmt.Sprintf(" (gap %s, of which startup %s%s)", lasted(past[0].GapMs, brief), lasted(past[0].ReadyMs, brief), hook)
+		}
+		select {
+		case <-ctx.Done():
+			return ""
+		case <-time.After(partsPatience / 6):
+		}
+	}
 }
 
 func orFirst(node string) string {
@@ -71,12 +121,12 @@ func aborted(ctx context.Context, err error) error {
 }
 
 func restartCommand() *cobra.Command {
-	return errandCommand("restart", "Restart the active child on the same node", "The lock is kept: no other node takes over meanwhile.",
+	return errandCommand("restart", "Restart the program on its node", "The lock is kept, so no other node takes over while it restarts.",
 		"has been restarted", (*control.Cluster).Restart)
 }
 
 func reloadCommand() *cobra.Command {
-	return errandCommand("reload", "Send the active child its reload signal", "The signal is reload_signal of its config, SIGHUP by default.",
+	return errandCommand("reload", "Send the program its reload signal", "The signal is reload_signal of its config, SIGHUP by default. If it ends the program within 1 s, the exit code is 1.",
 		"was sent its reload signal", (*control.Cluster).Reload)
 }
 
@@ -93,12 +143,15 @@ func errandCommand(verb, short, long, done string, do func(*control.Cluster, con
 				if err := do(c, ctx, args[0], operator()); err != nil {
 					return aborted(cmd.Context(), err)
 				}
+				if v.json {
+					return writeJSON(os.Stdout, errand{args[0], true})
+				}
 				fmt.Printf("Done: %s %s.\n", args[0], done)
 				return nil
 			})
 		},
 	}
-	v.register(cmd, "")
+	v.register(cmd, "the outcome")
 	cmd.ValidArgsFunction = v.services
 	v.patient(cmd)
 	return cmd

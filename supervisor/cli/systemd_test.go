@@ -16,6 +16,7 @@ import (
 
 	"understudy/supervisor"
 	"understudy/supervisor/child"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/control/web"
 )
 
@@ -40,7 +41,7 @@ func newStage(t *testing.T, watchdog time.Duration) *stage {
 	t.Setenv("WATCHDOG_PID", strconv.Itoa(os.Getpid()))
 	s := &stage{boss: startedBy(hclog.NewNullLogger()), conn: conn, answer: make(chan bool)}
 	var conf supervisor.Config
-	s.boss.observe(&conf, web.NewBoard(child.Now))
+	s.boss.observe(&conf, web.NewBoard(wire.Now))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.boss.run(ctx) }()

@@ -1,7 +1,8 @@
 package cli
 
 import (
-	"fmt"
+	"context"
+	"sync"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -9,20 +10,38 @@ import (
 	"understudy/fencing/agent"
 	"understudy/supervisor"
 	"understudy/supervisor/config"
+	"understudy/supervisor/handoff"
 	"understudy/supervisor/keyfile"
+	"understudy/supervisor/ocf"
 )
 
 // services are a config's, with what only this node can add. keys is what this node and the agents that it asks know one another by.
 func services(c *config.Config, once bool, keys *agent.Keys) []supervisor.Service {
 	all := make([]supervisor.Service, 0, len(c.Services))
 	for _, name := range c.ServiceNames() {
-		v := supervisor.Service{Service: c.Services[name], Name: name, Once: once}
+		v := supervisor.Service{Service: c.Services[name].Members(self(), agentMeta), Name: name, Once: once}
 		for _, m := range v.Fencing.Methods {
 			v.Fence = append(v.Fence, step(m, keys))
 		}
 		all = append(all, v)
 	}
 	return all
+}
+
+// self is this binary, where an upgrade puts the next version: its programs are not started again for another path.
+var self = sync.OnceValue(func() string {
+	if path, err := handoff.OwnPlace(); err == nil {
+		return path
+	}
+	return "/proc/self/exe"
+})
+
+// agentMeta is what a resource agent says of itself; nothing, if it is not installed here: then its start action fails, and says so.
+func agentMeta(r ocf.Resource) ocf.Meta {
+	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
+	defer cancel()
+	meta, _ := r.Meta(ctx)
+	return meta
 }
 
 // step makes a step of the chain.
@@ -70,10 +89,14 @@ func listen(c *config.Config, log hclog.Logger) (*supervisor.Agent, error) {
 	}
 	files := agent.Files{Secret: a.SecretFile, TLS: (*keyfile.TLS)(a.TLS)}
 	keys := files.Keys(func(err error) {
-		log.Error("cannot read the agent's keys, keeping the former ones", "error", err)
+		log.Error("cannot read the agent's keys, keeping the previous ones", "error", err)
 	})
 	if err := keys.Check(); err != nil {
-		return nil, fmt.Errorf("fencing.agent: %w", err)
+		key := "fencing.agent.secret_file"
+		if a.SecretFile == "" {
+			key = "fencing.agent.tls"
+		}
+		return nil, config.Faults{{Key: key, Message: err.Error()}}
 	}
 	return &supervisor.Agent{Listen: a.Listen, Advertise: a.Advertise, Keys: keys, Files: files}, nil
 }

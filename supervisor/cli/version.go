@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -58,9 +57,12 @@ func (b *build) read(info *debug.BuildInfo) {
 }
 
 func (b build) String() string {
-	commit := cmp.Or(b.Commit, "unknown")
+	commit := ""
+	if b.Commit != "" {
+		commit = ", commit " + b.Commit
+	}
 	if b.Modified {
 		commit += " with changes"
 	}
-	return fmt.Sprintf("understudy %s, commit %s, %s", b.Version, commit, b.Go)
+	return fmt.Sprintf("understudy %s%s, %s", b.Version, commit, b.Go)
 }

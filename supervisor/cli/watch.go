@@ -2,12 +2,14 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -31,18 +33,18 @@ type look struct {
 }
 
 // watchStatus keeps the screen current until ctx ends. While ZooKeeper does not answer, the screen says so above the last status.
-func (v *visit) watchStatus(ctx context.Context, services []string) error {
-	cfg, err := v.election()
+func (f *statusFlags) watchStatus(ctx context.Context, services []string) error {
+	cfg, err := f.election()
 	if err != nil {
 		return err
 	}
-	looks, end := v.looking(ctx, cfg, services)
+	looks, end := f.looking(ctx, cfg, services)
 	defer end()
 
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGWINCH, syscall.SIGTSTP)
 	defer signal.Stop(signals)
-	p := picture{began: time.Now(), words: v.words(), servers: strings.Join(cfg.Servers, ",")}
+	p := picture{began: time.Now(), paper: f.paper(screen{}, services), servers: strings.Join(cfg.Servers, ",")}
 	fmt.Print(enterScreen)
 	defer func() { fmt.Print(leaveScreen + p.text(screenOf(os.Stdout), time.Now())) }() // what was seen last stays
 	tick := time.NewTicker(watchEvery)
@@ -67,12 +69,12 @@ func (v *visit) watchStatus(ctx context.Context, services []string) error {
 }
 
 // printChanges is for readers without a screen: it prints the status, and again after each change.
-func (v *visit) printChanges(ctx context.Context, services []string) error {
-	cfg, err := v.election()
+func (f *statusFlags) printChanges(ctx context.Context, services []string) error {
+	cfg, err := f.election()
 	if err != nil {
 		return err
 	}
-	looks, end := v.looking(ctx, cfg, services)
+	looks, end := f.looking(ctx, cfg, services)
 	defer end()
 	known, trouble := "", ""
 	for {
@@ -99,13 +101,13 @@ func (v *visit) printChanges(ctx context.Context, services []string) error {
 		}
 		var text bytes.Buffer
 		switch {
-		case v.json:
+		case f.json:
 			fmt.Fprintln(&text, string(printable.JSON(now)))
 		case known != "":
 			fmt.Fprintln(&text)
 		}
-		if !v.json {
-			_ = writeStatus(&text, screenOf(os.Stdout), l.status, l.at, v.words()) // into memory
+		if !f.json {
+			_ = writeStatus(&text, f.paper(screenOf(os.Stdout), services), l.status, l.at) // into memory
 		}
 		if _, err := os.Stdout.Write(text.Bytes()); err != nil {
 			return err
@@ -126,18 +128,18 @@ func suspend() {
 }
 
 // looking has what is seen sent until end is called.
-func (v *visit) looking(ctx context.Context, cfg election.Config, services []string) (_ <-chan look, end func()) {
+func (f *statusFlags) looking(ctx context.Context, cfg election.Config, services []string) (_ <-chan look, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	looks, done := make(chan look), make(chan struct{})
 	go func() {
 		defer close(done)
-		v.lookAgain(ctx, cfg, services, looks)
+		f.lookAgain(ctx, cfg, services, looks)
 	}()
 	return looks, func() { cancel(); <-done }
 }
 
 // lookAgain looks every second over one connection, and over another one when it has failed.
-func (v *visit) lookAgain(ctx context.Context, cfg election.Config, services []string, looks chan<- look) {
+func (f *statusFlags) lookAgain(ctx context.Context, cfg election.Config, services []string, looks chan<- look) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	tell := func(l look) {
@@ -152,12 +154,12 @@ func (v *visit) lookAgain(ctx context.Context, cfg election.Config, services []s
 		}
 	}
 	for ctx.Err() == nil {
-		err := v.connected(ctx, cfg, func(c *control.Cluster) error {
+		err := f.connected(ctx, cfg, func(c *control.Cluster) error {
 			for ctx.Err() == nil {
-				bounded, cancel := context.WithTimeout(ctx, v.timeout)
-				s, err := c.Status(bounded, services...)
+				bounded, cancel := context.WithTimeout(ctx, f.timeout)
+				s, err := f.status(bounded, c, services)
 				cancel()
-				tell(look{status: s, err: v.judge(err)})
+				tell(look{status: s, err: f.judge(err)})
 				if err != nil {
 					break
 				}
@@ -182,7 +184,7 @@ const (
 // picture is what the screen shows.
 type picture struct {
 	began   time.Time
-	words   []string
+	paper   paper
 	servers string
 	seen    look  // the last that had a status
 	trouble error // of the newest, if it had none
@@ -213,7 +215,11 @@ func (p *picture) text(to screen, now time.Time) string {
 	var b bytes.Buffer
 	b.WriteString(p.head(to, now))
 	if !p.seen.at.IsZero() {
-		_ = writeStatus(&b, to, p.seen.status, now, p.words) // into memory
+		on, s := p.paper, p.seen.status
+		on.screen = to
+		s.Services = slices.Clone(s.Services)
+		slices.SortStableFunc(s.Services, func(a, b control.Service) int { return cmp.Compare(severity(a), severity(b)) })
+		_ = writeStatus(&b, on, s, now) // into memory
 	}
 	return b.String()
 }
@@ -228,7 +234,7 @@ func (p *picture) head(to screen, now time.Time) string {
 		if p.seen.at.IsZero() {
 			return "Asking ZooKeeper (" + p.servers + ") ...\n"
 		}
-		return ""
+		return now.Local().Format("15:04:05") + "  " + p.servers + "\n"
 	}
 	text := fmt.Sprintf("ZooKeeper (%s) has not answered for %s.", p.servers, ago(now.Sub(asked)))
 	if !p.seen.at.IsZero() {
@@ -238,4 +244,15 @@ func (p *picture) head(to screen, now time.Time) string {
 		text += " " + p.trouble.Error()
 	}
 	return strings.Join(to.paintAll(red, wrap(text, to.width)), "\n") + "\n\n"
+}
+
+// severity orders services by what is wrong with them, the worst first.
+func severity(v control.Service) int {
+	switch {
+	case grave(v):
+		return 0
+	case len(v.Faults) > 0:
+		return 1
+	}
+	return 2
 }

@@ -4,7 +4,7 @@ import "net"
 
 // NodeFencing is what fencing needs of a node as a whole.
 type NodeFencing struct {
-	Agent *Agent `yaml:"agent,omitempty" doc:"Where other nodes ask, when they take over, whether a child here is dead, and have it killed."`
+	Agent *Agent `yaml:"agent,omitempty" doc:"Where other nodes ask, when they take over, whether a program here is dead, and have it killed."`
 }
 
 // Agent says where the fencing agent listens, and what the nodes know one another by. The files are read anew as they change.
@@ -17,7 +17,7 @@ type Agent struct {
 
 // AgentTLS names what agents, and those who ask them, know one another by.
 type AgentTLS struct {
-	CAFile     string `yaml:"ca_file" doc:"The authorities that sign for nodes, in PEM, an absolute path. Everybody with such a certificate may ask, unless server_name is given."`
+	CAFile     string `yaml:"ca_file" doc:"The authorities that sign for nodes, in PEM, an absolute path. Any client with such a certificate may ask, unless server_name is given."`
 	CertFile   string `yaml:"cert_file" doc:"This node's certificate, for a server and a client, in PEM, an absolute path."`
 	KeyFile    string `yaml:"key_file" doc:"Its key, in PEM, an absolute path."`
 	ServerName string `yaml:"server_name,omitempty" doc:"The name in the nodes' certificates, on both sides; {node} is filled in. Default: the host that is asked, on its side alone."`

@@ -5,7 +5,7 @@ import "reflect"
 // NeedsRestart lists the keys of a changed config, each with a colon, that a supervisor which began with c cannot take up.
 func (c *Config) NeedsRestart(now *Config) (keys []string) {
 	for _, key := range []struct {
-		name    string
+		name    string // docs/config.md and the packaged config list them
 		changed bool
 	}{
 		{"node", c.Node != now.Node},

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -39,6 +41,27 @@ func TestAServiceThatIsToBeHeldOtherwiseNeedsARestart(t *testing.T) {
 	} {
 		if got := c.first.NeedsRestart(c.now); !slices.Equal(got, c.want) {
 			t.Errorf("%q, not %q", got, c.want)
+		}
+	}
+}
+
+// The list is written down where operators look for it.
+func TestKeysThatNeedARestartAreListed(t *testing.T) {
+	first, now := Default(), Default()
+	now.Node, now.ZooKeeper.Root, now.HTTP.Listen, now.Fencing.Agent, now.Watchdog.Mode, now.Log.Format = "x", "/x", ":1", &Agent{}, WatchdogRequired, LogJSON
+	keys := first.NeedsRestart(now)
+	if len(keys) != 6 {
+		t.Fatalf("%q", keys)
+	}
+	for _, file := range []string{"../../docs/config.md", "../../packaging/etc/understudy.yaml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range append(keys, "contain:") {
+			if name := strings.TrimSuffix(key, ":"); !strings.Contains(string(text), "`"+name+"`") {
+				t.Errorf("%s does not list %s", file, name)
+			}
 		}
 	}
 }

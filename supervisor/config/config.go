@@ -12,28 +12,29 @@ const DefaultFile = "/etc/understudy/understudy.yaml"
 
 // Config is everything one supervisor runs. Default() fills it for a caller that has flags and no file.
 type Config struct {
-	Node      string             `yaml:"node" doc:"This node's name, unique in the cluster. Default: the host's name."`
+	Node      string             `yaml:"-"` // document has it as it is written
 	ZooKeeper ZooKeeper          `yaml:"zookeeper" doc:"The ensemble that decides which node is active."`
 	Log       Log                `yaml:"log" doc:"What the supervisor itself logs."`
 	HTTP      HTTP               `yaml:"http,omitempty" doc:"Status over HTTP, for people, load balancers and monitoring."`
 	Fencing   NodeFencing        `yaml:"fencing,omitempty" doc:"How this node takes part in fencing, of others and of itself."`
-	Watchdog  Watchdog           `yaml:"watchdog" doc:"A hardware watchdog that resets the machine if a child outlives its lease."`
+	Watchdog  Watchdog           `yaml:"watchdog" doc:"A hardware watchdog that resets the machine if a program outlives its lease."`
 	Services  map[string]Service `yaml:"-"` // document has them as they are written
 }
 
 // document is the file as it is written. Its fields are read in their order: services start from the defaults.
 type document struct {
+	Node     nodeKey `yaml:"node" doc:"This node's name, unique in the cluster. Or what differs on single nodes: a mapping of their names to http, fencing and watchdog. Default: the host's name; 'run --node' gives another."`
 	Config   `yaml:",inline"`
-	Defaults written            `yaml:"defaults,omitempty" doc:"Any key of a service, for all services. A service's own value wins; env and limits are merged by name."`
-	Include  []string           `yaml:"include,omitempty" doc:"More files with services:, each a path or a glob, relative to this file."`
-	Services map[string]written `yaml:"services" doc:"What runs on one node at a time, by name."`
+	Defaults written          `yaml:"defaults,omitempty" doc:"Any key of a service, for all services. A service's own value wins; env and limits are merged by name."`
+	Include  []string         `yaml:"include,omitempty" doc:"More files with services:, each a path or a glob, relative to this file."`
+	Services map[string]entry `yaml:"services" doc:"What runs on one node at a time, by name."`
 }
 
 // document is how c is written: with command: where that says it all.
 func (c *Config) document() document {
-	doc := document{Config: *c, Services: make(map[string]written, len(c.Services))}
+	doc := document{Node: nodeKey{name: c.Node}, Config: *c, Services: make(map[string]entry, len(c.Services))}
 	for name, s := range c.Services {
-		doc.Services[name] = s.write()
+		doc.Services[name] = entry{written: s.write()}
 	}
 	return doc
 }
@@ -50,13 +51,19 @@ func (doc document) config() *Config {
 
 // fragment is an included file as it is written.
 type fragment struct {
-	Services map[string]written `yaml:"services"`
+	Services map[string]entry `yaml:"services"`
 }
 
 // written is a service as it is written: with the keys of its only command, or with processes.
 type written struct {
 	Program `yaml:",inline"`
 	Service `yaml:",inline"`
+}
+
+// entry is a service under services:, with what differs on single nodes.
+type entry struct {
+	written `yaml:",inline"`
+	Nodes   map[string]written `yaml:"nodes,omitempty" doc:"Any key of the service, for single nodes, by the name of the node. It is merged into the service's keys as these are into defaults."`
 }
 
 // Log says what the supervisor itself logs.
@@ -81,6 +88,9 @@ func DefaultService(command ...string) Service {
 	w.Command = command
 	return w.service()
 }
+
+// defaultUndoTimeout is for every process that is undone.
+const defaultUndoTimeout = 10 * time.Second
 
 // writtenDefaults is what every service starts from before it is read.
 func writtenDefaults() written {

@@ -79,7 +79,7 @@ services:
 			if err := c.spoil(at); err != nil {
 				t.Fatal(err)
 			}
-			r := Read(at("u.yaml"))
+			r := Read(at("u.yaml"), "")
 			if r.Err() != nil {
 				t.Fatal(r.Err())
 			}
@@ -113,7 +113,7 @@ func TestALogThatRootRefusesIsAWarning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := Read(at).Here()
+	got := Read(at, "").Here()
 	if len(got) != 1 || got[0].Key != "services.a.log.file" || !strings.Contains(got[0].Message, "belongs to user 4711") {
 		t.Errorf("%v", got)
 	}
@@ -161,7 +161,7 @@ services:
 		}
 	}
 	dangers := func() (told []string) {
-		r := Read(at("u.yaml"))
+		r := Read(at("u.yaml"), "")
 		if r.Err() != nil {
 			t.Fatal(r.Err())
 		}
@@ -218,7 +218,7 @@ func TestSecretsInAConfigForAllToReadAreWarnedOf(t *testing.T) {
 			if err := os.Chmod(part, mode); err != nil {
 				t.Fatal(err)
 			}
-			r := Read(filepath.Join(dir, "u.yaml"))
+			r := Read(filepath.Join(dir, "u.yaml"), "")
 			if r.Err() != nil {
 				t.Fatal(r.Err())
 			}

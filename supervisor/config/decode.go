@@ -17,6 +17,7 @@ type decoder struct {
 	*positions
 	defaults *written // what every service starts from; filled before the first one is read
 	base     *Program // what the processes of the service that is being read start from
+	service  *written // what the overrides of single nodes start from
 	values   int
 }
 
@@ -47,11 +48,26 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, p path) {
 			d.command(n, &target.Command, p)
 			return
 		}
+	case *Address:
+		if target.Announce = defaultAnnounce; n.Kind == yaml.ScalarNode && !isNull(n) { // the short form
+			d.value(n, reflectOf(&target.IP), p)
+			return
+		}
+	case *Addresses:
+		if n.Kind != yaml.SequenceNode {
+			var one Address
+			d.value(n, reflectOf(&one), p)
+			*target = Addresses{one}
+			return
+		}
 	case *Limit:
 		d.limit(n, target, p)
 		return
 	case *InheritEnv:
 		d.inheritEnv(n, target, p)
+		return
+	case *nodeKey:
+		d.nodeKey(n, target, p)
 		return
 	}
 	if want, read := scalar(v); read != nil {
@@ -81,6 +97,9 @@ func (d *decoder) pointer(n *yaml.Node, v reflect.Value, p path) {
 	if t, ok := target.Interface().(interface{ setDefaults() }); ok {
 		t.setDefaults()
 	}
+	if !v.IsNil() && v.Elem().Kind() == reflect.Struct { // of all nodes, for one of them
+		target.Elem().Set(v.Elem())
+	}
 	d.value(n, target.Elem(), p)
 	if list := target.Elem(); list.Kind() == reflect.Slice && list.IsNil() {
 		list.Set(reflect.MakeSlice(list.Type(), 0, 0)) // [] is no null, in JSON either
@@ -98,8 +117,11 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, p path) {
 	if !ok {
 		return
 	}
-	if service, ok := v.Addr().Interface().(*written); ok {
-		d.base = &service.Program // read before processes are
+	switch service := v.Addr().Interface().(type) { // its keys are read before processes and nodes are
+	case *written:
+		d.base = &service.Program
+	case *entry:
+		d.base, d.service = &service.Program, &service.written
 	}
 	given := map[string]pair{}
 	for _, pair := range pairs {
@@ -111,12 +133,22 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, p path) {
 		if pair, ok := given[f.name]; ok {
 			d.keyed(pair, v.FieldByIndex(f.index), p.key(f.name))
 			delete(given, f.name)
+			if z, ok := v.Addr().Interface().(*ZooKeeper); ok && f.name == "profile" {
+				d.times(z)
+			}
 		}
 	}
 	for _, pair := range pairs {
 		if _, unknown := given[pair.name]; unknown && !d.full() {
 			d.unknown(pair, v.Type(), p)
 		}
+	}
+}
+
+// times takes the defaults of a profile, before the keys are read that may say otherwise.
+func (d *decoder) times(z *ZooKeeper) {
+	if times, ok := profiles[z.Profile]; ok {
+		z.SessionTimeout, d.defaults.GraceDelay = times.session, times.grace
 	}
 }
 
@@ -167,38 +199,49 @@ func (d *decoder) mapping(n *yaml.Node, v reflect.Value, p path) {
 		}
 		at, name := p.key(pair.name), reflect.ValueOf(pair.name)
 		item := reflect.New(v.Type().Elem()).Elem()
-		if service, ok := item.Addr().Interface().(*written); ok {
+		var service *written
+		switch item := item.Addr().Interface().(type) {
+		case *written:
+			service, *item = item, d.service.clone()
+		case *entry:
 			if v.MapIndex(name).IsValid() { // a file's own repetitions are told by pairs
 				first := d.spots[at.id()]
 				d.fault(pair.key, at, "defined twice: it is at %s:%d:%d too", first.file, first.key.Line, first.key.Column)
 				continue
 			}
-			*service = d.defaults.clone()
+			service, item.written = &item.written, d.defaults.clone()
 		}
 		d.keyed(pair, item, at)
-		if service, ok := item.Addr().Interface().(*written); ok {
+		if service != nil {
 			d.inheritProcesses(service, at)
 		}
 		v.SetMapIndex(name, item)
 	}
 }
 
-// inheritProcesses reads the processes of the defaults anew, for a service that has no program of its own: they start
-// from what this service gives.
+// inheritProcesses reads inherited processes anew, for a service or a node's override that has no program of its own: they start
+// from what is given there.
 func (d *decoder) inheritProcesses(service *written, p path) {
-	from, ok := d.spots[path{"defaults", "processes"}.id()]
-	if !ok || d.given(p.key("command")) || d.given(p.key("processes")) {
+	if d.given(p.key("command")) || d.given(p.key("processes")) {
 		return
 	}
-	file := d.file
-	d.file, d.base = from.file, &service.Program
-	d.value(from.value, reflectOf(&service.Processes), p.key("processes"))
-	d.file = file
+	for _, at := range origins(p.key("processes")) {
+		if d.given(at[:len(at)-1].key("command")) {
+			return
+		}
+		if from, ok := d.spots[at.id()]; ok {
+			file := d.file
+			d.file, d.base = from.file, &service.Program
+			d.value(from.value, reflectOf(&service.Processes), p.key("processes"))
+			d.file = file
+			return
+		}
+	}
 }
 
 func (d *decoder) list(n *yaml.Node, v reflect.Value, p path) {
 	if n.Kind != yaml.SequenceNode {
-		d.fault(n, p, "%s where a list is expected", kindOf(n))
+		d.fault(n, p, "%s where a list is expected%s", kindOf(n), listForm(n))
 		return
 	}
 	items := reflect.Zero(v.Type())
@@ -211,11 +254,14 @@ func (d *decoder) list(n *yaml.Node, v reflect.Value, p path) {
 		item := reflect.New(v.Type().Elem()).Elem()
 		process, isProcess := item.Addr().Interface().(*Process)
 		if isProcess {
-			process.Program = d.base.inherited()
+			process.Program, process.UndoTimeout = d.base.inherited(), defaultUndoTimeout
 		}
 		d.value(node, item, at)
-		if isProcess && process.Oneshot && !d.given(at.key("ready").key("timeout")) {
+		if isProcess && (process.Oneshot || process.OCF != "") && !d.given(at.key("ready").key("timeout")) {
 			process.Ready.Timeout = 0
+		}
+		if isProcess && process.OCF != "" && !d.given(at.key("undo_timeout")) {
+			process.UndoTimeout = 0 // the agent says it
 		}
 		items = reflect.Append(items, item)
 	}

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// securityPage is where the packages put it.
+const securityPage = "/usr/share/doc/understudy/docs/security.md"
+
 // Strangers tells whether others than the nodes may reach the servers. ZooKeeper lets everybody who reaches it end any
 // session, with credentials or without. Client certificates of ours do not show that the servers demand them: only trusted_network
 // tells. Without credentials everybody could do worse, so the network is taken for trusted.
@@ -17,11 +20,11 @@ func (z ZooKeeper) Exposure() string {
 	case z.TrustedNetwork, z.local():
 		return ""
 	case z.Auth != nil:
-		return "everybody who reaches the ZooKeeper servers can end any session (see docs/security.md), so a takeover without a proof of death waits for at least " +
-			"7/12 + 1/20 of the session timeout; where client certificates or a firewall keep strangers out, say `trusted_network: true` in zookeeper"
+		return "any client that reaches the ZooKeeper servers can end any session (see " + securityPage + "), so a takeover without a proof of death waits for at least " +
+			"7/12 + 1/20 of the session timeout. Where client certificates or a firewall keep other clients out, set `trusted_network: true` in zookeeper"
 	}
-	return "everybody who reaches the ZooKeeper servers can stop a service, move it, or have two copies of it run (see docs/security.md): " +
-		"keep strangers out by a firewall and say `trusted_network: true` in zookeeper, or set its auth"
+	return "any client that reaches the ZooKeeper servers can stop a service, move it, or have two copies of it run (see " + securityPage + "). " +
+		"Keep other clients out with a firewall and set `trusted_network: true` in zookeeper, or set its auth"
 }
 
 // local tells whether all servers are reached through the loopback alone.

@@ -45,7 +45,7 @@ func TestWhatABreadcrumbWouldChooseIsMentioned(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r := Read(file)
+		r := Read(file, "")
 		var said []string
 		for _, f := range append(r.Faults, r.Warnings...) {
 			said = append(said, f.String())

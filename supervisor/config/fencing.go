@@ -25,7 +25,7 @@ type FenceMethod struct {
 type FenceOne struct {
 	Agent      *FenceAsk     `yaml:"agent,omitempty" oneof:"method" doc:"Ask the old node's own supervisor, or its guardians. Requires fencing.agent at the top of the file, on every node."`
 	Exec       *FenceExec    `yaml:"exec,omitempty" oneof:"method" doc:"A command that succeeds only once the old node is dead."`
-	SSH        *FenceSSH     `yaml:"ssh,omitempty" oneof:"method" doc:"Log in on the old node's host, and have 'understudy fence kill-local' kill the child there and prove it."`
+	SSH        *FenceSSH     `yaml:"ssh,omitempty" oneof:"method" doc:"Log in on the old node's host, and have 'understudy fence kill-local' kill the program there and prove it."`
 	HTTP       *FenceHTTP    `yaml:"http,omitempty" oneof:"method" doc:"A request whose answer has a certain status only once the old node is dead."`
 	FenceAgent *FenceProgram `yaml:"fence_agent,omitempty" oneof:"method" doc:"One of ClusterLabs' fence agents: switches the old node off, and checks that it is off."`
 }
@@ -38,7 +38,7 @@ type FenceAsk struct {
 // FenceExec runs a command that exits 0 once the target is known to be dead.
 type FenceExec struct {
 	Command Command           `yaml:"command,flow" doc:"The program and its arguments. Its environment names the node to fence."`
-	Plugs   map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with a value, which the command gets as UNDERSTUDY_TARGET_PLUG. This method fences no other node. Default: any node that the breadcrumb names."`
+	Plugs   map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with a value, which the command gets as UNDERSTUDY_TARGET_PLUG. This method fences no other node. Default: any node that the record of the active node names."`
 	Timeout time.Duration     `yaml:"timeout" doc:"How long it may take."`
 }
 
@@ -48,8 +48,8 @@ type FenceSSH struct {
 	KeyFile    string            `yaml:"key_file" doc:"The private key, without a passphrase. An absolute path."`
 	KnownHosts string            `yaml:"known_hosts" doc:"The file of known host keys, as for ssh. An absolute path. Other hosts are refused."`
 	Address    string            `yaml:"address,omitempty" doc:"Where to log in, as host:port; {host}, {node} and the like are filled in. Default: {host}:22, with the old host's own name; with plugs {plug}:22."`
-	Command    string            `yaml:"command,omitempty" doc:"What to run there; the facts about the child are appended. Default: understudy fence kill-local."`
-	Plugs      map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with its host. This method fences no other node. Default: any node that the breadcrumb names, on a host in known_hosts."`
+	Command    string            `yaml:"command,omitempty" doc:"What to run there; the facts about the program are appended. Default: understudy fence kill-local."`
+	Plugs      map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with its host. This method fences no other node. Default: any node that the record of the active node names, on a host in known_hosts."`
 	Timeout    time.Duration     `yaml:"timeout" doc:"How long it may take."`
 }
 
@@ -62,7 +62,7 @@ type FenceHTTP struct {
 	Status     []int             `yaml:"status,flow,omitempty" doc:"Which statuses mean that the old node is dead. Default: 200 to 299."`
 	BearerFile string            `yaml:"bearer_file,omitempty" doc:"The file with a bearer token, an absolute path."`
 	CAFile     string            `yaml:"ca_file,omitempty" doc:"The authorities that sign for the server, in PEM. An absolute path. Default: the system's."`
-	Plugs      map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with its value for {plug}, such as a power controller. This method fences no other node. Default: any node that the breadcrumb names, if the URL's host has no part of it."`
+	Plugs      map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with its value for {plug}, such as a power controller. This method fences no other node. Default: any node that the record of the active node names, if the URL's host has no part of it."`
 	Timeout    time.Duration     `yaml:"timeout" doc:"How long it may take."`
 }
 
@@ -71,7 +71,7 @@ type FenceProgram struct {
 	Command Command           `yaml:"command,flow" doc:"The fence agent and its arguments, as in fence_ipmilan."`
 	Options map[string]string `yaml:"options,omitempty" doc:"Its options, by their names on its stdin; {node}, {plug} and the like are filled in for the nodes of plugs."`
 	Secrets map[string]string `yaml:"secrets,omitempty" doc:"Options whose value is the only line of a file, by name, as in password: /etc/understudy/ipmi.secret. Absolute paths."`
-	Plugs   map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with the fence agent's name for its power outlet or machine. This method fences no other node. Default: any node that the breadcrumb names, by that name."`
+	Plugs   map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with the fence agent's name for its power outlet or machine. This method fences no other node. Default: any node that the record of the active node names, by that name."`
 	Timeout time.Duration     `yaml:"timeout" doc:"How long switching off and checking may take together."`
 }
 
@@ -106,7 +106,7 @@ func (m FenceOne) check(p place) {
 	case m.Agent != nil:
 		key, timeout = "agent", m.Agent.Timeout
 		if p.node.Fencing.Agent == nil {
-			p.key(key).fault("takes an agent here and on every other node: write fencing: {agent: {listen: ..., secret_file: ...}} at the top of the file")
+			p.key(key).fault("needs an agent here and on every other node: write fencing: {agent: {listen: ..., secret_file: ...}} at the top of the file")
 		}
 	case m.Exec != nil:
 		key, timeout = "exec", m.Exec.Timeout

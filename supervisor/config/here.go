@@ -12,9 +12,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"unicode/utf8"
 
+	"understudy/supervisor/config/unitfile"
 	"understudy/supervisor/keyfile"
 	"understudy/supervisor/safefile"
 )
@@ -43,7 +45,7 @@ func (r Result) Here() Faults {
 }
 
 func (r Result) look(s survey) (warnings, grave Faults) {
-	s.loader = r.loader
+	s.loader, s.rivals = r.loader, sync.OnceValue(func() map[string]string { return unitfile.Rivals("") })
 	s.files()
 	if auth := r.loader.doc.ZooKeeper.Auth; auth != nil {
 		s.secrets(path{"zookeeper", "auth", "file"}, auth.File)
@@ -55,17 +57,17 @@ func (r Result) look(s survey) (warnings, grave Faults) {
 		}
 		s.tls(at, t.CAFile, t.CertFile, t.KeyFile)
 	}
-	s.web(path{"http"}, r.loader.doc.HTTP)
+	s.web(s.loader.ours("http"), r.loader.doc.HTTP)
 	if agent := r.loader.doc.Fencing.Agent; agent != nil {
-		s.agent(path{"fencing", "agent"}, *agent)
+		s.agent(s.loader.ours("fencing", "agent"), *agent)
 	}
 	if w := r.loader.doc.Watchdog; w.Mode != WatchdogOff {
 		if _, err := os.Stat(w.Device); err != nil {
-			s.warn(path{"watchdog", "device"}, err.Error())
+			s.warn(s.loader.ours("watchdog", "device"), err.Error())
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.loader.doc.Services)) {
-		s.service(path{"services", name}, r.loader.doc.Services[name])
+		s.service(s.loader.ours("services", name), r.loader.doc.Services[name].written)
 	}
 	return r.loader.warnings(s.found), r.loader.warnings(s.grave)
 }
@@ -76,6 +78,7 @@ type survey struct {
 	grave   []found // what is refused where root runs it
 	loader  *loader
 	dangers bool // only what others may do is asked: no account is looked up, which may take long
+	rivals  func() map[string]string
 }
 
 func (s *survey) warn(p path, message string) {
@@ -95,7 +98,7 @@ func (s *survey) secrets(p path, name string) {
 
 func (s *survey) kept(p path, name string, err error) {
 	if err != nil {
-		s.warn(p, strings.TrimPrefix(err.Error(), "read secret: "))
+		s.warn(p, err.Error())
 	}
 	s.own(p, name, safefile.Secret, false)
 }
@@ -163,16 +166,28 @@ func (s *survey) file(p path, name string) {
 func (s *survey) service(p path, w written) {
 	for i, process := range w.Processes {
 		at := p.key("processes").item(i)
+		if !process.isProgram() {
+			s.member(at, process)
+			continue
+		}
 		s.program(at, process.Program)
 		s.run(at.key("undo"), process.Undo, process.Program)
 		s.run(at.key("ready").key("exec"), process.Ready.Exec, process.Program)
 	}
+	s.addresses(p.key("address"), w.Address)
 	if len(w.Processes) == 0 {
 		s.program(p, w.Program)
 		s.run(p.key("ready").key("exec"), w.Ready.Exec, w.Program)
 	}
 	s.run(p.key("health").key("exec"), w.Health.Exec, w.Program)
 	s.run(p.key("precheck").key("exec"), w.Precheck.Exec, w.Program)
+	if r := w.Replicated; r != nil {
+		at := p.key("replicated")
+		s.run(at.key("role"), r.Role, w.Program)
+		s.run(at.key("position"), r.Position, w.Program)
+		s.run(at.key("promote"), r.Promote, w.Program)
+		s.run(at.key("follow"), r.Follow, w.Program)
+	}
 	hooks := p.key("hooks")
 	for i, hook := range w.Hooks.all() {
 		s.command(hooks.key(hookNames[i]).key("command"), hook.Command, w.Program)
@@ -225,10 +240,14 @@ func (s *survey) readable(p path, name string) {
 
 func (s *survey) program(p path, g Program) {
 	s.run(p.key("command"), g.Command, g)
+	s.alone(p.key("command"), g)
 	s.inline(p.key("env"), g.Env)
 	account(s, p.key("user"), g.User, user.Lookup)
 	account(s, p.key("group"), g.Group, user.LookupGroup)
 	if os.Geteuid() != 0 {
+		if account, err := user.Lookup(g.User); err == nil && account.Uid != strconv.Itoa(os.Geteuid()) {
+			s.warn(p.key("user"), "only a supervisor that runs as root can run a program as "+quoted(g.User))
+		}
 		if g.Caps.Bounding != nil {
 			s.warn(p.key("capabilities").key("bounding"), "only a supervisor that runs as root can lower it: run it as root, or leave the key out")
 		}
@@ -254,6 +273,43 @@ func (s *survey) program(p path, g Program) {
 	for _, f := range faults {
 		s.warn(p.key("env_file"), f.String())
 	}
+}
+
+// alone warns of what starts a second copy: a unit of systemd that has the same program, and a daemon that goes to the background.
+func (s *survey) alone(p path, g Program) {
+	if len(g.Command) == 0 {
+		return
+	}
+	if stays := unitfile.Foreground(g.Command); !slices.Equal(stays, g.Command) {
+		s.found = append(s.found, found{keys: []path{p}, danger: true, message: fmt.Sprintf(
+			"%s may go to the background, where it counts as ended. To keep it in the foreground: %s", quoted(g.Command[0]), shellWords(stays))})
+	}
+	programs := g.Command[:1]
+	if shell := filepath.Base(g.Command[0]); len(g.Command) > 2 && g.Command[1] == "-c" && slices.Contains([]string{"sh", "bash", "dash"}, shell) {
+		programs = strings.Fields(g.Command[2]) // what it is to run
+	}
+	for _, program := range programs {
+		file, err := find(program, g)
+		if err != nil {
+			continue
+		}
+		file, _ = filepath.EvalSymlinks(file) // no unit runs what is not there
+		if unit := s.rivals()[file]; unit != "" {
+			s.danger(p, fmt.Sprintf("%s runs %s, too: systemctl disable --now %s", unit, quoted(program), unit))
+		}
+	}
+}
+
+// shellWords is a command as one types it.
+func shellWords(words []string) string {
+	var text []string
+	for _, word := range words {
+		if strings.ContainsAny(word, " ;\"'$") || word == "" {
+			word = quoted(word)
+		}
+		text = append(text, word)
+	}
+	return strings.Join(text, " ")
 }
 
 // logFile warns of a log file that the supervisor would refuse: the program would run, and its lines would be lost.

@@ -46,6 +46,24 @@ func TestDoubtfulIsWarnedOfAndTaken(t *testing.T) {
 	}
 }
 
+// What a lost host has not undone would be on two hosts, unless something proves it dead.
+func TestAnUndoWithoutAProofIsWarnedAbout(t *testing.T) {
+	for text, want := range map[string]int{
+		"services: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y}]}}":                                                      1,
+		"services: {s: {processes: [{name: vip, command: x, oneshot: true}]}}":                                                               0,
+		"services: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y, needs_proof: true}]}}":                                   0,
+		"services: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y, needs_proof: false}]}}":                                  0,
+		"watchdog: {mode: required}\nservices: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y}]}}":                          0,
+		"fencing: {agent: {listen: \":1\", secret_file: /s}}\nservices: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y}]}}": 0,
+		"services: {s: {fencing: {methods: [{exec: {command: z}}]}, processes: [{name: vip, command: x, oneshot: true, undo: y}]}}":          0,
+	} {
+		r := newLoader("u.yaml", disk{}).load([]byte("node: n\nzookeeper: {servers: [z]}\n" + text + "\n"))
+		if r.Err() != nil || len(r.Warnings) != want {
+			t.Errorf("%s: %v, %v", text, r.Err(), r.Warnings)
+		}
+	}
+}
+
 func TestWatchdogThatASessionIsTooShortForIsWarnedAbout(t *testing.T) {
 	for session, want := range map[string]int{"2999ms": 1, "3s": 0} {
 		r := newLoader("u.yaml", disk{}).load([]byte("node: n\nzookeeper: {servers: [z], session_timeout: " + session +
@@ -86,7 +104,7 @@ services:
 	if err := os.WriteFile(name, []byte(src), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := Read(name)
+	r := Read(name, "")
 	if r.Err() != nil {
 		t.Fatal(r.Err())
 	}
@@ -160,7 +178,8 @@ func TestWhatTakesRootIsWarnedAbout(t *testing.T) {
 		}
 		return
 	}
-	want := `u.yaml:8:30: services.s.capabilities.bounding: only a supervisor that runs as root can lower it: run it as root, or leave the key out (on this machine)
+	want := `u.yaml:6:11: services.s.user: only a supervisor that runs as root can run a program as "root" (on this machine)
+u.yaml:8:30: services.s.capabilities.bounding: only a supervisor that runs as root can lower it: run it as root, or leave the key out (on this machine)
 u.yaml:8:52: services.s.capabilities.ambient: only a supervisor that runs as root can give them to another user: run it as root, or leave the key out (on this machine)`
 	r := newLoader("u.yaml", disk{}).load([]byte(src))
 	if diff := cmp.Diff(want, lines(r.Here())); diff != "" {

@@ -31,7 +31,7 @@ func (f Files) Directories() []string {
 	return slices.Compact(dirs)
 }
 
-func (f *Files) env(services map[string]written) {
+func (f *Files) env(services map[string]entry) {
 	for _, w := range services {
 		for _, p := range w.service().Processes {
 			if p.EnvFile != "" {
@@ -82,6 +82,7 @@ func (l *loader) one(at path, pattern, name string) {
 		return
 	}
 	l.order = append(l.order, name)
+	l.sum.Write(src)
 	root, fault := parse(src)
 	switch {
 	case fault != nil:

@@ -46,7 +46,7 @@ services: {own: {command: x, env_file: /run/own.env}}
 		"teams/z/other":           "",
 		"teams/file":              "",
 	})
-	r := Read(filepath.Join(dir, "u.yaml"))
+	r := Read(filepath.Join(dir, "u.yaml"), "")
 	if err := r.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ services: {own: {command: x, env_file: /run/own.env}}
 
 func TestFilesAreKnownEvenWhenTheyAreFaulty(t *testing.T) {
 	dir := tree(t, map[string]string{"u.yaml": head + "include: [gone.yaml, bad.yaml]\n", "bad.yaml": "services: {s: {comand: x}}\n"})
-	r := Read(filepath.Join(dir, "u.yaml"))
+	r := Read(filepath.Join(dir, "u.yaml"), "")
 	if r.Config != nil || len(r.Faults) < 2 {
 		t.Fatalf("%v", r.Faults)
 	}
@@ -85,7 +85,7 @@ func TestFilesAreKnownEvenWhenTheyAreFaulty(t *testing.T) {
 	if diff := cmp.Diff(want, r.Files.Config); diff != "" {
 		t.Error(diff)
 	}
-	missing := Read(filepath.Join(dir, "none.yaml"))
+	missing := Read(filepath.Join(dir, "none.yaml"), "")
 	if diff := cmp.Diff([]string{filepath.Join(dir, "none.yaml")}, missing.Files.Config); diff != "" || missing.Err() == nil {
 		t.Error(diff, missing.Err())
 	}

@@ -24,7 +24,7 @@ func everyKey() []string {
 			for _, f := range fieldsOf(t) {
 				key := at + "." + f.name
 				found[key[1:]] = true
-				if key != ".defaults" && f.name != "any" { // those of services, and of methods
+				if key != ".defaults" && f.name != "nodes" && f.name != "any" { // those of services, and of methods
 					walk(t.FieldByIndex(f.index).Type, key)
 				}
 			}

@@ -2,6 +2,9 @@ package config
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,6 +22,7 @@ type Result struct {
 	Config   *Config // nil when there are faults
 	Faults   Faults  // in the order of the files, and in each of its lines
 	Warnings Faults  // what is allowed and probably not meant
+	Sum      string  // of the contents of all files: the same on every node that runs the same ones
 	Files    Files   // known whether there are faults or not, so that a repair can be waited for
 
 	loader *loader // where everything stands
@@ -34,13 +38,15 @@ func (r Result) Err() error {
 
 // LoadFile reads a configuration, or returns Faults that name everything wrong with it.
 func LoadFile(name string) (*Config, error) {
-	r := Read(name)
+	r := Read(name, "")
 	return r.Config, r.Err()
 }
 
-// Read reads a configuration and reports all faults that show without looking at the files and users that it names.
-func Read(name string) Result {
+// Read reads what a configuration says for a node ("": the one that it names, or this host), and reports all faults that show
+// without looking at the files and users that it names, those of other nodes too.
+func Read(name, node string) Result {
 	l := newLoader(name, host)
+	l.node = node
 	src, err := host.read(name)
 	if err != nil {
 		return Result{Faults: Faults{{File: name, Message: "cannot be read: " + err.Error()}}, Files: l.files}
@@ -53,6 +59,8 @@ type loader struct {
 	*decoder
 	disk  disk
 	name  string
+	node  string // whose config is wanted; "": the file says it
+	sum   hash.Hash
 	doc   document
 	files Files
 	order []string // the files as faults name them
@@ -61,7 +69,7 @@ type loader struct {
 
 func newLoader(name string, disk disk) *loader {
 	l := &loader{
-		disk: disk, name: name,
+		disk: disk, name: name, sum: sha256.New(),
 		doc:   document{Config: *Default(), Defaults: writtenDefaults()},
 		files: Files{Config: []string{absolute(name)}},
 		order: []string{name},
@@ -83,25 +91,20 @@ func (l *loader) load(src []byte) Result {
 		return Result{Faults: l.faults, Files: l.files}
 	}
 	l.bytes = len(src)
+	l.sum.Write(src)
 	l.value(root, reflectOf(&l.doc), nil)
 	l.include()
 	l.file = l.name
 
-	said := report{says: l.given}
-	if node := said.top("node"); l.doc.Node == "" && !node.given() {
-		l.doc.Node = hostname(node)
-	}
-	l.doc.check(&said)
-	l.doc.Defaults.check(said.top("defaults"))
-	l.place(said.found)
+	doubts := l.check()
 	l.tooMuch()
 	l.files.env(l.doc.Services)
-	r := Result{Faults: l.sorted(l.faults), Files: l.files, loader: l}
+	r := Result{Faults: l.sorted(l.faults), Sum: hex.EncodeToString(l.sum.Sum(nil)[:8]), Files: l.files, loader: l}
 	if len(r.Faults) > 0 {
 		return r
 	}
 	r.Config = l.doc.config()
-	r.Warnings = l.warnings(said.doubts)
+	r.Warnings = l.warnings(doubts)
 	return r
 }
 

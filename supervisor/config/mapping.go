@@ -23,19 +23,30 @@ func (d *decoder) unknown(pair pair, t reflect.Type, p path) {
 		}
 	}
 	hint := DidYouMean(pair.name, known)
+	isService := t == reflect.TypeFor[written]() || t == reflect.TypeFor[entry]()
+	if t == reflect.TypeFor[Replicated]() && slices.Contains(unbuilt, pair.name) {
+		d.fault(pair.key, at, "is not built yet: leave it out")
+		return
+	}
 	switch {
 	case hint != "":
-	case t == reflect.TypeFor[document]() && means[written](pair.name):
+	case t == reflect.TypeFor[document]() && means[entry](pair.name):
 		hint = ": it belongs to a service, or under defaults:"
 	case t == reflect.TypeFor[fragment]() && means[document](pair.name):
 		hint = ": an included file holds services: and nothing else"
-	case t == reflect.TypeFor[fragment]() && means[written](pair.name):
+	case t == reflect.TypeFor[fragment]() && means[entry](pair.name):
 		hint = ": it belongs to a service"
-	case t == reflect.TypeFor[written]() && means[document](pair.name):
+	case t == reflect.TypeFor[nodeKeys]() && means[entry](pair.name):
+		hint = ": it belongs to a service, under services.NAME.nodes." + p[len(p)-1]
+	case t == reflect.TypeFor[nodeKeys]() && means[document](pair.name):
+		hint = ": it is the same for all nodes, at the top of the file"
+	case t == reflect.TypeFor[written]() && means[entry](pair.name):
+		hint = ": it belongs to a single service"
+	case isService && means[document](pair.name):
 		hint = ": it belongs to the top of the file"
-	case t == reflect.TypeFor[Process]() && means[written](pair.name):
+	case t == reflect.TypeFor[Process]() && means[entry](pair.name):
 		hint = ": it belongs to the service as a whole"
-	case t == reflect.TypeFor[written]() && means[Process](pair.name):
+	case isService && means[Process](pair.name):
 		hint = ": it belongs to an item of processes:"
 	}
 	d.fault(pair.key, at, "unknown key%s", hint)
@@ -52,7 +63,7 @@ func (d *decoder) pairs(n *yaml.Node, p path) ([]pair, bool) {
 		return nil, true
 	}
 	if n.Kind != yaml.MappingNode {
-		d.fault(n, p, "%s where a mapping (key: value) is expected", kindOf(n))
+		d.fault(n, p, "%s where a mapping (key: value) is expected%s", kindOf(n), mappingForm(p))
 		return nil, false
 	}
 	d.values += len(n.Content) / 2
@@ -138,4 +149,30 @@ func kindOf(n *yaml.Node) string {
 		return "nothing"
 	}
 	return "the value " + quoted(n.Value)
+}
+
+// mappingForm shows how a mapping is written, for the keys that are often written otherwise.
+func mappingForm(p path) string {
+	if len(p) == 0 {
+		return ""
+	}
+	forms := map[string]string{
+		"zookeeper": `{servers: ["zk1:2181"]}`, "services": "{NAME: {command: [PROGRAM, ARGUMENT]}}", "env": "{NAME: VALUE}",
+		"http": `{listen: "127.0.0.1:8437"}`, "log": "{file: /var/log/understudy/NAME.log}",
+	}
+	if form := forms[p[len(p)-1]]; form != "" {
+		return ": write " + form
+	}
+	return ""
+}
+
+// listForm shows how what stands in a list's place is written as one.
+func listForm(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return `: write [{KEY: VALUE}], or "- " before each item`
+	case n.Kind == yaml.ScalarNode && !isNull(n):
+		return ": write [" + quoted(n.Value) + "]"
+	}
+	return ""
 }

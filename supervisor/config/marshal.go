@@ -91,6 +91,8 @@ func encode(v reflect.Value) (*yaml.Node, error) {
 	switch value := v.Interface().(type) {
 	case time.Duration:
 		return word(value.String()), nil
+	case nodeKey:
+		return word(value.name), nil
 	case Umask: // without quotes other readers of YAML would take it for decimal
 		text, err := value.MarshalText()
 		node := word(string(text))
@@ -102,6 +104,10 @@ func encode(v reflect.Value) (*yaml.Node, error) {
 			return word(string(text)), err
 		}
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: string(text)}, err
+	case Process:
+		if member := value.written(); member != nil {
+			return encode(reflect.ValueOf(member))
+		}
 	case encoding.TextMarshaler:
 		text, err := value.MarshalText()
 		return word(string(text)), err

@@ -15,6 +15,7 @@ node: db-1
 zookeeper:
   servers: [zk1]
   root: /prod/understudy
+  profile: fast
   session_timeout: 4s
   min_session_timeout: 3s
   auth: {scheme: digest, file: /etc/understudy/zk.secret}
@@ -87,7 +88,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	want := &Config{
 		Node: "db-1",
 		ZooKeeper: ZooKeeper{
-			Servers: []Server{"zk1:2181"}, Root: "/prod/understudy", SessionTimeout: 4 * time.Second, MinSessionTimeout: 3 * time.Second,
+			Servers: []Server{"zk1:2181"}, Root: "/prod/understudy", Profile: ProfileFast, SessionTimeout: 4 * time.Second, MinSessionTimeout: 3 * time.Second,
 			Auth: &Auth{Scheme: "digest", File: "/etc/understudy/zk.secret"}, TrustedNetwork: true,
 			TLS: &TLS{CAFile: "/etc/ca.pem", CertFile: "/etc/cert.pem", KeyFile: "/etc/key.pem", ServerName: "zk"},
 		},
@@ -171,8 +172,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 		name := key[strings.LastIndex(key, ".")+1:]
 		given[name] = strings.Contains(everything, name+":") || strings.Contains(string(text), name+":")
 	}
-	for _, elsewhere := range []string{"defaults", "include", "http", "after", "notify", "processes", "name", "oneshot", "undo"} {
-		delete(given, elsewhere) // tested below, or in include_test.go
+	for _, elsewhere := range []string{"defaults", "include", "http", "after", "notify", "processes", "name", "oneshot", "undo", "undo_timeout", "undone", "needs_proof", "nodes", "address", "ip", "announce", "ocf", "params", "replicated", "role", "position", "promote", "follow", "positions_from", "max_lag", "state_dir"} {
+		delete(given, elsewhere) // tested below, or in include_test.go, members_test.go, nodes_test.go and replicated_test.go
 	}
 	for name, ok := range given {
 		if !ok {
@@ -220,16 +221,16 @@ services:
     limits: {core: 0}
     ready: {timeout: 5s}
     processes:
-      - {name: vip, command: [ip, add], user: root, oneshot: true, undo: ip del, ready: {timeout: 1m}}
+      - {name: vip, command: [ip, add], user: root, oneshot: true, undo: ip del, undo_timeout: 3s, undone: ip none, needs_proof: true, ready: {timeout: 1m}}
       - {name: web, command: nginx, env: {B: own}, ready: {http: "http://a/"}, log: {file: /web.log}, limits: {core: 1}}
-      - {name: last, command: x, oneshot: true}
+      - {name: last, command: x, oneshot: true, undo: y}
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
 	term := Signal(syscall.SIGTERM)
 	want := []Process{
-		{Name: "vip", Oneshot: true, Undo: Command{"ip", "del"}, Program: Program{
+		{Name: "vip", Oneshot: true, Undo: Command{"ip", "del"}, UndoTimeout: 3 * time.Second, Undone: Command{"ip", "none"}, NeedsProof: true, Program: Program{
 			Command: Command{"ip", "add"}, User: "root", Env: map[string]string{"A": "service", "B": "service", "D": "default"},
 			Limits: map[string]Limit{"core": {}}, StopSignal: term, StopTimeout: 7 * time.Second, Ready: Ready{Timeout: time.Minute},
 		}},
@@ -239,7 +240,7 @@ services:
 			Ready: Ready{HTTP: "http://a/", Timeout: 5 * time.Second},
 			Log:   LogFile{File: "/web.log", MaxSize: 50 << 20, Keep: 3, Compress: true},
 		}},
-		{Name: "last", Oneshot: true, Program: Program{
+		{Name: "last", Oneshot: true, Undo: Command{"y"}, UndoTimeout: 10 * time.Second, Program: Program{
 			Command: Command{"x"}, User: "www", Env: map[string]string{"A": "service", "B": "service", "D": "default"},
 			Limits: map[string]Limit{"core": {}}, StopSignal: term, StopTimeout: 7 * time.Second,
 		}},

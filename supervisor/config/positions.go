@@ -129,9 +129,18 @@ func (l *positions) locate(f found) (path, string, *yaml.Node) {
 }
 
 // origins are the keys that a key which is not given inherits from, nearest first: a process inherits from its service,
-// and a service from the defaults.
+// a service from the defaults, and an override for one node from the key that it overrides.
 func origins(p path) []path {
 	var from []path
+	if last := len(p) - 1; last > 1 && p[last-2] == "processes" && p[last] == "command" {
+		return nil // each has its own
+	}
+	if all, isOverride := everywhere(p); isOverride {
+		if len(p) >= 7 && p[4] == "processes" {
+			from = append(from, slices.Concat(p[:4], p[6:]))
+		}
+		return append(append(from, all), origins(all)...)
+	}
 	if len(p) >= 5 && p[0] == "services" && p[2] == "processes" {
 		p = slices.Concat(p[:2], p[4:])
 		from = append(from, p)

@@ -37,7 +37,17 @@ type Process struct {
 	Program `yaml:",inline"`
 	// Oneshot: it counts as ready once it has ended with success; what it did is undone by Undo when the service stops.
 	Oneshot bool    `yaml:"oneshot" doc:"It runs to its end; the next one starts when it has ended with success."`
-	Undo    Command `yaml:"undo,flow,omitempty" doc:"The command that undoes a oneshot when the service stops."`
+	Undo    Command `yaml:"undo,flow,omitempty" doc:"The command that undoes a oneshot when the service stops. It has to succeed also if there is nothing to undo: until it does, the lock is kept."`
+	Undone  Command `yaml:"undone,flow,omitempty" doc:"A command that shows with exit code 0 that nothing is left to undo. It is asked if an undo has failed, and before undo if a supervisor was killed."`
+	// NeedsProof is of any process: what it leaves may be beyond this host.
+	NeedsProof bool `yaml:"needs_proof" doc:"After the loss of this host no delay is a proof that it is dead: another node starts the service only after a fencing method, an agent, a later boot of the host or an operator has proved it."`
+	// UndoTimeout is for each effect of its own; another node that has no proof waits for all of them.
+	UndoTimeout time.Duration `yaml:"undo_timeout,omitempty" doc:"How long undo may take before it is killed, and tried again. A node that takes over without a proof that this one is dead waits as long as all oneshots of the service together may take."`
+	// In place of Command; see Members.
+	Address *Address          `yaml:"address,omitempty" oneof:"program" doc:"In place of a command: an IP address that is set here in the order of the programs, and removed when the service stops. As address of the service."`
+	OCF     string            `yaml:"ocf,omitempty" oneof:"program" doc:"In place of a command: an OCF resource agent, as PROVIDER:NAME. Its start action runs as a oneshot, stop undoes it, and monitor watches it."`
+	Sets    *Address          `yaml:"-"` // the address that this program of Members sets
+	Params  map[string]string `yaml:"params,omitempty" doc:"The parameters of the OCF resource agent. All users of the host can see them."`
 }
 
 // Environ is Env in the form that a program is started with, in a steady order.
@@ -74,12 +84,29 @@ func (process Process) check(p place) {
 	case message != "":
 		p.key("name").fault("%s", message)
 	}
-	if len(process.Command) == 0 {
+	if !process.isProgram() {
+		process.checkMember(p)
+		return
+	}
+	if len(process.Command) == 0 && !p.key("address").given() && !p.key("ocf").given() {
 		p.key("command").fault("missing: say which program to run")
+	}
+	if p.key("params").given() {
+		p.key("params").fault("goes with ocf only")
 	}
 	process.Program.check(p)
 	undo, ready := p.key("undo"), p.key("ready")
 	process.Undo.checkGiven(undo)
+	process.Undone.checkGiven(p.key("undone"))
+	if len(process.Undone) > 0 && len(process.Undo) == 0 {
+		p.key("undone").fault("goes with undo only")
+	}
+	switch timeout := p.key("undo_timeout"); {
+	case timeout.given() && len(process.Undo) == 0:
+		timeout.fault("goes with undo only")
+	case timeout.given():
+		checkPositive(timeout, process.UndoTimeout)
+	}
 	if !process.Oneshot {
 		if len(process.Undo) > 0 {
 			undo.and(p.key("oneshot")).fault("goes with oneshot: true only: stop_signal stops a program that keeps running")
@@ -95,7 +122,9 @@ func (process Process) check(p place) {
 }
 
 // reserved are the variables that the supervisor sets for a child; a file must not set them.
-var reserved = []string{"UNDERSTUDY_SERVICE", "UNDERSTUDY_NODE", "UNDERSTUDY_TOKEN"}
+var reserved = []string{
+	"UNDERSTUDY_SERVICE", "UNDERSTUDY_NODE", "UNDERSTUDY_TOKEN", "UNDERSTUDY_ROLE", "UNDERSTUDY_ACTIVE_NODE", "UNDERSTUDY_ACTIVE_HOST", "UNDERSTUDY_ACTIVE_ADDRESS",
+}
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -135,6 +164,8 @@ func checkStopSignal(p place, signal syscall.Signal) {
 	switch signal {
 	case syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGCONT:
 		p.fault("%v freezes or wakes a program and does not end it: write TERM, INT, QUIT or another", Signal(signal))
+	case syscall.SIGKILL:
+		p.doubt("no program can catch KILL, so it never gets to stop cleanly: write TERM, INT or QUIT")
 	default:
 		checkSignal(p, signal)
 	}
@@ -160,7 +191,7 @@ type LogFile struct {
 	File     string `yaml:"file,omitempty" doc:"The file, an absolute path."`
 	MaxSize  Size   `yaml:"max_size" doc:"The size at which the file is rotated, such as 50MiB."`
 	Keep     int    `yaml:"keep" doc:"How many rotated files are kept."`
-	Compress bool   `yaml:"compress" doc:"Whether rotated files are compressed (gzip)."`
+	Compress bool   `yaml:"compress" doc:"Whether rotated files are compressed (gzip). A file that is larger than a rotation leaves it stays as it is."`
 }
 
 // The bounds of log files: a smaller one would be rotated at every line, and nobody would find anything among more.

@@ -10,6 +10,7 @@ type report struct {
 	found, doubts []found
 	says          func(path) bool // whether a file says it, rather than a default
 	node          *Config         // the keys that are not of one service
+	on            string          // the node whose overrides are looked at; "": what holds for all
 }
 
 // found is one entry of a report, wherever its keys came from.
@@ -27,7 +28,7 @@ type place struct {
 }
 
 // top is the place of a key that is not of one service.
-func (r *report) top(keys ...string) place { return place{r, []path{keys}} }
+func (r *report) top(keys ...string) place { return place{r, []path{override(r.says, r.on, keys)}} }
 
 func (p place) key(name string) place { return place{p.report, []path{p.keys[0].key(name)}} }
 func (p place) item(i int) place      { return place{p.report, []path{p.keys[0].item(i)}} }

@@ -14,7 +14,7 @@ type Restart struct {
 	MaxDelay    time.Duration `yaml:"max_delay" doc:"The longest delay."`
 	GiveUpAfter int           `yaml:"give_up_after" doc:"After how many failures the service is given to another node; 0 for never."`
 	Within      time.Duration `yaml:"within" doc:"The time in which failures are counted."`
-	RejoinAfter time.Duration `yaml:"rejoin_after" doc:"How long a node that gave up backs off before it waits for the lock again."`
+	RejoinAfter time.Duration `yaml:"rejoin_after" doc:"How long a node on which the service failed waits before it tries again."`
 }
 
 // mostFailures bounds give_up_after; more would never be reached.
@@ -35,7 +35,7 @@ func (r Restart) check(p place) {
 		return
 	}
 	if r.MaxDelay < r.Delay {
-		maxDelay.and(delay).fault("max_delay %v is shorter than delay %v", r.MaxDelay, r.Delay)
+		maxDelay.and(delay).fault("max_delay %v is shorter than delay %v: write a shorter delay, or max_delay: %[2]v or more", r.MaxDelay, r.Delay)
 		return
 	}
 	if r.GiveUpAfter == 0 {

@@ -100,6 +100,10 @@ func checkAddress(p place, address string) {
 	case strings.Contains(address, "://"):
 		p.fault("%s: write host:port without a scheme", quoted(address))
 	case err != nil:
+		if bare, err := strconv.ParseUint(address, 10, 16); err == nil && bare > 0 {
+			p.fault("%s is not host:port, write 127.0.0.1:%s, or :%s for all addresses", quoted(address), address, address)
+			return
+		}
 		p.fault("%s is not host:port, such as 127.0.0.1:6379 or [::1]:6379", quoted(address))
 	case bad != nil || n == 0:
 		p.fault("%s: the port must be a number from 1 to 65535", quoted(address))

@@ -14,7 +14,7 @@ import (
 func scalar(v reflect.Value) (want string, read func(word string) error) {
 	switch target := v.Addr().Interface().(type) {
 	case *time.Duration:
-		return "a duration", func(word string) error { return put(target, word, readDuration) }
+		return "a duration", func(word string) error { return put(target, word, ReadDuration) }
 	case encoding.TextUnmarshaler:
 		return "text", func(word string) error { return target.UnmarshalText([]byte(word)) }
 	case choice:
@@ -45,7 +45,8 @@ func put[T any](target *T, word string, read func(string) (T, error)) error {
 	return err
 }
 
-func readDuration(word string) (time.Duration, error) {
+// ReadDuration reads a duration, and names what is wrong with it.
+func ReadDuration(word string) (time.Duration, error) {
 	length, err := time.ParseDuration(word)
 	if err == nil {
 		return length, nil

@@ -16,13 +16,16 @@ type schema map[string]any
 // Schema describes the file as a JSON schema, for editors that complete and check it while it is written. It knows keys
 // and types; only Read knows it all.
 func Schema() ([]byte, error) {
-	root := structSchema(reflect.TypeFor[document](), reflectOf(&document{Config: *Default()}))
+	defaults := Default()
+	root := structSchema(reflect.TypeFor[document](), reflectOf(&document{Config: *defaults}))
 	root["$schema"] = "http://json-schema.org/draft-07/schema#"
 	root["title"] = "Understudy's configuration"
 	root["description"] = "What one supervisor runs. An included file holds services: and nothing else."
-	service, process := writtenDefaults(), Process{Program: writtenDefaults().inherited()}
+	service, process := entry{written: writtenDefaults()}, Process{Program: writtenDefaults().inherited(), UndoTimeout: defaultUndoTimeout}
+	node := nodeKeys{HTTP: defaults.HTTP, Fencing: defaults.Fencing, Watchdog: defaults.Watchdog}
 	root["definitions"] = schema{
-		"service": structSchema(reflect.TypeFor[written](), reflectOf(&service)),
+		"service": structSchema(reflect.TypeFor[entry](), reflectOf(&service)),
+		"node":    structSchema(reflect.TypeFor[nodeKeys](), reflectOf(&node)),
 		"process": structSchema(reflect.TypeFor[Process](), reflectOf(&process)),
 		"method":  structSchema(reflect.TypeFor[FenceOne](), reflectOf(&FenceOne{})),
 	}
@@ -73,14 +76,25 @@ func valueSchema(v reflect.Value) schema {
 	switch value := v.Interface().(type) {
 	case Command:
 		return commandSchema()
-	case written: // a service may be all defaults, and then nothing at all
-		return schema{"oneOf": []any{schema{"$ref": "#/definitions/service"}, schema{"type": "null"}}}
+	case entry, written: // a service may be all defaults, and then nothing at all
+		return orNothing("service")
+	case nodeKeys:
+		return orNothing("node")
+	case nodeKey:
+		each := reflect.ValueOf(map[string]nodeKeys{})
+		return schema{"oneOf": []any{schema{"type": anyScalar}, mapSchema(each)}}
 	case Process:
 		return schema{"$ref": "#/definitions/process"}
 	case FenceOne:
 		return schema{"$ref": "#/definitions/method"}
 	case Hook:
 		return schema{"oneOf": []any{commandSchema(), structSchema(v.Type(), v)}}
+	case Address:
+		value.Announce = defaultAnnounce
+		return schema{"oneOf": []any{schema{"type": "string"}, structSchema(v.Type(), reflectOf(&value))}}
+	case Addresses:
+		one := valueSchema(reflectOf(&Address{}))["oneOf"].([]any)
+		return schema{"oneOf": append(one, schema{"type": "array", "items": schema{"oneOf": one}})}
 	case Limit:
 		side := schema{"type": []string{"integer", "string"}, "pattern": `^([0-9]+ *([KMGT]i)?B?|unlimited)$`, "minimum": 0}
 		both := structSchema(reflect.TypeFor[limitSides](), reflectOf(&limitSides{}))
@@ -129,6 +143,10 @@ func valueSchema(v reflect.Value) schema {
 		return schema{"type": "integer", "default": v.Int()}
 	}
 	return schema{"type": anyScalar, "default": v.String()}
+}
+
+func orNothing(definition string) schema {
+	return schema{"oneOf": []any{schema{"$ref": "#/definitions/" + definition}, schema{"type": "null"}}}
 }
 
 func mapSchema(v reflect.Value) schema {

@@ -10,18 +10,20 @@ import (
 type Service struct {
 	// Processes has at least one item. A service written with command: has one, named MainProcess.
 	Processes    []Process     `yaml:"processes,omitempty" oneof:"program" doc:"Several programs as one unit, in order: each starts once the one before it is ready, and they stop in reverse. In place of command."`
+	Address      Addresses     `yaml:"address,omitempty" doc:"IP addresses that move with the service: one, a list, or {ip, device, announce}. They are set before the programs start, and removed after they are dead."`
 	Election     Election      `yaml:"election" doc:"race: the first candidate becomes active. queue: candidates take turns in the order they came."`
 	Contain      Contain       `yaml:"contain" doc:"How the process tree is contained. auto takes the best way that works here; strict is auto without the last resort. One supervisor contains all its services in one way."`
 	Priority     int           `yaml:"priority" doc:"Nodes with a higher number are preferred."`
 	Failback     bool          `yaml:"failback" doc:"Whether a preferred node that returns takes the service back. Without it, a running service is not disturbed. A node that gives the service up each time waits twice as long before the next time."`
 	Eligible     bool          `yaml:"eligible" doc:"Whether this node may ever become active."`
 	Moves        Moves         `yaml:"moves" doc:"A service that has moved more often than this stays where it is until an operator resumes it."`
-	OnLoss       OnLoss        `yaml:"on_zookeeper_loss" doc:"What follows when ZooKeeper acknowledges nothing until the lease ends. stop: the programs are stopped. failsafe: they go on as long as every other member, asked through its agent, sees no ZooKeeper either and promises not to start the service. Requires fencing.agent, on all nodes; in force from the next activation on."`
-	GraceDelay   time.Duration `yaml:"grace_delay" doc:"How long to wait for a former active that cannot be asked."`
+	OnLoss       OnLoss        `yaml:"on_zookeeper_loss" doc:"What follows when ZooKeeper acknowledges nothing until the lease ends. stop: the programs are stopped. failsafe: they continue as long as every other node of the service, asked through its agent, sees no ZooKeeper either and agrees not to start the service. Requires fencing.agent, on all nodes; in force from the next activation on."`
+	GraceDelay   time.Duration `yaml:"grace_delay" doc:"How long to wait for a previous active node that cannot be asked."`
 	ReloadSignal Signal        `yaml:"reload_signal" doc:"What 'understudy reload' sends to each process of the service."`
-	Restart      Restart       `yaml:"restart" doc:"What follows when a process ends by itself."`
+	Restart      Restart       `yaml:"restart" doc:"What follows when a process ends without an order."`
 	Health       Health        `yaml:"health,omitempty" doc:"A check of the running service. A service that fails it is restarted here; after restart.give_up_after failures it is given to another node."`
 	Precheck     Precheck      `yaml:"precheck,omitempty" doc:"A check on a standby. While it fails, the node does not wait for the lock."`
+	Replicated   *Replicated   `yaml:"replicated,omitempty" doc:"The program runs on every node that has the service, and one copy is promoted."`
 	Hooks        Hooks         `yaml:"hooks,omitempty" doc:"Commands that are run when the service's state changes on this node."`
 	Fencing      Fencing       `yaml:"fencing" doc:"How to make sure that the old active node is dead when nothing else proves it."`
 }
@@ -39,7 +41,7 @@ type Moves struct {
 type Hooks struct {
 	OnActive  Hook `yaml:"on_active,omitempty" doc:"Runs once the service is ready here. If it fails, the service does not count as active."`
 	OnStandby Hook `yaml:"on_standby,omitempty" doc:"Runs when the supervisor starts, and after each term here; nothing waits for it."`
-	OnFence   Hook `yaml:"on_fence,omitempty" doc:"Runs after the former active had to be fenced, with the result."`
+	OnFence   Hook `yaml:"on_fence,omitempty" doc:"Runs after the previous active node had to be fenced, with the result."`
 	OnGiveUp  Hook `yaml:"on_give_up,omitempty" doc:"Runs when this node gives the service up after too many failures."`
 }
 
@@ -58,6 +60,7 @@ func (w written) check(p place) {
 		w.Ready.check(p.key("ready"))
 	}
 	s := w.Service
+	s.Address.each(p.key("address"), func(p place, a Address) { a.check(p) })
 	checkChoice(p.key("election"), s.Election)
 	checkChoice(p.key("contain"), s.Contain)
 	checkBetween(p.key("priority"), &s.Priority, -1_000_000, 1_000_000)
@@ -68,15 +71,21 @@ func (w written) check(p place) {
 	s.Restart.check(p.key("restart"))
 	s.Health.check(p.key("health"))
 	s.Precheck.check(p.key("precheck"))
+	s.Replicated.check(p.key("replicated"), p, w)
 	s.Hooks.check(p.key("hooks"))
 	s.Fencing.check(p.key("fencing"))
 	s.checkSlowness(p)
 	if s.Fencing.OnFailure == OnFailureGrace && s.GraceDelay == 0 {
 		p.key("grace_delay").and(p.key("fencing").key("on_failure")).doubt("a node waits for nothing when fencing failed: on_failure is grace and grace_delay is 0s")
 	}
-	if !s.Eligible && s.Failback {
+	if !s.Eligible && s.Failback && (p.on == "" || p.key("failback").given()) { // failback may be for the other nodes
 		p.key("failback").and(p.key("eligible")).doubt("has no effect: a node with eligible: false never takes the service")
 	}
+}
+
+// unproved reports whether only a delay follows the loss of a host.
+func (w written) unproved(p place) bool {
+	return len(w.Fencing.Methods) == 0 && p.node.Fencing.Agent == nil && p.node.Watchdog.Mode != WatchdogRequired
 }
 
 // checkProcesses checks each process, and that they fit together.
@@ -93,6 +102,14 @@ func (w written) checkProcesses(p place) {
 		process.check(at)
 		if j, twice := names[process.Name]; twice && process.Name != "" {
 			at.key("name").fault("%s is the name of item %d too", quoted(process.Name), j)
+		}
+		if (len(process.Undo) > 0 || process.OCF != "") && !at.key("needs_proof").given() && w.unproved(p) {
+			what := at.key("undo")
+			if process.OCF != "" {
+				what = at.key("ocf")
+			}
+			what.doubt("if this host is lost, another node starts the service after a delay, and nothing proves that this is undone: " +
+				"add a fencing method, fencing.agent, watchdog: {mode: required}, or needs_proof: true (needs_proof: false says that a delay is enough)")
 		}
 		names[process.Name] = i
 	}

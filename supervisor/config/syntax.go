@@ -26,6 +26,14 @@ func parse(src []byte) (*yaml.Node, *Fault) {
 		if column := tabIn(src, line); column > 0 {
 			return nil, &Fault{Line: line, Column: column, Message: "not YAML: a tab: indent with spaces"}
 		}
+		if strings.HasPrefix(said, "did not find expected ','") {
+			if line, column, opener := unclosed(src); opener != 0 {
+				return nil, &Fault{Line: line, Column: column, Message: fmt.Sprintf("not YAML: %q is opened here and never closed", string(opener))}
+			}
+		}
+		if plain, ok := parserWords[said]; ok {
+			said = plain
+		}
 		return nil, &Fault{Line: line, Column: firstColumn(src, line), Message: "not YAML: " + said}
 	}
 	if len(docs) > 1 {
@@ -57,6 +65,56 @@ func unreadable(src []byte) *Fault {
 		rest = rest[size:]
 	}
 	return nil
+}
+
+// parserWords are the parser's complaints in an operator's words.
+var parserWords = map[string]string{
+	"did not find expected key":                      "a key is expected here: does the indentation fit the lines above?",
+	"did not find expected '-' indicator":            "a list item is expected here: does the indentation fit the lines above?",
+	"mapping values are not allowed in this context": `": " cannot stand here: quote the value, or correct the indentation`,
+	"could not find expected ':'":                    "a key without a colon: write KEY: VALUE",
+}
+
+// unclosed finds the bracket or brace, opened where a value may begin, that is closed nowhere; the innermost of several.
+func unclosed(src []byte) (line, column int, opener byte) {
+	type place struct {
+		line, column int
+		opener       byte
+	}
+	var open []place
+	line, column = 1, 0
+	var quote, last byte = 0, '\n' // last: the newest character that is no blank
+	for i, c := range src {
+		if column++; c == '\n' {
+			line, column = line+1, 0
+		}
+		switch {
+		case quote != 0:
+			if c == quote && (quote == '\'' || i == 0 || src[i-1] != '\\') {
+				quote = 0
+			}
+		case c == '#' && (i == 0 || strings.ContainsRune(" \t\n", rune(src[i-1]))):
+			quote = '\n' // up to the end of the line
+		case (c == '"' || c == '\'') && strings.IndexByte(":-,[{\n", last) >= 0:
+			quote = c
+		case (c == '[' || c == '{') && strings.IndexByte(":-,[{\n", last) >= 0:
+			open = append(open, place{line, column, c})
+		case (c == ']' || c == '}') && len(open) > 0:
+			top := open[len(open)-1]
+			if c-top.opener != 2 { // as in ASCII
+				return top.line, top.column, top.opener
+			}
+			open = open[:len(open)-1]
+		}
+		if c != ' ' && c != '\t' {
+			last = c
+		}
+	}
+	if len(open) == 0 {
+		return 0, 0, 0
+	}
+	innermost := open[len(open)-1]
+	return innermost.line, innermost.column, innermost.opener
 }
 
 // tabIn is the column of a tab in the indentation of a line, 0 when there is none.

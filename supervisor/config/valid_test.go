@@ -56,7 +56,7 @@ func TestExamplesLoadWithoutAWarning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Read(name)
+		r := Read(name, "")
 		if err := r.Err(); err != nil {
 			t.Error(err)
 			continue

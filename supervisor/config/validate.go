@@ -21,9 +21,10 @@ func (c *Config) Validate() error {
 // check has each section check itself, and then what services have to be together.
 func (doc document) check(r *report) {
 	r.node = &doc.Config
-	if message := nameFault(doc.Node); message != "" {
+	if message := nameFault(doc.Config.Node); message != "" && r.on == "" {
 		r.top("node").fault("%s", message)
 	}
+	doc.Node.check(r.top("node"))
 	doc.ZooKeeper.check(r.top("zookeeper"))
 	checkChoice(r.top("log", "level"), doc.Log.Level)
 	checkChoice(r.top("log", "format"), doc.Log.Format)
@@ -36,16 +37,18 @@ func (doc document) check(r *report) {
 	if p := r.top("services"); doc.Services == nil && !p.given() && !slices.ContainsFunc(doc.Include, isGlob) {
 		p.fault("missing: there is nothing to run (write `services: {}` if you mean that)")
 	}
-	logs := map[string]string{}
+	logs, owners := map[string]string{}, map[string]string{}
 	held := map[Contain]string{} // who wants its processes held so
 	for _, name := range slices.Sorted(maps.Keys(doc.Services)) {
 		p, service := r.top("services", name), doc.Services[name]
 		if message := nameFault(name); message != "" {
 			p.keyFault(message)
 		}
+		doc.checkNodes(p, service.Nodes)
 		service.checkProgram(p)
 		service.check(p)
 		service.checkLogs(p, logs)
+		service.checkAddresses(p, owners)
 		service.Contain.checkAlike(p.key("contain"), held)
 	}
 }

@@ -20,6 +20,16 @@ const (
 	ElectionQueue Election = "queue"
 )
 
+// Profile is a set of times that go together.
+type Profile string
+
+// The profiles.
+const (
+	ProfileFast   Profile = "fast"
+	ProfileNormal Profile = "normal"
+	ProfileWide   Profile = "wide"
+)
+
 // Contain is how a child's process tree is held together.
 type Contain string
 
@@ -94,6 +104,7 @@ const (
 type choice interface{ choices() []string }
 
 func (Election) choices() []string { return words(ElectionRace, ElectionQueue) }
+func (Profile) choices() []string  { return words(ProfileFast, ProfileNormal, ProfileWide) }
 func (Contain) choices() []string {
 	return words(ContainAuto, ContainCgroup, ContainPidns, ContainStrict)
 }

@@ -33,7 +33,7 @@ func (w written) service() Service {
 	if len(s.Processes) == 0 {
 		s.Processes = []Process{{Name: MainProcess, Program: w.Program}}
 	}
-	s.Processes = slices.Clone(s.Processes)
+	s.Processes, s.Address = s.withAddresses(), nil
 	for i := range s.Processes {
 		s.Processes[i].tidy()
 	}
@@ -52,6 +52,10 @@ func (w written) service() Service {
 }
 
 func (process *Process) tidy() {
+	if !process.isProgram() {
+		process.tidyMember()
+		return
+	}
 	switch way := process.Ready.Way(); {
 	case process.Oneshot:
 		process.Ready = Ready{Timeout: process.Ready.Timeout}
@@ -59,6 +63,9 @@ func (process *Process) tidy() {
 		process.Ready = Ready{}
 	case way == "after":
 		process.Ready.Timeout = 0
+	}
+	if len(process.Undo) == 0 {
+		process.UndoTimeout = 0
 	}
 	if process.Log.File == "" {
 		process.Log = LogFile{}
@@ -87,5 +94,5 @@ func (s Service) write() written {
 
 // plain reports whether the process could as well be written with the service's own keys.
 func (process Process) plain() bool {
-	return process.Name == MainProcess && !process.Oneshot && len(process.Undo) == 0
+	return process.Name == MainProcess && process.isProgram() && !process.Oneshot && len(process.Undo) == 0 && !process.NeedsProof
 }

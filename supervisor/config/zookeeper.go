@@ -9,10 +9,11 @@ import (
 type ZooKeeper struct {
 	Servers           []Server      `yaml:"servers,flow" doc:"The servers of the ensemble, each as host:port."`
 	Root              string        `yaml:"root" doc:"The path in ZooKeeper that everything is below."`
+	Profile           Profile       `yaml:"profile,omitempty" doc:"fast, normal or wide: defaults of session_timeout and grace_delay that go together (2s and 500ms, 6s and 2s, 15s and 3s). Default: as normal."` // read first
 	SessionTimeout    time.Duration `yaml:"session_timeout" doc:"How long after its last sign of life a node's session expires, and other nodes take over."`
-	MinSessionTimeout time.Duration `yaml:"min_session_timeout,omitempty" doc:"The least that any server ever grants a session, also while servers are restarted with another config. The lease counts with 12/7 of it at most, so that it ends in time even if nobody has read the grant. A session with a smaller grant is ended. Default: not known."`
+	MinSessionTimeout time.Duration `yaml:"min_session_timeout,omitempty" doc:"The least that any server ever grants a session, also while servers are restarted with another config. The lease counts with 12/7 of it at most, so that it ends in time even if no supervisor has read the grant. A session with a smaller grant is ended. Default: not known."`
 	Auth              *Auth         `yaml:"auth,omitempty" doc:"Credentials. With them, everything that is created is for their owner only."`
-	TrustedNetwork    bool          `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep strangers from them. With auth, and unless this is true, a session's end does not prove that a former active has stopped: a node that cannot ask it waits for at least 7/12 + 1/20 of its session timeout. Without auth this has no effect: the network counts as trusted."`
+	TrustedNetwork    bool          `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep unauthorized clients from them. With auth, and unless this is true, a session's end does not prove that a previous active node has stopped: a node that cannot ask it waits for at least 7/12 + 1/20 of its session timeout. Without auth this has no effect: the network counts as trusted."`
 	TLS               *TLS          `yaml:"tls,omitempty" doc:"Speak TLS with the servers; servers: then has their secure ports. {} trusts the authorities that this machine trusts."`
 }
 
@@ -22,6 +23,16 @@ type TLS struct {
 	CertFile   string `yaml:"cert_file,omitempty" doc:"Our own certificate, for servers that ask for one, in PEM, an absolute path."`
 	KeyFile    string `yaml:"key_file,omitempty" doc:"Its key, in PEM, an absolute path."`
 	ServerName string `yaml:"server_name,omitempty" doc:"The name in the servers' certificates. Default: the one in servers:."`
+}
+
+// profile is what a Profile stands for.
+type profile struct{ session, grace time.Duration }
+
+// profiles are the profiles. What they mean for takeovers is in docs/config.md.
+var profiles = map[Profile]profile{
+	ProfileFast:   {2 * time.Second, 500 * time.Millisecond},
+	ProfileNormal: {6 * time.Second, 2 * time.Second},
+	ProfileWide:   {15 * time.Second, 3 * time.Second},
 }
 
 // Auth names the credentials of a session. What File holds is shown as it changes.
@@ -116,17 +127,19 @@ func rootFault(root string) string {
 // checkSessionTimeout checks P1's arithmetic: a lease ends early enough before the session can, and is still long enough to
 // be extended and to kill a tree in.
 func checkSessionTimeout(p place, timeout time.Duration) {
-	const shortest, longest = time.Second, (1<<31 - 1) * time.Millisecond
+	const shortest, long, longest = time.Second, 2 * time.Minute, (1<<31 - 1) * time.Millisecond
 	switch {
 	case timeout <= 0:
 		p.fault("must be positive, not %v", timeout)
 	case timeout < shortest:
-		heartbeats, tick, jitter := 2*timeout/12, timeout/4, timeout/30
+		heartbeats, tick, jitter := (2 * timeout / 12).Round(time.Microsecond), (timeout / 4).Round(time.Microsecond), (timeout / 30).Round(time.Microsecond)
 		p.fault("%v is too short: the lease lasts T - (2*T/12 + T/4 + T/30) = %v - (%v + %v + %v) = %v, "+
 			"and less than %v leaves no room to miss a heartbeat and kill a tree; write %v or more",
-			timeout, timeout, heartbeats, tick, jitter, lease(timeout), lease(shortest).Round(time.Millisecond), shortest)
+			timeout, timeout, heartbeats, tick, jitter, lease(timeout).Round(time.Millisecond), lease(shortest).Round(time.Millisecond), shortest)
 	case timeout > longest:
 		p.fault("%v is more than ZooKeeper can count: %v at most", timeout, longest)
+	case timeout > long:
+		p.doubt("%v is long: a host that is lost is taken over only after that time", timeout)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -30,11 +31,19 @@ type Confirmation struct {
 // Confirm deletes the breadcrumb of a node whose child the operator knows to be dead. It refuses while the breadcrumb's
 // own session lives: that node is active, or ends its child by itself. So it does while the supervisor of that machine, which
 // has the service, waits for the death of what it sees alive.
-func (c *Cluster) Confirm(ctx context.Context, service, node string) (Confirmation, error) {
+func (c *Cluster) Confirm(ctx context.Context, service, node string, how Confirming) (Confirmation, error) {
 	if _, err := c.Services(ctx, service); err != nil {
 		return Confirmation{}, err
 	}
-	return oath{c.znodes, election.Paths{Root: c.root, Service: service}, node}.take(ctx)
+	return oath{c.znodes, election.Paths{Root: c.root, Service: service}, node, how}.take(ctx)
+}
+
+// Confirming is who confirms, and how.
+type Confirming struct {
+	By    string
+	Force bool // although the node's agent answers that the program is alive
+	// Ask asks the node's agent, which kills the program if it can. alive: it sees the program alive. nil: the agent cannot be asked.
+	Ask func(ctx context.Context, b election.BreadCrumb, token int64) (alive bool, err error)
 }
 
 // oath is an operator's word that the child of a service on a node is dead.
@@ -42,6 +51,7 @@ type oath struct {
 	znodes
 	p    election.Paths
 	node string
+	how  Confirming
 }
 
 func (o oath) take(ctx context.Context) (Confirmation, error) {
@@ -57,9 +67,9 @@ func (o oath) take(ctx context.Context) (Confirmation, error) {
 		trail := parseCrumb(scene.crumb)
 		switch {
 		case !scene.crumb.exists:
-			return Confirmation{Why: fmt.Sprintf("no fencing of %s is pending for %s: there is no breadcrumb", node, service)}, o.known(ctx)
+			return Confirmation{Why: fmt.Sprintf("no fencing of %s is pending for %s: there is no record of an active node", node, service)}, o.known(ctx)
 		case trail.Node == "":
-			return Confirmation{}, fmt.Errorf("the breadcrumb of %s cannot be read, so it is unknown whose child it is about: "+
+			return Confirmation{}, fmt.Errorf("the record of the active node of %s cannot be read, so it is unknown whose program it is about: "+
 				"when none runs anywhere, delete %s by hand", service, p.Crumb())
 		case trail.Node != node:
 			return Confirmation{Why: elsewhere(service, node, trail, scene.lock)}, o.known(ctx, trail.Node)
@@ -72,12 +82,23 @@ func (o oath) take(ctx context.Context) (Confirmation, error) {
 			return Confirmation{}, fmt.Errorf("%w; if its host is off and %s is still there after that, delete that znode by hand",
 				scene.refuse(node, "holds "+path), path)
 		case trail.Leftover.Known && scene.sameMachine() && scene.serves():
-			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: %s. Once that is dead, its supervisor removes the breadcrumb by itself; "+
+			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: %s. Once that is dead, its supervisor deletes the record itself; "+
 				"to confirm it all the same, stop that supervisor first", node, ErrSeen, alive(trail.Leftover))
+		}
+		asked, err := o.ask(ctx, trail)
+		if err != nil {
+			return Confirmation{}, err
+		}
+		err = o.order(ctx, service, func(c election.Control) (election.Control, bool) {
+			c.Confirmed = &election.Confirmed{Node: node, Token: trail.token, By: o.how.By, At: time.Now().UTC()}
+			return c, true
+		})
+		if err != nil {
+			return Confirmation{}, err
 		}
 		err = o.erase(ctx, scene)
 		if err == nil {
-			return Confirmation{Done: true, Notes: append(scene.doubts(node), o.obstacles(ctx)...)}, nil
+			return Confirmation{Done: true, Notes: slices.Concat(asked, scene.doubts(node), o.obstacles(ctx))}, nil
 		}
 		if !errors.Is(err, errChanged) {
 			return Confirmation{}, err
@@ -86,12 +107,29 @@ func (o oath) take(ctx context.Context) (Confirmation, error) {
 	return Confirmation{}, fmt.Errorf("%s changes too quickly: nothing is done, try again", service)
 }
 
+// ask asks the agent that the breadcrumb names, and refuses the confirmation if that sees the program alive.
+func (o oath) ask(ctx context.Context, trail breadCrumb) (notes []string, err error) {
+	switch {
+	case trail.Agent == "" || o.how.Force:
+		return nil, nil
+	case o.how.Ask == nil:
+		return []string{fmt.Sprintf("the agent of %s at %s was not asked, because this command knows no fencing.agent keys: use --config FILE of a node", trail.Node, trail.Agent)}, nil
+	}
+	alive, err := o.how.Ask(ctx, trail.BreadCrumb, trail.token)
+	if alive {
+		return nil, fmt.Errorf("the agent of %s answers: %w. Nothing is done; --force confirms all the same", trail.Node, err)
+	} else if err != nil {
+		notes = append(notes, fmt.Sprintf("the agent of %s proves nothing: %v", trail.Node, err))
+	}
+	return notes, nil
+}
+
 // elsewhere says which node the breadcrumb names when it is another one.
 func elsewhere(service, node string, trail breadCrumb, lock znode) string {
 	if trail.writtenBy(lock) {
 		return fmt.Sprintf("no fencing of %s is pending for %s: %s is active", node, service, trail.Node)
 	}
-	return fmt.Sprintf("no fencing of %s is pending for %s: it is the child of %s that may be running", node, service, trail.Node)
+	return fmt.Sprintf("no fencing of %s is pending for %s: it is the program of %s that may be running", node, service, trail.Node)
 }
 
 // scene is a service's lock and breadcrumb, the supervisor that the breadcrumb names, what that says of the service, and the number of
@@ -128,7 +166,7 @@ func (o oath) look(ctx context.Context) (scene, error) {
 }
 
 // errChanged says that lock or breadcrumb are not those that were read.
-var errChanged = errors.New("lock or breadcrumb changed meanwhile")
+var errChanged = errors.New("lock or record changed in between")
 
 // erase deletes the breadcrumb that was read, and none that was written meanwhile. P5 depends on it. A version alone does
 // not tell one breadcrumb from the next, since each begins with version 0: the number of the claim does.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 
 func (b *bed) confirm(service, node string) Confirmation {
 	b.Helper()
-	got, err := b.c.Confirm(b.Context(), service, node)
+	got, err := b.c.Confirm(b.Context(), service, node, Confirming{By: "me@op"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestAConfirmedBreadcrumbIsGoneAndNothingElseIs(t *testing.T) {
 func TestTheActiveNodeCannotBeConfirmedDead(t *testing.T) {
 	b := newBed(t)
 	b.session().activate("db", "one")
-	_, err := b.c.Confirm(t.Context(), "db", "one")
+	_, err := b.c.Confirm(t.Context(), "db", "one", Confirming{By: "me@op"})
 	if !errors.Is(err, ErrActive) || !strings.Contains(err.Error(), "stop it instead") {
 		t.Errorf("got %v", err)
 	}
@@ -90,7 +91,7 @@ func TestUnknownNamesAreErrorsThatTellWhatThereIs(t *testing.T) {
 		{"bd", "one", `no service "bd"; there is: db`},
 		{"db", "two", `no node "two"; there is: one`},
 	} {
-		if _, err := b.c.Confirm(t.Context(), c.service, c.node); err == nil || err.Error() != c.want {
+		if _, err := b.c.Confirm(t.Context(), c.service, c.node, Confirming{By: "me@op"}); err == nil || err.Error() != c.want {
 			t.Errorf("%s %s: got %v", c.service, c.node, err)
 		}
 	}
@@ -99,7 +100,7 @@ func TestUnknownNamesAreErrorsThatTellWhatThereIs(t *testing.T) {
 func TestABreadcrumbThatNobodyUnderstandsIsNotConfirmed(t *testing.T) {
 	b := newBed(t)
 	b.session().put(paths("db").Crumb(), []byte("{"), 0)
-	if _, err := b.c.Confirm(t.Context(), "db", "one"); err == nil || !strings.Contains(err.Error(), paths("db").Crumb()) {
+	if _, err := b.c.Confirm(t.Context(), "db", "one", Confirming{By: "me@op"}); err == nil || !strings.Contains(err.Error(), paths("db").Crumb()) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -145,7 +146,7 @@ func TestWhatChangedMeanwhileIsNotTouchedOnARealServer(t *testing.T) {
 func raceOn(b *bed, happen func(old, fresh *actor)) {
 	old, fresh := b.session(), b.session()
 	old.crumb("db", "old")
-	o := oath{b.c.znodes, paths("db"), "old"}
+	o := oath{b.c.znodes, paths("db"), "old", Confirming{}}
 	scene, err := o.look(b.Context())
 	if err != nil {
 		b.Fatal(err)
@@ -174,7 +175,7 @@ func TestAChildWhoseSessionLivesIsNotConfirmedThoughItsLockIsGone(t *testing.T) 
 	one := b.session()
 	one.crumb("db", "one")
 	one.put(election.NodesDir(root)+"/one", election.Node{Node: "one"}, zk.FlagEphemeral)
-	if _, err := b.c.Confirm(t.Context(), "db", "one"); !errors.Is(err, ErrActive) {
+	if _, err := b.c.Confirm(t.Context(), "db", "one", Confirming{By: "me@op"}); !errors.Is(err, ErrActive) {
 		t.Errorf("got %v", err)
 	}
 	if !b.has(paths("db").Crumb()) {
@@ -188,7 +189,7 @@ func TestAChildWhoseSessionHoldsAnythingIsNotConfirmed(t *testing.T) {
 	one := b.session()
 	one.crumb("db", "one")
 	one.member("db", "one", "active", "")
-	if _, err := b.c.Confirm(t.Context(), "db", "one"); !errors.Is(err, ErrActive) || !strings.Contains(err.Error(), "delete that znode by hand") ||
+	if _, err := b.c.Confirm(t.Context(), "db", "one", Confirming{By: "me@op"}); !errors.Is(err, ErrActive) || !strings.Contains(err.Error(), "delete that znode by hand") ||
 		!strings.Contains(err.Error(), paths("db").Members()+"/one") {
 		t.Errorf("got %v", err)
 	}
@@ -205,7 +206,7 @@ func TestWhoeverIsRefusedIsToldWhatHappensToTheLock(t *testing.T) {
 	one.lock("db", "one")
 	one.put(paths("db").Crumb(), election.BreadCrumb{Node: "one", Session: one.id(), SessionMs: 4000}, 0)
 	for _, want := range []string{"no heartbeat", "last heartbeat at "} {
-		_, err := b.c.Confirm(t.Context(), "db", "one")
+		_, err := b.c.Confirm(t.Context(), "db", "one", Confirming{By: "me@op"})
 		if !errors.Is(err, ErrActive) {
 			t.Fatalf("got %v", err)
 		}
@@ -246,7 +247,7 @@ func TestWhatItsSupervisorSeesAliveIsNotConfirmed(t *testing.T) {
 			wants = append(wants, "connected")
 		}
 		fresh.put(election.NodesDir(root)+"/one", election.Node{Node: "one", Host: "h", Machine: machine}, flags)
-		got, err := b.c.Confirm(t.Context(), "db", "one")
+		got, err := b.c.Confirm(t.Context(), "db", "one", Confirming{By: "me@op"})
 		if done := err == nil && got.Done; done != confirmed || b.has(paths("db").Crumb()) == confirmed {
 			t.Errorf("on %s: %+v, %v", name, got, err)
 		}
@@ -308,5 +309,43 @@ func TestAZnodeOfNoSessionIsNoSupervisor(t *testing.T) {
 	one.put(election.NodesDir(root)+"/one", election.Node{Node: "one"}, 0)
 	if got := b.confirm("db", "one"); !got.Done || len(got.Notes) > 0 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The node's agent is asked before anybody's word counts: what it sees alive is not confirmed dead, unless that is forced.
+func TestAnAgentThatSeesTheProgramAliveIsBelieved(t *testing.T) {
+	for name, c := range map[string]struct {
+		alive, force bool
+		err          error
+		done, asked  bool
+	}{
+		"alive":             {alive: true, err: errors.New("pid 7 is alive"), asked: true},
+		"alive, and forced": {alive: true, err: errors.New("pid 7 is alive"), force: true, done: true},
+		"dead":              {done: true, asked: true},
+		"no answer":         {err: errors.New("connection refused"), done: true, asked: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			old := b.session()
+			old.claim("db")
+			old.put(paths("db").Crumb(), election.BreadCrumb{Node: "old", Session: "0x1", Agent: "h:8438", Token: 7}, 0)
+			asked := int64(0)
+			got, err := b.c.Confirm(t.Context(), "db", "old", Confirming{By: "me@op", Force: c.force, Ask: func(_ context.Context, crumb election.BreadCrumb, token int64) (bool, error) {
+				if asked = token; crumb.Agent != "h:8438" {
+					t.Errorf("asked %+v", crumb)
+				}
+				return c.alive, c.err
+			}})
+			if got.Done != c.done || (err == nil) != c.done || b.has(paths("db").Crumb()) == c.done || (asked == 7) != c.asked {
+				t.Errorf("%+v, %v, asked about %d; the breadcrumb is there: %v", got, err, asked, b.has(paths("db").Crumb()))
+			}
+			if !c.done && !strings.Contains(err.Error(), "pid 7 is alive. Nothing is done; --force") {
+				t.Errorf("the refusal: %v", err)
+			}
+			orders, _ := b.c.read(t.Context(), paths("db").Control())
+			if said := election.ParseControl(orders.data).Confirmed; (said != nil) != c.done || said != nil && (said.By != "me@op" || said.Token != 7 || said.Node != "old") {
+				t.Errorf("who has confirmed: %+v", said)
+			}
+		})
 	}
 }

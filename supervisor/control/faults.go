@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"understudy/election"
 )
@@ -48,21 +49,27 @@ const (
 // safe is a command that can be copied to a shell even if a stranger wrote the names in it to ZooKeeper.
 var safe = regexp.MustCompile(`^[A-Za-z0-9 ._@:/-]*$`)
 
-// Faults tells what is wrong with a service.
-func Faults(v Service) []Fault {
-	faults := faultsOf(v)
+// Faults tells what is wrong with a service, the worst first.
+func Faults(v Service, now time.Time) []Fault {
+	faults := faultsOf(v, now)
 	for i := range faults {
 		if f := &faults[i]; !safe.MatchString(f.Do.String()) {
 			f.Hint, f.Do = "", Command{}
 		}
 	}
+	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(severity[a.Level], severity[b.Level]) })
 	return faults
 }
 
-func faultsOf(v Service) []Fault {
-	faults := []Fault{}
+var severity = map[string]int{Grave: 0, Warning: 1}
+
+func faultsOf(v Service, now time.Time) []Fault {
+	faults := append([]Fault{}, whole(v)...)
+	for _, g := range v.Gone {
+		faults = append(faults, g.fault(now))
+	}
 	for _, m := range v.Members {
-		if f, ok := unwell(v, m); ok {
+		if f, ok := unwell(v, m, now); ok {
 			faults = append(faults, f)
 		}
 	}
@@ -71,58 +78,104 @@ func faultsOf(v Service) []Fault {
 	}
 	if h := v.Handing; h != nil {
 		faults = append(faults, Fault{
-			Level: Warning, What: fmt.Sprintf("%s has ordered that %s give it to %s.", h.By, h.From, cmp.Or(h.To, "the first node that can")),
-		})
-	}
-	able := slices.ContainsFunc(v.Members, func(m Member) bool {
-		return m.Node != v.Active && m.Role == election.RoleStandby && m.Health == election.HealthOK
-	})
-	switch {
-	case v.Stray != "":
-		return append(faults, Fault{Level: Grave, What: "The lock belongs to no session: it was made by hand, and nobody will ever give it back. Delete " + v.Stray + "."})
-	case v.Fencing != nil:
-		return append(faults, unfenced(v))
-	case v.Paused && v.Active == "":
-		return append(faults, Fault{Level: Grave, What: "Nobody is active, and nobody will be: " + v.Order + ".", Hint: "To end that:", Do: command("understudy resume", v.Service)})
-	case v.Paused:
-		return append(faults, Fault{Level: Warning, What: "Nobody is promoted: " + v.Order + ".", Hint: "To end that:", Do: command("understudy resume", v.Service)})
-	case v.Lock != "" && v.Active == "": // in a moment
-	case v.Active == "" && able:
-		return append(faults, Fault{Level: Warning, What: "Nobody is active yet: a standby is about to take it."})
-	case v.Active == "" && len(v.Members) > 0:
-		return append(faults, Fault{Level: Grave, What: "Nobody is active, and none of its nodes can be."})
-	case v.Active == "":
-		return append(faults, Fault{Level: Warning, What: "No node has it: it was removed, or all its supervisors are stopped."})
-	case !able && len(v.Members) > 1:
-		return append(faults, Fault{Level: Warning, What: fmt.Sprintf("No standby: a failure of %s would stop it. None of the other nodes can take it now.", v.Active)})
-	case !able:
-		return append(faults, Fault{
-			Level: Warning, What: fmt.Sprintf("No standby: a failure of %s would stop it.", v.Active), Hint: "Run it on another node too:",
-			Do: Command{Words: []string{"understudy run", "--service " + v.Service, "--node NODE"}, Wraps: "COMMAND"},
+			Level: Warning, What: fmt.Sprintf("%s has ordered a switchover from %s to %s.", h.By, h.From, cmp.Or(h.To, "the first node that can take it")),
 		})
 	}
 	return faults
 }
 
+// whole tells what is wrong with the service as a whole. Each command is the least dangerous one that helps: a paused service is resumed
+// before anybody confirms a death, because the next active node may be able to prove it.
+func whole(v Service) (faults []Fault) {
+	add := func(level, what, hint string, do Command) {
+		faults = append(faults, Fault{Level: level, What: what, Hint: hint, Do: do})
+	}
+	resume := command("understudy resume", v.Service)
+	able := v.standby()
+	if v.Stray != "" {
+		add(Grave, "DOWN: the lock belongs to no session, so no node can take it. It was made by hand. Delete "+v.Stray+".", "", Command{})
+	}
+	switch {
+	case v.Paused && v.Active == "":
+		add(Grave, "DOWN: automatic takeovers are off ("+v.Order+"), so no node starts it.", "To turn them on again:", resume)
+	case v.Paused:
+		add(Warning, "Automatic takeovers are off ("+v.Order+").", "To turn them on again:", resume)
+	}
+	switch {
+	case v.Stray != "":
+	case v.Fencing != nil:
+		faults = append(faults, unfenced(v))
+	case v.Active == "" && (v.Paused || v.Lock != ""): // said, or a matter of a moment
+	case v.Active == "" && able:
+		add(Warning, "No node is active yet. A standby is about to take it.", "", Command{})
+	case v.Active == "" && len(v.Members) > 0:
+		add(Grave, "DOWN: no node can run it now.", "", Command{})
+	case v.Active == "":
+		add(Grave, "DOWN: no supervisor that has this service in its config is connected.",
+			"On its hosts, systemctl status understudy shows whether it runs, and why not. If no config has the service any more:",
+			command("understudy forget", v.Service))
+	case !able && !v.Paused && len(v.Members) > 1:
+		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. None of the other nodes can take it now.", v.Active), "", Command{})
+	case !able && !v.Paused && v.FromFile:
+		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it. Start understudy on another host with the same config.", v.Active), "", Command{})
+	case !able && !v.Paused:
+		add(Warning, fmt.Sprintf("No standby: a failure of %s would stop it.", v.Active), "Run it on another node too:",
+			Command{Words: []string{"understudy run", "--service " + v.Service, "--node NODE"}, Wraps: "COMMAND"})
+	}
+	return faults
+}
+
 // unwell tells what is wrong with one node's part.
-func unwell(v Service, m Member) (Fault, bool) {
-	why := because(m)
+func unwell(v Service, m Member, now time.Time) (Fault, bool) {
 	f := Fault{Level: Grave, Node: m.Node}
 	switch {
-	case m.Role == election.RoleFailed && v.Fencing != nil: // that has to be mended first
-		f.What = m.Node + " has given up" + why + "."
 	case m.Role == election.RoleFailed:
-		f.What = m.Node + " has given up" + why + ". It backs off, and tries again later."
-		f.Hint, f.Do = output(v, m)
+		f.What = m.Node + " failed here" + agoWords(m.Since, now) + because(m) + "."
+		switch {
+		case m.Retry != nil && m.Retry.After(now):
+			f.What += fmt.Sprintf(" It tries again in %v.", m.Retry.Sub(now).Round(time.Second))
+		default:
+			f.What += " It tries again later."
+		}
+		if strings.HasPrefix(m.Why, string(election.ChildDone)) {
+			f.What += " A program that should keep running must stay in the foreground."
+		}
+		if v.Fencing == nil {
+			f.Hint, f.Do = output(v, m)
+		}
 	case m.Health == election.HealthFailing:
-		f.What = m.Node + " is unwell" + why + "."
+		f.What = m.Node + " is unhealthy" + because(m) + "."
 		f.Hint, f.Do = output(v, m)
+	case m.Drained != nil:
+		f.Level, f.What = Warning, m.Node+" is "+m.Drained.Words+"."
 	case m.Health == election.HealthUnfit && !m.Never:
-		f.Level, f.What = Warning, m.Node+" is no candidate"+why+"."
+		f.Level, f.What = Warning, m.Node+" cannot take it"+because(m)+"."
+	case m.Restarts > 0 && m.Exited != nil && now.Sub(*m.Exited) < lately:
+		f.Level = Warning
+		f.What = fmt.Sprintf("%s: the program was restarted %s, last%s, after: %s.", m.Node, times(m.Restarts), agoWords(m.Exited, now), m.Exit)
+		f.Hint, f.Do = output(v, m)
 	default:
 		return f, false
 	}
 	return f, true
+}
+
+// lately is how long a restart is worth a word.
+const lately = 10 * time.Minute
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// agoWords tells how long ago something was.
+func agoWords(t *time.Time, now time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return fmt.Sprintf(" %v ago", max(now.Sub(*t), 0).Round(time.Second))
 }
 
 // output tells where to find the output of a node's programs.
@@ -130,22 +183,32 @@ func output(v Service, m Member) (hint string, do Command) {
 	if m.Logs {
 		return "Its output, on " + m.Node + ":", Command{Words: []string{"understudy logs", v.Service}, Here: true}
 	}
-	return "Its output is where the supervisor's own is, on " + m.Node + ".", Command{}
+	return "Its output is with the supervisor's own, on " + m.Node + ". Under systemd:", Command{Words: []string{"journalctl", "-t " + v.Service}, Here: true}
 }
 
-// unfenced tells that a child may be running whose node is not active.
+// unfenced tells that a program may be running whose node is not active.
 func unfenced(v Service) Fault {
 	f := v.Fencing
-	fault := Fault{Level: Grave, Hint: "If you know that its child is dead:", Do: command("understudy fence confirm", v.Service, "--node "+f.Node)}
+	if f.Node == "" {
+		return Fault{Level: Grave, What: "The record of the previous active node cannot be read."}
+	}
+	host := f.Node
+	if f.Host != "" && f.Host != f.Node {
+		host += " (host " + f.Host + ")"
+	}
+	fault := Fault{
+		Level: Grave, Do: command("understudy fence confirm", v.Service, "--node "+f.Node),
+		Hint: "Check " + f.Node + " first: it is off, or no process of the program is left there. If you are wrong, two copies run. Then:",
+	}
 	switch {
-	case f.Node == "":
-		return Fault{Level: Grave, What: "The breadcrumb of the former active cannot be read."}
+	case v.Paused:
+		return Fault{Level: Warning, What: fmt.Sprintf("%s was active last, and its program may still run. The node that is active next makes sure first that it is dead.", host)}
 	case f.By != "":
-		fault.What = fmt.Sprintf("Fencing %s: %s holds the lock and starts nothing while the child of %s may be running.", f.Node, f.By, f.Node)
+		fault.What = fmt.Sprintf("%s takes over from %s, and starts nothing before the program there is known to be dead.", f.By, host)
 	case len(v.Members) > 0:
-		fault.What = fmt.Sprintf("Nobody is active: the child of %s may be running, and nobody holds the lock.", f.Node)
+		fault.What = fmt.Sprintf("DOWN: the program may still run on %s, and no node has proved that it is dead.", host)
 	default:
-		return Fault{Level: Warning, What: fmt.Sprintf("%s was active last, and its child may be running: the next active node fences it first.", f.Node)}
+		return Fault{Level: Warning, What: fmt.Sprintf("%s was active last, and its program may still run. The node that is active next makes sure first that it is dead.", host)}
 	}
 	return fault
 }

@@ -46,8 +46,10 @@ func FuzzHistory(f *testing.F) {
 		active := 0
 		shown := chain("db", written, znode{exists: true, stat: zk.Stat{Czxid: token}}, time.Now())
 		for _, a := range shown {
-			if a.RanMs != nil && *a.RanMs < 0 || a.GapMs != nil && *a.GapMs < 0 {
-				t.Errorf("a negative length: %+v", a)
+			for _, ms := range []*int64{a.RanMs, a.RanMinMs, a.RanMaxMs, a.GapMs, a.GapMinMs, a.GapMaxMs, a.ReadyMs, a.OverlapMs} {
+				if ms != nil && *ms < 0 {
+					t.Errorf("a negative length: %+v", a)
+				}
 			}
 			if a.Active {
 				active++

@@ -10,16 +10,34 @@ import (
 	"understudy/election"
 )
 
-// Activation is one entry of the history. All times are those of the node's own clock.
+// Activation is one entry of the history. All times are those of the clock of the node that wrote them.
 type Activation struct {
-	Service string          `json:"service"`
-	Node    string          `json:"node"`
-	Token   int64           `json:"token"`
-	Start   time.Time       `json:"start"`
-	End     *time.Time      `json:"end"`      // nil: it goes on, or nobody knows when it ended
-	Active  bool            `json:"active"`   // it goes on
-	RanMs   *int64          `json:"ran_ms"`   // up to now when it goes on
-	GapMs   *int64          `json:"gap_ms"`   // since the end of the former one, as far as clocks agree
+	Service string     `json:"service"`
+	Node    string     `json:"node"`
+	Token   int64      `json:"token"`
+	Start   time.Time  `json:"start"`   // when it took the lock
+	Started *time.Time `json:"started"` // when its programs were started
+	Ready   *time.Time `json:"ready"`   // when they were ready for the first time; nil: never, or that is not known
+	End     *time.Time `json:"end"`     // nil: it goes on, or nobody knows when it ended
+	// EndMin and EndMax are set if the node did not write the end itself: the last proof that its program ran lies between.
+	EndMin *time.Time `json:"end_min,omitempty"`
+	EndMax *time.Time `json:"end_max,omitempty"`
+	Active bool       `json:"active"` // it goes on
+
+	// From ready to the end, or up to now; 0: it was never ready.
+	RanMs    *int64 `json:"ran_ms"`
+	RanMinMs *int64 `json:"ran_min_ms,omitempty"`
+	RanMaxMs *int64 `json:"ran_max_ms,omitempty"`
+	// From the last proof that the previous program ran until this one was ready, as far as clocks agree. It is either GapMs or, where
+	// nobody wrote the end down, bounded by the other two.
+	GapMs    *int64 `json:"gap_ms"`
+	GapMinMs *int64 `json:"gap_min_ms,omitempty"`
+	GapMaxMs *int64 `json:"gap_max_ms,omitempty"`
+	ReadyMs  *int64 `json:"ready_ms"`          // from the start of the programs: the last part of the gap
+	HookMs   *int64 `json:"hook_ms,omitempty"` // how much of ReadyMs on_active took
+	// OverlapMs is how long both ran, after an operator had confirmed the previous one's death wrongly.
+	OverlapMs *int64 `json:"overlap_ms,omitempty"`
+
 	Reason  election.Reason `json:"reason"`   // why it ended
 	Fenced  election.Proof  `json:"fenced"`   // how the former active was known to be dead
 	FenceMs int64           `json:"fence_ms"` // how long that took; until then nothing ran
@@ -69,24 +87,112 @@ func parseActivation(data []byte) election.Activation {
 // chain derives from entries in their order what each has to do with the former one.
 func chain(service string, written []election.Activation, lock znode, now time.Time) []Activation {
 	all := make([]Activation, len(written))
+	ran := -1 // the last one whose programs ran
 	for i, w := range written {
 		a := Activation{
-			Service: service, Node: w.Node, Token: w.Token, Start: w.Start, End: w.End, Reason: w.Reason, Fenced: w.Fenced, FenceMs: max(w.FenceMs, 0),
-			Active: w.End == nil && lock.exists && lock.stat.Czxid == w.Token,
+			Service: service, Node: w.Node, Token: w.Token, Start: w.Start, Started: w.Started, Ready: w.Ready, End: w.End, EndMin: w.EndMin, EndMax: w.EndMax,
+			Reason: w.Reason, Fenced: w.Fenced, FenceMs: max(w.FenceMs, 0), Active: w.End == nil && lock.exists && lock.stat.Czxid == w.Token,
+		}
+		if w.End != nil && w.EndMin == nil && w.EndMax == nil && i+1 < len(written) && w.End.Equal(written[i+1].Start) {
+			a.End = nil // the next activation wrote its own start: the end is not known
+		}
+		ready := a.ready()
+		if a.Started != nil && a.Ready != nil {
+			a.ReadyMs = millis(a.Ready.Sub(*a.Started))
+			if w.HookMs > 0 {
+				a.HookMs = &w.HookMs
+			}
+		}
+		if ready != nil && ran >= 0 {
+			a.since(&all[ran], *ready)
 		}
 		switch {
-		case w.End != nil:
-			a.RanMs = millis(w.End.Sub(w.Start))
+		case ready == nil:
+			a.RanMs = millis(0)
 		case a.Active:
-			a.RanMs = millis(now.Sub(w.Start))
+			a.RanMs = millis(now.Sub(*ready))
+		default:
+			a.RanMs, a.RanMinMs, a.RanMaxMs = a.ends().from(*ready)
 		}
-		// An end that the next activation wrote, with its own start, is not known.
-		if i > 0 && written[i-1].End != nil && !written[i-1].End.Equal(w.Start) {
-			a.GapMs = millis(w.Start.Sub(*written[i-1].End))
+		if all[i] = a; ready != nil {
+			ran = i
 		}
-		all[i] = a
+	}
+	for i, w := range written {
+		all[i].End = w.End
 	}
 	return all
+}
+
+// ready is when the programs were ready, or nil if they never were. Older versions did not write it, and had programs that are ready at
+// once in mind.
+func (a *Activation) ready() *time.Time {
+	if a.Started == nil {
+		ready := a.Start.Add(time.Duration(a.FenceMs) * time.Millisecond)
+		return &ready
+	}
+	return a.Ready
+}
+
+// since measures what lies between the previous activation that ran and this one.
+func (a *Activation) since(previous *Activation, ready time.Time) {
+	started := ready
+	if a.Started != nil {
+		started = *a.Started
+	}
+	end := previous.ends()
+	switch {
+	case a.Fenced.Confirmed() && previous.End != nil && previous.End.After(started):
+		a.OverlapMs = millis(previous.End.Sub(started))
+		previous.EndMin, previous.EndMax = nil, nil // it ran on without heartbeats
+		previous.RanMs, previous.RanMinMs, previous.RanMaxMs = previous.ends().from(*previous.ready())
+		return
+	case a.Fenced.Fenced() && end.exact() && end.min.After(started): // its node proved the death later than this one
+		end = span{max: &started}
+	}
+	// The earlier the end, the longer the gap.
+	a.GapMs, a.GapMaxMs, a.GapMinMs = end.to(ready)
+}
+
+// ends is when the programs ran last.
+func (a *Activation) ends() span {
+	if a.EndMin != nil || a.EndMax != nil {
+		return span{a.EndMin, a.EndMax}
+	}
+	return span{a.End, a.End}
+}
+
+// span is a point in time of which bounds are known. nil: not even that.
+type span struct{ min, max *time.Time }
+
+func (s span) exact() bool { return s.min != nil && s.max != nil && s.min.Equal(*s.max) }
+
+// from returns the time from t to the point, or what bounds it.
+func (s span) from(t time.Time) (exact, least, most *int64) {
+	if s.exact() {
+		return millis(s.min.Sub(t)), nil, nil
+	}
+	if s.min != nil {
+		least = millis(s.min.Sub(t))
+	}
+	if s.max != nil {
+		most = millis(s.max.Sub(t))
+	}
+	return nil, least, most
+}
+
+// to returns the time from the point to t: most is that from its earliest.
+func (s span) to(t time.Time) (exact, most, least *int64) {
+	if s.exact() {
+		return millis(t.Sub(*s.min)), nil, nil
+	}
+	if s.min != nil {
+		most = millis(t.Sub(*s.min))
+	}
+	if s.max != nil {
+		least = millis(t.Sub(*s.max))
+	}
+	return nil, most, least
 }
 
 // millis is never negative: clocks of two hosts may disagree.

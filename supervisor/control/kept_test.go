@@ -47,10 +47,10 @@ func TestWhatASilentSessionKeepsIsNamed(t *testing.T) {
 	two.put(paths("db").Queue()+"/77-n_0000000001", struct{}{}, zk.FlagEphemeral)
 	path := func(node string) string { return election.NodesDir(root) + "/" + node }
 	for node, a := range map[string]*actor{"one": one, "two": two} {
-		a.put(path(node), election.Node{Node: node, SessionMs: 1}, zk.FlagEphemeral)
+		a.put(path(node), election.Node{Node: node, SessionMs: 100}, zk.FlagEphemeral)
 	}
 	last := func(a *actor, node string) int64 { // heartbeat's time
-		stat, err := a.conn.Set(path(node), []byte(`{"node":"`+node+`","session_timeout_ms":1}`), -1)
+		stat, err := a.conn.Set(path(node), []byte(`{"node":"`+node+`","session_timeout_ms":100}`), -1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,13 +64,16 @@ func TestWhatASilentSessionKeepsIsNamed(t *testing.T) {
 			}
 		}
 		for _, n := range s.Nodes {
+			if n.Session != 100 || n.Silent != (len(n.Warnings) > 0) {
+				t.Errorf("%+v", n)
+			}
 			for _, w := range n.Warnings {
 				all = append(all, n.Node+": "+w)
 			}
 		}
 		return all
 	}
-	for at := last(one, "one"); last(two, "two") <= at+2; {
+	for at := last(one, "one"); last(two, "two") <= at+200; {
 	}
 	remove := "zkCli.sh -server " + b.addr + " delete "
 	got := named()

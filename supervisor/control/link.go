@@ -84,6 +84,18 @@ func (l *Link) Reload(ctx context.Context, service, by string) error {
 	return l.alone(ctx, func(c *Cluster) error { return c.Reload(ctx, service, by) })
 }
 
+// Drain is Cluster.Drain.
+func (l *Link) Drain(ctx context.Context, d Draining) (changed bool, leaving []Departure, err error) {
+	err = l.alone(ctx, func(c *Cluster) error { changed, leaving, err = c.Drain(ctx, d); return err })
+	return changed, leaving, err
+}
+
+// Undrain is Cluster.Undrain.
+func (l *Link) Undrain(ctx context.Context, node string) (changed bool, err error) {
+	err = l.alone(ctx, func(c *Cluster) error { changed, err = c.Undrain(ctx, node); return err })
+	return changed, err
+}
+
 // Close gives the connection up. The other calls would make a new one.
 func (l *Link) Close() {
 	l.mu <- struct{}{}

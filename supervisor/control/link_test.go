@@ -51,7 +51,7 @@ func TestOverALinkAnOrderIsRefusedAsTheClusterRefusesIt(t *testing.T) {
 	for what, err := range map[string]error{
 		"switchover": handOver("db"), "restart": l.Restart(ctx, "db", "somebody"), "reload": l.Reload(ctx, "db", "somebody"),
 	} {
-		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "nobody is active") {
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no node is active") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"understudy/election"
@@ -50,19 +51,22 @@ func (s scene) sameMachine() bool {
 
 func alive(l election.Leftover) string {
 	if l.Pid == 0 {
-		return fmt.Sprintf("processes of it are alive, says %s", cmp.Or(l.By, "its breadcrumb"))
+		return fmt.Sprintf("processes of it are alive, by the word of %s", cmp.Or(l.By, "its record"))
 	}
-	return fmt.Sprintf("pid %d (%s), state %s, is alive, says %s", l.Pid, l.Program, l.State, cmp.Or(l.By, "its breadcrumb"))
+	return fmt.Sprintf("pid %d (%s), state %s, is alive, by the word of %s", l.Pid, l.Program, l.State, cmp.Or(l.By, "its record"))
 }
 
 // doubts are the facts against an oath that is accepted all the same.
 func (s scene) doubts(node string) (all []string) {
 	trail := parseCrumb(s.crumb)
 	if trail.Leftover.Known {
-		all = append(all, "its breadcrumb said of its child: "+alive(trail.Leftover))
+		all = append(all, "its record said of its program: "+alive(trail.Leftover))
+	}
+	if len(trail.Left) > 0 {
+		all = append(all, "its record said that what its oneshots did is not undone: "+strings.Join(trail.Left, ", "))
 	}
 	if trail.Failsafe.Binds() {
-		all = append(all, fmt.Sprintf("it is failsafe: a child on %s may run without ZooKeeper, unless that node is off", node))
+		all = append(all, fmt.Sprintf("it is failsafe: a program on %s may run without ZooKeeper, unless that node is off", node))
 	}
 	if s.connected() {
 		all = append(all, fmt.Sprintf("a supervisor of %s is connected (host %s), so that host is not off", node, cmp.Or(s.supervisor().Host, "unknown")))
@@ -74,7 +78,7 @@ func (s scene) doubts(node string) (all []string) {
 func (o oath) obstacles(ctx context.Context) (all []string) {
 	p, service := o.p, o.p.Service
 	if orders, err := o.read(ctx, p.Control()); err == nil && election.ParseControl(orders.data).Paused {
-		all = append(all, fmt.Sprintf("%s is paused: nobody starts it before `understudy resume %s`", service, service))
+		all = append(all, fmt.Sprintf("%s is paused: no node starts it before `understudy resume %s`", service, service))
 	}
 	lock, err := o.read(ctx, p.Lock())
 	if err != nil || !lock.exists {
@@ -83,7 +87,7 @@ func (o oath) obstacles(ctx context.Context) (all []string) {
 	var holder election.Lock
 	_ = json.Unmarshal(lock.data, &holder)
 	if lock.stat.EphemeralOwner == 0 {
-		return append(all, fmt.Sprintf("the lock belongs to no session, and nobody can take it: delete %s by hand", p.Lock()))
+		return append(all, fmt.Sprintf("the lock belongs to no session, and no node can take it: delete %s by hand", p.Lock()))
 	}
 	names, err := o.children(ctx, election.NodesDir(o.root))
 	if err != nil {
@@ -94,6 +98,6 @@ func (o oath) obstacles(ctx context.Context) (all []string) {
 			return all
 		}
 	}
-	return append(all, fmt.Sprintf("session %s holds the lock, of node %s, and no supervisor is connected in that session: nobody starts "+
+	return append(all, fmt.Sprintf("session %s holds the lock, of node %s, and no supervisor is connected in that session: no node starts "+
 		"before ZooKeeper ends it; if it stays, `understudy status` gives the command that deletes the lock", election.SessionName(lock.stat.EphemeralOwner), cmp.Or(holder.Node, "unknown")))
 }

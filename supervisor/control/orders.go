@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,6 +36,9 @@ func (c *Cluster) Pause(ctx context.Context, service string, paused bool, by, wh
 	return changed, err
 }
 
+// ErrFailed says that a reload did harm.
+var ErrFailed = errors.New("reload")
+
 // Restart orders a new start of the child where it is, and Reload its reload signal; they return once that is done.
 func (c *Cluster) Restart(ctx context.Context, service, by string) error {
 	return c.orderActive(ctx, service, by, func(o *election.Control) **election.Order { return &o.Restart })
@@ -52,7 +56,7 @@ func (c *Cluster) orderActive(ctx context.Context, service, by string, field fun
 		return err
 	}
 	if v.Active == "" {
-		return refused("nobody is active")
+		return refused("no node is active")
 	}
 	id := rand.Text()
 	err = c.order(ctx, service, func(o election.Control) (election.Control, bool) {
@@ -72,7 +76,12 @@ func (c *Cluster) orderActive(ctx context.Context, service, by string, field fun
 			return readErr
 		}
 		control := election.ParseControl(n.data)
-		if e := *field(&control); e == nil || e.ID != id {
+		e := *field(&control)
+		if e != nil && e.ID == id && e.Failed != "" {
+			err = fmt.Errorf("%w: %s", ErrFailed, e.Failed)
+			return err
+		}
+		if e == nil || e.ID != id {
 			now, err := c.one(ctx, service)
 			if err == nil && now.Token != v.Token { // another activation has taken the order's away
 				err = fmt.Errorf("%s was not active any more: nothing was done", v.Active)

@@ -15,6 +15,8 @@ import (
 type Status struct {
 	Services []Service `json:"services"`
 	Nodes    []Node    `json:"nodes"`
+	Drained  []Drained `json:"drained,omitempty"` // connected or not
+	Where    string    `json:"-"`                 // the root, and a server that was asked
 }
 
 // Service says who is active, or why nobody is.
@@ -31,12 +33,29 @@ type Service struct {
 	Lock    string     `json:"lock"` // the node that holds the lock: not active yet while it is fencing
 	Fencing *Fencing   `json:"fencing"`
 	Members []Member   `json:"members"`
+	Gone    []Gone     `json:"gone,omitempty"` // only where no node is active, or none stands by
 	// Failsafe names the nodes by whose promises the active one would go on, should ZooKeeper be gone; none: it would not.
-	Failsafe []string  `json:"failsafe,omitempty"`
-	Faults   []Fault   `json:"faults"`
-	Stray    string    `json:"-"` // the path of a lock that belongs to no session: no supervisor has made it
-	Kept     []Kept    `json:"-"`
-	Held     Heartbeat `json:"-"` // what the lock and the breadcrumb of its holder show
+	Failsafe []string `json:"failsafe,omitempty"`
+	// Files groups its nodes by the config files that they run, the largest group first; none: they are the same.
+	Files    [][]string `json:"config_files,omitempty"`
+	Faults   []Fault    `json:"faults"`
+	Stray    string     `json:"-"` // the path of a lock that belongs to no session: no supervisor has made it
+	Kept     []Kept     `json:"-"`
+	FromFile bool       `json:"-"` // its active node has it from a config file
+	Held     Heartbeat  `json:"-"` // what the lock and the breadcrumb of its holder show
+}
+
+// Involves reports whether a node has a part in the service.
+func (s Service) Involves(node string) bool {
+	return s.Active == node || s.Lock == node || s.Fencing != nil && s.Fencing.Node == node ||
+		slices.ContainsFunc(s.Members, func(m Member) bool { return m.Node == node })
+}
+
+// standby reports whether another node could take the service now.
+func (s Service) standby() bool {
+	return slices.ContainsFunc(s.Members, func(m Member) bool {
+		return m.Node != s.Active && m.Role == election.RoleStandby && m.Health == election.HealthOK && m.Drained == nil
+	})
 }
 
 // Handing is a switchover that is ordered and not done.
@@ -64,9 +83,15 @@ type Member struct {
 	Health election.Health `json:"health"`
 	Why    string          `json:"why"`
 	Since  *time.Time      `json:"since"`
-	Token  int64           `json:"-"` // of the activation that it speaks of; 0: it does not say
-	Never  bool            `json:"-"` // it is never a candidate, by its own config
-	Logs   bool            `json:"-"` // `understudy logs` shows its output there
+	// Restarts counts the program's starts after its first in this activation; Exit is how the newest run before ended, and Exited when.
+	Restarts int        `json:"restarts"`
+	Exit     string     `json:"last_exit,omitempty"`
+	Exited   *time.Time `json:"last_exit_at,omitempty"`
+	Retry    *time.Time `json:"retry,omitempty"`   // when a node that failed tries again
+	Drained  *Drained   `json:"drained,omitempty"` // nil: it is not
+	Token    int64      `json:"-"`                 // of the activation that it speaks of; 0: it does not say
+	Never    bool       `json:"-"`                 // it is never a candidate, by its own config
+	Logs     bool       `json:"-"`                 // `understudy logs` shows its output there
 }
 
 // Node is a supervisor that is connected.
@@ -76,10 +101,14 @@ type Node struct {
 	Pid      int        `json:"pid"`
 	Version  string     `json:"version"`
 	Contain  string     `json:"contain"`
-	Fault    string     `json:"config_fault"` // why its changed config is not taken up
-	Warnings []string   `json:"warnings"`     // dangerous settings there
+	Fault    string     `json:"config_fault"`         // why its changed config is not taken up
+	Config   string     `json:"config,omitempty"`     // the file; empty: it has none, or an older version does not say
+	Sum      string     `json:"config_sum,omitempty"` // of the file's content, and of all that it includes
+	Warnings []string   `json:"warnings"`             // dangerous settings there
 	Since    *time.Time `json:"since"`
-	Restart  bool       `json:"-"` // a restart is all that its changed config needs
+	Session  int64      `json:"session_timeout_ms"` // 0: it does not say
+	Silent   bool       `json:"silent"`             // ZooKeeper keeps its session, but it sends no heartbeats
+	Restart  bool       `json:"-"`                  // a restart is all that its changed config needs
 	Beat     Heartbeat  `json:"-"`
 }
 
@@ -89,9 +118,13 @@ func (c *Cluster) Status(ctx context.Context, names ...string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	s := Status{Services: make([]Service, len(names))}
-	err = all(len(names)+1, func(i int) (err error) {
-		if i == len(names) {
+	s := Status{Services: make([]Service, len(names)), Where: c.root + " on " + c.conn.Server()}
+	err = all(len(names)+2, func(i int) (err error) {
+		switch i {
+		case len(names) + 1:
+			s.Drained, err = list(ctx, c.znodes, election.DrainedDir(c.root), parseDrained)
+			return err
+		case len(names):
 			s.Nodes, err = list(ctx, c.znodes, election.NodesDir(c.root), parseNode)
 			return err
 		}
@@ -103,15 +136,20 @@ func (c *Cluster) Status(ctx context.Context, names ...string) (Status, error) {
 	}
 	gone := silent(s.Nodes, Heartbeat{}, "")
 	for i, n := range s.Nodes {
-		if gone[n.Beat.Session] != "" {
+		if s.Nodes[i].Silent = gone[n.Beat.Session] != ""; s.Nodes[i].Silent {
 			s.Nodes[i].Warnings = append(s.Nodes[i].Warnings, fmt.Sprintf("session %s has sent no heartbeat for two session timeouts, but ZooKeeper keeps it; "+
 				"if this lasts, delete %s/%s, so that the node can come back", election.SessionName(n.Beat.Session), election.NodesDir(c.root), n.Node))
 		}
 	}
 	err = all(len(names), func(i int) error {
 		v := &s.Services[i]
-		err := c.keep(ctx, v, s.Nodes)
-		v.Faults = Faults(*v)
+		for m := range v.Members {
+			v.Members[m].Drained = s.drained(v.Members[m].Node)
+		}
+		err := cmp.Or(c.keep(ctx, v, s.Nodes), c.gone(ctx, v, s.Nodes))
+		v.Files = filesOf(*v, s.Nodes)
+		v.FromFile = slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Node == v.Active && n.Config != "" })
+		v.Faults = Faults(*v, time.Now())
 		return err
 	})
 	return s, err
@@ -193,6 +231,9 @@ func describe(name string, lock, crumb znode, members []Member) Service {
 		}
 		s.Members = append(s.Members, Member{Node: s.Lock, Host: holder.Host, Role: role, Health: election.HealthUnknown, Since: when(holder.Since)})
 	}
+	for i := range s.Members {
+		s.Members[i].since(s)
+	}
 	first := func(m Member) bool { return m.Node == s.Lock }
 	slices.SortStableFunc(s.Members, func(a, b Member) int {
 		switch {
@@ -204,6 +245,17 @@ func describe(name string, lock, crumb znode, members []Member) Service {
 		return 0
 	})
 	return s
+}
+
+// since brings a member's word up to what lock and breadcrumb show: it announces its role a moment later.
+func (m *Member) since(s Service) {
+	switch {
+	case s.Active == "":
+	case m.Node == s.Active && (m.Role == election.RoleStandby || m.Role == election.RoleClaiming || m.Role == election.RoleFencing):
+		m.Role, m.Health, m.Why, m.Since = election.RoleActive, election.HealthStarting, "", s.Since
+	case m.Node != s.Active && m.Role == election.RoleActive && m.Token != 0 && m.Token < s.Token:
+		m.Role = election.RoleStopping // its activation is over
+	}
 }
 
 // breadCrumb is a breadcrumb as it was read. One that nobody understands names nobody, and counts all the same.
@@ -233,13 +285,14 @@ func (b breadCrumb) writtenBy(held znode) bool {
 func parseMember(name string, z znode) Member {
 	m := election.Member{Role: election.RoleUnknown, Health: election.HealthUnknown}
 	_ = json.Unmarshal(z.data, &m)
-	return Member{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Never: m.Ineligible(), Logs: m.Logs}
+	return Member{Node: name, Host: m.Host, Role: m.Role, Health: m.Health, Why: m.Why, Since: when(m.Since), Token: m.Token, Never: m.Ineligible(), Logs: m.Logs,
+		Restarts: m.Restarts, Exit: m.Exit, Exited: m.Exited, Retry: m.Retry}
 }
 
 func parseNode(name string, z znode) Node {
 	var n election.Node
 	_ = json.Unmarshal(z.data, &n)
-	return Node{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), Restart: n.NeedsRestart(),
+	return Node{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Config: n.Config, Sum: n.Sum, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), Session: n.SessionMs, Restart: n.NeedsRestart(),
 		Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.SessionMs}}
 }
 

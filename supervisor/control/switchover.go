@@ -35,16 +35,16 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 	if err != nil {
 		return Service{}, err
 	}
-	able := slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node != v.Active && waits(m) && m.Health == election.HealthOK })
+	able := slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node != v.Active && fit(m) })
 	switch {
 	case v.Paused:
 		return v, refused("%s is %s: `understudy resume %s` first", h.Service, v.Order, h.Service)
 	case v.Active == "" && v.Lock != "":
-		return v, refused("nobody is active yet: %s is about to be", v.Lock)
+		return v, refused("no node is active yet: %s is about to be", v.Lock)
 	case v.Active == "" && able:
-		return v, refused("nobody is active; the first node that can takes over without an order")
+		return v, refused("no node is active; the first node that can takes over without an order")
 	case v.Active == "" && (h.To == "" || !h.Force):
-		return v, refused("nobody is active, and no node can be now: %s (--to NODE --force makes one try at once)", others(v))
+		return v, refused("no node is active, and no node can be now: %s (--to NODE --force makes one try at once)", others(v))
 	case h.To == v.Active:
 		return v, refused("%s is active already", h.To)
 	case h.To == "" && !able && !h.Force:
@@ -59,6 +59,8 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 	case v.Members[i].Never:
 		return v, refused("%s is never a candidate: %s", h.To, v.Members[i].Why)
 	case h.Force:
+	case v.Members[i].Drained != nil:
+		return v, refused("%s is %s (--force orders it all the same)", h.To, v.Members[i].Drained.Words)
 	case !waits(v.Members[i]):
 		return v, refused("%s does not stand by: it is %s%s (--force orders it all the same)", h.To, v.Members[i].Role, because(v.Members[i]))
 	case v.Members[i].Health != election.HealthOK:
@@ -70,12 +72,21 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 // waits tells whether a node waits for the lock. One that is paused may not have heard yet that the pause is over.
 func waits(m Member) bool { return m.Role == election.RoleStandby || m.Role == election.RolePaused }
 
+// fit tells whether a node that waits could take the lock.
+func fit(m Member) bool { return waits(m) && m.Health == election.HealthOK && m.Drained == nil }
+
 func because(m Member) string {
 	if m.Why == "" {
 		return ""
 	}
-	return ", " + m.Why
+	return ", " + strings.TrimPrefix(plain.Replace(m.Why), "unhealthy: ")
 }
+
+// plain are words for codes that nodes write.
+var plain = strings.NewReplacer("former active may be alive", "the previous node's program may be alive",
+	"child failed: the program ended: ", "the program failed: ", "child done: the program ended: ", "the program ended: ",
+	"its child was known to be dead", "its program was known to be dead",
+	"child failed", "the program failed", "child done", "the program ended")
 
 func names(members []Member) (all []string) {
 	for _, m := range members {
@@ -180,9 +191,9 @@ func (f *following) sees(v Service) (done bool, err error) {
 	if v.Active != "" && v.Token != f.before.Token {
 		switch {
 		case v.Active == f.before.Active && f.took.Node != "":
-			return true, fmt.Errorf("%s is active again on %s: %s had taken it, and is %s", f.Service, v.Active, f.took.Node, state(f.took))
+			return true, fmt.Errorf("%s is active again on %s: %s had taken it, and %s", f.Service, v.Active, f.took.Node, outcome(f.took))
 		case v.Active == f.before.Active:
-			return true, fmt.Errorf("%s is active again on %s: nobody else took it", f.Service, v.Active)
+			return true, fmt.Errorf("%s is active again on %s: %s", f.Service, v.Active, f.untaken(v))
 		case settled(v):
 			f.to = v.Active
 			if f.To != "" && f.To != f.to {
@@ -193,7 +204,7 @@ func (f *following) sees(v Service) (done bool, err error) {
 	}
 	switch {
 	case v.Active == "" && f.took.Node != "":
-		f.tell(f.took.Node + " had taken it, and is " + state(f.took))
+		f.tell(f.took.Node + " had taken it, and " + outcome(f.took))
 	case v.Active == f.before.Active && now.Role == election.RoleStopping:
 		f.tell(v.Active + " is stopping it" + because(now))
 	case v.Active != "" && v.Active == f.before.Active:
@@ -231,6 +242,24 @@ func state(m Member) string {
 		how = string(cmp.Or(m.Health, election.HealthUnknown))
 	}
 	return how + because(m)
+}
+
+// untaken tells why no other node has kept a service, as far as one that failed gives the reason.
+func (f *following) untaken(v Service) string {
+	for _, m := range v.Members {
+		if m.Role == election.RoleFailed && (f.To == "" || f.To == m.Node) {
+			return m.Node + " " + outcome(m)
+		}
+	}
+	return "no other node took it"
+}
+
+// outcome is what came of a node that had taken a service.
+func outcome(m Member) string {
+	if m.Role == election.RoleFailed {
+		return "failed" + because(m)
+	}
+	return "is " + state(m)
 }
 
 // fate tells why a node that was to take a service has not got it, if it says so.

@@ -143,7 +143,7 @@ func TestASwitchoverThatComesBackSaysWhy(t *testing.T) {
 		one.crumb("db", "one")
 		one.become("db", election.Member{Node: "one", Role: "active", Health: "ok", Token: b.token("db")})
 	})
-	if err == nil || !strings.Contains(err.Error(), "db is active again on one: two had taken it, and is failed, child failed: no such file") {
+	if err == nil || !strings.Contains(err.Error(), "db is active again on one: two had taken it, and failed, the program failed: no such file") {
 		t.Errorf("%v", err)
 	}
 }
@@ -155,7 +155,7 @@ func TestAServiceThatNobodyCanHaveIsForcedUponANode(t *testing.T) {
 	two.claim("db")
 	two.member("db", "two", "failed", "child failed: exit code 1")
 	for _, to := range []string{"", "two"} {
-		if _, err := b.c.Ready(t.Context(), Handover{Service: "db", To: to}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is failed, child failed: exit code 1") {
+		if _, err := b.c.Ready(t.Context(), Handover{Service: "db", To: to}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is failed, the program failed: exit code 1") {
 			t.Errorf("to %q: %v", to, err)
 		}
 	}
@@ -173,7 +173,7 @@ func TestAServiceThatNobodyCanHaveIsForcedUponANode(t *testing.T) {
 func TestLogsAreAdvisedWhereThereAreAny(t *testing.T) {
 	for _, logs := range []bool{true, false} {
 		m := Member{Node: "one", Role: "active", Health: "failing", Why: "exit code 1", Logs: logs}
-		f, ok := unwell(Service{Service: "db", Active: "one", Members: []Member{m}}, m)
+		f, ok := unwell(Service{Service: "db", Active: "one", Members: []Member{m}}, m, time.Now())
 		if !ok || strings.Contains(f.Do.String(), "understudy logs db") != logs || f.Hint == "" {
 			t.Errorf("logs: %v: %+v", logs, f)
 		}

@@ -21,6 +21,7 @@ type Config struct {
 	Out     io.Writer
 	Width   func() int      // of the terminal that Out is; 0 when it is none
 	Hurry   <-chan struct{} // closed when everything is to end at once
+	Pause   time.Duration   // for the eye, before and after each fault; 0: as long as that takes
 }
 
 // Report is what was measured.
@@ -58,7 +59,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	}
 	screen := &screen{out: cfg.Out, width: cfg.Width}
 	err := perform(ctx, cfg, func(stage *stage) error {
-		s := &show{stage: stage, screen: screen, exe: cfg.Exe}
+		s := &show{stage: stage, screen: screen, exe: cfg.Exe, pause: cfg.Pause}
 		report.Measured = stage.witness.method()
 		var wg sync.WaitGroup
 		drawing, stop := context.WithCancel(context.WithoutCancel(ctx))

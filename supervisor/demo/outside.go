@@ -84,7 +84,7 @@ func (o *outside) follow(node, path string) {
 	})
 }
 
-var started = regexp.MustCompile(`^(\S+) \[INFO\] +understudy: child started: .*\bpid=(\d+) token=(\d+)`)
+var started = regexp.MustCompile(`^(\S+) \[INFO\] +understudy: program started: .*\bpid=(\d+) token=(\d+)`)
 
 func (o *outside) read(node, line string) {
 	m := started.FindStringSubmatch(line)

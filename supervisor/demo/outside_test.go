@@ -27,7 +27,7 @@ func TestAProcessIsSeenFromItsStartInTheLogToItsEnd(t *testing.T) {
 	o.follow("node-1", path)
 	starts := func(pid, token int) string {
 		at := time.Now().Format("2006-01-02T15:04:05.000Z0700")
-		return fmt.Sprintf("%s [INFO]  understudy: child started: service=demo pid=%d token=%d\n", at, pid, token)
+		return fmt.Sprintf("%s [INFO]  understudy: program started: service=demo pid=%d token=%d\n", at, pid, token)
 	}
 	line := starts(cmd.Process.Pid, 42)
 	f, err := os.Create(path)

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,6 +65,7 @@ type show struct {
 	*stage
 	*screen
 	exe     string
+	pause   time.Duration
 	caption atomic.Pointer[string]
 }
 
@@ -139,7 +141,7 @@ func (s *show) scene(ctx context.Context, f fault) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := s.linger(ctx, lookAround); err != nil {
+	if err := s.linger(ctx, cmp.Or(s.pause, lookAround)); err != nil {
 		return Result{}, err
 	}
 	s.titled("%s comes back, and stands by.", victim.name)
@@ -159,7 +161,7 @@ func (s *show) calm(ctx context.Context) (*node, life, error) {
 			return nil, life{}, err
 		}
 		s.titled("All is well.")
-		if err := s.linger(ctx, lookAround); err != nil {
+		if err := s.linger(ctx, cmp.Or(s.pause, lookAround)); err != nil {
 			return nil, life{}, err
 		}
 		if n, l, ok := s.active(); ok && s.settled() {

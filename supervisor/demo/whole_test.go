@@ -61,7 +61,7 @@ func stage(t *testing.T, out *paper) demo.Config {
 		t.Fatal(err)
 	}
 	return demo.Config{
-		Nodes: 2, Exe: exe, Call: "understudy", Out: out, Width: func() int { return 0 }, Hurry: make(chan struct{}),
+		Nodes: 2, Exe: exe, Call: "understudy", Out: out, Width: func() int { return 0 }, Hurry: make(chan struct{}), Pause: 100 * time.Millisecond,
 	}
 }
 

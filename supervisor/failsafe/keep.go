@@ -80,7 +80,7 @@ func (k *keeper) ask(ctx context.Context, now time.Duration) {
 					delete(o.silent, p)
 				case ctx.Err() == nil && !o.silent[p]:
 					o.silent[p] = true
-					k.cfg.Log.Warn("a member refuses to promise that it does not start the service: failsafe cannot keep it running without ZooKeeper",
+					k.cfg.Log.Warn("another node does not agree: failsafe cannot keep the service running without ZooKeeper",
 						"service", name, "member", p.Node, "agent", p.Agent, "why", err)
 				}
 			})
@@ -118,7 +118,7 @@ func (k *keeper) stretch(ctx context.Context, session time.Duration) {
 	}
 	if !k.held {
 		k.held = true
-		k.cfg.Log.Warn("ZooKeeper does not answer: all other members promised to start nothing, so the service keeps running (failsafe)",
+		k.cfg.Log.Warn("ZooKeeper does not answer: all other nodes agreed not to start the service, so it keeps running (failsafe)",
 			"services", k.promised(now), "lease", (backed - now).Round(time.Millisecond))
 	}
 	deadline := longest
@@ -140,7 +140,7 @@ func (k *keeper) stretch(ctx context.Context, session time.Duration) {
 func (k *keeper) wane(ctx context.Context, t Term, o *otherPromises, left, session time.Duration) {
 	if left <= election.StopEarly(session) && !o.ended {
 		o.ended = true
-		k.cfg.Log.Warn("the service has no promises from the other members, and stops when the lease ends (failsafe)", "service", t.Name())
+		k.cfg.Log.Warn("the other nodes have not agreed, and the service stops when the lease ends (failsafe)", "service", t.Name())
 		t.End(election.ErrLeaseEnding)
 	}
 	if left <= election.KillEarly(session) && !o.killed {

@@ -3,6 +3,7 @@ package failsafe
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -14,17 +15,23 @@ import (
 // machine's clock. Only the supervisor that gave them remembers them: its successor has to assume that the longest possible promise was
 // given just before the end.
 type Promises struct {
-	mu      sync.Mutex               // guards the fields below
-	until   map[string]time.Duration // by service
-	engaged map[string]int           // services that may be started here: no promise is given about them
-	newest  time.Duration            // when the newest write that ZooKeeper has acknowledged was sent
-	seen    time.Duration            // until when ZooKeeper counts as seen because of that
-	since   time.Duration            // when the agent began to listen: no other supervisor of this node promises anything from then on
+	mu      sync.Mutex             // guards the fields below
+	until   map[term]time.Duration // to whom
+	engaged map[string]int         // services that may be started here: no promise is given about them
+	newest  time.Duration          // when the newest write that ZooKeeper has acknowledged was sent
+	seen    time.Duration          // until when ZooKeeper counts as seen because of that
+	since   time.Duration          // when the agent began to listen: no other supervisor of this node promises anything from then on
+}
+
+// term is one that goes on by a promise.
+type term struct {
+	service string
+	token   int64
 }
 
 // NewPromises are those of a node that has given none.
 func NewPromises() *Promises {
-	return &Promises{until: map[string]time.Duration{}, engaged: map[string]int{}}
+	return &Promises{until: map[term]time.Duration{}, engaged: map[string]int{}}
 }
 
 // Give promises, or says why not. P1: the asking node goes on running the service for as long as this binds us.
@@ -37,7 +44,9 @@ func (p *Promises) Give(q agent.PromiseRequest, now time.Duration) error {
 	case now < p.seen:
 		return errors.New("ZooKeeper is there")
 	}
-	p.until[q.Service] = max(p.until[q.Service], now+q.For)
+	maps.DeleteFunc(p.until, func(_ term, until time.Duration) bool { return until < now })
+	to := term{q.Service, q.Token}
+	p.until[to] = max(p.until[to], now+q.For)
 	return nil
 }
 
@@ -73,10 +82,19 @@ func (p *Promises) Listening(now time.Duration) {
 }
 
 // Bound is until when this node has promised not to start a service.
-func (p *Promises) Bound(service string) time.Duration {
+func (p *Promises) Bound(service string) time.Duration { return p.BoundBesides(service, 0) }
+
+// BoundBesides is Bound without the promises to one term, whose programs are proved dead. P1: where ZooKeeper comes back with an older copy of
+// its data, the term that goes on by a promise is not the one that the breadcrumb names.
+func (p *Promises) BoundBesides(service string, dead int64) (latest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.until[service]
+	for to, until := range p.until {
+		if to.service == service && to.token != dead {
+			latest = max(latest, until)
+		}
+	}
+	return latest
 }
 
 // Inherited is until when a promise of this node's former supervisor may bind it. It reports false while another supervisor of

@@ -38,6 +38,20 @@ func TestPromiseIsGivenOnlyByWhoCanKeepIt(t *testing.T) {
 	}
 }
 
+// P1: the proof of a death makes a promise needless that the dead term was given, and no other one.
+func TestAPromiseToAnotherTermBinds(t *testing.T) {
+	p, later := NewPromises(), asks
+	later.Token, later.For = 57, time.Second
+	if err := errors.Join(p.Give(asks, 110*time.Second), p.Give(later, 111*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for dead, want := range map[int64]time.Duration{0: 116 * time.Second, 41: 112 * time.Second, 57: 116 * time.Second, 12: 116 * time.Second} {
+		if until := p.BoundBesides("db", dead); until != want {
+			t.Errorf("once %d is dead: bound until %v, want %v", dead, until, want)
+		}
+	}
+}
+
 // Promises of the former supervisor bind this one, in full, from when it began to listen. A node that is not in the list was never asked:
 // no delay is a proof for it.
 func TestFormerPromisesBind(t *testing.T) {

@@ -12,7 +12,7 @@ func (l *Ledger) Plant(now time.Duration, number uint64, plant Plant) (t *Entry,
 		return nil, 0, err
 	}
 	l.trees++
-	t = &Entry{Number: l.trees, Plant: plant, epoch: e}
+	t = &Entry{Number: l.trees, Plant: plant, epoch: e, turn: make(chan struct{}, 1)}
 	e.trees = append(e.trees, t)
 	return t, l.to.ask(now, t.registration()), nil
 }
@@ -21,8 +21,8 @@ func (l *Ledger) Plant(now time.Duration, number uint64, plant Plant) (t *Entry,
 func (t *Entry) Epoch() *Epoch { return t.epoch }
 
 func (t *Entry) registration() *Message {
-	m := &Message{Op: OpTree, Epoch: t.epoch.Number, Tree: t.Number, Release: t.Plant.Release, Mark: t.Plant.Mark, Along: t.Plant.Along}
-	if t.Plant.Ref != nil {
+	m := &Message{Op: OpTree, Epoch: t.epoch.Number, Tree: t.Number, Release: t.Plant.Release, Mark: t.Plant.Mark, Name: t.Plant.Name, Along: t.Plant.Along}
+	if t.Plant.Ref != nil && !t.dead {
 		m.Body = t.Plant.Ref()
 	}
 	return m
@@ -76,8 +76,8 @@ func (t *Entry) Shed(ref Ref) {
 	}
 }
 
-// BeginKill begins to kill a tree: until EndKill no process may be started in it, and with end never again. over: its end is proved already.
-func (t *Entry) BeginKill(end bool) (over bool) {
+// beginKill lets no process be started in a tree until endKill, and with end never again. over: its end is proved already.
+func (t *Entry) beginKill(end bool) (over bool) {
 	if t.dead {
 		return true
 	}
@@ -85,18 +85,24 @@ func (t *Entry) BeginKill(end bool) (over bool) {
 	return false
 }
 
-// EndKill ends a kill that BeginKill began.
-func (t *Entry) EndKill() { t.killing = false }
+func (t *Entry) endKill() { t.killing = false }
 
-// StartPending is called when a round of killing begins, before the round lists the tree's processes. A pending start may add a process
-// after that; then the next change needs another round. P2: while a start is pending, an empty tree proves nothing.
-func (t *Entry) StartPending() bool { return t.starting > 0 }
-
-// MarkDead tells the guardians that a tree is dead, and its container gone.
-func (t *Entry) MarkDead() {
+// markDead tells the guardians that a tree is dead, and its container gone.
+func (t *Entry) markDead() {
 	t.dead = true
+	if t.effects == nil {
+		t.leave()
+	}
+	t.epoch.ledger.to.broadcast(t.dropping())
+}
+
+func (t *Entry) dropping() *Message {
+	return &Message{Op: OpDrop, Epoch: t.epoch.Number, Tree: t.Number}
+}
+
+// leave drops a settled tree.
+func (t *Entry) leave() {
 	t.epoch.trees = slices.DeleteFunc(t.epoch.trees, func(other *Entry) bool { return other == t })
-	t.epoch.ledger.to.broadcast(&Message{Op: OpDrop, Epoch: t.epoch.Number, Tree: t.Number})
 }
 
 // Arm makes the watchdog reset the machine unless the tree is proved dead so long after its lease's end. Guardians do not feed the device

@@ -28,7 +28,7 @@ func (l *Ledger) Fed() time.Duration {
 // Unfeed makes the guardians close the watchdog, unless a tree needs it.
 func (l *Ledger) Unfeed(now time.Duration) (seq uint64, needed bool) {
 	for _, e := range l.epochs {
-		if slices.ContainsFunc(e.trees, func(t *Entry) bool { return t.armed }) {
+		if slices.ContainsFunc(e.trees, func(t *Entry) bool { return t.armed && !t.dead }) {
 			return 0, true
 		}
 	}

@@ -28,6 +28,7 @@ type LegacyTree struct {
 	Armed   bool
 	After   time.Duration
 	Members []Member
+	Effects []byte
 }
 
 // HandOver describes everything, if both guardians are well, and the given epoch is the only one, with so many trees and no start or kill
@@ -48,10 +49,10 @@ func (p *Pair) HandOver(now time.Duration, number uint64, trees int) (l Legacy, 
 		l.Acked[i] = s.acked
 	}
 	for _, t := range e.trees {
-		if t.starting > 0 || t.killing || t.ended || t.dead {
+		if t.starting > 0 || t.killing || len(t.turn) > 0 || t.ended || t.dead {
 			return l, ErrBusy
 		}
-		l.Epoch.Trees = append(l.Epoch.Trees, LegacyTree{Number: t.Number, Plant: t.Plant, Armed: t.armed, After: t.after, Members: t.members})
+		l.Epoch.Trees = append(l.Epoch.Trees, LegacyTree{Number: t.Number, Plant: t.Plant, Armed: t.armed, After: t.after, Members: t.members, Effects: t.effects})
 	}
 	l.Note, l.Listener = p.Ledger.Shared()
 	if w := p.Ledger.watchdog; w != nil {
@@ -67,7 +68,9 @@ func Adopt(now time.Duration, hands PairHands, l Legacy) (p *Pair, numbers [2]ui
 	p.Questions.last, p.Ledger.trees = l.Seq, l.Trees
 	e := &Epoch{ledger: p.Ledger, Number: l.Epoch.Number, Ticket: l.Epoch.Ticket, Deadline: l.Epoch.Deadline, done: make(chan struct{})}
 	for _, t := range l.Epoch.Trees {
-		e.trees = append(e.trees, &Entry{Number: t.Number, Plant: t.Plant, epoch: e, members: t.Members, armed: t.Armed, after: t.After})
+		e.trees = append(e.trees, &Entry{
+			Number: t.Number, Plant: t.Plant, epoch: e, members: t.Members, armed: t.Armed, after: t.After, turn: make(chan struct{}, 1), effects: t.Effects,
+		})
 	}
 	p.Ledger.epochs = []*Epoch{e}
 	if l.Listener != nil {

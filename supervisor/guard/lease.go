@@ -67,7 +67,10 @@ func (w *Ward) end(now time.Duration, l *lease, why string) {
 	if l.ended {
 		return
 	}
-	l.ended, l.alreadyOver, l.endedAt, l.closeAt = true, false, now, now
+	l.ended, l.alreadyOver, l.endedAt, l.closeAt, l.why = true, false, now, now, why
+	for _, t := range l.trees {
+		t.struck = t.lives > 0
+	}
 	if w.cfg.Index > 0 && !w.orphaned && w.alone == 0 {
 		l.closeAt = now + CloseHeadStart
 	}
@@ -94,6 +97,7 @@ func (l *lease) kill(now time.Duration) (next time.Duration) {
 	for _, t := range l.trees {
 		if !t.dead {
 			next = sooner(next, t.kill(now))
+			t.diedAt = now
 		}
 	}
 	return next
@@ -139,27 +143,36 @@ func (w *Ward) close(now time.Duration, l *lease) time.Duration {
 	if now < l.closeAt && !w.first {
 		return l.closeAt
 	}
-	var releases [][]byte
-	all := true
-	for _, t := range l.trees {
-		if t.settled() {
-			releases = append(releases, t.release)
-		} else {
-			all = false
-		}
-	}
-	if !all {
+	c, knows := l.closing()
+	if !c.All {
 		if anyway := l.endedAt + CloseAnyway; now < anyway {
 			return anyway
 		}
-		if len(releases) <= l.told {
+		if knows <= l.told {
 			return 0
 		}
 	}
-	l.busy, l.told = true, len(releases)
-	// P2: release only settled trees.
-	w.hands.Close(Closing{Epoch: l.number, Ticket: l.ticket, Releases: releases, All: all})
+	l.busy, l.told = true, knows
+	w.hands.Close(c)
 	return 0
+}
+
+// closing is the order by what is known by now, and how much that is. P2: release only settled trees.
+func (l *lease) closing() (c Closing, knows int) {
+	c = Closing{Epoch: l.number, Ticket: l.ticket, All: true}
+	for _, t := range l.trees {
+		switch {
+		case t.settled() && t.effects == nil:
+			c.Releases = append(c.Releases, t.znodes)
+		case t.settled():
+			c.Undone = append(c.Undone, t.znodes)
+		case t.remains():
+			c.Left, c.All = append(c.Left, t.znodes), false
+		default:
+			c.All = false
+		}
+	}
+	return c, 2*len(c.Releases) + 2*len(c.Undone) + len(c.Left)
 }
 
 // heardClosed notes the result of a closing. One that was given up counts, too: the session expires by itself.
@@ -171,18 +184,19 @@ func (w *Ward) heardClosed(c Closed) {
 	w.hands.Tell(m)
 	if l := w.leases.lease(c.Epoch); l != nil {
 		l.busy = false
-		l.closed = l.closed || c.All
+		l.closed, l.refused = l.closed || c.All, c.Err
 	}
 }
 
 // done reports whether nothing is left to do for a lease that has ended.
 func (w *Ward) done(now time.Duration, l *lease) bool {
-	settled, awaitsReset := true, false
+	settled, left, awaitsReset := true, false, false
 	for _, t := range l.trees {
-		settled = settled && t.settled()
+		settled, left = settled && (t.settled() || t.left), left || t.left
 		awaitsReset = awaitsReset || w.watchdog != nil && t.armed && !t.dead
 	}
-	settled = settled && !l.busy && (l.closed || !w.closes(l))
+	_, knows := l.closing()
+	settled = settled && !l.busy && (l.closed || !w.closes(l) || left && l.told >= knows)
 	return settled && (w.orphaned || l.finished) || w.orphaned && now >= l.endedAt+Hopeless && !awaitsReset
 }
 
@@ -191,5 +205,6 @@ func (all *leases) forget(l *lease) {
 	*all = slices.DeleteFunc(*all, func(other *lease) bool { return other == l })
 	for _, t := range l.trees {
 		t.shut()
+		t.owed.release()
 	}
 }

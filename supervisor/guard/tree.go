@@ -12,7 +12,7 @@ func (w *Ward) plant(l *lease, m *Message) error {
 	if w.leases.tree(m.Tree) != nil { // P2: the guardian would lose sight of its processes
 		return errKnownTree
 	}
-	t := &tree{number: m.Tree, lease: l, release: m.Release, mark: m.Mark}
+	t := &tree{number: m.Tree, lease: l, znodes: m.Release, mark: m.Mark, name: m.Name}
 	if m.Body != nil {
 		if err := w.hold(t, m); err != nil {
 			return err
@@ -33,7 +33,11 @@ func (w *Ward) join(t *tree, m *Message) error {
 	case m.Body == nil:
 		return errNoBody
 	}
-	return w.hold(t, m)
+	err := w.hold(t, m)
+	if err == nil {
+		t.lives++
+	}
+	return err
 }
 
 func (w *Ward) hold(t *tree, m *Message) error {
@@ -49,6 +53,7 @@ func (t *tree) shed(ref *Ref) {
 	t.bodies = slices.DeleteFunc(t.bodies, func(b held) bool {
 		is := ref != nil && b.ref == *ref
 		if is {
+			t.lives--
 			b.Close()
 		}
 		return is
@@ -58,8 +63,16 @@ func (t *tree) shed(ref *Ref) {
 // drop accepts the supervisor's word that a tree is dead.
 func (t *tree) drop() {
 	t.shut()
-	t.dead = true
-	if !t.lease.ended { // the closing of an ended lease still needs the release
+	t.dead, t.struck = true, false
+	if !t.pending() {
+		t.leave()
+	}
+}
+
+// leave drops a settled tree. The closing of an ended lease still needs its release.
+func (t *tree) leave() {
+	if !t.lease.ended {
+		t.release()
 		t.lease.trees = slices.DeleteFunc(t.lease.trees, func(other *tree) bool { return other == t })
 	}
 }

@@ -37,6 +37,10 @@ type Hands interface {
 	// Take takes over the descriptor that came with OpTwin, OpShare or OpWatchdog, in place of the former.
 	Take(m *Message) error
 	Tell(m *Message)
+	// Hold gets ready to undo the effects that m describes, so that undoing them needs as little as possible.
+	Hold(m *Message) (Effects, error)
+	// Undo undoes a dead tree's effects in the background. Its Undone has to follow.
+	Undo(tree uint64, e Effects)
 	// Close closes a session in the background. Its Closed has to follow.
 	Close(c Closing)
 	// Feed shows the watchdog a sign of life.
@@ -45,12 +49,14 @@ type Hands interface {
 	LetGo(farewell bool)
 }
 
-// Closing is an order to close a session. Releases belong to settled trees.
+// Closing is an order to close a session.
 type Closing struct {
 	Epoch    uint64
 	Ticket   []byte
-	Releases [][]byte
-	All      bool // every tree of the lease is among them; else the session itself is left to expire
+	Releases [][]byte // of settled trees without effects
+	Undone   [][]byte // of settled trees whose effects are undone
+	Left     [][]byte // of dead trees with effects that are known to be left
+	All      bool     // every tree of the lease is settled; else the session itself is left to expire
 }
 
 // Closed is the result of a closing.
@@ -62,6 +68,7 @@ type Closed struct {
 // Events are the input of a step besides messages.
 type Events struct {
 	Closed   []Closed
+	Undone   []Undone
 	TwinGone bool
 	Orphaned bool // the supervisor is gone, and all its messages were heard before
 }
@@ -83,6 +90,7 @@ type Ward struct {
 	told     bool          // it knows everything that its twin knows
 	blind    bool          // it could not take in a whole tree
 	orphaned bool
+	deeds    Deeds     // since it is orphaned
 	watchdog *watchdog // nil: there is none, or none is needed
 }
 
@@ -101,23 +109,30 @@ type lease struct {
 	finished    bool          // the supervisor does not need it any more
 	ended       bool
 	endedAt     time.Duration
+	why         string        // it has ended
 	closeAt     time.Duration // not before this
-	told        int           // how many deaths the newest closing knows
+	told        int           // how much the newest closing knows
 	busy        bool          // a closing is under way
-	closed      bool          // closed with every tree settled
+	closed      bool          // closed with every tree settled, or given up
+	refused     error         // why the newest closing failed
 }
 
 // tree is a tree to kill when the lease ends.
 type tree struct {
-	number  uint64
-	lease   *lease
-	release []byte
-	mark    string
-	bodies  []held // in the order of arrival: the container first
-	dead    bool
-	tries   int
-	armed   bool          // the watchdog is for it
-	after   time.Duration // the lease's end: until then its death has to be proved
+	number uint64
+	lease  *lease
+	znodes []byte // its lock and breadcrumb, for the closing of the session
+	mark   string
+	name   string // for the log
+	bodies []held // in the order of arrival: the container first
+	dead   bool
+	diedAt time.Duration
+	lives  int  // processes that have joined it and are not proved dead
+	struck bool // there were some when the lease ended, and their supervisor did not prove their death
+	tries  int
+	armed  bool          // the watchdog is for it
+	after  time.Duration // the lease's end: until then its death has to be proved
+	owed
 }
 
 // held is a body, and the supervisor's name for it.
@@ -128,7 +143,7 @@ type held struct {
 }
 
 // settled reports whether no process of the tree is alive, and its effects are undone.
-func (t *tree) settled() bool { return t.dead }
+func (t *tree) settled() bool { return t.dead && !t.pending() }
 
 var (
 	errUnknownTree = errors.New("no such tree")
@@ -149,7 +164,7 @@ const (
 // Hear carries out a message, and answers it.
 func (w *Ward) Hear(now time.Duration, m *Message) {
 	if err := w.obey(now, m); err != nil {
-		w.blind = w.blind || (m.Op == OpTree || m.Op == OpBody) && m.Seq == 0
+		w.blind = w.blind || (m.Op == OpTree || m.Op == OpBody || m.Op == OpEffects) && m.Seq == 0
 		w.hands.Tell(refuse(m, err))
 	} else if m.Seq > 0 {
 		w.hands.Tell(&Message{Op: OpAck, Seq: m.Seq})
@@ -210,10 +225,12 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 		return w.plant(l, m)
 	}
 	t := w.leases.tree(m.Tree)
-	if t == nil || t.lease != l {
+	if t == nil || t.lease != l && m.Op != OpMove {
 		return errUnknownTree
 	}
 	switch m.Op {
+	case OpMove:
+		return w.move(now, t, l, m.Release)
 	case OpBody:
 		return w.join(t, m)
 	case OpShed:
@@ -221,6 +238,11 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 		return nil
 	case OpDrop:
 		t.drop()
+		return nil
+	case OpEffects:
+		return w.owe(t, m)
+	case OpSettled:
+		t.settle(m.OK)
 		return nil
 	case OpArm:
 		if l.ended {
@@ -236,6 +258,9 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 func (w *Ward) Turn(now time.Duration, e Events) (next time.Duration, over bool) {
 	for _, c := range e.Closed {
 		w.heardClosed(c)
+	}
+	for _, u := range e.Undone {
+		w.heardUndone(now, u)
 	}
 	if e.TwinGone && w.alone == 0 {
 		w.alone, w.first = now, true // the twin that had the head start is gone
@@ -259,7 +284,7 @@ func (w *Ward) Turn(now time.Duration, e Events) (next time.Duration, over bool)
 	for _, l := range w.leases {
 		switch {
 		case l.ended:
-			next = sooner(next, sooner(l.kill(now), w.close(now, l)))
+			next = sooner(next, sooner(l.kill(now), sooner(w.undo(now, l), w.close(now, l))))
 			if hopeless := l.endedAt + Hopeless; w.orphaned && now < hopeless {
 				next = sooner(next, hopeless)
 			}
@@ -269,6 +294,9 @@ func (w *Ward) Turn(now time.Duration, e Events) (next time.Duration, over bool)
 	}
 	for i := len(w.leases) - 1; i >= 0; i-- {
 		if l := w.leases[i]; l.ended && w.done(now, l) {
+			if w.orphaned {
+				w.deeds.add(l)
+			}
 			w.leases.forget(l)
 		}
 	}
@@ -305,12 +333,12 @@ func (w *Ward) Dying() iter.Seq[Body] {
 	}
 }
 
-// Settled reports whether this guardian itself has seen a tree settled, under a lease that has ended. P2: it refuses processes that join
-// that tree late, so they never pass their gate.
-func (w *Ward) Settled(mark string) bool {
+// SeenDead reports whether this guardian itself has seen a tree dead, under a lease that has ended. P2: it refuses processes that join
+// that tree late, so they never pass their gate. Whether its effects are undone is another question.
+func (w *Ward) SeenDead(mark string) bool {
 	for _, l := range w.leases {
 		if i := slices.IndexFunc(l.trees, func(t *tree) bool { return mark != "" && t.mark == mark }); i >= 0 {
-			return l.ended && l.trees[i].settled()
+			return l.ended && l.trees[i].dead
 		}
 	}
 	return false

@@ -39,6 +39,7 @@ type puppet struct {
 	bodies  map[Ref]*mortal
 	said    []Message
 	closing []Closing
+	undoes  []uint64 // trees whose effects it was told to undo
 	fed     []time.Duration
 	now     time.Duration
 	parted  []bool // whether the watchdog was told a farewell
@@ -58,10 +59,17 @@ func (p *puppet) Open(m *Message) (Body, error) {
 	return b, nil
 }
 func (p *puppet) Take(*Message) error { return nil }
-func (p *puppet) Tell(m *Message)     { p.said = append(p.said, *m) }
-func (p *puppet) Close(c Closing)     { p.closing = append(p.closing, c) }
-func (p *puppet) Feed()               { p.fed = append(p.fed, p.now) }
-func (p *puppet) LetGo(farewell bool) { p.parted = append(p.parted, farewell) }
+func (p *puppet) Hold(m *Message) (Effects, error) {
+	if string(m.Ticket) == "bad" {
+		return nil, errors.New("it cannot")
+	}
+	return &note{}, nil
+}
+func (p *puppet) Undo(tree uint64, _ Effects) { p.undoes = append(p.undoes, tree) }
+func (p *puppet) Tell(m *Message)             { p.said = append(p.said, *m) }
+func (p *puppet) Close(c Closing)             { p.closing = append(p.closing, c) }
+func (p *puppet) Feed()                       { p.fed = append(p.fed, p.now) }
+func (p *puppet) LetGo(farewell bool)         { p.parted = append(p.parted, farewell) }
 
 // hear is told something, and returns the refusal.
 func (p *puppet) hear(now time.Duration, m Message) error {
@@ -316,7 +324,7 @@ func TestOnlyWhatWasSeenDeadUnderAnEndedLeaseIsVouchedFor(t *testing.T) {
 	}
 	p.turn(0, Events{})
 	for mark, want := range map[string]bool{"dead": true, "dying": false, "empty": false, "": false, "other": false} {
-		if got := p.Settled(mark); got != want {
+		if got := p.SeenDead(mark); got != want {
 			t.Errorf("%q: %v", mark, got)
 		}
 	}
@@ -330,5 +338,55 @@ func TestRefusalsKeepTheirMeaning(t *testing.T) {
 	}
 	if got := refuse(&Message{Op: OpTree, Tree: 3}, errors.New("no room")); got.Tree != 3 || got.Err().Error() != "no room" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What the guardians did is told once: by the first, or by the second if the first was gone.
+func TestDeedsAreToldOnce(t *testing.T) {
+	now := 10 * time.Second
+	for name, c := range map[string]struct {
+		index    int
+		before   Events // the supervisor's end
+		tells    bool
+		finished bool
+	}{
+		"first":              {tells: true},
+		"second":             {index: 1},
+		"second, left alone": {index: 1, before: Events{TwinGone: true}, tells: true},
+		"a stop in order":    {finished: true},
+	} {
+		ran, idle := &mortal{dies: true}, &mortal{dies: true}
+		p := guarding(t, Config{Index: c.index, Grace: time.Minute}, time.Hour, idle)
+		p.bodies[Ref{Pid: 7}], p.bodies[Ref{Pid: 8}] = &mortal{dies: true}, ran
+		for _, m := range []Message{
+			{Op: OpTree, Epoch: 1, Tree: 5, Name: "web", Body: &Ref{Pid: 7}}, {Op: OpBody, Epoch: 1, Tree: 5, Body: &Ref{Pid: 8}},
+		} {
+			if err := p.hear(0, m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.turn(now, c.before)
+		if c.finished {
+			for _, m := range []Message{{Op: OpDrop, Epoch: 1, Tree: 5}, {Op: OpDrop, Epoch: 1}, {Op: OpFinish, Epoch: 1}} {
+				if err := p.hear(now, m); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		ran.dies = false
+		p.turn(now, Events{Orphaned: true})
+		ran.dies = true
+		p.turn(now+30*time.Millisecond, Events{})
+		over := c.finished
+		if !over {
+			_, over = p.turn(now+40*time.Millisecond, Events{Closed: p.closed().Closed, TwinGone: true})
+		}
+		d, tells := p.Deeds()
+		if !over || tells != c.tells {
+			t.Errorf("%s: over %v, tells %v", name, over, tells)
+		}
+		if !c.finished && (!slices.Equal(d.Killed, []string{"web"}) || d.Took != 30*time.Millisecond || d.Closed != 1 || d.Why != supervisorGone) {
+			t.Errorf("%s: %+v", name, d)
+		}
 	}
 }

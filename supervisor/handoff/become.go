@@ -11,20 +11,15 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service"
 	"understudy/supervisor/wait"
 )
 
-// Guard is guardians that can be handed over.
-type Guard interface {
-	// HandOver calls do while nothing of the guardians, of one lease and so many trees, changes.
-	HandOver(ctx context.Context, epoch uint64, trees int, do func(guard json.RawMessage) error) error
-}
-
 // Sender is the image that hands over.
 type Sender struct {
 	service.Session
-	Guard  Guard
+	Guard  host.Guard
 	Write  func() Envelope             // all but the session and the guard
 	Become func(envelope []byte) error // execs; returns only if that fails
 	Now    func() time.Duration        // CLOCK_BOOTTIME
@@ -65,7 +60,7 @@ func (s Sender) try(ctx context.Context) error {
 	e := s.Write()
 	e.Version, e.Epoch = version, s.Epoch
 	running := e.Running()
-	s.Log.Info("handing over to another image of this process", "running", running)
+	s.Log.Info("handing over to the installed version", "from", e.Build, "running", running)
 	ctx, cancel := context.WithTimeout(ctx, busyFor)
 	defer cancel()
 	return s.Guard.HandOver(ctx, s.Epoch, len(running), func(guard json.RawMessage) error {

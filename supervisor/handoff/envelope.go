@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service"
-	"understudy/supervisor/unit"
 )
 
 // version is the envelope's. It changes when an image that does not know a new field must not ignore it.
@@ -27,6 +27,7 @@ type Envelope struct {
 	Servers  []string                  `json:"servers"`
 	Agent    string                    `json:"agent,omitempty"` // where it listens
 	Since    time.Time                 `json:"since"`
+	Build    string                    `json:"build,omitempty"` // the version of the program that writes it
 	Epoch    uint64                    `json:"epoch"`
 	Commands uint64                    `json:"commands"` // that were run outside any session
 	Session  election.Carried          `json:"session"`
@@ -51,7 +52,7 @@ func Open(raw []byte, node, root string, servers []string) (*Envelope, error) {
 }
 
 // Find looks the trees and processes of all terms up in a guard that was handed over.
-func (e *Envelope) Find(adopted func(tree json.RawMessage) (unit.Tree, bool), log hclog.Logger) error {
+func (e *Envelope) Find(adopted func(tree json.RawMessage) (host.Tree, bool), log hclog.Logger) error {
 	for _, r := range e.Services {
 		if r.Term == nil {
 			continue

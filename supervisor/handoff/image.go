@@ -30,7 +30,7 @@ type Image struct {
 
 // NewImage is this process, which hears no signals yet.
 func NewImage() *Image {
-	place, err := ownPlace()
+	place, err := OwnPlace()
 	return &Image{
 		place: place, lost: err, argv: os.Args, environ: os.Environ(), Signals: make(chan os.Signal, 4), wanted: make(chan os.Signal, 1), Asked: make(chan struct{}),
 		Heeded: make(chan chan bool),
@@ -79,7 +79,7 @@ func (i *Image) MayGo(asked int) bool { return asked == 0 && len(i.Signals) == 0
 var errSignal = errors.New("a signal has come that must be handled first")
 
 // Become hands over to what is in place of this process's binary, and returns only if that fails.
-func (i *Image) Become(legacy []byte) error {
+func (i *Image) Become(handover []byte) error {
 	if i.lost != nil {
 		return i.lost
 	}
@@ -87,7 +87,7 @@ func (i *Image) Become(legacy []byte) error {
 	if !i.part() {
 		return errSignal
 	}
-	return child.Become(i.place, i.argv, i.environ, legacy)
+	return child.Become(i.place, i.argv, i.environ, handover)
 }
 
 // Run tries the binary whenever that is wanted, and has the supervisor become it if it is good for that.
@@ -118,9 +118,9 @@ func (i *Image) Run(ctx context.Context) error {
 	}
 }
 
-// ownPlace is where this process's binary was found when it was started. What is there later is what an upgrade goes on as: a link
+// OwnPlace is where this process's binary was found when it was started. What is there later is what an upgrade goes on as: a link
 // stays a link, and a binary that is renamed meanwhile is not followed, as /proc/self/exe would.
-func ownPlace() (string, error) {
+func OwnPlace() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return "", err

@@ -12,17 +12,21 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/failsafe"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service"
 )
 
-// guardians learn of a shorter lease once deaf is closed, and hand over at once.
+// guardians learn of a shorter lease once deaf is closed.
 type guardians struct{ deaf chan struct{} }
 
 func (g guardians) Shorten(context.Context, time.Duration, time.Duration) error { <-g.deaf; return nil }
 
 func (guardians) Extend(time.Duration) error { return nil }
 
-func (guardians) HandOver(_ context.Context, _ uint64, _ int, do func(json.RawMessage) error) error {
+// guard hands over at once.
+type guard struct{ host.Guard }
+
+func (guard) HandOver(_ context.Context, _ uint64, _ int, do func(json.RawMessage) error) error {
 	return do(json.RawMessage("{}"))
 }
 
@@ -31,7 +35,7 @@ func sender(g guardians) Sender {
 	sess := &election.Session{}
 	gate := failsafe.NewGate(failsafe.Config{Session: sess, Guardians: g, Now: func() time.Duration { return 0 }, Log: hclog.NewNullLogger()})
 	return Sender{
-		Session: service.Session{Session: sess, Epoch: 1, Gate: gate}, Guard: g, Write: func() Envelope { return Envelope{} },
+		Session: service.Session{Session: sess, Epoch: 1, Gate: gate}, Guard: guard{}, Write: func() Envelope { return Envelope{} },
 		Now: func() time.Duration { return -time.Hour }, Log: hclog.NewNullLogger(),
 	}
 }

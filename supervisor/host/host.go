@@ -7,21 +7,29 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/fencing"
 	"understudy/supervisor/child"
-	"understudy/supervisor/service"
-	"understudy/supervisor/unit"
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/witness"
 )
 
 // Machine is a host: its clock, its processes, and how they are ended.
 type Machine interface {
-	service.Machine
-	Identity() (child.Host, error)
+	Now() time.Duration // CLOCK_BOOTTIME
+	// KillTree ends a tree that another supervisor of this machine made. nil: its death is proved.
+	KillTree(ctx context.Context, id json.RawMessage) error
+	// Outlasted looks for a process of such a tree that was seen alive, whatever the tree's containment shows by now: a process that leaves its
+	// cgroup, and removes that, is seen no other way. nil: it is dead, or none was seen.
+	Outlasted(id json.RawMessage, seen fencing.Process) error
+	// Owed names the effects of a service that a node on this machine has not undone, whichever supervisor had them.
+	Owed(node, service string) []string
+	Identity() (box.Host, error)
 	// Guard finds out how process trees can be held, as mode wishes, and starts the guardians.
 	Guard(ctx context.Context, mode, node string, log hclog.Logger) (Guard, error)
 	// Adopt goes on with the guardians that a former image of this process has handed over.
@@ -30,54 +38,102 @@ type Machine interface {
 
 // Guard is two guardians, as child.Guard describes them.
 type Guard interface {
-	service.Guard
+	Kind() string
+	Pid() int
+	Over(epoch uint64) <-chan struct{}
+	NewTree(ctx context.Context, epoch uint64, name string, release []byte) (Tree, error)
+	// Leftover ends the processes that former supervisors have left of a service on this machine, and those of a tree that a breadcrumb names
+	// (nil: none). It returns those that it could not prove dead before ctx ended.
+	Leftover(ctx context.Context, service string, tree json.RawMessage) *box.Leftover
+	// CheckWatchdog reports whether the watchdog could be armed for a tree.
+	CheckWatchdog(ctx context.Context, w child.Watchdog) error
 	Run(ctx context.Context) error
 	Begin(epoch uint64, ticket []byte) error
+	Finish(epoch uint64) error
 	Extend(epoch uint64, deadline time.Duration) error
 	Shorten(ctx context.Context, epoch uint64, deadline time.Duration, w child.Watchdog) error
 	Cause(epoch uint64) error
 	// HandOver calls do while nothing of the guardians, of one lease and so many trees, changes; Adopted finds a tree in what was
 	// handed over.
 	HandOver(ctx context.Context, epoch uint64, trees int, do func(guard json.RawMessage) error) error
-	Adopted(tree json.RawMessage) (unit.Tree, bool)
+	Adopted(tree json.RawMessage) (Tree, bool)
 	// Lend gives the guardians what they need to answer in place of a supervisor that is dead or frozen; Lent takes a former image's
 	// listener back, nil when there is none.
 	Lend(listener *os.File, note []byte) error
 	Lent() (*os.File, error)
 	WatchdogArmed() bool
+	// Maker is the supervisor as the maker of its trees.
+	Maker() (box.Maker, error)
+}
+
+// Tree is a program and all processes that it forks, as child.Tree describes it.
+type Tree interface {
+	ID() (json.RawMessage, error)
+	// Arm makes the watchdog reset the machine unless the tree is proved dead soon after its lease's end.
+	Arm(ctx context.Context, w child.Watchdog) error
+	// Move has it end with another lease from now on; after an error it has to be ended.
+	Move(ctx context.Context, epoch uint64, release []byte) error
+	// Expect prepares the next start, beside what has to come before it; Relax takes that back. No program runs before Start.
+	Expect(ctx context.Context)
+	Relax(ctx context.Context) error
+	Start(ctx context.Context, spec child.Spec) (Process, error)
+	// Process finds a program of a tree that was handed over.
+	Process(pid int) (Process, bool)
+	Owns(pid int) bool
+	// Owe tells the guardians how to undo what is done in the tree, before it is done; Settle, once the tree is dead, that it is undone, or that
+	// this process keeps it for its next session.
+	Owe(ctx context.Context, note json.RawMessage) error
+	Settle(undone bool)
+	Kill(ctx context.Context) error
+	End(ctx context.Context) error
+}
+
+// Process is a started program, as child.Process describes it.
+type Process interface {
+	Pid() int
+	Done() <-chan struct{}
+	Wait(ctx context.Context) (child.ExitStatus, error)
+	Signal(sig syscall.Signal) error
+	AskRest(sig syscall.Signal) (left int)
+	Astray() (cgroup string)
+	Kill(ctx context.Context) error
 }
 
 // This is the machine that this process runs on. thread takes what has to run on the main thread, nil where nothing is handed over; root tells
-// the cgroups of this cluster's services from those of others.
-func This(thread chan<- func(), root string) Machine { return thisMachine{thread, root} }
-
-type thisMachine struct {
-	thread chan<- func()
-	root   string
+// the cgroups of this cluster's services from those of others; jsonLog is for the guardians' last words; owed is Machine's.
+func This(thread chan<- func(), root string, jsonLog bool, owed func(node, service string) []string) Machine {
+	return thisMachine{thread, root, jsonLog, owed}
 }
 
-func (thisMachine) Identity() (child.Host, error) { return child.Identity() }
+type thisMachine struct {
+	thread  chan<- func()
+	root    string
+	jsonLog bool
+	owed    func(node, service string) []string
+}
 
-func (thisMachine) Now() time.Duration { return child.Now() }
+func (thisMachine) Identity() (box.Host, error) { return box.Identity() }
+
+func (thisMachine) Now() time.Duration { return wire.Now() }
 
 func (m thisMachine) Guard(ctx context.Context, mode, node string, log hclog.Logger) (Guard, error) {
 	box, err := child.Probe(ctx, mode, "", log)
 	if err != nil {
 		return nil, fmt.Errorf("contain process trees: %w", err)
 	}
-	g, err := child.StartGuard(ctx, child.GuardConfig{Container: box, Logger: log.Named("guard"), Name: node, Root: m.root, Thread: m.thread})
+	g, err := child.StartGuard(ctx, child.GuardConfig{Container: box, Logger: log.Named("guard"), Name: node, Root: m.root, JSONLog: m.jsonLog, Thread: m.thread})
 	if err != nil {
 		return nil, fmt.Errorf("start the guardians: %w", err)
 	}
-	return thisGuard{g, box.Kind}, nil
+	return thisGuard{g, box.Kind, m.root}, nil
 }
 
 func (m thisMachine) Adopt(ctx context.Context, guard json.RawMessage, node string, log hclog.Logger) (Guard, error) {
-	g, err := child.AdoptGuard(ctx, child.GuardConfig{Logger: log.Named("guard"), Name: node, Root: m.root, Thread: m.thread}, guard)
+	g, err := child.AdoptGuard(ctx, child.GuardConfig{Logger: log.Named("guard"), Name: node, Root: m.root, JSONLog: m.jsonLog, Thread: m.thread}, guard)
 	if err != nil {
 		return nil, err
 	}
-	return thisGuard{g, g.Container().Kind}, nil
+	return thisGuard{g, g.Container().Kind, m.root}, nil
 }
 
 func (thisMachine) KillTree(ctx context.Context, id json.RawMessage) error {
@@ -88,39 +144,59 @@ func (thisMachine) Outlasted(id json.RawMessage, p fencing.Process) error {
 	return witness.Outlasted(id, p)
 }
 
+func (m thisMachine) Owed(node, service string) []string { return m.owed(node, service) }
+
 type thisGuard struct {
 	*child.Guard
-	kind string
+	kind, root string
 }
 
 func (g thisGuard) Kind() string { return g.kind }
 
-func (g thisGuard) NewTree(ctx context.Context, epoch uint64, name string, release []byte) (unit.Tree, error) {
+func (g thisGuard) NewTree(ctx context.Context, epoch uint64, name string, release []byte) (Tree, error) {
 	t, err := g.Guard.NewTree(ctx, epoch, name, release)
 	if err != nil {
 		return nil, err
 	}
-	return thisTree{t}, nil
+	return thisTree{t, g.kind, g.root}, nil
 }
 
-func (g thisGuard) Adopted(id json.RawMessage) (unit.Tree, bool) {
-	var tree child.TreeID
+func (g thisGuard) Adopted(id json.RawMessage) (Tree, bool) {
+	var tree box.TreeID
 	if json.Unmarshal(id, &tree) != nil {
 		return nil, false
 	}
 	t, ok := g.Guard.Adopted(tree)
-	return thisTree{t}, ok
+	return thisTree{t, g.kind, g.root}, ok
 }
 
-func (g thisGuard) Leftover(ctx context.Context, service string, tree json.RawMessage) *child.Leftover {
-	var id child.TreeID
+func (g thisGuard) Leftover(ctx context.Context, service string, tree json.RawMessage) *box.Leftover {
+	var id box.TreeID
 	if json.Unmarshal(tree, &id) != nil {
-		id = child.TreeID{} // it names nothing here
+		id = box.TreeID{} // it names nothing here
 	}
 	return g.Guard.Leftover(ctx, service, id)
 }
 
-type thisTree struct{ *child.Tree }
+type thisTree struct {
+	*child.Tree
+	kind, root string
+}
+
+// Orphan is what a guardian has to know to undo what was done in a tree: the note of whoever did it, and how a tree is contained here.
+type Orphan struct {
+	Note    json.RawMessage `json:"note"`
+	Root    string          `json:"root"`
+	Contain string          `json:"contain"`
+}
+
+func (t thisTree) Owe(ctx context.Context, note json.RawMessage) error {
+	data, err := json.Marshal(Orphan{note, t.root, t.kind})
+	if err != nil {
+		return err
+	}
+	return t.Tree.Owe(ctx, data)
+}
 
 func (t thisTree) Kill(ctx context.Context) error {
 	return t.Unproved(t.Tree.Kill(ctx))
@@ -130,7 +206,7 @@ func (t thisTree) End(ctx context.Context) error { return t.Unproved(t.Tree.End(
 
 func (t thisTree) ID() (json.RawMessage, error) { return json.Marshal(t.Tree.ID()) }
 
-func (t thisTree) Start(ctx context.Context, spec child.Spec) (unit.Process, error) {
+func (t thisTree) Start(ctx context.Context, spec child.Spec) (Process, error) {
 	p, err := t.Tree.Start(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -138,7 +214,7 @@ func (t thisTree) Start(ctx context.Context, spec child.Spec) (unit.Process, err
 	return p, nil
 }
 
-func (t thisTree) Process(pid int) (unit.Process, bool) {
+func (t thisTree) Process(pid int) (Process, bool) {
 	p, ok := t.Tree.Process(pid)
 	return p, ok
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -22,7 +23,7 @@ func Line(name string) (secret string, err error) {
 	case err != nil:
 		return "", err
 	case len(all) > 1:
-		return "", fmt.Errorf("read secret: %s %w", name, ErrLines)
+		return "", fmt.Errorf("%s %w", name, ErrLines)
 	}
 	return all[0], nil
 }
@@ -32,34 +33,42 @@ func Line(name string) (secret string, err error) {
 func Lines(name string) (secrets []string, err error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would block for ever
 	if err != nil {
-		return nil, fmt.Errorf("read secret: %w", err)
+		return nil, unwrapped(err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("read secret: %w", err)
+		return nil, unwrapped(err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read secret: %s is not a regular file", name)
+		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, largest+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read secret: %w", err)
+		return nil, unwrapped(err)
 	case len(text) > largest:
-		return nil, fmt.Errorf("read secret: %s is larger than %d bytes", name, largest)
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, largest)
 	}
 	for line := range strings.Lines(string(text)) {
 		secret := strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 		switch {
 		case strings.Contains(secret, "\x00"):
-			return nil, fmt.Errorf("read secret: %s is not text", name)
+			return nil, fmt.Errorf("%s is not text", name)
 		case secret != "":
 			secrets = append(secrets, secret)
 		}
 	}
 	if len(secrets) == 0 {
-		return nil, fmt.Errorf("read secret: %s is empty", name)
+		return nil, fmt.Errorf("%s is empty", name)
 	}
 	return secrets, nil
+}
+
+// unwrapped says the file and what is wrong with it, without the name of the call.
+func unwrapped(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s: %w", at.Path, at.Err)
+	}
+	return err
 }

@@ -22,8 +22,8 @@ type announcer struct {
 
 func newAnnouncer(log hclog.Logger) announcer { return announcer{make(chan election.Member, 1), log} }
 
-// say gives keep something to announce, in place of an older state not announced yet. Only one goroutine calls it.
-func (a announcer) say(m election.Member) {
+// queue gives announceNewest something to announce, in place of an older state not announced yet. Only one goroutine calls it.
+func (a announcer) queue(m election.Member) {
 	for {
 		select {
 		case a.newest <- m:
@@ -33,8 +33,8 @@ func (a announcer) say(m election.Member) {
 	}
 }
 
-// keep announces the newest state, until ctx ends.
-func (a announcer) keep(ctx context.Context, cand *election.Candidate) {
+// announceNewest announces the newest state, until ctx ends.
+func (a announcer) announceNewest(ctx context.Context, cand *election.Candidate) {
 	for {
 		select {
 		case m := <-a.newest:

@@ -8,52 +8,46 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
-	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
 )
 
-// candidate is this node's candidacy, and the tree that is prepared for its term.
-type candidate struct {
-	*stay
+// candidacy is the candidate of a stay.
+type candidacy struct {
 	cand   *election.Candidate // nil: there is none
 	birth  election.Birth      // of the service's folder, as this candidate found it
 	parted func()              // ends its helpers
 
-	tree unit.Tree
-	end  context.CancelCauseFunc // ends the candidacy or term that has the tree
-	wait lockWait
-}
-
-// stands begins the candidacy. It may belong to a term that was handed over.
-func (c *candidate) stands(cand *election.Candidate, birth election.Birth) {
-	c.cand, c.birth = cand, birth
-	if carried := c.v.handover.carried; carried != nil {
-		c.tree = carried.tree
-	}
+	opening election.Opening // of the lock, the newest
+	intents election.Intents // by which that was taken
+	polite  time.Time        // until then, leave a free lock to a preferred node
 }
 
 // Joined starts the goroutines that help a candidate.
-func (c *candidate) Joined(ctx context.Context) {
-	v, cand := c.v, c.cand
+func (t *stay) Joined(ctx context.Context) {
+	v, cand := t.v, t.candidacy.cand
 	if cand == nil { // without a candidate, a term that was handed over is ended
 		return
 	}
 	watching, enough := context.WithCancel(ctx)
 	announcing, quiet := context.WithCancel(context.WithoutCancel(ctx)) // also while the service stops, however long that takes
 	var wg sync.WaitGroup
-	v.view.at(v.node.Agent.At(c.s.Session))
-	v.view.say() // the former candidate may not have announced its state
+	v.view.agent = v.node.Agent.At(t.s.Session)
+	v.view.announce() // the former candidate may not have announced its state
 	v.inbox.newSession()
-	wg.Go(func() { v.view.announcer.keep(announcing, cand) })
+	wg.Go(func() { v.view.announcer.announceNewest(announcing, cand) })
 	wg.Go(func() { v.inbox.intents.watch(watching, cand) })
-	wg.Go(func() { v.inbox.precheck.keep(watching) })
-	wg.Go(func() { v.local.crumbs.clear(watching, c.s.Session, cand) })
-	wg.Go(func() { v.inbox.watchdog.keep(watching, c.s.Timeout) })
+	wg.Go(func() { v.inbox.precheck.checkOften(watching) })
+	wg.Go(func() { v.breadcrumb.clear(watching, t.s.Session, cand) })
+	wg.Go(func() { v.inbox.watchdog.checkUntilArmable(watching, t.s.Timeout) })
+	if v.copy != nil {
+		wg.Go(func() { t.compareCopies(watching, cand) })
+	}
 	if owed := v.history.takeOwed(); owed != nil {
 		wg.Go(func() { v.history.correct(watching, cand, *owed) })
 	}
-	c.parted = func() {
+	t.candidacy.parted = func() {
 		enough()
 		quiet()
 		wg.Wait()
@@ -61,58 +55,79 @@ func (c *candidate) Joined(ctx context.Context) {
 }
 
 // Parted ends the candidate's helpers, and deletes the znodes that would show other nodes a candidate.
-func (c *candidate) Parted(ctx context.Context, now role.State) {
-	v, cand := c.v, c.cand
+func (t *stay) Parted(ctx context.Context, now role.State) {
+	v, cand := t.v, t.candidacy.cand
 	if cand == nil {
 		return
 	}
-	c.parted()
-	c.cand = nil
-	defer func() { v.mem.left(cand.Carry()) }() // the next candidate of this session deletes the rest
+	t.candidacy.parted()
+	v.mem.saw(0, 0, t.s.Newest())
+	t.candidacy.cand = nil
+	defer func() { v.mem.place = cand.Carry() }() // the next candidate of this session deletes the rest
 	switch {
 	case handing(ctx):
 	case v.Removed(): // else the session's end deletes all of it
-		c.vanish(ctx, cand.Leave)
+		t.vanish(ctx, cand.Leave)
 	case now.Place == role.Retrying && ctx.Err() == nil:
-		c.vanish(ctx, cand.Retreat)
-		v.view.remark(fmt.Sprintf("cannot be a candidate: %v", c.trouble))
+		t.vanish(ctx, cand.Retreat)
+		v.view.note = fmt.Sprintf("cannot be a candidate: %v", t.trouble)
 		v.view.show()
 		_ = cand.Members.Announce(ctx, v.view.member()) // the next candidate announces it again
 	}
 }
 
 // vanish deletes this node's znodes of a service that it does not have any more, or is no candidate for.
-func (c *candidate) vanish(ctx context.Context, leave func(context.Context) error) {
+func (t *stay) vanish(ctx context.Context, leave func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
 	defer cancel()
 	if err := leave(ctx); err != nil {
-		c.v.log.Debug("cannot delete this node's znodes of the service before the session ends", "error", err)
+		t.v.log.Debug("cannot delete this node's znodes of the service before the session ends", "error", err)
 	}
 }
 
 // Quarantine waits when ZooKeeper has lost its data: there is no breadcrumb of the former active, so only time proves that its lease has
 // ended. P5. A node that was active itself waits, too: another one may have become active before the loss.
-func (c *candidate) Quarantine(ctx context.Context) role.Event {
-	v := c.v
-	span := c.s.Longest() + v.conf.GraceDelay
+func (t *stay) Quarantine(ctx context.Context) role.Event {
+	v := t.v
+	span := max(t.s.Longest(), v.mem.known.Longest) + v.conf.GraceDelay
 	v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "wait", span)
-	v.view.remark("ZooKeeper has lost its data: it waits until any earlier lease has ended")
-	v.view.say()
+	v.view.note = "ZooKeeper has lost its data: it waits until any earlier lease has ended"
+	v.view.announce()
 	if !wait.For(ctx, span) {
 		return role.Event{Kind: role.StayOver} // the next session waits again, from the start
 	}
-	v.view.remark("")
-	v.mem.reborn(c.birth)
+	if t.candidacy.birth == v.mem.birth && !t.outgrow(ctx) {
+		return role.Event{Kind: role.StayOver}
+	}
+	v.view.note = ""
+	v.mem.reborn(t.candidacy.birth, t.candidacy.cand.Newest, t.s.Newest())
 	return role.Event{Kind: role.Waited}
 }
 
-// BackOff leaves the lock to others for a while. After a refused fencing it ends as soon as the former active is known to be dead.
-func (c *candidate) BackOff(ctx context.Context) role.Event {
-	v := c.v
-	if err := errors.Join(c.cand.Withdraw(ctx), c.cand.Prefer(ctx, 0)); err != nil {
-		return c.failed(err)
+// outgrow has the next token be greater than those that this node has seen: an older copy of ZooKeeper's data counts on from that.
+func (t *stay) outgrow(ctx context.Context) bool {
+	for {
+		err := t.s.Outgrow(ctx, t.v.mem.known.Token)
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err() == nil
+		}
+		t.v.log.Error("tokens would fall, so nothing is started", "error", err)
+		t.v.view.note = "tokens would fall: " + err.Error()
+		t.v.view.announce()
+		if !wait.For(ctx, maxPatience) {
+			return false
+		}
 	}
-	v.log.Warn("backing off, so that another node can try", "for", v.conf.Restart.RejoinAfter)
+}
+
+// BackOff leaves the lock to others for a while. After a refused fencing it ends as soon as the former active is known to be dead.
+func (t *stay) BackOff(ctx context.Context) role.Event {
+	v := t.v
+	if err := errors.Join(t.candidacy.cand.Withdraw(ctx), t.candidacy.cand.Prefer(ctx, 0)); err != nil {
+		return t.failed(err)
+	}
+	v.log.Warn("this node waits, so that another node can try", "for", v.conf.Restart.RejoinAfter)
+	v.view.showBackOff(v.conf.Restart.RejoinAfter)
 	enough := time.NewTimer(v.conf.Restart.RejoinAfter)
 	defer enough.Stop()
 	waiting, cancel := context.WithCancel(ctx)
@@ -122,31 +137,31 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 	settled := make(chan struct{})
 	if v.state.Settle {
 		wg.Go(func() {
-			if c.cand.Crumb.Settled(waiting) == nil {
+			if t.candidacy.cand.Crumb.Settled(waiting) == nil {
 				close(settled)
 			}
 		})
 	}
-	rested := role.Event{Kind: role.Waited}
+	over := role.Event{Kind: role.Waited}
 	for {
 		switch {
-		case v.takeUp():
-			v.log.Info("its config has changed: not backing off any longer")
-			return rested
+		case v.applyConfig():
+			v.log.Info("its config has changed: not waiting any longer")
+			return over
 		case v.inbox.intents.forced():
-			v.log.Info("an operator wants it here: not backing off any longer")
-			return rested
+			v.log.Info("an operator wants it here: not waiting any longer")
+			return over
 		case v.inbox.intents.isErased():
-			return c.failed(election.ErrDeleted)
+			return t.failed(election.ErrDeleted)
 		}
 		select {
 		case <-v.inbox.news:
 		case <-settled:
-			v.log.Info("the former active is known to be dead now")
-			return rested
+			v.log.Info("the previous node's program is known to be dead now")
+			return over
 		case <-enough.C:
 			if ctx.Err() == nil {
-				return rested
+				return over
 			}
 		case <-ctx.Done():
 			return role.Event{Kind: role.StayOver}
@@ -155,25 +170,41 @@ func (c *candidate) BackOff(ctx context.Context) role.Event {
 }
 
 // Prepare makes the tree, so that a failover need not make it.
-func (c *candidate) Prepare(ctx context.Context) role.Event {
-	v := c.v
-	if wait.Closed(c.done) { // the stay has ended with the term
+func (t *stay) Prepare(ctx context.Context) role.Event {
+	v := t.v
+	if wait.Closed(t.done) { // the stay has ended with the term
 		return role.Event{Kind: role.StayOver}
 	}
-	tree, err := v.node.Guard().NewTree(ctx, c.s.Epoch, v.name, election.EncodeRelease(c.cand.Paths()))
-	if err != nil {
-		return c.failed(fmt.Errorf("make a container for the child: %w", err))
+	var tree host.Tree
+	var err error
+	if v.copy != nil {
+		tree, err = t.prepareCopy(ctx)
+	} else {
+		tree, err = v.node.Guard().NewTree(ctx, t.s.Epoch, v.name, election.EncodeRelease(t.candidacy.cand.Paths()))
 	}
-	c.tree, c.wait = tree, lockWait{}
-	v.view.at(v.node.Agent.At(c.s.Session))
+	if err != nil {
+		return t.failed(fmt.Errorf("make a container for the child: %w", err))
+	}
+	t.tree, t.candidacy.polite = tree, time.Time{}
+	v.view.agent = v.node.Agent.At(t.s.Session)
 	return role.Event{Kind: role.Prepared}
 }
 
 // Treed registers the tree, with a function that ends its candidacy or term: the node that holds the lock may ask for the tree's death.
-func (c *candidate) Treed(end context.CancelCauseFunc) {
-	c.end = end
-	c.v.local.trees.add(&Tree{ID: idOf(c.tree), tree: c.tree, end: end, owes: c.v.unit.Owes})
+func (t *stay) Treed(end context.CancelCauseFunc) {
+	t.end = end
+	t.v.trees.add(&Tree{ID: idOf(t.tree), tree: t.tree, end: end, owed: t.v.unit.Owed})
 }
 
-// Discard ends a tree in which nothing was started.
-func (c *candidate) Discard(ctx context.Context) role.Event { return c.prove(ctx) }
+// Discard ends a tree in which nothing was started. A copy runs on, unless the lock may be ours, with a breadcrumb that names its tree.
+func (t *stay) Discard(ctx context.Context) role.Event {
+	if t.v.copy != nil && !t.candidacy.cand.Unsure() {
+		return role.Event{Kind: role.Proved}
+	}
+	t.holdCopy(ctx)
+	e := t.prove(ctx)
+	if e.Kind == role.Proved {
+		t.freeCopy()
+	}
+	return e
+}

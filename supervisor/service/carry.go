@@ -3,12 +3,12 @@ package service
 import (
 	"encoding/json"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 )
@@ -28,27 +28,16 @@ const (
 	Stuck                  // a child that is not proved dead, or a lock that cannot be given back
 )
 
-// handover is the state that a service leaves to another image of this process, or got from a former one.
-type handover struct {
-	finds   atomic.Int32 // an Upgrade; safe
-	carried *Carried     // a term that was handed over, or is about to be; nil: there is none
-}
-
 // offer notes the upgrade state. It follows from the place, from whether a run is ready, and from parts that cannot be ended.
-func (h *handover) offer(u Upgrade) { h.finds.Store(int32(u)) }
-
-// keep has a term for the next image, or from the former one.
-func (h *handover) keep(c *Carried) { h.carried = c }
-
-// take returns the term, to continue it or to end it.
-func (h *handover) take() *Carried {
-	c := h.carried
-	h.carried = nil
-	return c
-}
+func (v *Service) offer(u Upgrade) { v.finds.Store(int32(u)) }
 
 // Upgrade is the service's upgrade state. It is safe.
-func (v *Service) Upgrade() Upgrade { return Upgrade(v.handover.finds.Load()) }
+func (v *Service) Upgrade() Upgrade {
+	if v.copy != nil { // a follower cannot be handed over
+		return Stuck
+	}
+	return Upgrade(v.finds.Load())
+}
 
 // upgradeIn is the upgrade state in a place.
 func upgradeIn(now role.State) Upgrade {
@@ -67,10 +56,10 @@ type Carried struct {
 	Tree  json.RawMessage       `json:"tree"`
 	Run   *unit.Carried         `json:"run"`
 
-	tree unit.Tree
+	tree host.Tree
 }
 
-func carry(claim election.CarriedClaim, entry election.Activation, tree unit.Tree, run *unit.Carried) (*Carried, error) {
+func carry(claim election.CarriedClaim, entry election.Activation, tree host.Tree, run *unit.Carried) (*Carried, error) {
 	id, err := tree.ID()
 	return &Carried{Claim: claim, Entry: entry, Name: entry.Entry, Tree: id, Run: run, tree: tree}, err
 }
@@ -82,7 +71,7 @@ func (c *Carried) entry() election.Activation {
 }
 
 // Find looks the term's tree and processes up in a guard that was handed over.
-func (c *Carried) Find(adopted func(tree json.RawMessage) (unit.Tree, bool), log hclog.Logger) error {
+func (c *Carried) Find(adopted func(tree json.RawMessage) (host.Tree, bool), log hclog.Logger) error {
 	tree, ok := adopted(c.Tree)
 	if !ok {
 		return errors.New("its tree is not there")
@@ -99,6 +88,7 @@ type Record struct {
 	Name     string                    `json:"name"`
 	State    role.State                `json:"state"`
 	Birth    election.Birth            `json:"birth"`
+	Known    Known                     `json:"known"`
 	Place    election.CarriedCandidate `json:"place"`
 	Failure  string                    `json:"failure,omitempty"`
 	Cause    election.Reason           `json:"cause,omitempty"`
@@ -106,7 +96,8 @@ type Record struct {
 	Delay    time.Duration             `json:"delay,omitempty"`
 	Token    int64                     `json:"token,omitempty"`
 	Fenced   string                    `json:"fenced,omitempty"`
-	Since    time.Time                 `json:"since"`
+	Role     election.Role             `json:"role,omitempty"`
+	Since    time.Time                 `json:"since"` // when it took that role
 	Orders   carriedOut                `json:"orders"`
 	GaveUp   int                       `json:"gave_up,omitempty"` // times, in a row
 	Demoted  time.Time                 `json:"demoted,omitzero"`
@@ -119,9 +110,9 @@ func (v *Service) Record() Record {
 	m := &v.mem
 	story, relapses := m.story, m.preference.relapses
 	return Record{
-		Name: v.name, State: v.state, Birth: m.birth, Place: m.place, Failure: story.failure, Cause: story.cause,
-		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: story.token, Fenced: story.fenced, Since: v.view.taken.since,
-		Orders: v.inbox.intents.done, GaveUp: relapses.times, Demoted: relapses.until, Debts: v.unit.Debts(), Term: v.handover.carried,
+		Name: v.name, State: v.state, Birth: m.birth, Known: m.known, Place: m.place, Failure: story.failure, Cause: story.cause,
+		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: story.token, Fenced: story.fenced, Role: v.view.left.role, Since: v.view.left.since,
+		Orders: v.inbox.intents.done, GaveUp: relapses.times, Demoted: relapses.until, Debts: v.unit.Debts(), Term: v.carried,
 	}
 }
 
@@ -130,15 +121,15 @@ func (v *Service) Remember(r Record) {
 	m := &v.mem
 	v.unit.Restore(r.Debts)
 	v.state = r.State
-	v.handover.keep(r.Term)
-	m.begun, m.birth, m.place = true, r.Birth, r.Place
+	v.carried = r.Term
+	m.begun, m.birth, m.known, m.place = true, r.Birth, r.Known, r.Place
 	m.story = story{token: r.Token, fenced: r.Fenced, failure: r.Failure, cause: r.Cause}
 	m.restarts.failures, m.restarts.delay = r.Failures, r.Delay
 	m.preference.relapses = relapses{r.GaveUp, r.Demoted}
-	v.inbox.intents.done, v.view.taken.since = r.Orders, r.Since
+	v.inbox.intents.done, v.view.left, v.view.again = r.Orders, taken{role: r.Role, since: r.Since}, true
 	if r.Term != nil {
-		v.engagement.begin()
+		v.engage()
 		// Another node may ask the agent before the term continues.
-		v.local.trees.add(&Tree{ID: r.Term.Tree, tree: r.Term.tree, end: func(error) {}, owes: v.unit.Owes})
+		v.trees.add(&Tree{ID: r.Term.Tree, tree: r.Term.tree, end: func(error) {}, owed: v.unit.Owed})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/config"
+	"understudy/supervisor/service/role"
 )
 
 // fill gives each field that is written a value, and reports fields of a kind that it does not know.
@@ -14,6 +16,9 @@ func fill(v reflect.Value, path string, unknown func(string)) {
 	switch x := v.Addr().Interface().(type) {
 	case *time.Time:
 		*x = time.Unix(7, 0).UTC()
+		return
+	case *config.IP:
+		*x = "192.0.2.10/32" // text that its reader takes
 		return
 	case *json.RawMessage:
 		*x = json.RawMessage(`{"a":1}`)
@@ -85,5 +90,23 @@ func TestAServiceRemembersWhatWasRecorded(t *testing.T) {
 	}
 	if !v.Carries() || v.Tree(r.Term.Tree) == nil {
 		t.Error("its term is forgotten")
+	}
+}
+
+// SINCE in `status` is not reset by an upgrade, but by the next change of the role.
+func TestARoleLastsThroughAnUpgrade(t *testing.T) {
+	v := made(t, Conf{}, nil)
+	v.view.enter(election.RoleActive, role.NobodyElse)
+	began := time.Now().Add(-time.Hour)
+	v.view.taken.since = began
+	v.view.enter(election.RoleOffline, role.TermHandedOver)
+	next := made(t, Conf{}, nil)
+	next.Remember(v.Record())
+	if next.view.enter(election.RoleActive, role.TermTakenOver); !next.view.taken.since.Equal(began) {
+		t.Errorf("active since %v, not %v", next.view.taken.since, began)
+	}
+	next.view.enter(election.RoleStopping, election.StopAsked)
+	if next.view.enter(election.RoleActive, role.NobodyElse); next.view.taken.since.Equal(began) {
+		t.Error("a later activation counts as the one before the upgrade")
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"understudy/election"
 	"understudy/fencing"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 )
 
 // shown is a machine whose trees are all gone, and which shows single processes.
@@ -65,18 +65,18 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 				}
 				return there
 			}
-			for _, alive := range []error{child.ErrUnproved, child.ErrMayLive} {
+			for _, alive := range []error{box.ErrUnproved, box.ErrMayLive} {
 				m.alive = alive
-				if v.local.crumbs.cleared(ctx, s, c) || !there() || m.asked != (fencing.Process{Pid: 7, Start: 70}) {
+				if v.breadcrumb.cleared(ctx, s, c) || !there() || m.asked != (fencing.Process{Pid: 7, Start: 70}) {
 					t.Errorf("it is gone, or nobody looks again: %v, %+v", alive, m.asked)
 				}
 				// Nor is it removed at the beginning of a session.
-				if removed, err := c.Crumb.MarkDead(ctx, tree, v.local.crumbs.outlasted(tree)); removed || !errors.Is(err, alive) {
+				if removed, err := c.Crumb.MarkDead(ctx, tree, v.breadcrumb.outlasted(tree)); removed || !errors.Is(err, alive) {
 					t.Errorf("removed: %v", err)
 				}
 			}
 			m.alive = nil
-			if !v.local.crumbs.cleared(ctx, s, c) || there() {
+			if !v.breadcrumb.cleared(ctx, s, c) || there() {
 				t.Error("it stays for ever")
 			}
 			return nil

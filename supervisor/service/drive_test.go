@@ -11,15 +11,15 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/failsafe"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 )
 
-// handedOn are hands whose term was handed over, and goes on until run reports something.
+// handedOn is a stay whose term was handed over, and goes on until run reports something.
 type handedOn struct {
-	hands
+	*stay
 	run      func() role.Event
 	released func()
 }
@@ -40,7 +40,7 @@ func (h handedOn) Release(context.Context) role.Event {
 // An event that no action may report is logged as an error, and ends the term as the end of its lease does: nothing is given back without
 // a proof.
 func TestAnEventThatIsNotExpectedIsLoudAndEndsTheTermWithProof(t *testing.T) {
-	for name, err := range map[string]error{"it dies": nil, "it does not": child.ErrUnproved} {
+	for name, err := range map[string]error{"it dies": nil, "it does not": box.ErrUnproved} {
 		synctest.Test(t, func(t *testing.T) {
 			var log strings.Builder
 			var broken []error
@@ -53,7 +53,7 @@ func TestAnEventThatIsNotExpectedIsLoudAndEndsTheTermWithProof(t *testing.T) {
 			leave := make(chan struct{})
 			close(leave)
 			s := Session{Session: sess, Epoch: 2, Leave: leave, Gate: gateOf(sess)}
-			h := handedOn{hands: newHands(t.Context(), v, s), released: func() {
+			h := handedOn{stay: newStay(t.Context(), v, s), released: func() {
 				if released++; err != nil {
 					t.Errorf("%s: released", name)
 				}
@@ -64,7 +64,7 @@ func TestAnEventThatIsNotExpectedIsLoudAndEndsTheTermWithProof(t *testing.T) {
 			if len(broken) != 1 || !strings.Contains(broken[0].Error(), "Settled is not expected in Running") {
 				t.Errorf("%s: told %v", name, broken)
 			}
-			if text := log.String(); !strings.Contains(text, "[ERROR] the term ends") || !strings.Contains(text, "to=stopping reason=\"lease ending\"") {
+			if text := log.String(); !strings.Contains(text, "[ERROR] internal error (please report)") || !strings.Contains(text, "to=stopping reason=\"lease ending\"") {
 				t.Errorf("%s: logged %s", name, text)
 			}
 			if tree.ended == 0 || (released == 1) != (err == nil) || s2.Undead != (err != nil) || s2.Cause != role.LeaseEnding {
@@ -100,14 +100,14 @@ func TestATermThatHasNotGoneOnYetIsHandedOnOrEnded(t *testing.T) {
 				Claim: election.CarriedClaim{Crumb: json.RawMessage(`{}`)}, Run: &unit.Carried{}, tree: tree,
 			}})
 			gate := gateOf(&election.Session{})
-			term := v.testTerm(t.Context(), Session{Session: &election.Session{}, Epoch: 1, Gate: gate}, tree)
-			term.cand = &election.Candidate{}
+			stay := v.testStay(t.Context(), Session{Session: &election.Session{}, Epoch: 1, Gate: gate}, tree)
+			stay.candidacy.cand = &election.Candidate{}
 			ctx, end := context.WithCancelCause(t.Context())
 			unlock, _ := gate.TryPlain()
 			go func() { _ = gate.Shorten(t.Context()) }() // then the deadline is not ZooKeeper's own
 			synctest.Wait()
 			reported := make(chan role.Event, 1)
-			go func() { reported <- term.Resume(ctx) }()
+			go func() { reported <- stay.Resume(ctx) }()
 			synctest.Wait()
 			end(why)
 			unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"understudy/supervisor/config"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
@@ -11,24 +12,26 @@ import (
 
 // How long an attempt to prove a death may take.
 const (
-	proofPatience   = 5 * time.Second  // one attempt, before it is logged and repeated
-	partingPatience = 30 * time.Second // all attempts of a supervisor that stops
-	proofPause      = 10 * time.Millisecond
+	proofPatience = 5 * time.Second  // one attempt, before it is logged and repeated
+	stopPatience  = 30 * time.Second // all attempts of a supervisor that stops
+	proofPause    = 10 * time.Millisecond
 )
 
 // Prove ends the tree: when it reports Proved, nothing is alive in it, and nothing can be started in it.
-func (t *term) Prove(ctx context.Context) role.Event {
+func (t *stay) Prove(ctx context.Context) role.Event {
 	v := t.v
 	t.unwatch()
-	t.runs.closeRun()
-	v.history.ends(&t.entry, v.state.Cause.Why())
+	t.closeRun()
+	v.history.noteEnd(&t.term.entry, v.state.Cause.Why())
+	t.holdCopy(ctx)
 	e := t.prove(ctx)
 	if e.Kind != role.Proved {
 		return e // P2: keep the lock while a process may be alive
 	}
-	v.history.ended()
-	if v.conf.Once && v.state.Cause == role.StopAsked && t.runs.first != nil {
-		status := unit.ExitOf(t.runs.first)
+	t.freeCopy()
+	v.history.owed.end = time.Now().UTC()
+	if v.conf.Once && v.state.Cause == role.StopAsked && t.run.first != nil {
+		status := unit.ExitOf(t.run.first)
 		v.finished = &status
 	}
 	return e
@@ -36,55 +39,90 @@ func (t *term) Prove(ctx context.Context) role.Event {
 
 // prove kills the tree, and reports Proved only when it is known to be dead and nothing can be started in it any more. While the
 // lease lasts the lock is kept, and it goes on trying.
-func (c *candidate) prove(ctx context.Context) role.Event {
-	v := c.v
-	gaveUp := time.Now().Add(partingPatience)
+func (t *stay) prove(ctx context.Context) role.Event {
+	v := t.v
+	gaveUp := time.Now().Add(stopPatience)
 	for {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
 		go func() { // ends with bounded: the other nodes must read soon that a delay proves nothing
 			select {
-			case <-c.s.Ended():
+			case <-t.s.Ended():
 				wait.For(bounded, endFirst)
 				cancel()
 			case <-bounded.Done():
 			}
 		}()
-		err := c.tree.End(bounded)
+		over := v.pace.wait(proofPatience)
+		err := t.tree.End(bounded)
 		if err != nil {
 			wait.For(bounded, proofPause) // the attempt may have failed at once
 		}
+		over()
 		cancel()
 		if err == nil {
-			v.local.undead.forget()
+			v.undead.seen = ""
 			v.view.wellness.proved()
-			v.engagement.end()
-			c.s.Gate.Leave(v.Term())
+			v.disengage()
+			over := v.pace.wait(windUp) // guardians may be told of another deadline
+			t.s.Gate.Leave(v.Term())
+			over()
 			return role.Event{Kind: role.Proved}
 		}
-		v.log.Error("the child's death is not proved, the lock is kept", "error", err)
-		v.handover.offer(Stuck)
-		c.testify(ctx, c.cand, idOf(c.tree), err)
-		v.view.ails(unproved, v.local.undead.seen)
-		if !wait.Closed(c.s.Ended()) && (!wait.Closed(c.s.Leave) || time.Now().Before(gaveUp)) {
+		v.log.Error("the program is not proved dead, and the lock is kept", "error", err)
+		v.offer(Stuck)
+		over = v.pace.wait(endless)
+		t.testify(ctx, t.candidacy.cand, idOf(t.tree), err)
+		over()
+		v.view.showCondition(unproved, v.undead.seen)
+		if !wait.Closed(t.s.Ended()) && (!wait.Closed(t.s.Leave) || time.Now().Before(gaveUp)) {
 			continue
 		}
-		v.local.undead.keep(c.tree, c.s.Epoch)
+		v.undead.tree, v.undead.epoch = t.tree, t.s.Epoch
 		return role.Event{Kind: role.Unproved}
 	}
 }
 
-// Undo undoes the programs' effects. None of their processes is alive.
-func (t *term) Undo(ctx context.Context) role.Event {
+// Undo undoes the programs' effects. None of their processes is alive. P2: what is not undone keeps the lock as long as there is a session,
+// and the breadcrumb after that.
+func (t *stay) Undo(ctx context.Context) role.Event {
 	v := t.v
-	switch {
-	case v.state.Then == role.Judge:
-		v.unit.UndoAll(ctx)
-	case wait.Closed(t.s.Ended()): // only this service's next stay waits for it
-		v.unit.StartUndo(context.WithoutCancel(ctx))
-	default: // the context may have ended
-		v.unit.UndoAll(context.WithoutCancel(ctx))
+	defer v.pace.wait(endless)() // each attempt has a timeout
+	if v.state.Then == role.Judge {
+		switch err := v.unit.Undo(ctx); {
+		case err == nil:
+			return role.Event{Kind: role.Settled}
+		case ctx.Err() != nil:
+			return t.over(ctx)
+		}
+		return role.Event{Kind: role.Unsettled}
 	}
-	return role.Event{Kind: role.Settled}
+	trying, enough := linger(ctx, t.s.Leave, stopPatience)
+	defer enough()
+	t.term.helpers.Go(func() {
+		select {
+		case <-t.s.Ended():
+		case <-v.node.Hurry:
+		case <-trying.Done():
+		}
+		enough()
+	})
+	report := func() {
+		v.offer(Stuck)
+		v.breadcrumb.noteNotUndone(ctx, t.candidacy.cand, idOf(t.tree), v.unit.Owed())
+		v.view.announce()
+	}
+	undone := v.unit.UndoAll(trying, report)
+	enough()
+	t.term.helpers.Wait()
+	t.tree.Settle(undone)
+	if undone {
+		return role.Event{Kind: role.Settled}
+	}
+	report()
+	v.log.Warn("a oneshot is not undone: the lock ends with its session, and the breadcrumb stays", "not undone", v.unit.Owed())
+	v.unit.StartUndo(context.WithoutCancel(ctx)) // only this service's next stay waits for it
+	t.runStandbyHook(ctx)
+	return role.Event{Kind: role.Unsettled}
 }
 
 // How long Release waits after ZooKeeper has refused the release.
@@ -96,49 +134,63 @@ const (
 // Release gives the lock back. As long as ZooKeeper refuses, Release keeps the lock, tells the other nodes why, and tries again at growing
 // intervals, until the session is over, or all services leave it; the lock ends with the session. With --once, the first refusal leaves
 // the lock to the end of its session.
-func (t *term) Release(ctx context.Context) role.Event {
+func (t *stay) Release(ctx context.Context) role.Event {
 	v := t.v
 	trying, enough := linger(ctx, t.s.Leave, proofPatience)
 	defer enough()
 	for next := minRefusal; ; next = min(2*next, maxRefusal) {
-		err := t.claim.Release(context.WithoutCancel(ctx)) // the session bounds the wait for an answer
+		over := v.pace.wait(endless)
+		err := t.term.claim.Release(context.WithoutCancel(ctx)) // the session bounds the wait for an answer
+		over()
 		if err == nil {
 			return role.Event{Kind: role.Released}
 		}
 		if t.s.Over() != nil || v.finished != nil || wait.Closed(trying.Done()) {
 			v.log.Warn("cannot give the lock back, it ends with its session", "error", err)
 			t.trouble = err
-			t.tellStandby(ctx)
+			t.runStandbyHook(ctx)
 			return role.Event{Kind: role.NotReleased}
 		}
 		v.log.Error("the lock cannot be given back, and is kept until then", "error", err, "again in", next)
-		v.handover.offer(Stuck)
-		v.view.remark("the lock cannot be given back: " + err.Error())
-		v.view.say()
+		v.offer(Stuck)
+		v.view.note = "the lock cannot be given back: " + err.Error()
+		v.view.announce()
 		again := time.NewTimer(next)
+		over = v.pace.wait(endless)
 		select {
 		case <-again.C:
 		case <-t.s.Ended():
 		case <-trying.Done():
 		}
+		over()
 		again.Stop()
 	}
 }
 
 // Record tells the hooks, and closes the term's entry in the history.
-func (t *term) Record(ctx context.Context) role.Event {
+func (t *stay) Record(ctx context.Context) role.Event {
 	v := t.v
 	if v.state.Then == role.GiveUp {
-		v.hooks.onGiveUp(ctx, string(v.state.Cause.Why()))
+		v.runHook(ctx, "on_give_up", v.conf.Hooks.OnGiveUp, string(v.state.Cause.Why()))
 	}
-	v.history.end(ctx, t.cand, &t.entry, v.conf.Moves, v.state.Cause.Why())
-	t.tellStandby(ctx)
+	over := v.pace.wait(endless)
+	v.history.recordEnd(ctx, t.candidacy.cand, &t.term.entry, v.conf.Moves, v.state.Cause.Why())
+	over()
+	t.runStandbyHook(ctx)
 	return role.Event{Kind: role.Recorded}
 }
 
-// tellStandby runs on_standby.
-func (t *term) tellStandby(ctx context.Context) {
-	if v := t.v; t.lived {
-		v.hooks.onStandby(ctx, string(v.state.Cause.Why()))
+// runStandbyHook runs on_standby.
+func (t *stay) runStandbyHook(ctx context.Context) {
+	if v := t.v; t.term.lived {
+		v.runHook(ctx, "on_standby", v.conf.Hooks.OnStandby, string(v.state.Cause.Why()))
 	}
+}
+
+// runHook runs an operator's command on an event. Nothing waits for it.
+func (v *Service) runHook(ctx context.Context, name string, hook config.Hook, why string, facts ...string) {
+	if why != "" {
+		facts = append(facts, "UNDERSTUDY_REASON="+why)
+	}
+	v.unit.RunHook(context.WithoutCancel(ctx), name, hook, append(v.unit.Facts(v.mem.story.token), facts...))
 }

@@ -4,35 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/fencing/agent"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/service/role"
 )
-
-// fence is how a term makes sure that no other node's programs run.
-type fence struct {
-	*term
-	until time.Duration // P1: a promise forbids a start before that, unless a proof has made it needless
-}
-
-// begin resets the state of a former term.
-func (t *fence) begin() { t.until = 0 }
 
 // errPaused says that nobody may be promoted.
 var errPaused = errors.New("the service is paused")
 
 // Fence makes sure that no other node's child runs, and that the breadcrumb names us: P5.
-func (t *fence) Fence(ctx context.Context) role.Event {
+func (t *stay) Fence(ctx context.Context) role.Event {
 	v := t.v
-	former, token, began := t.claim.Previous, t.claim.PreviousToken, time.Now()
+	previous, token, began := t.term.claim.Previous, t.term.claim.PreviousToken, time.Now()
 	fenced, err := t.fenceUnlessPaused(ctx)
-	v.mem.story.formerDead(fenced.By)
-	if t.entry.fenced(election.Proof(fenced.Story())); former != nil {
+	told := fenced
+	told.By = v.inbox.intents.confirmed(fenced.By)
+	v.mem.story.fenced = told.By
+	t.term.entry.story, t.term.entry.previous = election.Proof(told.Story()), t.term.claim.PreviousEnding(previous)
+	if previous != nil {
 		if !errors.Is(err, errPaused) { // else the fencing had no outcome
 			by := fenced.By
 			if err != nil {
@@ -40,12 +35,18 @@ func (t *fence) Fence(ctx context.Context) role.Event {
 			}
 			v.node.Observer.Fenced(v.name, by, time.Since(began))
 		}
-		t.entry.took(time.Since(began))
+		t.term.entry.FenceMs = time.Since(began).Milliseconds()
 	}
-	if p := t.claim.Previous; p != nil && seenAlive(err) { // before another node, which may not see it, claims
-		v.local.crumbs.alive(ctx, t.cand, p.Tree, err)
+	if p := t.term.claim.Previous; p != nil && seenAlive(err) { // before another node, which may not see it, claims
+		over := v.pace.wait(endless)
+		if left, ok := errors.AsType[*fencing.NotUndone](err); ok {
+			v.breadcrumb.noteNotUndone(ctx, t.candidacy.cand, p.Tree, left.Names)
+		} else {
+			v.breadcrumb.noteAlive(ctx, t.candidacy.cand, p.Tree, err)
+		}
+		over()
 	}
-	t.tellFenced(ctx, former, token, fenced, err)
+	t.runFenceHook(ctx, previous, token, fenced, err)
 	if err == nil {
 		err = t.alone(ctx)
 	}
@@ -56,17 +57,17 @@ func (t *fence) Fence(ctx context.Context) role.Event {
 }
 
 // fenceUnlessPaused fences the node that the breadcrumb names, and gives up if the service is paused meanwhile.
-func (t *fence) fenceUnlessPaused(ctx context.Context) (fencing.Outcome, error) {
+func (t *stay) fenceUnlessPaused(ctx context.Context) (fencing.Outcome, error) {
 	v := t.v
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stirred := false
+	woken := false
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for !v.inbox.intents.control().Paused { // it may be known already
 			select {
 			case <-v.inbox.news:
-				stirred = true
+				woken = true
 			case <-ctx.Done():
 				return
 			}
@@ -79,49 +80,56 @@ func (t *fence) fenceUnlessPaused(ctx context.Context) (fencing.Outcome, error) 
 	}
 	cancel(nil)
 	wg.Wait()
-	if stirred {
-		v.inbox.news.stir() // the next action has not seen the pause
+	if woken {
+		v.inbox.news.wake() // the next action has not seen the pause
 	}
 	return fenced, err
 }
 
-func (t *fence) ensureDead(ctx context.Context) (fencing.Outcome, error) {
-	claim := t.claim
-	t.until = t.v.node.Promises.Bound(t.v.name)
+func (t *stay) ensureDead(ctx context.Context) (fencing.Outcome, error) {
+	claim := t.term.claim
+	t.term.until = t.v.node.Promises.Bound(t.v.name)
 	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}
 	if claim.Previous == nil {
 		if err := t.sitOut(ctx, nil); err != nil {
 			return fenced, err
 		}
-		return fenced, claim.Inscribe(ctx)
+		return fenced, t.inscribe(ctx)
 	}
 	for {
 		if claim.Previous != nil {
 			var err error
-			if fenced, err = t.fenceOne(ctx); errors.Is(err, election.ErrCrumbChanged) {
+			fenced, err = t.fenceOne(ctx)
+			if errors.Is(err, election.ErrCrumbChanged) {
 				continue
 			} else if err != nil {
 				return fenced, err
 			}
 		}
 		// P5: a delay proves nothing if its node was seen alive meanwhile.
-		if p := claim.Previous; p != nil && p.Leftover.Known && fenced.By == fencing.ByGrace {
+		if p := claim.Previous; p != nil && undelayed(p) != nil && fenced.By == fencing.ByGrace {
 			continue
 		}
-		err := claim.Inscribe(ctx)
+		err := t.inscribe(ctx)
 		if !errors.Is(err, election.ErrCrumbChanged) {
 			return fenced, err
 		}
 	}
 }
 
+// inscribe has the breadcrumb name us.
+func (t *stay) inscribe(ctx context.Context) error {
+	defer t.v.pace.wait(endless)()
+	return t.term.claim.Inscribe(ctx)
+}
+
 // fenceOne fences the node that the breadcrumb names now. Meanwhile it watches whether we lose the lock, and whether the breadcrumb goes.
-func (t *fence) fenceOne(ctx context.Context) (fencing.Outcome, error) {
-	v, claim := t.v, t.claim
+func (t *stay) fenceOne(ctx context.Context) (fencing.Outcome, error) {
+	v, claim := t.v, t.term.claim
 	p, self := claim.Previous, v.node.Self
 	chain := fencing.Chain{
 		Local: func(ctx context.Context, _ fencing.Target) (fencing.Verdict, string, error) {
-			return v.local.crumbs.witness().Prove(ctx, p.Node, p.Machine, p.Boot, p.Tree, seenOf(p.Leftover))
+			return v.breadcrumb.witness().Prove(ctx, v.name, p.Node, p.Machine, p.Boot, p.Tree, seenOf(p.Leftover))
 		},
 		Logger: v.node.Logger,
 	}
@@ -131,23 +139,28 @@ func (t *fence) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 		Session: p.Session, Tree: p.Tree, Seen: seenOf(p.Leftover), By: fencing.Claimant{Node: self.Node, Token: claim.Token},
 	}
 	var err error
-	if chain.Grace, err = claim.Delay(ctx, v.conf.GraceDelay); err != nil {
+	over := v.pace.wait(endless)
+	chain.Grace, err = claim.Delay(ctx, v.conf.GraceDelay)
+	over()
+	if err != nil {
 		return fencing.Outcome{}, err
 	}
 	until, unlisted := v.node.Promises.Binding(v.name, election.Peer{Node: self.Node, Machine: self.Machine, Agent: v.view.agent}, p)
-	if p.Leftover.Known {
-		unlisted = leftoverError(p)
+	if err := undelayed(p); err != nil {
+		unlisted = err
 	}
-	if chain.NoDelay = unlisted != nil; !chain.NoDelay {
+	chain.NoDelay = unlisted != nil
+	if !chain.NoDelay {
 		chain.Grace = max(chain.Grace, until-v.node.Machine.Now())
 	}
 	chain.Steps, chain.OnFailure = t.steps(p, chain.Grace)
 	if p.Node == "" && len(chain.Steps) > 0 { // a method that does not know the node proves nothing
-		if chain.Steps = nil; chain.OnFailure != fencing.Grace {
+		chain.Steps = nil
+		if chain.OnFailure != fencing.Grace {
 			return fencing.Outcome{}, fmt.Errorf("%w: the breadcrumb cannot be read, it is unknown whom to fence", fencing.ErrRefused)
 		}
 	}
-	v.log.Info("fencing the former active", "node", p.Node, "token", claim.PreviousToken, "grace", chain.Grace)
+	v.log.Info("fencing the previous node", "node", p.Node, "token", claim.PreviousToken, "grace", chain.Grace)
 	ctx, cancel := context.WithCancelCause(ctx)
 	confirmed := make(chan struct{})
 	var wg sync.WaitGroup
@@ -160,26 +173,29 @@ func (t *fence) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	})
 	defer wg.Wait()
 	defer cancel(nil)
+	over = v.pace.wait(endless) // each method has a timeout, and so has the delay
 	fenced, err := chain.Fence(ctx, target, claim.Since, confirmed)
+	over()
 	switch {
 	case err != nil && errors.Is(err, fencing.ErrRefused) && unlisted != nil:
-		v.mem.story.failed(unlisted.Error())
+		v.mem.story.failure = unlisted.Error()
 		return fenced, fmt.Errorf("%w: %w", err, unlisted)
 	case err != nil:
 		return fenced, err
 	}
-	if t.until = until; fenced.By != fencing.ByGrace { // a proof makes the promise needless
-		t.until = 0
-		return fenced, nil
+	t.term.until = until
+	if fenced.By != fencing.ByGrace { // a proof makes the promise to that term needless
+		t.term.until = v.node.Promises.BoundBesides(v.name, claim.PreviousToken)
+		return fenced, t.sitOut(ctx, nil)
 	}
 	return fenced, t.sitOut(ctx, confirmed)
 }
 
 // steps are the fencing methods of a service. Without configured ones, it asks the agent while the grace delay lasts.
-func (t *fence) steps(former *election.BreadCrumb, grace time.Duration) ([]fencing.Step, fencing.OnFailure) {
+func (t *stay) steps(previous *election.BreadCrumb, grace time.Duration) ([]fencing.Step, fencing.OnFailure) {
 	v := t.v
 	ask := v.node.Agent.Ask
-	if len(v.conf.Fence) > 0 || ask == nil || former.Agent == "" {
+	if len(v.conf.Fence) > 0 || ask == nil || previous.Agent == "" {
 		return v.conf.Fence, fencing.OnFailure(v.conf.Fencing.OnFailure)
 	}
 	return []fencing.Step{{Method: agent.Method{Keys: ask.Keys, Dial: ask.Dial}, Timeout: max(grace, askAtLeast)}}, fencing.Grace
@@ -189,31 +205,33 @@ func (t *fence) steps(former *election.BreadCrumb, grace time.Duration) ([]fenci
 const askAtLeast = time.Second
 
 // sitOut waits until this node's promise is over, or not needed any more.
-func (t *fence) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
+func (t *stay) sitOut(ctx context.Context, confirmed <-chan struct{}) error {
 	v, told := t.v, false
 	for ctx.Err() == nil {
-		left := t.until - v.node.Machine.Now()
+		left := t.term.until - v.node.Machine.Now()
 		if left <= 0 {
 			return nil
 		}
 		if !told {
 			told = true
-			v.log.Info("waiting for the end of a promise that this node gave", "left", left.Round(time.Millisecond))
+			v.log.Info("this node agreed not to start it: waiting for the end of that time", "left", left.Round(time.Millisecond))
 		}
 		timer := time.NewTimer(left)
+		over := v.pace.wait(endless)
 		select {
 		case <-timer.C:
 		case <-confirmed:
-			t.until = 0
+			t.term.until = 0
 		case <-ctx.Done():
 		}
+		over()
 		timer.Stop()
 	}
 	return context.Cause(ctx)
 }
 
 // refusal is the event of a failed fencing.
-func (t *fence) refusal(ctx context.Context, err error) role.Event {
+func (t *stay) refusal(ctx context.Context, err error) role.Event {
 	v := t.v
 	switch {
 	case ctx.Err() != nil:
@@ -223,26 +241,32 @@ func (t *fence) refusal(ctx context.Context, err error) role.Event {
 	case errors.Is(err, errPaused):
 		return role.Event{Kind: role.PauseAsked}
 	case errors.Is(err, errLeftHere): // no breadcrumb names those processes
-		v.mem.story.failed(err.Error())
+		v.mem.story.failure = err.Error()
 		v.log.Error("nothing is started", "error", err)
 		return role.Event{Kind: role.FormerAlive}
 	}
-	v.log.Error("the former active could not be fenced: nothing is started; when you know that its child is dead, "+
-		"run `understudy fence confirm`", "error", err)
+	v.log.Error("takeover blocked: the previous node's program is not proved dead, and nothing is started; "+
+		"`understudy status` gives what to do", "error", err)
 	return role.Event{Kind: role.FormerAlive, Settle: true}
 }
 
-// tellFenced tells the hook the outcome.
-func (t *fence) tellFenced(ctx context.Context, former *election.BreadCrumb, token int64, by fencing.Outcome, err error) {
-	if former == nil || ctx.Err() != nil || errors.Is(err, election.ErrLost) || errors.Is(err, errPaused) {
+// runFenceHook tells the hook the outcome.
+func (t *stay) runFenceHook(ctx context.Context, previous *election.BreadCrumb, token int64, by fencing.Outcome, err error) {
+	if previous == nil || ctx.Err() != nil || errors.Is(err, election.ErrLost) || errors.Is(err, errPaused) {
 		return
 	}
-	t.v.hooks.onFence(ctx, former, token, by, err)
+	result := "dead"
+	if err != nil {
+		result = "refused"
+	}
+	t.v.runHook(ctx, "on_fence", t.v.conf.Hooks.OnFence, "",
+		"UNDERSTUDY_FENCED_NODE="+previous.Node, "UNDERSTUDY_FENCED_HOST="+previous.Host, "UNDERSTUDY_FENCED_TOKEN="+strconv.FormatInt(token, 10),
+		"UNDERSTUDY_FENCED_BY="+by.By, "UNDERSTUDY_FENCED_RESULT="+result, "UNDERSTUDY_FENCED_ATTEMPTS="+by.Told())
 }
 
 // mayStart checks each start. P1 then holds even if the role machine were wrong.
-func (t *fence) mayStart() error {
-	if t.until > 0 && t.v.node.Machine.Now() < t.until {
+func (t *stay) mayStart() error {
+	if t.term.until > 0 && t.v.node.Machine.Now() < t.term.until {
 		return errPromised
 	}
 	return nil
@@ -252,11 +276,11 @@ func (t *fence) mayStart() error {
 var errPromised = errors.New("this node has promised not to start it yet")
 
 // errLeftHere says that this node must not start a child, whichever node was active last.
-var errLeftHere = errors.New("processes of the service that a former supervisor of this machine left are alive")
+var errLeftHere = errors.New("processes of the service that a previous supervisor of this host left are alive")
 
 // alone is the last look at this machine: since the service became a candidate, another supervisor here may have ended, and another
 // node may have been active after that. P1.
-func (t *fence) alone(ctx context.Context) error {
+func (t *stay) alone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, endFirst)
 	defer cancel()
 	if l := t.v.node.Guard().Leftover(ctx, t.v.name, nil); l != nil {
@@ -267,5 +291,5 @@ func (t *fence) alone(ctx context.Context) error {
 
 // seenAlive tells whether fencing was refused because the child was seen alive, here or on its machine.
 func seenAlive(err error) bool {
-	return errors.Is(err, fencing.ErrRefused) && (errors.Is(err, fencing.ErrAlive) || errors.Is(err, child.ErrUnproved))
+	return errors.Is(err, fencing.ErrRefused) && (errors.Is(err, fencing.ErrAlive) || errors.Is(err, box.ErrUnproved))
 }

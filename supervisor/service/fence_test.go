@@ -11,7 +11,8 @@ import (
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/fencing/agent"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
 )
 
@@ -35,7 +36,7 @@ func TestAgentIsAskedWhereNothingIsConfigured(t *testing.T) {
 		"none has none": {crumb: &election.BreadCrumb{}},
 	} {
 		v := made(t, c.conf, func(n *Node) { n.Agent.Ask = c.ask })
-		steps, _ := v.testTerm(t.Context(), Session{}, nil).fence.steps(c.crumb, c.grace)
+		steps, _ := v.testStay(t.Context(), Session{}, nil).steps(c.crumb, c.grace)
 		got, limit := "", time.Duration(0)
 		if len(steps) > 0 {
 			got, limit = steps[0].Method.Name(), steps[0].Timeout
@@ -59,9 +60,9 @@ func TestOwnPromiseIsSatOut(t *testing.T) {
 	for name, confirm := range map[string]time.Duration{"to its end": 0, "confirmed": time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			term := made(t, Conf{}, func(n *Node) { n.Machine = clock{began: began} }).testTerm(t.Context(), Session{}, nil).fence
-			term.until = time.Hour + 5*time.Second
-			if err := term.mayStart(); !errors.Is(err, errPromised) {
+			stay := made(t, Conf{}, func(n *Node) { n.Machine = clock{began: began} }).testStay(t.Context(), Session{}, nil)
+			stay.term.until = time.Hour + 5*time.Second
+			if err := stay.mayStart(); !errors.Is(err, errPromised) {
 				t.Errorf("%s: started meanwhile: %v", name, err)
 			}
 			confirmed, want := make(chan struct{}), 5*time.Second
@@ -69,17 +70,17 @@ func TestOwnPromiseIsSatOut(t *testing.T) {
 				want = confirm
 				time.AfterFunc(confirm, func() { close(confirmed) })
 			}
-			if err := term.sitOut(t.Context(), confirmed); err != nil || time.Since(began) != want {
+			if err := stay.sitOut(t.Context(), confirmed); err != nil || time.Since(began) != want {
 				t.Errorf("%s: waited %v: %v", name, time.Since(began), err)
 			}
-			if err := term.mayStart(); err != nil {
+			if err := stay.mayStart(); err != nil {
 				t.Errorf("%s: not started afterwards: %v", name, err)
 			}
 			over := errors.New("over")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cancel(over)
-			term.until = 2 * time.Hour
-			if err := term.sitOut(ctx, nil); !errors.Is(err, over) {
+			stay.term.until = 2 * time.Hour
+			if err := stay.sitOut(ctx, nil); !errors.Is(err, over) {
 				t.Errorf("%s: %v", name, err)
 			}
 		})
@@ -88,29 +89,29 @@ func TestOwnPromiseIsSatOut(t *testing.T) {
 
 // P1: whatever the breadcrumb says, nothing is started beside what a former supervisor has left here.
 func TestNothingIsStartedBesideALeftover(t *testing.T) {
-	l := &child.Leftover{Pid: 7, Program: "db", State: "D (disk sleep)"}
+	l := &box.Leftover{Pid: 7, Program: "db", State: "D (disk sleep)"}
 	v := made(t, Conf{}, func(n *Node) {
-		n.Guard = func() Guard { return haunted{left: func() *child.Leftover { return l }} }
+		n.Guard = func() host.Guard { return haunted{left: func() *box.Leftover { return l }} }
 	})
-	term := v.testTerm(t.Context(), Session{}, nil).fence
-	err := term.alone(t.Context())
-	if e := term.refusal(t.Context(), err); e != (role.Event{Kind: role.FormerAlive}) || v.mem.story.failure == "" { // it does not rest until that is settled
+	stay := v.testStay(t.Context(), Session{}, nil)
+	err := stay.alone(t.Context())
+	if e := stay.refusal(t.Context(), err); e != (role.Event{Kind: role.FormerAlive}) || v.mem.story.failure == "" { // it does not rest until that is settled
 		t.Errorf("%v: %+v, %q", err, e, v.mem.story.failure)
 	}
 	l = nil
-	if err := term.alone(t.Context()); err != nil {
+	if err := stay.alone(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
 // A refused fencing says whether somebody else may settle it: that is so only if the former active could not be fenced.
 func TestARefusalSaysWhatItIs(t *testing.T) {
-	term := made(t, Conf{}, nil).testTerm(t.Context(), Session{}, nil).fence
+	stay := made(t, Conf{}, nil).testStay(t.Context(), Session{}, nil)
 	for err, want := range map[error]role.Event{
 		fencing.ErrRefused: {Kind: role.FormerAlive, Settle: true}, errLeftHere: {Kind: role.FormerAlive}, errPaused: {Kind: role.PauseAsked},
 		election.ErrLost: {Kind: role.LockLost},
 	} {
-		if e := term.refusal(t.Context(), err); e != want {
+		if e := stay.refusal(t.Context(), err); e != want {
 			t.Errorf("%v: %+v, want %+v", err, e, want)
 		}
 	}
@@ -118,7 +119,7 @@ func TestARefusalSaysWhatItIs(t *testing.T) {
 
 // The breadcrumb says that a child is alive only if it was seen; a node that did not answer proves nothing.
 func TestOnlyWhoIsSeenAliveIsSaidToBe(t *testing.T) {
-	seen := &child.AliveError{Leftover: child.Leftover{Pid: 7}, Err: child.ErrUnproved}
+	seen := &box.AliveError{Leftover: box.Leftover{Pid: 7}, Err: box.ErrUnproved}
 	for err, said := range map[error]bool{
 		errors.Join(fencing.ErrRefused, seen):                    true,
 		errors.Join(fencing.ErrRefused, fencing.ErrAlive):        true,
@@ -128,6 +129,19 @@ func TestOnlyWhoIsSeenAliveIsSaidToBe(t *testing.T) {
 	} {
 		if seenAlive(err) != said {
 			t.Errorf("%v: said %v", err, !said)
+		}
+	}
+}
+
+// The history tells an overlap that an operator caused by the word of fencing.
+func TestTheHistoryKnowsAConfirmation(t *testing.T) {
+	for story, want := range map[string]bool{
+		fencing.Outcome{By: fencing.ByConfirmed}.Story(): true,
+		fencing.Outcome{By: fencing.ByConfirmed, Attempts: []fencing.Attempt{{Method: "ssh", Err: errors.New("refused")}}}.Story(): true,
+		fencing.Outcome{By: fencing.ByGrace}.Story(): false, string(election.NoBreadcrumb): false, "": false,
+	} {
+		if got := election.Proof(story).Confirmed(); got != want {
+			t.Errorf("%q: %v", story, got)
 		}
 	}
 }

@@ -39,31 +39,34 @@ func (f *finding) write(now fitness) {
 	f.fit = now
 	f.mu.Unlock()
 	if now != was {
-		f.news.stir()
+		f.news.wake()
 	}
 }
 
-// precheck is the command that says whether this node is fit to be a candidate.
+// precheck finds out whether this node is fit to be a candidate: by the service's own command, and by what the machine lacks.
 type precheck struct {
 	unit  *unit.Unit
-	due   chan struct{} // capacity 1: a request to run it
-	found finding
+	lacks func(config.Service) error // nil: that is not looked at
+	due   chan struct{}              // capacity 1: a request to look
+	found finding                    // of the command
+	lack  finding
+	reach child.Reach
 
 	mu        sync.Mutex // guards the fields below
-	conf      config.Precheck
-	candidate bool // this node is one: only then the precheck is run
+	conf      config.Service
+	candidate bool // this node is one: only then it is looked at
 }
 
 // configure puts a config in force. A changed command has said nothing yet.
-func (p *precheck) configure(c config.Precheck) {
+func (p *precheck) configure(c config.Service) {
 	p.mu.Lock()
-	changed := !reflect.DeepEqual(p.conf, c)
+	was := p.conf
 	p.conf = c
 	p.mu.Unlock()
-	if changed {
+	if !reflect.DeepEqual(was.Precheck, c.Precheck) {
 		p.found.write(fitness{})
-		wait.Poke(p.due)
 	}
+	wait.Poke(p.due)
 }
 
 // stand says whether this node is a candidate.
@@ -76,15 +79,32 @@ func (p *precheck) stand(yes bool) {
 	}
 }
 
-// keep keeps its verdict current for as long as this node is a candidate.
-func (p *precheck) keep(ctx context.Context) {
+// lookHere is how often a candidate looks for what this machine lacks.
+const lookHere = time.Minute
+
+// checkOften keeps its verdict current for as long as this node is a candidate.
+func (p *precheck) checkOften(ctx context.Context) {
 	for ctx.Err() == nil {
 		p.mu.Lock()
 		conf, candidate := p.conf, p.candidate
 		p.mu.Unlock()
-		if len(conf.Exec) > 0 && candidate {
+		pause := lookHere
+		if candidate && p.lacks != nil {
+			why, err := child.Reached(ctx, &p.reach, func() (error, error) { return p.lacks(conf), nil }, nil)
+			switch {
+			case err != nil: // it is not known: no reason to stand back
+			case why != nil:
+				p.lack.write(fitness{why: why.Error()})
+			default:
+				p.lack.write(fitness{})
+			}
+		}
+		if len(conf.Precheck.Exec) > 0 {
+			pause = max(conf.Precheck.Interval, time.Second)
+		}
+		if len(conf.Precheck.Exec) > 0 && candidate {
 			now := fitness{known: true}
-			if err := p.unit.Command(ctx, "precheck", child.Spec{Argv: conf.Exec, Env: p.unit.Facts(0)}, conf.Timeout); err != nil {
+			if err := p.unit.Command(ctx, "precheck", child.Spec{Argv: conf.Precheck.Exec, Env: p.unit.Facts(0)}, conf.Precheck.Timeout); err != nil {
 				now.why = err.Error()
 			}
 			if ctx.Err() != nil {
@@ -92,12 +112,14 @@ func (p *precheck) keep(ctx context.Context) {
 			}
 			p.found.write(now)
 		}
-		next := time.NewTimer(max(conf.Interval, time.Second))
+		var next <-chan time.Time // of one that is no candidate, nothing is asked
+		if candidate {
+			next = time.After(pause)
+		}
 		select {
-		case <-next.C:
+		case <-next:
 		case <-p.due:
 		case <-ctx.Done():
 		}
-		next.Stop()
 	}
 }

@@ -21,21 +21,50 @@ type history struct {
 // entry is what the history says of one term.
 type entry struct {
 	election.Activation
-	story election.Proof // how the former active was fenced
+	story    election.Proof  // how the former active was fenced
+	previous election.Ending // of the previous active's programs, unless it writes that itself
+	rose     chan rise       // of the programs; capacity 1: the first time counts
+}
+
+// rise is when programs were ready, and how long on_active ran before that.
+type rise struct {
+	at     time.Time
+	hooked time.Duration
 }
 
 func newEntry(token int64) entry {
-	return entry{Activation: election.Activation{Token: token, Start: time.Now().UTC()}}
+	return entry{Activation: election.Activation{Token: token, Start: time.Now().UTC()}, rose: make(chan rise, 1)}
 }
 
-// fenced notes how the former active node was fenced.
-func (e *entry) fenced(story election.Proof) { e.story = story }
+// noteStart notes that the programs may start: from here on the term belongs to the history, however short it is.
+func (e *entry) noteStart() {
+	now := time.Now().UTC()
+	e.Fenced, e.Started = e.story, &now
+}
 
-// took notes how long that took. There was a former active node.
-func (e *entry) took(d time.Duration) { e.FenceMs = d.Milliseconds() }
+// ready notes that the programs are ready. It may be called while history.begin has the entry.
+func (e *entry) ready(hooked time.Duration) {
+	select {
+	case e.rose <- rise{time.Now().UTC(), hooked}:
+	default:
+	}
+}
 
-// begun notes that the programs may start: from here on the term belongs to the history, however short it is.
-func (e *entry) begun() { e.Fenced = e.story }
+// risen puts into the entry when its programs were ready for the first time.
+func (e *entry) risen(r rise) {
+	if e.Ready == nil {
+		e.Ready, e.HookMs = &r.at, r.hooked.Milliseconds()
+	}
+}
+
+// settle is risen, if they were.
+func (e *entry) settle() {
+	select {
+	case r := <-e.rose:
+		e.risen(r)
+	default:
+	}
+}
 
 // ending is the end of a term. If the term ended with its session, the next session writes it: the node that took over knows only
 // that this one was lost.
@@ -45,13 +74,11 @@ type ending struct {
 	end   time.Time // zero: its death is proved only now
 }
 
-// ends notes that a term is about to end, before that is proved.
-func (h *history) ends(e *entry, why election.Reason) {
+// noteEnd notes that a term is about to end, before that is proved.
+func (h *history) noteEnd(e *entry, why election.Reason) {
+	e.settle()
 	h.owed = &ending{entry: e.Activation, why: why}
 }
-
-// ended notes that it has.
-func (h *history) ended() { h.owed.end = time.Now().UTC() }
 
 // takeOwed returns the unwritten end, once.
 func (h *history) takeOwed() *ending {
@@ -74,24 +101,73 @@ func (h *history) correct(ctx context.Context, cand *election.Candidate, w endin
 	}
 }
 
-// begin writes the term's entry, after the lock was taken.
-func (h *history) begin(ctx context.Context, cand *election.Candidate, e *entry, limit config.Moves) {
+// recordStart writes the term's entry, after the lock was taken, and when the programs are ready.
+func (h *history) recordStart(ctx context.Context, cand *election.Candidate, e *entry, limit config.Moves) {
 	if !wait.For(ctx, settling) {
 		return // it is recorded at the term's end
 	}
-	if e.Entry != "" {
-		return // a former image of this process has written it
+	e.settle()
+	if e.Entry == "" { // else a former image of this process has written it
+		err := h.record(context.WithoutCancel(ctx), cand, e, e.Activation)
+		if err != nil && ctx.Err() == nil {
+			h.log.Debug("the history is incomplete", "error", err)
+		}
+		h.moves.limit(ctx, cand, limit, e.Token)
 	}
-	name, err := cand.History.Record(context.WithoutCancel(ctx), e.Activation, election.LostTo(e.Fenced))
-	e.Entry = name
-	if err != nil && ctx.Err() == nil {
-		h.log.Debug("the history is incomplete", "error", err)
+	if e.Entry == "" || e.Ready != nil {
+		return
 	}
-	h.moves.limit(ctx, cand, limit, e.Token)
+	select {
+	case r := <-e.rose:
+		e.risen(r)
+	case <-ctx.Done():
+		return
+	}
+	if err := cand.History.Amend(ctx, e.Entry, e.Activation); err != nil && ctx.Err() == nil {
+		h.log.Debug("the history does not say when the programs were ready", "error", err)
+	}
 }
 
-// end closes the entry.
-func (h *history) end(ctx context.Context, cand *election.Candidate, e *entry, limit config.Moves, why election.Reason) {
+// record writes the entry, and logs a takeover: that nobody has handed over.
+func (h *history) record(ctx context.Context, cand *election.Candidate, e *entry, a election.Activation) (err error) {
+	var lost *election.Activation
+	e.Entry, lost, err = cand.History.Record(ctx, a, election.LostTo(a.Fenced), e.previous)
+	if lost != nil {
+		facts := []any{"previous", lost.Node, "proof", proofOf(a.Fenced)}
+		if a.FenceMs > 0 {
+			facts = append(facts, "proof_took", time.Duration(a.FenceMs)*time.Millisecond)
+		}
+		h.log.Warn("took over without a switchover", append(facts, "nothing_ran", downTime(*lost, a), "token", a.Token)...)
+	}
+	return err
+}
+
+// proofOf is how a previous active node was known to be dead.
+func proofOf(p election.Proof) string {
+	if p.Fenced() {
+		return string(p)
+	}
+	return "its guardians gave the lock back"
+}
+
+// downTime is how long nothing ran before an activation began to start its programs, as far as that is known and the nodes' clocks agree.
+func downTime(lost, a election.Activation) string {
+	least, most := lost.EndMax, lost.EndMin
+	if a.Started == nil || least == nil {
+		return "unknown"
+	}
+	since := func(t time.Time) time.Duration { return max(a.Started.Sub(t), 0).Round(time.Millisecond) }
+	switch {
+	case most == nil:
+		return "at least " + since(*least).String()
+	case most.Equal(*least):
+		return since(*least).String()
+	}
+	return since(*least).String() + " to " + since(*most).String()
+}
+
+// recordEnd closes the entry.
+func (h *history) recordEnd(ctx context.Context, cand *election.Candidate, e *entry, limit config.Moves, why election.Reason) {
 	now := time.Now().UTC()
 	owed := h.takeOwed()
 	ctx = context.WithoutCancel(ctx)
@@ -104,7 +180,7 @@ func (h *history) end(ctx context.Context, cand *election.Candidate, e *entry, l
 		if a.Fenced == "" {
 			return
 		}
-		if _, err := cand.History.Record(bounded, a, election.LostTo(a.Fenced)); err != nil {
+		if err := h.record(bounded, cand, e, a); err != nil {
 			h.log.Debug("the term is not in the history", "error", err)
 		}
 		h.moves.limit(bounded, cand, limit, e.Token)

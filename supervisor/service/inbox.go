@@ -1,11 +1,17 @@
 package service
 
 import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
 )
 
 // inbox is all that a service learns from outside its own goroutine.
@@ -19,9 +25,15 @@ type inbox struct {
 
 func newInbox(node *Node, c Conf, u *unit.Unit, log hclog.Logger) *inbox {
 	n := newNews()
+	lacks := node.Lacks
+	if c.Once { // it is told by the exit code
+		lacks = nil
+	}
 	return &inbox{
 		news: n, given: given{news: n, conf: c}, intents: intents{node: node.Self.Node, log: log, news: n},
-		precheck: precheck{unit: u, due: make(chan struct{}, 1), found: finding{news: n}, conf: c.Precheck},
+		precheck: precheck{
+			unit: u, lacks: lacks, due: make(chan struct{}, 1), found: finding{news: n}, lack: finding{news: n}, conf: c.Service,
+		},
 		watchdog: armable{watchdog: node.Watchdog, guard: node.Guard, found: finding{news: n}},
 	}
 }
@@ -36,8 +48,8 @@ func (n *inbox) newSession() {
 func (n *inbox) bar(conf Conf) (election.Intents, role.Bar, string) {
 	now, known := n.intents.read()
 	b, why := barrier{
-		eligible: conf.Eligible, asked: known, control: now.Control,
-		prechecked: len(conf.Precheck.Exec) > 0 && !n.intents.forces(now.Control), precheck: n.precheck.found.read(),
+		eligible: conf.Eligible, asked: known, control: now.Control, drained: now.Drained, forced: n.intents.forces(now.Control),
+		prechecked: len(conf.Precheck.Exec) > 0, precheck: n.precheck.found.read(), lack: n.precheck.lack.read().why,
 		guarded: n.watchdog.required(), watchdog: n.watchdog.found.read(),
 	}.bar()
 	return now, b, why
@@ -48,9 +60,12 @@ type barrier struct {
 	eligible   bool // by its config
 	asked      bool // the operators' intents are known
 	control    election.Control
-	prechecked bool // the precheck has to have passed
+	drained    *election.Drained // nil: it is not
+	forced     bool              // an operator wants this node, drained or not, and whatever the precheck says
+	prechecked bool              // the precheck has to have passed
 	precheck   fitness
-	guarded    bool // the watchdog has to be armable
+	lack       string // what this machine lacks to start it
+	guarded    bool   // the watchdog has to be armable
 	watchdog   fitness
 }
 
@@ -63,9 +78,13 @@ func (b barrier) bar() (role.Bar, string) {
 		return role.Unasked, ""
 	case b.control.Paused:
 		return role.Paused, b.control.Words()
-	case b.prechecked && !b.precheck.known:
+	case b.drained != nil && !b.forced:
+		return role.Drained, b.drained.Words()
+	case b.lack != "":
+		return role.Unfit, "it could not start here: " + b.lack
+	case b.prechecked && !b.forced && !b.precheck.known:
 		return role.Untested, ""
-	case b.prechecked && b.precheck.why != "":
+	case b.prechecked && !b.forced && b.precheck.why != "":
 		return role.Unfit, "precheck: " + b.precheck.why
 	case b.guarded && !b.watchdog.known:
 		return role.WatchdogUnknown, ""
@@ -73,4 +92,72 @@ func (b barrier) bar() (role.Bar, string) {
 		return role.WatchdogUnarmed, "watchdog: " + b.watchdog.why
 	}
 	return role.NoBar, ""
+}
+
+// given is the newest config of a service, in force or about to be. All its methods are safe.
+type given struct {
+	news    news
+	removed atomic.Bool // the service is not in the config any more
+
+	mu    sync.Mutex // guards the fields below
+	conf  Conf
+	fresh bool // it is not in force yet
+}
+
+func (g *given) get() Conf {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.conf
+}
+
+func (g *given) give(c Conf) {
+	g.mu.Lock()
+	g.conf, g.fresh = c, true
+	g.mu.Unlock()
+	g.news.wake()
+}
+
+// takeFresh returns a config that is not in force yet.
+func (g *given) takeFresh() (c Conf, fresh bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	fresh, g.fresh = g.fresh, false
+	return g.conf, fresh
+}
+
+// news wakes the goroutine that serves, when its inbox has changed. Its capacity is 1.
+type news chan struct{}
+
+func newNews() news { return make(news, 1) }
+
+// wake says that there is news.
+func (n news) wake() { wait.Poke(n) }
+
+// errNews ends a wait: there is news.
+var errNews = errors.New("there is news")
+
+// unless calls await with a context that ends with errNews when there is news. Until that, or the end of ctx, await may take any time.
+func (n news) unless(ctx context.Context, p *pace, await func(context.Context) error) error {
+	over := p.wait(endless)
+	defer over()
+	ctx, cancel := context.WithCancelCause(ctx)
+	woken := false
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-n:
+			p.set(windUp)
+			woken = true
+			cancel(errNews)
+		case <-ctx.Done():
+			p.set(windUp)
+		}
+	})
+	err := await(ctx)
+	cancel(nil)
+	wg.Wait()
+	if woken && !errors.Is(err, errNews) {
+		n.wake() // it came too late for this wait, and counts for the next one
+	}
+	return err
 }

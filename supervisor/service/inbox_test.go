@@ -9,7 +9,7 @@ import (
 
 // The strongest bar counts, and what is not known yet bars as well.
 func TestTheStrongestBarCounts(t *testing.T) {
-	b := barrier{prechecked: true, guarded: true}
+	b := barrier{prechecked: true}
 	for _, step := range []struct {
 		want role.Bar
 		why  string
@@ -17,7 +17,9 @@ func TestTheStrongestBarCounts(t *testing.T) {
 	}{
 		{role.Ineligible, election.NotEligible, func() { b.eligible = true }},
 		{role.Unasked, "", func() { b.asked, b.control.Paused, b.control.By = true, true, "me" }},
-		{role.Paused, "paused by me", func() { b.control.Paused = false }},
+		{role.Paused, "paused by me", func() { b.control.Paused = false; b.drained = &election.Drained{By: "me", Why: "new disks"} }},
+		{role.Drained, "drained by me: new disks", func() { b.forced = true }},
+		{role.NoBar, "", func() { b.drained, b.forced, b.guarded = nil, false, true }},
 		{role.Untested, "", func() { b.precheck = fitness{true, "disk full"} }},
 		{role.Unfit, "precheck: disk full", func() { b.precheck.why = "" }},
 		{role.WatchdogUnknown, "", func() { b.watchdog = fitness{true, "busy"} }},

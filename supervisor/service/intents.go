@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/fencing"
 	"understudy/supervisor/wait"
 )
 
@@ -19,7 +20,9 @@ type intents struct {
 	log  hclog.Logger
 	news news
 
-	done carriedOut // for the goroutine that serves
+	done   carriedOut // for the goroutine that serves, as the next two
+	reload reload
+	leaves int64 // the order that drains this node, once it is under way
 
 	mu     sync.Mutex // guards the fields below
 	now    election.Intents
@@ -32,6 +35,13 @@ type carriedOut struct {
 	Switchover string `json:"switchover,omitempty"`
 	Restart    string `json:"restart,omitempty"`
 	Reload     string `json:"reload,omitempty"`
+	Forced     int64  `json:"forced,omitempty"` // the order that drains this node, if this activation was forced here in spite of it
+}
+
+// reload is what the newest reload has led to.
+type reload struct {
+	observed bool   // it is not known yet
+	failed   string // what went wrong
 }
 
 // watch keeps them current. It ends with the service's znodes.
@@ -53,14 +63,14 @@ func (n *intents) learn(w election.Intents) {
 	n.mu.Lock()
 	n.now, n.known = w, true
 	n.mu.Unlock()
-	n.news.stir()
+	n.news.wake()
 }
 
 func (n *intents) erase() {
 	n.mu.Lock()
 	n.erased = true
 	n.mu.Unlock()
-	n.news.stir()
+	n.news.wake()
 }
 
 // newSession notes that another session has read nothing yet.
@@ -68,7 +78,7 @@ func (n *intents) newSession() {
 	n.mu.Lock()
 	n.known, n.erased = false, false
 	n.mu.Unlock()
-	n.news.stir()
+	n.news.wake()
 }
 
 // read returns the known orders, and whether this session has read them.
@@ -103,11 +113,19 @@ const (
 
 // ordered returns the operators' order for the activation with this token, unless that is under way; from now on it counts as under way.
 func (n *intents) ordered(token int64) order {
-	c := n.control()
+	now, _ := n.read()
+	c := now.Control
 	if o := c.Switchover; o != nil && o.Token == token && !c.Paused {
 		if o.ID != n.done.Switchover {
 			n.done.Switchover = o.ID
 			n.log.Info("an operator orders a switchover", "token", token, "to", cmp.Or(o.To, "the first node that can"), "by", o.By)
+		}
+		return orderSwitchover
+	}
+	if d := now.Drained; d != nil && !c.Paused && d.ID != n.done.Forced {
+		if n.leaves != d.ID {
+			n.leaves = d.ID
+			n.log.Info("this node is drained: another one is to take the service", "token", token, "why", d.Words())
 		}
 		return orderSwitchover
 	}
@@ -117,7 +135,7 @@ func (n *intents) ordered(token int64) order {
 		return orderRestart
 	}
 	if o := c.Reload; o != nil && o.Token == token && o.ID != n.done.Reload {
-		n.done.Reload = o.ID
+		n.done.Reload, n.reload = o.ID, reload{}
 		n.log.Info("an operator orders a reload", "token", token, "by", o.By)
 		return orderReload
 	}
@@ -133,9 +151,25 @@ func (n *intents) forces(c election.Control) bool {
 
 // follow notes that this node follows an order to become active.
 func (n *intents) follow() {
-	if s := n.control().Switchover; s != nil && s.To == n.node {
-		n.done.Switchover = s.ID
+	now, _ := n.read()
+	n.done.Forced = 0
+	s := now.Control.Switchover
+	if s == nil || s.To != n.node {
+		return
 	}
+	n.done.Switchover = s.ID
+	if s.Force && now.Drained != nil {
+		n.done.Forced = now.Drained.ID
+	}
+}
+
+// confirmed is a proof with the operator who has confirmed the death, if one has since the newest activation.
+func (n *intents) confirmed(by string) string {
+	c := n.control().Confirmed
+	if c == nil || c.By == "" || by != fencing.ByConfirmed && by != string(election.NoBreadcrumb) {
+		return by
+	}
+	return string(election.ConfirmedBy(c.By))
 }
 
 // late reports whether there is an order for an earlier activation: it was written as this one began, and no other node would
@@ -143,26 +177,34 @@ func (n *intents) follow() {
 func (n *intents) late(token int64) bool {
 	before := func(o *election.Order) bool { return o != nil && o.Token < token }
 	c := n.control()
-	return before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Order)
+	return before(c.Restart) || before(c.Reload) || c.Switchover != nil && before(&c.Switchover.Order) || c.Confirmed != nil && c.Confirmed.Token < token
 }
 
 // answer returns a function that removes the orders that the activation with this token has carried out, or that were for a former
 // one: the commands that gave them wait for that. nil: there is no order.
 func (n *intents) answer(token int64) func(*election.Control) (changed bool) {
 	c := n.control()
-	if c.Switchover == nil && c.Restart == nil && c.Reload == nil {
+	if c.Switchover == nil && c.Restart == nil && c.Reload == nil && c.Confirmed == nil {
 		return nil
 	}
-	carriedOut := n.done
+	carriedOut, reload := n.done, n.reload
 	done := func(o *election.Order, id string) bool { return o != nil && (o.Token < token || o.ID == id) }
 	return func(c *election.Control) (changed bool) {
 		if c.Switchover != nil && c.Switchover.Token < token {
 			c.Switchover, changed = nil, true
 		}
+		if c.Confirmed != nil && c.Confirmed.Token < token {
+			c.Confirmed, changed = nil, true
+		}
 		if done(c.Restart, carriedOut.Restart) {
 			c.Restart, changed = nil, true
 		}
-		if done(c.Reload, carriedOut.Reload) {
+		switch ours := c.Reload != nil && c.Reload.ID == carriedOut.Reload && c.Reload.Token >= token; {
+		case !done(c.Reload, carriedOut.Reload):
+		case ours && (reload.observed || c.Reload.Failed != ""):
+		case ours && reload.failed != "":
+			c.Reload.Failed, changed = reload.failed, true
+		default:
 			c.Reload, changed = nil, true
 		}
 		return changed

@@ -36,6 +36,37 @@ func TestAnOrderIsCarriedOutOnce(t *testing.T) {
 	}
 }
 
+// A drained node gives away what is active there, except what an operator has forced it to take in spite of that, and what is paused.
+func TestADrainedNodeGivesUpWhatItHas(t *testing.T) {
+	first, second := &election.Drained{ID: 1}, &election.Drained{ID: 2}
+	to := func(node string, force bool) election.Control {
+		return election.Control{Switchover: &election.Switchover{Order: election.Order{ID: "1", Token: 6}, To: node, Force: force}}
+	}
+	for name, c := range map[string]struct {
+		claimed, now election.Intents
+		want         order
+	}{
+		"not drained":        {},
+		"drained":            {now: election.Intents{Drained: first}, want: orderSwitchover},
+		"before it claimed":  {claimed: election.Intents{Drained: first}, now: election.Intents{Drained: first}, want: orderSwitchover},
+		"paused":             {now: election.Intents{Drained: first, Control: election.Control{Paused: true}}},
+		"forced here":        {claimed: election.Intents{Drained: first, Control: to("a", true)}, now: election.Intents{Drained: first}},
+		"drained anew":       {claimed: election.Intents{Drained: first, Control: to("a", true)}, now: election.Intents{Drained: second}, want: orderSwitchover},
+		"forced before that": {claimed: election.Intents{Control: to("a", true)}, now: election.Intents{Drained: first}, want: orderSwitchover},
+		"another is forced":  {claimed: election.Intents{Drained: first, Control: to("b", true)}, now: election.Intents{Drained: first}, want: orderSwitchover},
+	} {
+		n := known(election.Control{})
+		n.learn(c.claimed)
+		n.follow()
+		n.learn(c.now)
+		for range 2 {
+			if got := n.ordered(7); got != c.want {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+	}
+}
+
 // A term takes back the orders that it has carried out, and those for a former one; an order that came meanwhile stays.
 func TestOnlyOrdersThatAreDoneAreTakenBack(t *testing.T) {
 	errand := func(id string, token int64) *election.Order { return &election.Order{ID: id, Token: token} }
@@ -60,6 +91,39 @@ func TestOnlyOrdersThatAreDoneAreTakenBack(t *testing.T) {
 		if left := c.there.Restart != nil || c.there.Reload != nil || c.there.Switchover != nil; left != c.left || changed == left {
 			t.Errorf("%s: left %v, changed %v", name, left, changed)
 		}
+	}
+}
+
+// A reload that did harm is not taken back: its command reads what went wrong, and takes it back.
+func TestAReloadThatFailedStaysUntilItsCommandHasReadWhy(t *testing.T) {
+	for name, c := range map[string]struct {
+		reload reload
+		token  int64 // of the activation
+		failed string
+		left   bool
+		want   string
+	}{
+		"done":                       {token: 7},
+		"observed":                   {reload: reload{observed: true}, token: 7, left: true},
+		"failed":                     {reload: reload{failed: "x"}, token: 7, left: true, want: "x"},
+		"told":                       {reload: reload{failed: "x"}, token: 7, failed: "x", left: true, want: "x"},
+		"of a former term":           {reload: reload{failed: "x"}, token: 8, failed: "x"},
+		"of a former term, not told": {reload: reload{observed: true}, token: 8},
+	} {
+		there := election.Control{Reload: &election.Order{ID: "1", Token: 7}}
+		n := known(there)
+		n.ordered(7)
+		n.reload = c.reload
+		there.Reload.Failed = c.failed
+		changed := n.answer(c.token)(&there)
+		if left := there.Reload != nil; left != c.left || left && there.Reload.Failed != c.want || changed != (!left || c.want != c.failed) {
+			t.Errorf("%s: changed %v, %+v", name, changed, there.Reload)
+		}
+	}
+	n := known(election.Control{Reload: &election.Order{ID: "2", Token: 7}})
+	n.reload = reload{failed: "x"} // an earlier one
+	if n.ordered(7); n.reload.failed != "" {
+		t.Error("the next reload counts as failed, too")
 	}
 }
 

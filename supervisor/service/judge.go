@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"understudy/supervisor/child"
@@ -12,13 +13,13 @@ import (
 )
 
 // Judge asks the restart policy what follows after a run has ended while its term goes on.
-func (t *runs) Judge(ctx context.Context) role.Event {
+func (t *stay) Judge(ctx context.Context) role.Event {
 	if ctx.Err() != nil {
 		return t.over(ctx)
 	}
-	v, why := t.v, t.why
-	v.view.ails(t.afterwards(), why.Error())
-	t.delay, t.held = 0, role.Again
+	v, why := t.v, t.run.why
+	v.view.showCondition(t.afterwards(), why.Error()+t.forecast())
+	t.run.delay, t.run.held = 0, role.Again
 	var ended *unit.Ended
 	var unstarted *unit.StartError
 	errors.As(why, &ended)
@@ -34,12 +35,14 @@ func (t *runs) Judge(ctx context.Context) role.Event {
 		return role.Event{Kind: role.Again}
 	}
 	hook := errors.Is(why, unit.ErrHook)
-	ok := ended != nil && ended.Status.Code == 0
-	v.mem.story.failed(why.Error())
+	ok := succeeded(why)
+	v.mem.story.failure = why.Error()
+	now := time.Now().UTC()
+	v.mem.story.exit, v.mem.story.exited = why.Error(), &now
 	before := v.mem.restarts
-	next := v.mem.restarts.ended(time.Now(), ok, unstarted == nil && !hook)
+	next := v.mem.restarts.after(why)
 	if hook && !next.again {
-		next.why = "on_active failed again and again"
+		next.why = "on_active keeps failing"
 	}
 	over := role.Failed
 	switch {
@@ -51,20 +54,127 @@ func (t *runs) Judge(ctx context.Context) role.Event {
 	if !next.again && v.inbox.intents.control().Paused && v.conf.Restart.Policy != config.RestartNever && !ok { // no other node would take it
 		next = verdict{again: true, after: max(v.conf.Restart.MaxDelay, time.Second)}
 		v.mem.restarts = before // it is given up when the pause ends, unless it has run well by then
-		t.held = over
+		t.run.held = over
+	}
+	if next.again && v.copy != nil {
+		v.log.Info("the copies are compared before one is promoted again")
+		return role.Event{Kind: role.Yielded}
 	}
 	if next.again {
-		v.log.Warn("starting the child again", "after", next.after)
+		v.log.Info("starting the program again", "after", next.after)
 		v.node.Observer.Restarted(v.name)
-		t.delay = next.after
+		v.mem.story.restarts++
+		t.run.delay = next.after
 		return role.Event{Kind: role.Again}
 	}
 	t.giveUp(next.why)
 	return role.Event{Kind: over}
 }
 
+// after decides after a run that ended for that reason.
+func (r *restarts) after(why error) verdict {
+	var unstarted *unit.StartError
+	return r.ended(time.Now(), succeeded(why), !errors.As(why, &unstarted) && !errors.Is(why, unit.ErrHook))
+}
+
+// succeeded reports whether a run ended because a program exited with code 0.
+func succeeded(why error) bool {
+	var ended *unit.Ended
+	return errors.As(why, &ended) && ended.Status.Code == 0
+}
+
+// logFailure logs how a run ended that nobody ordered to end, and what follows. Judge decides that, unless the term ends before.
+func (t *stay) logFailure() {
+	v, why := t.v, t.run.why
+	forecast := v.mem.restarts
+	next := forecast.after(why)
+	var facts []any
+	if next.failed != "" && !v.conf.Once {
+		facts = append(facts, "failure", next.failed)
+	}
+	if next.again && !v.conf.Once {
+		facts = append(facts, "next_start", next.after)
+	}
+	var ended *unit.Ended
+	var unstarted *unit.StartError
+	switch {
+	case errors.As(why, &unstarted):
+		v.log.Error("the program cannot be started", append([]any{"error", why}, facts...)...)
+		return
+	case !errors.As(why, &ended):
+		v.log.Error("the service does not work", append([]any{"why", why}, facts...)...)
+		return
+	}
+	if len(v.conf.Processes) > 1 {
+		facts = append([]any{"process", ended.Name}, facts...)
+	}
+	facts = append(facts, "status", unit.Describe(ended.Status))
+	switch {
+	case ended.Status.Signal != 0:
+		v.log.Warn("program crashed", facts...)
+	case ended.Status.Code == 0 && v.conf.Once: // as it should
+		v.log.Info("program exited", facts...)
+	default:
+		v.log.Warn("program exited", facts...)
+	}
+}
+
+// forecast gives the count of failures and the delay before the next start, as words that follow the reason.
+func (t *stay) forecast() string {
+	restarts := t.v.mem.restarts
+	next := restarts.after(t.run.why)
+	if t.anew() || t.v.conf.Once || !next.again || next.failed == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (failure %s, starts again after %v)", next.failed, next.after)
+}
+
 // giveUp gives the service to another node.
-func (t *runs) giveUp(why string) {
-	t.v.mem.preference.gaveUp(time.Now())
+func (t *stay) giveUp(why string) {
+	t.v.mem.preference.relapses.gaveUp(time.Now(), t.v.conf.Restart.RejoinAfter)
 	t.v.log.Warn("giving the service to another node", "why", why)
+}
+
+// Wait waits before the next run, while no program runs. Every cause that may end a term ends the wait.
+func (t *stay) Wait(ctx context.Context) role.Event {
+	v := t.v
+	after := time.NewTimer(t.run.delay)
+	defer after.Stop()
+	start := role.Event{Kind: role.Waited}
+	waiting, enough := context.WithCancel(ctx)
+	defer enough()
+	t.confirmFailure(waiting)
+	var preferred <-chan time.Time
+	for {
+		changed := v.applyConfig()
+		v.view.logPause()
+		switch t.ordered() {
+		case orderSwitchover:
+			return role.Event{Kind: role.SwitchAsked}
+		case orderRestart, orderReload: // programs read their config at the start anyway
+			return start
+		}
+		switch {
+		case changed:
+			return start
+		case t.run.held != role.Again && !v.inbox.intents.control().Paused: // only the pause keeps the service here
+			t.giveUp("the service failed during the pause, which is over now")
+			return role.Event{Kind: t.run.held}
+		}
+		preferred = t.rival(preferred)
+		over := v.pace.wait(endless)
+		select {
+		case <-after.C:
+			if ctx.Err() != nil { // select picks at random if both are ready: do not start a program only to stop it
+				return t.over(ctx)
+			}
+			return start
+		case <-ctx.Done():
+			return t.over(ctx)
+		case <-preferred:
+			return role.Event{Kind: role.PreferredBack}
+		case <-v.inbox.news:
+		}
+		over()
+	}
 }

@@ -16,8 +16,9 @@ import (
 	"understudy/election/zkmem"
 	"understudy/fencing"
 	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/failsafe"
-	"understudy/supervisor/unit"
+	"understudy/supervisor/host"
 )
 
 // made is a service of an empty node; change may add to that.
@@ -28,7 +29,7 @@ func made(t *testing.T, conf Conf, change func(*Node)) *Service {
 	n := &Node{
 		Self: election.Node{Node: "a", Host: "a", Machine: "m1", Boot: "b1"}, Cluster: strconv.FormatUint(cluster.Sum64(), 36),
 		Machine: empty{}, Promises: failsafe.NewPromises(), Observer: unobserved{}, Logger: hclog.NewNullLogger(),
-		Guard:  func() Guard { return haunted{} },
+		Guard:  func() host.Guard { return haunted{} },
 		Agent:  Agent{At: func(*election.Session) string { return "" }},
 		Broken: func(err error) { t.Error(err) }, // no test has the machine told what it does not expect, unless it says so
 	}
@@ -42,11 +43,11 @@ func made(t *testing.T, conf Conf, change func(*Node)) *Service {
 	return New(n, conf)
 }
 
-// testTerm is a term of the service in a session and a tree. It has neither claim nor candidate.
-func (v *Service) testTerm(ctx context.Context, s Session, tree unit.Tree) *term {
-	h := newHands(ctx, v, s)
+// testStay is a stay of the service in a session, with a tree. It has neither claim nor candidate.
+func (v *Service) testStay(ctx context.Context, s Session, tree host.Tree) *stay {
+	h := newStay(ctx, v, s)
 	h.tree, h.end = tree, func(error) {}
-	return h.term
+	return h
 }
 
 type unobserved struct{}
@@ -56,25 +57,26 @@ func (unobserved) Fenced(string, string, time.Duration) {}
 func (unobserved) Restarted(string)                     {}
 
 // empty is a machine on which nothing runs, and whose clock is far from the end of any lease.
-type empty struct{}
+type empty struct{ host.Machine }
 
 func (empty) Now() time.Duration                               { return -time.Hour }
 func (empty) KillTree(context.Context, json.RawMessage) error  { return nil }
 func (empty) Outlasted(json.RawMessage, fencing.Process) error { return nil }
+func (empty) Owed(string, string) []string                     { return nil }
 
 // haunted is a guard of a machine on which something may be left of a former supervisor.
 type haunted struct {
-	Guard
-	left func() *child.Leftover
+	host.Guard
+	left func() *box.Leftover
 }
 
-func (haunted) Kind() string                                        { return child.KindCgroup }
+func (haunted) Kind() string                                        { return box.KindCgroup }
 func (haunted) Pid() int                                            { return 1 }
 func (haunted) Finish(uint64) error                                 { return nil }
 func (haunted) Over(uint64) <-chan struct{}                         { return nil }
 func (haunted) CheckWatchdog(context.Context, child.Watchdog) error { return nil }
 
-func (h haunted) Leftover(context.Context, string, json.RawMessage) *child.Leftover {
+func (h haunted) Leftover(context.Context, string, json.RawMessage) *box.Leftover {
 	if h.left == nil {
 		return nil
 	}
@@ -83,15 +85,23 @@ func (h haunted) Leftover(context.Context, string, json.RawMessage) *child.Lefto
 
 // grave is a tree whose End returns err; if that is ErrUnproved, as late as it may.
 type grave struct {
-	unit.Tree
+	host.Tree
 	err   error
 	ended int
+
+	settled []bool // what the guardians are told of its effects
 }
+
+func (*grave) Expect(context.Context) {}
+
+func (*grave) Relax(context.Context) error { return nil }
+
+func (g *grave) Settle(undone bool) { g.settled = append(g.settled, undone) }
 
 func (*grave) ID() (json.RawMessage, error) { return json.RawMessage(`{"tree":1}`), nil }
 
 func (g *grave) End(ctx context.Context) error {
-	if g.ended++; errors.Is(g.err, child.ErrUnproved) {
+	if g.ended++; errors.Is(g.err, box.ErrUnproved) {
 		<-ctx.Done()
 	}
 	return g.err

@@ -3,10 +3,12 @@ package service
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"understudy/election"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
 )
 
@@ -18,35 +20,35 @@ const (
 
 // testify says that processes of a tree are alive: in the breadcrumb, if that names the tree, and in this node's status.
 func (t *stay) testify(ctx context.Context, cand *election.Candidate, tree json.RawMessage, err error) {
-	t.v.local.undead.see(err)
-	t.v.view.say()
-	t.v.local.crumbs.alive(ctx, cand, tree, err)
+	t.v.undead.see(err)
+	t.v.view.announce()
+	t.v.breadcrumb.noteAlive(ctx, cand, tree, err)
 }
 
-// remains are the processes of a service that a former session or supervisor has left here.
-type remains struct {
-	*stay
+// leftovers are the processes of a service that a former session or supervisor has left here.
+type leftovers struct {
 	cand  *election.Candidate // nil: there was nothing to write yet
 	tree  json.RawMessage     // that the breadcrumb names, or did
 	words string
 }
 
-// endAll kills the programs of a former session, or of a former supervisor, and waits until they are proved dead. Until then this node
+// endLeftovers kills the programs of a former session, or of a former supervisor, and waits until they are proved dead. Until then this node
 // is no candidate for this service; other services go on. session ends with the session, serving with this stay.
-func (r *remains) endAll(session, serving context.Context) role.Event {
-	v := r.v
+func (t *stay) endLeftovers(session, serving context.Context) role.Event {
+	v := t.v
 	patience := endFirst
 	for wait := time.Second; ; wait = min(2*wait, endAgain) {
-		left, err := r.end(session, patience)
-		if patience = endPatience; !left {
-			r.settle(session)
+		left, err := t.killLeftovers(session, patience)
+		patience = endPatience
+		if !left {
+			t.settleLeftovers(session)
 			return role.Event{Kind: role.Proved}
 		}
 		if session.Err() == nil {
-			r.tell(session, err)
+			t.reportLeftovers(session, err)
 		}
-		if !r.pause(session, serving, wait) {
-			if v.local.undead.of(r.s.Epoch) {
+		if !t.pauseKilling(session, serving, wait) {
+			if v.undead.tree != nil && v.undead.epoch == t.s.Epoch {
 				return role.Event{Kind: role.Unproved}
 			}
 			return role.Event{Kind: role.StayOver} // this session has nothing of the service
@@ -54,8 +56,8 @@ func (r *remains) endAll(session, serving context.Context) role.Event {
 	}
 }
 
-// pause waits until the next attempt. For a removed service it never gives up: its namesake begins after it.
-func (r *remains) pause(session, serving context.Context, d time.Duration) bool {
+// pauseKilling waits until the next attempt. For a removed service it never gives up: its namesake begins after it.
+func (t *stay) pauseKilling(session, serving context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	leaves := serving.Done()
@@ -64,7 +66,7 @@ func (r *remains) pause(session, serving context.Context, d time.Duration) bool 
 		case <-timer.C:
 			return true
 		case <-leaves:
-			if handing(serving) && r.v.local.undead.tree == nil { // the next image looks for itself
+			if handing(serving) && t.v.undead.tree == nil { // the next image looks for itself
 				return false
 			}
 			leaves = nil
@@ -74,102 +76,144 @@ func (r *remains) pause(session, serving context.Context, d time.Duration) bool 
 	}
 }
 
-// end kills, and reports whether processes are left, and why they are not known to be dead.
-func (r *remains) end(ctx context.Context, patience time.Duration) (left bool, err error) {
-	v := r.v
+// killLeftovers tries once. It reports whether processes are left, and why they are not known to be dead.
+func (t *stay) killLeftovers(ctx context.Context, patience time.Duration) (left bool, err error) {
+	v := t.v
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if u := &v.local.undead; u.tree != nil {
-		r.tree = idOf(u.tree)
+	if u := &v.undead; u.tree != nil {
+		t.leftovers.tree = idOf(u.tree)
 		if err := u.tree.End(bounded); err != nil {
 			return true, err
 		}
-		u.proved()
-		v.engagement.end()
+		u.tree.Settle(false) // UndoOld undoes it
+		u.tree = nil
+		v.disengage()
 		if err := v.node.Guard().Finish(u.epoch); err != nil {
 			v.log.Debug("a former lease is still held", "error", err) // by another service's tree
 		}
 	}
-	l := v.node.Guard().Leftover(bounded, v.name, r.tree)
-	if r.tree == nil && (l != nil || v.node.Guard().Kind() != child.KindCgroup) { // with cgroups, the guard sees all processes without it
-		if tree := r.named(ctx); tree != nil {
+	l := v.node.Guard().Leftover(bounded, v.name, t.leftovers.tree)
+	if t.leftovers.tree == nil && (l != nil || v.node.Guard().Kind() != box.KindCgroup) { // with cgroups, the guard sees all processes without it
+		if tree := t.treeInBreadcrumb(ctx); tree != nil {
 			again, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
 			if of := v.node.Guard().Leftover(again, v.name, tree); of != nil && of.Named {
-				l, r.tree = of, tree
+				l, t.leftovers.tree = of, tree
 			}
 		}
 	}
 	if l == nil {
 		return false, nil
 	}
-	return true, &child.AliveError{Leftover: *l, Err: child.ErrUnproved}
+	return true, &box.AliveError{Leftover: *l, Err: box.ErrUnproved}
 }
 
-// named is the tree that the breadcrumb names.
-func (r *remains) named(ctx context.Context) json.RawMessage {
+// treeInBreadcrumb is the tree that the breadcrumb names.
+func (t *stay) treeInBreadcrumb(ctx context.Context) json.RawMessage {
 	ctx, cancel := context.WithTimeout(ctx, proofPatience)
 	defer cancel()
-	if !r.stand(ctx) {
+	if !t.findBreadcrumb(ctx) {
 		return nil
 	}
-	b, ok, err := r.cand.Crumb.Named(ctx)
+	b, ok, err := t.leftovers.cand.Crumb.Named(ctx)
 	if err != nil || !ok {
 		return nil // fencing looks at it
 	}
 	return b.Tree
 }
 
-func (r *remains) stand(ctx context.Context) bool {
-	if r.cand == nil {
-		cand, _, err := r.s.NewCandidate(ctx, r.v.name, r.v.conf.order())
+func (t *stay) findBreadcrumb(ctx context.Context) bool {
+	if t.leftovers.cand == nil {
+		cand, _, err := t.s.NewCandidate(ctx, t.v.name, t.v.conf.order())
 		if err != nil {
 			return false
 		}
-		r.cand = cand
+		t.leftovers.cand = cand
 	}
 	return true
 }
 
-// tell reports the leftover processes in log, status and breadcrumb.
-func (r *remains) tell(ctx context.Context, err error) {
-	v := r.v
-	if v.local.undead.tree != nil {
-		v.handover.offer(Stuck)
+// reportLeftovers reports the leftover processes in log, status and breadcrumb.
+func (t *stay) reportLeftovers(ctx context.Context, err error) {
+	v := t.v
+	if v.undead.tree != nil {
+		v.offer(Stuck)
 	}
-	if words := err.Error(); words != r.words {
-		r.words = words
-		v.log.Error("processes of a former child cannot be killed: this node is no candidate until they are dead, still trying",
+	if words := err.Error(); words != t.leftovers.words {
+		t.leftovers.words = words
+		v.log.Error("processes of a previous program cannot be killed: this node is no candidate until they are dead, still trying",
 			"error", err)
 	}
-	saying, cancel := context.WithTimeout(ctx, 2*sayPatience)
+	saying, cancel := context.WithTimeout(ctx, 2*writePatience)
 	defer cancel()
-	if !r.stand(saying) {
-		r.cand = nil
-	}
-	r.testify(ctx, r.cand, r.tree, err)
-	if r.cand != nil {
-		if err := r.cand.Members.Announce(saying, v.view.member()); err != nil {
+	t.findBreadcrumb(saying)
+	t.testify(ctx, t.leftovers.cand, t.leftovers.tree, err)
+	if t.leftovers.cand != nil {
+		if err := t.leftovers.cand.Members.Announce(saying, v.view.member()); err != nil {
 			v.log.Debug("cannot announce", "error", err)
 		}
 	}
 }
 
-// settle runs the undos that are still due after the death, and ends the waiting of others.
-func (r *remains) settle(ctx context.Context) {
-	v := r.v
-	v.local.undead.forget()
-	if r.words == "" && r.tree == nil { // there was nothing, as a rule
+// reportOwed reports in status and breadcrumb what is not undone.
+func (t *stay) reportOwed(ctx context.Context) {
+	v := t.v
+	v.view.announce()
+	saying, cancel := context.WithTimeout(ctx, 2*writePatience)
+	defer cancel()
+	if !t.findBreadcrumb(saying) {
 		return
 	}
-	v.log.Info("the former child is dead now, with all its processes")
+	if b, ok, err := t.leftovers.cand.Crumb.Named(saying); err == nil && ok && b.Node == v.node.Self.Node && b.Machine == v.node.Self.Machine {
+		v.breadcrumb.noteNotUndone(saying, t.leftovers.cand, b.Tree, v.unit.Owed())
+	}
+	if err := t.leftovers.cand.Members.Announce(saying, v.view.member()); err != nil {
+		v.log.Debug("cannot announce", "error", err)
+	}
+}
+
+// settleLeftovers runs the undos that are still due after the death, and ends the waiting of others.
+func (t *stay) settleLeftovers(ctx context.Context) {
+	v := t.v
+	v.undead.seen = ""
+	if t.leftovers.words == "" && t.leftovers.tree == nil { // there was nothing, as a rule
+		return
+	}
+	v.log.Info("the previous program is dead now, with all its processes")
 	v.unit.LoadDebts()
-	v.unit.UndoAll(ctx)
+	_ = v.unit.Undo(ctx) // UndoOld tries again
 	bounded, cancel := context.WithTimeout(ctx, proofPatience)
 	defer cancel()
-	if r.tree != nil && !v.unit.Owes() && ctx.Err() == nil && r.stand(bounded) {
-		if removed, err := r.cand.Crumb.MarkDead(bounded, r.tree, v.local.crumbs.outlasted(r.tree)); !removed {
+	if t.leftovers.tree != nil && !v.unit.Owes() && ctx.Err() == nil && t.findBreadcrumb(bounded) {
+		if removed, err := t.leftovers.cand.Crumb.MarkDead(bounded, t.leftovers.tree, v.breadcrumb.outlasted(t.leftovers.tree)); !removed {
 			v.log.Debug("cannot remove the breadcrumb of a dead child", "error", err)
 		}
 	}
 }
+
+// undead is a tree that was left without a proof of its death, and the lease that it belongs to.
+type undead struct {
+	tree  host.Tree // nil: there is none
+	epoch uint64
+	seen  string // the live processes, in words; also of a tree that is not ours
+}
+
+// see notes live processes.
+func (u *undead) see(err error) {
+	u.seen = unprovedDeath(err)
+	if l, ok := seen(err); ok {
+		u.seen = unprovedDeath(errors.New(l.String()))
+	}
+}
+
+// seen describes the processes of a tree that is not proved dead.
+func seen(err error) (box.Leftover, bool) {
+	if alive, ok := errors.AsType[*box.AliveError](err); ok {
+		return alive.Leftover, true
+	}
+	return box.Leftover{}, false
+}
+
+// unprovedDeath says that a child may be alive although it should have ended.
+func unprovedDeath(err error) string { return "not proved dead: " + err.Error() }

@@ -1,42 +1,149 @@
 package service
 
 import (
+	"strings"
+	"sync"
+	"time"
+
 	"understudy/election"
 )
 
 // memory holds facts that outlive a term and a session of a service.
 type memory struct {
-	begun      bool                      // it has had its first stay, if in a former image of this process
-	birth      election.Birth            // of the service's folder, as last seen
+	begun      bool           // it has had its first stay, if in a former image of this process
+	birth      election.Birth // of the service's folder, as last seen
+	known      Known
+	keeper     keeper
 	place      election.CarriedCandidate // the znodes that the former candidate could not delete
 	story      story
 	restarts   restarts
 	preference preference
 }
 
-// first tells, once, that the service has its first stay.
-func (m *memory) first() bool {
-	first := !m.begun
-	m.begun = true
-	return first
+// Known is what this node has seen of a service. P1: where ZooKeeper comes back with an older copy of its data, or with none, the record of
+// the active node is gone, while its lease may last.
+type Known struct {
+	Birth   election.Birth `json:"birth"`
+	Zxid    int64          `json:"zxid"`    // the newest change of ZooKeeper's data
+	Token   int64          `json:"token"`   // the newest claim
+	Longest time.Duration  `json:"longest"` // the longest session timeout that a lease rested on
 }
 
-// born notes the folder's birth, if it is the one that is known or none is known.
-func (m *memory) born(b election.Birth) (lost bool) {
+// Memory keeps what is known of a service where the next supervisor of this node finds it, until the machine boots. It may hang.
+type Memory interface {
+	Load(service string) Known
+	Save(service string, k Known)
+}
+
+// remember takes over what an earlier supervisor knew.
+func (m *memory) remember(k Known) {
+	if m.birth == (election.Birth{}) {
+		m.birth = k.Birth
+	}
+	m.known.Zxid, m.known.Token, m.known.Longest = max(m.known.Zxid, k.Zxid), max(m.known.Token, k.Token), max(m.known.Longest, k.Longest)
+}
+
+// lost reports whether ZooKeeper has lost data that this node has seen. newest is the newest claim of the service that is there, zxid the
+// newest change.
+func (m *memory) lost(b election.Birth, newest, zxid int64) bool {
 	if m.birth == (election.Birth{}) {
 		m.birth = b
 	}
-	return m.birth != b
+	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid
 }
 
-// reborn notes that ZooKeeper has lost its data, and that no earlier program can run any more.
-func (m *memory) reborn(b election.Birth) { m.birth = b }
+// reborn notes that ZooKeeper has lost data, and that no earlier program can run any more. In a new folder tokens start again; in an older
+// copy of the same one the next claim is newer than what is lost (see outgrow).
+func (m *memory) reborn(b election.Birth, newest, zxid int64) {
+	if m.birth != b {
+		newest = 0
+	}
+	m.birth, m.known.Token, m.known.Zxid = b, newest, zxid
+}
 
-// left keeps the znodes that a candidate could not delete for the next one of its session.
-func (m *memory) left(place election.CarriedCandidate) { m.place = place }
+// saw notes a claim, the session timeout that its lease may rest on, and the newest change of ZooKeeper's data.
+func (m *memory) saw(token int64, session time.Duration, zxid int64) {
+	was := m.known
+	m.known.Birth, m.known.Zxid = m.birth, max(was.Zxid, zxid)
+	m.known.Token, m.known.Longest = max(was.Token, token), max(was.Longest, session)
+	if m.keeper.save != nil && (m.known.Birth != was.Birth || m.known.Token != was.Token || m.known.Longest != was.Longest) {
+		m.keeper.put(m.known)
+	}
+}
 
-// inherit returns them, once.
-func (m *memory) inherit() (place election.CarriedCandidate) {
-	place, m.place = m.place, election.CarriedCandidate{}
-	return place
+// keepPatience is how long the end of a service waits for what it has seen to be saved.
+const keepPatience = 5 * time.Second
+
+// keeper saves the newest of what it is given, beside the goroutine that gives it: a file system may hang.
+type keeper struct {
+	save func(Known)
+
+	mu   sync.Mutex // guards the fields below
+	next *Known
+	busy chan struct{} // closed once all is saved; nil: nothing is being saved
+}
+
+func (k *keeper) put(known Known) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.next = &known
+	if k.busy == nil {
+		k.busy = make(chan struct{})
+		go k.run()
+	}
+}
+
+// finish waits until all is saved. P1: a supervisor that ends just after it has seen a claim would leave its successor without it.
+func (k *keeper) finish() {
+	k.mu.Lock()
+	busy := k.busy
+	k.mu.Unlock()
+	if busy == nil {
+		return
+	}
+	select {
+	case <-busy:
+	case <-time.After(keepPatience):
+	}
+}
+
+func (k *keeper) run() {
+	for {
+		k.mu.Lock()
+		next := k.next
+		k.next = nil
+		if next == nil {
+			close(k.busy)
+			k.busy = nil
+			k.mu.Unlock()
+			return
+		}
+		k.mu.Unlock()
+		k.save(*next)
+	}
+}
+
+// story describes the newest term for hooks, for the other nodes, and for the log.
+type story struct {
+	token   int64
+	fenced  string          // the proof of the former active's death
+	failure string          // why this node gave the service up
+	cause   election.Reason // of the newest stop
+
+	restarts int        // of the programs, in this term
+	exit     string     // how the newest run ended that nobody had ordered to end
+	exited   *time.Time // when
+}
+
+// claimed begins the story of another term.
+func (s *story) claimed(token int64) {
+	s.token, s.failure, s.restarts, s.exit, s.exited = token, "", 0, "", nil
+}
+
+// why is the cause with the failure, which may begin with the same words.
+func (s *story) why() string {
+	if strings.HasPrefix(s.failure, string(s.cause)) {
+		return s.failure
+	}
+	return string(s.cause) + ": " + s.failure
 }

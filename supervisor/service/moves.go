@@ -63,8 +63,8 @@ func (v moves) limit(ctx context.Context, cand *election.Candidate, m config.Mov
 func moved(past []election.Activation, after time.Time) int {
 	n := 0
 	for i := 1; i < len(past); i++ {
-		former, now := past[i-1], past[i]
-		if former.Node != now.Node && !former.Reason.Planned() && now.Start.After(after) {
+		before, now := past[i-1], past[i]
+		if before.Node != now.Node && !before.Reason.Planned() && now.Start.After(after) {
 			n++
 		}
 	}

@@ -10,8 +10,8 @@ import (
 func TestNewsThatComesAsAWaitEndsIsNotLost(t *testing.T) {
 	for range 1000 {
 		n := newNews()
-		err := n.unless(t.Context(), func(context.Context) error {
-			n.stir()
+		err := n.unless(t.Context(), &pace{}, func(context.Context) error {
+			n.wake()
 			return nil
 		})
 		if errors.Is(err, errNews) {

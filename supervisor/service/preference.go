@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/config"
 )
 
 // preference is whether this node is preferred to others, or they to it.
@@ -38,30 +39,24 @@ func (p *preference) demotedFor(now time.Time) time.Duration {
 	return max(0, p.relapses.until.Sub(now))
 }
 
-// gaveUp counts that this node has given up the service.
-func (p *preference) gaveUp(now time.Time) { p.relapses.gaveUp(now, p.conf.Restart.RejoinAfter) }
-
-// outwaited notes that a preferred node did not take a lock that this node left to it for a while.
-func (p *preference) outwaited(now time.Time, session time.Duration) { p.rivalBy = now.Add(session) }
-
 // How long a node leaves a free lock to one that is preferred to it.
 const (
-	courtesy = 500 * time.Millisecond
-	parting  = 2 * time.Second // to any other node, if an operator wants this one replaced
+	graceForPreferred = 500 * time.Millisecond
+	graceForAny       = 2 * time.Second // to any other node, if an operator wants this one replaced
 )
 
-// deference is how long this node leaves a free lock to others.
-func (p *preference) deference(now time.Time, w election.Intents) time.Duration {
+// graceForOthers is how long this node leaves a free lock to others.
+func (p *preference) graceForOthers(now time.Time, w election.Intents) time.Duration {
 	switch s := w.Control.Switchover; {
 	case s != nil && s.To == p.node:
 		return 0
 	case s != nil && s.From == p.node:
-		return parting
+		return graceForAny
 	case s != nil && s.To != "":
-		return courtesy
+		return graceForPreferred
 	}
 	if w.Rival(p.node, p.priority(now)) != "" {
-		return courtesy
+		return graceForPreferred
 	}
 	return 0
 }
@@ -75,4 +70,40 @@ func (p *preference) rival(now time.Time, w election.Intents) (after time.Durati
 		return 0, false
 	}
 	return max(settledIn, p.rivalBy.Sub(now)), true
+}
+
+// longestDemotion is the longest time for which a node is not preferred, unless it backs off for longer anyway.
+const longestDemotion = time.Hour
+
+// relapses counts how often this node gives the service up. A preferred node that comes back takes the service away from a healthy one:
+// it may do so less and less often, and at last not at all. Meanwhile it stands by as any other.
+type relapses struct {
+	times int       // in a row
+	until time.Time // before that, it is not preferred
+}
+
+// gaveUp counts one more. Each time it takes twice as long until the node is preferred again.
+func (r *relapses) gaveUp(now time.Time, backOff time.Duration) {
+	backOff = max(backOff, time.Second)
+	longest := max(backOff, longestDemotion)
+	for range r.times {
+		backOff = min(2*backOff, longest)
+	}
+	r.times++
+	r.until = now.Add(backOff)
+}
+
+// reset forgets them: the service has run well here, or an operator has intervened.
+func (r *relapses) reset() { *r = relapses{} }
+
+// demoted reports whether the node is not preferred now. After too many moves it never is.
+func (r *relapses) demoted(now time.Time, m config.Moves) *election.Demotion {
+	switch {
+	case m.Max > 0 && r.times >= m.Max:
+		return &election.Demotion{Times: r.times}
+	case r.times > 1 && now.Before(r.until): // after the first time, its backoff is enough
+		until := r.until.UTC().Truncate(time.Second)
+		return &election.Demotion{Times: r.times, Until: &until}
+	}
+	return nil
 }

@@ -19,14 +19,14 @@ func TestAFreeLockIsLeftToOthers(t *testing.T) {
 	}{
 		"nobody is preferred":         {},
 		"an operator wants this node": {order: to("", "a"), fit: map[string]int{"b": 2}},
-		"an operator wants another":   {order: to("", "b"), want: courtesy},
-		"an operator wants it away":   {order: to("a", ""), want: parting},
-		"another is preferred":        {fit: map[string]int{"b": 2}, priority: 1, want: courtesy},
+		"an operator wants another":   {order: to("", "b"), want: graceForPreferred},
+		"an operator wants it away":   {order: to("a", ""), want: graceForAny},
+		"another is preferred":        {fit: map[string]int{"b": 2}, priority: 1, want: graceForPreferred},
 		"this one is":                 {fit: map[string]int{"b": 2}, priority: 3},
 	} {
 		p := preference{node: "a", conf: &Conf{Service: config.Service{Priority: c.priority}}}
 		w := election.Intents{Control: election.Control{Switchover: c.order}, Preferred: c.fit}
-		if got := p.deference(time.Now(), w); got != c.want {
+		if got := p.graceForOthers(time.Now(), w); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -40,7 +40,7 @@ func TestAPreferredNodeIsWaitedFor(t *testing.T) {
 	if after, there := p.rival(now, w); !there || after != settledIn {
 		t.Errorf("%v, %v", after, there)
 	}
-	p.outwaited(now, time.Minute)
+	p.rivalBy = now.Add(time.Minute)
 	if after, there := p.rival(now, w); !there || after != time.Minute {
 		t.Errorf("it did not take a free lock: %v, %v", after, there)
 	}

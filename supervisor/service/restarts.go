@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"understudy/supervisor/config"
@@ -18,14 +19,12 @@ type restarts struct {
 	delay    time.Duration
 }
 
-// configure puts a config in force.
-func (r *restarts) configure(cfg config.Restart) { r.cfg = cfg }
-
 // verdict is the decision after the child's end.
 type verdict struct {
-	again bool
-	after time.Duration
-	why   string
+	again  bool
+	after  time.Duration
+	why    string
+	failed string // which failure it is: "3 of 5"; empty: it is none
 }
 
 // reset forgets all failures: an operator has intervened.
@@ -43,9 +42,9 @@ func (r *restarts) slow(took time.Duration) {
 func (r *restarts) ended(now time.Time, ok, started bool) verdict {
 	switch {
 	case started && r.cfg.Policy == config.RestartNever:
-		return verdict{why: "restart policy never"}
+		return verdict{why: "the program ended (restart.policy=never)"}
 	case ok && r.cfg.Policy != config.RestartAlways:
-		return verdict{why: "it ended by itself with success"}
+		return verdict{why: "the program exited with code 0 (restart.policy=" + string(r.cfg.Policy) + "); a program that should keep running must stay in the foreground"}
 	}
 	r.forget(now)
 	r.failures = append(r.failures, now)
@@ -53,17 +52,24 @@ func (r *restarts) ended(now time.Time, ok, started bool) verdict {
 	if !started && limit > 0 {
 		limit = min(limit, startTries)
 	}
-	if limit > 0 && len(r.failures) >= limit { // 0: it never gives up
-		why := fmt.Sprintf("it ended %d times within %v", len(r.failures), r.cfg.Within)
+	failed := strconv.Itoa(len(r.failures))
+	if limit > 0 { // 0: it never gives up
+		failed += " of " + strconv.Itoa(limit)
+	}
+	if limit > 0 && len(r.failures) >= limit {
+		why := fmt.Sprintf("the program failed %d times within %v", len(r.failures), r.cfg.Within)
+		if len(r.failures) == 1 {
+			why = "the program failed"
+		}
 		if !started {
-			why = "it cannot be started here"
+			why = "the program cannot be started here"
 		}
 		r.reset()
-		return verdict{why: why}
+		return verdict{why: why, failed: failed}
 	}
 	after := r.delay
 	r.delay = min(2*r.delay, r.cfg.MaxDelay)
-	return verdict{again: true, after: after}
+	return verdict{again: true, after: after, failed: failed}
 }
 
 // forget drops failures that are too old to count; with none left, the delay starts anew.

@@ -8,7 +8,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/config"
-	"understudy/supervisor/unit"
+	"understudy/supervisor/host"
 )
 
 // prepares is a guard that tells of each tree that is made for a candidate.
@@ -17,7 +17,7 @@ type prepares struct {
 	made chan time.Time
 }
 
-func (p prepares) NewTree(context.Context, uint64, string, []byte) (unit.Tree, error) {
+func (p prepares) NewTree(context.Context, uint64, string, []byte) (host.Tree, error) {
 	p.made <- time.Now()
 	return &grave{}, nil
 }
@@ -52,7 +52,7 @@ func TestANodeStandsAgainAfterALossOfData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		zk, guard := newEnsemble(t), prepares{made: make(chan time.Time, 1)}
 		defer zk.server.Close()
-		v := made(t, Conf{Service: config.Service{Election: "race", GraceDelay: 3 * time.Second}}, func(n *Node) { n.Guard = func() Guard { return guard } })
+		v := made(t, Conf{Service: config.Service{Election: "race", GraceDelay: 3 * time.Second}}, func(n *Node) { n.Guard = func() host.Guard { return guard } })
 		v.SetBirth(election.Birth{Czxid: 1 << 40}) // of another service's folder than there is
 		began := time.Now()
 		zk.served(v, func() {
@@ -78,7 +78,7 @@ func TestACandidateThatBacksOffIsReplaced(t *testing.T) {
 		zk, guard := newEnsemble(t), prepares{made: make(chan time.Time, 1)}
 		defer zk.server.Close()
 		conf := Conf{Service: config.Service{Election: "race", Restart: config.Restart{RejoinAfter: time.Minute}}}
-		v := made(t, conf, func(n *Node) { n.Guard = func() Guard { return guard } })
+		v := made(t, conf, func(n *Node) { n.Guard = func() host.Guard { return guard } })
 		v.state.Failed = true
 		began := time.Now()
 		zk.served(v, func() {

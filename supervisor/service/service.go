@@ -5,15 +5,32 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/fencing"
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
 	"understudy/supervisor/failsafe"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 )
+
+// Conf is the config of one service.
+type Conf struct {
+	config.Service
+	Name  string
+	Fence []fencing.Step // its Fencing.Methods, with this node's keys
+	Once  bool           // the command's own end ends the service here
+	Wait  *Patience      // for the lock; nil: without end
+}
+
+func (c Conf) order() election.Mode { return election.Mode(c.Election) }
+
+func (c Conf) failsafe() bool { return c.OnLoss == config.OnLossFailsafe }
 
 // Service is one service on this node, over all sessions. Only the goroutine that serves it calls its methods, except for those that are
 // called safe.
@@ -25,22 +42,19 @@ type Service struct {
 	state      role.State // decides
 	mem        memory
 	inbox      *inbox
+	pace       pace
 	view       view
 	history    history
 	unit       *unit.Unit
-	hooks      hooks
-	engagement engagement
-	local      local
+	trees      trees
+	undead     undead
+	breadcrumb breadcrumb
+	copy       *copyHere // of a replicated service; nil: it is not one
 
-	handover handover
+	engaged  bool
+	finds    atomic.Int32      // an Upgrade; safe
+	carried  *Carried          // a term that was handed over, or is about to be; nil: there is none
 	finished *child.ExitStatus // of a command that runs once
-}
-
-// local is the part of a service that is, or was, on this machine.
-type local struct {
-	trees  trees
-	undead undead
-	crumbs crumbs
 }
 
 // ErrUndead says that processes of a child may be alive: then the session must not be closed.
@@ -54,21 +68,26 @@ func handing(ctx context.Context) bool { return errors.Is(context.Cause(ctx), Er
 // New makes a service from its config.
 func New(node *Node, conf Conf) *Service {
 	log := node.Logger.With("service", conf.Name)
-	u := unit.New(unit.Config{
-		Service: conf.Name, Node: node.Self.Node, Cluster: node.Cluster, Logger: node.Logger, Hurry: node.Hurry, Commands: node.Commands,
-	})
+	of := unit.Config{Service: conf.Name, Node: node.Self.Node, Root: node.Root, Cluster: node.Cluster, Logger: node.Logger, Hurry: node.Hurry, Commands: node.Commands}
+	if node.Notes != nil {
+		of.Notes = node.Notes(conf.Name)
+	}
+	u := unit.New(of)
 	v := &Service{
 		node: node, name: conf.Name, log: log, conf: conf, inbox: newInbox(node, conf, u, log), unit: u,
-		engagement: engagement{service: conf.Name, promises: node.Promises},
 	}
-	v.hooks = hooks{unit: u, conf: &v.conf, story: &v.mem.story}
+	v.pace.set(endless) // until it serves
 	v.mem.preference.node, v.mem.preference.conf = node.Self.Node, &v.conf
-	v.mem.restarts.configure(conf.Restart)
+	v.mem.restarts.cfg = conf.Restart
+	if node.Memory != nil {
+		v.mem.keeper.save = func(k Known) { node.Memory.Save(conf.Name, k) }
+	}
 	v.history = history{log: log, moves: moves{service: v.name, node: node.Self.Node, intents: &v.inbox.intents, log: log}}
-	v.local.crumbs = crumbs{self: node.Self, machine: node.Machine, trees: &v.local.trees, owes: u.Owes, log: log}
-	v.local.trees.service = v.name
-	v.local.trees.cut = func(ctx context.Context, tree unit.Tree) { v.local.crumbs.cut(ctx, nil, tree) }
+	v.breadcrumb = breadcrumb{self: node.Self, machine: node.Machine, trees: &v.trees, owes: u.Owes, log: log}
+	v.trees.service = v.name
+	v.trees.cut = func(ctx context.Context, tree host.Tree) { v.breadcrumb.cut(ctx, nil, tree) }
 	v.view = newView(v)
+	v.copy = newCopyHere(node, conf, v)
 	return v
 }
 
@@ -89,7 +108,7 @@ func (v *Service) Removed() bool { return v.inbox.given.removed.Load() }
 
 // Undead is an error while a process of the service may be alive. It is called while the service does not serve.
 func (v *Service) Undead() error {
-	if v.local.undead.tree == nil {
+	if v.undead.tree == nil {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", v.name, ErrUndead)
@@ -97,52 +116,68 @@ func (v *Service) Undead() error {
 
 // Gone reports whether nothing is left of a removed service. It is called while the service does not serve.
 func (v *Service) Gone() bool {
-	return v.Removed() && v.handover.carried == nil && !v.local.undead.any()
+	return v.Removed() && v.carried == nil && v.undead.tree == nil && v.undead.seen == "" && !v.unit.Owes()
 }
 
 // Birth is the birth of the folder that the service has seen; SetBirth tells it to a later namesake.
 func (v *Service) Birth() election.Birth { return v.mem.birth }
 
 // SetBirth tells a service that has seen no folder which one to expect. It is called while the service does not serve.
-func (v *Service) SetBirth(b election.Birth) { v.mem.born(b) }
+func (v *Service) SetBirth(b election.Birth) { v.mem.remember(Known{Birth: b}) }
 
 // Finished is the exit status of a command that runs once, or nil. It is called while the service does not serve.
 func (v *Service) Finished() *child.ExitStatus { return v.finished }
 
 // Carries reports whether a term that was handed over is about to go on here.
-func (v *Service) Carries() bool { return v.handover.carried != nil }
+func (v *Service) Carries() bool { return v.carried != nil }
 
 // Tree finds a tree of the service by its identity, or nil. It is safe.
-func (v *Service) Tree(id json.RawMessage) *Tree { return v.local.trees.find(id) }
+func (v *Service) Tree(id json.RawMessage) *Tree { return v.trees.find(id) }
 
 // Term lets the session's gate end the programs. It is safe.
-func (v *Service) Term() failsafe.Term { return &v.local.trees }
+func (v *Service) Term() failsafe.Term { return &v.trees }
 
 // Show tells the observer the state of a new service.
 func (v *Service) Show() { v.view.show() }
 
-// Close waits for its hooks, and closes its log files.
-func (v *Service) Close() { v.unit.Close() }
+// Close ends its copy, waits for its hooks, and closes its log files.
+func (v *Service) Close() {
+	v.copy.close()
+	v.unit.Close()
+	v.mem.keeper.finish()
+}
 
 // Serve waits for the lock, and runs terms, until the session or the supervisor ends. It fails only with ErrUndead.
 func (v *Service) Serve(ctx context.Context, s Session) error {
-	v.state.Carried = v.handover.carried != nil
-	role.Drive(ctx, v.state, newHands(ctx, v, s))
-	if u := &v.local.undead; v.state.Undead && (u.tree == nil || u.of(s.Epoch)) { // this session need not stay open for a former session's tree
+	v.pace.serves()
+	v.state.Carried = v.carried != nil
+	role.Drive(ctx, v.state, newStay(ctx, v, s))
+	if u := &v.undead; v.state.Undead && (u.tree == nil || u.epoch == s.Epoch) { // this session need not stay open for a former session's tree
 		return fmt.Errorf("%s: %w: %s", v.name, ErrUndead, u.seen)
 	}
 	return nil
 }
 
-// takeUp puts a changed config in force, and reports whether there was one.
-func (v *Service) takeUp() bool {
-	next, ok := v.inbox.given.take()
+// effects are what the programs may leave beside processes, by the config in force.
+func (v *Service) effects() election.Effects { return effectsOf(v.conf.Service) }
+
+func effectsOf(conf config.Service) election.Effects {
+	names, undoing, needProof := unit.Effects(conf)
+	return election.Effects{Names: names, UndoMs: undoing.Milliseconds(), NeedProof: needProof}
+}
+
+// applyConfig puts a changed config in force, and reports whether there was one.
+func (v *Service) applyConfig() bool {
+	next, ok := v.inbox.given.takeFresh()
 	if !ok {
 		return false
 	}
 	v.conf = next
-	v.inbox.precheck.configure(next.Precheck)
+	v.inbox.precheck.configure(next.Service)
 	v.mem.preference.relapses.reset() // the service may work with the new config
-	v.mem.restarts.configure(next.Restart)
+	v.mem.restarts.cfg = next.Restart
+	if v.copy != nil {
+		v.copy.Configure(next.Service)
+	}
 	return true
 }

@@ -10,31 +10,29 @@ import (
 	"understudy/supervisor/wait"
 )
 
-// lockWait is a candidate's knowledge of the lock that it waits for.
-type lockWait struct {
-	opening election.Opening
-	intents election.Intents
-	polite  time.Time // until then, leave a free lock to a preferred node
-}
-
 // StandBy returns when the lock is free.
-func (c *candidate) StandBy(ctx context.Context) role.Event {
-	defer c.stirAfterDemotion()()
+func (t *stay) StandBy(ctx context.Context) role.Event {
+	defer t.wakeAfterDemotion()()
 	for {
-		bar, e, over := c.look(ctx)
+		bar, e, over := t.checkBar(ctx)
 		switch {
 		case over:
 			return e
 		case bar != role.NoBar:
 			return role.Event{Kind: role.HeldBack, Bar: bar}
-		case c.v.state.Bar != role.NoBar: // a former candidate's bar
+		case t.v.state.Bar != role.NoBar: // a former candidate's bar
 			return role.Event{Kind: role.Allowed}
 		}
-		switch free, e, over := c.lockFree(ctx); {
+		switch free, e, over := t.lockFree(ctx); {
 		case over:
 			return e
 		case !free:
-		case c.polite():
+		case t.v.copy != nil:
+			if !t.leaves() {
+				return role.Event{Kind: role.LockFree}
+			}
+			return role.Event{Kind: role.LeftToElse}
+		case t.polite():
 			return role.Event{Kind: role.LeftToElse}
 		default:
 			return role.Event{Kind: role.LockFree}
@@ -43,11 +41,11 @@ func (c *candidate) StandBy(ctx context.Context) role.Event {
 }
 
 // WaitAllowed returns when nothing bars this node any more, or when it has the lock already without knowing.
-func (c *candidate) WaitAllowed(ctx context.Context) role.Event {
-	v := c.v
-	defer c.stirAfterDemotion()()
+func (t *stay) WaitAllowed(ctx context.Context) role.Event {
+	v := t.v
+	defer t.wakeAfterDemotion()()
 	for {
-		bar, e, over := c.look(ctx)
+		bar, e, over := t.checkBar(ctx)
 		switch {
 		case over:
 			return e
@@ -56,148 +54,183 @@ func (c *candidate) WaitAllowed(ctx context.Context) role.Event {
 		case bar != v.state.Bar:
 			return role.Event{Kind: role.HeldBack, Bar: bar}
 		}
-		if c.cand.Unsure() {
-			switch free, e, over := c.lockFree(ctx); {
+		if t.candidacy.cand.Unsure() {
+			switch free, e, over := t.lockFree(ctx); {
 			case over:
 				return e
-			case free && c.wait.opening.Ours():
+			case free && t.candidacy.opening.Ours():
 				return role.Event{Kind: role.LockFree}
 			}
 			continue
 		}
 		if !bar.Unknown() {
-			if err := c.standBack(ctx); err != nil {
-				return c.failed(err)
+			if err := t.standBack(ctx); err != nil {
+				return t.failed(err)
 			}
 		}
-		select {
-		case <-v.inbox.news:
-		case <-ctx.Done():
-			return c.failed(context.Cause(ctx))
+		err := v.inbox.news.unless(ctx, &v.pace, func(ctx context.Context) error {
+			if bar == role.Paused { // when the active node is lost now, that is to be known
+				_ = t.candidacy.cand.WatchLock(ctx) // its end shows in ctx
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		if !errors.Is(err, errNews) {
+			return t.failed(err)
 		}
 	}
 }
 
 // standBack deletes this node's preference and its place in the queue.
-func (c *candidate) standBack(ctx context.Context) error {
-	if err := prefer(ctx, c.cand, 0); err != nil {
+func (t *stay) standBack(ctx context.Context) error {
+	defer t.v.pace.wait(endless)()
+	if err := prefer(ctx, t.candidacy.cand, 0); err != nil {
 		return err
 	}
-	if err := c.cand.Withdraw(ctx); err != nil && ctx.Err() == nil {
-		c.v.log.Debug("cannot leave the queue", "error", err)
+	if err := t.candidacy.cand.Withdraw(ctx); err != nil && ctx.Err() == nil {
+		t.v.log.Debug("cannot leave the queue", "error", err)
 	}
 	return nil
 }
 
-// look puts changes in force. It returns the bar that keeps this node from being a candidate, or why the candidate must be replaced.
-func (c *candidate) look(ctx context.Context) (bar role.Bar, e role.Event, over bool) {
-	v := c.v
+// checkBar puts changes in force. It returns the bar that keeps this node from being a candidate, or why the candidate must be replaced.
+func (t *stay) checkBar(ctx context.Context) (bar role.Bar, e role.Event, over bool) {
+	v := t.v
 	if v.inbox.intents.isErased() {
-		return bar, c.failed(election.ErrDeleted), true
+		return bar, t.failed(election.ErrDeleted), true
 	}
-	if v.takeUp() {
-		v.view.say()
+	if v.applyConfig() {
+		v.view.announce()
 	}
-	if v.conf.order() != c.cand.Mode() && !c.cand.Unsure() {
+	if v.conf.order() != t.candidacy.cand.Mode() && !t.candidacy.cand.Unsure() {
 		v.log.Info("the kind of election has changed", "election", v.conf.order())
-		if err := errors.Join(c.cand.Withdraw(ctx), c.cand.Prefer(ctx, 0)); err != nil { // P6: the other nodes in a queue would wait for us
-			return bar, c.failed(err), true
+		waited := v.pace.wait(endless)
+		err := errors.Join(t.candidacy.cand.Withdraw(ctx), t.candidacy.cand.Prefer(ctx, 0))
+		waited()
+		if err != nil { // P6: the other nodes in a queue would wait for us
+			return bar, t.failed(err), true
 		}
 		return bar, role.Event{Kind: role.Reordered}, true
 	}
 	intents, bar, why := v.inbox.bar(v.conf)
-	c.wait.intents = intents
+	t.candidacy.intents = intents
 	switch {
 	case bar.Unknown() && v.state.Bar == role.Paused:
 		bar = role.Paused // until the orders are known
-	case !bar.Unknown() && (bar == role.NoBar || !c.cand.Unsure()):
-		v.view.tellBar(bar, why)
+	case !bar.Unknown() && (bar == role.NoBar || !t.candidacy.cand.Unsure()):
+		v.view.showBar(bar, why)
 	}
 	if bar != role.NoBar {
+		if !bar.Unknown() {
+			v.conf.Wait.tried()
+		}
 		return bar, e, false
 	}
-	if err := prefer(ctx, c.cand, v.mem.preference.priority(time.Now())); err != nil {
-		return bar, c.failed(err), true
+	waited := v.pace.wait(endless)
+	err := prefer(ctx, t.candidacy.cand, v.mem.preference.priority(time.Now()))
+	waited()
+	if err != nil {
+		return bar, t.failed(err), true
 	}
-	v.view.tell()
+	v.view.announceChange()
 	if s := intents.Control.Switchover; s != nil && s.To == v.node.Self.Node {
-		c.cand.Advance(election.First)
+		t.candidacy.cand.Advance(election.First)
 	}
 	return bar, e, false
 }
 
 // lockFree waits until the lock is free, or until there is news to look at first.
-func (c *candidate) lockFree(ctx context.Context) (free bool, e role.Event, over bool) {
-	err := c.v.inbox.news.unless(ctx, func(ctx context.Context) (err error) {
+func (t *stay) lockFree(ctx context.Context) (free bool, e role.Event, over bool) {
+	err := t.v.inbox.news.unless(ctx, &t.v.pace, func(ctx context.Context) (err error) {
 		asked := time.Now()
-		if c.wait.opening, err = c.cand.Wait(ctx); time.Since(asked) > parting {
-			c.wait.polite = time.Time{} // another node had the lock meanwhile
+		t.candidacy.opening, err = t.candidacy.cand.Wait(ctx)
+		if time.Since(asked) > graceForAny {
+			t.candidacy.polite = time.Time{} // another node had the lock meanwhile
 		}
 		return err
 	})
 	if errors.Is(err, errNews) {
 		return false, e, false
 	} else if err != nil {
-		return false, c.failed(err), true
+		return false, t.failed(err), true
 	}
 	return true, e, false
 }
 
 // polite reports whether this node leaves a free lock to another one for now.
-func (c *candidate) polite() bool {
-	v := c.v
-	wait := v.mem.preference.deference(time.Now(), c.wait.intents)
-	if wait > 0 && !c.wait.opening.Ours() {
-		if c.wait.polite.IsZero() {
-			c.wait.polite = time.Now().Add(wait)
+func (t *stay) polite() bool {
+	v := t.v
+	wait := v.mem.preference.graceForOthers(time.Now(), t.candidacy.intents)
+	if wait > 0 && !t.candidacy.opening.Ours() {
+		if t.candidacy.polite.IsZero() {
+			t.candidacy.polite = time.Now().Add(wait)
 		}
-		if time.Until(c.wait.polite) > 0 {
+		if time.Until(t.candidacy.polite) > 0 {
 			return true
 		}
-		v.mem.preference.outwaited(time.Now(), c.s.Timeout())
+		v.mem.preference.rivalBy = time.Now().Add(t.s.Timeout())
 	}
-	c.wait.polite = time.Time{}
+	t.candidacy.polite = time.Time{}
 	return false
 }
 
 // Defer leaves a free lock to another node for a while, or until there is news.
-func (c *candidate) Defer(ctx context.Context) role.Event {
-	defer c.stirAfterDemotion()()
-	err := c.v.inbox.news.unless(ctx, func(ctx context.Context) error {
-		wait.For(ctx, time.Until(c.wait.polite))
+func (t *stay) Defer(ctx context.Context) role.Event {
+	defer t.wakeAfterDemotion()()
+	err := t.v.inbox.news.unless(ctx, &t.v.pace, func(ctx context.Context) error {
+		wait.For(ctx, time.Until(t.candidacy.polite))
 		return context.Cause(ctx)
 	})
 	if err != nil && !errors.Is(err, errNews) {
-		return c.failed(err)
+		return t.failed(err)
 	}
 	return role.Event{Kind: role.Waited}
 }
 
 // Claim takes the lock.
-func (c *candidate) Claim(ctx context.Context) role.Event {
-	v := c.v
-	crumb := election.BreadCrumb{GuardianPid: v.node.Guard().Pid(), Tree: idOf(c.tree), Agent: v.view.agent}
-	claim, err := c.cand.Take(ctx, c.wait.opening.Under(c.wait.intents), crumb)
+func (t *stay) Claim(ctx context.Context) role.Event {
+	v := t.v
+	if !v.conf.Wait.claim() {
+		return role.Event{Kind: role.StayOver}
+	}
+	crumb := election.BreadCrumb{GuardianPid: v.node.Guard().Pid(), Tree: idOf(t.tree), Agent: v.view.agent, Effects: v.effects()}
+	waited := v.pace.wait(endless)
+	if v.copy == nil { // else its program runs
+		t.tree.Expect(ctx)
+	}
+	claim, err := t.candidacy.cand.Take(ctx, t.candidacy.opening.Under(t.candidacy.intents), crumb)
+	waited()
+	if err != nil || claim == nil || claim.Previous != nil { // nothing is started soon
+		t.relax(ctx)
+	}
 	switch {
 	case err != nil:
-		return c.failed(err)
+		return t.failed(err)
 	case claim == nil:
 		return role.Event{Kind: role.Taken}
 	}
 	v.mem.story.claimed(claim.Token)
 	v.inbox.intents.follow()
-	v.engagement.begin()
-	c.term.begin(claim)
+	v.engage()
+	t.beginTerm(claim, crumb.Effects)
 	return role.Event{Kind: role.Won}
 }
 
-// stirAfterDemotion wakes the service when this node is preferred again, until stop is called.
-func (c *candidate) stirAfterDemotion() (stop func()) {
-	left := c.v.mem.preference.demotedFor(time.Now())
+// relax takes back what was prepared for a start.
+func (t *stay) relax(ctx context.Context) {
+	defer t.v.pace.wait(windUp)()
+	if err := t.tree.Relax(ctx); err != nil { // the end of the tree proves more
+		t.v.log.Debug("a process that was prepared for the program is left to the end of its tree", "error", err)
+	}
+}
+
+// wakeAfterDemotion wakes the service when this node is preferred again, until stop is called.
+func (t *stay) wakeAfterDemotion() (stop func()) {
+	left := t.v.mem.preference.demotedFor(time.Now())
 	if left <= 0 {
 		return func() {}
 	}
-	again := time.AfterFunc(left, c.v.inbox.news.stir)
+	again := time.AfterFunc(left, t.v.inbox.news.wake)
 	return func() { again.Stop() }
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/failsafe"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/wait"
 )
@@ -19,52 +20,48 @@ type Session struct {
 	Leave <-chan struct{} // closed when all services of the session must end
 }
 
-// hands are the actions of the role machine in one stay in a session: the steps before a candidacy, the candidacy, its term, the
-// fencing in that, and the runs of the programs.
-type hands struct {
-	*stay
-	*candidate
-	*term
-	*fence
-	*runs
-}
-
-func newHands(ctx context.Context, v *Service, s Session) hands {
-	t := &stay{v: v, s: s, done: ctx.Done(), patience: minPatience}
-	t.c = &candidate{stay: t}
-	t.term = &term{candidate: t.c}
-	f := &fence{term: t.term}
-	r := &runs{term: t.term, fence: f}
-	t.term.fence, t.term.runs = f, r
-	return hands{t, t.c, t.term, f, r}
-}
-
-// stay is a service's stay in one session.
+// stay is a service's stay in one session. Its methods are the actions of the role machine; the parts hold what lasts less long.
 type stay struct {
 	v    *Service
 	s    Session
-	c    *candidate
-	term *term
 	done <-chan struct{} // closed when it must end
 
 	trouble  error         // why the former candidate does not work
 	patience time.Duration // before another one is tried
+
+	tree host.Tree               // of the candidacy, and of its term
+	end  context.CancelCauseFunc // ends these
+
+	leftovers leftovers
+	candidacy candidacy
+	term      term
+	run       run
+}
+
+func newStay(ctx context.Context, v *Service, s Session) *stay {
+	return &stay{v: v, s: s, done: ctx.Done(), patience: minPatience}
 }
 
 // Moved notes a step, and logs and shows it if the role changes.
 func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 	v := t.v
+	v.pace.set(0)
+	if !now.Place.Treed() { // without a tree it holds no lock, and is in nobody's way
+		defer v.pace.set(endless)
+	}
 	v.state = now
+	v.conf.Wait.moved(now.Role())
 	if err != nil {
-		v.log.Error("the term ends, because of an event that is impossible here", "error", err)
+		v.log.Error("internal error (please report): an unexpected event, so the service is stopped", "error", err)
 		if v.node.Broken != nil {
 			v.node.Broken(fmt.Errorf("%s: %w", v.name, err))
 		}
 	}
-	v.handover.offer(upgradeIn(now))
+	v.offer(upgradeIn(now))
 	if stands := now.Place.Stands(); stands != was.Place.Stands() {
 		v.inbox.precheck.stand(stands)
 	}
+	v.copy.stand(now.Place == role.Standby || now.Place == role.Deferring || now.Place == role.Claiming)
 	from, to := was.Role(), now.Role()
 	if from == to {
 		return
@@ -73,7 +70,7 @@ func (t *stay) Moved(was, now role.State, e role.Event, err error) {
 	v.view.enter(to, why)
 	facts := []any{"from", string(from), "to", string(to), "reason", string(why)}
 	v.log.Info("role", append(facts, t.facts(now)...)...)
-	v.view.say()
+	v.view.announce()
 }
 
 // facts are further facts of a step, for the log.
@@ -94,30 +91,51 @@ func (t *stay) facts(now role.State) []any {
 func (t *stay) EndOld(ctx context.Context) role.Event {
 	session, enough := linger(ctx, t.s.Leave, 0)
 	defer enough()
-	r := &remains{stay: t}
-	return r.endAll(session, ctx)
+	t.leftovers = leftovers{}
+	return t.endLeftovers(session, ctx)
 }
 
 // UndoOld undoes the effects that a former session or supervisor could not undo.
 func (t *stay) UndoOld(ctx context.Context) role.Event {
 	v := t.v
-	v.unit.WaitUndone()
+	v.unit.StopUndo()
 	v.unit.LoadDebts()
-	v.unit.UndoAll(ctx)
-	if v.Removed() || ctx.Err() != nil || wait.Closed(t.s.Leave) { // Leave is closed a moment before ctx ends
+	done := t.undoOld(ctx)
+	if !done && !handing(ctx) { // the next stay ends that
+		v.unit.StartUndo(context.WithoutCancel(ctx))
+	}
+	if !done || v.Removed() || ctx.Err() != nil || wait.Closed(t.s.Leave) { // Leave is closed a moment before ctx ends
 		return role.Event{Kind: role.StayOver}
 	}
-	if v.mem.first() {
-		v.hooks.onStandby(ctx, "supervisor started")
+	if !v.mem.begun {
+		v.mem.begun = true
+		if v.node.Memory != nil {
+			v.mem.remember(v.node.Memory.Load(v.name))
+		}
+		v.runHook(ctx, "on_standby", v.conf.Hooks.OnStandby, "supervisor started")
 	}
 	return role.Event{Kind: role.Settled}
+}
+
+// undoOld reports whether all is undone. Until then this node is no candidate for this service.
+func (t *stay) undoOld(ctx context.Context) bool {
+	v := t.v
+	session, enough := linger(ctx, t.s.Leave, 0)
+	defer enough()
+	t.leftovers = leftovers{}
+	done := v.unit.UndoAll(ctx, func() { t.reportOwed(session) })
+	if !done && v.Removed() && !handing(ctx) { // its namesake begins after it
+		done = v.unit.UndoAll(session, func() { t.reportOwed(session) })
+	}
+	return done
 }
 
 // Join makes this node a candidate.
 func (t *stay) Join(ctx context.Context) role.Event {
 	v := t.v
+	v.copy.begin()
 	joining := ctx
-	if v.handover.carried != nil { // the programs are ended as in any other term, also when that must happen at once
+	if v.carried != nil { // the programs are ended as in any other term, also when that must happen at once
 		var enough context.CancelFunc
 		joining, enough = linger(ctx, t.s.Leave, proofPatience)
 		defer enough()
@@ -125,13 +143,19 @@ func (t *stay) Join(ctx context.Context) role.Event {
 	cand, birth, err := t.s.NewCandidate(joining, v.name, v.conf.order())
 	switch {
 	case err == nil:
-		cand.Inherit(v.mem.inherit())
-		t.c.stands(cand, birth)
-		return role.Event{Kind: role.Joined, DataLost: v.mem.born(birth)}
-	case v.handover.carried != nil && handing(ctx):
+		cand.Inherit(v.mem.place)
+		v.mem.place = election.CarriedCandidate{}
+		t.candidacy = candidacy{cand: cand, birth: birth}
+		if v.carried != nil {
+			t.tree = v.carried.tree
+		}
+		cand.Held = v.conf.Wait.tried
+		cand.Saw = func(token int64, session time.Duration) { v.mem.saw(token, session, t.s.Newest()) }
+		return role.Event{Kind: role.Joined, DataLost: v.mem.lost(birth, cand.Newest, t.s.Newest())}
+	case v.carried != nil && handing(ctx):
 		return role.Event{Kind: role.HandAsked}
-	case v.handover.carried != nil:
-		t.term.drop(err)
+	case v.carried != nil:
+		t.drop(err)
 	case ctx.Err() != nil:
 		return role.Event{Kind: role.StayOver}
 	}
@@ -148,7 +172,7 @@ const (
 // Retry waits before the service tries another candidate.
 func (t *stay) Retry(ctx context.Context) role.Event {
 	if ctx.Err() == nil {
-		t.v.log.Error("cannot become a candidate, trying again", "error", t.trouble, "in", t.patience)
+		t.v.log.Error("cannot become a candidate, trying again", "error", election.Explained(t.trouble), "in", t.patience)
 	}
 	if !wait.For(ctx, t.patience) {
 		return role.Event{Kind: role.StayOver}

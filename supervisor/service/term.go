@@ -15,38 +15,41 @@ import (
 
 // term lasts from a claim to the proof that no process is left that ran under it.
 type term struct {
-	*candidate
-	fence *fence
-	runs  *runs
-
 	claim *election.Claim
 	entry entry // of the history
 	lived bool  // fencing has succeeded: from here on programs may have run
+
+	listed election.Effects // in the breadcrumb
+	until  time.Duration    // P1: a promise forbids a start before that, unless a proof has made it needless
 
 	lost    <-chan struct{} // closed when the lock is not ours any more; nil while it is not watched
 	cease   func()          // ends the helpers
 	helpers sync.WaitGroup
 }
 
-// begin starts a new term.
-func (t *term) begin(claim *election.Claim) {
-	*t = term{candidate: t.candidate, fence: t.fence, runs: t.runs, claim: claim, entry: newEntry(claim.Token)}
-	t.fence.begin()
-	t.runs.begin(nil)
+// beginTerm begins with a claim whose breadcrumb lists effects.
+func (t *stay) beginTerm(claim *election.Claim, listed election.Effects) {
+	t.term, t.run = term{claim: claim, entry: newEntry(claim.Token), listed: listed}, run{}
 }
 
-// resume starts with a term that was handed over.
-func (t *term) resume(claim *election.Claim, c *Carried) {
-	t.begin(claim)
-	t.entry.Activation, t.lived = c.entry(), true
-	t.runs.begin(c.Run)
+// engage notes that the service may be started here. From then on this node promises no other node not to start it.
+func (v *Service) engage() {
+	v.engaged = true
+	v.node.Promises.Engage(v.name)
+}
+
+func (v *Service) disengage() {
+	if v.engaged {
+		v.engaged = false
+		v.node.Promises.Disengage(v.name)
+	}
 }
 
 // ErrGuard ends all terms: the guardians have ended the lease, or are dead, and then a child could outlive us.
 var ErrGuard = errors.New("its guardians ended, or cannot be started (is the number of processes limited?)")
 
 // over returns the cause that ends a term whose context has ended.
-func (t *term) over(ctx context.Context) role.Event {
+func (t *stay) over(ctx context.Context) role.Event {
 	cause := context.Cause(ctx)
 	is := func(errs ...error) bool {
 		for _, err := range errs {
@@ -57,7 +60,7 @@ func (t *term) over(ctx context.Context) role.Event {
 		return false
 	}
 	e, _ := role.Ends{
-		LockLost: wait.Closed(t.lost) || is(election.ErrLost), Expired: is(election.ErrExpired),
+		LockLost: wait.Closed(t.term.lost) || is(election.ErrLost), Expired: is(election.ErrExpired),
 		LeaseEnding: is(election.ErrLeaseEnding, election.ErrShortened, election.ErrTorn, ErrGuard),
 		StayOver:    true, Handing: is(ErrHandover),
 	}.Rank()
@@ -65,7 +68,7 @@ func (t *term) over(ctx context.Context) role.Event {
 }
 
 // leaseOver reports that no program may run in this session any more.
-func (t *term) leaseOver() bool {
+func (t *stay) leaseOver() bool {
 	return wait.Closed(t.v.node.Guard().Over(t.s.Epoch)) || wait.Closed(t.s.Ended()) || t.v.node.Machine.Now() >= t.s.Lease.End()
 }
 
@@ -74,60 +77,71 @@ const startFirst = 10 * time.Millisecond
 
 // watch starts the goroutines that help a term in which programs run, until cease. The lock is watched until the programs have ended: a
 // program that is asked to stop may take its time.
-func (t *term) watch(ctx context.Context) {
+func (t *stay) watch(ctx context.Context) {
 	v := t.v
 	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, enough := context.WithCancel(ctx)
 	lost := make(chan struct{})
-	t.lost = lost
-	t.helpers.Go(func() {
+	t.term.lost = lost
+	t.term.helpers.Go(func() {
 		wait.For(watching, startFirst) // the first look sees changes of that time
-		err := t.claim.Watch(watching)
+		err := t.term.claim.Watch(watching)
 		if watching.Err() != nil {
 			return
 		}
 		close(lost)
 		t.end(fmt.Errorf("%w: %w", election.ErrLost, err))
-		v.local.crumbs.cut(context.WithoutCancel(ctx), t.cand, t.tree)
+		v.breadcrumb.cut(context.WithoutCancel(ctx), t.candidacy.cand, t.tree)
 	})
 	if v.conf.failsafe() {
-		t.helpers.Go(func() { t.s.Gate.Count(ctx, v.name, t.claim, t.cand.Members.Watch) })
+		t.term.helpers.Go(func() { t.s.Gate.Count(ctx, v.name, t.term.claim, t.candidacy.cand.Members.Watch) })
 	}
 	moves := v.conf.Moves
-	t.helpers.Go(func() { v.history.begin(ctx, t.cand, &t.entry, moves) })
-	t.cease = func() {
+	t.term.helpers.Go(func() { v.history.recordStart(ctx, t.candidacy.cand, &t.term.entry, moves) })
+	t.term.cease = func() {
 		enough()
 		unwatch()
-		t.helpers.Wait()
+		t.term.helpers.Wait()
 	}
 }
 
 // unwatch ends the term's helpers.
-func (t *term) unwatch() {
-	if t.cease != nil {
-		t.cease()
-		t.cease = nil
+func (t *stay) unwatch() {
+	if t.term.cease != nil {
+		over := t.v.pace.wait(windUp)
+		t.term.cease()
+		over()
+		t.term.cease = nil
 	}
 }
 
 // Arm passes the session's gate, and arms the watchdog.
-func (t *term) Arm(ctx context.Context) role.Event {
-	t.lived = true
-	if !t.s.Gate.Enter(ctx, t.v.Term(), t.claim) {
+func (t *stay) Arm(ctx context.Context) role.Event {
+	t.term.lived = true
+	if !t.enter(ctx) {
 		return t.over(ctx)
+	}
+	if e := t.takeCopy(ctx); e.Kind != role.Armed {
+		return e
 	}
 	if e := t.arm(ctx, t.s.Timeout()); e.Kind != role.Armed {
 		return e
 	}
-	t.entry.begun()
+	t.term.entry.noteStart()
 	t.watch(ctx)
 	return role.Event{Kind: role.Armed}
 }
 
+// enter passes the session's gate.
+func (t *stay) enter(ctx context.Context) bool {
+	defer t.v.pace.wait(endless)()
+	return t.s.Gate.Enter(ctx, t.v.Term(), t.term.claim)
+}
+
 // Resume continues a term that was handed over. The former image has kept P5.
-func (t *term) Resume(ctx context.Context) role.Event {
-	v, c := t.v, t.v.handover.carried
-	claim, err := t.cand.Resume(c.Claim)
+func (t *stay) Resume(ctx context.Context) role.Event {
+	v, c := t.v, t.v.carried
+	claim, err := t.candidacy.cand.Resume(c.Claim)
 	switch {
 	case err != nil:
 		t.drop(fmt.Errorf("go on with the term: %w", err))
@@ -135,32 +149,34 @@ func (t *term) Resume(ctx context.Context) role.Event {
 	case handing(ctx):
 		return role.Event{Kind: role.HandAsked}
 	}
-	t.resume(claim, c)
-	if !t.s.Gate.Enter(ctx, v.Term(), claim) {
+	t.beginTerm(claim, election.Effects{})
+	t.term.entry.Activation, t.term.lived, t.run.adopt = c.entry(), true, c.Run
+	if !t.enter(ctx) {
 		e := t.over(ctx)
 		if e.Kind != role.HandAsked { // else the next image continues it
-			v.handover.take()
+			v.carried = nil
 			c.Run.Discard()
 		}
 		return e
 	}
-	v.handover.take()
+	v.carried = nil
 	t.watch(ctx)
 	return role.Event{Kind: role.Resumed}
 }
 
 // drop ends a term that was handed over and cannot go on. The session ends with it. P1: nobody watches its lock.
-func (t *term) drop(why error) {
+func (t *stay) drop(why error) {
 	t.s.Stop(why)
-	v, c := t.v, t.v.handover.take()
-	t.begin(&election.Claim{})
-	t.entry.Activation, t.tree = c.entry(), c.tree
+	v, c := t.v, t.v.carried
+	v.carried = nil
+	t.beginTerm(&election.Claim{}, election.Effects{})
+	t.term.entry.Activation, t.tree = c.entry(), c.tree
 	c.Run.Discard()
-	v.log.Error("the term cannot go on, ending the child", "error", why)
+	v.log.Error("this activation cannot continue, stopping the program", "error", why)
 }
 
 // arm makes the watchdog reset the machine unless the tree is proved dead soon after its lease's end.
-func (t *term) arm(ctx context.Context, session time.Duration) role.Event {
+func (t *stay) arm(ctx context.Context, session time.Duration) role.Event {
 	v := t.v
 	w := v.node.Watchdog
 	if w == nil {
@@ -168,7 +184,9 @@ func (t *term) arm(ctx context.Context, session time.Duration) role.Event {
 	}
 	device, err := w.of(session)
 	if err == nil {
+		over := v.pace.wait(endless)
 		err = t.tree.Arm(ctx, device)
+		over()
 	}
 	switch {
 	case err == nil:
@@ -182,6 +200,6 @@ func (t *term) arm(ctx context.Context, session time.Duration) role.Event {
 		v.inbox.watchdog.found.write(fitness{true, err.Error()})
 		return role.Event{Kind: role.Unarmed}
 	}
-	v.log.Warn("no watchdog: a child that cannot be killed outlives its lease", "error", err)
+	v.log.Warn("no watchdog: a program that cannot be killed outlives its lease", "error", err)
 	return role.Event{Kind: role.Armed}
 }

@@ -2,13 +2,15 @@ package service
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/child"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/unit"
 )
@@ -17,10 +19,10 @@ import (
 func TestNothingIsStartedAgainOnceTheTermEnds(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	end()
-	runs := made(t, Conf{}, nil).testTerm(t.Context(), Session{}, nil).runs
-	runs.held = role.Again
+	stay := made(t, Conf{}, nil).testStay(t.Context(), Session{}, nil)
+	stay.run.held = role.Again
 	for range 1000 {
-		if e := runs.Wait(ctx); e.Kind != role.StopAsked {
+		if e := stay.Wait(ctx); e.Kind != role.StopAsked {
 			t.Fatalf("it would be started again: %v", e.Kind)
 		}
 	}
@@ -33,15 +35,15 @@ func TestASessionThatCannotGoOnIsNoOrderToStop(t *testing.T) {
 		ErrGuard: role.LeaseEnding, election.ErrExpired: role.Expired, election.ErrLost: role.LockLost, ErrHandover: role.HandAsked,
 		context.Canceled: role.StopAsked,
 	} {
-		term := made(t, Conf{}, nil).testTerm(t.Context(), Session{}, nil)
+		stay := made(t, Conf{}, nil).testStay(t.Context(), Session{}, nil)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(fmt.Errorf("%w: x", why))
-		if e := term.over(ctx); e.Kind != want {
+		if e := stay.over(ctx); e.Kind != want {
 			t.Errorf("%v is taken for %v", why, e.Kind)
 		}
 		lost := make(chan struct{})
 		close(lost)
-		if term.lost = lost; term.over(ctx).Kind != role.LockLost && want != role.Expired { // which says more
+		if stay.term.lost = lost; stay.over(ctx).Kind != role.LockLost && want != role.Expired { // which says more
 			t.Errorf("%v hides that the lock is lost", why)
 		}
 	}
@@ -72,32 +74,60 @@ func TestNobodyWaitsForZooKeeperForEverWhoIsToStop(t *testing.T) {
 	})
 }
 
-// treeless is a guard that makes no trees, and calls asked instead.
-type treeless struct {
-	unit.Guard
-	asked func(ctx context.Context)
+// shell is a guard whose trees run each command by a function, which returns its exit code.
+type shell struct {
+	host.Guard
+	run func(ctx context.Context, argv []string) (code int)
 }
 
-func (treeless) Begin(uint64, []byte) error         { return nil }
-func (treeless) Extend(uint64, time.Duration) error { return nil }
-func (treeless) Finish(uint64) error                { return nil }
+func (shell) Begin(uint64, []byte) error         { return nil }
+func (shell) Extend(uint64, time.Duration) error { return nil }
+func (shell) Finish(uint64) error                { return nil }
 
-func (g treeless) NewTree(ctx context.Context, _ uint64, _ string, _ []byte) (unit.Tree, error) {
-	g.asked(ctx)
-	return nil, errors.New("no tree")
+func (g shell) NewTree(context.Context, uint64, string, []byte) (host.Tree, error) {
+	return shellTree{run: g.run}, nil
 }
+
+type shellTree struct {
+	host.Tree
+	run  func(context.Context, []string) int
+	told *[]bool // whether its effects are undone; nil: nobody asks
+}
+
+func (t shellTree) Start(ctx context.Context, spec child.Spec) (host.Process, error) {
+	return exited{status: child.ExitStatus{Code: t.run(ctx, spec.Argv)}}, nil
+}
+
+func (shellTree) End(context.Context) error { return nil }
+
+func (t shellTree) Settle(undone bool) {
+	if t.told != nil {
+		*t.told = append(*t.told, undone)
+	}
+}
+
+// exited is a process that has ended.
+type exited struct {
+	host.Process
+	status child.ExitStatus
+}
+
+func (p exited) Wait(context.Context) (child.ExitStatus, error) { return p.status, nil }
+func (exited) Kill(context.Context) error                       { return nil }
 
 // A session may end while debts of a former supervisor or term are paid: an address that stays would be on two hosts.
 func TestWhatASessionsEndInterruptedIsUndoneInTheNext(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	tries := 0
-	guard := treeless{asked: func(context.Context) {
+	guard := shell{run: func(context.Context, []string) int {
 		if tries++; tries == 1 {
 			end()
+			return 137
 		}
+		return 0
 	}}
 	v := made(t, Conf{}, func(n *Node) {
-		n.Commands = unit.NewCommands(func() unit.Guard { return guard }, empty{}.Now)
+		n.Commands = unit.NewCommands(func() host.Guard { return guard }, empty{}.Now)
 	})
 	v.Remember(Record{Name: "db", Debts: []unit.Debt{{Name: "vip", Command: []string{"true"}, Timeout: time.Second}}})
 	for _, ctx := range []context.Context{ctx, t.Context()} {
@@ -124,9 +154,11 @@ func TestAStayThatHasToLeaveBeginsNoCandidacy(t *testing.T) {
 		if leaves {
 			want.Kind = role.StayOver
 		}
-		h := newHands(t.Context(), v, Session{Session: &election.Session{}, Leave: leave})
+		h := newStay(t.Context(), v, Session{Session: &election.Session{}, Leave: leave})
 		if got := h.UndoOld(t.Context()); got != want {
 			t.Errorf("leaves: %v: %v", leaves, got.Kind)
 		}
 	}
 }
+
+func (shellTree) ID() (json.RawMessage, error) { return json.RawMessage(`{"of":"a"}`), nil }

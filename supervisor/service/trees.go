@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"understudy/election"
-	"understudy/supervisor/child"
-	"understudy/supervisor/unit"
+	"understudy/fencing"
+	"understudy/supervisor/host"
 	"understudy/supervisor/wait"
 )
 
 // Tree is a process tree that this supervisor made, with a function that ends its candidacy or term.
 type Tree struct {
 	ID   json.RawMessage
-	tree unit.Tree
+	tree host.Tree
 	end  func(why error)
-	owes func() bool // whether the effects of its oneshots must still be undone
+	owed func() []string // what its oneshots did, and is not undone
 }
 
 // Kill ends the tree because another node holds the lock. nil: it is dead, and its effects are undone.
@@ -29,9 +29,9 @@ func (t *Tree) Kill(ctx context.Context, holder string, token int64) error {
 	if err := t.tree.End(ctx); err != nil {
 		return err
 	}
-	for t.owes() { // an address, a mount: the node that starts next must find them gone
+	for owed := t.owed(); len(owed) > 0; owed = t.owed() { // an address, a mount: the node that starts next must find them gone
 		if !wait.For(ctx, 5*time.Millisecond) {
-			return fmt.Errorf("%w, but its effects are not undone yet", child.ErrNotSeen)
+			return &fencing.NotUndone{Names: owed}
 		}
 	}
 	return nil
@@ -41,7 +41,7 @@ func (t *Tree) Kill(ctx context.Context, holder string, token int64) error {
 // supervisor that made a tree can prove that it is dead. All its methods are safe.
 type trees struct {
 	service string
-	cut     func(context.Context, unit.Tree) // ends a tree at once
+	cut     func(context.Context, host.Tree) // ends a tree at once
 
 	mu  sync.Mutex // guards all
 	all []*Tree
@@ -99,7 +99,7 @@ func (m *trees) Killer() func(context.Context) {
 }
 
 // idOf is a tree's identity, as in a breadcrumb.
-func idOf(tree unit.Tree) json.RawMessage {
+func idOf(tree host.Tree) json.RawMessage {
 	id, err := tree.ID()
 	if err != nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 
 	"understudy/election"
 	"understudy/fencing"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/unit"
 	"understudy/supervisor/witness"
 )
@@ -42,16 +42,18 @@ func TestADeathIsBelievedOnlyWithProof(t *testing.T) {
 		others  string
 		isErr   bool
 		stopped bool
-		owes    int // that often
+		owes    int      // that often
+		owed    []string // by a former supervisor
 	}{
 		"our own":               {want: fencing.Dead, ended: 1, stopped: true},
 		"our own, to be undone": {owes: 3, want: fencing.Dead, ended: 1, stopped: true},
-		"our own, never undone": {owes: 1 << 30, want: fencing.Unknown, ended: 1, stopped: true},
+		"our own, never undone": {owes: 1 << 30, want: fencing.Alive, ended: 1, isErr: true, stopped: true},
 		"our own, alive":        {end: errLives, want: fencing.Alive, ended: 1, isErr: true, stopped: true},
+		"a predecessor's, owed": {change: func(q *where) { q.tree = other }, owed: []string{"vip"}, want: fencing.Alive, isErr: true, others: string(other)},
 		"a predecessor's":       {change: func(q *where) { q.tree = other }, want: fencing.Dead, others: string(other)},
 		"one that lives on":     {change: func(q *where) { q.tree = other }, kill: errLives, want: fencing.Alive, isErr: true, others: string(other)},
-		"one not seen":          {change: func(q *where) { q.tree = other }, kill: child.ErrNotSeen, want: fencing.Unknown, others: string(other)},
-		"one from elsewhere":    {change: func(q *where) { q.tree = other }, kill: child.ErrElsewhere, want: fencing.Unknown, others: string(other)},
+		"one not seen":          {change: func(q *where) { q.tree = other }, kill: box.ErrNotSeen, want: fencing.Unknown, others: string(other)},
+		"one from elsewhere":    {change: func(q *where) { q.tree = other }, kill: box.ErrElsewhere, want: fencing.Unknown, others: string(other)},
 		"another machine's":     {change: func(q *where) { q.machine = "m2" }, want: fencing.Unknown},
 		"another boot's":        {change: func(q *where) { q.boot = "b0" }, want: fencing.Dead},
 		"another boot, a clone": {change: func(q *where) { q.boot, q.node = "b0", "z" }, want: fencing.Unknown},
@@ -62,16 +64,21 @@ func TestADeathIsBelievedOnlyWithProof(t *testing.T) {
 				tree, machine := &grave{err: c.end}, &graveyard{err: c.kill}
 				var stopped error
 				v := made(t, Conf{}, nil)
-				v.local.trees.add(&Tree{ID: own, tree: tree, end: func(why error) { stopped = why }, owes: func() bool { c.owes--; return c.owes >= 0 }})
+				v.trees.add(&Tree{ID: own, tree: tree, end: func(why error) { stopped = why }, owed: func() []string {
+					if c.owes--; c.owes >= 0 {
+						return []string{"vip"}
+					}
+					return nil
+				}})
 				q := where{"a", "m1", "b1", own}
 				if c.change != nil {
 					c.change(&q)
 				}
-				w := witness.At{Node: "a", Host: child.Host{Machine: "m1", Boot: "b1"}, End: machine.kill, Look: empty{}.Outlasted}
+				w := witness.At{Node: "a", Host: box.Host{Machine: "m1", Boot: "b1"}, End: machine.kill, Look: empty{}.Outlasted, Owed: func(string, string) []string { return c.owed }}
 				if one := v.Tree(q.tree); one != nil {
-					w.End = func(ctx context.Context, _ json.RawMessage) error { return one.Kill(ctx, "b", 2) }
+					w.Owed, w.End = nil, func(ctx context.Context, _ json.RawMessage) error { return one.Kill(ctx, "b", 2) }
 				}
-				verdict, _, err := w.Prove(t.Context(), q.node, q.machine, q.boot, q.tree, fencing.Process{})
+				verdict, _, err := w.Prove(t.Context(), "db", q.node, q.machine, q.boot, q.tree, fencing.Process{})
 				if verdict != c.want || (err != nil) != c.isErr {
 					t.Errorf("%v, %v", verdict, err)
 				}
@@ -107,10 +114,10 @@ func TestATreeThatIsCarriedIsKnownFromTheStart(t *testing.T) {
 	id := json.RawMessage(`{"tree":1}`)
 	v.Remember(Record{Name: "db", Debts: []unit.Debt{{Name: "vip"}}, Term: &Carried{Tree: id}})
 	first := v.Tree(id)
-	if first == nil || !first.owes() {
+	if first == nil || len(first.owed()) == 0 {
 		t.Fatalf("known of it: %+v", first)
 	}
-	again := v.testTerm(t.Context(), Session{}, &grave{})
+	again := v.testStay(t.Context(), Session{}, &grave{})
 	again.Treed(func(error) {})
 	if found := v.Tree(id); found == nil || found == first {
 		t.Error("its former stay is found")
@@ -121,14 +128,14 @@ func TestATreeThatIsCarriedIsKnownFromTheStart(t *testing.T) {
 func TestWhoClaimsLooksAtItsOwnMachine(t *testing.T) {
 	m, tree := &shown{}, json.RawMessage(`{}`)
 	v := made(t, Conf{}, func(n *Node) { n.Machine = m })
-	for alive, want := range map[error]fencing.Verdict{nil: fencing.Dead, child.ErrUnproved: fencing.Alive, child.ErrMayLive: fencing.Unknown} {
+	for alive, want := range map[error]fencing.Verdict{nil: fencing.Dead, box.ErrUnproved: fencing.Alive, box.ErrMayLive: fencing.Unknown} {
 		m.alive = alive
 		seen := fencing.Process{Pid: 7, Start: 70}
-		verdict, _, _ := v.local.crumbs.witness().Prove(t.Context(), "a", "m1", "b1", tree, seen)
+		verdict, _, _ := v.breadcrumb.witness().Prove(t.Context(), "db", "a", "m1", "b1", tree, seen)
 		if verdict != want || m.asked != seen || m.tree != string(tree) {
 			t.Errorf("%v: %v, asked for %+v of %s", alive, verdict, m.asked, m.tree)
 		}
-		if err := v.local.crumbs.outlasted(tree)(election.Leftover{Pid: 8, Start: 80}); !errors.Is(err, alive) || m.asked != (fencing.Process{Pid: 8, Start: 80}) {
+		if err := v.breadcrumb.outlasted(tree)(election.Leftover{Pid: 8, Start: 80}); !errors.Is(err, alive) || m.asked != (fencing.Process{Pid: 8, Start: 80}) {
 			t.Errorf("%v: before its breadcrumb goes: %v, asked for %+v", alive, err, m.asked)
 		}
 	}

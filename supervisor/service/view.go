@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -19,14 +20,19 @@ type view struct {
 	conf     *Conf // as it is in force
 	mem      *memory
 	undead   *undead
+	owed     func() string // what is not undone, in words; "": nothing
 	intents  *intents
 
-	taken    taken
-	wellness wellness
-	note     string // a further fact for the other nodes
-	ready    bool   // the programs run and are ready
-	agent    string // where others reach this node's agent
-	halted   bool   // whether the present pause was logged
+	taken      taken
+	left       taken // the role before this one
+	again      bool  // left is from before an upgrade: the same role after it is no new one
+	wellness   wellness
+	note       string     // a further fact for the other nodes
+	unpromoted string     // why no copy of a replicated service is promoted
+	ready      bool       // the programs run and are ready
+	agent      string     // where others reach this node's agent
+	halted     bool       // whether the present pause was logged
+	retry      *time.Time // when this node tries again after a failure
 
 	announcer announcer
 	last      election.Member // that was announced
@@ -41,7 +47,7 @@ type taken struct {
 
 func newView(v *Service) view {
 	return view{
-		service: v.name, observer: v.node.Observer, log: v.log, conf: &v.conf, mem: &v.mem, undead: &v.local.undead, intents: &v.inbox.intents,
+		service: v.name, observer: v.node.Observer, log: v.log, conf: &v.conf, mem: &v.mem, undead: &v.undead, owed: v.unit.NotUndone, intents: &v.inbox.intents,
 		taken: taken{role: election.RoleOffline}, wellness: wellness{news: v.inbox.news}, announcer: newAnnouncer(v.log),
 	}
 }
@@ -50,9 +56,13 @@ func newView(v *Service) view {
 func (w *view) enter(to election.Role, why election.Reason) {
 	from := w.taken.role
 	if to == election.RoleStopping || to == election.RoleStandby {
-		w.mem.story.stopped(why)
+		w.mem.story.cause = why
 	}
-	w.taken = taken{to, time.Now().UTC(), why}
+	now := taken{to, time.Now().UTC(), why}
+	if w.again && to == w.left.role {
+		now.since = w.left.since
+	}
+	w.taken, w.left, w.again, w.retry = now, w.taken, false, nil
 	w.wellness.are(working, "")
 	if to == election.RoleActive {
 		w.wellness.are(rising, "")
@@ -69,31 +79,36 @@ func (w *view) member() election.Member {
 	switch w.taken.role {
 	case election.RoleActive:
 		m.Health, m.Why = w.wellness.of(w.intents.control())
-		m.Token = story.token
+		m.Token, m.Restarts, m.Exit, m.Exited = story.token, story.restarts, story.exit, story.exited
 	case election.RoleFailed:
 		m.Health, m.Why = election.HealthFailed, string(story.cause)
 		if story.failure != "" {
-			m.Why += ": " + story.failure
+			m.Why = story.why()
 		}
+		m.Exit, m.Exited, m.Retry = story.exit, story.exited, w.retry
 	case election.RoleStopping:
 		m.Why = string(story.cause)
 		switch {
 		case w.wellness.condition == unproved:
 			m.Health, m.Why = election.HealthFailing, w.wellness.ill
+		case w.owed() != "":
+			m.Health, m.Why = election.HealthFailing, w.owed()
 		case w.note != "":
 			m.Health, m.Why = election.HealthFailing, w.note
 		case story.cause == election.ChildFailed, story.cause == election.HookFailed:
-			m.Health, m.Why = election.HealthFailing, string(story.cause)+": "+story.failure
+			m.Health, m.Why = election.HealthFailing, story.why()
 		}
 	case election.RoleStandby:
 		if w.note != "" {
 			m.Health = election.HealthUnfit
+		} else if w.unpromoted != "" {
+			m.Why = w.unpromoted
 		} else if d := w.mem.preference.demotion(time.Now()); d != nil {
 			m.Demoted, m.Why = d, d.String()
 		}
-	case election.RoleOffline: // it is announced only while processes are left here
-		if w.undead.seen != "" {
-			m.Role, m.Health, m.Why = election.RoleStandby, election.HealthUnfit, w.undead.seen
+	case election.RoleOffline: // it is announced only while something is left here
+		if why := cmp.Or(w.undead.seen, w.owed()); why != "" {
+			m.Role, m.Health, m.Why = election.RoleStandby, election.HealthUnfit, why
 		}
 	}
 	return m
@@ -117,51 +132,52 @@ func (w *view) show() {
 	w.observer.State(s)
 }
 
-// say announces this node's entry to the other nodes, and shows it here.
-func (w *view) say() {
+// announce announces this node's entry to the other nodes, and shows it here.
+func (w *view) announce() {
 	w.show()
 	w.last = w.member()
-	w.announcer.say(w.last)
+	w.announcer.queue(w.last)
 }
 
-// tell is say, if the entry has changed.
-func (w *view) tell() {
+// announceChange is announce, if the entry has changed.
+func (w *view) announceChange() {
 	was, now := w.last, w.member()
 	if now.Role != was.Role || now.Health != was.Health || now.Why != was.Why {
-		w.say()
+		w.announce()
 	}
 }
 
-// remark notes a further fact for the other nodes; "": none. It does not announce it yet.
-func (w *view) remark(note string) { w.note = note }
-
-// at notes where others reach this node's agent.
-func (w *view) at(agent string) { w.agent = agent }
-
-// ails describes the programs' condition.
-func (w *view) ails(c condition, why string) {
+// showCondition describes the programs' condition.
+func (w *view) showCondition(c condition, why string) {
 	w.wellness.are(c, why)
-	w.tell()
+	w.announceChange()
 }
 
-// begins notes that programs run, or are about to start.
-func (w *view) begins(c condition) {
-	w.wellness.begin()
+// showBackOff shows until when this node leaves the lock to others.
+func (w *view) showBackOff(d time.Duration) {
+	until := time.Now().Add(d).UTC()
+	w.retry = &until
+	w.announce()
+}
+
+// showStart notes that programs run, or are about to start.
+func (w *view) showStart(c condition) {
+	w.wellness.forgetRun()
 	w.wellness.are(c, "")
-	w.remark("")
-	w.say()
+	w.note = ""
+	w.announce()
 }
 
-// makeReady notes whether the programs are ready, which only this node shows.
-func (w *view) makeReady(ready bool) {
+// showReady notes whether the programs are ready, which only this node shows.
+func (w *view) showReady(ready bool) {
 	if w.ready != ready {
 		w.ready = ready
 		w.show()
 	}
 }
 
-// tellBar shows why this node is no candidate, or that it is one.
-func (w *view) tellBar(bar role.Bar, why string) {
+// showBar shows why this node is no candidate, or that it is one.
+func (w *view) showBar(bar role.Bar, why string) {
 	if w.note == why {
 		return
 	}
@@ -169,7 +185,7 @@ func (w *view) tellBar(bar role.Bar, why string) {
 	paused := w.taken.role == election.RolePaused
 	switch {
 	case bar == role.Paused && paused: // in other words
-		w.tell()
+		w.announceChange()
 		return
 	case bar == role.Paused, bar == role.NoBar && paused: // the role, which is about to change, says so
 		return
@@ -179,19 +195,20 @@ func (w *view) tellBar(bar role.Bar, why string) {
 		w.log.Warn("not a candidate", "why", why)
 	}
 	if !paused {
-		w.say()
+		w.announce()
 	}
 }
 
-// tellPause logs that a pause has begun or ended while this node is active.
-func (w *view) tellPause() {
+// logPause logs that a pause has begun or ended while this node is active.
+func (w *view) logPause() {
 	c := w.intents.control()
 	if w.halted != c.Paused {
-		if w.halted = c.Paused; w.halted {
-			w.log.Info("paused: it goes on here, and nobody else is promoted", "why", c.Words())
+		w.halted = c.Paused
+		if w.halted {
+			w.log.Info("paused: automatic takeovers are off, and the program keeps running here", "why", c.Words())
 		} else {
-			w.log.Info("not paused any more")
+			w.log.Info("automatic takeovers are on again")
 		}
 	}
-	w.tell()
+	w.announceChange()
 }

@@ -7,6 +7,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/host"
 	"understudy/supervisor/wait"
 )
 
@@ -31,14 +32,14 @@ const tryAgain = 2 * time.Second
 // armable notes whether this node can arm its watchdog, if that is required: otherwise it is no candidate.
 type armable struct {
 	watchdog *Watchdog // nil: none is used
-	guard    func() Guard
+	guard    func() host.Guard
 	found    finding
 }
 
 func (a *armable) required() bool { return a.watchdog != nil && a.watchdog.Required }
 
-// keep checks whether the watchdog can be armed, and retries while it cannot.
-func (a *armable) keep(ctx context.Context, session func() time.Duration) {
+// checkUntilArmable checks whether the watchdog can be armed, and retries while it cannot.
+func (a *armable) checkUntilArmable(ctx context.Context, session func() time.Duration) {
 	if !a.required() {
 		return
 	}

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
-	"understudy/supervisor/unit"
 )
 
 // watched is a guard, and a tree, with a watchdog that does as it is told.
 type watched struct {
 	haunted
-	unit.Tree
+	host.Tree
 	mu  sync.Mutex // guards what follows
 	err error
 	got child.Watchdog
@@ -41,7 +41,7 @@ func (k *watched) Arm(_ context.Context, w child.Watchdog) error { return k.ask(
 func (k *watched) CheckWatchdog(_ context.Context, w child.Watchdog) error { return k.ask(w) }
 
 func guarded(t *testing.T, w *Watchdog, k *watched) *Service {
-	v := made(t, Conf{}, func(n *Node) { n.Watchdog, n.Guard = w, func() Guard { return k } })
+	v := made(t, Conf{}, func(n *Node) { n.Watchdog, n.Guard = w, func() host.Guard { return k } })
 	v.inbox.intents.known = true
 	return v
 }
@@ -67,7 +67,7 @@ func TestNothingIsStartedWithoutTheWatchdogThatIsRequired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := &watched{err: c.err}
 			v := guarded(t, c.watchdog, k)
-			if e := v.testTerm(t.Context(), Session{}, k).arm(t.Context(), c.session); e.Kind != c.want {
+			if e := v.testStay(t.Context(), Session{}, k).arm(t.Context(), c.session); e.Kind != c.want {
 				t.Errorf("%v, want %v", e.Kind, c.want)
 			}
 			whole := child.Watchdog{Path: "/dev/w", Timeout: 2 * time.Second, After: 200 * time.Millisecond}
@@ -96,7 +96,7 @@ func TestNodeStandsOnceItsWatchdogCanBeArmed(t *testing.T) {
 		if _, bar, _ := v.inbox.bar(v.conf); bar != role.WatchdogUnknown || !bar.Unknown() {
 			t.Errorf("before the first look: %v", bar)
 		}
-		go v.inbox.watchdog.keep(ctx, func() time.Duration { return 6 * time.Second })
+		go v.inbox.watchdog.checkUntilArmable(ctx, func() time.Duration { return 6 * time.Second })
 		synctest.Wait()
 		if _, bar, why := v.inbox.bar(v.conf); bar != role.WatchdogUnarmed || !strings.Contains(why, "another program holds it") {
 			t.Errorf("held by another: %v, %s", bar, why)

@@ -38,23 +38,23 @@ func (w *wellness) proved() {
 	}
 }
 
-// begin drops the notes of a former run.
-func (w *wellness) begin() { w.tell(func() { w.health, w.astray = "", "" }) }
+// forgetRun drops the notes of a former run.
+func (w *wellness) forgetRun() { w.change(func() { w.health, w.astray = "", "" }) }
 
 // checked notes the newest health check's result.
-func (w *wellness) checked(said string) { w.tell(func() { w.health = said }) }
+func (w *wellness) checked(said string) { w.change(func() { w.health = said }) }
 
 // strayed notes which programs have left their cgroups.
-func (w *wellness) strayed(said string) { w.tell(func() { w.astray = said }) }
+func (w *wellness) strayed(said string) { w.change(func() { w.astray = said }) }
 
-func (w *wellness) tell(change func()) {
+func (w *wellness) change(do func()) {
 	w.mu.Lock()
-	change()
+	do()
 	w.mu.Unlock()
-	w.news.stir()
+	w.news.wake()
 }
 
-func (w *wellness) told() (health, astray string) {
+func (w *wellness) read() (health, astray string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.health, w.astray
@@ -62,7 +62,7 @@ func (w *wellness) told() (health, astray string) {
 
 // of describes an active service's programs.
 func (w *wellness) of(c election.Control) (election.Health, string) {
-	health, astray := w.told()
+	health, astray := w.read()
 	switch {
 	case w.condition == backing, w.condition == unproved:
 		return election.HealthFailing, w.ill

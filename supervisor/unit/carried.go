@@ -14,6 +14,7 @@ import (
 	"understudy/supervisor/child/logfile"
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/config"
+	"understudy/supervisor/host"
 	"understudy/supervisor/safefile"
 	"understudy/supervisor/wait"
 )
@@ -93,7 +94,7 @@ func (c *Carried) Discard() {
 }
 
 // Find is Keep's reverse, in the next image; it looks the processes up in the tree.
-func (c *Carried) Find(tree Tree, log hclog.Logger) error {
+func (c *Carried) Find(tree host.Tree, log hclog.Logger) error {
 	if len(c.Parts) == 0 {
 		return errors.New("it has no programs")
 	}
@@ -130,7 +131,7 @@ func (c *Carried) Find(tree Tree, log hclog.Logger) error {
 // HandOver lets go of the programs, if they are all well: they run on, and the caller must not call Stop. Wait has returned.
 func (r *Run) HandOver() (c *Carried, ok bool) {
 	if !wait.Closed(r.ready) {
-		r.u.log.Warn("the child is still starting and cannot be handed over: stopping it", "service", r.u.cfg.Service)
+		r.u.log.Warn("the program is still starting and cannot be handed over: stopping it", "service", r.u.cfg.Service)
 		return nil, false
 	}
 	c = &Carried{Programs: r.cfg.Conf.Processes, parts: r.parts}
@@ -146,7 +147,7 @@ func (r *Run) HandOver() (c *Carried, ok bool) {
 	}
 	pipes, err := r.u.logs.part()
 	if err != nil {
-		r.u.log.Warn("the child cannot be handed over: stopping it", "service", r.u.cfg.Service, "why", err)
+		r.u.log.Warn("the program cannot be handed over: stopping it", "service", r.u.cfg.Service, "why", err)
 		return nil, false
 	}
 	c.Pipes = pipes
@@ -179,6 +180,6 @@ func (l *logs) part() (pipes []carriedPipe, err error) {
 
 // resume continues a pipe.
 func (l *logs) resume(ctx context.Context, reach *child.Reach, p carriedPipe, log hclog.Logger) error {
-	_, err := l.take(ctx, reach, p.Conf, p.Who, log, func(c logfile.Config) (*logfile.Log, error) { return logfile.Reopen(c, p.r, p.w, p.Rest) })
+	_, err := l.openWith(ctx, reach, p.Conf, p.Who, log, func(c logfile.Config) (*logfile.Log, error) { return logfile.Reopen(c, p.r, p.w, p.Rest) })
 	return err
 }

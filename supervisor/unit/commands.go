@@ -10,26 +10,19 @@ import (
 	"time"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/host"
 )
-
-// Guard is the part of the guardians that a command outside any session needs.
-type Guard interface {
-	Begin(epoch uint64, ticket []byte) error
-	Extend(epoch uint64, deadline time.Duration) error
-	Finish(epoch uint64) error
-	NewTree(ctx context.Context, epoch uint64, name string, release []byte) (Tree, error)
-}
 
 // Commands runs commands that are no part of a run, each in its own tree and under its own lease: the guardians end it, with all that it
 // forked, if it takes too long or this supervisor dies. All units of a supervisor share it.
 type Commands struct {
-	guard func() Guard
+	guard func() host.Guard
 	now   func() time.Duration
 	begun atomic.Uint64 // numbers the leases; those of sessions count from 1
 }
 
 // NewCommands runs commands under a guard, which may be started later, before the first command; now is CLOCK_BOOTTIME.
-func NewCommands(guard func() Guard, now func() time.Duration) *Commands {
+func NewCommands(guard func() host.Guard, now func() time.Duration) *Commands {
 	return &Commands{guard: guard, now: now}
 }
 
@@ -76,6 +69,23 @@ func (c *Commands) run(ctx context.Context, name string, spec child.Spec, limit 
 	return child.Output(ctx, tree.Start, spec)
 }
 
+// Plant makes a tree under a lease of its own, that lasts for d, for programs that need no session. finish forgets that lease, once the
+// tree has ended or lives under another one.
+func (c *Commands) Plant(ctx context.Context, name string, d time.Duration) (tree host.Tree, finish func() error, err error) {
+	epoch, guard := firstCommand+c.begun.Add(1), c.guard()
+	if err := guard.Begin(epoch, nil); err != nil {
+		return nil, nil, fmt.Errorf("tell the guardians: %w", err)
+	}
+	finish = func() error { return guard.Finish(epoch) }
+	if err = guard.Extend(epoch, c.now()+d); err == nil {
+		tree, err = guard.NewTree(ctx, epoch, name, nil)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("make a container: %w", err), finish())
+	}
+	return tree, finish, nil
+}
+
 // Command runs a command outside any session. what names it in the log.
 func (u *Unit) Command(ctx context.Context, what string, spec child.Spec, limit time.Duration) error {
 	return u.command(ctx, what, spec, limit, func(ctx context.Context, spec child.Spec) (child.Result, error) {
@@ -84,7 +94,7 @@ func (u *Unit) Command(ctx context.Context, what string, spec child.Spec, limit 
 }
 
 // inTree runs a command in a run's own tree: it dies with the programs at the latest.
-func (u *Unit) inTree(ctx context.Context, tree Tree, what string, spec child.Spec, limit time.Duration) error {
+func (u *Unit) inTree(ctx context.Context, tree host.Tree, what string, spec child.Spec, limit time.Duration) error {
 	return u.command(ctx, what, spec, limit, func(ctx context.Context, spec child.Spec) (child.Result, error) {
 		return child.Output(ctx, tree.Start, spec)
 	})

@@ -3,8 +3,11 @@ package unit
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/url"
 	"reflect"
 	"sync"
+	"time"
 
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/config"
@@ -33,8 +36,8 @@ func (w *watch) reconfigure(h config.Health) {
 	}
 }
 
-// keep checks the health until the run has ended.
-func (w *watch) keep(ctx context.Context) {
+// checkUntilEnd checks the health until the run has ended.
+func (w *watch) checkUntilEnd(ctx context.Context) {
 	for ctx.Err() == nil {
 		checking, enough := context.WithCancel(ctx)
 		through := make(chan struct{})
@@ -57,7 +60,7 @@ func (w *watch) check(ctx context.Context) {
 	h := w.health
 	w.mu.Unlock()
 	r, programs, log, service := w.r, w.r.cfg.Conf.Processes, w.r.u.log, w.r.u.cfg.Service
-	checker := r.u.checker(r.cfg.Tree, r.cfg.Token, programs[len(programs)-1], h.TCP, h.HTTP, h.Exec)
+	checker := r.checker(programs[len(programs)-1], h.TCP, h.HTTP, h.Exec)
 	if checker == nil {
 		return
 	}
@@ -94,4 +97,36 @@ func (w *watch) news(before *string, now string) bool {
 	changed := *before != now
 	*before = now
 	return changed
+}
+
+// ownAnswer is a check that another program on this host cannot pass in the place of ours, as far as that shows.
+type ownAnswer struct {
+	probe.Checker
+	address string
+	since   time.Duration                                    // when the programs were started; 0: not known, or it was looked who answers: that walks through all processes
+	who     func(address string, since time.Duration) string // child.Stranger
+}
+
+// Check is the check, and after it has passed a look at who answered.
+func (a *ownAnswer) Check(ctx context.Context) error {
+	if err := a.Checker.Check(ctx); err != nil || a.since == 0 {
+		return err
+	}
+	if who := a.who(a.address, a.since); who != "" {
+		return fmt.Errorf("%s is answered by %s, which does not belong to this service", a.address, who)
+	}
+	a.since = 0
+	return nil
+}
+
+// addressOf is the host and port of a URL.
+func addressOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	if u.Port() == "" {
+		return net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
+	return u.Host
 }

@@ -24,10 +24,15 @@ type logs struct {
 
 // open returns the file; programs write to it until close.
 func (l *logs) open(ctx context.Context, reach *child.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger) (*logfile.Log, error) {
-	return l.take(ctx, reach, conf, who, log, logfile.Open)
+	return l.openWith(ctx, reach, conf, who, log, func(c logfile.Config) (*logfile.Log, error) {
+		if err := conf.Folder(); err != nil {
+			return nil, err
+		}
+		return logfile.Open(c)
+	})
 }
 
-func (l *logs) take(
+func (l *logs) openWith(
 	ctx context.Context, reach *child.Reach, conf config.LogFile, who safefile.Who, log hclog.Logger, open func(logfile.Config) (*logfile.Log, error),
 ) (*logfile.Log, error) {
 	if f := l.files[conf.File]; f != nil {

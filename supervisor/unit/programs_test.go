@@ -16,6 +16,7 @@ import (
 func TestProgramsAreHandedOverAsTheyAre(t *testing.T) {
 	var all config.Process
 	filled(reflect.ValueOf(&all).Elem())
+	all.Address.IP = "192.0.2.10/32" // text that its reader takes
 	file := filepath.Join(t.TempDir(), "understudy.yaml")
 	text := "node: a\nzookeeper: {servers: [a]}\nservices: {s: {command: [\"true\"], inherit_env: false, env: {}, limits: {}, capabilities: {bounding: [], ambient: []}}}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -44,6 +45,10 @@ func TestProgramsAreHandedOverAsTheyAre(t *testing.T) {
 
 // filled gives every field a value.
 func filled(v reflect.Value) {
+	if v.Type() == reflect.TypeFor[config.IP]() {
+		v.SetString("192.0.2.1/32")
+		return
+	}
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {

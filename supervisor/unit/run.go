@@ -4,24 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/notify"
+	"understudy/supervisor/child/wire"
 	"understudy/supervisor/config"
+	"understudy/supervisor/host"
 )
 
 // RunConfig configures one run.
 type RunConfig struct {
-	Tree  Tree
+	Tree  host.Tree
 	Conf  config.Service
 	Token int64 // for the programs and the undo commands
 	// MayStart is called before each start; an error says why the run must not start a program now.
 	MayStart func() error
-	Adopt    *Carried // the programs that a former image of this process has started; nil: none
+	Stdin    *os.File // of the programs; nil: /dev/null
+	Env      []string // of the programs, besides
+	// Promote makes the program, which is ready, a primary, and Attend looks whether it stays one until ctx ends. nil: it is none.
+	Promote, Attend func(ctx context.Context) error
+	Adopt           *Carried // the programs that a former image of this process has started; nil: none
 	// Health gets the newest health check's fault, Astray the programs that have left their cgroups: "" is none, as at the beginning.
 	// Each gets changes only, from one goroutine at a time.
 	Health, Astray func(said string)
@@ -37,11 +45,14 @@ type Run struct {
 	done     <-chan struct{}
 	why      func() error
 	ready    chan struct{}
+	hooked   time.Duration  // how long on_active ran; written before ready is closed
 	watchers sync.WaitGroup // start and check the programs until the run has ended
 	over     chan struct{}  // closed when nobody listens to the programs any more
 	hearers  sync.WaitGroup // end with over
 	handed   bool           // another image of this process continues it
+	began    time.Duration  // on the boot clock; 0: in a former image
 	watch    watch
+	owes     bool // the guardians know how to undo what the programs do
 
 	mu      sync.Mutex // guards the fields below
 	parts   []part     // in the order of their start
@@ -51,7 +62,7 @@ type Run struct {
 // part is a started program.
 type part struct {
 	config.Process
-	process Process
+	process host.Process
 }
 
 // Ended says that a program has ended by itself.
@@ -60,7 +71,15 @@ type Ended struct {
 	Status child.ExitStatus
 }
 
-func (e *Ended) Error() string { return e.Name + " ended: " + Describe(e.Status) }
+func (e *Ended) Error() string { return called(e.Name) + " ended: " + Describe(e.Status) }
+
+// called is how messages call a process: the only one of a service has no name that its operator knows.
+func called(name string) string {
+	if name == config.MainProcess {
+		return "the program"
+	}
+	return name
+}
 
 // StartError says that a program cannot be started here.
 type StartError struct{ Err error }
@@ -72,6 +91,8 @@ func (e *StartError) Unwrap() error { return e.Err }
 var (
 	// ErrHook says that on_active failed.
 	ErrHook = errors.New("on_active failed")
+	// ErrPromote says that the program did not become the primary.
+	ErrPromote = errors.New("promote failed")
 	// ErrChanged says that the config changed in a way that requires a restart.
 	ErrChanged = errors.New("its config has changed")
 	// ErrUnhealthy says that the health check failed too often.
@@ -86,9 +107,12 @@ func (u *Unit) Start(ctx context.Context, cfg RunConfig) *Run {
 		u: u, cfg: cfg, end: end, done: running.Done(), why: func() error { return context.Cause(running) },
 		ready: make(chan struct{}), over: make(chan struct{}),
 	}
+	if cfg.Adopt == nil {
+		r.began = wire.Now()
+	}
 	r.watch = watch{r: r, changed: make(chan struct{}, 1), health: cfg.Conf.Health}
 	if cfg.Adopt == nil {
-		u.undoing.Wait()
+		u.StopUndo()
 		if err := u.logs.retain(cfg.Conf.Processes); err != nil {
 			u.log.Warn("a log file cannot be closed", "service", u.cfg.Service, "error", err)
 		}
@@ -113,13 +137,17 @@ func (r *Run) adopt(ctx context.Context) {
 		}
 	}
 	now := r.cfg.Conf
-	if r.cfg.Conf.Processes = former.Programs; r.Outdated(now) {
+	r.cfg.Conf.Processes = former.Programs
+	if r.Outdated(now) {
 		r.end(ErrChanged)
 	}
 }
 
 // Ready is closed when all programs are ready and on_active has ended.
 func (r *Run) Ready() <-chan struct{} { return r.ready }
+
+// Hooked is how long on_active ran before the run was ready; 0: it did not. Only for a run that is ready.
+func (r *Run) Hooked() time.Duration { return r.hooked }
 
 // Done is closed when the run has ended. The programs may be alive.
 func (r *Run) Done() <-chan struct{} { return r.done }
@@ -136,7 +164,7 @@ func (r *Run) Wait() error {
 }
 
 // First is the first program that was started, or nil.
-func (r *Run) First() Process {
+func (r *Run) First() host.Process {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.parts) == 0 {
@@ -157,9 +185,9 @@ func (r *Run) Reload(sig unix.Signal) {
 		if p.Oneshot {
 			continue
 		}
-		r.u.log.Info("reloading the child", r.named(p.Process, "pid", p.process.Pid(), "signal", unix.SignalName(sig))...)
+		r.u.log.Info("reloading the program", r.named(p.Process, "pid", p.process.Pid(), "signal", unix.SignalName(sig))...)
 		if err := p.process.Signal(sig); err != nil {
-			r.u.log.Error("cannot signal the child", r.named(p.Process, "error", err)...)
+			r.u.log.Error("cannot signal the program", r.named(p.Process, "error", err)...)
 		}
 	}
 }

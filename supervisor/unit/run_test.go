@@ -19,12 +19,13 @@ import (
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
+	"understudy/supervisor/host"
 	"understudy/supervisor/wait"
 )
 
 // stage is a tree with played processes, and the log of what happened there.
 type stage struct {
-	Tree
+	host.Tree
 	deaf map[string]bool          // these end for no signal
 	runs map[string]time.Duration // these end by themselves after so long
 
@@ -45,7 +46,7 @@ func (s *stage) heard() []string {
 	return slices.Clone(s.said)
 }
 
-func (s *stage) Start(_ context.Context, spec child.Spec) (Process, error) {
+func (s *stage) Start(_ context.Context, spec child.Spec) (host.Process, error) {
 	name := spec.Argv[0]
 	s.say("start %s", name)
 	a := &actor{s: s, name: name, done: make(chan struct{})}
@@ -123,7 +124,7 @@ func played(t *testing.T) (*Unit, RunConfig, *stage) {
 		}}
 	}
 	vip, db, web := program("vip"), program("db"), program("web")
-	vip.Oneshot, vip.Undo = true, []string{"undo"}
+	vip.Oneshot, vip.Undo, vip.UndoTimeout = true, []string{"undo"}, 10*time.Second
 	db.Ready = config.Ready{After: time.Second}
 	u := New(Config{Service: "shop", Node: "a", Cluster: "c", Logger: hclog.NewNullLogger()})
 	return u, RunConfig{
@@ -139,7 +140,7 @@ func TestProgramsStartInTheirOrderAndStopInReverse(t *testing.T) {
 		u, cfg, s := played(t)
 		run := u.Start(t.Context(), cfg)
 		time.Sleep(time.Second - time.Millisecond)
-		if got := s.heard(); !slices.Equal(got, []string{"start vip", "start db"}) || wait.Closed(run.Ready()) {
+		if got := s.heard(); !slices.Equal(got, []string{"owe 7", "start vip", "start db"}) || wait.Closed(run.Ready()) {
 			t.Errorf("before db is ready: %q", got)
 		}
 		if !u.Owes() {
@@ -163,7 +164,7 @@ func TestProgramsStartInTheirOrderAndStopInReverse(t *testing.T) {
 		run.Stop(t.Context(), now, Cut{})
 		run.Close()
 		u.Close()
-		want := "start vip, start db, start web, start hook, kill hook, SIGHUP db, SIGHUP web, " +
+		want := "owe 7, start vip, start db, start web, start hook, kill hook, SIGHUP db, SIGHUP web, " +
 			"SIGTERM web, kill web, SIGINT db, kill db, start undo, kill undo"
 		if got := strings.Join(s.heard(), ", "); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
@@ -182,19 +183,19 @@ func TestTheRunTellsWhyItEnded(t *testing.T) {
 		is     func(error) bool
 		heard  int
 	}{
-		"a program ends": {then: func(s *stage) { s.actor("db").end(3) }, heard: 5, is: func(err error) bool {
+		"a program ends": {then: func(s *stage) { s.actor("db").end(3) }, heard: 6, is: func(err error) bool {
 			ended, ok := errors.AsType[*Ended](err)
 			return ok && ended.Name == "db" && ended.Status.Code == 3
 		}},
-		"P1: it must not start": {change: func(c *RunConfig, _ *stage) { c.MayStart = func() error { return forbidden } }, is: func(err error) bool {
+		"P1: it must not start": {change: func(c *RunConfig, _ *stage) { c.MayStart = func() error { return forbidden } }, heard: 1, is: func(err error) bool {
 			_, ok := errors.AsType[*StartError](err)
 			return ok && errors.Is(err, forbidden)
 		}},
 		"a oneshot takes too long": {change: func(c *RunConfig, s *stage) {
 			c.Conf.Processes[0].Ready.Timeout = time.Second
 			delete(s.runs, "vip")
-		}, heard: 1, is: func(err error) bool { return strings.Contains(err.Error(), "has not ended within") }},
-		"on_active hangs": {change: func(_ *RunConfig, s *stage) { delete(s.runs, "hook") }, heard: 5, is: func(err error) bool {
+		}, heard: 2, is: func(err error) bool { return strings.Contains(err.Error(), "has not ended within") }},
+		"on_active hangs": {change: func(_ *RunConfig, s *stage) { delete(s.runs, "hook") }, heard: 6, is: func(err error) bool {
 			return errors.Is(err, ErrHook)
 		}},
 	} {
@@ -273,7 +274,7 @@ func TestAnInterruptedUndoIsStillDue(t *testing.T) {
 		if due := next.Debts(); !u.Owes() || len(due) != 1 || due[0].Name != "vip" || due[0].Token != 7 {
 			t.Errorf("due: %v, read again: %v", u.Debts(), due)
 		}
-		if _, err := os.Stat(u.debts.file); err != nil {
+		if _, err := os.Stat(u.debts.store.Path()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -11,11 +11,12 @@ import (
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/config"
+	"understudy/supervisor/host"
 	"understudy/supervisor/safefile"
 )
 
 // spec says how to start a program. It looks users and files of the config up now, since they may have changed.
-func (u *Unit) spec(ctx context.Context, tree Tree, prog config.Process, token int64) (child.Spec, *notify.Socket, error) {
+func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, token int64) (child.Spec, *notify.Socket, error) {
 	s := child.Spec{
 		Argv: prog.Command, Dir: prog.WorkingDir, Stdout: os.Stdout, Stderr: os.Stderr,
 		Settings: child.Settings{
@@ -61,7 +62,7 @@ func (u *Unit) spec(ctx context.Context, tree Tree, prog config.Process, token i
 	if s.Credential != nil {
 		listen.UID = s.Credential.UID
 	}
-	socket, err := notify.Listen(listen)
+	socket, err := child.Reached(ctx, &u.reach, func() (*notify.Socket, error) { return notify.Listen(listen) }, func(late *notify.Socket) { _ = late.Close() })
 	if err != nil {
 		return s, nil, fmt.Errorf("listen for READY=1: %w", err)
 	}
@@ -83,12 +84,13 @@ func capabilities(c config.Capabilities) *child.Capabilities {
 
 // checker makes a program's check, or nil if none is configured. A check command runs as the program's user and in its tree, so that
 // none of its processes can outlive the term.
-func (u *Unit) checker(tree Tree, token int64, prog config.Process, tcp, http string, command []string) probe.Checker {
+func (r *Run) checker(prog config.Process, tcp, http string, command []string) probe.Checker {
+	u, tree, token := r.u, r.cfg.Tree, r.cfg.Token
 	switch {
 	case tcp != "":
-		return probe.Probe{Kind: probe.KindTCP, Target: tcp}
+		return &ownAnswer{Checker: probe.Probe{Kind: probe.KindTCP, Target: tcp}, address: tcp, since: r.began, who: child.Stranger}
 	case http != "":
-		return probe.Probe{Kind: probe.KindHTTP, Target: http}
+		return &ownAnswer{Checker: probe.Probe{Kind: probe.KindHTTP, Target: http}, address: addressOf(http), since: r.began, who: child.Stranger}
 	case len(command) == 0:
 		return nil
 	}

@@ -3,15 +3,17 @@ package unit
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/config"
+	"understudy/supervisor/host"
 	"understudy/supervisor/wait"
 )
 
-// rise starts the programs, closes ready, and watches their health until the run has ended.
+// rise starts the programs, or promotes one that runs, closes ready, and watches their health until the run has ended.
 func (r *Run) rise(ctx context.Context) {
 	if err := r.startAll(ctx); err != nil {
 		r.end(err)
@@ -21,7 +23,7 @@ func (r *Run) rise(ctx context.Context) {
 		r.u.log.Info("the service is ready", "service", r.u.cfg.Service, "token", r.cfg.Token)
 	}
 	close(r.ready)
-	r.watch.keep(ctx)
+	r.watch.checkUntilEnd(ctx)
 }
 
 // startAll starts the programs in their order, each once the one before it is ready.
@@ -30,18 +32,25 @@ func (r *Run) startAll(ctx context.Context) error {
 		for _, p := range r.started() {
 			r.mind(p)
 		}
-		return nil
-	}
-	for _, prog := range r.cfg.Conf.Processes {
-		if err := r.start(ctx, prog); err != nil {
-			return err
+		if r.cfg.Promote == nil {
+			return nil
 		}
+	} else {
+		for _, prog := range r.cfg.Conf.Processes {
+			if err := r.start(ctx, prog); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.promote(ctx); err != nil {
+		return err
 	}
 	hook := r.cfg.Conf.Hooks.OnActive
 	if len(hook.Command) == 0 {
 		return nil
 	}
-	spec := child.Spec{Argv: hook.Command, Env: r.u.Facts(r.cfg.Token)}
+	spec, began := child.Spec{Argv: hook.Command, Env: r.u.Facts(r.cfg.Token)}, time.Now()
+	defer func() { r.hooked = time.Since(began) }()
 	if err := r.u.inTree(ctx, r.cfg.Tree, "on_active", spec, hook.Timeout); err != nil {
 		return fmt.Errorf("%w: %w", ErrHook, err)
 	}
@@ -54,11 +63,18 @@ func (r *Run) start(ctx context.Context, prog config.Process) error {
 	if err != nil {
 		return &StartError{err}
 	}
+	spec.Stdin = r.cfg.Stdin
+	spec.Env = append(spec.Env, r.cfg.Env...)
 	if socket != nil {
 		r.hear(ctx, socket)
 	}
 	if prog.Oneshot && len(prog.Undo) > 0 { // before it can have an effect
-		r.u.debts.add(Debt{prog.Name, prog.Undo, prog.StopTimeout, r.cfg.Token})
+		if err := r.u.debts.add(Debt{Name: prog.Name, Command: prog.Undo, Timeout: prog.UndoTimeout, Token: r.cfg.Token, Undone: prog.Undone, Address: setBy(prog)}); err != nil {
+			return &StartError{err}
+		}
+		if err := r.owe(ctx); err != nil {
+			return &StartError{err}
+		}
 	}
 	if err := r.cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
 		return &StartError{err}
@@ -75,7 +91,7 @@ func (r *Run) start(ctx context.Context, prog config.Process) error {
 	r.mu.Lock()
 	r.parts = append(r.parts, part{prog, p})
 	r.mu.Unlock()
-	r.u.log.Info("child started", r.named(prog, "pid", p.Pid(), "token", r.cfg.Token)...)
+	r.u.log.Info("program started", r.named(prog, "pid", p.Pid(), "token", r.cfg.Token)...)
 	if prog.Oneshot {
 		return r.await(ctx, prog, p)
 	}
@@ -93,7 +109,7 @@ func (r *Run) hear(ctx context.Context, socket *notify.Socket) {
 	})
 	r.hearers.Go(func() {
 		if err := socket.Run(ctx); err != nil {
-			r.u.log.Debug("cannot receive the child's notifications", "service", r.u.cfg.Service, "error", err)
+			r.u.log.Debug("cannot receive the program's notifications", "service", r.u.cfg.Service, "error", err)
 		}
 	})
 }
@@ -113,10 +129,10 @@ func (r *Run) mind(p part) {
 }
 
 // await waits for a oneshot's end.
-func (r *Run) await(ctx context.Context, prog config.Process, p Process) error {
+func (r *Run) await(ctx context.Context, prog config.Process, p host.Process) error {
 	if prog.Ready.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, prog.Ready.Timeout, fmt.Errorf("%s has not ended within %v", prog.Name, prog.Ready.Timeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, prog.Ready.Timeout, fmt.Errorf("%s has not ended within %v", called(prog.Name), prog.Ready.Timeout))
 		defer cancel()
 	}
 	select {
@@ -131,12 +147,12 @@ func (r *Run) await(ctx context.Context, prog config.Process, p Process) error {
 }
 
 // waitReady waits until a program says, or shows, that it has started.
-func (r *Run) waitReady(ctx context.Context, prog config.Process, p Process, socket *notify.Socket) error {
+func (r *Run) waitReady(ctx context.Context, prog config.Process, p host.Process, socket *notify.Socket) error {
 	how := prog.Ready
-	checker := r.u.checker(r.cfg.Tree, r.cfg.Token, prog, how.TCP, how.HTTP, how.Exec)
+	checker := r.checker(prog, how.TCP, how.HTTP, how.Exec)
 	switch {
 	case socket != nil:
-		bounded, cancel := context.WithTimeoutCause(ctx, how.Timeout, fmt.Errorf("%s has not said READY=1 within %v", prog.Name, how.Timeout))
+		bounded, cancel := context.WithTimeoutCause(ctx, how.Timeout, fmt.Errorf("%s has not sent READY=1 within %v", called(prog.Name), how.Timeout))
 		defer cancel()
 		select {
 		case <-socket.Ready():
@@ -148,7 +164,7 @@ func (r *Run) waitReady(ctx context.Context, prog config.Process, p Process, soc
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return fmt.Errorf("%s is not ready within %v: %w", prog.Name, how.Timeout, err)
+			return fmt.Errorf("%s is %w", called(prog.Name), err)
 		}
 	case how.After > 0:
 		if !wait.For(ctx, how.After) {
@@ -157,6 +173,6 @@ func (r *Run) waitReady(ctx context.Context, prog config.Process, p Process, soc
 	default:
 		return nil
 	}
-	r.u.log.Info("child ready", r.named(prog, "pid", p.Pid())...)
+	r.u.log.Info("program ready", r.named(prog, "pid", p.Pid())...)
 	return nil
 }

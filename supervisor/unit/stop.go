@@ -2,6 +2,7 @@ package unit
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"syscall"
 	"time"
@@ -26,7 +27,7 @@ func (c Cut) over() bool { return wait.Closed(c.LockLost) || wait.Closed(c.Lease
 func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 	ctx = context.WithoutCancel(ctx)
 	r.watch.findLastStrays(ctx)
-	s := stopping{r, cut}
+	s := stopping{Run: r, cut: cut}
 	for i, p := range slices.Backward(r.parts) {
 		if !p.Oneshot {
 			s.stop(part{current(now, p.Process), p.process})
@@ -50,26 +51,51 @@ func (r *Run) Stop(ctx context.Context, now config.Service, cut Cut) {
 	}
 }
 
+// errCut says that an undo was interrupted by the end of its tree.
+var errCut = errors.New("its tree was killed")
+
+// wrapUp is more than a command or program takes beyond its own timeout: to be forked, killed and proved dead, and to be noted.
+const wrapUp = 10 * time.Second
+
+// StopsWithin is the longest that Stop may take.
+func (r *Run) StopsWithin(now config.Service) (d time.Duration) {
+	for _, p := range r.started() {
+		d += max(p.StopTimeout, current(now, p.Process).StopTimeout) + 2*p.UndoTimeout + 2*wrapUp // it may be asked whether it is undone
+	}
+	return d
+}
+
 // stopping is one call of Stop.
 type stopping struct {
 	*Run
-	cut Cut
+	cut   Cut
+	keeps bool // an undo has failed: those that are left wait for the tree's death
 }
 
 // undoNewest undoes the newest oneshot, in the tree.
-func (s stopping) undoNewest(ctx context.Context) {
-	s.u.undo(ctx, s.cut.over, func(d Debt, spec child.Spec) error { return s.u.inTree(ctx, s.cfg.Tree, "undo", spec, d.Timeout) })
+func (s *stopping) undoNewest(ctx context.Context) {
+	d, owes := s.u.debts.newest()
+	if !owes || s.keeps {
+		return
+	}
+	s.keeps = s.u.undo(ctx, d, 0, func(ctx context.Context, spec child.Spec) error {
+		err := s.u.inTree(ctx, s.cfg.Tree, "undo", spec, d.Timeout)
+		if err != nil && s.cut.over() { // the tree's end interrupted it
+			return errCut
+		}
+		return err
+	}) != nil
 }
 
 // stop asks one program to end.
-func (s stopping) stop(p part) {
+func (s *stopping) stop(p part) {
 	if wait.Closed(p.process.Done()) {
 		return
 	}
 	pid := p.process.Pid()
-	s.u.log.Info("stopping the child", s.named(p.Process, "pid", pid, "signal", unix.SignalName(syscall.Signal(p.StopSignal)), "timeout", p.StopTimeout)...)
+	s.u.log.Info("stopping the program", s.named(p.Process, "pid", pid, "signal", unix.SignalName(syscall.Signal(p.StopSignal)), "timeout", p.StopTimeout)...)
 	if err := p.process.Signal(syscall.Signal(p.StopSignal)); err != nil {
-		s.u.log.Debug("cannot signal the child", "service", s.u.cfg.Service, "error", err)
+		s.u.log.Debug("cannot signal the program", "service", s.u.cfg.Service, "error", err)
 		return
 	}
 	_ = p.process.Signal(unix.SIGCONT) // a stopped process does not act on signals
@@ -78,12 +104,12 @@ func (s stopping) stop(p part) {
 	if !s.waits(patience.C, p.process.Done(), p) {
 		return
 	}
-	s.u.log.Info("child ended", s.named(p.Process, "pid", pid, "status", Describe(ExitOf(p.process)))...)
+	s.u.log.Info("program ended", s.named(p.Process, "pid", pid, "status", Describe(ExitOf(p.process)))...)
 	s.stopRest(patience.C, p)
 }
 
 // stopRest asks the processes that the first one left behind, such as a shell's command, to end in the rest of the time.
-func (s stopping) stopRest(patience <-chan time.Time, p part) {
+func (s *stopping) stopRest(patience <-chan time.Time, p part) {
 	told := false
 	for nap := time.Millisecond; ; nap = min(2*nap, 50*time.Millisecond) {
 		left := p.process.AskRest(syscall.Signal(p.StopSignal))
@@ -92,7 +118,7 @@ func (s stopping) stopRest(patience <-chan time.Time, p part) {
 		}
 		if !told && nap > 10*time.Millisecond {
 			told = true
-			s.u.log.Info("asking processes that the child left behind to end", s.named(p.Process, "processes", left, "signal", unix.SignalName(syscall.Signal(p.StopSignal)))...)
+			s.u.log.Info("asking processes that the program left behind to end", s.named(p.Process, "processes", left, "signal", unix.SignalName(syscall.Signal(p.StopSignal)))...)
 		}
 		again := make(chan struct{})
 		timer := time.AfterFunc(nap, func() { close(again) })
@@ -105,19 +131,19 @@ func (s stopping) stopRest(patience <-chan time.Time, p part) {
 }
 
 // waits waits for an event. If it gives up, it returns why: then the child has to be killed.
-func (s stopping) waits(patience <-chan time.Time, something <-chan struct{}, p part) bool {
+func (s *stopping) waits(patience <-chan time.Time, something <-chan struct{}, p part) bool {
 	var why string
 	select {
 	case <-something:
 		return true
 	case <-patience:
-		why = "the child did not stop in time, killing it"
+		why = "the program did not stop in time, killing it"
 	case <-s.cut.LockLost:
-		why = "the lock is lost, killing the child"
+		why = "the lock is lost, killing the program"
 	case <-s.cut.LeaseEnded:
-		why = "the lease has ended, killing the child"
+		why = "the lease has ended, killing the program"
 	case <-s.u.cfg.Hurry:
-		why = "asked again to stop, killing the child"
+		why = "asked again to stop, killing the program"
 	}
 	s.u.log.Warn(why, s.named(p.Process, "pid", p.process.Pid())...)
 	return false

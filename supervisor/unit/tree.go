@@ -2,7 +2,6 @@ package unit
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"strconv"
 	"syscall"
@@ -10,34 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/host"
 )
 
-// Tree is a program and all processes that it forks, as child.Tree describes it.
-type Tree interface {
-	ID() (json.RawMessage, error)
-	// Arm makes the watchdog reset the machine unless the tree is proved dead soon after its lease's end.
-	Arm(ctx context.Context, w child.Watchdog) error
-	Start(ctx context.Context, spec child.Spec) (Process, error)
-	// Process finds a program of a tree that was handed over.
-	Process(pid int) (Process, bool)
-	Owns(pid int) bool
-	Kill(ctx context.Context) error
-	End(ctx context.Context) error
-}
-
-// Process is a started program, as child.Process describes it.
-type Process interface {
-	Pid() int
-	Done() <-chan struct{}
-	Wait(ctx context.Context) (child.ExitStatus, error)
-	Signal(sig syscall.Signal) error
-	AskRest(sig syscall.Signal) (left int)
-	Astray() (cgroup string)
-	Kill(ctx context.Context) error
-}
-
 // ExitOf waits for a process's end, and returns its exit status.
-func ExitOf(p Process) child.ExitStatus {
+func ExitOf(p host.Process) child.ExitStatus {
 	<-p.Done()
 	status, _ := p.Wait(context.Background())
 	return status

@@ -2,8 +2,19 @@ package unit
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/config"
+	"understudy/supervisor/wait"
+)
+
+// How long the pause after an undo that failed is.
+const (
+	firstUndoPause   = time.Second
+	longestUndoPause = 30 * time.Second
 )
 
 // LoadDebts reads, once, the debts of a supervisor of this node that was killed.
@@ -21,41 +32,145 @@ func (u *Unit) Owes() bool {
 	return owes
 }
 
-// UndoAll runs all debts. The tree is dead.
-func (u *Unit) UndoAll(ctx context.Context) {
-	unlock, ok := u.debts.lock(ctx)
-	if !ok {
-		return
+// Owed names the effects that are not undone.
+func (u *Unit) Owed() (names []string) {
+	for _, d := range u.debts.list() {
+		names = append(names, d.Name)
 	}
-	defer unlock()
-	never := func() bool { return false }
-	for u.Owes() && ctx.Err() == nil {
-		u.undo(ctx, never, func(d Debt, spec child.Spec) error { return u.Command(ctx, "undo", spec, d.Timeout) })
+	return names
+}
+
+// NotUndone says what is not undone although it was tried, why, and when it is tried again; "": nothing.
+func (u *Unit) NotUndone() string {
+	u.debts.mu.Lock()
+	defer u.debts.mu.Unlock()
+	return u.debts.fault
+}
+
+// Undo runs all debts, and stops at the first that fails: what came before it may need it. The tree is dead. nil: nothing is owed any more.
+func (u *Unit) Undo(ctx context.Context) error { return u.pay(ctx, 0) }
+
+// UndoAll repeats Undo with growing pauses, and calls told after each failure. It reports whether all is undone: false if ctx has ended.
+func (u *Unit) UndoAll(ctx context.Context, told func()) bool { return u.payAll(ctx, nil, told) }
+
+// StartUndo does what UndoAll does, and returns at once. The caller calls StopUndo before anything is started.
+func (u *Unit) StartUndo(ctx context.Context) {
+	u.StopUndo()
+	enough := make(chan struct{})
+	u.enough = enough
+	u.undoing.Go(func() { u.payAll(ctx, enough, func() {}) })
+}
+
+// StopUndo ends StartUndo's work, after the attempt that is under way.
+func (u *Unit) StopUndo() {
+	if u.enough != nil {
+		close(u.enough)
+		u.enough = nil
+	}
+	u.undoing.Wait()
+}
+
+func (u *Unit) payAll(ctx context.Context, enough <-chan struct{}, told func()) bool {
+	for pause := firstUndoPause; ; pause = min(2*pause, longestUndoPause) {
+		before := len(u.debts.list())
+		err := u.pay(ctx, pause)
+		if err == nil || ctx.Err() != nil || wait.Closed(enough) {
+			return err == nil
+		}
+		told()
+		if len(u.debts.list()) < before {
+			pause = firstUndoPause
+		}
+		next := time.NewTimer(pause)
+		over := false
+		select {
+		case <-next.C:
+		case <-enough:
+			over = true
+		case <-ctx.Done():
+			over = true
+		}
+		next.Stop()
+		if over {
+			return false
+		}
 	}
 }
 
-// StartUndo starts UndoAll, and returns at once. The next run waits for it.
-func (u *Unit) StartUndo(ctx context.Context) { u.undoing.Go(func() { u.UndoAll(ctx) }) }
-
-// WaitUndone waits for the end of StartUndo's work.
-func (u *Unit) WaitUndone() { u.undoing.Wait() }
-
-// undo runs the newest debt's command. If it fails, the log says so, and undo does not retry. If the tree's end interrupted it, as cut
-// reports, it is still due.
-func (u *Unit) undo(ctx context.Context, cut func() bool, run func(Debt, child.Spec) error) {
-	d, ok := u.debts.newest()
+// pay is one attempt to run all debts. again is when the next one follows; 0: the caller does not know.
+func (u *Unit) pay(ctx context.Context, again time.Duration) error {
+	unlock, ok := u.debts.lock(ctx)
 	if !ok {
-		return
+		return context.Cause(ctx)
+	}
+	defer unlock()
+	if err := u.debts.known(); err != nil {
+		return err
+	}
+	release, err := u.debts.exclude(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	for {
+		d, owes := u.debts.newest()
+		if !owes {
+			return nil
+		}
+		err := u.undo(ctx, d, again, func(ctx context.Context, spec child.Spec) error { return u.Command(ctx, "undo", spec, d.Timeout) })
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil && u.Owes() {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// undo runs a debt's command, and settles the debt if that succeeds.
+func (u *Unit) undo(ctx context.Context, d Debt, again time.Duration, run func(context.Context, child.Spec) error) error {
+	isUndone := func() bool {
+		return len(d.Undone) > 0 && run(ctx, child.Spec{Argv: d.Undone, Env: u.Facts(d.Token)}) == nil
+	}
+	if u.debts.try() && isUndone() {
+		u.log.Info("undone already", "service", u.cfg.Service, "process", d.Name)
+		u.debts.settle()
+		return nil
 	}
 	u.log.Info("undoing", "service", u.cfg.Service, "process", d.Name, "timeout", d.Timeout)
-	err := run(d, child.Spec{Argv: d.Command, Env: u.Facts(d.Token)})
-	if err != nil && (ctx.Err() != nil || cut()) {
-		return
-	}
-	if err != nil {
-		u.log.Error("a oneshot could not be undone", "service", u.cfg.Service, "process", d.Name, "command", d.Command, "error", err)
-	} else {
+	err := run(ctx, child.Spec{Argv: d.Command, Env: u.Facts(d.Token)})
+	if err == nil || ctx.Err() == nil && !errors.Is(err, errCut) && isUndone() {
 		u.log.Info("undone", "service", u.cfg.Service, "process", d.Name)
+		u.debts.settle()
+		return nil
 	}
-	u.debts.settle()
+	err = fmt.Errorf("not undone: %s: %w", called(d.Name), err)
+	if ctx.Err() != nil || errors.Is(err, errCut) { // it was interrupted
+		return err
+	}
+	words, facts := err.Error(), []any{"service", u.cfg.Service, "process", d.Name, "command", d.Command, "error", err}
+	if again > 0 {
+		words += fmt.Sprintf(", next try in %v", again)
+		facts = append(facts, "again in", again)
+	}
+	u.debts.blame(words)
+	u.log.Warn("a oneshot is not undone: until it is, no node may start the service without a proof", facts...)
+	return err
+}
+
+// Effects are what the programs may leave beside processes, and how long undoing all of it may take. After the loss
+// of this host no delay is a proof for those that need one.
+func Effects(s config.Service) (names []string, undoing time.Duration, needProof []string) {
+	for _, p := range s.Processes {
+		if p.NeedsProof {
+			needProof = append(needProof, p.Name)
+		}
+		if p.Oneshot && len(p.Undo) > 0 {
+			names = append(names, p.Name)
+			if p.Sets == nil { // guardians remove an address as they kill a program, in the lease's slack
+				undoing += p.UndoTimeout
+			}
+		}
+	}
+	return names, undoing, needProof
 }

@@ -2,83 +2,185 @@ package unit
 
 import (
 	"context"
-	"errors"
 	"os"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"understudy/packaging/need"
+	"understudy/supervisor/child"
+	"understudy/supervisor/host"
 )
 
-// treeless is a guard that makes no trees, and calls asked instead.
-type treeless struct {
-	Guard
-	asked func(ctx context.Context)
+// shell is a guard whose trees run each command by a function, which returns its exit code.
+type shell struct {
+	host.Guard
+	run func(ctx context.Context, argv []string) (code int)
 }
 
-func (treeless) Begin(uint64, []byte) error         { return nil }
-func (treeless) Extend(uint64, time.Duration) error { return nil }
-func (treeless) Finish(uint64) error                { return nil }
+func (shell) Begin(uint64, []byte) error         { return nil }
+func (shell) Extend(uint64, time.Duration) error { return nil }
+func (shell) Finish(uint64) error                { return nil }
 
-func (g treeless) NewTree(ctx context.Context, _ uint64, _ string, _ []byte) (Tree, error) {
-	g.asked(ctx)
-	return nil, errors.New("no tree")
+func (g shell) NewTree(context.Context, uint64, string, []byte) (host.Tree, error) {
+	return shellTree{run: g.run}, nil
 }
 
-func debtor(t *testing.T, node, name string, asked func(context.Context)) *Unit {
+type shellTree struct {
+	host.Tree
+	run func(context.Context, []string) int
+}
+
+func (t shellTree) Start(ctx context.Context, spec child.Spec) (host.Process, error) {
+	return endedProcess{child.ExitStatus{Code: t.run(ctx, spec.Argv)}}, nil
+}
+
+func (shellTree) End(context.Context) error { return nil }
+
+func debtor(t *testing.T, node, name string, run func(context.Context, []string) int) *Unit {
 	t.Helper()
 	u := New(Config{
 		Service: name, Node: node, Cluster: t.Name(), Logger: hclog.NewNullLogger(),
-		Commands: NewCommands(func() Guard { return treeless{asked: asked} }, func() time.Duration { return time.Hour }),
+		Commands: NewCommands(func() host.Guard { return shell{run: run} }, func() time.Duration { return time.Hour }),
 	})
-	t.Cleanup(func() { _ = os.Remove(u.debts.file) })
+	t.Cleanup(func() { _ = os.Remove(u.debts.store.Path()) })
 	return u
 }
 
-var vip = Debt{Name: "vip", Command: []string{"true"}, Timeout: time.Second}
+var vip = Debt{Name: "vip", Command: []string{"del"}, Timeout: time.Second}
 
-// A term that lost its lease pays its debts in the background; the next term may do so as well.
-func TestNothingIsUndoneTwiceAtOnce(t *testing.T) {
-	calls := make(chan struct{}, 2)
-	goOn := make(chan struct{})
-	u := debtor(t, "a", "db", func(context.Context) {
-		calls <- struct{}{}
-		<-goOn
+// P2: an effect that stays would be on two hosts. What fails is tried again, ever more rarely, and what came before it waits.
+func TestAnUndoThatFailsIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ran []string
+		u := debtor(t, "a", "db", func(_ context.Context, argv []string) int {
+			if ran = append(ran, argv[0]); argv[0] == "umount" && len(ran) <= 8 {
+				return 32
+			}
+			return 0
+		})
+		u.Restore([]Debt{vip, {Name: "fs", Command: []string{"umount"}, Timeout: time.Second}})
+		began, said := time.Now(), []string{}
+		if !u.UndoAll(t.Context(), func() { said = append(said, u.NotUndone()) }) || u.Owes() || u.NotUndone() != "" {
+			t.Errorf("still owed: %v, %s", u.Debts(), u.NotUndone())
+		}
+		if len(ran) != 10 || ran[8] != "umount" || ran[9] != "del" {
+			t.Errorf("ran %q", ran)
+		}
+		if took, want := time.Since(began), (1+2+4+8+16+30+30+30)*time.Second; took != want {
+			t.Errorf("took %v, want %v", took, want)
+		}
+		if len(said) != 8 || said[2] != "not undone: fs: exit code 32, next try in 4s" || said[7] != "not undone: fs: exit code 32, next try in 30s" {
+			t.Errorf("said %q", said)
+		}
 	})
-	u.Restore([]Debt{vip})
-	u.StartUndo(t.Context())
-	<-calls
-	u.StartUndo(t.Context())
-	select {
-	case <-calls:
-		t.Error("it is undone a second time")
-	case <-time.After(100 * time.Millisecond):
+}
+
+// One that hangs is killed when its time is over.
+func TestAnUndoThatHangsIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		u := debtor(t, "a", "db", func(ctx context.Context, _ []string) int {
+			if tries++; tries == 1 {
+				<-ctx.Done()
+				return 137
+			}
+			return 0
+		})
+		u.Restore([]Debt{vip})
+		began := time.Now()
+		if err := u.Undo(t.Context()); err == nil || !u.Owes() || time.Since(began) != vip.Timeout {
+			t.Errorf("after %v: %v, owes %v", time.Since(began), err, u.Owes())
+		}
+		if err := u.Undo(t.Context()); err != nil || u.Owes() {
+			t.Errorf("%v, owes %v", err, u.Owes())
+		}
+	})
+}
+
+// A command that tells may settle what an undo cannot: it is asked after a failure, and first if a supervisor was killed.
+func TestWhoTellsThatNothingIsLeftIsBelieved(t *testing.T) {
+	need.These(t, "root") // who may write the note
+	var ran []string
+	there := true
+	u := debtor(t, "a", "db", func(_ context.Context, argv []string) int {
+		ran = append(ran, argv[0])
+		if argv[0] == "del" || there {
+			return 1
+		}
+		return 0
+	})
+	told := vip
+	told.Undone = []string{"none"}
+	if err := u.debts.add(told); err != nil {
+		t.Fatal(err)
 	}
-	close(goOn)
-	u.WaitUndone()
+	if err := u.Undo(t.Context()); err == nil || !u.Owes() {
+		t.Errorf("%v, owes %v", err, u.Owes())
+	}
+	there = false
+	next := New(u.cfg)
+	next.LoadDebts()
+	if err := next.Undo(t.Context()); err != nil || next.Owes() {
+		t.Errorf("%v, owes %v", err, next.Owes())
+	}
+	if want := []string{"del", "none", "none"}; !slices.Equal(ran, want) {
+		t.Errorf("ran %q, want %q", ran, want)
+	}
+}
+
+// A term that lost its lease undoes in the background. That has to be over before a term can do something that must not be undone.
+func TestTheBackgroundUndoesNothingOfTheNextTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		works, runs := false, 0
+		u := debtor(t, "a", "db", func(context.Context, []string) int {
+			if runs++; works {
+				return 0
+			}
+			return 1
+		})
+		u.Restore([]Debt{vip})
+		u.StartUndo(t.Context())
+		time.Sleep(3500 * time.Millisecond)
+		u.StopUndo()
+		if works = true; runs != 3 || u.Undo(t.Context()) != nil {
+			t.Errorf("%d attempts, still owed: %v", runs, u.Owed())
+		}
+		u.Restore([]Debt{vip})
+		time.Sleep(time.Hour)
+		if runs != 4 || !u.Owes() {
+			t.Errorf("%d attempts: what a later term did is undone", runs)
+		}
+	})
 }
 
 // Two supervisors of one machine must not undo what the other's program needs: the names of nodes and services have dots.
 func TestNodesOfOneMachineOweInFilesOfTheirOwn(t *testing.T) {
+	need.These(t, "root") // who may write the notes
 	one, other := debtor(t, "a.b", "c", nil), debtor(t, "a", "b.c", nil)
-	if one.debts.file == other.debts.file {
-		t.Errorf("both have %s", one.debts.file)
+	if one.debts.store.Path() == other.debts.store.Path() {
+		t.Errorf("both have %s", one.debts.store.Path())
 	}
-	one.debts.add(vip)
+	if err := one.debts.add(vip); err != nil {
+		t.Fatal(err)
+	}
+	if owed := OwedOn("", "a.b", "c"); len(owed) != 1 || len(OwedOn("", "a", "b.c")) > 0 {
+		t.Errorf("owed: %q", owed)
+	}
 	again := debtor(t, "a.b", "c", nil) // which vouches for nothing before that is undone
 	if again.LoadDebts(); len(again.Debts()) != 0 && !again.Owes() {
 		t.Errorf("%d debts, and it says that nothing is owed", len(again.Debts()))
 	}
-	if err := os.Rename(one.debts.file, other.debts.file); err != nil {
-		if os.Geteuid() == 0 {
-			t.Fatal(err)
-		}
-		t.Skip("only root can write there: ", err)
+	if err := os.Rename(one.debts.store.Path(), other.debts.store.Path()); err != nil {
+		t.Fatal(err)
 	}
 	if other.LoadDebts(); other.Owes() {
 		t.Error("what another node owes is taken over")
 	}
-	if _, err := os.Stat(other.debts.file); err != nil {
+	if _, err := os.Stat(other.debts.store.Path()); err != nil {
 		t.Error("what another node owes is forgotten")
 	}
 }

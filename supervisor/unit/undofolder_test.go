@@ -1,7 +1,6 @@
 package unit
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -31,11 +30,11 @@ func TestWhatAStrangerWroteDownIsNotRun(t *testing.T) {
 			return errors.Join(os.Rename(debtsDir, theirs), os.Symlink(theirs, debtsDir))
 		},
 	} {
-		debtor(t, "a", "db", func(context.Context) {}).debts.add(vip)
+		_ = debtor(t, "a", "db", nil).debts.add(vip)
 		if err := prepare(); err != nil {
 			t.Fatal(err)
 		}
-		next := debtor(t, "a", "db", func(context.Context) {})
+		next := debtor(t, "a", "db", nil)
 		next.LoadDebts()
 		names := Indebted("a", t.Name())
 		if ours := name == "ours"; ours != next.Owes() || ours != (len(names) == 1) {
@@ -56,9 +55,9 @@ func TestWhatIsReadAndWrittenIsInTheFolderThatWasJudged(t *testing.T) {
 	run := t.TempDir()
 	debtsDir = filepath.Join(run, "understudy")
 	theirs, precious := filepath.Join(run, "theirs"), filepath.Join(run, "precious")
-	one := debtor(t, "a", "db", func(context.Context) {})
-	one.debts.add(vip)
-	forged := filepath.Join(theirs, filepath.Base(one.debts.file))
+	one := debtor(t, "a", "db", nil)
+	_ = one.debts.add(vip)
+	forged := filepath.Join(theirs, filepath.Base(one.debts.store.Path()))
 	err := errors.Join(os.Rename(debtsDir, theirs), os.Mkdir(debtsDir, 0o755), os.Symlink(precious, forged+"~"),
 		os.WriteFile(precious, []byte("precious"), 0o600), os.Chown(theirs, 65533, 65533), os.Chown(forged, 65533, 65533))
 	if err != nil {
@@ -78,15 +77,16 @@ func TestWhatIsReadAndWrittenIsInTheFolderThatWasJudged(t *testing.T) {
 	}()
 	read, named := 0, 0
 	for range 20000 {
-		next := debts{node: "a", service: "db", file: one.debts.file, log: hclog.NewNullLogger()}
+		next := debts{node: "a", service: "db", store: one.debts.store, log: hclog.NewNullLogger()}
 		if next.load(); len(next.all) > 0 {
 			read++
 		}
 		named += len(Indebted("a", t.Name()))
 	}
 	for range 2000 {
-		one.debts.settle()
-		one.debts.add(vip)
+		if one.debts.add(vip) == nil {
+			one.debts.settle()
+		}
 	}
 	close(over)
 	<-done
@@ -104,16 +104,26 @@ func TestOnlyAFileOfOursIsRead(t *testing.T) {
 	was := debtsDir
 	t.Cleanup(func() { debtsDir = was })
 	debtsDir = filepath.Join(t.TempDir(), "understudy")
-	debtor(t, "a", "db", func(context.Context) {}).debts.add(vip)
-	next := debtor(t, "a", "db", func(context.Context) {})
-	if err := os.Chown(next.debts.file, 65533, 65533); err != nil {
+	_ = debtor(t, "a", "db", nil).debts.add(vip)
+	next := debtor(t, "a", "db", nil)
+	if err := os.Chown(next.debts.store.Path(), 65533, 65533); err != nil {
 		t.Fatal(err)
 	}
 	if next.LoadDebts(); next.Owes() || len(Indebted("a", t.Name())) > 0 {
 		t.Errorf("a stranger's: %v", next.Debts())
 	}
-	fifo := debtor(t, "a", "db", func(context.Context) {})
-	if err := errors.Join(os.Remove(fifo.debts.file), unix.Mkfifo(fifo.debts.file, 0o600)); err != nil {
+	if names := OwedOn("", "a", "db"); len(names) != 1 || names[0] != "unknown" {
+		t.Errorf("owed: %q", names)
+	}
+	if err := next.Undo(t.Context()); err == nil || next.NotUndone() == "" { // nobody knows what is to be undone
+		t.Errorf("undone: %v, %q", err, next.NotUndone())
+	}
+	fifo := debtor(t, "a", "db", nil)
+	err := os.Remove(next.debts.store.Path())
+	if undone := next.Undo(t.Context()); err != nil || undone != nil || next.NotUndone() != "" {
+		t.Errorf("removed by hand: %v, %v, %q", err, undone, next.NotUndone())
+	}
+	if err := errors.Join(unix.Mkfifo(fifo.debts.store.Path(), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if fifo.LoadDebts(); fifo.Owes() {

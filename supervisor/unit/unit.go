@@ -16,10 +16,12 @@ import (
 type Config struct {
 	Service  string
 	Node     string
+	Root     string // of the cluster in ZooKeeper
 	Cluster  string // tells one cluster's files on this machine from another's
 	Logger   hclog.Logger
 	Hurry    <-chan struct{} // closed when a stop must be quick: programs are killed, not asked
 	Commands *Commands       // for commands outside any session
+	Notes    Notes           // nil: a file
 }
 
 // Unit is the part of a service's programs that outlives a run: their log files and debts.
@@ -30,13 +32,14 @@ type Unit struct {
 	logs    logs
 	debts   debts
 	undoing sync.WaitGroup // StartUndo
+	enough  chan struct{}  // ends it; nil: it is not under way
 	hooks   sync.WaitGroup // RunHook
 }
 
 // New makes the unit of a service.
 func New(cfg Config) *Unit {
 	u := &Unit{cfg: cfg, log: cfg.Logger}
-	u.debts = debts{node: cfg.Node, service: cfg.Service, file: debtsFile(cfg), log: cfg.Logger, busy: make(chan struct{}, 1)}
+	u.debts = debts{node: cfg.Node, service: cfg.Service, root: cfg.Root, store: debtsFile(cfg), log: cfg.Logger, busy: make(chan struct{}, 1)}
 	return u
 }
 
@@ -63,9 +66,9 @@ func (u *Unit) hook(ctx context.Context, what string, h config.Hook, facts []str
 	u.log.Info("hook done", "service", u.cfg.Service, "hook", what, "took", time.Since(began).Round(time.Millisecond))
 }
 
-// Close waits for hooks and undos, and closes the log files. No run is left.
+// Close waits for hooks, and for an undo that is under way, and closes the log files. No run is left.
 func (u *Unit) Close() {
-	u.undoing.Wait()
+	u.StopUndo()
 	u.hooks.Wait()
 	if err := u.logs.close(); err != nil {
 		u.log.Warn("a log file cannot be closed", "service", u.cfg.Service, "error", err)

@@ -2,16 +2,17 @@ package witness
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"understudy/fencing"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 )
 
-// KillLocal kills a child on this machine, whichever supervisor made it, and states what is known of it then.
-func KillLocal(ctx context.Context, t fencing.Target) fencing.Statement {
+// KillLocal kills a child on this machine, whichever supervisor made it, and states what is known of it then. owed is an At's.
+func KillLocal(ctx context.Context, t fencing.Target, owed func(node, service string) []string) fencing.Statement {
 	s := fencing.Statement{Service: t.Service, Token: t.Token}
-	host, err := child.Identity()
+	host, err := box.Identity()
 	if err != nil {
 		s.Why = err.Error()
 		return s
@@ -21,13 +22,16 @@ func KillLocal(ctx context.Context, t fencing.Target) fencing.Statement {
 	if name, err := os.Hostname(); err == nil && name == t.Host {
 		s.Node = t.Node
 	}
-	w := At{Node: s.Node, Host: host, End: KillTree, Look: Outlasted}
-	verdict, by, err := w.Prove(ctx, t.Node, t.Machine, t.Boot, t.Tree, t.Seen)
+	w := At{Node: s.Node, Host: host, End: KillTree, Look: Outlasted, Owed: owed}
+	verdict, by, err := w.Prove(ctx, t.Service, t.Node, t.Machine, t.Boot, t.Tree, t.Seen)
 	switch {
 	case err == nil && verdict == fencing.Dead:
 		s.Dead, s.How = true, by
 	case err != nil:
 		s.Alive, s.Why = verdict == fencing.Alive, err.Error()
+		if left, ok := errors.AsType[*fencing.NotUndone](err); ok {
+			s.Left = left.Names
+		}
 	default:
 		s.Why = "this machine knows nothing about it"
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"understudy/fencing"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 )
 
 // patience is how long a proof may take.
@@ -19,15 +19,16 @@ const patience = 5 * time.Second
 // At is a place from where a death may be proved: a node, on a machine, in a boot.
 type At struct {
 	Node string
-	Host child.Host
+	Host box.Host
 	End  func(ctx context.Context, tree json.RawMessage) error // kills a tree of this machine; nil: its death is proved
 	Look func(tree json.RawMessage, p fencing.Process) error   // looks for a process that was seen alive of it; nil: it is dead
+	Owed func(node, service string) []string                   // names what a node on this machine has not undone; nil: End has looked
 }
 
 // Prove ends a former active's child if it ran here, and tells whether it is dead: trees of other supervisors of this machine can be
 // looked at and ended, and nothing outlives a boot. P2: if a process of the tree was seen alive, it counts as dead only once that
-// process is, whatever the tree's containment shows.
-func (w At) Prove(ctx context.Context, node, machine, boot string, tree json.RawMessage, p fencing.Process) (fencing.Verdict, string, error) {
+// process is, whatever the tree's containment shows. And it counts as dead only once its effects are undone.
+func (w At) Prove(ctx context.Context, service, node, machine, boot string, tree json.RawMessage, p fencing.Process) (fencing.Verdict, string, error) {
 	if boot != w.Host.Boot {
 		if machine != "" && machine == w.Host.Machine && node == w.Node {
 			return fencing.Dead, "this machine has booted since", nil
@@ -44,23 +45,30 @@ func (w At) Prove(ctx context.Context, node, machine, boot string, tree json.Raw
 		err = w.Look(tree, p)
 	}
 	switch {
-	case errors.Is(err, child.ErrElsewhere), errors.Is(err, child.ErrNotSeen):
+	case errors.As(err, new(*fencing.NotUndone)):
+		return fencing.Alive, "", err
+	case errors.Is(err, box.ErrElsewhere), errors.Is(err, box.ErrNotSeen):
 		return fencing.Unknown, "", nil // the grace delay is for that
-	case errors.Is(err, child.ErrMayLive):
+	case errors.Is(err, box.ErrMayLive):
 		return fencing.Unknown, "", err
 	case err != nil:
 		return fencing.Alive, "", fmt.Errorf("end the tree of %s on this machine: %w", node, err)
+	}
+	if w.Owed != nil {
+		if left := w.Owed(node, service); len(left) > 0 {
+			return fencing.Alive, "", &fencing.NotUndone{Names: left}
+		}
 	}
 	return fencing.Dead, "its tree on this machine is dead", nil
 }
 
 // KillTree ends a tree that another supervisor of this machine made. nil: its death is proved.
 func KillTree(ctx context.Context, id json.RawMessage) error {
-	var tree child.TreeID
+	var tree box.TreeID
 	if err := json.Unmarshal(id, &tree); err != nil {
 		return fmt.Errorf("read a tree's identity: %w", err)
 	}
-	return child.Unproved(tree, child.KillByID(ctx, tree))
+	return box.Unproved(tree, box.KillByID(ctx, tree))
 }
 
 // Outlasted looks for a process that was seen alive of such a tree. nil: it is dead, or none was seen.
@@ -68,7 +76,7 @@ func Outlasted(id json.RawMessage, p fencing.Process) error {
 	if p.Pid == 0 {
 		return nil
 	}
-	var tree child.TreeID
+	var tree box.TreeID
 	if err := json.Unmarshal(id, &tree); err != nil {
 		return fmt.Errorf("read a tree's identity: %w", err)
 	}

@@ -11,35 +11,42 @@ import (
 
 	"understudy/fencing"
 	"understudy/fencing/agent"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 )
 
 // Note is what a guardian has to know to answer. It reads the files as the supervisor does, when somebody comes.
 type Note struct {
+	Root    string      `json:"root,omitempty"` // of the cluster in ZooKeeper
 	Node    string      `json:"node"`
 	Files   agent.Files `json:"files"`
 	Secrets [][]byte    `json:"secrets,omitempty"` // for as long as their file cannot be read
 }
 
-// InGuardian is the proxy agent of this machine's guardian, as child.GuardianMain takes it.
-func InGuardian(note []byte, buried func(child.TreeID) bool) (func(context.Context, net.Conn), error) {
+// InGuardian is the proxy agent of this machine's guardian, as child.GuardianMain takes it. owed is an At's, for a cluster.
+func InGuardian(owed func(root, node, service string) []string) func([]byte, func(box.TreeID) bool) (func(context.Context, net.Conn), error) {
+	return func(note []byte, buried func(box.TreeID) bool) (func(context.Context, net.Conn), error) {
+		return inGuardian(note, buried, owed)
+	}
+}
+
+func inGuardian(note []byte, buried func(box.TreeID) bool, owed func(root, node, service string) []string) (func(context.Context, net.Conn), error) {
 	var as Note
 	if err := json.Unmarshal(note, &as); err != nil {
 		return nil, fmt.Errorf("read the supervisor's note: %w", err)
 	}
-	host, err := child.Identity()
+	host, err := box.Identity()
 	if err != nil {
 		return nil, fmt.Errorf("identify this machine: %w", err)
 	}
 	kill := func(ctx context.Context, tree json.RawMessage) error {
 		err := KillTree(ctx, tree)
-		var id child.TreeID
-		if errors.Is(err, child.ErrNotSeen) && json.Unmarshal(tree, &id) == nil && buried(id) {
+		var id box.TreeID
+		if errors.Is(err, box.ErrNotSeen) && json.Unmarshal(tree, &id) == nil && buried(id) {
 			return nil
 		}
 		return err
 	}
-	return Proxy(At{Node: as.Node, Host: host, End: kill, Look: Outlasted}, as.Files.KeysFrom(as.Secrets)).Answer, nil
+	return Proxy(At{Node: as.Node, Host: host, End: kill, Look: Outlasted, Owed: func(node, service string) []string { return owed(as.Root, node, service) }}, as.Files.KeysFrom(as.Secrets)).Answer, nil
 }
 
 // Proxy is the agent of a guardian, which knows no services: it ends a tree by its identity, and looks for the process that was seen alive
@@ -49,7 +56,7 @@ func Proxy(w At, keys *agent.Keys) *agent.Server {
 		Keys: keys, Logger: hclog.NewNullLogger(), // any log could hold a guardian up
 		Self: agent.Answer{Node: w.Node, Machine: w.Host.Machine, Boot: w.Host.Boot},
 		Prove: func(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
-			verdict, by, err := w.Prove(ctx, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
+			verdict, by, err := w.Prove(ctx, q.Service, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
 			return verdict, by + ", says a guardian", err
 		},
 	}

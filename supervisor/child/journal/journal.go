@@ -37,9 +37,32 @@ func Variable(f *os.File) string {
 }
 
 // Open opens a stream whose lines bear a name. It takes priorities before lines, as systemd's own streams do.
-func Open(name string) (*os.File, error) { return open(socket, name) }
+func Open(name string) (*os.File, error) {
+	own, _ := os.ReadFile("/proc/self/cgroup")
+	return open(socket, name, unitOf(string(own)))
+}
 
-func open(socket, name string) (*os.File, error) {
+// unitOf finds the systemd unit in a /proc/<pid>/cgroup, as systemd's cg_path_get_unit does: the first name that is not a slice. "" means none.
+func unitOf(cgroups string) string {
+	for line := range strings.Lines(cgroups) {
+		_, path, ours := strings.Cut(strings.TrimSpace(line), ":name=systemd:")
+		if !ours {
+			path, ours = strings.CutPrefix(strings.TrimSpace(line), "0::")
+		}
+		for name := range strings.SplitSeq(path, "/") {
+			if !ours || name == "" || strings.HasSuffix(name, ".slice") {
+				continue
+			}
+			if strings.HasSuffix(name, ".service") || strings.HasSuffix(name, ".scope") {
+				return strings.TrimPrefix(name, "_") // systemd's escape of names that the kernel could mistake
+			}
+			break
+		}
+	}
+	return ""
+}
+
+func open(socket, name, unit string) (*os.File, error) {
 	conn, err := net.DialTimeout("unix", socket, patience)
 	if err != nil {
 		return nil, fmt.Errorf("open a stream to the journal: %w", err)
@@ -48,8 +71,9 @@ func open(socket, name string) (*os.File, error) {
 	stream := conn.(*net.UnixConn)
 	_ = stream.CloseRead() // journald says nothing
 	_ = stream.SetWriteDeadline(time.Now().Add(patience))
-	// The name, the unit (journald sees which), the priority, whether lines may have one, and three places where they do not go besides.
-	if _, err := fmt.Fprintf(stream, "%s\n\n6\n1\n0\n0\n0\n", strings.ReplaceAll(name, "\n", " ")); err != nil {
+	// The name, the unit, the priority, whether lines may have one, and three places where they do not go besides. journald looks up the
+	// unit of each line's writer, and takes ours (from root alone) if that has ended by then: a crash's last words would have no unit.
+	if _, err := fmt.Fprintf(stream, "%s\n%s\n6\n1\n0\n0\n0\n", strings.ReplaceAll(name, "\n", " "), unit); err != nil {
 		return nil, fmt.Errorf("begin a stream to the journal: %w", err)
 	}
 	f, err := stream.File()

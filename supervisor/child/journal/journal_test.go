@@ -39,7 +39,7 @@ func TestAStreamBearsItsNameAndWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer journald.Close()
-	f, err := open(at, "web/nginx\n7")
+	f, err := open(at, "web/nginx\n7", "understudy.service")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,14 +62,32 @@ func TestAStreamBearsItsNameAndWaits(t *testing.T) {
 	}
 	defer conn.Close()
 	got, err := io.ReadAll(bufio.NewReader(conn))
-	if want := "web/nginx 7\n\n6\n1\n0\n0\n0\nsaid\n"; err != nil || string(got) != want {
+	if want := "web/nginx 7\nunderstudy.service\n6\n1\n0\n0\n0\nsaid\n"; err != nil || string(got) != want {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestOurUnitIsFoundInOurCgroup(t *testing.T) {
+	t.Parallel()
+	for cgroups, want := range map[string]string{
+		"0::/system.slice/understudy.service\n":                                                  "understudy.service",
+		"0::/system.slice/system-understudy.slice/understudy@solo.service/supervisor\n":          "understudy@solo.service",
+		"0::/user.slice/user-0.slice/session-1.scope\n":                                          "session-1.scope",
+		"4:memory:/x.service\n1:name=systemd:/system.slice/_.hidden.service\n0::/\n":             ".hidden.service",
+		"0::/user.slice/user-0.slice/user@0.service/app.slice/understudy.service/web.service/\n": "user@0.service",
+		"0::/machine/x.service\n": "",
+		"0::/\n":                  "",
+		"":                        "",
+	} {
+		if got := unitOf(cgroups); got != want {
+			t.Errorf("%q: %q, not %q", cgroups, got, want)
+		}
 	}
 }
 
 func TestWithoutAJournalThereIsNoStream(t *testing.T) {
 	t.Parallel()
-	if f, err := open(filepath.Join(t.TempDir(), "none"), "x"); err == nil {
+	if f, err := open(filepath.Join(t.TempDir(), "none"), "x", ""); err == nil {
 		f.Close()
 		t.Error("a stream to nowhere")
 	}

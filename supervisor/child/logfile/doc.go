@@ -1,5 +1,4 @@
-// Package logfile writes a program's output to a file that rotates by size, and never blocks the program for that. Reader shows
-// such a log to a person, over its rotations.
+// Package logfile writes a program's output to a file that rotates by size, and never blocks the program for that.
 //
 // # Promised
 //

@@ -46,17 +46,13 @@ func (f *file) rotatedFiles(dir *safefile.Dir) ([]rotated, error) {
 	return all, nil
 }
 
+// name is what the log is called once it was put aside so many times.
 func (f *file) name(number int, gz bool) string {
-	return rotatedName(filepath.Base(f.path), number, gz)
-}
-
-// rotatedName is what a log is called once it was put aside so many times.
-func rotatedName(log string, number int, gz bool) string {
-	log += "." + strconv.Itoa(number)
+	name := filepath.Base(f.path) + "." + strconv.Itoa(number)
 	if gz {
-		log += ".gz"
+		name += ".gz"
 	}
-	return log
+	return name
 }
 
 // rotate moves everything on by one and begins a new file. It costs a few renames, however much there is to compress.
@@ -162,6 +158,8 @@ func (f *file) compressOne(ctx context.Context) (bool, error) {
 	return true, f.replace(dir, draft, info)
 }
 
+// openPlain opens the oldest file that is not compressed. One that is larger than a rotation leaves it is none of ours, or what no
+// rotation could end: it stays as it is, so that a sparse file of a program's user does not keep all other logs waiting.
 func (f *file) openPlain(dir *safefile.Dir) (*os.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,8 +168,20 @@ func (f *file) openPlain(dir *safefile.Dir) (*os.File, error) {
 	}
 	all, err := f.rotatedFiles(dir)
 	for _, old := range all {
-		if !old.gz {
-			return dir.Open(old.name, unix.O_RDONLY, 0)
+		if old.gz {
+			continue
+		}
+		source, err := dir.Open(old.name, unix.O_RDONLY, 0)
+		if err != nil {
+			return nil, err
+		}
+		info, err := source.Stat()
+		if err == nil && info.Size() <= f.maxSize+longLine {
+			return source, nil
+		}
+		_ = source.Close()
+		if err != nil {
+			return nil, err
 		}
 	}
 	return nil, err

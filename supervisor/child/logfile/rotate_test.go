@@ -160,6 +160,17 @@ func TestCompressionIsTakenUpAgain(t *testing.T) {
 	}
 }
 
+// A program's user may put a file of any size where a rotated one is expected, and one log at a time is compressed.
+func TestAFileThatNoRotationLeftIsNotCompressed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	if err := errors.Join(os.WriteFile(path+".1", []byte("newer\n"), 0o600), os.WriteFile(path+".2", nil, 0o600), os.Truncate(path+".2", 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	_, end := running(t, Config{Path: path, MaxSize: 1000, Keep: 3, Compress: true})
+	soon(t, "the other one is compressed", func() bool { return strings.Join(files(t, path), " ") == path+".2 "+path+".1.gz "+path })
+	end()
+}
+
 // While a file is compressed it may be moved on, or away: the result takes its place, and nobody else's.
 func TestCompressedFileTakesThePlaceThatThePlainOneHasByThen(t *testing.T) {
 	for _, away := range []bool{false, true} {

@@ -187,7 +187,7 @@ func (p Probe) get(ctx context.Context) error {
 	defer answer.Body.Close()
 	if answer.StatusCode < 200 || answer.StatusCode > 399 {
 		said, _ := io.ReadAll(io.LimitReader(answer.Body, maxBody))
-		return fmt.Errorf("status %d%s", answer.StatusCode, lastLine(said))
+		return fmt.Errorf("status %d%s", answer.StatusCode, LastLine(said))
 	}
 	return nil
 }
@@ -199,17 +199,17 @@ func (p Probe) execute(ctx context.Context) error {
 	output, code, err := p.Run(ctx, p.Argv)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return &failure{"it did not end in time and was killed" + lastLine(output), err}
+		return &failure{"it did not end in time and was killed" + LastLine(output), err}
 	case err != nil:
 		return err
 	case code != 0:
-		return fmt.Errorf("exit code %d%s", code, lastLine(output))
+		return fmt.Errorf("exit code %d%s", code, LastLine(output))
 	}
 	return nil
 }
 
-// lastLine is the last thing said, for the end of a message.
-func lastLine(output []byte) string {
+// LastLine is the last thing said, for the end of a message.
+func LastLine(output []byte) string {
 	for lines := bytes.Split(output, []byte("\n")); len(lines) > 0; lines = lines[:len(lines)-1] {
 		if line := oneLine(string(lines[len(lines)-1])); line != "" {
 			return ": " + line

@@ -32,6 +32,7 @@ type cluster struct {
 	slow     time.Duration // what a reading takes
 	reads    int
 	closed   int
+	drained  []control.Drained
 	orders   []string      // what was ordered beside pauses
 	lengthy  time.Duration // what an order takes
 	refusal  error         // of orders
@@ -80,7 +81,7 @@ func (c *cluster) Status(ctx context.Context, _ ...string) (all control.Status, 
 	if c.broken != nil {
 		return all, c.broken
 	}
-	all = control.Status{Services: []control.Service{}, Nodes: []control.Node{{Node: "a"}}}
+	all = control.Status{Services: []control.Service{}, Nodes: []control.Node{{Node: "a"}}, Drained: c.drained}
 	for _, name := range slices.Sorted(maps.Keys(c.services)) {
 		s := control.Service{Service: name, Paused: c.paused[name] != ""}
 		for _, node := range []string{"a", "b"} {
@@ -163,6 +164,15 @@ func (c *cluster) Restart(ctx context.Context, service, by string) error {
 
 func (c *cluster) Reload(ctx context.Context, service, by string) error {
 	return c.order(ctx, service, "reload "+service+by)
+}
+
+func (c *cluster) Drain(ctx context.Context, d control.Draining) (bool, []control.Departure, error) {
+	err := c.order(ctx, "db", fmt.Sprint("drain ", d.Node, d.Force, d.Why, d.By))
+	return true, []control.Departure{{Service: "db"}}, err
+}
+
+func (c *cluster) Undrain(ctx context.Context, node string) (bool, error) {
+	return false, c.order(ctx, "db", "undrain "+node)
 }
 
 func (c *cluster) ordered() (all string) {

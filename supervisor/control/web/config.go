@@ -35,6 +35,8 @@ type Cluster interface {
 	Switchover(ctx context.Context, h control.Handover) (to string, err error)
 	Restart(ctx context.Context, service, by string) error
 	Reload(ctx context.Context, service, by string) error
+	Drain(ctx context.Context, d control.Draining) (changed bool, leaving []control.Departure, err error)
+	Undrain(ctx context.Context, node string) (changed bool, err error)
 	// Close gives up what the other calls keep from one to the next. They may be called again.
 	Close()
 }

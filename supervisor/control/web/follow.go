@@ -69,6 +69,7 @@ type view struct {
 	all      control.Status
 	services map[string]seen
 	nodes    json.RawMessage
+	drained  json.RawMessage
 }
 
 // seen is one service of a view.
@@ -80,6 +81,9 @@ type seen struct {
 func newView(all control.Status) (v *view, err error) {
 	v = &view{all: all, services: map[string]seen{}}
 	if v.nodes, err = json.Marshal(all.Nodes); err != nil {
+		return nil, err
+	}
+	if v.drained, err = json.Marshal(append([]control.Drained{}, all.Drained...)); err != nil {
 		return nil, err
 	}
 	for _, s := range all.Services {
@@ -127,6 +131,9 @@ func (v *view) changes(was *view, at time.Time) []event {
 	}
 	if !bytes.Equal(was.nodes, v.nodes) {
 		events = append(events, event{"nodes", v.nodes})
+	}
+	if !bytes.Equal(was.drained, v.drained) {
+		events = append(events, event{"drained", v.drained})
 	}
 	return events
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -107,7 +108,8 @@ func (j judge) try(ctx context.Context, t term) {
 	own, former, known := find(list, t.token)
 	first := known && former == nil && !t.by.Fenced()
 	reason := why(t, former)
-	if err != nil || !known || !first && reason == "" {
+	unready := known && own.Started != nil && own.Ready == nil && !t.ready.IsZero() // it does not say yet
+	if err != nil || !known || unready || !first && reason == "" {
 		if t.asked < tries {
 			j.board.judged(t, false)
 			return
@@ -121,13 +123,20 @@ func (j judge) try(ctx context.Context, t term) {
 	}
 	t.told = true
 	if !t.ready.IsZero() && !first {
-		gap := t.ready.Sub(t.claimed)
-		if own != nil && own.GapMs != nil {
-			gap = t.ready.Sub(own.Start) + time.Duration(*own.GapMs)*time.Millisecond
-		}
-		m.gap.WithLabelValues(t.service).Observe(max(gap, 0).Seconds())
+		m.gap.WithLabelValues(t.service).Observe(max(t.gap(own), 0).Seconds())
 	}
 	j.board.judged(t, t.over || !t.ready.IsZero())
+}
+
+// gap is how long the service was down before it was ready here, by the rule of the history. Where that only has bounds, the longest
+// counts, and if there is none, the shortest.
+func (t term) gap(own *control.Activation) time.Duration {
+	if own != nil {
+		if ms := cmp.Or(own.GapMs, own.GapMaxMs, own.GapMinMs); ms != nil {
+			return time.Duration(*ms) * time.Millisecond
+		}
+	}
+	return t.ready.Sub(t.claimed)
 }
 
 // find looks an activation up, and the one before it.

@@ -48,7 +48,7 @@ func newMetrics() *metrics {
 		restarts: counter("restarts_total", "Times that the service's programs were started again on this node after their end.", "service"),
 		takeover: histogram("takeover_seconds", "From finding the lock free to being active, fencing included, on this node.", "service"),
 		gap: histogram("gap_seconds",
-			"From the end of the former activation, or else from finding the lock free, to the service being ready on this node.", "service"),
+			"From the last proof that the previous program ran to the service being ready on this node, as in the history.", "service"),
 		fenced: histogram("fencing_seconds",
 			"How long it took this node to be sure that a former active is dead, or to be refused that.", "service", "result"),
 		heartbeat: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -71,7 +71,7 @@ func newMetrics() *metrics {
 // ends are how activations end, as far as that can be said beforehand.
 var ends = []election.Reason{
 	election.SwitchAsked, election.StopAsked, election.PreferredBack, election.ChildOnce, election.SupervisorLost, election.LeaseEnding,
-	election.SessionExpired, election.LockLost, election.ChildFailed, election.ChildDone, election.HookFailed, fencedBy("grace"),
+	election.SessionExpired, election.LockLost, election.ChildFailed, election.ChildDone, election.HookFailed, election.UndoFailed, fencedBy("grace"),
 	fencedBy("confirmed"), fencedBy("exec"), election.ReasonUnknown,
 }
 

@@ -105,7 +105,7 @@ func TestHandoversAndFailoversAreToldApart(t *testing.T) {
 			b.shows(want)
 			switch {
 			case former != "first":
-				b.shows(gapCount+" 1", `understudy_gap_seconds_sum{service="db"} 3.75`)
+				b.shows(gapCount+" 1", `understudy_gap_seconds_sum{service="db"} 3.5`)
 			case strings.Contains(b.metrics(), gapCount):
 				b.Error("a first start has a gap")
 			}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,8 +28,14 @@ const (
 	mostOrders = 32
 )
 
+// Kinds of what an order is about.
+const (
+	aService = "service"
+	aNode    = "node"
+)
+
 // orders are all that can be ordered.
-var orders = []string{"switchover", "pause", "resume", "restart", "reload"}
+var orders = map[string][]string{aService: {"switchover", "pause", "resume", "restart", "reload"}, aNode: {"drain", "undrain"}}
 
 // request is what the body of an order says.
 type request struct {
@@ -53,12 +60,16 @@ type clerk struct {
 
 // order carries out an order of an operator who has shown the token, even if the client has gone meanwhile.
 func (c *clerk) order(w http.ResponseWriter, r *http.Request) {
-	order, service := r.PathValue("order"), r.PathValue("service")
-	if !isName(service) { // it would be in the log
-		refuse(w, http.StatusNotFound, "that is not a service name")
+	order, kind := r.PathValue("order"), aService
+	if r.PathValue(aNode) != "" {
+		kind = aNode
+	}
+	name := r.PathValue(kind)
+	if !isName(name) { // it would be in the log
+		refuse(w, http.StatusNotFound, "that is not a "+kind+" name")
 		return
 	}
-	wanted, err := parseRequest(order, r.Body)
+	wanted, err := parseRequest(kind, order, r.Body)
 	if errors.Is(err, control.ErrUnknown) {
 		refuse(w, http.StatusNotFound, err.Error())
 		return
@@ -66,16 +77,16 @@ func (c *clerk) order(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	by := "somebody over HTTP"
+	by := "a client over HTTP"
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		by = "somebody at " + host + " over HTTP"
+		by = "a client at " + host + " over HTTP"
 	}
 	if http.NewResponseController(w).SetWriteDeadline(time.Now().Add(orderPatience+writePatience)) != nil {
 		return
 	}
 	done := make(chan outcome, 1)
 	select {
-	case c.orders <- func(ctx context.Context) { done <- c.do(ctx, service, order, by, wanted) }:
+	case c.orders <- func(ctx context.Context) { done <- c.do(ctx, kind, name, order, by, wanted) }:
 	case <-time.After(patience):
 		w.Header().Set("Retry-After", "1")
 		refuse(w, http.StatusServiceUnavailable, "too many orders at once: nothing is done")
@@ -90,7 +101,7 @@ func (c *clerk) order(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isName tells whether a service can have such a name.
+// isName tells whether a service or node can have such a name.
 func isName(name string) bool {
 	const longest = 128
 	return name != "" && len(name) <= longest && name[0] != '.' && utf8.ValidString(name) &&
@@ -98,7 +109,7 @@ func isName(name string) bool {
 }
 
 // parseRequest reads a body. It refuses unknown keys: they may be the ones that matter to their author.
-func parseRequest(order string, body io.Reader) (request, error) {
+func parseRequest(kind, order string, body io.Reader) (request, error) {
 	var v request
 	text, err := io.ReadAll(body)
 	if err == nil && len(bytes.TrimSpace(text)) > 0 {
@@ -111,16 +122,18 @@ func parseRequest(order string, body io.Reader) (request, error) {
 		}
 	}
 	if err != nil {
-		return v, fmt.Errorf(`the body must be a JSON object such as {"reason": "new disks"}: %w`, err)
-	}
-	switch order {
-	case "switchover":
-	case "pause", "resume", "restart", "reload":
-		if v.To != "" || v.Force {
-			return v, errors.New("only a switchover has a target (to, force)")
+		why := err.Error()
+		if _, syntax := errors.AsType[*json.SyntaxError](err); syntax {
+			why = "this is not JSON"
 		}
-	default:
-		return v, &control.UnknownError{Kind: "order", Name: order, Known: orders}
+		return v, fmt.Errorf(`the body must be a JSON object such as {"reason": "new disks"}: %s`, why)
+	}
+	switch {
+	case !slices.Contains(orders[kind], order):
+		return v, &control.UnknownError{Kind: "order", Name: order, Known: orders[kind]}
+	case order == "switchover", order == "drain" && v.To == "":
+	case v.To != "" || v.Force:
+		return v, errors.New("only a switchover has a target (to, force)")
 	}
 	return v, nil
 }
@@ -149,13 +162,13 @@ func (c *clerk) obey(ctx context.Context) {
 }
 
 // do carries one order out, and tells the log how that went.
-func (c *clerk) do(ctx context.Context, service, order, by string, v request) outcome {
-	log := c.log.With("service", service, "order", order, "by", by)
+func (c *clerk) do(ctx context.Context, kind, name, order, by string, v request) outcome {
+	log := c.log.With(kind, name, "order", order, "by", by)
 	if v.Reason != "" {
 		log = log.With("why", v.Reason)
 	}
 	limit := orderPatience
-	if order == "pause" || order == "resume" {
+	if order == "pause" || order == "resume" || kind == aNode {
 		limit = patience // no node is waited for
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -165,7 +178,7 @@ func (c *clerk) do(ctx context.Context, service, order, by string, v request) ou
 		log = log.With("to", v.To, "force", v.Force)
 	}
 	log.Info("ordered over HTTP")
-	got := map[string]any{"service": service}
+	got := map[string]any{kind: name}
 	var err error
 	switch order {
 	case "switchover":
@@ -174,19 +187,25 @@ func (c *clerk) do(ctx context.Context, service, order, by string, v request) ou
 			steps = append(steps, step)
 			log.Info("the order is in progress", "step", step)
 		}
-		got["active"], err = c.cluster.Switchover(ctx, control.Handover{Service: service, To: v.To, Force: v.Force, By: by, Tell: tell})
+		got["active"], err = c.cluster.Switchover(ctx, control.Handover{Service: name, To: v.To, Force: v.Force, By: by, Tell: tell})
 		got["steps"] = steps
 	case "restart":
-		err = c.cluster.Restart(ctx, service, by)
+		err = c.cluster.Restart(ctx, name, by)
 	case "reload":
-		err = c.cluster.Reload(ctx, service, by)
+		err = c.cluster.Reload(ctx, name, by)
+	case "drain":
+		got["drained"] = true
+		got["changed"], got["services"], err = c.cluster.Drain(ctx, control.Draining{Node: name, By: by, Why: v.Reason, Force: v.Force})
+	case "undrain":
+		got["drained"] = false
+		got["changed"], err = c.cluster.Undrain(ctx, name)
 	default:
 		paused := order == "pause"
 		if !paused {
 			v.Reason = ""
 		}
 		got["paused"] = paused
-		got["changed"], err = c.cluster.Pause(ctx, service, paused, by, v.Reason)
+		got["changed"], err = c.cluster.Pause(ctx, name, paused, by, v.Reason)
 	}
 	took := time.Since(began)
 	got["took_ms"] = took.Milliseconds()
@@ -202,7 +221,7 @@ func (c *clerk) do(ctx context.Context, service, order, by string, v request) ou
 // undone answers that an order was not carried out.
 func undone(w http.ResponseWriter, err error) {
 	switch {
-	case errors.Is(err, control.ErrRefused):
+	case errors.Is(err, control.ErrRefused), errors.Is(err, control.ErrFailed):
 		refuse(w, http.StatusConflict, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
 		refuse(w, http.StatusGatewayTimeout, err.Error())

@@ -22,8 +22,8 @@ func TestWhoShowsTheTokenMayPauseAndResume(t *testing.T) {
 			want       string // of the answer
 			paused     string // of db, afterwards
 		}{
-			{pauseDB, `{"reason": "new disks"}`, 200, `"changed":true`, "new disks by somebody"},
-			{pauseDB, ``, 200, `"changed":false`, " by somebody"},
+			{pauseDB, `{"reason": "new disks"}`, 200, `"changed":true`, "new disks by a client"},
+			{pauseDB, ``, 200, `"changed":false`, " by a client"},
 			{"/api/v1/services/db/resume", ``, 200, `"changed":true`, ""},
 			{pauseDB, `{`, 400, "JSON", ""},
 			{pauseDB, strings.Repeat("x", largestBody+1), 400, "", ""},
@@ -43,6 +43,36 @@ func TestWhoShowsTheTokenMayPauseAndResume(t *testing.T) {
 		}
 		if code, _ := b.get(pauseDB); code != 405 {
 			b.Errorf("GET: %d", code)
+		}
+	})
+}
+
+func TestANodeIsDrainedOverHTTP(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		for _, c := range []struct {
+			path, body string
+			code       int
+			want       string // of the answer
+			ordered    string
+		}{
+			{"/api/v1/nodes/a/drain", `{"reason": "disks", "force": true}`, 200, `"changed":true,"drained":true,"node":"a","services":[{"service":"db"}]`, "drain atruedisksa client"},
+			{"/api/v1/nodes/a/undrain", ``, 200, `"changed":false,"drained":false,"node":"a"`, "undrain a"},
+			{"/api/v1/nodes/a/drain", `{"to": "b"}`, 400, "only a switchover", ""},
+			{"/api/v1/nodes/a/undrain", `{"force": true}`, 400, "only a switchover", ""},
+			{"/api/v1/nodes/a/pause", ``, 404, "drain, undrain", ""},
+			{"/api/v1/nodes/a%2fb/drain", ``, 404, "not a node name", ""},
+		} {
+			b.cluster.change(func() { b.cluster.orders = nil })
+			code, text, _ := b.ask("POST", c.path, c.body, "Authorization", "bearer sesame")
+			if code != c.code || !strings.Contains(text, c.want) {
+				b.Errorf("%s %s: %d %s", c.path, c.body, code, text)
+			}
+			if now := b.cluster.ordered(); !strings.HasPrefix(now, c.ordered) || c.ordered == "" && now != "" {
+				b.Errorf("%s %s: %q", c.path, c.body, now)
+			}
+		}
+		if code, text, _ := b.ask("POST", "/api/v1/nodes/a/drain", ""); code != 401 {
+			b.Errorf("without the token: %d %s", code, text)
 		}
 	})
 }
@@ -102,10 +132,10 @@ func TestOrdersAreCarriedOutAndLogged(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		b.cluster.change(func() { b.cluster.lengthy = 50 * time.Second }) // longer than any other answer may take
 		for _, c := range []struct{ order, body, answer, done string }{
-			{"switchover", `{"to": "b", "force": true, "reason": "new disks"}`, `"active":"b"`, "switchover dbbtruesomebody"},
-			{"switchover", ``, `"steps":["a is asked"]`, "switchover dbfalsesomebody"},
-			{"restart", ``, `"took_ms":50000`, "restart dbsomebody"},
-			{"reload", `{}`, `"service":"db"`, "reload dbsomebody"},
+			{"switchover", `{"to": "b", "force": true, "reason": "new disks"}`, `"active":"b"`, "switchover dbbtruea client"},
+			{"switchover", ``, `"steps":["a is asked"]`, "switchover dbfalsea client"},
+			{"restart", ``, `"took_ms":50000`, "restart dba client"},
+			{"reload", `{}`, `"service":"db"`, "reload dba client"},
 		} {
 			b.cluster.change(func() { b.cluster.orders = nil })
 			code, text := b.order("db", c.order, c.body)
@@ -113,7 +143,7 @@ func TestOrdersAreCarriedOutAndLogged(t *testing.T) {
 				b.Errorf("%s %s: %d %s; done: %q", c.order, c.body, code, text, b.cluster.ordered())
 			}
 		}
-		for _, want := range []string{`order=switchover`, `why="new disks"`, `step="a is asked"`, `the order is done: by="somebody at 10.0.0.1 over HTTP" order=reload service=db`} {
+		for _, want := range []string{`order=switchover`, `why="new disks"`, `step="a is asked"`, `the order is done: by="a client at 10.0.0.1 over HTTP" order=reload service=db`} {
 			if !strings.Contains(b.log.String(), want) {
 				b.Errorf("the log does not say %q:\n%s", want, b.log)
 			}

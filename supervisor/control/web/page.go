@@ -16,6 +16,9 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
+// scripts are one script, in this order.
+var scripts = []string{"picture.js", "list.js", "card.js", "nodes.js", "orders.js"}
+
 // page is what people are shown: one document, which loads nothing from anywhere, and runs nothing but what is in it.
 type page struct{ text, policy string }
 
@@ -30,7 +33,7 @@ func newPage() page {
 		}
 		return all
 	}
-	style, script := read("page.css"), "'use strict';\n"+words()+read("picture.js", "page.js", "orders.js")
+	style, script := read("page.css"), "'use strict';\n"+words()+read(scripts...)
 	return page{
 		text: strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(read("page.html")),
 		policy: fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; connect-src 'self'; img-src data:; "+
@@ -47,6 +50,7 @@ func words() string {
 			election.RoleActive: "●", election.RoleStandby: "○", election.RoleClaiming: "◔", election.RoleFencing: "✕", election.RoleStopping: "◐",
 			election.RoleFailed: "▲", election.RolePaused: "‖", election.RoleOffline: "–",
 		},
+		"paused":       election.RolePaused,
 		"ill":          []election.Health{election.HealthFailing, election.HealthFailed, election.HealthUnfit},
 		"planned":      slices.DeleteFunc(slices.Clone(ends), func(r election.Reason) bool { return !r.Planned() }),
 		"noBreadcrumb": election.NoBreadcrumb,

@@ -11,7 +11,7 @@ import (
 // What the page decides by comes from Go: a role or a health that it names itself would be forgotten when that changes.
 func TestThePageComparesNoWordOfTheCluster(t *testing.T) {
 	compared := regexp.MustCompile(`[!=]== '([^']*)'`)
-	for _, name := range []string{"picture.js", "page.js", "orders.js"} {
+	for _, name := range scripts {
 		text, err := pageFiles.ReadFile("page/" + name)
 		if err != nil {
 			t.Fatal(err)

@@ -151,6 +151,7 @@ func (s *Server) routes() http.Handler {
 	permitted("GET /{$}", look, newPage().ServeHTTP)
 	permitted("POST /api/v1/token", change, s.access.token)
 	permitted("POST /api/v1/services/{service}/{order}", change, s.clerk.order)
+	permitted("POST /api/v1/nodes/{node}/{order}", change, s.clerk.order)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")

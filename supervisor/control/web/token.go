@@ -85,7 +85,11 @@ func (a *access) permitted(w http.ResponseWriter, r *http.Request, token string,
 		time.Sleep(wrongTokenDelay)
 	}
 	w.Header()["Www-Authenticate"] = challenges
-	refuse(w, http.StatusUnauthorized, "show a token that is valid here: Authorization: Bearer TOKEN")
+	why := "a token is needed: Authorization: Bearer TOKEN"
+	if token != "" {
+		why = "wrong token"
+	}
+	refuse(w, http.StatusUnauthorized, why)
 	return false
 }
 

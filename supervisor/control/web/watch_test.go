@@ -115,6 +115,14 @@ func TestAWatcherIsToldEachTransition(t *testing.T) {
 			b.cluster.services["new"] = map[string]election.Role{"a": election.RoleStandby}
 		})
 		f.expect("transition", "service", "removed")
+		b.cluster.change(func() { b.cluster.drained = []control.Drained{{Node: "a", By: "ann"}} })
+		if got := f.expect("drained"); !strings.Contains(got[0], `"node":"a"`) {
+			b.Errorf("%s", got[0])
+		}
+		b.cluster.change(func() { b.cluster.drained = nil })
+		if got := f.expect("drained"); got[0] != "[]" {
+			b.Errorf("%s", got[0])
+		}
 	})
 }
 

@@ -46,7 +46,7 @@ func TestWhatEndsATermEndsItEverywhere(t *testing.T) {
 				continue // they are handed over
 			}
 			rest, want := []Kind{Proved, Settled, Released, Recorded}, []Place{Proving, Undoing, Releasing, Recording}
-			if p == Running && why != LockLost && why != LeaseOver {
+			if p == Running && why != LockLost && why != LeaseOver && why != Expired {
 				rest, want = append([]Kind{Stopped}, rest...), append([]Place{Stopping}, want...)
 			}
 			if why != StopAsked && why != HandAsked { // else the stay is over
@@ -166,5 +166,20 @@ func TestALossOfDataIsWaitedOut(t *testing.T) {
 	s, h := drive(t, s, Proved, Settled, Joined, Waited, Prepared, StayOver, Proved)
 	if want := []Place{EndingOld, UndoingOld, Joining, Quarantined, Preparing, Standby, Discarding, Away}; !slices.Equal(h.places, want) || s != (State{}) {
 		t.Errorf("%v, %+v", h.places, s)
+	}
+}
+
+// P2: a term whose effects are not undone gives nothing back: its lock ends with its session. In place, nothing is started beside them.
+func TestWhatIsNotUndoneIsNotGivenBack(t *testing.T) {
+	if s, went := from(t, Running, SwitchAsked, Stopped, Proved, Unsettled); !slices.Equal(went, []Place{Stopping, Proving, Undoing, Away}) || s.Claimed {
+		t.Errorf("%v, %+v", went, s)
+	}
+	_, went := from(t, Running, Ended, Stopped, Proved, Unsettled, Proved, Settled, Released, Recorded, StayOver)
+	if want := []Place{Stopping, Clearing, Undoing, Proving, Undoing, Releasing, Recording, Preparing, Away}; !slices.Equal(went, want) {
+		t.Errorf("%v", went)
+	}
+	_, went = from(t, Running, Ended, Stopped, Proved, LockLost, Proved, Unsettled)
+	if want := []Place{Stopping, Clearing, Undoing, Proving, Undoing, Away}; !slices.Equal(went, want) {
+		t.Errorf("%v", went)
 	}
 }

@@ -10,6 +10,7 @@ const (
 	Proved                 // no process is alive
 	Unproved               // and the service leaves without more patience, or the session is over
 	Settled                // all effects are undone
+	Unsettled              // an effect is not, and the service leaves without more patience, or the session is over; in place: once it was tried
 	Joined                 // Event.DataLost
 	JoinFailed             // no candidate could be made
 	Waited                 // a pause is over, or its reason is
@@ -29,6 +30,7 @@ const (
 	PauseAsked
 	Armed
 	Unarmed // the watchdog, which is required, cannot be armed
+	NoCopy  // this node's copy of a replicated service cannot be promoted
 	Ended   // a program ended by itself, or does not work
 	Changed // the config or an operator requires a new start
 	SwitchAsked
@@ -42,8 +44,9 @@ const (
 	HandedOver
 	NotHandedOver
 	Stopped
-	Again // in place
-	Done  // the program has ended, and should not run here again for now
+	Again   // in place
+	Yielded // a primary has failed, and the copies are compared before one is promoted
+	Done    // the program has ended, and should not run here again for now
 	Failed
 	HookFailed
 	RanOnce
@@ -54,10 +57,10 @@ const (
 )
 
 var kindNames = [Kinds]string{
-	"Opened", "StayOver", "Proved", "Unproved", "Settled", "Joined", "JoinFailed", "Waited", "Prepared", "Trouble", "Reordered",
+	"Opened", "StayOver", "Proved", "Unproved", "Settled", "Unsettled", "Joined", "JoinFailed", "Waited", "Prepared", "Trouble", "Reordered",
 	"HeldBack", "Allowed", "LockFree", "LeftToElse", "Won", "Taken", "Resumed", "CannotResume", "FormerDead", "FormerAlive", "PauseAsked",
-	"Armed", "Unarmed", "Ended", "Changed", "SwitchAsked", "PreferredBack", "LockLost", "LeaseEnding", "LeaseOver", "Expired", "StopAsked",
-	"HandAsked", "HandedOver", "NotHandedOver", "Stopped", "Again", "Done", "Failed", "HookFailed", "RanOnce", "Released", "NotReleased", "Recorded",
+	"Armed", "Unarmed", "NoCopy", "Ended", "Changed", "SwitchAsked", "PreferredBack", "LockLost", "LeaseEnding", "LeaseOver", "Expired", "StopAsked",
+	"HandAsked", "HandedOver", "NotHandedOver", "Stopped", "Again", "Yielded", "Done", "Failed", "HookFailed", "RanOnce", "Released", "NotReleased", "Recorded",
 }
 
 func (k Kind) String() string { return kindNames[k] }

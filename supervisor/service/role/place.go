@@ -5,7 +5,7 @@ import "understudy/election"
 // Place is where a service is on this node. It is finer than the role that other nodes and operators see.
 type Place uint8
 
-// The places, in the order of a term.
+// The places.
 const (
 	Away        Place = iota // in no session
 	EndingOld                // ending, with proof, the processes that a former session or supervisor left alive
@@ -44,23 +44,42 @@ var placeNames = [Places]string{
 
 func (p Place) String() string { return placeNames[p] }
 
-// Treed reports whether there is a tree: another node may have it ended, and this candidacy or term with it.
-func (p Place) Treed() bool {
-	switch p {
-	case Resuming, Standby, Barred, Deferring, Claiming, Fencing, Arming, Running, HandingOver, Stopping, Clearing, Proving, Undoing, Judging,
-		Waiting, Releasing, Recording, Discarding:
-		return true
+// set is a set of places. The order of the constants means nothing.
+type set uint32
+
+func setOf(places ...Place) (s set) {
+	for _, p := range places {
+		s |= 1 << p
 	}
-	return false
+	return s
 }
+
+func (s set) has(p Place) bool { return s>>p&1 == 1 }
+
+// Each place is in one of these sets. A function of step.go handles each set.
+var (
+	arriving = setOf(Away, EndingOld, UndoingOld, Joining, Retrying, Quarantined, Resuming, BackOff)
+	standing = setOf(Preparing, Standby, Barred, Deferring, Claiming, Discarding)
+	holding  = setOf(Fencing, Arming, Running, HandingOver)
+	ending   = setOf(Stopping, Clearing, Proving, Undoing, Judging, Waiting, Releasing, Recording)
+)
+
+// Others for which a set of places counts.
+var (
+	treed  = standing&^setOf(Preparing) | holding | ending | setOf(Resuming)
+	joined = treed | setOf(Quarantined, BackOff, Preparing)
+	stands = setOf(Standby, Barred, Deferring, Claiming)
+	proofs = setOf(EndingOld, Proving, Discarding)
+)
+
+// Treed reports whether there is a tree: another node may have it ended, and this candidacy or term with it.
+func (p Place) Treed() bool { return treed.has(p) }
 
 // Joined tells whether this node is a candidate, or a term goes on or ends.
-func (p Place) Joined() bool {
-	return p == Quarantined || p == BackOff || p == Preparing || p.Treed()
-}
+func (p Place) Joined() bool { return joined.has(p) }
 
 // Stands reports whether it is a candidate for the lock, or would be without its bar.
-func (p Place) Stands() bool { return p >= Standby && p <= Claiming }
+func (p Place) Stands() bool { return stands.has(p) }
 
 // Bar is why a node is no candidate.
 type Bar uint8
@@ -71,6 +90,7 @@ const (
 	Ineligible          // by its config
 	Unasked             // the operators' orders are not known yet
 	Paused              // by an operator
+	Drained             // the node is, by an operator
 	Untested            // the precheck has not run yet
 	Unfit               // the precheck failed
 	WatchdogUnknown     // it is not known yet whether the watchdog can be armed

@@ -17,6 +17,7 @@ const (
 	ServicePaused  election.Reason = "service paused"
 	ServiceResumed election.Reason = "service resumed"
 	WatchdogFailed election.Reason = "watchdog not armed"
+	CopyUnfit      election.Reason = "copy not promoted"
 	ClaimFailed    election.Reason = "claim failed"
 	TermHandedOver election.Reason = "handed over"
 )
@@ -26,7 +27,7 @@ var kindReasons = map[Kind]election.Reason{
 	LockLost: election.LockLost, LeaseEnding: election.LeaseEnding, LeaseOver: election.LeaseEnding, StopAsked: election.StopAsked,
 	HandAsked: election.StopAsked, NotHandedOver: election.StopAsked, Done: election.ChildDone, Failed: election.ChildFailed,
 	RanOnce: election.ChildOnce, Released: LockGivenBack, PauseAsked: ServicePaused, PreferredBack: election.PreferredBack,
-	HookFailed: election.HookFailed, Unarmed: WatchdogFailed, SwitchAsked: election.SwitchAsked, HandedOver: TermHandedOver,
+	HookFailed: election.HookFailed, Unsettled: election.UndoFailed, Unarmed: WatchdogFailed, NoCopy: CopyUnfit, Yielded: election.ChildFailed, SwitchAsked: election.SwitchAsked, HandedOver: TermHandedOver,
 	Expired: election.SessionExpired, Trouble: ClaimFailed, HeldBack: ServicePaused, Allowed: ServiceResumed,
 }
 

@@ -24,8 +24,8 @@ type State struct {
 	Claimed bool  `json:"-"`                 // a claim is in our hands: only then Releasing
 	Carried bool  `json:"carried,omitempty"` // a term was handed over, and has not gone on yet
 	Lost    bool  `json:"lost,omitempty"`    // a quarantine is due before anything is claimed
-	Failed  bool  `json:"failed,omitempty"`  // a rest is due before anything is claimed
-	Settle  bool  `json:"settle,omitempty"`  // that rest ends early when the former active is known to be dead
+	Failed  bool  `json:"failed,omitempty"`  // a backoff is due before anything is claimed
+	Settle  bool  `json:"settle,omitempty"`  // that backoff ends early when the former active is known to be dead
 	Undead  bool  `json:"-"`                 // a tree is not proved dead
 }
 
@@ -68,9 +68,9 @@ func (s State) discard(then Then) State {
 // ended handles the events that end a term in the same way in every place, and reports whether this event is one of them.
 func (s State) ended(k Kind, polite bool) (State, bool) {
 	switch k {
-	case LockLost, LeaseOver:
+	case LockLost, LeaseOver, Expired:
 		return s.end(k, Home, false), true // another node may be counting its grace delay
-	case LeaseEnding, Expired:
+	case LeaseEnding:
 		return s.end(k, Home, polite), true // there is time for that: a lease ends early enough
 	case StopAsked:
 		return s.end(k, Leave, polite), true
@@ -102,8 +102,10 @@ func Step(s State, e Event) (State, error) {
 	}
 	err := fmt.Errorf("%v is not expected in %v", e.Kind, s.Place)
 	switch {
-	case s.Place <= EndingOld, s.Place == Proving, s.Place == Discarding: // P2: keep the session while a process may be alive
-		s.Undead = s.Undead || s.Place != Away
+	case s.Place == Away:
+		return s.away(), err
+	case proofs.has(s.Place): // P2: keep the session while a process may be alive
+		s.Undead = true
 		return s.away(), err
 	case s.Place.Treed():
 		s.Carried = false // nobody looks after its programs
@@ -114,18 +116,18 @@ func Step(s State, e Event) (State, error) {
 
 func step(s State, e Event) (next State, ok bool) {
 	switch {
-	case s.Place <= BackOff:
-		return untreed(s, e)
-	case s.Place <= Claiming || s.Place == Discarding:
-		return candidate(s, e)
-	case s.Place <= HandingOver:
-		return term(s, e)
+	case arriving.has(s.Place):
+		return stepArriving(s, e)
+	case standing.has(s.Place):
+		return stepStanding(s, e)
+	case holding.has(s.Place):
+		return stepHolding(s, e)
 	}
-	return ending(s, e)
+	return stepEnding(s, e)
 }
 
-// untreed handles the places without a tree, but not Preparing, which is candidate's.
-func untreed(s State, e Event) (State, bool) {
+// stepArriving handles the places before a tree is made.
+func stepArriving(s State, e Event) (State, bool) {
 	if e.Kind == StayOver && s.Place != Away && s.Place != Resuming {
 		return s.away(), true
 	}
@@ -204,8 +206,8 @@ func (s State) dropped() State {
 	return s.end(LeaseEnding, Leave, false)
 }
 
-// candidate handles the places where nothing has been started in the tree.
-func candidate(s State, e Event) (State, bool) {
+// stepStanding handles the places where nothing has been started in the tree.
+func stepStanding(s State, e Event) (State, bool) {
 	switch s.Place {
 	case Preparing:
 		switch e.Kind {
@@ -266,8 +268,8 @@ func candidate(s State, e Event) (State, bool) {
 	return s, false
 }
 
-// term handles the places from a lock that is ours to running programs.
-func term(s State, e Event) (State, bool) {
+// stepHolding handles the places from a lock that is ours to running programs.
+func stepHolding(s State, e Event) (State, bool) {
 	switch s.Place {
 	case Fencing:
 		switch e.Kind {
@@ -286,6 +288,8 @@ func term(s State, e Event) (State, bool) {
 			return s.to(Running), true
 		case Unarmed:
 			return s.end(e.Kind, Home, false), true
+		case NoCopy:
+			return s.end(e.Kind, GiveUp, false), true
 		}
 		return s.ended(e.Kind, false)
 	case Running:
@@ -313,8 +317,8 @@ func term(s State, e Event) (State, bool) {
 	return s, false
 }
 
-// ending handles the places from the end of the programs, or of a term, to the next candidacy.
-func ending(s State, e Event) (State, bool) {
+// stepEnding handles the places from the end of the programs, or of a term, to the next candidacy.
+func stepEnding(s State, e Event) (State, bool) {
 	judging := s.Then == Judge
 	switch s.Place {
 	case Stopping:
@@ -340,13 +344,18 @@ func ending(s State, e Event) (State, bool) {
 		}
 	case Undoing:
 		switch {
-		case e.Kind != Settled:
-		case judging:
+		case e.Kind == Settled && judging:
 			return s.to(Judging), true
-		case s.Claimed:
+		case e.Kind == Settled && s.Claimed:
 			return s.to(Releasing), true
-		default:
+		case e.Kind == Settled:
 			return s.after(), true
+		case e.Kind == Unsettled && judging: // P2: it is not started beside what it left
+			return s.end(e.Kind, Home, false), true
+		case e.Kind == Unsettled: // P2: the lock ends with its session, the breadcrumb stays
+			return s.away(), true
+		case judging:
+			return s.ended(e.Kind, false)
 		}
 	case Judging, Waiting:
 		switch e.Kind {
@@ -359,6 +368,8 @@ func ending(s State, e Event) (State, bool) {
 			return s.end(e.Kind, GiveUp, false), true
 		case RanOnce:
 			return s.end(e.Kind, Leave, false), s.Place == Judging
+		case Yielded:
+			return s.end(e.Kind, Home, false), s.Place == Judging
 		case SwitchAsked, PreferredBack:
 			return s.end(e.Kind, Home, false), s.Place == Waiting
 		}

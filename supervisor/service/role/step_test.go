@@ -29,7 +29,7 @@ func TestPromisesHoldOnEveryPath(t *testing.T) {
 		if next.Place == Claiming && (next.Lost || next.Failed || next.Carried || next.Claimed) {
 			bad("P1, a claim that is not due")
 		}
-		if next.Claimed && (next.Place < Fencing && next.Place != Claiming || next.Place == Discarding) {
+		if next.Claimed && (arriving | standing).has(next.Place) && next.Place != Claiming {
 			bad("a claim is forgotten")
 		}
 		if s.Claimed && !next.Claimed && s.Place != Releasing && next.Place != Away {
@@ -187,3 +187,18 @@ func TestEveryPlaceHasAnActionAndAName(t *testing.T) {
 }
 
 type stub struct{ Hands }
+
+// No place is left to a function that does not know it.
+func TestEachPlaceIsInOneSet(t *testing.T) {
+	for p := range Places {
+		n := 0
+		for _, s := range []set{arriving, standing, holding, ending} {
+			if s.has(p) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%v is in %d", p, n)
+		}
+	}
+}

@@ -22,7 +22,8 @@ type bench struct {
 	times int
 	plays int
 
-	chain, exec time.Duration // medians of the bare minimum, once measured
+	beside   string // another binary, whose switchovers alternate with those of this one
+	timeline bool   // print what was logged in the last gap of each kind
 }
 
 func run() (code int) {
@@ -30,8 +31,10 @@ func run() (code int) {
 	idle := flag.Duration("idle", 10*time.Second, "how long idleness is watched")
 	faults := flag.Bool("faults", true, "measure the faults that take a session timeout too")
 	only := flag.String("only", "", "measure only what contains this word")
+	timeline := flag.Bool("timeline", false, "print what the supervisors logged in one gap of each kind")
+	beside := flag.String("beside", "", "another understudy `binary`, of another revision: its switchovers are measured in turn with those of this one")
 	flag.Parse()
-	b := &bench{Program: &kit.Program{}, times: *times}
+	b := &bench{Program: &kit.Program{}, times: *times, beside: *beside, timeline: *timeline}
 	defer kit.RemoveBinaries()
 	defer b.Close()
 	defer func() {
@@ -47,7 +50,6 @@ func run() (code int) {
 		name    string
 		measure func()
 	}{
-		{"raw", b.raw},
 		{"cold start", b.coldStart},
 		{"hand-over", b.handOver},
 		{"faults", func() {
@@ -56,6 +58,7 @@ func run() (code int) {
 			}
 		}},
 		{"idle", func() { b.idle(*idle) }},
+		{"writes", func() { b.writes(*idle) }},
 	} {
 		if strings.Contains(part.name, *only) {
 			b.scene(part.measure)

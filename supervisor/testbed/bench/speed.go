@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -12,64 +15,68 @@ import (
 	"understudy/supervisor/testbed/kit/tick"
 )
 
-// raw measures the least that a hand-over can take: what ZooKeeper needs to tell one client of another one's deletion and
-// to take its create, and what the kernel needs to start the program.
-func (b *bench) raw() {
-	head("the bare minimum")
-	chain := b.rawChain()
-	b.chain = figure("ZooKeeper: delete -> watch -> create", chain)
-	b.exec = figure("fork and exec, until the program's first statement", b.rawExec())
+// floor measures the least that a hand-over can take: what ZooKeeper needs to tell one client of another one's deletion and to take its
+// create, and what the kernel needs to start the program. It is measured once before each hand-over, so that what else the machine does
+// meets both.
+type floor struct {
+	*bench
+	one, other *zk.Conn
+	accounts   *kit.Accounts
+	chain      []time.Duration
+	exec       []time.Duration
 }
 
-func (b *bench) rawChain() []time.Duration {
-	one, other := b.client(), b.client()
-	const lock = "/bench-lock"
-	acl := zk.WorldACL(zk.PermAll)
-	if _, err := one.Create(lock, nil, zk.FlagEphemeral, acl); err != nil {
+const floorLock = "/bench-lock"
+
+func (b *bench) newFloor() *floor {
+	f := &floor{bench: b, one: b.client(), other: b.client(), accounts: kit.NewAccounts(b, b.stage.Lab)}
+	if _, err := f.one.Create(floorLock, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
 		b.Fatalf("create: %v", err)
 	}
-	var all []time.Duration
-	for range 4 * b.times {
-		there, _, events, err := other.ExistsW(lock)
-		for ; err == nil && !there; there, _, events, err = other.ExistsW(lock) {
-			<-events // its server lags behind
-		}
-		if err != nil {
-			b.Fatalf("watch: %v", err)
-		}
-		began := time.Now()
-		go func() { _ = one.Delete(lock, -1) }() // its success shows in the watch
-		<-events
-		if _, err := other.Create(lock, nil, zk.FlagEphemeral, acl); err != nil {
-			b.Fatalf("create: %v", err)
-		}
-		all = append(all, time.Since(began))
-		one, other = other, one
+	return f
+}
+
+func (f *floor) measure() {
+	f.chain = append(f.chain, f.handLock())
+	f.exec = append(f.exec, f.startProgram())
+}
+
+func (f *floor) handLock() time.Duration {
+	there, _, events, err := f.other.ExistsW(floorLock)
+	for ; err == nil && !there; there, _, events, err = f.other.ExistsW(floorLock) {
+		<-events // its server lags behind
 	}
-	return all
+	if err != nil {
+		f.Fatalf("watch: %v", err)
+	}
+	began := time.Now()
+	from := f.one
+	go func() { _ = from.Delete(floorLock, -1) }() // its success shows in the watch
+	<-events
+	if _, err := f.other.Create(floorLock, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
+		f.Fatalf("create: %v", err)
+	}
+	took := time.Since(began)
+	f.one, f.other = f.other, f.one
+	return took
 }
 
 func (b *bench) client() *zk.Conn { return kit.Look(b, b.stage.Servers, "/").Conn() }
 
-func (b *bench) rawExec() []time.Duration {
-	accounts := kit.NewAccounts(b, b.stage.Lab)
-	args := accounts.Child()
-	var all []time.Duration
-	for range b.times {
-		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Env = append(cmd.Environ(), "UNDERSTUDY_NODE=raw", "UNDERSTUDY_TOKEN=1")
-		began := tick.Now()
-		if err := cmd.Start(); err != nil {
-			b.Fatalf("start the child: %v", err)
-		}
-		run := accounts.Next(b, kit.Soon, began)
-		all = append(all, time.Duration(run.First-began))
-		if err := cmd.Process.Kill(); err != nil {
-			b.Fatalf("kill the child: %v", err)
-		}
-		_ = cmd.Wait() // it was killed
+func (f *floor) startProgram() time.Duration {
+	args := f.accounts.Child()
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(cmd.Environ(), "UNDERSTUDY_NODE=raw", "UNDERSTUDY_TOKEN=1")
+	began := tick.Now()
+	if err := cmd.Start(); err != nil {
+		f.Fatalf("start the program: %v", err)
 	}
-	return all
+	run := f.accounts.Next(f, kit.Soon, began)
+	if err := cmd.Process.Kill(); err != nil {
+		f.Fatalf("kill the program: %v", err)
+	}
+	_ = cmd.Wait() // it was killed
+	return time.Duration(run.First - began)
 }
 
 // coldStart measures from the start of the program to the first statement of its child.
@@ -88,36 +95,87 @@ func (b *bench) coldStart() {
 	figure("understudy run ... to the running child", all)
 }
 
-// handOver measures how long nobody runs.
+// handOver measures how long nobody runs, beside the least that this can take on the same machine at the same time.
 func (b *bench) handOver() {
-	head("hand-over (gap: from the last sign of life of the one child to the first statement of the other)")
+	head("hand-over (gap: from the last sign of life of the one program to the first statement of the other)")
 	stop := func(s *kit.Supervisor) { s.Signal(syscall.SIGTERM) }
-	gaps, _ := b.relay(b.times, stop, kit.Options{})
-	gap := figure("clean stop (SIGTERM), gap", gaps)
-	if b.chain > 0 {
-		fact("  of that, without the program's own start", "%.1f x the raw chain", float64(gap-b.exec)/float64(b.chain))
+	for _, c := range []struct {
+		what  string
+		times int
+		fault func(*kit.Supervisor)
+		o     kit.Options
+		words []string
+	}{
+		{"clean stop (SIGTERM)", b.times, stop, kit.Options{}, nil},
+		{"supervisor killed -9", b.times, (*kit.Supervisor).Kill9, kit.Options{}, nil},
+		{"the same with 16 processes that ignore SIGTERM", min(b.times, 20), (*kit.Supervisor).Kill9, kit.Options{}, []string{"term=ignore", "children=5", "daemons=5", "every=2ms"}},
+		{"clean stop in a queue", b.times, stop, kit.Options{Flags: []string{"--election", "queue"}}, nil},
+	} {
+		b.scene(func() {
+			f, p := b.newFloor(), b.play(c.o, c.words...)
+			here := p.NewRelay(b, b.stage.Lab.Here("a"), b.stage.Lab.Here("b"))
+			var other *kit.Relay
+			if b.beside != "" {
+				o := c.o
+				o.Binary = b.beside
+				other = b.play(o, c.words...).NewRelay(b, b.stage.Lab.Here("a"), b.stage.Lab.Here("b"))
+			}
+			for range c.times {
+				f.measure()
+				here.Turn(b, c.fault)
+				if other != nil {
+					other.Turn(b, c.fault)
+				}
+			}
+			p.CheckOverlap(b)
+			gap := figure(c.what+", gap", here.End(b))
+			figure("  from the signal", here.Outages)
+			chain := figure("  beside it: ZooKeeper, delete -> watch -> create", f.chain)
+			start := figure("  beside it: fork and exec, to the first statement", f.exec)
+			fact("  gap without the program's own start", "%.1f x the raw chain", float64(gap-start)/float64(chain))
+			if other != nil {
+				former := figure("  beside it: the other binary, gap", other.End(b))
+				fact("  its gap without the program's own start", "%.1f x the raw chain", float64(former-start)/float64(chain))
+				fact("  the gap", "%.2f x the other binary's", float64(gap)/float64(former))
+			}
+			if b.timeline {
+				timeline(p)
+			}
+		})
 	}
-	gaps, outages := b.relay(b.times, (*kit.Supervisor).Kill9, kit.Options{})
-	figure("supervisor killed -9, gap", gaps)
-	figure("supervisor killed -9, from the signal", outages)
-	gaps, _ = b.relay(min(b.times, 20), (*kit.Supervisor).Kill9, kit.Options{}, "term=ignore", "children=5", "daemons=5", "every=2ms")
-	figure("the same with 16 processes that ignore SIGTERM, gap", gaps)
-	gaps, _ = b.relay(b.times, stop, kit.Options{Flags: []string{"--election", "queue"}})
-	figure("clean stop in a queue, gap", gaps)
 }
 
-func (b *bench) relay(times int, fault func(*kit.Supervisor), o kit.Options, words ...string) (gaps, outages []time.Duration) {
-	b.scene(func() {
-		p := b.play(o, words...)
-		gaps, outages = p.Relay(b, times, b.stage.Lab.Here("a"), b.stage.Lab.Here("b"), fault)
-		p.CheckOverlap(b)
-	})
-	return gaps, outages
+// timeline prints what the supervisors logged between the last sign of life of the last program but one and the first of the last one.
+func timeline(p *kit.Play) {
+	runs := p.Runs()
+	from, to := runs[len(runs)-2].Last, runs[len(runs)-1].First
+	wall := func(t int64) time.Time { return time.Now().Add(-time.Duration(tick.Now() - t)) }
+	var lines []string
+	for _, s := range p.Started[max(0, len(p.Started)-4):] {
+		for line := range strings.Lines(s.Log()) {
+			word, rest, _ := strings.Cut(line, " ")
+			at, err := time.Parse("2006-01-02T15:04:05.000Z0700", word)
+			if err == nil && at.After(wall(from).Add(-20*time.Millisecond)) && at.Before(wall(to).Add(5*time.Millisecond)) {
+				lines = append(lines, fmt.Sprintf("    %+6.1f ms  %s: %s", float64(at.Sub(wall(from)))/1e6, s.Host.Name, strings.TrimSpace(rest)))
+			}
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b string) int { return cmp.Compare(stamp(a), stamp(b)) })
+	fmt.Println(strings.Join(lines, "\n"))
 }
 
-// faults measures those after which the session has to end by itself.
+func stamp(line string) (ms float64) {
+	_, _ = fmt.Sscan(line, &ms)
+	return ms
+}
+
+// faults measures those after which the session has to end by itself, with the README's tuned times and those of the profile fast.
 func (b *bench) faults() {
-	const session, grace = 4 * time.Second, time.Second
+	b.silent(4*time.Second, time.Second)
+	b.silent(2*time.Second, 500*time.Millisecond)
+}
+
+func (b *bench) silent(session, grace time.Duration) {
 	head(fmt.Sprintf("silent faults (session timeout %v, grace %v; from the fault)", session, grace))
 	for _, f := range []struct {
 		name   string

@@ -3,7 +3,9 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
@@ -162,27 +165,42 @@ func (b *browser) until(selector string, words ...string) time.Duration {
 	})
 }
 
-// press presses a button, as a person does who sees it; one that asks whether that is meant is pressed again. Where it is and the press
+// press presses a button, as a person does who sees it; where the page asks whether that is meant, it is. Where the button is and the press
 // are one step: the page moves.
 func (b *browser) press(selector string) {
 	b.Helper()
-	once := func() {
-		kit.Until(b, soon, selector+" can be pressed", func() bool {
-			return js[bool](b, `(() => {
-				const button = document.querySelector(%q);
-				if (!button || button.disabled) return false;
-				button.scrollIntoView({block: 'nearest'});
-				const at = button.getBoundingClientRect();
-				if (document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2) !== button) return false;
-				button.click();
-				return true;
-			})()`, selector)
-		})
+	b.click(selector)
+	if b.count("#ask[open]") > 0 {
+		b.click("#yes")
 	}
-	once()
-	if js[bool](b, "document.querySelector(%q).classList.contains('sure')", selector) {
-		once()
-	}
+}
+
+// click presses a button, and no other.
+func (b *browser) click(selector string) {
+	b.Helper()
+	kit.Until(b, soon, selector+" can be pressed", func() bool {
+		return js[bool](b, `(() => {
+			const button = document.querySelector(%q);
+			if (!button || button.disabled) return false;
+			button.scrollIntoView({block: 'nearest'});
+			const at = button.getBoundingClientRect();
+			if (document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2) !== button) return false;
+			button.click();
+			return true;
+		})()`, selector)
+	})
+}
+
+// enter presses the key Enter, on what has the focus.
+func (b *browser) enter() {
+	b.Helper()
+	b.do(chromedp.KeyEvent(kb.Enter))
+}
+
+// types has a field contain a text.
+func (b *browser) types(selector, text string) {
+	b.Helper()
+	js[struct{}](b, "(() => { const field = document.querySelector(%q); field.value = %q; field.dispatchEvent(new Event('input')); return {}; })()", selector, text)
 }
 
 // token gives the page a token, as a person does.
@@ -202,6 +220,34 @@ func (b *browser) resize(width, height int64, phone bool) {
 	b.Helper()
 	size := emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1, Mobile: phone}
 	if _, err := chromedp.Call(b.ctx, emulation.SetDeviceMetricsOverride, size); err != nil {
+		b.Fatalf("in the browser: %v", err)
+	}
+}
+
+// shot keeps a picture of the window as NAME.png in the folder that UNDERSTUDY_PICTURES names; without it, none.
+func (b *browser) shot(name string) {
+	b.Helper()
+	dir := os.Getenv("UNDERSTUDY_PICTURES")
+	if dir == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, 2*soon)
+	defer cancel()
+	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644)
+	}
+	if err != nil {
+		b.Fatalf("in the browser: %v", err)
+	}
+}
+
+// dark has the browser prefer dark colours, or light ones.
+func (b *browser) dark(wanted bool) {
+	b.Helper()
+	scheme := map[bool]string{true: "dark", false: "light"}[wanted]
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
 		b.Fatalf("in the browser: %v", err)
 	}
 }

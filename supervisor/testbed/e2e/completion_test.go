@@ -44,7 +44,7 @@ func TestServicesAndNodesAreCompleted(t *testing.T) {
 	service := p.Options.Service
 	for _, c := range []struct{ command, rest, want string }{
 		{"status", "", service}, {"history", "", service}, {"switchover", "", service}, {"pause", "", service}, {"resume", "", service},
-		{"restart", "", service}, {"reload", "", service}, {"fence confirm", "", service},
+		{"restart", "", service}, {"reload", "", service}, {"fence confirm", "", service}, {"drain", "", "a b"}, {"undrain", "", ""}, {"forget", "", ""},
 		{"switchover", service + " --to", "b"}, // not the active one
 		{"switchover", "--to", "b"},
 		{"switchover", service, ""},                // one is enough
@@ -57,12 +57,9 @@ func TestServicesAndNodesAreCompleted(t *testing.T) {
 	if got := p.offers(t, "run", "--election", ""); !slices.Equal(got, []string{"queue", "race"}) {
 		t.Errorf("run --election: %q", got)
 	}
-	path := p.Config(t, p.Lab.Machine(t, "m"), "", "processes:", "  - {name: one, command: [sleep, '1']}", "  - {name: two, command: [sleep, '1']}")
+	path := p.Config(t, p.Lab.Machine(t, "m"), "", "command: [sleep, '1']")
 	if got := p.offers(t, "logs", "--config", path, ""); !slices.Equal(got, []string{service}) {
 		t.Errorf("logs: %q", got)
-	}
-	if got := p.offers(t, "logs", service, "--config", path, "--process", ""); !slices.Equal(got, []string{"one", "two"}) {
-		t.Errorf("logs --process: %q", got)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestADangerousSettingIsToldInLogAndStatus(t *testing.T) {
 	}
 	kit.Until(t, soon, "status tells it", func() bool { return strings.Contains(status(), mend) && strings.Contains(status("--json"), mend) })
 	rewrite(t, file, zk, service, "another: {command: [sleep, '100000']}")
-	kit.Until(t, soon, "another runs", func() bool { return out.count("child started") == 2 })
+	kit.Until(t, soon, "another runs", func() bool { return out.count("program started") == 2 })
 	if n := out.count(mend); n != 1 {
 		t.Errorf("the log tells it %d times", n)
 	}
@@ -53,7 +53,7 @@ func TestAConfigThatOthersCanWriteIsRefusedAtTheStartAndLater(t *testing.T) {
 	}
 	must(t, os.Chmod(file, 0o600))
 	cmd, out = started(t, nil, kit.UnderstudyBinary(t), "run", "--config", file)
-	kit.Until(t, soon, "it runs", func() bool { return out.count("child started") == 1 })
+	kit.Until(t, soon, "it runs", func() bool { return out.count("program started") == 1 })
 	hook := filepath.Join(t.TempDir(), "hook")
 	must(t, os.WriteFile(hook, []byte("#!/bin/sh\n"), 0o700))
 	must(t, os.Chown(hook, 4711, 4711))
@@ -61,7 +61,7 @@ func TestAConfigThatOthersCanWriteIsRefusedAtTheStartAndLater(t *testing.T) {
 	kit.Until(t, soon, "the change is refused", func() bool { return out.has("not loaded")() && out.has("chown 0 "+hook)() })
 	must(t, os.Chown(hook, 0, 0))
 	must(t, cmd.Process.Signal(syscall.SIGHUP))
-	kit.Until(t, soon, "it is taken up", func() bool { return out.count("child started") == 2 })
+	kit.Until(t, soon, "it is taken up", func() bool { return out.count("program started") == 2 })
 }
 
 // The user of a program points its log, and its env_file, at what is root's: nothing is made or read there, and `logs` shows nothing.
@@ -84,7 +84,7 @@ func TestRootFollowsNoLinkOfAServicesUser(t *testing.T) {
 	kit.Until(t, soon, "both are refused", func() bool {
 		return out.has("cannot write a log")() && out.has("symbolic link of user 4711")() && out.has("env_file")()
 	})
-	kit.Until(t, soon, "the program runs without its log", func() bool { return out.count("child started") == 1 })
+	kit.Until(t, soon, "the program runs without its log", func() bool { return out.count("program started") == 1 })
 	if out.has("chosen of-root-only")() {
 		t.Error("the program was given what is root's")
 	}
@@ -96,6 +96,27 @@ func TestRootFollowsNoLinkOfAServicesUser(t *testing.T) {
 	must(t, os.WriteFile(at("secret/app.log"), []byte("of-root-only\n"), 0o600))
 	text, err := exec.Command(kit.UnderstudyBinary(t), "logs", "log", "--config", file).CombinedOutput()
 	if err == nil || strings.Contains(string(text), "of-root-only") || !strings.Contains(string(text), "symbolic link of user 4711") {
+		t.Errorf("logs: %v, %s", err, text)
+	}
+	// The user's own folder: what is there now is shown, and not followed by a name that leads elsewhere a moment later.
+	own := configOf(t, devServer(t), "log: {"+program+", log: {file: "+at("home/own.log")+"}}")
+	must(t, os.WriteFile(at("home/own.log"), []byte("of the program\n"), 0o600))
+	if text, err := exec.Command(kit.UnderstudyBinary(t), "logs", "log", "--config", own).Output(); err != nil || string(text) != "of the program\n" {
+		t.Errorf("logs: %v, %s", err, text)
+	}
+	same, err := os.OpenFile(at("home/own.log"), os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	defer same.Close()
+	_, followed := started(t, nil, kit.UnderstudyBinary(t), "logs", "log", "--config", own, "--follow")
+	kit.Until(t, soon, "it is followed", followed.has("of the program"))
+	must(t, os.Remove(at("home/own.log")))
+	must(t, os.Symlink("../secret/app.log", at("home/own.log")))
+	must(t, os.Lchown(at("home/own.log"), user, user))
+	_, err = same.WriteString("more of the program\n")
+	must(t, err)
+	kit.Until(t, soon, "what was opened is followed", followed.has("more of the program"))
+	text, err = exec.Command(kit.UnderstudyBinary(t), "logs", "log", "--config", own, "--follow").CombinedOutput()
+	if err == nil || strings.Contains(string(text), "of-root-only") || followed.has("of-root-only")() || !strings.Contains(string(text), "refused: "+at("home")) {
 		t.Errorf("logs: %v, %s", err, text)
 	}
 }

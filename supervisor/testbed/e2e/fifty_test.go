@@ -144,7 +144,7 @@ func paint(b *testing.B, url string, services int) {
 		got := js[string](page, `new Promise(done => {
 			const look = () => {
 				const paint = performance.getEntriesByName('first-contentful-paint')[0];
-				if (paint && document.querySelectorAll('article .word').length === %d && document.querySelector('article rect.ran'))
+				if (paint && document.querySelectorAll('article .word').length === %d && [...document.querySelectorAll('article canvas')].every(c => c.width !== 300))
 					requestAnimationFrame(() => done(JSON.stringify([paint.startTime, performance.now()])));
 				else setTimeout(look, 1);
 			};

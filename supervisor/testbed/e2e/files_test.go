@@ -42,11 +42,11 @@ func TestTooFewFilesForTheServicesAreSaidAtTheStart(t *testing.T) {
 	kit.Until(t, soon, "check warns and is content", func() bool { return warned.has("warning: ")() && warned.has("ok: 20 services")() })
 
 	cmd, out = started(t, nil, files(64, 128, kit.UnderstudyBinary(t), "run", "--config", few)...)
-	kit.Until(t, soon, "two run", func() bool { return out.count("child started") == 2 })
+	kit.Until(t, soon, "two run", func() bool { return out.count("program started") == 2 })
 	rewrite(t, few, zk, idlers(20)...)
 	kit.Until(t, soon, "the change is refused", func() bool { return out.has("not loaded")() && out.has("LimitNOFILE=528")() })
 	rewrite(t, few, zk, idlers(3)...)
-	kit.Until(t, soon, "the third runs", func() bool { return out.count("child started") == 3 })
+	kit.Until(t, soon, "the third runs", func() bool { return out.count("program started") == 3 })
 	must(t, cmd.Process.Signal(syscall.SIGTERM))
 	exitOf(t, cmd)
 }

@@ -33,14 +33,21 @@ func TestAnInvalidConfigChangesNothingAndShows(t *testing.T) {
 			return r.Code == 0
 		}
 	}
-	kit.Until(t, soon, "the status says it too", status("a keeps its former config"))
+	kit.Until(t, soon, "the status says it too", status("a keeps its previous config"))
 	for _, name := range f.Names {
 		if n := len(f.Of[name].Runs()); n != 1 {
 			t.Errorf("%s was touched: %d runs", name, n)
 		}
 	}
 	must(t, os.WriteFile(path, good, 0o600))
-	kit.Until(t, soon, "all is well again", func() bool { return !status("keeps its former config")() })
+	kit.Until(t, soon, "all is well again", func() bool { return !status("keeps its previous config")() })
+	must(t, os.WriteFile(path, []byte(string(good[:strings.Index(string(good), "services:")])+"services: {}\n"), 0o600)) // as one that is cut off
+	kit.Until(t, soon, "a file without services is refused", func() bool { return s.Says("has no services any more: nothing is stopped") })
+	for _, name := range f.Names {
+		if n := len(f.Of[name].Running()); n != 1 {
+			t.Errorf("%s was stopped: %d run", name, n)
+		}
+	}
 	must(t, os.WriteFile(path, []byte(strings.Replace(string(good), "session_timeout: 20s", "session_timeout: 21s", 1)), 0o600))
 	kit.Until(t, soon, "what needs a restart is told", func() bool { return s.Says("zookeeper: changed", "restart") })
 }

@@ -54,7 +54,7 @@ func TestAForgedBreadcrumbAimsNoFencingMethod(t *testing.T) {
 	kit.Until(t, soon, "the chain is through", func() bool {
 		return a.Says("which the method's plugs do not list") && a.Says("would let a breadcrumb choose whom to ask")
 	})
-	if text, _ := os.ReadFile(switched); asked.Load() > 0 || len(text) > 0 || strings.Contains(a.Log(), "the former active is dead") {
+	if text, _ := os.ReadFile(switched); asked.Load() > 0 || len(text) > 0 || strings.Contains(a.Log(), "the previous node's program is dead") {
 		t.Errorf("the attacker was asked %d times, and this was switched off: %s", asked.Load(), text)
 	}
 	if runs := p.Running(); len(runs) > 0 {

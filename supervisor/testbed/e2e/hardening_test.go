@@ -54,7 +54,7 @@ mv $1/$2.new $1/$2
 	finds("start", "check", want(1))
 	b.Upgraded(t, s)
 	kit.Until(t, soon, "it is checked after the upgrade", func() bool { _, err := os.Stat(filepath.Join(report, "check")); return err == nil })
-	if n := strings.Count(s.Log(), "child started"); n != 1 {
+	if n := strings.Count(s.Log(), "program started"); n != 1 {
 		t.Errorf("it was started %d times", n)
 	}
 	finds("after an upgrade", "check", want(1))

@@ -139,7 +139,7 @@ func TestTheTaskLimitKillsNeitherSupervisorNorGuardian(t *testing.T) {
 func TestThreadsDoNotGrowWithServices(t *testing.T) {
 	const n, most = 200, 100
 	cmd, out := started(t, nil, kit.UnderstudyBinary(t), "run", "--config", configOf(t, devServer(t), idlers(n)...))
-	kit.Until(t, time.Minute, "all run", func() bool { return out.count("child started") == n })
+	kit.Until(t, time.Minute, "all run", func() bool { return out.count("program started") == n })
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", cmd.Process.Pid))
 	must(t, err)
 	t.Logf("%d services: %d threads, %d descriptors", n, len(threads), descriptors(t, cmd.Process.Pid))

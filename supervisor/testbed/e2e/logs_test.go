@@ -1,87 +1,64 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
+	"syscall"
 	"testing"
-	"time"
 
 	"understudy/supervisor/testbed/kit"
 )
 
-// counter is a program that writes numbered lines, fast also where to start a process, as sleep is, takes its time.
-const counter = `command: [sh, -c, 'i=0; while :; do i=$((i+1)); echo "line $i of a program that has much to say"; [ $((i%10)) -ne 0 ] || sleep 0.01; done']`
+func TestLogsFollowsAFileOverItsRotations(t *testing.T) {
+	p := newPlay(t, stage(t))
+	a, service := p.Lab.Machine(t, "a"), p.Options.Service
+	log := filepath.Join(t.TempDir(), "out.log")
+	path := p.Config(t, a, "", `command: [sh, -c, 'i=0; while :; do i=$((i+1)); echo "line $i of a program that has much to say"; sleep 0.02; done']`,
+		"log: {file: "+log+", max_size: 4KiB, keep: 3}")
+	p.FromFile(t, a, path)
+	rotated := func(within string) bool { _, err := os.Stat(log + within); return err == nil }
+	kit.Until(t, soon, "there are ten lines", func() bool { text, _ := os.ReadFile(log); return strings.Count(string(text), "\n") > 10 })
 
-// numbers reads the numbers of the lines.
-func numbers(t *testing.T, text string) []int {
-	t.Helper()
-	var all []int
-	for _, found := range regexp.MustCompile(`line (\d+) `).FindAllStringSubmatch(text, -1) {
-		n, err := strconv.Atoi(found[1])
-		must(t, err)
-		all = append(all, n)
+	r := a.Ask(t, "logs", service, "--config", path, "-n", "5")
+	if r.Code != 0 || strings.Count(r.Out, "\n") > 5 || r.Err != "" {
+		t.Fatalf("%+v", r)
 	}
-	return all
-}
-
-// inARow fails the test where lines are missing, or come twice.
-func inARow(t *testing.T, all []int) {
-	t.Helper()
-	for i := 1; i < len(all); i++ {
-		if all[i] != all[i-1]+1 {
-			t.Fatalf("line %d follows line %d", all[i], all[i-1])
+	term := a.Terminal(t, 24, 80, nil, "logs", service, "--config", path, "-n", "1", "--follow")
+	kit.Until(t, soon, "the log is shown", func() bool { return strings.Contains(term.Raw(), "of a program") })
+	kit.Until(t, soon, "it is rotated twice", func() bool { return rotated(".2.gz") || rotated(".2") })
+	from := term.Len()
+	kit.Until(t, soon, "what comes then is shown, too", func() bool { return strings.Count(term.Since(from), "of a program") > 10 })
+	term.Type(t, "\x03")
+	if code := term.ExitCode(t, soon); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGKILL} { // however it ends, so does tail
+		cmd, out := started(t, nil, kit.UnderstudyBinary(t), "logs", service, "--config", path, "--follow", "--zk", "127.0.0.1:1")
+		kit.Until(t, soon, "the log is followed", out.has("of a program"))
+		tail := kit.Children(cmd.Process.Pid)
+		must(t, cmd.Process.Signal(signal))
+		kit.Until(t, soon, "tail has ended", func() bool { return len(tail) == 1 && !kit.Alive(tail[0]) })
+		if err := cmd.Wait(); err != nil && signal != syscall.SIGKILL {
+			t.Errorf("%v: %v", signal, err)
 		}
-	}
-}
-
-func TestLogsShowsTheOutputOverItsRotations(t *testing.T) {
-	for name, compress := range map[string]bool{"plain": false, "compressed": true} {
-		t.Run(name, func(t *testing.T) {
-			p := newPlay(t, stage(t))
-			a, service := p.Lab.Machine(t, "a"), p.Options.Service
-			log := filepath.Join(t.TempDir(), "out.log")
-			path := p.Config(t, a, "", counter, fmt.Sprintf("log: {file: %s, max_size: 8KiB, keep: 50, compress: %v}", log, compress))
-			p.FromFile(t, a, path)
-			kit.Until(t, soon, "it was rotated", func() bool {
-				_, plain := os.Stat(log + ".3")
-				_, packed := os.Stat(log + ".3.gz")
-				return plain == nil || packed == nil
-			})
-
-			r := a.Ask(t, "logs", service, "--config", path, "-n", "500")
-			got := numbers(t, r.Out)
-			if r.Code != 0 || len(got) != 500 || strings.Count(r.Out, "\n") != 500 || r.Err != "" {
-				t.Fatalf("%d lines, code %d, %q", len(got), r.Code, r.Err)
-			}
-			inARow(t, got)
-
-			term := a.Terminal(t, 24, 80, nil, "logs", service, "--config", path, "-n", "5", "--follow")
-			kit.Until(t, 30*time.Second, "many lines came", func() bool { return strings.Count(term.Raw(), "\n") > 1500 })
-			text := term.Since(0) // of what comes now the terminal itself throws away what is not read yet
-			term.Type(t, "\x03")
-			if code := term.ExitCode(t, soon); code != 0 {
-				t.Errorf("exit code %d", code)
-			}
-			inARow(t, numbers(t, text[:strings.LastIndex(text, "\n")]))
-		})
 	}
 }
 
 func TestLogsTellsWhereTheOutputIs(t *testing.T) {
 	p := newPlay(t, stage(t))
 	a, b, service := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Options.Service
-	log := filepath.Join(t.TempDir(), "out.log")
-	text := []string{"processes:", "  - {name: first, command: [sh, -c, 'echo begun; exec sleep 1000'], log: {file: " + log + "}}", "  - {name: second, command: [sleep, '1000']}"}
+	log, other := filepath.Join(t.TempDir(), "out.log"), filepath.Join(t.TempDir(), "other.log")
+	first := "  - {name: first, command: [sh, -c, 'echo begun; exec sleep 1000'], log: {file: " + log + "}}"
+	text := []string{"processes:", first, "  - {name: second, command: [sleep, '1000']}"}
 	onA, onB := p.Config(t, a, "", text...), p.Config(t, b, "", text...)
+	both := p.Config(t, a, "", "processes:", first, "  - {name: second, command: [sleep, '1000'], log: {file: "+other+"}}")
+	alone := p.Config(t, a, "", kit.Command(p.Child()), "log: {file: "+log+"}")
 	plain := p.Config(t, a, "", kit.Command(p.Child()))
 	p.FromFile(t, a, onA)
 	kit.Until(t, soon, "a is active", func() bool { l, ok := p.Lock(service); return ok && l.Node == "a" })
 
-	// lines are of stderr; a line break at the end is understood.
+	// lines are of stderr.
 	expect := func(code int, out string, err []string, words ...string) {
 		t.Helper()
 		r := a.Ask(t, append([]string{"logs"}, words...)...)
@@ -95,26 +72,30 @@ func TestLogsTellsWhereTheOutputIs(t *testing.T) {
 		}
 	}
 	kit.Until(t, soon, "there is output", func() bool { s, err := os.Stat(log); return err == nil && s.Size() > 0 })
-	expect(0, "begun\n", []string{"the output of second is passed through"}, service, "--config", onA)
-	expect(0, "begun\n", nil, service, "--config", onA, "--process", "first")
+	head := "==> " + log + " <==\nbegun\n"
+	expect(0, head, []string{"second has no log file"}, service, "--config", onA)
+	expect(0, "begun\n", nil, service, "--config", alone)
+	expect(0, "", nil, service, "--config", alone, "-n", "0")
+	expect(0, head, []string{"there is no " + other}, service, "--config", both)
+	must(t, os.WriteFile(other, []byte("more\n"), 0o600))
+	expect(0, head+"==> "+other+" <==\nmore\n", nil, service, "--config", both)
 	kit.Until(t, soon, "it is told where the service is active", func() bool { // as far as ZooKeeper answers quickly
-		r := a.Ask(t, "logs", service, "--config", onB, "--process", "first")
-		if r.Code != 0 || r.Out != "begun\n" || strings.Count(r.Err, "\n") > 1 {
+		r := a.Ask(t, "logs", service, "--config", onB)
+		if r.Code != 0 || r.Out != head || strings.Count(r.Err, "\n") > 2 {
 			t.Fatalf("%+v", r)
 		}
-		return strings.Contains(r.Err, service+" is active on a now")
+		return strings.Contains(r.Err, service+" is active on a now") && strings.Contains(r.Err, "type `understudy logs "+service+"` on a")
 	})
-	expect(1, "", []string{"journalctl -u understudy"}, service, "--config", onA, "--process", "second")
-	expect(1, "", []string{"journalctl -u understudy"}, service, "--config", plain)
-	expect(1, "", []string{`no process "frist"; there is: first, second (did you mean "first"?)`}, service, "--config", onA, "--process", "frist")
+	expect(1, "", []string{"`journalctl -t " + service + " -n 7`"}, service, "--config", plain, "-n", "7")
 	expect(1, "", []string{`no service "x"`}, "x", "--config", onA)
-	expect(2, "", []string{"/no/such.yaml"}, service, "--config", "/no/such.yaml")
-	expect(2, "", []string{"--lines"}, service, "--config", onA, "-n", "-1")
+	expect(2, "", []string{"--config: /no/such.yaml"}, service, "--config", "/no/such.yaml")
 
 	// Nobody is kept waiting for servers that do not answer.
-	expect(0, "begun\n", nil, service, "--config", onB, "--process", "first", "--zk", "127.0.0.1:1")
+	expect(0, "begun\n", nil, service, "--config", alone, "--zk", "127.0.0.1:1")
 	must(t, os.Remove(log))
-	expect(1, "", []string{"there is no " + log}, service, "--config", onA, "--process", "first")
+	expect(1, "", []string{"there is no " + log}, service, "--config", alone)
+	must(t, os.Mkdir(log, 0o700))
+	expect(1, "", []string{"is not a regular file"}, service, "--config", alone)
 }
 
 // What a program writes is shown to whoever looks at it, and not obeyed by the terminal. A pipe gets it as it is.

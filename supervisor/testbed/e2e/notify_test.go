@@ -60,7 +60,7 @@ func TestReadyIsTheProgramsToSay(t *testing.T) {
 			b.Upgraded(t, s)
 			must(t, os.WriteFile(go1+"2", nil, 0o644))
 			kit.Throughout(t, 300*time.Millisecond, "it goes on", health("ok"))
-			if n := strings.Count(s.Log(), "child started"); n != 1 {
+			if n := strings.Count(s.Log(), "program started"); n != 1 {
 				t.Errorf("it was started %d times", n)
 			}
 		})

@@ -65,9 +65,9 @@ func TestThePageShowsAFailover(t *testing.T) {
 		t.Logf("shown %v after the child's start", time.Duration(tick.Now()-next.First))
 	}
 	for _, page := range pages {
-		page.until("article details summary", "1 failover, 0 hand-overs")
+		page.until("article details summary", "1 takeover, 0 switchovers")
 		js[struct{}](page, "document.querySelector('details').open = true")
-		page.until("article details ol", "failover a → "+next.Node+": supervisor lost")
+		page.until("article details ol", "takeover a → "+next.Node+": supervisor lost")
 		page.until("#log", next.Node)
 		if n := page.count("article path.fail"); n != 1 {
 			t.Errorf("the picture has %d marks of a failover", n)
@@ -140,13 +140,14 @@ func TestThePageGivesOrders(t *testing.T) {
 	page.until(".said", "Done: active on c")
 	run := p.On(t, soon, "c", at)
 	page.until(".word", "active on c")
-	page.until("article details summary", "0 failovers, 1 hand-over")
+	page.until("article details summary", "0 takeovers, 1 switchover")
 	if n, fails := page.count("article circle.hand"), page.count("article path.fail"); n != 1 || fails != 0 {
 		t.Errorf("the picture has %d marks of a hand-over, and %d of a failover", n, fails)
 	}
 	p.Role(t, "a", "standby")
 	p.counts(t, c, `handovers_total{reason="switchover",service=%q} 1`, `failovers_total{reason="unknown",service=%q} 0`, `gap_seconds_count{service=%q} 1`)
 
+	page.shot("few-light-1100")
 	page.press(".restart")
 	page.until(".said", "Done after")
 	kit.Until(t, soon, "the child is another", func() bool {
@@ -155,7 +156,10 @@ func TestThePageGivesOrders(t *testing.T) {
 	})
 
 	page.press(".pause")
-	page.until(".word", "active on c, paused", "from the page")
+	page.until(".word", "active on c, paused")
+	page.until(".faults", "from the page", "understudy resume")
+	page.do(chromedp.Click(chromedp.CSS(".copy"))) // this page comes without TLS: it has no clipboard of its own
+	page.until(".copy", "✓ copied")
 	p.Role(t, "a", "paused")
 	page.press(".switchover") // what makes no sense is refused, in the same words as by the command
 	page.until(".said", "understudy resume")
@@ -195,11 +199,12 @@ func TestThePageFitsAPhone(t *testing.T) {
 	page.press(".switchover")
 	page.until(".said", "Done: active on b")
 	p.order(t, p.Lab.Host(t, "op"), "pause", p.Options.Service, "--reason", strings.Repeat("reasonable", 30))
-	page.until(".word", "reasonable")
+	page.until(".faults", "reasonable")
 	js[struct{}](page, "document.querySelector('details').open = true")
-	page.until("article details ol", "hand-over")
+	page.until("article details ol", "switchover")
 	for _, width := range []int64{390, 320, 768} {
 		page.resize(width, 844, true)
 		kit.Until(t, soon, fmt.Sprintf("nothing is wider than %d pixels", width), func() bool { return page.wider() <= 0 })
+		page.shot(fmt.Sprintf("few-light-%d", width))
 	}
 }

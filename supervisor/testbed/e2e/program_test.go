@@ -5,6 +5,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"understudy/supervisor/testbed/kit"
 )
 
 func TestOnceEndsWithTheCommandsExitCode(t *testing.T) {
@@ -35,6 +38,51 @@ func TestOnceEndsWithTheCommandsExitCode(t *testing.T) {
 				t.Error("lock or breadcrumb are still there")
 			}
 		})
+	}
+}
+
+func TestOnceHasTheCallersStdin(t *testing.T) {
+	p := newPlay(t, stage(t))
+	for _, contain := range []string{"auto", "pidns"} {
+		cmd := p.Lab.Machine(t, "a").Command(kit.UnderstudyBinary(t), "run", "--zk", strings.Join(p.Options.ZK, ","), "--root", p.Options.Root,
+			"--service", p.Options.Service, "--contain", contain, "--once", "--", "cat")
+		cmd.Stdin = strings.NewReader("said by the caller\n")
+		if out, err := cmd.Output(); err != nil || string(out) != "said by the caller\n" {
+			t.Errorf("%s: the command has read %q: %v", contain, out, err)
+		}
+	}
+}
+
+func TestWaitEndsWithACodeOfItsOwn(t *testing.T) {
+	p := newPlay(t, stage(t))
+	a, run := p.Active(t, p.Lab.Machine(t, "a"))
+	host := p.Lab.Machine(t, "b")
+	for _, c := range []struct {
+		flags []string
+		most  time.Duration
+		said  string
+	}{
+		{[]string{"--wait", "0", "--once"}, soon, "at the first try: it is active on a"},
+		{[]string{"--wait", "0", "--election", "queue"}, soon, "at the first try: it is active on a"},
+		{[]string{"--wait", "1s"}, soon, "within 1s: it is active on a"},
+	} {
+		p.Options.Flags = c.flags
+		b := p.Start(t, host)
+		if code := b.ExitCode(t, c.most); code != 75 {
+			t.Errorf("%v: exit code %d", c.flags, code)
+		}
+		if !b.Says("understudy: did not get the lock of " + p.Options.Service + " " + c.said) {
+			t.Errorf("%v: it does not say who has the lock: %s", c.flags, b.Log())
+		}
+	}
+	p.Options.Flags = []string{"--wait", "10s"}
+	b := p.Start(t, host)
+	p.Alone(t, time.Second, "a")
+	a.Stop(t)
+	p.On(t, soon, "b", run.First)
+	p.Alone(t, 11*time.Second, "b") // once active, it runs on
+	if !b.Running() {
+		t.Error("it has ended although it was active")
 	}
 }
 

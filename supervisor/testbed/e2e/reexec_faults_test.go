@@ -34,7 +34,7 @@ func pretends(t *testing.T, instead string) string {
 // becomes has a supervisor become what is installed, and returns in the very moment in which it is about to.
 func becomes(t *testing.T, s *kit.Supervisor) {
 	t.Helper()
-	times := func() int { return strings.Count(s.Log(), "handing over to another image") }
+	times := func() int { return strings.Count(s.Log(), "handing over to the installed version") }
 	for before, asked := times(), time.Now().Add(-time.Minute); times() == before; {
 		if time.Since(asked) > 3*time.Second { // a busy machine may have it refused
 			s.Signal(syscall.SIGUSR2)
@@ -112,7 +112,7 @@ func TestOutputAndNotificationsAreHandedOver(t *testing.T) {
 	if text, err := os.ReadFile(failed); err == nil {
 		t.Errorf("notifications failed: %s", text)
 	}
-	if strings.Count(s.Log(), "child started") != 1 {
+	if strings.Count(s.Log(), "program started") != 1 {
 		t.Error("it was started anew")
 	}
 }

@@ -68,7 +68,7 @@ func TestZooKeeperCredentialsAreChangedWhileRunning(t *testing.T) {
 
 	a.write(is) // too early
 	a.Signal(syscall.SIGHUP)
-	said(a, 1, "the former credentials stay in force")
+	said(a, 1, "the previous credentials stay in force")
 	kit.Until(t, soon, "the status says so", func() bool {
 		r := b.Host.Ask(t, "status", "--config", b.file, "--json")
 		return r.Code == 0 && strings.Contains(r.Out, "not taken up") && !strings.Contains(r.Out, "from-now-on")

@@ -75,5 +75,8 @@ func TestOtherSignalsAreHarmlessAtEveryMomentOfAnUpgrade(t *testing.T) {
 		kit.Until(t, soon, "it goes on", func() bool { return goneOn() > before })
 		p.Untouched(t, run)
 	}
+	if !strings.Contains(s.Log(), " from=dev to=dev ") {
+		t.Error("the log does not name the versions")
+	}
 	s.Stop(t)
 }

@@ -64,7 +64,7 @@ func TestTheLogsTellTheStoryOfAFailover(t *testing.T) {
 			p.Role(t, "b", "paused") // what is taken back at once nobody need have noticed
 			kit.Until(t, soon, "a has heard of it", func() bool { return first.Says("new disks") })
 			p.order(t, op, "resume", service)
-			kit.Until(t, soon, "a has heard of that", func() bool { return first.Says("not paused any more") })
+			kit.Until(t, soon, "a has heard of that", func() bool { return first.Says("automatic takeovers are on again") })
 			p.Stands(t, b)
 			p.order(t, op, "restart", service)
 			p.order(t, op, "switchover", service, "--to", "b")
@@ -78,6 +78,13 @@ func TestTheLogsTellTheStoryOfAFailover(t *testing.T) {
 			third := p.Standby(t, a)
 			b.Cut(t)
 			run = p.On(t, soon, "a", run.First)
+			for what, told := range map[string]func() bool{
+				"guardians tell what they did": func() bool { return first.Says("warn", "the supervisor died", "killed", service) },
+				"b took over from a":           func() bool { return second.Says("warn", "took over without a switchover", "guardians", "nothing_ran") },
+				"a took over from b":           func() bool { return third.Says("warn", "took over without a switchover", "grace", "proof_took") },
+			} {
+				kit.Until(t, soon, what, told)
+			}
 			b.Heal(t)
 			p.Stands(t, b)
 			third.Stop(t)
@@ -100,11 +107,11 @@ func TestTheLogsTellTheStoryOfAFailover(t *testing.T) {
 				words []string
 			}{
 				{first, []string{"new disks", "paused", "root@"}}, // it went on, and says so all the same
-				{first, []string{"not paused any more"}},
+				{first, []string{"automatic takeovers are on again"}},
 				{first, []string{"orders a restart", "root@"}},
 				{first, []string{"orders a switchover", "root@", "b"}},
 				{second, []string{"acknowledges nothing", "lease is ending"}},
-				{third, []string{"fencing the former active", "grace"}},
+				{third, []string{"fencing the previous node", "grace"}},
 				{third, []string{"stopping", "terminated"}},
 			} {
 				if !c.s.Says(c.words...) {

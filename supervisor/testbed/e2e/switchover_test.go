@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,8 @@ func (p *play) refusal(t *testing.T, h *kit.Host, words ...string) string {
 	return r.Err
 }
 
+var inParts = regexp.MustCompile(`Done: \S+ is active on \S+, after \S+ \(gap \d\S+, of which startup \d\S+\)\.`)
+
 func TestSwitchoverGoesBackAndForth(t *testing.T) {
 	elections(t, func(t *testing.T, order string) {
 		p := brief(t, stage(t))
@@ -32,6 +35,7 @@ func TestSwitchoverGoesBackAndForth(t *testing.T) {
 		p.Next(t, soon, 0)
 		kit.Until(t, soon, "one is active", func() bool { l, ok := p.Lock(p.Options.Service); return ok && l.Node != "" })
 		var gaps []time.Duration
+		told := 0
 		for range 3 {
 			for _, to := range hosts {
 				active, _ := p.Lock(p.Options.Service)
@@ -40,7 +44,13 @@ func TestSwitchoverGoesBackAndForth(t *testing.T) {
 				}
 				p.Stands(t, to)
 				at := tick.Now()
-				p.order(t, op, "switchover", p.Options.Service, "--to", to.Name)
+				r := op.Ask(t, p.asking("switchover", p.Options.Service, "--to", to.Name)...)
+				if r.Code != 0 {
+					t.Fatalf("%+v", r)
+				}
+				if inParts.MatchString(r.Out) {
+					told++
+				}
 				run := p.On(t, soon, to.Name, at)
 				for _, r := range p.Runs() {
 					if r.Node == active.Node && r.Last < run.First && r.Last > at {
@@ -51,6 +61,9 @@ func TestSwitchoverGoesBackAndForth(t *testing.T) {
 		}
 		if len(gaps) < 5 {
 			t.Fatalf("only %d gaps", len(gaps))
+		}
+		if told == 0 { // a busy machine may have written the end too late
+			t.Error("no switchover says how long nothing ran")
 		}
 		t.Logf("gaps of %d switchovers: median %v, longest %v", len(gaps), kit.Median(gaps), kit.Quantile(gaps, 1))
 	})
@@ -95,6 +108,22 @@ func TestRestartAndReloadReachTheChildWhereItIs(t *testing.T) {
 	d.until(t, first+" reload "+first)
 	p.order(t, op, "reload", p.Options.Service)
 	d.until(t, first+" reload "+first+" reload")
+}
+
+// A program without a handler for its reload signal ends, and the command that has sent it does not call that a success.
+func TestAReloadThatKillsIsNoSuccess(t *testing.T) {
+	p := newPlay(t, stage(t))
+	op := p.Lab.Host(t, "op")
+	s := p.serveAlone(t, "command: [sleep, '1000']")
+	kit.Until(t, soon, "it starts", func() bool { return s.Says("program started") })
+	got := op.Ask(t, p.asking("reload", p.Options.Service)...)
+	if want := "reload: " + p.Options.Service + " ended by SIGHUP within 1s; it has no handler for its reload signal: set reload_signal, or use restart"; got.Code != 1 || !strings.Contains(got.Err, want) {
+		t.Errorf("%+v", got)
+	}
+	kit.Until(t, soon, "the order is taken back", func() bool {
+		data, _, err := p.Conn().Get(p.Path("services", p.Options.Service, "control"))
+		return err == nil && !strings.Contains(string(data), "reload")
+	})
 }
 
 // An order that is written as another node becomes active is for nobody, and must not stay: whoever gave it waits, and a pause

@@ -78,7 +78,7 @@ func TestWhatAServiceOwedThatIsGoneIsUndone(t *testing.T) {
 	must(t, os.WriteFile(file, []byte(head+"services: {"+p.Options.Service+"-other: {command: [sleep, '1000']}}\n"), 0o600))
 	next := p.FromFile(t, a, file)
 	d.until(t, "+vip +web -vip")
-	kit.Until(t, soon, "the other service runs", func() bool { return next.Says("child started", p.Options.Service+"-other") })
+	kit.Until(t, soon, "the other service runs", func() bool { return next.Says("program started", p.Options.Service+"-other") })
 }
 
 func TestHooksAreToldTheFacts(t *testing.T) {

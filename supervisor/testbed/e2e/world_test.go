@@ -62,7 +62,7 @@ func TestAChildSaysItselfWhenItIsReady(t *testing.T) {
 // Output goes to files, which are turned over by size; the child's last words are in them.
 func TestOutputGoesToItsFile(t *testing.T) {
 	p := newPlay(t, stage(t))
-	file := filepath.Join(t.TempDir(), "logs", "out.log")
+	file := filepath.Join(t.TempDir(), "out.log")
 	script := `trap "echo last words; exit" TERM; i=0; while test $i -lt 3000; do echo line $i of many; i=$((i+1)); done; echo all; while :; do sleep 0.02; done`
 	s := p.serveAlone(t, "command: [sh, -c, '"+script+"']", "log: {file: "+file+", max_size: 16KiB, keep: 2, compress: false}")
 	has := func(word string) func() bool {

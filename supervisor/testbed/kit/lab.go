@@ -169,8 +169,12 @@ func (l *Lab) rules() error {
 	}
 	fmt.Fprintf(&b, "add rule bridge %s forward ip saddr . ip daddr @drops drop\n", table)
 	for addr, percent := range l.losses {
+		chance := fmt.Sprintf("numgen random mod 100 < %d ", percent)
+		if percent >= 100 {
+			chance = ""
+		}
 		for _, way := range []string{"saddr", "daddr"} {
-			fmt.Fprintf(&b, "add rule bridge %s forward ip %s %s numgen random mod 100 < %d drop\n", table, way, addr, percent)
+			fmt.Fprintf(&b, "add rule bridge %s forward ip %s %s %sdrop\n", table, way, addr, chance)
 		}
 	}
 	cmd := exec.Command("nft", "-f", "-")

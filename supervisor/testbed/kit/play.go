@@ -68,23 +68,52 @@ func (p *Play) Pair(tb testing.TB, one, other *Host) (a, b *Supervisor, run Run)
 // nobody ran, and the times from the fault to the next child.
 func (p *Play) Relay(tb testing.TB, times int, one, other *Host, fault func(active *Supervisor)) (gaps, outages []time.Duration) {
 	tb.Helper()
-	active, standby, run := p.Pair(tb, one, other)
+	r := p.NewRelay(tb, one, other)
 	for range times {
-		at := tick.Now()
-		fault(active)
-		next := p.On(tb, Soon, standby.Host.Name, run.First)
-		outages = append(outages, time.Duration(next.First-at))
-		Until(tb, Soon, "the former active has ended", func() bool { return !active.Running() })
-		active, standby, run = standby, p.Standby(tb, active.Host), next
+		r.Turn(tb, fault)
 	}
-	runs := p.Runs()
+	return r.End(tb), r.Outages
+}
+
+// Relay is a pair of which the active one is brought down again and again.
+type Relay struct {
+	*Play
+	Outages []time.Duration // from the fault to the next child
+
+	active, standby *Supervisor
+	run             Run
+}
+
+// NewRelay starts the pair.
+func (p *Play) NewRelay(tb testing.TB, one, other *Host) *Relay {
+	tb.Helper()
+	r := &Relay{Play: p}
+	r.active, r.standby, r.run = p.Pair(tb, one, other)
+	return r
+}
+
+// Turn brings the active one down, waits for the other one's child, and starts another standby.
+func (r *Relay) Turn(tb testing.TB, fault func(active *Supervisor)) {
+	tb.Helper()
+	active, at := r.active, tick.Now()
+	fault(active)
+	next := r.On(tb, Soon, r.standby.Host.Name, r.run.First)
+	r.Outages = append(r.Outages, time.Duration(next.First-at))
+	Until(tb, Soon, "the former active has ended", func() bool { return !active.Running() })
+	r.active, r.standby, r.run = r.standby, r.Standby(tb, active.Host), next
+}
+
+// End tells the gaps in which nobody ran.
+func (r *Relay) End(tb testing.TB) (gaps []time.Duration) {
+	tb.Helper()
+	runs := r.Runs()
 	for i := range runs[1:] {
 		gaps = append(gaps, Gap(runs[i], runs[i+1]))
 	}
-	if len(runs) != times+1 {
-		tb.Errorf("%d runs instead of %d", len(runs), times+1)
+	if len(runs) != len(r.Outages)+1 {
+		tb.Errorf("%d runs instead of %d", len(runs), len(r.Outages)+1)
 	}
-	return gaps, outages
+	return gaps
 }
 
 // Alone waits until a node's child is the only one that runs, and demands that it stays so for a while.

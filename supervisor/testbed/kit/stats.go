@@ -21,6 +21,6 @@ func Quantile(all []time.Duration, q float64) time.Duration {
 // Summary tells the median and the extremes of some durations.
 func Summary(all []time.Duration) string {
 	round := func(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
-	return fmt.Sprintf("median %v (min %v, max %v, n %d)",
-		round(Median(all)), round(Quantile(all, 0)), round(Quantile(all, 1)), len(all))
+	return fmt.Sprintf("median %v (quartiles %v and %v, %v to %v, n %d)",
+		round(Median(all)), round(Quantile(all, 0.25)), round(Quantile(all, 0.75)), round(Quantile(all, 0)), round(Quantile(all, 1)), len(all))
 }

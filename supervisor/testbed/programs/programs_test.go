@@ -100,7 +100,12 @@ func (s *set) example(t *testing.T, h *kit.Host, name string, swaps ...string) {
 	config = fmt.Sprintf("%s  servers: [%s]\n  root: %s\n  session_timeout: %v\n%s", before, strings.Join(s.Servers, ", "), s.root, session, after)
 	path := filepath.Join(open(t, t.TempDir()), h.Name+".yaml")
 	must(t, os.WriteFile(path, []byte(config), 0o644))
-	if r := h.Ask(t, "check", "--config", path); r.Code != 0 || strings.Contains(r.Out+r.Err, "warning") {
+	r := h.Ask(t, "check", "--config", path)
+	for line := range strings.Lines(r.Out + r.Err) {
+		// Debian's package enables a unit of the same program. It runs on none of the hosts here.
+		if r.Code == 0 && (!strings.Contains(line, "warning") || strings.Contains(line, ", too: systemctl disable --now ")) {
+			continue
+		}
 		t.Fatalf("check finds fault with the example %s: exit code %d\n%s%s", name, r.Code, r.Out, r.Err)
 	}
 	s.files[h.Name] = path

@@ -4,30 +4,22 @@ import (
 	"testing"
 	"time"
 
-	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
 )
 
 // The simulation cuts each way, and each link.
 func TestHostThatIsCutOffIsSucceededAndStandsByWhenHealed(t *testing.T) {
-	for name, fault := range map[string]func(t *testing.T, p *kit.Play, h *kit.Host){
-		"from everything":         func(t *testing.T, _ *kit.Play, h *kit.Host) { h.Cut(t) },
-		"what it is sent is lost": func(t *testing.T, p *kit.Play, h *kit.Host) { h.Deafen(t, p.Addrs()...) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := brief(t, stage(t), "daemons=1", "children=1", "every=2ms")
-			a, b, run := p.OnTwoHosts(t)
-			at := tick.Now()
-			next := p.Succeeds(t, takeover, b.Host.Name, run.First, func() { fault(t, p, a.Host) })
-			t.Logf("the child was dead after %v", time.Duration(p.Runs()[0].Last-at))
-			p.Alone(t, session/2, "b")
-			a.Host.Heal(t)
-			p.Stands(t, a.Host)
-			p.Alone(t, time.Second, "b")
-			b.Stop(t)
-			p.On(t, soon, "a", next.First)
-		})
-	}
+	p := brief(t, stage(t), "daemons=1", "children=1", "every=2ms")
+	a, b, run := p.OnTwoHosts(t)
+	at := tick.Now()
+	next := p.Succeeds(t, takeover, b.Host.Name, run.First, func() { a.Host.Cut(t) })
+	t.Logf("the child was dead after %v", time.Duration(p.Runs()[0].Last-at))
+	p.Alone(t, session/2, "b")
+	a.Host.Heal(t)
+	p.Stands(t, a.Host)
+	p.Alone(t, time.Second, "b")
+	b.Stop(t)
+	p.On(t, soon, "a", next.First)
 }
 
 // A blip shorter than the lease is nobody's business.
@@ -41,13 +33,4 @@ func TestShortCutIsNotNoticed(t *testing.T) {
 		p.Alone(t, session/2, "a")
 	}
 	p.Untouched(t, run)
-}
-
-// last is the newest sign of life.
-func last(runs []kit.Run) int64 {
-	var newest int64
-	for _, r := range runs {
-		newest = max(newest, r.Last)
-	}
-	return newest
 }

@@ -1,5 +1,5 @@
 // Package promises tests, on the built binary against real ZooKeeper servers, each supervisor on a host of its own, what the
-// supervisor promises (P1 to P7) and each row of the README's table of failures: one test for each. P1 and the order of tokens are
+// supervisor promises (P1 to P7) and what the README says of failures: one test for each. P1 and the order of tokens are
 // checked at the end of every one. What else there is to test with real servers and hosts is in the package e2e.
 //
 //	the active supervisor is stopped                 P6  TestStoppedSupervisorHandsOverAtOnce, TestCleanStopLeavesNothingBehind
@@ -7,13 +7,13 @@
 //	one guardian is killed                               TestKilledGuardianIsReplaced
 //	Understudy is upgraded                               TestUpgradesLeaveTheChildAlone
 //	supervisor and guardians, killed in any order    P4  TestNoTwoDeathsLeaveAChildAlive, TestThreeDeathsLeaveNoChildInAPidNamespace
-//	the supervisor is frozen                         P3  TestFrozenSupervisorIsSucceededAndStandsByWhenThawed, TestNoTwoFreezesLetTwoRun
+//	the supervisor is frozen                         P3  TestFrozenSupervisorIsSucceededAndStandsByWhenThawed; e2e: TestNoTwoFreezesLetTwoRun
 //	the host is cut off from ZooKeeper               P3  TestHostThatIsCutOffIsSucceededAndStandsByWhenHealed
 //	the host is gone                                 P5  TestGraceIsKeptForAnotherMachine
-//	the follower loses its leader                        TestFollowerThatLostItsLeaderDeceivesNobody
+//	the follower loses its leader                        e2e: TestFollowerThatLostItsLeaderDeceivesNobody
 //	the leader is killed, servers are restarted      P7  TestFaultsOfServersThatEndAreNotNoticed, TestShortFreezeIsNotNoticed, TestShortCutIsNotNoticed
 //	all servers are down; all data is lost               TestLossOfAllServers
-//	the same with failsafe                               TestFailsafeChildGoesOnWithoutZooKeeper
+//	the same with failsafe                               e2e: TestFailsafeChildGoesOnWithoutZooKeeper
 //	the program is hard to kill                      P2  TestWholeTreeIsDeadBeforeTheLockIsGivenBack
 //	it is missing, or keeps crashing                     TestProgramThatDoesNotRunIsGivenUpToTheStandby
 //	a health check fails, or never ends                  TestAnUnhealthyServiceIsGivenToTheStandby, TestACheckThatHangsIsKilledWithWhatItForked
@@ -21,7 +21,7 @@
 //	user, env file or directory is missing               TestAWorldThatCannotBeHadIsGivenToTheStandby
 //	a supervisor of 200 services is killed               TestTwoHundredServicesMoveTogether
 //	the config is edited                                 TestAChangedServiceDoesNotDisturbTheOthers
-//	20 standbys in a queue                               TestFailoverCostInAQueueDoesNotGrowWithTheStandbys
+//	20 standbys in a queue                               e2e: TestFailoverCostInAQueueDoesNotGrowWithTheStandbys
 package promises
 
 import (

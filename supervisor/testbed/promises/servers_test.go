@@ -1,7 +1,6 @@
 package promises
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -38,31 +37,6 @@ func TestFaultsOfServersThatEndAreNotNoticed(t *testing.T) {
 	p.Stands(t, b.Host)
 	a.Stop(t)
 	p.On(t, soon, "b", run.First)
-}
-
-// A follower that lost its leader goes on answering pings and reads until it notices: it is given a long time for that. Of two services
-// one has an active node that knows no other server, the other one's knows them all.
-func TestFollowerThatLostItsLeaderDeceivesNobody(t *testing.T) {
-	s := kit.NewStage(t, 3, zktest.Config{SyncLimit: 30})
-	follower := (s.ZK.Leader() + 1) % len(s.Servers)
-	rest := slices.Delete(slices.Clone(s.Servers), follower, follower+1)
-	p, other := brief(t, s), brief(t, s)
-	p.Cluster, other.Cluster = kit.Look(t, rest, p.Options.Root), kit.Look(t, rest, other.Options.Root)
-	p.Options.ZK = s.Servers[follower : follower+1]
-	a, run := p.Active(t, p.Lab.Host(t, "a"))
-	p.Options.ZK = rest
-	b := p.Standby(t, p.Lab.Host(t, "b"))
-	other.OnTwoHosts(t)
-	at := tick.Now()
-	s.Hosts[follower].CutFrom(t, s.Others(follower)...)
-	kit.Throughout(t, 2*session, "somebody runs where all servers are known", func() bool { return time.Duration(tick.Now()-last(other.Runs())) < takeover })
-	next := p.On(t, 2*soon, b.Host.Name, run.First)
-	t.Logf("the child was dead after %v, succeeded after %v", time.Duration(p.Runs()[0].Last-at), time.Duration(next.First-at))
-	p.Alone(t, session, "b")
-	s.Hosts[follower].Heal(t)
-	s.Ready(t)
-	p.Stands(t, a.Host)
-	p.Alone(t, time.Second, "b")
 }
 
 func TestLossOfAllServers(t *testing.T) {

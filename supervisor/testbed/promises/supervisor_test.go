@@ -126,38 +126,6 @@ func TestFrozenSupervisorIsSucceededAndStandsByWhenThawed(t *testing.T) {
 	p.On(t, soon, "a", next.First)
 }
 
-// What is frozen does not answer, and whoever is left does its work. Thawed, it finds that it is too late for anything.
-func TestNoTwoFreezesLetTwoRun(t *testing.T) {
-	for name, victims := range map[string]func(s int, g []int) []int{
-		"supervisor and a guardian": func(s int, g []int) []int { return []int{s, g[0]} },
-		"a guardian":                func(_ int, g []int) []int { return g[:1] },
-		"both guardians":            func(_ int, g []int) []int { return g },
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := brief(t, stage(t), "term=ignore", "daemons=1", "every=2ms")
-			p.Options.StopTimeout = 300 * time.Millisecond
-			a, _, run := p.OnTwoHosts(t)
-			frozen := victims(a.Pid, a.TwoGuardians(t))
-			kit.Signal(syscall.SIGSTOP, frozen...)
-			if frozen[0] == a.Pid {
-				next := p.On(t, soon, "b", run.First)
-				p.Alone(t, session/2, next.Node)
-			} else {
-				kit.Throughout(t, 2*session, "somebody runs again in time", func() bool {
-					return time.Duration(tick.Now()-last(p.Runs())) < takeover
-				})
-			}
-			kit.Signal(syscall.SIGCONT, frozen...)
-			running := p.WaitRun(t, soon, "somebody runs", func(kit.Run) bool { return true })
-			p.Alone(t, time.Second, running.Node)
-			if frozen[0] == a.Pid {
-				p.Stands(t, a.Host)
-			}
-			kit.Until(t, soon, "a has two guardians", func() bool { return len(a.Guardians()) == 2 })
-		})
-	}
-}
-
 // A supervisor that was frozen for less than the lease goes on as if nothing had been.
 func TestShortFreezeIsNotNoticed(t *testing.T) {
 	p := play(t, stage(t))

@@ -13,7 +13,7 @@ func TestFailbackToABrokenNodeStaysPutAtLast(t *testing.T) {
 	play(t, func(p *Plan) { p.Failback, p.Priority, p.Rejoin = true, []int{10, 0}, 3*time.Minute }, func(s *scene) {
 		s.until(time.Minute, "n1 is active", func(v *serviceView) bool { at, runs := v.active(); return at == "n1" && runs })
 		s.breaks("n1", trouble{life: 50 * time.Millisecond, code: 1})
-		const hours = 4
+		const hours = 2
 		taken := make([]int, hours)
 		before := "n1"
 		for hour := range hours {

@@ -38,6 +38,7 @@ type checker struct {
 	hand     handView
 	dogs     dogsView
 	orphans  orphansView
+	effects  effectsView
 }
 
 // tally counts what happened.
@@ -50,23 +51,24 @@ type tally struct {
 
 // serviceView is a service as the checker sees it.
 type serviceView struct {
-	name    string
-	living  map[*proc]struct{}
-	lock    lockView
-	crumb   crumbView
-	token   int64                      // the newest that a process was started with
-	struck  map[int64]bool             // tokens of activations whose lock or breadcrumb an operator removed by hand
-	runs    int                        // main processes that were started
-	paused  bool                       // by an operator
-	orders  orders                     // what operators want of it
-	members map[string]election.Member // what each node says of itself
-	moving  time.Time                  // when a node last said that it stops it
-	claims  int                        // of the lock, since all is calm
-	ends    map[int64]string           // why activations ended, as the history has it
-	taken   map[string]int             // how often each node took the lock
-	znodes  map[string]bool            // all that there is of it
-	deleted int                        // how often all of it was deleted
-	unknown bool                       // once when a supervisor could not know it, which then starts beside what runs
+	name        string
+	living      map[*proc]struct{}
+	lock        lockView
+	crumb       crumbView
+	overwritten crumbView                  // what it was when all data was set back
+	token       int64                      // the newest that a process was started with
+	struck      map[int64]bool             // tokens of activations whose lock or breadcrumb an operator removed by hand
+	runs        int                        // main processes that were started
+	paused      bool                       // by an operator
+	orders      orders                     // what operators want of it
+	members     map[string]election.Member // what each node says of itself
+	moving      time.Time                  // when a node last said that it stops it
+	claims      int                        // of the lock, since all is calm
+	ends        map[int64]string           // why activations ended, as the history has it
+	taken       map[string]int             // how often each node took the lock
+	znodes      map[string]bool            // all that there is of it
+	deleted     int                        // how often all of it was deleted
+	unknown     bool                       // once when a supervisor could not know it, which then starts beside what runs
 }
 
 type lockView struct {
@@ -84,6 +86,8 @@ type crumbView struct {
 	failsafe *election.Failsafe
 	// leftover says that something of the tree is known to be alive: no delay is a proof.
 	leftover bool
+	// left says the same of effects.
+	left bool
 }
 
 func newChecker(w *world) *checker {
@@ -93,6 +97,7 @@ func newChecker(w *world) *checker {
 	}
 	c.sight, c.bounds = newSight(c), boundsView{checker: c, grants: map[int64]*granting{}}
 	c.dogs, c.orphans = dogsView{checker: c}, orphansView{c}
+	c.effects = newEffectsView(c)
 	for _, name := range w.plan.services() {
 		c.services[name] = &serviceView{
 			name: name, living: map[*proc]struct{}{}, struck: map[int64]bool{}, members: map[string]election.Member{}, ends: map[int64]string{}, taken: map[string]int{},
@@ -121,10 +126,12 @@ func (p *proc) String() string {
 
 // started looks at P1, the order of tokens, and P5.
 func (c *checker) started(p *proc) {
+	c.effects.undoing(p)
 	if p.tree.aside != "" {
 		return
 	}
 	v := c.services[p.tree.service]
+	c.effects.started(p)
 	if p.main {
 		c.w.say("%s: START %v", p.tree.node, p)
 		v.runs++
@@ -165,6 +172,7 @@ func (c *checker) started(p *proc) {
 }
 
 func (c *checker) gone(p *proc) {
+	c.effects.ended(p)
 	if p.tree.aside != "" {
 		return
 	}
@@ -182,11 +190,16 @@ func (c *checker) gone(p *proc) {
 func (c *checker) committed(t zkmem.Commit) {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
+	if t.Rewound {
+		c.rewound(t.Changes)
+		return
+	}
 	if t.Ended != 0 {
 		c.sessions.ended(t.Ended)
 		c.hand.ended(t.Ended)
 		if t.Expired {
 			c.w.say("zk: session %s expires", election.SessionName(t.Ended))
+			c.effects.expired[t.Ended] = true
 			c.expired(t.Ended)
 		} else {
 			c.w.say("zk: session %s is closed", election.SessionName(t.Ended))
@@ -205,6 +218,9 @@ func (c *checker) committed(t zkmem.Commit) {
 			switch what {
 			case "ActiveStandbyElectorLock":
 				c.robbed(v, t, ch)
+				if was := v.lock; ch.Kind == jute.EventNodeDeleted {
+					c.effects.lockGone(service, was, t.Ended != 0)
+				}
 				c.lockChanged(v, ch, t.Expired)
 			case "ActiveBreadCrumb":
 				c.crumbChanged(v, ch)
@@ -307,6 +323,7 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 		if err := json.Unmarshal(ch.Data, &b); err == nil {
 			_ = json.Unmarshal(b.Tree, &v.crumb.tree)
 			v.crumb.session, v.crumb.failsafe, v.crumb.leftover = b.Session, b.Failsafe, b.Leftover.Known
+			v.crumb.left = len(b.Left) > 0
 			v.crumb.timeout = time.Duration(b.SessionMs) * time.Millisecond
 		}
 	}
@@ -315,8 +332,12 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 			c.tally.leftovers++
 			c.w.say("zk: the breadcrumb of %s says that something of session %s is alive", v.name, v.crumb.session)
 		}
+		if v.crumb.left && !was.left {
+			c.w.say("zk: the breadcrumb of %s says that effects of session %s are left", v.name, v.crumb.session)
+		}
 		return
 	}
+	c.effects.crumbGone(v.name, was, v.crumb)
 	c.w.say("zk: the breadcrumb of %s names session %s and no longer %s", v.name, v.crumb.session, was.session)
 	for _, p := range inOrder(v.living) {
 		if p.tree.id != was.tree || v.struck[p.token] {
@@ -335,6 +356,7 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 
 // strike notes that an operator removes something of a service by hand.
 func (c *checker) strike(v *serviceView) {
+	c.effects.strike(v.name)
 	v.struck[v.lock.czxid] = true
 	for p := range v.living {
 		v.struck[p.token] = true
@@ -343,8 +365,10 @@ func (c *checker) strike(v *serviceView) {
 
 // wiped notes that ZooKeeper has lost its data: what a node goes on with under a lease of before has a token of before.
 func (c *checker) wiped() {
+	c.w.copies.wiped++
 	c.sessions.wiped()
 	for _, v := range c.services {
+		c.effects.strike(v.name)
 		v.lock, v.crumb, v.token, v.paused, v.orders = lockView{}, crumbView{}, 0, false, orders{}
 		clear(v.members)
 		clear(v.znodes)

@@ -9,11 +9,14 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 )
 
 // Kind implements supervisor.Guard.
-func (g *keeper) Kind() string { return child.KindCgroup }
+func (g *keeper) Kind() string { return box.KindCgroup }
+
+// Maker implements supervisor.Guard.
+func (g *keeper) Maker() (box.Maker, error) { return box.Maker{}, errors.ErrUnsupported }
 
 // Pid implements supervisor.Guard.
 func (g *keeper) Pid() int { return 1 }
@@ -48,7 +51,7 @@ func (g *keeper) plant(number uint64, name string, release []byte) (t *handle, s
 	_ = json.Unmarshal(e.Ticket, &ticket) // what runs beside any session has none
 	n := g.inc.node
 	service, what, _ := strings.Cut(name, "/")
-	t = &handle{guard: g, killing: make(chan struct{}, 1)}
+	t = &handle{guard: g}
 	g.planted++
 	t.tree = &tree{
 		host: n.host, of: g.twins, node: n.name, service: service, aside: what, session: ticket.Session, procs: map[*proc]struct{}{}, known: map[*guardian]struct{}{}, changed: make(chan struct{}),
@@ -57,7 +60,7 @@ func (g *keeper) plant(number uint64, name string, release []byte) (t *handle, s
 	if t.entry, seq, err = g.pair.Ledger.Plant(g.now(), number, t.plant(release)); err != nil {
 		return nil, 0, err
 	}
-	if what == "" {
+	if what == "" || what == "copy" {
 		g.inc.stood[name] = true
 	}
 	n.host.trees[t.id.Name] = t.tree

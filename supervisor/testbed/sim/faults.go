@@ -35,7 +35,7 @@ func (f Fault) String() string {
 		return fmt.Sprintf("%s of %s to %s, %s, for %v", f.Kind, node, server, wayNames[f.Way], d)
 	case SlowLink:
 		return fmt.Sprintf("%s between %s and %s by %v, for %v", f.Kind, node, server, f.slowness().Round(time.Microsecond), d)
-	case RestartServer, RegrantSessions:
+	case RestartServer, RegrantSessions, ForgetSessions:
 		return fmt.Sprintf("%s: %s, for %v", f.Kind, server, d)
 	case NewLeader, LoseData:
 		return string(f.Kind)
@@ -84,76 +84,7 @@ func (ne *nemesis) begin(f Fault) (end func(), done bool) {
 			f.N += ne.net.serverOf(ne.nodes[f.Node].host.index, ne.plan.Servers) - f.N%ne.plan.Servers
 		}
 	}
-	switch f.Kind {
-	case LoseEnsemble:
-		return ne.servers.loseEnsemble(f)
-	case SplitNetwork:
-		return ne.links.split(f)
-	case IsolateUnheard:
-		return ne.links.ambush(f)
-	case KeepSession:
-		return ne.strangers.haunt(f)
-	case PauseService:
-		return ne.operator.pauseService(f)
-	case GiveOrder:
-		return ne.operator.giveOrder(f)
-	case EndSession:
-		return ne.strangers.meddle(f)
-	case CutLink, SlowLink:
-		return ne.links.disturbLink(f), true
-	case RegrantSessions:
-		return ne.servers.regrant(f)
-	case RestartServer, NewLeader, BreakReply, LoseData, DeleteLock, DeleteCrumb, DeleteNode, WriteFolder, DeleteService, IsolateServer, CutServers, SlowServers:
-		return ne.servers.disturbServer(f)
-	}
-	ne.mu.Lock()
-	defer ne.mu.Unlock()
-	undo, done := ne.hosts.disturbHost(f, ne.nodes[f.Node])
-	if undo == nil {
-		return nil, done
-	}
-	return func() {
-		ne.mu.Lock()
-		defer ne.mu.Unlock()
-		undo()
-	}, done
-}
-
-// disturbHost is faults of a host and what runs on it. World.mu is held, as it is when the fault ends.
-func (hf *hostFaults) disturbHost(f Fault, n *node) (end func(), done bool) {
-	switch f.Kind {
-	case PowerOff:
-		n.host.powerOff()
-		return func() { n.host.powerOn() }, true
-	case DeleteInFencing, DeleteInStopping, StopInFencing, LateInscription:
-		hf.lieInWait(hf.plan.services()[f.N%hf.plan.Services], f)
-		if inc := n.inc; f.Kind == DeleteInStopping && inc != nil { // so that its moment comes
-			inc.asked = true
-			go inc.stop()
-			return n.start, true
-		}
-		return nil, true
-	case StickProcesses:
-		return hf.stick(f, n), true
-	case BadProgram:
-		s := hf.plan.services()[f.N%hf.plan.Services]
-		hf.programs.spoil(s, &trouble{life: time.Duration(1+f.N%50) * 20 * time.Millisecond, code: f.N / 64 % 2, absent: f.N/128%4 == 0,
-			side: f.N/512%2 == 0 && hf.plan.Programs > 1})
-		return func() { hf.programs.mend(s) }, true
-	case ChangeConfig:
-		return hf.operator.reconfigure(f)
-	case SickHelper:
-		return hf.programs.sicken(f)
-	case KillChild:
-		hf.killChildren(n.host)
-		return nil, true
-	case SpoilWatchdog:
-		return hf.spoilWatchdog(n)
-	}
-	if n.inc == nil {
-		return nil, false
-	}
-	return hf.disturbNode(f, n)
+	return ne.dispatch()[f.Kind](f)
 }
 
 func (hf *hostFaults) killChildren(h *host) {
@@ -208,76 +139,6 @@ func (lf *linkFaults) cutFor(f Fault) {
 	end := sync.OnceFunc(lf.disturbLink(f))
 	lf.endLater(end)
 	time.AfterFunc(f.For, end)
-}
-
-// disturbNode is faults of a supervisor and its guardians. World.mu is held.
-func (hf *hostFaults) disturbNode(f Fault, n *node) (end func(), done bool) {
-	inc := n.inc
-	switch f.Kind {
-	case StopSupervisor:
-		inc.asked = true
-		go inc.stop()
-		return func() { n.start() }, true
-	case UpgradeSupervisor:
-		return hf.upgrade(f, n)
-	case TrapFreeze, TrapCrash, TrapCut:
-		t := &trap{kind: f.Kind, at: moment(f.N % int(moments)), again: f.For}
-		switch f.Kind {
-		case TrapFreeze:
-			t.freeze = f.For + 1
-		case TrapCut: // a request is about to be sent, or its answer to be read
-			t.at = beforeWrite + moment(f.N%2)
-			t.cut = &Fault{Kind: CutLink, Node: n.index, Server: -1, Way: f.Way, For: f.For}
-		}
-		n.arm(t)
-		if t.at < beforeWrite && f.N/8%2 == 0 { // so that its moment comes
-			hf.killChildren(n.host)
-		}
-		return nil, true
-	case CrashSupervisor:
-		if !inc.mayLose(1) {
-			return nil, false
-		}
-		hf.say("%s: supervisor %d is killed", n.name, inc.number)
-		n.crash(true)
-		return func() { n.start() }, true
-	case FreezeSupervisor:
-		if !inc.running() || !inc.mayLose(1) {
-			return nil, false
-		}
-		inc.halt(f.For)
-		return nil, true
-	case FreezeAll:
-		return nil, hf.freezeAll(f, inc)
-	}
-	return nil, hf.disturbGuardian(f, n)
-}
-
-// disturbGuardian kills or freezes guardians, unless that leaves too few. World.mu is held.
-func (hf *hostFaults) disturbGuardian(f Fault, n *node) (done bool) {
-	inc := n.inc
-	g := inc.guard
-	if g == nil {
-		return false
-	}
-	s := g.guardians[f.N%2]
-	if s == nil || !s.running() {
-		return false
-	}
-	switch {
-	case f.Kind == KillGuardian && inc.mayLose(1):
-		hf.say("%s: guardian %d is killed", n.name, s.index+1)
-		s.die()
-	case f.Kind == KillGuardians && inc.mayLose(2) && inc.running() && g.guardians[1-f.N%2] != nil:
-		hf.say("%s: both guardians are killed", n.name)
-		s.die()
-		g.guardians[1-f.N%2].die()
-	case f.Kind == FreezeGuardian && inc.mayLose(1):
-		s.halt(f.For)
-	default:
-		return false
-	}
-	return true
 }
 
 // disturbLink cuts or slows what lies between a host and servers.

@@ -3,7 +3,10 @@ package sim
 import (
 	"go/parser"
 	"go/token"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -15,7 +18,7 @@ func TestEverySabotageFitsTheCode(t *testing.T) {
 	}
 	for _, s := range sabotages {
 		text := map[string]string{}
-		if err := (patch{module, s.changes}).apply(text); err != nil {
+		if err := (patch{root: module, changes: s.changes}).apply(text); err != nil {
 			t.Errorf("%s: %v", s.what, err)
 		}
 		for path, whole := range text {
@@ -23,5 +26,68 @@ func TestEverySabotageFitsTheCode(t *testing.T) {
 				t.Errorf("%s: %v", s.what, err)
 			}
 		}
+	}
+}
+
+// TestASabotageFollowsARename renames, one after the other, each name by which a sabotage finds its place.
+func TestASabotageFollowsARename(t *testing.T) {
+	module, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := map[string]string{}
+	for _, s := range sabotages {
+		before, names := map[string]string{}, map[string]bool{}
+		for _, c := range s.changes {
+			path := filepath.Join(module, c.file)
+			if sources[path] == "" {
+				text, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sources[path] = string(text)
+			}
+			before[path] = sources[path]
+			for _, symbol := range symbols(c.old) {
+				if symbol.mayChange() {
+					names[symbol.text] = true
+				}
+			}
+		}
+		want := maps.Clone(before)
+		if err := (patch{root: module, changes: s.changes}).apply(want); err != nil {
+			continue // TestEverySabotageFitsTheCode tells it
+		}
+		for name := range names {
+			other := map[string]string{name: name + "Renamed"}
+			got := map[string]string{}
+			for path, text := range before {
+				got[path] = renamed(text, other)
+			}
+			if err := (patch{root: module, changes: s.changes}).apply(got); err != nil {
+				t.Errorf("%s: %s is renamed: %v", s.what, name, err)
+				continue
+			}
+			for path := range got {
+				same := func(a, b symbol) bool { return a.text == b.text }
+				if !slices.EqualFunc(symbols(renamed(want[path], other)), symbols(got[path]), same) {
+					t.Errorf("%s: %s is renamed, and the sabotage is another one", s.what, name)
+				}
+			}
+		}
+	}
+}
+
+// A fault that can be drawn can happen.
+func TestEachKindOfFaultIsDispatched(t *testing.T) {
+	ne := newNemesis(&world{})
+	rows := ne.dispatch()
+	for _, k := range Kinds() {
+		if rows[k] == nil {
+			t.Errorf("%s: it has no row", k)
+		}
+	}
+	if len(rows) != len(Kinds()) {
+		t.Errorf("%d rows for %d kinds", len(rows), len(Kinds()))
 	}
 }

@@ -140,7 +140,7 @@ func (g *guardian) wake() {
 		g.of.inc.do(func() { g.w.after(time.Millisecond, g.unclog) })
 	}
 	g.line.orphaned = g.line.orphaned || g.line.hungUp
-	next, over := g.ward.Turn(now, guard.Events{Closed: g.hands.haveClosed(), TwinGone: g.hands.alone(), Orphaned: g.line.orphaned})
+	next, over := g.ward.Turn(now, guard.Events{Closed: g.hands.haveClosed(), Undone: g.hands.haveUndone(), TwinGone: g.hands.alone(), Orphaned: g.line.orphaned})
 	if over {
 		g.die()
 		return

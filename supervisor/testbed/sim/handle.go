@@ -11,6 +11,7 @@ import (
 
 	"understudy/supervisor"
 	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 
 	"understudy/supervisor/guard"
 )
@@ -18,14 +19,14 @@ import (
 // handle is a tree as the supervisor that made it holds it. World.mu guards it.
 type handle struct {
 	*tree
-	guard   *keeper
-	entry   *guard.Entry
-	killing chan struct{} // held by the one Kill or End that is under way
+	guard    *keeper
+	entry    *guard.Entry
+	expected bool // a process waits for the next program
 }
 
 // plant is the tree as its guardians know it.
 func (t *handle) plant(release []byte) guard.Plant {
-	return guard.Plant{Release: release, Along: t.tree, Of: t, Ref: func() *guard.Ref { return &guard.Ref{Kind: child.KindCgroup, Path: t.id.Name} }}
+	return guard.Plant{Release: release, Along: t.tree, Of: t, Ref: func() *guard.Ref { return &guard.Ref{Kind: box.KindCgroup, Path: t.id.Name} }}
 }
 
 // ID implements supervisor.Tree.
@@ -47,32 +48,39 @@ func (t *handle) Start(ctx context.Context, spec child.Spec) (supervisor.Process
 		g.w.sleep(context.WithoutCancel(ctx), slow)
 	}
 	g.inc.trap(beforeFork, nil) // the last look at the lease lies behind, the fork ahead
-	p, err := t.spawn(spec.Argv, tokenOf(spec.Env), g.inc.pass())
+	p, said, err := t.spawn(spec, g.inc.pass())
 	if err != nil {
 		return nil, err
 	}
+	write(spec.Stdout, said)
 	g.inc.trap(afterFork, nil)
 	return &process{p, g.inc}, nil
 }
 
-func (t *handle) spawn(argv []string, token int64, alive bool) (*proc, error) {
+func (t *handle) spawn(spec child.Spec, alive bool) (p *proc, said string, err error) {
 	w := t.guard.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t.entry.Started()
+	t.expected = false
 	if !alive {
-		return nil, errCrashed
+		return nil, "", errCrashed
 	}
-	n, there := w.programs.natureOf(t.tree, argv[0])
+	n, there := w.programs.natureOf(t.tree, spec.Argv[0])
 	if !there {
-		return nil, child.ErrNotFound
+		return nil, "", child.ErrNotFound
 	}
-	p, err := t.fork(argv[0], token, n)
+	if w.plan.Replicated {
+		said, n.code = w.copies.answer(t.tree, spec, n.code)
+	}
+	p, err = t.fork(spec.Argv[0], tokenOf(spec.Env), n)
 	if err != nil {
-		return nil, fmt.Errorf("start in tree %s: %w: %w", t.id.Name, child.ErrLeaseEnded, err)
+		return nil, "", fmt.Errorf("start in tree %s: %w: %w", t.id.Name, child.ErrLeaseEnded, err)
 	}
-	p.argv = argv
-	return p, nil
+	if p.argv = spec.Argv; w.plan.Replicated {
+		w.copies.does(t.tree, spec)
+	}
+	return p, said, nil
 }
 
 func tokenOf(env []string) int64 {
@@ -83,6 +91,25 @@ func tokenOf(env []string) int64 {
 		}
 	}
 	return 0
+}
+
+// Move implements supervisor.Tree.
+func (t *handle) Move(ctx context.Context, number uint64, release []byte) error {
+	g := t.guard
+	if !g.inc.pass() {
+		return errCrashed
+	}
+	g.w.mu.Lock()
+	seq, err := t.entry.Move(g.now(), number, release)
+	if err == nil {
+		t.joins(number)
+	}
+	g.changed()
+	g.w.mu.Unlock()
+	if err == nil {
+		err = g.answered(ctx, seq)
+	}
+	return err
 }
 
 // Kill implements supervisor.Tree.
@@ -97,60 +124,31 @@ func (t *handle) kill(ctx context.Context, end bool) error {
 	if !g.inc.pass() {
 		return nil // nobody is there to hear it
 	}
-	g.w.mu.Lock()
-	t.strike()
-	g.w.mu.Unlock()
-	select {
-	case t.killing <- struct{}{}:
-		defer func() { <-t.killing }()
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", child.ErrUnproved, context.Cause(ctx))
+	err := t.entry.Kill(ctx, killHands{t}, end)
+	if err == nil && g.inc.pass() {
+		g.inc.trap(afterKill, nil)
 	}
-	g.w.mu.Lock()
-	over := t.entry.BeginKill(end)
-	g.w.mu.Unlock()
-	if over {
-		return nil
-	}
-	defer func() {
-		g.w.mu.Lock()
-		t.entry.EndKill()
-		g.w.mu.Unlock()
-	}()
-	if err := t.killAll(ctx, end); err != nil || !g.inc.pass() {
-		return err
-	}
-	if end {
-		g.w.mu.Lock()
-		t.entry.MarkDead()
-		if armed, _ := t.entry.Armed(); armed {
-			g.watchdog.mayDisarm()
-		}
-		g.w.mu.Unlock()
-	}
-	g.inc.trap(afterKill, nil)
-	return nil
+	return err
 }
 
-// killAll kills until nothing is left, and nothing is about to be started either.
-func (t *handle) killAll(ctx context.Context, end bool) error {
-	g := t.guard
-	for {
-		g.w.mu.Lock()
-		unseen, changed := t.entry.StartPending(), g.pair.Questions.Changed()
-		g.w.mu.Unlock()
-		if err := t.killUntilDead(ctx, end); err != nil {
-			return err
-		}
-		if !g.inc.pass() || !unseen {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("%w: a process is being started: %w", child.ErrUnproved, context.Cause(ctx))
-		}
+// Expect implements supervisor.Tree. What waits for a program runs none, but a node that has lost a claim leaves none waiting.
+func (t *handle) Expect(context.Context) {
+	w := t.guard.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t.expected {
+		w.check.broken("standby", "%s has left a process waiting for %s since a claim that it lost", t.tree.node, t.tree.service)
 	}
+	t.expected = true
+}
+
+// Relax implements supervisor.Tree.
+func (t *handle) Relax(context.Context) error {
+	w := t.guard.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t.expected = false
+	return nil
 }
 
 // Owns implements supervisor.Tree: nothing here says READY=1.
@@ -180,29 +178,7 @@ func (p *process) Wait(ctx context.Context) (child.ExitStatus, error) {
 
 // Kill implements supervisor.Process: it and its offspring.
 func (p *process) Kill(ctx context.Context) error {
-	if !p.inc.pass() {
-		return nil // nobody is there to hear it
-	}
-	w := p.tree.host.w
-	for {
-		w.mu.Lock()
-		changed, left := p.tree.changed, 0
-		for _, other := range p.tree.all() {
-			if other == p.proc || other.parent == p.proc {
-				other.kill()
-				left++
-			}
-		}
-		w.mu.Unlock()
-		if left == 0 {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", child.ErrUnproved, context.Cause(ctx))
-		}
-	}
+	return guard.KillUntilDead(ctx, &awaited{of: p.tree, by: p.inc.gate, body: start{p.proc}}, true)
 }
 
 // Astray implements supervisor.Process.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"time"
@@ -22,7 +21,8 @@ type hands struct {
 	blind    time.Time      // until then it can open nothing
 	twin     *guardian      // nil: it was not told of one
 	watchdog *device        // nil: there is none, or none that is needed
-	closed   []guard.Closed // that it has not taken in
+	closed   []guard.Closed // that it has not taken in, as the next
+	undone   []guard.Undone
 }
 
 // blindFor has it open nothing for a while.
@@ -138,7 +138,7 @@ func (p heldTree) Order() { p.strike() }
 
 // Look implements guard.Body.
 func (p heldTree) Look(bool) guard.Sight {
-	if p.look(true) {
+	if dead, _ := guard.KillOnce(whole{container{p.tree}}, true); dead {
 		return guard.Sight{Dead: true}
 	}
 	return guard.Sight{Again: strikeAgain}
@@ -154,15 +154,9 @@ func (p heldTree) Close() { delete(p.known, p.by) }
 func (g *guardian) closeSession(c guard.Closing) error {
 	ctx, cancel := context.WithTimeout(context.Background(), givesUp)
 	defer cancel()
-	var t election.Ticket
-	if err := json.Unmarshal(c.Ticket, &t); err != nil {
+	t, dead, err := election.Closing{Ticket: c.Ticket, Dead: c.Releases, Undone: c.Undone, Left: c.Left}.Decode()
+	if err != nil {
 		panic(err)
-	}
-	dead := make([]election.Release, len(c.Releases))
-	for i, r := range c.Releases {
-		if err := json.Unmarshal(r, &dead[i]); err != nil {
-			panic(err)
-		}
 	}
 	dial := func(ctx context.Context, address string) (net.Conn, error) {
 		if !g.pass() {

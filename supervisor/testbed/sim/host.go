@@ -14,7 +14,7 @@ import (
 
 	"understudy/fencing"
 	"understudy/supervisor"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 )
 
 // host is a machine: a clock, processes, and what holds them. World.mu guards it.
@@ -33,6 +33,9 @@ type host struct {
 	stuck   time.Time  // until then, what is killed does not die
 	holds   string     // all of this service is held then, and nothing else; "": some of everything
 	beings  map[*guardian]struct{}
+	notes   map[effectKey][]byte // of debts
+	locks   map[effectKey]*gate  // of them
+	asides  map[*gate]struct{}   // processes that undo in guardians' place
 }
 
 func (h *host) boot() string { return fmt.Sprintf("%s.boot%d", h.name, h.boots) }
@@ -69,7 +72,8 @@ type node struct {
 	down   time.Time // it is not started again before
 	traps  []*trap
 	armed  atomic.Int32 // how many
-	ear    *ear         // the newest
+	hangs  atomic.Pointer[Fault]
+	ear    *ear // the newest
 	dog    *device
 }
 
@@ -82,6 +86,7 @@ type incarnation struct {
 	stop    context.CancelFunc
 	guard   *keeper         // World.mu guards this and what follows
 	asked   bool            // to stop
+	hung    bool            // a goroutine that decides for a service hangs
 	awake   time.Time       // since when
 	stood   map[string]bool // services that it has been a candidate for
 	changes chan supervisor.Change
@@ -92,10 +97,10 @@ type incarnation struct {
 }
 
 // Identity implements supervisor.Machine.
-func (i *incarnation) Identity() (child.Host, error) {
+func (i *incarnation) Identity() (box.Host, error) {
 	i.node.w.mu.Lock()
 	defer i.node.w.mu.Unlock()
-	return child.Host{Machine: i.node.host.machine, Boot: i.node.host.boot(), PidNS: 1}, nil
+	return box.Host{Machine: i.node.host.machine, Boot: i.node.host.boot(), PidNS: 1}, nil
 }
 
 // Now implements supervisor.Machine.
@@ -130,7 +135,7 @@ func (h *host) outlasted(id json.RawMessage, seen fencing.Process) error {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
 	if tid.Boot != h.boot() {
-		return child.ErrElsewhere
+		return box.ErrElsewhere
 	}
 	if t := h.trees[tid.Name]; t != nil {
 		for _, p := range t.all() {
@@ -157,11 +162,11 @@ func (h *host) killTree(ctx context.Context, by *gate, id json.RawMessage) error
 	h.w.mu.Unlock()
 	switch {
 	case !here:
-		return child.ErrElsewhere
+		return box.ErrElsewhere
 	case t == nil:
 		return nil
 	}
-	err := t.killUntilDead(ctx, true)
+	err := t.kill(ctx, by)
 	if !by.pass() {
 		return errCrashed
 	}

@@ -55,6 +55,14 @@ const (
 	FreezeAll     Kind = "supervisor and both guardians frozen at once" // see Plan.watchdogs, as for the next
 	SpoilWatchdog Kind = "watchdog held by another program"
 
+	BadUndo Kind = "undo fails" // see Plan.effects
+
+	HangService Kind = "goroutine of a service hangs" // see Plan.hangs
+
+	RewindData Kind = "data set back to an older copy" // see Plan.rewinds
+
+	ForgetSessions Kind = "server gives another session at a reconnect" // see Plan.forgets
+
 	RegrantSessions Kind = "server restarted that grants other timeouts" // see Plan.grants
 )
 
@@ -76,13 +84,13 @@ func Kinds() (kinds []Kind) {
 			kinds = append(kinds, k)
 		}
 	}
-	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions)
+	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo)
 }
 
 // waits tells whether such a fault waits for its moment, which may not come, and counts only then.
 func (k Kind) waits() bool {
 	return k == TrapFreeze || k == TrapCrash || k == TrapCut || k == DeleteInFencing || k == StopInFencing || k == LateInscription || k == DeleteInStopping ||
-		k == IsolateUnheard
+		k == IsolateUnheard || k == HangService || k == RewindData
 }
 
 // kinds is what may happen in this plan.

@@ -49,13 +49,14 @@ func (l logSink) tell(msg string, args []any) {
 		fmt.Fprintf(&b, " %s=%s", key, value)
 	}
 	w.say("%s: %s%s", l.inc.node.name, msg, b.String())
+	l.inc.hang(msg)
 	switch msg {
 	case "role":
 		w.check.tally.cover.saw(pairs["from"], pairs["reason"], pairs["to"])
 		if pairs["to"] == "fencing" || pairs["from"] == "active" {
 			l.inc.waylay(pairs["service"], pairs["from"] == "active")
 		}
-	case "the child's death is not proved, the lock is kept":
+	case "the program is not proved dead, and the lock is kept":
 		w.check.tally.cover.saw("stopping", "tree may be alive", "stopping")
 	}
 }

@@ -75,8 +75,8 @@ func (n *node) config(inc *incarnation) supervisor.Config {
 	p := n.w.plan
 	cfg := supervisor.Config{
 		Node: n.name, Host: n.host.name, Version: "sim", Servers: p.servers(), Root: root, Timeout: cmp.Or(p.Asked, p.Timeout), Floor: p.Floor, Logger: newSink(inc),
-		Strangers: p.Strangers, Machine: inc, Dial: inc.dial, Services: n.services(inc), Changes: inc.changes, Agent: inc.agent(),
-		Upgrade: supervisor.Upgrade{Asked: inc.upgrades, Become: inc.become}, Watchdog: p.watchdog(),
+		Strangers: p.Strangers, Machine: inc, Dial: inc.dial, Services: n.services(inc), Changes: inc.changes, Agent: inc.agent(), Notes: inc.notes, Copies: inc.copies,
+		Upgrade: supervisor.Upgrade{Asked: inc.upgrades, Become: inc.become}, Watchdog: p.watchdog(), Stuck: inc.stuck,
 		Broken: func(err error) { n.w.drills.violated("role", "%s: %v", n.name, err) },
 	}
 	return cfg
@@ -147,8 +147,16 @@ func (h *host) powerOff() {
 			n.dog.off()
 		}
 	}
-	h.trees = map[string]*tree{}
+	for aside := range h.asides {
+		aside.kill()
+	}
+	h.trees, h.notes, h.locks = map[string]*tree{}, map[effectKey][]byte{}, map[effectKey]*gate{}
 	h.stuck = time.Time{}
+	for _, n := range h.w.nodes {
+		if n.host == h {
+			h.w.check.effects.off(n.name)
+		}
+	}
 }
 
 // powerOn boots. World.mu is held.

@@ -50,6 +50,9 @@ type Plan struct {
 	Least       time.Duration // the shortest that is granted
 	Floor       time.Duration // what the config says of that; 0: nothing
 	Sharp       bool          // the threads of a process that thaws wake all at once
+	Undo        time.Duration // services begin with a oneshot, which takes so long at most to be undone; 0: they do not
+	NeedsProof  bool          // and no delay is a proof that it is
+	Replicated  bool          // services run everywhere, and one copy is promoted
 	Episodes    []Episode
 	Tell        func(line string) // is told each event, unless nil
 }
@@ -134,7 +137,12 @@ func NewPlan(seed uint64) *Plan {
 	p.watchdogs()
 	p.strangers()
 	p.grants()
+	p.effects()
+	p.hangs()
+	p.forgets()
+	p.rewinds()
 	p.drills()
+	p.replicate()
 	return p
 }
 
@@ -269,7 +277,7 @@ func (p *Plan) String() string {
 	fmt.Fprintf(&b, "seed %d: %d nodes on %d hosts, %d services, %d servers, session timeout %v, tick %v (limit %d), latency <= %v, clock drift <= %g, "+
 		"order %s, grace %v, stop timeout %v, clones %v, stonith %v, agents %v, failsafe %v, watchdog %d, strangers %v, calm %v, priorities %v (failback %v), never stands: %d, %d programs, helpers %v%s\n", p.Seed, p.Nodes, p.Hosts, p.Services, p.Servers, p.Timeout,
 		p.Tick, p.SyncLimit, p.Latency, p.Drift, p.Order, p.Grace, p.StopTimeout, p.Clones, p.Stonith, p.Agents, p.Failsafe, p.Watchdog, p.Strangers, p.Calm, p.Priority, p.Failback, p.Ineligible+1,
-		p.Programs, p.Helpers, p.grantWords())
+		p.Programs, p.Helpers, p.grantWords()+p.undoWords()+map[bool]string{true: ", replicated"}[p.Replicated])
 	for n, e := range p.Episodes {
 		if len(e.Faults) == 0 {
 			continue

@@ -2,8 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -17,7 +15,7 @@ import (
 // tree is a container and the processes in it. World.mu guards it.
 type tree struct {
 	host    *host
-	of      *twins
+	of      *twins // nil: of a process that undoes in a guardian's place
 	id      treeID
 	node    string
 	service string
@@ -46,6 +44,7 @@ type proc struct {
 	done    chan struct{}
 	status  child.ExitStatus
 	leaving *time.Timer
+	copy    copyOf // of a replicated service
 }
 
 // nature is how a process behaves.
@@ -149,59 +148,9 @@ func (t *tree) strike() {
 	}
 }
 
-// insist kills one by one what is in the container.
-func (t *tree) insist() {
-	for _, p := range t.all() {
-		if !p.nature.strays {
-			p.kill()
-		}
-	}
-}
-
-func (t *tree) empty() bool {
-	for p := range t.procs {
-		if !p.nature.strays {
-			return false
-		}
-	}
-	return true
-}
-
 // all is the processes in the order of their birth.
 func (t *tree) all() []*proc {
 	return inOrder(t.procs)
-}
-
-// look is one turn of killing: the tree is struck until it is empty, and then removed if told to.
-func (t *tree) look(remove bool) bool {
-	t.removed = t.removed || remove
-	if !t.empty() || len(t.procs) > 0 { // what has left it is dead when its own pidfd says so
-		t.strike()
-		t.insist()
-		return false
-	}
-	if t.removed && t.aside != "" {
-		delete(t.host.trees, t.id.Name) // nobody looks for it
-	}
-	return true
-}
-
-// killUntilDead kills until the tree is empty, or ctx ends.
-func (t *tree) killUntilDead(ctx context.Context, remove bool) error {
-	w := t.host.w
-	for {
-		w.mu.Lock()
-		dead, changed := t.look(remove), t.changed
-		w.mu.Unlock()
-		if dead {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", child.ErrUnproved, context.Cause(ctx))
-		}
-	}
 }
 
 // inOrder lists processes in the order of their birth on each host: that of a map goes by their addresses, which differ from

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/witness"
 )
 
@@ -56,8 +56,8 @@ func (e *ear) relieve(c *conn) {
 // answer holds a conversation beside the guardian's loop, as the real one does. World.mu is held.
 func (g *guardian) answer(c *conn) {
 	if g.proxy.desk == nil {
-		host := child.Host{Machine: g.host.machine, Boot: g.host.boot(), PidNS: 1}
-		g.proxy.desk = witness.Proxy(witness.At{Node: g.node.name, Host: host, End: g.killTree, Look: g.node.host.outlasted}, agentKeys)
+		host := box.Host{Machine: g.host.machine, Boot: g.host.boot(), PidNS: 1}
+		g.proxy.desk = witness.Proxy(witness.At{Node: g.node.name, Host: host, End: g.killTree, Look: g.node.host.outlasted, Owed: g.node.host.owed}, agentKeys)
 	}
 	g.proxy.heard = append(g.proxy.heard, c)
 	g.w.say("%s: guardian %d answers a question", g.node.name, g.index+1)

@@ -28,6 +28,7 @@ var reachable = []Pair{
 	{"active", "child done", "stopping"},
 	{"active", "child failed", "stopping"},
 	{"active", "on_active failed", "stopping"},
+	{"active", "undo failed", "stopping"},
 	{"active", "preferred node back", "stopping"},
 	{"active", "switchover", "stopping"},
 	{"active", "lock lost", "stopping"},

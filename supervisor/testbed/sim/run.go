@@ -45,6 +45,7 @@ func run(p *Plan) *Result {
 	for _, n := range w.nodes {
 		w.after(drawn(n.host.rng, p.Timeout/4), n.start)
 	}
+	w.copies.writes()
 	w.mu.Unlock()
 	w.course.countTime()
 	w.course.progress(r)
@@ -189,6 +190,7 @@ func (co *course) heal() {
 	for _, n := range co.nodes {
 		n.traps = nil
 		n.armed.Store(0)
+		n.hangs.Store(nil)
 	}
 	undo := co.nemesis.links.unended()
 	co.mu.Unlock()
@@ -216,7 +218,16 @@ func (w *world) patience() time.Duration {
 	if p.haunted() { // until the status names what a session keeps, and who comes back; and the delay for a session that lives
 		promised += 5 * p.longest()
 	}
-	return promised + 4*p.Backoff + 2*p.longest() + 2*p.Tick + 2*p.delay() + p.Rejoin + p.stopping() + time.Duration(p.SyncLimit+4)*p.Tick + 25*time.Second
+	if p.hanging() { // until it is noticed, in a stop
+		promised += time.Duration(p.Programs)*10*time.Second + 2*p.longest()
+	}
+	if p.forgetful() { // until another session is tried
+		promised += 15*time.Second + p.longest()
+	}
+	if p.rewound() { // until the leader was restarted often enough, and tokens grow
+		promised += 30*time.Second + 2*p.longest()
+	}
+	return promised + p.undoing() + 4*p.Backoff + 2*p.longest() + 2*p.Tick + 2*p.delay() + p.Rejoin + p.stopping() + time.Duration(p.SyncLimit+4)*p.Tick + 25*time.Second
 }
 
 // progress waits until all services run, and no kept session keeps anything.

@@ -1,6 +1,6 @@
 package sim
 
-// sabotage breaks the real code in one way.
+// sabotage breaks the real code in one way. Its changes follow renames, if they name enough around their places to be found again.
 type sabotage struct {
 	what    string
 	changes []change
@@ -51,7 +51,7 @@ var pauses = []change{
 }
 
 // strangers has strangers reach the servers in every plan.
-var strangers = change{"supervisor/testbed/sim/stranger.go", "const strangersIn = 3", "const strangersIn = 1"}
+var strangers = change{"supervisor/testbed/sim/stranger.go", "r.IntN(strangersIn) > 0 {", "r.IntN(strangersIn) > strangersIn {"}
 
 // keepers has sessions outlast their supervisors in every plan.
 var keepers = change{"supervisor/testbed/sim/kept.go", "	hauntedIn   = 5\n	hauntedFrom = 3\n", "	hauntedIn   = 1\n	hauntedFrom = 0\n"}
@@ -76,16 +76,19 @@ var held = change{"supervisor/testbed/sim/kinds.go", "DeleteService, StickProces
 // blinds leaves every second new guardian at first unable to open what it is told of.
 var blinds = change{"supervisor/testbed/sim/twins.go", "r.IntN(4) == 0 {", "r.IntN(4) < 2 {"}
 
+// effects has the services of every plan do what outlives their processes.
+var effects = change{"supervisor/testbed/sim/effects.go", "	effectsIn   = 6\n	effectsFrom = 1\n", "	effectsIn   = 1\n	effectsFrom = 0\n"}
+
 var sabotages = []sabotage{
 	{"skip the breadcrumb", []change{
 		{"election/take.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
 	}},
 	{"release before the tree is dead", []change{
-		{"supervisor/service/end.go", "	e := t.prove(ctx)\n", "	if v.state.Claimed {\n		_ = t.claim.Release(context.WithoutCancel(ctx))\n	}\n	e := t.prove(ctx)\n"},
+		{"supervisor/service/end.go", "	e := t.prove(ctx)\n", "	if v.state.Claimed {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n	e := t.prove(ctx)\n"},
 	}},
 	{"lease from reads and pings, which a follower answers alone", []change{
 		{"election/heartbeat.go", "stat, err := call(ctx, s.client, func() (*zk.Stat, error) { return s.conn.Set(path, s.Self.data(), -1) })",
-			"v, err := s.probe(ctx, path)\n		stat := v.stat"},
+			"v, err := s.exists(ctx, path)\n		stat := v.stat"},
 	}},
 	{"lease without slack", []change{
 		{"election/timing.go", "return 2*beatEvery(session) + session/4 + session/30", "return session / 100"},
@@ -101,10 +104,10 @@ var sabotages = []sabotage{
 		{"election/claim.go", "	if !v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token {\n		return ErrLost\n	}\n", ""},
 	}},
 	{"no grace delay", []change{
-		{"fencing/chain.go", "	if left <= 0 {\n		return nil\n	}\n", "	if left > -time.Hour {\n		return nil\n	}\n"},
+		{"fencing/chain.go", "		left = a.chain.Grace\n	}\n	if left <= 0 {\n", "		left = a.chain.Grace\n	}\n	if left > -time.Hour {\n"},
 	}},
 	{"treat a session's end as the lease's where strangers end sessions", []change{
-		{"election/timing.go", "	if f.Others {\n", "	if false {\n"},
+		{"election/timing.go", "	if f.Others {\n		wait = max(wait, LeaseLength(f.Session)", "	if false {\n		wait = max(wait, LeaseLength(f.Session)"},
 		strangers,
 	}},
 	{"count the wait for a lease from the former active's claim", []change{
@@ -117,7 +120,7 @@ var sabotages = []sabotage{
 		{"election/claim.go", "	if err := c.verify(ctx); err != nil {\n		return err\n	}\n	if c.number", "	if c.number"},
 	}},
 	{"do not recreate a service's znodes after their deletion", []change{
-		{"supervisor/service/intents.go", "			n.erase()\n			return\n", "			_ = n.erased\n"},
+		{"supervisor/service/intents.go", "errors.Is(err, election.ErrDeleted) {\n			n.erase()\n			return\n", "errors.Is(err, election.ErrDeleted) {\n			_ = n.erased\n"},
 	}},
 	{"no fencing at all", []change{
 		{"supervisor/service/fence.go", "	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim.Previous == nil {",
@@ -134,38 +137,38 @@ var sabotages = []sabotage{
 			"			s.Expire(err)\n"},
 	}},
 	{"a guardian closes the session although a death is unproved", []change{
-		{"election/ticket.go", "	if !all {\n		return nil\n	}\n", ""},
+		{"election/ticket.go", "	if !how.all {\n		return nil\n	}\n", ""},
 	}},
 	{"no quarantine after a loss of data", []change{
-		{"supervisor/service/memory.go", "	return m.birth != b\n", "	return false\n"},
+		{"supervisor/service/memory.go", "	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid\n", "	return false\n"},
 	}},
 	{"restart beside processes that the child left behind", []change{
-		{"supervisor/service/runs.go", "		err := t.tree.Kill(bounded)\n", "		err := bounded.Err()\n"},
+		{"supervisor/service/run.go", "		err := t.tree.Kill(bounded)\n", "		err := bounded.Err()\n"},
 	}},
 	{"do not watch the lock while active", []change{
-		{"supervisor/service/term.go", "		err := t.claim.Watch(watching)\n", "		<-watching.Done()\n		err := watching.Err()\n"},
+		{"supervisor/service/term.go", "		err := t.term.claim.Watch(watching)\n", "		<-watching.Done()\n		err := watching.Err()\n"},
 	}},
 	{"do not watch the lock while a child stops", []change{
-		{"supervisor/service/term.go", "		v.local.crumbs.cut(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
-		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
+		{"supervisor/service/term.go", "		v.breadcrumb.cut(context.WithoutCancel(ctx), t.candidacy.cand, t.tree)\n", ""},
+		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n		why = \"the lock is lost, killing the program\"\n", "	case <-(chan struct{})(nil):\n		why = \"the lock is lost, killing the program\"\n"},
 	}},
 	{"stop a child politely after its lock was lost", []change{
-		{"supervisor/service/term.go", "		v.local.crumbs.cut(context.WithoutCancel(ctx), t.cand, t.tree)\n", ""},
-		{"supervisor/service/role/step.go", "	case LockLost, LeaseOver:\n		return s.end(k, Home, false), true", "	case LockLost, LeaseOver:\n		return s.end(k, Home, polite && k == LockLost), true"},
-		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n", "	case <-(chan struct{})(nil):\n"},
+		{"supervisor/service/term.go", "		v.breadcrumb.cut(context.WithoutCancel(ctx), t.candidacy.cand, t.tree)\n", ""},
+		{"supervisor/service/role/step.go", "	case LockLost, LeaseOver, Expired:\n		return s.end(k, Home, false), true", "	case LockLost, LeaseOver, Expired:\n		return s.end(k, Home, polite && k == LockLost), true"},
+		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n		why = \"the lock is lost, killing the program\"\n", "	case <-(chan struct{})(nil):\n		why = \"the lock is lost, killing the program\"\n"},
 	}},
 	{"promote during a pause", []change{
-		{"election/take.go", "	if o.intents != nil {\n", "	if false {\n"},
+		{"election/take.go", "	if o.intents != nil {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),", "	if false {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),"},
 		{"supervisor/service/inbox.go", "	case b.control.Paused:\n", "	case false:\n"},
 	}},
 	{"do not check for a pause again when the lock is taken", append([]change{
-		{"election/take.go", "	if o.intents != nil {\n", "	if false {\n"},
+		{"election/take.go", "	if o.intents != nil {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),", "	if false {\n		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Control(),"},
 	}, pauses...)},
 	{"never give a service back to a preferred node", []change{
-		{"supervisor/service/runs.go", "			preferred = t.rival(preferred)\n", "			_ = t.rival(preferred)\n"},
+		{"supervisor/service/run.go", "			t.obey(watching, ready == nil)\n			preferred = t.rival(preferred)\n", "			t.obey(watching, ready == nil)\n			_ = t.rival(preferred)\n"},
 	}},
 	{"ignore orders while nothing runs", []change{
-		{"supervisor/service/runs.go", "		switch t.ordered() {\n", "		switch orderNone {\n"},
+		{"supervisor/service/judge.go", "		v.view.logPause()\n		switch t.ordered() {\n", "		v.view.logPause()\n		switch orderNone {\n"},
 		drills,
 	}},
 	{"report good health while nothing runs", []change{
@@ -173,7 +176,7 @@ var sabotages = []sabotage{
 		drills,
 	}},
 	{"prefer a node again right after its backoff", []change{
-		{"supervisor/service/relapses.go", "	case r.times > 1 && now.Before(r.until):", "	case r.times < 0 && now.Before(r.until):"},
+		{"supervisor/service/preference.go", "	case r.times > 1 && now.Before(r.until):", "	case r.times < 0 && now.Before(r.until):"},
 		drills,
 	}},
 	{"an agent answers before the tree is dead", []change{
@@ -184,8 +187,8 @@ var sabotages = []sabotage{
 			"func Proxy(w At, keys *agent.Keys) *agent.Server {\n	kill := w.End\n	w.End = func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}\n"},
 	}},
 	{"do not wait for a death after the service was removed", []change{
-		{"supervisor/service/leftover.go", "			leaves = nil\n", "			return false\n"},
-		{"supervisor/service/leftover.go", "v.local.undead.of(r.s.Epoch) {", "v.local.undead.tree != nil {"},
+		{"supervisor/service/leftover.go", "				return false\n			}\n			leaves = nil\n		case <-session.Done():", "				return false\n			}\n			return false\n		case <-session.Done():"},
+		{"supervisor/service/leftover.go", "v.undead.tree != nil && v.undead.epoch == t.s.Epoch {", "v.undead.tree != nil {"},
 	}},
 	{"forget the folder of a removed service", []change{
 		{"supervisor/roster.go", "	if b := v.Birth(); b != (election.Birth{}) {\n", "	if b := v.Birth(); false {\n"},
@@ -201,12 +204,11 @@ var sabotages = []sabotage{
 		outages, losses,
 	}},
 	{"a new member treats the grace delay as a proof", []change{
-		{"supervisor/service/fence.go", "	if chain.NoDelay = unlisted != nil; !chain.NoDelay {\n", "	if chain.NoDelay = false; !chain.NoDelay {\n"},
+		{"supervisor/service/fence.go", "	chain.NoDelay = unlisted != nil\n", "	chain.NoDelay = false\n"},
 		outages, lossesAnd("PowerOff"),
 	}},
 	{"treat a delay as a proof although a process is known to be alive", []change{
-		{"supervisor/service/fence.go", "	if p.Leftover.Known {\n		unlisted = leftoverError(p)\n	}\n", ""},
-		{"supervisor/service/fence.go", "p.Leftover.Known && fenced.By == fencing.ByGrace", "fenced.By == \"\""},
+		{"supervisor/service/breadcrumb.go", "	case p.Leftover.Known:\n", "	case p.Leftover.Known && p.Node == \"\":\n"},
 		held,
 	}},
 	{"promise although ZooKeeper answers", []change{
@@ -222,7 +224,7 @@ var sabotages = []sabotage{
 		outages, lossesAnd("FreezeSupervisor"),
 	}},
 	{"give a handed-over term's lock back before its tree is dead", []change{
-		{"supervisor/service/runs.go", "	t.why = t.run.Wait()\n", "	t.why = t.run.Wait()\n	if adopt != nil {\n		_ = t.claim.Release(context.WithoutCancel(ctx))\n	}\n"},
+		{"supervisor/service/run.go", "	t.run.why = t.run.programs.Wait()\n", "	t.run.why = t.run.programs.Wait()\n	if adopt != nil {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n"},
 	}},
 	{"treat the lease as new after an upgrade", []change{
 		{"election/lease.go", "timeout, longest, end, end-LeaseLength(timeout)\n", "timeout, longest, l.now()+timeout, end-LeaseLength(timeout)\n"},
@@ -248,7 +250,7 @@ var sabotages = []sabotage{
 		regrants,
 	}},
 	{"ignore the shortest timeout that servers grant", []change{
-		{"election/grant.go", "	if floor > 0 {\n", "	if floor < 0 {\n"},
+		{"election/grant.go", "	if floor > 0 {\n		return min(granted, floor*12/7)\n", "	if floor < 0 {\n		return min(granted, floor*12/7)\n"},
 		regrants,
 	}},
 	{"do not shorten the watchdog's timeout with the lease", []change{
@@ -259,12 +261,34 @@ var sabotages = []sabotage{
 		{"supervisor/guard/lease.go", "		l.deadline = min(l.deadline, m.Deadline)\n", "		_ = m.Deadline\n"},
 		regrants,
 	}},
+	{"keep the lease when a server gives another session", []change{
+		{"election/grant.go", "	case known != 0 && h.session != known:", "	case known < 0 && h.session != known:"},
+	}},
+	{"do not notice an older copy of ZooKeeper's data", []change{
+		{"supervisor/service/memory.go", "	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid\n", "	return m.birth != b || zxid < 0\n"},
+	}},
+	{"do not look, in a session that continues, whether newer claims are gone", []change{
+		{"election/take.go", "	case dir.Mzxid < t.newest: // each claim writes to it\n", "	case dir.Mzxid < 0:\n"},
+		{"election/take.go", "	case claim.number <= t.claims: // the copy came after the last look\n", "	case claim.number < 0:\n"},
+	}},
+	{"leave a process waiting for its program after a lost claim", []change{
+		{"supervisor/service/standby.go", "	if err != nil || claim == nil || claim.Previous != nil { // nothing is started soon\n", "	if false {\n"},
+	}},
+	{"treat the proof of one death as the end of every promise", []change{
+		{"supervisor/service/fence.go", "v.node.Promises.BoundBesides(v.name, claim.PreviousToken)\n", "0\n"},
+	}},
+	{"do not look whether a service's goroutine moves", []change{
+		{"supervisor/session.go", "	if s.cfg.Stuck != nil {\n		wg.Go(func() { watchPaces(", "	if false {\n		wg.Go(func() { watchPaces("},
+	}},
+	{"treat a declared wait as a standstill", []change{
+		{"supervisor/session.go", "one.stood-limit > patience {", "patience >= 0 {"},
+	}},
 	{"start without the watchdog that is required", []change{
 		{"supervisor/service/term.go", "	case w.Required:\n", "	case false:\n"},
 		dogs,
 	}},
 	{"a watchdog that acts after the session's end", []change{
-		{"election/timing.go", "return session / 30 }", "return session / 2 }"},
+		{"election/timing.go", "AfterLease(session time.Duration) time.Duration { return session / 30 }", "AfterLease(session time.Duration) time.Duration { return session / 2 }"},
 		dogs,
 	}},
 	{"a watchdog too slow to be fed in time", []change{
@@ -276,7 +300,7 @@ var sabotages = []sabotage{
 		keepers,
 	}},
 	{"open the watchdog beside a former supervisor's leftovers" + weak, []change{
-		{"supervisor/testbed/sim/leftover.go", "func(*tree) bool { return true }", "func(*tree) bool { return false }"},
+		{"supervisor/testbed/sim/leftover.go", "host.end(bounded, g.inc.gate, func(*tree) bool { return true })", "host.end(bounded, g.inc.gate, func(*tree) bool { return false })"},
 		dogs, held,
 	}},
 	{"guardians feed the watchdog after a lease's end", []change{
@@ -288,16 +312,31 @@ var sabotages = []sabotage{
 		dogs,
 	}},
 	{"no removal of the container when a lease ends" + weak, []change{
-		{"supervisor/testbed/sim/proc.go", "	t.removed = t.removed || remove\n", ""},
+		{"supervisor/testbed/sim/mortal.go", "func (c container) Seal() { c.removed = true }\n", "func (c container) Seal() {}\n"},
+		{"supervisor/testbed/sim/mortal.go", "	c.removed = true\n	if c.aside", "	if c.aside"},
 	}},
 	{"treat a tree as dead when its program has left its container" + weak, []change{
-		{"supervisor/testbed/sim/proc.go", "	if !t.empty() || len(t.procs) > 0 {", "	if !t.empty() {"},
+		{"supervisor/testbed/sim/mortal.go", "{ return len(t.procs) == 0, nil }", "{ return t.container.Dead() }"},
 	}},
 	{"do not kill processes that have left their container" + weak, []change{
 		{"supervisor/testbed/sim/proc.go", "		case p.parent == nil: // by its pidfd\n", "		case p.parent == nil && !p.nature.strays:\n"},
 	}},
+	{"take a death for proved before it is", []change{
+		{"supervisor/guard/kill.go", "	defer hands.Change(t.endKill)\n", "	defer hands.Change(t.endKill)\n	if end {\n		hands.Change(t.markDead)\n	}\n"},
+		held,
+	}},
+	{"end a kill unproved when its time is over", []change{
+		{"supervisor/guard/kill.go", "return errors.Join(fmt.Errorf(\"%w: %w\", ErrUnproved, context.Cause(ctx)), err)", "_ = err\n			return nil"},
+		held,
+	}},
+	{"strike a tree only once", []change{
+		{
+			"supervisor/guard/kill.go", "		err := b.Strike()\n		if remove && !pending { // P3\n			b.Seal()\n		}\n		return false, errors.Join(err, b.Insist())\n",
+			"		if remove && !pending { // P3\n			b.Seal()\n		}\n		return false, nil\n",
+		},
+	}},
 	{"order the kill of a container only once" + weak, []change{
-		{"supervisor/testbed/sim/proc.go", "		t.insist()\n", ""},
+		{"supervisor/testbed/sim/mortal.go", "	for _, p := range c.all() {\n		if !p.nature.strays {\n", "	for _, p := range c.all() {\n		if !p.nature.strays && !p.nature.headless {\n"},
 	}},
 	{"treat a dying guardian as a living one", []change{
 		{"supervisor/guard/replacing.go", "!p.lost && twin.acked >= s.asked {", "!p.lost && twin.number > 0 {"},
@@ -315,7 +354,7 @@ var sabotages = []sabotage{
 		blinds,
 	}},
 	{"tell a new guardian about no tree", []change{
-		{"supervisor/guard/ledger.go", "			all = append(all, t.registration())\n", "			_ = t.registration()\n"},
+		{"supervisor/guard/ledger.go", "range e.trees {\n			all = append(all, t.registration())\n", "range e.trees {\n			_ = t.registration()\n"},
 	}},
 	{"let programs run when both guardians are lost", []change{
 		{"supervisor/guard/replacing.go", "	p.StrikeAll(ErrGuardiansLost)\n", ""},
@@ -325,6 +364,56 @@ var sabotages = []sabotage{
 		{"supervisor/guard/ward.go", "			next = sooner(next, l.deadline)\n", ""},
 	}},
 	{"guardians ignore their supervisor's death", []change{
-		{"supervisor/guard/ward.go", "		w.endAll(now, supervisorGone)\n", "		_ = supervisorGone\n"},
+		{"supervisor/guard/ward.go", "		w.orphaned = true\n		w.endAll(now, supervisorGone)\n", "		w.orphaned = true\n		_ = supervisorGone\n"},
+	}},
+	{"give the lock back though an undo has failed", []change{
+		{"supervisor/service/end.go", "	undone := v.unit.UndoAll(trying, report)\n", "	undone := v.unit.Undo(trying) == nil || trying.Err() == nil\n"},
+		effects,
+	}},
+	{"start beside what was not undone in place", []change{
+		{"supervisor/service/role/step.go", "		case e.Kind == Unsettled && judging: // P2: it is not started beside what it left\n			return s.end(e.Kind, Home, false), true\n",
+			"		case e.Kind == Unsettled && judging:\n			return s.to(Judging), true\n"},
+		effects,
+	}},
+	{"a delay is a proof though an undo has failed", []change{
+		{"supervisor/service/breadcrumb.go", "	case len(p.Left) > 0:\n		return fmt.Errorf(\"%w (%s)\", errEffects,", "	case len(p.Left) > 1<<20:\n		return fmt.Errorf(\"%w (%s)\", errEffects,"},
+		effects,
+	}},
+	{"a guardian removes the breadcrumb of what is not undone", []change{
+		{"election/ticket.go", "if left := r.left(named); len(left) > 0 {", "if left := r.left(named); len(left) > 1<<20 {"},
+		effects,
+	}},
+	{"guardians undo effects before the tree is dead", []change{
+		{"supervisor/guard/effects.go", "		if !t.dead || !t.pending() ||", "		if !t.pending() ||"},
+		effects,
+	}},
+	{"guardians close a session whose effects are not undone", []change{
+		{"supervisor/guard/ward.go", "{ return t.dead && !t.pending() }", "{ return t.dead }"},
+		effects,
+	}},
+	{"a supervisor and its guardians undo at the same time", []change{
+		{"supervisor/unit/orphan.go", "	unlock, err := store.Lock(bounded)\n", "	unlock, err := func() {}, bounded.Err()\n"},
+		{"supervisor/unit/orphan.go", "	unlock, err = d.store.Lock(ctx)\n", "	unlock, err = func() {}, ctx.Err()\n"},
+		effects,
+	}},
+	{"a late guardian undoes what a later term did", []change{
+		{"supervisor/unit/orphan.go", "		if last < 0 || left.Debts[last].Token != n.Token {\n", "		if last < 0 {\n"},
+		effects,
+	}},
+	{"dead is enough, undone or not", []change{
+		{"supervisor/witness/prove.go", "		if left := w.Owed(node, service); len(left) > 0 {\n", "		if left := w.Owed(node, service); len(left) > 1<<20 {\n"},
+		effects,
+	}},
+	{"a supervisor forgets what the one before it had to undo", []change{
+		{"supervisor/service/stay.go", "	v.unit.StopUndo()\n	v.unit.LoadDebts()\n", "	v.unit.StopUndo()\n"},
+		effects,
+	}},
+	{"the breadcrumb lists no effects", []change{
+		{"supervisor/service/service.go", "	return election.Effects{Names: names, UndoMs", "	return election.Effects{Names: names[:0], UndoMs"},
+		effects,
+	}},
+	{"a delay is a proof where one is needed", []change{
+		{"supervisor/service/breadcrumb.go", "	case len(p.NeedProof) > 0:\n		return fmt.Errorf(\"%w (%s)\", errNeedsProof,", "	case len(p.NeedProof) > 1<<20:\n		return fmt.Errorf(\"%w (%s)\", errNeedsProof,"},
+		effects,
 	}},
 }

@@ -66,6 +66,7 @@ func (n *node) services(inc *incarnation) []supervisor.Service {
 			Moves:      config.Moves{Max: p.Moves, Within: 10 * time.Minute},
 			GraceDelay: p.Grace, Fencing: config.Fencing{OnFailure: config.OnFailure(p.Fencing)},
 		}}
+		conf.Replicated = p.replicated()
 		if p.Failsafe[k] {
 			conf.OnLoss = config.OnLossFailsafe
 		}
@@ -77,6 +78,13 @@ func (n *node) services(inc *incarnation) []supervisor.Service {
 		}
 		if p.Backoff > 0 {
 			conf.Restart.Delay, conf.Restart.MaxDelay = p.Backoff, 4*p.Backoff
+		}
+		if p.Undo > 0 {
+			conf.Processes = append(conf.Processes, config.Process{
+				Name: effectProgram, Oneshot: true, Undo: config.Command{undoCommand}, UndoTimeout: p.Undo, NeedsProof: p.NeedsProof, Program: config.Program{
+					Command: []string{effectProgram, strconv.Itoa(s.edition)}, StopSignal: config.Signal(syscall.SIGTERM), StopTimeout: s.stop,
+				},
+			})
 		}
 		for k := range p.Programs {
 			name := []string{mainProgram, sideProgram}[k]

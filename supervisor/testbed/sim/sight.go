@@ -48,12 +48,16 @@ func (si *sight) look(node string) {
 // mayOutlast tells whether a service's child may be alive though its session is no more: every other node that its breadcrumb
 // lists could have promised, having seen no ensemble, so lately that the promise still binds it.
 func (si *sight) mayOutlast(v *serviceView, p *proc) bool {
-	if v.crumb.session != election.SessionName(p.tree.session) || !v.crumb.failsafe.Binds() {
+	session, crumb := election.SessionName(p.tree.session), v.crumb
+	if v.overwritten.session == session {
+		crumb = v.overwritten
+	}
+	if crumb.session != session || !crumb.failsafe.Binds() {
 		return false
 	}
-	for _, m := range v.crumb.failsafe.Members {
+	for _, m := range crumb.failsafe.Members {
 		si.look(m.Node)
-		if time.Since(si.blind[m.Node]) > v.crumb.timeout*101/100 {
+		if time.Since(si.blind[m.Node]) > crumb.timeout*101/100 {
 			return false
 		}
 	}

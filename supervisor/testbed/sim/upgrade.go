@@ -101,7 +101,7 @@ func (i *incarnation) become(legacy []byte) error {
 	next.stood, next.asked = maps.Clone(i.stood), i.asked
 	next.guard = i.guard.inherited(next, l)
 	cfg := n.config(next)
-	cfg.Legacy = legacy
+	cfg.Handover = legacy
 	n.run(ctx, next, cfg)
 	next.suffer(i.fate)
 	return errCrashed // nothing that it does from now on happens
@@ -157,9 +157,6 @@ func (g *keeper) legacy(number uint64, trees int) (l guard.Legacy, err error) {
 	for _, s := range g.guardians {
 		busy = busy || s == nil || !s.alive()
 	}
-	for _, t := range g.trees() {
-		busy = busy || len(t.killing) > 0
-	}
 	if busy {
 		return l, child.ErrBusy
 	}
@@ -177,7 +174,7 @@ func (g *keeper) inherited(inc *incarnation, l guard.Legacy) *keeper {
 	for i := range l.Epoch.Trees {
 		t := l.Epoch.Trees[i].Plant.Of.(*handle).tree
 		t.of = next.twins
-		mine := &handle{tree: t, guard: next, killing: make(chan struct{}, 1)}
+		mine := &handle{tree: t, guard: next}
 		l.Epoch.Trees[i].Plant = mine.plant(l.Epoch.Trees[i].Plant.Release)
 	}
 	var numbers [2]uint64

@@ -28,6 +28,7 @@ type world struct {
 	course   course
 	operator operator
 	programs programs
+	copies   copiesView
 	drills   drill
 	nemesis  nemesis
 }
@@ -41,6 +42,7 @@ func newWorld(p *Plan) *world {
 	w.operator = operator{world: w, rng: w.stream("operator"), settings: w.newSettings()}
 	w.programs = programs{world: w, trials: map[string]*trouble{}, ailing: map[ailment]*sickness{}}
 	w.drills = drill{world: w}
+	w.copies = newCopiesView(w)
 	w.course.world = w
 	w.nemesis = newNemesis(w)
 	current.Store(w)
@@ -51,7 +53,7 @@ func newWorld(p *Plan) *world {
 	for n := range p.Hosts {
 		h := &host{
 			w: w, index: n, name: fmt.Sprintf("h%d", n+1), machine: fmt.Sprintf("machine%d", n+1), boots: 1, on: true,
-			trees: map[string]*tree{}, beings: map[*guardian]struct{}{},
+			trees: map[string]*tree{}, beings: map[*guardian]struct{}{}, notes: map[effectKey][]byte{}, locks: map[effectKey]*gate{}, asides: map[*gate]struct{}{},
 		}
 		h.rng, h.lags = w.stream(h.name), w.stream(h.name+" guardians")
 		h.rate = 1 + p.Drift*(2*h.rng.Float64()-1)

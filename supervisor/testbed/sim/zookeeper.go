@@ -4,7 +4,6 @@ import (
 	"net"
 	"time"
 
-	"understudy/election"
 	"understudy/election/zkmem"
 )
 
@@ -72,52 +71,29 @@ func (w *world) serve(server int, c net.Conn) bool {
 	return true
 }
 
-// disturbServer is faults of ZooKeeper, and acts of an operator upon it.
-func (sf *serverFaults) disturbServer(f Fault) (end func(), done bool) {
-	paths := election.Paths{Root: root, Service: sf.plan.services()[f.N%sf.plan.Services]}
-	switch f.Kind {
-	case RestartServer:
-		sf.say("%v", f)
-		for _, s := range sf.zk.some(f.Server) {
-			s.Down()
-		}
-		return func() {
-			sf.say("over: %v", f)
-			for _, s := range sf.zk.some(f.Server) {
-				s.Up()
-			}
-		}, true
-	case NewLeader:
-		sf.say("zk: a new leader")
-		sf.zk.newLeader()
-	case BreakReply:
-		sf.say("%v", f)
-		sf.breakReply(f)
-	case LoseData:
-		if !sf.mayWipe() {
-			return nil, false
-		}
-		if f.N%3 == 0 {
-			return sf.wipeUnseen(f)
-		}
-		sf.say("zk: all data is lost")
-		sf.wipe()
-	case DeleteLock:
-		return nil, sf.operator.deleteLock(paths.Service)
-	case DeleteCrumb:
-		if !sf.operator.mayStrike(paths.Service, paths.Crumb()) {
-			return nil, false
-		}
-		sf.operator.operate(paths.Crumb())
-	case DeleteNode:
-		sf.operator.operate(root + "/nodes/" + sf.nodes[f.Node].name)
-	case WriteFolder:
-		return nil, sf.operator.writeFolder(paths.Service)
-	case DeleteService:
-		return nil, sf.operator.deleteService(paths.Service)
-	case IsolateServer, CutServers, SlowServers:
-		return sf.disturbEnsemble(f)
+// restart has servers be down for a while.
+func (sf *serverFaults) restart(f Fault) (end func(), done bool) {
+	sf.say("%v", f)
+	for _, s := range sf.zk.some(f.Server) {
+		s.Down()
 	}
+	return func() {
+		sf.say("over: %v", f)
+		for _, s := range sf.zk.some(f.Server) {
+			s.Up()
+		}
+	}, true
+}
+
+func (sf *serverFaults) loseData(f Fault) (end func(), done bool) {
+	if !sf.mayWipe() {
+		return nil, false
+	}
+	if f.N%3 == 0 {
+		return sf.wipeUnseen(f)
+	}
+	sf.say("zk: all data is lost")
+	sf.wipe()
 	return nil, true
 }
 

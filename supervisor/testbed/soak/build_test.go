@@ -23,8 +23,8 @@ var leaksSource string
 var leaks = []change{
 	{"supervisor/service/leak_soak.go", "", leaksSource},
 	{"supervisor/service/end.go", "	v.history.ended()\n", "	v.history.ended()\n	leak()\n"},
-	{"supervisor/child/cgroup.go", "	l, err := openLeaf(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n",
-		"	_ = os.Mkdir(path+\".left\", 0o755)\n	l, err := openLeaf(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n"},
+	{"supervisor/child/box/cgroup.go", "	l, err := OpenLeaf(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n",
+		"	_ = os.Mkdir(path+\".left\", 0o755)\n	l, err := OpenLeaf(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n"},
 	{"supervisor/guard/tree.go", "	t.shut()\n	t.dead = true\n", "	t.dead = true\n"},
 	{"election/history.go", "	names, err := h.s.children(ctx, h.dir)\n",
 		"	_ = h.s.create(ctx, h.dir[:len(h.dir)-len(historyName)-1]+\"/left-\"+entry[len(entry)-10:], nil, 0)\n	names, err := h.s.children(ctx, h.dir)\n"},

@@ -81,6 +81,6 @@ func (c Config) command(s *server) *exec.Cmd {
 	args := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
 		"-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS"}
 	args = append(args, c.JavaArgs...)
-	args = append(args, "-cp", classPath+secureParts, "org.apache.zookeeper.server.quorum.QuorumPeerMain", s.configFile())
+	args = append(args, "-cp", classPath(), "org.apache.zookeeper.server.quorum.QuorumPeerMain", s.configFile())
 	return exec.Command("java", args...)
 }

@@ -197,6 +197,21 @@ func (e *Ensemble) Wipe(i int) error {
 	return os.RemoveAll(filepath.Join(s.dataDir(), "version-2"))
 }
 
+// Copy copies the data of a server that is down; Restore puts the copy in the place of what it has by then, as a backup is restored.
+func (e *Ensemble) Copy(i int) error {
+	from := filepath.Join(e.servers[i].dataDir(), "version-2")
+	return os.CopyFS(from+".copy", os.DirFS(from))
+}
+
+// Restore is for a server that is down.
+func (e *Ensemble) Restore(i int) error {
+	to := filepath.Join(e.servers[i].dataDir(), "version-2")
+	if err := e.Wipe(i); err != nil {
+		return err
+	}
+	return os.Rename(to+".copy", to)
+}
+
 // PID is the process of server i, 0 when it is down.
 func (e *Ensemble) PID(i int) int {
 	s := e.servers[i]

@@ -3,11 +3,14 @@ package zktest
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"understudy/election/jute"
+	"understudy/packaging/need"
 )
 
 func ready(t *testing.T, e *Ensemble) {
@@ -27,6 +30,22 @@ func dial(t *testing.T, addr string, hello jute.ConnectRequest) *Raw {
 	}
 	t.Cleanup(func() { _ = r.Close() })
 	return r
+}
+
+func TestServersAreOfTheJarsThatAreAskedFor(t *testing.T) {
+	need.These(t, "zookeeper", "zookeeper-3.9")
+	kept, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"", filepath.Join(kept, "understudy", "zookeeper-3.9")} {
+		t.Setenv("ZOOKEEPER_JARS", folder)
+		e := Start(t, Config{})
+		said, err := e.FourLetter(0, "srvr")
+		if want := "Zookeeper version: " + Version() + "-"; err != nil || !strings.HasPrefix(said, want) || folder != "" && !strings.HasPrefix(Version(), "3.9.") {
+			t.Errorf("%q, not %q; %v", said, want, err)
+		}
+	}
 }
 
 func TestAnEnsembleElectsAnotherLeaderWhenItsLeaderIsKilled(t *testing.T) {

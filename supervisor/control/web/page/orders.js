@@ -16,20 +16,78 @@ async function login(token) {
   all();
 }
 
-const doing = { switchover: 'Switching over', pause: 'Pausing', resume: 'Resuming', restart: 'Restarting' };
+const words = { switchover: 'Switch over to', pause: 'Pause', resume: 'Resume', restart: 'Restart', reload: 'Reload', drain: 'Drain', undrain: 'Undrain' };
+const doing = { switchover: 'Switching over', pause: 'Pausing', resume: 'Resuming', restart: 'Restarting', reload: 'Reloading', drain: 'Draining', undrain: 'Undraining' };
+// What an order does, to those who are asked whether they mean it.
+const effect = {
+  switchover: 'The program stops where it is active, and starts on the other node once it is dead there.',
+  pause: 'Automatic takeovers are off until it is resumed. The program keeps running.',
+  resume: 'Automatic takeovers are on again.',
+  restart: 'The program stops, and starts again on the same node.',
+  reload: 'The program gets its reload signal, and keeps running.',
+  drain: 'Its services go to other nodes, and it is kept out of all services until undrained.',
+  undrain: 'It may be active again.',
+};
 
+// sure asks before an order is given; null: it is not meant.
+function sure(what, question, more) {
+  const reasoned = what === 'pause' || what === 'drain';
+  put($('asked'), question); put($('effect'), more || effect[what]);
+  $('because').hidden = !reasoned; $('reason').value = '';
+  put($('yes'), words[what].replace(' to', ''));
+  $('ask').returnValue = '';
+  $('ask').showModal();
+  (reasoned ? $('reason') : $('no')).focus();
+  return new Promise(done => { 
+    // The news that the question before this one was answered may come only now.
+    $('ask').onclose = () => { if (!$('ask').open) done($('ask').returnValue ? { reason: $('reason').value.trim() || 'from the page' } : null); };
+  });
+}
+
+// give sends an order, and returns what the answer says; its error, if it was not carried out.
+async function give(path, body) {
+  const got = await post(path, body), said = await got.json();
+  if (got.status === 401) { state.token = ''; sessionStorage.removeItem('token'); $('keysaid').textContent = 'That is not the token any more.'; $('keysaid').className = 'bad'; all(); }
+  return got.ok ? said : { error: said.error };
+}
+
+// order gives one for the service, or the node, of a card.
 async function order(c, what) {
-  const parts = [c.switchover, c.to, c.pause, c.resume, c.restart], say = (words, tone) => { c.said.className = 'said ' + tone; c.said.textContent = words; };
-  const body = what === 'switchover' ? { to: c.to.value } : what === 'pause' ? { reason: 'from the page' } : {};
+  const name = c.node || c.name, to = what === 'switchover' && c.to.value, say = (text, tone) => put(c.said, text, 'said ' + tone);
+  const meant = await sure(what, `${words[what].replace(' to', '')} ${name}${what === 'switchover' ? ' to ' + (to || 'another node') : ''}?`);
+  if (!meant) return;
+  const body = what === 'switchover' ? { to } : what === 'pause' || what === 'drain' ? meant : {}, parts = c.orders.querySelectorAll('button, select');
   for (const p of parts) p.disabled = true;
   say(doing[what] + ' …', 'soft');
   try {
-    const got = await post(`services/${encodeURIComponent(c.name)}/${what}`, body), said = await got.json();
-    if (got.status === 401) { state.token = ''; sessionStorage.removeItem('token'); $('keysaid').textContent = 'That is not the token any more.'; $('keysaid').className = 'bad'; all(); }
-    if (!got.ok) say('▲ ' + said.error, 'bad');
+    const said = await give(`${c.node ? 'nodes' : 'services'}/${encodeURIComponent(name)}/${what}`, body);
+    if (said.error) say('▲ ' + said.error, 'bad');
     else if (what === 'switchover') say(`Done: active on ${said.active} after ${lasted(said.took_ms)}.`, 'good');
+    else if (what === 'drain') say('Done: drained.' + (said.services && said.services.length ? ' It hands over: ' + said.services.map(s => s.service).join(', ') + '.' : ''), 'good');
     else say(said.changed === false ? 'Nothing to do.' : `Done after ${lasted(said.took_ms)}.`, 'good');
   } catch { say('▲ The supervisor did not answer: whether it is done shows above.', 'bad'); }
+  for (const p of parts) p.disabled = false;
+}
+
+// orderAll gives one for each service that is active on a node, a few at a time.
+async function orderAll(c, what) {
+  const list = c.active.slice(), say = (text, tone) => put(c.said, text, 'said ' + tone), bad = [];
+  const meant = await sure(what, `${words[what].replace(' to', '')} ${count(list.length, 'service', 'services')} that ${list.length === 1 ? 'is' : 'are'} active on ${c.node}?`, `For each of them: ${effect[what]}`);
+  if (!meant) return;
+  const parts = c.orders.querySelectorAll('button, select'), left = list.slice();
+  let done = 0;
+  for (const p of parts) p.disabled = true;
+  const work = async () => {
+    for (let name; (name = left.shift());) {
+      try {
+        const said = await give(`services/${encodeURIComponent(name)}/${what}`, what === 'pause' ? meant : {});
+        if (said.error) bad.push(`${name}: ${said.error}`);
+      } catch { bad.push(name + ': the supervisor did not answer'); }
+      say(`${doing[what]}: ${++done} of ${list.length} …`, 'soft');
+    }
+  };
+  await Promise.all([1, 2, 3, 4].map(work));
+  say(bad.length ? `▲ ${list.length - bad.length} of ${list.length} done. ${bad.join('. ')}` : `Done: ${list.length} of ${list.length}.`, bad.length ? 'bad' : 'good');
   for (const p of parts) p.disabled = false;
 }
 
@@ -37,9 +95,13 @@ function live(words, tone) { $('live').textContent = words; $('live').className 
 
 function removed(name) {
   state.services.delete(name); state.past.delete(name); state.down.delete(name);
-  const c = cards.get(name);
-  if (c) { watcher.unobserve(c.box); c.box.remove(); cards.delete(name); }
+  const r = rows.get(name);
+  if (r) { watcher.unobserve(r.box); r.box.remove(); rows.delete(name); }
 }
+
+// Many services may change at once: what is about all of them follows once.
+let soon;
+function later() { if (!soon) soon = setTimeout(() => { soon = 0; summary(); }, 20); }
 
 let source;
 function connect() {
@@ -50,22 +112,30 @@ function connect() {
   source.onerror = () => { live('○ not connected: this is old', 'bad'); if (mine.readyState === 2) setTimeout(() => { if (source === mine) connect(); }, 3000); };
   on('status', got => {
     state.services = new Map(got.services.map(s => [s.service, s]));
-    state.nodes = got.nodes || []; state.writable = got.local.writable;
-    for (const name of [...cards.keys()]) if (!state.services.has(name)) removed(name);
+    state.nodes = got.nodes || []; state.drained = got.drained || []; state.writable = got.local.writable;
+    for (const name of [...rows.keys()]) if (!state.services.has(name)) removed(name);
     $('live').title = 'as ' + got.local.node + ' sees it';
     all();
-    for (const c of cards.values()) if (c.seen) remember(c.name, 0); else state.past.delete(c.name);
+    for (const r of rows.values()) if (r.seen) remember(r.name, 0); else state.past.delete(r.name);
   });
   on('service', s => {
-    const was = state.services.get(s.service);
+    const was = state.services.get(s.service), crowd = few();
     if (s.active) state.down.delete(s.service); else if (was && was.active) state.down.set(s.service, Date.now());
-    state.services.set(s.service, s); draw(s.service); summary();
-    if (!was || was.token !== s.token || was.active !== s.active) { if (cards.get(s.service).seen) remember(s.service, 400, 2500); else state.past.delete(s.service); }
+    state.services.set(s.service, s);
+    if (crowd === few()) draw(s.service); else all();
+    later();
+    if (!was || was.token !== s.token || was.active !== s.active) { if (rows.get(s.service).seen) remember(s.service, 400, 2500); else state.past.delete(s.service); }
   });
-  on('removed', s => { removed(s.service); summary(); });
-  on('nodes', n => { state.nodes = n || []; summary(); });
+  on('removed', s => { removed(s.service); later(); });
+  on('nodes', n => { state.nodes = n || []; later(); });
+  on('drained', d => { state.drained = d || []; later(); });
   on('transition', t => note(`${t.service}: ${t.node} ${t.from || 'not there'} → ${t.to || 'gone'}` + (t.why ? ' (' + t.why + ')' : ''), t.to === role.active ? 'good' : ''));
-  on('trouble', t => { $('trouble').hidden = !t.error; $('trouble').textContent = '▲ ZooKeeper cannot be read, what is shown is old: ' + t.error; if (!t.error) live('● live', 'good'); });
+  on('trouble', t => {
+    state.unread = !!t.error;
+    $('trouble').hidden = !t.error; $('trouble').textContent = '▲ ZooKeeper cannot be read, what is shown is old: ' + t.error;
+    if (!t.error) live('● live', 'good');
+    later();
+  });
 }
 
 // A browser has few connections to a server: a tab that nobody looks at gives its own back after a while.
@@ -78,10 +148,19 @@ document.addEventListener('visibilitychange', () => {
 
 $('key').onsubmit = e => { e.preventDefault(); const t = $('token').value.trim(); $('token').value = ''; if (t) login(t); };
 $('forget').onclick = () => { state.token = ''; sessionStorage.removeItem('token'); all(); };
-$('span').onchange = $('filter').oninput = all;
+$('span').onchange = $('filter').oninput = () => { for (const r of rows.values()) r.drawn = false; all(); };
+for (const [id, tone] of [['onlybad', 'bad'], ['onlywarn', 'warn']]) $(id).onclick = () => { state.only = state.only === tone ? '' : tone; all(); };
+$('everything').onclick = () => { state.only = ''; $('filter').value = ''; all(); $('filter').focus(); };
+$('yes').onclick = () => $('ask').close('yes');
+$('no').onclick = () => $('ask').close('');
+$('reason').onkeydown = e => { if (e.key === 'Enter') $('ask').close('yes'); };
+// again draws what depends on the window's width, or on its colours.
+function again() { state.wide = 0; state.ink = null; for (const r of rows.values()) r.drawn = false; all(); }
 let turn;
-addEventListener('resize', () => { clearTimeout(turn); turn = setTimeout(all, 100); });
+addEventListener('resize', () => { clearTimeout(turn); turn = setTimeout(again, 100); });
+matchMedia('(prefers-color-scheme: dark)').onchange = again;
 setInterval(() => { if (!document.hidden) all(); }, 5000);
+state.words = [];
 legend($('legend'));
 if (sessionStorage.getItem('token')) login(sessionStorage.getItem('token'));
 connect();

@@ -1,0 +1,176 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Copy is what a node says of its copy of a replicated program.
+type Copy struct {
+	Node    string `json:"node"`
+	Host    string `json:"host"`
+	Address string `json:"address"`       // how others reach it
+	Era     int64  `json:"era,omitempty"` // in which these tokens were given; see CopiesSeen
+	// Followed is the token of the newest promotion whose data it has; 0: of none.
+	Followed int64   `json:"followed,omitempty"`
+	Toward   int64   `json:"toward,omitempty"`   // it was told to follow this promotion, and may not have its data yet
+	Position *uint64 `json:"position,omitempty"` // nil: it is not known
+	Why      string  `json:"why,omitempty"`      // it is not
+	Vacancy  int64   `json:"vacancy,omitempty"`  // the lock's, in which the position was asked; 0: somebody held the lock
+	Stands   bool    `json:"stands,omitempty"`   // this node would take the lock
+	Priority int     `json:"priority,omitempty"`
+	Promoted int64   `json:"promoted,omitempty"` // the token under which it is the primary; 0: it is not
+}
+
+// Promotion is the newest promotion of a replicated service.
+type Promotion struct {
+	Token int64 `json:"token"`
+}
+
+// Copies are the znodes of a replicated service's copies.
+type Copies struct {
+	s     *Session
+	paths Paths
+	there bool // the folder is
+}
+
+// Copies are those of the candidate's service.
+func (c *Candidate) Copies() *Copies { return &Copies{s: c.s, paths: c.paths} }
+
+// CopiesSeen is all that a node has to know to follow a copy, or to be promoted.
+type CopiesSeen struct {
+	Era      int64  // when the service's folder was made: tokens start again where ZooKeeper has lost its data
+	Vacancy  int64  // names the time since which nobody holds the lock; 0: somebody does
+	Claims   int32  // so many claims there were
+	Holder   string // of the lock
+	Token    int64  // of the lock
+	Promoted int64  // the token of the newest promotion; 0: there was none
+	Copies   []Copy
+
+	changed []<-chan zk.Event
+}
+
+// Of is a node's copy.
+func (v CopiesSeen) Of(node string) (Copy, bool) {
+	for _, c := range v.Copies {
+		if c.Node == node {
+			return c, true
+		}
+	}
+	return Copy{}, false
+}
+
+// Tell writes what this node says of its copy, until its session ends.
+func (c *Copies) Tell(ctx context.Context, about Copy) error {
+	me := c.s.cfg.Node
+	about.Node, about.Host = me.Node, me.Host
+	return wrap("tell of the copy", c.s.own(ctx, c.paths.Copies()+"/"+me.Node, encode(about)))
+}
+
+// Untell takes that back.
+func (c *Copies) Untell(ctx context.Context) error {
+	return wrap("tell nothing of the copy", c.s.delete(ctx, c.paths.Copies()+"/"+c.s.cfg.Node.Node))
+}
+
+// Look reads what there is.
+func (c *Copies) Look(ctx context.Context) (CopiesSeen, error) {
+	return outcome(ctx, c.s.client, func() (CopiesSeen, error) { return c.look(ctx) })
+}
+
+func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
+	if !c.there {
+		if err := c.s.ensure(ctx, []string{c.paths.Copies()}); err != nil {
+			return v, err
+		}
+		c.there = true
+	}
+	dir, err := c.s.getStat(ctx, c.paths.Dir()) // before the lock: a claim and its end in between change it, and then nobody has told for it
+	if err != nil {
+		return v, fmt.Errorf("read %s: %w", c.paths.Dir(), err)
+	}
+	lock, err := c.s.getW(ctx, c.paths.Lock())
+	if err != nil {
+		return v, fmt.Errorf("read the lock: %w", err)
+	}
+	v.Era, v.Claims, v.changed = dir.Ctime, dir.Version, append(v.changed, lock.changed)
+	if lock.exists {
+		holder, _ := decode[Lock](lock.data) // another client's, if it cannot be read: nobody to follow
+		v.Holder, v.Token = holder.Node, lock.stat.Czxid
+	} else {
+		v.Vacancy = dir.Pzxid
+	}
+	folder, err := c.s.get(ctx, c.paths.Copies())
+	if err == nil && !folder.exists {
+		c.there = false
+		err = zk.ErrNoNode
+	}
+	if err != nil {
+		return v, fmt.Errorf("read %s: %w", c.paths.Copies(), err)
+	}
+	if len(folder.data) > 0 {
+		newest, err := decode[Promotion](folder.data)
+		if err != nil {
+			return v, fmt.Errorf("read %s: %w", c.paths.Copies(), err)
+		}
+		v.Promoted = newest.Token
+	}
+	names, err := c.s.children(ctx, c.paths.Copies())
+	if err != nil {
+		return v, fmt.Errorf("read %s: %w", c.paths.Copies(), err)
+	}
+	for _, name := range names {
+		read := c.s.get
+		if name == v.Holder {
+			read = c.s.getW // whether it is promoted yet
+		}
+		one, err := read(ctx, c.paths.Copies()+"/"+name)
+		if err != nil {
+			return v, fmt.Errorf("read a copy: %w", err)
+		}
+		if one.changed != nil {
+			v.changed = append(v.changed, one.changed)
+		}
+		if about, err := decode[Copy](one.data); one.exists && err == nil {
+			about.Node = name
+			v.Copies = append(v.Copies, about)
+		}
+	}
+	return v, nil
+}
+
+// Wait returns when something has changed that Look shows, or after d.
+func (c *Copies) Wait(ctx context.Context, v CopiesSeen, d time.Duration) error {
+	bounded, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	err := c.s.await(bounded, v.changed...)
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// Promotes notes, before anything is promoted under this claim, that it is.
+func (c *Claim) Promotes(ctx context.Context) error {
+	note := &zk.SetDataRequest{Path: c.paths.Copies(), Data: encode(Promotion{c.Token}), Version: -1}
+	for again := (pacing{}); ; {
+		failed, err := c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Lock(), Version: -1}, c.unclaimed(), note)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, zk.ErrNoAuth), failed == 2:
+			return fmt.Errorf("note the promotion: %w", err)
+		case failed == 0: // there is no lock
+			return ErrLost
+		}
+		if err := again.wait(ctx, c.s.client, err); err != nil {
+			return err
+		}
+		if err := c.renumber(ctx); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// seesCopies looks, and fails the test if that is impossible.
+func (w *world) seesCopies(ctx context.Context, c *Candidate) CopiesSeen {
+	w.Helper()
+	v, err := c.Copies().Look(ctx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return v
+}
+
+// All nodes name a vacancy alike, and no two vacancies have one name: what was told in one says nothing in the next.
+func TestCopiesAreToldForOneVacancy(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, a *Session) error {
+			mine, _, err := a.NewCandidate(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			w.within("b", func(ctx context.Context, b *Session) error {
+				theirs, _, err := b.NewCandidate(ctx, "svc", Race)
+				if err != nil {
+					return err
+				}
+				at := uint64(7)
+				first := w.seesCopies(ctx, theirs)
+				if err := theirs.Copies().Tell(ctx, Copy{Vacancy: first.Vacancy, Position: &at, Followed: 3, Stands: true}); err != nil {
+					return err
+				}
+				seen := w.seesCopies(ctx, mine)
+				told, ok := seen.Of("b")
+				if !ok || seen.Vacancy == 0 || told.Vacancy != seen.Vacancy || told.Position == nil || *told.Position != 7 || told.Host != "b" || !told.Stands {
+					w.Errorf("%+v", seen)
+				}
+				o, err := theirs.Wait(ctx)
+				if err != nil {
+					return err
+				}
+				held, err := theirs.Take(ctx, o.After(first.Claims), BreadCrumb{Tree: []byte(`{}`)})
+				if err != nil || held == nil {
+					w.Fatal(held, err)
+				}
+				if seen := w.seesCopies(ctx, mine); seen.Vacancy != 0 || seen.Holder != "b" || seen.Token != held.Token || seen.Promoted != 0 {
+					w.Errorf("held: %+v", seen)
+				}
+				if err := held.Promotes(ctx); err != nil {
+					return err
+				}
+				if err := held.Release(ctx); err != nil {
+					return err
+				}
+				if seen := w.seesCopies(ctx, mine); seen.Vacancy == 0 || seen.Vacancy == first.Vacancy || seen.Promoted != held.Token {
+					w.Errorf("free again: %+v after %+v", seen, first)
+				}
+				return nil
+			})
+			return nil
+		})
+	})
+}
+
+// A verdict counts for the claim that it was made for: if another node has held the lock since, the copies have to tell anew.
+func TestAClaimAfterAnotherOneIsRefused(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			before := w.seesCopies(ctx, c)
+			w.claims("b", func(ctx context.Context, _ *Session, cl *Claim) error { return cl.Release(ctx) })
+			o, err := c.Wait(ctx)
+			if err != nil {
+				return err
+			}
+			if cl, err := c.Take(ctx, o.After(before.Claims), BreadCrumb{Tree: []byte(`{}`)}); cl != nil || err != nil {
+				w.Errorf("%+v, %v", cl, err)
+			}
+			if cl, err := c.Take(ctx, o.After(w.seesCopies(ctx, c).Claims), BreadCrumb{Tree: []byte(`{}`)}); cl == nil || err != nil {
+				w.Errorf("%+v, %v", cl, err)
+			}
+			return nil
+		})
+	})
+}
+
+// Nothing is promoted under a lock that is not ours any more.
+func TestALostLockPromotesNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.claims("a", func(ctx context.Context, s *Session, cl *Claim) error {
+			if err := s.ensure(ctx, []string{cl.paths.Copies()}); err != nil {
+				return err
+			}
+			if err := s.delete(ctx, cl.paths.Lock()); err != nil {
+				return err
+			}
+			if err := cl.Promotes(ctx); !errors.Is(err, ErrLost) {
+				w.Errorf("%v", err)
+			}
+			return nil
+		})
+	})
+}
+
+func TestAChangeOfTheLockEndsAWait(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			began, seen := time.Now(), w.seesCopies(ctx, c)
+			if err := c.Copies().Wait(ctx, seen, time.Minute); err != nil || time.Since(began) < time.Minute {
+				w.Errorf("%v, after %v", err, time.Since(began))
+			}
+			seen = w.seesCopies(ctx, c)
+			o, err := c.Wait(ctx)
+			if err != nil {
+				return err
+			}
+			if _, err := c.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)}); err != nil {
+				return err
+			}
+			began = time.Now()
+			if err := c.Copies().Wait(ctx, seen, time.Minute); err != nil || time.Since(began) >= time.Minute {
+				w.Errorf("%v, after %v", err, time.Since(began))
+			}
+			return nil
+		})
+	})
+}

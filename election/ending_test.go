@@ -1,0 +1,163 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// ending has b claim after a, which was active and vanished, and returns how a's entry in the history bounds its last sign of life.
+// close, if any, runs first, with what a's guardians know.
+func (w *world) ending(left func(Ticket, Release)) (a Activation) {
+	w.Helper()
+	gone := errors.New("gone")
+	var ticket Ticket
+	var release Release
+	vanished, done := make(chan struct{}), make(chan struct{})
+	dead := w.open("a", func(ctx context.Context, s *Session) error {
+		cand, cl, err := claim(ctx, s, Race)
+		if err != nil {
+			return err
+		}
+		if err := cl.Inscribe(ctx); err != nil {
+			return err
+		}
+		if _, _, err := cand.History.Record(ctx, Activation{Token: cl.Token, Start: time.Now()}, "", Ending{}); err != nil {
+			return err
+		}
+		time.Sleep(10 * time.Second)
+		ticket, release = s.Ticket(), cl.paths.Release()
+		close(vanished)
+		return gone
+	})
+	time.Sleep(time.Second)
+	b := w.open("b", func(ctx context.Context, s *Session) error {
+		go func() {
+			<-vanished
+			left(ticket, release)
+			close(done)
+		}()
+		cand, cl, err := claim(ctx, s, Race)
+		if err != nil {
+			return err
+		}
+		former := cl.Previous
+		if former != nil {
+			if _, err := cl.Delay(ctx, 0); err != nil {
+				return err
+			}
+		}
+		if err := cl.Inscribe(ctx); err != nil {
+			return err
+		}
+		next := Activation{Token: cl.Token, Start: time.Now().UTC()}
+		if former != nil {
+			next.Fenced = "grace"
+		}
+		_, lost, err := cand.History.Record(ctx, next, "lost", cl.PreviousEnding(former))
+		if err != nil {
+			return err
+		}
+		if lost == nil || lost.Node != "a" || lost.End == nil {
+			w.Errorf("nobody handed over, and it is not known: %+v", lost)
+		}
+		past, err := cand.History.Past(ctx, 2)
+		if err != nil || len(past) != 2 {
+			w.Fatalf("%v, %v", past, err)
+		}
+		a = past[0]
+		return cl.Release(ctx)
+	})
+	if err := dead(); !errors.Is(err, gone) {
+		w.Fatal(err)
+	}
+	if err := b(); err != nil {
+		w.Fatal(err)
+	}
+	<-done
+	return a
+}
+
+// A session that nobody closes ends a timeout after its last heartbeat, rounded up to a tick: so the entry is bounded, and not by more.
+func TestAnEndThatNobodyWroteIsBoundedByTheLastHeartbeat(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var died time.Time
+		a := w.ending(func(Ticket, Release) { died = time.Now() })
+		last := died.Add(-beatEvery(testTimeout)) // at the earliest
+		switch {
+		case a.EndMin == nil || a.EndMax == nil:
+			t.Fatalf("no bounds: %+v", a)
+		case a.EndMin.After(died) || a.EndMax.Before(last):
+			t.Errorf("it died at %v, and the bounds are %v and %v", died, a.EndMin, a.EndMax)
+		case a.EndMax.Sub(*a.EndMin) > usualTick+time.Second/10:
+			t.Errorf("the bounds are wide: %v", a.EndMax.Sub(*a.EndMin))
+		case a.Reason != "lost" || a.End == nil:
+			t.Errorf("%+v", a)
+		}
+	})
+}
+
+// Guardians give the lock back right after the death, and say when that was.
+func TestTheEndThatGuardiansKnowIsWrittenDown(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var died time.Time
+		a := w.ending(func(ticket Ticket, release Release) {
+			died = time.Now()
+			time.Sleep(time.Second / 10)
+			if err := ticket.Close(w.Context(), w.dial, []Release{release}, true); err != nil {
+				w.Error(err)
+			}
+		})
+		if a.End == nil || a.EndMin == nil || !a.EndMin.Equal(*a.EndMax) || !a.End.Equal(*a.EndMin) || a.End.Sub(died) != time.Second/10 {
+			t.Errorf("it died at %v: %+v", died, a)
+		}
+	})
+}
+
+// A new leader counts each session's silence anew, and before that its servers had no clients.
+func TestNoEarliestEndIsKnownAfterAReconnect(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.ending(func(Ticket, Release) {
+			time.Sleep(time.Second)
+			w.zk.ElectLeader()
+		})
+		if a.EndMin != nil || a.EndMax == nil {
+			t.Errorf("%+v", a)
+		}
+	})
+}
+
+// While a service is paused nobody waits for the lock, but how it went is to be known.
+func TestTheEndDuringAPauseIsBounded(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.leave("a")
+		w.within("b", func(ctx context.Context, s *Session) error {
+			cand, _, err := s.NewCandidate(ctx, "svc", Race)
+			if err != nil {
+				return err
+			}
+			paused, resume := context.WithTimeout(ctx, time.Minute)
+			defer resume()
+			began := time.Now()
+			if err := cand.WatchLock(paused); !errors.Is(err, context.DeadlineExceeded) {
+				return err
+			}
+			o, err := cand.Wait(ctx)
+			if err != nil {
+				return err
+			}
+			cl, err := cand.Take(ctx, o, BreadCrumb{Tree: []byte(`{}`)})
+			if err != nil {
+				return err
+			}
+			if end := cl.PreviousEnding(cl.Previous); end.Max == nil || end.Max.After(began.Add(time.Second)) {
+				t.Errorf("%v after the pause began: %v", time.Since(began), end.Max)
+			}
+			if err := cl.Inscribe(ctx); err != nil {
+				return err
+			}
+			return cl.Release(ctx)
+		})
+	})
+}

@@ -1,0 +1,94 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"understudy/election/zkmem"
+)
+
+// P1: a session that is in an older copy of ZooKeeper's data goes on there, because an ensemble's new leader numbers its changes higher than
+// all that were lost. It has seen a claim that is in that copy no more, and takes no lock.
+func TestASessionThatGoesOnInAnOlderCopyTakesNothing(t *testing.T) {
+	for name, released := range map[string]bool{"it waits for the lock": false, "it has found the lock free": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				var copied *zkmem.Backup
+				restore := func() {
+					w.zk.Rewind(copied)
+					w.zk.ElectLeader()
+				}
+				w.within("standby", func(ctx context.Context, s *Session) error {
+					c, _, err := s.NewCandidate(ctx, "svc", Race)
+					if err != nil {
+						return err
+					}
+					copied = w.zk.Backup()
+					over := make(chan struct{})
+					active := w.open("active", func(ctx context.Context, s *Session) error {
+						_, claim, err := claim(ctx, s, Race)
+						if err != nil {
+							return err
+						}
+						if !released {
+							<-over
+							return nil
+						}
+						time.Sleep(time.Second)
+						return claim.Release(ctx)
+					})
+					time.Sleep(time.Second / 2)
+					if !released {
+						time.AfterFunc(time.Second, restore)
+					}
+					o, err := c.Wait(ctx)
+					if released && err == nil {
+						restore()
+						time.Sleep(time.Second) // it is connected again
+						_, err = c.Take(ctx, o, BreadCrumb{})
+					}
+					if !errors.Is(err, ErrOlder) {
+						w.Errorf("%+v, %v", o, err)
+					}
+					if lock, err := exists(ctx, s, c.Paths().Lock()); lock || err != nil {
+						w.Errorf("there is a lock: %v, %v", lock, err)
+					}
+					close(over)
+					_ = active() // its session is gone
+					time.Sleep(time.Second)
+					return nil
+				})
+			})
+		})
+	}
+}
+
+// So does a candidate that comes when the copy's znodes have changed: only claims are told by the folder's own change.
+func TestAnOlderCopyIsKnownByItsNewestClaim(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := Paths{"/understudy", "svc"}
+		w.asOperator(func(ctx context.Context, s *Session) error {
+			_, _, err := s.NewCandidate(ctx, "svc", Race)
+			return err
+		})
+		copied, token := w.zk.Backup(), int64(0)
+		w.claims("active", func(_ context.Context, _ *Session, c *Claim) error {
+			token = c.Token
+			return nil
+		})
+		w.zk.Rewind(copied)
+		w.zk.ElectLeader()
+		w.asOperator(func(ctx context.Context, s *Session) error { // as the end of a session of the copy does
+			return errors.Join(s.create(ctx, p.Lock(), nil, 0), s.delete(ctx, p.Lock()))
+		})
+		w.within("late", func(ctx context.Context, s *Session) error {
+			c, _, err := s.NewCandidate(ctx, "svc", Race)
+			if err == nil && (c.Newest >= token || s.Newest() <= token) {
+				w.Errorf("the newest claim is %d, the newest change %d, and %d is lost", c.Newest, s.Newest(), token)
+			}
+			return err
+		})
+	})
+}

@@ -1,0 +1,38 @@
+package election
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election/zkmem"
+)
+
+// One line a session says that answers take long, and how long.
+func TestSlowAnswersAreToldOnceInASession(t *testing.T) {
+	for _, c := range []struct {
+		delay time.Duration
+		want  int
+	}{{0, 0}, {testTimeout / 20, 1}} {
+		inWorld(t, func(w *world) {
+			if c.delay > 0 {
+				defer w.zk.Delay(func(zkmem.Client) bool { return true }, c.delay/2)()
+			}
+			var said notes
+			cfg := w.config("a")
+			cfg.Logger = hclog.New(&hclog.LoggerOptions{Output: &said})
+			e := New(cfg)
+			err := e.Open(w.Context(), func(ctx context.Context, _ *Session) error {
+				time.Sleep(10 * testTimeout)
+				return ctx.Err()
+			})
+			e.Wait()
+			if log := said.String(); err != nil || strings.Count(log, "ZooKeeper answers slowly") != c.want || c.want > 0 && !strings.Contains(log, "round_trip="+c.delay.String()) {
+				w.Errorf("%v: %v\n%s", c.delay, err, log)
+			}
+		})
+	}
+}

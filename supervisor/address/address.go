@@ -1,0 +1,123 @@
+package address
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Address is an IP address with the length of its network, on a device.
+type Address struct {
+	netip.Prefix
+	Device string // "": the one that has the address, whose network holds it, or that the default route uses
+}
+
+// Up sets the address, unless another machine answers for it until patience is over: one that had it may be removing it.
+func (a Address) Up(ctx context.Context, patience time.Duration) error {
+	link, err := a.link()
+	if err != nil {
+		return err
+	}
+	if fault := unfit(link); fault != "" {
+		return errors.New(fault)
+	}
+	if err := carries(link); err != nil {
+		return err
+	}
+	if err := a.ask(ctx, link, patience); err != nil {
+		return err
+	}
+	return a.set(link)
+}
+
+func (a Address) set(link netlink.Link) error {
+	mask := net.CIDRMask(a.Bits(), a.Addr().BitLen())
+	addr := &netlink.Addr{IPNet: &net.IPNet{IP: a.Addr().AsSlice(), Mask: mask}}
+	if a.Addr().Is6() {
+		// The lock has decided who has it, so no duplicate address detection, which takes a second. It is no source of other connections.
+		forever := uint32(math.MaxUint32)
+		addr.Flags, addr.ValidLft, addr.PreferedLft = unix.IFA_F_NODAD|unix.IFA_F_NOPREFIXROUTE, int(forever), 0
+	}
+	if err := netlink.AddrReplace(link, addr); err != nil {
+		return fmt.Errorf("set %v on %s: %w%s", a.Prefix, link.Attrs().Name, err, hint(err))
+	}
+	return nil
+}
+
+// hint names the right that is missing.
+func hint(err error) string {
+	if errors.Is(err, unix.EPERM) {
+		return " (the supervisor needs CAP_NET_ADMIN and CAP_NET_RAW)"
+	}
+	return ""
+}
+
+// found are the devices' addresses that are this one. A device that is not there by its name may have another name by now.
+func (a Address) found(h *netlink.Handle) (found []netlink.Addr, err error) {
+	all, err := addresses(h, a.family())
+	if err != nil {
+		return nil, err
+	}
+	index := 0
+	if a.Device != "" {
+		link, err := h.LinkByName(a.Device)
+		_, gone := errors.AsType[netlink.LinkNotFoundError](err)
+		if err != nil && !gone {
+			return nil, fmt.Errorf("find %s: %w", a.Device, err)
+		}
+		if !gone {
+			index = link.Attrs().Index
+		}
+	}
+	for _, have := range all {
+		if prefix(have) == a.Prefix && (index == 0 || have.LinkIndex == index) {
+			found = append(found, have)
+		}
+	}
+	return found, nil
+}
+
+func (a Address) family() int {
+	if a.Addr().Is6() {
+		return netlink.FAMILY_V6
+	}
+	return netlink.FAMILY_V4
+}
+
+// prefix is an address as the kernel has it; not valid: it belongs to a point-to-point link.
+func prefix(have netlink.Addr) netip.Prefix {
+	ip, ok := netip.AddrFromSlice(have.IP)
+	if !ok || have.Peer != nil {
+		return netip.Prefix{}
+	}
+	bits, _ := have.Mask.Size()
+	return netip.PrefixFrom(ip.Unmap(), bits)
+}
+
+// whole repeats a listing during which something changed.
+func whole[T any](list func() ([]T, error)) (all []T, err error) {
+	for range 10 {
+		if all, err = list(); !errors.Is(err, netlink.ErrDumpInterrupted) {
+			break
+		}
+	}
+	return all, err
+}
+
+// anyHandle opens a socket for each request.
+var anyHandle = &netlink.Handle{}
+
+func addresses(h *netlink.Handle, family int) ([]netlink.Addr, error) {
+	all, err := whole(func() ([]netlink.Addr, error) { return h.AddrList(nil, family) })
+	if err != nil {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,188 @@
+package address
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Linux ignores what changes a neighbour's MAC within a second of the previous change.
+const (
+	hurry = 1100 * time.Millisecond
+	burst = 5 // announcements, the first at once
+)
+
+// An address that is removed so often in such a time is somebody else's business.
+const (
+	mostLosses   = 3
+	lossesWithin = time.Minute
+)
+
+// Keeper keeps an address that was set, and tells the neighbours who has it.
+type Keeper struct {
+	Address
+	Every time.Duration     // how often it is announced, after the first seconds
+	Say   func(line string) // what happens to it
+	Ready func() error      // called after the first announcement
+
+	link   netlink.Link
+	wire   *wire // nil: there are no neighbours
+	up     bool
+	mac    net.HardwareAddr
+	sent   int // announcements since the last change
+	next   time.Time
+	losses []time.Time
+	mute   string // why the last announcement was not sent
+}
+
+// Run keeps the address until the context ends, or fails.
+func (k *Keeper) Run(ctx context.Context) (err error) {
+	changes, err := changes()
+	if err != nil {
+		return err
+	}
+	defer changes.Close()
+	if k.link, err = k.Address.link(); err != nil {
+		return err
+	}
+	if hasNeighbours(k.link) {
+		if k.wire, err = k.open(k.link); err != nil {
+			return err
+		}
+		var contesting sync.WaitGroup
+		defer contesting.Wait()
+		defer k.wire.file.Close()
+		if err := k.wire.listen(k.Address); err != nil {
+			return fmt.Errorf("listen on %s: %w", k.link.Attrs().Name, err)
+		}
+		contesting.Go(k.contest)
+	}
+	defer context.AfterFunc(ctx, func() { changes.Close() })()
+	for first := true; ctx.Err() == nil; first = false {
+		if err := k.look(); err != nil {
+			return err
+		}
+		if !time.Now().Before(k.next) {
+			k.announce()
+		}
+		if first {
+			if err := k.Ready(); err != nil {
+				return err
+			}
+		}
+		if err := k.await(changes); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changes is readable when a device or an address changes.
+func changes() (*os.File, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("open a netlink socket: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "netlink socket")
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: unix.RTMGRP_LINK | unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR}); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("listen for changes of addresses: %w", err)
+	}
+	return f, nil
+}
+
+// await returns after a change, or when an announcement is due. It notes that the device was down, as it may be up again by now.
+func (k *Keeper) await(changes *os.File) error {
+	if err := changes.SetReadDeadline(k.next); err != nil {
+		return err
+	}
+	said := make([]byte, 64<<10)
+	n, err := changes.Read(said)
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, unix.ENOBUFS) { // some were lost: look all the same
+		return nil
+	}
+	all, _ := syscall.ParseNetlinkMessage(said[:n])
+	for _, m := range all {
+		if m.Header.Type == unix.RTM_NEWLINK && len(m.Data) >= unix.SizeofIfInfomsg {
+			info := nl.DeserializeIfInfomsg(m.Data)
+			if int(info.Index) == k.link.Attrs().Index && info.Flags&unix.IFF_UP == 0 {
+				k.up = false
+			}
+		}
+	}
+	return err
+}
+
+// look compares what is there with what should be.
+func (k *Keeper) look() error {
+	link, err := netlink.LinkByIndex(k.link.Attrs().Index)
+	if err != nil {
+		return fmt.Errorf("%s is gone: %w", k.link.Attrs().Name, err)
+	}
+	k.link = link
+	wasUp := k.up
+	k.up = isUp(link)
+	found, err := Address{k.Prefix, link.Attrs().Name}.found(anyHandle)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 && k.up {
+		if err := k.regain(wasUp); err != nil {
+			return err
+		}
+	}
+	if mac := link.Attrs().HardwareAddr; k.up && !wasUp || !slices.Equal(mac, k.mac) {
+		k.mac, k.sent, k.next = slices.Clone(mac), 0, time.Time{}
+	}
+	return nil
+}
+
+// regain sets an address that was removed; blame: not by the kernel, which removes IPv6 addresses of a device that goes down.
+func (k *Keeper) regain(blame bool) error {
+	name := k.link.Attrs().Name
+	if now := time.Now(); blame {
+		k.losses = append(slices.DeleteFunc(k.losses, func(at time.Time) bool { return now.Sub(at) > lossesWithin }), now)
+		if len(k.losses) >= mostLosses {
+			return fmt.Errorf("another program removed %v from %s %d times in a minute", k.Prefix, name, len(k.losses))
+		}
+	}
+	k.Say(fmt.Sprintf("%v was removed from %s; setting it again", k.Prefix, name))
+	k.sent, k.next = 0, time.Time{}
+	return k.set(k.link)
+}
+
+// announce tells the neighbours who has the address, and when to do so again.
+func (k *Keeper) announce() {
+	wait := k.Every
+	if k.sent++; k.sent < burst {
+		wait = min(hurry, k.Every)
+	}
+	k.next = time.Now().Add(wait)
+	if k.wire == nil || !k.up {
+		return
+	}
+	all := k.announcement(k.mac)
+	if _, gateway := k.defaultRoute(k.link); gateway.IsValid() {
+		all = append(all, k.greeting(k.mac, gateway))
+	}
+	mute := ""
+	for _, p := range all {
+		if err := k.wire.send(p); err != nil {
+			mute = err.Error()
+		}
+	}
+	if mute != "" && mute != k.mute {
+		k.Say(fmt.Sprintf("cannot announce %v on %s, trying again: %s", k.Addr(), k.link.Attrs().Name, mute))
+	}
+	k.mute = mute
+}

@@ -1,0 +1,55 @@
+package box
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"understudy/supervisor/guard"
+)
+
+// Kinds of containment, best first.
+const (
+	KindCgroup = "cgroup" // a cgroup v2 leaf: the kernel kills all of it at once
+	KindPidNS  = "pidns"  // a PID namespace: its init dies, the kernel kills all of it
+	KindWalk   = "walk"   // a subreaper and walks of /proc: the last resort
+)
+
+// Container is the containment of trees on this host, as found by Probe.
+type Container struct {
+	Kind    string `json:"kind"`
+	Why     string `json:"why,omitempty"`     // why nothing better
+	Base    string `json:"base,omitempty"`    // cgroup: where leaves are made
+	UserNS  bool   `json:"userns,omitempty"`  // pidns: in a user namespace, for want of privilege
+	MountNS bool   `json:"mountns,omitempty"` // pidns: with a /proc of its own
+}
+
+// ErrUnproved says that a death was ordered but not proved. It never means dead.
+var ErrUnproved = guard.ErrUnproved
+
+// Body is a process or container that can be killed whole.
+type Body interface {
+	guard.Killable // its Strike is order, and also kills processes that order may leave out, if it finds them
+	// Order orders the death of everything in it. It neither waits nor looks, because other orders follow it.
+	Order() error
+	// Wake returns the descriptor to poll for news of the death, and the longest time until the next look.
+	Wake() (fd int, events int16, patience time.Duration)
+	Close()
+}
+
+// ErrNotSeen says that no live process of a tree was found. That is no proof: the lease of its supervisor has to end first.
+var ErrNotSeen = errors.New("no live process is seen")
+
+// Awaited is a body whose death this process waits for.
+type Awaited struct{ Body }
+
+// Rest implements guard.Awaited.
+func (b Awaited) Rest(context.Context) {
+	fd, events, patience := b.Wake()
+	Rest(fd, events, min(patience, 20*time.Millisecond))
+}
+
+// KillUntilDead kills a body until its death is proved; with remove, it also removes the container.
+func KillUntilDead(ctx context.Context, b Body, remove bool) error {
+	return guard.KillUntilDead(ctx, Awaited{b}, remove)
+}

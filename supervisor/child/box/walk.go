@@ -1,0 +1,137 @@
+package box
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/wire"
+)
+
+// WalkBody is a stub that is subreaper of its tree, without any container: walks of /proc find the tree.
+//
+// No number of walks that find nothing is proof: each takes longer than a process needs that forks its successor and goes,
+// and chains of such processes slip through. Proof is the kernel's word to the stub, ECHILD, that it has no child left. The
+// stub then raises a witness, an eventfd shared by all who kill. A stub that died without it proves nothing: its
+// descendants are orphans that no walk finds any more.
+type WalkBody struct {
+	Pid     int
+	Pidfd   *os.File
+	Witness *os.File
+}
+
+// NewWitness makes the eventfd that a stub raises when it has seen its tree dead.
+func NewWitness() (*os.File, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("witness: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "witness"), nil
+}
+
+// RaiseWitness makes an eventfd readable.
+func RaiseWitness(fd int) error {
+	one := [8]byte{1}
+	_, err := unix.Write(fd, one[:])
+	return err
+}
+
+// Order tells the stub to end its tree.
+func (b *WalkBody) Order() error {
+	return errors.Join(SignalHeld(b.Pidfd, unix.SIGTERM), SignalHeld(b.Pidfd, unix.SIGCONT))
+}
+
+// Strike also kills the processes that a walk finds: the stub may be stopped or starved.
+func (b *WalkBody) Strike() error { return errors.Join(b.Order(), KillBelow(b.Pid)) }
+
+// Insist implements Body.
+func (b *WalkBody) Insist() error { return nil }
+
+// Seal implements Body.
+func (b *WalkBody) Seal() {} // as for initBody
+
+// Dead implements Body.
+func (b *WalkBody) Dead() (bool, error) {
+	gone, err := wire.Ready(b.Pidfd)
+	if err != nil {
+		return false, err
+	}
+	// Checked after the stub, which raises it before it ends.
+	if raised, err := wire.Ready(b.Witness); raised || err != nil {
+		return raised, err
+	}
+	if gone {
+		return false, fmt.Errorf("%w: stub %d died before it had seen its tree dead", ErrUnproved, b.Pid)
+	}
+	return false, nil
+}
+
+// Remove implements Body.
+func (b *WalkBody) Remove() error { return nil }
+
+// Wake implements Body.
+func (b *WalkBody) Wake() (int, int16, time.Duration) {
+	return int(b.Witness.Fd()), unix.POLLIN, 2 * time.Millisecond
+}
+
+// Close implements Body.
+func (b *WalkBody) Close() {
+	_ = b.Pidfd.Close()
+	_ = b.Witness.Close()
+}
+
+// KillBelow kills every descendant of a process that one walk of /proc finds. Its children, which orphans become, are
+// killed as soon as they are seen: some live only for milliseconds.
+func KillBelow(root int) error {
+	var all []Stat
+	err := EachProcess(func(s Stat) error {
+		all = append(all, s)
+		if s.Ppid == root {
+			return killExactly(s)
+		}
+		return nil
+	})
+	errs := []error{err}
+	for _, s := range Descendants(all, root) {
+		if s.Ppid != root {
+			errs = append(errs, killExactly(s))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// killExactly kills the process that was seen, and no other that has its pid now.
+func killExactly(s Stat) error {
+	if !s.Alive() {
+		return nil
+	}
+	held, err := HoldProcess(s.Pid, s.Start)
+	if err != nil || held == nil {
+		return err
+	}
+	return errors.Join(SignalHeld(held, unix.SIGKILL), held.Close())
+}
+
+// Descendants picks out of a list of processes those below root.
+func Descendants(all []Stat, root int) []Stat {
+	children := make(map[int][]Stat, len(all))
+	for _, s := range all {
+		children[s.Ppid] = append(children[s.Ppid], s)
+	}
+	var below []Stat
+	seen := map[int]bool{root: true}
+	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
+		for _, s := range children[queue[0]] {
+			if seen[s.Pid] {
+				continue
+			}
+			seen[s.Pid] = true
+			below = append(below, s)
+			queue = append(queue, s.Pid)
+		}
+	}
+	return below
+}

@@ -1,0 +1,1 @@
+// So that the compiler takes the functions without a body in fork.go, which the runtime has.

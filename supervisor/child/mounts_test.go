@@ -1,0 +1,47 @@
+package child
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"understudy/packaging/need"
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
+)
+
+// An init that shares the mounts of its supervisor leaves them alone: a /proc of its own would be everybody's, and show nobody a process.
+// The inner half has mounts of its own, in case that it does not.
+func TestAnInitWithoutMountsOfItsOwnMountsNothing(t *testing.T) {
+	need.These(t, "root")
+	needKind(t, box.KindPidNS)
+	const inner = "UNDERSTUDY_TEST_INNER"
+	if os.Getenv(inner) == "" {
+		exe, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("unshare", "--mount", "--propagation", "private", exe, "-test.run", "^"+t.Name()+"$", "-test.v")
+		cmd.Env = append(os.Environ(), inner+"=1")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		return
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newStub(box.Container{Kind: box.KindPidNS}, exe, "understudy", probeMark, "", Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.abort()
+	if m, err := s.hear(t.Context(), 30*time.Second); err != nil || m.Op != wire.OpReady {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
+		t.Fatalf("this process is not in /proc any more: %v", err)
+	}
+}

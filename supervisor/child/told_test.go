@@ -1,0 +1,62 @@
+package child
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/wire"
+)
+
+// The log names the programs that guardians have killed at the end of a lease, while their supervisor lives.
+func TestAGuardiansKillIsAWarningThatNamesTheProgram(t *testing.T) {
+	said, log := io.Pipe()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, box.KindWalk), Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Output: log})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	lines := make(chan string, 64)
+	go func() {
+		for all := bufio.NewScanner(said); all.Scan(); {
+			lines <- all.Text()
+		}
+	}()
+	if err := errors.Join(g.Begin(1, nil), g.Extend(1, wire.Now()+time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := g.NewTree(t.Context(), 1, "web", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	started(t, tree, "sleep 1000")
+	for limit := time.After(patience); ; {
+		select {
+		case line := <-lines:
+			if !strings.Contains(line, "[WARN]") || !strings.Contains(line, "a guardian ended the lease and killed the programs") {
+				continue
+			}
+			if !strings.Contains(line, `reason="the lease ran out" killed=web`) {
+				t.Error(line)
+			}
+			cancel()
+			if err := <-ran; err != nil {
+				t.Error(err)
+			}
+			_ = log.Close()
+			return
+		case <-limit:
+			t.Fatal("nothing is said of it")
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"understudy/supervisor/control"
+	"understudy/supervisor/printable"
+)
+
+// drained is the outcome of `drain` and `undrain`, as JSON has it.
+type drained struct {
+	Node     string              `json:"node"`
+	Drained  bool                `json:"drained"`
+	Changed  bool                `json:"changed"`
+	Services []control.Departure `json:"services,omitempty"` // that were active there
+}
+
+func drainCommand() *cobra.Command {
+	var v visit
+	var wait bool
+	d := control.Draining{By: operator()}
+	cmd := &cobra.Command{
+		Use:   "drain NODE",
+		Short: "Move all services away from a node, and keep it out (maintenance)",
+		Long: "The node hands over each service that is active there, as in a switchover, and takes none until `understudy undrain NODE`.\n" +
+			"That stays so when its supervisor, or its host, is restarted. It is refused if no other node can take one of the services.\n" +
+			"A service that is paused stays where it is until `understudy resume`.",
+		Example: "  understudy drain db-1 --wait --reason disks --zk zk1,zk2,zk3",
+		Args:    exactArgs(1, "one node"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if d.Node = args[0]; len(d.Why) > longestReason {
+				return usage("--reason is %d bytes long: at most %d are allowed", len(d.Why), longestReason)
+			}
+			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
+				changed, leaving, err := c.Drain(ctx, d)
+				if err == nil && wait {
+					leaving, err = c.Empty(ctx, d.Node, leaving)
+				}
+				if err != nil {
+					return err
+				}
+				if v.json {
+					return writeJSON(os.Stdout, drained{d.Node, true, changed, leaving})
+				}
+				fmt.Print(printable.Text(tellDrain(d.Node, changed, wait, leaving)))
+				return nil
+			})
+		},
+	}
+	v.register(cmd, "the outcome")
+	v.patient(cmd)
+	cmd.ValidArgsFunction = v.nodes(func(s control.Status, node string) bool { return !s.IsDrained(node) })
+	flags := cmd.Flags()
+	flags.BoolVar(&wait, "wait", false, "wait until nothing is active there")
+	flags.BoolVar(&d.Force, "force", false, "even if no other node can take a service, which then stops, or if the node is unknown")
+	flags.StringVar(&d.Why, "reason", "", "`text` that tells the others why")
+	complete(cmd, "reason", none)
+	return cmd
+}
+
+// tellDrain puts the outcome into words.
+func tellDrain(node string, changed, waited bool, leaving []control.Departure) string {
+	var b strings.Builder
+	if changed {
+		fmt.Fprintf(&b, "Drained: %s takes no service until `understudy undrain %s`.\n", node, node)
+	} else {
+		fmt.Fprintf(&b, "Nothing to do: %s is drained already.\n", node)
+	}
+	for _, s := range leaving {
+		switch {
+		case waited:
+			fmt.Fprintf(&b, "  %s is active on %s now.\n", s.Service, cmp.Or(s.To, "no node"))
+		case changed:
+			fmt.Fprintf(&b, "  %s moves to another node.\n", s.Service)
+		default:
+			fmt.Fprintf(&b, "  %s is still active there (see `understudy status %s`).\n", s.Service, s.Service)
+		}
+	}
+	return b.String()
+}
+
+// drained names the nodes that are kept out of all services.
+func (to paper) drained(s control.Status) (lines []string) {
+	for _, d := range s.Drained {
+		text := d.Node + " is " + d.Words + "."
+		if !s.Connected(d.Node) {
+			text = d.Node + ", which is not connected, is " + d.Words + "."
+		}
+		do := d.Undrain()
+		if len(do.Words) > 0 {
+			text += " To let it take services again:"
+		}
+		if lines = append(lines, to.paintAll(yellow, note(to.width, text))...); len(do.Words) > 0 {
+			lines = append(lines, command(to.width, withFlags(do, to.flags)...)...)
+		}
+	}
+	return lines
+}
+
+func undrainCommand() *cobra.Command {
+	var v visit
+	cmd := &cobra.Command{
+		Use:   "undrain NODE",
+		Short: "Let a drained node take services again",
+		Long: "The node stands for its services again. It takes one only when the active node fails, or gives it up because this one is\n" +
+			"preferred (failback).",
+		Example: "  understudy undrain db-1 --zk zk1,zk2,zk3",
+		Args:    exactArgs(1, "one node"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
+				changed, err := c.Undrain(ctx, args[0])
+				switch {
+				case err != nil:
+					return err
+				case v.json:
+					return writeJSON(os.Stdout, drained{Node: args[0], Changed: changed})
+				case changed:
+					fmt.Printf("Done: %s stands for its services again.\n", printable.Text(args[0]))
+				default:
+					fmt.Printf("Nothing to do: %s is not drained.\n", printable.Text(args[0]))
+				}
+				return nil
+			})
+		},
+	}
+	v.register(cmd, "the outcome")
+	cmd.ValidArgsFunction = v.nodes(control.Status.IsDrained)
+	return cmd
+}
+
+// forgotten is the outcome of `forget`, as JSON has it.
+type forgotten struct {
+	Name string `json:"name"`
+	What string `json:"what"` // service or node
+	Done bool   `json:"done"`
+}
+
+func forgetCommand() *cobra.Command {
+	var v visit
+	cmd := &cobra.Command{
+		Use:   "forget SERVICE | NODE",
+		Short: "Remove what is in no config any more from ZooKeeper",
+		Long: "Removes the history and orders of a service that no node has any more, so that `status` does not show it, or the order that\n" +
+			"drains a node that does not exist any more. It is refused while a node has the service, or its program may still run, and\n" +
+			"while the node is connected.",
+		Example: "  understudy forget olddb --zk zk1,zk2,zk3",
+		Args:    exactArgs(1, "one service or node"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
+				what, err := c.Forget(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if v.json {
+					return writeJSON(os.Stdout, forgotten{args[0], what, true})
+				}
+				fmt.Printf("Done: the %s %s is forgotten.\n", what, printable.Text(args[0]))
+				return nil
+			})
+		},
+	}
+	v.register(cmd, "the outcome")
+	cmd.ValidArgsFunction = v.forgettable
+	return cmd
+}

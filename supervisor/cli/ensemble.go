@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+	"understudy/supervisor/config"
+	"understudy/supervisor/control/ensemble"
+	"understudy/supervisor/printable"
+)
+
+// lookedAt is what `check --zk` tells of the servers.
+type lookedAt struct {
+	Servers []ensemble.Server `json:"servers"`
+	ensemble.Verdict
+
+	reached bool
+	refused error // before anything was asked
+}
+
+// lookAt asks the servers of a config.
+func lookAt(ctx context.Context, c *config.Config, here bool) *lookedAt {
+	auth, err := credentials(c)
+	if err != nil && here { // else the file is for another machine
+		return &lookedAt{refused: err}
+	}
+	r := ensemble.Look(ctx, ensemble.Asked{Config: client(c, auth), Here: here})
+	return &lookedAt{Servers: r.Servers, Verdict: r.Judge(use(c)), reached: r.Reached()}
+}
+
+// use is how services depend on the ensemble.
+func use(c *config.Config) ensemble.Use {
+	u := ensemble.Use{Session: c.ZooKeeper.SessionTimeout, Floor: c.ZooKeeper.MinSessionTimeout, Strangers: c.ZooKeeper.Strangers()}
+	for _, s := range c.Services {
+		u.Grace = max(u.Grace, s.GraceDelay)
+	}
+	return u
+}
+
+func (l *lookedAt) print(out io.Writer) {
+	if l == nil {
+		return
+	}
+	for _, s := range l.Servers {
+		fmt.Fprintln(out, "zookeeper:", printable.Text(s.Line()))
+	}
+	for _, part := range []struct {
+		name  string
+		texts []string
+	}{{"error", l.Faults}, {"warning", l.Warnings}, {"note", l.Notes}} {
+		for _, text := range part.texts {
+			fmt.Fprintf(out, "%s: %s\n", part.name, printable.Text(text))
+		}
+	}
+}
+
+// unreachable ends a command as if its time had run out.
+type unreachable struct{ error }
+
+func (unreachable) Is(target error) bool { return target == errTimeout }
+
+// fault is why the servers cannot be used; nil: they can.
+func (l *lookedAt) fault() error {
+	switch {
+	case l == nil:
+		return nil
+	case l.refused != nil:
+		return l.refused
+	case len(l.Faults) > 0:
+		return usage("ZooKeeper cannot be used: %s", strings.Join(l.Faults, "; "))
+	case !l.reached:
+		return unreachable{errors.New("no ZooKeeper server can be reached: " + l.Servers[0].Line())}
+	}
+	return nil
+}
+
+const ensemblePatience = 10 * time.Second
+
+// tellEnsemble looks, in the background, at what is dangerous about the servers, and logs it once. The caller calls stop.
+func tellEnsemble(c *config.Config, auth *election.Auth, log hclog.Logger) (stop func()) {
+	ctx, cancel := context.WithTimeout(context.Background(), ensemblePatience)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r := ensemble.Look(ctx, ensemble.Asked{Config: client(c, auth), Here: true, Brief: true})
+		if dangers := r.Dangers(); len(dangers) > 0 && ctx.Err() == nil {
+			log.Warn("dangerous setup of ZooKeeper", "warning", strings.Join(dangers, "; "))
+		}
+	}()
+	return func() { cancel(); <-done }
+}

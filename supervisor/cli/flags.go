@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"understudy/supervisor/config"
+)
+
+// flagError puts what is wrong with a flag into words.
+func flagError(cmd *cobra.Command, err error) error {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		flag, value := invalid.GetFlag(), invalid.GetValue()
+		why := ""
+		switch flag.Value.Type() {
+		case "duration":
+			_, bad := config.ReadDuration(value)
+			if bad == nil {
+				bad = errors.New("is not a duration such as 10s")
+			}
+			why = bad.Error()
+		case "int", "int64":
+			why = `"` + value + `" is not a whole number`
+		case "bool":
+			why = `"` + value + `" must be true or false`
+		}
+		if why != "" {
+			return usage("--%s: %s (see `%s --help`)", flag.Name, why, cmd.CommandPath())
+		}
+	}
+	return usage("%w%s (see `%s --help`)", err, nearFlag(cmd, err), cmd.CommandPath())
+}
+
+// keyFlags are the flags that stand for keys of the config, below services.NAME where the key is a service's.
+var keyFlags = map[string]string{
+	"node": "--node", "zookeeper.servers": "--zk", "zookeeper.root": "--root", "zookeeper.session_timeout": "--session-timeout", "http.listen": "--http",
+	"log.level": "--log-level", "log.format": "--log-format", "fencing.agent.listen": "--agent-listen", "fencing.agent": "--agent-secret",
+	"fencing.agent.secret_file": "--agent-secret", "grace_delay": "--grace", "stop_signal": "--stop-signal",
+	"stop_timeout": "--stop-timeout", "restart.policy": "--restart", "election": "--election", "contain": "--contain", "command": "COMMAND", "": "--service",
+}
+
+// inFlags names the flags instead of the keys of a config that was made of flags.
+func inFlags(err error) error {
+	faults, ok := errors.AsType[config.Faults](err)
+	if !ok {
+		return err
+	}
+	said := make(config.Faults, len(faults))
+	for i, f := range faults {
+		key := f.Key
+		if rest, ok := strings.CutPrefix(key, "services."); ok {
+			_, key, _ = strings.Cut(rest, ".")
+		}
+		if flag, ok := keyFlags[key]; ok {
+			f.Key = flag
+		}
+		if key == "http.listen" {
+			f.Message = strings.ReplaceAll(f.Message, "127.0.0.1:6379 or [::1]:6379", "127.0.0.1:8437")
+		}
+		said[i] = f
+	}
+	return said
+}

@@ -1,0 +1,86 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"understudy/supervisor/address"
+)
+
+// Lacks is why a service could not be started on this machine now; nil: nothing is known to be missing. Only its first program is looked
+// at, and the devices of the addresses that it begins with: what the others need may be there only once that runs, as a file system that
+// it mounts.
+func (s Service) Lacks() error {
+	if len(s.Processes) == 0 || len(s.Processes[0].Command) == 0 {
+		return nil
+	}
+	for i := 0; i < len(s.Processes) && s.Processes[i].Sets != nil; i += 2 { // behind each is what keeps it
+		a := s.Processes[i].Sets
+		if err := (address.Address{Prefix: a.IP.Prefix(), Device: a.Device}).Lacks(); err != nil {
+			return fmt.Errorf("%s: %w", a.IP.Addr(), err)
+		}
+	}
+	g := s.Processes[0].Program
+	if _, err := find(g.Command[0], g); err != nil && !errors.Is(err, exec.ErrDot) {
+		return fmt.Errorf("%s%w", g.Command[0], err)
+	}
+	if !known(g.User, func(name string) error { _, err := user.Lookup(name); return err }) {
+		return fmt.Errorf("there is no user %s", g.User)
+	}
+	if !known(g.Group, func(name string) error { _, err := user.LookupGroup(name); return err }) {
+		return fmt.Errorf("there is no group %s", g.Group)
+	}
+	if g.WorkingDir != "" {
+		if info, err := os.Stat(g.WorkingDir); err != nil {
+			return fmt.Errorf("working_dir %s: %w", g.WorkingDir, reason(err))
+		} else if !info.IsDir() {
+			return fmt.Errorf("working_dir %s is not a directory", g.WorkingDir)
+		}
+	}
+	if err := g.Log.Folder(); err != nil {
+		return err
+	}
+	if g.EnvFile != "" {
+		if _, err := os.Stat(g.EnvFile); err != nil {
+			return fmt.Errorf("env_file %s: %w", g.EnvFile, reason(err))
+		}
+	}
+	return nil
+}
+
+// logFolder is the only folder in which others are made for log files: elsewhere a missing one may be a slip, or a file system that is not
+// mounted.
+const logFolder = "/var/log/understudy"
+
+// Folder fails if the folder of a log file is missing and is not made.
+func (log LogFile) Folder() error {
+	dir := filepath.Dir(log.File)
+	if log.File == "" || dir == logFolder || strings.HasPrefix(dir, logFolder+"/") {
+		return nil
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("log.file: there is no folder %s: create it, or use %s", dir, logFolder)
+	}
+	return nil
+}
+
+// known reports whether an account is there, or cannot be looked up now, which is no proof that it is missing.
+func known(name string, lookup func(string) error) bool {
+	if name == "" {
+		return true
+	}
+	if _, err := strconv.ParseUint(name, 10, 32); err == nil {
+		return true // a number needs no entry
+	}
+	err := lookup(name)
+	_, noUser := errors.AsType[user.UnknownUserError](err)
+	_, noGroup := errors.AsType[user.UnknownGroupError](err)
+	return !noUser && !noGroup
+}

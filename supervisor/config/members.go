@@ -1,0 +1,187 @@
+package config
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"understudy/supervisor/ocf"
+)
+
+// What members of a service that are no programs of their own are written as.
+type (
+	addressMember struct {
+		Name       string   `yaml:"name"`
+		Address    *Address `yaml:"address"`
+		NeedsProof bool     `yaml:"needs_proof"`
+	}
+	ocfMember struct {
+		Name        string            `yaml:"name"`
+		OCF         string            `yaml:"ocf"`
+		Params      map[string]string `yaml:"params,omitempty"`
+		Ready       Ready             `yaml:"ready,omitempty"`
+		NeedsProof  bool              `yaml:"needs_proof"`
+		UndoTimeout time.Duration     `yaml:"undo_timeout,omitempty"`
+	}
+)
+
+// isProgram reports whether it is written with command:.
+func (process Process) isProgram() bool { return process.Address == nil && process.OCF == "" }
+
+// written is a member as it is written; nil: as a program.
+func (process Process) written() any {
+	switch {
+	case process.Address != nil:
+		return addressMember{process.Name, process.Address, process.NeedsProof}
+	case process.OCF != "":
+		return ocfMember{process.Name, process.OCF, process.Params, process.Ready, process.NeedsProof, process.UndoTimeout}
+	}
+	return nil
+}
+
+// tidyMember leaves only what counts of a member that is no program.
+func (process *Process) tidyMember() {
+	if process.Address != nil {
+		*process = Process{Name: process.Name, Address: process.Address, NeedsProof: process.NeedsProof}
+		return
+	}
+	*process = Process{
+		Name: process.Name, OCF: process.OCF, Params: maps.Clone(process.Params), NeedsProof: process.NeedsProof, UndoTimeout: process.UndoTimeout,
+		Program: Program{Ready: Ready{Timeout: process.Ready.Timeout}},
+	}
+	if len(process.Params) == 0 {
+		process.Params = nil
+	}
+}
+
+// checkMember checks a member that is no program.
+func (process Process) checkMember(p place) {
+	what, goes := "address", []string{"name", "needs_proof", "command", "address", "ocf"} // of the last three one is given
+	if process.Address != nil {
+		process.Address.check(p.key("address"))
+	} else {
+		what, goes = "ocf", append(goes, "params", "undo_timeout", "ready")
+		process.checkOCF(p)
+	}
+	for _, f := range fieldsOf(reflect.TypeFor[Process]()) {
+		if at := p.key(f.name); !slices.Contains(goes, f.name) && at.given() {
+			at.fault("does not go with %s", what)
+		}
+	}
+}
+
+func (process Process) checkOCF(p place) {
+	if fault := ocf.NameFault(process.OCF); fault != "" {
+		p.key("ocf").fault("%s", fault)
+	}
+	checkEnv(p.key("params"), process.Params)
+	if timeout := p.key("undo_timeout"); timeout.given() {
+		checkPositive(timeout, process.UndoTimeout)
+	}
+	if way := process.Ready.Way(); way != "" {
+		p.key("ready").key(way).fault("does not go with ocf: the agent's start and monitor actions say when it is ready; only timeout may be given")
+	}
+	checkNotNegative(p.key("ready").key("timeout"), process.Ready.Timeout)
+}
+
+// withAddresses are the members of a service with its addresses before them.
+func (s Service) withAddresses() []Process {
+	var all []Process
+	for _, a := range s.Address {
+		all = append(all, Process{Name: a.IP.Addr(), Address: &a})
+	}
+	return append(all, s.Processes...)
+}
+
+// How long the commands for addresses may take. Setting one waits for a machine that is about to remove it.
+const (
+	setWithin    = 10 * time.Second
+	removeWithin = 2 * time.Second // a node that has no proof waits for it; what is killed too soon is tried again
+	stopWithin   = 5 * time.Second
+)
+
+// A resource agent that does not say how long an action may take gets what Pacemaker gives it.
+const agentDefault = 20 * time.Second
+
+// Members is the service with programs in place of its addresses and OCF resources. Each becomes a oneshot, whose undo is noted before it
+// can have an effect, and a program that watches it, so that the service fails with it. self is this binary. meta is asked for what an agent
+// says of itself; what it does not know has defaults.
+func (s Service) Members(self string, meta func(ocf.Resource) ocf.Meta) Service {
+	var all []Process
+	for _, process := range s.Processes {
+		switch {
+		case process.Address != nil:
+			all = append(all, process.addressMembers(self)...)
+		case process.OCF != "":
+			all = append(all, process.agentMembers(self, meta)...)
+		default:
+			all = append(all, process)
+		}
+	}
+	s.Processes = all
+	return s
+}
+
+// member is a program of this binary.
+func member(name string, command Command, ready Ready) Process {
+	process := Process{Name: name, Program: writtenDefaults().Program}
+	process.Command, process.Ready, process.StopTimeout = command, ready, stopWithin
+	process.tidy()
+	return process
+}
+
+// does is what a member does to this machine, which undo undoes.
+func (process Process) does(command, undo, undone Command, within, undoWithin time.Duration) Process {
+	effect := member(process.Name, command, Ready{})
+	effect.Oneshot, effect.Ready.Timeout, effect.NeedsProof = true, within, process.NeedsProof
+	effect.Undo, effect.Undone, effect.UndoTimeout = undo, undone, undoWithin
+	return effect
+}
+
+func (process Process) addressMembers(self string) []Process {
+	a, name := process.Address, process.Name
+	command := func(word string, more ...string) Command {
+		words := Command{self, "address", word, "--ip", string(a.IP)}
+		if a.Device != "" {
+			words = append(words, "--device", a.Device)
+		}
+		return append(words, more...)
+	}
+	sets := process.does(command("up"), command("down"), nil, setWithin, removeWithin)
+	sets.Sets = a
+	return []Process{
+		sets,
+		member(name+"-keeper", command("keep", "--announce", a.Announce.String()), Ready{Notify: true, Timeout: setWithin}),
+	}
+}
+
+func (process Process) agentMembers(self string, meta func(ocf.Resource) ocf.Meta) []Process {
+	m := meta(ocf.Resource{Agent: process.OCF, Name: process.Name})
+	timeout := func(given time.Duration, action string) time.Duration {
+		for _, d := range []time.Duration{given, m.Action(action).Timeout} {
+			if d > 0 {
+				return d
+			}
+		}
+		return agentDefault
+	}
+	command := func(word string, flags ...string) Command {
+		words := append(Command{self, "ocf", word, "--name", process.Name}, flags...)
+		words = append(words, "--", process.OCF)
+		for _, param := range slices.Sorted(maps.Keys(process.Params)) {
+			words = append(words, param+"="+process.Params[param])
+		}
+		return words
+	}
+	start, stop, monitor := timeout(process.Ready.Timeout, "start"), timeout(process.UndoTimeout, "stop"), timeout(0, "monitor")
+	look := []string{"--timeout", monitor.String()}
+	watch := slices.Clone(look)
+	if interval := m.Action("monitor").Interval; interval > 0 {
+		watch = append(watch, "--interval", interval.String())
+	}
+	return []Process{
+		process.does(command("start", "--timeout", start.String()), command("stop", "--timeout", stop.String()), command("stopped", look...), start, stop),
+		member(process.Name+"-monitor", command("watch", watch...), Ready{Notify: true, Timeout: monitor}),
+	}
+}

@@ -1,0 +1,180 @@
+package config
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"understudy/packaging/need"
+	"understudy/supervisor/ocf"
+)
+
+// own is a program of this binary that stands for a member.
+func own(name string, ready time.Duration, command string) Process {
+	return Process{Name: name, Program: Program{
+		Command: strings.Fields(command), StopSignal: Signal(syscall.SIGTERM), StopTimeout: 5 * time.Second, Ready: Ready{Notify: true, Timeout: ready},
+	}}
+}
+
+func effect(name string, undoWithin, within time.Duration, command, undo string) Process {
+	p := own(name, within, command)
+	p.Oneshot, p.Ready.Notify, p.Undo, p.UndoTimeout = true, false, strings.Fields(undo), undoWithin
+	return p
+}
+
+// sets is effect for an address.
+func sets(a Address, words string) Process {
+	name := a.IP.Addr()
+	p := effect(name, 2*time.Second, 10*time.Second, "understudy address up "+words, "understudy address down "+words)
+	p.Sets = &a
+	return p
+}
+
+func expanded(t *testing.T, text string) []Process {
+	t.Helper()
+	got, err := load(head + text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRoundTrip(t, got)
+	return got.Services["web"].Members("understudy", func(ocf.Resource) ocf.Meta { return ocf.Meta{} }).Processes
+}
+
+func TestAddressesBecomeMembersBeforeThePrograms(t *testing.T) {
+	v4 := []Process{
+		sets(Address{IP: "192.0.2.10/32", Announce: time.Minute}, "--ip 192.0.2.10/32"),
+		own("192.0.2.10-keeper", 10*time.Second, "understudy address keep --ip 192.0.2.10/32 --announce 1m0s"),
+	}
+	v6 := []Process{
+		sets(Address{IP: "2001:db8::10/64", Device: "eth0", Announce: 5 * time.Second}, "--ip 2001:db8::10/64 --device eth0"),
+		own("2001:db8::10-keeper", 10*time.Second, "understudy address keep --ip 2001:db8::10/64 --device eth0 --announce 5s"),
+	}
+	program := own(MainProcess, 0, "nginx")
+	program.Ready, program.User, program.StopTimeout = Ready{}, "www", 7*time.Second
+	const service = "services: {web: {command: nginx, user: www, stop_timeout: 7s, address: "
+	for text, want := range map[string][]Process{
+		"192.0.2.10}}":       v4,
+		"192.0.2.10/32}}":    v4,
+		"{ip: 192.0.2.10}}}": v4,
+		"[192.0.2.10]}}":     v4,
+		"[]}}":               nil,
+		"[192.0.2.10, {ip: '2001:db8::10/64', device: eth0, announce: 5s}]}}":                     slices.Concat(v4, v6),
+		"192.0.2.1, nodes: {n: {address: {ip: '2001:db8::10/64', device: eth0, announce: 5s}}}}}": v6,
+	} {
+		if diff := cmp.Diff(append(slices.Clone(want), program), expanded(t, service+text+"\n")); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+
+	in := expanded(t, `
+services:
+  web:
+    user: www
+    processes:
+      - {name: data, command: mount, oneshot: true}
+      - {name: 192.0.2.10, address: 192.0.2.10}
+      - {name: "2001:db8::10", address: {ip: "2001:db8::10/64", device: eth0, announce: 5s}}
+      - {name: web, command: nginx}
+`)
+	if diff := cmp.Diff(slices.Concat(v4, v6), in[1:5]); diff != "" || len(in) != 6 {
+		t.Error(diff)
+	}
+}
+
+func TestResourceAgentsBecomeMembers(t *testing.T) {
+	const agent = "heartbeat:Filesystem"
+	const args = " -- heartbeat:Filesystem device=/dev/vdb directory=/srv/my data"
+	for more, want := range map[string][2]time.Duration{
+		"": {20 * time.Second, 20 * time.Second},
+		", ready: {timeout: 3s}, undo_timeout: 4s, needs_proof: true": {3 * time.Second, 4 * time.Second},
+	} {
+		got := expanded(t, "services: {web: {stop_timeout: 1s, ready: {timeout: 2s}, processes: [{name: fs, ocf: '"+agent+
+			"', params: {directory: /srv/my data, device: /dev/vdb}"+more+"}, {name: web, command: nginx}]}}\n")
+		start, stop := want[0], want[1]
+		words := func(word, flags string) Command {
+			rest := strings.SplitAfterN(strings.TrimPrefix(args, " -- "), " ", 3)
+			return append(strings.Fields("understudy ocf "+word+" --name fs "+flags+" --"), strings.TrimSpace(rest[0]), strings.TrimSpace(rest[1]), rest[2])
+		}
+		fs := effect("fs", stop, start, "", "")
+		fs.Command, fs.Undo = words("start", "--timeout "+start.String()), words("stop", "--timeout "+stop.String())
+		fs.Undone, fs.NeedsProof = words("stopped", "--timeout 20s"), more != ""
+		monitor := own("fs-monitor", 20*time.Second, "")
+		monitor.Command = words("watch", "--timeout 20s")
+		if diff := cmp.Diff([]Process{fs, monitor}, got[:2]); diff != "" || len(got) != 3 {
+			t.Errorf("%s: %s", more, diff)
+		}
+	}
+}
+
+func TestALongerNetworkIsDoubted(t *testing.T) {
+	for text, want := range map[string]int{"192.0.2.10": 0, "192.0.2.10/24": 1, "2001:db8::1/128": 0, "[2001:db8::1/64]": 1} {
+		r := newLoader("u.yaml", disk{}).load([]byte(head + "services: {web: {command: x, address: '" + strings.Trim(text, "[]") + "'}}\n"))
+		if len(r.Warnings) != want || r.Err() != nil {
+			t.Errorf("%s: %v, %v", text, r.Warnings, r.Err())
+		}
+	}
+}
+
+func TestWhatAddressesAndAgentsLackHereIsNamed(t *testing.T) {
+	need.These(t, "root") // who asks an agent whether parameters are right
+	root := tree(t, map[string]string{"resource.d/test/Agent": `#!/bin/sh
+[ "$1" = validate-all ] && { echo "$OCF_RESKEY_device is no disk"; exit 2; }
+[ "$1" = meta-data ] && echo '<resource-agent><parameters><parameter name="device" required="1"/><parameter name="options"/></parameters></resource-agent>'
+`})
+	t.Setenv("OCF_ROOT", root)
+	if err := os.Chmod(root+"/resource.d/test/Agent", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := newLoader("u.yaml", disk{}).load([]byte(head + `services:
+  s:
+    address: {ip: 192.0.2.10, device: none7}
+    processes:
+      - {name: vip, address: {ip: 192.0.2.11, device: none8}}
+      - {name: one, ocf: "test:Agent", params: {option: x}}
+      - {name: two, ocf: "test:Agent", params: {device: x}}
+      - {name: three, ocf: "test:None"}
+`))
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	var got []string
+	for _, f := range r.Here() {
+		if text := f.String(); !strings.Contains(text, "CAP_NET") && !f.Danger {
+			got = append(got, text)
+		}
+	}
+	want := []string{
+		"u.yaml:5:14: services.s.address: there is no device none7 (on this machine)",
+		"u.yaml:7:30: services.s.processes[0].address: there is no device none8 (on this machine)",
+		"u.yaml:8:48: services.s.processes[1].params: test:Agent requires the parameter device (on this machine)",
+		`u.yaml:8:57: services.s.processes[1].params.option: test:Agent has no such parameter (did you mean "options"?) (on this machine)`,
+		"u.yaml:9:48: services.s.processes[2].params: test:Agent validate-all: exit code 2 (a parameter is wrong): x is no disk (on this machine)",
+		"u.yaml:10:28: services.s.processes[3].ocf: no such file or directory: " + root + "/resource.d/test/None (on this machine)",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A node whose device cannot carry the service's address does not stand. What the device of a later one is may depend on a program before it.
+func TestANodeWithoutTheDeviceOfAnAddressLacksIt(t *testing.T) {
+	for text, want := range map[string]string{
+		"{web: {command: 'true', address: [{ip: 192.0.2.10, device: lo}, {ip: 192.0.2.11, device: none7}]}}":                     "192.0.2.11: there is no device none7",
+		"{web: {processes: [{name: a, command: 'true', oneshot: true}, {name: vip, address: {ip: 192.0.2.10, device: none7}}]}}": "",
+	} {
+		s := Service{Processes: expanded(t, "services: "+text+"\n")}
+		s.Processes[0].Command = Command{"true"} // this test is no supervisor
+		got := ""
+		if err := s.Lacks(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}

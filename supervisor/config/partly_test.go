@@ -1,0 +1,61 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A command that only talks to ZooKeeper works as long as that part is right.
+func TestTheZooKeeperPartIsReadFromAFaultyFile(t *testing.T) {
+	const servers = "zookeeper:\n  servers: [zk1]\n  # nothing else\n  root: /other\n"
+	for name, c := range map[string]struct{ text, fails string }{
+		"a key misspelt":   {servers + "services: {web: {comand: [sleep, \"1\"]}}\n", ""},
+		"no YAML after it": {servers + "services: {web: {command: [sleep\n", ""},
+		"no YAML before":   {"services: {web: [\n" + servers, ""},
+		"its own fault":    {"zookeeper: {servers: [zk1], rot: /x}\nservices: {}\n", "unknown key"},
+		"no YAML in it":    {"zookeeper: {servers: [zk1\nservices: {}\n", "not YAML"},
+	} {
+		file := filepath.Join(t.TempDir(), "u.yaml")
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, ignored, err := LoadPartly(file)
+		if c.fails != "" {
+			if err == nil || !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if err != nil || len(ignored) == 0 || got.ZooKeeper.Root != "/other" && name != "" {
+			t.Errorf("%s: %+v, ignored %v, %v", name, got, ignored, err)
+		}
+	}
+}
+
+func TestWhatAMachineLacksIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	s := func(g Program) Service {
+		return Service{Processes: []Process{{Program: g}, {Program: Program{Command: []string{"/mounted/later"}}}}}
+	}
+	for _, c := range []struct {
+		g    Program
+		want string
+	}{
+		{Program{Command: []string{"sleep", "1"}, User: "root", Group: "0", WorkingDir: dir}, ""},
+		{Program{Command: []string{"/no/such", "1"}}, "/no/such: no such file or directory"},
+		{Program{Command: []string{"sleep"}, User: "no-such-user"}, "there is no user no-such-user"},
+		{Program{Command: []string{"sleep"}, Group: "no-such-group"}, "there is no group no-such-group"},
+		{Program{Command: []string{"sleep"}, WorkingDir: dir + "/x"}, "working_dir " + dir + "/x: no such file or directory"},
+		{Program{Command: []string{"sleep"}, EnvFile: dir + "/env"}, "env_file " + dir + "/env: no such file or directory"},
+	} {
+		got := ""
+		if err := s(c.g).Lacks(); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q, want %q", c.g, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package config
+
+import (
+	"slices"
+	"time"
+)
+
+// Replicated says how the copies of a program are told apart and steered: it runs on every node, and one copy is promoted.
+type Replicated struct {
+	Address       string        `yaml:"address,omitempty" doc:"How other nodes reach this node's copy: a host's name or an address. Default: the host's name."`
+	Role          Command       `yaml:"role,flow,omitempty" doc:"Tells what the copy on this node is: exit code 0 for a follower, 8 for the primary. Anything else means that it is not known."`
+	Position      Command       `yaml:"position,flow,omitempty" doc:"Prints how far the copy's data goes, as one number, or nothing where that is not known: while it does not follow the primary in UNDERSTUDY_ACTIVE_ADDRESS, if that is set."`
+	Promote       Command       `yaml:"promote,flow,omitempty" doc:"Makes the copy on this node the primary. It is done once role says so."`
+	Follow        Command       `yaml:"follow,flow,omitempty" doc:"Has the copy on this node follow the primary in UNDERSTUDY_ACTIVE_ADDRESS. It may be run again at any time."`
+	PositionsFrom int           `yaml:"positions_from" doc:"How many copies must have told their position before any is promoted. With N copies, of which W hold a write before it is acknowledged, N - W + 1 of them lose none."`
+	MaxLag        Size          `yaml:"max_lag" doc:"How far behind the best copy one may be, by their positions, that is promoted for its priority."`
+	Interval      time.Duration `yaml:"interval" doc:"How often role and position are asked."`
+	Timeout       time.Duration `yaml:"timeout" doc:"How long each of these commands may take before it is killed and has failed."`
+	StateDir      string        `yaml:"state_dir" doc:"The folder in which this node keeps which primary its copy has followed. It has to outlast a boot."`
+}
+
+func (r *Replicated) setDefaults() {
+	r.Interval, r.Timeout, r.StateDir = time.Second, 10*time.Second, "/var/lib/understudy"
+}
+
+// mostCopies bounds positions_from.
+const mostCopies = 1000
+
+// unbuilt are keys of the plan that do nothing yet.
+var unbuilt = []string{"demote", "prepare", "reclone", "seen_by"}
+
+// check checks the keys, and refuses what does not go together with copies.
+func (r *Replicated) check(p, service place, w written) {
+	if r == nil {
+		return
+	}
+	for _, one := range []struct {
+		key     string
+		command Command
+	}{{"role", r.Role}, {"position", r.Position}, {"promote", r.Promote}, {"follow", r.Follow}} {
+		if at := p.key(one.key); len(one.command) == 0 && !at.given() {
+			at.fault("missing: a replicated service has role, position, promote and follow")
+		} else {
+			one.command.checkGiven(at)
+		}
+	}
+	if p.key("address").given() && !isHost(r.Address) {
+		p.key("address").fault("%s is not the name or address of a host, without a port", quoted(r.Address))
+	}
+	switch from := p.key("positions_from"); {
+	case !from.given() && r.PositionsFrom == 0:
+		from.fault("missing: say how many copies must have told their position before one is promoted: " +
+			"with N copies, of which W hold a write before it is acknowledged, N - W + 1 lose none")
+	case r.PositionsFrom < 1 || r.PositionsFrom > mostCopies:
+		from.fault("%d is not a number from 1 to %d", r.PositionsFrom, mostCopies)
+	}
+	if r.MaxLag < 0 {
+		p.key("max_lag").fault("must not be negative")
+	}
+	checkPositive(p.key("interval"), r.Interval)
+	checkPositive(p.key("timeout"), r.Timeout)
+	checkAbsolute(p.key("state_dir"), r.StateDir)
+	r.checkTogether(p, service, w)
+}
+
+// isHost reports whether text can be given to a program as a host.
+func isHost(text string) bool {
+	return text != "" && printable(text) && !slices.ContainsFunc([]rune(text), func(c rune) bool { return c == ' ' || c == '/' || c == '[' || c == ']' })
+}
+
+// checkTogether refuses what a replicated service cannot have.
+func (r *Replicated) checkTogether(p, service place, w written) {
+	for _, one := range []struct {
+		key  string
+		has  bool
+		says string
+	}{
+		{"processes", len(w.Processes) > 0, "write the one program with command"},
+		{"address", len(w.Address) > 0, "have clients ask /active for the node"},
+		{"election", w.Election == ElectionQueue, "the copy with the newest data is next, so election is race"},
+		{"failback", w.Failback, "`understudy switchover` moves it once the preferred copy has all the data"},
+		{"on_zookeeper_loss", w.OnLoss == OnLossFailsafe, "a primary stops when its lease ends"},
+	} {
+		if one.has {
+			service.key(one.key).and(p).fault("does not go with replicated: %s", one.says)
+		}
+	}
+}

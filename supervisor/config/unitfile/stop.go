@@ -1,0 +1,184 @@
+package unitfile
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// forever is what stands for "as long as it takes": a config's stop_timeout has an end.
+const forever = 5 * time.Minute
+
+func (t *translation) stop(to *yaml.Node, daemon Daemon) {
+	signal := strings.TrimPrefix(t.value("KillSignal"), "SIG")
+	if signal == "" {
+		signal = daemon.stop
+	}
+	if signal != "" {
+		set(to, "stop_signal", scalar(signal))
+	}
+	for _, line := range t.values("ExecStop") {
+		switch argv := parseRun(line).argv; {
+		case daemon.stop != "": // the signal does the same
+		case len(argv) > 0 && killSignal(argv) != "" && signal == "":
+			signal = killSignal(argv)
+			set(to, "stop_signal", scalar(signal))
+		default:
+			t.lost = append(t.lost, "ExecStop="+line+" (a program is stopped by stop_signal)")
+		}
+	}
+	limit := t.value("TimeoutStopSec")
+	if limit == "" {
+		limit = t.value("TimeoutSec")
+	}
+	if limit == "" {
+		return
+	}
+	wait, ok := span(limit)
+	switch {
+	case !ok:
+		t.lost = append(t.lost, "TimeoutStopSec="+limit)
+	case wait == 0:
+		t.note("systemd waits for its stop without a limit; here it has %v (stop_timeout).", forever)
+		set(to, "stop_timeout", scalar(forever.String()))
+	default:
+		set(to, "stop_timeout", scalar(wait.String()))
+	}
+}
+
+// killSignal is N of `kill -N $MAINPID`, and "" for any other command.
+func killSignal(argv []string) string {
+	if len(argv) < 2 || !strings.HasSuffix(argv[0], "kill") || argv[len(argv)-1] != "$MAINPID" && argv[len(argv)-1] != "${MAINPID}" {
+		return ""
+	}
+	switch flags := argv[1 : len(argv)-1]; {
+	case len(flags) == 0:
+		return "TERM"
+	case flags[0] == "-s" && len(flags) == 2:
+		return strings.TrimPrefix(flags[1], "SIG")
+	case len(flags) == 1 && strings.HasPrefix(flags[0], "-"):
+		return strings.TrimPrefix(strings.TrimPrefix(flags[0], "-"), "SIG")
+	}
+	return ""
+}
+
+func (t *translation) reload(to *yaml.Node, daemon Daemon) {
+	signal := daemon.reload
+	lines := t.values("ExecReload")
+	for _, line := range lines {
+		if s := killSignal(parseRun(line).argv); s != "" {
+			signal = s
+		} else if daemon.reload == "" {
+			t.lost = append(t.lost, "ExecReload="+line+" (a program is reloaded by reload_signal)")
+		}
+	}
+	if signal != "" && signal != "HUP" && len(lines) > 0 {
+		set(to, "reload_signal", scalar(signal))
+	}
+}
+
+func (t *translation) restart(to *yaml.Node) {
+	policy := map[string]string{"always": "always", "on-success": "always", "no": "never"}[t.value("Restart")]
+	r := mapping()
+	if policy != "" {
+		set(r, "policy", scalar(policy))
+	}
+	if wait, ok := span(t.value("RestartSec")); ok && wait > 0 {
+		set(r, "delay", scalar(wait.String()))
+		if wait > 30*time.Second { // the longest, unless it is given
+			set(r, "max_delay", scalar(wait.String()))
+		}
+	}
+	if len(r.Content) > 0 {
+		set(to, "restart", r)
+	}
+}
+
+// span is a time as systemd writes it: 90, 20s, 1min 30s, infinity (0).
+func span(text string) (time.Duration, bool) {
+	if text == "infinity" {
+		return 0, true
+	}
+	units := map[string]time.Duration{
+		"": time.Second, "s": time.Second, "sec": time.Second, "second": time.Second, "seconds": time.Second, "ms": time.Millisecond, "us": time.Microsecond,
+		"m": time.Minute, "min": time.Minute, "minute": time.Minute, "minutes": time.Minute, "h": time.Hour, "hr": time.Hour, "hour": time.Hour, "hours": time.Hour,
+	}
+	var sum time.Duration
+	rest := strings.TrimSpace(text)
+	for rest != "" {
+		digits := strings.TrimLeft(rest, "0123456789.")
+		n, err := strconv.ParseFloat(rest[:len(rest)-len(digits)], 64)
+		name := strings.TrimSpace(digits)
+		end := strings.IndexAny(name, "0123456789 ")
+		if end < 0 {
+			end = len(name)
+		}
+		unit, known := units[name[:end]]
+		if err != nil || !known {
+			return 0, false
+		}
+		sum += time.Duration(n * float64(unit))
+		rest = strings.TrimSpace(name[end:])
+	}
+	return sum, text != ""
+}
+
+// leftOut lists what nothing above looked at.
+func (t *translation) leftOut() {
+	for _, s := range t.settings {
+		known := s.section == "Install" || s.key == "Description" || s.key == "Documentation" || s.key == "SourcePath" || strings.HasPrefix(s.key, "DefaultDependencies")
+		for _, order := range []string{"After", "Before", "Wants", "StartLimitIntervalSec", "StartLimitBurst"} {
+			known = known || s.section == "Unit" && s.key == order
+		}
+		for _, key := range silent {
+			known = known || s.section == "Service" && s.key == key
+		}
+		if known || s.value == "" || s.section == "Service" && t.used[s.key] {
+			continue
+		}
+		t.lost = append(t.lost, s.key+"="+t.expand(s.value))
+	}
+}
+
+func scalar(v string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: v} }
+
+// quoted is a text that could be taken for a number or a truth value.
+func quoted(v string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: v, Style: yaml.DoubleQuotedStyle}
+}
+
+func flow(words []string) *yaml.Node {
+	list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, word := range words {
+		n := scalar(word)
+		n.Tag = "!!str" // 0755 keeps its quotes
+		list.Content = append(list.Content, n)
+	}
+	return list
+}
+
+// mapping is made of keys and their values; a value may be a string.
+func mapping(pairs ...any) *yaml.Node {
+	m := &yaml.Node{Kind: yaml.MappingNode}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		key, _ := pairs[i].(string)
+		value, ok := pairs[i+1].(*yaml.Node)
+		if text, is := pairs[i+1].(string); is && !ok {
+			value = scalar(text)
+		}
+		set(m, key, value)
+	}
+	return m
+}
+
+func set(m *yaml.Node, key string, value *yaml.Node) {
+	for i := 0; i < len(m.Content); i += 2 {
+		if m.Content[i].Value == key {
+			m.Content[i+1] = value
+			return
+		}
+	}
+	m.Content = append(m.Content, scalar(key), value)
+}

@@ -1,0 +1,128 @@
+package unitfile_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"understudy/supervisor/config"
+	"understudy/supervisor/config/unitfile"
+)
+
+var update = flag.Bool("update", false, "write what the code makes of the units")
+
+const root = "testdata/root"
+
+// Units as Debian has them, and one that has what else there is. What becomes of each is a config that `check` accepts.
+func TestUnitsBecomeConfigs(t *testing.T) {
+	for _, name := range []string{"nginx", "redis", "postgresql@15-main", "haproxy.service", "memcached", "mosquitto", "prometheus", root + "/lib/systemd/system/odd.service"} {
+		unit, err := unitfile.Load(root, name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		text, err := unit.YAML()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		golden := filepath.Join("testdata", strings.TrimSuffix(unit.Name, ".service")+".yaml")
+		if *update {
+			if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), text); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		whole := filepath.Join(t.TempDir(), "u.yaml")
+		if err := os.WriteFile(whole, []byte("zookeeper: {servers: [\"zk1:2181\"]}\n"+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r := config.Read(whole, ""); r.Err() != nil {
+			t.Errorf("%s: check refuses it: %v", name, r.Err())
+		}
+	}
+}
+
+func TestUnitsThatRunNothing(t *testing.T) {
+	for name, want := range map[string]string{
+		"postgresql": "Type=oneshot", "gone": "is masked by", "nothing": "there is no unit nothing.service", "ssh.socket": "is not a service",
+		"/nowhere/x.service": "no such file",
+	} {
+		unit, err := unitfile.Load(root, name)
+		if err == nil {
+			_, err = unit.YAML()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, not %q", name, err, want)
+		}
+	}
+}
+
+func TestDaemonsStayInTheForeground(t *testing.T) {
+	for _, c := range []struct{ given, want string }{
+		{"/usr/sbin/nginx", "/usr/sbin/nginx -g|daemon off;"},
+		{"nginx -g|daemon off;", "nginx -g|daemon off;"},
+		{"redis-server /etc/redis.conf", "redis-server /etc/redis.conf --daemonize no"},
+		{"redis-server --daemonize yes", "redis-server --daemonize yes --daemonize no"},
+		{"memcached -d -m 64", "memcached -m 64"},
+		{"haproxy -D -f x", "haproxy -f x -db"},
+		{"haproxy -Ws -f x", "haproxy -Ws -f x"},
+		{"httpd -DFOREGROUND", "httpd -DFOREGROUND"},
+		{"my-server -d", "my-server -d"},
+	} {
+		split := func(line string) []string {
+			words := strings.Fields(line)
+			if i := slices.IndexFunc(words, func(w string) bool { return strings.Contains(w, "|") }); i >= 0 { // a word with a space
+				flag, rest, _ := strings.Cut(strings.Join(words[i:], " "), "|")
+				words = append(words[:i], flag, rest)
+			}
+			return words
+		}
+		if diff := cmp.Diff(split(c.want), unitfile.Foreground(split(c.given))); diff != "" {
+			t.Errorf("%s: %s", c.given, diff)
+		}
+	}
+}
+
+func TestEnabledUnitsAreRivals(t *testing.T) {
+	dir := t.TempDir()
+	units := filepath.Join(dir, "etc/systemd/system")
+	if err := os.MkdirAll(filepath.Join(units, "multi-user.target.wants"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, command := range map[string]string{"enabled": "/usr/bin/tail -f x", "disabled": "/usr/bin/head x", "script": "/bin/sh x"} {
+		if err := os.WriteFile(filepath.Join(units, name+".service"), []byte("[Service]\nExecStart="+command+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if name == "disabled" {
+			continue
+		}
+		if err := os.Symlink("../"+name+".service", filepath.Join(units, "multi-user.target.wants", name+".service")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tail, err := filepath.EvalSymlinks("/usr/bin/tail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mine []string
+	for file, unit := range unitfile.Rivals(dir) { // it has what runs on this machine as well
+		if slices.Contains([]string{"enabled.service", "disabled.service", "script.service"}, unit) {
+			mine = append(mine, file+" "+unit)
+		}
+	}
+	if diff := cmp.Diff([]string{tail + " enabled.service"}, mine); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,248 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"understudy/election"
+)
+
+// Drained is a node that an operator keeps out of all services.
+type Drained struct {
+	Node  string     `json:"node"`
+	Since *time.Time `json:"since"`
+	By    string     `json:"by"`
+	Why   string     `json:"why"`
+	Words string     `json:"-"` // all of it, with how long ago that was
+}
+
+func parseDrained(name string, z znode) Drained {
+	d := election.ReadDrained(z.data, z.stat)
+	return Drained{name, when(d.Since), d.By, d.Why, d.WordsAt(time.Now())}
+}
+
+// Undrain is the command that ends it; empty: a stranger has chosen its name.
+func (d Drained) Undrain() Command {
+	do := command("understudy undrain", d.Node)
+	if !safe.MatchString(do.String()) {
+		return Command{}
+	}
+	return do
+}
+
+// Draining is a drain that was asked for.
+type Draining struct {
+	Node  string
+	By    string
+	Why   string
+	Force bool // although no other node can take a service that is active there, or nobody knows the node
+}
+
+// Departure is a service that was active on a node that is drained, and where it runs now.
+type Departure struct {
+	Service string `json:"service"`
+	To      string `json:"to,omitempty"` // empty: nowhere yet
+}
+
+// Drain keeps a node out of all services from now on: it gives those away that it has. It tells which these are, and whether the node was
+// not drained before.
+func (c *Cluster) Drain(ctx context.Context, d Draining) (changed bool, leaving []Departure, err error) {
+	s, err := c.Status(ctx)
+	if err != nil {
+		return false, nil, err
+	}
+	leaving = s.on(d.Node)
+	if s.drained(d.Node) != nil {
+		return false, leaving, nil
+	}
+	known := s.NodeNames()
+	switch {
+	case slices.Contains(known, d.Node):
+	case d.Node == "" || strings.ContainsRune(d.Node, '/'):
+		return false, nil, &UnknownError{"node", d.Node, known}
+	case !d.Force:
+		return false, nil, fmt.Errorf("%w (--force drains it before it is there)", &UnknownError{"node", d.Node, known})
+	}
+	if why := s.stuck(d.Node); len(why) > 0 && !d.Force {
+		return false, leaving, refused("%s (--force drains %s all the same, and these services stop)", strings.Join(why, "; "), d.Node)
+	}
+	dir := election.DrainedDir(c.root)
+	data := election.Drained{Since: time.Now().UTC(), By: d.By, Why: d.Why}.Encode()
+	for _, at := range []struct {
+		path string
+		data []byte
+	}{{dir, nil}, {path.Join(dir, d.Node), data}} {
+		_, err = insist(ctx, "create "+at.path, func() (string, error) { return c.conn.Create(at.path, at.data, 0, c.acl) })
+		if err != nil && !errors.Is(err, zk.ErrNodeExists) { // it was us, and the answer was lost, or another operator
+			return false, leaving, err
+		}
+	}
+	if s, err = c.Status(ctx); err != nil || d.Force {
+		return true, leaving, err
+	}
+	if why := s.stuck(d.Node); len(why) > 0 { // another node was drained at the same time
+		_, err = c.Undrain(ctx, d.Node)
+		return false, leaving, cmp.Or(err, refused("%s", strings.Join(why, "; ")))
+	}
+	return true, leaving, nil
+}
+
+// Undrain lets a node stand for services again. It tells whether it was drained.
+func (c *Cluster) Undrain(ctx context.Context, node string) (changed bool, err error) {
+	return c.remove(ctx, path.Join(election.DrainedDir(c.root), node))
+}
+
+// remove deletes a znode, and tells whether it was there.
+func (z znodes) remove(ctx context.Context, path string) (bool, error) {
+	_, err := insist(ctx, "delete "+path, func() (struct{}, error) { return struct{}{}, z.conn.Delete(path, -1) })
+	if errors.Is(err, zk.ErrNoNode) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+const (
+	departing = 200 * time.Millisecond // how often a node that is drained is looked at
+	arriving  = 3 * time.Second        // how long a service that has left it is looked for
+)
+
+// Empty waits until nothing is active on a drained node any more, nor can be: it stands for no service. A moment longer it waits until what has
+// left it runs elsewhere.
+func (c *Cluster) Empty(ctx context.Context, node string, leaving []Departure) ([]Departure, error) {
+	tick := time.NewTicker(departing)
+	defer tick.Stop()
+	there := leaving
+	var left time.Time // when nothing was active there any more
+	for {
+		s, err := c.Status(ctx)
+		if err != nil && ctx.Err() == nil {
+			return leaving, err
+		}
+		if err != nil {
+			return leaving, late(err, stillOn(node, there))
+		}
+		away := true
+		there = append(s.on(node), s.standing(node)...)
+		for i := range leaving {
+			leaving[i].To = ""
+			if v := s.service(leaving[i].Service); v.Active != node {
+				leaving[i].To = v.Active
+			}
+			away = away && leaving[i].To != ""
+		}
+		if len(there) == 0 && left.IsZero() {
+			left = time.Now()
+		}
+		if len(there) == 0 && (away || time.Since(left) > arriving) {
+			return leaving, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if len(there) == 0 {
+				return leaving, nil
+			}
+			return leaving, late(context.Cause(ctx), stillOn(node, there))
+		}
+	}
+}
+
+func stillOn(node string, there []Departure) string {
+	return fmt.Sprintf("%s stays drained, but has not given up yet: %s", node, strings.Join(services(there), ", "))
+}
+
+func services(all []Departure) (names []string) {
+	for _, d := range all {
+		names = append(names, d.Service)
+	}
+	return names
+}
+
+// on are the services that are active on a node, or about to be.
+func (s Status) on(node string) (all []Departure) {
+	for _, v := range s.Services {
+		if v.Lock == node {
+			all = append(all, Departure{Service: v.Service})
+		}
+	}
+	return all
+}
+
+// standing are the services that a node may take any moment, as it has not heard yet that it is drained.
+func (s Status) standing(node string) (all []Departure) {
+	for _, v := range s.Services {
+		if m := member(v, node); v.Lock != node && !v.Paused && waits(m) && m.Health == election.HealthOK {
+			all = append(all, Departure{Service: v.Service})
+		}
+	}
+	return all
+}
+
+func (s Status) service(name string) Service {
+	for _, v := range s.Services {
+		if v.Service == name {
+			return v
+		}
+	}
+	return Service{Service: name}
+}
+
+func (s Status) drained(node string) *Drained {
+	for i := range s.Drained {
+		if s.Drained[i].Node == node {
+			return &s.Drained[i]
+		}
+	}
+	return nil
+}
+
+// DrainedActive tells why the active node is to give the service away; nil: it is not.
+func (s Service) DrainedActive() *Drained { return member(s, s.Active).Drained }
+
+// IsDrained reports whether an operator keeps the node out of all services.
+func (s Status) IsDrained(node string) bool { return s.drained(node) != nil }
+
+// Connected reports whether the node's supervisor is.
+func (s Status) Connected(node string) bool {
+	return slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Node == node })
+}
+
+// NodeNames are all nodes that are known, connected or not.
+func (s Status) NodeNames() (all []string) {
+	for _, n := range s.Nodes {
+		all = append(all, n.Node)
+	}
+	for _, d := range s.Drained {
+		all = append(all, d.Node)
+	}
+	for _, v := range s.Services {
+		all = append(all, names(v.Members)...)
+		if v.Fencing != nil && v.Fencing.Node != "" {
+			all = append(all, v.Fencing.Node)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// stuck tells why services that a node has could run nowhere else.
+func (s Status) stuck(node string) (why []string) {
+	for _, v := range s.Services {
+		switch {
+		case v.Lock != node:
+		case v.Paused:
+			why = append(why, fmt.Sprintf("%s is %s: `understudy resume %s` first", v.Service, v.Order, v.Service))
+		case !slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node != node && fit(m) }):
+			why = append(why, fmt.Sprintf("no other node could take %s: %s", v.Service, others(v)))
+		}
+	}
+	return why
+}

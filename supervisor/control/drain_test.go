@@ -1,0 +1,147 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"understudy/election"
+)
+
+func TestADrainIsRefusedWhereNoOtherNodeIsFit(t *testing.T) {
+	b, one, two := pair(t)
+	one.activate("web", "one")
+	d := Draining{Node: "one", By: "me", Why: "new disks"}
+	_, _, err := b.c.Drain(t.Context(), d)
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no other node could take web: no other node has it (--force") || strings.Contains(err.Error(), "db") {
+		t.Fatal(err)
+	}
+	two.member("web", "two", "standby", "")
+	changed, leaving, err := b.c.Drain(t.Context(), d)
+	if !changed || err != nil || !slices.Equal(services(leaving), []string{"db", "web"}) {
+		t.Fatal(changed, leaving, err)
+	}
+	if changed, _, err := b.c.Drain(t.Context(), d); changed || err != nil {
+		t.Errorf("drained a second time: %v", err)
+	}
+	s := b.status()
+	if len(s.Drained) != 1 || s.Drained[0].Node != "one" || s.Drained[0].By != "me" || s.Drained[0].Why != "new disks" || s.Drained[0].Since == nil {
+		t.Fatalf("%+v", s.Drained)
+	}
+	if db := s.service("db"); db.Members[0].Drained == nil || !slices.ContainsFunc(db.Faults, func(f Fault) bool {
+		return f.Node == "one" && f.Level == Warning && strings.HasPrefix(f.What, "one is drained by me ") && strings.HasSuffix(f.What, "ago: new disks.")
+	}) {
+		t.Errorf("%+v", db.Faults)
+	}
+	if _, err := b.c.Ready(t.Context(), Handover{Service: "db", To: "two"}); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "two"}); err != nil {
+		t.Error("a standby cannot be drained:", err)
+	}
+	if _, err := b.c.Ready(t.Context(), Handover{Service: "db", To: "two"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is drained") {
+		t.Error(err)
+	}
+	if _, err := b.c.Ready(t.Context(), Handover{Service: "db", To: "two", Force: true}); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []bool{true, false} {
+		if changed, err := b.c.Undrain(t.Context(), "one"); changed != want || err != nil {
+			t.Error(changed, err)
+		}
+	}
+}
+
+func TestAPausedServiceIsNotDrainedUnlessForced(t *testing.T) {
+	b, _, _ := pair(t)
+	if _, err := b.c.Pause(t.Context(), "db", true, "me", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "one"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "db is paused by me: `understudy resume db` first") {
+		t.Error(err)
+	}
+	if changed, _, err := b.c.Drain(t.Context(), Draining{Node: "one", Force: true}); !changed || err != nil {
+		t.Error(changed, err)
+	}
+}
+
+func TestANodeThatNobodyKnowsIsDrainedByForceOnly(t *testing.T) {
+	b, _, _ := pair(t)
+	var unknown *UnknownError
+	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "thre"}); !errors.As(err, &unknown) || !slices.Equal(unknown.Known, []string{"one", "two"}) {
+		t.Error(err)
+	}
+	if changed, leaving, err := b.c.Drain(t.Context(), Draining{Node: "three", Force: true}); !changed || len(leaving) > 0 || err != nil {
+		t.Error(changed, leaving, err)
+	}
+	if _, _, err := b.c.Drain(t.Context(), Draining{Node: "a/b", Force: true}); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+}
+
+func TestADrainIsWaitedForUntilNothingIsActiveThere(t *testing.T) {
+	b, one, two := pair(t)
+	_, leaving, err := b.c.Drain(t.Context(), Draining{Node: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	brief, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := b.c.Empty(brief, "one", leaving); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "one stays drained, but has not given up yet: db") {
+		t.Error(err)
+	}
+	one.release("db")
+	two.lock("db", "two")
+	two.crumb("db", "two")
+	one.become("db", election.Member{Node: "one", Role: "standby", Health: "ok"}) // it may take it back any moment
+	soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := b.c.Empty(soon, "one", leaving); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	one.become("db", election.Member{Node: "one", Role: "standby", Health: "unfit"})
+	if left, err := b.c.Empty(t.Context(), "one", leaving); err != nil || !slices.Equal(left, []Departure{{"db", "two"}}) {
+		t.Error(left, err)
+	}
+}
+
+func TestWhatLivesIsNotForgotten(t *testing.T) {
+	b := newBed(t)
+	one := b.session()
+	one.activate("db", "one")
+	one.put(paths("db").Control(), election.Control{}, 0)
+	one.put(paths("db").History()+"/n_1", election.Activation{Node: "one"}, 0)
+	one.put(election.NodesDir(root)+"/one", election.Node{Node: "one"}, zk.FlagEphemeral)
+	one.put(election.DrainedDir(root)+"/one", election.Drained{By: "me"}, 0)
+	for _, step := range []struct {
+		name, why string
+		next      func()
+	}{
+		{"db", "one holds the lock of db", func() { one.del(paths("db").Lock()) }},
+		{"db", "the program may still run on one", func() { one.del(paths("db").Crumb()) }},
+		{"db", "one has it in its config", func() {}},
+		{"one", "one is connected", func() { one.del(election.NodesDir(root) + "/one") }},
+		{"one", "one has a part in db", func() { one.del(paths("db").Members() + "/one") }},
+	} {
+		if _, err := b.c.Forget(t.Context(), step.name); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), step.why) {
+			t.Errorf("%s: %v, not %q", step.name, err, step.why)
+		}
+		step.next()
+	}
+	for name, want := range map[string]string{"db": "service", "one": "node"} {
+		if what, err := b.c.Forget(t.Context(), name); what != want || err != nil {
+			t.Errorf("%s: %q, %v", name, what, err)
+		}
+		if _, err := b.c.Forget(t.Context(), name); !errors.Is(err, ErrUnknown) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if b.has(paths("db").Dir()) || b.has(election.DrainedDir(root)+"/one") {
+		t.Error("something is left")
+	}
+}

@@ -1,0 +1,285 @@
+package ensemble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+	"understudy/election/zkmem"
+	"understudy/supervisor/testbed/keytest"
+	"understudy/supervisor/testbed/zktest"
+)
+
+func asked(servers ...string) Asked {
+	return Asked{Config: election.Config{Servers: servers, Timeout: 6 * time.Second, Logger: hclog.NewNullLogger()}, Here: true, Proc: "/nonexistent", Admin: 1}
+}
+
+func embedded(t *testing.T, server *zkmem.Server) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	t.Cleanup(func() {
+		_ = server.Close()
+		if err := <-served; !errors.Is(err, zkmem.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
+var six = Use{Session: 6 * time.Second, Grace: 2 * time.Second}
+
+func has(list []string, part string) bool {
+	return slices.ContainsFunc(list, func(text string) bool { return strings.Contains(text, part) })
+}
+
+func TestServersOfDifferentEnsemblesAreRefused(t *testing.T) {
+	a, b := embedded(t, zkmem.New(zkmem.Config{})), embedded(t, zkmem.New(zkmem.Config{}))
+	for _, brief := range []bool{false, true} {
+		how := asked(a, b)
+		how.Brief = brief
+		r := Look(t.Context(), how)
+		if want := a + " and " + b + " are not servers of one ensemble: two nodes could be active at once"; !has(r.Dangers(), want) {
+			t.Errorf("brief %v: %q", brief, r.Dangers())
+		}
+		if v := r.Judge(six); !brief && len(v.Faults) != 1 {
+			t.Errorf("%+v", v)
+		}
+	}
+}
+
+func TestServersOfOneEnsembleAreKnownAsSuch(t *testing.T) {
+	e := zkmem.NewEnsemble(zkmem.Config{TickTime: time.Second}, zkmem.EnsembleConfig{})
+	t.Cleanup(func() { _ = e.Close() })
+	var servers []string
+	for i := range 3 {
+		servers = append(servers, embedded(t, e.Server(i)))
+	}
+	r := Look(t.Context(), asked(servers...))
+	v := r.Judge(six)
+	if len(v.Faults)+len(r.Dangers()) > 0 || r.Servers[1].Least != 2*time.Second || r.Servers[1].Most != 20*time.Second || r.Servers[2].Tick != time.Second {
+		t.Errorf("%+v %+v", r, v)
+	}
+	if want := "a lost host is taken over after up to 9s: session timeout 6s, tick 1s, then 2s of grace"; !has(v.Notes, want) {
+		t.Errorf("%q", v.Notes)
+	}
+}
+
+func TestAServerThatKeepsNoSessionIsRefused(t *testing.T) {
+	server := zkmem.New(zkmem.Config{})
+	address := embedded(t, server)
+	server.ForgetSessions(true)
+	if v := Look(t.Context(), asked(address)).Judge(six); !has(v.Faults, address+" keeps no session over a reconnect") {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestWhatCannotBeReachedIsNamed(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
+	address := embedded(t, zkmem.New(zkmem.Config{}))
+	r := Look(t.Context(), asked(address, "127.0.0.1:1"))
+	if v := r.Judge(six); len(v.Faults) > 0 || !has(v.Warnings, "127.0.0.1:1 gives no session (") || !has(v.Warnings, "one server") {
+		t.Errorf("%+v", v)
+	}
+	other := web.Listener.Addr().String()
+	r = Look(t.Context(), asked(other))
+	if v := r.Judge(six); r.Reached() || !has(v.Faults, other+" answers, and is no ZooKeeper") {
+		t.Errorf("%+v", v)
+	}
+	r = Look(t.Context(), asked("127.0.0.1:1"))
+	if v := r.Judge(six); r.Reached() || len(v.Faults) > 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestWhatFollowsFromASetup(t *testing.T) {
+	number := func(n int) *int { return &n }
+	server := func(change func(*Server)) Server {
+		s := Server{Address: "zk1:2181", Mode: "follower", Tick: 2 * time.Second, Least: 4 * time.Second, Most: 40 * time.Second, Voters: 3, Purge: number(24), Clients: number(60)}
+		change(&s)
+		return s
+	}
+	same := func(*Server) {}
+	three := func(change func(*Server)) []Server { return []Server{server(change), server(same), server(same)} }
+	for name, c := range map[string]struct {
+		servers []Server
+		use     Use
+		want    string // in the warnings; "": there is none
+	}{
+		"three":        {three(same), six, ""},
+		"one":          {[]Server{server(func(s *Server) { s.Mode, s.Voters = "standalone", 0 })}, six, "ZooKeeper is one server"},
+		"two":          {[]Server{server(func(s *Server) { s.Voters = 2 }), server(func(s *Server) { s.Voters = 2 })}, six, "ZooKeeper is two servers"},
+		"four":         {three(func(s *Server) { s.Voters = 4 }), six, "ZooKeeper is 4 servers, which bear the loss of 1, as 3 do"},
+		"one of three": {[]Server{server(same)}, six, "the config lists 1 of 3 servers"},
+		"purge":        {three(func(s *Server) { s.Purge = number(0) }), six, "zk1:2181 never deletes old snapshots"},
+		"connections":  {three(func(s *Server) { s.Clients = number(3) }), six, "takes 3 connections from one host"},
+		"unlimited":    {three(func(s *Server) { s.Clients = number(0) }), six, ""},
+		"old":          {three(func(s *Server) { s.Version = "3.4.14" }), six, "is ZooKeeper 3.4.14"},
+		"new":          {three(func(s *Server) { s.Version = "3.10.0" }), six, ""},
+		"temporary":    {three(func(s *Server) { s.DataDir, s.temporary = "/tmp/zk", "is in /tmp" }), six, "the dataDir of zk1:2181, /tmp/zk, is in /tmp"},
+		"short":        {three(same), Use{Session: 2 * time.Second}, "session_timeout is 2s, and the servers grant 4s to 40s: sessions last 4s, and programs stop after 2.2s without ZooKeeper"},
+		"long":         {three(same), Use{Session: time.Minute}, "sessions last 40s"},
+		"different":    {three(func(s *Server) { s.Least = 5 * time.Second }), six, "grant different session timeouts"},
+	} {
+		v := Report{Servers: c.servers}.Judge(c.use)
+		if (c.want == "") != (len(v.Warnings) == 0) || c.want != "" && !has(v.Warnings, c.want) || len(v.Faults) > 0 {
+			t.Errorf("%s: %q", name, v)
+		}
+	}
+}
+
+func TestTheAdminServerIsAskedWhereTheWordsAreNotAllowed(t *testing.T) {
+	answer := ""
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/commands/configuration" {
+			fmt.Fprint(w, answer)
+		}
+	}))
+	defer web.Close()
+	_, text, _ := net.SplitHostPort(web.Listener.Addr().String())
+	port, _ := strconv.Atoi(text)
+	answer = `{"client_port": 2181, "data_dir": "/srv/zk/version-2", "tick_time": 500, "max_client_cnxns": 60, "command": "configuration", "error": null}`
+	s := Server{}
+	s.take(admin(t.Context(), "127.0.0.1:2181", port))
+	if s.DataDir != "/srv/zk" || s.Tick != 500*time.Millisecond || s.Clients == nil || *s.Clients != 60 {
+		t.Errorf("%+v", s)
+	}
+	if f := admin(t.Context(), "127.0.0.1:2182", port); f != nil {
+		t.Errorf("%v of another server is taken", f)
+	}
+	answer = `{"hello": 1}`
+	if f := admin(t.Context(), "127.0.0.1:2181", port); f != nil {
+		t.Error(f)
+	}
+}
+
+func TestTheConfigOfAServerOnThisHostIsFoundByItsPort(t *testing.T) {
+	proc, dir := t.TempDir(), t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(proc+"/7/cmdline", "java\x00-cp\x00x\x00org.apache.zookeeper.server.quorum.QuorumPeerMain\x00zoo.cfg\x00")
+	if err := os.Symlink(dir, proc+"/7/cwd"); err != nil {
+		t.Fatal(err)
+	}
+	write(proc+"/8/cmdline", "sleep\x001000\x00")
+	write(dir+"/zoo.cfg", "# a comment=1\ndataDir=/tmp/zk\nclientPort = 2181\nautopurge.purgeInterval=24\ndynamicConfigFile="+dir+"/members\n")
+	write(dir+"/members", "server.1=zk1:2888:3888;2182\nserver.2=zk2:2888:3888:observer;2181\n")
+	for port, want := range map[string]bool{"2181": true, "2182": true, "2183": false} {
+		if f := fromFile(proc, port); (f != nil) != want || want && (f["dataDir"] != "/tmp/zk" || f["autopurge.purgeInterval"] != "24" || f.voters() != 1) {
+			t.Errorf("%s: %v", port, f)
+		}
+	}
+}
+
+// A real ensemble is known by its answers; one that allows no word by its file.
+func TestRealServersAreKnown(t *testing.T) {
+	e := zktest.Start(t, zktest.Config{Servers: 3, ExtraLines: []string{"4lw.commands.whitelist=srvr,conf"}})
+	how := asked(e.ClientAddrs()...)
+	how.Proc = "/proc"
+	r := Look(t.Context(), how)
+	v := r.Judge(six)
+	s := r.Servers[0]
+	if len(v.Faults) > 0 || s.Version != zktest.Version() || s.Voters != 3 || s.Tick != 500*time.Millisecond || s.Least != time.Second || s.Most != 10*time.Second || s.temporary == "" {
+		t.Errorf("%+v\n%+v", s, v)
+	}
+	if !has(v.Notes, "3 servers: services keep running while 1 of them cannot be reached") || !has(v.Warnings, "never deletes old snapshots") {
+		t.Errorf("%+v", v)
+	}
+	if err := e.Kill(1); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := e.WaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+	r = Look(t.Context(), how)
+	if v := r.Judge(six); len(v.Faults) > 0 || !has(v.Warnings, e.ClientAddrs()[1]+" gives no session (") {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestASecureServerIsAskedOverTLSAlone(t *testing.T) {
+	zktest.Need(t)
+	auth := keytest.New(t)
+	auth.Sign(t, "server", net.IPv4(127, 0, 0, 1))
+	auth.Sign(t, "client", nil)
+	secure := ""
+	for secure == "" { // below the ports that the kernel gives to clients, which would take it before the server does
+		address := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(8000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			secure = address
+		}
+	}
+	_, port, _ := net.SplitHostPort(secure)
+	e := zktest.Start(t, zktest.Config{
+		JavaArgs: []string{"-Dzookeeper.serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory"},
+		ExtraLines: []string{
+			"secureClientPort=" + port, "ssl.clientAuth=need", "ssl.keyStore.type=PEM", "ssl.trustStore.type=PEM",
+			"ssl.keyStore.location=" + auth.File("server-both"), "ssl.trustStore.location=" + auth.File("ca"),
+		},
+	})
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for range 1000 { // it opens this port after the plain one
+		if conn, err := net.Dial("tcp", secure); err == nil {
+			_ = conn.Close()
+			break
+		}
+		<-again.C
+	}
+	how := asked(secure)
+	how.TLS = auth.TLS("client")
+	if s := Look(t.Context(), how).Servers[0]; s.Error != "" || s.Version != zktest.Version() || s.DataDir == "" {
+		t.Errorf("%+v", s)
+	}
+	plain := asked(e.ClientAddrs()...)
+	plain.TLS = how.TLS
+	if s := Look(t.Context(), plain).Servers[0]; !strings.Contains(s.Error, "is this the secure port?") {
+		t.Errorf("TLS to the plain port: %q", s.Error)
+	}
+	if s := Look(t.Context(), asked(secure)).Servers[0]; !strings.Contains(s.Error, "zookeeper.tls") {
+		t.Errorf("plain text to the secure port: %q", s.Error)
+	}
+}
+
+func TestARealServerThatAllowsNoWordIsKnownByItsFile(t *testing.T) {
+	e := zktest.Start(t, zktest.Config{ExtraLines: []string{"4lw.commands.whitelist=srvr", "autopurge.purgeInterval=24", "maxClientCnxns=5"}})
+	how := asked(e.ClientAddrs()...)
+	r := Look(t.Context(), how)
+	if s := r.Servers[0]; !slices.Equal(s.Unknown, []string{"autopurge.purgeInterval", "dataDir", "maxClientCnxns", "tickTime"}) {
+		t.Errorf("%+v", s)
+	}
+	how.Proc = "/proc"
+	r = Look(t.Context(), how)
+	if s := r.Servers[0]; len(s.Unknown) > 0 || *s.Purge != 24 || *s.Clients != 5 || s.temporary == "" {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,93 @@
+package ensemble
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// facts are a server's settings, by their names in zoo.cfg.
+type facts map[string]string
+
+// parse reads lines key=value, as in zoo.cfg and in the answer to the word conf.
+func parse(text string) facts {
+	f := facts{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if key, value, ok := strings.Cut(line, "="); ok && !strings.HasPrefix(line, "#") {
+			f[strings.TrimSpace(key)] = strings.TrimSpace(value)
+		}
+	}
+	return f
+}
+
+// adminNames are the names that the AdminServer has for keys of zoo.cfg.
+var adminNames = map[string]string{
+	"client_port": "clientPort", "secure_client_port": "secureClientPort", "data_dir": "dataDir", "data_log_dir": "dataLogDir", "tick_time": "tickTime",
+	"max_client_cnxns": "maxClientCnxns", "min_session_timeout": "minSessionTimeout", "max_session_timeout": "maxSessionTimeout",
+}
+
+// parseAdmin reads the AdminServer's answer to the command configuration; nil: it is none.
+func parseAdmin(text []byte) facts {
+	var answer map[string]any
+	if json.Unmarshal(text, &answer) != nil || answer["command"] != "configuration" {
+		return nil
+	}
+	f := facts{}
+	for theirs, ours := range adminNames {
+		switch value := answer[theirs].(type) {
+		case string:
+			f[ours] = value
+		case float64:
+			f[ours] = strconv.FormatInt(int64(value), 10)
+		}
+	}
+	return f
+}
+
+// add takes over what is not known yet.
+func (f facts) add(more facts) {
+	for key, value := range more {
+		if _, known := f[key]; !known {
+			f[key] = value
+		}
+	}
+}
+
+func (f facts) number(key string) (n int, ok bool) {
+	n, err := strconv.Atoi(f[key])
+	return n, err == nil
+}
+
+func (f facts) milliseconds(key string) time.Duration {
+	n, _ := f.number(key)
+	return time.Duration(n) * time.Millisecond
+}
+
+// voters counts the servers that elect a leader; 0: not known.
+func (f facts) voters() (n int) {
+	for key, value := range f {
+		if strings.HasPrefix(key, "server.") && !strings.Contains(value, ":observer") {
+			n++
+		}
+	}
+	return n
+}
+
+var versionNumber = regexp.MustCompile(`^\d+\.\d+\.\d+`)
+
+// summary reads the answer to the word srvr.
+func summary(text string) (version, mode string) {
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch key {
+		case "Zookeeper version":
+			version = versionNumber.FindString(value)
+		case "Mode":
+			mode = value
+		}
+	}
+	return version, mode
+}

@@ -1,0 +1,217 @@
+package ensemble
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"understudy/election"
+)
+
+// Report is what is known of all servers of a config.
+type Report struct {
+	Servers []Server
+	keeping keeping
+}
+
+// Use is how a config uses the ensemble.
+type Use struct {
+	Session   time.Duration // asked for
+	Floor     time.Duration
+	Grace     time.Duration // the longest of all services
+	Strangers bool
+}
+
+// Verdict is what follows for failovers, in sentences.
+type Verdict struct {
+	Faults   []string `json:"faults"` // it cannot be used
+	Warnings []string `json:"warnings"`
+	Notes    []string `json:"notes"`
+}
+
+// Reached reports whether any server gives sessions.
+func (r Report) Reached() bool {
+	return slices.ContainsFunc(r.Servers, func(s Server) bool { return s.Error == "" })
+}
+
+// Dangers are what can make two copies of a program run, or lose who is active.
+func (r Report) Dangers() (list []string) {
+	if len(r.keeping.strangers) > 0 {
+		list = append(list, fmt.Sprintf("%s and %s are not servers of one ensemble: two nodes could be active at once", r.keeping.first, strings.Join(r.keeping.strangers, ", ")))
+	}
+	for _, s := range r.Servers {
+		if s.temporary != "" {
+			list = append(list, fmt.Sprintf("the dataDir of %s, %s, %s: after a restart of this host ZooKeeper does not know who was active, "+
+				"and no service starts until any lease has ended", s.Address, s.DataDir, s.temporary))
+		}
+	}
+	return list
+}
+
+// Judge says what follows from a report.
+func (r Report) Judge(use Use) Verdict {
+	v := Verdict{Faults: []string{}, Warnings: []string{}, Notes: []string{}}
+	for _, s := range r.Servers {
+		if s.refuses && !r.Reached() {
+			v.Faults = append(v.Faults, s.Error)
+		}
+	}
+	for _, address := range r.keeping.forget {
+		v.Faults = append(v.Faults, fmt.Sprintf("%s keeps no session over a reconnect: a node's lock would end while its program runs", address))
+	}
+	dangers := r.Dangers()
+	if len(r.keeping.strangers) > 0 {
+		v.Faults, dangers = append(v.Faults, dangers[0]), dangers[1:]
+	}
+	v.Warnings = append(v.Warnings, dangers...)
+	if r.Reached() {
+		r.reachable(&v)
+		r.size(&v)
+		r.timing(use, &v)
+		r.settings(&v)
+	}
+	return v
+}
+
+func (r Report) reachable(v *Verdict) {
+	for _, s := range r.Servers {
+		if s.Error != "" {
+			v.Warnings = append(v.Warnings, fmt.Sprintf("%s gives no session (%s): nodes cannot use it when another server fails", s.Address, s.Error))
+		}
+	}
+}
+
+// voters is the size of the ensemble, as far as it is known.
+func (r Report) voters() (n int) {
+	for _, s := range r.Servers {
+		n = max(n, s.Voters)
+		if s.Mode == "standalone" {
+			return 1
+		}
+	}
+	if n == 0 {
+		n = len(r.Servers)
+	}
+	return n
+}
+
+func (r Report) size(v *Verdict) {
+	n, listed := r.voters(), len(r.Servers)
+	switch {
+	case n == 1:
+		v.Warnings = append(v.Warnings, "ZooKeeper is one server: while it is down, no service runs on any node. Three servers bear the loss of one")
+	case n == 2:
+		v.Warnings = append(v.Warnings, "ZooKeeper is two servers: while either is down, no service runs on any node. A third, which may be small, bears that")
+	case n%2 == 0:
+		v.Warnings = append(v.Warnings, fmt.Sprintf("ZooKeeper is %d servers, which bear the loss of %d, as %d do: add one, or take one away", n, (n-1)/2, n-1))
+	default:
+		v.Notes = append(v.Notes, fmt.Sprintf("%d servers: services keep running while %d of them cannot be reached", n, (n-1)/2))
+	}
+	if listed < n {
+		v.Warnings = append(v.Warnings, fmt.Sprintf("the config lists %d of %d servers: nodes lose ZooKeeper, and stop their programs, when those are down, although the others work", listed, n))
+	}
+}
+
+// tick is the length of a tick; where no server tells it, half of the shortest session timeout, as it is by default.
+func (r Report) tick() (tick time.Duration, known bool) {
+	for _, s := range r.Servers {
+		tick, known = max(tick, s.Tick), known || s.Tick > 0
+	}
+	if !known {
+		for _, s := range r.Servers {
+			tick = max(tick, s.Least/2)
+		}
+	}
+	return tick, known
+}
+
+func (r Report) timing(use Use, v *Verdict) {
+	least, most := r.bounds()
+	if len(least) > 1 || len(most) > 1 {
+		v.Warnings = append(v.Warnings, "the servers grant different session timeouts: at a reconnect a session may get shorter, and its programs stop sooner. Give all servers the same bounds")
+	}
+	granted := max(min(use.Session, most[0]), least[len(least)-1])
+	if granted != use.Session {
+		v.Warnings = append(v.Warnings, fmt.Sprintf("session_timeout is %v, and the servers grant %v to %v: sessions last %v, and programs stop after %v without ZooKeeper",
+			use.Session, least[len(least)-1], most[0], granted, election.LeaseLength(election.Counted(granted, use.Floor)).Round(100*time.Millisecond)))
+	}
+	tick, known := r.tick()
+	wait := election.FormerLease{Session: granted, Others: use.Strangers}.Wait(use.Grace)
+	guess := ""
+	if !known {
+		guess = ", which is a guess"
+	}
+	v.Notes = append(v.Notes, fmt.Sprintf("a lost host is taken over after up to %v: session timeout %v, tick %v%s, then %v of grace",
+		(granted+tick+wait).Round(100*time.Millisecond), granted, tick, guess, wait.Round(100*time.Millisecond)))
+}
+
+// bounds are the different shortest and longest timeouts that the servers grant, in order.
+func (r Report) bounds() (least, most []time.Duration) {
+	for _, s := range r.Servers {
+		if s.Error == "" {
+			least, most = append(least, s.Least), append(most, s.Most)
+		}
+	}
+	slices.Sort(least)
+	slices.Sort(most)
+	return slices.Compact(least), slices.Compact(most)
+}
+
+// purge is the one setting that no server tells.
+const purge = "autopurge.purgeInterval"
+
+// few is fewer connections than some supervisors, their guardians and the commands of an operator need from one host.
+const few = 10
+
+func (r Report) settings(v *Verdict) {
+	unknown := map[string][]string{}
+	for _, s := range r.Servers {
+		if s.Purge != nil && *s.Purge == 0 {
+			v.Warnings = append(v.Warnings, s.Address+" never deletes old snapshots (autopurge.purgeInterval is 0): once its disk is full, this server stops. Set it to 24")
+		}
+		if s.Clients != nil && *s.Clients > 0 && *s.Clients < few {
+			v.Warnings = append(v.Warnings, fmt.Sprintf("%s takes %d connections from one host (maxClientCnxns): a supervisor beyond that gets no session, so no program runs on its node", s.Address, *s.Clients))
+		}
+		if s.Version != "" && older(s.Version) {
+			v.Warnings = append(v.Warnings, fmt.Sprintf("%s is ZooKeeper %s: Understudy is tested with 3.8 and 3.9", s.Address, s.Version))
+		}
+		if s.Error == "" && len(s.Unknown) > 0 {
+			what := strings.Join(s.Unknown, ", ")
+			unknown[what] = append(unknown[what], s.Address)
+		}
+	}
+	for what, servers := range unknown {
+		help := "`4lw.commands.whitelist=srvr,conf` in their zoo.cfg allows it, but for autopurge, which is seen on their own hosts"
+		if what == purge {
+			help = "it is seen on their own hosts only"
+		}
+		v.Notes = append(v.Notes, fmt.Sprintf("could not be asked: %s of %s; %s", what, strings.Join(servers, ", "), help))
+	}
+	slices.Sort(v.Notes)
+}
+
+// older reports whether a version is before 3.5, which has other requests.
+func older(version string) bool {
+	var major, minor int
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return err == nil && (major < 3 || major == 3 && minor < 5)
+}
+
+// Line is a server in one line.
+func (s Server) Line() string {
+	if s.Error != "" {
+		return s.Address + ": " + s.Error
+	}
+	parts := []string{}
+	for _, part := range []string{s.Version, s.Mode} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if s.Tick > 0 {
+		parts = append(parts, fmt.Sprintf("tick %v", s.Tick))
+	}
+	parts = append(parts, fmt.Sprintf("grants sessions of %v to %v", s.Least, s.Most))
+	return s.Address + ": " + strings.Join(parts, ", ")
+}

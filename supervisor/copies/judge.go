@@ -1,0 +1,124 @@
+package copies
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Told is what a node says of its copy.
+type Told struct {
+	Node     string
+	Era      int64   // in which both tokens were given: they start again where ZooKeeper has lost its data
+	Followed int64   // the token of the newest promotion whose data it has; 0: of none
+	Toward   int64   // it was told to follow this promotion, and it is not known whether it has the data; 0: that is over
+	Position *uint64 // how far its data goes; nil: that is not known, which is not 0
+	Why      string  // it has none
+	Stands   bool    // its node would take the lock
+	Priority int
+	Chosen   bool // an operator wants it
+}
+
+// Rules are what the config, and the cluster, ask of a promotion.
+type Rules struct {
+	Era      int64  // the present one
+	Promoted int64  // the token of the newest promotion that there ever was; 0: there was none
+	From     int    // so many copies must have told their position
+	MaxLag   uint64 // how far behind the best one a copy may be
+}
+
+// Verdict says who may be promoted.
+type Verdict struct {
+	Node string // "": nobody
+	Why  string // nobody, in words
+}
+
+// counts reports whether a copy's position says anything. One that has followed no promotion has data of its own, and no place among the
+// others, unless there was no promotion yet.
+func (r Rules) counts(t Told) bool {
+	return t.Position != nil && (t.Followed > 0 || t.Toward > 0 || r.Promoted == 0)
+}
+
+// fit reports whether it is known what data a copy has.
+func (r Rules) fit(t Told) bool { return t.Toward == 0 || r.Promoted == 0 }
+
+// mayBeNewer reports whether a copy that was about to follow another promotion may have data that the best one lacks.
+func (r Rules) mayBeNewer(t, best Told) bool {
+	return !r.fit(t) && (t.Toward > best.Followed || t.Toward == best.Followed && *t.Position > *best.Position)
+}
+
+// newer orders copies by their data, and equal ones by name.
+func newer(a, b Told) int {
+	return cmp.Or(cmp.Compare(a.Era, b.Era), cmp.Compare(a.Followed, b.Followed), cmp.Compare(*a.Position, *b.Position), strings.Compare(b.Node, a.Node))
+}
+
+// Judge compares what was told. The order of the copies does not matter.
+func (r Rules) Judge(all []Told) Verdict {
+	var known []Told
+	var unknown []string
+	for _, t := range all {
+		if r.Promoted != 0 && t.Era != r.Era { // what was promoted since has other data
+			t.Followed, t.Toward = 0, 0
+		}
+		if r.counts(t) {
+			known = append(known, t)
+		} else {
+			unknown = append(unknown, t.Node+": "+r.unknown(t))
+		}
+	}
+	slices.Sort(unknown)
+	if need := max(r.From, 1); len(known) < need {
+		why := fmt.Sprintf("%d of %d copies have told their position", len(known), need)
+		if len(unknown) > 0 {
+			why += " (" + strings.Join(unknown, "; ") + ")"
+		}
+		return Verdict{Why: why}
+	}
+	sure := slices.DeleteFunc(slices.Clone(known), func(t Told) bool { return !r.fit(t) })
+	if len(sure) == 0 {
+		return Verdict{Why: "of no copy it is known that it has the data of a primary"}
+	}
+	best := slices.MaxFunc(sure, newer)
+	var open []string
+	for _, t := range known {
+		if r.mayBeNewer(t, best) {
+			open = append(open, t.Node)
+		}
+	}
+	if len(open) > 0 {
+		slices.Sort(open)
+		return Verdict{Why: fmt.Sprintf("the copy on %s may have newer data than that on %s: it was about to follow the lost primary", strings.Join(open, ", "), best.Node)}
+	}
+	var fit []Told
+	for _, t := range sure {
+		if t.Stands && t.Era == best.Era && t.Followed == best.Followed && *best.Position-*t.Position <= r.MaxLag {
+			fit = append(fit, t)
+		}
+	}
+	if len(fit) == 0 {
+		return Verdict{Why: fmt.Sprintf("the copy on %s has the newest data, and its node does not stand for the lock", best.Node)}
+	}
+	first := slices.MaxFunc(fit, func(a, b Told) int {
+		return cmp.Or(chosen(a)-chosen(b), cmp.Compare(a.Priority, b.Priority), newer(a, b))
+	})
+	return Verdict{Node: first.Node}
+}
+
+// unknown is why a copy does not count.
+func (r Rules) unknown(t Told) string {
+	switch {
+	case t.Why != "":
+		return t.Why
+	case t.Position == nil:
+		return "it has no position"
+	}
+	return "it has not followed any promoted copy yet"
+}
+
+func chosen(t Told) int {
+	if t.Chosen {
+		return 1
+	}
+	return 0
+}

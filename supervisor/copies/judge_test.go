@@ -1,0 +1,112 @@
+package copies
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func at(n uint64) *uint64 { return &n }
+
+// copyOf is a copy whose node stands for the lock.
+func copyOf(node string, followed int64, position *uint64) Told {
+	return Told{Node: node, Followed: followed, Position: position, Stands: true}
+}
+
+func TestTheNewestDataWins(t *testing.T) {
+	preferred := func(c Told) Told { c.Priority = 10; return c }
+	chosen := func(c Told) Told { c.Chosen = true; return c }
+	toward := func(token int64, c Told) Told { c.Toward = token; return c }
+	leaves := func(c Told) Told { c.Stands = false; return c }
+	for name, c := range map[string]struct {
+		rules Rules
+		all   []Told
+		want  string
+		why   string
+	}{
+		"the greater position":                      {Rules{Promoted: 5}, []Told{copyOf("a", 5, at(10)), copyOf("b", 5, at(11))}, "b", ""},
+		"a newer promotion beats any position":      {Rules{Promoted: 5, MaxLag: math.MaxUint64}, []Told{copyOf("a", 4, at(1000)), copyOf("b", 5, at(1))}, "b", ""},
+		"an empty position is not 0":                {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(0)), copyOf("b", 5, nil)}, "", "1 of 2 copies have told their position (b: it has no position)"},
+		"0 is a position":                           {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(0)), copyOf("b", 5, at(0))}, "a", ""},
+		"an emptied copy does not win":              {Rules{Promoted: 5}, []Told{preferred(copyOf("a", 5, at(0))), copyOf("b", 5, at(7))}, "b", ""},
+		"a new copy has no place among the others":  {Rules{Promoted: 5, From: 1}, []Told{copyOf("a", 0, at(1000))}, "", "0 of 1 copies have told their position (a: it has not followed any promoted copy yet)"},
+		"unless nobody ever was promoted":           {Rules{From: 2}, []Told{copyOf("a", 0, at(0)), copyOf("b", 0, at(1))}, "b", ""},
+		"data of an earlier life of the cluster":    {Rules{}, []Told{copyOf("a", 0, at(1000)), copyOf("b", 3, at(1))}, "b", ""},
+		"too few have told":                         {Rules{Promoted: 5, From: 3}, []Told{copyOf("a", 5, at(1)), copyOf("b", 5, at(1))}, "", "2 of 3 copies have told their position"},
+		"nobody has told":                           {Rules{}, nil, "", "0 of 1 copies have told their position"},
+		"the preferred one within max_lag":          {Rules{Promoted: 5, MaxLag: 10}, []Told{preferred(copyOf("a", 5, at(90))), copyOf("b", 5, at(100))}, "a", ""},
+		"and not beyond it":                         {Rules{Promoted: 5, MaxLag: 10}, []Told{preferred(copyOf("a", 5, at(89))), copyOf("b", 5, at(100))}, "b", ""},
+		"an operator's choice, if it has the data":  {Rules{Promoted: 5}, []Told{preferred(copyOf("a", 5, at(100))), chosen(copyOf("b", 5, at(100)))}, "b", ""},
+		"and not if it has not":                     {Rules{Promoted: 5}, []Told{copyOf("a", 5, at(100)), chosen(copyOf("b", 5, at(99)))}, "a", ""},
+		"one that only holds data counts":           {Rules{Promoted: 5, From: 2}, []Told{leaves(copyOf("a", 5, at(1))), copyOf("b", 5, at(1))}, "b", ""},
+		"and keeps older data from being promoted":  {Rules{Promoted: 5, From: 2}, []Told{leaves(copyOf("a", 5, at(2))), copyOf("b", 5, at(1))}, "", "the copy on a has the newest data, and its node does not stand for the lock"},
+		"of equal ones the first by name":           {Rules{Promoted: 5}, []Told{copyOf("b", 5, at(1)), copyOf("a", 5, at(1))}, "a", ""},
+		"one on its way has nothing newer":          {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), toward(5, copyOf("b", 4, at(10)))}, "a", ""},
+		"or may have":                               {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), toward(5, copyOf("b", 4, at(11)))}, "", "the copy on b may have newer data than that on a: it was about to follow the lost primary"},
+		"or of a newer promotion":                   {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 4, at(10)), toward(5, copyOf("b", 4, at(9)))}, "", "the copy on b may have newer data than that on a: it was about to follow the lost primary"},
+		"all are on their way":                      {Rules{Promoted: 5}, []Told{toward(5, copyOf("b", 4, at(9)))}, "", "of no copy it is known that it has the data of a primary"},
+		"nobody ever was promoted here":             {Rules{From: 2}, []Told{toward(5, copyOf("a", 4, at(9))), copyOf("b", 0, at(1))}, "a", ""},
+		"data of before a loss of ZooKeeper's":      {Rules{Era: 2, Promoted: 5, From: 2}, []Told{{Node: "a", Stands: true, Era: 1, Followed: 900, Position: at(9)}, {Node: "b", Stands: true, Era: 2, Followed: 5, Position: at(1)}}, "", "1 of 2 copies have told their position (a: it has not followed any promoted copy yet)"},
+		"which counts until another is promoted":    {Rules{Era: 3, From: 2}, []Told{{Node: "a", Stands: true, Era: 1, Followed: 900, Position: at(9)}, {Node: "b", Stands: true, Era: 2, Followed: 5, Position: at(1)}}, "b", ""},
+		"what a node says of its copy is passed on": {Rules{Promoted: 5}, []Told{{Node: "a", Followed: 5, Why: "it has lost data"}}, "", "0 of 1 copies have told their position (a: it has lost data)"},
+	} {
+		if v := c.rules.Judge(c.all); v.Node != c.want || v.Why != c.why {
+			t.Errorf("%s: %+v, want %q, %q", name, v, c.want, c.why)
+		}
+	}
+}
+
+// FuzzJudge: whoever is promoted stands, has told, and has the newest data but for max_lag; and all nodes that know the same say the same.
+func FuzzJudge(f *testing.F) {
+	f.Add([]byte{1, 5, 10, 3, 2, 5, 11, 3}, int64(5), 2, uint64(0))
+	f.Add([]byte{1, 0, 0, 3, 2, 0, 0, 1}, int64(0), 1, uint64(3))
+	f.Fuzz(func(t *testing.T, raw []byte, promoted int64, from int, lag uint64) {
+		r := Rules{Promoted: promoted, From: from % 8, MaxLag: lag}
+		var all []Told
+		for ; len(raw) >= 4 && len(all) < 20; raw = raw[4:] {
+			c := Told{
+				Node: strings.Repeat("n", len(all)+1), Priority: int(raw[0] % 4), Followed: int64(raw[1] % 8), Toward: int64(raw[1] >> 3 % 8), Stands: raw[3]&1 > 0, Chosen: raw[3]&4 > 0,
+			}
+			if raw[3]&2 > 0 {
+				c.Position = at(uint64(raw[2]))
+			}
+			all = append(all, c)
+		}
+		v := r.Judge(all)
+		shuffled := slices.Clone(all)
+		rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		if again := r.Judge(shuffled); again != v {
+			t.Fatalf("%+v, and in another order %+v", v, again)
+		}
+		if (v.Node == "") != (v.Why != "") {
+			t.Fatalf("%+v", v)
+		}
+		if v.Node == "" {
+			return
+		}
+		i, told := slices.IndexFunc(all, func(c Told) bool { return c.Node == v.Node }), 0
+		if c := all[i]; !c.Stands || c.Position == nil || (c.Followed == 0 || c.Toward > 0) && promoted != 0 {
+			t.Fatalf("%+v is promoted", c)
+		}
+		for _, c := range all {
+			if c.Position == nil || c.Followed == 0 && c.Toward == 0 && promoted != 0 {
+				continue
+			}
+			told++
+			if mine := all[i]; c.Toward > 0 && promoted != 0 {
+				if c.Toward > mine.Followed || c.Toward == mine.Followed && *c.Position > *mine.Position && *c.Position-*mine.Position > lag {
+					t.Fatalf("%+v is promoted beside %+v", mine, c)
+				}
+				continue
+			}
+			if mine := all[i]; c.Followed > mine.Followed || c.Followed == mine.Followed && *c.Position > *mine.Position && *c.Position-*mine.Position > lag {
+				t.Fatalf("%+v is promoted beside %+v", mine, c)
+			}
+		}
+		if told < r.From {
+			t.Fatalf("%d have told", told)
+		}
+	})
+}

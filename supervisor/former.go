@@ -1,0 +1,337 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/notify"
+	"understudy/supervisor/handoff"
+	"understudy/supervisor/keyfile"
+	"understudy/supervisor/safefile"
+	"understudy/supervisor/service"
+)
+
+// Former is what a supervisor leaves to the next one of its node on its machine, in case that it is killed together with its guardians: how
+// to close its session, which they would do. It is in a file that nobody else can read, and that is gone after a boot.
+type Former struct {
+	node  string
+	store *keyfile.Store
+	log   hclog.Logger
+	kept  bool // the note is this supervisor's
+}
+
+// NewFormer is that of a real machine.
+func NewFormer(cfg Config) *Former { return formerIn(notify.DefaultDir(), cfg) }
+
+func formerIn(dir string, cfg Config) *Former {
+	h := fnv.New64a()
+	fmt.Fprint(h, cfg.Node)
+	name := strconv.FormatUint(h.Sum64(), 36) + "." + clusterOf(cfg) + sessionFile
+	return &Former{node: cfg.Node, store: &keyfile.Store{Dir: dir, Name: name}, log: cfg.Logger}
+}
+
+// leftSession is the file's text. Servers and credentials are those of the config.
+type leftSession struct {
+	Self     election.Node `json:"self"` // a hash's name may be another node's
+	Maker    box.Maker     `json:"maker"`
+	Dead     bool          `json:"dead,omitempty"` // all programs of that supervisor are
+	Session  int64         `json:"session"`
+	Password []byte        `json:"password"`
+	Timeout  time.Duration `json:"timeout"`
+}
+
+// noteSession notes the session that begins. Until the next one begins, all trees of this process live under it or under none.
+func (f *Former) noteSession(self election.Node, t election.Ticket, maker func() (box.Maker, error)) {
+	if f == nil {
+		return
+	}
+	m, err := maker()
+	var data []byte
+	if err == nil {
+		data, err = json.Marshal(leftSession{self, m, false, t.Session, t.Password, t.Timeout})
+	}
+	if err == nil {
+		f.kept = true
+		err = f.store.Save(data)
+	}
+	if err != nil {
+		f.log.Debug("cannot note how to close the session: if this supervisor is killed with its guardians, its session has to expire", "error", err)
+	}
+}
+
+// end removes this supervisor's note: its session is closed, or has to expire.
+func (f *Former) end() {
+	if f != nil && f.kept {
+		f.drop()
+	}
+}
+
+func (f *Former) drop() {
+	if err := f.store.Save(nil); err != nil {
+		f.log.Debug("cannot remove the note of the session", "error", err)
+	}
+}
+
+// load reads what the supervisor before this one left; nil: there is nothing that can be used.
+func (f *Former) load() *leftSession {
+	if f == nil {
+		return nil
+	}
+	left, err := f.readFile()
+	host, unknown := box.Identity()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil || unknown != nil:
+		f.log.Debug("nothing is known of the session before this one", "file", f.store.Path(), "error", errors.Join(err, unknown))
+		return nil
+	case left.Self.Node != f.node:
+		return nil
+	case left.Maker.Boot != host.Boot: // nothing of it lives, and its session is about to expire, or has
+		f.drop()
+		return nil
+	}
+	return left
+}
+
+func (f *Former) readFile() (*leftSession, error) {
+	data, err := f.store.Load()
+	if err == nil {
+		err = safefile.Own(f.store.Path(), safefile.Secret)
+	}
+	var left leftSession
+	if err == nil {
+		err = json.Unmarshal(data, &left)
+	}
+	if err == nil && (left.Session == 0 || left.Timeout <= 0) {
+		err = errors.New("it names no session")
+	}
+	return &left, err
+}
+
+// Swept notes that all programs of the supervisor of a systemd unit are dead, if that is proved: soon systemd removes the cgroups that
+// show it.
+func Swept(ctx context.Context, unit string) error { return sweptIn(ctx, notify.DefaultDir(), unit) }
+
+func sweptIn(ctx context.Context, dir, unit string) error {
+	files, _ := filepath.Glob(filepath.Join(dir, "*"+sessionFile)) // the pattern is well formed
+	for _, file := range files {
+		f := Former{store: &keyfile.Store{Dir: filepath.Dir(file), Name: filepath.Base(file)}}
+		left, err := f.readFile()
+		if err != nil || left.Maker.Path != unit || left.Maker.EndAll(ctx) != nil {
+			continue // the next supervisor does not close that session
+		}
+		left.Dead = true
+		data, err := json.Marshal(left)
+		if err == nil {
+			err = f.store.Save(data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const sessionFile = ".session"
+
+// closeFormer closes the session of the supervisor before this one, if that was killed together with its guardians. It returns a function that
+// waits until this is over. P2: only if all programs of that supervisor are proved dead; else the session has to expire.
+func (s *supervisor) closeFormer(ctx context.Context) (wait func()) {
+	left := s.cfg.Former.load()
+	if left == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithTimeout(ctx, left.Timeout) // by then it has expired
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.closeLeft(ctx, left)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+const notClosed = "the session of the previous supervisor is not closed: its services wait until it expires"
+
+func (s *supervisor) closeLeft(ctx context.Context, left *leftSession) {
+	name := election.SessionName(left.Session)
+	var err error
+	if !left.Dead {
+		err = left.Maker.EndAll(ctx)
+	}
+	switch {
+	case errors.Is(err, box.ErrSupervised), errors.Is(err, box.ErrElsewhere):
+		s.log.Debug("not closing the session of another supervisor", "session", name, "why", err)
+		return
+	case err != nil && ctx.Err() == nil, err != nil && errors.Is(err, box.ErrUnproved):
+		s.log.Warn(notClosed, "session", name, "error", err)
+		return
+	case err != nil:
+		return
+	}
+	ticket := election.Ticket{
+		Servers: s.cfg.Servers, Session: left.Session, Password: left.Password, Timeout: left.Timeout, Auth: s.cfg.Auth, TLS: s.cfg.TLS,
+	}
+	var dead []election.Release
+	for _, c := range s.cfg.Services {
+		dead = append(dead, election.Paths{Root: s.cfg.Root, Service: c.Name}.Release())
+	}
+	switch err := ticket.CloseFormer(ctx, s.cfg.Dial, s.cfg.Root, left.Self, dead); {
+	case errors.Is(err, election.ErrLeftAlone):
+		s.cfg.Former.drop() // each attempt keeps the session alive
+		s.log.Warn(notClosed, "session", name, "error", err)
+	case err != nil:
+		s.log.Debug("the session of the previous supervisor is not closed", "session", name, "error", err)
+	default:
+		s.log.Warn("the previous supervisor was killed with its guardians: its programs are dead, its session is closed", "session", name)
+	}
+}
+
+// memory is what this node knows of its services, in files that are gone after a boot, when no lease of before lasts.
+type memory struct {
+	node, cluster string
+	log           hclog.Logger
+
+	mu     sync.Mutex // guards stores
+	stores map[string]*keyfile.Store
+}
+
+// NewMemory is the memory of a real machine.
+func NewMemory(cfg Config) service.Memory {
+	return &memory{node: cfg.Node, cluster: clusterOf(cfg), log: cfg.Logger, stores: map[string]*keyfile.Store{}}
+}
+
+// Forget removes what nodes of this machine remember of a cluster whose data begins anew, as an embedded server's does.
+func Forget(root string, servers ...string) {
+	for _, kind := range []string{".known", sessionFile} {
+		files, _ := filepath.Glob(filepath.Join(notify.DefaultDir(), "*."+clusterOf(Config{Root: root, Servers: servers})+kind)) // the pattern is well formed
+		for _, file := range files {
+			_ = os.Remove(file) // another user's stays, and its supervisors wait
+		}
+	}
+}
+
+// kept is a file's text. A hash's name may be another service's.
+type kept struct {
+	Node    string        `json:"node"`
+	Service string        `json:"service"`
+	Known   service.Known `json:"known"`
+}
+
+func (m *memory) of(name string) *keyfile.Store {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.stores[name]; s != nil {
+		return s
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%s", m.node, name)
+	s := &keyfile.Store{Dir: notify.DefaultDir(), Name: strconv.FormatUint(h.Sum64(), 36) + "." + m.cluster + ".known"}
+	m.stores[name] = s
+	return s
+}
+
+// Load returns nothing where nothing is kept.
+func (m *memory) Load(name string) service.Known {
+	data, err := m.of(name).Load()
+	var k kept
+	if err == nil {
+		err = json.Unmarshal(data, &k)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil && os.Geteuid() != 0: // without a runtime directory there is no place that nobody else can write to
+		m.log.Debug("nothing is remembered of the tokens that this node has seen", "service", name, "error", err)
+	case err != nil:
+		m.log.Warn("cannot read which tokens this node has seen: if ZooKeeper comes back with an older copy of its data, this node does not notice", "service", name, "error", err)
+	}
+	if k.Node != m.node || k.Service != name {
+		return service.Known{}
+	}
+	return k.Known
+}
+
+func (m *memory) Save(name string, known service.Known) {
+	data, err := json.Marshal(kept{m.node, name, known})
+	if err == nil {
+		err = m.of(name).Save(data)
+	}
+	if err != nil {
+		m.log.Debug("cannot save which tokens this node has seen", "service", name, "error", err)
+	}
+}
+
+// moveOn does the next step of an upgrade. An error says that the upgrade is given up.
+func (s *supervisor) moveOn(ctx context.Context, t service.Session, m *handoff.Move, stops map[*service.Service]context.CancelCauseFunc) error {
+	sender := handoff.Sender{
+		Session: t, Guard: s.guard, Write: s.envelope, Become: s.cfg.Upgrade.Become, Now: s.cfg.Machine.Now, Log: s.log,
+	}
+	all := make([]handoff.Serving, 0, len(stops))
+	for v, leave := range stops {
+		all = append(all, handoff.Serving{Service: v, Leave: leave})
+	}
+	return m.On(ctx, sender, all, s.unsettled)
+}
+
+// unsettled returns the reason for which an upgrade waits, besides the services.
+func (s *supervisor) unsettled() error {
+	if why := s.credentials.why(); why != "" { // another image would show credentials that cannot open what is in ZooKeeper
+		return fmt.Errorf("%w: %s", handoff.ErrNotNow, why)
+	}
+	if s.credentials.unshown() {
+		return handoff.ErrUnshown
+	}
+	return nil
+}
+
+// envelope is the state for the next image.
+func (s *supervisor) envelope() handoff.Envelope {
+	births, services := s.roster.records()
+	e := handoff.Envelope{
+		Node: s.cfg.Node, Root: s.cfg.Root, Servers: s.cfg.Servers, Since: s.self.Since, Build: s.cfg.Version, Commands: s.commands.Begun(), Births: births,
+		Services: services,
+	}
+	if s.cfg.Agent != nil {
+		e.Agent = s.cfg.Agent.Listen
+	}
+	return e
+}
+
+// adopt takes over the state of a former image of this process. On an error this process has to end: to its guardians that is
+// a supervisor's death, and they do the rest.
+func (s *supervisor) adopt(ctx context.Context) error {
+	left, err := handoff.Open(s.cfg.Handover, s.cfg.Node, s.cfg.Root, s.cfg.Servers)
+	if err != nil {
+		return err
+	}
+	s.cfg.Handover = nil
+	guard, err := s.cfg.Machine.Adopt(ctx, left.Guard, s.cfg.Node, s.log)
+	if err != nil {
+		return err
+	}
+	if err := left.Find(guard.Adopted, s.log); err != nil {
+		return err
+	}
+	s.guard = guard
+	close(s.guarded)
+	s.self.Since = left.Since
+	s.commands.GoOn(left.Commands)
+	s.left = left
+	return nil
+}

@@ -1,0 +1,160 @@
+package guard
+
+import (
+	"errors"
+	"time"
+)
+
+// Effects are what the processes of a tree may have done beside themselves, such as an address or a mount, as a guardian is ready to undo
+// it. They outlive the processes: a tree is settled once it is dead, and they are undone.
+type Effects interface{ Close() }
+
+// Undone is the result of one attempt to undo a tree's effects.
+type Undone struct {
+	Tree uint64
+	Err  error
+}
+
+// owed are a tree's effects in a guardian.
+type owed struct {
+	effects Effects // nil: it has none
+	left    bool    // the supervisor could not, and keeps them for its next session
+	undone  bool
+	busy    bool // an attempt is under way
+	err     error
+	pause   time.Duration // the next one
+	again   time.Duration // not before this
+}
+
+// How long the pause after an attempt that failed is.
+const (
+	firstUndoPause   = time.Second
+	longestUndoPause = 30 * time.Second
+)
+
+// pending reports whether something is not undone.
+func (o *owed) pending() bool { return o.effects != nil && !o.undone }
+
+// owe takes in that a tree's processes may have effects.
+func (w *Ward) owe(t *tree, m *Message) error {
+	if t.lease.ended {
+		return ErrLeaseEnded
+	}
+	e, err := w.hands.Hold(m)
+	if err != nil {
+		return err
+	}
+	t.release()
+	t.effects = e
+	return nil
+}
+
+// settle accepts the supervisor's word about the effects of a dead tree.
+func (t *tree) settle(undone bool) {
+	t.undone, t.left = t.undone || undone, !undone
+	if undone && t.dead {
+		t.leave()
+	}
+}
+
+// release frees what was held to undo the effects.
+func (o *owed) release() {
+	if o.effects != nil {
+		o.effects.Close()
+	}
+}
+
+// undo starts what is due of the undoing, and returns when to look again. P2: no effect is undone before the tree is dead. A supervisor may
+// undo it as well, and the other guardian: a lock decides who does, and shows the others what is left. The second guardian leaves it to the
+// first for a moment.
+func (w *Ward) undo(now time.Duration, l *lease) (next time.Duration) {
+	begin := l.endedAt
+	if w.cfg.Index > 0 && !w.first {
+		begin += CloseHeadStart
+	}
+	for _, t := range l.trees {
+		if !t.dead || !t.pending() || t.busy || t.left {
+			continue
+		}
+		if at := max(begin, t.again); now < at {
+			next = sooner(next, at)
+			continue
+		}
+		t.busy = true
+		w.hands.Undo(t.number, t.effects)
+	}
+	return next
+}
+
+// heardUndone notes the result of an attempt.
+func (w *Ward) heardUndone(now time.Duration, u Undone) {
+	t := w.leases.tree(u.Tree)
+	if t == nil {
+		return
+	}
+	t.busy, t.err = false, u.Err
+	if t.undone = t.undone || u.Err == nil; t.undone {
+		t.err = nil
+		return
+	}
+	t.pause = min(max(2*t.pause, firstUndoPause), longestUndoPause)
+	t.again = now + t.pause
+}
+
+// remains reports whether a dead tree's effects are known to be left.
+func (t *tree) remains() bool { return t.dead && t.pending() && (t.left || t.err != nil) }
+
+// Owe tells the guardians that the tree's processes may have effects from now on, and how to undo them. The caller starts nothing before
+// both know.
+func (t *Entry) Owe(now time.Duration, note []byte) (seq uint64, err error) {
+	if err := t.epoch.leased(now); err != nil {
+		return 0, err
+	}
+	if t.killing || t.ended {
+		return 0, ErrTreeEnded
+	}
+	t.effects = note
+	return t.epoch.ledger.to.ask(now, t.owing()), nil
+}
+
+func (t *Entry) owing() *Message {
+	return &Message{Op: OpEffects, Epoch: t.epoch.Number, Tree: t.Number, Ticket: t.effects, Name: t.Plant.Name}
+}
+
+// Settle tells the guardians that the effects of a dead tree are undone; or that this process keeps them for its next session: then no
+// guardian closes this one.
+func (t *Entry) Settle(undone bool) {
+	if t.effects == nil {
+		return
+	}
+	t.effects = nil
+	t.epoch.ledger.to.broadcast(&Message{Op: OpSettled, Epoch: t.epoch.Number, Tree: t.Number, OK: undone})
+	if t.dead {
+		t.leave()
+	}
+}
+
+// Owes reports whether guardians undo what the tree's processes did, if this process cannot.
+func (t *Entry) Owes() bool { return t.effects != nil }
+
+// Speaks is the version of what a guardian understands. One that is older than its supervisor is replaced before it is told what it does
+// not know.
+const Speaks = SpeaksMove
+
+// SpeaksEffects is the first version that undoes effects.
+const SpeaksEffects = 1
+
+// SpeaksMove is the first version that moves a tree to another lease.
+const SpeaksMove = 2
+
+// ErrOutdated is why a guardian is replaced by one of this version.
+var ErrOutdated = errors.New("it is of an older version")
+
+// Replace kills a guardian, which is replaced, if both serve: the other one watches meanwhile.
+func (p *Pair) Replace(at int) bool {
+	if p.stopped || p.lost || p.slots[at].post != serving || p.slots[1-at].post != serving {
+		return false
+	}
+	p.hands.Kill(at, ErrOutdated)
+	return true
+}

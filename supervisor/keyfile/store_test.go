@@ -1,0 +1,56 @@
+package keyfile
+
+import (
+	"errors"
+	"io/fs"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAStoreKeepsWhatWasGivenLast(t *testing.T) {
+	s := &Store{Dir: t.TempDir() + "/made", Name: "x"}
+	if _, err := s.Load(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing was saved: %v", err)
+	}
+	for _, text := range []string{"one", "two"} {
+		if err := s.Save([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Load(); string(got) != text || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if err := s.Save(nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Load(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it was removed: %v", err)
+	}
+}
+
+// P6: nobody waits for a file system that hangs. What it is given meanwhile is there once it answers.
+func TestAStoreThatHangsIsNotWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		answers := make(chan struct{})
+		s := &Store{Dir: dir, Name: "x", hangs: func() { <-answers }}
+		began := time.Now()
+		if _, err := s.Load(); !errors.Is(err, ErrNoAnswer) {
+			t.Errorf("load: %v", err)
+		}
+		for _, text := range []string{"one", "two", "three"} {
+			if err := s.Save([]byte(text)); !errors.Is(err, ErrNoAnswer) {
+				t.Errorf("save: %v", err)
+			}
+		}
+		if took := time.Since(began); took > 40*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		close(answers)
+		synctest.Wait()
+		if got, err := s.Load(); string(got) != "three" || err != nil {
+			t.Errorf("at last there is %q, %v", got, err)
+		}
+	})
+}

@@ -1,0 +1,209 @@
+// Package ocf runs OCF resource agents (version 1.1 of their interface), and reads what they say of themselves.
+package ocf
+
+import (
+	"cmp"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Resource is what an agent handles.
+type Resource struct {
+	Agent  string // PROVIDER:NAME
+	Name   string // of this instance
+	Params map[string]string
+}
+
+var agentName = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9._-]*):([A-Za-z0-9_][A-Za-z0-9._-]*)$`)
+
+// NameFault says why a text names no agent; "": it does.
+func NameFault(agent string) string {
+	switch rest, class := strings.CutPrefix(agent, "ocf:"); {
+	case class && agentName.MatchString(rest):
+		return fmt.Sprintf("%q: write it without ocf: as %s", agent, rest)
+	case agentName.MatchString(agent):
+		return ""
+	}
+	return fmt.Sprintf("%q is not PROVIDER:NAME, such as heartbeat:Filesystem", agent)
+}
+
+func root() string { return cmp.Or(os.Getenv("OCF_ROOT"), "/usr/lib/ocf") }
+
+// Path is the agent's file.
+func (r Resource) Path() string {
+	provider, name, _ := strings.Cut(r.Agent, ":")
+	return filepath.Join(root(), "resource.d", provider, name)
+}
+
+// environment is what OCF 1.1 gives an agent, and what Pacemaker adds that agents rely on.
+func (r Resource) environment(action Action) []string {
+	provider, name, _ := strings.Cut(r.Agent, ":")
+	env := append(os.Environ(), "OCF_ROOT="+root(), "OCF_RA_VERSION_MAJOR=1", "OCF_RA_VERSION_MINOR=1",
+		"OCF_RESOURCE_INSTANCE="+r.Name, "OCF_RESOURCE_TYPE="+name, "OCF_RESOURCE_PROVIDER="+provider)
+	for key, d := range map[string]time.Duration{"timeout": action.Timeout, "interval": action.Interval} {
+		if d > 0 {
+			env = append(env, fmt.Sprintf("OCF_RESKEY_CRM_meta_%s=%d", key, d.Milliseconds()))
+		}
+	}
+	for _, param := range slices.Sorted(maps.Keys(r.Params)) {
+		env = append(env, "OCF_RESKEY_"+param+"="+r.Params[param])
+	}
+	return env
+}
+
+// Action is one that an agent knows.
+type Action struct {
+	Name              string
+	Timeout, Interval time.Duration // 0: it does not say
+}
+
+// Failed is an action's exit code.
+type Failed struct {
+	Agent, Action string
+	Code          int
+}
+
+// NotRunning is the exit code of a monitor action for what is stopped cleanly.
+const NotRunning = 7
+
+var meanings = map[int]string{
+	1: "it failed", 2: "a parameter is wrong", 3: "the agent does not know this action", 4: "a right is missing", 5: "something is not installed",
+	6: "it is not configured", NotRunning: "it is not running", 8: "it is running as promoted", 9: "it failed as promoted",
+}
+
+func (e *Failed) Error() string {
+	text := fmt.Sprintf("%s %s: exit code %d", e.Agent, e.Action, e.Code)
+	if meaning := meanings[e.Code]; meaning != "" {
+		text += " (" + meaning + ")"
+	}
+	return text
+}
+
+// Run runs an action, with our own output; the error is a *Failed if the agent ended with another code than 0. What it leaves behind
+// when it is killed is the caller's.
+func (r Resource) Run(ctx context.Context, action Action) error {
+	if action.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, action.Timeout, fmt.Errorf("%s %s: killed, it took longer than %v", r.Agent, action.Name, action.Timeout))
+		defer cancel()
+	}
+	cmd := exec.CommandContext(ctx, r.Path(), action.Name)
+	cmd.Env, cmd.Stdout, cmd.Stderr = r.environment(action), os.Stdout, os.Stderr
+	return r.told(ctx, action.Name, cmd.Run())
+}
+
+func (r Resource) told(ctx context.Context, action string, err error) error {
+	exit, ended := errors.AsType[*exec.ExitError](err)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case ended && exit.ExitCode() > 0:
+		return &Failed{r.Agent, action, exit.ExitCode()}
+	}
+	return fmt.Errorf("%s %s: %w", r.Agent, action, err)
+}
+
+// unknownAction is the exit code for an action that an agent does not have.
+const unknownAction = 3
+
+// Validate runs validate-all: the error is what the agent says of the parameters. nil: it finds nothing, or has no such action.
+func (r Resource) Validate(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, r.Path(), "validate-all")
+	cmd.Env, cmd.WaitDelay = r.environment(Action{}), time.Second
+	text, err := cmd.CombinedOutput()
+	err = r.told(ctx, "validate-all", err)
+	if failed, ok := errors.AsType[*Failed](err); ok && failed.Code == unknownAction {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if last := lines[len(lines)-1]; err != nil && last != "" {
+		return fmt.Errorf("%w: %s", err, last)
+	}
+	return err
+}
+
+// Meta is what an agent says of itself.
+type Meta struct {
+	Params   []string
+	Required []string // of them
+	actions  []Action
+}
+
+// Action is what the agent advises for an action; of several the first.
+func (m Meta) Action(name string) Action {
+	for _, a := range m.actions {
+		if a.Name == name {
+			return a
+		}
+	}
+	return Action{Name: name}
+}
+
+// Meta asks the agent.
+func (r Resource) Meta(ctx context.Context) (Meta, error) {
+	cmd := exec.CommandContext(ctx, r.Path(), "meta-data")
+	cmd.Env = Resource{Agent: r.Agent, Name: r.Name}.environment(Action{})
+	cmd.WaitDelay = time.Second
+	text, err := cmd.Output()
+	if err != nil {
+		return Meta{}, r.told(ctx, "meta-data", err)
+	}
+	return parse(text)
+}
+
+func parse(text []byte) (Meta, error) {
+	var doc struct {
+		Params []struct {
+			Name     string `xml:"name,attr"`
+			Required string `xml:"required,attr"`
+		} `xml:"parameters>parameter"`
+		Actions []struct {
+			Name     string `xml:"name,attr"`
+			Timeout  string `xml:"timeout,attr"`
+			Interval string `xml:"interval,attr"`
+		} `xml:"actions>action"`
+	}
+	if err := xml.Unmarshal(text, &doc); err != nil {
+		return Meta{}, fmt.Errorf("read meta-data: %w", err)
+	}
+	var m Meta
+	for _, p := range doc.Params {
+		m.Params = append(m.Params, p.Name)
+		if p.Required == "1" || p.Required == "true" || p.Required == "yes" {
+			m.Required = append(m.Required, p.Name)
+		}
+	}
+	for _, a := range doc.Actions {
+		m.actions = append(m.actions, Action{a.Name, duration(a.Timeout), duration(a.Interval)})
+	}
+	return m, nil
+}
+
+var durationText = regexp.MustCompile(`^\s*([0-9]{1,9})\s*([a-z]*)\s*$`)
+
+// duration reads 20, 20s, 1min or 500ms; 0: it is none.
+func duration(text string) time.Duration {
+	parts := durationText.FindStringSubmatch(text)
+	if parts == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(parts[1]) // nine digits
+	units := map[string]time.Duration{
+		"": time.Second, "s": time.Second, "sec": time.Second, "ms": time.Millisecond, "msec": time.Millisecond, "us": time.Microsecond,
+		"usec": time.Microsecond, "m": time.Minute, "min": time.Minute, "h": time.Hour, "hr": time.Hour,
+	}
+	return time.Duration(n) * units[parts[2]]
+}

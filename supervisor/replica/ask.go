@@ -1,0 +1,125 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"understudy/supervisor/child/probe"
+	"understudy/supervisor/config"
+	"understudy/supervisor/host"
+	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
+)
+
+// Active is the copy that is promoted; the zero value: none is known.
+type Active struct {
+	Node, Host, Address string
+	Era, Token          int64
+}
+
+// environ tells commands what the copy on this node is to be, and whom it follows.
+func (a Active) environ(promoted bool) []string {
+	role := "follower"
+	if promoted {
+		role = "active"
+	}
+	return []string{
+		"UNDERSTUDY_ROLE=" + role, "UNDERSTUDY_ACTIVE_NODE=" + a.Node, "UNDERSTUDY_ACTIVE_HOST=" + a.Host, "UNDERSTUDY_ACTIVE_ADDRESS=" + a.Address,
+	}
+}
+
+// Role is what a copy says that it is.
+type Role string
+
+// The roles.
+const (
+	Unknown  Role = "unknown"
+	Follower Role = "follower"
+	Primary  Role = "primary"
+)
+
+// Exit codes of the role command, as monitors of OCF resource agents have them.
+const (
+	exitFollower = 0
+	exitPrimary  = 8
+)
+
+// asking are the commands that steer a copy in a tree.
+type asking struct {
+	unit  *unit.Unit
+	tree  host.Tree
+	conf  config.Service
+	env   []string
+	token int64
+}
+
+func (a asking) run(ctx context.Context, command config.Command) (said string, code int, err error) {
+	out, code, err := a.unit.Ask(ctx, a.tree, a.conf.Processes[0], command, a.env, a.token, a.conf.Replicated.Timeout)
+	return string(out), code, err
+}
+
+// role asks what the copy is. why says why that is not known.
+func (a asking) role(ctx context.Context) (r Role, why string) {
+	said, code, err := a.run(ctx, a.conf.Replicated.Role)
+	switch {
+	case err != nil:
+		return Unknown, "role: " + err.Error()
+	case code == exitFollower:
+		return Follower, ""
+	case code == exitPrimary:
+		return Primary, ""
+	}
+	return Unknown, fmt.Sprintf("role: exit code %d%s", code, probe.LastLine([]byte(said)))
+}
+
+// position asks how far the copy's data goes. nil: that is not known, which is not 0.
+func (a asking) position(ctx context.Context) (p *uint64, why string) {
+	said, code, err := a.run(ctx, a.conf.Replicated.Position)
+	switch {
+	case err != nil:
+		return nil, "position: " + err.Error()
+	case code != 0:
+		return nil, fmt.Sprintf("position: exit code %d%s", code, probe.LastLine([]byte(said)))
+	case said == "":
+		return nil, "it has no position"
+	}
+	n, err := strconv.ParseUint(said, 10, 64)
+	if err != nil {
+		return nil, "position: no number" + probe.LastLine([]byte(said))
+	}
+	return &n, ""
+}
+
+func (a asking) order(ctx context.Context, command config.Command) error {
+	said, code, err := a.run(ctx, command)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit code %d%s", code, probe.LastLine([]byte(said)))
+	}
+	return err
+}
+
+// askAgain is the pause between questions whose answer is about to change.
+const askAgain = 50 * time.Millisecond
+
+// promote makes the copy the primary: it is that once it says so.
+func (a asking) promote(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, a.conf.Replicated.Timeout, fmt.Errorf("it took longer than %v", a.conf.Replicated.Timeout))
+	defer cancel()
+	if err := a.order(ctx, a.conf.Replicated.Promote); err != nil {
+		return err
+	}
+	for {
+		if r, _ := a.role(ctx); r == Primary && ctx.Err() == nil {
+			return nil
+		}
+		if !wait.For(ctx, askAgain) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// ErrDemoted says that a promoted copy is a follower.
+var ErrDemoted = errors.New("its copy was promoted, and says that it is a follower")

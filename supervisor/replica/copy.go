@@ -1,0 +1,339 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/config"
+	"understudy/supervisor/host"
+	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
+)
+
+// Config configures a copy.
+type Config struct {
+	Service, Node string
+	Unit          *unit.Unit
+	Commands      *unit.Commands
+	Store         func(dir string) Store
+	Logger        hclog.Logger // names the service
+	News          func()       // is told when what Shown returns has changed
+}
+
+// Copy is this node's copy of a replicated program. Its methods may be called by any goroutine.
+type Copy struct {
+	cfg  Config
+	log  hclog.Logger
+	poke chan struct{} // capacity 1: what Keep works with has changed
+	look chan struct{} // capacity 1: the follower has to be looked at
+
+	tells sync.WaitGroup // calls of Tell that ask the copy; none begins while it is held
+
+	mu      sync.Mutex // guards the fields below
+	conf    config.Service
+	active  Active
+	tree    host.Tree     // nil: there is none
+	finish  func() error  // forgets the tree's own lease
+	planted chan struct{} // closed when there is a tree
+	held    bool          // a term has the tree
+	hush    func()        // ends the commands of Tell
+	talk    context.Context
+	want    *parting  // a term waits for the programs
+	run     *unit.Run // nil: it does not run as a follower
+	shown   Shown
+	state   state
+	unread  error // why the state cannot be read; then nothing is known of the data
+}
+
+// Shown is what is known of a follower.
+type Shown struct {
+	Role     Role
+	Why      string // it is not fit; "": as far as is known it is
+	Era      int64
+	Followed int64
+	Toward   int64
+	Position *uint64 // the newest, while it follows
+}
+
+// parting is a term's wish for the programs.
+type parting struct{ got chan parted }
+
+type parted struct {
+	run *unit.Carried
+	err error
+}
+
+var (
+	errParted  = errors.New("it is about to be promoted")
+	errPrimary = errors.New("it says that it is the primary, and this node does not hold the lock")
+	errNotRuns = errors.New("its program does not run")
+	errStale   = errors.New("its tree has ended")
+)
+
+// New makes a copy, which Keep runs.
+func New(cfg Config, conf config.Service) *Copy {
+	c := &Copy{cfg: cfg, log: cfg.Logger, conf: conf, poke: make(chan struct{}, 1), look: make(chan struct{}, 1), planted: make(chan struct{}), shown: Shown{Role: Unknown, Why: errNotRuns.Error()}}
+	c.talk, c.hush = context.WithCancel(context.Background())
+	c.state, c.unread = load(c.store(), cfg.Node, cfg.Service)
+	if c.unread != nil {
+		c.log.Error("it cannot be read what this node's copy has followed: it is not promoted before it has followed a primary", "error", c.unread)
+	}
+	return c
+}
+
+func (c *Copy) store() Store { return c.cfg.Store(c.conf.Replicated.StateDir) }
+
+// Configure puts a config in force.
+func (c *Copy) Configure(conf config.Service) {
+	c.mu.Lock()
+	c.conf = conf
+	c.mu.Unlock()
+	wait.Poke(c.poke)
+}
+
+// Learn tells which copy is promoted; the zero value: none that is known.
+func (c *Copy) Learn(active Active) {
+	c.mu.Lock()
+	changed := c.active != active
+	c.active = active
+	c.mu.Unlock()
+	if changed {
+		wait.Poke(c.look)
+	}
+}
+
+// Shown is what is known of the follower.
+func (c *Copy) Shown() Shown {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.shown
+	s.Era, s.Followed, s.Toward = c.state.Era, c.state.Followed, c.state.Toward
+	return s
+}
+
+// show changes what is shown.
+func (c *Copy) show(change func(*Shown)) {
+	c.mu.Lock()
+	was := c.shown
+	change(&c.shown)
+	changed := c.shown.Role != was.Role || c.shown.Why != was.Why
+	c.mu.Unlock()
+	if changed {
+		c.cfg.News()
+	}
+}
+
+// Tree is the tree that the copy runs in, once there is one that no term has.
+func (c *Copy) Tree(ctx context.Context) (host.Tree, error) {
+	for {
+		c.mu.Lock()
+		tree, planted, held := c.tree, c.planted, c.held
+		c.mu.Unlock()
+		if tree != nil && !held {
+			return tree, nil
+		}
+		select {
+		case <-planted:
+			if held {
+				return nil, errStale // the caller has to free it first
+			}
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Hold gives the tree to a term, with the programs that run in it. Whatever it returns, nothing is started in the tree any more, and the
+// term has to end it, and then to call Free.
+func (c *Copy) Hold(ctx context.Context, tree host.Tree) (*unit.Carried, error) {
+	p := &parting{make(chan parted, 1)}
+	c.mu.Lock()
+	switch {
+	case c.held:
+		c.mu.Unlock()
+		return nil, errNotRuns
+	case c.tree != tree:
+		c.mu.Unlock()
+		return nil, errStale
+	}
+	c.held, c.want = true, p
+	c.hush()
+	c.mu.Unlock()
+	c.tells.Wait()
+	wait.Poke(c.poke)
+	select {
+	case got := <-p.got:
+		return got.run, got.err
+	case <-ctx.Done():
+		go func() {
+			if got := <-p.got; got.run != nil {
+				got.run.Discard()
+			}
+		}()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Free says that the tree which a term had has ended: the copy comes back as a follower in another one.
+func (c *Copy) Free() {
+	c.mu.Lock()
+	if !c.held {
+		c.mu.Unlock()
+		return
+	}
+	c.held = false
+	c.talk, c.hush = context.WithCancel(context.Background())
+	finish := c.uproot()
+	c.mu.Unlock()
+	c.forget(finish)
+	wait.Poke(c.poke)
+}
+
+// uproot forgets a tree that has ended. The caller holds mu.
+func (c *Copy) uproot() (finish func() error) {
+	finish, c.finish, c.tree, c.planted = c.finish, nil, nil, make(chan struct{})
+	return finish
+}
+
+func (c *Copy) forget(finish func() error) {
+	if finish == nil {
+		return
+	}
+	if err := finish(); err != nil {
+		c.log.Debug("the lease of a copy's tree is still held", "error", err)
+	}
+}
+
+// Told is what a copy says when nobody is promoted.
+type Told struct {
+	Era      int64
+	Followed int64
+	Toward   int64
+	Position *uint64
+	Why      string // there is no position
+}
+
+// Tell asks the follower how far its data goes, while nobody is promoted.
+func (c *Copy) Tell(ctx context.Context) Told {
+	c.mu.Lock()
+	a, run, held, kept, unread, talk := c.asking(Active{}), c.run, c.held, c.state, c.unread, c.talk
+	if !held {
+		c.tells.Add(1)
+		defer c.tells.Done()
+	}
+	c.mu.Unlock()
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	defer context.AfterFunc(talk, enough)()
+	t := Told{Era: kept.Era, Followed: kept.Followed, Toward: kept.Toward}
+	switch {
+	case unread != nil:
+		t.Why = "it is not known what it has followed: " + unread.Error()
+		return t
+	case held:
+		t.Why = "it is about to be promoted, or was"
+		return t
+	case run == nil:
+		t.Why = errNotRuns.Error()
+		return t
+	case !wait.Closed(run.Ready()):
+		t.Why = "its program is not ready"
+		return t
+	}
+	role, why := a.role(ctx)
+	if role != Follower {
+		if t.Why = why; role == Primary {
+			t.Why = errPrimary.Error()
+			wait.Poke(c.look)
+		}
+		return t
+	}
+	p, why := a.position(ctx)
+	if p != nil && kept.Followed > 0 && kept.Toward == 0 && *p < kept.Position {
+		p, why = nil, fmt.Sprintf("it has lost data: its position is %d, and was %d", *p, kept.Position)
+	}
+	t.Position, t.Why = p, why
+	return t
+}
+
+// asking are the commands of the copy as it runs now. The caller holds mu.
+func (c *Copy) asking(active Active) asking {
+	return asking{unit: c.cfg.Unit, tree: c.tree, conf: c.conf, env: active.environ(false)}
+}
+
+// keepState keeps a state for good: what it is about happens afterwards.
+func (c *Copy) keepState(change func(*state)) error {
+	c.mu.Lock()
+	next, store := c.state, c.store()
+	c.mu.Unlock()
+	change(&next)
+	if err := save(store, next); err != nil {
+		return fmt.Errorf("keep what the copy has followed: %w", err)
+	}
+	c.mu.Lock()
+	changed := c.state.Followed != next.Followed || c.state.Toward != next.Toward
+	c.state, c.unread = next, nil
+	c.mu.Unlock()
+	if changed {
+		c.cfg.News()
+	}
+	return nil
+}
+
+// Promoting keeps, before the copy is promoted, that its data is that of this promotion.
+func (c *Copy) Promoting(era, token int64) error {
+	return c.keepState(func(s *state) { s.Era, s.Followed, s.Toward = era, token, 0 })
+}
+
+// Promote makes the copy the primary in a term that has its tree.
+func (c *Copy) Promote(token int64) func(context.Context) error {
+	return func(ctx context.Context) error {
+		a := c.promoted(token)
+		began := time.Now()
+		if err := a.promote(ctx); err != nil {
+			return err
+		}
+		c.log.Info("the copy is promoted", "token", token, "took", time.Since(began).Round(time.Millisecond))
+		return nil
+	}
+}
+
+func (c *Copy) promoted(token int64) asking {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.asking(Active{Node: c.cfg.Node})
+	a.env, a.token = Active{Node: c.cfg.Node, Address: c.conf.Replicated.Address}.environ(true), token
+	return a
+}
+
+// Attend looks at a promoted copy until ctx ends, or until it says that it is a follower.
+func (c *Copy) Attend(token int64) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for {
+			a := c.promoted(token)
+			if !wait.For(ctx, a.conf.Replicated.Interval) {
+				return nil
+			}
+			switch r, _ := a.role(ctx); r {
+			case Follower:
+				return ErrDemoted
+			case Primary:
+				if p, _ := a.position(ctx); p != nil {
+					c.reached(*p)
+				}
+			}
+		}
+	}
+}
+
+// reached notes a position. It is kept for good with the next change of the state.
+func (c *Copy) reached(p uint64) {
+	c.mu.Lock()
+	c.state.Position = max(c.state.Position, p)
+	c.mu.Unlock()
+}

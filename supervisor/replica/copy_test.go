@@ -1,0 +1,290 @@
+package replica
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/child"
+	"understudy/supervisor/config"
+	"understudy/supervisor/host"
+	"understudy/supervisor/unit"
+)
+
+// stage is a guard, its trees, and a database in them, of which a test says what it is.
+type stage struct {
+	host.Guard
+	host.Tree
+
+	mu       sync.Mutex // guards what follows
+	primary  bool
+	position string
+	said     []string // what was run, but role and position
+	kept     []byte
+	program  *actor
+	kills    int
+}
+
+func (s *stage) Begin(uint64, []byte) error         { return nil }
+func (s *stage) Extend(uint64, time.Duration) error { return nil }
+func (s *stage) Finish(uint64) error                { return nil }
+func (s *stage) NewTree(context.Context, uint64, string, []byte) (host.Tree, error) {
+	return s, nil
+}
+func (s *stage) ID() (json.RawMessage, error) { return nil, nil }
+func (s *stage) Kill(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kills++
+	if s.program != nil {
+		s.program.end(137)
+		s.program = nil
+	}
+	s.primary = false
+	return nil
+}
+func (s *stage) End(ctx context.Context) error { return s.Kill(ctx) }
+
+func (s *stage) Start(_ context.Context, spec child.Spec) (host.Process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := &actor{done: make(chan struct{})}
+	code := 0
+	switch spec.Argv[0] {
+	case "program":
+		s.said = append(s.said, "start")
+		s.program = a
+		return a, nil
+	case "role":
+		if s.primary {
+			code = exitPrimary
+		}
+	case "position":
+		_, _ = io.WriteString(spec.Stdout, s.position)
+	default:
+		s.said = append(s.said, spec.Argv[0]+" "+value(spec.Env, "UNDERSTUDY_ACTIVE_ADDRESS"))
+		s.primary = spec.Argv[0] == "promote"
+	}
+	a.end(code)
+	return a, nil
+}
+
+func value(env []string, name string) (v string) {
+	for _, e := range env {
+		if after, ok := strings.CutPrefix(e, name+"="); ok {
+			v = after
+		}
+	}
+	return v
+}
+
+func (s *stage) Load() ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept == nil {
+		return nil, fs.ErrNotExist
+	}
+	return s.kept, nil
+}
+
+func (s *stage) Save(data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = data
+	return nil
+}
+
+func (s *stage) heard() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.said, ", ")
+}
+
+func (s *stage) is(primary bool, position string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.primary, s.position = primary, position
+}
+
+// actor is a process.
+type actor struct {
+	once sync.Once
+	done chan struct{}
+	code int
+}
+
+func (a *actor) end(code int) {
+	a.once.Do(func() {
+		a.code = code
+		close(a.done)
+	})
+}
+func (a *actor) Pid() int                   { return 7 }
+func (a *actor) Done() <-chan struct{}      { return a.done }
+func (a *actor) AskRest(syscall.Signal) int { return 0 }
+func (a *actor) Astray() string             { return "" }
+func (a *actor) Kill(context.Context) error { a.end(137); return nil }
+func (a *actor) Signal(syscall.Signal) error {
+	a.end(0)
+	return nil
+}
+func (a *actor) Wait(ctx context.Context) (child.ExitStatus, error) {
+	select {
+	case <-a.done:
+		return child.ExitStatus{Code: a.code}, nil
+	case <-ctx.Done():
+		return child.ExitStatus{}, context.Cause(ctx)
+	}
+}
+
+// follows runs a copy while f looks at it, in virtual time.
+func follows(t *testing.T, f func(t *testing.T, s *stage, c *Copy)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{position: "5"}
+		commands := unit.NewCommands(func() host.Guard { return s }, func() time.Duration { return time.Hour })
+		u := unit.New(unit.Config{Service: "db", Node: "n", Cluster: t.Name(), Logger: hclog.NewNullLogger(), Commands: commands})
+		conf := config.DefaultService("program")
+		conf.Replicated = &config.Replicated{
+			Role: []string{"role"}, Position: []string{"position"}, Promote: []string{"promote"}, Follow: []string{"follow"},
+			PositionsFrom: 1, Interval: time.Second, Timeout: 5 * time.Second,
+		}
+		c := New(Config{
+			Service: "db", Node: "n", Unit: u, Commands: commands, Logger: hclog.NewNullLogger(), News: func() {}, Store: func(string) Store { return s },
+		}, conf)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			c.Keep(ctx)
+		}()
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		f(t, s, c)
+		cancel()
+		<-done
+		u.Close()
+	})
+}
+
+var other = Active{Node: "m", Host: "m", Address: "10.0.0.2", Era: 1, Token: 9}
+
+// From the moment at which it is told to follow, until it says that it has that one's data, a copy does not know what it has.
+func TestAFollowerHasAPromotionsDataOnceItSaysSo(t *testing.T) {
+	follows(t, func(t *testing.T, s *stage, c *Copy) {
+		s.is(false, "")
+		c.Learn(other)
+		time.Sleep(2 * time.Second)
+		if got := c.Shown(); s.heard() != "start, follow 10.0.0.2" || got.Followed != 0 || got.Toward != 9 {
+			t.Errorf("%s: %+v", s.heard(), got)
+		}
+		s.is(false, "40")
+		time.Sleep(2 * time.Second)
+		if got := c.Shown(); got.Followed != 9 || got.Toward != 0 || got.Era != 1 {
+			t.Errorf("in sync: %+v", got)
+		}
+		if kept, err := load(s, "n", "db"); err != nil || kept.Followed != 9 || kept.Position != 40 {
+			t.Errorf("kept: %+v, %v", kept, err)
+		}
+		c.Learn(Active{})
+		for position, fit := range map[string]bool{"40": true, "41": true, "39": false, "": false, "x": false, "-1": false, "0": false} {
+			s.is(false, position)
+			told := c.Tell(t.Context())
+			if (told.Position != nil) != fit || fit && strconv.FormatUint(*told.Position, 10) != position || (told.Why == "") != fit || told.Followed != 9 {
+				t.Errorf("position %q: %+v", position, told)
+			}
+		}
+		if s.heard() != "start, follow 10.0.0.2" {
+			t.Errorf("%s", s.heard())
+		}
+	})
+}
+
+// P1: what says that it is the primary, and was not promoted by a term, is killed, and comes back as a follower.
+func TestAPrimaryWithoutTheLockIsKilled(t *testing.T) {
+	follows(t, func(t *testing.T, s *stage, c *Copy) {
+		s.is(true, "5")
+		time.Sleep(5 * time.Second)
+		if s.heard() != "start, start" || s.kills != 1 {
+			t.Errorf("%s, %d kills", s.heard(), s.kills)
+		}
+		s.is(true, "5")
+		if told := c.Tell(t.Context()); told.Position != nil {
+			t.Errorf("%+v", told)
+		}
+	})
+}
+
+// A term gets the running program, and the copy comes back only when the term's tree is dead.
+func TestATermTakesTheProgramOver(t *testing.T) {
+	follows(t, func(t *testing.T, s *stage, c *Copy) {
+		tree, err := c.Tree(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := c.Hold(t.Context(), tree)
+		if err != nil || run == nil {
+			t.Fatal(run, err)
+		}
+		if told := c.Tell(t.Context()); told.Position != nil {
+			t.Errorf("it tells a position while a term has it: %+v", told)
+		}
+		if err := c.Promoting(1, 12); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Promote(12)(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if s.heard() != "start, promote " || s.kills != 0 {
+			t.Errorf("%s, %d kills", s.heard(), s.kills)
+		}
+		if again, err := c.Hold(t.Context(), tree); again != nil || err == nil {
+			t.Error("two terms have it")
+		}
+		run.Discard()
+		if err := tree.End(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.Free()
+		time.Sleep(3 * time.Second)
+		if got := c.Shown(); s.heard() != "start, promote , start" || got.Followed != 12 || got.Role != Follower {
+			t.Errorf("%s, %+v", s.heard(), got)
+		}
+	})
+}
+
+// A promoted copy that says that it is a follower is no primary any more.
+func TestADemotedPrimaryIsNoticed(t *testing.T) {
+	follows(t, func(t *testing.T, s *stage, c *Copy) {
+		tree, err := c.Tree(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := c.Hold(t.Context(), tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer run.Discard()
+		s.is(true, "70")
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := c.Attend(3)(ctx); err != nil {
+			t.Fatal(err)
+		}
+		s.is(false, "70")
+		if err := c.Attend(3)(t.Context()); !errors.Is(err, ErrDemoted) {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,257 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"understudy/supervisor/child"
+	"understudy/supervisor/config"
+	"understudy/supervisor/host"
+	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
+)
+
+const (
+	proofPatience = 5 * time.Second  // for one attempt to prove a death
+	endPatience   = 30 * time.Second // for all, when this supervisor ends
+	plantAgain    = time.Second
+)
+
+// lasts is the lease of a follower: only its supervisor's end ends it.
+const lasts = 50 * 365 * 24 * time.Hour
+
+// Keep runs the copy as a follower whenever no term has it, until ctx ends. Then it stops the copy.
+func (c *Copy) Keep(ctx context.Context) {
+	var delay time.Duration
+	for ctx.Err() == nil {
+		if c.parts(nil, errNotRuns) || c.isHeld() {
+			delay = 0
+			c.rest(ctx, endless)
+			continue
+		}
+		tree, err := c.plant(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				c.log.Warn("cannot make a container for this node's copy, trying again", "error", err)
+			}
+			c.rest(ctx, plantAgain)
+			continue
+		}
+		began := time.Now()
+		why := c.follow(ctx, tree)
+		if why == nil || ctx.Err() != nil {
+			continue
+		}
+		c.mu.Lock()
+		restart := c.conf.Restart
+		c.mu.Unlock()
+		if delay = min(max(2*delay, restart.Delay), max(restart.MaxDelay, restart.Delay)); time.Since(began) > restart.Within {
+			delay = restart.Delay
+		}
+		if errors.Is(why, unit.ErrChanged) {
+			delay = 0
+		} else {
+			c.log.Warn("this node's copy has ended, starting it again", "why", why, "after", delay)
+		}
+		c.show(func(s *Shown) { *s = Shown{Role: Unknown, Why: why.Error()} })
+		if ended(why) {
+			c.end(ctx)
+		}
+		c.rest(ctx, delay)
+	}
+	c.end(ctx)
+}
+
+const endless = 365 * 24 * time.Hour
+
+// rest waits until something has changed, or for d.
+func (c *Copy) rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		case <-c.poke:
+			if d == endless || c.isHeld() {
+				return
+			}
+		}
+	}
+}
+
+func (c *Copy) isHeld() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held
+}
+
+// parts answers a term that waits for the programs, if there is one.
+func (c *Copy) parts(run *unit.Carried, err error) bool {
+	c.mu.Lock()
+	p := c.want
+	c.want = nil
+	c.mu.Unlock()
+	if p != nil {
+		p.got <- parted{run, err}
+	}
+	return p != nil
+}
+
+func (c *Copy) wanted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.want != nil
+}
+
+// plant makes the tree, if there is none.
+func (c *Copy) plant(ctx context.Context) (host.Tree, error) {
+	c.mu.Lock()
+	tree := c.tree
+	c.mu.Unlock()
+	if tree != nil {
+		return tree, nil
+	}
+	tree, finish, err := c.cfg.Commands.Plant(ctx, c.cfg.Service+"/copy", lasts)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.tree, c.finish = tree, finish
+	close(c.planted)
+	c.mu.Unlock()
+	return tree, nil
+}
+
+// ended reports whether nothing can be started in the tree any more: another node has had it killed, or the guardians were lost.
+func ended(why error) bool {
+	return errors.Is(why, child.ErrTreeEnded) || errors.Is(why, child.ErrLeaseEnded) || errors.Is(why, child.ErrGuardiansLost)
+}
+
+// end ends the tree, with proof, unless a term has it.
+func (c *Copy) end(ctx context.Context) {
+	c.mu.Lock()
+	tree := c.tree
+	if c.held {
+		tree = nil
+	}
+	c.mu.Unlock()
+	if tree == nil || !c.kills(ctx, tree.End) {
+		return
+	}
+	c.mu.Lock()
+	var finish func() error
+	if !c.held && c.tree == tree {
+		finish = c.uproot()
+	}
+	c.mu.Unlock()
+	c.forget(finish)
+}
+
+// kills kills until a death is proved, or, once ctx has ended, for so long.
+func (c *Copy) kills(ctx context.Context, kill func(context.Context) error) bool {
+	var gaveUp time.Time
+	for {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
+		err := kill(bounded)
+		cancel()
+		if err == nil {
+			return true
+		}
+		c.log.Warn("this node's copy is not proved dead yet", "error", err)
+		if ctx.Err() != nil && gaveUp.IsZero() {
+			gaveUp = time.Now().Add(endPatience)
+		}
+		if !gaveUp.IsZero() && time.Now().After(gaveUp) {
+			return false
+		}
+		wait.For(context.WithoutCancel(ctx), proofPause)
+	}
+}
+
+// proofPause keeps attempts that fail at once apart.
+const proofPause = 10 * time.Millisecond
+
+// follow runs the program as a follower once. It returns why it ended, after its death; nil: a term has taken it over.
+func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
+	c.mu.Lock()
+	conf := c.conf
+	c.mu.Unlock()
+	run := c.cfg.Unit.Start(ctx, unit.RunConfig{
+		Tree: tree, Conf: asFollower(conf), Env: Active{}.environ(false), MayStart: func() error { return nil },
+		Health: func(said string) { c.show(func(s *Shown) { s.Why = said }) }, Astray: func(string) {},
+	})
+	defer run.Close()
+	c.mu.Lock()
+	c.run = run
+	c.mu.Unlock()
+	looking, enough := context.WithCancel(ctx)
+	var looks sync.WaitGroup
+	looks.Go(func() { c.keepLooking(looking, run) })
+	parted := func() {
+		enough()
+		looks.Wait()
+		c.mu.Lock()
+		c.run = nil
+		c.mu.Unlock()
+	}
+	for {
+		select {
+		case <-run.Done():
+			parted()
+			return c.stopped(ctx, run, tree, conf)
+		case <-c.poke:
+		}
+		if c.wanted() {
+			parted()
+			run.End(errParted)
+			carried, err := handOver(run)
+			c.parts(carried, err)
+			return nil
+		}
+		c.mu.Lock()
+		conf = c.conf
+		c.mu.Unlock()
+		if run.Outdated(asFollower(conf)) {
+			run.End(unit.ErrChanged)
+		} else {
+			run.Reconfigure(asFollower(conf))
+		}
+	}
+}
+
+// asFollower is the part of a service that a follower has.
+func asFollower(conf config.Service) config.Service {
+	conf.Hooks = config.Hooks{}
+	return conf
+}
+
+func handOver(run *unit.Run) (*unit.Carried, error) {
+	if why := run.Wait(); !errors.Is(why, errParted) {
+		return nil, why
+	}
+	carried, ok := run.HandOver()
+	if !ok {
+		return nil, errNotRuns
+	}
+	return carried, nil
+}
+
+// stopped ends a run, with proof, in an orderly way if nothing speaks against it. It returns why the run has ended.
+func (c *Copy) stopped(ctx context.Context, run *unit.Run, tree host.Tree, conf config.Service) error {
+	why := run.Wait()
+	if ctx.Err() != nil || errors.Is(why, unit.ErrChanged) {
+		run.Stop(ctx, conf, unit.Cut{})
+	}
+	if errors.Is(why, errPrimary) {
+		c.log.Error("this node's copy says that it is the primary, and this node does not hold the lock: it is killed")
+	}
+	if !c.isHeld() { // else the term ends the tree
+		c.kills(ctx, tree.Kill)
+	}
+	return why
+}

@@ -1,0 +1,140 @@
+package replica
+
+import (
+	"context"
+	"time"
+
+	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
+)
+
+const (
+	lookSoon     = 20 * time.Millisecond // while an answer is about to change, and then ever more rarely
+	longestPause = 30 * time.Second      // between two attempts to follow
+	keepEvery    = 10 * time.Second      // how often a position is kept that has grown
+)
+
+// looking is what a follower is told, and what it says.
+type looking struct {
+	c         *Copy
+	run       *unit.Run
+	following Active        // the copy that it was told to follow
+	pause     time.Duration // after a failure
+	again     time.Time     // not before that
+	kept      time.Time     // when its position was kept
+	soon      time.Duration // after which it is looked at again while an answer is about to change
+}
+
+// keepLooking looks at the follower, and has it follow whoever is promoted, until ctx ends.
+func (c *Copy) keepLooking(ctx context.Context, run *unit.Run) {
+	l := &looking{c: c, run: run}
+	for ctx.Err() == nil {
+		next := l.interval()
+		if l.look(ctx) {
+			l.soon = 0
+		} else {
+			l.soon = min(max(2*l.soon, lookSoon), next)
+			next = l.soon
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-timer.C:
+		case <-c.look:
+			l.soon = 0
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+func (l *looking) interval() time.Duration {
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	return l.c.conf.Replicated.Interval
+}
+
+// look asks the follower once, and reports whether it is as it should be.
+func (l *looking) look(ctx context.Context) bool {
+	c := l.c
+	c.mu.Lock()
+	active := c.active
+	a := c.asking(active)
+	c.mu.Unlock()
+	role, why := a.role(ctx)
+	if ctx.Err() != nil {
+		return false
+	}
+	if role == Primary { // P1
+		l.run.End(errPrimary)
+	}
+	ready := wait.Closed(l.run.Ready())
+	if role != Unknown || ready {
+		c.show(func(s *Shown) { s.Role, s.Why = role, why })
+	}
+	switch {
+	case role != Follower || !ready:
+		return false
+	case active.Node == "" || active.Node == c.cfg.Node:
+		return true
+	}
+	return (l.following == active || l.follow(ctx, a, active)) && l.inSync(ctx, a, active)
+}
+
+// follow has the copy follow another one. From then on, until it has that one's data, it is not known what it has.
+func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
+	c := l.c
+	if time.Now().Before(l.again) {
+		return false
+	}
+	err := c.keepState(func(s *state) {
+		if s.Era != active.Era {
+			s.Era, s.Followed = active.Era, 0
+		}
+		s.Toward, s.Position = active.Token, 0
+	})
+	if err == nil {
+		err = a.order(ctx, a.conf.Replicated.Follow)
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	if err != nil {
+		l.pause = min(max(2*l.pause, a.conf.Replicated.Interval), longestPause)
+		l.again = time.Now().Add(l.pause)
+		c.show(func(s *Shown) { s.Why, s.Position = "follow: "+err.Error(), nil })
+		c.log.Warn("this node's copy cannot follow the primary, trying again", "active", active.Node, "error", err, "after", l.pause)
+		return false
+	}
+	l.following, l.pause, l.again = active, 0, time.Time{}
+	c.log.Info("this node's copy follows the primary", "active", active.Node, "address", active.Address, "token", active.Token)
+	return true
+}
+
+// inSync reports whether the copy has the data of the one that it follows.
+func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
+	c := l.c
+	p, why := a.position(ctx)
+	if ctx.Err() != nil {
+		return false
+	}
+	c.show(func(s *Shown) { s.Position, s.Why = p, why })
+	if p == nil {
+		return false
+	}
+	c.mu.Lock()
+	kept, current := c.state, c.active == active
+	c.mu.Unlock()
+	if !current || kept.Followed == active.Token && kept.Toward == 0 && time.Since(l.kept) < keepEvery {
+		c.reached(*p)
+		return current
+	}
+	if err := c.keepState(func(s *state) { s.Followed, s.Toward, s.Position = active.Token, 0, *p }); err != nil {
+		c.show(func(s *Shown) { s.Why = err.Error() })
+		c.log.Warn("it cannot be kept what this node's copy has followed", "error", err)
+		return false
+	}
+	if l.kept = time.Now(); kept.Followed != active.Token || kept.Toward != 0 {
+		c.log.Info("this node's copy has the primary's data", "active", active.Node, "token", active.Token, "position", *p)
+	}
+	return true
+}

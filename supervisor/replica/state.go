@@ -1,0 +1,61 @@
+package replica
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"strconv"
+)
+
+// Store keeps a state where it outlasts a boot. It may hang for a while.
+type Store interface {
+	Load() ([]byte, error) // fs.ErrNotExist: there is none
+	Save(data []byte) error
+}
+
+// FileName is the name of a copy's state, which no other copy of this machine has.
+func FileName(cluster, node, service string) string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%s", node, service)
+	return strconv.FormatUint(h.Sum64(), 36) + "." + cluster + ".copy"
+}
+
+// state is what has to be known of the data after a loss of power.
+type state struct {
+	Node     string `json:"node"` // for people
+	Service  string `json:"service"`
+	Era      int64  `json:"era"`      // in which both tokens were given
+	Followed int64  `json:"followed"` // the token of the newest promotion whose data the copy has; 0: of none
+	// Toward is the token of the primary that the copy was told to follow, until it has that one's data. Meanwhile nobody knows what it has.
+	Toward   int64  `json:"toward,omitempty"`
+	Position uint64 `json:"position"` // the greatest one that it has told since
+}
+
+func load(s Store, node, service string) (state, error) {
+	none := state{Node: node, Service: service}
+	raw, err := s.Load()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return none, nil
+	case err != nil:
+		return none, err
+	}
+	read := none
+	if err := json.Unmarshal(raw, &read); err != nil {
+		return none, err
+	}
+	if read.Node != node || read.Service != service {
+		return none, fmt.Errorf("it is of %s on %s", read.Service, read.Node)
+	}
+	return read, nil
+}
+
+func save(s Store, now state) error {
+	raw, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	return s.Save(raw)
+}

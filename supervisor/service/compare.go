@@ -1,0 +1,188 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/copies"
+	"understudy/supervisor/replica"
+)
+
+const (
+	compareSoon  = 50 * time.Millisecond // while nobody holds the lock: others are about to tell
+	compareLater = 2 * time.Second
+	lookAgain    = time.Minute // watches tell of what matters
+
+	askFor    = 500 * time.Millisecond // all nodes, from the moment at which the lock is seen free
+	askChosen = 5 * time.Second        // the node that an operator has chosen
+)
+
+// comparing is one candidacy's view of all copies.
+type comparing struct {
+	v    *Service
+	all  *election.Copies
+	told election.Copy
+	once bool // something was told
+
+	vacancy int64 // the newest, and since when
+	since   time.Time
+}
+
+// compareCopies tells the other nodes of this node's copy, has it follow whoever is promoted, and compares the copies while nobody is, until
+// ctx ends.
+func (t *stay) compareCopies(ctx context.Context, cand *election.Candidate) {
+	c := &comparing{v: t.v, all: cand.Copies()}
+	pause := compareSoon
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdPatience)
+		defer cancel()
+		if err := c.all.Untell(ctx); err != nil {
+			t.v.log.Debug("what was told of this node's copy ends with the session", "error", err)
+		}
+	}()
+	for ctx.Err() == nil {
+		seen, err := c.all.Look(ctx)
+		if err == nil {
+			pause = c.turn(ctx, seen, pause)
+			err = c.wait(ctx, seen, pause)
+		}
+		if err != nil && ctx.Err() == nil {
+			t.v.log.Debug("cannot look at the copies", "error", err)
+			select {
+			case <-time.After(compareLater):
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// wait returns when another node has told something that counts, this node's copy has changed, or after a pause.
+func (c *comparing) wait(ctx context.Context, seen election.CopiesSeen, pause time.Duration) error {
+	waiting, enough := context.WithCancel(ctx)
+	defer enough()
+	go func() {
+		select {
+		case <-c.v.copy.changed:
+			enough()
+		case <-waiting.Done():
+		}
+	}()
+	err := c.all.Wait(waiting, seen, pause)
+	if waiting.Err() != nil && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// turn acts on what is seen, and returns how long to wait for a change.
+func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause time.Duration) time.Duration {
+	v, here := c.v, c.v.copy
+	conf := v.Given()
+	me := v.node.Self.Node
+	stands, token := here.said()
+	about := election.Copy{Address: conf.Replicated.Address, Stands: stands, Priority: conf.Priority, Promoted: token}
+	if about.Address == "" {
+		about.Address = v.node.Self.Host
+	}
+	if seen.Vacancy == 0 {
+		here.judge(verdictOf{})
+		active := replica.Active{}
+		if one, ok := seen.Of(seen.Holder); ok && one.Promoted == seen.Token && seen.Holder != me {
+			active = replica.Active{Node: one.Node, Host: one.Host, Address: one.Address, Era: seen.Era, Token: one.Promoted}
+		}
+		here.Learn(active)
+		shown := here.Shown()
+		about.Era, about.Followed, about.Toward, about.Why = shown.Era, shown.Followed, shown.Toward, shown.Why
+		c.tell(ctx, about)
+		if seen.Holder != me && active.Node == "" { // it is about to be promoted
+			return c.later(pause)
+		}
+		return lookAgain
+	}
+	here.Learn(replica.Active{})
+	told := here.Tell(ctx)
+	about.Vacancy, about.Era, about.Followed, about.Toward, about.Position, about.Why = seen.Vacancy, told.Era, told.Followed, told.Toward, told.Position, told.Why
+	c.tell(ctx, about)
+	about.Node = me
+	now := verdictOf{vacancy: seen.Vacancy, claims: seen.Claims}
+	if !c.asks(seen) {
+		now.Verdict = c.verdict(conf, seen, about)
+	}
+	if here.judge(now) {
+		v.inbox.news.wake()
+		return compareSoon
+	}
+	return c.later(pause)
+}
+
+// later is the pause after one after which nothing was new.
+func (c *comparing) later(pause time.Duration) time.Duration {
+	if pause > compareLater { // of another time
+		pause = 0
+	}
+	return min(max(2*pause, compareSoon), compareLater)
+}
+
+// tell tells the others, if they do not know it.
+func (c *comparing) tell(ctx context.Context, about election.Copy) {
+	same := about.Position == nil && c.told.Position == nil || about.Position != nil && c.told.Position != nil && *about.Position == *c.told.Position
+	rest, told := about, c.told
+	rest.Position, told.Position = nil, nil
+	if c.once && same && rest == told {
+		return
+	}
+	err := c.all.Tell(ctx, about)
+	if c.once = err == nil; c.once {
+		c.told = about
+	} else if ctx.Err() == nil {
+		c.v.log.Debug("cannot tell the other nodes of this node's copy", "error", err)
+	}
+}
+
+// chosen is the node that an operator wants to be active; "": none.
+func (c *comparing) chosen() string {
+	if s := c.v.inbox.intents.control().Switchover; s != nil {
+		return s.To
+	}
+	return ""
+}
+
+// asks reports whether others may still be about to tell: what they have counts, as long as nobody has to wait for it.
+func (c *comparing) asks(seen election.CopiesSeen) bool {
+	if c.vacancy != seen.Vacancy {
+		c.vacancy, c.since = seen.Vacancy, time.Now()
+	}
+	for _, one := range seen.Copies {
+		limit := askFor
+		if one.Node == c.chosen() {
+			limit = askChosen
+		}
+		if one.Node != c.v.node.Self.Node && one.Vacancy != seen.Vacancy && time.Since(c.since) < limit {
+			return true
+		}
+	}
+	return false
+}
+
+// verdict compares what was told in this vacancy.
+func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, mine election.Copy) copies.Verdict {
+	r := conf.Replicated
+	rules := copies.Rules{Era: seen.Era, Promoted: seen.Promoted, From: r.PositionsFrom, MaxLag: uint64(r.MaxLag)}
+	to := c.chosen()
+	all := []election.Copy{mine}
+	for _, one := range seen.Copies {
+		if one.Node != mine.Node {
+			all = append(all, one)
+		}
+	}
+	var told []copies.Told
+	for _, one := range all {
+		t := copies.Told{Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Position: one.Position, Why: one.Why, Stands: one.Stands, Priority: one.Priority, Chosen: one.Node == to}
+		if one.Vacancy != seen.Vacancy { // what it said was of another time
+			t.Position, t.Why = nil, "it has not told its position yet"
+		}
+		told = append(told, t)
+	}
+	return rules.Judge(told)
+}

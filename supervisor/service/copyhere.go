@@ -1,0 +1,259 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/child"
+	"understudy/supervisor/copies"
+	"understudy/supervisor/host"
+	"understudy/supervisor/keyfile"
+	"understudy/supervisor/replica"
+	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
+)
+
+// A replicated service runs on every node. Here its program is a copy, which a term takes over, with its tree, to promote it. All that
+// this changes for the role machine: the tree of a candidacy is the copy's, a free lock is left to the best copy, and a primary that has
+// failed is not started again before the copies were compared.
+
+// copyHere is this node's copy, over all sessions.
+type copyHere struct {
+	*replica.Copy
+	cease   context.CancelFunc // ends Keep; nil: it has not begun
+	keeps   sync.WaitGroup
+	changed chan struct{} // capacity 1: there is something to tell
+
+	vacancy int64 // the newest one that the service has seen, since when, and when it warned of it
+	vacant  time.Time
+	warned  time.Time
+
+	mu      sync.Mutex // guards the fields below
+	stands  bool       // this node would take the lock
+	token   int64      // of the term in which the copy is the primary; 0: it is not
+	verdict verdictOf
+}
+
+// verdictOf is which copy may be promoted in a vacancy.
+type verdictOf struct {
+	copies.Verdict
+	vacancy int64 // 0: somebody holds the lock, or the copies were not compared yet
+	claims  int32 // so many there were
+}
+
+// newCopyHere makes the copy of a replicated service; nil: it is not one.
+func newCopyHere(node *Node, conf Conf, v *Service) *copyHere {
+	if conf.Replicated == nil {
+		return nil
+	}
+	store := node.Copies
+	if store == nil {
+		store = func(service, dir string) replica.Store {
+			return &keyfile.Store{Dir: dir, Name: replica.FileName(node.Cluster, node.Self.Node, service), Durable: true}
+		}
+	}
+	c := &copyHere{changed: make(chan struct{}, 1)}
+	c.Copy = replica.New(replica.Config{
+		Service: conf.Name, Node: node.Self.Node, Unit: v.unit, Commands: node.Commands, Logger: v.log, News: func() { wait.Poke(c.changed) },
+		Store: func(dir string) replica.Store { return store(conf.Name, dir) },
+	}, conf.Service)
+	return c
+}
+
+// begin runs the copy, once nothing is left of a former supervisor's. It runs on over the sessions.
+func (c *copyHere) begin() {
+	if c == nil || c.cease != nil {
+		return
+	}
+	ctx, cease := context.WithCancel(context.Background())
+	c.cease = cease
+	c.keeps.Go(func() { c.Keep(ctx) })
+}
+
+// close ends the copy.
+func (c *copyHere) close() {
+	if c != nil && c.cease != nil {
+		c.cease()
+		c.keeps.Wait()
+	}
+}
+
+// stand says whether this node would take the lock.
+func (c *copyHere) stand(yes bool) {
+	if c != nil {
+		c.mu.Lock()
+		c.stands = yes
+		c.mu.Unlock()
+	}
+}
+
+// primary says under which token the copy is the primary; 0: it is not.
+func (c *copyHere) primary(token int64) {
+	c.mu.Lock()
+	c.token = token
+	c.mu.Unlock()
+	wait.Poke(c.changed)
+}
+
+func (c *copyHere) said() (stands bool, token int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stands, c.token
+}
+
+func (c *copyHere) judged() verdictOf {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.verdict
+}
+
+// judge notes a verdict, and reports whether it is a new one.
+func (c *copyHere) judge(now verdictOf) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := c.verdict
+	c.verdict = now
+	return was != now
+}
+
+// leaves reports whether this node leaves a free lock to another one's copy for now, because of the copies' data.
+func (t *stay) leaves() bool {
+	v := t.v
+	if v.copy == nil || t.candidacy.opening.Ours() {
+		return false
+	}
+	verdict := v.copy.judged()
+	if verdict.Why == "" {
+		v.view.unpromoted = ""
+	}
+	if verdict.vacancy != 0 && verdict.Node == v.node.Self.Node {
+		t.candidacy.opening = t.candidacy.opening.After(verdict.claims)
+		return false
+	}
+	if now := time.Now(); verdict.vacancy != 0 && verdict.Why != "" && now.Sub(v.copy.since(verdict.vacancy)) > sayAfter {
+		if v.view.unpromoted != verdict.Why && now.Sub(v.copy.warned) > warnEvery {
+			v.copy.warned = now
+			v.log.Warn("no copy is promoted", "why", verdict.Why)
+		}
+		v.view.unpromoted = verdict.Why
+		v.view.announceChange()
+	}
+	t.candidacy.polite = time.Now().Add(leaveFor)
+	return true
+}
+
+const (
+	sayAfter  = 2 * time.Second // a vacancy that lasts longer is told
+	warnEvery = 10 * time.Second
+)
+
+// since is when a vacancy was seen first.
+func (c *copyHere) since(vacancy int64) time.Time {
+	if c.vacancy != vacancy {
+		c.vacancy, c.vacant = vacancy, time.Now()
+	}
+	return c.vacant
+}
+
+// leaveFor is how long a free lock is left to others, unless the copies are compared anew.
+const leaveFor = time.Second
+
+// prepareCopy has the candidacy use the copy's tree.
+func (t *stay) prepareCopy(ctx context.Context) (host.Tree, error) {
+	t.v.copy.Free() // of a former term, whose tree was proved dead
+	return t.v.copy.Tree(ctx)
+}
+
+// takeCopy takes the copy over, for good: P1: from here on its tree falls with the session's lease, and both guardians know that.
+func (t *stay) takeCopy(ctx context.Context) role.Event {
+	v := t.v
+	if v.copy == nil {
+		return role.Event{Kind: role.Armed}
+	}
+	over := v.pace.wait(endless)
+	run, err := v.copy.Hold(ctx, t.tree)
+	if err == nil {
+		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths()))
+	}
+	if err == nil {
+		err = v.copy.Promoting(t.candidacy.birth.Ctime, t.term.claim.Token)
+	}
+	if err == nil {
+		err = t.term.claim.Promotes(ctx)
+	}
+	over()
+	if err == nil {
+		t.run.copy = run
+		return role.Event{Kind: role.Armed}
+	}
+	if run != nil {
+		run.Discard()
+	}
+	switch {
+	case ctx.Err() != nil:
+		return t.over(ctx)
+	case errors.Is(err, election.ErrLost):
+		return role.Event{Kind: role.LockLost}
+	case errors.Is(err, child.ErrLeaseEnded), errors.Is(err, child.ErrGuardiansLost):
+		return role.Event{Kind: role.LeaseOver}
+	}
+	v.log.Error("this node's copy cannot be promoted", "error", err)
+	v.mem.story.failure = err.Error()
+	return role.Event{Kind: role.NoCopy}
+}
+
+// promoting are the parts of a run that promote the copy.
+func (t *stay) promoting(cfg unit.RunConfig) unit.RunConfig {
+	v, run := t.v, t.run.copy
+	if v.copy == nil {
+		return cfg
+	}
+	t.run.copy = nil
+	cfg.Adopt = run
+	if promote := v.copy.Promote(cfg.Token); run != nil {
+		cfg.Promote = func(ctx context.Context) error {
+			if err := cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
+				return err
+			}
+			return promote(ctx)
+		}
+		cfg.Attend = v.copy.Attend(cfg.Token)
+	} else { // what is started anew is no follower of anybody
+		cfg.MayStart = func() error { return errNoCopy }
+	}
+	return cfg
+}
+
+var errNoCopy = errors.New("a copy is promoted only after it has been compared with the others")
+
+// holdCopy makes sure, before the tree of a term is ended, that nothing is started in it any more.
+func (t *stay) holdCopy(ctx context.Context) {
+	c := t.v.copy
+	if c == nil {
+		return
+	}
+	c.primary(0)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdPatience)
+	defer cancel()
+	if run, _ := c.Hold(ctx, t.tree); run != nil {
+		run.Discard()
+	}
+	if t.run.copy != nil {
+		t.run.copy.Discard()
+		t.run.copy = nil
+	}
+}
+
+// holdPatience bounds a wait for commands of a follower, which are killed.
+const holdPatience = time.Second
+
+// freeCopy lets the copy come back as a follower: the term's tree is proved dead.
+func (t *stay) freeCopy() {
+	if t.v.copy != nil {
+		t.v.copy.Free()
+	}
+}

@@ -1,0 +1,67 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+)
+
+// journalctl -p warning has each takeover; a switchover is none, though the node that gave the lock back has not written its end yet.
+func TestATakeoverIsAWarning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		zk := newEnsemble(t)
+		defer zk.server.Close()
+		var log bytes.Buffer
+		h := history{log: hclog.New(&hclog.LoggerOptions{Output: &log, DisableTime: true})}
+		zk.session(func(ctx context.Context, s *election.Session) error {
+			c, _, err := s.NewCandidate(ctx, "db", election.Race)
+			if err != nil {
+				return err
+			}
+			for token, proof := range []election.Proof{election.NoBreadcrumb, election.NoBreadcrumb, "grace"} {
+				e := newEntry(int64(token))
+				now := time.Now()
+				least, most := now.Add(-4*time.Second), now.Add(-6*time.Second)
+				e.story, e.previous = proof, election.Ending{Min: &most, Max: &least}
+				if proof.Fenced() {
+					e.FenceMs = 2000
+				}
+				e.noteStart()
+				if err := h.record(ctx, c, &e, e.Activation); err != nil {
+					return err
+				}
+				if token < 2 && log.Len() > 0 {
+					t.Errorf("activation %d: %s", token, &log)
+				}
+			}
+			return nil
+		})
+		want := `[WARN]  took over without a switchover: previous=a proof=grace proof_took=2s nothing_ran="4s to 6s" token=2`
+		if got := strings.TrimSpace(log.String()); got != want {
+			t.Errorf("%s, not\n%s", got, want)
+		}
+	})
+}
+
+func TestDownTimeIsAsKnown(t *testing.T) {
+	now := time.Now()
+	at := func(before time.Duration) *time.Time { ago := now.Add(-before); return &ago }
+	for want, lost := range map[string]election.Activation{
+		"42ms":        {EndMin: at(42 * time.Millisecond), EndMax: at(42 * time.Millisecond)},
+		"4s to 6s":    {EndMin: at(6 * time.Second), EndMax: at(4 * time.Second)},
+		"at least 4s": {EndMax: at(4 * time.Second)},
+		"unknown":     {},
+		"0s":          {EndMin: at(-time.Second), EndMax: at(-time.Second)},
+	} {
+		if got := downTime(lost, election.Activation{Started: &now}); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package service
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/child"
+	"understudy/supervisor/config"
+	"understudy/supervisor/unit"
+)
+
+// told is the log of a run's end.
+func told(t *testing.T, conf config.Service, failed int, why error) string {
+	t.Helper()
+	var log bytes.Buffer
+	v := made(t, Conf{Service: conf}, func(n *Node) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log, DisableTime: true}) })
+	v.mem.restarts.cfg = conf.Restart
+	for range failed {
+		v.mem.restarts.ended(time.Now(), false, true)
+	}
+	r := v.testStay(t.Context(), Session{}, &grave{})
+	r.run.why = why
+	r.ended()
+	return strings.TrimSpace(log.String())
+}
+
+// journalctl -p warning has each end of a program that nobody ordered, and what follows.
+func TestAnEndThatNobodyOrderedIsAWarning(t *testing.T) {
+	conf := config.Service{Restart: config.Restart{
+		Policy: config.RestartOnFailure, Delay: time.Second, MaxDelay: time.Minute, GiveUpAfter: 5, Within: time.Minute,
+	}}
+	endless, several := conf, conf
+	endless.Restart.GiveUpAfter = 0
+	several.Processes = []config.Process{{Name: "a"}, {Name: "b"}}
+	crash := &unit.Ended{Name: "b", Status: child.ExitStatus{Code: 139, Signal: syscall.SIGSEGV}}
+	exit := func(code int) error { return &unit.Ended{Name: "b", Status: child.ExitStatus{Code: code}} }
+	for _, c := range []struct {
+		conf   config.Service
+		failed int
+		why    error
+		want   string
+	}{
+		{conf, 2, crash, `[WARN]  program crashed: service=db failure="3 of 5" next_start=4s status="killed by SIGSEGV"`},
+		{conf, 4, crash, `[WARN]  program crashed: service=db failure="5 of 5" status="killed by SIGSEGV"`},
+		{endless, 1, exit(3), `[WARN]  program exited: service=db failure=2 next_start=2s status="exit code 3"`},
+		{several, 0, exit(3), `[WARN]  program exited: service=db process=b failure="1 of 5" next_start=1s status="exit code 3"`},
+		{conf, 0, exit(0), `[WARN]  program exited: service=db status="exit code 0"`},
+		{conf, 0, &unit.StartError{Err: errors.New("no such file")}, `[ERROR] the program cannot be started: service=db error="no such file" failure="1 of 2" next_start=1s`},
+		{conf, 1, fmt.Errorf("%w: timeout", unit.ErrUnhealthy), `[ERROR] the service does not work: service=db why="unhealthy: timeout" failure="2 of 5" next_start=2s`},
+		{conf, 0, errRestart, `[INFO]  stopping the service: service=db why="an operator wants it restarted"`},
+	} {
+		if got := told(t, c.conf, c.failed, c.why); got != c.want {
+			t.Errorf("%v:\n%s, not\n%s", c.why, got, c.want)
+		}
+	}
+	once := Conf{Service: conf, Once: true}
+	var log bytes.Buffer
+	v := made(t, once, func(n *Node) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log, DisableTime: true}) })
+	r := v.testStay(t.Context(), Session{}, &grave{})
+	r.run.why = exit(0)
+	if r.ended(); log.String() != "[INFO]  program exited: service=db status=\"exit code 0\"\n" {
+		t.Errorf("a command that was to run once: %s", &log)
+	}
+}
+
+// What is logged of the next start decides nothing: Judge counts.
+func TestTellingAFailureCountsNone(t *testing.T) {
+	v := made(t, Conf{Service: config.Service{Restart: config.Restart{Policy: config.RestartOnFailure, Delay: time.Second, MaxDelay: time.Minute, GiveUpAfter: 2, Within: time.Minute}}}, nil)
+	r := v.testStay(t.Context(), Session{}, &grave{})
+	r.run.why = &unit.Ended{Status: child.ExitStatus{Code: 1}}
+	for range 3 {
+		r.ended()
+	}
+	if n := len(v.mem.restarts.failures); n != 0 {
+		t.Errorf("%d failures", n)
+	}
+}

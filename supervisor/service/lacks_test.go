@@ -1,0 +1,53 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"understudy/supervisor/config"
+	"understudy/supervisor/service/role"
+)
+
+// A node that lacks what the service needs is no candidate, and one again once that is there. It asks nothing while it is no candidate.
+func TestANodeThatLacksSomethingDoesNotStand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		var lack atomic.Pointer[string]
+		missing := "/no/such: no such file"
+		lack.Store(&missing)
+		node := &Node{Lacks: func(config.Service) error {
+			asked.Add(1)
+			if why := lack.Load(); why != nil {
+				return errors.New(*why)
+			}
+			return nil
+		}}
+		n := newInbox(node, Conf{Service: config.DefaultService("true")}, nil, nil)
+		n.intents.known = true
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); n.precheck.checkOften(ctx) }()
+		time.Sleep(time.Hour)
+		if asked.Load() != 0 {
+			t.Errorf("asked %d times without being a candidate", asked.Load())
+		}
+		conf := Conf{Service: config.DefaultService("true")}
+		n.precheck.stand(true)
+		synctest.Wait()
+		if _, bar, why := n.bar(conf); bar != role.Unfit || !strings.HasSuffix(why, missing) {
+			t.Errorf("bar %v, %q", bar, why)
+		}
+		lack.Store(nil)
+		time.Sleep(lookHere + time.Second)
+		if _, bar, why := n.bar(conf); bar != role.NoBar {
+			t.Errorf("bar %v, %q", bar, why)
+		}
+		cancel()
+		<-done
+	})
+}

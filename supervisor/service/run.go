@@ -1,0 +1,365 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/election"
+	"understudy/supervisor/child"
+	"understudy/supervisor/config"
+	"understudy/supervisor/host"
+	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
+)
+
+// Causes that end a run which could go on.
+var (
+	errSwitch    = errors.New("an operator wants another node to be active")
+	errRestart   = errors.New("an operator wants it restarted")
+	errPreferred = errors.New("a preferred node is back")
+)
+
+// run is the newest run of a term's programs.
+type run struct {
+	programs *unit.Run     // nil: there are none
+	adopt    *unit.Carried // the programs of a former image of this process, which the next run continues
+	copy     *unit.Carried // the follower that is about to be promoted
+	first    host.Process
+	why      error         // why the run ended
+	delay    time.Duration // before the next one
+	held     role.Kind     // the event in place of the next run, once automatic takeovers are on again; Again: none
+
+	reloaded <-chan time.Time // fires when the programs have lived long enough after their reload signal
+}
+
+// Run starts the programs, and looks after them until an event ends the run. They may be alive when it returns.
+func (t *stay) Run(ctx context.Context) role.Event {
+	v, adopt := t.v, t.run.adopt
+	t.run.adopt = nil
+	if adopt == nil {
+		v.applyConfig()
+		if !t.list(ctx) {
+			return t.over(ctx)
+		}
+	}
+	if adopt == nil {
+		v.view.showStart(rising)
+	} else {
+		v.view.showStart(working) // the service had come up
+		effects := effectsOf(config.Service{Processes: adopt.Programs})
+		if !effects.Lists(election.Effects{}) { // an older version has not listed them
+			t.term.helpers.Go(func() { _, _ = t.candidacy.cand.Crumb.ListEffects(ctx, idOf(t.tree), effects) })
+		}
+	}
+	var stdin *os.File
+	if v.conf.Once {
+		stdin = os.Stdin
+	}
+	began := time.Now()
+	over := v.pace.wait(windUp) // files of programs that were handed over may hang
+	t.run.programs = v.unit.Start(ctx, t.promoting(unit.RunConfig{
+		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.story.token, MayStart: t.mayStart, Stdin: stdin, Adopt: adopt,
+		Health: v.view.wellness.checked, Astray: v.view.wellness.strayed,
+	}))
+	over()
+	well := t.attend(ctx)
+	over = v.pace.wait(windUp)
+	t.run.why = t.run.programs.Wait()
+	over()
+	t.judgeReload(t.run.why)
+	if first := t.run.programs.First(); first != nil {
+		t.run.first = first
+	}
+	v.view.showReady(false)
+	if v.view.wellness.condition == rising {
+		v.mem.restarts.slow(time.Since(began))
+	}
+	if well > 0 && well >= v.conf.Restart.Within {
+		v.mem.preference.relapses.reset()
+	}
+	if ctx.Err() != nil {
+		return t.over(ctx)
+	}
+	return t.ended()
+}
+
+// list makes the breadcrumb list the effects of the next run: P5. As a rule the claim has done so. It reports false if the term ends before.
+func (t *stay) list(ctx context.Context) bool {
+	defer t.v.pace.wait(endless)()
+	for effects := t.v.effects(); !t.term.listed.Lists(effects); {
+		there, err := t.candidacy.cand.Crumb.ListEffects(ctx, idOf(t.tree), effects)
+		switch {
+		case there && err == nil:
+			t.term.listed = effects
+		case !wait.For(ctx, listAgain): // if the breadcrumb was deleted by hand, the term writes it again
+			return false
+		}
+	}
+	return true
+}
+
+// listAgain is the pause after an attempt to list effects.
+const listAgain = 100 * time.Millisecond
+
+// attend follows events while the programs run, and returns how long they were ready; 0: never.
+func (t *stay) attend(ctx context.Context) (well time.Duration) {
+	v, run := t.v, t.run.programs
+	watching, enough := context.WithCancel(ctx) // executed orders are removed as long as the programs run
+	defer enough()
+	ready, since := run.Ready(), time.Time{}
+	v.inbox.news.wake() // earlier news counts for this run, too
+	t.confirmFailure(watching)
+	var preferred <-chan time.Time // fires when a preferred node has been fit for long enough
+	for {
+		over := v.pace.wait(endless)
+		select {
+		case <-ready:
+			over()
+			ready, since = nil, time.Now()
+			if v.copy != nil {
+				v.copy.primary(v.mem.story.token)
+			}
+			t.term.entry.ready(run.Hooked())
+			v.view.showCondition(working, "")
+			v.offer(Fit)
+			v.view.showReady(true)
+			t.confirm(watching)
+		case <-v.inbox.news:
+			over()
+			if v.applyConfig() && run.Outdated(v.conf.Service) {
+				run.End(unit.ErrChanged)
+				continue
+			}
+			run.Reconfigure(v.conf.Service)
+			v.view.logPause()
+			t.obey(watching, ready == nil)
+			preferred = t.rival(preferred)
+		case <-preferred:
+			run.End(errPreferred)
+		case <-t.run.reloaded:
+			over()
+			t.judgeReload(nil)
+			t.confirm(watching)
+		case <-run.Done():
+			if since.IsZero() {
+				return 0
+			}
+			return time.Since(since)
+		}
+	}
+}
+
+// obey executes operators' orders while the programs run.
+func (t *stay) obey(ctx context.Context, ready bool) {
+	v := t.v
+	switch t.ordered() {
+	case orderSwitchover:
+		t.run.programs.End(errSwitch)
+	case orderRestart:
+		t.run.programs.End(errRestart)
+	case orderReload:
+		t.run.programs.Reload(syscall.Signal(v.conf.ReloadSignal))
+		v.inbox.intents.reload = reload{observed: true}
+		t.run.reloaded = time.After(reloadPatience)
+	default:
+		if ready && v.inbox.intents.late(v.mem.story.token) {
+			t.confirm(ctx)
+		}
+	}
+}
+
+// ordered returns the operators' order for this activation. A restart forgets all failures.
+func (t *stay) ordered() order {
+	o := t.v.inbox.intents.ordered(t.v.mem.story.token)
+	if o == orderRestart {
+		t.v.mem.restarts.reset()
+	}
+	return o
+}
+
+// confirm removes the orders that this activation has executed, or that were for a former one.
+func (t *stay) confirm(ctx context.Context) {
+	takeBack := t.v.inbox.intents.answer(t.v.mem.story.token)
+	if takeBack == nil {
+		return
+	}
+	t.term.helpers.Go(func() {
+		wait.For(ctx, settling) // no urgent work waits for it
+		if err := t.candidacy.cand.Control.Amend(ctx, takeBack); err != nil && ctx.Err() == nil {
+			t.v.log.Warn("cannot remove an operator's order", "error", err)
+		}
+	})
+}
+
+// rival arms, keeps or disarms the timer for a preferred node.
+func (t *stay) rival(armed <-chan time.Time) <-chan time.Time {
+	now, _ := t.v.inbox.intents.read()
+	after, there := t.v.mem.preference.rival(time.Now(), now)
+	switch {
+	case !there:
+		return nil
+	case armed == nil:
+		return time.After(after)
+	}
+	return armed
+}
+
+// ended logs how the run ended, and returns the event.
+func (t *stay) ended() role.Event {
+	v, why := t.v, t.run.why
+	switch {
+	case errors.Is(why, child.ErrLeaseEnded), errors.Is(why, child.ErrGuardiansLost):
+		return role.Event{Kind: role.LeaseOver}
+	case errors.Is(why, unit.ErrChanged), errors.Is(why, errPreferred), errors.Is(why, errSwitch), errors.Is(why, errRestart):
+		v.log.Info("stopping the service", "why", why)
+	default:
+		t.logFailure()
+	}
+	switch {
+	case errors.Is(why, errSwitch):
+		return role.Event{Kind: role.SwitchAsked}
+	case errors.Is(why, errPreferred):
+		return role.Event{Kind: role.PreferredBack}
+	}
+	if v.copy != nil && t.anew() { // the copies are compared before any is promoted
+		return role.Event{Kind: role.SwitchAsked}
+	}
+	v.view.showCondition(t.afterwards(), why.Error()+t.forecast())
+	if t.anew() {
+		return role.Event{Kind: role.Changed}
+	}
+	return role.Event{Kind: role.Ended}
+}
+
+// anew reports whether the run was ended only to start another one.
+func (t *stay) anew() bool {
+	return errors.Is(t.run.why, unit.ErrChanged) || errors.Is(t.run.why, errRestart)
+}
+
+// afterwards is the condition of programs whose run has ended.
+func (t *stay) afterwards() condition {
+	if t.anew() {
+		return rising
+	}
+	return backing
+}
+
+// HandOver prepares the term to go on in another image of this process.
+func (t *stay) HandOver(context.Context) role.Event {
+	v := t.v
+	if v.Removed() || t.run.programs == nil {
+		return role.Event{Kind: role.NotHandedOver}
+	}
+	run, ok := t.run.programs.HandOver()
+	if !ok {
+		return role.Event{Kind: role.NotHandedOver}
+	}
+	t.closeRun()
+	t.unwatch()
+	t.term.entry.settle()
+	claim, err := t.term.claim.Carry()
+	var c *Carried
+	if err == nil {
+		c, err = carry(claim, t.term.entry.Activation, t.tree, run)
+	}
+	if err != nil {
+		v.log.Warn("cannot hand the activation over, ending it", "error", err)
+		run.Discard()
+		return role.Event{Kind: role.StopAsked}
+	}
+	v.carried = c
+	return role.Event{Kind: role.HandedOver}
+}
+
+// Stop asks the programs to end, and waits for that as long as it may. If another event ends the term meanwhile, Stop reports it.
+func (t *stay) Stop(ctx context.Context) role.Event {
+	if t.run.programs == nil { // the term ended before anything was started
+		return role.Event{Kind: role.Stopped}
+	}
+	goesOn := ctx.Err() == nil
+	defer t.v.pace.wait(t.run.programs.StopsWithin(t.v.conf.Service))()
+	t.run.programs.Stop(ctx, t.v.conf.Service, unit.Cut{LockLost: t.term.lost, LeaseEnded: t.s.Ended()})
+	if goesOn && ctx.Err() != nil {
+		return t.over(ctx)
+	}
+	return role.Event{Kind: role.Stopped}
+}
+
+// Clear kills processes that the programs left behind, until their death is proved or the term has to end. The programs may start again
+// in the same tree.
+func (t *stay) Clear(ctx context.Context) role.Event {
+	v := t.v
+	for {
+		bounded, cancel := context.WithTimeout(ctx, proofPatience)
+		over := v.pace.wait(proofPatience)
+		err := t.tree.Kill(bounded)
+		over()
+		cancel()
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return t.over(ctx)
+		}
+		v.log.Error("processes that the program left behind do not die", "error", err)
+		v.view.showCondition(unproved, unprovedDeath(err))
+	}
+	t.closeRun()
+	if t.leaseOver() { // the lease's end killed the programs: they did not fail
+		return role.Event{Kind: role.LeaseOver}
+	}
+	return role.Event{Kind: role.Proved}
+}
+
+// closeRun ends the goroutines that listen to the programs.
+func (t *stay) closeRun() {
+	if t.run.programs != nil {
+		defer t.v.pace.wait(windUp)()
+		t.run.programs.Close()
+		t.run.programs = nil
+	}
+}
+
+// reloadPatience is how long the programs have to live after their reload signal: it kills one that has no handler for it.
+const reloadPatience = time.Second
+
+// judgeReload notes what a reload that is still observed has led to: why the run ended, or nil if it goes on.
+func (t *stay) judgeReload(why error) {
+	if t.run.reloaded == nil {
+		return
+	}
+	t.run.reloaded = nil
+	v, who := t.v, t.v.name
+	var ended *unit.Ended
+	if errors.As(why, &ended) && len(v.conf.Processes) > 1 {
+		who += "'s process " + ended.Name
+	}
+	v.inbox.intents.reload = reload{failed: failedReload(why, who, syscall.Signal(v.conf.ReloadSignal))}
+}
+
+// failedReload says what went wrong if a program has ended right after its reload signal.
+func failedReload(why error, who string, sig syscall.Signal) string {
+	var ended *unit.Ended
+	switch {
+	case !errors.As(why, &ended):
+		return ""
+	case ended.Status.Signal == sig:
+		return fmt.Sprintf("%s ended by %s within %v; it has no handler for its reload signal: set reload_signal, or use restart",
+			who, unix.SignalName(sig), reloadPatience)
+	}
+	return fmt.Sprintf("%s ended within %v of its reload signal, %s: %s", who, reloadPatience, unix.SignalName(sig), unit.Describe(ended.Status))
+}
+
+// confirmFailure tells the command that has ordered a reload that it failed.
+func (t *stay) confirmFailure(ctx context.Context) {
+	if t.v.inbox.intents.reload.failed != "" {
+		t.confirm(ctx)
+	}
+}

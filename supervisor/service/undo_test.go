@@ -1,0 +1,132 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/host"
+	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
+)
+
+// owing is a service that has stopped its programs, and whose undo fails so often.
+func owing(t *testing.T, failures int) (v *Service, tries *int) {
+	tries = new(int)
+	guard := shell{run: func(context.Context, []string) int {
+		if *tries++; *tries <= failures {
+			return 32
+		}
+		return 0
+	}}
+	v = made(t, Conf{}, func(n *Node) {
+		n.Commands = unit.NewCommands(func() host.Guard { return guard }, empty{}.Now)
+	})
+	v.Remember(Record{Name: "db", Debts: []unit.Debt{{Name: "fs", Command: []string{"umount"}, Timeout: time.Second}}})
+	v.state = role.State{Place: role.Undoing, Claimed: true, Cause: role.SwitchAsked}
+	v.view.enter(v.state.Role(), election.SwitchAsked)
+	t.Cleanup(v.Close)
+	return v, tries
+}
+
+// P2: an address or a mount that stays would be on two hosts.
+func TestTheLockIsKeptUntilAllIsUndone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, tries := owing(t, 5)
+		var told []bool
+		stay := v.testStay(t.Context(), Session{Session: &election.Session{}}, shellTree{told: &told})
+		done := make(chan role.Event, 1)
+		go func() { done <- stay.Undo(t.Context()) }()
+		time.Sleep(5 * time.Second)
+		if synctest.Wait(); len(done) > 0 {
+			t.Fatalf("%v, undone %d times", <-done, *tries)
+		}
+		if m := <-v.view.announcer.newest; m.Role != election.RoleStopping || m.Health != election.HealthFailing || m.Why != "not undone: fs: exit code 32, next try in 4s" {
+			t.Errorf("status %+v", m)
+		}
+		if e := <-done; e.Kind != role.Settled || *tries != 6 || v.unit.Owes() {
+			t.Errorf("%v, undone %d times, still owed: %v", e.Kind, *tries, v.unit.Owed())
+		}
+		if !slices.Equal(told, []bool{true}) {
+			t.Errorf("the guardians are told %v", told)
+		}
+	})
+}
+
+// A supervisor that stops, or whose session is over, cannot keep the lock for ever. It gives nothing back, and goes on undoing.
+func TestWhatIsNotUndoneIsLeftToTheNextSession(t *testing.T) {
+	for name, leaves := range map[string]bool{"stops": true, "asked twice to stop": false} {
+		synctest.Test(t, func(t *testing.T) {
+			v, tries := owing(t, 7)
+			leave, hurry := make(chan struct{}), make(chan struct{})
+			v.node.Hurry = hurry
+			var told []bool
+			stay := v.testStay(t.Context(), Session{Session: &election.Session{}, Leave: leave}, shellTree{told: &told})
+			done := make(chan role.Event, 1)
+			go func() { done <- stay.Undo(t.Context()) }()
+			began := time.Now()
+			if leaves {
+				close(leave)
+			} else {
+				close(hurry)
+			}
+			if e := <-done; e.Kind != role.Unsettled || leaves != (time.Since(began) == stopPatience) {
+				t.Errorf("%s: %v after %v", name, e.Kind, time.Since(began))
+			}
+			if !slices.Equal(told, []bool{false}) { // then they close no session
+				t.Errorf("%s: the guardians are told %v", name, told)
+			}
+			time.Sleep(5 * time.Minute)
+			if v.unit.Owes() {
+				t.Errorf("%s: not undone after %d attempts", name, *tries)
+			}
+		})
+	}
+}
+
+// In place, a program is not started beside what it has left.
+func TestNothingStartsBesideWhatIsNotUndone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v, tries := owing(t, 1)
+		v.state.Then = role.Judge
+		stay := v.testStay(t.Context(), Session{Session: &election.Session{}}, shellTree{})
+		for _, want := range []role.Kind{role.Unsettled, role.Settled} {
+			if e := stay.Undo(t.Context()); e.Kind != want {
+				t.Errorf("%v after %d attempts, want %v", e.Kind, *tries, want)
+			}
+		}
+	})
+}
+
+// P5: what its own host has to prove, no delay does.
+func TestNoDelayIsAProofWhereTheBreadcrumbSaysSo(t *testing.T) {
+	for name, crumb := range map[string]election.BreadCrumb{
+		"alive":       {Leftover: election.Leftover{Known: true}},
+		"not undone":  {Effects: election.Effects{Left: election.EffectsLeft{"vip"}}},
+		"needs proof": {Effects: election.Effects{NeedProof: election.EffectsLeft{"data"}}},
+	} {
+		if undelayed(&crumb) == nil {
+			t.Errorf("%s: a delay is a proof", name)
+		}
+	}
+	if err := undelayed(&election.BreadCrumb{Effects: election.Effects{Names: []string{"vip"}, UndoMs: 1}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A term may end while the breadcrumb does not list its effects yet: then there is nothing to stop, and nothing to hand over.
+func TestATermMayEndBeforeItsEffectsAreListed(t *testing.T) {
+	v := made(t, Conf{}, nil)
+	over, end := context.WithCancel(t.Context())
+	end()
+	stay := v.testStay(t.Context(), Session{Session: &election.Session{}}, shellTree{})
+	if e := stay.HandOver(over); e.Kind != role.NotHandedOver {
+		t.Errorf("handed over: %v", e.Kind)
+	}
+	if e := stay.Stop(over); e.Kind != role.Stopped {
+		t.Errorf("stopped: %v", e.Kind)
+	}
+}

@@ -1,0 +1,350 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"understudy/election"
+	"understudy/fencing/agent"
+	"understudy/supervisor/child"
+	"understudy/supervisor/failsafe"
+	"understudy/supervisor/handoff"
+	"understudy/supervisor/service"
+	"understudy/supervisor/wait"
+)
+
+// sessions opens one session after the other until ctx ends.
+func (s *supervisor) sessions(ctx context.Context) error {
+	ctx, done := context.WithCancelCause(ctx)
+	defer done(nil)
+	ensemble := election.New(election.Config{
+		Servers: s.cfg.Servers, Root: s.cfg.Root, Timeout: s.cfg.Timeout, Floor: s.cfg.Floor, Auth: s.cfg.Auth, TLS: s.cfg.TLS, Node: s.self,
+		Logger: s.log.Named("election"), Dial: s.cfg.Dial, Now: s.cfg.Machine.Now, Strangers: s.cfg.Strangers,
+	})
+	defer ensemble.Wait()
+	first := uint64(1)
+	if s.left != nil {
+		first = s.left.Epoch
+	} else {
+		defer s.closeFormer(ctx)()
+	}
+	defer s.cfg.Former.end()
+	for epoch := first; ; epoch++ {
+		began := s.cfg.Machine.Now()
+		err := s.open(ctx, ensemble, epoch)
+		switch {
+		case errors.Is(err, errUnresumed):
+			return err
+		case errors.Is(err, service.ErrUndead) && ctx.Err() != nil:
+			return err
+		case ctx.Err() != nil, s.roster.done():
+			return nil
+		}
+		if errors.Is(err, election.ErrNoAuth) {
+			s.credentials.refused(ensemble)
+		}
+		if s.cfg.Machine.Now()-began > settled {
+			s.trouble = 0
+		}
+		lost := errors.Is(err, election.ErrLeaseEnding) || errors.Is(err, election.ErrExpired)
+		if lost && s.trouble == 0 {
+			s.trouble = minTrouble
+			s.log.Warn("the ZooKeeper session is over, opening a new one", "reason", err)
+			continue
+		}
+		s.trouble = min(max(2*s.trouble, minTrouble), maxTrouble)
+		if err == nil {
+			err = service.ErrGuard // guardians end a lease that they cannot watch
+		}
+		s.log.Error("cannot open a usable ZooKeeper session, retrying", "error", election.Explained(err), "in", s.trouble)
+		wait.For(ctx, s.trouble)
+	}
+}
+
+// A session that ends at once is not opened again at once.
+const (
+	settled    = 2 * time.Second
+	minTrouble = 500 * time.Millisecond
+	maxTrouble = 15 * time.Second
+)
+
+// serve runs all services in one session. It returns nil only when none of their processes is alive.
+func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch uint64) error {
+	select {
+	case <-s.guarded:
+	default:
+		select {
+		case <-s.guarded:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	resumed := s.left != nil && s.left.Epoch == epoch
+	contain := s.guard.Kind()
+	sess.Self.Say(func(n *election.Node) { n.Contain = contain })
+	s.log.Info("session with ZooKeeper", "id", election.SessionName(sess.ID()), "timeout", sess.Timeout(),
+		"lease", election.LeaseLength(sess.Timeout()).Round(time.Millisecond))
+	s.tellGranted(sess)
+	if resumed {
+		// The guardians know the lease.
+	} else if err := s.guard.Begin(epoch, election.EncodeTicket(sess.Ticket())); err != nil {
+		return fmt.Errorf("tell the guardians of a new lease: %w", err)
+	}
+	defer func() {
+		sess.OnExtended(func(time.Duration) {})
+		sess.OnShortened(nil)
+		s.cfg.Observer.Lease(Lease{})
+	}()
+	s.cfg.Former.noteSession(s.self, sess.Ticket(), s.guard.Maker)
+	first, gate := sess.Lease.End(), s.newGate(sess, epoch)
+	if resumed {
+		gate.Expect(s.roster.carried())
+	}
+	sess.OnShortened(gate.Shorten)
+	sess.OnExtended(func(end time.Duration) {
+		s.showLease(sess, end, end != first)
+		s.promises.Acked(sess.Acked(), sess.Timeout())
+		if err := gate.Extend(end); err != nil {
+			s.log.Warn("cannot extend the lease at the guardians", "error", err)
+		}
+	})
+	if resumed && sess.Timeout() < s.left.Session.Timeout { // the guardians know the former timeout
+		if err := gate.Shorten(context.WithoutCancel(ctx)); err != nil {
+			sess.Stop(fmt.Errorf("%w: %w", service.ErrGuard, err))
+		}
+	}
+	if err := s.serveGated(ctx, service.Session{Session: sess, Epoch: epoch, Gate: gate}); err != nil {
+		return err
+	}
+	if err := s.guard.Finish(epoch); err != nil { // P2: the guardians know of a tree that has not ended
+		return fmt.Errorf("%w: %w", service.ErrUndead, err)
+	}
+	return nil
+}
+
+// serveGated runs serveAll and, meanwhile, the session's gate and the watch over the services.
+func (s *supervisor) serveGated(ctx context.Context, t service.Session) error {
+	keeping, enough := context.WithCancel(context.WithoutCancel(ctx)) // also while the services end
+	var wg sync.WaitGroup
+	wg.Go(func() { t.Gate.Keep(keeping) })
+	if s.cfg.Stuck != nil {
+		wg.Go(func() { watchPaces(keeping, t.Session.Timeout, s.cfg.Machine.Now, s.roster.paced, s.cfg.Stuck) })
+	}
+	defer wg.Wait()
+	defer enough()
+	return s.serveAll(ctx, t)
+}
+
+// serveAll serves all services, also those added meanwhile, until all have left the session.
+func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
+	t.Leave = ctx.Done()
+	stops := map[*service.Service]context.CancelCauseFunc{} // of the running services
+	errs := map[*service.Service]error{}                    // of the services that have ended
+	type end struct {
+		v      *service.Service
+		err    error
+		handed bool // it has left for an upgrade
+	}
+	ended := make(chan end)
+	begin := func(v *service.Service) {
+		serving, stop := context.WithCancelCause(ctx)
+		stops[v] = stop
+		go func() {
+			err := v.Serve(serving, t)
+			ended <- end{v, err, errors.Is(context.Cause(serving), service.ErrHandover)}
+		}()
+	}
+	over, leaving := s.guard.Over(t.Epoch), ctx.Done()
+	defer s.pulse.turning()()
+	var moving *handoff.Move // an upgrade under way
+	look := time.NewTicker(handoff.Look)
+	defer look.Stop()
+	look.Stop()
+	for {
+		if moving != nil {
+			if err := s.moveOn(ctx, t, moving, stops); err != nil {
+				s.log.Error("the upgrade is cancelled, nothing is handed over", "why", err)
+				moving = nil
+				look.Stop()
+				maps.DeleteFunc(errs, func(_ *service.Service, err error) bool { return err == nil }) // they begin again
+			}
+		}
+		if moving == nil {
+			s.roster.arrange(ctx, stops, errs, begin)
+			sum, fault, warnings := s.notes.files(), s.notes.faults(s.credentials.why()), election.Bounded(s.notes.warnings())
+			t.Session.Self.Say(func(n *election.Node) { n.Sum, n.Fault, n.Warnings = sum, fault, warnings })
+		}
+		if len(stops) == 0 && (ctx.Err() != nil || s.roster.done()) {
+			break
+		}
+		select {
+		case e := <-ended:
+			stops[e.v](nil)
+			delete(stops, e.v)
+			errs[e.v] = e.err
+			// P2: a service that left for an upgrade begins again if the upgrade was given up; its child runs.
+			if s.roster.forget(e.v, e.err) || e.handed && e.err == nil && moving == nil {
+				delete(errs, e.v)
+			}
+		case <-s.cfg.Upgrade.Asked:
+			if moving == nil {
+				moving = handoff.Begin()
+				look.Reset(handoff.Look)
+			}
+		case <-look.C:
+		case <-s.wake:
+		case <-s.pulse.beat:
+		case <-over:
+			over = nil
+			t.Session.Stop(fmt.Errorf("%w: %w", service.ErrGuard, s.guard.Cause(t.Epoch)))
+		case <-leaving:
+			leaving = nil
+		}
+	}
+	return errors.Join(slices.Collect(maps.Values(errs))...)
+}
+
+// open opens a session, the one that was handed over first.
+func (s *supervisor) open(ctx context.Context, ensemble *election.Ensemble, epoch uint64) error {
+	serve := func(ctx context.Context, sess *election.Session) error {
+		renewing, enough := context.WithCancel(ctx)
+		var wg sync.WaitGroup
+		if s.credentials.read != nil {
+			wg.Go(func() { s.credentials.renewOnChange(renewing, sess, ensemble) })
+			wg.Go(func() { s.exposure.watchZnodes(renewing, sess) })
+		}
+		defer wg.Wait()
+		defer enough()
+		return s.serve(ctx, sess, epoch)
+	}
+	if s.left == nil || s.left.Epoch != epoch {
+		return ensemble.Open(ctx, serve)
+	}
+	served := false
+	err := ensemble.Resume(ctx, s.left.Session, func(ctx context.Context, sess *election.Session) error {
+		served = true
+		return serve(ctx, sess)
+	})
+	if !served { // the former one must be closed before the next one is opened
+		return fmt.Errorf("%w: %w", errUnresumed, err)
+	}
+	return err
+}
+
+// errUnresumed says that a session that was handed over could not even be tried: this process has to end.
+var errUnresumed = errors.New("the session that was handed over cannot be used")
+
+// newGate makes the gate of a session, before any program runs in it.
+func (s *supervisor) newGate(sess *election.Session, epoch uint64) *failsafe.Gate {
+	cfg := failsafe.Config{
+		Session: sess, Guardians: guardians{s.guard, epoch}, Node: s.self.Node, Promises: s.promises, Now: s.cfg.Machine.Now, Log: s.log,
+		Show: func(end time.Duration, held bool) { s.showHeld(sess, end, held) },
+	}
+	if s.cfg.Agent != nil {
+		cfg.Agent = &agent.Method{Keys: s.cfg.Agent.Keys, Dial: s.cfg.Agent.Dial}
+	}
+	return failsafe.NewGate(cfg)
+}
+
+// guardians show a gate one session's part of the guard.
+type guardians struct {
+	guard Guard
+	epoch uint64
+}
+
+func (g guardians) Extend(end time.Duration) error { return g.guard.Extend(g.epoch, end) }
+
+func (g guardians) Shorten(ctx context.Context, end, session time.Duration) error {
+	return g.guard.Shorten(ctx, g.epoch, end, child.Watchdog{Timeout: election.Watchdog(session), After: election.AfterLease(session)})
+}
+
+// showLease tells the observer of an extended lease.
+func (s *supervisor) showLease(sess *election.Session, end time.Duration, beat bool) {
+	l := Lease{Session: election.SessionName(sess.ID()), End: end}
+	if beat {
+		l.Took = max(s.cfg.Machine.Now()-sess.Acked(), time.Nanosecond)
+	}
+	s.cfg.Observer.Lease(l)
+}
+
+// showHeld tells the observer of a lease by promises, or that it is over.
+func (s *supervisor) showHeld(sess *election.Session, end time.Duration, held bool) {
+	s.cfg.Observer.Lease(Lease{Session: election.SessionName(sess.ID()), End: end, Held: held})
+}
+
+// tellGranted warns, once, if the ZooKeeper servers grant another session timeout than the config asks for, and gives what follows.
+func (s *supervisor) tellGranted(sess *election.Session) {
+	asked, granted, tick := s.cfg.Timeout, sess.Longest(), sess.Longest()/2
+	why := "the servers' minSessionTimeout, by default 2 x tickTime"
+	if shortest := sess.Timeout(); granted == asked && shortest < election.Counted(asked, s.cfg.Floor) {
+		granted, tick = shortest, shortest/20
+		why = "the servers' maxSessionTimeout, by default 20 x tickTime"
+	}
+	if granted == asked || granted == s.granted {
+		return
+	}
+	s.granted = granted
+	longest := slices.MaxFunc(append(s.cfg.Services, Service{}), func(a, b Service) int { return cmp.Compare(a.GraceDelay, b.GraceDelay) })
+	wait := election.FormerLease{Session: granted, Others: s.cfg.Strangers}.Wait(longest.GraceDelay)
+	s.log.Warn("the ZooKeeper servers grant another session timeout than zookeeper.session_timeout asks for", "asked", asked, "granted", granted,
+		"why", why, "takeover", "a lost host is taken over after up to "+(granted+tick+wait).Round(100*time.Millisecond).String(),
+		"outage", "programs stop after "+election.LeaseLength(sess.Timeout()).Round(100*time.Millisecond).String()+" without ZooKeeper")
+}
+
+// paced is a service whose goroutine decides: it works, no step for long, or has declared a wait.
+type paced interface {
+	Name() string
+	Pace() (moves int64, patience time.Duration)
+	Stack() string
+}
+
+// looks is how often, in a session timeout, somebody looks whether services move.
+const looks = 4
+
+// watchPaces tells stuck, once, that a service has not moved for longer than the session timeout, or than its wait may take and that timeout.
+// P6: heartbeats go on then, so its lock would be kept, and nobody would decide. Only time between two looks counts, so a process that
+// was frozen as a whole has not stood still. now is called because a simulated process freezes there.
+func watchPaces(
+	ctx context.Context, timeout, now func() time.Duration, services func() []paced, stuck func(service string, stood time.Duration, stack func() string),
+) {
+	still := map[paced]stillness{}
+	for {
+		limit := timeout()
+		every := limit / looks
+		if !wait.For(ctx, every) {
+			return
+		}
+		now()
+		seen := map[paced]stillness{}
+		for _, v := range services() {
+			moves, patience := v.Pace()
+			one := still[v].next(moves, every)
+			if one.stood > limit && one.stood-limit > patience {
+				stuck(v.Name(), one.stood, v.Stack)
+				return
+			}
+			seen[v] = one
+		}
+		still = seen
+	}
+}
+
+// stillness is how long a service has not moved.
+type stillness struct {
+	moves int64
+	stood time.Duration
+}
+
+// next is the stillness at a look, so long after the former one.
+func (s stillness) next(moves int64, after time.Duration) stillness {
+	if s.moves != moves {
+		return stillness{moves: moves}
+	}
+	return stillness{moves, s.stood + after}
+}

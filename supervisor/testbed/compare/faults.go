@@ -1,0 +1,45 @@
+package main
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"understudy/supervisor/testbed/kit"
+)
+
+// fault is what the active host meets.
+type fault struct {
+	name   string
+	strike func(tb testing.TB, h *kit.Host, wrapper *kit.Supervisor)
+	heal   func(tb testing.TB, h *kit.Host, wrapper *kit.Supervisor) // after the takeover; nil: the fault stays
+}
+
+var faults = []fault{
+	{name: "stopped (SIGTERM)", strike: func(_ testing.TB, _ *kit.Host, w *kit.Supervisor) { w.Signal(syscall.SIGTERM) }},
+	{name: "killed (SIGKILL)", strike: func(_ testing.TB, _ *kit.Host, w *kit.Supervisor) { w.Kill9() }},
+	{
+		name:   "frozen, later thawed",
+		strike: func(_ testing.TB, _ *kit.Host, w *kit.Supervisor) { kit.Signal(syscall.SIGSTOP, family(w)...) },
+		heal: func(_ testing.TB, _ *kit.Host, w *kit.Supervisor) {
+			kit.Signal(syscall.SIGCONT, family(w)...)
+			time.Sleep(time.Second) // what it does when it wakes
+		},
+	},
+	{name: "cable pulled", strike: func(tb testing.TB, h *kit.Host, _ *kit.Supervisor) { h.Cut(tb) }},
+	{name: "packets lost, link up", strike: func(tb testing.TB, h *kit.Host, _ *kit.Supervisor) { h.Lose(tb, 100) }},
+	{name: "host without power", strike: func(tb testing.TB, h *kit.Host, _ *kit.Supervisor) { h.PowerOff(tb) }},
+}
+
+// family is a wrapper's own processes: its program is none of them.
+func family(w *kit.Supervisor) []int {
+	pids := []int{w.Pid}
+	if len(w.Guardians()) == 0 { // keepalived's VRRP process is a child of its own
+		for _, pid := range kit.Children(w.Pid) {
+			if kit.CommandLine(pid) == kit.CommandLine(w.Pid) {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}

@@ -1,0 +1,64 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"understudy/supervisor/testbed/kit"
+)
+
+// exclusive is a oneshot that fails if its effect is there already, as of another host, and whose undo fails so often before it works.
+func (d diary) exclusive(t *testing.T, failures int) string {
+	dir := t.TempDir()
+	effect, tries := filepath.Join(dir, "effect"), filepath.Join(dir, "tries")
+	do := fmt.Sprintf(`set -C; if echo x > %s; then echo "+$UNDERSTUDY_NODE" >> %s; else echo clash >> %s; exit 1; fi`, effect, d, d)
+	undo := fmt.Sprintf(`echo x >> %s; [ $(wc -l < %s) -gt %d ] || exit 32; rm -f %s; echo "-$UNDERSTUDY_NODE" >> %s`, tries, tries, failures, effect, d)
+	return fmt.Sprintf(`  - {name: fs, command: [sh, -c, '%s'], oneshot: true, undo: [sh, -c, '%s'], undo_timeout: 2s}`, do, undo)
+}
+
+// P2: an effect that outlives its process, as a mount does, is on one host alone, though its undo fails.
+func TestWhatIsNotUndoneIsOnOneHostAlone(t *testing.T) {
+	p, d := newPlay(t, stage(t)), newDiary(t)
+	a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
+	unit := []string{"processes:", d.exclusive(t, 3), `  - {name: web, command: [sleep, "1000"]}`}
+	p.FromFile(t, a, p.Config(t, a, "", unit...))
+	d.until(t, "+a")
+	p.FromFile(t, b, p.Config(t, b, "", unit...))
+	p.Role(t, "b", "standby")
+	asked := make(chan kit.Result, 1)
+	go func() { asked <- p.Lab.Host(t, "op").Ask(t, p.asking("switchover", p.Options.Service, "--to", "b")...) }()
+	kit.Until(t, soon, "the status says why it stops", func() bool {
+		m, _ := p.Member(p.Options.Service, "a")
+		return m.Role == "stopping" && strings.HasPrefix(m.Why, "not undone: fs: exit code 32, next try in ")
+	})
+	if l, held := p.Lock(p.Options.Service); !held || l.Node != "a" {
+		t.Errorf("the lock is %+v, %v", l, held)
+	}
+	if r := <-asked; r.Code != 0 {
+		t.Errorf("%+v", r)
+	}
+	d.until(t, "+a -a +b")
+}
+
+// P2: guardians undo what a supervisor did that was killed, or is frozen at the end of its lease, and nothing is done elsewhere before that.
+func TestGuardiansUndoWhatAKilledOrFrozenSupervisorDid(t *testing.T) {
+	for name, fault := range map[string]func(s *kit.Supervisor){
+		"killed": func(s *kit.Supervisor) { s.Kill9() },
+		"frozen": func(s *kit.Supervisor) { s.Signal(syscall.SIGSTOP) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, d := newPlay(t, stage(t)), newDiary(t)
+			a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
+			unit := []string{"restart: {rejoin_after: 1s}", "processes:", d.exclusive(t, 1), `  - {name: web, command: [sleep, "1000"]}`}
+			s := p.FromFile(t, a, p.Config(t, a, "", unit...))
+			d.until(t, "+a")
+			p.FromFile(t, b, p.Config(t, b, "", unit...))
+			p.Role(t, "b", "standby")
+			fault(s)
+			d.until(t, "+a -a +b") // its first attempt has failed
+		})
+	}
+}

@@ -1,0 +1,136 @@
+package mistakes
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"understudy/supervisor/testbed/kit"
+)
+
+// What a command line prints that cannot be obeyed. ZK is the server's address, and n1 runs the services a and b there.
+func TestCommandLines(t *testing.T) {
+	zk, _ := server(t)
+	web, secret := free(t), write(t, "token", strings.Repeat("t", 32))
+	file := write(t, "u.yaml", fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], trusted_network: true}\nhttp: {listen: %q, token_file: %s}\n"+
+		"services: {a: {command: [sleep, '1000']}, b: {command: [sleep, '1000']}}\n", zk, web, secret))
+	start(t, "run", "--config", file)
+	active(t, zk, "a", "n1")
+	active(t, zk, "b", "n1")
+	silent, page := listens(t, ""), listens(t, "HTTP/1.1 400 Bad Request\r\n\r\n")
+	tls := write(t, "tls.yaml", fmt.Sprintf("zookeeper: {servers: [%q], tls: {server_name: x}}\n%s", zk, sleeps))
+	for _, c := range []struct {
+		line string
+		code int
+		want []string
+	}{
+		{"statsu", 2, []string{`unknown command "statsu" (did you mean "status"?)`}},
+		{"status --zkk x", 2, []string{`unknown flag: --zkk (did you mean "--zk"?)`}},
+		{"fence confirm --zk ZK", 2, []string{"takes one service", "understudy fence confirm --help"}},
+		{"run --config CONFIG -- sleep 1", 2, []string{"either `--config FILE` or `-- COMMAND`, not both"}},
+		{"run --zk ZK --service a", 2, []string{"nothing to run: say `understudy run --zk HOSTS -- COMMAND`, or `--config FILE`"}},
+		{"status nosuch --zk ZK", 1, []string{`no service "nosuch"; there is: a, b`}},
+		{"switchover a --to nosuch --zk ZK", 1, []string{`no node "nosuch"; there is: n1`}},
+		{"fence confirm a --zk ZK", 2, []string{"--node"}},
+		{"fence confirm a --node n1 --yes --zk ZK", 1, []string{"its session is open and holds the lock of a", "if its supervisor runs, stop it instead; if its host is off, ZooKeeper ends that session within 6s"}},
+		{"fence confirm a --node n2 --yes --zk ZK", 1, []string{`no node "n2"; there is: n1 (did you mean "n1"?)`}},
+		{"dev --listen ZK", 1, []string{"is another server running? choose an address with --listen", "address already in use"}},
+		{"status --timeout 500ms --zk 127.0.0.1:1", 3, []string{"no ZooKeeper server of [127.0.0.1:1] answers", "connection refused (is ZooKeeper up, and is --zk right?)"}},
+		{"status --timeout 3s --zk no-such-host.invalid", 3, []string{"no-such-host.invalid:2181", "(is ZooKeeper up, and is --zk right?)"}},
+		{"status --timeout 500ms --zk SILENT", 3, []string{"answers: neither an answer nor a refusal came (is ZooKeeper up, and is --zk right?)"}},
+		{"status --timeout 500ms --zk PAGE", 3, []string{`PAGE answers, and is no ZooKeeper (it sent "HTTP/1.1 400")`}},
+		{"status --timeout 500ms --config TLS", 3, []string{"TLS with ZK: it hung up (is this the secure port?)", "is TLS right?"}},
+		{"status --root /other --zk ZK", 0, []string{"Nothing of Understudy is below /other on ZK."}},
+		{"status --timeout 5 --zk ZK", 2, []string{`--timeout: "5" has no unit: write 5s for seconds`}},
+		{"run --grace 1 --zk ZK -- sleep 1", 2, []string{`--grace: "1" has no unit: write 1s for seconds`}},
+		{"run --session-timeout 4 --zk ZK -- sleep 1", 2, []string{`--session-timeout: "4" has no unit: write 4s for seconds`}},
+		{"history -n abc --zk ZK", 2, []string{`--number: "abc" is not a whole number`}},
+		{"run --election foo --zk ZK -- sleep 1", 2, []string{`--election: "foo" must be race or queue`}},
+		{"run --restart x --zk ZK -- sleep 1", 2, []string{`--restart: "x" must be on-failure, always or never`}},
+		{"run --log-level x --zk ZK -- sleep 1", 2, []string{`--log-level: "x" must be trace, debug, info, warn or error`}},
+		{"run --http 8437 --zk ZK -- sleep 1", 2, []string{`--http: "8437" is not host:port, write 127.0.0.1:8437`}},
+		{"run --node x/y --zk ZK -- sleep 1", 2, []string{`--node: "x/y" is not a name: letters, digits and . _ - @ : are allowed`}},
+		{"run --stop-timeout -5s --zk ZK -- sleep 1", 2, []string{"--stop-timeout: must not be negative: -5s"}},
+		{"run --agent-secret /nosuch --agent-listen 127.0.0.1:1 --zk ZK -- sleep 1", 2, []string{"understudy: --agent-secret: /nosuch: no such file or directory"}},
+		{"run --once --restart always --zk ZK -- sleep 1", 2, []string{"--once ends when the command ends, so it does not go with --restart always: leave one of them out"}},
+		{"logs a --zk ZK", 2, []string{"prints where its supervisor does, so see `docker logs`, `kubectl logs` or `journalctl`"}},
+		{"logs a --config CONFIG", 1, []string{"main has no log file, its output goes where the supervisor's own goes: `journalctl -t a -n 100` under systemd"}},
+		{"sweep", 1, []string{"use this in ExecStopPost= of a unit with Delegate=yes"}},
+	} {
+		put := strings.NewReplacer("ZK", zk, "CONFIG", file, "SILENT", silent, "PAGE", page, "TLS", tls)
+		if strings.Contains(c.line, "--config TLS") {
+			for i, want := range c.want {
+				c.want[i] = strings.ReplaceAll(want, "is TLS right", "is "+tls+" right")
+			}
+			put = strings.NewReplacer("config TLS", "config "+tls, "with ZK", "with "+zk)
+		}
+		var want []string
+		for _, w := range c.want {
+			want = append(want, put.Replace(w))
+		}
+		got := runs(t, strings.Fields(put.Replace(c.line))...)
+		got.wants(t, c.line, c.code, want...)
+		if strings.Count(got.text, "understudy: ") > 1 {
+			t.Errorf("%s: more than one line of errors:\n%s", c.line, got.text)
+		}
+	}
+	if _, err := os.Stat("/etc/understudy/understudy.yaml"); err != nil {
+		runs(t, "status").wants(t, "no ZooKeeper is named", 2, "which ZooKeeper? say --zk host:port[,host:port...], set UNDERSTUDY_ZK, or name a file with --config (/etc/understudy/understudy.yaml does not exist)")
+	}
+
+	hour := start(t, "run", "--zk", zk, "--service", "hour", "--session-timeout", "1h", "--", "sleep", "1000")
+	hour.logs(t, "a session timeout that no server grants", "[WARN]", "grant another session timeout than", "asked=1h0m0s granted=10s", "a lost host is taken over after up to", "programs stop after")
+
+	failing := write(t, "n2.yaml", fmt.Sprintf("node: n2\nzookeeper: {servers: [%q], trusted_network: true}\n"+
+		"services: {a: {command: [sh, -c, \"exit 7\"], restart: {give_up_after: 1}}}\n", zk))
+	start(t, "run", "--config", failing)
+	kit.Until(t, kit.Soon, "n2 stands by", func() bool { return strings.Contains(runs(t, "status", "a", "--zk", zk).text, "n2") })
+	runs(t, "switchover", "a", "--to", "n2", "--zk", zk).wants(t, "a switchover to a node that fails", 1, "a is active again on n1: n2", "failed, the program failed: exit code 7")
+
+	slow := write(t, "n3.yaml", fmt.Sprintf("node: n3\nzookeeper: {servers: [%q], trusted_network: true}\n"+
+		"services: {b: {command: [sleep, '1000'], hooks: {on_active: {command: [sleep, '1']}}}}\n", zk))
+	start(t, "run", "--config", slow)
+	kit.Until(t, kit.Soon, "n3 stands by", func() bool { return strings.Contains(runs(t, "status", "b", "--zk", zk).text, "n3") })
+	runs(t, "switchover", "b", "--to", "n3", "--zk", zk).wants(t, "a switchover to a node with a slow hook", 0, "Done: b is active on n3, after", ", of which on_active 1")
+
+	token := "Bearer " + strings.Repeat("t", 32)
+	order, post := "/api/v1/services/a/switchover", http.MethodPost
+	for _, c := range []struct {
+		name, method, path, token, body string
+		code                            int
+		want                            string
+	}{
+		{"no token", post, order, "", "", 401, "a token is needed: Authorization: Bearer TOKEN"},
+		{"a wrong token", post, order, "Bearer wrong", "", 401, "wrong token"},
+		{"a form instead of JSON", post, order, token, "to=h9", 400, "the body must be a JSON object such as {"},
+		{"an unknown node", post, order, token, `{"to": "h9"}`, 404, `no node "h9"; there is: n1, n2`},
+		{"an unknown order", post, "/api/v1/services/a/nosuch", token, "{}", 404, "nosuch"},
+		{"an unknown service", http.MethodGet, "/active/nosuch", "", "", 404, `no service "nosuch" on this node`},
+		{"an unknown host", http.MethodGet, "/", "status.example.com", "", 421, "add that name to http.hosts in the config, or ask by an IP address"},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), c.method, "http://"+web+c.path, strings.NewReader(c.body))
+		must(t, err)
+		if r.Header.Set("Authorization", c.token); c.code == 421 {
+			r.Host = c.token
+		}
+		answer, err := http.DefaultClient.Do(r)
+		must(t, err)
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		must(t, err)
+		if answer.StatusCode != c.code || !strings.Contains(strings.ReplaceAll(string(text), `\"`, `"`), c.want) || strings.Contains(string(text), "literal") {
+			t.Errorf("%s: %d %s", c.name, answer.StatusCode, text)
+		}
+	}
+}
+
+// active waits until a node is active.
+func active(t *testing.T, zk, service, node string) {
+	t.Helper()
+	kit.Until(t, kit.Soon, node+" is active for "+service, func() bool {
+		return strings.Contains(runs(t, "status", service, "--check", "--zk", zk).text, "active on "+node)
+	})
+}

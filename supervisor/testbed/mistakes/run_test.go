@@ -1,0 +1,167 @@
+package mistakes
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"understudy/supervisor/testbed/kit"
+)
+
+// fits waits until the status of a service has all the words, and until `status --check` has the exit code.
+func fits(t *testing.T, server, service string, code int, words ...string) {
+	t.Helper()
+	var got answer
+	kit.Until(t, kit.Soon, service+" shows "+strings.Join(words, ", "), func() bool {
+		got = runs(t, "status", service, "--zk", server)
+		return all(got.flat(), words)
+	})
+	got.wants(t, service, 0, words...)
+	if got := runs(t, "status", service, "--check", "--zk", server); got.code != code {
+		t.Errorf("%s: status --check ends with %d, want %d:\n%s", service, got.code, code, got.text)
+	}
+}
+
+// What `status`, `status --check` and the log have of programs that cannot run.
+func TestPrograms(t *testing.T) {
+	server, _ := server(t)
+	const down, failing = 5, 4
+	cases := []struct {
+		name, keys string
+		code       int
+		status     []string
+		log        []string
+	}{
+		{"no-binary", "command: [/no/such]", down, []string{"it could not start here: /no/such: no such file or directory.", "DOWN: no node can run it now."}, []string{"[WARN]", "/no/such: no such file or directory"}},
+		{"folder", "command: [/etc]", down, []string{"it could not start here: /etc: is a directory."}, []string{"[WARN]", "/etc: is a directory"}},
+		{"no-user", "command: [sleep, '99'], user: nosuch", down, []string{"it could not start here: there is no user nosuch."}, []string{"[WARN]", "there is no user nosuch"}},
+		{"no-folder", "command: [sleep, '99'], working_dir: /no/such", down, []string{"working_dir /no/such: no such file or directory."}, []string{"[WARN]", "working_dir /no/such"}},
+		{"no-env", "command: [sleep, '99'], env_file: /no/such", down, []string{"env_file /no/such: no such file or directory."}, []string{"[WARN]", "env_file /no/such"}},
+		{"no-log", "command: [sleep, '99'], log: {file: /no/such/x.log}", down, []string{"log.file: there is no folder /no/such: create it, or use /var/log/understudy."}, []string{"[WARN]", "there is no folder /no/such"}},
+		{
+			"daemon", `command: [sh, -c, "sleep 99 & exit 0"]`, down, []string{"failed here", "the program ended: exit code 0. It tries again in", "A program that should keep running must stay in the foreground."},
+			[]string{"[WARN]", "a program that should keep running must stay in the foreground"},
+		},
+		{
+			"ill", `command: [sleep, '99'], health: {tcp: "127.0.0.1:9", interval: 300ms, failures: 3}, restart: {delay: 1m, max_delay: 1m, within: 1h}`, failing,
+			[]string{"n1 is unhealthy, tcp 127.0.0.1:9: connection refused (failure 1 of 5, starts again after 1m0s)."}, []string{"[ERROR]", "unhealthy: tcp 127.0.0.1:9: connection refused", `failure="1 of 5"`, "next_start=1m0s"},
+		},
+		{
+			"unready", `command: [sleep, '99'], ready: {tcp: "127.0.0.1:9", timeout: 1s}, restart: {delay: 1m, max_delay: 1m, within: 1h}`, failing,
+			[]string{"n1 is unhealthy, the program is not ready within 1s: tcp 127.0.0.1:9: connection refused (failure 1 of 5"}, []string{"[ERROR]", "the program is not ready within 1s: tcp 127.0.0.1:9: connection refused"},
+		},
+		{
+			"hook", `command: [sleep, '99'], hooks: {on_active: {command: [sh, -c, "echo no disk; exit 1"]}}, restart: {delay: 1m, max_delay: 1m, within: 1h}`, failing,
+			[]string{"n1 is unhealthy, on_active failed: exit code 1: no disk (failure 1 of 2"}, []string{"[ERROR]", "on_active failed: exit code 1: no disk"},
+		},
+		{
+			"crash", `command: [sh, -c, "kill -SEGV $$"], restart: {delay: 1m, max_delay: 1m, within: 1h}`, failing,
+			[]string{"n1 is unhealthy, the program ended: killed by SIGSEGV (failure 1 of 5, starts again after 1m0s)."}, []string{"[WARN]", "program crashed", "SIGSEGV", `failure="1 of 5"`},
+		},
+		{"well", "command: [sleep, '99']", 0, []string{"n1 active", "ok"}, nil},
+	}
+	taken := listens(t, "")
+	secret := write(t, "secret", strings.Repeat("s", 32))
+	text := fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], trusted_network: true}\nhttp: {listen: %q, token_file: /no/such/token}\nfencing: {agent: {listen: %[2]q, secret_file: %s}}\nservices:\n", server, taken, secret)
+	for _, c := range cases {
+		text += fmt.Sprintf("  %s: {%s}\n", c.name, c.keys)
+	}
+	n1 := start(t, "run", "--config", write(t, "u.yaml", text))
+	for _, c := range cases {
+		fits(t, server, c.name, c.code, c.status...)
+		if c.log != nil {
+			n1.logs(t, c.name, append(c.log, "service="+c.name)...)
+		}
+	}
+	n1.logs(t, "a token that is not there", "[ERROR]", "no client can give orders", "key=http.token_file", "/no/such/token: no such file or directory")
+	n1.logs(t, "a port that is taken", "[ERROR]", "cannot serve HTTP, trying again", "listen="+taken, "address already in use", "in=5s")
+	n1.logs(t, "the agent's port", "[ERROR]", "the fencing agent cannot listen, trying again", "listen="+taken, "address already in use")
+	if strings.Contains(n1.said(t), "writable=true") {
+		t.Error("without a token HTTP takes orders")
+	}
+}
+
+// endless is a service that runs on.
+const endless = "services: {a: {command: [sleep, '100000']}}\n"
+
+func run(t *testing.T, server, node, more string) (*started, string) {
+	t.Helper()
+	file := write(t, node+".yaml", fmt.Sprintf("node: %s\nzookeeper: {servers: [%q], session_timeout: 2s, trusted_network: true}\n%s", node, server, more))
+	return start(t, "run", "--config", file), file
+}
+
+// What the log and `status` have where the cluster or the config are not as they should be.
+func TestTheClusterAndTheFile(t *testing.T) {
+	server, dev := server(t)
+	nowhere, _ := run(t, free(t), "nowhere", endless)
+	n1, file := run(t, server, "n1", endless)
+	active(t, server, "a", "n1")
+
+	double, _ := run(t, server, "n1", endless) // the same name, elsewhere
+	double.logs(t, "a name that is taken", "another supervisor", "n1")
+
+	write := func(text string) { must(t, os.WriteFile(file, []byte(text), 0o600)) }
+	was, err := os.ReadFile(file)
+	must(t, err)
+	reload := func() { must(t, n1.cmd.Process.Signal(syscall.SIGHUP)) }
+	write(string(was) + "typo: 1\n")
+	reload()
+	n1.logs(t, "an error in a changed config", "[ERROR]", filepath.Base(file)+":4:1: typo: unknown key")
+	fits(t, server, "a", 0, "n1 keeps its previous config: ", "typo: unknown key", "understudy check --config "+file)
+	must(t, os.Remove(file))
+	reload()
+	fits(t, server, "a", 0, "n1 keeps its previous config: "+file+": cannot be read: no such file or directory")
+	write(strings.Replace(string(was), "2s", "3s", 1) + "http: {listen: \"" + free(t) + "\"}\n")
+	reload()
+	fits(t, server, "a", 0, "n1 has a new config. What changed in zookeeper: and http: takes effect when understudy is restarted there.")
+	write(strings.Replace(string(was), endless, "services:\n", 1))
+	reload()
+	n1.logs(t, "a config that stops everything", "[ERROR]", "has no services any more: nothing is stopped")
+
+	conn, _, err := zk.Connect([]string{server}, 10*time.Second, zk.WithLogInfo(false))
+	must(t, err)
+	defer conn.Close()
+	must(t, conn.AddAuth("digest", []byte("other:secret")))
+	_, err = conn.Create("/others", nil, 0, zk.AuthACL(zk.PermAll))
+	must(t, err)
+	others := start(t, "run", "--zk", server, "--root", "/others", "--service", "c", "--", "sleep", "99")
+	others.logs(t, "znodes of other credentials", "[ERROR]", "not authenticated", "zookeeper.auth")
+
+	nowhere.logs(t, "a ZooKeeper that is not there", "[WARN]", "no ZooKeeper server", "connection refused", "no program is started on this node until one answers")
+	must(t, dev.cmd.Process.Signal(syscall.SIGSTOP))
+	defer func() { _ = dev.cmd.Process.Signal(syscall.SIGCONT) }()
+	n1.logs(t, "a ZooKeeper that freezes", "[WARN]", "ZooKeeper acknowledges nothing, the lease is ending", "left=")
+}
+
+func TestWithoutRights(t *testing.T) {
+	server, _ := server(t)
+	file := write(t, "u.yaml", fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], trusted_network: true}\n%s", server, endless))
+	s := startCommand(t, unprivileged(t, "run", "--config", file))
+	active(t, server, "a", "n1")
+	for line := range strings.Lines(s.said(t)) {
+		if len(line) > 400 {
+			t.Errorf("a line of %d characters: %s", len(line), line)
+		}
+	}
+	if n := strings.Count(s.said(t), "[WARN]"); n > 2 {
+		t.Errorf("%d warnings:\n%s", n, s.said(t))
+	}
+}
+
+// An alert tells what to do, and not only that something is wrong.
+func TestTheAlertOfTwoActiveNodes(t *testing.T) {
+	rules, err := exec.Command("grep", "-A12", "alert: UnderstudyTwoActive", "../../../examples/prometheus-rules.yml").Output()
+	must(t, err)
+	for _, word := range []string{"understudy status", "token", "stop understudy"} {
+		if !strings.Contains(string(rules), word) {
+			t.Errorf("it has no %q:\n%s", word, rules)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package programs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"understudy/packaging/need"
+	"understudy/supervisor/testbed/kit"
+)
+
+// drbd is a folder of scripts that stand for DRBD, mount and a power switch. As the real ones do they refuse a second Primary, a
+// mount on a Secondary, and to make a host Secondary that has the device mounted. All write what they did to a log.
+func drbd(t *testing.T) (dir string) {
+	t.Helper()
+	dir = open(t, t.TempDir())
+	for name, text := range map[string]string{
+		"drbdadm": `case "$1" in
+primary) mkdir "$here/primary" 2>/dev/null || [ "$(cat "$here/primary/node")" = "$node" ] || { note REFUSED; exit 17; }
+	echo "$node" >"$here/primary/node" ;;
+secondary) [ ! -e "$here/mounted.$node" ] || exit 11
+	[ "$(cat "$here/primary/node" 2>/dev/null)" != "$node" ] || rm -r "$here/primary" ;;
+esac
+note "$1"`,
+		"mount": `[ "$(cat "$here/primary/node")" = "$node" ] || { note REFUSED; exit 32; }
+mkdir "$here/mounted.$node" && note mount`,
+		"umount":     `rmdir "$here/mounted.$node" || exit 32; note umount`,
+		"mountpoint": `[ -e "$here/mounted.$node" ]`,
+		"server":     `note server; exec python3 -m http.server --bind "$1" 80`,
+		"power-off": `rm -rf "$here/mounted.$UNDERSTUDY_TARGET_NODE" "$here/primary"
+node=$UNDERSTUDY_TARGET_NODE; note off`,
+	} {
+		head := "#!/bin/sh\nhere=" + dir + "\nnode=$UNDERSTUDY_NODE\nnote() { echo \"$node $1\" >>\"$here/log\"; }\n"
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(head+text+"\n"), 0o755))
+	}
+	return dir
+}
+
+// Each host does and undoes the steps in their order, and a host that is lost is switched off before another one becomes Primary.
+func TestAFileSystemOnDRBDIsPrimaryOnOneHost(t *testing.T) {
+	need.These(t, "cgroup")
+	s, vip := recipe(t, "files", "ip", "python3")
+	tools := drbd(t)
+	for _, h := range s.hosts() {
+		h.PowerOn(t)
+		s.example(t, h, "drbd.yaml", "192.0.2.10", vip, "  files:", "  "+s.service+":", "/usr/sbin/drbdadm", filepath.Join(tools, "drbdadm"),
+			"/usr/bin/mount", filepath.Join(tools, "mount"), "/usr/bin/umount", filepath.Join(tools, "umount"), "! mountpoint", "! "+filepath.Join(tools, "mountpoint"),
+			`[/usr/sbin/nginx, -g, "daemon off;"]`, fmt.Sprintf("[%s, %s]", filepath.Join(tools, "server"), vip),
+			"/usr/local/sbin/power-off-host", filepath.Join(tools, "power-off"), "{db-1: db-1, db-2: db-2}", "{a: a, b: b}")
+	}
+	log := filepath.Join(tools, "log")
+	follows := func(lines ...string) {
+		t.Helper()
+		text, err := os.ReadFile(log)
+		must(t, err)
+		if got := strings.Split(strings.TrimSpace(string(text)), "\n"); !slices.Equal(got, lines) {
+			t.Fatalf("what was done: %q, not %q", got, lines)
+		}
+		must(t, os.Truncate(log, 0))
+	}
+	watchBearers(t, vip, s.a, s.b)
+	s.start(t, s.a)
+	s.role(t, s.a, "active")
+	follows("a primary", "a mount", "a server")
+	s.start(t, s.b)
+	s.role(t, s.b, "standby")
+	s.order(t, "switchover", s.service, "--to", "b")
+	s.role(t, s.b, "active")
+	follows("a umount", "a secondary", "b primary", "b mount", "b server")
+	s.role(t, s.a, "standby")
+	s.b.PowerOff(t)
+	s.role(t, s.a, "active")
+	follows("b off", "a primary", "a mount", "a server")
+}
+
+// cronLine is the command of the recipe's crontab.
+func cronLine(t *testing.T) string {
+	t.Helper()
+	page, err := os.ReadFile("../../../docs/recipes.md")
+	must(t, err)
+	line := regexp.MustCompile("<!-- typed: cron -->\n```\n(?:\\S+ ){6}(.*)\n```\n").FindSubmatch(page)
+	if line == nil {
+		t.Fatal("docs/recipes.md has no crontab")
+	}
+	return string(line[1])
+}
+
+// cron runs the recipe's line on a host, as cron does at the same minute on each. What goes to syslog is returned with the exit code.
+func (s *set) cron(t *testing.T, h *kit.Host, job string) func() (out string, code int) {
+	t.Helper()
+	line := cronLine(t)
+	for _, swap := range [][2]string{
+		{"understudy run", kit.UnderstudyBinary(t) + " run --node " + h.Name}, {"zk1:2181,zk2:2181,zk3:2181", strings.Join(s.Servers, ",")},
+		{"--root /cron", "--root " + s.root}, {"/usr/local/bin/nightly;", job + ";"}, {"sleep 60", "cat " + job + ".sleep"}, {" | logger -t nightly", ""},
+	} {
+		if strings.Count(line, swap[0]) != 1 {
+			t.Fatalf("the line does not hold %q once: %s", swap[0], line)
+		}
+		line = strings.Replace(line, swap[0], swap[1], 1)
+	}
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	must(t, err)
+	defer log.Close()
+	cmd := h.Command("sh", "-c", "exec "+line)
+	cmd.Stdout, cmd.Stderr = log, log
+	must(t, cmd.Start())
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // the exit code is read from ProcessState
+		close(ended)
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		<-ended
+	})
+	return func() (string, int) {
+		t.Helper()
+		kit.Until(t, soon, "the line of "+h.Name+" ends", func() bool {
+			select {
+			case <-ended:
+				return true
+			default:
+				return false
+			}
+		})
+		out, err := os.ReadFile(log.Name())
+		must(t, err)
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+}
+
+// A job that cron starts on two hosts runs on one of them; its exit code is that of the job there, and 75 elsewhere.
+func TestACronJobRunsOnOneHost(t *testing.T) {
+	s, _ := recipe(t, "nightly")
+	dir := open(t, t.TempDir())
+	job := filepath.Join(dir, "job")
+	must(t, os.WriteFile(job, []byte("#!/bin/sh\necho ran >>"+dir+"/ran\nexit 7\n"), 0o755))
+	must(t, exec.Command("mkfifo", job+".sleep").Run()) // who reads it sleeps until it is written to
+	first := s.cron(t, s.a, job)
+	kit.Until(t, soon, "the job has run", func() bool { _, err := os.Stat(dir + "/ran"); return err == nil })
+	if out, code := s.cron(t, s.b, job)(); code != 75 || !strings.Contains(out, "it is active on a") {
+		t.Errorf("on b: exit code %d: %s", code, out)
+	}
+	must(t, os.WriteFile(job+".sleep", nil, 0))
+	if out, code := first(); code != 7 {
+		t.Errorf("on a: exit code %d: %s", code, out)
+	}
+	if text, _ := os.ReadFile(dir + "/ran"); string(text) != "ran\n" {
+		t.Errorf("the job wrote %q", text)
+	}
+}

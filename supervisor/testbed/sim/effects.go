@@ -1,0 +1,278 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"understudy/supervisor/unit"
+)
+
+// Effects that outlive a process: in one of so many seeds each service begins with a oneshot, whose effect is there until it is undone, or
+// until its host boots.
+const (
+	effectsIn   = 6
+	effectsFrom = 1
+
+	effectProgram = "effect"
+	undoCommand   = "undo"
+)
+
+// effects adds undos that fail, or hang, to the episodes that are drawn. It has a stream of its own: the others are what they were.
+func (p *Plan) effects() {
+	if p.Seed%effectsIn != effectsFrom || p.Calm || p.outages() {
+		return
+	}
+	r := rand.New(rand.NewPCG(p.Seed, 5))
+	p.Undo, p.NeedsProof = pick(r, time.Second, p.Timeout/4, p.Timeout), r.IntN(2) == 0
+	for i := range p.Episodes {
+		e := &p.Episodes[i]
+		if r.IntN(2) == 0 {
+			continue
+		}
+		f := Fault{Kind: BadUndo, Node: r.IntN(p.Nodes), Active: true, Server: -1, N: r.IntN(1 << 16), At: drawn(r, e.Length), For: drawn(r, 6*p.Timeout)}
+		e.Length = max(e.Length, f.At+f.For)
+		e.Faults = append(e.Faults, f)
+		if r.IntN(2) == 0 { // and something that ends the term meanwhile
+			k := pick(r, StopSupervisor, CrashSupervisor, CutLink, GiveOrder, BadProgram, DeleteLock)
+			e.Faults = append(e.Faults, Fault{
+				Kind: k, Node: f.Node, Active: true, Server: -1, Way: r.IntN(5), N: r.IntN(1 << 16), At: f.At + drawn(r, f.For), For: drawn(r, 3*p.Timeout),
+			})
+		}
+		sortFaults(e.Faults)
+	}
+}
+
+func (p *Plan) undoWords() string {
+	if p.Undo == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", effects are undone within %v (needs proof: %v)", p.Undo, p.NeedsProof)
+}
+
+// undoing is how long a claimant may wait for the undos of another node, and that one for its next attempt.
+func (p *Plan) undoing() time.Duration {
+	if p.Undo == 0 {
+		return 0
+	}
+	return 40*time.Second + 4*p.Undo
+}
+
+// failUndo has a service's undo fail on a node. World.mu is held, as it is at the end.
+func (ps *programs) failUndo(f Fault) (end func(), done bool) {
+	a, bad := ailment{ps.plan.services()[f.N%ps.plan.Services], undoCommand}, &sickness{node: ps.nodes[f.Node].name, hangs: f.N/4%3 == 0}
+	ps.say("%v", f)
+	ps.ailing[a] = bad
+	return func() {
+		if ps.ailing[a] == bad {
+			ps.say("over: %v", f)
+			delete(ps.ailing, a)
+		}
+	}, true
+}
+
+// effectKey is whose effect it is: two nodes on one host have their own.
+type effectKey struct{ node, service string }
+
+// effect is what a oneshot did. World.mu guards it.
+type effect struct {
+	effectKey
+	tree    treeID
+	session int64
+	token   int64
+	struck  bool // an operator has removed lock or breadcrumb
+}
+
+func (e *effect) String() string {
+	return fmt.Sprintf("the effect of %s on %s, token %d", e.service, e.node, e.token)
+}
+
+// effectsView is what the checker knows of effects.
+type effectsView struct {
+	*checker
+	there   map[effectKey]*effect
+	expired map[int64]bool // sessions that ended without anybody who could say what is left
+	undos   map[effectKey]map[*proc]struct{}
+}
+
+func newEffectsView(c *checker) effectsView {
+	return effectsView{checker: c, there: map[effectKey]*effect{}, expired: map[int64]bool{}, undos: map[effectKey]map[*proc]struct{}{}}
+}
+
+// started notes what a process does beside itself: at once, though it may fail later.
+func (v *effectsView) started(p *proc) {
+	if p.program != effectProgram {
+		return
+	}
+	e := &effect{effectKey: effectKey{p.tree.node, p.tree.service}, tree: p.tree.id, session: p.tree.session, token: p.token}
+	for _, other := range v.of(e.service) {
+		switch {
+		case other.struck, v.services[e.service].unknown:
+		case other.node == e.node:
+			v.broken("P1", "%v is done beside %v, which is not undone", e, other)
+		case !v.untold(other):
+			v.broken("P1", "%v is done while %v is there", e, other)
+		}
+	}
+	v.there[e.effectKey] = e
+}
+
+// untold reports whether nobody could tell that an effect is left: its session expired, or a stranger ended it, and the breadcrumb did not
+// say so before. Then a delay counts, unless the plan says that none does.
+func (v *effectsView) untold(e *effect) bool {
+	if v.sessions.lost[e.session] {
+		return true
+	}
+	return !v.w.plan.NeedsProof && (v.expired[e.session] || v.sessions.endedByStranger(e.session))
+}
+
+// undoing looks at an undo that begins. P2: nothing of its term's tree is alive, unless it runs in that. And no other undo is under way.
+func (v *effectsView) undoing(p *proc) {
+	if p.program != undoCommand {
+		return
+	}
+	of := effectKey{p.tree.node, p.tree.service}
+	e := v.there[of]
+	for other := range v.undos[of] {
+		if !other.killed {
+			v.broken("P2", "%v undoes what %v undoes", p, other)
+		}
+	}
+	if v.undos[of] == nil {
+		v.undos[of] = map[*proc]struct{}{}
+	}
+	v.undos[of][p] = struct{}{}
+	if e == nil || p.tree.aside == "" {
+		return
+	}
+	if e.token != p.token {
+		v.broken("P2", "%v is undone by an undo of token %d", e, p.token)
+	}
+	for _, other := range inOrder(v.services[e.service].living) {
+		if other.tree.id == e.tree {
+			v.broken("P2", "%v is undone while %v is alive", e, other)
+		}
+	}
+}
+
+// ended notes an undo that has succeeded.
+func (v *effectsView) ended(p *proc) {
+	if p.program != undoCommand {
+		return
+	}
+	of := effectKey{p.tree.node, p.tree.service}
+	delete(v.undos[of], p)
+	if p.status.Code == 0 {
+		delete(v.there, of)
+	}
+}
+
+// off notes that a host has no power: nothing survives that.
+func (v *effectsView) off(node string) {
+	maps.DeleteFunc(v.there, func(k effectKey, _ *effect) bool { return k.node == node })
+}
+
+func (v *effectsView) of(service string) (all []*effect) {
+	for _, k := range slices.SortedFunc(maps.Keys(v.there), func(a, b effectKey) int { return strings.Compare(a.node, b.node) }) {
+		if k.service == service {
+			all = append(all, v.there[k])
+		}
+	}
+	return all
+}
+
+// strike notes that an operator removes something of a service by hand.
+func (v *effectsView) strike(service string) {
+	for _, e := range v.of(service) {
+		e.struck = true
+	}
+}
+
+// lockGone looks at P2: only the end of a session takes the lock of a term whose effects are not undone.
+func (v *effectsView) lockGone(service string, was lockView, sessionEnded bool) {
+	for _, e := range v.of(service) {
+		if e.token == was.czxid && !e.struck && !sessionEnded {
+			v.broken("P2", "the lock of %s was given back, and %v is not undone", service, e)
+		}
+	}
+}
+
+// crumbGone looks at P2: a breadcrumb is removed, or written over, only once all is undone, or when nobody could tell that it is not.
+func (v *effectsView) crumbGone(service string, was, now crumbView) {
+	for _, e := range v.of(service) {
+		switch {
+		case e.tree != was.tree || e.struck:
+		case was.left:
+			v.broken("P2", "the breadcrumb of %s said that effects are left, and went, and %v is not undone", service, e)
+		case !now.there:
+			v.broken("P2", "the breadcrumb of %s was removed, and %v is not undone", service, e)
+		case !v.untold(e):
+			v.broken("P2", "the breadcrumb of %s was written over, and %v is not undone", service, e)
+		}
+	}
+}
+
+// notes are where a supervisor keeps what it has to undo. A boot loses them. World.mu guards them.
+type notes struct {
+	by   *gate
+	host *host
+	effectKey
+}
+
+var _ unit.Notes = notes{}
+
+func (i *incarnation) notes(service string) unit.Notes {
+	return notes{i.gate, i.node.host, effectKey{i.node.name, service}}
+}
+
+// Path implements unit.Notes.
+func (n notes) Path() string { return n.node + "/" + n.service }
+
+// Load implements unit.Notes.
+func (n notes) Load() ([]byte, error) {
+	if !n.by.pass() {
+		return nil, errCrashed
+	}
+	h := n.host
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	data, there := h.notes[n.effectKey]
+	if !there {
+		return nil, fs.ErrNotExist
+	}
+	return data, nil
+}
+
+// Save implements unit.Notes.
+func (n notes) Save(data []byte) error {
+	if !n.by.pass() {
+		return errCrashed
+	}
+	h := n.host
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	if delete(h.notes, n.effectKey); data != nil {
+		h.notes[n.effectKey] = data
+	}
+	return nil
+}
+
+// owed is unit.OwedOn on this host.
+func (h *host) owed(node, service string) (names []string) {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	var left struct{ Debts []struct{ Name string } }
+	_ = json.Unmarshal(h.notes[effectKey{node, service}], &left) // nil: nothing
+	for _, d := range left.Debts {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// Owed implements supervisor.Machine.
+func (i *incarnation) Owed(node, service string) []string { return i.node.host.owed(node, service) }

@@ -1,0 +1,272 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/child"
+	"understudy/supervisor/config"
+	"understudy/supervisor/replica"
+)
+
+// Replicated services: in one of so many seeds each service runs on every node, and one copy is promoted. To the checker a promotion is what
+// a start is elsewhere. The copies keep data: a write is acknowledged once a follower has it, too, and whoever is promoted has to have it.
+const (
+	replicatedIn   = 7
+	replicatedFrom = 4
+
+	roleCommand     = "role"
+	positionCommand = "position"
+	promoteCommand  = "promote"
+	followCommand   = "follow"
+)
+
+// replicate makes the services of a plan replicated, and takes out what does not go with that.
+func (p *Plan) replicate() {
+	if p.Seed%replicatedIn != replicatedFrom || p.outages() || p.Undo > 0 {
+		return
+	}
+	p.Replicated, p.Order, p.Failback, p.Programs, p.Drills = true, election.Race, false, 1, false
+	for i := range p.Episodes {
+		e := &p.Episodes[i]
+		e.Faults = slices.DeleteFunc(e.Faults, func(f Fault) bool {
+			return f.Kind == UpgradeSupervisor || f.Kind == ChangeConfig && f.Way == editOrder
+		})
+	}
+}
+
+// replicated is the part of a service's config that makes it so.
+func (p *Plan) replicated() *config.Replicated {
+	if !p.Replicated {
+		return nil
+	}
+	return &config.Replicated{
+		Role: []string{roleCommand}, Position: []string{positionCommand}, Promote: []string{promoteCommand}, Follow: []string{followCommand},
+		PositionsFrom: max(1, p.Nodes-1), Interval: 2 * p.Timeout, Timeout: p.Timeout / 4, StateDir: "/state",
+	}
+}
+
+// revision is a copy's data: each write makes one of the one before.
+type revision struct {
+	before *revision
+	depth  uint64
+}
+
+// has reports whether it contains another one.
+func (r *revision) has(other *revision) bool {
+	for r != nil && other != nil && r.depth > other.depth {
+		r = r.before
+	}
+	return other == nil || r == other
+}
+
+// copyOf is what a program of a replicated service is. World.mu guards it.
+type copyOf struct {
+	primary bool
+	follows string    // the node whose copy it was told to follow
+	synced  time.Time // when it has that one's data; later: not yet
+}
+
+// copiesView is the data of the copies. World.mu guards it.
+type copiesView struct {
+	*world
+	rng   *rand.Rand
+	data  map[effectKey]*revision
+	acked map[string]*revision // by service: the newest that was acknowledged
+	notes map[effectKey][]byte
+	wiped int            // how often ZooKeeper has lost its data
+	odd   map[string]int // by service: what operators and losses had done when somebody was promoted last
+}
+
+func newCopiesView(w *world) copiesView {
+	return copiesView{
+		world: w, rng: w.stream("copies"), data: map[effectKey]*revision{}, acked: map[string]*revision{}, notes: map[effectKey][]byte{}, odd: map[string]int{},
+	}
+}
+
+// writes has clients write, all the time. World.mu is held.
+func (cv *copiesView) writes() {
+	if !cv.plan.Replicated {
+		return
+	}
+	for _, n := range cv.nodes {
+		for _, service := range cv.plan.services() {
+			if p := cv.on(service, n.name); p != nil && p.copy.primary {
+				cv.write(p)
+			}
+		}
+	}
+	cv.after(cv.plan.Timeout/8, cv.writes)
+}
+
+func (cv *copiesView) write(primary *proc) {
+	service, key := primary.tree.service, effectKey{primary.tree.node, primary.tree.service}
+	was := cv.data[key]
+	now := &revision{before: was, depth: 1}
+	if was != nil {
+		now.depth += was.depth
+	}
+	cv.data[key] = now
+	for _, n := range cv.nodes {
+		f := cv.on(service, n.name)
+		if f != nil && !f.copy.primary && f.copy.follows == primary.tree.node && !time.Now().Before(f.copy.synced) {
+			cv.data[effectKey{n.name, service}] = now
+			cv.acked[service] = now
+		}
+	}
+}
+
+// on is the living program of a copy, or nil.
+func (cv *copiesView) on(service, node string) *proc {
+	for _, h := range cv.hosts {
+		for _, name := range slices.Sorted(maps.Keys(h.trees)) {
+			if t := h.trees[name]; t.service == service && t.node == node {
+				if p := t.copy(); p != nil {
+					return p
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// copy is the program of a copy in this tree, or nil.
+func (t *tree) copy() *proc {
+	for _, p := range t.all() {
+		if p.main && !p.killed && !p.dead {
+			return p
+		}
+	}
+	return nil
+}
+
+// answer is what a command of a copy says, and its exit code, when it is started. World.mu is held.
+func (cv *copiesView) answer(t *tree, spec child.Spec, code int) (string, int) {
+	p := t.copy()
+	switch command := spec.Argv[0]; {
+	case command == roleCommand && p != nil && p.copy.primary:
+		return "", 8
+	case (command == roleCommand || command == promoteCommand || command == followCommand) && p != nil:
+		return "", 0
+	case command == positionCommand && p != nil:
+		active := variable(spec, "UNDERSTUDY_ACTIVE_NODE")
+		if active != "" && active != t.node && (p.copy.follows != active || time.Now().Before(p.copy.synced)) {
+			return "", 0
+		}
+		depth := uint64(0)
+		if r := cv.data[effectKey{t.node, t.service}]; r != nil {
+			depth = r.depth
+		}
+		return fmt.Sprintln(depth), 0
+	case command == roleCommand, command == positionCommand, command == promoteCommand, command == followCommand:
+		return "", 1
+	}
+	return "", code
+}
+
+// does carries out a command of a copy, once it was started. World.mu is held.
+func (cv *copiesView) does(t *tree, spec child.Spec) {
+	p := t.copy()
+	if p == nil {
+		return
+	}
+	switch spec.Argv[0] {
+	case followCommand:
+		p.copy.follows, p.copy.synced = variable(spec, "UNDERSTUDY_ACTIVE_NODE"), time.Now().Add(drawn(cv.rng, cv.plan.Timeout/10))
+		cv.say("%s: the copy of %s follows %s", t.node, t.service, p.copy.follows)
+	case promoteCommand:
+		p.copy.primary = true
+		t.aside = ""
+		for _, q := range t.all() {
+			if q == p || q.parent == p {
+				q.token = tokenOf(spec.Env)
+				cv.check.started(q)
+			}
+		}
+		cv.promoted(t)
+	}
+}
+
+// promoted demands that whoever is promoted has what was acknowledged.
+func (cv *copiesView) promoted(t *tree) {
+	v := cv.check.services[t.service]
+	odd := cv.wiped + v.deleted + len(v.struck)
+	if odd != cv.odd[t.service] { // the record of what was promoted is gone, or two nodes compared beside a primary
+		cv.odd[t.service] = odd
+		delete(cv.acked, t.service)
+	}
+	if mine := cv.data[effectKey{t.node, t.service}]; !mine.has(cv.acked[t.service]) {
+		cv.check.broken("data", "the copy of %s on %s is promoted, and lacks what was acknowledged", t.service, t.node)
+	}
+}
+
+func variable(spec child.Spec, name string) string {
+	for _, entry := range spec.Env {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+func write(to *os.File, said string) {
+	if said != "" && to != nil {
+		_, _ = to.WriteString(said)
+	}
+}
+
+// joins has a tree belong to the session whose lease it ends with now. World.mu is held.
+func (t *handle) joins(number uint64) {
+	e, err := t.guard.pair.Ledger.Epoch(number)
+	if err != nil {
+		return
+	}
+	var ticket election.Ticket
+	_ = json.Unmarshal(e.Ticket, &ticket)
+	t.tree.session = ticket.Session
+}
+
+// copies is where a node keeps what its copies have followed: on a disk that outlasts a boot.
+func (i *incarnation) copies(service, _ string) replica.Store {
+	return copyNotes{i, effectKey{i.node.name, service}}
+}
+
+type copyNotes struct {
+	inc *incarnation
+	effectKey
+}
+
+// Load implements replica.Store.
+func (n copyNotes) Load() ([]byte, error) {
+	if !n.inc.pass() {
+		return nil, errCrashed
+	}
+	w := n.inc.node.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	data, there := w.copies.notes[n.effectKey]
+	if !there {
+		return nil, fs.ErrNotExist
+	}
+	return data, nil
+}
+
+// Save implements replica.Store.
+func (n copyNotes) Save(data []byte) error {
+	if !n.inc.pass() {
+		return errCrashed
+	}
+	w := n.inc.node.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.copies.notes[n.effectKey] = data
+	return nil
+}

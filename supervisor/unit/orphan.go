@@ -1,0 +1,198 @@
+package unit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"understudy/supervisor/config"
+	"understudy/supervisor/keyfile"
+)
+
+// Note tells a guardian how to undo what a term did, if its supervisor cannot: by the file of debts of a service, which lists a debt before
+// it can exist.
+type Note struct {
+	Node      string `json:"node"`
+	Service   string `json:"service"`
+	Cluster   string `json:"cluster"`
+	Token     int64  `json:"token"`               // of the term: a later one has its own guardians
+	Addresses bool   `json:"addresses,omitempty"` // some debts are addresses
+}
+
+// Address is a debt that needs no command.
+type Address struct {
+	IP     string `json:"ip"`               // with the length of its network
+	Device string `json:"device,omitempty"` // "": any
+}
+
+// setBy is the address that a oneshot sets; nil: it sets none.
+func setBy(prog config.Process) *Address {
+	if prog.Sets == nil {
+		return nil
+	}
+	return &Address{string(prog.Sets.IP), prog.Sets.Device}
+}
+
+// owe tells the guardians that a term may have debts, once in a run.
+func (r *Run) owe(ctx context.Context) error {
+	if r.owes {
+		return nil
+	}
+	n := Note{Node: r.u.cfg.Node, Service: r.u.cfg.Service, Cluster: r.u.cfg.Cluster, Token: r.cfg.Token}
+	n.Addresses = slices.ContainsFunc(r.cfg.Conf.Processes, func(p config.Process) bool { return p.Sets != nil })
+	note, err := json.Marshal(n)
+	if err == nil {
+		err = r.cfg.Tree.Owe(ctx, note)
+	}
+	r.owes = err == nil
+	return err
+}
+
+// Means are how a process that is no supervisor undoes debts.
+type Means struct {
+	Remove func(a Address) error                                     // nil: by its command
+	Run    func(ctx context.Context, d Debt, command []string) error // nil: it runs no command
+}
+
+// ErrCommand says that the next debt is undone by a command, for which there are no means.
+var ErrCommand = errors.New("a command has to undo it")
+
+// lockPatience is how long another process that undoes is waited for, beside its timeouts.
+const lockPatience = 2 * time.Second
+
+// Store is where the term's debts are.
+func (n Note) Store() Notes {
+	return debtsFile(Config{Node: n.Node, Service: n.Service, Cluster: n.Cluster})
+}
+
+// Undo undoes what is left of the term, the newest first, and stops at the first that fails. nil: nothing is left. Only one process does so at
+// a time; what it has undone, the others find in the file. So a late one does nothing.
+func (n Note) Undo(ctx context.Context, store Notes, m Means) error {
+	bounded, cancel := context.WithTimeout(ctx, lockPatience)
+	unlock, err := store.Lock(bounded)
+	cancel()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for {
+		left, err := n.load(store)
+		if err != nil {
+			return err
+		}
+		last := len(left.Debts) - 1
+		if last < 0 || left.Debts[last].Token != n.Token {
+			return nil
+		}
+		d := left.Debts[last]
+		if err := m.undo(ctx, d); err != nil {
+			return fmt.Errorf("not undone: %s: %w", called(d.Name), err)
+		}
+		left.Debts = left.Debts[:last]
+		data, err := json.Marshal(left) // also if none is left: a supervisor that is frozen learns from it that all is undone
+		if err == nil {
+			err = store.Save(data)
+		}
+		if err != nil {
+			return fmt.Errorf("note that %s is undone: %w", called(d.Name), err)
+		}
+	}
+}
+
+func (n Note) load(store Notes) (left ledger, err error) {
+	data, err := store.Load()
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // the supervisor removes it once all is undone
+		return left, nil
+	case err == nil:
+		err = json.Unmarshal(data, &left)
+	}
+	if err == nil && (left.Node != n.Node || left.Service != n.Service) {
+		err = fmt.Errorf("it is of %s on %s", left.Service, left.Node)
+	}
+	if err != nil {
+		return left, fmt.Errorf("read %s: %w", store.Path(), err)
+	}
+	return left, nil
+}
+
+// Undoing is how long undoing all debts may take.
+func (n Note) Undoing(store Notes) (d time.Duration) {
+	left, _ := n.load(store) // what cannot be read is not undone
+	for _, one := range left.Debts {
+		d += one.Timeout
+	}
+	return d
+}
+
+// undo undoes one debt. It may have been tried before, so its result is asked first.
+func (m Means) undo(ctx context.Context, d Debt) error {
+	if d.Address != nil && m.Remove != nil {
+		return m.Remove(*d.Address)
+	}
+	if m.Run == nil {
+		return ErrCommand
+	}
+	isUndone := func() bool { return len(d.Undone) > 0 && m.Run(ctx, d, d.Undone) == nil }
+	if isUndone() {
+		return nil
+	}
+	err := m.Run(ctx, d, d.Command)
+	if err != nil && ctx.Err() == nil && isUndone() {
+		return nil
+	}
+	return err
+}
+
+// exclude keeps other processes from undoing the same debts until unlock, and takes in what they have undone. A file that cannot be locked
+// because its folder is not ours is no guardian's either.
+func (d *debts) exclude(ctx context.Context) (unlock func(), err error) {
+	newest, owes := d.newest()
+	if !owes {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockPatience+2*newest.Timeout)
+	defer cancel()
+	unlock, err = d.store.Lock(ctx)
+	switch {
+	case errors.Is(err, keyfile.ErrLocked):
+		err = fmt.Errorf("not undone: %s: %w", called(newest.Name), err)
+		d.blame(err.Error())
+		return nil, err
+	case err != nil:
+		return func() {}, nil
+	}
+	d.heed()
+	return unlock, nil
+}
+
+// heed drops what a guardian has undone meanwhile.
+func (d *debts) heed() {
+	var left ledger
+	data, err := d.store.Load()
+	if err != nil || json.Unmarshal(data, &left) != nil || left.Node != d.node || left.Service != d.service {
+		return
+	}
+	before := d.list()
+	now := d.change(func(all []Debt) []Debt {
+		all = slices.DeleteFunc(all, func(one Debt) bool {
+			return !slices.ContainsFunc(left.Debts, func(other Debt) bool { return other.Name == one.Name && other.Token == one.Token })
+		})
+		for i := range all {
+			all[i].tried = all[i].tried || len(all) < len(before)
+		}
+		return all
+	})
+	if len(now) == len(before) {
+		return
+	}
+	d.log.Info("a guardian has undone what oneshots did", "service", d.service, "left", len(now))
+	d.blame("")
+	if len(now) == 0 {
+		_ = d.save(nil) // else the next supervisor reads that nothing is left
+	}
+}

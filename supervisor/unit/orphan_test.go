@@ -1,0 +1,134 @@
+package unit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/packaging/need"
+	"understudy/supervisor/keyfile"
+)
+
+// Owe is told before anything is started that may have an effect.
+func (s *stage) Owe(_ context.Context, note json.RawMessage) error {
+	var n Note
+	if err := json.Unmarshal(note, &n); err != nil {
+		return err
+	}
+	s.say("owe %d", n.Token)
+	return nil
+}
+
+var mount = Debt{Name: "fs", Command: []string{"umount"}, Undone: []string{"gone"}, Timeout: time.Second, Token: 7}
+
+// noted has a service's file of debts, and a note of its term.
+func noteOf(t *testing.T, debts ...Debt) (*Unit, Note) {
+	t.Helper()
+	need.These(t, "root") // who may write the file
+	u := debtor(t, "a", "db", func(context.Context, []string) int { t.Error("the supervisor undoes it"); return 1 })
+	for _, d := range debts {
+		if err := u.debts.add(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return u, Note{Node: "a", Service: "db", Cluster: t.Name(), Token: 7}
+}
+
+// P2: a guardian undoes the newest first, addresses without a process, and stops at what fails. Everybody learns what it has undone.
+func TestWhatAGuardianHasUndoneIsNotUndoneAgain(t *testing.T) {
+	ip := Debt{Name: "ip", Command: []string{"down"}, Address: &Address{IP: "192.0.2.1/32", Device: "eth0"}, Token: 7}
+	u, n := noteOf(t, vipOf(7), mount, ip)
+	var did []string
+	fails := true
+	m := Means{Remove: func(a Address) error { did = append(did, a.IP+" "+a.Device); return nil }}
+	if err := n.Undo(t.Context(), n.Store(), m); !errors.Is(err, ErrCommand) || !slices.Equal(did, []string{"192.0.2.1/32 eth0"}) {
+		t.Fatalf("%v, did %q", err, did)
+	}
+	if owed := OwedOn("", "a", "db"); !slices.Equal(owed, []string{"vip", "fs"}) {
+		t.Errorf("owed: %q", owed)
+	}
+	m.Run = func(_ context.Context, d Debt, command []string) error {
+		if did = append(did, command[0]); command[0] == "gone" || command[0] == "umount" && fails {
+			return errors.New("busy")
+		}
+		return nil
+	}
+	if err := n.Undo(t.Context(), n.Store(), m); err == nil || err.Error() != "not undone: fs: busy" {
+		t.Error(err)
+	}
+	fails = false
+	if err := n.Undo(t.Context(), n.Store(), m); err != nil {
+		t.Error(err)
+	}
+	if want := []string{"192.0.2.1/32 eth0", "gone", "umount", "gone", "gone", "umount", "del"}; !slices.Equal(did, want) {
+		t.Errorf("did %q, want %q", did, want)
+	}
+	if err := errors.Join(n.Undo(t.Context(), n.Store(), m), u.Undo(t.Context())); err != nil || len(did) != 7 || u.Owes() || len(OwedOn("", "a", "db")) > 0 {
+		t.Errorf("%v, did %q, owes %v", err, did, u.Owed())
+	}
+	if err := n.Undo(t.Context(), n.Store(), m); err != nil || len(did) != 7 { // and the file is gone
+		t.Errorf("%v, did %q", err, did)
+	}
+}
+
+func vipOf(token int64) Debt {
+	d := vip
+	d.Token = token
+	return d
+}
+
+// P2: a guardian that comes late undoes nothing of a later term, and believes no file that is not of its service.
+func TestAGuardianUndoesNothingOfALaterTerm(t *testing.T) {
+	_, n := noteOf(t, vipOf(8))
+	m := Means{Run: func(context.Context, Debt, []string) error { t.Error("undone"); return nil }}
+	if err := n.Undo(t.Context(), n.Store(), m); err != nil || len(OwedOn("", "a", "db")) != 1 {
+		t.Errorf("%v, owed %q", err, OwedOn("", "a", "db"))
+	}
+	data, err := json.Marshal(ledger{Node: "b", Service: "db", Debts: []Debt{vipOf(7)}})
+	if err := errors.Join(err, n.Store().Save(data)); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Undo(t.Context(), n.Store(), m); err == nil || !strings.Contains(err.Error(), "it is of db on b") {
+		t.Error(err)
+	}
+}
+
+// Never both: while one undoes, the other waits, and then says why it cannot.
+func TestOnlyOneProcessUndoesAtATime(t *testing.T) {
+	u, n := noteOf(t, vipOf(7))
+	unlock, err := n.Store().Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	m := Means{Run: func(context.Context, Debt, []string) error { t.Error("undone"); return nil }}
+	if err := n.Undo(t.Context(), n.Store(), m); !errors.Is(err, keyfile.ErrLocked) {
+		t.Error(err)
+	}
+	if err := u.Undo(t.Context()); !errors.Is(err, keyfile.ErrLocked) || !strings.HasPrefix(u.NotUndone(), "not undone: vip: another process is at it") {
+		t.Errorf("%v: %s", err, u.NotUndone())
+	}
+}
+
+// What was left of a cluster that is no more, or is another one, is not this one's.
+func TestNotesOfAnotherClusterDoNotCount(t *testing.T) {
+	need.These(t, "root") // who may write the file
+	u := New(Config{Service: "db", Node: "clustered", Root: "/one", Cluster: t.Name()})
+	t.Cleanup(func() { _ = u.debts.store.Save(nil) })
+	if err := u.debts.add(vipOf(7)); err != nil {
+		t.Fatal(err)
+	}
+	for root, want := range map[string]int{"/one": 1, "/two": 0, "": 1} {
+		if owed := OwedOn(root, "clustered", "db"); len(owed) != want {
+			t.Errorf("in %q: %q", root, owed)
+		}
+	}
+	u.debts.root = "" // of an older version
+	if err := u.debts.save(u.debts.list()); err != nil || len(OwedOn("/two", "clustered", "db")) != 1 {
+		t.Errorf("%v: what an older version has left counts for nobody", err)
+	}
+}
