@@ -91,12 +91,16 @@ func (p *precheck) checkOften(ctx context.Context) {
 		pause := lookHere
 		if candidate && p.lacks != nil {
 			why, err := child.Reached(ctx, &p.reach, func() (error, error) { return p.lacks(conf), nil }, nil)
+			if ctx.Err() != nil {
+				return
+			}
 			switch {
-			case err != nil: // it is not known: no reason to stand back
+			case err != nil: // no answer is no reason to stand back
+				p.lack.write(fitness{known: true, why: p.lack.read().why})
 			case why != nil:
-				p.lack.write(fitness{why: why.Error()})
+				p.lack.write(fitness{known: true, why: why.Error()})
 			default:
-				p.lack.write(fitness{})
+				p.lack.write(fitness{known: true})
 			}
 		}
 		if len(conf.Precheck.Exec) > 0 {

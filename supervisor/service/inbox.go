@@ -49,7 +49,8 @@ func (n *inbox) bar(conf Conf) (election.Intents, role.Bar, string) {
 	now, known := n.intents.read()
 	b, why := barrier{
 		eligible: conf.Eligible, asked: known, control: now.Control, drained: now.Drained, forced: n.intents.forces(now.Control),
-		prechecked: len(conf.Precheck.Exec) > 0, precheck: n.precheck.found.read(), lack: n.precheck.lack.read().why,
+		prechecked: len(conf.Precheck.Exec) > 0, precheck: n.precheck.found.read(),
+		looked: n.precheck.lacks != nil, lack: n.precheck.lack.read(),
 		guarded: n.watchdog.required(), watchdog: n.watchdog.found.read(),
 	}.bar()
 	return now, b, why
@@ -64,8 +65,9 @@ type barrier struct {
 	forced     bool              // an operator wants this node, drained or not, and whatever the precheck says
 	prechecked bool              // the precheck has to have passed
 	precheck   fitness
-	lack       string // what this machine lacks to start it
-	guarded    bool   // the watchdog has to be armable
+	looked     bool    // this machine is looked at
+	lack       fitness // what it lacks to start the service
+	guarded    bool    // the watchdog has to be armable
 	watchdog   fitness
 }
 
@@ -80,8 +82,10 @@ func (b barrier) bar() (role.Bar, string) {
 		return role.Paused, b.control.Words()
 	case b.drained != nil && !b.forced:
 		return role.Drained, b.drained.Words()
-	case b.lack != "":
-		return role.Unfit, "it could not start here: " + b.lack
+	case b.looked && !b.lack.known:
+		return role.Untested, ""
+	case b.lack.why != "":
+		return role.Unfit, "it could not start here: " + b.lack.why
 	case b.prechecked && !b.forced && !b.precheck.known:
 		return role.Untested, ""
 	case b.prechecked && !b.forced && b.precheck.why != "":

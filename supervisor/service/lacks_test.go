@@ -37,6 +37,9 @@ func TestANodeThatLacksSomethingDoesNotStand(t *testing.T) {
 			t.Errorf("asked %d times without being a candidate", asked.Load())
 		}
 		conf := Conf{Service: config.DefaultService("true")}
+		if _, bar, _ := n.bar(conf); bar != role.Untested {
+			t.Errorf("bar %v before the first look", bar)
+		}
 		n.precheck.stand(true)
 		synctest.Wait()
 		if _, bar, why := n.bar(conf); bar != role.Unfit || !strings.HasSuffix(why, missing) {
@@ -49,5 +52,23 @@ func TestANodeThatLacksSomethingDoesNotStand(t *testing.T) {
 		}
 		cancel()
 		<-done
+	})
+}
+
+// A file system that does not answer is no reason to stand back for good.
+func TestAHungLookForWhatIsLackingEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		heal := make(chan struct{})
+		defer close(heal)
+		n := newInbox(&Node{Lacks: func(config.Service) error { <-heal; return nil }}, Conf{Service: config.DefaultService("true")}, nil, nil)
+		n.intents.known = true
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go n.precheck.checkOften(ctx)
+		n.precheck.stand(true)
+		time.Sleep(20 * time.Second)
+		if _, bar, why := n.bar(Conf{Service: config.DefaultService("true")}); bar != role.NoBar {
+			t.Errorf("bar %v, %q", bar, why)
+		}
 	})
 }

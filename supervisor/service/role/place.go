@@ -91,8 +91,8 @@ const (
 	Unasked             // the operators' orders are not known yet
 	Paused              // by an operator
 	Drained             // the node is, by an operator
-	Untested            // the precheck has not run yet
-	Unfit               // the precheck failed
+	Untested            // the precheck has not run yet, or what the machine lacks is not known yet
+	Unfit               // the precheck failed, or the machine lacks something
 	WatchdogUnknown     // it is not known yet whether the watchdog can be armed
 	WatchdogUnarmed     // it cannot
 )
