@@ -22,6 +22,7 @@ type guardians struct {
 	tasks   sync.WaitGroup // all goroutines that the stop waits for
 	stopped chan struct{}
 	bell    chan struct{} // capacity 1: something is due sooner
+	window  chan struct{} // holds one for each question of ask that is open
 
 	mu       sync.Mutex // guards the fields below; only lock and look take it
 	pair     *guard.Pair
@@ -42,7 +43,7 @@ type starting struct {
 func newGuardians(cfg GuardConfig) *guardians {
 	g := &guardians{
 		start: starting{cfg.Exe, cfg.Args0, cfg.Name, cfg.TwinGrace, guard.LogStyle{JSON: cfg.JSONLog, Level: cfg.Logger.GetLevel().String()}}, log: cfg.Logger,
-		words: newWords(), stopped: make(chan struct{}), bell: make(chan struct{}, 1),
+		words: newWords(), stopped: make(chan struct{}), bell: make(chan struct{}, 1), window: make(chan struct{}, 64),
 	}
 	g.pair = guard.NewPair(pairHands{g})
 	return g
@@ -154,18 +155,38 @@ func (g *guardians) cleanUp(s *guardianProcess) {
 	})
 }
 
+// ask asks both guardians what tell asks, and waits until they have answered. It has few questions open at once: with a thousand, the last
+// one would be answered so late that they seem silent.
+func (g *guardians) ask(ctx context.Context, tell func() (seq uint64, err error)) error {
+	select {
+	case g.window <- struct{}{}:
+		defer func() { <-g.window }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-g.stopped:
+		return ErrStopped
+	}
+	unlock := g.lock()
+	seq, err := tell()
+	unlock()
+	if err != nil {
+		return err
+	}
+	return g.answered(ctx, seq)
+}
+
 // answered waits until both guardians have answered. A guardian that takes too long is replaced.
 func (g *guardians) answered(ctx context.Context, seq uint64) error {
 	for {
 		end := g.look()
 		done, err := g.pair.Questions.Answered(seq)
-		changed := g.pair.Questions.Changed()
+		over := g.pair.Questions.Over(seq)
 		end()
 		if done {
 			return err
 		}
 		select {
-		case <-changed:
+		case <-over:
 			continue
 		case <-ctx.Done():
 			err = context.Cause(ctx)

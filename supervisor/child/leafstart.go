@@ -188,14 +188,9 @@ func (p *part) hold(in *box.Run, pid int) error {
 
 // enlist returns when both guardians hold the first process of a part.
 func (t *Tree) enlist(ctx context.Context, p *part) error {
-	g := t.guard
-	unlock := g.guardians.lock()
-	t.mu.Lock()
-	seq, err := t.join(p)
-	t.mu.Unlock()
-	unlock()
-	if err != nil {
-		return err
-	}
-	return g.guardians.answered(ctx, seq)
+	return t.guard.guardians.ask(ctx, func() (uint64, error) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return t.join(p)
+	})
 }

@@ -46,6 +46,9 @@ func unchoked(t *testing.T, g *Guard) bool {
 	for range 3 {
 		all(func(i int) (err error) {
 			trees[i], err = g.NewTree(t.Context(), 1, fmt.Sprint("svc", i), make([]byte, 300))
+			if open := questions(g); open > cap(g.guardians.window) {
+				t.Errorf("%d questions are open at once", open)
+			}
 			return err
 		})
 		all(func(i int) error { return trees[i].End(t.Context()) })

@@ -28,13 +28,7 @@ func (t *Tree) owe(ctx context.Context, note []byte) error {
 	if err := g.renew(ctx, guard.SpeaksEffects); err != nil {
 		return err
 	}
-	unlock := g.lock()
-	seq, err := t.entry.Owe(wire.Now(), slices.Clone(note))
-	unlock()
-	if err != nil {
-		return err
-	}
-	return g.answered(ctx, seq)
+	return g.ask(ctx, func() (uint64, error) { return t.entry.Owe(wire.Now(), slices.Clone(note)) })
 }
 
 // Settle tells the guardians that what the dead tree's processes did is undone; or that this process keeps that for its next session.

@@ -55,17 +55,17 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 	if err != nil {
 		return nil, errors.Join(err, t.discard())
 	}
-	unlock := g.guardians.lock()
-	var seq uint64
-	t.entry, seq, err = g.guardians.pair.Ledger.Plant(wire.Now(), number, t.plant(slices.Clone(release)))
-	unlock()
-	if err != nil {
+	err = g.guardians.ask(ctx, func() (seq uint64, err error) {
+		t.entry, seq, err = g.guardians.pair.Ledger.Plant(wire.Now(), number, t.plant(slices.Clone(release)))
+		return seq, err
+	})
+	switch {
+	case err == nil:
+		return t, nil
+	case t.entry == nil: // no guardian knows it
 		return nil, errors.Join(err, t.discard())
 	}
-	if err := g.guardians.answered(ctx, seq); err != nil {
-		return nil, errors.Join(err, t.End(context.WithoutCancel(ctx)))
-	}
-	return t, nil
+	return nil, errors.Join(err, t.End(context.WithoutCancel(ctx)))
 }
 
 // discard removes the container of a tree that no guardian knows yet.
@@ -100,13 +100,7 @@ func (t *Tree) Move(ctx context.Context, number uint64, release []byte) error {
 		err = g.guardians.renew(ctx, guard.SpeaksMove)
 	}
 	if err == nil {
-		unlock := g.guardians.lock()
-		var seq uint64
-		seq, err = t.entry.Move(wire.Now(), number, slices.Clone(release))
-		unlock()
-		if err == nil {
-			err = g.guardians.answered(ctx, seq)
-		}
+		err = g.guardians.ask(ctx, func() (uint64, error) { return t.entry.Move(wire.Now(), number, slices.Clone(release)) })
 	}
 	if err != nil {
 		return fmt.Errorf("move tree %s to epoch %d: %w", t.id.Name, number, err)

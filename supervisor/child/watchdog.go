@@ -50,14 +50,11 @@ func (t *Tree) arm(ctx context.Context, w Watchdog) error {
 	if err := g.watchdog.ready(ctx, w); err != nil {
 		return err
 	}
-	unlock := g.guardians.lock()
-	seq, err := t.entry.Arm(wire.Now(), w.After)
-	unlock()
+	err = g.guardians.ask(ctx, func() (uint64, error) { return t.entry.Arm(wire.Now(), w.After) })
 	if err != nil {
 		g.watchdog.mayDisarm()
-		return err
 	}
-	return g.guardians.answered(ctx, seq)
+	return err
 }
 
 // CheckWatchdog finds out whether the device can be armed, by arming it. One that may not be disarmed again stays armed.

@@ -119,7 +119,7 @@ func (p *Pair) Heard(now time.Duration, at int, number uint64, m *Message) {
 	case OpAck:
 		s.acked = max(s.acked, m.Seq)
 		p.settle(now)
-		p.Questions.news()
+		p.Questions.answer()
 	case OpEnded:
 		p.Ledger.end(m.Epoch)
 	}
@@ -152,12 +152,8 @@ func (p *Pair) Clogged(now time.Duration, at int, number uint64, full bool) {
 
 // Due does what is due, and returns when to call it again.
 func (p *Pair) Due(now time.Duration) (next time.Duration) {
-	silent, gaveUp := p.Questions.due(now)
-	for _, seq := range silent {
+	for _, seq := range p.Questions.due(now) {
 		p.killSilent(seq)
-	}
-	if gaveUp {
-		p.Questions.news()
 	}
 	if p.stopped {
 		return p.Next()

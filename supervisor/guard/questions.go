@@ -11,18 +11,19 @@ type Questions struct {
 	places  *places
 	last    uint64      // the newest number
 	open    []*question // in the order of their numbers
+	over    map[uint64]error
 	changed chan struct{}
 }
 
 func newQuestions(p *places) *Questions {
-	return &Questions{places: p, last: 1, changed: make(chan struct{})} // the setup has the first number
+	return &Questions{places: p, last: 1, over: map[uint64]error{}, changed: make(chan struct{})} // the setup has the first number
 }
 
 type question struct {
 	seq    uint64
 	at     time.Duration
-	silent bool // the guardians that have not answered were killed
-	err    error
+	silent bool          // the guardians that have not answered were killed
+	over   chan struct{} // closed then; each question has its own: a thousand that are open at once would wake each other
 }
 
 func (q *Questions) number() uint64 {
@@ -30,10 +31,11 @@ func (q *Questions) number() uint64 {
 	return q.last
 }
 
-// Changed is closed at the next change that a goroutine may wait for.
+// Changed is closed at the next change that a goroutine may wait for, other than the end of a question.
 func (q *Questions) Changed() <-chan struct{} { return q.changed }
 
 func (q *Questions) news() {
+	q.answer()
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
@@ -43,7 +45,7 @@ func (q *Questions) broadcast(m *Message) { q.places.broadcast(m) }
 // ask broadcasts a question that both have to answer.
 func (q *Questions) ask(now time.Duration, m *Message) (seq uint64) {
 	m.Seq = q.number()
-	q.open = append(q.open, &question{seq: m.Seq, at: now})
+	q.open = append(q.open, &question{seq: m.Seq, at: now, over: make(chan struct{})})
 	q.broadcast(m)
 	return m.Seq
 }
@@ -51,16 +53,27 @@ func (q *Questions) ask(now time.Duration, m *Message) (seq uint64) {
 // Rouse asks both guardians to show that they are awake.
 func (q *Questions) Rouse(now time.Duration) (seq uint64) { return q.ask(now, &Message{Op: OpPing}) }
 
+// Over is closed once a question is over: then Answered says how.
+func (q *Questions) Over(seq uint64) <-chan struct{} {
+	if i, there := q.find(seq); there {
+		return q.open[i].over
+	}
+	return closed
+}
+
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
 // Answered reports whether both guardians have answered a question, or why not. Callers repeat it until it is done, or call Forget.
 func (q *Questions) Answered(seq uint64) (done bool, err error) {
-	i, there := q.find(seq)
-	if there {
-		err = q.open[i].err
-	}
-	if err == nil && !q.places.have(seq) {
+	if _, there := q.find(seq); there {
 		return false, nil
 	}
-	q.Forget(seq)
+	err = q.over[seq]
+	delete(q.over, seq)
 	return true, err
 }
 
@@ -69,46 +82,61 @@ func (q *Questions) Forget(seq uint64) {
 	if i, there := q.find(seq); there {
 		q.open = slices.Delete(q.open, i, i+1)
 	}
+	delete(q.over, seq)
 }
 
 // Open is the number of questions whose answer nobody has taken.
-func (q *Questions) Open() int { return len(q.open) }
+func (q *Questions) Open() int { return len(q.open) + len(q.over) }
 
 func (q *Questions) find(seq uint64) (int, bool) {
 	return slices.BinarySearchFunc(q.open, seq, func(o *question, seq uint64) int { return cmp.Compare(o.seq, seq) })
 }
 
-// fail notes why a question has no good answer; the first reason counts.
-func (q *Questions) fail(seq uint64, why error) {
-	if i, there := q.find(seq); there && q.open[i].err == nil {
-		q.open[i].err = why
+// answer ends the questions that both have answered: the first ones, since each guardian answers in their order.
+func (q *Questions) answer() {
+	for len(q.open) > 0 && q.places.have(q.open[0].seq) {
+		q.end(0, nil)
 	}
 }
 
+// fail notes why a question has no good answer; the first reason counts.
+func (q *Questions) fail(seq uint64, why error) {
+	if i, there := q.find(seq); there {
+		q.end(i, why)
+	}
+}
+
+func (q *Questions) end(i int, why error) {
+	o := q.open[i]
+	q.open = slices.Delete(q.open, i, i+1)
+	q.over[o.seq] = why
+	close(o.over)
+}
+
 // due gives up questions that have been open for too long, and lists those for which silent guardians must be killed now.
-func (q *Questions) due(now time.Duration) (silent []uint64, gaveUp bool) {
+func (q *Questions) due(now time.Duration) (silent []uint64) {
+	for len(q.open) > 0 && now >= q.open[0].at+giveUp {
+		q.end(0, errGaveUp)
+	}
 	for _, o := range q.open {
-		switch {
-		case now >= o.at+giveUp && o.err == nil:
-			o.err, gaveUp = errGaveUp, true
-		case now >= o.at+AckLimit && !o.silent:
+		if now < o.at+AckLimit {
+			break
+		}
+		if !o.silent {
 			o.silent = true
 			silent = append(silent, o.seq)
 		}
 	}
-	return silent, gaveUp
+	return silent
 }
 
 // next is when due may have work; 0: never.
 func (q *Questions) next() (next time.Duration) {
 	for _, o := range q.open {
-		switch {
-		case o.err != nil:
-		case o.silent:
-			next = sooner(next, o.at+giveUp)
-		default:
-			next = sooner(next, o.at+AckLimit)
+		if !o.silent {
+			return sooner(next, o.at+AckLimit)
 		}
+		next = sooner(next, o.at+giveUp)
 	}
 	return next
 }

@@ -27,6 +27,7 @@ func (p *Pair) settle(now time.Duration) {
 		s, twin := &p.slots[i], &p.slots[1-i]
 		if s.post == learning && s.acked >= s.asked {
 			s.post = doubted
+			p.Questions.news()
 			if !p.lost {
 				s.asked, s.by = p.Questions.number(), now+AckLimit
 				p.hands.Send(1-i, &Message{Op: OpPing, Seq: s.asked})

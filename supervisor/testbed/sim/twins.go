@@ -194,13 +194,13 @@ func (g *twins) answered(ctx context.Context, seq uint64) error {
 		}
 		g.w.mu.Lock()
 		done, err := g.pair.Questions.Answered(seq)
-		changed := g.pair.Questions.Changed()
+		over := g.pair.Questions.Over(seq)
 		g.w.mu.Unlock()
 		if done {
 			return err
 		}
 		select {
-		case <-changed:
+		case <-over:
 			continue
 		case <-ctx.Done():
 			err = context.Cause(ctx)
