@@ -101,7 +101,7 @@ func (w written) checkProcesses(p place) {
 		at := p.key("processes").item(i)
 		process.check(at)
 		if j, twice := names[process.Name]; twice && process.Name != "" {
-			at.key("name").fault("%s is the name of item %d too", quoted(process.Name), j)
+			at.key("name").fault("%s is the name of processes[%d] too: give each another name", quoted(process.Name), j)
 		}
 		if (len(process.Undo) > 0 || process.OCF != "") && !at.key("needs_proof").given() && w.unproved(p) {
 			what := at.key("undo")

@@ -54,7 +54,7 @@ func (z ZooKeeper) check(p place) {
 			continue
 		}
 		if j, twice := seen[plain]; twice {
-			at.fault("%s is the same server as item %d", plain, j)
+			at.fault("%s is the same server as servers[%d]: remove one", plain, j)
 			continue
 		}
 		seen[plain] = i
