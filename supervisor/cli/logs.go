@@ -58,7 +58,8 @@ func (f *logsFlags) show(ctx context.Context, service string) error {
 	}
 	tell := func(text string) { fmt.Fprintln(os.Stderr, "understudy: "+printable.Text(text)) }
 	if asked := f.glance(ctx, quickly, service).Services; len(asked) > 0 && asked[0].Active != "" && asked[0].Active != c.Node {
-		tell(fmt.Sprintf("%s is active on %s now, and its output is there: type `understudy logs %s` on %s", service, asked[0].Active, service, asked[0].Active))
+		host, _ := os.Hostname() // without one each host is another
+		tell(activeElsewhere(asked[0], host, f.Config))
 	}
 	lines := fmt.Sprint(f.lines)
 	var names []string
@@ -92,6 +93,15 @@ func (f *logsFlags) show(ctx context.Context, service string) error {
 		return runTail(ctx, nil, opened, append([]string{"-n", lines, "-F", "--"}, names...)...)
 	}
 	return nil
+}
+
+// activeElsewhere is where the output of a service is that another node runs. This host may run that node, too: with `run --node`, or with
+// another config.
+func activeElsewhere(s control.Service, host, file string) string {
+	if s.Host != "" && s.Host == host {
+		return fmt.Sprintf("%s is active on %s now, another node of this host: name its config with --config if it is not %s", s.Service, s.Active, file)
+	}
+	return fmt.Sprintf("%s is active on %s now, and its output is there: type `understudy logs %s` on %s", s.Service, s.Active, s.Service, s.Active)
 }
 
 // read reads the config that names the files.

@@ -84,7 +84,7 @@ func TestLogsTellsWhereTheOutputIs(t *testing.T) {
 		if r.Code != 0 || r.Out != head || strings.Count(r.Err, "\n") > 2 {
 			t.Fatalf("%+v", r)
 		}
-		return strings.Contains(r.Err, service+" is active on a now") && strings.Contains(r.Err, "type `understudy logs "+service+"` on a")
+		return strings.Contains(r.Err, service+" is active on a now") && strings.Contains(r.Err, "another node of this host: name its config with --config if it is not "+onB)
 	})
 	expect(1, "", []string{"`journalctl -t " + service + " -n 7`"}, service, "--config", plain, "-n", "7")
 	expect(1, "", []string{`no service "x"`}, "x", "--config", onA)
