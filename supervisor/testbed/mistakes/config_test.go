@@ -55,6 +55,8 @@ func TestConfigs(t *testing.T) {
 		{"a root", zookeeper("root: here"), 2, `zookeeper.root: "here" must start with /`},
 		{"a name", here + "services: {a/b: {command: [x]}}\n", 2, `"a/b" is not a name: letters, digits and . _ - @ : are allowed`},
 		{"a service twice", here + "services:\n  a: {command: [x]}\n  a: {command: [y]}\n", 2, "%s:4:3: services.a: repeated: it was given on line 3"},
+		{"a key twice", here + "services: {a: {command: [x], command: [y]}}\n", 2, "%s:2:30: services.a.command: repeated: it was given on line 2"},
+		{"a server twice", "zookeeper: {servers: [zk1, \"zk1:2181\"]}\n" + sleeps, 2, "zookeeper.servers[1]: zk1:2181 is the same server as servers[0]: remove one"},
 		{"a service in two files", here + "include: [DIR/more.yaml]\n" + sleeps, 2, "services.a: defined twice: it is at %s:3:12 too"},
 		{"a secret that others read", zookeeper("auth: {scheme: digest, file: DIR/open}"), 0, "its mode 0644 lets others read it: chmod 600 DIR/open"},
 		{"zookeeper: HOST", "zookeeper: zk1:2181\n" + sleeps, 2, `the value "zk1:2181" where a mapping (key: value) is expected: write {servers: ["zk1:2181"]}`},
@@ -71,14 +73,21 @@ func TestConfigs(t *testing.T) {
 		{"a short session, what to write", zookeeper("session_timeout: 500ms"), 2, "write 1s or more"},
 		{"a watchdog with a short session", "zookeeper: {servers: [\"zk1:2181\"], session_timeout: 2s}\nwatchdog: {mode: required}\n" + sleeps, 2, "that needs a session_timeout of 3s or more"},
 		{"no services", here + "services:\n", 0, "warning: there are no services: nothing runs with this file, and a supervisor that has services keeps its previous config"},
+		{"an empty mapping of services", here + "services: {}\n", 0, "warning: there are no services: nothing runs with this file"},
 		{"health without a method", service("health: {interval: 1s}"), 0, "services.a.health: has no effect without a way to check: add exec:, http: or tcp:"},
 		{"no such program", here + "services: {a: {command: [/no/such]}}\n", 0, `warning: %s:2:25: services.a.command: "/no/such": no such file or directory (on this machine)`},
+		{"a program without the right to execute", here + "services: {a: {command: [/etc/passwd]}}\n", 0, `services.a.command: "/etc/passwd": permission denied (on this machine)`},
 		{"no such user", service("user: nosuch"), 0, `services.a.user: there is no "nosuch" (on this machine)`},
 		{"no such folder", service("working_dir: /no/such"), 0, `services.a.working_dir: "/no/such": no such file or directory (on this machine)`},
 		{"no such env file", service("env_file: /no/such"), 0, "services.a.env_file: /no/such: cannot be read: no such file or directory (on this machine)"},
 		{"no such secret", zookeeper("auth: {scheme: digest, file: /no/such}"), 2, "zookeeper.auth.file: /no/such: no such file or directory"},
 		{"KILL to stop", service("stop_signal: KILL"), 0, "no program can catch KILL, so it never gets to stop cleanly: write TERM, INT or QUIT"},
 		{"a secret without a colon", zookeeper("auth: {scheme: digest, file: DIR/plain}"), 2, "zookeeper.auth.file: DIR/plain: line 1 is not user:password"},
+		{
+			"servers that any client may reach", "zookeeper: {servers: [zk1]}\n" + sleeps, 0,
+			"note: any client that reaches the ZooKeeper servers can stop a service, move it, or have two copies of it run (see /usr/share/doc/understudy/docs/security.md). " +
+				"Keep other clients out with a firewall and set `trusted_network: true` in zookeeper, or set its auth",
+		},
 		{"nothing wrong", here + sleeps, 0, "ok: 1 service in 1 file"},
 	} {
 		file := write(t, fmt.Sprint("u", i, ".yaml"), strings.ReplaceAll(c.text, "DIR", dir))
@@ -93,10 +102,12 @@ func TestConfigs(t *testing.T) {
 
 // What is no file.
 func TestFilesThatAreNone(t *testing.T) {
-	for name, want := range map[string]string{
-		t.TempDir(): "cannot be read: it is a directory", "/no/such.yaml": "cannot be read: no such file or directory", "/dev/null": "cannot be read: it is not a regular file",
+	for _, c := range []struct{ name, file, want string }{
+		{"a folder as the config", t.TempDir(), "cannot be read: it is a directory"},
+		{"a config that is missing", "/no/such.yaml", "cannot be read: no such file or directory"},
+		{"a device as the config", "/dev/null", "cannot be read: it is not a regular file"},
 	} {
-		runs(t, "check", "--config", name).wants(t, name, 2, name+": "+want)
+		runs(t, "check", "--config", c.file).wants(t, c.name, 2, c.file+": "+c.want)
 	}
 	file := write(t, "u.yaml", here+sleeps)
 	must(t, os.Chmod(file, 0o666))

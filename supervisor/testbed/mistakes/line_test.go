@@ -89,6 +89,14 @@ func TestCommandLines(t *testing.T) {
 	start(t, "run", "--config", failing)
 	kit.Until(t, kit.Soon, "n2 stands by", func() bool { return strings.Contains(runs(t, "status", "a", "--zk", zk).text, "n2") })
 	runs(t, "switchover", "a", "--to", "n2", "--zk", zk).wants(t, "a switchover to a node that fails", 1, "a is active again on n1: n2", "failed, the program failed: exit code 7")
+	runs(t, "fence", "confirm", "a", "--node", "n2", "--yes", "--zk", zk).wants(t, "fence confirm of a node that is not pending", 0, "Nothing to confirm: no fencing of n2 is pending for a: n1 is active.")
+
+	unnamed := write(t, "unnamed.yaml", fmt.Sprintf("zookeeper: {servers: [%q], trusted_network: true}\n%s", zk, sleeps))
+	kit.Until(t, kit.Soon, "ZooKeeper answers quickly", func() bool { // else logs does not wait for it
+		got := runs(t, "logs", "a", "--config", unnamed)
+		got.wants(t, "logs of a node with another name than its host", 1, "main has no log file, its output goes where the supervisor's own goes")
+		return all(got.flat(), []string{"a is active on n1 now, another node of this host: name its config with --config if it is not " + unnamed})
+	})
 
 	slow := write(t, "n3.yaml", fmt.Sprintf("node: n3\nzookeeper: {servers: [%q], trusted_network: true}\n"+
 		"services: {b: {command: [sleep, '1000'], hooks: {on_active: {command: [sleep, '1']}}}}\n", zk))

@@ -41,6 +41,7 @@ func TestPrograms(t *testing.T) {
 	}{
 		{"no-binary", "command: [/no/such]", down, []string{"it could not start here: /no/such: no such file or directory.", "DOWN: no node can run it now."}, []string{"[WARN]", "/no/such: no such file or directory"}},
 		{"folder", "command: [/etc]", down, []string{"it could not start here: /etc: is a directory."}, []string{"[WARN]", "/etc: is a directory"}},
+		{"no-right", "command: [/etc/passwd]", down, []string{"it could not start here: /etc/passwd: permission denied."}, []string{"[WARN]", "/etc/passwd: permission denied"}},
 		{"no-user", "command: [sleep, '99'], user: nosuch", down, []string{"it could not start here: there is no user nosuch."}, []string{"[WARN]", "there is no user nosuch"}},
 		{"no-folder", "command: [sleep, '99'], working_dir: /no/such", down, []string{"working_dir /no/such: no such file or directory."}, []string{"[WARN]", "working_dir /no/such"}},
 		{"no-env", "command: [sleep, '99'], env_file: /no/such", down, []string{"env_file /no/such: no such file or directory."}, []string{"[WARN]", "env_file /no/such"}},
@@ -110,20 +111,31 @@ func TestTheClusterAndTheFile(t *testing.T) {
 	write := func(text string) { must(t, os.WriteFile(file, []byte(text), 0o600)) }
 	was, err := os.ReadFile(file)
 	must(t, err)
-	reload := func() { must(t, n1.cmd.Process.Signal(syscall.SIGHUP)) }
-	write(string(was) + "typo: 1\n")
-	reload()
-	n1.logs(t, "an error in a changed config", "[ERROR]", filepath.Base(file)+":4:1: typo: unknown key")
-	fits(t, server, "a", 0, "n1 keeps its previous config: ", "typo: unknown key", "understudy check --config "+file)
-	must(t, os.Remove(file))
-	reload()
-	fits(t, server, "a", 0, "n1 keeps its previous config: "+file+": cannot be read: no such file or directory")
-	write(strings.Replace(string(was), "2s", "3s", 1) + "http: {listen: \"" + free(t) + "\"}\n")
-	reload()
-	fits(t, server, "a", 0, "n1 has a new config. What changed in zookeeper: and http: takes effect when understudy is restarted there.")
-	write(strings.Replace(string(was), endless, "services:\n", 1))
-	reload()
-	n1.logs(t, "a config that stops everything", "[ERROR]", "has no services any more: nothing is stopped")
+	for _, c := range []struct {
+		name, text  string // "" removes the file
+		log, status []string
+	}{
+		{
+			"an error in a changed config", string(was) + "typo: 1\n", []string{"[ERROR]", filepath.Base(file) + ":4:1: typo: unknown key"},
+			[]string{"n1 keeps its previous config: ", "typo: unknown key", "understudy check --config " + file},
+		},
+		{"a config that is removed", "", nil, []string{"n1 keeps its previous config: " + file + ": cannot be read: no such file or directory"}},
+		{
+			"a change that needs a restart", strings.Replace(string(was), "2s", "3s", 1) + "http: {listen: \"" + free(t) + "\"}\n", nil,
+			[]string{"n1 has a new config. What changed in zookeeper: and http: takes effect when understudy is restarted there."},
+		},
+		{"a config that stops everything", strings.Replace(string(was), endless, "services:\n", 1), []string{"[ERROR]", "has no services any more: nothing is stopped"}, nil},
+	} {
+		write(c.text)
+		if c.text == "" {
+			must(t, os.Remove(file))
+		}
+		must(t, n1.cmd.Process.Signal(syscall.SIGHUP))
+		if c.log != nil {
+			n1.logs(t, c.name, c.log...)
+		}
+		fits(t, server, "a", 0, c.status...)
+	}
 
 	conn, _, err := zk.Connect([]string{server}, 10*time.Second, zk.WithLogInfo(false))
 	must(t, err)
@@ -134,10 +146,25 @@ func TestTheClusterAndTheFile(t *testing.T) {
 	others := start(t, "run", "--zk", server, "--root", "/others", "--service", "c", "--", "sleep", "99")
 	others.logs(t, "znodes of other credentials", "[ERROR]", "not authenticated", "zookeeper.auth")
 
+	leftBehind(t, conn, "d", "h9")
+	blocked, _ := run(t, server, "n2", "services: {d: {command: [sleep, '99'], fencing: {methods: [{exec: {command: [\"false\"]}}], on_failure: refuse}}}\n")
+	blocked.logs(t, "a fencing that fails", "[ERROR]", "takeover blocked: the previous node's program is not proved dead, and nothing is started", "understudy status", "service=d")
+	fits(t, server, "d", 5, "DOWN: the program may still run on h9", "understudy fence confirm d --node h9")
+
 	nowhere.logs(t, "a ZooKeeper that is not there", "[WARN]", "no ZooKeeper server", "connection refused", "no program is started on this node until one answers")
 	must(t, dev.cmd.Process.Signal(syscall.SIGSTOP))
 	defer func() { _ = dev.cmd.Process.Signal(syscall.SIGCONT) }()
 	n1.logs(t, "a ZooKeeper that freezes", "[WARN]", "ZooKeeper acknowledges nothing, the lease is ending", "left=")
+}
+
+// leftBehind writes the breadcrumb of a node that does not answer any more, so that only a fencing method can prove its program dead.
+func leftBehind(t *testing.T, conn *zk.Conn, service, node string) {
+	t.Helper()
+	folder := "/understudy/services/" + service
+	_, err := conn.Create(folder, nil, 0, zk.WorldACL(zk.PermAll))
+	must(t, err)
+	_, err = conn.Create(folder+"/ActiveBreadCrumb", []byte(`{"node": "`+node+`", "host": "`+node+`", "session_timeout_ms": 2000, "since": "2020-01-01T00:00:00Z"}`), 0, zk.WorldACL(zk.PermAll))
+	must(t, err)
 }
 
 func TestWithoutRights(t *testing.T) {
