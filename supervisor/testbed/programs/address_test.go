@@ -252,10 +252,3 @@ func TestAnAddressMovesWithItsWebServer(t *testing.T) {
 	active.Host.Heal(t)
 	m.then(t, "preferred host healed", m.a, handover)
 }
-
-func nginxOn(t *testing.T) func(h *kit.Host, dir string) string {
-	return func(h *kit.Host, dir string) string {
-		conf := writeNginx(t, dir, "8080", "return 200 "+h.Name)
-		return `[/usr/sbin/nginx, -c, ` + conf + `, -g, "daemon off;"]`
-	}
-}
