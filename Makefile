@@ -7,7 +7,7 @@ BUILDAH   ?= buildah
 TOOL      := go tool -modfile=packaging/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build image packages test test-all test-rest test-packages lint model simulate sabotage chaos bench compare soak fuzz clean
+.PHONY: help build image packages release test test-all test-rest test-packages lint model simulate sabotage chaos bench compare soak fuzz clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ image: build ## the container image understudy:VERSION, with buildah (or BUILDAH
 
 packages: ## deb and rpm, for amd64 and arm64, in dist/packages
 	$(if $(filter command line environment,$(origin VERSION)),VERSION=$(VERSION)) packaging/build.sh dist/packages
+
+release: ## all that a release has, in dist/release, built twice and compared: VERSION=0.1.0
+	packaging/release.sh $(if $(filter command line environment,$(origin VERSION)),$(VERSION))
 
 test: ## every promise, in 6 minutes: all packages, and real ZooKeeper servers in network namespaces; installs these (Debian)
 	packaging/test.sh

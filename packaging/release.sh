@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Builds all that release $1 has into dist/release: deb and rpm, static binaries, the source, the list of what is in it (SBOM), checksums.
+# It builds twice, the second time in another folder with nothing cached, and fails unless both are the same to the bit.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+umask 022
+
+version=${1:-}
+refuse() { echo "release.sh: $*" >&2; exit 1; }
+[[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || refuse "which release? make release VERSION=0.1.0"
+[ -z "$(git status --porcelain)" ] || refuse "the checkout has changes: commit them first"
+grep -q "^## $version - " CHANGELOG.md || refuse "CHANGELOG.md has no section '## $version - DATE': rename Unreleased"
+formats=supervisor/testbed/golden/testdata/formats/$version.json
+[ -e "$formats" ] || refuse "there is no $formats: go test ./supervisor/testbed/golden -run Formats -release $version"
+
+build() { # into a folder
+	local out
+	out=$(realpath -m "$1")
+	VERSION=$version packaging/build.sh "$out"
+	git archive --format=tar --prefix="understudy-$version/" HEAD | gzip -9n >"$out/understudy-$version.tar.gz"
+	(cd "$out" && rm SHA256SUMS && LC_ALL=C sha256sum -- * >.sums && mv .sums SHA256SUMS)
+}
+elsewhere=$(mktemp -d)
+trap 'chmod -R u+w "$elsewhere"; rm -rf "$elsewhere"' EXIT
+build dist/release
+git clone -q . "$elsewhere/source"
+(cd "$elsewhere/source" && export GOCACHE="$elsewhere/cache" && build "$elsewhere/again")
+diff -r dist/release "$elsewhere/again" || refuse "two builds differ"
+echo "dist/release: $(find dist/release -type f | wc -l) files of $version, the same to the bit in two builds. Next: git tag v$version; make image VERSION=$version"
