@@ -1,5 +1,5 @@
 /*
- * How a child outlasts the loss of the whole ensemble: "Failsafe" of docs/protocol.md, checked by check.sh.
+ * How a child outlasts the loss of the whole ensemble: docs/failsafe.md, checked by check.sh.
  *
  * This model takes for granted all that failover.pml checks: a claim, an inscription and a release are one step each, killing
  * and proving are one, and the number of claims says whether anybody has claimed since. A step that is lost or late is not

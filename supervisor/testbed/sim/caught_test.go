@@ -81,9 +81,9 @@ func TestSabotageIsCaught(t *testing.T) {
 	}
 }
 
-// known is the seed that noticed a sabotage when docs/proof.md was last written, or 0: it is tried first.
+// known is the seed that noticed a sabotage when docs/sabotages.md was last written, or 0: it is tried first.
 func known(module, what string) uint64 {
-	text, err := os.ReadFile(filepath.Join(module, "docs", "proof.md"))
+	text, err := os.ReadFile(filepath.Join(module, "docs", "sabotages.md"))
 	if err != nil {
 		return 0
 	}

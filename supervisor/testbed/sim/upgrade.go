@@ -57,7 +57,7 @@ func (f Fault) fate() int { return f.N % (upgradeFates + 2) } // the others go w
 
 // upgrade asks a supervisor to become another image. World.mu is held.
 func (hf *hostFaults) upgrade(f Fault, n *node) (end func(), done bool) {
-	if hf.plan.Calm && hf.nemesis.servers.outages > 0 { // see Failsafe in docs/protocol.md
+	if hf.plan.Calm && hf.nemesis.servers.outages > 0 { // see docs/failsafe.md
 		return nil, false
 	}
 	hf.upgraded = time.Now()
