@@ -3,7 +3,7 @@
 # or with sudo that asks for no password. A test that needs anything else that is missing (packaging/need) is skipped; with CI=true it fails.
 #
 #	test.sh            each promise: all packages, then supervisor/testbed/promises on real ZooKeeper servers in network namespaces
-#	test.sh rest       the rest of supervisor/testbed: operators, real programs, a browser, a machine with a watchdog; ZooKeeper 3.9
+#	test.sh rest       the rest of supervisor/testbed: operators, wrong uses, real programs, a browser, a machine with a watchdog; ZooKeeper 3.9
 #	test.sh packages   deb and rpm, on machines that boot; the image, in containers
 #	test.sh install    runs nothing: installs what all of these need
 set -euo pipefail
@@ -73,14 +73,14 @@ promises)
 	command -v "$(go env CC)" >/dev/null || { race=; echo "test.sh: without the race detector, which needs gcc" >&2; }
 	# Go's race detector crashes when two threads of a synctest bubble fire timers at once, hence one processor (https://go.dev/issue/78156).
 	# Tests of child stop threads, and need more of them.
-	packages=$(go list ./... | grep -v '/packaging/e2e$\|/testbed/\|/supervisor/child$' && go list $testbed/{sim,zktest})
+	packages=$(go list ./... | grep -v '/packaging/e2e$\|/testbed/\|/supervisor/child$' && go list $testbed/sim)
 	# shellcheck disable=SC2086 # words
 	run packages pkgname $race -cpu 1 -timeout 20m $packages
 	run child pkgname $race -timeout 20m ./supervisor/child
-	run promises testname -count=1 -p 1 -timeout 30m $testbed/kit/... $testbed/golden $testbed/mistakes $testbed/promises
+	run promises testname -count=1 -p 1 -timeout 30m $testbed/golden $testbed/promises
 	;;
 rest)
-	run rest testname -count=1 -p 1 -timeout 40m $testbed/{e2e,programs,watchdog}
+	run rest testname -count=1 -p 1 -timeout 40m $testbed/{kit/...,zktest,mistakes,e2e,programs,watchdog}
 	[ ! -e "$kept/zookeeper-3.9" ] || ZOOKEEPER_JARS=$kept/zookeeper-3.9 run newer testname -count=1 -p 1 -timeout 20m \
 		-run 'Contract|RealServers|KilledSupervisor|LossOfAll' ./election/zkmem ./supervisor/control/ensemble $testbed/promises
 	;;
