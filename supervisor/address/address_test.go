@@ -109,11 +109,14 @@ func (h host) hears(line string) {
 }
 
 // keep runs a keeper; its end is in the channel.
-func (h host) keep(a Address, every time.Duration) (end <-chan error, stop func()) {
+func (h host) keep(a Address, every time.Duration, again ...chan os.Signal) (end <-chan error, stop func()) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done, ready, over := make(chan error, 1), make(chan struct{}), make(chan struct{})
 	k := Keeper{Address: a, Every: every, Say: h.hears, Ready: func() error { close(ready); return nil }}
+	if len(again) > 0 {
+		k.Again = again[0]
+	}
 	go func() {
 		defer close(over)
 		done <- h.in(func() error { return k.Run(ctx) })
@@ -217,6 +220,33 @@ func TestAnAddressThatIsRemovedIsSetAgain(t *testing.T) {
 		if err := <-end; err == nil || !strings.Contains(err.Error(), "another program removed "+ip.Prefix.String()+" from eth0 3 times in a minute") {
 			t.Error(err)
 		}
+	}
+}
+
+// After the network was away, the neighbours are told at once, however long the next announcement is off.
+func TestAnAddressIsAnnouncedAgainWhenThatIsAsked(t *testing.T) {
+	a, _, c, four, _ := three(t)
+	a.up(four)
+	again := make(chan os.Signal, 1)
+	a.keep(four, time.Hour, again)
+	forget := func() {
+		c.ip("neigh replace " + four.Addr().String() + " lladdr 02:00:00:00:77:99 dev eth0 nud reachable")
+	}
+	wrong := func() bool { return strings.Contains(c.ip("neigh show dev eth0"), "02:00:00:00:77:99") }
+	kit.Until(t, soon, "the first announcements are over", func() bool {
+		forget()
+		for end := time.Now().Add(2 * hurry); time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // nothing else shows that none comes
+			if !wrong() {
+				return false
+			}
+		}
+		return true
+	})
+	again <- os.Interrupt
+	took := kit.Until(t, soon, "the client knows again who has it", func() bool { return !wrong() })
+	t.Logf("told anew after %v", took)
+	if name := c.asks(four); name != "a" {
+		t.Errorf("%q answers", name)
 	}
 }
 

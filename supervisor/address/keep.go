@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -34,6 +35,7 @@ type Keeper struct {
 	Every time.Duration     // how often it is announced, after the first seconds
 	Say   func(line string) // what happens to it
 	Ready func() error      // called after the first announcement
+	Again <-chan os.Signal  // the network was away: tell the neighbours anew
 
 	link   netlink.Link
 	wire   *wire // nil: there are no neighbours
@@ -43,6 +45,7 @@ type Keeper struct {
 	next   time.Time
 	losses []time.Time
 	mute   string // why the last announcement was not sent
+	anew   atomic.Bool
 }
 
 // Run keeps the address until the context ends, or fails.
@@ -68,9 +71,23 @@ func (k *Keeper) Run(ctx context.Context) (err error) {
 		contesting.Go(k.contest)
 	}
 	defer context.AfterFunc(ctx, func() { changes.Close() })()
+	go func() {
+		for {
+			select {
+			case <-k.Again:
+				k.anew.Store(true)
+				_ = changes.SetReadDeadline(time.Now()) // await looks at anew in any case
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
 	for first := true; ctx.Err() == nil; first = false {
 		if err := k.look(); err != nil {
 			return err
+		}
+		if k.anew.Swap(false) {
+			k.sent, k.next = 0, time.Time{}
 		}
 		if !time.Now().Before(k.next) {
 			k.announce()
@@ -105,6 +122,9 @@ func changes() (*os.File, error) {
 func (k *Keeper) await(changes *os.File) error {
 	if err := changes.SetReadDeadline(k.next); err != nil {
 		return err
+	}
+	if k.anew.Load() {
+		return nil
 	}
 	said := make([]byte, 64<<10)
 	n, err := changes.Read(said)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor/address"
+	"understudy/supervisor/config"
 )
 
 // otherAnswers is how long `address up` asks again while another machine answers: one that had the address may be about to remove it.
@@ -46,8 +47,10 @@ func addressCommand() *cobra.Command {
 	add("up", "Set the address, unless another machine answers for it", func(ctx context.Context) error { return a.Up(ctx, otherAnswers) })
 	add("down", "Remove the address, if it is there", func(context.Context) error { return a.Down() })
 	keep := add("keep", "Announce the address, and set it again when it is removed", func(ctx context.Context) error {
+		again := make(chan os.Signal, 1)
+		signal.Notify(again, config.AnnounceSignal)
 		k := address.Keeper{
-			Address: a, Every: announce, Ready: sayReady,
+			Address: a, Every: announce, Ready: sayReady, Again: again,
 			Say: func(line string) { fmt.Fprintln(os.Stderr, "understudy:", line) },
 		}
 		return k.Run(ctx)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"understudy/supervisor/ocf"
 )
 
@@ -123,6 +125,9 @@ func (s Service) Members(self string, meta func(ocf.Resource) ocf.Meta) Service 
 	return s
 }
 
+// AnnounceSignal has the keeper of an address announce it again.
+const AnnounceSignal = unix.SIGUSR1
+
 // member is a program of this binary.
 func member(name string, command Command, ready Ready) Process {
 	process := Process{Name: name, Program: writtenDefaults().Program}
@@ -150,10 +155,9 @@ func (process Process) addressMembers(self string) []Process {
 	}
 	sets := process.does(command("up"), command("down"), nil, setWithin, removeWithin)
 	sets.Sets = a
-	return []Process{
-		sets,
-		member(name+"-keeper", command("keep", "--announce", a.Announce.String()), Ready{Notify: true, Timeout: setWithin}),
-	}
+	keeps := member(name+"-keeper", command("keep", "--announce", a.Announce.String()), Ready{Notify: true, Timeout: setWithin})
+	keeps.Keeps = true
+	return []Process{sets, keeps}
 }
 
 func (process Process) agentMembers(self string, meta func(ocf.Resource) ocf.Meta) []Process {

@@ -35,6 +35,12 @@ func sets(a Address, words string) Process {
 	return p
 }
 
+func keeps(name, command string) Process {
+	p := own(name, 10*time.Second, command)
+	p.Keeps = true
+	return p
+}
+
 func expanded(t *testing.T, text string) []Process {
 	t.Helper()
 	got, err := load(head + text)
@@ -48,11 +54,11 @@ func expanded(t *testing.T, text string) []Process {
 func TestAddressesBecomeMembersBeforeThePrograms(t *testing.T) {
 	v4 := []Process{
 		sets(Address{IP: "192.0.2.10/32", Announce: time.Minute}, "--ip 192.0.2.10/32"),
-		own("192.0.2.10-keeper", 10*time.Second, "understudy address keep --ip 192.0.2.10/32 --announce 1m0s"),
+		keeps("192.0.2.10-keeper", "understudy address keep --ip 192.0.2.10/32 --announce 1m0s"),
 	}
 	v6 := []Process{
 		sets(Address{IP: "2001:db8::10/64", Device: "eth0", Announce: 5 * time.Second}, "--ip 2001:db8::10/64 --device eth0"),
-		own("2001:db8::10-keeper", 10*time.Second, "understudy address keep --ip 2001:db8::10/64 --device eth0 --announce 5s"),
+		keeps("2001:db8::10-keeper", "understudy address keep --ip 2001:db8::10/64 --device eth0 --announce 5s"),
 	}
 	program := own(MainProcess, 0, "nginx")
 	program.Ready, program.User, program.StopTimeout = Ready{}, "www", 7*time.Second

@@ -47,6 +47,7 @@ type Process struct {
 	Address *Address          `yaml:"address,omitempty" oneof:"program" doc:"In place of a command: an IP address that is set here in the order of the programs, and removed when the service stops. As address of the service."`
 	OCF     string            `yaml:"ocf,omitempty" oneof:"program" doc:"In place of a command: an OCF resource agent, as PROVIDER:NAME. Its start action runs as a oneshot, stop undoes it, and monitor watches it."`
 	Sets    *Address          `yaml:"-"` // the address that this program of Members sets
+	Keeps   bool              `yaml:"-"` // this program of Members keeps an address
 	Params  map[string]string `yaml:"params,omitempty" doc:"The parameters of the OCF resource agent. All users of the host can see them."`
 }
 

@@ -117,9 +117,15 @@ func (t *stay) attend(ctx context.Context) (well time.Duration) {
 	v.inbox.news.wake() // earlier news counts for this run, too
 	t.confirmFailure(watching)
 	var preferred <-chan time.Time // fires when a preferred node has been fit for long enough
-	for {
+	for resumed := t.s.Resumed(); ; {
 		over := v.pace.wait(endless)
 		select {
+		case <-resumed: // while the network was away, neighbours and switches may have forgotten this host
+			over()
+			resumed = t.s.Resumed()
+			if ready == nil { // until then a signal may end what does not expect it yet
+				run.Announce()
+			}
 		case <-ready:
 			over()
 			ready, since = nil, time.Now()

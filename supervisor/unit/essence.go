@@ -29,7 +29,7 @@ func essence(s config.Service) []essential {
 		if len(p.Limits) == 0 {
 			p.Limits = nil
 		}
-		p.StopSignal, p.StopTimeout, p.Ready.Timeout, p.Undo, p.Undone, p.UndoTimeout, p.Sets = 0, 0, 0, nil, nil, 0, nil
+		p.StopSignal, p.StopTimeout, p.Ready.Timeout, p.Undo, p.Undone, p.UndoTimeout, p.Sets, p.Keeps = 0, 0, 0, nil, nil, 0, nil, false
 		p.Log.MaxSize, p.Log.Keep, p.Log.Compress = 0, 0, false
 		e.Process = p
 		all = append(all, e)

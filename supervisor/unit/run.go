@@ -192,6 +192,18 @@ func (r *Run) Reload(sig unix.Signal) {
 	}
 }
 
+// Announce has the neighbours told again which host has the service's addresses.
+func (r *Run) Announce() {
+	for _, p := range r.started() {
+		if !p.Keeps {
+			continue
+		}
+		if err := p.process.Signal(config.AnnounceSignal); err != nil {
+			r.u.log.Debug("the address is announced later", r.named(p.Process, "error", err)...)
+		}
+	}
+}
+
 // Close ends the goroutines that listen to the programs, after the run.
 func (r *Run) Close() {
 	r.end(nil)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -180,6 +181,7 @@ type moving struct {
 	*set
 	*visitor
 	*bearers
+	vip  string
 	dirs map[string]string // what a host's web server shows
 }
 
@@ -190,6 +192,7 @@ func move(t *testing.T, needs string, web func(h *kit.Host, dir string) string) 
 	n := count.Add(1)
 	m = &moving{set: newSet(t, fmt.Sprint("vip-and-web-", n), "ip", needs), dirs: map[string]string{}}
 	vip := m.a.Addr[:strings.LastIndex(m.a.Addr, ".")+1] + fmt.Sprint(200+n)
+	m.vip = vip
 	for _, h := range []*kit.Host{m.a, m.b} {
 		dir := filepath.Join(open(t, t.TempDir()), h.Name)
 		must(t, os.Mkdir(dir, 0o755))
@@ -251,4 +254,72 @@ func TestAnAddressMovesWithItsWebServer(t *testing.T) {
 	m.then(t, "host cut off from ZooKeeper", m.b, takeover+11*time.Second)
 	active.Host.Heal(t)
 	m.then(t, "preferred host healed", m.a, handover)
+
+	// While a network is away, its switches and hosts may forget who has the address. It is announced when ZooKeeper answers again.
+	vip := m.vip
+	m.misled(t, vip)
+	m.reset(t, active.Host)
+	took := kit.Until(t, soon, "the address is announced after a break of the connection to ZooKeeper", func() bool { return !misled(t, vip) })
+	t.Logf("announced %v after the break", took)
+	if took > 10*time.Second { // after 15 s or more the kernel asks by itself
+		t.Error("that is too late")
+	}
+	m.then(t, "neighbours misled", m.a, soon)
+}
+
+const nobodys = "02:00:00:00:77:99"
+
+// misled reports whether this host looks for an address at a MAC that nobody has.
+func misled(t *testing.T, addr string) bool {
+	t.Helper()
+	said, err := exec.Command("ip", "neigh", "show", addr).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	return strings.Contains(string(said), nobodys)
+}
+
+// misled makes that so, once the announcements of the start are over.
+func (m *moving) misled(t *testing.T, addr string) {
+	t.Helper()
+	said, err := exec.Command("ip", "neigh", "show", addr).CombinedOutput()
+	words := strings.Fields(string(said)) // ADDR dev DEVICE ...
+	if err != nil || len(words) < 3 {
+		t.Fatalf("%v: %s", err, said)
+	}
+	kit.Until(t, soon, "the first announcements are over", func() bool {
+		if said, err := exec.Command("ip", "neigh", "replace", addr, "lladdr", nobodys, "dev", words[2], "nud", "reachable").CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+		for end := time.Now().Add(2200 * time.Millisecond); time.Now().Before(end); time.Sleep(50 * time.Millisecond) { // nothing else shows that none comes
+			if !misled(t, addr) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// reset breaks a host's connections to ZooKeeper once.
+func (m *moving) reset(t *testing.T, h *kit.Host) {
+	t.Helper()
+	rules := "table inet break {\nchain in {\ntype filter hook input priority 0;\n"
+	for _, addr := range m.Addrs() {
+		rules += " ip saddr " + addr + " meta l4proto tcp counter reject with tcp reset\n"
+	}
+	table := func(script string) {
+		t.Helper()
+		cmd := h.Command("nft", "-f", "-")
+		cmd.Stdin = strings.NewReader(script)
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+	}
+	table(rules + "}\n}\n")
+	kit.Until(t, soon, "an answer of ZooKeeper's is refused", func() bool {
+		said, err := h.Command("nft", "list", "table", "inet", "break").CombinedOutput()
+		must(t, err)
+		return strings.Count(string(said), "packets 0 ") < len(m.Addrs())
+	})
+	table("delete table inet break\n")
 }
