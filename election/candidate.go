@@ -31,8 +31,9 @@ type Candidate struct {
 	queue      queue
 	preference preference
 
-	Newest int64                                    // the newest claim of the service, as the candidate found it
-	Saw    func(token int64, session time.Duration) // is told of each claim, and of the session timeout of the active node; nil: nobody is
+	Newest   int64                                    // the newest claim of the service, as the candidate found it
+	SetBacks int64                                    // see Session.SetBacks
+	Saw      func(token int64, session time.Duration) // is told of each claim, and of the session timeout of the active node; nil: nobody is
 
 	Held func() // is called before a wait for another node's lock, or its place in the queue; nil: nobody is
 
@@ -57,9 +58,13 @@ func (s *Session) NewCandidate(ctx context.Context, service string, mode Mode) (
 	if err != nil {
 		return nil, Birth{}, fmt.Errorf("read %s: %w", p.Dir(), err)
 	}
+	setBacks, err := s.SetBacks(ctx)
+	if err != nil {
+		return nil, Birth{}, err
+	}
 	birth := born(v)
 	c := &Candidate{
-		s: s, paths: p, mode: mode, taking: taking{s: s, paths: p, birth: birth}, Newest: v.Mzxid,
+		s: s, paths: p, mode: mode, taking: taking{s: s, paths: p, birth: birth, setBacks: setBacks, stale: setBacks > 0}, Newest: v.Mzxid, SetBacks: setBacks,
 		queue: queue{s: s, dir: p.Queue(), mark: strings.TrimPrefix(SessionName(s.ID()), "0x"), left: mode != Queue}, preference: preference{s: s, dir: p.Preferred()},
 		Members: &Members{s: s, dir: p.Members()}, Control: &ControlZnode{s, p, birth}, Crumb: &Crumb{s, p}, History: &History{s, p.History()},
 	}
@@ -102,6 +107,13 @@ func (c *Candidate) Wait(ctx context.Context) (Opening, error) {
 }
 
 func (c *Candidate) opening(ctx context.Context) (Opening, error) {
+	if c.taking.stale {
+		c.taking.unsure = true
+		if err := c.taking.disown(ctx, c.stakes()); err != nil {
+			return Opening{}, err
+		}
+		c.taking.stale = false
+	}
 	unsure := c.taking.unsure
 	if c.mode == Queue && !unsure { // if the lock may be ours, the candidate ahead of us may be waiting for us
 		if err := c.queue.reachHead(ctx, c.held); err != nil {

@@ -22,13 +22,15 @@ func (s *Session) beat(ctx context.Context) {
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
 	slow := false // that was told
-	for {
+	first := make(chan struct{})
+	for close(first); ; first = nil {
 		if now := beatEvery(s.Timeout()); now != pace {
 			pace = now
 			tick.Reset(pace)
 		}
 		resumed := s.Resumed()
 		select {
+		case <-first: // SetBacks waits for it
 		case <-tick.C:
 		case <-resumed:
 		case <-s.Ended():
@@ -36,6 +38,7 @@ func (s *Session) beat(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		resumed = s.Resumed()
 		stalled := time.AfterFunc(stallLimit(s.Timeout()), s.dialer.kick)
 		sent := s.cfg.Now()
 		stat, err := call(ctx, s.client, func() (*zk.Stat, error) { return s.conn.Set(path, s.Self.data(), -1) })
@@ -43,6 +46,10 @@ func (s *Session) beat(ctx context.Context) {
 		switch {
 		case err == nil:
 			s.extend(sent)
+			s.past.found(*stat, 1)
+			if s.Resumed() == resumed { // else it may be of the former connection
+				s.past.looked(resumed)
+			}
 			if took := s.cfg.Now() - sent; took > s.Timeout()/slowShare && !slow {
 				slow = true
 				s.log.Warn("ZooKeeper answers slowly, so takeovers take longer", "round_trip", took.Round(time.Millisecond), "takeover", fmt.Sprint("up to ", (tripsOfATakeover*took).Round(100*time.Millisecond)))

@@ -65,6 +65,51 @@ func TestASessionThatGoesOnInAnOlderCopyTakesNothing(t *testing.T) {
 	}
 }
 
+// So does one that has held the lock when the copy was made, and has looked at no lock since, as a place in a queue is enough.
+func TestALockOfAnOlderCopyIsNotTakenForOurs(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("standby", func(ctx context.Context, s *Session) error {
+			c, mine, err := claim(ctx, s, Queue)
+			if err != nil {
+				return err
+			}
+			time.Sleep(2 * s.Timeout()) // heartbeats were acknowledged
+			copied := w.zk.Backup()
+			if err := mine.Release(ctx); err != nil {
+				return err
+			}
+			over, held := make(chan struct{}), make(chan struct{})
+			active := w.open("active", func(ctx context.Context, s *Session) error {
+				_, _, err := claim(ctx, s, Queue)
+				close(held)
+				<-over
+				return err
+			})
+			<-held
+			time.Sleep(2 * s.Timeout())
+			w.zk.Rewind(copied)
+			w.zk.ElectLeader()
+			o, err := c.Wait(ctx)
+			if err == nil {
+				var again *Claim
+				again, err = c.Take(ctx, o, BreadCrumb{})
+				if again != nil {
+					w.Errorf("taken with the token %d again", again.Token)
+				}
+			}
+			if !errors.Is(err, ErrOlder) {
+				w.Error(err)
+			}
+			if n, err := s.SetBacks(ctx); n != 1 || err != nil {
+				w.Errorf("set back %d times: %v", n, err)
+			}
+			close(over)
+			_ = active() // its session is gone
+			return nil
+		})
+	})
+}
+
 // So does a candidate that comes when the copy's znodes have changed: only claims are told by the folder's own change.
 func TestAnOlderCopyIsKnownByItsNewestClaim(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -43,6 +43,7 @@ type Session struct {
 	log hclog.Logger
 
 	locks locks
+	past  *past
 }
 
 // LocalAddr is our address on the connection to ZooKeeper; nil: there is none.
@@ -61,6 +62,7 @@ type Ensemble struct {
 	cfg     Config
 	closing sync.WaitGroup
 	keeps   atomic.Bool // the servers have kept a session over a reconnect
+	past    past
 
 	mu   sync.Mutex // guards auth
 	auth *Auth      // of the next session
@@ -96,7 +98,7 @@ func (e *Ensemble) Open(ctx context.Context, serve func(context.Context, *Sessio
 }
 
 func newSession(cfg *Config) *Session {
-	s := &Session{cfg: cfg, log: cfg.Logger, link: newLink(cfg.Now), Lease: newLease(cfg.Now, cfg.Timeout), Self: Self{node: cfg.Node}}
+	s := &Session{cfg: cfg, log: cfg.Logger, link: newLink(cfg.Now), Lease: newLease(cfg.Now, cfg.Timeout), Self: Self{node: cfg.Node}, past: new(past)}
 	s.client = &client{acl: ACL(*cfg), link: &s.link, lease: &s.Lease}
 	return s
 }
@@ -104,6 +106,7 @@ func newSession(cfg *Config) *Session {
 func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), serve func(context.Context, *Session) error) error {
 	serving, kill := context.WithCancelCause(ctx)
 	defer kill(nil)
+	s.past = &e.past
 	s.dialer = newDialer(ctx, s.cfg, s.greeted)
 	s.Lease.kill, s.Lease.hangUp = kill, s.dialer.shutdown
 	prepare(s.dialer)

@@ -26,6 +26,10 @@ type taking struct {
 	birth Birth // of the service's folder at the candidate's beginning
 	saw   func(token int64, session time.Duration)
 
+	setBacks int64 // how often the data was set back before the candidate's beginning
+	// stale says that a lock of the older copy may be ours. P1: its token may be smaller than one that is lost. P6: all others wait for us.
+	stale bool
+
 	newest int64      // the greatest token that we have seen
 	claims int32      // how often the service had been claimed when we last looked: the version of its folder
 	left   departure  // of the newest lock that we have seen
@@ -77,6 +81,13 @@ func (t *taking) count(ctx context.Context) error {
 	case err != nil:
 		return err
 	case dir.Mzxid < t.newest: // each claim writes to it
+		return ErrOlder
+	}
+	setBacks, err := t.s.SetBacks(ctx)
+	switch {
+	case err != nil:
+		return err
+	case setBacks != t.setBacks:
 		return ErrOlder
 	}
 	t.claims = dir.Version

@@ -100,14 +100,18 @@ func (t *stay) Quarantine(ctx context.Context) role.Event {
 		return role.Event{Kind: role.StayOver}
 	}
 	v.view.note = ""
-	v.mem.reborn(t.candidacy.birth, t.candidacy.cand.Newest, t.s.Newest())
+	v.mem.reborn(t.candidacy.birth, t.candidacy.cand.Newest, t.s.Newest(), t.candidacy.cand.SetBacks)
 	return role.Event{Kind: role.Waited}
 }
 
 // outgrow has the next token be greater than those that this node has seen: an older copy of ZooKeeper's data counts on from that.
 func (t *stay) outgrow(ctx context.Context) bool {
+	lost := t.v.mem.known.Token
+	if t.candidacy.cand.SetBacks > t.v.mem.setBacks { // claims that this node has not seen may be lost as well
+		lost = max(lost, t.v.mem.known.Zxid)
+	}
 	for {
-		err := t.s.Outgrow(ctx, t.v.mem.known.Token)
+		err := t.s.Outgrow(ctx, lost)
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err() == nil
 		}

@@ -12,6 +12,7 @@ import (
 type memory struct {
 	begun      bool           // it has had its first stay, if in a former image of this process
 	birth      election.Birth // of the service's folder, as last seen
+	setBacks   int64          // how often ZooKeeper's data was set back before, as this node has noticed, and waited out
 	known      Known
 	keeper     keeper
 	place      election.CarriedCandidate // the znodes that the former candidate could not delete
@@ -45,20 +46,20 @@ func (m *memory) remember(k Known) {
 
 // lost reports whether ZooKeeper has lost data that this node has seen. newest is the newest claim of the service that is there, zxid the
 // newest change.
-func (m *memory) lost(b election.Birth, newest, zxid int64) bool {
+func (m *memory) lost(b election.Birth, newest, zxid, setBacks int64) bool {
 	if m.birth == (election.Birth{}) {
-		m.birth = b
+		m.birth, m.setBacks = b, setBacks
 	}
-	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid
+	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid || setBacks > m.setBacks
 }
 
 // reborn notes that ZooKeeper has lost data, and that no earlier program can run any more. In a new folder tokens start again; in an older
 // copy of the same one the next claim is newer than what is lost (see outgrow).
-func (m *memory) reborn(b election.Birth, newest, zxid int64) {
+func (m *memory) reborn(b election.Birth, newest, zxid, setBacks int64) {
 	if m.birth != b {
 		newest = 0
 	}
-	m.birth, m.known.Token, m.known.Zxid = b, newest, zxid
+	m.birth, m.known.Token, m.known.Zxid, m.setBacks = b, newest, zxid, setBacks
 }
 
 // saw notes a claim, the session timeout that its lease may rest on, and the newest change of ZooKeeper's data.

@@ -151,7 +151,7 @@ func (t *stay) Join(ctx context.Context) role.Event {
 		}
 		cand.Held = v.conf.Wait.tried
 		cand.Saw = func(token int64, session time.Duration) { v.mem.saw(token, session, t.s.Newest()) }
-		return role.Event{Kind: role.Joined, DataLost: v.mem.lost(birth, cand.Newest, t.s.Newest())}
+		return role.Event{Kind: role.Joined, DataLost: v.mem.lost(birth, cand.Newest, t.s.Newest(), cand.SetBacks)}
 	case v.carried != nil && handing(ctx):
 		return role.Event{Kind: role.HandAsked}
 	case v.carried != nil:

@@ -1,0 +1,79 @@
+package election
+
+import (
+	"context"
+	"sync"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// past notices that ZooKeeper has come back with an older copy of its data, by this node's own znode: each heartbeat raises its version, and
+// each new one has a greater czxid. P1: a node that does not watch the lock, such as one in a queue, has seen none of the claims that are
+// lost. It outlasts sessions.
+type past struct {
+	mu       sync.Mutex // guards the fields below
+	czxid    int64      // of the own znode after the newest acknowledged heartbeat
+	version  int32
+	setBacks int64 // how often the data was set back
+	// checked is the Resumed of the connection in which a heartbeat has shown that the data was not set back before. Data goes back only
+	// while its server is down, so one look a connection is enough.
+	checked <-chan struct{}
+	news    chan struct{} // closed at the next change of checked
+}
+
+// found compares the own znode as it is now, after so many further writes of ours.
+func (p *past) found(stat zk.Stat, writes int32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if stat.Czxid < p.czxid || stat.Czxid == p.czxid && stat.Version < p.version+writes {
+		p.setBacks++
+	}
+	p.czxid, p.version = stat.Czxid, stat.Version
+}
+
+// looked notes that the heartbeat was acknowledged in this connection.
+func (p *past) looked(connection <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.checked == connection {
+		return
+	}
+	p.checked = connection
+	if p.news != nil {
+		close(p.news)
+		p.news = nil
+	}
+}
+
+// in returns how often the data was set back, as far as is known in a connection, and what to wait for; nil: nothing.
+func (p *past) in(connection <-chan struct{}) (setBacks int64, news <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.checked == connection {
+		return p.setBacks, nil
+	}
+	if p.news == nil {
+		p.news = make(chan struct{})
+	}
+	return p.setBacks, p.news
+}
+
+// SetBacks is how often this node has noticed that ZooKeeper's data was set back to an older copy. It waits for the present connection's
+// first heartbeat: what was read before may be of an older copy, if the result is a greater one than before.
+func (s *Session) SetBacks(ctx context.Context) (int64, error) {
+	for {
+		resumed := s.Resumed()
+		n, news := s.past.in(resumed)
+		if news == nil {
+			return n, nil
+		}
+		select {
+		case <-news:
+		case <-resumed:
+		case <-s.Ended():
+			return 0, s.Over()
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+}
