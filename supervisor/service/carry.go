@@ -103,6 +103,8 @@ type Record struct {
 	Demoted  time.Time                 `json:"demoted,omitzero"`
 	Debts    []unit.Debt               `json:"debts,omitempty"`
 	Term     *Carried                  `json:"term,omitempty"`
+	// Fresh says that its first stay is not over: the next image reads what earlier supervisors have left, too.
+	Fresh bool `json:"fresh,omitempty"`
 }
 
 // Record returns the record of a service that does not serve now.
@@ -112,17 +114,19 @@ func (v *Service) Record() Record {
 	return Record{
 		Name: v.name, State: v.state, Birth: m.birth, Known: m.known, Place: m.place, Failure: story.failure, Cause: story.cause,
 		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: story.token, Fenced: story.fenced, Role: v.view.left.role, Since: v.view.left.since,
-		Orders: v.inbox.intents.done, GaveUp: relapses.times, Demoted: relapses.until, Debts: v.unit.Debts(), Term: v.carried,
+		Orders: v.inbox.intents.done, GaveUp: relapses.times, Demoted: relapses.until, Debts: v.unit.Debts(), Term: v.carried, Fresh: !m.begun,
 	}
 }
 
 // Remember restores a record in a new service.
 func (v *Service) Remember(r Record) {
 	m := &v.mem
-	v.unit.Restore(r.Debts)
+	if !r.Fresh { // P2: else the note of these debts may not have been read yet
+		v.unit.Restore(r.Debts)
+	}
 	v.state = r.State
 	v.carried = r.Term
-	m.begun, m.birth, m.known, m.place = true, r.Birth, r.Known, r.Place
+	m.begun, m.birth, m.known, m.place = !r.Fresh, r.Birth, r.Known, r.Place
 	m.story = story{token: r.Token, fenced: r.Fenced, failure: r.Failure, cause: r.Cause}
 	m.restarts.failures, m.restarts.delay = r.Failures, r.Delay
 	m.preference.relapses = relapses{r.GaveUp, r.Demoted}

@@ -9,6 +9,7 @@ import (
 	"understudy/election"
 	"understudy/supervisor/config"
 	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
 )
 
 // fill gives each field that is written a value, and reports fields of a kind that it does not know.
@@ -82,7 +83,7 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 // A service that remembers a record hands the same record over again.
 func TestAServiceRemembersWhatWasRecorded(t *testing.T) {
 	r := filled(t)
-	r.Name, r.Cause = "db", election.ChildFailed
+	r.Name, r.Cause, r.Fresh = "db", election.ChildFailed, false
 	v := made(t, Conf{}, nil)
 	v.Remember(r)
 	if again := v.Record(); !reflect.DeepEqual(again, r) {
@@ -90,6 +91,30 @@ func TestAServiceRemembersWhatWasRecorded(t *testing.T) {
 	}
 	if !v.Carries() || v.Tree(r.Term.Tree) == nil {
 		t.Error("its term is forgotten")
+	}
+}
+
+// written is a note of one debt.
+type written struct{ unit.Notes }
+
+// Path implements unit.Notes.
+func (written) Path() string { return "/dev/null" }
+
+// Load implements unit.Notes.
+func (written) Load() ([]byte, error) {
+	return []byte(`{"node":"a","service":"db","debts":[{"name":"vip","command":["true"],"timeout":1}]}`), nil
+}
+
+// P2: an upgrade in the first stay, as beside a process that cannot be killed, leaves it to the next image to read what must be undone.
+func TestAnUpgradeBeforeTheFirstStayIsOverForgetsNothing(t *testing.T) {
+	image := func() *Service {
+		return made(t, Conf{}, func(n *Node) { n.Notes = func(string) unit.Notes { return written{} } })
+	}
+	v := image()
+	next := image()
+	next.Remember(v.Record())
+	if next.unit.LoadDebts(); !next.unit.Owes() || !next.Record().Fresh {
+		t.Errorf("it owes %v", next.unit.Owed())
 	}
 }
 
