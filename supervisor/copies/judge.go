@@ -45,7 +45,13 @@ func (r Rules) fit(t Told) bool { return t.Toward == 0 || r.Promoted == 0 }
 
 // mayBeNewer reports whether a copy that was about to follow another promotion may have data that the best one lacks.
 func (r Rules) mayBeNewer(t, best Told) bool {
-	return !r.fit(t) && (t.Toward > best.Followed || t.Toward == best.Followed && *t.Position > *best.Position)
+	return !r.fit(t) && cmp.Or(cmp.Compare(t.Era, best.Era), cmp.Compare(t.Toward, best.Followed), cmp.Compare(*t.Position, *best.Position)) > 0
+}
+
+// setBack reports whether ZooKeeper's data may be an older copy, of before a loss: then the newest promotion that it names is not the newest
+// of all. As soon as a copy has followed that one, or is about to, it counts.
+func (r Rules) setBack(all []Told) bool {
+	return !slices.ContainsFunc(all, func(t Told) bool { return t.Era == r.Era && max(t.Followed, t.Toward) >= r.Promoted })
 }
 
 // newer orders copies by their data, and equal ones by name.
@@ -57,9 +63,10 @@ func newer(a, b Told) int {
 func (r Rules) Judge(all []Told) Verdict {
 	var known []Told
 	var unknown []string
+	setBack := r.setBack(all)
 	for _, t := range all {
-		if r.Promoted != 0 && t.Era != r.Era { // what was promoted since has other data
-			t.Followed, t.Toward = 0, 0
+		if r.Promoted != 0 && t.Era != r.Era && !(setBack && t.Era > r.Era) { // what was promoted since has other data
+			t.Era, t.Followed, t.Toward = 0, 0, 0
 		}
 		if r.counts(t) {
 			known = append(known, t)

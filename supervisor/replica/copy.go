@@ -73,17 +73,30 @@ var (
 	errPrimary = errors.New("it says that it is the primary, and this node does not hold the lock")
 	errNotRuns = errors.New("its program does not run")
 	errStale   = errors.New("its tree has ended")
+	errUnread  = errors.New("that is being read")
 )
 
 // New makes a copy, which Keep runs.
 func New(cfg Config, conf config.Service) *Copy {
 	c := &Copy{cfg: cfg, log: cfg.Logger, conf: conf, poke: make(chan struct{}, 1), look: make(chan struct{}, 1), planted: make(chan struct{}), shown: Shown{Role: Unknown, Why: errNotRuns.Error()}}
 	c.talk, c.hush = context.WithCancel(context.Background())
-	c.state, c.unread = load(c.store(), cfg.Node, cfg.Service)
-	if c.unread != nil {
-		c.log.Error("it cannot be read what this node's copy has followed: it is not promoted before it has followed a primary", "error", c.unread)
-	}
+	c.unread = errUnread
 	return c
+}
+
+// restore reads what is known of the data. It may take a while.
+func (c *Copy) restore() {
+	c.mu.Lock()
+	store := c.store()
+	c.mu.Unlock()
+	kept, err := load(store, c.cfg.Node, c.cfg.Service)
+	if err != nil {
+		c.log.Error("it cannot be read what this node's copy has followed: it is not promoted before it has followed a primary", "error", err)
+	}
+	c.mu.Lock()
+	c.state, c.unread = kept, err
+	c.mu.Unlock()
+	c.cfg.News()
 }
 
 func (c *Copy) store() Store { return c.cfg.Store(c.conf.Replicated.StateDir) }

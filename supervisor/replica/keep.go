@@ -24,6 +24,7 @@ const lasts = 50 * 365 * 24 * time.Hour
 
 // Keep runs the copy as a follower whenever no term has it, until ctx ends. Then it stops the copy.
 func (c *Copy) Keep(ctx context.Context) {
+	c.restore()
 	var delay time.Duration
 	for ctx.Err() == nil {
 		if c.parts(nil, errNotRuns) || c.isHeld() {
