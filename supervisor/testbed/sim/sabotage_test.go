@@ -79,6 +79,12 @@ var blinds = change{"supervisor/testbed/sim/twins.go", "r.IntN(4) == 0 {", "r.In
 // effects has the services of every plan do what outlives their processes.
 var effects = change{"supervisor/testbed/sim/effects.go", "	effectsIn   = 6\n	effectsFrom = 1\n", "	effectsIn   = 1\n	effectsFrom = 0\n"}
 
+// rewinds has the data of every plan with one server set back.
+var rewinds = change{"supervisor/testbed/sim/rewind.go", "	rewindsIn   = 4\n	rewindsFrom = 3\n", "	rewindsIn   = 1\n	rewindsFrom = 0\n"}
+
+// copies makes the services of every plan replicated.
+var copies = change{"supervisor/testbed/sim/replicated.go", "	replicatedIn   = 7\n	replicatedFrom = 4\n", "	replicatedIn   = 1\n	replicatedFrom = 0\n"}
+
 var sabotages = []sabotage{
 	{"skip the breadcrumb", []change{
 		{"election/take.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
@@ -271,6 +277,10 @@ var sabotages = []sabotage{
 		{"election/take.go", "	case dir.Mzxid < t.newest: // each claim writes to it\n", "	case dir.Mzxid < 0:\n"},
 		{"election/take.go", "	case claim.number <= t.claims: // the copy came after the last look\n", "	case claim.number < 0:\n"},
 	}},
+	{"do not notice an older copy by the node's own znode", []change{
+		{"election/past.go", "		p.setBacks++\n", "		_ = writes\n"},
+		rewinds,
+	}},
 	{"leave a process waiting for its program after a lost claim", []change{
 		{"supervisor/service/standby.go", "	if err != nil || claim == nil || claim.Previous != nil { // nothing is started soon\n", "	if false {\n"},
 	}},
@@ -415,5 +425,33 @@ var sabotages = []sabotage{
 	{"a delay is a proof where one is needed", []change{
 		{"supervisor/service/breadcrumb.go", "	case len(p.NeedProof) > 0:\n		return fmt.Errorf(\"%w (%s)\", errNeedsProof,", "	case len(p.NeedProof) > 1<<20:\n		return fmt.Errorf(\"%w (%s)\", errNeedsProof,"},
 		effects,
+	}},
+	{"promote a copy whose tree does not end with the lease", []change{
+		{"supervisor/service/copyhere.go", "		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths()))\n", "		err = ctx.Err()\n"},
+		copies,
+	}},
+	{"promote a copy without a comparison", []change{
+		{"supervisor/service/copyhere.go", "	if v.copy == nil || t.candidacy.opening.Ours() {\n", "	if v.copy != nil || t.candidacy.opening.Ours() {\n"},
+		copies,
+	}},
+	{"an empty position counts as 0", []change{
+		{"supervisor/copies/judge.go", "		if r.counts(t) {\n", "		if t.Position == nil {\n			t.Position = new(uint64)\n		}\n		if r.counts(t) {\n"},
+		copies,
+	}},
+	{"start a primary that has failed again without a comparison", []change{
+		{"supervisor/service/copyhere.go", "		cfg.MayStart = func() error { return errNoCopy }\n", "		_ = errNoCopy\n		cfg.Promote = promote\n"},
+		copies,
+	}},
+	{"keep nothing of what a copy has followed", []change{
+		{"supervisor/replica/copy.go", "	if err := save(store, next); err != nil {\n", "	if store == nil {\n		err := save(store, next)\n"},
+		copies,
+	}},
+	{"promote a copy that is about to follow another one", []change{
+		{"supervisor/copies/judge.go", "{ return t.Toward == 0 || r.Promoted == 0 }", "{ return true }"},
+		copies,
+	}},
+	{"promote a copy though fewer have told than have to", []change{
+		{"supervisor/copies/judge.go", "need := max(r.From, 1)", "need := min(max(r.From, 1), 1)"},
+		copies,
 	}},
 }
