@@ -107,16 +107,12 @@ func (c *Candidate) Wait(ctx context.Context) (Opening, error) {
 }
 
 func (c *Candidate) opening(ctx context.Context) (Opening, error) {
-	if c.taking.stale {
-		c.taking.unsure = true
-		if err := c.taking.disown(ctx, c.stakes()); err != nil {
-			return Opening{}, err
-		}
-		c.taking.stale = false
+	if err := c.Forsake(ctx); err != nil {
+		return Opening{}, err
 	}
 	unsure := c.taking.unsure
 	if c.mode == Queue && !unsure { // if the lock may be ours, the candidate ahead of us may be waiting for us
-		if err := c.queue.reachHead(ctx, c.held); err != nil {
+		if err := c.queue.reachHead(ctx, c.held, c.taking.setBack); err != nil {
 			return Opening{}, err
 		}
 	}
@@ -137,6 +133,19 @@ func (c *Candidate) opening(ctx context.Context) (Opening, error) {
 	c.held()
 	trail, err = c.wait(ctx, lock, trail)
 	return Opening{clear: !trail.exists}, err
+}
+
+// Forsake gives back a lock that is ours in an older copy of ZooKeeper's data, if the data was set back. No process of the service is alive.
+func (c *Candidate) Forsake(ctx context.Context) error {
+	if !c.taking.stale {
+		return nil
+	}
+	c.taking.unsure = true
+	if err := c.taking.disown(ctx, c.stakes()); err != nil {
+		return err
+	}
+	c.taking.stale = false
+	return nil
 }
 
 func (c *Candidate) held() {

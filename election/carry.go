@@ -15,6 +15,7 @@ type Carried struct {
 	Seen     int64           `json:"seen"`    // the newest zxid: later reads are not older
 	LeaseEnd time.Duration   `json:"lease_end"`
 	Claims   map[string]bool `json:"claims"` // services whose locks may be ours
+	Own      OwnZnode        `json:"own"`
 }
 
 // Carry describes the session to its next client. This client must not send requests any more.
@@ -27,7 +28,7 @@ func (s *Session) Carry() (Carried, error) {
 	case id == 0 || end == 0:
 		return Carried{}, errors.New("there is no open session")
 	}
-	c := Carried{Session: id, Password: password, Timeout: timeout, Seen: s.dialer.seen.Load(), LeaseEnd: end, Claims: map[string]bool{}}
+	c := Carried{Session: id, Password: password, Timeout: timeout, Seen: s.dialer.seen.Load(), LeaseEnd: end, Claims: map[string]bool{}, Own: s.past.known()}
 	for service := range s.locks.all() {
 		c.Claims[service] = true
 	}
@@ -43,6 +44,7 @@ func (e *Ensemble) Resume(ctx context.Context, c Carried, serve func(context.Con
 	s := newSession(&cfg)
 	s.Lease.resume(c.Timeout, max(c.Timeout, e.cfg.Timeout), c.LeaseEnd)
 	s.identify(c.Session, c.Password)
+	e.past.resume(c.Own)
 	s.Self.Say(func(n *Node) { n.SessionMs = c.Timeout.Milliseconds() })
 	for service := range c.Claims {
 		s.locks.add(Paths{Root: cfg.Root, Service: service})

@@ -21,16 +21,18 @@ func (s *Session) beat(ctx context.Context) {
 	pace := beatEvery(s.Timeout())
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
-	slow := false // that was told
-	first := make(chan struct{})
-	for close(first); ; first = nil {
-		if now := beatEvery(s.Timeout()); now != pace {
-			pace = now
+	slow := false             // that was told
+	at := make(chan struct{}) // closed: a heartbeat is sent at once. SetBacks waits for the first one of each connection
+	close(at)
+	now := at
+	for {
+		if every := beatEvery(s.Timeout()); every != pace {
+			pace = every
 			tick.Reset(pace)
 		}
 		resumed := s.Resumed()
 		select {
-		case <-first: // SetBacks waits for it
+		case <-now:
 		case <-tick.C:
 		case <-resumed:
 		case <-s.Ended():
@@ -64,6 +66,9 @@ func (s *Session) beat(ctx context.Context) {
 			}
 		case errors.Is(err, zk.ErrSessionExpired):
 			s.Expire(ErrExpired)
+		}
+		if now = nil; s.Resumed() != resumed {
+			now = at
 		}
 	}
 }

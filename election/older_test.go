@@ -110,6 +110,24 @@ func TestALockOfAnOlderCopyIsNotTakenForOurs(t *testing.T) {
 	})
 }
 
+// A candidate waits for the first heartbeat of a connection: one is sent as soon as that begins, also where an earlier one was on its way.
+func TestANewConnectionHoldsUpNoCandidate(t *testing.T) {
+	inWorld(t, func(w *world) {
+		left := w.carriedOver("a")
+		err := w.resume("a", left.Session, func(ctx context.Context, s *Session) error {
+			began := time.Now()
+			n, err := s.SetBacks(ctx)
+			if took := time.Since(began); n != 0 || took > s.Timeout()/50 {
+				w.Errorf("set back %d times, held up for %v of %v", n, took, s.Timeout())
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // So does a candidate that comes when the copy's znodes have changed: only claims are told by the folder's own change.
 func TestAnOlderCopyIsKnownByItsNewestClaim(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -11,24 +11,43 @@ import (
 // each new one has a greater czxid. P1: a node that does not watch the lock, such as one in a queue, has seen none of the claims that are
 // lost. It outlasts sessions.
 type past struct {
-	mu       sync.Mutex // guards the fields below
-	czxid    int64      // of the own znode after the newest acknowledged heartbeat
-	version  int32
-	setBacks int64 // how often the data was set back
+	mu sync.Mutex // guards the fields below
+	OwnZnode
 	// checked is the Resumed of the connection in which a heartbeat has shown that the data was not set back before. Data goes back only
 	// while its server is down, so one look a connection is enough.
 	checked <-chan struct{}
 	news    chan struct{} // closed at the next change of checked
 }
 
+// OwnZnode is a node's znode after the newest acknowledged heartbeat.
+type OwnZnode struct {
+	Czxid    int64 `json:"czxid"`
+	Version  int32 `json:"version"`
+	SetBacks int64 `json:"set_backs"` // how often ZooKeeper's data was set back, as this node has noticed by it
+}
+
+// known is for the next image of this process.
+func (p *past) known() OwnZnode {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.OwnZnode
+}
+
+// resume continues with what a former image knew.
+func (p *past) resume(o OwnZnode) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.OwnZnode = o
+}
+
 // found compares the own znode as it is now, after so many further writes of ours.
 func (p *past) found(stat zk.Stat, writes int32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if stat.Czxid < p.czxid || stat.Czxid == p.czxid && stat.Version < p.version+writes {
-		p.setBacks++
+	if stat.Czxid < p.Czxid || stat.Czxid == p.Czxid && stat.Version < p.Version+writes {
+		p.SetBacks++
 	}
-	p.czxid, p.version = stat.Czxid, stat.Version
+	p.Czxid, p.Version = stat.Czxid, stat.Version
 }
 
 // looked notes that the heartbeat was acknowledged in this connection.
@@ -50,12 +69,12 @@ func (p *past) in(connection <-chan struct{}) (setBacks int64, news <-chan struc
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.checked == connection {
-		return p.setBacks, nil
+		return p.SetBacks, nil
 	}
 	if p.news == nil {
 		p.news = make(chan struct{})
 	}
-	return p.setBacks, p.news
+	return p.SetBacks, p.news
 }
 
 // SetBacks is how often this node has noticed that ZooKeeper's data was set back to an older copy. It waits for the present connection's

@@ -37,7 +37,7 @@ func (q *queue) inherit(joined bool, place string) {
 
 // reachHead waits until we are the first in the queue. Each candidate watches only its predecessor, so a failover costs the
 // same few requests whatever the number of standbys.
-func (q *queue) reachHead(ctx context.Context, held func()) error {
+func (q *queue) reachHead(ctx context.Context, held func(), check func(context.Context) error) error {
 	for again := (pacing{}); ; {
 		ahead, err := q.predecessor(ctx)
 		if err == nil && ahead == "" {
@@ -56,7 +56,9 @@ func (q *queue) reachHead(ctx context.Context, held func()) error {
 			q.nobodys[ahead] = true
 		case err == nil && v.exists:
 			held()
-			err = q.s.await(ctx, v.changed)
+			if err = check(ctx); err == nil {
+				err = q.s.await(ctx, v.changed)
+			}
 		case err == nil || unknown(err):
 			err = again.wait(ctx, q.s.client, err)
 		default:

@@ -83,15 +83,20 @@ func (t *taking) count(ctx context.Context) error {
 	case dir.Mzxid < t.newest: // each claim writes to it
 		return ErrOlder
 	}
-	setBacks, err := t.s.SetBacks(ctx)
-	switch {
-	case err != nil:
+	if err := t.setBack(ctx); err != nil {
 		return err
-	case setBacks != t.setBacks:
-		return ErrOlder
 	}
 	t.claims = dir.Version
 	return nil
+}
+
+// setBack fails if the data was set back since the candidate's beginning.
+func (t *taking) setBack(ctx context.Context) error {
+	setBacks, err := t.s.SetBacks(ctx)
+	if err == nil && setBacks != t.setBacks {
+		err = ErrOlder
+	}
+	return err
 }
 
 func (t *taking) lookAtLock(ctx context.Context) (view, error) {
@@ -156,6 +161,9 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 	case born(*results[1].Stat) != t.birth:
 		return nil, t.rebirth(ctx, claim, ErrDeleted)
 	case claim.number <= t.claims: // the copy came after the last look
+		return nil, t.rebirth(ctx, claim, ErrOlder)
+	}
+	if older := t.setBack(ctx); errors.Is(older, ErrOlder) { // so it did, and the last look is long ago
 		return nil, t.rebirth(ctx, claim, ErrOlder)
 	}
 	return claim, wrap("read the breadcrumb", err)

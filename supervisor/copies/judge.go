@@ -54,6 +54,17 @@ func (r Rules) setBack(all []Told) bool {
 	return !slices.ContainsFunc(all, func(t Told) bool { return t.Era == r.Era && max(t.Followed, t.Toward) >= r.Promoted })
 }
 
+// eras is how many eras there are after the present one. Nothing orders them but the clocks of ZooKeeper's servers.
+func (r Rules) eras(all []Told) int {
+	later := map[int64]bool{}
+	for _, t := range all {
+		if t.Era > r.Era {
+			later[t.Era] = true
+		}
+	}
+	return len(later)
+}
+
 // newer orders copies by their data, and equal ones by name.
 func newer(a, b Told) int {
 	return cmp.Or(cmp.Compare(a.Era, b.Era), cmp.Compare(a.Followed, b.Followed), cmp.Compare(*a.Position, *b.Position), strings.Compare(b.Node, a.Node))
@@ -81,6 +92,9 @@ func (r Rules) Judge(all []Told) Verdict {
 			why += " (" + strings.Join(unknown, "; ") + ")"
 		}
 		return Verdict{Why: why}
+	}
+	if r.Promoted != 0 && r.eras(known) > 1 {
+		return Verdict{Why: "an older copy of ZooKeeper's data is back, and the copies have followed promotions of different times since"}
 	}
 	sure := slices.DeleteFunc(slices.Clone(known), func(t Told) bool { return !r.fit(t) })
 	if len(sure) == 0 {

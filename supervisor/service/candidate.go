@@ -99,6 +99,11 @@ func (t *stay) Quarantine(ctx context.Context) role.Event {
 	if t.candidacy.birth == v.mem.birth && !t.outgrow(ctx) {
 		return role.Event{Kind: role.StayOver}
 	}
+	for t.candidacy.cand.Forsake(ctx) != nil { // also if this node is no candidate: all others would wait for it
+		if !wait.For(ctx, maxPatience) {
+			return role.Event{Kind: role.StayOver}
+		}
+	}
 	v.view.note = ""
 	v.mem.reborn(t.candidacy.birth, t.candidacy.cand.Newest, t.s.Newest(), t.candidacy.cand.SetBacks)
 	return role.Event{Kind: role.Waited}

@@ -89,6 +89,7 @@ type Record struct {
 	State    role.State                `json:"state"`
 	Birth    election.Birth            `json:"birth"`
 	Known    Known                     `json:"known"`
+	SetBacks int64                     `json:"set_backs,omitempty"`
 	Place    election.CarriedCandidate `json:"place"`
 	Failure  string                    `json:"failure,omitempty"`
 	Cause    election.Reason           `json:"cause,omitempty"`
@@ -112,7 +113,7 @@ func (v *Service) Record() Record {
 	m := &v.mem
 	story, relapses := m.story, m.preference.relapses
 	return Record{
-		Name: v.name, State: v.state, Birth: m.birth, Known: m.known, Place: m.place, Failure: story.failure, Cause: story.cause,
+		Name: v.name, State: v.state, Birth: m.birth, Known: m.known, SetBacks: m.setBacks, Place: m.place, Failure: story.failure, Cause: story.cause,
 		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: story.token, Fenced: story.fenced, Role: v.view.left.role, Since: v.view.left.since,
 		Orders: v.inbox.intents.done, GaveUp: relapses.times, Demoted: relapses.until, Debts: v.unit.Debts(), Term: v.carried, Fresh: !m.begun,
 	}
@@ -127,6 +128,7 @@ func (v *Service) Remember(r Record) {
 	v.state = r.State
 	v.carried = r.Term
 	m.begun, m.birth, m.known, m.place = !r.Fresh, r.Birth, r.Known, r.Place
+	m.setBacks = r.SetBacks
 	m.story = story{token: r.Token, fenced: r.Fenced, failure: r.Failure, cause: r.Cause}
 	m.restarts.failures, m.restarts.delay = r.Failures, r.Delay
 	m.preference.relapses = relapses{r.GaveUp, r.Demoted}

@@ -151,7 +151,11 @@ func (t *stay) Join(ctx context.Context) role.Event {
 		}
 		cand.Held = v.conf.Wait.tried
 		cand.Saw = func(token int64, session time.Duration) { v.mem.saw(token, session, t.s.Newest()) }
-		return role.Event{Kind: role.Joined, DataLost: v.mem.lost(birth, cand.Newest, t.s.Newest(), cand.SetBacks)}
+		lost := v.mem.lost(birth, cand.Newest, t.s.Newest(), cand.SetBacks)
+		if !lost { // it may be in a queue for long, and look at no lock
+			v.mem.saw(cand.Newest, 0, 0)
+		}
+		return role.Event{Kind: role.Joined, DataLost: lost}
 	case v.carried != nil && handing(ctx):
 		return role.Event{Kind: role.HandAsked}
 	case v.carried != nil:

@@ -278,7 +278,7 @@ var sabotages = []sabotage{
 		{"election/take.go", "	case claim.number <= t.claims: // the copy came after the last look\n", "	case claim.number < 0:\n"},
 	}},
 	{"do not notice an older copy by the node's own znode", []change{
-		{"election/past.go", "		p.setBacks++\n", "		_ = writes\n"},
+		{"election/past.go", "		p.SetBacks++\n", "		_ = writes\n"},
 		rewinds,
 	}},
 	{"leave a process waiting for its program after a lost claim", []change{
