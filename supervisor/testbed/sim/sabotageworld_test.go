@@ -1,0 +1,78 @@
+package sim
+
+// What is broken rarely is soon noticed in a world in which little else happens: these changes are made to the simulation, beside a sabotage.
+
+// losses has such a plan lose the ensemble again and again, and little else.
+var losses = change{"supervisor/testbed/sim/kinds.go", "slices.Repeat([]Kind{LoseEnsemble}, 15)", "slices.Repeat([]Kind{LoseEnsemble}, 150)"}
+
+// lossesAnd has it lose the ensemble as often as other kinds of faults strike.
+func lossesAnd(kinds string) change {
+	return change{"supervisor/testbed/sim/kinds.go", "slices.Repeat([]Kind{LoseEnsemble}, 15)",
+		"append(slices.Repeat([]Kind{LoseEnsemble}, 100), slices.Repeat([]Kind{" + kinds + "}, 100)...)"}
+}
+
+// outages makes every plan one with failsafe services, so that what breaks only those is soon noticed.
+var outages = change{"supervisor/testbed/sim/outage.go", "	if r.IntN(3) > 0 {\n		return\n	}\n", "	_ = r.IntN(3)\n"}
+
+// dogs gives every plan watchdogs.
+var dogs = change{"supervisor/testbed/sim/device.go", "	if p.Timeout < 3*time.Second || r.IntN(4) > 0 {", "	if p.Timeout < 3*time.Second || r.IntN(4) > 4 {"}
+
+// pauses has operators pause services again and again, while their locks become free: the news of the one and of the other cross.
+var pauses = []change{
+	{"supervisor/testbed/sim/kinds.go", "	PauseService, PauseService, GiveOrder,", "	PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, PauseService, GiveOrder,"},
+	{"supervisor/testbed/sim/orders.go", "	done = o.order(name, true)\n	return func() { o.order(name, false) }, done\n", `	start := func() {}
+	o.mu.Lock()
+	for p := range o.check.services[name].living {
+		for _, n := range o.nodes {
+			if !o.plan.Calm && n.name == p.tree.node && n.inc != nil && n.inc.running() && n.inc.mayLose(1) {
+				n.crash(true)
+				start = n.start
+			}
+		}
+	}
+	o.mu.Unlock()
+	time.Sleep(time.Duration(f.N%10) * time.Millisecond)
+	done = o.order(name, true)
+	return func() {
+		o.order(name, false)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		start()
+	}, done
+`},
+}
+
+// strangers has strangers reach the servers in every plan.
+var strangers = change{"supervisor/testbed/sim/stranger.go", "r.IntN(strangersIn) > 0 {", "r.IntN(strangersIn) > strangersIn {"}
+
+// keepers has sessions outlast their supervisors in every plan.
+var keepers = change{"supervisor/testbed/sim/kept.go", "	hauntedIn   = 5\n	hauntedFrom = 3\n", "	hauntedIn   = 1\n	hauntedFrom = 0\n"}
+
+// regrants has the servers of every plan grant now this timeout, now that.
+var regrants = change{"supervisor/testbed/sim/grants.go", "	regrantsIn   = 5\n	regrantsFrom = 2\n", "	regrantsIn   = 1\n	regrantsFrom = 0\n"}
+
+// calms leaves most plans nothing but what nobody is to notice, regrantsInCalm that the ensemble is lost or has been restarted.
+var (
+	calms          = change{"supervisor/testbed/sim/plan.go", "Calm: r.IntN(10) == 0", "Calm: r.IntN(10) < 9"}
+	regrantsInCalm = change{"supervisor/testbed/sim/kinds.go", "append([]Kind{LoseEnsemble, LoseEnsemble}, calmKinds...)",
+		"append(slices.Repeat([]Kind{LoseEnsemble, RestartServer}, 20), calmKinds...)"}
+)
+
+// drills gives every plan drills.
+var drills = change{"supervisor/testbed/sim/drill.go", "	if p.Seed%drillsIn == drillsFrom && !p.Calm {", "	if drillsFrom < drillsIn && !p.Calm {"}
+
+// held has the kernel hold processes again and again, and little else happen.
+var held = change{"supervisor/testbed/sim/kinds.go", "DeleteService, StickProcesses,", "DeleteService, StickProcesses, StickProcesses, StickProcesses, StickProcesses, " +
+	"StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses, StickProcesses,"}
+
+// blinds leaves every second new guardian at first unable to open what it is told of.
+var blinds = change{"supervisor/testbed/sim/twins.go", "r.IntN(4) == 0 {", "r.IntN(4) < 2 {"}
+
+// effects has the services of every plan do what outlives their processes.
+var effects = change{"supervisor/testbed/sim/effects.go", "	effectsIn   = 6\n	effectsFrom = 1\n", "	effectsIn   = 1\n	effectsFrom = 0\n"}
+
+// rewinds has the data of every plan with one server set back.
+var rewinds = change{"supervisor/testbed/sim/rewind.go", "	rewindsIn   = 4\n	rewindsFrom = 3\n", "	rewindsIn   = 1\n	rewindsFrom = 0\n"}
+
+// copies makes the services of every plan replicated.
+var copies = change{"supervisor/testbed/sim/replicated.go", "	replicatedIn   = 7\n	replicatedFrom = 4\n", "	replicatedIn   = 1\n	replicatedFrom = 0\n"}
