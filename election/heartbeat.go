@@ -67,7 +67,7 @@ func (s *Session) beat(ctx context.Context) {
 		case errors.Is(err, zk.ErrSessionExpired):
 			s.Expire(ErrExpired)
 		}
-		if now = nil; s.Resumed() != resumed {
+		if now = nil; err == nil && s.Resumed() != resumed { // not after a failure: the connection may break again and again
 			now = at
 		}
 	}
