@@ -19,7 +19,7 @@ var sabotages = []sabotage{
 	}},
 	{"lease from reads and pings, which a follower answers alone", []change{
 		{"election/heartbeat.go", "stat, err := call(ctx, s.client, func() (*zk.Stat, error) { return s.conn.Set(path, s.Self.data(), -1) })",
-			"v, err := s.exists(ctx, path)\n		stat := v.stat"},
+			"v, err := s.exists(ctx, path)\n		stat := &v.stat"},
 	}},
 	{"lease without slack", []change{
 		{"election/timing.go", "return 2*beatEvery(session) + session/4 + session/30", "return session / 100"},
