@@ -75,4 +75,11 @@ func (b *bench) hundred(while time.Duration) {
 	took := kit.Until(b, time.Minute, "a hundred children run", func() bool { return len(accounts.Runs()) == 100 })
 	fact("100 services in one supervisor: all run after", "%v", took.Round(time.Millisecond))
 	b.watch("100 services", s, while)
+	for _, what := range []string{"task", "fd"} {
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/%s", s.Pid, what))
+		if err != nil {
+			b.Fatal(err)
+		}
+		fact("100 services: entries of the supervisor's /proc/PID/"+what, "%d", len(entries))
+	}
 }

@@ -134,23 +134,3 @@ func TestTheTaskLimitKillsNeitherSupervisorNorGuardian(t *testing.T) {
 		return err == nil && len(left) == 0
 	})
 }
-
-// What 200 services took was 208 threads: one for each program. How many it is depends on how long calls of the kernel take meanwhile.
-func TestThreadsDoNotGrowWithServices(t *testing.T) {
-	const n, most = 200, 100
-	cmd, out := started(t, nil, kit.UnderstudyBinary(t), "run", "--config", configOf(t, devServer(t), idlers(n)...))
-	kit.Until(t, time.Minute, "all run", func() bool { return out.count("program started") == n })
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", cmd.Process.Pid))
-	must(t, err)
-	t.Logf("%d services: %d threads, %d descriptors", n, len(threads), descriptors(t, cmd.Process.Pid))
-	if len(threads) > most {
-		t.Errorf("%d services take %d threads", n, len(threads))
-	}
-}
-
-func descriptors(t *testing.T, pid int) int {
-	t.Helper()
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	must(t, err)
-	return len(entries)
-}
