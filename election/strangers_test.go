@@ -113,7 +113,9 @@ func TestABreadcrumbWithoutATimeoutCountsAsTheLongest(t *testing.T) {
 				return s.create(ctx, Paths{"/understudy", "svc"}.Crumb(), []byte(data), 0)
 			})
 			w.within("a", func(ctx context.Context, s *Session) error {
-				s.Lease.longest = 3 * testTimeout // the servers granted less
+				s.Lease.mu.Lock()           // the first heartbeat may be on its way
+				s.longest = 3 * testTimeout // the servers granted less
+				s.Lease.mu.Unlock()
 				_, c, err := claim(ctx, s, Race)
 				if err == nil && c.Previous.SessionMs != (3*testTimeout).Milliseconds() {
 					w.Errorf("%s counts as a session of %d ms", data, c.Previous.SessionMs)
