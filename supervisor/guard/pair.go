@@ -10,6 +10,8 @@ const (
 	AckLimit = time.Second
 	// PingEvery is how often the supervisor asks both whether they are awake.
 	PingEvery = 2 * time.Second
+	// stoodStill is how late this process does what is due when it did not run meanwhile, nor did the guardians: the machine was paused.
+	stoodStill = 200 * time.Millisecond
 	// ClogPatience is how long a guardian may leave its socket full. If it is not stuck, it empties it in milliseconds.
 	ClogPatience = time.Second
 
@@ -152,6 +154,9 @@ func (p *Pair) Clogged(now time.Duration, at int, number uint64, full bool) {
 
 // Due does what is due, and returns when to call it again.
 func (p *Pair) Due(now time.Duration) (next time.Duration) {
+	if due := p.Next(); due > 0 && now-due >= stoodStill {
+		p.spare(now)
+	}
 	for _, seq := range p.Questions.due(now) {
 		p.killSilent(seq)
 	}
@@ -182,6 +187,22 @@ func (p *Pair) Due(now time.Duration) (next time.Duration) {
 		p.pingAt = now + PingEvery // also after a freeze, a guardian has that long to answer
 	}
 	return p.Next()
+}
+
+// spare gives both guardians their time again for what they were asked before the machine stood still: once, for each question.
+func (p *Pair) spare(now time.Duration) {
+	p.Questions.spare(now)
+	for i := range p.slots {
+		s := &p.slots[i]
+		asked := max(s.asked, s.ping)
+		if s.spared == asked {
+			continue
+		}
+		s.spared, s.by = asked, max(s.by, now+AckLimit)
+		if now >= p.pingAt {
+			p.pingAt = now + AckLimit
+		}
+	}
 }
 
 // Next is when Due may have work; 0: never.

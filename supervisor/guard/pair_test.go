@@ -62,8 +62,21 @@ func (b *bureau) acks(at int) {
 
 func (b *bureau) falls(at int)             { b.Gone(b.now, at, b.numbers[at]) }
 func (b *bureau) begins(at int) bool       { return b.Began(b.now, at, b.numbers[at], nil) }
-func (b *bureau) passes(d time.Duration)   { b.now += d; b.Due(b.now) }
+func (b *bureau) stands(d time.Duration)   { b.now += d; b.Due(b.now) }
 func (b *bureau) cause(t *testing.T) error { t.Helper(); return b.Ledger.Cause(1) }
+
+// passes lets time go by, and does what is due meanwhile.
+func (b *bureau) passes(d time.Duration) {
+	end := b.now + d
+	for b.now < end {
+		next := b.Next()
+		if next <= b.now || next > end {
+			next = end
+		}
+		b.now = next
+		b.Due(b.now)
+	}
+}
 
 // plants makes a tree that both guardians know.
 func (b *bureau) plants() *Entry {
@@ -222,6 +235,37 @@ func TestAGuardianThatDoesNotAnswerIsKilled(t *testing.T) {
 	b.passes(giveUp)
 	if done, err := b.Questions.Answered(seq); !done || err == nil {
 		t.Fatal(done, err)
+	}
+}
+
+// A machine that is moved, or copied, stands still for seconds, guardians too. What they were asked just before is no sign of their silence.
+func TestAMachineThatStandsStillCostsNoGuardian(t *testing.T) {
+	const long = time.Minute
+	for name, c := range map[string]struct {
+		asks func(b *bureau)
+		all  bool
+	}{
+		"a question": {func(b *bureau) { _, _, _ = b.Ledger.Plant(b.now, 1, Plant{}) }, true},
+		"a ping":     {func(b *bureau) { b.plants(); b.passes(PingEvery) }, true},
+		"the twin":   {func(b *bureau) { b.plants(); b.falls(0); b.begins(0); b.acks(0); b.forgets() }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBureau(t)
+			c.asks(b)
+			open := len(b.Questions.open)
+			if b.stands(long); len(b.killed) > 0 || b.struck > 0 || len(b.Questions.open) != open {
+				t.Fatalf("killed %v, of %d questions %d are open", b.killed, open, len(b.Questions.open))
+			}
+			if b.passes(AckLimit - 1); len(b.killed) > 0 || b.struck > 0 {
+				t.Fatalf("killed too soon: %v", b.killed)
+			}
+			if b.stands(3 * AckLimit); len(b.killed) == 0 {
+				t.Error("what is silent for ever is never killed")
+			}
+			if c.all != (b.struck == 0) {
+				t.Errorf("%d strikes", b.struck)
+			}
+		})
 	}
 }
 

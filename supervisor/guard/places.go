@@ -28,6 +28,7 @@ type slot struct {
 	ping    uint64        // the newest question whether it is awake
 	asked   uint64        // learning: to it; doubted: to its twin, after everything was told
 	by      time.Duration // until when that must be answered
+	spared  uint64        // the newest of these two that it was given more time for
 	again   bool          // its predecessor could not take a tree in
 	clogged time.Duration // since when its full socket takes nothing; 0: it does
 }

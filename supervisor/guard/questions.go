@@ -23,6 +23,7 @@ type question struct {
 	seq    uint64
 	at     time.Duration
 	silent bool          // the guardians that have not answered were killed
+	spared bool          // it was given its time again
 	over   chan struct{} // closed then; each question has its own: a thousand that are open at once would wake each other
 }
 
@@ -128,6 +129,15 @@ func (q *Questions) due(now time.Duration) (silent []uint64) {
 		}
 	}
 	return silent
+}
+
+// spare gives all open questions their time again, once.
+func (q *Questions) spare(now time.Duration) {
+	for _, o := range q.open {
+		if !o.spared && !o.silent {
+			o.spared, o.at = true, now
+		}
+	}
 }
 
 // next is when due may have work; 0: never.
