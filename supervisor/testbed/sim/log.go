@@ -56,6 +56,10 @@ func (l logSink) tell(msg string, args []any) {
 		if pairs["to"] == "fencing" || pairs["from"] == "active" {
 			l.inc.waylay(pairs["service"], pairs["from"] == "active")
 		}
+	case "no copy is promoted":
+		w.mu.Lock()
+		w.copies.unpromoted(pairs["service"], pairs["why"])
+		w.mu.Unlock()
 	case "the program is not proved dead, and the lock is kept":
 		w.check.tally.cover.saw("stopping", "tree may be alive", "stopping")
 	}

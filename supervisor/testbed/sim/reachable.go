@@ -51,5 +51,6 @@ var reachable = []Pair{
 
 // rare is what can be seen as well, but not in every few thousand hours.
 var rare = []Pair{
-	{"claiming", "claim failed", "standby"}, // the answer to the taking of the lock is lost, and the tree made for it ended on another's word
+	{"claiming", "claim failed", "standby"},            // the answer to the taking of the lock is lost, and the tree made for it ended on another's word
+	{"standby", "any copy may be promoted", "standby"}, // an operator's: a primary died before its followers were known to have its data
 }

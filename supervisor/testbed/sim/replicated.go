@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/election/jute"
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
 	"understudy/supervisor/replica"
@@ -82,13 +83,15 @@ type copiesView struct {
 	data  map[effectKey]*revision
 	acked map[string]*revision // by service: the newest that was acknowledged
 	notes map[effectKey][]byte
-	wiped int            // how often ZooKeeper has lost its data
-	odd   map[string]int // by service: what operators and losses had done when somebody was promoted last
+	wiped int             // how often ZooKeeper has lost its data
+	asks  map[string]bool // by service: nobody is promoted until an operator says which data may be lost
+	odd   map[string]int  // by service: what operators and losses had done when somebody was promoted last
 }
 
 func newCopiesView(w *world) copiesView {
 	return copiesView{
 		world: w, rng: w.stream("copies"), data: map[effectKey]*revision{}, acked: map[string]*revision{}, notes: map[effectKey][]byte{}, odd: map[string]int{},
+		asks: map[string]bool{},
 	}
 }
 
@@ -192,6 +195,30 @@ func (cv *copiesView) does(t *tree, spec child.Spec) {
 			}
 		}
 		cv.promoted(t)
+	}
+}
+
+// unpromoted notes why nobody is promoted. For two reasons nodes do not find out by themselves: the primary was gone before the others' data
+// was known to be its own.
+func (cv *copiesView) unpromoted(service, why string) {
+	cv.asks[service] = strings.HasPrefix(why, "of no copy it is known") || strings.HasSuffix(why, "it was about to follow the lost primary")
+}
+
+// letCount is an operator who does what docs/replicated.md says then.
+func (o *operator) letCount(service string) {
+	o.mu.Lock()
+	asks := o.copies.asks[service]
+	o.mu.Unlock()
+	if !asks {
+		return
+	}
+	o.say("operator: any copy of %s may be promoted", service)
+	if o.byOperator(jute.OpSetData, jute.SetData{Path: election.Paths{Root: root, Service: service}.Copies(), Data: []byte("{}"), Version: -1}) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.copies.asks[service] = false
+		o.copies.wiped++
+		o.check.tally.cover.saw("standby", "any copy may be promoted", "standby")
 	}
 }
 

@@ -251,10 +251,14 @@ func (co *course) progress(r *Result) {
 		if idle != "" {
 			ran = took
 		}
+		late := took > co.patience()/2
 		if (idle != "" || haunts) && took > co.patience() {
 			co.check.broken("P6", "%q did not run, or kept sessions kept something, within %v after everything was healed", idle, took)
 		}
 		co.mu.Unlock()
+		if idle != "" && late {
+			co.operator.letCount(idle)
+		}
 		if idle == "" && !haunts {
 			r.Slowest = max(r.Slowest, ran)
 			return
