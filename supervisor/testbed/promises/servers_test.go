@@ -32,7 +32,17 @@ func TestFaultsOfServersThatEndAreNotNoticed(t *testing.T) {
 	for i := range s.Servers {
 		must(t, s.ZK.Thaw(i))
 	}
-	p.Alone(t, p.Options.Session*5/8, "a") // a lease that nobody extends any more is over by then
+	heartbeats := func() int32 {
+		_, stat, err := p.Conn().Get(p.Path("nodes", "a"))
+		if err != nil {
+			return 0
+		}
+		return stat.Version
+	}
+	var before int32
+	kit.Until(t, soon, "the servers answer", func() bool { before = heartbeats(); return before > 0 })
+	kit.Until(t, soon, "they take heartbeats again", func() bool { return heartbeats() >= before+2 })
+	p.Alone(t, time.Second, "a")
 	p.Untouched(t, run)
 	p.Stands(t, b.Host)
 	a.Stop(t)

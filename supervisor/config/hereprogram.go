@@ -1,0 +1,179 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"understudy/supervisor/config/unitfile"
+	"understudy/supervisor/safefile"
+)
+
+func (s *survey) program(p path, g Program) {
+	s.run(p.key("command"), g.Command, g)
+	s.alone(p.key("command"), g)
+	s.inline(p.key("env"), g.Env)
+	account(s, p.key("user"), g.User, user.Lookup)
+	account(s, p.key("group"), g.Group, user.LookupGroup)
+	if os.Geteuid() != 0 {
+		if account, err := user.Lookup(g.User); err == nil && account.Uid != strconv.Itoa(os.Geteuid()) {
+			s.warn(p.key("user"), "only a supervisor that runs as root can run a program as "+quoted(g.User))
+		}
+		if g.Caps.Bounding != nil {
+			s.warn(p.key("capabilities").key("bounding"), "only a supervisor that runs as root can lower it: run it as root, or leave the key out")
+		}
+		if len(g.Caps.Ambient) > 0 && g.User != "" {
+			s.warn(p.key("capabilities").key("ambient"), "only a supervisor that runs as root can give them to another user: run it as root, or leave the key out")
+		}
+	}
+	if g.WorkingDir != "" {
+		s.directory(p.key("working_dir"), g.WorkingDir)
+	}
+	if g.Log.File != "" {
+		s.directory(p.key("log").key("file"), filepath.Dir(g.Log.File))
+		s.logFile(p.key("log").key("file"), g)
+	}
+	if g.EnvFile != "" && asRoot(g) {
+		s.own(p.key("env_file"), g.EnvFile, safefile.Setting, true)
+	}
+	if g.EnvFile == "" || s.dangers {
+		return
+	}
+	_, err := ReadEnvFile(g.EnvFile, whose(g))
+	faults, _ := errors.AsType[Faults](err)
+	for _, f := range faults {
+		s.warn(p.key("env_file"), f.String())
+	}
+}
+
+// alone warns of what starts a second copy: a unit of systemd that has the same program, and a daemon that goes to the background.
+func (s *survey) alone(p path, g Program) {
+	if len(g.Command) == 0 {
+		return
+	}
+	if stays := unitfile.Foreground(g.Command); !slices.Equal(stays, g.Command) {
+		s.found = append(s.found, found{keys: []path{p}, danger: true, message: fmt.Sprintf(
+			"%s may go to the background, where it counts as ended. To keep it in the foreground: %s", quoted(g.Command[0]), shellWords(stays))})
+	}
+	programs := g.Command[:1]
+	if shell := filepath.Base(g.Command[0]); len(g.Command) > 2 && g.Command[1] == "-c" && slices.Contains([]string{"sh", "bash", "dash"}, shell) {
+		programs = strings.Fields(g.Command[2]) // what it is to run
+	}
+	for _, program := range programs {
+		file, err := find(program, g)
+		if err != nil {
+			continue
+		}
+		file, _ = filepath.EvalSymlinks(file) // no unit runs what is not there
+		if unit := s.rivals()[file]; unit != "" {
+			s.danger(p, fmt.Sprintf("%s runs %s, too: systemctl disable --now %s", unit, quoted(program), unit))
+		}
+	}
+}
+
+// shellWords is a command as one types it.
+func shellWords(words []string) string {
+	var text []string
+	for _, word := range words {
+		if strings.ContainsAny(word, " ;\"'$") || word == "" {
+			word = quoted(word)
+		}
+		text = append(text, word)
+	}
+	return strings.Join(text, " ")
+}
+
+// logFile warns of a log file that the supervisor would refuse: the program would run, and its lines would be lost.
+func (s *survey) logFile(p path, g Program) {
+	if s.dangers {
+		return
+	}
+	f, err := safefile.Open(g.Log.File, whose(g))
+	if refused, ok := errors.AsType[*safefile.Refused](err); ok {
+		s.warn(p, refused.Error())
+	} else if err == nil {
+		_ = f.Close()
+	}
+}
+
+// whose is the user that a program runs as. An unknown user is trusted with nothing.
+func whose(g Program) (who safefile.Who) {
+	name := g.User
+	if account, err := user.Lookup(name); err == nil {
+		name = account.Uid
+	}
+	if uid, err := strconv.ParseUint(name, 10, 32); err == nil {
+		who.UID = uint32(uid)
+	}
+	return who
+}
+
+// run looks for a command that runs as the program's user.
+func (s *survey) run(p path, words Command, g Program) {
+	s.command(p, words, g)
+	if asRoot(g) {
+		s.executables(p, words, g, false)
+	}
+}
+
+// command looks for a program as exec would.
+func (s *survey) command(p path, words Command, g Program) {
+	if len(words) == 0 {
+		return
+	}
+	if _, err := find(words[0], g); err != nil && !errors.Is(err, exec.ErrDot) {
+		s.warn(p, quoted(words[0])+err.Error())
+	}
+}
+
+// find is the file that a command's first word stands for: a bare name is looked for in PATH, another is relative to the working
+// directory. With an error, which continues a sentence that begins with the word, the file is the one that should be there, if any.
+func find(name string, g Program) (string, error) {
+	bare := !strings.Contains(name, "/")
+	if search, own := g.Env["PATH"]; own && bare {
+		for _, dir := range filepath.SplitList(search) {
+			if at, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+				return at, nil
+			}
+		}
+		return "", errors.New(" is not found in the PATH of env")
+	}
+	if !bare && !filepath.IsAbs(name) {
+		name = filepath.Join(g.WorkingDir, name)
+	}
+	at, err := exec.LookPath(name)
+	if !bare {
+		at = name
+	}
+	if why, ok := errors.AsType[*exec.Error](err); ok && !errors.Is(err, exec.ErrDot) {
+		err = fmt.Errorf(": %w", reason(why.Err))
+	}
+	return at, err
+}
+
+func account[T any](s *survey, p path, name string, lookup func(string) (T, error)) {
+	if name == "" || s.dangers {
+		return
+	}
+	if _, err := strconv.ParseUint(name, 10, 32); err == nil {
+		return // a number needs no entry
+	}
+	if _, err := lookup(name); err != nil {
+		s.warn(p, "there is no "+quoted(name))
+	}
+}
+
+func (s *survey) directory(p path, name string) {
+	switch info, err := os.Stat(name); {
+	case err != nil:
+		s.warn(p, quoted(name)+": "+reason(err).Error())
+	case !info.IsDir():
+		s.warn(p, quoted(name)+" is not a directory")
+	}
+}
