@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,7 @@ type Copy struct {
 	want    *parting  // a term waits for the programs
 	run     *unit.Run // nil: it does not run as a follower
 	shown   Shown
+	asked   time.Time // when it said last that it has the primary's data
 	state   state
 	unread  error // why the state cannot be read; then nothing is known of the data
 }
@@ -58,6 +60,27 @@ type Shown struct {
 	Followed int64
 	Toward   int64
 	Position *uint64 // the newest, while it follows
+}
+
+// Follows tells why nobody should read from this copy; "": it follows the primary, and had its data when it was asked last. That is so
+// while ZooKeeper is gone, too.
+func (c *Copy) Follows() (why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, late := c.shown, c.conf.Replicated.Interval+2*c.conf.Replicated.Timeout
+	switch {
+	case c.held:
+		return "its copy is the primary, is about to be, or was"
+	case s.Role != Follower || s.Why != "":
+		return cmp.Or(s.Why, errNotRuns.Error())
+	case c.active.Node == "":
+		return "no primary is known"
+	case c.state.Toward != 0 || c.state.Followed != c.active.Token || s.Position == nil:
+		return "it does not have the primary's data yet"
+	case time.Since(c.asked) > late:
+		return fmt.Sprintf("it has not said for %v where it is", time.Since(c.asked).Round(time.Second))
+	}
+	return ""
 }
 
 // parting is a term's wish for the programs.

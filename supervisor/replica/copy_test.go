@@ -29,6 +29,7 @@ type stage struct {
 
 	mu       sync.Mutex // guards what follows
 	primary  bool
+	hangs    bool // and so do its commands
 	position string
 	said     []string // what was run, but role and position
 	kept     []byte
@@ -67,6 +68,9 @@ func (s *stage) Start(_ context.Context, spec child.Spec) (host.Process, error) 
 		s.program = a
 		return a, nil
 	case "role":
+		if s.hangs {
+			return a, nil
+		}
 		if s.primary {
 			code = exitPrimary
 		}
@@ -109,6 +113,12 @@ func (s *stage) heard() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Join(s.said, ", ")
+}
+
+func (s *stage) hang(yes bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hangs = yes
 }
 
 func (s *stage) is(primary bool, position string) {
@@ -207,6 +217,52 @@ func TestAFollowerHasAPromotionsDataOnceItSaysSo(t *testing.T) {
 		if s.heard() != "start, follow 10.0.0.2" {
 			t.Errorf("%s", s.heard())
 		}
+	})
+}
+
+// Who reads from a copy wants the primary's data, as of now; that ZooKeeper is gone does not change it.
+func TestClientsReadFromACopyThatFollows(t *testing.T) {
+	follows(t, func(t *testing.T, s *stage, c *Copy) {
+		expect := func(when, want string) {
+			t.Helper()
+			if got := c.Follows(); got != want {
+				t.Errorf("%s: %q, want %q", when, got, want)
+			}
+		}
+		expect("at first", "no primary is known")
+		s.is(false, "")
+		c.Learn(other)
+		time.Sleep(2 * time.Second)
+		expect("while it is synchronized", "it has no position")
+		s.is(false, "40")
+		time.Sleep(2 * time.Second)
+		expect("in sync", "")
+		time.Sleep(time.Hour)
+		expect("later", "")
+		s.is(false, "")
+		time.Sleep(2 * time.Second)
+		expect("cut off from the primary", "it has no position")
+		s.is(false, "50")
+		time.Sleep(2 * time.Second)
+		expect("back", "")
+		s.hang(true)
+		time.Sleep(13 * time.Second)
+		if why := c.Follows(); !strings.HasPrefix(why, "role: ") && !strings.HasPrefix(why, "it has not said for ") {
+			t.Errorf("when it does not answer: %q", why)
+		}
+		s.hang(false)
+		time.Sleep(10 * time.Second)
+		expect("when it answers again", "")
+		again := other
+		again.Token++
+		c.Learn(again)
+		expect("another promotion", "it does not have the primary's data yet")
+		time.Sleep(2 * time.Second)
+		expect("of which it has the data", "")
+		if _, err := c.Hold(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		expect("held", "its copy is the primary, is about to be, or was")
 	})
 }
 

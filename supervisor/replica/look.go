@@ -122,6 +122,7 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 		return false
 	}
 	c.mu.Lock()
+	c.asked = time.Now()
 	kept, current := c.state, c.active == active
 	c.mu.Unlock()
 	if !current || kept.Followed == active.Token && kept.Toward == 0 && time.Since(l.kept) < keepEvery {

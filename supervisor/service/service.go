@@ -87,7 +87,9 @@ func New(node *Node, conf Conf) *Service {
 	v.trees.service = v.name
 	v.trees.cut = func(ctx context.Context, tree host.Tree) { v.breadcrumb.cut(ctx, nil, tree) }
 	v.view = newView(v)
-	v.copy = newCopyHere(node, conf, v)
+	if v.copy = newCopyHere(node, conf, v); v.copy != nil {
+		v.view.follows = v.copy.Follows
+	}
 	return v
 }
 

@@ -21,6 +21,7 @@ type view struct {
 	mem      *memory
 	undead   *undead
 	owed     func() string // what is not undone, in words; "": nothing
+	follows  func() string // nil: the service is not replicated
 	intents  *intents
 
 	taken      taken
@@ -124,7 +125,7 @@ func (w *view) show() {
 	m := w.member()
 	s := State{
 		Service: w.service, Role: m.Role, Reason: w.taken.why, Since: w.taken.since, Ready: w.ready, Health: m.Health, Why: m.Why,
-		Token: w.mem.story.token,
+		Token: w.mem.story.token, Follows: w.follows,
 	}
 	if w.taken.role == election.RoleActive {
 		s.By = election.Proof(w.mem.story.fenced)

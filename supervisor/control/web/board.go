@@ -184,6 +184,17 @@ func (b *Board) serving(service string) (known bool, why string) {
 	return known, idle(s, b.leftLocked())
 }
 
+// following tells whether clients may read from this node's copy of a replicated service, and else why not.
+func (b *Board) following(service string) (known bool, why string) {
+	b.mu.Lock()
+	s, known := b.services[service]
+	b.mu.Unlock()
+	if s.Follows == nil {
+		return known, "not replicated"
+	}
+	return known, s.Follows()
+}
+
 // idle says why a service does not do its work here; "" when it does.
 func idle(s control.State, lease time.Duration) string {
 	switch {

@@ -19,14 +19,24 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 
 // active tells a load balancer whether a service does its work here.
 func (s *Server) active(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("service")
-	known, why := s.cfg.Board.serving(name)
+	known, why := s.cfg.Board.serving(r.PathValue("service"))
+	part(w, r, "active", known, why)
+}
+
+// follower tells a load balancer whether clients may read from this node's copy of a replicated service.
+func (s *Server) follower(w http.ResponseWriter, r *http.Request) {
+	known, why := s.cfg.Board.following(r.PathValue("service"))
+	part(w, r, "follower", known, why)
+}
+
+// part says that this node's part in a service is this one, or why not.
+func part(w http.ResponseWriter, r *http.Request, name string, known bool, why string) {
 	switch {
 	case !known:
-		line(w, http.StatusNotFound, fmt.Sprintf("no service %q on this node", name))
+		line(w, http.StatusNotFound, fmt.Sprintf("no service %q on this node", r.PathValue("service")))
 	case why != "":
 		line(w, http.StatusServiceUnavailable, why)
 	default:
-		line(w, http.StatusOK, "active")
+		line(w, http.StatusOK, name)
 	}
 }

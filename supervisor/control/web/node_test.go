@@ -46,6 +46,25 @@ func TestActiveIsSaidOnlyWhereTheServiceDoesItsWork(t *testing.T) {
 	})
 }
 
+func TestClientsAreSentToACopyThatFollows(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		check := func(when string, code int, line string) {
+			b.Helper()
+			if got, text := b.get("/follower/db"); got != code || text != line+"\n" {
+				b.Errorf("%s: %d %q", when, got, text)
+			}
+		}
+		check("unknown", 404, `no service "db" on this node`)
+		b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
+		check("no copy", 503, "not replicated")
+		why := ""
+		b.board.State(control.State{Service: "db", Role: "offline", Follows: func() string { return why }})
+		check("it follows, also without ZooKeeper", 200, "follower")
+		why = "no primary\nis known"
+		check("it does not", 503, "no primary is known")
+	})
+}
+
 func TestNothingIsActiveOrReadyWhenTheLeaseIsOver(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -172,7 +173,7 @@ func newTrio(t *testing.T) *trio {
 		lines := []string{"include /etc/redis/redis.conf", "bind 0.0.0.0", "protected-mode no", "dir " + dir, "logfile " + dir + "/log", "pidfile " + dir + "/pid", ""}
 		must(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")), 0o644))
 		s.example(t, h, "redis-replicated.yaml", "/etc/redis/redis.conf", conf, "/var/lib/redis", dir, "10.0.0.1", h.Addr,
-			"      positions_from: 2", "      state_dir: "+kept+"\n      positions_from: 2")
+			"services:", "http: {listen: \""+h.Addr+":8437\"}\nservices:", "      positions_from: 2", "      state_dir: "+kept+"\n      positions_from: 2")
 		r.dirs[h.Name] = dir
 	}
 	return r
@@ -224,6 +225,29 @@ func (r *trio) primary(t *testing.T) *kit.Host {
 	return active
 }
 
+// reads demands that a load balancer sends writers to the primary, and readers to the others.
+func (r *trio) reads(t *testing.T, primary *kit.Host) {
+	t.Helper()
+	for _, h := range r.hosts {
+		part, other := "follower", "active"
+		if h == primary {
+			part, other = other, part
+		}
+		var text string
+		var err error
+		url := "http://" + h.Addr + ":8437/"
+		if !kit.Reached(soon, func() bool {
+			text, err = get(t.Context(), http.DefaultClient, url+part+"/redis")
+			return err == nil && text == part
+		}) {
+			t.Errorf("%s is no %s: %s, %v", h.Name, part, text, err)
+		}
+		if _, err := get(t.Context(), http.DefaultClient, url+other+"/redis"); err == nil || !strings.Contains(err.Error(), "503") {
+			t.Errorf("%s is %s, too: %v", h.Name, other, err)
+		}
+	}
+}
+
 // others are the hosts beside one.
 func (r *trio) others(than *kit.Host) (all []*kit.Host) {
 	for _, h := range r.hosts {
@@ -269,6 +293,7 @@ func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 		r.up(t, h)
 	}
 	p := r.primary(t)
+	r.reads(t, p)
 	var addrs []string
 	for _, h := range r.hosts {
 		addrs = append(addrs, h.Addr+":6379")
@@ -309,6 +334,7 @@ func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 	r.failed(t, "host cut off from ZooKeeper", p)
 	p.Heal(t)
 	p = r.primary(t)
+	r.reads(t, p)
 
 	// An operator promotes a follower by hand: it is killed, and follows again. The primary does not notice.
 	was, hand := r.servers(p), r.others(p)[1]
