@@ -76,7 +76,7 @@ func switchoverCommand() *cobra.Command {
 	v.patient(cmd)
 	cmd.Flags().StringVar(&to, "to", "", "which `node` (default: the first that can)")
 	complete(cmd, "to", v.members(func(s control.Service, m control.Member) bool { return m.Node != s.Active }))
-	cmd.Flags().BoolVar(&force, "force", false, "even if the target is unhealthy, or waits after a failure")
+	cmd.Flags().BoolVar(&force, "force", false, "even if the target is unhealthy, waits after a failure, or its copy lacks data")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would happen, and order nothing")
 	return cmd
 }

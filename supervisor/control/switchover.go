@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,8 +42,8 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 		return v, refused("%s is %s: `understudy resume %s` first", h.Service, v.Order, h.Service)
 	case v.Active == "" && v.Lock != "":
 		return v, refused("no node is active yet: %s is about to be", v.Lock)
-	case v.Active == "" && able:
-		return v, refused("no node is active; the first node that can takes over without an order")
+	case v.Active == "" && able && (h.To == "" || !h.Force):
+		return v, refused("no node is active; the first node that can takes over without an order (--to NODE --force makes one try at once)")
 	case v.Active == "" && (h.To == "" || !h.Force):
 		return v, refused("no node is active, and no node can be now: %s (--to NODE --force makes one try at once)", others(v))
 	case h.To == v.Active:
@@ -137,6 +138,13 @@ func (c *Cluster) Switchover(ctx context.Context, h Handover) (to string, err er
 	}
 	f := following{Handover: h, before: before}
 	f.begin()
+	if h.Force && h.To != "" {
+		if risk, err := c.risk(ctx, h); err != nil {
+			return "", err
+		} else if risk != "" {
+			f.tell(risk)
+		}
+	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -165,6 +173,22 @@ type following struct {
 	told   string // the step that was told last
 	took   Member // who had it meanwhile, as it was when it was last seen
 	to     string // who is active at the end
+}
+
+// risk says what is lost when a copy of a replicated service is promoted whatever data it has; "": the service is not replicated.
+func (c *Cluster) risk(ctx context.Context, h Handover) (string, error) {
+	folder := election.Paths{Root: c.root, Service: h.Service}.Copies()
+	told, err := list(ctx, c.znodes, folder, func(node string, n znode) string {
+		var about election.Copy
+		if err := json.Unmarshal(n.data, &about); err != nil || about.Position == nil {
+			return node + " has not told its position"
+		}
+		return fmt.Sprintf("%s has position %d of promotion %d", node, *about.Position, max(about.Followed, about.Toward))
+	})
+	if err != nil || len(told) == 0 {
+		return "", err
+	}
+	return h.To + " is promoted whatever data it has, and what only other copies have is lost: " + strings.Join(told, "; "), nil
 }
 
 func (f *following) tell(step string) {

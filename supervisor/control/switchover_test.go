@@ -169,6 +169,30 @@ func TestAServiceThatNobodyCanHaveIsForcedUponANode(t *testing.T) {
 	}
 }
 
+// A copy is promoted by force whatever others have, and the operator reads what that is.
+func TestACopyIsForcedThoughOthersHaveMoreData(t *testing.T) {
+	b := newBed(t)
+	two := b.session()
+	two.claim("db")
+	two.member("db", "two", "standby", "the copy on one may have newer data than that on two")
+	folder, position := paths("db").Copies(), uint64(90)
+	two.put(folder, election.Promotion{Token: 7}, 0)
+	two.put(folder+"/one", election.Copy{Node: "one", Followed: 7, Position: &position}, 0)
+	two.put(folder+"/two", election.Copy{Node: "two", Followed: 7, Toward: 8}, 0)
+	if _, err := b.c.Ready(t.Context(), Handover{Service: "db", To: "two"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "--to NODE --force") {
+		t.Errorf("%v", err)
+	}
+	to, err := b.switches(20*time.Second, Handover{To: "two", Force: true}, func(told func(string) bool) {
+		told("two is promoted whatever data it has, and what only other copies have is lost: one has position 90 of promotion 7; two has not told its position")
+		two.lock("db", "two")
+		two.crumb("db", "two")
+		two.become("db", election.Member{Node: "two", Role: "active", Health: "ok", Token: b.token("db")})
+	})
+	if to != "two" || err != nil {
+		t.Errorf("%q, %v", to, err)
+	}
+}
+
 // Where nothing is written into a file, nobody is sent to look into one.
 func TestLogsAreAdvisedWhereThereAreAny(t *testing.T) {
 	for _, logs := range []bool{true, false} {

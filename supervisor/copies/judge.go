@@ -18,6 +18,7 @@ type Told struct {
 	Stands   bool    // its node would take the lock
 	Priority int
 	Chosen   bool // an operator wants it
+	Forced   bool // whatever data others have
 }
 
 // Rules are what the config, and the cluster, ask of a promotion.
@@ -72,6 +73,9 @@ func newer(a, b Told) int {
 
 // Judge compares what was told. The order of the copies does not matter.
 func (r Rules) Judge(all []Told) Verdict {
+	if i := slices.IndexFunc(all, func(t Told) bool { return t.Forced && t.Stands }); i >= 0 {
+		return Verdict{Node: all[i].Node}
+	}
 	var known []Told
 	var unknown []string
 	setBack := r.setBack(all)

@@ -18,6 +18,7 @@ func copyOf(node string, followed int64, position *uint64) Told {
 func TestTheNewestDataWins(t *testing.T) {
 	preferred := func(c Told) Told { c.Priority = 10; return c }
 	chosen := func(c Told) Told { c.Chosen = true; return c }
+	forced := func(c Told) Told { c.Forced = true; return c }
 	toward := func(token int64, c Told) Told { c.Toward = token; return c }
 	leaves := func(c Told) Told { c.Stands = false; return c }
 	for name, c := range map[string]struct {
@@ -40,6 +41,8 @@ func TestTheNewestDataWins(t *testing.T) {
 		"and not beyond it":                         {Rules{Promoted: 5, MaxLag: 10}, []Told{preferred(copyOf("a", 5, at(89))), copyOf("b", 5, at(100))}, "b", ""},
 		"an operator's choice, if it has the data":  {Rules{Promoted: 5}, []Told{preferred(copyOf("a", 5, at(100))), chosen(copyOf("b", 5, at(100)))}, "b", ""},
 		"and not if it has not":                     {Rules{Promoted: 5}, []Told{copyOf("a", 5, at(100)), chosen(copyOf("b", 5, at(99)))}, "a", ""},
+		"unless the choice is forced":               {Rules{Promoted: 5, From: 3}, []Told{copyOf("a", 5, at(100)), forced(copyOf("b", 0, nil))}, "b", ""},
+		"and its node can":                          {Rules{Promoted: 5}, []Told{copyOf("a", 5, at(100)), leaves(forced(copyOf("b", 5, at(99))))}, "a", ""},
 		"one that only holds data counts":           {Rules{Promoted: 5, From: 2}, []Told{leaves(copyOf("a", 5, at(1))), copyOf("b", 5, at(1))}, "b", ""},
 		"and keeps older data from being promoted":  {Rules{Promoted: 5, From: 2}, []Told{leaves(copyOf("a", 5, at(2))), copyOf("b", 5, at(1))}, "", "the copy on a has the newest data, and its node does not stand for the lock"},
 		"of equal ones the first by name":           {Rules{Promoted: 5}, []Told{copyOf("b", 5, at(1)), copyOf("a", 5, at(1))}, "a", ""},

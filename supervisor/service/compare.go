@@ -140,22 +140,15 @@ func (c *comparing) tell(ctx context.Context, about election.Copy) {
 	}
 }
 
-// chosen is the node that an operator wants to be active; "": none.
-func (c *comparing) chosen() string {
-	if s := c.v.inbox.intents.control().Switchover; s != nil {
-		return s.To
-	}
-	return ""
-}
-
 // asks reports whether others may still be about to tell: what they have counts, as long as nobody has to wait for it.
 func (c *comparing) asks(seen election.CopiesSeen) bool {
 	if c.vacancy != seen.Vacancy {
 		c.vacancy, c.since = seen.Vacancy, time.Now()
 	}
+	to, _ := c.v.inbox.intents.chosen()
 	for _, one := range seen.Copies {
 		limit := askFor
-		if one.Node == c.chosen() {
+		if one.Node == to {
 			limit = askChosen
 		}
 		if one.Node != c.v.node.Self.Node && one.Vacancy != seen.Vacancy && time.Since(c.since) < limit {
@@ -169,7 +162,7 @@ func (c *comparing) asks(seen election.CopiesSeen) bool {
 func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, mine election.Copy) copies.Verdict {
 	r := conf.Replicated
 	rules := copies.Rules{Era: seen.Era, Promoted: seen.Promoted, From: r.PositionsFrom, MaxLag: uint64(r.MaxLag)}
-	to := c.chosen()
+	to, forced := c.v.inbox.intents.chosen()
 	all := []election.Copy{mine}
 	for _, one := range seen.Copies {
 		if one.Node != mine.Node {
@@ -179,6 +172,7 @@ func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, mine election.C
 	var told []copies.Told
 	for _, one := range all {
 		t := copies.Told{Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Position: one.Position, Why: one.Why, Stands: one.Stands, Priority: one.Priority, Chosen: one.Node == to}
+		t.Forced = t.Chosen && forced
 		if one.Vacancy != seen.Vacancy { // what it said was of another time
 			t.Position, t.Why = nil, "it has not told its position yet"
 		}

@@ -149,6 +149,15 @@ func (n *intents) forces(c election.Control) bool {
 	return c.Forces(n.node) && c.Switchover.ID != n.done.Switchover
 }
 
+// chosen is the node that an operator wants to be active; "": none. forced: whatever data its copy has. The order is taken back with its
+// command, and removed by the next activation.
+func (n *intents) chosen() (node string, forced bool) {
+	if s := n.control().Switchover; s != nil {
+		return s.To, s.Force
+	}
+	return "", false
+}
+
 // follow notes that this node follows an order to become active.
 func (n *intents) follow() {
 	now, _ := n.read()

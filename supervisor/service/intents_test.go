@@ -36,6 +36,24 @@ func TestAnOrderIsCarriedOutOnce(t *testing.T) {
 	}
 }
 
+// A copy is promoted whatever data it has only if that is forced.
+func TestAChoiceIsForcedIfTheOperatorSaysSo(t *testing.T) {
+	for _, c := range []struct {
+		order  *election.Switchover
+		node   string
+		forced bool
+	}{
+		{nil, "", false},
+		{&election.Switchover{}, "", false},
+		{&election.Switchover{To: "b"}, "b", false},
+		{&election.Switchover{To: "b", Force: true}, "b", true},
+	} {
+		if node, forced := known(election.Control{Switchover: c.order}).chosen(); node != c.node || forced != c.forced {
+			t.Errorf("%+v: %q, %v", c.order, node, forced)
+		}
+	}
+}
+
 // A drained node gives away what is active there, except what an operator has forced it to take in spite of that, and what is paused.
 func TestADrainedNodeGivesUpWhatItHas(t *testing.T) {
 	first, second := &election.Drained{ID: 1}, &election.Drained{ID: 2}

@@ -366,4 +366,23 @@ func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 	}
 	p = r.primary(t)
 	r.l.check(t, p.Addr+":6379")
+
+	// Two of three are lost: nobody is promoted, until an operator chooses the one that is left.
+	for _, h := range r.hosts {
+		r.sups[h.Name].Stop(t)
+	}
+	left := r.others(p)[0]
+	r.up(t, left)
+	kit.Until(t, soon, "the status says why nobody is promoted", func() bool {
+		m, _ := r.Member(r.service, left.Name)
+		return strings.HasPrefix(m.Why, "1 of 2 copies have told their position")
+	})
+	r.order(t, "switchover", "redis", "--to", left.Name, "--force")
+	for _, h := range r.others(left) {
+		r.up(t, h)
+	}
+	if now := r.primary(t); now != left {
+		t.Errorf("%s is active, not %s", now.Name, left.Name)
+	}
+	r.l.check(t, left.Addr+":6379")
 }

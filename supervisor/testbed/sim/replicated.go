@@ -198,27 +198,34 @@ func (cv *copiesView) does(t *tree, spec child.Spec) {
 	}
 }
 
-// unpromoted notes why nobody is promoted. For two reasons nodes do not find out by themselves: the primary was gone before the others' data
-// was known to be its own.
+// unpromoted notes why nobody is promoted. For some reasons nodes do not find out by themselves: the primary was gone before the others'
+// data was known to be its own.
 func (cv *copiesView) unpromoted(service, why string) {
-	cv.asks[service] = strings.HasPrefix(why, "of no copy it is known") || strings.HasSuffix(why, "it was about to follow the lost primary")
+	cv.asks[service] = slices.ContainsFunc([]string{
+		"of no copy it is known that", "it was about to follow the lost primary", "it has not followed any promoted copy yet",
+	}, func(reason string) bool { return strings.Contains(why, reason) })
 }
 
-// letCount is an operator who does what docs/replicated.md says then.
+// letCount is an operator who does what docs/replicated.md says then: chooses a copy, or lets the nodes choose one.
 func (o *operator) letCount(service string) {
 	o.mu.Lock()
-	asks := o.copies.asks[service]
-	o.mu.Unlock()
-	if !asks {
-		return
-	}
-	o.say("operator: any copy of %s may be promoted", service)
-	if o.byOperator(jute.OpSetData, jute.SetData{Path: election.Paths{Root: root, Service: service}.Copies(), Data: []byte("{}"), Version: -1}) {
-		o.mu.Lock()
-		defer o.mu.Unlock()
+	asks, chooses := o.copies.asks[service], o.rng.IntN(2) == 0
+	to := o.nodes[o.rng.IntN(len(o.nodes))].name
+	if asks { // from here on data may be lost
 		o.copies.asks[service] = false
 		o.copies.wiped++
 		o.check.tally.cover.saw("standby", "any copy may be promoted", "standby")
+	}
+	o.mu.Unlock()
+	switch {
+	case !asks:
+	case chooses:
+		o.say("operator: %s is promoted on %s by force", service, to)
+		order := election.Order{ID: fmt.Sprint("force", time.Now().UnixNano()), By: "operator"}
+		o.amend(service, -1, election.Control{Switchover: &election.Switchover{Order: order, To: to, Force: true, Deadline: time.Now().Add(o.patience())}})
+	default:
+		o.say("operator: any copy of %s may be promoted", service)
+		o.byOperator(jute.OpSetData, jute.SetData{Path: election.Paths{Root: root, Service: service}.Copies(), Data: []byte("{}"), Version: -1})
 	}
 }
 
