@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func switchoverCommand() *cobra.Command {
 						return writeJSON(os.Stdout, moved{Service: h.Service, From: s.Active, To: to})
 					}
 					if err == nil {
-						fmt.Printf("%s would be handed over from %s to %s.\n", h.Service, printable.Text(s.Active), orFirst(to))
+						fmt.Printf("%s would be handed over from %s to %s.\n", h.Service, printable.Text(cmp.Or(s.Active, "nobody")), orFirst(to))
 					}
 					return err
 				}

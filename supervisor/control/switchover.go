@@ -30,21 +30,29 @@ type Handover struct {
 	Tell    func(step string) // progress, in words
 }
 
-// Ready tells whether the handover can be ordered, and from whom to whom.
+// Ready tells whether the handover can be ordered, and from whom to whom. It tells what a forced one may lose.
 func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 	v, err := c.one(ctx, h.Service)
 	if err != nil {
 		return Service{}, err
 	}
+	copies, err := c.copies(ctx, h.Service)
+	if err != nil {
+		return v, err
+	}
+	forced := h.Force && h.To != ""
 	able := slices.ContainsFunc(v.Members, func(m Member) bool { return m.Node != v.Active && fit(m) })
 	switch {
 	case v.Paused:
 		return v, refused("%s is %s: `understudy resume %s` first", h.Service, v.Order, h.Service)
 	case v.Active == "" && v.Lock != "":
 		return v, refused("no node is active yet: %s is about to be", v.Lock)
-	case v.Active == "" && able && (h.To == "" || !h.Force):
-		return v, refused("no node is active; the first node that can takes over without an order (--to NODE --force makes one try at once)")
-	case v.Active == "" && (h.To == "" || !h.Force):
+	case v.Active == "" && forced && copies != nil:
+	case v.Active == "" && able && copies != nil:
+		return v, refused("no node is active; the first node that can takes over without an order: %s (--to NODE --force promotes NODE whatever data it has)", others(v))
+	case v.Active == "" && able:
+		return v, refused("no node is active; the first node that can takes over without an order")
+	case v.Active == "" && !forced:
 		return v, refused("no node is active, and no node can be now: %s (--to NODE --force makes one try at once)", others(v))
 	case h.To == v.Active:
 		return v, refused("%s is active already", h.To)
@@ -54,20 +62,63 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 		return v, nil
 	}
 	i := slices.IndexFunc(v.Members, func(m Member) bool { return m.Node == h.To })
+	all := "--force orders it all the same"
+	if copies != nil {
+		all += ", whatever data it has"
+	}
 	switch {
 	case i < 0:
 		return v, &UnknownError{"node", h.To, names(v.Members)}
 	case v.Members[i].Never:
 		return v, refused("%s is never a candidate: %s", h.To, v.Members[i].Why)
 	case h.Force:
+		if h.Tell != nil && copies != nil {
+			h.Tell(risk(v, h.To, copies))
+		}
 	case v.Members[i].Drained != nil:
-		return v, refused("%s is %s (--force orders it all the same)", h.To, v.Members[i].Drained.Words)
+		return v, refused("%s is %s (%s)", h.To, v.Members[i].Drained.Words, all)
 	case !waits(v.Members[i]):
-		return v, refused("%s does not stand by: it is %s%s (--force orders it all the same)", h.To, v.Members[i].Role, because(v.Members[i]))
+		return v, refused("%s does not stand by: it is %s%s (%s)", h.To, v.Members[i].Role, because(v.Members[i]), all)
 	case v.Members[i].Health != election.HealthOK:
-		return v, refused("%s is %s%s (--force orders it all the same)", h.To, v.Members[i].Health, because(v.Members[i]))
+		return v, refused("%s is %s%s (%s)", h.To, v.Members[i].Health, because(v.Members[i]), all)
 	}
 	return v, nil
+}
+
+// copies are what nodes say of their copies of a replicated service; nil: it is not one.
+func (c *Cluster) copies(ctx context.Context, service string) (map[string]election.Copy, error) {
+	path := election.Paths{Root: c.root, Service: service}.Copies()
+	folder, err := c.read(ctx, path)
+	if err != nil || !folder.exists {
+		return nil, err
+	}
+	said := map[string]election.Copy{}
+	_, err = list(ctx, c.znodes, path, func(node string, n znode) (about election.Copy) {
+		if json.Unmarshal(n.data, &about) == nil {
+			said[node] = about
+		}
+		return about
+	})
+	return said, err
+}
+
+// risk says what is lost when a copy is promoted whatever data it has.
+func risk(v Service, to string, copies map[string]election.Copy) string {
+	if v.Active != "" {
+		return fmt.Sprintf("%s is promoted whatever data it has: writes of %s that it lacks are lost", to, v.Active)
+	}
+	var all []string
+	for _, m := range v.Members {
+		switch about := copies[m.Node]; {
+		case about.Position == nil:
+			all = append(all, m.Node+" has not told its position")
+		case about.Toward != 0:
+			all = append(all, fmt.Sprintf("%s has position %d, and may lack data of promotion %d", m.Node, *about.Position, about.Toward))
+		default:
+			all = append(all, fmt.Sprintf("%s has position %d of promotion %d", m.Node, *about.Position, about.Followed))
+		}
+	}
+	return to + " is promoted whatever data it has, and what only others have is lost: " + strings.Join(all, "; ")
 }
 
 // waits tells whether a node waits for the lock. One that is paused may not have heard yet that the pause is over.
@@ -138,13 +189,6 @@ func (c *Cluster) Switchover(ctx context.Context, h Handover) (to string, err er
 	}
 	f := following{Handover: h, before: before}
 	f.begin()
-	if h.Force && h.To != "" {
-		if risk, err := c.risk(ctx, h); err != nil {
-			return "", err
-		} else if risk != "" {
-			f.tell(risk)
-		}
-	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -173,22 +217,6 @@ type following struct {
 	told   string // the step that was told last
 	took   Member // who had it meanwhile, as it was when it was last seen
 	to     string // who is active at the end
-}
-
-// risk says what is lost when a copy of a replicated service is promoted whatever data it has; "": the service is not replicated.
-func (c *Cluster) risk(ctx context.Context, h Handover) (string, error) {
-	folder := election.Paths{Root: c.root, Service: h.Service}.Copies()
-	told, err := list(ctx, c.znodes, folder, func(node string, n znode) string {
-		var about election.Copy
-		if err := json.Unmarshal(n.data, &about); err != nil || about.Position == nil {
-			return node + " has not told its position"
-		}
-		return fmt.Sprintf("%s has position %d of promotion %d", node, *about.Position, max(about.Followed, about.Toward))
-	})
-	if err != nil || len(told) == 0 {
-		return "", err
-	}
-	return h.To + " is promoted whatever data it has, and what only other copies have is lost: " + strings.Join(told, "; "), nil
 }
 
 func (f *following) tell(step string) {

@@ -175,21 +175,28 @@ func TestACopyIsForcedThoughOthersHaveMoreData(t *testing.T) {
 	two := b.session()
 	two.claim("db")
 	two.member("db", "two", "standby", "the copy on one may have newer data than that on two")
-	folder, position := paths("db").Copies(), uint64(90)
+	one := b.session()
+	one.member("db", "one", "standby", "")
+	folder, position, greater := paths("db").Copies(), uint64(90), uint64(95)
 	two.put(folder, election.Promotion{Token: 7}, 0)
 	two.put(folder+"/one", election.Copy{Node: "one", Followed: 7, Position: &position}, 0)
-	two.put(folder+"/two", election.Copy{Node: "two", Followed: 7, Toward: 8}, 0)
-	if _, err := b.c.Ready(t.Context(), Handover{Service: "db", To: "two"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "--to NODE --force") {
+	two.put(folder+"/two", election.Copy{Node: "two", Followed: 7, Toward: 8, Position: &greater}, 0)
+	if _, err := b.c.Ready(t.Context(), Handover{Service: "db", To: "two"}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is standby, the copy on one may have newer data than that on two (--to NODE --force promotes NODE whatever data it has)") {
 		t.Errorf("%v", err)
 	}
 	to, err := b.switches(20*time.Second, Handover{To: "two", Force: true}, func(told func(string) bool) {
-		told("two is promoted whatever data it has, and what only other copies have is lost: one has position 90 of promotion 7; two has not told its position")
+		told("two is promoted whatever data it has, and what only others have is lost: one has position 90 of promotion 7; two has position 95, and may lack data of promotion 8")
 		two.lock("db", "two")
 		two.crumb("db", "two")
 		two.become("db", election.Member{Node: "two", Role: "active", Health: "ok", Token: b.token("db")})
 	})
 	if to != "two" || err != nil {
 		t.Errorf("%q, %v", to, err)
+	}
+	said := ""
+	_, err = b.c.Ready(t.Context(), Handover{Service: "db", To: "one", Force: true, Tell: func(step string) { said = step }})
+	if want := "one is promoted whatever data it has: writes of two that it lacks are lost"; said != want || err != nil {
+		t.Errorf("%q, %v", said, err)
 	}
 }
 

@@ -31,8 +31,9 @@ type Rules struct {
 
 // Verdict says who may be promoted.
 type Verdict struct {
-	Node string // "": nobody
-	Why  string // nobody, in words
+	Node   string // "": nobody
+	Why    string // nobody, in words
+	Forced bool   // an operator has chosen it, whatever data others have
 }
 
 // counts reports whether a copy's position says anything. One that has followed no promotion has data of its own, and no place among the
@@ -74,7 +75,7 @@ func newer(a, b Told) int {
 // Judge compares what was told. The order of the copies does not matter.
 func (r Rules) Judge(all []Told) Verdict {
 	if i := slices.IndexFunc(all, func(t Told) bool { return t.Forced && t.Stands }); i >= 0 {
-		return Verdict{Node: all[i].Node}
+		return Verdict{Node: all[i].Node, Forced: true}
 	}
 	var known []Told
 	var unknown []string

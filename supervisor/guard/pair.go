@@ -10,8 +10,8 @@ const (
 	AckLimit = time.Second
 	// PingEvery is how often the supervisor asks both whether they are awake.
 	PingEvery = 2 * time.Second
-	// stoodStill is how late this process does what is due when it did not run meanwhile, nor did the guardians: the machine was paused.
-	stoodStill = 200 * time.Millisecond
+	// secondLook is how long a guardian has once a limit is over: the machine may have stood still, guardians and all.
+	secondLook = AckLimit / 2
 	// ClogPatience is how long a guardian may leave its socket full. If it is not stuck, it empties it in milliseconds.
 	ClogPatience = time.Second
 
@@ -154,9 +154,6 @@ func (p *Pair) Clogged(now time.Duration, at int, number uint64, full bool) {
 
 // Due does what is due, and returns when to call it again.
 func (p *Pair) Due(now time.Duration) (next time.Duration) {
-	if due := p.Next(); due > 0 && now-due >= stoodStill {
-		p.spare(now)
-	}
 	for _, seq := range p.Questions.due(now) {
 		p.killSilent(seq)
 	}
@@ -175,6 +172,10 @@ func (p *Pair) Due(now time.Duration) (next time.Duration) {
 			s.clogged = 0
 			p.hands.Kill(i, errClogged)
 		case (s.post == learning || s.post == doubted && !p.lost) && now >= s.by:
+			if s.looksAgain(s.asked) {
+				s.by = now + secondLook
+				continue
+			}
 			err := errSilent
 			if s.post == doubted {
 				err = errAlone
@@ -183,26 +184,10 @@ func (p *Pair) Due(now time.Duration) (next time.Duration) {
 		}
 	}
 	if now >= p.pingAt {
-		p.ping()
 		p.pingAt = now + PingEvery // also after a freeze, a guardian has that long to answer
+		p.ping(now)
 	}
 	return p.Next()
-}
-
-// spare gives both guardians their time again for what they were asked before the machine stood still: once, for each question.
-func (p *Pair) spare(now time.Duration) {
-	p.Questions.spare(now)
-	for i := range p.slots {
-		s := &p.slots[i]
-		asked := max(s.asked, s.ping)
-		if s.spared == asked {
-			continue
-		}
-		s.spared, s.by = asked, max(s.by, now+AckLimit)
-		if now >= p.pingAt {
-			p.pingAt = now + AckLimit
-		}
-	}
 }
 
 // Next is when Due may have work; 0: never.
@@ -224,7 +209,7 @@ func (p *Pair) Next() (next time.Duration) {
 }
 
 // ping finds a guardian that is alive but does not answer, such as a stopped one.
-func (p *Pair) ping() {
+func (p *Pair) ping(now time.Duration) {
 	if len(p.Ledger.epochs) == 0 {
 		return
 	}
@@ -232,6 +217,8 @@ func (p *Pair) ping() {
 		s := &p.slots[i]
 		switch {
 		case s.post < doubted:
+		case s.ping > s.acked && s.looksAgain(s.ping):
+			p.pingAt = now + secondLook
 		case s.ping > s.acked:
 			p.hands.Kill(i, errSilent)
 		default:

@@ -28,9 +28,16 @@ type slot struct {
 	ping    uint64        // the newest question whether it is awake
 	asked   uint64        // learning: to it; doubted: to its twin, after everything was told
 	by      time.Duration // until when that must be answered
-	spared  uint64        // the newest of these two that it was given more time for
+	overdue uint64        // the newest of these two whose limit was over once
 	again   bool          // its predecessor could not take a tree in
 	clogged time.Duration // since when its full socket takes nothing; 0: it does
+}
+
+// looksAgain reports whether the limit of a question is over for the first time.
+func (s *slot) looksAgain(asked uint64) bool {
+	first := s.overdue != asked
+	s.overdue = asked
+	return first
 }
 
 // broadcast sends to all living guardians. One that is learning everything gets it after that.

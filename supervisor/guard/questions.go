@@ -23,7 +23,8 @@ type question struct {
 	seq    uint64
 	at     time.Duration
 	silent bool          // the guardians that have not answered were killed
-	spared bool          // it was given its time again
+	limit  time.Duration // for the answers; past it, a second look is taken
+	again  bool          // that is over, too
 	over   chan struct{} // closed then; each question has its own: a thousand that are open at once would wake each other
 }
 
@@ -46,7 +47,7 @@ func (q *Questions) broadcast(m *Message) { q.places.broadcast(m) }
 // ask broadcasts a question that both have to answer.
 func (q *Questions) ask(now time.Duration, m *Message) (seq uint64) {
 	m.Seq = q.number()
-	q.open = append(q.open, &question{seq: m.Seq, at: now, over: make(chan struct{})})
+	q.open = append(q.open, &question{seq: m.Seq, at: now, limit: now + AckLimit, over: make(chan struct{})})
 	q.broadcast(m)
 	return m.Seq
 }
@@ -116,35 +117,28 @@ func (q *Questions) end(i int, why error) {
 
 // due gives up questions that have been open for too long, and lists those for which silent guardians must be killed now.
 func (q *Questions) due(now time.Duration) (silent []uint64) {
+	for _, o := range q.open {
+		if o.silent || now < o.limit {
+			continue
+		}
+		if !o.again { // after a standstill no answer is late yet
+			o.again, o.limit, o.at = true, now+secondLook, max(o.at, now-AckLimit)
+			continue
+		}
+		o.silent = true
+		silent = append(silent, o.seq)
+	}
 	for len(q.open) > 0 && now >= q.open[0].at+giveUp {
 		q.end(0, errGaveUp)
 	}
-	for _, o := range q.open {
-		if now < o.at+AckLimit {
-			break
-		}
-		if !o.silent {
-			o.silent = true
-			silent = append(silent, o.seq)
-		}
-	}
 	return silent
-}
-
-// spare gives all open questions their time again, once.
-func (q *Questions) spare(now time.Duration) {
-	for _, o := range q.open {
-		if !o.spared && !o.silent {
-			o.spared, o.at = true, now
-		}
-	}
 }
 
 // next is when due may have work; 0: never.
 func (q *Questions) next() (next time.Duration) {
 	for _, o := range q.open {
 		if !o.silent {
-			return sooner(next, o.at+AckLimit)
+			next = sooner(next, o.limit)
 		}
 		next = sooner(next, o.at+giveUp)
 	}

@@ -13,14 +13,14 @@ func TestGuardiansOfAPairThatIsStoppedAreLeftAlone(t *testing.T) {
 	for name, c := range map[string]struct{ before, after func(b *bureau) }{
 		"one goes":            {func(*bureau) {}, func(b *bureau) { b.falls(0) }},
 		"both go":             {func(*bureau) {}, func(b *bureau) { b.falls(0); b.falls(1) }},
-		"both are silent":     {func(b *bureau) { b.passes(PingEvery) }, func(b *bureau) { b.passes(PingEvery) }},
+		"both are silent":     {func(b *bureau) { b.passes(PingEvery) }, func(b *bureau) { b.passes(PingEvery + secondLook) }},
 		"a new one goes":      {replaced, func(b *bureau) { b.falls(0) }},
-		"a new one is silent": {replaced, func(b *bureau) { b.passes(tellLimit) }},
+		"a new one is silent": {replaced, func(b *bureau) { b.passes(tellLimit + secondLook) }},
 		"a new one is blind": {replaced, func(b *bureau) {
 			b.Heard(b.now, 0, b.numbers[0], &Message{Op: OpNack, Epoch: 1, Tree: 1, Why: "out of sight"})
 		}},
 		"a new one's twin goes":      {func(b *bureau) { replaced(b); b.acks(0) }, func(b *bureau) { b.falls(1) }},
-		"a new one's twin is silent": {func(b *bureau) { replaced(b); b.acks(0) }, func(b *bureau) { b.passes(AckLimit) }},
+		"a new one's twin is silent": {func(b *bureau) { replaced(b); b.acks(0) }, func(b *bureau) { b.passes(AckLimit + secondLook) }},
 		"a new one knows everything": {replaced, func(b *bureau) {
 			b.Heard(b.now, 0, b.numbers[0], &Message{Op: OpAck, Seq: b.slots[0].asked})
 		}},
@@ -43,7 +43,7 @@ func TestAQuestionOfAPairThatIsStoppedHasAnEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		falls bool
 		after time.Duration
-	}{"it dies": {true, AckLimit}, "it does not die": {false, giveUp}} {
+	}{"it dies": {true, AckLimit + secondLook}, "it does not die": {false, giveUp}} {
 		t.Run(name, func(t *testing.T) {
 			b := newBureau(t)
 			fed := b.Ledger.Feed(b.now, time.Second, "device")

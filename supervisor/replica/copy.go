@@ -56,6 +56,7 @@ type Copy struct {
 type Shown struct {
 	Role     Role
 	Why      string // it is not fit; "": as far as is known it is
+	Ill      string // what its health check says; "": it is well
 	Era      int64
 	Followed int64
 	Toward   int64
@@ -71,11 +72,13 @@ func (c *Copy) Follows() (why string) {
 	switch {
 	case c.held:
 		return "its copy is the primary, is about to be, or was"
-	case s.Role != Follower || s.Why != "":
-		return cmp.Or(s.Why, errNotRuns.Error())
+	case c.run == nil || wait.Closed(c.run.Done()):
+		return errNotRuns.Error()
+	case s.Role != Follower || s.Why != "" || s.Ill != "":
+		return cmp.Or(s.Ill, s.Why, "it does not say that it is a follower")
 	case c.active.Node == "":
 		return "no primary is known"
-	case c.state.Toward != 0 || c.state.Followed != c.active.Token || s.Position == nil:
+	case c.state.Era != c.active.Era || c.state.Followed != c.active.Token || c.state.Toward != 0 || s.Position == nil:
 		return "it does not have the primary's data yet"
 	case time.Since(c.asked) > late:
 		return fmt.Sprintf("it has not said for %v where it is", time.Since(c.asked).Round(time.Second))
@@ -157,7 +160,7 @@ func (c *Copy) show(change func(*Shown)) {
 	c.mu.Lock()
 	was := c.shown
 	change(&c.shown)
-	changed := c.shown.Role != was.Role || c.shown.Why != was.Why
+	changed := c.shown.Role != was.Role || c.shown.Why != was.Why || c.shown.Ill != was.Ill
 	c.mu.Unlock()
 	if changed {
 		c.cfg.News()

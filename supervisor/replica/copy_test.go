@@ -259,6 +259,18 @@ func TestClientsReadFromACopyThatFollows(t *testing.T) {
 		expect("another promotion", "it does not have the primary's data yet")
 		time.Sleep(2 * time.Second)
 		expect("of which it has the data", "")
+		c.show(func(s *Shown) { s.Ill = "exit code 1" })
+		time.Sleep(2 * time.Second)
+		expect("ill", "exit code 1")
+		c.show(func(s *Shown) { s.Ill = "" })
+		expect("well again", "")
+		s.mu.Lock()
+		s.program.end(1)
+		s.mu.Unlock()
+		synctest.Wait()
+		expect("ended", errNotRuns.Error())
+		time.Sleep(2 * time.Second)
+		expect("started again", "")
 		if _, err := c.Hold(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}

@@ -184,7 +184,7 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 	c.mu.Unlock()
 	run := c.cfg.Unit.Start(ctx, unit.RunConfig{
 		Tree: tree, Conf: asFollower(conf), Env: Active{}.environ(false), MayStart: func() error { return nil },
-		Health: func(said string) { c.show(func(s *Shown) { s.Why = said }) }, Astray: func(string) {},
+		Health: func(said string) { c.show(func(s *Shown) { s.Ill = said }) }, Astray: func(string) {},
 	})
 	defer run.Close()
 	c.mu.Lock()

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -86,14 +87,16 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 		about.Address = v.node.Self.Host
 	}
 	if seen.Vacancy == 0 {
-		here.judge(verdictOf{})
+		if here.judge(verdictOf{}) {
+			v.inbox.news.wake()
+		}
 		active := replica.Active{}
 		if one, ok := seen.Of(seen.Holder); ok && one.Promoted == seen.Token && seen.Holder != me {
 			active = replica.Active{Node: one.Node, Host: one.Host, Address: one.Address, Era: seen.Era, Token: one.Promoted}
 		}
 		here.Learn(active)
 		shown := here.Shown()
-		about.Era, about.Followed, about.Toward, about.Why = shown.Era, shown.Followed, shown.Toward, shown.Why
+		about.Era, about.Followed, about.Toward, about.Why = shown.Era, shown.Followed, shown.Toward, cmp.Or(shown.Why, shown.Ill)
 		c.tell(ctx, about)
 		if seen.Holder != me && active.Node == "" { // it is about to be promoted
 			return c.later(pause)
@@ -145,7 +148,7 @@ func (c *comparing) asks(seen election.CopiesSeen) bool {
 	if c.vacancy != seen.Vacancy {
 		c.vacancy, c.since = seen.Vacancy, time.Now()
 	}
-	to, _ := c.v.inbox.intents.chosen()
+	to, _ := c.v.inbox.intents.chosen(time.Now())
 	for _, one := range seen.Copies {
 		limit := askFor
 		if one.Node == to {
@@ -162,7 +165,7 @@ func (c *comparing) asks(seen election.CopiesSeen) bool {
 func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, mine election.Copy) copies.Verdict {
 	r := conf.Replicated
 	rules := copies.Rules{Era: seen.Era, Promoted: seen.Promoted, From: r.PositionsFrom, MaxLag: uint64(r.MaxLag)}
-	to, forced := c.v.inbox.intents.chosen()
+	to, forced := c.v.inbox.intents.chosen(time.Now())
 	all := []election.Copy{mine}
 	for _, one := range seen.Copies {
 		if one.Node != mine.Node {

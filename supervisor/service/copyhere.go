@@ -131,6 +131,9 @@ func (t *stay) leaves() bool {
 		v.view.unpromoted = ""
 	}
 	if verdict.vacancy != 0 && verdict.Node == v.node.Self.Node {
+		if verdict.Forced {
+			v.log.Warn("an operator has this node's copy promoted, whatever data others have", "by", v.inbox.intents.control().Switchover.By)
+		}
 		t.candidacy.opening = t.candidacy.opening.After(verdict.claims)
 		return false
 	}

@@ -149,11 +149,11 @@ func (n *intents) forces(c election.Control) bool {
 	return c.Forces(n.node) && c.Switchover.ID != n.done.Switchover
 }
 
-// chosen is the node that an operator wants to be active; "": none. forced: whatever data its copy has. The order is taken back with its
-// command, and removed by the next activation.
-func (n *intents) chosen() (node string, forced bool) {
+// chosen is the node that an operator wants to be active; "": none. forced: whatever data its copy has, for as long as the command waits: it
+// takes the order back then, unless it was killed.
+func (n *intents) chosen(now time.Time) (node string, forced bool) {
 	if s := n.control().Switchover; s != nil {
-		return s.To, s.Force
+		return s.To, s.Force && now.Before(s.Deadline)
 	}
 	return "", false
 }

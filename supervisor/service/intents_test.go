@@ -2,6 +2,7 @@ package service
 
 import (
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -36,19 +37,21 @@ func TestAnOrderIsCarriedOutOnce(t *testing.T) {
 	}
 }
 
-// A copy is promoted whatever data it has only if that is forced.
-func TestAChoiceIsForcedIfTheOperatorSaysSo(t *testing.T) {
+// A copy is promoted whatever data it has only if that is forced, and not for a command that nobody waits for any more.
+func TestAChoiceIsForcedAsLongAsItsCommandWaits(t *testing.T) {
+	now := time.Now()
 	for _, c := range []struct {
 		order  *election.Switchover
 		node   string
 		forced bool
 	}{
 		{nil, "", false},
-		{&election.Switchover{}, "", false},
-		{&election.Switchover{To: "b"}, "b", false},
-		{&election.Switchover{To: "b", Force: true}, "b", true},
+		{&election.Switchover{Deadline: now.Add(1)}, "", false},
+		{&election.Switchover{To: "b", Deadline: now.Add(1)}, "b", false},
+		{&election.Switchover{To: "b", Deadline: now.Add(1), Force: true}, "b", true},
+		{&election.Switchover{To: "b", Deadline: now, Force: true}, "b", false},
 	} {
-		if node, forced := known(election.Control{Switchover: c.order}).chosen(); node != c.node || forced != c.forced {
+		if node, forced := known(election.Control{Switchover: c.order}).chosen(now); node != c.node || forced != c.forced {
 			t.Errorf("%+v: %q, %v", c.order, node, forced)
 		}
 	}

@@ -132,6 +132,9 @@ func (t *stay) checkBar(ctx context.Context) (bar role.Bar, e role.Event, over b
 	if err != nil {
 		return bar, t.failed(err), true
 	}
+	if v.copy != nil && v.copy.judged().vacancy == 0 { // somebody is promoted
+		v.view.unpromoted = ""
+	}
 	v.view.announceChange()
 	if s := intents.Control.Switchover; s != nil && s.To == v.node.Self.Node {
 		t.candidacy.cand.Advance(election.First)

@@ -28,16 +28,26 @@ type postgres struct {
 }
 
 func dialPostgres(addr string) (store, error) {
-	conn, err := net.DialTimeout("tcp", addr, answerWithin)
+	p, err := openPostgres(addr, answerWithin)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = p.query("CREATE TABLE IF NOT EXISTS numbers (at serial, n bigint)"); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// openPostgres connects, and asks for nothing yet.
+func openPostgres(addr string, within time.Duration) (*postgres, error) {
+	conn, err := net.DialTimeout("tcp", addr, within)
 	if err != nil {
 		return nil, err
 	}
 	p := &postgres{conn, bufio.NewReader(conn)}
 	const version3 = 3 << 16
-	if _, err = p.ask(0, binary.BigEndian.AppendUint32(nil, version3), []byte("user\x00postgres\x00\x00")); err == nil {
-		_, err = p.query("CREATE TABLE IF NOT EXISTS numbers (at serial, n bigint)")
-	}
-	if err != nil {
+	if _, err = p.ask(0, binary.BigEndian.AppendUint32(nil, version3), []byte("user\x00postgres\x00\x00")); err != nil {
 		conn.Close()
 		return nil, err
 	}
@@ -116,15 +126,8 @@ func TestNothingThatPostgreSQLAcknowledgedIsLost(t *testing.T) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
-	add := func(file, text string) {
-		t.Helper()
-		f, err := os.OpenFile(filepath.Join(data, file), os.O_APPEND|os.O_WRONLY, 0)
-		must(t, err)
-		_, err = f.WriteString(text)
-		must(t, errors.Join(err, f.Close()))
-	}
-	add("postgresql.conf", "\nlisten_addresses = '*'\nunix_socket_directories = '"+data+"'\nshared_buffers = 8MB\nmax_connections = 10\n")
-	add("pg_hba.conf", "\nhost all all 10.0.0.0/8 trust\n")
+	add(t, filepath.Join(data, "postgresql.conf"), "\nlisten_addresses = '*'\nunix_socket_directories = '"+data+"'\nshared_buffers = 8MB\nmax_connections = 10\n")
+	add(t, filepath.Join(data, "pg_hba.conf"), "\nhost all all 10.0.0.0/8 trust\n")
 	// The power switch of a host: it ends what has its data directory open.
 	off := filepath.Join(dir, "power-off-host")
 	must(t, os.WriteFile(off, []byte(`#!/bin/sh
@@ -146,4 +149,12 @@ echo "$UNDERSTUDY_TARGET_NODE" >>`+off+`.log
 	if text, _ := os.ReadFile(off + ".log"); !slices.Contains(strings.Fields(string(text)), "a") {
 		t.Errorf("the host that was cut off has not been fenced; fenced were: %q", text)
 	}
+}
+
+func add(t *testing.T, file, text string) {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteString(text)
+	must(t, errors.Join(err, f.Close()))
 }

@@ -2,23 +2,18 @@ package programs
 
 import (
 	"bufio"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"understudy/election"
 	"understudy/supervisor/testbed/kit"
 )
 
@@ -42,67 +37,6 @@ func (r replicatedRedis) write(n int64) error {
 		err = errors.New("no other copy has it")
 	}
 	return err
-}
-
-// masters asks all copies what they are, all the time. Two masters at once are two that answer so between two such answers of each other.
-type masters struct {
-	mu    sync.Mutex
-	calm  bool // an operator has made a second one
-	twice []string
-	asked int
-}
-
-func watchMasters(t *testing.T, addrs ...string) *masters {
-	m := &masters{}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		asks := map[string]func() bool{}
-		for _, addr := range addrs {
-			asks[addr] = asker(addr)
-		}
-		every := time.NewTicker(10 * time.Millisecond)
-		defer every.Stop()
-		for ctx.Err() == nil {
-			first, second := map[string]bool{}, map[string]bool{}
-			for _, round := range []map[string]bool{first, second} {
-				for _, addr := range addrs {
-					round[addr] = asks[addr]()
-				}
-			}
-			var both []string
-			for i, addr := range addrs {
-				for _, other := range addrs[i+1:] {
-					if first[addr] && first[other] && second[addr] { // the other one answered in between
-						both = append(both, addr+" and "+other)
-					}
-				}
-			}
-			m.mu.Lock()
-			m.asked++
-			if len(both) > 0 && !m.calm {
-				m.twice = append(m.twice, fmt.Sprint(time.Now().Format("15:04:05.000"), both))
-			}
-			m.mu.Unlock()
-			<-every.C
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-		t.Logf("%d times all were asked", m.asked)
-		if len(m.twice) > 0 {
-			t.Errorf("two masters, %d times, first %s", len(m.twice), m.twice[0])
-		}
-	})
-	return m
-}
-
-func (m *masters) allow(yes bool) {
-	m.mu.Lock()
-	m.calm = yes
-	m.mu.Unlock()
 }
 
 // asker keeps a connection over which it asks whether a copy is the master.
@@ -152,154 +86,42 @@ func (r *redis) info() (map[string]string, error) {
 	return said, nil
 }
 
-// trio is Redis on three hosts.
-type trio struct {
-	*set
-	hosts []*kit.Host
-	dirs  map[string]string
-	sups  map[string]*kit.Supervisor
-	l     *ledger
+// redisState asks one copy.
+func redisState(addr, from string) (primary, follows bool, err error) {
+	conn, err := net.DialTimeout("tcp", addr, 200*time.Millisecond)
+	if err != nil {
+		return false, false, err
+	}
+	defer conn.Close()
+	said, err := (&redis{conn, bufio.NewReader(conn)}).info()
+	return said["role"] == "master", said["role"] == "slave" && said["master_link_status"] == "up" && said["master_host"] == from, err
 }
 
-func newTrio(t *testing.T) *trio {
-	s := newSet(t, "redis", "redis-server", "redis-cli")
-	r := &trio{set: s, dirs: map[string]string{}, sups: map[string]*kit.Supervisor{}}
-	r.hosts = []*kit.Host{s.a, s.b, s.Lab.Host(t, "c")}
+func redisTrio(t *testing.T) *trio {
+	r := newTrio(t, "redis", "redis", copies{":6379", "redis-server", redisState}, "redis-server", "redis-cli")
 	kept := filepath.Join(open(t, t.TempDir()), "kept")
 	must(t, os.Mkdir(kept, 0o755))
 	for _, h := range r.hosts {
-		dir, _, _ := shareOf(t, "redis")
+		dir := r.dirs[h.Name]
 		conf := filepath.Join(filepath.Dir(dir), "redis.conf")
 		lines := []string{"include /etc/redis/redis.conf", "bind 0.0.0.0", "protected-mode no", "dir " + dir, "logfile " + dir + "/log", "pidfile " + dir + "/pid", ""}
 		must(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")), 0o644))
-		s.example(t, h, "redis-replicated.yaml", "/etc/redis/redis.conf", conf, "/var/lib/redis", dir, "10.0.0.1", h.Addr,
+		r.example(t, h, "redis-replicated.yaml", "/etc/redis/redis.conf", conf, "/var/lib/redis", dir, "10.0.0.1", h.Addr,
 			"services:", "http: {listen: \""+h.Addr+":8437\"}\nservices:", "      positions_from: 2", "      state_dir: "+kept+"\n      positions_from: 2")
-		r.dirs[h.Name] = dir
 	}
 	return r
 }
 
-func (r *trio) up(t *testing.T, h *kit.Host) {
-	t.Helper()
-	r.sups[h.Name] = r.start(t, h)
-}
-
-// primary waits until one of the hosts is active, and well, and all others that run have its data.
-func (r *trio) primary(t *testing.T) *kit.Host {
-	t.Helper()
-	var active *kit.Host
-	var saw string
-	var token int64
-	settled := func() bool {
-		active, saw = nil, ""
-		for _, h := range r.hosts {
-			conn, err := net.DialTimeout("tcp", h.Addr+":6379", 200*time.Millisecond)
-			if err != nil {
-				saw += h.Name + ": " + err.Error() + "; "
-				continue
-			}
-			said, err := (&redis{conn, bufio.NewReader(conn)}).info()
-			conn.Close()
-			m, _ := r.Member(r.service, h.Name)
-			about, _, _ := r.Conn().Get(r.Path("services", r.service, "copies", h.Name))
-			var told election.Copy
-			_ = json.Unmarshal(about, &told)
-			saw += fmt.Sprintf("%s: %s %s, of %d, up %v, to %s %v; ", h.Name, m.Role, said["role"], told.Followed, said["master_link_status"] == "up" && told.Toward == 0, said["master_host"], err)
-			if said["role"] == "master" && m.Role == "active" && m.Health == "ok" && told.Promoted > 0 {
-				active, token = h, told.Promoted
-			}
-		}
-		if active == nil {
-			return false
-		}
-		for _, h := range r.hosts {
-			if h != active && !strings.Contains(saw, fmt.Sprintf("%s: standby slave, of %d, up true, to %s", h.Name, token, active.Addr)) {
-				return false
-			}
-		}
-		return true
-	}
-	if !kit.Reached(2*soon, settled) {
-		t.Fatalf("no primary with two followers: %s", saw)
-	}
-	return active
-}
-
-// reads demands that a load balancer sends writers to the primary, and readers to the others.
-func (r *trio) reads(t *testing.T, primary *kit.Host) {
-	t.Helper()
-	for _, h := range r.hosts {
-		part, other := "follower", "active"
-		if h == primary {
-			part, other = other, part
-		}
-		var text string
-		var err error
-		url := "http://" + h.Addr + ":8437/"
-		if !kit.Reached(soon, func() bool {
-			text, err = get(t.Context(), http.DefaultClient, url+part+"/redis")
-			return err == nil && text == part
-		}) {
-			t.Errorf("%s is no %s: %s, %v", h.Name, part, text, err)
-		}
-		if _, err := get(t.Context(), http.DefaultClient, url+other+"/redis"); err == nil || !strings.Contains(err.Error(), "503") {
-			t.Errorf("%s is %s, too: %v", h.Name, other, err)
-		}
-	}
-}
-
-// others are the hosts beside one.
-func (r *trio) others(than *kit.Host) (all []*kit.Host) {
-	for _, h := range r.hosts {
-		if h != than {
-			all = append(all, h)
-		}
-	}
-	return all
-}
-
-// servers are the copy's processes on a host.
-func (r *trio) servers(h *kit.Host) []int { return processes("redis-server", r.dirs[h.Name]) }
-
-// failed waits until another host than the former one serves, and demands that nothing is lost.
-func (r *trio) failed(t *testing.T, what string, former *kit.Host) *kit.Host {
-	t.Helper()
-	var now string
-	kit.Until(t, 2*soon, "another copy acknowledges writes: "+what, func() bool {
-		r.l.mu.Lock()
-		defer r.l.mu.Unlock()
-		now = r.l.where
-		return now != former.Addr+":6379" && time.Since(r.l.last) < time.Second
-	})
-	r.l.mu.Lock()
-	gap := r.l.gap
-	r.l.gap = 0
-	r.l.mu.Unlock()
-	t.Logf("%s: no write was acknowledged for %v", what, gap)
-	r.l.check(t, now)
-	for _, h := range r.hosts {
-		if h.Addr+":6379" == now {
-			return h
-		}
-	}
-	t.Fatal(now)
-	return nil
-}
-
 // P1: at most one copy of Redis is promoted, and what WAIT 1 has acknowledged is kept through every kind of failover.
 func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
-	r := newTrio(t)
+	r := redisTrio(t)
 	for _, h := range r.hosts {
 		r.up(t, h)
 	}
 	p := r.primary(t)
 	r.reads(t, p)
-	var addrs []string
-	for _, h := range r.hosts {
-		addrs = append(addrs, h.Addr+":6379")
-	}
-	m := watchMasters(t, addrs...)
-	r.l = newLedger(t, dialReplicated, addrs...)
+	m := watchMasters(t, asker, r.addrs()...)
+	r.l = newLedger(t, dialReplicated, r.addrs()...)
 	r.l.served(t, p.Addr+":6379")
 
 	kit.Signal(syscall.SIGKILL, r.servers(p)...)

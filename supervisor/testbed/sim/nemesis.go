@@ -62,7 +62,8 @@ func (lf *linkFaults) unended() []func() {
 // serverFaults are those of the ensemble, and of its data.
 type serverFaults struct {
 	*world
-	outages int // how often it is out of sight now; World.mu guards it
+	outages int   // how often it is out of sight now; World.mu guards it, and newest
+	newest  int64 // the newest election of a leader before data was lost, whatever data there was
 }
 
 // stranger is a client without credentials.

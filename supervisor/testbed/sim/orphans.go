@@ -26,8 +26,8 @@ func (ov orphansView) unwatch(g *guardian) {
 }
 
 // unwatchedFor is how long it may take a supervisor to notice that both are lost: until the first is replaced, and the second has not
-// answered.
-const unwatchedFor = 2 * guard.AckLimit
+// answered within its limit, and a second look.
+const unwatchedFor = 5 * guard.AckLimit / 2
 
 // unwatched looks, a while after its last guardian's death, for what was alive in a tree then.
 func (ov orphansView) unwatched(t *tree, all []*proc) {

@@ -84,6 +84,7 @@ type copiesView struct {
 	acked map[string]*revision // by service: the newest that was acknowledged
 	notes map[effectKey][]byte
 	wiped int             // how often ZooKeeper has lost its data
+	given map[string]int  // by service: how often an operator has given data up
 	asks  map[string]bool // by service: nobody is promoted until an operator says which data may be lost
 	odd   map[string]int  // by service: what operators and losses had done when somebody was promoted last
 }
@@ -91,7 +92,7 @@ type copiesView struct {
 func newCopiesView(w *world) copiesView {
 	return copiesView{
 		world: w, rng: w.stream("copies"), data: map[effectKey]*revision{}, acked: map[string]*revision{}, notes: map[effectKey][]byte{}, odd: map[string]int{},
-		asks: map[string]bool{},
+		asks: map[string]bool{}, given: map[string]int{},
 	}
 }
 
@@ -201,9 +202,14 @@ func (cv *copiesView) does(t *tree, spec child.Spec) {
 // unpromoted notes why nobody is promoted. For some reasons nodes do not find out by themselves: the primary was gone before the others'
 // data was known to be its own.
 func (cv *copiesView) unpromoted(service, why string) {
-	cv.asks[service] = slices.ContainsFunc([]string{
-		"of no copy it is known that", "it was about to follow the lost primary", "it has not followed any promoted copy yet",
-	}, func(reason string) bool { return strings.Contains(why, reason) })
+	known := func(reason string) bool {
+		return strings.HasPrefix(reason, "of no copy it is known") || strings.HasSuffix(reason, "it was about to follow the lost primary") ||
+			strings.HasSuffix(reason, ": it has not followed any promoted copy yet")
+	}
+	if _, list, told := strings.Cut(strings.TrimSuffix(why, ")"), " copies have told their position ("); told {
+		why = list
+	}
+	cv.asks[service] = !slices.ContainsFunc(strings.Split(why, "; "), func(reason string) bool { return !known(reason) })
 }
 
 // letCount is an operator who does what docs/replicated.md says then: chooses a copy, or lets the nodes choose one.
@@ -213,7 +219,7 @@ func (o *operator) letCount(service string) {
 	to := o.nodes[o.rng.IntN(len(o.nodes))].name
 	if asks { // from here on data may be lost
 		o.copies.asks[service] = false
-		o.copies.wiped++
+		o.copies.given[service]++
 		o.check.tally.cover.saw("standby", "any copy may be promoted", "standby")
 	}
 	o.mu.Unlock()
@@ -232,7 +238,8 @@ func (o *operator) letCount(service string) {
 // promoted demands that whoever is promoted has what was acknowledged.
 func (cv *copiesView) promoted(t *tree) {
 	v := cv.check.services[t.service]
-	odd := cv.wiped + v.deleted + len(v.struck)
+	cv.asks[t.service] = false
+	odd := cv.wiped + cv.given[t.service] + v.deleted + len(v.struck)
 	if odd != cv.odd[t.service] { // the record of what was promoted is gone, or two nodes compared beside a primary
 		cv.odd[t.service] = odd
 		delete(cv.acked, t.service)

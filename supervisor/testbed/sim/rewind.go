@@ -60,7 +60,7 @@ func (sf *serverFaults) rewind(f Fault) (end func(), done bool) {
 		sf.nemesis.noteFault(f.Kind)
 		sf.keepDown()
 		sf.mu.Unlock()
-		newest := server.Zxid() >> 32
+		newest := sf.elected()
 		sf.say("zk: all data is set back")
 		server.Rewind(backup)
 		for ; epoch < newest; epoch++ { // tokens of before can be outgrown only then: the supervisors' logs say so

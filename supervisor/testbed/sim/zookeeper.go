@@ -183,7 +183,20 @@ func (sf *serverFaults) wipe() {
 	sf.check.wiped()
 	sf.keepDown()
 	sf.mu.Unlock()
+	sf.elected()
 	sf.zk.wipe()
+}
+
+// elected notes the newest election of a leader, whatever data there is, and returns it.
+func (sf *serverFaults) elected() int64 {
+	newest := int64(0)
+	for _, s := range sf.zk.servers {
+		newest = max(newest, s.Zxid()>>32)
+	}
+	sf.mu.Lock()
+	defer sf.mu.Unlock()
+	sf.newest = max(sf.newest, newest)
+	return sf.newest
 }
 
 // keepDown has no supervisor start, which could not know of a loss, before all leases of before have ended. World.mu is held.

@@ -1,0 +1,168 @@
+package programs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"understudy/packaging/need"
+	"understudy/supervisor/testbed/kit"
+)
+
+const isPrimary = "SELECT (NOT pg_is_in_recovery())::int"
+
+// postgresState asks one copy.
+func postgresState(addr, from string) (primary, follows bool, err error) {
+	p, err := openPostgres(addr, 200*time.Millisecond)
+	if err != nil {
+		return false, false, err
+	}
+	defer p.Close()
+	said, err := p.query(isPrimary)
+	if err != nil {
+		return false, false, err
+	}
+	streams, err := p.query(fmt.Sprintf("SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming' AND sender_host = '%s'", from))
+	return slices.Equal(said, []int64{1}), slices.Equal(streams, []int64{1}), err
+}
+
+// askPostgres keeps a connection over which it asks whether a copy is the primary.
+func askPostgres(addr string) func() bool {
+	var p *postgres
+	return func() bool {
+		if p == nil {
+			p, _ = openPostgres(addr, 200*time.Millisecond)
+		}
+		if p == nil {
+			return false
+		}
+		said, err := p.query(isPrimary)
+		if err != nil {
+			p.Close()
+			p = nil
+		}
+		return slices.Equal(said, []int64{1})
+	}
+}
+
+func postgresTrio(t *testing.T) *trio {
+	need.These(t, "pidns")
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	if len(found) == 0 {
+		found = []string{"postgresql"}
+	}
+	bin := slices.Max(found)
+	r := newTrio(t, "postgresql", "postgres", copies{":5432", "postgres", postgresState}, filepath.Join(bin, "pg_rewind"))
+	dir := open(t, t.TempDir())
+	kept := filepath.Join(dir, "kept")
+	must(t, os.Mkdir(kept, 0o755))
+	script, err := os.ReadFile("../../../examples/postgresql-copy.sh")
+	must(t, err)
+	copies := filepath.Join(dir, "postgresql-copy.sh")
+	must(t, os.WriteFile(copies, script, 0o755))
+	_, uid, gid := shareOf(t, "postgres")
+	as := func(words ...string) {
+		t.Helper()
+		cmd := exec.Command(filepath.Join(bin, words[0]), words[1:]...)
+		cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", words, err, out)
+		}
+	}
+	first := r.dirs[r.hosts[0].Name]
+	as("initdb", "-D", first, "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
+	conf := []string{
+		"listen_addresses = '*'", "unix_socket_directories = '.'", "shared_buffers = 8MB", "hot_standby = on", "wal_log_hints = on",
+		"wal_keep_size = 256MB", "synchronous_standby_names = 'ANY 1 (*)'", "",
+	}
+	add(t, filepath.Join(first, "postgresql.conf"), "\n"+strings.Join(conf, "\n"))
+	add(t, filepath.Join(first, "pg_hba.conf"), "\nhost all all 10.0.0.0/8 trust\nhost replication all 10.0.0.0/8 trust\n")
+	for _, h := range r.hosts {
+		data := r.dirs[h.Name]
+		must(t, os.Chown(filepath.Dir(data), uid, gid)) // as /var/lib/postgresql/15 is the user's
+		if data != first {
+			if out, err := exec.Command("cp", "-a", first+"/.", data).CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		}
+		r.example(t, h, "postgresql-replicated.yaml", "    user: postgres\n", "    user: postgres\n    contain: pidns\n", "/etc/understudy/postgresql-copy.sh", copies,
+			"/usr/lib/postgresql/15/bin", bin, "/var/lib/postgresql/15/main", data, "/etc/postgresql/15/main", data, "/var/run/postgresql", data, "10.0.0.1", h.Addr,
+			"services:", "http: {listen: \""+h.Addr+":8437\"}\nservices:", "      positions_from: 2", "      state_dir: "+kept+"\n      positions_from: 2")
+	}
+	return r
+}
+
+// P1: at most one copy of PostgreSQL is promoted, and each commit that was acknowledged is kept through every kind of failover.
+func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
+	r := postgresTrio(t)
+	for _, h := range r.hosts {
+		r.up(t, h)
+	}
+	p := r.primary(t)
+	r.reads(t, p)
+	watchMasters(t, askPostgres, r.addrs()...)
+	r.l = newLedger(t, dialPostgres, r.addrs()...)
+	r.l.served(t, p.Addr+r.port)
+
+	kit.Signal(syscall.SIGKILL, r.servers(p)...)
+	r.failed(t, "primary killed", p)
+	p = r.primary(t)
+
+	r.sups[p.Name].Kill9()
+	r.failed(t, "supervisor killed", p)
+	r.up(t, p)
+	p = r.primary(t)
+
+	to := r.others(p)[0]
+	r.order(t, "switchover", r.service, "--to", to.Name)
+	if now := r.failed(t, "switchover", p); now != to {
+		t.Errorf("%s is active, not %s", now.Name, to.Name)
+	}
+	p = r.primary(t)
+
+	p.CutFrom(t, r.Addrs()...)
+	r.failed(t, "host cut off from ZooKeeper", p)
+	p.Heal(t)
+	p = r.primary(t)
+
+	// It has committed what nobody else has, and could acknowledge it to nobody: it is cut off from the others, and goes, and comes back.
+	for _, h := range r.others(p) {
+		p.CutFrom(t, h.Addr)
+	}
+	time.Sleep(time.Second) // clients write: that is what it is to be ahead by
+	ahead := p
+	r.sups[ahead.Name].Kill9()
+	r.failed(t, "primary ahead of the others", ahead)
+	ahead.Heal(t)
+	r.up(t, ahead)
+	p = r.primary(t)
+	if !r.sups[ahead.Name].Says("pg_rewind", "rewinding from last common checkpoint") {
+		t.Error("it was not rewound")
+	}
+	r.l.check(t, p.Addr+r.port)
+
+	// A copy whose rewinding was broken off is made anew.
+	lost := r.others(p)[0]
+	r.sups[lost.Name].Stop(t)
+	must(t, os.RemoveAll(filepath.Join(r.dirs[lost.Name], "base")))
+	must(t, os.WriteFile(r.dirs[lost.Name]+".like", []byte(p.Addr+"\n"), 0o644))
+	must(t, os.WriteFile(r.dirs[lost.Name]+".like.whole", nil, 0o644))
+	r.up(t, lost)
+	p = r.primary(t)
+
+	r.l.stop()
+	for _, h := range r.hosts {
+		r.sups[h.Name].Stop(t)
+	}
+	for _, h := range r.hosts {
+		r.up(t, h)
+	}
+	p = r.primary(t)
+	r.l.check(t, p.Addr+r.port)
+}

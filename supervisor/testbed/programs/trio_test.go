@@ -1,0 +1,215 @@
+package programs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/testbed/kit"
+)
+
+// masters asks all copies what they are, all the time. Two masters at once are two that answer so between two such answers of each other.
+type masters struct {
+	mu    sync.Mutex
+	calm  bool // an operator has made a second one
+	twice []string
+	asked int
+}
+
+func watchMasters(t *testing.T, asker func(addr string) func() bool, addrs ...string) *masters {
+	m := &masters{}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		asks := map[string]func() bool{}
+		for _, addr := range addrs {
+			asks[addr] = asker(addr)
+		}
+		every := time.NewTicker(10 * time.Millisecond)
+		defer every.Stop()
+		for ctx.Err() == nil {
+			first, second := map[string]bool{}, map[string]bool{}
+			for _, round := range []map[string]bool{first, second} {
+				for _, addr := range addrs {
+					round[addr] = asks[addr]()
+				}
+			}
+			var both []string
+			for i, addr := range addrs {
+				for _, other := range addrs[i+1:] {
+					if first[addr] && first[other] && second[addr] { // the other one answered in between
+						both = append(both, addr+" and "+other)
+					}
+				}
+			}
+			m.mu.Lock()
+			m.asked++
+			if len(both) > 0 && !m.calm {
+				m.twice = append(m.twice, fmt.Sprint(time.Now().Format("15:04:05.000"), both))
+			}
+			m.mu.Unlock()
+			<-every.C
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		t.Logf("%d times all were asked", m.asked)
+		if len(m.twice) > 0 {
+			t.Errorf("two masters, %d times, first %s", len(m.twice), m.twice[0])
+		}
+	})
+	return m
+}
+
+func (m *masters) allow(yes bool) {
+	m.mu.Lock()
+	m.calm = yes
+	m.mu.Unlock()
+}
+
+// trio is a replicated program on three hosts.
+type trio struct {
+	*set
+	copies
+	hosts []*kit.Host
+	dirs  map[string]string
+	sups  map[string]*kit.Supervisor
+	l     *ledger
+}
+
+// copies are how a program's copies are asked.
+type copies struct {
+	port, program string
+	// state tells whether a copy is the primary, and whether it gets its data from the one at this address.
+	state func(addr, from string) (primary, follows bool, err error)
+}
+
+func newTrio(t *testing.T, service, user string, c copies, needs ...string) *trio {
+	s := newSet(t, service, needs...)
+	r := &trio{set: s, copies: c, hosts: []*kit.Host{s.a, s.b, s.Lab.Host(t, "c")}, dirs: map[string]string{}, sups: map[string]*kit.Supervisor{}}
+	for _, h := range r.hosts {
+		r.dirs[h.Name], _, _ = shareOf(t, user)
+	}
+	return r
+}
+
+// addrs are where the copies listen.
+func (r *trio) addrs() (all []string) {
+	for _, h := range r.hosts {
+		all = append(all, h.Addr+r.port)
+	}
+	return all
+}
+
+func (r *trio) up(t *testing.T, h *kit.Host) {
+	t.Helper()
+	r.sups[h.Name] = r.start(t, h)
+}
+
+// primary waits until one of the hosts is active, and well, and all others that run have its data.
+func (r *trio) primary(t *testing.T) *kit.Host {
+	t.Helper()
+	var active *kit.Host
+	var saw string
+	var token int64
+	settled := func() bool {
+		active, saw = nil, ""
+		told := map[string]election.Copy{}
+		for _, h := range r.hosts {
+			about, _, _ := r.Conn().Get(r.Path("services", r.service, "copies", h.Name))
+			var one election.Copy
+			_ = json.Unmarshal(about, &one)
+			told[h.Name] = one
+			primary, _, err := r.state(h.Addr+r.port, "")
+			m, _ := r.Member(r.service, h.Name)
+			saw += fmt.Sprintf("%s: %s %s, primary: %v, followed %d, toward %d, %v; ", h.Name, m.Role, m.Health, primary, one.Followed, one.Toward, err)
+			if primary && m.Role == "active" && m.Health == "ok" && one.Promoted > 0 {
+				active, token = h, one.Promoted
+			}
+		}
+		if active == nil {
+			return false
+		}
+		for _, h := range r.others(active) {
+			_, follows, err := r.state(h.Addr+r.port, active.Addr)
+			saw += fmt.Sprintf("%s follows %s: %v, %v; ", h.Name, active.Name, follows, err)
+			if m, _ := r.Member(r.service, h.Name); !follows || m.Role != "standby" || told[h.Name].Followed != token || told[h.Name].Toward != 0 {
+				return false
+			}
+		}
+		return true
+	}
+	if !kit.Reached(2*soon, settled) {
+		t.Fatalf("no primary with two followers: %s", saw)
+	}
+	return active
+}
+
+// reads demands that a load balancer sends writers to the primary, and readers to the others.
+func (r *trio) reads(t *testing.T, primary *kit.Host) {
+	t.Helper()
+	for _, h := range r.hosts {
+		part, other := "follower", "active"
+		if h == primary {
+			part, other = other, part
+		}
+		var text string
+		var err error
+		url := "http://" + h.Addr + ":8437/"
+		if !kit.Reached(soon, func() bool {
+			text, err = get(t.Context(), http.DefaultClient, url+part+"/"+r.service)
+			return err == nil && text == part
+		}) {
+			t.Errorf("%s is no %s: %s, %v", h.Name, part, text, err)
+		}
+		if _, err := get(t.Context(), http.DefaultClient, url+other+"/"+r.service); err == nil || !strings.Contains(err.Error(), "503") {
+			t.Errorf("%s is %s, too: %v", h.Name, other, err)
+		}
+	}
+}
+
+// others are the hosts beside one.
+func (r *trio) others(than *kit.Host) (all []*kit.Host) {
+	for _, h := range r.hosts {
+		if h != than {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// servers are the copy's processes on a host.
+func (r *trio) servers(h *kit.Host) []int { return processes(r.program, r.dirs[h.Name]) }
+
+// failed waits until another host than the former one serves, and demands that nothing is lost.
+func (r *trio) failed(t *testing.T, what string, former *kit.Host) *kit.Host {
+	t.Helper()
+	var now string
+	kit.Until(t, 2*soon, "another copy acknowledges writes: "+what, func() bool {
+		r.l.mu.Lock()
+		defer r.l.mu.Unlock()
+		now = r.l.where
+		return now != former.Addr+r.port && time.Since(r.l.last) < time.Second
+	})
+	r.l.mu.Lock()
+	gap := r.l.gap
+	r.l.gap = 0
+	r.l.mu.Unlock()
+	t.Logf("%s: no write was acknowledged for %v", what, gap)
+	r.l.check(t, now)
+	for _, h := range r.hosts {
+		if h.Addr+r.port == now {
+			return h
+		}
+	}
+	t.Fatal(now)
+	return nil
+}
