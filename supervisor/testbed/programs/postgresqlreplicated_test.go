@@ -154,7 +154,7 @@ func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
 	must(t, os.WriteFile(r.dirs[lost.Name]+".like", []byte(p.Addr+"\n"), 0o644))
 	must(t, os.WriteFile(r.dirs[lost.Name]+".like.whole", nil, 0o644))
 	r.up(t, lost)
-	p = r.primary(t)
+	r.primary(t)
 
 	r.l.stop()
 	for _, h := range r.hosts {

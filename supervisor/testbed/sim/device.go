@@ -155,6 +155,35 @@ func (p *Plan) watchdog() *supervisor.Watchdog {
 	return &supervisor.Watchdog{Device: "/dev/watchdog", Required: p.Watchdog == dogRequired}
 }
 
+// standstills has machines stand still, each for less than a lease leaves to a session. It has a stream of its own.
+func (p *Plan) standstills() {
+	r := rand.New(rand.NewPCG(p.Seed, 23))
+	for i := range p.Episodes {
+		e := &p.Episodes[i]
+		if r.IntN(3) > 0 {
+			continue
+		}
+		f := p.fault(r, StandStill)
+		f.At, f.For = drawn(r, e.Length), drawn(r, p.Timeout/8)
+		e.Faults = append(e.Faults, f)
+		sortFaults(e.Faults)
+	}
+}
+
+// standStill stops a supervisor and both its guardians for a moment. World.mu is held.
+func (hf *hostFaults) standStill(f Fault, inc *incarnation) (done bool) {
+	if inc.guard == nil || !inc.running() {
+		return false
+	}
+	inc.halt(f.For)
+	for _, s := range inc.guard.guardians {
+		if s != nil && s.running() {
+			s.halt(f.For)
+		}
+	}
+	return true
+}
+
 // freezeAll stops a supervisor and both its guardians at once, which nothing but a watchdog can answer. World.mu is held.
 func (hf *hostFaults) freezeAll(f Fault, inc *incarnation) (done bool) {
 	if hf.plan.Watchdog != dogRequired || inc.guard == nil || !inc.mayLose(2) {

@@ -104,6 +104,7 @@ func (ne *nemesis) dispatch() map[Kind]strike {
 			n.inc.halt(f.For)
 			return nil, true
 		}),
+		StandStill:   supervisor(func(f Fault, n *node) (func(), bool) { return nil, hf.standStill(f, n.inc) }),
 		FreezeAll:    supervisor(func(f Fault, n *node) (func(), bool) { return nil, hf.freezeAll(f, n.inc) }),
 		KillGuardian: supervisor(hf.disturbGuardian), KillGuardians: supervisor(hf.disturbGuardian), FreezeGuardian: supervisor(hf.disturbGuardian),
 	}

@@ -57,6 +57,8 @@ const (
 
 	BadUndo Kind = "undo fails" // see Plan.effects
 
+	StandStill Kind = "machine stands still" // see Plan.standstills
+
 	HangService Kind = "goroutine of a service hangs" // see Plan.hangs
 
 	RewindData Kind = "data set back to an older copy" // see Plan.rewinds
@@ -84,7 +86,7 @@ func Kinds() (kinds []Kind) {
 			kinds = append(kinds, k)
 		}
 	}
-	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo)
+	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill)
 }
 
 // waits tells whether such a fault waits for its moment, which may not come, and counts only then.

@@ -141,6 +141,7 @@ func NewPlan(seed uint64) *Plan {
 	p.hangs()
 	p.forgets()
 	p.rewinds()
+	p.standstills()
 	p.drills()
 	p.replicate()
 	return p
