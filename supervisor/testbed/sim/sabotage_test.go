@@ -120,6 +120,7 @@ var sabotages = []sabotage{
 	{"do not wait for a death after the service was removed", []change{
 		{"supervisor/service/leftover.go", "				return false\n			}\n			leaves = nil\n		case <-session.Done():", "				return false\n			}\n			return false\n		case <-session.Done():"},
 		{"supervisor/service/leftover.go", "v.undead.tree != nil && v.undead.epoch == t.s.Epoch {", "v.undead.tree != nil {"},
+		stuck,
 	}},
 	{"forget the folder of a removed service", []change{
 		{"supervisor/roster.go", "	if b := v.Birth(); b != (election.Birth{}) {\n", "	if b := v.Birth(); false {\n"},

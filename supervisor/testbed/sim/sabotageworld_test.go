@@ -1,5 +1,7 @@
 package sim
 
+import "strings"
+
 // What is broken rarely is soon noticed in a world in which little else happens: these changes are made to the simulation, beside a sabotage.
 
 // losses has such a plan lose the ensemble again and again, and little else.
@@ -16,6 +18,9 @@ var outages = change{"supervisor/testbed/sim/outage.go", "	if r.IntN(3) > 0 {\n	
 
 // dogs gives every plan watchdogs.
 var dogs = change{"supervisor/testbed/sim/device.go", "	if p.Timeout < 3*time.Second || r.IntN(4) > 0 {", "	if p.Timeout < 3*time.Second || r.IntN(4) > 4 {"}
+
+// stuck has the kernel hold processes all the time.
+var stuck = change{"supervisor/testbed/sim/kinds.go", "DeleteService, StickProcesses,", "DeleteService, " + strings.Repeat("StickProcesses, ", 60)}
 
 // pauses has operators pause services again and again, while their locks become free: the news of the one and of the other cross.
 var pauses = []change{
