@@ -1,7 +1,7 @@
 #!/bin/sh
 # What understudy asks of one copy of PostgreSQL, in postgresql-replicated.yaml: run, health, role, position, promote, follow.
 #
-# The copy on each node starts as a standby of nobody. One that follows a primary, and gets no data from it within five seconds although it
+# The copy on each node starts as a standby of nobody. One that follows a primary, and gets no data from it within ten seconds although it
 # answers, has gone another way. It is then ill, so that it is started again, and before that made like the primary, with pg_rewind, else
 # with pg_basebackup. PGDATA.like names the server that it is to be made like.
 set -eu
@@ -56,7 +56,7 @@ promote)
 follow)
 	ask "alter system set primary_conninfo = 'host=$active port=$PGPORT user=$PGUSER application_name=$UNDERSTUDY_NODE connect_timeout=3'"
 	ask 'select pg_reload_conf()' >/dev/null
-	tries=25
+	tries=50
 	until [ -n "$("$0" position)" ]; do
 		tries=$((tries - 1))
 		if [ $tries -eq 0 ] && ask 'select 1' "$active" >/dev/null; then

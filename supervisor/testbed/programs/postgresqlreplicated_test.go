@@ -79,7 +79,7 @@ func postgresTrio(t *testing.T) *trio {
 	as("initdb", "-D", first, "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
 	conf := []string{
 		"listen_addresses = '*'", "unix_socket_directories = '.'", "shared_buffers = 8MB", "hot_standby = on", "wal_log_hints = on",
-		"wal_keep_size = 256MB", "synchronous_standby_names = 'ANY 1 (*)'", "",
+		"wal_keep_size = 256MB", "wal_retrieve_retry_interval = 1s", "synchronous_standby_names = 'ANY 1 (*)'", "",
 	}
 	add(t, filepath.Join(first, "postgresql.conf"), "\n"+strings.Join(conf, "\n"))
 	add(t, filepath.Join(first, "pg_hba.conf"), "\nhost all all 10.0.0.0/8 trust\nhost replication all 10.0.0.0/8 trust\n")
