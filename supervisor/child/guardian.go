@@ -149,10 +149,10 @@ func newGuardian(sock int, duties Duties) (*guardian, error) {
 func (g *guardian) loop() int {
 	for {
 		g.above.say()
-		g.hear()
+		now := g.heard()
 		g.answering.inquire(g.ward)
 		g.alone = g.twin != nil && (g.alone || wire.Readable(int(g.twin.Fd())))
-		next, over := g.ward.Turn(wire.Now(), guard.Events{Closed: g.closing.ended(), Undone: g.undoing.ended(), TwinGone: g.alone, Orphaned: g.above.gone})
+		next, over := g.ward.Turn(now, guard.Events{Closed: g.closing.ended(), Undone: g.undoing.ended(), TwinGone: g.alone, Orphaned: g.above.gone})
 		if over {
 			return 0
 		}
@@ -160,6 +160,19 @@ func (g *guardian) loop() int {
 			return 1
 		}
 		g.wait()
+	}
+}
+
+// heard reads the supervisor's messages, and returns a time of which it knows them all. P7: a process that is stopped after it has read them
+// must not take what was sent meanwhile for missing.
+func (g *guardian) heard() time.Duration {
+	const stopped = 50 * time.Millisecond // in less it reads them all
+	for tries := 1; ; tries++ {
+		began := wire.Now()
+		g.hear()
+		if now := wire.Now(); now-began < stopped || tries == 3 {
+			return now
+		}
 	}
 }
 

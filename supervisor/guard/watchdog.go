@@ -20,13 +20,14 @@ func (w *Ward) keep(m *Message) error {
 	return nil
 }
 
-// letGo gives the device up. If a tree that it guards may be alive, the device goes on counting, and this guardian does not feed it.
+// letGo gives the device up. If a tree that it guards may be alive, the device goes on counting, and this guardian does not feed it. P3: so it
+// does where this guardian does not know all trees.
 func (w *Ward) letGo() {
 	if w.watchdog == nil {
 		return
 	}
 	_, bound := w.leases.limit()
-	w.hands.LetGo(!bound)
+	w.hands.LetGo(!bound && w.told)
 	w.watchdog = nil
 }
 
@@ -46,9 +47,10 @@ func (all leases) limit() (at time.Duration, bound bool) {
 // feed feeds the device when that is due, and returns when to look again; zero means at the next event.
 //
 // P3: a feed keeps the reset away for a whole timeout, so none comes later than that before the limit. The last one comes as
-// late as it can be relied on, for a tree that is killed at its lease's end to be proved dead before the limit.
+// late as it can be relied on, for a tree that is killed at its lease's end to be proved dead before the limit. Who does not know all trees
+// does not know the limit.
 func (w *Ward) feed(now time.Duration) time.Duration {
-	if w.watchdog == nil {
+	if w.watchdog == nil || !w.told {
 		return 0
 	}
 	limit, bound := w.leases.limit()

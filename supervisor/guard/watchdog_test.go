@@ -100,3 +100,33 @@ func TestFarewellIsSaidOnlyWhenNothingIsAlive(t *testing.T) {
 		}
 	}
 }
+
+// P3: a guardian that does not know all trees keeps no reset away, and calls none off: its supervisor died while it told it everything, or it
+// could not take a tree in.
+func TestAGuardianThatDoesNotKnowAllTreesLeavesTheResetToOthers(t *testing.T) {
+	for name, told := range map[string][]Message{
+		"not told":  {{Op: OpWatchdog, Grace: time.Second}, {Op: OpBegin, Epoch: 1}},
+		"not taken": {{Op: OpWatchdog, Grace: time.Second}, {Op: OpBegin, Epoch: 1}, {Op: OpTree, Epoch: 1, Tree: 1, Body: &Ref{Pid: 1}}, {Op: OpPing, OK: true}},
+	} {
+		p := newPuppet(Config{})
+		for _, m := range told {
+			p.Hear(0, &m)
+		}
+		if fed := p.run(t, 0, time.Minute); len(fed) > 0 {
+			t.Errorf("%s: it feeds %d times", name, len(fed))
+		}
+		if _, over := p.turn(time.Minute, Events{Orphaned: true}); !over || len(p.parted) != 1 || p.parted[0] {
+			t.Errorf("%s: over %v, farewell %v", name, over, p.parted)
+		}
+	}
+	p := newPuppet(Config{})
+	for _, m := range []Message{{Op: OpWatchdog, Grace: time.Second}, {Op: OpBegin, Epoch: 1}, {Op: OpPing, OK: true}} {
+		p.Hear(0, &m)
+	}
+	if fed := p.run(t, 0, time.Minute); len(fed) == 0 {
+		t.Error("one that knows everything does not feed")
+	}
+	if p.turn(time.Minute, Events{Orphaned: true}); len(p.parted) != 1 || !p.parted[0] {
+		t.Errorf("it calls no reset off: %v", p.parted)
+	}
+}
