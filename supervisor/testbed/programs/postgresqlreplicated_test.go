@@ -32,6 +32,21 @@ func postgresState(addr, from string) (primary, follows bool, err error) {
 	return slices.Equal(said, []int64{1}), slices.Equal(streams, []int64{1}), err
 }
 
+// walOf is how far a copy's data goes; 0: it does not answer.
+func walOf(addr string) int64 {
+	p, err := openPostgres(addr, 200*time.Millisecond)
+	if err != nil {
+		return 0
+	}
+	defer p.Close()
+	said, err := p.query("SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) " +
+		"ELSE pg_current_wal_flush_lsn() END, '0/0')::bigint")
+	if err != nil || len(said) != 1 {
+		return 0
+	}
+	return said[0]
+}
+
 // askPostgres keeps a connection over which it asks whether a copy is the primary.
 func askPostgres(addr string) func() bool {
 	var p *postgres
@@ -135,8 +150,13 @@ func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
 	for _, h := range r.others(p) {
 		p.CutFrom(t, h.Addr)
 	}
-	time.Sleep(time.Second) // clients write: that is what it is to be ahead by
 	ahead := p
+	kit.Until(t, soon, "it has more than the others", func() bool {
+		return !slices.ContainsFunc(r.others(ahead), func(h *kit.Host) bool {
+			there := walOf(h.Addr + r.port)
+			return there == 0 || there >= walOf(ahead.Addr+r.port)
+		})
+	})
 	r.sups[ahead.Name].Kill9()
 	r.failed(t, "primary ahead of the others", ahead)
 	ahead.Heal(t)
