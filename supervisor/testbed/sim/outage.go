@@ -222,7 +222,7 @@ func (sf *serverFaults) allAsked() bool {
 func (c *checker) outlasts() bool {
 	for _, v := range c.services {
 		for p := range v.living {
-			if c.sessions.lost[p.tree.session] {
+			if c.sessions.lost[p.tree.session] && (!v.crumb.there || v.crumb.session != election.SessionName(p.tree.session)) {
 				return true
 			}
 		}
