@@ -28,7 +28,10 @@ made_like() {
 case $1 in
 run)
 	if [ -e "$PGDATA.like" ]; then
-		until made_like "$(cat "$PGDATA.like")"; do sleep 1; done
+		from=$(cat "$PGDATA.like")
+		until made_like "$from"; do sleep 1; done
+		# It needs the rest of that server's log before it is consistent, and takes connections.
+		echo "primary_conninfo = 'host=$from port=$PGPORT user=$PGUSER connect_timeout=3'" >>"$PGDATA/postgresql.auto.conf"
 		rm -f "$PGDATA.like.whole" "$PGDATA.like"
 	fi
 	: >"$PGDATA/standby.signal"

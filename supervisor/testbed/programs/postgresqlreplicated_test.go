@@ -93,7 +93,7 @@ func postgresTrio(t *testing.T) *trio {
 	first := r.dirs[r.hosts[0].Name]
 	as("initdb", "-D", first, "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
 	conf := []string{
-		"listen_addresses = '*'", "unix_socket_directories = '.'", "shared_buffers = 8MB", "hot_standby = on", "wal_log_hints = on",
+		"listen_addresses = '*'", "unix_socket_directories = '..'", "shared_buffers = 8MB", "hot_standby = on", "wal_log_hints = on",
 		"wal_keep_size = 256MB", "wal_retrieve_retry_interval = 1s", "synchronous_standby_names = 'ANY 1 (*)'", "",
 	}
 	add(t, filepath.Join(first, "postgresql.conf"), "\n"+strings.Join(conf, "\n"))
@@ -107,7 +107,7 @@ func postgresTrio(t *testing.T) *trio {
 			}
 		}
 		r.example(t, h, "postgresql-replicated.yaml", "    user: postgres\n", "    user: postgres\n    contain: pidns\n", "/etc/understudy/postgresql-copy.sh", copies,
-			"/usr/lib/postgresql/15/bin", bin, "/var/lib/postgresql/15/main", data, "/etc/postgresql/15/main", data, "/var/run/postgresql", data, "10.0.0.1", h.Addr,
+			"/usr/lib/postgresql/15/bin", bin, "/var/lib/postgresql/15/main", data, "/etc/postgresql/15/main", data, "/var/run/postgresql", filepath.Dir(data), "10.0.0.1", h.Addr,
 			"services:", "http: {listen: \""+h.Addr+":8437\"}\nservices:", "      positions_from: 2", "      state_dir: "+kept+"\n      positions_from: 2")
 	}
 	return r
@@ -147,12 +147,14 @@ func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
 	p = r.primary(t)
 
 	// It has committed what nobody else has, and could acknowledge it to nobody: it is cut off from the others, and goes, and comes back.
-	for _, h := range r.others(p) {
-		p.CutFrom(t, h.Addr)
-	}
-	ahead := p
+	ahead, others := p, r.others(p)
+	ahead.CutFrom(t, others[0].Addr, others[1].Addr)
+	alone, err := openPostgres(ahead.Addr+r.port, answerWithin)
+	must(t, err)
+	t.Cleanup(func() { alone.Close() })
+	go func() { _, _ = alone.query("CREATE TABLE more (n int)") }() // which waits for another copy
 	kit.Until(t, soon, "it has more than the others", func() bool {
-		return !slices.ContainsFunc(r.others(ahead), func(h *kit.Host) bool {
+		return !slices.ContainsFunc(others, func(h *kit.Host) bool {
 			there := walOf(h.Addr + r.port)
 			return there == 0 || there >= walOf(ahead.Addr+r.port)
 		})
