@@ -132,7 +132,12 @@ func (t *stay) leaves() bool {
 	}
 	if verdict.vacancy != 0 && verdict.Node == v.node.Self.Node {
 		if verdict.Forced {
-			v.log.Warn("an operator has this node's copy promoted, whatever data others have", "by", v.inbox.intents.control().Switchover.By)
+			by, stands := v.inbox.intents.forcesCopy(time.Now())
+			if !stands { // it was taken back since the copies were compared
+				t.candidacy.polite = time.Now().Add(leaveFor)
+				return true
+			}
+			v.log.Warn("an operator has this node's copy promoted, whatever data others have", "by", by)
 		}
 		t.candidacy.opening = t.candidacy.opening.After(verdict.claims)
 		return false

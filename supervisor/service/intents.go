@@ -158,6 +158,15 @@ func (n *intents) chosen(now time.Time) (node string, forced bool) {
 	return "", false
 }
 
+// forcesCopy reports whether an operator, and who, has this node's copy promoted whatever data it has.
+func (n *intents) forcesCopy(now time.Time) (by string, yes bool) {
+	s := n.control().Switchover
+	if s == nil || s.To != n.node || !s.Force || !now.Before(s.Deadline) {
+		return "", false
+	}
+	return s.By, true
+}
+
 // follow notes that this node follows an order to become active.
 func (n *intents) follow() {
 	now, _ := n.read()

@@ -1,0 +1,32 @@
+package service
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+	"understudy/supervisor/copies"
+)
+
+// A verdict is up to two seconds old: what an operator has forced, and taken back since, is not followed.
+func TestAForcedChoiceThatWasTakenBackIsNotFollowed(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		order  *election.Switchover
+		leaves bool
+	}{
+		"it stands":      {&election.Switchover{To: "a", Force: true, Deadline: now.Add(time.Hour)}, false},
+		"taken back":     {nil, true},
+		"another's now":  {&election.Switchover{To: "b", Force: true, Deadline: now.Add(time.Hour)}, true},
+		"it is too late": {&election.Switchover{To: "a", Force: true, Deadline: now}, true},
+	} {
+		v := &Service{node: &Node{Self: election.Node{Node: "a"}}, log: hclog.NewNullLogger(), copy: &copyHere{}, inbox: &inbox{intents: intents{node: "a", news: newNews()}}}
+		v.inbox.intents.learn(election.Intents{Control: election.Control{Switchover: c.order}})
+		v.copy.judge(verdictOf{Verdict: copies.Verdict{Node: "a", Forced: true}, vacancy: 7})
+		if got := (&stay{v: v}).leaves(); got != c.leaves {
+			t.Errorf("%s: it leaves the lock: %v", name, got)
+		}
+	}
+}
