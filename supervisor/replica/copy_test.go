@@ -259,6 +259,20 @@ func TestClientsReadFromACopyThatFollows(t *testing.T) {
 		expect("another promotion", "it does not have the primary's data yet")
 		time.Sleep(2 * time.Second)
 		expect("of which it has the data", "")
+		c.show(func(s *Shown) { s.Role = Primary })
+		expect("a primary", "it does not say that it is a follower")
+		c.show(func(s *Shown) { s.Role = Follower })
+		c.mu.Lock()
+		c.asked = c.asked.Add(-time.Minute)
+		c.mu.Unlock()
+		if why := c.Follows(); !strings.HasPrefix(why, "it has not said for 1m") {
+			t.Errorf("silent for a minute: %q", why)
+		}
+		again.Era++ // ZooKeeper has lost its data, and the token is the same by chance
+		c.Learn(again)
+		expect("a promotion of another time", "it does not have the primary's data yet")
+		time.Sleep(2 * time.Second)
+		expect("of which it has the data, too", "")
 		c.show(func(s *Shown) { s.Ill = "exit code 1" })
 		time.Sleep(2 * time.Second)
 		expect("ill", "exit code 1")

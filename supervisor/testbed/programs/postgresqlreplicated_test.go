@@ -75,8 +75,6 @@ func postgresTrio(t *testing.T) *trio {
 	bin := slices.Max(found)
 	r := newTrio(t, "postgresql", "postgres", copies{":5432", "postgres", postgresState}, filepath.Join(bin, "pg_rewind"))
 	dir := open(t, t.TempDir())
-	kept := filepath.Join(dir, "kept")
-	must(t, os.Mkdir(kept, 0o755))
 	script, err := os.ReadFile("../../../examples/postgresql-copy.sh")
 	must(t, err)
 	copies := filepath.Join(dir, "postgresql-copy.sh")
@@ -106,9 +104,8 @@ func postgresTrio(t *testing.T) *trio {
 				t.Fatalf("%v\n%s", err, out)
 			}
 		}
-		r.example(t, h, "postgresql-replicated.yaml", "    user: postgres\n", "    user: postgres\n    contain: pidns\n", "/etc/understudy/postgresql-copy.sh", copies,
-			"/usr/lib/postgresql/15/bin", bin, "/var/lib/postgresql/15/main", data, "/etc/postgresql/15/main", data, "/var/run/postgresql", filepath.Dir(data), "10.0.0.1", h.Addr,
-			"services:", "http: {listen: \""+h.Addr+":8437\"}\nservices:", "      positions_from: 2", "      state_dir: "+kept+"\n      positions_from: 2")
+		r.copy(t, h, "postgresql-replicated.yaml", "    user: postgres\n", "    user: postgres\n    contain: pidns\n", "/etc/understudy/postgresql-copy.sh", copies,
+			"/usr/lib/postgresql/15/bin", bin, "/var/lib/postgresql/15/main", data, "/etc/postgresql/15/main", data, "/var/run/postgresql", filepath.Dir(data))
 	}
 	return r
 }

@@ -99,15 +99,12 @@ func redisState(addr, from string) (primary, follows bool, err error) {
 
 func redisTrio(t *testing.T) *trio {
 	r := newTrio(t, "redis", "redis", copies{":6379", "redis-server", redisState}, "redis-server", "redis-cli")
-	kept := filepath.Join(open(t, t.TempDir()), "kept")
-	must(t, os.Mkdir(kept, 0o755))
 	for _, h := range r.hosts {
 		dir := r.dirs[h.Name]
 		conf := filepath.Join(filepath.Dir(dir), "redis.conf")
 		lines := []string{"include /etc/redis/redis.conf", "bind 0.0.0.0", "protected-mode no", "dir " + dir, "logfile " + dir + "/log", "pidfile " + dir + "/pid", ""}
 		must(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")), 0o644))
-		r.example(t, h, "redis-replicated.yaml", "/etc/redis/redis.conf", conf, "/var/lib/redis", dir, "10.0.0.1", h.Addr,
-			"services:", "http: {listen: \""+h.Addr+":8437\"}\nservices:", "      positions_from: 2", "      state_dir: "+kept+"\n      positions_from: 2")
+		r.copy(t, h, "redis-replicated.yaml", "/etc/redis/redis.conf", conf, "/var/lib/redis", dir)
 	}
 	return r
 }

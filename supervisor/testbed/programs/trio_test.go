@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -82,6 +84,7 @@ type trio struct {
 	hosts []*kit.Host
 	dirs  map[string]string
 	sups  map[string]*kit.Supervisor
+	kept  string // where all nodes keep what their copies have followed
 	l     *ledger
 }
 
@@ -98,7 +101,16 @@ func newTrio(t *testing.T, service, user string, c copies, needs ...string) *tri
 	for _, h := range r.hosts {
 		r.dirs[h.Name], _, _ = shareOf(t, user)
 	}
+	r.kept = filepath.Join(open(t, t.TempDir()), "kept")
+	must(t, os.Mkdir(r.kept, 0o755))
 	return r
+}
+
+// copy makes a host's config of a file of the examples, as example does.
+func (r *trio) copy(t *testing.T, h *kit.Host, name string, swaps ...string) {
+	t.Helper()
+	r.example(t, h, name, append(swaps, "10.0.0.1", h.Addr, "services:", "http: {listen: \""+h.Addr+":8437\"}\nservices:",
+		"      positions_from: 2", "      state_dir: "+r.kept+"\n      positions_from: 2")...)
 }
 
 // addrs are where the copies listen.
