@@ -24,7 +24,7 @@ var sabotages = []sabotage{
 	{"lease without slack", []change{
 		{"election/timing.go", "return 2*beatEvery(session) + session/4 + session/30", "return session / 100"},
 	}},
-	{"treat the former session's name and lock as ours", []change{
+	{"treat the previous session's name and lock as ours", []change{
 		{"election/register.go", "		if err == nil && owner == s.ID() { // our own create", "		if err == nil && owner != 0 { // our own create"},
 		{"election/take.go", "	t.unsure = lock.exists && lock.stat.EphemeralOwner == t.s.ID()",
 			"	t.unsure = lock.exists && strings.Contains(string(lock.data), `\"node\":\"`+t.s.cfg.Node.Node+`\"`)"},
@@ -37,11 +37,11 @@ var sabotages = []sabotage{
 	{"no grace delay", []change{
 		{"fencing/chain.go", "		left = a.chain.Grace\n	}\n	if left <= 0 {\n", "		left = a.chain.Grace\n	}\n	if left > -time.Hour {\n"},
 	}},
-	{"treat a session's end as the lease's where strangers end sessions", []change{
+	{"treat a session's end as the lease's where unauthorized clients end sessions", []change{
 		{"election/timing.go", "	if f.Others {\n		wait = max(wait, LeaseLength(f.Session)", "	if false {\n		wait = max(wait, LeaseLength(f.Session)"},
 		strangers,
 	}},
-	{"count the wait for a lease from the former active's claim", []change{
+	{"count the wait for a lease from the previous active node's claim", []change{
 		{"supervisor/service/fence.go", "chain.Fence(ctx, target, claim.Since, confirmed)", "chain.Fence(ctx, target, p.Since, confirmed)"},
 	}},
 	{"give a lock back without rereading the claim's number", []change{
@@ -73,17 +73,17 @@ var sabotages = []sabotage{
 	{"no quarantine after a loss of data", []change{
 		{"supervisor/service/memory.go", "	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid\n", "	return false\n"},
 	}},
-	{"restart beside processes that the child left behind", []change{
+	{"restart beside processes that the program left behind", []change{
 		{"supervisor/service/run.go", "		err := t.tree.Kill(bounded)\n", "		err := bounded.Err()\n"},
 	}},
 	{"do not watch the lock while active", []change{
 		{"supervisor/service/term.go", "		err := t.term.claim.Watch(watching)\n", "		<-watching.Done()\n		err := watching.Err()\n"},
 	}},
-	{"do not watch the lock while a child stops", []change{
+	{"do not watch the lock while a program stops", []change{
 		{"supervisor/service/term.go", "		v.breadcrumb.cut(context.WithoutCancel(ctx), t.candidacy.cand, t.tree)\n", ""},
 		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n		why = \"the lock is lost, killing the program\"\n", "	case <-(chan struct{})(nil):\n		why = \"the lock is lost, killing the program\"\n"},
 	}},
-	{"stop a child politely after its lock was lost", []change{
+	{"stop a program politely after its lock was lost", []change{
 		{"supervisor/service/term.go", "		v.breadcrumb.cut(context.WithoutCancel(ctx), t.candidacy.cand, t.tree)\n", ""},
 		{"supervisor/service/role/step.go", "	case LockLost, LeaseOver, Expired:\n		return s.end(k, Home, false), true", "	case LockLost, LeaseOver, Expired:\n		return s.end(k, Home, polite && k == LockLost), true"},
 		{"supervisor/unit/stop.go", "	case <-s.cut.LockLost:\n		why = \"the lock is lost, killing the program\"\n", "	case <-(chan struct{})(nil):\n		why = \"the lock is lost, killing the program\"\n"},
@@ -165,7 +165,7 @@ var sabotages = []sabotage{
 		{"supervisor/failsafe/keep.go", "		case <-g.wake:\n", ""},
 		calms, outages, regrantsInCalm, regrants,
 	}},
-	{"judge ZooKeeper's silence by the former, longer session timeout", []change{
+	{"judge ZooKeeper's silence by the previous, longer session timeout", []change{
 		{"supervisor/failsafe/promises.go", "	if sent >= p.newest {\n", "	if sent+election.GoneAfter(session) >= p.seen {\n"},
 		calms, outages, regrantsInCalm, regrants,
 	}},
@@ -235,7 +235,7 @@ var sabotages = []sabotage{
 		{"supervisor/control/kept.go", "return timeout > 0 && newest-h.At", "return timeout < 0 && newest-h.At"},
 		keepers,
 	}},
-	{"open the watchdog beside a former supervisor's leftovers" + weak, []change{
+	{"open the watchdog beside a previous supervisor's leftovers" + weak, []change{
 		{"supervisor/testbed/sim/leftover.go", "host.end(bounded, g.inc.gate, func(*tree) bool { return true })", "host.end(bounded, g.inc.gate, func(*tree) bool { return false })"},
 		dogs, held,
 	}},
