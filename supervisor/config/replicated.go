@@ -12,6 +12,9 @@ type Replicated struct {
 	Position      Command       `yaml:"position,flow,omitempty" doc:"Prints how far the copy's data goes, as one number, or nothing where that is not known: while it does not follow the primary in UNDERSTUDY_ACTIVE_ADDRESS, if that is set."`
 	Promote       Command       `yaml:"promote,flow,omitempty" doc:"Makes the copy on this node the primary. It is done once role says so."`
 	Follow        Command       `yaml:"follow,flow,omitempty" doc:"Has the copy on this node follow the primary in UNDERSTUDY_ACTIVE_ADDRESS. It may be run again at any time."`
+	Prepare       Command       `yaml:"prepare,omitempty,flow" doc:"Makes the stopped copy's data such that it can follow the primary in UNDERSTUDY_ACTIVE_ADDRESS, before each start while one is promoted, as pg_rewind does. It has no time limit."`
+	Reclone       Command       `yaml:"reclone,omitempty,flow" doc:"Replaces the stopped copy's data by the primary's, after prepare or follow has failed so many times as attempts says. It has no time limit."`
+	Attempts      int           `yaml:"attempts" doc:"How many times in a row follow may fail before the copy is stopped and prepared, and prepare before the copy is recloned."`
 	PositionsFrom int           `yaml:"positions_from" doc:"How many copies must have told their position before any is promoted. With N copies, of which W hold a write before it is acknowledged, N - W + 1 of them lose none."`
 	MaxLag        Size          `yaml:"max_lag" doc:"How far behind the best copy one may be, by their positions, that is promoted for its priority."`
 	Interval      time.Duration `yaml:"interval" doc:"How often role and position are asked."`
@@ -20,14 +23,17 @@ type Replicated struct {
 }
 
 func (r *Replicated) setDefaults() {
-	r.Interval, r.Timeout, r.StateDir = time.Second, 10*time.Second, "/var/lib/understudy"
+	r.Interval, r.Timeout, r.StateDir, r.Attempts = time.Second, 10*time.Second, "/var/lib/understudy", 5
 }
 
 // mostCopies bounds positions_from.
 const mostCopies = 1000
 
+// mostAttempts bounds attempts.
+const mostAttempts = 1000
+
 // unbuilt are keys of the plan that do nothing yet.
-var unbuilt = []string{"demote", "prepare", "reclone", "seen_by"}
+var unbuilt = []string{"demote", "seen_by"}
 
 // check checks the keys, and refuses what does not go together with copies.
 func (r *Replicated) check(p, service place, w written) {
@@ -43,6 +49,17 @@ func (r *Replicated) check(p, service place, w written) {
 		} else {
 			one.command.checkGiven(at)
 		}
+	}
+	for _, one := range []struct {
+		key     string
+		command Command
+	}{{"prepare", r.Prepare}, {"reclone", r.Reclone}} {
+		if at := p.key(one.key); at.given() {
+			one.command.checkGiven(at)
+		}
+	}
+	if at := p.key("attempts"); r.Attempts < 1 || r.Attempts > mostAttempts {
+		at.fault("%d is not a number from 1 to %d", r.Attempts, mostAttempts)
 	}
 	if p.key("address").given() && !isHost(r.Address) {
 		p.key("address").fault("%s is not the name or address of a host, without a port", quoted(r.Address))

@@ -57,7 +57,11 @@ type asking struct {
 }
 
 func (a asking) run(ctx context.Context, command config.Command) (said string, code int, err error) {
-	out, code, err := a.unit.Ask(ctx, a.tree, a.conf.Processes[0], command, a.env, a.token, a.conf.Replicated.Timeout)
+	return a.runFor(ctx, command, a.conf.Replicated.Timeout)
+}
+
+func (a asking) runFor(ctx context.Context, command config.Command, limit time.Duration) (said string, code int, err error) {
+	out, code, err := a.unit.Ask(ctx, a.tree, a.conf.Processes[0], command, a.env, a.token, limit)
 	return string(out), code, err
 }
 
@@ -94,7 +98,11 @@ func (a asking) position(ctx context.Context) (p *uint64, why string) {
 }
 
 func (a asking) order(ctx context.Context, command config.Command) error {
-	said, code, err := a.run(ctx, command)
+	return a.orderFor(ctx, command, a.conf.Replicated.Timeout)
+}
+
+func (a asking) orderFor(ctx context.Context, command config.Command, limit time.Duration) error {
+	said, code, err := a.runFor(ctx, command, limit)
 	if err == nil && code != 0 {
 		err = fmt.Errorf("exit code %d%s", code, probe.LastLine([]byte(said)))
 	}

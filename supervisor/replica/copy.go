@@ -44,7 +44,10 @@ type Copy struct {
 	held    bool          // a term has the tree
 	hush    func()        // ends the commands of Tell
 	talk    context.Context
-	want    *parting  // a term waits for the programs
+	turn    context.CancelFunc // ends turned
+	turned  context.Context    // ends when active changes
+	want    *parting           // a term waits for the programs
+	mending mending
 	run     *unit.Run // nil: it does not run as a follower
 	shown   Shown
 	asked   time.Time // when it said last that it has the primary's data
@@ -106,6 +109,7 @@ var (
 func New(cfg Config, conf config.Service) *Copy {
 	c := &Copy{cfg: cfg, log: cfg.Logger, conf: conf, poke: make(chan struct{}, 1), look: make(chan struct{}, 1), planted: make(chan struct{}), shown: Shown{Role: Unknown, Why: errNotRuns.Error()}}
 	c.talk, c.hush = context.WithCancel(context.Background())
+	c.turned, c.turn = context.WithCancel(context.Background())
 	c.unread = errUnread
 	return c
 }
@@ -139,7 +143,11 @@ func (c *Copy) Configure(conf config.Service) {
 func (c *Copy) Learn(active Active) {
 	c.mu.Lock()
 	changed := c.active != active
-	c.active = active
+	if changed {
+		c.active = active
+		c.turn()
+		c.turned, c.turn = context.WithCancel(context.Background())
+	}
 	c.mu.Unlock()
 	if changed {
 		wait.Poke(c.look)
@@ -260,7 +268,7 @@ type Told struct {
 // Tell asks the follower how far its data goes, while nobody is promoted.
 func (c *Copy) Tell(ctx context.Context) Told {
 	c.mu.Lock()
-	a, run, held, kept, unread, talk := c.asking(Active{}), c.run, c.held, c.state, c.unread, c.talk
+	a, run, held, kept, unread, talk, stopped := c.asking(Active{}), c.run, c.held, c.state, c.unread, c.talk, c.shown.Why
 	if !held {
 		c.tells.Add(1)
 		defer c.tells.Done()
@@ -278,7 +286,7 @@ func (c *Copy) Tell(ctx context.Context) Told {
 		t.Why = "it is about to be promoted, or was"
 		return t
 	case run == nil:
-		t.Why = errNotRuns.Error()
+		t.Why = cmp.Or(stopped, errNotRuns.Error())
 		return t
 	case !wait.Closed(run.Ready()):
 		t.Why = "its program is not ready"
@@ -326,7 +334,7 @@ func (c *Copy) keepState(change func(*state)) error {
 
 // Promoting keeps, before the copy is promoted, that its data is that of this promotion.
 func (c *Copy) Promoting(era, token int64) error {
-	return c.keepState(func(s *state) { s.Era, s.Followed, s.Toward = era, token, 0 })
+	return c.keepState(func(s *state) { s.Era, s.Followed, s.Toward, s.Diverges = era, token, 0, true })
 }
 
 // Promote makes the copy the primary in a term that has its tree.

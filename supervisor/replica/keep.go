@@ -40,6 +40,9 @@ func (c *Copy) Keep(ctx context.Context) {
 			c.rest(ctx, plantAgain)
 			continue
 		}
+		if !c.prepare(ctx, tree) {
+			continue
+		}
 		began := time.Now()
 		why := c.follow(ctx, tree)
 		if why == nil || ctx.Err() != nil {
@@ -51,7 +54,7 @@ func (c *Copy) Keep(ctx context.Context) {
 		if delay = min(max(2*delay, restart.Delay), max(restart.MaxDelay, restart.Delay)); time.Since(began) > restart.Within {
 			delay = restart.Delay
 		}
-		if errors.Is(why, unit.ErrChanged) {
+		if orderly(why) {
 			delay = 0
 		} else {
 			c.log.Warn("this node's copy has ended, starting it again", "why", why, "after", delay)
@@ -126,6 +129,11 @@ func (c *Copy) plant(ctx context.Context) (host.Tree, error) {
 	close(c.planted)
 	c.mu.Unlock()
 	return tree, nil
+}
+
+// orderly reports whether the program was stopped to be started again.
+func orderly(why error) bool {
+	return errors.Is(why, unit.ErrChanged) || errors.Is(why, errDiverges) || errors.Is(why, errCannotFollow)
 }
 
 // ended reports whether nothing can be started in the tree any more: another node has had it killed, or the guardians were lost.
@@ -245,7 +253,7 @@ func handOver(run *unit.Run) (*unit.Carried, error) {
 // stopped ends a run, with proof, in an orderly way if nothing speaks against it. It returns why the run has ended.
 func (c *Copy) stopped(ctx context.Context, run *unit.Run, tree host.Tree, conf config.Service) error {
 	why := run.Wait()
-	if ctx.Err() != nil || errors.Is(why, unit.ErrChanged) {
+	if ctx.Err() != nil || orderly(why) {
 		run.Stop(ctx, conf, unit.Cut{})
 	}
 	if errors.Is(why, errPrimary) {

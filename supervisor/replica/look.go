@@ -19,6 +19,7 @@ type looking struct {
 	c         *Copy
 	run       *unit.Run
 	following Active        // the copy that it was told to follow
+	failed    int           // so often in a row it could not
 	pause     time.Duration // after a failure
 	again     time.Time     // not before that
 	kept      time.Time     // when its position was kept
@@ -59,7 +60,12 @@ func (l *looking) look(ctx context.Context) bool {
 	c.mu.Lock()
 	active := c.active
 	a := c.asking(active)
+	unprepared := c.diverges(active)
 	c.mu.Unlock()
+	if unprepared {
+		l.run.End(errDiverges)
+		return false
+	}
 	role, why := a.role(ctx)
 	if ctx.Err() != nil {
 		return false
@@ -92,7 +98,8 @@ func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
 		}
 		s.Toward, s.Position = active.Token, 0
 	})
-	if err == nil {
+	kept := err == nil
+	if kept {
 		err = a.order(ctx, a.conf.Replicated.Follow)
 	}
 	if ctx.Err() != nil {
@@ -103,9 +110,15 @@ func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
 		l.again = time.Now().Add(l.pause)
 		c.show(func(s *Shown) { s.Why, s.Position = "follow: "+err.Error(), nil })
 		c.log.Warn("this node's copy cannot follow the primary, trying again", "active", active.Node, "error", err, "after", l.pause)
+		if kept {
+			l.failed++
+		}
+		if c.gaveUpFollowing(l.failed) {
+			l.run.End(errCannotFollow)
+		}
 		return false
 	}
-	l.following, l.pause, l.again = active, 0, time.Time{}
+	l.following, l.failed, l.pause, l.again = active, 0, 0, time.Time{}
 	c.log.Info("this node's copy follows the primary", "active", active.Node, "address", active.Address, "token", active.Token)
 	return true
 }
@@ -124,6 +137,7 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 	c.mu.Lock()
 	c.asked = time.Now()
 	kept, current := c.state, c.active == active
+	c.mending = mending{}
 	c.mu.Unlock()
 	if !current || kept.Followed == active.Token && kept.Toward == 0 && time.Since(l.kept) < keepEvery {
 		c.reached(*p)

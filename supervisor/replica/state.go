@@ -30,7 +30,9 @@ type state struct {
 	Followed int64  `json:"followed"` // the token of the newest promotion whose data the copy has; 0: of none
 	// Toward is the token of the primary that the copy was told to follow, until it has that one's data. Meanwhile nobody knows what it has.
 	Toward   int64  `json:"toward,omitempty"`
-	Position uint64 `json:"position"` // the greatest one that it has told since
+	Position uint64 `json:"position"`           // the greatest one that it has told since
+	Diverges bool   `json:"diverges,omitempty"` // it was promoted, and has not been prepared or recloned since: it may have data that no other copy has
+	Torn     string `json:"torn,omitempty"`     // what has begun to change the stopped copy's data, prepare or reclone, and has not succeeded
 }
 
 func load(s Store, node, service string) (state, error) {

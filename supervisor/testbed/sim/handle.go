@@ -78,7 +78,7 @@ func (t *handle) spawn(spec child.Spec, alive bool) (p *proc, said string, err e
 		return nil, "", fmt.Errorf("start in tree %s: %w: %w", t.id.Name, child.ErrLeaseEnded, err)
 	}
 	if p.argv = spec.Argv; w.plan.Replicated {
-		w.copies.does(t.tree, spec)
+		w.copies.does(t.tree, p, spec)
 	}
 	return p, said, nil
 }

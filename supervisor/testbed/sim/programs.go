@@ -36,6 +36,9 @@ func (ps *programs) startTakes(service string) time.Duration {
 
 // natureOf draws how a program that is started now is going to behave. False: there is no such program.
 func (ps *programs) natureOf(t *tree, program string) (nature, bool) {
+	if program == prepareCommand || program == recloneCommand {
+		return ps.prepareTakes(t), true
+	}
 	if program != mainProgram && program != sideProgram {
 		return ps.helper(program, t), true
 	}

@@ -49,10 +49,15 @@ func (p *Plan) replicated() *config.Replicated {
 	if !p.Replicated {
 		return nil
 	}
-	return &config.Replicated{
+	r := &config.Replicated{
 		Role: []string{roleCommand}, Position: []string{positionCommand}, Promote: []string{promoteCommand}, Follow: []string{followCommand},
 		PositionsFrom: max(1, p.Nodes-1), Interval: 2 * p.Timeout, Timeout: p.Timeout / 4, StateDir: "/state",
+		Attempts: 2,
 	}
+	if p.prepares() {
+		r.Prepare, r.Reclone = []string{prepareCommand}, []string{recloneCommand}
+	}
+	return r
 }
 
 // revision is a copy's data: each write makes one of the one before.
@@ -79,20 +84,22 @@ type copyOf struct {
 // copiesView is the data of the copies. World.mu guards it.
 type copiesView struct {
 	*world
-	rng   *rand.Rand
-	data  map[effectKey]*revision
-	acked map[string]*revision // by service: the newest that was acknowledged
-	notes map[effectKey][]byte
-	wiped int             // how often ZooKeeper has lost its data
-	given map[string]int  // by service: how often an operator has given data up
-	asks  map[string]bool // by service: nobody is promoted until an operator says which data may be lost
-	odd   map[string]int  // by service: what operators and losses had done when somebody was promoted last
+	rng    *rand.Rand
+	data   map[effectKey]*revision
+	acked  map[string]*revision // by service: the newest that was acknowledged
+	notes  map[effectKey][]byte
+	bodies map[effectKey]*body
+	wiped  int             // how often ZooKeeper has lost its data
+	given  map[string]int  // by service: how often an operator has given data up
+	asks   map[string]bool // by service: nobody is promoted until an operator says which data may be lost
+	odd    map[string]int  // by service: what operators and losses had done when somebody was promoted last
 }
 
 func newCopiesView(w *world) copiesView {
 	return copiesView{
 		world: w, rng: w.stream("copies"), data: map[effectKey]*revision{}, acked: map[string]*revision{}, notes: map[effectKey][]byte{}, odd: map[string]int{},
-		asks: map[string]bool{}, given: map[string]int{},
+		bodies: map[effectKey]*body{},
+		asks:   map[string]bool{}, given: map[string]int{},
 	}
 }
 
@@ -154,14 +161,20 @@ func (t *tree) copy() *proc {
 
 // answer is what a command of a copy says, and its exit code, when it is started. World.mu is held.
 func (cv *copiesView) answer(t *tree, spec child.Spec, code int) (string, int) {
-	p := t.copy()
+	p, active := t.copy(), variable(spec, "UNDERSTUDY_ACTIVE_NODE")
 	switch command := spec.Argv[0]; {
+	case command == prepareCommand, command == recloneCommand:
+		if cv.on(t.service, active) == nil {
+			code = 1
+		}
+		return "", code
+	case command == followCommand && p != nil && cv.refuses(t, active):
+		return "", 1
 	case command == roleCommand && p != nil && p.copy.primary:
 		return "", 8
 	case (command == roleCommand || command == promoteCommand || command == followCommand) && p != nil:
 		return "", 0
 	case command == positionCommand && p != nil:
-		active := variable(spec, "UNDERSTUDY_ACTIVE_NODE")
 		if active != "" && active != t.node && (p.copy.follows != active || time.Now().Before(p.copy.synced)) {
 			return "", 0
 		}
@@ -177,16 +190,18 @@ func (cv *copiesView) answer(t *tree, spec child.Spec, code int) (string, int) {
 }
 
 // does carries out a command of a copy, once it was started. World.mu is held.
-func (cv *copiesView) does(t *tree, spec child.Spec) {
-	p := t.copy()
-	if p == nil {
-		return
-	}
-	switch spec.Argv[0] {
-	case followCommand:
-		p.copy.follows, p.copy.synced = variable(spec, "UNDERSTUDY_ACTIVE_NODE"), time.Now().Add(drawn(cv.rng, cv.plan.Timeout/10))
-		cv.say("%s: the copy of %s follows %s", t.node, t.service, p.copy.follows)
-	case promoteCommand:
+func (cv *copiesView) does(t *tree, run *proc, spec child.Spec) {
+	p, active := t.copy(), variable(spec, "UNDERSTUDY_ACTIVE_NODE")
+	switch command := spec.Argv[0]; {
+	case command == prepareCommand, command == recloneCommand:
+		cv.prepares(t, run, active)
+	case run.main:
+		cv.begins(t)
+	case p == nil:
+	case command == followCommand:
+		cv.turns(t, p, active)
+	case command == promoteCommand:
+		cv.bodyOf(t).diverges = true
 		p.copy.primary = true
 		t.aside = ""
 		for _, q := range t.all() {
@@ -204,7 +219,7 @@ func (cv *copiesView) does(t *tree, spec child.Spec) {
 func (cv *copiesView) unpromoted(service, why string) {
 	known := func(reason string) bool {
 		return strings.HasPrefix(reason, "of no copy it is known") || strings.HasSuffix(reason, "it was about to follow the lost primary") ||
-			strings.HasSuffix(reason, ": it has not followed any promoted copy yet")
+			strings.HasSuffix(reason, ": it has not followed any promoted copy yet") || strings.HasSuffix(reason, " has not succeeded")
 	}
 	if _, list, told := strings.Cut(strings.TrimSuffix(why, ")"), " copies have told their position ("); told {
 		why = list

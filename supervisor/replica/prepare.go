@@ -1,0 +1,163 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"understudy/supervisor/config"
+	"understudy/supervisor/host"
+)
+
+// Before a copy follows a primary, the data that it has and the primary has not is taken out of it: by prepare, or all of it by reclone. Both
+// run while the program is stopped, and end when another copy is promoted. A copy whose data one of them has begun to change is not started
+// before one has succeeded.
+
+const (
+	byPrepare = "prepare"
+	byReclone = "reclone"
+)
+
+var (
+	errDiverges     = errors.New("it was the primary, and has to be prepared before it follows another one")
+	errCannotFollow = errors.New("it could not follow the primary")
+)
+
+// mending is what was tried since the copy had the primary's data last.
+type mending struct {
+	failed   int  // so often in a row prepare has failed
+	prepared bool // prepare or reclone has succeeded
+	reclones bool // reclone is next
+	recloned bool // it has succeeded, and is not tried once more
+}
+
+// diverges reports whether a copy has to be prepared before it follows. The caller holds mu.
+func (c *Copy) diverges(active Active) bool {
+	return c.state.Diverges && len(c.conf.Replicated.Prepare) > 0 && active.Node != "" && active.Node != c.cfg.Node
+}
+
+// gaveUpFollowing reports, after so many failures of follow, whether the copy's data has to be changed first.
+func (c *Copy) gaveUpFollowing(failures int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.conf.Replicated
+	if failures < r.Attempts || c.mending.recloned {
+		return false
+	}
+	c.mending.reclones = len(r.Reclone) > 0 && (len(r.Prepare) == 0 || c.mending.prepared)
+	return len(r.Prepare) > 0 || c.mending.reclones
+}
+
+// remedy is what has to run before the program may start. needed without a command: it has to wait for a primary. The caller holds mu.
+func (c *Copy) remedy() (way string, command config.Command, needed bool) {
+	r, torn := c.conf.Replicated, c.state.Torn
+	if c.unread != nil { // it may be torn
+		torn = byPrepare
+	}
+	switch {
+	case len(r.Reclone) > 0 && (c.mending.reclones || torn == byReclone):
+		way, command, needed = byReclone, r.Reclone, true
+	case len(r.Prepare) > 0:
+		way, command, needed = byPrepare, r.Prepare, torn != "" || c.active.Node != ""
+	case len(r.Reclone) > 0 && torn != "" && c.unread == nil: // prepare is in the config no more
+		way, command, needed = byReclone, r.Reclone, true
+	}
+	if c.active.Node == "" || c.active.Node == c.cfg.Node {
+		return way, nil, torn != "" && way != ""
+	}
+	return way, command, needed
+}
+
+// prepare has the data of the stopped copy made such that it can follow the primary. It reports whether the program may start.
+func (c *Copy) prepare(ctx context.Context, tree host.Tree) bool {
+	var pause time.Duration
+	for ctx.Err() == nil {
+		c.mu.Lock()
+		way, command, needed := c.remedy()
+		active, a, turned, talk, held := c.active, c.asking(c.active), c.turned, c.talk, c.held
+		c.mu.Unlock()
+		switch {
+		case held:
+			return false
+		case !needed:
+			return true
+		case command == nil:
+			c.show(func(s *Shown) {
+				*s = Shown{Role: Unknown, Why: "it is stopped until another copy is promoted: " + way + " has not succeeded"}
+			})
+			c.pause(ctx, turned, talk, endless)
+			continue
+		}
+		err := c.mend(ctx, tree, a, active, way, command, turned, talk)
+		switch {
+		case err == nil:
+			return true
+		case ctx.Err() != nil || turned.Err() != nil || talk.Err() != nil:
+			continue
+		case ended(err):
+			c.end(ctx)
+			return false
+		}
+		pause = min(max(2*pause, a.conf.Replicated.Interval), longestPause)
+		c.show(func(s *Shown) { *s = Shown{Role: Unknown, Why: way + ": " + err.Error()} })
+		c.log.Warn("this node's copy cannot be prepared to follow the primary, trying again", "by", way, "active", active.Node, "error", err, "after", pause)
+		c.pause(ctx, turned, talk, pause)
+	}
+	return false
+}
+
+// pause waits for d, or until something has changed.
+func (c *Copy) pause(ctx, turned, talk context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.poke:
+	case <-turned.Done():
+	case <-talk.Done():
+	case <-ctx.Done():
+	}
+}
+
+// mend runs prepare or reclone once. It is killed when another copy is promoted, or a term takes this one. What it leaves behind is killed.
+func (c *Copy) mend(ctx context.Context, tree host.Tree, a asking, active Active, way string, command config.Command, turned, talk context.Context) error {
+	err := c.keepState(func(s *state) {
+		if s.Era != active.Era {
+			s.Era, s.Followed = active.Era, 0
+		}
+		s.Toward, s.Position, s.Torn = active.Token, 0, way
+	})
+	if err != nil {
+		return err
+	}
+	if way == byReclone {
+		c.log.Warn("this node's copy is made anew: its data is replaced by the primary's", "active", active.Node, "address", active.Address)
+	} else {
+		c.log.Info("this node's copy is prepared to follow the primary", "active", active.Node, "address", active.Address)
+	}
+	c.show(func(s *Shown) { *s = Shown{Role: Unknown, Why: way + " runs, to have it follow " + active.Node} })
+	running, enough := context.WithCancel(ctx)
+	defer context.AfterFunc(turned, enough)()
+	defer context.AfterFunc(talk, enough)()
+	began := time.Now()
+	err = a.orderFor(running, command, lasts)
+	enough()
+	if !c.isHeld() && !c.kills(ctx, tree.Kill) { // else the term ends the tree
+		return ctx.Err()
+	}
+	if turned.Err() != nil || talk.Err() != nil {
+		return errors.Join(err, errParted)
+	}
+	c.mu.Lock()
+	if c.mending.failed++; err == nil {
+		c.mending = mending{prepared: true, recloned: way == byReclone}
+	} else if c.mending.failed >= a.conf.Replicated.Attempts {
+		c.mending.reclones = len(a.conf.Replicated.Reclone) > 0
+	}
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	c.log.Info("this node's copy can follow the primary", "by", way, "active", active.Node, "took", time.Since(began).Round(time.Millisecond))
+	return c.keepState(func(s *state) { s.Torn, s.Diverges = "", false })
+}
