@@ -81,7 +81,7 @@ func (c *Copy) Follows() (why string) {
 		return cmp.Or(s.Ill, s.Why, "it does not say that it is a follower")
 	case c.active.Node == "":
 		return "no primary is known"
-	case c.state.Era != c.active.Era || c.state.Followed != c.active.Token || c.state.Toward != 0 || s.Position == nil:
+	case !c.state.has(c.active) || s.Position == nil:
 		return "it does not have the primary's data yet"
 	case time.Since(c.asked) > late:
 		return fmt.Sprintf("it has not said for %v where it is", time.Since(c.asked).Round(time.Second))
@@ -254,58 +254,6 @@ func (c *Copy) forget(finish func() error) {
 	if err := finish(); err != nil {
 		c.log.Debug("the lease of a copy's tree is still held", "error", err)
 	}
-}
-
-// Told is what a copy says when nobody is promoted.
-type Told struct {
-	Era      int64
-	Followed int64
-	Toward   int64
-	Position *uint64
-	Why      string // there is no position
-}
-
-// Tell asks the follower how far its data goes, while nobody is promoted.
-func (c *Copy) Tell(ctx context.Context) Told {
-	c.mu.Lock()
-	a, run, held, kept, unread, talk, stopped := c.asking(Active{}), c.run, c.held, c.state, c.unread, c.talk, c.shown.Why
-	if !held {
-		c.tells.Add(1)
-		defer c.tells.Done()
-	}
-	c.mu.Unlock()
-	ctx, enough := context.WithCancel(ctx)
-	defer enough()
-	defer context.AfterFunc(talk, enough)()
-	t := Told{Era: kept.Era, Followed: kept.Followed, Toward: kept.Toward}
-	switch {
-	case unread != nil:
-		t.Why = "it is not known what it has followed: " + unread.Error()
-		return t
-	case held:
-		t.Why = "it is about to be promoted, or was"
-		return t
-	case run == nil:
-		t.Why = cmp.Or(stopped, errNotRuns.Error())
-		return t
-	case !wait.Closed(run.Ready()):
-		t.Why = "its program is not ready"
-		return t
-	}
-	role, why := a.role(ctx)
-	if role != Follower {
-		if t.Why = why; role == Primary {
-			t.Why = errPrimary.Error()
-			wait.Poke(c.look)
-		}
-		return t
-	}
-	p, why := a.position(ctx)
-	if p != nil && kept.Followed > 0 && kept.Toward == 0 && *p < kept.Position {
-		p, why = nil, fmt.Sprintf("it has lost data: its position is %d, and was %d", *p, kept.Position)
-	}
-	t.Position, t.Why = p, why
-	return t
 }
 
 // asking are the commands of the copy as it runs now. The caller holds mu.

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -18,8 +19,10 @@ const (
 type looking struct {
 	c         *Copy
 	run       *unit.Run
-	following Active        // the copy that it was told to follow
+	active    Active        // the copy that is promoted
+	following Active        // the one that it follows
 	failed    int           // so often in a row it could not
+	refused   string        // why it could not; "": it could
 	pause     time.Duration // after a failure
 	again     time.Time     // not before that
 	kept      time.Time     // when its position was kept
@@ -74,8 +77,11 @@ func (l *looking) look(ctx context.Context) bool {
 		l.run.End(errPrimary)
 	}
 	ready := wait.Closed(l.run.Ready())
+	if l.active != active { // what was said of another one means nothing any more
+		l.active, l.failed, l.refused, l.pause, l.again = active, 0, "", 0, time.Time{}
+	}
 	if role != Unknown || ready {
-		c.show(func(s *Shown) { s.Role, s.Why = role, why })
+		c.show(func(s *Shown) { s.Role, s.Why = role, cmp.Or(why, l.refused) })
 	}
 	switch {
 	case role != Follower || !ready:
@@ -108,7 +114,8 @@ func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
 	if err != nil {
 		l.pause = min(max(2*l.pause, a.conf.Replicated.Interval), longestPause)
 		l.again = time.Now().Add(l.pause)
-		c.show(func(s *Shown) { s.Why, s.Position = "follow: "+err.Error(), nil })
+		l.refused = "follow: " + err.Error()
+		c.show(func(s *Shown) { s.Why, s.Position = l.refused, nil })
 		c.log.Warn("this node's copy cannot follow the primary, trying again", "active", active.Node, "error", err, "after", l.pause)
 		if kept {
 			l.failed++
@@ -118,7 +125,7 @@ func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
 		}
 		return false
 	}
-	l.following, l.failed, l.pause, l.again = active, 0, 0, time.Time{}
+	l.following, l.failed, l.refused, l.pause, l.again = active, 0, "", 0, time.Time{}
 	c.log.Info("this node's copy follows the primary", "active", active.Node, "address", active.Address, "token", active.Token)
 	return true
 }

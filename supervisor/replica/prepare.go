@@ -33,7 +33,7 @@ type mending struct {
 
 // diverges reports whether a copy has to be prepared before it follows. The caller holds mu.
 func (c *Copy) diverges(active Active) bool {
-	return c.state.Diverges && len(c.conf.Replicated.Prepare) > 0 && active.Node != "" && active.Node != c.cfg.Node
+	return c.state.Diverges && len(c.conf.Replicated.Prepare) > 0 && active.Node != ""
 }
 
 // gaveUpFollowing reports, after so many failures of follow, whether the copy's data has to be changed first.
@@ -58,11 +58,11 @@ func (c *Copy) remedy() (way string, command config.Command, needed bool) {
 	case len(r.Reclone) > 0 && (c.mending.reclones || torn == byReclone):
 		way, command, needed = byReclone, r.Reclone, true
 	case len(r.Prepare) > 0:
-		way, command, needed = byPrepare, r.Prepare, torn != "" || c.active.Node != ""
+		way, command, needed = byPrepare, r.Prepare, !c.state.has(c.active)
 	case len(r.Reclone) > 0 && torn != "" && c.unread == nil: // prepare is in the config no more
 		way, command, needed = byReclone, r.Reclone, true
 	}
-	if c.active.Node == "" || c.active.Node == c.cfg.Node {
+	if c.active.Node == "" {
 		return way, nil, torn != "" && way != ""
 	}
 	return way, command, needed

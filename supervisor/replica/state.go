@@ -35,6 +35,11 @@ type state struct {
 	Torn     string `json:"torn,omitempty"`     // what has begun to change the stopped copy's data, prepare or reclone, and has not succeeded
 }
 
+// has reports whether the copy had this promotion's data, and was told of no other since.
+func (s state) has(active Active) bool {
+	return s.Era == active.Era && s.Followed == active.Token && s.Toward == 0
+}
+
 func load(s Store, node, service string) (state, error) {
 	none := state{Node: node, Service: service}
 	raw, err := s.Load()

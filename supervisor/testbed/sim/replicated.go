@@ -231,7 +231,12 @@ func (cv *copiesView) unpromoted(service, why string) {
 func (o *operator) letCount(service string) {
 	o.mu.Lock()
 	asks, chooses := o.copies.asks[service], o.rng.IntN(2) == 0
-	to := o.nodes[o.rng.IntN(len(o.nodes))].name
+	whole := slices.DeleteFunc(slices.Clone(o.nodes), func(n *node) bool {
+		b := o.copies.bodies[effectKey{n.name, service}]
+		return b != nil && b.torn
+	})
+	chooses = chooses || len(whole) < len(o.nodes) // others may be too few to be compared
+	to := whole[o.rng.IntN(len(whole))].name
 	if asks { // from here on data may be lost
 		o.copies.asks[service] = false
 		o.copies.given[service]++

@@ -380,4 +380,12 @@ var sabotages = []sabotage{
 		{"supervisor/copies/judge.go", "need := max(r.From, 1)", "need := min(max(r.From, 1), 1)"},
 		copies,
 	}},
+	{"start a copy whose data is half prepared", []change{
+		{"supervisor/replica/prepare.go", "		return way, nil, torn != \"\" && way != \"\"\n", "		return way, nil, false\n"},
+		copies, preparations,
+	}},
+	{"a previous primary follows without being prepared", []change{
+		{"supervisor/replica/prepare.go", "	return c.state.Diverges && len(c.conf", "	return false && len(c.conf"},
+		copies, preparations,
+	}},
 }

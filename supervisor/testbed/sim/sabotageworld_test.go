@@ -81,3 +81,6 @@ var rewinds = change{"supervisor/testbed/sim/rewind.go", "	rewindsIn   = 4\n	rew
 
 // copies makes the services of every plan replicated.
 var copies = change{"supervisor/testbed/sim/replicated.go", "	replicatedIn   = 7\n	replicatedFrom = 4\n", "	replicatedIn   = 1\n	replicatedFrom = 0\n"}
+
+// preparations have each copy prepared that starts beside a primary whose data it may not have.
+var preparations = change{"supervisor/testbed/sim/preparing.go", "p.Replicated && p.Seed/replicatedIn%2 == 0", "p.Replicated"}

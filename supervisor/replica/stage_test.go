@@ -1,0 +1,232 @@
+package replica
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/child"
+	"understudy/supervisor/config"
+	"understudy/supervisor/host"
+	"understudy/supervisor/unit"
+)
+
+// stage is a guard, its trees, and a database in them, of which a test says what it is.
+type stage struct {
+	host.Guard
+	host.Tree
+
+	mu       sync.Mutex // guards what follows
+	primary  bool
+	hangs    bool // and so do its commands
+	position string
+	mends    map[string]int // exit codes of prepare, reclone and follow; -1: it hangs; -2: and succeeds when it is killed
+	full     bool           // the disk
+	gone     bool           // the tree has ended
+	said     []string       // what was run, but role and position
+	kept     []byte
+	program  *actor
+	kills    int
+}
+
+func (s *stage) Begin(uint64, []byte) error         { return nil }
+func (s *stage) Extend(uint64, time.Duration) error { return nil }
+func (s *stage) Finish(uint64) error                { return nil }
+func (s *stage) NewTree(context.Context, uint64, string, []byte) (host.Tree, error) {
+	return s, nil
+}
+func (s *stage) ID() (json.RawMessage, error) { return nil, nil }
+func (s *stage) Kill(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kills++
+	if s.program != nil {
+		s.program.end(137)
+		s.program = nil
+	}
+	s.primary = false
+	return nil
+}
+func (s *stage) End(ctx context.Context) error {
+	s.mu.Lock()
+	s.gone = false
+	s.mu.Unlock()
+	return s.Kill(ctx)
+}
+
+func (s *stage) Start(_ context.Context, spec child.Spec) (host.Process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return nil, child.ErrTreeEnded
+	}
+	a := &actor{done: make(chan struct{}), onKill: 137}
+	code := 0
+	switch spec.Argv[0] {
+	case "program":
+		s.said = append(s.said, "start")
+		s.program = a
+		return a, nil
+	case "role":
+		if s.hangs {
+			return a, nil
+		}
+		if s.primary {
+			code = exitPrimary
+		}
+	case "position":
+		_, _ = io.WriteString(spec.Stdout, s.position)
+	default:
+		s.said = append(s.said, spec.Argv[0]+" "+value(spec.Env, "UNDERSTUDY_ACTIVE_ADDRESS"))
+		s.primary = spec.Argv[0] == "promote"
+		if code = s.mends[spec.Argv[0]]; code < 0 {
+			if code == -2 {
+				a.onKill = 0
+			}
+			return a, nil
+		}
+	}
+	a.end(code)
+	return a, nil
+}
+
+func value(env []string, name string) (v string) {
+	for _, e := range env {
+		if after, ok := strings.CutPrefix(e, name+"="); ok {
+			v = after
+		}
+	}
+	return v
+}
+
+func (s *stage) Load() ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept == nil {
+		return nil, fs.ErrNotExist
+	}
+	return s.kept, nil
+}
+
+func (s *stage) Save(data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.full {
+		return syscall.ENOSPC
+	}
+	s.kept = data
+	return nil
+}
+
+func (s *stage) heard() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.said, ", ")
+}
+
+func (s *stage) hang(yes bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hangs = yes
+}
+
+func (s *stage) is(primary bool, position string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.primary, s.position = primary, position
+}
+
+// forget returns what was heard, and forgets it.
+func (s *stage) forget() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	said := strings.Join(s.said, ", ")
+	s.said = nil
+	return said
+}
+
+// ends has a command end with this code from now on.
+func (s *stage) ends(command string, code int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mends == nil {
+		s.mends = map[string]int{}
+	}
+	s.mends[command] = code
+}
+
+// actor is a process.
+type actor struct {
+	once sync.Once
+	done chan struct{}
+	code int
+
+	onKill int
+}
+
+func (a *actor) end(code int) {
+	a.once.Do(func() {
+		a.code = code
+		close(a.done)
+	})
+}
+func (a *actor) Pid() int                   { return 7 }
+func (a *actor) Done() <-chan struct{}      { return a.done }
+func (a *actor) AskRest(syscall.Signal) int { return 0 }
+func (a *actor) Astray() string             { return "" }
+func (a *actor) Kill(context.Context) error { a.end(a.onKill); return nil }
+func (a *actor) Signal(syscall.Signal) error {
+	a.end(0)
+	return nil
+}
+func (a *actor) Wait(ctx context.Context) (child.ExitStatus, error) {
+	select {
+	case <-a.done:
+		return child.ExitStatus{Code: a.code}, nil
+	case <-ctx.Done():
+		return child.ExitStatus{}, context.Cause(ctx)
+	}
+}
+
+// follows runs a copy while f looks at it, in virtual time.
+func follows(t *testing.T, f func(t *testing.T, s *stage, c *Copy)) {
+	followsWith(t, config.Replicated{}, nil, f)
+}
+
+// followsWith runs a copy with these commands beside the others, and what was kept of it.
+func followsWith(t *testing.T, more config.Replicated, kept []byte, f func(t *testing.T, s *stage, c *Copy)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{position: "5", kept: kept}
+		commands := unit.NewCommands(func() host.Guard { return s }, func() time.Duration { return time.Hour })
+		u := unit.New(unit.Config{Service: "db", Node: "n", Cluster: t.Name(), Logger: hclog.NewNullLogger(), Commands: commands})
+		conf := config.DefaultService("program")
+		conf.Replicated = &config.Replicated{
+			Role: []string{"role"}, Position: []string{"position"}, Promote: []string{"promote"}, Follow: []string{"follow"},
+			PositionsFrom: 1, Interval: time.Second, Timeout: 5 * time.Second, Prepare: more.Prepare, Reclone: more.Reclone, Attempts: 2,
+		}
+		c := New(Config{
+			Service: "db", Node: "n", Unit: u, Commands: commands, Logger: hclog.NewNullLogger(), News: func() {}, Store: func(string) Store { return s },
+		}, conf)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			c.Keep(ctx)
+		}()
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		f(t, s, c)
+		cancel()
+		<-done
+		u.Close()
+	})
+}

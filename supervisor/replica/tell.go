@@ -1,0 +1,61 @@
+package replica
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"understudy/supervisor/wait"
+)
+
+// Told is what a copy says when nobody is promoted.
+type Told struct {
+	Era      int64
+	Followed int64
+	Toward   int64
+	Position *uint64
+	Why      string // there is no position
+}
+
+// Tell asks the follower how far its data goes, while nobody is promoted.
+func (c *Copy) Tell(ctx context.Context) Told {
+	c.mu.Lock()
+	a, run, held, kept, unread, talk, stopped := c.asking(Active{}), c.run, c.held, c.state, c.unread, c.talk, c.shown.Why
+	if !held {
+		c.tells.Add(1)
+		defer c.tells.Done()
+	}
+	c.mu.Unlock()
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	defer context.AfterFunc(talk, enough)()
+	t := Told{Era: kept.Era, Followed: kept.Followed, Toward: kept.Toward}
+	switch {
+	case unread != nil:
+		t.Why = "it is not known what it has followed: " + unread.Error()
+		return t
+	case held:
+		t.Why = "it is about to be promoted, or was"
+		return t
+	case run == nil:
+		t.Why = cmp.Or(stopped, errNotRuns.Error())
+		return t
+	case !wait.Closed(run.Ready()):
+		t.Why = "its program is not ready"
+		return t
+	}
+	role, why := a.role(ctx)
+	if role != Follower {
+		if t.Why = why; role == Primary {
+			t.Why = errPrimary.Error()
+			wait.Poke(c.look)
+		}
+		return t
+	}
+	p, why := a.position(ctx)
+	if p != nil && kept.Followed > 0 && kept.Toward == 0 && *p < kept.Position {
+		p, why = nil, fmt.Sprintf("it has lost data: its position is %d, and was %d", *p, kept.Position)
+	}
+	t.Position, t.Why = p, why
+	return t
+}
