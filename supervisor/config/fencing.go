@@ -23,11 +23,11 @@ type FenceMethod struct {
 
 // FenceOne is one method; exactly one field is set.
 type FenceOne struct {
-	Agent      *FenceAsk     `yaml:"agent,omitempty" oneof:"method" doc:"Ask the old node's own supervisor, or its guardians. Requires fencing.agent at the top of the file, on every node."`
-	Exec       *FenceExec    `yaml:"exec,omitempty" oneof:"method" doc:"A command that succeeds only once the old node is dead."`
-	SSH        *FenceSSH     `yaml:"ssh,omitempty" oneof:"method" doc:"Log in on the old node's host, and have 'understudy fence kill-local' kill the program there and prove it."`
-	HTTP       *FenceHTTP    `yaml:"http,omitempty" oneof:"method" doc:"A request whose answer has a certain status only once the old node is dead."`
-	FenceAgent *FenceProgram `yaml:"fence_agent,omitempty" oneof:"method" doc:"One of ClusterLabs' fence agents, which switches the old node off, and checks that it is off."`
+	Agent      *FenceAsk     `yaml:"agent,omitempty" oneof:"method" doc:"Ask the previous node's own supervisor, or its guardians. Requires fencing.agent at the top of the file, on every node."`
+	Exec       *FenceExec    `yaml:"exec,omitempty" oneof:"method" doc:"A command that succeeds only once the previous node is dead."`
+	SSH        *FenceSSH     `yaml:"ssh,omitempty" oneof:"method" doc:"Log in on the previous node's host, and have 'understudy fence kill-local' kill the program there and prove it."`
+	HTTP       *FenceHTTP    `yaml:"http,omitempty" oneof:"method" doc:"A request whose answer has a certain status only once the previous node is dead."`
+	FenceAgent *FenceProgram `yaml:"fence_agent,omitempty" oneof:"method" doc:"One of ClusterLabs' fence agents, which switches the previous node off, and checks that it is off."`
 }
 
 // FenceAsk asks the agent that the breadcrumb names.
@@ -47,7 +47,7 @@ type FenceSSH struct {
 	User       string            `yaml:"user" doc:"The user to log in as."`
 	KeyFile    string            `yaml:"key_file" doc:"The private key, without a passphrase. An absolute path."`
 	KnownHosts string            `yaml:"known_hosts" doc:"The file of known host keys, as for ssh. An absolute path. Other hosts are refused."`
-	Address    string            `yaml:"address,omitempty" doc:"Where to log in, as host:port. {host}, {node} and the like are filled in. Default: {host}:22, with the old host's own name, or with plugs {plug}:22."`
+	Address    string            `yaml:"address,omitempty" doc:"Where to log in, as host:port. {host}, {node} and the like are filled in. Default: {host}:22, with that host's own name, or with plugs {plug}:22."`
 	Command    string            `yaml:"command,omitempty" doc:"What to run there. The facts about the program are appended. Default: understudy fence kill-local."`
 	Plugs      map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with its host. This method fences no other node. Default: any node in the record of the active node, on a host in known_hosts."`
 	Timeout    time.Duration     `yaml:"timeout" doc:"How long it may take."`
@@ -59,7 +59,7 @@ type FenceHTTP struct {
 	Method     string            `yaml:"method,omitempty" doc:"The request's method. Default: POST."`
 	Headers    map[string]string `yaml:"headers,omitempty" doc:"Header lines, by name."`
 	Body       string            `yaml:"body,omitempty" doc:"The request's body."`
-	Status     []int             `yaml:"status,flow,omitempty" doc:"Which statuses mean that the old node is dead. Default: 200 to 299."`
+	Status     []int             `yaml:"status,flow,omitempty" doc:"Which statuses mean that the previous node is dead. Default: 200 to 299."`
 	BearerFile string            `yaml:"bearer_file,omitempty" doc:"The file with a bearer token, an absolute path."`
 	CAFile     string            `yaml:"ca_file,omitempty" doc:"The authorities that sign for the server, in PEM. An absolute path. Default: the system's."`
 	Plugs      map[string]string `yaml:"plugs,omitempty" doc:"The nodes that it may fence, each with its value for {plug}, such as a power controller. This method fences no other node. Default: any node in the record of the active node, if the URL's host has no part of it."`

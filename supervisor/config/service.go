@@ -25,7 +25,7 @@ type Service struct {
 	Precheck     Precheck      `yaml:"precheck,omitempty" doc:"A check on a standby. While it fails, the node does not wait for the lock."`
 	Replicated   *Replicated   `yaml:"replicated,omitempty" doc:"The program runs on every node that has the service, and one copy is promoted."`
 	Hooks        Hooks         `yaml:"hooks,omitempty" doc:"Commands that are run when the service's state changes on this node."`
-	Fencing      Fencing       `yaml:"fencing" doc:"How to make sure that the old active node is dead when nothing else proves it."`
+	Fencing      Fencing       `yaml:"fencing" doc:"How to make sure that the previous active node is dead when nothing else proves it."`
 }
 
 // MainProcess is the name of the only process of a service that is written with command:.
