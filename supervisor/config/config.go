@@ -23,9 +23,9 @@ type Config struct {
 
 // document is the file as it is written. Its fields are read in their order: services start from the defaults.
 type document struct {
-	Node     nodeKey `yaml:"node" doc:"This node's name, unique in the cluster. Or what differs on single nodes: a mapping of their names to http, fencing and watchdog. Default: the host's name; 'run --node' gives another."`
+	Node     nodeKey `yaml:"node" doc:"This node's name, unique in the cluster. Or what differs on single nodes, as a mapping of their names to http, fencing and watchdog. Default: the host's name, unless 'run --node' gives another."`
 	Config   `yaml:",inline"`
-	Defaults written          `yaml:"defaults,omitempty" doc:"Any key of a service, for all services. A service's own value wins; env and limits are merged by name."`
+	Defaults written          `yaml:"defaults,omitempty" doc:"Any key of a service, for all services. A service's own value wins. env and limits are merged by name."`
 	Include  []string         `yaml:"include,omitempty" doc:"More files with services:, each a path or a glob, relative to this file."`
 	Services map[string]entry `yaml:"services" doc:"What runs on one node at a time, by name."`
 }

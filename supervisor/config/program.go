@@ -12,21 +12,21 @@ import (
 // Program is a command and the world it runs in: the keys that a service and a process have in common. What a service
 // with processes: gives of them holds for each of its processes, but for command, ready and log.file.
 type Program struct {
-	Command     Command           `yaml:"command,flow,omitempty" oneof:"program" doc:"The program and its arguments: a list, or one string that is split as a shell would split words. No shell runs it."`
-	WorkingDir  string            `yaml:"working_dir,omitempty" doc:"The directory it starts in, an absolute path. Default: the supervisor's own; with user, the root directory."`
+	Command     Command           `yaml:"command,flow,omitempty" oneof:"program" doc:"The program and its arguments, as a list, or as one string that is split as a shell would split words. It runs without a shell."`
+	WorkingDir  string            `yaml:"working_dir,omitempty" doc:"The directory it starts in, an absolute path. Default: the supervisor's own, or with user the root directory."`
 	User        string            `yaml:"user,omitempty" doc:"The user that it runs as, a name or a number, with that user's supplementary groups. Default: the supervisor's own."`
 	Group       string            `yaml:"group,omitempty" doc:"Its group, a name or a number. Default: the user's."`
 	Umask       *Umask            `yaml:"umask,omitempty" doc:"The permissions that new files do not get, in octal. Default: the supervisor's own."`
 	Env         map[string]string `yaml:"env,omitempty" doc:"Variables of its environment. They win over those of env_file."`
 	EnvFile     string            `yaml:"env_file,omitempty" doc:"A file of KEY=VALUE lines, read at each start. An absolute path."`
-	InheritEnv  InheritEnv        `yaml:"inherit_env,flow" doc:"What it gets of the supervisor's own environment: true for all, false for nothing, or a list of names. Unless it is true, PATH is systemd's default if it is neither listed nor set."`
+	InheritEnv  InheritEnv        `yaml:"inherit_env,flow" doc:"What it gets of the supervisor's own environment. true means all, false nothing, and a list of names these alone. Unless it is true, PATH is systemd's default if it is neither listed nor set."`
 	Limits      map[string]Limit  `yaml:"limits,omitempty" doc:"Resource limits, each a number, a size such as 50MiB, unlimited, or {soft: ..., hard: ...}. Default: the supervisor's own."`
 	Nice        *int              `yaml:"nice,omitempty" doc:"Its scheduling priority, from -20 (first) to 19 (last). Default: the supervisor's own."`
 	OOMScoreAdj *int              `yaml:"oom_score_adj,omitempty" doc:"How soon the kernel kills it when memory is short, from -1000 (never) to 1000 (first). Default: the supervisor's own."`
-	NoNewPrivs  bool              `yaml:"no_new_privileges" doc:"Whether running a program never gives it, or anything that it starts, more rights: setuid programs such as sudo, and file capabilities, give none."`
-	Caps        Capabilities      `yaml:"capabilities,omitempty" doc:"Which of root's rights it has. Default: the supervisor's own; with user, nothing."`
+	NoNewPrivs  bool              `yaml:"no_new_privileges" doc:"Whether running a program never gives it, or anything that it starts, more rights. Setuid programs such as sudo, and file capabilities, then give none."`
+	Caps        Capabilities      `yaml:"capabilities,omitempty" doc:"The Linux capabilities of the program. Default: the supervisor's own, or with user none."`
 	StopSignal  Signal            `yaml:"stop_signal" doc:"The signal that asks it to stop."`
-	StopTimeout time.Duration     `yaml:"stop_timeout" doc:"How long it may take to stop before its whole tree is killed. The end of the lease may come sooner."`
+	StopTimeout time.Duration     `yaml:"stop_timeout" doc:"How long it may take to stop before all of its processes are killed. The end of the lease may come sooner."`
 	Ready       Ready             `yaml:"ready,omitempty" doc:"When it counts as ready. Default: as soon as it has started."`
 	Log         LogFile           `yaml:"log,omitempty" doc:"A file that its output goes to. Default: the supervisor's own stdout and stderr."`
 }
@@ -36,16 +36,16 @@ type Process struct {
 	Name    string `yaml:"name" doc:"Its name within the service."`
 	Program `yaml:",inline"`
 	// Oneshot: it counts as ready once it has ended with success; what it did is undone by Undo when the service stops.
-	Oneshot bool    `yaml:"oneshot" doc:"It runs to its end; the next one starts when it has ended with success."`
-	Undo    Command `yaml:"undo,flow,omitempty" doc:"The command that undoes a oneshot when the service stops. It has to succeed also if there is nothing to undo: until it does, the lock is kept."`
+	Oneshot bool    `yaml:"oneshot" doc:"It runs to its end. The next one starts when it has ended with success."`
+	Undo    Command `yaml:"undo,flow,omitempty" doc:"The command that undoes a oneshot when the service stops. It has to succeed also if there is nothing to undo. Until it succeeds, the node keeps the lock."`
 	Undone  Command `yaml:"undone,flow,omitempty" doc:"A command that shows with exit code 0 that nothing is left to undo. It is asked if an undo has failed, and before undo if a supervisor was killed."`
 	// NeedsProof is of any process: what it leaves may be beyond this host.
-	NeedsProof bool `yaml:"needs_proof" doc:"After the loss of this host no delay is a proof that it is dead: another node starts the service only after a fencing method, an agent, a later boot of the host or an operator has proved it."`
+	NeedsProof bool `yaml:"needs_proof" doc:"After the loss of this host no delay is a proof that it is dead. Another node starts the service only after a fencing method, an agent, a later boot of the host or an operator has proved it."`
 	// UndoTimeout is for each effect of its own; another node that has no proof waits for all of them.
 	UndoTimeout time.Duration `yaml:"undo_timeout,omitempty" doc:"How long undo may take before it is killed, and tried again. A node that takes over without a proof that this one is dead waits as long as all oneshots of the service together may take."`
 	// In place of Command; see Members.
-	Address *Address          `yaml:"address,omitempty" oneof:"program" doc:"In place of a command: an IP address that is set here in the order of the programs, and removed when the service stops. As address of the service."`
-	OCF     string            `yaml:"ocf,omitempty" oneof:"program" doc:"In place of a command: an OCF resource agent, as PROVIDER:NAME. Its start action runs as a oneshot, stop undoes it, and monitor watches it."`
+	Address *Address          `yaml:"address,omitempty" oneof:"program" doc:"In place of a command, an IP address that is set here in the order of the programs, and removed when the service stops. As address of the service."`
+	OCF     string            `yaml:"ocf,omitempty" oneof:"program" doc:"In place of a command, an OCF resource agent, as PROVIDER:NAME. Its start action runs as a oneshot, stop undoes it, and monitor watches it."`
 	Sets    *Address          `yaml:"-"` // the address that this program of Members sets
 	Keeps   bool              `yaml:"-"` // this program of Members keeps an address
 	Params  map[string]string `yaml:"params,omitempty" doc:"The parameters of the OCF resource agent. All users of the host can see them."`

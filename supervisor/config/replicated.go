@@ -7,15 +7,15 @@ import (
 
 // Replicated says how the copies of a program are told apart and steered: it runs on every node, and one copy is promoted.
 type Replicated struct {
-	Address       string        `yaml:"address,omitempty" doc:"How other nodes reach this node's copy: a host's name or an address. Default: the host's name."`
-	Role          Command       `yaml:"role,flow,omitempty" doc:"Tells what the copy on this node is: exit code 0 for a follower, 8 for the primary. Anything else means that it is not known."`
-	Position      Command       `yaml:"position,flow,omitempty" doc:"Prints how far the copy's data goes, as one number, or nothing where that is not known: while it does not follow the primary in UNDERSTUDY_ACTIVE_ADDRESS, if that is set."`
-	Promote       Command       `yaml:"promote,flow,omitempty" doc:"Makes the copy on this node the primary. It is done once role says so."`
+	Address       string        `yaml:"address,omitempty" doc:"How other nodes reach this node's copy, as a host's name or an address. Default: the host's name."`
+	Role          Command       `yaml:"role,flow,omitempty" doc:"Shows what the copy on this node is, by exit code 0 for a follower and 8 for the primary. Anything else means that it is not known."`
+	Position      Command       `yaml:"position,flow,omitempty" doc:"Prints how far the copy's data goes, as one number, or nothing where that is not known. If UNDERSTUDY_ACTIVE_ADDRESS is set, it is not known while the copy does not follow that primary."`
+	Promote       Command       `yaml:"promote,flow,omitempty" doc:"Makes the copy on this node the primary. It is done once role reports a primary."`
 	Follow        Command       `yaml:"follow,flow,omitempty" doc:"Has the copy on this node follow the primary in UNDERSTUDY_ACTIVE_ADDRESS. It may be run again at any time."`
-	Prepare       Command       `yaml:"prepare,omitempty,flow" doc:"Makes the stopped copy's data such that it can follow the primary in UNDERSTUDY_ACTIVE_ADDRESS, before each start while one is promoted, as pg_rewind does. It has no time limit."`
-	Reclone       Command       `yaml:"reclone,omitempty,flow" doc:"Replaces the stopped copy's data by the primary's, after prepare or follow has failed so many times as attempts says. It has no time limit."`
-	Attempts      int           `yaml:"attempts" doc:"How many times in a row follow may fail before the copy is stopped and prepared, and prepare before the copy is recloned."`
-	PositionsFrom int           `yaml:"positions_from" doc:"How many copies must have told their position before any is promoted. With N copies, of which W hold a write before it is acknowledged, N - W + 1 of them lose none."`
+	Prepare       Command       `yaml:"prepare,omitempty,flow" doc:"Makes the stopped copy's data such that it can follow the primary in UNDERSTUDY_ACTIVE_ADDRESS, as pg_rewind does. It runs before a start beside a primary whose data this copy may not have, without a time limit."`
+	Reclone       Command       `yaml:"reclone,omitempty,flow" doc:"Replaces the stopped copy's data by the primary's, after prepare or follow has failed attempts times in a row. It has no time limit."`
+	Attempts      int           `yaml:"attempts" doc:"How many times in a row follow may fail before the copy is stopped and prepared. After as many failures of prepare the copy is recloned."`
+	PositionsFrom int           `yaml:"positions_from" doc:"How many copies must have reported their position before any is promoted. With N copies, of which W hold a write before it is acknowledged, N - W + 1 of them lose none."`
 	MaxLag        Size          `yaml:"max_lag" doc:"How far behind the best copy one may be, by their positions, that is promoted for its priority."`
 	Interval      time.Duration `yaml:"interval" doc:"How often role and position are asked."`
 	Timeout       time.Duration `yaml:"timeout" doc:"How long each of these commands may take before it is killed and has failed."`

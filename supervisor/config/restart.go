@@ -9,10 +9,10 @@ import (
 // Restart says what follows the end of a child. GiveUpAfter failures within Within hand the lock to another node, and
 // this one does not stand again for RejoinAfter; 0 failures means that it never gives up.
 type Restart struct {
-	Policy      RestartPolicy `yaml:"policy" doc:"on-failure: after a failure, here. always: after success too. never: hand over."`
-	Delay       time.Duration `yaml:"delay" doc:"How long to wait before the first restart; it doubles with each failure."`
+	Policy      RestartPolicy `yaml:"policy" doc:"on-failure restarts it here after a failure, and exit code 0 gives the service to another node. always restarts it here after success too. never gives the service to another node."`
+	Delay       time.Duration `yaml:"delay" doc:"How long to wait before the first restart. The delay doubles with each failure."`
 	MaxDelay    time.Duration `yaml:"max_delay" doc:"The longest delay."`
-	GiveUpAfter int           `yaml:"give_up_after" doc:"After how many failures the service is given to another node; 0 for never."`
+	GiveUpAfter int           `yaml:"give_up_after" doc:"After how many failures the service is given to another node. 0 means never."`
 	Within      time.Duration `yaml:"within" doc:"The time in which failures are counted."`
 	RejoinAfter time.Duration `yaml:"rejoin_after" doc:"How long a node on which the service failed waits before it tries again."`
 }

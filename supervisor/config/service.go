@@ -9,23 +9,23 @@ import (
 // its key in the JSON schema; `oneof` names a group of keys of which one may be given.
 type Service struct {
 	// Processes has at least one item. A service written with command: has one, named MainProcess.
-	Processes    []Process     `yaml:"processes,omitempty" oneof:"program" doc:"Several programs as one unit, in order: each starts once the one before it is ready, and they stop in reverse. In place of command."`
-	Address      Addresses     `yaml:"address,omitempty" doc:"IP addresses that move with the service: one, a list, or {ip, device, announce}. They are set before the programs start, and removed after they are dead."`
-	Election     Election      `yaml:"election" doc:"race: the first candidate becomes active. queue: candidates take turns in the order they came."`
-	Contain      Contain       `yaml:"contain" doc:"How the process tree is contained. auto takes the best way that works here; strict is auto without the last resort. One supervisor contains all its services in one way."`
+	Processes    []Process     `yaml:"processes,omitempty" oneof:"program" doc:"Several programs as one unit, in order. Each starts once the one before it is ready, and they stop in reverse. In place of command."`
+	Address      Addresses     `yaml:"address,omitempty" doc:"IP addresses that move with the service, as one, a list, or {ip, device, announce}. They are set before the programs start, and removed after they are dead."`
+	Election     Election      `yaml:"election" doc:"With race, the first candidate becomes active. With queue, candidates take turns in the order they came."`
+	Contain      Contain       `yaml:"contain" doc:"How the processes of the program are contained. auto takes the best way that works here. strict is auto without the last resort. One supervisor contains all its services in one way."`
 	Priority     int           `yaml:"priority" doc:"Nodes with a higher number are preferred."`
 	Failback     bool          `yaml:"failback" doc:"Whether a preferred node that returns takes the service back. Without it, a running service is not disturbed. A node that gives the service up each time waits twice as long before the next time."`
 	Eligible     bool          `yaml:"eligible" doc:"Whether this node may ever become active."`
 	Moves        Moves         `yaml:"moves" doc:"A service that has moved more often than this stays where it is until an operator resumes it."`
-	OnLoss       OnLoss        `yaml:"on_zookeeper_loss" doc:"What follows when ZooKeeper acknowledges nothing until the lease ends. stop: the programs are stopped. failsafe: they continue as long as every other node of the service, asked through its agent, sees no ZooKeeper either and agrees not to start the service. Requires fencing.agent, on all nodes; in force from the next activation on."`
-	GraceDelay   time.Duration `yaml:"grace_delay" doc:"How long to wait for a previous active node that cannot be asked."`
+	OnLoss       OnLoss        `yaml:"on_zookeeper_loss" doc:"What follows when ZooKeeper acknowledges nothing until the lease ends. With stop, the programs are stopped. With failsafe, they continue as long as every other node of the service, asked through its agent, sees no ZooKeeper either and agrees not to start the service. Requires fencing.agent, on all nodes. A change takes effect at the next activation."`
+	GraceDelay   time.Duration `yaml:"grace_delay" doc:"How long to wait before the program starts, if the previous active node cannot be asked and no other proof shows that its program is dead."`
 	ReloadSignal Signal        `yaml:"reload_signal" doc:"What 'understudy reload' sends to each process of the service."`
 	Restart      Restart       `yaml:"restart" doc:"What follows when a process ends without an order."`
-	Health       Health        `yaml:"health,omitempty" doc:"A check of the running service. A service that fails it is restarted here; after restart.give_up_after failures it is given to another node."`
+	Health       Health        `yaml:"health,omitempty" doc:"A check of the running service. A service that fails it is restarted here, and after restart.give_up_after failures it is given to another node."`
 	Precheck     Precheck      `yaml:"precheck,omitempty" doc:"A check on a standby. While it fails, the node does not wait for the lock."`
 	Replicated   *Replicated   `yaml:"replicated,omitempty" doc:"The program runs on every node that has the service, and one copy is promoted."`
 	Hooks        Hooks         `yaml:"hooks,omitempty" doc:"Commands that are run when the service's state changes on this node."`
-	Fencing      Fencing       `yaml:"fencing" doc:"How to make sure that the old active node is dead when nothing else proves it."`
+	Fencing      Fencing       `yaml:"fencing" doc:"How to make sure that the previous active node is dead when nothing else proves it."`
 }
 
 // MainProcess is the name of the only process of a service that is written with command:.
@@ -33,14 +33,14 @@ const MainProcess = "main"
 
 // Moves bounds how often a service moves from node to node, over all nodes; Max 0 means that nothing bounds it.
 type Moves struct {
-	Max    int           `yaml:"max" doc:"How many unplanned moves are allowed; 0 for no limit."`
+	Max    int           `yaml:"max" doc:"How many unplanned moves are allowed. 0 means no limit."`
 	Within time.Duration `yaml:"within" doc:"The time in which moves are counted."`
 }
 
 // Hooks are run when the service's state changes on this node. A hook without a command is not there.
 type Hooks struct {
 	OnActive  Hook `yaml:"on_active,omitempty" doc:"Runs once the service is ready here. If it fails, the service does not count as active."`
-	OnStandby Hook `yaml:"on_standby,omitempty" doc:"Runs when the supervisor starts, and after each term here; nothing waits for it."`
+	OnStandby Hook `yaml:"on_standby,omitempty" doc:"Runs when the supervisor starts, and after each activation here. The supervisor does not wait for it."`
 	OnFence   Hook `yaml:"on_fence,omitempty" doc:"Runs after the previous active node had to be fenced, with the result."`
 	OnGiveUp  Hook `yaml:"on_give_up,omitempty" doc:"Runs when this node gives the service up after too many failures."`
 }

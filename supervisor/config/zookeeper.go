@@ -9,12 +9,12 @@ import (
 type ZooKeeper struct {
 	Servers           []Server      `yaml:"servers,flow" doc:"The servers of the ensemble, each as host:port."`
 	Root              string        `yaml:"root" doc:"The path in ZooKeeper that everything is below."`
-	Profile           Profile       `yaml:"profile,omitempty" doc:"fast, normal or wide: defaults of session_timeout and grace_delay that go together (2s and 500ms, 6s and 2s, 15s and 3s). Default: as normal."` // read first
+	Profile           Profile       `yaml:"profile,omitempty" doc:"fast, normal or wide. It sets defaults of session_timeout and grace_delay that go together (2s and 500ms, 6s and 2s, 15s and 3s). Default: as normal."` // read first
 	SessionTimeout    time.Duration `yaml:"session_timeout" doc:"How long after its last sign of life a node's session expires, and other nodes take over."`
-	MinSessionTimeout time.Duration `yaml:"min_session_timeout,omitempty" doc:"The least that any server ever grants a session, also while servers are restarted with another config. The lease counts with 12/7 of it at most, so that it ends in time even if no supervisor has read the grant. A session with a smaller grant is ended. Default: not known."`
+	MinSessionTimeout time.Duration `yaml:"min_session_timeout,omitempty" doc:"The shortest session timeout that any server may grant, also while servers are restarted with another config. The lease counts with 12/7 of it at most, so that it ends in time even if no supervisor has read the grant. A session with a smaller grant is ended. Default: not known."`
 	Auth              *Auth         `yaml:"auth,omitempty" doc:"Credentials. With them, everything that is created is for their owner only."`
-	TrustedNetwork    bool          `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep unauthorized clients from them. With auth, and unless this is true, a session's end does not prove that a previous active node has stopped: a node that cannot ask it waits for at least 7/12 + 1/20 of its session timeout. Without auth this has no effect: the network counts as trusted."`
-	TLS               *TLS          `yaml:"tls,omitempty" doc:"Speak TLS with the servers; servers: then has their secure ports. {} trusts the authorities that this machine trusts."`
+	TrustedNetwork    bool          `yaml:"trusted_network" doc:"Whether a firewall, or client certificates that the servers demand, keep unauthorized clients from them. With auth, and unless this is true, a session's end does not prove that a previous active node has stopped, because such a client could have ended the session early. A node that cannot ask the previous one then waits for at least 7/12 + 1/20 of the session timeout. Without auth this has no effect, because the network counts as trusted."`
+	TLS               *TLS          `yaml:"tls,omitempty" doc:"Speak TLS with the servers. The key servers then lists their secure ports. {} trusts the authorities that this machine trusts."`
 }
 
 // TLS names what connections are secured with. The files are read anew for each connection.
