@@ -98,11 +98,10 @@ func (a asking) position(ctx context.Context) (p *uint64, why string) {
 }
 
 func (a asking) order(ctx context.Context, command config.Command) error {
-	return a.orderFor(ctx, command, a.conf.Replicated.Timeout)
+	return failure(a.run(ctx, command))
 }
 
-func (a asking) orderFor(ctx context.Context, command config.Command, limit time.Duration) error {
-	said, code, err := a.runFor(ctx, command, limit)
+func failure(said string, code int, err error) error {
 	if err == nil && code != 0 {
 		err = fmt.Errorf("exit code %d%s", code, probe.LastLine([]byte(said)))
 	}

@@ -29,6 +29,14 @@ type mending struct {
 	prepared bool // prepare or reclone has succeeded
 	reclones bool // reclone is next
 	recloned bool // it has succeeded, and is not tried once more
+	doubtful bool // the program has ended by itself before it had the primary's data again
+}
+
+// doubt notes that the program, which has begun then, has ended by itself.
+func (c *Copy) doubt(began time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mending.doubtful = c.asked.Before(began)
 }
 
 // diverges reports whether a copy has to be prepared before it follows. The caller holds mu.
@@ -58,7 +66,7 @@ func (c *Copy) remedy() (way string, command config.Command, needed bool) {
 	case len(r.Reclone) > 0 && (c.mending.reclones || torn == byReclone):
 		way, command, needed = byReclone, r.Reclone, true
 	case len(r.Prepare) > 0:
-		way, command, needed = byPrepare, r.Prepare, !c.state.has(c.active)
+		way, command, needed = byPrepare, r.Prepare, c.mending.doubtful || !c.state.has(c.active)
 	case len(r.Reclone) > 0 && torn != "" && c.unread == nil: // prepare is in the config no more
 		way, command, needed = byReclone, r.Reclone, true
 	}
@@ -140,8 +148,12 @@ func (c *Copy) mend(ctx context.Context, tree host.Tree, a asking, active Active
 	defer context.AfterFunc(turned, enough)()
 	defer context.AfterFunc(talk, enough)()
 	began := time.Now()
-	err = a.orderFor(running, command, lasts)
+	said, code, err := a.runFor(running, command, lasts)
 	enough()
+	if said != "" {
+		c.log.Info("output of "+way, "output", said)
+	}
+	err = failure(said, code, err)
 	if !c.isHeld() && !c.kills(ctx, tree.Kill) { // else the term ends the tree
 		return ctx.Err()
 	}

@@ -149,6 +149,24 @@ func TestACopyWhoseTreeEndsWhileItIsPreparedGetsAnother(t *testing.T) {
 	})
 }
 
+// A copy that had the primary's data may have lost it since.
+func TestACopyThatDoesNotComeBackIsPrepared(t *testing.T) {
+	followsWith(t, prepares, []byte(`{"node":"n","service":"db","era":1,"followed":9}`), func(t *testing.T, s *stage, c *Copy) {
+		fails := func() {
+			s.mu.Lock()
+			s.program.end(1)
+			s.mu.Unlock()
+		}
+		c.Learn(other)
+		settles(t, s, 2*time.Second, "start, follow 10.0.0.2")
+		fails()
+		s.is(false, "")
+		settles(t, s, 2*time.Second, "start, follow 10.0.0.2")
+		fails()
+		settles(t, s, 3*time.Second, "prepare 10.0.0.2, start, follow 10.0.0.2")
+	})
+}
+
 // A full disk says nothing of the copy's data.
 func TestAFullDiskStopsNoFollower(t *testing.T) {
 	followsWith(t, reclones, nil, func(t *testing.T, s *stage, c *Copy) {

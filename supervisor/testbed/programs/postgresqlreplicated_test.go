@@ -166,14 +166,16 @@ func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
 	}
 	r.l.check(t, p.Addr+r.port)
 
-	// A copy whose rewinding was broken off is made anew.
+	// A copy that has lost a part of its data cannot be rewound, and is made anew.
 	lost := r.others(p)[0]
 	r.sups[lost.Name].Stop(t)
-	must(t, os.RemoveAll(filepath.Join(r.dirs[lost.Name], "base")))
-	must(t, os.WriteFile(r.dirs[lost.Name]+".like", []byte(p.Addr+"\n"), 0o644))
-	must(t, os.WriteFile(r.dirs[lost.Name]+".like.whole", nil, 0o644))
+	must(t, os.RemoveAll(filepath.Join(r.dirs[lost.Name], "global")))
+	must(t, os.Remove(filepath.Join(r.dirs[lost.Name], "PG_VERSION")))
 	r.up(t, lost)
-	r.primary(t)
+	p = r.primary(t)
+	if !r.sups[lost.Name].Says("this node's copy is made anew") {
+		t.Error("it was not cloned")
+	}
 
 	r.l.stop()
 	for _, h := range r.hosts {
