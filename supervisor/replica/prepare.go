@@ -36,7 +36,7 @@ type mending struct {
 func (c *Copy) doubt(began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mending.doubtful = c.asked.Before(began)
+	c.mending.doubtful = c.active.Node != "" && c.asked.Before(began)
 }
 
 // diverges reports whether a copy has to be prepared before it follows. The caller holds mu.
