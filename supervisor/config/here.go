@@ -181,6 +181,7 @@ func (s *survey) service(p path, w written) {
 		s.run(at.key("position"), r.Position, w.Program)
 		s.run(at.key("promote"), r.Promote, w.Program)
 		s.run(at.key("follow"), r.Follow, w.Program)
+		s.run(at.key("demote"), r.Demote, w.Program)
 		s.run(at.key("prepare"), r.Prepare, w.Program)
 		s.run(at.key("reclone"), r.Reclone, w.Program)
 	}

@@ -12,6 +12,7 @@ type Replicated struct {
 	Position      Command       `yaml:"position,flow,omitempty" doc:"Prints how far the copy's data goes, as one number, or nothing where that is not known. If UNDERSTUDY_ACTIVE_ADDRESS is set, it is not known while the copy does not follow that primary."`
 	Promote       Command       `yaml:"promote,flow,omitempty" doc:"Makes the copy on this node the primary. It is done once role reports a primary."`
 	Follow        Command       `yaml:"follow,flow,omitempty" doc:"Has the copy on this node follow the primary in UNDERSTUDY_ACTIVE_ADDRESS. It may be run again at any time."`
+	Demote        Command       `yaml:"demote,omitempty,flow" doc:"Makes the primary on this node a follower before another copy is promoted in a planned switchover. It is done once role reports a follower. Without it, or if it fails, the program is stopped and started as a follower."`
 	Prepare       Command       `yaml:"prepare,omitempty,flow" doc:"Makes the stopped copy's data such that it can follow the primary in UNDERSTUDY_ACTIVE_ADDRESS, as pg_rewind does. It runs before a start beside a primary whose data this copy may not have, without a time limit."`
 	Reclone       Command       `yaml:"reclone,omitempty,flow" doc:"Replaces the stopped copy's data by the primary's, after prepare or follow has failed attempts times in a row. It has no time limit."`
 	Attempts      int           `yaml:"attempts" doc:"How many times in a row follow may fail before the copy is stopped and prepared. After as many failures of prepare the copy is recloned."`
@@ -33,7 +34,7 @@ const mostCopies = 1000
 const mostAttempts = 1000
 
 // unbuilt are keys of the plan that do nothing yet.
-var unbuilt = []string{"demote", "seen_by"}
+var unbuilt = []string{"seen_by"}
 
 // check checks the keys, and refuses what does not go together with copies.
 func (r *Replicated) check(p, service place, w written) {
@@ -53,7 +54,7 @@ func (r *Replicated) check(p, service place, w written) {
 	for _, one := range []struct {
 		key     string
 		command Command
-	}{{"prepare", r.Prepare}, {"reclone", r.Reclone}} {
+	}{{"demote", r.Demote}, {"prepare", r.Prepare}, {"reclone", r.Reclone}} {
 		if at := p.key(one.key); at.given() {
 			one.command.checkGiven(at)
 		}

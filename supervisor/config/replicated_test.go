@@ -14,7 +14,7 @@ func TestAReplicatedServiceIsRead(t *testing.T) {
 	}
 	want := &Replicated{
 		Address: "db-1.example", Role: Command{"r"}, Position: Command{"p"}, Promote: Command{"promote", "now"},
-		Follow: Command{"sh", "-c", "follow $UNDERSTUDY_ACTIVE_ADDRESS"}, Prepare: Command{"rewind", "-D", "data"}, Reclone: Command{"basebackup"}, Attempts: 4, PositionsFrom: 2, MaxLag: 1 << 20,
+		Follow: Command{"sh", "-c", "follow $UNDERSTUDY_ACTIVE_ADDRESS"}, Demote: Command{"demote"}, Prepare: Command{"rewind", "-D", "data"}, Reclone: Command{"basebackup"}, Attempts: 4, PositionsFrom: 2, MaxLag: 1 << 20,
 		Interval: 2 * time.Second, Timeout: 3 * time.Second, StateDir: "/srv/state",
 	}
 	if diff := cmp.Diff(want, cfg.Services["s"].Replicated); diff != "" {

@@ -162,6 +162,7 @@ func (l *lease) closing() (c Closing, knows int) {
 	c = Closing{Epoch: l.number, Ticket: l.ticket, All: true}
 	for _, t := range l.trees {
 		switch {
+		case t.settled() && len(t.znodes) == 0: // no lock was held for it
 		case t.settled() && t.effects == nil:
 			c.Releases = append(c.Releases, t.znodes)
 		case t.settled():

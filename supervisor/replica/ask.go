@@ -111,15 +111,14 @@ func failure(said string, code int, err error) error {
 // askAgain is the pause between questions whose answer is about to change.
 const askAgain = 50 * time.Millisecond
 
-// promote makes the copy the primary: it is that once it says so.
-func (a asking) promote(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, a.conf.Replicated.Timeout, fmt.Errorf("it took longer than %v", a.conf.Replicated.Timeout))
-	defer cancel()
-	if err := a.order(ctx, a.conf.Replicated.Promote); err != nil {
-		return err
-	}
+func (a asking) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, a.conf.Replicated.Timeout, fmt.Errorf("it took longer than %v", a.conf.Replicated.Timeout))
+}
+
+// until waits until the copy says that it is this.
+func (a asking) until(ctx context.Context, wanted Role) error {
 	for {
-		if r, _ := a.role(ctx); r == Primary && ctx.Err() == nil {
+		if r, _ := a.role(ctx); r == wanted && ctx.Err() == nil {
 			return nil
 		}
 		if !wait.For(ctx, askAgain) {

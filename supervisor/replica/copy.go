@@ -39,7 +39,7 @@ type Copy struct {
 	conf    config.Service
 	active  Active
 	tree    host.Tree     // nil: there is none
-	finish  func() error  // forgets the tree's own lease
+	lease   *unit.Lease   // the tree's own, while no term has it
 	planted chan struct{} // closed when there is a tree
 	held    bool          // a term has the tree
 	hush    func()        // ends the commands of Tell
@@ -48,7 +48,9 @@ type Copy struct {
 	turned  context.Context    // ends when active changes
 	want    *parting           // a term waits for the programs
 	mending mending
-	run     *unit.Run // nil: it does not run as a follower
+	run     *unit.Run     // nil: it does not run as a follower
+	resume  *unit.Carried // the programs that a term has given back
+	closed  bool          // no term may give any back
 	shown   Shown
 	asked   time.Time // when it said last that it has the primary's data
 	state   state
@@ -235,23 +237,23 @@ func (c *Copy) Free() {
 	}
 	c.held = false
 	c.talk, c.hush = context.WithCancel(context.Background())
-	finish := c.uproot()
+	lease := c.uproot()
 	c.mu.Unlock()
-	c.forget(finish)
+	c.forget(lease)
 	wait.Poke(c.poke)
 }
 
 // uproot forgets a tree that has ended. The caller holds mu.
-func (c *Copy) uproot() (finish func() error) {
-	finish, c.finish, c.tree, c.planted = c.finish, nil, nil, make(chan struct{})
-	return finish
+func (c *Copy) uproot() (lease *unit.Lease) {
+	lease, c.lease, c.tree, c.planted = c.lease, nil, nil, make(chan struct{})
+	return lease
 }
 
-func (c *Copy) forget(finish func() error) {
-	if finish == nil {
+func (c *Copy) forget(lease *unit.Lease) {
+	if lease == nil {
 		return
 	}
-	if err := finish(); err != nil {
+	if err := lease.Finish(); err != nil {
 		c.log.Debug("the lease of a copy's tree is still held", "error", err)
 	}
 }
@@ -283,52 +285,4 @@ func (c *Copy) keepState(change func(*state)) error {
 // Promoting keeps, before the copy is promoted, that its data is that of this promotion.
 func (c *Copy) Promoting(era, token int64) error {
 	return c.keepState(func(s *state) { s.Era, s.Followed, s.Toward, s.Diverges = era, token, 0, true })
-}
-
-// Promote makes the copy the primary in a term that has its tree.
-func (c *Copy) Promote(token int64) func(context.Context) error {
-	return func(ctx context.Context) error {
-		a := c.promoted(token)
-		began := time.Now()
-		if err := a.promote(ctx); err != nil {
-			return err
-		}
-		c.log.Info("the copy is promoted", "token", token, "took", time.Since(began).Round(time.Millisecond))
-		return nil
-	}
-}
-
-func (c *Copy) promoted(token int64) asking {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a := c.asking(Active{Node: c.cfg.Node})
-	a.env, a.token = Active{Node: c.cfg.Node, Address: c.conf.Replicated.Address}.environ(true), token
-	return a
-}
-
-// Attend looks at a promoted copy until ctx ends, or until it says that it is a follower.
-func (c *Copy) Attend(token int64) func(context.Context) error {
-	return func(ctx context.Context) error {
-		for {
-			a := c.promoted(token)
-			if !wait.For(ctx, a.conf.Replicated.Interval) {
-				return nil
-			}
-			switch r, _ := a.role(ctx); r {
-			case Follower:
-				return ErrDemoted
-			case Primary:
-				if p, _ := a.position(ctx); p != nil {
-					c.reached(*p)
-				}
-			}
-		}
-	}
-}
-
-// reached notes a position. It is kept for good with the next change of the state.
-func (c *Copy) reached(p uint64) {
-	c.mu.Lock()
-	c.state.Position = max(c.state.Position, p)
-	c.mu.Unlock()
 }

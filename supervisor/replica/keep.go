@@ -40,7 +40,7 @@ func (c *Copy) Keep(ctx context.Context) {
 			c.rest(ctx, plantAgain)
 			continue
 		}
-		if !c.prepare(ctx, tree) {
+		if !c.resumes() && !c.prepare(ctx, tree) {
 			continue
 		}
 		began := time.Now()
@@ -66,7 +66,21 @@ func (c *Copy) Keep(ctx context.Context) {
 		}
 		c.rest(ctx, delay)
 	}
+	c.mu.Lock()
+	c.closed = true
+	resume := c.takeResume()
+	c.mu.Unlock()
+	if resume != nil {
+		resume.Discard()
+	}
 	c.end(ctx)
+}
+
+// takeResume returns the programs that are there to be continued, once. The caller holds mu.
+func (c *Copy) takeResume() *unit.Carried {
+	resume := c.resume
+	c.resume = nil
+	return resume
 }
 
 const endless = 365 * 24 * time.Hour
@@ -87,6 +101,13 @@ func (c *Copy) rest(ctx context.Context, d time.Duration) {
 			}
 		}
 	}
+}
+
+// resumes reports whether the programs run already: a term has given them back.
+func (c *Copy) resumes() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.resume != nil
 }
 
 func (c *Copy) isHeld() bool {
@@ -121,12 +142,12 @@ func (c *Copy) plant(ctx context.Context) (host.Tree, error) {
 	if tree != nil {
 		return tree, nil
 	}
-	tree, finish, err := c.cfg.Commands.Plant(ctx, c.cfg.Service+"/copy", lasts)
+	tree, lease, err := c.cfg.Commands.Plant(ctx, c.cfg.Service+"/copy", lasts)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
-	c.tree, c.finish = tree, finish
+	c.tree, c.lease = tree, lease
 	close(c.planted)
 	c.mu.Unlock()
 	return tree, nil
@@ -154,12 +175,12 @@ func (c *Copy) end(ctx context.Context) {
 		return
 	}
 	c.mu.Lock()
-	var finish func() error
+	var lease *unit.Lease
 	if !c.held && c.tree == tree {
-		finish = c.uproot()
+		lease = c.uproot()
 	}
 	c.mu.Unlock()
-	c.forget(finish)
+	c.forget(lease)
 }
 
 // kills kills until a death is proved, or, once ctx has ended, for so long.
@@ -189,10 +210,10 @@ const proofPause = 10 * time.Millisecond
 // follow runs the program as a follower once. It returns why it ended, after its death; nil: a term has taken it over.
 func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 	c.mu.Lock()
-	conf := c.conf
+	conf, resume := c.conf, c.takeResume()
 	c.mu.Unlock()
 	run := c.cfg.Unit.Start(ctx, unit.RunConfig{
-		Tree: tree, Conf: asFollower(conf), Env: Active{}.environ(false), MayStart: func() error { return nil },
+		Tree: tree, Conf: asFollower(conf), Env: Active{}.environ(false), MayStart: func() error { return nil }, Adopt: resume,
 		Health: func(said string) { c.show(func(s *Shown) { s.Ill = said }) }, Astray: func(string) {},
 	})
 	defer run.Close()

@@ -187,6 +187,9 @@ func (t *stay) takeCopy(ctx context.Context) role.Event {
 	if err == nil {
 		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths()))
 	}
+	if err == nil && len(v.conf.Replicated.Demote) > 0 {
+		t.term.orders, err = v.node.Guard().NewTree(ctx, t.s.Epoch, v.name+"/orders", nil)
+	}
 	if err == nil {
 		err = v.copy.Promoting(t.candidacy.birth.Ctime, t.term.claim.Token)
 	}
@@ -222,7 +225,7 @@ func (t *stay) promoting(cfg unit.RunConfig) unit.RunConfig {
 	}
 	t.run.copy = nil
 	cfg.Adopt = run
-	if promote := v.copy.Promote(cfg.Token); run != nil {
+	if promote := v.copy.Promote(cfg.Token, t.term.orders); run != nil {
 		cfg.Promote = func(ctx context.Context) error {
 			if err := cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
 				return err

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"understudy/supervisor/config"
@@ -23,18 +24,19 @@ func (t *stay) Prove(ctx context.Context) role.Event {
 	t.unwatch()
 	t.closeRun()
 	v.history.noteEnd(&t.term.entry, v.state.Cause.Why())
-	t.holdCopy(ctx)
-	e := t.prove(ctx)
-	if e.Kind != role.Proved {
-		return e // P2: keep the lock while a process may be alive
+	if !t.returnCopy(ctx) {
+		t.holdCopy(ctx)
+		if e := t.prove(ctx); e.Kind != role.Proved {
+			return e // P2: keep the lock while a process may be alive
+		}
+		t.freeCopy()
 	}
-	t.freeCopy()
 	v.history.owed.end = time.Now().UTC()
 	if v.conf.Once && v.state.Cause == role.StopAsked && t.run.first != nil {
 		status := unit.ExitOf(t.run.first)
 		v.finished = &status
 	}
-	return e
+	return role.Event{Kind: role.Proved}
 }
 
 // prove kills the tree, and reports Proved only when it is known to be dead and nothing can be started in it any more. While the
@@ -53,19 +55,14 @@ func (t *stay) prove(ctx context.Context) role.Event {
 			}
 		}()
 		over := v.pace.wait(proofPatience)
-		err := t.tree.End(bounded)
+		err := errors.Join(t.endOrders(bounded), t.tree.End(bounded))
 		if err != nil {
 			wait.For(bounded, proofPause) // the attempt may have failed at once
 		}
 		over()
 		cancel()
 		if err == nil {
-			v.undead.seen = ""
-			v.view.wellness.proved()
-			v.disengage()
-			over := v.pace.wait(windUp) // guardians may be told of another deadline
-			t.s.Gate.Leave(v.Term())
-			over()
+			t.proved()
 			return role.Event{Kind: role.Proved}
 		}
 		v.log.Error("the program is not proved dead, and the lock is kept", "error", err)
@@ -80,6 +77,16 @@ func (t *stay) prove(ctx context.Context) role.Event {
 		v.undead.tree, v.undead.epoch = t.tree, t.s.Epoch
 		return role.Event{Kind: role.Unproved}
 	}
+}
+
+// proved notes that no program of the term runs any more.
+func (t *stay) proved() {
+	v := t.v
+	v.undead.seen = ""
+	v.view.wellness.proved()
+	v.disengage()
+	defer v.pace.wait(windUp)() // guardians may be told of another deadline
+	t.s.Gate.Leave(v.Term())
 }
 
 // Undo undoes the programs' effects. None of their processes is alive. P2: what is not undone keeps the lock as long as there is a session,

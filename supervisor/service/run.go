@@ -31,6 +31,7 @@ type run struct {
 	programs *unit.Run     // nil: there are none
 	adopt    *unit.Carried // the programs of a former image of this process, which the next run continues
 	copy     *unit.Carried // the follower that is about to be promoted
+	demoted  *unit.Carried // the programs of a copy that is a follower again
 	first    host.Process
 	why      error         // why the run ended
 	delay    time.Duration // before the next one
@@ -290,6 +291,9 @@ func (t *stay) Stop(ctx context.Context) role.Event {
 		return role.Event{Kind: role.Stopped}
 	}
 	goesOn := ctx.Err() == nil
+	if goesOn && t.demote(ctx) {
+		return role.Event{Kind: role.Stopped}
+	}
 	defer t.v.pace.wait(t.run.programs.StopsWithin(t.v.conf.Service))()
 	t.run.programs.Stop(ctx, t.v.conf.Service, unit.Cut{LockLost: t.term.lost, LeaseEnded: t.s.Ended()})
 	if goesOn && ctx.Err() != nil {

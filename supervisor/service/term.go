@@ -9,6 +9,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/child"
+	"understudy/supervisor/host"
 	"understudy/supervisor/service/role"
 	"understudy/supervisor/wait"
 )
@@ -20,6 +21,7 @@ type term struct {
 	lived bool  // fencing has succeeded: from here on programs may have run
 
 	listed election.Effects // in the breadcrumb
+	orders host.Tree        // what promotes and demotes a copy that may outlive the term; nil: there is none
 	until  time.Duration    // P1: a promise forbids a start before that, unless a proof has made it needless
 
 	lost    <-chan struct{} // closed when the lock is not ours any more; nil while it is not watched

@@ -69,21 +69,28 @@ func (c *Commands) run(ctx context.Context, name string, spec child.Spec, limit 
 	return child.Output(ctx, tree.Start, spec)
 }
 
-// Plant makes a tree under a lease of its own, that lasts for d, for programs that need no session. finish forgets that lease, once the
-// tree has ended or lives under another one.
-func (c *Commands) Plant(ctx context.Context, name string, d time.Duration) (tree host.Tree, finish func() error, err error) {
-	epoch, guard := firstCommand+c.begun.Add(1), c.guard()
-	if err := guard.Begin(epoch, nil); err != nil {
+// Lease is one that needs no session.
+type Lease struct {
+	Epoch uint64
+	guard host.Guard
+}
+
+// Finish forgets the lease, once its tree has ended.
+func (l *Lease) Finish() error { return l.guard.Finish(l.Epoch) }
+
+// Plant makes a tree under a lease of its own, that lasts for d.
+func (c *Commands) Plant(ctx context.Context, name string, d time.Duration) (tree host.Tree, lease *Lease, err error) {
+	lease = &Lease{firstCommand + c.begun.Add(1), c.guard()}
+	if err := lease.guard.Begin(lease.Epoch, nil); err != nil {
 		return nil, nil, fmt.Errorf("tell the guardians: %w", err)
 	}
-	finish = func() error { return guard.Finish(epoch) }
-	if err = guard.Extend(epoch, c.now()+d); err == nil {
-		tree, err = guard.NewTree(ctx, epoch, name, nil)
+	if err = lease.guard.Extend(lease.Epoch, c.now()+d); err == nil {
+		tree, err = lease.guard.NewTree(ctx, lease.Epoch, name, nil)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("make a container: %w", err), finish())
+		return nil, nil, errors.Join(fmt.Errorf("make a container: %w", err), lease.Finish())
 	}
-	return tree, finish, nil
+	return tree, lease, nil
 }
 
 // Command runs a command outside any session. what names it in the log.

@@ -101,6 +101,9 @@ func (p *proc) die(status child.ExitStatus) {
 	}
 	delete(p.tree.procs, p)
 	p.tree.host.w.check.gone(p)
+	if p.program == lateCommand {
+		p.tree.host.w.copies.late(p)
+	}
 	if p.program == prepareCommand || p.program == recloneCommand {
 		p.tree.host.w.copies.prepared(p, status)
 	}

@@ -51,8 +51,9 @@ var reachable = []Pair{
 
 // rare is what can be seen as well, but not in every few thousand hours.
 var rare = []Pair{
-	{"claiming", "claim failed", "standby"},            // the answer to the taking of the lock is lost, and the tree made for it ended on another's word
+	{"claiming", "claim failed", "standby"}, // the answer to the taking of the lock is lost, and the tree made for it ended on another's word
 	{"standby", prepareCommand, "standby"},
+	{"active", demoteCommand, "stopping"},
 	{"standby", recloneCommand, "standby"},
 	{"standby", "any copy may be promoted", "standby"}, // an operator's: a primary died before its followers were known to have its data
 }

@@ -57,6 +57,9 @@ func (p *Plan) replicated() *config.Replicated {
 	if p.prepares() {
 		r.Prepare, r.Reclone = []string{prepareCommand}, []string{recloneCommand}
 	}
+	if p.demotes() {
+		r.Demote = []string{demoteCommand}
+	}
 	return r
 }
 
@@ -161,8 +164,10 @@ func (t *tree) copy() *proc {
 
 // answer is what a command of a copy says, and its exit code, when it is started. World.mu is held.
 func (cv *copiesView) answer(t *tree, spec child.Spec, code int) (string, int) {
-	p, active := t.copy(), variable(spec, "UNDERSTUDY_ACTIVE_NODE")
+	p, active := cv.copyOf(t), variable(spec, "UNDERSTUDY_ACTIVE_NODE")
 	switch command := spec.Argv[0]; {
+	case command == demoteCommand && p != nil:
+		return "", cv.demoteEnds()
 	case command == prepareCommand, command == recloneCommand:
 		if cv.on(t.service, active) == nil {
 			code = 1
@@ -183,7 +188,7 @@ func (cv *copiesView) answer(t *tree, spec child.Spec, code int) (string, int) {
 			depth = r.depth
 		}
 		return fmt.Sprintln(depth), 0
-	case command == roleCommand, command == positionCommand, command == promoteCommand, command == followCommand:
+	case command == roleCommand, command == positionCommand, command == promoteCommand, command == followCommand, command == demoteCommand:
 		return "", 1
 	}
 	return "", code
@@ -191,7 +196,7 @@ func (cv *copiesView) answer(t *tree, spec child.Spec, code int) (string, int) {
 
 // does carries out a command of a copy, once it was started. World.mu is held.
 func (cv *copiesView) does(t *tree, run *proc, spec child.Spec) {
-	p, active := t.copy(), variable(spec, "UNDERSTUDY_ACTIVE_NODE")
+	p, active := cv.copyOf(t), variable(spec, "UNDERSTUDY_ACTIVE_NODE")
 	switch command := spec.Argv[0]; {
 	case command == prepareCommand, command == recloneCommand:
 		cv.prepares(t, run, active)
@@ -201,16 +206,11 @@ func (cv *copiesView) does(t *tree, run *proc, spec child.Spec) {
 	case command == followCommand:
 		cv.turns(t, p, active)
 	case command == promoteCommand:
-		cv.bodyOf(t).diverges = true
-		p.copy.primary = true
-		t.aside = ""
-		for _, q := range t.all() {
-			if q == p || q.parent == p {
-				q.token = tokenOf(spec.Env)
-				cv.check.started(q)
-			}
-		}
-		cv.promoted(t)
+		cv.promotes(p, tokenOf(spec.Env))
+		cv.lingers(t, run)
+	case command == demoteCommand:
+		cv.demotes(p, run)
+		cv.lingers(t, run)
 	}
 }
 

@@ -1,0 +1,119 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"understudy/supervisor/host"
+	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
+)
+
+// Promote makes the copy the primary in a term that has its tree. orders is where promote runs; nil: in the copy's tree.
+func (c *Copy) Promote(token int64, orders host.Tree) func(context.Context) error {
+	return func(ctx context.Context) error {
+		a := c.primary(token)
+		ctx, cancel := a.bounded(ctx)
+		defer cancel()
+		there := a
+		if orders != nil {
+			there.tree = orders
+		}
+		began := time.Now()
+		if err := there.order(ctx, a.conf.Replicated.Promote); err != nil {
+			return err
+		}
+		if err := a.until(ctx, Primary); err != nil {
+			return err
+		}
+		c.log.Info("the copy is promoted", "token", token, "took", time.Since(began).Round(time.Millisecond))
+		return nil
+	}
+}
+
+// Demote makes the copy a follower, of nobody yet, in a term that has its tree. P1: it is asked what it is once nothing is left in orders
+// that could promote it again.
+func (c *Copy) Demote(ctx context.Context, token int64, orders host.Tree) error {
+	a := c.primary(token)
+	ctx, cancel := a.bounded(ctx)
+	defer cancel()
+	there := a
+	there.tree, there.env = orders, Active{}.environ(false)
+	began := time.Now()
+	if err := there.order(ctx, a.conf.Replicated.Demote); err != nil {
+		return err
+	}
+	if err := orders.End(ctx); err != nil {
+		return err
+	}
+	if err := a.until(ctx, Follower); err != nil {
+		return err
+	}
+	c.log.Info("the copy is demoted", "token", token, "took", time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+// primary are the commands of the copy in a term.
+func (c *Copy) primary(token int64) asking {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.asking(Active{Node: c.cfg.Node})
+	a.env, a.token = Active{Node: c.cfg.Node, Address: c.conf.Replicated.Address}.environ(true), token
+	return a
+}
+
+var errClosed = errors.New("this supervisor ends")
+
+// Return takes the tree back from a term that has demoted the copy, with its programs, which run on. From then on it ends with its
+// supervisor, as any follower. After an error the term has to end the tree, and then to call Free.
+func (c *Copy) Return(ctx context.Context, tree host.Tree, programs *unit.Carried) error {
+	c.mu.Lock()
+	lease := c.lease
+	if !c.held || c.tree != tree {
+		lease = nil
+	}
+	c.mu.Unlock()
+	if lease == nil {
+		return errStale
+	}
+	if err := tree.Move(ctx, lease.Epoch, nil); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return errClosed
+	}
+	c.held, c.resume = false, programs
+	c.talk, c.hush = context.WithCancel(context.Background())
+	wait.Poke(c.poke)
+	return nil
+}
+
+// Attend looks at a promoted copy until ctx ends, or until it says that it is a follower.
+func (c *Copy) Attend(token int64) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for {
+			a := c.primary(token)
+			if !wait.For(ctx, a.conf.Replicated.Interval) {
+				return nil
+			}
+			switch r, _ := a.role(ctx); r {
+			case Follower:
+				return ErrDemoted
+			case Primary:
+				if p, _ := a.position(ctx); p != nil {
+					c.reached(*p)
+				}
+			}
+		}
+	}
+}
+
+// reached notes a position. It is kept for good with the next change of the state.
+func (c *Copy) reached(p uint64) {
+	c.mu.Lock()
+	c.state.Position = max(c.state.Position, p)
+	c.mu.Unlock()
+}

@@ -1,0 +1,57 @@
+package service
+
+import (
+	"context"
+	"errors"
+)
+
+// A planned end of a term may leave its copy running, as a follower: demote makes it one. P1: the copy is the primary until demote has
+// succeeded and the copy says that it is a follower. P2: the lock is given back once that holds, what promoted and demoted it is proved dead,
+// with all that it forked, and the copy's tree ends with its supervisor only. If any of that fails, the tree is ended as ever.
+
+// demote reports whether the copy has become a follower whose programs run on.
+func (t *stay) demote(ctx context.Context) bool {
+	v := t.v
+	if v.copy == nil || t.term.orders == nil || !errors.Is(t.run.why, errSwitch) {
+		return false
+	}
+	over := v.pace.wait(v.conf.Replicated.Timeout)
+	err := v.copy.Demote(ctx, t.term.claim.Token, t.term.orders)
+	over()
+	if err != nil {
+		v.log.Warn("the primary cannot be demoted, stopping it", "error", err)
+		return false
+	}
+	run, ok := t.run.programs.HandOver()
+	t.run.demoted = run
+	return ok
+}
+
+// returnCopy gives a demoted copy back, with its tree. It reports false if the tree has to be ended.
+func (t *stay) returnCopy(ctx context.Context) bool {
+	v, run := t.v, t.run.demoted
+	if t.run.demoted = nil; run == nil {
+		return false
+	}
+	v.copy.primary(0)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
+	defer cancel()
+	over := v.pace.wait(proofPatience)
+	err := v.copy.Return(bounded, t.tree, run)
+	over()
+	if err != nil {
+		run.Discard()
+		v.log.Warn("the copy was demoted, and is stopped all the same", "error", err)
+		return false
+	}
+	t.proved()
+	return true
+}
+
+// endOrders ends what promoted and demoted the copy, with all that it forked.
+func (t *stay) endOrders(ctx context.Context) error {
+	if t.term.orders == nil {
+		return nil
+	}
+	return t.term.orders.End(ctx)
+}
