@@ -138,18 +138,20 @@ func (cv *copiesView) write(primary *proc) {
 	}
 }
 
-// on is the living program of a copy, or nil.
-func (cv *copiesView) on(service, node string) *proc {
+// on is the living program of a copy, or nil. The newest counts: that of a service which was removed may still be ending.
+func (cv *copiesView) on(service, node string) (newest *proc) {
 	for _, h := range cv.hosts {
 		for _, name := range slices.Sorted(maps.Keys(h.trees)) {
-			if t := h.trees[name]; t.service == service && t.node == node {
-				if p := t.copy(); p != nil {
-					return p
-				}
+			t := h.trees[name]
+			if t.service != service || t.node != node {
+				continue
+			}
+			if p := t.copy(); p != nil && (newest == nil || p.since.After(newest.since)) {
+				newest = p
 			}
 		}
 	}
-	return nil
+	return newest
 }
 
 // copy is the program of a copy in this tree, or nil.
