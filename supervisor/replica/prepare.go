@@ -66,7 +66,7 @@ func (c *Copy) remedy() (way string, command config.Command, needed bool) {
 	case len(r.Reclone) > 0 && (c.mending.reclones || torn == byReclone):
 		way, command, needed = byReclone, r.Reclone, true
 	case len(r.Prepare) > 0:
-		way, command, needed = byPrepare, r.Prepare, c.mending.doubtful || !c.state.has(c.active)
+		way, command, needed = byPrepare, r.Prepare, c.state.Diverges || c.mending.doubtful || !c.state.has(c.active)
 	case len(r.Reclone) > 0 && torn != "" && c.unread == nil: // prepare is in the config no more
 		way, command, needed = byReclone, r.Reclone, true
 	}

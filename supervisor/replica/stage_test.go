@@ -18,6 +18,7 @@ import (
 	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
 )
 
 // stage is a guard, its trees, and a database in them, of which a test says what it is.
@@ -32,6 +33,11 @@ type stage struct {
 	mends    map[string]int // exit codes of prepare, reclone and follow; -1: it hangs; -2: and succeeds when it is killed
 	full     bool           // the disk
 	gone     bool           // the tree has ended
+	moves    []uint64       // to which leases it was moved
+	refuses  bool           // to be moved
+	stubborn bool           // demote does nothing
+	lasting  bool           // its processes do not die
+	tells    *stage         // in whose place its commands act; nil: itself
 	said     []string       // what was run, but role and position
 	kept     []byte
 	program  *actor
@@ -43,6 +49,15 @@ func (s *stage) Extend(uint64, time.Duration) error { return nil }
 func (s *stage) Finish(uint64) error                { return nil }
 func (s *stage) NewTree(context.Context, uint64, string, []byte) (host.Tree, error) {
 	return s, nil
+}
+func (s *stage) Move(_ context.Context, epoch uint64, _ []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuses {
+		return child.ErrLeaseEnded
+	}
+	s.moves = append(s.moves, epoch)
+	return nil
 }
 func (s *stage) ID() (json.RawMessage, error) { return nil, nil }
 func (s *stage) Kill(context.Context) error {
@@ -59,15 +74,28 @@ func (s *stage) Kill(context.Context) error {
 func (s *stage) End(ctx context.Context) error {
 	s.mu.Lock()
 	s.gone = false
+	tells := s.tells
 	s.mu.Unlock()
+	if tells != nil { // all that its commands have left behind is dead
+		tells.mu.Lock()
+		defer tells.mu.Unlock()
+		tells.said = append(tells.said, "end")
+		if s.lasting {
+			return context.DeadlineExceeded
+		}
+		return nil
+	}
 	return s.Kill(ctx)
 }
 
-func (s *stage) Start(_ context.Context, spec child.Spec) (host.Process, error) {
+func (s *stage) Start(ctx context.Context, spec child.Spec) (host.Process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone {
 		return nil, child.ErrTreeEnded
+	}
+	if s.tells != nil {
+		return s.tells.Start(ctx, spec)
 	}
 	a := &actor{done: make(chan struct{}), onKill: 137}
 	code := 0
@@ -86,8 +114,13 @@ func (s *stage) Start(_ context.Context, spec child.Spec) (host.Process, error) 
 	case "position":
 		_, _ = io.WriteString(spec.Stdout, s.position)
 	default:
+		if p := s.program; strings.HasPrefix(spec.Argv[0], "re") || spec.Argv[0] == "prepare" {
+			if p != nil && !wait.Closed(p.done) {
+				s.said = append(s.said, "beside the program")
+			}
+		}
 		s.said = append(s.said, spec.Argv[0]+" "+value(spec.Env, "UNDERSTUDY_ACTIVE_ADDRESS"))
-		s.primary = spec.Argv[0] == "promote"
+		s.primary = spec.Argv[0] == "promote" || s.primary && spec.Argv[0] == "demote" && s.stubborn
 		if code = s.mends[spec.Argv[0]]; code < 0 {
 			if code == -2 {
 				a.onKill = 0
@@ -210,7 +243,7 @@ func followsWith(t *testing.T, more config.Replicated, kept []byte, f func(t *te
 		u := unit.New(unit.Config{Service: "db", Node: "n", Cluster: t.Name(), Logger: hclog.NewNullLogger(), Commands: commands})
 		conf := config.DefaultService("program")
 		conf.Replicated = &config.Replicated{
-			Role: []string{"role"}, Position: []string{"position"}, Promote: []string{"promote"}, Follow: []string{"follow"},
+			Role: []string{"role"}, Position: []string{"position"}, Promote: []string{"promote"}, Follow: []string{"follow"}, Demote: []string{"demote"},
 			PositionsFrom: 1, Interval: time.Second, Timeout: 5 * time.Second, Prepare: more.Prepare, Reclone: more.Reclone, Attempts: 2,
 		}
 		c := New(Config{
