@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,11 +96,12 @@ services:
     ready: {exec: [no-such-probe]}
     hooks: {on_active: no-such-hook, on_fence: {command: DIR/file}}
     fencing: {methods: [exec: {command: no-such-fence}]}
-  b: {command: ./file, user: root, working_dir: DIR/file}
+  b: {command: ./file, user: ME, working_dir: DIR/file}
   c: {command: sh, user: 12345, group: 54321, working_dir: DIR, env_file: DIR/good.env, log: {file: DIR/c.log}}
-  d: {user: root, processes: [{name: p, command: sh, oneshot: true, undo: no-such-undo}]}
-  e: {user: root, command: sh, env: {PATH: DIR}}
+  d: {user: ME, processes: [{name: p, command: sh, oneshot: true, undo: no-such-undo}]}
+  e: {user: ME, command: sh, env: {PATH: DIR}}
 `, "DIR", dir)
+	src = strings.ReplaceAll(src, "ME", strconv.Itoa(os.Geteuid()))
 	name := filepath.Join(dir, "u.yaml")
 	if err := os.WriteFile(name, []byte(src), 0o600); err != nil {
 		t.Fatal(err)

@@ -56,6 +56,7 @@ func stage(t *testing.T, out *paper) demo.Config {
 		t.Skip("takes as long as a user has to watch it")
 	}
 	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("XDG_RUNTIME_DIR", "") // so that what a node notes is in TMPDIR as well, unless root runs it
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
