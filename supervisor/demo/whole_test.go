@@ -13,25 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"understudy/supervisor"
-	"understudy/supervisor/child"
-	"understudy/supervisor/cli"
 	"understudy/supervisor/demo"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/itself"
 )
 
-// The test binary is the understudy binary too: supervisors, guardians and the program are made of it.
-func TestMain(m *testing.M) {
-	switch {
-	case child.IsGuardian():
-		os.Exit(supervisor.Guardian())
-	case child.IsInit():
-		os.Exit(child.InitMain())
-	case len(os.Args) > 1 && (os.Args[1] == "run" || os.Args[1] == "demo"):
-		os.Exit(cli.Main("test", os.Args[1:]))
-	}
-	os.Exit(m.Run())
-}
+// Supervisors, guardians and the program are made of the test binary.
+func TestMain(m *testing.M) { itself.Main(m) }
 
 // paper is what a demo prints on; it may be read meanwhile.
 type paper struct {
@@ -57,12 +45,8 @@ func stage(t *testing.T, out *paper) demo.Config {
 	}
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("XDG_RUNTIME_DIR", "") // so that what a node notes is in TMPDIR as well, unless root runs it
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	return demo.Config{
-		Nodes: 2, Exe: exe, Call: "understudy", Out: out, Width: func() int { return 0 }, Hurry: make(chan struct{}), Pause: 100 * time.Millisecond,
+		Nodes: 2, Exe: kit.UnderstudyBinary(t), Call: "understudy", Out: out, Width: func() int { return 0 }, Hurry: make(chan struct{}), Pause: 100 * time.Millisecond,
 	}
 }
 
