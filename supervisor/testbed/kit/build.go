@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"understudy/packaging/need"
 )
 
 // The binaries are built once a process, as they are shipped: static, so that they run on any machine. And without the race
@@ -16,12 +18,14 @@ var (
 	child      = sync.OnceValues(func() (string, error) { return build("child", "understudy/supervisor/testbed/child") })
 )
 
-// UnderstudyBinary is the program under test: the one that UNDERSTUDY_BINARY names, else built from the source.
+// UnderstudyBinary is the program under test: the one that UNDERSTUDY_BINARY names, else built from the source, for root alone: what
+// is built the way it is shipped shares nothing with the tests' own build.
 func UnderstudyBinary(tb testing.TB) string {
 	tb.Helper()
 	if path := os.Getenv("UNDERSTUDY_BINARY"); path != "" {
 		return path
 	}
+	need.These(tb, "root")
 	return must(tb, understudy)
 }
 
