@@ -67,7 +67,7 @@ func nothingIsLeft(t *testing.T) {
 	t.Helper()
 	var left []string
 	gone := func() bool { left = leftovers(os.Getenv("TMPDIR")); return len(left) == 0 }
-	if !kit.Reached(2*time.Second, gone) { // a guardian ends a moment after its supervisor
+	if !kit.Reached(kit.Soon, gone) { // a guardian ends a moment after its supervisor
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -120,7 +120,7 @@ func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 				if err == nil || errors.Is(err, demo.ErrOverlap) {
 					t.Errorf("got %v", err)
 				}
-			case <-time.After(15 * time.Second):
+			case <-time.After(kit.Soon):
 				t.Fatal("it does not end")
 			}
 			nothingIsLeft(t)
