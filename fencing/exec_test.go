@@ -62,6 +62,7 @@ func TestOnlyExitCodeZeroIsSuccess(t *testing.T) {
 
 // The chain ends a command that hangs, with all that it forked.
 func TestHangingCommandIsKilledWithItsGroup(t *testing.T) {
+	t.Parallel()
 	pids := filepath.Join(t.TempDir(), "pids")
 	c := Chain{Steps: []Step{{
 		Method:  sh(`trap "" TERM; (trap "" TERM; sleep 1000) & echo $! $$ > "$1"; echo hanging; wait`, pids),
@@ -101,6 +102,7 @@ func waitGone(t *testing.T, pid int) {
 }
 
 func TestDescendantThatKeepsTheOutputOpenDoesNotBlock(t *testing.T) {
+	t.Parallel()
 	for script, fails := range map[string]bool{
 		`setsid sleep 1000 & echo $! > "$1"`:               false,
 		`setsid sleep 1000 & echo $! > "$1"; exit 1`:       true,
@@ -108,18 +110,24 @@ func TestDescendantThatKeepsTheOutputOpenDoesNotBlock(t *testing.T) {
 		`sleep 1000 & echo $! > "$1"; exec 1>&- 2>&- 0<&-`: false,
 	} {
 		file := filepath.Join(t.TempDir(), "pid")
-		patience := time.Minute // for what ends by itself
-		if strings.HasSuffix(script, "; sleep 1000") {
-			patience = 3 * time.Second
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for what ends by itself
+		hung := make(chan struct{})
+		go func() {
+			defer close(hung)
+			for again := time.Tick(10 * time.Millisecond); strings.HasSuffix(script, "; sleep 1000") && ctx.Err() == nil; <-again {
+				if text, err := os.ReadFile(file); err == nil && strings.HasSuffix(string(text), "\n") {
+					cancel()
+				}
+			}
+		}()
 		began := time.Now()
 		err := sh(script, file).Fence(ctx, target)
 		cancel()
+		<-hung
 		if (err != nil) != fails {
 			t.Errorf("%s: %v", script, err)
 		}
-		if took := time.Since(began); took > patience+time.Minute {
+		if took := time.Since(began); took > 2*time.Minute {
 			t.Errorf("%s: took %v", script, took)
 		}
 		text, err := os.ReadFile(file)

@@ -66,7 +66,7 @@ func TestHostileQuestionsKillNothing(t *testing.T) {
 				if _, err := conn.Write([]byte{b}); err != nil {
 					return
 				}
-				time.Sleep(100 * time.Millisecond)
+				time.Sleep(100 * time.Millisecond) // the fault itself
 			}
 		}},
 		"of an older term": {says: "not newer than 41", write: func(conn net.Conn, nonce []byte) {

@@ -180,7 +180,7 @@ func (c *container) signal(sig syscall.Signal) {
 // code waits for the end of the container.
 func (c *container) code(t *testing.T) int {
 	t.Helper()
-	kit.Until(t, 20*time.Second, "the container has ended", func() bool {
+	kit.Until(t, kit.Soon, "the container has ended", func() bool {
 		select {
 		case <-c.ended:
 			return true
@@ -223,7 +223,7 @@ func TestContainersFailOver(t *testing.T) {
 				t.Errorf("the log does not say %q", r.held)
 			}
 			a.inContainer(t, "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do (sleep 0.1 &); done")
-			kit.Until(t, 5*time.Second, "the orphans are reaped", func() bool { return !a.orphans() })
+			kit.Until(t, kit.Soon, "the orphans are reaped", func() bool { return !a.orphans() })
 
 			a.signal(syscall.SIGTERM) // `docker stop`
 			next := w.accounts.On(t, limit, "two", run.First)
@@ -248,7 +248,7 @@ func TestContainersFailOver(t *testing.T) {
 			}
 			// Nobody is left who would end what is in the cgroup, but the first process. The session stays: this way comes last.
 			kit.KillAtOnce(append(kit.Children(supervisorOf(t, a)), supervisorOf(t, a))...)
-			kit.Until(t, 5*time.Second, "what they left is dead", func() bool { return len(w.accounts.Running()) == 0 })
+			kit.Until(t, kit.Soon, "what they left is dead", func() bool { return len(w.accounts.Running()) == 0 })
 			a.code(t)
 		})
 	}

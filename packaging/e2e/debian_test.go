@@ -77,19 +77,19 @@ func (p *pair) install(t *testing.T) {
 		}
 		return err == nil
 	}
-	kit.Until(t, 10*time.Second, "one machine serves port 8000", func() bool { return serves(p.one) != serves(p.two) })
+	kit.Until(t, kit.Soon, "one machine serves port 8000", func() bool { return serves(p.one) != serves(p.two) })
 	first, second := p.one, p.two
 	if serves(p.two) {
 		first, second = p.two, p.one
 	}
 	first.do(t, "systemctl", "stop", "understudy")
-	kit.Until(t, 10*time.Second, "the other one serves it", func() bool { return serves(second) && !serves(first) })
+	kit.Until(t, kit.Soon, "the other one serves it", func() bool { return serves(second) && !serves(first) })
 	first.do(t, "systemctl", "start", "understudy")
 	for _, m := range []*machine{p.one, p.two} {
 		m.write(t, "/etc/understudy/conf.d/hello.yaml", "services: {hello: {command: /usr/local/bin/hello --port 80}}\n")
 	}
 	active, other, _ := p.settled(t)
-	kit.Until(t, 5*time.Second, "systemd shows who is active", func() bool {
+	kit.Until(t, kit.Soon, "systemd shows who is active", func() bool {
 		return active.show(t, "understudy", "StatusText") == "1 service: 1 active, 0 standby" &&
 			other.show(t, "understudy", "StatusText") == "1 service: 0 active, 1 standby"
 	})
@@ -126,7 +126,7 @@ func (p *pair) kill(t *testing.T) {
 		active, other, run := p.settled(t)
 		kit.Signal(syscall.SIGKILL, inside(active, active.main(t)))
 		p.over(t, "kill -9", run, other, 4*time.Second) // less than the session would take
-		kit.Until(t, 10*time.Second, "the supervisor has come again", func() bool {
+		kit.Until(t, kit.Soon, "the supervisor has come again", func() bool {
 			return active.show(t, "understudy", "SubState") == "running"
 		})
 	}
@@ -158,7 +158,7 @@ func (p *pair) killAll(t *testing.T) {
 		if r.ID == run.ID {
 			late := time.Duration(r.Last - at)
 			t.Logf("the last of what they left died %v after them", late.Round(time.Millisecond))
-			if late > 2*time.Second {
+			if late > 2*time.Second+kit.Stall {
 				t.Errorf("the last of what they left died %v after them", late)
 			}
 		}
@@ -195,7 +195,7 @@ func (p *pair) freeze(t *testing.T) {
 	kit.Throughout(t, 10*time.Second, "the watchdog is fed", func() bool { return active.show(t, "understudy", "NRestarts") == "0" })
 	frozen := active.main(t)
 	kit.Signal(syscall.SIGSTOP, inside(active, frozen))
-	took := kit.Until(t, 13*time.Second, "the watchdog has replaced the frozen supervisor", func() bool {
+	took := kit.Until(t, 13*time.Second+kit.Stall, "the watchdog has replaced the frozen supervisor", func() bool {
 		pid := active.main(t)
 		return pid != frozen && pid != "0" && active.show(t, "understudy", "SubState") == "running"
 	})
@@ -222,18 +222,18 @@ func (p *pair) byHand(t *testing.T) {
 	words := strings.Join(commands(t, readme, "run"), "\n")
 	for _, m := range []*machine{p.one, p.two} {
 		m.do(t, "systemd-run", "--unit=typed", "--property=KillMode=mixed", "sh", "-c", "exec "+words)
-		kit.Until(t, 10*time.Second, "it is known of "+m.Name, func() bool {
+		kit.Until(t, kit.Soon, "it is known of "+m.Name, func() bool {
 			_, ok := p.cluster.Member("db", m.Name)
 			_, held := p.cluster.Lock("db") // the first one has it before the other one begins
 			return ok && held
 		})
 	}
-	p.cluster.WaitStandby(t, 5*time.Second, "db", p.two.Name)
+	p.cluster.WaitStandby(t, kit.Soon, "db", p.two.Name)
 	if lock, ok := p.cluster.Lock("db"); !ok || lock.Node != p.one.Name {
 		t.Errorf("active is %q", lock.Node)
 	}
 	p.one.do(t, "systemctl", "stop", "typed")
-	kit.Until(t, 2*time.Second, "the other one has it", func() bool { lock, ok := p.cluster.Lock("db"); return ok && lock.Node == p.two.Name })
+	kit.Until(t, kit.Soon, "the other one has it", func() bool { lock, ok := p.cluster.Lock("db"); return ok && lock.Node == p.two.Name })
 	p.two.do(t, "systemctl", "stop", "typed")
 }
 
@@ -247,11 +247,11 @@ func (p *pair) instance(t *testing.T) {
 		m.do(t, "mv", "/run-user.conf", "/run/systemd/system/understudy@.service.d/user.conf")
 		m.do(t, "systemctl", "daemon-reload")
 		m.do(t, "systemctl", "start", "understudy@solo")
-		kit.Until(t, 10*time.Second, "the instance is active", func() bool {
+		kit.Until(t, kit.Soon, "the instance is active", func() bool {
 			lock, ok := p.cluster.Lock("solo")
 			return ok && lock.Node == "one-solo"
 		})
-		kit.Until(t, 10*time.Second, "its status shows the program", func() bool {
+		kit.Until(t, kit.Soon, "its status shows the program", func() bool {
 			out := m.do(t, "systemctl", "status", "--no-pager", "understudy@solo")
 			return strings.Contains(out, "sleep 1000") && strings.Contains(out, "contained by a cgroup")
 		})
@@ -296,7 +296,7 @@ func (p *pair) hardened(t *testing.T) {
 	other.do(t, "systemctl", "daemon-reload")
 	other.do(t, "systemctl", "restart", "understudy")
 	figure(other, told[1])
-	kit.Until(t, 10*time.Second, "the hardened unit can hold its programs", func() bool { // the journal hears of it in its own time
+	kit.Until(t, kit.Soon, "the hardened unit can hold its programs", func() bool { // the journal hears of it in its own time
 		return strings.Contains(other.do(t, "systemctl", "status", "--no-pager", "--full", "understudy"), "contained by a cgroup")
 	})
 	p.settled(t)
@@ -318,7 +318,7 @@ func (p *pair) refused(t *testing.T) {
 	if now := active.main(t); now != pid {
 		t.Errorf("the supervisor was restarted: %s, then %s", pid, now)
 	}
-	p.cluster.WaitStandby(t, 5*time.Second, "hello", p.otherThan(active).Name)
+	p.cluster.WaitStandby(t, kit.Soon, "hello", p.otherThan(active).Name)
 	if r := p.accounts.Next(t, time.Second, 0); r.ID != run.ID {
 		t.Error("the program was restarted")
 	}

@@ -17,7 +17,6 @@ type repository struct{ dir string }
 // newRepository has a systemd that the package can depend on: that of the disk is not in rpm's books.
 func newRepository(t *testing.T) repository {
 	t.Helper()
-	need.These(t, "dnf")
 	r := repository{t.TempDir()}
 	const stub = "name: systemd\narch: noarch\nversion: \"252\"\nmaintainer: nobody\ndescription: stands for that of the disk\n"
 	config := filepath.Join(t.TempDir(), "stub.yaml")
@@ -59,6 +58,7 @@ func (r repository) dnf(t *testing.T, root string, words ...string) {
 }
 
 func TestDnfInstallsUpgradesAndRemoves(t *testing.T) {
+	need.These(t, "dnf", "rpm", "nspawn")
 	repo, r := newRepository(t), newRpmRoot(t)
 	repo.add(t, buildOlder)
 	repo.dnf(t, r.dir, "install", "understudy")

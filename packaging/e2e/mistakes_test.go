@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"understudy/supervisor/testbed/kit"
 )
@@ -27,7 +26,7 @@ func (p *pair) mistakes(t *testing.T) {
 		t.Error("a supervisor starts whose config is wrong")
 	}
 	const want = `/etc/understudy/conf.d/bad.yaml:1:1: servces: unknown key (did you mean "services"?)`
-	kit.Until(t, 5*time.Second, "systemctl status says why", func() bool { return m.show(t, "understudy", "StatusText") == want })
+	kit.Until(t, kit.Soon, "systemctl status says why", func() bool { return m.show(t, "understudy", "StatusText") == want })
 	m.do(t, "rm", "/etc/understudy/conf.d/bad.yaml")
 	p.settled(t)
 	for _, unit := range []string{"understudy@nothing", "understudy@empty"} {

@@ -129,7 +129,7 @@ func (f *fleet) failOver(t *testing.T, boxes []box, held string) {
 		{"stopped again", func(c *container) { c.signal(syscall.SIGTERM) }, 0, soon},
 	} {
 		for name, h := range f.hosts {
-			kit.Until(t, 5*time.Second, "the probes tell who is active", func() bool {
+			kit.Until(t, kit.Soon, "the probes tell who is active", func() bool {
 				return probe(h, "/readyz") == 200 && (probe(h, "/active/hello") == 200) == (name == active.Node)
 			})
 		}

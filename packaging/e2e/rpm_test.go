@@ -19,8 +19,7 @@ type rpmRoot struct{ dir string }
 
 func newRpmRoot(t *testing.T) rpmRoot {
 	t.Helper()
-	need.These(t, "rpm")
-	need.These(t, "nspawn") // which brings the disk
+	need.These(t, "rpm", "nspawn") // which brings the disk
 	r := rpmRoot{newDisk(t, debian, t.TempDir())}
 	if err := run(exec.Command("mount", "-t", "proc", "proc", filepath.Join(r.dir, "proc"))); err != nil { // tmpfiles looks there
 		t.Fatal(err)

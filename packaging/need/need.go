@@ -9,14 +9,16 @@ import (
 	"testing"
 )
 
-// checks are shell commands that succeed where a thing is there. packaging/debs lists the packages that bring what is missing.
+// checks are shell commands that succeed where a thing is there. packaging/test.sh lists the packages that bring what is missing.
 var checks = map[string]string{
 	"root":            `[ "$(id -u)" = 0 ]`,
 	"zookeeper":       `command -v java && [ -e /usr/share/java/zookeeper.jar ] && [ -e /usr/share/java/slf4j-simple.jar ]`,
 	"zookeeper-3.9":   `[ -e "${XDG_CACHE_HOME:-$HOME/.cache}"/understudy/zookeeper-3.9/zookeeper.jar ]`,
 	"namespaces":      `command -v ip && command -v nft && command -v nsenter && unshare --net --mount true`,
 	"pidns":           `unshare --pid --fork --mount-proc true`,
+	"children":        `[ -e /proc/thread-self/children ]`, // the kernel's lists of children, CONFIG_PROC_CHILDREN
 	"fuse":            `[ "$(id -u)" = 0 ] && [ -c /dev/fuse ]`,
+	"unconfigured":    `[ ! -e /etc/understudy/understudy.yaml ]`,
 	"kazoo":           `/usr/bin/python3 -c 'import kazoo'`, // Debian's, whichever python3 comes first in PATH
 	"prometheus":      `command -v promtool`,
 	"celery":          `/usr/bin/python3 -c 'import celery'`,

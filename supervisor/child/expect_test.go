@@ -83,6 +83,7 @@ func TestNothingIsLeftOfWhatWasPreparedInVain(t *testing.T) {
 
 // P4: and so is nothing when the supervisor is killed before it starts a program, or takes that back. Both guardians hold the process.
 func TestWhatWasPreparedDiesWithItsSupervisor(t *testing.T) {
+	t.Parallel()
 	need.These(t, box.KindCgroup)
 	p := newPuppet(t, box.KindCgroup)
 	p.do(command{Do: "begin", Epoch: 1})

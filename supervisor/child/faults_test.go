@@ -40,7 +40,6 @@ func (p *puppet) diesAndCloses(since time.Duration) {
 
 // P4: whoever of the three is killed, and in whatever order, the tree dies, unless it is one guardian alone.
 func TestTreeDiesWithItsSupervisorAndAnyOtherOfTheThree(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		for name, order := range map[string][]int{
 			"supervisor":                  {0},
@@ -135,7 +134,6 @@ func TestGuardianIsReplacedAndTheProgramUntouched(t *testing.T) {
 
 // P4: for a moment there is nobody to watch the supervisor, so nothing may run.
 func TestBothGuardiansLostEndsEverythingAndStartsAfresh(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		p := newPuppet(t, kind)
 		p.raise(time.Minute, stubborn)
@@ -169,7 +167,6 @@ func TestBothGuardiansLostEndsEverythingAndStartsAfresh(t *testing.T) {
 
 // P3: a frozen supervisor's tree is dead at the lease's end, and stays dead when it thaws.
 func TestFrozenSupervisorLosesItsTreeAtTheDeadline(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		p := newPuppet(t, kind)
 		_, deadline := p.raise(3*time.Second, stubborn) // by then it is up, on a busy machine too
@@ -203,7 +200,6 @@ func TestFrozenSupervisorLosesItsTreeAtTheDeadline(t *testing.T) {
 
 // P4: with the supervisor frozen and its twin dead a guardian is alone, and one more fault would be one too many.
 func TestGuardianWhoseTwinIsNotReplacedEndsEverything(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		p := newPuppet(t, kind)
 		p.raise(time.Minute, stubborn)
@@ -247,7 +243,6 @@ func TestForkAfterAFreezeFails(t *testing.T) {
 
 // P4: one guardian that is stopped does not keep the other one from its work.
 func TestStoppedGuardianDoesNotMatter(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		for index := range 2 {
 			t.Run(itoa(index+1), func(t *testing.T) {

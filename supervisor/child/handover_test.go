@@ -191,7 +191,6 @@ func TestADeathInTheLastMomentIsSeenByTheNextImage(t *testing.T) {
 
 // The lease that was left, and no more, is what the next image has; and when it dies all ends.
 func TestGuardiansGoOnOverAHandover(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		const script = "echo ready; (setsid sleep 1000 &); sleep 1000 & wait"
 		p := newPuppet(t, kind)
@@ -246,7 +245,6 @@ func TestOnlyWhatIsExpectedIsHandedOver(t *testing.T) {
 
 // The watchdog is fed on by the guardians, and is disarmed by the next image once nothing needs it: it holds the device, too.
 func TestTheWatchdogIsHandedOver(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		p := newPuppet(t, kind)
 		d, _ := p.armed(time.Minute)

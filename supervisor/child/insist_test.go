@@ -124,7 +124,6 @@ func TestProcessWithoutItsMainThreadIsKilled(t *testing.T) {
 
 // P3, P4: the guardians kill it too.
 func TestGuardiansKillAProcessWithoutItsMainThread(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		script := self(t) + " " + headlessWord + " & sleep 1000"
 		t.Run("supervisor killed", func(t *testing.T) {
@@ -176,6 +175,7 @@ func inside(t *testing.T, tree *Tree, script string) (*Process, *os.File) {
 // What a program does with the cgroups that are its own keeps nobody from ending it: some as deep as no path reaches, more than one
 // turn removes, frozen ones, ones with its threads, ones that may not be looked into, and whoever is in them.
 func TestWhateverAProgramMakesOfItsCgroupIsEnded(t *testing.T) {
+	t.Parallel()
 	need.These(t, box.KindCgroup)
 	said := filepath.Join(t.TempDir(), "said")
 	beside := " > " + said + " & until grep -q ready " + said + "; do sleep 0.01; done; "

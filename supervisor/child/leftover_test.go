@@ -294,6 +294,7 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 // What was noted of a tree that a breadcrumb named keeps the watchdog closed, and so a note in the status, only as long as it is true,
 // though nobody asks for that tree by its name any more.
 func TestTheWatchdogIsOpenedOnceWhatABreadcrumbNamedIsDead(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{box.KindPidNS, box.KindWalk} {
 		t.Run(kind, func(t *testing.T) {
 			needKind(t, kind)

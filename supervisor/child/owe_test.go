@@ -58,7 +58,6 @@ func (p *puppet) put(name string) {
 
 // P2: guardians undo what their supervisor cannot, once the tree is dead, and close the session after that.
 func TestGuardiansUndoWhatASupervisorCannot(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		for name, sig := range map[string]unix.Signal{"killed": unix.SIGKILL, "frozen": unix.SIGSTOP} {
 			t.Run(name, func(t *testing.T) {

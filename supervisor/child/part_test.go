@@ -203,7 +203,7 @@ func TestKillOfAStartWithoutItsStubIsUnproved(t *testing.T) {
 // P4: the guardians end all starts of a tree, also those that a replaced one was told of anew, and none that was killed before
 // stands in their way.
 func TestAllStartsAreTheGuardiansToEnd(t *testing.T) {
-	kindsInTurn(t, func(t *testing.T, kind string) {
+	kinds(t, func(t *testing.T, kind string) {
 		for alone, name := range []string{"the new guardian", "the old guardian"} {
 			t.Run(name, func(t *testing.T) {
 				p := newPuppet(t, kind)

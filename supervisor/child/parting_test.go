@@ -146,6 +146,7 @@ func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 
 // A guardian that sleeps while its supervisor stops does not keep the watchdog, which would reset the machine.
 func TestAWatchdogIsDisarmedThoughAGuardianSleeps(t *testing.T) {
+	t.Parallel()
 	said, log := io.Pipe()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 )
 
@@ -71,9 +72,7 @@ func TestALookForWhatIsLeftDoesNotGrowWithTheMachine(t *testing.T) {
 	for _, kind := range []string{box.KindPidNS, box.KindWalk} {
 		t.Run(kind, func(t *testing.T) {
 			needKind(t, kind)
-			if _, err := os.ReadFile("/proc/thread-self/children"); err != nil {
-				t.Skip("this kernel does not tell children")
-			}
+			need.These(t, "children")
 			tree := planted(t, guarded(t, kind))
 			_, r := started(t, tree, "sleep 1000 & echo ready; wait")
 			await(t, r, "ready")

@@ -151,7 +151,7 @@ func TestKillIsProof(t *testing.T) {
 				dir := t.TempDir()
 				t.Setenv("DIR", dir)
 				tree := planted(t, guarded(t, kind))
-				for range 3 {
+				for range 2 {
 					_, r := started(t, tree, script)
 					await(t, r, "ready")
 					since := wire.Now()

@@ -196,7 +196,6 @@ func (p *puppet) armed(lease time.Duration) (d *fakeWatchdog, deadline time.Dura
 }
 
 func TestWatchdogIsFedByBothAndDisarmedWhenNothingIsLeft(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		p := newPuppet(t, kind)
 		d, _ := p.armed(time.Minute)
@@ -258,7 +257,6 @@ func TestWatchdogThatCannotBeDisarmedIsFedOn(t *testing.T) {
 
 // The machine is well as long as one of the three is left to kill what is to be killed.
 func TestWatchdogIsFedWhoeverIsKilledUntilTheTreesAreDead(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		for name, order := range map[string][]int{
 			"supervisor": {0}, "supervisor, first guardian": {0, 1}, "second guardian, supervisor": {2, 0}, "a guardian alone": {1},
@@ -296,6 +294,7 @@ func TestWatchdogIsFedWhoeverIsKilledUntilTheTreesAreDead(t *testing.T) {
 
 // P3: with nobody left to kill the tree, the machine goes.
 func TestWatchdogResetsAMachineThatNobodyIsLeftOn(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []unix.Signal{unix.SIGKILL, unix.SIGSTOP} {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			p := newPuppet(t, box.KindWalk)
@@ -320,7 +319,6 @@ func TestWatchdogResetsAMachineThatNobodyIsLeftOn(t *testing.T) {
 
 // A frozen supervisor costs its child, and not the machine.
 func TestWatchdogIsFedOnForAFrozenSupervisorOnceTheTreeIsDead(t *testing.T) {
-	t.Parallel()
 	kinds(t, func(t *testing.T, kind string) {
 		p := newPuppet(t, kind)
 		d, deadline := p.armed(2 * time.Second)

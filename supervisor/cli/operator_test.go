@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/election/zkmem"
-	"understudy/supervisor/config"
+	"understudy/packaging/need"
 )
 
 // says runs a command line in this process and returns its code and what it printed.
@@ -132,12 +132,7 @@ func TestWhatIsWrongIsToldInOneLineWithItsExitCode(t *testing.T) {
 }
 
 func TestWhoDoesNotSayWhichClusterIsAsked(t *testing.T) {
-	if _, err := os.Stat(config.DefaultFile); err == nil {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("there is a %s, and this is not tested", config.DefaultFile)
-		}
-		t.Skipf("this machine has a %s, which says so", config.DefaultFile)
-	}
+	need.These(t, "unconfigured")
 	t.Setenv("UNDERSTUDY_ZK", "")
 	if code, out, errs := says(t, "status"); code != 2 || out != "" || !strings.Contains(errs, "which ZooKeeper?") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("code %d, %q, %q", code, out, errs)

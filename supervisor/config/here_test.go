@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,11 +96,12 @@ services:
     ready: {exec: [no-such-probe]}
     hooks: {on_active: no-such-hook, on_fence: {command: DIR/file}}
     fencing: {methods: [exec: {command: no-such-fence}]}
-  b: {command: ./file, user: root, working_dir: DIR/file}
+  b: {command: ./file, working_dir: DIR/file, user: ME}
   c: {command: sh, user: 12345, group: 54321, working_dir: DIR, env_file: DIR/good.env, log: {file: DIR/c.log}}
-  d: {user: root, processes: [{name: p, command: sh, oneshot: true, undo: no-such-undo}]}
-  e: {user: root, command: sh, env: {PATH: DIR}}
+  d: {processes: [{name: p, command: sh, oneshot: true, undo: no-such-undo}], user: ME}
+  e: {command: sh, env: {PATH: DIR}, user: ME}
 `, "DIR", dir)
+	src = strings.ReplaceAll(src, "ME", strconv.Itoa(os.Geteuid())) // who is not root runs nobody else's
 	name := filepath.Join(dir, "u.yaml")
 	if err := os.WriteFile(name, []byte(src), 0o600); err != nil {
 		t.Fatal(err)
@@ -128,9 +130,9 @@ services:
 		`u.yaml:15:58: services.a.hooks.on_fence.command: "file": permission denied`,
 		`u.yaml:16:41: services.a.fencing.methods[0].exec.command: "no-such-fence": executable file not found in $PATH`,
 		`u.yaml:17:16: services.b.command: "./file": not a directory`,
-		`u.yaml:17:49: services.b.working_dir: "file" is not a directory`,
-		`u.yaml:19:75: services.d.processes[0].undo: "no-such-undo": executable file not found in $PATH`,
-		`u.yaml:20:28: services.e.command: "sh" is not found in the PATH of env`,
+		`u.yaml:17:37: services.b.working_dir: "file" is not a directory`,
+		`u.yaml:19:63: services.d.processes[0].undo: "no-such-undo": executable file not found in $PATH`,
+		`u.yaml:20:16: services.e.command: "sh" is not found in the PATH of env`,
 		`part.yaml:2:16: services.z.command: "/nowhere/z": no such file or directory`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

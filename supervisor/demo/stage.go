@@ -16,6 +16,7 @@ import (
 
 	"understudy/election"
 	"understudy/election/zkmem"
+	"understudy/supervisor"
 	"understudy/supervisor/control"
 )
 
@@ -79,6 +80,7 @@ func perform(ctx context.Context, cfg Config, play func(*stage) error) (err erro
 	defer func() {
 		for _, p := range proxies {
 			p.close()
+			supervisor.Forget(root, p.addr())
 		}
 	}()
 	defer s.endAll(cfg.Hurry) // they give their locks back, so they go before what leads to ZooKeeper

@@ -13,25 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"understudy/supervisor"
-	"understudy/supervisor/child"
-	"understudy/supervisor/cli"
 	"understudy/supervisor/demo"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/itself"
 )
 
-// The test binary is the understudy binary too: supervisors, guardians and the program are made of it.
-func TestMain(m *testing.M) {
-	switch {
-	case child.IsGuardian():
-		os.Exit(supervisor.Guardian())
-	case child.IsInit():
-		os.Exit(child.InitMain())
-	case len(os.Args) > 1 && (os.Args[1] == "run" || os.Args[1] == "demo"):
-		os.Exit(cli.Main("test", os.Args[1:]))
-	}
-	os.Exit(m.Run())
-}
+// Supervisors, guardians and the program are made of the test binary.
+func TestMain(m *testing.M) { itself.Main(m) }
 
 // paper is what a demo prints on; it may be read meanwhile.
 type paper struct {
@@ -56,12 +44,9 @@ func stage(t *testing.T, out *paper) demo.Config {
 		t.Skip("takes as long as a user has to watch it")
 	}
 	t.Setenv("TMPDIR", t.TempDir())
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Setenv("XDG_RUNTIME_DIR", "") // so that what a node notes is in TMPDIR as well, unless root runs it
 	return demo.Config{
-		Nodes: 2, Exe: exe, Call: "understudy", Out: out, Width: func() int { return 0 }, Hurry: make(chan struct{}), Pause: 100 * time.Millisecond,
+		Nodes: 2, Exe: kit.UnderstudyBinary(t), Call: "understudy", Out: out, Width: func() int { return 0 }, Hurry: make(chan struct{}), Pause: 100 * time.Millisecond,
 	}
 }
 
@@ -82,7 +67,7 @@ func nothingIsLeft(t *testing.T) {
 	t.Helper()
 	var left []string
 	gone := func() bool { left = leftovers(os.Getenv("TMPDIR")); return len(left) == 0 }
-	if !kit.Reached(2*time.Second, gone) { // a guardian ends a moment after its supervisor
+	if !kit.Reached(kit.Soon, gone) { // a guardian ends a moment after its supervisor
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -135,7 +120,7 @@ func TestAnInterruptedDemoLeavesNothingBehind(t *testing.T) {
 				if err == nil || errors.Is(err, demo.ErrOverlap) {
 					t.Errorf("got %v", err)
 				}
-			case <-time.After(15 * time.Second):
+			case <-time.After(kit.Soon):
 				t.Fatal("it does not end")
 			}
 			nothingIsLeft(t)

@@ -73,7 +73,7 @@ func TestAWatchEndsWithItsResource(t *testing.T) {
 		{"0 1 1 0 1 1 1", true, true, 1, 4},
 		{"0 1 1 0", true, false, 0, 2},
 	} {
-		r := agent(t, "set -- "+one.codes+"\necho x >> n; i=$(wc -l < n); shift $((i - 1)); [ $# -gt 1 ] || touch last; exit $1")
+		r := agent(t, "set -- "+one.codes+"\necho x >> n; i=$(wc -l < n); [ $i -lt $# ] || { i=$#; touch last; }; shift $((i - 1)); exit $1")
 		ctx, cancel := context.WithCancel(t.Context())
 		ready, said := false, 0
 		pauses := Action{"monitor", time.Minute, time.Millisecond}
@@ -81,7 +81,7 @@ func TestAWatchEndsWithItsResource(t *testing.T) {
 			ready = true
 			if !one.fails {
 				time.AfterFunc(0, func() {
-					for ctx.Err() == nil {
+					for again := time.Tick(time.Millisecond); ctx.Err() == nil; <-again {
 						if _, err := os.Stat(filepath.Join(os.Getenv("OCF_ROOT"), "last")); err == nil {
 							cancel()
 						}

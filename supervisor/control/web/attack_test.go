@@ -58,7 +58,7 @@ func TestAFloodOfConnectionsShutsNobodyOut(t *testing.T) {
 		"send a hundred requests at once": strings.Repeat("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 100),
 	}
 	for way, text := range ways {
-		for _, addresses := range []int{2, 20} {
+		for addresses, held := range map[int]int{2: held, 20: connsOfOne + 8} {
 			inBubble(t, func(b *bed) {
 				b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
 				lost := 0

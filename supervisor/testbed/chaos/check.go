@@ -67,7 +67,7 @@ const late = orderTimeout + 3*sec
 
 // quiet waits until nothing happens any more, so that what happens next is the next fault's doing.
 func (w *world) quiet() {
-	time.Sleep(late)
+	time.Sleep(late) // nothing else shows that an order or a fault has no consequence any more
 	if missing := w.wait(w.wanting); missing != "" {
 		w.find("stuck: %v without a fault, and still not %s", progress, missing)
 	}
@@ -116,7 +116,7 @@ func (w *world) leaked() {
 // bury finds programs of a node that outlive its supervisor, which has ended just now.
 func (w *world) bury(n *node) {
 	at := tick.Now()
-	time.Sleep(outlives)
+	time.Sleep(outlives) // what ends in time is never wrong, so no earlier look counts
 	for _, s := range w.services {
 		for _, r := range s.running() {
 			if r.Node == n.name && r.First < at {

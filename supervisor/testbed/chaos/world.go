@@ -167,7 +167,7 @@ func (w *world) strike(strokes []*stroke) {
 		slices.SortStableFunc(events, func(a, b event) int { return a.at.Compare(b.at) })
 		next := events[0]
 		events = events[1:]
-		time.Sleep(time.Until(next.at))
+		time.Sleep(time.Until(next.at)) // the plan's own pace
 		w.mu.Lock()
 		next.do()
 		w.mu.Unlock()
@@ -211,7 +211,7 @@ func (w *world) heal() {
 // wait waits until nothing is wanting. Otherwise it returns what still is after the limit.
 func (w *world) wait(wanting func() string) (missing string) {
 	kit.Reached(progress, func() bool {
-		time.Sleep(moment / 2)
+		time.Sleep(moment / 2) // each look asks the servers for much
 		missing = wanting()
 		return missing == "" || w.found() > 0
 	})

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
 )
 
@@ -66,6 +67,7 @@ func TestAConfigThatOthersCanWriteIsRefusedAtTheStartAndLater(t *testing.T) {
 
 // The user of a program points its log, and its env_file, at what is root's: nothing is made or read there, and `logs` shows nothing.
 func TestRootFollowsNoLinkOfAServicesUser(t *testing.T) {
+	need.These(t, "root")
 	const user = 4711
 	dir := t.TempDir() // on the way to it everybody may search
 	must(t, os.Chmod(filepath.Dir(dir), 0o755))

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
 )
 
@@ -99,6 +100,7 @@ func into(t *testing.T, cgroup string, words ...string) (*exec.Cmd, *output) {
 
 // A program takes all tasks there are, and each that becomes free, while thirty others start, end, and are started again.
 func TestTheTaskLimitKillsNeitherSupervisorNorGuardian(t *testing.T) {
+	need.These(t, "root")
 	dir := taskLimit(t, 100)
 	logs := t.TempDir()
 	services := []string{

@@ -140,7 +140,7 @@ func TestSSHIsBelievedOnlyWithAStatement(t *testing.T) {
 
 // ClusterLabs' own dummy stands for a power switch.
 func TestFenceAgentOfClusterLabsSwitchesOff(t *testing.T) {
-	need.These(t, "fence-agents")
+	need.These(t, "root", "fence-agents")
 	state := filepath.Join(t.TempDir(), "state")
 	must(t, os.WriteFile(state, []byte("on"), 0o600))
 	target := fencing.Target{Service: "db", Node: "a", Host: "a", Machine: "m", Boot: "b", Token: 41}

@@ -1,5 +1,5 @@
 // Package golden holds what scripts rely on against files that are kept: the paths and the data of znodes, what `--json` prints, what
-// HTTP answers, the names of metrics. It runs the built binary against the embedded server, as any user.
+// HTTP answers, the names of metrics. It runs commands and supervisors against the embedded server, as any user.
 //
 //	go test ./supervisor/testbed/golden -update   # when a change is meant; docs and CHANGELOG say so too
 package golden
@@ -29,15 +29,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/itself"
 )
 
 var update = flag.Bool("update", false, "write the files anew")
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	kit.RemoveBinaries()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { itself.Main(m) }
 
 const root = "/golden"
 
@@ -112,6 +109,7 @@ const services = `
 `
 
 func begin(t *testing.T) *cluster {
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir()) // a oneshot with an undo needs one, unless root runs it
 	c := &cluster{T: t, zk: free(t), http: map[string]string{}}
 	c.start("dev", "--listen", c.zk)
 	kit.Until(t, kit.Soon, "the server serves", func() bool {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"understudy/packaging/need"
 )
 
 // The binaries are built once a process, as they are shipped: static, so that they run on any machine. And without the race
@@ -16,12 +18,14 @@ var (
 	child      = sync.OnceValues(func() (string, error) { return build("child", "understudy/supervisor/testbed/child") })
 )
 
-// UnderstudyBinary is the program under test: the one that UNDERSTUDY_BINARY names, else built from the source.
+// UnderstudyBinary is the program under test: the one that UNDERSTUDY_BINARY names, else built from the source, for root alone: a static
+// build shares little with the tests' own.
 func UnderstudyBinary(tb testing.TB) string {
 	tb.Helper()
 	if path := os.Getenv("UNDERSTUDY_BINARY"); path != "" {
 		return path
 	}
+	need.These(tb, "root")
 	return must(tb, understudy)
 }
 
@@ -48,7 +52,7 @@ func build(name, pkg string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, name)
-	cmd := exec.Command("go", "build", "-trimpath", "-o", path, pkg)
+	cmd := exec.Command("go", "build", "-o", path, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)

@@ -43,12 +43,12 @@ func kill9(t *testing.T, cmd *exec.Cmd) {
 func TestCheckerFindsNothingInARightWrapper(t *testing.T) {
 	a := NewAccounts(t, nil)
 	first := wrapper(t, a, "a")
-	former := a.On(t, 5*time.Second, "a", 0)
+	former := a.On(t, Soon, "a", 0)
 	wrapper(t, a, "b")
 	kill9(t, first)
 	Throughout(t, 300*time.Millisecond, "a's child holds the lock", func() bool { return len(a.Runs()) == 1 })
 	Signal(syscall.SIGTERM, former.Pid)
-	latter := a.On(t, 5*time.Second, "b", former.First)
+	latter := a.On(t, Soon, "b", former.First)
 	runs := a.Runs()
 	if found := Overlaps(runs); len(found) != 0 {
 		t.Errorf("overlaps: %v", found)
@@ -56,7 +56,7 @@ func TestCheckerFindsNothingInARightWrapper(t *testing.T) {
 	if faults := TokenFaults(runs); len(faults) != 0 {
 		t.Errorf("token faults: %v", faults)
 	}
-	if gap := Gap(runs[0], latter); gap <= 0 || gap > time.Second {
+	if gap := Gap(runs[0], latter); gap <= 0 || gap > Stall {
 		t.Errorf("gap %v", gap)
 	}
 }
@@ -65,11 +65,11 @@ func TestCheckerFindsNothingInARightWrapper(t *testing.T) {
 func TestCheckerCatchesAWrapperThatLetsTwoRun(t *testing.T) {
 	a := NewAccounts(t, nil)
 	first := wrapper(t, a, "a", "-o")
-	a.On(t, 5*time.Second, "a", 0)
+	a.On(t, Soon, "a", 0)
 	wrapper(t, a, "b", "-o")
 	kill9(t, first)
-	former, latter := a.Runs()[0], a.On(t, 5*time.Second, "b", 0)
-	Until(t, 5*time.Second, "the overlap lasts", func() bool {
+	former, latter := a.Runs()[0], a.On(t, Soon, "b", 0)
+	Until(t, Soon, "the overlap lasts", func() bool {
 		found := Overlaps(a.Runs())
 		return len(found) == 1 && found[0].Length > 50*time.Millisecond
 	})
@@ -92,13 +92,13 @@ func TestCheckerCatchesADaemonLeftBehind(t *testing.T) {
 		return cmd
 	}
 	first := start("a")
-	a.WaitRun(t, 5*time.Second, "a whole family runs", func(r Run) bool {
+	a.WaitRun(t, Soon, "a whole family runs", func(r Run) bool {
 		return r.Procs["main"] == 1 && r.Procs["child"] == 1 && r.Procs["grandchild"] == 1 && r.Procs["daemon"] == 1
 	})
-	Until(t, 5*time.Second, "4 processes are found", func() bool { return len(a.Processes()) == 4 }) // who forked the daemon exits by and by
+	Until(t, Soon, "4 processes are found", func() bool { return len(a.Processes()) == 4 }) // who forked the daemon exits by and by
 	kill9(t, first)
 	start("b")
-	Until(t, 5*time.Second, "the overlap is found", func() bool { return len(Overlaps(a.Runs())) == 1 })
+	Until(t, Soon, "the overlap is found", func() bool { return len(Overlaps(a.Runs())) == 1 })
 	if len(TokenFaults(a.Runs())) == 0 {
 		t.Error("the same token on two nodes went unnoticed")
 	}

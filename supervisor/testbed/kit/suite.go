@@ -23,25 +23,36 @@ const (
 	Stall = 5 * time.Second
 )
 
-// Suite is what the tests of a package share: three ZooKeeper servers, which are started when the first test wants them.
+// Suite is what the tests of a package share: three ZooKeeper servers, which are started when the first test wants them, and three
+// that are stopped by tests.
 type Suite struct {
 	program Program
-	once    sync.Once
-	stage   *Stage
+	whole   shared
+	broken  shared
 	plays   atomic.Int64
+}
+
+type shared struct {
+	once  sync.Once
+	stage *Stage
 }
 
 // Main is the package's TestMain.
 func (s *Suite) Main(m *testing.M) { s.program.Run(m) }
 
 // Stage is the one of all tests that leave the servers alone.
-func (s *Suite) Stage(tb testing.TB) *Stage {
+func (s *Suite) Stage(tb testing.TB) *Stage { tb.Helper(); return s.get(tb, &s.whole) }
+
+// Breakable is the one of tests that stop servers, and leave them running.
+func (s *Suite) Breakable(tb testing.TB) *Stage { tb.Helper(); return s.get(tb, &s.broken) }
+
+func (s *Suite) get(tb testing.TB, one *shared) *Stage {
 	tb.Helper()
 	NeedHosts(tb)
 	zktest.Need(tb)
 	UnderstudyBinary(tb)
-	s.once.Do(func() { s.stage = NewStage(&s.program, 3, zktest.Config{}) })
-	return s.stage
+	one.once.Do(func() { one.stage = NewStage(&s.program, 3, zktest.Config{}) })
+	return one.stage
 }
 
 // Play is a service of its own, checked at its end; the words are the child's.

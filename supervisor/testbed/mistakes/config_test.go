@@ -25,6 +25,7 @@ func zookeeper(key string) string {
 
 // What `check` prints of a file. %s in a line is the file's name; DIR in a text is a folder with files of secrets.
 func TestConfigs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"open": 0o644, "plain": 0o600} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(map[string]string{"open": "user:password", "plain": "password"}[name]), mode))

@@ -13,6 +13,7 @@ import (
 
 // What a command line prints that cannot be obeyed. ZK is the server's address, and n1 runs the services a and b there.
 func TestCommandLines(t *testing.T) {
+	t.Parallel()
 	zk, _ := server(t)
 	web, secret := free(t), write(t, "token", strings.Repeat("t", 32))
 	file := write(t, "u.yaml", fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], trusted_network: true}\nhttp: {listen: %q, token_file: %s}\n"+
@@ -39,7 +40,7 @@ func TestCommandLines(t *testing.T) {
 		{"fence confirm a --node n2 --yes --zk ZK", 1, []string{`no node "n2"; there is: n1 (did you mean "n1"?)`}},
 		{"dev --listen ZK", 1, []string{"is another server running? choose an address with --listen", "address already in use"}},
 		{"status --timeout 500ms --zk 127.0.0.1:1", 3, []string{"no ZooKeeper server of [127.0.0.1:1] answers", "connection refused (is ZooKeeper up, and is --zk right?)"}},
-		{"status --timeout 3s --zk no-such-host.invalid", 3, []string{"no-such-host.invalid:2181", "(is ZooKeeper up, and is --zk right?)"}},
+		{"status --timeout 500ms --zk no-such-host.invalid", 3, []string{"no-such-host.invalid:2181", "(is ZooKeeper up, and is --zk right?)"}},
 		{"status --timeout 500ms --zk SILENT", 3, []string{"answers: neither an answer nor a refusal came (is ZooKeeper up, and is --zk right?)"}},
 		{"status --timeout 500ms --zk PAGE", 3, []string{`PAGE answers, and is no ZooKeeper (it sent "HTTP/1.1 400")`}},
 		{"status --timeout 500ms --config TLS", 3, []string{"TLS with ZK: it hung up (is this the secure port?)", "is TLS right?"}},

@@ -1,5 +1,5 @@
 // Package mistakes holds 75 wrong uses, which rows_test.go lists, and what a user sees of each: the exit code and the line that helps. It
-// runs the built binary against the embedded server, as any user.
+// runs commands and supervisors against the embedded server, as any user.
 package mistakes
 
 import (
@@ -15,13 +15,10 @@ import (
 	"testing"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/itself"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	kit.RemoveBinaries()
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { itself.Main(m) }
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -59,7 +56,7 @@ func (a answer) wants(t *testing.T, what string, code int, words ...string) {
 // runs runs the binary to its end.
 func runs(t *testing.T, words ...string) answer {
 	t.Helper()
-	binary := kit.UnderstudyBinary(t) // it may take a while to build
+	binary := kit.UnderstudyBinary(t)
 	ctx, cancel := context.WithTimeout(t.Context(), kit.Soon)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, words...)

@@ -78,7 +78,7 @@ var commandLines = []row{
 	}},
 	{"dev on a port that is in use", []string{"dev --listen ZK"}},
 	{"a ZooKeeper that refuses, has no address or is silent", []string{
-		"status --timeout 500ms --zk 127.0.0.1:1", "status --timeout 3s --zk no-such-host.invalid", "status --timeout 500ms --zk SILENT",
+		"status --timeout 500ms --zk 127.0.0.1:1", "status --timeout 500ms --zk no-such-host.invalid", "status --timeout 500ms --zk SILENT",
 	}},
 	{"--zk with an HTTP server", []string{"status --timeout 500ms --zk PAGE"}},
 	{"TLS to a port without TLS", []string{"status --timeout 500ms --config TLS"}},

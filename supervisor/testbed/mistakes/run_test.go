@@ -31,6 +31,7 @@ func fits(t *testing.T, server, service string, code int, words ...string) {
 
 // What `status`, `status --check` and the log have of programs that cannot run.
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	server, _ := server(t)
 	const down, failing = 5, 4
 	cases := []struct {
@@ -100,6 +101,7 @@ func run(t *testing.T, server, node, more string) (*started, string) {
 
 // What the log and `status` have where the cluster or the config are not as they should be.
 func TestTheClusterAndTheFile(t *testing.T) {
+	t.Parallel()
 	server, dev := server(t)
 	nowhere, _ := run(t, free(t), "nowhere", endless)
 	n1, file := run(t, server, "n1", endless)

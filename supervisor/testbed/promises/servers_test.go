@@ -6,24 +6,22 @@ import (
 
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
-	"understudy/supervisor/testbed/zktest"
 )
 
 // P7: the leader is killed, the servers are restarted one by one, and all of them stand still for a second, as when a disk hangs.
 func TestFaultsOfServersThatEndAreNotNoticed(t *testing.T) {
-	s := kit.NewStage(t, 3, zktest.Config{})
+	s := suite.Breakable(t)
 	p := play(t, s)
 	p.Options.Session = 5 * kit.Stall // a server may take ten seconds to come back
 	a, b, run := p.OnTwoHosts(t)
-	between := func() { t.Helper(); s.Ready(t); p.Alone(t, kit.LongSession/4, "a") }
 	leader := s.ZK.Leader()
 	must(t, s.ZK.Kill(leader))
-	p.Alone(t, kit.LongSession/2, "a")
+	p.Alone(t, time.Second, "a")
 	must(t, s.ZK.StartServer(leader))
-	between()
+	s.Ready(t)
 	for i := range s.Servers {
 		must(t, s.ZK.Restart(i))
-		between()
+		s.Ready(t)
 	}
 	for i := range s.Servers {
 		must(t, s.ZK.Freeze(i))
@@ -50,7 +48,7 @@ func TestFaultsOfServersThatEndAreNotNoticed(t *testing.T) {
 }
 
 func TestLossOfAllServers(t *testing.T) {
-	s := kit.NewStage(t, 3, zktest.Config{})
+	s := suite.Breakable(t)
 	t.Run("for a while", func(t *testing.T) { allDown(t, s) })
 	t.Run("with all data", func(t *testing.T) { wiped(t, s) })
 }

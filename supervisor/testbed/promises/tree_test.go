@@ -11,7 +11,6 @@ import (
 
 // families are children that are hard to kill.
 var families = map[string][]string{
-	"ignores TERM":                   {"term=ignore"},
 	"has grandchildren":              {"term=ignore", "children=5", "every=2ms"},
 	"has daemons":                    {"term=ignore", "daemons=5", "every=2ms"},
 	"leaves daemons behind":          {"term=exit", "daemons=5", "every=2ms"},
