@@ -93,7 +93,9 @@ func (t *stay) Run(ctx context.Context) role.Event {
 // list makes the breadcrumb list the effects of the next run: P5. As a rule the claim has done so. It reports false if the term ends before.
 func (t *stay) list(ctx context.Context) bool {
 	defer t.v.pace.wait(endless)()
-	for effects := t.v.effects(); !t.term.listed.Lists(effects); {
+	effects := t.v.effects()
+	t.noteLasting(effects)
+	for !t.term.listed.Lists(effects) {
 		there, err := t.candidacy.cand.Crumb.ListEffects(ctx, idOf(t.tree), effects)
 		switch {
 		case there && err == nil:
@@ -103,6 +105,17 @@ func (t *stay) list(ctx context.Context) bool {
 		}
 	}
 	return true
+}
+
+// noteLasting prepares the note of what survives a boot. P2: what the breadcrumb says of it is answered from there.
+func (t *stay) noteLasting(effects election.Effects) {
+	lasting := int64(0)
+	if len(effects.Survive) > 0 {
+		lasting = t.v.mem.story.token
+	}
+	if err := t.v.unit.Last(lasting); err != nil {
+		t.v.log.Debug("cannot note it yet", "error", err) // so nothing is done: the start says why
+	}
 }
 
 // listAgain is the pause after an attempt to list effects.

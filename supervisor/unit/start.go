@@ -69,7 +69,7 @@ func (r *Run) start(ctx context.Context, prog config.Process) error {
 		r.hear(ctx, socket)
 	}
 	if prog.Oneshot && len(prog.Undo) > 0 { // before it can have an effect
-		if err := r.u.debts.add(Debt{Name: prog.Name, Command: prog.Undo, Timeout: prog.UndoTimeout, Token: r.cfg.Token, Undone: prog.Undone, Address: setBy(prog)}); err != nil {
+		if err := r.u.debts.add(Debt{Name: prog.Name, Command: prog.Undo, Timeout: prog.UndoTimeout, Token: r.cfg.Token, Undone: prog.Undone, Address: setBy(prog), Lasts: prog.SurvivesBoot}); err != nil {
 			return &StartError{err}
 		}
 		if err := r.owe(ctx); err != nil {

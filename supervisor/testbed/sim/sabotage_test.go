@@ -337,20 +337,26 @@ var sabotages = []sabotage{
 		effects,
 	}},
 	{"dead is enough, undone or not", []change{
-		{"supervisor/witness/prove.go", "		if left := w.Owed(node, service); len(left) > 0 {\n", "		if left := w.Owed(node, service); len(left) > 1<<20 {\n"},
+		{"supervisor/witness/prove.go", "		if left := w.Owed(t, w.Host.Boot); len(left) > 0 {\n", "		if left := w.Owed(t, w.Host.Boot); len(left) > 1<<20 {\n"},
 		effects,
+	}},
+	{"another boot is a proof though an effect survives it", []change{
+		{"supervisor/witness/prove.go", "	case booted:\n		return w.undone(t, ", "	case booted:\n		w.Owed = nil\n		return w.undone(t, "},
+		effects,
+		survivors,
 	}},
 	{"a supervisor forgets what the one before it had to undo", []change{
 		{"supervisor/service/stay.go", "	v.unit.StopUndo()\n	v.unit.LoadDebts()\n", "	v.unit.StopUndo()\n"},
 		effects,
 	}},
 	{"the breadcrumb lists no effects", []change{
-		{"supervisor/service/service.go", "	return election.Effects{Names: names, UndoMs", "	return election.Effects{Names: names[:0], UndoMs"},
+		{"supervisor/service/service.go", "	return election.Effects{Names: e.Names, UndoMs", "	return election.Effects{Names: e.Names[:0], UndoMs"},
 		effects,
 	}},
 	{"a delay is a proof where one is needed", []change{
 		{"supervisor/service/breadcrumb.go", "	case len(p.NeedProof) > 0:\n		return fmt.Errorf(\"%w (%s)\", errNeedsProof,", "	case len(p.NeedProof) > 1<<20:\n		return fmt.Errorf(\"%w (%s)\", errNeedsProof,"},
 		effects,
+		mortals,
 	}},
 	{"promote a copy whose tree does not end with the lease", []change{
 		{"supervisor/service/copyhere.go", "		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths()))\n", "		err = ctx.Err()\n"},
