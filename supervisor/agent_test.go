@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/fencing/agent"
+	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service"
@@ -132,5 +134,24 @@ func TestWhatIsOwedIsWhatTheNotesShow(t *testing.T) {
 	of := fencing.Target{Root: "/one", Service: "unheard of", Node: "nobody", Token: 7, Boot: "b0", Survive: []string{"role"}}
 	if owed := Owed(of, "b1"); !slices.Equal(owed, of.Survive) || len(Owed(of, "b0")) > 0 {
 		t.Errorf("owed: %q", owed)
+	}
+}
+
+// Where services of several clusters run on one host, each is asked for its own debts. Who asks names the cluster.
+func TestKillLocalCountsWhatItsClusterOwes(t *testing.T) {
+	need.These(t, "root") // who may write the note
+	here, err := box.Identity()
+	name, err2 := os.Hostname()
+	note := unit.Note{Node: "a", Service: t.Name(), Cluster: "two"}.Store()
+	if err := errors.Join(err, err2, note.Save([]byte(`{"node":"a","service":"`+t.Name()+`","root":"/two","debts":[{"name":"vip"}]}`), false)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = note.Save(nil, false) })
+	for root, dead := range map[string]bool{"/one": true, "/two": false, "": false} { // an older version does not name it
+		word := fencing.Target{Root: root, Service: t.Name(), Node: "a", Host: name, Machine: here.Machine, Boot: "another"}.Encode()
+		target, err := fencing.DecodeTarget(word)
+		if s := witness.KillLocal(t.Context(), target, Owed); err != nil || s.Dead != dead || dead == (len(s.Left) > 0) {
+			t.Errorf("%q: %+v, %v", root, s, err)
+		}
 	}
 }
