@@ -55,6 +55,7 @@ type unobserved struct{}
 func (unobserved) State(State)                          {}
 func (unobserved) Fenced(string, string, time.Duration) {}
 func (unobserved) Restarted(string)                     {}
+func (unobserved) Claimed(string)                       {}
 
 // empty is a machine on which nothing runs, and whose clock is far from the end of any lease.
 type empty struct{ host.Machine }

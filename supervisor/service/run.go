@@ -64,10 +64,7 @@ func (t *stay) Run(ctx context.Context) role.Event {
 	}
 	began := time.Now()
 	over := v.pace.wait(windUp) // files of programs that were handed over may hang
-	t.run.programs = v.unit.Start(ctx, t.promoting(unit.RunConfig{
-		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.story.token, MayStart: t.mayStart, Stdin: stdin, Adopt: adopt,
-		Health: v.view.wellness.checked, Astray: v.view.wellness.strayed,
-	}))
+	t.run.programs = v.unit.Start(ctx, t.promoting(t.runConfig(adopt, stdin)))
 	over()
 	well := t.attend(ctx)
 	over = v.pace.wait(windUp)
@@ -88,6 +85,14 @@ func (t *stay) Run(ctx context.Context) role.Event {
 		return t.over(ctx)
 	}
 	return t.ended()
+}
+
+func (t *stay) runConfig(adopt *unit.Carried, stdin *os.File) unit.RunConfig {
+	v := t.v
+	return unit.RunConfig{
+		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.story.token, MayStart: t.mayStart, Stdin: stdin, Adopt: adopt,
+		Health: v.view.wellness.checked, Astray: v.view.wellness.strayed, Claimed: func() { v.node.Observer.Claimed(v.name) },
+	}
 }
 
 // list makes the breadcrumb list the effects of the next run: P5. As a rule the claim has done so. It reports false if the term ends before.

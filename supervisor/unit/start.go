@@ -102,6 +102,7 @@ func (r *Run) start(ctx context.Context, prog config.Process) error {
 // hear receives a program's notifications, until the run is over.
 func (r *Run) hear(ctx context.Context, socket *notify.Socket) {
 	r.sockets = append(r.sockets, socket)
+	socket.Claimed = r.cfg.Claimed
 	ctx, deaf := context.WithCancel(context.WithoutCancel(ctx))
 	r.hearers.Go(func() {
 		<-r.over
