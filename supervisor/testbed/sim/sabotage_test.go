@@ -58,10 +58,10 @@ var sabotages = []sabotage{
 			"	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim != nil {"},
 	}},
 	{"treat a clone's machine id as this machine's", []change{
-		{"supervisor/witness/prove.go", "machine == w.Host.Machine && node == w.Node", "machine == w.Host.Machine"},
+		{"supervisor/witness/prove.go", "(t.Machine == \"\" || t.Node != w.Node)", "t.Machine == \"\""},
 	}},
 	{"assume without a look that a tree on this machine is dead", []change{
-		{"supervisor/witness/prove.go", "	err := w.End(ctx, tree)\n", "	err := ctx.Err()\n"},
+		{"supervisor/witness/prove.go", "	err := w.End(ctx, t.Tree)\n", "	err := ctx.Err()\n"},
 	}},
 	{"close the session although a death is unproved", []change{
 		{"election/session.go", "			s.Expire(err) // P2: programs that may be alive keep their lock, until the session ends by itself\n			e.discard(conn)\n			return err\n",
@@ -114,8 +114,8 @@ var sabotages = []sabotage{
 		{"supervisor/service/trees.go", "	if err := t.tree.End(ctx); err != nil {\n		return err\n	}\n", "	if t != nil {\n		go t.tree.End(ctx)\n		return nil\n	}\n"},
 	}},
 	{"a guardian answers before the tree is dead", []change{
-		{"supervisor/witness/proxy.go", "func Proxy(w At, keys *agent.Keys) *agent.Server {\n",
-			"func Proxy(w At, keys *agent.Keys) *agent.Server {\n	kill := w.End\n	w.End = func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}\n"},
+		{"supervisor/witness/proxy.go", "func Proxy(w At, root string, keys *agent.Keys) *agent.Server {\n",
+			"func Proxy(w At, root string, keys *agent.Keys) *agent.Server {\n	kill := w.End\n	w.End = func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}\n"},
 	}},
 	{"do not wait for a death after the service was removed", []change{
 		{"supervisor/service/leftover.go", "				return false\n			}\n			leaves = nil\n		case <-session.Done():", "				return false\n			}\n			return false\n		case <-session.Done():"},
