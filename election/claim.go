@@ -64,7 +64,8 @@ func (c *Claim) Confirmed(ctx context.Context) error {
 		// A former active that adds its token to the breadcrumb late proves nothing. A process that is known to be alive changes
 		// the case: from now on no delay is a proof, and no answer that did not cover that process. An effect that is left does the same.
 		if c.Previous.Session != former.Session || !bytes.Equal(c.Previous.Tree, former.Tree) || !c.Previous.Leftover.same(former.Leftover) ||
-			!slices.Equal(c.Previous.Left, former.Left) || !slices.Equal(c.Previous.NeedProof, former.NeedProof) {
+			!slices.Equal(c.Previous.Left, former.Left) || !slices.Equal(c.Previous.NeedProof, former.NeedProof) ||
+			!slices.Equal(c.Previous.Survive, former.Survive) {
 			return ErrCrumbChanged
 		}
 	}

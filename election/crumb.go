@@ -42,9 +42,10 @@ func ReadBreadCrumb(data []byte) (BreadCrumb, error) {
 			Leftover    Leftover    `json:"leftover"`
 			EffectsLeft EffectsLeft `json:"effects_left"`
 			NeedProof   EffectsLeft `json:"needs_proof"`
+			Survive     EffectsLeft `json:"survives_boot"`
 		}
 		_ = json.Unmarshal(data, &doubt)
-		return BreadCrumb{Leftover: doubt.Leftover, Effects: Effects{Left: doubt.EffectsLeft, NeedProof: doubt.NeedProof}}, fmt.Errorf("read a breadcrumb: %w", err)
+		return BreadCrumb{Leftover: doubt.Leftover, Effects: Effects{Left: doubt.EffectsLeft, NeedProof: doubt.NeedProof, Survive: doubt.Survive}}, fmt.Errorf("read a breadcrumb: %w", err)
 	}
 	return b, nil
 }

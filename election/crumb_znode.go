@@ -33,7 +33,7 @@ func (c *Crumb) Settled(ctx context.Context) error {
 	}
 }
 
-// Named reads the node that the breadcrumb names, and reports whether there is a readable one.
+// Named reads the node that the breadcrumb names, with its token, and reports whether there is a readable one.
 func (c *Crumb) Named(ctx context.Context) (BreadCrumb, bool, error) {
 	v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.get(ctx, c.paths.Crumb()) })
 	if err != nil {
@@ -43,6 +43,9 @@ func (c *Crumb) Named(ctx context.Context) (BreadCrumb, bool, error) {
 		return BreadCrumb{}, false, nil
 	}
 	b, err := ReadBreadCrumb(v.data)
+	if b.Token == 0 {
+		b.Token = v.stat.Czxid
+	}
 	return b, err == nil, nil
 }
 

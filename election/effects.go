@@ -16,6 +16,8 @@ type Effects struct {
 	Left   EffectsLeft `json:"effects_left,omitempty"`    // those that are known not to be undone
 	// NeedProof are processes whose config says that no delay is a proof.
 	NeedProof EffectsLeft `json:"needs_proof,omitempty"`
+	// Survive are those that another boot of the machine does not undo. They are among NeedProof, for readers that do not know them.
+	Survive EffectsLeft `json:"survives_boot,omitempty"`
 }
 
 // EffectsLeft names effects that are known not to be undone, although nothing of the tree need be alive. From then on no delay is a proof:
@@ -37,7 +39,8 @@ func (e Effects) Undoing() time.Duration { return time.Duration(e.UndoMs) * time
 
 // Lists reports whether it lists the same effects, with the same time to undo them.
 func (e Effects) Lists(other Effects) bool {
-	return e.UndoMs == other.UndoMs && slices.Equal(e.Names, other.Names) && slices.Equal(e.NeedProof, other.NeedProof)
+	return e.UndoMs == other.UndoMs && slices.Equal(e.Names, other.Names) && slices.Equal(e.NeedProof, other.NeedProof) &&
+		slices.Equal(e.Survive, other.Survive)
 }
 
 // ListEffects makes the breadcrumb, if it names this tree, list the effects that the next run may have. It reports whether the breadcrumb
@@ -47,7 +50,7 @@ func (c *Crumb) ListEffects(ctx context.Context, tree json.RawMessage, e Effects
 		if named.Lists(e) {
 			return nil, nil
 		}
-		return &zk.SetDataRequest{Path: c.paths.Crumb(), Data: merge(v.data, e, "effects", "undo_timeout_ms", "needs_proof"), Version: v.stat.Version}, nil
+		return &zk.SetDataRequest{Path: c.paths.Crumb(), Data: merge(v.data, e, "effects", "undo_timeout_ms", "needs_proof", "survives_boot"), Version: v.stat.Version}, nil
 	})
 	return said, wrap("list effects in the breadcrumb", err)
 }

@@ -52,16 +52,46 @@ func TestWhoWaitsLearnsThatAnEffectIsLeft(t *testing.T) {
 	})
 }
 
+// P5: a node that was asked before the breadcrumb listed what survives a boot did not look for it, so another boot of its machine proved nothing.
+func TestWhoWaitsLearnsWhatSurvivesABoot(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.within("a", func(ctx context.Context, s *Session) error {
+			mine, err := activate(ctx, s)
+			if err != nil {
+				return err
+			}
+			w.byHand(Paths{"/understudy", "svc"}.Lock())
+			w.claims("b", func(ctx context.Context, _ *Session, waits *Claim) error {
+				confirmed := make(chan error, 1)
+				waiting, enough := context.WithTimeout(ctx, time.Minute)
+				defer enough()
+				go func() { confirmed <- waits.Confirmed(waiting) }()
+				time.Sleep(100 * time.Millisecond)
+				listed := Effects{Survive: EffectsLeft{"role"}}
+				if said, err := (&Crumb{s, mine.paths}).ListEffects(ctx, json.RawMessage(`{"of":"a"}`), listed); !said || err != nil {
+					w.Errorf("listed: %v, %v", said, err)
+				}
+				if err := <-confirmed; !errors.Is(err, ErrCrumbChanged) || !waits.Previous.Lists(listed) {
+					w.Errorf("who waits learns: %v, %+v", err, waits.Previous.Effects)
+				}
+				return waits.Release(ctx)
+			})
+			return nil
+		})
+	})
+}
+
 // Whatever stands there, in however broken a breadcrumb, says that something is left.
 func TestEveryWordOfAnEffectCounts(t *testing.T) {
 	for _, data := range []string{
+		`{"node":"a","host":"a","session_timeout_ms":1,"since":"2026-01-01T00:00:00Z","survives_boot":true}`, `{"node":"a/b","survives_boot":["role"]}`,
 		`{"node":"a","host":"a","session_timeout_ms":1,"since":"2026-01-01T00:00:00Z","effects_left":["vip"]}`,
 		`{"node":"a","host":"a","session_timeout_ms":1,"since":"2026-01-01T00:00:00Z","effects_left":true}`,
 		`{"node":"a","host":"a","session_timeout_ms":1,"since":"2026-01-01T00:00:00Z","effects_left":[]}`,
 		`{"node":"a","host":"a","session_timeout_ms":1,"since":"2026-01-01T00:00:00Z","effects_left":null}`,
 		`{"node":"a/b","effects_left":["vip"]}`, `{"node":"a","undo_timeout_ms":-1,"effects_left":{}}`,
 	} {
-		if b, _ := ReadBreadCrumb([]byte(data)); len(b.Left) == 0 || !b.Awaits() {
+		if b, _ := ReadBreadCrumb([]byte(data)); len(b.Left)+len(b.Survive) == 0 || !b.Awaits() {
 			t.Errorf("%s: %+v", data, b)
 		}
 	}

@@ -62,7 +62,7 @@ func (l Leftover) completes(was Leftover) bool {
 // Awaits reports whether the breadcrumb's own node has something to prove before another one: that a process which was seen alive is dead,
 // or that effects are undone. For one that needs a proof, it is the proof.
 func (b BreadCrumb) Awaits() bool {
-	return b.Leftover.Known || len(b.Names) > 0 || len(b.Left) > 0 || len(b.NeedProof) > 0
+	return b.Leftover.Known || len(b.Names) > 0 || len(b.Left) > 0 || len(b.NeedProof) > 0 || len(b.Survive) > 0
 }
 
 // MarkDead removes the breadcrumb if it names this tree, of this node, and says that a process of it is alive or that it has effects: the

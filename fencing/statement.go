@@ -14,12 +14,14 @@ type Statement struct {
 	Alive bool   `json:"alive,omitempty"` // it was seen, and could not be ended
 	Why   string `json:"why,omitempty"`   // why it is not called dead
 	// Left names effects that are not undone: then it is not called dead, though none of its processes is left.
-	Left    []string `json:"effects_left,omitempty"`
-	Service string   `json:"service"`
-	Token   int64    `json:"token"`
-	Node    string   `json:"node,omitempty"`
-	Machine string   `json:"machine,omitempty"`
-	Boot    string   `json:"boot"`
+	Left []string `json:"effects_left,omitempty"`
+	// Undone says that nothing is left of what survives a boot either: an older version does not know that anything may.
+	Undone  bool   `json:"undone,omitempty"`
+	Service string `json:"service"`
+	Token   int64  `json:"token"`
+	Node    string `json:"node,omitempty"`
+	Machine string `json:"machine,omitempty"`
+	Boot    string `json:"boot"`
 }
 
 // ErrNotDead says that the target's machine has answered without a proof: another question is useless for a while.
@@ -39,6 +41,8 @@ func (s Statement) Convinces(t Target) error {
 		return fmt.Errorf("%w: it is about token %d of %s", ErrNotDead, s.Token, s.Service)
 	case s.Machine != t.Machine || s.Boot == "":
 		return fmt.Errorf("%w: it comes from another machine", ErrNotDead)
+	case s.Boot != t.Boot && len(t.Survive) > 0 && !s.Undone:
+		return fmt.Errorf("%w: it has booted since, and does not know what survives that", ErrNotDead)
 	case s.Boot != t.Boot && (s.Machine == "" || s.Node != t.Node):
 		return fmt.Errorf("%w: it comes from another boot, and perhaps from another machine", ErrNotDead)
 	}

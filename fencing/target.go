@@ -9,6 +9,7 @@ import (
 
 // Target is the child that a breadcrumb names: it may still be running.
 type Target struct {
+	Root           string // of the cluster in ZooKeeper; "": an older version asks
 	Service        string
 	Node           string // the supervisor's name in the set
 	Host           string
@@ -21,6 +22,7 @@ type Target struct {
 	Session        string
 	Tree           json.RawMessage // how its machine finds the child's process tree
 	Seen           Process         // a process that is alive by the breadcrumb
+	Survive        []string        // effects that another boot of its machine does not undo
 	By             Claimant
 }
 

@@ -14,3 +14,21 @@ func TestWhatIsNotUndoneIsNotDead(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// That a machine has booted since proves nothing of what survives that, unless it has looked: an older version does not.
+func TestABootIsNoProofOfWhatSurvivesIt(t *testing.T) {
+	s := Statement{Dead: true, Service: "db", Token: 1, Node: "a", Machine: "m1", Boot: "b2"}
+	target := Target{Service: "db", Token: 1, Node: "a", Machine: "m1", Boot: "b1"}
+	if err := s.Convinces(target); err != nil {
+		t.Error(err)
+	}
+	target.Survive = []string{"role"}
+	if err := s.Convinces(target); !errors.Is(err, ErrNotDead) {
+		t.Error(err)
+	}
+	looked, same := s, s
+	looked.Undone, same.Boot = true, "b1"
+	if err := errors.Join(looked.Convinces(target), same.Convinces(target)); err != nil {
+		t.Error(err)
+	}
+}

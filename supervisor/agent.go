@@ -137,7 +137,7 @@ func (a *answerer) prove(ctx context.Context, q agent.Question) (fencing.Verdict
 	if t := a.tree(q.Service, q.Tree); t != nil {
 		w.Owed, w.End = nil, func(ctx context.Context, _ json.RawMessage) error { return t.Kill(ctx, q.By, q.ByToken) }
 	}
-	return w.Prove(ctx, q.Service, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
+	return w.Prove(ctx, q.Target(a.root))
 }
 
 // promise answers a request for a promise.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"slices"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -11,10 +13,12 @@ import (
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/fencing/agent"
+	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/host"
 	"understudy/supervisor/service"
 	"understudy/supervisor/unit"
+	"understudy/supervisor/witness"
 )
 
 // tomb is a tree that ends as it is told.
@@ -31,10 +35,17 @@ type graveyard struct {
 	Machine
 	err  error
 	tree string
+	of   fencing.Target // whose effects were asked for
 }
 
 func (*graveyard) Outlasted(json.RawMessage, fencing.Process) error { return nil }
-func (*graveyard) Owed(string, string) []string                     { return nil }
+
+func (g *graveyard) Owed(of fencing.Target, boot string) []string {
+	if g.of = of; of.Boot != boot {
+		return of.Survive
+	}
+	return nil
+}
 
 func (g *graveyard) KillTree(_ context.Context, id json.RawMessage) error {
 	g.tree = string(id)
@@ -98,5 +109,49 @@ func TestADeathIsProvedByTheOneThatCanKnowIt(t *testing.T) {
 				t.Errorf("%v, %v; ended %d times, of others %q", verdict, err, tree.ended, machine.tree)
 			}
 		})
+	}
+}
+
+// P2: whoever answers for a machine that has booted since looks for what survives that, in its own cluster.
+func TestABootIsNoProofOfWhatSurvivesIt(t *testing.T) {
+	machine := &graveyard{}
+	w := witness.At{Node: "a", Host: box.Host{Machine: "m1", Boot: "b1"}, Owed: machine.Owed}
+	for who, ask := range map[string]agent.Prove{
+		"the agent":  small(Config{Machine: machine, Root: "/one"}).answerer().prove,
+		"a guardian": witness.Proxy(w, "/one", nil).Prove,
+	} {
+		for _, survive := range [][]string{nil, {"role"}} {
+			verdict, _, err := ask(t.Context(), agent.Question{Service: "db", Token: 7, Node: "a", Machine: "m1", Boot: "b0", Survive: survive, By: "b", ByToken: 8})
+			if dead := verdict == fencing.Dead; dead != (survive == nil) || (err == nil) != dead || machine.of.Root != "/one" || machine.of.Token != 7 {
+				t.Errorf("%s, of %q: %v, %v, asked for %+v", who, survive, verdict, err, machine.of)
+			}
+		}
+	}
+}
+
+// A machine with no note of what survives a boot has not undone it.
+func TestWhatIsOwedIsWhatTheNotesShow(t *testing.T) {
+	of := fencing.Target{Root: "/one", Service: "unheard of", Node: "nobody", Token: 7, Boot: "b0", Survive: []string{"role"}}
+	if owed := Owed(of, "b1"); !slices.Equal(owed, of.Survive) || len(Owed(of, "b0")) > 0 {
+		t.Errorf("owed: %q", owed)
+	}
+}
+
+// Where services of several clusters run on one host, each is asked for its own debts. Who asks names the cluster.
+func TestKillLocalCountsWhatItsClusterOwes(t *testing.T) {
+	need.These(t, "root") // who may write the note
+	here, err := box.Identity()
+	name, err2 := os.Hostname()
+	note := unit.Note{Node: "a", Service: t.Name(), Cluster: "two"}.Store()
+	if err := errors.Join(err, err2, note.Save([]byte(`{"node":"a","service":"`+t.Name()+`","root":"/two","debts":[{"name":"vip"}]}`), false)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = note.Save(nil, false) })
+	for root, dead := range map[string]bool{"/one": true, "/two": false, "": false} { // an older version does not name it
+		word := fencing.Target{Root: root, Service: t.Name(), Node: "a", Host: name, Machine: here.Machine, Boot: "another"}.Encode()
+		target, err := fencing.DecodeTarget(word)
+		if s := witness.KillLocal(t.Context(), target, Owed); err != nil || s.Dead != dead || dead == (len(s.Left) > 0) {
+			t.Errorf("%q: %+v, %v", root, s, err)
+		}
 	}
 }

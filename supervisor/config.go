@@ -129,6 +129,7 @@ func (unobserved) State(State)                          {}
 func (unobserved) Gone(string)                          {}
 func (unobserved) Fenced(string, string, time.Duration) {}
 func (unobserved) Restarted(string)                     {}
+func (unobserved) Claimed(string)                       {}
 func (unobserved) Faulty(string)                        {}
 func (unobserved) Warned([]string)                      {}
 func (unobserved) Watchdog(string, string, func() bool) {}

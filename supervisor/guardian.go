@@ -6,14 +6,13 @@ import (
 	"understudy/election"
 	"understudy/supervisor/child"
 	"understudy/supervisor/guard"
-	"understudy/supervisor/unit"
 	"understudy/supervisor/witness"
 )
 
 // Guardian is the main function of a guardian process. It outlives its supervisor until it has killed the supervisor's programs, and has
 // given its locks back.
 func Guardian() int {
-	return child.GuardianMain(child.Duties{Close: closeSession, Answer: witness.InGuardian(unit.OwedOn), Undo: undoer})
+	return child.GuardianMain(child.Duties{Close: closeSession, Answer: witness.InGuardian(Owed), Undo: undoer})
 }
 
 func closeSession(ctx context.Context, c guard.Closing) error {

@@ -91,12 +91,14 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 		w := witness.At{Node: "a", Host: here, End: this.KillTree, Look: this.Outlasted}
 		for who, ask := range map[string]func(context.Context) (fencing.Verdict, string, error){
 			"the claimant": func(ctx context.Context) (fencing.Verdict, string, error) {
-				return w.Prove(ctx, "db", "a", here.Machine, here.Boot, tree, c.seen)
+				return w.Prove(ctx, q.Target(""))
 			},
 			"the agent": func(ctx context.Context) (fencing.Verdict, string, error) {
 				return (&answerer{machine: this, self: self, tree: func(string, json.RawMessage) *service.Tree { return nil }}).prove(ctx, q)
 			},
-			"a guardian": func(ctx context.Context) (fencing.Verdict, string, error) { return witness.Proxy(w, nil).Prove(ctx, q) },
+			"a guardian": func(ctx context.Context) (fencing.Verdict, string, error) {
+				return witness.Proxy(w, "", nil).Prove(ctx, q)
+			},
 		} {
 			verdict, _, err := ask(t.Context())
 			if verdict != c.want || (err != nil) != (c.want != fencing.Dead) {
@@ -104,7 +106,7 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 			}
 		}
 		s := witness.KillLocal(t.Context(), fencing.Target{Node: "a", Machine: here.Machine, Boot: here.Boot, Tree: tree, Seen: c.seen}, this.Owed)
-		if s.Dead != (c.want == fencing.Dead) || s.Alive != (c.want == fencing.Alive) {
+		if s.Dead != (c.want == fencing.Dead) || s.Undone != s.Dead || s.Alive != (c.want == fencing.Alive) {
 			t.Errorf("%s, says its machine: %+v", c.name, s)
 		}
 		if err := w.Look(tree, c.seen); (err == nil) != (c.want == fencing.Dead) { // before its breadcrumb goes
@@ -114,7 +116,7 @@ func TestWhatWasSeenAliveIsNotDeadWithItsCgroup(t *testing.T) {
 	_ = cmd.Process.Kill()
 	_, _ = cmd.Process.Wait()
 	w := witness.At{Node: "a", Host: here, End: this.KillTree, Look: this.Outlasted}
-	if verdict, _, err := w.Prove(t.Context(), "db", "a", here.Machine, here.Boot, goneTree(1), fencing.Process{Pid: pid, Start: start}); verdict != fencing.Dead {
+	if verdict, _, err := w.Prove(t.Context(), fencing.Target{Service: "db", Node: "a", Machine: here.Machine, Boot: here.Boot, Tree: goneTree(1), Seen: fencing.Process{Pid: pid, Start: start}}); verdict != fencing.Dead {
 		t.Errorf("dead at last: %v, %v", verdict, err)
 	}
 }

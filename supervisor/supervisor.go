@@ -34,6 +34,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/election"
+	"understudy/fencing"
 	"understudy/fencing/agent"
 	"understudy/supervisor/child"
 	"understudy/supervisor/config"
@@ -82,8 +83,7 @@ func newSupervisor(cfg Config) *supervisor {
 // when the command has ended; status is then the command's own.
 func Run(ctx context.Context, cfg Config) (status *child.ExitStatus, err error) {
 	if cfg.Machine == nil {
-		owed := func(node, service string) []string { return unit.OwedOn(cfg.Root, node, service) }
-		cfg.Machine = host.This(cfg.Thread, cfg.Root, cfg.JSONLog, owed)
+		cfg.Machine = host.This(cfg.Thread, cfg.Root, cfg.JSONLog, Owed)
 	}
 	if cfg.Observer == nil {
 		cfg.Observer = unobserved{}
@@ -217,5 +217,7 @@ func clusterOf(cfg Config) string {
 	return strconv.FormatUint(h.Sum64(), 36)
 }
 
-// Owed names the effects of a service that a node on this machine has not undone, in whatever cluster.
-func Owed(node, service string) []string { return unit.OwedOn("", node, service) }
+// Owed names the effects of a target that was on this machine, in this boot now, which are not undone.
+func Owed(t fencing.Target, boot string) []string {
+	return unit.OwedOn(unit.Term{Root: t.Root, Node: t.Node, Service: t.Service, Token: t.Token, Boot: t.Boot, Survive: t.Survive}, boot)
+}

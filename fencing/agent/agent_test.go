@@ -149,15 +149,26 @@ func vouches(v fencing.Verdict, err error) Prove {
 	return func(context.Context, Question) (fencing.Verdict, string, error) { return v, "", err }
 }
 
-// Nothing outlives a boot: the machine itself may say so once it is up again.
+// No process outlives a boot: the machine itself may say so once it is up again. It is told which effects may.
 func TestLaterBootOfTheMachineIsBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, nil)
+		survives := target
+		survives.Survive = []string{"role"}
+		var got fencing.Target
+		d := newDesk(t, func(_ context.Context, q Question) (fencing.Verdict, string, error) {
+			got = q.Target("/root")
+			return fencing.Dead, "booted", nil
+		})
 		d.Self.Boot = "b2"
-		if err := d.method().Fence(t.Context(), target); err != nil {
-			t.Error(err)
+		for _, one := range []fencing.Target{target, survives} {
+			if err := d.method().Fence(t.Context(), one); err != nil {
+				t.Error(err)
+			}
+			d.wg.Wait()
+			if got.Root != "/root" || got.Boot != one.Boot || got.Token != one.Token || !slices.Equal(got.Survive, one.Survive) {
+				t.Errorf("asked for %+v", got)
+			}
 		}
-		d.wg.Wait()
 	})
 }
 

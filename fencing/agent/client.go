@@ -57,7 +57,7 @@ func (m Method) Fence(ctx context.Context, t fencing.Target) error {
 
 func (m Method) ask(ctx context.Context, t fencing.Target) error {
 	q := Question{
-		Service: t.Service, Token: t.Token, Node: t.Node, Machine: t.Machine, Boot: t.Boot, Tree: t.Tree, Seen: t.Seen,
+		Service: t.Service, Token: t.Token, Node: t.Node, Machine: t.Machine, Boot: t.Boot, Tree: t.Tree, Seen: t.Seen, Survive: t.Survive,
 		By: t.By.Node, ByToken: t.By.Token, Nonce: newNonce(),
 	}
 	var answer Answer

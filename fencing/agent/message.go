@@ -33,9 +33,18 @@ type Question struct {
 	Boot    string          `json:"boot"`
 	Tree    json.RawMessage `json:"tree,omitempty"`
 	Seen    fencing.Process `json:"seen,omitzero"` // was alive of it, whatever its containment shows
-	By      string          `json:"by"`            // the node that holds the lock now
-	ByToken int64           `json:"by_token"`      // and its token
+	Survive []string        `json:"survives_boot,omitempty"`
+	By      string          `json:"by"`       // the node that holds the lock now
+	ByToken int64           `json:"by_token"` // and its token
 	Nonce   []byte          `json:"nonce"`
+}
+
+// Target is whom a question of a node of this cluster is about.
+func (q Question) Target(root string) fencing.Target {
+	return fencing.Target{
+		Root: root, Service: q.Service, Token: q.Token, Node: q.Node, Machine: q.Machine, Boot: q.Boot, Tree: q.Tree, Seen: q.Seen, Survive: q.Survive,
+		By: fencing.Claimant{Node: q.By, Token: q.ByToken},
+	}
 }
 
 // Answer is the asked machine's knowledge, and its identity.

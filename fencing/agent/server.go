@@ -176,7 +176,7 @@ func (s *Server) judge(ctx context.Context, from net.Addr, q Question) Answer {
 	verdict, by, err := s.Prove(ctx, q)
 	switch {
 	case err == nil && verdict == fencing.Dead: // P2: an unproved death is none
-		a.Dead, a.How = true, by
+		a.Dead, a.How, a.Undone = true, by, true
 		s.Logger.Info("the program is dead", append(facts, "how", by, "took", time.Since(began))...)
 		return a
 	case err != nil:

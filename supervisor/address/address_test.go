@@ -113,7 +113,7 @@ func (h host) keep(a Address, every time.Duration, again ...chan os.Signal) (end
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done, ready, over := make(chan error, 1), make(chan struct{}), make(chan struct{})
-	k := Keeper{Address: a, Every: every, Say: h.hears, Ready: func() error { close(ready); return nil }}
+	k := Keeper{Address: a, Every: every, Say: h.hears, Claimed: func() { h.hears("claimed") }, Ready: func() error { close(ready); return nil }}
 	if len(again) > 0 {
 		k.Again = again[0]
 	}
@@ -285,6 +285,7 @@ func TestAnotherClaimantIsNamedAndAnswered(t *testing.T) {
 		if line := <-said; line != fmt.Sprintf("another machine claims %v: %s; announcing it again", ip.Addr(), b.mac()) {
 			t.Error(line)
 		}
+		kit.Until(t, soon, "it is told", func() bool { return len(said) > 0 && <-said == "claimed" })
 		b.down(ip)
 		kit.Until(t, soon, "a answers again", func() bool { return c.asks(ip) == "a" })
 		claim()

@@ -41,6 +41,9 @@ func (k *Keeper) contest() {
 		}
 		next = time.Now().Add(contestEvery)
 		k.Say(fmt.Sprintf("another machine claims %v: %v; announcing it again", k.Addr(), mac))
+		if k.Claimed != nil {
+			k.Claimed()
+		}
 		for _, a := range k.announcement(link.Attrs().HardwareAddr) {
 			_ = k.wire.send(a) // announce says what is wrong
 		}

@@ -32,10 +32,11 @@ const (
 // Keeper keeps an address that was set, and tells the neighbours who has it.
 type Keeper struct {
 	Address
-	Every time.Duration     // how often it is announced, after the first seconds
-	Say   func(line string) // what happens to it
-	Ready func() error      // called after the first announcement
-	Again <-chan os.Signal  // the network was away: tell the neighbours anew
+	Every   time.Duration     // how often it is announced, after the first seconds
+	Say     func(line string) // what happens to it
+	Claimed func()            // another machine claims it; nil: nobody asks
+	Ready   func() error      // called after the first announcement
+	Again   <-chan os.Signal  // the network was away: tell the neighbours anew
 
 	link   netlink.Link
 	wire   *wire // nil: there are no neighbours

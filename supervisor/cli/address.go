@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor/address"
+	"understudy/supervisor/child/notify"
 	"understudy/supervisor/config"
 )
 
@@ -51,7 +52,8 @@ func addressCommand() *cobra.Command {
 		signal.Notify(again, config.AnnounceSignal)
 		k := address.Keeper{
 			Address: a, Every: announce, Ready: sayReady, Again: again,
-			Say: func(line string) { fmt.Fprintln(os.Stderr, "understudy:", line) },
+			Say:     func(line string) { fmt.Fprintln(os.Stderr, "understudy:", line) },
+			Claimed: func() { _ = say(notify.Claimed + "=1") }, // Say says it, too
 		}
 		return k.Run(ctx)
 	})
@@ -65,17 +67,25 @@ func untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
 }
 
-// sayReady tells who started this program, as sd_notify(3) does, that it is ready.
+// sayReady tells who started this program that it is ready.
 func sayReady() error {
+	if err := say("READY=1"); err != nil {
+		return fmt.Errorf("say that the program is ready: %w", err)
+	}
+	return nil
+}
+
+// say tells who started this program something, as sd_notify(3) does.
+func say(what string) error {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {
 		return nil
 	}
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
 	if err != nil {
-		return fmt.Errorf("say that the program is ready: %w", err)
+		return err
 	}
 	defer conn.Close()
-	_, err = conn.Write([]byte("READY=1"))
+	_, err = conn.Write([]byte(what))
 	return err
 }

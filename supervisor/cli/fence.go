@@ -116,7 +116,7 @@ func (v *visit) agentOf(service string) func(context.Context, election.BreadCrum
 		ctx, cancel := context.WithTimeout(ctx, min(agentPatience, v.timeout/2))
 		defer cancel()
 		err = agent.Method{Keys: keys}.Fence(ctx, fencing.Target{
-			Service: service, Node: b.Node, Host: b.Host, Machine: b.Machine, Boot: b.Boot, Token: token, Address: b.Agent, Session: b.Session, Tree: b.Tree,
+			Service: service, Node: b.Node, Host: b.Host, Machine: b.Machine, Boot: b.Boot, Token: token, Address: b.Agent, Session: b.Session, Tree: b.Tree, Survive: b.Survive,
 			By: fencing.Claimant{Node: operator(), Token: token + 1}, // as the next activation would
 		})
 		return errors.Is(err, fencing.ErrAlive), err

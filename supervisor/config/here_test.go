@@ -54,6 +54,7 @@ func TestAnUndoWithoutAProofIsWarnedAbout(t *testing.T) {
 		"services: {s: {processes: [{name: vip, command: x, oneshot: true}]}}":                                                               0,
 		"services: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y, needs_proof: true}]}}":                                   0,
 		"services: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y, needs_proof: false}]}}":                                  0,
+		"services: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y, survives_boot: true}]}}":                                 0,
 		"watchdog: {mode: required}\nservices: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y}]}}":                          0,
 		"fencing: {agent: {listen: \":1\", secret_file: /s}}\nservices: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y}]}}": 0,
 		"services: {s: {fencing: {methods: [{exec: {command: z}}]}, processes: [{name: vip, command: x, oneshot: true, undo: y}]}}":          0,

@@ -172,7 +172,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		name := key[strings.LastIndex(key, ".")+1:]
 		given[name] = strings.Contains(everything, name+":") || strings.Contains(string(text), name+":")
 	}
-	for _, elsewhere := range []string{"defaults", "include", "http", "after", "notify", "processes", "name", "oneshot", "undo", "undo_timeout", "undone", "needs_proof", "nodes", "address", "ip", "announce", "ocf", "params", "replicated", "role", "position", "promote", "follow", "positions_from", "max_lag", "state_dir", "demote", "prepare", "reclone", "attempts"} {
+	for _, elsewhere := range []string{"defaults", "include", "http", "after", "notify", "processes", "name", "oneshot", "undo", "undo_timeout", "undone", "needs_proof", "survives_boot", "nodes", "address", "ip", "announce", "ocf", "params", "replicated", "role", "position", "promote", "follow", "positions_from", "max_lag", "state_dir", "demote", "prepare", "reclone", "attempts"} {
 		delete(given, elsewhere) // tested below, or in include_test.go, members_test.go, nodes_test.go and replicated_test.go
 	}
 	for name, ok := range given {
@@ -221,7 +221,7 @@ services:
     limits: {core: 0}
     ready: {timeout: 5s}
     processes:
-      - {name: vip, command: [ip, add], user: root, oneshot: true, undo: ip del, undo_timeout: 3s, undone: ip none, needs_proof: true, ready: {timeout: 1m}}
+      - {name: vip, command: [ip, add], user: root, oneshot: true, undo: ip del, undo_timeout: 3s, undone: ip none, needs_proof: true, survives_boot: true, ready: {timeout: 1m}}
       - {name: web, command: nginx, env: {B: own}, ready: {http: "http://a/"}, log: {file: /web.log}, limits: {core: 1}}
       - {name: last, command: x, oneshot: true, undo: y}
 `)
@@ -230,7 +230,7 @@ services:
 	}
 	term := Signal(syscall.SIGTERM)
 	want := []Process{
-		{Name: "vip", Oneshot: true, Undo: Command{"ip", "del"}, UndoTimeout: 3 * time.Second, Undone: Command{"ip", "none"}, NeedsProof: true, Program: Program{
+		{Name: "vip", Oneshot: true, Undo: Command{"ip", "del"}, UndoTimeout: 3 * time.Second, Undone: Command{"ip", "none"}, NeedsProof: true, SurvivesBoot: true, Program: Program{
 			Command: Command{"ip", "add"}, User: "root", Env: map[string]string{"A": "service", "B": "service", "D": "default"},
 			Limits: map[string]Limit{"core": {}}, StopSignal: term, StopTimeout: 7 * time.Second, Ready: Ready{Timeout: time.Minute},
 		}},

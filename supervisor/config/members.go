@@ -19,12 +19,13 @@ type (
 		NeedsProof bool     `yaml:"needs_proof"`
 	}
 	ocfMember struct {
-		Name        string            `yaml:"name"`
-		OCF         string            `yaml:"ocf"`
-		Params      map[string]string `yaml:"params,omitempty"`
-		Ready       Ready             `yaml:"ready,omitempty"`
-		NeedsProof  bool              `yaml:"needs_proof"`
-		UndoTimeout time.Duration     `yaml:"undo_timeout,omitempty"`
+		Name         string            `yaml:"name"`
+		OCF          string            `yaml:"ocf"`
+		Params       map[string]string `yaml:"params,omitempty"`
+		Ready        Ready             `yaml:"ready,omitempty"`
+		NeedsProof   bool              `yaml:"needs_proof"`
+		SurvivesBoot bool              `yaml:"survives_boot"`
+		UndoTimeout  time.Duration     `yaml:"undo_timeout,omitempty"`
 	}
 )
 
@@ -37,7 +38,7 @@ func (process Process) written() any {
 	case process.Address != nil:
 		return addressMember{process.Name, process.Address, process.NeedsProof}
 	case process.OCF != "":
-		return ocfMember{process.Name, process.OCF, process.Params, process.Ready, process.NeedsProof, process.UndoTimeout}
+		return ocfMember{process.Name, process.OCF, process.Params, process.Ready, process.NeedsProof, process.SurvivesBoot, process.UndoTimeout}
 	}
 	return nil
 }
@@ -49,8 +50,9 @@ func (process *Process) tidyMember() {
 		return
 	}
 	*process = Process{
-		Name: process.Name, OCF: process.OCF, Params: maps.Clone(process.Params), NeedsProof: process.NeedsProof, UndoTimeout: process.UndoTimeout,
-		Program: Program{Ready: Ready{Timeout: process.Ready.Timeout}},
+		Name: process.Name, OCF: process.OCF, Params: maps.Clone(process.Params), NeedsProof: process.NeedsProof, SurvivesBoot: process.SurvivesBoot,
+		UndoTimeout: process.UndoTimeout,
+		Program:     Program{Ready: Ready{Timeout: process.Ready.Timeout}},
 	}
 	if len(process.Params) == 0 {
 		process.Params = nil
@@ -63,8 +65,9 @@ func (process Process) checkMember(p place) {
 	if process.Address != nil {
 		process.Address.check(p.key("address"))
 	} else {
-		what, goes = "ocf", append(goes, "params", "undo_timeout", "ready")
+		what, goes = "ocf", append(goes, "params", "undo_timeout", "ready", "survives_boot")
 		process.checkOCF(p)
+		process.checkSurvival(p)
 	}
 	for _, f := range fieldsOf(reflect.TypeFor[Process]()) {
 		if at := p.key(f.name); !slices.Contains(goes, f.name) && at.given() {
@@ -139,7 +142,7 @@ func member(name string, command Command, ready Ready) Process {
 // does is what a member does to this machine, which undo undoes.
 func (process Process) does(command, undo, undone Command, within, undoWithin time.Duration) Process {
 	effect := member(process.Name, command, Ready{})
-	effect.Oneshot, effect.Ready.Timeout, effect.NeedsProof = true, within, process.NeedsProof
+	effect.Oneshot, effect.Ready.Timeout, effect.NeedsProof, effect.SurvivesBoot = true, within, process.NeedsProof, process.SurvivesBoot
 	effect.Undo, effect.Undone, effect.UndoTimeout = undo, undone, undoWithin
 	return effect
 }

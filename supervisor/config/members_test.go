@@ -97,7 +97,7 @@ func TestResourceAgentsBecomeMembers(t *testing.T) {
 	const args = " -- heartbeat:Filesystem device=/dev/vdb directory=/srv/my data"
 	for more, want := range map[string][2]time.Duration{
 		"": {20 * time.Second, 20 * time.Second},
-		", ready: {timeout: 3s}, undo_timeout: 4s, needs_proof: true": {3 * time.Second, 4 * time.Second},
+		", ready: {timeout: 3s}, undo_timeout: 4s, needs_proof: true, survives_boot: true": {3 * time.Second, 4 * time.Second},
 	} {
 		got := expanded(t, "services: {web: {stop_timeout: 1s, ready: {timeout: 2s}, processes: [{name: fs, ocf: '"+agent+
 			"', params: {directory: /srv/my data, device: /dev/vdb}"+more+"}, {name: web, command: nginx}]}}\n")
@@ -108,7 +108,7 @@ func TestResourceAgentsBecomeMembers(t *testing.T) {
 		}
 		fs := effect("fs", stop, start, "", "")
 		fs.Command, fs.Undo = words("start", "--timeout "+start.String()), words("stop", "--timeout "+stop.String())
-		fs.Undone, fs.NeedsProof = words("stopped", "--timeout 20s"), more != ""
+		fs.Undone, fs.NeedsProof, fs.SurvivesBoot = words("stopped", "--timeout 20s"), more != "", more != ""
 		monitor := own("fs-monitor", 20*time.Second, "")
 		monitor.Command = words("watch", "--timeout 20s")
 		if diff := cmp.Diff([]Process{fs, monitor}, got[:2]); diff != "" || len(got) != 3 {

@@ -40,7 +40,8 @@ type Process struct {
 	Undo    Command `yaml:"undo,flow,omitempty" doc:"The command that undoes a oneshot when the service stops. It has to succeed also if there is nothing to undo. Until it succeeds, the node keeps the lock."`
 	Undone  Command `yaml:"undone,flow,omitempty" doc:"A command that shows with exit code 0 that nothing is left to undo. It is asked if an undo has failed, and before undo if a supervisor was killed."`
 	// NeedsProof is of any process: what it leaves may be beyond this host.
-	NeedsProof bool `yaml:"needs_proof" doc:"After the loss of this host no delay is a proof that it is dead. Another node starts the service only after a fencing method, an agent, a later boot of the host or an operator has proved it."`
+	NeedsProof   bool `yaml:"needs_proof" doc:"After the loss of this host no delay is a proof that it is dead. Another node starts the service only after a fencing method, an agent, a later boot of the host or an operator has proved it."`
+	SurvivesBoot bool `yaml:"survives_boot" doc:"What it did outlasts a boot of this host, as a role at a storage server does. The supervisor undoes it when it is started again. Until then no other node starts the service without a fencing method, an agent that answers that it is undone, or an operator."`
 	// UndoTimeout is for each effect of its own; another node that has no proof waits for all of them.
 	UndoTimeout time.Duration `yaml:"undo_timeout,omitempty" doc:"How long undo may take before it is killed, and tried again. A node that takes over without a proof that this one is dead waits as long as all oneshots of the service together may take."`
 	// In place of Command; see Members.
@@ -102,6 +103,10 @@ func (process Process) check(p place) {
 	if len(process.Undone) > 0 && len(process.Undo) == 0 {
 		p.key("undone").fault("goes with undo only")
 	}
+	if process.SurvivesBoot && len(process.Undo) == 0 {
+		p.key("survives_boot").fault("goes with undo only: nothing would undo it after the boot")
+	}
+	process.checkSurvival(p)
 	switch timeout := p.key("undo_timeout"); {
 	case timeout.given() && len(process.Undo) == 0:
 		timeout.fault("goes with undo only")
@@ -120,6 +125,13 @@ func (process Process) check(p place) {
 		return
 	}
 	checkNotNegative(ready.key("timeout"), process.Ready.Timeout)
+}
+
+// checkSurvival refuses that a delay is enough for what survives a boot.
+func (process Process) checkSurvival(p place) {
+	if process.SurvivesBoot && p.key("needs_proof").given() && !process.NeedsProof {
+		p.key("survives_boot").and(p.key("needs_proof")).fault("does not go with needs_proof: false: no delay shows that it is undone")
+	}
 }
 
 // reserved are the variables that the supervisor sets for a child; a file must not set them.

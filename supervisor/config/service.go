@@ -103,7 +103,7 @@ func (w written) checkProcesses(p place) {
 		if j, twice := names[process.Name]; twice && process.Name != "" {
 			at.key("name").fault("%s is the name of processes[%d] too: give each another name", quoted(process.Name), j)
 		}
-		if (len(process.Undo) > 0 || process.OCF != "") && !at.key("needs_proof").given() && w.unproved(p) {
+		if (len(process.Undo) > 0 || process.OCF != "") && !at.key("needs_proof").given() && !process.SurvivesBoot && w.unproved(p) {
 			what := at.key("undo")
 			if process.OCF != "" {
 				what = at.key("ocf")

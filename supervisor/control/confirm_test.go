@@ -274,6 +274,7 @@ func TestAConfirmationPromisesNothingThatIsNotSo(t *testing.T) {
 		want  string
 	}{
 		"nothing":        {},
+		"what survives":  {trail: election.BreadCrumb{Effects: election.Effects{Survive: []string{"role"}}}, want: "a boot of its host does not undo"},
 		"it is failsafe": {trail: election.BreadCrumb{Failsafe: &election.Failsafe{Members: []election.Peer{{Node: "two"}}}}, want: "without ZooKeeper"},
 		"its node is back": {stage: func(fresh *actor) {
 			fresh.put(election.NodesDir(root)+"/one", election.Node{Node: "one"}, zk.FlagEphemeral)

@@ -65,6 +65,9 @@ func (s scene) doubts(node string) (all []string) {
 	if len(trail.Left) > 0 {
 		all = append(all, "its record said that what its oneshots did is not undone: "+strings.Join(trail.Left, ", "))
 	}
+	if len(trail.Survive) > 0 {
+		all = append(all, "its record said that a boot of its host does not undo what its oneshots did: "+strings.Join(trail.Survive, ", "))
+	}
 	if trail.Failsafe.Binds() {
 		all = append(all, fmt.Sprintf("it is failsafe: a program on %s may run without ZooKeeper, unless that node is off", node))
 	}

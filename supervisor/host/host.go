@@ -27,8 +27,8 @@ type Machine interface {
 	// Outlasted looks for a process of such a tree that was seen alive, whatever the tree's containment shows by now: a process that leaves its
 	// cgroup, and removes that, is seen no other way. nil: it is dead, or none was seen.
 	Outlasted(id json.RawMessage, seen fencing.Process) error
-	// Owed names the effects of a service that a node on this machine has not undone, whichever supervisor had them.
-	Owed(node, service string) []string
+	// Owed names the effects of a target that was on this machine which are not undone, whichever supervisor had them.
+	Owed(t fencing.Target, boot string) []string
 	Identity() (box.Host, error)
 	// Guard finds out how process trees can be held, as mode wishes, and starts the guardians.
 	Guard(ctx context.Context, mode, node string, log hclog.Logger) (Guard, error)
@@ -101,7 +101,7 @@ type Process interface {
 
 // This is the machine that this process runs on. thread takes what has to run on the main thread, nil where nothing is handed over; root tells
 // the cgroups of this cluster's services from those of others; jsonLog is for the guardians' last words; owed is Machine's.
-func This(thread chan<- func(), root string, jsonLog bool, owed func(node, service string) []string) Machine {
+func This(thread chan<- func(), root string, jsonLog bool, owed func(t fencing.Target, boot string) []string) Machine {
 	return thisMachine{thread, root, jsonLog, owed}
 }
 
@@ -109,7 +109,7 @@ type thisMachine struct {
 	thread  chan<- func()
 	root    string
 	jsonLog bool
-	owed    func(node, service string) []string
+	owed    func(t fencing.Target, boot string) []string
 }
 
 func (thisMachine) Identity() (box.Host, error) { return box.Identity() }
@@ -144,7 +144,7 @@ func (thisMachine) Outlasted(id json.RawMessage, p fencing.Process) error {
 	return witness.Outlasted(id, p)
 }
 
-func (m thisMachine) Owed(node, service string) []string { return m.owed(node, service) }
+func (m thisMachine) Owed(t fencing.Target, boot string) []string { return m.owed(t, boot) }
 
 type thisGuard struct {
 	*child.Guard

@@ -20,6 +20,7 @@ import (
 
 // breadcrumb notes in the service's breadcrumb what this machine knows about the tree that the breadcrumb names.
 type breadcrumb struct {
+	root    string // of the cluster
 	self    election.Node
 	machine host.Machine
 	trees   *trees
@@ -82,6 +83,15 @@ func (b *breadcrumb) witness() witness.At {
 	}
 }
 
+// target is the program that a breadcrumb names.
+func (b *breadcrumb) target(p *election.BreadCrumb, token int64) fencing.Target {
+	return fencing.Target{
+		Root: b.root, Service: b.trees.service, Node: p.Node, Host: p.Host, Machine: p.Machine, Boot: p.Boot, Token: token,
+		GuardianPid: p.GuardianPid, Address: p.Agent, SessionTimeout: time.Duration(p.SessionMs) * time.Millisecond,
+		Session: p.Session, Tree: p.Tree, Seen: seenOf(p.Leftover), Survive: p.Survive,
+	}
+}
+
 // outlasted looks for the process that was alive by the breadcrumb of a tree; nil: it is dead.
 func (b *breadcrumb) outlasted(tree json.RawMessage) func(election.Leftover) error {
 	return func(l election.Leftover) error { return b.machine.Outlasted(tree, seenOf(l)) }
@@ -108,7 +118,7 @@ func (b *breadcrumb) cleared(ctx context.Context, sess *election.Session, cand *
 	if m := b.trees.find(named.Tree); m != nil { // with some kinds of containment, only the tree's maker knows
 		w.End = func(ctx context.Context, _ json.RawMessage) error { return m.tree.End(ctx) }
 	}
-	verdict, by, err := w.Prove(ctx, b.trees.service, named.Node, named.Machine, named.Boot, named.Tree, seenOf(named.Leftover))
+	verdict, by, err := w.Prove(ctx, b.target(&named, named.Token))
 	switch {
 	case err == nil && verdict == fencing.Unknown: // it may be another machine of this name
 		return true
@@ -143,6 +153,9 @@ func leftoverError(p *election.BreadCrumb) error {
 // errEffects says the same.
 var errEffects = errors.New("its breadcrumb says that its host has not undone what oneshots did: only a proof counts, no delay")
 
+// errSurvives says the same of effects that nothing undoes while their host is off.
+var errSurvives = errors.New("what its oneshots did survives a boot of its host: only a proof that it is undone counts, no delay")
+
 // errNeedsProof says the same of a config.
 var errNeedsProof = errors.New("needs_proof is set: only a proof that the previous node's program is dead counts, no delay")
 
@@ -153,6 +166,8 @@ func undelayed(p *election.BreadCrumb) error {
 		return leftoverError(p)
 	case len(p.Left) > 0:
 		return fmt.Errorf("%w (%s)", errEffects, strings.Join(p.Left, ", "))
+	case len(p.Survive) > 0:
+		return fmt.Errorf("%w (%s)", errSurvives, strings.Join(p.Survive, ", "))
 	case len(p.NeedProof) > 0:
 		return fmt.Errorf("%w (%s)", errNeedsProof, strings.Join(p.NeedProof, ", "))
 	}

@@ -103,6 +103,7 @@ type Record struct {
 	GaveUp   int                       `json:"gave_up,omitempty"` // times, in a row
 	Demoted  time.Time                 `json:"demoted,omitzero"`
 	Debts    []unit.Debt               `json:"debts,omitempty"`
+	Lasting  int64                     `json:"lasting,omitempty"`
 	Term     *Carried                  `json:"term,omitempty"`
 	// Fresh says that its first stay is not over: the next image reads what earlier supervisors have left, too.
 	Fresh bool `json:"fresh,omitempty"`
@@ -115,7 +116,7 @@ func (v *Service) Record() Record {
 	return Record{
 		Name: v.name, State: v.state, Birth: m.birth, Known: m.known, SetBacks: m.setBacks, Place: m.place, Failure: story.failure, Cause: story.cause,
 		Failures: m.restarts.failures, Delay: m.restarts.delay, Token: story.token, Fenced: story.fenced, Role: v.view.left.role, Since: v.view.left.since,
-		Orders: v.inbox.intents.done, GaveUp: relapses.times, Demoted: relapses.until, Debts: v.unit.Debts(), Term: v.carried, Fresh: !m.begun,
+		Orders: v.inbox.intents.done, GaveUp: relapses.times, Demoted: relapses.until, Debts: v.unit.Debts(), Lasting: v.unit.Lasting(), Term: v.carried, Fresh: !m.begun,
 	}
 }
 
@@ -123,7 +124,7 @@ func (v *Service) Record() Record {
 func (v *Service) Remember(r Record) {
 	m := &v.mem
 	if !r.Fresh { // P2: else the note of these debts may not have been read yet
-		v.unit.Restore(r.Debts)
+		v.unit.Restore(r.Debts, r.Lasting)
 	}
 	v.state = r.State
 	v.carried = r.Term

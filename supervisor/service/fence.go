@@ -128,16 +128,11 @@ func (t *stay) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	v, claim := t.v, t.term.claim
 	p, self := claim.Previous, v.node.Self
 	chain := fencing.Chain{
-		Local: func(ctx context.Context, _ fencing.Target) (fencing.Verdict, string, error) {
-			return v.breadcrumb.witness().Prove(ctx, v.name, p.Node, p.Machine, p.Boot, p.Tree, seenOf(p.Leftover))
-		},
+		Local:  v.breadcrumb.witness().Prove,
 		Logger: v.node.Logger,
 	}
-	target := fencing.Target{
-		Service: v.name, Node: p.Node, Host: p.Host, Machine: p.Machine, Boot: p.Boot, Token: claim.PreviousToken,
-		GuardianPid: p.GuardianPid, Address: p.Agent, SessionTimeout: time.Duration(p.SessionMs) * time.Millisecond,
-		Session: p.Session, Tree: p.Tree, Seen: seenOf(p.Leftover), By: fencing.Claimant{Node: self.Node, Token: claim.Token},
-	}
+	target := v.breadcrumb.target(p, claim.PreviousToken)
+	target.By = fencing.Claimant{Node: self.Node, Token: claim.Token}
 	var err error
 	over := v.pace.wait(endless)
 	chain.Grace, err = claim.Delay(ctx, v.conf.GraceDelay)

@@ -55,6 +55,7 @@ type unobserved struct{}
 func (unobserved) State(State)                          {}
 func (unobserved) Fenced(string, string, time.Duration) {}
 func (unobserved) Restarted(string)                     {}
+func (unobserved) Claimed(string)                       {}
 
 // empty is a machine on which nothing runs, and whose clock is far from the end of any lease.
 type empty struct{ host.Machine }
@@ -62,7 +63,7 @@ type empty struct{ host.Machine }
 func (empty) Now() time.Duration                               { return -time.Hour }
 func (empty) KillTree(context.Context, json.RawMessage) error  { return nil }
 func (empty) Outlasted(json.RawMessage, fencing.Process) error { return nil }
-func (empty) Owed(string, string) []string                     { return nil }
+func (empty) Owed(fencing.Target, string) []string             { return nil }
 
 // haunted is a guard of a machine on which something may be left of a former supervisor.
 type haunted struct {

@@ -51,6 +51,8 @@ type Observer interface {
 	Fenced(service, by string, took time.Duration)
 	// Restarted tells that a service's programs are started again where they were.
 	Restarted(service string)
+	// Claimed tells that another machine claims an address of a service that is active here.
+	Claimed(service string)
 }
 
 // State is how a service is on this node.

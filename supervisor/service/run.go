@@ -65,10 +65,7 @@ func (t *stay) Run(ctx context.Context) role.Event {
 	}
 	began := time.Now()
 	over := v.pace.wait(windUp) // files of programs that were handed over may hang
-	t.run.programs = v.unit.Start(ctx, t.promoting(unit.RunConfig{
-		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.story.token, MayStart: t.mayStart, Stdin: stdin, Adopt: adopt,
-		Health: v.view.wellness.checked, Astray: v.view.wellness.strayed,
-	}))
+	t.run.programs = v.unit.Start(ctx, t.promoting(t.runConfig(adopt, stdin)))
 	over()
 	well := t.attend(ctx)
 	over = v.pace.wait(windUp)
@@ -91,10 +88,20 @@ func (t *stay) Run(ctx context.Context) role.Event {
 	return t.ended()
 }
 
+func (t *stay) runConfig(adopt *unit.Carried, stdin *os.File) unit.RunConfig {
+	v := t.v
+	return unit.RunConfig{
+		Tree: t.tree, Conf: v.conf.Service, Token: v.mem.story.token, MayStart: t.mayStart, Stdin: stdin, Adopt: adopt,
+		Health: v.view.wellness.checked, Astray: v.view.wellness.strayed, Claimed: func() { v.node.Observer.Claimed(v.name) },
+	}
+}
+
 // list makes the breadcrumb list the effects of the next run: P5. As a rule the claim has done so. It reports false if the term ends before.
 func (t *stay) list(ctx context.Context) bool {
 	defer t.v.pace.wait(endless)()
-	for effects := t.v.effects(); !t.term.listed.Lists(effects); {
+	effects := t.v.effects()
+	t.noteLasting(effects)
+	for !t.term.listed.Lists(effects) {
 		there, err := t.candidacy.cand.Crumb.ListEffects(ctx, idOf(t.tree), effects)
 		switch {
 		case there && err == nil:
@@ -104,6 +111,17 @@ func (t *stay) list(ctx context.Context) bool {
 		}
 	}
 	return true
+}
+
+// noteLasting prepares the note of what survives a boot. P2: what the breadcrumb says of it is answered from there.
+func (t *stay) noteLasting(effects election.Effects) {
+	lasting := int64(0)
+	if len(effects.Survive) > 0 {
+		lasting = t.v.mem.story.token
+	}
+	if err := t.v.unit.Last(lasting); err != nil {
+		t.v.log.Debug("cannot note it yet", "error", err) // so nothing is done: the start says why
+	}
 }
 
 // listAgain is the pause after an attempt to list effects.

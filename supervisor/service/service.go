@@ -68,7 +68,7 @@ func handing(ctx context.Context) bool { return errors.Is(context.Cause(ctx), Er
 // New makes a service from its config.
 func New(node *Node, conf Conf) *Service {
 	log := node.Logger.With("service", conf.Name)
-	of := unit.Config{Service: conf.Name, Node: node.Self.Node, Root: node.Root, Cluster: node.Cluster, Logger: node.Logger, Hurry: node.Hurry, Commands: node.Commands}
+	of := unit.Config{Service: conf.Name, Node: node.Self.Node, Root: node.Root, Boot: node.Self.Boot, Cluster: node.Cluster, Logger: node.Logger, Hurry: node.Hurry, Commands: node.Commands}
 	if node.Notes != nil {
 		of.Notes = node.Notes(conf.Name)
 	}
@@ -83,7 +83,7 @@ func New(node *Node, conf Conf) *Service {
 		v.mem.keeper.save = func(k Known) { node.Memory.Save(conf.Name, k) }
 	}
 	v.history = history{log: log, moves: moves{service: v.name, node: node.Self.Node, intents: &v.inbox.intents, log: log}}
-	v.breadcrumb = breadcrumb{self: node.Self, machine: node.Machine, trees: &v.trees, owes: u.Owes, log: log}
+	v.breadcrumb = breadcrumb{root: node.Root, self: node.Self, machine: node.Machine, trees: &v.trees, owes: u.Owes, log: log}
 	v.trees.service = v.name
 	v.trees.cut = func(ctx context.Context, tree host.Tree) { v.breadcrumb.cut(ctx, nil, tree) }
 	v.view = newView(v)
@@ -164,8 +164,8 @@ func (v *Service) Serve(ctx context.Context, s Session) error {
 func (v *Service) effects() election.Effects { return effectsOf(v.conf.Service) }
 
 func effectsOf(conf config.Service) election.Effects {
-	names, undoing, needProof := unit.Effects(conf)
-	return election.Effects{Names: names, UndoMs: undoing.Milliseconds(), NeedProof: needProof}
+	e := unit.EffectsOf(conf)
+	return election.Effects{Names: e.Names, UndoMs: e.Undoing.Milliseconds(), NeedProof: e.NeedProof, Survive: e.Survive}
 }
 
 // applyConfig puts a changed config in force, and reports whether there was one.

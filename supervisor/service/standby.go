@@ -190,13 +190,21 @@ func (t *stay) Defer(ctx context.Context) role.Event {
 	return role.Event{Kind: role.Waited}
 }
 
+// crumb is the breadcrumb of a claim. What survives a boot is listed later: a machine on which nothing is noted of it proves nothing.
+func (t *stay) crumb() election.BreadCrumb {
+	v := t.v
+	crumb := election.BreadCrumb{GuardianPid: v.node.Guard().Pid(), Tree: idOf(t.tree), Agent: v.view.agent, Effects: v.effects()}
+	crumb.Survive = nil
+	return crumb
+}
+
 // Claim takes the lock.
 func (t *stay) Claim(ctx context.Context) role.Event {
 	v := t.v
 	if !v.conf.Wait.claim() {
 		return role.Event{Kind: role.StayOver}
 	}
-	crumb := election.BreadCrumb{GuardianPid: v.node.Guard().Pid(), Tree: idOf(t.tree), Agent: v.view.agent, Effects: v.effects()}
+	crumb := t.crumb()
 	waited := v.pace.wait(endless)
 	if v.copy == nil { // else its program runs
 		t.tree.Expect(ctx)

@@ -56,6 +56,7 @@ func TestADeathIsBelievedOnlyWithProof(t *testing.T) {
 		"one from elsewhere":    {change: func(q *where) { q.tree = other }, kill: box.ErrElsewhere, want: fencing.Unknown, others: string(other)},
 		"another machine's":     {change: func(q *where) { q.machine = "m2" }, want: fencing.Unknown},
 		"another boot's":        {change: func(q *where) { q.boot = "b0" }, want: fencing.Dead},
+		"another boot's, owed":  {change: func(q *where) { q.boot, q.tree = "b0", other }, owed: []string{"vip"}, want: fencing.Alive, isErr: true},
 		"another boot, a clone": {change: func(q *where) { q.boot, q.node = "b0", "z" }, want: fencing.Unknown},
 		"another boot, no id":   {change: func(q *where) { q.boot, q.machine = "b0", "" }, want: fencing.Unknown},
 	} {
@@ -74,11 +75,11 @@ func TestADeathIsBelievedOnlyWithProof(t *testing.T) {
 				if c.change != nil {
 					c.change(&q)
 				}
-				w := witness.At{Node: "a", Host: box.Host{Machine: "m1", Boot: "b1"}, End: machine.kill, Look: empty{}.Outlasted, Owed: func(string, string) []string { return c.owed }}
+				w := witness.At{Node: "a", Host: box.Host{Machine: "m1", Boot: "b1"}, End: machine.kill, Look: empty{}.Outlasted, Owed: func(fencing.Target, string) []string { return c.owed }}
 				if one := v.Tree(q.tree); one != nil {
 					w.Owed, w.End = nil, func(ctx context.Context, _ json.RawMessage) error { return one.Kill(ctx, "b", 2) }
 				}
-				verdict, _, err := w.Prove(t.Context(), "db", q.node, q.machine, q.boot, q.tree, fencing.Process{})
+				verdict, _, err := w.Prove(t.Context(), fencing.Target{Service: "db", Node: q.node, Machine: q.machine, Boot: q.boot, Tree: q.tree})
 				if verdict != c.want || (err != nil) != c.isErr {
 					t.Errorf("%v, %v", verdict, err)
 				}
@@ -131,7 +132,7 @@ func TestWhoClaimsLooksAtItsOwnMachine(t *testing.T) {
 	for alive, want := range map[error]fencing.Verdict{nil: fencing.Dead, box.ErrUnproved: fencing.Alive, box.ErrMayLive: fencing.Unknown} {
 		m.alive = alive
 		seen := fencing.Process{Pid: 7, Start: 70}
-		verdict, _, _ := v.breadcrumb.witness().Prove(t.Context(), "db", "a", "m1", "b1", tree, seen)
+		verdict, _, _ := v.breadcrumb.witness().Prove(t.Context(), fencing.Target{Service: "db", Node: "a", Machine: "m1", Boot: "b1", Tree: tree, Seen: seen})
 		if verdict != want || m.asked != seen || m.tree != string(tree) {
 			t.Errorf("%v: %v, asked for %+v of %s", alive, verdict, m.asked, m.tree)
 		}

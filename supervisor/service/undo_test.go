@@ -106,6 +106,7 @@ func TestNoDelayIsAProofWhereTheBreadcrumbSaysSo(t *testing.T) {
 	for name, crumb := range map[string]election.BreadCrumb{
 		"alive":       {Leftover: election.Leftover{Known: true}},
 		"not undone":  {Effects: election.Effects{Left: election.EffectsLeft{"vip"}}},
+		"survives":    {Effects: election.Effects{Survive: election.EffectsLeft{"role"}}},
 		"needs proof": {Effects: election.Effects{NeedProof: election.EffectsLeft{"data"}}},
 	} {
 		if undelayed(&crumb) == nil {

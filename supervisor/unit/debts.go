@@ -1,22 +1,19 @@
 package unit
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
-	"understudy/supervisor/child/notify"
 	"understudy/supervisor/keyfile"
 )
 
@@ -31,6 +28,7 @@ type Debt struct {
 	Token   int64         `json:"token"`
 	Undone  []string      `json:"undone,omitempty"`  // exits with 0 if nothing is left to undo
 	Address *Address      `json:"address,omitempty"` // that the command removes
+	Lasts   bool          `json:"survives_boot,omitempty"`
 	tried   bool          // its result is not known
 }
 
@@ -39,100 +37,88 @@ type ledger struct {
 	Node    string `json:"node"`
 	Service string `json:"service"`
 	Root    string `json:"root,omitempty"` // of the cluster in ZooKeeper; "": an older version does not say
+	// Lasting is the newest term, by its token, whose effects may survive a boot, and Boot the one in which this was written. Then the file
+	// is kept where it survives one as well, and stays when nothing is owed: only so it is known that nothing is.
+	Lasting int64  `json:"lasting,omitempty"`
+	Boot    string `json:"boot,omitempty"`
 	Debts   []Debt `json:"debts"`
+}
+
+// owed are the debts that are left in a boot.
+func (l ledger) owed(boot string) []Debt {
+	if l.Boot == "" || l.Boot == boot {
+		return l.Debts
+	}
+	return slices.DeleteFunc(slices.Clone(l.Debts), func(d Debt) bool { return !d.Lasts })
 }
 
 // debts are the commands that undo what oneshots did, the newest last.
 type debts struct {
 	node, service, root string
+	boot                string // this machine's
 	log                 hclog.Logger
 	store               Notes
 	busy                chan struct{} // capacity 1: full while a goroutine undoes
 
-	mu     sync.Mutex // guards the fields below
-	all    []Debt
-	loaded bool   // whether a former supervisor's were read
-	unread error  // why a former supervisor's cannot be read
-	fault  string // of the newest attempt to undo one; "": there was none, or it succeeded
-}
-
-// Notes is where one service's debts are kept for the next supervisor. It loses them when the machine boots. Load says fs.ErrNotExist if
-// there are none, and Save(nil) removes them. Lock excludes other processes that undo them.
-type Notes interface {
-	Path() string
-	Lock(ctx context.Context) (unlock func(), err error)
-	Load() ([]byte, error)
-	Save(data []byte) error
-}
-
-// debtsFolder is emptied when the machine boots: an address is gone then, too. We run the commands that we read there. So a folder that another
-// user made is refused: where /run is open to all, as in some containers, they can make it before us, and swap it at any time.
-func debtsFolder() string { return cmp.Or(debtsDir, notify.DefaultDir()) }
-
-var debtsDir string // tests set it
-
-// debtsFile is a name that no other node or service has. It is a hash: names may hold any separator, and may be long.
-func debtsFile(c Config) Notes {
-	if c.Notes != nil {
-		return c.Notes
-	}
-	return &keyfile.Store{Dir: debtsFolder(), Name: debtsName(c.Node, c.Service) + "." + c.Cluster + ".undo"}
-}
-
-func debtsName(node, service string) string {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s/%s", node, service)
-	return strconv.FormatUint(h.Sum64(), 36)
+	mu      sync.Mutex // guards the fields below
+	all     []Debt
+	lasting int64  // as in the ledger
+	loaded  bool   // whether a former supervisor's were read
+	unread  error  // why a former supervisor's cannot be read
+	fault   string // of the newest attempt to undo one; "": there was none, or it succeeded
 }
 
 // Indebted names the services with debts on a node, whether they are in its config or not.
 func Indebted(node, cluster string) (services []string) {
 	all, _ := noted("*." + cluster + ".undo") // the service that is in the config reports what cannot be read
 	for _, left := range all {
-		if left.Node == node && left.Service != "" {
+		if left.Node == node && left.Service != "" && len(left.Debts) > 0 {
 			services = append(services, left.Service)
 		}
 	}
 	return services
 }
 
-// OwedOn names the effects of a service that a node on this machine has not undone, whichever supervisor had them; root "": in whatever
-// cluster. P2: a note that cannot be read is of something.
-func OwedOn(root, node, service string) (names []string) {
-	all, broken := noted(debtsName(node, service) + ".*.undo")
-	if broken {
-		names = append(names, "unknown")
-	}
-	for _, left := range all {
-		if left.Node == node && left.Service == service && (root == "" || left.Root == "" || left.Root == root) {
-			for _, d := range left.Debts {
-				names = append(names, d.Name)
-			}
-		}
-	}
-	return names
+// Term is a term on this machine, as others know it.
+type Term struct {
+	Root, Node, Service string // root "": in whatever cluster
+	Token               int64
+	Boot                string
+	Survive             []string // the effects that another boot does not undo
 }
 
-// noted are the files of debts of this machine.
-func noted(pattern string) (all []ledger, broken bool) {
-	folder, err := keyfile.Folder(debtsFolder(), false)
-	if err != nil {
-		return nil, false
+// OwedOn names the effects that are not undone on this machine, in this boot now, whichever supervisor had them. P2: a note that cannot be
+// read is of something. And of what survives a boot only a note shows that nothing is left: none is no proof, as on a new disk.
+func OwedOn(t Term, boot string) []string {
+	all, broken := noted(debtsName(t.Node, t.Service) + ".*.undo")
+	if broken {
+		return append(t.owed(boot, all), "unknown")
 	}
-	defer folder.Close()
-	files, _ := fs.Glob(folder.FS(), pattern) // a bad pattern is the only error
-	for _, file := range files {
-		var left ledger
-		data, err := keyfile.ReadIn(folder, file)
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // it is undone by now
-		case err == nil && json.Unmarshal(data, &left) == nil:
-			all = append(all, left)
-		default:
-			broken = true
+	return t.owed(boot, all)
+}
+
+// Owed is OwedOn by a note's text.
+func (t Term) Owed(boot string, text []byte) []string {
+	var left ledger
+	_ = json.Unmarshal(text, &left) // nil: nothing
+	return t.owed(boot, []ledger{left})
+}
+
+func (t Term) owed(boot string, all []ledger) (names []string) {
+	settled := t.Boot == boot || len(t.Survive) == 0
+	for _, left := range all {
+		if left.Node != t.Node || left.Service != t.Service || t.Root != "" && left.Root != "" && left.Root != t.Root {
+			continue
+		}
+		settled = settled || left.Lasting == t.Token
+		for _, d := range left.owed(boot) {
+			names = append(names, d.Name)
 		}
 	}
-	return all, broken
+	if len(names) == 0 && !settled {
+		return t.Survive
+	}
+	return names
 }
 
 // add notes a debt. P2: what a supervisor cannot find after this one is killed must not be done.
@@ -194,10 +180,28 @@ func (d *debts) list() []Debt {
 }
 
 // restore takes over a former image's debts.
-func (d *debts) restore(all []Debt) {
+func (d *debts) restore(all []Debt, lasting int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.all, d.loaded = all, true
+	d.all, d.lasting, d.loaded = all, lasting, true
+}
+
+// last has what the next term leaves noted where it survives a boot; token 0: nothing of it does. Nothing is owed.
+func (d *debts) last(token int64) error {
+	d.mu.Lock()
+	same := d.lasting == token
+	d.lasting = token
+	d.mu.Unlock()
+	if same {
+		return nil
+	}
+	return d.save(nil)
+}
+
+func (d *debts) lasts() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.lasting
 }
 
 // load reads, once, the debts of a supervisor of this node that was killed.
@@ -233,19 +237,17 @@ func (d *debts) load() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.unread = nil
-	for i := range left.Debts {
-		left.Debts[i].tried = true // by a supervisor that was killed, perhaps
+	d.all, d.lasting = left.owed(d.boot), left.Lasting
+	for i := range d.all {
+		d.all[i].tried = true // by a supervisor that was killed, perhaps
 	}
-	d.all = left.Debts
 }
 
 // unreadable notes that it is not known what to undo, if the folder is ours: in another's anybody may have put anything.
 func (d *debts) unreadable(why error) {
-	folder, err := keyfile.Folder(debtsFolder(), false)
-	if err != nil {
+	if !trusted(filepath.Dir(d.store.Path())) {
 		return
 	}
-	_ = folder.Close()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.loaded, d.unread = false, fmt.Errorf("not undone: cannot read %s: %w", d.store.Path(), why)
@@ -271,14 +273,11 @@ func (d *debts) known() error {
 
 // save writes the file.
 func (d *debts) save(all []Debt) error {
-	if len(all) == 0 {
-		return d.store.Save(nil)
+	lasting := d.lasts()
+	if len(all) == 0 && lasting == 0 {
+		return d.store.Save(nil, false)
 	}
-	data, err := json.Marshal(ledger{d.node, d.service, d.root, all})
-	if err != nil {
-		return err
-	}
-	return d.store.Save(data)
+	return ledger{d.node, d.service, d.root, lasting, d.boot, all}.save(d.store)
 }
 
 // lock keeps two goroutines from undoing at the same time: a term that lost its lease may still do so.

@@ -93,11 +93,8 @@ func (n Note) Undo(ctx context.Context, store Notes, m Means) error {
 			return fmt.Errorf("not undone: %s: %w", called(d.Name), err)
 		}
 		left.Debts = left.Debts[:last]
-		data, err := json.Marshal(left) // also if none is left: a supervisor that is frozen learns from it that all is undone
-		if err == nil {
-			err = store.Save(data)
-		}
-		if err != nil {
+		// Also if none is left: a supervisor that is frozen learns from it that all is undone.
+		if err := left.save(store); err != nil {
 			return fmt.Errorf("note that %s is undone: %w", called(d.Name), err)
 		}
 	}

@@ -48,7 +48,7 @@ func TestWhatAGuardianHasUndoneIsNotUndoneAgain(t *testing.T) {
 	if err := n.Undo(t.Context(), n.Store(), m); !errors.Is(err, ErrCommand) || !slices.Equal(did, []string{"192.0.2.1/32 eth0"}) {
 		t.Fatalf("%v, did %q", err, did)
 	}
-	if owed := OwedOn("", "a", "db"); !slices.Equal(owed, []string{"vip", "fs"}) {
+	if owed := owedOf("", "a", "db"); !slices.Equal(owed, []string{"vip", "fs"}) {
 		t.Errorf("owed: %q", owed)
 	}
 	m.Run = func(_ context.Context, d Debt, command []string) error {
@@ -67,7 +67,7 @@ func TestWhatAGuardianHasUndoneIsNotUndoneAgain(t *testing.T) {
 	if want := []string{"192.0.2.1/32 eth0", "gone", "umount", "gone", "gone", "umount", "del"}; !slices.Equal(did, want) {
 		t.Errorf("did %q, want %q", did, want)
 	}
-	if err := errors.Join(n.Undo(t.Context(), n.Store(), m), u.Undo(t.Context())); err != nil || len(did) != 7 || u.Owes() || len(OwedOn("", "a", "db")) > 0 {
+	if err := errors.Join(n.Undo(t.Context(), n.Store(), m), u.Undo(t.Context())); err != nil || len(did) != 7 || u.Owes() || len(owedOf("", "a", "db")) > 0 {
 		t.Errorf("%v, did %q, owes %v", err, did, u.Owed())
 	}
 	if err := n.Undo(t.Context(), n.Store(), m); err != nil || len(did) != 7 { // and the file is gone
@@ -85,11 +85,11 @@ func vipOf(token int64) Debt {
 func TestAGuardianUndoesNothingOfALaterTerm(t *testing.T) {
 	_, n := noteOf(t, vipOf(8))
 	m := Means{Run: func(context.Context, Debt, []string) error { t.Error("undone"); return nil }}
-	if err := n.Undo(t.Context(), n.Store(), m); err != nil || len(OwedOn("", "a", "db")) != 1 {
-		t.Errorf("%v, owed %q", err, OwedOn("", "a", "db"))
+	if err := n.Undo(t.Context(), n.Store(), m); err != nil || len(owedOf("", "a", "db")) != 1 {
+		t.Errorf("%v, owed %q", err, owedOf("", "a", "db"))
 	}
 	data, err := json.Marshal(ledger{Node: "b", Service: "db", Debts: []Debt{vipOf(7)}})
-	if err := errors.Join(err, n.Store().Save(data)); err != nil {
+	if err := errors.Join(err, n.Store().Save(data, false)); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.Undo(t.Context(), n.Store(), m); err == nil || !strings.Contains(err.Error(), "it is of db on b") {
@@ -114,21 +114,26 @@ func TestOnlyOneProcessUndoesAtATime(t *testing.T) {
 	}
 }
 
+// owedOf is what is owed in the boot of the term.
+func owedOf(root, node, service string) []string {
+	return OwedOn(Term{Root: root, Node: node, Service: service}, "")
+}
+
 // What was left of a cluster that is no more, or is another one, is not this one's.
 func TestNotesOfAnotherClusterDoNotCount(t *testing.T) {
 	need.These(t, "root") // who may write the file
 	u := New(Config{Service: "db", Node: "clustered", Root: "/one", Cluster: t.Name()})
-	t.Cleanup(func() { _ = u.debts.store.Save(nil) })
+	t.Cleanup(func() { _ = u.debts.store.Save(nil, false) })
 	if err := u.debts.add(vipOf(7)); err != nil {
 		t.Fatal(err)
 	}
 	for root, want := range map[string]int{"/one": 1, "/two": 0, "": 1} {
-		if owed := OwedOn(root, "clustered", "db"); len(owed) != want {
+		if owed := owedOf(root, "clustered", "db"); len(owed) != want {
 			t.Errorf("in %q: %q", root, owed)
 		}
 	}
 	u.debts.root = "" // of an older version
-	if err := u.debts.save(u.debts.list()); err != nil || len(OwedOn("/two", "clustered", "db")) != 1 {
+	if err := u.debts.save(u.debts.list()); err != nil || len(owedOf("/two", "clustered", "db")) != 1 {
 		t.Errorf("%v: what an older version has left counts for nobody", err)
 	}
 }

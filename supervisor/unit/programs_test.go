@@ -2,13 +2,17 @@ package unit
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"understudy/supervisor/child/notify"
 	"understudy/supervisor/config"
 )
 
@@ -100,4 +104,31 @@ func TestTheSameInOtherWordsIsNoOtherConfig(t *testing.T) {
 	if q.Env = map[string]string{"A": "b"}; reflect.DeepEqual(essence(one), essence(other)) {
 		t.Error("another environment is taken for the same")
 	}
+}
+
+// The program that keeps an address says that another machine claims it. It is counted, also after an upgrade.
+func TestAClaimOfAnAddressIsTold(t *testing.T) {
+	socket, err := notify.Listen(notify.Config{Dir: t.TempDir(), UID: uint32(os.Geteuid())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	told := make(chan struct{}, 1)
+	r := &Run{u: debtor(t, "a", "db", nil), cfg: RunConfig{Claimed: func() { told <- struct{}{} }}, over: make(chan struct{})}
+	r.hear(t.Context(), socket)
+	defer r.hearers.Wait()
+	defer close(r.over)
+	conn, err := net.Dial("unixgram", strings.TrimPrefix(socket.Env(), "NOTIFY_SOCKET="))
+	if err == nil {
+		_, err = conn.Write([]byte(notify.Claimed + "=1"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-told:
+	case <-time.After(10 * time.Second):
+		t.Error("nobody is told")
+	}
+	_ = conn.Close()
 }

@@ -33,6 +33,7 @@ type RunConfig struct {
 	// Health gets the newest health check's fault, Astray the programs that have left their cgroups: "" is none, as at the beginning.
 	// Each gets changes only, from one goroutine at a time.
 	Health, Astray func(said string)
+	Claimed        func() // another machine claims an address of the service; nil: nobody asks
 }
 
 // Run is a unit's programs from the start of the first until all of them end.

@@ -69,7 +69,7 @@ func (r *Run) start(ctx context.Context, prog config.Process) error {
 		r.hear(ctx, socket)
 	}
 	if prog.Oneshot && len(prog.Undo) > 0 { // before it can have an effect
-		if err := r.u.debts.add(Debt{Name: prog.Name, Command: prog.Undo, Timeout: prog.UndoTimeout, Token: r.cfg.Token, Undone: prog.Undone, Address: setBy(prog)}); err != nil {
+		if err := r.u.debts.add(Debt{Name: prog.Name, Command: prog.Undo, Timeout: prog.UndoTimeout, Token: r.cfg.Token, Undone: prog.Undone, Address: setBy(prog), Lasts: prog.SurvivesBoot}); err != nil {
 			return &StartError{err}
 		}
 		if err := r.owe(ctx); err != nil {
@@ -102,6 +102,7 @@ func (r *Run) start(ctx context.Context, prog config.Process) error {
 // hear receives a program's notifications, until the run is over.
 func (r *Run) hear(ctx context.Context, socket *notify.Socket) {
 	r.sockets = append(r.sockets, socket)
+	socket.Claimed = r.cfg.Claimed
 	ctx, deaf := context.WithCancel(context.WithoutCancel(ctx))
 	r.hearers.Go(func() {
 		<-r.over

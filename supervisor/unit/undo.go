@@ -23,8 +23,15 @@ func (u *Unit) LoadDebts() { u.debts.load() }
 // Debts are for the next image of this process.
 func (u *Unit) Debts() []Debt { return u.debts.list() }
 
+// Lasting is the newest term whose effects may survive a boot, for the next image of this process.
+func (u *Unit) Lasting() int64 { return u.debts.lasts() }
+
 // Restore takes over a former image's debts, and undoes none of them.
-func (u *Unit) Restore(all []Debt) { u.debts.restore(all) }
+func (u *Unit) Restore(all []Debt, lasting int64) { u.debts.restore(all, lasting) }
+
+// Last notes that effects of a term may survive a boot, before anything says so to others; token 0: none does. P2: later its token is the
+// proof that the note is of that term, and complete.
+func (u *Unit) Last(token int64) error { return u.debts.last(token) }
 
 // Owes reports whether there are debts. Other goroutines may call it.
 func (u *Unit) Owes() bool {
@@ -158,19 +165,29 @@ func (u *Unit) undo(ctx context.Context, d Debt, again time.Duration, run func(c
 	return err
 }
 
-// Effects are what the programs may leave beside processes, and how long undoing all of it may take. After the loss
-// of this host no delay is a proof for those that need one.
-func Effects(s config.Service) (names []string, undoing time.Duration, needProof []string) {
+// Effects are what programs may leave beside processes.
+type Effects struct {
+	Names     []string
+	Undoing   time.Duration // how long undoing all may take
+	NeedProof []string      // after the loss of this host no delay is a proof for these
+	Survive   []string      // nor is another boot of it for these
+}
+
+// EffectsOf are those of a service.
+func EffectsOf(s config.Service) (e Effects) {
 	for _, p := range s.Processes {
-		if p.NeedsProof {
-			needProof = append(needProof, p.Name)
+		if p.NeedsProof || p.SurvivesBoot { // while the host is off nobody undoes it
+			e.NeedProof = append(e.NeedProof, p.Name)
 		}
 		if p.Oneshot && len(p.Undo) > 0 {
-			names = append(names, p.Name)
+			e.Names = append(e.Names, p.Name)
+			if p.SurvivesBoot {
+				e.Survive = append(e.Survive, p.Name)
+			}
 			if p.Sets == nil { // guardians remove an address as they kill a program, in the lease's slack
-				undoing += p.UndoTimeout
+				e.Undoing += p.UndoTimeout
 			}
 		}
 	}
-	return names, undoing, needProof
+	return e
 }

@@ -62,7 +62,7 @@ func TestAnUndoThatFailsIsTriedAgain(t *testing.T) {
 			}
 			return 0
 		})
-		u.Restore([]Debt{vip, {Name: "fs", Command: []string{"umount"}, Timeout: time.Second}})
+		u.Restore([]Debt{vip, {Name: "fs", Command: []string{"umount"}, Timeout: time.Second}}, 0)
 		began, said := time.Now(), []string{}
 		if !u.UndoAll(t.Context(), func() { said = append(said, u.NotUndone()) }) || u.Owes() || u.NotUndone() != "" {
 			t.Errorf("still owed: %v, %s", u.Debts(), u.NotUndone())
@@ -90,7 +90,7 @@ func TestAnUndoThatHangsIsTriedAgain(t *testing.T) {
 			}
 			return 0
 		})
-		u.Restore([]Debt{vip})
+		u.Restore([]Debt{vip}, 0)
 		began := time.Now()
 		if err := u.Undo(t.Context()); err == nil || !u.Owes() || time.Since(began) != vip.Timeout {
 			t.Errorf("after %v: %v, owes %v", time.Since(began), err, u.Owes())
@@ -142,14 +142,14 @@ func TestTheBackgroundUndoesNothingOfTheNextTerm(t *testing.T) {
 			}
 			return 1
 		})
-		u.Restore([]Debt{vip})
+		u.Restore([]Debt{vip}, 0)
 		u.StartUndo(t.Context())
 		time.Sleep(3500 * time.Millisecond)
 		u.StopUndo()
 		if works = true; runs != 3 || u.Undo(t.Context()) != nil {
 			t.Errorf("%d attempts, still owed: %v", runs, u.Owed())
 		}
-		u.Restore([]Debt{vip})
+		u.Restore([]Debt{vip}, 0)
 		time.Sleep(time.Hour)
 		if runs != 4 || !u.Owes() {
 			t.Errorf("%d attempts: what a later term did is undone", runs)
@@ -167,7 +167,7 @@ func TestNodesOfOneMachineOweInFilesOfTheirOwn(t *testing.T) {
 	if err := one.debts.add(vip); err != nil {
 		t.Fatal(err)
 	}
-	if owed := OwedOn("", "a.b", "c"); len(owed) != 1 || len(OwedOn("", "a", "b.c")) > 0 {
+	if owed := owedOf("", "a.b", "c"); len(owed) != 1 || len(owedOf("", "a", "b.c")) > 0 {
 		t.Errorf("owed: %q", owed)
 	}
 	again := debtor(t, "a.b", "c", nil) // which vouches for nothing before that is undone

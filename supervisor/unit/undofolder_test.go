@@ -112,7 +112,7 @@ func TestOnlyAFileOfOursIsRead(t *testing.T) {
 	if next.LoadDebts(); next.Owes() || len(Indebted("a", t.Name())) > 0 {
 		t.Errorf("a stranger's: %v", next.Debts())
 	}
-	if names := OwedOn("", "a", "db"); len(names) != 1 || names[0] != "unknown" {
+	if names := owedOf("", "a", "db"); len(names) != 1 || names[0] != "unknown" {
 		t.Errorf("owed: %q", names)
 	}
 	if err := next.Undo(t.Context()); err == nil || next.NotUndone() == "" { // nobody knows what is to be undone

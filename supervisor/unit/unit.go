@@ -17,6 +17,7 @@ type Config struct {
 	Service  string
 	Node     string
 	Root     string // of the cluster in ZooKeeper
+	Boot     string // of this machine
 	Cluster  string // tells one cluster's files on this machine from another's
 	Logger   hclog.Logger
 	Hurry    <-chan struct{} // closed when a stop must be quick: programs are killed, not asked
@@ -39,7 +40,7 @@ type Unit struct {
 // New makes the unit of a service.
 func New(cfg Config) *Unit {
 	u := &Unit{cfg: cfg, log: cfg.Logger}
-	u.debts = debts{node: cfg.Node, service: cfg.Service, root: cfg.Root, store: debtsFile(cfg), log: cfg.Logger, busy: make(chan struct{}, 1)}
+	u.debts = debts{node: cfg.Node, service: cfg.Service, root: cfg.Root, boot: cfg.Boot, store: debtsFile(cfg), log: cfg.Logger, busy: make(chan struct{}, 1)}
 	return u
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // KillLocal kills a child on this machine, whichever supervisor made it, and states what is known of it then. owed is an At's.
-func KillLocal(ctx context.Context, t fencing.Target, owed func(node, service string) []string) fencing.Statement {
+func KillLocal(ctx context.Context, t fencing.Target, owed func(t fencing.Target, boot string) []string) fencing.Statement {
 	s := fencing.Statement{Service: t.Service, Token: t.Token}
 	host, err := box.Identity()
 	if err != nil {
@@ -23,10 +23,10 @@ func KillLocal(ctx context.Context, t fencing.Target, owed func(node, service st
 		s.Node = t.Node
 	}
 	w := At{Node: s.Node, Host: host, End: KillTree, Look: Outlasted, Owed: owed}
-	verdict, by, err := w.Prove(ctx, t.Service, t.Node, t.Machine, t.Boot, t.Tree, t.Seen)
+	verdict, by, err := w.Prove(ctx, t)
 	switch {
 	case err == nil && verdict == fencing.Dead:
-		s.Dead, s.How = true, by
+		s.Dead, s.How, s.Undone = true, by, true
 	case err != nil:
 		s.Alive, s.Why = verdict == fencing.Alive, err.Error()
 		if left, ok := errors.AsType[*fencing.NotUndone](err); ok {

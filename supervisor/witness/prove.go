@@ -22,27 +22,26 @@ type At struct {
 	Host box.Host
 	End  func(ctx context.Context, tree json.RawMessage) error // kills a tree of this machine; nil: its death is proved
 	Look func(tree json.RawMessage, p fencing.Process) error   // looks for a process that was seen alive of it; nil: it is dead
-	Owed func(node, service string) []string                   // names what a node on this machine has not undone; nil: End has looked
+	// Owed names what is not undone of a target that was on this machine, which is in this boot now; nil: End has looked.
+	Owed func(t fencing.Target, boot string) []string
 }
 
 // Prove ends a former active's child if it ran here, and tells whether it is dead: trees of other supervisors of this machine can be
-// looked at and ended, and nothing outlives a boot. P2: if a process of the tree was seen alive, it counts as dead only once that
-// process is, whatever the tree's containment shows. And it counts as dead only once its effects are undone.
-func (w At) Prove(ctx context.Context, service, node, machine, boot string, tree json.RawMessage, p fencing.Process) (fencing.Verdict, string, error) {
-	if boot != w.Host.Boot {
-		if machine != "" && machine == w.Host.Machine && node == w.Node {
-			return fencing.Dead, "this machine has booted since", nil
-		}
+// looked at and ended, and no process outlives a boot. P2: if a process of the tree was seen alive, it counts as dead only once that
+// process is, whatever the tree's containment shows. And it counts as dead only once its effects are undone: some outlive a boot.
+func (w At) Prove(ctx context.Context, t fencing.Target) (fencing.Verdict, string, error) {
+	booted := t.Boot != w.Host.Boot
+	switch {
+	case t.Machine != w.Host.Machine, booted && (t.Machine == "" || t.Node != w.Node):
 		return fencing.Unknown, "", nil
-	}
-	if machine != w.Host.Machine {
-		return fencing.Unknown, "", nil
+	case booted:
+		return w.undone(t, "this machine has booted since")
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := w.End(ctx, tree)
+	err := w.End(ctx, t.Tree)
 	if err == nil {
-		err = w.Look(tree, p)
+		err = w.Look(t.Tree, t.Seen)
 	}
 	switch {
 	case errors.As(err, new(*fencing.NotUndone)):
@@ -52,14 +51,19 @@ func (w At) Prove(ctx context.Context, service, node, machine, boot string, tree
 	case errors.Is(err, box.ErrMayLive):
 		return fencing.Unknown, "", err
 	case err != nil:
-		return fencing.Alive, "", fmt.Errorf("end the tree of %s on this machine: %w", node, err)
+		return fencing.Alive, "", fmt.Errorf("end the tree of %s on this machine: %w", t.Node, err)
 	}
+	return w.undone(t, "its tree on this machine is dead")
+}
+
+// undone is the verdict on a target without processes.
+func (w At) undone(t fencing.Target, by string) (fencing.Verdict, string, error) {
 	if w.Owed != nil {
-		if left := w.Owed(node, service); len(left) > 0 {
+		if left := w.Owed(t, w.Host.Boot); len(left) > 0 {
 			return fencing.Alive, "", &fencing.NotUndone{Names: left}
 		}
 	}
-	return fencing.Dead, "its tree on this machine is dead", nil
+	return fencing.Dead, by, nil
 }
 
 // KillTree ends a tree that another supervisor of this machine made. nil: its death is proved.

@@ -22,14 +22,14 @@ type Note struct {
 	Secrets [][]byte    `json:"secrets,omitempty"` // for as long as their file cannot be read
 }
 
-// InGuardian is the proxy agent of this machine's guardian, as child.GuardianMain takes it. owed is an At's, for a cluster.
-func InGuardian(owed func(root, node, service string) []string) func([]byte, func(box.TreeID) bool) (func(context.Context, net.Conn), error) {
+// InGuardian is the proxy agent of this machine's guardian, as child.GuardianMain takes it. owed is an At's.
+func InGuardian(owed func(t fencing.Target, boot string) []string) func([]byte, func(box.TreeID) bool) (func(context.Context, net.Conn), error) {
 	return func(note []byte, buried func(box.TreeID) bool) (func(context.Context, net.Conn), error) {
 		return inGuardian(note, buried, owed)
 	}
 }
 
-func inGuardian(note []byte, buried func(box.TreeID) bool, owed func(root, node, service string) []string) (func(context.Context, net.Conn), error) {
+func inGuardian(note []byte, buried func(box.TreeID) bool, owed func(t fencing.Target, boot string) []string) (func(context.Context, net.Conn), error) {
 	var as Note
 	if err := json.Unmarshal(note, &as); err != nil {
 		return nil, fmt.Errorf("read the supervisor's note: %w", err)
@@ -46,17 +46,17 @@ func inGuardian(note []byte, buried func(box.TreeID) bool, owed func(root, node,
 		}
 		return err
 	}
-	return Proxy(At{Node: as.Node, Host: host, End: kill, Look: Outlasted, Owed: func(node, service string) []string { return owed(as.Root, node, service) }}, as.Files.KeysFrom(as.Secrets)).Answer, nil
+	return Proxy(At{Node: as.Node, Host: host, End: kill, Look: Outlasted, Owed: owed}, as.Root, as.Files.KeysFrom(as.Secrets)).Answer, nil
 }
 
 // Proxy is the agent of a guardian, which knows no services: it ends a tree by its identity, and looks for the process that was seen alive
 // of it.
-func Proxy(w At, keys *agent.Keys) *agent.Server {
+func Proxy(w At, root string, keys *agent.Keys) *agent.Server {
 	return &agent.Server{
 		Keys: keys, Logger: hclog.NewNullLogger(), // any log could hold a guardian up
 		Self: agent.Answer{Node: w.Node, Machine: w.Host.Machine, Boot: w.Host.Boot},
 		Prove: func(ctx context.Context, q agent.Question) (fencing.Verdict, string, error) {
-			verdict, by, err := w.Prove(ctx, q.Service, q.Node, q.Machine, q.Boot, q.Tree, q.Seen)
+			verdict, by, err := w.Prove(ctx, q.Target(root))
 			return verdict, by + ", says a guardian", err
 		},
 	}

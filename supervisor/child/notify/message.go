@@ -8,12 +8,16 @@ import (
 // Message is one datagram. What was not said is zero.
 type Message struct {
 	Ready, Reloading, Stopping, Watchdog, Barrier bool
+	Claimed                                       bool // our own: another machine claims the address that the program keeps
 	HasStatus                                     bool
 	Status                                        string
 	MainPID, Errno                                int
 }
 
 const maxStatus = 1024
+
+// Claimed is the name of that variable.
+const Claimed = "X_UNDERSTUDY_CLAIMED"
 
 // Parse reads a datagram. Whatever makes no sense in it is passed over.
 func Parse(datagram []byte) Message {
@@ -34,6 +38,8 @@ func Parse(datagram []byte) Message {
 			m.Watchdog = m.Watchdog || value == "1"
 		case "BARRIER":
 			m.Barrier = m.Barrier || value == "1"
+		case Claimed:
+			m.Claimed = m.Claimed || value == "1"
 		case "STATUS":
 			m.HasStatus, m.Status = true, printable(value)
 		case "MAINPID":

@@ -16,6 +16,8 @@ func TestMessagesAreRead(t *testing.T) {
 		"STOPPING=1\nERRNO=5":                     {Stopping: true, Errno: 5},
 		"WATCHDOG=1\nMAINPID=77":                  {Watchdog: true, MainPID: 77},
 		"WATCHDOG=trigger":                        {},
+		"X_UNDERSTUDY_CLAIMED=1":                  {Claimed: true},
+		"X_UNDERSTUDY_CLAIMED=0":                  {},
 		"BARRIER=1":                               {Barrier: true},
 		"READY=0\nREADY\n=1\n\n\x00":              {},
 		"STATUS=":                                 {HasStatus: true},

@@ -41,6 +41,8 @@ type State struct {
 
 // Socket is what one start of a program notifies.
 type Socket struct {
+	Claimed func() // by Run, when the program says that another machine claims its address; nil: nobody asks
+
 	cfg      Config
 	dir      string
 	folder   *os.File // dir, as it was judged; nil: of a socket that was taken over
@@ -253,6 +255,9 @@ func (s *Socket) hear(datagram, oob []byte) {
 		return
 	}
 	m := Parse(datagram)
+	if m.Claimed && s.Claimed != nil {
+		s.Claimed()
+	}
 	s.mu.Lock()
 	first := m.Ready && !s.state.Ready
 	s.state.take(m)

@@ -76,6 +76,9 @@ func (b *Board) Fenced(service, by string, took time.Duration) { b.metrics.fenci
 // Restarted takes that a service's programs are started again.
 func (b *Board) Restarted(service string) { b.metrics.restarts.WithLabelValues(service).Inc() }
 
+// Claimed takes that another machine claims an address of a service.
+func (b *Board) Claimed(service string) { b.metrics.claims.WithLabelValues(service).Inc() }
+
 // Faulty takes why the config is not taken up; "": it is.
 func (b *Board) Faulty(why string) {
 	b.mu.Lock()

@@ -18,6 +18,7 @@ type metrics struct {
 	handovers *prometheus.CounterVec
 	ends      *prometheus.CounterVec
 	restarts  *prometheus.CounterVec
+	claims    *prometheus.CounterVec
 	takeover  *prometheus.HistogramVec
 	gap       *prometheus.HistogramVec
 	fenced    *prometheus.HistogramVec
@@ -46,6 +47,8 @@ func newMetrics() *metrics {
 			"service", "reason"),
 		ends:     counter("activations_ended_total", "Times that the service stopped being active on this node, by the reason.", "service", "reason"),
 		restarts: counter("restarts_total", "Times that the service's programs were started again on this node after their end.", "service"),
+		claims: counter("address_claims_total",
+			"Times that another machine claimed an address of the service while it was set on this node, at most one in ten seconds for each address.", "service"),
 		takeover: histogram("takeover_seconds", "From finding the lock free to being active, fencing included, on this node.", "service"),
 		gap: histogram("gap_seconds",
 			"From the last proof that the previous program ran to the service being ready on this node, as in the history.", "service"),
@@ -63,7 +66,7 @@ func newMetrics() *metrics {
 	for _, reason := range []string{"busy", "unknown host", "wrong token"} {
 		m.unserved.WithLabelValues(reason)
 	}
-	m.registry.MustRegister(m.failovers, m.handovers, m.ends, m.restarts, m.takeover, m.gap, m.fenced, m.heartbeat, m.evicted, m.unserved,
+	m.registry.MustRegister(m.failovers, m.handovers, m.ends, m.restarts, m.claims, m.takeover, m.gap, m.fenced, m.heartbeat, m.evicted, m.unserved,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -82,6 +85,7 @@ func (m *metrics) expect(service string) {
 		m.moves(reason).WithLabelValues(service, string(reason))
 	}
 	m.restarts.WithLabelValues(service)
+	m.claims.WithLabelValues(service)
 	for _, result := range []string{"dead", "refused"} {
 		m.fenced.WithLabelValues(service, result)
 	}
@@ -122,7 +126,7 @@ func (m *metrics) forget(service string) {
 	of := prometheus.Labels{"service": service}
 	for _, vec := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
-	}{m.failovers, m.handovers, m.ends, m.restarts, m.takeover, m.gap, m.fenced} {
+	}{m.failovers, m.handovers, m.ends, m.restarts, m.claims, m.takeover, m.gap, m.fenced} {
 		vec.DeletePartialMatch(of)
 	}
 }

@@ -37,7 +37,7 @@ func (b *bed) turn(role election.Role, reason election.Reason, by election.Proof
 func TestAFailoverIsCounted(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		b.turn("standby", "session opened", "", 3, false)
-		b.shows(`understudy_failovers_total{reason="fenced: grace",service="db"} 0`, `understudy_restarts_total{service="db"} 0`)
+		b.shows(`understudy_failovers_total{reason="fenced: grace",service="db"} 0`, `understudy_restarts_total{service="db"} 0`, `understudy_address_claims_total{service="db"} 0`)
 		b.turn("claiming", "lock free", "", 3, false)
 		time.Sleep(2 * time.Second)
 		b.turn("fencing", "lock won", "", 7, false)
@@ -61,8 +61,9 @@ func TestAFailoverIsCounted(t *testing.T) {
 		b.turn("stopping", "lease ending", "", 7, false)
 		b.board.Fenced("db", "", time.Second)
 		b.board.Restarted("db")
+		b.board.Claimed("db")
 		b.shows(`understudy_activations_ended_total{reason="lease ending",service="db"} 1`, `understudy_healthy{service="db"} 0`,
-			`understudy_restarts_total{service="db"} 1`, `understudy_fencing_seconds_count{result="refused",service="db"} 1`)
+			`understudy_restarts_total{service="db"} 1`, `understudy_address_claims_total{service="db"} 1`, `understudy_fencing_seconds_count{result="refused",service="db"} 1`)
 		b.board.Gone("db")
 		if text := b.metrics(); strings.Contains(text, `service="db"`) {
 			b.Errorf("a service that is gone is shown:\n%s", text)

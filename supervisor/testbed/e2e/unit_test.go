@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,10 +54,36 @@ func (p *play) serveAlone(t *testing.T, lines ...string) *kit.Supervisor {
 }
 
 // What a oneshot did is undone also when nobody could ask for it: its supervisor was killed, and comes again.
-func TestWhatAKilledSupervisorOwedIsUndoneByTheNext(t *testing.T) {
+func TestWhatAKilledSupervisorOwedIsUndoneByTheNext(t *testing.T) { owesAndIsKilled(t, "}") }
+
+// The same of what survives a boot, which is noted elsewhere.
+func TestWhatAKilledSupervisorOwedForLongIsUndoneByTheNext(t *testing.T) {
+	before := lastingNotes(t)
+	t.Cleanup(func() {
+		for _, note := range lastingNotes(t) {
+			if !slices.Contains(before, note) {
+				must(t, os.Remove(note))
+			}
+		}
+	})
+	owesAndIsKilled(t, ", survives_boot: true}")
+	if after := lastingNotes(t); len(after) != len(before)+1 {
+		t.Errorf("noted where it lasts: %q", after)
+	}
+}
+
+func lastingNotes(t *testing.T) []string {
+	t.Helper()
+	notes, err := filepath.Glob("/var/lib/understudy/*.undo")
+	must(t, err)
+	return notes
+}
+
+func owesAndIsKilled(t *testing.T, end string) {
+	t.Helper()
 	p, d := newPlay(t, stage(t)), newDiary(t)
 	a := p.Lab.Machine(t, "a")
-	file := p.Config(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ""))
+	file := p.Config(t, a, "", "processes:", strings.TrimSuffix(d.oneshot("vip"), "}")+end, d.ordinary("web", ""))
 	s := p.FromFile(t, a, file)
 	d.until(t, "+vip +web")
 	s.Kill9()

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"understudy/fencing"
 	"understudy/supervisor/unit"
 )
 
@@ -30,6 +30,7 @@ func (p *Plan) effects() {
 	}
 	r := rand.New(rand.NewPCG(p.Seed, 5))
 	p.Undo, p.NeedsProof = pick(r, time.Second, p.Timeout/4, p.Timeout), r.IntN(2) == 0
+	p.Survives = p.Seed/effectsIn%3 == 0
 	for i := range p.Episodes {
 		e := &p.Episodes[i]
 		if r.IntN(2) == 0 {
@@ -52,7 +53,7 @@ func (p *Plan) undoWords() string {
 	if p.Undo == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", effects are undone within %v (needs proof: %v)", p.Undo, p.NeedsProof)
+	return fmt.Sprintf(", effects are undone within %v (needs proof: %v, survives a boot: %v)", p.Undo, p.NeedsProof, p.Survives)
 }
 
 // undoing is how long a claimant may wait for the undos of another node, and that one for its next attempt.
@@ -128,7 +129,7 @@ func (v *effectsView) untold(e *effect) bool {
 	if v.sessions.lost[e.session] {
 		return true
 	}
-	return !v.w.plan.NeedsProof && (v.expired[e.session] || v.sessions.endedByStranger(e.session))
+	return !v.w.plan.NeedsProof && !v.w.plan.Survives && (v.expired[e.session] || v.sessions.endedByStranger(e.session))
 }
 
 // undoing looks at an undo that begins. P2: nothing of its term's tree is alive, unless it runs in that. And no other undo is under way.
@@ -172,8 +173,15 @@ func (v *effectsView) ended(p *proc) {
 	}
 }
 
-// off notes that a host has no power: nothing survives that.
+// off notes that a host has no power: only some effects survive that.
 func (v *effectsView) off(node string) {
+	if !v.w.plan.Survives {
+		v.fenced(node)
+	}
+}
+
+// fenced notes that a fencing method has been at a host: its success counts as a proof for effects, too.
+func (v *effectsView) fenced(node string) {
 	maps.DeleteFunc(v.there, func(k effectKey, _ *effect) bool { return k.node == node })
 }
 
@@ -217,7 +225,13 @@ func (v *effectsView) crumbGone(service string, was, now crumbView) {
 	}
 }
 
-// notes are where a supervisor keeps what it has to undo. A boot loses them. World.mu guards them.
+// note is what a supervisor has to undo. World.mu guards it.
+type note struct {
+	data    []byte
+	lasting bool // a boot does not lose it
+}
+
+// notes are where a supervisor keeps it. World.mu guards them.
 type notes struct {
 	by   *gate
 	host *host
@@ -241,15 +255,15 @@ func (n notes) Load() ([]byte, error) {
 	h := n.host
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	data, there := h.notes[n.effectKey]
+	one, there := h.notes[n.effectKey]
 	if !there {
 		return nil, fs.ErrNotExist
 	}
-	return data, nil
+	return one.data, nil
 }
 
 // Save implements unit.Notes.
-func (n notes) Save(data []byte) error {
+func (n notes) Save(data []byte, lasting bool) error {
 	if !n.by.pass() {
 		return errCrashed
 	}
@@ -257,22 +271,18 @@ func (n notes) Save(data []byte) error {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
 	if delete(h.notes, n.effectKey); data != nil {
-		h.notes[n.effectKey] = data
+		h.notes[n.effectKey] = note{data, lasting}
 	}
 	return nil
 }
 
-// owed is unit.OwedOn on this host.
-func (h *host) owed(node, service string) (names []string) {
+// owed is supervisor.Owed on this host.
+func (h *host) owed(t fencing.Target, boot string) []string {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	var left struct{ Debts []struct{ Name string } }
-	_ = json.Unmarshal(h.notes[effectKey{node, service}], &left) // nil: nothing
-	for _, d := range left.Debts {
-		names = append(names, d.Name)
-	}
-	return names
+	of := unit.Term{Root: t.Root, Node: t.Node, Service: t.Service, Token: t.Token, Boot: t.Boot, Survive: t.Survive}
+	return of.Owed(boot, h.notes[effectKey{t.Node, t.Service}].data)
 }
 
 // Owed implements supervisor.Machine.
-func (i *incarnation) Owed(node, service string) []string { return i.node.host.owed(node, service) }
+func (i *incarnation) Owed(t fencing.Target, boot string) []string { return i.node.host.owed(t, boot) }

@@ -33,9 +33,9 @@ type host struct {
 	stuck   time.Time  // until then, what is killed does not die
 	holds   string     // all of this service is held then, and nothing else; "": some of everything
 	beings  map[*guardian]struct{}
-	notes   map[effectKey][]byte // of debts
-	locks   map[effectKey]*gate  // of them
-	asides  map[*gate]struct{}   // processes that undo in guardians' place
+	notes   map[effectKey]note  // of debts
+	locks   map[effectKey]*gate // of them
+	asides  map[*gate]struct{}  // processes that undo in guardians' place
 }
 
 func (h *host) boot() string { return fmt.Sprintf("%s.boot%d", h.name, h.boots) }

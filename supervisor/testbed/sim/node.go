@@ -150,7 +150,8 @@ func (h *host) powerOff() {
 	for aside := range h.asides {
 		aside.kill()
 	}
-	h.trees, h.notes, h.locks = map[string]*tree{}, map[effectKey][]byte{}, map[effectKey]*gate{}
+	h.trees, h.locks = map[string]*tree{}, map[effectKey]*gate{}
+	maps.DeleteFunc(h.notes, func(_ effectKey, one note) bool { return !one.lasting })
 	h.stuck = time.Time{}
 	for _, n := range h.w.nodes {
 		if n.host == h {
@@ -211,6 +212,7 @@ func (s stonith) Fence(ctx context.Context, t fencing.Target) error {
 		if n.name == t.Node {
 			w.say("%s: switches off %s", s.inc.node.name, n.host.name)
 			n.host.powerOff()
+			w.check.effects.fenced(n.name)
 			w.after(w.plan.Timeout, n.host.powerOn)
 		}
 	}

@@ -52,6 +52,7 @@ type Plan struct {
 	Sharp       bool          // the threads of a process that thaws wake all at once
 	Undo        time.Duration // services begin with a oneshot, which takes so long at most to be undone; 0: they do not
 	NeedsProof  bool          // and no delay is a proof that it is
+	Survives    bool          // and a boot of its host does not undo it
 	Replicated  bool          // services run everywhere, and one copy is promoted
 	Episodes    []Episode
 	Tell        func(line string) // is told each event, unless nil

@@ -58,10 +58,10 @@ var sabotages = []sabotage{
 			"	fenced := fencing.Outcome{By: string(election.NoBreadcrumb)}\n	if claim != nil {"},
 	}},
 	{"treat a clone's machine id as this machine's", []change{
-		{"supervisor/witness/prove.go", "machine == w.Host.Machine && node == w.Node", "machine == w.Host.Machine"},
+		{"supervisor/witness/prove.go", "(t.Machine == \"\" || t.Node != w.Node)", "t.Machine == \"\""},
 	}},
 	{"assume without a look that a tree on this machine is dead", []change{
-		{"supervisor/witness/prove.go", "	err := w.End(ctx, tree)\n", "	err := ctx.Err()\n"},
+		{"supervisor/witness/prove.go", "	err := w.End(ctx, t.Tree)\n", "	err := ctx.Err()\n"},
 	}},
 	{"close the session although a death is unproved", []change{
 		{"election/session.go", "			s.Expire(err) // P2: programs that may be alive keep their lock, until the session ends by itself\n			e.discard(conn)\n			return err\n",
@@ -114,8 +114,8 @@ var sabotages = []sabotage{
 		{"supervisor/service/trees.go", "	if err := t.tree.End(ctx); err != nil {\n		return err\n	}\n", "	if t != nil {\n		go t.tree.End(ctx)\n		return nil\n	}\n"},
 	}},
 	{"a guardian answers before the tree is dead", []change{
-		{"supervisor/witness/proxy.go", "func Proxy(w At, keys *agent.Keys) *agent.Server {\n",
-			"func Proxy(w At, keys *agent.Keys) *agent.Server {\n	kill := w.End\n	w.End = func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}\n"},
+		{"supervisor/witness/proxy.go", "func Proxy(w At, root string, keys *agent.Keys) *agent.Server {\n",
+			"func Proxy(w At, root string, keys *agent.Keys) *agent.Server {\n	kill := w.End\n	w.End = func(ctx context.Context, tree json.RawMessage) error {\n		go func() { _ = kill(context.WithoutCancel(ctx), tree) }()\n		return nil\n	}\n"},
 	}},
 	{"do not wait for a death after the service was removed", []change{
 		{"supervisor/service/leftover.go", "				return false\n			}\n			leaves = nil\n		case <-session.Done():", "				return false\n			}\n			return false\n		case <-session.Done():"},
@@ -337,20 +337,26 @@ var sabotages = []sabotage{
 		effects,
 	}},
 	{"dead is enough, undone or not", []change{
-		{"supervisor/witness/prove.go", "		if left := w.Owed(node, service); len(left) > 0 {\n", "		if left := w.Owed(node, service); len(left) > 1<<20 {\n"},
+		{"supervisor/witness/prove.go", "		if left := w.Owed(t, w.Host.Boot); len(left) > 0 {\n", "		if left := w.Owed(t, w.Host.Boot); len(left) > 1<<20 {\n"},
 		effects,
+	}},
+	{"another boot is a proof though an effect survives it", []change{
+		{"supervisor/witness/prove.go", "	case booted:\n		return w.undone(t, ", "	case booted:\n		w.Owed = nil\n		return w.undone(t, "},
+		effects,
+		survivors,
 	}},
 	{"a supervisor forgets what the one before it had to undo", []change{
 		{"supervisor/service/stay.go", "	v.unit.StopUndo()\n	v.unit.LoadDebts()\n", "	v.unit.StopUndo()\n"},
 		effects,
 	}},
 	{"the breadcrumb lists no effects", []change{
-		{"supervisor/service/service.go", "	return election.Effects{Names: names, UndoMs", "	return election.Effects{Names: names[:0], UndoMs"},
+		{"supervisor/service/service.go", "	return election.Effects{Names: e.Names, UndoMs", "	return election.Effects{Names: e.Names[:0], UndoMs"},
 		effects,
 	}},
 	{"a delay is a proof where one is needed", []change{
 		{"supervisor/service/breadcrumb.go", "	case len(p.NeedProof) > 0:\n		return fmt.Errorf(\"%w (%s)\", errNeedsProof,", "	case len(p.NeedProof) > 1<<20:\n		return fmt.Errorf(\"%w (%s)\", errNeedsProof,"},
 		effects,
+		mortals,
 	}},
 	{"promote a copy whose tree does not end with the lease", []change{
 		{"supervisor/service/copyhere.go", "		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths()))\n", "		err = ctx.Err()\n"},

@@ -76,6 +76,12 @@ var blinds = change{"supervisor/testbed/sim/twins.go", "r.IntN(4) == 0 {", "r.In
 // effects has the services of every plan do what outlives their processes.
 var effects = change{"supervisor/testbed/sim/effects.go", "	effectsIn   = 6\n	effectsFrom = 1\n", "	effectsIn   = 1\n	effectsFrom = 0\n"}
 
+// survivors has a boot undo nothing of it, mortals everything.
+var (
+	survivors = change{"supervisor/testbed/sim/effects.go", "	p.Survives = p.Seed/effectsIn%3 == 0\n", "	p.Survives = true\n"}
+	mortals   = change{"supervisor/testbed/sim/effects.go", "	p.Survives = p.Seed/effectsIn%3 == 0\n", "	p.Survives = false\n"}
+)
+
 // rewinds has the data of every plan with one server set back.
 var rewinds = change{"supervisor/testbed/sim/rewind.go", "	rewindsIn   = 4\n	rewindsFrom = 3\n", "	rewindsIn   = 1\n	rewindsFrom = 0\n"}
 

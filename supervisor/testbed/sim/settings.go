@@ -81,7 +81,8 @@ func (n *node) services(inc *incarnation) []supervisor.Service {
 		}
 		if p.Undo > 0 {
 			conf.Processes = append(conf.Processes, config.Process{
-				Name: effectProgram, Oneshot: true, Undo: config.Command{undoCommand}, UndoTimeout: p.Undo, NeedsProof: p.NeedsProof, Program: config.Program{
+				Name: effectProgram, Oneshot: true, Undo: config.Command{undoCommand}, UndoTimeout: p.Undo, NeedsProof: p.NeedsProof, SurvivesBoot: p.Survives,
+				Program: config.Program{
 					Command: []string{effectProgram, strconv.Itoa(s.edition)}, StopSignal: config.Signal(syscall.SIGTERM), StopTimeout: s.stop,
 				},
 			})

@@ -53,7 +53,7 @@ func newWorld(p *Plan) *world {
 	for n := range p.Hosts {
 		h := &host{
 			w: w, index: n, name: fmt.Sprintf("h%d", n+1), machine: fmt.Sprintf("machine%d", n+1), boots: 1, on: true,
-			trees: map[string]*tree{}, beings: map[*guardian]struct{}{}, notes: map[effectKey][]byte{}, locks: map[effectKey]*gate{}, asides: map[*gate]struct{}{},
+			trees: map[string]*tree{}, beings: map[*guardian]struct{}{}, notes: map[effectKey]note{}, locks: map[effectKey]*gate{}, asides: map[*gate]struct{}{},
 		}
 		h.rng, h.lags = w.stream(h.name), w.stream(h.name+" guardians")
 		h.rate = 1 + p.Drift*(2*h.rng.Float64()-1)

@@ -1,0 +1,161 @@
+package unit
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"understudy/packaging/need"
+)
+
+// disk has debts noted in two folders, of which a boot empties the first. next is a supervisor of a boot.
+func disk(t *testing.T) (next func(boot string) *Unit, power func()) {
+	t.Helper()
+	need.These(t, "root") // who may write there
+	was, lasts := debtsDir, lastingDir
+	t.Cleanup(func() { debtsDir, lastingDir = was, lasts })
+	debtsDir, lastingDir = filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "lasting")
+	next = func(boot string) *Unit {
+		u := debtor(t, "a", "db", func(context.Context, []string) int { return 0 })
+		u.debts.boot, u.debts.root = boot, "/one"
+		u.LoadDebts()
+		return u
+	}
+	return next, func() {
+		if err := os.RemoveAll(debtsDir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var (
+	role = Debt{Name: "role", Command: []string{"secondary"}, Token: 7, Lasts: true}
+	term = Term{Root: "/one", Node: "a", Service: "db", Token: 7, Boot: "b1", Survive: []string{"role"}}
+)
+
+func addAll(t *testing.T, u *Unit, token int64, all ...Debt) {
+	t.Helper()
+	err := u.Last(token)
+	for _, d := range all {
+		err = errors.Join(err, u.debts.add(d))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// P2: what survives a boot is undone after it, and nothing else. Until then the machine answers that it is not, and then that it is.
+func TestWhatSurvivesABootIsUndoneAfterIt(t *testing.T) {
+	next, power := disk(t)
+	addAll(t, next("b1"), 7, vipOf(7), role)
+	if owed := OwedOn(term, "b1"); !slices.Equal(owed, []string{"vip", "role"}) {
+		t.Errorf("owed in the same boot: %q", owed)
+	}
+	power()
+	u := next("b2")
+	if !slices.Equal(u.Owed(), []string{"role"}) || !slices.Equal(OwedOn(term, "b2"), []string{"role"}) || !slices.Equal(Indebted("a", t.Name()), []string{"db"}) {
+		t.Errorf("after a boot: %q, owed %q, of %q", u.Owed(), OwedOn(term, "b2"), Indebted("a", t.Name()))
+	}
+	unlisted := term
+	unlisted.Survive = nil // whoever asks may not know that anything may survive
+	if owed := OwedOn(unlisted, "b2"); !slices.Equal(owed, []string{"role"}) {
+		t.Errorf("owed, for others: %q", owed)
+	}
+	if err := u.Undo(t.Context()); err != nil || u.Owes() || len(OwedOn(term, "b2")) > 0 || len(Indebted("a", t.Name())) > 0 {
+		t.Errorf("undone: %v, owed %q", err, OwedOn(term, "b2"))
+	}
+	power()
+	if again := next("b3"); again.Owes() || len(OwedOn(term, "b3")) > 0 {
+		t.Errorf("after another boot: %q, owed %q", again.Owed(), OwedOn(term, "b3"))
+	}
+}
+
+// P2: that nothing is noted of what survives a boot is no proof that nothing is left: the disk may be another one.
+func TestOnlyTheNoteOfATermShowsThatNothingSurvived(t *testing.T) {
+	next, power := disk(t)
+	owed := func(what string, t2 Term, boot string, want ...string) {
+		t.Helper()
+		if owed := OwedOn(t2, boot); !slices.Equal(owed, want) {
+			t.Errorf("%s: %q", what, owed)
+		}
+	}
+	none := term
+	none.Survive = nil
+	owed("nothing is noted", term, "b2", "role")
+	owed("nothing is noted, in the same boot", term, "b1")
+	owed("nothing is noted, and nothing survives", none, "b2")
+	u := next("b1")
+	addAll(t, u, 7)
+	owed("its term is noted", term, "b2")
+	later, elsewhere := term, term
+	later.Token, elsewhere.Root = 8, "/two"
+	owed("another term", later, "b2", "role")
+	owed("another cluster", elsewhere, "b2", "role")
+	if err := os.Chmod(lastingDir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	owed("in a folder that anybody can write", term, "b2", "role")
+	if err := os.Chmod(lastingDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(u.debts.store.Path(), []byte("torn"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	owed("a torn note", term, "b2", "role", "unknown")
+	if torn := next("b2"); torn.Undo(t.Context()) == nil || !strings.Contains(torn.NotUndone(), lastingDir) {
+		t.Errorf("undone, by a torn note: %q", torn.NotUndone())
+	}
+	addAll(t, u, 8)
+	addAll(t, u, 0) // of the next term nothing survives
+	if files, err := os.ReadDir(lastingDir); err != nil || len(files) > 0 {
+		t.Errorf("kept for ever: %v, %v", files, err)
+	}
+	power()
+	owed("no note is kept", term, "b2", "role")
+}
+
+// What a guardian undoes, and what another image of the supervisor takes over, stays noted where it lasts.
+func TestALastingNoteStaysWhereItLasts(t *testing.T) {
+	next, power := disk(t)
+	u := next("b1")
+	addAll(t, u, 7, role)
+	image := next("b1")
+	image.Restore(u.Debts(), u.Lasting())
+	n := Note{Node: "a", Service: "db", Cluster: t.Name(), Token: 7}
+	m := Means{Run: func(context.Context, Debt, []string) error { return nil }}
+	if err := n.Undo(t.Context(), n.Store(), m); err != nil {
+		t.Fatal(err)
+	}
+	if err := image.Undo(t.Context()); err != nil || image.Owes() {
+		t.Errorf("undone by a guardian: %v, %q", err, image.Owed())
+	}
+	power()
+	if owed := OwedOn(term, "b2"); len(owed) > 0 {
+		t.Errorf("owed: %q", owed)
+	}
+}
+
+// A note that was kept where a boot loses it gives way to one that lasts, and back.
+func TestOfTwoNotesTheLastingOneCounts(t *testing.T) {
+	next, _ := disk(t)
+	u := next("b1")
+	addAll(t, u, 0, vipOf(7))
+	if err := u.Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	addAll(t, u, 8, vipOf(8))
+	f, ok := u.debts.store.(*files)
+	if !ok || !there(f.lasting) || there(f.Store) || u.debts.store.Path() != f.lasting.Path() {
+		t.Errorf("kept in %s", u.debts.store.Path())
+	}
+	if err := f.Store.Save([]byte("{}")); err != nil { // it was killed before it removed it
+		t.Fatal(err)
+	}
+	if again := next("b1"); !slices.Equal(again.Owed(), []string{"vip"}) {
+		t.Errorf("read: %q", again.Owed())
+	}
+}
