@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/journal"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
@@ -29,10 +30,8 @@ type Duties struct {
 	Undo   Undoer     // nil: it does not
 }
 
-const guardianMark = " guardian "
-
 // IsGuardian reports whether this process was started to be a guardian; then main only calls GuardianMain.
-func IsGuardian() bool { return strings.Contains(os.Args[0], guardianMark) }
+func IsGuardian() bool { return strings.Contains(os.Args[0], box.GuardianMark) }
 
 // guardian is a guardian process: its ward decides. Its loop waits only for events: it uses no file system but procfs and cgroupfs,
 // no network, no log until all is done.
@@ -52,6 +51,8 @@ type guardian struct {
 	polls     []unix.PollFd
 }
 
+const guardianThreads = 6 // the loop, an answer in the supervisor's place, a closer and its files, an undo, the collector
+
 // GuardianMain is the main function of a guardian process. It returns when the supervisor is gone, all trees are dead and
 // their sessions are closed or given up.
 func GuardianMain(duties Duties) (code int) {
@@ -59,7 +60,7 @@ func GuardianMain(duties Duties) (code int) {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2,
 		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	debug.SetGCPercent(25)
-	reserveThreads(guardianThreads)
+	box.ReserveThreads(guardianThreads)
 	for _, score := range []string{"-1000", "-500", "0"} {
 		if os.WriteFile("/proc/self/oom_score_adj", []byte(score), 0) == nil {
 			break

@@ -52,7 +52,7 @@ func (g *guardians) startGuardian(ctx context.Context, index int) (*guardianProc
 	}
 	defer null.Close()
 	pidfd := -1
-	title := fmt.Sprintf("%s%s%d/2 of node %s", g.start.args0, guardianMark, index+1, g.start.name)
+	title := fmt.Sprintf("%s%s%d/2 of node %s", g.start.args0, box.GuardianMark, index+1, g.start.name)
 	process, err := os.StartProcess(g.start.exe, []string{title}, &os.ProcAttr{
 		Dir:   "/",
 		Env:   append(Environ(), "GOMAXPROCS=1"),

@@ -35,11 +35,13 @@ type inner struct {
 	finished bool
 }
 
+const stubThreads = 6 // for reaping, listening, signals, and killing
+
 // InitMain is the main function of a stub: it waits at its gate, runs the program and reaps its orphans. In a PID namespace,
 // all processes end with it. In a walked tree it ends last, and only without children.
 func InitMain() int {
 	runtime.LockOSThread() // the program's death signal is bound to the thread that forks it
-	reserveThreads(stubThreads)
+	box.ReserveThreads(stubThreads)
 	unix.CloseOnExec(stubSocket)
 	kind, _, _ := strings.Cut(os.Args[1], box.StubFor)
 	kind, mounts := strings.CutSuffix(kind, stubMounts)

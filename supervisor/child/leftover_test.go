@@ -72,7 +72,7 @@ func hold(t *testing.T, pid int) (tracer int, letGo func()) {
 // onlyPid is the one process of a cgroup.
 func onlyPid(t *testing.T, path string) int {
 	t.Helper()
-	pids, err := members(path)
+	pids, err := box.Members(path)
 	if err != nil || len(pids) != 1 {
 		t.Fatalf("%v, %v", pids, err)
 	}

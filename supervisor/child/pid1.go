@@ -24,7 +24,7 @@ const lingerLimit = 35 * time.Second // after the supervisor; the guardians need
 // once the guardians have done their work too: the kernel kills them together with this process. All other processes die
 // with it: P4, even if supervisor and guardians were killed at once.
 func PID1Main() (int, error) {
-	reserveThreads(stubThreads) // with this process, the container ends
+	box.ReserveThreads(stubThreads) // with this process, the container ends
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH)
 	defer signal.Stop(signals)
@@ -63,7 +63,7 @@ func PID1Main() (int, error) {
 		case code := <-ended:
 			linger := time.NewTimer(lingerLimit)
 			defer linger.Stop()
-			for hasGuardian(adopted()) {
+			for box.HasGuardian(adopted()) {
 				select {
 				case <-reaped:
 				case <-linger.C:

@@ -166,7 +166,7 @@ func guardiansOf(supervisor int) []int {
 	found := []int{0, 0}
 	for _, s := range all {
 		title, _ := os.ReadFile(filepath.Join("/proc", itoa(s.Pid), "cmdline"))
-		if s.Ppid == supervisor && s.Alive() && strings.Contains(string(title), guardianMark) {
+		if s.Ppid == supervisor && s.Alive() && strings.Contains(string(title), box.GuardianMark) {
 			found[strings.Index("12", string(title)[strings.Index(string(title), "/2")-1:][:1])] = s.Pid
 		}
 	}

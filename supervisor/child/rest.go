@@ -115,7 +115,7 @@ func (p *part) has(pid int) bool {
 
 // inCgroup lists the processes of a cgroup and of those inside it.
 func inCgroup(path string, depth int) (found []box.Stat) {
-	pids, err := members(path)
+	pids, err := box.Members(path)
 	if err != nil || depth > 64 {
 		return nil
 	}

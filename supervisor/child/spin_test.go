@@ -33,7 +33,7 @@ func TestGuardiansDoNotSpinBesideWhatCannotBeKilled(t *testing.T) {
 	tree := planted(t, g)
 	p, r := started(t, tree, "sleep 1000 & echo ready; wait")
 	await(t, r, "ready")
-	pids, err := members(tree.parts[0].path)
+	pids, err := box.Members(tree.parts[0].path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func tasks(t *testing.T, pid int) int {
 
 func TestThreadsThatAreReservedStay(t *testing.T) {
 	n := tasks(t, os.Getpid()) + 10
-	reserveThreads(n)
+	box.ReserveThreads(n)
 	if got := tasks(t, os.Getpid()); got < n {
 		t.Errorf("%d threads, %d were reserved", got, n)
 	}
@@ -41,7 +41,7 @@ func TestGuardiansHaveTheirThreadsBeforeTheyNeedThem(t *testing.T) {
 // Each has its own answer, also those that have ended before anybody waits.
 func TestManyProcessesAreWaitedForWithoutThreads(t *testing.T) {
 	const n = 100
-	reserveThreads(8)
+	box.ReserveThreads(8)
 	before := tasks(t, os.Getpid())
 	var all []*exec.Cmd
 	var in []*os.File

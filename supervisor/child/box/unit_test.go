@@ -1,4 +1,4 @@
-package child
+package box
 
 import (
 	"context"
@@ -11,14 +11,13 @@ import (
 	"time"
 
 	"understudy/packaging/need"
-	"understudy/supervisor/child/box"
 )
 
 // unitOf makes the cgroup of a systemd unit, as far as it matters here.
 func unitOf(t *testing.T) (dir string, in func(dir string, argv ...string) *exec.Cmd) {
 	t.Helper()
-	need.These(t, box.KindCgroup)
-	base, err := box.CgroupBase()
+	need.These(t, KindCgroup)
+	base, err := CgroupBase()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +25,12 @@ func unitOf(t *testing.T) (dir string, in func(dir string, argv ...string) *exec
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { clearAway(dir) })
+	t.Cleanup(func() {
+		if l, err := OpenLeaf(dir, 0); err == nil {
+			_ = KillUntilDead(context.Background(), l, true)
+			l.Close()
+		}
+	})
 	return dir, func(dir string, argv ...string) *exec.Cmd {
 		t.Helper()
 		f, err := os.Open(dir)
@@ -48,25 +52,25 @@ func TestUnitIsSweptOnceItsGuardiansAreGone(t *testing.T) {
 	in(dir, "sleep", "1000")
 	const busy = 300 * time.Millisecond
 	began := time.Now() // before the guardian's 0.3 s begin
-	in(dir, "understudy"+guardianMark+"1/2 of node n", "0.3")
+	in(dir, "understudy"+GuardianMark+"1/2 of node n", "0.3")
 	if err := sweepUnit(context.Background(), dir, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took < busy {
 		t.Errorf("took %v, and the guardian %v", took, busy)
 	}
-	if pids, err := members(dir); err != nil || len(pids) > 0 {
+	if pids, err := Members(dir); err != nil || len(pids) > 0 {
 		t.Errorf("%v still live: %v", pids, err)
 	}
 }
 
 func TestGuardiansThatStayAreNotWaitedForForEver(t *testing.T) {
 	dir, in := unitOf(t)
-	in(dir, "understudy"+guardianMark+"1/2 of node n", "1000")
+	in(dir, "understudy"+GuardianMark+"1/2 of node n", "1000")
 	if err := sweepUnit(context.Background(), dir, 100*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
-	if pids, err := members(dir); err != nil || len(pids) > 0 {
+	if pids, err := Members(dir); err != nil || len(pids) > 0 {
 		t.Errorf("%v still live: %v", pids, err)
 	}
 }
@@ -78,7 +82,7 @@ func TestTreeOfAKilledSupervisorIsSwept(t *testing.T) {
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
 	}
-	host, err := box.Identity()
+	host, err := Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +91,7 @@ func TestTreeOfAKilledSupervisorIsSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	in(orphan, "sleep", "1000")
-	mine, err := box.MakeLeaf(dir, "mine", "")
+	mine, err := MakeLeaf(dir, "mine", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package child
+package box
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
-	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
 )
 
@@ -23,7 +22,7 @@ import (
 // services over. SweepUnit then kills the rest, for example if all three were killed at once.
 // It returns the cgroup of the unit.
 func SweepUnit(ctx context.Context, patience time.Duration) (unit string, err error) {
-	own, err := box.CgroupBase()
+	own, err := CgroupBase()
 	if err != nil {
 		return "", err
 	}
@@ -36,24 +35,24 @@ func SweepUnit(ctx context.Context, patience time.Duration) (unit string, err er
 
 func sweepUnit(ctx context.Context, unit string, patience time.Duration) error {
 	for limit := wire.Now() + patience; ; wire.PollOne(-1, 0, 2*time.Millisecond) {
-		pids, err := members(unit)
+		pids, err := Members(unit)
 		if err != nil {
 			return err
 		}
-		if !hasGuardian(pids) || wire.Now() >= limit || ctx.Err() != nil {
+		if !HasGuardian(pids) || wire.Now() >= limit || ctx.Err() != nil {
 			break
 		}
 	}
-	bounded, cancel := context.WithTimeout(ctx, box.SweepLimit)
+	bounded, cancel := context.WithTimeout(ctx, SweepLimit)
 	defer cancel()
-	left, err := box.Sweep(bounded, unit, hclog.NewNullLogger())
+	left, err := Sweep(bounded, unit, hclog.NewNullLogger())
 	for _, o := range left {
-		err = errors.Join(err, fmt.Errorf("%w: %s: %v", box.ErrUnproved, filepath.Base(o.Path), o.Leftover()))
+		err = errors.Join(err, fmt.Errorf("%w: %s: %v", ErrUnproved, filepath.Base(o.Path), o.Leftover()))
 	}
 	// The unit's own cgroup is used again at its next start, so it is not killed as one (see run): a fork may be quicker than
 	// one look.
 	for limit := wire.Now() + time.Second; ; wire.PollOne(-1, 0, time.Millisecond) {
-		pids, readErr := members(unit)
+		pids, readErr := Members(unit)
 		if readErr != nil || len(pids) == 0 {
 			return errors.Join(err, readErr)
 		}
@@ -66,8 +65,8 @@ func sweepUnit(ctx context.Context, unit string, patience time.Duration) error {
 	}
 }
 
-// members lists the processes of a cgroup itself, without those of cgroups inside it.
-func members(cgroup string) ([]int, error) {
+// Members lists the processes of a cgroup itself, without those of cgroups inside it.
+func Members(cgroup string) ([]int, error) {
 	text, err := os.ReadFile(filepath.Join(cgroup, "cgroup.procs"))
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
@@ -81,10 +80,14 @@ func members(cgroup string) ([]int, error) {
 	return pids, nil
 }
 
-func hasGuardian(pids []int) bool {
+// GuardianMark is in the title of a guardian's process.
+const GuardianMark = " guardian "
+
+// HasGuardian reports whether a guardian is among processes.
+func HasGuardian(pids []int) bool {
 	for _, pid := range pids {
 		line, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
-		if title, _, _ := bytes.Cut(line, []byte{0}); bytes.Contains(title, []byte(guardianMark)) {
+		if title, _, _ := bytes.Cut(line, []byte{0}); bytes.Contains(title, []byte(GuardianMark)) {
 			return true
 		}
 	}
