@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/child/inside"
 )
 
 // Go raises the soft limit of open files to the hard one when a program starts. The programs, and the one that it becomes, get the soft
@@ -23,7 +25,7 @@ func MostFiles() (uint64, error) {
 }
 
 // givenUp is the limit of open files that this process was started with, after Go has dropped it.
-var givenUp atomic.Pointer[Limit]
+var givenUp atomic.Pointer[inside.Limit]
 
 // takeFiles has Go drop the limit that it raised, notes it, and raises it again.
 func takeFiles() error {
@@ -37,7 +39,7 @@ func regainFiles() error {
 	if err := syscall.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur == limit.Max {
 		return err
 	}
-	givenUp.Store(&Limit{Name: "nofile", Soft: limit.Cur, Hard: limit.Max})
+	givenUp.Store(&inside.Limit{Name: "nofile", Soft: limit.Cur, Hard: limit.Max})
 	return limitFiles(limit.Max, limit.Max)
 }
 
@@ -58,9 +60,9 @@ func limitFiles(soft, hard uint64) error {
 }
 
 // filesAsStarted adds the soft limit of open files that this process was started with to a program's settings, unless they have one.
-func filesAsStarted(s Settings) Settings {
+func filesAsStarted(s inside.Settings) inside.Settings {
 	was := givenUp.Load()
-	if was == nil || slices.ContainsFunc(s.Limits, func(l Limit) bool { return l.Name == was.Name }) {
+	if was == nil || slices.ContainsFunc(s.Limits, func(l inside.Limit) bool { return l.Name == was.Name }) {
 		return s
 	}
 	s.Limits = append(slices.Clone(s.Limits), *was)

@@ -20,6 +20,7 @@ var (
 	ErrLeaseEnded    = guard.ErrLeaseEnded
 	ErrNoLease       = guard.ErrNoLease
 	ErrGuardiansLost = guard.ErrGuardiansLost
+	ErrTreeEnded     = guard.ErrTreeEnded
 	ErrStopped       = errors.New("the guard has stopped")
 )
 

@@ -166,8 +166,8 @@ func TestProcessWithoutItsMainThreadIsSweptAway(t *testing.T) {
 	p.dead()
 }
 
-// inside runs a script in a tree, with $OWN for its cgroup.
-func inside(t *testing.T, tree *Tree, script string) (*Process, *os.File) {
+// owning runs a script in a tree, with $OWN for its cgroup.
+func owning(t *testing.T, tree *Tree, script string) (*Process, *os.File) {
 	t.Helper()
 	p, r := started(t, tree, "OWN=$(echo "+tree.leaf.Path+"/run-"+itoa(tree.runs+1)+"); "+script)
 	return p, r
@@ -193,13 +193,13 @@ func TestWhateverAProgramMakesOfItsCgroupIsEnded(t *testing.T) {
 		script = "exec 3>&1; rm -f " + said + "; " + script + "\necho ready; sleep 1000"
 		t.Run(name, func(t *testing.T) {
 			tree := planted(t, guarded(t, box.KindCgroup))
-			p, r := inside(t, tree, script)
+			p, r := owning(t, tree, script)
 			await(t, r, "ready")
 			if err := p.Kill(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			deadNow(t, r)
-			_, r = inside(t, tree, script)
+			_, r = owning(t, tree, script)
 			await(t, r, "ready")
 			if err := tree.Kill(t.Context()); err != nil {
 				t.Fatal(err)

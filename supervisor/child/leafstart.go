@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
 )
 
 // inLeaf starts a program in a cgroup of its own, inside the tree's. A copy of this process becomes it, once both guardians hold
@@ -30,9 +31,9 @@ func (t *attempt) inLeaf(ctx context.Context) (*Process, error) {
 			return nil, err
 		}
 	}
-	why, err := w.become(ctx, t.prog, [3]*os.File{stdin, t.spec.stdout(), t.spec.stderr()})
+	why, err := w.Become(ctx, t.prog, [3]*os.File{stdin, t.spec.stdout(), t.spec.stderr()})
 	if why != nil {
-		err = t.prog.fault(why)
+		err = t.prog.Fault(why)
 	}
 	if err == nil {
 		w.own.runs(w.p)
@@ -43,7 +44,7 @@ func (t *attempt) inLeaf(ctx context.Context) (*Process, error) {
 
 // waiting is a copy of this process that waits at its gate, in a cgroup of its own. Both guardians hold it.
 type waiting struct {
-	launch
+	*inside.Launch
 	own *part
 	in  *box.Run
 	p   *Process
@@ -60,41 +61,41 @@ func (t *Tree) wait(ctx context.Context) (*waiting, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.own, w.cgroup = newPart(t, w.in, nil), w.in.Dir
+	w.own = newPart(t, w.in, nil)
 	w.own.path = w.in.Path
 	t.add(w.own) // a kill of the tree waits for this start's end
+	var forked error
 	err = t.guard.spawner.do(ctx, func() {
 		if t.guard.beforeSpawn != nil {
 			t.guard.beforeSpawn()
 		}
-		w.fork()
+		w.Launch, forked = inside.Fork(w.in.Dir)
 	})
-	err = errors.Join(err, w.err)
-	w.p = &Process{tree: t, part: w.own, done: make(chan struct{})}
-	if process := w.process; process != nil {
-		w.p.pid = process.Pid
-		w.p.signal = func(sig syscall.Signal) error { return process.Signal(sig) }
-		held := box.Making.Do(func() error { // before it may be reaped
-			if err := w.own.hold(w.in, w.p.pid); err != nil {
-				return err
-			}
-			return w.in.Name(w.own.first)
-		})
-		t.guard.guardians.tasks.Go(func() { w.p.reap(process) })
-		if err = errors.Join(err, held); err == nil {
-			err = t.enlist(ctx, w.own)
+	if err = errors.Join(err, forked); err != nil {
+		return nil, w.failed(ctx, err)
+	}
+	process := w.Process
+	w.p = &Process{tree: t, part: w.own, pid: process.Pid, done: make(chan struct{}), signal: func(sig syscall.Signal) error { return process.Signal(sig) }}
+	err = box.Making.Do(func() error { // before it may be reaped
+		if err := w.own.hold(w.in, w.p.pid); err != nil {
+			return err
 		}
+		return w.in.Name(w.own.first)
+	})
+	t.guard.guardians.tasks.Go(func() { w.p.reap(process) })
+	if err == nil {
+		err = t.enlist(ctx, w.own)
 	}
 	if err == nil {
 		return w, nil
 	}
-	w.free()
+	w.Free()
 	return nil, w.failed(ctx, err)
 }
 
 // failed ends a start that failed.
 func (w *waiting) failed(ctx context.Context, err error) error {
-	if errors.Is(err, errKilledEarly) {
+	if errors.Is(err, inside.ErrKilledEarly) {
 		<-w.p.done
 		err = w.own.tree.whyEarly(w.p.status)
 	}
@@ -145,7 +146,7 @@ func (t *Tree) Relax(ctx context.Context) error {
 	if w == nil {
 		return nil
 	}
-	w.free()
+	w.Free()
 	return w.own.giveUp(ctx)
 }
 
@@ -160,7 +161,7 @@ func (t *Tree) takeWaiting() *waiting {
 	}
 	select {
 	case <-w.p.done: // a kill of the tree has ended it
-		w.free()
+		w.Free()
 		return nil
 	default:
 		return w
@@ -175,7 +176,7 @@ func (p *part) hold(in *box.Run, pid int) error {
 	}
 	one, err := box.HoldFirst(pid, s.Start)
 	if err == nil && one == nil {
-		err = errKilledEarly
+		err = inside.ErrKilledEarly
 	}
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
@@ -42,10 +43,10 @@ func TestMain(m *testing.M) {
 		}
 		speaksLittle()
 		os.Exit(GuardianMain(Duties{Close: recordClosing, Answer: answerMarks, Undo: undoFile}))
-	case IsInit():
-		os.Exit(InitMain())
-	case os.Args[0] == pid1Role && IsPID1():
-		code, err := PID1Main()
+	case inside.IsInit():
+		os.Exit(inside.InitMain())
+	case os.Args[0] == pid1Role && inside.IsPID1():
+		code, err := inside.PID1Main()
 		if err != nil {
 			code = 99
 		}

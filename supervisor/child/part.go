@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
@@ -79,6 +80,16 @@ func (p *part) kill(ctx context.Context) error {
 		t.shed(p)
 	}
 	return err
+}
+
+// giveUp ends a failed start. A process that cannot be ended at once stays with the tree.
+func (p *part) giveUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := p.kill(ctx); err != nil && !errors.Is(err, box.ErrUnproved) {
+		return err
+	}
+	return nil
 }
 
 // shed removes a part from the tree after its death is proved. The caller holds guardians.mu and mu.

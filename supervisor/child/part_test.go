@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 )
 
@@ -212,7 +213,7 @@ func TestAllStartsAreTheGuardiansToEnd(t *testing.T) {
 				p.do(command{Do: "kill last", Name: "a"})
 				p.do(command{Do: "start", Name: "a", Script: stubborn})
 				p.ready()
-				p.do(command{Do: "start", Name: "a", Script: stubborn, Settings: Settings{Umask: new(uint32)}})
+				p.do(command{Do: "start", Name: "a", Script: stubborn, Settings: inside.Settings{Umask: new(uint32)}})
 				p.ready()
 				kill9(p.guardians()[0])
 				p.do(command{Do: "tree", Epoch: 1, Name: "b"}) // needs both
@@ -292,9 +293,9 @@ func TestStartsLeakNothing(t *testing.T) {
 		one := func() {
 			for _, spec := range []Spec{
 				{Argv: []string{"true"}},
-				{Argv: []string{"true"}, Settings: Settings{Umask: &umask}},
-				{Argv: []string{"/etc/passwd/x"}, Settings: Settings{Umask: &umask}},
-				{Argv: []string{"true"}, Settings: Settings{Limits: []Limit{{"nofile", 1 << 40, 1 << 40}}}},
+				{Argv: []string{"true"}, Settings: inside.Settings{Umask: &umask}},
+				{Argv: []string{"/etc/passwd/x"}, Settings: inside.Settings{Umask: &umask}},
+				{Argv: []string{"true"}, Settings: inside.Settings{Limits: []inside.Limit{limitOf("nofile", 1<<40, 1<<40)}}},
 			} {
 				if p, err := tree.Start(t.Context(), spec); err == nil {
 					if err := p.Kill(t.Context()); err != nil {

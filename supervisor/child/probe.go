@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 )
 
@@ -150,12 +151,12 @@ func probeCgroup(ctx context.Context, c box.Container) (err error) {
 		return err
 	}
 	defer in.Close()
-	waits := launch{cgroup: in.Dir} // at its gate, for ever
-	defer waits.discard()
-	if waits.fork(); waits.err != nil {
-		return fmt.Errorf("fork into a cgroup: %w", waits.err)
+	waits, err := inside.Fork(in.Dir) // at its gate, for ever
+	if err != nil {
+		return fmt.Errorf("fork into a cgroup: %w", err)
 	}
-	own, err := box.StatOf(waits.process.Pid)
+	defer waits.Discard()
+	own, err := box.StatOf(waits.Process.Pid)
 	if err == nil {
 		err = in.Name(&box.First{Pid: own.Pid, Start: own.Start})
 	}
@@ -170,9 +171,8 @@ func probeCgroup(ctx context.Context, c box.Container) (err error) {
 	if err := box.KillUntilDead(ctx, l, true); err != nil {
 		return err
 	}
-	late := launch{cgroup: in.Dir}
-	defer late.discard()
-	if late.fork(); late.err == nil {
+	if late, err := inside.Fork(in.Dir); err == nil {
+		late.Discard()
 		return errors.New("a removed cgroup can still be forked into")
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 )
 
@@ -42,7 +43,7 @@ type command struct {
 	In     time.Duration
 	Name   string
 	Script string
-	Settings
+	inside.Settings
 }
 
 type reply struct {

@@ -14,14 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
-)
-
-const (
-	initTitle  = " init of "
-	stubMounts = " with mounts" // after the kind: it may mount what it likes, because nobody else sees that
-	stubSocket = 3
 )
 
 // stub is the process between the supervisor and a program if there is no cgroup: the init of a PID namespace, or the
@@ -62,10 +57,10 @@ func newStub(c box.Container, exe, args0, mark, by string, spec Spec) (*stub, er
 	pidfd := -1
 	attr := &os.ProcAttr{Dir: "/", Env: append(Environ(), "GOMAXPROCS=1"), Files: files, Sys: stubAttr(c)}
 	attr.Sys.PidFD = &pidfd
-	s.process, err = os.StartProcess(exe, []string{args0 + initTitle + mark, stubKind(c) + box.StubFor + by}, attr)
+	s.process, err = os.StartProcess(exe, inside.StubArgs(args0, mark, c, by), attr)
 	if err != nil {
 		s.discard()
-		return nil, startFault(fmt.Errorf("fork stub: %w", err))
+		return nil, inside.StartFault(fmt.Errorf("fork stub: %w", err))
 	}
 	s.pid = s.process.Pid
 	held := os.NewFile(uintptr(pidfd), "stub")
@@ -80,14 +75,6 @@ func newStub(c box.Container, exe, args0, mark, by string, spec Spec) (*stub, er
 		s.body = &box.WalkBody{Pid: s.pid, Pidfd: held, Witness: s.witness}
 	}
 	return s, nil
-}
-
-// stubKind tells a stub what it is.
-func stubKind(c box.Container) string {
-	if c.MountNS {
-		return c.Kind + stubMounts
-	}
-	return c.Kind
 }
 
 // stubAttr are the attributes of a stub's process.
@@ -147,7 +134,7 @@ func (s *stub) abort() {
 // inStub starts a program behind a new stub.
 func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 	g, prog := t.guard, t.prog
-	order, err := prog.write()
+	order, err := prog.File()
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +173,7 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 	if err := s.link.Send(&guard.Message{Op: wire.OpOpen, Along: order}); err != nil {
 		return nil, errors.Join(t.killedAtGate(), err, in.giveUp(ctx))
 	}
-	late, cancel := lingering(ctx, letGo)
+	late, cancel := inside.Lingering(ctx)
 	defer cancel()
 	select {
 	case m := <-begun:
@@ -196,7 +183,7 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 			in.runs(p)
 			return p, nil
 		case wire.OpFailed:
-			return nil, errors.Join(prog.fault(&m), in.giveUp(ctx))
+			return nil, errors.Join(prog.Fault(&m), in.giveUp(ctx))
 		case wire.OpExited:
 			return nil, errors.Join(t.whyEarly(statusOf(syscall.WaitStatus(m.Number))), in.giveUp(ctx))
 		}
@@ -211,7 +198,7 @@ func (t *Tree) whyEarly(status ExitStatus) error {
 	if status.Signal == syscall.SIGKILL {
 		return t.killedAtGate()
 	}
-	return fmt.Errorf("%w: code %d", errKilledEarly, status.Code)
+	return fmt.Errorf("%w: code %d", inside.ErrKilledEarly, status.Code)
 }
 
 // killedAtGate returns the reason: only a guardian that ends the lease, or this process, kills a stub.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/safefile"
 )
 
@@ -20,7 +21,7 @@ var ErrNoUser = errors.New("no such user or group")
 
 // User is the result of LookupUser.
 type User struct {
-	Credential
+	inside.Credential
 	Home, Shell string // empty: unknown
 	set         bool   // whether there is a user, not only a group
 }
@@ -45,7 +46,7 @@ func LookupUser(ctx context.Context, user, group string) (*User, error) {
 }
 
 func (a accounts) lookUp(ctx context.Context, user, group string) (*User, error) {
-	u := &User{Credential: Credential{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Name: user}}
+	u := &User{Credential: inside.Credential{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Name: user}}
 	listed := true
 	if user != "" {
 		entry, inFile, err := a.find(ctx, a.passwd, "passwd", user, 7)

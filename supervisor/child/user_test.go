@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"understudy/supervisor/child/inside"
 )
 
 const passwd = `root:x:0:0:root:/root:/bin/bash
@@ -62,17 +64,17 @@ func TestUsersAndGroupsAreResolved(t *testing.T) {
 		user, group string
 		want        User
 	}{
-		{"redis", "", User{Credential{110, 120, []uint32{120, 115, 116}, "redis"}, "/var/lib/redis", "/bin/sh", true}},
-		{"110", "", User{Credential{110, 120, []uint32{120, 115, 116}, "redis"}, "/var/lib/redis", "/bin/sh", true}},
-		{"redis", "web", User{Credential{110, 33, []uint32{33, 115, 116}, "redis"}, "/var/lib/redis", "/bin/sh", true}},
-		{"redis", "115", User{Credential{110, 115, []uint32{115, 116}, "redis"}, "/var/lib/redis", "/bin/sh", true}},
-		{"redis", "4711", User{Credential{110, 4711, []uint32{4711, 115, 116}, "redis"}, "/var/lib/redis", "/bin/sh", true}},
-		{"200", "", User{Credential{300, 301, []uint32{301}, "200"}, "/home/200", "/bin/false", true}},
-		{"4242", "web", User{Credential{4242, 33, []uint32{33}, "4242"}, "", "", true}},
-		{"", "web", User{Credential{euid, 33, []uint32{33}, ""}, "", "", false}},
-		{"ldap", "", User{Credential{5000, 5001, []uint32{5001, 5002, 5003}, "ldap"}, "/home/ldap", "/bin/bash", true}},
-		{"5000", "remote", User{Credential{5000, 5009, []uint32{5009, 5001, 5002, 5003}, "ldap"}, "/home/ldap", "/bin/bash", true}},
-		{"", "", User{Credential{euid, egid, []uint32{egid}, ""}, "", "", false}},
+		{"redis", "", User{credential(110, 120, []uint32{120, 115, 116}, "redis"), "/var/lib/redis", "/bin/sh", true}},
+		{"110", "", User{credential(110, 120, []uint32{120, 115, 116}, "redis"), "/var/lib/redis", "/bin/sh", true}},
+		{"redis", "web", User{credential(110, 33, []uint32{33, 115, 116}, "redis"), "/var/lib/redis", "/bin/sh", true}},
+		{"redis", "115", User{credential(110, 115, []uint32{115, 116}, "redis"), "/var/lib/redis", "/bin/sh", true}},
+		{"redis", "4711", User{credential(110, 4711, []uint32{4711, 115, 116}, "redis"), "/var/lib/redis", "/bin/sh", true}},
+		{"200", "", User{credential(300, 301, []uint32{301}, "200"), "/home/200", "/bin/false", true}},
+		{"4242", "web", User{credential(4242, 33, []uint32{33}, "4242"), "", "", true}},
+		{"", "web", User{credential(euid, 33, []uint32{33}, ""), "", "", false}},
+		{"ldap", "", User{credential(5000, 5001, []uint32{5001, 5002, 5003}, "ldap"), "/home/ldap", "/bin/bash", true}},
+		{"5000", "remote", User{credential(5000, 5009, []uint32{5009, 5001, 5002, 5003}, "ldap"), "/home/ldap", "/bin/bash", true}},
+		{"", "", User{credential(euid, egid, []uint32{egid}, ""), "", "", false}},
 	} {
 		got, err := a.lookUp(t.Context(), c.user, c.group)
 		if err != nil {
@@ -141,14 +143,18 @@ func TestEnvironmentOfAUserIsThatOfALogin(t *testing.T) {
 		user User
 		want []string
 	}{
-		"a person":       {User{Credential{Name: "me"}, "/home/me", "/bin/zsh", true}, []string{"A=1", "HOMER=x", "LOGNAME=me", "USER=me", "HOME=/home/me", "SHELL=/bin/zsh"}},
-		"a service":      {User{Credential{Name: "d"}, "/nonexistent", "/usr/sbin/nologin", true}, []string{"A=1", "HOMER=x", "LOGNAME=d", "USER=d", "HOME=/nonexistent"}},
-		"a number":       {User{Credential{Name: "4242"}, "", "", true}, []string{"A=1", "HOMER=x", "LOGNAME=4242", "USER=4242", "HOME=/"}},
+		"a person":       {User{inside.Credential{Name: "me"}, "/home/me", "/bin/zsh", true}, []string{"A=1", "HOMER=x", "LOGNAME=me", "USER=me", "HOME=/home/me", "SHELL=/bin/zsh"}},
+		"a service":      {User{inside.Credential{Name: "d"}, "/nonexistent", "/usr/sbin/nologin", true}, []string{"A=1", "HOMER=x", "LOGNAME=d", "USER=d", "HOME=/nonexistent"}},
+		"a number":       {User{inside.Credential{Name: "4242"}, "", "", true}, []string{"A=1", "HOMER=x", "LOGNAME=4242", "USER=4242", "HOME=/"}},
 		"only its group": {User{}, base},
-		"a false shell":  {User{Credential{Name: "f"}, "rel", "/bin/false", true}, []string{"A=1", "HOMER=x", "LOGNAME=f", "USER=f", "HOME=/"}},
+		"a false shell":  {User{inside.Credential{Name: "f"}, "rel", "/bin/false", true}, []string{"A=1", "HOMER=x", "LOGNAME=f", "USER=f", "HOME=/"}},
 	} {
 		if diff := cmp.Diff(c.want, c.user.Environ(base)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
+}
+
+func credential(uid, gid uint32, groups []uint32, name string) inside.Credential {
+	return inside.Credential{UID: uid, GID: gid, Groups: groups, Name: name}
 }

@@ -15,6 +15,7 @@ import (
 
 	"understudy/supervisor"
 	"understudy/supervisor/child"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/cli"
 	"understudy/supervisor/demo"
 	"understudy/supervisor/testbed/kit"
@@ -25,8 +26,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case child.IsGuardian():
 		os.Exit(supervisor.Guardian())
-	case child.IsInit():
-		os.Exit(child.InitMain())
+	case inside.IsInit():
+		os.Exit(inside.InitMain())
 	case len(os.Args) > 1 && (os.Args[1] == "run" || os.Args[1] == "demo"):
 		os.Exit(cli.Main("test", os.Args[1:]))
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/child/probe"
 	"understudy/supervisor/config"
@@ -19,12 +20,12 @@ import (
 func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, token int64) (child.Spec, *notify.Socket, error) {
 	s := child.Spec{
 		Argv: prog.Command, Dir: prog.WorkingDir, Stdout: os.Stdout, Stderr: os.Stderr,
-		Settings: child.Settings{
+		Settings: inside.Settings{
 			Umask: (*uint32)(prog.Umask), Nice: prog.Nice, OOMScoreAdj: prog.OOMScoreAdj, NoNewPrivs: prog.NoNewPrivs, Capabilities: capabilities(prog.Caps),
 		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(prog.Limits)) {
-		s.Limits = append(s.Limits, child.Limit{Name: name, Soft: prog.Limits[name].Soft, Hard: prog.Limits[name].Hard})
+		s.Limits = append(s.Limits, inside.Limit{Name: name, Soft: prog.Limits[name].Soft, Hard: prog.Limits[name].Hard})
 	}
 	env, who := child.Inherited(prog.InheritEnv), safefile.Who{}
 	if prog.User != "" || prog.Group != "" {
@@ -70,11 +71,11 @@ func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, to
 	return s, socket, nil
 }
 
-func capabilities(c config.Capabilities) *child.Capabilities {
+func capabilities(c config.Capabilities) *inside.Capabilities {
 	if c.Bounding == nil && len(c.Ambient) == 0 {
 		return nil
 	}
-	v := &child.Capabilities{Ambient: config.CapabilityMask(c.Ambient)}
+	v := &inside.Capabilities{Ambient: config.CapabilityMask(c.Ambient)}
 	if c.Bounding != nil {
 		all := config.CapabilityMask(*c.Bounding)
 		v.Bounding = &all

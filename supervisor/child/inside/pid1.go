@@ -1,4 +1,4 @@
-package child
+package inside
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -15,9 +16,11 @@ import (
 )
 
 // IsPID1 reports whether this process is the init of a container. Then main only calls PID1Main.
-func IsPID1() bool { return os.Getpid() == 1 && !IsInit() && !IsGuardian() }
+func IsPID1() bool {
+	return os.Getpid() == 1 && !IsInit() && !strings.Contains(os.Args[0], box.GuardianMark)
+}
 
-const lingerLimit = 35 * time.Second // after the supervisor; the guardians need at most closeGiveUp
+const lingerLimit = 35 * time.Second // after the supervisor; the guardians need at most 30 s
 
 // PID1Main does an init's duty for the supervisor, which it starts as a process of its own: one process cannot both reap
 // all orphans and leave the statuses of its own children alone. It passes signals on, and returns the supervisor's code
@@ -48,7 +51,7 @@ func PID1Main() (int, error) {
 				return
 			}
 			if err == nil && pid == supervisor {
-				ended <- statusOf(syscall.WaitStatus(ws)).Code
+				ended <- ExitCode(syscall.WaitStatus(ws))
 			}
 			select {
 			case reaped <- struct{}{}:

@@ -1,4 +1,4 @@
-package child
+package inside
 
 import (
 	"unsafe"

@@ -1,8 +1,9 @@
-package child
+package inside
 
 import (
 	"reflect"
 	"slices"
+	"syscall"
 	"testing"
 )
 
@@ -13,7 +14,7 @@ func TestEverySettingHasAStep(t *testing.T) {
 		NoNewPrivs: true, Capabilities: &Capabilities{Bounding: ptr(uint64(0)), Ambient: 1},
 	})
 	steps := func(s Settings) (names []string) {
-		prog := program{Path: "/bin/true", Argv: []string{"true"}, Env: []string{}, Settings: s}
+		prog := Program{Path: "/bin/true", Argv: []string{"true"}, Env: []string{}, Settings: s}
 		all, err := prog.steps(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -36,3 +37,17 @@ func TestEverySettingHasAStep(t *testing.T) {
 		}
 	}
 }
+
+func TestLimitsAreKnownToTheKernel(t *testing.T) {
+	for name, resource := range limits {
+		var limit syscall.Rlimit
+		if err := syscall.Getrlimit(resource, &limit); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(limits) != 16 {
+		t.Errorf("Linux has 16 limits, not %d", len(limits))
+	}
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,4 +1,4 @@
-package child
+package inside
 
 import (
 	"context"
@@ -21,6 +21,22 @@ import (
 
 // IsInit reports whether this process was started to be the stub of a tree; then main only calls InitMain.
 func IsInit() bool { return strings.Contains(os.Args[0], initTitle) && len(os.Args) == 2 }
+
+const (
+	initTitle  = " init of "
+	stubMounts = " with mounts" // after the kind: it may mount what it likes, because nobody else sees that
+	stubSocket = 3
+)
+
+// StubArgs are the arguments of a stub's process: its name in ps, the tree's mark, and what it is to be, by which supervisor. Its
+// descriptors 3 and, for a walk, box.StubWitness are its socket and its witness.
+func StubArgs(args0, mark string, c box.Container, by string) []string {
+	kind := c.Kind
+	if c.MountNS {
+		kind += stubMounts
+	}
+	return []string{args0 + initTitle + mark, kind + box.StubFor + by}
+}
 
 // inner is the state of a stub process.
 type inner struct {
@@ -154,32 +170,32 @@ func (i *inner) start(order *os.File) (int, *guard.Message) {
 	if err != nil {
 		return 0, &guard.Message{Op: wire.OpFailed, Why: err.Error()}
 	}
-	l := &launch{cgroup: -1}
 	i.mu.Lock()
 	if i.finished {
 		i.mu.Unlock()
-		return 0, &guard.Message{Op: wire.OpFailed, Why: ErrLeaseEnded.Error()}
+		return 0, &guard.Message{Op: wire.OpFailed, Why: guard.ErrLeaseEnded.Error()}
 	}
-	l.fork()
-	if l.process != nil {
-		i.pid = l.process.Pid // so that it can be ended while it becomes the program
+	l, err := Fork(-1)
+	if err == nil {
+		i.pid = l.Process.Pid // so that it can be ended while it becomes the program
 	}
 	i.mu.Unlock()
-	why, err := l.become(context.Background(), prog, [3]*os.File{os.Stdin, os.Stdout, os.Stderr})
+	if err != nil {
+		return 0, &guard.Message{Op: wire.OpFailed, Number: int(errnoOf(err)), Why: err.Error()}
+	}
+	why, err := l.Become(context.Background(), prog, [3]*os.File{os.Stdin, os.Stdout, os.Stderr})
 	if err == nil && why == nil {
-		pid := l.process.Pid
-		_ = l.process.Release() // the reaper reaps it with all the others
+		pid := l.Process.Pid
+		_ = l.Process.Release() // the reaper reaps it with all the others
 		return pid, nil
 	}
 	var ended syscall.WaitStatus
-	if l.process != nil {
-		if state, err := l.process.Wait(); err == nil {
-			ended = state.Sys().(syscall.WaitStatus)
-		}
+	if state, err := l.Process.Wait(); err == nil {
+		ended = state.Sys().(syscall.WaitStatus)
 	}
 	switch {
 	case why != nil:
-	case errors.Is(err, errKilledEarly):
+	case errors.Is(err, ErrKilledEarly):
 		why = &guard.Message{Op: wire.OpExited, Number: int(ended)}
 	default:
 		why = &guard.Message{Op: wire.OpFailed, Number: int(errnoOf(err)), Why: err.Error()}
@@ -255,6 +271,6 @@ func (i *inner) reap(program int) int {
 		i.pid = 0
 		i.mu.Unlock()
 		i.say(&guard.Message{Op: wire.OpExited, Number: int(ws)})
-		code = statusOf(syscall.WaitStatus(ws)).Code
+		code = ExitCode(syscall.WaitStatus(ws))
 	}
 }

@@ -1,4 +1,4 @@
-package child
+package inside
 
 import (
 	"context"
@@ -16,44 +16,46 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// errKilledEarly: the process died before it became the program.
-var errKilledEarly = errors.New("killed before the program ran")
+// ErrKilledEarly says that the process died before it became the program.
+var ErrKilledEarly = errors.New("killed before the program ran")
 
-// launch is one start of a program, by a copy of this process that becomes it, with the same pid.
-type launch struct {
-	cgroup int // to start it in; -1: ours
+// Launch is one start of a program, by a copy of this process that becomes it, with the same pid.
+type Launch struct {
+	Process *os.Process
 
-	process *os.Process
-	err     error
-	report  *os.File // to the copy
-	order   *order
+	report *os.File // to the copy
+	order  *order
 }
 
-// fork must run on a thread that lives as long as the program may. The copy waits, and knows no program yet.
-func (l *launch) fork() { l.err = l.copy() }
-
-func (l *launch) copy() error {
+// Fork makes the copy, in a cgroup (-1: ours). It must run on a thread that lives as long as the program may. The copy waits, and knows no
+// program yet.
+func Fork(cgroup int) (*Launch, error) {
 	ours, theirs, err := wire.SocketPair()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer theirs.Close()
-	l.report = ours
+	l := &Launch{report: ours}
 	if l.order, err = newOrder(); err != nil {
-		return err
+		l.Free()
+		return nil, err
 	}
 	syscall.ForkLock.Lock() // no descriptor is there that a program would inherit
-	pid, errno := l.order.fork(l.cgroup, theirs.Fd())
+	pid, errno := l.order.fork(cgroup, theirs.Fd())
 	syscall.ForkLock.Unlock()
 	if errno != 0 {
-		return startFault(fmt.Errorf("fork: %w", errno))
+		l.Free()
+		return nil, StartFault(fmt.Errorf("fork: %w", errno))
 	}
-	l.process, err = os.FindProcess(int(pid)) // nobody has reaped it
-	return err
+	if l.Process, err = os.FindProcess(int(pid)); err != nil { // nobody has reaped it
+		l.Free()
+		return nil, err
+	}
+	return l, nil
 }
 
-// free lets go of the copy. One that waits ends.
-func (l *launch) free() {
+// Free lets go of the copy. One that waits ends.
+func (l *Launch) Free() {
 	if l.report != nil {
 		_ = l.report.Close()
 	}
@@ -63,23 +65,21 @@ func (l *launch) free() {
 	l.report, l.order = nil, nil
 }
 
-// discard ends a start whose gate was never opened.
-func (l *launch) discard() {
-	l.free()
-	if l.process != nil {
-		_ = l.process.Kill()
-		_, _ = box.WaitFor(l.process)
-	}
+// Discard ends a start whose gate was never opened.
+func (l *Launch) Discard() {
+	l.Free()
+	_ = l.Process.Kill()
+	_, _ = box.WaitFor(l.Process)
 }
 
 // letGo is how long to wait for a program that may run but is not wanted any more: it should be asked to end, as any other.
 const letGo = time.Second
 
-// lingering returns a context that ends some time after another.
-func lingering(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+// Lingering returns a context that ends letGo after another.
+func Lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		time.AfterFunc(d, func() { end(context.Cause(ctx)) })
+		time.AfterFunc(letGo, func() { end(context.Cause(ctx)) })
 	})
 	return late, func() {
 		stop()
@@ -87,13 +87,10 @@ func lingering(ctx context.Context, d time.Duration) (context.Context, context.C
 	}
 }
 
-// become has the copy become the program. It returns nil if the program runs, or has run; a message, if the copy said why it does not.
+// Become has the copy become the program. It returns nil if the program runs, or has run; a message, if the copy said why it does not.
 // After an error of ctx the program may still start to run.
-func (l *launch) become(ctx context.Context, prog *program, files [3]*os.File) (*guard.Message, error) {
-	defer l.free()
-	if l.err != nil {
-		return nil, l.err
-	}
+func (l *Launch) Become(ctx context.Context, prog *Program, files [3]*os.File) (*guard.Message, error) {
+	defer l.Free()
 	steps, err := prog.steps(l.order)
 	if err == nil {
 		err = l.order.follow(steps)
@@ -108,9 +105,9 @@ func (l *launch) become(ctx context.Context, prog *program, files [3]*os.File) (
 }
 
 // open opens the gate.
-func (l *launch) open(ctx context.Context, files [3]*os.File) (*guard.Message, error) {
+func (l *Launch) open(ctx context.Context, files [3]*os.File) (*guard.Message, error) {
 	killed := l.send(files)
-	late, cancel := lingering(ctx, letGo)
+	late, cancel := Lingering(ctx)
 	defer cancel()
 	defer context.AfterFunc(late, func() { _ = l.report.SetReadDeadline(time.Unix(1, 0)) })()
 	var said report
@@ -121,27 +118,17 @@ func (l *launch) open(ctx context.Context, files [3]*os.File) (*guard.Message, e
 	case err == nil && n == int(unsafe.Sizeof(said)):
 		return &guard.Message{Op: wire.OpFailed, Index: int(said.step), Number: int(said.errno), Why: "prepare its process: " + syscall.Errno(said.errno).Error()}, nil
 	case killed != nil:
-		return nil, errors.Join(errKilledEarly, killed)
+		return nil, errors.Join(ErrKilledEarly, killed)
 	}
 	return nil, nil // the exec closed the other end, or a death after the last possible report did
 }
 
 // send tells the copy to go on, with the program's descriptors.
-func (l *launch) send(files [3]*os.File) (err error) {
+func (l *Launch) send(files [3]*os.File) (err error) {
 	conn, err := l.report.SyscallConn()
 	if err != nil {
 		return err
 	}
 	rights := unix.UnixRights(int(files[0].Fd()), int(files[1].Fd()), int(files[2].Fd()))
 	return errors.Join(conn.Control(func(fd uintptr) { err = wire.SendPacket(int(fd), []byte{1}, rights) }), err)
-}
-
-// giveUp ends a failed start. A process that cannot be ended at once stays with the tree.
-func (p *part) giveUp(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	if err := p.kill(ctx); err != nil && !errors.Is(err, box.ErrUnproved) {
-		return err
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package child
+package inside
 
 import (
 	"errors"
@@ -12,14 +12,23 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"understudy/supervisor/child/wire"
-	"understudy/supervisor/guard"
 )
 
 // ErrSettings says that the program might run, but not with its settings: user, limits, directory or the like could not be
 // applied. The text names the setting, its value, the reason, and a remedy.
 var ErrSettings = errors.New("a setting of the program cannot be applied")
+
+// Settings are further settings of a program.
+type Settings struct {
+	Credential  *Credential `json:"credential,omitempty"`
+	Umask       *uint32     `json:"umask,omitempty"`
+	Limits      []Limit     `json:"limits,omitempty"`
+	Nice        *int        `json:"nice,omitempty"`        // -20 to 19
+	OOMScoreAdj *int        `json:"oomScoreAdj,omitempty"` // -1000 to 1000
+
+	NoNewPrivs   bool          `json:"noNewPrivs,omitempty"` // no setuid program gives rights
+	Capabilities *Capabilities `json:"capabilities,omitempty"`
+}
 
 // Credential is the user and groups that a program runs as. A supervisor that is not root can only ask for its own.
 type Credential struct {
@@ -50,8 +59,8 @@ var limits = map[string]int{
 // LimitNames lists all limits.
 func LimitNames() []string { return slices.Sorted(maps.Keys(limits)) }
 
-// check refuses values that no kernel takes, and a directory that is none.
-func (prog *program) check() error {
+// Check refuses values that no kernel takes, and a directory that is none.
+func (prog *Program) Check() error {
 	for _, l := range prog.Limits {
 		if _, ok := limits[l.Name]; !ok {
 			return fmt.Errorf("%w: limits.%s: there is no such limit, only %s", ErrSettings, l.Name, strings.Join(LimitNames(), ", "))
@@ -102,7 +111,7 @@ type step struct {
 }
 
 // steps are in the order that their privileges need, which are gone after the change of the user. The last one becomes the program.
-func (prog *program) steps(o *order) ([]step, error) {
+func (prog *Program) steps(o *order) ([]step, error) {
 	var all []step
 	if n := prog.OOMScoreAdj; n != nil {
 		score := strconv.Itoa(*n)
@@ -179,7 +188,7 @@ func keepDeathSignal() step {
 }
 
 // lastSteps are done as the program's user.
-func (prog *program) lastSteps(o *order, all []step) ([]step, error) {
+func (prog *Program) lastSteps(o *order, all []step) ([]step, error) {
 	for what, texts := range map[string][]string{
 		"working_dir " + prog.Dir: {prog.Dir}, "program " + prog.Path: {prog.Path}, "arguments": prog.Argv, "environment": prog.Env,
 	} {
@@ -198,46 +207,3 @@ func (prog *program) lastSteps(o *order, all []step) ([]step, error) {
 	exec := kernel(unix.SYS_EXECVE, o.text(prog.Path), o.texts(prog.Argv), o.texts(prog.Env))
 	return append(all, step{"start " + prog.Path, "", []call{exec}}), nil
 }
-
-func errnoOf(err error) unix.Errno {
-	var errno unix.Errno
-	if err != nil && !errors.As(err, &errno) {
-		return unix.EIO
-	}
-	return errno
-}
-
-// fault explains a copy's or a stub's message.
-func (prog *program) fault(m *guard.Message) error {
-	errno := unix.Errno(m.Number)
-	steps, _ := prog.steps(nil)
-	switch {
-	case m.Op != wire.OpFailed:
-		return errKilledEarly
-	case m.Index > 0 && m.Index == len(steps):
-		as := ""
-		if c := prog.Credential; c != nil {
-			as = fmt.Sprintf(" as user %s (uid %d)", c.Name, c.UID)
-		}
-		return startFault(fmt.Errorf("%s%s: %w", steps[m.Index-1].what, as, errno))
-	case m.Index > 0 && m.Index < len(steps):
-		s := steps[m.Index-1]
-		if s.advice == "" {
-			return fmt.Errorf("%w: %s: %w", ErrSettings, s.what, errno)
-		}
-		return fmt.Errorf("%w: %s: %w: %s", ErrSettings, s.what, errno, s.advice)
-	case m.Number > 0:
-		return startFault(&reported{m.Why, errno})
-	}
-	return errors.New(m.Why)
-}
-
-// reported is an error of another process.
-type reported struct {
-	why   string
-	errno unix.Errno
-}
-
-func (r *reported) Error() string { return r.why }
-
-func (r *reported) Unwrap() error { return r.errno }
