@@ -7,7 +7,7 @@ import (
 	"runtime"
 
 	"understudy/supervisor"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/guardian"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/cli"
 )
@@ -22,7 +22,7 @@ func main() { os.Exit(run()) }
 
 // run is a guardian, a child's init, or the command that a person typed: all are this binary.
 func run() int {
-	if inside.IsPID1() || child.IsGuardian() || inside.IsInit() {
+	if inside.IsPID1() || guardian.Is() || inside.IsInit() {
 		runtime.UnlockOSThread() // they know by themselves what they need
 	}
 	switch {
@@ -32,7 +32,7 @@ func run() int {
 			fmt.Fprintln(os.Stderr, "understudy:", err)
 		}
 		return code
-	case child.IsGuardian():
+	case guardian.Is():
 		return supervisor.Guardian()
 	case inside.IsInit():
 		return inside.InitMain()

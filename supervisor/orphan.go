@@ -15,14 +15,15 @@ import (
 
 	"understudy/supervisor/address"
 	"understudy/supervisor/child"
+	"understudy/supervisor/child/guardian"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/host"
 	"understudy/supervisor/unit"
 )
 
-// undoer is that of this machine's guardians, as child.Duties takes it. An address is removed over a socket that is opened now. What a
+// undoer is that of this machine's guardians, as guardian.Duties takes it. An address is removed over a socket that is opened now. What a
 // command undoes is undone by another process, as a supervisor that is started here would do it: under guardians of its own.
-func undoer(note []byte) (child.Effects, error) {
+func undoer(note []byte) (guardian.Effects, error) {
 	o, err := readOrphan(note)
 	if err != nil {
 		return nil, err
@@ -57,14 +58,14 @@ func readOrphan(data []byte) (*orphaned, error) {
 	return o, nil
 }
 
-// Close implements child.Effects.
+// Close implements guardian.Effects.
 func (o *orphaned) Close() {
 	if o.remover != nil {
 		o.remover.Close()
 	}
 }
 
-// Undo implements child.Effects.
+// Undo implements guardian.Effects.
 func (o *orphaned) Undo(ctx context.Context) error {
 	m := unit.Means{}
 	if o.remover != nil {

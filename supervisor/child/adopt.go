@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
@@ -37,8 +38,8 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 		l.Note, l.Listener = c.Listener.Note, inherited(c.Listener.File, "listener")
 	}
 	if c.Watchdog != nil {
-		g.watchdog.device = &watchdogDevice{file: inherited(c.Watchdog.File, "watchdog"), timeout: c.Watchdog.Timeout, permanent: c.Watchdog.Permanent}
-		l.Timeout, l.Device = c.Watchdog.Timeout, g.watchdog.device.file
+		g.watchdog.device = &device.Device{File: inherited(c.Watchdog.File, "watchdog"), Timeout: c.Watchdog.Timeout, Permanent: c.Watchdog.Permanent}
+		l.Timeout, l.Device = c.Watchdog.Timeout, g.watchdog.device.File
 	}
 	for i, s := range c.Guardians {
 		process, err := s.adopt(i)
@@ -235,20 +236,3 @@ func (g *Guard) Adopted(id box.TreeID) (*Tree, bool) {
 
 // Container is how the guard's trees are contained.
 func (g *Guard) Container() box.Container { return g.cfg.Container }
-
-// Lent is a copy of the listener that the guardians share, nil if there is none.
-func (g *Guard) Lent() (listener *os.File, err error) {
-	defer g.guardians.lock()()
-	_, shared := g.guardians.pair.Ledger.Shared()
-	if shared == nil {
-		return nil, nil
-	}
-	err = wire.Using(shared.(*os.File), func(fd int) error {
-		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
-		if err == nil {
-			listener = os.NewFile(uintptr(kept), "listener")
-		}
-		return err
-	})
-	return listener, err
-}

@@ -89,8 +89,8 @@ func TestWhatWasPreparedDiesWithItsSupervisor(t *testing.T) {
 	p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
 	base := p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
 	pid, held := p.do(command{Do: "expect", Name: "a"}).Pid, 0
-	for _, guardian := range p.guardians() {
-		held += holds(t, guardian, pid)
+	for _, one := range p.guardians() {
+		held += holds(t, one, pid)
 	}
 	if held != 2 {
 		t.Errorf("%d guardians hold it", held)

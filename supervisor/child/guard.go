@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -155,4 +157,36 @@ func (g *Guard) Pid() int {
 		}
 	}
 	return 0
+}
+
+// Lend lets the guardians answer at a listener when this process does not: at once if it is dead, and after a moment
+// if it leaves connections waiting. Lend takes the file over. Only the newest shared one counts.
+func (g *Guard) Lend(listener *os.File, note []byte) error {
+	if len(note) > wire.MaxPacket/2 {
+		return errors.Join(fmt.Errorf("share a listener: %w", wire.ErrPacketTooLarge), listener.Close())
+	}
+	defer g.guardians.lock()()
+	_, former := g.guardians.pair.Ledger.Shared()
+	g.guardians.pair.Ledger.Share(slices.Clone(note), listener)
+	if former != nil {
+		return former.(*os.File).Close() // an unsent one need not be sent
+	}
+	return nil
+}
+
+// Lent is a copy of the listener that the guardians share, nil if there is none.
+func (g *Guard) Lent() (listener *os.File, err error) {
+	defer g.guardians.lock()()
+	_, shared := g.guardians.pair.Ledger.Shared()
+	if shared == nil {
+		return nil, nil
+	}
+	err = wire.Using(shared.(*os.File), func(fd int) error {
+		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+		if err == nil {
+			listener = os.NewFile(uintptr(kept), "listener")
+		}
+		return err
+	})
+	return listener, err
 }

@@ -17,9 +17,8 @@ import (
 )
 
 const (
-	guardianSocket = 3
-	startLimit     = 5 * time.Second  // for a guardian to answer that replaces another
-	firstLimit     = 20 * time.Second // for each that is started first: nobody waits but a machine that boots and has much to do
+	startLimit = 5 * time.Second  // for a guardian to answer that replaces another
+	firstLimit = 20 * time.Second // for each that is started first: nobody waits but a machine that boots and has much to do
 )
 
 // guardianProcess is one guardian process, as the supervisor sees it.

@@ -199,11 +199,11 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 		c.Listener = &carriedListener{fd, l.Note}
 	}
 	if d := g.watchdog.device; d != nil {
-		fd, err := h.keep(d.file)
+		fd, err := h.keep(d.File)
 		if err != nil {
 			return nil, err
 		}
-		c.Watchdog = &carriedWatchdog{fd, d.timeout, d.permanent}
+		c.Watchdog = &carriedWatchdog{fd, d.Timeout, d.Permanent}
 	}
 	return json.Marshal(c)
 }

@@ -20,6 +20,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/guardian"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
@@ -34,7 +35,7 @@ const (
 // The test binary, re-executed, is the guardian, the stub and the supervisor.
 func TestMain(m *testing.M) {
 	switch {
-	case IsGuardian():
+	case guardian.Is():
 		switch {
 		case strings.HasPrefix(os.Args[0], slowTitle):
 			time.Sleep(slowness) // the fault itself
@@ -42,7 +43,7 @@ func TestMain(m *testing.M) {
 			time.Sleep(time.Hour) // the fault itself
 		}
 		speaksLittle()
-		os.Exit(GuardianMain(Duties{Close: recordClosing, Answer: answerMarks, Undo: undoFile}))
+		os.Exit(guardian.Main(guardian.Duties{Close: recordClosing, Answer: answerMarks, Undo: undoFile}))
 	case inside.IsInit():
 		os.Exit(inside.InitMain())
 	case os.Args[0] == pid1Role && inside.IsPID1():

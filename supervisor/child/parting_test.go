@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
@@ -155,9 +156,9 @@ func TestAWatchdogIsDisarmedThoughAGuardianSleeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.watchdog.open = func(w Watchdog) (*watchdogDevice, error) {
+	g.watchdog.open = func(path string, timeout time.Duration) (*device.Device, error) {
 		file, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-		return &watchdogDevice{file: file, timeout: w.Timeout}, err
+		return &device.Device{File: file, Timeout: timeout}, err
 	}
 	ran := make(chan error, 1)
 	go func() { ran <- g.Run(ctx) }()

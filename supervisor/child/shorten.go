@@ -57,8 +57,8 @@ func (w *watchdog) refit(ctx context.Context, number uint64, deadline time.Durat
 		if err := w.retime(w.device, to.Timeout); err != nil {
 			return err
 		}
-		w.guardians.words.say(w.guardians.log.Info, "watchdog set to a shorter timeout", "timeout", w.device.timeout)
-		w.guardians.pair.Ledger.Retime(w.device.timeout)
+		w.guardians.words.say(w.guardians.log.Info, "watchdog set to a shorter timeout", "timeout", w.device.Timeout)
+		w.guardians.pair.Ledger.Retime(w.device.Timeout)
 		return nil
 	}()
 	if err == nil {
@@ -80,20 +80,4 @@ func (w *watchdog) refit(ctx context.Context, number uint64, deadline time.Durat
 func (w *watchdog) timeout() time.Duration {
 	defer w.guardians.look()()
 	return w.guardians.pair.Ledger.Fed()
-}
-
-// retimeWatchdog sets an open device to a shorter timeout.
-func retimeWatchdog(d *watchdogDevice, wanted time.Duration) error {
-	return wire.Using(d.file, func(fd int) error {
-		if err := watchdogFD(fd).setTimeout(int(wanted / time.Second)); err != nil {
-			return fmt.Errorf("set its timeout to %v: %w", wanted, err)
-		}
-		seconds, err := watchdogFD(fd).timeout()
-		got := time.Duration(seconds) * time.Second
-		if err != nil || got < time.Second || got > wanted {
-			return errors.Join(fmt.Errorf("it set a timeout of %v instead of %v", got, wanted), err)
-		}
-		d.timeout = got
-		return nil
-	})
 }

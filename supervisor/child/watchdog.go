@@ -9,25 +9,33 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
+
+// Watchdog names a device that resets the machine when nobody has written to it for a while, and its settings.
+type Watchdog struct {
+	Path    string
+	Timeout time.Duration // whole seconds
+	After   time.Duration // the end of a lease: by then the machine is reset, if a tree of it is not proved dead
+}
 
 // watchdog is this process's part of the watchdog. Functions that open or close the device hold turn.
 type watchdog struct {
 	guardians *guardians
 	leftovers *box.Leftovers
-	open      func(Watchdog) (*watchdogDevice, error)
-	retime    func(*watchdogDevice, time.Duration) error
-	turn      chan struct{}   // capacity 1
-	idle      chan struct{}   // capacity 1: no tree needs it any more
-	device    *watchdogDevice // guarded by guardians.mu; nil: no guardian feeds it
+	open      func(path string, timeout time.Duration) (*device.Device, error)
+	retime    func(*device.Device, time.Duration) error
+	turn      chan struct{}  // capacity 1
+	idle      chan struct{}  // capacity 1: no tree needs it any more
+	device    *device.Device // guarded by guardians.mu; nil: no guardian feeds it
 }
 
 func newWatchdog(feeding *guardians, left *box.Leftovers) watchdog {
 	return watchdog{
 		guardians: feeding, leftovers: left,
-		open: openWatchdog, retime: retimeWatchdog, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1),
+		open: device.Open, retime: (*device.Device).Retime, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1),
 	}
 }
 
@@ -75,10 +83,10 @@ func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
 		if err != nil {
 			return err
 		}
-		if d.permanent {
+		if d.Permanent {
 			return g.watchdog.share(ctx, d)
 		}
-		return d.part()
+		return d.Close()
 	}()
 	if err != nil {
 		return fmt.Errorf("check the watchdog: %w", err)
@@ -115,25 +123,25 @@ func (w *watchdog) ready(ctx context.Context, wanted Watchdog) error {
 		}
 		return w.share(ctx, d)
 	}
-	if held.timeout > wanted.Timeout {
-		return fmt.Errorf("it is in use with a timeout of %v, and %v is needed", held.timeout, wanted.Timeout)
+	if held.Timeout > wanted.Timeout {
+		return fmt.Errorf("it is in use with a timeout of %v, and %v is needed", held.Timeout, wanted.Timeout)
 	}
 	return nil
 }
 
-func (w *watchdog) share(ctx context.Context, d *watchdogDevice) error {
+func (w *watchdog) share(ctx context.Context, d *device.Device) error {
 	unlock := w.guardians.lock()
 	w.device = d
-	seq := w.guardians.pair.Ledger.Feed(wire.Now(), d.timeout, d.file)
+	seq := w.guardians.pair.Ledger.Feed(wire.Now(), d.Timeout, d.File)
 	unlock()
-	if d.permanent {
+	if d.Permanent {
 		w.guardians.words.say(w.guardians.log.Warn, "the watchdog cannot be disarmed any more (nowayout): it resets the machine some time after this supervisor stops")
 	}
 	if err := w.guardians.answered(ctx, seq); err != nil {
 		w.mayDisarm()
 		return err
 	}
-	w.guardians.words.say(w.guardians.log.Info, "watchdog armed", "timeout", d.timeout)
+	w.guardians.words.say(w.guardians.log.Info, "watchdog armed", "timeout", d.Timeout)
 	return nil
 }
 
@@ -169,7 +177,7 @@ func (w *watchdog) disarm(ctx context.Context, leaving bool) {
 	defer done()
 	unlock := w.guardians.lock()
 	d := w.device
-	if d == nil || d.permanent && !leaving {
+	if d == nil || d.Permanent && !leaving {
 		unlock()
 		return
 	}
@@ -181,7 +189,7 @@ func (w *watchdog) disarm(ctx context.Context, leaving bool) {
 	w.device = nil
 	unlock()
 	began := time.Now()
-	err = errors.Join(w.guardians.answered(ctx, seq), d.part())
+	err = errors.Join(w.guardians.answered(ctx, seq), d.Close())
 	if err != nil {
 		w.guardians.words.say(w.guardians.log.Error, "the watchdog may not be disarmed", "error", err)
 		return
@@ -190,7 +198,7 @@ func (w *watchdog) disarm(ctx context.Context, leaving bool) {
 }
 
 // openDevice opens the watchdog, unless it may be counting for a leftover.
-func (w *watchdog) openDevice(ctx context.Context, wanted Watchdog) (*watchdogDevice, error) {
+func (w *watchdog) openDevice(ctx context.Context, wanted Watchdog) (*device.Device, error) {
 	if l, is := w.leftovers.StillLeft(); is {
 		return nil, fmt.Errorf("%w: %v", box.ErrLeftover, l)
 	}
@@ -205,5 +213,5 @@ func (w *watchdog) openDevice(ctx context.Context, wanted Watchdog) (*watchdogDe
 			return nil, fmt.Errorf("%w: %v", box.ErrLeftover, o.Leftover())
 		}
 	}
-	return w.open(wanted)
+	return w.open(wanted.Path, wanted.Timeout)
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
 )
 
@@ -23,8 +24,8 @@ const (
 )
 
 // openFakeWatchdog opens what a fakeWatchdog listens at. As with the real device, only the last copy's end is a close.
-func openFakeWatchdog(w Watchdog) (*watchdogDevice, error) {
-	path, permanent := strings.CutSuffix(w.Path, permanently+"dog")
+func openFakeWatchdog(path string, timeout time.Duration) (*device.Device, error) {
+	path, permanent := strings.CutSuffix(path, permanently+"dog")
 	if permanent {
 		path += "dog"
 	}
@@ -37,7 +38,7 @@ func openFakeWatchdog(w Watchdog) (*watchdogDevice, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watchdogDevice{file: file, timeout: w.Timeout, permanent: permanent}, nil
+	return &device.Device{File: file, Timeout: timeout, Permanent: permanent}, nil
 }
 
 // fakeWatchdog behaves as a watchdog's driver does: any write puts the reset off by the timeout, and a close after a V calls it off.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"understudy/supervisor"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/guardian"
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/cli"
 	"understudy/supervisor/demo"
@@ -24,7 +24,7 @@ import (
 // The test binary is the understudy binary too: supervisors, guardians and the program are made of it.
 func TestMain(m *testing.M) {
 	switch {
-	case child.IsGuardian():
+	case guardian.Is():
 		os.Exit(supervisor.Guardian())
 	case inside.IsInit():
 		os.Exit(inside.InitMain())

@@ -1,4 +1,4 @@
-package child
+package guardian
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -21,21 +20,6 @@ import (
 // the supervisor shares with its listener. Many conversations may be open at a time; the function bounds them. seenDead
 // reports whether the guardian itself has seen a tree dead under a lease that has ended, so that no start in it can succeed.
 type ProxyAgent func(note []byte, seenDead func(box.TreeID) bool) (answer func(ctx context.Context, conn net.Conn), err error)
-
-// Lend lets the guardians answer at a listener when this process does not: at once if it is dead, and after a moment
-// if it leaves connections waiting. Lend takes the file over. Only the newest shared one counts.
-func (g *Guard) Lend(listener *os.File, note []byte) error {
-	if len(note) > wire.MaxPacket/2 {
-		return errors.Join(fmt.Errorf("share a listener: %w", wire.ErrPacketTooLarge), listener.Close())
-	}
-	defer g.guardians.lock()()
-	_, former := g.guardians.pair.Ledger.Shared()
-	g.guardians.pair.Ledger.Share(slices.Clone(note), listener)
-	if former != nil {
-		return former.(*os.File).Close() // an unsent one need not be sent
-	}
-	return nil
-}
 
 // proxyAgent answers at a shared listener, outside the guardian's loop.
 type proxyAgent struct {

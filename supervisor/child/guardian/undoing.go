@@ -1,4 +1,4 @@
-package child
+package guardian
 
 import (
 	"context"
@@ -20,8 +20,8 @@ type Effects interface {
 	Close()
 }
 
-// speaks is the version of what this guardian understands. Tests set it.
-var speaks = guard.Speaks
+// Speaks is the version of what this guardian understands. Tests set it.
+var Speaks = guard.Speaks
 
 // undoLimit bounds an attempt whose own timeouts do not.
 const undoLimit = time.Hour

@@ -1,48 +1,24 @@
-package child
+package device
 
 import (
-	"io"
-	"os"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"understudy/supervisor/guard"
 )
 
-// A guardian writes to the device, and says farewell only if it is told to.
-func TestAGuardianWritesToTheWatchdogThatItWasLent(t *testing.T) {
-	for last, want := range map[bool]string{true: "1V", false: "1"} {
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		g := &guardian{watchdog: -1}
-		if err := g.Take(&guard.Message{Op: guard.OpWatchdog, Grace: time.Second, Along: w}); err != nil {
-			t.Fatal(err)
-		}
-		g.Feed()
-		g.LetGo(last)
-		if got, err := io.ReadAll(r); err != nil || string(got) != want {
-			t.Errorf("last %v: %q, %v", last, got, err)
-		}
-	}
-	if err := (&guardian{watchdog: -1}).Take(&guard.Message{Op: guard.OpWatchdog, Grace: time.Second}); err == nil {
-		t.Error("there is no device, and it is content")
-	}
-}
-
 func TestWhatIsNoWatchdogIsNotArmed(t *testing.T) {
-	for _, w := range []Watchdog{
+	for _, w := range []struct {
+		Path    string
+		Timeout time.Duration
+	}{
 		{Path: "/dev/null", Timeout: time.Second},
 		{Path: "/dev/no-such-watchdog", Timeout: time.Second},
 		{Path: "/etc/passwd", Timeout: time.Second},
 		{Path: "/dev/null", Timeout: time.Second / 2},
 	} {
-		if d, err := openWatchdog(w); err == nil {
-			t.Errorf("%+v: %v", w, d.part())
+		if d, err := Open(w.Path, w.Timeout); err == nil {
+			t.Errorf("%+v: %v", w, d.Close())
 		} else {
 			t.Log(err)
 		}
@@ -83,7 +59,7 @@ func TestWatchdogIsTakenOnlyWithATimeoutThatIsShortEnough(t *testing.T) {
 		"no watchdog device": {driver{err: unix.ENOTTY, most: 60}, 0, false},
 	} {
 		c.driver.runs = true
-		got, permanent, err := prepareWatchdog(&c.driver, 3*time.Second)
+		got, permanent, err := prepare(&c.driver, 3*time.Second)
 		if got != c.want || permanent != c.permanent || (err == nil) != (c.want > 0) {
 			t.Errorf("%s: %v, permanent: %v, %v", name, got, permanent, err)
 		}

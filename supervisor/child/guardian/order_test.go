@@ -1,10 +1,12 @@
-package child
+package guardian
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -16,8 +18,12 @@ import (
 // However many cgroups a program makes beside its own, as one may that has a part of them delegated: neither to order its death nor to
 // look whether it is dead takes a guardian longer for that.
 func TestAnOrderOfDeathDoesNotGrowWithWhatAProgramMakes(t *testing.T) {
-	tree := planted(t, guarded(t, box.KindCgroup))
-	b, err := openBody(&guard.Ref{Kind: box.KindCgroup, Path: tree.leaf.Path}, nil)
+	l, err := box.MakeLeaf(place(t), "order", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = box.KillUntilDead(context.Background(), l, true) })
+	b, err := openBody(&guard.Ref{Kind: box.KindCgroup, Path: l.Path}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +39,7 @@ func TestAnOrderOfDeathDoesNotGrowWithWhatAProgramMakes(t *testing.T) {
 	costs()
 	before := costs()
 	for i := range 500 {
-		if err := os.Mkdir(filepath.Join(tree.leaf.Path, box.RunPrefix+"x"+itoa(i)), 0o755); err != nil {
+		if err := os.Mkdir(filepath.Join(l.Path, box.RunPrefix+"x"+strconv.Itoa(i)), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,13 +71,10 @@ func TestTheFirstOrderOfDeathLooksAtNothing(t *testing.T) {
 // What the first order of death takes a guardian, of which nothing is looked at yet: the last of its trees waits for all the others.
 func BenchmarkFirstOrderOfDeath(b *testing.B) {
 	const trees = 200
-	place, err := Probe(b.Context(), box.KindCgroup, "", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	base := place(b)
 	var all []*heldBody
 	for range trees {
-		l, err := box.MakeLeaf(place.Base, "bench", "")
+		l, err := box.MakeLeaf(base, "bench", "")
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package child
+package guardian
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
@@ -66,7 +67,7 @@ func (g *guardian) Feed() {
 // LetGo implements guard.Hands.
 func (g *guardian) LetGo(last bool) {
 	if last {
-		_, _ = unix.Write(g.watchdog, farewell)
+		_, _ = unix.Write(g.watchdog, []byte(device.Farewell))
 	}
 	_ = unix.Close(g.watchdog)
 	g.watchdog = -1

@@ -1,4 +1,4 @@
-package child
+package guardian
 
 import (
 	"context"
@@ -30,8 +30,8 @@ type Duties struct {
 	Undo   Undoer     // nil: it does not
 }
 
-// IsGuardian reports whether this process was started to be a guardian; then main only calls GuardianMain.
-func IsGuardian() bool { return strings.Contains(os.Args[0], box.GuardianMark) }
+// Is reports whether this process was started to be a guardian; then main only calls Main.
+func Is() bool { return strings.Contains(os.Args[0], box.GuardianMark) }
 
 // guardian is a guardian process: its ward decides. Its loop waits only for events: it uses no file system but procfs and cgroupfs,
 // no network, no log until all is done.
@@ -51,22 +51,24 @@ type guardian struct {
 	polls     []unix.PollFd
 }
 
-const guardianThreads = 6 // the loop, an answer in the supervisor's place, a closer and its files, an undo, the collector
+const socket = 3 // the descriptor that its supervisor gives it
 
-// GuardianMain is the main function of a guardian process. It returns when the supervisor is gone, all trees are dead and
+const threads = 6 // the loop, an answer in the supervisor's place, a closer and its files, an undo, the collector
+
+// Main is the main function of a guardian process. It returns when the supervisor is gone, all trees are dead and
 // their sessions are closed or given up.
-func GuardianMain(duties Duties) (code int) {
+func Main(duties Duties) (code int) {
 	// A terminal's Ctrl-C or a service manager's TERM is for the supervisor; a guardian ends after it.
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGPIPE, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2,
 		unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	debug.SetGCPercent(25)
-	box.ReserveThreads(guardianThreads)
+	box.ReserveThreads(threads)
 	for _, score := range []string{"-1000", "-500", "0"} {
 		if os.WriteFile("/proc/self/oom_score_adj", []byte(score), 0) == nil {
 			break
 		}
 	}
-	g, err := newGuardian(guardianSocket, duties)
+	g, err := newGuardian(socket, duties)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "guardian:", err)
 		return 1
@@ -143,7 +145,7 @@ func newGuardian(sock int, duties Duties) (*guardian, error) {
 		g.log.style = *setup.Log
 	}
 	g.ward = guard.NewWard(guard.Config{Index: setup.Index, Grace: setup.Grace}, g)
-	g.Tell(&guard.Message{Op: guard.OpAck, Seq: setup.Seq, Speaks: speaks})
+	g.Tell(&guard.Message{Op: guard.OpAck, Seq: setup.Seq, Speaks: Speaks})
 	return g, nil
 }
 
