@@ -16,6 +16,7 @@ import (
 	"understudy/supervisor/address"
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/guardian"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/host"
 	"understudy/supervisor/unit"
@@ -93,7 +94,7 @@ func (o *orphaned) byCommand(ctx context.Context) error {
 	defer cancel()
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", UndoCommand)
-	cmd.Args[0], cmd.Dir, cmd.Env = "understudy", "/", child.Environ()
+	cmd.Args[0], cmd.Dir, cmd.Env = "understudy", "/", runas.Environ()
 	cmd.Stdin, cmd.Stderr, cmd.WaitDelay = bytes.NewReader(o.data), &said, time.Second
 	err := cmd.Run()
 	if err == nil {

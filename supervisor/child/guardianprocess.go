@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
@@ -54,7 +55,7 @@ func (g *guardians) startGuardian(ctx context.Context, index int) (*guardianProc
 	title := fmt.Sprintf("%s%s%d/2 of node %s", g.start.args0, box.GuardianMark, index+1, g.start.name)
 	process, err := os.StartProcess(g.start.exe, []string{title}, &os.ProcAttr{
 		Dir:   "/",
-		Env:   append(Environ(), "GOMAXPROCS=1"),
+		Env:   append(runas.Environ(), "GOMAXPROCS=1"),
 		Files: []*os.File{null, null, os.Stderr, theirs},
 		// A session of its own: Ctrl-C at the supervisor's terminal does not reach it. And no death signal: it
 		// has to outlive its parent.

@@ -15,6 +15,7 @@ import (
 
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
@@ -55,7 +56,7 @@ func newStub(c box.Container, exe, args0, mark, by string, spec Spec) (*stub, er
 		files = append(files, s.witness)
 	}
 	pidfd := -1
-	attr := &os.ProcAttr{Dir: "/", Env: append(Environ(), "GOMAXPROCS=1"), Files: files, Sys: stubAttr(c)}
+	attr := &os.ProcAttr{Dir: "/", Env: append(runas.Environ(), "GOMAXPROCS=1"), Files: files, Sys: stubAttr(c)}
 	attr.Sys.PidFD = &pidfd
 	s.process, err = os.StartProcess(exe, inside.StubArgs(args0, mark, c, by), attr)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/child/wire"
 )
 
@@ -315,7 +316,7 @@ func TestProgramSeesNothingOfTheSupervisor(t *testing.T) {
 		for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS"} {
 			t.Setenv(name, "x")
 		}
-		env := Environ()
+		env := runas.Environ()
 		_, err = tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", script}, Dir: "/usr", Env: env, Stdout: w, Stderr: w})
 		if err := errors.Join(err, w.Close()); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/child/probe"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 	"understudy/supervisor/safefile"
@@ -27,9 +28,9 @@ func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, to
 	for _, name := range slices.Sorted(maps.Keys(prog.Limits)) {
 		s.Limits = append(s.Limits, inside.Limit{Name: name, Soft: prog.Limits[name].Soft, Hard: prog.Limits[name].Hard})
 	}
-	env, who := child.Inherited(prog.InheritEnv), safefile.Who{}
+	env, who := runas.Inherited(prog.InheritEnv), safefile.Who{}
 	if prog.User != "" || prog.Group != "" {
-		account, err := child.LookupUser(ctx, prog.User, prog.Group)
+		account, err := runas.LookupUser(ctx, prog.User, prog.Group)
 		if err != nil {
 			return s, nil, err
 		}
@@ -89,9 +90,9 @@ func (r *Run) checker(prog config.Process, tcp, http string, command []string) p
 	u, tree, token := r.u, r.cfg.Tree, r.cfg.Token
 	switch {
 	case tcp != "":
-		return &ownAnswer{Checker: probe.Probe{Kind: probe.KindTCP, Target: tcp}, address: tcp, since: r.began, who: child.Stranger}
+		return &ownAnswer{Checker: probe.Probe{Kind: probe.KindTCP, Target: tcp}, address: tcp, since: r.began, who: probe.Stranger}
 	case http != "":
-		return &ownAnswer{Checker: probe.Probe{Kind: probe.KindHTTP, Target: http}, address: addressOf(http), since: r.began, who: child.Stranger}
+		return &ownAnswer{Checker: probe.Probe{Kind: probe.KindHTTP, Target: http}, address: addressOf(http), since: r.began, who: probe.Stranger}
 	case len(command) == 0:
 		return nil
 	}

@@ -1,4 +1,4 @@
-package child
+package probe
 
 import (
 	"encoding/hex"
