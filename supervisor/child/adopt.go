@@ -8,8 +8,6 @@ import (
 	"os"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
@@ -35,10 +33,10 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	g := newGuard(cfg)
 	l := guard.Legacy{Seq: c.Seq, Trees: c.Trees, Epoch: guard.LegacyEpoch{Number: c.Epoch.Number, Ticket: c.Epoch.Ticket, Deadline: c.Epoch.Deadline}}
 	if c.Listener != nil {
-		l.Note, l.Listener = c.Listener.Note, inherited(c.Listener.File, "listener")
+		l.Note, l.Listener = c.Listener.Note, Kept(c.Listener.File, "listener")
 	}
 	if c.Watchdog != nil {
-		g.watchdog.device = &device.Device{File: inherited(c.Watchdog.File, "watchdog"), Timeout: c.Watchdog.Timeout, Permanent: c.Watchdog.Permanent}
+		g.watchdog.device = &device.Device{File: Kept(c.Watchdog.File, "watchdog"), Timeout: c.Watchdog.Timeout, Permanent: c.Watchdog.Permanent}
 		l.Timeout, l.Device = c.Watchdog.Timeout, g.watchdog.device.File
 	}
 	for i, s := range c.Guardians {
@@ -71,12 +69,6 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	return g, nil
 }
 
-// inherited is a descriptor that came over the exec. It closes on the next one.
-func inherited(fd int, name string) *os.File {
-	unix.CloseOnExec(fd)
-	return os.NewFile(uintptr(fd), name)
-}
-
 func (c carriedGuardian) adopt(index int) (*guardianProcess, error) {
 	held, err := box.HoldProcess(c.Pid, c.Start)
 	if err == nil && held == nil {
@@ -89,7 +81,7 @@ func (c carriedGuardian) adopt(index int) (*guardianProcess, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("guardian %d: %w", index+1, err), held.Close())
 	}
-	return &guardianProcess{pid: c.Pid, process: process, pidfd: held, link: wire.Link{File: inherited(c.Socket, "ours")}, speaks: c.Speaks}, nil
+	return &guardianProcess{pid: c.Pid, process: process, pidfd: held, link: wire.Link{File: Kept(c.Socket, "ours")}, speaks: c.Speaks}, nil
 }
 
 func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
@@ -102,12 +94,12 @@ func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
 	}
 	l = guard.LegacyTree{Number: c.Number, Plant: t.plant(c.Release), Armed: c.Armed, After: c.After, Effects: c.Effects}
 	for _, p := range c.Parts {
-		if err := t.adoptPart(p); err != nil {
+		if err := p.adopt(t); err != nil {
 			return l, err
 		}
 	}
 	for _, p := range t.parts {
-		if ref := t.refTo(p); ref != nil {
+		if ref := p.ref(); ref != nil {
 			l.Members = append(l.Members, guard.Member{Ref: *ref, Along: p.witness()})
 		}
 	}
@@ -126,7 +118,7 @@ func (c carriedTree) openLeaf() (*box.Leaf, error) {
 	return l, err
 }
 
-func (t *Tree) adoptPart(c carriedPart) error {
+func (c carriedPart) adopt(t *Tree) error {
 	p := &Process{tree: t, pid: c.Pid, done: make(chan struct{})}
 	if c.Ended != nil {
 		p.status = *c.Ended
@@ -151,7 +143,7 @@ func (t *Tree) adoptPart(c carriedPart) error {
 		p.part.path = in.Path
 		p.signal = func(syscall.Signal) error { return os.ErrProcessDone }
 		if c.Ended == nil {
-			if err := t.adoptProgram(p, c.Start); err != nil {
+			if err := p.adopt(c.Start); err != nil {
 				return err
 			}
 		}
@@ -161,9 +153,9 @@ func (t *Tree) adoptPart(c carriedPart) error {
 	return nil
 }
 
-// adoptProgram waits for a program that the former image has forked. If that reaped it in its last moment, its exit status is
+// adopt waits for a program that the former image has forked. If that reaped it in its last moment, its exit status is
 // unknown.
-func (t *Tree) adoptProgram(p *Process, start uint64) error {
+func (p *Process) adopt(start uint64) error {
 	held, err := box.HoldProcess(p.pid, start)
 	if err != nil {
 		return err
@@ -180,7 +172,7 @@ func (t *Tree) adoptProgram(p *Process, start uint64) error {
 	}
 	if err := in.Name(p.part.first); err != nil && !in.Removed() { // a former version may not have done so
 		// P2: a later supervisor would not find the program outside its cgroup. The kill costs its own service, and nothing else.
-		t.guard.cfg.Logger.Error("killing a program that a later supervisor could not find", "tree", t.id.Name, "pid", p.pid, "error", err)
+		p.tree.guard.cfg.Logger.Error("killing a program that a later supervisor could not find", "tree", p.tree.id.Name, "pid", p.pid, "error", err)
 		_ = p.part.body.Strike() // the goroutine that ends it strikes again
 	}
 	process, err := os.FindProcess(p.pid) // while we hold it, its pid is its own
@@ -188,7 +180,7 @@ func (t *Tree) adoptProgram(p *Process, start uint64) error {
 		return err
 	}
 	p.signal = func(sig syscall.Signal) error { return process.Signal(sig) }
-	t.guard.guardians.tasks.Go(func() { p.reap(process) })
+	p.tree.guard.guardians.tasks.Go(func() { p.reap(process) })
 	return nil
 }
 
@@ -210,9 +202,9 @@ func (c carriedStub) adopt(id box.TreeID) (*stub, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stub{pid: c.Pid, start: c.Start, link: wire.Link{File: inherited(c.Socket, "ours")}, body: &box.InitBody{Pidfd: held}}
+	s := &stub{pid: c.Pid, start: c.Start, link: wire.Link{File: Kept(c.Socket, "ours")}, body: &box.InitBody{Pidfd: held}}
 	if id.Kind == box.KindWalk {
-		s.witness = inherited(c.Witness, "witness")
+		s.witness = Kept(c.Witness, "witness")
 		s.body = &box.WalkBody{Pid: c.Pid, Pidfd: held, Witness: s.witness}
 	}
 	if s.process, err = os.FindProcess(c.Pid); err != nil {

@@ -2,10 +2,13 @@ package child
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -189,4 +192,127 @@ func (g *Guard) Lent() (listener *os.File, err error) {
 		return err
 	})
 	return listener, err
+}
+
+// Begin opens a new epoch. If this process dies, a guardian hands ticket to the session closer.
+func (g *Guard) Begin(number uint64, ticket []byte) error {
+	defer g.guardians.lock()()
+	if len(ticket) > wire.MaxPacket/2 {
+		return fmt.Errorf("begin epoch %d: ticket: %w", number, wire.ErrPacketTooLarge)
+	}
+	if err := g.guardians.pair.Ledger.Begin(number, slices.Clone(ticket)); err != nil {
+		return fmt.Errorf("begin epoch %d: %w", number, err)
+	}
+	return nil
+}
+
+// Extend moves the epoch's deadline, a point on the clock of Now; an earlier one than it had changes nothing. It does not
+// wait for anything. ErrLeaseEnded: the epoch is over and its trees are being killed.
+func (g *Guard) Extend(number uint64, deadline time.Duration) error {
+	defer g.guardians.lock()()
+	if err := g.guardians.pair.Ledger.Extend(wire.Now(), number, deadline); err != nil {
+		return fmt.Errorf("extend epoch %d: %w", number, err)
+	}
+	return nil
+}
+
+// Shorten moves the epoch's deadline to an earlier point, and returns when both guardians know of it. From then on its trees' deaths
+// must be proved at most w.After after that, and a watchdog is useful only with a timeout of w.Timeout or less: an armed one is set
+// to that. On an error the caller has to end the epoch: a guardian may not know of it, or the watchdog resets this machine soon.
+func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
+	told, err := g.guardians.shorten(number, deadline, w)
+	defer g.guardians.forget(told)
+	if err == nil {
+		err = g.watchdog.refit(ctx, number, deadline, w)
+	}
+	if err == nil || errors.Is(err, guard.ErrMisfit) {
+		err = errors.Join(err, g.guardians.answered(ctx, told))
+	}
+	if err != nil {
+		return fmt.Errorf("shorten epoch %d: %w", number, err)
+	}
+	return nil
+}
+
+func (g *guardians) shorten(number uint64, deadline time.Duration, w Watchdog) (seq uint64, err error) {
+	defer g.lock()()
+	return g.pair.Ledger.Shorten(wire.Now(), number, deadline, w.fit())
+}
+
+// Finish forgets the epoch once all its trees have ended; then guardians do not close its session.
+func (g *Guard) Finish(number uint64) error {
+	defer g.guardians.lock()()
+	if err := g.guardians.pair.Ledger.Finish(number); err != nil {
+		return fmt.Errorf("finish epoch %d: %w", number, err)
+	}
+	return nil
+}
+
+// Over is closed when the epoch is over, for any cause; Cause then says why: ErrLeaseEnded, ErrGuardiansLost or
+// ErrStopped. Its trees are being killed, but the caller still has to end them.
+func (g *Guard) Over(number uint64) <-chan struct{} {
+	defer g.guardians.look()()
+	return g.guardians.pair.Ledger.Over(number)
+}
+
+// Cause says why the epoch is over; nil while it is not.
+func (g *Guard) Cause(number uint64) error {
+	defer g.guardians.look()()
+	return g.guardians.pair.Ledger.Cause(number)
+}
+
+// treesOf returns an epoch's trees.
+func treesOf(e *guard.Epoch) (all []*Tree) {
+	for _, t := range e.Trees() {
+		all = append(all, t.Plant.Of.(*Tree))
+	}
+	return all
+}
+
+// identify gathers the identity of a tree, whose cgroup is leaf; nil: it has none.
+func (g *Guard) identify(name string, leaf *box.Leaf) (box.TreeID, error) {
+	host, err := box.Identity()
+	if err != nil {
+		return box.TreeID{}, err
+	}
+	own, err := box.StatOf(os.Getpid())
+	if err != nil {
+		return box.TreeID{}, err
+	}
+	id := box.TreeID{
+		Kind: g.cfg.Container.Kind, Name: name, Boot: host.Boot, PidNS: host.PidNS,
+		Pid: own.Pid, StartTime: own.Start,
+	}
+	if leaf == nil {
+		var random [5]byte
+		_, _ = rand.Read(random[:])
+		id.Mark = box.StubMark + hex.EncodeToString(random[:])
+		id.User = uint32(os.Getuid())
+		id.UserNS, err = box.UserNS()
+		return id, err
+	}
+	id.Path = leaf.Path
+	id.Inode, err = box.InodeOf(filepath.Dir(leaf.Path))
+	return id, err
+}
+
+// Maker is this process as the maker of its trees.
+func (g *Guard) Maker() (box.Maker, error) {
+	id, err := g.identify("", nil)
+	if err != nil {
+		return box.Maker{}, err
+	}
+	id.Mark = ""
+	m := box.Maker{TreeID: id}
+	if m.Kind == box.KindCgroup {
+		m.Path = g.cfg.Container.Base
+		m.Inode, err = box.InodeOf(m.Path)
+	}
+	return m, err
+}
+
+// Leftover ends the processes of a service that former supervisors have left on this machine, and those of the tree with that
+// identity, if it is theirs. It returns a process that it could not prove dead before ctx ended; nil: none is left.
+func (g *Guard) Leftover(ctx context.Context, service string, id box.TreeID) *box.Leftover {
+	return g.leftovers.End(ctx, service, id)
 }

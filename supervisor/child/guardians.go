@@ -3,6 +3,7 @@ package child
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -239,4 +240,75 @@ func (g *guardians) killAll(ctx context.Context) error {
 	}
 	ends.Wait()
 	return errors.Join(errs...)
+}
+
+// words are lines for the log, in their order. A goroutine of their own writes them, so that a log with a slow reader delays no work
+// with a deadline.
+type words chan line
+
+type line struct {
+	log  func(text string, pairs ...any)
+	text string
+	more []any
+}
+
+func newWords() words { return make(words, 64) }
+
+// say queues a line. A log that is too many lines behind misses some.
+func (w words) say(log func(text string, pairs ...any), text string, pairs ...any) {
+	select {
+	case w <- line{log, text, pairs}:
+	default:
+	}
+}
+
+// write writes until no more lines can come.
+func (w words) write(stopped <-chan struct{}) {
+	for {
+		select {
+		case l := <-w:
+			l.log(l.text, l.more...)
+			continue
+		case <-stopped:
+		}
+		for {
+			select {
+			case l := <-w:
+				l.log(l.text, l.more...)
+			default:
+				return
+			}
+		}
+	}
+}
+
+// renewLimit bounds the replacing of both guardians.
+const renewLimit = 10 * time.Second
+
+var errNotRenewed = errors.New("guardians of an older version were not replaced in time")
+
+// renew replaces guardians that do not speak a version, one after the other: those of a former image of this process may be older.
+func (g *guardians) renew(ctx context.Context, version int) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, renewLimit, errNotRenewed)
+	defer cancel()
+	var asked *guardianProcess
+	for {
+		unlock := g.lock()
+		changed := g.pair.Questions.Changed()
+		old := slices.IndexFunc(g.at[:], func(s *guardianProcess) bool { return s == nil || s.speaks < version })
+		if old >= 0 && g.at[old] != nil && g.at[old] != asked && g.pair.Replace(old) {
+			asked = g.at[old]
+		}
+		unlock()
+		if old < 0 {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-g.stopped:
+			return ErrStopped
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }

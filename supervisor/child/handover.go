@@ -166,7 +166,10 @@ func Keep(f *os.File) (kept int, err error) {
 }
 
 // Kept is a file that the former image has kept. Its descriptor closes on the next exec.
-func Kept(fd int, name string) *os.File { return inherited(fd, name) }
+func Kept(fd int, name string) *os.File {
+	unix.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), name)
+}
 
 // carry gathers the whole state. The caller holds mu.
 func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, error) {

@@ -181,7 +181,7 @@ func TestADeathInTheLastMomentIsSeenByTheNextImage(t *testing.T) {
 		p.raise(time.Minute, "echo ready; exec sleep 1000")
 		p.do(command{Do: "become too late"})
 		p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
-		if r := p.do(command{Do: "wait", Name: "a"}); r.Pid != 137 && (kind != box.KindCgroup || r.Pid != -1) { // see adoptProgram
+		if r := p.do(command{Do: "wait", Name: "a"}); r.Pid != 137 && (kind != box.KindCgroup || r.Pid != -1) { // see Process.adopt
 			t.Errorf("it ended with %d", r.Pid)
 		}
 		p.do(command{Do: "end", Name: "a"})

@@ -95,7 +95,7 @@ func readLegacy(entry string) (json.RawMessage, error) {
 	if has, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err != nil || has&seals != seals {
 		return nil, errors.New("its descriptor is not the one that was handed over")
 	}
-	file := inherited(fd, "handover")
+	file := Kept(fd, "handover")
 	defer file.Close()
 	raw, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<30))
 	if err != nil {

@@ -25,7 +25,7 @@ func (t *attempt) inLeaf(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := t.takeWaiting()
+	w := t.expected.take()
 	if w == nil {
 		if w, err = t.wait(ctx); err != nil {
 			return nil, err
@@ -84,7 +84,7 @@ func (t *Tree) wait(ctx context.Context) (*waiting, error) {
 	})
 	t.guard.guardians.tasks.Go(func() { w.p.reap(process) })
 	if err == nil {
-		err = t.enlist(ctx, w.own)
+		err = w.own.enlist(ctx)
 	}
 	if err == nil {
 		return w, nil
@@ -97,7 +97,7 @@ func (t *Tree) wait(ctx context.Context) (*waiting, error) {
 func (w *waiting) failed(ctx context.Context, err error) error {
 	if errors.Is(err, inside.ErrKilledEarly) {
 		<-w.p.done
-		err = w.own.tree.whyEarly(w.p.status)
+		err = w.own.whyEarly(w.p.status)
 	}
 	if w.in.Removed() {
 		err = fmt.Errorf("%w: %w", ErrLeaseEnded, err)
@@ -109,6 +109,24 @@ func (w *waiting) failed(ctx context.Context, err error) error {
 type expected struct {
 	making sync.Mutex // held while it is made
 	next   *waiting   // guarded by making
+}
+
+// take returns the copy that waits, if there is one that lives.
+func (e *expected) take() *waiting {
+	e.making.Lock()
+	defer e.making.Unlock()
+	w := e.next
+	e.next = nil
+	if w == nil {
+		return nil
+	}
+	select {
+	case <-w.p.done: // a kill of the tree has ended it
+		w.Free()
+		return nil
+	default:
+		return w
+	}
 }
 
 var expecting = make(chan struct{}, 4) // of all trees: nobody's start waits for many that may be of no use
@@ -128,10 +146,14 @@ func (t *Tree) Expect(ctx context.Context) {
 	t.guard.guardians.tasks.Go(func() {
 		defer t.expected.making.Unlock()
 		defer func() { <-expecting }()
-		if t.expected.next != nil || t.mayBegin() != nil {
+		if t.expected.next != nil {
 			return
 		}
-		defer t.begun()
+		started, err := t.mayStart()
+		if err != nil {
+			return
+		}
+		defer started()
 		w, err := t.wait(ctx)
 		if err != nil { // the start itself tells why
 			t.guard.cfg.Logger.Debug("no process is prepared for the program", "tree", t.id.Name, "error", err)
@@ -142,56 +164,10 @@ func (t *Tree) Expect(ctx context.Context) {
 
 // Relax ends what Expect has begun, unless a start has taken it.
 func (t *Tree) Relax(ctx context.Context) error {
-	w := t.takeWaiting()
+	w := t.expected.take()
 	if w == nil {
 		return nil
 	}
 	w.Free()
 	return w.own.giveUp(ctx)
-}
-
-// takeWaiting returns the copy that waits, if there is one that lives.
-func (t *Tree) takeWaiting() *waiting {
-	t.expected.making.Lock()
-	defer t.expected.making.Unlock()
-	w := t.expected.next
-	t.expected.next = nil
-	if w == nil {
-		return nil
-	}
-	select {
-	case <-w.p.done: // a kill of the tree has ended it
-		w.Free()
-		return nil
-	default:
-		return w
-	}
-}
-
-// hold makes a process the first one of the run.
-func (p *part) hold(in *box.Run, pid int) error {
-	s, err := box.StatOf(pid)
-	if err != nil {
-		return err
-	}
-	one, err := box.HoldFirst(pid, s.Start)
-	if err == nil && one == nil {
-		err = inside.ErrKilledEarly
-	}
-	if err != nil {
-		return err
-	}
-	p.tree.mu.Lock()
-	defer p.tree.mu.Unlock()
-	p.body, p.first = &box.Began{Run: in, First: one}, one
-	return nil
-}
-
-// enlist returns when both guardians hold the first process of a part.
-func (t *Tree) enlist(ctx context.Context, p *part) error {
-	return t.guard.guardians.ask(ctx, func() (uint64, error) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		return t.join(p)
-	})
 }

@@ -125,7 +125,7 @@ func TestBodyIsKeptAsLongAsSomebodyLooksAtIt(t *testing.T) {
 	}
 	tree.guard.guardians.mu.Lock()
 	tree.mu.Lock()
-	tree.shed(p) // as the tree's own Kill does
+	p.shed() // as the tree's own Kill does
 	tree.mu.Unlock()
 	tree.guard.guardians.mu.Unlock()
 	if b.closed.Load() {

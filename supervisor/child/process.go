@@ -82,10 +82,11 @@ func (t *Tree) Start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, err
 	}
 	one := &attempt{t, spec, prog}
-	if err := one.mayBegin(); err != nil {
+	started, err := t.mayStart()
+	if err != nil {
 		return nil, err
 	}
-	defer one.begun()
+	defer started()
 	if t.leaf != nil {
 		return one.inLeaf(ctx)
 	}
@@ -99,15 +100,16 @@ type attempt struct {
 	prog *inside.Program
 }
 
-func (t *Tree) mayBegin() error {
+// mayStart begins a start, if a program may run now. Its result ends it.
+func (t *Tree) mayStart() (started func(), err error) {
 	defer t.guard.guardians.lock()()
-	return t.entry.MayStart(wire.Now())
-}
-
-// begun ends what mayBegin has begun.
-func (t *Tree) begun() {
-	defer t.guard.guardians.lock()()
-	t.entry.Started()
+	if err := t.entry.MayStart(wire.Now()); err != nil {
+		return nil, err
+	}
+	return func() {
+		defer t.guard.guardians.lock()()
+		t.entry.Started()
+	}, nil
 }
 
 func statusOf(ws syscall.WaitStatus) ExitStatus {

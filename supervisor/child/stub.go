@@ -172,7 +172,7 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 		g.beforeSpawn()
 	}
 	if err := s.link.Send(&guard.Message{Op: wire.OpOpen, Along: order}); err != nil {
-		return nil, errors.Join(t.killedAtGate(), err, in.giveUp(ctx))
+		return nil, errors.Join(in.killedAtGate(), err, in.giveUp(ctx))
 	}
 	late, cancel := inside.Lingering(ctx)
 	defer cancel()
@@ -186,29 +186,12 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 		case wire.OpFailed:
 			return nil, errors.Join(prog.Fault(&m), in.giveUp(ctx))
 		case wire.OpExited:
-			return nil, errors.Join(t.whyEarly(statusOf(syscall.WaitStatus(m.Number))), in.giveUp(ctx))
+			return nil, errors.Join(in.whyEarly(statusOf(syscall.WaitStatus(m.Number))), in.giveUp(ctx))
 		}
-		return nil, t.killedAtGate()
+		return nil, in.killedAtGate()
 	case <-late.Done():
 		return nil, errors.Join(context.Cause(late), in.giveUp(ctx))
 	}
-}
-
-// whyEarly says why a copy of this process ended before it was the program.
-func (t *Tree) whyEarly(status ExitStatus) error {
-	if status.Signal == syscall.SIGKILL {
-		return t.killedAtGate()
-	}
-	return fmt.Errorf("%w: code %d", inside.ErrKilledEarly, status.Code)
-}
-
-// killedAtGate returns the reason: only a guardian that ends the lease, or this process, kills a stub.
-func (t *Tree) killedAtGate() error {
-	cause := t.guard.Cause(t.entry.Epoch().Number)
-	if cause == nil {
-		cause = ErrLeaseEnded // the guardian's message is on its way
-	}
-	return fmt.Errorf("%w: killed before the program ran", cause)
 }
 
 // adopt makes the stub part of the tree, also for the guardians.
@@ -217,7 +200,7 @@ func (t *attempt) adopt(s *stub) (in *part, seq uint64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in = newPart(t.Tree, s.body, s)
-	if seq, err = t.join(in); err == nil {
+	if seq, err = in.join(); err == nil {
 		t.parts = append(t.parts, in)
 	}
 	return in, seq, err

@@ -42,25 +42,25 @@ func newWatchdog(feeding *guardians, left *box.Leftovers) watchdog {
 // Arm makes the watchdog reset the machine unless this tree is proved dead soon after its lease's end. Call it before the first
 // start in the tree. The guardians feed the device by themselves; it is disarmed once no tree needs it.
 func (t *Tree) Arm(ctx context.Context, w Watchdog) error {
-	if err := t.arm(ctx, w); err != nil {
+	if err := t.guard.watchdog.arm(ctx, t.entry, w); err != nil {
 		return fmt.Errorf("arm the watchdog: %w", err)
 	}
 	return nil
 }
 
-func (t *Tree) arm(ctx context.Context, w Watchdog) error {
-	g := t.guard
-	done, err := g.watchdog.hold(ctx)
+// arm has both guardians feed the device, and this tree need it.
+func (w *watchdog) arm(ctx context.Context, tree *guard.Entry, wanted Watchdog) error {
+	done, err := w.hold(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := g.watchdog.ready(ctx, w); err != nil {
+	if err := w.ready(ctx, wanted); err != nil {
 		return err
 	}
-	err = g.guardians.ask(ctx, func() (uint64, error) { return t.entry.Arm(wire.Now(), w.After) })
+	err = w.guardians.ask(ctx, func() (uint64, error) { return tree.Arm(wire.Now(), wanted.After) })
 	if err != nil {
-		g.watchdog.mayDisarm()
+		w.mayDisarm()
 	}
 	return err
 }
@@ -214,4 +214,53 @@ func (w *watchdog) openDevice(ctx context.Context, wanted Watchdog) (*device.Dev
 		}
 	}
 	return w.open(wanted.Path, wanted.Timeout)
+}
+
+// fit is the requirement for a watchdog.
+func (w Watchdog) fit() guard.Fit { return guard.Fit{Timeout: w.Timeout, After: w.After} }
+
+// refit sets an armed watchdog to a shorter timeout. That feeds it once, so refit does not do it when it is too late for that.
+func (w *watchdog) refit(ctx context.Context, number uint64, deadline time.Duration, to Watchdog) error {
+	timeout := w.timeout()
+	if timeout == 0 {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, timeout/4)
+	defer cancel()
+	err := func() error {
+		done, err := w.hold(bounded)
+		if err != nil {
+			return err
+		}
+		defer done()
+		defer w.guardians.lock()()
+		if needed, err := w.guardians.pair.Ledger.Refit(wire.Now(), deadline, to.fit()); err != nil || !needed {
+			return err
+		}
+		if err := w.retime(w.device, to.Timeout); err != nil {
+			return err
+		}
+		w.guardians.words.say(w.guardians.log.Info, "watchdog set to a shorter timeout", "timeout", w.device.Timeout)
+		w.guardians.pair.Ledger.Retime(w.device.Timeout)
+		return nil
+	}()
+	if err == nil {
+		return nil
+	}
+	// Nobody feeds it any more. Its trees will be dead, and the device disarmed, before it resets the machine.
+	if now := w.timeout(); now > 0 {
+		timeout = min(timeout, now)
+	}
+	again, e := w.guardians.shorten(number, min(deadline, wire.Now()+timeout/2), to)
+	if e != nil {
+		return e
+	}
+	w.guardians.forget(again) // a guardian that got the first one gets this one soon, or is killed
+	return fmt.Errorf("%w: %w", guard.ErrMisfit, err)
+}
+
+// timeout is the armed watchdog's timeout, which may become shorter; 0: there is none.
+func (w *watchdog) timeout() time.Duration {
+	defer w.guardians.look()()
+	return w.guardians.pair.Ledger.Fed()
 }

@@ -2,6 +2,8 @@ package child
 
 import (
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -9,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/inside"
 )
 
@@ -67,4 +70,18 @@ func filesAsStarted(s inside.Settings) inside.Settings {
 	}
 	s.Limits = append(slices.Clone(s.Limits), *was)
 	return s
+}
+
+const (
+	mostProcessors    = 4      // of a supervisor, which has little to compute: each may take a thread at any moment
+	supervisorThreads = 12 + 6 // for the calls that box limits; for signals, logs, files, and other calls into the kernel
+)
+
+// KeepThreads makes threads beforehand, so that this process, a supervisor, has them when the kernel may refuse new ones: for its work
+// at the limit, and above all for ending programs.
+func KeepThreads() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(min(mostProcessors, runtime.GOMAXPROCS(0)))
+	}
+	box.ReserveThreads(supervisorThreads)
 }
