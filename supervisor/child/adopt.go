@@ -14,7 +14,7 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// AdoptGuard is StartGuard for a process whose former image has handed over its guardians and trees. On an error this process has
+// AdoptGuard is StartGuard for a process whose previous image has handed over its guardians and trees. On an error this process has
 // to end: then its guardians act as after a supervisor's death. The process must not have forked before.
 func AdoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*Guard, error) {
 	g, err := adoptGuard(ctx, cfg, state)
@@ -87,10 +87,10 @@ func (c carriedGuardian) adopt(index int) (*guardianProcess, error) {
 func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
 	t := &Tree{guard: g, id: c.ID, alive: alive{runs: c.Runs}}
 	if c.ID.Kind == box.KindCgroup {
-		if t.leaf, err = c.openLeaf(); err != nil {
+		if t.cgroup, err = c.openCgroup(); err != nil {
 			return l, err
 		}
-		t.leaf.Finds = false // all that was started in it is adopted
+		t.cgroup.Finds = false // all that was started in it is adopted
 	}
 	l = guard.LegacyTree{Number: c.Number, Plant: t.plant(c.Release), Armed: c.Armed, After: c.After, Effects: c.Effects}
 	for _, p := range c.Parts {
@@ -100,20 +100,20 @@ func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
 	}
 	for _, p := range t.parts {
 		if ref := p.ref(); ref != nil {
-			l.Members = append(l.Members, guard.Member{Ref: *ref, Along: p.witness()})
+			l.Members = append(l.Members, guard.Member{Ref: *ref, Along: p.deadSignal()})
 		}
 	}
 	return l, nil
 }
 
-// openLeaf opens the tree's cgroup, or makes a goneLeaf if that was removed: a program that has left it may still live.
-func (c carriedTree) openLeaf() (*box.Leaf, error) {
+// openCgroup opens the tree's cgroup, or makes a GoneTreeCgroup if that was removed: a program that has left it may still live.
+func (c carriedTree) openCgroup() (*box.TreeCgroup, error) {
 	if c.Removed {
-		return box.GoneLeaf(c.ID.Path), nil
+		return box.GoneTreeCgroup(c.ID.Path), nil
 	}
-	l, err := c.ID.OpenLeaf()
+	l, err := c.ID.OpenTreeCgroup()
 	if err == nil && l == nil { // just now
-		l = box.GoneLeaf(c.ID.Path)
+		l = box.GoneTreeCgroup(c.ID.Path)
 	}
 	return l, err
 }
@@ -135,7 +135,7 @@ func (c carriedPart) adopt(t *Tree) error {
 		}
 		t.guard.guardians.tasks.Go(func() { s.follow(p, nil) })
 	} else {
-		in, err := t.leaf.AdoptRun(c.Path)
+		in, err := t.cgroup.AdoptRun(c.Path)
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (c carriedPart) adopt(t *Tree) error {
 	return nil
 }
 
-// adopt waits for a program that the former image has forked. If that reaped it in its last moment, its exit status is
+// adopt waits for a program that the previous image has forked. If that reaped it in its last moment, its exit status is
 // unknown.
 func (p *Process) adopt(start uint64) error {
 	held, err := box.HoldProcess(p.pid, start)
@@ -166,11 +166,11 @@ func (p *Process) adopt(start uint64) error {
 		return nil
 	}
 	defer held.Close()
-	in := p.part.body.(*box.Run)
+	in := p.part.body.(*box.RunCgroup)
 	if err := p.part.hold(in, p.pid); err != nil {
 		return err
 	}
-	if err := in.Name(p.part.first); err != nil && !in.Removed() { // a former version may not have done so
+	if err := in.Name(p.part.first); err != nil && !in.Removed() { // a previous version may not have done so
 		// P2: a later supervisor would not find the program outside its cgroup. The kill costs its own service, and nothing else.
 		p.tree.guard.cfg.Logger.Error("killing a program that a later supervisor could not find", "tree", p.tree.id.Name, "pid", p.pid, "error", err)
 		_ = p.part.body.Strike() // the goroutine that ends it strikes again
@@ -204,8 +204,8 @@ func (c carriedStub) adopt(id box.TreeID) (*stub, error) {
 	}
 	s := &stub{pid: c.Pid, start: c.Start, link: wire.Link{File: Kept(c.Socket, "ours")}, body: &box.InitBody{Pidfd: held}}
 	if id.Kind == box.KindWalk {
-		s.witness = Kept(c.Witness, "witness")
-		s.body = &box.WalkBody{Pid: c.Pid, Pidfd: held, Witness: s.witness}
+		s.deadSignal = Kept(c.DeadSignal, "dead signal")
+		s.body = &box.WalkBody{Pid: c.Pid, Pidfd: held, DeadSignal: s.deadSignal}
 	}
 	if s.process, err = os.FindProcess(c.Pid); err != nil {
 		return nil, errors.Join(err, held.Close())
@@ -215,7 +215,7 @@ func (c carriedStub) adopt(id box.TreeID) (*stub, error) {
 
 // Adopted finds a tree that was taken over.
 func (g *Guard) Adopted(id box.TreeID) (*Tree, bool) {
-	defer g.guardians.look()()
+	defer g.guardians.lockToRead()()
 	for _, e := range g.guardians.pair.Ledger.Epochs() {
 		for _, t := range treesOf(e) {
 			if t.id == id {

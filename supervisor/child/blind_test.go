@@ -14,8 +14,8 @@ func TestAGuardianThatCannotKnowATreeIsNotSeated(t *testing.T) {
 	g := guarded(t, box.KindCgroup)
 	tree := planted(t, g)
 	g.guardians.mu.Lock()
-	path := tree.leaf.Path
-	tree.leaf.Path = filepath.Join(t.TempDir(), "hidden")
+	path := tree.cgroup.Path
+	tree.cgroup.Path = filepath.Join(t.TempDir(), "hidden")
 	kill9(g.guardians.at[0].pid)
 	g.guardians.mu.Unlock()
 	select {
@@ -27,7 +27,7 @@ func TestAGuardianThatCannotKnowATreeIsNotSeated(t *testing.T) {
 		t.Error(err)
 	}
 	g.guardians.mu.Lock()
-	tree.leaf.Path = path
+	tree.cgroup.Path = path
 	g.guardians.mu.Unlock()
 	if err := tree.End(t.Context()); err != nil {
 		t.Error(err)

@@ -33,7 +33,7 @@ func gone(t *testing.T, tree *Tree, pid int) {
 	if len(tree.parts) > 0 {
 		t.Errorf("%d parts are left", len(tree.parts))
 	}
-	if entries, err := os.ReadDir(tree.leaf.Path); err == nil {
+	if entries, err := os.ReadDir(tree.cgroup.Path); err == nil {
 		for _, entry := range entries {
 			if entry.IsDir() {
 				t.Errorf("%s is left", entry.Name())

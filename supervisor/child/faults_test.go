@@ -31,7 +31,7 @@ func (p *puppet) diesAndCloses(since time.Duration) {
 	if c.Alive || !c.AllDead || !slices.Equal(c.Releases, []string{"a"}) {
 		p.t.Errorf("the session was closed too early or with the wrong releases: %+v", c)
 	}
-	if _, err := os.Stat(p.leaf); p.container.Kind == box.KindCgroup && err == nil {
+	if _, err := os.Stat(p.cgroup); p.container.Kind == box.KindCgroup && err == nil {
 		p.t.Error("the session was closed before the cgroup was removed")
 	}
 	if took := at - since; took > patience {

@@ -118,7 +118,7 @@ func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 	return g, nil
 }
 
-const parting = 500 * time.Millisecond // for the guardians to end
+const guardiansEnd = 500 * time.Millisecond // is waited for so long
 
 // Run watches the guardians, replaces one that is gone, and starts processes. When ctx ends it kills the remaining trees,
 // lets the guardians go, and returns.
@@ -128,7 +128,7 @@ func (g *Guard) Run(ctx context.Context) error {
 	tasks.Go(g.spawner.run)
 	tasks.Go(g.watchdog.disarmWhenIdle)
 	tasks.Go(g.leftovers.KeepSweeping)
-	return g.guardians.keep(ctx, func() error { return g.stop(context.WithoutCancel(ctx)) })
+	return g.guardians.serve(ctx, func() error { return g.stop(context.WithoutCancel(ctx)) })
 }
 
 // stop is the end of Run. Guardians that lose the supervisor kill its leftover processes, so they go last.
@@ -145,15 +145,15 @@ func (g *Guard) stop(ctx context.Context) error {
 	go func() { g.guardians.tasks.Wait(); close(gone) }()
 	select {
 	case <-gone:
-	case <-time.After(parting):
-		// A guardian may still try to close a former session, at servers that do not answer. It needs no supervisor for that.
+	case <-time.After(guardiansEnd):
+		// A guardian may still try to close a previous session, at servers that do not answer. It needs no supervisor for that.
 	}
 	return nil
 }
 
 // Pid is the process id of a guardian, 0 if there is none at the moment.
 func (g *Guard) Pid() int {
-	defer g.guardians.look()()
+	defer g.guardians.lockToRead()()
 	for _, s := range g.guardians.at {
 		if s != nil {
 			return s.pid
@@ -169,10 +169,10 @@ func (g *Guard) Lend(listener *os.File, note []byte) error {
 		return errors.Join(fmt.Errorf("share a listener: %w", wire.ErrPacketTooLarge), listener.Close())
 	}
 	defer g.guardians.lock()()
-	_, former := g.guardians.pair.Ledger.Shared()
+	_, previous := g.guardians.pair.Ledger.Shared()
 	g.guardians.pair.Ledger.Share(slices.Clone(note), listener)
-	if former != nil {
-		return former.(*os.File).Close() // an unsent one need not be sent
+	if previous != nil {
+		return previous.(*os.File).Close() // an unsent one need not be sent
 	}
 	return nil
 }
@@ -251,13 +251,13 @@ func (g *Guard) Finish(number uint64) error {
 // Over is closed when the epoch is over, for any cause; Cause then says why: ErrLeaseEnded, ErrGuardiansLost or
 // ErrStopped. Its trees are being killed, but the caller still has to end them.
 func (g *Guard) Over(number uint64) <-chan struct{} {
-	defer g.guardians.look()()
+	defer g.guardians.lockToRead()()
 	return g.guardians.pair.Ledger.Over(number)
 }
 
 // Cause says why the epoch is over; nil while it is not.
 func (g *Guard) Cause(number uint64) error {
-	defer g.guardians.look()()
+	defer g.guardians.lockToRead()()
 	return g.guardians.pair.Ledger.Cause(number)
 }
 
@@ -269,8 +269,8 @@ func treesOf(e *guard.Epoch) (all []*Tree) {
 	return all
 }
 
-// identify gathers the identity of a tree, whose cgroup is leaf; nil: it has none.
-func (g *Guard) identify(name string, leaf *box.Leaf) (box.TreeID, error) {
+// identify gathers the identity of a tree, whose cgroup is given; nil: it has none.
+func (g *Guard) identify(name string, cgroup *box.TreeCgroup) (box.TreeID, error) {
 	host, err := box.Identity()
 	if err != nil {
 		return box.TreeID{}, err
@@ -283,7 +283,7 @@ func (g *Guard) identify(name string, leaf *box.Leaf) (box.TreeID, error) {
 		Kind: g.cfg.Container.Kind, Name: name, Boot: host.Boot, PidNS: host.PidNS,
 		Pid: own.Pid, StartTime: own.Start,
 	}
-	if leaf == nil {
+	if cgroup == nil {
 		var random [5]byte
 		_, _ = rand.Read(random[:])
 		id.Mark = box.StubMark + hex.EncodeToString(random[:])
@@ -291,8 +291,8 @@ func (g *Guard) identify(name string, leaf *box.Leaf) (box.TreeID, error) {
 		id.UserNS, err = box.UserNS()
 		return id, err
 	}
-	id.Path = leaf.Path
-	id.Inode, err = box.InodeOf(filepath.Dir(leaf.Path))
+	id.Path = cgroup.Path
+	id.Inode, err = box.InodeOf(filepath.Dir(cgroup.Path))
 	return id, err
 }
 
@@ -311,7 +311,7 @@ func (g *Guard) Maker() (box.Maker, error) {
 	return m, err
 }
 
-// Leftover ends the processes of a service that former supervisors have left on this machine, and those of the tree with that
+// Leftover ends the processes of a service that previous supervisors have left on this machine, and those of the tree with that
 // identity, if it is theirs. It returns a process that it could not prove dead before ctx ended; nil: none is left.
 func (g *Guard) Leftover(ctx context.Context, service string, id box.TreeID) *box.Leftover {
 	return g.leftovers.End(ctx, service, id)

@@ -80,9 +80,9 @@ func (g *guardians) startGuardian(ctx context.Context, index int) (*guardianProc
 // answer waits for the first answer.
 func (s *guardianProcess) answer(ctx context.Context) error {
 	ended := make(chan error, 1)
-	heed := context.AfterFunc(ctx, func() { ended <- s.link.File.SetReadDeadline(time.Now()) })
+	stop := context.AfterFunc(ctx, func() { ended <- s.link.File.SetReadDeadline(time.Now()) })
 	err := s.await(time.Time{}, 1, func(m *guard.Message) { s.speaks = m.Speaks })
-	if heed() {
+	if stop() {
 		return err
 	}
 	return errors.Join(context.Cause(ctx), <-ended)
@@ -157,7 +157,7 @@ func (g *guardians) push(at int, s *guardianProcess, m *guard.Message) bool {
 		if !told && wire.Now()-began > stuck {
 			tell(true)
 		}
-		box.Rest(-1, 0, time.Millisecond)
+		box.Sleep(-1, 0, time.Millisecond)
 	}
 	if told {
 		tell(false)

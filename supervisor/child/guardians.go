@@ -25,10 +25,10 @@ type guardians struct {
 	bell    chan struct{} // capacity 1: something is due sooner
 	window  chan struct{} // holds one for each question of ask that is open
 
-	mu       sync.Mutex // guards the fields below; only lock and look take it
+	mu       sync.Mutex // guards the fields below; only lock and lockToRead take it
 	pair     *guard.Pair
 	at       [2]*guardianProcess
-	gone     [2]*guardianProcess // the former ones
+	gone     [2]*guardianProcess // the previous ones
 	due      time.Duration
 	later    []func() // orders to kill, for the end of a change
 	ordering bool     // a goroutine gives these orders; only one does at a time
@@ -50,8 +50,8 @@ func newGuardians(cfg GuardConfig) *guardians {
 	return g
 }
 
-// keep does the due work, and ends with stop, which it begins when ctx ends.
-func (g *guardians) keep(ctx context.Context, stop func() error) error {
+// serve does the due work, and ends with stop, which it begins when ctx ends.
+func (g *guardians) serve(ctx context.Context, stop func() error) error {
 	for i, s := range g.at {
 		g.attend(i, s)
 	}
@@ -134,14 +134,14 @@ func (g *guardians) heard(at int, s *guardianProcess, m *guard.Message) {
 	unlock()
 	switch {
 	case m.Op == guard.OpEnded && len(killed) > 0:
-		g.words.say(g.log.Warn, "a guardian ended the lease and killed the programs", "guardian", at+1, "epoch", m.Epoch, "reason", m.Why,
+		g.words.add(g.log.Warn, "a guardian ended the lease and killed the programs", "guardian", at+1, "epoch", m.Epoch, "reason", m.Why,
 			"killed", strings.Join(killed, ", "))
 	case m.Op == guard.OpEnded:
-		g.words.say(g.log.Warn, "a guardian ended the lease", "guardian", at+1, "epoch", m.Epoch, "reason", m.Why)
+		g.words.add(g.log.Warn, "a guardian ended the lease", "guardian", at+1, "epoch", m.Epoch, "reason", m.Why)
 	case m.Op == guard.OpCloser && m.OK:
-		g.words.say(g.log.Warn, "a guardian closed the previous session", "guardian", at+1, "epoch", m.Epoch)
+		g.words.add(g.log.Warn, "a guardian closed the previous session", "guardian", at+1, "epoch", m.Epoch)
 	case m.Op == guard.OpCloser:
-		g.words.say(g.log.Warn, "a guardian could not close the previous session", "guardian", at+1, "epoch", m.Epoch, "error", m.Why)
+		g.words.add(g.log.Warn, "a guardian could not close the previous session", "guardian", at+1, "epoch", m.Epoch, "error", m.Why)
 	}
 }
 
@@ -179,7 +179,7 @@ func (g *guardians) ask(ctx context.Context, tell func() (seq uint64, err error)
 // answered waits until both guardians have answered. A guardian that takes too long is replaced.
 func (g *guardians) answered(ctx context.Context, seq uint64) error {
 	for {
-		end := g.look()
+		end := g.lockToRead()
 		done, err := g.pair.Questions.Answered(seq)
 		over := g.pair.Questions.Over(seq)
 		end()
@@ -201,7 +201,7 @@ func (g *guardians) answered(ctx context.Context, seq uint64) error {
 
 // forget drops a question whose answer nobody waits for any more.
 func (g *guardians) forget(seq uint64) {
-	defer g.look()()
+	defer g.lockToRead()()
 	g.pair.Questions.Forget(seq)
 }
 
@@ -254,8 +254,8 @@ type line struct {
 
 func newWords() words { return make(words, 64) }
 
-// say queues a line. A log that is too many lines behind misses some.
-func (w words) say(log func(text string, pairs ...any), text string, pairs ...any) {
+// add queues a line. A log that is too many lines behind misses some.
+func (w words) add(log func(text string, pairs ...any), text string, pairs ...any) {
 	select {
 	case w <- line{log, text, pairs}:
 	default:
@@ -287,7 +287,7 @@ const renewLimit = 10 * time.Second
 
 var errNotRenewed = errors.New("guardians of an older version were not replaced in time")
 
-// renew replaces guardians that do not speak a version, one after the other: those of a former image of this process may be older.
+// renew replaces guardians that do not speak a version, one after the other: those of a previous image of this process may be older.
 func (g *guardians) renew(ctx context.Context, version int) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, renewLimit, errNotRenewed)
 	defer cancel()

@@ -73,10 +73,10 @@ type carriedPart struct {
 }
 
 type carriedStub struct {
-	Pid     int    `json:"pid"`
-	Start   uint64 `json:"start"`
-	Socket  int    `json:"socket"`
-	Witness int    `json:"witness,omitempty"`
+	Pid        int    `json:"pid"`
+	Start      uint64 `json:"start"`
+	Socket     int    `json:"socket"`
+	DeadSignal int    `json:"witness,omitempty"`
 }
 
 type carriedListener struct {
@@ -146,8 +146,8 @@ func (h *handing) close() {
 	}
 }
 
-// keep is Keep, as long as h holds.
-func (h *handing) keep(f *os.File) (int, error) {
+// duplicate is Keep, as long as h holds.
+func (h *handing) duplicate(f *os.File) (int, error) {
 	kept, err := Keep(f)
 	if err == nil {
 		h.fds = append(h.fds, kept)
@@ -165,7 +165,7 @@ func Keep(f *os.File) (kept int, err error) {
 	return kept, err
 }
 
-// Kept is a file that the former image has kept. Its descriptor closes on the next exec.
+// Kept is a file that the previous image has kept. Its descriptor closes on the next exec.
 func Kept(fd int, name string) *os.File {
 	unix.CloseOnExec(fd)
 	return os.NewFile(uintptr(fd), name)
@@ -195,14 +195,14 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 		c.Epoch.Trees = append(c.Epoch.Trees, tree)
 	}
 	if l.Listener != nil {
-		fd, err := h.keep(l.Listener.(*os.File))
+		fd, err := h.duplicate(l.Listener.(*os.File))
 		if err != nil {
 			return nil, err
 		}
 		c.Listener = &carriedListener{fd, l.Note}
 	}
 	if d := g.watchdog.device; d != nil {
-		fd, err := h.keep(d.File)
+		fd, err := h.duplicate(d.File)
 		if err != nil {
 			return nil, err
 		}
@@ -223,7 +223,7 @@ func (s *guardianProcess) carry(h *handing, acked uint64) (carriedGuardian, erro
 	if err != nil {
 		return carriedGuardian{}, err
 	}
-	fd, err := h.keep(s.link.File)
+	fd, err := h.duplicate(s.link.File)
 	return carriedGuardian{Pid: s.pid, Start: own.Start, Socket: fd, Acked: acked, Speaks: s.speaks}, err
 }
 
@@ -232,7 +232,7 @@ func (t *Tree) carry(h *handing, l guard.LegacyTree) (carriedTree, error) {
 	t.mu.Lock()
 	h.unlock = append(h.unlock, t.mu.Unlock)
 	c := carriedTree{Number: l.Number, ID: t.id, Release: l.Plant.Release, Runs: t.runs, Armed: l.Armed, After: l.After, Effects: l.Effects}
-	c.Removed = t.leaf != nil && t.leaf.Removed()
+	c.Removed = t.cgroup != nil && t.cgroup.Removed()
 	for _, p := range t.parts {
 		part, err := p.carry(h)
 		if errors.Is(err, os.ErrClosed) { // its stub has ended, and was reaped
@@ -260,11 +260,11 @@ func (p *part) carry(h *handing) (c carriedPart, err error) {
 			return c, err
 		}
 		c.Stub = &carriedStub{Pid: s.pid, Start: s.start}
-		if c.Stub.Socket, err = h.keep(s.link.File); err != nil {
+		if c.Stub.Socket, err = h.duplicate(s.link.File); err != nil {
 			return c, err
 		}
-		if s.witness != nil {
-			if c.Stub.Witness, err = h.keep(s.witness); err != nil {
+		if s.deadSignal != nil {
+			if c.Stub.DeadSignal, err = h.duplicate(s.deadSignal); err != nil {
 				return c, err
 			}
 		}

@@ -21,7 +21,7 @@ import (
 
 // clearAway removes a cgroup and what is inside it.
 func clearAway(path string) {
-	l, err := box.OpenLeaf(path, 0)
+	l, err := box.OpenTreeCgroup(path, 0)
 	if err != nil {
 		return // it is gone
 	}
@@ -169,7 +169,7 @@ func TestProcessWithoutItsMainThreadIsSweptAway(t *testing.T) {
 // owning runs a script in a tree, with $OWN for its cgroup.
 func owning(t *testing.T, tree *Tree, script string) (*Process, *os.File) {
 	t.Helper()
-	p, r := started(t, tree, "OWN=$(echo "+tree.leaf.Path+"/run-"+itoa(tree.runs+1)+"); "+script)
+	p, r := started(t, tree, "OWN=$(echo "+tree.cgroup.Path+"/run-"+itoa(tree.runs+1)+"); "+script)
 	return p, r
 }
 
@@ -205,13 +205,13 @@ func TestWhateverAProgramMakesOfItsCgroupIsEnded(t *testing.T) {
 				t.Fatal(err)
 			}
 			deadNow(t, r)
-			if left, err := filepath.Glob(filepath.Join(tree.leaf.Path, "run-*")); err != nil || len(left) > 0 {
+			if left, err := filepath.Glob(filepath.Join(tree.cgroup.Path, "run-*")); err != nil || len(left) > 0 {
 				t.Errorf("%v, %v", left, err)
 			}
 			if err := tree.End(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := os.Stat(tree.leaf.Path); !errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Stat(tree.cgroup.Path); !errors.Is(err, os.ErrNotExist) {
 				t.Error(err)
 			}
 		})

@@ -352,7 +352,7 @@ func TestAProgramThatHasLeftAndCannotBeKilledIsNamed(t *testing.T) {
 			if alive == nil || alive.Pid != p.Pid() || alive.Tracer != tracer || !strings.HasPrefix(alive.State, "t") {
 				t.Errorf("%v, but it is pid %d, traced by %d", err, p.Pid(), tracer)
 			}
-			l := (box.Orphan{Path: tree.leaf.Path}).Leftover() // as a later supervisor finds it
+			l := (box.Orphan{Path: tree.cgroup.Path}).Leftover() // as a later supervisor finds it
 			if !gone && (l.Pid != p.Pid() || l.Tracer != tracer) {
 				t.Errorf("%v, but it is pid %d, traced by %d", l, p.Pid(), tracer)
 			}

@@ -216,7 +216,7 @@ func ownBase(t *testing.T, base string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		l, err := box.OpenLeaf(own, 0)
+		l, err := box.OpenTreeCgroup(own, 0)
 		if err != nil {
 			return // nothing was left of it
 		}

@@ -17,7 +17,7 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// part is one start's share of a tree, which dies if only that start is killed: a cgroup inside the leaf, or a stub with all
+// part is one start's share of a tree, which dies if only that start is killed: a cgroup inside the tree's, or a stub with all
 // processes below it.
 type part struct {
 	tree *Tree
@@ -96,7 +96,7 @@ func (p *part) giveUp(ctx context.Context) error {
 }
 
 // hold makes a process the first one of the run.
-func (p *part) hold(in *box.Run, pid int) error {
+func (p *part) hold(in *box.RunCgroup, pid int) error {
 	s, err := box.StatOf(pid)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (p *part) hold(in *box.Run, pid int) error {
 	}
 	p.tree.mu.Lock()
 	defer p.tree.mu.Unlock()
-	p.body, p.first = &box.Began{Run: in, First: one}, one
+	p.body, p.first = &box.Began{RunCgroup: in, First: one}, one
 	return nil
 }
 
@@ -144,7 +144,7 @@ func (p *part) shed() {
 
 // join tells both guardians about it: about its stub, or its first process, which might leave the cgroup. The caller holds guardians.mu.
 func (p *part) join() (seq uint64, err error) {
-	return p.tree.entry.Join(wire.Now(), *p.ref(), p.witness())
+	return p.tree.entry.Join(wire.Now(), *p.ref(), p.deadSignal())
 }
 
 // enlist returns when both guardians hold its first process.
@@ -156,12 +156,12 @@ func (p *part) enlist(ctx context.Context) error {
 	})
 }
 
-// witness is the descriptor that a guardian needs to hold the part, besides its name.
-func (p *part) witness() any {
-	if p.stub == nil || p.stub.witness == nil {
+// deadSignal is the descriptor that a guardian needs to hold the part, besides its name.
+func (p *part) deadSignal() any {
+	if p.stub == nil || p.stub.deadSignal == nil {
 		return nil
 	}
-	return p.stub.witness
+	return p.stub.deadSignal
 }
 
 // ref names it to the guardians; nil: it has no process yet.
@@ -217,7 +217,7 @@ func (p *Process) Astray() (cgroup string) {
 
 // alive holds the parts of a tree that may live.
 type alive struct {
-	leaf *box.Leaf // its cgroup, which contains the parts; nil: its containment is of another kind
+	cgroup *box.TreeCgroup // its cgroup, which contains the parts; nil: its containment is of another kind
 
 	mu     sync.Mutex // guards the fields below
 	closed bool       // proved dead, and its container removed
@@ -304,8 +304,8 @@ func (t *alive) strike() {
 			_ = p.first.Order()
 		}
 	}
-	if t.leaf != nil {
-		_ = t.leaf.Order() // the goroutine that ends the tree strikes again, and looks
+	if t.cgroup != nil {
+		_ = t.cgroup.Order() // the goroutine that ends the tree strikes again, and looks
 	}
 	for _, p := range t.parts {
 		_ = p.body.Order()
@@ -326,7 +326,7 @@ func (t *alive) Owns(pid int) bool {
 		}
 	}
 	t.mu.Unlock()
-	if t.leaf != nil {
+	if t.cgroup != nil {
 		raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
 		return err == nil && box.InRun(string(raw), runs)
 	}

@@ -320,8 +320,8 @@ func TestStartsLeakNothing(t *testing.T) {
 			t.Errorf("descriptors %d -> %d, of the guardians %d -> %d, goroutines %d -> %d, parts %d",
 				fds, fds2, guardianFDs, guardianFDs2, goroutines, goroutines2, len(tree.parts))
 		}
-		if tree.leaf != nil {
-			runs, err := filepath.Glob(filepath.Join(tree.leaf.Path, "run-*"))
+		if tree.cgroup != nil {
+			runs, err := filepath.Glob(filepath.Join(tree.cgroup.Path, "run-*"))
 			if err != nil || len(runs) > 0 {
 				t.Errorf("cgroups are left: %v %v", runs, err)
 			}

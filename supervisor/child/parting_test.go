@@ -101,7 +101,7 @@ type watchedBody struct {
 }
 
 func (b *watchedBody) Order() error {
-	box.Rest(int(b.by.pidfd.Fd()), unix.POLLIN, 100*time.Millisecond) // a kill is not seen at once
+	box.Sleep(int(b.by.pidfd.Fd()), unix.POLLIN, 100*time.Millisecond) // a kill is not seen at once
 	b.ordered, b.unseen = true, b.by.gone()
 	return nil
 }
@@ -140,7 +140,7 @@ func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 	if !b.ordered || b.unseen {
 		t.Errorf("ordered %v, and nobody watched over it: %v", b.ordered, b.unseen)
 	}
-	if box.Rest(int(held.Fd()), unix.POLLIN, patience); !s.gone() {
+	if box.Sleep(int(held.Fd()), unix.POLLIN, patience); !s.gone() {
 		t.Error("the guardian lives")
 	}
 }

@@ -135,7 +135,7 @@ func probeCgroup(ctx context.Context, c box.Container) (err error) {
 	if err := os.MkdirAll(c.Base, 0o755); err != nil {
 		return err
 	}
-	l, err := box.MakeLeaf(c.Base, "probe", "")
+	l, err := box.MakeTreeCgroup(c.Base, "probe", "")
 	if err != nil {
 		return err
 	}

@@ -32,13 +32,13 @@ type ExitStatus struct {
 
 // Process is a started program with all that it forks: one of those in its tree.
 type Process struct {
-	tree   *Tree
-	part   *part
-	pid    int
-	done   chan struct{}
-	status ExitStatus // written before done is closed
-	signal func(syscall.Signal) error
-	rest   askedRest
+	tree      *Tree
+	part      *part
+	pid       int
+	done      chan struct{}
+	status    ExitStatus // written before done is closed
+	signal    func(syscall.Signal) error
+	leftovers askedLeftovers
 }
 
 // Pid is the process id in this process's PID namespace.
@@ -87,8 +87,8 @@ func (t *Tree) Start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, err
 	}
 	defer started()
-	if t.leaf != nil {
-		return one.inLeaf(ctx)
+	if t.cgroup != nil {
+		return one.inCgroup(ctx)
 	}
 	return one.inStub(ctx)
 }

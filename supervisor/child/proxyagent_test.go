@@ -70,7 +70,7 @@ func TestGuardiansAnswerAtALentListener(t *testing.T) {
 				_ = conn.SetDeadline(time.Now().Add(3 * 100 * time.Millisecond))
 				_, _ = fmt.Fprintln(conn, id.Mark)
 				if n, _ := conn.Read(make([]byte, 1)); n > 0 {
-					t.Error("the former listener is still answered at")
+					t.Error("the previous listener is still answered at")
 				}
 				conn.Close()
 			}

@@ -33,7 +33,7 @@ type puppet struct {
 	log       *os.File // what the closers say
 	logLines  *bufio.Reader
 	dir       string
-	leaf      string // cgroup: of the last tree
+	cgroup    string // cgroup: of the last tree
 	seen      []int  // guardians
 }
 
@@ -150,7 +150,7 @@ func (p *puppet) raise(lease time.Duration, script string) (pid int, deadline ti
 	p.t.Helper()
 	p.do(command{Do: "begin", Epoch: 1})
 	p.do(command{Do: "extend", Epoch: 1, In: time.Hour})
-	p.leaf = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
+	p.cgroup = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
 	pid = p.do(command{Do: "start", Name: "a", Script: script}).Pid
 	p.ready()
 	return pid, p.do(command{Do: "shorten", Epoch: 1, In: lease}).At
@@ -246,7 +246,7 @@ func puppetMain() int {
 	thread := make(chan func())
 	cfg := GuardConfig{Container: c, Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Level: level}), Thread: thread}
 	trees, last := map[string]*Tree{}, map[string]*Process{}
-	left, err := Legacy()
+	left, err := HandedOver()
 	if err != nil {
 		return 7
 	}

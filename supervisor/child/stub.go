@@ -24,12 +24,12 @@ import (
 // subreaper of a walked tree. A cgroup that was removed refuses a late fork; here the stub is forked early instead, and
 // waits at a gate until both guardians hold it: a guardian that ends the lease kills it there.
 type stub struct {
-	pid     int
-	start   uint64
-	process *os.Process
-	link    wire.Link
-	witness *os.File // walk only
-	body    box.Body
+	pid        int
+	start      uint64
+	process    *os.Process
+	link       wire.Link
+	deadSignal *os.File // walk only
+	body       box.Body
 
 	reading sync.Mutex // held from the reading of a message until it has been acted upon
 	reaping sync.Mutex // held while it is reaped
@@ -50,10 +50,10 @@ func newStub(c box.Container, exe, args0, mark, by string, spec Spec) (*stub, er
 	s := &stub{link: wire.Link{File: ours}}
 	files := []*os.File{stdin, spec.stdout(), spec.stderr(), theirs}
 	if c.Kind == box.KindWalk {
-		if s.witness, err = box.NewWitness(); err != nil {
+		if s.deadSignal, err = box.NewDeadSignal(); err != nil {
 			return nil, errors.Join(err, ours.Close())
 		}
-		files = append(files, s.witness)
+		files = append(files, s.deadSignal)
 	}
 	pidfd := -1
 	attr := &os.ProcAttr{Dir: "/", Env: append(runas.Environ(), "GOMAXPROCS=1"), Files: files, Sys: stubAttr(c)}
@@ -73,7 +73,7 @@ func newStub(c box.Container, exe, args0, mark, by string, spec Spec) (*stub, er
 	}
 	s.start = own.Start
 	if c.Kind == box.KindWalk {
-		s.body = &box.WalkBody{Pid: s.pid, Pidfd: held, Witness: s.witness}
+		s.body = &box.WalkBody{Pid: s.pid, Pidfd: held, DeadSignal: s.deadSignal}
 	}
 	return s, nil
 }
@@ -120,8 +120,8 @@ func (s *stub) discard() {
 	switch {
 	case s.body != nil:
 		s.body.Close()
-	case s.witness != nil:
-		_ = s.witness.Close()
+	case s.deadSignal != nil:
+		_ = s.deadSignal.Close()
 	}
 }
 

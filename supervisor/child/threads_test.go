@@ -88,11 +88,11 @@ func TestRestEndsWithTheEventOrWithItsTime(t *testing.T) {
 	}
 	defer r.Close()
 	began := time.Now()
-	box.Rest(int(r.Fd()), 1, time.Millisecond)
+	box.Sleep(int(r.Fd()), 1, time.Millisecond)
 	if took := time.Since(began); took < time.Millisecond {
 		t.Errorf("without an event it ended after %v", took)
 	}
 	_ = w.Close()
-	box.Rest(int(r.Fd()), 1, time.Hour)
-	box.Rest(int(r.Fd()), 1, time.Hour) // again: nothing of the first is left
+	box.Sleep(int(r.Fd()), 1, time.Hour)
+	box.Sleep(int(r.Fd()), 1, time.Hour) // again: nothing of the first is left
 }

@@ -41,7 +41,7 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 	if g.cfg.Container.Kind == box.KindCgroup {
 		service, _, _ := strings.Cut(name, "/")
 		err := box.Making.Do(func() (err error) {
-			t.leaf, err = box.MakeLeaf(g.cfg.Container.Base, g.cfg.Name+"."+strings.ReplaceAll(name, "/", "."), box.TagOf(g.cfg.Root, service))
+			t.cgroup, err = box.MakeTreeCgroup(g.cfg.Container.Base, g.cfg.Name+"."+strings.ReplaceAll(name, "/", "."), box.TagOf(g.cfg.Root, service))
 			return err
 		})
 		if err != nil {
@@ -49,7 +49,7 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 		}
 	}
 	err := box.Making.Do(func() (err error) {
-		t.id, err = g.identify(name, t.leaf)
+		t.id, err = g.identify(name, t.cgroup)
 		return err
 	})
 	if err != nil {
@@ -70,21 +70,21 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 
 // discard removes the container of a tree that no guardian knows yet.
 func (t *Tree) discard() error {
-	if t.leaf == nil {
+	if t.cgroup == nil {
 		return nil
 	}
-	err := t.leaf.Remove()
-	t.leaf.Close()
+	err := t.cgroup.Remove()
+	t.cgroup.Close()
 	return err
 }
 
 // plant describes the tree to its guardians.
 func (t *Tree) plant(release []byte) guard.Plant {
 	return guard.Plant{Release: release, Mark: t.id.Mark, Name: t.id.Name, Of: t, Ref: func() *guard.Ref {
-		if t.leaf == nil || t.leaf.Removed() { // P3: otherwise a new guardian would not even hold processes that have left it
+		if t.cgroup == nil || t.cgroup.Removed() { // P3: otherwise a new guardian would not even hold processes that have left it
 			return nil
 		}
-		return &guard.Ref{Kind: box.KindCgroup, Path: t.leaf.Path}
+		return &guard.Ref{Kind: box.KindCgroup, Path: t.cgroup.Path}
 	}}
 }
 
@@ -144,8 +144,8 @@ func (t killHands) Parts() (parts []guard.Part, container guard.Awaited, release
 	for _, p := range all {
 		parts = append(parts, guard.Part{Awaited: box.Awaited{Body: p.body}, Once: p.stub == nil})
 	}
-	if t.leaf != nil {
-		container = box.Awaited{Body: t.leaf}
+	if t.cgroup != nil {
+		container = box.Awaited{Body: t.cgroup}
 	}
 	return parts, container, func() { t.looked(all) }
 }
@@ -164,8 +164,8 @@ func (t killHands) Dead(end bool) (err error) {
 		err = errors.Join(err, p.body.Remove())
 		p.shed()
 	}
-	if end && t.leaf != nil {
-		t.leaf.Close()
+	if end && t.cgroup != nil {
+		t.cgroup.Close()
 	}
 	return err
 }

@@ -96,7 +96,7 @@ func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
 
 // WatchdogArmed reports whether a device resets this machine unless it is fed.
 func (g *Guard) WatchdogArmed() bool {
-	defer g.guardians.look()()
+	defer g.guardians.lockToRead()()
 	return g.watchdog.device != nil
 }
 
@@ -135,13 +135,13 @@ func (w *watchdog) share(ctx context.Context, d *device.Device) error {
 	seq := w.guardians.pair.Ledger.Feed(wire.Now(), d.Timeout, d.File)
 	unlock()
 	if d.Permanent {
-		w.guardians.words.say(w.guardians.log.Warn, "the watchdog cannot be disarmed any more (nowayout): it resets the machine some time after this supervisor stops")
+		w.guardians.words.add(w.guardians.log.Warn, "the watchdog cannot be disarmed any more (nowayout): it resets the machine some time after this supervisor stops")
 	}
 	if err := w.guardians.answered(ctx, seq); err != nil {
 		w.mayDisarm()
 		return err
 	}
-	w.guardians.words.say(w.guardians.log.Info, "watchdog armed", "timeout", d.Timeout)
+	w.guardians.words.add(w.guardians.log.Info, "watchdog armed", "timeout", d.Timeout)
 	return nil
 }
 
@@ -191,10 +191,10 @@ func (w *watchdog) disarm(ctx context.Context, leaving bool) {
 	began := time.Now()
 	err = errors.Join(w.guardians.answered(ctx, seq), d.Close())
 	if err != nil {
-		w.guardians.words.say(w.guardians.log.Error, "the watchdog may not be disarmed", "error", err)
+		w.guardians.words.add(w.guardians.log.Error, "the watchdog may not be disarmed", "error", err)
 		return
 	}
-	w.guardians.words.say(w.guardians.log.Info, "watchdog disarmed", "took", time.Since(began).Round(time.Millisecond))
+	w.guardians.words.add(w.guardians.log.Info, "watchdog disarmed", "took", time.Since(began).Round(time.Millisecond))
 }
 
 // openDevice opens the watchdog, unless it may be counting for a leftover.
@@ -240,7 +240,7 @@ func (w *watchdog) refit(ctx context.Context, number uint64, deadline time.Durat
 		if err := w.retime(w.device, to.Timeout); err != nil {
 			return err
 		}
-		w.guardians.words.say(w.guardians.log.Info, "watchdog set to a shorter timeout", "timeout", w.device.Timeout)
+		w.guardians.words.add(w.guardians.log.Info, "watchdog set to a shorter timeout", "timeout", w.device.Timeout)
 		w.guardians.pair.Ledger.Retime(w.device.Timeout)
 		return nil
 	}()
@@ -261,6 +261,6 @@ func (w *watchdog) refit(ctx context.Context, number uint64, deadline time.Durat
 
 // timeout is the armed watchdog's timeout, which may become shorter; 0: there is none.
 func (w *watchdog) timeout() time.Duration {
-	defer w.guardians.look()()
+	defer w.guardians.lockToRead()()
 	return w.guardians.pair.Ledger.Fed()
 }

@@ -188,7 +188,7 @@ func (p *puppet) armed(lease time.Duration) (d *fakeWatchdog, deadline time.Dura
 	d = newFakeWatchdog(p.t, p.dir)
 	p.do(command{Do: "begin", Epoch: 1})
 	p.do(command{Do: "extend", Epoch: 1, In: time.Hour})
-	p.leaf = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
+	p.cgroup = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
 	p.do(command{Do: "arm", Name: "a"})
 	p.do(command{Do: "start", Name: "a", Script: stubborn})
 	p.ready()

@@ -108,8 +108,8 @@ func WaitFor(process *os.Process) (*os.ProcessState, error) {
 	return process.Wait()
 }
 
-// Rest waits for events on fd, for so long at most, without a thread. A descriptor below zero is only a wait.
-func Rest(fd int, events int16, patience time.Duration) {
+// Sleep waits for events on fd, for so long at most, without a thread. A descriptor below zero is only a wait.
+func Sleep(fd int, events int16, patience time.Duration) {
 	if patience <= time.Millisecond { // the way through the runtime takes a tenth of a millisecond
 		select {
 		case looking <- struct{}{}:

@@ -26,7 +26,7 @@ func unitOf(t *testing.T) (dir string, in func(dir string, argv ...string) *exec
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if l, err := OpenLeaf(dir, 0); err == nil {
+		if l, err := OpenTreeCgroup(dir, 0); err == nil {
 			_ = KillUntilDead(context.Background(), l, true)
 			l.Close()
 		}
@@ -91,7 +91,7 @@ func TestTreeOfAKilledSupervisorIsSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	in(orphan, "sleep", "1000")
-	mine, err := MakeLeaf(dir, "mine", "")
+	mine, err := MakeTreeCgroup(dir, "mine", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func newClosing(closeSession CloseSession) (*closing, error) {
 func (c *closing) start(o guard.Closing) {
 	go func() {
 		c.results <- guard.Closed{Closing: o, Err: c.try(o)}
-		_ = box.RaiseWitness(c.bell)
+		_ = box.Ring(c.bell)
 	}()
 }
 

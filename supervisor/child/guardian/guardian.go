@@ -151,7 +151,7 @@ func newGuardian(sock int, duties Duties) (*guardian, error) {
 
 func (g *guardian) loop() int {
 	for {
-		g.above.say()
+		g.above.flush()
 		now := g.heard()
 		g.answering.inquire(g.ward)
 		g.alone = g.twin != nil && (g.alone || wire.Readable(int(g.twin.Fd())))

@@ -18,7 +18,7 @@ import (
 func (g *guardian) Open(m *guard.Message) (guard.Body, error) {
 	b, err := openBody(m.Body, wire.FileOf(m))
 	if err == nil {
-		return &heldBody{Body: b, leaf: m.Body.Kind == box.KindCgroup}, nil
+		return &heldBody{Body: b, cgroup: m.Body.Kind == box.KindCgroup}, nil
 	}
 	switch {
 	case m.Seq > 0 && m.Op == guard.OpBody: // it waits at its gate
@@ -53,7 +53,7 @@ func (g *guardian) Take(m *guard.Message) error {
 }
 
 // Tell implements guard.Hands. Messages that a full socket does not take follow later.
-func (g *guardian) Tell(m *guard.Message) { g.above.tell(m) }
+func (g *guardian) Tell(m *guard.Message) { g.above.send(m) }
 
 // Close implements guard.Hands.
 func (g *guardian) Close(c guard.Closing) { g.closing.start(c) }
@@ -98,18 +98,18 @@ func dupOf(file *os.File) (fd int, err error) {
 // heldBody is a body that a guardian holds.
 type heldBody struct {
 	box.Body
-	leaf bool // a cgroup, which holds the others of its tree
+	cgroup bool // a cgroup, which holds the others of its tree
 }
 
 // Order implements guard.Body.
 func (p *heldBody) Order() { _ = p.Body.Order() }
 
 // Waits implements guard.Body: an order to a cgroup may wait for the kernel's lock.
-func (p *heldBody) Waits() bool { return p.leaf }
+func (p *heldBody) Waits() bool { return p.cgroup }
 
 // Look implements guard.Body.
 func (p *heldBody) Look(rest bool) guard.Sight {
-	remove := rest || !p.leaf
+	remove := rest || !p.cgroup
 	dead, err := guard.KillOnce(p.Body, remove)
 	if dead && remove {
 		return guard.Sight{Dead: true}
@@ -127,9 +127,9 @@ func (p *heldBody) Close() { p.Body.Close() }
 var errGone = errors.New("it is gone")
 
 // openBody opens a body that another process named.
-func openBody(ref *guard.Ref, witness *os.File) (box.Body, error) {
+func openBody(ref *guard.Ref, deadSignal *os.File) (box.Body, error) {
 	if ref.Kind == box.KindCgroup {
-		return box.OpenLeaf(ref.Path, ref.Inode)
+		return box.OpenTreeCgroup(ref.Path, ref.Inode)
 	}
 	held, err := box.HoldProcess(ref.Pid, ref.Start)
 	if err != nil {
@@ -141,16 +141,16 @@ func openBody(ref *guard.Ref, witness *os.File) (box.Body, error) {
 	if ref.Kind == box.KindPidNS {
 		return &box.InitBody{Pidfd: held}, nil
 	}
-	if witness == nil {
-		return nil, errors.Join(errors.New("stub without a witness"), held.Close())
+	if deadSignal == nil {
+		return nil, errors.Join(errors.New("stub without a dead signal"), held.Close())
 	}
-	return &box.WalkBody{Pid: ref.Pid, Pidfd: held, Witness: witness}, nil
+	return &box.WalkBody{Pid: ref.Pid, Pidfd: held, DeadSignal: deadSignal}, nil
 }
 
 // leftBy is the body of a walked tree whose stub is gone: nil, if the stub has seen the tree dead.
-func leftBy(witness *os.File) (guard.Body, error) {
-	saw, err := wire.Ready(witness)
-	switch err := errors.Join(err, witness.Close()); {
+func leftBy(deadSignal *os.File) (guard.Body, error) {
+	saw, err := wire.Ready(deadSignal)
+	switch err := errors.Join(err, deadSignal.Close()); {
 	case err != nil:
 		return nil, err
 	case saw:

@@ -30,34 +30,34 @@ func TestATreeWhoseCgroupIsGoneIsKnownToANewGuardian(t *testing.T) {
 // A process that is gone by the time a new guardian hears of it is no reason to do without that guardian; but one that ended before it
 // had seen its tree dead proves nothing for ever.
 func TestAProcessThatIsGoneIsKnownToANewGuardian(t *testing.T) {
-	witness := func() *os.File {
-		w, err := box.NewWitness()
+	deadSignal := func() *os.File {
+		w, err := box.NewDeadSignal()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return w
 	}
-	saw := witness()
-	if err := box.RaiseWitness(int(saw.Fd())); err != nil {
+	saw := deadSignal()
+	if err := box.Ring(int(saw.Fd())); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		kind    string
-		witness *os.File
-		seq     uint64
-		refused bool
-		holds   bool
+		kind       string
+		deadSignal *os.File
+		seq        uint64
+		refused    bool
+		holds      bool
 	}{
 		"an init":                                {kind: box.KindPidNS},
 		"an init that is to be let go":           {kind: box.KindPidNS, seq: 1, refused: true},
-		"a stub that saw its tree dead":          {kind: box.KindWalk, witness: saw},
-		"a stub that did not":                    {kind: box.KindWalk, witness: witness(), holds: true},
-		"a stub that is to be let go":            {kind: box.KindWalk, witness: witness(), seq: 1, refused: true},
+		"a stub that saw its tree dead":          {kind: box.KindWalk, deadSignal: saw},
+		"a stub that did not":                    {kind: box.KindWalk, deadSignal: deadSignal(), holds: true},
+		"a stub that is to be let go":            {kind: box.KindWalk, deadSignal: deadSignal(), seq: 1, refused: true},
 		"a stub whose word did not come with it": {kind: box.KindWalk, refused: true},
 	} {
 		m := &guard.Message{Op: guard.OpBody, Seq: c.seq, Body: &guard.Ref{Kind: c.kind, Pid: os.Getpid(), Start: 1}}
-		if c.witness != nil {
-			m.Along = c.witness
+		if c.deadSignal != nil {
+			m.Along = c.deadSignal
 		}
 		b, err := (&guardian{}).Open(m)
 		if (err != nil) != c.refused || (b != nil) != c.holds {

@@ -41,12 +41,12 @@ func (l lastLog) line(d guard.Deeds) string {
 	case d.Closed < d.Sessions:
 		session = "left to expire"
 	}
-	grave := "<4>"
+	priority := "<4>"
 	if facts = append(facts, "session", session); len(d.Alive) > 0 {
-		grave = "<3>"
+		priority = "<3>"
 		log.Error("the supervisor is gone, and its guardian could not kill the programs", append(facts, "alive", strings.Join(d.Alive, ", "))...)
 	} else if len(d.Left) > 0 {
-		grave = "<3>"
+		priority = "<3>"
 		log.Error("the supervisor is gone, and its guardian could not undo what oneshots did", append(facts, "not undone", strings.Join(d.Left, ", "), "error", d.NotUndone)...)
 	} else if len(d.Killed) > 0 {
 		log.Warn("the supervisor died, its guardian killed the programs", facts...)
@@ -54,7 +54,7 @@ func (l lastLog) line(d guard.Deeds) string {
 		log.Warn("the supervisor is gone, its guardian ended the session", facts...)
 	}
 	if text := out.String(); text != "" && l.journal {
-		return grave + text
+		return priority + text
 	}
 	return out.String()
 }

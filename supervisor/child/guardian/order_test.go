@@ -18,7 +18,7 @@ import (
 // However many cgroups a program makes beside its own, as one may that has a part of them delegated: neither to order its death nor to
 // look whether it is dead takes a guardian longer for that.
 func TestAnOrderOfDeathDoesNotGrowWithWhatAProgramMakes(t *testing.T) {
-	l, err := box.MakeLeaf(place(t), "order", "")
+	l, err := box.MakeTreeCgroup(place(t), "order", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func BenchmarkFirstOrderOfDeath(b *testing.B) {
 	base := place(b)
 	var all []*heldBody
 	for range trees {
-		l, err := box.MakeLeaf(base, "bench", "")
+		l, err := box.MakeTreeCgroup(base, "bench", "")
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func BenchmarkFirstOrderOfDeath(b *testing.B) {
 		if err := in.Name(one); err != nil {
 			b.Fatal(err)
 		}
-		all = append(all, &heldBody{Body: one}, &heldBody{Body: l, leaf: true})
+		all = append(all, &heldBody{Body: one}, &heldBody{Body: l, cgroup: true})
 	}
 	for b.Loop() {
 		for _, p := range all {

@@ -65,7 +65,7 @@ func (g *answering) at(listener *os.File, note []byte) error {
 	}
 	if g.proxyAgent != nil {
 		g.proxyAgent.retired.Store(true)
-		_ = box.RaiseWitness(g.proxyAgent.bell)
+		_ = box.Ring(g.proxyAgent.bell)
 	}
 	g.proxyAgent = &proxyAgent{answer: answer, fd: fd, bell: bell}
 	go g.proxyAgent.run()
@@ -76,7 +76,7 @@ func (g *answering) at(listener *os.File, note []byte) error {
 func (s *proxyAgent) nowAlone() {
 	if s != nil {
 		s.alone.Store(true)
-		_ = box.RaiseWitness(s.bell)
+		_ = box.Ring(s.bell)
 	}
 }
 
@@ -146,7 +146,7 @@ func (g *answering) seenDead(id box.TreeID) bool {
 	default:
 		return false
 	}
-	_ = box.RaiseWitness(g.bell)
+	_ = box.Ring(g.bell)
 	patience := time.NewTimer(time.Second)
 	defer patience.Stop()
 	select {

@@ -39,7 +39,7 @@ type undoing struct {
 func (u *undoing) start(tree uint64, e Effects) {
 	go func() {
 		u.results <- guard.Undone{Tree: tree, Err: try(e)}
-		_ = box.RaiseWitness(u.bell)
+		_ = box.Ring(u.bell)
 	}()
 }
 

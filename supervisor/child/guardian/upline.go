@@ -29,19 +29,19 @@ func (u *upLine) receive(buf []byte) (guard.Message, error) {
 	return m, err
 }
 
-// tell sends a message. What a full socket does not take follows later.
-func (u *upLine) tell(m *guard.Message) {
+// send sends a message. What a full socket does not take follows later.
+func (u *upLine) send(m *guard.Message) {
 	// An acknowledgement covers all before it.
 	if last := len(u.unsaid) - 1; last >= 0 && m.Op == guard.OpAck && u.unsaid[last].Op == guard.OpAck {
 		u.unsaid[last] = m
 	} else {
 		u.unsaid = append(u.unsaid, m)
 	}
-	u.say()
+	u.flush()
 }
 
-// say sends the waiting messages, as far as the socket takes them.
-func (u *upLine) say() {
+// flush sends the waiting messages, as far as the socket takes them.
+func (u *upLine) flush() {
 	for len(u.unsaid) > 0 && !u.gone {
 		if err := wire.SendFD(u.sock, u.unsaid[0]); errors.Is(err, unix.EAGAIN) {
 			return

@@ -29,7 +29,7 @@ const (
 )
 
 // StubArgs are the arguments of a stub's process: its name in ps, the tree's mark, and what it is to be, by which supervisor. Its
-// descriptors 3 and, for a walk, box.StubWitness are its socket and its witness.
+// descriptors 3 and, for a walk, box.StubDeadSignal are its socket and its dead signal.
 func StubArgs(args0, mark string, c box.Container, by string) []string {
 	kind := c.Kind
 	if c.MountNS {
@@ -77,11 +77,11 @@ func InitMain() int {
 		}
 	}()
 	if i.kind == box.KindWalk {
-		unix.CloseOnExec(box.StubWitness)
-		defer func() { _ = box.RaiseWitness(box.StubWitness) }() // on every way out there are no children
+		unix.CloseOnExec(box.StubDeadSignal)
+		defer func() { _ = box.Ring(box.StubDeadSignal) }() // on every way out there are no children
 	}
 	if err := i.prepare(); err != nil {
-		i.say(&guard.Message{Op: wire.OpFailed, Why: err.Error()})
+		i.send(&guard.Message{Op: wire.OpFailed, Why: err.Error()})
 		return 125
 	}
 	return i.run()
@@ -109,7 +109,7 @@ func (i *inner) prepare() error {
 			}
 		}
 	}
-	i.say(&guard.Message{Op: wire.OpReady, Why: why})
+	i.send(&guard.Message{Op: wire.OpReady, Why: why})
 	return nil
 }
 
@@ -124,7 +124,7 @@ func freshProc() error {
 	return nil
 }
 
-func (i *inner) say(m *guard.Message) { _ = wire.SendFD(i.socket, m) }
+func (i *inner) send(m *guard.Message) { _ = wire.SendFD(i.socket, m) }
 
 // listen takes the supervisor's orders, until it is gone.
 func (i *inner) listen() {
@@ -155,11 +155,11 @@ func (i *inner) run() int {
 	}
 	pid, why := i.start(wire.FileOf(&order))
 	if why != nil {
-		i.say(why)
+		i.send(why)
 		return 126
 	}
 	i.letGo()
-	i.say(&guard.Message{Op: wire.OpRuns, Number: pid})
+	i.send(&guard.Message{Op: wire.OpRuns, Number: pid})
 	go i.obey() // ends with the process
 	return i.reap(pid)
 }
@@ -270,7 +270,7 @@ func (i *inner) reap(program int) int {
 		i.mu.Lock()
 		i.pid = 0
 		i.mu.Unlock()
-		i.say(&guard.Message{Op: wire.OpExited, Number: int(ws)})
+		i.send(&guard.Message{Op: wire.OpExited, Number: int(ws)})
 		code = ExitCode(syscall.WaitStatus(ws))
 	}
 }

@@ -53,7 +53,7 @@ func (a accounts) lookUp(ctx context.Context, user, group string) (*User, error)
 		if err != nil {
 			return nil, err
 		}
-		if err := u.take(user, entry); err != nil {
+		if err := u.fill(user, entry); err != nil {
 			return nil, err
 		}
 		listed = inFile || entry == nil
@@ -90,8 +90,8 @@ func (a accounts) lookUp(ctx context.Context, user, group string) (*User, error)
 	return u, nil
 }
 
-// take copies an entry of passwd; a number may have none.
-func (u *User) take(user string, entry []string) (err error) {
+// fill copies an entry of passwd; a number may have none.
+func (u *User) fill(user string, entry []string) (err error) {
 	u.set = true
 	if entry == nil {
 		u.UID, err = id(user)

@@ -14,7 +14,7 @@ import (
 
 // inLeaf starts a program in a cgroup of its own, inside the tree's. A copy of this process becomes it, once both guardians hold
 // the copy: a removed cgroup refuses a late fork, but does not hold processes that leave it.
-func (t *attempt) inLeaf(ctx context.Context) (*Process, error) {
+func (t *attempt) inCgroup(ctx context.Context) (*Process, error) {
 	var stdin *os.File
 	closeIn := func() {}
 	err := box.Making.Do(func() (err error) {
@@ -25,7 +25,7 @@ func (t *attempt) inLeaf(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := t.expected.take()
+	w := t.expected.pop()
 	if w == nil {
 		if w, err = t.wait(ctx); err != nil {
 			return nil, err
@@ -46,7 +46,7 @@ func (t *attempt) inLeaf(ctx context.Context) (*Process, error) {
 type waiting struct {
 	*inside.Launch
 	own *part
-	in  *box.Run
+	in  *box.RunCgroup
 	p   *Process
 }
 
@@ -55,7 +55,7 @@ func (t *Tree) wait(ctx context.Context) (*waiting, error) {
 	number := t.nextRun()
 	w := &waiting{}
 	err := box.Making.Do(func() (err error) {
-		w.in, err = t.leaf.NewRun(number)
+		w.in, err = t.cgroup.NewRun(number)
 		return err
 	})
 	if err != nil {
@@ -111,8 +111,8 @@ type expected struct {
 	next   *waiting   // guarded by making
 }
 
-// take returns the copy that waits, if there is one that lives.
-func (e *expected) take() *waiting {
+// pop returns the copy that waits, if there is one that lives.
+func (e *expected) pop() *waiting {
 	e.making.Lock()
 	defer e.making.Unlock()
 	w := e.next
@@ -134,7 +134,7 @@ var expecting = make(chan struct{}, 4) // of all trees: nobody's start waits for
 // Expect has a copy of this process wait for the next start, so that this one takes no time. It returns at once. Expect nothing while
 // nothing is about to be started: the copy keeps this process's memory as it is.
 func (t *Tree) Expect(ctx context.Context) {
-	if t.leaf == nil || !t.expected.making.TryLock() {
+	if t.cgroup == nil || !t.expected.making.TryLock() {
 		return
 	}
 	select {
@@ -164,7 +164,7 @@ func (t *Tree) Expect(ctx context.Context) {
 
 // Relax ends what Expect has begun, unless a start has taken it.
 func (t *Tree) Relax(ctx context.Context) error {
-	w := t.expected.take()
+	w := t.expected.pop()
 	if w == nil {
 		return nil
 	}
