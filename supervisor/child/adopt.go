@@ -87,7 +87,8 @@ func (c carriedGuardian) adopt(index int) (*guardianProcess, error) {
 func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
 	t := &Tree{guard: g, id: c.ID, alive: alive{runs: c.Runs}}
 	if c.ID.Kind == box.KindCgroup {
-		if t.cgroup, err = c.openCgroup(); err != nil {
+		t.cgroup, err = c.openCgroup()
+		if err != nil {
 			return l, err
 		}
 		t.cgroup.Finds = false // all that was started in it is adopted
@@ -207,7 +208,8 @@ func (c carriedStub) adopt(id box.TreeID) (*stub, error) {
 		s.deadSignal = Kept(c.DeadSignal, "dead signal")
 		s.body = &box.WalkBody{Pid: c.Pid, Pidfd: held, DeadSignal: s.deadSignal}
 	}
-	if s.process, err = os.FindProcess(c.Pid); err != nil {
+	s.process, err = os.FindProcess(c.Pid)
+	if err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
 	return s, nil

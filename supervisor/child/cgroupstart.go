@@ -27,7 +27,8 @@ func (t *attempt) inCgroup(ctx context.Context) (*Process, error) {
 	}
 	w := t.expected.pop()
 	if w == nil {
-		if w, err = t.wait(ctx); err != nil {
+		w, err = t.wait(ctx)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +72,8 @@ func (t *Tree) wait(ctx context.Context) (*waiting, error) {
 		}
 		w.Launch, forked = inside.Fork(w.in.Dir)
 	})
-	if err = errors.Join(err, forked); err != nil {
+	err = errors.Join(err, forked)
+	if err != nil {
 		return nil, w.failed(ctx, err)
 	}
 	process := w.Process
@@ -134,7 +136,11 @@ var expecting = make(chan struct{}, 4) // of all trees: nobody's start waits for
 // Expect has a copy of this process wait for the next start, so that this one takes no time. It returns at once. Expect nothing while
 // nothing is about to be started: the copy keeps this process's memory as it is.
 func (t *Tree) Expect(ctx context.Context) {
-	if t.cgroup == nil || !t.expected.making.TryLock() {
+	if t.cgroup == nil {
+		return
+	}
+	alone := t.expected.making.TryLock()
+	if !alone {
 		return
 	}
 	select {

@@ -35,10 +35,9 @@ type GuardConfig struct {
 	Args0     string // the processes' name in ps; default "understudy"
 	Container box.Container
 	Logger    hclog.Logger
-	Name      string        // the node: part of cgroup names and titles
-	Root      string        // of the cluster in ZooKeeper: its services' cgroups differ from those of other clusters by it
-	JSONLog   bool          // the log's lines are JSON
-	TwinGrace time.Duration // how long one guardian serves alone before it ends everything; default 1s
+	Name      string // the node: part of cgroup names and titles
+	Root      string // of the cluster in ZooKeeper: its services' cgroups differ from those of other clusters by it
+	JSONLog   bool   // the log's lines are JSON
 	// Thread runs functions on the main thread of the process, which has to be free for that until the guard has stopped.
 	// HandOver needs it. nil: a thread of the guard's own.
 	Thread chan<- func()
@@ -53,9 +52,6 @@ func (cfg GuardConfig) withDefaults() GuardConfig {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
-	}
-	if cfg.TwinGrace <= 0 {
-		cfg.TwinGrace = time.Second
 	}
 	return cfg
 }

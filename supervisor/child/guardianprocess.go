@@ -19,6 +19,7 @@ import (
 
 const (
 	startLimit = 5 * time.Second  // for a guardian to answer that replaces another
+	twinGrace  = time.Second      // how long one guardian serves alone before it ends everything
 	firstLimit = 20 * time.Second // for each that is started first: nobody waits but a machine that boots and has much to do
 )
 
@@ -66,7 +67,7 @@ func (g *guardians) startGuardian(ctx context.Context, index int) (*guardianProc
 		return nil, errors.Join(fmt.Errorf("start guardian: %w", err), ours.Close())
 	}
 	s := &guardianProcess{pid: process.Pid, process: process, pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: wire.Link{File: ours}}
-	err = s.link.Send(&guard.Message{Op: guard.OpSetup, Seq: 1, Index: index, Grace: g.start.grace, Log: &g.start.log})
+	err = s.link.Send(&guard.Message{Op: guard.OpSetup, Seq: 1, Index: index, Grace: twinGrace, Log: &g.start.log})
 	if err == nil {
 		err = s.answer(ctx)
 	}

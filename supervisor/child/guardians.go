@@ -37,14 +37,13 @@ type guardians struct {
 // starting starts a guardian.
 type starting struct {
 	exe, args0, name string
-	grace            time.Duration
 	log              guard.LogStyle
 }
 
 func newGuardians(cfg GuardConfig) *guardians {
 	g := &guardians{
-		start: starting{cfg.Exe, cfg.Args0, cfg.Name, cfg.TwinGrace, guard.LogStyle{JSON: cfg.JSONLog, Level: cfg.Logger.GetLevel().String()}}, log: cfg.Logger,
-		words: newWords(), stopped: make(chan struct{}), bell: make(chan struct{}, 1), window: make(chan struct{}, 64),
+		start: starting{cfg.Exe, cfg.Args0, cfg.Name, guard.LogStyle{JSON: cfg.JSONLog, Level: cfg.Logger.GetLevel().String()}}, log: cfg.Logger,
+		words: make(words, 64), stopped: make(chan struct{}), bell: make(chan struct{}, 1), window: make(chan struct{}, 64),
 	}
 	g.pair = guard.NewPair(pairHands{g})
 	return g
@@ -70,7 +69,8 @@ func (g *guardians) serve(ctx context.Context, stop func() error) error {
 		case <-timer.C:
 		}
 		unlock := g.lock()
-		if g.due = g.pair.Due(wire.Now()); g.due > 0 {
+		g.due = g.pair.Due(wire.Now())
+		if g.due > 0 {
 			timer.Reset(max(g.due-wire.Now(), 0))
 		}
 		unlock()
@@ -252,8 +252,6 @@ type line struct {
 	more []any
 }
 
-func newWords() words { return make(words, 64) }
-
 // add queues a line. A log that is too many lines behind misses some.
 func (w words) add(log func(text string, pairs ...any), text string, pairs ...any) {
 	select {
@@ -296,8 +294,11 @@ func (g *guardians) renew(ctx context.Context, version int) error {
 		unlock := g.lock()
 		changed := g.pair.Questions.Changed()
 		old := slices.IndexFunc(g.at[:], func(s *guardianProcess) bool { return s == nil || s.speaks < version })
-		if old >= 0 && g.at[old] != nil && g.at[old] != asked && g.pair.Replace(old) {
-			asked = g.at[old]
+		if old >= 0 && g.at[old] != nil && g.at[old] != asked {
+			begun := g.pair.Replace(old)
+			if begun {
+				asked = g.at[old]
+			}
 		}
 		unlock()
 		if old < 0 {

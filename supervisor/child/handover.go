@@ -100,7 +100,8 @@ func (g *Guard) HandOver(ctx context.Context, epoch uint64, trees int, do func(s
 	}
 	var failed error
 	err := g.spawner.do(ctx, func() { failed = g.handOver(epoch, trees, do) })
-	if err = errors.Join(err, failed); err != nil {
+	err = errors.Join(err, failed)
+	if err != nil {
 		return fmt.Errorf("hand over: %w", err)
 	}
 	return nil
@@ -183,7 +184,8 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 	c := carried{Container: g.cfg.Container, Seq: l.Seq, Trees: l.Trees}
 	c.Epoch = carriedEpoch{Number: number, Ticket: l.Epoch.Ticket, Deadline: l.Epoch.Deadline}
 	for i, s := range g.guardians.at {
-		if c.Guardians[i], err = s.carry(h, l.Acked[i]); err != nil {
+		c.Guardians[i], err = s.carry(h, l.Acked[i])
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -260,11 +262,13 @@ func (p *part) carry(h *handing) (c carriedPart, err error) {
 			return c, err
 		}
 		c.Stub = &carriedStub{Pid: s.pid, Start: s.start}
-		if c.Stub.Socket, err = h.duplicate(s.link.File); err != nil {
+		c.Stub.Socket, err = h.duplicate(s.link.File)
+		if err != nil {
 			return c, err
 		}
 		if s.deadSignal != nil {
-			if c.Stub.DeadSignal, err = h.duplicate(s.deadSignal); err != nil {
+			c.Stub.DeadSignal, err = h.duplicate(s.deadSignal)
+			if err != nil {
 				return c, err
 			}
 		}

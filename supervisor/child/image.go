@@ -16,9 +16,9 @@ import (
 	"understudy/supervisor/child/wire"
 )
 
-// HandoverEnv is the variable by which an image of this process finds the previous one's state: the number of a descriptor, a dot, and
+// handoverEnv is the variable by which an image of this process finds the previous one's state: the number of a descriptor, a dot, and
 // the time. The state is in a file without a name; no secret of it is ever in the environment.
-const HandoverEnv = "UNDERSTUDY_HANDOVER"
+const handoverEnv = "UNDERSTUDY_HANDOVER"
 
 const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
 
@@ -54,17 +54,17 @@ func Become(path string, argv, env []string, state json.RawMessage) error {
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		return fmt.Errorf("seal the hand-over state: %w", err)
 	}
-	entry := HandoverEnv + "=" + strconv.Itoa(fd) + "." + strconv.FormatInt(int64(wire.Now()), 10)
+	entry := handoverEnv + "=" + strconv.Itoa(fd) + "." + strconv.FormatInt(int64(wire.Now()), 10)
 	dropFiles()
 	err = os.NewSyscallError("exec "+path, syscall.Exec(path, argv, append(WithoutHandover(env), entry)))
 	return errors.Join(err, regainFiles())
 }
 
-// WithoutHandover is an environment without HandoverEnv.
+// WithoutHandover is an environment without handoverEnv.
 func WithoutHandover(env []string) []string {
 	kept := make([]string, 0, len(env)+1)
 	for _, entry := range env {
-		if !strings.HasPrefix(entry, HandoverEnv+"=") {
+		if !strings.HasPrefix(entry, handoverEnv+"=") {
 			kept = append(kept, entry)
 		}
 	}
@@ -74,11 +74,11 @@ func WithoutHandover(env []string) []string {
 // HandedOver is the state that the previous image of this process has left, nil if there was none. It can be read once. An error says
 // that there was one: then this process has to end, which its guardians see.
 func HandedOver() (json.RawMessage, error) {
-	entry, ok := os.LookupEnv(HandoverEnv)
+	entry, ok := os.LookupEnv(handoverEnv)
 	if !ok {
 		return nil, nil
 	}
-	_ = os.Unsetenv(HandoverEnv)
+	_ = os.Unsetenv(handoverEnv)
 	state, err := readHandover(entry)
 	if err != nil {
 		return nil, fmt.Errorf("read the hand-over state: %w", err)

@@ -48,7 +48,8 @@ func (g pairHands) Start(at int, number uint64) {
 			s.number = number
 			g.at[at] = s
 		}
-		if g.pair.Began(wire.Now(), at, number, err) {
+		wanted := g.pair.Began(wire.Now(), at, number, err)
+		if wanted {
 			g.attend(at, s)
 			unlock()
 			return

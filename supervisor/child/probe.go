@@ -17,8 +17,8 @@ import (
 	"understudy/supervisor/child/wire"
 )
 
-// ErrNoContainer says that no allowed containment works here.
-var ErrNoContainer = errors.New("no containment works here")
+// errNoContainer says that no allowed containment works here.
+var errNoContainer = errors.New("no containment works here")
 
 // Probe finds the best containment that mode allows (auto, cgroup, pidns, strict, walk) by a real test: it makes a
 // container, starts a process in it, kills it, proves its death, and removes the container.
@@ -37,7 +37,7 @@ func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (box.Contain
 		box.KindWalk:   {box.KindWalk},
 	}[mode]
 	if tries == nil {
-		return box.Container{}, fmt.Errorf("%w: unknown mode %q", ErrNoContainer, mode)
+		return box.Container{}, fmt.Errorf("%w: unknown mode %q", errNoContainer, mode)
 	}
 	runtime.LockOSThread() // processes forked here die with their thread
 	defer runtime.UnlockOSThread()
@@ -64,7 +64,7 @@ func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (box.Contain
 		}
 		return c, nil
 	}
-	return box.Container{}, fmt.Errorf("%w: %w", ErrNoContainer, errors.Join(faults...))
+	return box.Container{}, fmt.Errorf("%w: %w", errNoContainer, errors.Join(faults...))
 }
 
 func probeKind(ctx context.Context, kind, exe string) (box.Container, error) {
@@ -101,7 +101,8 @@ func inOneLine(faults []error) string {
 	var said []string
 	for _, err := range faults {
 		for line := range strings.Lines(err.Error()) {
-			if line = strings.TrimSpace(line); !slices.Contains(said, line) {
+			line = strings.TrimSpace(line)
+			if !slices.Contains(said, line) {
 				said = append(said, line)
 			}
 		}
@@ -171,7 +172,8 @@ func probeCgroup(ctx context.Context, c box.Container) (err error) {
 	if err := box.KillUntilDead(ctx, l, true); err != nil {
 		return err
 	}
-	if late, err := inside.Fork(in.Dir); err == nil {
+	late, err := inside.Fork(in.Dir)
+	if err == nil {
 		late.Discard()
 		return errors.New("a removed cgroup can still be forked into")
 	}

@@ -50,7 +50,8 @@ func newStub(c box.Container, exe, args0, mark, by string, spec Spec) (*stub, er
 	s := &stub{link: wire.Link{File: ours}}
 	files := []*os.File{stdin, spec.stdout(), spec.stderr(), theirs}
 	if c.Kind == box.KindWalk {
-		if s.deadSignal, err = box.NewDeadSignal(); err != nil {
+		s.deadSignal, err = box.NewDeadSignal()
+		if err != nil {
 			return nil, errors.Join(err, ours.Close())
 		}
 		files = append(files, s.deadSignal)
@@ -146,7 +147,8 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 		by := box.MakerName(t.id.PidNS, t.id.Pid, t.id.StartTime)
 		s, forked = newStub(g.cfg.Container, g.cfg.Exe, g.cfg.Args0, t.id.Mark, by, t.spec)
 	})
-	if err = errors.Join(err, forked); err != nil {
+	err = errors.Join(err, forked)
+	if err != nil {
 		return nil, err
 	}
 	if m, err := s.hear(ctx, 5*time.Second); err != nil || m.Op != wire.OpReady {
@@ -200,7 +202,8 @@ func (t *attempt) adopt(s *stub) (in *part, seq uint64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in = newPart(t.Tree, s.body, s)
-	if seq, err = in.join(); err == nil {
+	seq, err = in.join()
+	if err == nil {
 		t.parts = append(t.parts, in)
 	}
 	return in, seq, err

@@ -97,7 +97,7 @@ func (l *TreeCgroup) Order() error {
 func (l *TreeCgroup) Strike() error {
 	err := l.Order()
 	if l.Finds && !l.Removed() {
-		err = errors.Join(err, l.strikeFirsts())
+		err = errors.Join(err, l.firsts((*First).Order))
 	}
 	return err
 }
@@ -218,7 +218,8 @@ func (l *TreeCgroup) NewRun(number int) (*RunCgroup, error) {
 	err := unix.Mkdirat(l.Dir, name, 0o755)
 	if err == nil {
 		var r *RunCgroup
-		if r, err = openRun(l.Dir, filepath.Join(l.Path, name)); err == nil {
+		r, err = openRun(l.Dir, filepath.Join(l.Path, name))
+		if err == nil {
 			return r, nil
 		}
 		_ = unix.Unlinkat(l.Dir, name, unix.AT_REMOVEDIR)
@@ -293,11 +294,11 @@ func CgroupBase() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cgroup mounts: %w", err)
 	}
-	return BaseFrom(string(own), string(mounts))
+	return baseFrom(string(own), string(mounts))
 }
 
-// BaseFrom is CgroupBase for what /proc says of the cgroups and mounts.
-func BaseFrom(own, mounts string) (string, error) {
+// baseFrom is CgroupBase for what /proc says of the cgroups and mounts.
+func baseFrom(own, mounts string) (string, error) {
 	path, found := "", false
 	for line := range strings.Lines(own) {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {

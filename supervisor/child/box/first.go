@@ -104,7 +104,8 @@ func named(dir int, path string) (*First, error) {
 	}
 	one, err := holdNamed(pid, start)
 	if err == nil && one != nil {
-		if err = mayName(dir, pid); err != nil {
+		err = mayName(dir, pid)
+		if err != nil {
 			one.Close()
 			return nil, fmt.Errorf("read the first process of cgroup %s: %w", path, err)
 		}
@@ -209,10 +210,6 @@ func visitFirst(dir int, path string, visit func(*First) error) error {
 	}
 	defer one.Close()
 	return visit(one)
-}
-
-func (l *TreeCgroup) strikeFirsts() error {
-	return l.firsts(func(one *First) error { return one.Order() })
 }
 
 func (l *TreeCgroup) firstsDead() (bool, error) {

@@ -232,7 +232,12 @@ func (o Orphan) Leftover() Leftover {
 		}
 		text, _ := fs.ReadFile(itself, filepath.Join(path, "cgroup.procs"))
 		for _, word := range strings.Fields(string(text)) {
-			if pid, err := strconv.Atoi(word); err == nil && l.Look(pid) {
+			pid, err := strconv.Atoi(word)
+			if err != nil {
+				continue
+			}
+			found := l.Look(pid)
+			if found {
 				return fs.SkipAll
 			}
 		}

@@ -83,11 +83,13 @@ func OpenBase(path string) (base int, inode uint64, err error) {
 	if !BelowCgroups(path, string(mounts)) {
 		return -1, 0, fmt.Errorf("%s: %w", path, ErrNoCgroup)
 	}
-	if base, err = openDir(filepath.Dir(path)); err != nil {
+	base, err = openDir(filepath.Dir(path))
+	if err != nil {
 		return -1, 0, err
 	}
 	var st unix.Stat_t
-	if err = isCgroup(base, filepath.Dir(path)); err == nil {
+	err = isCgroup(base, filepath.Dir(path))
+	if err == nil {
 		err = unix.Fstat(base, &st)
 	}
 	if err != nil {

@@ -20,7 +20,7 @@ func TestOwnCgroupIsFound(t *testing.T) {
 		{"4:pids:/x\n", hybrid, ""},
 		{"0::/\n", "", ""},
 	} {
-		got, err := BaseFrom(c.own, c.mounts)
+		got, err := baseFrom(c.own, c.mounts)
 		if got != c.want || (err == nil) != (c.want != "") {
 			t.Errorf("%q: %q, %v", c.own, got, err)
 		}

@@ -85,7 +85,8 @@ func prepare(d calls, wanted time.Duration) (got time.Duration, permanent bool, 
 		return 0, false, fmt.Errorf("it set a timeout of %v instead of %v", got, wanted)
 	}
 	// A driver that was told never to stop (nowayout) refuses; one that does not know the order may be told so as well.
-	if d.stop() != nil {
+	refused := d.stop()
+	if refused != nil {
 		return got, true, nil
 	}
 	if err := d.start(); err != nil {

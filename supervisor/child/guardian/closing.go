@@ -46,7 +46,8 @@ func (c *closing) try(o guard.Closing) (err error) {
 		}
 	}()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		if err = c.closeSession(ctx, o); err == nil {
+		err = c.closeSession(ctx, o)
+		if err == nil {
 			return nil
 		}
 		again := time.NewTimer(pause)

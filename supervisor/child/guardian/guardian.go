@@ -191,7 +191,7 @@ func (g *guardian) hear() {
 			return
 		case err != nil:
 			g.answering.proxyAgent.nowAlone()
-			g.above.shut()
+			_ = unix.Shutdown(g.above.sock, unix.SHUT_RDWR) // a supervisor that still lives sees that this guardian no longer relies on it
 			return
 		}
 		g.ward.Hear(wire.Now(), &m)

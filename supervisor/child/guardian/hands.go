@@ -121,9 +121,6 @@ func (p *heldBody) Look(rest bool) guard.Sight {
 	return guard.Sight{Moves: errors.Is(err, box.ErrMore), Again: patience}
 }
 
-// Close implements guard.Body.
-func (p *heldBody) Close() { p.Body.Close() }
-
 var errGone = errors.New("it is gone")
 
 // openBody opens a body that another process named.

@@ -42,7 +42,8 @@ func (l lastLog) line(d guard.Deeds) string {
 		session = "left to expire"
 	}
 	priority := "<4>"
-	if facts = append(facts, "session", session); len(d.Alive) > 0 {
+	facts = append(facts, "session", session)
+	if len(d.Alive) > 0 {
 		priority = "<3>"
 		log.Error("the supervisor is gone, and its guardian could not kill the programs", append(facts, "alive", strings.Join(d.Alive, ", "))...)
 	} else if len(d.Left) > 0 {

@@ -50,6 +50,3 @@ func (u *upLine) flush() {
 	}
 	u.unsaid = nil
 }
-
-// shut closes the line. A supervisor that still lives sees that this guardian no longer relies on it.
-func (u *upLine) shut() { _ = unix.Shutdown(u.sock, unix.SHUT_RDWR) }

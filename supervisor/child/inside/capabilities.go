@@ -93,8 +93,3 @@ func (c *Capabilities) after(o *order, userChanges bool) []step {
 	}
 	return []step{{"capabilities.ambient", advice, calls}}
 }
-
-// noNewPrivs comes after all steps that need rights.
-func noNewPrivs() step {
-	return step{"no_new_privileges: true", "", []call{prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0)}}
-}

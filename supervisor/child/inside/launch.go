@@ -36,7 +36,8 @@ func Fork(cgroup int) (*Launch, error) {
 	}
 	defer theirs.Close()
 	l := &Launch{report: ours}
-	if l.order, err = newOrder(); err != nil {
+	l.order, err = newOrder()
+	if err != nil {
 		l.Free()
 		return nil, err
 	}
@@ -47,7 +48,8 @@ func Fork(cgroup int) (*Launch, error) {
 		l.Free()
 		return nil, StartFault(fmt.Errorf("fork: %w", errno))
 	}
-	if l.Process, err = os.FindProcess(int(pid)); err != nil { // nobody has reaped it
+	l.Process, err = os.FindProcess(int(pid))
+	if err != nil { // nobody has reaped it
 		l.Free()
 		return nil, err
 	}

@@ -151,8 +151,8 @@ func (prog *Program) steps(o *order) ([]step, error) {
 	if caps != nil {
 		all = append(all, caps.after(o, changes)...)
 	}
-	if prog.NoNewPrivs {
-		all = append(all, noNewPrivs())
+	if prog.NoNewPrivs { // after all steps that need rights
+		all = append(all, step{"no_new_privileges: true", "", []call{prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0)}})
 	}
 	all = append(all, keepDeathSignal())
 	return prog.lastSteps(o, all)

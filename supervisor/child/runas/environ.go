@@ -12,8 +12,8 @@ var ManagersNames = []string{
 	"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_PIDFDID", "LISTEN_FDNAMES", "FDSTORE",
 }
 
-// DefaultPath is the PATH for programs that inherit none: systemd's own default.
-const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+// defaultPath is the PATH for programs that inherit none: systemd's own default.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // Environ is the environment that a process started from here inherits: this process's own, without the names that its
 // service manager set for it alone.
@@ -34,7 +34,7 @@ func Inherited(names []string) []string {
 		return !slices.Contains(names, name)
 	})
 	if !slices.ContainsFunc(kept, func(entry string) bool { return strings.HasPrefix(entry, "PATH=") }) {
-		kept = append(kept, "PATH="+DefaultPath)
+		kept = append(kept, "PATH="+defaultPath)
 	}
 	return kept
 }

@@ -12,8 +12,8 @@ func TestProgramInheritsWhatItIsToInherit(t *testing.T) {
 	t.Setenv("PATH", "/mine")
 	t.Setenv("NOTIFY_SOCKET", "/run/systemd/notify")
 	for _, c := range []struct{ names, want []string }{
-		{[]string{}, []string{"PATH=" + DefaultPath}},
-		{[]string{"LEFT", "NONE", "NOTIFY_SOCKET"}, []string{"LEFT=yes", "PATH=" + DefaultPath}},
+		{[]string{}, []string{"PATH=" + defaultPath}},
+		{[]string{"LEFT", "NONE", "NOTIFY_SOCKET"}, []string{"LEFT=yes", "PATH=" + defaultPath}},
 		{[]string{"PATH"}, []string{"PATH=/mine"}},
 	} {
 		got := Inherited(c.names)

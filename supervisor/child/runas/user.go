@@ -16,8 +16,8 @@ import (
 	"understudy/supervisor/safefile"
 )
 
-// ErrNoUser means that a user or a group does not exist on this machine.
-var ErrNoUser = errors.New("no such user or group")
+// errNoUser means that a user or a group does not exist on this machine.
+var errNoUser = errors.New("no such user or group")
 
 // User is the result of LookupUser.
 type User struct {
@@ -40,7 +40,7 @@ type accounts struct {
 
 // LookupUser resolves a user and a group, each a name or a number, as of now. Without a group it uses the user's own; without
 // a user only the group changes. Supplementary groups are those in which /etc/group lists the user; for a user that only
-// getent knows, getent lists them. ErrNoUser: one of them does not exist.
+// getent knows, getent lists them. Both have to exist.
 func LookupUser(ctx context.Context, user, group string) (*User, error) {
 	return accounts{"/etc/passwd", "/etc/group", getent}.lookUp(ctx, user, group)
 }
@@ -58,7 +58,7 @@ func (a accounts) lookUp(ctx context.Context, user, group string) (*User, error)
 		}
 		listed = inFile || entry == nil
 		if entry == nil && group == "" {
-			return nil, fmt.Errorf("%w: user %s has no entry in /etc/passwd, which would name its group: create it or set group: too", ErrNoUser, user)
+			return nil, fmt.Errorf("%w: user %s has no entry in /etc/passwd, which would name its group: create it or set group: too", errNoUser, user)
 		}
 	}
 	if group != "" {
@@ -70,7 +70,8 @@ func (a accounts) lookUp(ctx context.Context, user, group string) (*User, error)
 		if entry != nil {
 			number = entry[2]
 		}
-		if u.GID, err = id(number); err != nil {
+		u.GID, err = id(number)
+		if err != nil {
 			return nil, fmt.Errorf("group %s: %w", group, err)
 		}
 	}
@@ -98,7 +99,8 @@ func (u *User) fill(user string, entry []string) (err error) {
 		return err
 	}
 	u.Name, u.Home, u.Shell = entry[0], entry[5], entry[6]
-	if u.UID, err = id(entry[2]); err == nil {
+	u.UID, err = id(entry[2])
+	if err == nil {
 		u.GID, err = id(entry[3])
 	}
 	if err != nil {
@@ -127,7 +129,7 @@ func (a accounts) find(ctx context.Context, file, table, who string, width int) 
 		return nil, false, nil
 	}
 	what := map[string]string{"passwd": "user", "group": "group"}[table]
-	return nil, false, fmt.Errorf("%w: %s %q does not exist on this machine: create it or change %s", ErrNoUser, what, who, what+":")
+	return nil, false, fmt.Errorf("%w: %s %q does not exist on this machine: create it or change %s", errNoUser, what, who, what+":")
 }
 
 // lineOf finds the line of a name; if there is none, that of a number.

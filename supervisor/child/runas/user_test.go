@@ -91,13 +91,13 @@ func TestUserThatIsNotThereIsNamed(t *testing.T) {
 		user, group, says string
 		is                error
 	}{
-		{"reddis", "", `user "reddis" does not exist on this machine: create it or change user:`, ErrNoUser},
-		{"redis", "wheel", `group "wheel" does not exist on this machine: create it or change group:`, ErrNoUser},
-		{"4242", "", `user 4242 has no entry in /etc/passwd`, ErrNoUser},
+		{"reddis", "", `user "reddis" does not exist on this machine: create it or change user:`, errNoUser},
+		{"redis", "wheel", `group "wheel" does not exist on this machine: create it or change group:`, errNoUser},
+		{"4242", "", `user 4242 has no entry in /etc/passwd`, errNoUser},
 		{"broken", "", `"-1" is not an id`, nil},
 		{"nobody4", "", `"4294967295" is not an id`, nil},
-		{"4294967296", "web", "does not exist", ErrNoUser},
-		{"-2", "web", "does not exist", ErrNoUser},
+		{"4294967296", "web", "does not exist", errNoUser},
+		{"-2", "web", "does not exist", errNoUser},
 		{"down", "", "look for down", os.ErrDeadlineExceeded},
 	} {
 		_, err := a.lookUp(t.Context(), c.user, c.group)
@@ -110,7 +110,7 @@ func TestUserThatIsNotThereIsNamed(t *testing.T) {
 // A user that is made while the supervisor runs is found, and one that is gone is not.
 func TestUsersAreLookedUpAnew(t *testing.T) {
 	a := known(t)
-	if _, err := a.lookUp(t.Context(), "late", ""); !errors.Is(err, ErrNoUser) {
+	if _, err := a.lookUp(t.Context(), "late", ""); !errors.Is(err, errNoUser) {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(a.passwd, []byte("late:x:9:9::/:/bin/sh\n"), 0o600); err != nil {
@@ -119,7 +119,7 @@ func TestUsersAreLookedUpAnew(t *testing.T) {
 	if u, err := a.lookUp(t.Context(), "late", ""); err != nil || u.UID != 9 {
 		t.Errorf("%+v %v", u, err)
 	}
-	if _, err := a.lookUp(t.Context(), "redis", ""); !errors.Is(err, ErrNoUser) {
+	if _, err := a.lookUp(t.Context(), "redis", ""); !errors.Is(err, errNoUser) {
 		t.Error(err)
 	}
 }
@@ -129,10 +129,10 @@ func TestUserOfThisMachineIsFound(t *testing.T) {
 	if err != nil || u.UID != 0 || u.GID != 0 || u.Home == "" {
 		t.Errorf("%+v %v", u, err)
 	}
-	if _, err := LookupUser(t.Context(), "no-such-user-here", ""); !errors.Is(err, ErrNoUser) {
+	if _, err := LookupUser(t.Context(), "no-such-user-here", ""); !errors.Is(err, errNoUser) {
 		t.Error(err)
 	}
-	if _, err := LookupUser(t.Context(), "--version", ""); !errors.Is(err, ErrNoUser) {
+	if _, err := LookupUser(t.Context(), "--version", ""); !errors.Is(err, errNoUser) {
 		t.Error(err)
 	}
 }
