@@ -18,7 +18,7 @@ type Device struct {
 	Permanent bool // it cannot be disarmed, or may not be
 }
 
-// Farewell, written just before the last close of the device, stops its counting. Any other byte is a sign of life.
+// Farewell is written just before the last close of the device, and stops its counting. Any other byte is a sign of life.
 const Farewell = "V"
 
 // Open opens the device and sets its timeout, of whole seconds. It counts from then on.
