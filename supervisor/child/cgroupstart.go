@@ -12,7 +12,7 @@ import (
 	"understudy/supervisor/child/inside"
 )
 
-// inLeaf starts a program in a cgroup of its own, inside the tree's. A copy of this process becomes it, once both guardians hold
+// inCgroup starts a program in a cgroup of its own, inside the tree's. A copy of this process becomes it, once both guardians hold
 // the copy: a removed cgroup refuses a late fork, but does not hold processes that leave it.
 func (t *attempt) inCgroup(ctx context.Context) (*Process, error) {
 	var stdin *os.File

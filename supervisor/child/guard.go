@@ -90,7 +90,7 @@ func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 	if g.cfg.Container.Kind == box.KindCgroup {
 		bounded, cancel := context.WithTimeout(ctx, box.SweepLimit)
 		defer cancel()
-		if _, err := box.Sweep(bounded, g.cfg.Container.Base, g.cfg.Logger); err != nil { // keepSweeping kills the rest
+		if _, err := box.Sweep(bounded, g.cfg.Container.Base, g.cfg.Logger); err != nil { // KeepSweeping kills the rest
 			return nil, err
 		}
 	}

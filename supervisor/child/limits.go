@@ -16,7 +16,7 @@ import (
 )
 
 // Go raises the soft limit of open files to the hard one when a program starts. The programs, and the one that it becomes, get the soft
-// limit that it was started with: those that use select(2) rely on that. Go's own forks restore it, but not ours (see copied).
+// limit that it was started with: those that use select(2) rely on that. Go's own forks restore it, but not ours (inside.Fork).
 
 // MostFiles is how many files this process may have open.
 func MostFiles() (uint64, error) {

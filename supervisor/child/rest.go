@@ -113,7 +113,7 @@ func (p *part) has(pid int) bool {
 	return err == nil && box.InRun(string(at), []string{p.path})
 }
 
-// inCgroup lists the processes of a cgroup and of those inside it.
+// cgroupProcesses lists the processes of a cgroup and of those inside it.
 func cgroupProcesses(path string, depth int) (found []box.Stat) {
 	pids, err := box.Members(path)
 	if err != nil || depth > 64 {

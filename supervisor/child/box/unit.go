@@ -49,7 +49,7 @@ func sweepUnit(ctx context.Context, unit string, patience time.Duration) error {
 	for _, o := range left {
 		err = errors.Join(err, fmt.Errorf("%w: %s: %v", ErrUnproved, filepath.Base(o.Path), o.Leftover()))
 	}
-	// The unit's own cgroup is used again at its next start, so it is not killed as one (see run): a fork may be quicker than
+	// The unit's own cgroup is used again at its next start, so it is not killed as one (see RunCgroup): a fork may be quicker than
 	// one look.
 	for limit := wire.Now() + time.Second; ; wire.PollOne(-1, 0, time.Millisecond) {
 		pids, readErr := Members(unit)

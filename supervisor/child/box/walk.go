@@ -51,7 +51,7 @@ func (b *WalkBody) Strike() error { return errors.Join(b.Order(), KillBelow(b.Pi
 func (b *WalkBody) Insist() error { return nil }
 
 // Seal implements Body.
-func (b *WalkBody) Seal() {} // as for initBody
+func (b *WalkBody) Seal() {} // as for InitBody
 
 // Dead implements Body.
 func (b *WalkBody) Dead() (bool, error) {
