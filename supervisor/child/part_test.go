@@ -271,18 +271,6 @@ func TestTreeKnowsItsOwn(t *testing.T) {
 			t.Error("a dead one is of nobody")
 		}
 	})
-	runs := []string{"/sys/fs/cgroup/x/leaf/run-1"}
-	for at, in := range map[string]bool{
-		"0::/x/leaf/run-1\n": true, "1:name=systemd:/\n0::/../leaf/run-1/its/own\n": true,
-		"0::/x/leaf-2/run-1\n": false, "0::/x/leaf/run-12\n": false, "0::/x/leaf\n": false, "1:name=systemd:/leaf/run-1\n": false,
-	} {
-		if box.InRun(at, runs) != in {
-			t.Errorf("%q is in the run: %v", at, !in)
-		}
-	}
-	if box.InRun("0::/x/leaf/run-1\n", nil) {
-		t.Error("a start that is over has processes")
-	}
 }
 
 func TestStartsLeakNothing(t *testing.T) {

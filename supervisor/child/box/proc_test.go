@@ -53,3 +53,18 @@ func TestDescendantsAreFoundAtAnyDepth(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestAMemberOfARunIsKnownByItsCgroup(t *testing.T) {
+	runs := []string{"/sys/fs/cgroup/x/leaf/run-1"}
+	for at, in := range map[string]bool{
+		"0::/x/leaf/run-1\n": true, "1:name=systemd:/\n0::/../leaf/run-1/its/own\n": true,
+		"0::/x/leaf-2/run-1\n": false, "0::/x/leaf/run-12\n": false, "0::/x/leaf\n": false, "1:name=systemd:/leaf/run-1\n": false,
+	} {
+		if InRun(at, runs) != in {
+			t.Errorf("%q is in the run: %v", at, !in)
+		}
+	}
+	if InRun("0::/x/leaf/run-1\n", nil) {
+		t.Error("a start that is over has processes")
+	}
+}
