@@ -7,7 +7,8 @@ import (
 	"runtime"
 
 	"understudy/supervisor"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/guardian"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/cli"
 )
 
@@ -21,20 +22,20 @@ func main() { os.Exit(run()) }
 
 // run is a guardian, a child's init, or the command that a person typed: all are this binary.
 func run() int {
-	if child.IsPID1() || child.IsGuardian() || child.IsInit() {
+	if inside.IsPID1() || guardian.Is() || inside.IsInit() {
 		runtime.UnlockOSThread() // they know by themselves what they need
 	}
 	switch {
-	case child.IsPID1(): // of a container: reap what others leave, and run as its child
-		code, err := child.PID1Main()
+	case inside.IsPID1(): // of a container: reap what others leave, and run as its child
+		code, err := inside.PID1Main()
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "understudy:", err)
 		}
 		return code
-	case child.IsGuardian():
+	case guardian.Is():
 		return supervisor.Guardian()
-	case child.IsInit():
-		return child.InitMain()
+	case inside.IsInit():
+		return inside.InitMain()
 	}
 	return cli.Main(version, os.Args[1:])
 }

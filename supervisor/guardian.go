@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"understudy/election"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/guardian"
 	"understudy/supervisor/guard"
 	"understudy/supervisor/witness"
 )
@@ -12,7 +12,7 @@ import (
 // Guardian is the main function of a guardian process. It outlives its supervisor until it has killed the supervisor's programs, and has
 // given its locks back.
 func Guardian() int {
-	return child.GuardianMain(child.Duties{Close: closeSession, Answer: witness.InGuardian(Owed), Undo: undoer})
+	return guardian.Main(guardian.Duties{Close: closeSession, Answer: witness.InGuardian(Owed), Undo: undoer})
 }
 
 func closeSession(ctx context.Context, c guard.Closing) error {

@@ -15,14 +15,16 @@ import (
 
 	"understudy/supervisor/address"
 	"understudy/supervisor/child"
+	"understudy/supervisor/child/guardian"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/host"
 	"understudy/supervisor/unit"
 )
 
-// undoer is that of this machine's guardians, as child.Duties takes it. An address is removed over a socket that is opened now. What a
+// undoer is that of this machine's guardians, as guardian.Duties takes it. An address is removed over a socket that is opened now. What a
 // command undoes is undone by another process, as a supervisor that is started here would do it: under guardians of its own.
-func undoer(note []byte) (child.Effects, error) {
+func undoer(note []byte) (guardian.Effects, error) {
 	o, err := readOrphan(note)
 	if err != nil {
 		return nil, err
@@ -57,14 +59,14 @@ func readOrphan(data []byte) (*orphaned, error) {
 	return o, nil
 }
 
-// Close implements child.Effects.
+// Close implements guardian.Effects.
 func (o *orphaned) Close() {
 	if o.remover != nil {
 		o.remover.Close()
 	}
 }
 
-// Undo implements child.Effects.
+// Undo implements guardian.Effects.
 func (o *orphaned) Undo(ctx context.Context) error {
 	m := unit.Means{}
 	if o.remover != nil {
@@ -92,7 +94,7 @@ func (o *orphaned) byCommand(ctx context.Context) error {
 	defer cancel()
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", UndoCommand)
-	cmd.Args[0], cmd.Dir, cmd.Env = "understudy", "/", child.Environ()
+	cmd.Args[0], cmd.Dir, cmd.Env = "understudy", "/", runas.Environ()
 	cmd.Stdin, cmd.Stderr, cmd.WaitDelay = bytes.NewReader(o.data), &said, time.Second
 	err := cmd.Run()
 	if err == nil {

@@ -8,14 +8,13 @@ import (
 	"os"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
-// AdoptGuard is StartGuard for a process whose former image has handed over its guardians and trees. On an error this process has
+// AdoptGuard is StartGuard for a process whose previous image has handed over its guardians and trees. On an error this process has
 // to end: then its guardians act as after a supervisor's death. The process must not have forked before.
 func AdoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*Guard, error) {
 	g, err := adoptGuard(ctx, cfg, state)
@@ -34,11 +33,11 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	g := newGuard(cfg)
 	l := guard.Legacy{Seq: c.Seq, Trees: c.Trees, Epoch: guard.LegacyEpoch{Number: c.Epoch.Number, Ticket: c.Epoch.Ticket, Deadline: c.Epoch.Deadline}}
 	if c.Listener != nil {
-		l.Note, l.Listener = c.Listener.Note, inherited(c.Listener.File, "listener")
+		l.Note, l.Listener = c.Listener.Note, Kept(c.Listener.File, "listener")
 	}
 	if c.Watchdog != nil {
-		g.watchdog.device = &watchdogDevice{file: inherited(c.Watchdog.File, "watchdog"), timeout: c.Watchdog.Timeout, permanent: c.Watchdog.Permanent}
-		l.Timeout, l.Device = c.Watchdog.Timeout, g.watchdog.device.file
+		g.watchdog.device = &device.Device{File: Kept(c.Watchdog.File, "watchdog"), Timeout: c.Watchdog.Timeout, Permanent: c.Watchdog.Permanent}
+		l.Timeout, l.Device = c.Watchdog.Timeout, g.watchdog.device.File
 	}
 	for i, s := range c.Guardians {
 		process, err := s.adopt(i)
@@ -70,12 +69,6 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	return g, nil
 }
 
-// inherited is a descriptor that came over the exec. It closes on the next one.
-func inherited(fd int, name string) *os.File {
-	unix.CloseOnExec(fd)
-	return os.NewFile(uintptr(fd), name)
-}
-
 func (c carriedGuardian) adopt(index int) (*guardianProcess, error) {
 	held, err := box.HoldProcess(c.Pid, c.Start)
 	if err == nil && held == nil {
@@ -88,44 +81,45 @@ func (c carriedGuardian) adopt(index int) (*guardianProcess, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("guardian %d: %w", index+1, err), held.Close())
 	}
-	return &guardianProcess{pid: c.Pid, process: process, pidfd: held, link: wire.Link{File: inherited(c.Socket, "ours")}, speaks: c.Speaks}, nil
+	return &guardianProcess{pid: c.Pid, process: process, pidfd: held, link: wire.Link{File: Kept(c.Socket, "ours")}, speaks: c.Speaks}, nil
 }
 
 func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
 	t := &Tree{guard: g, id: c.ID, alive: alive{runs: c.Runs}}
 	if c.ID.Kind == box.KindCgroup {
-		if t.leaf, err = c.openLeaf(); err != nil {
+		t.cgroup, err = c.openCgroup()
+		if err != nil {
 			return l, err
 		}
-		t.leaf.Finds = false // all that was started in it is adopted
+		t.cgroup.Finds = false // all that was started in it is adopted
 	}
 	l = guard.LegacyTree{Number: c.Number, Plant: t.plant(c.Release), Armed: c.Armed, After: c.After, Effects: c.Effects}
 	for _, p := range c.Parts {
-		if err := t.adoptPart(p); err != nil {
+		if err := p.adopt(t); err != nil {
 			return l, err
 		}
 	}
 	for _, p := range t.parts {
-		if ref := t.refTo(p); ref != nil {
-			l.Members = append(l.Members, guard.Member{Ref: *ref, Along: p.witness()})
+		if ref := p.ref(); ref != nil {
+			l.Members = append(l.Members, guard.Member{Ref: *ref, Along: p.deadSignal()})
 		}
 	}
 	return l, nil
 }
 
-// openLeaf opens the tree's cgroup, or makes a goneLeaf if that was removed: a program that has left it may still live.
-func (c carriedTree) openLeaf() (*box.Leaf, error) {
+// openCgroup opens the tree's cgroup, or makes a GoneTreeCgroup if that was removed: a program that has left it may still live.
+func (c carriedTree) openCgroup() (*box.TreeCgroup, error) {
 	if c.Removed {
-		return box.GoneLeaf(c.ID.Path), nil
+		return box.GoneTreeCgroup(c.ID.Path), nil
 	}
-	l, err := c.ID.OpenLeaf()
+	l, err := c.ID.OpenTreeCgroup()
 	if err == nil && l == nil { // just now
-		l = box.GoneLeaf(c.ID.Path)
+		l = box.GoneTreeCgroup(c.ID.Path)
 	}
 	return l, err
 }
 
-func (t *Tree) adoptPart(c carriedPart) error {
+func (c carriedPart) adopt(t *Tree) error {
 	p := &Process{tree: t, pid: c.Pid, done: make(chan struct{})}
 	if c.Ended != nil {
 		p.status = *c.Ended
@@ -142,7 +136,7 @@ func (t *Tree) adoptPart(c carriedPart) error {
 		}
 		t.guard.guardians.tasks.Go(func() { s.follow(p, nil) })
 	} else {
-		in, err := t.leaf.AdoptRun(c.Path)
+		in, err := t.cgroup.AdoptRun(c.Path)
 		if err != nil {
 			return err
 		}
@@ -150,7 +144,7 @@ func (t *Tree) adoptPart(c carriedPart) error {
 		p.part.path = in.Path
 		p.signal = func(syscall.Signal) error { return os.ErrProcessDone }
 		if c.Ended == nil {
-			if err := t.adoptProgram(p, c.Start); err != nil {
+			if err := p.adopt(c.Start); err != nil {
 				return err
 			}
 		}
@@ -160,9 +154,9 @@ func (t *Tree) adoptPart(c carriedPart) error {
 	return nil
 }
 
-// adoptProgram waits for a program that the former image has forked. If that reaped it in its last moment, its exit status is
+// adopt waits for a program that the previous image has forked. If that reaped it in its last moment, its exit status is
 // unknown.
-func (t *Tree) adoptProgram(p *Process, start uint64) error {
+func (p *Process) adopt(start uint64) error {
 	held, err := box.HoldProcess(p.pid, start)
 	if err != nil {
 		return err
@@ -173,13 +167,13 @@ func (t *Tree) adoptProgram(p *Process, start uint64) error {
 		return nil
 	}
 	defer held.Close()
-	in := p.part.body.(*box.Run)
+	in := p.part.body.(*box.RunCgroup)
 	if err := p.part.hold(in, p.pid); err != nil {
 		return err
 	}
-	if err := in.Name(p.part.first); err != nil && !in.Removed() { // a former version may not have done so
+	if err := in.Name(p.part.first); err != nil && !in.Removed() { // a previous version may not have done so
 		// P2: a later supervisor would not find the program outside its cgroup. The kill costs its own service, and nothing else.
-		t.guard.cfg.Logger.Error("killing a program that a later supervisor could not find", "tree", t.id.Name, "pid", p.pid, "error", err)
+		p.tree.guard.cfg.Logger.Error("killing a program that a later supervisor could not find", "tree", p.tree.id.Name, "pid", p.pid, "error", err)
 		_ = p.part.body.Strike() // the goroutine that ends it strikes again
 	}
 	process, err := os.FindProcess(p.pid) // while we hold it, its pid is its own
@@ -187,7 +181,7 @@ func (t *Tree) adoptProgram(p *Process, start uint64) error {
 		return err
 	}
 	p.signal = func(sig syscall.Signal) error { return process.Signal(sig) }
-	t.guard.guardians.tasks.Go(func() { p.reap(process) })
+	p.tree.guard.guardians.tasks.Go(func() { p.reap(process) })
 	return nil
 }
 
@@ -209,12 +203,13 @@ func (c carriedStub) adopt(id box.TreeID) (*stub, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stub{pid: c.Pid, start: c.Start, link: wire.Link{File: inherited(c.Socket, "ours")}, body: &box.InitBody{Pidfd: held}}
+	s := &stub{pid: c.Pid, start: c.Start, link: wire.Link{File: Kept(c.Socket, "ours")}, body: &box.InitBody{Pidfd: held}}
 	if id.Kind == box.KindWalk {
-		s.witness = inherited(c.Witness, "witness")
-		s.body = &box.WalkBody{Pid: c.Pid, Pidfd: held, Witness: s.witness}
+		s.deadSignal = Kept(c.DeadSignal, "dead signal")
+		s.body = &box.WalkBody{Pid: c.Pid, Pidfd: held, DeadSignal: s.deadSignal}
 	}
-	if s.process, err = os.FindProcess(c.Pid); err != nil {
+	s.process, err = os.FindProcess(c.Pid)
+	if err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
 	return s, nil
@@ -222,7 +217,7 @@ func (c carriedStub) adopt(id box.TreeID) (*stub, error) {
 
 // Adopted finds a tree that was taken over.
 func (g *Guard) Adopted(id box.TreeID) (*Tree, bool) {
-	defer g.guardians.look()()
+	defer g.guardians.lockToRead()()
 	for _, e := range g.guardians.pair.Ledger.Epochs() {
 		for _, t := range treesOf(e) {
 			if t.id == id {
@@ -235,20 +230,3 @@ func (g *Guard) Adopted(id box.TreeID) (*Tree, bool) {
 
 // Container is how the guard's trees are contained.
 func (g *Guard) Container() box.Container { return g.cfg.Container }
-
-// Lent is a copy of the listener that the guardians share, nil if there is none.
-func (g *Guard) Lent() (listener *os.File, err error) {
-	defer g.guardians.lock()()
-	_, shared := g.guardians.pair.Ledger.Shared()
-	if shared == nil {
-		return nil, nil
-	}
-	err = wire.Using(shared.(*os.File), func(fd int) error {
-		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
-		if err == nil {
-			listener = os.NewFile(uintptr(kept), "listener")
-		}
-		return err
-	})
-	return listener, err
-}

@@ -13,6 +13,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
 )
 
 const statusOfCaps = `grep -e CapInh -e CapPrm -e CapEff -e CapBnd -e CapAmb -e NoNewPrivs /proc/self/status | tr -d " \t"`
@@ -23,7 +24,7 @@ func caps(inheritable, permitted, effective, bounding, ambient uint64, noNewPriv
 		inheritable, permitted, effective, bounding, ambient, noNewPrivs)
 }
 
-func asNobody() *Credential { return &Credential{UID: 65534, GID: 65534, Name: "nobody"} }
+func asNobody() *inside.Credential { return &inside.Credential{UID: 65534, GID: 65534, Name: "nobody"} }
 
 func TestProgramHasTheCapabilitiesThatItIsGivenAndNoMore(t *testing.T) {
 	const (
@@ -39,17 +40,17 @@ func TestProgramHasTheCapabilitiesThatItIsGivenAndNoMore(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, c := range map[string]struct {
-			Settings
+			inside.Settings
 			want string
 		}{
-			"as the supervisor":  {Settings{Umask: ptr(uint32(0o22))}, caps(inh, all, all, all, 0, 0)},
-			"no new privileges":  {Settings{NoNewPrivs: true}, caps(inh, all, all, all, 0, 1)},
-			"root, bounded":      {Settings{Capabilities: &Capabilities{Bounding: ptr(both)}}, caps(inh&both, both, both, both, 0, 0)},
-			"root, nothing":      {Settings{Capabilities: &Capabilities{Bounding: ptr(uint64(0))}, NoNewPrivs: true}, caps(0, 0, 0, 0, 0, 1)},
-			"a user":             {Settings{Credential: asNobody(), Capabilities: &Capabilities{Bounding: ptr(both)}}, caps(inh&both, 0, 0, both, 0, 0)},
-			"a user, unbounded":  {Settings{Credential: asNobody(), Capabilities: &Capabilities{Ambient: bind}}, caps(bind, bind, bind, all, bind, 0)},
-			"a user with rights": {Settings{Credential: asNobody(), Capabilities: &Capabilities{Bounding: ptr(both), Ambient: bind}, NoNewPrivs: true}, caps(bind, bind, bind, both, bind, 1)},
-			"a user, only that":  {Settings{Credential: asNobody(), Capabilities: &Capabilities{Bounding: ptr(uint64(bind)), Ambient: bind}}, caps(bind, bind, bind, bind, bind, 0)},
+			"as the supervisor":  {inside.Settings{Umask: ptr(uint32(0o22))}, caps(inh, all, all, all, 0, 0)},
+			"no new privileges":  {inside.Settings{NoNewPrivs: true}, caps(inh, all, all, all, 0, 1)},
+			"root, bounded":      {inside.Settings{Capabilities: &inside.Capabilities{Bounding: ptr(both)}}, caps(inh&both, both, both, both, 0, 0)},
+			"root, nothing":      {inside.Settings{Capabilities: &inside.Capabilities{Bounding: ptr(uint64(0))}, NoNewPrivs: true}, caps(0, 0, 0, 0, 0, 1)},
+			"a user":             {inside.Settings{Credential: asNobody(), Capabilities: &inside.Capabilities{Bounding: ptr(both)}}, caps(inh&both, 0, 0, both, 0, 0)},
+			"a user, unbounded":  {inside.Settings{Credential: asNobody(), Capabilities: &inside.Capabilities{Ambient: bind}}, caps(bind, bind, bind, all, bind, 0)},
+			"a user with rights": {inside.Settings{Credential: asNobody(), Capabilities: &inside.Capabilities{Bounding: ptr(both), Ambient: bind}, NoNewPrivs: true}, caps(bind, bind, bind, both, bind, 1)},
+			"a user, only that":  {inside.Settings{Credential: asNobody(), Capabilities: &inside.Capabilities{Bounding: ptr(uint64(bind)), Ambient: bind}}, caps(bind, bind, bind, bind, bind, 0)},
 		} {
 			if got := says(t, tree, Spec{Settings: c.Settings}, statusOfCaps); got != c.want {
 				t.Errorf("%s: got\n%s\nwant\n%s", name, got, c.want)
@@ -85,7 +86,7 @@ func TestSetuidProgramGivesNothingThatIsForbidden(t *testing.T) {
 			}
 		}
 		tree := planted(t, guarded(t, kind))
-		uidAndCaps := func(s Settings) []string {
+		uidAndCaps := func(s inside.Settings) []string {
 			s.Credential = asNobody()
 			status := says(t, tree, Spec{Settings: s}, reader+" /proc/self/status")
 			var euid, eff string
@@ -100,13 +101,13 @@ func TestSetuidProgramGivesNothingThatIsForbidden(t *testing.T) {
 			return []string{euid, eff}
 		}
 		const none = "0000000000000000"
-		if got := uidAndCaps(Settings{}); got[0] != "0" || got[1] == none {
+		if got := uidAndCaps(inside.Settings{}); got[0] != "0" || got[1] == none {
 			t.Fatalf("a setuid program gives nothing here anyway: %v", got)
 		}
-		if got := uidAndCaps(Settings{NoNewPrivs: true}); !slices.Equal(got, []string{"65534", none}) {
+		if got := uidAndCaps(inside.Settings{NoNewPrivs: true}); !slices.Equal(got, []string{"65534", none}) {
 			t.Errorf("with no_new_privileges: %v", got)
 		}
-		if got := uidAndCaps(Settings{Capabilities: &Capabilities{Bounding: ptr(uint64(0))}}); !slices.Equal(got, []string{"0", none}) {
+		if got := uidAndCaps(inside.Settings{Capabilities: &inside.Capabilities{Bounding: ptr(uint64(0))}}); !slices.Equal(got, []string{"0", none}) {
 			t.Errorf("with nothing in the bounding set: %v", got)
 		}
 	})
@@ -117,16 +118,16 @@ func TestBoundedRootIsStillRootsUser(t *testing.T) {
 	need.These(t, "root")
 	out := outside(t)
 	tree := planted(t, guarded(t, box.KindCgroup))
-	none := &Capabilities{Bounding: ptr(uint64(0))}
+	none := &inside.Capabilities{Bounding: ptr(uint64(0))}
 	script := fmt.Sprintf(`tried() { "$@" >/dev/null 2>&1 && echo yes || echo no; }
 		tried sh -c 'echo 0 >%s/cgroup.procs'; tried test -w /etc/shadow; tried kill -0 %d; tried cat /proc/%d/environ`, out, os.Getpid(), os.Getpid())
 	for name, c := range map[string]struct {
-		Settings
+		inside.Settings
 		want string
 	}{
-		"root":             {Settings{}, "yes yes yes yes"},
-		"bounded root":     {Settings{Capabilities: none}, "yes yes yes no"},
-		"a bounded nobody": {Settings{Credential: asNobody(), Capabilities: none}, "no no no no"},
+		"root":             {inside.Settings{}, "yes yes yes yes"},
+		"bounded root":     {inside.Settings{Capabilities: none}, "yes yes yes no"},
+		"a bounded nobody": {inside.Settings{Credential: asNobody(), Capabilities: none}, "no no no no"},
 	} {
 		if got := says(t, tree, Spec{Settings: c.Settings}, script); strings.Join(strings.Fields(got), " ") != c.want {
 			t.Errorf("%s: %q, not %s", name, got, c.want)

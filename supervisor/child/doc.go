@@ -1,6 +1,9 @@
 // Package child runs programs and kills them in time: when their lease ends, when the supervisor is gone or frozen, or when
 // it says so. Two guardians, processes of the same binary, make sure of that.
 //
+// A supervisor runs it, as it does logfile, notify and probe. What other processes run is in guardian and inside; box, wire and device are
+// what these have in common.
+//
 // # Promised
 //
 //   - P2: nil from Tree.Kill, Tree.End and KillByID proves that no process of the tree is left: by the kernel's own count of

@@ -189,8 +189,8 @@ func delegated() error {
 	if n, err := r.Read(buf); err != nil || string(buf[:n]) != "asked\n" {
 		return fmt.Errorf("%q %w", buf[:n], err)
 	}
-	own := tree.leaf.Path + "/run-2"
-	shut := "mkdir -p " + own + "/in/in; chmod 0 " + own + "/in; chmod 0 " + own + "; chmod 0 " + tree.leaf.Path + "; echo ready; sleep 1000"
+	own := tree.cgroup.Path + "/run-2"
+	shut := "mkdir -p " + own + "/in/in; chmod 0 " + own + "/in; chmod 0 " + own + "; chmod 0 " + tree.cgroup.Path + "; echo ready; sleep 1000"
 	if r, w, err = os.Pipe(); err != nil {
 		return err
 	}
@@ -287,7 +287,7 @@ func (p *puppet) settle() {
 // tidy removes the cgroup that a program has left, as root may.
 func (p *puppet) tidy() {
 	p.t.Helper()
-	if err := errors.Join(os.Remove(filepath.Join(p.leaf, "run-1")), os.Remove(p.leaf)); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(p.cgroup, "run-1")), os.Remove(p.cgroup)); err != nil {
 		p.t.Fatal(err)
 	}
 }

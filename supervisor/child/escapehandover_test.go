@@ -26,7 +26,7 @@ func TestAProgramWhoseCgroupIsRemovedIsHandedOver(t *testing.T) {
 			}
 		},
 		"its own": func(p *puppet) {
-			if err := os.Remove(filepath.Join(p.leaf, "run-1")); err != nil {
+			if err := os.Remove(filepath.Join(p.cgroup, "run-1")); err != nil {
 				p.t.Fatal(err)
 			}
 		},
@@ -36,9 +36,9 @@ func TestAProgramWhoseCgroupIsRemovedIsHandedOver(t *testing.T) {
 			"its tree": func(p *puppet) { p.do(command{Do: "end", Name: "a"}) },
 			"all":      func(p *puppet) { kill9(p.cmd.Process.Pid) },
 			"a new guardian": func(p *puppet) {
-				former := p.guardians()[0]
-				kill9(former)
-				awaitDeath(t, former)
+				previous := p.guardians()[0]
+				kill9(previous)
+				awaitDeath(t, previous)
 				p.do(command{Do: "shorten", Epoch: 1, In: time.Hour}) // changes nothing, and is answered when both know all
 				kill9(p.guardians()[1], p.cmd.Process.Pid)
 			},

@@ -33,7 +33,7 @@ func gone(t *testing.T, tree *Tree, pid int) {
 	if len(tree.parts) > 0 {
 		t.Errorf("%d parts are left", len(tree.parts))
 	}
-	if entries, err := os.ReadDir(tree.leaf.Path); err == nil {
+	if entries, err := os.ReadDir(tree.cgroup.Path); err == nil {
 		for _, entry := range entries {
 			if entry.IsDir() {
 				t.Errorf("%s is left", entry.Name())
@@ -90,8 +90,8 @@ func TestWhatWasPreparedDiesWithItsSupervisor(t *testing.T) {
 	p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
 	base := p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
 	pid, held := p.do(command{Do: "expect", Name: "a"}).Pid, 0
-	for _, guardian := range p.guardians() {
-		held += holds(t, guardian, pid)
+	for _, one := range p.guardians() {
+		held += holds(t, one, pid)
 	}
 	if held != 2 {
 		t.Errorf("%d guardians hold it", held)

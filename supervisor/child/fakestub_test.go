@@ -24,16 +24,16 @@ func fakeStub(t *testing.T, mark string, as *syscall.SysProcAttr) int {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	exe := filepath.Join(dir, mark)
-	saw, err := box.NewWitness()
+	saw, err := box.NewDeadSignal()
 	if err == nil {
-		err = errors.Join(box.RaiseWitness(int(saw.Fd())), os.Symlink("/bin/sh", exe), os.Chmod(dir, 0o755))
+		err = errors.Join(box.Ring(int(saw.Fd())), os.Symlink("/bin/sh", exe), os.Chmod(dir, 0o755))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer saw.Close()
 	cmd := exec.Command(exe, "-c", "trap 'kill $!; exit' TERM; sleep 1000 >/dev/null & echo ready; wait")
-	cmd.ExtraFiles = []*os.File{os.Stderr, saw} // as stubSocket and stubWitness
+	cmd.ExtraFiles = []*os.File{os.Stderr, saw} // as a stub's socket and its dead signal
 	cmd.SysProcAttr = as
 	out, err := cmd.StdoutPipe()
 	if err = errors.Join(err, cmd.Start()); err != nil {
@@ -154,8 +154,8 @@ func TestATreeOfAnOlderVersionIsKilled(t *testing.T) {
 	}
 }
 
-// What a process holds in a witness's place is asked nothing: it may be a file that never answers.
-func TestOnlyAnEventIsAWitness(t *testing.T) {
+// What a process holds in a dead signal's place is asked nothing: it may be a file that never answers.
+func TestOnlyAnEventIsADeadSignal(t *testing.T) {
 	need.These(t, "root")
 	cmd := exec.Command("/bin/sleep", "1000")
 	cmd.ExtraFiles = []*os.File{os.Stderr, os.Stderr}

@@ -11,6 +11,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 )
 
@@ -30,7 +31,7 @@ func (p *puppet) diesAndCloses(since time.Duration) {
 	if c.Alive || !c.AllDead || !slices.Equal(c.Releases, []string{"a"}) {
 		p.t.Errorf("the session was closed too early or with the wrong releases: %+v", c)
 	}
-	if _, err := os.Stat(p.leaf); p.container.Kind == box.KindCgroup && err == nil {
+	if _, err := os.Stat(p.cgroup); p.container.Kind == box.KindCgroup && err == nil {
 		p.t.Error("the session was closed before the cgroup was removed")
 	}
 	if took := at - since; took > patience {
@@ -218,7 +219,7 @@ func TestGuardianWhoseTwinIsNotReplacedEndsEverything(t *testing.T) {
 // P3: the last look at the lease and the fork are two moments, and any time may pass between them.
 func TestForkAfterAFreezeFails(t *testing.T) {
 	kindsInTurn(t, func(t *testing.T, kind string) {
-		for name, settings := range map[string]Settings{"at once": {}, "with settings": {Umask: new(uint32)}} {
+		for name, settings := range map[string]inside.Settings{"at once": {}, "with settings": {Umask: new(uint32)}} {
 			t.Run(name, func(t *testing.T) {
 				p := newPuppet(t, kind)
 				p.do(command{Do: "begin", Epoch: 1})

@@ -26,9 +26,9 @@ const (
 
 // forgery is what a stranger makes who can write a breadcrumb: an identity of a tree, and what it names.
 type forgery struct {
-	t    *testing.T
-	id   box.TreeID
-	leaf string // what the identity names
+	t      *testing.T
+	id     box.TreeID
+	cgroup string // what the identity names
 }
 
 // forge names something in a directory that belongs to the stranger.
@@ -38,8 +38,8 @@ func forge(t *testing.T, host box.Host, base string) *forgery {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaf := filepath.Join(base, fmt.Sprintf(forgedName, host.PidNS, forgedPid))
-	return &forgery{t, box.TreeID{Kind: box.KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: forgedPid, StartTime: 1, Path: leaf, Inode: inode}, leaf}
+	cgroup := filepath.Join(base, fmt.Sprintf(forgedName, host.PidNS, forgedPid))
+	return &forgery{t, box.TreeID{Kind: box.KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: forgedPid, StartTime: 1, Path: cgroup, Inode: inode}, cgroup}
 }
 
 // run says that a process is the first one of a run in it.
@@ -49,7 +49,7 @@ func (f *forgery) run(pid int) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	at := filepath.Join(f.leaf, box.RunPrefix+"1")
+	at := filepath.Join(f.cgroup, box.RunPrefix+"1")
 	err = errors.Join(os.Mkdir(at, 0o755), unix.Setxattr(at, box.FirstAttr, fmt.Appendf(nil, "%d %d", s.Pid, s.Start), 0), os.Chown(at, stranger, stranger))
 	if err != nil {
 		f.t.Fatal(err)
@@ -59,7 +59,7 @@ func (f *forgery) run(pid int) {
 // file makes a file of the forged cgroup.
 func (f *forgery) file(name, text string) {
 	f.t.Helper()
-	at := filepath.Join(f.leaf, name)
+	at := filepath.Join(f.cgroup, name)
 	if err := errors.Join(os.WriteFile(at, []byte(text), 0o600), os.Chown(at, stranger, stranger)); err != nil {
 		f.t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestADirectoryThatIsNoCgroupNamesNobody(t *testing.T) {
 	_, host := boxed(t)
 	for _, populated := range []string{"populated 0\n", "populated 1\n"} {
 		f := forge(t, host, ofStranger(t))
-		if err := errors.Join(os.Mkdir(f.leaf, 0o755), os.Chown(f.leaf, stranger, stranger)); err != nil {
+		if err := errors.Join(os.Mkdir(f.cgroup, 0o755), os.Chown(f.cgroup, stranger, stranger)); err != nil {
 			t.Fatal(err)
 		}
 		pid := victim(t)
@@ -155,8 +155,8 @@ func TestALinkToACgroupNamesNobody(t *testing.T) {
 	named := leftBehindAs(t, place.Base, "n.s", forgedPid, 1, host.PidNS)
 	last := forge(t, host, ofStranger(t))
 	first := forge(t, host, ofStranger(t))
-	link := filepath.Join(filepath.Dir(first.leaf), "link")
-	if err := errors.Join(os.Symlink(other, last.leaf), os.Symlink(place.Base, link)); err != nil {
+	link := filepath.Join(filepath.Dir(first.cgroup), "link")
+	if err := errors.Join(os.Symlink(other, last.cgroup), os.Symlink(place.Base, link)); err != nil {
 		t.Fatal(err)
 	}
 	inode, err := box.InodeOf(place.Base)
@@ -181,11 +181,11 @@ func TestNothingThatIsNamedHoldsAProofUp(t *testing.T) {
 	_, host := boxed(t)
 	t.Run("FIFOs", func(t *testing.T) {
 		f := forge(t, host, ofStranger(t))
-		if err := errors.Join(os.Mkdir(f.leaf, 0o755), os.Chown(f.leaf, stranger, stranger)); err != nil {
+		if err := errors.Join(os.Mkdir(f.cgroup, 0o755), os.Chown(f.cgroup, stranger, stranger)); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"cgroup.kill", "cgroup.events", "cgroup.freeze", "cgroup.procs"} {
-			at := filepath.Join(f.leaf, name)
+			at := filepath.Join(f.cgroup, name)
 			if err := unix.Mkfifo(at, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -218,19 +218,19 @@ func TestNothingThatIsNamedHoldsAProofUp(t *testing.T) {
 func TestTheOwnerOfACgroupNamesNobodyElsesProcess(t *testing.T) {
 	need.These(t, "root")
 	place, host := boxed(t)
-	leaf := leftBehindAs(t, place.Base, "n.s", forgedPid, 1, host.PidNS)
+	cgroup := leftBehindAs(t, place.Base, "n.s", forgedPid, 1, host.PidNS)
 	f := forge(t, host, place.Base)
-	if err := os.Chown(leaf, stranger, stranger); err != nil {
+	if err := os.Chown(cgroup, stranger, stranger); err != nil {
 		t.Fatal(err)
 	}
 	f.run(victim(t))
 	f.judged(box.ErrUnproved)
-	if events, err := os.ReadFile(filepath.Join(leaf, "cgroup.events")); err != nil || !strings.Contains(string(events), "populated 0") {
+	if events, err := os.ReadFile(filepath.Join(cgroup, "cgroup.events")); err != nil || !strings.Contains(string(events), "populated 0") {
 		t.Errorf("what is in it is not killed: %s %v", events, err)
 	}
 	theirs := exec.Command("/bin/sleep", "1000")
 	theirs.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
-	if err := errors.Join(os.Remove(filepath.Join(leaf, box.RunPrefix+"1")), theirs.Start()); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(cgroup, box.RunPrefix+"1")), theirs.Start()); err != nil {
 		t.Fatal(err)
 	}
 	go func() { _ = theirs.Wait() }()
@@ -245,14 +245,14 @@ func TestTheOwnerOfACgroupNamesNobodyElsesProcess(t *testing.T) {
 func TestOnlyACgroupIsOpenedAndByNoLink(t *testing.T) {
 	need.These(t, "root")
 	place, host := boxed(t)
-	leaf := leftBehind(t, place.Base, forgedPid, 1, host.PidNS)
+	cgroup := leftBehind(t, place.Base, forgedPid, 1, host.PidNS)
 	dir := ofStranger(t)
 	fake, link := filepath.Join(dir, "fake"), filepath.Join(dir, "link")
 	if err := errors.Join(os.Mkdir(fake, 0o755), os.Symlink(place.Base, link)); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]error{leaf: nil, fake: box.ErrNoCgroup, filepath.Join(link, filepath.Base(leaf)): unix.ENOTDIR, link: unix.ENOTDIR} {
-		l, err := box.OpenLeaf(path, 0)
+	for path, want := range map[string]error{cgroup: nil, fake: box.ErrNoCgroup, filepath.Join(link, filepath.Base(cgroup)): unix.ENOTDIR, link: unix.ENOTDIR} {
+		l, err := box.OpenTreeCgroup(path, 0)
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v", path, err)
 		}

@@ -2,9 +2,14 @@ package child
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -20,6 +25,7 @@ var (
 	ErrLeaseEnded    = guard.ErrLeaseEnded
 	ErrNoLease       = guard.ErrNoLease
 	ErrGuardiansLost = guard.ErrGuardiansLost
+	ErrTreeEnded     = guard.ErrTreeEnded
 	ErrStopped       = errors.New("the guard has stopped")
 )
 
@@ -29,10 +35,9 @@ type GuardConfig struct {
 	Args0     string // the processes' name in ps; default "understudy"
 	Container box.Container
 	Logger    hclog.Logger
-	Name      string        // the node: part of cgroup names and titles
-	Root      string        // of the cluster in ZooKeeper: its services' cgroups differ from those of other clusters by it
-	JSONLog   bool          // the log's lines are JSON
-	TwinGrace time.Duration // how long one guardian serves alone before it ends everything; default 1s
+	Name      string // the node: part of cgroup names and titles
+	Root      string // of the cluster in ZooKeeper: its services' cgroups differ from those of other clusters by it
+	JSONLog   bool   // the log's lines are JSON
 	// Thread runs functions on the main thread of the process, which has to be free for that until the guard has stopped.
 	// HandOver needs it. nil: a thread of the guard's own.
 	Thread chan<- func()
@@ -47,9 +52,6 @@ func (cfg GuardConfig) withDefaults() GuardConfig {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = hclog.NewNullLogger()
-	}
-	if cfg.TwinGrace <= 0 {
-		cfg.TwinGrace = time.Second
 	}
 	return cfg
 }
@@ -88,7 +90,7 @@ func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 	if g.cfg.Container.Kind == box.KindCgroup {
 		bounded, cancel := context.WithTimeout(ctx, box.SweepLimit)
 		defer cancel()
-		if _, err := box.Sweep(bounded, g.cfg.Container.Base, g.cfg.Logger); err != nil { // keepSweeping kills the rest
+		if _, err := box.Sweep(bounded, g.cfg.Container.Base, g.cfg.Logger); err != nil { // KeepSweeping kills the rest
 			return nil, err
 		}
 	}
@@ -112,7 +114,7 @@ func StartGuard(ctx context.Context, cfg GuardConfig) (*Guard, error) {
 	return g, nil
 }
 
-const parting = 500 * time.Millisecond // for the guardians to end
+const guardiansEnd = 500 * time.Millisecond // is waited for so long
 
 // Run watches the guardians, replaces one that is gone, and starts processes. When ctx ends it kills the remaining trees,
 // lets the guardians go, and returns.
@@ -122,7 +124,7 @@ func (g *Guard) Run(ctx context.Context) error {
 	tasks.Go(g.spawner.run)
 	tasks.Go(g.watchdog.disarmWhenIdle)
 	tasks.Go(g.leftovers.KeepSweeping)
-	return g.guardians.keep(ctx, func() error { return g.stop(context.WithoutCancel(ctx)) })
+	return g.guardians.serve(ctx, func() error { return g.stop(context.WithoutCancel(ctx)) })
 }
 
 // stop is the end of Run. Guardians that lose the supervisor kill its leftover processes, so they go last.
@@ -139,19 +141,174 @@ func (g *Guard) stop(ctx context.Context) error {
 	go func() { g.guardians.tasks.Wait(); close(gone) }()
 	select {
 	case <-gone:
-	case <-time.After(parting):
-		// A guardian may still try to close a former session, at servers that do not answer. It needs no supervisor for that.
+	case <-time.After(guardiansEnd):
+		// A guardian may still try to close a previous session, at servers that do not answer. It needs no supervisor for that.
 	}
 	return nil
 }
 
 // Pid is the process id of a guardian, 0 if there is none at the moment.
 func (g *Guard) Pid() int {
-	defer g.guardians.look()()
+	defer g.guardians.lockToRead()()
 	for _, s := range g.guardians.at {
 		if s != nil {
 			return s.pid
 		}
 	}
 	return 0
+}
+
+// Lend lets the guardians answer at a listener when this process does not: at once if it is dead, and after a moment
+// if it leaves connections waiting. Lend takes the file over. Only the newest shared one counts.
+func (g *Guard) Lend(listener *os.File, note []byte) error {
+	if len(note) > wire.MaxPacket/2 {
+		return errors.Join(fmt.Errorf("share a listener: %w", wire.ErrPacketTooLarge), listener.Close())
+	}
+	defer g.guardians.lock()()
+	_, previous := g.guardians.pair.Ledger.Shared()
+	g.guardians.pair.Ledger.Share(slices.Clone(note), listener)
+	if previous != nil {
+		return previous.(*os.File).Close() // an unsent one need not be sent
+	}
+	return nil
+}
+
+// Lent is a copy of the listener that the guardians share, nil if there is none.
+func (g *Guard) Lent() (listener *os.File, err error) {
+	defer g.guardians.lock()()
+	_, shared := g.guardians.pair.Ledger.Shared()
+	if shared == nil {
+		return nil, nil
+	}
+	err = wire.Using(shared.(*os.File), func(fd int) error {
+		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+		if err == nil {
+			listener = os.NewFile(uintptr(kept), "listener")
+		}
+		return err
+	})
+	return listener, err
+}
+
+// Begin opens a new epoch. If this process dies, a guardian hands ticket to the session closer.
+func (g *Guard) Begin(number uint64, ticket []byte) error {
+	defer g.guardians.lock()()
+	if len(ticket) > wire.MaxPacket/2 {
+		return fmt.Errorf("begin epoch %d: ticket: %w", number, wire.ErrPacketTooLarge)
+	}
+	if err := g.guardians.pair.Ledger.Begin(number, slices.Clone(ticket)); err != nil {
+		return fmt.Errorf("begin epoch %d: %w", number, err)
+	}
+	return nil
+}
+
+// Extend moves the epoch's deadline, a point on the clock of Now; an earlier one than it had changes nothing. It does not
+// wait for anything. ErrLeaseEnded: the epoch is over and its trees are being killed.
+func (g *Guard) Extend(number uint64, deadline time.Duration) error {
+	defer g.guardians.lock()()
+	if err := g.guardians.pair.Ledger.Extend(wire.Now(), number, deadline); err != nil {
+		return fmt.Errorf("extend epoch %d: %w", number, err)
+	}
+	return nil
+}
+
+// Shorten moves the epoch's deadline to an earlier point, and returns when both guardians know of it. From then on its trees' deaths
+// must be proved at most w.After after that, and a watchdog is useful only with a timeout of w.Timeout or less: an armed one is set
+// to that. On an error the caller has to end the epoch: a guardian may not know of it, or the watchdog resets this machine soon.
+func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Duration, w Watchdog) error {
+	told, err := g.guardians.shorten(number, deadline, w)
+	defer g.guardians.forget(told)
+	if err == nil {
+		err = g.watchdog.refit(ctx, number, deadline, w)
+	}
+	if err == nil || errors.Is(err, guard.ErrMisfit) {
+		err = errors.Join(err, g.guardians.answered(ctx, told))
+	}
+	if err != nil {
+		return fmt.Errorf("shorten epoch %d: %w", number, err)
+	}
+	return nil
+}
+
+func (g *guardians) shorten(number uint64, deadline time.Duration, w Watchdog) (seq uint64, err error) {
+	defer g.lock()()
+	return g.pair.Ledger.Shorten(wire.Now(), number, deadline, w.fit())
+}
+
+// Finish forgets the epoch once all its trees have ended; then guardians do not close its session.
+func (g *Guard) Finish(number uint64) error {
+	defer g.guardians.lock()()
+	if err := g.guardians.pair.Ledger.Finish(number); err != nil {
+		return fmt.Errorf("finish epoch %d: %w", number, err)
+	}
+	return nil
+}
+
+// Over is closed when the epoch is over, for any cause; Cause then says why: ErrLeaseEnded, ErrGuardiansLost or
+// ErrStopped. Its trees are being killed, but the caller still has to end them.
+func (g *Guard) Over(number uint64) <-chan struct{} {
+	defer g.guardians.lockToRead()()
+	return g.guardians.pair.Ledger.Over(number)
+}
+
+// Cause says why the epoch is over; nil while it is not.
+func (g *Guard) Cause(number uint64) error {
+	defer g.guardians.lockToRead()()
+	return g.guardians.pair.Ledger.Cause(number)
+}
+
+// treesOf returns an epoch's trees.
+func treesOf(e *guard.Epoch) (all []*Tree) {
+	for _, t := range e.Trees() {
+		all = append(all, t.Plant.Of.(*Tree))
+	}
+	return all
+}
+
+// identify gathers the identity of a tree, whose cgroup is given; nil: it has none.
+func (g *Guard) identify(name string, cgroup *box.TreeCgroup) (box.TreeID, error) {
+	host, err := box.Identity()
+	if err != nil {
+		return box.TreeID{}, err
+	}
+	own, err := box.StatOf(os.Getpid())
+	if err != nil {
+		return box.TreeID{}, err
+	}
+	id := box.TreeID{
+		Kind: g.cfg.Container.Kind, Name: name, Boot: host.Boot, PidNS: host.PidNS,
+		Pid: own.Pid, StartTime: own.Start,
+	}
+	if cgroup == nil {
+		var random [5]byte
+		_, _ = rand.Read(random[:])
+		id.Mark = box.StubMark + hex.EncodeToString(random[:])
+		id.User = uint32(os.Getuid())
+		id.UserNS, err = box.UserNS()
+		return id, err
+	}
+	id.Path = cgroup.Path
+	id.Inode, err = box.InodeOf(filepath.Dir(cgroup.Path))
+	return id, err
+}
+
+// Maker is this process as the maker of its trees.
+func (g *Guard) Maker() (box.Maker, error) {
+	id, err := g.identify("", nil)
+	if err != nil {
+		return box.Maker{}, err
+	}
+	id.Mark = ""
+	m := box.Maker{TreeID: id}
+	if m.Kind == box.KindCgroup {
+		m.Path = g.cfg.Container.Base
+		m.Inode, err = box.InodeOf(m.Path)
+	}
+	return m, err
+}
+
+// Leftover ends the processes of a service that previous supervisors have left on this machine, and those of the tree with that
+// identity, if it is theirs. It returns a process that it could not prove dead before ctx ended; nil: none is left.
+func (g *Guard) Leftover(ctx context.Context, service string, id box.TreeID) *box.Leftover {
+	return g.leftovers.End(ctx, service, id)
 }

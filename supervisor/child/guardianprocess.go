@@ -12,14 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
 const (
-	guardianSocket = 3
-	startLimit     = 5 * time.Second  // for a guardian to answer that replaces another
-	firstLimit     = 20 * time.Second // for each that is started first: nobody waits but a machine that boots and has much to do
+	startLimit = 5 * time.Second  // for a guardian to answer that replaces another
+	twinGrace  = time.Second      // how long one guardian serves alone before it ends everything
+	firstLimit = 20 * time.Second // for each that is started first: nobody waits but a machine that boots and has much to do
 )
 
 // guardianProcess is one guardian process, as the supervisor sees it.
@@ -52,10 +53,10 @@ func (g *guardians) startGuardian(ctx context.Context, index int) (*guardianProc
 	}
 	defer null.Close()
 	pidfd := -1
-	title := fmt.Sprintf("%s%s%d/2 of node %s", g.start.args0, guardianMark, index+1, g.start.name)
+	title := fmt.Sprintf("%s%s%d/2 of node %s", g.start.args0, box.GuardianMark, index+1, g.start.name)
 	process, err := os.StartProcess(g.start.exe, []string{title}, &os.ProcAttr{
 		Dir:   "/",
-		Env:   append(Environ(), "GOMAXPROCS=1"),
+		Env:   append(runas.Environ(), "GOMAXPROCS=1"),
 		Files: []*os.File{null, null, os.Stderr, theirs},
 		// A session of its own: Ctrl-C at the supervisor's terminal does not reach it. And no death signal: it
 		// has to outlive its parent.
@@ -66,7 +67,7 @@ func (g *guardians) startGuardian(ctx context.Context, index int) (*guardianProc
 		return nil, errors.Join(fmt.Errorf("start guardian: %w", err), ours.Close())
 	}
 	s := &guardianProcess{pid: process.Pid, process: process, pidfd: os.NewFile(uintptr(pidfd), "guardian"), link: wire.Link{File: ours}}
-	err = s.link.Send(&guard.Message{Op: guard.OpSetup, Seq: 1, Index: index, Grace: g.start.grace, Log: &g.start.log})
+	err = s.link.Send(&guard.Message{Op: guard.OpSetup, Seq: 1, Index: index, Grace: twinGrace, Log: &g.start.log})
 	if err == nil {
 		err = s.answer(ctx)
 	}
@@ -80,9 +81,9 @@ func (g *guardians) startGuardian(ctx context.Context, index int) (*guardianProc
 // answer waits for the first answer.
 func (s *guardianProcess) answer(ctx context.Context) error {
 	ended := make(chan error, 1)
-	heed := context.AfterFunc(ctx, func() { ended <- s.link.File.SetReadDeadline(time.Now()) })
+	stop := context.AfterFunc(ctx, func() { ended <- s.link.File.SetReadDeadline(time.Now()) })
 	err := s.await(time.Time{}, 1, func(m *guard.Message) { s.speaks = m.Speaks })
-	if heed() {
+	if stop() {
 		return err
 	}
 	return errors.Join(context.Cause(ctx), <-ended)
@@ -157,7 +158,7 @@ func (g *guardians) push(at int, s *guardianProcess, m *guard.Message) bool {
 		if !told && wire.Now()-began > stuck {
 			tell(true)
 		}
-		box.Rest(-1, 0, time.Millisecond)
+		box.Sleep(-1, 0, time.Millisecond)
 	}
 	if told {
 		tell(false)

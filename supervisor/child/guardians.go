@@ -3,6 +3,7 @@ package child
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,10 +25,10 @@ type guardians struct {
 	bell    chan struct{} // capacity 1: something is due sooner
 	window  chan struct{} // holds one for each question of ask that is open
 
-	mu       sync.Mutex // guards the fields below; only lock and look take it
+	mu       sync.Mutex // guards the fields below; only lock and lockToRead take it
 	pair     *guard.Pair
 	at       [2]*guardianProcess
-	gone     [2]*guardianProcess // the former ones
+	gone     [2]*guardianProcess // the previous ones
 	due      time.Duration
 	later    []func() // orders to kill, for the end of a change
 	ordering bool     // a goroutine gives these orders; only one does at a time
@@ -36,21 +37,20 @@ type guardians struct {
 // starting starts a guardian.
 type starting struct {
 	exe, args0, name string
-	grace            time.Duration
 	log              guard.LogStyle
 }
 
 func newGuardians(cfg GuardConfig) *guardians {
 	g := &guardians{
-		start: starting{cfg.Exe, cfg.Args0, cfg.Name, cfg.TwinGrace, guard.LogStyle{JSON: cfg.JSONLog, Level: cfg.Logger.GetLevel().String()}}, log: cfg.Logger,
-		words: newWords(), stopped: make(chan struct{}), bell: make(chan struct{}, 1), window: make(chan struct{}, 64),
+		start: starting{cfg.Exe, cfg.Args0, cfg.Name, guard.LogStyle{JSON: cfg.JSONLog, Level: cfg.Logger.GetLevel().String()}}, log: cfg.Logger,
+		words: make(words, 64), stopped: make(chan struct{}), bell: make(chan struct{}, 1), window: make(chan struct{}, 64),
 	}
 	g.pair = guard.NewPair(pairHands{g})
 	return g
 }
 
-// keep does the due work, and ends with stop, which it begins when ctx ends.
-func (g *guardians) keep(ctx context.Context, stop func() error) error {
+// serve does the due work, and ends with stop, which it begins when ctx ends.
+func (g *guardians) serve(ctx context.Context, stop func() error) error {
 	for i, s := range g.at {
 		g.attend(i, s)
 	}
@@ -69,7 +69,8 @@ func (g *guardians) keep(ctx context.Context, stop func() error) error {
 		case <-timer.C:
 		}
 		unlock := g.lock()
-		if g.due = g.pair.Due(wire.Now()); g.due > 0 {
+		g.due = g.pair.Due(wire.Now())
+		if g.due > 0 {
 			timer.Reset(max(g.due-wire.Now(), 0))
 		}
 		unlock()
@@ -133,14 +134,14 @@ func (g *guardians) heard(at int, s *guardianProcess, m *guard.Message) {
 	unlock()
 	switch {
 	case m.Op == guard.OpEnded && len(killed) > 0:
-		g.words.say(g.log.Warn, "a guardian ended the lease and killed the programs", "guardian", at+1, "epoch", m.Epoch, "reason", m.Why,
+		g.words.add(g.log.Warn, "a guardian ended the lease and killed the programs", "guardian", at+1, "epoch", m.Epoch, "reason", m.Why,
 			"killed", strings.Join(killed, ", "))
 	case m.Op == guard.OpEnded:
-		g.words.say(g.log.Warn, "a guardian ended the lease", "guardian", at+1, "epoch", m.Epoch, "reason", m.Why)
+		g.words.add(g.log.Warn, "a guardian ended the lease", "guardian", at+1, "epoch", m.Epoch, "reason", m.Why)
 	case m.Op == guard.OpCloser && m.OK:
-		g.words.say(g.log.Warn, "a guardian closed the previous session", "guardian", at+1, "epoch", m.Epoch)
+		g.words.add(g.log.Warn, "a guardian closed the previous session", "guardian", at+1, "epoch", m.Epoch)
 	case m.Op == guard.OpCloser:
-		g.words.say(g.log.Warn, "a guardian could not close the previous session", "guardian", at+1, "epoch", m.Epoch, "error", m.Why)
+		g.words.add(g.log.Warn, "a guardian could not close the previous session", "guardian", at+1, "epoch", m.Epoch, "error", m.Why)
 	}
 }
 
@@ -178,7 +179,7 @@ func (g *guardians) ask(ctx context.Context, tell func() (seq uint64, err error)
 // answered waits until both guardians have answered. A guardian that takes too long is replaced.
 func (g *guardians) answered(ctx context.Context, seq uint64) error {
 	for {
-		end := g.look()
+		end := g.lockToRead()
 		done, err := g.pair.Questions.Answered(seq)
 		over := g.pair.Questions.Over(seq)
 		end()
@@ -200,7 +201,7 @@ func (g *guardians) answered(ctx context.Context, seq uint64) error {
 
 // forget drops a question whose answer nobody waits for any more.
 func (g *guardians) forget(seq uint64) {
-	defer g.look()()
+	defer g.lockToRead()()
 	g.pair.Questions.Forget(seq)
 }
 
@@ -239,4 +240,76 @@ func (g *guardians) killAll(ctx context.Context) error {
 	}
 	ends.Wait()
 	return errors.Join(errs...)
+}
+
+// words are lines for the log, in their order. A goroutine of their own writes them, so that a log with a slow reader delays no work
+// with a deadline.
+type words chan line
+
+type line struct {
+	log  func(text string, pairs ...any)
+	text string
+	more []any
+}
+
+// add queues a line. A log that is too many lines behind misses some.
+func (w words) add(log func(text string, pairs ...any), text string, pairs ...any) {
+	select {
+	case w <- line{log, text, pairs}:
+	default:
+	}
+}
+
+// write writes until no more lines can come.
+func (w words) write(stopped <-chan struct{}) {
+	for {
+		select {
+		case l := <-w:
+			l.log(l.text, l.more...)
+			continue
+		case <-stopped:
+		}
+		for {
+			select {
+			case l := <-w:
+				l.log(l.text, l.more...)
+			default:
+				return
+			}
+		}
+	}
+}
+
+// renewLimit bounds the replacing of both guardians.
+const renewLimit = 10 * time.Second
+
+var errNotRenewed = errors.New("guardians of an older version were not replaced in time")
+
+// renew replaces guardians that do not speak a version, one after the other: those of a previous image of this process may be older.
+func (g *guardians) renew(ctx context.Context, version int) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, renewLimit, errNotRenewed)
+	defer cancel()
+	var asked *guardianProcess
+	for {
+		unlock := g.lock()
+		changed := g.pair.Questions.Changed()
+		old := slices.IndexFunc(g.at[:], func(s *guardianProcess) bool { return s == nil || s.speaks < version })
+		if old >= 0 && g.at[old] != nil && g.at[old] != asked {
+			begun := g.pair.Replace(old)
+			if begun {
+				asked = g.at[old]
+			}
+		}
+		unlock()
+		if old < 0 {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-g.stopped:
+			return ErrStopped
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }

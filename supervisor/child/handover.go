@@ -73,10 +73,10 @@ type carriedPart struct {
 }
 
 type carriedStub struct {
-	Pid     int    `json:"pid"`
-	Start   uint64 `json:"start"`
-	Socket  int    `json:"socket"`
-	Witness int    `json:"witness,omitempty"`
+	Pid        int    `json:"pid"`
+	Start      uint64 `json:"start"`
+	Socket     int    `json:"socket"`
+	DeadSignal int    `json:"witness,omitempty"`
 }
 
 type carriedListener struct {
@@ -100,7 +100,8 @@ func (g *Guard) HandOver(ctx context.Context, epoch uint64, trees int, do func(s
 	}
 	var failed error
 	err := g.spawner.do(ctx, func() { failed = g.handOver(epoch, trees, do) })
-	if err = errors.Join(err, failed); err != nil {
+	err = errors.Join(err, failed)
+	if err != nil {
 		return fmt.Errorf("hand over: %w", err)
 	}
 	return nil
@@ -146,8 +147,8 @@ func (h *handing) close() {
 	}
 }
 
-// keep is Keep, as long as h holds.
-func (h *handing) keep(f *os.File) (int, error) {
+// duplicate is Keep, as long as h holds.
+func (h *handing) duplicate(f *os.File) (int, error) {
 	kept, err := Keep(f)
 	if err == nil {
 		h.fds = append(h.fds, kept)
@@ -165,8 +166,11 @@ func Keep(f *os.File) (kept int, err error) {
 	return kept, err
 }
 
-// Kept is a file that the former image has kept. Its descriptor closes on the next exec.
-func Kept(fd int, name string) *os.File { return inherited(fd, name) }
+// Kept is a file that the previous image has kept. Its descriptor closes on the next exec.
+func Kept(fd int, name string) *os.File {
+	unix.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), name)
+}
 
 // carry gathers the whole state. The caller holds mu.
 func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, error) {
@@ -180,7 +184,8 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 	c := carried{Container: g.cfg.Container, Seq: l.Seq, Trees: l.Trees}
 	c.Epoch = carriedEpoch{Number: number, Ticket: l.Epoch.Ticket, Deadline: l.Epoch.Deadline}
 	for i, s := range g.guardians.at {
-		if c.Guardians[i], err = s.carry(h, l.Acked[i]); err != nil {
+		c.Guardians[i], err = s.carry(h, l.Acked[i])
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -192,18 +197,18 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 		c.Epoch.Trees = append(c.Epoch.Trees, tree)
 	}
 	if l.Listener != nil {
-		fd, err := h.keep(l.Listener.(*os.File))
+		fd, err := h.duplicate(l.Listener.(*os.File))
 		if err != nil {
 			return nil, err
 		}
 		c.Listener = &carriedListener{fd, l.Note}
 	}
 	if d := g.watchdog.device; d != nil {
-		fd, err := h.keep(d.file)
+		fd, err := h.duplicate(d.File)
 		if err != nil {
 			return nil, err
 		}
-		c.Watchdog = &carriedWatchdog{fd, d.timeout, d.permanent}
+		c.Watchdog = &carriedWatchdog{fd, d.Timeout, d.Permanent}
 	}
 	return json.Marshal(c)
 }
@@ -220,7 +225,7 @@ func (s *guardianProcess) carry(h *handing, acked uint64) (carriedGuardian, erro
 	if err != nil {
 		return carriedGuardian{}, err
 	}
-	fd, err := h.keep(s.link.File)
+	fd, err := h.duplicate(s.link.File)
 	return carriedGuardian{Pid: s.pid, Start: own.Start, Socket: fd, Acked: acked, Speaks: s.speaks}, err
 }
 
@@ -229,7 +234,7 @@ func (t *Tree) carry(h *handing, l guard.LegacyTree) (carriedTree, error) {
 	t.mu.Lock()
 	h.unlock = append(h.unlock, t.mu.Unlock)
 	c := carriedTree{Number: l.Number, ID: t.id, Release: l.Plant.Release, Runs: t.runs, Armed: l.Armed, After: l.After, Effects: l.Effects}
-	c.Removed = t.leaf != nil && t.leaf.Removed()
+	c.Removed = t.cgroup != nil && t.cgroup.Removed()
 	for _, p := range t.parts {
 		part, err := p.carry(h)
 		if errors.Is(err, os.ErrClosed) { // its stub has ended, and was reaped
@@ -257,11 +262,13 @@ func (p *part) carry(h *handing) (c carriedPart, err error) {
 			return c, err
 		}
 		c.Stub = &carriedStub{Pid: s.pid, Start: s.start}
-		if c.Stub.Socket, err = h.keep(s.link.File); err != nil {
+		c.Stub.Socket, err = h.duplicate(s.link.File)
+		if err != nil {
 			return c, err
 		}
-		if s.witness != nil {
-			if c.Stub.Witness, err = h.keep(s.witness); err != nil {
+		if s.deadSignal != nil {
+			c.Stub.DeadSignal, err = h.duplicate(s.deadSignal)
+			if err != nil {
 				return c, err
 			}
 		}

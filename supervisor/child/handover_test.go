@@ -21,8 +21,8 @@ func init() {
 	}
 }
 
-// puppetLegacy is what a puppet leaves to its next image.
-type puppetLegacy struct {
+// puppetHandover is what a puppet leaves to its next image.
+type puppetHandover struct {
 	Guard json.RawMessage
 	Trees map[string]box.TreeID
 	Last  map[string]int
@@ -30,7 +30,7 @@ type puppetLegacy struct {
 
 func puppetBecomes(ctx context.Context, g *Guard, trees map[string]*Tree, last map[string]*Process, c command) error {
 	return g.HandOver(ctx, 1, len(trees), func(guard json.RawMessage) error {
-		left := puppetLegacy{guard, map[string]box.TreeID{}, map[string]int{}}
+		left := puppetHandover{guard, map[string]box.TreeID{}, map[string]int{}}
 		for name, t := range trees {
 			left.Trees[name] = t.ID()
 		}
@@ -76,7 +76,7 @@ func tooLate(g *Guard, trees map[string]*Tree) {
 }
 
 func puppetAdopts(ctx context.Context, cfg GuardConfig, raw []byte, trees map[string]*Tree, last map[string]*Process) (*Guard, error) {
-	var left puppetLegacy
+	var left puppetHandover
 	if err := json.Unmarshal(raw, &left); err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func TestADeathInTheLastMomentIsSeenByTheNextImage(t *testing.T) {
 		p.raise(time.Minute, "echo ready; exec sleep 1000")
 		p.do(command{Do: "become too late"})
 		p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
-		if r := p.do(command{Do: "wait", Name: "a"}); r.Pid != 137 && (kind != box.KindCgroup || r.Pid != -1) { // see adoptProgram
+		if r := p.do(command{Do: "wait", Name: "a"}); r.Pid != 137 && (kind != box.KindCgroup || r.Pid != -1) { // see Process.adopt
 			t.Errorf("it ended with %d", r.Pid)
 		}
 		p.do(command{Do: "end", Name: "a"})

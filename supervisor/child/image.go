@@ -16,14 +16,14 @@ import (
 	"understudy/supervisor/child/wire"
 )
 
-// LegacyEnv is the variable by which an image of this process finds the former one's state: the number of a descriptor, a dot, and
+// handoverEnv is the variable by which an image of this process finds the previous one's state: the number of a descriptor, a dot, and
 // the time. The state is in a file without a name; no secret of it is ever in the environment.
-const LegacyEnv = "UNDERSTUDY_HANDOVER"
+const handoverEnv = "UNDERSTUDY_HANDOVER"
 
 const seals = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
 
-// legacy is the state for the next image of this very process.
-type legacy struct {
+// handedOver is the state for the next image of this very process.
+type handedOver struct {
 	Pid   int             `json:"pid"`
 	Start uint64          `json:"start"`
 	State json.RawMessage `json:"state"`
@@ -35,7 +35,7 @@ func Become(path string, argv, env []string, state json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(legacy{own.Pid, own.Start, state})
+	raw, err := json.Marshal(handedOver{own.Pid, own.Start, state})
 	if err != nil {
 		return fmt.Errorf("encode the hand-over state: %w", err)
 	}
@@ -54,39 +54,39 @@ func Become(path string, argv, env []string, state json.RawMessage) error {
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		return fmt.Errorf("seal the hand-over state: %w", err)
 	}
-	entry := LegacyEnv + "=" + strconv.Itoa(fd) + "." + strconv.FormatInt(int64(wire.Now()), 10)
+	entry := handoverEnv + "=" + strconv.Itoa(fd) + "." + strconv.FormatInt(int64(wire.Now()), 10)
 	dropFiles()
-	err = os.NewSyscallError("exec "+path, syscall.Exec(path, argv, append(WithoutLegacy(env), entry)))
+	err = os.NewSyscallError("exec "+path, syscall.Exec(path, argv, append(WithoutHandover(env), entry)))
 	return errors.Join(err, regainFiles())
 }
 
-// WithoutLegacy is an environment without LegacyEnv.
-func WithoutLegacy(env []string) []string {
+// WithoutHandover is an environment without handoverEnv.
+func WithoutHandover(env []string) []string {
 	kept := make([]string, 0, len(env)+1)
 	for _, entry := range env {
-		if !strings.HasPrefix(entry, LegacyEnv+"=") {
+		if !strings.HasPrefix(entry, handoverEnv+"=") {
 			kept = append(kept, entry)
 		}
 	}
 	return kept
 }
 
-// Legacy is the state that the former image of this process has left, nil if there was none. It can be read once. An error says
+// HandedOver is the state that the previous image of this process has left, nil if there was none. It can be read once. An error says
 // that there was one: then this process has to end, which its guardians see.
-func Legacy() (json.RawMessage, error) {
-	entry, ok := os.LookupEnv(LegacyEnv)
+func HandedOver() (json.RawMessage, error) {
+	entry, ok := os.LookupEnv(handoverEnv)
 	if !ok {
 		return nil, nil
 	}
-	_ = os.Unsetenv(LegacyEnv)
-	state, err := readLegacy(entry)
+	_ = os.Unsetenv(handoverEnv)
+	state, err := readHandover(entry)
 	if err != nil {
 		return nil, fmt.Errorf("read the hand-over state: %w", err)
 	}
 	return state, nil
 }
 
-func readLegacy(entry string) (json.RawMessage, error) {
+func readHandover(entry string) (json.RawMessage, error) {
 	number, _, _ := strings.Cut(entry, ".")
 	fd, err := strconv.Atoi(number)
 	if err != nil || fd < 3 {
@@ -95,13 +95,13 @@ func readLegacy(entry string) (json.RawMessage, error) {
 	if has, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err != nil || has&seals != seals {
 		return nil, errors.New("its descriptor is not the one that was handed over")
 	}
-	file := inherited(fd, "handover")
+	file := Kept(fd, "handover")
 	defer file.Close()
 	raw, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<30))
 	if err != nil {
 		return nil, err
 	}
-	var left legacy
+	var left handedOver
 	if err := json.Unmarshal(raw, &left); err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ import (
 
 // clearAway removes a cgroup and what is inside it.
 func clearAway(path string) {
-	l, err := box.OpenLeaf(path, 0)
+	l, err := box.OpenTreeCgroup(path, 0)
 	if err != nil {
 		return // it is gone
 	}
@@ -165,10 +165,10 @@ func TestProcessWithoutItsMainThreadIsSweptAway(t *testing.T) {
 	p.dead()
 }
 
-// inside runs a script in a tree, with $OWN for its cgroup.
-func inside(t *testing.T, tree *Tree, script string) (*Process, *os.File) {
+// owning runs a script in a tree, with $OWN for its cgroup.
+func owning(t *testing.T, tree *Tree, script string) (*Process, *os.File) {
 	t.Helper()
-	p, r := started(t, tree, "OWN=$(echo "+tree.leaf.Path+"/run-"+itoa(tree.runs+1)+"); "+script)
+	p, r := started(t, tree, "OWN=$(echo "+tree.cgroup.Path+"/run-"+itoa(tree.runs+1)+"); "+script)
 	return p, r
 }
 
@@ -193,25 +193,25 @@ func TestWhateverAProgramMakesOfItsCgroupIsEnded(t *testing.T) {
 		script = "exec 3>&1; rm -f " + said + "; " + script + "\necho ready; sleep 1000"
 		t.Run(name, func(t *testing.T) {
 			tree := planted(t, guarded(t, box.KindCgroup))
-			p, r := inside(t, tree, script)
+			p, r := owning(t, tree, script)
 			await(t, r, "ready")
 			if err := p.Kill(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			deadNow(t, r)
-			_, r = inside(t, tree, script)
+			_, r = owning(t, tree, script)
 			await(t, r, "ready")
 			if err := tree.Kill(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			deadNow(t, r)
-			if left, err := filepath.Glob(filepath.Join(tree.leaf.Path, "run-*")); err != nil || len(left) > 0 {
+			if left, err := filepath.Glob(filepath.Join(tree.cgroup.Path, "run-*")); err != nil || len(left) > 0 {
 				t.Errorf("%v, %v", left, err)
 			}
 			if err := tree.End(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := os.Stat(tree.leaf.Path); !errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Stat(tree.cgroup.Path); !errors.Is(err, os.ErrNotExist) {
 				t.Error(err)
 			}
 		})

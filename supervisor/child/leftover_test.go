@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
 )
 
@@ -72,7 +73,7 @@ func hold(t *testing.T, pid int) (tracer int, letGo func()) {
 // onlyPid is the one process of a cgroup.
 func onlyPid(t *testing.T, path string) int {
 	t.Helper()
-	pids, err := members(path)
+	pids, err := box.Members(path)
 	if err != nil || len(pids) != 1 {
 		t.Fatalf("%v, %v", pids, err)
 	}
@@ -204,7 +205,7 @@ func TestTheWatchdogIsNotOpenedBesideALeftover(t *testing.T) {
 	g := guardIn(t, GuardConfig{Container: place, Name: "other", Root: "/b"})
 	var opened atomic.Bool
 	errOpened := errors.New("opened")
-	g.watchdog.open = func(Watchdog) (*watchdogDevice, error) { opened.Store(true); return nil, errOpened }
+	g.watchdog.open = func(string, time.Duration) (*device.Device, error) { opened.Store(true); return nil, errOpened }
 	if err := g.CheckWatchdog(t.Context(), Watchdog{}); !errors.Is(err, box.ErrLeftover) || opened.Load() {
 		t.Errorf("opened: %v, %v", opened.Load(), err)
 	}
@@ -268,7 +269,7 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 		_ = p.cmd.Wait()
 		g := newGuard(GuardConfig{Container: p.container, Root: "/a"})
 		opened := errors.New("opened")
-		g.watchdog.open = func(Watchdog) (*watchdogDevice, error) { return nil, opened }
+		g.watchdog.open = func(string, time.Duration) (*device.Device, error) { return nil, opened }
 		l := soonLeft(t, g, "another", id)
 		if l == nil || !l.Named || l.Pid != pid || l.Tracer != tracer {
 			t.Fatalf("%+v, but it is pid %d, traced by %d", l, pid, tracer)
@@ -313,7 +314,7 @@ func TestTheWatchdogIsOpenedOnceWhatABreadcrumbNamedIsDead(t *testing.T) {
 			_ = p.cmd.Wait()
 			g := newGuard(GuardConfig{Container: p.container, Root: "/a"})
 			opened := errors.New("opened")
-			g.watchdog.open = func(Watchdog) (*watchdogDevice, error) { return nil, opened }
+			g.watchdog.open = func(string, time.Duration) (*device.Device, error) { return nil, opened }
 			if l := soonLeft(t, g, "another", id); l == nil {
 				t.Fatal("it is held, and not seen")
 			}
@@ -352,7 +353,7 @@ func TestAProgramThatHasLeftAndCannotBeKilledIsNamed(t *testing.T) {
 			if alive == nil || alive.Pid != p.Pid() || alive.Tracer != tracer || !strings.HasPrefix(alive.State, "t") {
 				t.Errorf("%v, but it is pid %d, traced by %d", err, p.Pid(), tracer)
 			}
-			l := (box.Orphan{Path: tree.leaf.Path}).Leftover() // as a later supervisor finds it
+			l := (box.Orphan{Path: tree.cgroup.Path}).Leftover() // as a later supervisor finds it
 			if !gone && (l.Pid != p.Pid() || l.Tracer != tracer) {
 				t.Errorf("%v, but it is pid %d, traced by %d", l, p.Pid(), tracer)
 			}

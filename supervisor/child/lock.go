@@ -1,7 +1,7 @@
 package child
 
-// look begins a look that changes nothing: very many wait for answers, and look at each that comes. Its result ends it.
-func (g *guardians) look() (end func()) {
+// lockToRead begins a look that changes nothing: very many wait for answers, and look at each that comes. Its result ends it.
+func (g *guardians) lockToRead() (end func()) {
 	g.mu.Lock()
 	return g.mu.Unlock
 }

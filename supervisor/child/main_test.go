@@ -20,6 +20,8 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/guardian"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
@@ -33,7 +35,7 @@ const (
 // The test binary, re-executed, is the guardian, the stub and the supervisor.
 func TestMain(m *testing.M) {
 	switch {
-	case IsGuardian():
+	case guardian.Is():
 		switch {
 		case strings.HasPrefix(os.Args[0], slowTitle) && strings.Contains(os.Args[0], "1/2"): // both are waited for by the same lines
 			time.Sleep(slowness) // the fault itself
@@ -41,11 +43,11 @@ func TestMain(m *testing.M) {
 			time.Sleep(time.Hour) // the fault itself
 		}
 		speaksLittle()
-		os.Exit(GuardianMain(Duties{Close: recordClosing, Answer: answerMarks, Undo: undoFile}))
-	case IsInit():
-		os.Exit(InitMain())
-	case os.Args[0] == pid1Role && IsPID1():
-		code, err := PID1Main()
+		os.Exit(guardian.Main(guardian.Duties{Close: recordClosing, Answer: answerMarks, Undo: undoFile}))
+	case inside.IsInit():
+		os.Exit(inside.InitMain())
+	case os.Args[0] == pid1Role && inside.IsPID1():
+		code, err := inside.PID1Main()
 		if err != nil {
 			code = 99
 		}
@@ -215,7 +217,7 @@ func ownBase(t *testing.T, base string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		l, err := box.OpenLeaf(own, 0)
+		l, err := box.OpenTreeCgroup(own, 0)
 		if err != nil {
 			return // nothing was left of it
 		}

@@ -22,7 +22,7 @@ func TestATreeThatHasMovedDiesWithItsNewLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := g.Finish(1); err != nil {
-			t.Fatal("its former lease still has it:", err)
+			t.Fatal("its previous lease still has it:", err)
 		}
 		began := wire.Now()
 		_ = r.SetReadDeadline(time.Now().Add(patience))

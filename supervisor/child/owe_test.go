@@ -13,13 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/guardian"
 	"understudy/supervisor/child/wire"
 )
 
 // fileEffect is an effect that is a file, in a folder that the note names. It cannot be undone while there is another one, "stuck".
 type fileEffect struct{ dir string }
 
-func undoFile(note []byte) (Effects, error) { return fileEffect{string(note)}, nil }
+func undoFile(note []byte) (guardian.Effects, error) { return fileEffect{string(note)}, nil }
 
 func (fileEffect) Close() {}
 
@@ -128,7 +129,7 @@ func TestOlderGuardiansAreReplacedBeforeAnEffect(t *testing.T) {
 func speaksLittle() {
 	if old := os.Getenv("CHILD_TEST_OLD"); old != "" {
 		if _, err := os.Stat(old); err == nil {
-			speaks = 0
+			guardian.Speaks = 0
 		}
 	}
 }

@@ -43,17 +43,18 @@ func (g pairHands) Start(at int, number uint64) {
 		s, err := g.startGuardian(ctx, at)
 		cancel()
 		unlock := g.lock()
-		former := g.at[at]
+		previous := g.at[at]
 		if err == nil {
 			s.number = number
 			g.at[at] = s
 		}
-		if g.pair.Began(wire.Now(), at, number, err) {
+		wanted := g.pair.Began(wire.Now(), at, number, err)
+		if wanted {
 			g.attend(at, s)
 			unlock()
 			return
 		}
-		g.at[at] = former
+		g.at[at] = previous
 		unlock()
 		if err == nil {
 			s.destroy()
@@ -84,17 +85,17 @@ func (g pairHands) Strike() {
 
 // Say implements guard.PairHands.
 func (g pairHands) Say(what guard.News, at int, why error) {
-	log, now, former := g.log, g.at[at], g.gone[at]
+	log, now, previous := g.log, g.at[at], g.gone[at]
 	switch what {
 	case guard.Replaced:
-		g.words.say(log.Warn, "guardian replaced", "index", at+1, "gone", former.pid, "new", now.pid, "because", former.cause())
+		g.words.add(log.Warn, "guardian replaced", "index", at+1, "gone", previous.pid, "new", now.pid, "because", previous.cause())
 	case guard.NotReplaced:
-		g.words.say(log.Error, "guardian not replaced", "index", at+1, "error", why)
+		g.words.add(log.Error, "guardian not replaced", "index", at+1, "error", why)
 	case guard.BothLost:
-		g.words.say(log.Error, "guardians lost, ending all trees")
+		g.words.add(log.Error, "guardians lost, ending all trees")
 	case guard.NotStarted:
-		g.words.say(log.Error, "no guardians could be started", "error", why)
+		g.words.add(log.Error, "no guardians could be started", "error", why)
 	case guard.Anew:
-		g.words.say(log.Warn, "a new pair of guardians watches")
+		g.words.add(log.Warn, "a new pair of guardians watches")
 	}
 }

@@ -7,13 +7,17 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
+	"syscall"
+	"time"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
-// part is one start's share of a tree, which dies if only that start is killed: a cgroup inside the leaf, or a stub with all
+// part is one start's share of a tree, which dies if only that start is killed: a cgroup inside the tree's, or a stub with all
 // processes below it.
 type part struct {
 	tree *Tree
@@ -76,40 +80,95 @@ func (p *part) kill(ctx context.Context) error {
 		p.letGo()
 		return nil // P2: the tree's Kill has proved it
 	case err == nil:
-		t.shed(p)
+		p.shed()
 	}
 	return err
 }
 
-// shed removes a part from the tree after its death is proved. The caller holds guardians.mu and mu.
-func (t *Tree) shed(p *part) {
+// giveUp ends a failed start. A process that cannot be ended at once stays with the tree.
+func (p *part) giveUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := p.kill(ctx); err != nil && !errors.Is(err, box.ErrUnproved) {
+		return err
+	}
+	return nil
+}
+
+// hold makes a process the first one of the run.
+func (p *part) hold(in *box.RunCgroup, pid int) error {
+	s, err := box.StatOf(pid)
+	if err != nil {
+		return err
+	}
+	one, err := box.HoldFirst(pid, s.Start)
+	if err == nil && one == nil {
+		err = inside.ErrKilledEarly
+	}
+	if err != nil {
+		return err
+	}
+	p.tree.mu.Lock()
+	defer p.tree.mu.Unlock()
+	p.body, p.first = &box.Began{RunCgroup: in, First: one}, one
+	return nil
+}
+
+// whyEarly says why a copy of this process ended before it was the program.
+func (p *part) whyEarly(status ExitStatus) error {
+	if status.Signal == syscall.SIGKILL {
+		return p.killedAtGate()
+	}
+	return fmt.Errorf("%w: code %d", inside.ErrKilledEarly, status.Code)
+}
+
+// killedAtGate returns the reason: only a guardian that ends the lease, or this process, kills a stub.
+func (p *part) killedAtGate() error {
+	cause := p.tree.guard.Cause(p.tree.entry.Epoch().Number)
+	if cause == nil {
+		cause = ErrLeaseEnded // the guardian's message is on its way
+	}
+	return fmt.Errorf("%w: killed before the program ran", cause)
+}
+
+// shed removes it from the tree after its death is proved. The caller holds guardians.mu and Tree.mu.
+func (p *part) shed() {
+	t := p.tree
 	t.parts = slices.DeleteFunc(t.parts, func(other *part) bool { return other == p })
-	if ref := t.refTo(p); ref != nil {
+	if ref := p.ref(); ref != nil {
 		t.entry.Shed(*ref)
 	}
 	p.over = true
 	p.letGo()
 }
 
-// join tells both guardians about a part: about its stub, or its first process, which might leave the cgroup. The caller holds
-// guardians.mu.
-func (t *Tree) join(p *part) (seq uint64, err error) {
-	return t.entry.Join(wire.Now(), *t.refTo(p), p.witness())
+// join tells both guardians about it: about its stub, or its first process, which might leave the cgroup. The caller holds guardians.mu.
+func (p *part) join() (seq uint64, err error) {
+	return p.tree.entry.Join(wire.Now(), *p.ref(), p.deadSignal())
 }
 
-// witness is the descriptor that a guardian needs to hold the part, besides its name.
-func (p *part) witness() any {
-	if p.stub == nil || p.stub.witness == nil {
+// enlist returns when both guardians hold its first process.
+func (p *part) enlist(ctx context.Context) error {
+	return p.tree.guard.guardians.ask(ctx, func() (uint64, error) {
+		p.tree.mu.Lock()
+		defer p.tree.mu.Unlock()
+		return p.join()
+	})
+}
+
+// deadSignal is the descriptor that a guardian needs to hold the part, besides its name.
+func (p *part) deadSignal() any {
+	if p.stub == nil || p.stub.deadSignal == nil {
 		return nil
 	}
-	return p.stub.witness
+	return p.stub.deadSignal
 }
 
-// refTo names a part to the guardians; nil: it has no process yet.
-func (t *Tree) refTo(p *part) *guard.Ref {
+// ref names it to the guardians; nil: it has no process yet.
+func (p *part) ref() *guard.Ref {
 	switch {
 	case p.stub != nil:
-		return &guard.Ref{Kind: t.id.Kind, Pid: p.stub.pid, Start: p.stub.start}
+		return &guard.Ref{Kind: p.tree.id.Kind, Pid: p.stub.pid, Start: p.stub.start}
 	case p.first != nil: // killed, and proved dead, by its pidfd, as an init is
 		return &guard.Ref{Kind: box.KindPidNS, Pid: p.first.Pid, Start: p.first.Start}
 	}
@@ -121,37 +180,6 @@ func (p *part) letGo() {
 	if p.users == 0 {
 		p.body.Close()
 	}
-}
-
-// Owns reports whether a process, by its pid in our namespace, belongs to a start of the tree that is not proved dead. In a cgroup
-// a dead process keeps its place until it is reaped.
-func (t *Tree) Owns(pid int) bool {
-	stubs := make(map[int]bool)
-	var runs []string
-	t.mu.Lock()
-	for _, p := range t.parts {
-		if p.stub != nil {
-			stubs[p.stub.pid] = true
-		} else {
-			runs = append(runs, p.path)
-		}
-	}
-	t.mu.Unlock()
-	if t.leaf != nil {
-		raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
-		return err == nil && box.InRun(string(raw), runs)
-	}
-	for range 4096 { // bounds a chain of parents that changes meanwhile
-		s, err := box.StatOf(pid)
-		if err != nil || s.Ppid <= 1 {
-			return false
-		}
-		if stubs[s.Ppid] {
-			return true
-		}
-		pid = s.Ppid
-	}
-	return false
 }
 
 // Astray returns the other cgroup to which the program has moved itself: it is killed there, but processes that it has forked there
@@ -185,4 +213,132 @@ func (p *Process) Astray() (cgroup string) {
 			"tree", t.id.Name, "pid", one.Pid, "cgroup", at)
 	}
 	return at
+}
+
+// alive holds the parts of a tree that may live.
+type alive struct {
+	cgroup *box.TreeCgroup // its cgroup, which contains the parts; nil: its containment is of another kind
+
+	mu     sync.Mutex // guards the fields below
+	closed bool       // proved dead, and its container removed
+	parts  []*part    // alive, or not yet proved dead
+	runs   int        // cgroup: the last number given to a run
+}
+
+// nextRun numbers the runs of a cgroup.
+func (t *alive) nextRun() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.runs++
+	return t.runs
+}
+
+func (t *alive) add(p *part) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.parts = append(t.parts, p)
+}
+
+// firsts lists the first processes of the parts in a cgroup.
+func (t *alive) firsts() (all []*box.First) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.parts {
+		if p.first != nil {
+			all = append(all, p.first)
+		}
+	}
+	return all
+}
+
+// Process finds a program that was started in the tree. It may have ended, while other processes of that start live.
+func (t *alive) Process(pid int) (*Process, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.parts {
+		if p.proc != nil && p.proc.pid == pid {
+			return p.proc, true
+		}
+	}
+	return nil, false
+}
+
+// target is the body of a part to kill.
+type target struct {
+	*part
+	body box.Body
+}
+
+// targets lists all parts at one moment. Nobody closes them before looked.
+func (t *alive) targets() (parts []target) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.parts {
+		p.users++
+		parts = append(parts, target{p, p.body})
+	}
+	return parts
+}
+
+// looked ends the use of targets.
+func (t *alive) looked(parts []target) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range parts {
+		p.users--
+		if p.over {
+			p.letGo()
+		}
+	}
+}
+
+// strike orders the death of everything in the tree, and does not wait for it.
+func (t *alive) strike() {
+	t.mu.Lock() // held so that no descriptor is closed meanwhile; an order to kill does not wait
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	for _, p := range t.parts { // first the processes that we hold: all else may wait for the kernel's lock on cgroups
+		if p.first != nil {
+			_ = p.first.Order()
+		}
+	}
+	if t.cgroup != nil {
+		_ = t.cgroup.Order() // the goroutine that ends the tree strikes again, and looks
+	}
+	for _, p := range t.parts {
+		_ = p.body.Order()
+	}
+}
+
+// Owns reports whether a process, by its pid in our namespace, belongs to a start of the tree that is not proved dead. In a cgroup
+// a dead process keeps its place until it is reaped.
+func (t *alive) Owns(pid int) bool {
+	stubs := make(map[int]bool)
+	var runs []string
+	t.mu.Lock()
+	for _, p := range t.parts {
+		if p.stub != nil {
+			stubs[p.stub.pid] = true
+		} else {
+			runs = append(runs, p.path)
+		}
+	}
+	t.mu.Unlock()
+	if t.cgroup != nil {
+		raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
+		return err == nil && box.InRun(string(raw), runs)
+	}
+	for range 4096 { // bounds a chain of parents that changes meanwhile
+		s, err := box.StatOf(pid)
+		if err != nil || s.Ppid <= 1 {
+			return false
+		}
+		if stubs[s.Ppid] {
+			return true
+		}
+		pid = s.Ppid
+	}
+	return false
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
@@ -100,7 +101,7 @@ type watchedBody struct {
 }
 
 func (b *watchedBody) Order() error {
-	box.Rest(int(b.by.pidfd.Fd()), unix.POLLIN, 100*time.Millisecond) // a kill is not seen at once
+	box.Sleep(int(b.by.pidfd.Fd()), unix.POLLIN, 100*time.Millisecond) // a kill is not seen at once
 	b.ordered, b.unseen = true, b.by.gone()
 	return nil
 }
@@ -139,7 +140,7 @@ func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 	if !b.ordered || b.unseen {
 		t.Errorf("ordered %v, and nobody watched over it: %v", b.ordered, b.unseen)
 	}
-	if box.Rest(int(held.Fd()), unix.POLLIN, patience); !s.gone() {
+	if box.Sleep(int(held.Fd()), unix.POLLIN, patience); !s.gone() {
 		t.Error("the guardian lives")
 	}
 }
@@ -156,9 +157,9 @@ func TestAWatchdogIsDisarmedThoughAGuardianSleeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.watchdog.open = func(w Watchdog) (*watchdogDevice, error) {
+	g.watchdog.open = func(path string, timeout time.Duration) (*device.Device, error) {
 		file, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-		return &watchdogDevice{file: file, timeout: w.Timeout}, err
+		return &device.Device{File: file, Timeout: timeout}, err
 	}
 	ran := make(chan error, 1)
 	go func() { ran <- g.Run(ctx) }()

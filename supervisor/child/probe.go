@@ -13,11 +13,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 )
 
-// ErrNoContainer says that no allowed containment works here.
-var ErrNoContainer = errors.New("no containment works here")
+// errNoContainer says that no allowed containment works here.
+var errNoContainer = errors.New("no containment works here")
 
 // Probe finds the best containment that mode allows (auto, cgroup, pidns, strict, walk) by a real test: it makes a
 // container, starts a process in it, kills it, proves its death, and removes the container.
@@ -36,7 +37,7 @@ func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (box.Contain
 		box.KindWalk:   {box.KindWalk},
 	}[mode]
 	if tries == nil {
-		return box.Container{}, fmt.Errorf("%w: unknown mode %q", ErrNoContainer, mode)
+		return box.Container{}, fmt.Errorf("%w: unknown mode %q", errNoContainer, mode)
 	}
 	runtime.LockOSThread() // processes forked here die with their thread
 	defer runtime.UnlockOSThread()
@@ -63,7 +64,7 @@ func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (box.Contain
 		}
 		return c, nil
 	}
-	return box.Container{}, fmt.Errorf("%w: %w", ErrNoContainer, errors.Join(faults...))
+	return box.Container{}, fmt.Errorf("%w: %w", errNoContainer, errors.Join(faults...))
 }
 
 func probeKind(ctx context.Context, kind, exe string) (box.Container, error) {
@@ -100,7 +101,8 @@ func inOneLine(faults []error) string {
 	var said []string
 	for _, err := range faults {
 		for line := range strings.Lines(err.Error()) {
-			if line = strings.TrimSpace(line); !slices.Contains(said, line) {
+			line = strings.TrimSpace(line)
+			if !slices.Contains(said, line) {
 				said = append(said, line)
 			}
 		}
@@ -134,7 +136,7 @@ func probeCgroup(ctx context.Context, c box.Container) (err error) {
 	if err := os.MkdirAll(c.Base, 0o755); err != nil {
 		return err
 	}
-	l, err := box.MakeLeaf(c.Base, "probe", "")
+	l, err := box.MakeTreeCgroup(c.Base, "probe", "")
 	if err != nil {
 		return err
 	}
@@ -150,12 +152,12 @@ func probeCgroup(ctx context.Context, c box.Container) (err error) {
 		return err
 	}
 	defer in.Close()
-	waits := launch{cgroup: in.Dir} // at its gate, for ever
-	defer waits.discard()
-	if waits.fork(); waits.err != nil {
-		return fmt.Errorf("fork into a cgroup: %w", waits.err)
+	waits, err := inside.Fork(in.Dir) // at its gate, for ever
+	if err != nil {
+		return fmt.Errorf("fork into a cgroup: %w", err)
 	}
-	own, err := box.StatOf(waits.process.Pid)
+	defer waits.Discard()
+	own, err := box.StatOf(waits.Process.Pid)
 	if err == nil {
 		err = in.Name(&box.First{Pid: own.Pid, Start: own.Start})
 	}
@@ -170,9 +172,9 @@ func probeCgroup(ctx context.Context, c box.Container) (err error) {
 	if err := box.KillUntilDead(ctx, l, true); err != nil {
 		return err
 	}
-	late := launch{cgroup: in.Dir}
-	defer late.discard()
-	if late.fork(); late.err == nil {
+	late, err := inside.Fork(in.Dir)
+	if err == nil {
+		late.Discard()
 		return errors.New("a removed cgroup can still be forked into")
 	}
 	return nil

@@ -7,15 +7,8 @@ import (
 	"os"
 	"syscall"
 
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
-	"understudy/supervisor/guard"
-)
-
-// Why a program could not be started, for errors.Is.
-var (
-	ErrNotFound      = errors.New("program not found")
-	ErrNotExecutable = errors.New("program not executable")
-	ErrTreeEnded     = guard.ErrTreeEnded
 )
 
 // Spec is a program to start. It leads a session of its own. For nil fields it inherits the supervisor's values; the limits are those that the supervisor was started with.
@@ -25,19 +18,7 @@ type Spec struct {
 	Env            []string // complete; the last of a name counts
 	Stdin          *os.File // default: /dev/null
 	Stdout, Stderr *os.File // default: this process's own
-	Settings
-}
-
-// Settings are further settings of a program.
-type Settings struct {
-	Credential  *Credential `json:"credential,omitempty"`
-	Umask       *uint32     `json:"umask,omitempty"`
-	Limits      []Limit     `json:"limits,omitempty"`
-	Nice        *int        `json:"nice,omitempty"`        // -20 to 19
-	OOMScoreAdj *int        `json:"oomScoreAdj,omitempty"` // -1000 to 1000
-
-	NoNewPrivs   bool          `json:"noNewPrivs,omitempty"` // no setuid program gives rights
-	Capabilities *Capabilities `json:"capabilities,omitempty"`
+	inside.Settings
 }
 
 // ExitStatus is a program's exit code, or the signal that ended it.
@@ -51,13 +32,13 @@ type ExitStatus struct {
 
 // Process is a started program with all that it forks: one of those in its tree.
 type Process struct {
-	tree   *Tree
-	part   *part
-	pid    int
-	done   chan struct{}
-	status ExitStatus // written before done is closed
-	signal func(syscall.Signal) error
-	rest   askedRest
+	tree      *Tree
+	part      *part
+	pid       int
+	done      chan struct{}
+	status    ExitStatus // written before done is closed
+	signal    func(syscall.Signal) error
+	leftovers askedLeftovers
 }
 
 // Pid is the process id in this process's PID namespace.
@@ -92,7 +73,7 @@ func (p *Process) Signal(sig syscall.Signal) error {
 }
 
 // Start starts a program in the tree, which may have others running. ErrLeaseEnded or ErrNoLease: it must not run now.
-// ErrNotFound, ErrNotExecutable, ErrSettings: it cannot.
+// inside.ErrNotFound, ErrNotExecutable, ErrSettings: it cannot.
 func (t *Tree) Start(ctx context.Context, spec Spec) (*Process, error) {
 	prog, err := Reached(ctx, &t.guard.reach, spec.resolve, nil)
 	if errors.Is(err, ErrNoAnswer) {
@@ -101,12 +82,13 @@ func (t *Tree) Start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, err
 	}
 	one := &attempt{t, spec, prog}
-	if err := one.mayBegin(); err != nil {
+	started, err := t.mayStart()
+	if err != nil {
 		return nil, err
 	}
-	defer one.begun()
-	if t.leaf != nil {
-		return one.inLeaf(ctx)
+	defer started()
+	if t.cgroup != nil {
+		return one.inCgroup(ctx)
 	}
 	return one.inStub(ctx)
 }
@@ -115,23 +97,25 @@ func (t *Tree) Start(ctx context.Context, spec Spec) (*Process, error) {
 type attempt struct {
 	*Tree
 	spec Spec
-	prog *program
+	prog *inside.Program
 }
 
-func (t *Tree) mayBegin() error {
+// mayStart begins a start, if a program may run now. Its result ends it.
+func (t *Tree) mayStart() (started func(), err error) {
 	defer t.guard.guardians.lock()()
-	return t.entry.MayStart(wire.Now())
-}
-
-// begun ends what mayBegin has begun.
-func (t *Tree) begun() {
-	defer t.guard.guardians.lock()()
-	t.entry.Started()
+	if err := t.entry.MayStart(wire.Now()); err != nil {
+		return nil, err
+	}
+	return func() {
+		defer t.guard.guardians.lock()()
+		t.entry.Started()
+	}, nil
 }
 
 func statusOf(ws syscall.WaitStatus) ExitStatus {
+	status := ExitStatus{Code: inside.ExitCode(ws)}
 	if ws.Signaled() {
-		return ExitStatus{Code: 128 + int(ws.Signal()), Signal: ws.Signal(), Core: ws.CoreDump()}
+		status.Signal, status.Core = ws.Signal(), ws.CoreDump()
 	}
-	return ExitStatus{Code: ws.ExitStatus()}
+	return status
 }

@@ -1,28 +1,15 @@
 package child
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"understudy/supervisor/child/inside"
 )
-
-// program is a Spec on its way to the process that executes it.
-type program struct {
-	Path string   `json:"path"`
-	Argv []string `json:"argv"`
-	Dir  string   `json:"dir,omitempty"`
-	Env  []string `json:"env"`
-	Settings
-}
 
 // stdin is closed by the caller after the fork.
 func (s Spec) stdin() (file *os.File, closeIt func(), err error) {
@@ -74,12 +61,12 @@ func (s Spec) environment() []string {
 }
 
 // resolve finds the program as a shell would: along the PATH of the environment it is going to have.
-func (s Spec) resolve() (*program, error) {
+func (s Spec) resolve() (*inside.Program, error) {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
-		return nil, fmt.Errorf("%w: no command", ErrNotFound)
+		return nil, fmt.Errorf("%w: no command", inside.ErrNotFound)
 	}
-	prog := &program{Path: s.Argv[0], Argv: s.Argv, Dir: s.directory(), Env: s.environment(), Settings: filesAsStarted(s.Settings)}
-	if err := prog.check(); err != nil {
+	prog := &inside.Program{Path: s.Argv[0], Argv: s.Argv, Dir: s.directory(), Env: s.environment(), Settings: filesAsStarted(s.Settings)}
+	if err := prog.Check(); err != nil {
 		return nil, err
 	}
 	if strings.Contains(prog.Path, "/") {
@@ -100,7 +87,7 @@ func (s Spec) resolve() (*program, error) {
 			path = value
 		}
 	}
-	fault := fmt.Errorf("%w: %s is not in PATH", ErrNotFound, prog.Path)
+	fault := fmt.Errorf("%w: %s is not in PATH", inside.ErrNotFound, prog.Path)
 	for _, dir := range filepath.SplitList(path) {
 		at := filepath.Join(dir, s.Argv[0])
 		err := executable(at)
@@ -108,7 +95,7 @@ func (s Spec) resolve() (*program, error) {
 			prog.Path = at
 			return prog, nil
 		}
-		if errors.Is(err, ErrNotExecutable) {
+		if errors.Is(err, inside.ErrNotExecutable) {
 			fault = err
 		}
 	}
@@ -118,56 +105,10 @@ func (s Spec) resolve() (*program, error) {
 func executable(at string) error {
 	info, err := os.Stat(at)
 	if err == nil && info.IsDir() {
-		return fmt.Errorf("%w: %s is a directory", ErrNotExecutable, at)
+		return fmt.Errorf("%w: %s is a directory", inside.ErrNotExecutable, at)
 	}
 	if err == nil && info.Mode()&0o111 == 0 {
-		return fmt.Errorf("%w: %s", ErrNotExecutable, at)
+		return fmt.Errorf("%w: %s", inside.ErrNotExecutable, at)
 	}
-	return startFault(err)
-}
-
-// startFault turns the kernel's reason for not starting a program into one of our errors.
-func startFault(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
-		return fmt.Errorf("%w: %w", ErrNotFound, err)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.ENOEXEC), errors.Is(err, unix.EISDIR), errors.Is(err, unix.ELIBBAD):
-		return fmt.Errorf("%w: %w", ErrNotExecutable, err)
-	case errors.Is(err, unix.EAGAIN):
-		return fmt.Errorf("%w: %s", err, adviceOnTasks)
-	}
-	return err
-}
-
-const adviceOnTasks = "a limit of tasks is reached: TasksMax= of the unit, pids.max of its cgroup or container, limits.nproc or ulimit -u of its user"
-
-// write puts the program into a file without a name, whose descriptor can be passed on; it may be larger than any packet.
-func (prog *program) write() (*os.File, error) {
-	raw, err := json.Marshal(prog)
-	if err != nil {
-		return nil, fmt.Errorf("encode program: %w", err)
-	}
-	fd, err := unix.MemfdCreate("program", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("file for the program: %w", err)
-	}
-	order := os.NewFile(uintptr(fd), "program")
-	if _, err := order.Write(raw); err != nil {
-		return nil, errors.Join(fmt.Errorf("file for the program: %w", err), order.Close())
-	}
-	return order, nil
-}
-
-// readProgram is the reverse of write. It does not move the file's offset, which others share.
-func readProgram(order *os.File) (*program, error) {
-	if order == nil {
-		return nil, errors.New("an order without a program")
-	}
-	prog := new(program)
-	if err := json.NewDecoder(io.NewSectionReader(order, 0, 1<<40)).Decode(prog); err != nil {
-		return nil, fmt.Errorf("decode program: %w", err)
-	}
-	return prog, nil
+	return inside.StartFault(err)
 }

@@ -152,7 +152,7 @@ func TestWhatIsForkedLateIntoWhatIsEndedNeverRuns(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would wait for the fork, and everything here for it
 	g := guarded(t, box.KindCgroup)
 	tree := planted(t, g)
-	if dead, err := guard.KillOnce(&clinging{tree.leaf}, true); dead || err != nil {
+	if dead, err := guard.KillOnce(&clinging{tree.cgroup}, true); dead || err != nil {
 		t.Fatalf("%v, %v", dead, err)
 	}
 	ran := filepath.Join(t.TempDir(), "ran")
@@ -162,7 +162,7 @@ func TestWhatIsForkedLateIntoWhatIsEndedNeverRuns(t *testing.T) {
 		started <- err
 	}()
 	frozen := func() bool {
-		text, err := os.ReadFile(filepath.Join(tree.leaf.Path, "cgroup.events"))
+		text, err := os.ReadFile(filepath.Join(tree.cgroup.Path, "cgroup.events"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,10 +67,10 @@ func TestGuardiansAnswerAtALentListener(t *testing.T) {
 				t.Errorf("%s says dead: %v", note, dead)
 			}
 			if conn, err := net.DialTimeout("tcp", old, patience); err == nil { // nobody accepts there
-				_ = conn.SetDeadline(time.Now().Add(3 * leaveToSupervisor))
+				_ = conn.SetDeadline(time.Now().Add(3 * 100 * time.Millisecond))
 				_, _ = fmt.Fprintln(conn, id.Mark)
 				if n, _ := conn.Read(make([]byte, 1)); n > 0 {
-					t.Error("the former listener is still answered at")
+					t.Error("the previous listener is still answered at")
 				}
 				conn.Close()
 			}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 )
 
@@ -32,7 +33,7 @@ type puppet struct {
 	log       *os.File // what the closers say
 	logLines  *bufio.Reader
 	dir       string
-	leaf      string // cgroup: of the last tree
+	cgroup    string // cgroup: of the last tree
 	seen      []int  // guardians
 }
 
@@ -42,7 +43,7 @@ type command struct {
 	In     time.Duration
 	Name   string
 	Script string
-	Settings
+	inside.Settings
 }
 
 type reply struct {
@@ -149,7 +150,7 @@ func (p *puppet) raise(lease time.Duration, script string) (pid int, deadline ti
 	p.t.Helper()
 	p.do(command{Do: "begin", Epoch: 1})
 	p.do(command{Do: "extend", Epoch: 1, In: time.Hour})
-	p.leaf = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
+	p.cgroup = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
 	pid = p.do(command{Do: "start", Name: "a", Script: script}).Pid
 	p.ready()
 	return pid, p.do(command{Do: "shorten", Epoch: 1, In: lease}).At
@@ -166,7 +167,7 @@ func guardiansOf(supervisor int) []int {
 	found := []int{0, 0}
 	for _, s := range all {
 		title, _ := os.ReadFile(filepath.Join("/proc", itoa(s.Pid), "cmdline"))
-		if s.Ppid == supervisor && s.Alive() && strings.Contains(string(title), guardianMark) {
+		if s.Ppid == supervisor && s.Alive() && strings.Contains(string(title), box.GuardianMark) {
 			found[strings.Index("12", string(title)[strings.Index(string(title), "/2")-1:][:1])] = s.Pid
 		}
 	}
@@ -245,7 +246,7 @@ func puppetMain() int {
 	thread := make(chan func())
 	cfg := GuardConfig{Container: c, Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Level: level}), Thread: thread}
 	trees, last := map[string]*Tree{}, map[string]*Process{}
-	left, err := Legacy()
+	left, err := HandedOver()
 	if err != nil {
 		return 7
 	}

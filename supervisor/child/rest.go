@@ -14,8 +14,8 @@ import (
 	"understudy/supervisor/child/box"
 )
 
-// askedRest are the processes left behind by a start's first one that were asked to end.
-type askedRest struct {
+// askedLeftovers are the processes left behind by a start's first one that were asked to end.
+type askedLeftovers struct {
 	mu    sync.Mutex // guards asked
 	asked map[rival]bool
 }
@@ -29,15 +29,15 @@ type rival struct {
 // AskRest asks the processes that a start's first one left behind to end. Each gets the signal once, with SIGCONT, because a stopped
 // one would not act on it. It returns how many processes are left, those asked before included. It proves no death.
 func (p *Process) AskRest(sig syscall.Signal) (left int) {
-	p.rest.mu.Lock()
-	defer p.rest.mu.Unlock()
+	p.leftovers.mu.Lock()
+	defer p.leftovers.mu.Unlock()
 	for _, s := range p.part.remaining() {
 		if s.Pid == p.pid || !s.Alive() {
 			continue
 		}
 		left++
 		id := rival{s.Pid, s.Start}
-		if p.rest.asked[id] {
+		if p.leftovers.asked[id] {
 			continue
 		}
 		held, err := box.HoldProcess(s.Pid, s.Start)
@@ -48,10 +48,10 @@ func (p *Process) AskRest(sig syscall.Signal) (left int) {
 			_ = held.Close()
 			continue
 		}
-		if p.rest.asked == nil {
-			p.rest.asked = map[rival]bool{}
+		if p.leftovers.asked == nil {
+			p.leftovers.asked = map[rival]bool{}
 		}
-		p.rest.asked[id] = true
+		p.leftovers.asked[id] = true
 		_ = box.SignalHeld(held, sig) // a process that cannot be asked is killed in the end
 		_ = box.SignalHeld(held, unix.SIGCONT)
 		_ = held.Close()
@@ -68,7 +68,7 @@ func (p *part) remaining() (found []box.Stat) {
 		return nil
 	}
 	if p.stub == nil {
-		return inCgroup(p.path, 0)
+		return cgroupProcesses(p.path, 0)
 	}
 	if s, err := box.StatOf(p.stub.pid); err != nil || s.Start != p.stub.start {
 		return nil
@@ -113,9 +113,9 @@ func (p *part) has(pid int) bool {
 	return err == nil && box.InRun(string(at), []string{p.path})
 }
 
-// inCgroup lists the processes of a cgroup and of those inside it.
-func inCgroup(path string, depth int) (found []box.Stat) {
-	pids, err := members(path)
+// cgroupProcesses lists the processes of a cgroup and of those inside it.
+func cgroupProcesses(path string, depth int) (found []box.Stat) {
+	pids, err := box.Members(path)
 	if err != nil || depth > 64 {
 		return nil
 	}
@@ -127,7 +127,7 @@ func inCgroup(path string, depth int) (found []box.Stat) {
 	entries, _ := os.ReadDir(path)
 	for _, e := range entries {
 		if e.IsDir() {
-			found = append(found, inCgroup(filepath.Join(path, e.Name()), depth+1)...)
+			found = append(found, cgroupProcesses(filepath.Join(path, e.Name()), depth+1)...)
 		}
 	}
 	return found

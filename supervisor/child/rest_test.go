@@ -10,6 +10,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/runas"
 )
 
 // What the first process left behind is asked to end as well, one that is stopped too, and once only.
@@ -24,7 +25,7 @@ func TestWhatTheFirstProcessLeftBehindIsAsked(t *testing.T) {
 		script := `asked() { echo asked; sleep 0.2; exit; }
 			(trap asked TERM; echo up; while :; do sleep 0.01; done) & (trap asked TERM; echo up; while :; do sleep 0.01; done) &
 			sleep 0.2; kill -STOP $!; echo stopped; exec sleep 1000`
-		p, err := tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", script}, Env: Environ(), Stdout: w, Stderr: w})
+		p, err := tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", script}, Env: runas.Environ(), Stdout: w, Stderr: w})
 		_ = w.Close()
 		if err != nil {
 			t.Fatal(err)

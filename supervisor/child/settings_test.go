@@ -11,12 +11,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/wire"
 )
 
@@ -61,10 +61,10 @@ func TestProgramGetsItsSettingsAndTheSupervisorKeepsItsOwn(t *testing.T) {
 		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 			t.Fatal(err)
 		}
-		settings := Settings{
-			Credential: &Credential{UID: 65534, GID: 65533, Groups: []uint32{65533, 7, 9}, Name: "nobody"},
+		settings := inside.Settings{
+			Credential: &inside.Credential{UID: 65534, GID: 65533, Groups: []uint32{65533, 7, 9}, Name: "nobody"},
 			Umask:      ptr(uint32(0o027)), Nice: ptr(17), OOMScoreAdj: ptr(321),
-			Limits: []Limit{{"nofile", 300, 400}, {"core", 0, Unlimited}, {"as", 1 << 30, 1 << 31}, {"nproc", 77, 77}, {"rttime", 5000, Unlimited}},
+			Limits: []inside.Limit{limitOf("nofile", 300, 400), limitOf("core", 0, inside.Unlimited), limitOf("as", 1<<30, 1<<31), limitOf("nproc", 77, 77), limitOf("rttime", 5000, inside.Unlimited)},
 		}
 		got := says(t, tree, Spec{Settings: settings, Dir: "/usr"}, `id -u; id -g; id -G; umask; cut -d " " -f 19 /proc/$$/stat; cat /proc/$$/oom_score_adj
 			ulimit -Sn; ulimit -Hn; ulimit -Sc; ulimit -Hc; ulimit -Sv; ulimit -Hv; grep -o "processes *77 *77" /proc/$$/limits | tr -s " "; pwd; grep -c "^Uid:.65534.65534.65534.65534" /proc/$$/status
@@ -94,7 +94,7 @@ func TestSettingsLeaveNothingElseBehindInTheProgram(t *testing.T) {
 			env | grep -v "^_=" | sort; cat /proc/$$/oom_score_adj; cut -d " " -f 19 /proc/$$/stat; cat /proc/$$/cmdline | tr "\0" " "`
 		env := []string{"PATH=" + os.Getenv("PATH"), "GOGC=7", "A=1", "B=2", "A=3"}
 		plain := says(t, tree, Spec{Env: env}, script)
-		launched := says(t, tree, Spec{Env: env, Settings: Settings{OOMScoreAdj: ptr(0)}}, script)
+		launched := says(t, tree, Spec{Env: env, Settings: inside.Settings{OOMScoreAdj: ptr(0)}}, script)
 		if plain != launched {
 			t.Errorf("plain\n%s\nlaunched\n%s", plain, launched)
 		}
@@ -117,7 +117,7 @@ func TestLargeEnvironmentIsPassedOn(t *testing.T) {
 		for i := range 10 {
 			env = append(env, fmt.Sprintf("V%d=%s", i, strings.Repeat("x", 100_000)))
 		}
-		for _, settings := range []Settings{{}, {Umask: ptr(uint32(0o22))}} {
+		for _, settings := range []inside.Settings{{}, {Umask: ptr(uint32(0o22))}} {
 			if got := says(t, tree, Spec{Env: env, Settings: settings}, "echo ${#V0} ${#V9}"); got != "100000 100000" {
 				t.Error(got)
 			}
@@ -146,26 +146,26 @@ func TestSettingThatCannotBeAppliedIsNamed(t *testing.T) {
 				break
 			}
 		}
-		nobody := &Credential{UID: 65534, GID: 65534, Groups: []uint32{65534}, Name: "nobody"}
+		nobody := &inside.Credential{UID: 65534, GID: 65534, Groups: []uint32{65534}, Name: "nobody"}
 		for _, c := range []struct {
 			spec  Spec
 			want  error
 			errno error
 			says  string
 		}{
-			{Spec{Argv: []string{"true"}, Dir: "/no/such"}, ErrSettings, unix.ENOENT, "working_dir: stat /no/such: no such file or directory: create it"},
-			{Spec{Argv: []string{"true"}, Dir: "/etc/passwd"}, ErrSettings, unix.ENOTDIR, "working_dir"},
-			{Spec{Argv: []string{"true"}, Dir: closed, Settings: Settings{Credential: nobody}}, ErrSettings, unix.EACCES, "working_dir: " + closed + ": permission denied: its user"},
-			{Spec{Argv: []string{"true"}, Settings: Settings{Limits: []Limit{{"nofile", 1, 1 << 40}}}}, ErrSettings, unix.EPERM, "limits.nofile: 1:1099511627776: operation not permitted: the supervisor's own hard limit"},
-			{Spec{Argv: []string{"true"}, Settings: Settings{Limits: []Limit{{"nofile", 2, 1}}}}, ErrSettings, nil, "above the hard one"},
-			{Spec{Argv: []string{"true"}, Settings: Settings{Limits: []Limit{{"files", 1, 1}}}}, ErrSettings, nil, "limits.files: there is no such limit"},
-			{Spec{Argv: []string{"true"}, Settings: Settings{Nice: ptr(20)}}, ErrSettings, nil, "nice: 20"},
-			{Spec{Argv: []string{"true"}, Settings: Settings{OOMScoreAdj: ptr(-1001)}}, ErrSettings, nil, "oom_score_adj: -1001"},
-			{Spec{Argv: []string{"true"}, Settings: Settings{Umask: ptr(uint32(0o1000))}}, ErrSettings, nil, "umask: 01000"},
-			{Spec{Argv: []string{garbage}, Settings: Settings{Credential: nobody}}, ErrNotExecutable, unix.ENOEXEC, "start " + garbage + " as user nobody (uid 65534): exec format error"},
-			{Spec{Argv: []string{lost}, Settings: Settings{Umask: ptr(uint32(0))}}, ErrNotFound, unix.ENOENT, "start " + lost},
-			{Spec{Argv: []string{"tr\x00ue"}, Settings: Settings{Umask: ptr(uint32(0))}}, ErrNotFound, nil, ""},
-			{Spec{Argv: []string{"true"}, Env: []string{"A=\x00"}, Settings: Settings{Umask: ptr(uint32(0))}}, nil, nil, "environment"},
+			{Spec{Argv: []string{"true"}, Dir: "/no/such"}, inside.ErrSettings, unix.ENOENT, "working_dir: stat /no/such: no such file or directory: create it"},
+			{Spec{Argv: []string{"true"}, Dir: "/etc/passwd"}, inside.ErrSettings, unix.ENOTDIR, "working_dir"},
+			{Spec{Argv: []string{"true"}, Dir: closed, Settings: inside.Settings{Credential: nobody}}, inside.ErrSettings, unix.EACCES, "working_dir: " + closed + ": permission denied: its user"},
+			{Spec{Argv: []string{"true"}, Settings: inside.Settings{Limits: []inside.Limit{limitOf("nofile", 1, 1<<40)}}}, inside.ErrSettings, unix.EPERM, "limits.nofile: 1:1099511627776: operation not permitted: the supervisor's own hard limit"},
+			{Spec{Argv: []string{"true"}, Settings: inside.Settings{Limits: []inside.Limit{limitOf("nofile", 2, 1)}}}, inside.ErrSettings, nil, "above the hard one"},
+			{Spec{Argv: []string{"true"}, Settings: inside.Settings{Limits: []inside.Limit{limitOf("files", 1, 1)}}}, inside.ErrSettings, nil, "limits.files: there is no such limit"},
+			{Spec{Argv: []string{"true"}, Settings: inside.Settings{Nice: ptr(20)}}, inside.ErrSettings, nil, "nice: 20"},
+			{Spec{Argv: []string{"true"}, Settings: inside.Settings{OOMScoreAdj: ptr(-1001)}}, inside.ErrSettings, nil, "oom_score_adj: -1001"},
+			{Spec{Argv: []string{"true"}, Settings: inside.Settings{Umask: ptr(uint32(0o1000))}}, inside.ErrSettings, nil, "umask: 01000"},
+			{Spec{Argv: []string{garbage}, Settings: inside.Settings{Credential: nobody}}, inside.ErrNotExecutable, unix.ENOEXEC, "start " + garbage + " as user nobody (uid 65534): exec format error"},
+			{Spec{Argv: []string{lost}, Settings: inside.Settings{Umask: ptr(uint32(0))}}, inside.ErrNotFound, unix.ENOENT, "start " + lost},
+			{Spec{Argv: []string{"tr\x00ue"}, Settings: inside.Settings{Umask: ptr(uint32(0))}}, inside.ErrNotFound, nil, ""},
+			{Spec{Argv: []string{"true"}, Env: []string{"A=\x00"}, Settings: inside.Settings{Umask: ptr(uint32(0))}}, nil, nil, "environment"},
 		} {
 			_, err := tree.Start(t.Context(), c.spec)
 			if err == nil || c.want != nil && !errors.Is(err, c.want) || c.errno != nil && !errors.Is(err, c.errno) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
@@ -204,12 +204,12 @@ func nobodyMain() int {
 		fmt.Println(err)
 		return 1
 	}
-	own := &Credential{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Name: "me"}
-	for _, s := range []Settings{
-		{Nice: ptr(-5)}, {OOMScoreAdj: ptr(-500)}, {Limits: []Limit{{"nproc", 1, 1 << 30}}},
-		{Credential: &Credential{UID: 1, GID: 1, Name: "daemon"}},
-		{Capabilities: &Capabilities{Bounding: ptr(uint64(0))}}, {Capabilities: &Capabilities{Ambient: 1 << unix.CAP_NET_BIND_SERVICE}},
-		{Credential: own, NoNewPrivs: true, Capabilities: &Capabilities{Bounding: ptr(^uint64(0))}, Nice: ptr(5), OOMScoreAdj: ptr(500), Limits: []Limit{{"nofile", 64, 64}}, Umask: ptr(uint32(0o77))},
+	own := &inside.Credential{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Name: "me"}
+	for _, s := range []inside.Settings{
+		{Nice: ptr(-5)}, {OOMScoreAdj: ptr(-500)}, {Limits: []inside.Limit{limitOf("nproc", 1, 1<<30)}},
+		{Credential: &inside.Credential{UID: 1, GID: 1, Name: "daemon"}},
+		{Capabilities: &inside.Capabilities{Bounding: ptr(uint64(0))}}, {Capabilities: &inside.Capabilities{Ambient: 1 << unix.CAP_NET_BIND_SERVICE}},
+		{Credential: own, NoNewPrivs: true, Capabilities: &inside.Capabilities{Bounding: ptr(^uint64(0))}, Nice: ptr(5), OOMScoreAdj: ptr(500), Limits: []inside.Limit{limitOf("nofile", 64, 64)}, Umask: ptr(uint32(0o77))},
 	} {
 		got, err := Output(ctx, tree.Start, Spec{Argv: []string{"sh", "-c", "umask; ulimit -n; cat /proc/$$/oom_score_adj; cut -d ' ' -f 19 /proc/$$/stat"}, Env: os.Environ(), Settings: s})
 		fmt.Printf("%q %v\n", got.Output, err)
@@ -252,12 +252,12 @@ func TestSupervisorWithoutRightsSaysWhatTheyWouldBeNeededFor(t *testing.T) {
 func TestProgramOfAnotherUserKeepsItsDeathSignal(t *testing.T) {
 	need.These(t, box.KindCgroup)
 	need.These(t, "root")
-	bounded := &Capabilities{Bounding: ptr(uint64(1 << unix.CAP_NET_BIND_SERVICE))}
-	for name, settings := range map[string]Settings{
+	bounded := &inside.Capabilities{Bounding: ptr(uint64(1 << unix.CAP_NET_BIND_SERVICE))}
+	for name, settings := range map[string]inside.Settings{
 		"another user":                {Credential: asNobody()},
-		"another user with a right":   {Credential: asNobody(), Capabilities: &Capabilities{Ambient: 1 << unix.CAP_NET_BIND_SERVICE}, NoNewPrivs: true},
+		"another user with a right":   {Credential: asNobody(), Capabilities: &inside.Capabilities{Ambient: 1 << unix.CAP_NET_BIND_SERVICE}, NoNewPrivs: true},
 		"root without most of rights": {Capabilities: bounded, NoNewPrivs: true},
-		"root, by name":               {Credential: &Credential{Name: "root"}, Capabilities: &Capabilities{Ambient: *bounded.Bounding}},
+		"root, by name":               {Credential: &inside.Credential{Name: "root"}, Capabilities: &inside.Capabilities{Ambient: *bounded.Bounding}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPuppet(t, box.KindCgroup)
@@ -277,47 +277,6 @@ func TestProgramOfAnotherUserKeepsItsDeathSignal(t *testing.T) {
 	}
 }
 
-// What a copy did not live to say is not taken for success.
-func TestACopyIsBelievedAsFarAsItGot(t *testing.T) {
-	stopped := errors.New("stopped")
-	for name, c := range map[string]struct {
-		says report
-		dies bool
-		stop bool
-		err  error
-	}{
-		"killed before its gate was opened": {dies: true, err: errKilledEarly},
-		"became the program":                {},
-		"a step failed":                     {says: report{3, 1}},
-		"silent":                            {stop: true, err: stopped},
-	} {
-		ours, theirs, err := wire.SocketPair()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.says.step > 0 {
-			if _, err := theirs.Write((*[unsafe.Sizeof(c.says)]byte)(unsafe.Pointer(&c.says))[:]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		l := &launch{report: ours}
-		switch {
-		case c.dies:
-			_ = theirs.Close()
-		case c.stop:
-			cancel(stopped)
-		default:
-			time.AfterFunc(10*time.Millisecond, func() { _ = theirs.Close() })
-		}
-		m, err := l.open(ctx, [3]*os.File{os.Stdin, os.Stdout, os.Stderr})
-		if !errors.Is(err, c.err) || (m != nil) != (c.says.step > 0) || m != nil && (m.Index != 3 || m.Number != 1) {
-			t.Errorf("%s: %+v %v", name, m, err)
-		}
-		cancel(nil)
-	}
-}
-
 // The directory is the same wherever a stub is: the supervisor's own, and for another user one that everybody can enter.
 func TestProgramStartsWhereTheSupervisorIs(t *testing.T) {
 	kindsInTurn(t, func(t *testing.T, kind string) {
@@ -331,15 +290,19 @@ func TestProgramStartsWhereTheSupervisorIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, settings := range []Settings{{}, {Umask: ptr(uint32(0o22))}} {
+		for _, settings := range []inside.Settings{{}, {Umask: ptr(uint32(0o22))}} {
 			got, err := Output(t.Context(), tree.Start, Spec{Argv: []string{"./relative"}, Settings: settings})
 			if err != nil || strings.TrimSpace(string(got.Output)) != here {
 				t.Errorf("%q %v", got.Output, err)
 			}
 		}
-		nobody := Settings{Credential: &Credential{UID: 65534, GID: 65534, Name: "nobody"}}
+		nobody := inside.Settings{Credential: &inside.Credential{UID: 65534, GID: 65534, Name: "nobody"}}
 		if got := says(t, tree, Spec{Settings: nobody}, "pwd"); got != "/" {
 			t.Errorf("nobody is in %s", got)
 		}
 	})
+}
+
+func limitOf(name string, soft, hard uint64) inside.Limit {
+	return inside.Limit{Name: name, Soft: soft, Hard: hard}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
@@ -33,13 +34,13 @@ func TestAShorterDeadlineIsKeptByEachGuardian(t *testing.T) {
 func withWatchdog(t *testing.T, timeout time.Duration, retime error) (*Guard, *Tree) {
 	t.Helper()
 	g := guarded(t, box.KindWalk)
-	g.watchdog.open = func(w Watchdog) (*watchdogDevice, error) {
+	g.watchdog.open = func(path string, timeout time.Duration) (*device.Device, error) {
 		file, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-		return &watchdogDevice{file: file, timeout: w.Timeout}, err
+		return &device.Device{File: file, Timeout: timeout}, err
 	}
-	g.watchdog.retime = func(d *watchdogDevice, wanted time.Duration) error {
+	g.watchdog.retime = func(d *device.Device, wanted time.Duration) error {
 		if retime == nil {
-			d.timeout = wanted
+			d.Timeout = wanted
 		}
 		return retime
 	}
@@ -64,7 +65,7 @@ func TestAWatchdogIsSetToWhatAShorterLeaseNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.guardians.mu.Lock()
-	timeout := g.watchdog.device.timeout
+	timeout := g.watchdog.device.Timeout
 	_, after := tree.entry.Armed()
 	g.guardians.mu.Unlock()
 	if timeout != 3*time.Second || after != 300*time.Millisecond {

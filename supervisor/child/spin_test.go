@@ -33,7 +33,7 @@ func TestGuardiansDoNotSpinBesideWhatCannotBeKilled(t *testing.T) {
 	tree := planted(t, g)
 	p, r := started(t, tree, "sleep 1000 & echo ready; wait")
 	await(t, r, "ready")
-	pids, err := members(tree.parts[0].path)
+	pids, err := box.Members(tree.parts[0].path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestGuardiansDoNotSpinBesideWhatCannotBeKilled(t *testing.T) {
 	}
 }
 
-// P2: a leaf that cannot be opened, for want of descriptors say, is not taken for one that is gone.
+// P2: a cgroup that cannot be opened, for want of descriptors say, is not taken for one that is gone.
 func TestALeafThatCannotBeLookedAtIsLeft(t *testing.T) {
 	place, host := boxed(t)
 	path := leftBehindAs(t, place.Base, "n.db.s"+box.TagOf("/a", "db"), 1<<30, 1, host.PidNS)
@@ -103,7 +103,7 @@ func TestATreeWhoseProgramHasLeftIsNotProvedDeadByItsID(t *testing.T) {
 	}
 	<-g.Over(1)
 	wire.PollOne(-1, 0, 200*time.Millisecond)
-	if _, err := os.Stat(tree.leaf.Path); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(tree.cgroup.Path); errors.Is(err, os.ErrNotExist) {
 		t.Error("its cgroup is removed, so that anybody takes it for dead")
 	}
 }

@@ -14,26 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
-)
-
-const (
-	initTitle  = " init of "
-	stubMounts = " with mounts" // after the kind: it may mount what it likes, because nobody else sees that
-	stubSocket = 3
 )
 
 // stub is the process between the supervisor and a program if there is no cgroup: the init of a PID namespace, or the
 // subreaper of a walked tree. A cgroup that was removed refuses a late fork; here the stub is forked early instead, and
 // waits at a gate until both guardians hold it: a guardian that ends the lease kills it there.
 type stub struct {
-	pid     int
-	start   uint64
-	process *os.Process
-	link    wire.Link
-	witness *os.File // walk only
-	body    box.Body
+	pid        int
+	start      uint64
+	process    *os.Process
+	link       wire.Link
+	deadSignal *os.File // walk only
+	body       box.Body
 
 	reading sync.Mutex // held from the reading of a message until it has been acted upon
 	reaping sync.Mutex // held while it is reaped
@@ -54,18 +50,19 @@ func newStub(c box.Container, exe, args0, mark, by string, spec Spec) (*stub, er
 	s := &stub{link: wire.Link{File: ours}}
 	files := []*os.File{stdin, spec.stdout(), spec.stderr(), theirs}
 	if c.Kind == box.KindWalk {
-		if s.witness, err = box.NewWitness(); err != nil {
+		s.deadSignal, err = box.NewDeadSignal()
+		if err != nil {
 			return nil, errors.Join(err, ours.Close())
 		}
-		files = append(files, s.witness)
+		files = append(files, s.deadSignal)
 	}
 	pidfd := -1
-	attr := &os.ProcAttr{Dir: "/", Env: append(Environ(), "GOMAXPROCS=1"), Files: files, Sys: stubAttr(c)}
+	attr := &os.ProcAttr{Dir: "/", Env: append(runas.Environ(), "GOMAXPROCS=1"), Files: files, Sys: stubAttr(c)}
 	attr.Sys.PidFD = &pidfd
-	s.process, err = os.StartProcess(exe, []string{args0 + initTitle + mark, stubKind(c) + box.StubFor + by}, attr)
+	s.process, err = os.StartProcess(exe, inside.StubArgs(args0, mark, c, by), attr)
 	if err != nil {
 		s.discard()
-		return nil, startFault(fmt.Errorf("fork stub: %w", err))
+		return nil, inside.StartFault(fmt.Errorf("fork stub: %w", err))
 	}
 	s.pid = s.process.Pid
 	held := os.NewFile(uintptr(pidfd), "stub")
@@ -77,17 +74,9 @@ func newStub(c box.Container, exe, args0, mark, by string, spec Spec) (*stub, er
 	}
 	s.start = own.Start
 	if c.Kind == box.KindWalk {
-		s.body = &box.WalkBody{Pid: s.pid, Pidfd: held, Witness: s.witness}
+		s.body = &box.WalkBody{Pid: s.pid, Pidfd: held, DeadSignal: s.deadSignal}
 	}
 	return s, nil
-}
-
-// stubKind tells a stub what it is.
-func stubKind(c box.Container) string {
-	if c.MountNS {
-		return c.Kind + stubMounts
-	}
-	return c.Kind
 }
 
 // stubAttr are the attributes of a stub's process.
@@ -132,8 +121,8 @@ func (s *stub) discard() {
 	switch {
 	case s.body != nil:
 		s.body.Close()
-	case s.witness != nil:
-		_ = s.witness.Close()
+	case s.deadSignal != nil:
+		_ = s.deadSignal.Close()
 	}
 }
 
@@ -147,7 +136,7 @@ func (s *stub) abort() {
 // inStub starts a program behind a new stub.
 func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 	g, prog := t.guard, t.prog
-	order, err := prog.write()
+	order, err := prog.File()
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +147,8 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 		by := box.MakerName(t.id.PidNS, t.id.Pid, t.id.StartTime)
 		s, forked = newStub(g.cfg.Container, g.cfg.Exe, g.cfg.Args0, t.id.Mark, by, t.spec)
 	})
-	if err = errors.Join(err, forked); err != nil {
+	err = errors.Join(err, forked)
+	if err != nil {
 		return nil, err
 	}
 	if m, err := s.hear(ctx, 5*time.Second); err != nil || m.Op != wire.OpReady {
@@ -184,9 +174,9 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 		g.beforeSpawn()
 	}
 	if err := s.link.Send(&guard.Message{Op: wire.OpOpen, Along: order}); err != nil {
-		return nil, errors.Join(t.killedAtGate(), err, in.giveUp(ctx))
+		return nil, errors.Join(in.killedAtGate(), err, in.giveUp(ctx))
 	}
-	late, cancel := lingering(ctx, letGo)
+	late, cancel := inside.Lingering(ctx)
 	defer cancel()
 	select {
 	case m := <-begun:
@@ -196,31 +186,14 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 			in.runs(p)
 			return p, nil
 		case wire.OpFailed:
-			return nil, errors.Join(prog.fault(&m), in.giveUp(ctx))
+			return nil, errors.Join(prog.Fault(&m), in.giveUp(ctx))
 		case wire.OpExited:
-			return nil, errors.Join(t.whyEarly(statusOf(syscall.WaitStatus(m.Number))), in.giveUp(ctx))
+			return nil, errors.Join(in.whyEarly(statusOf(syscall.WaitStatus(m.Number))), in.giveUp(ctx))
 		}
-		return nil, t.killedAtGate()
+		return nil, in.killedAtGate()
 	case <-late.Done():
 		return nil, errors.Join(context.Cause(late), in.giveUp(ctx))
 	}
-}
-
-// whyEarly says why a copy of this process ended before it was the program.
-func (t *Tree) whyEarly(status ExitStatus) error {
-	if status.Signal == syscall.SIGKILL {
-		return t.killedAtGate()
-	}
-	return fmt.Errorf("%w: code %d", errKilledEarly, status.Code)
-}
-
-// killedAtGate returns the reason: only a guardian that ends the lease, or this process, kills a stub.
-func (t *Tree) killedAtGate() error {
-	cause := t.guard.Cause(t.entry.Epoch().Number)
-	if cause == nil {
-		cause = ErrLeaseEnded // the guardian's message is on its way
-	}
-	return fmt.Errorf("%w: killed before the program ran", cause)
 }
 
 // adopt makes the stub part of the tree, also for the guardians.
@@ -229,7 +202,8 @@ func (t *attempt) adopt(s *stub) (in *part, seq uint64, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	in = newPart(t.Tree, s.body, s)
-	if seq, err = t.join(in); err == nil {
+	seq, err = in.join()
+	if err == nil {
 		t.parts = append(t.parts, in)
 	}
 	return in, seq, err

@@ -17,7 +17,7 @@ import (
 	"understudy/supervisor/child/box"
 )
 
-// leftBehind makes a leaf as a supervisor of that pid and start would have, with a process in it.
+// leftBehind makes a tree's cgroup as a supervisor of that pid and start would have, with a process in it.
 func leftBehind(t *testing.T, base string, pid int, start uint64, pidns uint64) string {
 	t.Helper()
 	return leftBehindAs(t, base, "n.s", pid, start, pidns)
@@ -30,7 +30,7 @@ func leftBehindAs(t *testing.T, base, name string, pid int, start uint64, pidns 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if l, err := box.OpenLeaf(path, 0); err == nil {
+		if l, err := box.OpenTreeCgroup(path, 0); err == nil {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			defer cancel()
 			_ = box.KillUntilDead(ctx, l, true)

@@ -22,7 +22,7 @@ func tasks(t *testing.T, pid int) int {
 
 func TestThreadsThatAreReservedStay(t *testing.T) {
 	n := tasks(t, os.Getpid()) + 10
-	reserveThreads(n)
+	box.ReserveThreads(n)
 	if got := tasks(t, os.Getpid()); got < n {
 		t.Errorf("%d threads, %d were reserved", got, n)
 	}
@@ -32,7 +32,7 @@ func TestThreadsThatAreReservedStay(t *testing.T) {
 func TestGuardiansHaveTheirThreadsBeforeTheyNeedThem(t *testing.T) {
 	guarded(t, box.KindCgroup)
 	for _, pid := range guardiansOf(os.Getpid()) {
-		if got := tasks(t, pid); got < guardianThreads {
+		if got := tasks(t, pid); got < 6 {
 			t.Errorf("guardian %d has %d threads", pid, got)
 		}
 	}
@@ -41,7 +41,7 @@ func TestGuardiansHaveTheirThreadsBeforeTheyNeedThem(t *testing.T) {
 // Each has its own answer, also those that have ended before anybody waits.
 func TestManyProcessesAreWaitedForWithoutThreads(t *testing.T) {
 	const n = 100
-	reserveThreads(8)
+	box.ReserveThreads(8)
 	before := tasks(t, os.Getpid())
 	var all []*exec.Cmd
 	var in []*os.File
@@ -88,11 +88,11 @@ func TestRestEndsWithTheEventOrWithItsTime(t *testing.T) {
 	}
 	defer r.Close()
 	began := time.Now()
-	box.Rest(int(r.Fd()), 1, time.Millisecond)
+	box.Sleep(int(r.Fd()), 1, time.Millisecond)
 	if took := time.Since(began); took < time.Millisecond {
 		t.Errorf("without an event it ended after %v", took)
 	}
 	_ = w.Close()
-	box.Rest(int(r.Fd()), 1, time.Hour)
-	box.Rest(int(r.Fd()), 1, time.Hour) // again: nothing of the first is left
+	box.Sleep(int(r.Fd()), 1, time.Hour)
+	box.Sleep(int(r.Fd()), 1, time.Hour) // again: nothing of the first is left
 }

@@ -41,7 +41,7 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 	if g.cfg.Container.Kind == box.KindCgroup {
 		service, _, _ := strings.Cut(name, "/")
 		err := box.Making.Do(func() (err error) {
-			t.leaf, err = box.MakeLeaf(g.cfg.Container.Base, g.cfg.Name+"."+strings.ReplaceAll(name, "/", "."), box.TagOf(g.cfg.Root, service))
+			t.cgroup, err = box.MakeTreeCgroup(g.cfg.Container.Base, g.cfg.Name+"."+strings.ReplaceAll(name, "/", "."), box.TagOf(g.cfg.Root, service))
 			return err
 		})
 		if err != nil {
@@ -49,7 +49,7 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 		}
 	}
 	err := box.Making.Do(func() (err error) {
-		t.id, err = t.identify(name)
+		t.id, err = g.identify(name, t.cgroup)
 		return err
 	})
 	if err != nil {
@@ -70,21 +70,21 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 
 // discard removes the container of a tree that no guardian knows yet.
 func (t *Tree) discard() error {
-	if t.leaf == nil {
+	if t.cgroup == nil {
 		return nil
 	}
-	err := t.leaf.Remove()
-	t.leaf.Close()
+	err := t.cgroup.Remove()
+	t.cgroup.Close()
 	return err
 }
 
 // plant describes the tree to its guardians.
 func (t *Tree) plant(release []byte) guard.Plant {
 	return guard.Plant{Release: release, Mark: t.id.Mark, Name: t.id.Name, Of: t, Ref: func() *guard.Ref {
-		if t.leaf == nil || t.leaf.Removed() { // P3: otherwise a new guardian would not even hold processes that have left it
+		if t.cgroup == nil || t.cgroup.Removed() { // P3: otherwise a new guardian would not even hold processes that have left it
 			return nil
 		}
-		return &guard.Ref{Kind: box.KindCgroup, Path: t.leaf.Path}
+		return &guard.Ref{Kind: box.KindCgroup, Path: t.cgroup.Path}
 	}}
 }
 
@@ -111,7 +111,7 @@ func (t *Tree) Move(ctx context.Context, number uint64, release []byte) error {
 // Kill kills the whole tree. nil says that its death is proved; then the tree can be used again, as long as the epoch is not
 // over.
 func (t *Tree) Kill(ctx context.Context) error {
-	if err := t.kill(ctx, false); err != nil {
+	if err := t.entry.Kill(ctx, killHands{t}, false); err != nil {
 		return fmt.Errorf("kill tree %s: %w", t.id.Name, err)
 	}
 	return nil
@@ -120,13 +120,11 @@ func (t *Tree) Kill(ctx context.Context) error {
 // End kills the tree and removes its container. nil says that its death is proved, and that no fork can come late.
 func (t *Tree) End(ctx context.Context) error {
 	defer func() { _ = t.Relax(ctx) }() // it is dead
-	if err := t.kill(ctx, true); err != nil {
+	if err := t.entry.Kill(ctx, killHands{t}, true); err != nil {
 		return fmt.Errorf("end tree %s: %w", t.id.Name, err)
 	}
 	return nil
 }
-
-func (t *Tree) kill(ctx context.Context, end bool) error { return t.entry.Kill(ctx, killHands{t}, end) }
 
 // killHands kill what a tree's parts are, and tell the guardians about its death.
 type killHands struct{ *Tree }
@@ -146,8 +144,8 @@ func (t killHands) Parts() (parts []guard.Part, container guard.Awaited, release
 	for _, p := range all {
 		parts = append(parts, guard.Part{Awaited: box.Awaited{Body: p.body}, Once: p.stub == nil})
 	}
-	if t.leaf != nil {
-		container = box.Awaited{Body: t.leaf}
+	if t.cgroup != nil {
+		container = box.Awaited{Body: t.cgroup}
 	}
 	return parts, container, func() { t.looked(all) }
 }
@@ -164,10 +162,47 @@ func (t killHands) Dead(end bool) (err error) {
 	}
 	for _, p := range slices.Clone(t.parts) {
 		err = errors.Join(err, p.body.Remove())
-		t.shed(p)
+		p.shed()
 	}
-	if end && t.leaf != nil {
-		t.leaf.Close()
+	if end && t.cgroup != nil {
+		t.cgroup.Close()
 	}
 	return err
+}
+
+// Owe tells the guardians how to undo what the tree's processes are going to do beside themselves, and returns when both know. From then on
+// they undo it when its lease has ended, once the tree is dead, and give the release to the session closer only after that.
+func (t *Tree) Owe(ctx context.Context, note []byte) error {
+	g := t.guard.guardians
+	err := wire.ErrPacketTooLarge
+	if len(note) <= wire.MaxPacket/2 {
+		err = g.renew(ctx, guard.SpeaksEffects)
+	}
+	if err == nil {
+		err = g.ask(ctx, func() (uint64, error) { return t.entry.Owe(wire.Now(), slices.Clone(note)) })
+	}
+	if err != nil {
+		return fmt.Errorf("tell the guardians how to undo what is done in tree %s: %w", t.id.Name, err)
+	}
+	return nil
+}
+
+// Settle tells the guardians that what the dead tree's processes did is undone; or that this process keeps that for its next session.
+func (t *Tree) Settle(undone bool) {
+	defer t.guard.guardians.lock()()
+	t.entry.Settle(undone)
+}
+
+// Unproved adds live processes of the tree to an unproved death, also those that have left its cgroup and removed that.
+func (t *Tree) Unproved(err error) error {
+	alive, ok := errors.AsType[*box.AliveError](box.Unproved(t.id, err))
+	if !ok {
+		return err
+	}
+	for _, one := range t.firsts() {
+		if gone, err := one.Dead(); alive.Pid == 0 && !gone && err == nil {
+			alive.Look(one.Pid)
+		}
+	}
+	return alive
 }

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/inside"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/child/wire"
 )
 
@@ -274,12 +276,12 @@ func TestProgramThatCannotStartSaysWhy(t *testing.T) {
 			dir  string
 			want error
 		}{
-			{nil, "", ErrNotFound},
-			{[]string{"no-such-program"}, "", ErrNotFound},
-			{[]string{"/no/such/program"}, "", ErrNotFound},
-			{[]string{"/etc/passwd"}, "", ErrNotExecutable},
-			{[]string{"/etc"}, "", ErrNotExecutable},
-			{[]string{garbage}, "", ErrNotExecutable},
+			{nil, "", inside.ErrNotFound},
+			{[]string{"no-such-program"}, "", inside.ErrNotFound},
+			{[]string{"/no/such/program"}, "", inside.ErrNotFound},
+			{[]string{"/etc/passwd"}, "", inside.ErrNotExecutable},
+			{[]string{"/etc"}, "", inside.ErrNotExecutable},
+			{[]string{garbage}, "", inside.ErrNotExecutable},
 		} {
 			if _, err := tree.Start(t.Context(), Spec{Argv: c.argv, Dir: c.dir}); !errors.Is(err, c.want) {
 				t.Errorf("%q: %v, not %v", c.argv, err, c.want)
@@ -314,7 +316,7 @@ func TestProgramSeesNothingOfTheSupervisor(t *testing.T) {
 		for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "LISTEN_FDS"} {
 			t.Setenv(name, "x")
 		}
-		env := Environ()
+		env := runas.Environ()
 		_, err = tree.Start(t.Context(), Spec{Argv: []string{"sh", "-c", script}, Dir: "/usr", Env: env, Stdout: w, Stderr: w})
 		if err := errors.Join(err, w.Close()); err != nil {
 			t.Fatal(err)

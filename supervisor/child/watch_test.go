@@ -1,93 +1,24 @@
 package child
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/exec"
-	"slices"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"understudy/packaging/need"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/wire"
-	"understudy/supervisor/guard"
 )
 
-func TestClosingIsTriedAgain(t *testing.T) {
-	tried := 0
-	c, err := newClosing(func(context.Context, guard.Closing) error {
-		if tried++; tried < 3 {
-			return errors.New("no network")
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(c.bell)
-	c.start(guard.Closing{Epoch: 1, All: true})
-	wire.PollOne(c.bell, unix.POLLIN, patience)
-	if ended := c.ended(); len(ended) != 1 || ended[0].Err != nil || ended[0].Epoch != 1 || !ended[0].All || tried != 3 {
-		t.Fatalf("tried %d times: %+v", tried, ended)
-	}
-}
-
-func TestOwnCgroupIsFound(t *testing.T) {
-	const v2 = "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
-	const hybrid = "29 24 0:25 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n42 24 0:39 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
-	for _, c := range []struct{ own, mounts, want string }{
-		{"0::/system.slice/understudy.service\n", v2, "/sys/fs/cgroup/system.slice/understudy.service"},
-		{"4:pids:/x\n0::/\n", hybrid, "/sys/fs/cgroup/unified/understudy"},
-		{"0::/a/b\n", "1 2 0:1 /a /mnt/my\\040cgroup rw shared:1 - cgroup2 none rw\n", "/mnt/my cgroup/b"},
-		{"0::/ab\n", "1 2 0:1 /a /mnt rw - cgroup2 none rw\n", ""},
-		{"0::/../x\n", v2, ""},
-		{"4:pids:/x\n", hybrid, ""},
-		{"0::/\n", "", ""},
-	} {
-		got, err := box.BaseFrom(c.own, c.mounts)
-		if got != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%q: %q, %v", c.own, got, err)
-		}
-	}
-}
-
-func FuzzStatLine(f *testing.F) {
-	own, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(string(own))
-	f.Add("1 (a) b) (c) Z 0 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 5 0")
-	f.Fuzz(func(t *testing.T, line string) {
-		s, err := box.ParseStat(line)
-		if err == nil && s.State == 0 {
-			t.Errorf("%q: %+v", line, s)
-		}
-	})
-}
-
-func TestDescendantsAreFoundAtAnyDepth(t *testing.T) {
-	all := []box.Stat{{Pid: 1, Ppid: 0}, {Pid: 5, Ppid: 4}, {Pid: 4, Ppid: 3}, {Pid: 3, Ppid: 2}, {Pid: 2, Ppid: 1}, {Pid: 9, Ppid: 1}}
-	var got []int
-	for _, s := range box.Descendants(all, 2) {
-		got = append(got, s.Pid)
-	}
-	slices.Sort(got)
-	if diff := cmp.Diff([]int{3, 4, 5}, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestProbeRefusesWhatItDoesNotKnow(t *testing.T) {
-	if _, err := Probe(t.Context(), "nonsense", "", nil); !errors.Is(err, ErrNoContainer) {
+	if _, err := Probe(t.Context(), "nonsense", "", nil); !errors.Is(err, errNoContainer) {
 		t.Error(err)
 	}
-	if _, err := Probe(t.Context(), box.KindWalk, "/nonexistent", nil); !errors.Is(err, ErrNoContainer) {
+	if _, err := Probe(t.Context(), box.KindWalk, "/nonexistent", nil); !errors.Is(err, errNoContainer) {
 		t.Error(err)
 	}
 }

@@ -9,50 +9,58 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
+
+// Watchdog names a device that resets the machine when nobody has written to it for a while, and its settings.
+type Watchdog struct {
+	Path    string
+	Timeout time.Duration // whole seconds
+	After   time.Duration // the end of a lease: by then the machine is reset, if a tree of it is not proved dead
+}
 
 // watchdog is this process's part of the watchdog. Functions that open or close the device hold turn.
 type watchdog struct {
 	guardians *guardians
 	leftovers *box.Leftovers
-	open      func(Watchdog) (*watchdogDevice, error)
-	retime    func(*watchdogDevice, time.Duration) error
-	turn      chan struct{}   // capacity 1
-	idle      chan struct{}   // capacity 1: no tree needs it any more
-	device    *watchdogDevice // guarded by guardians.mu; nil: no guardian feeds it
+	open      func(path string, timeout time.Duration) (*device.Device, error)
+	retime    func(*device.Device, time.Duration) error
+	turn      chan struct{}  // capacity 1
+	idle      chan struct{}  // capacity 1: no tree needs it any more
+	device    *device.Device // guarded by guardians.mu; nil: no guardian feeds it
 }
 
 func newWatchdog(feeding *guardians, left *box.Leftovers) watchdog {
 	return watchdog{
 		guardians: feeding, leftovers: left,
-		open: openWatchdog, retime: retimeWatchdog, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1),
+		open: device.Open, retime: (*device.Device).Retime, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1),
 	}
 }
 
 // Arm makes the watchdog reset the machine unless this tree is proved dead soon after its lease's end. Call it before the first
 // start in the tree. The guardians feed the device by themselves; it is disarmed once no tree needs it.
 func (t *Tree) Arm(ctx context.Context, w Watchdog) error {
-	if err := t.arm(ctx, w); err != nil {
+	if err := t.guard.watchdog.arm(ctx, t.entry, w); err != nil {
 		return fmt.Errorf("arm the watchdog: %w", err)
 	}
 	return nil
 }
 
-func (t *Tree) arm(ctx context.Context, w Watchdog) error {
-	g := t.guard
-	done, err := g.watchdog.hold(ctx)
+// arm has both guardians feed the device, and this tree need it.
+func (w *watchdog) arm(ctx context.Context, tree *guard.Entry, wanted Watchdog) error {
+	done, err := w.hold(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := g.watchdog.ready(ctx, w); err != nil {
+	if err := w.ready(ctx, wanted); err != nil {
 		return err
 	}
-	err = g.guardians.ask(ctx, func() (uint64, error) { return t.entry.Arm(wire.Now(), w.After) })
+	err = w.guardians.ask(ctx, func() (uint64, error) { return tree.Arm(wire.Now(), wanted.After) })
 	if err != nil {
-		g.watchdog.mayDisarm()
+		w.mayDisarm()
 	}
 	return err
 }
@@ -75,10 +83,10 @@ func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
 		if err != nil {
 			return err
 		}
-		if d.permanent {
+		if d.Permanent {
 			return g.watchdog.share(ctx, d)
 		}
-		return d.part()
+		return d.Close()
 	}()
 	if err != nil {
 		return fmt.Errorf("check the watchdog: %w", err)
@@ -88,7 +96,7 @@ func (g *Guard) CheckWatchdog(ctx context.Context, w Watchdog) error {
 
 // WatchdogArmed reports whether a device resets this machine unless it is fed.
 func (g *Guard) WatchdogArmed() bool {
-	defer g.guardians.look()()
+	defer g.guardians.lockToRead()()
 	return g.watchdog.device != nil
 }
 
@@ -115,25 +123,25 @@ func (w *watchdog) ready(ctx context.Context, wanted Watchdog) error {
 		}
 		return w.share(ctx, d)
 	}
-	if held.timeout > wanted.Timeout {
-		return fmt.Errorf("it is in use with a timeout of %v, and %v is needed", held.timeout, wanted.Timeout)
+	if held.Timeout > wanted.Timeout {
+		return fmt.Errorf("it is in use with a timeout of %v, and %v is needed", held.Timeout, wanted.Timeout)
 	}
 	return nil
 }
 
-func (w *watchdog) share(ctx context.Context, d *watchdogDevice) error {
+func (w *watchdog) share(ctx context.Context, d *device.Device) error {
 	unlock := w.guardians.lock()
 	w.device = d
-	seq := w.guardians.pair.Ledger.Feed(wire.Now(), d.timeout, d.file)
+	seq := w.guardians.pair.Ledger.Feed(wire.Now(), d.Timeout, d.File)
 	unlock()
-	if d.permanent {
-		w.guardians.words.say(w.guardians.log.Warn, "the watchdog cannot be disarmed any more (nowayout): it resets the machine some time after this supervisor stops")
+	if d.Permanent {
+		w.guardians.words.add(w.guardians.log.Warn, "the watchdog cannot be disarmed any more (nowayout): it resets the machine some time after this supervisor stops")
 	}
 	if err := w.guardians.answered(ctx, seq); err != nil {
 		w.mayDisarm()
 		return err
 	}
-	w.guardians.words.say(w.guardians.log.Info, "watchdog armed", "timeout", d.timeout)
+	w.guardians.words.add(w.guardians.log.Info, "watchdog armed", "timeout", d.Timeout)
 	return nil
 }
 
@@ -169,7 +177,7 @@ func (w *watchdog) disarm(ctx context.Context, leaving bool) {
 	defer done()
 	unlock := w.guardians.lock()
 	d := w.device
-	if d == nil || d.permanent && !leaving {
+	if d == nil || d.Permanent && !leaving {
 		unlock()
 		return
 	}
@@ -181,16 +189,16 @@ func (w *watchdog) disarm(ctx context.Context, leaving bool) {
 	w.device = nil
 	unlock()
 	began := time.Now()
-	err = errors.Join(w.guardians.answered(ctx, seq), d.part())
+	err = errors.Join(w.guardians.answered(ctx, seq), d.Close())
 	if err != nil {
-		w.guardians.words.say(w.guardians.log.Error, "the watchdog may not be disarmed", "error", err)
+		w.guardians.words.add(w.guardians.log.Error, "the watchdog may not be disarmed", "error", err)
 		return
 	}
-	w.guardians.words.say(w.guardians.log.Info, "watchdog disarmed", "took", time.Since(began).Round(time.Millisecond))
+	w.guardians.words.add(w.guardians.log.Info, "watchdog disarmed", "took", time.Since(began).Round(time.Millisecond))
 }
 
 // openDevice opens the watchdog, unless it may be counting for a leftover.
-func (w *watchdog) openDevice(ctx context.Context, wanted Watchdog) (*watchdogDevice, error) {
+func (w *watchdog) openDevice(ctx context.Context, wanted Watchdog) (*device.Device, error) {
 	if l, is := w.leftovers.StillLeft(); is {
 		return nil, fmt.Errorf("%w: %v", box.ErrLeftover, l)
 	}
@@ -205,5 +213,54 @@ func (w *watchdog) openDevice(ctx context.Context, wanted Watchdog) (*watchdogDe
 			return nil, fmt.Errorf("%w: %v", box.ErrLeftover, o.Leftover())
 		}
 	}
-	return w.open(wanted)
+	return w.open(wanted.Path, wanted.Timeout)
+}
+
+// fit is the requirement for a watchdog.
+func (w Watchdog) fit() guard.Fit { return guard.Fit{Timeout: w.Timeout, After: w.After} }
+
+// refit sets an armed watchdog to a shorter timeout. That feeds it once, so refit does not do it when it is too late for that.
+func (w *watchdog) refit(ctx context.Context, number uint64, deadline time.Duration, to Watchdog) error {
+	timeout := w.timeout()
+	if timeout == 0 {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, timeout/4)
+	defer cancel()
+	err := func() error {
+		done, err := w.hold(bounded)
+		if err != nil {
+			return err
+		}
+		defer done()
+		defer w.guardians.lock()()
+		if needed, err := w.guardians.pair.Ledger.Refit(wire.Now(), deadline, to.fit()); err != nil || !needed {
+			return err
+		}
+		if err := w.retime(w.device, to.Timeout); err != nil {
+			return err
+		}
+		w.guardians.words.add(w.guardians.log.Info, "watchdog set to a shorter timeout", "timeout", w.device.Timeout)
+		w.guardians.pair.Ledger.Retime(w.device.Timeout)
+		return nil
+	}()
+	if err == nil {
+		return nil
+	}
+	// Nobody feeds it any more. Its trees will be dead, and the device disarmed, before it resets the machine.
+	if now := w.timeout(); now > 0 {
+		timeout = min(timeout, now)
+	}
+	again, e := w.guardians.shorten(number, min(deadline, wire.Now()+timeout/2), to)
+	if e != nil {
+		return e
+	}
+	w.guardians.forget(again) // a guardian that got the first one gets this one soon, or is killed
+	return fmt.Errorf("%w: %w", guard.ErrMisfit, err)
+}
+
+// timeout is the armed watchdog's timeout, which may become shorter; 0: there is none.
+func (w *watchdog) timeout() time.Duration {
+	defer w.guardians.lockToRead()()
+	return w.guardians.pair.Ledger.Fed()
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/box"
+	"understudy/supervisor/child/device"
 	"understudy/supervisor/child/wire"
 )
 
@@ -23,8 +24,8 @@ const (
 )
 
 // openFakeWatchdog opens what a fakeWatchdog listens at. As with the real device, only the last copy's end is a close.
-func openFakeWatchdog(w Watchdog) (*watchdogDevice, error) {
-	path, permanent := strings.CutSuffix(w.Path, permanently+"dog")
+func openFakeWatchdog(path string, timeout time.Duration) (*device.Device, error) {
+	path, permanent := strings.CutSuffix(path, permanently+"dog")
 	if permanent {
 		path += "dog"
 	}
@@ -37,7 +38,7 @@ func openFakeWatchdog(w Watchdog) (*watchdogDevice, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watchdogDevice{file: file, timeout: w.Timeout, permanent: permanent}, nil
+	return &device.Device{File: file, Timeout: timeout, Permanent: permanent}, nil
 }
 
 // fakeWatchdog behaves as a watchdog's driver does: any write puts the reset off by the timeout, and a close after a V calls it off.
@@ -187,7 +188,7 @@ func (p *puppet) armed(lease time.Duration) (d *fakeWatchdog, deadline time.Dura
 	d = newFakeWatchdog(p.t, p.dir)
 	p.do(command{Do: "begin", Epoch: 1})
 	p.do(command{Do: "extend", Epoch: 1, In: time.Hour})
-	p.leaf = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
+	p.cgroup = p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID.Path
 	p.do(command{Do: "arm", Name: "a"})
 	p.do(command{Do: "start", Name: "a", Script: stubborn})
 	p.ready()

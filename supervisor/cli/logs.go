@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
 	"understudy/supervisor/printable"
@@ -127,7 +127,7 @@ func (f *logsFlags) open(ctx context.Context, service string, p config.Process) 
 		return nil, "", fmt.Errorf("%s has no log file, its output goes where the supervisor's own goes: `journalctl -t %s -n %d` under systemd", p.Name, service, f.lines)
 	}
 	var who safefile.Who // one who is not known is trusted with nothing
-	if account, err := child.LookupUser(ctx, p.User, p.Group); err == nil {
+	if account, err := runas.LookupUser(ctx, p.User, p.Group); err == nil {
 		who = account.Who()
 	}
 	file, err = safefile.Open(p.Log.File, who)

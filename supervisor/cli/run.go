@@ -51,7 +51,7 @@ func runCommandWith(do func(f *runFlags, cmd *cobra.Command, args []string) erro
 func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error {
 	next := imageOf(cmd.Context())
 	defer next.Hush()
-	handover, err := child.Legacy()
+	handover, err := child.HandedOver()
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/box"
 )
 
 // guardianPatience is how long guardians may take once the supervisor is gone. They need milliseconds to end children, and
@@ -23,7 +23,7 @@ func sweepCommand() *cobra.Command {
 		Args:    exactArgs(0, "no arguments"),
 		Hidden:  true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			unit, err := child.SweepUnit(cmd.Context(), guardianPatience)
+			unit, err := box.SweepUnit(cmd.Context(), guardianPatience)
 			if err == nil {
 				err = supervisor.Swept(cmd.Context(), unit)
 			}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/control/web"
 	"understudy/supervisor/wait"
 )
@@ -43,7 +43,7 @@ func startedBy(log hclog.Logger) *manager {
 	if pid := os.Getenv("WATCHDOG_PID"); err != nil || usec < 0 || pid != "" && pid != strconv.Itoa(os.Getpid()) {
 		usec = 0
 	}
-	for _, name := range child.ManagersNames {
+	for _, name := range runas.ManagersNames {
 		_ = os.Unsetenv(name)
 	}
 	if !strings.HasPrefix(address, "/") && !strings.HasPrefix(address, "@") {

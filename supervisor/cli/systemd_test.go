@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/control/web"
 )
@@ -125,7 +125,7 @@ func TestReadyIsToldOnceTheSupervisorIsUp(t *testing.T) {
 	if text := s.hear(t, "READY=1"); !strings.Contains(text, "\nSTATUS=1 service: 0 active, 1 standby; no session with ZooKeeper") {
 		t.Errorf("%q", text)
 	}
-	for _, name := range child.ManagersNames {
+	for _, name := range runas.ManagersNames {
 		if value, there := os.LookupEnv(name); there {
 			t.Errorf("children would be told %s=%s", name, value)
 		}

@@ -12,12 +12,12 @@ import (
 
 	"understudy/fencing"
 	"understudy/fencing/agent"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/config"
 )
 
 func TestTheLimitsOfAConfigAreThoseOfAChild(t *testing.T) {
-	if diff := cmp.Diff(child.LimitNames(), config.LimitNames()); diff != "" {
+	if diff := cmp.Diff(inside.LimitNames(), config.LimitNames()); diff != "" {
 		t.Error(diff)
 	}
 }

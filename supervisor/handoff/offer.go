@@ -56,7 +56,7 @@ func Try(ctx context.Context, path, dir string, words, environ []string) (p Offe
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, append([]string{GoesOn}, words...)...)
 	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Setsid: true}
-	cmd.Env = child.WithoutLegacy(environ)
+	cmd.Env = child.WithoutHandover(environ)
 	cmd.WaitDelay = time.Second
 	var said, complaint beginning
 	cmd.Stdout, cmd.Stderr = &said, &complaint

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/host"
 )
 
@@ -115,7 +116,7 @@ func (u *Unit) command(
 	defer calm()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("killed: it took longer than %v", limit))
 	defer cancel()
-	spec.Env = slices.Concat(child.Environ(), spec.Env)
+	spec.Env = slices.Concat(runas.Environ(), spec.Env)
 	result, err := run(ctx, spec)
 	said := strings.TrimSpace(strings.ToValidUTF8(string(result.Output), "?"))
 	if said != "" {

@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"slices"
 
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/config"
 )
 
@@ -17,7 +17,7 @@ func outdated(was, now config.Service) bool {
 type essential struct {
 	config.Process
 	env  []string
-	caps *child.Capabilities
+	caps *inside.Capabilities
 }
 
 // essence is the part of a config that cannot change while programs run. Configs with the same meaning have the same essence.

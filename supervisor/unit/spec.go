@@ -8,8 +8,10 @@ import (
 	"slices"
 
 	"understudy/supervisor/child"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/child/notify"
 	"understudy/supervisor/child/probe"
+	"understudy/supervisor/child/runas"
 	"understudy/supervisor/config"
 	"understudy/supervisor/host"
 	"understudy/supervisor/safefile"
@@ -19,16 +21,16 @@ import (
 func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, token int64) (child.Spec, *notify.Socket, error) {
 	s := child.Spec{
 		Argv: prog.Command, Dir: prog.WorkingDir, Stdout: os.Stdout, Stderr: os.Stderr,
-		Settings: child.Settings{
+		Settings: inside.Settings{
 			Umask: (*uint32)(prog.Umask), Nice: prog.Nice, OOMScoreAdj: prog.OOMScoreAdj, NoNewPrivs: prog.NoNewPrivs, Capabilities: capabilities(prog.Caps),
 		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(prog.Limits)) {
-		s.Limits = append(s.Limits, child.Limit{Name: name, Soft: prog.Limits[name].Soft, Hard: prog.Limits[name].Hard})
+		s.Limits = append(s.Limits, inside.Limit{Name: name, Soft: prog.Limits[name].Soft, Hard: prog.Limits[name].Hard})
 	}
-	env, who := child.Inherited(prog.InheritEnv), safefile.Who{}
+	env, who := runas.Inherited(prog.InheritEnv), safefile.Who{}
 	if prog.User != "" || prog.Group != "" {
-		account, err := child.LookupUser(ctx, prog.User, prog.Group)
+		account, err := runas.LookupUser(ctx, prog.User, prog.Group)
 		if err != nil {
 			return s, nil, err
 		}
@@ -70,11 +72,11 @@ func (u *Unit) spec(ctx context.Context, tree host.Tree, prog config.Process, to
 	return s, socket, nil
 }
 
-func capabilities(c config.Capabilities) *child.Capabilities {
+func capabilities(c config.Capabilities) *inside.Capabilities {
 	if c.Bounding == nil && len(c.Ambient) == 0 {
 		return nil
 	}
-	v := &child.Capabilities{Ambient: config.CapabilityMask(c.Ambient)}
+	v := &inside.Capabilities{Ambient: config.CapabilityMask(c.Ambient)}
 	if c.Bounding != nil {
 		all := config.CapabilityMask(*c.Bounding)
 		v.Bounding = &all
@@ -88,9 +90,9 @@ func (r *Run) checker(prog config.Process, tcp, http string, command []string) p
 	u, tree, token := r.u, r.cfg.Tree, r.cfg.Token
 	switch {
 	case tcp != "":
-		return &ownAnswer{Checker: probe.Probe{Kind: probe.KindTCP, Target: tcp}, address: tcp, since: r.began, who: child.Stranger}
+		return &ownAnswer{Checker: probe.Probe{Kind: probe.KindTCP, Target: tcp}, address: tcp, since: r.began, who: probe.Stranger}
 	case http != "":
-		return &ownAnswer{Checker: probe.Probe{Kind: probe.KindHTTP, Target: http}, address: addressOf(http), since: r.began, who: child.Stranger}
+		return &ownAnswer{Checker: probe.Probe{Kind: probe.KindHTTP, Target: http}, address: addressOf(http), since: r.began, who: probe.Stranger}
 	case len(command) == 0:
 		return nil
 	}

@@ -22,7 +22,7 @@ type Note struct {
 	Secrets [][]byte    `json:"secrets,omitempty"` // for as long as their file cannot be read
 }
 
-// InGuardian is the proxy agent of this machine's guardian, as child.GuardianMain takes it. owed is an At's.
+// InGuardian is the proxy agent of this machine's guardian, as guardian.Main takes it. owed is an At's.
 func InGuardian(owed func(t fencing.Target, boot string) []string) func([]byte, func(box.TreeID) bool) (func(context.Context, net.Conn), error) {
 	return func(note []byte, buried func(box.TreeID) bool) (func(context.Context, net.Conn), error) {
 		return inGuardian(note, buried, owed)

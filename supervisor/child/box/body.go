@@ -10,7 +10,7 @@ import (
 
 // Kinds of containment, best first.
 const (
-	KindCgroup = "cgroup" // a cgroup v2 leaf: the kernel kills all of it at once
+	KindCgroup = "cgroup" // a cgroup v2: the kernel kills all of it at once
 	KindPidNS  = "pidns"  // a PID namespace: its init dies, the kernel kills all of it
 	KindWalk   = "walk"   // a subreaper and walks of /proc: the last resort
 )
@@ -19,7 +19,7 @@ const (
 type Container struct {
 	Kind    string `json:"kind"`
 	Why     string `json:"why,omitempty"`     // why nothing better
-	Base    string `json:"base,omitempty"`    // cgroup: where leaves are made
+	Base    string `json:"base,omitempty"`    // cgroup: where those of trees are made
 	UserNS  bool   `json:"userns,omitempty"`  // pidns: in a user namespace, for want of privilege
 	MountNS bool   `json:"mountns,omitempty"` // pidns: with a /proc of its own
 }
@@ -46,7 +46,7 @@ type Awaited struct{ Body }
 // Rest implements guard.Awaited.
 func (b Awaited) Rest(context.Context) {
 	fd, events, patience := b.Wake()
-	Rest(fd, events, min(patience, 20*time.Millisecond))
+	Sleep(fd, events, min(patience, 20*time.Millisecond))
 }
 
 // KillUntilDead kills a body until its death is proved; with remove, it also removes the container.

@@ -19,9 +19,9 @@ import (
 	"understudy/supervisor/guard"
 )
 
-// Leaf is a cgroup v2 that holds one tree, in a cgroup of its own for each run (see run). All files that a kill needs are
+// TreeCgroup is a cgroup v2 that holds one tree, in a RunCgroup for each run. All files that a kill needs are
 // open beforehand.
-type Leaf struct {
+type TreeCgroup struct {
 	Path    string
 	Dir     int          // itself: whatever is in it is opened from here
 	killer  int          // cgroup.kill
@@ -35,14 +35,14 @@ type Leaf struct {
 	inner   nest         // to remove those inside it
 }
 
-// Run is the cgroup inside a leaf that one program is forked into, so that it can be killed by itself. It is never used
+// RunCgroup is the cgroup inside a tree's that one program is forked into, so that it can be killed by itself. It is never used
 // twice: Linux 6.14 and later kill at birth every process that is forked into a once killed cgroup (they compare its
 // count of kills with that of the parent process's cgroup).
-type Run struct{ *Leaf }
+type RunCgroup struct{ *TreeCgroup }
 
-// MakeLeaf creates a cgroup with a name never used before, so that nobody mistakes a removed one for it. The name says
+// MakeTreeCgroup creates a cgroup with a name never used before, so that nobody mistakes a removed one for it. The name says
 // which process made it, for sweep, and its tag which service it belongs to.
-func MakeLeaf(base, name, tag string) (*Leaf, error) {
+func MakeTreeCgroup(base, name, tag string) (*TreeCgroup, error) {
 	var random [6]byte
 	_, _ = rand.Read(random[:])
 	by, err := maker()
@@ -56,16 +56,16 @@ func MakeLeaf(base, name, tag string) (*Leaf, error) {
 	if err := os.Mkdir(path, 0o755); err != nil {
 		return nil, fmt.Errorf("make cgroup: %w", err)
 	}
-	l, err := OpenLeaf(path, 0)
+	l, err := OpenTreeCgroup(path, 0)
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(path))
 	}
 	return l, nil
 }
 
-// GoneLeaf represents a removed leaf; a leaf must be empty to be removed.
-func GoneLeaf(path string) *Leaf {
-	l := closedLeaf(path)
+// GoneTreeCgroup represents a removed one, which was empty: others cannot be removed.
+func GoneTreeCgroup(path string) *TreeCgroup {
+	l := closedTreeCgroup(path)
 	l.gone = true
 	return l
 }
@@ -81,7 +81,7 @@ func Vanished(path string) bool {
 }
 
 // Order implements Body.
-func (l *Leaf) Order() error {
+func (l *TreeCgroup) Order() error {
 	if l.Removed() {
 		return nil
 	}
@@ -94,17 +94,17 @@ func (l *Leaf) Order() error {
 }
 
 // Strike implements Body.
-func (l *Leaf) Strike() error {
+func (l *TreeCgroup) Strike() error {
 	err := l.Order()
 	if l.Finds && !l.Removed() {
-		err = errors.Join(err, l.strikeFirsts())
+		err = errors.Join(err, l.firsts((*First).Order))
 	}
 	return err
 }
 
 // Insist kills its members one by one, if the kernel's order for all was not enough: that leaves out a process whose main thread has
 // ended, and the kernel refuses it in a cgroup that the program has made threaded.
-func (l *Leaf) Insist() error {
+func (l *TreeCgroup) Insist() error {
 	if l.looks.Load() < 3 || l.Removed() {
 		return nil
 	}
@@ -115,9 +115,9 @@ func (l *Leaf) Insist() error {
 	return nil
 }
 
-// holds reports whether a /proc/<pid>/cgroup belongs to a member. The last name of a leaf's path, and the last two of a run's, belong
+// holds reports whether a /proc/<pid>/cgroup belongs to a member. The last name of a tree's path, and the last two of a run's, belong
 // to no other cgroup.
-func (l *Leaf) holds(cgroups string) bool {
+func (l *TreeCgroup) holds(cgroups string) bool {
 	if l.single {
 		return InRun(cgroups, []string{l.Path})
 	}
@@ -126,7 +126,7 @@ func (l *Leaf) holds(cgroups string) bool {
 
 // Seal freezes it: a process forked into it later runs no instruction before it is killed or the cgroup is removed; processes stuck in
 // the kernel can delay that. Frozen processes can be killed. Seal is only a help, and repeated: no death waits for it.
-func (l *Leaf) Seal() {
+func (l *TreeCgroup) Seal() {
 	select {
 	case freezing <- struct{}{}:
 		_, _ = unix.Write(l.freezer, []byte("1"))
@@ -137,7 +137,7 @@ func (l *Leaf) Seal() {
 
 // Dead reads the kernel's word that no process is left. If this process does not hold the first processes of its runs, which may be
 // elsewhere, it also checks their pidfds. Processes that the kernel does not count any more have given back memory and descriptors.
-func (l *Leaf) Dead() (bool, error) {
+func (l *TreeCgroup) Dead() (bool, error) {
 	if l.gone {
 		return true, nil
 	}
@@ -166,7 +166,7 @@ func (l *Leaf) Dead() (bool, error) {
 }
 
 // Removed reports whether the cgroup is gone, for which it had to be empty.
-func (l *Leaf) Removed() bool {
+func (l *TreeCgroup) Removed() bool {
 	if l.gone {
 		return true
 	}
@@ -176,7 +176,7 @@ func (l *Leaf) Removed() bool {
 }
 
 // takeAway removes its cgroup, and as many of those that the program made inside it as fit into one step.
-func (l *Leaf) takeAway() error {
+func (l *TreeCgroup) takeAway() error {
 	l.regain()
 	if err := l.rmdir(); !errors.Is(err, unix.EBUSY) {
 		return err
@@ -189,7 +189,7 @@ func (l *Leaf) takeAway() error {
 }
 
 // Remove implements Body.
-func (l *Leaf) Remove() error {
+func (l *TreeCgroup) Remove() error {
 	if l.Removed() {
 		return nil
 	}
@@ -205,7 +205,7 @@ func (l *Leaf) Remove() error {
 }
 
 // Wake does not rely on the event alone: the kernel holds back all but the first within 10 ms.
-func (l *Leaf) Wake() (int, int16, time.Duration) {
+func (l *TreeCgroup) Wake() (int, int16, time.Duration) {
 	if l.Removed() {
 		return -1, 0, 20 * time.Millisecond // it would be readable for ever
 	}
@@ -213,12 +213,13 @@ func (l *Leaf) Wake() (int, int16, time.Duration) {
 }
 
 // NewRun makes the cgroup for one program.
-func (l *Leaf) NewRun(number int) (*Run, error) {
+func (l *TreeCgroup) NewRun(number int) (*RunCgroup, error) {
 	name := RunPrefix + strconv.Itoa(number)
 	err := unix.Mkdirat(l.Dir, name, 0o755)
 	if err == nil {
-		var r *Run
-		if r, err = openRun(l.Dir, filepath.Join(l.Path, name)); err == nil {
+		var r *RunCgroup
+		r, err = openRun(l.Dir, filepath.Join(l.Path, name))
+		if err == nil {
 			return r, nil
 		}
 		_ = unix.Unlinkat(l.Dir, name, unix.AT_REMOVEDIR)
@@ -229,29 +230,29 @@ func (l *Leaf) NewRun(number int) (*Run, error) {
 	return nil, fmt.Errorf("make cgroup: %w", err)
 }
 
-// AdoptRun opens the run of a start that a former image has made.
-func (l *Leaf) AdoptRun(path string) (*Run, error) {
+// AdoptRun opens the run of a start that a previous image has made.
+func (l *TreeCgroup) AdoptRun(path string) (*RunCgroup, error) {
 	r, err := openRun(l.Dir, path)
 	if err == nil {
 		return r, nil
 	}
 	if _, gone := os.Lstat(path); l.Removed() || errors.Is(gone, fs.ErrNotExist) {
-		return &Run{GoneLeaf(path)}, nil // its program did, as one may that has left it
+		return &RunCgroup{GoneTreeCgroup(path)}, nil // its program did, as one may that has left it
 	}
 	return nil, err
 }
 
-func openRun(leaf int, path string) (*Run, error) {
-	l, err := openLeafIn(leaf, path)
+func openRun(cgroup int, path string) (*RunCgroup, error) {
+	l, err := openTreeCgroupIn(cgroup, path)
 	if err != nil {
 		return nil, err
 	}
 	l.single = true
-	return &Run{l}, nil
+	return &RunCgroup{l}, nil
 }
 
 // Close implements Body.
-func (l *Leaf) Close() {
+func (l *TreeCgroup) Close() {
 	for _, fd := range []*int{&l.Dir, &l.killer, &l.events, &l.freezer} {
 		if *fd >= 0 {
 			_ = unix.Close(*fd)
@@ -293,11 +294,11 @@ func CgroupBase() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cgroup mounts: %w", err)
 	}
-	return BaseFrom(string(own), string(mounts))
+	return baseFrom(string(own), string(mounts))
 }
 
-// BaseFrom is CgroupBase for what /proc says of the cgroups and mounts.
-func BaseFrom(own, mounts string) (string, error) {
+// baseFrom is CgroupBase for what /proc says of the cgroups and mounts.
+func baseFrom(own, mounts string) (string, error) {
 	path, found := "", false
 	for line := range strings.Lines(own) {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {

@@ -9,8 +9,8 @@ import (
 // InRun looks in a /proc/<pid>/cgroup for the last two names of a run's path, which no other cgroup ever has.
 func InRun(cgroups string, runs []string) bool {
 	return slices.ContainsFunc(runs, func(path string) bool {
-		leaf, name := filepath.Split(path)
-		return below(cgroups, "/"+filepath.Base(leaf)+"/"+name+"/")
+		cgroup, name := filepath.Split(path)
+		return below(cgroups, "/"+filepath.Base(cgroup)+"/"+name+"/")
 	})
 }
 

@@ -1,7 +1,7 @@
 package box
 
 // A call that waits in the kernel holds a thread. So this package limits calls that many services make at once, and that the kernel lets in
-// one by one anyway.
+// one by one anyway, and ReserveThreads makes the threads for those beforehand.
 
 // few limits how many goroutines do something at once.
 type few chan struct{}

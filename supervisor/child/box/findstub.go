@@ -13,9 +13,9 @@ import (
 
 // What a stub is found by.
 const (
-	StubMark    = "us-"   // begins its command name; ten hex digits follow: it has 15 bytes
-	StubFor     = " for " // between its kind and its maker, which Maker looks for
-	StubWitness = 4       // its descriptor
+	StubMark       = "us-"   // begins its command name; ten hex digits follow: it has 15 bytes
+	StubFor        = " for " // between its kind and its maker, which Maker looks for
+	StubDeadSignal = 4       // its descriptor
 )
 
 // Stubs finds the living stubs of the tree. known reports whether they are of its supervisor's user for sure: else any user's process
@@ -130,13 +130,13 @@ func (id TreeID) Hold(s Stat) (Body, error) {
 		return &InitBody{Pidfd: held}, nil
 	}
 	// The stub's own: only what it raises itself is proof.
-	fd, err := unix.PidfdGetfd(int(held.Fd()), StubWitness, 0)
+	fd, err := unix.PidfdGetfd(int(held.Fd()), StubDeadSignal, 0)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: witness of stub %d: %w", ErrUnproved, s.Pid, err), held.Close())
+		return nil, errors.Join(fmt.Errorf("%w: dead signal of stub %d: %w", ErrUnproved, s.Pid, err), held.Close())
 	}
-	witness := os.NewFile(uintptr(fd), "witness")
+	deadSignal := os.NewFile(uintptr(fd), "dead signal")
 	if what, err := os.Readlink(pathOf(fd)); what != "anon_inode:[eventfd]" { // any other file may never answer
-		return nil, errors.Join(fmt.Errorf("%w: the witness of stub %d is %q", ErrUnproved, s.Pid, what), err, witness.Close(), held.Close())
+		return nil, errors.Join(fmt.Errorf("%w: the dead signal of stub %d is %q", ErrUnproved, s.Pid, what), err, deadSignal.Close(), held.Close())
 	}
-	return &WalkBody{Pid: s.Pid, Pidfd: held, Witness: witness}, nil
+	return &WalkBody{Pid: s.Pid, Pidfd: held, DeadSignal: deadSignal}, nil
 }

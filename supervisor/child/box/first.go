@@ -32,12 +32,12 @@ type First struct {
 
 // Began is a run and its first process, in whichever cgroup that is.
 type Began struct {
-	*Run
+	*RunCgroup
 	First *First
 }
 
 // Order kills the process that we hold first: that need not wait for the kernel's lock on cgroups.
-func (b *Began) Order() error { return errors.Join(b.First.Order(), b.Run.Order()) }
+func (b *Began) Order() error { return errors.Join(b.First.Order(), b.RunCgroup.Order()) }
 
 // Strike implements Body.
 func (b *Began) Strike() error { return b.Order() } // its run's cgroup would find no other process
@@ -45,7 +45,7 @@ func (b *Began) Strike() error { return b.Order() } // its run's cgroup would fi
 // Dead implements Body: both have to be.
 func (b *Began) Dead() (bool, error) {
 	looks := b.looks.Load()
-	if dead, err := b.Run.Dead(); !dead || err != nil {
+	if dead, err := b.RunCgroup.Dead(); !dead || err != nil {
 		return false, err
 	}
 	dead, err := b.First.Dead()
@@ -58,7 +58,7 @@ func (b *Began) Dead() (bool, error) {
 // Close implements Body.
 func (b *Began) Close() {
 	b.First.Close()
-	b.Run.Close()
+	b.RunCgroup.Close()
 }
 
 // HoldFirst opens a run's first process; nil: it is gone.
@@ -71,7 +71,7 @@ func HoldFirst(pid int, start uint64) (*First, error) {
 }
 
 // Name writes the run's first process down.
-func (r *Run) Name(one *First) error {
+func (r *RunCgroup) Name(one *First) error {
 	said := fmt.Appendf(nil, "%d %d", one.Pid, one.Start)
 	err := unix.Fsetxattr(r.Dir, FirstAttr, said, 0)
 	if errors.Is(err, unix.EACCES) {
@@ -104,7 +104,8 @@ func named(dir int, path string) (*First, error) {
 	}
 	one, err := holdNamed(pid, start)
 	if err == nil && one != nil {
-		if err = mayName(dir, pid); err != nil {
+		err = mayName(dir, pid)
+		if err != nil {
 			one.Close()
 			return nil, fmt.Errorf("read the first process of cgroup %s: %w", path, err)
 		}
@@ -177,7 +178,7 @@ func holdNamed(pid int, start uint64) (*First, error) {
 }
 
 // firsts visits the live first processes of the runs in it, or its own if it is a run.
-func (l *Leaf) firsts(visit func(*First) error) error {
+func (l *TreeCgroup) firsts(visit func(*First) error) error {
 	l.regain()
 	if l.single {
 		return visitFirst(l.Dir, l.Path, visit)
@@ -211,11 +212,7 @@ func visitFirst(dir int, path string, visit func(*First) error) error {
 	return visit(one)
 }
 
-func (l *Leaf) strikeFirsts() error {
-	return l.firsts(func(one *First) error { return one.Order() })
-}
-
-func (l *Leaf) firstsDead() (bool, error) {
+func (l *TreeCgroup) firstsDead() (bool, error) {
 	dead := true
 	err := l.firsts(func(*First) error {
 		dead = false

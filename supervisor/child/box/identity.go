@@ -25,8 +25,8 @@ type TreeID struct {
 	PidNS     uint64 `json:"pidns"`           // the PID namespace of its supervisor
 	Pid       int    `json:"pid"`             // its supervisor
 	StartTime uint64 `json:"starttime"`       // of the supervisor: guards against a reused pid
-	Path      string `json:"path,omitempty"`  // cgroup: the leaf
-	Inode     uint64 `json:"inode,omitempty"` // cgroup: of the leaf's parent
+	Path      string `json:"path,omitempty"`  // cgroup: the tree's
+	Inode     uint64 `json:"inode,omitempty"` // cgroup: of its parent
 	Mark      string `json:"mark,omitempty"`  // pidns, walk: the command name of its stubs
 
 	// Whose its stubs are, in which user namespace. 0: a version without these made it, and a stub may be anybody's process of that name.
@@ -79,7 +79,7 @@ func ProveDead(id TreeID) (bool, error) {
 		return false, err
 	}
 	if id.Kind == KindCgroup {
-		l, err := id.OpenLeaf()
+		l, err := id.OpenTreeCgroup()
 		if err != nil || l == nil {
 			return err == nil, err
 		}
@@ -110,7 +110,7 @@ func KillByID(ctx context.Context, id TreeID) error {
 		return err
 	}
 	if id.Kind == KindCgroup {
-		l, err := id.OpenLeaf()
+		l, err := id.OpenTreeCgroup()
 		if err != nil || l == nil {
 			return err
 		}
@@ -156,8 +156,8 @@ func (id TreeID) named() bool {
 		fmt.Sprintf("p%s-%s-%s", m[1], m[2], m[3]) == MakerName(id.PidNS, id.Pid, id.StartTime)
 }
 
-// OpenLeaf opens the tree's cgroup; nil without an error says that it was removed, for which it had to be empty.
-func (id TreeID) OpenLeaf() (*Leaf, error) {
+// OpenTreeCgroup opens the tree's cgroup; nil without an error says that it was removed, for which it had to be empty.
+func (id TreeID) OpenTreeCgroup() (*TreeCgroup, error) {
 	if !id.named() {
 		return nil, fmt.Errorf("%w: %q is not a cgroup that its supervisor made", ErrElsewhere, id.Path)
 	}
@@ -169,7 +169,7 @@ func (id TreeID) OpenLeaf() (*Leaf, error) {
 	if inode != id.Inode || id.Inode == 0 {
 		return nil, ErrElsewhere // we may be looking at another cgroup tree
 	}
-	l, err := openLeafIn(base, id.Path)
+	l, err := openTreeCgroupIn(base, id.Path)
 	if err == nil {
 		l.Finds = true
 		return l, nil

@@ -61,7 +61,7 @@ func Unproved(id TreeID, err error) error {
 	return &AliveError{id.Leftover(), err}
 }
 
-// Leftovers are the processes that former supervisors have left on this machine.
+// Leftovers are the processes that previous supervisors have left on this machine.
 type Leftovers struct {
 	Base    Container // where to look for them
 	root    string    // as in GuardConfig
@@ -140,7 +140,7 @@ func (l *Leftovers) StillLeft() (Leftover, bool) {
 	return Leftover{}, false
 }
 
-// ErrLeftover says that the watchdog was not touched: a former supervisor may have armed it for its leftovers, and opening and closing
+// ErrLeftover says that the watchdog was not touched: a previous supervisor may have armed it for its leftovers, and opening and closing
 // the device would disarm it.
 var ErrLeftover = errors.New("processes that an earlier supervisor left on this machine cannot be killed")
 
@@ -222,7 +222,7 @@ func (o Orphan) Leftover() Leftover {
 	if err != nil {
 		return l
 	}
-	in := closedLeaf(o.Path)
+	in := closedTreeCgroup(o.Path)
 	in.hold(dir)
 	defer in.Close()
 	itself := os.DirFS(pathOf(dir))
@@ -232,7 +232,12 @@ func (o Orphan) Leftover() Leftover {
 		}
 		text, _ := fs.ReadFile(itself, filepath.Join(path, "cgroup.procs"))
 		for _, word := range strings.Fields(string(text)) {
-			if pid, err := strconv.Atoi(word); err == nil && l.Look(pid) {
+			pid, err := strconv.Atoi(word)
+			if err != nil {
+				continue
+			}
+			found := l.Look(pid)
+			if found {
 				return fs.SkipAll
 			}
 		}

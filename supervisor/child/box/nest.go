@@ -165,7 +165,8 @@ func (n *nest) strike() error {
 	if errors.Is(err, unix.EOPNOTSUPP) && !n.tids { // a threaded cgroup: its processes are listed with another one
 		_ = unix.Close(n.list)
 		n.tids = true
-		if n.list, err = openBelow(n.dir, "cgroup.threads", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600); err == nil {
+		n.list, err = openBelow(n.dir, "cgroup.threads", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+		if err == nil {
 			return nil
 		}
 		n.list = -1
@@ -204,7 +205,8 @@ func (n *nest) kill(pid int) error {
 		}
 		_, rest, _ := strings.Cut(string(status), "\nTgid:")
 		line, _, _ := strings.Cut(rest, "\n")
-		if leader, err = strconv.Atoi(strings.TrimSpace(line)); err != nil {
+		leader, err = strconv.Atoi(strings.TrimSpace(line))
+		if err != nil {
 			return fmt.Errorf("process of thread %d: %w", pid, err)
 		}
 	}

@@ -17,14 +17,14 @@ import (
 
 const dirFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC | unix.O_NOFOLLOW
 
-// OpenLeaf opens an existing leaf; an inode other than zero must be the leaf's own.
-func OpenLeaf(path string, inode uint64) (*Leaf, error) {
+// OpenTreeCgroup opens an existing one; an inode other than zero must be its own.
+func OpenTreeCgroup(path string, inode uint64) (*TreeCgroup, error) {
 	base, err := openDir(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(base)
-	l, err := openLeafIn(base, path)
+	l, err := openTreeCgroupIn(base, path)
 	if err != nil || inode == 0 {
 		return l, err
 	}
@@ -36,13 +36,13 @@ func OpenLeaf(path string, inode uint64) (*Leaf, error) {
 	return l, nil
 }
 
-// openLeafIn opens a leaf in its open base, or a run in its open leaf.
-func openLeafIn(above int, path string) (*Leaf, error) {
+// openTreeCgroupIn opens it in its open base, or a run's in its open tree's.
+func openTreeCgroupIn(above int, path string) (*TreeCgroup, error) {
 	dir, err := cgroupIn(above, path)
 	if err != nil {
 		return nil, err
 	}
-	l := closedLeaf(path)
+	l := closedTreeCgroup(path)
 	l.hold(dir)
 	l.regain() // a program of the same user may have removed the permission, as of the files
 	for _, part := range []struct {
@@ -64,14 +64,14 @@ func openLeafIn(above int, path string) (*Leaf, error) {
 	return l, nil
 }
 
-func closedLeaf(path string) *Leaf {
-	l := &Leaf{Path: path, Dir: -1, killer: -1, events: -1, freezer: -1}
+func closedTreeCgroup(path string) *TreeCgroup {
+	l := &TreeCgroup{Path: path, Dir: -1, killer: -1, events: -1, freezer: -1}
 	l.members = nest{top: -1, dir: -1, list: -1, inside: l.holds}
 	l.inner = nest{top: -1, dir: -1, list: -1, clear: true}
 	return l
 }
 
-func (l *Leaf) hold(dir int) { l.Dir, l.members.top, l.inner.top = dir, dir, dir }
+func (l *TreeCgroup) hold(dir int) { l.Dir, l.members.top, l.inner.top = dir, dir, dir }
 
 // OpenBase opens the cgroup above one whose path somebody else may have written, and returns its inode. A path that leads elsewhere
 // than below the cgroups that are mounted here is not looked at: the file system there may be anybody's, and never answer.
@@ -83,11 +83,13 @@ func OpenBase(path string) (base int, inode uint64, err error) {
 	if !BelowCgroups(path, string(mounts)) {
 		return -1, 0, fmt.Errorf("%s: %w", path, ErrNoCgroup)
 	}
-	if base, err = openDir(filepath.Dir(path)); err != nil {
+	base, err = openDir(filepath.Dir(path))
+	if err != nil {
 		return -1, 0, err
 	}
 	var st unix.Stat_t
-	if err = isCgroup(base, filepath.Dir(path)); err == nil {
+	err = isCgroup(base, filepath.Dir(path))
+	if err == nil {
 		err = unix.Fstat(base, &st)
 	}
 	if err != nil {
@@ -174,11 +176,11 @@ func allow(dir int) {
 	}
 }
 
-// regain restores our permissions on the leaf's cgroup, if a program of the same user has removed them.
-func (l *Leaf) regain() { allow(l.Dir) }
+// regain restores our permissions on the cgroup, if a program of the same user has removed them.
+func (l *TreeCgroup) regain() { allow(l.Dir) }
 
-// rmdir removes the leaf's cgroup from the one above it.
-func (l *Leaf) rmdir() error {
+// rmdir removes the cgroup from the one above it.
+func (l *TreeCgroup) rmdir() error {
 	above, err := openBelow(l.Dir, "..", dirFlags, 0o700)
 	if err != nil {
 		return err

@@ -35,7 +35,8 @@ var polled = sync.OnceValues(func() (*poller, error) {
 		return nil, fmt.Errorf("poller: %w", err)
 	}
 	p := &poller{epoll: os.NewFile(uintptr(fd), "poller"), waits: make(map[uint64]chan<- struct{})}
-	if p.conn, err = p.epoll.SyscallConn(); err != nil {
+	p.conn, err = p.epoll.SyscallConn()
+	if err != nil {
 		return nil, fmt.Errorf("poller: %w", err)
 	}
 	go p.run() // ends with the process
@@ -100,7 +101,8 @@ func WaitFor(process *os.Process) (*os.ProcessState, error) {
 	var rung <-chan struct{}
 	var forget func()
 	lent := process.WithHandle(func(pidfd uintptr) { rung, forget, err = p.watch(int(pidfd), unix.POLLIN) })
-	if err = errors.Join(lent, err); err != nil {
+	err = errors.Join(lent, err)
+	if err != nil {
 		return process.Wait()
 	}
 	<-rung
@@ -108,8 +110,8 @@ func WaitFor(process *os.Process) (*os.ProcessState, error) {
 	return process.Wait()
 }
 
-// Rest waits for events on fd, for so long at most, without a thread. A descriptor below zero is only a wait.
-func Rest(fd int, events int16, patience time.Duration) {
+// Sleep waits for events on fd, for so long at most, without a thread. A descriptor below zero is only a wait.
+func Sleep(fd int, events int16, patience time.Duration) {
 	if patience <= time.Millisecond { // the way through the runtime takes a tenth of a millisecond
 		select {
 		case looking <- struct{}{}:

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// maker names the process that makes leaves, so that a later one can find those whose supervisor is gone: pids are valid only
+// maker names the process that makes trees' cgroups, so that a later one can find those whose supervisor is gone: pids are valid only
 // within their namespace, and are used again.
 func maker() (string, error) {
 	host, err := Identity()
@@ -36,8 +36,8 @@ func MakerName(pidns uint64, pid int, start uint64) string {
 
 var madeBy = regexp.MustCompile(`\.p(\d+)-(\d+)-(\d+)\.[0-9a-f]{12}$`)
 
-// Sweep ends the processes of supervisors that were killed together with both their guardians, and removes their leaves: P4.
-// It ignores leaves of other PID namespaces. It returns the leaves whose death was not proved when ctx ended.
+// Sweep ends the processes of supervisors that were killed together with both their guardians, and removes the cgroups of their trees: P4.
+// It ignores those of other PID namespaces. It returns those whose death was not proved when ctx ended.
 func Sweep(ctx context.Context, base string, log hclog.Logger) (left []Orphan, err error) {
 	all, err := orphans(base)
 	if err != nil {
@@ -48,13 +48,13 @@ func Sweep(ctx context.Context, base string, log hclog.Logger) (left []Orphan, e
 
 // EndAll orders every death before it waits for any: a process that cannot be killed does not delay the others.
 func EndAll(ctx context.Context, all []Orphan, log hclog.Logger) (left []Orphan) {
-	leaves := make([]*Leaf, len(all))
+	cgroups := make([]*TreeCgroup, len(all))
 	for i, o := range all {
-		l, err := OpenLeaf(o.Path, 0)
+		l, err := OpenTreeCgroup(o.Path, 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // its guardians have removed it just now
 		}
-		if err != nil { // P2: a leaf that we cannot look at is not known to be dead
+		if err != nil { // P2: a cgroup that we cannot look at is not known to be dead
 			log.Warn("cannot look at processes that an earlier supervisor left", "cgroup", filepath.Base(o.Path), "error", err)
 			left = append(left, o)
 			continue
@@ -63,10 +63,10 @@ func EndAll(ctx context.Context, all []Orphan, log hclog.Logger) (left []Orphan)
 		if dead, _ := l.Dead(); !dead {
 			log.Warn("killing the processes that an earlier supervisor left", "cgroup", filepath.Base(o.Path))
 		}
-		_ = l.Strike() // killUntilDead repeats it, and looks
-		leaves[i] = l
+		_ = l.Strike() // KillUntilDead repeats it, and looks
+		cgroups[i] = l
 	}
-	for i, l := range leaves {
+	for i, l := range cgroups {
 		if l == nil {
 			continue
 		}
@@ -78,14 +78,14 @@ func EndAll(ctx context.Context, all []Orphan, log hclog.Logger) (left []Orphan)
 	return left
 }
 
-// Orphan is a leaf whose supervisor is gone.
+// Orphan is a tree's cgroup whose supervisor is gone.
 type Orphan struct {
 	Path string
 	name string // the part before the maker
 	tag  string // of its service; "": an older version made it
 }
 
-// orphans lists the leaves in base whose supervisors are gone.
+// orphans lists the cgroups in base whose supervisors are gone.
 func orphans(base string) (all []Orphan, err error) {
 	host, err := Identity()
 	if err != nil {
@@ -134,14 +134,14 @@ func orphans(base string) (all []Orphan, err error) {
 
 var tagged = regexp.MustCompile(`\.s([0-9a-f]{16})$`)
 
-// TagOf is a part of a leaf's name that only one service of one cluster has on this machine.
+// TagOf is a part of a tree's cgroup's name that only one service of one cluster has on this machine.
 func TagOf(root, service string) string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s\x00%s", root, service)
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// concerns reports whether the leaf belongs to that service. In doubt, it does.
+// concerns reports whether it belongs to that service. In doubt, it does.
 func (o Orphan) concerns(root, service string) bool {
 	if o.tag != "" {
 		return o.tag == TagOf(root, service)

@@ -15,25 +15,25 @@ import (
 //
 // No number of walks that find nothing is proof: each takes longer than a process needs that forks its successor and goes,
 // and chains of such processes slip through. Proof is the kernel's word to the stub, ECHILD, that it has no child left. The
-// stub then raises a witness, an eventfd shared by all who kill. A stub that died without it proves nothing: its
+// stub then raises a dead signal, an eventfd shared by all who kill. A stub that died without it proves nothing: its
 // descendants are orphans that no walk finds any more.
 type WalkBody struct {
-	Pid     int
-	Pidfd   *os.File
-	Witness *os.File
+	Pid        int
+	Pidfd      *os.File
+	DeadSignal *os.File
 }
 
-// NewWitness makes the eventfd that a stub raises when it has seen its tree dead.
-func NewWitness() (*os.File, error) {
+// NewDeadSignal makes the eventfd that a stub raises when it has seen its tree dead.
+func NewDeadSignal() (*os.File, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
-		return nil, fmt.Errorf("witness: %w", err)
+		return nil, fmt.Errorf("dead signal: %w", err)
 	}
-	return os.NewFile(uintptr(fd), "witness"), nil
+	return os.NewFile(uintptr(fd), "dead signal"), nil
 }
 
-// RaiseWitness makes an eventfd readable.
-func RaiseWitness(fd int) error {
+// Ring makes an eventfd readable.
+func Ring(fd int) error {
 	one := [8]byte{1}
 	_, err := unix.Write(fd, one[:])
 	return err
@@ -51,7 +51,7 @@ func (b *WalkBody) Strike() error { return errors.Join(b.Order(), KillBelow(b.Pi
 func (b *WalkBody) Insist() error { return nil }
 
 // Seal implements Body.
-func (b *WalkBody) Seal() {} // as for initBody
+func (b *WalkBody) Seal() {} // as for InitBody
 
 // Dead implements Body.
 func (b *WalkBody) Dead() (bool, error) {
@@ -60,7 +60,7 @@ func (b *WalkBody) Dead() (bool, error) {
 		return false, err
 	}
 	// Checked after the stub, which raises it before it ends.
-	if raised, err := wire.Ready(b.Witness); raised || err != nil {
+	if raised, err := wire.Ready(b.DeadSignal); raised || err != nil {
 		return raised, err
 	}
 	if gone {
@@ -74,13 +74,13 @@ func (b *WalkBody) Remove() error { return nil }
 
 // Wake implements Body.
 func (b *WalkBody) Wake() (int, int16, time.Duration) {
-	return int(b.Witness.Fd()), unix.POLLIN, 2 * time.Millisecond
+	return int(b.DeadSignal.Fd()), unix.POLLIN, 2 * time.Millisecond
 }
 
 // Close implements Body.
 func (b *WalkBody) Close() {
 	_ = b.Pidfd.Close()
-	_ = b.Witness.Close()
+	_ = b.DeadSignal.Close()
 }
 
 // KillBelow kills every descendant of a process that one walk of /proc finds. Its children, which orphans become, are

@@ -12,7 +12,7 @@ import (
 	"understudy/supervisor"
 	"understudy/supervisor/child"
 	"understudy/supervisor/child/box"
-
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/guard"
 )
 
@@ -68,7 +68,7 @@ func (t *handle) spawn(spec child.Spec, alive bool) (p *proc, said string, err e
 	}
 	n, there := w.programs.natureOf(t.tree, spec.Argv[0])
 	if !there {
-		return nil, "", child.ErrNotFound
+		return nil, "", inside.ErrNotFound
 	}
 	if w.plan.Replicated {
 		said, n.code = w.copies.answer(t.tree, spec, n.code)

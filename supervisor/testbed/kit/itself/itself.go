@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"understudy/supervisor"
-	"understudy/supervisor/child"
+	"understudy/supervisor/child/guardian"
+	"understudy/supervisor/child/inside"
 	"understudy/supervisor/cli"
 )
 
@@ -23,12 +24,12 @@ func init() { runtime.LockOSThread() } // as main.go does
 // Main is a TestMain. The test binary is a guardian, a child's init, or, under its other name, the command that a person types.
 func Main(m *testing.M) {
 	switch {
-	case child.IsGuardian():
+	case guardian.Is():
 		runtime.UnlockOSThread()
 		os.Exit(supervisor.Guardian())
-	case child.IsInit():
+	case inside.IsInit():
 		runtime.UnlockOSThread()
-		os.Exit(child.InitMain())
+		os.Exit(inside.InitMain())
 	case filepath.Base(os.Args[0]) == name:
 		os.Exit(cli.Main("test", os.Args[1:]))
 	}
