@@ -12,7 +12,7 @@ import (
 // demote reports whether the copy has become a follower whose programs run on.
 func (t *stay) demote(ctx context.Context) bool {
 	v := t.v
-	if v.copy == nil || t.term.orders == nil || !errors.Is(t.run.why, errSwitch) {
+	if t.term.orders == nil || len(v.conf.Replicated.Demote) == 0 || !errors.Is(t.run.why, errSwitch) {
 		return false
 	}
 	over := v.pace.wait(v.conf.Replicated.Timeout)

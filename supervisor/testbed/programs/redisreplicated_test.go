@@ -130,12 +130,16 @@ func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 	r.up(t, p)
 	p = r.primary(t)
 
-	to := r.others(p)[0]
+	to, before := r.others(p)[0], r.servers(p)
 	r.order(t, "switchover", "redis", "--to", to.Name)
 	if now := r.failed(t, "switchover", p); now != to {
 		t.Errorf("%s is active, not %s", now.Name, to.Name)
 	}
+	old := p
 	p = r.primary(t)
+	if now := r.servers(old); len(before) == 0 || !slices.Equal(before, now) {
+		t.Errorf("it was demoted, and its processes are %v, not %v", now, before)
+	}
 
 	// An emptied copy comes back at once, and must not have the others follow it.
 	files, err := filepath.Glob(r.dirs[p.Name] + "/*")
@@ -158,7 +162,7 @@ func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 	// An operator promotes a follower by hand: it is killed, and follows again. The primary does not notice.
 	was, hand := r.servers(p), r.others(p)[1]
 	m.allow(true)
-	before := r.servers(hand)
+	before = r.servers(hand)
 	conn, err := net.Dial("tcp", hand.Addr+":6379")
 	must(t, err)
 	if _, err := (&redis{conn, bufio.NewReader(conn)}).ask("REPLICAOF", "NO", "ONE"); err != nil {
