@@ -96,7 +96,7 @@ func (c *Copy) prepare(ctx context.Context, tree host.Tree) bool {
 			c.pause(ctx, turned, talk, endless)
 			continue
 		}
-		err := c.mend(ctx, tree, a, active, way, command, turned, talk)
+		err := c.mend(ctx, turned, talk, tree, a, active, way, command)
 		switch {
 		case err == nil:
 			return true
@@ -128,7 +128,7 @@ func (c *Copy) pause(ctx, turned, talk context.Context, d time.Duration) {
 }
 
 // mend runs prepare or reclone once. It is killed when another copy is promoted, or a term takes this one. What it leaves behind is killed.
-func (c *Copy) mend(ctx context.Context, tree host.Tree, a asking, active Active, way string, command config.Command, turned, talk context.Context) error {
+func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking, active Active, way string, command config.Command) error {
 	err := c.keepState(func(s *state) {
 		if s.Era != active.Era {
 			s.Era, s.Followed = active.Era, 0

@@ -172,7 +172,7 @@ func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
 	must(t, os.RemoveAll(filepath.Join(r.dirs[lost.Name], "global")))
 	must(t, os.Remove(filepath.Join(r.dirs[lost.Name], "PG_VERSION")))
 	r.up(t, lost)
-	p = r.primary(t)
+	r.primary(t)
 	if !r.sups[lost.Name].Says("this node's copy is made anew") {
 		t.Error("it was not cloned")
 	}
