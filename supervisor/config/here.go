@@ -181,6 +181,9 @@ func (s *survey) service(p path, w written) {
 		s.run(at.key("position"), r.Position, w.Program)
 		s.run(at.key("promote"), r.Promote, w.Program)
 		s.run(at.key("follow"), r.Follow, w.Program)
+		if r.SeenBy != nil {
+			s.run(at.key("seen_by").key("exec"), r.SeenBy.Exec, w.Program)
+		}
 	}
 	hooks := p.key("hooks")
 	for i, hook := range w.Hooks.all() {

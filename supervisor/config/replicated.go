@@ -14,6 +14,7 @@ type Replicated struct {
 	Follow        Command       `yaml:"follow,flow,omitempty" doc:"Has the copy on this node follow the primary in UNDERSTUDY_ACTIVE_ADDRESS. It may be run again at any time."`
 	PositionsFrom int           `yaml:"positions_from" doc:"How many copies must have told their position before any is promoted. With N copies, of which W hold a write before it is acknowledged, N - W + 1 of them lose none."`
 	MaxLag        Size          `yaml:"max_lag" doc:"How far behind the best copy one may be, by their positions, that is promoted for its priority."`
+	SeenBy        *SeenBy       `yaml:"seen_by,omitempty" doc:"The nodes whose copies follow look at the primary from outside. If enough of them cannot reach it, another copy is promoted."`
 	Interval      time.Duration `yaml:"interval" doc:"How often role and position are asked."`
 	Timeout       time.Duration `yaml:"timeout" doc:"How long each of these commands may take before it is killed and has failed."`
 	StateDir      string        `yaml:"state_dir" doc:"The folder in which this node keeps which primary its copy has followed. It has to outlast a boot."`
@@ -27,7 +28,7 @@ func (r *Replicated) setDefaults() {
 const mostCopies = 1000
 
 // unbuilt are keys of the plan that do nothing yet.
-var unbuilt = []string{"demote", "prepare", "reclone", "seen_by"}
+var unbuilt = []string{"demote", "prepare", "reclone"}
 
 // check checks the keys, and refuses what does not go together with copies.
 func (r *Replicated) check(p, service place, w written) {
@@ -54,6 +55,7 @@ func (r *Replicated) check(p, service place, w written) {
 	case r.PositionsFrom < 1 || r.PositionsFrom > mostCopies:
 		from.fault("%d is not a number from 1 to %d", r.PositionsFrom, mostCopies)
 	}
+	r.SeenBy.check(p.key("seen_by"))
 	if r.MaxLag < 0 {
 		p.key("max_lag").fault("must not be negative")
 	}

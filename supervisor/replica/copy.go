@@ -50,6 +50,7 @@ type Copy struct {
 	asked   time.Time // when it said last that it has the primary's data
 	state   state
 	unread  error // why the state cannot be read; then nothing is known of the data
+	outside outside
 }
 
 // Shown is what is known of a follower.
@@ -364,6 +365,7 @@ func (c *Copy) Attend(token int64) func(context.Context) error {
 			case Primary:
 				if p, _ := a.position(ctx); p != nil {
 					c.reached(*p)
+					c.isAt(token, *p)
 				}
 			}
 		}

@@ -30,6 +30,8 @@ type stage struct {
 	mu       sync.Mutex // guards what follows
 	primary  bool
 	hangs    bool // and so do its commands
+	blind    bool // look fails
+	looked   string
 	position string
 	said     []string // what was run, but role and position
 	kept     []byte
@@ -73,6 +75,10 @@ func (s *stage) Start(_ context.Context, spec child.Spec) (host.Process, error) 
 		}
 		if s.primary {
 			code = exitPrimary
+		}
+	case "look":
+		if s.looked = value(spec.Env, "UNDERSTUDY_ACTIVE_ADDRESS"); s.blind {
+			code = 1
 		}
 	case "position":
 		_, _ = io.WriteString(spec.Stdout, s.position)

@@ -68,13 +68,18 @@ func (l *looking) look(ctx context.Context) bool {
 		l.run.End(errPrimary)
 	}
 	ready := wait.Closed(l.run.Ready())
+	alone := active.Node == "" || active.Node == c.cfg.Node
 	if role != Unknown || ready {
-		c.show(func(s *Shown) { s.Role, s.Why = role, why })
+		c.show(func(s *Shown) {
+			if s.Role = role; role != Follower || !ready || alone { // else what it says of its position counts
+				s.Why = why
+			}
+		})
 	}
 	switch {
 	case role != Follower || !ready:
 		return false
-	case active.Node == "" || active.Node == c.cfg.Node:
+	case alone:
 		return true
 	}
 	return (l.following == active || l.follow(ctx, a, active)) && l.inSync(ctx, a, active)
@@ -121,6 +126,7 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 	if p == nil {
 		return false
 	}
+	c.isAt(active.Token, *p)
 	c.mu.Lock()
 	c.asked = time.Now()
 	kept, current := c.state, c.active == active

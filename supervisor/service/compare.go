@@ -96,10 +96,13 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 		}
 		here.Learn(active)
 		shown := here.Shown()
-		about.Era, about.Followed, about.Toward, about.Why = shown.Era, shown.Followed, shown.Toward, cmp.Or(shown.Why, shown.Ill)
+		about.Era, about.Followed, about.Toward, about.Why, about.Sees = shown.Era, shown.Followed, shown.Toward, cmp.Or(shown.Why, shown.Ill), here.sight()
 		c.tell(ctx, about)
 		if seen.Holder != me && active.Node == "" { // it is about to be promoted
 			return c.later(pause)
+		}
+		if seen.Holder == me && token == seen.Token {
+			return c.seenByOthers(ctx, conf, seen)
 		}
 		return lookAgain
 	}
@@ -131,8 +134,8 @@ func (c *comparing) later(pause time.Duration) time.Duration {
 func (c *comparing) tell(ctx context.Context, about election.Copy) {
 	same := about.Position == nil && c.told.Position == nil || about.Position != nil && c.told.Position != nil && *about.Position == *c.told.Position
 	rest, told := about, c.told
-	rest.Position, told.Position = nil, nil
-	if c.once && same && rest == told {
+	rest.Position, told.Position, rest.Sees, told.Sees = nil, nil, nil, nil
+	if c.once && same && rest == told && sameSight(about.Sees, c.told.Sees) {
 		return
 	}
 	err := c.all.Tell(ctx, about)

@@ -71,7 +71,7 @@ func newMetrics() *metrics {
 // ends are how activations end, as far as that can be said beforehand.
 var ends = []election.Reason{
 	election.SwitchAsked, election.StopAsked, election.PreferredBack, election.ChildOnce, election.SupervisorLost, election.LeaseEnding,
-	election.SessionExpired, election.LockLost, election.ChildFailed, election.ChildDone, election.HookFailed, election.UndoFailed, fencedBy("grace"),
+	election.SessionExpired, election.LockLost, election.NotReachable, election.ChildFailed, election.ChildDone, election.HookFailed, election.UndoFailed, fencedBy("grace"),
 	fencedBy("confirmed"), fencedBy("exec"), election.ReasonUnknown,
 }
 

@@ -1,0 +1,120 @@
+package service
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/config"
+	"understudy/supervisor/copies"
+	"understudy/supervisor/service/role"
+)
+
+// Nobody is asked to take over whose copy would not be promoted.
+func TestWhoWouldTakeOverFromAnUnreachablePrimary(t *testing.T) {
+	ill, well := &election.Sight{Token: 9, Why: "no answer"}, &election.Sight{Token: 9, Well: true}
+	fit := election.Copy{Node: "b", Era: 1, Followed: 9, Stands: true, Sees: ill}
+	for name, c := range map[string]struct {
+		change func(*election.Copy)
+		last   uint64 // what nodes/b says; 0: nothing
+		want   string
+	}{
+		"it follows":                           {func(*election.Copy) {}, 0, "b"},
+		"and reaches it":                       {func(c *election.Copy) { c.Sees = well }, 0, "b"},
+		"cut off, with all data":               {func(c *election.Copy) { c.Why = "it has no position" }, 100, "b"},
+		"cut off, within max_lag":              {func(c *election.Copy) { c.Why = "it has no position" }, 95, "b"},
+		"cut off, too far behind":              {func(c *election.Copy) { c.Why = "it has no position" }, 80, ""},
+		"cut off, and nobody knows since when": {func(c *election.Copy) { c.Why = "it has no position" }, 0, ""},
+		"it is not to be promoted":             {func(c *election.Copy) { c.Stands = false }, 0, ""},
+		"on the way to the primary's data":     {func(c *election.Copy) { c.Followed, c.Toward = 0, 9 }, 0, ""},
+		"it does not tell":                     {func(c *election.Copy) { c.Sees = nil }, 0, ""},
+		"it tells of another promotion":        {func(c *election.Copy) { c.Sees = &election.Sight{Token: 8} }, 0, ""},
+		"of another time":                      {func(c *election.Copy) { c.Era = 2 }, 0, ""},
+	} {
+		one := fit
+		c.change(&one)
+		seen := election.CopiesSeen{Era: 1, Holder: "a", Token: 9, Promoted: 9, Copies: []election.Copy{{Node: "a", Era: 1, Followed: 9, Promoted: 9, Stands: true}, one}}
+		told := heirs("a", 100, seen, func(string) (election.At, bool) { return election.At{Token: 9, Position: c.last}, c.last > 0 })
+		rules := copies.Rules{Era: 1, Promoted: 9, From: 2, MaxLag: 10}
+		if got := rules.Judge(told); got.Node != c.want || (got.Why == "") != (c.want != "") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// A primary that others do not reach stays where a pause, the lack of a fit copy, or a recent move keeps it.
+func TestWhatKeepsAnUnreachablePrimary(t *testing.T) {
+	now := outside{token: 9, who: "for 1 of 1: b", why: "no answer", to: "b"}
+	for name, c := range map[string]struct {
+		change func(*Service, *outside)
+		well   time.Duration
+		why    string
+	}{
+		"nothing": {func(*Service, *outside) {}, 0, ""},
+		"a pause": {func(v *Service, _ *outside) {
+			v.inbox.intents.learn(election.Intents{Control: election.Control{Paused: true}})
+		}, time.Hour, "paused"},
+		"nobody fit":  {func(_ *Service, o *outside) { o.to, o.unfit = "", "none has told" }, time.Hour, "none has told"},
+		"a while ago": {func(v *Service, _ *outside) { v.mem.preference.relapses.gaveUp(time.Now(), time.Minute) }, 0, "not again before"},
+		"it is well":  {func(v *Service, _ *outside) { v.mem.preference.relapses.gaveUp(time.Now(), time.Minute) }, time.Minute, ""},
+		"long ago": {func(v *Service, _ *outside) {
+			v.mem.preference.relapses.gaveUp(time.Now().Add(-time.Hour), time.Minute)
+		}, 0, ""},
+	} {
+		v := made(t, Conf{Service: config.Service{Restart: config.Restart{Within: time.Minute}}}, nil)
+		o := now
+		c.change(v, &o)
+		if why := (&stay{v: v}).stays(o, c.well); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+			t.Errorf("%s: %q", name, why)
+		}
+	}
+}
+
+// History and status have who did not reach it.
+func TestTheReasonNamesWhoDidNotReachThePrimary(t *testing.T) {
+	v := made(t, Conf{}, nil)
+	s := &stay{v: v}
+	s.run.why = unreachable{outside{who: "for 2 of 3: b, c", why: "tcp 10.0.0.1:1: refused"}}
+	v.state.Cause = role.NotReachable
+	if got := s.endReason(); got != "not reachable; for 2 of 3: b, c" || got.Word() != election.NotReachable || got.Planned() {
+		t.Errorf("%q", got)
+	}
+	v.state.Cause = role.LeaseOver // it came in between
+	if got := s.endReason(); got != election.LeaseEnding {
+		t.Errorf("%q", got)
+	}
+	var w wellness
+	w.news = newNews()
+	w.seen("not reachable for 2 of 3: b, c")
+	if h, why := w.of(election.Control{}); h != election.HealthOK || why != "not reachable for 2 of 3: b, c" {
+		t.Errorf("%s: %s; a load balancer would take it out, and nobody takes over", h, why)
+	}
+	w.forgetRun()
+	if _, why := w.of(election.Control{}); why != "" {
+		t.Errorf("of a run before: %q", why)
+	}
+}
+
+// What was given up comes back early only if nobody takes it over.
+func TestAGivenUpPrimaryComesBackEarlyOnlyIfNobodyTakesOver(t *testing.T) {
+	for name, c := range map[string]struct {
+		cause   role.Kind
+		verdict verdictOf
+		since   time.Duration
+		want    bool
+	}{
+		"none is fit":     {role.NotReachable, verdictOf{copies.Verdict{Why: "none"}, 7, 1}, time.Minute, true},
+		"not known yet":   {role.NotReachable, verdictOf{copies.Verdict{Why: "none"}, 7, 1}, 0, false},
+		"another one is":  {role.NotReachable, verdictOf{copies.Verdict{Node: "b"}, 7, 1}, time.Minute, false},
+		"it is active":    {role.NotReachable, verdictOf{}, time.Minute, false},
+		"after a failure": {role.Failed, verdictOf{copies.Verdict{Why: "none"}, 7, 1}, time.Minute, false},
+	} {
+		v := made(t, Conf{}, nil)
+		v.copy = &copyHere{vacancy: 7, vacant: time.Now().Add(-c.since), verdict: c.verdict}
+		v.state.Cause = c.cause
+		if got := (&stay{v: v}).untaken(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
