@@ -81,3 +81,6 @@ var rewinds = change{"supervisor/testbed/sim/rewind.go", "	rewindsIn   = 4\n	rew
 
 // copies makes the services of every plan replicated.
 var copies = change{"supervisor/testbed/sim/replicated.go", "	replicatedIn   = 7\n	replicatedFrom = 4\n", "	replicatedIn   = 1\n	replicatedFrom = 0\n"}
+
+// hides has followers of replicated services look at the primary, and at times not reach it.
+var hides = change{"supervisor/testbed/sim/hidden.go", "	hiddenIn   = 3\n	hiddenFrom = 2\n", "	hiddenIn   = 1\n	hiddenFrom = 0\n"}
