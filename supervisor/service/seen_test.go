@@ -17,13 +17,14 @@ func TestWhoWouldTakeOverFromAnUnreachablePrimary(t *testing.T) {
 	fit := election.Copy{Node: "b", Era: 1, Followed: 9, Stands: true, Sees: ill}
 	for name, c := range map[string]struct {
 		change func(*election.Copy)
-		last   uint64 // what nodes/b says; 0: nothing
+		last   uint64 // what nodes/b says, of another promotion if it is odd; 0: nothing
 		want   string
 	}{
 		"it follows":                           {func(*election.Copy) {}, 0, "b"},
 		"and reaches it":                       {func(c *election.Copy) { c.Sees = well }, 0, "b"},
 		"cut off, with all data":               {func(c *election.Copy) { c.Why = "it has no position" }, 100, "b"},
-		"cut off, within max_lag":              {func(c *election.Copy) { c.Why = "it has no position" }, 95, "b"},
+		"cut off, within max_lag":              {func(c *election.Copy) { c.Why = "it has no position" }, 96, "b"},
+		"cut off, with another one's data":     {func(c *election.Copy) { c.Why = "it has no position" }, 99, ""},
 		"cut off, too far behind":              {func(c *election.Copy) { c.Why = "it has no position" }, 80, ""},
 		"cut off, and nobody knows since when": {func(c *election.Copy) { c.Why = "it has no position" }, 0, ""},
 		"it is not to be promoted":             {func(c *election.Copy) { c.Stands = false }, 0, ""},
@@ -35,10 +36,29 @@ func TestWhoWouldTakeOverFromAnUnreachablePrimary(t *testing.T) {
 		one := fit
 		c.change(&one)
 		seen := election.CopiesSeen{Era: 1, Holder: "a", Token: 9, Promoted: 9, Copies: []election.Copy{{Node: "a", Era: 1, Followed: 9, Promoted: 9, Stands: true}, one}}
-		told := heirs("a", 100, seen, func(string) (election.At, bool) { return election.At{Token: 9, Position: c.last}, c.last > 0 })
+		told := heirs("a", 100, seen, func(string) (election.At, bool) {
+			return election.At{Token: 9 - int64(c.last%2), Position: c.last}, c.last > 0
+		})
 		rules := copies.Rules{Era: 1, Promoted: 9, From: 2, MaxLag: 10}
 		if got := rules.Judge(told); got.Node != c.want || (got.Why == "") != (c.want != "") {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// What is told of another promotion says nothing of this one, also where ZooKeeper has lost its data and tokens come again.
+func TestOnlyWhatIsToldOfThisPrimaryCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		one  election.Copy
+		want bool
+	}{
+		"of this one":     {election.Copy{Era: 1, Sees: &election.Sight{Token: 9}}, true},
+		"of another one":  {election.Copy{Era: 1, Sees: &election.Sight{Token: 8}}, false},
+		"of another time": {election.Copy{Era: 2, Sees: &election.Sight{Token: 9}}, false},
+		"nothing":         {election.Copy{Era: 1}, false},
+	} {
+		if got := tells(c.one, election.CopiesSeen{Era: 1, Token: 9}); got != c.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
