@@ -24,6 +24,7 @@ type Copy struct {
 	Vacancy  int64   `json:"vacancy,omitempty"`  // the lock's, in which the position was asked; 0: somebody held the lock
 	Stands   bool    `json:"stands,omitempty"`   // this node would take the lock
 	Priority int     `json:"priority,omitempty"`
+	Role     string  `json:"role,omitempty"`     // what it says that it is: follower, primary, or unknown
 	Promoted int64   `json:"promoted,omitempty"` // the token under which it is the primary; 0: it is not
 	Sees     *Sight  `json:"sees,omitempty"`     // nil: it does not say
 }

@@ -82,7 +82,8 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	conf := v.Given()
 	me := v.node.Self.Node
 	stands, token := here.said()
-	about := election.Copy{Address: conf.Replicated.Address, Stands: stands, Priority: conf.Priority, Promoted: token}
+	shown := here.Shown()
+	about := election.Copy{Address: conf.Replicated.Address, Stands: stands, Priority: conf.Priority, Promoted: token, Role: string(shown.Role)}
 	if about.Address == "" {
 		about.Address = v.node.Self.Host
 	}
@@ -95,7 +96,6 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 			active = replica.Active{Node: one.Node, Host: one.Host, Address: one.Address, Era: seen.Era, Token: one.Promoted}
 		}
 		here.Learn(active)
-		shown := here.Shown()
 		about.Era, about.Followed, about.Toward, about.Why, about.Sees = shown.Era, shown.Followed, shown.Toward, cmp.Or(shown.Why, shown.Ill), here.sight()
 		c.tell(ctx, about)
 		if seen.Holder != me && active.Node == "" { // it is about to be promoted

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/control"
 	"understudy/supervisor/copies"
 	"understudy/supervisor/service/role"
 )
@@ -192,6 +193,19 @@ func (c *copyHere) sight() *election.Sight {
 func (c *copyHere) at() (election.At, bool) {
 	at, ok := c.At()
 	return election.At{Token: at.Token, Position: at.Position, Time: at.Time.UTC()}, ok
+}
+
+// local is this node's copy, for its metrics.
+func (c *copyHere) local() control.Copy {
+	shown := c.Shown()
+	one := control.Copy{Is: string(shown.Role), Promotion: shown.Followed, Sees: c.sight()}
+	if _, token := c.said(); token != 0 {
+		one.Is, one.Promotion, one.Sees = control.CopyPrimary, token, nil
+	}
+	if at, ok := c.at(); ok && at.Token == one.Promotion {
+		one.Position, one.Asked = &at.Position, &at.Time
+	}
+	return one
 }
 
 // sameSight compares what was told.
