@@ -28,12 +28,16 @@ type comparing struct {
 
 	vacancy int64 // the newest, and since when
 	since   time.Time
+
+	beats time.Duration  // between two heartbeats of another node, at most
+	base  replica.At     // where the primary was, and when, since others do not reach it
+	next  copies.Verdict // whose copy would be promoted then
 }
 
 // compareCopies tells the other nodes of this node's copy, has it follow whoever is promoted, and compares the copies while nobody is, until
 // ctx ends.
 func (t *stay) compareCopies(ctx context.Context, cand *election.Candidate) {
-	c := &comparing{v: t.v, all: cand.Copies()}
+	c := &comparing{v: t.v, all: cand.Copies(), beats: t.s.Timeout() / 6}
 	pause := compareSoon
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdPatience)

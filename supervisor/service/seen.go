@@ -9,6 +9,7 @@ import (
 	"understudy/election"
 	"understudy/supervisor/control"
 	"understudy/supervisor/copies"
+	"understudy/supervisor/replica"
 	"understudy/supervisor/service/role"
 )
 
@@ -37,8 +38,7 @@ type unreachable struct{ outside }
 func (e unreachable) Error() string { return e.said() + " (" + e.why + ")" }
 
 const (
-	seenAgain    = 10 * time.Second // how often it is looked who could take over
-	nobodyTakes  = 5 * time.Second  // after that, nobody takes over what this node has given up
+	nobodyTakes  = 5 * time.Second // after that, nobody takes over what this node has given up
 	saySeenAgain = time.Minute
 )
 
@@ -54,9 +54,12 @@ func (c *comparing) seenByOthers(ctx context.Context, conf Conf, seen election.C
 		}
 		now.who, now.why = copies.Quorum(by.Quorum).Unreachable(all)
 	}
+	again := lookAgain
 	if now.who != "" {
-		v := c.heir(ctx, conf, seen)
-		now.to, now.unfit = v.Node, v.Why
+		again = c.heir(ctx, conf, seen)
+		now.to, now.unfit = c.next.Node, c.next.Why
+	} else {
+		c.base = replica.At{}
 	}
 	here.mu.Lock()
 	was := here.outside
@@ -65,10 +68,7 @@ func (c *comparing) seenByOthers(ctx context.Context, conf Conf, seen election.C
 	if was.who != "" || now.who != "" {
 		c.v.view.wellness.seen(now.said())
 	}
-	if now.who != "" {
-		return seenAgain
-	}
-	return lookAgain
+	return again
 }
 
 // tells reports whether a node says what it sees of the present primary.
@@ -76,38 +76,47 @@ func tells(one election.Copy, seen election.CopiesSeen) bool {
 	return one.Sees != nil && one.Sees.Token == seen.Token && one.Era == seen.Era
 }
 
-// heir is whose copy would be promoted if this node gave the service up.
-func (c *comparing) heir(ctx context.Context, conf Conf, seen election.CopiesSeen) copies.Verdict {
+// heir judges whose copy would be promoted if this node gave the service up, and returns when that is worth another look.
+func (c *comparing) heir(ctx context.Context, conf Conf, seen election.CopiesSeen) (again time.Duration) {
+	every := conf.Replicated.Interval + c.beats + time.Second // by then a copy that follows has told that it has what the primary had
 	mine, ok := c.v.copy.At()
-	if !ok || mine.Token != seen.Token {
-		return copies.Verdict{Why: "the position of this node's copy is not known yet"}
+	switch {
+	case !ok || mine.Token != seen.Token:
+		c.base, c.next = replica.At{}, copies.Verdict{Why: "the position of this node's copy is not known yet"}
+		return every
+	case c.base.Token != seen.Token:
+		c.next = copies.Verdict{Why: "it is not known yet whether other copies still follow"}
+	case time.Since(c.base.Time) < every:
+		return every - time.Since(c.base.Time)
+	default:
+		r := conf.Replicated
+		rules := copies.Rules{Era: seen.Era, Promoted: seen.Promoted, From: r.PositionsFrom, MaxLag: uint64(r.MaxLag)}
+		c.next = rules.Judge(heirs(c.v.node.Self.Node, mine.Position, c.base.Position, seen, func(node string) (election.At, bool) {
+			at, ok, err := c.all.At(ctx, node)
+			return at, ok && err == nil
+		}))
 	}
-	r := conf.Replicated
-	rules := copies.Rules{Era: seen.Era, Promoted: seen.Promoted, From: r.PositionsFrom, MaxLag: uint64(r.MaxLag)}
-	return rules.Judge(heirs(c.v.node.Self.Node, mine.Position, seen, func(node string) (election.At, bool) {
-		at, ok, err := c.all.At(ctx, node)
-		return at, ok && err == nil
-	}))
+	c.base, c.base.Time = mine, time.Now()
+	return every
 }
 
-// heirs are the copies as they would be compared. One that follows will have all data by then; of others the newest position counts that
-// is known.
-func heirs(me string, mine uint64, seen election.CopiesSeen, at func(node string) (election.At, bool)) []copies.Told {
+// heirs are the copies as they would be compared, the primary's position being mine. One that has told since that it has all up to base
+// follows, and so will have all; of others the newest position counts that is known.
+func heirs(me string, mine, base uint64, seen election.CopiesSeen, at func(node string) (election.At, bool)) []copies.Told {
 	told := []copies.Told{{Node: me, Era: seen.Era, Followed: seen.Token, Position: &mine}}
 	for _, one := range seen.Copies {
-		t := copies.Told{Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Stands: one.Stands, Priority: one.Priority}
+		t := copies.Told{Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Stands: one.Stands, Priority: one.Priority, Why: one.Why}
+		last, ok := at(one.Node)
 		switch {
 		case one.Node == me:
 			continue
 		case !tells(one, seen):
 			t.Why = "it does not follow"
-		case one.Why == "":
+		case !ok || last.Token != seen.Token:
+		case last.Position >= base:
 			t.Position = &mine
 		default:
-			t.Why = one.Why
-			if last, ok := at(one.Node); ok && last.Token == seen.Token {
-				t.Position, t.Why = &last.Position, ""
-			}
+			t.Position = &last.Position
 		}
 		told = append(told, t)
 	}

@@ -20,26 +20,33 @@ func TestWhoWouldTakeOverFromAnUnreachablePrimary(t *testing.T) {
 		last   uint64 // what nodes/b says, of another promotion if it is odd; 0: nothing
 		want   string
 	}{
-		"it follows":                           {func(*election.Copy) {}, 0, "b"},
-		"and reaches it":                       {func(c *election.Copy) { c.Sees = well }, 0, "b"},
-		"cut off, with all data":               {func(c *election.Copy) { c.Why = "it has no position" }, 100, "b"},
-		"cut off, within max_lag":              {func(c *election.Copy) { c.Why = "it has no position" }, 96, "b"},
-		"cut off, with another one's data":     {func(c *election.Copy) { c.Why = "it has no position" }, 99, ""},
-		"cut off, too far behind":              {func(c *election.Copy) { c.Why = "it has no position" }, 80, ""},
-		"cut off, and nobody knows since when": {func(c *election.Copy) { c.Why = "it has no position" }, 0, ""},
-		"it is not to be promoted":             {func(c *election.Copy) { c.Stands = false }, 0, ""},
-		"on the way to the primary's data":     {func(c *election.Copy) { c.Followed, c.Toward = 0, 9 }, 0, ""},
-		"it does not tell":                     {func(c *election.Copy) { c.Sees = nil }, 0, ""},
-		"it tells of another promotion":        {func(c *election.Copy) { c.Sees = &election.Sight{Token: 8} }, 0, ""},
-		"of another time":                      {func(c *election.Copy) { c.Era = 2 }, 0, ""},
+		"it follows":                       {func(*election.Copy) {}, 90, "b"},
+		"and reaches it":                   {func(c *election.Copy) { c.Sees = well }, 90, "b"},
+		"behind, but follows":              {func(*election.Copy) {}, 80, "b"},
+		"it got nothing since":             {func(*election.Copy) {}, 78, ""},
+		"it has not told":                  {func(*election.Copy) {}, 0, ""},
+		"with another one's data":          {func(*election.Copy) {}, 99, ""},
+		"cut off, with all data":           {func(c *election.Copy) { c.Why = "it has no position" }, 100, "b"},
+		"it is not to be promoted":         {func(c *election.Copy) { c.Stands = false }, 100, ""},
+		"on the way to the primary's data": {func(c *election.Copy) { c.Followed, c.Toward = 0, 9 }, 100, ""},
+		"it does not tell":                 {func(c *election.Copy) { c.Sees = nil }, 100, ""},
+		"it tells of another promotion":    {func(c *election.Copy) { c.Sees = &election.Sight{Token: 8} }, 100, ""},
+		"of another time":                  {func(c *election.Copy) { c.Era = 2 }, 100, ""},
 	} {
 		one := fit
 		c.change(&one)
 		seen := election.CopiesSeen{Era: 1, Holder: "a", Token: 9, Promoted: 9, Copies: []election.Copy{{Node: "a", Era: 1, Followed: 9, Promoted: 9, Stands: true}, one}}
-		told := heirs("a", 100, seen, func(string) (election.At, bool) {
+		told := heirs("a", 100, 80, seen, func(string) (election.At, bool) {
 			return election.At{Token: 9 - int64(c.last%2), Position: c.last}, c.last > 0
 		})
 		rules := copies.Rules{Era: 1, Promoted: 9, From: 2, MaxLag: 10}
+		if c.last == 78 { // within max_lag it would do
+			rules.MaxLag = 22
+			if got := rules.Judge(told); got.Node != "b" {
+				t.Errorf("%s, within max_lag: %+v", name, got)
+			}
+			rules.MaxLag = 10
+		}
 		if got := rules.Judge(told); got.Node != c.want || (got.Why == "") != (c.want != "") {
 			t.Errorf("%s: %+v", name, got)
 		}

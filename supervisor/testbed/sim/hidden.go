@@ -100,8 +100,9 @@ func (dr *drill) hides() {
 	moved := func() bool {
 		return v.paused || v.lock.there && v.lock.czxid != token && dr.check.running(name) && !dr.check.runsOn(name, node)
 	}
-	if !dr.soon(dr.patience(), moved) {
-		dr.violated("seen", "others did not reach the primary of %s on %s, were fit, and none took over within %v", name, node, dr.patience())
+	limit := dr.patience() + 10*dr.plan.Timeout
+	if !dr.soon(limit, moved) {
+		dr.violated("seen", "others did not reach the primary of %s on %s, were fit, and none took over within %v", name, node, limit)
 	}
 	told := func() bool { return v.paused || strings.HasPrefix(v.ends[token], "not reachable; for ") }
 	if !dr.soon(10*time.Second, told) {

@@ -170,8 +170,11 @@ func (cv *copiesView) answer(t *tree, spec child.Spec, code int) (string, int) {
 			return "", 0
 		}
 		key := effectKey{t.node, t.service}
-		if theirs := cv.data[effectKey{active, t.service}]; active != "" && !theirs.has(cv.data[key]) { // it went another way, and is given theirs
-			cv.data[key] = theirs
+		if theirs := cv.data[effectKey{active, t.service}]; active != "" && active != t.node && !theirs.has(cv.data[key]) {
+			if from := cv.on(t.service, active); from == nil || !from.copy.primary {
+				return "", 0
+			}
+			cv.data[key] = theirs // it went another way, and is given theirs
 		}
 		depth := uint64(0)
 		if r := cv.data[key]; r != nil {
