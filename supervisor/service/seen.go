@@ -21,7 +21,7 @@ type outside struct {
 	who   string // does not reach it: "for 2 of 3: b, c"; "": it counts as reachable
 	why   string // as the first of them says
 	to    string // this node's copy would be promoted
-	unfit string // why none would
+	unfit string // why none would; both are empty until that is known
 }
 
 // said is what is shown of it.
@@ -85,7 +85,7 @@ func (c *comparing) heir(ctx context.Context, conf Conf, seen election.CopiesSee
 		c.base, c.next = replica.At{}, copies.Verdict{Why: "the position of this node's copy is not known yet"}
 		return every
 	case c.base.Token != seen.Token:
-		c.next = copies.Verdict{Why: "it is not known yet whether other copies still follow"}
+		c.next = copies.Verdict{}
 	case time.Since(c.base.Time) < every:
 		return every - time.Since(c.base.Time)
 	default:
@@ -132,7 +132,7 @@ func (t *stay) leaveUnreachable(well time.Duration) {
 	v.copy.mu.Lock()
 	now := v.copy.outside
 	v.copy.mu.Unlock()
-	if now.token != v.mem.story.token || now.who == "" {
+	if now.token != v.mem.story.token || now.who == "" || now.to+now.unfit == "" {
 		return
 	}
 	why := t.stays(now, well)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"understudy/election"
 	"understudy/supervisor/config"
 	"understudy/supervisor/copies"
@@ -94,6 +96,30 @@ func TestWhatKeepsAnUnreachablePrimary(t *testing.T) {
 		c.change(v, &o)
 		if why := (&stay{v: v}).stays(o, c.well); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %q", name, why)
+		}
+	}
+}
+
+// Until it is known whether a copy is fit, nothing is stopped, and nothing said.
+func TestAnUnreachablePrimaryWaitsForTheVerdict(t *testing.T) {
+	var log strings.Builder
+	v := made(t, Conf{}, func(n *Node) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log}) })
+	v.mem.story.token = 9
+	for name, c := range map[string]struct {
+		now   outside
+		warns bool
+	}{
+		"not known yet":   {outside{token: 9, who: "for 1 of 1: b"}, false},
+		"none is fit":     {outside{token: 9, who: "for 1 of 1: b", unfit: "none"}, true},
+		"another term's":  {outside{token: 8, who: "for 1 of 1: b", to: "b"}, false},
+		"it is reachable": {outside{token: 9}, false},
+	} {
+		log.Reset()
+		v.copy = &copyHere{outside: c.now}
+		(&stay{v: v}).leaveUnreachable(time.Hour) // it has no programs to end
+		(&stay{v: v}).leaveUnreachable(time.Hour)
+		if n := strings.Count(log.String(), "stays here"); n > 1 || (n == 1) != c.warns {
+			t.Errorf("%s: %s", name, log.String())
 		}
 	}
 }
