@@ -170,7 +170,7 @@ func (cv *copiesView) answer(t *tree, spec child.Spec, code int) (string, int) {
 			return "", 0
 		}
 		key := effectKey{t.node, t.service}
-		if theirs := cv.data[effectKey{active, t.service}]; active != "" && active != t.node && !theirs.has(cv.data[key]) {
+		if theirs := cv.data[effectKey{active, t.service}]; cv.plan.Seen != "" && active != "" && active != t.node && !theirs.has(cv.data[key]) { // the others are what they were
 			if from := cv.on(t.service, active); from == nil || !from.copy.primary {
 				return "", 0
 			}
