@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -23,7 +24,23 @@ type Copy struct {
 	Vacancy  int64   `json:"vacancy,omitempty"`  // the lock's, in which the position was asked; 0: somebody held the lock
 	Stands   bool    `json:"stands,omitempty"`   // this node would take the lock
 	Priority int     `json:"priority,omitempty"`
+	Role     string  `json:"role,omitempty"`     // what it says that it is: follower, primary, or unknown
 	Promoted int64   `json:"promoted,omitempty"` // the token under which it is the primary; 0: it is not
+	Sees     *Sight  `json:"sees,omitempty"`     // nil: it does not say
+}
+
+// Sight is what a node whose copy follows sees of the primary from outside.
+type Sight struct {
+	Token int64  `json:"token"` // of that promotion
+	Well  bool   `json:"well"`
+	Why   string `json:"why,omitempty"` // it is not
+}
+
+// At is how far a copy's data goes. nodes/<node> says it, with each heartbeat.
+type At struct {
+	Token    int64     `json:"token"` // of the promotion whose data it is
+	Position uint64    `json:"position"`
+	Time     time.Time `json:"time"` // when it was asked
 }
 
 // Promotion is the newest promotion of a replicated service.
@@ -118,14 +135,18 @@ func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 		}
 		v.Promoted = newest.Token
 	}
-	names, err := c.s.children(ctx, c.paths.Copies())
+	ours := v.Holder == c.s.cfg.Node.Node
+	names, more, err := c.names(ctx, ours)
 	if err != nil {
 		return v, fmt.Errorf("read %s: %w", c.paths.Copies(), err)
 	}
+	if more != nil {
+		v.changed = append(v.changed, more)
+	}
 	for _, name := range names {
 		read := c.s.get
-		if name == v.Holder {
-			read = c.s.getW // whether it is promoted yet
+		if name == v.Holder || ours {
+			read = c.s.getW // whether it is promoted yet, or what others see of it
 		}
 		one, err := read(ctx, c.paths.Copies()+"/"+name)
 		if err != nil {
@@ -142,12 +163,42 @@ func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 	return v, nil
 }
 
+func (c *Copies) names(ctx context.Context, watched bool) (names []string, changed <-chan zk.Event, err error) {
+	if watched {
+		return c.s.watchChildren(ctx, c.paths.Copies())
+	}
+	names, err = c.s.children(ctx, c.paths.Copies())
+	return names, nil, err
+}
+
+// At is how far a node's copy has said that its data goes; false: it has not.
+func (c *Copies) At(ctx context.Context, node string) (at At, ok bool, err error) {
+	v, err := c.s.get(ctx, NodesDir(c.s.cfg.Root)+"/"+node)
+	if err != nil {
+		return at, false, wrap("read how far a copy is", err)
+	}
+	said, _ := decode[Node](v.data)
+	at, ok = said.Copies[c.paths.Service]
+	return at, ok, nil
+}
+
 // Wait returns when something has changed that Look shows, or after d.
 func (c *Copies) Wait(ctx context.Context, v CopiesSeen, d time.Duration) error {
 	bounded, cancel := context.WithTimeout(ctx, d)
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	defer cancel()
-	err := c.s.await(bounded, v.changed...)
-	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+	for _, changed := range v.changed {
+		wg.Go(func() {
+			select {
+			case <-changed:
+				cancel()
+			case <-bounded.Done():
+			}
+		})
+	}
+	err := c.s.await(bounded)
+	if ctx.Err() == nil && bounded.Err() != nil {
 		return nil
 	}
 	return err

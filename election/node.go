@@ -7,8 +7,9 @@ import (
 
 // Self is our own znode, nodes/<node>. Each heartbeat writes it.
 type Self struct {
-	mu   sync.Mutex // guards node
+	mu   sync.Mutex // guards the fields below
 	node Node
+	ats  map[string]func() (At, bool)
 }
 
 // Say changes the data that the next heartbeat writes.
@@ -18,10 +19,34 @@ func (s *Self) Say(change func(*Node)) {
 	change(&s.node)
 }
 
-func (s *Self) data() []byte {
+// SayAt has each heartbeat tell how far the copy of a service is, until stop is called.
+func (s *Self) SayAt(service string, at func() (At, bool)) (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return encode(s.node)
+	if s.ats == nil {
+		s.ats = map[string]func() (At, bool){}
+	}
+	s.ats[service] = at
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.ats, service)
+	}
+}
+
+func (s *Self) data() []byte {
+	s.mu.Lock()
+	node, ats := s.node, maps.Clone(s.ats)
+	s.mu.Unlock()
+	for service, at := range ats {
+		if said, ok := at(); ok {
+			if node.Copies == nil {
+				node.Copies = map[string]At{}
+			}
+			node.Copies[service] = said
+		}
+	}
+	return encode(node)
 }
 
 // locks are the locks that may be ours, by service.

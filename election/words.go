@@ -47,6 +47,7 @@ const (
 	StopAsked      Reason = "stop asked"          // the supervisor is to stop, or has the service no more
 	SwitchAsked    Reason = "switchover"          // an operator wants another node to be active
 	PreferredBack  Reason = "preferred node back" // a node that is preferred is fit
+	NotReachable   Reason = "not reachable"       // the primary of a replicated service, for other nodes; which follow
 	ChildOnce      Reason = "child ran once"      // the child, which was to run once, has ended
 	ChildDone      Reason = "child done"          // the child has ended, and is not to run there again for now
 	ChildFailed    Reason = "child failed"        // the child failed too often

@@ -74,6 +74,8 @@ type Node struct {
 	// SessionMs is the timeout that the servers granted its session last.
 	SessionMs int64     `json:"session_timeout_ms,omitempty"`
 	Since     time.Time `json:"since"`
+	// Copies says, by service, how far this node's copies are.
+	Copies map[string]At `json:"copies,omitempty"`
 }
 
 // Lock is the data of the lock: who is active.

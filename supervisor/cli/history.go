@@ -157,6 +157,8 @@ func ended(a control.Activation) string {
 	switch end := a.Reason.Word(); end {
 	case election.Lost:
 		return "lost with its supervisor or host"
+	case election.NotReachable: // and for whom
+		return strings.ReplaceAll(string(a.Reason), "; ", " ")
 	case "":
 		return "no word of its end"
 	default:

@@ -38,6 +38,13 @@ func TestHistoryTellsWhenWhereHowLongAndWhy(t *testing.T) {
 	}
 }
 
+// Who did not reach a primary is told with the reason.
+func TestHistoryTellsWhoDidNotReachAPrimary(t *testing.T) {
+	if got, want := ended(control.Activation{Reason: "not reachable; for 2 of 3: n2, n3"}), "not reachable for 2 of 3: n2, n3"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // What nobody wrote down is shown as far as it is known, and an overlap as what it is.
 func TestHistoryShowsABoundedGapAndAnOverlap(t *testing.T) {
 	ms := func(n int64) *int64 { return &n }

@@ -333,7 +333,7 @@ func statusRows(to screen, v control.Service, now time.Time, flags []string) []r
 		rows = append(rows, row{cells: []string{"", "nobody", "", "", "", ""}})
 	}
 	rows[0].cells[0] = v.Service
-	return append(rows, row{notes: faults(to, v, "", flags)})
+	return append(rows, row{notes: append(copyLines(to, v, now), faults(to, v, "", flags)...)})
 }
 
 var roleColours = map[election.Role]colour{

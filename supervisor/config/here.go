@@ -184,6 +184,9 @@ func (s *survey) service(p path, w written) {
 		s.run(at.key("demote"), r.Demote, w.Program)
 		s.run(at.key("prepare"), r.Prepare, w.Program)
 		s.run(at.key("reclone"), r.Reclone, w.Program)
+		if r.SeenBy != nil {
+			s.run(at.key("seen_by").key("exec"), r.SeenBy.Exec, w.Program)
+		}
 	}
 	hooks := p.key("hooks")
 	for i, hook := range w.Hooks.all() {

@@ -24,10 +24,6 @@ func (d *decoder) unknown(pair pair, t reflect.Type, p path) {
 	}
 	hint := DidYouMean(pair.name, known)
 	isService := t == reflect.TypeFor[written]() || t == reflect.TypeFor[entry]()
-	if t == reflect.TypeFor[Replicated]() && slices.Contains(unbuilt, pair.name) {
-		d.fault(pair.key, at, "is not built yet: leave it out")
-		return
-	}
 	switch {
 	case hint != "":
 	case t == reflect.TypeFor[document]() && means[entry](pair.name):

@@ -18,6 +18,7 @@ type Replicated struct {
 	Attempts      int           `yaml:"attempts" doc:"How many times in a row follow may fail before the copy is stopped and prepared. After as many failures of prepare the copy is recloned."`
 	PositionsFrom int           `yaml:"positions_from" doc:"How many copies must have reported their position before any is promoted. With N copies, of which W hold a write before it is acknowledged, N - W + 1 of them lose none."`
 	MaxLag        Size          `yaml:"max_lag" doc:"How far behind the best copy one may be, by their positions, that is promoted for its priority."`
+	SeenBy        *SeenBy       `yaml:"seen_by,omitempty" doc:"The nodes whose copies follow look at the primary from outside. If enough of them cannot reach it, another copy is promoted."`
 	Interval      time.Duration `yaml:"interval" doc:"How often role and position are asked."`
 	Timeout       time.Duration `yaml:"timeout" doc:"How long each of these commands may take before it is killed and has failed."`
 	StateDir      string        `yaml:"state_dir" doc:"The folder in which this node keeps which primary its copy has followed. It has to outlast a boot."`
@@ -32,9 +33,6 @@ const mostCopies = 1000
 
 // mostAttempts bounds attempts.
 const mostAttempts = 1000
-
-// unbuilt are keys of the plan that do nothing yet.
-var unbuilt = []string{"seen_by"}
 
 // check checks the keys, and refuses what does not go together with copies.
 func (r *Replicated) check(p, service place, w written) {
@@ -72,6 +70,7 @@ func (r *Replicated) check(p, service place, w written) {
 	case r.PositionsFrom < 1 || r.PositionsFrom > mostCopies:
 		from.fault("%d is not a number from 1 to %d", r.PositionsFrom, mostCopies)
 	}
+	r.SeenBy.check(p.key("seen_by"))
 	if r.MaxLag < 0 {
 		p.key("max_lag").fault("must not be negative")
 	}

@@ -27,4 +27,6 @@ type State struct {
 	By      election.Proof  // while it is active: how the former active was known to be dead
 	// Follows tells, for a replicated service, why nobody should read from this node's copy; "": it follows the primary, and has its data.
 	Follows func() string
+	// Copy tells, for a replicated service, how this node's copy is.
+	Copy func() Copy
 }

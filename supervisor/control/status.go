@@ -38,11 +38,14 @@ type Service struct {
 	Failsafe []string `json:"failsafe,omitempty"`
 	// Files groups its nodes by the config files that they run, the largest group first; none: they are the same.
 	Files    [][]string `json:"config_files,omitempty"`
+	Copies   []Copy     `json:"copies,omitempty"` // of a replicated service
 	Faults   []Fault    `json:"faults"`
 	Stray    string     `json:"-"` // the path of a lock that belongs to no session: no supervisor has made it
 	Kept     []Kept     `json:"-"`
 	FromFile bool       `json:"-"` // its active node has it from a config file
 	Held     Heartbeat  `json:"-"` // what the lock and the breadcrumb of its holder show
+
+	Told map[string]election.Copy `json:"-"` // of copies
 }
 
 // Involves reports whether a node has a part in the service.
@@ -110,6 +113,8 @@ type Node struct {
 	Silent   bool       `json:"silent"`             // ZooKeeper keeps its session, but it sends no heartbeats
 	Restart  bool       `json:"-"`                  // a restart is all that its changed config needs
 	Beat     Heartbeat  `json:"-"`
+
+	At map[string]election.At `json:"-"` // how far its copies are, by service
 }
 
 // Status reads the services named, or all.
@@ -148,6 +153,7 @@ func (c *Cluster) Status(ctx context.Context, names ...string) (Status, error) {
 		}
 		err := cmp.Or(c.keep(ctx, v, s.Nodes), c.gone(ctx, v, s.Nodes))
 		v.Files = filesOf(*v, s.Nodes)
+		v.Copies = copiesOf(*v, v.Told, s.Nodes, time.Now())
 		v.FromFile = slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Node == v.Active && n.Config != "" })
 		v.Faults = Faults(*v, time.Now())
 		return err
@@ -168,7 +174,8 @@ func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
 	p := election.Paths{Root: c.root, Service: name}
 	var lock, crumb, orders znode
 	var members []Member
-	err := all(4, func(i int) (err error) {
+	var told map[string]election.Copy
+	err := all(5, func(i int) (err error) {
 		switch i {
 		case 0:
 			lock, err = c.read(ctx, p.Lock())
@@ -176,6 +183,8 @@ func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
 			crumb, err = c.read(ctx, p.Crumb())
 		case 2:
 			orders, err = c.read(ctx, p.Control())
+		case 3:
+			told, err = c.copies(ctx, name)
 		default:
 			members, err = list(ctx, c.znodes, p.Members(), parseMember)
 		}
@@ -185,6 +194,7 @@ func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
 		return Service{}, err
 	}
 	s := describe(name, lock, crumb, members)
+	s.Told = told
 	o := election.ParseControl(orders.data)
 	if o.Paused {
 		s.Paused, s.Order = true, o.Words()
@@ -293,7 +303,7 @@ func parseNode(name string, z znode) Node {
 	var n election.Node
 	_ = json.Unmarshal(z.data, &n)
 	return Node{Node: name, Host: n.Host, Pid: n.Pid, Version: n.Version, Contain: n.Contain, Fault: n.Fault, Config: n.Config, Sum: n.Sum, Warnings: append([]string{}, election.Bounded(n.Warnings)...), Since: when(n.Since), Session: n.SessionMs, Restart: n.NeedsRestart(),
-		Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.SessionMs}}
+		Beat: Heartbeat{z.stat.EphemeralOwner, z.stat.Mtime, n.SessionMs}, At: n.Copies}
 }
 
 // when is nil for a time that is not known.

@@ -55,6 +55,7 @@ type Copy struct {
 	asked   time.Time // when it said last that it has the primary's data
 	state   state
 	unread  error // why the state cannot be read; then nothing is known of the data
+	outside outside
 }
 
 // Shown is what is known of a follower.

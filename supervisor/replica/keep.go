@@ -223,6 +223,7 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 	looking, enough := context.WithCancel(ctx)
 	var looks sync.WaitGroup
 	looks.Go(func() { c.keepLooking(looking, run) })
+	looks.Go(func() { c.keepSeeing(looking, run) })
 	parted := func() {
 		enough()
 		looks.Wait()

@@ -80,13 +80,18 @@ func (l *looking) look(ctx context.Context) bool {
 	if l.active != active { // what was said of another one means nothing any more
 		l.active, l.failed, l.refused, l.pause, l.again = active, 0, "", 0, time.Time{}
 	}
+	alone := active.Node == "" || active.Node == c.cfg.Node
 	if role != Unknown || ready {
-		c.show(func(s *Shown) { s.Role, s.Why = role, cmp.Or(why, l.refused) })
+		c.show(func(s *Shown) {
+			if s.Role = role; role != Follower || !ready || alone || l.refused != "" { // else what it says of its position counts
+				s.Why = cmp.Or(why, l.refused)
+			}
+		})
 	}
 	switch {
 	case role != Follower || !ready:
 		return false
-	case active.Node == "" || active.Node == c.cfg.Node:
+	case alone:
 		return true
 	}
 	return (l.following == active || l.follow(ctx, a, active)) && l.inSync(ctx, a, active)
@@ -141,6 +146,7 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 	if p == nil {
 		return false
 	}
+	c.isAt(active.Token, *p)
 	c.mu.Lock()
 	c.asked = time.Now()
 	kept, current := c.state, c.active == active

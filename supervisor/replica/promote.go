@@ -105,6 +105,7 @@ func (c *Copy) Attend(token int64) func(context.Context) error {
 			case Primary:
 				if p, _ := a.position(ctx); p != nil {
 					c.reached(*p)
+					c.isAt(token, *p)
 				}
 			}
 		}

@@ -29,6 +29,8 @@ type stage struct {
 	mu       sync.Mutex // guards what follows
 	primary  bool
 	hangs    bool // and so do its commands
+	blind    bool // look fails
+	looked   string
 	position string
 	mends    map[string]int // exit codes of prepare, reclone and follow; -1: it hangs; -2: and succeeds when it is killed
 	full     bool           // the disk
@@ -110,6 +112,10 @@ func (s *stage) Start(ctx context.Context, spec child.Spec) (host.Process, error
 		}
 		if s.primary {
 			code = exitPrimary
+		}
+	case "look":
+		if s.looked = value(spec.Env, "UNDERSTUDY_ACTIVE_ADDRESS"); s.blind {
+			code = 1
 		}
 	case "position":
 		_, _ = io.WriteString(spec.Stdout, s.position)

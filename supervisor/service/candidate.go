@@ -36,6 +36,7 @@ func (t *stay) Joined(ctx context.Context) {
 	v.view.agent = v.node.Agent.At(t.s.Session)
 	v.view.announce() // the former candidate may not have announced its state
 	v.inbox.newSession()
+	unsaid := func() {}
 	wg.Go(func() { v.view.announcer.announceNewest(announcing, cand) })
 	wg.Go(func() { v.inbox.intents.watch(watching, cand) })
 	wg.Go(func() { v.inbox.precheck.checkOften(watching) })
@@ -43,11 +44,13 @@ func (t *stay) Joined(ctx context.Context) {
 	wg.Go(func() { v.inbox.watchdog.checkUntilArmable(watching, t.s.Timeout) })
 	if v.copy != nil {
 		wg.Go(func() { t.compareCopies(watching, cand) })
+		unsaid = t.s.Self.SayAt(v.name, v.copy.at)
 	}
 	if owed := v.history.takeOwed(); owed != nil {
 		wg.Go(func() { v.history.correct(watching, cand, *owed) })
 	}
 	t.candidacy.parted = func() {
+		unsaid()
 		enough()
 		quiet()
 		wg.Wait()
@@ -143,6 +146,8 @@ func (t *stay) BackOff(ctx context.Context) role.Event {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
+	lonely, stop := t.watchVacancy()
+	defer stop()
 	settled := make(chan struct{})
 	if v.state.Settle {
 		wg.Go(func() {
@@ -162,9 +167,13 @@ func (t *stay) BackOff(ctx context.Context) role.Event {
 			return over
 		case v.inbox.intents.isErased():
 			return t.failed(election.ErrDeleted)
+		case t.untaken():
+			v.log.Info("no other node takes it over: not waiting any longer")
+			return over
 		}
 		select {
 		case <-v.inbox.news:
+		case <-lonely:
 		case <-settled:
 			v.log.Info("the previous node's program is known to be dead now")
 			return over

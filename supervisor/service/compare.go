@@ -28,12 +28,16 @@ type comparing struct {
 
 	vacancy int64 // the newest, and since when
 	since   time.Time
+
+	beats time.Duration  // between two heartbeats of another node, at most
+	base  replica.At     // where the primary was, and when, since others do not reach it
+	next  copies.Verdict // whose copy would be promoted then
 }
 
 // compareCopies tells the other nodes of this node's copy, has it follow whoever is promoted, and compares the copies while nobody is, until
 // ctx ends.
 func (t *stay) compareCopies(ctx context.Context, cand *election.Candidate) {
-	c := &comparing{v: t.v, all: cand.Copies()}
+	c := &comparing{v: t.v, all: cand.Copies(), beats: t.s.Timeout() / 6}
 	pause := compareSoon
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdPatience)
@@ -82,7 +86,8 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	conf := v.Given()
 	me := v.node.Self.Node
 	stands, token := here.said()
-	about := election.Copy{Address: conf.Replicated.Address, Stands: stands, Priority: conf.Priority, Promoted: token}
+	shown := here.Shown()
+	about := election.Copy{Address: conf.Replicated.Address, Stands: stands, Priority: conf.Priority, Promoted: token, Role: string(shown.Role)}
 	if about.Address == "" {
 		about.Address = v.node.Self.Host
 	}
@@ -95,11 +100,13 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 			active = replica.Active{Node: one.Node, Host: one.Host, Address: one.Address, Era: seen.Era, Token: one.Promoted}
 		}
 		here.Learn(active)
-		shown := here.Shown()
-		about.Era, about.Followed, about.Toward, about.Why = shown.Era, shown.Followed, shown.Toward, cmp.Or(shown.Why, shown.Ill)
+		about.Era, about.Followed, about.Toward, about.Why, about.Sees = shown.Era, shown.Followed, shown.Toward, cmp.Or(shown.Why, shown.Ill), here.sight()
 		c.tell(ctx, about)
 		if seen.Holder != me && active.Node == "" { // it is about to be promoted
 			return c.later(pause)
+		}
+		if seen.Holder == me && token == seen.Token {
+			return c.seenByOthers(ctx, conf, seen)
 		}
 		return lookAgain
 	}
@@ -131,8 +138,8 @@ func (c *comparing) later(pause time.Duration) time.Duration {
 func (c *comparing) tell(ctx context.Context, about election.Copy) {
 	same := about.Position == nil && c.told.Position == nil || about.Position != nil && c.told.Position != nil && *about.Position == *c.told.Position
 	rest, told := about, c.told
-	rest.Position, told.Position = nil, nil
-	if c.once && same && rest == told {
+	rest.Position, told.Position, rest.Sees, told.Sees = nil, nil, nil, nil
+	if c.once && same && rest == told && sameSight(about.Sees, c.told.Sees) {
 		return
 	}
 	err := c.all.Tell(ctx, about)

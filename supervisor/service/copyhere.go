@@ -32,10 +32,13 @@ type copyHere struct {
 	vacant  time.Time
 	warned  time.Time
 
+	saidSeen time.Time // when it was last told that others do not reach the primary
+
 	mu      sync.Mutex // guards the fields below
 	stands  bool       // this node would take the lock
 	token   int64      // of the term in which the copy is the primary; 0: it is not
 	verdict verdictOf
+	outside outside
 }
 
 // verdictOf is which copy may be promoted in a vacancy.
@@ -86,8 +89,12 @@ func (c *copyHere) close() {
 func (c *copyHere) stand(yes bool) {
 	if c != nil {
 		c.mu.Lock()
+		changed := c.stands != yes
 		c.stands = yes
 		c.mu.Unlock()
+		if changed {
+			wait.Poke(c.changed)
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ func (t *stay) Prove(ctx context.Context) role.Event {
 	v := t.v
 	t.unwatch()
 	t.closeRun()
-	v.history.noteEnd(&t.term.entry, v.state.Cause.Why())
+	v.history.noteEnd(&t.term.entry, t.endReason())
 	if !t.returnCopy(ctx) {
 		t.holdCopy(ctx)
 		if e := t.prove(ctx); e.Kind != role.Proved {
@@ -181,7 +181,7 @@ func (t *stay) Record(ctx context.Context) role.Event {
 		v.runHook(ctx, "on_give_up", v.conf.Hooks.OnGiveUp, string(v.state.Cause.Why()))
 	}
 	over := v.pace.wait(endless)
-	v.history.recordEnd(ctx, t.candidacy.cand, &t.term.entry, v.conf.Moves, v.state.Cause.Why())
+	v.history.recordEnd(ctx, t.candidacy.cand, &t.term.entry, v.conf.Moves, t.endReason())
 	over()
 	t.runStandbyHook(ctx)
 	return role.Event{Kind: role.Recorded}

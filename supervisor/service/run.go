@@ -166,6 +166,9 @@ func (t *stay) attend(ctx context.Context) (well time.Duration) {
 			v.view.logPause()
 			t.obey(watching, ready == nil)
 			preferred = t.rival(preferred)
+			if ready == nil {
+				t.leaveUnreachable(time.Since(since))
+			}
 		case <-preferred:
 			run.End(errPreferred)
 		case <-t.run.reloaded:
@@ -239,9 +242,14 @@ func (t *stay) rival(armed <-chan time.Time) <-chan time.Time {
 // ended logs how the run ended, and returns the event.
 func (t *stay) ended() role.Event {
 	v, why := t.v, t.run.why
+	var seen unreachable
 	switch {
 	case errors.Is(why, child.ErrLeaseEnded), errors.Is(why, child.ErrGuardiansLost):
 		return role.Event{Kind: role.LeaseOver}
+	case errors.As(why, &seen):
+		v.mem.story.failure = why.Error()
+		t.giveUp(why.Error())
+		return role.Event{Kind: role.NotReachable}
 	case errors.Is(why, unit.ErrChanged), errors.Is(why, errPreferred), errors.Is(why, errSwitch), errors.Is(why, errRestart):
 		v.log.Info("stopping the service", "why", why)
 	default:

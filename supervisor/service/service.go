@@ -88,7 +88,7 @@ func New(node *Node, conf Conf) *Service {
 	v.trees.cut = func(ctx context.Context, tree host.Tree) { v.breadcrumb.cut(ctx, nil, tree) }
 	v.view = newView(v)
 	if v.copy = newCopyHere(node, conf, v); v.copy != nil {
-		v.view.follows = v.copy.Follows
+		v.view.follows, v.view.copy = v.copy.Follows, v.copy.local
 	}
 	return v
 }

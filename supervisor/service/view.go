@@ -9,6 +9,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/config"
+	"understudy/supervisor/control"
 	"understudy/supervisor/service/role"
 )
 
@@ -22,6 +23,7 @@ type view struct {
 	undead   *undead
 	owed     func() string // what is not undone, in words; "": nothing
 	follows  func() string // nil: the service is not replicated
+	copy     func() control.Copy
 	intents  *intents
 
 	taken      taken
@@ -125,7 +127,7 @@ func (w *view) show() {
 	m := w.member()
 	s := State{
 		Service: w.service, Role: m.Role, Reason: w.taken.why, Since: w.taken.since, Ready: w.ready, Health: m.Health, Why: m.Why,
-		Token: w.mem.story.token, Follows: w.follows,
+		Token: w.mem.story.token, Follows: w.follows, Copy: w.copy,
 	}
 	if w.taken.role == election.RoleActive {
 		s.By = election.Proof(w.mem.story.fenced)

@@ -26,6 +26,7 @@ type wellness struct {
 	mu     sync.Mutex // guards the fields below, which a run writes
 	health string     // the fault by the newest health check; "": it passed
 	astray string     // which programs have left their cgroups
+	unseen string     // for whom the primary of a replicated service is not reachable
 }
 
 // are notes the programs' condition.
@@ -39,13 +40,16 @@ func (w *wellness) proved() {
 }
 
 // forgetRun drops the notes of a former run.
-func (w *wellness) forgetRun() { w.change(func() { w.health, w.astray = "", "" }) }
+func (w *wellness) forgetRun() { w.change(func() { w.health, w.astray, w.unseen = "", "", "" }) }
 
 // checked notes the newest health check's result.
 func (w *wellness) checked(said string) { w.change(func() { w.health = said }) }
 
 // strayed notes which programs have left their cgroups.
 func (w *wellness) strayed(said string) { w.change(func() { w.astray = said }) }
+
+// seen notes whether others reach the primary. That it is not reachable is no fault of the programs: where nobody else is fit they go on.
+func (w *wellness) seen(said string) { w.change(func() { w.unseen = said }) }
 
 func (w *wellness) change(do func()) {
 	w.mu.Lock()
@@ -54,15 +58,15 @@ func (w *wellness) change(do func()) {
 	w.news.wake()
 }
 
-func (w *wellness) read() (health, astray string) {
+func (w *wellness) read() (health, astray, unseen string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.health, w.astray
+	return w.health, w.astray, w.unseen
 }
 
 // of describes an active service's programs.
 func (w *wellness) of(c election.Control) (election.Health, string) {
-	health, astray := w.read()
+	health, astray, unseen := w.read()
 	switch {
 	case w.condition == backing, w.condition == unproved:
 		return election.HealthFailing, w.ill
@@ -75,8 +79,10 @@ func (w *wellness) of(c election.Control) (election.Health, string) {
 	if c.Paused {
 		all = append(all, c.Words())
 	}
-	if astray != "" {
-		all = append(all, astray)
+	for _, more := range []string{astray, unseen} {
+		if more != "" {
+			all = append(all, more)
+		}
 	}
 	if w.condition == rising {
 		return election.HealthStarting, strings.Join(all, "; ")

@@ -198,6 +198,19 @@ func (b *Board) following(service string) (known bool, why string) {
 	return known, s.Follows()
 }
 
+// copies tell how this node's copies of replicated services are.
+func (b *Board) copies() map[string]func() control.Copy {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := map[string]func() control.Copy{}
+	for name, s := range b.services {
+		if s.Copy != nil {
+			all[name] = s.Copy
+		}
+	}
+	return all
+}
+
 // idle says why a service does not do its work here; "" when it does.
 func idle(s control.State, lease time.Duration) string {
 	switch {

@@ -13,6 +13,7 @@ import (
 
 	"understudy/election"
 	"understudy/packaging/need"
+	"understudy/supervisor/control"
 )
 
 func TestAlertsAreSoundAndFireWhenTheyShould(t *testing.T) {
@@ -87,6 +88,10 @@ func (b *bed) everyMetric() string {
 	b.board.Fenced("db", "grace", time.Second)
 	b.board.Restarted("db")
 	b.board.Watchdog("/dev/watchdog", "required", func() bool { return true })
+	now, position := time.Now(), uint64(1)
+	b.board.State(control.State{Service: "copied", Role: "standby", Copy: func() control.Copy {
+		return control.Copy{Is: control.CopyFollower, Position: &position, Asked: &now, Sees: &election.Sight{}}
+	}})
 	time.Sleep(5 * time.Second)
 	return b.metrics()
 }

@@ -74,7 +74,7 @@ func newMetrics() *metrics {
 // ends are how activations end, as far as that can be said beforehand.
 var ends = []election.Reason{
 	election.SwitchAsked, election.StopAsked, election.PreferredBack, election.ChildOnce, election.SupervisorLost, election.LeaseEnding,
-	election.SessionExpired, election.LockLost, election.ChildFailed, election.ChildDone, election.HookFailed, election.UndoFailed, fencedBy("grace"),
+	election.SessionExpired, election.LockLost, election.NotReachable, election.ChildFailed, election.ChildDone, election.HookFailed, election.UndoFailed, fencedBy("grace"),
 	fencedBy("confirmed"), fencedBy("exec"), election.ReasonUnknown,
 }
 
@@ -146,6 +146,11 @@ var (
 	healthDesc  = desc("healthy", "1 while the service is active on this node, ready and not failing; else 0.", "service")
 	tokenDesc   = desc("token", "The token of the newest activation on this node; 0 before the first.", "service")
 	sinceDesc   = desc("role_since_seconds", "When the service took its role on this node, in seconds since 1970.", "service")
+	copyDesc    = desc("copy_role", "1 for what this node's copy of a replicated service is, 0 for what else it could be.", "service", "role")
+	dataDesc    = desc("copy_promotion", "The token of the newest promotion whose data this node's copy has; 0: of none.", "service")
+	farDesc     = desc("copy_position", "The newest position of this node's copy.", "service")
+	askedDesc   = desc("copy_position_age_seconds", "How long ago this node's copy told that position.", "service")
+	seesDesc    = desc("copy_reaches_primary", "1 while this node reaches the primary from outside, 0 while it does not; missing where it cannot tell.", "service")
 	leaseDesc   = desc("lease_remaining_seconds", "How long the lease lasts if no further heartbeat is acknowledged; 0 without one.")
 	sessionDesc = desc("session", "1 while there is a session with ZooKeeper and its lease lasts.")
 	heldDesc    = desc("failsafe", "1 while ZooKeeper is gone and the lease goes by the promises of all other members.")
@@ -155,17 +160,20 @@ var (
 )
 
 func (g gauges) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{roleDesc, healthDesc, tokenDesc, sinceDesc, leaseDesc, sessionDesc, heldDesc, faultDesc, dogDesc, buildDesc} {
+	for _, d := range []*prometheus.Desc{roleDesc, healthDesc, tokenDesc, sinceDesc, copyDesc, dataDesc, farDesc, askedDesc, seesDesc, leaseDesc, sessionDesc, heldDesc, faultDesc, dogDesc, buildDesc} {
 		c <- d
 	}
 }
 
 func (g gauges) Collect(c chan<- prometheus.Metric) {
-	g.board.mu.Lock()
-	defer g.board.mu.Unlock()
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
+	for name, copied := range g.board.copies() {
+		collectCopy(gauge, name, copied())
+	}
+	g.board.mu.Lock()
+	defer g.board.mu.Unlock()
 	left := g.board.leftLocked()
 	for name, s := range g.board.services {
 		for _, role := range election.Roles() {
@@ -185,6 +193,20 @@ func (g gauges) Collect(c chan<- prometheus.Metric) {
 		gauge(dogDesc, one(w.armed()), w.device, w.mode)
 	}
 	gauge(buildDesc, 1, g.version, runtime.Version(), g.node)
+}
+
+func collectCopy(gauge func(d *prometheus.Desc, value float64, labels ...string), service string, v control.Copy) {
+	for _, is := range []string{control.CopyPrimary, control.CopyFollower, control.CopyUnknown} {
+		gauge(copyDesc, one(v.Is == is), service, is)
+	}
+	gauge(dataDesc, float64(v.Promotion), service)
+	if v.Position != nil {
+		gauge(farDesc, float64(*v.Position), service)
+		gauge(askedDesc, time.Since(*v.Asked).Seconds(), service)
+	}
+	if v.Sees != nil {
+		gauge(seesDesc, one(v.Sees.Well), service)
+	}
 }
 
 func one(yes bool) float64 {

@@ -35,6 +35,7 @@ const (
 	Changed // the config or an operator requires a new start
 	SwitchAsked
 	PreferredBack
+	NotReachable // other nodes do not reach the primary of a replicated service
 	LockLost
 	LeaseEnding // ZooKeeper acknowledges nothing
 	LeaseOver   // the guardians have killed the programs
@@ -59,7 +60,7 @@ const (
 var kindNames = [Kinds]string{
 	"Opened", "StayOver", "Proved", "Unproved", "Settled", "Unsettled", "Joined", "JoinFailed", "Waited", "Prepared", "Trouble", "Reordered",
 	"HeldBack", "Allowed", "LockFree", "LeftToElse", "Won", "Taken", "Resumed", "CannotResume", "FormerDead", "FormerAlive", "PauseAsked",
-	"Armed", "Unarmed", "NoCopy", "Ended", "Changed", "SwitchAsked", "PreferredBack", "LockLost", "LeaseEnding", "LeaseOver", "Expired", "StopAsked",
+	"Armed", "Unarmed", "NoCopy", "Ended", "Changed", "SwitchAsked", "PreferredBack", "NotReachable", "LockLost", "LeaseEnding", "LeaseOver", "Expired", "StopAsked",
 	"HandAsked", "HandedOver", "NotHandedOver", "Stopped", "Again", "Yielded", "Done", "Failed", "HookFailed", "RanOnce", "Released", "NotReleased", "Recorded",
 }
 

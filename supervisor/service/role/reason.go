@@ -26,7 +26,7 @@ var kindReasons = map[Kind]election.Reason{
 	StayOver: SessionOver, LockFree: LockWasFree, Taken: LockTaken, Won: LockWon, Armed: NobodyElse, FormerAlive: MayBeAlive,
 	LockLost: election.LockLost, LeaseEnding: election.LeaseEnding, LeaseOver: election.LeaseEnding, StopAsked: election.StopAsked,
 	HandAsked: election.StopAsked, NotHandedOver: election.StopAsked, Done: election.ChildDone, Failed: election.ChildFailed,
-	RanOnce: election.ChildOnce, Released: LockGivenBack, PauseAsked: ServicePaused, PreferredBack: election.PreferredBack,
+	RanOnce: election.ChildOnce, Released: LockGivenBack, PauseAsked: ServicePaused, PreferredBack: election.PreferredBack, NotReachable: election.NotReachable,
 	HookFailed: election.HookFailed, Unsettled: election.UndoFailed, Unarmed: WatchdogFailed, NoCopy: CopyUnfit, Yielded: election.ChildFailed, SwitchAsked: election.SwitchAsked, HandedOver: TermHandedOver,
 	Expired: election.SessionExpired, Trouble: ClaimFailed, HeldBack: ServicePaused, Allowed: ServiceResumed,
 }

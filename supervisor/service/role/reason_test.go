@@ -46,6 +46,7 @@ func TestReasonsOfRoleChangesAreTheWordsOfEver(t *testing.T) {
 		{State{Place: Running}, Event{Kind: StopAsked}, "stopping, stop asked"},
 		{State{Place: Running}, Event{Kind: SwitchAsked}, "stopping, switchover"},
 		{State{Place: Running}, Event{Kind: PreferredBack}, "stopping, preferred node back"},
+		{State{Place: Running}, Event{Kind: NotReachable}, "stopping, not reachable"},
 		{State{Place: HandingOver}, Event{Kind: HandedOver}, "offline, handed over"},
 		{State{Place: HandingOver}, Event{Kind: NotHandedOver}, "stopping, stop asked"},
 		{State{Place: Judging}, Event{Kind: Done}, "stopping, child done"},

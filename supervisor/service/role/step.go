@@ -299,6 +299,8 @@ func stepHolding(s State, e Event) (State, bool) {
 			return s.to(Stopping), true
 		case SwitchAsked, PreferredBack:
 			return s.end(e.Kind, Home, true), true
+		case NotReachable:
+			return s.end(e.Kind, GiveUp, true), true
 		case HandAsked:
 			return s.to(HandingOver), true
 		}

@@ -65,6 +65,8 @@ func (c *crowd) service(i int, now time.Time) control.Service {
 			m := &v.Members[n]
 			m.Role, m.Health, m.Why, m.Since = election.RoleFailed, election.HealthFailed, "no such file: /usr/bin/cached", c.before(2*time.Minute)
 		}
+	case i == 121:
+		v.Copies = []control.Copy{{Node: node(0), Is: control.CopyPrimary, Words: "primary, position 7001"}, {Node: node(1), Is: control.CopyFollower, Why: "no position", Words: "follower (no position)"}}
 	case i == 120:
 		first.Restarts, first.Exit, first.Exited = 2, "exit code 3", c.before(5*time.Hour)
 	}

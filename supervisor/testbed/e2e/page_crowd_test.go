@@ -134,6 +134,12 @@ func TestAServicesCard(t *testing.T) {
 	if text := page.text("[data-service=orders-066] .body table"); strings.Count(text, "exit code 1") > 0 { // it is said above
 		t.Errorf("twice: %s", text)
 	}
+	page.click("[data-service=mail-121] .name")
+	page.until("[data-service=mail-121] .copies", "node-2: primary, position 7001", "node-3: follower (no position)")
+	if n := page.count(".copies .bad"); n != 1 {
+		t.Errorf("%d copies are shown as bad", n)
+	}
+	page.click("[data-service=mail-121] .name")
 	page.shot("card-light-1280")
 	page.dark(true)
 	page.resize(360, 800, true)

@@ -97,14 +97,14 @@ func redisState(addr, from string) (primary, follows bool, err error) {
 	return said["role"] == "master", said["role"] == "slave" && said["master_link_status"] == "up" && said["master_host"] == from, err
 }
 
-func redisTrio(t *testing.T) *trio {
+func redisTrio(t *testing.T, swaps ...string) *trio {
 	r := newTrio(t, "redis", "redis", copies{":6379", "redis-server", redisState}, "redis-server", "redis-cli")
 	for _, h := range r.hosts {
 		dir := r.dirs[h.Name]
 		conf := filepath.Join(filepath.Dir(dir), "redis.conf")
 		lines := []string{"include /etc/redis/redis.conf", "bind 0.0.0.0", "protected-mode no", "dir " + dir, "logfile " + dir + "/log", "pidfile " + dir + "/pid", ""}
 		must(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")), 0o644))
-		r.copy(t, h, "redis-replicated.yaml", "/etc/redis/redis.conf", conf, "/var/lib/redis", dir)
+		r.copy(t, h, "redis-replicated.yaml", append(slices.Clone(swaps), "/etc/redis/redis.conf", conf, "/var/lib/redis", dir)...)
 	}
 	return r
 }

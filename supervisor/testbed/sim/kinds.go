@@ -65,6 +65,8 @@ const (
 
 	ForgetSessions Kind = "server gives another session at a reconnect" // see Plan.forgets
 
+	HidePrimary Kind = "primary not reachable for other nodes" // see Plan.hides
+
 	RegrantSessions Kind = "server restarted that grants other timeouts" // see Plan.grants
 )
 
@@ -86,7 +88,7 @@ func Kinds() (kinds []Kind) {
 			kinds = append(kinds, k)
 		}
 	}
-	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill)
+	return append(kinds, EndSession, UpgradeSupervisor, KeepSession, FreezeAll, SpoilWatchdog, RegrantSessions, HangService, ForgetSessions, RewindData, BadUndo, StandStill, HidePrimary)
 }
 
 // waits tells whether such a fault waits for its moment, which may not come, and counts only then.

@@ -10,6 +10,7 @@ import (
 
 	"understudy/election"
 	"understudy/fencing"
+	"understudy/supervisor/config"
 )
 
 // Plan is one run: the world's shape, and a schedule of faults. All of it follows from the seed.
@@ -54,6 +55,7 @@ type Plan struct {
 	NeedsProof  bool          // and no delay is a proof that it is
 	Survives    bool          // and a boot of its host does not undo it
 	Replicated  bool          // services run everywhere, and one copy is promoted
+	Seen        config.Quorum // so many followers have to see that they do not reach it; "": they do not look
 	Episodes    []Episode
 	Tell        func(line string) // is told each event, unless nil
 }
@@ -145,6 +147,7 @@ func NewPlan(seed uint64) *Plan {
 	p.standstills()
 	p.drills()
 	p.replicate()
+	p.hides()
 	return p
 }
 
@@ -279,7 +282,7 @@ func (p *Plan) String() string {
 	fmt.Fprintf(&b, "seed %d: %d nodes on %d hosts, %d services, %d servers, session timeout %v, tick %v (limit %d), latency <= %v, clock drift <= %g, "+
 		"order %s, grace %v, stop timeout %v, clones %v, stonith %v, agents %v, failsafe %v, watchdog %d, strangers %v, calm %v, priorities %v (failback %v), never stands: %d, %d programs, helpers %v%s\n", p.Seed, p.Nodes, p.Hosts, p.Services, p.Servers, p.Timeout,
 		p.Tick, p.SyncLimit, p.Latency, p.Drift, p.Order, p.Grace, p.StopTimeout, p.Clones, p.Stonith, p.Agents, p.Failsafe, p.Watchdog, p.Strangers, p.Calm, p.Priority, p.Failback, p.Ineligible+1,
-		p.Programs, p.Helpers, p.grantWords()+p.undoWords()+map[bool]string{true: ", replicated"}[p.Replicated])
+		p.Programs, p.Helpers, p.grantWords()+p.undoWords()+map[bool]string{true: ", replicated"}[p.Replicated]+map[bool]string{true: ", seen by " + string(p.Seen)}[p.Seen != ""])
 	for n, e := range p.Episodes {
 		if len(e.Faults) == 0 {
 			continue

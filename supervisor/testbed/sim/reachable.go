@@ -31,6 +31,7 @@ var reachable = []Pair{
 	{"active", "undo failed", "stopping"},
 	{"active", "preferred node back", "stopping"},
 	{"active", "switchover", "stopping"},
+	{"active", "not reachable", "stopping"},
 	{"active", "lock lost", "stopping"},
 	{"active", "lease ending", "stopping"},
 	{"active", "session expired", "stopping"},

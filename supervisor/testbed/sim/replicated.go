@@ -51,7 +51,7 @@ func (p *Plan) replicated() *config.Replicated {
 	}
 	r := &config.Replicated{
 		Role: []string{roleCommand}, Position: []string{positionCommand}, Promote: []string{promoteCommand}, Follow: []string{followCommand},
-		PositionsFrom: max(1, p.Nodes-1), Interval: 2 * p.Timeout, Timeout: p.Timeout / 4, StateDir: "/state",
+		PositionsFrom: max(1, p.Nodes-1), Interval: 2 * p.Timeout, Timeout: p.Timeout / 4, StateDir: "/state", SeenBy: p.seenBy(),
 		Attempts: 2,
 	}
 	if p.prepares() {
@@ -96,13 +96,13 @@ type copiesView struct {
 	given  map[string]int  // by service: how often an operator has given data up
 	asks   map[string]bool // by service: nobody is promoted until an operator says which data may be lost
 	odd    map[string]int  // by service: what operators and losses had done when somebody was promoted last
+	hiding hiding
 }
 
 func newCopiesView(w *world) copiesView {
 	return copiesView{
 		world: w, rng: w.stream("copies"), data: map[effectKey]*revision{}, acked: map[string]*revision{}, notes: map[effectKey][]byte{}, odd: map[string]int{},
-		bodies: map[effectKey]*body{},
-		asks:   map[string]bool{}, given: map[string]int{},
+		bodies: map[effectKey]*body{}, asks: map[string]bool{}, given: map[string]int{}, hiding: newHiding(),
 	}
 }
 
@@ -131,7 +131,7 @@ func (cv *copiesView) write(primary *proc) {
 	cv.data[key] = now
 	for _, n := range cv.nodes {
 		f := cv.on(service, n.name)
-		if f != nil && !f.copy.primary && f.copy.follows == primary.tree.node && !time.Now().Before(f.copy.synced) {
+		if f != nil && !f.copy.primary && f.copy.follows == primary.tree.node && !time.Now().Before(f.copy.synced) && !cv.hiding.cut[service] {
 			cv.data[effectKey{n.name, service}] = now
 			cv.acked[service] = now
 		}
@@ -181,16 +181,25 @@ func (cv *copiesView) answer(t *tree, spec child.Spec, code int) (string, int) {
 		return "", 8
 	case (command == roleCommand || command == promoteCommand || command == followCommand) && p != nil:
 		return "", 0
+	case command == seenCommand && cv.reaches(t.service, t.node, variable(spec, "UNDERSTUDY_ACTIVE_NODE")):
+		return "", 0
 	case command == positionCommand && p != nil:
-		if active != "" && active != t.node && (p.copy.follows != active || time.Now().Before(p.copy.synced)) {
+		if active != "" && active != t.node && (p.copy.follows != active || time.Now().Before(p.copy.synced) || cv.hiding.cut[t.service]) {
 			return "", 0
 		}
+		key := effectKey{t.node, t.service}
+		if theirs := cv.data[effectKey{active, t.service}]; cv.plan.Seen != "" && active != "" && active != t.node && !theirs.has(cv.data[key]) { // the others are what they were
+			if from := cv.on(t.service, active); from == nil || !from.copy.primary {
+				return "", 0
+			}
+			cv.data[key] = theirs // it went another way, and is given theirs
+		}
 		depth := uint64(0)
-		if r := cv.data[effectKey{t.node, t.service}]; r != nil {
+		if r := cv.data[key]; r != nil {
 			depth = r.depth
 		}
 		return fmt.Sprintln(depth), 0
-	case command == roleCommand, command == positionCommand, command == promoteCommand, command == followCommand, command == demoteCommand:
+	case command == roleCommand, command == positionCommand, command == promoteCommand, command == followCommand, command == demoteCommand, command == seenCommand:
 		return "", 1
 	}
 	return "", code

@@ -160,6 +160,10 @@ func (co *course) episode(e Episode, r *Result) {
 		co.drills.hold()
 		co.progress(r)
 	}
+	if co.plan.Seen != "" && e.Rest >= co.patience() && !co.broken() {
+		co.drills.hides()
+		co.progress(r)
+	}
 }
 
 // idle lets time pass until nobody has anything to do at its end. It is where memory is collected: that changes no order then.

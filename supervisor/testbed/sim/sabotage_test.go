@@ -394,4 +394,12 @@ var sabotages = []sabotage{
 		{"supervisor/replica/prepare.go", "	return c.state.Diverges && len(c.conf", "	return false && len(c.conf"},
 		copies, preparations,
 	}},
+	{"leave a primary that other nodes do not reach where it is", []change{
+		{"supervisor/service/seen.go", "		t.run.programs.End(unreachable{now})\n", "		_ = unreachable{now}\n"},
+		copies, hides,
+	}},
+	{"stop a primary that other nodes do not reach, though no copy is fit", []change{
+		{"supervisor/service/seen.go", "	case now.to == \"\":\n		return now.unfit\n", "	case now.who == \"\":\n		return now.unfit\n"},
+		copies, hides,
+	}},
 }

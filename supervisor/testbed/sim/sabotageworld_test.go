@@ -90,3 +90,6 @@ var copies = change{"supervisor/testbed/sim/replicated.go", "	replicatedIn   = 7
 
 // preparations have each copy prepared that starts beside a primary whose data it may not have.
 var preparations = change{"supervisor/testbed/sim/preparing.go", "p.Replicated && p.Seed/replicatedIn%2 == 0", "p.Replicated"}
+
+// hides has followers of replicated services look at the primary, and at times not reach it.
+var hides = change{"supervisor/testbed/sim/hidden.go", "	hiddenIn   = 3\n	hiddenFrom = 2\n", "	hiddenIn   = 1\n	hiddenFrom = 0\n"}

@@ -23,6 +23,8 @@ function body(r, s) {
   const files = (s.config_files || []).map(group => group.join(' ')).join(' / ');
   put(r.facts, [s.active ? `supervisor: pid ${s.pid} on host ${s.host || s.active}` : '', s.token ? `token ${s.token}` : '', files && 'its nodes run different config files: ' + files,
     s.failsafe ? 'without ZooKeeper it keeps running while these nodes agree: ' + s.failsafe.join(', ') : ''].filter(Boolean).join(' · '));
+  fill(r.copies, s.copies || [], () => make('li'), (item, c) => put(item, `${c.node}: ${c.words}`, c.why || c.toward || c.sees_primary && !c.sees_primary.well ? 'bad' : 'soft'));
+  r.copies.hidden = !s.copies;
   r.orders.hidden = !(state.writable && state.token);
   r.pause.hidden = s.paused; r.resume.hidden = !s.paused;
   const targets = s.members.filter(m => m.node !== s.active).map(m => [m.node, m.node + (m.drained ? ' (drained)' : m.role !== role.standby ? ` (${m.role})` : m.health !== health.ok ? ` (${m.health})` : '')]);
@@ -36,7 +38,7 @@ function body(r, s) {
 }
 
 function card(r) {
-  Object.assign(r, { body: make('div', undefined, 'body'), table: make('table'), faults: make('ul', undefined, 'faults'), facts: make('p', '', 'facts soft'), pic: document.createElementNS('http://www.w3.org/2000/svg', 'svg'),
+  Object.assign(r, { body: make('div', undefined, 'body'), table: make('table'), faults: make('ul', undefined, 'faults'), copies: make('ul', undefined, 'copies'), facts: make('p', '', 'facts soft'), pic: document.createElementNS('http://www.w3.org/2000/svg', 'svg'),
     more: make('details'), sum: make('summary', '', 'soft'), list: make('ol'), orders: make('div', undefined, 'orders'), to: make('select', undefined, 'target'), said: make('p', '', 'said') });
   const button = what => { const b = make('button', words[what], what); b.onclick = () => order(r, what); return r[what] = b; };
   const over = make('span', undefined, 'to');
@@ -46,7 +48,7 @@ function card(r) {
   r.orders.append(over, button('pause'), button('resume'), button('restart'), button('reload'), r.said);
   r.pic.setAttribute('role', 'img');
   r.more.append(r.sum, r.list);
-  r.body.append(r.faults, r.table, r.facts, r.orders, r.pic, r.more);
+  r.body.append(r.faults, r.table, r.copies, r.facts, r.orders, r.pic, r.more);
   r.box.append(r.body);
 }
 

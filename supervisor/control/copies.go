@@ -1,0 +1,138 @@
+package control
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"understudy/election"
+)
+
+// Copy is a node's copy of a replicated service.
+type Copy struct {
+	Node  string `json:"node"`
+	Is    string `json:"is"`            // primary, follower, or unknown
+	Why   string `json:"why,omitempty"` // that is not known, or it has no position
+	Words string `json:"words"`         // all of it, for people
+	// Promotion is the token of the newest promotion whose data it has; 0: of none. Toward is the one that it follows, if it does not have
+	// that one's data yet.
+	Promotion int64           `json:"promotion"`
+	Toward    int64           `json:"toward,omitempty"`
+	Position  *uint64         `json:"position"`               // the newest that it has told
+	Asked     *time.Time      `json:"position_at,omitempty"`  // when it was asked
+	Behind    *uint64         `json:"behind,omitempty"`       // the primary's newest position; nil: not known
+	Sees      *election.Sight `json:"sees_primary,omitempty"` // nil: it does not say
+}
+
+// What a copy is.
+const (
+	CopyPrimary  = "primary"
+	CopyFollower = "follower"
+	CopyUnknown  = "unknown"
+)
+
+// oldPosition is after how long the age of a position is worth a word.
+const oldPosition = 10 * time.Second
+
+// copiesOf describes the copies of a service by what their nodes have told of them, and by the heartbeats, the primary first.
+func copiesOf(v Service, told map[string]election.Copy, nodes []Node, now time.Time) (all []Copy) {
+	if len(told) == 0 {
+		return nil
+	}
+	at := map[string]election.At{}
+	for _, n := range nodes {
+		if said, ok := n.At[v.Service]; ok {
+			at[n.Node] = said
+		}
+	}
+	names := names(v.Members)
+	for node := range told {
+		if !slices.Contains(names, node) {
+			names = append(names, node)
+		}
+	}
+	primary, known := at[v.Active]
+	known = known && primary.Token == v.Token && v.Active != ""
+	for _, node := range names {
+		one, ok := told[node]
+		c := Copy{Node: node, Is: one.Role, Why: one.Why, Promotion: one.Followed, Toward: one.Toward}
+		switch {
+		case !ok:
+			c.Is, c.Why = CopyUnknown, "it has told nothing"
+		case one.Promoted != 0 && one.Promoted == v.Token && node == v.Active:
+			c.Is, c.Why, c.Promotion, c.Toward = CopyPrimary, "", v.Token, 0
+		case c.Is == "" && c.Why == "": // of an older version
+			c.Is = CopyFollower
+		case c.Is == "":
+			c.Is = CopyUnknown
+		}
+		if said, ok := at[node]; ok && said.Token == c.Promotion {
+			c.Position, c.Asked = &said.Position, when(said.Time)
+			if known && c.Is != CopyPrimary && said.Token == v.Token {
+				behind := primary.Position - min(primary.Position, said.Position)
+				c.Behind = &behind
+			}
+		}
+		if one.Sees != nil && one.Sees.Token == v.Token && c.Is != CopyPrimary {
+			c.Sees = one.Sees
+		}
+		c.Words = c.words(v, now)
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b Copy) int {
+		return cmp.Or(-cmp.Compare(first(a), first(b)), strings.Compare(a.Node, b.Node))
+	})
+	return all
+}
+
+func first(c Copy) int {
+	if c.Is == CopyPrimary {
+		return 1
+	}
+	return 0
+}
+
+// words are all that is known, but for what goes without saying.
+func (c Copy) words(v Service, now time.Time) string {
+	parts := []string{c.Is}
+	if c.Why != "" {
+		parts[0] += " (" + c.Why + ")"
+	}
+	switch {
+	case c.Toward != 0:
+		parts = append(parts, fmt.Sprintf("does not have the data of promotion %d yet", c.Toward))
+	case c.Promotion == 0 && c.Is != CopyUnknown:
+		parts = append(parts, "has followed no promotion")
+	case c.Promotion != v.Token && c.Promotion != 0:
+		parts = append(parts, fmt.Sprintf("data of promotion %d", c.Promotion))
+	}
+	if c.Position != nil {
+		text := fmt.Sprintf("position %d", *c.Position)
+		if c.Asked != nil && now.Sub(*c.Asked) > oldPosition {
+			text += fmt.Sprintf(" %v ago", now.Sub(*c.Asked).Round(time.Second))
+		}
+		if parts = append(parts, text); c.Behind != nil {
+			parts = append(parts, fmt.Sprintf("%d behind", *c.Behind))
+		}
+	}
+	switch {
+	case c.Sees == nil:
+	case c.Sees.Well:
+		parts = append(parts, "reaches the primary")
+	default:
+		parts = append(parts, "does not reach the primary ("+c.Sees.Why+")")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// PositionAge is how old the primary's newest position is; false: there is none.
+func (v Service) PositionAge(now time.Time) (time.Duration, bool) {
+	for _, c := range v.Copies {
+		if c.Is == CopyPrimary && c.Asked != nil {
+			return max(now.Sub(*c.Asked), 0), true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,94 @@
+package control
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"understudy/election"
+)
+
+// Status has what each copy is, whose data it has, how far it is behind the primary, and what its node sees of that.
+func TestStatusShowsTheCopiesOfAReplicatedService(t *testing.T) {
+	b := newBed(t)
+	for _, node := range []string{"a", "b", "c", "d", "e"} {
+		s := b.session()
+		if node == "a" {
+			s.activate("db", node)
+		} else {
+			s.member("db", node, "standby", "")
+		}
+	}
+	s := b.session()
+	lock, err := b.c.read(t.Context(), paths("db").Lock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, asked := lock.stat.Czxid, time.Now().UTC()
+	tell := func(node string, about election.Copy, at *election.At) {
+		s.put(paths("db").Copies()+"/"+node, about, zk.FlagEphemeral)
+		n := election.Node{Node: node}
+		if at != nil {
+			n.Copies = map[string]election.At{"db": *at, "other": {Token: token, Position: 7}}
+		}
+		s.put(election.NodesDir(root)+"/"+node, n, zk.FlagEphemeral)
+	}
+	tell("a", election.Copy{Role: "follower", Promoted: token}, &election.At{Token: token, Position: 100, Time: asked})
+	tell("b", election.Copy{Role: "follower", Followed: token, Sees: &election.Sight{Token: token, Well: true}}, &election.At{Token: token, Position: 90, Time: asked})
+	tell("c", election.Copy{Role: "follower", Followed: 3, Toward: token, Why: "it has no position", Sees: &election.Sight{Token: token, Why: "no answer"}},
+		&election.At{Token: 3, Position: 80, Time: asked.Add(-time.Minute)})
+	tell("d", election.Copy{Role: "unknown", Followed: token, Why: "role: exit code 1", Sees: &election.Sight{Token: 2}}, &election.At{Token: token, Position: 120, Time: asked})
+	v := b.status("db").Services[0]
+	var got []string
+	for _, c := range v.Copies {
+		got = append(got, c.Node+": "+c.Words)
+	}
+	want := strings.ReplaceAll(`a: primary, position 100
+b: follower, position 90, 10 behind, reaches the primary
+c: follower (it has no position), does not have the data of promotion TOKEN yet, position 80 1m0s ago, does not reach the primary (no answer)
+d: unknown (role: exit code 1), position 120, 0 behind
+e: unknown (it has told nothing)`, "TOKEN", jsonOf(token))
+	if strings.Join(got, "\n") != want {
+		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+	if age, ok := v.PositionAge(asked.Add(3 * time.Second)); !ok || age.Round(time.Second) != 3*time.Second {
+		t.Errorf("its position is %v old, %v", age, ok)
+	}
+	wantJSON := `{"node":"b","is":"follower","words":"follower, position 90, 10 behind, reaches the primary","promotion":TOKEN,"position":90,"position_at":AT,"behind":10,"sees_primary":{"token":TOKEN,"well":true}}`
+	wantJSON = strings.NewReplacer("TOKEN", jsonOf(token), "AT", jsonOf(asked)).Replace(wantJSON)
+	if got := jsonOf(v.Copies[1]); got != wantJSON {
+		t.Errorf("%s\nwant\n%s", got, wantJSON)
+	}
+	s.member("plain", "a", "standby", "")
+	if got := jsonOf(b.status("plain")); strings.Contains(got, "copies") {
+		t.Errorf("a service that is not replicated has copies: %s", got)
+	}
+}
+
+// While nobody is promoted no copy is behind.
+func TestWithoutAPrimaryNoCopyIsBehind(t *testing.T) {
+	at := func(token int64) map[string]election.At {
+		return map[string]election.At{"db": {Token: token, Position: 5}}
+	}
+	told := map[string]election.Copy{"a": {Role: "follower", Followed: 9, Promoted: 9}, "b": {Role: "follower", Followed: 9}, "c": {Role: "follower"}, "old": {}}
+	nodes := []Node{{Node: "a", At: at(9)}, {Node: "b", At: at(9)}}
+	for _, v := range []Service{{Service: "db", Token: 0}, {Service: "db", Active: "a", Token: 12}} {
+		for _, c := range copiesOf(v, told, nodes, began) {
+			want := map[string]string{"a": "follower, data of promotion 9, position 5", "b": "follower, data of promotion 9, position 5", "c": "follower, has followed no promotion", "old": "follower, has followed no promotion"}[c.Node]
+			if c.Words != want || c.Behind != nil {
+				t.Errorf("%+v: %+v, want %q", v, c, want)
+			}
+		}
+	}
+}
+
+func jsonOf(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

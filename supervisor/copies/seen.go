@@ -1,0 +1,48 @@
+package copies
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Quorum is how many of the nodes that can tell have to find the primary unreachable.
+type Quorum string
+
+// The quorums.
+const (
+	Majority Quorum = "majority"
+	All      Quorum = "all"
+	Any      Quorum = "any"
+)
+
+// Sight is what one node, whose copy follows, sees of the primary from outside.
+type Sight struct {
+	Node string
+	Well bool
+	Why  string // it is not
+}
+
+// Unreachable says for whom the primary is not reachable, and the first reason, if they are enough; "": they are not.
+func (q Quorum) Unreachable(all []Sight) (who, why string) {
+	var ill []string
+	for _, s := range slices.SortedFunc(slices.Values(all), func(a, b Sight) int { return strings.Compare(a.Node, b.Node) }) {
+		if s.Well {
+			continue
+		}
+		if ill = append(ill, s.Node); why == "" {
+			why = s.Why
+		}
+	}
+	enough := 2*len(ill) > len(all)
+	switch q {
+	case All:
+		enough = len(ill) == len(all)
+	case Any:
+		enough = true
+	}
+	if !enough || len(ill) == 0 {
+		return "", ""
+	}
+	return fmt.Sprintf("for %d of %d: %s", len(ill), len(all), strings.Join(ill, ", ")), why
+}

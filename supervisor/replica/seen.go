@@ -1,0 +1,144 @@
+package replica
+
+import (
+	"context"
+	"time"
+
+	"understudy/supervisor/child/probe"
+	"understudy/supervisor/config"
+	"understudy/supervisor/unit"
+	"understudy/supervisor/wait"
+)
+
+// Sight is what this node sees of the primary from outside.
+type Sight struct {
+	Of   Active
+	Well bool
+	Why  string // it is not
+}
+
+// At is how far the copy's data goes.
+type At struct {
+	Token    int64 // of the promotion whose data it is
+	Position uint64
+	Time     time.Time // when it was asked
+}
+
+// outside is what a copy knows besides of the primary, and of its place behind it. Copy.mu guards it.
+type outside struct {
+	sight *Sight // nil: it cannot tell
+	at    At
+}
+
+// Sees is what this node sees of the primary that it follows; false: it cannot tell.
+func (c *Copy) Sees() (Sight, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.outside.sight; s != nil && s.Of == c.active {
+		return *s, true
+	}
+	return Sight{}, false
+}
+
+// At is how far the copy has said last that its data goes; false: it has not.
+func (c *Copy) At() (At, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.outside.at, c.outside.at.Token != 0
+}
+
+// isAt notes how far the copy's data goes.
+func (c *Copy) isAt(token int64, p uint64) {
+	c.mu.Lock()
+	c.outside.at = At{token, p, time.Now()}
+	c.mu.Unlock()
+}
+
+// keepSeeing looks at the primary from outside, while the follower is well and was told to follow it, until ctx ends.
+func (c *Copy) keepSeeing(ctx context.Context, run *unit.Run) {
+	defer c.saw(nil)
+	var of Active
+	failures := 0
+	for {
+		c.mu.Lock()
+		active, conf, a := c.active, c.conf.Replicated, c.asking(c.active)
+		by, can := conf.SeenBy, c.canTell(run)
+		c.mu.Unlock()
+		pause := conf.Interval
+		if by == nil || !can {
+			of = Active{}
+			c.saw(nil)
+		} else {
+			if of != active {
+				of, failures = active, 0
+				c.saw(nil)
+			}
+			began := time.Now()
+			err := a.see(ctx, *by, active)
+			if ctx.Err() != nil {
+				return
+			}
+			if failures++; err == nil {
+				failures = 0
+				c.saw(&Sight{Of: of, Well: true})
+			} else if failures >= by.Failures {
+				c.saw(&Sight{Of: of, Why: err.Error()})
+			}
+			pause = time.Until(began.Add(by.Interval))
+		}
+		if !wait.For(ctx, pause) {
+			return
+		}
+	}
+}
+
+// canTell reports whether the copy is a follower of the primary, whether or not it reaches it. The caller holds mu.
+func (c *Copy) canTell(run *unit.Run) bool {
+	s := c.state
+	return wait.Closed(run.Ready()) && c.shown.Role == Follower && c.shown.Ill == "" && c.active.Node != "" && c.active.Node != c.cfg.Node &&
+		s.Era == c.active.Era && (s.Toward == c.active.Token || s.Toward == 0 && s.Followed == c.active.Token)
+}
+
+// saw notes what was seen. Of failures in a row the first reason counts.
+func (c *Copy) saw(now *Sight) {
+	c.mu.Lock()
+	was := c.outside.sight
+	changed := (was == nil) != (now == nil) || was != nil && (was.Of != now.Of || was.Well != now.Well)
+	if changed {
+		c.outside.sight = now
+	}
+	c.mu.Unlock()
+	if !changed {
+		return
+	}
+	switch {
+	case now != nil && !now.Well:
+		c.log.Warn("this node does not reach the primary", "active", now.Of.Node, "why", now.Why)
+	case now != nil && was != nil && was.Of == now.Of:
+		c.log.Info("this node reaches the primary again", "active", now.Of.Node)
+	}
+	c.cfg.News()
+}
+
+// see looks once.
+func (a asking) see(ctx context.Context, by config.SeenBy, active Active) error {
+	ctx, cancel := context.WithTimeout(ctx, by.Timeout)
+	defer cancel()
+	fill := func(text string) string {
+		return config.Fill(text, func(name string) string {
+			return map[string]string{
+				"UNDERSTUDY_ACTIVE_ADDRESS": active.Address, "UNDERSTUDY_ACTIVE_HOST": active.Host, "UNDERSTUDY_ACTIVE_NODE": active.Node,
+			}[name]
+		})
+	}
+	look := probe.Probe{Kind: probe.KindExec, Argv: by.Exec, Run: func(ctx context.Context, argv []string) ([]byte, int, error) {
+		return a.unit.Ask(ctx, a.tree, a.conf.Processes[0], argv, a.env, a.token, by.Timeout)
+	}}
+	switch {
+	case by.TCP != "":
+		look = probe.Probe{Kind: probe.KindTCP, Target: fill(by.TCP)}
+	case by.HTTP != "":
+		look = probe.Probe{Kind: probe.KindHTTP, Target: fill(by.HTTP)}
+	}
+	return look.Check(ctx)
+}

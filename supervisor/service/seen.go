@@ -1,0 +1,223 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/control"
+	"understudy/supervisor/copies"
+	"understudy/supervisor/replica"
+	"understudy/supervisor/service/role"
+)
+
+// What other nodes see of this node's primary. P1 has no part in it: the service is given to another node as after any other failure.
+
+// outside is what they see, and who could take the service over.
+type outside struct {
+	token int64  // of this promotion
+	who   string // does not reach it: "for 2 of 3: b, c"; "": it counts as reachable
+	why   string // as the first of them says
+	to    string // this node's copy would be promoted
+	unfit string // why none would; both are empty until that is known
+}
+
+// said is what is shown of it.
+func (o outside) said() string {
+	if o.who == "" {
+		return ""
+	}
+	return "not reachable " + o.who
+}
+
+// unreachable ends a run whose primary others do not reach.
+type unreachable struct{ outside }
+
+func (e unreachable) Error() string { return e.said() + " (" + e.why + ")" }
+
+const (
+	nobodyTakes  = 5 * time.Second // after that, nobody takes over what this node has given up
+	saySeenAgain = time.Minute
+)
+
+// seenByOthers notes what others see of the primary here, and returns how long to wait for a change.
+func (c *comparing) seenByOthers(ctx context.Context, conf Conf, seen election.CopiesSeen) time.Duration {
+	here, now, by := c.v.copy, outside{token: seen.Token}, conf.Replicated.SeenBy
+	if by != nil {
+		var all []copies.Sight
+		for _, one := range seen.Copies {
+			if one.Node != c.v.node.Self.Node && tells(one, seen) {
+				all = append(all, copies.Sight{Node: one.Node, Well: one.Sees.Well, Why: one.Sees.Why})
+			}
+		}
+		now.who, now.why = copies.Quorum(by.Quorum).Unreachable(all)
+	}
+	again := lookAgain
+	if now.who != "" {
+		again = c.heir(ctx, conf, seen)
+		now.to, now.unfit = c.next.Node, c.next.Why
+	} else {
+		c.base = replica.At{}
+	}
+	here.mu.Lock()
+	was := here.outside
+	here.outside = now
+	here.mu.Unlock()
+	if was.who != "" || now.who != "" {
+		c.v.view.wellness.seen(now.said())
+	}
+	return again
+}
+
+// tells reports whether a node says what it sees of the present primary.
+func tells(one election.Copy, seen election.CopiesSeen) bool {
+	return one.Sees != nil && one.Sees.Token == seen.Token && one.Era == seen.Era
+}
+
+// heir judges whose copy would be promoted if this node gave the service up, and returns when that is worth another look.
+func (c *comparing) heir(ctx context.Context, conf Conf, seen election.CopiesSeen) (again time.Duration) {
+	every := conf.Replicated.Interval + c.beats + time.Second // by then a copy that follows has told that it has what the primary had
+	mine, ok := c.v.copy.At()
+	switch {
+	case !ok || mine.Token != seen.Token:
+		c.base, c.next = replica.At{}, copies.Verdict{Why: "the position of this node's copy is not known yet"}
+		return every
+	case c.base.Token != seen.Token:
+		c.next = copies.Verdict{}
+	case time.Since(c.base.Time) < every:
+		return every - time.Since(c.base.Time)
+	default:
+		r := conf.Replicated
+		rules := copies.Rules{Era: seen.Era, Promoted: seen.Promoted, From: r.PositionsFrom, MaxLag: uint64(r.MaxLag)}
+		c.next = rules.Judge(heirs(c.v.node.Self.Node, mine.Position, c.base.Position, seen, func(node string) (election.At, bool) {
+			at, ok, err := c.all.At(ctx, node)
+			return at, ok && err == nil
+		}))
+	}
+	c.base, c.base.Time = mine, time.Now()
+	return every
+}
+
+// heirs are the copies as they would be compared, the primary's position being mine. One that has told since that it has all up to base
+// follows, and so will have all; of others the newest position counts that is known.
+func heirs(me string, mine, base uint64, seen election.CopiesSeen, at func(node string) (election.At, bool)) []copies.Told {
+	told := []copies.Told{{Node: me, Era: seen.Era, Followed: seen.Token, Position: &mine}}
+	for _, one := range seen.Copies {
+		t := copies.Told{Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Stands: one.Stands, Priority: one.Priority, Why: one.Why}
+		last, ok := at(one.Node)
+		switch {
+		case one.Node == me:
+			continue
+		case !tells(one, seen):
+			t.Why = "it does not follow"
+		case !ok || last.Token != seen.Token:
+		case last.Position >= base:
+			t.Position = &mine
+		default:
+			t.Position = &last.Position
+		}
+		told = append(told, t)
+	}
+	return told
+}
+
+// leaveUnreachable ends the run if others do not reach the primary, and one of them may take over. It has been ready for so long.
+func (t *stay) leaveUnreachable(well time.Duration) {
+	v := t.v
+	if v.copy == nil {
+		return
+	}
+	v.copy.mu.Lock()
+	now := v.copy.outside
+	v.copy.mu.Unlock()
+	if now.token != v.mem.story.token || now.who == "" || now.to+now.unfit == "" {
+		return
+	}
+	why := t.stays(now, well)
+	switch {
+	case why == "":
+		t.run.programs.End(unreachable{now})
+	case time.Since(v.copy.saidSeen) > saySeenAgain:
+		v.copy.saidSeen = time.Now()
+		v.log.Warn("other nodes do not reach the primary, and it stays here", "seen", now.said(), "why", now.why, "stays", why)
+	}
+}
+
+// stays is why a primary that others do not reach stays here; "": it does not.
+func (t *stay) stays(now outside, well time.Duration) (why string) {
+	until := t.v.mem.preference.relapses.until
+	switch {
+	case t.v.inbox.intents.control().Paused:
+		return "the service is paused"
+	case now.to == "":
+		return now.unfit
+	case time.Now().Before(until) && well < t.v.conf.Restart.Within: // else it would go round
+		return "it was given up here, and is not again before " + until.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
+// endReason is why the term ends, as the history has it.
+func (t *stay) endReason() election.Reason {
+	why := t.v.state.Cause.Why()
+	var seen unreachable
+	if t.v.state.Cause == role.NotReachable && errors.As(t.run.why, &seen) {
+		why += election.Reason("; " + seen.who)
+	}
+	return why
+}
+
+// untaken reports that no other node takes over what this one has given up because others did not reach it: their copies have turned out
+// not to be fit.
+func (t *stay) untaken() bool {
+	v := t.v
+	if v.copy == nil || v.state.Cause != role.NotReachable {
+		return false
+	}
+	verdict := v.copy.judged()
+	return verdict.vacancy != 0 && verdict.Why != "" && time.Since(v.copy.since(verdict.vacancy)) > nobodyTakes
+}
+
+// watchVacancy fires now and then while untaken may come true, until stop is called.
+func (t *stay) watchVacancy() (now <-chan time.Time, stop func()) {
+	if t.v.state.Cause != role.NotReachable {
+		return nil, func() {}
+	}
+	ticker := time.NewTicker(nobodyTakes / 2)
+	return ticker.C, ticker.Stop
+}
+
+// sight is what this node tells of the primary that it follows.
+func (c *copyHere) sight() *election.Sight {
+	s, ok := c.Sees()
+	if !ok {
+		return nil
+	}
+	return &election.Sight{Token: s.Of.Token, Well: s.Well, Why: s.Why}
+}
+
+// at is how far the copy is, for the heartbeat.
+func (c *copyHere) at() (election.At, bool) {
+	at, ok := c.At()
+	return election.At{Token: at.Token, Position: at.Position, Time: at.Time.UTC()}, ok
+}
+
+// local is this node's copy, for its metrics.
+func (c *copyHere) local() control.Copy {
+	shown := c.Shown()
+	one := control.Copy{Is: string(shown.Role), Promotion: shown.Followed, Sees: c.sight()}
+	if _, token := c.said(); token != 0 {
+		one.Is, one.Promotion, one.Sees = control.CopyPrimary, token, nil
+	}
+	if at, ok := c.at(); ok && at.Token == one.Promotion {
+		one.Position, one.Asked = &at.Position, &at.Time
+	}
+	return one
+}
+
+// sameSight compares what was told.
+func sameSight(a, b *election.Sight) bool {
+	return a == b || a != nil && b != nil && fmt.Sprint(*a) == fmt.Sprint(*b)
+}

@@ -1,0 +1,173 @@
+package service
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"understudy/election"
+	"understudy/supervisor/config"
+	"understudy/supervisor/copies"
+	"understudy/supervisor/service/role"
+)
+
+// Nobody is asked to take over whose copy would not be promoted.
+func TestWhoWouldTakeOverFromAnUnreachablePrimary(t *testing.T) {
+	ill, well := &election.Sight{Token: 9, Why: "no answer"}, &election.Sight{Token: 9, Well: true}
+	fit := election.Copy{Node: "b", Era: 1, Followed: 9, Stands: true, Sees: ill}
+	for name, c := range map[string]struct {
+		change func(*election.Copy)
+		last   uint64 // what nodes/b says, of another promotion if it is odd; 0: nothing
+		want   string
+	}{
+		"it follows":                       {func(*election.Copy) {}, 90, "b"},
+		"and reaches it":                   {func(c *election.Copy) { c.Sees = well }, 90, "b"},
+		"behind, but follows":              {func(*election.Copy) {}, 80, "b"},
+		"it got nothing since":             {func(*election.Copy) {}, 78, ""},
+		"it has not told":                  {func(*election.Copy) {}, 0, ""},
+		"with another one's data":          {func(*election.Copy) {}, 99, ""},
+		"cut off, with all data":           {func(c *election.Copy) { c.Why = "it has no position" }, 100, "b"},
+		"it is not to be promoted":         {func(c *election.Copy) { c.Stands = false }, 100, ""},
+		"on the way to the primary's data": {func(c *election.Copy) { c.Followed, c.Toward = 0, 9 }, 100, ""},
+		"it does not tell":                 {func(c *election.Copy) { c.Sees = nil }, 100, ""},
+		"it tells of another promotion":    {func(c *election.Copy) { c.Sees = &election.Sight{Token: 8} }, 100, ""},
+		"of another time":                  {func(c *election.Copy) { c.Era = 2 }, 100, ""},
+	} {
+		one := fit
+		c.change(&one)
+		seen := election.CopiesSeen{Era: 1, Holder: "a", Token: 9, Promoted: 9, Copies: []election.Copy{{Node: "a", Era: 1, Followed: 9, Promoted: 9, Stands: true}, one}}
+		told := heirs("a", 100, 80, seen, func(string) (election.At, bool) {
+			return election.At{Token: 9 - int64(c.last%2), Position: c.last}, c.last > 0
+		})
+		rules := copies.Rules{Era: 1, Promoted: 9, From: 2, MaxLag: 10}
+		if c.last == 78 { // within max_lag it would do
+			rules.MaxLag = 22
+			if got := rules.Judge(told); got.Node != "b" {
+				t.Errorf("%s, within max_lag: %+v", name, got)
+			}
+			rules.MaxLag = 10
+		}
+		if got := rules.Judge(told); got.Node != c.want || (got.Why == "") != (c.want != "") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// What is told of another promotion says nothing of this one, also where ZooKeeper has lost its data and tokens come again.
+func TestOnlyWhatIsToldOfThisPrimaryCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		one  election.Copy
+		want bool
+	}{
+		"of this one":     {election.Copy{Era: 1, Sees: &election.Sight{Token: 9}}, true},
+		"of another one":  {election.Copy{Era: 1, Sees: &election.Sight{Token: 8}}, false},
+		"of another time": {election.Copy{Era: 2, Sees: &election.Sight{Token: 9}}, false},
+		"nothing":         {election.Copy{Era: 1}, false},
+	} {
+		if got := tells(c.one, election.CopiesSeen{Era: 1, Token: 9}); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A primary that others do not reach stays where a pause, the lack of a fit copy, or a recent move keeps it.
+func TestWhatKeepsAnUnreachablePrimary(t *testing.T) {
+	now := outside{token: 9, who: "for 1 of 1: b", why: "no answer", to: "b"}
+	for name, c := range map[string]struct {
+		change func(*Service, *outside)
+		well   time.Duration
+		why    string
+	}{
+		"nothing": {func(*Service, *outside) {}, 0, ""},
+		"a pause": {func(v *Service, _ *outside) {
+			v.inbox.intents.learn(election.Intents{Control: election.Control{Paused: true}})
+		}, time.Hour, "paused"},
+		"nobody fit":  {func(_ *Service, o *outside) { o.to, o.unfit = "", "none has told" }, time.Hour, "none has told"},
+		"a while ago": {func(v *Service, _ *outside) { v.mem.preference.relapses.gaveUp(time.Now(), time.Minute) }, 0, "not again before"},
+		"it is well":  {func(v *Service, _ *outside) { v.mem.preference.relapses.gaveUp(time.Now(), time.Minute) }, time.Minute, ""},
+		"long ago": {func(v *Service, _ *outside) {
+			v.mem.preference.relapses.gaveUp(time.Now().Add(-time.Hour), time.Minute)
+		}, 0, ""},
+	} {
+		v := made(t, Conf{Service: config.Service{Restart: config.Restart{Within: time.Minute}}}, nil)
+		o := now
+		c.change(v, &o)
+		if why := (&stay{v: v}).stays(o, c.well); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+			t.Errorf("%s: %q", name, why)
+		}
+	}
+}
+
+// Until it is known whether a copy is fit, nothing is stopped, and nothing said.
+func TestAnUnreachablePrimaryWaitsForTheVerdict(t *testing.T) {
+	var log strings.Builder
+	v := made(t, Conf{}, func(n *Node) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log}) })
+	v.mem.story.token = 9
+	for name, c := range map[string]struct {
+		now   outside
+		warns bool
+	}{
+		"not known yet":   {outside{token: 9, who: "for 1 of 1: b"}, false},
+		"none is fit":     {outside{token: 9, who: "for 1 of 1: b", unfit: "none"}, true},
+		"another term's":  {outside{token: 8, who: "for 1 of 1: b", to: "b"}, false},
+		"it is reachable": {outside{token: 9}, false},
+	} {
+		log.Reset()
+		v.copy = &copyHere{outside: c.now}
+		(&stay{v: v}).leaveUnreachable(time.Hour) // it has no programs to end
+		(&stay{v: v}).leaveUnreachable(time.Hour)
+		if n := strings.Count(log.String(), "stays here"); n > 1 || (n == 1) != c.warns {
+			t.Errorf("%s: %s", name, log.String())
+		}
+	}
+}
+
+// History and status have who did not reach it.
+func TestTheReasonNamesWhoDidNotReachThePrimary(t *testing.T) {
+	v := made(t, Conf{}, nil)
+	s := &stay{v: v}
+	s.run.why = unreachable{outside{who: "for 2 of 3: b, c", why: "tcp 10.0.0.1:1: refused"}}
+	v.state.Cause = role.NotReachable
+	if got := s.endReason(); got != "not reachable; for 2 of 3: b, c" || got.Word() != election.NotReachable || got.Planned() {
+		t.Errorf("%q", got)
+	}
+	v.state.Cause = role.LeaseOver // it came in between
+	if got := s.endReason(); got != election.LeaseEnding {
+		t.Errorf("%q", got)
+	}
+	var w wellness
+	w.news = newNews()
+	w.seen("not reachable for 2 of 3: b, c")
+	if h, why := w.of(election.Control{}); h != election.HealthOK || why != "not reachable for 2 of 3: b, c" {
+		t.Errorf("%s: %s; a load balancer would take it out, and nobody takes over", h, why)
+	}
+	w.forgetRun()
+	if _, why := w.of(election.Control{}); why != "" {
+		t.Errorf("of a run before: %q", why)
+	}
+}
+
+// What was given up comes back early only if nobody takes it over.
+func TestAGivenUpPrimaryComesBackEarlyOnlyIfNobodyTakesOver(t *testing.T) {
+	for name, c := range map[string]struct {
+		cause   role.Kind
+		verdict verdictOf
+		since   time.Duration
+		want    bool
+	}{
+		"none is fit":     {role.NotReachable, verdictOf{copies.Verdict{Why: "none"}, 7, 1}, time.Minute, true},
+		"not known yet":   {role.NotReachable, verdictOf{copies.Verdict{Why: "none"}, 7, 1}, 0, false},
+		"another one is":  {role.NotReachable, verdictOf{copies.Verdict{Node: "b"}, 7, 1}, time.Minute, false},
+		"it is active":    {role.NotReachable, verdictOf{}, time.Minute, false},
+		"after a failure": {role.Failed, verdictOf{copies.Verdict{Why: "none"}, 7, 1}, time.Minute, false},
+	} {
+		v := made(t, Conf{}, nil)
+		v.copy = &copyHere{vacancy: 7, vacant: time.Now().Add(-c.since), verdict: c.verdict}
+		v.state.Cause = c.cause
+		if got := (&stay{v: v}).untaken(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

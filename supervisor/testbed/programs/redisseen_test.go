@@ -1,0 +1,74 @@
+package programs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/supervisor/testbed/kit"
+)
+
+// ports has the firewall of a host drop what comes from others to its Redis, or no longer: with syn, only new connections.
+func ports(t *testing.T, do string, h *kit.Host, from []*kit.Host, syn ...string) {
+	t.Helper()
+	for _, other := range from {
+		h.Run(t, "iptables", append([]string{do, "INPUT", "-s", other.Addr, "-p", "tcp", "--dport", "6379", "-j", "DROP"}, syn...)...)
+	}
+}
+
+// A primary that is well, and that the others do not reach, is given to one of them, and nothing is lost. Where the others lack data it stays.
+func TestARedisThatOthersDoNotReachIsGivenToThem(t *testing.T) {
+	r := redisTrio(t, "      follow: [sh", "      seen_by: {tcp: \"$UNDERSTUDY_ACTIVE_ADDRESS:6379\", interval: 500ms, timeout: 500ms, failures: 3}\n      follow: [sh",
+		"    stop_timeout: 15s", "    restart: {rejoin_after: 5s}\n    stop_timeout: 15s")
+	for _, h := range r.hosts {
+		r.up(t, h)
+	}
+	p := r.primary(t)
+	r.l = newLedger(t, dialReplicated, r.addrs()...)
+	r.l.served(t, p.Addr+":6379")
+	began := time.Now()
+	ports(t, "-I", p, r.others(p), "--syn")
+	now := r.failed(t, "port closed to the others", p)
+	t.Logf("it moved %v after that", time.Since(began).Round(time.Millisecond))
+	told := r.a.Ask(t, "history", "redis", "--json", "--zk", strings.Join(r.Servers, ","), "--root", r.root)
+	var names []string
+	for _, h := range r.others(p) {
+		names = append(names, h.Name)
+	}
+	slices.Sort(names)
+	if want := "not reachable; for 2 of 2: " + strings.Join(names, ", "); !strings.Contains(told.Out, want) {
+		t.Errorf("the history has no %q:\n%s", want, told.Out)
+	}
+	ports(t, "-D", p, r.others(p), "--syn")
+	if p = r.primary(t); p != now {
+		t.Errorf("%s is active, not %s", p.Name, now.Name)
+	}
+
+	// Nothing comes through any more, also no data: clients write on, so no other copy is fit.
+	was := fmt.Sprint(r.servers(p))
+	ports(t, "-I", p, r.others(p))
+	why := "not reachable for 2 of 2: "
+	kit.Until(t, soon, "the others say so", func() bool {
+		m, _ := r.Member(r.service, p.Name)
+		return strings.HasPrefix(m.Why, why)
+	})
+	time.Sleep(10 * time.Second)
+	m, _ := r.Member(r.service, p.Name)
+	if now := fmt.Sprint(r.servers(p)); now != was || m.Role != "active" || m.Health != "ok" || !strings.HasPrefix(m.Why, why) {
+		t.Errorf("the servers were %s, and are %s: %+v", was, now, m)
+	}
+	said := r.a.Ask(t, "status", "redis", "--zk", strings.Join(r.Servers, ","), "--root", r.root)
+	t.Logf("\n%s", said.Out)
+	for _, want := range []string{why, p.Name + ": primary, position ", " behind, does not reach the primary (tcp " + p.Addr + ":6379: "} {
+		if !strings.Contains(strings.Join(strings.Fields(said.Out), " "), want) {
+			t.Errorf("the status has no %q", want)
+		}
+	}
+	ports(t, "-D", p, r.others(p))
+	if now := r.primary(t); now != p {
+		t.Errorf("%s is active, not %s", now.Name, p.Name)
+	}
+	r.l.check(t, p.Addr+":6379")
+}
