@@ -1,5 +1,7 @@
 package sim
 
+import "slices"
+
 // sabotage breaks the real code in one way. Its changes follow renames, if they name enough around their places to be found again.
 type sabotage struct {
 	what    string
@@ -10,7 +12,9 @@ type sabotage struct {
 // that, not that the real one keeps them.
 const weak = " *"
 
-var sabotages = []sabotage{
+var sabotages = slices.Concat(sabotagesOfTerms, sabotagesOfCopies)
+
+var sabotagesOfTerms = []sabotage{
 	{"skip the breadcrumb", []change{
 		{"election/take.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
 	}},
@@ -137,7 +141,7 @@ var sabotages = []sabotage{
 	}},
 	{"a new member treats the grace delay as a proof", []change{
 		{"supervisor/service/fence.go", "	chain.NoDelay = unlisted != nil\n", "	chain.NoDelay = false\n"},
-		outages, lossesAnd("PowerOff"),
+		outages, losses, boots[0], boots[1], boots[2],
 	}},
 	{"treat a delay as a proof although a process is known to be alive", []change{
 		{"supervisor/service/breadcrumb.go", "	case p.Leftover.Known:\n", "	case p.Leftover.Known && p.Node == \"\":\n"},
@@ -198,6 +202,7 @@ var sabotages = []sabotage{
 	}},
 	{"do not notice an older copy of ZooKeeper's data", []change{
 		{"supervisor/service/memory.go", "	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid\n", "	return m.birth != b || zxid < 0\n"},
+		rewinds,
 	}},
 	{"do not look, in a session that continues, whether newer claims are gone", []change{
 		{"election/take.go", "	case dir.Mzxid < t.newest: // each claim writes to it\n", "	case dir.Mzxid < 0:\n"},
@@ -357,49 +362,5 @@ var sabotages = []sabotage{
 		{"supervisor/service/breadcrumb.go", "	case len(p.NeedProof) > 0:\n		return fmt.Errorf(\"%w (%s)\", errNeedsProof,", "	case len(p.NeedProof) > 1<<20:\n		return fmt.Errorf(\"%w (%s)\", errNeedsProof,"},
 		effects,
 		mortals,
-	}},
-	{"promote a copy whose tree does not end with the lease", []change{
-		{"supervisor/service/copyhere.go", "		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths()))\n", "		err = ctx.Err()\n"},
-		copies,
-	}},
-	{"promote a copy without a comparison", []change{
-		{"supervisor/service/copyhere.go", "	if v.copy == nil || t.candidacy.opening.Ours() {\n", "	if v.copy != nil || t.candidacy.opening.Ours() {\n"},
-		copies,
-	}},
-	{"an empty position counts as 0", []change{
-		{"supervisor/copies/judge.go", "		if r.counts(t) {\n", "		if t.Position == nil {\n			t.Position = new(uint64)\n		}\n		if r.counts(t) {\n"},
-		copies,
-	}},
-	{"start a primary that has failed again without a comparison", []change{
-		{"supervisor/service/copyhere.go", "		cfg.MayStart = func() error { return errNoCopy }\n", "		_ = errNoCopy\n		cfg.Promote = promote\n"},
-		copies,
-	}},
-	{"keep nothing of what a copy has followed", []change{
-		{"supervisor/replica/copy.go", "	if err := save(store, next); err != nil {\n", "	if store == nil {\n		err := save(store, next)\n"},
-		copies,
-	}},
-	{"promote a copy that is about to follow another one", []change{
-		{"supervisor/copies/judge.go", "{ return t.Toward == 0 || r.Promoted == 0 }", "{ return true }"},
-		copies,
-	}},
-	{"promote a copy though fewer have told than have to", []change{
-		{"supervisor/copies/judge.go", "need := max(r.From, 1)", "need := min(max(r.From, 1), 1)"},
-		copies,
-	}},
-	{"start a copy whose data is half prepared", []change{
-		{"supervisor/replica/prepare.go", "		return way, nil, torn != \"\" && way != \"\"\n", "		return way, nil, false\n"},
-		copies, preparations,
-	}},
-	{"a previous primary follows without being prepared", []change{
-		{"supervisor/replica/prepare.go", "	return c.state.Diverges && len(c.conf", "	return false && len(c.conf"},
-		copies, preparations,
-	}},
-	{"leave a primary that other nodes do not reach where it is", []change{
-		{"supervisor/service/seen.go", "		t.run.programs.End(unreachable{now})\n", "		_ = unreachable{now}\n"},
-		copies, hides,
-	}},
-	{"stop a primary that other nodes do not reach, though no copy is fit", []change{
-		{"supervisor/service/seen.go", "	case now.to == \"\":\n		return now.unfit\n", "	case now.who == \"\":\n		return now.unfit\n"},
-		copies, hides,
 	}},
 }

@@ -1,0 +1,58 @@
+package sim
+
+// sabotagesOfCopies break what replicated programs rest on.
+var sabotagesOfCopies = []sabotage{
+	{"promote a copy whose tree does not end with the lease", []change{
+		{"supervisor/service/copyhere.go", "		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths()))\n", "		err = ctx.Err()\n"},
+		copies,
+	}},
+	{"promote a copy without a comparison", []change{
+		{"supervisor/service/copyhere.go", "	if v.copy == nil || t.candidacy.opening.Ours() {\n", "	if v.copy != nil || t.candidacy.opening.Ours() {\n"},
+		copies,
+	}},
+	{"an empty position counts as 0", []change{
+		{"supervisor/copies/judge.go", "		if r.counts(t) {\n", "		if t.Position == nil {\n			t.Position = new(uint64)\n		}\n		if r.counts(t) {\n"},
+		copies,
+	}},
+	{"start a primary that has failed again without a comparison", []change{
+		{"supervisor/service/copyhere.go", "		cfg.MayStart = func() error { return errNoCopy }\n", "		_ = errNoCopy\n		cfg.Promote = promote\n"},
+		copies,
+	}},
+	{"keep nothing of what a copy has followed", []change{
+		{"supervisor/replica/copy.go", "	if err := save(store, next); err != nil {\n", "	if store == nil {\n		err := save(store, next)\n"},
+		copies,
+	}},
+	{"promote a copy that is about to follow another one", []change{
+		{"supervisor/copies/judge.go", "{ return t.Toward == 0 || r.Promoted == 0 }", "{ return true }"},
+		copies,
+	}},
+	{"promote a copy though fewer have told than have to", []change{
+		{"supervisor/copies/judge.go", "need := max(r.From, 1)", "need := min(max(r.From, 1), 1)"},
+		copies,
+	}},
+	{"start a copy whose data is half prepared", []change{
+		{"supervisor/replica/prepare.go", "		return way, nil, torn != \"\" && way != \"\"\n", "		return way, nil, false\n"},
+		copies, preparations,
+	}},
+	{"a previous primary follows without being prepared", []change{
+		{"supervisor/replica/prepare.go", "	return c.state.Diverges && len(c.conf", "	return false && len(c.conf"},
+		copies, preparations,
+	}},
+	{"leave a primary that other nodes do not reach where it is", []change{
+		{"supervisor/service/seen.go", "		t.run.programs.End(unreachable{now})\n", "		_ = unreachable{now}\n"},
+		copies, hides,
+	}},
+	{"stop a primary that other nodes do not reach, though no copy is fit", []change{
+		{"supervisor/service/seen.go", "	case now.to == \"\":\n		return now.unfit\n", "	case now.who == \"\":\n		return now.unfit\n"},
+		copies, hides,
+	}},
+	{"give the lock back though the copy was not demoted", []change{
+		{"supervisor/replica/promote.go", "	if err := a.until(ctx, Follower); err != nil {\n		return err\n	}\n", ""},
+		copies, demotions[0], demotions[1],
+	}},
+	{"ask a demoted copy what it is before what promoted it is dead", []change{
+		{"supervisor/replica/promote.go", "	if err := orders.End(ctx); err != nil {\n		return err\n	}\n	if err := a.until", "	if err := a.until"},
+		{"supervisor/service/end.go", "errors.Join(t.endOrders(bounded), t.tree.End(bounded))", "errors.Join(t.tree.End(bounded))"},
+		copies, demotions[0], demotions[1],
+	}},
+}
