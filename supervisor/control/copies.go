@@ -128,8 +128,8 @@ func (c Copy) words(v Service, now time.Time) string {
 }
 
 // PositionAge is how old the primary's newest position is; false: there is none.
-func (v Service) PositionAge(now time.Time) (time.Duration, bool) {
-	for _, c := range v.Copies {
+func (s Service) PositionAge(now time.Time) (time.Duration, bool) {
+	for _, c := range s.Copies {
 		if c.Is == CopyPrimary && c.Asked != nil {
 			return max(now.Sub(*c.Asked), 0), true
 		}

@@ -47,7 +47,7 @@ var sabotagesOfCopies = []sabotage{
 		copies, hides,
 	}},
 	{"give the lock back though the copy was not demoted", []change{
-		{"supervisor/replica/promote.go", "	if err := a.until(ctx, Follower); err != nil {\n		return err\n	}\n", ""},
+		{"supervisor/replica/promote.go", "	if err := a.until(ctx, Follower); err != nil {\n		return err\n	}\n	c.log.Info(\"the copy is demoted\"", "	c.log.Info(\"the copy is demoted\""},
 		copies, demotions[0], demotions[1],
 	}},
 	{"ask a demoted copy what it is before what promoted it is dead", []change{
