@@ -84,7 +84,7 @@ func (f facts) may(key string, at place) error {
 		}
 	case "host":
 		if f.listed && f.words[key] != f.words["node"] && f.words[key] != f.words["plug"] {
-			return fmt.Errorf("the breadcrumb says that node %q is on host %q, which the method's plugs do not say: write {plug} in place of {host}", f.words["node"], f.words[key])
+			return fmt.Errorf("the breadcrumb places node %q on host %q, which the method's plugs do not name: write {plug} in place of {host}", f.words["node"], f.words[key])
 		}
 		if f.listed || at != chosen {
 			return nil

@@ -169,7 +169,7 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 	for {
 		if moving != nil {
 			if err := s.moveOn(ctx, t, moving, stops); err != nil {
-				s.log.Error("the upgrade is cancelled, nothing is handed over", "why", err)
+				s.log.Error("the upgrade is cancelled, and this version keeps running", "why", err)
 				moving = nil
 				look.Stop()
 				maps.DeleteFunc(errs, func(_ *service.Service, err error) bool { return err == nil }) // they begin again

@@ -101,8 +101,8 @@ func (f Files) secrets() ([][]byte, error) {
 }
 
 var (
-	errNoAuthority = errors.New("no certificate, or no authority: anybody could ask")
-	errNoKeys      = errors.New("neither a secret nor certificates: anybody could ask")
+	errNoAuthority = errors.New("no certificate, or no authority: any client could ask")
+	errNoKeys      = errors.New("neither a secret nor certificates: any client could ask")
 )
 
 // channel is a connection, and the secrets that prove messages on it.

@@ -106,10 +106,10 @@ func TestStrangersAreTurnedAwayByTheirCertificates(t *testing.T) {
 		"asker whose authority is gone": {fails: "read the authorities", change: func(_ *testing.T, _ *keytest.Authority, _, asker *Files) {
 			asker.TLS.CAFile += ".none"
 		}},
-		"agent that would take anybody": {says: "anybody could ask", change: func(_ *testing.T, _ *keytest.Authority, asked, _ *Files) {
+		"agent that would take anybody": {says: "any client could ask", change: func(_ *testing.T, _ *keytest.Authority, asked, _ *Files) {
 			asked.TLS.CAFile = ""
 		}},
-		"agent without keys": {says: "anybody could ask", change: func(_ *testing.T, _ *keytest.Authority, asked, _ *Files) { *asked = Files{} }},
+		"agent without keys": {says: "any client could ask", change: func(_ *testing.T, _ *keytest.Authority, asked, _ *Files) { *asked = Files{} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

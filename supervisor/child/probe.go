@@ -55,7 +55,7 @@ func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (box.Contain
 				"why", c.Why)
 		case box.KindPidNS:
 			if c.UserNS {
-				log.Warn("without privilege, programs run in a user namespace of their own, too: sudo, su and other setuid programs do not work there; "+
+				log.Warn("this supervisor has no privilege, so programs run in their own user namespace: sudo, su and other setuid programs do not work there; "+
 					"run as root, or in a unit with Delegate=yes", "why", c.Why)
 			}
 			log.Info("processes are contained by a PID namespace")

@@ -59,7 +59,7 @@ func drainCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&wait, "wait", false, "wait until nothing is active there")
 	flags.BoolVar(&d.Force, "force", false, "even if no other node can take a service, which then stops, or if the node is unknown")
-	flags.StringVar(&d.Why, "reason", "", "`text` that tells the others why")
+	flags.StringVar(&d.Why, "reason", "", "`text` that other operators see as the reason")
 	complete(cmd, "reason", none)
 	return cmd
 }

@@ -86,7 +86,7 @@ func orderCommand(verb, short, long string, pausing bool, done, idle string) *co
 	cmd.ValidArgsFunction = v.services
 	cmd.Flags().BoolVar(&all, "all", false, "all services")
 	if pausing {
-		cmd.Flags().StringVar(&why, "reason", "", "`text` that tells the others why")
+		cmd.Flags().StringVar(&why, "reason", "", "`text` that other operators see as the reason")
 		complete(cmd, "reason", none)
 	}
 	return cmd

@@ -217,7 +217,7 @@ func (f *runFlags) single(args []string) (loaded, error) {
 func (f *commandFlags) askable(c *config.Config) (warnings config.Faults, err error) {
 	if f.agent.SecretFile == "" {
 		if f.set.Changed("agent-listen") {
-			return nil, usage("--agent-listen takes --agent-secret FILE: without a secret, anybody could have the command killed")
+			return nil, usage("--agent-listen takes --agent-secret FILE: without a secret, any client could have the command killed")
 		}
 		return nil, nil
 	}

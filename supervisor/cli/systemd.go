@@ -77,7 +77,7 @@ func (m *manager) tell(lines ...string) {
 		_, err = conn.Write([]byte(strings.Join(lines, "\n")))
 	}
 	if err != nil {
-		m.log.Warn("cannot tell the service manager", "what", lines[0], "error", err)
+		m.log.Warn("cannot notify the service manager", "what", lines[0], "error", err)
 	}
 }
 

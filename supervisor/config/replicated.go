@@ -65,8 +65,8 @@ func (r *Replicated) check(p, service place, w written) {
 	}
 	switch from := p.key("positions_from"); {
 	case !from.given() && r.PositionsFrom == 0:
-		from.fault("missing: say how many copies must have told their position before one is promoted: " +
-			"with N copies, of which W hold a write before it is acknowledged, N - W + 1 lose none")
+		from.fault("missing: set how many copies must report their position before one is promoted: " +
+			"with N copies, of which W hold a write before it is acknowledged, N - W + 1 lose no such write")
 	case r.PositionsFrom < 1 || r.PositionsFrom > mostCopies:
 		from.fault("%d is not a number from 1 to %d", r.PositionsFrom, mostCopies)
 	}

@@ -68,7 +68,7 @@ func fillSample(p place, text string) string {
 		return "primary"
 	})
 	if !filled {
-		p.fault("names the same place whoever is the primary: write $UNDERSTUDY_ACTIVE_ADDRESS where its address belongs")
+		p.fault("names the same place for each primary: write $UNDERSTUDY_ACTIVE_ADDRESS where its address belongs")
 	}
 	return text
 }

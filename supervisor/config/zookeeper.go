@@ -70,7 +70,7 @@ func (z ZooKeeper) check(p place) {
 		z.Auth.check(p.key("auth"))
 		if z.TLS == nil && !z.TrustedNetwork && len(z.Servers) > 0 && !z.local() {
 			p.key("auth").danger("the password is sent without TLS to the ZooKeeper servers, where others on the network can read it: set zookeeper.tls, " +
-				"or say `trusted_network: true` where nobody else is on that network")
+				"or set `trusted_network: true` where no other client is on that network")
 		}
 	}
 	if z.TLS != nil {

@@ -60,7 +60,7 @@ func copiesOf(v Service, told map[string]election.Copy, nodes []Node, now time.T
 		c := Copy{Node: node, Is: one.Role, Why: one.Why, Promotion: one.Followed, Toward: one.Toward}
 		switch {
 		case !ok:
-			c.Is, c.Why = CopyUnknown, "it has told nothing"
+			c.Is, c.Why = CopyUnknown, "it has reported nothing"
 		case one.Promoted != 0 && one.Promoted == v.Token && node == v.Active:
 			c.Is, c.Why, c.Promotion, c.Toward = CopyPrimary, "", v.Token, 0
 		case c.Is == "" && c.Why == "": // of an older version

@@ -50,7 +50,7 @@ func TestStatusShowsTheCopiesOfAReplicatedService(t *testing.T) {
 b: follower, position 90, 10 behind, reaches the primary
 c: follower (it has no position), does not have the data of promotion TOKEN yet, position 80 1m0s ago, does not reach the primary (no answer)
 d: unknown (role: exit code 1), position 120, 0 behind
-e: unknown (it has told nothing)`, "TOKEN", jsonOf(token))
+e: unknown (it has reported nothing)`, "TOKEN", jsonOf(token))
 	if strings.Join(got, "\n") != want {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}

@@ -57,7 +57,7 @@ func (c *Cluster) Ready(ctx context.Context, h Handover) (Service, error) {
 	case h.To == v.Active:
 		return v, refused("%s is active already", h.To)
 	case h.To == "" && !able && !h.Force:
-		return v, refused("nobody else could take %s: %s", h.Service, others(v))
+		return v, refused("no other node can take %s: %s", h.Service, others(v))
 	case h.To == "":
 		return v, nil
 	}
@@ -111,7 +111,7 @@ func risk(v Service, to string, copies map[string]election.Copy) string {
 	for _, m := range v.Members {
 		switch about := copies[m.Node]; {
 		case about.Position == nil:
-			all = append(all, m.Node+" has not told its position")
+			all = append(all, m.Node+" has not reported its position")
 		case about.Toward != 0:
 			all = append(all, fmt.Sprintf("%s has position %d, and may lack data of promotion %d", m.Node, *about.Position, about.Toward))
 		default:

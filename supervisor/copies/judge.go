@@ -92,7 +92,7 @@ func (r Rules) Judge(all []Told) Verdict {
 	}
 	slices.Sort(unknown)
 	if need := max(r.From, 1); len(known) < need {
-		why := fmt.Sprintf("%d of %d copies have told their position", len(known), need)
+		why := fmt.Sprintf("%d of %d copies have reported their position", len(known), need)
 		if len(unknown) > 0 {
 			why += " (" + strings.Join(unknown, "; ") + ")"
 		}
@@ -103,7 +103,7 @@ func (r Rules) Judge(all []Told) Verdict {
 	}
 	sure := slices.DeleteFunc(slices.Clone(known), func(t Told) bool { return !r.fit(t) })
 	if len(sure) == 0 {
-		return Verdict{Why: "of no copy it is known that it has the data of a primary"}
+		return Verdict{Why: "no copy is known to have the data of a primary"}
 	}
 	best := slices.MaxFunc(sure, newer)
 	var open []string
@@ -123,7 +123,7 @@ func (r Rules) Judge(all []Told) Verdict {
 		}
 	}
 	if len(fit) == 0 {
-		return Verdict{Why: fmt.Sprintf("the copy on %s has the newest data, and its node does not stand for the lock", best.Node)}
+		return Verdict{Why: fmt.Sprintf("the copy on %s has the newest data, but its node is not a candidate", best.Node)}
 	}
 	first := slices.MaxFunc(fit, func(a, b Told) int {
 		return cmp.Or(chosen(a)-chosen(b), cmp.Compare(a.Priority, b.Priority), newer(a, b))

@@ -106,7 +106,7 @@ func (p *Promises) Inherited(session time.Duration) (time.Duration, bool) {
 }
 
 // ErrUnlisted says that the former active may have gone on without a promise of this node.
-var ErrUnlisted = errors.New("its breadcrumb says that it may go on without ZooKeeper (failsafe), and it never asked this node: only a proof of its child's death counts, no delay")
+var ErrUnlisted = errors.New("its breadcrumb allows it to keep running without ZooKeeper (failsafe), and it never asked this node: only a proof that its program is dead counts, no delay")
 
 // Binding tells until when a former active of a service may have gone on without ZooKeeper, by this node's promises. It fails
 // with ErrUnlisted when the former active needs none of them.

@@ -11,7 +11,7 @@ import (
 // Errors that a caller may branch on.
 var (
 	ErrTreeEnded = errors.New("the tree has ended or is being killed")
-	ErrBusy      = errors.New("something is going on that cannot be handed over")
+	ErrBusy      = errors.New("an action is under way that must end first")
 	// ErrMisfit says that a watchdog would reset the machine too late for a lease that has become shorter, and takes no shorter timeout.
 	ErrMisfit = errors.New("the watchdog's timeout does not fit the shorter lease")
 

@@ -52,7 +52,7 @@ func trusted(folder *os.Root, dir string, sticky bool) error {
 	case err != nil:
 		return fmt.Errorf("judge %s: %w", dir, err)
 	case !ours(info):
-		return fmt.Errorf("%s belongs to somebody else (uid %d): remove it", dir, ownerOf(info))
+		return fmt.Errorf("%s belongs to another user (uid %d): remove it", dir, ownerOf(info))
 	case info.Mode().Perm()&0o022 != 0 && (!sticky || info.Mode()&fs.ModeSticky == 0):
 		return fmt.Errorf("others can write to %s: `chmod go-w %s`, or remove it", dir, dir)
 	}
@@ -73,7 +73,7 @@ func ReadIn(folder *os.Root, name string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file", name)
 	case !ours(info):
-		return nil, fmt.Errorf("%s belongs to somebody else (uid %d): remove it", name, ownerOf(info))
+		return nil, fmt.Errorf("%s belongs to another user (uid %d): remove it", name, ownerOf(info))
 	}
 	return io.ReadAll(file)
 }

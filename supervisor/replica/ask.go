@@ -128,4 +128,4 @@ func (a asking) until(ctx context.Context, wanted Role) error {
 }
 
 // ErrDemoted says that a promoted copy is a follower.
-var ErrDemoted = errors.New("its copy was promoted, and says that it is a follower")
+var ErrDemoted = errors.New("its copy was promoted, but reports that it is a follower")

@@ -87,7 +87,7 @@ func (c *Copy) Follows() (why string) {
 	case !c.state.has(c.active) || s.Position == nil:
 		return "it does not have the primary's data yet"
 	case time.Since(c.asked) > late:
-		return fmt.Sprintf("it has not said for %v where it is", time.Since(c.asked).Round(time.Second))
+		return fmt.Sprintf("it has not reported its position for %v", time.Since(c.asked).Round(time.Second))
 	}
 	return ""
 }
@@ -102,7 +102,7 @@ type parted struct {
 
 var (
 	errParted  = errors.New("it is about to be promoted")
-	errPrimary = errors.New("it says that it is the primary, and this node does not hold the lock")
+	errPrimary = errors.New("it reports that it is the primary, but this node does not hold the lock")
 	errNotRuns = errors.New("its program does not run")
 	errStale   = errors.New("its tree has ended")
 	errUnread  = errors.New("that is being read")
@@ -124,7 +124,7 @@ func (c *Copy) restore() {
 	c.mu.Unlock()
 	kept, err := load(store, c.cfg.Node, c.cfg.Service)
 	if err != nil {
-		c.log.Error("it cannot be read what this node's copy has followed: it is not promoted before it has followed a primary", "error", err)
+		c.log.Error("cannot read which primary this node's copy has followed: it is not promoted until it has followed one", "error", err)
 	}
 	c.mu.Lock()
 	c.state, c.unread = kept, err

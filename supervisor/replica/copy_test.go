@@ -70,7 +70,7 @@ func TestClientsReadFromACopyThatFollows(t *testing.T) {
 		expect("back", "")
 		s.hang(true)
 		time.Sleep(13 * time.Second)
-		if why := c.Follows(); !strings.HasPrefix(why, "role: ") && !strings.HasPrefix(why, "it has not said for ") {
+		if why := c.Follows(); !strings.HasPrefix(why, "role: ") && !strings.HasPrefix(why, "it has not reported its position for ") {
 			t.Errorf("when it does not answer: %q", why)
 		}
 		s.hang(false)
@@ -88,7 +88,7 @@ func TestClientsReadFromACopyThatFollows(t *testing.T) {
 		c.mu.Lock()
 		c.asked = c.asked.Add(-time.Minute)
 		c.mu.Unlock()
-		if why := c.Follows(); !strings.HasPrefix(why, "it has not said for 1m") {
+		if why := c.Follows(); !strings.HasPrefix(why, "it has not reported its position for 1m") {
 			t.Errorf("silent for a minute: %q", why)
 		}
 		again.Era++ // ZooKeeper has lost its data, and the token is the same by chance

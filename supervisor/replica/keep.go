@@ -280,7 +280,7 @@ func (c *Copy) stopped(ctx context.Context, run *unit.Run, tree host.Tree, conf 
 		run.Stop(ctx, conf, unit.Cut{})
 	}
 	if errors.Is(why, errPrimary) {
-		c.log.Error("this node's copy says that it is the primary, and this node does not hold the lock: it is killed")
+		c.log.Error("this node's copy reports that it is the primary, but this node does not hold the lock: killing it")
 	}
 	if !c.isHeld() { // else the term ends the tree
 		c.kills(ctx, tree.Kill)

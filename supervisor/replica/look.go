@@ -158,7 +158,7 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 	}
 	if err := c.keepState(func(s *state) { s.Followed, s.Toward, s.Position = active.Token, 0, *p }); err != nil {
 		c.show(func(s *Shown) { s.Why = err.Error() })
-		c.log.Warn("it cannot be kept what this node's copy has followed", "error", err)
+		c.log.Warn("cannot save which primary this node's copy has followed", "error", err)
 		return false
 	}
 	if l.kept = time.Now(); kept.Followed != active.Token || kept.Toward != 0 {

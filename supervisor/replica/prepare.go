@@ -139,7 +139,7 @@ func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking,
 		return err
 	}
 	if way == byReclone {
-		c.log.Warn("this node's copy is made anew: its data is replaced by the primary's", "active", active.Node, "address", active.Address)
+		c.log.Warn("this node's copy is cloned from the primary: its data is replaced", "active", active.Node, "address", active.Address)
 	} else {
 		c.log.Info("this node's copy is prepared to follow the primary", "active", active.Node, "address", active.Address)
 	}

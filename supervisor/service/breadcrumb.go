@@ -135,7 +135,7 @@ func (b *breadcrumb) cleared(ctx context.Context, sess *election.Session, cand *
 		return false
 	}
 	if !removed {
-		b.log.Info("the child that a breadcrumb names is dead; this node does not remove the breadcrumb: it names no tree, or has changed", "by", by)
+		b.log.Info("the program that a breadcrumb names is dead; this node does not remove the breadcrumb: it names no tree, or has changed", "by", by)
 		return true
 	}
 	b.log.Info("the previous program is dead now, with all its processes, as its breadcrumb said", "by", by)
@@ -143,7 +143,7 @@ func (b *breadcrumb) cleared(ctx context.Context, sess *election.Session, cand *
 }
 
 // errLeftover says that a delay proves nothing.
-var errLeftover = errors.New("its breadcrumb says that processes of its child are alive: only a proof of its death counts, no delay")
+var errLeftover = errors.New("its breadcrumb names processes of its program that are alive: only a proof that they are dead counts, no delay")
 
 func leftoverError(p *election.BreadCrumb) error {
 	l := p.Leftover
@@ -151,7 +151,7 @@ func leftoverError(p *election.BreadCrumb) error {
 }
 
 // errEffects says the same.
-var errEffects = errors.New("its breadcrumb says that its host has not undone what oneshots did: only a proof counts, no delay")
+var errEffects = errors.New("by its breadcrumb, its host has not undone what oneshots did: only a proof counts, no delay")
 
 // errSurvives says the same of effects that nothing undoes while their host is off.
 var errSurvives = errors.New("what its oneshots did survives a boot of its host: only a proof that it is undone counts, no delay")

@@ -123,8 +123,8 @@ func (t *stay) outgrow(ctx context.Context) bool {
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err() == nil
 		}
-		t.v.log.Error("tokens would fall, so nothing is started", "error", err)
-		t.v.view.note = "tokens would fall: " + err.Error()
+		t.v.log.Error("ZooKeeper would give lower tokens than before, so no program is started", "error", err)
+		t.v.view.note = "ZooKeeper would give lower tokens than before: " + err.Error()
 		t.v.view.announce()
 		if !wait.For(ctx, maxPatience) {
 			return false

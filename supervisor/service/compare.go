@@ -184,7 +184,7 @@ func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, mine election.C
 		t := copies.Told{Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Position: one.Position, Why: one.Why, Stands: one.Stands, Priority: one.Priority, Chosen: one.Node == to}
 		t.Forced = t.Chosen && forced
 		if one.Vacancy != seen.Vacancy { // what it said was of another time
-			t.Position, t.Why = nil, "it has not told its position yet"
+			t.Position, t.Why = nil, "it has not reported its position yet"
 		}
 		told = append(told, t)
 	}

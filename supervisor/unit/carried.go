@@ -131,7 +131,7 @@ func (c *Carried) Find(tree host.Tree, log hclog.Logger) error {
 // HandOver lets go of the programs, if they are all well: they run on, and the caller must not call Stop. Wait has returned.
 func (r *Run) HandOver() (c *Carried, ok bool) {
 	if !wait.Closed(r.ready) {
-		r.u.log.Warn("the program is still starting and cannot be handed over: stopping it", "service", r.u.cfg.Service)
+		r.u.log.Warn("cannot keep the program running, because it is still starting: stopping it", "service", r.u.cfg.Service)
 		return nil, false
 	}
 	c = &Carried{Programs: r.cfg.Conf.Processes, parts: r.parts}
@@ -147,7 +147,7 @@ func (r *Run) HandOver() (c *Carried, ok bool) {
 	}
 	pipes, err := r.u.logs.part()
 	if err != nil {
-		r.u.log.Warn("the program cannot be handed over: stopping it", "service", r.u.cfg.Service, "why", err)
+		r.u.log.Warn("cannot keep the program running: stopping it", "service", r.u.cfg.Service, "why", err)
 		return nil, false
 	}
 	c.Pipes = pipes

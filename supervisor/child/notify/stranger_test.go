@@ -93,7 +93,7 @@ func TestFolderOfAStrangerIsNotUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for at, why := range map[string]string{theirs: "belongs to somebody else (uid 65533): remove it", open: "chmod go-w " + open, link: "is not a directory"} {
+	for at, why := range map[string]string{theirs: "belongs to another user (uid 65533): remove it", open: "chmod go-w " + open, link: "is not a directory"} {
 		if s, err := Listen(Config{Dir: at}); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v %v", at, s, err)
 		}

@@ -149,7 +149,7 @@ var (
 	copyDesc    = desc("copy_role", "1 for what this node's copy of a replicated service is, 0 for what else it could be.", "service", "role")
 	dataDesc    = desc("copy_promotion", "The token of the newest promotion whose data this node's copy has; 0: of none.", "service")
 	farDesc     = desc("copy_position", "The newest position of this node's copy.", "service")
-	askedDesc   = desc("copy_position_age_seconds", "How long ago this node's copy told that position.", "service")
+	askedDesc   = desc("copy_position_age_seconds", "How long ago this node's copy reported that position.", "service")
 	seesDesc    = desc("copy_reaches_primary", "1 while this node reaches the primary from outside, 0 while it does not; missing where it cannot tell.", "service")
 	leaseDesc   = desc("lease_remaining_seconds", "How long the lease lasts if no further heartbeat is acknowledged; 0 without one.")
 	sessionDesc = desc("session", "1 while there is a session with ZooKeeper and its lease lasts.")

@@ -78,7 +78,7 @@ func TestTheSoftLimitOfFilesIsRaisedForTheSupervisorAlone(t *testing.T) {
 	raised("at the start")
 	b.Replace(t, kit.Script(t, kit.UnderstudyBinary(t)+` "$@"; rm "$0"`)) // it is good, and gone when it is needed
 	must(t, cmd.Process.Signal(syscall.SIGUSR2))
-	kit.Until(t, soon, "the exec has failed", out.has("nothing is handed over"))
+	kit.Until(t, soon, "the exec has failed", out.has("the upgrade is cancelled"))
 	raised("after an exec that failed")
 	for _, pid := range kit.Children(cmd.Process.Pid) {
 		if strings.Contains(kit.CommandLine(pid), "100000") {

@@ -57,7 +57,7 @@ func TestAnUpgradeIsRefusedWhileZooKeeperDoesNotAnswer(t *testing.T) {
 	one.CutFrom(t, p.Addrs()...)
 	<-time.After(6 * time.Second)
 	a.Signal(syscall.SIGUSR2)
-	kit.Until(t, soon, "it is refused", func() bool { return a.Says("nothing is handed over", "acknowledged nothing") })
+	kit.Until(t, soon, "it is refused", func() bool { return a.Says("the upgrade is cancelled", "acknowledged nothing") })
 	one.Heal(t)
 	kit.Throughout(t, session, "the child runs", func() bool { return len(p.Running()) == 1 })
 	p.Untouched(t, run)
@@ -149,7 +149,7 @@ func TestAnAgentAnswersForWhatWasHandedOver(t *testing.T) {
 			a, b, run := p.agents(t, sharedSecret, sharedSecret, "fencing: {methods: [{agent: {}}], on_failure: refuse}")
 			for n := range 2 {
 				said := func() int {
-					return strings.Count(a.Log(), "nothing is handed over") + strings.Count(a.Log(), "does not switch to")
+					return strings.Count(a.Log(), "the upgrade is cancelled") + strings.Count(a.Log(), "does not switch to")
 				}
 				refused := said()
 				a.Signal(syscall.SIGUSR2)

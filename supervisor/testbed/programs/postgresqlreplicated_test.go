@@ -173,7 +173,7 @@ func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
 	must(t, os.Remove(filepath.Join(r.dirs[lost.Name], "PG_VERSION")))
 	r.up(t, lost)
 	r.primary(t)
-	if !r.sups[lost.Name].Says("this node's copy is made anew") {
+	if !r.sups[lost.Name].Says("this node's copy is cloned from the primary") {
 		t.Error("it was not cloned")
 	}
 

@@ -198,7 +198,7 @@ func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 	r.up(t, left)
 	kit.Until(t, soon, "the status says why nobody is promoted", func() bool {
 		m, _ := r.Member(r.service, left.Name)
-		return strings.HasPrefix(m.Why, "1 of 2 copies have told their position")
+		return strings.HasPrefix(m.Why, "1 of 2 copies have reported their position")
 	})
 	r.order(t, "switchover", "redis", "--to", left.Name, "--force")
 	for _, h := range r.others(left) {

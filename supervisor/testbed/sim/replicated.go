@@ -229,10 +229,10 @@ func (cv *copiesView) does(t *tree, run *proc, spec child.Spec) {
 // data was known to be its own.
 func (cv *copiesView) unpromoted(service, why string) {
 	known := func(reason string) bool {
-		return strings.HasPrefix(reason, "of no copy it is known") || strings.HasSuffix(reason, "it was about to follow the lost primary") ||
+		return strings.HasPrefix(reason, "no copy is known to have") || strings.HasSuffix(reason, "it was about to follow the lost primary") ||
 			strings.HasSuffix(reason, ": it has not followed any promoted copy yet") || strings.HasSuffix(reason, " has not succeeded")
 	}
-	if _, list, told := strings.Cut(strings.TrimSuffix(why, ")"), " copies have told their position ("); told {
+	if _, list, told := strings.Cut(strings.TrimSuffix(why, ")"), " copies have reported their position ("); told {
 		why = list
 	}
 	cv.asks[service] = !slices.ContainsFunc(strings.Split(why, "; "), func(reason string) bool { return !known(reason) })
