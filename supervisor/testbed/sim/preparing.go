@@ -91,6 +91,6 @@ func (cv *copiesView) turns(t *tree, p *proc, active string) {
 	if cv.refuses(t, active) {
 		return
 	}
-	p.copy.follows, p.copy.synced = active, time.Now().Add(drawn(cv.rng, cv.plan.Timeout/10))
+	p.copy.follows, p.copy.from, p.copy.synced = active, "", time.Now().Add(drawn(cv.rng, cv.plan.Timeout/10))
 	cv.say("%s: the copy of %s follows %s", t.node, t.service, active)
 }

@@ -81,6 +81,7 @@ func (r *revision) has(other *revision) bool {
 type copyOf struct {
 	primary bool
 	follows string    // the node whose copy it was told to follow
+	from    string    // and the one whose data it has got
 	synced  time.Time // when it has that one's data; later: not yet
 }
 
@@ -130,12 +131,20 @@ func (cv *copiesView) write(primary *proc) {
 	}
 	cv.data[key] = now
 	for _, n := range cv.nodes {
-		f := cv.on(service, n.name)
-		if f != nil && !f.copy.primary && f.copy.follows == primary.tree.node && !time.Now().Before(f.copy.synced) && !cv.hiding.cut[service] {
-			cv.data[effectKey{n.name, service}] = now
+		if f := cv.on(service, n.name); f != nil && cv.receives(f, primary) {
 			cv.acked[service] = now
 		}
 	}
+}
+
+// receives has a copy that follows a primary get all its data, if it can. It reports whether it has.
+func (cv *copiesView) receives(f, primary *proc) bool {
+	service, active := primary.tree.service, primary.tree.node
+	if f.copy.primary || f.copy.follows != active || time.Now().Before(f.copy.synced) || cv.hiding.cut[service] || cv.refuses(f.tree, active) {
+		return false
+	}
+	cv.data[effectKey{f.tree.node, service}], f.copy.from = cv.data[effectKey{active, service}], active
+	return true
 }
 
 // on is the living program of a copy, or nil. The newest counts: that of a service which was removed may still be ending.
@@ -184,18 +193,16 @@ func (cv *copiesView) answer(t *tree, spec child.Spec, code int) (string, int) {
 	case command == seenCommand && cv.reaches(t.service, t.node, variable(spec, "UNDERSTUDY_ACTIVE_NODE")):
 		return "", 0
 	case command == positionCommand && p != nil:
-		if active != "" && active != t.node && (p.copy.follows != active || time.Now().Before(p.copy.synced) || cv.hiding.cut[t.service]) {
-			return "", 0
-		}
-		key := effectKey{t.node, t.service}
-		if theirs := cv.data[effectKey{active, t.service}]; cv.plan.Seen != "" && active != "" && active != t.node && !theirs.has(cv.data[key]) { // the others are what they were
-			if from := cv.on(t.service, active); from == nil || !from.copy.primary {
+		if active != "" && active != t.node {
+			if from := cv.on(t.service, active); from != nil && from.copy.primary {
+				cv.receives(p, from)
+			}
+			if p.copy.from != active || cv.hiding.cut[t.service] {
 				return "", 0
 			}
-			cv.data[key] = theirs // it went another way, and is given theirs
 		}
 		depth := uint64(0)
-		if r := cv.data[key]; r != nil {
+		if r := cv.data[effectKey{t.node, t.service}]; r != nil {
 			depth = r.depth
 		}
 		return fmt.Sprintln(depth), 0
