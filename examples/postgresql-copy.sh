@@ -9,6 +9,14 @@ export PGDATA PGHOST PGPORT PGUSER PGDATABASE=postgres PGCONNECT_TIMEOUT=3
 PATH=${PGBIN:-/usr/lib/postgresql/15/bin}:$PATH
 active=${UNDERSTUDY_ACTIVE_ADDRESS:-}
 
+# stopped ends this command if a server runs that is not understudy's: it changes no data then.
+stopped() {
+	if pg_isready -q; then
+		echo "a server runs here" >&2
+		exit 75
+	fi
+}
+
 ask() { psql -XAtqc "$1" ${2:+-h "$2"}; } # QUERY [SERVER]
 
 # It needs the rest of the primary's log before it is consistent, and takes connections.
@@ -44,17 +52,17 @@ follow) # fails if it gets no data within ten seconds
 		sleep 0.2
 	done
 	;;
-prepare)
+prepare) # 75: nothing was changed
+	stopped
+	ask checkpoint "${active:?}" || exit 75 # pg_rewind sees a promotion only after it
 	[ -e "$PGDATA/PG_VERSION" ]
-	! pg_isready -q # a server that is not understudy's
-	ask checkpoint "$active" # pg_rewind sees a promotion only after it
 	rm -f "$PGDATA/postmaster.pid" "$PGDATA/standby.signal" # of a killed one, which recovers before it is rewound
 	pg_rewind -D "$PGDATA" ${PGCONFIG:+--config-file="$PGCONFIG"} --source-server="host=$active port=$PGPORT user=$PGUSER dbname=postgres"
 	from_active
 	;;
 reclone)
-	! pg_isready -q
-	ask 'select 1' "$active" >/dev/null
+	stopped
+	ask 'select 1' "${active:?}" >/dev/null || exit 75
 	find "$PGDATA" -mindepth 1 -delete
 	pg_basebackup -D "$PGDATA" -h "$active" -X stream -c fast
 	from_active

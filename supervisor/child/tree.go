@@ -105,6 +105,7 @@ func (t *Tree) Move(ctx context.Context, number uint64, release []byte) error {
 	if err != nil {
 		return fmt.Errorf("move tree %s to epoch %d: %w", t.id.Name, number, err)
 	}
+	g.watchdog.mayDisarm()
 	return nil
 }
 

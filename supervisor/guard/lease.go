@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"time"
@@ -162,7 +163,7 @@ func (l *lease) closing() (c Closing, knows int) {
 	c = Closing{Epoch: l.number, Ticket: l.ticket, All: true}
 	for _, t := range l.trees {
 		switch {
-		case t.settled() && len(t.znodes) == 0: // no lock was held for it
+		case t.settled() && (len(t.znodes) == 0 || l.shares(t)):
 		case t.settled() && t.effects == nil:
 			c.Releases = append(c.Releases, t.znodes)
 		case t.settled():
@@ -174,6 +175,13 @@ func (l *lease) closing() (c Closing, knows int) {
 		}
 	}
 	return c, 2*len(c.Releases) + 2*len(c.Undone) + len(c.Left)
+}
+
+// shares reports whether a release has to wait for another tree that is for the same lock, or comes with it.
+func (l *lease) shares(t *tree) bool {
+	return slices.ContainsFunc(l.trees, func(other *tree) bool {
+		return other != t && bytes.Equal(other.znodes, t.znodes) && (!other.settled() || other.effects == nil && other.number < t.number)
+	})
 }
 
 // heardClosed notes the result of a closing. One that was given up counts, too: the session expires by itself.

@@ -390,3 +390,27 @@ func TestDeedsAreToldOnce(t *testing.T) {
 		}
 	}
 }
+
+// P2: a lock is released once all trees that are for it are settled: the copy's, and that of what promoted it.
+func TestALockIsReleasedWithTheLastTreeThatIsForIt(t *testing.T) {
+	copied, orders := &mortal{dies: true}, &mortal{}
+	p := guarding(t, Config{}, time.Hour, copied, orders)
+	p.leases.tree(1).znodes = p.leases.tree(0).znodes
+	now := 10 * time.Second
+	p.turn(now, Events{Orphaned: true})
+	now += CloseAnyway
+	p.turn(now, Events{})
+	for _, c := range p.closing {
+		if len(c.Releases) > 0 || c.All {
+			t.Fatalf("%+v", c)
+		}
+	}
+	if len(p.closing) > 0 {
+		p.turn(now, p.closed())
+	}
+	orders.dies = true
+	p.turn(now+time.Second, Events{})
+	if last := p.closing[len(p.closing)-1]; !last.All || len(last.Releases) != 1 || string(last.Releases[0]) != "a" {
+		t.Fatalf("%+v", last)
+	}
+}

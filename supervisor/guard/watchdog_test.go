@@ -130,3 +130,18 @@ func TestAGuardianThatDoesNotKnowAllTreesLeavesTheResetToOthers(t *testing.T) {
 		t.Errorf("it calls no reset off: %v", p.parted)
 	}
 }
+
+// A primary that was demoted is a follower's tree again, which no watchdog is for.
+func TestATreeThatHasMovedIsNotArmed(t *testing.T) {
+	p := bowl(t, time.Second, time.Hour, &mortal{})
+	for _, m := range []Message{
+		{Op: OpBegin, Epoch: 2}, {Op: OpExtend, Epoch: 2, Deadline: 50 * time.Hour}, {Op: OpMove, Epoch: 2, Tree: 0},
+	} {
+		if err := p.hear(time.Second, m); err != nil {
+			t.Fatal(m.Op, err)
+		}
+	}
+	if err := p.hear(time.Minute, Message{Op: OpUnwatch}); err != nil || len(p.parted) != 1 || !p.parted[0] {
+		t.Errorf("%v: the device is left without a farewell: %v", err, p.parted)
+	}
+}

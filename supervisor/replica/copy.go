@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,6 +48,7 @@ type Copy struct {
 	turn    context.CancelFunc // ends turned
 	turned  context.Context    // ends when active changes
 	want    *parting           // a term waits for the programs
+	newest  Active             // the newest that was known
 	mending mending
 	run     *unit.Run     // nil: it does not run as a follower
 	resume  *unit.Carried // the programs that a term has given back
@@ -137,7 +139,10 @@ func (c *Copy) store() Store { return c.cfg.Store(c.conf.Replicated.StateDir) }
 // Configure puts a config in force.
 func (c *Copy) Configure(conf config.Service) {
 	c.mu.Lock()
-	c.conf = conf
+	was, now := c.conf.Replicated, conf.Replicated
+	if c.conf = conf; !slices.Equal(was.Prepare, now.Prepare) || !slices.Equal(was.Reclone, now.Reclone) { // the one that runs may hang
+		c.turns()
+	}
 	c.mu.Unlock()
 	wait.Poke(c.poke)
 }
@@ -148,13 +153,21 @@ func (c *Copy) Learn(active Active) {
 	changed := c.active != active
 	if changed {
 		c.active = active
-		c.turn()
-		c.turned, c.turn = context.WithCancel(context.Background())
+		c.turns()
+		if active.Node != "" && active != c.newest { // what was tried was for another one
+			c.newest, c.mending = active, mending{}
+		}
 	}
 	c.mu.Unlock()
 	if changed {
 		wait.Poke(c.look)
 	}
+}
+
+// turns ends what prepares the copy: it begins again. The caller holds mu.
+func (c *Copy) turns() {
+	c.turn()
+	c.turned, c.turn = context.WithCancel(context.Background())
 }
 
 // Shown is what is known of the follower.
@@ -247,6 +260,9 @@ func (c *Copy) Free() {
 // uproot forgets a tree that has ended. The caller holds mu.
 func (c *Copy) uproot() (lease *unit.Lease) {
 	lease, c.lease, c.tree, c.planted = c.lease, nil, nil, make(chan struct{})
+	if resume := c.takeResume(); resume != nil {
+		resume.Discard()
+	}
 	return lease
 }
 

@@ -183,10 +183,10 @@ func (c *Copy) end(ctx context.Context) {
 	c.forget(lease)
 }
 
-// kills kills until a death is proved, or, once ctx has ended, for so long.
+// kills kills until a death is proved, or a term has the tree, or, once ctx has ended, for so long.
 func (c *Copy) kills(ctx context.Context, kill func(context.Context) error) bool {
 	var gaveUp time.Time
-	for {
+	for !c.isHeld() { // else the term ends the tree
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofPatience)
 		err := kill(bounded)
 		cancel()
@@ -202,6 +202,7 @@ func (c *Copy) kills(ctx context.Context, kill func(context.Context) error) bool
 		}
 		wait.For(context.WithoutCancel(ctx), proofPause)
 	}
+	return false
 }
 
 // proofPause keeps attempts that fail at once apart.

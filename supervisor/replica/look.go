@@ -152,11 +152,11 @@ func (l *looking) inSync(ctx context.Context, a asking, active Active) bool {
 	kept, current := c.state, c.active == active
 	c.mending = mending{}
 	c.mu.Unlock()
-	if !current || kept.Followed == active.Token && kept.Toward == 0 && time.Since(l.kept) < keepEvery {
+	if !current || kept.has(active) && !kept.Diverges && kept.Torn == "" && time.Since(l.kept) < keepEvery {
 		c.reached(*p)
 		return current
 	}
-	if err := c.keepState(func(s *state) { s.Followed, s.Toward, s.Position = active.Token, 0, *p }); err != nil {
+	if err := c.keepState(func(s *state) { s.Followed, s.Toward, s.Position, s.Diverges, s.Torn = active.Token, 0, *p, false, "" }); err != nil {
 		c.show(func(s *Shown) { s.Why = err.Error() })
 		c.log.Warn("cannot save which primary this node's copy has followed", "error", err)
 		return false

@@ -16,6 +16,8 @@ import (
 const (
 	byPrepare = "prepare"
 	byReclone = "reclone"
+
+	unchanged = 75 // is the exit code of one that has changed nothing (EX_TEMPFAIL)
 )
 
 var (
@@ -129,7 +131,9 @@ func (c *Copy) pause(ctx, turned, talk context.Context, d time.Duration) {
 
 // mend runs prepare or reclone once. It is killed when another copy is promoted, or a term takes this one. What it leaves behind is killed.
 func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking, active Active, way string, command config.Command) error {
+	var before state
 	err := c.keepState(func(s *state) {
+		before = *s
 		if s.Era != active.Era {
 			s.Era, s.Followed = active.Era, 0
 		}
@@ -154,8 +158,8 @@ func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking,
 		c.log.Info("output of "+way, "output", said)
 	}
 	err = failure(said, code, err)
-	if !c.isHeld() && !c.kills(ctx, tree.Kill) { // else the term ends the tree
-		return ctx.Err()
+	if c.isHeld() || !c.kills(ctx, tree.Kill) { // then the term ends the tree
+		return errParted
 	}
 	if turned.Err() != nil || talk.Err() != nil {
 		return errors.Join(err, errParted)
@@ -167,6 +171,9 @@ func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking,
 		c.mending.reclones = len(a.conf.Replicated.Reclone) > 0
 	}
 	c.mu.Unlock()
+	if err != nil && code == unchanged {
+		return errors.Join(err, c.keepState(func(s *state) { *s = before }))
+	}
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package replica
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"understudy/supervisor/child/probe"
@@ -9,6 +11,11 @@ import (
 	"understudy/supervisor/unit"
 	"understudy/supervisor/wait"
 )
+
+// errNoLook says that nothing is known of the primary, because its check could not be run here.
+var errNoLook = errors.New("seen_by")
+
+const lookWarnEvery = time.Minute
 
 // Sight is what this node sees of the primary from outside.
 type Sight struct {
@@ -58,7 +65,7 @@ func (c *Copy) isAt(token int64, p uint64) {
 func (c *Copy) keepSeeing(ctx context.Context, run *unit.Run) {
 	defer c.saw(nil)
 	var of Active
-	failures := 0
+	failures, warned := 0, time.Time{}
 	for {
 		c.mu.Lock()
 		active, conf, a := c.active, c.conf.Replicated, c.asking(c.active)
@@ -81,6 +88,13 @@ func (c *Copy) keepSeeing(ctx context.Context, run *unit.Run) {
 			if failures++; err == nil {
 				failures = 0
 				c.saw(&Sight{Of: of, Well: true})
+			} else if errors.Is(err, errNoLook) {
+				failures = 0
+				c.saw(nil)
+				if time.Since(warned) > lookWarnEvery {
+					warned = time.Now()
+					c.log.Warn("this node cannot look at the primary", "active", active.Node, "error", err)
+				}
 			} else if failures >= by.Failures {
 				c.saw(&Sight{Of: of, Why: err.Error()})
 			}
@@ -132,7 +146,11 @@ func (a asking) see(ctx context.Context, by config.SeenBy, active Active) error 
 		})
 	}
 	look := probe.Probe{Kind: probe.KindExec, Argv: by.Exec, Run: func(ctx context.Context, argv []string) ([]byte, int, error) {
-		return a.unit.Ask(ctx, a.tree, a.conf.Processes[0], argv, a.env, a.token, by.Timeout)
+		said, code, err := a.unit.Ask(ctx, a.tree, a.conf.Processes[0], argv, a.env, a.token, by.Timeout)
+		if err != nil && ctx.Err() == nil { // it did not run
+			err = fmt.Errorf("%w: %w", errNoLook, err)
+		}
+		return said, code, err
 	}}
 	switch {
 	case by.TCP != "":

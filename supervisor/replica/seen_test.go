@@ -71,6 +71,24 @@ func TestAFollowerTellsWhatItSeesOfThePrimary(t *testing.T) {
 	})
 }
 
+// A check that cannot be run says nothing of the primary.
+func TestALookThatCannotBeMadeSaysNothing(t *testing.T) {
+	follows(t, func(t *testing.T, s *stage, c *Copy) {
+		blind := s.looks(c, 3)
+		c.Learn(other)
+		sees(t, "reached", c, 2*time.Second, true, true)
+		s.mu.Lock()
+		s.noLook = true
+		s.mu.Unlock()
+		sees(t, "not run", c, time.Minute, false, false)
+		s.mu.Lock()
+		s.noLook = false
+		s.mu.Unlock()
+		blind(true)
+		sees(t, "again", c, time.Minute, true, false)
+	})
+}
+
 // Who does not follow, or is not well, cannot tell.
 func TestACopyThatDoesNotFollowCannotTell(t *testing.T) {
 	follows(t, func(t *testing.T, s *stage, c *Copy) {

@@ -31,6 +31,7 @@ type stage struct {
 	hangs    bool // and so do its commands
 	blind    bool // look fails
 	looked   string
+	noLook   bool // look cannot be started
 	position string
 	mends    map[string]int // exit codes of prepare, reclone and follow; -1: it hangs; -2: and succeeds when it is killed
 	full     bool           // the disk
@@ -114,6 +115,9 @@ func (s *stage) Start(ctx context.Context, spec child.Spec) (host.Process, error
 			code = exitPrimary
 		}
 	case "look":
+		if s.noLook {
+			return nil, child.ErrLeaseEnded
+		}
 		if s.looked = value(spec.Env, "UNDERSTUDY_ACTIVE_ADDRESS"); s.blind {
 			code = 1
 		}

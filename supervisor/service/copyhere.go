@@ -195,7 +195,7 @@ func (t *stay) takeCopy(ctx context.Context) role.Event {
 		err = t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths()))
 	}
 	if err == nil && len(v.conf.Replicated.Demote) > 0 {
-		t.term.orders, err = v.node.Guard().NewTree(ctx, t.s.Epoch, v.name+"/orders", nil)
+		err = t.makeOrders(ctx)
 	}
 	if err == nil {
 		err = v.copy.Promoting(t.candidacy.birth.Ctime, t.term.claim.Token)

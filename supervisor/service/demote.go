@@ -3,11 +3,23 @@ package service
 import (
 	"context"
 	"errors"
+
+	"understudy/election"
 )
 
 // A planned end of a term may leave its copy running, as a follower: demote makes it one. P1: the copy is the primary until demote has
 // succeeded and the copy says that it is a follower. P2: the lock is given back once that holds, what promoted and demoted it is proved dead,
 // with all that it forked, and the copy's tree ends with its supervisor only. If any of that fails, the tree is ended as ever.
+
+// makeOrders makes the container of what promotes and demotes the copy.
+func (t *stay) makeOrders(ctx context.Context) error {
+	orders, err := t.v.node.Guard().NewTree(ctx, t.s.Epoch, t.v.name+"/orders", election.EncodeRelease(t.candidacy.cand.Paths()))
+	if err == nil {
+		t.term.orders = orders
+		t.v.trees.newest().with(orders)
+	}
+	return err
+}
 
 // demote reports whether the copy has become a follower whose programs run on.
 func (t *stay) demote(ctx context.Context) bool {

@@ -74,7 +74,7 @@ func (t *stay) prove(ctx context.Context) role.Event {
 		if !wait.Closed(t.s.Ended()) && (!wait.Closed(t.s.Leave) || time.Now().Before(gaveUp)) {
 			continue
 		}
-		v.undead.tree, v.undead.epoch = t.tree, t.s.Epoch
+		v.undead.tree, v.undead.orders, v.undead.epoch = t.tree, t.term.orders, t.s.Epoch
 		return role.Event{Kind: role.Unproved}
 	}
 }

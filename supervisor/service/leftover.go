@@ -83,11 +83,11 @@ func (t *stay) killLeftovers(ctx context.Context, patience time.Duration) (left 
 	defer cancel()
 	if u := &v.undead; u.tree != nil {
 		t.leftovers.tree = idOf(u.tree)
-		if err := u.tree.End(bounded); err != nil {
+		if err := u.end(bounded); err != nil {
 			return true, err
 		}
 		u.tree.Settle(false) // UndoOld undoes it
-		u.tree = nil
+		u.tree, u.orders = nil, nil
 		v.disengage()
 		if err := v.node.Guard().Finish(u.epoch); err != nil {
 			v.log.Debug("a former lease is still held", "error", err) // by another service's tree
@@ -194,9 +194,18 @@ func (t *stay) settleLeftovers(ctx context.Context) {
 
 // undead is a tree that was left without a proof of its death, and the lease that it belongs to.
 type undead struct {
-	tree  host.Tree // nil: there is none
-	epoch uint64
-	seen  string // the live processes, in words; also of a tree that is not ours
+	tree   host.Tree // nil: there is none
+	orders host.Tree // as a term's
+	epoch  uint64
+	seen   string // the live processes, in words; also of a tree that is not ours
+}
+
+func (u *undead) end(ctx context.Context) error {
+	err := u.tree.End(ctx)
+	if u.orders != nil {
+		err = errors.Join(err, u.orders.End(ctx))
+	}
+	return err
 }
 
 // see notes live processes.

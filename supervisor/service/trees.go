@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -21,12 +22,32 @@ type Tree struct {
 	tree host.Tree
 	end  func(why error)
 	owed func() []string // what its oneshots did, and is not undone
+
+	mu     sync.Mutex
+	orders host.Tree // what promotes and demotes the copy in it; nil: there is none
+}
+
+// with has another tree end with it.
+func (t *Tree) with(orders host.Tree) {
+	t.mu.Lock()
+	t.orders = orders
+	t.mu.Unlock()
+}
+
+func (t *Tree) endOrders(ctx context.Context) error {
+	t.mu.Lock()
+	orders := t.orders
+	t.mu.Unlock()
+	if orders == nil {
+		return nil
+	}
+	return orders.End(ctx)
 }
 
 // Kill ends the tree because another node holds the lock. nil: it is dead, and its effects are undone.
 func (t *Tree) Kill(ctx context.Context, holder string, token int64) error {
 	t.end(fmt.Errorf("%w: %s holds it, with token %d, and has asked for the child's death", election.ErrLost, holder, token))
-	if err := t.tree.End(ctx); err != nil {
+	if err := errors.Join(t.endOrders(ctx), t.tree.End(ctx)); err != nil {
 		return err
 	}
 	for owed := t.owed(); len(owed) > 0; owed = t.owed() { // an address, a mount: the node that starts next must find them gone

@@ -189,13 +189,19 @@ func (d *debts) restore(all []Debt, lasting int64) {
 // last has what the next term leaves noted where it survives a boot; token 0: nothing of it does. Nothing is owed.
 func (d *debts) last(token int64) error {
 	d.mu.Lock()
-	same := d.lasting == token
+	was := d.lasting
 	d.lasting = token
 	d.mu.Unlock()
-	if same {
+	if was == token {
 		return nil
 	}
-	return d.save(nil)
+	err := d.save(nil)
+	if err != nil { // the next call tries again
+		d.mu.Lock()
+		d.lasting = was
+		d.mu.Unlock()
+	}
+	return err
 }
 
 func (d *debts) lasts() int64 {

@@ -159,3 +159,16 @@ func TestOfTwoNotesTheLastingOneCounts(t *testing.T) {
 		t.Errorf("read: %q", again.Owed())
 	}
 }
+
+// What could not be noted is noted with the next attempt.
+func TestANoteThatFailsIsTriedAgain(t *testing.T) {
+	next, _ := disk(t)
+	lastingDir = "/proc/no/such"
+	u := next("b1")
+	if err := u.Last(7); err == nil {
+		t.Fatal("noted in a folder that cannot be")
+	}
+	if err := u.Last(7); err == nil {
+		t.Error("the second attempt does not try")
+	}
+}

@@ -109,6 +109,9 @@ func (t *handle) Move(ctx context.Context, number uint64, release []byte) error 
 	if err == nil {
 		err = g.answered(ctx, seq)
 	}
+	if err == nil {
+		g.watchdog.mayDisarm()
+	}
 	return err
 }
 

@@ -251,10 +251,13 @@ func (o *operator) letCount(service string) {
 	asks, chooses := o.copies.asks[service], o.rng.IntN(2) == 0
 	whole := slices.DeleteFunc(slices.Clone(o.nodes), func(n *node) bool {
 		b := o.copies.bodies[effectKey{n.name, service}]
-		return b != nil && b.torn
+		return b != nil && b.torn || n.index == o.plan.Ineligible
 	})
-	chooses = chooses || len(whole) < len(o.nodes) // others may be too few to be compared
-	to := whole[o.rng.IntN(len(whole))].name
+	chooses = len(whole) > 0 && (chooses || len(whole) < len(o.nodes)) // others may be too few to be compared
+	to := ""
+	if n := o.rng.IntN(len(o.nodes)); len(whole) > 0 {
+		to = whole[n%len(whole)].name
+	}
 	if asks { // from here on data may be lost
 		o.copies.asks[service] = false
 		o.copies.given[service]++
