@@ -115,7 +115,7 @@ var sabotagesOfTerms = []sabotage{
 		drills,
 	}},
 	{"an agent answers before the tree is dead", []change{
-		{"supervisor/service/trees.go", "	if err := t.tree.End(ctx); err != nil {\n		return err\n	}\n", "	if t != nil {\n		go t.tree.End(ctx)\n		return nil\n	}\n"},
+		{"supervisor/service/trees.go", "	if err := errors.Join(t.endOrders(ctx), t.tree.End(ctx)); err != nil {\n		return err\n	}\n", "	if t != nil {\n		go errors.Join(t.endOrders(ctx), t.tree.End(ctx))\n		return nil\n	}\n"},
 	}},
 	{"a guardian answers before the tree is dead", []change{
 		{"supervisor/witness/proxy.go", "func Proxy(w At, root string, keys *agent.Keys) *agent.Server {\n",
