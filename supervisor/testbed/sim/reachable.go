@@ -52,7 +52,7 @@ var reachable = []Pair{
 
 // rare is what can be seen as well, but not in every few thousand hours.
 var rare = []Pair{
-	{"claiming", "claim failed", "standby"}, // the answer to the taking of the lock is lost, and the tree made for it ended on another's word
+	{"claiming", "claim failed", "standby"},      // the answer to the taking of the lock is lost, and the tree made for it ended on another's word
 	{"fencing", "copy not promoted", "stopping"}, // its program ended, or its disk is full
 	{"standby", prepareCommand, "standby"},
 	{"active", demoteCommand, "stopping"},
