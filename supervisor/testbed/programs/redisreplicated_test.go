@@ -122,7 +122,7 @@ func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 	r.l.served(t, p.Addr+":6379")
 
 	kit.Signal(syscall.SIGKILL, r.servers(p)...)
-	r.failed(t, "primary killed", p)
+	r.failed(t, "primary killed", nil) // its own copy may have the newest data, and be back in time
 	p = r.primary(t)
 
 	r.sups[p.Name].Kill9()
