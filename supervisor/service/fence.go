@@ -140,14 +140,7 @@ func (t *stay) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	if err != nil {
 		return fencing.Outcome{}, err
 	}
-	until, unlisted := v.node.Promises.Binding(v.name, election.Peer{Node: self.Node, Machine: self.Machine, Agent: v.view.agent}, p)
-	if err := undelayed(p); err != nil {
-		unlisted = err
-	}
-	chain.NoDelay = unlisted != nil
-	if !chain.NoDelay {
-		chain.Grace = max(chain.Grace, until-v.node.Machine.Now())
-	}
+	until, unlisted := t.delay(&chain, p)
 	chain.Steps, chain.OnFailure = t.steps(p, chain.Grace)
 	if p.Node == "" && len(chain.Steps) > 0 { // a method that does not know the node proves nothing
 		chain.Steps = nil
@@ -178,12 +171,33 @@ func (t *stay) fenceOne(ctx context.Context) (fencing.Outcome, error) {
 	case err != nil:
 		return fenced, err
 	}
-	t.term.until = until
-	if fenced.By != fencing.ByGrace { // a proof makes the promise to that term needless
-		t.term.until = v.node.Promises.BoundBesides(v.name, claim.PreviousToken)
+	t.term.until = t.boundAfter(fenced, until, claim.PreviousToken)
+	if fenced.By != fencing.ByGrace {
 		return fenced, t.sitOut(ctx, nil)
 	}
 	return fenced, t.sitOut(ctx, confirmed)
+}
+
+// delay has the chain wait as long as this node has promised not to start the service, too. unlisted is why no delay proves anything.
+func (t *stay) delay(chain *fencing.Chain, p *election.BreadCrumb) (until time.Duration, unlisted error) {
+	v, self := t.v, t.v.node.Self
+	until, unlisted = v.node.Promises.Binding(v.name, election.Peer{Node: self.Node, Machine: self.Machine, Agent: v.view.agent}, p)
+	if err := undelayed(p); err != nil {
+		unlisted = err
+	}
+	chain.NoDelay = unlisted != nil
+	if !chain.NoDelay {
+		chain.Grace = max(chain.Grace, until-v.node.Machine.Now())
+	}
+	return until, unlisted
+}
+
+// boundAfter is until when a promise forbids a start. A proof makes the promise to that term needless, and no other.
+func (t *stay) boundAfter(fenced fencing.Outcome, until time.Duration, token int64) time.Duration {
+	if fenced.By == fencing.ByGrace {
+		return until
+	}
+	return t.v.node.Promises.BoundBesides(t.v.name, token)
 }
 
 // steps are the fencing methods of a service. Without configured ones, it asks the agent while the grace delay lasts.

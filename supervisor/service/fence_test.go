@@ -87,6 +87,57 @@ func TestOwnPromiseIsSatOut(t *testing.T) {
 	}
 }
 
+// P1: who was never asked for a promise cannot take a delay for a proof, nor can anybody where an effect is left. Else the delay is as long
+// as this node's promise.
+func TestNoDelayIsAProofForWhoWasNeverAsked(t *testing.T) {
+	me := election.Peer{Node: "a", Machine: "m1", Agent: "a:1"}
+	goesOn := func(members ...election.Peer) *election.BreadCrumb {
+		return &election.BreadCrumb{SessionMs: 6000, Failsafe: &election.Failsafe{Members: members}}
+	}
+	for name, c := range map[string]struct {
+		crumb *election.BreadCrumb
+		no    bool
+		grace time.Duration
+	}{
+		"it needs nobody's":   {&election.BreadCrumb{SessionMs: 6000}, false, 2 * time.Second},
+		"it lists this node":  {goesOn(me), false, 4 * time.Second},
+		"it lists another":    {goesOn(election.Peer{Node: "b", Machine: "m2", Agent: "b:1"}), true, 2 * time.Second},
+		"an effect is left":   {&election.BreadCrumb{SessionMs: 6000, Effects: election.Effects{Left: election.EffectsLeft{"vip"}}}, true, 2 * time.Second},
+		"and it lists us all": {&election.BreadCrumb{SessionMs: 6000, Failsafe: &election.Failsafe{Members: []election.Peer{me}}, Effects: election.Effects{Left: election.EffectsLeft{"vip"}}}, true, 2 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			v := made(t, Conf{}, func(n *Node) { n.Machine = clock{began: time.Now()} })
+			v.view.agent = me.Agent
+			v.node.Promises.Listening(time.Hour - 10*time.Second)
+			if err := v.node.Promises.Give(agent.PromiseRequest{Service: "db", Token: 41, By: "b", Of: "c", For: 4 * time.Second}, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			if c.crumb.Failsafe == nil && !c.no { // of another term, which binds all the same
+				c.grace = 4 * time.Second
+			}
+			chain := fencing.Chain{Grace: 2 * time.Second}
+			if _, err := v.testStay(t.Context(), Session{}, nil).delay(&chain, c.crumb); chain.NoDelay != c.no || (err != nil) != c.no || chain.Grace != c.grace {
+				t.Errorf("%s: no delay %v (%v), grace %v", name, chain.NoDelay, err, chain.Grace)
+			}
+		})
+	}
+}
+
+// P1: the proof of one death ends the promise to that term, and no other.
+func TestAProofEndsOnePromise(t *testing.T) {
+	v := made(t, Conf{}, nil)
+	for token, length := range map[int64]time.Duration{41: 9 * time.Second, 57: 5 * time.Second} {
+		if err := v.node.Promises.Give(agent.PromiseRequest{Service: "db", Token: token, By: "b", Of: "c", For: length}, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for by, want := range map[string]time.Duration{fencing.ByGrace: 7 * time.Second, "agent": time.Hour + 5*time.Second} {
+		if got := v.testStay(t.Context(), Session{}, nil).boundAfter(fencing.Outcome{By: by}, 7*time.Second, 41); got != want {
+			t.Errorf("%s: bound until %v, want %v", by, got, want)
+		}
+	}
+}
+
 // P1: whatever the breadcrumb says, nothing is started beside what a former supervisor has left here.
 func TestNothingIsStartedBesideALeftover(t *testing.T) {
 	l := &box.Leftover{Pid: 7, Program: "db", State: "D (disk sleep)"}

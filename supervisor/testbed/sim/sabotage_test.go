@@ -139,10 +139,6 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/failsafe/promises.go", "	return p.since + election.PromiseLength(session), p.since > 0\n", "	return p.since + 0*election.PromiseLength(session), p.since > 0\n"},
 		outages, losses,
 	}},
-	{"a new member treats the grace delay as a proof", []change{
-		{"supervisor/service/fence.go", "	chain.NoDelay = unlisted != nil\n", "	chain.NoDelay = false\n"},
-		outages, losses, boots[0], boots[1], boots[2],
-	}},
 	{"treat a delay as a proof although a process is known to be alive", []change{
 		{"supervisor/service/breadcrumb.go", "	case p.Leftover.Known:\n", "	case p.Leftover.Known && p.Node == \"\":\n"},
 		held,
@@ -204,9 +200,10 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/service/memory.go", "	return m.birth != b || newest < m.known.Token || zxid < m.known.Zxid\n", "	return m.birth != b || zxid < 0\n"},
 		rewinds,
 	}},
-	{"do not look, in a session that continues, whether newer claims are gone", []change{
-		{"election/take.go", "	case dir.Mzxid < t.newest: // each claim writes to it\n", "	case dir.Mzxid < 0:\n"},
-		{"election/take.go", "	case claim.number <= t.claims: // the copy came after the last look\n", "	case claim.number < 0:\n"},
+	{"ask a demoted copy what it is before what promoted it is dead", []change{
+		{"supervisor/replica/promote.go", "	if err := orders.End(ctx); err != nil {\n		return err\n	}\n	if err := a.until", "	if err := a.until"},
+		{"supervisor/service/end.go", "errors.Join(t.endOrders(bounded), t.tree.End(bounded))", "errors.Join(t.tree.End(bounded))"},
+		copies, demotions[0], demotions[1],
 	}},
 	{"do not notice an older copy by the node's own znode", []change{
 		{"election/past.go", "		p.SetBacks++\n", "		_ = writes\n"},
@@ -214,9 +211,6 @@ var sabotagesOfTerms = []sabotage{
 	}},
 	{"leave a process waiting for its program after a lost claim", []change{
 		{"supervisor/service/standby.go", "	if err != nil || claim == nil || claim.Previous != nil { // nothing is started soon\n", "	if false {\n"},
-	}},
-	{"treat the proof of one death as the end of every promise", []change{
-		{"supervisor/service/fence.go", "v.node.Promises.BoundBesides(v.name, claim.PreviousToken)\n", "0\n"},
 	}},
 	{"do not look whether a service's goroutine moves", []change{
 		{"supervisor/session.go", "	if s.cfg.Stuck != nil {\n		wg.Go(func() { watchPaces(", "	if false {\n		wg.Go(func() { watchPaces("},

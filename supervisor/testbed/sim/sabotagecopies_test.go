@@ -50,9 +50,4 @@ var sabotagesOfCopies = []sabotage{
 		{"supervisor/replica/promote.go", "	if err := a.until(ctx, Follower); err != nil {\n		return err\n	}\n	c.log.Info(\"the copy is demoted\"", "	c.log.Info(\"the copy is demoted\""},
 		copies, demotions[0], demotions[1],
 	}},
-	{"ask a demoted copy what it is before what promoted it is dead", []change{
-		{"supervisor/replica/promote.go", "	if err := orders.End(ctx); err != nil {\n		return err\n	}\n	if err := a.until", "	if err := a.until"},
-		{"supervisor/service/end.go", "errors.Join(t.endOrders(bounded), t.tree.End(bounded))", "errors.Join(t.tree.End(bounded))"},
-		copies, demotions[0], demotions[1],
-	}},
 }

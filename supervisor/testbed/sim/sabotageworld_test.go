@@ -94,13 +94,6 @@ var preparations = change{"supervisor/testbed/sim/preparing.go", "p.Replicated &
 // hides has followers of replicated services look at the primary, and at times not reach it.
 var hides = change{"supervisor/testbed/sim/hidden.go", "	hiddenIn   = 3\n	hiddenFrom = 2\n", "	hiddenIn   = 1\n	hiddenFrom = 0\n"}
 
-// boots has a host boot early in each loss of the ensemble, and come back before the others as a rule.
-var boots = []change{
-	{"supervisor/testbed/sim/outage.go", "{ return f.Way % lossWays, f.N % lossTwists }", "{ return allHosts, standbyBoots }"},
-	{"supervisor/testbed/sim/outage.go", "	at := f.For * time.Duration(4+f.N/4096%5) / 8\n", "	at := f.For * time.Duration(1+f.N/4096%5) / 16\n"},
-	{"supervisor/testbed/sim/plan.go", "Calm: r.IntN(10) == 0", "Calm: r.IntN(10) < 0"},
-}
-
 // demotions has operators switch over, and each primary demoted.
 var demotions = []change{
 	{"supervisor/testbed/sim/demoting.go", "p.Replicated && p.Seed/replicatedIn/2%2 == 0", "p.Replicated"},
