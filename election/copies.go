@@ -19,9 +19,11 @@ type Copy struct {
 	// Followed is the token of the newest promotion whose data it has; 0: of none.
 	Followed int64   `json:"followed,omitempty"`
 	Toward   int64   `json:"toward,omitempty"`   // it was told to follow this promotion, and may not have its data yet
+	Source   Source  `json:"source,omitzero"`    // the copy that it was told to follow last
 	Position *uint64 `json:"position,omitempty"` // nil: it is not known
 	Why      string  `json:"why,omitempty"`      // it is not
-	Vacancy  int64   `json:"vacancy,omitempty"`  // the lock's, in which the position was asked; 0: somebody held the lock
+	Vacancy  int64   `json:"vacancy,omitempty"`  // in which the position was asked; see Question
+	Asks     int64   `json:"asks,omitempty"`     // the token under which this node has fenced a primary, and has the copies compared once more; 0: it does not
 	Stands   bool    `json:"stands,omitempty"`   // this node would take the lock
 	Priority int     `json:"priority,omitempty"`
 	Role     string  `json:"role,omitempty"`     // what it says that it is: follower, primary, or unknown
@@ -43,9 +45,21 @@ type At struct {
 	Time     time.Time `json:"time"` // when it was asked
 }
 
+// Source is a copy that others follow.
+type Source struct {
+	Node    string `json:"node,omitempty"`
+	Address string `json:"address,omitempty"`
+}
+
+// Is reports whether another one is, or may be, the same: where an address moves with the primary, all have that.
+func (s Source) Is(other Source) bool {
+	return s.Node != "" && s.Node == other.Node || s.Address != "" && s.Address == other.Address
+}
+
 // Promotion is the newest promotion of a replicated service.
 type Promotion struct {
-	Token int64 `json:"token"`
+	Token int64 `json:"token"` // 0: there was none
+	Source
 }
 
 // Copies are the znodes of a replicated service's copies.
@@ -65,7 +79,7 @@ type CopiesSeen struct {
 	Claims   int32  // so many claims there were
 	Holder   string // of the lock
 	Token    int64  // of the lock
-	Promoted int64  // the token of the newest promotion; 0: there was none
+	Promoted Promotion
 	Copies   []Copy
 
 	changed []<-chan zk.Event
@@ -79,6 +93,18 @@ func (v CopiesSeen) Of(node string) (Copy, bool) {
 		}
 	}
 	return Copy{}, false
+}
+
+// Question names the time in which positions are asked, and which no other has: a vacancy of the lock, or its newest holder's term, if that
+// has the copies compared once more. 0: nobody asks.
+func (v CopiesSeen) Question() int64 {
+	if v.Vacancy != 0 {
+		return v.Vacancy
+	}
+	if holder, ok := v.Of(v.Holder); ok && holder.Asks == v.Token && holder.Promoted != v.Token {
+		return v.Token
+	}
+	return 0
 }
 
 // Tell writes what this node says of its copy, until its session ends.
@@ -129,11 +155,9 @@ func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 		return v, fmt.Errorf("read %s: %w", c.paths.Copies(), err)
 	}
 	if len(folder.data) > 0 {
-		newest, err := decode[Promotion](folder.data)
-		if err != nil {
+		if v.Promoted, err = decode[Promotion](folder.data); err != nil {
 			return v, fmt.Errorf("read %s: %w", c.paths.Copies(), err)
 		}
-		v.Promoted = newest.Token
 	}
 	ours := v.Holder == c.s.cfg.Node.Node
 	names, more, err := c.names(ctx, ours)
@@ -204,9 +228,10 @@ func (c *Copies) Wait(ctx context.Context, v CopiesSeen, d time.Duration) error 
 	return err
 }
 
-// Promotes notes, before anything is promoted under this claim, that it is.
-func (c *Claim) Promotes(ctx context.Context) error {
-	note := &zk.SetDataRequest{Path: c.paths.Copies(), Data: encode(Promotion{c.Token}), Version: -1}
+// Promotes notes, before the copy at this address is promoted under this claim, that it is.
+func (c *Claim) Promotes(ctx context.Context, address string) error {
+	newest := Promotion{c.Token, Source{c.s.cfg.Node.Node, address}}
+	note := &zk.SetDataRequest{Path: c.paths.Copies(), Data: encode(newest), Version: -1}
 	for again := (pacing{}); ; {
 		failed, err := c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Lock(), Version: -1}, c.unclaimed(), note)
 		switch {

@@ -48,16 +48,30 @@ func TestCopiesAreToldForOneVacancy(t *testing.T) {
 				if err != nil || held == nil {
 					w.Fatal(held, err)
 				}
-				if seen := w.seesCopies(ctx, mine); seen.Vacancy != 0 || seen.Holder != "b" || seen.Token != held.Token || seen.Promoted != 0 {
+				if seen := w.seesCopies(ctx, mine); seen.Vacancy != 0 || seen.Holder != "b" || seen.Token != held.Token || seen.Promoted.Token != 0 {
 					w.Errorf("held: %+v", seen)
 				}
-				if err := held.Promotes(ctx); err != nil {
+				for asks, want := range map[int64]int64{0: 0, held.Token - 1: 0, held.Token: held.Token} {
+					if err := theirs.Copies().Tell(ctx, Copy{Asks: asks}); err != nil {
+						return err
+					}
+					if got := w.seesCopies(ctx, mine).Question(); got != want {
+						w.Errorf("the holder asks %d: the question is %d, want %d", asks, got, want)
+					}
+				}
+				if err := theirs.Copies().Tell(ctx, Copy{Asks: held.Token, Promoted: held.Token}); err != nil {
+					return err
+				}
+				if got := w.seesCopies(ctx, mine).Question(); got != 0 {
+					w.Errorf("it is promoted: the question is %d", got)
+				}
+				if err := held.Promotes(ctx, "b:1"); err != nil {
 					return err
 				}
 				if err := held.Release(ctx); err != nil {
 					return err
 				}
-				if seen := w.seesCopies(ctx, mine); seen.Vacancy == 0 || seen.Vacancy == first.Vacancy || seen.Promoted != held.Token {
+				if seen := w.seesCopies(ctx, mine); seen.Vacancy == 0 || seen.Vacancy == first.Vacancy || seen.Question() != seen.Vacancy || seen.Promoted != (Promotion{held.Token, Source{"b", "b:1"}}) {
 					w.Errorf("free again: %+v after %+v", seen, first)
 				}
 				return nil
@@ -65,6 +79,25 @@ func TestCopiesAreToldForOneVacancy(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// Where an address moves with the primary, its name says nothing; and where nothing is known, nothing is the same.
+func TestASourceIsKnownByItsNameOrItsAddress(t *testing.T) {
+	for _, c := range []struct {
+		a, b Source
+		same bool
+	}{
+		{Source{"a", "x"}, Source{"a", "x"}, true},
+		{Source{"a", "x"}, Source{"a", "y"}, true},
+		{Source{"a", "x"}, Source{"b", "x"}, true},
+		{Source{"a", "x"}, Source{"b", "y"}, false},
+		{Source{}, Source{}, false},
+		{Source{"a", ""}, Source{"b", ""}, false},
+	} {
+		if c.a.Is(c.b) != c.same || c.b.Is(c.a) != c.same {
+			t.Errorf("%+v, %+v: want %v", c.a, c.b, c.same)
+		}
+	}
 }
 
 // A verdict counts for the claim that it was made for: if another node has held the lock since, the copies have to tell anew.
@@ -102,7 +135,7 @@ func TestALostLockPromotesNothing(t *testing.T) {
 			if err := s.delete(ctx, cl.paths.Lock()); err != nil {
 				return err
 			}
-			if err := cl.Promotes(ctx); !errors.Is(err, ErrLost) {
+			if err := cl.Promotes(ctx, ""); !errors.Is(err, ErrLost) {
 				w.Errorf("%v", err)
 			}
 			return nil

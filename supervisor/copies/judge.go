@@ -13,6 +13,7 @@ type Told struct {
 	Era      int64   // in which both tokens were given: they start again where ZooKeeper has lost its data
 	Followed int64   // the token of the newest promotion whose data it has; 0: of none
 	Toward   int64   // it was told to follow this promotion, and it is not known whether it has the data; 0: that is over
+	Tied     bool    // it was told last to follow the copy that was promoted last: it may have followed that promotion on its own
 	Position *uint64 // how far its data goes; nil: that is not known, which is not 0
 	Why      string  // it has none
 	Stands   bool    // its node would take the lock
@@ -45,9 +46,17 @@ func (r Rules) counts(t Told) bool {
 // fit reports whether it is known what data a copy has.
 func (r Rules) fit(t Told) bool { return t.Toward == 0 || r.Promoted == 0 }
 
-// mayBeNewer reports whether a copy that was about to follow another promotion may have data that the best one lacks.
+// mayBeNewer reports whether a copy may have data of another promotion that the best one lacks: it was about to follow that one, or did so
+// while its node did not see it.
 func (r Rules) mayBeNewer(t, best Told) bool {
-	return !r.fit(t) && cmp.Or(cmp.Compare(t.Era, best.Era), cmp.Compare(t.Toward, best.Followed), cmp.Compare(*t.Position, *best.Position)) > 0
+	if r.Promoted == 0 {
+		return false
+	}
+	toward := t.Toward
+	if t.Tied && t.Era == r.Era && best.Followed == r.Promoted {
+		toward = r.Promoted
+	}
+	return toward > 0 && cmp.Or(cmp.Compare(t.Era, best.Era), cmp.Compare(toward, best.Followed), cmp.Compare(*t.Position, *best.Position)) > 0
 }
 
 // setBack reports whether ZooKeeper's data may be an older copy, of before a loss: then the newest promotion that it names is not the newest
@@ -114,7 +123,7 @@ func (r Rules) Judge(all []Told) Verdict {
 	}
 	if len(open) > 0 {
 		slices.Sort(open)
-		return Verdict{Why: fmt.Sprintf("the copy on %s may have newer data than that on %s: it was about to follow the lost primary", strings.Join(open, ", "), best.Node)}
+		return Verdict{Why: fmt.Sprintf("the copy on %s may have newer data than that on %s: it may have followed the lost primary", strings.Join(open, ", "), best.Node)}
 	}
 	var fit []Told
 	for _, t := range sure {

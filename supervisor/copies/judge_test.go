@@ -20,6 +20,7 @@ func TestTheNewestDataWins(t *testing.T) {
 	chosen := func(c Told) Told { c.Chosen = true; return c }
 	forced := func(c Told) Told { c.Forced = true; return c }
 	toward := func(token int64, c Told) Told { c.Toward = token; return c }
+	tied := func(c Told) Told { c.Tied = true; return c }
 	leaves := func(c Told) Told { c.Stands = false; return c }
 	for name, c := range map[string]struct {
 		rules Rules
@@ -47,8 +48,13 @@ func TestTheNewestDataWins(t *testing.T) {
 		"and keeps older data from being promoted":  {Rules{Promoted: 5, From: 2}, []Told{leaves(copyOf("a", 5, at(2))), copyOf("b", 5, at(1))}, "", "the copy on a has the newest data, but its node is not a candidate"},
 		"of equal ones the first by name":           {Rules{Promoted: 5}, []Told{copyOf("b", 5, at(1)), copyOf("a", 5, at(1))}, "a", ""},
 		"one on its way has nothing newer":          {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), toward(5, copyOf("b", 4, at(10)))}, "a", ""},
-		"or may have":                               {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), toward(5, copyOf("b", 4, at(11)))}, "", "the copy on b may have newer data than that on a: it was about to follow the lost primary"},
-		"or of a newer promotion":                   {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 4, at(10)), toward(5, copyOf("b", 4, at(9)))}, "", "the copy on b may have newer data than that on a: it was about to follow the lost primary"},
+		"or may have":                               {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), toward(5, copyOf("b", 4, at(11)))}, "", "the copy on b may have newer data than that on a: it may have followed the lost primary"},
+		"or of a newer promotion":                   {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 4, at(10)), toward(5, copyOf("b", 4, at(9)))}, "", "the copy on b may have newer data than that on a: it may have followed the lost primary"},
+		"one followed while its node slept":         {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), tied(copyOf("b", 4, at(11)))}, "", "the copy on b may have newer data than that on a: it may have followed the lost primary"},
+		"or it has nothing newer":                   {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), tied(copyOf("b", 4, at(10)))}, "a", ""},
+		"or all did":                                {Rules{Promoted: 5, From: 2}, []Told{tied(copyOf("a", 4, at(10))), tied(copyOf("b", 4, at(11)))}, "b", ""},
+		"or it has what the newest one wrote":       {Rules{Promoted: 5, From: 2}, []Told{tied(copyOf("a", 5, at(10))), tied(copyOf("b", 5, at(11)))}, "b", ""},
+		"or its promotions are of another era":      {Rules{Era: 2, Promoted: 5}, []Told{{Node: "a", Stands: true, Era: 2, Followed: 5, Position: at(1)}, {Node: "b", Era: 1, Tied: true, Followed: 4, Position: at(9)}}, "a", ""},
 		"all are on their way":                      {Rules{Promoted: 5}, []Told{toward(5, copyOf("b", 4, at(9)))}, "", "no copy is known to have the data of a primary"},
 		"nobody ever was promoted here":             {Rules{From: 2}, []Told{toward(5, copyOf("a", 4, at(9))), copyOf("b", 0, at(1))}, "a", ""},
 		"data of before a loss of ZooKeeper's":      {Rules{Era: 2, Promoted: 5, From: 2}, []Told{{Node: "a", Stands: true, Era: 1, Followed: 900, Position: at(9)}, {Node: "b", Stands: true, Era: 2, Followed: 5, Position: at(1)}}, "", "1 of 2 copies have reported their position (a: it has not followed any promoted copy yet)"},
@@ -75,7 +81,7 @@ func FuzzJudge(f *testing.F) {
 		var all []Told
 		for ; len(raw) >= 4 && len(all) < 20; raw = raw[4:] {
 			c := Told{
-				Node: strings.Repeat("n", len(all)+1), Priority: int(raw[0] % 4), Followed: int64(raw[1] % 8), Toward: int64(raw[1] >> 3 % 8), Stands: raw[3]&1 > 0, Chosen: raw[3]&4 > 0,
+				Node: strings.Repeat("n", len(all)+1), Priority: int(raw[0] % 4), Followed: int64(raw[1] % 8), Toward: int64(raw[1] >> 3 % 8), Stands: raw[3]&1 > 0, Chosen: raw[3]&4 > 0, Tied: raw[3]&8 > 0,
 			}
 			if raw[3]&2 > 0 {
 				c.Position = at(uint64(raw[2]))
@@ -99,6 +105,9 @@ func FuzzJudge(f *testing.F) {
 			t.Fatalf("%+v is promoted", c)
 		}
 		for _, c := range all {
+			if mine := all[i]; c.Tied && c.Position != nil && c.Followed+c.Toward > 0 && promoted != 0 && mine.Followed == promoted && c.Followed <= promoted && *c.Position > *mine.Position && *c.Position-*mine.Position > lag {
+				t.Fatalf("%+v is promoted beside %+v", mine, c)
+			}
 			if c.Position == nil || c.Followed == 0 && c.Toward == 0 && promoted != 0 {
 				continue
 			}

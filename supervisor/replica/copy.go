@@ -68,6 +68,7 @@ type Shown struct {
 	Era      int64
 	Followed int64
 	Toward   int64
+	Source   Source
 	Position *uint64 // the newest, while it follows
 }
 
@@ -175,7 +176,7 @@ func (c *Copy) Shown() Shown {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.shown
-	s.Era, s.Followed, s.Toward = c.state.Era, c.state.Followed, c.state.Toward
+	s.Era, s.Followed, s.Toward, s.Source = c.state.Era, c.state.Followed, c.state.Toward, c.state.Source
 	return s
 }
 
@@ -290,7 +291,7 @@ func (c *Copy) keepState(change func(*state)) error {
 		return fmt.Errorf("keep what the copy has followed: %w", err)
 	}
 	c.mu.Lock()
-	changed := c.state.Followed != next.Followed || c.state.Toward != next.Toward
+	changed := c.state.Followed != next.Followed || c.state.Toward != next.Toward || c.state.Source != next.Source
 	c.state, c.unread = next, nil
 	c.mu.Unlock()
 	if changed {

@@ -169,6 +169,45 @@ func TestATermTakesTheProgramOver(t *testing.T) {
 	})
 }
 
+// Whom a copy follows it may follow on its own, until it is a primary itself.
+func TestACopyIsTiedToWhomItFollowsUntilItIsThePrimary(t *testing.T) {
+	follows(t, func(t *testing.T, s *stage, c *Copy) {
+		expect := func(when string, want Source) {
+			t.Helper()
+			kept, err := load(s, "n", "db")
+			if told := c.Tell(t.Context()); err != nil || kept.Source != want || c.Shown().Source != want || told.Source != want {
+				t.Errorf("%s: kept %+v, shown %+v, told %+v, want %+v (%v)", when, kept.Source, c.Shown().Source, told.Source, want, err)
+			}
+		}
+		expect("at first", Source{})
+		s.is(false, "40")
+		c.Learn(other)
+		time.Sleep(2 * time.Second)
+		expect("it follows", Source{"m", "10.0.0.2"})
+		c.Learn(Active{})
+		if err := c.Promoting(1, 12); err != nil {
+			t.Fatal(err)
+		}
+		expect("it is about to be promoted", Source{"m", "10.0.0.2"})
+		tree, err := c.Tree(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := c.Hold(t.Context(), tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer run.Discard()
+		s.is(true, "41")
+		attending, enough := context.WithTimeout(t.Context(), 5*time.Second)
+		defer enough()
+		if err := c.Attend(12)(attending); err != nil {
+			t.Fatal(err)
+		}
+		expect("it is the primary", Source{})
+	})
+}
+
 // A promoted copy that says that it is a follower is no primary any more.
 func TestADemotedPrimaryIsNoticed(t *testing.T) {
 	follows(t, func(t *testing.T, s *stage, c *Copy) {

@@ -97,18 +97,13 @@ func (l *looking) look(ctx context.Context) bool {
 	return (l.following == active || l.follow(ctx, a, active)) && l.inSync(ctx, a, active)
 }
 
-// follow has the copy follow another one. From then on, until it has that one's data, it is not known what it has.
+// follow has the copy follow another one.
 func (l *looking) follow(ctx context.Context, a asking, active Active) bool {
 	c := l.c
 	if time.Now().Before(l.again) {
 		return false
 	}
-	err := c.keepState(func(s *state) {
-		if s.Era != active.Era {
-			s.Era, s.Followed = active.Era, 0
-		}
-		s.Toward, s.Position = active.Token, 0
-	})
+	err := c.keepState(func(s *state) { s.heads(active) })
 	kept := err == nil
 	if kept {
 		err = a.order(ctx, a.conf.Replicated.Follow)

@@ -134,10 +134,8 @@ func (c *Copy) mend(ctx, turned, talk context.Context, tree host.Tree, a asking,
 	var before state
 	err := c.keepState(func(s *state) {
 		before = *s
-		if s.Era != active.Era {
-			s.Era, s.Followed = active.Era, 0
-		}
-		s.Toward, s.Position, s.Torn = active.Token, 0, way
+		s.heads(active)
+		s.Torn = way
 	})
 	if err != nil {
 		return err

@@ -91,7 +91,7 @@ func (c *Copy) Return(ctx context.Context, tree host.Tree, programs *unit.Carrie
 	return nil
 }
 
-// Attend looks at a promoted copy until ctx ends, or until it says that it is a follower.
+// Attend looks at a promoted copy until ctx ends, or until it says that it is a follower. Once it is the primary it follows nobody on its own.
 func (c *Copy) Attend(token int64) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for {
@@ -103,6 +103,14 @@ func (c *Copy) Attend(token int64) func(context.Context) error {
 			case Follower:
 				return ErrDemoted
 			case Primary:
+				c.mu.Lock()
+				tied := c.state.Source != Source{}
+				c.mu.Unlock()
+				if tied {
+					if err := c.keepState(func(s *state) { s.Source = Source{} }); err != nil {
+						c.log.Warn("cannot save that this node's copy follows nobody", "error", err)
+					}
+				}
 				if p, _ := a.position(ctx); p != nil {
 					c.reached(*p)
 					c.isAt(token, *p)

@@ -22,6 +22,12 @@ func FileName(cluster, node, service string) string {
 	return strconv.FormatUint(h.Sum64(), 36) + "." + cluster + ".copy"
 }
 
+// Source is a copy that others follow.
+type Source struct {
+	Node    string `json:"node,omitempty"`
+	Address string `json:"address,omitempty"`
+}
+
 // state is what has to be known of the data after a loss of power.
 type state struct {
 	Node     string `json:"node"` // for people
@@ -30,9 +36,18 @@ type state struct {
 	Followed int64  `json:"followed"` // the token of the newest promotion whose data the copy has; 0: of none
 	// Toward is the token of the primary that the copy was told to follow, until it has that one's data. Meanwhile nobody knows what it has.
 	Toward   int64  `json:"toward,omitempty"`
+	Source   Source `json:"source,omitzero"`    // the copy that it was told to follow last
 	Position uint64 `json:"position"`           // the greatest one that it has told since
 	Diverges bool   `json:"diverges,omitempty"` // it was promoted, and has not been prepared or recloned since: it may have data that no other copy has
 	Torn     string `json:"torn,omitempty"`     // what has begun to change the stopped copy's data, prepare or reclone, and has not succeeded
+}
+
+// heads says that the copy is told to follow another one. From then on, until it has that one's data, it is not known what it has.
+func (s *state) heads(to Active) {
+	if s.Era != to.Era {
+		s.Era, s.Followed = to.Era, 0
+	}
+	s.Toward, s.Position, s.Source = to.Token, 0, Source{to.Node, to.Address}
 }
 
 // has reports whether the copy had this promotion's data, and was told of no other since.

@@ -13,6 +13,7 @@ type Told struct {
 	Era      int64
 	Followed int64
 	Toward   int64
+	Source   Source
 	Position *uint64
 	Why      string // there is no position
 }
@@ -29,7 +30,7 @@ func (c *Copy) Tell(ctx context.Context) Told {
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
 	defer context.AfterFunc(talk, enough)()
-	t := Told{Era: kept.Era, Followed: kept.Followed, Toward: kept.Toward}
+	t := Told{Era: kept.Era, Followed: kept.Followed, Toward: kept.Toward, Source: kept.Source}
 	switch {
 	case unread != nil:
 		t.Why = "it is not known what it has followed: " + unread.Error()

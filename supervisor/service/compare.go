@@ -26,8 +26,8 @@ type comparing struct {
 	told election.Copy
 	once bool // something was told
 
-	vacancy int64 // the newest, and since when
-	since   time.Time
+	question int64 // the newest, and since when
+	since    time.Time
 
 	beats time.Duration  // between two heartbeats of another node, at most
 	base  replica.At     // where the primary was, and when, since others do not reach it
@@ -87,19 +87,26 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	me := v.node.Self.Node
 	stands, token := here.said()
 	shown := here.Shown()
-	about := election.Copy{Address: conf.Replicated.Address, Stands: stands, Priority: conf.Priority, Promoted: token, Role: string(shown.Role)}
-	if about.Address == "" {
-		about.Address = v.node.Self.Host
-	}
-	if seen.Vacancy == 0 {
-		if here.judge(verdictOf{}) {
-			v.inbox.news.wake()
+	about := election.Copy{Address: v.copyAddress(conf), Stands: stands, Priority: conf.Priority, Promoted: token, Role: string(shown.Role)}
+	question := seen.Question()
+	if about.Asks = here.asks(); seen.Holder == me {
+		if question = 0; about.Asks == seen.Token {
+			question, about.Stands = about.Asks, true
 		}
+	}
+	if about.Asks != 0 && max(seen.Token, seen.Vacancy) > about.Asks {
+		here.answer(about.Asks, copies.Verdict{}) // the lock is lost
+	}
+	if seen.Vacancy == 0 && here.judge(verdictOf{}) {
+		v.inbox.news.wake()
+	}
+	if question == 0 {
 		active := replica.Active{}
 		if one, ok := seen.Of(seen.Holder); ok && one.Promoted == seen.Token && seen.Holder != me {
 			active = replica.Active{Node: one.Node, Host: one.Host, Address: one.Address, Era: seen.Era, Token: one.Promoted}
 		}
 		here.Learn(active)
+		about.Source = election.Source(shown.Source)
 		about.Era, about.Followed, about.Toward, about.Why, about.Sees = shown.Era, shown.Followed, shown.Toward, cmp.Or(shown.Why, shown.Ill), here.sight()
 		c.tell(ctx, about)
 		if seen.Holder != me && active.Node == "" { // it is about to be promoted
@@ -112,14 +119,18 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	}
 	here.Learn(replica.Active{})
 	told := here.Tell(ctx)
-	about.Vacancy, about.Era, about.Followed, about.Toward, about.Position, about.Why = seen.Vacancy, told.Era, told.Followed, told.Toward, told.Position, told.Why
+	about.Source = election.Source(told.Source)
+	about.Vacancy, about.Era, about.Followed, about.Toward, about.Position, about.Why = question, told.Era, told.Followed, told.Toward, told.Position, told.Why
 	c.tell(ctx, about)
 	about.Node = me
-	now := verdictOf{vacancy: seen.Vacancy, claims: seen.Claims}
-	if !c.asks(seen) {
-		now.Verdict = c.verdict(conf, seen, about)
+	now := verdictOf{vacancy: question, claims: seen.Claims}
+	if !c.asks(seen, question) {
+		now.Verdict = c.verdict(conf, seen, question, about)
 	}
-	if here.judge(now) {
+	switch {
+	case seen.Vacancy == 0 && now.Verdict != copies.Verdict{}:
+		here.answer(question, now.Verdict)
+	case seen.Vacancy != 0 && here.judge(now):
 		v.inbox.news.wake()
 		return compareSoon
 	}
@@ -151,9 +162,9 @@ func (c *comparing) tell(ctx context.Context, about election.Copy) {
 }
 
 // asks reports whether others may still be about to tell: what they have counts, as long as nobody has to wait for it.
-func (c *comparing) asks(seen election.CopiesSeen) bool {
-	if c.vacancy != seen.Vacancy {
-		c.vacancy, c.since = seen.Vacancy, time.Now()
+func (c *comparing) asks(seen election.CopiesSeen, question int64) bool {
+	if c.question != question {
+		c.question, c.since = question, time.Now()
 	}
 	to, _ := c.v.inbox.intents.chosen(time.Now())
 	for _, one := range seen.Copies {
@@ -161,17 +172,17 @@ func (c *comparing) asks(seen election.CopiesSeen) bool {
 		if one.Node == to {
 			limit = askChosen
 		}
-		if one.Node != c.v.node.Self.Node && one.Vacancy != seen.Vacancy && time.Since(c.since) < limit {
+		if one.Node != c.v.node.Self.Node && one.Vacancy != question && time.Since(c.since) < limit {
 			return true
 		}
 	}
 	return false
 }
 
-// verdict compares what was told in this vacancy.
-func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, mine election.Copy) copies.Verdict {
+// verdict compares what was told to this question.
+func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64, mine election.Copy) copies.Verdict {
 	r := conf.Replicated
-	rules := copies.Rules{Era: seen.Era, Promoted: seen.Promoted, From: r.PositionsFrom, MaxLag: uint64(r.MaxLag)}
+	rules := copies.Rules{Era: seen.Era, Promoted: seen.Promoted.Token, From: r.PositionsFrom, MaxLag: uint64(r.MaxLag)}
 	to, forced := c.v.inbox.intents.chosen(time.Now())
 	all := []election.Copy{mine}
 	for _, one := range seen.Copies {
@@ -182,11 +193,17 @@ func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, mine election.C
 	var told []copies.Told
 	for _, one := range all {
 		t := copies.Told{Node: one.Node, Era: one.Era, Followed: one.Followed, Toward: one.Toward, Position: one.Position, Why: one.Why, Stands: one.Stands, Priority: one.Priority, Chosen: one.Node == to}
+		t.Tied = seen.Promoted.Is(one.Source)
 		t.Forced = t.Chosen && forced
-		if one.Vacancy != seen.Vacancy { // what it said was of another time
+		if one.Vacancy != question { // what it said was of another time
 			t.Position, t.Why = nil, "it has not reported its position yet"
 		}
 		told = append(told, t)
 	}
 	return rules.Judge(told)
+}
+
+// copyAddress is how others reach this node's copy.
+func (v *Service) copyAddress(conf Conf) string {
+	return cmp.Or(conf.Replicated.Address, v.node.Self.Host)
 }

@@ -38,6 +38,7 @@ type copyHere struct {
 	stands  bool       // this node would take the lock
 	token   int64      // of the term in which the copy is the primary; 0: it is not
 	verdict verdictOf
+	again   again
 	outside outside
 }
 
@@ -189,6 +190,7 @@ func (t *stay) takeCopy(ctx context.Context) role.Event {
 	if v.copy == nil {
 		return role.Event{Kind: role.Armed}
 	}
+	t.term.took = true
 	over := v.pace.wait(endless)
 	run, err := v.copy.Hold(ctx, t.tree)
 	if err == nil {
@@ -201,7 +203,7 @@ func (t *stay) takeCopy(ctx context.Context) role.Event {
 		err = v.copy.Promoting(t.candidacy.birth.Ctime, t.term.claim.Token)
 	}
 	if err == nil {
-		err = t.term.claim.Promotes(ctx)
+		err = t.term.claim.Promotes(ctx, v.copyAddress(v.conf))
 	}
 	over()
 	if err == nil {

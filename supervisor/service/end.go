@@ -24,7 +24,10 @@ func (t *stay) Prove(ctx context.Context) role.Event {
 	t.unwatch()
 	t.closeRun()
 	v.history.noteEnd(&t.term.entry, t.endReason())
-	if !t.returnCopy(ctx) {
+	switch {
+	case v.copy != nil && !t.term.took: // nothing was started in its tree
+		t.proved()
+	case !t.returnCopy(ctx):
 		t.holdCopy(ctx)
 		if e := t.prove(ctx); e.Kind != role.Proved {
 			return e // P2: keep the lock while a process may be alive

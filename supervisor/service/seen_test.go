@@ -37,7 +37,7 @@ func TestWhoWouldTakeOverFromAnUnreachablePrimary(t *testing.T) {
 	} {
 		one := fit
 		c.change(&one)
-		seen := election.CopiesSeen{Era: 1, Holder: "a", Token: 9, Promoted: 9, Copies: []election.Copy{{Node: "a", Era: 1, Followed: 9, Promoted: 9, Stands: true}, one}}
+		seen := election.CopiesSeen{Era: 1, Holder: "a", Token: 9, Promoted: election.Promotion{Token: 9}, Copies: []election.Copy{{Node: "a", Era: 1, Followed: 9, Promoted: 9, Stands: true}, one}}
 		told := heirs("a", 100, 80, seen, func(string) (election.At, bool) {
 			return election.At{Token: 9 - int64(c.last%2), Position: c.last}, c.last > 0
 		})

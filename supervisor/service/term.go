@@ -20,6 +20,9 @@ type term struct {
 	entry entry // of the history
 	lived bool  // fencing has succeeded: from here on programs may have run
 
+	fenced bool // another node's term, whose programs may have run until then
+	took   bool // the copy's tree: until then nothing of this term runs
+
 	listed election.Effects // in the breadcrumb
 	orders host.Tree        // what promotes and demotes a copy that may outlive the term; nil: there is none
 	until  time.Duration    // P1: a promise forbids a start before that, unless a proof has made it needless
@@ -122,6 +125,9 @@ func (t *stay) Arm(ctx context.Context) role.Event {
 	t.term.lived = true
 	if !t.enter(ctx) {
 		return t.over(ctx)
+	}
+	if e := t.compareAgain(ctx); e.Kind != role.Armed {
+		return e
 	}
 	if e := t.takeCopy(ctx); e.Kind != role.Armed {
 		return e

@@ -31,6 +31,7 @@ const (
 	Armed
 	Unarmed // the watchdog, which is required, cannot be armed
 	NoCopy  // this node's copy of a replicated service cannot be promoted
+	Behind  // another copy is newer, or may be
 	Ended   // a program ended by itself, or does not work
 	Changed // the config or an operator requires a new start
 	SwitchAsked
@@ -60,7 +61,7 @@ const (
 var kindNames = [Kinds]string{
 	"Opened", "StayOver", "Proved", "Unproved", "Settled", "Unsettled", "Joined", "JoinFailed", "Waited", "Prepared", "Trouble", "Reordered",
 	"HeldBack", "Allowed", "LockFree", "LeftToElse", "Won", "Taken", "Resumed", "CannotResume", "FormerDead", "FormerAlive", "PauseAsked",
-	"Armed", "Unarmed", "NoCopy", "Ended", "Changed", "SwitchAsked", "PreferredBack", "NotReachable", "LockLost", "LeaseEnding", "LeaseOver", "Expired", "StopAsked",
+	"Armed", "Unarmed", "NoCopy", "Behind", "Ended", "Changed", "SwitchAsked", "PreferredBack", "NotReachable", "LockLost", "LeaseEnding", "LeaseOver", "Expired", "StopAsked",
 	"HandAsked", "HandedOver", "NotHandedOver", "Stopped", "Again", "Yielded", "Done", "Failed", "HookFailed", "RanOnce", "Released", "NotReleased", "Recorded",
 }
 

@@ -18,6 +18,7 @@ const (
 	ServiceResumed election.Reason = "service resumed"
 	WatchdogFailed election.Reason = "watchdog not armed"
 	CopyUnfit      election.Reason = "copy not promoted"
+	CopyBehind     election.Reason = "another copy is newer"
 	ClaimFailed    election.Reason = "claim failed"
 	TermHandedOver election.Reason = "handed over"
 )
@@ -27,7 +28,7 @@ var kindReasons = map[Kind]election.Reason{
 	LockLost: election.LockLost, LeaseEnding: election.LeaseEnding, LeaseOver: election.LeaseEnding, StopAsked: election.StopAsked,
 	HandAsked: election.StopAsked, NotHandedOver: election.StopAsked, Done: election.ChildDone, Failed: election.ChildFailed,
 	RanOnce: election.ChildOnce, Released: LockGivenBack, PauseAsked: ServicePaused, PreferredBack: election.PreferredBack, NotReachable: election.NotReachable,
-	HookFailed: election.HookFailed, Unsettled: election.UndoFailed, Unarmed: WatchdogFailed, NoCopy: CopyUnfit, Yielded: election.ChildFailed, SwitchAsked: election.SwitchAsked, HandedOver: TermHandedOver,
+	HookFailed: election.HookFailed, Unsettled: election.UndoFailed, Unarmed: WatchdogFailed, NoCopy: CopyUnfit, Behind: CopyBehind, Yielded: election.ChildFailed, SwitchAsked: election.SwitchAsked, HandedOver: TermHandedOver,
 	Expired: election.SessionExpired, Trouble: ClaimFailed, HeldBack: ServicePaused, Allowed: ServiceResumed,
 }
 

@@ -286,7 +286,7 @@ func stepHolding(s State, e Event) (State, bool) {
 		switch e.Kind {
 		case Armed:
 			return s.to(Running), true
-		case Unarmed:
+		case Unarmed, Behind:
 			return s.end(e.Kind, Home, false), true
 		case NoCopy:
 			return s.end(e.Kind, GiveUp, false), true

@@ -26,6 +26,14 @@ var sabotagesOfCopies = []sabotage{
 		{"supervisor/copies/judge.go", "{ return t.Toward == 0 || r.Promoted == 0 }", "{ return true }"},
 		copies,
 	}},
+	{"forget what a copy may have followed on its own", []change{
+		{"supervisor/service/compare.go", "		t.Tied = seen.Promoted.Is(one.Source)\n", "		t.Tied = false\n"},
+		copies,
+	}},
+	{"promote a copy without another comparison once its primary is dead", []change{
+		{"supervisor/service/again.go", "	if v.copy == nil || !t.term.fenced {\n", "	if v.copy == nil || t.term.fenced || !t.term.fenced {\n"},
+		copies,
+	}},
 	{"promote a copy though fewer have told than have to", []change{
 		{"supervisor/copies/judge.go", "need := max(r.From, 1)", "need := min(max(r.From, 1), 1)"},
 		copies,
