@@ -47,7 +47,7 @@ func TestARedisThatOthersDoNotReachIsGivenToThem(t *testing.T) {
 	}
 
 	// Nothing comes through any more, also no data: clients write on, so no other copy is fit.
-	was := fmt.Sprint(r.servers(p))
+	was := fmt.Sprint(r.heads(p))
 	ports(t, "-I", p, r.others(p))
 	why := "not reachable for 2 of 2: "
 	kit.Until(t, soon, "the others say so", func() bool {
@@ -56,7 +56,7 @@ func TestARedisThatOthersDoNotReachIsGivenToThem(t *testing.T) {
 	})
 	time.Sleep(10 * time.Second)
 	m, _ := r.Member(r.service, p.Name)
-	if now := fmt.Sprint(r.servers(p)); now != was || m.Role != "active" || m.Health != "ok" || !strings.HasPrefix(m.Why, why) {
+	if now := fmt.Sprint(r.heads(p)); now != was || m.Role != "active" || m.Health != "ok" || !strings.HasPrefix(m.Why, why) {
 		t.Errorf("the servers were %s, and are %s: %+v", was, now, m)
 	}
 	said := r.a.Ask(t, "status", "redis", "--zk", strings.Join(r.Servers, ","), "--root", r.root)
