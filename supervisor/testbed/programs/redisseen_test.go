@@ -10,12 +10,15 @@ import (
 	"understudy/supervisor/testbed/kit"
 )
 
-// ports has the firewall of a host drop what comes from others to its Redis, or no longer: with syn, only new connections.
-func ports(t *testing.T, do string, h *kit.Host, from []*kit.Host, syn ...string) {
+// closed has the firewall of a host drop what comes from others to its Redis, of what also matches; what it returns ends that.
+func closed(t *testing.T, h *kit.Host, from []*kit.Host, matches string) (reopen func()) {
 	t.Helper()
+	var addrs []string
 	for _, other := range from {
-		h.Run(t, "iptables", append([]string{do, "INPUT", "-s", other.Addr, "-p", "tcp", "--dport", "6379", "-j", "DROP"}, syn...)...)
+		addrs = append(addrs, other.Addr)
 	}
+	nft(t, h, fmt.Sprintf("table inet closed {\nchain in {\ntype filter hook input priority 0;\nip saddr {%s} tcp dport 6379 %s drop\n}\n}\n", strings.Join(addrs, ", "), matches))
+	return func() { t.Helper(); nft(t, h, "delete table inet closed\n") }
 }
 
 // A primary that is well, and that the others do not reach, is given to one of them, and nothing is lost. Where the others lack data it stays.
@@ -29,7 +32,7 @@ func TestARedisThatOthersDoNotReachIsGivenToThem(t *testing.T) {
 	r.l = newLedger(t, dialReplicated, r.addrs()...)
 	r.l.served(t, p.Addr+":6379")
 	began := time.Now()
-	ports(t, "-I", p, r.others(p), "--syn")
+	reopen := closed(t, p, r.others(p), "tcp flags & (syn | ack) == syn") // to new connections
 	now := r.failed(t, "port closed to the others", p)
 	t.Logf("it moved %v after that", time.Since(began).Round(time.Millisecond))
 	told := r.a.Ask(t, "history", "redis", "--json", "--zk", strings.Join(r.Servers, ","), "--root", r.root)
@@ -41,14 +44,14 @@ func TestARedisThatOthersDoNotReachIsGivenToThem(t *testing.T) {
 	if want := "not reachable; for 2 of 2: " + strings.Join(names, ", "); !strings.Contains(told.Out, want) {
 		t.Errorf("the history has no %q:\n%s", want, told.Out)
 	}
-	ports(t, "-D", p, r.others(p), "--syn")
+	reopen()
 	if p = r.primary(t); p != now {
 		t.Errorf("%s is active, not %s", p.Name, now.Name)
 	}
 
 	// Nothing comes through any more, also no data: clients write on, so no other copy is fit.
 	was := fmt.Sprint(r.heads(p))
-	ports(t, "-I", p, r.others(p))
+	reopen = closed(t, p, r.others(p), "")
 	why := "not reachable for 2 of 2: "
 	kit.Until(t, soon, "the others say so", func() bool {
 		m, _ := r.Member(r.service, p.Name)
@@ -66,7 +69,7 @@ func TestARedisThatOthersDoNotReachIsGivenToThem(t *testing.T) {
 			t.Errorf("the status has no %q", want)
 		}
 	}
-	ports(t, "-D", p, r.others(p))
+	reopen()
 	if now := r.primary(t); now != p {
 		t.Errorf("%s is active, not %s", now.Name, p.Name)
 	}
