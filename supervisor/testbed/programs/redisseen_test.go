@@ -25,6 +25,7 @@ func closed(t *testing.T, h *kit.Host, from []*kit.Host, matches string) (reopen
 func TestARedisThatOthersDoNotReachIsGivenToThem(t *testing.T) {
 	r := redisTrio(t, "      follow: [sh", "      seen_by: {tcp: \"$UNDERSTUDY_ACTIVE_ADDRESS:6379\", interval: 500ms, timeout: 500ms, failures: 3}\n      follow: [sh",
 		"    stop_timeout: 15s", "    restart: {rejoin_after: 5s}\n    stop_timeout: 15s")
+	r.calm(t)
 	for _, h := range r.hosts {
 		r.up(t, h)
 	}
