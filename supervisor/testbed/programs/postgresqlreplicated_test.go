@@ -146,8 +146,12 @@ func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
 	// It has committed what nobody else has, and could acknowledge it to nobody: it is cut off from the others, and goes, and comes back.
 	ahead, others := p, r.others(p)
 	ahead.CutFrom(t, others[0].Addr, others[1].Addr)
-	alone, err := openPostgres(ahead.Addr+r.port, answerWithin)
-	must(t, err)
+	var alone *postgres
+	kit.Until(t, soon, "it answers", func() bool {
+		var err error
+		alone, err = openPostgres(ahead.Addr+r.port, answerWithin)
+		return err == nil
+	})
 	t.Cleanup(func() { alone.Close() })
 	go func() { _, _ = alone.query("CREATE TABLE more (n int)") }() // which waits for another copy
 	kit.Until(t, soon, "it has more than the others", func() bool {
