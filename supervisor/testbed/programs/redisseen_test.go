@@ -10,14 +10,20 @@ import (
 	"understudy/supervisor/testbed/kit"
 )
 
-// closed has the firewall of a host drop what comes from others to its Redis, of what also matches; what it returns ends that.
+// closed has the firewall of a host drop what comes from others to its Redis, of what also matches, and what goes to them, if all does;
+// what it returns ends that.
 func closed(t *testing.T, h *kit.Host, from []*kit.Host, matches string) (reopen func()) {
 	t.Helper()
 	var addrs []string
 	for _, other := range from {
 		addrs = append(addrs, other.Addr)
 	}
-	nft(t, h, fmt.Sprintf("table inet closed {\nchain in {\ntype filter hook input priority 0;\nip saddr {%s} tcp dport 6379 %s drop\n}\n}\n", strings.Join(addrs, ", "), matches))
+	others := "{" + strings.Join(addrs, ", ") + "}"
+	rules := "chain in {\ntype filter hook input priority 0;\nip saddr " + others + " tcp dport 6379 " + matches + " drop\n}\n"
+	if matches == "" {
+		rules += "chain out {\ntype filter hook output priority 0;\nip daddr " + others + " tcp sport 6379 drop\n}\n"
+	}
+	nft(t, h, "table inet closed {\n"+rules+"}\n")
 	return func() { t.Helper(); nft(t, h, "delete table inet closed\n") }
 }
 
