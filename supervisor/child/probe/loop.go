@@ -133,6 +133,12 @@ func (u *check) ended(ctx context.Context, patience time.Duration) bool {
 	return false
 }
 
+// over tells whether the time is up, also where ctx has not noticed it yet, as after a standstill of the machine.
+func over(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
+}
+
 // WaitReady checks, quickly at first and then every half second, until all is well (nil) or ctx or the timeout ends, which
 // the error says together with the last reason. A timeout of zero is none.
 func WaitReady(ctx context.Context, timeout time.Duration, c Checker) error {
@@ -148,7 +154,7 @@ func WaitReady(ctx context.Context, timeout time.Duration, c Checker) error {
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() == nil || last == nil {
+		if !over(ctx) || last == nil {
 			last = err
 		}
 		if !wait.For(ctx, every) {

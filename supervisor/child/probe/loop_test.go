@@ -199,3 +199,22 @@ func TestUnreadinessSaysTheLastReason(t *testing.T) {
 		time.Sleep(2 * time.Minute) // for the one that hangs
 	})
 }
+
+// late is a context that has not noticed yet that its time is up: on a machine that stood still, timers fire one after the other.
+type late struct {
+	context.Context
+	deadline time.Time
+}
+
+func (l late) Deadline() (time.Time, bool) { return l.deadline, true }
+
+func TestWhatIsSeenAfterTheTimeIsUpIsNoReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s := scripted(answer{err: errIll}, answer{err: context.DeadlineExceeded})
+		if err := WaitReady(late{ctx, time.Now().Add(10 * time.Millisecond)}, 0, s); !errors.Is(err, errIll) {
+			t.Error(err)
+		}
+	})
+}

@@ -58,6 +58,7 @@ func grantedLess(t *testing.T, s *kit.Stage) {
 	at := tick.Now()
 	defer kit.Signal(syscall.SIGCONT, a.Pid)
 	next := p.Next(t, 2*soon, at)
+	p.Options.Session = granted  // whose leases a standstill ends
 	p.Alone(t, asked, next.Node) // and at the end it is looked whether two ever ran
 	t.Logf("frozen: its child was dead after %v, the next one runs after %v", time.Duration(p.Runs()[0].Last-at), time.Duration(next.First-at))
 }

@@ -79,9 +79,18 @@ func (c *Cluster) Path(parts ...string) string {
 	return path.Join(append([]string{c.root}, parts...)...)
 }
 
+// read reads a znode. A connection that is lost as the machine stands still has it read again, for a while.
+func (c *Cluster) read(parts []string) (data []byte, stat *zk.Stat, err error) {
+	Reached(Stall, func() bool {
+		data, stat, err = c.conn.Get(c.Path(parts...))
+		return !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrSessionExpired) && !errors.Is(err, zk.ErrNoServer)
+	})
+	return data, stat, err
+}
+
 // Get reads a znode; ok is false when it does not exist, or cannot be read now.
 func (c *Cluster) Get(parts ...string) (n Node, ok bool) {
-	data, stat, err := c.conn.Get(c.Path(parts...))
+	data, stat, err := c.read(parts)
 	if err != nil || json.Unmarshal(data, &n) != nil {
 		return n, false
 	}
@@ -98,7 +107,7 @@ func (c *Cluster) Sync(tb testing.TB) {
 
 // Gone tells that a znode surely does not exist.
 func (c *Cluster) Gone(parts ...string) bool {
-	_, _, err := c.conn.Get(c.Path(parts...))
+	_, _, err := c.read(parts)
 	return errors.Is(err, zk.ErrNoNode)
 }
 

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -18,12 +19,14 @@ type Play struct {
 	Options     Options       // of the supervisors that are started
 	FreshTokens bool          // ZooKeeper lost its data: tokens need not grow
 	Started     []*Supervisor // all of them, in order
+
+	stood func() time.Duration
 }
 
 // NewPlay is a service of its own, below a root of its own.
 func NewPlay(tb testing.TB, s *Stage, name string, o Options, words ...string) *Play {
 	tb.Helper()
-	p := &Play{Stage: s, Accounts: NewAccounts(tb, s.Lab), Cluster: Look(tb, s.Servers, "/e2e-"+name), Options: o}
+	p := &Play{Stage: s, Accounts: NewAccounts(tb, s.Lab), Cluster: Look(tb, s.Servers, "/e2e-"+name), Options: o, stood: Stood(tb)}
 	p.Options.ZK, p.Options.Root, p.Options.Service, p.Options.Child = s.Servers, "/e2e-"+name, name, p.Child(words...)
 	return p
 }
@@ -116,15 +119,27 @@ func (r *Relay) End(tb testing.TB) (gaps []time.Duration) {
 	return gaps
 }
 
-// Alone waits until a node's child is the only one that runs, and demands that it stays so for a while.
+// Alone waits until a node's child is the only one that runs, and demands that it stays so for a while. Where the machine has stood still
+// for most of a lease, that node may have stopped its child, and start it again: then the while begins anew.
 func (p *Play) Alone(tb testing.TB, while time.Duration, node string) {
 	tb.Helper()
+	var running []Run
 	alone := func() bool {
-		running := p.Running()
+		running = p.Running()
 		return len(running) == 1 && running[0].Node == node
 	}
-	Until(tb, Soon, node+"'s child alone runs", alone)
-	Throughout(tb, while, node+"'s child alone runs", alone)
+	elsewhere := func(r Run) bool { return r.Node != node }
+	for {
+		Until(tb, Soon, node+"'s child alone runs", alone)
+		began := time.Now()
+		if !Reached(while, func() bool { return !alone() }) {
+			return
+		}
+		took := time.Since(began).Round(time.Millisecond)
+		if still := p.stood(); still == 0 || still < p.Options.Session/4 || slices.ContainsFunc(running, elsewhere) {
+			tb.Fatalf("no longer so after %v of %v: %s's child alone runs, but %+v; the machine stood still for %v", took, while, node, running, still)
+		}
+	}
 }
 
 // Untouched fails the test when the run is not the only one there ever was.

@@ -137,14 +137,17 @@ func (s *started) said(t *testing.T) string {
 // logs waits for a line of the log that has all the words.
 func (s *started) logs(t *testing.T, what string, words ...string) {
 	t.Helper()
-	kit.Until(t, kit.Soon, what+" is logged with "+strings.Join(words, ", "), func() bool {
-		for line := range strings.Lines(s.said(t)) {
-			if all(line, words) {
-				return true
-			}
+	kit.Until(t, kit.Soon, what+" is logged with "+strings.Join(words, ", "), func() bool { return s.has(t, words) })
+}
+
+// has tells whether a line of the log has all the words.
+func (s *started) has(t *testing.T, words []string) bool {
+	for line := range strings.Lines(s.said(t)) {
+		if all(line, words) {
+			return true
 		}
-		return false
-	})
+	}
+	return false
 }
 
 func all(text string, words []string) bool {

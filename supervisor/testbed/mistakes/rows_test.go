@@ -78,10 +78,10 @@ var commandLines = []row{
 	}},
 	{"dev on a port that is in use", []string{"dev --listen ZK"}},
 	{"a ZooKeeper that refuses, has no address or is silent", []string{
-		"status --timeout 500ms --zk 127.0.0.1:1", "status --timeout 500ms --zk no-such-host.invalid", "status --timeout 500ms --zk SILENT",
+		"status --timeout 2s --zk 127.0.0.1:1", "status --timeout 500ms --zk no-such-host.invalid", "status --timeout 500ms --zk SILENT",
 	}},
-	{"--zk with an HTTP server", []string{"status --timeout 500ms --zk PAGE"}},
-	{"TLS to a port without TLS", []string{"status --timeout 500ms --config TLS"}},
+	{"--zk with an HTTP server", []string{"status --timeout 2s --zk PAGE"}},
+	{"TLS to a port without TLS", []string{"status --timeout 2s --config TLS"}},
 	{"another --root", []string{"status --root /other --zk ZK"}},
 	{"a flag's duration without a unit", []string{
 		"status --timeout 5 --zk ZK", "run --grace 1 --zk ZK -- sleep 1", "run --session-timeout 4 --zk ZK -- sleep 1",

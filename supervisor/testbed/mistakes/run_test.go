@@ -56,8 +56,8 @@ func TestPrograms(t *testing.T) {
 			[]string{"n1 is unhealthy, tcp 127.0.0.1:9: connection refused (failure 1 of 5, starts again after 1m0s)."}, []string{"[ERROR]", "unhealthy: tcp 127.0.0.1:9: connection refused", `failure="1 of 5"`, "next_start=1m0s"},
 		},
 		{
-			"unready", `command: [sleep, '99'], ready: {tcp: "127.0.0.1:9", timeout: 1s}, restart: {delay: 1m, max_delay: 1m, within: 1h}`, failing,
-			[]string{"n1 is unhealthy, the program is not ready within 1s: tcp 127.0.0.1:9: connection refused (failure 1 of 5"}, []string{"[ERROR]", "the program is not ready within 1s: tcp 127.0.0.1:9: connection refused"},
+			"unready", `command: [sleep, '99'], ready: {tcp: "127.0.0.1:9", timeout: 5s}, restart: {delay: 1m, max_delay: 1m, within: 1h}`, failing,
+			[]string{"n1 is unhealthy, the program is not ready within 5s: tcp 127.0.0.1:9: connection refused (failure 1 of 5"}, []string{"[ERROR]", "the program is not ready within 5s: tcp 127.0.0.1:9: connection refused"},
 		},
 		{
 			"hook", `command: [sleep, '99'], hooks: {on_active: {command: [sh, -c, "echo no disk; exit 1"]}}, restart: {delay: 1m, max_delay: 1m, within: 1h}`, failing,
@@ -71,7 +71,7 @@ func TestPrograms(t *testing.T) {
 	}
 	taken := listens(t, "")
 	secret := write(t, "secret", strings.Repeat("s", 32))
-	text := fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], trusted_network: true}\nhttp: {listen: %q, token_file: /no/such/token}\nfencing: {agent: {listen: %[2]q, secret_file: %s}}\nservices:\n", server, taken, secret)
+	text := fmt.Sprintf("node: n1\nzookeeper: {servers: [%q], session_timeout: 10s, trusted_network: true}\nhttp: {listen: %q, token_file: /no/such/token}\nfencing: {agent: {listen: %[2]q, secret_file: %s}}\nservices:\n", server, taken, secret)
 	for _, c := range cases {
 		text += fmt.Sprintf("  %s: {%s}\n", c.name, c.keys)
 	}
@@ -93,9 +93,10 @@ func TestPrograms(t *testing.T) {
 // endless is a service that runs on.
 const endless = "services: {a: {command: [sleep, '100000']}}\n"
 
+// run runs services with the longest session that the server grants.
 func run(t *testing.T, server, node, more string) (*started, string) {
 	t.Helper()
-	file := write(t, node+".yaml", fmt.Sprintf("node: %s\nzookeeper: {servers: [%q], session_timeout: 2s, trusted_network: true}\n%s", node, server, more))
+	file := write(t, node+".yaml", fmt.Sprintf("node: %s\nzookeeper: {servers: [%q], session_timeout: 10s, trusted_network: true}\n%s", node, server, more))
 	return start(t, "run", "--config", file), file
 }
 
@@ -123,7 +124,7 @@ func TestTheClusterAndTheFile(t *testing.T) {
 		},
 		{"a config that is removed", "", nil, []string{"n1 keeps its previous config: " + file + ": cannot be read: no such file or directory"}},
 		{
-			"a change that needs a restart", strings.Replace(string(was), "2s", "3s", 1) + "http: {listen: \"" + free(t) + "\"}\n", nil,
+			"a change that needs a restart", strings.Replace(string(was), "10s", "9s", 1) + "http: {listen: \"" + free(t) + "\"}\n", nil,
 			[]string{"n1 has a new config. What changed in zookeeper: and http: takes effect when understudy is restarted there."},
 		},
 		{"a config that stops everything", strings.Replace(string(was), endless, "services:\n", 1), []string{"[ERROR]", "has no services any more: nothing is stopped"}, nil},
@@ -154,9 +155,16 @@ func TestTheClusterAndTheFile(t *testing.T) {
 	fits(t, server, "d", 5, "DOWN: the program may still run on h9", "understudy fence confirm d --node h9")
 
 	nowhere.logs(t, "a ZooKeeper that is not there", "[WARN]", "no ZooKeeper server", "connection refused", "no program is started on this node until one answers")
+	stood := kit.Stood(t)
 	must(t, dev.cmd.Process.Signal(syscall.SIGSTOP))
 	defer func() { _ = dev.cmd.Process.Signal(syscall.SIGCONT) }()
-	n1.logs(t, "a ZooKeeper that freezes", "[WARN]", "ZooKeeper acknowledges nothing, the lease is ending", "left=")
+	n1.logs(t, "a ZooKeeper that freezes", "[WARN]", "the ZooKeeper session is over", "ZooKeeper has acknowledged no write for too long")
+	const early = time.Second // a tenth of the session
+	if line := []string{"[WARN]", "ZooKeeper acknowledges nothing, the lease is ending", "left="}; !n1.has(t, line) {
+		if still := stood(); still < early/2 {
+			t.Errorf("a lease has ended, and no line has %q", line)
+		}
+	}
 }
 
 // leftBehind writes the breadcrumb of a node that does not answer any more, so that only a fencing method can prove its program dead.

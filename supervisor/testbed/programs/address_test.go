@@ -307,19 +307,21 @@ func (m *moving) reset(t *testing.T, h *kit.Host) {
 	for _, addr := range m.Addrs() {
 		rules += " ip saddr " + addr + " meta l4proto tcp counter reject with tcp reset\n"
 	}
-	table := func(script string) {
-		t.Helper()
-		cmd := h.Command("nft", "-f", "-")
-		cmd.Stdin = strings.NewReader(script)
-		if said, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, said)
-		}
-	}
-	table(rules + "}\n}\n")
+	nft(t, h, rules+"}\n}\n")
 	kit.Until(t, soon, "an answer of ZooKeeper's is refused", func() bool {
 		said, err := h.Command("nft", "list", "table", "inet", "break").CombinedOutput()
 		must(t, err)
 		return strings.Count(string(said), "packets 0 ") < len(m.Addrs())
 	})
-	table("delete table inet break\n")
+	nft(t, h, "delete table inet break\n")
+}
+
+// nft changes the firewall of a host.
+func nft(t *testing.T, h *kit.Host, script string) {
+	t.Helper()
+	cmd := h.Command("nft", "-f", "-")
+	cmd.Stdin = strings.NewReader(script)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
 }

@@ -111,6 +111,17 @@ func (s *set) example(t *testing.T, h *kit.Host, name string, swaps ...string) {
 	s.files[h.Name] = path
 }
 
+// calm gives hosts' configs a session that no machine outlasts by standing still, where none has to end.
+func (s *set) calm(t *testing.T) {
+	t.Helper()
+	for _, path := range s.files {
+		text, err := os.ReadFile(path)
+		must(t, err)
+		config := strings.Replace(string(text), fmt.Sprint("session_timeout: ", session), fmt.Sprint("session_timeout: ", kit.Calm), 1)
+		must(t, os.WriteFile(path, []byte(config), 0o644))
+	}
+}
+
 // mayRaise tells whether this machine lets root raise limits. Containers often do not.
 func mayRaise(t *testing.T) bool {
 	t.Helper()

@@ -10,18 +10,28 @@ import (
 	"understudy/supervisor/testbed/kit"
 )
 
-// ports has the firewall of a host drop what comes from others to its Redis, or no longer: with syn, only new connections.
-func ports(t *testing.T, do string, h *kit.Host, from []*kit.Host, syn ...string) {
+// closed has the firewall of a host drop what comes from others to its Redis, of what also matches, and what goes to them, if all does;
+// what it returns ends that.
+func closed(t *testing.T, h *kit.Host, from []*kit.Host, matches string) (reopen func()) {
 	t.Helper()
+	var addrs []string
 	for _, other := range from {
-		h.Run(t, "iptables", append([]string{do, "INPUT", "-s", other.Addr, "-p", "tcp", "--dport", "6379", "-j", "DROP"}, syn...)...)
+		addrs = append(addrs, other.Addr)
 	}
+	others := "{" + strings.Join(addrs, ", ") + "}"
+	rules := "chain in {\ntype filter hook input priority 0;\nip saddr " + others + " tcp dport 6379 " + matches + " drop\n}\n"
+	if matches == "" {
+		rules += "chain out {\ntype filter hook output priority 0;\nip daddr " + others + " tcp sport 6379 drop\n}\n"
+	}
+	nft(t, h, "table inet closed {\n"+rules+"}\n")
+	return func() { t.Helper(); nft(t, h, "delete table inet closed\n") }
 }
 
 // A primary that is well, and that the others do not reach, is given to one of them, and nothing is lost. Where the others lack data it stays.
 func TestARedisThatOthersDoNotReachIsGivenToThem(t *testing.T) {
 	r := redisTrio(t, "      follow: [sh", "      seen_by: {tcp: \"$UNDERSTUDY_ACTIVE_ADDRESS:6379\", interval: 500ms, timeout: 500ms, failures: 3}\n      follow: [sh",
 		"    stop_timeout: 15s", "    restart: {rejoin_after: 5s}\n    stop_timeout: 15s")
+	r.calm(t)
 	for _, h := range r.hosts {
 		r.up(t, h)
 	}
@@ -29,7 +39,7 @@ func TestARedisThatOthersDoNotReachIsGivenToThem(t *testing.T) {
 	r.l = newLedger(t, dialReplicated, r.addrs()...)
 	r.l.served(t, p.Addr+":6379")
 	began := time.Now()
-	ports(t, "-I", p, r.others(p), "--syn")
+	reopen := closed(t, p, r.others(p), "tcp flags & (syn | ack) == syn") // to new connections
 	now := r.failed(t, "port closed to the others", p)
 	t.Logf("it moved %v after that", time.Since(began).Round(time.Millisecond))
 	told := r.a.Ask(t, "history", "redis", "--json", "--zk", strings.Join(r.Servers, ","), "--root", r.root)
@@ -41,14 +51,14 @@ func TestARedisThatOthersDoNotReachIsGivenToThem(t *testing.T) {
 	if want := "not reachable; for 2 of 2: " + strings.Join(names, ", "); !strings.Contains(told.Out, want) {
 		t.Errorf("the history has no %q:\n%s", want, told.Out)
 	}
-	ports(t, "-D", p, r.others(p), "--syn")
+	reopen()
 	if p = r.primary(t); p != now {
 		t.Errorf("%s is active, not %s", p.Name, now.Name)
 	}
 
 	// Nothing comes through any more, also no data: clients write on, so no other copy is fit.
-	was := fmt.Sprint(r.servers(p))
-	ports(t, "-I", p, r.others(p))
+	was := fmt.Sprint(r.heads(p))
+	reopen = closed(t, p, r.others(p), "")
 	why := "not reachable for 2 of 2: "
 	kit.Until(t, soon, "the others say so", func() bool {
 		m, _ := r.Member(r.service, p.Name)
@@ -56,7 +66,7 @@ func TestARedisThatOthersDoNotReachIsGivenToThem(t *testing.T) {
 	})
 	time.Sleep(10 * time.Second)
 	m, _ := r.Member(r.service, p.Name)
-	if now := fmt.Sprint(r.servers(p)); now != was || m.Role != "active" || m.Health != "ok" || !strings.HasPrefix(m.Why, why) {
+	if now := fmt.Sprint(r.heads(p)); now != was || m.Role != "active" || m.Health != "ok" || !strings.HasPrefix(m.Why, why) {
 		t.Errorf("the servers were %s, and are %s: %+v", was, now, m)
 	}
 	said := r.a.Ask(t, "status", "redis", "--zk", strings.Join(r.Servers, ","), "--root", r.root)
@@ -66,7 +76,7 @@ func TestARedisThatOthersDoNotReachIsGivenToThem(t *testing.T) {
 			t.Errorf("the status has no %q", want)
 		}
 	}
-	ports(t, "-D", p, r.others(p))
+	reopen()
 	if now := r.primary(t); now != p {
 		t.Errorf("%s is active, not %s", now.Name, p.Name)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -201,16 +202,30 @@ func (r *trio) others(than *kit.Host) (all []*kit.Host) {
 // servers are the copy's processes on a host.
 func (r *trio) servers(h *kit.Host) []int { return processes(r.program, r.dirs[h.Name]) }
 
-// failed waits until another host than the former one serves, or any host where that is nil, and demands that nothing is lost.
+// heads are the servers of a host but those that another one has forked for a while, as Redis does to write its data or send it.
+func (r *trio) heads(h *kit.Host) (heads []int) {
+	all := r.servers(h)
+	for _, pid := range all {
+		if parent, there := kit.Parent(pid); there && !slices.Contains(all, parent) {
+			heads = append(heads, pid)
+		}
+	}
+	return heads
+}
+
+// failed waits until another host than the former one serves, or any host where that is nil, and demands that nothing is lost. Only a
+// write that is sent from now on counts: the answer to an earlier one may still be on its way from a primary that is dead.
 func (r *trio) failed(t *testing.T, what string, former *kit.Host) *kit.Host {
 	t.Helper()
+	r.l.mu.Lock()
+	from := r.l.next
+	r.l.mu.Unlock()
 	var now string
-	began := time.Now()
 	kit.Until(t, 2*soon, "a copy acknowledges writes again: "+what, func() bool {
 		r.l.mu.Lock()
 		defer r.l.mu.Unlock()
 		now = r.l.where
-		return (former == nil || now != former.Addr+r.port) && r.l.last.After(began) && time.Since(r.l.last) < time.Second
+		return (former == nil || now != former.Addr+r.port) && r.l.acked[len(r.l.acked)-1] > from && time.Since(r.l.last) < time.Second
 	})
 	r.l.mu.Lock()
 	gap := r.l.gap
