@@ -19,12 +19,20 @@ stopped() {
 
 ask() { psql -XAtqc "$1" ${2:+-h "$2"}; } # QUERY [SERVER]
 
-# It needs the rest of the primary's log before it is consistent, and takes connections.
-from_active() { echo "primary_conninfo = 'host=$active port=$PGPORT user=$PGUSER connect_timeout=3'" >>"$PGDATA/postgresql.auto.conf"; }
+# It needs the rest of the primary's log before it is consistent, and takes connections. run keeps that for the next start.
+from_active() {
+	echo "primary_conninfo = 'host=$active port=$PGPORT user=$PGUSER connect_timeout=3'" >>"$PGDATA/postgresql.auto.conf"
+	: >"$PGDATA/from_active"
+}
 
 case $1 in
 run)
 	: >"$PGDATA/standby.signal"
+	if [ -e "$PGDATA/from_active" ]; then
+		rm "$PGDATA/from_active"
+	elif [ -e "$PGDATA/postgresql.auto.conf" ]; then # on its own it would follow whoever has the address of its last primary
+		echo "primary_conninfo = ''" >>"$PGDATA/postgresql.auto.conf"
+	fi
 	exec postgres -D "$PGDATA" ${PGCONFIG:+-c config_file="$PGCONFIG"}
 	;;
 role) # 0: a follower, 8: the primary

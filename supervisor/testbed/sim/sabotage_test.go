@@ -19,7 +19,7 @@ var sabotagesOfTerms = []sabotage{
 		{"election/take.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
 	}},
 	{"release before the tree is dead", []change{
-		{"supervisor/service/end.go", "	if !t.returnCopy(ctx) {\n", "	if v.state.Claimed {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n	if !t.returnCopy(ctx) {\n"},
+		{"supervisor/service/end.go", "	switch {\n	case v.copy != nil && !t.term.took:", "	if v.state.Claimed {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n	switch {\n	case v.copy != nil && !t.term.took:"},
 	}},
 	{"lease from reads and pings, which a follower answers alone", []change{
 		{"election/heartbeat.go", "stat, err := call(ctx, s.client, func() (*zk.Stat, error) { return s.conn.Set(path, s.Self.data(), -1) })",
