@@ -65,6 +65,53 @@ func TestASessionThatGoesOnInAnOlderCopyTakesNothing(t *testing.T) {
 	}
 }
 
+// So does one whose own znode is in the copy as it was: no heartbeat came between the copy and its return. Only the claims tell.
+func TestACopyOfAMomentAgoIsKnownByItsClaims(t *testing.T) {
+	for name, found := range map[string]bool{"it waits for the lock": false, "it has found the lock free": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.within("standby", func(ctx context.Context, s *Session) error {
+					c, _, err := s.NewCandidate(ctx, "svc", Race)
+					if err != nil {
+						return err
+					}
+					time.Sleep(s.Timeout()/12 + s.Timeout()/100) // a heartbeat has just been sent
+					copied := w.zk.Backup()
+					held, over := make(chan struct{}), make(chan struct{})
+					active := w.open("active", func(ctx context.Context, s *Session) error {
+						_, mine, err := claim(ctx, s, Race)
+						if err == nil && found {
+							err = mine.Release(ctx)
+						}
+						close(held)
+						<-over
+						return err
+					})
+					restore := func() {
+						w.zk.Rewind(copied)
+						w.zk.ElectLeader()
+					}
+					if <-held; !found {
+						time.AfterFunc(s.Timeout()/50, restore) // it has seen the lock by then
+					}
+					o, err := c.Wait(ctx)
+					if found && err == nil {
+						restore()
+						time.Sleep(time.Second) // it is connected again
+						_, err = c.Take(ctx, o, BreadCrumb{})
+					}
+					if n, unseen := s.SetBacks(ctx); !errors.Is(err, ErrOlder) || n != 0 || unseen != nil {
+						w.Errorf("%+v, %v; set back %d times, %v", o, err, n, unseen)
+					}
+					close(over)
+					_ = active() // its session is gone
+					return nil
+				})
+			})
+		})
+	}
+}
+
 // So does one that has held the lock when the copy was made, and has looked at no lock since, as a place in a queue is enough.
 func TestALockOfAnOlderCopyIsNotTakenForOurs(t *testing.T) {
 	inWorld(t, func(w *world) {
