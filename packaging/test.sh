@@ -24,18 +24,6 @@ install) debs="$basic $rest $packaged" ;;
 esac
 
 as_root() { if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi; }
-fetch_kernel() { # Debian's, which is not installed: a test boots what of it stays in $1
-	mkdir -p "$1" && cd "$1" && apt-get -qq download "$(apt-cache depends linux-image-amd64 | awk '$1 == "Depends:" {print $2}')" &&
-		dpkg-deb --fsys-tarfile ./*.deb | tar -x --wildcards './boot/vmlinuz-*' '*/watchdog.ko*' '*/i6300esb.ko*' '*/e1000.ko*' && rm ./*.deb
-}
-fetch_zookeeper() { # the jars of Debian 13's 3.9, which run with this Debian's others: into $1
-	mkdir -p "$1/apt/lists/partial" && cd "$1" && : >apt/status &&
-		echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main" >apt/sources &&
-		printf '%s;\n' "Dir::Etc::SourceList \"$1/apt/sources\"" 'APT::Sandbox::User "root"' 'Dir::Etc::SourceParts "/dev/null"' "Dir::State::Lists \"$1/apt/lists\"" \
-			"Dir::State::Status \"$1/apt/status\"" "Dir::Cache \"$1/apt\"" 'Acquire::Languages "none"' >apt/conf && export APT_CONFIG=$1/apt/conf &&
-		apt-get -qq update && apt-get -qq download libzookeeper-java &&
-		dpkg-deb --fsys-tarfile ./*.deb | tar -x --strip-components=4 ./usr/share/java && rm -r apt ./*.deb
-}
 missing=
 for deb in $debs; do
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$deb" 2>/dev/null)" = installed ] || missing="$missing $deb"
@@ -54,12 +42,8 @@ elif [ -n "$missing" ]; then
 	[ -z "$policy" ] || as_root rm -f "$policy"
 	as_root systemd-machine-id-setup >/dev/null 2>&1 || true
 fi
-kept=${XDG_CACHE_HOME:-$HOME/.cache}/understudy
-fetch() { # what, how: into a folder that is kept
-	[ -e "$kept/$1" ] || { rm -rf "$kept/$1.new" && ("$2" "$kept/$1.new") >/dev/null && mv -T "$kept/$1.new" "$kept/$1" 2>/dev/null; } || true
-}
-case $part in rest | install) fetch kernel fetch_kernel ;; esac
-case $part in promises | rest | install) fetch zookeeper-3.9 fetch_zookeeper ;; esac
+case $part in rest | install) packaging/fetch.sh kernel ;; esac
+case $part in promises | rest | install) packaging/fetch.sh zookeeper-3.9 ;; esac
 
 status=0
 run() { # name, gotestsum's format, go test's words
@@ -81,7 +65,8 @@ promises)
 	;;
 rest)
 	run rest testname -count=1 -p 1 -timeout 40m $testbed/{kit/...,zktest,mistakes,e2e,programs,watchdog}
-	[ ! -e "$kept/zookeeper-3.9" ] || ZOOKEEPER_JARS=$kept/zookeeper-3.9 run newer testname -count=1 -p 1 -timeout 20m \
+	newer=${XDG_CACHE_HOME:-$HOME/.cache}/understudy/zookeeper-3.9
+	[ ! -e "$newer" ] || ZOOKEEPER_JARS=$newer run newer testname -count=1 -p 1 -timeout 20m \
 		-run 'Contract|RealServers|KilledSupervisor|LossOfAll' ./election/zkmem ./supervisor/control/ensemble $testbed/promises
 	;;
 packages) run installed testname -count=1 -timeout 30m ./packaging/e2e ;;
