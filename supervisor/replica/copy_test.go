@@ -169,6 +169,33 @@ func TestATermTakesTheProgramOver(t *testing.T) {
 	})
 }
 
+// What a health check said of a follower is over with that: a term has had its programs, and they were started anew.
+func TestAFollowerThatWasIllIsNotIllForEver(t *testing.T) {
+	follows(t, func(t *testing.T, s *stage, c *Copy) {
+		s.is(false, "40")
+		c.Learn(other)
+		time.Sleep(2 * time.Second)
+		c.show(func(s *Shown) { s.Ill = "exit code 1" })
+		tree, err := c.Tree(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := c.Hold(t.Context(), tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run.Discard()
+		if err := tree.End(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.Free()
+		time.Sleep(5 * time.Second)
+		if got := c.Shown(); got.Ill != "" || got.Role != Follower || c.Follows() != "" {
+			t.Errorf("%+v: %s", got, c.Follows())
+		}
+	})
+}
+
 // Whom a copy follows it may follow on its own, until it is a primary itself.
 func TestACopyIsTiedToWhomItFollowsUntilItIsThePrimary(t *testing.T) {
 	follows(t, func(t *testing.T, s *stage, c *Copy) {

@@ -213,6 +213,7 @@ func (c *Copy) follow(ctx context.Context, tree host.Tree) error {
 	c.mu.Lock()
 	conf, resume := c.conf, c.takeResume()
 	c.mu.Unlock()
+	c.show(func(s *Shown) { s.Ill = "" }) // that was said of other programs
 	run := c.cfg.Unit.Start(ctx, unit.RunConfig{
 		Tree: tree, Conf: asFollower(conf), Env: Active{}.environ(false), MayStart: func() error { return nil }, Adopt: resume,
 		Health: func(said string) { c.show(func(s *Shown) { s.Ill = said }) }, Astray: func(string) {},
