@@ -77,6 +77,7 @@ type CopiesSeen struct {
 	Era      int64  // when the service's folder was made: tokens start again where ZooKeeper has lost its data
 	Vacancy  int64  // names the time since which nobody holds the lock; 0: somebody does
 	Claims   int32  // so many claims there were
+	Crumb    bool   // there was a breadcrumb: whoever held the lock may not be dead
 	Holder   string // of the lock
 	Token    int64  // of the lock
 	Promoted Promotion
@@ -95,14 +96,14 @@ func (v CopiesSeen) Of(node string) (Copy, bool) {
 	return Copy{}, false
 }
 
-// Question names the time in which positions are asked, and which no other has: a vacancy of the lock, or its newest holder's term, if that
-// has the copies compared once more. 0: nobody asks.
+// Question names the time in which positions are asked, and which no other has: a vacancy of the lock, or, below 0, its newest holder's
+// term, if that has the copies compared once more. 0: nobody asks.
 func (v CopiesSeen) Question() int64 {
 	if v.Vacancy != 0 {
 		return v.Vacancy
 	}
 	if holder, ok := v.Of(v.Holder); ok && holder.Asks == v.Token && holder.Promoted != v.Token {
-		return v.Token
+		return -v.Token
 	}
 	return 0
 }
@@ -131,6 +132,11 @@ func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 		}
 		c.there = true
 	}
+	crumb, err := c.s.exists(ctx, c.paths.Crumb())
+	if err != nil {
+		return v, fmt.Errorf("read the breadcrumb: %w", err)
+	}
+	v.Crumb = crumb.exists                      // read before the folder: its removal gives a vacancy another name
 	dir, err := c.s.getStat(ctx, c.paths.Dir()) // before the lock: a claim and its end in between change it, and then nobody has told for it
 	if err != nil {
 		return v, fmt.Errorf("read %s: %w", c.paths.Dir(), err)

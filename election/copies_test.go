@@ -48,10 +48,10 @@ func TestCopiesAreToldForOneVacancy(t *testing.T) {
 				if err != nil || held == nil {
 					w.Fatal(held, err)
 				}
-				if seen := w.seesCopies(ctx, mine); seen.Vacancy != 0 || seen.Holder != "b" || seen.Token != held.Token || seen.Promoted.Token != 0 {
+				if seen := w.seesCopies(ctx, mine); seen.Vacancy != 0 || seen.Holder != "b" || seen.Token != held.Token || seen.Promoted.Token != 0 || !seen.Crumb {
 					w.Errorf("held: %+v", seen)
 				}
-				for asks, want := range map[int64]int64{0: 0, held.Token - 1: 0, held.Token: held.Token} {
+				for asks, want := range map[int64]int64{0: 0, held.Token - 1: 0, held.Token: -held.Token} {
 					if err := theirs.Copies().Tell(ctx, Copy{Asks: asks}); err != nil {
 						return err
 					}
@@ -71,7 +71,7 @@ func TestCopiesAreToldForOneVacancy(t *testing.T) {
 				if err := held.Release(ctx); err != nil {
 					return err
 				}
-				if seen := w.seesCopies(ctx, mine); seen.Vacancy == 0 || seen.Vacancy == first.Vacancy || seen.Question() != seen.Vacancy || seen.Promoted != (Promotion{held.Token, Source{"b", "b:1"}}) {
+				if seen := w.seesCopies(ctx, mine); seen.Vacancy == 0 || seen.Vacancy == first.Vacancy || seen.Question() != seen.Vacancy || seen.Crumb || seen.Promoted != (Promotion{held.Token, Source{"b", "b:1"}}) {
 					w.Errorf("free again: %+v after %+v", seen, first)
 				}
 				return nil

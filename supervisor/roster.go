@@ -77,6 +77,10 @@ func (r *roster) reinstate(left *handoff.Envelope) {
 	for _, c := range left.Services {
 		i := slices.IndexFunc(r.services, func(v *service.Service) bool { return v.Name() == c.Name })
 		switch {
+		case i >= 0 && c.Term != nil && r.services[i].Given().Replicated != nil: // its program runs, and was not started as a copy
+			former := r.addRemoved(c.Name)
+			r.services = slices.Insert(slices.DeleteFunc(r.services, func(v *service.Service) bool { return v == former }), i, former)
+			former.Remember(c)
 		case i >= 0:
 			r.services[i].Remember(c)
 		case c.Term != nil || len(c.Debts) > 0:

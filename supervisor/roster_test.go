@@ -3,6 +3,8 @@ package supervisor
 import (
 	"testing"
 
+	"understudy/supervisor/config"
+	"understudy/supervisor/handoff"
 	"understudy/supervisor/service"
 )
 
@@ -17,6 +19,20 @@ func TestAServiceWaitsForItsNamesakeThatWasRemoved(t *testing.T) {
 	for v, waits := range map[*service.Service]bool{other: false, first: false, second: true, third: true} {
 		if s.roster.waits(v) != waits {
 			t.Errorf("%s waits: %v, want %v", v.Name(), !waits, waits)
+		}
+	}
+}
+
+// What another image of this process has started is no copy, if the config makes the service a replicated one since: it ends first.
+func TestARunningServiceThatIsToBeReplicatedEndsFirst(t *testing.T) {
+	for _, replicated := range []*config.Replicated{nil, {}} {
+		s := small(Config{})
+		v := s.roster.add(Service{Name: "db", Service: config.Service{Replicated: replicated}})
+		s.roster.add(Service{Name: "web"})
+		s.roster.reinstate(&handoff.Envelope{Services: []service.Record{{Name: "db", Term: &service.Carried{}}}})
+		first := s.roster.services[0]
+		if former := replicated != nil; former != (first != v) || former != first.Removed() || former != s.roster.waits(v) || !first.Carries() || former == v.Carries() {
+			t.Errorf("replicated: %v: the first is another one: %v, removed: %v, carries: %v; it waits: %v", former, first != v, first.Removed(), first.Carries(), s.roster.waits(v))
 		}
 	}
 }

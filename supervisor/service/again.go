@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -19,6 +20,7 @@ const askLongest = 2 * askChosen
 type again struct {
 	token   int64               // of the term that asks for it; 0: none does
 	verdict chan copies.Verdict // capacity 1
+	why     string              // nobody is the best one yet
 }
 
 // asks says for which term the copies are compared once more; 0: for none.
@@ -35,11 +37,15 @@ func (c *copyHere) ask(a again) {
 	wait.Poke(c.changed)
 }
 
-// answer gives a verdict to the term that has asked for it; the zero value: it has lost its lock.
+// answer gives a verdict to the term that has asked for it; the zero value: it has lost its lock. It waits for one that names a node.
 func (c *copyHere) answer(token int64, v copies.Verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.again.token == token {
+	switch {
+	case c.again.token != token:
+	case v.Why != "":
+		c.again.why = v.Why
+	default:
 		select {
 		case c.again.verdict <- v:
 		default:
@@ -47,11 +53,11 @@ func (c *copyHere) answer(token int64, v copies.Verdict) {
 	}
 }
 
-func newest(v copies.Verdict) []any {
-	if v.Node == "" {
-		return []any{"why", v.Why}
-	}
-	return []any{"newest", v.Node}
+// unsure is why no answer names a node.
+func (c *copyHere) unsure() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return cmp.Or(c.again.why, "the copies were not compared")
 }
 
 // compareAgain reports Behind if another copy is newer, or may be.
@@ -60,7 +66,7 @@ func (t *stay) compareAgain(ctx context.Context) role.Event {
 	if v.copy == nil || !t.term.fenced {
 		return role.Event{Kind: role.Armed}
 	}
-	asked := again{t.term.claim.Token, make(chan copies.Verdict, 1)}
+	asked := again{token: t.term.claim.Token, verdict: make(chan copies.Verdict, 1)}
 	v.copy.ask(asked)
 	defer v.copy.ask(again{})
 	defer v.pace.wait(2 * askLongest)()
@@ -72,10 +78,10 @@ func (t *stay) compareAgain(ctx context.Context) role.Event {
 		case verdict.Node == v.node.Self.Node:
 			return role.Event{Kind: role.Armed}
 		}
-		v.log.Warn("this node's copy is not promoted: another one is newer now", newest(verdict)...)
+		v.log.Warn("this node's copy is not promoted: another one is newer now", "newest", verdict.Node)
 		return role.Event{Kind: role.Behind}
 	case <-time.After(askLongest):
-		v.log.Warn("this node's copy is not promoted: the copies could not be compared once more", "within", askLongest)
+		v.log.Warn("this node's copy is not promoted: another one may be newer now", "why", v.copy.unsure(), "after", askLongest)
 		return role.Event{Kind: role.Behind}
 	case <-ctx.Done():
 		return t.over(ctx)

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"understudy/supervisor/config"
 	"understudy/supervisor/copies"
 	"understudy/supervisor/service/role"
+	"understudy/supervisor/unit"
 )
 
 // After a fencing the copy is taken only if it still is the best one. Whatever the outcome, nothing is asked any more.
@@ -28,7 +30,7 @@ func TestWhoHasFencedComparesTheCopiesOnceMore(t *testing.T) {
 		"it is still the best one": {true, &copies.Verdict{Node: "a"}, role.Armed, time.Second},
 		"by an operator's choice":  {true, &copies.Verdict{Node: "a", Forced: true}, role.Armed, time.Second},
 		"another one is newer":     {true, &newer, role.Behind, time.Second},
-		"another one may be":       {true, &copies.Verdict{Why: "1 of 2 copies have reported their position"}, role.Behind, time.Second},
+		"another one may be":       {true, &copies.Verdict{Why: "1 of 2 copies have reported their position"}, role.Behind, askLongest},
 		"the lock is lost":         {true, &copies.Verdict{}, role.LockLost, time.Second},
 		"nothing comes":            {true, nil, role.Behind, askLongest},
 	} {
@@ -53,14 +55,41 @@ func TestWhoHasFencedComparesTheCopiesOnceMore(t *testing.T) {
 
 // Nothing was started in a copy's tree before the term has taken it: the lock is given back, and the follower runs on.
 func TestATermThatHasNotTakenItsCopyLeavesItRunning(t *testing.T) {
-	for _, took := range []bool{false, true} {
+	for _, spares := range []bool{false, true} {
 		var log strings.Builder
 		v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, func(n *Node) { n.Logger = hclog.New(&hclog.LoggerOptions{Output: &log}) })
 		sess, tree := &election.Session{}, &grave{}
 		h := v.testStay(t.Context(), Session{Session: sess, Gate: gateOf(sess)}, tree)
-		h.term = term{claim: &election.Claim{Token: 7}, took: took}
-		if got := h.Prove(context.Background()); got.Kind != role.Proved || (tree.ended > 0) != took {
-			t.Errorf("taken: %v: %v, the tree was ended %d times (%s)", took, got.Kind, tree.ended, log.String())
+		h.term = term{claim: &election.Claim{Token: 7}, spares: spares}
+		if got := h.Prove(context.Background()); got.Kind != role.Proved || (tree.ended > 0) == spares {
+			t.Errorf("it spares the copy: %v: %v, the tree was ended %d times (%s)", spares, got.Kind, tree.ended, log.String())
 		}
+	}
+}
+
+// P2: the programs of a term that was handed over run in its tree, also where the new config makes the service a replicated one.
+func TestATermThatWasHandedOverEndsItsTree(t *testing.T) {
+	sess, tree := &election.Session{}, &grave{}
+	v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{}}}, nil)
+	r := Record{Name: "db", Term: &Carried{Tree: json.RawMessage(`{"tree":1}`), Run: &unit.Carried{}, tree: tree}}
+	r.State.Carried = true
+	v.Remember(r)
+	h := v.testStay(t.Context(), Session{Session: sess, Gate: gateOf(sess)}, tree)
+	h.beginTerm(&election.Claim{Token: 7}, election.Effects{}) // as Resume and drop do
+	if got := h.Prove(context.Background()); got.Kind != role.Proved || tree.ended != 1 {
+		t.Errorf("%v, its tree was ended %d times", got.Kind, tree.ended)
+	}
+}
+
+// A copy's tree outlasts candidacies. It is known once, and pushes out no others that only this supervisor can prove dead.
+func TestATreeIsKnownOnce(t *testing.T) {
+	m := &trees{}
+	old := &Tree{ID: json.RawMessage("1")}
+	m.add(old)
+	for range 2 * treesKept {
+		m.add(&Tree{ID: json.RawMessage("2")})
+	}
+	if m.find(old.ID) != old || len(m.all) != 2 {
+		t.Errorf("%d trees are known", len(m.all))
 	}
 }

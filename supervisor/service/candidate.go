@@ -20,6 +20,7 @@ type candidacy struct {
 	parted func()              // ends its helpers
 
 	opening election.Opening // of the lock, the newest
+	beside  bool             // the copies were compared beside a breadcrumb
 	intents election.Intents // by which that was taken
 	polite  time.Time        // until then, leave a free lock to a preferred node
 }

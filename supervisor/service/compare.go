@@ -91,7 +91,7 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	question := seen.Question()
 	if about.Asks = here.asks(); seen.Holder == me {
 		if question = 0; about.Asks == seen.Token {
-			question, about.Stands = about.Asks, true
+			question, about.Stands = -about.Asks, true
 		}
 	}
 	if about.Asks != 0 && max(seen.Token, seen.Vacancy) > about.Asks {
@@ -123,13 +123,13 @@ func (c *comparing) turn(ctx context.Context, seen election.CopiesSeen, pause ti
 	about.Vacancy, about.Era, about.Followed, about.Toward, about.Position, about.Why = question, told.Era, told.Followed, told.Toward, told.Position, told.Why
 	c.tell(ctx, about)
 	about.Node = me
-	now := verdictOf{vacancy: question, claims: seen.Claims}
-	if !c.asks(seen, question) {
+	now := verdictOf{vacancy: question, claims: seen.Claims, beside: seen.Crumb}
+	if !c.awaits(seen, question) {
 		now.Verdict = c.verdict(conf, seen, question, about)
 	}
 	switch {
 	case seen.Vacancy == 0 && now.Verdict != copies.Verdict{}:
-		here.answer(question, now.Verdict)
+		here.answer(about.Asks, now.Verdict)
 	case seen.Vacancy != 0 && here.judge(now):
 		v.inbox.news.wake()
 		return compareSoon
@@ -161,8 +161,8 @@ func (c *comparing) tell(ctx context.Context, about election.Copy) {
 	}
 }
 
-// asks reports whether others may still be about to tell: what they have counts, as long as nobody has to wait for it.
-func (c *comparing) asks(seen election.CopiesSeen, question int64) bool {
+// awaits reports whether others may still be about to tell: what they have counts, as long as nobody has to wait for it.
+func (c *comparing) awaits(seen election.CopiesSeen, question int64) bool {
 	if c.question != question {
 		c.question, c.since = question, time.Now()
 	}

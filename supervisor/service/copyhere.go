@@ -47,6 +47,7 @@ type verdictOf struct {
 	copies.Verdict
 	vacancy int64 // 0: somebody holds the lock, or the copies were not compared yet
 	claims  int32 // so many there were
+	beside  bool  // a breadcrumb: the previous primary may not have been dead
 }
 
 // newCopyHere makes the copy of a replicated service; nil: it is not one.
@@ -131,7 +132,7 @@ func (c *copyHere) judge(now verdictOf) bool {
 // leaves reports whether this node leaves a free lock to another one's copy for now, because of the copies' data.
 func (t *stay) leaves() bool {
 	v := t.v
-	if v.copy == nil || t.candidacy.opening.Ours() {
+	if t.candidacy.beside = true; v.copy == nil || t.candidacy.opening.Ours() {
 		return false
 	}
 	verdict := v.copy.judged()
@@ -147,7 +148,7 @@ func (t *stay) leaves() bool {
 			}
 			v.log.Warn("an operator has this node's copy promoted, whatever data others have", "by", by)
 		}
-		t.candidacy.opening = t.candidacy.opening.After(verdict.claims)
+		t.candidacy.opening, t.candidacy.beside = t.candidacy.opening.After(verdict.claims), verdict.beside
 		return false
 	}
 	if now := time.Now(); verdict.vacancy != 0 && verdict.Why != "" && now.Sub(v.copy.since(verdict.vacancy)) > sayAfter {
@@ -190,7 +191,7 @@ func (t *stay) takeCopy(ctx context.Context) role.Event {
 	if v.copy == nil {
 		return role.Event{Kind: role.Armed}
 	}
-	t.term.took = true
+	t.term.spares = false
 	over := v.pace.wait(endless)
 	run, err := v.copy.Hold(ctx, t.tree)
 	if err == nil {

@@ -30,3 +30,14 @@ func TestAForcedChoiceThatWasTakenBackIsNotFollowed(t *testing.T) {
 		}
 	}
 }
+
+// A comparison beside a breadcrumb is not the last one: the previous primary may have written on.
+func TestItIsKnownWhetherTheCopiesWereComparedBesideABreadcrumb(t *testing.T) {
+	for _, beside := range []bool{false, true} {
+		v := &Service{node: &Node{Self: election.Node{Node: "a"}}, log: hclog.NewNullLogger(), copy: &copyHere{}}
+		v.copy.judge(verdictOf{Verdict: copies.Verdict{Node: "a"}, vacancy: 7, beside: beside})
+		if s := (&stay{v: v}); s.leaves() || s.candidacy.beside != beside {
+			t.Errorf("%v, want %v", s.candidacy.beside, beside)
+		}
+	}
+}

@@ -25,7 +25,7 @@ func (t *stay) Prove(ctx context.Context) role.Event {
 	t.closeRun()
 	v.history.noteEnd(&t.term.entry, t.endReason())
 	switch {
-	case v.copy != nil && !t.term.took: // nothing was started in its tree
+	case t.term.spares: // the breadcrumb may name the tree until Release: who fences it ends a follower
 		t.proved()
 	case !t.returnCopy(ctx):
 		t.holdCopy(ctx)

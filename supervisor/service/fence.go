@@ -23,7 +23,7 @@ func (t *stay) Fence(ctx context.Context) role.Event {
 	v := t.v
 	previous, token, began := t.term.claim.Previous, t.term.claim.PreviousToken, time.Now()
 	fenced, err := t.fenceUnlessPaused(ctx)
-	t.term.fenced = previous != nil || fenced.By != string(election.NoBreadcrumb)
+	t.term.fenced = t.candidacy.beside || previous != nil || fenced.By != string(election.NoBreadcrumb)
 	told := fenced
 	told.By = v.inbox.intents.confirmed(fenced.By)
 	v.mem.story.fenced = told.By

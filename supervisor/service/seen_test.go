@@ -157,11 +157,11 @@ func TestAGivenUpPrimaryComesBackEarlyOnlyIfNobodyTakesOver(t *testing.T) {
 		since   time.Duration
 		want    bool
 	}{
-		"none is fit":     {role.NotReachable, verdictOf{copies.Verdict{Why: "none"}, 7, 1}, time.Minute, true},
-		"not known yet":   {role.NotReachable, verdictOf{copies.Verdict{Why: "none"}, 7, 1}, 0, false},
-		"another one is":  {role.NotReachable, verdictOf{copies.Verdict{Node: "b"}, 7, 1}, time.Minute, false},
+		"none is fit":     {role.NotReachable, verdictOf{Verdict: copies.Verdict{Why: "none"}, vacancy: 7}, time.Minute, true},
+		"not known yet":   {role.NotReachable, verdictOf{Verdict: copies.Verdict{Why: "none"}, vacancy: 7}, 0, false},
+		"another one is":  {role.NotReachable, verdictOf{Verdict: copies.Verdict{Node: "b"}, vacancy: 7}, time.Minute, false},
 		"it is active":    {role.NotReachable, verdictOf{}, time.Minute, false},
-		"after a failure": {role.Failed, verdictOf{copies.Verdict{Why: "none"}, 7, 1}, time.Minute, false},
+		"after a failure": {role.Failed, verdictOf{Verdict: copies.Verdict{Why: "none"}, vacancy: 7}, time.Minute, false},
 	} {
 		v := made(t, Conf{}, nil)
 		v.copy = &copyHere{vacancy: 7, vacant: time.Now().Add(-c.since), verdict: c.verdict}

@@ -224,6 +224,7 @@ func (t *stay) Claim(ctx context.Context) role.Event {
 	v.inbox.intents.follow()
 	v.engage()
 	t.beginTerm(claim, crumb.Effects)
+	t.term.spares = v.copy != nil
 	return role.Event{Kind: role.Won}
 }
 

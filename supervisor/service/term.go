@@ -20,8 +20,8 @@ type term struct {
 	entry entry // of the history
 	lived bool  // fencing has succeeded: from here on programs may have run
 
-	fenced bool // another node's term, whose programs may have run until then
-	took   bool // the copy's tree: until then nothing of this term runs
+	fenced bool // programs of another term may have run since the copies were compared
+	spares bool // it has not taken the copy's tree yet: nothing of this term runs in it
 
 	listed election.Effects // in the breadcrumb
 	orders host.Tree        // what promotes and demotes a copy that may outlive the term; nil: there is none

@@ -82,6 +82,7 @@ func (m *trees) newest() *Tree {
 func (m *trees) add(one *Tree) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.all = slices.DeleteFunc(m.all, func(was *Tree) bool { return bytes.Equal(was.ID, one.ID) }) // a copy's, which outlasts candidacies
 	if len(m.all) >= treesKept {
 		m.all = m.all[1:]
 	}

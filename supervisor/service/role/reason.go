@@ -18,7 +18,7 @@ const (
 	ServiceResumed election.Reason = "service resumed"
 	WatchdogFailed election.Reason = "watchdog not armed"
 	CopyUnfit      election.Reason = "copy not promoted"
-	CopyBehind     election.Reason = "another copy is newer"
+	CopyBehind     election.Reason = "another copy may be newer"
 	ClaimFailed    election.Reason = "claim failed"
 	TermHandedOver election.Reason = "handed over"
 )

@@ -19,7 +19,7 @@ var sabotagesOfTerms = []sabotage{
 		{"election/take.go", "	if o.clear {\n		ops = append(", "	if false {\n		ops = append("},
 	}},
 	{"release before the tree is dead", []change{
-		{"supervisor/service/end.go", "	switch {\n	case v.copy != nil && !t.term.took:", "	if v.state.Claimed {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n	switch {\n	case v.copy != nil && !t.term.took:"},
+		{"supervisor/service/end.go", "	switch {\n	case t.term.spares:", "	if v.state.Claimed {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n	switch {\n	case t.term.spares:"},
 	}},
 	{"lease from reads and pings, which a follower answers alone", []change{
 		{"election/heartbeat.go", "stat, err := call(ctx, s.client, func() (*zk.Stat, error) { return s.conn.Set(path, s.Self.data(), -1) })",
