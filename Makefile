@@ -2,12 +2,14 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo de
 FUZZTIME  ?= 20s
 HOURS     ?= 200
 FAILOVERS ?= 1000
+FAULTS    ?= 30
+PROGRAM   ?= redis
 MINUTES   ?= 5
 BUILDAH   ?= buildah
 TOOL      := go tool -modfile=packaging/tools/go.mod
 
 .DEFAULT_GOAL := help
-.PHONY: help build image packages release test test-all test-rest test-packages lint model simulate sabotage chaos bench compare soak fuzz clean
+.PHONY: help build image packages release test test-all test-rest test-packages lint model simulate sabotage chaos bench compare soak replicated fuzz clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +65,9 @@ compare: ## the same faults for Understudy, keepalived, etcdctl lock and consul 
 
 soak: ## failovers (FAILOVERS=1000) in a row on real servers, and a count of what they leave behind
 	PATH="$$PATH:/usr/sbin:/sbin" go test ./supervisor/testbed/soak -count=1 -v -timeout 24h -run NothingIsLeaked -failovers $(FAILOVERS)
+
+replicated: ## FAULTS (30, at most 25 minutes of them, from one SEED) on three copies of Redis, or PROGRAM=postgresql: what is lost, gaps
+	PATH="$$PATH:/usr/sbin:/sbin" go test ./supervisor/testbed/programs -count=1 -v -timeout 1h -run NothingIsLostInALongRun -faults $(FAULTS) -program $(PROGRAM) $(if $(SEED),-seed $(SEED))
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	FUZZTIME=$(FUZZTIME) packaging/fuzz.sh

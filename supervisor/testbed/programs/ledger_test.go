@@ -17,13 +17,17 @@ type store interface {
 	close()
 }
 
-const answerWithin = time.Second
+const (
+	answerWithin = time.Second
+	atOnce       = 20_000 // how many numbers are read so soon, also on a busy machine
+)
 
 // ledger is a client that writes 1, 2, 3... to whichever host answers, each number once, and notes what was acknowledged.
 type ledger struct {
 	addrs []string
 	dial  func(addr string) (store, error)
 	stop  func() // ends the writing; it may be called again
+	lost  int    // acknowledged writes that the last check did not find
 
 	mu    sync.Mutex // guards what follows
 	next  int64
@@ -91,10 +95,39 @@ func (l *ledger) served(t *testing.T, addr string) (gap time.Duration) {
 		defer l.mu.Unlock()
 		return l.where == addr && l.acked[len(l.acked)-1] > from+1
 	})
+	return l.longest()
+}
+
+// longest returns the longest time without any acknowledgement since it was last asked for.
+func (l *ledger) longest() (gap time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	gap, l.gap = l.gap, 0
 	return gap
+}
+
+// count is how many writes were acknowledged.
+func (l *ledger) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.acked)
+}
+
+// more waits until so many more writes are acknowledged.
+func (l *ledger) more(t *testing.T, n int) {
+	t.Helper()
+	n += l.count()
+	kit.Until(t, soon, "writes are acknowledged", func() bool { return l.count() >= n })
+}
+
+// quiet waits until no write has been acknowledged for a while.
+func (l *ledger) quiet(t *testing.T, while time.Duration) {
+	t.Helper()
+	kit.Until(t, soon, "no write is acknowledged", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return time.Since(l.last) > while
+	})
 }
 
 // check demands that all that was acknowledged before is there, and nothing twice or out of order.
@@ -117,17 +150,21 @@ func (l *ledger) check(t *testing.T, addr string) {
 	if !kit.Reached(soon, read) {
 		t.Fatal(err)
 	}
-	i := 0
+	var lost []int64
+	rest := acked
 	for j, n := range kept {
 		if j > 0 && n <= kept[j-1] {
 			t.Fatalf("%d is kept after %d", n, kept[j-1])
 		}
-		if i < len(acked) && n == acked[i] {
-			i++
+		for ; len(rest) > 0 && rest[0] <= n; rest = rest[1:] {
+			if rest[0] < n {
+				lost = append(lost, rest[0])
+			}
 		}
 	}
-	if i < len(acked) {
-		t.Fatalf("%d of %d acknowledged writes are lost, the first is %d; %d are kept", len(acked)-i, len(acked), acked[i], len(kept))
+	lost = append(lost, rest...)
+	if l.lost = len(lost); l.lost > 0 {
+		t.Fatalf("%d of %d acknowledged writes are lost, the first is %d; %d are kept", l.lost, len(acked), lost[0], len(kept))
 	}
 	t.Logf("%d writes acknowledged, %d kept", len(acked), len(kept))
 }

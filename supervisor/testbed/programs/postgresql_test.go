@@ -61,7 +61,21 @@ func (p *postgres) write(n int64) error {
 	return err
 }
 
-func (p *postgres) all() ([]int64, error) { return p.query("SELECT n FROM numbers ORDER BY at") }
+func (p *postgres) all() ([]int64, error) {
+	var all []int64
+	last, err := p.query("SELECT coalesce(max(at), 0) FROM numbers")
+	if err != nil {
+		return nil, err
+	}
+	for from := int64(0); from < last[0]; from += atOnce {
+		some, err := p.query(fmt.Sprintf("SELECT n FROM numbers WHERE at > %d AND at <= %d ORDER BY at", from, from+atOnce))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
 
 func (p *postgres) query(text string) ([]int64, error) { return p.ask('Q', []byte(text+"\x00")) }
 

@@ -66,6 +66,17 @@ func askPostgres(addr string) func() bool {
 	}
 }
 
+// promotePostgres is what an operator does by hand.
+func promotePostgres(addr string) error {
+	p, err := openPostgres(addr, answerWithin)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	_, err = p.query("SELECT pg_promote(false)::int")
+	return err
+}
+
 func postgresTrio(t *testing.T) *trio {
 	need.These(t, "pidns")
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
@@ -73,7 +84,9 @@ func postgresTrio(t *testing.T) *trio {
 		found = []string{"postgresql"}
 	}
 	bin := slices.Max(found)
-	r := newTrio(t, "postgresql", "postgres", copies{":5432", "postgres", postgresState}, filepath.Join(bin, "pg_rewind"))
+	r := newTrio(t, "postgresql", "postgres", copies{
+		port: ":5432", program: "postgres", state: postgresState, asker: askPostgres, dial: dialPostgres, promote: promotePostgres,
+	}, filepath.Join(bin, "pg_rewind"))
 	dir := open(t, t.TempDir())
 	script, err := os.ReadFile("../../../examples/postgresql-copy.sh")
 	must(t, err)
@@ -113,16 +126,10 @@ func postgresTrio(t *testing.T) *trio {
 // P1: at most one copy of PostgreSQL is promoted, and each commit that was acknowledged is kept through every kind of failover.
 func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
 	r := postgresTrio(t)
-	for _, h := range r.hosts {
-		r.up(t, h)
-	}
-	p := r.primary(t)
+	p := r.begin(t)
 	r.reads(t, p)
-	watchMasters(t, askPostgres, r.addrs()...)
-	r.l = newLedger(t, dialPostgres, r.addrs()...)
-	r.l.served(t, p.Addr+r.port)
 
-	kit.Signal(syscall.SIGKILL, r.servers(p)...)
+	r.kill(t, p)
 	r.failed(t, "primary killed", nil) // its own copy may have the newest data, and be back in time
 	p = r.primary(t)
 
@@ -186,12 +193,7 @@ func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
 	}
 
 	r.l.stop()
-	for _, h := range r.hosts {
-		r.sups[h.Name].Stop(t)
-	}
-	for _, h := range r.hosts {
-		r.up(t, h)
-	}
+	r.restart(t, r.hosts, r.hosts)
 	p = r.primary(t)
 	r.l.check(t, p.Addr+r.port)
 }

@@ -41,17 +41,20 @@ func (r *redis) write(n int64) error {
 }
 
 func (r *redis) all() ([]int64, error) {
-	words, err := r.ask("LRANGE", "numbers", "0", "-1")
-	if err != nil {
-		return nil, err
-	}
-	all := make([]int64, len(words))
-	for i, word := range words {
-		if all[i], err = strconv.ParseInt(word, 10, 64); err != nil {
-			return nil, err
+	var all []int64
+	for {
+		words, err := r.ask("LRANGE", "numbers", strconv.Itoa(len(all)), strconv.Itoa(len(all)+atOnce-1))
+		if err != nil || len(words) == 0 {
+			return all, err
+		}
+		for _, word := range words {
+			n, err := strconv.ParseInt(word, 10, 64)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, n)
 		}
 	}
-	return all, nil
 }
 
 // ask sends a command and reads its reply: one word, or a list of them.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -38,8 +37,8 @@ func (r replicatedRedis) write(n int64) error {
 	return err
 }
 
-// asker keeps a connection over which it asks whether a copy is the master.
-func asker(addr string) func() bool {
+// askRedis keeps a connection over which it asks whether a copy is the master.
+func askRedis(addr string) func() bool {
 	var r *redis
 	return func() bool {
 		if r == nil {
@@ -96,8 +95,21 @@ func redisState(addr, from string) (primary, follows bool, err error) {
 	return said["role"] == "master", said["role"] == "slave" && said["master_link_status"] == "up" && said["master_host"] == from, err
 }
 
+// promoteRedis is what an operator does by hand.
+func promoteRedis(addr string) error {
+	conn, err := net.DialTimeout("tcp", addr, answerWithin)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = (&redis{conn, bufio.NewReader(conn)}).ask("REPLICAOF", "NO", "ONE")
+	return err
+}
+
 func redisTrio(t *testing.T, swaps ...string) *trio {
-	r := newTrio(t, "redis", "redis", copies{":6379", "redis-server", redisState}, "redis-server", "redis-cli")
+	r := newTrio(t, "redis", "redis", copies{
+		port: ":6379", program: "redis-server", state: redisState, asker: askRedis, dial: dialReplicated, promote: promoteRedis,
+	}, "redis-server", "redis-cli")
 	for _, h := range r.hosts {
 		dir := r.dirs[h.Name]
 		conf := filepath.Join(filepath.Dir(dir), "redis.conf")
@@ -111,16 +123,10 @@ func redisTrio(t *testing.T, swaps ...string) *trio {
 // P1: at most one copy of Redis is promoted, and what WAIT 1 has acknowledged is kept through every kind of failover.
 func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 	r := redisTrio(t)
-	for _, h := range r.hosts {
-		r.up(t, h)
-	}
-	p := r.primary(t)
+	p := r.begin(t)
 	r.reads(t, p)
-	m := watchMasters(t, asker, r.addrs()...)
-	r.l = newLedger(t, dialReplicated, r.addrs()...)
-	r.l.served(t, p.Addr+":6379")
 
-	kit.Signal(syscall.SIGKILL, r.servers(p)...)
+	r.kill(t, p)
 	r.failed(t, "primary killed", nil) // its own copy may have the newest data, and be back in time
 	p = r.primary(t)
 
@@ -140,15 +146,7 @@ func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 		t.Errorf("it was demoted, and its server is %v, not %v", now, before)
 	}
 
-	// An emptied copy comes back at once, and must not have the others follow it.
-	files, err := filepath.Glob(r.dirs[p.Name] + "/*")
-	must(t, err)
-	for _, f := range files {
-		if filepath.Base(f) != "log" {
-			must(t, os.RemoveAll(f))
-		}
-	}
-	kit.Signal(syscall.SIGKILL, r.servers(p)...)
+	r.empty(t, p)
 	r.failed(t, "primary emptied", p)
 	p = r.primary(t)
 
@@ -158,21 +156,8 @@ func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 	p = r.primary(t)
 	r.reads(t, p)
 
-	// An operator promotes a follower by hand: it is killed, and follows again. The primary does not notice.
-	was, hand := r.heads(p), r.others(p)[1]
-	m.allow(true)
-	before = r.heads(hand)
-	conn, err := net.Dial("tcp", hand.Addr+":6379")
-	must(t, err)
-	if _, err := (&redis{conn, bufio.NewReader(conn)}).ask("REPLICAOF", "NO", "ONE"); err != nil {
-		t.Fatal(err)
-	}
-	conn.Close()
-	kit.Until(t, soon, "the second master is killed", func() bool {
-		now := r.heads(hand)
-		return len(now) == 1 && !slices.Equal(now, before)
-	})
-	m.allow(false)
+	was := r.heads(p)
+	r.byHand(t, r.others(p)[1]) // the primary does not notice
 	if now, is := r.primary(t), r.heads(p); now != p || !slices.Equal(is, was) {
 		t.Errorf("the primary was %s %v, and is %s; the former now has %v", p.Name, was, now.Name, is)
 	}
@@ -180,12 +165,7 @@ func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 
 	// All nodes go, and one of those that return first has older data or none that it knows of: nobody is promoted before two have told.
 	r.l.stop()
-	for _, h := range r.hosts {
-		r.sups[h.Name].Stop(t)
-	}
-	for _, h := range r.hosts {
-		r.up(t, h)
-	}
+	r.restart(t, r.hosts, r.hosts)
 	p = r.primary(t)
 	r.l.check(t, p.Addr+":6379")
 

@@ -32,12 +32,7 @@ func TestARedisThatOthersDoNotReachIsGivenToThem(t *testing.T) {
 	r := redisTrio(t, "      follow: [sh", "      seen_by: {tcp: \"$UNDERSTUDY_ACTIVE_ADDRESS:6379\", interval: 500ms, timeout: 500ms, failures: 3}\n      follow: [sh",
 		"    stop_timeout: 15s", "    restart: {rejoin_after: 5s}\n    stop_timeout: 15s")
 	r.calm(t)
-	for _, h := range r.hosts {
-		r.up(t, h)
-	}
-	p := r.primary(t)
-	r.l = newLedger(t, dialReplicated, r.addrs()...)
-	r.l.served(t, p.Addr+":6379")
+	p := r.begin(t)
 	began := time.Now()
 	reopen := closed(t, p, r.others(p), "tcp flags & (syn | ack) == syn") // to new connections
 	now := r.failed(t, "port closed to the others", p)

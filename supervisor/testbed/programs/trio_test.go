@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,8 +20,8 @@ import (
 
 // masters asks all copies what they are, all the time. Two masters at once are two that answer so between two such answers of each other.
 type masters struct {
-	mu    sync.Mutex
-	calm  bool // an operator has made a second one
+	mu    sync.Mutex // guards what follows
+	calm  bool       // an operator has made a second one
 	twice []string
 	asked int
 }
@@ -38,6 +39,9 @@ func watchMasters(t *testing.T, asker func(addr string) func() bool, addrs ...st
 		every := time.NewTicker(10 * time.Millisecond)
 		defer every.Stop()
 		for ctx.Err() == nil {
+			m.mu.Lock()
+			calm := m.calm // what was asked then may be told after that is over
+			m.mu.Unlock()
 			first, second := map[string]bool{}, map[string]bool{}
 			for _, round := range []map[string]bool{first, second} {
 				for _, addr := range addrs {
@@ -54,7 +58,7 @@ func watchMasters(t *testing.T, asker func(addr string) func() bool, addrs ...st
 			}
 			m.mu.Lock()
 			m.asked++
-			if len(both) > 0 && !m.calm {
+			if len(both) > 0 && !calm && !m.calm {
 				m.twice = append(m.twice, fmt.Sprint(time.Now().Format("15:04:05.000"), both))
 			}
 			m.mu.Unlock()
@@ -78,6 +82,13 @@ func (m *masters) allow(yes bool) {
 	m.mu.Unlock()
 }
 
+// seen is how often there were two.
+func (m *masters) seen() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.twice)
+}
+
 // trio is a replicated program on three hosts.
 type trio struct {
 	*set
@@ -86,7 +97,9 @@ type trio struct {
 	dirs  map[string]string
 	sups  map[string]*kit.Supervisor
 	kept  string // where all nodes keep what their copies have followed
+	m     *masters
 	l     *ledger
+	gap   time.Duration // without an acknowledged write, at the last fault
 }
 
 // copies are how a program's copies are asked.
@@ -94,6 +107,12 @@ type copies struct {
 	port, program string
 	// state tells whether a copy is the primary, and whether it gets its data from the one at this address.
 	state func(addr, from string) (primary, follows bool, err error)
+	// asker keeps a connection over which it asks whether a copy is the primary.
+	asker func(addr string) func() bool
+	// dial is for a client, whose writes count once another copy has them, too.
+	dial func(addr string) (store, error)
+	// promote has a copy be a primary, as an operator may do by hand.
+	promote func(addr string) error
 }
 
 func newTrio(t *testing.T, service, user string, c copies, needs ...string) *trio {
@@ -125,6 +144,19 @@ func (r *trio) addrs() (all []string) {
 func (r *trio) up(t *testing.T, h *kit.Host) {
 	t.Helper()
 	r.sups[h.Name] = r.start(t, h)
+}
+
+// begin starts all nodes and a client that writes, and has all copies watched. It returns the primary's host.
+func (r *trio) begin(t *testing.T) *kit.Host {
+	t.Helper()
+	for _, h := range r.hosts {
+		r.up(t, h)
+	}
+	p := r.primary(t)
+	r.m = watchMasters(t, r.asker, r.addrs()...)
+	r.l = newLedger(t, r.dial, r.addrs()...)
+	r.l.served(t, p.Addr+r.port)
+	return p
 }
 
 // primary waits until one of the hosts is active, and well, and all others that run have its data.
@@ -213,6 +245,51 @@ func (r *trio) heads(h *kit.Host) (heads []int) {
 	return heads
 }
 
+// kill ends a host's copy, with all that it forked.
+func (r *trio) kill(t *testing.T, h *kit.Host) {
+	t.Helper()
+	all := r.servers(h)
+	kit.Signal(syscall.SIGKILL, all...)
+	kit.Until(t, soon, "they are dead", func() bool { return !slices.ContainsFunc(all, kit.Alive) })
+}
+
+// empty takes a host's data away, and kills its copy, which comes back at once: the others must not follow it.
+func (r *trio) empty(t *testing.T, h *kit.Host) {
+	t.Helper()
+	files, err := filepath.Glob(r.dirs[h.Name] + "/*")
+	must(t, err)
+	for _, f := range files {
+		if filepath.Base(f) != "log" {
+			must(t, os.RemoveAll(f))
+		}
+	}
+	r.kill(t, h)
+}
+
+// byHand promotes a follower as an operator does, and waits until it is killed. It follows again then.
+func (r *trio) byHand(t *testing.T, h *kit.Host) {
+	t.Helper()
+	before := r.heads(h)
+	r.m.allow(true)
+	must(t, r.promote(h.Addr+r.port))
+	kit.Until(t, soon, "the second primary is killed", func() bool {
+		now := r.heads(h)
+		return len(now) == 1 && !slices.Equal(now, before)
+	})
+	r.m.allow(false)
+}
+
+// restart ends all nodes, and starts all of them again.
+func (r *trio) restart(t *testing.T, off, on []*kit.Host) {
+	t.Helper()
+	for _, h := range off {
+		r.sups[h.Name].Stop(t)
+	}
+	for _, h := range on {
+		r.up(t, h)
+	}
+}
+
 // failed waits until another host than the former one serves, or any host where that is nil, and demands that nothing is lost. Only a
 // write that is sent from now on counts: the answer to an earlier one may still be on its way from a primary that is dead.
 func (r *trio) failed(t *testing.T, what string, former *kit.Host) *kit.Host {
@@ -227,11 +304,8 @@ func (r *trio) failed(t *testing.T, what string, former *kit.Host) *kit.Host {
 		now = r.l.where
 		return (former == nil || now != former.Addr+r.port) && r.l.acked[len(r.l.acked)-1] > from && time.Since(r.l.last) < time.Second
 	})
-	r.l.mu.Lock()
-	gap := r.l.gap
-	r.l.gap = 0
-	r.l.mu.Unlock()
-	t.Logf("%s: no write was acknowledged for %v", what, gap)
+	r.gap = r.l.longest()
+	t.Logf("%s: no write was acknowledged for %v", what, r.gap)
 	r.l.check(t, now)
 	for _, h := range r.hosts {
 		if h.Addr+r.port == now {
