@@ -24,6 +24,7 @@ var sabotagesOfCopies = []sabotage{
 	}},
 	{"promote a copy that is about to follow another one", []change{
 		{"supervisor/copies/judge.go", "{ return t.Toward == 0 || r.Promoted == 0 }", "{ return true }"},
+		{"supervisor/copies/judge.go", "	toward := t.Toward\n", "	toward := int64(0)\n"},
 		copies,
 	}},
 	{"forget what a copy may have followed on its own", []change{
