@@ -93,3 +93,20 @@ func TestATreeIsKnownOnce(t *testing.T) {
 		t.Errorf("%d trees are known", len(m.all))
 	}
 }
+
+// A copy that was told last to follow the node that was promoted last may have followed that promotion on its own, or have an address in
+// common with it.
+func TestACopyThatMayHaveFollowedOnItsOwnIsTakenIntoAccount(t *testing.T) {
+	ten, eleven := uint64(10), uint64(11)
+	v := made(t, Conf{Service: config.Service{Replicated: &config.Replicated{PositionsFrom: 2}}}, nil)
+	for source, alone := range map[election.Source]bool{{Node: "c", Address: "x"}: true, {Node: "d", Address: "y"}: true, {Node: "d", Address: "x"}: false, {}: false} {
+		seen := election.CopiesSeen{
+			Promoted: election.Promotion{Token: 5, Source: election.Source{Node: "c", Address: "y"}},
+			Copies:   []election.Copy{{Node: "b", Followed: 4, Position: &eleven, Vacancy: 7, Stands: true, Source: source}},
+		}
+		mine := election.Copy{Node: "a", Followed: 5, Position: &ten, Vacancy: 7, Stands: true}
+		if got := (&comparing{v: v}).verdict(v.Given(), seen, 7, mine); (got.Node == "a") == alone {
+			t.Errorf("%+v: %+v", source, got)
+		}
+	}
+}

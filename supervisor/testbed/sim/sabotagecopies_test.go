@@ -27,10 +27,6 @@ var sabotagesOfCopies = []sabotage{
 		{"supervisor/copies/judge.go", "	toward := t.Toward\n", "	toward := int64(0)\n"},
 		copies,
 	}},
-	{"forget what a copy may have followed on its own", []change{
-		{"supervisor/service/compare.go", "		t.Tied = seen.Promoted.Is(one.Source)\n", "		t.Tied = false\n"},
-		copies,
-	}},
 	{"promote a copy without another comparison once its primary is dead", []change{
 		{"supervisor/service/again.go", "	if v.copy == nil || !t.term.fenced {\n", "	if v.copy == nil || t.term.fenced || !t.term.fenced {\n"},
 		copies,
