@@ -176,14 +176,7 @@ func TestAFollowerThatWasIllIsNotIllForEver(t *testing.T) {
 		c.Learn(other)
 		time.Sleep(2 * time.Second)
 		c.show(func(s *Shown) { s.Ill = "exit code 1" })
-		tree, err := c.Tree(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		run, err := c.Hold(t.Context(), tree)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tree, run := held(t, c)
 		run.Discard()
 		if err := tree.End(t.Context()); err != nil {
 			t.Fatal(err)
@@ -216,14 +209,7 @@ func TestACopyIsTiedToWhomItFollowsUntilItIsThePrimary(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect("it is about to be promoted", Source{"m", "10.0.0.2"})
-		tree, err := c.Tree(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		run, err := c.Hold(t.Context(), tree)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, run := held(t, c)
 		defer run.Discard()
 		s.is(true, "41")
 		attending, enough := context.WithTimeout(t.Context(), 5*time.Second)
@@ -238,14 +224,7 @@ func TestACopyIsTiedToWhomItFollowsUntilItIsThePrimary(t *testing.T) {
 // A promoted copy that says that it is a follower is no primary any more.
 func TestADemotedPrimaryIsNoticed(t *testing.T) {
 	follows(t, func(t *testing.T, s *stage, c *Copy) {
-		tree, err := c.Tree(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		run, err := c.Hold(t.Context(), tree)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, run := held(t, c)
 		defer run.Discard()
 		s.is(true, "70")
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

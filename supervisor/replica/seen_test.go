@@ -152,14 +152,7 @@ func TestACopySaysHowFarItIs(t *testing.T) {
 		if at, ok := c.At(); !ok || at.Token != 9 || at.Position != 40 || time.Since(at.Time) > time.Second {
 			t.Errorf("a follower: %+v", at)
 		}
-		tree, err := c.Tree(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		run, err := c.Hold(t.Context(), tree)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, run := held(t, c)
 		defer run.Discard()
 		s.is(true, "70")
 		go func() { _ = c.Attend(12)(t.Context()) }()

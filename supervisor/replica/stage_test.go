@@ -273,3 +273,17 @@ func followsWith(t *testing.T, more config.Replicated, kept []byte, f func(t *te
 		u.Close()
 	})
 }
+
+// held has a term take the copy.
+func held(t *testing.T, c *Copy) (host.Tree, *unit.Carried) {
+	t.Helper()
+	tree, err := c.Tree(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := c.Hold(t.Context(), tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree, run
+}

@@ -11,8 +11,8 @@ import (
 )
 
 // Copies are compared while nobody holds the lock. A primary may have run on after that, where its session was ended, or its lock deleted,
-// by others, or its machine stood still: then a copy may have got data of it since it reported its position. So whoever had to fence one
-// has all copies compared once more, now that nobody writes, before its own is promoted.
+// by others, or its machine stood still: then a copy may have got data of it since it reported its position. So whoever had to fence one,
+// or compared beside its breadcrumb, has all copies compared once more, now that nobody writes, before its own is promoted.
 
 const askLongest = 2 * askChosen
 
