@@ -98,7 +98,7 @@ func (p path) String() string {
 
 // shorten keeps a message readable whatever somebody pasted into a file.
 func shorten(text string) string {
-	const most = 60
+	const most = 200 // a path is shown whole
 	runes := []rune(text)
 	if len(runes) <= most {
 		return text
