@@ -19,6 +19,12 @@ stopped() {
 
 ask() { psql -XAtqc "$1" ${2:+-h "$2"}; } # QUERY [SERVER]
 
+active_timeline() { ask "select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int" "$active"; }
+
+own_timeline() {
+	LC_ALL=C pg_controldata | sed -n "s/^Latest checkpoint's TimeLineID: *//p; s/^Min recovery ending loc's timeline: *//p" | sort -n | tail -n 1
+}
+
 # It needs the rest of the primary's log before it is consistent, and takes connections. run keeps that for the next start.
 from_active() {
 	echo "primary_conninfo = 'host=$active port=$PGPORT user=$PGUSER connect_timeout=3'" >>"$PGDATA/postgresql.auto.conf"
@@ -41,7 +47,7 @@ role) # 0: a follower, 8: the primary
 position) # nothing while it does not get what the primary writes: a copy that has gone another way streams what is older than that
 	from=true
 	if [ -n "$active" ]; then
-		timeline=$(ask "select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int" "$active") || exit 0
+		timeline=$(active_timeline) || exit 0
 		from="exists (select from pg_stat_wal_receiver where status = 'streaming' and sender_host = '$active' and received_tli = $timeline)"
 	fi
 	ask "select pg_wal_lsn_diff(case when pg_is_in_recovery() then greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
@@ -63,8 +69,12 @@ follow) # fails if it gets no data within ten seconds
 prepare) # 75: nothing was changed
 	stopped
 	ask checkpoint "${active:?}" || exit 75 # pg_rewind sees a promotion only after it
+	timeline=$(active_timeline) || exit 75
 	[ -e "$PGDATA/PG_VERSION" ]
-	rm -f "$PGDATA/postmaster.pid" "$PGDATA/standby.signal" # of a killed one, which recovers before it is rewound
+	rm -f "$PGDATA/postmaster.pid" "$PGDATA/standby.signal" # of a killed one
+	if [ "$(own_timeline)" != "$timeline" ]; then # pg_rewind sees where this copy's data ends only after it has recovered
+		postgres --single -D "$PGDATA" ${PGCONFIG:+-c config_file="$PGCONFIG"} postgres </dev/null >/dev/null
+	fi
 	pg_rewind -D "$PGDATA" ${PGCONFIG:+--config-file="$PGCONFIG"} --source-server="host=$active port=$PGPORT user=$PGUSER dbname=postgres"
 	from_active
 	;;
