@@ -31,14 +31,14 @@ type mending struct {
 	prepared bool // prepare or reclone has succeeded
 	reclones bool // reclone is next
 	recloned bool // it has succeeded, and is not tried once more
-	doubtful bool // the program has ended by itself before it had the primary's data again
+	doubtful bool // the program has ended by itself before it had the primary's data again, or was a primary itself
 }
 
-// doubt notes that the program, which has begun then, has ended by itself.
-func (c *Copy) doubt(began time.Time) {
+// doubt notes why the program, which has begun then, has ended.
+func (c *Copy) doubt(began time.Time, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mending.doubtful = c.active.Node != "" && c.asked.Before(began)
+	c.mending.doubtful = c.active.Node != "" && c.asked.Before(began) || errors.Is(why, errPrimary)
 }
 
 // diverges reports whether a copy has to be prepared before it follows. The caller holds mu.

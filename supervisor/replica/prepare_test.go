@@ -40,6 +40,18 @@ func TestAPrimaryIsPreparedBeforeItFollows(t *testing.T) {
 	})
 }
 
+// Somebody has promoted it by hand: it may have gone another way.
+func TestACopyThatWasAPrimaryWithoutTheLockIsPreparedBeforeItFollows(t *testing.T) {
+	followsWith(t, prepares, []byte(`{"node":"n","service":"db","era":1,"followed":9}`), func(t *testing.T, s *stage, c *Copy) {
+		c.Learn(other)
+		settles(t, s, time.Minute, "start, follow 10.0.0.2")
+		s.mu.Lock()
+		s.primary = true
+		s.mu.Unlock()
+		settles(t, s, time.Minute, "prepare 10.0.0.2, start, follow 10.0.0.2")
+	})
+}
+
 // What a stopped copy may lack or have too much is known only of one that had the present primary's data.
 func TestACopyIsPreparedBeforeItStartsBesideAPrimary(t *testing.T) {
 	for name, c := range map[string]struct{ kept, want string }{
