@@ -223,6 +223,44 @@ func TestAnAddressThatIsRemovedIsSetAgain(t *testing.T) {
 	}
 }
 
+// The kernel tells of the address first, then of the link: the one was read, and the other was not, when the link is up again.
+func TestTheKernelIsNotBlamedForWhatItRemovesWithALink(t *testing.T) {
+	a, _, _, _, six := three(t)
+	a.up(six)
+	err := a.in(func() (err error) {
+		changes, err := changes()
+		if err != nil {
+			return err
+		}
+		defer changes.Close()
+		k := Keeper{Address: six, Say: a.hears, next: time.Now().Add(soon)}
+		if k.link, err = six.link(); err != nil {
+			return err
+		}
+		if err := k.look(changes); err != nil {
+			return err
+		}
+		a.ip("link set eth0 down")
+		a.ip("link set eth0 up")
+		if err := k.await(changes); err != nil {
+			return err
+		}
+		if err := k.look(changes); err != nil {
+			return err
+		}
+		if len(k.losses) > 0 {
+			t.Error("it counts as removed by another program")
+		}
+		if found, err := six.found(anyHandle); err != nil || len(found) != 1 {
+			t.Errorf("it is not set again: %v, %v", found, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // After the network was away, the neighbours are told at once, however long the next announcement is off.
 func TestAnAddressIsAnnouncedAgainWhenThatIsAsked(t *testing.T) {
 	a, _, c, four, _ := three(t)

@@ -84,7 +84,7 @@ func (k *Keeper) Run(ctx context.Context) (err error) {
 		}
 	}()
 	for first := true; ctx.Err() == nil; first = false {
-		if err := k.look(); err != nil {
+		if err := k.look(changes); err != nil {
 			return err
 		}
 		if k.anew.Swap(false) {
@@ -119,7 +119,7 @@ func changes() (*os.File, error) {
 	return f, nil
 }
 
-// await returns after a change, or when an announcement is due. It notes that the device was down, as it may be up again by now.
+// await returns after a change, or when an announcement is due.
 func (k *Keeper) await(changes *os.File) error {
 	if err := changes.SetReadDeadline(k.next); err != nil {
 		return err
@@ -132,7 +132,13 @@ func (k *Keeper) await(changes *os.File) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, unix.ENOBUFS) { // some were lost: look all the same
 		return nil
 	}
-	all, _ := syscall.ParseNetlinkMessage(said[:n])
+	k.hear(said[:n])
+	return err
+}
+
+// hear notes that the device was down, as the kernel says: it may be up again by now.
+func (k *Keeper) hear(said []byte) {
+	all, _ := syscall.ParseNetlinkMessage(said)
 	for _, m := range all {
 		if m.Header.Type == unix.RTM_NEWLINK && len(m.Data) >= unix.SizeofIfInfomsg {
 			info := nl.DeserializeIfInfomsg(m.Data)
@@ -141,28 +147,56 @@ func (k *Keeper) await(changes *os.File) error {
 			}
 		}
 	}
-	return err
+}
+
+// hearAll hears what the kernel has said up to now, and reports whether that is anything.
+func (k *Keeper) hearAll(changes *os.File) (heard bool, err error) {
+	raw, err := changes.SyscallConn()
+	if err != nil {
+		return false, err
+	}
+	said := make([]byte, 64<<10)
+	err = raw.Control(func(fd uintptr) {
+		for {
+			n, _, err := unix.Recvfrom(int(fd), said, unix.MSG_DONTWAIT)
+			if errors.Is(err, unix.ENOBUFS) { // some were lost
+				heard = true
+				continue
+			}
+			if err != nil {
+				return
+			}
+			heard = true
+			k.hear(said[:n])
+		}
+	})
+	return heard, err
 }
 
 // look compares what is there with what should be.
-func (k *Keeper) look() error {
-	link, err := netlink.LinkByIndex(k.link.Attrs().Index)
-	if err != nil {
-		return fmt.Errorf("%s is gone: %w", k.link.Attrs().Name, err)
+func (k *Keeper) look(changes *os.File) error {
+	var found []netlink.Addr
+	for changed := true; changed; { // what it sees has to be of one moment
+		link, err := netlink.LinkByIndex(k.link.Attrs().Index)
+		if err != nil {
+			return fmt.Errorf("%s is gone: %w", k.link.Attrs().Name, err)
+		}
+		k.link = link
+		if found, err = (Address{k.Prefix, link.Attrs().Name}).found(anyHandle); err != nil {
+			return err
+		}
+		if changed, err = k.hearAll(changes); err != nil {
+			return err
+		}
 	}
-	k.link = link
 	wasUp := k.up
-	k.up = isUp(link)
-	found, err := Address{k.Prefix, link.Attrs().Name}.found(anyHandle)
-	if err != nil {
-		return err
-	}
+	k.up = isUp(k.link)
 	if len(found) == 0 && k.up {
 		if err := k.regain(wasUp); err != nil {
 			return err
 		}
 	}
-	if mac := link.Attrs().HardwareAddr; k.up && !wasUp || !slices.Equal(mac, k.mac) {
+	if mac := k.link.Attrs().HardwareAddr; k.up && !wasUp || !slices.Equal(mac, k.mac) {
 		k.mac, k.sent, k.next = slices.Clone(mac), 0, time.Time{}
 	}
 	return nil
