@@ -67,7 +67,8 @@ const (
 // ErrRefused says that nothing proves the target dead: its child may be running, so ours must not start.
 var ErrRefused = errors.New("fencing refused")
 
-// Chain is everything that may prove a target dead, in the order of the attempts.
+// Chain is everything that may prove a target dead, in the order of the attempts. Config checks that timeouts are positive, and that the grace
+// delay is not negative.
 type Chain struct {
 	// Local returns what this machine knows, without waiting for another: by names the proof, as in "own tree" or "another boot".
 	// The chain calls it again after the grace delay if it saw the child alive. Like a method, it ends soon after ctx. Optional.
@@ -80,40 +81,6 @@ type Chain struct {
 	Logger    hclog.Logger
 }
 
-// Validate reports a chain that could not keep its promises.
-func (c Chain) Validate() error {
-	for _, step := range c.Steps {
-		if err := step.validate(); err != nil {
-			return err
-		}
-	}
-	switch {
-	case c.Grace < 0:
-		return fmt.Errorf("the grace delay must not be negative: %v", c.Grace)
-	case c.OnFailure != "" && c.OnFailure != Refuse && c.OnFailure != Grace:
-		return fmt.Errorf("on_failure must be %s or %s, not %q", Refuse, Grace, c.OnFailure)
-	}
-	return nil
-}
-
-func (s Step) validate() error {
-	if s.Method == nil && len(s.Any) == 0 {
-		return errors.New("a fencing step has no method")
-	}
-	for _, one := range s.Any {
-		if one.Method == nil {
-			return errors.New("an alternative of a fencing step has no method")
-		}
-		if err := one.validate(); err != nil {
-			return err
-		}
-	}
-	if s.Method != nil && s.Timeout <= 0 {
-		return fmt.Errorf("fencing method %s: the timeout must be positive, not %v", s.Method.Name(), s.Timeout)
-	}
-	return nil
-}
-
 // errConfirmed ends all attempts and waiting.
 var errConfirmed = errors.New("confirmed")
 
@@ -121,9 +88,6 @@ var errConfirmed = errors.New("confirmed")
 // confirmed, when not nil, is closed to say that t is dead: by an operator, or because its breadcrumb vanished; that ends
 // any waiting with success. ErrRefused says that all attempts failed; if ctx ends first, Fence returns its cause.
 func (c Chain) Fence(ctx context.Context, t Target, claimed time.Time, confirmed <-chan struct{}) (Outcome, error) {
-	if err := c.Validate(); err != nil {
-		return Outcome{}, err
-	}
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
 	}

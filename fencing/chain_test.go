@@ -227,20 +227,6 @@ func TestGraceIsNeitherLostNorStretchedByOddClaims(t *testing.T) {
 	}
 }
 
-func TestImpossibleChainIsRejected(t *testing.T) {
-	for want, c := range map[string]Chain{
-		"has no method":            {Steps: []Step{{Timeout: time.Second}}},
-		"timeout must be positive": {Steps: []Step{{Method: Exec{}}}},
-		"must not be negative":     {Grace: -1},
-		"on_failure must be":       {OnFailure: "pray"},
-	} {
-		_, err := c.Fence(t.Context(), target, time.Now(), nil)
-		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, ErrRefused) {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
-}
-
 func TestLogAloneTellsTheStory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
