@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"understudy/supervisor/keyfile"
 )
 
 // FenceAgent is the method that runs one of ClusterLabs' fence agents, such as fence_ipmilan or fence_virsh: it switches the
@@ -50,9 +52,9 @@ func (f FenceAgent) Fence(ctx context.Context, t Target) error {
 		}
 	}
 	for key, file := range f.Secrets {
-		value, err := secret(file)
+		value, err := keyfile.Line(file)
 		if err != nil {
-			return err
+			return fmt.Errorf("read a secret: %w", err)
 		}
 		secrets = append(secrets, value)
 		options[key] = value

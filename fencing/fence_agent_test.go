@@ -95,15 +95,6 @@ func endWhereItHangs(ctx context.Context, cancel context.CancelCauseFunc, file s
 	}
 }
 
-// A secret that is cut in two by the end of what is kept is not told either.
-func TestHalfASecretIsMasked(t *testing.T) {
-	var kept tail
-	_, _ = kept.Write([]byte("secret-word" + strings.Repeat("x", tailSize-4)))
-	if said := kept.mask("secret-word").quoted(); strings.Contains(said, "word") {
-		t.Errorf("%.40s", said)
-	}
-}
-
 func TestStatementIsCheckedAgainstTheTarget(t *testing.T) {
 	good := Statement{Dead: true, Service: "redis", Token: 42, Node: "db-1", Machine: "m1", Boot: "b1"}
 	if err := good.Convinces(target); err != nil {

@@ -3,18 +3,17 @@ package fencing
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"understudy/supervisor/keyfile"
 )
 
 // HTTP is the method that makes one request, for example to a power controller or a cloud's API. The expected status says
@@ -42,8 +41,8 @@ func (h HTTP) Fence(ctx context.Context, t Target) error {
 	}
 	token := ""
 	if h.BearerFile != "" {
-		if token, err = secret(h.BearerFile); err != nil {
-			return err
+		if token, err = keyfile.Line(h.BearerFile); err != nil {
+			return fmt.Errorf("read a secret: %w", err)
 		}
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -122,16 +121,9 @@ func (h HTTP) transport() (*http.Transport, error) {
 	if h.CAFile == "" {
 		return t, nil
 	}
-	text, err := os.ReadFile(h.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("read the authorities: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s holds no certificate", h.CAFile)
-	}
-	t.TLSClientConfig = &tls.Config{RootCAs: pool}
-	return t, nil
+	var err error
+	t.TLSClientConfig, err = (&keyfile.TLS{CAFile: h.CAFile}).Config()
+	return t, err
 }
 
 func (h HTTP) withoutURL(ctx context.Context, err error) error {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -140,22 +139,6 @@ func (f facts) url(text string) (string, error) {
 	return scheme + "://" + authority + path + query, nil
 }
 
-// largestSecret bounds the size of a file that should hold a password or a key.
-const largestSecret = 64 << 10
-
-// secret reads a file with one secret line. No error shows its content.
-func secret(file string) (string, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("read a secret: %w", err)
-	}
-	line := strings.TrimRight(string(text), "\r\n")
-	if line == "" || len(line) > largestSecret || strings.ContainsAny(line, "\r\n\x00") {
-		return "", fmt.Errorf("read a secret: %s must hold one line", file)
-	}
-	return line, nil
-}
-
 // mask removes secrets from a text before it is shown.
 func mask(text string, secrets ...string) string {
 	for _, s := range secrets {
@@ -164,19 +147,8 @@ func mask(text string, secrets ...string) string {
 	return text
 }
 
-// mask removes secrets from an output, also one whose beginning is no longer in the tail.
+// mask removes secrets from an output.
 func (t *tail) mask(secrets ...string) *tail {
-	text := string(t.text)
-	if t.dropped {
-		for _, s := range secrets {
-			for n := len(s) - 1; n > 0; n-- {
-				if rest, cut := strings.CutPrefix(text, s[len(s)-n:]); cut {
-					text = rest
-					break
-				}
-			}
-		}
-	}
-	t.text = []byte(mask(text, secrets...))
+	t.text = []byte(mask(string(t.text), secrets...))
 	return t
 }
