@@ -64,7 +64,8 @@ func (p program) run(ctx context.Context) (*tail, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	cmd := exec.Command(p.argv[0], p.argv[1:]...)
+	cmd := exec.CommandContext(ctx, p.argv[0], p.argv[1:]...)
+	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 	cmd.Env = append(os.Environ(), p.env...)
 	if p.stdin != "" {
 		cmd.Stdin = strings.NewReader(p.stdin)
@@ -78,38 +79,14 @@ func (p program) run(ctx context.Context) (*tail, error) {
 	if err := cmd.Start(); err != nil {
 		return &output, fmt.Errorf("start: %w", err)
 	}
-	killed := killAtEnd(ctx, cmd.Process.Pid)
 	err := cmd.Wait()
 	switch {
-	case killed != nil:
-		return &output, fmt.Errorf("killed: %w", killed)
+	case err != nil && ctx.Err() != nil:
+		return &output, fmt.Errorf("killed: %w", context.Cause(ctx))
 	case errors.Is(err, exec.ErrWaitDelay): // exit code 0, although a process still holds its output
 		return &output, nil
 	}
 	return &output, err
-}
-
-// killAtEnd blocks until the command has exited, and leaves its zombie: the pid, and so the group's id, cannot have been
-// given to anybody else. When ctx ends first, it kills the group and returns why.
-func killAtEnd(ctx context.Context, pid int) error {
-	exited := make(chan struct{})
-	go func() {
-		defer close(exited)
-		for {
-			err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-			if !errors.Is(err, unix.EINTR) {
-				return
-			}
-		}
-	}()
-	select {
-	case <-exited:
-		return nil
-	case <-ctx.Done():
-		_ = unix.Kill(-pid, unix.SIGKILL) // at least the zombie is there
-		<-exited
-		return context.Cause(ctx)
-	}
 }
 
 func environment(t Target) []string {
@@ -138,15 +115,11 @@ type tail struct {
 const tailSize = 4 << 10
 
 func (t *tail) Write(p []byte) (int, error) {
-	n := len(p)
-	if over := len(p) - tailSize; over > 0 {
-		p, t.dropped = p[over:], true
-	}
-	if over := len(t.text) + len(p) - tailSize; over > 0 {
-		t.text, t.dropped = append(t.text[:0], t.text[over:]...), true
-	}
 	t.text = append(t.text, p...)
-	return n, nil
+	if over := len(t.text) - tailSize; over > 0 {
+		t.text, t.dropped = t.text[over:], true
+	}
+	return len(p), nil
 }
 
 // quoted is the output as an error's ending, in one line; empty if there was none.
