@@ -129,26 +129,6 @@ func TestLateReleaseDoesNotReachALaterClaim(t *testing.T) {
 	})
 }
 
-// Guardians come late too.
-func TestTicketDoesNotReachALaterClaim(t *testing.T) {
-	inWorld(t, func(w *world) {
-		ticket, release := w.leave("a")
-		w.byHand(release.Lock, release.Crumb)
-		w.activates("b", func(ctx context.Context, s *Session, b *Claim) error {
-			if err := ticket.Close(w.Context(), w.dial, []Release{release}, true); err != nil {
-				w.Error(err)
-			}
-			if slices.Contains(w.zk.Sessions(), ticket.Session) {
-				w.Error("the session lives")
-			}
-			if held := w.held(s); held != crumbName+" "+lockName {
-				w.Errorf("left: %q", held)
-			}
-			return b.Release(ctx)
-		})
-	})
-}
-
 // Lock and node's znode both deleted by hand: what the former active says as a candidate shows that its session lives.
 func TestAFormerActiveLivesAsLongAsAnythingOfItsSession(t *testing.T) {
 	inWorld(t, func(w *world) {

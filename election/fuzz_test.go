@@ -117,49 +117,6 @@ func FuzzRelease(f *testing.F) {
 	})
 }
 
-// FuzzZnodes reads anything as every other znode. What is accepted can be written again, and says the same then.
-func FuzzZnodes(f *testing.F) {
-	f.Fuzz(func(t *testing.T, data []byte) {
-		again[Node](t, data)
-		again[Lock](t, data)
-		again[Member](t, data)
-		again[Activation](t, data)
-		again[Release](t, data)
-	})
-}
-
-func again[T any](t *testing.T, data []byte) {
-	t.Helper()
-	v, err := decode[T](data)
-	if err != nil {
-		return
-	}
-	written, err := decode[T](encode(v))
-	if err != nil {
-		t.Fatalf("%T: %v", v, err)
-	}
-	if diff := cmp.Diff(v, written); diff != "" {
-		t.Errorf("%T: %s", v, diff)
-	}
-}
-
-// FuzzClosing gives a guardian anything as a ticket and a release. What it accepts can be acted on.
-func FuzzClosing(f *testing.F) {
-	f.Fuzz(func(t *testing.T, ticket, release []byte) {
-		got, dead, err := Closing{Ticket: ticket, Dead: [][]byte{release}}.Decode()
-		if err != nil {
-			return
-		}
-		if len(got.Servers) == 0 || got.Session == 0 || got.Timeout <= 0 || len(dead) != 1 {
-			t.Fatalf("%+v %+v", got, dead)
-		}
-		kept, _, err := Closing{Ticket: EncodeTicket(got), Dead: [][]byte{encode(dead[0])}}.Decode()
-		if diff := cmp.Diff(got, kept); diff != "" || err != nil {
-			t.Error(diff, err)
-		}
-	})
-}
-
 // FuzzQueue orders anything: whatever order the names come in, all candidates see the same predecessor.
 func FuzzQueue(f *testing.F) {
 	f.Fuzz(func(t *testing.T, lines string) {

@@ -2,7 +2,6 @@ package election
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"net"
 	"testing"
@@ -207,28 +206,13 @@ func whole(p Paths) []string {
 	return []string{p.Lock(), p.Crumb(), p.Members(), p.Queue(), p.History(), p.Control(), p.Preferred(), p.Dir()}
 }
 
-// meddler is a connection under which something happens right before a transaction is sent.
-type meddler struct {
-	net.Conn
-	meddle func()
-}
-
-func (m *meddler) Write(p []byte) (int, error) {
-	if len(p) >= 12 && jute.Op(binary.BigEndian.Uint32(p[8:])) == jute.OpMulti && m.meddle != nil {
-		meddle := m.meddle
-		m.meddle = nil
-		meddle()
-	}
-	return m.Conn.Write(p)
-}
-
 // Guardians read what they remove, and read it anew when somebody wrote to the folder in between.
 func TestATicketRemovesWhatItLeftThoughTheServicesFolderIsWrittenByHand(t *testing.T) {
 	inWorld(t, func(w *world) {
 		left, of := w.leave("a")
 		dial := func(ctx context.Context, server string) (net.Conn, error) {
 			c, err := w.dial(ctx, server)
-			return &meddler{c, func() { w.writeByHand(of.Dir) }}, err
+			return &meddled{c, 3, func() { w.writeByHand(of.Dir) }}, err
 		}
 		if err := left.Close(w.Context(), dial, []Release{of}, true); err != nil {
 			w.Error(err)

@@ -115,48 +115,31 @@ func TestSessionThatTheServerEndedIsOverAtOnce(t *testing.T) {
 	})
 }
 
-// After a bad end the old session is closed as soon as a server is there, so that nobody waits for it to expire.
+// After a bad end the old session is closed as soon as a server is there, so that nobody waits for it to expire: also that of a standby, which
+// stops serving before its lease has ended.
 func TestSessionThatEndedBadlyIsClosedOnReturn(t *testing.T) {
-	inWorld(t, func(w *world) {
-		var old int64
-		err := w.open("a", func(_ context.Context, s *Session) error {
-			old = s.ID()
-			w.zk.Down()
-			go func() {
-				<-s.Ended()
-				time.Sleep(10 * time.Second)
-				w.zk.Up()
-			}()
-			<-s.Ended()
-			return nil
-		})()
-		if !errors.Is(err, ErrLeaseEnding) {
-			w.Fatal(err)
-		}
-		if slices.Contains(w.zk.Sessions(), old) {
-			w.Error("the old session is still there")
-		}
-	})
-}
-
-// A standby stops serving before its lease has ended: its session is closed on return all the same.
-func TestSessionOfAStandbyIsClosedOnReturn(t *testing.T) {
-	inWorld(t, func(w *world) {
-		var old int64
-		err := w.open("a", func(ctx context.Context, s *Session) error {
-			old = s.ID()
-			w.zk.Down()
-			time.AfterFunc(10*time.Second, w.zk.Up)
-			<-ctx.Done()
-			return nil
-		})()
-		if !errors.Is(err, ErrLeaseEnding) {
-			w.Fatal(err)
-		}
-		if slices.Contains(w.zk.Sessions(), old) {
-			w.Error("the old session is still there")
-		}
-	})
+	for _, standby := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			var old int64
+			err := w.open("a", func(ctx context.Context, s *Session) error {
+				old = s.ID()
+				w.zk.Down()
+				over := s.Ended()
+				if standby {
+					over = ctx.Done()
+				}
+				<-over
+				time.AfterFunc(10*time.Second, w.zk.Up)
+				return nil
+			})()
+			if !errors.Is(err, ErrLeaseEnding) {
+				w.Fatal(err)
+			}
+			if slices.Contains(w.zk.Sessions(), old) {
+				w.Error("the old session is still there")
+			}
+		})
+	}
 }
 
 // P2: when something may be alive, nobody closes the session.
