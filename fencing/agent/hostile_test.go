@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"strings"
@@ -195,27 +194,6 @@ func FuzzConversation(f *testing.F) {
 		d.wg.Wait()
 		if d.killed.Load() != 0 {
 			t.Error("it was obeyed")
-		}
-	})
-}
-
-// Of what was proved, too, only what makes sense is a question.
-func FuzzReadQuestion(f *testing.F) {
-	whole := asked
-	whole.Nonce = make([]byte, nonceSize)
-	body, _ := json.Marshal(whole)
-	f.Add(body)
-	f.Add([]byte(`{"service":"..","token":1}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		q, err := readQuestion(body)
-		if err != nil {
-			if fmt.Sprint(q) != fmt.Sprint(Question{}) {
-				t.Error("half read")
-			}
-			return
-		}
-		if !isName(q.Service) || !isName(q.Node) || q.Token <= 0 || q.ByToken <= q.Token || len(q.Nonce) != nonceSize {
-			t.Errorf("%+v", q)
 		}
 	})
 }

@@ -148,24 +148,3 @@ func promisedBy(t *testing.T, with []byte, purpose string, w promiseReply) error
 	}}
 	return m.Promise(t.Context(), "a:1", request)
 }
-
-// Of what was proved, too, only what makes sense is to be promised.
-func FuzzReadPromiseRequest(f *testing.F) {
-	whole := request
-	whole.Nonce = make([]byte, nonceSize)
-	body, _ := json.Marshal(whole)
-	f.Add(body)
-	f.Add([]byte(`{"service":"..","token":1,"for":-1}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		p, err := readPromiseRequest(body)
-		if err != nil {
-			if p.Service != "" || p.For != 0 || p.Nonce != nil {
-				t.Error("half read")
-			}
-			return
-		}
-		if !isName(p.Service) || !isName(p.By) || !isName(p.Of) || p.Token <= 0 || p.For <= 0 || p.For > longestPromise || len(p.Nonce) != nonceSize {
-			t.Errorf("%+v", p)
-		}
-	})
-}
