@@ -112,33 +112,6 @@ func TestClaimSurvivesLostAnswers(t *testing.T) {
 	}
 }
 
-// A lock of our own former session is doomed, not ours.
-func TestLockOfAFormerSessionIsNotOurs(t *testing.T) {
-	inWorld(t, func(w *world) {
-		alive := errors.New("alive")
-		_ = w.open("a", func(ctx context.Context, s *Session) error {
-			if _, err := activate(ctx, s); err != nil {
-				w.Error(err)
-			}
-			return alive // the session is left to expire
-		})()
-		before := w.zk.Sessions()
-		w.claims("a", func(ctx context.Context, s *Session, cl *Claim) error {
-			for _, id := range before {
-				for _, now := range w.zk.Sessions() {
-					if id == now {
-						w.Error("claimed while the former session lives")
-					}
-				}
-			}
-			if cl.Previous == nil || cl.Previous.Node != "a" {
-				w.Errorf("previous: %+v", cl.Previous)
-			}
-			return nil
-		})
-	})
-}
-
 // A node that believes in a lock which an operator deleted by hand, and a breadcrumb that was made anew meanwhile: its version says nothing then,
 // the lock's czxid does.
 func TestBelieverInAVanishedLockDoesNotTakeAnothersBreadcrumb(t *testing.T) {

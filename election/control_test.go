@@ -25,37 +25,6 @@ func heeded(ctx context.Context, s *Session) (*Candidate, Intents, error) {
 	return c, first, err
 }
 
-func TestNobodyIsPromotedOncePaused(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.within("n1", func(ctx context.Context, s *Session) error {
-			c, wishes, err := heeded(ctx, s)
-			if err != nil {
-				return err
-			}
-			o, err := c.Wait(ctx)
-			if err != nil {
-				return err
-			}
-			// The pause comes between our last look at the wishes and the claim.
-			if err := s.set(ctx, c.paths.Control(), []byte(`{"paused":true}`), -1); err != nil {
-				return err
-			}
-			claim, err := c.Take(ctx, o.Under(wishes), BreadCrumb{})
-			if claim != nil || err != nil {
-				t.Errorf("the lock was taken in spite of the pause: %v, %v", claim, err)
-			}
-			if there, err := exists(ctx, s, c.paths.Lock()); there || err != nil {
-				t.Errorf("there is a lock: %v, %v", there, err)
-			}
-			_, wishes, err = heeded(ctx, s)
-			if err != nil || !wishes.Control.Paused {
-				t.Errorf("the pause is not heeded: %+v, %v", wishes, err)
-			}
-			return err
-		})
-	})
-}
-
 func TestADeletedControlIsMadeAnew(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.within("n1", func(ctx context.Context, s *Session) error {
@@ -113,42 +82,6 @@ func TestPreferenceGoesWithTheLock(t *testing.T) {
 				t.Errorf("after the release others see %+v, %v", wishes, err)
 			}
 			return c.Prefer(ctx, 11) // as it does when it stands again
-		})
-	})
-}
-
-func TestPreferenceOfAFormerSessionIsReplaced(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.within("n2", func(ctx context.Context, other *Session) error {
-			c, _, err := heeded(ctx, other)
-			if err != nil {
-				return err
-			}
-			if err := other.create(ctx, c.paths.Preferred()+"/10-n1", nil, zk.FlagEphemeral); err != nil {
-				return err
-			}
-			w.within("n1", func(ctx context.Context, s *Session) error {
-				mine, _, err := heeded(ctx, s)
-				if err != nil {
-					return err
-				}
-				if err := mine.Prefer(ctx, 10); err != nil {
-					return err
-				}
-				v, err := s.existsW(ctx, c.paths.Preferred()+"/10-n1")
-				if owner := v.stat.EphemeralOwner; owner != s.ID() {
-					t.Errorf("the preference belongs to %x, not to us", owner)
-				}
-				if err != nil {
-					return err
-				}
-				return mine.Prefer(ctx, 0)
-			})
-			_, wishes, err := heeded(ctx, other)
-			if len(wishes.Preferred) > 0 {
-				t.Errorf("a preference that was taken back is seen: %+v", wishes)
-			}
-			return err
 		})
 	})
 }

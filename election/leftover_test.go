@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,92 +12,79 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A candidate that waits for the former active by time learns that something of it is alive, and overwrites no breadcrumb that says so.
-func TestWhoWaitsLearnsThatSomethingIsAlive(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.within("a", func(ctx context.Context, s *Session) error {
-			if _, err := activate(ctx, s); err != nil {
-				return err
-			}
-			w.byHand(Paths{"/understudy", "svc"}.Lock())
-			w.claims("b", func(ctx context.Context, s2 *Session, waits *Claim) error {
-				late := *waits // it does not look
-				confirmed := make(chan error, 1)
-				waiting, enough := context.WithTimeout(ctx, time.Minute)
-				defer enough()
-				go func() { confirmed <- waits.Confirmed(waiting) }()
-				time.Sleep(100 * time.Millisecond)
-				w.within("c", func(ctx context.Context, s3 *Session) error {
-					c, _, err := s3.NewCandidate(ctx, "svc", Race)
-					if err != nil {
-						return err
-					}
-					if said, err := c.Crumb.Remains(ctx, json.RawMessage(`{"of":"z"}`), Leftover{}); said || err != nil {
-						w.Errorf("said of another tree: %v, %v", said, err)
-					}
-					if said, err := c.Crumb.Remains(ctx, json.RawMessage(`{"of":"a"}`), Leftover{}); !said || err != nil {
-						w.Errorf("not said: %v, %v", said, err)
-					}
-					for range 2 { // who knows the process adds it
-						if said, err := c.Crumb.Remains(ctx, json.RawMessage(`{"of":"a"}`), Leftover{Pid: 7, State: "t (tracing stop)"}); !said || err != nil {
+// P5: a candidate that waits for the former active by time learns what is said of its breadcrumb meanwhile, and overwrites none that says more
+// than it knows: an answer that came before did not take that in.
+func TestWhoWaitsLearnsWhatIsSaid(t *testing.T) {
+	tree := json.RawMessage(`{"of":"a"}`)
+	remains := func(l Leftover) func(context.Context, *Crumb) (bool, error) {
+		return func(ctx context.Context, c *Crumb) (bool, error) { return c.Remains(ctx, tree, l) }
+	}
+	for name, c := range map[string]struct {
+		before, say func(context.Context, *Crumb) (bool, error)
+		learned     func(*BreadCrumb) bool
+	}{
+		"a process": {nil, remains(Leftover{}), func(b *BreadCrumb) bool { return b.Leftover.Known && b.Leftover.By == "c" }},
+		"which one": {remains(Leftover{}), remains(Leftover{Pid: 7, Start: 70}), func(b *BreadCrumb) bool { return b.Leftover.Start == 70 }},
+		"an effect": {nil, func(ctx context.Context, c *Crumb) (bool, error) { return c.NotUndone(ctx, tree, []string{"vip"}) },
+			func(b *BreadCrumb) bool { return slices.Equal(b.Left, []string{"vip"}) }},
+		"what survives a boot": {nil, func(ctx context.Context, c *Crumb) (bool, error) {
+			return c.ListEffects(ctx, tree, Effects{Survive: EffectsLeft{"role"}})
+		}, func(b *BreadCrumb) bool { return slices.Equal(b.Survive, []string{"role"}) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				tell := func(say func(context.Context, *Crumb) (bool, error)) {
+					w.within("c", func(ctx context.Context, s *Session) error {
+						if said, err := say(ctx, &Crumb{s, Paths{"/understudy", "svc"}}); !said || err != nil {
 							w.Errorf("not said: %v, %v", said, err)
 						}
+						return nil
+					})
+				}
+				w.activates("a", func(context.Context, *Session, *Claim) error {
+					if c.before != nil {
+						tell(c.before)
 					}
-					for _, other := range []Leftover{{Pid: 7, Start: 70}, {}, {Pid: 8, Start: 80}, {Pid: 7, Start: 71}} { // one that is named stays
-						if said, err := c.Crumb.Remains(ctx, json.RawMessage(`{"of":"a"}`), other); !said || err != nil {
-							w.Errorf("not said: %v, %v", said, err)
+					w.byHand(Paths{"/understudy", "svc"}.Lock())
+					w.claims("b", func(ctx context.Context, _ *Session, waits *Claim) error {
+						late := *waits // it does not look
+						waiting, enough := context.WithTimeout(ctx, time.Minute)
+						defer enough()
+						confirmed := make(chan error, 1)
+						go func() { confirmed <- waits.Confirmed(waiting) }()
+						time.Sleep(100 * time.Millisecond)
+						tell(c.say)
+						if err := <-confirmed; !errors.Is(err, ErrCrumbChanged) || !c.learned(waits.Previous) {
+							w.Errorf("who waits learns: %v, %+v", err, waits.Previous)
 						}
-					}
+						if err := late.Inscribe(ctx); !errors.Is(err, ErrCrumbChanged) || !c.learned(late.Previous) {
+							w.Errorf("overwritten: %v, %+v", err, late.Previous)
+						}
+						return waits.Release(ctx)
+					})
 					return nil
 				})
-				if err := <-confirmed; !errors.Is(err, ErrCrumbChanged) {
-					w.Errorf("who waits learns: %v", err)
-				}
-				if l := waits.Previous.Leftover; !l.Known || l.By != "c" {
-					w.Errorf("who waits reads: %+v", l)
-				}
-				if err := late.Inscribe(ctx); !errors.Is(err, ErrCrumbChanged) || !late.Previous.Leftover.Known {
-					w.Errorf("overwritten: %v", err)
-				}
-				if l := late.Previous.Leftover; l.Pid != 7 || l.Start != 70 {
-					w.Errorf("it says: %+v", l)
-				}
-				return waits.Release(ctx)
 			})
-			return nil
 		})
-	})
+	}
 }
 
-// Whoever asked for a death before the process was named has to ask again: the answer did not take that one in.
-func TestWhoWaitsLearnsWhichProcessIsAlive(t *testing.T) {
+// Who knows the process adds it; one that is named stays. Nothing is said of another tree.
+func TestAProcessThatIsNamedStays(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.within("a", func(ctx context.Context, s *Session) error {
-			if _, err := activate(ctx, s); err != nil {
-				return err
-			}
-			say := func(l Leftover) {
-				w.within("c", func(ctx context.Context, s *Session) error {
-					c, _, err := s.NewCandidate(ctx, "svc", Race)
-					if err == nil {
-						_, err = c.Crumb.Remains(ctx, json.RawMessage(`{"of":"a"}`), l)
-					}
-					return err
-				})
-			}
-			say(Leftover{})
-			w.byHand(Paths{"/understudy", "svc"}.Lock())
-			w.claims("b", func(ctx context.Context, s2 *Session, waits *Claim) error {
-				waiting, enough := context.WithTimeout(ctx, time.Second)
-				defer enough()
-				confirmed := make(chan error, 1)
-				go func() { confirmed <- waits.Confirmed(waiting) }()
-				say(Leftover{Pid: 7, Start: 70})
-				if err := <-confirmed; !errors.Is(err, ErrCrumbChanged) || waits.Previous.Leftover.Start != 70 {
-					w.Errorf("who waits learns: %v", err)
+		w.activates("a", func(ctx context.Context, s *Session, own *Claim) error {
+			crumb := &Crumb{s, own.paths}
+			for _, l := range []Leftover{{}, {Pid: 7, State: "t (tracing stop)"}, {Pid: 7, Start: 70}, {}, {Pid: 8, Start: 80}, {Pid: 7, Start: 71}} {
+				if said, err := crumb.Remains(ctx, json.RawMessage(`{"of":"a"}`), l); !said || err != nil {
+					w.Errorf("not said: %v, %v", said, err)
 				}
-				return waits.Release(ctx)
-			})
+			}
+			if b, _, err := crumb.Named(ctx); err != nil || b.Leftover.Pid != 7 || b.Leftover.Start != 70 {
+				w.Errorf("it says: %+v, %v", b.Leftover, err)
+			}
+			if said, err := crumb.Remains(ctx, json.RawMessage(`{"of":"z"}`), Leftover{}); said || err != nil {
+				w.Errorf("said of another tree: %v, %v", said, err)
+			}
 			return nil
 		})
 	})

@@ -184,28 +184,6 @@ func TestSlowHandshakeIsCutOff(t *testing.T) {
 	})
 }
 
-// A certificate that is renewed is taken up, and one that cannot be read takes nothing away.
-func TestRenewedCertificateIsTakenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ours := keytest.New(t)
-		d, m := secured(t, ours, nil)
-		ours.Sign(t, "b", nil, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(time.Minute) })
-		if err := askOnce(t, m); err != nil {
-			t.Error(err)
-		}
-		time.Sleep(2 * time.Minute)
-		if err := askOnce(t, m); err == nil {
-			t.Error("it had expired")
-		}
-		time.Sleep(2 * time.Second)
-		ours.Sign(t, "b", nil)
-		if err := askOnce(t, m); err != nil {
-			t.Error(err)
-		}
-		d.wg.Wait()
-	})
-}
-
 // Who stands between two nodes, with a certificate that both take, can hand on nothing that he did not say himself.
 func TestWhatIsHandedOnProvesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
