@@ -1,7 +1,6 @@
 package child
 
 import (
-	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -17,15 +16,6 @@ import (
 
 // Go raises the soft limit of open files to the hard one when a program starts. The programs, and the one that it becomes, get the soft
 // limit that it was started with: those that use select(2) rely on that. Go's own forks restore it, but not ours (inside.Fork).
-
-// MostFiles is how many files this process may have open.
-func MostFiles() (uint64, error) {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return 0, fmt.Errorf("limit of open files: %w", err)
-	}
-	return limit.Max, nil
-}
 
 // givenUp is the limit of open files that this process was started with, after Go has dropped it.
 var givenUp atomic.Pointer[inside.Limit]

@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
-	"understudy/supervisor"
 	"understudy/supervisor/config"
 	"understudy/supervisor/control"
 	"understudy/supervisor/printable"
@@ -209,9 +208,6 @@ func (f *checkFlags) here(r config.Result) (config.Result, config.Faults) {
 		return r, nil
 	}
 	warnings := r.Here()
-	if err := supervisor.EnoughFiles(r.Config.Services); err != nil {
-		warnings = append(warnings, config.Fault{File: f.file, Message: err.Error() + " (this holds for this shell; a unit has its own limits)"})
-	}
 	_, faults := r.Dangers(lookPatience)
 	c := r.Config
 	if _, err := credentials(c); err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"understudy/supervisor"
 	"understudy/supervisor/config"
 	"understudy/supervisor/safefile"
 )
@@ -165,15 +164,7 @@ func (f *runFlags) judge(cmd *cobra.Command, r config.Result, patience time.Dura
 	if flags.Changed("http") {
 		l.HTTP.Listen = f.http
 	}
-	return l, l.sound()
-}
-
-// sound tells why the config cannot be run here.
-func (l loaded) sound() error {
-	if err := l.Validate(); err != nil {
-		return err
-	}
-	return supervisor.EnoughFiles(l.Services)
+	return l, l.Validate()
 }
 
 // single is the Config of one wrapped command.
@@ -210,7 +201,7 @@ func (f *runFlags) single(args []string) (loaded, error) {
 		return l, err
 	}
 	c.Services = map[string]config.Service{f.command.name: s}
-	return l, inFlags(l.sound())
+	return l, inFlags(l.Validate())
 }
 
 // askable gives the node the agent that the flags ask for: none without a secret.

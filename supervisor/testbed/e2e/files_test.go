@@ -30,27 +30,6 @@ func softLimit(t *testing.T, pid int) (limit int) {
 	return limit
 }
 
-// Twenty services may need 264: at the start that is an error, and a change that asks for so many is refused as a whole.
-func TestTooFewFilesForTheServicesAreSaidAtTheStart(t *testing.T) {
-	zk := devServer(t)
-	many, few := configOf(t, zk, idlers(20)...), configOf(t, zk, idlers(2)...)
-	cmd, out := started(t, nil, files(64, 128, kit.UnderstudyBinary(t), "run", "--config", many)...)
-	if code := exitOf(t, cmd); code != 1 || !out.has("LimitNOFILE=528")() || !out.has("ulimit -Hn 528")() {
-		t.Errorf("it ended with %d", code)
-	}
-	_, warned := started(t, nil, files(64, 128, kit.UnderstudyBinary(t), "check", "--config", many)...)
-	kit.Until(t, soon, "check warns and is content", func() bool { return warned.has("warning: ")() && warned.has("ok: 20 services")() })
-
-	cmd, out = started(t, nil, files(64, 128, kit.UnderstudyBinary(t), "run", "--config", few)...)
-	kit.Until(t, soon, "two run", func() bool { return out.count("program started") == 2 })
-	rewrite(t, few, zk, idlers(20)...)
-	kit.Until(t, soon, "the change is refused", func() bool { return out.has("not loaded")() && out.has("LimitNOFILE=528")() })
-	rewrite(t, few, zk, idlers(3)...)
-	kit.Until(t, soon, "the third runs", func() bool { return out.count("program started") == 3 })
-	must(t, cmd.Process.Signal(syscall.SIGTERM))
-	exitOf(t, cmd)
-}
-
 // The supervisor and its guardians use what the hard limit allows, also after an exec that failed; a program gets what the
 // supervisor was started with.
 func TestTheSoftLimitOfFilesIsRaisedForTheSupervisorAlone(t *testing.T) {
