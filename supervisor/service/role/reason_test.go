@@ -70,7 +70,7 @@ func TestReasonsOfRoleChangesAreTheWordsOfEver(t *testing.T) {
 
 // Nobody is told of another role without a reason.
 func TestEveryRoleChangeHasAReason(t *testing.T) {
-	Reach(func(was State, e Event, now State, err error) {
+	reach(func(was State, e Event, now State, err error) {
 		if err == nil && was.Role() != now.Role() && Why(was, now, e) == "" {
 			t.Errorf("%+v, %v -> %v", was, e.Kind, now.Place)
 		}

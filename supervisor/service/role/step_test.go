@@ -8,7 +8,7 @@ import (
 // Every path, over all events: what may follow what.
 func TestPromisesHoldOnEveryPath(t *testing.T) {
 	steps, expected := 0, 0
-	Reach(func(s State, e Event, next State, err error) {
+	reach(func(s State, e Event, next State, err error) {
 		steps++
 		bad := func(promise string) { t.Errorf("%s: %+v, %v -> %+v", promise, s, e.Kind, next) }
 		if next.Place == Running && s.Place != Arming && s.Place != Resuming && s.Place != Waiting {
