@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -148,7 +147,7 @@ func (s *Server) routes() http.Handler {
 	permitted("GET /api/v1/status", look, s.limited(&s.reading, s.showStatus))
 	permitted("GET /api/v1/history", look, s.limited(&s.reading, s.showHistory))
 	permitted("GET /api/v1/events", look, s.watch)
-	permitted("GET /metrics", look, s.limited(&s.scraping, s.scrape()))
+	permitted("GET /metrics", look, s.limited(&s.scraping, promhttp.HandlerFor(s.cfg.Board.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP))
 	permitted("GET /{$}", look, newPage().ServeHTTP)
 	permitted("POST /api/v1/token", change, s.access.token)
 	permitted("POST /api/v1/services/{service}/{order}", change, s.clerk.order)
@@ -165,34 +164,3 @@ func (s *Server) routes() http.Handler {
 		mux.ServeHTTP(w, r)
 	})
 }
-
-// mostGathered is how many may have the metrics gathered at a time.
-const mostGathered = 4
-
-// scrape serves the metrics. Those who ask wait for one another, so that nobody is turned away for others who ask at the same time,
-// and nobody waits for one who takes the answer slowly.
-func (s *Server) scrape() http.HandlerFunc {
-	all := promhttp.HandlerFor(s.cfg.Board.metrics.registry, promhttp.HandlerOpts{})
-	free := make(chan struct{}, mostGathered)
-	return func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case free <- struct{}{}:
-		case <-r.Context().Done():
-			return
-		}
-		text := &written{ResponseWriter: w}
-		func() {
-			defer func() { <-free }()
-			all.ServeHTTP(text, r)
-		}()
-		_, _ = w.Write(text.body.Bytes())
-	}
-}
-
-// written is an answer that is sent later.
-type written struct {
-	http.ResponseWriter
-	body bytes.Buffer
-}
-
-func (w *written) Write(p []byte) (int, error) { return w.body.Write(p) }
