@@ -3,7 +3,6 @@ package web
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -96,42 +95,6 @@ func TestAFloodOfConnectionsShutsNobodyOut(t *testing.T) {
 			})
 		}
 	}
-}
-
-// The same with sockets: two addresses, each with as many connections as it gets.
-func TestAFloodOfSocketsShutsNobodyOut(t *testing.T) {
-	inBubbleless(t, nil, func(b *bed, at string) {
-		b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
-		dial := func(host byte) (net.Conn, error) {
-			d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, host)}}
-			return d.DialContext(b.Context(), "tcp", at)
-		}
-		for i := range 2 * held {
-			c, err := dial(byte(2 + i%2))
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer c.Close()
-		}
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) { return dial(9) }}}
-		for range 10 {
-			for _, path := range []string{"/active/db", "/metrics"} {
-				req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://"+at+path, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
-				resp, err := client.Do(req)
-				if err != nil {
-					b.Errorf("%s: %v", path, err)
-					continue
-				}
-				resp.Body.Close()
-				if resp.StatusCode != http.StatusOK {
-					b.Errorf("%s: %d", path, resp.StatusCode)
-				}
-			}
-		}
-	})
 }
 
 // A wrong token keeps the place of its connection for a while, also if the client does not wait for the answer; it is counted, and logged

@@ -40,6 +40,10 @@ func TestActiveIsSaidOnlyWhereTheServiceDoesItsWork(t *testing.T) {
 		if code, _, _ := b.ask("POST", "/active/db", ""); code != 405 {
 			b.Errorf("POST: %d", code)
 		}
+		b.board.Gone("db")
+		if code, _ := b.get("/active/db"); code != 404 {
+			b.Errorf("one that is gone: %d", code)
+		}
 		if b.cluster.asked() != 0 {
 			b.Errorf("ZooKeeper was asked %d times", b.cluster.asked())
 		}
@@ -87,15 +91,5 @@ func TestNothingIsActiveOrReadyWhenTheLeaseIsOver(t *testing.T) {
 		check("the lease is extended", 200, 200)
 		b.board.Lease(control.Lease{})
 		check("the session is over", 503, 503)
-	})
-}
-
-func TestAServiceThatIsGoneIsUnknown(t *testing.T) {
-	inBubble(t, func(b *bed) {
-		b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
-		b.board.Gone("db")
-		if code, _ := b.get("/active/db"); code != 404 {
-			b.Errorf("%d", code)
-		}
 	})
 }

@@ -117,17 +117,6 @@ func (b *bed) order(service, order, body string) (int, string) {
 	return code, text
 }
 
-func TestTheTokenCanBeTried(t *testing.T) {
-	inBubble(t, func(b *bed) {
-		if code, text, _ := b.ask("POST", "/api/v1/token", "", "Authorization", "Bearer sesame"); code != 200 || !strings.Contains(text, "true") {
-			b.Errorf("%d %s", code, text)
-		}
-		if code, _, _ := b.ask("POST", "/api/v1/token", "", "Authorization", "Bearer other"); code != 401 {
-			b.Errorf("%d", code)
-		}
-	})
-}
-
 func TestOrdersAreCarriedOutAndLogged(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		b.cluster.change(func() { b.cluster.lengthy = 50 * time.Second }) // longer than any other answer may take

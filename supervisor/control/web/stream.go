@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -122,7 +121,7 @@ func (s *stream) changed() {
 	s.stir = make(chan struct{})
 }
 
-// after gives what a watcher at a place does not know yet, and what to wait for when that is nothing. It is not copied: of
+// after gives what a watcher at a place does not know yet, and what to wait for when that is nothing. The texts are not copied: of
 // watchers that take nothing there may be many.
 func (s *stream) after(p place) (news [][]byte, now place, more <-chan struct{}) {
 	s.mu.Lock()
@@ -138,8 +137,6 @@ func (s *stream) after(p place) (news [][]byte, now place, more <-chan struct{})
 	switch {
 	case p.birth != s.birth, p.number < first, p.number > s.newest:
 		news = append(news, s.whole)
-	case news == nil:
-		news = slices.Clip(s.events[p.number-first:])
 	default:
 		news = append(news, s.events[p.number-first:]...)
 	}

@@ -3,9 +3,9 @@ package web
 import (
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -13,33 +13,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"understudy/supervisor/control"
 	"understudy/supervisor/testbed/keytest"
 )
 
-// asks is one request over a connection of its own; cert is the subject of the server's certificate.
-func asks(t *testing.T, client *http.Client, method, url string, change func(*http.Request)) (code int, text string, h http.Header, cert string) {
+// asks is one request; cert is the subject of the server's certificate.
+func asks(t *testing.T, client *http.Client, url string) (code int, cert string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if change != nil {
-		change(req)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if resp.TLS != nil {
 		cert = resp.TLS.PeerCertificates[0].Subject.CommonName
 	}
-	return resp.StatusCode, string(body), resp.Header, cert
+	return resp.StatusCode, cert
 }
 
 func certified(t *testing.T, name string) *tls.Certificate {
@@ -54,59 +49,71 @@ func certified(t *testing.T, name string) *tls.Certificate {
 	return &own
 }
 
-func bearer(token string) func(*http.Request) {
-	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
-}
-
-func password(token string) func(*http.Request) {
-	return func(r *http.Request) { r.SetBasicAuth("me", token) }
-}
-
 // With a token for those who look, nobody else does; and it, or a password, changes nothing.
 func TestWhoShowsNoTokenMayNotLookWhereOneIsSet(t *testing.T) {
-	var broken atomic.Bool
-	read := func() (string, error) {
-		if broken.Load() {
-			return "", errors.New("no such file")
+	inBubble(t, func(b *bed) {
+		look := "look"
+		b.server.cfg.ReadToken = func() (string, error) {
+			if look == "" {
+				return "", errors.New("no such file")
+			}
+			return look, nil
 		}
-		return "look", nil
-	}
-	inBubbleless(t, func(c *Config) { c.ReadToken = read }, func(b *bed, at string) {
-		client := &http.Client{Timeout: 20 * time.Second}
-		ask := func(want int, method, path string, change func(*http.Request)) {
-			t.Helper()
-			code, text, h, _ := asks(t, client, method, "http://"+at+path, change)
+		ask := func(want int, method, path, shows string) {
+			b.Helper()
+			code, text, h := b.ask(method, path, "", "Authorization", shows)
 			if code != want {
-				t.Errorf("%s %s: %d %.200s", method, path, code, text)
+				b.Errorf("%s %s with %q: %d %.200s", method, path, shows, code, text)
 			}
 			if basic := strings.Contains(strings.Join(h.Values("WWW-Authenticate"), " "), "Basic"); code == 401 && basic != (method == "GET") {
-				t.Errorf("%s %s: challenged by %q", method, path, h.Values("WWW-Authenticate"))
+				b.Errorf("%s %s: challenged by %q", method, path, h.Values("WWW-Authenticate"))
 			}
 		}
+		password := func(token string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte("me:"+token)) }
 		b.board.State(control.State{Service: "db", Role: "active", Ready: true, Health: "ok"})
 		for _, path := range []string{"/healthz", "/readyz", "/active/db"} {
-			ask(200, "GET", path, nil)
+			ask(200, "GET", path, "")
 		}
 		for _, path := range []string{"/", "/metrics", "/api/v1/status", "/api/v1/history", "/api/v1/events"} {
-			ask(401, "GET", path, nil)
+			ask(401, "GET", path, "")
 		}
 		for _, path := range []string{"/", "/metrics", "/api/v1/status", "/api/v1/history"} {
-			for _, shows := range []func(*http.Request){bearer("look"), bearer("sesame"), password("look"), password("sesame")} {
+			for _, shows := range []string{"Bearer look", "Bearer sesame", password("look"), password("sesame")} {
 				ask(200, "GET", path, shows)
 			}
 		}
 		ask(401, "GET", "/", password("other"))
-		for _, shows := range []func(*http.Request){nil, bearer("look"), password("sesame"), password("look")} {
+		for _, shows := range []string{"", "Bearer look", password("sesame"), password("look")} {
 			ask(401, "POST", pauseDB, shows)
 		}
 		if len(b.cluster.paused) > 0 {
-			t.Error("paused")
+			b.Error("paused")
 		}
-		broken.Store(true) // then the other token only
-		ask(401, "GET", "/", bearer("look"))
-		ask(200, "GET", "/", bearer("sesame"))
-		ask(200, "POST", "/api/v1/token", bearer("sesame"))
+		look = "" // then the other token only
+		ask(401, "GET", "/", "Bearer look")
+		ask(200, "GET", "/", "Bearer sesame")
+		ask(200, "POST", "/api/v1/token", "Bearer sesame")
 	})
+}
+
+// secured serves TLS on a real socket, at the address that f is told.
+func secured(t *testing.T, certificate func() (*tls.Certificate, error), f func(at string)) {
+	t.Helper()
+	server := New(Config{Node: "a", Board: NewBoard(func() time.Duration { return 0 }), Cluster: newCluster(), Logger: hclog.NewNullLogger(), Certificate: certificate})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, l) }()
+	defer func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
+	f(l.Addr().String())
 }
 
 // What is spoken is TLS, by the certificate that is there when a connection is made; and a handshake that hangs makes room.
@@ -114,19 +121,19 @@ func TestWithACertificateTLSIsSpoken(t *testing.T) {
 	var now atomic.Pointer[tls.Certificate]
 	first, second := certified(t, "first"), certified(t, "second")
 	now.Store(first)
-	inBubbleless(t, func(c *Config) { c.Certificate = func() (*tls.Certificate, error) { return now.Load(), nil } }, func(b *bed, at string) {
+	secured(t, func() (*tls.Certificate, error) { return now.Load(), nil }, func(at string) {
 		config := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}} //nolint:gosec // which certificate it is, is asked below
 		client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
 		url := "https://" + at + "/api/v1/status"
-		if code, _, _, cert := asks(t, client, "GET", url, nil); code != 200 || cert != "first" {
+		if code, cert := asks(t, client, url); code != 200 || cert != "first" {
 			t.Errorf("%d, %s", code, cert)
 		}
 		now.Store(second)
-		if code, _, _, cert := asks(t, client, "GET", url, nil); code != 200 || cert != "second" {
+		if code, cert := asks(t, client, url); code != 200 || cert != "second" {
 			t.Errorf("after a change: %d, %s", code, cert)
 		}
-		if code, text, _, _ := asks(t, http.DefaultClient, "GET", "http://"+at+"/api/v1/status", nil); code != 400 {
-			t.Errorf("without TLS: %d %s", code, text)
+		if code, _ := asks(t, http.DefaultClient, "http://"+at+"/api/v1/status"); code != 400 {
+			t.Errorf("without TLS: %d", code)
 		}
 		old := config.Clone()
 		old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
@@ -148,7 +155,7 @@ func TestWithACertificateTLSIsSpoken(t *testing.T) {
 			return (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}}).DialContext(ctx, network, address)
 		}
 		for range 3 {
-			if code, _, _, _ := asks(t, client, "GET", "https://"+at+"/healthz", nil); code != 200 {
+			if code, _ := asks(t, client, "https://"+at+"/healthz"); code != 200 {
 				t.Errorf("among handshakes that hang: %d", code)
 			}
 		}

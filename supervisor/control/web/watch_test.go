@@ -2,7 +2,6 @@ package web
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -275,45 +274,4 @@ func TestAWatcherThatDoesNotReadIsDroppedAndHindersNobody(t *testing.T) {
 			b.Errorf("%d watchers are left", n)
 		}
 	})
-}
-
-func TestTooManyWatchersAreTurnedAway(t *testing.T) {
-	inBubble(t, func(b *bed) {
-		var all []*follower
-		for range connsOfOne {
-			all = append(all, b.follow(""))
-		}
-		for path, want := range map[string]int{"/api/v1/events": 503, "/metrics": 503, "/healthz": 200, "/x": 404} {
-			if code, _, h := b.ask("HEAD", path, ""); code != want || want == 503 && h.Get("Retry-After") == "" {
-				b.Errorf("%s: %d %v", path, code, h)
-			}
-		}
-		if n := b.server.stream.watchers.Load(); n != connsOfOne {
-			b.Errorf("%d", n)
-		}
-		all[0].stop()
-		time.Sleep(time.Second)
-		all[0] = b.follow("")
-		for _, f := range all {
-			f.stop()
-		}
-	})
-}
-
-func TestAWholeStatusFollowsWhatItContains(t *testing.T) {
-	s := newStream()
-	s.publish("first")
-	_, at, _ := s.after(place{})
-	s.publish("second", event{"a", 1}, event{"b", 2})
-	news, now, _ := s.after(at)
-	if got := strings.Count(string(bytes.Join(news, nil)), "event: "); got != 2 || now.number != 2 {
-		t.Errorf("%d events, at %d: %s", got, now.number, news)
-	}
-	fresh, there, _ := s.after(place{})
-	if !strings.Contains(string(bytes.Join(fresh, nil)), `"second"`) || there != now {
-		t.Errorf("%s at %v", fresh, there)
-	}
-	if rest, _, _ := s.after(there); len(rest) > 0 {
-		t.Errorf("again: %s", rest)
-	}
 }
