@@ -147,22 +147,6 @@ func TestOnlyTheEndOfHugeOutputIsKept(t *testing.T) {
 	}
 }
 
-func TestTailKeepsTheLastBytes(t *testing.T) {
-	var kept tail
-	var all strings.Builder
-	for i := range 3000 {
-		piece := strings.Repeat(strconv.Itoa(i), 1+i%7)
-		all.WriteString(piece)
-		if n, err := kept.Write([]byte(piece)); n != len(piece) || err != nil {
-			t.Fatal(n, err)
-		}
-	}
-	whole := all.String()
-	if string(kept.text) != whole[len(whole)-tailSize:] {
-		t.Error("not the last bytes")
-	}
-}
-
 func TestEndedContextStartsNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ran")
 	ctx, cancel := context.WithCancelCause(t.Context())

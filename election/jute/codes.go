@@ -135,14 +135,6 @@ func (c Code) Error() string {
 	return "zookeeper: code " + strconv.Itoa(int(c))
 }
 
-// Err is nil for OK and the code itself otherwise.
-func (c Code) Err() error {
-	if c == OK {
-		return nil
-	}
-	return c
-}
-
 // EventType says what a watch saw.
 type EventType int32
 

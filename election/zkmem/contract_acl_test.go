@@ -17,16 +17,6 @@ func acl(perms int32, scheme, id string) []jute.ACL {
 	return []jute.ACL{{Perms: perms, Scheme: scheme, ID: id}}
 }
 
-func TestContractDigestsAreTheRealOnes(t *testing.T) {
-	each(t, func(t *testing.T, s site) {
-		c := s.client(t)
-		p := s.root + "/p"
-		c.want(auth("digest", "alice:secret"), "ok")
-		c.want(createAs(p, "", acl(31, "auth", ""), 0), "ok "+p)
-		c.want(getACL(p), "ok 31:digest:"+aliceID+" aversion 0")
-	})
-}
-
 func TestContractEveryPermissionIsAskedFor(t *testing.T) {
 	each(t, func(t *testing.T, s site) {
 		me, other := s.client(t), s.client(t)

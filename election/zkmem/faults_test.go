@@ -300,20 +300,6 @@ func TestAServerThatWasDownGivesEverySessionItsTimeAgain(t *testing.T) {
 	})
 }
 
-func TestRequestsAreCounted(t *testing.T) {
-	inMemory(t, zkmem.Config{}, func(t *testing.T, mem *zkmem.Server, dial func(string) net.Conn) {
-		c := greet(t, dial("10.0.0.1"), fourSeconds)
-		for range 3 {
-			c.want(ping, "ok")
-		}
-		c.want(create("/x", ""), "ok /x")
-		got := mem.Requests()
-		if got[jute.OpPing] != 3 || got[jute.OpCreate] != 1 || got[jute.OpCreateSession] != 1 || len(got) != 3 {
-			t.Error(got)
-		}
-	})
-}
-
 func TestAnEmptyContainerGoesAfterAMinute(t *testing.T) {
 	inMemory(t, zkmem.Config{MaxTimeout: time.Hour}, func(t *testing.T, mem *zkmem.Server, dial func(string) net.Conn) {
 		c := greet(t, dial("10.0.0.1"), jute.ConnectRequest{Timeout: 3600_000})
