@@ -36,7 +36,8 @@ func TestAReasonIsToldOnce(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	m = Member{Node: "a", Role: election.RoleActive, Health: election.HealthFailing, Why: "unhealthy: tcp: refused"}
-	if got := words(Service{Service: "web", Active: "a", Members: []Member{m}}); !strings.Contains(strings.Join(got, ""), "a is unhealthy, tcp: refused.") {
+	m.Logs = true
+	if got := strings.Join(words(Service{Service: "web", Active: "a", Members: []Member{m}}), ""); !strings.Contains(got, "a is unhealthy, tcp: refused.") || !strings.Contains(got, "understudy logs web") {
 		t.Errorf("got %q", got)
 	}
 }

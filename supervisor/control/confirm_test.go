@@ -54,15 +54,28 @@ func TestAConfirmedBreadcrumbIsGoneAndNothingElseIs(t *testing.T) {
 	}
 }
 
-func TestTheActiveNodeCannotBeConfirmedDead(t *testing.T) {
-	b := newBed(t)
-	b.session().activate("db", "one")
-	_, err := b.c.Confirm(t.Context(), "db", "one", Confirming{By: "me@op"})
-	if !errors.Is(err, ErrActive) || !strings.Contains(err.Error(), "stop it instead") {
-		t.Errorf("got %v", err)
-	}
-	if !b.has(paths("db").Crumb()) {
-		t.Error("the breadcrumb of the active node is gone")
+// Any znode of the session shows that it stands, as for who fences.
+func TestAChildWhoseSessionHoldsAnythingIsNotConfirmed(t *testing.T) {
+	for name, c := range map[string]struct {
+		hold func(one *actor)
+		want string
+	}{
+		"the lock": {func(one *actor) { one.lock("db", "one") }, "stop it instead"},
+		"its node": {func(one *actor) {
+			one.put(election.NodesDir(root)+"/one", election.Node{Node: "one"}, zk.FlagEphemeral)
+		}, "is registered"},
+		"its membership": {func(one *actor) { one.member("db", "one", "active", "") }, paths("db").Members() + "/one is still there after that, delete that znode by hand"},
+	} {
+		b := newBed(t)
+		one := b.session()
+		one.crumb("db", "one")
+		c.hold(one)
+		if _, err := b.c.Confirm(t.Context(), "db", "one", Confirming{By: "me@op"}); !errors.Is(err, ErrActive) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !b.has(paths("db").Crumb()) {
+			t.Errorf("%s: the breadcrumb is gone", name)
+		}
 	}
 }
 
@@ -87,12 +100,22 @@ func TestConfirmingAgainIsNoError(t *testing.T) {
 func TestUnknownNamesAreErrorsThatTellWhatThereIs(t *testing.T) {
 	b := newBed(t)
 	b.session().activate("db", "one")
-	for _, c := range []struct{ service, node, want string }{
-		{"bd", "one", `no service "bd"; there is: db`},
-		{"db", "two", `no node "two"; there is: one`},
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := b.c.Confirm(ctx, "db", "two", Confirming{By: "me@op"}); err == nil || err.Error() != `no node "two"; there is: one` {
+		t.Errorf("got %v", err)
+	}
+	_, status := b.c.Status(ctx, "bd")
+	_, history := b.c.History(ctx, "bd")
+	_, confirm := b.c.Confirm(ctx, "bd", "one", Confirming{By: "me@op"})
+	_, pause := b.c.Pause(ctx, "bd", true, "me", "")
+	_, switchover := b.c.Switchover(ctx, Handover{Service: "bd"})
+	for what, err := range map[string]error{
+		"status": status, "history": history, "confirm": confirm, "pause": pause, "switchover": switchover,
+		"restart": b.c.Restart(ctx, "bd", "me"), "reload": b.c.Reload(ctx, "bd", "me"),
 	} {
-		if _, err := b.c.Confirm(t.Context(), c.service, c.node, Confirming{By: "me@op"}); err == nil || err.Error() != c.want {
-			t.Errorf("%s %s: got %v", c.service, c.node, err)
+		if !errors.Is(err, ErrUnknown) || err.Error() != `no service "bd"; there is: db` {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }
@@ -167,34 +190,6 @@ func raceOn(b *bed, happen func(old, fresh *actor)) {
 		if b.has(path) {
 			old.del(path)
 		}
-	}
-}
-
-func TestAChildWhoseSessionLivesIsNotConfirmedThoughItsLockIsGone(t *testing.T) {
-	b := newBed(t)
-	one := b.session()
-	one.crumb("db", "one")
-	one.put(election.NodesDir(root)+"/one", election.Node{Node: "one"}, zk.FlagEphemeral)
-	if _, err := b.c.Confirm(t.Context(), "db", "one", Confirming{By: "me@op"}); !errors.Is(err, ErrActive) {
-		t.Errorf("got %v", err)
-	}
-	if !b.has(paths("db").Crumb()) {
-		t.Error("the breadcrumb is gone")
-	}
-}
-
-// Any znode of the session shows that it stands, as for who fences.
-func TestAChildWhoseSessionHoldsAnythingIsNotConfirmed(t *testing.T) {
-	b := newBed(t)
-	one := b.session()
-	one.crumb("db", "one")
-	one.member("db", "one", "active", "")
-	if _, err := b.c.Confirm(t.Context(), "db", "one", Confirming{By: "me@op"}); !errors.Is(err, ErrActive) || !strings.Contains(err.Error(), "delete that znode by hand") ||
-		!strings.Contains(err.Error(), paths("db").Members()+"/one") {
-		t.Errorf("got %v", err)
-	}
-	if !b.has(paths("db").Crumb()) {
-		t.Error("the breadcrumb is gone")
 	}
 }
 

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -35,37 +34,6 @@ func TestALinkSaysWhatTheClusterSays(t *testing.T) {
 	}
 	if list, err := l.History(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("history: %v %v", list, err)
-	}
-}
-
-func TestOverALinkAnOrderIsRefusedAsTheClusterRefusesIt(t *testing.T) {
-	b := newBed(t)
-	b.session().member("db", "a", "standby", "")
-	l := b.link()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	handOver := func(service string) error {
-		_, err := l.Switchover(ctx, Handover{Service: service, By: "somebody", Tell: func(string) {}})
-		return err
-	}
-	for what, err := range map[string]error{
-		"switchover": handOver("db"), "restart": l.Restart(ctx, "db", "somebody"), "reload": l.Reload(ctx, "db", "somebody"),
-	} {
-		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no node is active") {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	_, paused := l.Pause(ctx, "x", true, "", "")
-	_, history := l.History(ctx, "x")
-	for what, err := range map[string]error{
-		"switchover": handOver("x"), "restart": l.Restart(ctx, "x", "somebody"), "reload": l.Reload(ctx, "x", "somebody"), "pause": paused, "history": history,
-	} {
-		if !errors.Is(err, ErrUnknown) || err.Error() != `no service "x"; there is: db` {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	if _, err := l.Switchover(t.Context(), Handover{Service: "db"}); err == nil || errors.Is(err, ErrRefused) {
-		t.Errorf("without a deadline: %v", err)
 	}
 }
 

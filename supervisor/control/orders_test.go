@@ -80,15 +80,6 @@ func TestOrdersAtTheSameTimeAreBothCarriedOut(t *testing.T) {
 	}
 }
 
-func TestAnUnknownServiceIsNotPaused(t *testing.T) {
-	b := newBed(t)
-	b.session().activate("db", "one")
-	var unknown *UnknownError
-	if _, err := b.c.Pause(t.Context(), "bd", true, "me", ""); !errors.As(err, &unknown) {
-		t.Errorf("%v", err)
-	}
-}
-
 // A pause while the active node gives the service away would leave it with nobody: those who could take it may not.
 func TestAPauseWaitsForASwitchover(t *testing.T) {
 	b := newBed(t)

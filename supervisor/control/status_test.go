@@ -1,8 +1,6 @@
 package control
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,13 +11,6 @@ import (
 
 	"understudy/election"
 )
-
-func TestAnEmptyClusterHasAStatusWithoutServices(t *testing.T) {
-	s := newBed(t).status()
-	if got, _ := json.Marshal(s); string(got) != `{"services":[],"nodes":[]}` {
-		t.Errorf("an empty cluster is %s", got)
-	}
-}
 
 func TestTheActiveNodeIsTheOneWhoseSessionHoldsLockAndBreadcrumb(t *testing.T) {
 	b := newBed(t)
@@ -143,31 +134,6 @@ func TestWhatCannotBeReadIsShownAsUnknown(t *testing.T) {
 	if db.Active != "" || db.Lock != "unknown" || db.Fencing == nil || db.Fencing.Node != "" || db.Members[1].Role != "unknown" {
 		t.Errorf("got %+v", db)
 	}
-}
-
-func TestAnUnknownServiceIsAnErrorThatNamesThoseThereAre(t *testing.T) {
-	b := newBed(t)
-	b.session().crumb("db", "old")
-	_, err := b.c.Status(t.Context(), "bd")
-	var unknown *UnknownError
-	if !errors.As(err, &unknown) || err.Error() != `no service "bd"; there is: db` {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestFiftyServicesAreReadInFewRoundTrips(t *testing.T) {
-	b := newBed(t)
-	a := b.session()
-	for i := range 50 {
-		a.activate(fmt.Sprintf("service-%02d", i), "node-1")
-		a.member(fmt.Sprintf("service-%02d", i), "node-2", "standby", "")
-	}
-	start := time.Now()
-	s := b.status()
-	if len(s.Services) != 50 || s.Services[49].Active != "node-1" {
-		t.Fatalf("got %d services", len(s.Services))
-	}
-	t.Logf("50 services in %v", time.Since(start))
 }
 
 func TestHistoryIsNewestFirstWithGaps(t *testing.T) {

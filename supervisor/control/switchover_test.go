@@ -154,6 +154,9 @@ func TestAServiceThatNobodyCanHaveIsForcedUponANode(t *testing.T) {
 	two := b.session()
 	two.claim("db")
 	two.member("db", "two", "failed", "child failed: exit code 1")
+	if err := b.c.Restart(t.Context(), "db", "me"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no node is active") {
+		t.Errorf("restart: %v", err)
+	}
 	for _, to := range []string{"", "two"} {
 		if _, err := b.c.Ready(t.Context(), Handover{Service: "db", To: to}); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two is failed, the program failed: exit code 1") {
 			t.Errorf("to %q: %v", to, err)
@@ -197,16 +200,5 @@ func TestACopyIsForcedThoughOthersHaveMoreData(t *testing.T) {
 	_, err = b.c.Ready(t.Context(), Handover{Service: "db", To: "one", Force: true, Tell: func(step string) { said = step }})
 	if want := "one is promoted whatever data it has: writes of two that it lacks are lost"; said != want || err != nil {
 		t.Errorf("%q, %v", said, err)
-	}
-}
-
-// Where nothing is written into a file, nobody is sent to look into one.
-func TestLogsAreAdvisedWhereThereAreAny(t *testing.T) {
-	for _, logs := range []bool{true, false} {
-		m := Member{Node: "one", Role: "active", Health: "failing", Why: "exit code 1", Logs: logs}
-		f, ok := unwell(Service{Service: "db", Active: "one", Members: []Member{m}}, m, time.Now())
-		if !ok || strings.Contains(f.Do.String(), "understudy logs db") != logs || f.Hint == "" {
-			t.Errorf("logs: %v: %+v", logs, f)
-		}
 	}
 }
