@@ -56,9 +56,10 @@ func TestWarningChangesNoExitCode(t *testing.T) {
 	}
 }
 
-func TestCheckNotesOnceWhatStrangersCanDo(t *testing.T) {
+func TestCheckAndStatusNoteOnceWhatStrangersCanDo(t *testing.T) {
 	for zookeeper, want := range map[string]string{
-		"{servers: [zk1]}": "or set its auth\n",
+		"{servers: [zk1]}":       "or set its auth\n",
+		"{servers: [localhost]}": "",
 		"{servers: [zk1], auth: {scheme: digest, file: /dev/null}}":                        "`trusted_network: true` in zookeeper\n",
 		"{servers: [zk1], auth: {scheme: digest, file: /dev/null}, trusted_network: true}": "",
 	} {
@@ -70,24 +71,10 @@ func TestCheckNotesOnceWhatStrangersCanDo(t *testing.T) {
 		if told := strings.Count(out, "note: any client that reaches the ZooKeeper servers can"); code != 0 || (told == 1) != (want != "") || !strings.HasSuffix(out, want) {
 			t.Errorf("%s: code %d, %d notes\n%s", zookeeper, code, told, out)
 		}
-	}
-}
-
-func TestStatusNotesOnceWhatStrangersCanDo(t *testing.T) {
-	for zookeeper, want := range map[string]int{
-		"{servers: [zk1]}":       1,
-		"{servers: [localhost]}": 0,
-		"{servers: [zk1], auth: {scheme: digest, file: /dev/null}}":                        1,
-		"{servers: [zk1], auth: {scheme: digest, file: /dev/null}, trusted_network: true}": 0,
-	} {
-		file := filepath.Join(t.TempDir(), "u.yaml")
-		if err := os.WriteFile(file, []byte("node: n\nzookeeper: "+zookeeper+"\nservices: {}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		v := statusFlags{visit: visit{clusterFlags: clusterFlags{Config: file}}}
-		var out strings.Builder
-		if err := v.noteExposure(&out); err != nil || strings.Count(out.String(), "any client that reaches the ZooKeeper servers can") != want {
-			t.Errorf("%s: %v, %q", zookeeper, err, out.String())
+		var status strings.Builder
+		f := statusFlags{visit: visit{clusterFlags: clusterFlags{Config: file}}}
+		if err := f.noteExposure(&status); err != nil || strings.Contains(status.String(), "any client that reaches the ZooKeeper servers can") != (want != "") {
+			t.Errorf("%s: %v, %q", zookeeper, err, status.String())
 		}
 	}
 }

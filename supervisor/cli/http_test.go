@@ -13,25 +13,6 @@ import (
 	"understudy/supervisor/testbed/keytest"
 )
 
-func TestTheTokenIsReadAnewEachTime(t *testing.T) {
-	if token("http.token_file", "", "", hclog.NewNullLogger()) != nil {
-		t.Error("a token without a file")
-	}
-	file := filepath.Join(t.TempDir(), "token")
-	read := token("http.token_file", file, "", hclog.NewNullLogger())
-	if _, err := read(); err == nil {
-		t.Error("a file that is missing was read")
-	}
-	for _, secret := range []string{"one", "two"} {
-		if err := os.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := read(); got != secret || err != nil {
-			t.Errorf("%q %v", got, err)
-		}
-	}
-}
-
 // A renewed certificate is taken up; one that cannot be read leaves the former in force.
 func TestARenewedCertificateIsTakenUp(t *testing.T) { synctest.Test(t, renewedCertificate) }
 

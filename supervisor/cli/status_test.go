@@ -159,42 +159,6 @@ func TestLinesFitTheScreenWhateverNamesAreLike(t *testing.T) {
 	}
 }
 
-func TestTheStatusInJSONHasTheSameFactsUnderStableKeys(t *testing.T) {
-	var b bytes.Buffer
-	s := staged("")
-	if err := writeJSON(&b, s); err != nil {
-		t.Fatal(err)
-	}
-	var got struct {
-		Services []map[string]any
-		Nodes    []any
-	}
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Nodes == nil || len(got.Services) != len(s.Services) {
-		t.Fatalf("got %s", b.String())
-	}
-	for _, v := range got.Services {
-		for _, key := range []string{"service", "active", "host", "pid", "since", "token", "lock", "fencing", "switchover", "members", "faults"} {
-			if _, ok := v[key]; !ok {
-				t.Errorf("%v has no %q", v["service"], key)
-			}
-		}
-	}
-	member := got.Services[3]["members"].([]any)[0].(map[string]any)
-	if member["node"] != "n2" || member["role"] != "failed" || member["health"] != "failed" || member["why"] == "" || member["since"] == nil {
-		t.Errorf("got member %v", member)
-	}
-}
-
-func TestAClusterWithoutServicesSaysHowToStartOne(t *testing.T) {
-	var b bytes.Buffer
-	if err := writeStatus(&b, paper{screen: screen{width: 80}}, control.Status{}, now); err != nil || !strings.Contains(b.String(), "understudy run") {
-		t.Errorf("got %q, %v", b.String(), err)
-	}
-}
-
 func TestTimesAreRelativeInTwoUnits(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0s", 999 * time.Millisecond: "0s", 59 * time.Second: "59s", 192 * time.Second: "3m12s", time.Hour: "1h00m",
