@@ -1,5 +1,5 @@
-// Package mistakes holds 75 wrong uses, which rows_test.go lists, and what a user sees of each: the exit code and the line that helps. It
-// runs commands and supervisors against the embedded server, as any user.
+// Package mistakes holds wrong uses, and what a user sees of each: the exit code and the line that helps. Each is a case of a table. The
+// package runs commands and supervisors against the embedded server, as any user.
 package mistakes
 
 import (
