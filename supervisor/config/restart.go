@@ -1,10 +1,6 @@
 package config
 
-import (
-	"fmt"
-	"strings"
-	"time"
-)
+import "time"
 
 // Restart says what follows the end of a child. GiveUpAfter failures within Within hand the lock to another node, and
 // this one does not stand again for RejoinAfter; 0 failures means that it never gives up.
@@ -43,9 +39,9 @@ func (r Restart) check(p place) {
 	}
 	if least := r.spread(0); least > 0 && least >= r.Within {
 		within.and(delay, p.key("give_up_after")).fault(
-			"%d failures with the delays between them take %v or more (%s), so within %v the service would never give up: "+
+			"%d failures with the delays between them take %v or more, so within %v the service would never give up: "+
 				"make within longer, or delay or give_up_after smaller",
-			r.GiveUpAfter, least, r.sum(0), r.Within)
+			r.GiveUpAfter, least, r.Within)
 	} else if r.Within == 0 {
 		within.fault("must be positive")
 	}
@@ -64,25 +60,6 @@ func (r Restart) spread(one time.Duration) time.Duration {
 	return sum
 }
 
-// sum shows the terms of spread.
-func (r Restart) sum(one time.Duration) string {
-	var terms []string
-	delay := r.Delay
-	for i := range r.GiveUpAfter - 1 {
-		if i == 6 {
-			terms = append(terms, "...")
-			break
-		}
-		terms = append(terms, delay.String())
-		delay = min(2*delay, r.MaxDelay)
-	}
-	text := strings.Join(terms, " + ")
-	if one > 0 {
-		text = fmt.Sprintf("%d*%v + %s", r.GiveUpAfter-1, one, text)
-	}
-	return text
-}
-
 // checkSlowness refuses failures that come too slowly to be counted: an unhealthy service would be restarted here for ever
 // instead of being given to another node.
 func (s Service) checkSlowness(p place) {
@@ -97,10 +74,9 @@ func (s Service) checkSlowness(p place) {
 	health, one := p.key("health"), h.least()
 	if least := r.spread(one); least >= r.Within {
 		within.and(health.key("interval"), health.key("failures"), health.key("start_delay")).fault(
-			"an unhealthy service would never be given to another node: each time takes %v to notice "+
-				"(start_delay %v + %d*interval %v), so %d of them take %v or more (%s), and within is %v: "+
-				"make within longer, or the checks more frequent",
-			one, h.StartDelay, h.Failures-1, h.Interval, r.GiveUpAfter, least, r.sum(one), r.Within)
+			"an unhealthy service would never be given to another node: each time takes %v to notice, so %d of them take %v or more, "+
+				"and within is %v: make within longer, or the checks more frequent",
+			one, r.GiveUpAfter, least, r.Within)
 	}
 }
 

@@ -18,13 +18,12 @@ func (w Watchdog) check(p place) {
 		return
 	}
 	both := p.key("mode").and(p.top("zookeeper", "session_timeout"))
-	const arithmetic = "the session may end T - (2*T/12 + T/4) = %v after a heartbeat was sent; a watchdog, which counts in whole seconds, " +
-		"must have reset the machine by then, and must leave T/4 = %v to feed it: that needs a session_timeout of %v or more"
-	end, feeding := (session - 2*session/12 - session/4).Round(time.Millisecond), session/4
+	const why = "with a session_timeout of %v, a watchdog, which counts in whole seconds, cannot be fed in time and reset the machine before the " +
+		"session ends: that needs a session_timeout of %v or more"
 	switch w.Mode {
 	case WatchdogRequired:
-		both.fault("with a session_timeout of %v, "+arithmetic, session, end, feeding, shortest)
+		both.fault(why, session, shortest)
 	case WatchdogAutomatic:
-		both.doubt("it is not used: with a session_timeout of %v, "+arithmetic, session, end, feeding, shortest)
+		both.doubt("it is not used: "+why, session, shortest)
 	}
 }

@@ -132,10 +132,8 @@ func checkSessionTimeout(p place, timeout time.Duration) {
 	case timeout <= 0:
 		p.fault("must be positive, not %v", timeout)
 	case timeout < shortest:
-		heartbeats, tick, jitter := (2 * timeout / 12).Round(time.Microsecond), (timeout / 4).Round(time.Microsecond), (timeout / 30).Round(time.Microsecond)
-		p.fault("%v is too short: the lease lasts T - (2*T/12 + T/4 + T/30) = %v - (%v + %v + %v) = %v, "+
-			"and less than %v leaves no room to miss a heartbeat and kill a tree; write %v or more",
-			timeout, timeout, heartbeats, tick, jitter, lease(timeout).Round(time.Millisecond), lease(shortest).Round(time.Millisecond), shortest)
+		p.fault("%v is too short: the lease, which lasts a little more than half of it, would leave no room to miss a heartbeat and kill a tree; "+
+			"write %v or more", timeout, shortest)
 	case timeout > longest:
 		p.fault("%v is more than ZooKeeper can count: %v at most", timeout, longest)
 	case timeout > long:
@@ -161,9 +159,4 @@ func (z ZooKeeper) checkFloor(p place) {
 	case floor > z.SessionTimeout:
 		p.fault("%v is more than the session_timeout of %v: no session would be good enough", floor, z.SessionTimeout)
 	}
-}
-
-// lease is how long a child may run after the sending of the last heartbeat that was acknowledged.
-func lease(timeout time.Duration) time.Duration {
-	return timeout - (2*timeout/12 + timeout/4 + timeout/30)
 }
