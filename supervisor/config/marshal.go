@@ -39,50 +39,16 @@ func (c *Config) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write config: %w", err)
 	}
-	var out bytes.Buffer
-	if err := writeJSON(&out, root); err != nil {
+	var doc any
+	if err := root.Decode(&doc); err != nil {
 		return nil, fmt.Errorf("write config: %w", err)
 	}
-	return out.Bytes(), nil
+	return json.Marshal(doc)
 }
 
 func (c *Config) node() (*yaml.Node, error) {
 	doc := c.document()
 	return encode(reflectOf(&doc))
-}
-
-func writeJSON(out *bytes.Buffer, n *yaml.Node) error {
-	if n.Kind == yaml.ScalarNode {
-		if n.Tag != "!!str" {
-			out.WriteString(n.Value)
-			return nil
-		}
-		text, err := json.Marshal(n.Value)
-		for _, r := range string(text) {
-			if !unicode.IsPrint(r) && r <= 0xffff { // JSON does not mind, and YAML may
-				fmt.Fprintf(out, `\u%04x`, r)
-			} else {
-				out.WriteRune(r)
-			}
-		}
-		return err
-	}
-	brackets := map[yaml.Kind]string{yaml.MappingNode: "{}", yaml.SequenceNode: "[]"}[n.Kind]
-	out.WriteByte(brackets[0])
-	for i, item := range n.Content {
-		switch {
-		case i == 0:
-		case n.Kind == yaml.MappingNode && i%2 == 1:
-			out.WriteByte(':')
-		default:
-			out.WriteByte(',')
-		}
-		if err := writeJSON(out, item); err != nil {
-			return err
-		}
-	}
-	out.WriteByte(brackets[1])
-	return nil
 }
 
 // encode is the counterpart of decoder.value. The library's own encoder puts text into block styles that it then cannot
