@@ -10,12 +10,8 @@ import (
 	"understudy/supervisor/safefile"
 )
 
-// largestFile bounds what is read of one file; a thousand services need a fifth of it. All files together may be as
-// large as largestSum.
-const (
-	largestFile = 1 << 20
-	largestSum  = 8 << 20
-)
+// largestFile bounds what is read of one file; a thousand services need a fifth of it.
+const largestFile = 1 << 20
 
 // disk is where files are read from.
 type disk struct {

@@ -74,9 +74,6 @@ func (l *loader) one(at path, pattern, name string) {
 	}
 	l.files.Config = append(l.files.Config, abs)
 	src, err := l.disk.read(name)
-	if l.bytes += len(src); err == nil && l.bytes > largestSum {
-		err = errors.New("all files together are larger than 8 MiB")
-	}
 	if err != nil {
 		l.fault(node, at, "%s cannot be read: %v", name, err)
 		return
@@ -105,9 +102,6 @@ func (l *loader) fragment(root *yaml.Node) {
 	l.doc.Services = part.Services
 }
 
-// mostEntries bounds how many files and directories one glob is matched with.
-const mostEntries = 10_000
-
 // expand lists the files that a glob finds, sorted; a name without wildcards stands for itself. As in a shell, what is
 // hidden is found only by a pattern that starts with a dot.
 func (l *loader) expand(pattern string) ([]string, error) {
@@ -125,7 +119,7 @@ func (l *loader) expand(pattern string) ([]string, error) {
 	for ; !isGlob(parts[0]); parts = parts[1:] {
 		base = filepath.Join(base, parts[0])
 	}
-	found, entries := []string{base}, 0
+	found := []string{base}
 	for i, part := range parts {
 		var next []string
 		for _, dir := range found {
@@ -137,9 +131,6 @@ func (l *loader) expand(pattern string) ([]string, error) {
 				return nil, fmt.Errorf("%s cannot be read: %w", dir, reason(err))
 			}
 			l.files.Dirs = append(l.files.Dirs, absolute(dir))
-			if entries += len(list); entries > mostEntries {
-				return nil, errors.New("more than 10000 files and directories to look through: write a narrower glob")
-			}
 			for _, entry := range list {
 				if matches(part, entry, i == len(parts)-1) {
 					next = append(next, filepath.Join(dir, entry.Name()))

@@ -64,7 +64,6 @@ type loader struct {
 	doc   document
 	files Files
 	order []string // the files as faults name them
-	bytes int
 }
 
 func newLoader(name string, disk disk) *loader {
@@ -90,7 +89,6 @@ func (l *loader) load(src []byte) Result {
 		l.fault(root, nil, "%s where keys such as zookeeper: and services: are expected", kindOf(root))
 		return Result{Faults: l.faults, Files: l.files}
 	}
-	l.bytes = len(src)
 	l.sum.Write(src)
 	l.value(root, reflectOf(&l.doc), nil)
 	l.include()
