@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // field is one key of a mapping that is read into a struct.
@@ -17,19 +16,8 @@ type field struct {
 	omitEmpty, flow bool // how it is written
 }
 
-var fieldsKnown sync.Map // by reflect.Type: what findFields gave
-
 // fieldsOf lists the keys that a mapping read into t may have, in the order in which they are read.
 func fieldsOf(t reflect.Type) []field {
-	if all, ok := fieldsKnown.Load(t); ok {
-		return all.([]field)
-	}
-	all := findFields(t)
-	fieldsKnown.Store(t, all)
-	return all
-}
-
-func findFields(t reflect.Type) []field {
 	var all []field
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -39,7 +27,7 @@ func findFields(t reflect.Type) []field {
 			continue
 		}
 		if slices.Contains(options, "inline") {
-			for _, inner := range findFields(f.Type) {
+			for _, inner := range fieldsOf(f.Type) {
 				inner.index = append([]int{i}, inner.index...)
 				all = append(all, inner)
 			}
