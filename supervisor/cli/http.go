@@ -32,7 +32,7 @@ func token(key, file, without string, log hclog.Logger) func() (string, error) {
 	if file == "" {
 		return nil
 	}
-	read := func() (string, error) { return config.ReadSecret(file) }
+	read := func() (string, error) { return keyfile.Line(file) }
 	if _, err := read(); err != nil {
 		log.Error("cannot read a token of HTTP clients: "+without, "key", key, "error", err)
 	}

@@ -22,7 +22,7 @@ func TestBrokenFileNamesEveryFaultAndItsPlace(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(name, ".yaml"), func(t *testing.T) {
-			cfg, err := LoadFile(name)
+			cfg, err := loadFile(name)
 			if err == nil || cfg != nil {
 				t.Fatal("was taken")
 			}

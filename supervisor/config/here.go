@@ -80,7 +80,7 @@ func (s *survey) warn(p path, message string) {
 }
 
 func (s *survey) secret(p path, name string) {
-	_, err := ReadSecret(name)
+	_, err := keyfile.Line(name)
 	s.kept(p, name, err)
 }
 
@@ -119,7 +119,7 @@ func (s *survey) web(p path, h HTTP) {
 		}
 		at := p.key(file.key)
 		s.secret(at, file.name)
-		if token, err := ReadSecret(file.name); err == nil && utf8.RuneCountInString(token) < enoughOfAToken {
+		if token, err := keyfile.Line(file.name); err == nil && utf8.RuneCountInString(token) < enoughOfAToken {
 			s.danger(at, fmt.Sprintf("the token in %s is shorter than %d characters and can be guessed: openssl rand -hex 32 > %s", file.name, enoughOfAToken, file.name))
 		}
 	}

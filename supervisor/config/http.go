@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// HTTP says what is served over HTTP. The token files hold secrets, and are read by ReadSecret with each request that needs them.
+// HTTP says what is served over HTTP. The token files hold secrets, and are read with each request that needs them.
 type HTTP struct {
 	Listen    string `yaml:"listen,omitempty" doc:"Where to listen, as host:port, or without a host on all addresses. If it is missing or empty, HTTP is off."`
 	TokenFile string `yaml:"token_file,omitempty" doc:"The file with the bearer token that changes need, an absolute path. Without it no client may change anything."`

@@ -90,14 +90,14 @@ func TestFilesAreKnownEvenWhenTheyAreFaulty(t *testing.T) {
 
 func TestDirectoryOfTheFileIsNoGlob(t *testing.T) {
 	dir := tree(t, map[string]string{"[odd]*/u.yaml": head + "include: [\"*.part\"]\n", "[odd]*/a.part": strings.ReplaceAll(part, "NAME", "a")})
-	if _, err := LoadFile(filepath.Join(dir, "[odd]*", "u.yaml")); err != nil {
+	if _, err := loadFile(filepath.Join(dir, "[odd]*", "u.yaml")); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestWhatIsReadOfAFileIsBounded(t *testing.T) {
 	dir := tree(t, map[string]string{"huge.yaml": strings.Repeat("#", largestFile+1)})
-	if _, err := LoadFile(filepath.Join(dir, "huge.yaml")); err == nil || !strings.Contains(err.Error(), "cannot be read: it is larger than 1 MiB") {
+	if _, err := loadFile(filepath.Join(dir, "huge.yaml")); err == nil || !strings.Contains(err.Error(), "cannot be read: it is larger than 1 MiB") {
 		t.Error(err)
 	}
 }

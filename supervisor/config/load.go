@@ -36,12 +36,6 @@ func (r Result) Err() error {
 	return r.Faults
 }
 
-// LoadFile reads a configuration, or returns Faults that name everything wrong with it.
-func LoadFile(name string) (*Config, error) {
-	r := Read(name, "")
-	return r.Config, r.Err()
-}
-
 // Read reads what a configuration says for a node ("": the one that it names, or this host), and reports all faults that show
 // without looking at the files and users that it names, those of other nodes too.
 func Read(name, node string) Result {

@@ -20,6 +20,12 @@ services:
     command: [redis-server, /etc/redis.conf]
 `
 
+// loadFile reads a file and all that it includes.
+func loadFile(name string) (*Config, error) {
+	r := Read(name, "")
+	return r.Config, r.Err()
+}
+
 // load reads text as if it stood in a file.
 func load(src string) (*Config, error) {
 	r := newLoader("u.yaml", host).load([]byte(src))
@@ -138,7 +144,7 @@ func TestFileThatCannotBeReadSaysWhyInOneLine(t *testing.T) {
 		cases[secret] = "permission denied"
 	}
 	for name, why := range cases {
-		_, err := LoadFile(name)
+		_, err := loadFile(name)
 		if want := name + ": cannot be read: " + why; err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}

@@ -35,7 +35,7 @@ func TestAProfileGivesDefaultsThatKeysOverrule(t *testing.T) {
 		if err := os.WriteFile(file, []byte("node: n\n"+text+services), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c, err := LoadFile(file)
+		c, err := loadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestAProfileGivesDefaultsThatKeysOverrule(t *testing.T) {
 		if err := os.WriteFile(file, written, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		again, err := LoadFile(file)
+		again, err := loadFile(file)
 		if err != nil || again.Services["a"].GraceDelay != want[1] || again.ZooKeeper.SessionTimeout != want[0] {
 			t.Errorf("%s: read again: %+v, %v", text, again, err)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestAReplicatedServiceIsRead(t *testing.T) {
-	cfg, err := LoadFile("testdata/valid/replicated.yaml")
+	cfg, err := loadFile("testdata/valid/replicated.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ func TestValidFileIsNeverRefused(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".yaml"), func(t *testing.T) {
-			cfg, err := LoadFile(name)
+			cfg, err := loadFile(name)
 			if err != nil {
 				t.Fatal(err)
 			}

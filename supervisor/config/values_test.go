@@ -1,8 +1,6 @@
 package config
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,44 +68,6 @@ func TestServersAreReadFromOneWord(t *testing.T) {
 	for _, list := range []string{"", "a,", ":2181", "a:", "a:0", "a:x", "[a]:1", "[::1", "[::1]x", "http://a", "a b", "a:1/x", "u@h:1", "::1"} {
 		if got, err := ParseServers(list); err == nil {
 			t.Errorf("%q was taken as %q", list, got)
-		}
-	}
-}
-
-func TestSecretIsReadAndItsModeLookedAt(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string, mode os.FileMode) string {
-		t.Helper()
-		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(name, mode); err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}
-	fifo := filepath.Join(dir, "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct{ name, secret, err string }{
-		{write("plain", "me:pass\n", 0o600), "me:pass", ""},
-		{write("group", "me:pass\r\n", 0o640), "me:pass", ""},
-		{write("blanks", " me:p a \n", 0o600), " me:p a ", ""},
-		{write("empty", "\n", 0o600), "", "is empty"},
-		{write("lines", "a\nb\n", 0o600), "", "must hold one line"},
-		{write("large", strings.Repeat("x", 1<<17), 0o600), "", "is larger than"},
-		{filepath.Join(dir, "none"), "", "no such file"},
-		{dir, "", "is not a regular file"},
-		{fifo, "", "is not a regular file"},
-	} {
-		secret, err := ReadSecret(test.name)
-		if secret != test.secret {
-			t.Errorf("%s: %q", test.name, secret)
-		}
-		if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
-			t.Errorf("%s: %v", test.name, err)
 		}
 	}
 }

@@ -98,6 +98,9 @@ func TestSecretsStandOnLines(t *testing.T) {
 	if _, err := Line(file + "2"); err == nil {
 		t.Error("there is no such file")
 	}
+	if _, err := Line(filepath.Dir(file)); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+		t.Error(err)
+	}
 	if err := os.WriteFile(file, []byte("a\nb\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -26,11 +26,11 @@ func TestProgramsAreHandedOverAsTheyAre(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := config.LoadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	r := config.Read(file, "")
+	if r.Err() != nil {
+		t.Fatal(r.Err())
 	}
-	empty := c.Services["s"].Processes[0]
+	empty := r.Config.Services["s"].Processes[0]
 	for _, p := range []config.Process{all, empty, config.DefaultService("true").Processes[0]} {
 		out := Carried{Programs: []config.Process{p}}
 		data, err := json.Marshal(out)
