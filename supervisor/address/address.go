@@ -21,14 +21,8 @@ type Address struct {
 
 // Up sets the address, unless another machine answers for it until patience is over: one that had it may be removing it.
 func (a Address) Up(ctx context.Context, patience time.Duration) error {
-	link, err := a.link()
+	link, err := a.fit()
 	if err != nil {
-		return err
-	}
-	if fault := unfit(link); fault != "" {
-		return errors.New(fault)
-	}
-	if err := carries(link); err != nil {
 		return err
 	}
 	if err := a.ask(ctx, link, patience); err != nil {

@@ -70,20 +70,25 @@ func (a Address) defaultRoute(of netlink.Link) (index int, gateway netip.Addr) {
 	return 0, gateway
 }
 
-// unfit is why a device can carry no address; "": it can.
-func unfit(link netlink.Link) string {
+// fit is the address's device, if that can carry an address now.
+func (a Address) fit() (netlink.Link, error) {
+	link, err := a.link()
+	if err != nil {
+		return nil, err
+	}
 	at := link.Attrs()
 	if at.EncapType == "infiniband" {
-		return at.Name + " is an InfiniBand device: addresses on those are not supported"
+		return nil, fmt.Errorf("%s is an InfiniBand device: addresses on those are not supported", at.Name)
 	}
-	if at.MasterIndex == 0 {
-		return ""
+	if at.MasterIndex > 0 {
+		if master, err := netlink.LinkByIndex(at.MasterIndex); err == nil && master.Type() != "vrf" {
+			return nil, fmt.Errorf("%s belongs to the %s %s: set `device: %s`", at.Name, master.Type(), master.Attrs().Name, master.Attrs().Name)
+		}
 	}
-	master, err := netlink.LinkByIndex(at.MasterIndex)
-	if err != nil || master.Type() == "vrf" {
-		return ""
+	if !isUp(link) {
+		return nil, fmt.Errorf("%s is down, or has no carrier", at.Name)
 	}
-	return fmt.Sprintf("%s belongs to the %s %s: set `device: %s`", at.Name, master.Type(), master.Attrs().Name, master.Attrs().Name)
+	return link, nil
 }
 
 func isUp(link netlink.Link) bool {
@@ -98,29 +103,10 @@ func hasNeighbours(link netlink.Link) bool {
 	return at.Flags&net.FlagLoopback == 0 && at.RawFlags&unix.IFF_NOARP == 0 && len(at.HardwareAddr) == macLen
 }
 
-// Fault is why this machine could not have the address; "": nothing is known.
-func (a Address) Fault() string {
-	link, err := a.link()
-	if err != nil {
-		return err.Error()
-	}
-	return unfit(link)
-}
-
 // Lacks is why the address could not be set now; nil: nothing is known to be missing.
 func (a Address) Lacks() error {
-	link, err := a.link()
-	if err != nil {
-		return err
-	}
-	return carries(link)
-}
-
-func carries(link netlink.Link) error {
-	if !isUp(link) {
-		return fmt.Errorf("%s is down, or has no carrier", link.Attrs().Name)
-	}
-	return nil
+	_, err := a.fit()
+	return err
 }
 
 // MissingRights names what this process lacks to set and announce addresses; "": nothing.

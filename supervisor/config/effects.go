@@ -38,8 +38,8 @@ func (s *survey) address(p path, a Address) {
 	if right := address.MissingRights(); right != "" {
 		s.warn(p, "setting and announcing an address requires CAP_NET_ADMIN and CAP_NET_RAW: this process lacks "+right)
 	}
-	if fault := (address.Address{Prefix: a.IP.Prefix(), Device: a.Device}).Fault(); fault != "" {
-		s.warn(p, fault)
+	if err := (address.Address{Prefix: a.IP.Prefix(), Device: a.Device}).Lacks(); err != nil {
+		s.warn(p, err.Error())
 	}
 }
 
