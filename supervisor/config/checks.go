@@ -96,9 +96,7 @@ func (h Health) check(p place) {
 	checkPositive(p.key("interval"), h.Interval)
 	checkPositive(p.key("timeout"), h.Timeout)
 	checkNotNegative(p.key("start_delay"), h.StartDelay)
-	if h.Failures < 1 || h.Failures > mostFailures {
-		p.key("failures").fault("%d is not a number from 1 to %d", h.Failures, mostFailures)
-	}
+	checkBetween(p.key("failures"), h.Failures, 1, mostFailures)
 	if h.Way() == "" && p.given() {
 		p.noWay("exec:, http: or tcp:")
 	}

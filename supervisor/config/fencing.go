@@ -140,11 +140,7 @@ func (s FenceSSH) check(p place) {
 		p.key("user").fault("missing: say whom to log in as")
 	}
 	checkSecretFile(p.key("key_file"), s.KeyFile, "the private key", true)
-	if s.KnownHosts == "" {
-		p.key("known_hosts").fault("missing: name the file of known host keys; another host could say anything")
-	} else {
-		checkAbsolute(p.key("known_hosts"), s.KnownHosts)
-	}
+	checkFile(p.key("known_hosts"), s.KnownHosts, "the known host keys; another host could say anything")
 	checkAddress(p.key("address"), filled(s.Address))
 	checkPlugs(p, s.Plugs)
 	if len(s.Plugs) > 0 {
@@ -163,8 +159,8 @@ func (h FenceHTTP) check(p place) {
 	checkPlugs(p, h.Plugs)
 	h.checkWhom(p)
 	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
-	if h.Method != "" && !slices.Contains(methods, h.Method) {
-		p.key("method").fault("%s must be %s%s", quoted(h.Method), oneOf(methods), DidYouMean(h.Method, methods))
+	if message := mustBeOneOf(h.Method, methods); h.Method != "" && message != "" {
+		p.key("method").fault("%s", message)
 	}
 	for i, status := range h.Status {
 		if status < 100 || status > 599 {

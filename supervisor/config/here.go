@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"syscall"
 	"unicode/utf8"
 
 	"understudy/supervisor/config/unitfile"
@@ -46,10 +45,9 @@ func (r Result) look(s survey) (warnings, grave Faults) {
 	}
 	if t := r.loader.doc.ZooKeeper.TLS; t != nil {
 		at := path{"zookeeper", "tls"}
-		for key, name := range map[string]string{"ca_file": t.CAFile, "cert_file": t.CertFile, "key_file": t.KeyFile} {
-			s.file(at.key(key), name)
-		}
-		s.tls(at, t.CAFile, t.CertFile, t.KeyFile)
+		s.needs(at.key("ca_file"), t.CAFile, safefile.Setting)
+		s.needs(at.key("cert_file"), t.CertFile, safefile.Setting)
+		s.needs(at.key("key_file"), t.KeyFile, safefile.Secret)
 	}
 	s.web(s.loader.ours("http"), r.loader.doc.HTTP)
 	if agent := r.loader.doc.Fencing.Agent; agent != nil {
@@ -144,17 +142,15 @@ func (s *survey) agent(p path, a Agent) {
 	}
 }
 
-// file warns of one that cannot be read.
-func (s *survey) file(p path, name string) {
+// needs warns of a file that cannot be read, and looks at who can change it, or read a secret.
+func (s *survey) needs(p path, name string, use safefile.Use) {
 	if name == "" {
 		return
 	}
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would block for ever
-	if err != nil {
-		s.warn(p, err.Error())
-		return
+	if _, err := readFile(name); err != nil {
+		s.warn(p, name+": "+err.Error())
 	}
-	_ = f.Close()
+	s.own(p, name, use, false)
 }
 
 func (s *survey) service(p path, w written) {
@@ -177,13 +173,9 @@ func (s *survey) service(p path, w written) {
 	s.run(p.key("precheck").key("exec"), w.Precheck.Exec, w.Program)
 	if r := w.Replicated; r != nil {
 		at := p.key("replicated")
-		s.run(at.key("role"), r.Role, w.Program)
-		s.run(at.key("position"), r.Position, w.Program)
-		s.run(at.key("promote"), r.Promote, w.Program)
-		s.run(at.key("follow"), r.Follow, w.Program)
-		s.run(at.key("demote"), r.Demote, w.Program)
-		s.run(at.key("prepare"), r.Prepare, w.Program)
-		s.run(at.key("reclone"), r.Reclone, w.Program)
+		for _, c := range r.commands() {
+			s.run(at.key(c.key), c.command, w.Program)
+		}
 		if r.SeenBy != nil {
 			s.run(at.key("seen_by").key("exec"), r.SeenBy.Exec, w.Program)
 		}
@@ -216,24 +208,13 @@ func (s *survey) fenceMethod(p path, m FenceOne) {
 			s.secret(at.key("secrets").key(name), m.FenceAgent.Secrets[name])
 		}
 	case m.SSH != nil:
-		s.readable(p.key("ssh").key("key_file"), m.SSH.KeyFile)
-		s.own(p.key("ssh").key("key_file"), m.SSH.KeyFile, safefile.Secret, false)
-		s.readable(p.key("ssh").key("known_hosts"), m.SSH.KnownHosts)
-		s.own(p.key("ssh").key("known_hosts"), m.SSH.KnownHosts, safefile.Setting, false)
+		s.needs(p.key("ssh").key("key_file"), m.SSH.KeyFile, safefile.Secret)
+		s.needs(p.key("ssh").key("known_hosts"), m.SSH.KnownHosts, safefile.Setting)
 	case m.HTTP != nil:
 		s.inline(p.key("http").key("headers"), m.HTTP.Headers)
 		if m.HTTP.BearerFile != "" {
 			s.secret(p.key("http").key("bearer_file"), m.HTTP.BearerFile)
 		}
-		if m.HTTP.CAFile != "" {
-			s.readable(p.key("http").key("ca_file"), m.HTTP.CAFile)
-			s.own(p.key("http").key("ca_file"), m.HTTP.CAFile, safefile.Setting, false)
-		}
-	}
-}
-
-func (s *survey) readable(p path, name string) {
-	if _, err := readFile(name); err != nil {
-		s.warn(p, name+": "+err.Error())
+		s.needs(p.key("http").key("ca_file"), m.HTTP.CAFile, safefile.Setting)
 	}
 }

@@ -27,16 +27,9 @@ func (h HTTP) check(p place) {
 	}
 	for _, file := range []struct{ key, name string }{{"token_file", h.TokenFile}, {"read_token_file", h.ReadTokenFile}} {
 		token := p.key(file.key)
-		switch {
-		case file.name == "" && token.given():
-			token.fault("is empty: name the file that holds the token")
-		case file.name != "" && !strings.HasPrefix(file.name, "/"): // it may be the secret itself, which no log shall show
-			token.fault("must be the absolute path of a file that holds the token")
-		case file.name != "":
-			checkAbsolute(token, file.name)
-			if h.Listen == "" {
-				token.doubt("has no effect without listen:")
-			}
+		checkSecretFile(token, file.name, "the token", false)
+		if file.name != "" && h.Listen == "" {
+			token.doubt("has no effect without listen:")
 		}
 	}
 	if h.ReadTokenFile != "" && h.ReadTokenFile == h.TokenFile {

@@ -72,8 +72,12 @@ func (g Program) check(p place) {
 	g.InheritEnv.check(p.key("inherit_env"))
 	checkLimits(p.key("limits"), g.Limits)
 	g.Caps.check(p.key("capabilities"))
-	checkBetween(p.key("nice"), g.Nice, -20, 19)
-	checkBetween(p.key("oom_score_adj"), g.OOMScoreAdj, -1000, 1000)
+	if g.Nice != nil {
+		checkBetween(p.key("nice"), *g.Nice, -20, 19)
+	}
+	if g.OOMScoreAdj != nil {
+		checkBetween(p.key("oom_score_adj"), *g.OOMScoreAdj, -1000, 1000)
+	}
 	checkStopSignal(p.key("stop_signal"), syscall.Signal(g.StopSignal))
 	checkNotNegative(p.key("stop_timeout"), g.StopTimeout)
 	g.Log.check(p.key("log"))
@@ -224,7 +228,5 @@ func (log LogFile) check(p place) {
 	if log.MaxSize < smallestLog {
 		p.key("max_size").fault("%v is too small: %v at least", log.MaxSize, smallestLog)
 	}
-	if log.Keep < 0 || log.Keep > mostLogs {
-		p.key("keep").fault("%d is not a number from 0 to %d", log.Keep, mostLogs)
-	}
+	checkBetween(p.key("keep"), log.Keep, 0, mostLogs)
 }

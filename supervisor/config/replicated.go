@@ -28,6 +28,21 @@ func (r *Replicated) setDefaults() {
 	r.Interval, r.Timeout, r.StateDir, r.Attempts = time.Second, 10*time.Second, "/var/lib/understudy", 5
 }
 
+type keyedCommand struct {
+	key     string
+	command Command
+}
+
+// needed are the commands that every replicated service has.
+func (r *Replicated) needed() []keyedCommand {
+	return []keyedCommand{{"role", r.Role}, {"position", r.Position}, {"promote", r.Promote}, {"follow", r.Follow}}
+}
+
+// commands are all that steer a copy.
+func (r *Replicated) commands() []keyedCommand {
+	return append(r.needed(), keyedCommand{"demote", r.Demote}, keyedCommand{"prepare", r.Prepare}, keyedCommand{"reclone", r.Reclone})
+}
+
 // mostCopies bounds positions_from.
 const mostCopies = 1000
 
@@ -39,36 +54,23 @@ func (r *Replicated) check(p, service place, w written) {
 	if r == nil {
 		return
 	}
-	for _, one := range []struct {
-		key     string
-		command Command
-	}{{"role", r.Role}, {"position", r.Position}, {"promote", r.Promote}, {"follow", r.Follow}} {
-		if at := p.key(one.key); len(one.command) == 0 && !at.given() {
+	for _, c := range r.needed() {
+		if at := p.key(c.key); len(c.command) == 0 && !at.given() {
 			at.fault("missing: a replicated service has role, position, promote and follow")
-		} else {
-			one.command.checkGiven(at)
 		}
 	}
-	for _, one := range []struct {
-		key     string
-		command Command
-	}{{"demote", r.Demote}, {"prepare", r.Prepare}, {"reclone", r.Reclone}} {
-		if at := p.key(one.key); at.given() {
-			one.command.checkGiven(at)
-		}
+	for _, c := range r.commands() {
+		c.command.checkGiven(p.key(c.key))
 	}
-	if at := p.key("attempts"); r.Attempts < 1 || r.Attempts > mostAttempts {
-		at.fault("%d is not a number from 1 to %d", r.Attempts, mostAttempts)
-	}
+	checkBetween(p.key("attempts"), r.Attempts, 1, mostAttempts)
 	if p.key("address").given() && !isHost(r.Address) {
 		p.key("address").fault("%s is not the name or address of a host, without a port", quoted(r.Address))
 	}
-	switch from := p.key("positions_from"); {
-	case !from.given() && r.PositionsFrom == 0:
+	if from := p.key("positions_from"); !from.given() && r.PositionsFrom == 0 {
 		from.fault("missing: set how many copies must report their position before one is promoted: " +
 			"with N copies, of which W hold a write before it is acknowledged, N - W + 1 lose no such write")
-	case r.PositionsFrom < 1 || r.PositionsFrom > mostCopies:
-		from.fault("%d is not a number from 1 to %d", r.PositionsFrom, mostCopies)
+	} else {
+		checkBetween(from, r.PositionsFrom, 1, mostCopies)
 	}
 	r.SeenBy.check(p.key("seen_by"))
 	if r.MaxLag < 0 {

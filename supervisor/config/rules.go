@@ -164,9 +164,9 @@ func checkAccount(p place, name string) {
 	}
 }
 
-func checkBetween(p place, n *int, least, most int) {
-	if n != nil && (*n < least || *n > most) {
-		p.fault("%d is not a number from %d to %d", *n, least, most)
+func checkBetween(p place, n, least, most int) {
+	if n < least || n > most {
+		p.fault("%d is not a number from %d to %d", n, least, most)
 	}
 }
 

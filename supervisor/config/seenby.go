@@ -52,9 +52,7 @@ func (s *SeenBy) check(p place) {
 	}
 	checkPositive(p.key("interval"), s.Interval)
 	checkPositive(p.key("timeout"), s.Timeout)
-	if s.Failures < 1 || s.Failures > mostFailures {
-		p.key("failures").fault("%d is not a number from 1 to %d", s.Failures, mostFailures)
-	}
+	checkBetween(p.key("failures"), s.Failures, 1, mostFailures)
 	checkChoice(p.key("quorum"), s.Quorum)
 }
 

@@ -63,7 +63,7 @@ func (w written) check(p place) {
 	s.Address.each(p.key("address"), func(p place, a Address) { a.check(p) })
 	checkChoice(p.key("election"), s.Election)
 	checkChoice(p.key("contain"), s.Contain)
-	checkBetween(p.key("priority"), &s.Priority, -1_000_000, 1_000_000)
+	checkBetween(p.key("priority"), s.Priority, -1_000_000, 1_000_000)
 	s.Moves.check(p.key("moves"))
 	checkNotNegative(p.key("grace_delay"), s.GraceDelay)
 	s.OnLoss.check(p.key("on_zookeeper_loss"))
