@@ -6,90 +6,61 @@ import (
 	"strings"
 )
 
-// Daemon is a program that goes to the background unless it is told not to. Understudy follows the process that it starts, and such
+// daemon is a program that goes to the background unless it is told not to. Understudy follows the process that it starts, and such
 // a program would count as ended with success.
-type Daemon struct {
-	names      []string
-	foreground func(args []string) []string // what has to be there to keep it in the foreground
-	stop       string                       // the signal of a clean stop, if that is not TERM
-	reload     string
+type daemon struct {
+	names  []string
+	drop   string   // the flag that sends it to the background
+	stays  []string // flags of which each keeps it in the foreground
+	add    []string // what is added where none of these is there
+	stop   string   // the signal of a clean stop, if that is not TERM
+	reload string
 }
 
-var daemons = []Daemon{
-	{names: []string{"nginx"}, stop: "QUIT", reload: "HUP", foreground: func(args []string) []string {
-		for i, arg := range args {
-			if strings.Contains(arg, "daemon on;") {
-				args[i] = strings.ReplaceAll(arg, "daemon on;", "daemon off;")
-				return args
-			}
-		}
-		return unless(slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "daemon off") }), args, "-g", "daemon off;")
-	}},
-	{names: []string{"redis-server", "valkey-server"}, foreground: func(args []string) []string {
-		return unless(follows(args, "--daemonize", "no"), args, "--daemonize", "no")
-	}},
-	{names: []string{"pg_ctlcluster"}, stop: "INT", reload: "HUP", foreground: func(args []string) []string {
-		return unless(slices.Contains(args, "--foreground"), args, "--foreground")
-	}},
-	{names: []string{"memcached", "mosquitto"}, reload: "HUP", foreground: without("-d")}, //nolint:misspell // its name
-	{names: []string{"mongod"}, foreground: without("--fork")},
-	{names: []string{"haproxy"}, reload: "USR2", foreground: func(args []string) []string {
-		args = without("-D")(args)
-		return unless(slices.Contains(args, "-db") || slices.Contains(args, "-Ws"), args, "-db")
-	}},
-	{names: []string{"apache2ctl", "apachectl", "httpd", "apache2"}, stop: "WINCH", reload: "USR1", foreground: func(args []string) []string {
-		return unless(slices.Contains(args, "-DFOREGROUND") || follows(args, "-D", "FOREGROUND"), args, "-D", "FOREGROUND")
-	}},
-	{names: []string{"dnsmasq"}, reload: "HUP", foreground: func(args []string) []string {
-		return unless(slices.ContainsFunc(args, func(arg string) bool {
-			return slices.Contains([]string{"-k", "--keep-in-foreground", "-d", "--no-daemon"}, arg)
-		}), args, "--keep-in-foreground")
-	}},
-	{names: []string{"sshd"}, reload: "HUP", foreground: func(args []string) []string { return unless(slices.Contains(args, "-D"), args, "-D") }},
-	{names: []string{"cron", "named"}, reload: "HUP", foreground: func(args []string) []string {
-		return unless(slices.Contains(args, "-f") || slices.Contains(args, "-g"), args, "-f")
-	}},
-	{names: []string{"keepalived"}, reload: "HUP", foreground: func(args []string) []string {
-		return unless(slices.Contains(args, "-n") || slices.Contains(args, "--dont-fork"), args, "--dont-fork")
-	}},
+var daemons = []daemon{
+	{names: []string{"nginx"}, stays: []string{"daemon off;"}, add: []string{"-g", "daemon off;"}, stop: "QUIT", reload: "HUP"},
+	{names: []string{"redis-server", "valkey-server"}, stays: []string{"--daemonize no"}, add: []string{"--daemonize", "no"}},
+	{names: []string{"pg_ctlcluster"}, stays: []string{"--foreground"}, add: []string{"--foreground"}, stop: "INT", reload: "HUP"},
+	{names: []string{"memcached", "mosquitto"}, drop: "-d", reload: "HUP"}, //nolint:misspell // its name
+	{names: []string{"mongod"}, drop: "--fork"},
+	{names: []string{"haproxy"}, drop: "-D", stays: []string{"-db", "-Ws"}, add: []string{"-db"}, reload: "USR2"},
+	{
+		names: []string{"apache2ctl", "apachectl", "httpd", "apache2"}, stays: []string{"-DFOREGROUND", "-D FOREGROUND"}, add: []string{"-D", "FOREGROUND"},
+		stop: "WINCH", reload: "USR1",
+	},
+	{names: []string{"dnsmasq"}, stays: []string{"-k", "--keep-in-foreground", "-d", "--no-daemon"}, add: []string{"--keep-in-foreground"}, reload: "HUP"},
+	{names: []string{"sshd"}, stays: []string{"-D"}, add: []string{"-D"}, reload: "HUP"},
+	{names: []string{"cron", "named"}, stays: []string{"-f", "-g"}, add: []string{"-f"}, reload: "HUP"},
+	{names: []string{"keepalived"}, stays: []string{"-n", "--dont-fork"}, add: []string{"--dont-fork"}, reload: "HUP"},
 }
 
-func unless(there bool, args []string, more ...string) []string {
-	if there {
-		return args
-	}
-	return append(args, more...)
-}
-
-func follows(args []string, key, value string) bool {
-	i := slices.Index(args, key)
-	return i >= 0 && i+1 < len(args) && args[i+1] == value
-}
-
-func without(flag string) func([]string) []string {
-	return func(args []string) []string {
-		return slices.DeleteFunc(args, func(arg string) bool { return arg == flag })
-	}
-}
-
-// known is the daemon that a command starts, if it is one of those known here.
-func known(argv []string) (Daemon, bool) {
+// known is the daemon that a command starts; nil: none that is known here.
+func known(argv []string) *daemon {
 	if len(argv) == 0 {
-		return Daemon{}, false
+		return nil
 	}
-	name := filepath.Base(argv[0])
-	i := slices.IndexFunc(daemons, func(d Daemon) bool { return slices.Contains(d.names, name) })
+	i := slices.IndexFunc(daemons, func(d daemon) bool { return slices.Contains(d.names, filepath.Base(argv[0])) })
 	if i < 0 {
-		return Daemon{}, false
+		return nil
 	}
-	return daemons[i], true
+	return &daemons[i]
 }
 
 // Foreground is a command with what keeps a known daemon in the foreground; any other command stays as it is.
 func Foreground(argv []string) []string {
-	argv = slices.Clone(argv)
-	if d, ok := known(argv); ok {
-		return append(argv[:1:1], d.foreground(argv[1:])...)
+	d := known(argv)
+	if d == nil {
+		return slices.Clone(argv)
 	}
-	return argv
+	var kept []string
+	for _, word := range argv {
+		if word != d.drop {
+			kept = append(kept, strings.ReplaceAll(word, "daemon on;", "daemon off;")) // nginx's
+		}
+	}
+	line := strings.ReplaceAll(strings.Join(kept, " "), ";", "; ") + " " // nginx takes several directives in one word
+	if slices.ContainsFunc(d.stays, func(flag string) bool { return strings.Contains(line, " "+flag+" ") }) {
+		return kept
+	}
+	return append(kept, d.add...)
 }

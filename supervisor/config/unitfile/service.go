@@ -81,12 +81,12 @@ func (t *translation) service() (*yaml.Node, error) {
 	if len(main.argv) == 0 {
 		return nil, fmt.Errorf("%s: ExecStart=%s has no command", t.Name, starts[0])
 	}
-	daemon, isKnown := known(main.argv)
+	d := known(main.argv)
 	kept := Foreground(main.argv)
 	switch {
-	case isKnown && !slices.Equal(kept, main.argv):
+	case !slices.Equal(kept, main.argv):
 		t.note("changed, so that it stays in the foreground: %s", strings.Join(kept, " "))
-	case t.last("Type") == "forking" && !isKnown:
+	case t.last("Type") == "forking" && d == nil:
 		t.note("TO DO: this program goes to the background (Type=forking) and would count as ended. Add its flag for the foreground to command.")
 	}
 	main.argv = kept
@@ -101,8 +101,11 @@ func (t *translation) service() (*yaml.Node, error) {
 		last.Content = append(last.Content, program.Content...)
 		service = mapping("processes", &yaml.Node{Kind: yaml.SequenceNode, Content: append(before, last)})
 	}
-	t.stop(service, daemon)
-	t.reload(service, daemon)
+	if d == nil {
+		d = &daemon{}
+	}
+	t.stop(service, d)
+	t.reload(service, d)
 	t.restart(service)
 	return service, nil
 }

@@ -11,17 +11,17 @@ import (
 // forever is what stands for "as long as it takes": a config's stop_timeout has an end.
 const forever = 5 * time.Minute
 
-func (t *translation) stop(to *yaml.Node, daemon Daemon) {
+func (t *translation) stop(to *yaml.Node, d *daemon) {
 	signal := strings.TrimPrefix(t.value("KillSignal"), "SIG")
 	if signal == "" {
-		signal = daemon.stop
+		signal = d.stop
 	}
 	if signal != "" {
 		set(to, "stop_signal", scalar(signal))
 	}
 	for _, line := range t.values("ExecStop") {
 		switch argv := parseRun(line).argv; {
-		case daemon.stop != "": // the signal does the same
+		case d.stop != "": // the signal does the same
 		case len(argv) > 0 && killSignal(argv) != "" && signal == "":
 			signal = killSignal(argv)
 			set(to, "stop_signal", scalar(signal))
@@ -64,13 +64,13 @@ func killSignal(argv []string) string {
 	return ""
 }
 
-func (t *translation) reload(to *yaml.Node, daemon Daemon) {
-	signal := daemon.reload
+func (t *translation) reload(to *yaml.Node, d *daemon) {
+	signal := d.reload
 	lines := t.values("ExecReload")
 	for _, line := range lines {
 		if s := killSignal(parseRun(line).argv); s != "" {
 			signal = s
-		} else if daemon.reload == "" {
+		} else if d.reload == "" {
 			t.lost = append(t.lost, "ExecReload="+line+" (a program is reloaded by reload_signal)")
 		}
 	}

@@ -91,6 +91,7 @@ func TestDaemonsStayInTheForeground(t *testing.T) {
 	for _, c := range []struct{ given, want string }{
 		{"/usr/sbin/nginx", "/usr/sbin/nginx -g|daemon off;"},
 		{"nginx -g|daemon off;", "nginx -g|daemon off;"},
+		{"nginx -g|pid /x;daemon off;", "nginx -g|pid /x;daemon off;"},
 		{"redis-server /etc/redis.conf", "redis-server /etc/redis.conf --daemonize no"},
 		{"redis-server --daemonize yes", "redis-server --daemonize yes --daemonize no"},
 		{"memcached -d -m 64", "memcached -m 64"},
