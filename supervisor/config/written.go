@@ -52,6 +52,7 @@ func (w written) service() Service {
 }
 
 func (process *Process) tidy() {
+	process.NeedsProof = process.NeedsProof || process.SurvivesBoot
 	if !process.isProgram() {
 		process.tidyMember()
 		return
