@@ -236,36 +236,3 @@ func TestSecretsInAConfigForAllToReadAreWarnedOf(t *testing.T) {
 		}
 	}
 }
-
-// What goes over a network in the clear is no secret there.
-func TestSecretsInTheClearAreWarnedOf(t *testing.T) {
-	const auth = "auth: {scheme: digest, file: /x}"
-	const fence = "\nservices: {a: {command: [sleep, '1'], fencing: {methods: [http: {"
-	for text, want := range map[string]string{
-		"zookeeper: {servers: [zk1], " + auth + "}\nservices: {}":                                              "zookeeper.auth",
-		"zookeeper: {servers: [127.0.0.1, zk1], " + auth + "}\nservices: {}":                                   "zookeeper.auth",
-		"zookeeper: {servers: [127.0.0.1], " + auth + "}\nservices: {}":                                        "",
-		"zookeeper: {servers: [zk1], tls: {}, " + auth + "}\nservices: {}":                                     "",
-		"zookeeper: {servers: [zk1], trusted_network: true, " + auth + "}\nservices: {}":                       "",
-		"zookeeper: {servers: [a]}" + fence + "url: 'http://x/off', bearer_file: /x}]}}}":                      "services.a.fencing.methods[0].http.bearer_file",
-		"zookeeper: {servers: [a]}" + fence + "url: 'http://x/off', headers: {Authorization: x}}]}}}":          "services.a.fencing.methods[0].http.headers.Authorization",
-		"zookeeper: {servers: [a]}" + fence + "url: 'http://x/off', headers: {Accept: x}}]}}}":                 "",
-		"zookeeper: {servers: [a]}" + fence + "url: 'http://localhost:1/off', bearer_file: /x}]}}}":            "",
-		"zookeeper: {servers: [a]}" + fence + "url: 'https://{plug}/off', plugs: {n: x}, bearer_file: /x}]}}}": "",
-		"zookeeper: {servers: [a]}" + fence + "url: 'http://{plug}/off', plugs: {n: x}, bearer_file: /x}]}}}":  "services.a.fencing.methods[0].http.bearer_file",
-	} {
-		r := newLoader("u.yaml", disk{}).load([]byte("node: n\n" + text + "\n"))
-		if r.Err() != nil {
-			t.Errorf("%s: %v", text, r.Err())
-		}
-		var keys []string
-		for _, w := range r.Warnings {
-			if w.Danger && strings.Contains(w.Message, "is sent without TLS") {
-				keys = append(keys, w.Key)
-			}
-		}
-		if strings.Join(keys, " ") != want {
-			t.Errorf("%s: %q", text, keys)
-		}
-	}
-}

@@ -13,68 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func lines(faults Faults) string {
-	if len(faults) == 0 {
-		return ""
-	}
-	return faults.Error()
-}
-
 // us is who runs the test.
 var us = regexp.MustCompile(`(root|user \d+) and group \d+`)
-
-func TestDoubtfulIsWarnedOfAndTaken(t *testing.T) {
-	for text, want := range map[string]string{
-		"health: {interval: 2s}":                            "5:13: services.s.health: has no effect without a way to check: add exec:, http: or tcp:",
-		"precheck: {interval: 2s}":                          "5:15: services.s.precheck: has no effect without a way to check: add exec:",
-		"ready: {timeout: 2s}":                              "5:22: services.s.ready.timeout: has no effect without a way to check: add tcp:, http:, exec:, notify: or after:",
-		"eligible: false\n    failback: true":               "6:15: services.s.failback: has no effect: a node with eligible: false never takes the service",
-		"grace_delay: 0s\n    fencing: {on_failure: grace}": "5:18: services.s.grace_delay: a node waits for nothing when fencing failed: on_failure is grace and grace_delay is 0s",
-		"ready: {tcp: \":1\", timeout: 1m}":                 "",
-		"health: {tcp: \":1\"}":                             "",
-	} {
-		r := newLoader("u.yaml", disk{}).load([]byte(head + "services:\n  s:\n    " + text + "\n    command: x\n"))
-		if r.Err() != nil || r.Config == nil {
-			t.Errorf("%s: %v", text, r.Err())
-			continue
-		}
-		if want != "" {
-			want = "u.yaml:" + want
-		}
-		if diff := cmp.Diff(want, lines(r.Warnings)); diff != "" {
-			t.Errorf("%s: %s", text, diff)
-		}
-	}
-}
-
-// What a lost host has not undone would be on two hosts, unless something proves it dead.
-func TestAnUndoWithoutAProofIsWarnedAbout(t *testing.T) {
-	for text, want := range map[string]int{
-		"services: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y}]}}":                                                      1,
-		"services: {s: {processes: [{name: vip, command: x, oneshot: true}]}}":                                                               0,
-		"services: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y, needs_proof: true}]}}":                                   0,
-		"services: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y, needs_proof: false}]}}":                                  0,
-		"services: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y, survives_boot: true}]}}":                                 0,
-		"watchdog: {mode: required}\nservices: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y}]}}":                          0,
-		"fencing: {agent: {listen: \":1\", secret_file: /s}}\nservices: {s: {processes: [{name: vip, command: x, oneshot: true, undo: y}]}}": 0,
-		"services: {s: {fencing: {methods: [{exec: {command: z}}]}, processes: [{name: vip, command: x, oneshot: true, undo: y}]}}":          0,
-	} {
-		r := newLoader("u.yaml", disk{}).load([]byte("node: n\nzookeeper: {servers: [z]}\n" + text + "\n"))
-		if r.Err() != nil || len(r.Warnings) != want {
-			t.Errorf("%s: %v, %v", text, r.Err(), r.Warnings)
-		}
-	}
-}
-
-func TestWatchdogThatASessionIsTooShortForIsWarnedAbout(t *testing.T) {
-	for session, want := range map[string]int{"2999ms": 1, "3s": 0} {
-		r := newLoader("u.yaml", disk{}).load([]byte("node: n\nzookeeper: {servers: [z], session_timeout: " + session +
-			"}\nwatchdog: {mode: automatic}\nservices: {s: {command: x}}\n"))
-		if r.Err() != nil || len(r.Warnings) != want {
-			t.Errorf("%s: %v, %v", session, r.Err(), r.Warnings)
-		}
-	}
-}
 
 func TestWhatThisMachineLacksIsNoFault(t *testing.T) {
 	dir := tree(t, map[string]string{"secret": "me:pass", "env": "A=b\nnonsense\n", "good.env": "A=b\n", "file": "", "part.yaml": "services:\n  z: {command: /nowhere/z}\n"})
@@ -158,7 +98,7 @@ services: {}
 	if r.Err() != nil {
 		t.Fatal(r.Err())
 	}
-	got := us.ReplaceAllString(strings.ReplaceAll(lines(r.Here()), dir+"/", ""), "US")
+	got := us.ReplaceAllString(strings.ReplaceAll(r.Here().Error(), dir+"/", ""), "US")
 	want := "u.yaml:4:8: fencing.agent.tls: read the authorities: ca holds no certificate in PEM (on this machine)\n" +
 		"u.yaml:6:15: fencing.agent.tls.key_file: key belongs to US, and its mode 0604 lets others read it: chmod 600 key"
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -185,7 +125,7 @@ func TestWhatTakesRootIsWarnedAbout(t *testing.T) {
 u.yaml:8:30: services.s.capabilities.bounding: only a supervisor that runs as root can lower it: run it as root, or leave the key out (on this machine)
 u.yaml:8:52: services.s.capabilities.ambient: only a supervisor that runs as root can give them to another user: run it as root, or leave the key out (on this machine)`
 	r := newLoader("u.yaml", disk{}).load([]byte(src))
-	if diff := cmp.Diff(want, lines(r.Here())); diff != "" {
+	if diff := cmp.Diff(want, r.Here().Error()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -117,15 +117,6 @@ func TestResourceAgentsBecomeMembers(t *testing.T) {
 	}
 }
 
-func TestALongerNetworkIsDoubted(t *testing.T) {
-	for text, want := range map[string]int{"192.0.2.10": 0, "192.0.2.10/24": 1, "2001:db8::1/128": 0, "[2001:db8::1/64]": 1} {
-		r := newLoader("u.yaml", disk{}).load([]byte(head + "services: {web: {command: x, address: '" + strings.Trim(text, "[]") + "'}}\n"))
-		if len(r.Warnings) != want || r.Err() != nil {
-			t.Errorf("%s: %v, %v", text, r.Warnings, r.Err())
-		}
-	}
-}
-
 func TestWhatAddressesAndAgentsLackHereIsNamed(t *testing.T) {
 	need.These(t, "root") // who asks an agent whether parameters are right
 	root := tree(t, map[string]string{"resource.d/test/Agent": `#!/bin/sh

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -182,13 +181,7 @@ func TestANodeThatIsSpeltOtherwiseIsMentioned(t *testing.T) {
 // Nodes that run the same files have the same sum, wherever the files are.
 func TestTheSumIsOfAllFiles(t *testing.T) {
 	write := func(main, part string) string {
-		dir := t.TempDir()
-		for name, text := range map[string]string{"u.yaml": main, "part.yaml": part} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		r := Read(filepath.Join(dir, "u.yaml"), "n")
+		r := Read(filepath.Join(tree(t, map[string]string{"u.yaml": main, "part.yaml": part}), "u.yaml"), "n")
 		if r.Err() != nil {
 			t.Fatal(r.Err())
 		}

@@ -68,16 +68,3 @@ func TestTokensThatStrangersGetAreWarnedOf(t *testing.T) {
 		}
 	}
 }
-
-func TestOddKeysOfHTTPAreFaults(t *testing.T) {
-	for http, want := range map[string]string{
-		`hosts: ["https://x"]`: "http.hosts[0]", `hosts: ["x:80"]`: "http.hosts[0]", `hosts: [""]`: "http.hosts[0]", `hosts: ["*"]`: "http.hosts[0]",
-		`tls: {}`: "http.tls.cert_file: missing", `tls: {cert_file: /a}`: "http.tls.key_file: missing", `tls: {cert_file: a, key_file: /b}`: "http.tls.cert_file",
-		`read_token_file: sesame`: "must be the absolute path", `read_token_file: ""`: "missing: name the file",
-	} {
-		r := newLoader("u.yaml", disk{}).load([]byte("node: n\nzookeeper: {servers: [127.0.0.1]}\nservices: {}\nhttp: {listen: \":1\", " + http + "}\n"))
-		if err := r.Err(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sesame") {
-			t.Errorf("%s: %v", http, err)
-		}
-	}
-}
