@@ -19,8 +19,12 @@ func (s *survey) program(p path, g Program) {
 	s.run(p.key("command"), g.Command, g)
 	s.alone(p.key("command"), g)
 	s.inline(p.key("env"), g.Env)
-	account(s, p.key("user"), g.User, user.Lookup)
-	account(s, p.key("group"), g.Group, user.LookupGroup)
+	if !s.dangers && !known(g.User, user.Lookup) {
+		s.warn(p.key("user"), "there is no "+quoted(g.User))
+	}
+	if !s.dangers && !known(g.Group, user.LookupGroup) {
+		s.warn(p.key("group"), "there is no "+quoted(g.Group))
+	}
 	if os.Geteuid() != 0 {
 		if account, err := user.Lookup(g.User); err == nil && account.Uid != strconv.Itoa(os.Geteuid()) {
 			s.warn(p.key("user"), "only a supervisor that runs as root can run a program as "+quoted(g.User))
@@ -155,18 +159,6 @@ func find(name string, g Program) (string, error) {
 		err = fmt.Errorf(": %w", reason(why.Err))
 	}
 	return at, err
-}
-
-func account[T any](s *survey, p path, name string, lookup func(string) (T, error)) {
-	if name == "" || s.dangers {
-		return
-	}
-	if _, err := strconv.ParseUint(name, 10, 32); err == nil {
-		return // a number needs no entry
-	}
-	if _, err := lookup(name); err != nil {
-		s.warn(p, "there is no "+quoted(name))
-	}
 }
 
 func (s *survey) directory(p path, name string) {

@@ -31,10 +31,10 @@ func (s Service) Lacks() error {
 	if _, err := find(g.Command[0], g); err != nil && !errors.Is(err, exec.ErrDot) {
 		return fmt.Errorf("%s%w", g.Command[0], err)
 	}
-	if !known(g.User, func(name string) error { _, err := user.Lookup(name); return err }) {
+	if !known(g.User, user.Lookup) {
 		return fmt.Errorf("there is no user %s", g.User)
 	}
-	if !known(g.Group, func(name string) error { _, err := user.LookupGroup(name); return err }) {
+	if !known(g.Group, user.LookupGroup) {
 		return fmt.Errorf("there is no group %s", g.Group)
 	}
 	if g.WorkingDir != "" {
@@ -72,14 +72,14 @@ func (log LogFile) Folder() error {
 }
 
 // known reports whether an account is there, or cannot be looked up now, which is no proof that it is missing.
-func known(name string, lookup func(string) error) bool {
+func known[T any](name string, lookup func(string) (T, error)) bool {
 	if name == "" {
 		return true
 	}
 	if _, err := strconv.ParseUint(name, 10, 32); err == nil {
 		return true // a number needs no entry
 	}
-	err := lookup(name)
+	_, err := lookup(name)
 	_, noUser := errors.AsType[user.UnknownUserError](err)
 	_, noGroup := errors.AsType[user.UnknownGroupError](err)
 	return !noUser && !noGroup
