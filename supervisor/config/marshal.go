@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -17,17 +18,10 @@ import (
 
 // Marshal writes a configuration with all its defaults, so that Read reads back the same.
 func Marshal(c *Config) ([]byte, error) {
-	root, err := c.node()
-	if err != nil {
-		return nil, fmt.Errorf("write config: %w", err)
-	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(root); err != nil {
-		return nil, fmt.Errorf("write config: %w", err)
-	}
-	if err := encoder.Close(); err != nil {
+	if err := errors.Join(encoder.Encode(c.node()), encoder.Close()); err != nil {
 		return nil, fmt.Errorf("write config: %w", err)
 	}
 	return out.Bytes(), nil
@@ -35,48 +29,41 @@ func Marshal(c *Config) ([]byte, error) {
 
 // MarshalJSON is Marshal's in JSON, which is YAML too.
 func (c *Config) MarshalJSON() ([]byte, error) {
-	root, err := c.node()
-	if err != nil {
-		return nil, fmt.Errorf("write config: %w", err)
-	}
 	var doc any
-	if err := root.Decode(&doc); err != nil {
+	if err := c.node().Decode(&doc); err != nil {
 		return nil, fmt.Errorf("write config: %w", err)
 	}
 	return json.Marshal(doc)
 }
 
-func (c *Config) node() (*yaml.Node, error) {
+func (c *Config) node() *yaml.Node {
 	doc := c.document()
 	return encode(reflectOf(&doc))
 }
 
 // encode is the counterpart of decoder.value. The library's own encoder puts text into block styles that it then cannot
 // read back.
-func encode(v reflect.Value) (*yaml.Node, error) {
+func encode(v reflect.Value) *yaml.Node {
 	switch value := v.Interface().(type) {
 	case time.Duration:
-		return word(value.String()), nil
+		return word(value.String())
 	case nodeKey:
-		return word(value.name), nil
+		return word(value.name)
 	case Umask: // without quotes other readers of YAML would take it for decimal
-		text, err := value.MarshalText()
-		node := word(string(text))
+		node := word(textOf(value))
 		node.Style = yaml.DoubleQuotedStyle
-		return node, err
+		return node
 	case limitValue:
-		text, err := value.MarshalText()
 		if uint64(value) == Unlimited {
-			return word(string(text)), err
+			return word(textOf(value))
 		}
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: string(text)}, err
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: textOf(value)}
 	case Process:
-		if member := value.written(); member != nil {
-			return encode(reflect.ValueOf(member))
+		if !value.isProgram() {
+			return encodeStruct(v, value.memberKeys())
 		}
 	case encoding.TextMarshaler:
-		text, err := value.MarshalText()
-		return word(string(text)), err
+		return word(textOf(value))
 	case InheritEnv:
 		if len(value) == 0 {
 			return encode(reflect.ValueOf(value == nil))
@@ -92,60 +79,50 @@ func encode(v reflect.Value) (*yaml.Node, error) {
 	case reflect.Pointer:
 		return encode(v.Elem())
 	case reflect.Struct:
-		return encodeStruct(v)
+		return encodeStruct(v, keysOf(v.Type()))
 	case reflect.Map:
 		node := &yaml.Node{Kind: yaml.MappingNode}
 		byName := func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }
 		for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()), byName) {
-			if err := appendPair(node, key.String(), v.MapIndex(key)); err != nil {
-				return nil, err
-			}
+			node.Content = append(node.Content, word(key.String()), encode(v.MapIndex(key)))
 		}
-		return node, nil
+		return node
 	case reflect.Slice:
 		node := &yaml.Node{Kind: yaml.SequenceNode}
 		for i := range v.Len() {
-			item, err := encode(v.Index(i))
-			if err != nil {
-				return nil, err
-			}
-			node.Content = append(node.Content, item)
+			node.Content = append(node.Content, encode(v.Index(i)))
 		}
-		return node, nil
+		return node
 	case reflect.Int:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(v.Int(), 10)}, nil
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(v.Int(), 10)}
 	case reflect.Bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v.Bool())}, nil
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v.Bool())}
 	case reflect.String:
-		return word(v.String()), nil
+		return word(v.String())
 	}
-	return nil, fmt.Errorf("no rule writes a %v", v.Type())
+	panic("config: no rule writes a " + v.Type().String())
 }
 
-func encodeStruct(v reflect.Value) (*yaml.Node, error) {
+func textOf(value encoding.TextMarshaler) string {
+	text, _ := value.MarshalText() // none of ours fails
+	return string(text)
+}
+
+// encodeStruct writes those fields whose keys are listed.
+func encodeStruct(v reflect.Value, keys []string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range fieldsOf(v.Type()) {
 		value := v.FieldByIndex(f.index)
-		if f.omitEmpty && isEmpty(value) {
+		if !slices.Contains(keys, f.name) || f.omitEmpty && isEmpty(value) {
 			continue
 		}
-		if err := appendPair(node, f.name, value); err != nil {
-			return nil, err
-		}
+		written := encode(value)
 		if f.flow {
-			node.Content[len(node.Content)-1].Style = yaml.FlowStyle
+			written.Style = yaml.FlowStyle
 		}
+		node.Content = append(node.Content, word(f.name), written)
 	}
-	return node, nil
-}
-
-func appendPair(node *yaml.Node, key string, v reflect.Value) error {
-	value, err := encode(v)
-	if err != nil {
-		return err
-	}
-	node.Content = append(node.Content, word(key), value)
-	return nil
+	return node
 }
 
 func isEmpty(v reflect.Value) bool {

@@ -11,36 +11,15 @@ import (
 	"understudy/supervisor/ocf"
 )
 
-// What members of a service that are no programs of their own are written as.
-type (
-	addressMember struct {
-		Name       string   `yaml:"name"`
-		Address    *Address `yaml:"address"`
-		NeedsProof bool     `yaml:"needs_proof"`
-	}
-	ocfMember struct {
-		Name         string            `yaml:"name"`
-		OCF          string            `yaml:"ocf"`
-		Params       map[string]string `yaml:"params,omitempty"`
-		Ready        Ready             `yaml:"ready,omitempty"`
-		NeedsProof   bool              `yaml:"needs_proof"`
-		SurvivesBoot bool              `yaml:"survives_boot"`
-		UndoTimeout  time.Duration     `yaml:"undo_timeout,omitempty"`
-	}
-)
-
 // isProgram reports whether it is written with command:.
 func (process Process) isProgram() bool { return process.Address == nil && process.OCF == "" }
 
-// written is a member as it is written; nil: as a program.
-func (process Process) written() any {
-	switch {
-	case process.Address != nil:
-		return addressMember{process.Name, process.Address, process.NeedsProof}
-	case process.OCF != "":
-		return ocfMember{process.Name, process.OCF, process.Params, process.Ready, process.NeedsProof, process.SurvivesBoot, process.UndoTimeout}
+// memberKeys are the keys that a member has which is no program.
+func (process Process) memberKeys() []string {
+	if process.Address != nil {
+		return []string{"name", "needs_proof", "address"}
 	}
-	return nil
+	return []string{"name", "needs_proof", "ocf", "params", "undo_timeout", "ready", "survives_boot"}
 }
 
 // tidyMember leaves only what counts of a member that is no program.
@@ -61,11 +40,11 @@ func (process *Process) tidyMember() {
 
 // checkMember checks a member that is no program.
 func (process Process) checkMember(p place) {
-	what, goes := "address", []string{"name", "needs_proof", "command", "address", "ocf"} // of the last three one is given
+	what, goes := "address", append(process.memberKeys(), "command", "address", "ocf") // of these three one is given
 	if process.Address != nil {
 		process.Address.check(p.key("address"))
 	} else {
-		what, goes = "ocf", append(goes, "params", "undo_timeout", "ready", "survives_boot")
+		what = "ocf"
 		process.checkOCF(p)
 		process.checkSurvival(p)
 	}

@@ -167,14 +167,9 @@ func checkLimits(p place, given map[string]Limit) {
 			continue
 		}
 		if limit.Soft > limit.Hard {
-			at.key("soft").and(at).fault("soft %s is more than hard %s", limitText(limit.Soft), limitText(limit.Hard))
+			at.key("soft").and(at).fault("soft %s is more than hard %s", textOf(limitValue(limit.Soft)), textOf(limitValue(limit.Hard)))
 		}
 	}
-}
-
-func limitText(value uint64) string {
-	text, _ := limitValue(value).MarshalText()
-	return string(text)
 }
 
 func checkStopSignal(p place, signal syscall.Signal) {
