@@ -40,7 +40,6 @@ gen man "$TREE/man1"
 mv "$TREE"/man1/*.5 "$TREE/man5"
 gen changelog - >"$TREE/changelog"
 gen copyright "$out/understudy-$host" >"$TREE/copyright"
-gen sbom "$out"/understudy-* >"$TREE/understudy.cdx.json"
 cp CHANGELOG.md "$TREE"
 gzip -9n "$TREE"/man?/* "$TREE/changelog" "$TREE/CHANGELOG.md"
 for shell in bash zsh fish; do
@@ -51,10 +50,11 @@ find "$TREE" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 
 for ARCH in ${ARCHS:-amd64 arm64}; do
 	export ARCH BINARY="$out/understudy-$ARCH"
-	touch --date="@$SOURCE_DATE_EPOCH" "$BINARY"
+	go tool -modfile=packaging/tools/go.mod cyclonedx-gomod bin -json -std -short-purls -noserial -notimestamp -output-version 1.5 \
+		-version "$PACKAGE_VERSION" -output "$BINARY.cdx.json" "$BINARY"
+	touch --date="@$SOURCE_DATE_EPOCH" "$BINARY" "$BINARY.cdx.json"
 	for kind in deb rpm; do
 		go tool -modfile=packaging/tools/go.mod nfpm package --config packaging/nfpm.yaml --packager $kind --target "$out" >"$TREE/said" || { cat "$TREE/said" >&2; exit 1; }
 	done
 done
-cp -p "$TREE/understudy.cdx.json" "$out"
 (cd "$out" && LC_ALL=C && sha256sum -- * >"$TREE/SHA256SUMS" && cp "$TREE/SHA256SUMS" .)

@@ -39,6 +39,12 @@ func copyright(binary string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// isNotice tells whether a module's file says under which terms it is handed on.
+func isNotice(name string) bool {
+	name = strings.ToUpper(name)
+	return strings.HasPrefix(name, "LICENSE") || strings.HasPrefix(name, "COPYING") || strings.HasPrefix(name, "NOTICE")
+}
+
 // notice adds the licence files of a module.
 func notice(b *bytes.Buffer, what, dir string) error {
 	entries, err := os.ReadDir(dir)

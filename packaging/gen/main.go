@@ -1,5 +1,5 @@
 // Command gen writes what a package has besides the binary, from what the source says anyway: manual pages from the commands
-// and from docs/config.md, the Debian changelog, and what the binary is made of.
+// and from docs/config.md, the Debian changelog, and the licences of what the binary is made of.
 package main
 
 import (
@@ -19,8 +19,8 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) < 3 || len(args) > 3 && args[0] != "sbom" {
-		return errors.New("gen WHAT VERSION PATH: man into a folder; changelog; the copyright of a binary; the sbom of binaries")
+	if len(args) != 3 {
+		return errors.New("gen WHAT VERSION PATH: man into a folder; changelog; the copyright of a binary")
 	}
 	seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 	if err != nil {
@@ -33,8 +33,6 @@ func run(args []string) error {
 		return made.manual(path)
 	case "changelog":
 		text = made.changelog()
-	case "sbom":
-		text, err = made.bom(args[2:]...)
 	case "copyright":
 		text, err = copyright(path)
 	default:
