@@ -14,7 +14,6 @@
 //	env=PATH        write the environment to PATH
 //	mutex=PATH      lock this file with all processes of the run, and note in PATH.denied when another run has it
 //	answer=ADDR     tell the node's name to everybody who connects
-//	store=ADDR      write to a store (see package store)
 //
 // SIGUSR1 makes the main process end by itself, with code 7.
 package main
@@ -112,9 +111,6 @@ func run(began int64, w words) error {
 		}
 	case id.Kind == "main":
 		if err := family(id.Run, w); err != nil {
-			return err
-		}
-		if err := write(id, w); err != nil {
 			return err
 		}
 		if err := answer(w["answer"], id.Node); err != nil {

@@ -1,16 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
-	"time"
 
-	"understudy/supervisor/testbed/kit/store"
 	"understudy/supervisor/testbed/kit/tick"
 )
 
@@ -46,21 +41,4 @@ func deny(path string, id tick.ID) error {
 	defer f.Close()
 	_, err = fmt.Fprintf(f, "%d %s %d %s\n", tick.Now(), id.Node, id.Token, id.Run)
 	return err
-}
-
-// write keeps writing to the store that the word store names.
-func write(id tick.ID, w words) error {
-	if w["store"] == "" {
-		return nil
-	}
-	acks, err := os.Create(filepath.Join(w["dir"], strings.TrimSuffix(id.Name(), ".tick")+".acks"))
-	if err != nil {
-		return fmt.Errorf("open acks: %w", err)
-	}
-	c := &store.Client{
-		Addr: w["store"], Service: os.Getenv("UNDERSTUDY_SERVICE"), Token: id.Token, Run: id.Run,
-		Acks: acks, Every: 40 * time.Millisecond,
-	}
-	go c.Write(context.Background()) // until the process ends
-	return nil
 }

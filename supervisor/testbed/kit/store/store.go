@@ -1,6 +1,4 @@
-// Package store is shared storage that refuses old fencing tokens, and the client that a wrapped program writes to it
-// with. The store keeps a journal of every write that it took or refused; the client counts, in a mapped file that SIGKILL
-// takes nothing from, what was acknowledged to it.
+// Package store is shared storage that refuses old fencing tokens. It keeps a journal of every write that it took or refused.
 package store
 
 import (
