@@ -13,6 +13,9 @@ const (
 	session = kit.Session
 	grace   = kit.Grace
 	soon    = kit.Soon
+
+	// longGrace is longer than a test waits for anything.
+	longGrace = 10 * soon
 )
 
 var suite kit.Suite

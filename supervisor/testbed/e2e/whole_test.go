@@ -10,7 +10,7 @@ import (
 )
 
 // Supervisor and guardians are killed at once, and nobody is left to close the session. The next supervisor of that machine does, once it has
-// proved the programs dead: no node waits for the session's end. Play checks that no two run.
+// proved the programs dead: no node waits for the session's end, or for a delay. Play checks that no two run.
 func TestASupervisorThatIsStartedAgainClosesTheSessionOfTheOneBefore(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind    string
@@ -19,7 +19,7 @@ func TestASupervisorThatIsStartedAgainClosesTheSessionOfTheOneBefore(t *testing.
 		t.Run(name, func(t *testing.T) {
 			need.These(t, c.kind)
 			p := newPlay(t, stage(t), "term=ignore", "children=2", "daemons=2", "every=2ms")
-			p.Options.Flags = []string{"--contain", c.kind}
+			p.Options.Flags, p.Options.Grace = []string{"--contain", c.kind}, longGrace
 			a, run := p.Active(t, p.Lab.Machine(t, "a"))
 			if c.standby {
 				p.Standby(t, p.Lab.Machine(t, "b"))
