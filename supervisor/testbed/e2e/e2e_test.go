@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,4 +59,39 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// asking is the flags that make a command speak of the play's cluster.
+func (p *play) asking(words ...string) []string {
+	return append(words, "--zk", strings.Join(p.Options.ZK, ","), "--root", p.Options.Root)
+}
+
+// ask runs a command that looks at the play's cluster, and reads what it prints as JSON.
+func (p *play) ask(t *testing.T, answer any, words ...string) kit.Result {
+	t.Helper()
+	result := p.Lab.Here("asker").Ask(t, p.asking(words...)...)
+	if answer != nil {
+		if err := json.Unmarshal([]byte(result.Out), answer); err != nil {
+			t.Fatalf("%q: %v\n%+v", words, err, result)
+		}
+	}
+	return result
+}
+
+// order gives an operator's order, from a host of its own.
+func (p *play) order(t *testing.T, h *kit.Host, words ...string) {
+	t.Helper()
+	if r := h.Ask(t, p.asking(words...)...); r.Code != 0 {
+		t.Fatalf("%v: exit code %d: %s%s", words, r.Code, r.Out, r.Err)
+	}
+}
+
+// refusal gives an order that is to be refused, and returns what was said.
+func (p *play) refusal(t *testing.T, h *kit.Host, words ...string) string {
+	t.Helper()
+	r := h.Ask(t, p.asking(words...)...)
+	if r.Code != 1 || strings.Count(r.Err, "\n") != 1 {
+		t.Errorf("%v: exit code %d, %q", words, r.Code, r.Err)
+	}
+	return r.Err
 }

@@ -10,17 +10,6 @@ import (
 	"understudy/supervisor/testbed/kit/tick"
 )
 
-// refusal gives an order that is to be refused, and returns what was said.
-func (p *play) refusal(t *testing.T, h *kit.Host, words ...string) string {
-	t.Helper()
-	words = append(words, "--zk", strings.Join(p.Options.ZK, ","), "--root", p.Options.Root)
-	r := h.Ask(t, words...)
-	if r.Code != 1 || strings.Count(r.Err, "\n") != 1 {
-		t.Errorf("%v: exit code %d, %q", words, r.Code, r.Err)
-	}
-	return r.Err
-}
-
 var inParts = regexp.MustCompile(`Done: \S+ is active on \S+, after \S+ \(gap \d\S+, of which startup \d\S+\)\.`)
 
 func TestSwitchoverGoesBackAndForth(t *testing.T) {

@@ -12,11 +12,6 @@ import (
 	"understudy/supervisor/testbed/kit"
 )
 
-// asking is the flags that make a command speak of the play's cluster.
-func (p *play) asking(words ...string) []string {
-	return append(words, "--zk", strings.Join(p.Options.ZK, ","), "--root", p.Options.Root)
-}
-
 // Colours are for terminals whose user wants them, and do not move the columns.
 func TestStatusIsColouredOnATerminalAlone(t *testing.T) {
 	p := newPlay(t, stage(t))

@@ -12,15 +12,6 @@ import (
 	"understudy/supervisor/testbed/kit/tick"
 )
 
-// order gives an operator's order, from a host of its own.
-func (p *play) order(t *testing.T, h *kit.Host, words ...string) {
-	t.Helper()
-	words = append(words, "--zk", strings.Join(p.Options.ZK, ","), "--root", p.Options.Root)
-	if r := h.Ask(t, words...); r.Code != 0 {
-		t.Fatalf("%v: exit code %d: %s%s", words, r.Code, r.Out, r.Err)
-	}
-}
-
 // election is run for both kinds.
 func elections(t *testing.T, f func(t *testing.T, order string)) {
 	for _, order := range []string{"race", "queue"} {
