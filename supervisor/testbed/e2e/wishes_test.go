@@ -1,9 +1,6 @@
 package e2e
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -42,33 +39,5 @@ func TestNobodyIsPromotedWhilePaused(t *testing.T) {
 		p.order(t, op, "resume", p.Options.Service)
 		next := p.On(t, soon, "b", at)
 		t.Logf("b ran %v after the order", time.Duration(next.First-at))
-	})
-}
-
-func TestAPrecheckDecidesWhoStands(t *testing.T) {
-	elections(t, func(t *testing.T, order string) {
-		p := newPlay(t, stage(t))
-		a, b := p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b")
-		fit := filepath.Join(t.TempDir(), "fit")
-		check := fmt.Sprintf("precheck: {exec: [test, -e, %s], interval: 1s}", fit)
-		active := p.FromFile(t, a, p.Config(t, a, "", kit.Command(p.Child()), order))
-		p.On(t, soon, "a", 0)
-		p.FromFile(t, b, p.Config(t, b, "", kit.Command(p.Child()), order, check))
-		kit.Until(t, soon, "b says why it does not stand", func() bool {
-			m, ok := p.Member(p.Options.Service, "b")
-			return ok && m.Health == "unfit" && strings.Contains(m.Why, "precheck: exit code 1")
-		})
-		active.Kill9()
-		kit.Throughout(t, 2*time.Second, "nobody runs on b", func() bool {
-			for _, r := range p.Running() {
-				if r.Node == "b" {
-					return false
-				}
-			}
-			return true
-		})
-		at := tick.Now()
-		must(t, os.WriteFile(fit, nil, 0o600))
-		p.On(t, soon, "b", at)
 	})
 }
