@@ -32,58 +32,12 @@ func TestZooKeeperThatIsNotThereIsWaitedFor(t *testing.T) {
 	p.On(t, soon, "a", 0)
 }
 
-func TestHostThatDoesNotAnswerIsWaitedFor(t *testing.T) {
-	p := brief(t, stage(t))
-	h := p.Lab.Host(t, "a")
-	h.CutFrom(t, p.Addrs()...)
-	a := p.Start(t, h)
-	p.waitsInVain(t, a, p.Addrs()[0], "timeout")
-	h.Heal(t)
-	p.On(t, soon, "a", 0)
-}
-
-func TestWrongHostIsTold(t *testing.T) {
-	p := newPlay(t, stage(t))
-	p.Options.ZK = []string{"no-such-host.invalid:2181"}
-	p.waitsInVain(t, p.Start(t, p.Lab.Machine(t, "a")), "no-such-host.invalid")
-}
-
-// Something listens there, but it is no ZooKeeper.
-func TestWrongPortIsTold(t *testing.T) {
-	p := newPlay(t, stage(t))
-	l, err := net.Listen("tcp", net.JoinHostPort(p.Lab.Addr(), "0"))
-	must(t, err)
-	defer l.Close()
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
-			conn.Close()
-		}
-	}()
-	p.Options.ZK = []string{l.Addr().String()}
-	p.waitsInVain(t, p.Start(t, p.Lab.Machine(t, "a")), l.Addr().String())
-}
-
 // guard makes the root with a secret of its own: nobody else may do anything below it.
 func (p *play) guard(t *testing.T, secret string) {
 	t.Helper()
 	must(t, p.Conn().AddAuth("digest", []byte(secret)))
 	_, err := p.Conn().Create(p.Options.Root, nil, 0, zk.AuthACL(zk.PermAll))
 	must(t, err)
-}
-
-func TestNoPermissionOnTheRootIsTold(t *testing.T) {
-	p := newPlay(t, stage(t))
-	p.guard(t, "owner:right")
-	a := p.Start(t, p.Lab.Machine(t, "a"))
-	p.waitsInVain(t, a, p.Options.Root, "not authenticated")
-	_, err := p.Conn().SetACL(p.Options.Root, zk.WorldACL(zk.PermAll), -1)
-	must(t, err)
-	p.On(t, soon, "a", 0)
 }
 
 func TestWrongDigestIsTold(t *testing.T) {
