@@ -26,7 +26,7 @@ esac
 `, d, root), 0o755))
 	a, b := p.Lab.Machine(t, "a"), kit.Install(t)
 	s := a.UnderstudyAt(t, string(b), "run", "--config",
-		p.Config(t, a, "", "restart: {delay: 100ms}", "processes:", "  - {name: fs, ocf: 'test:Agent', params: {device: vdb}}", d.ordinary("web", "")))
+		p.Config(t, a, "", "restart: {delay: 100ms}", "processes:", "  - {name: fs, ocf: 'test:Agent', params: {device: vdb}}", d.ordinary("web")))
 	p.Started = append(p.Started, s)
 	once := "+fs=vdb +web -web -fs"
 	d.until(t, "+fs=vdb +web")

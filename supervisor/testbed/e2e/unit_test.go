@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -37,9 +36,9 @@ func (d diary) until(t *testing.T, want string) {
 }
 
 // ordinary is a process of a unit that notes its start and its end.
-func (d diary) ordinary(name, more string) string {
+func (d diary) ordinary(name string) string {
 	script := fmt.Sprintf(`trap "echo -%[1]s >> %[2]s; exit" TERM; echo +%[1]s >> %[2]s; while :; do sleep 0.02; done`, name, d)
-	return fmt.Sprintf("  - {name: %s, command: [sh, -c, '%s']%s}", name, script, more)
+	return fmt.Sprintf("  - {name: %s, command: [sh, -c, '%s']}", name, script)
 }
 
 func (d diary) oneshot(name string) string {
@@ -53,49 +52,11 @@ func (p *play) serveAlone(t *testing.T, lines ...string) *kit.Supervisor {
 	return p.FromFile(t, a, p.Config(t, a, "", lines...))
 }
 
-// What a oneshot did is undone also when nobody could ask for it: its supervisor was killed, and comes again.
-func TestWhatAKilledSupervisorOwedIsUndoneByTheNext(t *testing.T) { owesAndIsKilled(t, "}") }
-
-// The same of what survives a boot, which is noted elsewhere.
-func TestWhatAKilledSupervisorOwedForLongIsUndoneByTheNext(t *testing.T) {
-	before := lastingNotes(t)
-	t.Cleanup(func() {
-		for _, note := range lastingNotes(t) {
-			if !slices.Contains(before, note) {
-				must(t, os.Remove(note))
-			}
-		}
-	})
-	owesAndIsKilled(t, ", survives_boot: true}")
-	if after := lastingNotes(t); len(after) != len(before)+1 {
-		t.Errorf("noted where it lasts: %q", after)
-	}
-}
-
-func lastingNotes(t *testing.T) []string {
-	t.Helper()
-	notes, err := filepath.Glob("/var/lib/understudy/*.undo")
-	must(t, err)
-	return notes
-}
-
-func owesAndIsKilled(t *testing.T, end string) {
-	t.Helper()
-	p, d := newPlay(t, stage(t)), newDiary(t)
-	a := p.Lab.Machine(t, "a")
-	file := p.Config(t, a, "", "processes:", strings.TrimSuffix(d.oneshot("vip"), "}")+end, d.ordinary("web", ""))
-	s := p.FromFile(t, a, file)
-	d.until(t, "+vip +web")
-	s.Kill9()
-	p.FromFile(t, a, file)
-	d.until(t, "+vip +web -vip +vip +web")
-}
-
-// It is also undone when the next supervisor's config has the service no more.
+// What a oneshot did is undone also when its supervisor was killed, and the config of the next one has the service no more.
 func TestWhatAServiceOwedThatIsGoneIsUndone(t *testing.T) {
 	p, d := brief(t, stage(t)), newDiary(t)
 	a := p.Lab.Machine(t, "a")
-	file := p.Config(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web", ""))
+	file := p.Config(t, a, "", "processes:", d.oneshot("vip"), d.ordinary("web"))
 	s := p.FromFile(t, a, file)
 	d.until(t, "+vip +web")
 	s.Kill9()
