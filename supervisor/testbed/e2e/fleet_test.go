@@ -11,47 +11,6 @@ import (
 	"understudy/supervisor/testbed/kit"
 )
 
-func TestAnInvalidConfigChangesNothingAndShows(t *testing.T) {
-	f := newFleet(t, 2, 5*time.Millisecond)
-	a := f.Lab.Machine(t, "a")
-	s, path := f.Serve(t, a)
-	f.AllOn(t, "a", 0)
-	good, err := os.ReadFile(path)
-	must(t, err)
-	must(t, os.WriteFile(path, append(good, []byte("  broken: {comand: [x]}\n")...), 0o600))
-	where := fmt.Sprintf("%s:%d:12", path, strings.Count(string(good), "\n")+1)
-	kit.Until(t, soon, "the log says what is wrong", func() bool { return s.Says("not loaded", where, "command") })
-	status := func(words ...string) func() bool {
-		return func() bool {
-			r := a.Ask(t, "status", "--zk", strings.Join(f.Options.ZK, ","), "--root", f.Options.Root)
-			text := strings.Join(strings.Fields(r.Out), " ")
-			for _, word := range words {
-				if !strings.Contains(text, word) {
-					return false
-				}
-			}
-			return r.Code == 0
-		}
-	}
-	kit.Until(t, soon, "the status says it too", status("a keeps its previous config"))
-	for _, name := range f.Names {
-		if n := len(f.Of[name].Runs()); n != 1 {
-			t.Errorf("%s was touched: %d runs", name, n)
-		}
-	}
-	must(t, os.WriteFile(path, good, 0o600))
-	kit.Until(t, soon, "all is well again", func() bool { return !status("keeps its previous config")() })
-	must(t, os.WriteFile(path, []byte(string(good[:strings.Index(string(good), "services:")])+"services: {}\n"), 0o600)) // as one that is cut off
-	kit.Until(t, soon, "a file without services is refused", func() bool { return s.Says("has no services any more: nothing is stopped") })
-	for _, name := range f.Names {
-		if n := len(f.Of[name].Running()); n != 1 {
-			t.Errorf("%s was stopped: %d run", name, n)
-		}
-	}
-	must(t, os.WriteFile(path, []byte(strings.Replace(string(good), "session_timeout: 20s", "session_timeout: 21s", 1)), 0o600))
-	kit.Until(t, soon, "what needs a restart is told", func() bool { return s.Says("zookeeper: changed", "restart") })
-}
-
 // Files that are replaced, links that are swapped as Kubernetes does it, and SIGHUP all have the config read.
 func TestAConfigBehindLinksIsFollowed(t *testing.T) {
 	f := newFleet(t, 1, 5*time.Millisecond)

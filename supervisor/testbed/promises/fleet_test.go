@@ -1,6 +1,7 @@
 package promises
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func TestTwoHundredServicesMoveTogether(t *testing.T) {
 	}
 }
 
-// What does not change does not notice a change: no child is touched.
+// What does not change does not notice a change: no child is touched. An invalid file changes nothing.
 func TestAChangedServiceDoesNotDisturbTheOthers(t *testing.T) {
 	f := play(t, stage(t)).Fleet(t, 50, 5*time.Millisecond)
 	a := f.Lab.Machine(t, "a")
@@ -50,6 +51,8 @@ func TestAChangedServiceDoesNotDisturbTheOthers(t *testing.T) {
 	f.Of["fresh"].Next(t, soon, at)
 	edit(`changed=["s0008"]`, func() { f.Keys["s0008"] = "stop_timeout: 3s" })
 	edit(`removed=["s0049"]`, func() { f.Names = append(f.Names[:49:49], "fresh") })
+	must(t, os.WriteFile(path, []byte(f.Text(a)+"  broken: {comand: [x]}\n"), 0o600))
+	kit.Until(t, soon, "an invalid file is refused", func() bool { return s.Says("not loaded", "comand") })
 	kit.Until(t, soon, "what was removed has ended", func() bool { return len(f.Of["s0049"].Running()) == 0 })
 	kit.Until(t, soon, "and says no more of itself", func() bool { return f.Gone("services", "s0049", "members", "a") })
 	for _, name := range f.Names[:49] {
