@@ -21,13 +21,13 @@ func TestAChildFindsTheWorldOfItsConfig(t *testing.T) {
 	must(t, os.Chown(world, 65534, 65534))
 	envFile := filepath.Join(dir, "env")
 	must(t, os.WriteFile(envFile, []byte("# ours\nFROM_FILE='a b'\nBOTH=file\n"), 0o600))
-	script := `(id -un; id -gn; umask; pwd; ulimit -Sn; ulimit -Hn; ulimit -c; nice; cat /proc/self/oom_score_adj; echo $FROM_FILE; echo $BOTH; echo $HOME; echo $UNDERSTUDY_SERVICE; test -n "$UNDERSTUDY_TOKEN" && echo token) >facts.new; mv facts.new facts; exec sleep 1000`
+	script := `(id -un; id -gn; umask; pwd; ulimit -Sn; ulimit -Hn; ulimit -c; nice; cat /proc/self/oom_score_adj; echo $FROM_FILE; echo $BOTH; echo $WATCHDOG_USEC; echo $HOME; echo $UNDERSTUDY_SERVICE; test -n "$UNDERSTUDY_TOKEN" && echo token) >facts.new; mv facts.new facts; exec sleep 1000`
 	s := p.serveAlone(t, "command: [sh, -c, '"+script+"']", "working_dir: "+world, "user: nobody", "group: nogroup", `umask: "027"`,
-		"env_file: "+envFile, "env: {BOTH: config}", "limits: {nofile: {soft: 100, hard: 200}, core: 0}", "nice: 3", "oom_score_adj: 77")
+		"env_file: "+envFile, `env: {BOTH: config, WATCHDOG_USEC: "5"}`, "limits: {nofile: {soft: 100, hard: 200}, core: 0}", "nice: 3", "oom_score_adj: 77")
 	facts := filepath.Join(world, "facts")
 	var text []byte
 	kit.Until(t, soon, "the child tells", func() bool { var err error; text, err = os.ReadFile(facts); return err == nil })
-	want := strings.Join([]string{"nobody", "nogroup", "0027", world, "100", "200", "0", "3", "77", "a b", "config", "/nonexistent", p.Options.Service, "token"}, "\n") + "\n"
+	want := strings.Join([]string{"nobody", "nogroup", "0027", world, "100", "200", "0", "3", "77", "a b", "config", "5", "/nonexistent", p.Options.Service, "token"}, "\n") + "\n"
 	if string(text) != want {
 		t.Errorf("the child found\n%s\nwanted\n%s", text, want)
 	}
