@@ -12,19 +12,6 @@ import (
 	"understudy/supervisor/testbed/kit"
 )
 
-// installed starts a pair whose active one runs from a binary of its own.
-func (p *play) installed(t *testing.T) (b kit.Binary, a *kit.Supervisor, run kit.Run) {
-	t.Helper()
-	b = kit.Install(t)
-	one, other := p.Lab.Host(t, "a"), p.Lab.Host(t, "b")
-	p.Options.Binary = string(b)
-	a, run = p.Active(t, one)
-	p.Options.Binary = ""
-	p.Standby(t, other)
-	a.TwoGuardians(t)
-	return b, a, run
-}
-
 // pretends makes a binary that promises to go on, and does something else then.
 func pretends(t *testing.T, instead string) string {
 	t.Helper()
@@ -63,23 +50,6 @@ func TestAnUpgradeIsRefusedWhileZooKeeperDoesNotAnswer(t *testing.T) {
 	p.Untouched(t, run)
 	b.Upgraded(t, a)
 	p.Untouched(t, run)
-}
-
-// What holds the child makes no difference, and neither do guardians that were replaced after an upgrade.
-func TestUpgradesOfAPidNamespace(t *testing.T) {
-	p := newPlay(t, stage(t), "children=2", "daemons=2")
-	p.Options.Flags = []string{"--contain", "pidns"}
-	b, a, run := p.installed(t)
-	for range 3 {
-		b.Upgraded(t, a)
-		before := a.TwoGuardians(t)
-		kit.Signal(syscall.SIGKILL, before[0])
-		kit.Until(t, soon, "another guardian is there", func() bool { return len(a.Guardians()) == 2 && !kit.Alive(before[0]) })
-	}
-	p.Untouched(t, run)
-	a.Stop(t)
-	p.On(t, soon, "b", run.First)
-	p.Alone(t, 300*time.Millisecond, "b")
 }
 
 // Output that goes into a file, and a socket for notifications, are handed over as well: no line is lost, and nothing fails.
