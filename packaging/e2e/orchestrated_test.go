@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -33,8 +35,9 @@ type fleet struct {
 
 // How programs are held where the runtime allows this much.
 const (
-	walked = "last resort: processes are contained by walking /proc"
-	apart  = "processes are contained by a PID namespace"
+	walked  = "last resort: processes are contained by walking /proc"
+	apart   = "processes are contained by a PID namespace"
+	grouped = "processes are contained by a cgroup"
 )
 
 func newFleet(t *testing.T) *fleet {
@@ -59,6 +62,18 @@ func newFleet(t *testing.T) *fleet {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// hasUnderstudy puts the binary into the program's image.
+func (f *fleet) hasUnderstudy(t *testing.T) {
+	t.Helper()
+	err := os.MkdirAll(filepath.Join(f.root, "usr/bin"), 0o755)
+	if err == nil {
+		err = copyFile(filepath.Join(f.image, "usr/bin/understudy"), filepath.Join(f.root, "usr/bin/understudy"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // program puts the child in the place of what the example's words wrap.
@@ -116,7 +131,8 @@ func (f *fleet) failOver(t *testing.T, boxes []box, held string) {
 	if !strings.Contains(running[active.Node].said(), held) {
 		t.Errorf("the log does not say %q", held)
 	}
-	const soon = 5 * time.Second // less than the session takes
+	const soon = 5 * time.Second                                                  // less than the session takes
+	const lost = 6*time.Second + 500*time.Millisecond + 2*time.Second + kit.Stall // as long as the session takes
 	for _, fault := range []struct {
 		name  string
 		do    func(c *container)
@@ -125,8 +141,11 @@ func (f *fleet) failOver(t *testing.T, boxes []box, held string) {
 	}{
 		{"stopped", func(c *container) { c.signal(syscall.SIGTERM) }, 0, soon},
 		{"its supervisor killed", func(c *container) { kit.Signal(syscall.SIGKILL, supervisorOf(t, c)) }, 128 + 9, soon},
-		{"killed as a whole", func(c *container) { c.signal(syscall.SIGKILL) }, 128 + 9, 6*time.Second + 500*time.Millisecond + 2*time.Second + kit.Stall},
-		{"stopped again", func(c *container) { c.signal(syscall.SIGTERM) }, 0, soon},
+		{"killed as a whole", func(c *container) { c.signal(syscall.SIGKILL) }, 128 + 9, lost},
+		{"its supervisor and guardians killed", func(c *container) {
+			supervisor := supervisorOf(t, c) // nobody is left who would end the programs, but the first process
+			kit.KillAtOnce(append(kit.Children(supervisor), supervisor)...)
+		}, 128 + 9, lost},
 	} {
 		for name, h := range f.hosts {
 			kit.Until(t, kit.Soon, "the probes tell who is active", func() bool {
@@ -134,6 +153,7 @@ func (f *fleet) failOver(t *testing.T, boxes []box, held string) {
 			})
 		}
 		old := running[active.Node]
+		kit.Until(t, kit.Soon, "orphans are reaped", func() bool { return !old.unburied() })
 		fault.do(old)
 		if code := old.code(t); code != fault.code {
 			t.Errorf("%s: a container ends with %d", fault.name, code)
@@ -274,6 +294,31 @@ func (p pod) box(c inPod, name, root string, dirs map[string]string, entry []str
 	return b
 }
 
+// The container of docs/install.md, privileged.
+func TestPrivilegedContainersFailOver(t *testing.T) {
+	f := newFleet(t)
+	f.hasUnderstudy(t)
+	text, err := block(installDoc, "container")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var words []string
+	for _, name := range []string{"ENTRYPOINT", "CMD"} {
+		var some []string
+		found := regexp.MustCompile(`(?m)^` + name + ` (\[.*\])$`).FindStringSubmatch(text)
+		if found == nil || json.Unmarshal([]byte(found[1]), &some) != nil {
+			t.Fatalf("docs/install.md has no %s", name)
+		}
+		words = append(words, some...)
+	}
+	words = slices.Insert(words, slices.Index(words, "--"), "--http", ":8437")
+	var boxes []box
+	for _, name := range []string{"one", "two"} {
+		boxes = append(boxes, box{name: name, root: f.root, args: f.program(t, words), caps: append(slices.Clone(dockers), "CAP_SYS_ADMIN"), free: true, mounts: f.shared(nil)})
+	}
+	f.failOver(t, boxes, grouped)
+}
+
 // The containers of the compose file: as root, with the capabilities that Docker gives, and the binary in the image.
 func TestComposedContainersFailOver(t *testing.T) {
 	f := newFleet(t)
@@ -287,15 +332,10 @@ func TestComposedContainersFailOver(t *testing.T) {
 	if err == nil {
 		err = yaml.Unmarshal(text, &file)
 	}
-	if err == nil {
-		err = os.MkdirAll(filepath.Join(f.root, "usr/bin"), 0o755)
-	}
-	if err == nil {
-		err = copyFile(filepath.Join(f.image, "usr/bin/understudy"), filepath.Join(f.root, "usr/bin/understudy"))
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.hasUnderstudy(t)
 	var boxes []box
 	for name, s := range file.Services {
 		if s.Hostname == "" {

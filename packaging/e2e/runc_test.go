@@ -32,6 +32,7 @@ type box struct {
 	readOnly bool
 	noGain   bool              // allowPrivilegeEscalation: false
 	podmans  bool              // the calls that Podman and CRI-O allow, in place of those of Docker and containerd
+	free     bool              // privileged: all calls, and a cgroup that can be written to
 	mounts   map[string]string // path inside: folder or file of this host
 }
 
@@ -119,10 +120,14 @@ func (b box) write(file string, h *kit.Host) error {
 	if h != nil {
 		spaces[len(spaces)-1]["path"] = h.Network()
 	}
-	spec.Linux["namespaces"] = spaces
-	if spec.Linux["seccomp"], err = allowed(b.caps, b.podmans); err != nil {
+	if b.free {
+		spaces = append(spaces, map[string]string{"type": "cgroup"})
+		spec.Mounts = append(spec.Mounts, map[string]any{"destination": "/sys/fs/cgroup", "source": "cgroup2", "type": "cgroup2", "options": []string{"rw"}})
+		spec.Linux["readonlyPaths"] = []string{}
+	} else if spec.Linux["seccomp"], err = allowed(b.caps, b.podmans); err != nil {
 		return err
 	}
+	spec.Linux["namespaces"] = spaces
 	if text, err = json.Marshal(spec); err != nil {
 		return err
 	}
