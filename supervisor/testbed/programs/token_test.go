@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +18,6 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
-	kept "understudy/supervisor/testbed/kit/store"
 )
 
 // receipts is a connection to app.py, which gives a receipt for each entry that its store has taken.
@@ -37,9 +37,12 @@ func (r *receipts) write(int64) error {
 	return err
 }
 
-func (r *receipts) all() ([]int64, error) { return nil, errors.New("the journal tells") }
+func (r *receipts) all() ([]int64, error) { return nil, errors.New("the store tells") }
 
-// ask has an entry made, and returns the receipt, or what was said in its place as an error.
+// errOld is what the program answers whose token the store refuses.
+var errOld = errors.New("its token is old")
+
+// ask has an entry made, and returns the receipt, which is the entry's name.
 func (r *receipts) ask() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
 	defer cancel()
@@ -53,30 +56,37 @@ func (r *receipts) ask() (string, error) {
 	}
 	defer a.Body.Close()
 	text, err := io.ReadAll(a.Body)
-	if err == nil && a.StatusCode != http.StatusOK {
-		err = errors.New(string(text))
+	switch {
+	case err != nil || a.StatusCode == http.StatusOK:
+		return string(text), err
+	case a.StatusCode == http.StatusConflict:
+		return "", errOld
 	}
-	return string(text), err
+	return "", errors.New(a.Status)
 }
 
-// serveStore starts a store, and returns its address and its journal.
-func serveStore(t *testing.T, host string) (addr, journal string) {
+// serveStore starts the store of the examples, and returns its address and its file.
+func serveStore(t *testing.T, host string) (addr, file string) {
 	t.Helper()
-	journal = filepath.Join(t.TempDir(), "journal")
-	f, err := os.Create(journal)
-	must(t, err)
 	l, err := net.Listen("tcp", host+":0")
 	must(t, err)
-	go func() { _ = kept.New(f).Serve(l) }() // until it is closed
-	t.Cleanup(func() { l.Close(); f.Close() })
-	return l.Addr().String(), journal
+	addr, file = l.Addr().String(), filepath.Join(t.TempDir(), "kept.db")
+	must(t, l.Close())
+	_, port, _ := net.SplitHostPort(addr)
+	cmd := exec.Command(python, "../../../examples/token-store.py", port, file)
+	must(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	return addr, file
 }
 
 // A program that outlives its supervisor and both guardians, killed at once, is beyond the reach of everything but the store.
 func TestNothingThatATokenCheckingStoreTookIsLost(t *testing.T) {
 	need.These(t, "cgroup")
 	s := newSet(t, "clock", python)
-	at, journal := serveStore(t, s.Lab.Addr())
+	at, file := serveStore(t, s.Lab.Addr())
 	app, err := filepath.Abs(filepath.Join("testdata", "app.py"))
 	must(t, err)
 	for _, h := range []*kit.Host{s.a, s.b} {
@@ -117,11 +127,11 @@ func TestNothingThatATokenCheckingStoreTookIsLost(t *testing.T) {
 		late := net.Error(nil)
 		return !errors.As(err, &late) || !late.Timeout()
 	})
-	if err == nil || !strings.HasPrefix(err.Error(), string(kept.Old)+" ") {
+	if !errors.Is(err, errOld) {
 		t.Errorf("the old program's store says %q, %v", answer, err)
 	}
 	l.stop()
-	checkJournal(t, journal, got)
+	checkKept(t, file, got)
 }
 
 // moves tells whether a thread of a process is not stopped.
@@ -133,36 +143,23 @@ func moves(pid int) bool {
 	})
 }
 
-// checkJournal demands that all receipts are in the journal, and that tokens never went back.
-func checkJournal(t *testing.T, journal string, got []string) {
+// checkKept demands that all receipts are of entries that the store has.
+func checkKept(t *testing.T, file string, got []string) {
 	t.Helper()
-	writes, err := kept.ReadJournal(journal)
+	const names = "import sqlite3, sys; print(*(name for name, in sqlite3.connect(sys.argv[1]).execute('SELECT name FROM kept')))"
+	out, err := exec.Command(python, "-c", names, file).Output()
 	must(t, err)
-	var taken []string
-	var highest int64
-	old := 0
-	for _, w := range writes {
-		switch w.Verdict {
-		case kept.Taken:
-			taken = append(taken, fmt.Sprintf("taken %s %d\n", w.Run, w.N))
-			if w.Token < highest {
-				t.Errorf("token %d was taken after %d", w.Token, highest)
-			}
-			highest = w.Token
-		case kept.Old:
-			old++
-		default:
-			t.Errorf("the store says %+v", w)
-		}
+	kept := map[string]bool{}
+	for _, name := range strings.Fields(string(out)) {
+		kept[name] = true
 	}
-	slices.Sort(taken)
 	for _, receipt := range got {
-		if _, ok := slices.BinarySearch(taken, receipt); !ok {
+		if !kept[receipt] {
 			t.Errorf("%q was acknowledged, and is lost", receipt)
 		}
 	}
-	t.Logf("%d acknowledged, %d taken, %d refused", len(got), len(taken), old)
-	if old == 0 || len(got) < 100 {
+	t.Logf("%d acknowledged, %d kept", len(got), len(kept))
+	if len(got) < 100 {
 		t.Error("that shows nothing")
 	}
 }

@@ -1,13 +1,12 @@
-"""A small web application. It keeps what it is sent in a store that refuses old tokens, and says "kept" only when the store
+"""A small web application. It keeps what it is sent in a store that refuses old tokens, and says 200 only when the store
 has taken it. The serving process is forked off, as servers do; the first one only waits for it."""
+import http.client
 import http.server
 import os
 import signal
-import socket
 import sys
 
-host, port = sys.argv[2].rsplit(":", 1)
-service, token = os.environ["UNDERSTUDY_SERVICE"], os.environ["UNDERSTUDY_TOKEN"]
+token = os.environ["UNDERSTUDY_TOKEN"]
 
 serving = os.fork()
 if serving:
@@ -16,27 +15,27 @@ if serving:
 os.setsid()
 
 run = f"{token}.{os.getpid()}"
-store = socket.create_connection((host, int(port)), timeout=2).makefile("rw", newline="\n")
 number = 0
 
 
 def keep():
-    """Writes the next entry; returns the store's verdict."""
+    """Writes the next entry; returns its name and the store's answer."""
     global number
     number += 1
-    store.write(f"{service} {token} {run} {number}\n")
-    store.flush()
-    return store.readline().strip()
+    store = http.client.HTTPConnection(sys.argv[2], timeout=2)
+    store.request("PUT", f"/{run}.{number}", b"entry", {"Token": token})
+    code = store.getresponse().status
+    store.close()
+    return f"/{run}.{number}", code
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        verdict = keep()
-        answer = f"{verdict} {run} {number}\n".encode()
-        self.send_response(200 if verdict == "taken" else 409)
-        self.send_header("Content-Length", str(len(answer)))
+        name, code = keep()
+        self.send_response(200 if code == 204 else code)
+        self.send_header("Content-Length", str(len(name)))
         self.end_headers()
-        self.wfile.write(answer)
+        self.wfile.write(name.encode())
 
     def log_message(self, *_):
         pass
