@@ -1,13 +1,10 @@
 package soak
 
 import (
-	"context"
-	"encoding/binary"
 	"fmt"
 	"syscall"
 	"time"
 
-	"understudy/election"
 	"understudy/supervisor/testbed/kit"
 	"understudy/supervisor/testbed/kit/tick"
 )
@@ -115,16 +112,7 @@ func (s *soak) inject(l *ledger, run kit.Run, k kind) (mend func()) {
 	case unlock:
 		_ = s.Conn().Delete(s.Path("services", l.name, "ActiveStandbyElectorLock"), -1)
 	case hangup:
-		lock, ok := s.Lock(l.name)
-		if !ok {
-			s.Fatalf("%s has no lock", l.name)
-		}
-		ticket := election.Ticket{Servers: s.stage.Servers, Session: lock.Owner, Password: password(lock.Owner), Timeout: session}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := ticket.Close(ctx, nil, nil, true); err != nil {
-			s.Fatal(err)
-		}
+		kit.EndSession(s, s.stage.Servers[0], s.Path("services", l.name, "ActiveStandbyElectorLock"))
 	case freeze:
 		v.Signal(syscall.SIGSTOP)
 		return func() { v.Signal(syscall.SIGCONT) }
@@ -136,16 +124,4 @@ func (s *soak) inject(l *ledger, run kit.Run, k kind) (mend func()) {
 		s.start(name)
 	}
 	return func() {}
-}
-
-// password is what a ZooKeeper server gives to a session: it follows from the session's id.
-func password(id int64) []byte {
-	const multiplier, mask = 0x5DEECE66D, 1<<48 - 1
-	var p []byte
-	state := uint64(id) ^ 0xB3415C00 ^ multiplier
-	for range 4 {
-		state = (state*multiplier + 0xB) & mask
-		p = binary.LittleEndian.AppendUint32(p, uint32(state>>16))
-	}
-	return p
 }

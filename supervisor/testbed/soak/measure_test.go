@@ -17,10 +17,7 @@ import (
 const calm = 300 * time.Millisecond
 
 // figures is everything that can be left behind, counted.
-type figures struct {
-	counts map[string]int64
-	stacks map[string]map[string]int64 // of a supervisor: how many goroutines have this stack; of the servers: how many sessions watch this path
-}
+type figures map[string]int64
 
 // census counts what there is.
 type census struct {
@@ -37,9 +34,9 @@ func (s *soak) measure() figures {
 	var since time.Time
 	changes := map[string]int{}
 	settled := kit.Reached(patience, func() bool {
-		if now := s.census.look(); !maps.Equal(now.counts, f.counts) {
-			for what, n := range now.counts {
-				if n != f.counts[what] {
+		if now := s.census.look(); !maps.Equal(now, f) {
+			for what, n := range now {
+				if n != f[what] {
 					changes[what]++
 				}
 			}
@@ -104,28 +101,25 @@ func (s *soak) gather() {
 
 func (c *census) look() figures {
 	c.Helper()
-	f := figures{map[string]int64{}, map[string]map[string]int64{}}
+	f := figures{}
 	for name, v := range c.nodes {
-		p := c.probe(v.Pid)
-		f.stacks[name] = p.groups()
-		f.counts[name+": goroutines"] = p.Goroutines
+		f[name+": goroutines"] = c.probe(v.Pid).Goroutines
 		for kind, n := range files(v.Pid) {
-			f.counts[name+": files: "+kind] = n
+			f[name+": files: "+kind] = n
 		}
 		for _, pid := range v.Guardians() {
-			f.counts[name+": guardians"]++
-			f.counts[name+": goroutines of the guardians"] += c.probe(pid).Goroutines
+			f[name+": guardians"]++
+			f[name+": goroutines of the guardians"] += c.probe(pid).Goroutines
 			for _, n := range files(pid) {
-				f.counts[name+": files of the guardians"] += n
+				f[name+": files of the guardians"] += n
 			}
 		}
 	}
-	f.counts["processes"], f.counts["zombies"] = c.processes()
-	f.counts["cgroups"] = c.cgroups()
-	f.counts["temporary files"] = c.temporary()
-	c.znodes("", f.counts)
-	c.servers(f.counts)
-	f.stacks[watched] = c.watched()
+	f["processes"], f["zombies"] = c.processes()
+	f["cgroups"] = c.cgroups()
+	f["temporary files"] = c.temporary()
+	c.znodes("", f)
+	c.servers(f)
 	return f
 }
 
@@ -235,43 +229,16 @@ func (c *census) znodes(path string, counts map[string]int64) {
 	}
 }
 
-// watched is what the paths that sessions watch are counted under.
-const watched = "ZooKeeper"
-
-// ask asks a server, again while it is too busy to answer.
-func (c *census) ask(server int, word string) (answer string) {
-	c.Helper()
-	kit.Until(c, patience, "a server answers "+word, func() (answers bool) {
-		var err error
-		answer, err = c.stage.ZK.FourLetter(server, word)
-		return err == nil
-	})
-	return answer
-}
-
-// watched asks ZooKeeper which paths are watched.
-func (c *census) watched() map[string]int64 {
-	c.Helper()
-	all := map[string]int64{}
-	for i := range c.stage.Servers {
-		answer := c.ask(i, "wchp")
-		path := ""
-		for line := range strings.Lines(answer) {
-			if line = strings.TrimRight(line, "\n"); !strings.HasPrefix(line, "\t") {
-				path = line
-			} else {
-				all[path+" by "+strings.TrimSpace(line)]++
-			}
-		}
-	}
-	return all
-}
-
 // servers asks ZooKeeper what it keeps for its clients.
 func (c *census) servers(counts map[string]int64) {
 	c.Helper()
 	for i := range c.stage.Servers {
-		answer := c.ask(i, "mntr")
+		answer := ""
+		kit.Until(c, patience, "a server answers", func() bool { // it may be too busy
+			var err error
+			answer, err = c.stage.ZK.FourLetter(i, "mntr")
+			return err == nil
+		})
 		for line := range strings.Lines(answer) {
 			words := strings.Fields(line)
 			if len(words) != 2 {

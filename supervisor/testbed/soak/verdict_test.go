@@ -18,8 +18,8 @@ const keepHistory = 100 // activations of a service
 // grew lists what there is more of than before.
 func grew(before, after figures) []string {
 	var all []string
-	for what, n := range after.counts {
-		was := before.counts[what]
+	for what, n := range after {
+		was := before[what]
 		switch {
 		case strings.HasPrefix(what, "history"):
 			if n > keepHistory {
@@ -33,14 +33,10 @@ func grew(before, after figures) []string {
 }
 
 // slope is the medians of the first and of the last fifth of some samples, and whether that is a growth.
-func slope(what string, all []int64) (first, last int64, grows bool) {
+func slope(all []int64) (first, last int64, grows bool) {
 	fifth := max(1, len(all)/5)
 	first, last = median(all[:fifth]), median(all[len(all)-fifth:])
-	slack := int64(256<<10) + first/10
-	if strings.Contains(what, "memory") { // counted in pages, which come and go in steps of up to 2 MiB
-		slack = 4<<20 + first/10
-	}
-	return first, last, last > first+slack
+	return first, last, last > first+256<<10+first/10
 }
 
 func median(all []int64) int64 {
@@ -52,7 +48,7 @@ func median(all []int64) int64 {
 func (c *census) faults(before, after figures) []string {
 	all := grew(before, after)
 	for _, what := range slices.Sorted(maps.Keys(c.samples)) {
-		if first, last, grows := slope(what, c.samples[what]); grows {
+		if first, last, grows := slope(c.samples[what]); grows {
 			all = append(all, fmt.Sprintf("%s: %d KiB, and %d KiB in the beginning", what, last>>10, first>>10))
 		}
 	}
@@ -72,8 +68,8 @@ func (c *census) report(before, after figures, failovers int, took time.Duration
 		fmt.Fprintf(out, "%s\t%d\t%v\t%v\n", k, len(all), kit.Median(all).Round(time.Millisecond/10), kit.Quantile(all, 1).Round(time.Millisecond/10))
 	}
 	fmt.Fprintln(out, "\nwhat\tafter the warm-up\tat the end\t")
-	for _, what := range slices.Sorted(maps.Keys(after.counts)) {
-		fmt.Fprintf(out, "%s\t%d\t%d\t\n", what, before.counts[what], after.counts[what])
+	for _, what := range slices.Sorted(maps.Keys(after)) {
+		fmt.Fprintf(out, "%s\t%d\t%d\t\n", what, before[what], after[what])
 	}
 	fmt.Fprintln(out, "\nKiB, medians of each fifth of the run\t1\t2\t3\t4\t5")
 	for _, what := range slices.Sorted(maps.Keys(c.samples)) {
