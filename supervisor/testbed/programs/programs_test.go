@@ -1,6 +1,6 @@
 // Package programs runs real programs - Redis, PostgreSQL, nginx, Python's http.server - from the shipped examples, has clients
-// use them throughout every kind of failover, and demands that nothing that was acknowledged is lost, and that two of them
-// never ran at once.
+// use them throughout every kind of failover, and demands that nothing that was acknowledged is lost, and that one of them
+// runs after each.
 package programs
 
 import (
