@@ -3,13 +3,10 @@ package kit
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
-
-	"understudy/supervisor/testbed/kit/tick"
 )
 
 // wrapper starts a stand-in for a supervisor: util-linux' flock around a shell that counts tokens.
@@ -129,22 +126,5 @@ func TestTokensMustGrow(t *testing.T) {
 	}
 	if f := TokenFaults([]Run{{Node: "a", Token: 2}, {Node: "a", Token: 2}, {Node: "b", Token: 3}}); len(f) != 0 {
 		t.Errorf("restart in place: %v", f)
-	}
-}
-
-func TestAnAccountSurvivesKill9(t *testing.T) {
-	path := filepath.Join(t.TempDir(), tick.ID{Node: "a", Token: 7, Run: "r", Kind: "main", Pid: 1}.Name())
-	began := tick.Now()
-	account, err := tick.Open(path, began)
-	if err != nil {
-		t.Fatal(err)
-	}
-	account.Beat()
-	first, last, ok := tick.Read(path)
-	if !ok || first != began || last < first || last > tick.Now() {
-		t.Errorf("read %d to %d, %v; began %d", first, last, ok, began)
-	}
-	if id, err := tick.ParseName(path); err != nil || id.Token != 7 || id.Kind != "main" {
-		t.Errorf("name read as %+v, %v", id, err)
 	}
 }

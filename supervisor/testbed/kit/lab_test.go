@@ -141,27 +141,3 @@ func TestAHostHasItsOwnIdentity(t *testing.T) {
 		t.Error("a reboot changed the machine id")
 	}
 }
-
-func TestTwoLabsDoNotMeet(t *testing.T) {
-	one, two := NewLab(t), NewLab(t)
-	if one.Addr() == two.Addr() || one.bridge == two.bridge {
-		t.Errorf("both at %s, %s", one.Addr(), one.bridge)
-	}
-}
-
-func TestTheTestIsReachedWhereItWasWhenHostsAreAdded(t *testing.T) {
-	l := NewLab(t)
-	where := func() string {
-		text, err := os.ReadFile("/sys/class/net/" + l.bridge + "/address")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	was := where()
-	for _, name := range []string{"a", "b", "c"} {
-		if l.Host(t, name); where() != was {
-			t.Fatalf("with host %s the lab's own address became %s, and was %s", name, where(), was)
-		}
-	}
-}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -138,9 +137,6 @@ func (e *Ensemble) ClientAddrs() []string {
 	}
 	return addrs
 }
-
-// Connect is ClientAddrs as one string, separated by commas.
-func (e *Ensemble) Connect() string { return strings.Join(e.ClientAddrs(), ",") }
 
 // LogFile is where server i writes its log.
 func (e *Ensemble) LogFile(i int) string { return e.servers[i].logFile() }

@@ -48,28 +48,6 @@ func TestServersAreOfTheJarsThatAreAskedFor(t *testing.T) {
 	}
 }
 
-func TestAnEnsembleElectsAnotherLeaderWhenItsLeaderIsKilled(t *testing.T) {
-	e := Start(t, Config{Servers: 3})
-	old := e.Leader()
-	if old < 0 {
-		t.Fatal("no leader")
-	}
-	if got := len(strings.Split(e.Connect(), ",")); got != 3 {
-		t.Fatalf("connect string names %d servers", got)
-	}
-	if err := e.Kill(old); err != nil {
-		t.Fatal(err)
-	}
-	ready(t, e)
-	if now := e.Leader(); now < 0 || now == old {
-		t.Fatalf("leader is %d after %d was killed", now, old)
-	}
-	if err := e.StartServer(old); err != nil {
-		t.Fatal(err)
-	}
-	ready(t, e)
-}
-
 func TestAStandaloneServerKeepsItsDataOverARestartAndLosesItWhenWiped(t *testing.T) {
 	e := Start(t, Config{})
 	c := dial(t, e.ClientAddrs()[0], jute.ConnectRequest{Timeout: 5000})
@@ -122,23 +100,5 @@ func TestRequestsCountsWhatClientsSendAndNotItsOwnQuestions(t *testing.T) {
 	}
 	if got := count() - before; got != 11 {
 		t.Fatalf("a handshake and 10 pings count as %d", got)
-	}
-}
-
-func TestAFrozenServerAnswersAgainWhenThawed(t *testing.T) {
-	e := Start(t, Config{})
-	if err := e.Freeze(0); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	if answer, err := e.servers[0].fourLetter(ctx, "ruok"); err == nil {
-		t.Fatalf("a frozen server said %q", answer)
-	}
-	if err := e.Thaw(0); err != nil {
-		t.Fatal(err)
-	}
-	if answer, err := e.FourLetter(0, "ruok"); err != nil || answer != "imok" {
-		t.Fatalf("a thawed server said %q, %v", answer, err)
 	}
 }
