@@ -1,62 +1,11 @@
 package e2e
 
 import (
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"understudy/supervisor/testbed/kit"
-	"understudy/supervisor/testbed/kit/tick"
 )
-
-var inParts = regexp.MustCompile(`Done: \S+ is active on \S+, after \S+ \(gap \d\S+, of which startup \d\S+\)\.`)
-
-func TestSwitchoverGoesBackAndForth(t *testing.T) {
-	elections(t, func(t *testing.T, order string) {
-		p := brief(t, stage(t))
-		hosts := []*kit.Host{p.Lab.Machine(t, "a"), p.Lab.Machine(t, "b"), p.Lab.Machine(t, "c")}
-		op := p.Lab.Host(t, "op")
-		for _, h := range hosts {
-			p.FromFile(t, h, p.Config(t, h, "", kit.Command(p.Child()), order))
-			kit.Until(t, soon, h.Name+" stands", func() bool { _, ok := p.Member(p.Options.Service, h.Name); return ok })
-		}
-		p.Next(t, soon, 0)
-		kit.Until(t, soon, "one is active", func() bool { l, ok := p.Lock(p.Options.Service); return ok && l.Node != "" })
-		var gaps []time.Duration
-		told := 0
-		for range 3 {
-			for _, to := range hosts {
-				active, _ := p.Lock(p.Options.Service)
-				if active.Node == to.Name {
-					continue
-				}
-				p.Stands(t, to)
-				at := tick.Now()
-				r := op.Ask(t, p.asking("switchover", p.Options.Service, "--to", to.Name)...)
-				if r.Code != 0 {
-					t.Fatalf("%+v", r)
-				}
-				if inParts.MatchString(r.Out) {
-					told++
-				}
-				run := p.On(t, soon, to.Name, at)
-				for _, r := range p.Runs() {
-					if r.Node == active.Node && r.Last < run.First && r.Last > at {
-						gaps = append(gaps, kit.Gap(r, run))
-					}
-				}
-			}
-		}
-		if len(gaps) < 5 {
-			t.Fatalf("only %d gaps", len(gaps))
-		}
-		if told == 0 { // a busy machine may have written the end too late
-			t.Error("no switchover says how long nothing ran")
-		}
-		t.Logf("gaps of %d switchovers: median %v, longest %v", len(gaps), kit.Median(gaps), kit.Quantile(gaps, 1))
-	})
-}
 
 func TestOrdersThatMakeNoSenseAreRefused(t *testing.T) {
 	p := newPlay(t, stage(t))

@@ -89,8 +89,8 @@ func TestCommandLines(t *testing.T) {
 	kit.Until(t, kit.Soon, "n3 stands by", func() bool { return strings.Contains(runs(t, "status", "b", "--zk", zk).text, "n3") })
 	got := runs(t, "switchover", "b", "--to", "n3", "--zk", zk)
 	got.wants(t, "a switchover to a node with a slow hook", 0, "Done: b is active on n3, after")
-	if !regexp.MustCompile(`, of which on_active [1-9]`).MatchString(got.flat()) {
-		t.Errorf("the time that the hook took is not named:\n%s", got.text)
+	if !regexp.MustCompile(`\(gap \d\S+, of which startup \d\S+, of which on_active [1-9]`).MatchString(got.flat()) {
+		t.Errorf("it is not told how long nothing ran, and what took that long:\n%s", got.text)
 	}
 
 	token := "Bearer " + strings.Repeat("t", 32)
