@@ -67,13 +67,7 @@ type Proxy struct {
 	shut  bool
 }
 
-// NewProxy listens on the lab's own address, on behalf of a server.
-func (l *Lab) NewProxy(tb testing.TB, server string) *Proxy {
-	tb.Helper()
-	return newProxy(tb, net.JoinHostPort(l.Addr(), "0"), server)
-}
-
-// ProxyAt is NewProxy on a given address.
+// ProxyAt listens on an address, on behalf of a server.
 func (l *Lab) ProxyAt(tb testing.TB, addr, server string) *Proxy {
 	tb.Helper()
 	return newProxy(tb, addr, server)
@@ -91,11 +85,11 @@ func newProxy(tb testing.TB, on, server string) *Proxy {
 	return p
 }
 
-// Proxies makes one for each server.
+// Proxies makes one for each server, on the lab's own address.
 func (l *Lab) Proxies(tb testing.TB, servers []string) (all []*Proxy, addrs []string) {
 	tb.Helper()
 	for _, server := range servers {
-		p := l.NewProxy(tb, server)
+		p := newProxy(tb, net.JoinHostPort(l.Addr(), "0"), server)
 		all, addrs = append(all, p), append(addrs, p.Addr())
 	}
 	return all, addrs

@@ -11,13 +11,11 @@ import (
 	"understudy/supervisor/testbed/zktest"
 )
 
-// Timeouts. Session is of tests in which one has to end, LongSession of those in which one may, Calm of all others: a machine may
-// stand still for ten seconds, and no lease ends.
+// Timeouts. Session is of tests in which one has to end, Calm of all others: a machine may stand still for ten seconds, and no lease ends.
 const (
-	Session     = 4 * time.Second
-	LongSession = 6 * time.Second
-	Calm        = 20 * time.Second
-	Grace       = time.Second
+	Session = 4 * time.Second
+	Calm    = 20 * time.Second
+	Grace   = time.Second
 
 	// Stall is what a bound on real time adds to a promise's formula, for a machine that stands still.
 	Stall = 5 * time.Second

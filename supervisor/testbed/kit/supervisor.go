@@ -33,7 +33,6 @@ type Supervisor struct {
 type Options struct {
 	ZK             []string
 	Root, Service  string
-	Node           string // the host's name when empty
 	Session, Grace time.Duration
 	StopTimeout    time.Duration
 	Flags          []string // more of them
@@ -42,10 +41,7 @@ type Options struct {
 }
 
 func (o Options) args(h *Host) []string {
-	if o.Node == "" {
-		o.Node = h.Name
-	}
-	args := []string{"run", "--zk", strings.Join(o.ZK, ","), "--node", o.Node, "--service", o.Service}
+	args := []string{"run", "--zk", strings.Join(o.ZK, ","), "--node", h.Name, "--service", o.Service}
 	if o.Root != "" {
 		args = append(args, "--root", o.Root)
 	}

@@ -1,9 +1,7 @@
 package zktest
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,15 +13,13 @@ import (
 type Config struct {
 	Servers   int           // 1 when zero: a standalone server
 	TickTime  time.Duration // 500 ms when zero; session timeouts lie between 2 and 20 ticks
-	InitLimit int           // ticks a follower has to connect and sync; 20 when zero
 	SyncLimit int           // ticks a follower may lag; 4 when zero
 
-	Addrs      []string                                                          // the address of each server; 127.0.0.1 when there is none
-	Wrap       func(i int, cmd *exec.Cmd)                                        // may change how server i is started; it must still become that process
-	Dial       func(ctx context.Context, network, addr string) (net.Conn, error) // for the four-letter words
-	ExtraLines []string                                                          // more of zoo.cfg
-	JavaArgs   []string                                                          // more for the virtual machine
-	Dir        string                                                            // where data and logs go; a temporary directory when empty
+	Addrs      []string                   // the address of each server; 127.0.0.1 when there is none
+	Wrap       func(i int, cmd *exec.Cmd) // may change how server i is started; it must still become that process
+	ExtraLines []string                   // more of zoo.cfg
+	JavaArgs   []string                   // more for the virtual machine
+	Dir        string                     // where data and logs go; a temporary directory when empty
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -42,14 +38,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.TickTime < time.Millisecond {
 		return c, fmt.Errorf("zktest: tick time %v", c.TickTime)
 	}
-	if c.InitLimit == 0 {
-		c.InitLimit = 20
-	}
 	if c.SyncLimit == 0 {
 		c.SyncLimit = 4
-	}
-	if c.Dial == nil {
-		c.Dial = (&net.Dialer{}).DialContext
 	}
 	return c, nil
 }
@@ -60,7 +50,7 @@ func (c Config) write(s *server, all []*server) error {
 		return err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "tickTime=%d\ninitLimit=%d\nsyncLimit=%d\n", c.TickTime.Milliseconds(), c.InitLimit, c.SyncLimit)
+	fmt.Fprintf(&b, "tickTime=%d\ninitLimit=20\nsyncLimit=%d\n", c.TickTime.Milliseconds(), c.SyncLimit)
 	fmt.Fprintf(&b, "dataDir=%s\nclientPort=%d\nclientPortAddress=%s\n", s.dataDir(), s.client.port, s.host)
 	b.WriteString("admin.enableServer=false\n4lw.commands.whitelist=*\nmaxClientCnxns=0\n")
 	if len(all) > 1 {

@@ -79,7 +79,7 @@ func New(ctx context.Context, cfg Config) (*Ensemble, error) {
 
 func (e *Ensemble) launch(ctx context.Context) error {
 	for i := range e.cfg.Servers {
-		s := &server{index: i, host: e.cfg.Addrs[i], dial: e.cfg.Dial, dir: filepath.Join(e.cfg.Dir, strconv.Itoa(i))}
+		s := &server{index: i, host: e.cfg.Addrs[i], dir: filepath.Join(e.cfg.Dir, strconv.Itoa(i))}
 		e.servers = append(e.servers, s)
 		if err := s.lease(); err != nil {
 			return err

@@ -2,7 +2,6 @@ package zktest
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -18,7 +17,6 @@ import (
 type server struct {
 	index                    int
 	host, dir                string
-	dial                     func(ctx context.Context, network, address string) (net.Conn, error)
 	client, quorum, election portLease
 
 	mu    sync.Mutex // guards the fields below
