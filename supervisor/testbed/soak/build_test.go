@@ -22,9 +22,9 @@ var leaksSource string
 // leaks makes a supervisor leave one of everything behind at the end of each term.
 var leaks = []change{
 	{"supervisor/service/leak_soak.go", "", leaksSource},
-	{"supervisor/service/end.go", "	v.history.noteEnd(&t.term.entry, v.state.Cause.Why())\n", "	v.history.noteEnd(&t.term.entry, v.state.Cause.Why())\n	leak()\n"},
-	{"supervisor/child/box/cgroup.go", "	l, err := OpenLeaf(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n",
-		"	_ = os.Mkdir(path+\".left\", 0o755)\n	l, err := OpenLeaf(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n"},
+	{"supervisor/service/end.go", "	v.history.noteEnd(&t.term.entry, t.endReason())\n", "	v.history.noteEnd(&t.term.entry, t.endReason())\n	leak()\n"},
+	{"supervisor/child/box/cgroup.go", "	l, err := OpenTreeCgroup(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n",
+		"	_ = os.Mkdir(path+\".left\", 0o755)\n	l, err := OpenTreeCgroup(path, 0)\n	if err != nil {\n		return nil, errors.Join(err, os.Remove(path))\n"},
 	{"supervisor/guard/tree.go", "	t.shut()\n	t.dead, t.struck", "	t.dead, t.struck"},
 	{"election/history.go", "	names, err := h.s.children(ctx, h.dir)\n",
 		"	_ = h.s.create(ctx, h.dir[:len(h.dir)-len(historyName)-1]+\"/left-\"+entry[len(entry)-10:], nil, 0)\n	names, err := h.s.children(ctx, h.dir)\n"},
