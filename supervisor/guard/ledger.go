@@ -12,10 +12,8 @@ import (
 var (
 	ErrTreeEnded = errors.New("the tree has ended or is being killed")
 	ErrBusy      = errors.New("an action is under way that must end first")
-	// ErrMisfit says that a watchdog would reset the machine too late for a lease that has become shorter, and takes no shorter timeout.
+	// ErrMisfit says that a watchdog would reset the machine too late for a lease that has become shorter.
 	ErrMisfit = errors.New("the watchdog's timeout does not fit the shorter lease")
-
-	errTooShort = errors.New("the lease is too short for one")
 )
 
 // Fit says what a lease requires of a watchdog.
@@ -192,11 +190,15 @@ func (l *Ledger) Extend(now time.Duration, number uint64, deadline time.Duration
 	return nil
 }
 
-// Shorten moves an epoch's deadline to an earlier point.
+// Shorten moves an epoch's deadline to an earlier point. After ErrMisfit it is so early that the trees are dead, and the watchdog is
+// disarmed, before that acts: nobody feeds it any more.
 func (l *Ledger) Shorten(now time.Duration, number uint64, deadline time.Duration, fit Fit) (seq uint64, err error) {
 	e, err := l.live(now, number)
 	if err != nil {
 		return 0, err
+	}
+	if l.Fed() > fit.Timeout {
+		deadline, err = min(deadline, now+l.Fed()/2), ErrMisfit
 	}
 	if e.Deadline > 0 {
 		e.Deadline = min(e.Deadline, deadline)
@@ -205,7 +207,7 @@ func (l *Ledger) Shorten(now time.Duration, number uint64, deadline time.Duratio
 	for _, t := range e.trees {
 		t.after = min(t.after, fit.After)
 	}
-	return l.to.ask(now, &Message{Op: OpShorten, Epoch: number, Deadline: deadline, Grace: fit.After}), nil
+	return l.to.ask(now, &Message{Op: OpShorten, Epoch: number, Deadline: deadline, Grace: fit.After}), err
 }
 
 // Finish forgets an epoch whose trees have all ended; guardians then do not close its session.
