@@ -7,11 +7,10 @@ import (
 
 // Message is one datagram. What was not said is zero.
 type Message struct {
-	Ready, Reloading, Stopping, Watchdog, Barrier bool
-	Claimed                                       bool // our own: another machine claims the address that the program keeps
-	HasStatus                                     bool
-	Status                                        string
-	MainPID, Errno                                int
+	Ready, Watchdog bool
+	Claimed         bool // our own: another machine claims the address that the program keeps
+	HasStatus       bool
+	Status          string
 }
 
 const maxStatus = 1024
@@ -30,22 +29,12 @@ func Parse(datagram []byte) Message {
 		switch name {
 		case "READY":
 			m.Ready = m.Ready || value == "1"
-		case "RELOADING":
-			m.Reloading = m.Reloading || value == "1"
-		case "STOPPING":
-			m.Stopping = m.Stopping || value == "1"
 		case "WATCHDOG":
 			m.Watchdog = m.Watchdog || value == "1"
-		case "BARRIER":
-			m.Barrier = m.Barrier || value == "1"
 		case Claimed:
 			m.Claimed = m.Claimed || value == "1"
 		case "STATUS":
 			m.HasStatus, m.Status = true, printable(value)
-		case "MAINPID":
-			m.MainPID = number(value)
-		case "ERRNO":
-			m.Errno = number(value)
 		}
 	}
 	return m
@@ -63,12 +52,4 @@ func printable(status string) string {
 		status = strings.ToValidUTF8(status[:maxStatus], "")
 	}
 	return status
-}
-
-func number(value string) int {
-	n, err := strconv.ParseUint(value, 10, 31)
-	if err != nil {
-		return 0
-	}
-	return int(n)
 }

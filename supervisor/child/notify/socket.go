@@ -32,13 +32,6 @@ type Config struct {
 	Logger  hclog.Logger
 }
 
-// State is what a program has said of itself.
-type State struct {
-	Ready, Reloading, Stopping bool
-	Status                     string
-	MainPID, Errno             int
-}
-
 // Socket is what one start of a program notifies.
 type Socket struct {
 	Claimed func() // by Run, when the program says that another machine claims its address; nil: nobody asks
@@ -54,9 +47,10 @@ type Socket struct {
 	watchdog chan struct{}
 	closed   chan struct{}
 	closing  sync.Once
+	isReady  sync.Once
 
-	mu    sync.Mutex // guards state
-	state State
+	mu     sync.Mutex // guards status
+	status string
 }
 
 // Listen makes a socket, before the program is started.
@@ -156,8 +150,7 @@ func Adopt(cfg Config, dir string, file *os.File) (*Socket, error) {
 	}
 	s := newSocket(cfg)
 	s.dir, s.conn = dir, unixConn
-	s.state.Ready = true // it was, or it would not have been handed over
-	close(s.ready)
+	s.nowReady() // it was, or it would not have been handed over
 	return s, nil
 }
 
@@ -181,15 +174,12 @@ func (s *Socket) Ready() <-chan struct{} { return s.ready }
 // Watchdog holds a word when the program has said that it is alive since it was last looked at.
 func (s *Socket) Watchdog() <-chan struct{} { return s.watchdog }
 
-// State is what the program has said so far.
-func (s *Socket) State() State {
+// Status is the program's own word for how it is.
+func (s *Socket) Status() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state
+	return s.status
 }
-
-// Status is the program's own word for how it is.
-func (s *Socket) Status() string { return s.State().Status }
 
 // Close removes the socket, and ends Run.
 func (s *Socket) Close() error {
@@ -258,12 +248,13 @@ func (s *Socket) hear(datagram, oob []byte) {
 	if m.Claimed && s.Claimed != nil {
 		s.Claimed()
 	}
-	s.mu.Lock()
-	first := m.Ready && !s.state.Ready
-	s.state.take(m)
-	s.mu.Unlock()
-	if first {
-		close(s.ready)
+	if m.HasStatus {
+		s.mu.Lock()
+		s.status = m.Status
+		s.mu.Unlock()
+	}
+	if m.Ready {
+		s.nowReady()
 	}
 	if m.Watchdog {
 		select {
@@ -273,22 +264,7 @@ func (s *Socket) hear(datagram, oob []byte) {
 	}
 }
 
-func (s *State) take(m Message) {
-	if m.Ready { // said again at the end of a reload
-		s.Ready, s.Reloading = true, false
-	}
-	s.Reloading = s.Reloading || m.Reloading
-	s.Stopping = s.Stopping || m.Stopping
-	if m.HasStatus {
-		s.Status = m.Status
-	}
-	if m.MainPID > 0 {
-		s.MainPID = m.MainPID
-	}
-	if m.Errno > 0 {
-		s.Errno = m.Errno
-	}
-}
+func (s *Socket) nowReady() { s.isReady.Do(func() { close(s.ready) }) }
 
 // trusts says whether a sender is of the program.
 func (s *Socket) trusts(sender *unix.Ucred) bool {
