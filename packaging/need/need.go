@@ -16,7 +16,6 @@ var checks = map[string]string{
 	"zookeeper-3.9":   `[ -e "${XDG_CACHE_HOME:-$HOME/.cache}"/understudy/zookeeper-3.9/zookeeper.jar ]`,
 	"namespaces":      `command -v ip && command -v nft && command -v nsenter && unshare --net --mount true`,
 	"pidns":           `unshare --pid --fork --mount-proc true`,
-	"children":        `[ -e /proc/thread-self/children ]`, // the kernel's lists of children, CONFIG_PROC_CHILDREN
 	"fuse":            `[ "$(id -u)" = 0 ] && [ -c /dev/fuse ]`,
 	"unconfigured":    `[ ! -e /etc/understudy/understudy.yaml ]`,
 	"kazoo":           `/usr/bin/python3 -c 'import kazoo'`, // Debian's, whichever python3 comes first in PATH

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -70,38 +69,11 @@ func (p *part) remaining() (found []box.Stat) {
 	if p.stub == nil {
 		return cgroupProcesses(p.path, 0)
 	}
-	if s, err := box.StatOf(p.stub.pid); err != nil || s.Start != p.stub.start {
-		return nil
-	}
-	if found = childrenBelow(p.stub.pid); slices.ContainsFunc(found, box.Stat.Alive) {
-		return found
-	}
-	all, err := box.Processes() // this leaves no process out
+	all, err := box.Processes()
 	if err != nil || !slices.ContainsFunc(all, func(s box.Stat) bool { return s.Pid == p.stub.pid && s.Start == p.stub.start }) {
 		return nil
 	}
 	return box.Descendants(all, p.stub.pid)
-}
-
-// childrenBelow lists a process's descendants by the kernel's lists of children. It may leave some out while others end, and lists none
-// if the kernel has no such lists.
-func childrenBelow(root int) (found []box.Stat) {
-	for queue := []int{root}; len(queue) > 0 && len(found) < 4096; queue = queue[1:] {
-		files, _ := filepath.Glob("/proc/" + strconv.Itoa(queue[0]) + "/task/*/children")
-		for _, file := range files {
-			text, _ := os.ReadFile(file) // it is gone
-			for _, word := range strings.Fields(string(text)) {
-				pid, err := strconv.Atoi(word)
-				if err != nil {
-					continue
-				}
-				if s, err := box.StatOf(pid); err == nil && s.Ppid == queue[0] {
-					found, queue = append(found, s), append(queue, pid)
-				}
-			}
-		}
-	}
-	return found
 }
 
 // has reports whether a held process belongs to a start.

@@ -2,14 +2,11 @@ package child
 
 import (
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"understudy/packaging/need"
-	"understudy/supervisor/child/box"
 	"understudy/supervisor/child/runas"
 )
 
@@ -66,35 +63,4 @@ func TestWhatTheFirstProcessLeftBehindIsAsked(t *testing.T) {
 			t.Error("somebody is left of an ended tree")
 		}
 	})
-}
-
-// However many processes the machine has: to look for what is left of one start takes no longer for that.
-func TestALookForWhatIsLeftDoesNotGrowWithTheMachine(t *testing.T) {
-	for _, kind := range []string{box.KindPidNS, box.KindWalk} {
-		t.Run(kind, func(t *testing.T) {
-			needKind(t, kind)
-			need.These(t, "children")
-			tree := planted(t, guarded(t, kind))
-			_, r := started(t, tree, "sleep 1000 & echo ready; wait")
-			await(t, r, "ready")
-			costs := func() float64 {
-				return testing.AllocsPerRun(3, func() {
-					if found := tree.parts[0].remaining(); len(found) != 2 {
-						t.Errorf("found: %v", found)
-					}
-				})
-			}
-			before := costs()
-			for range 100 {
-				other := exec.Command("sleep", "1000")
-				if err := other.Start(); err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
-			}
-			if after := costs(); after > before+50 {
-				t.Errorf("%v allocations, and %v beside 100 processes", before, after)
-			}
-		})
-	}
 }
