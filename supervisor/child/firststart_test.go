@@ -9,18 +9,18 @@ import (
 	"understudy/supervisor/child/box"
 )
 
-// A guardian with this before its title is that late; see TestMain.
+// A guardian of a node of this name is that late; see TestMain.
 const (
-	slowTitle = "child-test-slow-"
-	muteTitle = "child-test-mute-"
-	slowness  = startLimit + time.Second
+	slowNode = "child-test-slow"
+	muteNode = "child-test-mute"
+	slowness = startLimit + time.Second
 )
 
 // A machine that boots may be too busy for anything: the first guardians are waited for longer than one that replaces another.
 func TestTheFirstGuardiansMayTakeTheirTime(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	g, err := StartGuard(ctx, GuardConfig{Container: box.Container{Kind: box.KindWalk}, Name: "test", Args0: slowTitle})
+	g, err := StartGuard(ctx, GuardConfig{Container: box.Container{Kind: box.KindWalk}, Name: slowNode})
 	if err != nil {
 		cancel()
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestNobodyWaitsForGuardiansThatAreNotWanted(t *testing.T) {
 	unwanted := errors.New("unwanted")
 	began := time.Now()
 	time.AfterFunc(100*time.Millisecond, func() { cancel(unwanted) })
-	_, err := StartGuard(ctx, GuardConfig{Container: box.Container{Kind: box.KindWalk}, Name: "test", Args0: muteTitle})
+	_, err := StartGuard(ctx, GuardConfig{Container: box.Container{Kind: box.KindWalk}, Name: muteNode})
 	if took := time.Since(began); !errors.Is(err, unwanted) || took >= firstLimit {
 		t.Errorf("%v, after %v", err, took)
 	}

@@ -31,8 +31,6 @@ var (
 
 // GuardConfig configures a Guard. Container comes from Probe.
 type GuardConfig struct {
-	Exe       string // the binary that is re-executed; default /proc/self/exe
-	Args0     string // the processes' name in ps; default "understudy"
 	Container box.Container
 	Logger    hclog.Logger
 	Name      string // the node: part of cgroup names and titles
@@ -41,19 +39,6 @@ type GuardConfig struct {
 	// Thread runs functions on the main thread of the process, which has to be free for that until the guard has stopped.
 	// HandOver needs it. nil: a thread of the guard's own.
 	Thread chan<- func()
-}
-
-func (cfg GuardConfig) withDefaults() GuardConfig {
-	if cfg.Exe == "" {
-		cfg.Exe = "/proc/self/exe"
-	}
-	if cfg.Args0 == "" {
-		cfg.Args0 = "understudy"
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = hclog.NewNullLogger()
-	}
-	return cfg
 }
 
 // Guard keeps the promise that no tree outlives its lease or its supervisor.
@@ -69,7 +54,9 @@ type Guard struct {
 }
 
 func newGuard(cfg GuardConfig) *Guard {
-	cfg = cfg.withDefaults()
+	if cfg.Logger == nil {
+		cfg.Logger = hclog.NewNullLogger()
+	}
 	if err := takeFiles(); err != nil {
 		cfg.Logger.Debug("cannot raise the limit of open files again", "error", err)
 	}

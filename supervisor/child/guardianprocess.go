@@ -23,6 +23,9 @@ const (
 	firstLimit = 20 * time.Second // for each that is started first: nobody waits but a machine that boots and has much to do
 )
 
+// ownBinary is what guardians and stubs are started from, whatever is in its place by now.
+const ownBinary = "/proc/self/exe"
+
 // guardianProcess is one guardian process, as the supervisor sees it.
 type guardianProcess struct {
 	pid     int
@@ -53,7 +56,7 @@ func (g *guardians) startGuardian(ctx context.Context, index int) (*guardianProc
 	}
 	defer null.Close()
 	pidfd := -1
-	title := fmt.Sprintf("%s%s%d/2 of node %s", g.start.args0, box.GuardianMark, index+1, g.start.name)
+	title := fmt.Sprintf("understudy%s%d/2 of node %s", box.GuardianMark, index+1, g.start.name)
 	process, err := os.StartProcess(g.start.exe, []string{title}, &os.ProcAttr{
 		Dir:   "/",
 		Env:   append(runas.Environ(), "GOMAXPROCS=1"),

@@ -36,13 +36,13 @@ type guardians struct {
 
 // starting starts a guardian.
 type starting struct {
-	exe, args0, name string
-	log              guard.LogStyle
+	exe, name string
+	log       guard.LogStyle
 }
 
 func newGuardians(cfg GuardConfig) *guardians {
 	g := &guardians{
-		start: starting{cfg.Exe, cfg.Args0, cfg.Name, guard.LogStyle{JSON: cfg.JSONLog, Level: cfg.Logger.GetLevel().String()}}, log: cfg.Logger,
+		start: starting{ownBinary, cfg.Name, guard.LogStyle{JSON: cfg.JSONLog, Level: cfg.Logger.GetLevel().String()}}, log: cfg.Logger,
 		words: make(words, 64), stopped: make(chan struct{}), bell: make(chan struct{}, 1), window: make(chan struct{}, 64),
 	}
 	g.pair = guard.NewPair(pairHands{g})

@@ -6,13 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
 )
 
 // P4: until the death of every tree is ordered, a guardian that still watches lives, also if new ones fail to start meanwhile.
 func TestTheLastGuardianIsKilledAfterEveryStrike(t *testing.T) {
-	g := newGuardians(GuardConfig{Exe: "/nonexistent"}.withDefaults())
+	g := newGuardians(GuardConfig{Logger: hclog.NewNullLogger()})
+	g.start.exe = "/nonexistent"
 	var theirs [2]*os.File
 	for i := range g.at {
 		pidfd := -1

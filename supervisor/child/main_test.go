@@ -37,9 +37,9 @@ func TestMain(m *testing.M) {
 	switch {
 	case guardian.Is():
 		switch {
-		case strings.HasPrefix(os.Args[0], slowTitle) && strings.Contains(os.Args[0], "1/2"): // both are waited for by the same lines
+		case strings.HasSuffix(os.Args[0], slowNode) && strings.Contains(os.Args[0], "1/2"): // both are waited for by the same lines
 			time.Sleep(slowness) // the fault itself
-		case strings.HasPrefix(os.Args[0], muteTitle):
+		case strings.HasSuffix(os.Args[0], muteNode):
 			time.Sleep(time.Hour) // the fault itself
 		}
 		speaksLittle()
@@ -196,7 +196,7 @@ func needKind(t *testing.T, kind string) {
 func probed(t *testing.T, kind string) box.Container {
 	t.Helper()
 	needKind(t, kind)
-	c, err := Probe(t.Context(), kind, "", nil)
+	c, err := Probe(t.Context(), kind, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,10 +22,7 @@ var errNoContainer = errors.New("no containment works here")
 
 // Probe finds the best containment that mode allows (auto, cgroup, pidns, strict, walk) by a real test: it makes a
 // container, starts a process in it, kills it, proves its death, and removes the container.
-func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (box.Container, error) {
-	if exe == "" {
-		exe = "/proc/self/exe"
-	}
+func Probe(ctx context.Context, mode string, log hclog.Logger) (box.Container, error) {
 	if log == nil {
 		log = hclog.NewNullLogger()
 	}
@@ -43,7 +40,7 @@ func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (box.Contain
 	defer runtime.UnlockOSThread()
 	var faults []error
 	for _, kind := range tries {
-		c, err := probeKind(ctx, kind, exe)
+		c, err := probeKind(ctx, kind)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", kind, err))
 			continue
@@ -67,7 +64,7 @@ func Probe(ctx context.Context, mode, exe string, log hclog.Logger) (box.Contain
 	return box.Container{}, fmt.Errorf("%w: %w", errNoContainer, errors.Join(faults...))
 }
 
-func probeKind(ctx context.Context, kind, exe string) (box.Container, error) {
+func probeKind(ctx context.Context, kind string) (box.Container, error) {
 	switch kind {
 	case box.KindCgroup:
 		base, err := box.CgroupBase()
@@ -78,7 +75,7 @@ func probeKind(ctx context.Context, kind, exe string) (box.Container, error) {
 		return c, probeCgroup(ctx, c)
 	case box.KindWalk:
 		c := box.Container{Kind: kind}
-		return c, probeStub(ctx, c, exe)
+		return c, probeStub(ctx, c)
 	}
 	var faults []error
 	for _, c := range []box.Container{
@@ -87,7 +84,7 @@ func probeKind(ctx context.Context, kind, exe string) (box.Container, error) {
 		{Kind: kind, MountNS: true, UserNS: true},
 		{Kind: kind, UserNS: true},
 	} {
-		err := probeStub(ctx, c, exe)
+		err := probeStub(ctx, c)
 		if err == nil {
 			return c, nil
 		}
@@ -112,8 +109,8 @@ func inOneLine(faults []error) string {
 
 const probeMark = box.StubMark + "probe"
 
-func probeStub(ctx context.Context, c box.Container, exe string) error {
-	s, err := newStub(c, exe, "understudy", probeMark, "", Spec{})
+func probeStub(ctx context.Context, c box.Container) error {
+	s, err := newStub(c, probeMark, "", Spec{})
 	if err != nil {
 		return err
 	}

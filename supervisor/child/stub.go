@@ -36,7 +36,7 @@ type stub struct {
 }
 
 // newStub forks a stub and returns when that waits at its gate. It must run on a thread that lives as long as the stub may.
-func newStub(c box.Container, exe, args0, mark, by string, spec Spec) (*stub, error) {
+func newStub(c box.Container, mark, by string, spec Spec) (*stub, error) {
 	ours, theirs, err := wire.SocketPair()
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func newStub(c box.Container, exe, args0, mark, by string, spec Spec) (*stub, er
 	pidfd := -1
 	attr := &os.ProcAttr{Dir: "/", Env: append(runas.Environ(), "GOMAXPROCS=1"), Files: files, Sys: stubAttr(c)}
 	attr.Sys.PidFD = &pidfd
-	s.process, err = os.StartProcess(exe, inside.StubArgs(args0, mark, c, by), attr)
+	s.process, err = os.StartProcess(ownBinary, inside.StubArgs(mark, c, by), attr)
 	if err != nil {
 		s.discard()
 		return nil, inside.StartFault(fmt.Errorf("fork stub: %w", err))
@@ -145,7 +145,7 @@ func (t *attempt) inStub(ctx context.Context) (*Process, error) {
 	var forked error
 	err = g.spawner.do(ctx, func() {
 		by := box.MakerName(t.id.PidNS, t.id.Pid, t.id.StartTime)
-		s, forked = newStub(g.cfg.Container, g.cfg.Exe, g.cfg.Args0, t.id.Mark, by, t.spec)
+		s, forked = newStub(g.cfg.Container, t.id.Mark, by, t.spec)
 	})
 	err = errors.Join(err, forked)
 	if err != nil {

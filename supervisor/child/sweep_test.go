@@ -55,7 +55,7 @@ func leftBehindAs(t *testing.T, base, name string, pid int, start uint64, pidns 
 func boxed(t *testing.T) (box.Container, box.Host) {
 	t.Helper()
 	need.These(t, box.KindCgroup)
-	place, err := Probe(t.Context(), box.KindCgroup, "", nil)
+	place, err := Probe(t.Context(), box.KindCgroup, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

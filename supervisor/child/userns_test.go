@@ -19,7 +19,7 @@ const probingRole = "child-test-probing"
 
 // probing looks for a container as a user who may only have namespaces.
 func probing() int {
-	c, err := Probe(context.Background(), "auto", "", hclog.New(&hclog.LoggerOptions{Output: os.Stdout}))
+	c, err := Probe(context.Background(), "auto", hclog.New(&hclog.LoggerOptions{Output: os.Stdout}))
 	fmt.Println(c.Kind, c.UserNS, err)
 	if c.Kind == box.KindPidNS {
 		fmt.Println(foundStub(c))
@@ -33,7 +33,7 @@ func foundStub(c box.Container) (found int, known bool, err error) {
 	if id.UserNS, err = box.UserNS(); err != nil {
 		return 0, false, err
 	}
-	s, err := newStub(c, "/proc/self/exe", "understudy", id.Mark, "", Spec{})
+	s, err := newStub(c, id.Mark, "", Spec{})
 	if err != nil {
 		return 0, false, err
 	}

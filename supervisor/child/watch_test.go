@@ -15,10 +15,7 @@ import (
 )
 
 func TestProbeRefusesWhatItDoesNotKnow(t *testing.T) {
-	if _, err := Probe(t.Context(), "nonsense", "", nil); !errors.Is(err, errNoContainer) {
-		t.Error(err)
-	}
-	if _, err := Probe(t.Context(), box.KindWalk, "/nonexistent", nil); !errors.Is(err, errNoContainer) {
+	if _, err := Probe(t.Context(), "nonsense", nil); !errors.Is(err, errNoContainer) {
 		t.Error(err)
 	}
 }

@@ -30,12 +30,12 @@ const (
 
 // StubArgs are the arguments of a stub's process: its name in ps, the tree's mark, and what it is to be, by which supervisor. Its
 // descriptors 3 and, for a walk, box.StubDeadSignal are its socket and its dead signal.
-func StubArgs(args0, mark string, c box.Container, by string) []string {
+func StubArgs(mark string, c box.Container, by string) []string {
 	kind := c.Kind
 	if c.MountNS {
 		kind += stubMounts
 	}
-	return []string{args0 + initTitle + mark, kind + box.StubFor + by}
+	return []string{"understudy" + initTitle + mark, kind + box.StubFor + by}
 }
 
 // inner is the state of a stub process.
