@@ -80,26 +80,6 @@ func onlyPid(t *testing.T, path string) int {
 	return pids[0]
 }
 
-// A process that cannot be killed, left by the supervisor of one service, keeps no other supervisor from starting.
-func TestALeftoverKeepsNoSupervisorFromStarting(t *testing.T) {
-	place, host := boxed(t)
-	path := leftBehind(t, place.Base, 1<<30, 1, host.PidNS)
-	hold(t, onlyPid(t, path))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	g, err := StartGuard(ctx, GuardConfig{Container: place, Name: "other"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	running, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- g.Run(running) }()
-	stop()
-	if err := <-ran; err != nil {
-		t.Error(err)
-	}
-}
-
 // guardIn starts a guard that runs until the test ends.
 func guardIn(t *testing.T, cfg GuardConfig) *Guard {
 	t.Helper()
@@ -234,7 +214,7 @@ func TestTheWatchdogIsNotOpenedBesideALeftover(t *testing.T) {
 	}
 }
 
-// What cannot be killed is tried again until it can, by whoever runs here.
+// What cannot be killed keeps no supervisor from starting, and is tried again until it can be, by whoever runs here.
 func TestALeftoverIsEndedAsSoonAsThatCanBe(t *testing.T) {
 	place, host := boxed(t)
 	path := leftBehind(t, place.Base, 1<<30, 1, host.PidNS)
@@ -278,58 +258,16 @@ func TestWhatIsLeftOfANamedTreeIsSeen(t *testing.T) {
 			t.Errorf("the watchdog: %v", err)
 		}
 		letGo()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		for l := g.Leftover(ctx, "another", id); l != nil; l = g.Leftover(ctx, "another", id) { // a stub that is just ending has no word to give
-			if ctx.Err() != nil {
-				t.Fatalf("let go, and still there: %v", l)
+		limit := time.Now().Add(patience)
+		for err := error(nil); !errors.Is(err, opened); wire.PollOne(-1, 0, 10*time.Millisecond) { // though nobody asks for that tree by its name
+			if err = g.CheckWatchdog(t.Context(), Watchdog{}); time.Now().After(limit) {
+				t.Fatalf("it is dead: %v", err)
 			}
-			wire.PollOne(-1, 0, 10*time.Millisecond)
 		}
-		if _, err := g.watchdog.openDevice(t.Context(), Watchdog{}); !errors.Is(err, opened) {
-			t.Errorf("the watchdog: %v", err)
+		if l := g.Leftover(t.Context(), "another", id); l != nil {
+			t.Errorf("let go, and still there: %v", l)
 		}
 	})
-}
-
-// What was noted of a tree that a breadcrumb named keeps the watchdog closed, and so a note in the status, only as long as it is true,
-// though nobody asks for that tree by its name any more.
-func TestTheWatchdogIsOpenedOnceWhatABreadcrumbNamedIsDead(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []string{box.KindPidNS, box.KindWalk} {
-		t.Run(kind, func(t *testing.T) {
-			needKind(t, kind)
-			p := newPuppet(t, kind)
-			p.do(command{Do: "begin", Epoch: 1})
-			p.do(command{Do: "extend", Epoch: 1, In: time.Minute})
-			id := p.do(command{Do: "tree", Epoch: 1, Name: "a"}).ID
-			pid := p.do(command{Do: "start", Name: "a", Script: "echo ready; exec sleep 1000"}).Pid
-			p.ready()
-			_, letGo := hold(t, pid)
-			all := append(p.guardians(), p.cmd.Process.Pid)
-			for _, one := range all {
-				freeze(t, one)
-			}
-			kill9(all...)
-			_ = p.cmd.Wait()
-			g := newGuard(GuardConfig{Container: p.container, Root: "/a"})
-			opened := errors.New("opened")
-			g.watchdog.open = func(string, time.Duration) (*device.Device, error) { return nil, opened }
-			if l := soonLeft(t, g, "another", id); l == nil {
-				t.Fatal("it is held, and not seen")
-			}
-			if err := g.CheckWatchdog(t.Context(), Watchdog{}); !errors.Is(err, box.ErrLeftover) {
-				t.Errorf("beside it: %v", err)
-			}
-			letGo()
-			var err error
-			for limit := time.Now().Add(patience); !errors.Is(err, opened); wire.PollOne(-1, 0, 10*time.Millisecond) {
-				if err = g.CheckWatchdog(t.Context(), Watchdog{}); time.Now().After(limit) {
-					t.Fatalf("it is dead: %v", err)
-				}
-			}
-		})
-	}
 }
 
 // A program that has left its cgroup and cannot be killed is named as any other, with what keeps it.

@@ -91,35 +91,6 @@ func TestStubThatIsKilledProvesNothing(t *testing.T) {
 	kill9(guardians...)
 }
 
-// P3: whoever asks first after the deadline finds the lease over, whether or not a guardian has said so.
-func TestLeaseThatRanOutIsOver(t *testing.T) {
-	kinds(t, func(t *testing.T, kind string) {
-		g := guarded(t, kind)
-		tree := planted(t, g)
-		for _, s := range g.guardians.at {
-			freeze(t, s.pid)
-			defer func() { _ = unix.Kill(s.pid, unix.SIGCONT) }()
-		}
-		g.guardians.mu.Lock()
-		e, err := g.guardians.pair.Ledger.Epoch(1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.Deadline = wire.Now() - 1
-		g.guardians.mu.Unlock()
-		if _, err := tree.Start(t.Context(), Spec{Argv: []string{"sleep", "1000"}}); !errors.Is(err, ErrLeaseEnded) {
-			t.Errorf("start: %v", err)
-		}
-		if err := g.Extend(1, wire.Now()+time.Minute); !errors.Is(err, ErrLeaseEnded) {
-			t.Errorf("extend: %v", err)
-		}
-		<-g.Over(1)
-		if err := g.Cause(1); !errors.Is(err, ErrLeaseEnded) {
-			t.Error(err)
-		}
-	})
-}
-
 // P3: the gate stays shut until both guardians can kill it.
 func TestGateStaysShutUntilBothGuardiansKnow(t *testing.T) {
 	for _, kind := range []string{box.KindCgroup, box.KindPidNS, box.KindWalk} {

@@ -107,7 +107,8 @@ func TestOnlyACgroupThatItsSupervisorMadeIsKilledByAnID(t *testing.T) {
 	t.Cleanup(func() { _ = os.Remove(slice) })
 	id := box.TreeID{Kind: box.KindCgroup, Boot: host.Boot, PidNS: host.PidNS, Pid: pid, StartTime: start, Inode: inode}
 	other := leftBehind(t, place.Base, pid+1, start, host.PidNS)
-	for _, path := range []string{slice, other, made + "/../some.slice", made + "/"} {
+	later := leftBehind(t, place.Base, pid, start+1, host.PidNS)
+	for _, path := range []string{slice, other, later, made + "/../some.slice", made + "/", place.Base, "/"} {
 		id.Path = path
 		if err := box.KillByID(t.Context(), id); !errors.Is(err, box.ErrElsewhere) {
 			t.Errorf("%s: kill: %v", path, err)

@@ -345,6 +345,9 @@ func TestNothingIsDoneUnderALeaseThatRanOut(t *testing.T) {
 	if err := b.Ledger.Extend(b.now, 1, 2*b.now); !errors.Is(err, ErrLeaseEnded) {
 		t.Errorf("extended: %v", err)
 	}
+	if err := tree.MayStart(b.now); !errors.Is(err, ErrLeaseEnded) {
+		t.Errorf("started: %v", err)
+	}
 	if _, err := tree.Join(b.now, Ref{}, nil); !errors.Is(err, ErrLeaseEnded) {
 		t.Errorf("joined: %v", err)
 	}
@@ -355,6 +358,9 @@ func TestNothingIsDoneUnderALeaseThatRanOut(t *testing.T) {
 	case <-b.Ledger.Over(1):
 	default:
 		t.Error("it is not over")
+	}
+	if err := b.Ledger.Cause(1); !errors.Is(err, ErrLeaseEnded) {
+		t.Error(err)
 	}
 }
 
