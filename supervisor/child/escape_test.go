@@ -306,7 +306,7 @@ func TestProgramThatLeftItsCgroupIsSweptAway(t *testing.T) {
 	kill9(guardians...)
 	awaitDeath(t, guardians...)
 	p.lives()
-	guardedIn(t, p.container)
+	guardedAs(t, GuardConfig{Container: p.container, Name: "test"})
 	p.dead()
 }
 

@@ -80,20 +80,6 @@ func onlyPid(t *testing.T, path string) int {
 	return pids[0]
 }
 
-// guardIn starts a guard that runs until the test ends.
-func guardIn(t *testing.T, cfg GuardConfig) *Guard {
-	t.Helper()
-	g, err := StartGuard(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- g.Run(ctx) }()
-	t.Cleanup(func() { stop(); <-ran })
-	return g
-}
-
 func soonLeft(t *testing.T, g *Guard, service string, id box.TreeID) *box.Leftover {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -182,7 +168,7 @@ func TestTheWatchdogIsNotOpenedBesideALeftover(t *testing.T) {
 	t.Parallel()
 	place, host := boxed(t)
 	_, letGo := hold(t, onlyPid(t, leftBehind(t, place.Base, 1<<30, 1, host.PidNS)))
-	g := guardIn(t, GuardConfig{Container: place, Name: "other", Root: "/b"})
+	g := guardedAs(t, GuardConfig{Container: place, Name: "other", Root: "/b"})
 	var opened atomic.Bool
 	errOpened := errors.New("opened")
 	g.watchdog.open = func(string, time.Duration) (*device.Device, error) { opened.Store(true); return nil, errOpened }
@@ -219,7 +205,7 @@ func TestALeftoverIsEndedAsSoonAsThatCanBe(t *testing.T) {
 	place, host := boxed(t)
 	path := leftBehind(t, place.Base, 1<<30, 1, host.PidNS)
 	_, letGo := hold(t, onlyPid(t, path))
-	guardIn(t, GuardConfig{Container: place, Name: "other"})
+	guardedAs(t, GuardConfig{Container: place, Name: "other"})
 	letGo()
 	for limit := time.Now().Add(patience); ; runtime.Gosched() {
 		if _, err := os.Stat(path); os.IsNotExist(err) {

@@ -22,14 +22,7 @@ import (
 
 // P4: guardians of a guard that has stopped are not killed: they end what it could not prove dead, and close its sessions.
 func TestGuardiansOfAStoppedGuardGoOn(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, box.KindWalk), Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ran := make(chan error, 1)
-	go func() { ran <- g.Run(ctx) }()
+	g, stop := running(t, GuardConfig{Container: probed(t, box.KindWalk), Name: "test"})
 	planted(t, g)
 	var pids []int
 	g.guardians.mu.Lock()
@@ -41,8 +34,7 @@ func TestGuardiansOfAStoppedGuardGoOn(t *testing.T) {
 		defer kill9(pid)
 		freeze(t, pid)
 	}
-	cancel()
-	if err := <-ran; err != nil {
+	if err := stop(); err != nil {
 		t.Error(err)
 	}
 	for _, pid := range pids {
@@ -55,22 +47,8 @@ func TestGuardiansOfAStoppedGuardGoOn(t *testing.T) {
 // P4: a log that nobody reads holds up no replacement, and no answer.
 func TestALogThatIsFullHoldsNoGuardianUp(t *testing.T) {
 	unread, log := io.Pipe()
-	t.Cleanup(func() { _ = unread.Close() })
-	ctx, cancel := context.WithCancel(context.Background())
-	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, box.KindWalk), Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Output: log})})
-	if err != nil {
-		cancel()
-		t.Fatal(err)
-	}
-	ran := make(chan error, 1)
-	go func() { ran <- g.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		_ = unread.Close()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-	})
+	g := guardedAs(t, GuardConfig{Container: probed(t, box.KindWalk), Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Output: log})})
+	t.Cleanup(func() { _ = unread.Close() }) // before the guard ends
 	tree := planted(t, g)
 	for i := range 4 {
 		g.guardians.mu.Lock()
@@ -149,20 +127,13 @@ func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 func TestAWatchdogIsDisarmedThoughAGuardianSleeps(t *testing.T) {
 	t.Parallel()
 	said, log := io.Pipe()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	g, err := StartGuard(ctx, GuardConfig{
+	g, stop := running(t, GuardConfig{
 		Container: probed(t, box.KindWalk), Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Output: log}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	g.watchdog.open = func(path string, timeout time.Duration) (*device.Device, error) {
 		file, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		return &device.Device{File: file, Timeout: timeout}, err
 	}
-	ran := make(chan error, 1)
-	go func() { ran <- g.Run(ctx) }()
 	lines := make(chan string, 64)
 	go func() {
 		for all := bufio.NewScanner(said); all.Scan(); {
@@ -178,8 +149,7 @@ func TestAWatchdogIsDisarmedThoughAGuardianSleeps(t *testing.T) {
 	pid := g.guardians.at[1].pid
 	g.guardians.mu.Unlock()
 	freeze(t, pid)
-	cancel()
-	if err := <-ran; err != nil {
+	if err := stop(); err != nil {
 		t.Error(err)
 	}
 	for limit := time.After(patience); ; {

@@ -50,13 +50,7 @@ func TestStartThatIsUnderWayPreventsProof(t *testing.T) {
 
 // P2: a walked tree without its stub cannot be found any more, so it is not called dead.
 func TestStubThatIsKilledProvesNothing(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, box.KindWalk), Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ran := make(chan error, 1)
-	go func() { ran <- g.Run(ctx) }()
+	g, end := running(t, GuardConfig{Container: probed(t, box.KindWalk), Name: "test"})
 	tree := planted(t, g)
 	_, r := started(t, tree, "(setsid sleep 1000 &); echo ready; exec sleep 1000")
 	await(t, r, "ready")
@@ -84,8 +78,7 @@ func TestStubThatIsKilledProvesNothing(t *testing.T) {
 	tree.mu.Lock()
 	tree.parts = nil // or the guard would not stop either
 	tree.mu.Unlock()
-	cancel()
-	if err := <-ran; err != nil && !errors.Is(err, box.ErrUnproved) {
+	if err := end(); err != nil && !errors.Is(err, box.ErrUnproved) {
 		t.Error(err)
 	}
 	kill9(guardians...)

@@ -2,7 +2,6 @@ package child
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"io"
 	"strings"
@@ -18,14 +17,7 @@ import (
 // The log names the programs that guardians have killed at the end of a lease, while their supervisor lives.
 func TestAGuardiansKillIsAWarningThatNamesTheProgram(t *testing.T) {
 	said, log := io.Pipe()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	g, err := StartGuard(ctx, GuardConfig{Container: probed(t, box.KindWalk), Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Output: log})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ran := make(chan error, 1)
-	go func() { ran <- g.Run(ctx) }()
+	g, stop := running(t, GuardConfig{Container: probed(t, box.KindWalk), Name: "test", Logger: hclog.New(&hclog.LoggerOptions{Output: log})})
 	lines := make(chan string, 64)
 	go func() {
 		for all := bufio.NewScanner(said); all.Scan(); {
@@ -49,8 +41,7 @@ func TestAGuardiansKillIsAWarningThatNamesTheProgram(t *testing.T) {
 			if !strings.Contains(line, `reason="the lease ran out" killed=web`) {
 				t.Error(line)
 			}
-			cancel()
-			if err := <-ran; err != nil {
+			if err := stop(); err != nil {
 				t.Error(err)
 			}
 			_ = log.Close()

@@ -22,26 +22,35 @@ import (
 // guarded runs a guard inside the test process until the test ends.
 func guarded(t *testing.T, kind string) *Guard {
 	t.Helper()
-	return guardedIn(t, probed(t, kind))
+	return guardedAs(t, GuardConfig{Container: probed(t, kind), Name: "test"})
 }
 
-func guardedIn(t *testing.T, place box.Container) *Guard {
+func guardedAs(t *testing.T, cfg GuardConfig) *Guard {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	g, err := StartGuard(ctx, GuardConfig{Container: place, Name: "test"})
-	if err != nil {
-		cancel()
-		t.Fatal(err)
-	}
-	ran := make(chan error, 1)
-	go func() { ran <- g.Run(ctx) }()
+	g, stop := running(t, cfg)
 	t.Cleanup(func() {
-		cancel()
-		if err := <-ran; err != nil {
+		if err := stop(); err != nil {
 			t.Error(err)
 		}
 	})
 	return g
+}
+
+// running is a guard that runs until stop is called, which returns what its Run does.
+func running(t *testing.T, cfg GuardConfig) (g *Guard, stop func() error) {
+	t.Helper()
+	g, err := StartGuard(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	return g, func() error {
+		cancel()
+		return <-ran
+	}
 }
 
 // planted is a tree under a lease that lasts.
