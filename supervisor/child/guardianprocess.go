@@ -110,22 +110,27 @@ func (s *guardianProcess) await(deadline time.Time, seq uint64, heard func(*guar
 	}
 }
 
-// send passes a message on without waiting. EAGAIN: the socket is full.
-func (s *guardianProcess) send(m *guard.Message) error {
+// send passes a message on without waiting, and reports whether the socket takes it.
+func (s *guardianProcess) send(m *guard.Message) bool {
 	err := s.link.Send(m)
-	switch {
-	case err == nil || errors.Is(err, unix.EAGAIN):
-		return err
-	case errors.Is(err, os.ErrClosed):
-		return nil // the descriptor's object is gone, which others notice; or the guardian was let go
+	if errors.Is(err, unix.EAGAIN) {
+		return false
+	}
+	s.sent(m, err)
+	return true
+}
+
+// sent handles the result of sending.
+func (s *guardianProcess) sent(m *guard.Message, err error) {
+	if err == nil || errors.Is(err, os.ErrClosed) {
+		return // the descriptor's object is gone, which others notice; or the guardian was let go
 	}
 	s.because(fmt.Errorf("send %s: %w", m.Op, err))
 	s.kill()
-	return nil
 }
 
 // unclog sends the messages that a full socket did not take, in their order.
-func (g *guardians) unclog(at int, s *guardianProcess) {
+func (g *guardians) unclog(s *guardianProcess) {
 	for {
 		unlock := g.lock()
 		batch := s.pending
@@ -136,37 +141,9 @@ func (g *guardians) unclog(at int, s *guardianProcess) {
 			return
 		}
 		for _, m := range batch {
-			if !g.push(at, s, m) {
-				return
-			}
+			s.sent(m, s.link.SendPatiently(m))
 		}
 	}
-}
-
-// stuck is after how long a waiting message is reported: most go in milliseconds.
-const stuck = 100 * time.Millisecond
-
-// push waits until a full socket takes a message, or the guardian has ended.
-func (g *guardians) push(at int, s *guardianProcess, m *guard.Message) bool {
-	told, began := false, wire.Now()
-	tell := func(full bool) {
-		defer g.lock()()
-		told = full
-		g.pair.Clogged(wire.Now(), at, s.number, full)
-	}
-	for errors.Is(s.send(m), unix.EAGAIN) {
-		if s.gone() {
-			return false
-		}
-		if !told && wire.Now()-began > stuck {
-			tell(true)
-		}
-		box.Sleep(-1, 0, time.Millisecond)
-	}
-	if told {
-		tell(false)
-	}
-	return true
 }
 
 func (s *guardianProcess) kill() { _ = box.SignalHeld(s.pidfd, unix.SIGKILL) }

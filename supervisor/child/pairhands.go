@@ -2,9 +2,6 @@ package child
 
 import (
 	"context"
-	"errors"
-
-	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/child/wire"
 	"understudy/supervisor/guard"
@@ -30,9 +27,9 @@ func (g pairHands) Send(at int, m *guard.Message) {
 		s.pending = append(s.pending, m)
 		return
 	}
-	if errors.Is(s.send(m), unix.EAGAIN) {
+	if !s.send(m) {
 		s.clogged, s.pending = true, []*guard.Message{m}
-		g.tasks.Go(func() { g.unclog(at, s) })
+		g.tasks.Go(func() { g.unclog(s) })
 	}
 }
 

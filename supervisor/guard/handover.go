@@ -43,7 +43,7 @@ func (p *Pair) HandOver(now time.Duration, number uint64, trees int) (l Legacy, 
 	}
 	l = Legacy{Seq: p.Questions.last, Trees: p.Ledger.trees, Epoch: LegacyEpoch{Number: number, Ticket: e.Ticket, Deadline: e.Deadline}}
 	for i, s := range p.slots {
-		if s.post != serving || s.clogged > 0 {
+		if s.post != serving {
 			return l, ErrBusy
 		}
 		l.Acked[i] = s.acked

@@ -12,8 +12,6 @@ const (
 	PingEvery = 2 * time.Second
 	// secondLook is how long a guardian has once a limit is over: the machine may have stood still, guardians and all.
 	secondLook = AckLimit / 2
-	// ClogPatience is how long a guardian may leave its socket full. If it is not stuck, it empties it in milliseconds.
-	ClogPatience = time.Second
 
 	tellLimit = 2 * time.Second // for a new guardian to learn everything
 	giveUp    = 4 * AckLimit    // for a question, also when guardians are replaced meanwhile
@@ -27,7 +25,6 @@ var (
 	ErrGuardiansLost = errors.New("both guardians were lost at once")
 
 	errSilent  = errors.New("it does not answer")
-	errClogged = errors.New("it leaves its socket full")
 	errAlone   = errors.New("the other one is gone too")
 	errBlind   = errors.New("it cannot take a tree in")
 	errGaveUp  = errors.New("the guardians do not answer")
@@ -37,8 +34,8 @@ var (
 // PairHands do what a Pair decides, while the Pair's caller holds the lock that guards it, so no method waits. Strike and Kill may be
 // delayed until that lock is free, but keep their order.
 type PairHands interface {
-	// Send passes a message on to the guardian at a place. Messages that a full socket does not take follow in their order: see Clogged. With
-	// OpTwin, the guardian at the other place goes along.
+	// Send passes a message on to the guardian at a place. Messages that a full socket does not take follow in their order: a guardian
+	// that leaves it full does not answer. With OpTwin, the guardian at the other place goes along.
 	Send(at int, m *Message)
 	// Start begins to start a guardian for a place. Its Began has to follow.
 	Start(at int, number uint64)
@@ -142,16 +139,6 @@ func (p *Pair) Stop() {
 	p.Questions.news()
 }
 
-// Clogged notes that a guardian's full socket takes nothing, or takes messages again.
-func (p *Pair) Clogged(now time.Duration, at int, number uint64, full bool) {
-	if s := &p.slots[at]; s.number == number {
-		s.clogged = 0
-		if full {
-			s.clogged = now
-		}
-	}
-}
-
 // Due does what is due, and returns when to call it again.
 func (p *Pair) Due(now time.Duration) (next time.Duration) {
 	for _, seq := range p.Questions.due(now) {
@@ -167,21 +154,18 @@ func (p *Pair) Due(now time.Duration) (next time.Duration) {
 	}
 	for i := range p.slots {
 		s := &p.slots[i]
-		switch {
-		case s.clogged > 0 && now >= s.clogged+ClogPatience:
-			s.clogged = 0
-			p.hands.Kill(i, errClogged)
-		case (s.post == learning || s.post == doubted && !p.lost) && now >= s.by:
-			if s.looksAgain(s.asked) {
-				s.by = now + secondLook
-				continue
-			}
-			err := errSilent
-			if s.post == doubted {
-				err = errAlone
-			}
-			p.startFailed(now, i, err)
+		if !p.awaits(s) || now < s.by {
+			continue
 		}
+		if s.looksAgain(s.asked) {
+			s.by = now + secondLook
+			continue
+		}
+		err := errSilent
+		if s.post == doubted {
+			err = errAlone
+		}
+		p.startFailed(now, i, err)
 	}
 	if now >= p.pingAt {
 		p.pingAt = now + PingEvery // also after a freeze, a guardian has that long to answer
@@ -198,15 +182,15 @@ func (p *Pair) Next() (next time.Duration) {
 	}
 	next = sooner(next, sooner(p.pingAt, p.retryAt))
 	for _, s := range p.slots {
-		if s.clogged > 0 {
-			next = sooner(next, s.clogged+ClogPatience)
-		}
-		if s.post == learning || s.post == doubted && !p.lost {
+		if p.awaits(&s) {
 			next = sooner(next, s.by)
 		}
 	}
 	return next
 }
+
+// awaits reports whether a new guardian, or its twin, has to answer before it serves.
+func (p *Pair) awaits(s *slot) bool { return s.post == learning || s.post == doubted && !p.lost }
 
 // ping finds a guardian that is alive but does not answer, such as a stopped one.
 func (p *Pair) ping(now time.Duration) {

@@ -280,20 +280,6 @@ func TestAGuardianThatSleepsOverAPingIsKilled(t *testing.T) {
 	}
 }
 
-func TestAGuardianThatLeavesItsSocketFullIsKilled(t *testing.T) {
-	b := newBureau(t)
-	for range 5 { // it takes a little, now and then
-		b.Clogged(b.now, 1, b.numbers[1], true)
-		b.passes(ClogPatience / 2)
-	}
-	if len(b.killed) > 0 {
-		t.Fatal("too soon")
-	}
-	if b.passes(ClogPatience / 2); !slices.Equal(b.killed, []int{1}) {
-		t.Fatal(b.killed)
-	}
-}
-
 // What is heard of, or from, a guardian that is not in its place any more changes nothing.
 func TestWordsOfAFormerGuardianAreNotHeard(t *testing.T) {
 	b := newBureau(t)

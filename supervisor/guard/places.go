@@ -30,7 +30,6 @@ type slot struct {
 	by      time.Duration // until when that must be answered
 	overdue uint64        // the newest of these two whose limit was over once
 	again   bool          // its predecessor could not take a tree in
-	clogged time.Duration // since when its full socket takes nothing; 0: it does
 }
 
 // looksAgain reports whether the limit of a question is over for the first time.

@@ -127,15 +127,24 @@ func firstRight(oob []byte) (*os.File, error) {
 // Link is this process's end of a packet socket, waited on by the runtime's poller.
 type Link struct{ File *os.File }
 
-// Send sends a message, as SendFD does.
+// Send sends a message, as SendFD does. os.ErrClosed: the link is closed, or what goes along is.
 func (l Link) Send(m *guard.Message) error {
+	return Using(l.File, func(fd int) error { return SendFD(fd, m) })
+}
+
+// SendPatiently waits until the socket takes a message, or nobody is left at its other end.
+func (l Link) SendPatiently(m *guard.Message) error {
 	conn, err := l.File.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var sent error
-	if err := conn.Control(func(fd uintptr) { sent = SendFD(int(fd), m) }); err != nil {
-		return err
+	err = conn.Write(func(fd uintptr) bool {
+		sent = SendFD(int(fd), m)
+		return !errors.Is(sent, unix.EAGAIN)
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", os.ErrClosed, err) // the only reason there is
 	}
 	return sent
 }

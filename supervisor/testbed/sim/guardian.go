@@ -42,11 +42,8 @@ func (g *guardian) deliver(m *guard.Message) {
 	if !g.alive() {
 		return
 	}
-	switch g.line.put(m) {
-	case taken:
+	if g.line.put(m) {
 		g.wake()
-	case full:
-		g.of.clogged(g, true)
 	}
 }
 
@@ -55,7 +52,6 @@ func (g *guardian) unclog() {
 	for g.alive() && g.line.refill() {
 		g.wake()
 	}
-	g.of.clogged(g, len(g.line.unsent) > 0)
 }
 
 // orphan is the supervisor's end of the socket being closed.

@@ -19,27 +19,15 @@ type line struct {
 // room is how many messages a guardian's socket takes.
 const room = 6
 
-// put tells what became of a message.
-func (l *line) put(m *guard.Message) outcome {
-	switch {
-	case len(l.unsent) > 0:
+// put reports whether the socket takes a message; else that waits.
+func (l *line) put(m *guard.Message) bool {
+	if len(l.unsent) > 0 || len(l.inbox) >= room {
 		l.unsent = append(l.unsent, m)
-		return waits
-	case len(l.inbox) >= room:
-		l.unsent = append(l.unsent, m)
-		return full
+		return false
 	}
 	l.inbox = append(l.inbox, m)
-	return taken
+	return true
 }
-
-type outcome int
-
-const (
-	taken outcome = iota
-	full          // since now
-	waits
-)
 
 // refill moves one message on that the socket did not take before.
 func (l *line) refill() bool {

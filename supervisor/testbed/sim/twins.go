@@ -75,12 +75,6 @@ func (g *twins) hear(s *guardian, m *guard.Message) {
 	g.changed()
 }
 
-// clogged tells whether a guardian's socket is full. World.mu is held.
-func (g *twins) clogged(s *guardian, full bool) {
-	g.pair.Clogged(g.now(), s.index, s.number, full)
-	g.changed()
-}
-
 // lost is the kernel's word that a guardian is gone. World.mu is held.
 func (g *twins) lost(s *guardian) {
 	here := g.guardians[s.index] == s

@@ -155,7 +155,7 @@ func (g *keeper) legacy(number uint64, trees int) (l guard.Legacy, err error) {
 	}
 	busy := len(g.watchdog.turn) > 0
 	for _, s := range g.guardians {
-		busy = busy || s == nil || !s.alive()
+		busy = busy || s == nil || !s.alive() || len(s.line.unsent) > 0
 	}
 	if busy {
 		return l, child.ErrBusy
