@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -86,23 +87,12 @@ func unlink(line string) string {
 	}
 }
 
+var (
+	emptyParagraphs = regexp.MustCompile(`(?m)^(\.PP\n)+(\.PP\n|\.S[HS] |\.IP |\.TP\n)`)
+	firstParagraph  = regexp.MustCompile(`(?m)^(\.S[HS] .*\n)\.PP\n`)
+)
+
 // tidy drops paragraphs that have nothing in them.
 func tidy(text string) string {
-	for _, next := range []string{".PP\n", ".SH", ".SS", ".IP", ".TP"} {
-		for strings.Contains(text, "\n.PP\n"+next) {
-			text = strings.ReplaceAll(text, "\n.PP\n"+next, "\n"+next)
-		}
-	}
-	for _, head := range []string{".SH ", ".SS "} {
-		lines := strings.Split(text, "\n")
-		var kept []string
-		for i, line := range lines {
-			if line == ".PP" && i > 0 && strings.HasPrefix(lines[i-1], head) {
-				continue
-			}
-			kept = append(kept, line)
-		}
-		text = strings.Join(kept, "\n")
-	}
-	return text
+	return firstParagraph.ReplaceAllString(emptyParagraphs.ReplaceAllString(text, "$2"), "$1")
 }
