@@ -71,21 +71,10 @@ func (p *page) row(line string) {
 	p.item(words(cells[0]), strings.Join(rest, ": "))
 }
 
+var link = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+
 // unlink leaves of a link what it says.
-func unlink(line string) string {
-	for {
-		open := strings.Index(line, "[")
-		middle := strings.Index(line, "](")
-		if open < 0 || middle < open {
-			return line
-		}
-		end := strings.Index(line[middle:], ")")
-		if end < 0 {
-			return line
-		}
-		line = line[:open] + line[open+1:middle] + line[middle+end+1:]
-	}
-}
+func unlink(line string) string { return link.ReplaceAllString(line, "$1") }
 
 var (
 	emptyParagraphs = regexp.MustCompile(`(?m)^(\.PP\n)+(\.PP\n|\.S[HS] |\.IP |\.TP\n)`)
