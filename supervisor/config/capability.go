@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,9 +20,6 @@ var capabilities = []string{
 	"CAP_AUDIT_WRITE", "CAP_AUDIT_CONTROL", "CAP_SETFCAP", "CAP_MAC_OVERRIDE", "CAP_MAC_ADMIN", "CAP_SYSLOG", "CAP_WAKE_ALARM",
 	"CAP_BLOCK_SUSPEND", "CAP_AUDIT_READ", "CAP_PERFMON", "CAP_BPF", "CAP_CHECKPOINT_RESTORE",
 }
-
-// CapabilityNames lists the capabilities, in the order of their numbers.
-func CapabilityNames() []string { return slices.Clone(capabilities) }
 
 func (c Capability) String() string {
 	if c >= 0 && int(c) < len(capabilities) {
@@ -43,7 +41,7 @@ func (c *Capability) UnmarshalText(text []byte) error {
 	if whole := "CAP_" + strings.ToUpper(word); slices.Contains(capabilities, whole) {
 		word = whole
 	}
-	return fmt.Errorf("%s is not a capability%s", quoted(string(text)), didYouMeanOr(word, capabilities, ": capabilities(7) lists them"))
+	return fmt.Errorf("%s is not a capability%s", quoted(string(text)), cmp.Or(DidYouMean(word, capabilities), ": capabilities(7) lists them"))
 }
 
 // Capabilities are what a program may do of what otherwise only root may. Bounding nil: as the supervisor; empty: none.

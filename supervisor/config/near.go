@@ -1,9 +1,6 @@
 package config
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // DidYouMean is ` (did you mean "x"?)` for the nearest of the words, or nothing when none is near.
 func DidYouMean(word string, words []string) string {
@@ -17,14 +14,6 @@ func DidYouMean(word string, words []string) string {
 		return ""
 	}
 	return ` (did you mean "` + best + `"?)`
-}
-
-// didYouMeanOr is didYouMean, or otherwise where no word is near.
-func didYouMeanOr(word string, words []string, otherwise string) string {
-	if hint := DidYouMean(word, words); hint != "" {
-		return hint
-	}
-	return otherwise
 }
 
 // distance is how many insertions, deletions, replacements and swaps of neighbours make b of a.
@@ -61,5 +50,5 @@ func oneOf(words []string) string {
 		return strings.Join(words, "")
 	}
 	last := len(words) - 1
-	return strings.Join(slices.Clone(words[:last]), ", ") + " or " + words[last]
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

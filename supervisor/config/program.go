@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -163,7 +164,7 @@ func checkLimits(p place, given map[string]Limit) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		at, limit := p.key(name), given[name]
 		if !slices.Contains(limits, name) {
-			at.keyFault("is not a limit" + didYouMeanOr(name, limits, ": those are "+oneOf(limits)))
+			at.keyFault("is not a limit" + cmp.Or(DidYouMean(name, limits), ": those are "+oneOf(limits)))
 			continue
 		}
 		if limit.Soft > limit.Hard {

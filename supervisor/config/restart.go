@@ -71,7 +71,7 @@ func (s Service) checkSlowness(p place) {
 	if h.Way() == "" || !h.sound() {
 		return
 	}
-	health, one := p.key("health"), h.least()
+	health, one := p.key("health"), h.StartDelay+time.Duration(h.Failures-1)*h.Interval // to notice it, at the least
 	if least := r.spread(one); least >= r.Within {
 		within.and(health.key("interval"), health.key("failures"), health.key("start_delay")).fault(
 			"an unhealthy service would never be given to another node: each time takes %v to notice, so %d of them take %v or more, "+
@@ -84,9 +84,4 @@ func (s Service) checkSlowness(p place) {
 func (h Health) sound() bool {
 	return 0 < h.Interval && h.Interval <= longest && 0 < h.Failures && h.Failures <= mostFailures &&
 		0 <= h.StartDelay && h.StartDelay <= longest
-}
-
-// least is how long an unhealthy service takes to be noticed at the least.
-func (h Health) least() time.Duration {
-	return h.StartDelay + time.Duration(h.Failures-1)*h.Interval
 }

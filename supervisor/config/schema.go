@@ -108,7 +108,7 @@ func valueSchema(v reflect.Value) schema {
 		names := schema{"type": "array", "items": schema{"type": "string", "pattern": envName.String()}}
 		return schema{"oneOf": []any{schema{"type": "boolean"}, names}, "default": true}
 	case Capability:
-		return schema{"enum": CapabilityNames()}
+		return schema{"enum": capabilities}
 	case time.Duration:
 		return schema{"type": "string", "pattern": durationPattern, "default": value.String()}
 	case Signal:

@@ -63,14 +63,8 @@ const (
 // LogLevel is the least severe level that is logged.
 type LogLevel string
 
-// The log levels.
-const (
-	LogTrace LogLevel = "trace"
-	LogDebug LogLevel = "debug"
-	LogInfo  LogLevel = "info"
-	LogWarn  LogLevel = "warn"
-	LogError LogLevel = "error"
-)
+// LogInfo is the default.
+const LogInfo LogLevel = "info"
 
 // OnLoss says what follows when the whole ensemble is gone.
 type OnLoss string
@@ -111,7 +105,7 @@ func (Contain) choices() []string {
 func (RestartPolicy) choices() []string { return words(RestartOnFailure, RestartAlways, RestartNever) }
 func (OnFailure) choices() []string     { return words(OnFailureRefuse, OnFailureGrace) }
 func (OnLoss) choices() []string        { return words(OnLossStop, OnLossFailsafe) }
-func (LogLevel) choices() []string      { return words(LogTrace, LogDebug, LogInfo, LogWarn, LogError) }
+func (LogLevel) choices() []string      { return []string{"trace", "debug", "info", "warn", "error"} }
 func (WatchdogMode) choices() []string {
 	return words(WatchdogOff, WatchdogAutomatic, WatchdogRequired)
 }

@@ -1,6 +1,7 @@
 package unitfile
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -125,20 +126,20 @@ func span(text string) (time.Duration, bool) {
 	return sum, text != ""
 }
 
+// Settings that need no place in a config: those of any section, and those of [Unit], which order units.
+var (
+	descriptive = []string{"Description", "Documentation", "SourcePath", "DefaultDependencies"}
+	order       = []string{"After", "Before", "Wants", "StartLimitIntervalSec", "StartLimitBurst"}
+)
+
 // leftOut lists what nothing above looked at.
 func (t *translation) leftOut() {
 	for _, s := range t.settings {
-		known := s.section == "Install" || s.key == "Description" || s.key == "Documentation" || s.key == "SourcePath" || strings.HasPrefix(s.key, "DefaultDependencies")
-		for _, order := range []string{"After", "Before", "Wants", "StartLimitIntervalSec", "StartLimitBurst"} {
-			known = known || s.section == "Unit" && s.key == order
+		known := s.section == "Install" || s.value == "" || slices.Contains(descriptive, s.key) || s.section == "Unit" && slices.Contains(order, s.key) ||
+			s.section == "Service" && (slices.Contains(silent, s.key) || t.used[s.key])
+		if !known {
+			t.lost = append(t.lost, s.key+"="+t.expand(s.value))
 		}
-		for _, key := range silent {
-			known = known || s.section == "Service" && s.key == key
-		}
-		if known || s.value == "" || s.section == "Service" && t.used[s.key] {
-			continue
-		}
-		t.lost = append(t.lost, s.key+"="+t.expand(s.value))
 	}
 }
 
