@@ -70,13 +70,6 @@ func TestATermThatGoesOnEndsAsAnyOther(t *testing.T) {
 	}
 }
 
-// Programs that another image was to go on with, and that nobody can ask to end any more, are killed.
-func TestWhatCannotBeHandedOverIsKilled(t *testing.T) {
-	if s, went := from(t, HandingOver, StopAsked, Proved, Settled, Released, Recorded); went[0] != Proving || s != (State{Cause: StopAsked}) {
-		t.Errorf("%v, %+v", went, s)
-	}
-}
-
 // While nothing runs, what would have ended a run ends the term; and what was only put off by a pause happens when that ends.
 func TestATermEndsWhileItWaits(t *testing.T) {
 	for why, rests := range map[Kind]bool{SwitchAsked: false, PreferredBack: false, Done: true, Failed: true, HookFailed: true} {
@@ -123,33 +116,6 @@ func TestACandidateThatDoesNotWorkIsReplaced(t *testing.T) {
 	// It gave up before that, and still has to leave the lock to others.
 	if s, went := from(t, BackOff, Trouble, Waited, Joined, StayOver); !slices.Equal(went, []Place{Retrying, Joining, BackOff, Away}) || !s.Failed {
 		t.Errorf("%v, %+v", went, s)
-	}
-}
-
-// A bar that was lifted before anybody waited, as one of a former candidate, is noted.
-func TestABarIsLifted(t *testing.T) {
-	for _, p := range []Place{Standby, Barred} {
-		if s, went := from(t, p, Allowed, StayOver, Proved); !slices.Equal(went, []Place{Standby, Discarding, Away}) || s.Bar != NoBar {
-			t.Errorf("%v: %v, %+v", p, went, s)
-		}
-	}
-}
-
-// A node that is barred may have the lock without knowing it, and may have to stand in another kind of election.
-func TestABarredNodeStillLooks(t *testing.T) {
-	if s, went := from(t, Barred, LockFree, Taken, StayOver, Proved); went[0] != Claiming || s.Bar != NoBar {
-		t.Errorf("%v, %+v", went, s)
-	}
-	if _, went := from(t, Barred, Reordered, Proved, StayOver); !slices.Equal(went, []Place{Discarding, Joining, Away}) {
-		t.Errorf("%v", went)
-	}
-}
-
-// A changed config ends a run as a program's own end does: in place.
-func TestAChangedConfigStartsAnewInPlace(t *testing.T) {
-	_, went := from(t, Running, Changed, Stopped, Proved, Settled, Again, Waited, StopAsked, Stopped, Proved, Settled, Released, Recorded)
-	if want := []Place{Stopping, Clearing, Undoing, Judging, Waiting, Running}; !slices.Equal(went[:len(want)], want) {
-		t.Errorf("%v", went)
 	}
 }
 

@@ -125,6 +125,7 @@ func TestATermFromItsClaimToTheNext(t *testing.T) {
 	s, h := drive(t, State{},
 		Proved, Settled, Joined, Prepared, LockFree, Won, FormerDead, Armed, // runs
 		Ended, Stopped, Proved, Settled, Again, Waited, // again, in place
+		Changed, Stopped, Proved, Settled, Again, Waited,
 		Ended, Stopped, Proved, Settled, Failed, Proved, Settled, Released, Recorded, // gives up
 		Waited, Prepared, LeftToElse, Waited, LockFree, Taken, // others go first
 		HeldBack, Allowed, LockFree, Won, FormerDead, Armed,

@@ -1,10 +1,6 @@
 package role
 
-import (
-	"testing"
-
-	"understudy/election"
-)
+import "testing"
 
 // witnessed is what somebody knows who has seen all events: the promises are the machine's, not its driver's.
 type witnessed struct {
@@ -82,47 +78,5 @@ func TestEveryPairOfPlaceAndEventHasAnAnswer(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// What others see of a term and of what comes between two.
-func TestRolesFollowATerm(t *testing.T) {
-	var s State
-	for i, step := range []struct {
-		e     Kind
-		place Place
-		role  election.Role
-	}{
-		{Opened, EndingOld, election.RoleOffline}, {Proved, UndoingOld, election.RoleOffline}, {Settled, Joining, election.RoleStandby}, {Joined, Preparing, election.RoleStandby},
-		{Prepared, Standby, election.RoleStandby}, {LockFree, Claiming, election.RoleClaiming}, {Taken, Standby, election.RoleStandby}, {LockFree, Claiming, election.RoleClaiming},
-		{Trouble, Discarding, election.RoleStandby}, {Proved, Retrying, election.RoleStandby}, {Waited, Joining, election.RoleStandby}, {Joined, Preparing, election.RoleStandby},
-		{Prepared, Standby, election.RoleStandby}, {LockFree, Claiming, election.RoleClaiming}, {Won, Fencing, election.RoleFencing}, {FormerDead, Arming, election.RoleFencing},
-		{Armed, Running, election.RoleActive}, {LockLost, Proving, election.RoleStopping}, {Proved, Undoing, election.RoleStopping}, {Settled, Releasing, election.RoleStopping},
-		{Released, Recording, election.RoleStandby}, {Recorded, Preparing, election.RoleStandby}, {Prepared, Standby, election.RoleStandby}, {LockFree, Claiming, election.RoleClaiming},
-		{Won, Fencing, election.RoleFencing}, {FormerAlive, Proving, election.RoleStopping}, {Proved, Undoing, election.RoleStopping}, {Settled, Releasing, election.RoleStopping},
-		{Released, Recording, election.RoleFailed}, {Recorded, BackOff, election.RoleFailed}, {StayOver, Away, election.RoleOffline}, {Opened, EndingOld, election.RoleOffline},
-		{Proved, UndoingOld, election.RoleOffline}, {Settled, Joining, election.RoleFailed}, {Joined, BackOff, election.RoleFailed}, {Waited, Preparing, election.RoleStandby},
-		{Prepared, Standby, election.RoleStandby}, {HeldBack, Barred, election.RolePaused}, {Allowed, Standby, election.RoleStandby}, {LockFree, Claiming, election.RoleClaiming},
-		{Won, Fencing, election.RoleFencing}, {FormerDead, Arming, election.RoleFencing}, {Armed, Running, election.RoleActive}, {PreferredBack, Stopping, election.RoleStopping},
-		{Stopped, Proving, election.RoleStopping}, {Proved, Undoing, election.RoleStopping}, {Settled, Releasing, election.RoleStopping}, {Released, Recording, election.RoleStandby},
-		{Recorded, Preparing, election.RoleStandby}, {Prepared, Standby, election.RoleStandby}, {LeftToElse, Deferring, election.RoleStandby}, {Waited, Standby, election.RoleStandby},
-		{LockFree, Claiming, election.RoleClaiming}, {Won, Fencing, election.RoleFencing}, {FormerDead, Arming, election.RoleFencing}, {Armed, Running, election.RoleActive},
-		{Ended, Stopping, election.RoleActive}, {Stopped, Clearing, election.RoleActive}, {Proved, Undoing, election.RoleActive}, {Settled, Judging, election.RoleActive},
-		{HookFailed, Proving, election.RoleStopping}, {Proved, Undoing, election.RoleStopping}, {Settled, Releasing, election.RoleStopping}, {Released, Recording, election.RoleFailed},
-		{Recorded, BackOff, election.RoleFailed}, {Waited, Preparing, election.RoleStandby}, {Prepared, Standby, election.RoleStandby}, {LockFree, Claiming, election.RoleClaiming},
-		{Won, Fencing, election.RoleFencing}, {FormerDead, Arming, election.RoleFencing}, {Unarmed, Proving, election.RoleStopping}, {Proved, Undoing, election.RoleStopping},
-		{Settled, Releasing, election.RoleStopping}, {Released, Recording, election.RoleStandby}, {Recorded, Preparing, election.RoleStandby}, {Prepared, Standby, election.RoleStandby},
-		{LockFree, Claiming, election.RoleClaiming}, {Won, Fencing, election.RoleFencing}, {PauseAsked, Proving, election.RoleStopping}, {Proved, Undoing, election.RoleStopping},
-		{Settled, Releasing, election.RoleStopping}, {NotReleased, Away, election.RoleOffline},
-	} {
-		e := Event{Kind: step.e}
-		if step.e == HeldBack {
-			e.Bar = Paused
-		}
-		next, err := Step(s, e)
-		if err != nil || next.Place != step.place || next.Role() != step.role {
-			t.Fatalf("step %d, %v in %v: %v (%v), want %v (%v): %v", i, step.e, s.Place, next.Place, next.Role(), step.place, step.role, err)
-		}
-		s = next
 	}
 }
