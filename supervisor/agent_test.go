@@ -36,6 +36,7 @@ type graveyard struct {
 	err  error
 	tree string
 	of   fencing.Target // whose effects were asked for
+	owed []string       // of this boot
 }
 
 func (*graveyard) Outlasted(json.RawMessage, fencing.Process) error { return nil }
@@ -44,7 +45,7 @@ func (g *graveyard) Owed(of fencing.Target, boot string) []string {
 	if g.of = of; of.Boot != boot {
 		return of.Survive
 	}
-	return nil
+	return g.owed
 }
 
 func (g *graveyard) KillTree(_ context.Context, id json.RawMessage) error {
@@ -81,23 +82,31 @@ func handedOn(t *testing.T, s *supervisor, tree Tree, id json.RawMessage) *servi
 func TestADeathIsProvedByTheOneThatCanKnowIt(t *testing.T) {
 	errLives := errors.New("it lives")
 	own, other := json.RawMessage(`{"mark":"own"}`), json.RawMessage(`{"mark":"other"}`)
+	elsewhere := func(q *agent.Question) { q.Tree = other }
 	for name, c := range map[string]struct {
 		change func(*agent.Question)
 		end    error // of our own tree
 		kill   error // of another
 		want   fencing.Verdict
+		owed   []string
 		ended  int
 		others string
 	}{
-		"our own":            {want: fencing.Dead, ended: 1},
-		"our own, alive":     {end: errLives, want: fencing.Alive, ended: 1},
-		"a predecessor's":    {change: func(q *agent.Question) { q.Tree = other }, want: fencing.Dead, others: string(other)},
-		"one that lives on":  {change: func(q *agent.Question) { q.Tree = other }, kill: errLives, want: fencing.Alive, others: string(other)},
-		"of another service": {change: func(q *agent.Question) { q.Service = "web" }, kill: box.ErrNotSeen, want: fencing.Unknown, others: string(own)},
-		"another machine's":  {change: func(q *agent.Question) { q.Machine = "m2" }, want: fencing.Unknown},
+		"our own":               {want: fencing.Dead, ended: 1},
+		"our own, alive":        {end: errLives, want: fencing.Alive, ended: 1},
+		"a predecessor's":       {change: elsewhere, want: fencing.Dead, others: string(other)},
+		"a predecessor's, owed": {change: elsewhere, owed: []string{"vip"}, want: fencing.Alive, others: string(other)},
+		"one that lives on":     {change: elsewhere, kill: errLives, want: fencing.Alive, others: string(other)},
+		"one not seen":          {change: elsewhere, kill: box.ErrNotSeen, want: fencing.Unknown, others: string(other)},
+		"one from elsewhere":    {change: elsewhere, kill: box.ErrElsewhere, want: fencing.Unknown, others: string(other)},
+		"of another service":    {change: func(q *agent.Question) { q.Service = "web" }, kill: box.ErrNotSeen, want: fencing.Unknown, others: string(own)},
+		"another machine's":     {change: func(q *agent.Question) { q.Machine = "m2" }, want: fencing.Unknown},
+		"another boot's":        {change: func(q *agent.Question) { q.Boot, q.Tree = "b0", other }, want: fencing.Dead},
+		"another boot, a clone": {change: func(q *agent.Question) { q.Boot, q.Node, q.Tree = "b0", "z", other }, want: fencing.Unknown},
+		"another boot, no id":   {change: func(q *agent.Question) { q.Boot, q.Machine, q.Tree = "b0", "", other }, want: fencing.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tree, machine := &tomb{err: c.end}, &graveyard{err: c.kill}
+			tree, machine := &tomb{err: c.end}, &graveyard{err: c.kill, owed: c.owed}
 			s := small(Config{Machine: machine})
 			handedOn(t, s, tree, own)
 			q := agent.Question{Service: "db", Token: 1, Node: "a", Machine: "m1", Boot: "b1", Tree: own, By: "b", ByToken: 2}

@@ -6,91 +6,42 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"understudy/election"
 	"understudy/fencing"
 	"understudy/supervisor/child/box"
 	"understudy/supervisor/unit"
-	"understudy/supervisor/witness"
 )
 
-// graveyard is a machine with the trees of others.
-type graveyard struct {
-	err  error
-	tree string
-}
-
-func (g *graveyard) kill(_ context.Context, id json.RawMessage) error {
-	g.tree = string(id)
-	return g.err
-}
-
-// A tree counts as dead only when the one who can know has proved it.
-func TestADeathIsBelievedOnlyWithProof(t *testing.T) {
-	type where struct {
-		node, machine, boot string
-		tree                json.RawMessage
-	}
+// Another node that holds the lock may have a tree ended: its term ends as well, and it is dead once its effects are undone.
+func TestADeathThatAnotherNodeAsksForEndsTheTerm(t *testing.T) {
 	errLives := errors.New("it lives")
-	own, other := json.RawMessage(`{"mark":"own"}`), json.RawMessage(`{"mark":"other"}`)
 	for name, c := range map[string]struct {
-		change  func(*where)
-		end     error // of our own tree
-		kill    error // of another
-		want    fencing.Verdict
-		ended   int
-		others  string
-		isErr   bool
-		stopped bool
-		owes    int      // that often
-		owed    []string // by a former supervisor
+		end  error
+		owes int // that often
+		dead bool
 	}{
-		"our own":               {want: fencing.Dead, ended: 1, stopped: true},
-		"our own, to be undone": {owes: 3, want: fencing.Dead, ended: 1, stopped: true},
-		"our own, never undone": {owes: 1 << 30, want: fencing.Alive, ended: 1, isErr: true, stopped: true},
-		"our own, alive":        {end: errLives, want: fencing.Alive, ended: 1, isErr: true, stopped: true},
-		"a predecessor's, owed": {change: func(q *where) { q.tree = other }, owed: []string{"vip"}, want: fencing.Alive, isErr: true, others: string(other)},
-		"a predecessor's":       {change: func(q *where) { q.tree = other }, want: fencing.Dead, others: string(other)},
-		"one that lives on":     {change: func(q *where) { q.tree = other }, kill: errLives, want: fencing.Alive, isErr: true, others: string(other)},
-		"one not seen":          {change: func(q *where) { q.tree = other }, kill: box.ErrNotSeen, want: fencing.Unknown, others: string(other)},
-		"one from elsewhere":    {change: func(q *where) { q.tree = other }, kill: box.ErrElsewhere, want: fencing.Unknown, others: string(other)},
-		"another machine's":     {change: func(q *where) { q.machine = "m2" }, want: fencing.Unknown},
-		"another boot's":        {change: func(q *where) { q.boot = "b0" }, want: fencing.Dead},
-		"another boot's, owed":  {change: func(q *where) { q.boot, q.tree = "b0", other }, owed: []string{"vip"}, want: fencing.Alive, isErr: true},
-		"another boot, a clone": {change: func(q *where) { q.boot, q.node = "b0", "z" }, want: fencing.Unknown},
-		"another boot, no id":   {change: func(q *where) { q.boot, q.machine = "b0", "" }, want: fencing.Unknown},
+		"dead": {dead: true}, "to be undone": {owes: 3, dead: true}, "never undone": {owes: 1 << 30}, "alive": {end: errLives},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tree, machine := &grave{err: c.end}, &graveyard{err: c.kill}
 				var stopped error
-				v := made(t, Conf{}, nil)
-				v.trees.add(&Tree{ID: own, tree: tree, end: func(why error) { stopped = why }, owed: func() []string {
+				tree := &grave{err: c.end}
+				one := &Tree{tree: tree, end: func(why error) { stopped = why }, owed: func() []string {
 					if c.owes--; c.owes >= 0 {
 						return []string{"vip"}
 					}
 					return nil
-				}})
-				q := where{"a", "m1", "b1", own}
-				if c.change != nil {
-					c.change(&q)
+				}}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				err := one.Kill(ctx, "b", 2)
+				if (err == nil) != c.dead || tree.ended != 1 || !errors.Is(stopped, election.ErrLost) {
+					t.Errorf("%v, ended %d times, the term was ended by %v", err, tree.ended, stopped)
 				}
-				w := witness.At{Node: "a", Host: box.Host{Machine: "m1", Boot: "b1"}, End: machine.kill, Look: empty{}.Outlasted, Owed: func(fencing.Target, string) []string { return c.owed }}
-				if one := v.Tree(q.tree); one != nil {
-					w.Owed, w.End = nil, func(ctx context.Context, _ json.RawMessage) error { return one.Kill(ctx, "b", 2) }
-				}
-				verdict, _, err := w.Prove(t.Context(), fencing.Target{Service: "db", Node: q.node, Machine: q.machine, Boot: q.boot, Tree: q.tree})
-				if verdict != c.want || (err != nil) != c.isErr {
-					t.Errorf("%v, %v", verdict, err)
-				}
-				if tree.ended != c.ended || machine.tree != c.others {
-					t.Errorf("ended %d times, of others %q", tree.ended, machine.tree)
-				}
-				if (stopped != nil) != c.stopped || stopped != nil && !errors.Is(stopped, election.ErrLost) {
-					t.Errorf("the term was ended by %v", stopped)
-				}
-				if verdict == fencing.Dead && c.owes > 0 {
-					t.Error("it is called dead, and something is to be undone")
+				if undone := !errors.As(err, new(*fencing.NotUndone)); undone == (name == "never undone") {
+					t.Errorf("undone: %v", err)
 				}
 			})
 		})
