@@ -134,9 +134,6 @@ func (t *Entry) Settle(undone bool) {
 	}
 }
 
-// Owes reports whether guardians undo what the tree's processes did, if this process cannot.
-func (t *Entry) Owes() bool { return t.effects != nil }
-
 // Speaks is the version of what a guardian understands. One that is older than its supervisor is replaced before it is told what it does
 // not know.
 const Speaks = SpeaksMove

@@ -68,9 +68,6 @@ func (l *Ledger) Running(number uint64) (names []string) {
 	return names
 }
 
-// Done is closed when the epoch is over.
-func (e *Epoch) Done() <-chan struct{} { return e.done }
-
 // Entry is a tree in the ledger.
 type Entry struct {
 	Number   uint64

@@ -39,7 +39,6 @@ type Config struct {
 const (
 	pipeSize   = 1 << 20
 	chunkSize  = 256 << 10
-	tailSize   = 64 << 10
 	retryFirst = 100 * time.Millisecond
 	retryLast  = time.Second
 	partDrain  = 300 * time.Millisecond // in place of Drain for a log that is parted from: what is left is not lost
@@ -56,9 +55,8 @@ type Log struct {
 	queue  *queue
 	file   *file
 	over   chan struct{} // closed when there is no time left to write
-	mu     sync.Mutex    // guards tail and rest
-	tail   []byte
-	rest   []byte // what was not written
+	mu     sync.Mutex    // guards rest
+	rest   []byte        // what was not written
 	closed sync.Once
 
 	parting atomic.Bool // what is not written at Run's end goes elsewhere
@@ -182,13 +180,6 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Tail is the last 64 KiB of the output, also of what could not be written.
-func (l *Log) Tail() []byte {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.tail[max(0, len(l.tail)-tailSize):])
-}
-
 // Fault says why nothing can be written at the moment; nil: nothing speaks against it.
 func (l *Log) Fault() error {
 	l.queue.mu.Lock()
@@ -281,18 +272,8 @@ func (l *Log) read() error {
 		case n == 0:
 			return nil
 		}
-		l.remember(chunk[:n])
 		l.queue.put(chunk[:n])
 		chunks.Put(chunk)
-	}
-}
-
-func (l *Log) remember(chunk []byte) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tail = append(l.tail, chunk[max(0, len(chunk)-tailSize):]...)
-	if len(l.tail) > 2*tailSize {
-		l.tail = slices.Clone(l.tail[len(l.tail)-tailSize:])
 	}
 }
 
