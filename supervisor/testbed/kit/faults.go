@@ -57,7 +57,7 @@ func (c *Cable) Lose(tb testing.TB, percent int) {
 	tb.Helper()
 	c.lab.mu.Lock()
 	defer c.lab.mu.Unlock()
-	c.lab.losses[c.Addr] = percent
+	c.lab.losses[c.port] = percent
 	if err := c.lab.rules(); err != nil {
 		tb.Fatalf("change the network: %v", err)
 	}
@@ -87,7 +87,7 @@ func (c *Cable) Heal(tb testing.TB) {
 		c.slow = false
 	}
 	c.lab.change(tb, func(drops map[pair]bool) {
-		delete(c.lab.losses, c.Addr)
+		delete(c.lab.losses, c.port)
 		maps.DeleteFunc(drops, func(p pair, _ bool) bool { return p.from == c.Addr || p.to == c.Addr })
 	})
 }

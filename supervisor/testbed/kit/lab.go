@@ -31,7 +31,7 @@ type Lab struct {
 	mu     sync.Mutex // guards the fields below
 	hosts  int
 	drops  map[pair]bool
-	losses map[string]int // in a hundred packets, of an address
+	losses map[string]int // in a hundred packets, of a port
 }
 
 type pair struct{ from, to string }
@@ -168,13 +168,13 @@ func (l *Lab) rules() error {
 		fmt.Fprintf(&b, "add element bridge %s drops { %s . %s }\n", table, p.from, p.to)
 	}
 	fmt.Fprintf(&b, "add rule bridge %s forward ip saddr . ip daddr @drops drop\n", table)
-	for addr, percent := range l.losses {
+	for port, percent := range l.losses {
 		chance := fmt.Sprintf("numgen random mod 100 < %d ", percent)
 		if percent >= 100 {
 			chance = ""
 		}
-		for _, way := range []string{"saddr", "daddr"} {
-			fmt.Fprintf(&b, "add rule bridge %s forward ip %s %s %sdrop\n", table, way, addr, chance)
+		for _, way := range []string{"iifname", "oifname"} { // of any protocol and any address of the host
+			fmt.Fprintf(&b, "add rule bridge %s forward %s %s %sdrop\n", table, way, port, chance)
 		}
 	}
 	cmd := exec.Command("nft", "-f", "-")
