@@ -1,186 +1,40 @@
 package programs
 
 import (
-	"context"
-	"encoding/hex"
 	"fmt"
-	"io"
-	"net/http"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/watch"
 )
 
-// bearers watches which of two hosts has an address.
-type bearers struct {
-	addr  string
-	hosts []string // where the kernel shows a host's addresses
-
-	mu    sync.Mutex // guards what follows
-	looks int
-	both  []time.Time
-}
-
-func watchBearers(t *testing.T, addr string, hosts ...*kit.Host) *bearers {
+// watchBearers demands that two hosts never have an address at once.
+func watchBearers(t *testing.T, addr string, hosts ...*kit.Host) *watch.Bearers {
 	t.Helper()
-	w, table, own := &bearers{addr: "-- " + addr + "\n"}, "fib_trie", func(h *kit.Host) string { return "-- " + h.Addr + "\n" }
-	if ip := netip.MustParseAddr(addr).As16(); strings.Contains(addr, ":") {
-		w.addr, table, own = hex.EncodeToString(ip[:]), "if_inet6", func(*kit.Host) string { return " eth0\n" }
-	}
-	for _, h := range hosts {
-		stay := h.Command("sleep", "1000") // a process that is in the host's network
-		must(t, stay.Start())
-		t.Cleanup(func() {
-			_ = stay.Process.Kill()
-			_ = stay.Wait() // it was killed
-		})
-		file := fmt.Sprintf("/proc/%d/net/%s", stay.Process.Pid, table)
-		kit.Until(t, soon, h.Name+" shows its addresses", func() bool {
-			text, _ := os.ReadFile(file)
-			return strings.Contains(string(text), own(h))
-		})
-		w.hosts = append(w.hosts, file)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for again := time.NewTicker(time.Millisecond); ctx.Err() == nil; <-again.C {
-			w.look()
-		}
-	}()
+	w := watch.NewBearers(t, addr, hosts...)
 	t.Cleanup(func() {
-		cancel()
-		<-done
-		for _, at := range w.both {
-			t.Errorf("both hosts had the address at %v", at)
+		both, looks := w.Both()
+		if both.Times > 0 {
+			t.Errorf("both hosts had the address %d times, for %v, first at %v", both.Times, both.Long, both.First)
 		}
-		if w.looks < 500 {
-			t.Errorf("only %d looks were taken", w.looks)
+		if looks < 500 {
+			t.Errorf("only %d looks were taken", looks)
 		}
 	})
 	return w
 }
 
-// look takes the first host's word only if it says the same before and after the second's: the address may be moving.
-func (w *bearers) look() {
-	both := w.has(0) && w.has(1) && w.has(0)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.looks++
-	if both && len(w.both) < 10 {
-		w.both = append(w.both, time.Now())
-	}
-}
-
-func (w *bearers) has(i int) bool {
-	text, _ := os.ReadFile(w.hosts[i]) // a look that fails shows nothing
-	return strings.Contains(string(text), w.addr)
-}
-
-// visitor asks one URL again and again, and notes whose answers it gets.
-type visitor struct {
-	mu    sync.Mutex // guards what follows
-	asked int
-	from  string
-	sent  int // the number of the question that was answered last
-	last  time.Time
-	lost  int // questions since then, none of which was answered
-	gap   time.Duration
-}
-
-// visitWithin is how long a visitor waits for an answer.
-const visitWithin = 200 * time.Millisecond
-
-// The visitor is on a host; nil: where the test is.
-func newVisitor(t *testing.T, url string, from *kit.Host) *visitor {
-	t.Helper()
-	v := &visitor{}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	transport := &http.Transport{DisableKeepAlives: true}
-	if from != nil {
-		transport.DialContext = dialFrom(from)
-	}
-	client := &http.Client{Timeout: visitWithin, Transport: transport}
-	go func() {
-		defer close(done)
-		for again := time.NewTicker(5 * time.Millisecond); ctx.Err() == nil; <-again.C {
-			v.ask(ctx, client, url)
-		}
-	}()
-	t.Cleanup(func() { cancel(); <-done })
-	return v
-}
-
-func (v *visitor) ask(ctx context.Context, client *http.Client, url string) {
-	v.mu.Lock()
-	v.asked++
-	n := v.asked
-	v.mu.Unlock()
-	text, err := get(ctx, client, url)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if err != nil {
-		v.lost++
-		return
-	}
-	now := time.Now()
-	if !v.last.IsZero() {
-		v.gap = max(v.gap, now.Sub(v.last))
-	}
-	v.from, v.sent, v.last, v.lost = text, n, now, 0
-}
-
-// get returns the page, less the blanks around it.
-func get(ctx context.Context, client *http.Client, url string) (string, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return "", err
-	}
-	a, err := client.Do(r)
-	if err != nil {
-		return "", err
-	}
-	defer a.Body.Close()
-	text, err := io.ReadAll(a.Body)
-	if err == nil && a.StatusCode != http.StatusOK {
-		err = fmt.Errorf("status %s", a.Status)
-	}
-	return strings.TrimSpace(string(text)), err
-}
-
-// served waits until a question asked from now on is answered by a host; it returns the longest time without any answer
-// since the last call.
-func (v *visitor) served(t *testing.T, h *kit.Host) (gap time.Duration) {
-	t.Helper()
-	v.mu.Lock()
-	asked := v.asked
-	v.mu.Unlock()
-	kit.Until(t, soon, "a visitor is answered by "+h.Name, func() bool {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		return v.from == h.Name && v.sent > asked
-	})
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	gap, v.gap = v.gap, 0
-	return gap
-}
-
 // moving is unit.yaml's service on two hosts, of which a is preferred, seen by a visitor and by who watches the address.
 type moving struct {
 	*set
-	*visitor
-	*bearers
+	*watch.Visitor
+	*watch.Bearers
 	vip  string
 	dirs map[string]string // what a host's web server shows
 }
@@ -203,20 +57,20 @@ func move(t *testing.T, needs string, web func(h *kit.Host, dir string) string) 
 			"restart: {policy: always}", "restart: {policy: always, delay: 100ms}\n    failback: true\n    priority: "+priority,
 			"interval: 5s, timeout: 2s", "interval: 500ms, timeout: 500ms", "stop_timeout: 5s", "stop_timeout: 1s")
 	}
-	m.bearers = watchBearers(t, vip, m.a, m.b)
+	m.Bearers = watchBearers(t, vip, m.a, m.b)
 	active = m.start(t, m.a)
 	m.role(t, m.a, "active")
 	m.start(t, m.b)
 	m.role(t, m.b, "standby")
-	m.visitor = newVisitor(t, "http://"+vip+":8080/", nil)
-	m.served(t, m.a)
+	m.Visitor = watch.NewVisitor(t, "http://"+vip+":8080/", nil)
+	m.Served(t, m.a)
 	return m, active
 }
 
 // then waits until a host serves, and demands that it alone has the address.
 func (m *moving) then(t *testing.T, what string, h *kit.Host, limit time.Duration) {
 	t.Helper()
-	gap := m.served(t, h)
+	gap := m.Served(t, h)
 	t.Logf("%s: a visitor was without an answer for %v", what, gap)
 	if gap > limit {
 		t.Errorf("%s: a visitor was without an answer for %v: more than %v", what, gap, limit)
@@ -234,7 +88,7 @@ func TestAnAddressMovesWithItsWebServer(t *testing.T) {
 	m, active := move(t, python, httpServer)
 	active.Stop(t)
 	m.then(t, "supervisor stopped", m.b, handover)
-	if m.has(0) {
+	if m.Has(0) {
 		t.Error("what is stopped has kept the address")
 	}
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/watch"
 )
 
 // writeNginx writes a host's configuration of nginx, and puts it in place as a whole.
@@ -51,7 +52,7 @@ func TestNginxIsReloadedAndHandedOverWithoutBreakingOff(t *testing.T) {
 		t.Helper()
 		var got string
 		var err error
-		if !kit.Reached(soon, func() bool { got, err = get(t.Context(), client, "http://"+h.Addr+"/"); return got == want }) {
+		if !kit.Reached(soon, func() bool { got, err = watch.Get(t.Context(), client, "http://"+h.Addr+"/"); return got == want }) {
 			t.Fatalf("%s answers %q, %v; wanted %q", h.Name, got, err, want)
 		}
 	}

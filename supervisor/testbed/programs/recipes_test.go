@@ -12,6 +12,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/watch"
 )
 
 // The recipes of docs/recipes.md: each example as it stands, less its paths and addresses, moves on order and when its host stops.
@@ -46,7 +47,7 @@ func (s *set) takeTurns(t *testing.T, works func(on *kit.Host)) {
 
 // clientOf asks from a host's network.
 func clientOf(h *kit.Host) *http.Client {
-	return &http.Client{Timeout: soon, Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialFrom(h)}}
+	return &http.Client{Timeout: soon, Transport: &http.Transport{DisableKeepAlives: true, DialContext: watch.DialFrom(h)}}
 }
 
 func TestHAProxyMovesWithItsAddress(t *testing.T) {
@@ -69,12 +70,12 @@ frontend front
 	}
 	watchBearers(t, vip, s.a, s.b)
 	client := s.Lab.Host(t, "client")
-	v := newVisitor(t, "http://"+vip+"/", client)
-	s.takeTurns(t, func(on *kit.Host) { v.served(t, on) })
+	v := watch.NewVisitor(t, "http://"+vip+"/", client)
+	s.takeTurns(t, func(on *kit.Host) { v.Served(t, on) })
 	write("again")
 	s.order(t, "reload", s.service)
 	kit.Until(t, soon, "it answers by its new configuration", func() bool {
-		text, err := get(t.Context(), clientOf(client), "http://"+vip+"/")
+		text, err := watch.Get(t.Context(), clientOf(client), "http://"+vip+"/")
 		return err == nil && text == "again"
 	})
 }
@@ -101,7 +102,7 @@ func TestTheAddressOfAPrometheusPairIsWhereOneIsReady(t *testing.T) {
 	answers := func() {
 		t.Helper()
 		kit.Until(t, soon, "a dashboard is answered", func() bool {
-			_, err := get(t.Context(), client, "http://"+vip+":9090/-/ready")
+			_, err := watch.Get(t.Context(), client, "http://"+vip+":9090/-/ready")
 			return err == nil
 		})
 	}
@@ -168,11 +169,11 @@ func TestAJavaDaemonMoves(t *testing.T) {
 				"org.apache.zookeeper.server.ZooKeeperServerMain, '8080', "+dir)
 	}
 	s.takeTurns(t, func(on *kit.Host) {
-		conn, err := dialFrom(on)(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", "8080"))
+		conn, err := watch.DialFrom(on)(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", "8080"))
 		must(t, err) // it is ready
 		conn.Close()
 		other := s.hosts()[map[string]int{"a": 1, "b": 0}[on.Name]]
-		if conn, err := dialFrom(other)(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", "8080")); err == nil {
+		if conn, err := watch.DialFrom(other)(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", "8080")); err == nil {
 			conn.Close()
 			t.Errorf("it runs on %s, too", other.Name)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/watch"
 )
 
 // masters asks all copies what they are, all the time. Two masters at once are two that answer so between two such answers of each other.
@@ -210,12 +211,12 @@ func (r *trio) reads(t *testing.T, primary *kit.Host) {
 		var err error
 		url := "http://" + h.Addr + ":8437/"
 		if !kit.Reached(soon, func() bool {
-			text, err = get(t.Context(), http.DefaultClient, url+part+"/"+r.service)
+			text, err = watch.Get(t.Context(), http.DefaultClient, url+part+"/"+r.service)
 			return err == nil && text == part
 		}) {
 			t.Errorf("%s is no %s: %s, %v", h.Name, part, text, err)
 		}
-		if _, err := get(t.Context(), http.DefaultClient, url+other+"/"+r.service); err == nil || !strings.Contains(err.Error(), "503") {
+		if _, err := watch.Get(t.Context(), http.DefaultClient, url+other+"/"+r.service); err == nil || !strings.Contains(err.Error(), "503") {
 			t.Errorf("%s is %s, too: %v", h.Name, other, err)
 		}
 	}

@@ -1,47 +1,17 @@
 package programs
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/watch"
 )
-
-// dialFrom opens connections in a host's network.
-func dialFrom(h *kit.Host) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	type opened struct {
-		net.Conn
-		error
-	}
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		done := make(chan opened)
-		go func() {
-			runtime.LockOSThread() // and the thread ends with the goroutine
-			var o opened
-			file, err := os.Open(h.Network())
-			if err == nil {
-				err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET)
-				file.Close()
-			}
-			if o.error = err; err == nil {
-				o.Conn, o.error = (&net.Dialer{}).DialContext(ctx, network, addr)
-			}
-			done <- o
-		}()
-		o := <-done
-		return o.Conn, o.error
-	}
-}
 
 // Both addresses of a service move with it, are never on two hosts, and clients that were told of the old one find the new one.
 func TestAServicesAddressesMoveWithIt(t *testing.T) {
@@ -77,11 +47,11 @@ services:
 	s.role(t, s.a, "active")
 	standby := s.start(t, s.b)
 	s.role(t, s.b, "standby")
-	visitors := map[string]*visitor{"v4": newVisitor(t, "http://"+four+":8080/", client), "v6": newVisitor(t, "http://["+six+"]:8080/", client)}
+	visitors := map[string]*watch.Visitor{"v4": watch.NewVisitor(t, "http://"+four+":8080/", client), "v6": watch.NewVisitor(t, "http://["+six+"]:8080/", client)}
 	within := func(most time.Duration, what string, h *kit.Host) {
 		t.Helper()
 		for name, v := range visitors {
-			gap := v.served(t, h)
+			gap := v.Served(t, h)
 			t.Logf("%s, %s: a visitor was without an answer for %v", what, name, gap)
 			if gap > most+kit.Stall {
 				t.Errorf("%s, %s: a visitor was without an answer for %v: more than %v", what, name, gap, most+kit.Stall)
