@@ -13,6 +13,7 @@ type fault struct {
 	name   string
 	strike func(tb testing.TB, h *kit.Host, wrapper *kit.Supervisor)
 	heal   func(tb testing.TB, h *kit.Host, wrapper *kit.Supervisor) // after the takeover; nil: the fault stays
+	cable  bool                                                      // it is the network's, which may heal
 }
 
 var faults = []fault{
@@ -26,9 +27,17 @@ var faults = []fault{
 			time.Sleep(time.Second) // what it does when it wakes
 		},
 	},
-	{name: "cable pulled", strike: func(tb testing.TB, h *kit.Host, _ *kit.Supervisor) { h.Cut(tb) }},
-	{name: "packets lost, link up", strike: func(tb testing.TB, h *kit.Host, _ *kit.Supervisor) { h.Lose(tb, 100) }},
+	{name: "cable pulled", cable: true, strike: func(tb testing.TB, h *kit.Host, _ *kit.Supervisor) { h.Cut(tb) }},
+	{name: "packets lost, link up", cable: true, strike: func(tb testing.TB, h *kit.Host, _ *kit.Supervisor) { h.Lose(tb, 100) }},
 	{name: "host without power", strike: func(tb testing.TB, h *kit.Host, _ *kit.Supervisor) { h.PowerOff(tb) }},
+}
+
+// healing is heal, of the network too.
+func (f fault) healing() func(tb testing.TB, h *kit.Host, wrapper *kit.Supervisor) {
+	if f.cable {
+		return func(tb testing.TB, h *kit.Host, _ *kit.Supervisor) { h.Heal(tb) }
+	}
+	return f.heal
 }
 
 // family is a wrapper's own processes: its program is none of them.

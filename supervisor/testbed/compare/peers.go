@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -23,28 +22,9 @@ type world struct {
 }
 
 // starter makes the world for one fault.
-type starter func(tb testing.TB) *world
+type starter = func(tb testing.TB) *world
 
-// peer is a tool that keeps a program running once.
-type peer struct {
-	name     string
-	settings string
-	needs    []string // programs
-	version  func() string
-	servers  func(tb testing.TB) starter // starts what it needs, once
-}
-
-// lacks is the programs that are not on this machine.
-func (p *peer) lacks() (missing []string) {
-	for _, name := range p.needs {
-		if _, err := exec.LookPath(name); err != nil {
-			missing = append(missing, name)
-		}
-	}
-	return missing
-}
-
-var peers = []*peer{
+var peers = []*peer[*world]{
 	{
 		name: "understudy", settings: "understudy run ... -- PROGRAM; session timeout 6 s, grace 1 s, three ZooKeeper servers with tickTime 500 ms",
 		version: func() string { return "this tree" },
@@ -128,21 +108,24 @@ func keepaliveds(tb testing.TB) starter {
 			start := script(tb, "setsid "+quoted(program)+" </dev/null >/dev/null 2>&1 &", "echo $! >"+pid)
 			stop := script(tb, "[ -s "+pid+" ] || exit 0", "pid=$(cat "+pid+")", "kill $pid 2>/dev/null",
 				"for i in $(seq 50); do [ -e /proc/$pid ] || break; sleep 0.1; done", "kill -9 $pid 2>/dev/null; rm -f "+pid)
-			priority := map[string]int{"a": 150, "b": 100}[h.Name]
 			address := h.Addr[:strings.LastIndex(h.Addr, ".")] + fmt.Sprint(".", 200+n%50)
-			conf := filepath.Join(dir, "keepalived.conf")
-			text := fmt.Sprintf("global_defs {\n router_id %s\n script_user root\n}\nvrrp_instance web {\n state BACKUP\n nopreempt\n interface eth0\n"+
-				" virtual_router_id %d\n priority %d\n advert_int 1\n virtual_ipaddress {\n  %s/32\n }\n notify_master %s\n notify_backup %s\n notify_fault %s\n notify_stop %s\n}\n",
-				h.Name, 1+n%250, priority, address, start, stop, stop, stop)
-			if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
-				tb.Fatal(err)
-			}
-			path, _ := exec.LookPath("keepalived") // it was looked for
-			return h.UnderstudyAt(tb, path, "--dont-fork", "--log-console", "--use-file", conf, "--pid", filepath.Join(dir, "main.pid"),
-				"--vrrp_pid", filepath.Join(dir, "vrrp.pid"), "--checkers_pid", filepath.Join(dir, "checkers.pid"))
+			return keepalived(tb, h, n, fmt.Sprintf(" virtual_ipaddress {\n  %s/32\n }\n notify_master %s\n notify_backup %s\n notify_fault %s\n notify_stop %s\n",
+				address, start, stop, stop, stop))
 		}
 		return w
 	}
+}
+
+// keepalived starts it with one instance, of which the number is the nth and the keys come as lines.
+func keepalived(tb testing.TB, h *kit.Host, n int, keys string) *kit.Supervisor {
+	tb.Helper()
+	dir := tb.TempDir()
+	conf := filepath.Join(dir, "keepalived.conf")
+	write(tb, conf, fmt.Sprintf("global_defs {\n router_id %s\n script_user root\n}\nvrrp_instance web {\n state BACKUP\n nopreempt\n interface eth0\n"+
+		" virtual_router_id %d\n priority %d\n advert_int 1\n%s}\n", h.Name, 1+n%250, map[string]int{"a": 150, "b": 100}[h.Name], keys))
+	path, _ := exec.LookPath("keepalived") // it was looked for
+	return h.UnderstudyAt(tb, path, "--dont-fork", "--log-console", "--use-file", conf, "--pid", filepath.Join(dir, "main.pid"),
+		"--vrrp_pid", filepath.Join(dir, "vrrp.pid"), "--checkers_pid", filepath.Join(dir, "checkers.pid"))
 }
 
 func etcds(tb testing.TB) starter {
