@@ -98,6 +98,26 @@ func KillAtOnce(pids ...int) {
 	Signal(syscall.SIGKILL, pids...)
 }
 
+// Processes are the pids of all programs of a name that work in a directory.
+func Processes(name, dir string) []int {
+	var pids []int
+	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range links {
+		if to, err := os.Readlink(link); err != nil || to != dir {
+			continue
+		}
+		var pid int
+		if _, err := fmt.Sscanf(link, "/proc/%d/", &pid); err != nil {
+			continue
+		}
+		comm, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "comm")) // it may be gone
+		if strings.HasPrefix(string(comm), name) && Alive(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // PSS is a process's proportional share of memory, in bytes.
 func PSS(pid int) int64 {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))

@@ -48,7 +48,7 @@ func move(t *testing.T, needs string, web func(h *kit.Host, dir string) string) 
 	vip := m.a.Addr[:strings.LastIndex(m.a.Addr, ".")+1] + fmt.Sprint(200+n)
 	m.vip = vip
 	for _, h := range []*kit.Host{m.a, m.b} {
-		dir := filepath.Join(open(t, t.TempDir()), h.Name)
+		dir := filepath.Join(kit.Open(t, t.TempDir()), h.Name)
 		must(t, os.Mkdir(dir, 0o755))
 		must(t, os.WriteFile(filepath.Join(dir, "index.html"), []byte(h.Name), 0o644))
 		m.dirs[h.Name] = dir
@@ -96,7 +96,7 @@ func TestAnAddressMovesWithItsWebServer(t *testing.T) {
 	m.then(t, "preferred host back", m.a, handover)
 
 	// A program that hangs is found by its health check, and started again here, or on the other host.
-	hung := processes("python3", m.dirs["a"])
+	hung := kit.Processes("python3", m.dirs["a"])
 	kit.Signal(syscall.SIGSTOP, hung...)
 	m.then(t, "web server hangs", m.a, 4*time.Second+start)
 	if len(hung) != 1 || kit.Alive(hung[0]) {

@@ -18,7 +18,7 @@ import (
 // mount on a Secondary, and to make a host Secondary that has the device mounted. All write what they did to a log.
 func drbd(t *testing.T) (dir string) {
 	t.Helper()
-	dir = open(t, t.TempDir())
+	dir = kit.Open(t, t.TempDir())
 	for name, text := range map[string]string{
 		"drbdadm": `case "$1" in
 primary) mkdir "$here/primary" 2>/dev/null || [ "$(cat "$here/primary/node")" = "$node" ] || { note REFUSED; exit 17; }
@@ -137,7 +137,7 @@ func (s *set) cron(t *testing.T, h *kit.Host, job string) func() (out string, co
 // A job that cron starts on two hosts runs on one of them; its exit code is that of the job there, and 75 elsewhere.
 func TestACronJobRunsOnOneHost(t *testing.T) {
 	s, _ := recipe(t, "nightly")
-	dir := open(t, t.TempDir())
+	dir := kit.Open(t, t.TempDir())
 	job := filepath.Join(dir, "job")
 	must(t, os.WriteFile(job, []byte("#!/bin/sh\necho ran >>"+dir+"/ran\nexit 7\n"), 0o755))
 	must(t, exec.Command("mkfifo", job+".sleep").Run()) // who reads it sleeps until it is written to

@@ -81,13 +81,19 @@ func TestNothingIsLostInALongRun(t *testing.T) {
 	p := l.begin(t)
 	l.began = time.Now()
 	defer l.report()
-	for l.done < *faultsFlag && l.m.seen() == 0 && !t.Failed() {
+	for l.done < *faultsFlag && l.twice() == 0 && !t.Failed() {
 		if took := time.Since(l.began); took > bound {
 			fmt.Printf("it ends after %v, with %d of %d faults done\n", took.Round(time.Second), l.done, *faultsFlag)
 			break
 		}
 		p = l.one(l.draw(), p)
 	}
+}
+
+// twice is how often there were two primaries.
+func (l *long) twice() int {
+	times, _, _ := l.m.Seen()
+	return times
 }
 
 // draw takes the next fault out of the bag, which holds each kind once.
@@ -110,10 +116,10 @@ func (l *long) one(k kind, p *kit.Host) *kit.Host {
 		r = &row{}
 		l.rows[k] = r
 	}
-	acked := l.l.count()
+	acked := l.l.Count()
 	defer func() {
 		l.done++
-		r.times, r.acked, r.lost, r.twice = r.times+1, r.acked+l.l.count()-acked, r.lost+l.l.lost, r.twice+l.m.seen()
+		r.times, r.acked, r.lost, r.twice = r.times+1, r.acked+l.l.Count()-acked, r.lost+l.l.Lost, r.twice+l.twice()
 	}()
 	f := l.others(p)[l.dice.IntN(2)]
 	l.Logf("%s, fault %d: %s; the primary is %s, the follower %s", time.Now().Format(time.TimeOnly), l.done+1, k, p.Name, f.Name)
@@ -123,8 +129,8 @@ func (l *long) one(k kind, p *kit.Host) *kit.Host {
 	mend()
 	p = l.primary(l.T)
 	l.Logf("all copies follow after %v", time.Since(began).Round(time.Millisecond))
-	r.gaps = append(r.gaps, max(l.gap, l.l.served(l.T, p.Addr+l.port)))
-	l.l.check(l.T, p.Addr+l.port)
+	r.gaps = append(r.gaps, max(l.gap, l.l.Served(l.T, p.Addr+l.port)))
+	l.l.Check(l.T, p.Addr+l.port)
 	return p
 }
 
@@ -157,7 +163,7 @@ func (l *long) inject(k kind, p, f *kit.Host) (former *kit.Host, mend func()) {
 		return p, func() { p.Heal(l) }
 	case alone: // nobody has what it writes now
 		p.CutFrom(l, others(p)...)
-		l.l.quiet(l.T, time.Duration(1+l.dice.IntN(8))*time.Second)
+		l.l.Quiet(l.T, time.Duration(1+l.dice.IntN(8))*time.Second)
 		p.Heal(l)
 	case switchedOver:
 		l.order(l.T, "switchover", l.service, "--to", f.Name)
@@ -166,7 +172,7 @@ func (l *long) inject(k kind, p, f *kit.Host) (former *kit.Host, mend func()) {
 		l.kill(l.T, f)
 	case followerEnded:
 		l.sups[f.Name].Kill9()
-		l.l.more(l.T, 100)
+		l.l.More(l.T, 100)
 		return nil, func() { l.up(l.T, f) }
 	case followerFrozen:
 		l.sups[f.Name].Signal(syscall.SIGSTOP)
@@ -178,7 +184,7 @@ func (l *long) inject(k kind, p, f *kit.Host) (former *kit.Host, mend func()) {
 		return nil, func() { f.Heal(l) }
 	case followerAlone:
 		f.CutFrom(l, others(f)...)
-		l.l.more(l.T, 500)
+		l.l.More(l.T, 500)
 		return nil, func() { f.Heal(l) }
 	case promoted:
 		l.byHand(l.T, f)

@@ -1,7 +1,6 @@
 package programs
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,68 +12,22 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/watch"
 )
-
-const isPrimary = "SELECT (NOT pg_is_in_recovery())::int"
-
-// postgresState asks one copy.
-func postgresState(addr, from string) (primary, follows bool, err error) {
-	p, err := openPostgres(addr, 200*time.Millisecond)
-	if err != nil {
-		return false, false, err
-	}
-	defer p.Close()
-	said, err := p.query(isPrimary)
-	if err != nil {
-		return false, false, err
-	}
-	streams, err := p.query(fmt.Sprintf("SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming' AND sender_host = '%s'", from))
-	return slices.Equal(said, []int64{1}), slices.Equal(streams, []int64{1}), err
-}
 
 // walOf is how far a copy's data goes; 0: it does not answer.
 func walOf(addr string) int64 {
-	p, err := openPostgres(addr, 200*time.Millisecond)
+	p, err := watch.OpenPostgres(addr, 200*time.Millisecond)
 	if err != nil {
 		return 0
 	}
 	defer p.Close()
-	said, err := p.query("SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) " +
+	said, err := p.Query("SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) " +
 		"ELSE pg_current_wal_flush_lsn() END, '0/0')::bigint")
 	if err != nil || len(said) != 1 {
 		return 0
 	}
 	return said[0]
-}
-
-// askPostgres keeps a connection over which it asks whether a copy is the primary.
-func askPostgres(addr string) func() bool {
-	var p *postgres
-	return func() bool {
-		if p == nil {
-			p, _ = openPostgres(addr, 200*time.Millisecond)
-		}
-		if p == nil {
-			return false
-		}
-		said, err := p.query(isPrimary)
-		if err != nil {
-			p.Close()
-			p = nil
-		}
-		return slices.Equal(said, []int64{1})
-	}
-}
-
-// promotePostgres is what an operator does by hand.
-func promotePostgres(addr string) error {
-	p, err := openPostgres(addr, answerWithin)
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	_, err = p.query("SELECT pg_promote(false)::int")
-	return err
 }
 
 func postgresTrio(t *testing.T) *trio {
@@ -85,14 +38,14 @@ func postgresTrio(t *testing.T) *trio {
 	}
 	bin := slices.Max(found)
 	r := newTrio(t, "postgresql", "postgres", copies{
-		port: ":5432", program: "postgres", state: postgresState, asker: askPostgres, dial: dialPostgres, promote: promotePostgres,
+		port: ":5432", program: "postgres", state: watch.PostgresState, asker: watch.AskPostgres, dial: watch.DialPostgres, promote: watch.PromotePostgres,
 	}, filepath.Join(bin, "pg_rewind"))
-	dir := open(t, t.TempDir())
+	dir := kit.Open(t, t.TempDir())
 	script, err := os.ReadFile("../../../examples/postgresql-copy.sh")
 	must(t, err)
 	copies := filepath.Join(dir, "postgresql-copy.sh")
 	must(t, os.WriteFile(copies, script, 0o755))
-	_, uid, gid := shareOf(t, "postgres")
+	_, uid, gid := kit.Share(t, "postgres")
 	as := func(words ...string) {
 		t.Helper()
 		cmd := exec.Command(filepath.Join(bin, words[0]), words[1:]...)
@@ -158,14 +111,14 @@ func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
 	// It has committed what nobody else has, and could acknowledge it to nobody: it is cut off from the others, and goes, and comes back.
 	ahead, others := p, r.others(p)
 	ahead.CutFrom(t, others[0].Addr, others[1].Addr)
-	var alone *postgres
+	var alone *watch.Postgres
 	kit.Until(t, soon, "it answers", func() bool {
 		var err error
-		alone, err = openPostgres(ahead.Addr+r.port, answerWithin)
+		alone, err = watch.OpenPostgres(ahead.Addr+r.port, watch.AnswerWithin)
 		return err == nil
 	})
 	t.Cleanup(func() { alone.Close() })
-	go func() { _, _ = alone.query("CREATE TABLE more (n int)") }() // which waits for another copy
+	go func() { _, _ = alone.Query("CREATE TABLE more (n int)") }() // which waits for another copy
 	kit.Until(t, soon, "it has more than the others", func() bool {
 		return !slices.ContainsFunc(others, func(h *kit.Host) bool {
 			there := walOf(h.Addr + r.port)
@@ -185,7 +138,7 @@ func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
 			t.Errorf("%s was cloned: it can be rewound", h.Name)
 		}
 	}
-	r.l.check(t, p.Addr+r.port)
+	r.l.Check(t, p.Addr+r.port)
 
 	// A copy that has lost a part of its data cannot be rewound, and is made anew.
 	lost := r.others(p)[0]
@@ -198,8 +151,8 @@ func TestNothingThatTwoCopiesOfPostgreSQLHaveIsLost(t *testing.T) {
 		t.Error("it was not cloned")
 	}
 
-	r.l.stop()
+	r.l.Stop()
 	r.restart(t, r.hosts, r.hosts)
 	p = r.primary(t)
-	r.l.check(t, p.Addr+r.port)
+	r.l.Check(t, p.Addr+r.port)
 }

@@ -98,7 +98,7 @@ func (s *set) example(t *testing.T, h *kit.Host, name string, swaps ...string) {
 	}
 	after = strings.Replace(after, "  session_timeout: 6s", "  # session_timeout: 6s", 1)
 	config = fmt.Sprintf("%s  servers: [%s]\n  root: %s\n  session_timeout: %v\n%s", before, strings.Join(s.Servers, ", "), s.root, session, after)
-	path := filepath.Join(open(t, t.TempDir()), h.Name+".yaml")
+	path := filepath.Join(kit.Open(t, t.TempDir()), h.Name+".yaml")
 	must(t, os.WriteFile(path, []byte(config), 0o644))
 	r := h.Ask(t, "check", "--config", path)
 	for line := range strings.Lines(r.Out + r.Err) {
@@ -163,35 +163,6 @@ func (s *set) order(t *testing.T, words ...string) {
 	if r := s.a.Ask(t, words...); r.Code != 0 {
 		t.Fatalf("%v: exit code %d: %s%s", words, r.Code, r.Out, r.Err)
 	}
-}
-
-// processes are the pids of all programs of a name that work in a directory.
-func processes(name, dir string) []int {
-	var pids []int
-	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
-	for _, link := range links {
-		if to, err := os.Readlink(link); err != nil || to != dir {
-			continue
-		}
-		var pid int
-		if _, err := fmt.Sscanf(link, "/proc/%d/", &pid); err != nil {
-			continue
-		}
-		comm, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "comm")) // it may be gone
-		if strings.HasPrefix(string(comm), name) && kit.Alive(pid) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// open lets every user reach a directory below the tests' own.
-func open(t *testing.T, dir string) string {
-	t.Helper()
-	for d := dir; d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
-		must(t, os.Chmod(d, 0o755))
-	}
-	return dir
 }
 
 func must(t *testing.T, err error) {

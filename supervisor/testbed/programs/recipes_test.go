@@ -52,7 +52,7 @@ func clientOf(h *kit.Host) *http.Client {
 
 func TestHAProxyMovesWithItsAddress(t *testing.T) {
 	s, vip := recipe(t, "front", "ip", "/usr/sbin/haproxy")
-	conf := filepath.Join(open(t, t.TempDir()), "haproxy.cfg")
+	conf := filepath.Join(kit.Open(t, t.TempDir()), "haproxy.cfg")
 	write := func(answer string) {
 		must(t, os.WriteFile(conf, fmt.Appendf(nil, `defaults
 	mode http
@@ -83,7 +83,7 @@ frontend front
 func TestTheAddressOfAPrometheusPairIsWhereOneIsReady(t *testing.T) {
 	need.These(t, "prometheus")
 	s, vip := recipe(t, "prometheus-address", "ip", "prometheus", "curl")
-	conf := filepath.Join(open(t, t.TempDir()), "prometheus.yml")
+	conf := filepath.Join(kit.Open(t, t.TempDir()), "prometheus.yml")
 	must(t, os.WriteFile(conf, []byte("scrape_configs: []\n"), 0o644))
 	serve := func(h *kit.Host) *exec.Cmd {
 		cmd := h.Command("prometheus", "--config.file", conf, "--storage.tsdb.path", t.TempDir(), "--web.listen-address", "0.0.0.0:9090", "--log.level", "error")
@@ -127,7 +127,7 @@ func TestTheAddressOfAPrometheusPairIsWhereOneIsReady(t *testing.T) {
 func TestCeleryBeatMoves(t *testing.T) {
 	need.These(t, "celery")
 	s, _ := recipe(t, "celery-beat")
-	app, sent := open(t, t.TempDir()), filepath.Join(open(t, t.TempDir()), "sent")
+	app, sent := kit.Open(t, t.TempDir()), filepath.Join(kit.Open(t, t.TempDir()), "sent")
 	for _, dir := range []string{sent, sent + ".control"} {
 		must(t, os.Mkdir(dir, 0o777))
 		must(t, os.Chmod(dir, 0o777)) // whatever the umask is
@@ -139,7 +139,7 @@ app.conf.broker_transport_options = {"data_folder_in": %[1]q, "data_folder_out":
 app.conf.beat_schedule = {"tick": {"task": "tick", "schedule": 0.2}}
 `, sent, sent+".control"), 0o644))
 	for _, h := range s.hosts() {
-		dir := filepath.Join(open(t, t.TempDir()), "kept")
+		dir := filepath.Join(kit.Open(t, t.TempDir()), "kept")
 		must(t, os.Mkdir(dir, 0o777))
 		must(t, os.Chmod(dir, 0o777))
 		s.example(t, h, "celery-beat.yaml", "  celery-beat:", "  "+s.service+":", "user: celery", "user: nobody", "/srv/app", app,
@@ -152,7 +152,7 @@ app.conf.beat_schedule = {"tick": {"task": "tick", "schedule": 0.2}}
 	s.takeTurns(t, func(on *kit.Host) {
 		was := tasks()
 		kit.Until(t, soon, "tasks are sent on "+on.Name, func() bool { return tasks() > was+2 })
-		if n := len(processes("python3", app)); n != 1 {
+		if n := len(kit.Processes("python3", app)); n != 1 {
 			t.Errorf("%d of them run while %s is active", n, on.Name)
 		}
 	})
@@ -162,7 +162,7 @@ app.conf.beat_schedule = {"tick": {"task": "tick", "schedule": 0.2}}
 func TestAJavaDaemonMoves(t *testing.T) {
 	s, _ := recipe(t, "billing", "/usr/bin/java")
 	for _, h := range s.hosts() {
-		dir := open(t, t.TempDir())
+		dir := kit.Open(t, t.TempDir())
 		must(t, os.Chmod(dir, 0o777))
 		s.example(t, h, "java.yaml", "  billing:", "  "+s.service+":", "user: billing", "user: nobody", "working_dir: /opt/billing", "working_dir: "+dir, "512m", "32m",
 			"-jar, /opt/billing/billing.jar", "-Dzookeeper.admin.enableServer=false, -cp, '/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar', "+

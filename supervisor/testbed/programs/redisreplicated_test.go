@@ -1,114 +1,19 @@
 package programs
 
 import (
-	"bufio"
-	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/watch"
 )
-
-// replicatedRedis is a connection to one copy. A write counts once another copy has it, too.
-type replicatedRedis struct{ *redis }
-
-func dialReplicated(addr string) (store, error) {
-	conn, err := net.DialTimeout("tcp", addr, answerWithin)
-	if err != nil {
-		return nil, err
-	}
-	return replicatedRedis{&redis{conn, bufio.NewReader(conn)}}, nil
-}
-
-func (r replicatedRedis) write(n int64) error {
-	if err := r.redis.write(n); err != nil {
-		return err
-	}
-	held, err := r.ask("WAIT", "1", "800")
-	if err == nil && (len(held) != 1 || held[0] == "0") {
-		err = errors.New("no other copy has it")
-	}
-	return err
-}
-
-// askRedis keeps a connection over which it asks whether a copy is the master.
-func askRedis(addr string) func() bool {
-	var r *redis
-	return func() bool {
-		if r == nil {
-			conn, err := net.DialTimeout("tcp", addr, 50*time.Millisecond)
-			if err != nil {
-				return false
-			}
-			r = &redis{conn, bufio.NewReader(conn)}
-		}
-		said, err := r.info()
-		if err != nil {
-			r.close()
-			r = nil
-		}
-		return said["role"] == "master"
-	}
-}
-
-// info is what a copy says of its replication.
-func (r *redis) info() (map[string]string, error) {
-	_ = r.SetDeadline(time.Now().Add(100 * time.Millisecond))
-	if _, err := r.Write([]byte("*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n")); err != nil {
-		return nil, err
-	}
-	head, err := r.line()
-	if err != nil {
-		return nil, err
-	}
-	n, err := strconv.Atoi(strings.TrimPrefix(head, "$"))
-	if err != nil {
-		return nil, err
-	}
-	said := map[string]string{}
-	for n += 2; n > 0; {
-		line, err := r.replies.ReadString('\n')
-		if err != nil {
-			return nil, err
-		}
-		n -= len(line)
-		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
-		said[key] = value
-	}
-	return said, nil
-}
-
-// redisState asks one copy.
-func redisState(addr, from string) (primary, follows bool, err error) {
-	conn, err := net.DialTimeout("tcp", addr, 200*time.Millisecond)
-	if err != nil {
-		return false, false, err
-	}
-	defer conn.Close()
-	said, err := (&redis{conn, bufio.NewReader(conn)}).info()
-	return said["role"] == "master", said["role"] == "slave" && said["master_link_status"] == "up" && said["master_host"] == from, err
-}
-
-// promoteRedis is what an operator does by hand.
-func promoteRedis(addr string) error {
-	conn, err := net.DialTimeout("tcp", addr, answerWithin)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	_, err = (&redis{conn, bufio.NewReader(conn)}).ask("REPLICAOF", "NO", "ONE")
-	return err
-}
 
 func redisTrio(t *testing.T, swaps ...string) *trio {
 	r := newTrio(t, "redis", "redis", copies{
-		port: ":6379", program: "redis-server", state: redisState, asker: askRedis, dial: dialReplicated, promote: promoteRedis,
+		port: ":6379", program: "redis-server", state: watch.RedisState, asker: watch.AskRedis, dial: watch.DialReplicatedRedis, promote: watch.PromoteRedis,
 	}, "redis-server", "redis-cli")
 	for _, h := range r.hosts {
 		dir := r.dirs[h.Name]
@@ -161,13 +66,13 @@ func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 	if now, is := r.primary(t), r.heads(p); now != p || !slices.Equal(is, was) {
 		t.Errorf("the primary was %s %v, and is %s; the former now has %v", p.Name, was, now.Name, is)
 	}
-	r.l.check(t, p.Addr+":6379")
+	r.l.Check(t, p.Addr+":6379")
 
 	// All nodes go, and one of those that return first has older data or none that it knows of: nobody is promoted before two have told.
-	r.l.stop()
+	r.l.Stop()
 	r.restart(t, r.hosts, r.hosts)
 	p = r.primary(t)
-	r.l.check(t, p.Addr+":6379")
+	r.l.Check(t, p.Addr+":6379")
 
 	// Two of three are lost: nobody is promoted, until an operator chooses the one that is left.
 	for _, h := range r.hosts {
@@ -186,5 +91,5 @@ func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 	if now := r.primary(t); now != left {
 		t.Errorf("%s is active, not %s", now.Name, left.Name)
 	}
-	r.l.check(t, left.Addr+":6379")
+	r.l.Check(t, left.Addr+":6379")
 }

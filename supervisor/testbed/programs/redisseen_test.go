@@ -79,5 +79,5 @@ func TestARedisThatOthersDoNotReachIsGivenToThem(t *testing.T) {
 	if now := r.primary(t); now != p {
 		t.Errorf("%s is active, not %s", now.Name, p.Name)
 	}
-	r.l.check(t, p.Addr+":6379")
+	r.l.Check(t, p.Addr+":6379")
 }

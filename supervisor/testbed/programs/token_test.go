@@ -18,6 +18,7 @@ import (
 
 	"understudy/packaging/need"
 	"understudy/supervisor/testbed/kit"
+	"understudy/supervisor/testbed/kit/watch"
 )
 
 // receipts is a connection to app.py, which gives a receipt for each entry that its store has taken.
@@ -27,9 +28,9 @@ type receipts struct {
 	got    *[]string
 }
 
-func (r *receipts) close() { r.client.CloseIdleConnections() }
+func (r *receipts) Close() error { r.client.CloseIdleConnections(); return nil }
 
-func (r *receipts) write(int64) error {
+func (r *receipts) Put(int64) error {
 	answer, err := r.ask()
 	if err == nil {
 		*r.got = append(*r.got, answer)
@@ -37,14 +38,14 @@ func (r *receipts) write(int64) error {
 	return err
 }
 
-func (r *receipts) all() ([]int64, error) { return nil, errors.New("the store tells") }
+func (r *receipts) All() ([]int64, error) { return nil, errors.New("the store tells") }
 
 // errOld is what the program answers whose token the store refuses.
 var errOld = errors.New("its token is old")
 
 // ask has an entry made, and returns the receipt, which is the entry's name.
 func (r *receipts) ask() (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), watch.AnswerWithin)
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, http.NoBody)
 	if err != nil {
@@ -104,22 +105,22 @@ func TestNothingThatATokenCheckingStoreTookIsLost(t *testing.T) {
 	second := s.start(t, s.b)
 	s.role(t, s.b, "standby")
 	a, b := s.a.Addr+":8000", s.b.Addr+":8000"
-	l := newLedger(t, func(addr string) (store, error) { return dial(addr), nil }, a, b)
-	l.served(t, a)
+	l := watch.NewLedger(t, func(addr string) (watch.Store, error) { return dial(addr), nil }, a, b)
+	l.Served(t, a)
 	first.Stop(t)
-	t.Logf("supervisor stopped: no entry was kept for %v", l.served(t, b))
+	t.Logf("supervisor stopped: no entry was kept for %v", l.Served(t, b))
 	first = s.start(t, s.a)
 	s.role(t, s.a, "standby")
 	second.Kill9()
-	t.Logf("supervisor killed: no entry was kept for %v", l.served(t, a))
+	t.Logf("supervisor killed: no entry was kept for %v", l.Served(t, a))
 	s.start(t, s.b)
 	s.role(t, s.b, "standby")
 	all := append(first.TwoGuardians(t), first.Pid)
 	kit.Signal(syscall.SIGSTOP, all...)
 	kit.Until(t, soon, "all are frozen", func() bool { return !slices.ContainsFunc(all, moves) })
 	kit.Signal(syscall.SIGKILL, all...)
-	l.served(t, a) // the old program lives, and serves, and the store takes it: nobody else is active yet
-	t.Logf("all killed: no entry was kept for %v", l.served(t, b))
+	l.Served(t, a) // the old program lives, and serves, and the store takes it: nobody else is active yet
+	t.Logf("all killed: no entry was kept for %v", l.Served(t, b))
 	survivor := dial(a)
 	var answer string
 	kit.Reached(soon, func() bool { // until the program has had a turn to answer
@@ -130,7 +131,7 @@ func TestNothingThatATokenCheckingStoreTookIsLost(t *testing.T) {
 	if !errors.Is(err, errOld) {
 		t.Errorf("the old program's store says %q, %v", answer, err)
 	}
-	l.stop()
+	l.Stop()
 	checkKept(t, file, got)
 }
 

@@ -1,7 +1,6 @@
 package programs
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,75 +17,18 @@ import (
 	"understudy/supervisor/testbed/kit/watch"
 )
 
-// masters asks all copies what they are, all the time. Two masters at once are two that answer so between two such answers of each other.
-type masters struct {
-	mu    sync.Mutex // guards what follows
-	calm  bool       // an operator has made a second one
-	twice []string
-	asked int
-}
-
-func watchMasters(t *testing.T, asker func(addr string) func() bool, addrs ...string) *masters {
-	m := &masters{}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		asks := map[string]func() bool{}
-		for _, addr := range addrs {
-			asks[addr] = asker(addr)
-		}
-		every := time.NewTicker(10 * time.Millisecond)
-		defer every.Stop()
-		for ctx.Err() == nil {
-			m.mu.Lock()
-			calm := m.calm // what was asked then may be told after that is over
-			m.mu.Unlock()
-			first, second := map[string]bool{}, map[string]bool{}
-			for _, round := range []map[string]bool{first, second} {
-				for _, addr := range addrs {
-					round[addr] = asks[addr]()
-				}
-			}
-			var both []string
-			for i, addr := range addrs {
-				for _, other := range addrs[i+1:] {
-					if first[addr] && first[other] && second[addr] { // the other one answered in between
-						both = append(both, addr+" and "+other)
-					}
-				}
-			}
-			m.mu.Lock()
-			m.asked++
-			if len(both) > 0 && !calm && !m.calm {
-				m.twice = append(m.twice, fmt.Sprint(time.Now().Format("15:04:05.000"), both))
-			}
-			m.mu.Unlock()
-			<-every.C
-		}
-	}()
+// watchPrimaries demands that no two copies are primaries at once.
+func watchPrimaries(t *testing.T, asker func(addr string) func() bool, addrs ...string) *watch.Primaries {
+	t.Helper()
+	m := watch.NewPrimaries(t, asker, addrs...)
 	t.Cleanup(func() {
-		cancel()
-		<-done
-		t.Logf("%d times all were asked", m.asked)
-		if len(m.twice) > 0 {
-			t.Errorf("two masters, %d times, first %s", len(m.twice), m.twice[0])
+		times, first, rounds := m.Seen()
+		t.Logf("%d times all were asked", rounds)
+		if times > 0 {
+			t.Errorf("two primaries, %d times, first %s", times, first)
 		}
 	})
 	return m
-}
-
-func (m *masters) allow(yes bool) {
-	m.mu.Lock()
-	m.calm = yes
-	m.mu.Unlock()
-}
-
-// seen is how often there were two.
-func (m *masters) seen() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.twice)
 }
 
 // trio is a replicated program on three hosts.
@@ -98,8 +39,8 @@ type trio struct {
 	dirs  map[string]string
 	sups  map[string]*kit.Supervisor
 	kept  string // where all nodes keep what their copies have followed
-	m     *masters
-	l     *ledger
+	m     *watch.Primaries
+	l     *watch.Ledger
 	gap   time.Duration // without an acknowledged write, at the last fault
 }
 
@@ -111,7 +52,7 @@ type copies struct {
 	// asker keeps a connection over which it asks whether a copy is the primary.
 	asker func(addr string) func() bool
 	// dial is for a client, whose writes count once another copy has them, too.
-	dial func(addr string) (store, error)
+	dial func(addr string) (watch.Store, error)
 	// promote has a copy be a primary, as an operator may do by hand.
 	promote func(addr string) error
 }
@@ -120,9 +61,9 @@ func newTrio(t *testing.T, service, user string, c copies, needs ...string) *tri
 	s := newSet(t, service, needs...)
 	r := &trio{set: s, copies: c, hosts: []*kit.Host{s.a, s.b, s.Lab.Host(t, "c")}, dirs: map[string]string{}, sups: map[string]*kit.Supervisor{}}
 	for _, h := range r.hosts {
-		r.dirs[h.Name], _, _ = shareOf(t, user)
+		r.dirs[h.Name], _, _ = kit.Share(t, user)
 	}
-	r.kept = filepath.Join(open(t, t.TempDir()), "kept")
+	r.kept = filepath.Join(kit.Open(t, t.TempDir()), "kept")
 	must(t, os.Mkdir(r.kept, 0o755))
 	return r
 }
@@ -154,9 +95,9 @@ func (r *trio) begin(t *testing.T) *kit.Host {
 		r.up(t, h)
 	}
 	p := r.primary(t)
-	r.m = watchMasters(t, r.asker, r.addrs()...)
-	r.l = newLedger(t, r.dial, r.addrs()...)
-	r.l.served(t, p.Addr+r.port)
+	r.m = watchPrimaries(t, r.asker, r.addrs()...)
+	r.l = watch.NewLedger(t, r.dial, r.addrs()...)
+	r.l.Served(t, p.Addr+r.port)
 	return p
 }
 
@@ -233,7 +174,7 @@ func (r *trio) others(than *kit.Host) (all []*kit.Host) {
 }
 
 // servers are the copy's processes on a host.
-func (r *trio) servers(h *kit.Host) []int { return processes(r.program, r.dirs[h.Name]) }
+func (r *trio) servers(h *kit.Host) []int { return kit.Processes(r.program, r.dirs[h.Name]) }
 
 // heads are the servers of a host but those that another one has forked for a while, as Redis does to write its data or send it.
 func (r *trio) heads(h *kit.Host) (heads []int) {
@@ -271,13 +212,13 @@ func (r *trio) empty(t *testing.T, h *kit.Host) {
 func (r *trio) byHand(t *testing.T, h *kit.Host) {
 	t.Helper()
 	before := r.heads(h)
-	r.m.allow(true)
+	r.m.Allow(true)
 	must(t, r.promote(h.Addr+r.port))
 	kit.Until(t, soon, "the second primary is killed", func() bool {
 		now := r.heads(h)
 		return len(now) == 1 && !slices.Equal(now, before)
 	})
-	r.m.allow(false)
+	r.m.Allow(false)
 }
 
 // restart ends all nodes, and starts all of them again.
@@ -295,19 +236,16 @@ func (r *trio) restart(t *testing.T, off, on []*kit.Host) {
 // write that is sent from now on counts: the answer to an earlier one may still be on its way from a primary that is dead.
 func (r *trio) failed(t *testing.T, what string, former *kit.Host) *kit.Host {
 	t.Helper()
-	r.l.mu.Lock()
-	from := r.l.next
-	r.l.mu.Unlock()
+	from := r.l.Sent()
 	var now string
 	kit.Until(t, 2*soon, "a copy acknowledges writes again: "+what, func() bool {
-		r.l.mu.Lock()
-		defer r.l.mu.Unlock()
-		now = r.l.where
-		return (former == nil || now != former.Addr+r.port) && r.l.acked[len(r.l.acked)-1] > from && time.Since(r.l.last) < time.Second
+		var ok bool
+		now, ok = r.l.AckedBy(from)
+		return ok && (former == nil || now != former.Addr+r.port)
 	})
-	r.gap = r.l.longest()
+	r.gap = r.l.Longest()
 	t.Logf("%s: no write was acknowledged for %v", what, r.gap)
-	r.l.check(t, now)
+	r.l.Check(t, now)
 	for _, h := range r.hosts {
 		if h.Addr+r.port == now {
 			return h

@@ -26,7 +26,7 @@ func TestAServicesAddressesMoveWithIt(t *testing.T) {
 		}
 	}
 	for _, h := range []*kit.Host{s.a, s.b} {
-		dir := open(t, t.TempDir())
+		dir := kit.Open(t, t.TempDir())
 		conf := writeNginx(t, dir, "[::]:8080 ipv6only=off", "return 200 "+h.Name)
 		s.files[h.Name] = filepath.Join(dir, h.Name+".yaml")
 		must(t, os.WriteFile(s.files[h.Name], fmt.Appendf(nil, `node: %s
