@@ -37,6 +37,22 @@ func (h *Host) PowerOff(tb testing.TB) {
 	}
 }
 
+// Freeze stops everything on the host at one instant, or has it go on.
+func (h *Host) Freeze(tb testing.TB, stop bool) {
+	tb.Helper()
+	state := map[bool]string{true: "1", false: "0"}[stop]
+	err := os.WriteFile(filepath.Join(h.group, "cgroup.freeze"), []byte(state), 0)
+	if err == nil && !Reached(10*time.Second, func() bool {
+		events, err := os.ReadFile(filepath.Join(h.group, "cgroup.events"))
+		return err == nil && bytes.Contains(events, []byte("frozen "+state))
+	}) {
+		err = errors.New("it does not get so")
+	}
+	if err != nil {
+		tb.Fatalf("freeze %s: %v", h.Name, err)
+	}
+}
+
 // killGroup ends everything in a cgroup and removes it with all that is inside.
 func killGroup(dir string) error {
 	var err error

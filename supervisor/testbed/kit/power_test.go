@@ -49,6 +49,30 @@ func TestPowerTakesAllThatRunsOnAHost(t *testing.T) {
 	}
 }
 
+// A host that is frozen shows no sign of life, and then goes on.
+func TestAFrozenHostStandsStill(t *testing.T) {
+	need.These(t, "cgroup")
+	lab := NewLab(t)
+	a := lab.Host(t, "a")
+	a.PowerOn(t)
+	accounts := NewAccounts(t, lab)
+	words := accounts.Child("every=2ms")
+	a.Run(t, words[0], words[1:]...)
+	last := func() int64 {
+		runs := accounts.Runs()
+		if len(runs) != 1 {
+			return 0
+		}
+		return runs[0].Last
+	}
+	Until(t, Soon, "it runs", func() bool { return last() > 0 })
+	a.Freeze(t, true)
+	was := last()
+	Throughout(t, 300*time.Millisecond, "it stands still", func() bool { return last() == was })
+	a.Freeze(t, false)
+	Until(t, Soon, "it goes on", func() bool { return last() > was })
+}
+
 func TestPacketsAreLostAndLate(t *testing.T) {
 	lab := NewLab(t)
 	a, b := lab.Host(t, "a"), lab.Host(t, "b")
