@@ -60,7 +60,7 @@ model: ## check the protocol's models with spin
 bench: ## hand-over times and idle cost, beside what ZooKeeper alone takes
 	go run ./supervisor/testbed/bench
 
-compare: ## the same faults for Understudy and its peers, as far as they are installed, at most 30 minutes; PART=programs or addresses
+compare: ## the same faults for Understudy and its peers, as far as they are installed, at most 30 minutes; PART=programs, addresses or replicated
 	PATH="$$PATH:/usr/sbin:/sbin" go run ./supervisor/testbed/compare $(if $(PART),-part $(PART))
 
 soak: ## failovers (FAILOVERS=1000) in a row on real servers, and a count of what they leave behind

@@ -19,6 +19,7 @@ func addresses() *part[*pair, moved] {
 			"%v after the takeover, or %v after the healing.", beforeHeal, beforeHeal, afterHeal),
 		columns: []string{"no answer over v4", "no answer over v6", "both hosts had an address", "healed: no answer", "healed: both had one", "neighbour caches"},
 		cells:   cellsOfMoved,
+		times:   3,
 		peers:   movers,
 	}
 	for _, f := range faults {

@@ -15,16 +15,16 @@ import (
 func main() { os.Exit(run()) }
 
 func run() (code int) {
-	times := flag.Int("n", 3, "how often each peer is struck by each fault")
+	times := flag.Int("n", 0, "how often each peer is struck by each fault; 0: 3 times, replicated programs twice")
 	only := flag.String("only", "", "compare only peers whose name contains this word")
-	name := flag.String("part", "", "only this part: programs or addresses")
+	name := flag.String("part", "", "only this part: programs, addresses or replicated")
 	fault := flag.String("fault", "", "only faults whose name contains this word")
 	flag.Parse()
 	began := time.Now()
 	defer kit.RemoveBinaries()
 	fmt.Println("Hosts are network namespaces of one machine, servers have hosts of their own, and each peer is set up as its manual shows it.")
 	done := false
-	for _, p := range []comparison{programs(), addresses()} {
+	for _, p := range []comparison{programs(), addresses(), replicated()} {
 		if *name != "" && *name != p.title() {
 			continue
 		}

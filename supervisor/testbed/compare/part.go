@@ -42,6 +42,8 @@ type part[W, O any] struct {
 	about   string
 	columns []string
 	cells   func(seen []O) []string // of a peer and a fault
+	times   int                     // how often each fault befalls, unless the flag says
+	close   func()                  // ends what the peers share; nil: nothing
 	peers   []*peer[W]
 	trials  []trial[W, O]
 }
@@ -57,6 +59,12 @@ func (p *part[W, O]) title() string { return p.name }
 // run prints a line for each fault and peer. All peers meet a fault at the same time, so the machine does the same beside each of them.
 func (p *part[W, O]) run(times int, only, fault string) (ok bool) {
 	began := time.Now()
+	if times == 0 {
+		times = p.times
+	}
+	if p.close != nil {
+		defer p.close()
+	}
 	fmt.Printf("\n== %s ==\n%s\n", p.name, p.about)
 	ok = true
 	var there []*peer[W]
@@ -127,11 +135,14 @@ func attempt[T any](tb *kit.Program, f func(tb testing.TB) T) (result T, done bo
 	return f(tb), true
 }
 
-// span is the median and the extremes.
+// span is the median and the extremes, of two these alone.
 func span(all []time.Duration) string {
 	round := func(q float64) time.Duration { return kit.Quantile(all, q).Round(time.Millisecond) }
-	if round(0) == round(1) {
+	switch {
+	case round(0) == round(1):
 		return round(0).String()
+	case len(all) < 3:
+		return fmt.Sprintf("%v to %v", round(0), round(1))
 	}
 	return fmt.Sprintf("%v (%v to %v)", round(0.5), round(0), round(1))
 }

@@ -24,6 +24,7 @@ type world struct {
 // starter makes the world for one fault.
 type starter = func(tb testing.TB) *world
 
+// peers are what runs a program once. Debian has keepalived, etcd-server and etcd-client, and Consul comes from its makers.
 var peers = []*peer[*world]{
 	{
 		name: "understudy", settings: "understudy run ... -- PROGRAM; session timeout 6 s, grace 1 s, three ZooKeeper servers with tickTime 500 ms",

@@ -20,6 +20,7 @@ func programs() *part[*world, outcome] {
 			"program's own.",
 		columns: []string{"nobody ran", "two ran", fmt.Sprintf("left of the former, %v later", looked)},
 		cells:   summary,
+		times:   3,
 		peers:   peers,
 	}
 	for _, f := range faults {
