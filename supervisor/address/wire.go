@@ -66,15 +66,7 @@ const (
 	askEvery     = 35 * time.Millisecond
 )
 
-// InUse says that another machine answers for an address.
-type InUse struct {
-	Address Address
-	MAC     net.HardwareAddr
-}
-
-func (e *InUse) Error() string { return fmt.Sprintf("%v is in use by %v", e.Address.Addr(), e.MAC) }
-
-// ask fails with *InUse as long as patience lasts and another machine answers for the address.
+// ask fails if another machine answers for the address until patience is over.
 func (a Address) ask(ctx context.Context, link netlink.Link, patience time.Duration) error {
 	if !hasNeighbours(link) {
 		return nil
@@ -98,7 +90,7 @@ func (a Address) ask(ctx context.Context, link netlink.Link, patience time.Durat
 		case holder == nil:
 			return nil
 		case time.Now().After(late):
-			return &InUse{a, holder}
+			return fmt.Errorf("%v is in use by %v", a.Addr(), holder)
 		}
 		time.Sleep(askEvery)
 	}
