@@ -54,7 +54,7 @@ func (r Rules) mayBeNewer(t, best Told) bool {
 	}
 	toward := t.Toward
 	if t.Tied && t.Era == r.Era && best.Followed == r.Promoted {
-		toward = r.Promoted
+		toward = max(toward, r.Promoted)
 	}
 	return toward > 0 && cmp.Or(cmp.Compare(t.Era, best.Era), cmp.Compare(toward, best.Followed), cmp.Compare(*t.Position, *best.Position)) > 0
 }

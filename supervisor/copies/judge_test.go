@@ -54,6 +54,7 @@ func TestTheNewestDataWins(t *testing.T) {
 		"or it has nothing newer":                   {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), tied(copyOf("b", 4, at(10)))}, "a", ""},
 		"or all did":                                {Rules{Promoted: 5, From: 2}, []Told{tied(copyOf("a", 4, at(10))), tied(copyOf("b", 4, at(11)))}, "b", ""},
 		"or it has what the newest one wrote":       {Rules{Promoted: 5, From: 2}, []Told{tied(copyOf("a", 5, at(10))), tied(copyOf("b", 5, at(11)))}, "b", ""},
+		"or was on its way to a newer promotion":    {Rules{Promoted: 5, From: 2}, []Told{copyOf("a", 5, at(10)), tied(toward(6, copyOf("b", 4, at(9))))}, "", "the copy on b may have newer data than that on a: it may have followed the lost primary"},
 		"or its promotions are of another era":      {Rules{Era: 2, Promoted: 5}, []Told{{Node: "a", Stands: true, Era: 2, Followed: 5, Position: at(1)}, {Node: "b", Era: 1, Tied: true, Followed: 4, Position: at(9)}}, "a", ""},
 		"all are on their way":                      {Rules{Promoted: 5}, []Told{toward(5, copyOf("b", 4, at(9)))}, "", "no copy is known to have the data of a primary"},
 		"nobody ever was promoted here":             {Rules{From: 2}, []Told{toward(5, copyOf("a", 4, at(9))), copyOf("b", 0, at(1))}, "a", ""},
