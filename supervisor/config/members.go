@@ -107,6 +107,28 @@ func (s Service) Members(self string, meta func(ocf.Resource) ocf.Meta) Service 
 	return s
 }
 
+// Groups are the processes of Members in the order in which they start, each group once the one before it is ready. Addresses that follow one
+// another are set at the same time: for each the network is asked who has it, and given time to answer.
+func (s Service) Groups() (groups [][]Process) {
+	for rest := s.Processes; len(rest) > 0; {
+		var sets, keeps []Process
+		for len(rest) > 0 && (rest[0].Sets != nil || rest[0].Keeps) {
+			if rest[0].Keeps {
+				keeps = append(keeps, rest[0])
+			} else {
+				sets = append(sets, rest[0])
+			}
+			rest = rest[1:]
+		}
+		if len(sets) > 0 {
+			groups = append(groups, sets, keeps)
+			continue
+		}
+		groups, rest = append(groups, rest[:1]), rest[1:]
+	}
+	return groups
+}
+
 // AnnounceSignal has the keeper of an address announce it again.
 const AnnounceSignal = unix.SIGUSR1
 

@@ -90,6 +90,10 @@ services:
 	if diff := cmp.Diff(slices.Concat(v4, v6), in[1:5]); diff != "" || len(in) != 6 {
 		t.Error(diff)
 	}
+	want := [][]Process{in[:1], {v4[0], v6[0]}, {v4[1], v6[1]}, in[5:]}
+	if diff := cmp.Diff(want, Service{Processes: in}.Groups()); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestResourceAgentsBecomeMembers(t *testing.T) {

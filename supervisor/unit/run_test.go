@@ -175,6 +175,38 @@ func TestProgramsStartInTheirOrderAndStopInReverse(t *testing.T) {
 	})
 }
 
+// A client of a service with an IPv4 and an IPv6 address waits for both.
+func TestAddressesAreSetAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, cfg, s := played(t)
+		address := func(name string) config.Process {
+			p := cfg.Conf.Processes[0]
+			p.Name, p.Command, p.Undo, p.Sets = name, config.Command{name}, config.Command{"undo " + name}, &config.Address{}
+			return p
+		}
+		keeper := func(name string) config.Process {
+			p := cfg.Conf.Processes[1]
+			p.Name, p.Command, p.Ready.After, p.Keeps = name, config.Command{name}, 5*time.Second, true
+			return p
+		}
+		cfg.Conf.Processes = append([]config.Process{address("v4"), keeper("v4-keeper"), address("v6"), keeper("v6-keeper")}, cfg.Conf.Processes[2:]...)
+		s.runs["v4"], s.runs["v6"] = 2*time.Second, 3*time.Second
+		run := u.Start(t.Context(), cfg)
+		for _, want := range []string{"owe 7, start v4, start v6", "owe 7, start v4, start v6, start v4-keeper, start v6-keeper"} {
+			time.Sleep(2500 * time.Millisecond)
+			if got := strings.Join(s.heard(), ", "); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+		if owed := u.Owed(); !slices.Equal(owed, []string{"v4", "v6"}) {
+			t.Errorf("owed: %q", owed)
+		}
+		run.End(nil)
+		run.Close()
+		u.Close()
+	})
+}
+
 func TestTheRunTellsWhyItEnded(t *testing.T) {
 	forbidden := errors.New("forbidden")
 	for name, c := range map[string]struct {

@@ -26,7 +26,7 @@ func (r *Run) rise(ctx context.Context) {
 	r.watch.checkUntilEnd(ctx)
 }
 
-// startAll starts the programs in their order, each once the one before it is ready.
+// startAll starts the programs in their order, each group once the one before it is ready.
 func (r *Run) startAll(ctx context.Context) error {
 	if r.cfg.Adopt != nil {
 		for _, p := range r.started() {
@@ -36,8 +36,8 @@ func (r *Run) startAll(ctx context.Context) error {
 			return nil
 		}
 	} else {
-		for _, prog := range r.cfg.Conf.Processes {
-			if err := r.start(ctx, prog); err != nil {
+		for _, group := range r.cfg.Conf.Groups() {
+			if err := r.startTogether(ctx, group); err != nil {
 				return err
 			}
 		}
@@ -57,11 +57,29 @@ func (r *Run) startAll(ctx context.Context) error {
 	return nil
 }
 
-// start starts one program, and waits until it is ready; a oneshot, until it has ended.
-func (r *Run) start(ctx context.Context, prog config.Process) error {
+// startTogether starts programs, and waits until all of them are ready.
+func (r *Run) startTogether(ctx context.Context, group []config.Process) error {
+	var all []func() error
+	for _, prog := range group {
+		ready, err := r.start(ctx, prog)
+		if err != nil {
+			return &StartError{err}
+		}
+		all = append(all, ready)
+	}
+	for _, ready := range all {
+		if err := ready(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start starts one program. ready waits until it is ready; a oneshot, until it has ended.
+func (r *Run) start(ctx context.Context, prog config.Process) (ready func() error, err error) {
 	spec, socket, err := r.u.spec(ctx, r.cfg.Tree, prog, r.cfg.Token)
 	if err != nil {
-		return &StartError{err}
+		return nil, err
 	}
 	spec.Stdin = r.cfg.Stdin
 	spec.Env = append(spec.Env, r.cfg.Env...)
@@ -70,14 +88,14 @@ func (r *Run) start(ctx context.Context, prog config.Process) error {
 	}
 	if prog.Oneshot && len(prog.Undo) > 0 { // before it can have an effect
 		if err := r.u.debts.add(Debt{Name: prog.Name, Command: prog.Undo, Timeout: prog.UndoTimeout, Token: r.cfg.Token, Undone: prog.Undone, Address: setBy(prog), Lasts: prog.SurvivesBoot}); err != nil {
-			return &StartError{err}
+			return nil, err
 		}
 		if err := r.owe(ctx); err != nil {
-			return &StartError{err}
+			return nil, err
 		}
 	}
 	if err := r.cfg.MayStart(); err != nil { // P1: check again, whatever the caller knew when the run began
-		return &StartError{err}
+		return nil, err
 	}
 	release, err := mark(r.u.cfg.Service, &spec)
 	if err != nil { // then it writes to our stream
@@ -86,17 +104,17 @@ func (r *Run) start(ctx context.Context, prog config.Process) error {
 	p, err := r.cfg.Tree.Start(ctx, spec)
 	release()
 	if err != nil {
-		return &StartError{err}
+		return nil, err
 	}
 	r.mu.Lock()
 	r.parts = append(r.parts, part{prog, p})
 	r.mu.Unlock()
 	r.u.log.Info("program started", r.named(prog, "pid", p.Pid(), "token", r.cfg.Token)...)
 	if prog.Oneshot {
-		return r.await(ctx, prog, p)
+		return func() error { return r.await(ctx, prog, p) }, nil
 	}
 	r.mind(part{prog, p})
-	return r.waitReady(ctx, prog, p, socket)
+	return func() error { return r.waitReady(ctx, prog, p, socket) }, nil
 }
 
 // hear receives a program's notifications, until the run is over.
