@@ -29,9 +29,9 @@ func (c condition) String() string { return conditionNames[c] }
 
 // node is one supervisor, on a host of its own as far as it can tell.
 type node struct {
-	name  string
-	log   string // path
-	proxy *proxy
+	name string
+	log  string // path
+	gate *gate
 
 	mu     sync.Mutex // guards the fields below
 	cmd    *exec.Cmd

@@ -45,9 +45,9 @@ var faults = []fault{
 	{
 		name: "cut", short: "cut off from ZooKeeper", became: cutOff,
 		what: "%s is cut off from ZooKeeper: it ends the program before its turn is over",
-		harm: func(n *node) error { n.proxy.cut(); return nil },
+		harm: func(n *node) error { n.gate.set(true); return nil },
 		mend: func(_ *show, n *node) error {
-			n.proxy.heal()
+			n.gate.set(false)
 			n.is(up)
 			return nil
 		},

@@ -76,22 +76,19 @@ func perform(ctx context.Context, cfg Config, play func(*stage) error) (err erro
 	watched := make(chan error, 1)
 	work.Go(func() { watched <- s.watch(watching) })
 
-	var proxies []*proxy
 	defer func() {
-		for _, p := range proxies {
-			p.close()
-			supervisor.Forget(root, p.addr())
+		for _, n := range s.nodes {
+			supervisor.Forget(root, n.gate.Addr().String())
 		}
 	}()
 	defer s.endAll(cfg.Hurry) // they give their locks back, so they go before what leads to ZooKeeper
 	for i := range cfg.Nodes {
 		n := &node{name: fmt.Sprintf("node-%d", i+1)}
 		n.log = filepath.Join(s.dir, n.name+".log")
-		if n.proxy, err = newProxy(s.zk); err != nil {
+		if n.gate, err = newGate(); err != nil {
 			return err
 		}
-		proxies = append(proxies, n.proxy)
-		work.Go(n.proxy.serve)
+		work.Go(func() { _ = server.Serve(n.gate) })
 		if o, ok := s.witness.(*outside); ok {
 			o.follow(n.name, n.log)
 		}
@@ -112,13 +109,13 @@ func perform(ctx context.Context, cfg Config, play func(*stage) error) (err erro
 // start starts a node's supervisor.
 func (s *stage) start(n *node, exe string) error {
 	argv := []string{
-		exe, "run", "--zk", n.proxy.addr(), "--root", root, "--service", service, "--node", n.name,
+		exe, "run", "--zk", n.gate.Addr().String(), "--root", root, "--service", service, "--node", n.name,
 		"--session-timeout", sessionTimeout.String(), "--grace", "500ms", "--stop-timeout", "5s", "--restart", "always",
 	}
 	return n.start(append(argv, s.argv...))
 }
 
-// watch keeps what ZooKeeper says current, by a look now and then past the proxies.
+// watch keeps what ZooKeeper says current, by a look now and then past the gates.
 func (s *stage) watch(ctx context.Context) error {
 	cluster, err := control.Open(ctx, election.Config{
 		Servers: []string{s.zk}, Root: root, Timeout: 4 * time.Second, Logger: hclog.NewNullLogger(),
@@ -193,7 +190,7 @@ func (s *stage) settled() bool {
 // endAll ends every supervisor: in good order, or at once when that takes too long or the user is in a hurry.
 func (s *stage) endAll(hurry <-chan struct{}) {
 	for _, n := range s.nodes {
-		n.proxy.heal()
+		n.gate.set(false)
 		if n.running() {
 			_ = n.signal(syscall.SIGTERM)
 			_ = n.signal(syscall.SIGCONT)
