@@ -51,8 +51,8 @@ func demoCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&cfg.Hold, "hold", false, "stay up afterwards for your own tests, until Ctrl-C")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the table as JSON, and the show to stderr")
 	cmd.AddCommand(&cobra.Command{
-		Use: "program DIR", Hidden: true, Args: exactArgs(1, "a directory"),
-		RunE: func(cmd *cobra.Command, args []string) error { return demo.Program(cmd.Context(), args[0]) },
+		Use: "program DIR [-- COMMAND [ARG...]]", Hidden: true, Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return demo.Program(cmd.Context(), args[0], args[1:]) },
 	})
 	return cmd
 }

@@ -53,14 +53,15 @@ var ErrOverlap = errors.New("two copies of the program ran at the same time")
 func Run(ctx context.Context, cfg Config) (Report, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	report := Report{Nodes: cfg.Nodes, Command: cfg.Command, Faults: []Result{}}
-	if report.Command == nil {
+	report := Report{Nodes: cfg.Nodes, Command: cfg.Command, Faults: []Result{}, Measured: "by the program itself, which signs every millisecond that it runs"}
+	if len(cfg.Command) == 0 {
 		report.Command = []string{}
+	} else {
+		report.Measured = "by a small program that starts the command, and signs every millisecond until that has ended"
 	}
 	screen := &screen{out: cfg.Out, width: cfg.Width}
 	err := perform(ctx, cfg, func(stage *stage) error {
 		s := &show{stage: stage, screen: screen, exe: cfg.Exe, pause: cfg.Pause}
-		report.Measured = stage.witness.method()
 		var wg sync.WaitGroup
 		drawing, stop := context.WithCancel(context.WithoutCancel(ctx))
 		p := &picture{ink: newInk(), stage: stage, screen: screen, caption: s.title, pids: cfg.Hold}
@@ -95,7 +96,7 @@ func (s *show) opening(cfg Config) {
 // play shows all faults, then leaves the stage to the user if that is wanted.
 func (s *show) play(ctx context.Context, cfg Config, report *Report) error {
 	defer func() {
-		lives := s.witness.lives()
+		lives := s.lives()
 		report.Runs = len(lives)
 		for _, h := range handovers(lives) {
 			report.OverlapMs = max(report.OverlapMs, ms(h.overlap))

@@ -27,7 +27,7 @@ func (s *show) hold(ctx context.Context, cfg Config) error {
 		case <-ctx.Done():
 			return nil
 		}
-		for _, h := range handovers(s.witness.lives()) {
+		for _, h := range handovers(s.lives()) {
 			if h.to.first > told && now()-h.to.first > time.Second {
 				told = h.to.first
 				s.say("%s  %s -> %s  gap %s, overlap %s", time.Now().Format("15:04:05"), h.from.node, h.to.node, tell(h.gap), tell(h.overlap))

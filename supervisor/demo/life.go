@@ -24,13 +24,6 @@ type life struct {
 	first, last time.Duration
 }
 
-// witness tells of all lives so far.
-type witness interface {
-	lives() []life
-	method() string // how it knows
-	close()
-}
-
 // handover is what lay between a life and the ones before it.
 type handover struct {
 	from, to     life

@@ -2,6 +2,8 @@ package demo
 
 import (
 	"context"
+	"errors"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -46,11 +48,11 @@ func TestTheProgramSignsThatItRuns(t *testing.T) {
 	begun := now()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*milli)
 	defer cancel()
-	if err := Program(ctx, dir); err != nil {
+	if err := Program(ctx, dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	end := now()
-	got := signs{dir}.lives()
+	got := signs(dir).lives()
 	if len(got) != 1 || got[0].node != "node-1" || got[0].token != 42 {
 		t.Fatalf("got %+v", got)
 	}
@@ -59,5 +61,24 @@ func TestTheProgramSignsThatItRuns(t *testing.T) {
 	}
 	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 1 {
 		t.Errorf("files %v", files)
+	}
+}
+
+func TestACommandIsSignedForUntilItHasEnded(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("UNDERSTUDY_NODE", "node-1")
+	t.Setenv("UNDERSTUDY_TOKEN", "42")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*milli)
+	defer cancel()
+	begun := now()
+	err := Program(ctx, dir, []string{"sh", "-c", "trap 'sleep 0.3; exit 3' TERM; while :; do sleep 0.01; done"})
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 3 {
+		t.Errorf("it ended with %v", err)
+	}
+	if got := signs(dir).lives(); len(got) != 1 || got[0].last < begun+350*milli || got[0].last > now() {
+		t.Errorf("got %+v, begun at %v", got, begun)
+	}
+	if err := Program(t.Context(), t.TempDir(), []string{"/no such program"}); err == nil {
+		t.Error("a command that is not there was started")
 	}
 }

@@ -59,7 +59,7 @@ func (p *picture) show(ctx context.Context) {
 	var told life
 	for {
 		p.screen.draw(p.lines(p.screen.width()))
-		if l, ok := newest(p.stage.witness.lives()); ok && !p.screen.live() && l.first != told.first {
+		if l, ok := newest(p.stage.lives()); ok && !p.screen.live() && l.first != told.first {
 			told = l
 			p.screen.say("  the program runs on %s (token %d)", l.node, l.token)
 		}
@@ -74,7 +74,7 @@ func (p *picture) show(ctx context.Context) {
 func (p *picture) lines(width int) []string {
 	width = min(width, 80)
 	strip := max(width-2-nameWidth-2-wordWidth-1, 8)
-	lives, end := p.stage.witness.lives(), now()
+	lives, end := p.stage.lives(), now()
 	end -= end % slice // characters move as wholes
 	lines := []string{""}
 	for _, n := range p.stage.nodes {

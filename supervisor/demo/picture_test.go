@@ -1,6 +1,10 @@
 package demo
 
 import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,12 +14,18 @@ import (
 	"understudy/supervisor/control"
 )
 
-// fixed is a witness that knows all in advance.
-type fixed []life
-
-func (f fixed) lives() []life  { return append([]life(nil), f...) }
-func (f fixed) method() string { return "" }
-func (f fixed) close()         {}
+// signed is a folder with the signs of these lives.
+func signed(t *testing.T, lives ...life) signs {
+	dir := t.TempDir()
+	for _, l := range lives {
+		text := binary.NativeEndian.AppendUint64(nil, uint64(l.first))
+		text = binary.NativeEndian.AppendUint64(text, uint64(l.last))
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s,%d,1.life", l.node, l.token)), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return signs(dir)
+}
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*[a-zA-Z]")
 
@@ -23,10 +33,10 @@ func staged(t *testing.T) *picture {
 	t.Setenv("LC_ALL", "C.UTF-8")
 	t.Setenv("NO_COLOR", "")
 	end := now()
-	s := &stage{witness: fixed{
-		{node: "node-1", token: 7, first: end - 8*time.Second, last: end - 4*time.Second},
-		{node: "node-9", token: 4294967301, first: end - 3990*milli, last: end},
-	}}
+	s := &stage{signs: signed(t,
+		life{node: "node-1", token: 7, first: end - 8*time.Second, last: end - 4*time.Second},
+		life{node: "node-9", token: 4294967301, first: end - 3990*milli, last: end},
+	)}
 	s.status = control.Service{Members: []control.Member{{Node: "node-9", Role: "active"}, {Node: "node-2", Role: "standby"}}}
 	for _, name := range []string{"node-1", "node-2", "node-9"} {
 		s.nodes = append(s.nodes, &node{name: name, states: []state{{up, 0}}})

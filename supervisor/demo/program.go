@@ -5,10 +5,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -23,8 +26,9 @@ const (
 	signSize  = 16 // two int64: first and last sign of life
 )
 
-// Program is the built-in program: it signs, every millisecond, that it runs. The file is mapped, so SIGKILL loses nothing.
-func Program(ctx context.Context, dir string) error {
+// Program is what a node runs: it signs, every millisecond, that it runs. The file is mapped, so SIGKILL loses nothing. With a command it
+// runs that, and signs until that has ended.
+func Program(ctx context.Context, dir string, command []string) error {
 	// In a PID namespace of its own every run has the same pid.
 	name := fmt.Sprintf("%s,%s,%d.life", os.Getenv("UNDERSTUDY_NODE"), os.Getenv("UNDERSTUDY_TOKEN"), began)
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -43,30 +47,51 @@ func Program(ctx context.Context, dir string) error {
 	sign := func() { atomic.StoreInt64(last, int64(now())) }
 	sign()
 	atomic.StoreInt64(first, int64(began))
+	over := ctx.Done()
+	ended := make(chan error, 1)
+	if len(command) > 0 {
+		over = nil             // it is the command's end that counts
+		runtime.LockOSThread() // with which the command would die
+		defer runtime.UnlockOSThread()
+		if err := start(ctx, command, ended); err != nil {
+			return err
+		}
+	}
 	beat := time.NewTicker(signEvery)
 	defer beat.Stop()
 	for {
 		select {
 		case <-beat.C:
 			sign()
-		case <-ctx.Done():
+		case err := <-ended:
+			sign()
+			return err
+		case <-over:
 			sign()
 			return nil
 		}
 	}
 }
 
-// signs is the witness for the built-in program.
-type signs struct{ dir string }
-
-func (s signs) method() string {
-	return "by the program itself, which signs every millisecond that it runs"
+// start starts a command, which is asked to end when ctx ends, and reports its end.
+func start(ctx context.Context, command []string, ended chan<- error) error {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { ended <- cmd.Wait() }() // which Program waits for
+	return nil
 }
 
-func (s signs) close() {}
+// signs are what the programs have left in a folder.
+type signs string
 
+// lives are those so far.
 func (s signs) lives() []life {
-	files, err := filepath.Glob(filepath.Join(s.dir, "*.life"))
+	files, err := filepath.Glob(filepath.Join(string(s), "*.life"))
 	if err != nil {
 		return nil
 	}

@@ -135,7 +135,7 @@ func (s *show) scene(ctx context.Context, f fault) (Result, error) {
 		return Result{}, err
 	}
 	err = s.until(ctx, takeover, "no other node runs the program", func() bool {
-		l, _ := newest(s.witness.lives())
+		l, _ := newest(s.lives())
 		return l.first > former.first && l.node != victim.name
 	})
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *show) calm(ctx context.Context) (*node, life, error) {
 // measure looks at all that began after a life.
 func (s *show) measure(f fault, former life) Result {
 	r := Result{Fault: f.name, What: f.short, From: former.node}
-	for _, h := range handovers(s.witness.lives()) {
+	for _, h := range handovers(s.lives()) {
 		if h.to.first <= former.first {
 			continue
 		}

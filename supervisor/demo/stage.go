@@ -31,11 +31,11 @@ const (
 
 // stage is everything that runs: ZooKeeper, the nodes, and who looks at them.
 type stage struct {
-	dir     string
-	zk      string // address of the embedded ZooKeeper
-	argv    []string
-	witness witness
-	nodes   []*node
+	dir   string
+	zk    string // address of the embedded ZooKeeper
+	argv  []string
+	signs // of life
+	nodes []*node
 
 	mu     sync.Mutex // guards the fields below
 	status control.Service
@@ -61,15 +61,8 @@ func perform(ctx context.Context, cfg Config, play func(*stage) error) (err erro
 	defer server.Close()
 	work.Go(func() { _ = server.Serve(listener) })
 
-	command := cfg.Command
-	if len(command) == 0 {
-		command = []string{cfg.Exe, "demo", "program", s.dir}
-		s.witness = signs{s.dir}
-	} else {
-		s.witness = newOutside()
-	}
-	defer s.witness.close()
-	s.argv = append([]string{"--"}, command...)
+	s.signs = signs(s.dir)
+	s.argv = append([]string{"--", cfg.Exe, "demo", "program", s.dir, "--"}, cfg.Command...)
 
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -89,9 +82,6 @@ func perform(ctx context.Context, cfg Config, play func(*stage) error) (err erro
 			return err
 		}
 		work.Go(func() { _ = server.Serve(n.gate) })
-		if o, ok := s.witness.(*outside); ok {
-			o.follow(n.name, n.log)
-		}
 		s.nodes = append(s.nodes, n)
 		if err := s.start(n, cfg.Exe); err != nil {
 			return err
@@ -161,7 +151,7 @@ func (s *stage) role(name string) election.Role {
 // active is the node whose program runs, once ZooKeeper and the program agree on it.
 func (s *stage) active() (*node, life, bool) {
 	says := s.says()
-	l, ok := newest(s.witness.lives())
+	l, ok := newest(s.lives())
 	if !ok || says.Active != l.node || says.Token != l.token {
 		return nil, life{}, false
 	}
