@@ -25,14 +25,11 @@ type Config struct {
 // Report is what one check showed. A program counts as healthy until it has failed often enough.
 type Report struct {
 	Healthy  bool
-	Changed  bool // from healthy to unhealthy, or back
-	Failures int  // in a row
-	Hung     bool // the check goes on although its time is over; until it ends there is no other
+	Failures int // in a row
 	Err      error
-	Took     time.Duration
 }
 
-// ErrHung is in the Err of a report about a check that did not end when it was told to.
+// ErrHung is in the Err of a report about a check that did not end when it was told to. Until it ends there is no other.
 var ErrHung = errors.New("the check hangs")
 
 const (
@@ -58,26 +55,21 @@ func Watch(ctx context.Context, cfg Config, c Checker, report func(Report)) erro
 		if ctx.Err() != nil {
 			return nil
 		}
-		report(r.next(cfg, err, time.Since(began)))
+		r.count(cfg, err)
+		report(r)
 		if !wait.For(ctx, time.Until(began.Add(cfg.Interval))) {
 			return nil
 		}
 	}
 }
 
-// next counts.
-func (r *Report) next(cfg Config, err error, took time.Duration) Report {
-	was := r.Healthy
-	if err == nil {
+func (r *Report) count(cfg Config, err error) {
+	if r.Err = err; err == nil {
 		r.Failures, r.Healthy = 0, true
-	} else {
-		r.Failures++
-		r.Healthy = r.Healthy && r.Failures < max(1, cfg.Failures)
+		return
 	}
-	return Report{
-		Healthy: r.Healthy, Changed: r.Healthy != was, Failures: r.Failures,
-		Hung: errors.Is(err, ErrHung), Err: err, Took: took,
-	}
+	r.Failures++
+	r.Healthy = r.Healthy && r.Failures < max(1, cfg.Failures)
 }
 
 // check is one that may hang.

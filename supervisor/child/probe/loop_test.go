@@ -76,10 +76,11 @@ func watched(t *testing.T, cfg Config, s *script, length time.Duration) string {
 	ctx, cancel := context.WithTimeout(t.Context(), length)
 	defer cancel()
 	var story []string
+	healthy := true
 	err := Watch(ctx, cfg, s, func(r Report) {
 		word := fmt.Sprintf("%v:", time.Since(s.began))
 		switch {
-		case r.Hung:
+		case errors.Is(r.Err, ErrHung):
 			word += "hung"
 		case r.Err != nil:
 			word += "bad"
@@ -89,7 +90,8 @@ func watched(t *testing.T, cfg Config, s *script, length time.Duration) string {
 		if !r.Healthy {
 			word += "!"
 		}
-		if r.Changed {
+		if r.Healthy != healthy {
+			healthy = r.Healthy
 			word += "*"
 		}
 		story = append(story, fmt.Sprintf("%s%d", word, r.Failures))
