@@ -57,20 +57,15 @@ func readPromiseRequest(body []byte) (PromiseRequest, error) {
 	return p, nil
 }
 
-// promiseTo handles a request for a promise. It does not wait.
-func (s *Server) promiseTo(_ context.Context, line channel, body []byte, proved func()) (any, error) {
+// promiseRequest reads a request for a promise. What judges it does not wait.
+func (s *Server) promiseRequest(_ channel, body []byte) (by string, judge func(context.Context) any, err error) {
 	p, err := readPromiseRequest(body)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Keys.named(line, p.By); err != nil {
-		return nil, err
-	}
-	if err := s.prove(proved); err != nil {
-		return nil, err
-	}
-	defer s.done()
+	return p.By, func(context.Context) any { return s.promise(p) }, err
+}
+
+func (s *Server) promise(p PromiseRequest) promiseReply {
 	w := promiseReply{Service: p.Service, Token: p.Token, Node: s.Self.Node, Machine: s.Self.Machine, For: p.For}
+	var err error
 	switch {
 	case s.Promise == nil:
 		err = errors.New("the supervisor does not answer itself")
@@ -84,5 +79,5 @@ func (s *Server) promiseTo(_ context.Context, line channel, body []byte, proved 
 	if w.Given = err == nil; !w.Given {
 		w.Why = err.Error()
 	}
-	return w, nil
+	return w
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -40,8 +41,7 @@ type Server struct {
 
 	unproved connections.Queue
 
-	mu     sync.Mutex // guards proved
-	proved int        // questions under way
+	underWay atomic.Int32 // proved questions
 
 	once       sync.Once // guards the making of complaints
 	complaints loglimit.Line
@@ -88,24 +88,6 @@ func (s *Server) Answer(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// prove takes a connection out of the queue of those that may be closed.
-func (s *Server) prove(proved func()) error {
-	proved()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.proved >= maxProved {
-		return errors.New("too many questions at a time")
-	}
-	s.proved++
-	return nil
-}
-
-func (s *Server) done() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.proved--
-}
-
 func (s *Server) converse(ctx context.Context, conn net.Conn, proved func()) error {
 	if err := conn.SetDeadline(time.Now().Add(helloPatience)); err != nil {
 		return err
@@ -122,20 +104,28 @@ func (s *Server) converse(ctx context.Context, conn net.Conn, proved func()) err
 	if err != nil {
 		return err
 	}
-	judge, reply := s.answerTo, answering
+	read, reply := s.question, answering
 	secret, err := line.proved(asking, nonce, body, mac)
 	if err != nil {
-		judge, reply = s.promiseTo, promising
+		read, reply = s.promiseRequest, promising
 		secret, err = line.proved(requesting, nonce, body, mac)
 	}
 	if err != nil {
 		return err
 	}
-	told, err := judge(ctx, line, body, proved)
+	by, judge, err := read(line, body)
+	if err == nil {
+		err = s.Keys.named(line, by)
+	}
 	if err != nil {
 		return err
 	}
-	answer, err := json.Marshal(told)
+	proved() // it is not closed for a newer one any more
+	defer s.underWay.Add(-1)
+	if s.underWay.Add(1) > maxProved {
+		return errors.New("too many questions at a time")
+	}
+	answer, err := json.Marshal(judge(ctx))
 	if err != nil {
 		return fmt.Errorf("encode the answer: %w", err)
 	}
@@ -148,20 +138,10 @@ func (s *Server) converse(ctx context.Context, conn net.Conn, proved func()) err
 	return nil
 }
 
-// answerTo handles a question about a death.
-func (s *Server) answerTo(ctx context.Context, line channel, body []byte, proved func()) (any, error) {
+// question reads a question about a death.
+func (s *Server) question(line channel, body []byte) (by string, judge func(context.Context) any, err error) {
 	q, err := readQuestion(body)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Keys.named(line, q.By); err != nil {
-		return nil, err
-	}
-	if err := s.prove(proved); err != nil {
-		return nil, err
-	}
-	defer s.done()
-	return s.judge(ctx, line.RemoteAddr(), q), nil
+	return q.By, func(ctx context.Context) any { return s.judge(ctx, line.RemoteAddr(), q) }, err
 }
 
 // judge makes the answer to a proved question.
