@@ -78,10 +78,13 @@ func runDemo(ctx context.Context, cfg demo.Config, asJSON bool) error {
 		}
 		return terminalWidth(out)
 	}
-	hurry := make(chan struct{})
+	hurry, again := make(chan struct{}), make(chan os.Signal, 1)
 	cfg.Hurry = hurry
-	ctx, stop := impatient(ctx, hurry)
-	defer stop()
+	defer context.AfterFunc(ctx, func() { // the first signal has ended ctx; the second one is waited for as long as this process lasts
+		signal.Notify(again, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+		<-again
+		close(hurry)
+	})()
 	report, err := demo.Run(ctx, cfg)
 	if err != nil && !errors.Is(err, demo.ErrOverlap) {
 		return err
@@ -93,32 +96,6 @@ func runDemo(ctx context.Context, cfg demo.Config, asJSON bool) error {
 		return err
 	}
 	return errors.Join(writeReport(out, screenOf(out), report), err)
-}
-
-// impatient closes hurry at the second signal; the first one ends ctx.
-func impatient(ctx context.Context, hurry chan<- struct{}) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	over, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for asked := 0; asked < 2; asked++ {
-			select {
-			case <-signals:
-				cancel()
-			case <-over:
-				return
-			}
-		}
-		close(hurry)
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		close(over)
-		<-done
-		cancel()
-	}
 }
 
 // callName is how the user can call this binary.

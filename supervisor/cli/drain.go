@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"understudy/supervisor/control"
-	"understudy/supervisor/printable"
 )
 
 // drained is the outcome of `drain` and `undrain`, as JSON has it.
@@ -45,11 +43,7 @@ func drainCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if v.json {
-					return writeJSON(os.Stdout, drained{d.Node, true, changed, leaving})
-				}
-				fmt.Print(printable.Text(tellDrain(d.Node, changed, wait, leaving)))
-				return nil
+				return v.tell(drained{d.Node, true, changed, leaving}, "%s", tellDrain(d.Node, changed, wait, leaving))
 			})
 		},
 	}
@@ -115,17 +109,14 @@ func undrainCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 				changed, err := c.Undrain(ctx, args[0])
-				switch {
-				case err != nil:
+				if err != nil {
 					return err
-				case v.json:
-					return writeJSON(os.Stdout, drained{Node: args[0], Changed: changed})
-				case changed:
-					fmt.Printf("Done: %s stands for its services again.\n", printable.Text(args[0]))
-				default:
-					fmt.Printf("Nothing to do: %s is not drained.\n", printable.Text(args[0]))
 				}
-				return nil
+				words := "Nothing to do: %s is not drained.\n"
+				if changed {
+					words = "Done: %s stands for its services again.\n"
+				}
+				return v.tell(drained{Node: args[0], Changed: changed}, words, args[0])
 			})
 		},
 	}
@@ -157,11 +148,7 @@ func forgetCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if v.json {
-					return writeJSON(os.Stdout, forgotten{args[0], what, true})
-				}
-				fmt.Printf("Done: the %s %s is forgotten.\n", what, printable.Text(args[0]))
-				return nil
+				return v.tell(forgotten{args[0], what, true}, "Done: the %s %s is forgotten.\n", what, args[0])
 			})
 		},
 	}

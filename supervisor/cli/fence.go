@@ -19,7 +19,6 @@ import (
 	"understudy/supervisor"
 	"understudy/supervisor/control"
 	"understudy/supervisor/keyfile"
-	"understudy/supervisor/printable"
 	"understudy/supervisor/witness"
 )
 
@@ -68,24 +67,20 @@ func confirmCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if v.json {
-					return writeJSON(os.Stdout, struct {
-						Service string   `json:"service"`
-						Node    string   `json:"node"`
-						Done    bool     `json:"done"`
-						Why     string   `json:"why,omitempty"`
-						Notes   []string `json:"notes,omitempty"`
-					}{service, node, result.Done, result.Why, result.Notes})
-				}
+				words := fmt.Sprintf("Nothing to confirm: %s.\n", result.Why)
 				if result.Done {
-					fmt.Printf("Confirmed: the program of %s on %s counts as dead, and its record is deleted.\n", service, node)
+					words = fmt.Sprintf("Confirmed: the program of %s on %s counts as dead, and its record is deleted.\n", service, node)
 					for _, note := range result.Notes {
-						fmt.Printf("Note: %s.\n", printable.Text(note))
+						words += fmt.Sprintf("Note: %s.\n", note)
 					}
-				} else {
-					fmt.Printf("Nothing to confirm: %s.\n", printable.Text(result.Why))
 				}
-				return nil
+				return v.tell(struct {
+					Service string   `json:"service"`
+					Node    string   `json:"node"`
+					Done    bool     `json:"done"`
+					Why     string   `json:"why,omitempty"`
+					Notes   []string `json:"notes,omitempty"`
+				}{service, node, result.Done, result.Why, result.Notes}, "%s", words)
 			})
 		},
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,6 +91,15 @@ func didYouMean(err error) error {
 			return fmt.Errorf("%w%s", err, hint)
 		}
 	}
+	return err
+}
+
+// tell prints the outcome of a command, as JSON or in words.
+func (v *visit) tell(outcome any, words string, args ...any) error {
+	if v.json {
+		return writeJSON(os.Stdout, outcome)
+	}
+	_, err := fmt.Print(printable.Text(fmt.Sprintf(words, args...)))
 	return err
 }
 
