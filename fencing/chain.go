@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"understudy/supervisor/wait"
 )
 
 // Verdict is what this machine knows about a target by itself.
@@ -256,14 +258,10 @@ func (a *attempts) wait(ctx context.Context, claimed time.Time) error {
 		return nil
 	}
 	a.chain.Logger.Info("waiting for the grace delay", a.pairs("left", left.Round(time.Millisecond), "grace_delay", a.chain.Grace)...)
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if !wait.For(ctx, left) {
 		return context.Cause(ctx)
 	}
+	return nil
 }
 
 func (a *attempts) note(attempt Attempt) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"understudy/fencing"
+	"understudy/supervisor/wait"
 )
 
 // Method is the fencing method that asks the target's agent.
@@ -45,11 +46,7 @@ func (m Method) Fence(ctx context.Context, t fencing.Target) error {
 		if why == nil || ctx.Err() == nil && !(errors.As(err, &late) && late.Timeout()) { // an interrupted attempt says little
 			why = err
 		}
-		pause := time.NewTimer(again)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if !wait.For(ctx, again) {
 			return fmt.Errorf("ask the agent at %s: %w (%w)", t.Address, why, context.Cause(ctx))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"understudy/fencing"
 	"understudy/supervisor/connections"
 	"understudy/supervisor/loglimit"
+	"understudy/supervisor/wait"
 )
 
 const (
@@ -65,12 +66,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		}
 		if err != nil { // for example, no descriptors are left
 			s.complain("", err)
-			pause := time.NewTimer(100 * time.Millisecond)
-			select {
-			case <-pause.C:
-			case <-ctx.Done():
-				pause.Stop()
-			}
+			wait.For(ctx, 100*time.Millisecond)
 			continue
 		}
 		wg.Go(func() { s.Answer(ctx, conn) })

@@ -12,6 +12,7 @@ import (
 
 	"understudy/supervisor/control"
 	"understudy/supervisor/printable"
+	"understudy/supervisor/wait"
 )
 
 // moved is the outcome of a switchover, and errand that of a restart or reload, as JSON has them.
@@ -50,13 +51,11 @@ func switchoverCommand() *cobra.Command {
 			return v.visits(cmd.Context(), func(ctx context.Context, c *control.Cluster) error {
 				if dry {
 					s, err := c.Ready(ctx, h)
-					if err == nil && v.json {
-						return writeJSON(os.Stdout, moved{Service: h.Service, From: s.Active, To: to})
+					if err != nil {
+						return err
 					}
-					if err == nil {
-						fmt.Printf("%s would be handed over from %s to %s.\n", h.Service, printable.Text(cmp.Or(s.Active, "nobody")), orFirst(to))
-					}
-					return err
+					return v.tell(moved{Service: h.Service, From: s.Active, To: to}, "%s would be handed over from %s to %s.\n",
+						h.Service, cmp.Or(s.Active, "nobody"), cmp.Or(to, "the first node that can"))
 				}
 				began := time.Now()
 				got, err := c.Switchover(ctx, h)
@@ -98,19 +97,10 @@ func parts(ctx context.Context, c *control.Cluster, service, node string) string
 			}
 			return fmt.Sprintf(" (gap %s, of which startup %s%s)", lasted(past[0].GapMs, brief), lasted(past[0].ReadyMs, brief), hook)
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.For(ctx, partsPatience/6) {
 			return ""
-		case <-time.After(partsPatience / 6):
 		}
 	}
-}
-
-func orFirst(node string) string {
-	if node == "" {
-		return "the first node that can"
-	}
-	return node
 }
 
 // aborted tells that it was the operator who did not wait.
@@ -144,11 +134,7 @@ func errandCommand(verb, short, long, done string, do func(*control.Cluster, con
 				if err := do(c, ctx, args[0], operator()); err != nil {
 					return aborted(cmd.Context(), err)
 				}
-				if v.json {
-					return writeJSON(os.Stdout, errand{args[0], true})
-				}
-				fmt.Printf("Done: %s %s.\n", args[0], done)
-				return nil
+				return v.tell(errand{args[0], true}, "Done: %s %s.\n", args[0], done)
 			})
 		},
 	}

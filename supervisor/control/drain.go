@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election"
+	"understudy/supervisor/wait"
 )
 
 // Drained is a node that an operator keeps out of all services.
@@ -117,8 +118,6 @@ const (
 // Empty waits until nothing is active on a drained node any more, nor can be: it stands for no service. A moment longer it waits until what has
 // left it runs elsewhere.
 func (c *Cluster) Empty(ctx context.Context, node string, leaving []Departure) ([]Departure, error) {
-	tick := time.NewTicker(departing)
-	defer tick.Stop()
 	there := leaving
 	var left time.Time // when nothing was active there any more
 	for {
@@ -144,14 +143,13 @@ func (c *Cluster) Empty(ctx context.Context, node string, leaving []Departure) (
 		if len(there) == 0 && (away || time.Since(left) > arriving) {
 			return leaving, nil
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			if len(there) == 0 {
-				return leaving, nil
-			}
-			return leaving, late(context.Cause(ctx), stillOn(node, there))
+		if wait.For(ctx, departing) {
+			continue
 		}
+		if len(there) == 0 {
+			return leaving, nil
+		}
+		return leaving, late(context.Cause(ctx), stillOn(node, there))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/wait"
 )
 
 // Pause has nobody promoted from now on, or lets it happen again. It tells whether that is a change. It is refused while a
@@ -68,8 +69,6 @@ func (c *Cluster) orderActive(ctx context.Context, service, by string, field fun
 			takeBack(ctx, c.znodes, service, id)
 		}
 	}()
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
 	for err == nil {
 		n, readErr := c.read(ctx, election.Paths{Root: c.root, Service: service}.Control())
 		if readErr != nil {
@@ -88,9 +87,7 @@ func (c *Cluster) orderActive(ctx context.Context, service, by string, field fun
 			}
 			return err
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if !wait.For(ctx, lookEvery) {
 			err = fmt.Errorf("%s has not done it yet%s: %w", v.Active, c.meanwhile(ctx, v), context.Cause(ctx))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/wait"
 )
 
 // ErrRefused says that an order makes no sense now.
@@ -189,8 +190,6 @@ func (c *Cluster) Switchover(ctx context.Context, h Handover) (to string, err er
 	}
 	f := following{Handover: h, before: before}
 	f.begin()
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
 	for {
 		now, err := c.one(ctx, h.Service)
 		if err != nil {
@@ -199,9 +198,7 @@ func (c *Cluster) Switchover(ctx context.Context, h Handover) (to string, err er
 		if done, err := f.sees(now); done {
 			return f.to, err
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if !wait.For(ctx, lookEvery) {
 			return "", late(context.Cause(ctx), f.told)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"understudy/election"
+	"understudy/supervisor/wait"
 )
 
 // znode is a znode as it was read, there or not.
@@ -73,14 +74,10 @@ func backOff(ctx context.Context, tries int) error {
 	if tries < 2 {
 		return nil
 	}
-	pause := time.NewTimer(again << min(tries-2, 4))
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-		return nil
-	case <-ctx.Done():
+	if !wait.For(ctx, again<<min(tries-2, 4)) {
 		return context.Cause(ctx)
 	}
+	return nil
 }
 
 // znodes is what is below one root of an ensemble.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"understudy/supervisor/wait"
 )
 
 // restAfterDeath is how long a supervisor that the user has ended stays away.
@@ -19,14 +21,7 @@ func (s *show) hold(ctx context.Context, cfg Config) error {
 	s.say("%s", commands(cfg.Call, s.zk, s.dir, active))
 	told := now()
 	deaths := map[*node]time.Time{}
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
-	for {
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return nil
-		}
+	for wait.For(ctx, lookEvery) {
 		for _, h := range handovers(s.lives()) {
 			if h.to.first > told && now()-h.to.first > time.Second {
 				told = h.to.first
@@ -39,6 +34,7 @@ func (s *show) hold(ctx context.Context, cfg Config) error {
 			}
 		}
 	}
+	return nil
 }
 
 // revive starts a supervisor again that has been gone for a while.

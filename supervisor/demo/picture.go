@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"understudy/election"
+	"understudy/supervisor/wait"
 )
 
 const (
@@ -26,14 +28,8 @@ type ink struct {
 
 func newInk() ink {
 	i := ink{runs: "#", waits: ".", frozen: "=", cut: "/"}
-	words := os.Getenv("LC_ALL")
-	if words == "" {
-		words = os.Getenv("LC_CTYPE")
-	}
-	if words == "" {
-		words = os.Getenv("LANG")
-	}
-	if words = strings.ToLower(words); strings.Contains(words, "utf-8") || strings.Contains(words, "utf8") {
+	words := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
+	if strings.Contains(words, "utf-8") || strings.Contains(words, "utf8") {
 		i = ink{runs: "█", waits: "·", frozen: "=", cut: "/"}
 	}
 	if os.Getenv("NO_COLOR") == "" {
@@ -53,8 +49,6 @@ type picture struct {
 
 // show draws until ctx ends; where nothing can be drawn, it says who becomes active.
 func (p *picture) show(ctx context.Context) {
-	beat := time.NewTicker(drawEvery)
-	defer beat.Stop()
 	defer func() { p.screen.draw(p.lines(p.screen.width())) }()
 	var told life
 	for {
@@ -63,9 +57,7 @@ func (p *picture) show(ctx context.Context) {
 			told = l
 			p.screen.say("  the program runs on %s (token %d)", l.node, l.token)
 		}
-		select {
-		case <-beat.C:
-		case <-ctx.Done():
+		if !wait.For(ctx, drawEvery) {
 			return
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"understudy/supervisor/wait"
 )
 
 // fault is a way to break the active node, and how the node comes back.
@@ -95,29 +97,24 @@ var errInterrupted = errors.New("interrupted")
 
 // until waits for a condition.
 func (s *show) until(ctx context.Context, limit time.Duration, what string, holds func() bool) error {
-	over := time.After(limit)
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
+	began := time.Now()
 	for !holds() {
-		select {
-		case <-look.C:
-		case <-over:
+		if !wait.For(ctx, 20*time.Millisecond) {
+			return errInterrupted
+		}
+		if time.Since(began) > limit {
 			s.say("\nThe last words of the logs:\n%s", s.lastWords())
 			return fmt.Errorf("waited %v: %s", limit, what)
-		case <-ctx.Done():
-			return errInterrupted
 		}
 	}
 	return nil
 }
 
 func (s *show) linger(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
+	if !wait.For(ctx, d) {
 		return errInterrupted
 	}
+	return nil
 }
 
 // scene breaks the active node, waits for another one to take over and for the broken one to come back, and measures.

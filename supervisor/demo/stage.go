@@ -18,6 +18,7 @@ import (
 	"understudy/election/zkmem"
 	"understudy/supervisor"
 	"understudy/supervisor/control"
+	"understudy/supervisor/wait"
 )
 
 const (
@@ -114,19 +115,14 @@ func (s *stage) watch(ctx context.Context) error {
 		return err
 	}
 	defer cluster.Close()
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
 	for {
-		var status control.Status
 		status, err := cluster.Status(ctx)
 		if err == nil && len(status.Services) > 0 {
 			s.mu.Lock()
 			s.status = status.Services[0]
 			s.mu.Unlock()
 		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
+		if !wait.For(ctx, lookEvery) {
 			return nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"understudy/election"
 	"understudy/supervisor/control"
+	"understudy/supervisor/wait"
 )
 
 const (
@@ -87,15 +88,9 @@ type judge struct {
 
 // run judges this node's activations.
 func (j judge) run(ctx context.Context) {
-	tick := time.NewTicker(recorded)
-	defer tick.Stop()
-	for ctx.Err() == nil {
+	for wait.For(ctx, recorded) {
 		for _, t := range j.board.pending() {
 			j.try(ctx, t)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"understudy/supervisor/connections"
 	"understudy/supervisor/control"
+	"understudy/supervisor/wait"
 )
 
 // What clients are allowed. Checks of load balancers are short and come often; watchers are few and stay.
@@ -91,9 +92,7 @@ func (s *Server) Run(ctx context.Context) error {
 			return nil
 		}
 		s.cfg.Logger.Error("cannot serve HTTP, trying again", "listen", s.cfg.Listen, "error", err, "in", relisten)
-		select {
-		case <-time.After(relisten):
-		case <-ctx.Done():
+		if !wait.For(ctx, relisten) {
 			return nil
 		}
 	}
