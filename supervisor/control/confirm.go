@@ -188,23 +188,15 @@ func (o oath) erase(ctx context.Context, s scene) error {
 
 // known fails for a node of which nobody has ever heard.
 func (o oath) known(ctx context.Context, others ...string) error {
-	var names [2][]string
-	var past []Activation
-	err := all(3, func(i int) (err error) {
-		switch i {
-		case 0:
-			names[0], err = o.children(ctx, o.p.Members())
-		case 1:
-			names[1], err = o.children(ctx, election.NodesDir(o.root))
-		default:
-			past, err = activations(ctx, o.znodes, o.p.Service)
-		}
-		return err
-	})
+	s, err := (&Cluster{znodes: o.znodes}).Status(ctx, o.p.Service)
 	if err != nil {
 		return err
 	}
-	heard := slices.Concat(names[0], names[1], others)
+	past, err := activations(ctx, o.znodes, o.p.Service)
+	if err != nil {
+		return err
+	}
+	heard := append(s.NodeNames(), others...)
 	for _, a := range past {
 		heard = append(heard, a.Node)
 	}

@@ -112,7 +112,7 @@ func chain(service string, written []election.Activation, lock znode, now time.T
 		case a.Active:
 			a.RanMs = millis(now.Sub(*ready))
 		default:
-			a.RanMs, a.RanMinMs, a.RanMaxMs = a.ends().from(*ready)
+			a.RanMs, a.RanMinMs, a.RanMaxMs = a.ends().apart(func(end time.Time) time.Duration { return end.Sub(*ready) })
 		}
 		if all[i] = a; ready != nil {
 			ran = i
@@ -145,13 +145,13 @@ func (a *Activation) since(previous *Activation, ready time.Time) {
 	case a.Fenced.Confirmed() && previous.End != nil && previous.End.After(started):
 		a.OverlapMs = millis(previous.End.Sub(started))
 		previous.EndMin, previous.EndMax = nil, nil // it ran on without heartbeats
-		previous.RanMs, previous.RanMinMs, previous.RanMaxMs = previous.ends().from(*previous.ready())
+		previous.RanMs, previous.RanMinMs, previous.RanMaxMs = millis(previous.End.Sub(*previous.ready())), nil, nil
 		return
 	case a.Fenced.Fenced() && end.exact() && end.min.After(started): // its node proved the death later than this one
 		end = span{max: &started}
 	}
 	// The earlier the end, the longer the gap.
-	a.GapMs, a.GapMaxMs, a.GapMinMs = end.to(ready)
+	a.GapMs, a.GapMaxMs, a.GapMinMs = end.apart(ready.Sub)
 }
 
 // ends is when the programs ran last.
@@ -167,32 +167,18 @@ type span struct{ min, max *time.Time }
 
 func (s span) exact() bool { return s.min != nil && s.max != nil && s.min.Equal(*s.max) }
 
-// from returns the time from t to the point, or what bounds it.
-func (s span) from(t time.Time) (exact, least, most *int64) {
+// apart returns how far the point is from another one, by what measures that, or what its bounds are.
+func (s span) apart(measure func(time.Time) time.Duration) (exact, atMin, atMax *int64) {
 	if s.exact() {
-		return millis(s.min.Sub(t)), nil, nil
+		return millis(measure(*s.min)), nil, nil
 	}
 	if s.min != nil {
-		least = millis(s.min.Sub(t))
+		atMin = millis(measure(*s.min))
 	}
 	if s.max != nil {
-		most = millis(s.max.Sub(t))
+		atMax = millis(measure(*s.max))
 	}
-	return nil, least, most
-}
-
-// to returns the time from the point to t: most is that from its earliest.
-func (s span) to(t time.Time) (exact, most, least *int64) {
-	if s.exact() {
-		return millis(t.Sub(*s.min)), nil, nil
-	}
-	if s.min != nil {
-		most = millis(t.Sub(*s.min))
-	}
-	if s.max != nil {
-		least = millis(t.Sub(*s.max))
-	}
-	return nil, most, least
+	return nil, atMin, atMax
 }
 
 // millis is never negative: clocks of two hosts may disagree.

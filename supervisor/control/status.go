@@ -244,16 +244,10 @@ func describe(name string, lock, crumb znode, members []Member) Service {
 	for i := range s.Members {
 		s.Members[i].since(s)
 	}
-	first := func(m Member) bool { return m.Node == s.Lock }
-	slices.SortStableFunc(s.Members, func(a, b Member) int {
-		switch {
-		case first(a) && !first(b):
-			return -1
-		case first(b) && !first(a):
-			return 1
-		}
-		return 0
-	})
+	if i := slices.IndexFunc(s.Members, func(m Member) bool { return m.Node == s.Lock }); i > 0 { // the others stay in their order
+		holder := s.Members[i]
+		s.Members = slices.Insert(slices.Delete(s.Members, i, i+1), 0, holder)
+	}
 	return s
 }
 
