@@ -24,16 +24,6 @@ const (
 	Alive                  // seen; no delay proves it dead
 )
 
-func (v Verdict) String() string {
-	switch v {
-	case Dead:
-		return "dead"
-	case Alive:
-		return "alive"
-	}
-	return "unknown"
-}
-
 // Method makes sure that a target is dead. It returns nil only if the target's child is dead, or cut off from all that it
 // could harm, and must return soon after ctx ends.
 type Method interface {

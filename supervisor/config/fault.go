@@ -47,15 +47,6 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// orNil keeps an empty list from becoming a non-nil error.
-func (f Faults) orNil() error {
-	if len(f) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(f, Fault.compare)
-	return slices.Compact(f)
-}
-
 func (f Fault) compare(other Fault) int {
 	return cmp.Or(
 		cmp.Compare(f.Line, other.Line),

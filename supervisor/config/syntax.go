@@ -23,8 +23,13 @@ func parse(src []byte) (*yaml.Node, *Fault) {
 	if err != nil {
 		line, said := whereSaid(err)
 		line = faultyLine(src, line)
-		if column := tabIn(src, line); column > 0 {
-			return nil, &Fault{Line: line, Column: column, Message: "not YAML: a tab: indent with spaces"}
+		blank, text := indentation(src, line)
+		if tab := bytes.IndexByte(blank, '\t'); tab >= 0 {
+			return nil, &Fault{Line: line, Column: tab + 1, Message: "not YAML: a tab: indent with spaces"}
+		}
+		column := 1 // of a line that is blank
+		if len(text) > 0 {
+			column += len(blank)
 		}
 		if strings.HasPrefix(said, "did not find expected ','") {
 			if line, column, opener := unclosed(src); opener != 0 {
@@ -34,7 +39,7 @@ func parse(src []byte) (*yaml.Node, *Fault) {
 		if plain, ok := parserWords[said]; ok {
 			said = plain
 		}
-		return nil, &Fault{Line: line, Column: firstColumn(src, line), Message: "not YAML: " + said}
+		return nil, &Fault{Line: line, Column: column, Message: "not YAML: " + said}
 	}
 	if len(docs) > 1 {
 		second := docs[1]
@@ -117,15 +122,15 @@ func unclosed(src []byte) (line, column int, opener byte) {
 	return innermost.line, innermost.column, innermost.opener
 }
 
-// tabIn is the column of a tab in the indentation of a line, 0 when there is none.
-func tabIn(src []byte, line int) int {
+// indentation is what a line begins with, and what follows.
+func indentation(src []byte, line int) (blank, rest []byte) {
 	lines := bytes.Split(src, []byte("\n"))
 	if line < 1 || line > len(lines) {
-		return 0
+		return nil, nil
 	}
 	text := lines[line-1]
-	blank := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
-	return bytes.IndexByte(blank, '\t') + 1
+	rest = bytes.TrimLeft(text, " \t")
+	return text[:len(text)-len(rest)], rest
 }
 
 // documents reads at most two: the second is a fault, whatever it holds.
@@ -196,18 +201,4 @@ search:
 		}
 		return min(max(bad, said), len(lines))
 	}
-}
-
-// firstColumn is where the text of a line starts.
-func firstColumn(src []byte, line int) int {
-	lines := bytes.Split(src, []byte("\n"))
-	if line < 1 || line > len(lines) {
-		return 1
-	}
-	text := lines[line-1]
-	blank := len(text) - len(bytes.TrimLeft(text, " "))
-	if blank == len(text) {
-		return 1
-	}
-	return blank + 1
 }

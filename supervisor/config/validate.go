@@ -15,7 +15,11 @@ func (c *Config) Validate() error {
 	for _, f := range r.found {
 		faults = append(faults, Fault{Key: f.keys[0].String(), Message: f.message})
 	}
-	return faults.orNil()
+	if len(faults) == 0 {
+		return nil // and no error that is an empty list
+	}
+	slices.SortStableFunc(faults, Fault.compare)
+	return slices.Compact(faults)
 }
 
 // check has each section check itself, and then what services have to be together.

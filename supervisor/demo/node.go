@@ -8,8 +8,11 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"understudy/supervisor/wait"
 )
 
 // condition is what we have done to a node.
@@ -33,10 +36,16 @@ type node struct {
 	log  string // path
 	gate *gate
 
-	mu     sync.Mutex // guards the fields below
-	cmd    *exec.Cmd
-	ended  chan struct{}
+	process atomic.Pointer[process] // the newest; nil: none was started
+
+	mu     sync.Mutex // guards states
 	states []state
+}
+
+// process is one of a node's supervisors.
+type process struct {
+	*os.Process
+	ended chan struct{}
 }
 
 // state is a condition, from a time on.
@@ -69,9 +78,7 @@ func (n *node) start(argv []string) error {
 		_ = cmd.Wait()
 		close(ended)
 	}()
-	n.mu.Lock()
-	n.cmd, n.ended = cmd, ended
-	n.mu.Unlock()
+	n.process.Store(&process{cmd.Process, ended})
 	n.is(up)
 	return nil
 }
@@ -97,40 +104,28 @@ func (n *node) was(t time.Duration) condition {
 }
 
 func (n *node) pid() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.cmd == nil {
-		return 0
+	if p := n.process.Load(); p != nil {
+		return p.Pid
 	}
-	return n.cmd.Process.Pid
+	return 0
 }
 
-// gone is closed when the supervisor has ended.
+// gone is closed when the supervisor has ended; nil: none was started.
 func (n *node) gone() <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.ended
+	if p := n.process.Load(); p != nil {
+		return p.ended
+	}
+	return nil
 }
 
 func (n *node) running() bool {
 	gone := n.gone()
-	if gone == nil {
-		return false
-	}
-	select {
-	case <-gone:
-		return false
-	default:
-		return true
-	}
+	return gone != nil && !wait.Closed(gone)
 }
 
 // signal reaches this very process: Go's handle knows whether it has been waited for.
 func (n *node) signal(sig syscall.Signal) error {
-	n.mu.Lock()
-	cmd := n.cmd
-	n.mu.Unlock()
-	if err := cmd.Process.Signal(sig); err != nil {
+	if err := n.process.Load().Signal(sig); err != nil {
 		return fmt.Errorf("send %v to %s: %w", sig, n.name, err)
 	}
 	return nil

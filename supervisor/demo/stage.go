@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -38,8 +39,7 @@ type stage struct {
 	signs // of life
 	nodes []*node
 
-	mu     sync.Mutex // guards the fields below
-	status control.Service
+	status atomic.Pointer[control.Service] // by the newest look
 }
 
 // perform builds the stage, calls play, and takes everything down again, however play ends. The calling goroutine is bound
@@ -118,9 +118,7 @@ func (s *stage) watch(ctx context.Context) error {
 	for {
 		status, err := cluster.Status(ctx)
 		if err == nil && len(status.Services) > 0 {
-			s.mu.Lock()
-			s.status = status.Services[0]
-			s.mu.Unlock()
+			s.status.Store(&status.Services[0])
 		}
 		if !wait.For(ctx, lookEvery) {
 			return nil
@@ -129,9 +127,10 @@ func (s *stage) watch(ctx context.Context) error {
 }
 
 func (s *stage) says() control.Service {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status
+	if now := s.status.Load(); now != nil {
+		return *now
+	}
+	return control.Service{}
 }
 
 // role is what a node says of itself; empty when ZooKeeper does not know it.

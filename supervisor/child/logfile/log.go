@@ -65,9 +65,20 @@ type Log struct {
 // Open makes the pipe. It fails for what an operator has to change: ErrInUse, ErrNotFile, a relative path. A file that
 // cannot be opened now, for want of space, rights or a directory, is tried again while Run runs.
 func Open(cfg Config) (*Log, error) {
-	l, err := open(cfg)
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("log %s: pipe: %w", cfg.Path, err)
+	}
+	for size := pipeSize; size >= 128<<10; size /= 2 { // what an unprivileged user may have is limited
+		if _, err := unix.FcntlInt(uintptr(fds[0]), unix.F_SETPIPE_SZ, size); err == nil {
+			break
+		}
+	}
+	_ = unix.SetNonblock(fds[0], true) // of this end only: the program expects its own to wait
+	r, w := os.NewFile(uintptr(fds[0]), "log reader"), os.NewFile(uintptr(fds[1]), "log writer")
+	l, err := Reopen(cfg, r, w, nil)
 	if err != nil {
-		return nil, fmt.Errorf("log %s: %w", cfg.Path, err)
+		return nil, errors.Join(err, r.Close(), w.Close())
 	}
 	return l, nil
 }
@@ -79,7 +90,9 @@ func Reopen(cfg Config, r, w *os.File, rest []byte) (*Log, error) {
 		return nil, fmt.Errorf("log %s: %w", cfg.Path, err)
 	}
 	l.r, l.w = r, w
-	l.queue.restore(rest)
+	if len(rest) > 0 {
+		l.queue.restore(rest)
+	}
 	return l, nil
 }
 
@@ -117,26 +130,6 @@ func duplicate(f *os.File) (*os.File, error) {
 		return nil, fmt.Errorf("copy the pipe: %w", err)
 	}
 	return os.NewFile(uintptr(kept), name), nil
-}
-
-func open(cfg Config) (*Log, error) {
-	l, err := prepare(cfg)
-	if err != nil {
-		return nil, err
-	}
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		l.file.close()
-		return nil, fmt.Errorf("pipe: %w", err)
-	}
-	for size := pipeSize; size >= 128<<10; size /= 2 { // what an unprivileged user may have is limited
-		if _, err := unix.FcntlInt(uintptr(fds[0]), unix.F_SETPIPE_SZ, size); err == nil {
-			break
-		}
-	}
-	_ = unix.SetNonblock(fds[0], true) // of this end only: the program expects its own to wait
-	l.r, l.w = os.NewFile(uintptr(fds[0]), "log reader"), os.NewFile(uintptr(fds[1]), "log writer")
-	return l, nil
 }
 
 // prepare is all but the pipe.

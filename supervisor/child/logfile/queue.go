@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"understudy/supervisor/wait"
 )
 
 const (
@@ -53,7 +55,7 @@ func (q *queue) put(chunk []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.take(chunk)
-	signal(q.more)
+	wait.Poke(q.more)
 }
 
 // fits says whether there is room, or no use in waiting for it.
@@ -145,7 +147,7 @@ func (q *queue) next(former []byte) ([]byte, bool) {
 		}
 		q.mu.Unlock()
 		if len(batch) > 0 {
-			signal(q.room)
+			wait.Poke(q.room)
 			return batch, true
 		}
 		if closed {
@@ -176,8 +178,8 @@ func (q *queue) remaining() []byte {
 // restore puts back what another queue had remaining. It is the first thing that is put in.
 func (q *queue) restore(data []byte) {
 	q.data = data
-	q.midLine = len(data) > 0 && data[len(data)-1] != '\n'
-	signal(q.more)
+	q.midLine = data[len(data)-1] != '\n'
+	wait.Poke(q.more)
 }
 
 // giveBack frees what a burst took.
@@ -194,19 +196,12 @@ func (q *queue) failing(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.fault = err
-	signal(q.room)
+	wait.Poke(q.room)
 }
 
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	signal(q.more)
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+	wait.Poke(q.more)
 }

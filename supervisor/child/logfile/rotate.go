@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/wait"
 )
 
 // rotated is a file that once was the log.
@@ -89,10 +90,7 @@ func (f *file) rotate() error {
 	if err := f.openIn(dir, name); err != nil {
 		return fmt.Errorf("after it was moved away: %w", err) // what is still open takes the lines
 	}
-	select {
-	case f.rotated <- struct{}{}:
-	default:
-	}
+	wait.Poke(f.rotated)
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/loglimit"
+	"understudy/supervisor/wait"
 )
 
 const (
@@ -257,10 +258,7 @@ func (s *Socket) hear(datagram, oob []byte) {
 		s.nowReady()
 	}
 	if m.Watchdog {
-		select {
-		case s.watchdog <- struct{}{}:
-		default:
-		}
+		wait.Poke(s.watchdog)
 	}
 }
 
