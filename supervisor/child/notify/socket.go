@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/supervisor/loglimit"
-	"understudy/supervisor/wait"
 )
 
 const (
@@ -37,21 +36,17 @@ type Config struct {
 type Socket struct {
 	Claimed func() // by Run, when the program says that another machine claims its address; nil: nobody asks
 
-	cfg      Config
-	dir      string
-	folder   *os.File // dir, as it was judged; nil: of a socket that was taken over
-	name     string   // of the socket in it; "": of one that was taken over
-	conn     *net.UnixConn
-	flood    flood
-	ignored  loglimit.Line // messages of processes that are not the program's
-	ready    chan struct{}
-	watchdog chan struct{}
-	closed   chan struct{}
-	closing  sync.Once
-	isReady  sync.Once
-
-	mu     sync.Mutex // guards status
-	status string
+	cfg     Config
+	dir     string
+	folder  *os.File // dir, as it was judged; nil: of a socket that was taken over
+	name    string   // of the socket in it; "": of one that was taken over
+	conn    *net.UnixConn
+	flood   flood
+	ignored loglimit.Line // messages of processes that are not the program's
+	ready   chan struct{}
+	closed  chan struct{}
+	closing sync.Once
+	isReady sync.Once
 }
 
 // Listen makes a socket, before the program is started.
@@ -71,7 +66,7 @@ func newSocket(cfg Config) *Socket {
 		cfg.Logger = hclog.NewNullLogger()
 	}
 	return &Socket{
-		cfg: cfg, ready: make(chan struct{}), watchdog: make(chan struct{}, 1), closed: make(chan struct{}),
+		cfg: cfg, ready: make(chan struct{}), closed: make(chan struct{}),
 		ignored: loglimit.Line{Log: cfg.Logger, Words: "ignoring notifications from processes that are not the program's", Window: time.Minute},
 	}
 }
@@ -172,16 +167,6 @@ func (s *Socket) Env() string { return "NOTIFY_SOCKET=" + s.path() }
 // Ready is closed when the program has said that it is ready.
 func (s *Socket) Ready() <-chan struct{} { return s.ready }
 
-// Watchdog holds a word when the program has said that it is alive since it was last looked at.
-func (s *Socket) Watchdog() <-chan struct{} { return s.watchdog }
-
-// Status is the program's own word for how it is.
-func (s *Socket) Status() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status
-}
-
 // Close removes the socket, and ends Run.
 func (s *Socket) Close() error {
 	s.closing.Do(func() { close(s.closed) })
@@ -249,16 +234,8 @@ func (s *Socket) hear(datagram, oob []byte) {
 	if m.Claimed && s.Claimed != nil {
 		s.Claimed()
 	}
-	if m.HasStatus {
-		s.mu.Lock()
-		s.status = m.Status
-		s.mu.Unlock()
-	}
 	if m.Ready {
 		s.nowReady()
-	}
-	if m.Watchdog {
-		wait.Poke(s.watchdog)
 	}
 }
 
