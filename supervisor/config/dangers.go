@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"understudy/supervisor/safefile"
+	"understudy/supervisor/wait"
 )
 
 // Dangers are what others may do by a config: its warnings that tell of that, and, grave, what would let another user become root, as
@@ -20,15 +22,13 @@ func (r Result) Dangers(patience time.Duration) (warnings, grave Faults) {
 		return nil, nil
 	}
 	type looked struct{ warnings, grave Faults }
-	done := make(chan looked, 1)
-	go func() { // for as long as the file system hangs
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	l, err := wait.Call(ctx, func() (looked, error) { // for as long as the file system hangs
 		warnings, grave := r.look(survey{dangers: true})
-		done <- looked{warnings, grave}
-	}()
-	select {
-	case l := <-done:
-		warnings, grave = l.warnings, l.grave
-	case <-time.After(patience):
+		return looked{warnings, grave}, nil
+	}, nil)
+	if warnings, grave = l.warnings, l.grave; err != nil {
 		warnings = Faults{{File: r.Files.Config[0], Danger: true, Message: "a file system does not answer: it is unknown who can change or read the files that are named here"}}
 	}
 	if os.Geteuid() != 0 {

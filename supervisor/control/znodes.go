@@ -23,28 +23,16 @@ type znode struct {
 
 // ask bounds a call of the client, which knows no context. A late answer is dropped: the call ends with the client at the latest.
 func ask[T any](ctx context.Context, what string, f func() (T, error)) (T, error) {
-	type answer struct {
-		value T
-		err   error
+	v, err := wait.Call(ctx, f, nil)
+	switch {
+	case err == nil:
+		return v, nil
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		return v, fmt.Errorf("%s: no answer from ZooKeeper: %w", what, err)
+	case errors.Is(err, zk.ErrNoAuth):
+		return v, fmt.Errorf("%s: ZooKeeper wants credentials for that; name the config that has them with --config: %w", what, err)
 	}
-	got := make(chan answer, 1)
-	go func() {
-		v, err := f()
-		got <- answer{v, err}
-	}()
-	select {
-	case a := <-got:
-		if errors.Is(a.err, zk.ErrNoAuth) {
-			return a.value, fmt.Errorf("%s: ZooKeeper wants credentials for that; name the config that has them with --config: %w", what, a.err)
-		}
-		if a.err != nil {
-			return a.value, fmt.Errorf("%s: %w", what, a.err)
-		}
-		return a.value, nil
-	case <-ctx.Done():
-		var none T
-		return none, fmt.Errorf("%s: no answer from ZooKeeper: %w", what, context.Cause(ctx))
-	}
+	return v, fmt.Errorf("%s: %w", what, err)
 }
 
 // again is how soon a question is repeated after its answer was lost with the connection.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/supervisor/wait"
 )
 
 // ErrLocked says that another process has a store's lock.
@@ -18,43 +20,20 @@ const lockAgain = 5 * time.Millisecond
 
 // Lock excludes other processes, and other stores of the same file, until unlock or the end of this process.
 func (s *Store) Lock(ctx context.Context) (unlock func(), err error) {
-	type answer struct {
-		file *os.File
-		err  error
-	}
-	got := make(chan answer, 1)
-	go func() {
-		file, err := s.openLock()
-		got <- answer{file, err}
-	}()
-	var a answer
-	select {
-	case a = <-got:
-	case <-ctx.Done():
-		go func() {
-			if late := <-got; late.err == nil {
-				late.file.Close()
-			}
-		}()
-		return nil, context.Cause(ctx)
-	}
-	if a.err != nil {
-		return nil, a.err
+	file, err := wait.Call(ctx, s.openLock, func(late *os.File, _ error) { late.Close() })
+	if err != nil {
+		return nil, err
 	}
 	for {
-		err := unix.Flock(int(a.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
-			return func() { a.file.Close() }, nil
+			return func() { file.Close() }, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", s.Path(), err), a.file.Close())
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", s.Path(), err), file.Close())
 		}
-		again := time.NewTimer(lockAgain)
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			again.Stop()
-			a.file.Close()
+		if !wait.For(ctx, lockAgain) {
+			file.Close()
 			return nil, fmt.Errorf("%w: %w", ErrLocked, context.Cause(ctx))
 		}
 	}

@@ -1,6 +1,7 @@
 package keyfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"understudy/supervisor/wait"
 )
 
 // Store is a file in which this process leaves something to its successor, in a folder that nobody else can change. The file system may
@@ -34,23 +37,9 @@ var ErrNoAnswer = fmt.Errorf("the file system does not answer: waited for %v", a
 
 // Load reads the file. The error is fs.ErrNotExist where there is none.
 func (s *Store) Load() ([]byte, error) {
-	type answer struct {
-		data []byte
-		err  error
-	}
-	got := make(chan answer, 1)
-	go func() {
-		data, err := s.read()
-		got <- answer{data, err}
-	}()
-	limit := time.NewTimer(answerWithin)
-	defer limit.Stop()
-	select {
-	case a := <-got:
-		return a.data, a.err
-	case <-limit.C:
-		return nil, ErrNoAnswer
-	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), answerWithin, ErrNoAnswer)
+	defer cancel()
+	return wait.Call(ctx, s.read, nil)
 }
 
 // Save writes the file, in one step, and makes the folder for it. Without data it removes the file.

@@ -38,3 +38,30 @@ func Poke(c chan<- struct{}) {
 	default:
 	}
 }
+
+// Call calls f, which knows no context and may hang, and returns what that returns, or the cause of ctx's end if it comes first. Then late,
+// unless it is nil, gets what f returns.
+func Call[T any](ctx context.Context, f func() (T, error), late func(T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		v, err := f()
+		got <- answer{v, err}
+	}()
+	select {
+	case a := <-got:
+		return a.value, a.err
+	case <-ctx.Done():
+	}
+	if late != nil {
+		go func() {
+			a := <-got
+			late(a.value, a.err)
+		}()
+	}
+	var none T
+	return none, context.Cause(ctx)
+}

@@ -133,9 +133,6 @@ func (s *Socket) open() error {
 // Adopt goes on with a socket of another image of this process, that of File, which is taken over, at Dir.
 func Adopt(cfg Config, dir string, file *os.File) (*Socket, error) {
 	defer file.Close()
-	if cfg.Logger == nil {
-		cfg.Logger = hclog.NewNullLogger()
-	}
 	conn, err := net.FilePacketConn(file)
 	if err != nil {
 		return nil, fmt.Errorf("go on with a socket for notifications: %w", err)
