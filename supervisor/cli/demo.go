@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -71,7 +70,7 @@ func runDemo(ctx context.Context, cfg demo.Config, asJSON bool) error {
 			return usage("%w", err)
 		}
 	}
-	cfg.Exe, cfg.Call, cfg.Out = exe, callName(exe), out
+	cfg.Exe, cfg.Call, cfg.Out = exe, os.Args[0], out
 	cfg.Width = func() int {
 		if os.Getenv("TERM") == "dumb" {
 			return 0
@@ -96,19 +95,6 @@ func runDemo(ctx context.Context, cfg demo.Config, asJSON bool) error {
 		return err
 	}
 	return errors.Join(writeReport(out, screenOf(out), report), err)
-}
-
-// callName is how the user can call this binary.
-func callName(exe string) string {
-	if strings.Contains(exe, string(filepath.Separator)+"go-build") {
-		return "go run ."
-	}
-	if found, err := exec.LookPath("understudy"); err == nil {
-		if same, err := filepath.EvalSymlinks(found); err == nil && same == exe {
-			return "understudy"
-		}
-	}
-	return os.Args[0]
 }
 
 func writeReport(w io.Writer, to screen, r demo.Report) error {

@@ -41,26 +41,23 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, wa
 		result = err
 		return nil
 	}, func(error) { cancel() })
+	beside := func(ctx context.Context, run func(context.Context) error) {
+		ctx, enough := context.WithCancel(ctx)
+		group.Add(func() error { return run(ctx) }, func(error) { enough() })
+	}
 	if config != nil {
-		following, enough := context.WithCancel(ctx)
-		group.Add(func() error { return config.run(following) }, func(error) { enough() })
+		beside(ctx, config.run)
 	}
 	if wait != nil {
-		waiting, enough := context.WithCancel(ctx)
-		group.Add(func() error { return wait.run(waiting) }, func(error) { enough() })
+		beside(ctx, wait.run)
 	}
 	if server != nil {
-		serving, enough := context.WithCancel(context.WithoutCancel(ctx)) // for as long as the supervisor runs
-		group.Add(func() error { return server.Run(serving) }, func(error) { enough() })
+		beside(context.WithoutCancel(ctx), server.Run) // for as long as the supervisor runs
 	}
-
 	if boss != nil {
-		telling, enough := context.WithCancel(context.WithoutCancel(ctx))
-		group.Add(func() error { return boss.run(telling) }, func(error) { enough() })
+		beside(context.WithoutCancel(ctx), boss.run)
 	}
-
-	checking, enough := context.WithCancel(ctx)
-	group.Add(func() error { return next.Run(checking) }, func(error) { enough() })
+	beside(ctx, next.Run)
 
 	deaf := make(chan os.Signal, 1)
 	signal.Notify(deaf, syscall.SIGPIPE) // the log's reader is gone: no reason to stop a child

@@ -179,23 +179,12 @@ func checkStopSignal(p place, signal syscall.Signal) {
 		p.fault("%v freezes or wakes a program and does not end it: write TERM, INT, QUIT or another", Signal(signal))
 	case syscall.SIGKILL:
 		p.doubt("no program can catch KILL, so it never gets to stop cleanly: write TERM, INT or QUIT")
-	default:
-		checkSignal(p, signal)
 	}
 }
 
 func checkReloadSignal(p place, signal syscall.Signal) {
-	switch signal {
-	case syscall.SIGSTOP, syscall.SIGKILL:
+	if signal == syscall.SIGSTOP || signal == syscall.SIGKILL {
 		p.fault("no program can catch %v: write HUP, USR1, USR2 or another", Signal(signal))
-	default:
-		checkSignal(p, signal)
-	}
-}
-
-func checkSignal(p place, signal syscall.Signal) {
-	if signal < 1 || signal > 64 {
-		p.fault("%d is not a signal: numbers go from 1 to 64", int(signal))
 	}
 }
 

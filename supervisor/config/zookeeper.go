@@ -47,17 +47,11 @@ func (z ZooKeeper) check(p place) {
 	}
 	seen := map[Server]int{}
 	for i, server := range z.Servers {
-		at := p.key("servers").item(i)
-		plain, err := parseServer(string(server))
-		if err != nil {
-			at.fault("%v", err)
+		if j, twice := seen[server]; twice {
+			p.key("servers").item(i).fault("%s is the same server as servers[%d]: remove one", server, j)
 			continue
 		}
-		if j, twice := seen[plain]; twice {
-			at.fault("%s is the same server as servers[%d]: remove one", plain, j)
-			continue
-		}
-		seen[plain] = i
+		seen[server] = i
 	}
 	if message := rootFault(z.Root); message != "" {
 		p.key("root").fault("%s", message)

@@ -1,6 +1,7 @@
 package unitfile
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,24 +108,23 @@ func span(text string) (time.Duration, bool) {
 		"m": time.Minute, "min": time.Minute, "minute": time.Minute, "minutes": time.Minute, "h": time.Hour, "hr": time.Hour, "hour": time.Hour, "hours": time.Hour,
 	}
 	var sum time.Duration
-	rest := strings.TrimSpace(text)
-	for rest != "" {
-		digits := strings.TrimLeft(rest, "0123456789.")
-		n, err := strconv.ParseFloat(rest[:len(rest)-len(digits)], 64)
-		name := strings.TrimSpace(digits)
-		end := strings.IndexAny(name, "0123456789 ")
-		if end < 0 {
-			end = len(name)
+	for rest := text; strings.TrimSpace(rest) != ""; {
+		part := spanPart.FindStringSubmatch(rest)
+		if part == nil {
+			return 0, false
 		}
-		unit, known := units[name[:end]]
+		n, err := strconv.ParseFloat(part[1], 64)
+		unit, known := units[part[2]]
 		if err != nil || !known {
 			return 0, false
 		}
 		sum += time.Duration(n * float64(unit))
-		rest = strings.TrimSpace(name[end:])
+		rest = rest[len(part[0]):]
 	}
 	return sum, text != ""
 }
+
+var spanPart = regexp.MustCompile(`^ *([0-9.]+) *([a-z]*)`)
 
 // Settings that need no place in a config: those of any section, and those of [Unit], which order units.
 var (
