@@ -71,6 +71,9 @@ func runDemo(ctx context.Context, cfg demo.Config, asJSON bool) error {
 		}
 	}
 	cfg.Exe, cfg.Call, cfg.Out = exe, os.Args[0], out
+	if strings.Contains(exe, "/go-build") {
+		cfg.Call = "go run ."
+	}
 	cfg.Width = func() int {
 		if os.Getenv("TERM") == "dumb" {
 			return 0
