@@ -40,6 +40,8 @@ const (
 	followerAlone  kind = "follower's node cut off from the others"
 	promoted       kind = "follower promoted by hand"
 	allOff         kind = "all off, and on again"
+	upgraded       kind = "primary's supervisor asked to upgrade"
+	followerAsked  kind = "follower's supervisor asked to upgrade"
 )
 
 // row is a line of the table.
@@ -67,7 +69,7 @@ func TestNothingIsLostInALongRun(t *testing.T) {
 		t.Skip("for -faults: make replicated")
 	}
 	l := &long{T: t, dice: rand.New(rand.NewPCG(*seedFlag, 0)), rows: map[kind]*row{}}
-	l.kinds = []kind{killed, killed9, frozen, unseen, alone, switchedOver, followerKilled, followerEnded, followerFrozen, followerUnseen, followerAlone, promoted, allOff}
+	l.kinds = []kind{killed, killed9, frozen, unseen, alone, switchedOver, followerKilled, followerEnded, followerFrozen, followerUnseen, followerAlone, promoted, allOff, upgraded, followerAsked}
 	switch *programFlag {
 	case "redis":
 		l.kinds = append(l.kinds, emptied)
@@ -190,6 +192,10 @@ func (l *long) inject(k kind, p, f *kit.Host) (former *kit.Host, mend func()) {
 		l.byHand(l.T, f)
 	case allOff:
 		l.restart(l.T, l.shuffled(), l.shuffled())
+	case upgraded:
+		l.upgrade(l.T, p)
+	case followerAsked:
+		l.upgrade(l.T, f)
 	}
 	return nil, func() {}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -219,6 +220,19 @@ func (r *trio) byHand(t *testing.T, h *kit.Host) {
 		return len(now) == 1 && !slices.Equal(now, before)
 	})
 	r.m.Allow(false)
+}
+
+// upgrade asks a host's supervisor to become what is installed. It refuses, because copies cannot be handed over, and nobody notices.
+func (r *trio) upgrade(t *testing.T, h *kit.Host) {
+	t.Helper()
+	sup, before := r.sups[h.Name], r.heads(h)
+	said := h.Ask(t, "reexec", "--pid", strconv.Itoa(sup.Pid), "--binary", kit.UnderstudyBinary(t), "--timeout", "3s")
+	if said.Code == 0 || !sup.Says("the upgrade is cancelled", "replicated") {
+		t.Errorf("reexec on %s ended with %d: %s%s", h.Name, said.Code, said.Out, said.Err)
+	}
+	if now := r.heads(h); !sup.Running() || len(before) != 1 || !slices.Equal(now, before) {
+		t.Errorf("%s was asked to upgrade: its supervisor runs: %v, its server was %v, and is %v", h.Name, sup.Running(), before, now)
+	}
 }
 
 // restart ends all nodes, and starts all of them again.
