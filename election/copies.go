@@ -66,7 +66,7 @@ type Promotion struct {
 type Copies struct {
 	s     *Session
 	paths Paths
-	there bool // the folder is
+	there bool // the folder is, and this node is known
 }
 
 // Copies are those of the candidate's service.
@@ -82,6 +82,7 @@ type CopiesSeen struct {
 	Token    int64  // of the lock
 	Promoted Promotion
 	Copies   []Copy
+	Known    []string // the nodes that have, or had, a copy
 
 	changed []<-chan zk.Event
 }
@@ -127,7 +128,8 @@ func (c *Copies) Look(ctx context.Context) (CopiesSeen, error) {
 
 func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 	if !c.there {
-		if err := c.s.ensure(ctx, []string{c.paths.Copies()}); err != nil {
+		known := c.paths.Known()
+		if err := c.s.ensure(ctx, []string{c.paths.Copies(), known, known + "/" + c.s.cfg.Node.Node}); err != nil {
 			return v, err
 		}
 		c.there = true
@@ -164,6 +166,9 @@ func (c *Copies) look(ctx context.Context) (v CopiesSeen, err error) {
 		if v.Promoted, err = decode[Promotion](folder.data); err != nil {
 			return v, fmt.Errorf("read %s: %w", c.paths.Copies(), err)
 		}
+	}
+	if v.Known, err = c.s.children(ctx, c.paths.Known()); err != nil {
+		return v, fmt.Errorf("read %s: %w", c.paths.Known(), err)
 	}
 	ours := v.Holder == c.s.cfg.Node.Node
 	names, more, err := c.names(ctx, ours)

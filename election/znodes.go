@@ -19,6 +19,7 @@ const (
 	controlName = "control"
 	preferName  = "preferred"
 	copiesName  = "copies"
+	knownName   = "known"
 )
 
 // Dir is the service's own folder; everything of the service lives below it.
@@ -47,6 +48,9 @@ func (p Paths) Preferred() string { return path.Join(p.Dir(), preferName) }
 
 // Copies says which promotion of a replicated service was the newest, and holds an ephemeral for each node that tells of its copy.
 func (p Paths) Copies() string { return path.Join(p.Dir(), copiesName) }
+
+// Known holds a znode for each node that ever had a copy of a replicated service, until an operator has it forgotten.
+func (p Paths) Known() string { return path.Join(p.Dir(), knownName) }
 
 // Release names the lock and the breadcrumb of a child that may be running.
 func (p Paths) Release() Release { return Release{Dir: p.Dir(), Lock: p.Lock(), Crumb: p.Crumb()} }

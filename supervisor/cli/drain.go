@@ -138,8 +138,8 @@ func forgetCommand() *cobra.Command {
 		Use:   "forget SERVICE | NODE",
 		Short: "Remove what is in no config any more from ZooKeeper",
 		Long: "Removes the history and orders of a service that no node has any more, so that `status` does not show it, or the order that\n" +
-			"drains a node that does not exist any more. It is refused while a node has the service, or its program may still run, and\n" +
-			"while the node is connected.",
+			"drains a node that does not exist any more. The other nodes no longer wait for what that node's copies of replicated services\n" +
+			"would report. It is refused while a node has the service, or its program may still run, and while the node is connected.",
 		Example: "  understudy forget olddb --zk zk1,zk2,zk3",
 		Args:    exactArgs(1, "one service or node"),
 		RunE: func(cmd *cobra.Command, args []string) error {

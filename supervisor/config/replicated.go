@@ -16,7 +16,7 @@ type Replicated struct {
 	Prepare       Command       `yaml:"prepare,omitempty,flow" doc:"Makes the stopped copy's data such that it can follow the primary in UNDERSTUDY_ACTIVE_ADDRESS, as pg_rewind does. It runs before a start beside a primary whose data this copy may not have, without a time limit."`
 	Reclone       Command       `yaml:"reclone,omitempty,flow" doc:"Replaces the stopped copy's data by the primary's, after prepare or follow has failed attempts times in a row. It has no time limit."`
 	Attempts      int           `yaml:"attempts" doc:"How many times in a row follow may fail before the copy is stopped and prepared. After as many failures of prepare the copy is recloned."`
-	PositionsFrom int           `yaml:"positions_from" doc:"How many copies must have reported their position before any is promoted. With N copies, of which W hold a write before it is acknowledged, N - W + 1 of them lose none."`
+	PositionsFrom int           `yaml:"positions_from,omitempty" doc:"How many copies must have reported their position before any is promoted. With N copies, of which W hold a write before it is acknowledged, N - W + 1 of them lose none. Default: all but one of the nodes that ever had a copy, except those that were forgotten."`
 	MaxLag        Size          `yaml:"max_lag" doc:"How far behind the best copy one may be, by their positions, that is promoted for its priority."`
 	SeenBy        *SeenBy       `yaml:"seen_by,omitempty" doc:"The nodes whose copies follow look at the primary from outside. If enough of them cannot reach it, another copy is promoted."`
 	Interval      time.Duration `yaml:"interval" doc:"How often role and position are asked."`
@@ -66,10 +66,7 @@ func (r *Replicated) check(p, service place, w written) {
 	if p.key("address").given() && !isHost(r.Address) {
 		p.key("address").fault("%s is not the name or address of a host, without a port", quoted(r.Address))
 	}
-	if from := p.key("positions_from"); !from.given() && r.PositionsFrom == 0 {
-		from.fault("missing: set how many copies must report their position before one is promoted: " +
-			"with N copies, of which W hold a write before it is acknowledged, N - W + 1 lose no such write")
-	} else {
+	if from := p.key("positions_from"); from.given() || r.PositionsFrom != 0 {
 		checkBetween(from, r.PositionsFrom, 1, mostCopies)
 	}
 	r.SeenBy.check(p.key("seen_by"))

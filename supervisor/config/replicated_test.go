@@ -22,7 +22,7 @@ func TestAReplicatedServiceIsRead(t *testing.T) {
 		t.Error(diff)
 	}
 	want = &Replicated{
-		Role: Command{"r"}, Position: Command{"p"}, Promote: Command{"pr"}, Follow: Command{"f"}, Attempts: 5, PositionsFrom: 1,
+		Role: Command{"r"}, Position: Command{"p"}, Promote: Command{"pr"}, Follow: Command{"f"}, Attempts: 5,
 		Interval: time.Second, Timeout: 10 * time.Second, StateDir: "/var/lib/understudy",
 		SeenBy: &SeenBy{Exec: Command{"look"}, Quorum: QuorumMajority, Failures: 3, Interval: 5 * time.Second, Timeout: 2 * time.Second},
 	}

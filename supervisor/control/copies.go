@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,12 +34,15 @@ const (
 	CopyUnknown  = "unknown"
 )
 
+// NothingReported is why the copy of a node that is away does not count.
+const NothingReported = "it has reported nothing"
+
 // oldPosition is after how long the age of a position is worth a word.
 const oldPosition = 10 * time.Second
 
 // copiesOf describes the copies of a service by what their nodes have told of them, and by the heartbeats, the primary first.
 func copiesOf(v Service, told map[string]election.Copy, nodes []Node, now time.Time) (all []Copy) {
-	if len(told) == 0 {
+	if len(told)+len(v.Known) == 0 {
 		return nil
 	}
 	at := map[string]election.At{}
@@ -47,12 +51,9 @@ func copiesOf(v Service, told map[string]election.Copy, nodes []Node, now time.T
 			at[n.Node] = said
 		}
 	}
-	names := names(v.Members)
-	for node := range told {
-		if !slices.Contains(names, node) {
-			names = append(names, node)
-		}
-	}
+	names := slices.Concat(names(v.Members), slices.Collect(maps.Keys(told)), v.Known)
+	slices.Sort(names)
+	names = slices.Compact(names)
 	primary, known := at[v.Active]
 	known = known && primary.Token == v.Token && v.Active != ""
 	for _, node := range names {
@@ -60,7 +61,7 @@ func copiesOf(v Service, told map[string]election.Copy, nodes []Node, now time.T
 		c := Copy{Node: node, Is: one.Role, Why: one.Why, Promotion: one.Followed, Toward: one.Toward}
 		switch {
 		case !ok:
-			c.Is, c.Why = CopyUnknown, "it has reported nothing"
+			c.Is, c.Why = CopyUnknown, NothingReported
 		case one.Promoted != 0 && one.Promoted == v.Token && node == v.Active:
 			c.Is, c.Why, c.Promotion, c.Toward = CopyPrimary, "", v.Token, 0
 		case c.Is == "" && c.Why == "": // of an older version

@@ -222,7 +222,7 @@ func (s Status) NodeNames() (all []string) {
 		all = append(all, d.Node)
 	}
 	for _, v := range s.Services {
-		all = append(all, names(v.Members)...)
+		all = slices.Concat(all, names(v.Members), v.Known)
 		if v.Fencing != nil && v.Fencing.Node != "" {
 			all = append(all, v.Fencing.Node)
 		}

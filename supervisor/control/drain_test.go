@@ -110,6 +110,38 @@ func TestADrainIsWaitedForUntilNothingIsActiveThere(t *testing.T) {
 	}
 }
 
+// A node whose copy is known is known, and `forget` alone makes it unknown.
+func TestForgetShrinksTheListOfCopies(t *testing.T) {
+	b := newBed(t)
+	one := b.session()
+	one.activate("db", "one")
+	one.member("db", "two", "standby", "")
+	for _, node := range []string{"one", "two", "three"} {
+		one.put(paths("db").Known()+"/"+node, nil, 0)
+		one.put(paths("other").Known()+"/"+node, nil, 0)
+	}
+	if got := b.status("db").Services[0]; len(got.Copies) != 3 || got.Copies[1].Node != "three" || got.Copies[1].Why != "it has reported nothing" {
+		t.Errorf("%+v", got.Copies)
+	}
+	if _, err := b.c.Forget(t.Context(), "two"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "two has a part in db") {
+		t.Error(err)
+	}
+	if what, err := b.c.Forget(t.Context(), "three"); what != "node" || err != nil {
+		t.Error(what, err)
+	}
+	for _, service := range []string{"db", "other"} {
+		if known := paths(service).Known(); b.has(known+"/three") || !b.has(known+"/two") || !b.has(known+"/one") {
+			t.Error(service)
+		}
+	}
+	if _, err := b.c.Forget(t.Context(), "three"); !errors.Is(err, ErrUnknown) {
+		t.Error(err)
+	}
+	if what, err := b.c.Forget(t.Context(), "other"); what != "service" || err != nil || b.has(paths("other").Dir()) {
+		t.Error(what, err)
+	}
+}
+
 func TestWhatLivesIsNotForgotten(t *testing.T) {
 	b := newBed(t)
 	one := b.session()

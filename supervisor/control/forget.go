@@ -35,7 +35,8 @@ func (c *Cluster) Forget(ctx context.Context, name string) (what string, err err
 	return "node", c.forgetNode(ctx, s, name)
 }
 
-// forgetNode removes the order that drains a node: nothing else of a node outlasts its session.
+// forgetNode removes the order that drains a node, and the node from the lists of those that have a copy: nothing else of a node outlasts
+// its session.
 func (c *Cluster) forgetNode(ctx context.Context, s Status, node string) error {
 	if s.Connected(node) {
 		return refused("%s is connected: stop its supervisor first", node)
@@ -46,6 +47,11 @@ func (c *Cluster) forgetNode(ctx context.Context, s Status, node string) error {
 			return refused("the program of %s may still run on %s: see `understudy status %s`", v.Service, node, v.Service)
 		case v.Involves(node):
 			return refused("%s has a part in %s: see `understudy status %s`", node, v.Service, v.Service)
+		}
+	}
+	for _, v := range s.Services {
+		if _, err := c.remove(ctx, path.Join(election.Paths{Root: c.root, Service: v.Service}.Known(), node)); err != nil {
+			return err
 		}
 	}
 	_, err := c.remove(ctx, path.Join(election.DrainedDir(c.root), node))

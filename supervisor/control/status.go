@@ -45,7 +45,8 @@ type Service struct {
 	FromFile bool       `json:"-"` // its active node has it from a config file
 	Held     Heartbeat  `json:"-"` // what the lock and the breadcrumb of its holder show
 
-	Told map[string]election.Copy `json:"-"` // of copies
+	Told  map[string]election.Copy `json:"-"` // of copies
+	Known []string                 `json:"-"` // the nodes that have, or had, a copy
 }
 
 // Involves reports whether a node has a part in the service.
@@ -175,7 +176,8 @@ func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
 	var lock, crumb, orders znode
 	var members []Member
 	var told map[string]election.Copy
-	err := all(5, func(i int) (err error) {
+	var known []string
+	err := all(6, func(i int) (err error) {
 		switch i {
 		case 0:
 			lock, err = c.read(ctx, p.Lock())
@@ -185,6 +187,8 @@ func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
 			orders, err = c.read(ctx, p.Control())
 		case 3:
 			told, err = c.copies(ctx, name)
+		case 4:
+			known, err = c.children(ctx, p.Known())
 		default:
 			members, err = list(ctx, c.znodes, p.Members(), parseMember)
 		}
@@ -194,7 +198,7 @@ func (c *Cluster) service(ctx context.Context, name string) (Service, error) {
 		return Service{}, err
 	}
 	s := describe(name, lock, crumb, members)
-	s.Told = told
+	s.Told, s.Known = told, known
 	o := election.ParseControl(orders.data)
 	if o.Paused {
 		s.Paused, s.Order = true, o.Words()

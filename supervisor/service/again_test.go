@@ -94,6 +94,29 @@ func TestATreeIsKnownOnce(t *testing.T) {
 	}
 }
 
+// Without positions_from in the config, a node that is known and away counts: its copy may have the newest data.
+func TestACopyWhoseNodeIsAwayCountsByDefault(t *testing.T) {
+	ten := uint64(10)
+	r := &config.Replicated{}
+	v := made(t, Conf{Service: config.Service{Replicated: r}}, nil)
+	mine := election.Copy{Node: "a", Followed: 5, Position: &ten, Vacancy: 7, Stands: true}
+	for _, c := range []struct {
+		from  int
+		known []string
+		why   string
+	}{
+		{0, []string{"a", "b", "c"}, "1 of 2 copies have reported their position (b: it has reported nothing; c: it has reported nothing)"},
+		{0, []string{"a", "b"}, ""},
+		{1, []string{"a", "b", "c"}, ""},
+	} {
+		r.PositionsFrom = c.from
+		seen := election.CopiesSeen{Promoted: election.Promotion{Token: 5}, Known: c.known}
+		if got := (&comparing{v: v}).verdict(v.Given(), seen, 7, mine); got.Why != c.why {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}
+
 // A copy that was told last to follow the node that was promoted last may have followed that promotion on its own, or have an address in
 // common with it.
 func TestACopyThatMayHaveFollowedOnItsOwnIsTakenIntoAccount(t *testing.T) {

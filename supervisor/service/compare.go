@@ -3,9 +3,11 @@ package service
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"understudy/election"
+	"understudy/supervisor/control"
 	"understudy/supervisor/copies"
 	"understudy/supervisor/replica"
 )
@@ -181,8 +183,6 @@ func (c *comparing) awaits(seen election.CopiesSeen, question int64) bool {
 
 // verdict compares what was told to this question.
 func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64, mine election.Copy) copies.Verdict {
-	r := conf.Replicated
-	rules := copies.Rules{Era: seen.Era, Promoted: seen.Promoted.Token, From: r.PositionsFrom, MaxLag: uint64(r.MaxLag)}
 	to, forced := c.v.inbox.intents.chosen(time.Now())
 	all := []election.Copy{mine}
 	for _, one := range seen.Copies {
@@ -200,7 +200,17 @@ func (c *comparing) verdict(conf Conf, seen election.CopiesSeen, question int64,
 		}
 		told = append(told, t)
 	}
-	return rules.Judge(told)
+	for _, node := range seen.Known {
+		if !slices.ContainsFunc(all, func(one election.Copy) bool { return one.Node == node }) {
+			told = append(told, copies.Told{Node: node, Why: control.NothingReported})
+		}
+	}
+	return rulesOf(conf, seen).Judge(told)
+}
+
+func rulesOf(conf Conf, seen election.CopiesSeen) copies.Rules {
+	r, promoted := conf.Replicated, seen.Promoted.Token
+	return copies.Rules{Era: seen.Era, Promoted: promoted, From: copies.Need(r.PositionsFrom, len(seen.Known), promoted), MaxLag: uint64(r.MaxLag)}
 }
 
 // copyAddress is how others reach this node's copy.

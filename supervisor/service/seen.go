@@ -89,9 +89,7 @@ func (c *comparing) heir(ctx context.Context, conf Conf, seen election.CopiesSee
 	case time.Since(c.base.Time) < every:
 		return every - time.Since(c.base.Time)
 	default:
-		r := conf.Replicated
-		rules := copies.Rules{Era: seen.Era, Promoted: seen.Promoted.Token, From: r.PositionsFrom, MaxLag: uint64(r.MaxLag)}
-		c.next = rules.Judge(heirs(c.v.node.Self.Node, mine.Position, c.base.Position, seen, func(node string) (election.At, bool) {
+		c.next = rulesOf(conf, seen).Judge(heirs(c.v.node.Self.Node, mine.Position, c.base.Position, seen, func(node string) (election.At, bool) {
 			at, ok, err := c.all.At(ctx, node)
 			return at, ok && err == nil
 		}))

@@ -93,3 +93,31 @@ func TestNothingThatTwoCopiesOfRedisHaveIsLost(t *testing.T) {
 	}
 	r.l.Check(t, left.Addr+":6379")
 }
+
+// Without positions_from all copies but one have to report, whichever nodes are away, until an operator has one of these forgotten.
+func TestCopiesOfNodesThatAreAwayAreWaitedForUntilTheyAreForgotten(t *testing.T) {
+	r := redisTrio(t, "      positions_from: 2 ", "      # positions_from: 2 ")
+	r.begin(t)
+	r.l.Stop()
+	p := r.primary(t)
+	for _, h := range r.hosts {
+		r.sups[h.Name].Stop(t)
+	}
+	left, lost := r.others(p)[0], r.others(p)[1]
+	r.up(t, left)
+	kit.Until(t, soon, "the status says for whom it waits", func() bool {
+		m, _ := r.Member(r.service, left.Name)
+		return strings.HasPrefix(m.Why, "1 of 2 copies have reported their position") && strings.Contains(m.Why, lost.Name+": it has reported nothing")
+	})
+	r.order(t, "forget", lost.Name)
+	kit.Until(t, soon, "one of two is enough", func() bool {
+		primary, _, err := r.state(left.Addr+r.port, "")
+		return err == nil && primary
+	})
+	r.up(t, p)
+	r.up(t, lost)
+	if now := r.primary(t); now != left {
+		t.Errorf("%s is active, not %s", now.Name, left.Name)
+	}
+	r.l.Check(t, left.Addr+r.port)
+}

@@ -73,7 +73,7 @@ func newTrio(t *testing.T, service, user string, c copies, needs ...string) *tri
 func (r *trio) copy(t *testing.T, h *kit.Host, name string, swaps ...string) {
 	t.Helper()
 	r.example(t, h, name, append(swaps, "10.0.0.1", h.Addr, "services:", "http: {listen: \""+h.Addr+":8437\"}\nservices:",
-		"      positions_from: 2", "      state_dir: "+r.kept+"\n      positions_from: 2")...)
+		"    replicated:\n", "    replicated:\n      state_dir: "+r.kept+"\n")...)
 }
 
 // addrs are where the copies listen.

@@ -53,7 +53,7 @@ func (p *Plan) replicated() *config.Replicated {
 	}
 	r := &config.Replicated{
 		Role: []string{roleCommand}, Position: []string{positionCommand}, Promote: []string{promoteCommand}, Follow: []string{followCommand},
-		PositionsFrom: max(1, p.Nodes-1), Interval: 2 * p.Timeout, Timeout: p.Timeout / 4, StateDir: "/state", SeenBy: p.seenBy(),
+		PositionsFrom: p.positionsFrom(), Interval: 2 * p.Timeout, Timeout: p.Timeout / 4, StateDir: "/state", SeenBy: p.seenBy(),
 		Attempts: 2,
 	}
 	if p.prepares() {
@@ -63,6 +63,14 @@ func (p *Plan) replicated() *config.Replicated {
 		r.Demote = []string{demoteCommand}
 	}
 	return r
+}
+
+// positionsFrom is the same as the default once a copy was promoted, and left out in every other such seed.
+func (p *Plan) positionsFrom() int {
+	if p.Seed/replicatedIn/4%2 == 0 {
+		return 0
+	}
+	return max(1, p.Nodes-1)
 }
 
 // revision is a copy's data: each write makes one of the one before.
