@@ -64,6 +64,17 @@ func filled(t *testing.T) (r Record) {
 	return r
 }
 
+// A copy's tree has a lease of its own, which the next image would not know.
+func TestAServiceWithACopyIsNotHandedOver(t *testing.T) {
+	for _, r := range []*config.Replicated{nil, {}} {
+		v := made(t, Conf{Service: config.Service{Replicated: r}}, nil)
+		v.offer(Fit)
+		if got := v.Upgrade(); (got == Stuck) != (r != nil) {
+			t.Errorf("replicated %v: %v", r != nil, got)
+		}
+	}
+}
+
 // Each field of a record arrives in the next image.
 func TestARecordIsReadAsItWasWritten(t *testing.T) {
 	r := filled(t)
