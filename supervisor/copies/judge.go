@@ -30,16 +30,16 @@ type Rules struct {
 	MaxLag   uint64 // how far behind the best one a copy may be
 }
 
-// Need is how many copies must have told their position, where the config gives so many (0: it does not), and so many are known. By default
+// Need is how many copies must have told their position, where the config gives so many (0: it does not), and so many are listed. By default
 // all but one have to. Before any promotion one copy alone is not enough: others may be about to come, as after ZooKeeper has lost its data.
-func Need(given, known int, promoted int64) int {
+func Need(given, listed int, promoted int64) int {
 	switch {
 	case given > 0:
 		return given
 	case promoted == 0:
-		return max(known-1, 2)
+		return max(listed-1, 2)
 	}
-	return max(known-1, 1)
+	return max(listed-1, 1)
 }
 
 // Verdict says who may be promoted.

@@ -35,6 +35,10 @@ var sabotagesOfCopies = []sabotage{
 		{"supervisor/copies/judge.go", "need := max(r.From, 1)", "need := min(max(r.From, 1), 1)"},
 		copies,
 	}},
+	{"do not wait by default for copies whose nodes are away", []change{
+		{"supervisor/copies/judge.go", "	case promoted == 0:\n		return max(listed-1, 2)\n	}\n	return max(listed-1, 1)\n", "	case promoted == 0:\n		return max(listed-1, 2)\n	}\n	return 1\n"},
+		copies,
+	}},
 	{"start a copy whose data is half prepared", []change{
 		{"supervisor/replica/prepare.go", "		return way, nil, torn != \"\" && way != \"\"\n", "		return way, nil, false\n"},
 		copies, preparations,
