@@ -31,7 +31,7 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	}
 	cfg.Container = c.Container
 	g := newGuard(cfg)
-	l := guard.Legacy{Seq: c.Seq, Trees: c.Trees, Epoch: guard.LegacyEpoch{Number: c.Epoch.Number, Ticket: c.Epoch.Ticket, Deadline: c.Epoch.Deadline}}
+	l := guard.Handover{Seq: c.Seq, Trees: c.Trees, Lease: guard.HandoverLease{Number: c.Epoch.Number, Ticket: c.Epoch.Ticket, Deadline: c.Epoch.Deadline}}
 	if c.Listener != nil {
 		l.Note, l.Listener = c.Listener.Note, Kept(c.Listener.File, "listener")
 	}
@@ -51,7 +51,7 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 		if err != nil {
 			return nil, fmt.Errorf("tree %s: %w", t.ID.Name, err)
 		}
-		l.Epoch.Trees = append(l.Epoch.Trees, tree)
+		l.Lease.Trees = append(l.Lease.Trees, tree)
 	}
 	unlock := g.guardians.lock()
 	var numbers [2]uint64
@@ -59,9 +59,9 @@ func adoptGuard(ctx context.Context, cfg GuardConfig, state json.RawMessage) (*G
 	for i, s := range g.guardians.at {
 		s.number = numbers[i]
 	}
-	for _, e := range g.guardians.pair.Ledger.Epochs() {
+	for _, e := range g.guardians.pair.State.Leases() {
 		for _, t := range e.Trees() {
-			t.Plant.Of.(*Tree).entry = t
+			t.Spec.Of.(*Tree).entry = t
 		}
 	}
 	unlock()
@@ -84,7 +84,7 @@ func (c carriedGuardian) adopt(index int) (*guardianProcess, error) {
 	return &guardianProcess{pid: c.Pid, process: process, pidfd: held, link: wire.Link{File: Kept(c.Socket, "ours")}, speaks: c.Speaks}, nil
 }
 
-func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
+func (g *Guard) adoptTree(c carriedTree) (l guard.HandoverTree, err error) {
 	t := &Tree{guard: g, id: c.ID, alive: alive{runs: c.Runs}}
 	if c.ID.Kind == box.KindCgroup {
 		t.cgroup, err = c.openCgroup()
@@ -93,7 +93,7 @@ func (g *Guard) adoptTree(c carriedTree) (l guard.LegacyTree, err error) {
 		}
 		t.cgroup.Finds = false // all that was started in it is adopted
 	}
-	l = guard.LegacyTree{Number: c.Number, Plant: t.plant(c.Release), Armed: c.Armed, After: c.After, Effects: c.Effects}
+	l = guard.HandoverTree{Number: c.Number, Spec: t.plant(c.Release), Armed: c.Armed, After: c.After, Effects: c.Effects}
 	for _, p := range c.Parts {
 		if err := p.adopt(t); err != nil {
 			return l, err
@@ -218,7 +218,7 @@ func (c carriedStub) adopt(id box.TreeID) (*stub, error) {
 // Adopted finds a tree that was taken over.
 func (g *Guard) Adopted(id box.TreeID) (*Tree, bool) {
 	defer g.guardians.lockToRead()()
-	for _, e := range g.guardians.pair.Ledger.Epochs() {
+	for _, e := range g.guardians.pair.State.Leases() {
 		for _, t := range treesOf(e) {
 			if t.id == id {
 				return t, true

@@ -27,8 +27,8 @@ func received(t *testing.T, packets []byte, obey func(m *guard.Message)) {
 		if err != nil {
 			continue
 		}
-		if m.Body != nil && m.Op != guard.OpShed {
-			m.Body.Path, m.Body.Pid = "/nonexistent", -1
+		if m.Box != nil && m.Op != guard.OpShed {
+			m.Box.Path, m.Box.Pid = "/nonexistent", -1
 		}
 		obey(&m)
 	}

@@ -152,8 +152,8 @@ func (g *Guard) Lend(listener *os.File, note []byte) error {
 		return errors.Join(fmt.Errorf("share a listener: %w", wire.ErrPacketTooLarge), listener.Close())
 	}
 	defer g.guardians.lock()()
-	_, previous := g.guardians.pair.Ledger.Shared()
-	g.guardians.pair.Ledger.Share(slices.Clone(note), listener)
+	_, previous := g.guardians.pair.State.Shared()
+	g.guardians.pair.State.Share(slices.Clone(note), listener)
 	if previous != nil {
 		return previous.(*os.File).Close() // an unsent one need not be sent
 	}
@@ -163,7 +163,7 @@ func (g *Guard) Lend(listener *os.File, note []byte) error {
 // Lent is a copy of the listener that the guardians share, nil if there is none.
 func (g *Guard) Lent() (listener *os.File, err error) {
 	defer g.guardians.lock()()
-	_, shared := g.guardians.pair.Ledger.Shared()
+	_, shared := g.guardians.pair.State.Shared()
 	if shared == nil {
 		return nil, nil
 	}
@@ -183,7 +183,7 @@ func (g *Guard) Begin(number uint64, ticket []byte) error {
 	if len(ticket) > wire.MaxPacket/2 {
 		return fmt.Errorf("begin epoch %d: ticket: %w", number, wire.ErrPacketTooLarge)
 	}
-	if err := g.guardians.pair.Ledger.Begin(number, slices.Clone(ticket)); err != nil {
+	if err := g.guardians.pair.State.Begin(number, slices.Clone(ticket)); err != nil {
 		return fmt.Errorf("begin epoch %d: %w", number, err)
 	}
 	return nil
@@ -193,7 +193,7 @@ func (g *Guard) Begin(number uint64, ticket []byte) error {
 // wait for anything. ErrLeaseEnded: the epoch is over and its trees are being killed.
 func (g *Guard) Extend(number uint64, deadline time.Duration) error {
 	defer g.guardians.lock()()
-	if err := g.guardians.pair.Ledger.Extend(wire.Now(), number, deadline); err != nil {
+	if err := g.guardians.pair.State.Extend(wire.Now(), number, deadline); err != nil {
 		return fmt.Errorf("extend epoch %d: %w", number, err)
 	}
 	return nil
@@ -215,13 +215,13 @@ func (g *Guard) Shorten(ctx context.Context, number uint64, deadline time.Durati
 
 func (g *guardians) shorten(number uint64, deadline time.Duration, w Watchdog) (seq uint64, err error) {
 	defer g.lock()()
-	return g.pair.Ledger.Shorten(wire.Now(), number, deadline, guard.Fit{Timeout: w.Timeout, After: w.After})
+	return g.pair.State.Shorten(wire.Now(), number, deadline, guard.Fit{Timeout: w.Timeout, After: w.After})
 }
 
 // Finish forgets the epoch once all its trees have ended; then guardians do not close its session.
 func (g *Guard) Finish(number uint64) error {
 	defer g.guardians.lock()()
-	if err := g.guardians.pair.Ledger.Finish(number); err != nil {
+	if err := g.guardians.pair.State.Finish(number); err != nil {
 		return fmt.Errorf("finish epoch %d: %w", number, err)
 	}
 	return nil
@@ -231,19 +231,19 @@ func (g *Guard) Finish(number uint64) error {
 // ErrStopped. Its trees are being killed, but the caller still has to end them.
 func (g *Guard) Over(number uint64) <-chan struct{} {
 	defer g.guardians.lockToRead()()
-	return g.guardians.pair.Ledger.Over(number)
+	return g.guardians.pair.State.Over(number)
 }
 
 // Cause says why the epoch is over; nil while it is not.
 func (g *Guard) Cause(number uint64) error {
 	defer g.guardians.lockToRead()()
-	return g.guardians.pair.Ledger.Cause(number)
+	return g.guardians.pair.State.Cause(number)
 }
 
 // treesOf returns an epoch's trees.
-func treesOf(e *guard.Epoch) (all []*Tree) {
+func treesOf(e *guard.Lease) (all []*Tree) {
 	for _, t := range e.Trees() {
-		all = append(all, t.Plant.Of.(*Tree))
+		all = append(all, t.Spec.Of.(*Tree))
 	}
 	return all
 }

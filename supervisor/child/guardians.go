@@ -26,7 +26,7 @@ type guardians struct {
 	window  chan struct{} // holds one for each question of ask that is open
 
 	mu       sync.Mutex // guards the fields below; only lock and lockToRead take it
-	pair     *guard.Pair
+	pair     *guard.Guardians
 	at       [2]*guardianProcess
 	gone     [2]*guardianProcess // the previous ones
 	due      time.Duration
@@ -45,7 +45,7 @@ func newGuardians(cfg GuardConfig) *guardians {
 		start: starting{ownBinary, cfg.Name, guard.LogStyle{JSON: cfg.JSONLog, Level: cfg.Logger.GetLevel().String()}}, log: cfg.Logger,
 		words: make(words, 64), stopped: make(chan struct{}), bell: make(chan struct{}, 1), window: make(chan struct{}, 64),
 	}
-	g.pair = guard.NewPair(pairHands{g})
+	g.pair = guard.NewGuardians(pairHands{g})
 	return g
 }
 
@@ -128,7 +128,7 @@ func (g *guardians) heard(at int, s *guardianProcess, m *guard.Message) {
 	unlock := g.lock()
 	var killed []string
 	if m.Op == guard.OpEnded {
-		killed = g.pair.Ledger.Running(m.Epoch)
+		killed = g.pair.State.Running(m.Epoch)
 	}
 	g.pair.Heard(wire.Now(), at, s.number, m)
 	unlock()
@@ -229,7 +229,7 @@ func (g *guardians) killAll(ctx context.Context) error {
 	g.pair.Stop() // from here on a missing guardian counts as an answer, so starts must end in the same moment
 	g.pair.StrikeAll(ErrStopped)
 	var all []*Tree
-	for _, e := range g.pair.Ledger.Epochs() {
+	for _, e := range g.pair.State.Leases() {
 		all = append(all, treesOf(e)...)
 	}
 	unlock()

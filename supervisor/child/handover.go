@@ -182,15 +182,15 @@ func (g *Guard) carry(h *handing, number uint64, trees int) (json.RawMessage, er
 		return nil, err
 	}
 	c := carried{Container: g.cfg.Container, Seq: l.Seq, Trees: l.Trees}
-	c.Epoch = carriedEpoch{Number: number, Ticket: l.Epoch.Ticket, Deadline: l.Epoch.Deadline}
+	c.Epoch = carriedEpoch{Number: number, Ticket: l.Lease.Ticket, Deadline: l.Lease.Deadline}
 	for i, s := range g.guardians.at {
 		c.Guardians[i], err = s.carry(h, l.Acked[i])
 		if err != nil {
 			return nil, err
 		}
 	}
-	for _, t := range l.Epoch.Trees {
-		tree, err := t.Plant.Of.(*Tree).carry(h, t)
+	for _, t := range l.Lease.Trees {
+		tree, err := t.Spec.Of.(*Tree).carry(h, t)
 		if err != nil {
 			return nil, err
 		}
@@ -230,10 +230,10 @@ func (s *guardianProcess) carry(h *handing, acked uint64) (carriedGuardian, erro
 }
 
 // carry describes a tree in which nothing is being started or killed. It stays so until h is closed.
-func (t *Tree) carry(h *handing, l guard.LegacyTree) (carriedTree, error) {
+func (t *Tree) carry(h *handing, l guard.HandoverTree) (carriedTree, error) {
 	t.mu.Lock()
 	h.unlock = append(h.unlock, t.mu.Unlock)
-	c := carriedTree{Number: l.Number, ID: t.id, Release: l.Plant.Release, Runs: t.runs, Armed: l.Armed, After: l.After, Effects: l.Effects}
+	c := carriedTree{Number: l.Number, ID: t.id, Release: l.Spec.Release, Runs: t.runs, Armed: l.Armed, After: l.After, Effects: l.Effects}
 	c.Removed = t.cgroup != nil && t.cgroup.Removed()
 	for _, p := range t.parts {
 		part, err := p.carry(h)

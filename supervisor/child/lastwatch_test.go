@@ -37,10 +37,10 @@ func TestTheLastGuardianIsKilledAfterEveryStrike(t *testing.T) {
 	for i, number := range g.pair.Present(wire.Now(), [2]uint64{}) {
 		g.at[i].number = number
 	}
-	if err := g.pair.Ledger.Begin(1, nil); err != nil {
+	if err := g.pair.State.Begin(1, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := g.pair.Ledger.Plant(wire.Now(), 1, guard.Plant{Of: slow}); err != nil {
+	if _, _, err := g.pair.State.AddTree(wire.Now(), 1, guard.TreeSpec{Of: slow}); err != nil {
 		t.Fatal(err)
 	}
 	g.unlock()

@@ -82,7 +82,7 @@ func TestNothingIsLeaked(t *testing.T) {
 		}
 		g.guardians.mu.Lock()
 		defer g.guardians.mu.Unlock()
-		if left := g.guardians.pair.Ledger.Epochs(); len(left) > 0 {
+		if left := g.guardians.pair.State.Leases(); len(left) > 0 {
 			t.Errorf("left: %d epochs", len(left))
 		}
 	})

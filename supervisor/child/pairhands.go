@@ -70,7 +70,7 @@ func (g pairHands) Kill(at int, why error) {
 // Strike implements guard.PairHands.
 func (g pairHands) Strike() {
 	var all []*Tree
-	for _, e := range g.pair.Ledger.Epochs() {
+	for _, e := range g.pair.State.Leases() {
 		all = append(all, treesOf(e)...)
 	}
 	g.later = append(g.later, func() {

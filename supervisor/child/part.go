@@ -124,7 +124,7 @@ func (p *part) whyEarly(status ExitStatus) error {
 
 // killedAtGate returns the reason: only a guardian that ends the lease, or this process, kills a stub.
 func (p *part) killedAtGate() error {
-	cause := p.tree.guard.Cause(p.tree.entry.Epoch().Number)
+	cause := p.tree.guard.Cause(p.tree.entry.Lease().Number)
 	if cause == nil {
 		cause = ErrLeaseEnded // the guardian's message is on its way
 	}

@@ -107,8 +107,8 @@ func TestTreesAreStruckBeforeTheirGuardian(t *testing.T) {
 	tree.parts = []*part{newPart(tree, b, nil)}
 	g.guardians.mu.Lock()
 	g.guardians.at[0] = s
-	err = g.guardians.pair.Ledger.Begin(1, nil)
-	_, _, planted := g.guardians.pair.Ledger.Plant(wire.Now(), 1, guard.Plant{Of: tree})
+	err = g.guardians.pair.State.Begin(1, nil)
+	_, _, planted := g.guardians.pair.State.AddTree(wire.Now(), 1, guard.TreeSpec{Of: tree})
 	pairHands{g.guardians}.Strike()
 	pairHands{g.guardians}.Kill(0, errors.New("it is not needed"))
 	g.guardians.unlock()

@@ -53,7 +53,7 @@ func TestAWatchdogThatIsTooSlowForAShorterLeaseEndsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.guardians.mu.Lock()
-	e, err := g.guardians.pair.Ledger.Epoch(1)
+	e, err := g.guardians.pair.State.Lease(1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // Tree is a service's programs and all processes that they ever fork. It lives under one epoch; both guardians know it.
 type Tree struct {
 	guard *Guard
-	entry *guard.Entry // guarded by guardians.mu
+	entry *guard.Tree // guarded by guardians.mu
 	id    box.TreeID
 	alive
 	expected expected
@@ -56,7 +56,7 @@ func (g *Guard) newTree(ctx context.Context, number uint64, name string, release
 		return nil, errors.Join(err, t.discard())
 	}
 	err = g.guardians.ask(ctx, func() (seq uint64, err error) {
-		t.entry, seq, err = g.guardians.pair.Ledger.Plant(wire.Now(), number, t.plant(slices.Clone(release)))
+		t.entry, seq, err = g.guardians.pair.State.AddTree(wire.Now(), number, t.plant(slices.Clone(release)))
 		return seq, err
 	})
 	switch {
@@ -79,8 +79,8 @@ func (t *Tree) discard() error {
 }
 
 // plant describes the tree to its guardians.
-func (t *Tree) plant(release []byte) guard.Plant {
-	return guard.Plant{Release: release, Mark: t.id.Mark, Name: t.id.Name, Of: t, Ref: func() *guard.Ref {
+func (t *Tree) plant(release []byte) guard.TreeSpec {
+	return guard.TreeSpec{Release: release, Mark: t.id.Mark, Name: t.id.Name, Of: t, Ref: func() *guard.Ref {
 		if t.cgroup == nil || t.cgroup.Removed() { // P3: otherwise a new guardian would not even hold processes that have left it
 			return nil
 		}

@@ -48,7 +48,7 @@ func (t *Tree) Arm(ctx context.Context, w Watchdog) error {
 }
 
 // arm has both guardians feed the device, and this tree need it.
-func (w *watchdog) arm(ctx context.Context, tree *guard.Entry, wanted Watchdog) error {
+func (w *watchdog) arm(ctx context.Context, tree *guard.Tree, wanted Watchdog) error {
 	done, err := w.hold(ctx)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (w *watchdog) ready(ctx context.Context, wanted Watchdog) error {
 func (w *watchdog) share(ctx context.Context, d *device.Device) error {
 	unlock := w.guardians.lock()
 	w.device = d
-	seq := w.guardians.pair.Ledger.Feed(wire.Now(), d.Timeout, d.File)
+	seq := w.guardians.pair.State.Feed(wire.Now(), d.Timeout, d.File)
 	unlock()
 	if d.Permanent {
 		w.guardians.words.add(w.guardians.log.Warn, "the watchdog cannot be disarmed any more (nowayout): it resets the machine some time after this supervisor stops")
@@ -180,7 +180,7 @@ func (w *watchdog) disarm(ctx context.Context, leaving bool) {
 		unlock()
 		return
 	}
-	seq, needed := w.guardians.pair.Ledger.Unfeed(wire.Now())
+	seq, needed := w.guardians.pair.State.Unfeed(wire.Now())
 	if needed {
 		unlock()
 		return

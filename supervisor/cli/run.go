@@ -64,7 +64,7 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	c := l.Config
 	log, flush := newLog(c.Log)
 	defer flush()
-	boss := startedBy(log)
+	systemd := startedBy(log)
 	auth, err := credentials(c)
 	if err != nil {
 		return err
@@ -109,14 +109,14 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	conf.Warnings = tellDangers(log, nil, l.warnings)
 	conf.Memory, conf.Lacks, conf.Former = supervisor.NewMemory(conf), config.Service.Lacks, supervisor.NewFormer(conf)
 	var server *web.Server
-	if boss != nil || c.HTTP.Listen != "" { // else nobody looks
+	if systemd != nil || c.HTTP.Listen != "" { // else nobody looks
 		board := web.NewBoard(wire.Now)
 		conf.Observer = board
 		server = serve(c, conf, board)
-		boss.observe(&conf, board)
+		systemd.observe(&conf, board)
 	}
 	if len(args) > 0 {
-		err := supervise(cmd.Context(), conf, nil, wait, server, boss, next)
+		err := supervise(cmd.Context(), conf, nil, wait, server, systemd, next)
 		if errors.Is(err, errNoLock) {
 			return f.missed(cmd.Context(), wait, conf.Node, f.command.name)
 		}
@@ -125,10 +125,10 @@ func (f *runFlags) run(cmd *cobra.Command, version string, args []string) error 
 	changes := make(chan supervisor.Change)
 	conf.Changes = changes
 	following := &follower{
-		flags: f, cmd: cmd, log: log, changes: changes, keys: keys, hangup: make(chan struct{}, 1), read: boss.reloaded,
+		flags: f, cmd: cmd, log: log, changes: changes, keys: keys, hangup: make(chan struct{}, 1), read: systemd.reloaded,
 		first: c, last: c, warned: conf.Warnings, sum: l.sum,
 	}
-	return supervise(cmd.Context(), conf, following, nil, server, boss, next)
+	return supervise(cmd.Context(), conf, following, nil, server, systemd, next)
 }
 
 // standsStill logs where a service stands still. It returns soon, whatever else of this process hangs.

@@ -17,7 +17,7 @@ import (
 )
 
 // supervise runs until a signal, or until all is done. A second signal kills the children instead of asking them.
-func supervise(ctx context.Context, conf supervisor.Config, config *follower, wait *lockWait, server *web.Server, boss *manager, next *handoff.Image) error {
+func supervise(ctx context.Context, conf supervisor.Config, config *follower, wait *lockWait, server *web.Server, systemd *manager, next *handoff.Image) error {
 	// The signals that end other commands are this one's own business.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -54,21 +54,21 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, wa
 	if server != nil {
 		beside(context.WithoutCancel(ctx), server.Run) // for as long as the supervisor runs
 	}
-	if boss != nil {
-		beside(context.WithoutCancel(ctx), boss.run)
+	if systemd != nil {
+		beside(context.WithoutCancel(ctx), systemd.run)
 	}
 	beside(ctx, next.Run)
 
-	deaf := make(chan os.Signal, 1)
-	signal.Notify(deaf, syscall.SIGPIPE) // the log's reader is gone: no reason to stop a child
-	defer signal.Stop(deaf)
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, syscall.SIGPIPE) // the log's reader is gone: no reason to stop a child
+	defer signal.Stop(ignored)
 	over := make(chan struct{})
 	group.Add(func() error {
 		for asked := 0; ; {
 			select {
 			case sig := <-next.Signals:
 				if sig == syscall.SIGHUP && config != nil {
-					boss.hangup()
+					systemd.hangup()
 					config.asked()
 					continue
 				}
@@ -76,7 +76,7 @@ func supervise(ctx context.Context, conf supervisor.Config, config *follower, wa
 				cancel()
 				switch asked++; asked {
 				case 1:
-					boss.stopping()
+					systemd.stopping()
 				case 2:
 					close(hurry)
 				}

@@ -25,7 +25,7 @@ func (r Result) Dangers(patience time.Duration) (warnings, grave Faults) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	l, err := wait.Call(ctx, func() (looked, error) { // for as long as the file system hangs
-		warnings, grave := r.look(survey{dangers: true})
+		warnings, grave := r.look(machineCheck{dangers: true})
 		return looked{warnings, grave}, nil
 	}, nil)
 	if warnings, grave = l.warnings, l.grave; err != nil {
@@ -46,7 +46,7 @@ func (r Result) Refused(grave Faults) Result {
 }
 
 // files looks at who can change the files of the configuration.
-func (s *survey) files() {
+func (s *machineCheck) files() {
 	files := s.loader.files
 	for i, name := range slices.Concat(files.Config, files.Dirs) {
 		at := path{"include"}
@@ -58,7 +58,7 @@ func (s *survey) files() {
 }
 
 // own looks at who can change a file, or read a secret; grave: who can is root then.
-func (s *survey) own(p path, name string, use safefile.Use, grave bool) {
+func (s *machineCheck) own(p path, name string, use safefile.Use, grave bool) {
 	if name == "" {
 		return
 	}
@@ -67,14 +67,14 @@ func (s *survey) own(p path, name string, use safefile.Use, grave bool) {
 	}
 }
 
-func (s *survey) tell(p path, message string, grave bool) {
+func (s *machineCheck) tell(p path, message string, grave bool) {
 	same := func(f found) bool { return f.message == message }
-	if slices.ContainsFunc(s.grave, same) || !grave && slices.ContainsFunc(s.found, same) {
+	if slices.ContainsFunc(s.refused, same) || !grave && slices.ContainsFunc(s.found, same) {
 		return // of a directory in which much is, once is enough
 	}
 	to := &s.found
 	if grave {
-		to = &s.grave
+		to = &s.refused
 	}
 	*to = append(*to, found{keys: []path{p}, message: message, danger: true})
 }
@@ -83,7 +83,7 @@ func (s *survey) tell(p path, message string, grave bool) {
 var secretName = regexp.MustCompile(`(?i)(passw(or)?d|secret|token|api[-_]?key|authorization)$`)
 
 // inline looks at who can read the config in which a secret is written.
-func (s *survey) inline(p path, values map[string]string) {
+func (s *machineCheck) inline(p path, values map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if values[name] == "" || !secretName.MatchString(name) {
 			continue
@@ -99,7 +99,7 @@ func (s *survey) inline(p path, values map[string]string) {
 var shells = []string{"sh", "bash", "dash", "ash", "ksh", "zsh", "python", "python3", "perl", "ruby"}
 
 // executables looks at who can change the files that a command runs.
-func (s *survey) executables(p path, words Command, g Program, grave bool) {
+func (s *machineCheck) executables(p path, words Command, g Program, grave bool) {
 	if len(words) == 0 {
 		return
 	}

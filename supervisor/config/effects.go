@@ -12,7 +12,7 @@ import (
 )
 
 // member looks at what a member that is no program needs.
-func (s *survey) member(p path, process Process) {
+func (s *machineCheck) member(p path, process Process) {
 	if process.Address != nil {
 		s.address(p.key("address"), *process.Address)
 	}
@@ -21,7 +21,7 @@ func (s *survey) member(p path, process Process) {
 	}
 }
 
-func (s *survey) addresses(p path, list Addresses) {
+func (s *machineCheck) addresses(p path, list Addresses) {
 	for i, a := range list {
 		at := p.item(i)
 		if !s.loader.given(at) {
@@ -31,7 +31,7 @@ func (s *survey) addresses(p path, list Addresses) {
 	}
 }
 
-func (s *survey) address(p path, a Address) {
+func (s *machineCheck) address(p path, a Address) {
 	if s.dangers {
 		return
 	}
@@ -46,7 +46,7 @@ func (s *survey) address(p path, a Address) {
 // metaPatience is how long an agent may take to say what it is.
 const metaPatience = 5 * time.Second
 
-func (s *survey) agentOf(p path, process Process) {
+func (s *machineCheck) agentOf(p path, process Process) {
 	r := ocf.Resource{Agent: process.OCF, Name: process.Name}
 	if _, err := os.Stat(r.Path()); err != nil {
 		s.warn(p.key("ocf"), reason(err).Error()+": "+r.Path())

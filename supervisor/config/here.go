@@ -30,14 +30,14 @@ func (r Result) Here() Faults {
 	if r.Config == nil {
 		return nil
 	}
-	warnings, grave := r.look(survey{})
+	warnings, grave := r.look(machineCheck{})
 	if os.Geteuid() != 0 {
 		warnings = append(warnings, grave...)
 	}
 	return warnings
 }
 
-func (r Result) look(s survey) (warnings, grave Faults) {
+func (r Result) look(s machineCheck) (warnings, grave Faults) {
 	s.loader, s.rivals = r.loader, sync.OnceValue(func() map[string]string { return unitfile.Rivals("") })
 	s.files()
 	if auth := r.loader.doc.ZooKeeper.Auth; auth != nil {
@@ -61,34 +61,34 @@ func (r Result) look(s survey) (warnings, grave Faults) {
 	for _, name := range slices.Sorted(maps.Keys(r.loader.doc.Services)) {
 		s.service(s.loader.ours("services", name), r.loader.doc.Services[name].written)
 	}
-	return r.loader.warnings(s.found), r.loader.warnings(s.grave)
+	return r.loader.warnings(s.found), r.loader.warnings(s.refused)
 }
 
-// survey collects what this machine lacks.
-type survey struct {
+// machineCheck collects what this machine lacks.
+type machineCheck struct {
 	found   []found
-	grave   []found // what is refused where root runs it
+	refused []found // what is refused where root runs it
 	loader  *loader
 	dangers bool // only what others may do is asked: no account is looked up, which may take long
 	rivals  func() map[string]string
 }
 
-func (s *survey) warn(p path, message string) {
+func (s *machineCheck) warn(p path, message string) {
 	s.found = append(s.found, found{keys: []path{p}, message: message + " (on this machine)"})
 }
 
-func (s *survey) secret(p path, name string) {
+func (s *machineCheck) secret(p path, name string) {
 	_, err := keyfile.Line(name)
 	s.kept(p, name, err)
 }
 
 // secrets is secret for a file that may hold several.
-func (s *survey) secrets(p path, name string) {
+func (s *machineCheck) secrets(p path, name string) {
 	_, err := keyfile.Lines(name)
 	s.kept(p, name, err)
 }
 
-func (s *survey) kept(p path, name string, err error) {
+func (s *machineCheck) kept(p path, name string, err error) {
 	if err != nil {
 		s.warn(p, err.Error())
 	}
@@ -96,13 +96,13 @@ func (s *survey) kept(p path, name string, err error) {
 }
 
 // tls looks at who can change authorities and certificates, or read a key.
-func (s *survey) tls(p path, ca, cert, key string) {
+func (s *machineCheck) tls(p path, ca, cert, key string) {
 	s.own(p.key("ca_file"), ca, safefile.Setting, false)
 	s.own(p.key("cert_file"), cert, safefile.Setting, false)
 	s.own(p.key("key_file"), key, safefile.Secret, false)
 }
 
-func (s *survey) danger(p path, message string) {
+func (s *machineCheck) danger(p path, message string) {
 	s.warn(p, message)
 	s.found[len(s.found)-1].danger = true
 }
@@ -110,7 +110,7 @@ func (s *survey) danger(p path, message string) {
 // enoughOfAToken is how long one is that nobody guesses.
 const enoughOfAToken = 16
 
-func (s *survey) web(p path, h HTTP) {
+func (s *machineCheck) web(p path, h HTTP) {
 	for _, file := range []struct{ key, name string }{{"token_file", h.TokenFile}, {"read_token_file", h.ReadTokenFile}} {
 		if file.name == "" {
 			continue
@@ -129,7 +129,7 @@ func (s *survey) web(p path, h HTTP) {
 	}
 }
 
-func (s *survey) agent(p path, a Agent) {
+func (s *machineCheck) agent(p path, a Agent) {
 	if a.SecretFile != "" {
 		s.secrets(p.key("secret_file"), a.SecretFile)
 	}
@@ -143,7 +143,7 @@ func (s *survey) agent(p path, a Agent) {
 }
 
 // needs warns of a file that cannot be read, and looks at who can change it, or read a secret.
-func (s *survey) needs(p path, name string, use safefile.Use) {
+func (s *machineCheck) needs(p path, name string, use safefile.Use) {
 	if name == "" {
 		return
 	}
@@ -153,7 +153,7 @@ func (s *survey) needs(p path, name string, use safefile.Use) {
 	s.own(p, name, use, false)
 }
 
-func (s *survey) service(p path, w written) {
+func (s *machineCheck) service(p path, w written) {
 	for i, process := range w.Processes {
 		at := p.key("processes").item(i)
 		if !process.isProgram() {
@@ -194,7 +194,7 @@ func (s *survey) service(p path, w written) {
 	}
 }
 
-func (s *survey) fenceMethod(p path, m FenceOne) {
+func (s *machineCheck) fenceMethod(p path, m FenceOne) {
 	switch {
 	case m.Exec != nil:
 		s.command(p.key("exec").key("command"), m.Exec.Command, Program{})

@@ -15,7 +15,7 @@ import (
 	"understudy/supervisor/safefile"
 )
 
-func (s *survey) program(p path, g Program) {
+func (s *machineCheck) program(p path, g Program) {
 	s.run(p.key("command"), g.Command, g)
 	s.alone(p.key("command"), g)
 	s.inline(p.key("env"), g.Env)
@@ -57,7 +57,7 @@ func (s *survey) program(p path, g Program) {
 }
 
 // alone warns of what starts a second copy: a unit of systemd that has the same program, and a daemon that goes to the background.
-func (s *survey) alone(p path, g Program) {
+func (s *machineCheck) alone(p path, g Program) {
 	if len(g.Command) == 0 {
 		return
 	}
@@ -94,7 +94,7 @@ func shellWords(words []string) string {
 }
 
 // logFile warns of a log file that the supervisor would refuse: the program would run, and its lines would be lost.
-func (s *survey) logFile(p path, g Program) {
+func (s *machineCheck) logFile(p path, g Program) {
 	if s.dangers {
 		return
 	}
@@ -119,7 +119,7 @@ func whose(g Program) (who safefile.Who) {
 }
 
 // run looks for a command that runs as the program's user.
-func (s *survey) run(p path, words Command, g Program) {
+func (s *machineCheck) run(p path, words Command, g Program) {
 	s.command(p, words, g)
 	if asRoot(g) {
 		s.executables(p, words, g, false)
@@ -127,7 +127,7 @@ func (s *survey) run(p path, words Command, g Program) {
 }
 
 // command looks for a program as exec would.
-func (s *survey) command(p path, words Command, g Program) {
+func (s *machineCheck) command(p path, words Command, g Program) {
 	if len(words) == 0 {
 		return
 	}
@@ -161,7 +161,7 @@ func find(name string, g Program) (string, error) {
 	return at, err
 }
 
-func (s *survey) directory(p path, name string) {
+func (s *machineCheck) directory(p path, name string) {
 	switch info, err := os.Stat(name); {
 	case err != nil:
 		s.warn(p, quoted(name)+": "+reason(err).Error())

@@ -35,7 +35,7 @@ func (c *Cluster) Confirm(ctx context.Context, service, node string, how Confirm
 	if _, err := c.Services(ctx, service); err != nil {
 		return Confirmation{}, err
 	}
-	return oath{c.znodes, election.Paths{Root: c.root, Service: service}, node, how}.take(ctx)
+	return confirming{c.znodes, election.Paths{Root: c.root, Service: service}, node, how}.run(ctx)
 }
 
 // Confirming is who confirms, and how.
@@ -46,42 +46,42 @@ type Confirming struct {
 	Ask func(ctx context.Context, b election.BreadCrumb, token int64) (alive bool, err error)
 }
 
-// oath is an operator's word that the child of a service on a node is dead.
-type oath struct {
+// confirming is an operator's word that the child of a service on a node is dead.
+type confirming struct {
 	znodes
 	p    election.Paths
 	node string
 	how  Confirming
 }
 
-func (o oath) take(ctx context.Context) (Confirmation, error) {
+func (o confirming) run(ctx context.Context) (Confirmation, error) {
 	p, node, service := o.p, o.node, o.p.Service
 	for tries := range patience {
 		if err := backOff(ctx, tries); err != nil {
 			return Confirmation{}, err
 		}
-		scene, err := o.look(ctx)
+		facts, err := o.inspect(ctx)
 		if err != nil {
 			return Confirmation{}, err
 		}
-		trail := parseCrumb(scene.crumb)
+		trail := parseCrumb(facts.crumb)
 		switch {
-		case !scene.crumb.exists:
+		case !facts.crumb.exists:
 			return Confirmation{Why: fmt.Sprintf("no fencing of %s is pending for %s: there is no record of an active node", node, service)}, o.known(ctx)
 		case trail.Node == "":
 			return Confirmation{}, fmt.Errorf("the record of the active node of %s cannot be read, so it is unknown whose program it is about: "+
 				"when none runs anywhere, delete %s by hand", service, p.Crumb())
 		case trail.Node != node:
-			return Confirmation{Why: elsewhere(service, node, trail, scene.lock)}, o.known(ctx, trail.Node)
-		case trail.writtenBy(scene.lock):
-			return Confirmation{}, scene.refuse(node, "holds the lock of "+service)
-		case trail.writtenBy(scene.node), trail.Session == "" && scene.connected(): // of which nobody knows whether it is that session's
-			return Confirmation{}, scene.refuse(node, "is registered")
-		case trail.writtenBy(scene.member):
+			return Confirmation{Why: elsewhere(service, node, trail, facts.lock)}, o.known(ctx, trail.Node)
+		case trail.writtenBy(facts.lock):
+			return Confirmation{}, facts.refuse(node, "holds the lock of "+service)
+		case trail.writtenBy(facts.node), trail.Session == "" && facts.connected(): // of which nobody knows whether it is that session's
+			return Confirmation{}, facts.refuse(node, "is registered")
+		case trail.writtenBy(facts.member):
 			path := p.Members() + "/" + node
 			return Confirmation{}, fmt.Errorf("%w; if its host is off and %s is still there after that, delete that znode by hand",
-				scene.refuse(node, "holds "+path), path)
-		case trail.Leftover.Known && scene.sameMachine() && scene.serves():
+				facts.refuse(node, "holds "+path), path)
+		case trail.Leftover.Known && facts.sameMachine() && facts.serves():
 			return Confirmation{}, fmt.Errorf("%s cannot be confirmed dead, %w: %s. Once that is dead, its supervisor deletes the record itself; "+
 				"to confirm it all the same, stop that supervisor first", node, ErrSeen, alive(trail.Leftover))
 		}
@@ -96,9 +96,9 @@ func (o oath) take(ctx context.Context) (Confirmation, error) {
 		if err != nil {
 			return Confirmation{}, err
 		}
-		err = o.erase(ctx, scene)
+		err = o.erase(ctx, facts)
 		if err == nil {
-			return Confirmation{Done: true, Notes: slices.Concat(asked, scene.doubts(node), o.obstacles(ctx))}, nil
+			return Confirmation{Done: true, Notes: slices.Concat(asked, facts.objections(node), o.obstacles(ctx))}, nil
 		}
 		if !errors.Is(err, errChanged) {
 			return Confirmation{}, err
@@ -108,7 +108,7 @@ func (o oath) take(ctx context.Context) (Confirmation, error) {
 }
 
 // ask asks the agent that the breadcrumb names, and refuses the confirmation if that sees the program alive.
-func (o oath) ask(ctx context.Context, trail breadCrumb) (notes []string, err error) {
+func (o confirming) ask(ctx context.Context, trail breadCrumb) (notes []string, err error) {
 	switch {
 	case trail.Agent == "" || o.how.Force:
 		return nil, nil
@@ -132,33 +132,33 @@ func elsewhere(service, node string, trail breadCrumb, lock znode) string {
 	return fmt.Sprintf("no fencing of %s is pending for %s: it is the program of %s that may be running", node, service, trail.Node)
 }
 
-// scene is a service's lock and breadcrumb, the supervisor that the breadcrumb names, what that says of the service, and the number of
+// facts are a service's lock and breadcrumb, the supervisor that the breadcrumb names, what that says of the service, and the number of
 // the claim.
-type scene struct {
+type facts struct {
 	lock, crumb, node, member znode
 	claim                     int32 // the version of the service's folder, which every claim raises
 }
 
-// look reads the scene as it is at the leader, or later: a server that lags behind is waited for.
-func (o oath) look(ctx context.Context) (scene, error) {
+// inspect reads the facts as they are at the leader, or later: a server that lags behind is waited for.
+func (o confirming) inspect(ctx context.Context) (facts, error) {
 	p := o.p
 	if _, err := insist(ctx, "sync "+p.Dir(), func() (string, error) { return o.conn.Sync(p.Dir()) }); err != nil {
-		return scene{}, err
+		return facts{}, err
 	}
 	dir, err := o.read(ctx, p.Dir())
 	if err != nil {
-		return scene{}, err
+		return facts{}, err
 	}
-	s := scene{claim: dir.stat.Version}
+	s := facts{claim: dir.stat.Version}
 	if s.crumb, err = o.read(ctx, p.Crumb()); err != nil {
-		return scene{}, err
+		return facts{}, err
 	}
 	if name := parseCrumb(s.crumb).Node; name != "" {
 		if s.node, err = o.read(ctx, election.NodesDir(o.root)+"/"+name); err != nil {
-			return scene{}, err
+			return facts{}, err
 		}
 		if s.member, err = o.read(ctx, p.Members()+"/"+name); err != nil {
-			return scene{}, err
+			return facts{}, err
 		}
 	}
 	s.lock, err = o.read(ctx, p.Lock())
@@ -170,7 +170,7 @@ var errChanged = errors.New("lock or record changed in between")
 
 // erase deletes the breadcrumb that was read, and none that was written meanwhile. P5 depends on it. A version alone does
 // not tell one breadcrumb from the next, since each begins with version 0: the number of the claim does.
-func (o oath) erase(ctx context.Context, s scene) error {
+func (o confirming) erase(ctx context.Context, s facts) error {
 	_, err := ask(ctx, "delete the breadcrumb", func() ([]zk.MultiResponse, error) {
 		return o.conn.Multi(
 			&zk.CheckVersionRequest{Path: o.p.Dir(), Version: s.claim},
@@ -187,7 +187,7 @@ func (o oath) erase(ctx context.Context, s scene) error {
 }
 
 // known fails for a node of which nobody has ever heard.
-func (o oath) known(ctx context.Context, others ...string) error {
+func (o confirming) known(ctx context.Context, others ...string) error {
 	s, err := (&Cluster{znodes: o.znodes}).Status(ctx, o.p.Service)
 	if err != nil {
 		return err

@@ -169,8 +169,8 @@ func TestWhatChangedMeanwhileIsNotTouchedOnARealServer(t *testing.T) {
 func raceOn(b *bed, happen func(old, fresh *actor)) {
 	old, fresh := b.session(), b.session()
 	old.crumb("db", "old")
-	o := oath{b.c.znodes, paths("db"), "old", Confirming{}}
-	scene, err := o.look(b.Context())
+	o := confirming{b.c.znodes, paths("db"), "old", Confirming{}}
+	facts, err := o.inspect(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func raceOn(b *bed, happen func(old, fresh *actor)) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := o.erase(b.Context(), scene); !errors.Is(err, errChanged) {
+	if err := o.erase(b.Context(), facts); !errors.Is(err, errChanged) {
 		b.Errorf("erase: %v", err)
 	}
 	after, err := b.c.read(b.Context(), paths("db").Crumb())
@@ -261,7 +261,7 @@ func TestWhatItsSupervisorSeesAliveIsNotConfirmed(t *testing.T) {
 	}
 }
 
-// What makes the oath doubtful, and what keeps others from starting, is said with it.
+// What makes a confirmation doubtful, and what keeps others from starting, is said with it.
 func TestAConfirmationPromisesNothingThatIsNotSo(t *testing.T) {
 	for name, c := range map[string]struct {
 		trail election.BreadCrumb

@@ -22,9 +22,9 @@ type Deeds struct {
 
 // Deeds are what there is to tell once Turn has said that it is over. Of two guardians that do the same, one tells it: tells is false
 // for the second, unless the first one was gone before.
-func (w *Ward) Deeds() (d Deeds, tells bool) {
-	d = w.deeds
-	return d, d.Sessions > 0 && (w.cfg.Index == 0 || w.alone > 0 && w.alone <= d.first)
+func (g *Guardian) Deeds() (d Deeds, tells bool) {
+	d = g.deeds
+	return d, d.Sessions > 0 && (g.cfg.Index == 0 || g.alone > 0 && g.alone <= d.first)
 }
 
 // add notes what was done with a lease.

@@ -36,16 +36,16 @@ const (
 func (o *owed) pending() bool { return o.effects != nil && !o.undone }
 
 // owe takes in that a tree's processes may have effects.
-func (w *Ward) owe(t *tree, m *Message) error {
+func (g *Guardian) owe(t *tree, m *Message) error {
 	if t.lease.ended {
 		return ErrLeaseEnded
 	}
-	e, err := w.hands.Hold(m)
+	l, err := g.hands.Hold(m)
 	if err != nil {
 		return err
 	}
 	t.release()
-	t.effects = e
+	t.effects = l
 	return nil
 }
 
@@ -67,9 +67,9 @@ func (o *owed) release() {
 // undo starts what is due of the undoing, and returns when to look again. P2: no effect is undone before the tree is dead. A supervisor may
 // undo it as well, and the other guardian: a lock decides who does, and shows the others what is left. The second guardian leaves it to the
 // first for a moment.
-func (w *Ward) undo(now time.Duration, l *lease) (next time.Duration) {
+func (g *Guardian) undo(now time.Duration, l *lease) (next time.Duration) {
 	begin := l.endedAt
-	if w.cfg.Index > 0 && !w.first {
+	if g.cfg.Index > 0 && !g.first {
 		begin += CloseHeadStart
 	}
 	for _, t := range l.trees {
@@ -81,14 +81,14 @@ func (w *Ward) undo(now time.Duration, l *lease) (next time.Duration) {
 			continue
 		}
 		t.busy = true
-		w.hands.Undo(t.number, t.effects)
+		g.hands.Undo(t.number, t.effects)
 	}
 	return next
 }
 
 // heardUndone notes the result of an attempt.
-func (w *Ward) heardUndone(now time.Duration, u Undone) {
-	t := w.leases.tree(u.Tree)
+func (g *Guardian) heardUndone(now time.Duration, u Undone) {
+	t := g.leases.tree(u.Tree)
 	if t == nil {
 		return
 	}
@@ -106,29 +106,29 @@ func (t *tree) remains() bool { return t.dead && t.pending() && (t.left || t.err
 
 // Owe tells the guardians that the tree's processes may have effects from now on, and how to undo them. The caller starts nothing before
 // both know.
-func (t *Entry) Owe(now time.Duration, note []byte) (seq uint64, err error) {
-	if err := t.epoch.leased(now); err != nil {
+func (t *Tree) Owe(now time.Duration, note []byte) (seq uint64, err error) {
+	if err := t.lease.leased(now); err != nil {
 		return 0, err
 	}
 	if t.killing || t.ended {
 		return 0, ErrTreeEnded
 	}
 	t.effects = note
-	return t.epoch.ledger.to.ask(now, t.owing()), nil
+	return t.lease.state.to.ask(now, t.owing()), nil
 }
 
-func (t *Entry) owing() *Message {
-	return &Message{Op: OpEffects, Epoch: t.epoch.Number, Tree: t.Number, Ticket: t.effects, Name: t.Plant.Name}
+func (t *Tree) owing() *Message {
+	return &Message{Op: OpEffects, Epoch: t.lease.Number, Tree: t.Number, Ticket: t.effects, Name: t.Spec.Name}
 }
 
 // Settle tells the guardians that the effects of a dead tree are undone; or that this process keeps them for its next session: then no
 // guardian closes this one.
-func (t *Entry) Settle(undone bool) {
+func (t *Tree) Settle(undone bool) {
 	if t.effects == nil {
 		return
 	}
 	t.effects = nil
-	t.epoch.ledger.to.broadcast(&Message{Op: OpSettled, Epoch: t.epoch.Number, Tree: t.Number, OK: undone})
+	t.lease.state.to.broadcast(&Message{Op: OpSettled, Epoch: t.lease.Number, Tree: t.Number, OK: undone})
 	if t.dead {
 		t.leave()
 	}
@@ -148,10 +148,10 @@ const SpeaksMove = 2
 var ErrOutdated = errors.New("it is of an older version")
 
 // Replace kills a guardian, which is replaced, if both serve: the other one watches meanwhile.
-func (p *Pair) Replace(at int) bool {
-	if p.stopped || p.lost || p.slots[at].post != serving || p.slots[1-at].post != serving {
+func (g *Guardians) Replace(at int) bool {
+	if g.stopped || g.lost || g.slots[at].post != serving || g.slots[1-at].post != serving {
 		return false
 	}
-	p.hands.Kill(at, ErrOutdated)
+	g.hands.Kill(at, ErrOutdated)
 	return true
 }

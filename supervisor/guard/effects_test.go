@@ -172,11 +172,11 @@ func TestAGuardianThatCannotUndoRefuses(t *testing.T) {
 
 // The other guardian learns of what is owed, also of a tree that is dead and not settled.
 func TestWhatIsOwedIsToldToANewGuardian(t *testing.T) {
-	l := NewPair(&bureau{}).Ledger
+	l := NewGuardians(&bureau{}).State
 	if err := errors.Join(l.Begin(1, []byte("t")), l.Extend(0, 1, time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	e, _, err := l.Plant(0, 1, Plant{Release: []byte("a"), Ref: func() *Ref { return &Ref{Pid: 1} }})
+	e, _, err := l.AddTree(0, 1, TreeSpec{Release: []byte("a"), Ref: func() *Ref { return &Ref{Pid: 1} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,8 +186,8 @@ func TestWhatIsOwedIsToldToANewGuardian(t *testing.T) {
 	ops := func() (all []Op) {
 		for _, m := range l.replay() {
 			all = append(all, m.Op)
-			if m.Op == OpTree && (m.Body == nil) != e.dead {
-				t.Errorf("body %v of a tree that is dead: %v", m.Body, e.dead)
+			if m.Op == OpTree && (m.Box == nil) != e.dead {
+				t.Errorf("body %v of a tree that is dead: %v", m.Box, e.dead)
 			}
 		}
 		return all
@@ -202,7 +202,7 @@ func TestWhatIsOwedIsToldToANewGuardian(t *testing.T) {
 	if err := l.Finish(1); err == nil {
 		t.Error("finished with something owed")
 	}
-	if got := l.epoch(1).Trees(); len(got) > 0 {
+	if got := l.find(1).Trees(); len(got) > 0 {
 		t.Errorf("%d trees may be alive", len(got))
 	}
 	e.Settle(true)

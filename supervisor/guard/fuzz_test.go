@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// FuzzOrders lets a guardian be told anything, one order a line. P3: an ended lease stays ended. P2: it loses sight of no body but
+// FuzzOrders lets a guardian be told anything, one order a line. P3: an ended lease stays ended. P2: it loses sight of no box but
 // one that it is told to be dead.
 func FuzzOrders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, packets []byte) {
@@ -34,8 +34,8 @@ func FuzzOrders(f *testing.F) {
 			p.Turn(now, Events{})
 		}
 		for _, tree := range l.trees {
-			for _, b := range tree.bodies {
-				if l.ended && b.Body.(*mortal).struck == 0 {
+			for _, b := range tree.boxes {
+				if l.ended && b.Box.(*mortal).struck == 0 {
 					t.Errorf("ended, and tree %d was not struck", tree.number)
 				}
 			}
@@ -46,7 +46,7 @@ func FuzzOrders(f *testing.F) {
 func (p *puppet) count() (n int) {
 	for _, l := range p.leases {
 		for _, t := range l.trees {
-			n += len(t.bodies)
+			n += len(t.boxes)
 		}
 	}
 	return n

@@ -2,29 +2,29 @@ package guard
 
 import "time"
 
-// Legacy is what the next image of a supervisor needs to know about its guardians, which do not notice the change.
-type Legacy struct {
+// Handover is what the next image of a supervisor needs to know about its guardians, which do not notice the change.
+type Handover struct {
 	Seq, Trees uint64
 	Acked      [2]uint64
-	Epoch      LegacyEpoch
+	Lease      HandoverLease
 	Note       []byte // Listener and Device may be nil
 	Listener   any
 	Timeout    time.Duration
 	Device     any
 }
 
-// LegacyEpoch is the lease in a Legacy.
-type LegacyEpoch struct {
+// HandoverLease is the lease in a Legacy.
+type HandoverLease struct {
 	Number   uint64
 	Ticket   []byte
 	Deadline time.Duration
-	Trees    []LegacyTree
+	Trees    []HandoverTree
 }
 
-// LegacyTree is one of the lease's trees.
-type LegacyTree struct {
+// HandoverTree is one of the lease's trees.
+type HandoverTree struct {
 	Number  uint64
-	Plant   Plant
+	Spec    TreeSpec
 	Armed   bool
 	After   time.Duration
 	Members []Member
@@ -33,16 +33,16 @@ type LegacyTree struct {
 
 // HandOver describes everything, if both guardians are well, and the given epoch is the only one, with so many trees and no start or kill
 // under way. Otherwise the error is ErrBusy, or why the epoch is over.
-func (p *Pair) HandOver(now time.Duration, number uint64, trees int) (l Legacy, err error) {
-	e := p.Ledger.epoch(number)
-	if e == nil || len(p.Ledger.epochs) > 1 || len(e.trees) != trees {
+func (g *Guardians) HandOver(now time.Duration, number uint64, trees int) (l Handover, err error) {
+	e := g.State.find(number)
+	if e == nil || len(g.State.leases) > 1 || len(e.trees) != trees {
 		return l, ErrBusy
 	}
 	if err := e.leased(now); err != nil {
 		return l, err
 	}
-	l = Legacy{Seq: p.Questions.last, Trees: p.Ledger.trees, Epoch: LegacyEpoch{Number: number, Ticket: e.Ticket, Deadline: e.Deadline}}
-	for i, s := range p.slots {
+	l = Handover{Seq: g.Questions.last, Trees: g.State.trees, Lease: HandoverLease{Number: number, Ticket: e.Ticket, Deadline: e.Deadline}}
+	for i, s := range g.slots {
 		if s.post != serving {
 			return l, ErrBusy
 		}
@@ -52,32 +52,32 @@ func (p *Pair) HandOver(now time.Duration, number uint64, trees int) (l Legacy, 
 		if t.starting > 0 || t.killing || len(t.turn) > 0 || t.ended || t.dead {
 			return l, ErrBusy
 		}
-		l.Epoch.Trees = append(l.Epoch.Trees, LegacyTree{Number: t.Number, Plant: t.Plant, Armed: t.armed, After: t.after, Members: t.members, Effects: t.effects})
+		l.Lease.Trees = append(l.Lease.Trees, HandoverTree{Number: t.Number, Spec: t.Spec, Armed: t.armed, After: t.after, Members: t.members, Effects: t.effects})
 	}
-	l.Note, l.Listener = p.Ledger.Shared()
-	if w := p.Ledger.watchdog; w != nil {
+	l.Note, l.Listener = g.State.Shared()
+	if w := g.State.watchdog; w != nil {
 		l.Timeout, l.Device = w.Grace, w.Along
 	}
 	return l, nil
 }
 
-// Adopt makes a Pair of a former image's guardians. Numbers are those at the places.
-func Adopt(now time.Duration, hands PairHands, l Legacy) (p *Pair, numbers [2]uint64) {
-	p = NewPair(hands)
+// Adopt makes Guardians of a former image's guardians. Numbers are those at the places.
+func Adopt(now time.Duration, hands SupervisorHands, l Handover) (p *Guardians, numbers [2]uint64) {
+	p = NewGuardians(hands)
 	numbers = p.Present(now, l.Acked)
-	p.Questions.last, p.Ledger.trees = l.Seq, l.Trees
-	e := &Epoch{ledger: p.Ledger, Number: l.Epoch.Number, Ticket: l.Epoch.Ticket, Deadline: l.Epoch.Deadline, done: make(chan struct{})}
-	for _, t := range l.Epoch.Trees {
-		e.trees = append(e.trees, &Entry{
-			Number: t.Number, Plant: t.Plant, epoch: e, members: t.Members, armed: t.Armed, after: t.After, turn: make(chan struct{}, 1), effects: t.Effects,
+	p.Questions.last, p.State.trees = l.Seq, l.Trees
+	e := &Lease{state: p.State, Number: l.Lease.Number, Ticket: l.Lease.Ticket, Deadline: l.Lease.Deadline, done: make(chan struct{})}
+	for _, t := range l.Lease.Trees {
+		e.trees = append(e.trees, &Tree{
+			Number: t.Number, Spec: t.Spec, lease: e, members: t.Members, armed: t.Armed, after: t.After, turn: make(chan struct{}, 1), effects: t.Effects,
 		})
 	}
-	p.Ledger.epochs = []*Epoch{e}
+	p.State.leases = []*Lease{e}
 	if l.Listener != nil {
-		p.Ledger.shared = &Message{Op: OpShare, Ticket: l.Note, Along: l.Listener}
+		p.State.shared = &Message{Op: OpShare, Ticket: l.Note, Along: l.Listener}
 	}
 	if l.Device != nil {
-		p.Ledger.watchdog = &Message{Op: OpWatchdog, Grace: l.Timeout, Along: l.Device}
+		p.State.watchdog = &Message{Op: OpWatchdog, Grace: l.Timeout, Along: l.Device}
 	}
 	return p, numbers
 }

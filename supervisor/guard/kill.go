@@ -36,9 +36,9 @@ type Part struct {
 	Once bool // no other start uses it: it is removed even if the tree will be used again
 }
 
-// KillHands are what an Entry's Kill needs of the supervisor that made the tree.
+// KillHands are what a Tree's Kill needs of the supervisor that made the tree.
 type KillHands interface {
-	// Change runs do under the lock that guards the Pair.
+	// Change runs do under the lock that guards the Guardians.
 	Change(do func())
 	// Strike orders the death of everything in the tree, and does not wait.
 	Strike()
@@ -50,7 +50,7 @@ type KillHands interface {
 
 // Kill kills a tree until its death is proved; with end, it also removes the container, so that no fork can come late. An error says that
 // the death is not proved, or that something could not be freed.
-func (t *Entry) Kill(ctx context.Context, hands KillHands, end bool) (err error) {
+func (t *Tree) Kill(ctx context.Context, hands KillHands, end bool) (err error) {
 	hands.Strike() // P2: even if another goroutine is killing, or the context has ended
 	select {
 	case t.turn <- struct{}{}:
@@ -67,7 +67,7 @@ func (t *Entry) Kill(ctx context.Context, hands KillHands, end bool) (err error)
 	for {
 		var pending bool
 		var changed <-chan struct{}
-		hands.Change(func() { pending, changed = t.starting > 0, t.epoch.ledger.to.Changed() })
+		hands.Change(func() { pending, changed = t.starting > 0, t.lease.state.to.Changed() })
 		if err := killParts(ctx, hands, end, pending); err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func (l *lease) move(m *Message) error {
 }
 
 // end orders every death at once, before looking at any.
-func (w *Ward) end(now time.Duration, l *lease, why string) {
+func (g *Guardian) end(now time.Duration, l *lease, why string) {
 	if l.ended {
 		return
 	}
@@ -71,24 +71,24 @@ func (w *Ward) end(now time.Duration, l *lease, why string) {
 	for _, t := range l.trees {
 		t.struck = t.lives > 0
 	}
-	if w.cfg.Index > 0 && !w.orphaned && w.alone == 0 {
+	if g.cfg.Index > 0 && !g.orphaned && g.alone == 0 {
 		l.closeAt = now + CloseHeadStart
 	}
-	for _, waits := range []bool{false, true} { // first the bodies held by a pidfd: an order to a container may wait for the kernel
+	for _, waits := range []bool{false, true} { // first the boxes held by a pidfd: an order to a container may wait for the kernel
 		for _, t := range l.trees {
-			for i := range t.bodies {
-				if b := &t.bodies[i]; b.Waits() == waits {
+			for i := range t.boxes {
+				if b := &t.boxes[i]; b.Waits() == waits {
 					b.Order() // kill looks at it, and strikes again
 				}
 			}
 		}
 	}
-	w.hands.Tell(&Message{Op: OpEnded, Epoch: l.number, Why: why})
+	g.hands.Tell(&Message{Op: OpEnded, Epoch: l.number, Why: why})
 }
 
-func (w *Ward) endAll(now time.Duration, why string) {
-	for _, l := range w.leases {
-		w.end(now, l, why)
+func (g *Guardian) endAll(now time.Duration, why string) {
+	for _, l := range g.leases {
+		g.end(now, l, why)
 	}
 }
 
@@ -106,8 +106,8 @@ func (l *lease) kill(now time.Duration) (next time.Duration) {
 func (t *tree) kill(now time.Duration) (next time.Duration) {
 	t.dead, t.tries = true, t.tries+1
 	patience := strikeSlower
-	for i := range slices.Backward(t.bodies) { // the container is the first of them: it goes after the processes that were forked into it
-		b := &t.bodies[i]
+	for i := range slices.Backward(t.boxes) { // the container is the first of them: it goes after the processes that were forked into it
+		b := &t.boxes[i]
 		if b.gone {
 			continue
 		}
@@ -133,14 +133,14 @@ func (t *tree) kill(now time.Duration) (next time.Duration) {
 
 // closes reports whether this guardian must close a session. P2: a guardian whose supervisor died before it had told it everything may
 // not know all trees.
-func (w *Ward) closes(l *lease) bool { return w.told && len(l.ticket) > 0 }
+func (g *Guardian) closes(l *lease) bool { return g.told && len(l.ticket) > 0 }
 
 // close starts the closing of the session when it has news for it, and returns when to look again.
-func (w *Ward) close(now time.Duration, l *lease) time.Duration {
-	if l.busy || l.closed || !w.closes(l) {
+func (g *Guardian) close(now time.Duration, l *lease) time.Duration {
+	if l.busy || l.closed || !g.closes(l) {
 		return 0
 	}
-	if now < l.closeAt && !w.first {
+	if now < l.closeAt && !g.first {
 		return l.closeAt
 	}
 	c, knows := l.closing()
@@ -153,7 +153,7 @@ func (w *Ward) close(now time.Duration, l *lease) time.Duration {
 		}
 	}
 	l.busy, l.told = true, knows
-	w.hands.Close(c)
+	g.hands.Close(c)
 	return 0
 }
 
@@ -184,28 +184,28 @@ func (l *lease) shares(t *tree) bool {
 }
 
 // heardClosed notes the result of a closing. One that was given up counts, too: the session expires by itself.
-func (w *Ward) heardClosed(c Closed) {
+func (g *Guardian) heardClosed(c Closed) {
 	m := &Message{Op: OpCloser, Epoch: c.Epoch, OK: c.Err == nil}
 	if c.Err != nil {
 		m.Why = c.Err.Error()
 	}
-	w.hands.Tell(m)
-	if l := w.leases.lease(c.Epoch); l != nil {
+	g.hands.Tell(m)
+	if l := g.leases.lease(c.Epoch); l != nil {
 		l.busy = false
 		l.closed, l.refused = l.closed || c.All, c.Err
 	}
 }
 
 // done reports whether nothing is left to do for a lease that has ended.
-func (w *Ward) done(now time.Duration, l *lease) bool {
+func (g *Guardian) done(now time.Duration, l *lease) bool {
 	settled, left, awaitsReset := true, false, false
 	for _, t := range l.trees {
 		settled, left = settled && (t.settled() || t.left), left || t.left
-		awaitsReset = awaitsReset || w.watchdog != nil && t.armed && !t.dead
+		awaitsReset = awaitsReset || g.watchdog != nil && t.armed && !t.dead
 	}
 	_, knows := l.closing()
-	settled = settled && !l.busy && (l.closed || !w.closes(l) || left && l.told >= knows)
-	return settled && (w.orphaned || l.finished) || w.orphaned && now >= l.endedAt+Hopeless && !awaitsReset
+	settled = settled && !l.busy && (l.closed || !g.closes(l) || left && l.told >= knows)
+	return settled && (g.orphaned || l.finished) || g.orphaned && now >= l.endedAt+Hopeless && !awaitsReset
 }
 
 // forget drops a lease and its trees.

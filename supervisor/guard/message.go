@@ -56,7 +56,7 @@ type Message struct {
 	Deadline time.Duration `json:"deadline,omitempty"`
 	Ticket   []byte        `json:"ticket,omitempty"`
 	Release  []byte        `json:"release,omitempty"`
-	Body     *Ref          `json:"body,omitempty"`
+	Box      *Ref          `json:"body,omitempty"`
 	Mark     string        `json:"mark,omitempty"` // of a tree that has no cgroup
 	Name     string        `json:"name,omitempty"` // of a tree, for the log
 	Log      *LogStyle     `json:"log,omitempty"`  // of a setup
@@ -77,7 +77,7 @@ type LogStyle struct {
 	Level string `json:"level"`
 }
 
-// Ref names a body to another process.
+// Ref names a box to another process.
 type Ref struct {
 	Kind  string `json:"kind"`
 	Path  string `json:"path,omitempty"`

@@ -12,14 +12,14 @@ import (
 
 // Move has a tree live under another lease. The caller may count on that once both guardians have answered. If one of them refuses, the
 // caller has to end the tree: the guardians may know different leases of it.
-func (t *Entry) Move(now time.Duration, number uint64, release []byte) (seq uint64, err error) {
-	l := t.epoch.ledger
-	to, err := l.Epoch(number)
+func (t *Tree) Move(now time.Duration, number uint64, release []byte) (seq uint64, err error) {
+	s := t.lease.state
+	to, err := s.Lease(number)
 	if err == nil {
 		err = to.leased(now)
 	}
 	if err == nil {
-		err = t.epoch.alive(now)
+		err = t.lease.alive(now)
 	}
 	switch {
 	case err != nil:
@@ -27,17 +27,17 @@ func (t *Entry) Move(now time.Duration, number uint64, release []byte) (seq uint
 	case t.killing || t.ended:
 		return 0, ErrTreeEnded
 	}
-	t.epoch.trees = slices.DeleteFunc(t.epoch.trees, func(other *Entry) bool { return other == t })
-	i, _ := slices.BinarySearchFunc(to.trees, t.Number, func(e *Entry, n uint64) int { return cmp.Compare(e.Number, n) })
+	t.lease.trees = slices.DeleteFunc(t.lease.trees, func(other *Tree) bool { return other == t })
+	i, _ := slices.BinarySearchFunc(to.trees, t.Number, func(t *Tree, n uint64) int { return cmp.Compare(t.Number, n) })
 	to.trees = slices.Insert(to.trees, i, t)
-	t.epoch, t.Plant.Release, t.armed = to, release, false
-	return l.to.ask(now, &Message{Op: OpMove, Epoch: number, Tree: t.Number, Release: release}), nil
+	t.lease, t.Spec.Release, t.armed = to, release, false
+	return s.to.ask(now, &Message{Op: OpMove, Epoch: number, Tree: t.Number, Release: release}), nil
 }
 
 // move has a tree live under another lease.
-func (w *Ward) move(now time.Duration, t *tree, to *lease, release []byte) error {
+func (g *Guardian) move(now time.Duration, t *tree, to *lease, release []byte) error {
 	if t.lease.over(now) {
-		w.end(now, t.lease, ranOut)
+		g.end(now, t.lease, ranOut)
 	}
 	switch {
 	case t.lease.ended, to.ended, t.dead: // its programs are being killed, or would have to be

@@ -86,13 +86,13 @@ func TestATreeMovesOnlyFromALeaseToALease(t *testing.T) {
 func TestTheLedgerMovesATree(t *testing.T) {
 	b := newBureau(t)
 	tree := b.plants()
-	if err := errors.Join(b.Ledger.Begin(2, []byte("s"))); err != nil {
+	if err := errors.Join(b.State.Begin(2, []byte("s"))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tree.Move(b.now, 2, nil); !errors.Is(err, ErrNoLease) {
 		t.Fatal(err)
 	}
-	if err := b.Ledger.Extend(b.now, 2, b.now+time.Minute); err != nil {
+	if err := b.State.Extend(b.now, 2, b.now+time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	seq, err := tree.Move(b.now, 2, []byte("lock"))
@@ -107,10 +107,10 @@ func TestTheLedgerMovesATree(t *testing.T) {
 	if done, err := b.Questions.Answered(seq); !done || err != nil {
 		t.Fatal(done, err)
 	}
-	if err := b.Ledger.Finish(1); err != nil {
+	if err := b.State.Finish(1); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Ledger.Finish(2); err == nil {
+	if err := b.State.Finish(2); err == nil {
 		t.Fatal("its new lease is forgotten with it")
 	}
 	b.falls(0)
@@ -125,10 +125,10 @@ func TestTheLedgerMovesATree(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree.beginKill(true)
-	if err := b.Ledger.Begin(3, nil); err != nil {
+	if err := b.State.Begin(3, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Ledger.Extend(b.now, 3, b.now+time.Minute); err != nil {
+	if err := b.State.Extend(b.now, 3, b.now+time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tree.Move(b.now, 3, nil); err == nil {

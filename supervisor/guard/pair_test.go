@@ -9,7 +9,7 @@ import (
 
 // bureau is a supervisor whose hands only note what they are told.
 type bureau struct {
-	*Pair
+	*Guardians
 	t       *testing.T
 	now     time.Duration
 	numbers [2]uint64
@@ -24,9 +24,9 @@ type bureau struct {
 func newBureau(t *testing.T) *bureau {
 	t.Helper()
 	b := &bureau{t: t, now: time.Hour}
-	b.Pair = NewPair(b)
+	b.Guardians = NewGuardians(b)
 	b.numbers = b.Present(b.now, [2]uint64{})
-	if err := errors.Join(b.Ledger.Begin(1, []byte("t")), b.Ledger.Extend(b.now, 1, 2*b.now)); err != nil {
+	if err := errors.Join(b.State.Begin(1, []byte("t")), b.State.Extend(b.now, 1, 2*b.now)); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -63,7 +63,7 @@ func (b *bureau) acks(at int) {
 func (b *bureau) falls(at int)             { b.Gone(b.now, at, b.numbers[at]) }
 func (b *bureau) begins(at int) bool       { return b.Began(b.now, at, b.numbers[at], nil) }
 func (b *bureau) stands(d time.Duration)   { b.now += d; b.Due(b.now) }
-func (b *bureau) cause(t *testing.T) error { t.Helper(); return b.Ledger.Cause(1) }
+func (b *bureau) cause(t *testing.T) error { t.Helper(); return b.State.Cause(1) }
 
 // passes lets time go by, and does what is due meanwhile.
 func (b *bureau) passes(d time.Duration) {
@@ -79,9 +79,9 @@ func (b *bureau) passes(d time.Duration) {
 }
 
 // plants makes a tree that both guardians know.
-func (b *bureau) plants() *Entry {
+func (b *bureau) plants() *Tree {
 	b.t.Helper()
-	tree, seq, err := b.Ledger.Plant(b.now, 1, Plant{Release: []byte("r"), Ref: func() *Ref { return &Ref{Path: "here"} }})
+	tree, seq, err := b.State.AddTree(b.now, 1, TreeSpec{Release: []byte("r"), Ref: func() *Ref { return &Ref{Path: "here"} }})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -95,8 +95,8 @@ func (b *bureau) plants() *Entry {
 
 func TestAGuardianThatIsGoneIsReplacedAndTheNextKnowsEverything(t *testing.T) {
 	b := newBureau(t)
-	b.Ledger.Share([]byte("note"), "listener")
-	b.Ledger.Feed(b.now, time.Second, "device")
+	b.State.Share([]byte("note"), "listener")
+	b.State.Feed(b.now, time.Second, "device")
 	tree := b.plants()
 	if _, err := tree.Join(b.now, Ref{Pid: 7}, nil); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestANewGuardianIsToldLastThatALeaseIsOver(t *testing.T) {
 	if err := tree.MayStart(b.now); !errors.Is(err, ErrLeaseEnded) {
 		t.Fatal(err)
 	}
-	all := b.Ledger.replay()
+	all := b.State.replay()
 	var ops []Op
 	for _, m := range all {
 		ops = append(ops, m.Op)
@@ -221,7 +221,7 @@ func TestANewPairIsTriedAgainAndAgain(t *testing.T) {
 
 func TestAGuardianThatDoesNotAnswerIsKilled(t *testing.T) {
 	b := newBureau(t)
-	_, seq, err := b.Ledger.Plant(b.now, 1, Plant{})
+	_, seq, err := b.State.AddTree(b.now, 1, TreeSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestAMachineThatStandsStillCostsNoGuardian(t *testing.T) {
 		asks func(b *bureau)
 		all  bool
 	}{
-		"a question": {func(b *bureau) { _, _, _ = b.Ledger.Plant(b.now, 1, Plant{}) }, true},
+		"a question": {func(b *bureau) { _, _, _ = b.State.AddTree(b.now, 1, TreeSpec{}) }, true},
 		"a ping":     {func(b *bureau) { b.plants(); b.passes(PingEvery) }, true},
 		"the twin":   {func(b *bureau) { b.plants(); b.falls(0); b.begins(0); b.acks(0); b.forgets() }, false},
 	} {
@@ -328,7 +328,7 @@ func TestNothingIsDoneUnderALeaseThatRanOut(t *testing.T) {
 	b := newBureau(t)
 	tree := b.plants()
 	b.now *= 3
-	if err := b.Ledger.Extend(b.now, 1, 2*b.now); !errors.Is(err, ErrLeaseEnded) {
+	if err := b.State.Extend(b.now, 1, 2*b.now); !errors.Is(err, ErrLeaseEnded) {
 		t.Errorf("extended: %v", err)
 	}
 	if err := tree.MayStart(b.now); !errors.Is(err, ErrLeaseEnded) {
@@ -341,11 +341,11 @@ func TestNothingIsDoneUnderALeaseThatRanOut(t *testing.T) {
 		t.Errorf("armed: %v", err)
 	}
 	select {
-	case <-b.Ledger.Over(1):
+	case <-b.State.Over(1):
 	default:
 		t.Error("it is not over")
 	}
-	if err := b.Ledger.Cause(1); !errors.Is(err, ErrLeaseEnded) {
+	if err := b.State.Cause(1); !errors.Is(err, ErrLeaseEnded) {
 		t.Error(err)
 	}
 }
@@ -356,7 +356,7 @@ func TestOnlyWhatIsAtRestIsHandedOver(t *testing.T) {
 	for name, c := range map[string]struct{ begin, end func() }{
 		"a start":    {func() { tree.starting++ }, func() { tree.starting-- }},
 		"a kill":     {func() { tree.beginKill(false) }, func() { tree.endKill() }},
-		"an epoch":   {func() { _ = b.Ledger.Begin(2, nil) }, func() { _ = b.Ledger.Finish(2) }},
+		"an epoch":   {func() { _ = b.State.Begin(2, nil) }, func() { _ = b.State.Finish(2) }},
 		"a new twin": {func() { b.falls(0); b.begins(0); b.acks(0) }, func() { b.acks(1) }},
 	} {
 		c.begin()
@@ -370,8 +370,8 @@ func TestOnlyWhatIsAtRestIsHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := &bureau{t: t, now: b.now}
-	next.Pair, next.numbers = Adopt(b.now, next, l)
-	if err := next.Ledger.Epochs()[0].Trees()[0].MayStart(next.now); err != nil {
+	next.Guardians, next.numbers = Adopt(b.now, next, l)
+	if err := next.State.Leases()[0].Trees()[0].MayStart(next.now); err != nil {
 		t.Error(err)
 	}
 	if again, err := next.HandOver(next.now, 1, 0); !errors.Is(err, ErrBusy) {

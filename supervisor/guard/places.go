@@ -4,7 +4,7 @@ import "time"
 
 // places holds how far each of the two guardians is.
 type places struct {
-	hands   PairHands
+	hands   SupervisorHands
 	slots   [2]slot
 	stopped bool // nobody is replaced any more
 }

@@ -7,122 +7,122 @@ import (
 
 // blind handles a new guardian that could not take a tree in. P4: it must not serve. A tree that has ended meanwhile does not stop the
 // next one.
-func (p *Pair) blind(now time.Duration, at int, m *Message) {
+func (g *Guardians) blind(now time.Duration, at int, m *Message) {
 	err := errors.Join(errBlind, m.Err())
-	if p.stopped || p.lost || p.slots[at].again {
-		p.startFailed(now, at, err)
+	if g.stopped || g.lost || g.slots[at].again {
+		g.startFailed(now, at, err)
 		return
 	}
-	p.dismiss(at, err)
-	p.start(at)
-	p.slots[at].again = true
+	g.dismiss(at, err)
+	g.start(at)
+	g.slots[at].again = true
 }
 
 // settle lets each guardian serve that has met the conditions.
-func (p *Pair) settle(now time.Duration) {
-	if p.stopped {
+func (g *Guardians) settle(now time.Duration) {
+	if g.stopped {
 		return
 	}
-	for i := range p.slots {
-		s, twin := &p.slots[i], &p.slots[1-i]
+	for i := range g.slots {
+		s, twin := &g.slots[i], &g.slots[1-i]
 		if s.post == learning && s.acked >= s.asked {
 			s.post = doubted
-			p.Questions.news()
-			if !p.lost {
-				s.asked, s.by = p.Questions.number(), now+AckLimit
-				p.hands.Send(1-i, &Message{Op: OpPing, Seq: s.asked})
+			g.Questions.news()
+			if !g.lost {
+				s.asked, s.by = g.Questions.number(), now+AckLimit
+				g.hands.Send(1-i, &Message{Op: OpPing, Seq: s.asked})
 			}
 		}
 		// P4: an attacker kills both at the same moment, but on a busy machine the second takes a while to die; until then it looks alive.
-		if s.post == doubted && !p.lost && twin.acked >= s.asked {
+		if s.post == doubted && !g.lost && twin.acked >= s.asked {
 			s.post = serving
-			p.Introduce()
-			p.hands.Say(Replaced, i, nil)
+			g.Introduce()
+			g.hands.Say(Replaced, i, nil)
 		}
 	}
-	if p.lost && p.slots[0].post == doubted && p.slots[1].post == doubted {
-		p.lost = false
-		p.slots[0].post, p.slots[1].post = serving, serving
-		p.Introduce()
-		p.hands.Say(Anew, 0, nil)
+	if g.lost && g.slots[0].post == doubted && g.slots[1].post == doubted {
+		g.lost = false
+		g.slots[0].post, g.slots[1].post = serving, serving
+		g.Introduce()
+		g.hands.Say(Anew, 0, nil)
 	}
 }
 
-func (p *Pair) start(at int) {
-	p.number++
-	p.slots[at] = slot{post: starting, number: p.number}
-	p.hands.Start(at, p.number)
+func (g *Guardians) start(at int) {
+	g.number++
+	g.slots[at] = slot{post: starting, number: g.number}
+	g.hands.Start(at, g.number)
 }
 
 // Began notes the result of a guardian's start. Unless it is wanted, nobody waits for it any more.
-func (p *Pair) Began(now time.Duration, at int, number uint64, err error) (wanted bool) {
-	s := &p.slots[at]
+func (g *Guardians) Began(now time.Duration, at int, number uint64, err error) (wanted bool) {
+	s := &g.slots[at]
 	switch {
-	case p.stopped || s.number != number || s.post != starting:
+	case g.stopped || s.number != number || s.post != starting:
 		return false
 	case err != nil:
-		p.startFailed(now, at, err)
+		g.startFailed(now, at, err)
 		return false
 	}
 	s.post = learning
-	for _, m := range p.Ledger.replay() {
-		p.hands.Send(at, m)
+	for _, m := range g.State.replay() {
+		g.hands.Send(at, m)
 	}
-	s.asked, s.by = p.Questions.number(), now+tellLimit
-	p.hands.Send(at, &Message{Op: OpPing, Seq: s.asked, OK: true})
-	p.Questions.news()
+	s.asked, s.by = g.Questions.number(), now+tellLimit
+	g.hands.Send(at, &Message{Op: OpPing, Seq: s.asked, OK: true})
+	g.Questions.news()
 	return true
 }
 
 // Gone notes the end of a guardian.
-func (p *Pair) Gone(now time.Duration, at int, number uint64) {
-	was := p.slots[at].post
-	if p.slots[at].number != number {
+func (g *Guardians) Gone(now time.Duration, at int, number uint64) {
+	was := g.slots[at].post
+	if g.slots[at].number != number {
 		return
 	}
-	defer p.Questions.news()
-	if p.stopped { // P4: it continues by itself
-		p.slots[at] = slot{}
+	defer g.Questions.news()
+	if g.stopped { // P4: it continues by itself
+		g.slots[at] = slot{}
 		return
 	}
-	p.dismiss(at, errVacated) // it may only have closed its socket
+	g.dismiss(at, errVacated) // it may only have closed its socket
 	switch {
-	case p.lost || was != serving:
-		p.startFailed(now, at, errVacated)
-	case p.slots[1-at].post == serving:
-		p.start(at)
+	case g.lost || was != serving:
+		g.startFailed(now, at, errVacated)
+	case g.slots[1-at].post == serving:
+		g.start(at)
 	default:
-		p.bothLost(at, errAlone, BothLost)
+		g.bothLost(at, errAlone, BothLost)
 	}
 }
 
 // startFailed handles a new guardian that cannot serve.
-func (p *Pair) startFailed(now time.Duration, at int, err error) {
+func (g *Guardians) startFailed(now time.Duration, at int, err error) {
 	switch {
-	case p.stopped:
-	case p.lost:
-		p.again(now, err)
+	case g.stopped:
+	case g.lost:
+		g.again(now, err)
 	default:
-		p.bothLost(at, err, NotReplaced, BothLost)
+		g.bothLost(at, err, NotReplaced, BothLost)
 	}
 }
 
 // bothLost starts over: a supervisor alone cannot keep P4, so its terms end here and now, before it kills a guardian that still watches.
-func (p *Pair) bothLost(at int, why error, said ...News) {
-	p.lost, p.pause = true, firstPause
-	p.StrikeAll(ErrGuardiansLost)
-	p.dismissBoth(why)
-	p.start(0)
-	p.start(1)
+func (g *Guardians) bothLost(at int, why error, said ...News) {
+	g.lost, g.pause = true, firstPause
+	g.StrikeAll(ErrGuardiansLost)
+	g.dismissBoth(why)
+	g.start(0)
+	g.start(1)
 	for _, what := range said {
-		p.hands.Say(what, at, why)
+		g.hands.Say(what, at, why)
 	}
 }
 
 // again handles a new pair that could not be started.
-func (p *Pair) again(now time.Duration, why error) {
-	p.hands.Say(NotStarted, 0, why)
-	p.dismissBoth(why)
-	p.retryAt = now + p.pause
-	p.pause = min(2*p.pause, longestPause)
+func (g *Guardians) again(now time.Duration, why error) {
+	g.hands.Say(NotStarted, 0, why)
+	g.dismissBoth(why)
+	g.retryAt = now + g.pause
+	g.pause = min(2*g.pause, longestPause)
 }

@@ -46,10 +46,10 @@ func TestAQuestionOfAPairThatIsStoppedHasAnEnd(t *testing.T) {
 	}{"it dies": {true, AckLimit + secondLook}, "it does not die": {false, giveUp}} {
 		t.Run(name, func(t *testing.T) {
 			b := newBureau(t)
-			fed := b.Ledger.Feed(b.now, time.Second, "device")
+			fed := b.State.Feed(b.now, time.Second, "device")
 			b.Questions.Forget(fed)
 			b.Stop()
-			seq, _ := b.Ledger.Unfeed(b.now)
+			seq, _ := b.State.Unfeed(b.now)
 			b.acks(0)
 			for end := b.now + c.after; b.now < end; {
 				next := b.Next()

@@ -4,17 +4,17 @@ import (
 	"slices"
 )
 
-// plant takes a new tree in.
-func (w *Ward) plant(l *lease, m *Message) error {
+// addTree takes a new tree in.
+func (g *Guardian) addTree(l *lease, m *Message) error {
 	if l.ended {
 		return ErrLeaseEnded
 	}
-	if w.leases.tree(m.Tree) != nil { // P2: the guardian would lose sight of its processes
+	if g.leases.tree(m.Tree) != nil { // P2: the guardian would lose sight of its processes
 		return errKnownTree
 	}
 	t := &tree{number: m.Tree, lease: l, znodes: m.Release, mark: m.Mark, name: m.Name}
-	if m.Body != nil {
-		if err := w.hold(t, m); err != nil {
+	if m.Box != nil {
+		if err := g.hold(t, m); err != nil {
 			return err
 		}
 	}
@@ -24,33 +24,33 @@ func (w *Ward) plant(l *lease, m *Message) error {
 }
 
 // join takes in a process of a tree. The process waits at its gate until both guardians hold it.
-func (w *Ward) join(t *tree, m *Message) error {
+func (g *Guardian) join(t *tree, m *Message) error {
 	switch {
 	case t.lease.ended:
 		return ErrLeaseEnded
 	case t.lease.deadline == 0:
 		return ErrNoLease
-	case m.Body == nil:
-		return errNoBody
+	case m.Box == nil:
+		return errNoBox
 	}
-	err := w.hold(t, m)
+	err := g.hold(t, m)
 	if err == nil {
 		t.lives++
 	}
 	return err
 }
 
-func (w *Ward) hold(t *tree, m *Message) error {
-	b, err := w.hands.Open(m)
+func (g *Guardian) hold(t *tree, m *Message) error {
+	b, err := g.hands.Open(m)
 	if err == nil && b != nil {
-		t.bodies = append(t.bodies, held{Body: b, ref: *m.Body})
+		t.boxes = append(t.boxes, held{Box: b, ref: *m.Box})
 	}
 	return err
 }
 
-// shed drops one body, which is proved dead.
+// shed drops one box, which is proved dead.
 func (t *tree) shed(ref *Ref) {
-	t.bodies = slices.DeleteFunc(t.bodies, func(b held) bool {
+	t.boxes = slices.DeleteFunc(t.boxes, func(b held) bool {
 		is := ref != nil && b.ref == *ref
 		if is {
 			t.lives--
@@ -78,16 +78,16 @@ func (t *tree) leave() {
 }
 
 func (t *tree) shut() {
-	for _, b := range t.bodies {
+	for _, b := range t.boxes {
 		b.Close()
 	}
-	t.bodies = nil
+	t.boxes = nil
 }
 
-// alive yields the bodies that are not proved dead.
-func (t *tree) alive(yield func(Body) bool) bool {
-	for i := range t.bodies {
-		if b := &t.bodies[i]; !b.gone && !yield(b.Body) {
+// alive yields the boxes that are not proved dead.
+func (t *tree) alive(yield func(Box) bool) bool {
+	for i := range t.boxes {
+		if b := &t.boxes[i]; !b.gone && !yield(b.Box) {
 			return false
 		}
 	}

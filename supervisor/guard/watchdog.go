@@ -9,26 +9,26 @@ type watchdog struct {
 }
 
 // keep takes over a device that came with a message.
-func (w *Ward) keep(m *Message) error {
+func (g *Guardian) keep(m *Message) error {
 	if m.Grace <= 0 {
 		return errNoWatchdog
 	}
-	if err := w.hands.Take(m); err != nil {
+	if err := g.hands.Take(m); err != nil {
 		return err
 	}
-	w.watchdog = &watchdog{timeout: m.Grace}
+	g.watchdog = &watchdog{timeout: m.Grace}
 	return nil
 }
 
 // letGo gives the device up. If a tree that it guards may be alive, the device goes on counting, and this guardian does not feed it. P3: so it
 // does where this guardian does not know all trees.
-func (w *Ward) letGo() {
-	if w.watchdog == nil {
+func (g *Guardian) letGo() {
+	if g.watchdog == nil {
 		return
 	}
-	_, bound := w.leases.limit()
-	w.hands.LetGo(!bound && w.told)
-	w.watchdog = nil
+	_, bound := g.leases.limit()
+	g.hands.LetGo(!bound && g.told)
+	g.watchdog = nil
 }
 
 // limit is when the machine must have been reset, unless the lease is extended or the trees are proved dead before. bound is false if no
@@ -49,27 +49,27 @@ func (all leases) limit() (at time.Duration, bound bool) {
 // P3: a feed keeps the reset away for a whole timeout, so none comes later than that before the limit. The last one comes as
 // late as it can be relied on, for a tree that is killed at its lease's end to be proved dead before the limit. Who does not know all trees
 // does not know the limit.
-func (w *Ward) feed(now time.Duration) time.Duration {
-	if w.watchdog == nil || !w.told {
+func (g *Guardian) feed(now time.Duration) time.Duration {
+	if g.watchdog == nil || !g.told {
 		return 0
 	}
-	limit, bound := w.leases.limit()
-	last := limit - w.watchdog.timeout
+	limit, bound := g.leases.limit()
+	last := limit - g.watchdog.timeout
 	if bound && now > last {
 		return 0
 	}
 	next := func(fed time.Duration) time.Duration {
-		due, close := fed+w.watchdog.timeout/4, last-w.watchdog.timeout/64
+		due, close := fed+g.watchdog.timeout/4, last-g.watchdog.timeout/64
 		if bound && close > fed {
 			return min(due, close)
 		}
 		return due
 	}
-	due := next(w.watchdog.fed)
+	due := next(g.watchdog.fed)
 	if now < due {
 		return due
 	}
-	w.hands.Feed()
-	w.watchdog.fed = now
+	g.hands.Feed()
+	g.watchdog.fed = now
 	return next(now)
 }

@@ -106,7 +106,7 @@ func TestFarewellIsSaidOnlyWhenNothingIsAlive(t *testing.T) {
 func TestAGuardianThatDoesNotKnowAllTreesLeavesTheResetToOthers(t *testing.T) {
 	for name, told := range map[string][]Message{
 		"not told":  {{Op: OpWatchdog, Grace: time.Second}, {Op: OpBegin, Epoch: 1}},
-		"not taken": {{Op: OpWatchdog, Grace: time.Second}, {Op: OpBegin, Epoch: 1}, {Op: OpTree, Epoch: 1, Tree: 1, Body: &Ref{Pid: 1}}, {Op: OpPing, OK: true}},
+		"not taken": {{Op: OpWatchdog, Grace: time.Second}, {Op: OpBegin, Epoch: 1}, {Op: OpTree, Epoch: 1, Tree: 1, Box: &Ref{Pid: 1}}, {Op: OpPing, OK: true}},
 	} {
 		p := newPuppet(Config{})
 		for _, m := range told {

@@ -163,12 +163,12 @@ func (d *debts) exclude(ctx context.Context) (unlock func(), err error) {
 	case err != nil:
 		return func() {}, nil
 	}
-	d.heed()
+	d.dropUndone()
 	return unlock, nil
 }
 
-// heed drops what a guardian has undone meanwhile.
-func (d *debts) heed() {
+// dropUndone drops what a guardian has undone meanwhile.
+func (d *debts) dropUndone() {
 	var left ledger
 	data, err := d.store.Load()
 	if err != nil || json.Unmarshal(data, &left) != nil || left.Node != d.node || left.Service != d.service {

@@ -1,4 +1,4 @@
-// Package guardian is the guardian process. Two of them watch each supervisor, and run nothing else: what guard.Ward decides, done over the
+// Package guardian is the guardian process. Two of them watch each supervisor, and run nothing else: what guard.Guardian decides, done over the
 // kernel. A guardian's loop waits only for events. It uses no file system but procfs and cgroupfs, no network, and no log until all is done;
 // goroutines beside it close sessions, undo effects, and answer in the supervisor's place, which is what Duties are for.
 //

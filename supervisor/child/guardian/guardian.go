@@ -36,7 +36,7 @@ func Is() bool { return strings.Contains(os.Args[0], box.GuardianMark) }
 // guardian is a guardian process: its ward decides. Its loop waits only for events: it uses no file system but procfs and cgroupfs,
 // no network, no log until all is done.
 type guardian struct {
-	ward      *guard.Ward
+	decider   *guard.Guardian
 	above     upLine
 	answering answering
 	index     int
@@ -85,7 +85,7 @@ func Main(duties Duties) (code int) {
 		}
 	}()
 	code = g.loop()
-	if deeds, tells := g.ward.Deeds(); tells {
+	if deeds, tells := g.decider.Deeds(); tells {
 		unmute(g.log.line(deeds)) // all is done: whoever reads it delays nothing
 	}
 	return code
@@ -144,7 +144,7 @@ func newGuardian(sock int, duties Duties) (*guardian, error) {
 	if setup.Log != nil {
 		g.log.style = *setup.Log
 	}
-	g.ward = guard.NewWard(guard.Config{Index: setup.Index, Grace: setup.Grace}, g)
+	g.decider = guard.NewGuardian(guard.Config{Index: setup.Index, Grace: setup.Grace}, g)
 	g.Tell(&guard.Message{Op: guard.OpAck, Seq: setup.Seq, Speaks: Speaks})
 	return g, nil
 }
@@ -153,9 +153,9 @@ func (g *guardian) loop() int {
 	for {
 		g.above.flush()
 		now := g.heard()
-		g.answering.inquire(g.ward)
+		g.answering.inquire(g.decider)
 		g.alone = g.twin != nil && (g.alone || wire.Readable(int(g.twin.Fd())))
-		next, over := g.ward.Turn(now, guard.Events{Closed: g.closing.ended(), Undone: g.undoing.ended(), TwinGone: g.alone, Orphaned: g.above.gone})
+		next, over := g.decider.Turn(now, guard.Events{Closed: g.closing.ended(), Undone: g.undoing.ended(), TwinGone: g.alone, Orphaned: g.above.gone})
 		if over {
 			return 0
 		}
@@ -194,7 +194,7 @@ func (g *guardian) hear() {
 			_ = unix.Shutdown(g.above.sock, unix.SHUT_RDWR) // a supervisor that still lives sees that this guardian no longer relies on it
 			return
 		}
-		g.ward.Hear(wire.Now(), &m)
+		g.decider.Hear(wire.Now(), &m)
 	}
 }
 
@@ -216,7 +216,7 @@ func (g *guardian) wait() {
 	if g.twin != nil && !g.alone {
 		g.polls[3].Fd = int32(g.twin.Fd())
 	}
-	for b := range g.ward.Dying() {
+	for b := range g.decider.Dying() {
 		p, holds := b.(*heldBody)
 		if !holds {
 			continue

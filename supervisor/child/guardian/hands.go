@@ -15,16 +15,16 @@ import (
 )
 
 // Open implements guard.Hands: it fails rather than open another object of the same name.
-func (g *guardian) Open(m *guard.Message) (guard.Body, error) {
-	b, err := openBody(m.Body, wire.FileOf(m))
+func (g *guardian) Open(m *guard.Message) (guard.Box, error) {
+	b, err := openBody(m.Box, wire.FileOf(m))
 	if err == nil {
-		return &heldBody{Body: b, cgroup: m.Body.Kind == box.KindCgroup}, nil
+		return &heldBody{Body: b, cgroup: m.Box.Kind == box.KindCgroup}, nil
 	}
 	switch {
 	case m.Seq > 0 && m.Op == guard.OpBody: // it waits at its gate
-	case m.Body.Kind == box.KindCgroup && box.Vanished(m.Body.Path): // P3: the tree may hold a process that has left the cgroup, which follows
+	case m.Box.Kind == box.KindCgroup && box.Vanished(m.Box.Path): // P3: the tree may hold a process that has left the cgroup, which follows
 		return nil, nil
-	case errors.Is(err, errGone) && m.Body.Kind == box.KindPidNS:
+	case errors.Is(err, errGone) && m.Box.Kind == box.KindPidNS:
 		return nil, nil
 	case errors.Is(err, errGone) && wire.FileOf(m) != nil:
 		return leftBy(wire.FileOf(m))
@@ -95,35 +95,35 @@ func dupOf(file *os.File) (fd int, err error) {
 	return fd, err
 }
 
-// heldBody is a body that a guardian holds.
+// heldBody is a box that a guardian holds.
 type heldBody struct {
 	box.Body
 	cgroup bool // a cgroup, which holds the others of its tree
 }
 
-// Order implements guard.Body.
+// Order implements guard.Box.
 func (p *heldBody) Order() { _ = p.Body.Order() }
 
-// Waits implements guard.Body: an order to a cgroup may wait for the kernel's lock.
+// Waits implements guard.Box: an order to a cgroup may wait for the kernel's lock.
 func (p *heldBody) Waits() bool { return p.cgroup }
 
-// Look implements guard.Body.
-func (p *heldBody) Look(rest bool) guard.Sight {
+// Look implements guard.Box.
+func (p *heldBody) Look(rest bool) guard.Look {
 	remove := rest || !p.cgroup
 	dead, err := guard.KillOnce(p.Body, remove)
 	if dead && remove {
-		return guard.Sight{Dead: true}
+		return guard.Look{Dead: true}
 	}
 	if !remove {
 		p.Seal()
 	}
 	_, _, patience := p.Wake()
-	return guard.Sight{Moves: errors.Is(err, box.ErrMore), Again: patience}
+	return guard.Look{Moves: errors.Is(err, box.ErrMore), Again: patience}
 }
 
 var errGone = errors.New("it is gone")
 
-// openBody opens a body that another process named.
+// openBody opens a box that another process named.
 func openBody(ref *guard.Ref, deadSignal *os.File) (box.Body, error) {
 	if ref.Kind == box.KindCgroup {
 		return box.OpenTreeCgroup(ref.Path, ref.Inode)
@@ -144,8 +144,8 @@ func openBody(ref *guard.Ref, deadSignal *os.File) (box.Body, error) {
 	return &box.WalkBody{Pid: ref.Pid, Pidfd: held, DeadSignal: deadSignal}, nil
 }
 
-// leftBy is the body of a walked tree whose stub is gone: nil, if the stub has seen the tree dead.
-func leftBy(deadSignal *os.File) (guard.Body, error) {
+// leftBy is the box of a walked tree whose stub is gone: nil, if the stub has seen the tree dead.
+func leftBy(deadSignal *os.File) (guard.Box, error) {
 	saw, err := wire.Ready(deadSignal)
 	switch err := errors.Join(err, deadSignal.Close()); {
 	case err != nil:
@@ -159,14 +159,14 @@ func leftBy(deadSignal *os.File) (guard.Body, error) {
 // lost is the rest of a tree whose stub died before it had seen the tree dead: nobody finds it, and nothing proves its death.
 type lost struct{}
 
-// Order implements guard.Body.
+// Order implements guard.Box.
 func (lost) Order() {}
 
-// Waits implements guard.Body.
+// Waits implements guard.Box.
 func (lost) Waits() bool { return false }
 
-// Look implements guard.Body.
-func (lost) Look(bool) guard.Sight { return guard.Sight{Again: time.Second} }
+// Look implements guard.Box.
+func (lost) Look(bool) guard.Look { return guard.Look{Again: time.Second} }
 
-// Close implements guard.Body.
+// Close implements guard.Box.
 func (lost) Close() {}

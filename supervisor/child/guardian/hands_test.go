@@ -16,8 +16,8 @@ import (
 // it. What is only out of sight is not taken for gone.
 func TestATreeWhoseCgroupIsGoneIsKnownToANewGuardian(t *testing.T) {
 	base := place(t)
-	hears := func(path string) (guard.Body, error) {
-		return (&guardian{}).Open(&guard.Message{Op: guard.OpTree, Body: &guard.Ref{Kind: box.KindCgroup, Path: path}})
+	hears := func(path string) (guard.Box, error) {
+		return (&guardian{}).Open(&guard.Message{Op: guard.OpTree, Box: &guard.Ref{Kind: box.KindCgroup, Path: path}})
 	}
 	if b, err := hears(filepath.Join(base, "gone")); b != nil || err != nil {
 		t.Errorf("a tree whose cgroup is removed is unknown: %v", err)
@@ -55,7 +55,7 @@ func TestAProcessThatIsGoneIsKnownToANewGuardian(t *testing.T) {
 		"a stub that is to be let go":            {kind: box.KindWalk, deadSignal: deadSignal(), seq: 1, refused: true},
 		"a stub whose word did not come with it": {kind: box.KindWalk, refused: true},
 	} {
-		m := &guard.Message{Op: guard.OpBody, Seq: c.seq, Body: &guard.Ref{Kind: c.kind, Pid: os.Getpid(), Start: 1}}
+		m := &guard.Message{Op: guard.OpBody, Seq: c.seq, Box: &guard.Ref{Kind: c.kind, Pid: os.Getpid(), Start: 1}}
 		if c.deadSignal != nil {
 			m.Along = c.deadSignal
 		}

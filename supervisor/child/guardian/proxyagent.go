@@ -158,7 +158,7 @@ func (g *answering) seenDead(id box.TreeID) bool {
 }
 
 // inquire answers the waiting questions.
-func (g *answering) inquire(ward *guard.Ward) {
+func (g *answering) inquire(ward *guard.Guardian) {
 	for {
 		select {
 		case q := <-g.inquiries:

@@ -80,14 +80,14 @@ func (b *Board) judged(now term, done bool) {
 	}
 }
 
-// judge tells failovers from hand-overs, by the history.
-type judge struct {
+// failovers tells failovers from hand-overs, by the history.
+type failovers struct {
 	board   *Board
 	history *reader[[]control.Activation]
 }
 
 // run judges this node's activations.
-func (j judge) run(ctx context.Context) {
+func (j failovers) run(ctx context.Context) {
 	for wait.For(ctx, recorded) {
 		for _, t := range j.board.pending() {
 			j.try(ctx, t)
@@ -96,7 +96,7 @@ func (j judge) run(ctx context.Context) {
 }
 
 // try judges one, or leaves it for another time.
-func (j judge) try(ctx context.Context, t term) {
+func (j failovers) try(ctx context.Context, t term) {
 	m := j.board.metrics
 	list, err := j.history.since(ctx, t.service, time.Now())
 	t.asked++

@@ -105,7 +105,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	for _, run := range []func(context.Context){s.cluster.run, s.history.run, s.follow, judge{s.cfg.Board, s.history}.run, s.clerk.obey, s.tellAll} {
+	for _, run := range []func(context.Context){s.cluster.run, s.history.run, s.follow, failovers{s.cfg.Board, s.history}.run, s.clerk.obey, s.tellAll} {
 		wg.Go(func() { run(ctx) })
 	}
 	server := &http.Server{

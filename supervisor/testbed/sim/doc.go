@@ -1,8 +1,8 @@
 // Package sim runs whole clusters of supervisors in virtual time, under schedules of faults, and checks the promises after
 // every step.
 //
-// Real are: supervisor.Run with its roles and terms, election, fencing, the ZooKeeper client, what guardians decide (guard.Ward), and what a
-// supervisor knows of them (guard.Pair); all of it runs in a bubble of testing/synctest. Simulated are: hosts with clocks of their own
+// Real are: supervisor.Run with its roles and terms, election, fencing, the ZooKeeper client, what guardians decide (guard.Guardian), and what a
+// supervisor knows of them (guard.Guardians); all of it runs in a bubble of testing/synctest. Simulated are: hosts with clocks of their own
 // rates (within 0.1 % of true time), process trees, the sockets of guardians (supervisor/child itself cannot run here), the network
 // between each host and each server, and ZooKeeper (election/zkmem, alone or as an ensemble with followers that answer reads and pings by themselves).
 //

@@ -43,7 +43,7 @@ func (g *keeper) NewTree(ctx context.Context, number uint64, name string, releas
 
 // plant makes a tree. World.mu is held.
 func (g *keeper) plant(number uint64, name string, release []byte) (t *handle, seq uint64, err error) {
-	e, err := g.pair.Ledger.Epoch(number)
+	e, err := g.pair.State.Lease(number)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -57,7 +57,7 @@ func (g *keeper) plant(number uint64, name string, release []byte) (t *handle, s
 		host: n.host, of: g.twins, node: n.name, service: service, aside: what, session: ticket.Session, procs: map[*proc]struct{}{}, known: map[*guardian]struct{}{}, changed: make(chan struct{}),
 		id: treeID{Name: fmt.Sprintf("%s.%d.%s.%d", n.name, g.inc.number, name, g.planted), Boot: n.host.boot()},
 	}
-	if t.entry, seq, err = g.pair.Ledger.Plant(g.now(), number, t.plant(release)); err != nil {
+	if t.entry, seq, err = g.pair.State.AddTree(g.now(), number, t.plant(release)); err != nil {
 		return nil, 0, err
 	}
 	if what == "" || what == "copy" {

@@ -9,7 +9,7 @@ import (
 // guardian is a guardian process, which runs the real one's Ward over the simulated world. World.mu guards it.
 type guardian struct {
 	*gate
-	ward   *guard.Ward
+	ward   *guard.Guardian
 	w      *world
 	host   *host
 	of     *twins // the supervisor's end
@@ -32,7 +32,7 @@ func newGuardian(of *twins, index int) *guardian {
 		birth: n.host.pid(), awake: time.Now(),
 	}
 	g.hands.guardian = g
-	g.ward = guard.NewWard(guard.Config{Index: index, Grace: twinGrace}, &g.hands)
+	g.ward = guard.NewGuardian(guard.Config{Index: index, Grace: twinGrace}, &g.hands)
 	n.host.beings[g] = struct{}{}
 	return g
 }

@@ -20,13 +20,13 @@ import (
 type handle struct {
 	*tree
 	guard    *keeper
-	entry    *guard.Entry
+	entry    *guard.Tree
 	expected bool // a process waits for the next program
 }
 
 // plant is the tree as its guardians know it.
-func (t *handle) plant(release []byte) guard.Plant {
-	return guard.Plant{Release: release, Along: t.tree, Of: t, Ref: func() *guard.Ref { return &guard.Ref{Kind: box.KindCgroup, Path: t.id.Name} }}
+func (t *handle) plant(release []byte) guard.TreeSpec {
+	return guard.TreeSpec{Release: release, Along: t.tree, Of: t, Ref: func() *guard.Ref { return &guard.Ref{Kind: box.KindCgroup, Path: t.id.Name} }}
 }
 
 // ID implements supervisor.Tree.

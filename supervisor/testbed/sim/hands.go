@@ -39,7 +39,7 @@ func (h *hands) haveClosed() []guard.Closed {
 }
 
 // Open implements guard.Hands.
-func (h *hands) Open(m *guard.Message) (guard.Body, error) {
+func (h *hands) Open(m *guard.Message) (guard.Box, error) {
 	if time.Now().Before(h.blind) {
 		h.of.inc.mayDieTelling()
 		return nil, errBlind
@@ -137,11 +137,11 @@ type heldTree struct {
 func (p heldTree) Order() { p.strike() }
 
 // Look implements guard.Body.
-func (p heldTree) Look(bool) guard.Sight {
+func (p heldTree) Look(bool) guard.Look {
 	if dead, _ := guard.KillOnce(whole{container{p.tree}}, true); dead {
-		return guard.Sight{Dead: true}
+		return guard.Look{Dead: true}
 	}
-	return guard.Sight{Again: strikeAgain}
+	return guard.Look{Again: strikeAgain}
 }
 
 // Waits implements guard.Body.

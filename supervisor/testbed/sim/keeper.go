@@ -18,7 +18,7 @@ type keeper struct {
 	*twins
 	watchdog watchdog
 	planted  int // the last number given to a tree
-	handing  func() (guard.Legacy, error)
+	handing  func() (guard.Handover, error)
 }
 
 func bareKeeper(inc *incarnation) *keeper {

@@ -11,7 +11,7 @@ import (
 // leases is what a supervisor process tells of its leases. World.mu guards the pair.
 type leases struct {
 	of   *incarnation
-	pair *guard.Pair
+	pair *guard.Guardians
 }
 
 // Begin implements supervisor.Guard.
@@ -27,7 +27,7 @@ func (l *leases) Begin(number uint64, ticket []byte) error {
 	}
 	l.of.node.w.mu.Lock()
 	defer l.of.node.w.mu.Unlock()
-	return l.pair.Ledger.Begin(number, ticket)
+	return l.pair.State.Begin(number, ticket)
 }
 
 // Extend implements supervisor.Guard.
@@ -37,7 +37,7 @@ func (l *leases) Extend(number uint64, deadline time.Duration) error {
 	}
 	l.of.node.w.mu.Lock()
 	defer l.of.node.w.mu.Unlock()
-	return l.pair.Ledger.Extend(l.of.node.host.now(), number, deadline)
+	return l.pair.State.Extend(l.of.node.host.now(), number, deadline)
 }
 
 // Finish implements supervisor.Guard.
@@ -47,19 +47,19 @@ func (l *leases) Finish(number uint64) error {
 	}
 	l.of.node.w.mu.Lock()
 	defer l.of.node.w.mu.Unlock()
-	return l.pair.Ledger.Finish(number)
+	return l.pair.State.Finish(number)
 }
 
 // Over implements supervisor.Guard.
 func (l *leases) Over(number uint64) <-chan struct{} {
 	l.of.node.w.mu.Lock()
 	defer l.of.node.w.mu.Unlock()
-	return l.pair.Ledger.Over(number)
+	return l.pair.State.Over(number)
 }
 
 // Cause implements supervisor.Guard.
 func (l *leases) Cause(number uint64) error {
 	l.of.node.w.mu.Lock()
 	defer l.of.node.w.mu.Unlock()
-	return l.pair.Ledger.Cause(number)
+	return l.pair.State.Cause(number)
 }

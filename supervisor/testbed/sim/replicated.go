@@ -320,7 +320,7 @@ func write(to *os.File, said string) {
 
 // joins has a tree belong to the session whose lease it ends with now. World.mu is held.
 func (t *handle) joins(number uint64) {
-	e, err := t.guard.pair.Ledger.Epoch(number)
+	e, err := t.guard.pair.State.Lease(number)
 	if err != nil {
 		return
 	}

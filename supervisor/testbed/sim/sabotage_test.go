@@ -186,7 +186,7 @@ var sabotagesOfTerms = []sabotage{
 		regrants,
 	}},
 	{"keep a lease that is too short for its watchdog", []change{
-		{"supervisor/guard/ledger.go", "	if l.Fed() > fit.Timeout {\n", "	if l.Fed() < 0 {\n"},
+		{"supervisor/guard/state.go", "	if s.Fed() > fit.Timeout {\n", "	if s.Fed() < 0 {\n"},
 		dogs, regrants,
 	}},
 	{"guardians ignore an earlier deadline", []change{
@@ -243,7 +243,7 @@ var sabotagesOfTerms = []sabotage{
 		dogs,
 	}},
 	{"guardians do not feed the watchdog", []change{
-		{"supervisor/guard/watchdog.go", "	w.hands.Feed()\n", ""},
+		{"supervisor/guard/watchdog.go", "	g.hands.Feed()\n", ""},
 		dogs,
 	}},
 	{"no removal of the container when a lease ends" + weak, []change{
@@ -281,7 +281,7 @@ var sabotagesOfTerms = []sabotage{
 		{"supervisor/guard/replacing.go", "		p.bothLost(at, errAlone, BothLost)\n", "		p.start(at)\n"},
 	}},
 	{"let a guardian serve before it knows every tree", []change{
-		{"supervisor/guard/pair.go", "		if s.post == learning && m.Seq == 0 && m.Tree > 0 {\n", "		if p.stopped && m.Seq == 0 && m.Tree > 0 {\n"},
+		{"supervisor/guard/guardians.go", "		if s.post == learning && m.Seq == 0 && m.Tree > 0 {\n", "		if g.stopped && m.Seq == 0 && m.Tree > 0 {\n"},
 		blinds,
 	}},
 	{"a guardian closes a session before it knows every tree", []change{
@@ -289,17 +289,17 @@ var sabotagesOfTerms = []sabotage{
 		blinds,
 	}},
 	{"tell a new guardian about no tree", []change{
-		{"supervisor/guard/ledger.go", "range e.trees {\n			all = append(all, t.registration())\n", "range e.trees {\n			_ = t.registration()\n"},
+		{"supervisor/guard/state.go", "range l.trees {\n			all = append(all, t.registration())\n", "range l.trees {\n			_ = t.registration()\n"},
 	}},
 	{"let programs run when both guardians are lost", []change{
-		{"supervisor/guard/replacing.go", "	p.StrikeAll(ErrGuardiansLost)\n", ""},
+		{"supervisor/guard/replacing.go", "	g.StrikeAll(ErrGuardiansLost)\n", ""},
 	}},
 	{"guardians do not end leases", []change{
-		{"supervisor/guard/ward.go", "	return !l.ended && !l.alreadyOver && l.deadline > 0 && now >= l.deadline\n", "	return l.deadline < 0\n"},
-		{"supervisor/guard/ward.go", "			next = sooner(next, l.deadline)\n", ""},
+		{"supervisor/guard/guardian.go", "	return !l.ended && !l.alreadyOver && l.deadline > 0 && now >= l.deadline\n", "	return l.deadline < 0\n"},
+		{"supervisor/guard/guardian.go", "			next = sooner(next, l.deadline)\n", ""},
 	}},
 	{"guardians ignore their supervisor's death", []change{
-		{"supervisor/guard/ward.go", "		w.orphaned = true\n		w.endAll(now, supervisorGone)\n", "		w.orphaned = true\n		_ = supervisorGone\n"},
+		{"supervisor/guard/guardian.go", "		g.orphaned = true\n		g.endAll(now, supervisorGone)\n", "		g.orphaned = true\n		_ = supervisorGone\n"},
 	}},
 	{"give the lock back though an undo has failed", []change{
 		{"supervisor/service/end.go", "	undone := v.unit.UndoAll(trying, report)\n", "	undone := v.unit.Undo(trying) == nil || trying.Err() == nil\n"},
@@ -323,7 +323,7 @@ var sabotagesOfTerms = []sabotage{
 		effects,
 	}},
 	{"guardians close a session whose effects are not undone", []change{
-		{"supervisor/guard/ward.go", "{ return t.dead && !t.pending() }", "{ return t.dead }"},
+		{"supervisor/guard/guardian.go", "{ return t.dead && !t.pending() }", "{ return t.dead }"},
 		effects,
 	}},
 	{"a supervisor and its guardians undo at the same time", []change{

@@ -30,5 +30,5 @@ func (g *keeper) shorten(number uint64, deadline time.Duration, w child.Watchdog
 	defer g.w.mu.Unlock()
 	g.w.say("%s: lease %d is shortened", g.inc.node.name, number)
 	defer g.changed()
-	return g.pair.Ledger.Shorten(g.now(), number, deadline, guard.Fit{Timeout: w.Timeout, After: w.After})
+	return g.pair.State.Shorten(g.now(), number, deadline, guard.Fit{Timeout: w.Timeout, After: w.After})
 }

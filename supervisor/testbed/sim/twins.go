@@ -23,7 +23,7 @@ type twins struct {
 
 func newTwins(inc *incarnation) *twins {
 	g := &twins{w: inc.node.w, inc: inc, bell: make(chan struct{}, 1), stopped: make(chan struct{})}
-	g.leases = leases{of: inc, pair: guard.NewPair(pairHands{g})}
+	g.leases = leases{of: inc, pair: guard.NewGuardians(pairHands{g})}
 	return g
 }
 
@@ -61,9 +61,9 @@ func (g *twins) changed() {
 
 // trees is all that have not ended. World.mu is held.
 func (g *twins) trees() (all []*handle) {
-	for _, e := range g.pair.Ledger.Epochs() {
+	for _, e := range g.pair.State.Leases() {
 		for _, t := range e.Trees() {
-			all = append(all, t.Plant.Of.(*handle))
+			all = append(all, t.Spec.Of.(*handle))
 		}
 	}
 	return all

@@ -139,7 +139,7 @@ func (g *keeper) HandOver(_ context.Context, number uint64, trees int, do func(j
 		return errCrashed
 	}
 	g.w.mu.Lock()
-	g.handing = func() (guard.Legacy, error) { return g.legacy(number, trees) }
+	g.handing = func() (guard.Handover, error) { return g.legacy(number, trees) }
 	_, err := g.handing()
 	g.w.mu.Unlock()
 	if err != nil {
@@ -149,7 +149,7 @@ func (g *keeper) HandOver(_ context.Context, number uint64, trees int, do func(j
 }
 
 // legacy is what the next image has to know. World.mu is held.
-func (g *keeper) legacy(number uint64, trees int) (l guard.Legacy, err error) {
+func (g *keeper) legacy(number uint64, trees int) (l guard.Handover, err error) {
 	if l, err = g.pair.HandOver(g.now(), number, trees); err != nil {
 		return l, err
 	}
@@ -164,26 +164,26 @@ func (g *keeper) legacy(number uint64, trees int) (l guard.Legacy, err error) {
 }
 
 // inherited is what the next image knows of the guardians, which know nothing of it. World.mu is held.
-func (g *keeper) inherited(inc *incarnation, l guard.Legacy) *keeper {
+func (g *keeper) inherited(inc *incarnation, l guard.Handover) *keeper {
 	next := bareKeeper(inc)
 	if d := g.watchdog.device; d != nil {
 		next.watchdog.device = d
 		delete(d.holders, g)
 		d.holders[next] = true
 	}
-	for i := range l.Epoch.Trees {
-		t := l.Epoch.Trees[i].Plant.Of.(*handle).tree
+	for i := range l.Lease.Trees {
+		t := l.Lease.Trees[i].Spec.Of.(*handle).tree
 		t.of = next.twins
 		mine := &handle{tree: t, guard: next}
-		l.Epoch.Trees[i].Plant = mine.plant(l.Epoch.Trees[i].Plant.Release)
+		l.Lease.Trees[i].Spec = mine.plant(l.Lease.Trees[i].Spec.Release)
 	}
 	var numbers [2]uint64
 	next.pair, numbers = guard.Adopt(g.now(), pairHands{next.twins}, l)
 	next.took(numbers, g.guardians)
 	next.planted = g.planted
-	for _, e := range next.pair.Ledger.Epochs() {
+	for _, e := range next.pair.State.Leases() {
 		for _, t := range e.Trees() {
-			t.Plant.Of.(*handle).entry = t
+			t.Spec.Of.(*handle).entry = t
 		}
 	}
 	return next

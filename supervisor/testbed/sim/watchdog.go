@@ -114,7 +114,7 @@ func (w *watchdog) ready(ctx context.Context, wanted child.Watchdog) error {
 	}
 	g.w.say("%s: watchdog armed, %v", g.inc.node.name, wanted.Timeout)
 	w.device = d
-	seq := g.pair.Ledger.Feed(g.now(), d.timeout, d)
+	seq := g.pair.State.Feed(g.now(), d.timeout, d)
 	g.changed()
 	g.w.mu.Unlock()
 	if err := g.answered(ctx, seq); err != nil {
@@ -159,7 +159,7 @@ func (w *watchdog) disarm(ctx context.Context) {
 		g.w.mu.Unlock()
 		return
 	}
-	seq, needed := g.pair.Ledger.Unfeed(g.now())
+	seq, needed := g.pair.State.Unfeed(g.now())
 	if needed {
 		g.w.mu.Unlock()
 		return

@@ -11,29 +11,29 @@ import (
 // Hopeless is how long a guardian goes on after its supervisor's end: SIGKILL will not end a process that it has not ended by then.
 const Hopeless = 10 * time.Minute
 
-// Body is a process or container that can be killed whole. No method waits.
-type Body interface {
-	// Order orders the death of everything in the body, without a look.
+// Box is a process or container that can be killed whole. No method waits.
+type Box interface {
+	// Order orders the death of everything in the box, without a look.
 	Order()
-	// Look is one step of killing: it strikes live processes. rest: the other bodies of the tree are gone, so a container that held them
+	// Look is one step of killing: it strikes live processes. rest: the other boxes of the tree are gone, so a container that held them
 	// goes too. Dead is a proof, and stays one.
-	Look(rest bool) Sight
-	// Waits reports whether its orders may wait for the kernel: then those to other bodies come first.
+	Look(rest bool) Look
+	// Waits reports whether its orders may wait for the kernel: then those to other boxes come first.
 	Waits() bool
 	Close()
 }
 
-// Sight is the result of a look at a body.
-type Sight struct {
+// Look is the result of a look at a box.
+type Look struct {
 	Dead  bool
 	Moves bool          // there was more work than fits into one look
 	Again time.Duration // until when the next look can wait
 }
 
-// Hands do what a Ward decides. No method waits: results of slow work come with a later step.
+// Hands do what a Guardian decides. No method waits: results of slow work come with a later step.
 type Hands interface {
-	// Open holds the body that m names, so that no other can take its place. nil without an error: it is gone, and need not be held.
-	Open(m *Message) (Body, error)
+	// Open holds the box that m names, so that no other can take its place. nil without an error: it is gone, and need not be held.
+	Open(m *Message) (Box, error)
 	// Take takes over the descriptor that came with OpTwin, OpShare or OpWatchdog, in place of the former.
 	Take(m *Message) error
 	Tell(m *Message)
@@ -79,9 +79,9 @@ type Config struct {
 	Grace time.Duration // how long it serves without its twin
 }
 
-// Ward is one guardian: the leases and trees that it watches. A step is Hear for each waiting message, and then Turn: messages that
+// Guardian is one guardian: the leases and trees that it watches. A step is Hear for each waiting message, and then Turn: messages that
 // were sent in time but read late count, and so do a supervisor's last ones before it died.
-type Ward struct {
+type Guardian struct {
 	cfg      Config
 	hands    Hands
 	leases   leases
@@ -94,9 +94,9 @@ type Ward struct {
 	watchdog *watchdog // nil: there is none, or none is needed
 }
 
-// NewWard makes a guardian that knows nothing yet.
-func NewWard(cfg Config, hands Hands) *Ward {
-	return &Ward{cfg: cfg, hands: hands, first: cfg.Index == 0}
+// NewGuardian makes a guardian that knows nothing yet.
+func NewGuardian(cfg Config, hands Hands) *Guardian {
+	return &Guardian{cfg: cfg, hands: hands, first: cfg.Index == 0}
 }
 
 // lease is the lease of some trees.
@@ -124,7 +124,7 @@ type tree struct {
 	znodes []byte // its lock and breadcrumb, for the closing of the session
 	mark   string
 	name   string // for the log
-	bodies []held // in the order of arrival: the container first
+	boxes  []held // in the order of arrival: the container first
 	dead   bool
 	diedAt time.Duration
 	lives  int  // processes that have joined it and are not proved dead
@@ -135,9 +135,9 @@ type tree struct {
 	owed
 }
 
-// held is a body, and the supervisor's name for it.
+// held is a box, and the supervisor's name for it.
 type held struct {
-	Body
+	Box
 	ref  Ref
 	gone bool // proved dead
 }
@@ -149,7 +149,7 @@ var (
 	errUnknownTree = errors.New("no such tree")
 	errKnownEpoch  = errors.New("the epoch has begun before")
 	errKnownTree   = errors.New("the tree is known already")
-	errNoBody      = errors.New("no body is named")
+	errNoBox       = errors.New("no box is named")
 	errNoWatchdog  = errors.New("no watchdog came along")
 )
 
@@ -162,40 +162,40 @@ const (
 )
 
 // Hear carries out a message, and answers it.
-func (w *Ward) Hear(now time.Duration, m *Message) {
-	if err := w.obey(now, m); err != nil {
-		w.blind = w.blind || (m.Op == OpTree || m.Op == OpBody || m.Op == OpEffects) && m.Seq == 0
-		w.hands.Tell(refuse(m, err))
+func (g *Guardian) Hear(now time.Duration, m *Message) {
+	if err := g.obey(now, m); err != nil {
+		g.blind = g.blind || (m.Op == OpTree || m.Op == OpBody || m.Op == OpEffects) && m.Seq == 0
+		g.hands.Tell(refuse(m, err))
 	} else if m.Seq > 0 {
-		w.hands.Tell(&Message{Op: OpAck, Seq: m.Seq})
+		g.hands.Tell(&Message{Op: OpAck, Seq: m.Seq})
 	}
 }
 
-func (w *Ward) obey(now time.Duration, m *Message) error {
+func (g *Guardian) obey(now time.Duration, m *Message) error {
 	switch m.Op {
 	case OpPing:
-		w.told = w.told || m.OK && !w.blind
+		g.told = g.told || m.OK && !g.blind
 		return nil
 	case OpShare:
-		return w.hands.Take(m)
+		return g.hands.Take(m)
 	case OpTwin:
-		if err := w.hands.Take(m); err != nil {
+		if err := g.hands.Take(m); err != nil {
 			return err
 		}
-		w.alone, w.told = 0, true
+		g.alone, g.told = 0, true
 		return nil
 	case OpWatchdog:
-		return w.keep(m)
+		return g.keep(m)
 	case OpUnwatch:
-		w.letGo()
+		g.letGo()
 		return nil
 	}
-	l := w.leases.lease(m.Epoch)
+	l := g.leases.lease(m.Epoch)
 	if m.Op == OpBegin {
 		if l != nil {
 			return errKnownEpoch
 		}
-		w.leases.begin(&lease{number: m.Epoch, ticket: m.Ticket, deadline: m.Deadline, alreadyOver: m.OK})
+		g.leases.begin(&lease{number: m.Epoch, ticket: m.Ticket, deadline: m.Deadline, alreadyOver: m.OK})
 		return nil
 	}
 	if l == nil {
@@ -205,42 +205,42 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 	// is read only now since this process was stopped, is as good as one that was read in time: it says until when, not for
 	// how long.
 	if m.Op != OpExtend && m.Op != OpShorten && l.over(now) {
-		w.end(now, l, ranOut)
+		g.end(now, l, ranOut)
 	}
 	switch m.Op {
 	case OpExtend, OpShorten:
 		return l.move(m)
 	case OpEnd:
-		w.end(now, l, m.Why)
+		g.end(now, l, m.Why)
 		return nil
 	case OpFinish:
 		l.finished = true
 		if !l.ended && len(l.trees) > 0 {
-			w.end(now, l, leftAlive) // P2: forget no live tree
+			g.end(now, l, leftAlive) // P2: forget no live tree
 		} else if !l.ended {
-			w.leases.forget(l)
+			g.leases.forget(l)
 		}
 		return nil
 	case OpTree:
-		return w.plant(l, m)
+		return g.addTree(l, m)
 	}
-	t := w.leases.tree(m.Tree)
+	t := g.leases.tree(m.Tree)
 	if t == nil || t.lease != l && m.Op != OpMove {
 		return errUnknownTree
 	}
 	switch m.Op {
 	case OpMove:
-		return w.move(now, t, l, m.Release)
+		return g.move(now, t, l, m.Release)
 	case OpBody:
-		return w.join(t, m)
+		return g.join(t, m)
 	case OpShed:
-		t.shed(m.Body)
+		t.shed(m.Box)
 		return nil
 	case OpDrop:
 		t.drop()
 		return nil
 	case OpEffects:
-		return w.owe(t, m)
+		return g.owe(t, m)
 	case OpSettled:
 		t.settle(m.OK)
 		return nil
@@ -255,56 +255,56 @@ func (w *Ward) obey(now time.Duration, m *Message) error {
 }
 
 // Turn does everything that is due, and returns when to look again; zero means at the next event. over: this guardian may end.
-func (w *Ward) Turn(now time.Duration, e Events) (next time.Duration, over bool) {
+func (g *Guardian) Turn(now time.Duration, e Events) (next time.Duration, over bool) {
 	for _, c := range e.Closed {
-		w.heardClosed(c)
+		g.heardClosed(c)
 	}
 	for _, u := range e.Undone {
-		w.heardUndone(now, u)
+		g.heardUndone(now, u)
 	}
-	if e.TwinGone && w.alone == 0 {
-		w.alone, w.first = now, true // the twin that had the head start is gone
+	if e.TwinGone && g.alone == 0 {
+		g.alone, g.first = now, true // the twin that had the head start is gone
 	}
-	if e.Orphaned && !w.orphaned {
-		w.orphaned = true
-		w.endAll(now, supervisorGone)
+	if e.Orphaned && !g.orphaned {
+		g.orphaned = true
+		g.endAll(now, supervisorGone)
 	}
-	if w.alone > 0 && !w.orphaned {
-		if alone := w.alone + w.cfg.Grace; now >= alone {
-			w.endAll(now, twinGone)
+	if g.alone > 0 && !g.orphaned {
+		if alone := g.alone + g.cfg.Grace; now >= alone {
+			g.endAll(now, twinGone)
 		} else {
 			next = alone
 		}
 	}
-	for _, l := range w.leases { // P3: no first order waits for a look at another lease's trees
+	for _, l := range g.leases { // P3: no first order waits for a look at another lease's trees
 		if l.over(now) {
-			w.end(now, l, ranOut)
+			g.end(now, l, ranOut)
 		}
 	}
-	for _, l := range w.leases {
+	for _, l := range g.leases {
 		switch {
 		case l.ended:
-			next = sooner(next, sooner(l.kill(now), sooner(w.undo(now, l), w.close(now, l))))
-			if hopeless := l.endedAt + Hopeless; w.orphaned && now < hopeless {
+			next = sooner(next, sooner(l.kill(now), sooner(g.undo(now, l), g.close(now, l))))
+			if hopeless := l.endedAt + Hopeless; g.orphaned && now < hopeless {
 				next = sooner(next, hopeless)
 			}
 		case !l.alreadyOver:
 			next = sooner(next, l.deadline)
 		}
 	}
-	for i := len(w.leases) - 1; i >= 0; i-- {
-		if l := w.leases[i]; l.ended && w.done(now, l) {
-			if w.orphaned {
-				w.deeds.add(l)
+	for i := len(g.leases) - 1; i >= 0; i-- {
+		if l := g.leases[i]; l.ended && g.done(now, l) {
+			if g.orphaned {
+				g.deeds.add(l)
 			}
-			w.leases.forget(l)
+			g.leases.forget(l)
 		}
 	}
-	if w.orphaned && len(w.leases) == 0 {
-		w.letGo()
+	if g.orphaned && len(g.leases) == 0 {
+		g.letGo()
 		return 0, true
 	}
-	return sooner(next, w.feed(now)), false
+	return sooner(next, g.feed(now)), false
 }
 
 // sooner is the earlier of two times; zero is never.
@@ -320,10 +320,10 @@ func (l *lease) over(now time.Duration) bool {
 	return !l.ended && !l.alreadyOver && l.deadline > 0 && now >= l.deadline
 }
 
-// Dying returns the bodies whose deaths the guardian waits for.
-func (w *Ward) Dying() iter.Seq[Body] {
-	return func(yield func(Body) bool) {
-		for _, l := range w.leases {
+// Dying returns the boxes whose deaths the guardian waits for.
+func (g *Guardian) Dying() iter.Seq[Box] {
+	return func(yield func(Box) bool) {
+		for _, l := range g.leases {
 			for _, t := range l.trees {
 				if l.ended && !t.dead && !t.alive(yield) {
 					return
@@ -335,8 +335,8 @@ func (w *Ward) Dying() iter.Seq[Body] {
 
 // SeenDead reports whether this guardian itself has seen a tree dead, under a lease that has ended. P2: it refuses processes that join
 // that tree late, so they never pass their gate. Whether its effects are undone is another question.
-func (w *Ward) SeenDead(mark string) bool {
-	for _, l := range w.leases {
+func (g *Guardian) SeenDead(mark string) bool {
+	for _, l := range g.leases {
 		if i := slices.IndexFunc(l.trees, func(t *tree) bool { return mark != "" && t.mark == mark }); i >= 0 {
 			return l.ended && l.trees[i].dead
 		}

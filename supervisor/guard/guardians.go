@@ -31,9 +31,9 @@ var (
 	errVacated = errors.New("it has ended")
 )
 
-// PairHands do what a Pair decides, while the Pair's caller holds the lock that guards it, so no method waits. Strike and Kill may be
+// SupervisorHands do what Guardians decides, while the Guardians's caller holds the lock that guards it, so no method waits. Strike and Kill may be
 // delayed until that lock is free, but keep their order.
-type PairHands interface {
+type SupervisorHands interface {
 	// Send passes a message on to the guardian at a place. Messages that a full socket does not take follow in their order: a guardian
 	// that leaves it full does not answer. With OpTwin, the guardian at the other place goes along.
 	Send(at int, m *Message)
@@ -59,10 +59,10 @@ const (
 	Anew
 )
 
-// Pair is a supervisor's view of its two guardians: which of them live, how far each one is, and which questions are open. Its user
+// Guardians is a supervisor's view of its two guardians: which of them live, how far each one is, and which questions are open. Its user
 // holds a lock from each change until its messages are sent, so that messages have the order of the changes.
-type Pair struct {
-	Ledger    *Ledger    // all that they have to know
+type Guardians struct {
+	State     *State     // all that they have to know
 	Questions *Questions // to both of them
 
 	places
@@ -73,36 +73,36 @@ type Pair struct {
 	pause   time.Duration
 }
 
-// NewPair makes a Pair whose guardians must still be started.
-func NewPair(hands PairHands) *Pair {
-	p := &Pair{places: places{hands: hands}}
+// NewGuardians makes Guardians whose guardians must still be started.
+func NewGuardians(hands SupervisorHands) *Guardians {
+	p := &Guardians{places: places{hands: hands}}
 	p.Questions = newQuestions(&p.places)
-	p.Ledger = &Ledger{to: p.Questions}
+	p.State = &State{to: p.Questions}
 	return p
 }
 
 // Present notes guardians that live and know everything: at the beginning, or because a former image of the supervisor had them.
-func (p *Pair) Present(now time.Duration, acked [2]uint64) (numbers [2]uint64) {
-	for i := range p.slots {
-		p.number++
-		p.slots[i] = slot{post: serving, number: p.number, acked: acked[i]}
-		numbers[i] = p.number
+func (g *Guardians) Present(now time.Duration, acked [2]uint64) (numbers [2]uint64) {
+	for i := range g.slots {
+		g.number++
+		g.slots[i] = slot{post: serving, number: g.number, acked: acked[i]}
+		numbers[i] = g.number
 	}
-	p.pingAt = now + PingEvery
+	g.pingAt = now + PingEvery
 	return numbers
 }
 
 // Introduce tells each guardian about the other one.
-func (p *Pair) Introduce() {
-	for i := range p.slots {
-		p.hands.Send(i, &Message{Op: OpTwin})
+func (g *Guardians) Introduce() {
+	for i := range g.slots {
+		g.hands.Send(i, &Message{Op: OpTwin})
 	}
-	p.Questions.news()
+	g.Questions.news()
 }
 
 // Heard handles a guardian's message.
-func (p *Pair) Heard(now time.Duration, at int, number uint64, m *Message) {
-	s := &p.slots[at]
+func (g *Guardians) Heard(now time.Duration, at int, number uint64, m *Message) {
+	s := &g.slots[at]
 	if s.number != number || s.post < learning {
 		return
 	}
@@ -110,51 +110,51 @@ func (p *Pair) Heard(now time.Duration, at int, number uint64, m *Message) {
 	case OpNack:
 		// A number of its own would acknowledge messages that must still be replayed.
 		if s.post == learning && m.Seq == 0 && m.Tree > 0 {
-			p.blind(now, at, m)
+			g.blind(now, at, m)
 			return
 		}
-		p.Questions.fail(m.Seq, m.Err())
+		g.Questions.fail(m.Seq, m.Err())
 		fallthrough
 	case OpAck:
 		s.acked = max(s.acked, m.Seq)
-		p.settle(now)
-		p.Questions.answer()
+		g.settle(now)
+		g.Questions.answer()
 	case OpEnded:
-		p.Ledger.end(m.Epoch)
+		g.State.end(m.Epoch)
 	}
 }
 
 // StrikeAll ends every epoch, and orders the death of every tree.
-func (p *Pair) StrikeAll(cause error) {
-	for _, e := range p.Ledger.epochs {
-		e.over(cause)
+func (g *Guardians) StrikeAll(cause error) {
+	for _, l := range g.State.leases {
+		l.over(cause)
 	}
-	p.hands.Strike()
+	g.hands.Strike()
 }
 
 // Stop ends all replacing. Living guardians stay: they kill processes that their supervisor may leave behind. Questions are answered,
 // or time out, as before.
-func (p *Pair) Stop() {
-	p.stopped = true
-	p.Questions.news()
+func (g *Guardians) Stop() {
+	g.stopped = true
+	g.Questions.news()
 }
 
 // Due does what is due, and returns when to call it again.
-func (p *Pair) Due(now time.Duration) (next time.Duration) {
-	for _, seq := range p.Questions.due(now) {
-		p.killSilent(seq)
+func (g *Guardians) Due(now time.Duration) (next time.Duration) {
+	for _, seq := range g.Questions.due(now) {
+		g.killSilent(seq)
 	}
-	if p.stopped {
-		return p.Next()
+	if g.stopped {
+		return g.Next()
 	}
-	if p.lost && p.retryAt > 0 && now >= p.retryAt {
-		p.retryAt = 0
-		p.start(0)
-		p.start(1)
+	if g.lost && g.retryAt > 0 && now >= g.retryAt {
+		g.retryAt = 0
+		g.start(0)
+		g.start(1)
 	}
-	for i := range p.slots {
-		s := &p.slots[i]
-		if !p.awaits(s) || now < s.by {
+	for i := range g.slots {
+		s := &g.slots[i]
+		if !g.awaits(s) || now < s.by {
 			continue
 		}
 		if s.looksAgain(s.asked) {
@@ -165,24 +165,24 @@ func (p *Pair) Due(now time.Duration) (next time.Duration) {
 		if s.post == doubted {
 			err = errAlone
 		}
-		p.startFailed(now, i, err)
+		g.startFailed(now, i, err)
 	}
-	if now >= p.pingAt {
-		p.pingAt = now + PingEvery // also after a freeze, a guardian has that long to answer
-		p.ping(now)
+	if now >= g.pingAt {
+		g.pingAt = now + PingEvery // also after a freeze, a guardian has that long to answer
+		g.ping(now)
 	}
-	return p.Next()
+	return g.Next()
 }
 
 // Next is when Due may have work; 0: never.
-func (p *Pair) Next() (next time.Duration) {
-	next = p.Questions.next()
-	if p.stopped {
+func (g *Guardians) Next() (next time.Duration) {
+	next = g.Questions.next()
+	if g.stopped {
 		return next
 	}
-	next = sooner(next, sooner(p.pingAt, p.retryAt))
-	for _, s := range p.slots {
-		if p.awaits(&s) {
+	next = sooner(next, sooner(g.pingAt, g.retryAt))
+	for _, s := range g.slots {
+		if g.awaits(&s) {
 			next = sooner(next, s.by)
 		}
 	}
@@ -190,24 +190,24 @@ func (p *Pair) Next() (next time.Duration) {
 }
 
 // awaits reports whether a new guardian, or its twin, has to answer before it serves.
-func (p *Pair) awaits(s *slot) bool { return s.post == learning || s.post == doubted && !p.lost }
+func (g *Guardians) awaits(s *slot) bool { return s.post == learning || s.post == doubted && !g.lost }
 
 // ping finds a guardian that is alive but does not answer, such as a stopped one.
-func (p *Pair) ping(now time.Duration) {
-	if len(p.Ledger.epochs) == 0 {
+func (g *Guardians) ping(now time.Duration) {
+	if len(g.State.leases) == 0 {
 		return
 	}
-	for i := range p.slots {
-		s := &p.slots[i]
+	for i := range g.slots {
+		s := &g.slots[i]
 		switch {
 		case s.post < doubted:
 		case s.ping > s.acked && s.looksAgain(s.ping):
-			p.pingAt = now + secondLook
+			g.pingAt = now + secondLook
 		case s.ping > s.acked:
-			p.hands.Kill(i, errSilent)
+			g.hands.Kill(i, errSilent)
 		default:
-			s.ping = p.Questions.number()
-			p.hands.Send(i, &Message{Op: OpPing, Seq: s.ping})
+			s.ping = g.Questions.number()
+			g.hands.Send(i, &Message{Op: OpPing, Seq: s.ping})
 		}
 	}
 }

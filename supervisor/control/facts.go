@@ -13,8 +13,8 @@ import (
 
 // The words for an operator who swears that a child is dead.
 
-// refuse refuses the oath: the session lasts. It may outlast its supervisor, so the answer gives what happens next.
-func (s scene) refuse(node, how string) error {
+// refuse refuses the confirmation: the session lasts. It may outlast its supervisor, so the answer gives what happens next.
+func (s facts) refuse(node, how string) error {
 	trail := parseCrumb(s.crumb)
 	beat := "no heartbeat of it is seen"
 	if trail.writtenBy(s.node) {
@@ -30,21 +30,21 @@ func (s scene) refuse(node, how string) error {
 }
 
 // supervisor is the znode of the node's supervisor.
-func (s scene) supervisor() (n election.Node) {
+func (s facts) supervisor() (n election.Node) {
 	_ = json.Unmarshal(s.node.data, &n) // an empty one counts, too
 	return n
 }
 
 // connected tells whether a supervisor of the node is: a znode of no session, as a restored backup leaves it, says nothing of that.
-func (s scene) connected() bool { return s.node.exists && s.node.stat.EphemeralOwner != 0 }
+func (s facts) connected() bool { return s.node.exists && s.node.stat.EphemeralOwner != 0 }
 
 // serves tells whether the connected supervisor has the service in its config: otherwise it waits for nothing.
-func (s scene) serves() bool {
+func (s facts) serves() bool {
 	return s.connected() && s.member.exists && s.member.stat.EphemeralOwner == s.node.stat.EphemeralOwner
 }
 
 // sameMachine tells whether the supervisor that is connected can see the child that the breadcrumb is about.
-func (s scene) sameMachine() bool {
+func (s facts) sameMachine() bool {
 	machine := parseCrumb(s.crumb).Machine
 	return s.connected() && machine != "" && machine == s.supervisor().Machine
 }
@@ -56,8 +56,8 @@ func alive(l election.Leftover) string {
 	return fmt.Sprintf("pid %d (%s), state %s, is alive, by the word of %s", l.Pid, l.Program, l.State, cmp.Or(l.By, "its record"))
 }
 
-// doubts are the facts against an oath that is accepted all the same.
-func (s scene) doubts(node string) (all []string) {
+// objections are the facts against a confirmation that is accepted all the same.
+func (s facts) objections(node string) (all []string) {
 	trail := parseCrumb(s.crumb)
 	if trail.Leftover.Known {
 		all = append(all, "its record said of its program: "+alive(trail.Leftover))
@@ -77,8 +77,8 @@ func (s scene) doubts(node string) (all []string) {
 	return all
 }
 
-// obstacles keep other nodes from starting though the oath is accepted. It leaves out what cannot be read.
-func (o oath) obstacles(ctx context.Context) (all []string) {
+// obstacles keep other nodes from starting though the confirmation is accepted. It leaves out what cannot be read.
+func (o confirming) obstacles(ctx context.Context) (all []string) {
 	p, service := o.p, o.p.Service
 	if orders, err := o.read(ctx, p.Control()); err == nil && election.ParseControl(orders.data).Paused {
 		all = append(all, fmt.Sprintf("%s is paused: no node starts it before `understudy resume %s`", service, service))

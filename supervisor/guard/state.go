@@ -22,10 +22,10 @@ type Fit struct {
 	After   time.Duration // the end of the lease: until then a death has to be proved
 }
 
-// Ledger is all that both guardians have to know: leases, trees, and the descriptors that they share with their supervisor.
-type Ledger struct {
+// State is all that both guardians have to know: leases, trees, and the descriptors that they share with their supervisor.
+type State struct {
 	to       teller
-	epochs   []*Epoch // in numerical order
+	leases   []*Lease // in numerical order
 	trees    uint64   // the last number given to a tree
 	shared   *Message // the listener at which they answer in the supervisor's place
 	watchdog *Message // the device that they feed
@@ -39,40 +39,40 @@ type teller interface {
 	Changed() <-chan struct{}
 }
 
-// Epoch is one lease: the trees that live under it end with it.
-type Epoch struct {
+// Lease is one lease: the trees that live under it end with it.
+type Lease struct {
 	Number   uint64
 	Ticket   []byte
 	Deadline time.Duration // 0: none has arrived
 	Cause    error         // why it is over; nil while it is not
 	fit      *Fit          // set when the lease became shorter; nil: it did not
-	trees    []*Entry      // in numerical order
-	ledger   *Ledger
+	trees    []*Tree       // in numerical order
+	state    *State
 	done     chan struct{} // closed when it is over
 }
 
 // Trees is the epoch's trees, but for those that have ended with proof.
-func (e *Epoch) Trees() []*Entry {
-	return slices.DeleteFunc(slices.Clone(e.trees), func(t *Entry) bool { return t.dead })
+func (l *Lease) Trees() []*Tree {
+	return slices.DeleteFunc(slices.Clone(l.trees), func(t *Tree) bool { return t.dead })
 }
 
 // Running names the trees in which something runs, as far as this process knows.
-func (l *Ledger) Running(number uint64) (names []string) {
-	if e := l.epoch(number); e != nil {
-		for _, t := range e.trees {
+func (s *State) Running(number uint64) (names []string) {
+	if l := s.find(number); l != nil {
+		for _, t := range l.trees {
 			if len(t.members) > 0 {
-				names = append(names, t.Plant.Name)
+				names = append(names, t.Spec.Name)
 			}
 		}
 	}
 	return names
 }
 
-// Entry is a tree in the ledger.
-type Entry struct {
+// Tree is a tree in a supervisor's State.
+type Tree struct {
 	Number   uint64
-	Plant    Plant
-	epoch    *Epoch
+	Spec     TreeSpec
+	lease    *Lease
 	members  []Member
 	armed    bool          // the watchdog guards it
 	after    time.Duration // the lease's end: the death must be proved by then
@@ -84,8 +84,8 @@ type Entry struct {
 	effects  []byte // how to undo what its processes may have done; nil: nothing
 }
 
-// Plant describes a tree to its guardians.
-type Plant struct {
+// TreeSpec describes a tree to its guardians.
+type TreeSpec struct {
 	Release []byte
 	Mark    string
 	Name    string      // for the log
@@ -100,164 +100,164 @@ type Member struct {
 	Along any
 }
 
-func (l *Ledger) epoch(number uint64) *Epoch {
-	i, there := slices.BinarySearchFunc(l.epochs, number, func(e *Epoch, n uint64) int { return cmp.Compare(e.Number, n) })
+func (s *State) find(number uint64) *Lease {
+	i, there := slices.BinarySearchFunc(s.leases, number, func(l *Lease, n uint64) int { return cmp.Compare(l.Number, n) })
 	if !there {
 		return nil
 	}
-	return l.epochs[i]
+	return s.leases[i]
 }
 
-// Epochs returns all that have begun and are not finished.
-func (l *Ledger) Epochs() []*Epoch { return slices.Clone(l.epochs) }
+// Leases returns all that have begun and are not finished.
+func (s *State) Leases() []*Lease { return slices.Clone(s.leases) }
 
-// Epoch finds one of them.
-func (l *Ledger) Epoch(number uint64) (*Epoch, error) {
-	if e := l.epoch(number); e != nil {
-		return e, nil
+// Lease finds one of them.
+func (s *State) Lease(number uint64) (*Lease, error) {
+	if l := s.find(number); l != nil {
+		return l, nil
 	}
 	return nil, fmt.Errorf("epoch %d: %w", number, ErrUnknownEpoch)
 }
 
 // Begin opens a new epoch.
-func (l *Ledger) Begin(number uint64, ticket []byte) error {
-	i, there := slices.BinarySearchFunc(l.epochs, number, func(e *Epoch, n uint64) int { return cmp.Compare(e.Number, n) })
+func (s *State) Begin(number uint64, ticket []byte) error {
+	i, there := slices.BinarySearchFunc(s.leases, number, func(l *Lease, n uint64) int { return cmp.Compare(l.Number, n) })
 	if there {
 		return errKnownEpoch
 	}
-	e := &Epoch{ledger: l, Number: number, Ticket: ticket, done: make(chan struct{})}
-	l.epochs = slices.Insert(l.epochs, i, e)
-	l.to.broadcast(e.begin())
+	l := &Lease{state: s, Number: number, Ticket: ticket, done: make(chan struct{})}
+	s.leases = slices.Insert(s.leases, i, l)
+	s.to.broadcast(l.begin())
 	return nil
 }
 
-func (e *Epoch) begin() *Message { return &Message{Op: OpBegin, Epoch: e.Number, Ticket: e.Ticket} }
+func (l *Lease) begin() *Message { return &Message{Op: OpBegin, Epoch: l.Number, Ticket: l.Ticket} }
 
 // live finds an epoch that is not over.
-func (l *Ledger) live(now time.Duration, number uint64) (*Epoch, error) {
-	e, err := l.Epoch(number)
+func (s *State) live(now time.Duration, number uint64) (*Lease, error) {
+	l, err := s.Lease(number)
 	if err == nil {
-		err = e.alive(now)
+		err = l.alive(now)
 	}
-	return e, err
+	return l, err
 }
 
-func (e *Epoch) alive(now time.Duration) error {
+func (l *Lease) alive(now time.Duration) error {
 	// P3: a lease that ran out is over even before anybody has noticed, and is not revived.
-	if e.Cause == nil && e.Deadline > 0 && now >= e.Deadline {
-		e.over(ErrLeaseEnded)
+	if l.Cause == nil && l.Deadline > 0 && now >= l.Deadline {
+		l.over(ErrLeaseEnded)
 	}
-	return e.Cause
+	return l.Cause
 }
 
 // leased is alive, and also requires that a lease has arrived.
-func (e *Epoch) leased(now time.Duration) error {
-	if err := e.alive(now); err != nil {
+func (l *Lease) leased(now time.Duration) error {
+	if err := l.alive(now); err != nil {
 		return err
 	}
-	if e.Deadline == 0 {
+	if l.Deadline == 0 {
 		return ErrNoLease
 	}
 	return nil
 }
 
-func (e *Epoch) over(cause error) {
-	if e.Cause == nil {
-		e.Cause = cause
-		close(e.done)
-		e.ledger.to.news()
+func (l *Lease) over(cause error) {
+	if l.Cause == nil {
+		l.Cause = cause
+		close(l.done)
+		l.state.to.news()
 	}
 }
 
 // end notes that a guardian has ended an epoch.
-func (l *Ledger) end(number uint64) {
-	if e := l.epoch(number); e != nil {
-		e.over(ErrLeaseEnded)
+func (s *State) end(number uint64) {
+	if l := s.find(number); l != nil {
+		l.over(ErrLeaseEnded)
 	}
 }
 
 // Extend moves an epoch's deadline; an earlier one than it had changes nothing.
-func (l *Ledger) Extend(now time.Duration, number uint64, deadline time.Duration) error {
-	e, err := l.live(now, number)
-	if err != nil || deadline <= e.Deadline {
+func (s *State) Extend(now time.Duration, number uint64, deadline time.Duration) error {
+	l, err := s.live(now, number)
+	if err != nil || deadline <= l.Deadline {
 		return err
 	}
-	e.Deadline = deadline
-	l.to.broadcast(&Message{Op: OpExtend, Epoch: number, Deadline: deadline})
+	l.Deadline = deadline
+	s.to.broadcast(&Message{Op: OpExtend, Epoch: number, Deadline: deadline})
 	return nil
 }
 
 // Shorten moves an epoch's deadline to an earlier point. After ErrMisfit it is so early that the trees are dead, and the watchdog is
 // disarmed, before that acts: nobody feeds it any more.
-func (l *Ledger) Shorten(now time.Duration, number uint64, deadline time.Duration, fit Fit) (seq uint64, err error) {
-	e, err := l.live(now, number)
+func (s *State) Shorten(now time.Duration, number uint64, deadline time.Duration, fit Fit) (seq uint64, err error) {
+	l, err := s.live(now, number)
 	if err != nil {
 		return 0, err
 	}
-	if l.Fed() > fit.Timeout {
-		deadline, err = min(deadline, now+l.Fed()/2), ErrMisfit
+	if s.Fed() > fit.Timeout {
+		deadline, err = min(deadline, now+s.Fed()/2), ErrMisfit
 	}
-	if e.Deadline > 0 {
-		e.Deadline = min(e.Deadline, deadline)
+	if l.Deadline > 0 {
+		l.Deadline = min(l.Deadline, deadline)
 	}
-	e.fit = &fit
-	for _, t := range e.trees {
+	l.fit = &fit
+	for _, t := range l.trees {
 		t.after = min(t.after, fit.After)
 	}
-	return l.to.ask(now, &Message{Op: OpShorten, Epoch: number, Deadline: deadline, Grace: fit.After}), err
+	return s.to.ask(now, &Message{Op: OpShorten, Epoch: number, Deadline: deadline, Grace: fit.After}), err
 }
 
 // Finish forgets an epoch whose trees have all ended; guardians then do not close its session.
-func (l *Ledger) Finish(number uint64) error {
-	e, err := l.Epoch(number)
+func (s *State) Finish(number uint64) error {
+	l, err := s.Lease(number)
 	if err != nil {
 		return err
 	}
-	if len(e.trees) > 0 {
-		return fmt.Errorf("%d trees have not ended", len(e.trees))
+	if len(l.trees) > 0 {
+		return fmt.Errorf("%d trees have not ended", len(l.trees))
 	}
-	e.over(ErrLeaseEnded)
-	l.epochs = slices.DeleteFunc(l.epochs, func(other *Epoch) bool { return other == e })
-	l.to.broadcast(&Message{Op: OpFinish, Epoch: number})
+	l.over(ErrLeaseEnded)
+	s.leases = slices.DeleteFunc(s.leases, func(other *Lease) bool { return other == l })
+	s.to.broadcast(&Message{Op: OpFinish, Epoch: number})
 	return nil
 }
 
 // Share makes the guardians answer at a listener. Only the newest one counts.
-func (l *Ledger) Share(note []byte, listener any) {
-	l.shared = &Message{Op: OpShare, Ticket: note, Along: listener}
-	l.to.broadcast(l.shared)
+func (s *State) Share(note []byte, listener any) {
+	s.shared = &Message{Op: OpShare, Ticket: note, Along: listener}
+	s.to.broadcast(s.shared)
 }
 
 // Shared is the newest shared listener; nil: none.
-func (l *Ledger) Shared() (note []byte, listener any) {
-	if l.shared == nil {
+func (s *State) Shared() (note []byte, listener any) {
+	if s.shared == nil {
 		return nil, nil
 	}
-	return l.shared.Ticket, l.shared.Along
+	return s.shared.Ticket, s.shared.Along
 }
 
 // replay returns all messages for a new guardian.
-func (l *Ledger) replay() (all []*Message) {
-	for _, m := range []*Message{l.shared, l.watchdog} {
+func (s *State) replay() (all []*Message) {
+	for _, m := range []*Message{s.shared, s.watchdog} {
 		if m != nil {
 			fresh := *m
 			fresh.Seq = 0
 			all = append(all, &fresh)
 		}
 	}
-	for _, e := range l.epochs {
-		begin := e.begin()
-		if errors.Is(e.Cause, ErrGuardiansLost) {
+	for _, l := range s.leases {
+		begin := l.begin()
+		if errors.Is(l.Cause, ErrGuardiansLost) {
 			begin.Ticket = nil // this process is alive, keeps the session, and releases its locks by itself
 		}
-		if e.Cause != nil {
-			begin.Deadline, begin.OK = e.Deadline, true
+		if l.Cause != nil {
+			begin.Deadline, begin.OK = l.Deadline, true
 		}
 		all = append(all, begin)
-		if e.Deadline > 0 && e.Cause == nil {
-			all = append(all, &Message{Op: OpExtend, Epoch: e.Number, Deadline: e.Deadline})
+		if l.Deadline > 0 && l.Cause == nil {
+			all = append(all, &Message{Op: OpExtend, Epoch: l.Number, Deadline: l.Deadline})
 		}
-		for _, t := range e.trees {
+		for _, t := range l.trees {
 			all = append(all, t.registration())
 			for _, m := range t.members {
 				all = append(all, t.message(OpBody, m))
@@ -272,17 +272,17 @@ func (l *Ledger) replay() (all []*Message) {
 				all = append(all, t.dropping())
 			}
 		}
-		if e.Cause != nil {
-			all = append(all, &Message{Op: OpEnd, Epoch: e.Number, Why: e.Cause.Error()})
+		if l.Cause != nil {
+			all = append(all, &Message{Op: OpEnd, Epoch: l.Number, Why: l.Cause.Error()})
 		}
 	}
 	return all
 }
 
 // Over is closed when an epoch is over; Cause then says why.
-func (l *Ledger) Over(number uint64) <-chan struct{} {
-	if e := l.epoch(number); e != nil {
-		return e.done
+func (s *State) Over(number uint64) <-chan struct{} {
+	if l := s.find(number); l != nil {
+		return l.done
 	}
 	done := make(chan struct{})
 	close(done)
@@ -290,10 +290,10 @@ func (l *Ledger) Over(number uint64) <-chan struct{} {
 }
 
 // Cause says why an epoch is over; nil while it is not.
-func (l *Ledger) Cause(number uint64) error {
-	e, err := l.Epoch(number)
+func (s *State) Cause(number uint64) error {
+	l, err := s.Lease(number)
 	if err != nil {
 		return err
 	}
-	return e.Cause
+	return l.Cause
 }

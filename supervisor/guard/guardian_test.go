@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// mortal is a body that dies when it is told that it may.
+// mortal is a box that dies when it is told that it may.
 type mortal struct {
 	dies    bool
 	waits   bool
@@ -25,17 +25,17 @@ func (m *mortal) Order() {
 	}
 }
 func (m *mortal) Waits() bool { return m.waits }
-func (m *mortal) Look(rest bool) Sight {
+func (m *mortal) Look(rest bool) Look {
 	m.looked++
 	m.struck++
 	m.removed = m.removed || rest && m.dies
-	return Sight{Dead: rest && m.dies, Again: time.Millisecond}
+	return Look{Dead: rest && m.dies, Again: time.Millisecond}
 }
 func (m *mortal) Close() { m.shut = true }
 
 // puppet is a guardian whose hands only note what they are told, at a time that the test says.
 type puppet struct {
-	*Ward
+	*Guardian
 	bodies  map[Ref]*mortal
 	said    []Message
 	closing []Closing
@@ -47,12 +47,12 @@ type puppet struct {
 
 func newPuppet(cfg Config) *puppet {
 	p := &puppet{bodies: map[Ref]*mortal{}}
-	p.Ward = NewWard(cfg, p)
+	p.Guardian = NewGuardian(cfg, p)
 	return p
 }
 
-func (p *puppet) Open(m *Message) (Body, error) {
-	b := p.bodies[*m.Body]
+func (p *puppet) Open(m *Message) (Box, error) {
+	b := p.bodies[*m.Box]
 	if b == nil {
 		return nil, errors.New("it is gone")
 	}
@@ -89,7 +89,7 @@ func (p *puppet) turn(now time.Duration, e Events) (next time.Duration, over boo
 	return p.Turn(now, e)
 }
 
-// guarding is a guardian with a lease until a deadline, and trees of one body each.
+// guarding is a guardian with a lease until a deadline, and trees of one box each.
 func guarding(t *testing.T, cfg Config, deadline time.Duration, bodies ...*mortal) *puppet {
 	t.Helper()
 	p := newPuppet(cfg)
@@ -97,7 +97,7 @@ func guarding(t *testing.T, cfg Config, deadline time.Duration, bodies ...*morta
 	for i, b := range bodies {
 		ref := Ref{Pid: i + 1}
 		p.bodies[ref] = b
-		all = append(all, Message{Op: OpTree, Epoch: 1, Tree: uint64(i), Release: []byte{byte('a' + i)}, Body: &ref})
+		all = append(all, Message{Op: OpTree, Epoch: 1, Tree: uint64(i), Release: []byte{byte('a' + i)}, Box: &ref})
 	}
 	for _, m := range all {
 		if err := p.hear(0, m); err != nil {
@@ -147,9 +147,9 @@ func TestReleaseOfAnUnprovedTreeIsWithheld(t *testing.T) {
 // P2: a supervisor that dies while it tells a new guardian everything leaves it with a lease, and without the trees.
 func TestAGuardianThatWasNotToldEverythingClosesNoSession(t *testing.T) {
 	lease := []Message{{Op: OpBegin, Epoch: 1, Ticket: []byte("t")}, {Op: OpExtend, Epoch: 1, Deadline: time.Hour}}
-	lost := Message{Op: OpTree, Epoch: 1, Tree: 1, Body: &Ref{Pid: 9}}
+	lost := Message{Op: OpTree, Epoch: 1, Tree: 1, Box: &Ref{Pid: 9}}
 	bare := Message{Op: OpTree, Epoch: 1, Tree: 1}
-	part := Message{Op: OpBody, Epoch: 1, Tree: 1, Body: &Ref{Pid: 9}}
+	part := Message{Op: OpBody, Epoch: 1, Tree: 1, Box: &Ref{Pid: 9}}
 	end := Message{Op: OpPing, OK: true}
 	for name, c := range map[string]struct {
 		told   []Message
@@ -209,7 +209,7 @@ func TestEndedLeaseIsNeverRevived(t *testing.T) {
 		{Op: OpTree, Epoch: 1, Tree: 9}, // though no timer has been handled
 		{Op: OpExtend, Epoch: 1, Deadline: time.Hour},
 		{Op: OpShorten, Epoch: 1, Deadline: time.Hour},
-		{Op: OpBody, Epoch: 1, Tree: 0, Body: &Ref{Pid: 1}},
+		{Op: OpBody, Epoch: 1, Tree: 0, Box: &Ref{Pid: 1}},
 		{Op: OpArm, Epoch: 1, Tree: 0},
 	} {
 		if err := p.hear(time.Second, m); !errors.Is(err, ErrLeaseEnded) {
@@ -227,7 +227,7 @@ func TestEndedLeaseIsNeverRevived(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := p.hear(time.Second, Message{Op: OpBody, Epoch: 2, Tree: 7, Body: &Ref{Pid: 1}}); !errors.Is(err, ErrNoLease) {
+	if err := p.hear(time.Second, Message{Op: OpBody, Epoch: 2, Tree: 7, Box: &Ref{Pid: 1}}); !errors.Is(err, ErrNoLease) {
 		t.Errorf("something alive before a lease: %v", err)
 	}
 }
@@ -296,7 +296,7 @@ func TestGuardianLearnsOfATreeThatOutlivedItsLease(t *testing.T) {
 	ref, b := Ref{Pid: 1}, &mortal{}
 	p.bodies[ref] = b
 	for _, m := range []Message{
-		{Op: OpBegin, Epoch: 1, Deadline: 1, OK: true}, {Op: OpTree, Epoch: 1, Tree: 1}, {Op: OpBody, Epoch: 1, Tree: 1, Body: &ref},
+		{Op: OpBegin, Epoch: 1, Deadline: 1, OK: true}, {Op: OpTree, Epoch: 1, Tree: 1}, {Op: OpBody, Epoch: 1, Tree: 1, Box: &ref},
 		{Op: OpArm, Epoch: 1, Tree: 1, Grace: 1}, {Op: OpEnd, Epoch: 1},
 	} {
 		if err := p.hear(time.Hour, m); err != nil {
@@ -315,7 +315,7 @@ func TestOnlyWhatWasSeenDeadUnderAnEndedLeaseIsVouchedFor(t *testing.T) {
 	p.bodies[dying] = &mortal{}
 	for _, m := range []Message{
 		{Op: OpBegin, Epoch: 1}, {Op: OpBegin, Epoch: 2}, {Op: OpTree, Epoch: 1, Tree: 1, Mark: "dead"},
-		{Op: OpTree, Epoch: 1, Tree: 2, Mark: "dying", Body: &dying}, {Op: OpTree, Epoch: 1, Tree: 3},
+		{Op: OpTree, Epoch: 1, Tree: 2, Mark: "dying", Box: &dying}, {Op: OpTree, Epoch: 1, Tree: 3},
 		{Op: OpTree, Epoch: 2, Tree: 4, Mark: "empty"}, {Op: OpEnd, Epoch: 1},
 	} {
 		if err := p.hear(0, m); err != nil {
@@ -359,7 +359,7 @@ func TestDeedsAreToldOnce(t *testing.T) {
 		p := guarding(t, Config{Index: c.index, Grace: time.Minute}, time.Hour, idle)
 		p.bodies[Ref{Pid: 7}], p.bodies[Ref{Pid: 8}] = &mortal{dies: true}, ran
 		for _, m := range []Message{
-			{Op: OpTree, Epoch: 1, Tree: 5, Name: "web", Body: &Ref{Pid: 7}}, {Op: OpBody, Epoch: 1, Tree: 5, Body: &Ref{Pid: 8}},
+			{Op: OpTree, Epoch: 1, Tree: 5, Name: "web", Box: &Ref{Pid: 7}}, {Op: OpBody, Epoch: 1, Tree: 5, Box: &Ref{Pid: 8}},
 		} {
 			if err := p.hear(0, m); err != nil {
 				t.Fatal(err)
