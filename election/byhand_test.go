@@ -2,6 +2,7 @@ package election
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -174,6 +175,33 @@ func TestLateSignatureDoesNotReachALaterBreadcrumb(t *testing.T) {
 				}
 				if b.Previous != nil {
 					w.Errorf("the breadcrumb names %s", b.Previous.Node)
+				}
+				return b.Release(ctx)
+			})
+			return nil
+		})
+	})
+}
+
+// P2: in a folder that was made anew, numbers of claims begin again, and so do versions of breadcrumbs: what is claimed there may look like the
+// claim of before to a transaction. Whoever knows that its lock is gone deletes none.
+func TestALockInANewFolderIsNotDeletedForTheOldOne(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := Paths{"/understudy", "svc"}
+		w.activates("a", func(ctx context.Context, _ *Session, a *Claim) error {
+			w.byHand(p.Lock(), p.Crumb(), p.Members(), p.Queue(), p.History(), p.Control(), p.Preferred(), p.Dir())
+			w.claims("b", func(ctx context.Context, s *Session, b *Claim) error {
+				if a.number != b.number || a.version != b.version {
+					w.Errorf("number %d, then %d; version %d, then %d", a.number, b.number, a.version, b.version)
+				}
+				if err := a.verify(ctx); !errors.Is(err, ErrLost) {
+					w.Errorf("the lock is ours: %v", err)
+				}
+				if err := a.Release(ctx); err != nil {
+					w.Error(err)
+				}
+				if held := w.held(s); held != "ActiveBreadCrumb ActiveStandbyElectorLock" {
+					w.Errorf("what is left is %q", held)
 				}
 				return b.Release(ctx)
 			})

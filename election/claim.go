@@ -32,6 +32,7 @@ type Claim struct {
 	left          departure // of the lock before this one
 	previousLives bool      // the previous active's session exists
 
+	gone    bool  // the lock is not ours: Release withdraws the breadcrumb alone, whatever lock there is by then
 	doubt   bool  // an inscription was not answered
 	number  int32 // of this claim: the version of the service's folder, which every claim raises
 	s       *Session
@@ -189,6 +190,7 @@ func (c *Claim) verify(ctx context.Context) error {
 		return fmt.Errorf("read the lock: %w", err)
 	}
 	if !v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token {
+		c.gone = true
 		return ErrLost
 	}
 	c.lock = v.changed

@@ -15,6 +15,9 @@ import (
 //
 // It deletes only our own lock: its transaction succeeds only while nobody has claimed the lock after us.
 func (c *Claim) Release(ctx context.Context) error {
+	if c.gone {
+		return c.withdraw(ctx)
+	}
 	if c.doubt { // an unanswered inscription may have been carried out
 		if err := c.renumber(ctx); errors.Is(err, ErrLost) {
 			return c.withdraw(ctx)

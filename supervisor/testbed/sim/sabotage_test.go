@@ -36,7 +36,7 @@ var sabotagesOfTerms = []sabotage{
 		{"election/claim.go", "!v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token", "!v.exists"},
 	}},
 	{"no verification that the lock is still ours", []change{
-		{"election/claim.go", "	if !v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token {\n		return ErrLost\n	}\n", ""},
+		{"election/claim.go", "	if !v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token {\n		c.gone = true\n		return ErrLost\n	}\n", ""},
 	}},
 	{"no grace delay", []change{
 		{"fencing/chain.go", "		left = a.chain.Grace\n	}\n	if left <= 0 {\n", "		left = a.chain.Grace\n	}\n	if left > -time.Hour {\n"},
