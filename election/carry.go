@@ -1,6 +1,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,6 +60,7 @@ func (e *Ensemble) Resume(ctx context.Context, c Carried, serve func(context.Con
 type CarriedClaim struct {
 	Token   int64           `json:"token"`
 	Since   time.Time       `json:"since"`
+	Lock    int64           `json:"lock,omitempty"` // its czxid, unless that is the token
 	Number  int32           `json:"number"`
 	Crumb   json.RawMessage `json:"crumb"`
 	Version int32           `json:"version"`
@@ -70,7 +72,11 @@ func (c *Claim) Carry() (CarriedClaim, error) {
 	if !c.found || c.Previous != nil {
 		return CarriedClaim{}, errors.New("the breadcrumb does not name us")
 	}
-	return CarriedClaim{Token: c.Token, Since: c.Since, Number: c.number, Crumb: encode(c.crumb), Version: c.version, Stakes: c.stakes}, nil
+	carried := CarriedClaim{Token: c.Token, Since: c.Since, Number: c.number, Crumb: encode(c.crumb), Version: c.version, Stakes: c.stakes}
+	if c.czxid != c.Token {
+		carried.Lock = c.czxid
+	}
+	return carried, nil
 }
 
 // Resume continues a claim. It reads nothing: Watch finds out whether the claim still holds, and every transaction checks it.
@@ -80,7 +86,7 @@ func (c *Candidate) Resume(carried CarriedClaim) (*Claim, error) {
 		return nil, err
 	}
 	claim := c.taking.claim(crumb, carried.Token, carried.Number, carried.Stakes)
-	claim.Since, claim.version, claim.found = carried.Since, carried.Version, true
+	claim.Since, claim.version, claim.found, claim.czxid = carried.Since, carried.Version, true, cmp.Or(carried.Lock, carried.Token)
 	return claim, nil
 }
 

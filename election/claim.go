@@ -20,7 +20,7 @@ var (
 
 // Claim is a lock that we hold.
 type Claim struct {
-	Token int64     // the czxid of the lock
+	Token int64     // of the activation: the czxid of the lock that it began with
 	Since time.Time // when the lock was claimed
 
 	// Previous is the node that the breadcrumb names, unless that is us: it must be fenced before Inscribe. PreviousToken is its token.
@@ -32,6 +32,7 @@ type Claim struct {
 	left          departure // of the lock before this one
 	previousLives bool      // the previous active's session exists
 
+	czxid   int64 // of the lock: the token, unless it was taken again
 	gone    bool  // the lock is not ours: Release withdraws the breadcrumb alone, whatever lock there is by then
 	doubt   bool  // an inscription was not answered
 	number  int32 // of this claim: the version of the service's folder, which every claim raises
@@ -189,7 +190,7 @@ func (c *Claim) verify(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
 	}
-	if !v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token {
+	if !v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.czxid {
 		c.gone = true
 		return ErrLost
 	}
@@ -219,7 +220,7 @@ func (c *Claim) renumber(ctx context.Context) error {
 	if c.number == dir.Version {
 		return nil
 	}
-	if c.Previous != nil && c.PreviousToken > c.Token && !unclaimedSince(dir, c.Token) {
+	if c.Previous != nil && c.PreviousToken > c.czxid && !unclaimedSince(dir, c.czxid) {
 		c.s.Expire(ErrTorn)
 		return ErrTorn
 	}

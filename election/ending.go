@@ -1,6 +1,7 @@
 package election
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -31,7 +32,7 @@ const usualTick = 2 * time.Second
 
 // departure is a candidate's knowledge of how the newest lock went.
 type departure struct {
-	token int64     // of the lock
+	token int64     // of its activation
 	seen  time.Time // it existed
 	gone  time.Time // it did not; zero: it may still exist
 }
@@ -40,7 +41,8 @@ type departure struct {
 func (d *departure) note(lock view, began, ended time.Time) {
 	switch {
 	case lock.exists:
-		*d = departure{token: lock.stat.Czxid, seen: began}
+		holder, _ := decode[Lock](lock.data) // a lock that says nothing is a lock
+		*d = departure{token: cmp.Or(holder.Token, lock.stat.Czxid), seen: began}
 	case d.gone.IsZero():
 		d.gone = ended
 	}

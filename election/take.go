@@ -175,7 +175,7 @@ func (t *taking) again(ctx context.Context, err error) error {
 }
 
 func (t *taking) claim(crumb BreadCrumb, token int64, number int32, stakes []string) *Claim {
-	return &Claim{Token: token, Since: time.Now(), Roll: newRoll(), number: number, left: t.left, s: t.s, paths: t.paths, crumb: crumb, stakes: stakes}
+	return &Claim{Token: token, Since: time.Now(), Roll: newRoll(), czxid: token, number: number, left: t.left, s: t.s, paths: t.paths, crumb: crumb, stakes: stakes}
 }
 
 // rebirth gives back a lock in another folder than the one of the candidate's beginning, or in an older copy of it. P1: the former active's

@@ -88,6 +88,7 @@ type Lock struct {
 	Host  string    `json:"host"`
 	Pid   int       `json:"pid"`
 	Since time.Time `json:"since"`
+	Token int64     `json:"token,omitempty"` // of the activation, if its lock was taken again; absent: the lock's own czxid
 }
 
 // Member is a candidate's own view of itself.

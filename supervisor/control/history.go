@@ -91,7 +91,7 @@ func chain(service string, written []election.Activation, lock znode, now time.T
 	for i, w := range written {
 		a := Activation{
 			Service: service, Node: w.Node, Token: w.Token, Start: w.Start, Started: w.Started, Ready: w.Ready, End: w.End, EndMin: w.EndMin, EndMax: w.EndMax,
-			Reason: w.Reason, Fenced: w.Fenced, FenceMs: max(w.FenceMs, 0), Active: w.End == nil && lock.exists && lock.stat.Czxid == w.Token,
+			Reason: w.Reason, Fenced: w.Fenced, FenceMs: max(w.FenceMs, 0), Active: w.End == nil && lock.exists && tokenOf(lock) == w.Token,
 		}
 		if w.End != nil && w.EndMin == nil && w.EndMax == nil && i+1 < len(written) && w.End.Equal(written[i+1].Start) {
 			a.End = nil // the next activation wrote its own start: the end is not known

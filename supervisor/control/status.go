@@ -225,7 +225,7 @@ func describe(name string, lock, crumb znode, members []Member) Service {
 	switch {
 	case lock.exists && trail.writtenBy(lock):
 		s.Held.Timeout = trail.SessionMs
-		s.Active, s.Host, s.Pid, s.Token = s.Lock, holder.Host, holder.Pid, lock.stat.Czxid
+		s.Active, s.Host, s.Pid, s.Token = s.Lock, holder.Host, holder.Pid, tokenOf(lock)
 		s.Since = when(holder.Since)
 		if trail.Failsafe.Binds() {
 			for _, m := range trail.Failsafe.Members {
@@ -253,6 +253,13 @@ func describe(name string, lock, crumb znode, members []Member) Service {
 		s.Members = slices.Insert(slices.Delete(s.Members, i, i+1), 0, holder)
 	}
 	return s
+}
+
+// tokenOf is the token of the activation that a lock belongs to.
+func tokenOf(lock znode) int64 {
+	var holder election.Lock
+	_ = json.Unmarshal(lock.data, &holder)
+	return cmp.Or(holder.Token, lock.stat.Czxid)
 }
 
 // since brings a member's word up to what lock and breadcrumb show: it announces its role a moment later.

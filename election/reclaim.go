@@ -1,0 +1,136 @@
+package election
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// ErrUnresolved says that the lock may be ours, and that no answer said so in time.
+var ErrUnresolved = errors.New("it is not known whether the lock was taken again")
+
+// Lapsed is the claim of a former session of this node, which has expired, while the programs of its term run on. Reclaim makes it a claim
+// of this session. Until then Release only removes the breadcrumb.
+func (c *Candidate) Lapsed(carried CarriedClaim) (*Claim, error) {
+	claim, err := c.Resume(carried)
+	if err == nil {
+		claim.gone = true
+	}
+	return claim, err
+}
+
+// Reclaim takes the lock again for a lapsed claim: its term goes on in this session, and keeps its token. It succeeds only if nobody has
+// claimed the lock since the claim was made. It returns ErrLost if that is not so, or if the breadcrumb does not name the term any
+// more, and ErrUnresolved if the lock may be ours all the same: then the session has to end.
+//
+// P1: ctx has to end before the promises do that forbid other nodes a start. Whoever has claimed since has raised the number of claims,
+// which the transaction checks. Whoever claims after it reads a breadcrumb that names this session. As any claim, it raises the number.
+func (c *Candidate) Reclaim(ctx context.Context, claim *Claim) error {
+	t, doubt := &c.taking, false
+	for again := (pacing{}); ; {
+		done, err := t.reclaim(ctx, claim, &doubt)
+		switch {
+		case done:
+			return nil
+		case err != nil && !again.passes(err), err == nil:
+			if doubt {
+				err = errors.Join(ErrUnresolved, err)
+			} else {
+				t.s.locks.drop(t.paths.Service)
+			}
+			return err
+		}
+		if ended := again.wait(ctx, t.s.client, err); ended != nil {
+			if doubt {
+				return errors.Join(ErrUnresolved, ended)
+			}
+			t.s.locks.drop(t.paths.Service)
+			return ended
+		}
+	}
+}
+
+// reclaim is one attempt. doubt: one of them was not answered.
+func (t *taking) reclaim(ctx context.Context, claim *Claim, doubt *bool) (done bool, err error) {
+	if *doubt { // the unanswered request may not be seen yet
+		if err := t.s.sync(ctx, t.paths.Dir()); err != nil {
+			return false, err
+		}
+	}
+	dir, err := t.s.getStat(ctx, t.paths.Dir())
+	if errors.Is(err, zk.ErrNoNode) {
+		return false, fmt.Errorf("%w: %w", ErrLost, ErrDeleted)
+	} else if err != nil {
+		return false, err
+	}
+	trail, err := t.s.get(ctx, t.paths.Crumb())
+	if err != nil {
+		return false, err
+	}
+	lock, err := t.s.get(ctx, t.paths.Lock()) // last: what was read before it belongs to a lock that is still there
+	if err != nil {
+		return false, err
+	}
+	crumb, err := ReadBreadCrumb(trail.data)
+	ours := trail.exists && err == nil && crumb.Node == claim.crumb.Node && bytes.Equal(crumb.Tree, claim.crumb.Tree) && !crumb.Leftover.Known
+	switch {
+	case born(dir) != t.birth:
+		return false, fmt.Errorf("%w: %w", ErrLost, ErrDeleted)
+	case *doubt && ours && crumb.Session == SessionName(t.s.ID()) && lock.exists && lock.stat.EphemeralOwner == t.s.ID() &&
+		dir.Version == claim.number+1 && dir.Mzxid == lock.stat.Czxid:
+		*doubt = false
+		claim.reclaimed(crumb, trail.stat.Version, dir)
+		return true, nil
+	case dir.Version != claim.number, dir.Mzxid != claim.czxid:
+		return false, fmt.Errorf("%w: it was claimed meanwhile", ErrLost)
+	case !ours || crumb.Session != claim.crumb.Session:
+		return false, fmt.Errorf("%w: the breadcrumb does not name this activation any more", ErrLost)
+	}
+	if err := t.setBack(ctx); err != nil {
+		return false, err
+	}
+	if lock.exists { // it is about to go with the former session
+		return false, zk.ErrNodeExists
+	}
+	return t.retake(ctx, claim, crumb, trail.stat.Version, doubt)
+}
+
+// retake is the transaction.
+func (t *taking) retake(ctx context.Context, claim *Claim, crumb BreadCrumb, version int32, doubt *bool) (done bool, err error) {
+	crumb.Session, crumb.SessionMs = SessionName(t.s.ID()), max(crumb.SessionMs, t.s.Timeout().Milliseconds())
+	crumb.Token = claim.Token
+	self := Lock{Node: crumb.Node, Host: crumb.Host, Pid: t.s.cfg.Node.Pid, Since: crumb.Since, Token: claim.Token}
+	t.s.locks.add(t.paths)
+	results, _, err := t.s.transact(ctx,
+		&zk.SetDataRequest{Path: t.paths.Dir(), Data: encode(self), Version: claim.number},
+		&zk.SetDataRequest{Path: t.paths.Crumb(), Data: encode(crumb), Version: version},
+		&zk.CreateRequest{Path: t.paths.Lock(), Data: encode(self), Acl: t.s.acl, Flags: zk.FlagEphemeral})
+	switch {
+	case unknown(err):
+		*doubt = true
+		return false, err
+	case err != nil:
+		return false, err
+	case len(results) != 3 || results[0].Stat == nil:
+		*doubt = true
+		return false, errUnanswered
+	}
+	dir := *results[0].Stat
+	if dir.Mzxid < t.newest || born(dir) != t.birth {
+		*doubt = true
+		return false, t.torn()
+	}
+	*doubt = false
+	claim.reclaimed(crumb, version+1, dir)
+	t.newest = dir.Mzxid
+	t.saw(dir.Mzxid, claim.Session())
+	return true, nil
+}
+
+// reclaimed makes a lapsed claim one of the lock that is ours now.
+func (c *Claim) reclaimed(crumb BreadCrumb, version int32, dir zk.Stat) {
+	c.crumb, c.version, c.number, c.czxid, c.gone = crumb, version, dir.Version, dir.Mzxid, false
+}
