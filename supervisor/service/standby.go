@@ -164,14 +164,20 @@ func (t *stay) lockFree(ctx context.Context) (free bool, e role.Event, over bool
 func (t *stay) polite() bool {
 	v := t.v
 	wait := v.mem.preference.graceForOthers(time.Now(), t.candidacy.intents)
-	if wait > 0 && !t.candidacy.opening.Ours() {
+	patience := wait
+	if bound := v.node.Promises.Bound(v.name); bound > 0 && bound > v.node.Machine.Now() { // it could not start the program yet, and whoever runs it may want its lock back
+		patience = max(wait, election.GoneAfter(t.s.Timeout()))
+	}
+	if patience > 0 && !t.candidacy.opening.Ours() {
 		if t.candidacy.polite.IsZero() {
-			t.candidacy.polite = time.Now().Add(wait)
+			t.candidacy.polite = time.Now().Add(patience)
 		}
 		if time.Until(t.candidacy.polite) > 0 {
 			return true
 		}
-		v.mem.preference.rivalBy = time.Now().Add(t.s.Timeout())
+		if wait > 0 {
+			v.mem.preference.rivalBy = time.Now().Add(t.s.Timeout())
+		}
 	}
 	t.candidacy.polite = time.Time{}
 	return false
