@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"understudy/election"
 	"understudy/supervisor/config"
@@ -195,6 +196,19 @@ func (r *roster) carried() (terms []failsafe.Term) {
 	for _, v := range r.services {
 		if v.Carries() {
 			terms = append(terms, v.Term())
+		}
+	}
+	return terms
+}
+
+// outlasting are the terms that have outlasted their session, with the end of the promises that cover each.
+func (r *roster) outlasting() map[failsafe.Term]time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	terms := map[failsafe.Term]time.Duration{}
+	for _, v := range r.services {
+		if until := v.Outlasts(); until > 0 {
+			terms[v.Term()] = until
 		}
 	}
 	return terms

@@ -45,6 +45,9 @@ func (s *supervisor) sessions(ctx context.Context) error {
 			return err
 		case ctx.Err() != nil, s.roster.done():
 			return nil
+		case errors.Is(err, errOutlasted):
+			s.log.Warn("the ZooKeeper session has expired, opening a new one; the promises of the other nodes cover what runs (failsafe)")
+			continue
 		}
 		if errors.Is(err, election.ErrNoAuth) {
 			s.credentials.refused(ensemble)
@@ -106,6 +109,9 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 	if resumed {
 		gate.Expect(s.roster.carried())
 	}
+	for term, until := range s.roster.outlasting() {
+		gate.Cover(term, until)
+	}
 	sess.OnShortened(gate.Shorten)
 	sess.OnExtended(func(end time.Duration) {
 		s.showLease(sess, end, end != first)
@@ -119,13 +125,30 @@ func (s *supervisor) serve(ctx context.Context, sess *election.Session, epoch ui
 			sess.Stop(fmt.Errorf("%w: %w", service.ErrGuard, err))
 		}
 	}
-	if err := s.serveGated(ctx, service.Session{Session: sess, Epoch: epoch, Gate: gate}); err != nil {
-		return err
+	err := s.serveGated(ctx, service.Session{Session: sess, Epoch: epoch, Gate: gate, Moved: func() { wait.Poke(s.wake) }})
+	outlasted := len(s.roster.outlasting()) > 0
+	if outlasted {
+		s.formerEpochs = append(s.formerEpochs, epoch)
 	}
+	switch {
+	case err != nil:
+		return err
+	case outlasted:
+		return errOutlasted
+	}
+	s.finishFormer()
 	if err := s.guard.Finish(epoch); err != nil { // P2: the guardians know of a tree that has not ended
 		return fmt.Errorf("%w: %w", service.ErrUndead, err)
 	}
 	return nil
+}
+
+// errOutlasted says that programs run on though their session has expired.
+var errOutlasted = errors.New("programs have outlasted their session")
+
+// finishFormer has the guardians forget the leases of former sessions, once no tree is left under them.
+func (s *supervisor) finishFormer() {
+	s.formerEpochs = slices.DeleteFunc(s.formerEpochs, func(epoch uint64) bool { return s.guard.Finish(epoch) == nil })
 }
 
 // serveGated runs serveAll and, meanwhile, the session's gate and the watch over the services.
@@ -175,6 +198,7 @@ func (s *supervisor) serveAll(ctx context.Context, t service.Session) error {
 				maps.DeleteFunc(errs, func(_ *service.Service, err error) bool { return err == nil }) // they begin again
 			}
 		}
+		s.finishFormer()
 		if moving == nil {
 			s.roster.arrange(ctx, stops, errs, begin)
 			sum, fault, warnings := s.notes.files(), s.notes.faults(s.credentials.why()), election.Bounded(s.notes.warnings())

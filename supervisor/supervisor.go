@@ -54,11 +54,12 @@ type supervisor struct {
 	trouble time.Duration // how long to wait after the next failure to open a session
 	granted time.Duration // a session timeout that the log has warned of
 
-	guarded  chan struct{} // closed when the guardians stand
-	guard    Guard
-	commands *unit.Commands
-	promises *failsafe.Promises // this node's promises to others
-	left     *handoff.Envelope  // the envelope of a former image of this process; nil: none
+	guarded      chan struct{} // closed when the guardians stand
+	guard        Guard
+	commands     *unit.Commands
+	promises     *failsafe.Promises // this node's promises to others
+	left         *handoff.Envelope  // the envelope of a former image of this process; nil: none
+	formerEpochs []uint64           // leases of former sessions under which something may run
 
 	roster      roster
 	notes       notes

@@ -65,7 +65,18 @@ func NewGate(cfg Config) *Gate {
 func (g *Gate) Extend(end time.Duration) error {
 	g.mu.lock()
 	defer g.mu.unlock()
-	return g.tell(min(end, g.cfg.Session.Backed()))
+	return g.tell(g.covered(min(end, g.cfg.Session.Backed())))
+}
+
+// covered cuts a deadline to the promises of a former session: as long as a term relies on those, this one's lease is none for it. The
+// caller holds mu.
+func (g *Gate) covered(end time.Duration) time.Duration {
+	for _, o := range g.terms {
+		if o.cover > 0 {
+			end = min(end, o.cover)
+		}
+	}
+	return end
 }
 
 // Shorten tells the guardians that ZooKeeper has shortened the lease, and returns when both know.
@@ -86,7 +97,7 @@ func (g *Gate) Shorten(ctx context.Context) error {
 
 // limit is the latest deadline that holds for all terms: ZooKeeper's own, or one by promises. The caller holds mu.
 func (g *Gate) limit() time.Duration {
-	backed := g.cfg.Session.Backed()
+	backed := g.covered(g.cfg.Session.Backed())
 	if !g.held {
 		return backed
 	}
@@ -104,7 +115,10 @@ func (g *Gate) tell(end time.Duration) error {
 }
 
 // Plain tells whether the guardians know no deadline but ZooKeeper's own. Only the caller of TryPlain may ask, before it unlocks.
-func (g *Gate) Plain() bool { return g.told <= g.cfg.Session.Backed() }
+func (g *Gate) Plain() bool {
+	backed := g.cfg.Session.Backed()
+	return g.told <= backed && g.covered(backed) == backed
+}
 
 // TryPlain keeps the deadline as it is until unlock is called. It reports false, and changes nothing, when the guardians know
 // another deadline than ZooKeeper's own, or are being told one. P3: the next image of this process does not know of such a deadline,
@@ -159,7 +173,11 @@ func (g *Gate) Expect(terms []Term) {
 func (g *Gate) Leave(t Term) {
 	g.mu.lock()
 	defer g.mu.unlock()
+	o := g.terms[t]
 	delete(g.terms, t)
+	if o != nil && o.cover > 0 {
+		g.uncover()
+	}
 }
 
 // mutex is a lock with a try and a deadline. It is a channel because testing/synctest counts a goroutine that waits for a channel as

@@ -56,12 +56,22 @@ type Carried struct {
 	Tree  json.RawMessage       `json:"tree"`
 	Run   *unit.Carried         `json:"run"`
 
-	tree host.Tree
+	tree  host.Tree
+	until time.Duration // promises cover it so long after its session has expired; 0: its session lives
 }
 
 func carry(claim election.CarriedClaim, entry election.Activation, tree host.Tree, run *unit.Carried) (*Carried, error) {
 	id, err := tree.ID()
 	return &Carried{Claim: claim, Entry: entry, Name: entry.Entry, Tree: id, Run: run, tree: tree}, err
+}
+
+// Outlasts is until when a term whose session has expired may go on in the next one; 0: there is none. It is called while the service does
+// not serve.
+func (v *Service) Outlasts() time.Duration {
+	if v.carried == nil {
+		return 0
+	}
+	return v.carried.until
 }
 
 func (c *Carried) entry() election.Activation {

@@ -80,7 +80,11 @@ func (t *stay) Run(ctx context.Context) role.Event {
 		v.mem.preference.relapses.reset()
 	}
 	if ctx.Err() != nil {
-		return t.over(ctx)
+		e := t.over(ctx)
+		if e.Kind == role.Expired && t.outlasts() > 0 {
+			e.Kind = role.Outlasted
+		}
+		return e
 	}
 	return t.ended()
 }
@@ -281,15 +285,21 @@ func (t *stay) afterwards() condition {
 	return backing
 }
 
-// HandOver prepares the term to go on in another image of this process.
+// HandOver prepares the term to go on in another image of this process, or in the next session.
 func (t *stay) HandOver(context.Context) role.Event {
-	v := t.v
+	v, not := t.v, role.Event{Kind: role.NotHandedOver}
 	if v.Removed() || t.run.programs == nil {
-		return role.Event{Kind: role.NotHandedOver}
+		return not
+	}
+	until := t.outlasts()
+	if wait.Closed(t.s.Ended()) {
+		if not.Kind = role.Expired; until == 0 {
+			return not
+		}
 	}
 	run, ok := t.run.programs.HandOver()
 	if !ok {
-		return role.Event{Kind: role.NotHandedOver}
+		return not
 	}
 	t.closeRun()
 	t.unwatch()
@@ -304,7 +314,7 @@ func (t *stay) HandOver(context.Context) role.Event {
 		run.Discard()
 		return role.Event{Kind: role.StopAsked}
 	}
-	v.carried = c
+	c.until, v.carried = until, c
 	return role.Event{Kind: role.HandedOver}
 }
 

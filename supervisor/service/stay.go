@@ -18,6 +18,7 @@ type Session struct {
 	Epoch uint64 // the number of its lease with the guardians
 	Gate  *failsafe.Gate
 	Leave <-chan struct{} // closed when all services of the session must end
+	Moved func()          // is called when a tree has left the lease of a former session
 }
 
 // stay is a service's stay in one session. Its methods are the actions of the role machine; the parts hold what lasts less long.

@@ -91,7 +91,7 @@ func (t *stay) watch(ctx context.Context) {
 	t.term.helpers.Go(func() {
 		wait.For(watching, startFirst) // the first look sees changes of that time
 		err := t.term.claim.Watch(watching)
-		if watching.Err() != nil {
+		if watching.Err() != nil || errors.Is(err, election.ErrExpired) && !errors.Is(err, election.ErrLost) && t.outlasts() > 0 {
 			return
 		}
 		close(lost)
@@ -149,6 +149,9 @@ func (t *stay) enter(ctx context.Context) bool {
 // Resume continues a term that was handed over. The former image has kept P5.
 func (t *stay) Resume(ctx context.Context) role.Event {
 	v, c := t.v, t.v.carried
+	if c.until > 0 {
+		return t.reclaim(ctx)
+	}
 	claim, err := t.candidacy.cand.Resume(c.Claim)
 	switch {
 	case err != nil:

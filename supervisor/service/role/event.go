@@ -43,6 +43,7 @@ const (
 	Expired     // ZooKeeper has ended the session
 	StopAsked
 	HandAsked // another image of this process takes over
+	Outlasted // ZooKeeper has ended the session, and promises cover the programs until the next one has the lock
 	HandedOver
 	NotHandedOver
 	Stopped
@@ -62,7 +63,7 @@ var kindNames = [Kinds]string{
 	"Opened", "StayOver", "Proved", "Unproved", "Settled", "Unsettled", "Joined", "JoinFailed", "Waited", "Prepared", "Trouble", "Reordered",
 	"HeldBack", "Allowed", "LockFree", "LeftToElse", "Won", "Taken", "Resumed", "CannotResume", "FormerDead", "FormerAlive", "PauseAsked",
 	"Armed", "Unarmed", "NoCopy", "Behind", "Ended", "Changed", "SwitchAsked", "PreferredBack", "NotReachable", "LockLost", "LeaseEnding", "LeaseOver", "Expired", "StopAsked",
-	"HandAsked", "HandedOver", "NotHandedOver", "Stopped", "Again", "Yielded", "Done", "Failed", "HookFailed", "RanOnce", "Released", "NotReleased", "Recorded",
+	"HandAsked", "Outlasted", "HandedOver", "NotHandedOver", "Stopped", "Again", "Yielded", "Done", "Failed", "HookFailed", "RanOnce", "Released", "NotReleased", "Recorded",
 }
 
 func (k Kind) String() string { return kindNames[k] }

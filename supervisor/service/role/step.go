@@ -301,7 +301,7 @@ func stepHolding(s State, e Event) (State, bool) {
 			return s.end(e.Kind, Home, true), true
 		case NotReachable:
 			return s.end(e.Kind, GiveUp, true), true
-		case HandAsked:
+		case HandAsked, Outlasted:
 			return s.to(HandingOver), true
 		}
 		return s.ended(e.Kind, true)
@@ -314,6 +314,8 @@ func stepHolding(s State, e Event) (State, bool) {
 			return s.end(StopAsked, Leave, true), true
 		case StopAsked: // nobody can ask its programs any more
 			return s.end(StopAsked, Leave, false), true
+		case Expired:
+			return s.end(Expired, Home, false), true
 		}
 	}
 	return s, false

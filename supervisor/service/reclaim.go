@@ -1,0 +1,78 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/service/role"
+)
+
+// outlasts is until when the programs may run on although the session has expired; 0: they have to end. Without a session no watchdog is
+// armed for them, so where there is one they end.
+func (t *stay) outlasts() time.Duration {
+	if t.v.copy != nil || t.v.node.Watchdog != nil {
+		return 0
+	}
+	return t.s.Gate.Outlasts(t.v.Term())
+}
+
+var (
+	errUncovered = errors.New("the promises of the other nodes are over too soon")
+	errLostData  = errors.New("ZooKeeper has lost its data")
+)
+
+// reclaim continues a term that has outlasted its session. The programs run, and promises cover them.
+func (t *stay) reclaim(ctx context.Context) role.Event {
+	v, c := t.v, t.v.carried
+	claim, err := t.candidacy.cand.Lapsed(c.Claim)
+	if err != nil {
+		t.drop(err)
+		return role.Event{Kind: role.CannotResume}
+	}
+	v.carried = nil
+	t.beginTerm(claim, election.Effects{})
+	t.term.entry.Activation, t.term.lived = c.entry(), true
+	over := v.pace.wait(endless)
+	err = t.takeAgain(ctx, claim)
+	over()
+	if err == nil {
+		t.s.Gate.Reclaimed(v.Term(), claim)
+		v.log.Info("the previous session had expired, and no other node has claimed the lock: this node has it again, and the program keeps running (failsafe)",
+			"token", claim.Token)
+		t.run.adopt = c.Run
+		t.watch(ctx)
+		return role.Event{Kind: role.Resumed}
+	}
+	c.Run.Discard()
+	if errors.Is(err, election.ErrUnresolved) { // P1: nobody watches a lock that may be ours
+		t.s.Stop(err)
+		t.term.claim = &election.Claim{}
+		v.log.Error("it is not known who has the lock, stopping the program", "error", err)
+		return role.Event{Kind: role.CannotResume}
+	}
+	v.log.Warn("the previous session had expired, and the lock cannot be taken again: stopping the program", "why", err)
+	return role.Event{Kind: role.Expired}
+}
+
+// takeAgain takes the lock for a term that has outlasted its session. P2: before that both guardians know that the programs belong to this
+// session: whatever happens to this process, they close it only once those are dead. P1: until then its lease here is no longer than
+// the promises.
+func (t *stay) takeAgain(ctx context.Context, claim *election.Claim) error {
+	v := t.v
+	until := t.s.Gate.Covered(v.Term())
+	switch {
+	case until == 0:
+		return errUncovered
+	case v.state.Lost:
+		return errLostData
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, until-v.node.Machine.Now(), errUncovered)
+	defer cancel()
+	if err := t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths())); err != nil {
+		return err
+	}
+	t.s.Moved()
+	return t.candidacy.cand.Reclaim(ctx, claim)
+}
