@@ -46,7 +46,8 @@ type tally struct {
 	starts    int
 	doomed    int // starts beside a process that was killed, but held by the kernel
 	leftovers int // that breadcrumbs told of
-	cover     Coverage
+	outlasting
+	cover Coverage
 }
 
 // serviceView is a service as the checker sees it.
@@ -57,6 +58,7 @@ type serviceView struct {
 	crumb       crumbView
 	overwritten crumbView                  // what it was when all data was set back
 	token       int64                      // the newest that a process was started with
+	newest      int64                      // the newest claim
 	struck      map[int64]bool             // tokens of activations whose lock or breadcrumb an operator removed by hand
 	runs        int                        // main processes that were started
 	paused      bool                       // by an operator
@@ -75,6 +77,7 @@ type lockView struct {
 	there bool
 	owner int64
 	czxid int64
+	token int64 // of its activation: the czxid, unless it was taken again
 }
 
 type crumbView struct {
@@ -93,7 +96,7 @@ type crumbView struct {
 func newChecker(w *world) *checker {
 	c := &checker{
 		w: w, services: map[string]*serviceView{}, sessions: newSessionsView(),
-		tally: tally{cover: Coverage{}}, hand: handView{byHand: map[string]int{}, late: map[int64][]string{}},
+		tally: tally{cover: Coverage{}, outlasting: outlasting{heard: map[string]bool{}}}, hand: handView{byHand: map[string]int{}, late: map[int64][]string{}},
 	}
 	c.sight, c.bounds = newSight(c), boundsView{checker: c, grants: map[int64]*granting{}}
 	c.dogs, c.orphans = dogsView{checker: c}, orphansView{c}
@@ -134,6 +137,7 @@ func (c *checker) started(p *proc) {
 	c.effects.started(p)
 	if p.main {
 		c.w.say("%s: START %v", p.tree.node, p)
+		delete(c.tally.heard, p.tree.node)
 		v.runs++
 		c.tally.starts++
 		if c.w.plan.Watchdog == dogRequired && !c.w.nodes[c.w.indexOf(p.tree.node)].dog.counting {
@@ -164,7 +168,7 @@ func (c *checker) started(p *proc) {
 		return
 	}
 	switch {
-	case (!v.lock.there || v.lock.owner != p.tree.session || v.lock.czxid != p.token) && !c.sight.mayOutlast(v, p) && !c.sessions.endedByStranger(p.tree.session):
+	case (!v.lock.there || v.lock.owner != p.tree.session || v.lock.token != p.token) && !c.sight.mayOutlast(v, p) && !c.sessions.endedByStranger(p.tree.session):
 		c.broken("P5", "%v started, but the lock is %+v", p, v.lock)
 	case !v.crumb.there || v.crumb.session != election.SessionName(p.tree.session) || v.crumb.tree != p.tree.id:
 		c.broken("P5", "%v started, but the breadcrumb is %+v", p, v.crumb)
@@ -178,6 +182,7 @@ func (c *checker) gone(p *proc) {
 	}
 	v := c.services[p.tree.service]
 	delete(v.living, p)
+	c.dropped(v, p)
 	if p.main {
 		c.w.say("%s: END %v", p.tree.node, p)
 		if c.calm && !c.w.operator.settings[v.name].outdates(p) { // P7 is the other services' when the command changes
@@ -288,20 +293,21 @@ func (c *checker) expired(session int64) {
 // lockChanged looks at P2.
 func (c *checker) lockChanged(v *serviceView, ch zkmem.Change, expired bool) {
 	was := v.lock
-	v.lock = lockView{ch.Kind != jute.EventNodeDeleted, ch.Stat.EphemeralOwner, ch.Stat.Czxid}
+	v.lock = lockView{ch.Kind != jute.EventNodeDeleted, ch.Stat.EphemeralOwner, ch.Stat.Czxid, ch.Stat.Czxid}
 	if v.lock.there {
+		again := c.takenAgain(v, ch)
 		c.sessions.owns(v.lock.owner)
 		if !was.there {
 			v.taken[holder(ch)]++
 		}
-		if v.claims++; v.paused && !was.there {
+		if v.claims++; v.paused && !was.there && !again {
 			c.broken("pause", "the lock of %s is taken, though it is paused", v.name)
 		}
 		return
 	}
 	c.w.say("zk: the lock of %s is gone", v.name)
 	for _, p := range inOrder(v.living) {
-		if p.tree.session == was.owner && !v.struck[was.czxid] && !c.sessions.endedByStranger(was.owner) && !(expired && (c.spared(v, p) || c.sight.mayOutlast(v, p))) {
+		if (p.tree.session == was.owner || p.token == was.token && was.token != was.czxid) && !v.struck[was.token] && !c.sessions.endedByStranger(was.owner) && !(expired && (c.spared(v, p) || c.sight.mayOutlast(v, p))) {
 			c.broken("P2", "the lock of %s was given back while %v was alive", v.name, p)
 		}
 	}
@@ -327,7 +333,7 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 			v.crumb.timeout = time.Duration(b.SessionMs) * time.Millisecond
 		}
 	}
-	if !was.there || was.session == v.crumb.session && was.tree == v.crumb.tree {
+	if !was.there || was.tree == v.crumb.tree {
 		if v.crumb.leftover && !was.leftover {
 			c.tally.leftovers++
 			c.w.say("zk: the breadcrumb of %s says that something of session %s is alive", v.name, v.crumb.session)
@@ -357,7 +363,7 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 // strike notes that an operator removes something of a service by hand.
 func (c *checker) strike(v *serviceView) {
 	c.effects.strike(v.name)
-	v.struck[v.lock.czxid] = true
+	v.struck[v.lock.token] = true
 	for p := range v.living {
 		v.struck[p.token] = true
 	}
@@ -369,7 +375,7 @@ func (c *checker) wiped() {
 	c.sessions.wiped()
 	for _, v := range c.services {
 		c.effects.strike(v.name)
-		v.lock, v.crumb, v.token, v.paused, v.orders = lockView{}, crumbView{}, 0, false, orders{}
+		v.lock, v.crumb, v.token, v.newest, v.paused, v.orders = lockView{}, crumbView{}, 0, 0, false, orders{}
 		clear(v.members)
 		clear(v.znodes)
 	}

@@ -60,10 +60,10 @@ func (dr *drill) hold() {
 		}
 	}
 	dr.mu.Lock()
-	now, token := v.orders, v.lock.czxid
+	now, token := v.orders, v.lock.token
 	dr.mu.Unlock()
 	e := election.Order{ID: fmt.Sprint("drill ", time.Since(dr.began)), Token: token, By: "operator"}
-	followed := func() bool { return v.lock.czxid != token }
+	followed := func() bool { return v.lock.token != token }
 	what := pick(r, orderNames[1], orderNames[2])
 	if what == orderNames[1] {
 		now.Switchover = &election.Switchover{Order: e, From: node, Deadline: time.Now().Add(time.Minute)}
@@ -103,7 +103,7 @@ func (dr *drill) backsOff(name string, v *serviceView) (node string, ok bool) {
 			p.kill()
 		}
 	}
-	token := v.lock.czxid
+	token := v.lock.token
 	dr.mu.Unlock()
 	if !dr.soon(dr.plan.heardWithin(), func() bool { return len(v.living) == 0 }) {
 		return "", false
@@ -111,7 +111,7 @@ func (dr *drill) backsOff(name string, v *serviceView) (node string, ok bool) {
 	dr.soon(time.Second, func() bool { return false }) // by now that is told
 	dr.mu.Lock()
 	defer dr.mu.Unlock()
-	return node, len(v.living) == 0 && v.lock.czxid == token
+	return node, len(v.living) == 0 && v.lock.token == token
 }
 
 // saysFailing looks for a while whether a node that has the service, while nothing runs, says that it fails.

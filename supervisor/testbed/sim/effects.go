@@ -204,7 +204,7 @@ func (v *effectsView) strike(service string) {
 // lockGone looks at P2: only the end of a session takes the lock of a term whose effects are not undone.
 func (v *effectsView) lockGone(service string, was lockView, sessionEnded bool) {
 	for _, e := range v.of(service) {
-		if e.token == was.czxid && !e.struck && !sessionEnded {
+		if e.token == was.token && !e.struck && !sessionEnded {
 			v.broken("P2", "the lock of %s was given back, and %v is not undone", service, e)
 		}
 	}

@@ -122,7 +122,7 @@ func (o *operator) giveOrder(f Fault) (end func(), done bool) {
 	to := o.nodes[f.Node].name
 	o.mu.Lock()
 	v := o.check.services[name]
-	now, token, from := v.orders, v.lock.czxid, ""
+	now, token, from := v.orders, v.lock.token, ""
 	for p := range v.living {
 		if p.main {
 			from = p.tree.node

@@ -78,6 +78,9 @@ func (c *checker) rewound(changes []zkmem.Change) {
 		v.overwritten = v.crumb
 	}
 	c.wiped()
+	for _, v := range c.services {
+		v.newest = unknownClaim
+	}
 	for _, ch := range changes {
 		service, what := splitPath(ch.Path)
 		v := c.services[service]
@@ -90,7 +93,8 @@ func (c *checker) rewound(changes []zkmem.Change) {
 		v.znodes[ch.Path] = true
 		switch what {
 		case "ActiveStandbyElectorLock":
-			v.lock = lockView{true, ch.Stat.EphemeralOwner, ch.Stat.Czxid}
+			v.lock = lockView{true, ch.Stat.EphemeralOwner, ch.Stat.Czxid, activationOf(ch)}
+			v.newest = v.lock.token
 		case "ActiveBreadCrumb":
 			c.crumbChanged(v, ch)
 		case "control":

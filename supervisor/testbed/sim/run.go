@@ -24,6 +24,8 @@ type Result struct {
 	Doomed    int
 	Resets    int // by watchdogs
 	Leftovers int // of which a breadcrumb told
+	Kept      int // programs that outlasted their session, with their lock
+	Dropped   int // those that could have, and ended
 	Cover     Coverage
 	Slowest   time.Duration // until a service ran again after everything was healed
 }
@@ -62,6 +64,7 @@ func run(p *Plan) *Result {
 	r.Calm = w.nemesis.calm
 	r.Violation, r.Virtual, r.Starts, r.Doomed, r.Resets = w.check.first, time.Since(w.began), w.check.tally.starts, w.check.tally.doomed, w.check.dogs.resets
 	r.Leftovers = w.check.tally.leftovers
+	r.Kept, r.Dropped = w.check.tally.kept, w.check.tally.dropped
 	r.Trace, r.Sum, r.Events = w.trace.last(traceLength), w.trace.sum, w.trace.count
 	return r
 }

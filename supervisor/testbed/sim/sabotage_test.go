@@ -33,10 +33,10 @@ var sabotagesOfTerms = []sabotage{
 		{"election/take.go", "	t.unsure = lock.exists && lock.stat.EphemeralOwner == t.s.ID()",
 			"	t.unsure = lock.exists && strings.Contains(string(lock.data), `\"node\":\"`+t.s.cfg.Node.Node+`\"`)"},
 		{"election/take.go", "import (\n", "import (\n	\"strings\"\n"},
-		{"election/claim.go", "!v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token", "!v.exists"},
+		{"election/claim.go", "!v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.czxid", "!v.exists"},
 	}},
 	{"no verification that the lock is still ours", []change{
-		{"election/claim.go", "	if !v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.Token {\n		c.gone = true\n		return ErrLost\n	}\n", ""},
+		{"election/claim.go", "	if !v.exists || v.stat.EphemeralOwner != c.s.ID() || v.stat.Czxid != c.czxid {\n		c.gone = true\n		return ErrLost\n	}\n", ""},
 	}},
 	{"no grace delay", []change{
 		{"fencing/chain.go", "		left = a.chain.Grace\n	}\n	if left <= 0 {\n", "		left = a.chain.Grace\n	}\n	if left > -time.Hour {\n"},
@@ -154,6 +154,19 @@ var sabotagesOfTerms = []sabotage{
 	{"extend all leases by the promises for one service", []change{
 		{"supervisor/failsafe/keep.go", "		deadline = min(deadline, limit)\n", "		_ = limit\n"},
 		outages, lossesAnd("FreezeSupervisor"),
+	}},
+	{"take a lock again without a look at the number of claims", []change{
+		{"election/reclaim.go", "	case dir.Version != claim.number, dir.Mzxid != claim.czxid:\n", "	case dir.Version < claim.number:\n"},
+		{"election/reclaim.go", "Data: encode(self), Version: claim.number},\n", "Data: encode(self), Version: -1},\n"},
+		outages, lossesAnd("PauseService, StopInFencing, DeleteInFencing"),
+	}},
+	{"a lease in the next session before the lock is taken again", []change{
+		{"supervisor/failsafe/gate.go", "			end = min(end, o.cover)\n", "			end = min(end, o.cover+time.Hour)\n"},
+		outages, lossesAnd("TrapFreeze"),
+	}},
+	{"guardians keep the ticket of the session that has expired", []change{
+		{"supervisor/service/reclaim.go", "	if err := t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths())); err != nil {\n		return err\n	}\n", ""},
+		outages, lossesAnd("CrashSupervisor"),
 	}},
 	{"give a handed-over term's lock back before its tree is dead", []change{
 		{"supervisor/service/run.go", "	t.run.why = t.run.programs.Wait()\n", "	t.run.why = t.run.programs.Wait()\n	if adopt != nil {\n		_ = t.term.claim.Release(context.WithoutCancel(ctx))\n	}\n"},

@@ -151,8 +151,8 @@ func TestTheHistorySaysWhatEndedAnActivationWithItsSession(t *testing.T) {
 			return s.nemesis.links.disturbLink(Fault{Kind: CutLink, Node: s.indexOf(name), Server: -1, Way: cutBoth, For: time.Minute})
 		})
 	})
-	t.Run("failsafe, and ZooKeeper's return", func(t *testing.T) {
-		ends(t, "session expired", func(p *Plan) { p.Failsafe, p.Agents = []bool{true}, true }, func(s *scene, name string) func() {
+	t.Run("failsafe with a watchdog, and ZooKeeper's return", func(t *testing.T) { // without one, it goes on
+		ends(t, "session expired", func(p *Plan) { p.Failsafe, p.Agents, p.Watchdog = []bool{true}, true, dogAutomatic }, func(s *scene, name string) func() {
 			end, _ := s.nemesis.servers.loseEnsemble(Fault{Kind: LoseEnsemble, Way: allHosts, For: time.Minute})
 			return func() {
 				s.see(func(v *serviceView) {
@@ -161,6 +161,33 @@ func TestTheHistorySaysWhatEndedAnActivationWithItsSession(t *testing.T) {
 					}
 				})
 				end()
+			}
+		})
+	})
+}
+
+// All nodes lose sight of the servers for so long that the session expires. Its node takes the lock again when it is back, before the other one
+// does, and the program does not notice.
+func TestAFailsafeProgramOutlastsItsSession(t *testing.T) {
+	play(t, func(p *Plan) { p.Failsafe, p.Agents = []bool{true}, true }, func(s *scene) {
+		var first lockView
+		var runs int
+		s.holdsOut(0)
+		s.see(func(v *serviceView) { first, runs = v.lock, v.runs })
+		time.Sleep(s.plan.Timeout) // the breadcrumb lists all members by now
+		end, _ := s.nemesis.servers.loseEnsemble(Fault{Kind: LoseEnsemble, Way: allHosts, For: time.Minute})
+		time.Sleep(5 * s.plan.Timeout)
+		s.see(func(v *serviceView) {
+			if v.lock.there {
+				t.Error("the session has not expired, so this shows nothing")
+			}
+		})
+		end()
+		s.until(s.plan.Timeout/4, "the lock is taken again", func(v *serviceView) bool { return v.lock.there && v.lock.token == first.token })
+		time.Sleep(5 * s.plan.Timeout)
+		s.see(func(v *serviceView) {
+			if v.runs != runs || len(v.living) == 0 || v.lock.token != first.token || v.lock.czxid <= first.czxid {
+				t.Errorf("%d starts, then %d; the lock %+v, then %+v", runs, v.runs, first, v.lock)
 			}
 		})
 	})

@@ -115,6 +115,9 @@ func (b *beating) answer(frame []byte) {
 		b.greeted = true
 		var hello jute.ConnectResponse
 		if jute.Unmarshal(frame, &hello) == nil {
+			if hello.SessionID == 0 {
+				b.node.w.check.tally.heard[b.node.name] = true
+			}
 			was := b.node.w.check.bounds.counted(hello.SessionID)
 			b.node.w.check.bounds.read(b.node, b.conn.in, hello)
 			b.session, b.since, b.shorter = hello.SessionID, time.Now(), b.node.w.check.bounds.counted(hello.SessionID) < was

@@ -15,6 +15,7 @@ type summary struct {
 	doomed        int
 	resets        int
 	leftovers     int
+	kept, dropped int // programs that outlasted their session
 	virtual       time.Duration
 	calm          time.Duration // without a fault for ten minutes and more
 	units         float64
@@ -54,6 +55,8 @@ func (s *summary) add(r *report) {
 	s.doomed += r.Doomed
 	s.resets += r.Resets
 	s.leftovers += r.Left
+	s.kept += r.Kept
+	s.dropped += r.Dropped
 	s.slowest = max(s.slowest, r.Slowest)
 	s.cover.add(r.Cover)
 	for k, n := range r.Faults {
@@ -86,6 +89,7 @@ func (s *summary) String() string {
 		s.units, float64(s.total())/s.virtual.Hours(), s.calm.Hours())
 	fmt.Fprintf(&b, "%d starts of a child, %d of them beside one that was killed but held by its kernel; %d breadcrumbs that told of one; %d resets by watchdogs; at most "+
 		"%.1f session timeouts from the end of all faults to a running child\n", s.starts, s.doomed, s.leftovers, s.resets, s.slowest)
+	fmt.Fprintf(&b, "%d programs outlasted their session and kept their lock; %d ended, though nobody had claimed it\n", s.kept, s.dropped)
 	for _, k := range Kinds() {
 		fmt.Fprintf(&b, "  %-40s %9d\n", k, s.faults[k])
 	}

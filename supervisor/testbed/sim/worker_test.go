@@ -46,6 +46,8 @@ type report struct {
 	Doomed  int
 	Resets  int
 	Left    int
+	Kept    int
+	Dropped int
 	Slowest float64 // session timeouts until a service ran again, at most
 	Faults  map[Kind]int
 	Cover   Coverage
@@ -105,7 +107,7 @@ func carryOut(t *testing.T, ask task) *report {
 	r := again(plan)
 	answer := &report{
 		Seed: ask.Seed, Sum: r.Sum, Virtual: r.Virtual, Calm: r.Calm, Units: float64(r.Virtual) / float64(r.Plan.Timeout), Starts: r.Starts,
-		Doomed: r.Doomed, Resets: r.Resets, Left: r.Leftovers, Faults: r.Faults, Cover: r.Cover, Slowest: float64(r.Slowest) / float64(r.Plan.Timeout), Took: time.Since(began),
+		Doomed: r.Doomed, Resets: r.Resets, Left: r.Leftovers, Kept: r.Kept, Dropped: r.Dropped, Faults: r.Faults, Cover: r.Cover, Slowest: float64(r.Slowest) / float64(r.Plan.Timeout), Took: time.Since(began),
 	}
 	if r.Violation != nil {
 		answer.Broken, answer.Promise = r.Violation.String(), r.Violation.Promise
