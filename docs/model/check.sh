@@ -139,6 +139,8 @@ breaks NO_HEIR       P1
 breaks BAD_HEIR      P1
 breaks BAD_DELAY     P1
 breaks NO_RETREAT    P6
+breaks BAD_LAPSE     P1
+breaks BAD_DEADLINE  P1
 breaks BAD_ASK       P7
 breaks BAD_AGAIN     P7
 exit $failed

@@ -40,6 +40,7 @@
 #define FORK     4			/* the breadcrumb names us */
 #define RUN      5
 #define RELEASE  6			/* our tree is dead: give lock and breadcrumb back */
+#define LAPSED   7			/* our session has expired, another is open, and promises cover our child: take the lock again */
 
 /* A term's process tree. */
 #define NONE  0				/* removed: nothing can be forked */
@@ -139,7 +140,12 @@ bit  begun;				/* somebody has claimed */
 #ifdef BAD_ENGAGED
 #define engaged(n)	(at[n] == RUN)
 #else
-#define engaged(n)	(at[n] >= FENCING && at[n] <= RUN)
+#define engaged(n)	(at[n] >= FENCING && at[n] <= RUN || at[n] == LAPSED)
+#endif
+#ifdef BAD_LAPSE
+#define lapsing(n)	false			/* the new session's lease counts before the lock is taken again */
+#else
+#define lapsing(n)	(at[n] == LAPSED)
 #endif
 #ifdef BAD_SIGHT
 #define maypromise(n)	(!down[n] && !engaged(n))
@@ -293,6 +299,17 @@ proctype supervisor(byte n) {
 		}
 	:: d_step { living(n) && up && session[n] && named(n) && last == ME && list != wanted -> list = wanted }
 
+	/* The session has expired while promises cover the child. The next one takes the lock again if nobody has claimed it since. */
+	:: d_step { !down[n] && !cut[n] && up && !session[n] && at[n] == RUN && tree[n] == ALIVE && lease[n] > 0 ->
+		session[n] = 1; life[n] = SESSION; unlearn(); at[n] = LAPSED;
+#ifndef BAD_DEADLINE
+		if :: lease[n] > LEASE -> lease[n] = LEASE :: else fi		/* the new session's, or what is left of the promises if that is sooner */
+#endif
+		}
+	:: d_step { linked(n) && at[n] == LAPSED && tree[n] == ALIVE && lease[n] > 0 && lock == 0 && last == ME && named(n) ->
+		lock = ME; at[n] = RUN }
+	:: d_step { linked(n) && at[n] == LAPSED && (lock != 0 || last != ME || !named(n)) -> kill(); at[n] = RELEASE }
+
 	/* The lock or the breadcrumb is not ours any more. */
 	:: d_step { linked(n) && at[n] >= WON && at[n] <= RUN && (!holds(n) || at[n] >= FORK && !named(n)) ->
 		kill(); wait[n] = 0; at[n] = RELEASE }
@@ -408,7 +425,8 @@ proctype clock() {
 	:: d_step { nothingDue ->
 		for (n : 0 .. NODES - 1) {
 			if
-			:: beating(n) -> lease[n] = (lease[n] > LEASE + 1 -> lease[n] - 1 : LEASE); life[n] = SESSION
+			:: beating(n) && lapsing(n) -> lease[n]--; life[n] = SESSION
+			:: beating(n) && !lapsing(n) -> lease[n] = (lease[n] > LEASE + 1 -> lease[n] - 1 : LEASE); life[n] = SESSION
 			:: else ->
 				pass(lease[n]);
 				/* without an ensemble nothing expires */
