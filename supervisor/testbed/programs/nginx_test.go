@@ -45,7 +45,7 @@ func TestNginxIsReloadedAndHandedOverWithoutBreakingOff(t *testing.T) {
 		s.example(t, h, "nginx.yaml", "/usr/sbin/nginx,", "/usr/sbin/nginx, -c, "+conf+",", "interval: 30s", "interval: 300ms",
 			"interval: 5s, timeout: 2s", "interval: 500ms, timeout: 500ms", "stop_timeout: 10s", "stop_timeout: 4s")
 	}
-	const long = 96 << 10
+	const long = 128 << 10 // the first half is sent at once, the second one takes a second
 	must(t, os.WriteFile(filepath.Join(dirs[s.a], "long"), make([]byte, long), 0o644))
 	client := &http.Client{Timeout: soon, Transport: &http.Transport{DisableKeepAlives: true}}
 	answers := func(h *kit.Host, want string) {
