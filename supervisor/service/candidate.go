@@ -23,6 +23,7 @@ type candidacy struct {
 	beside  bool             // the copies were compared beside a breadcrumb
 	intents election.Intents // by which that was taken
 	polite  time.Time        // until then, leave a free lock to a preferred node
+	decided chan struct{}    // closed when a term that has outlasted its session has its lock again, or cannot have it
 }
 
 // Joined starts the goroutines that help a candidate.
@@ -41,7 +42,17 @@ func (t *stay) Joined(ctx context.Context) {
 	wg.Go(func() { v.view.announcer.announceNewest(announcing, cand) })
 	wg.Go(func() { v.inbox.intents.watch(watching, cand) })
 	wg.Go(func() { v.inbox.precheck.checkOften(watching) })
-	wg.Go(func() { v.breadcrumb.clear(watching, t.s.Session, cand) })
+	decided := make(chan struct{})
+	if t.candidacy.decided = decided; v.Outlasts() == 0 {
+		close(decided)
+	}
+	wg.Go(func() {
+		select { // until then the breadcrumb names the former session, and a tree in which the programs run
+		case <-decided:
+			v.breadcrumb.clear(watching, t.s.Session, cand)
+		case <-watching.Done():
+		}
+	})
 	wg.Go(func() { v.inbox.watchdog.checkUntilArmable(watching, t.s.Timeout) })
 	if v.copy != nil {
 		wg.Go(func() { t.compareCopies(watching, cand) })

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"understudy/election"
 	"understudy/fencing"
@@ -78,6 +79,64 @@ func TestABreadcrumbStaysWithTheProcessThatItTellsOf(t *testing.T) {
 			m.alive = nil
 			if !v.breadcrumb.cleared(ctx, s, c) || there() {
 				t.Error("it stays for ever")
+			}
+			return nil
+		})
+	})
+}
+
+// killing is a machine that notes which trees it was asked to kill.
+type killing struct {
+	empty
+	killed []string
+}
+
+func (k *killing) KillTree(_ context.Context, tree json.RawMessage) error {
+	k.killed = append(k.killed, string(tree))
+	return nil
+}
+
+// P7: a program that has outlasted its session runs in the tree that a breadcrumb of the former session names.
+func TestWhatOutlastsItsSessionIsLeftAloneUntilItsLockIsDecided(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		zk := newEnsemble(t)
+		defer zk.server.Close()
+		tree := json.RawMessage(`{"kind":"cgroup"}`)
+		zk.session(func(ctx context.Context, s *election.Session) error {
+			c, _, err := s.NewCandidate(ctx, "db", election.Race)
+			if err != nil {
+				return err
+			}
+			o, err := c.Wait(ctx)
+			if err != nil {
+				return err
+			}
+			claim, err := c.Take(ctx, o, election.BreadCrumb{Tree: tree, Effects: election.Effects{Names: []string{"vip"}}})
+			if err != nil {
+				return err
+			}
+			return claim.Inscribe(ctx)
+		})
+		zk.session(func(ctx context.Context, s *election.Session) error {
+			m := &killing{}
+			v := made(t, Conf{}, func(n *Node) { n.Machine = m })
+			v.carried = &Carried{until: time.Hour}
+			stay := v.testStay(ctx, Session{Session: s}, nil)
+			var err error
+			stay.candidacy.cand, stay.candidacy.birth, err = s.NewCandidate(ctx, "db", election.Race)
+			if err != nil {
+				return err
+			}
+			stay.Joined(ctx)
+			defer stay.candidacy.parted()
+			time.Sleep(time.Minute)
+			if synctest.Wait(); len(m.killed) > 0 {
+				t.Error("it is killed")
+			}
+			close(stay.candidacy.decided)
+			time.Sleep(time.Minute)
+			if synctest.Wait(); len(m.killed) == 0 {
+				t.Error("P6: what a former session left is not looked at")
 			}
 			return nil
 		})

@@ -26,6 +26,7 @@ var (
 // reclaim continues a term that has outlasted its session. The programs run, and promises cover them.
 func (t *stay) reclaim(ctx context.Context) role.Event {
 	v, c := t.v, t.v.carried
+	defer close(t.candidacy.decided)
 	claim, err := t.candidacy.cand.Lapsed(c.Claim)
 	if err != nil {
 		t.drop(err)
@@ -68,8 +69,14 @@ func (t *stay) takeAgain(ctx context.Context, claim *election.Claim) error {
 	case v.state.Lost:
 		return errLostData
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, until-v.node.Machine.Now(), errUncovered)
+	bounded, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), until-v.node.Machine.Now(), errUncovered)
 	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		if !errors.Is(context.Cause(ctx), ErrHandover) { // another image of this process takes over once it is decided
+			cancel()
+		}
+	})()
+	ctx = bounded
 	if err := t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths())); err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (t *stay) over(ctx context.Context) role.Event {
 	}
 	e, _ := role.Ends{
 		LockLost: wait.Closed(t.term.lost) || is(election.ErrLost), Expired: is(election.ErrExpired),
-		LeaseEnding: is(election.ErrLeaseEnding, election.ErrShortened, election.ErrTorn, ErrGuard),
+		LeaseEnding: is(election.ErrLeaseEnding, election.ErrShortened, election.ErrTorn, election.ErrUnresolved, ErrGuard),
 		StayOver:    true, Handing: is(ErrHandover),
 	}.Rank()
 	return e

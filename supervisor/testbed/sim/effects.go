@@ -25,7 +25,7 @@ const (
 
 // effects adds undos that fail, or hang, to the episodes that are drawn. It has a stream of its own: the others are what they were.
 func (p *Plan) effects() {
-	if p.Seed%effectsIn != effectsFrom || p.Calm || p.outages() {
+	if p.Seed%effectsIn != effectsFrom || p.Calm {
 		return
 	}
 	r := rand.New(rand.NewPCG(p.Seed, 5))
