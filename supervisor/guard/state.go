@@ -12,8 +12,10 @@ import (
 var (
 	ErrTreeEnded = errors.New("the tree has ended or is being killed")
 	ErrBusy      = errors.New("an action is under way that must end first")
-	// ErrMisfit says that a watchdog would reset the machine too late for a lease that has become shorter.
+	// ErrMisfit says that a watchdog would reset the machine too late for a lease that has become shorter, and takes no shorter timeout.
 	ErrMisfit = errors.New("the watchdog's timeout does not fit the shorter lease")
+
+	errTooShort = errors.New("the lease is too short for one")
 )
 
 // Fit says what a lease requires of a watchdog.
@@ -187,15 +189,11 @@ func (s *State) Extend(now time.Duration, number uint64, deadline time.Duration)
 	return nil
 }
 
-// Shorten moves an epoch's deadline to an earlier point. After ErrMisfit it is so early that the trees are dead, and the watchdog is
-// disarmed, before that acts: nobody feeds it any more.
+// Shorten moves an epoch's deadline to an earlier point.
 func (s *State) Shorten(now time.Duration, number uint64, deadline time.Duration, fit Fit) (seq uint64, err error) {
 	l, err := s.live(now, number)
 	if err != nil {
 		return 0, err
-	}
-	if s.Fed() > fit.Timeout {
-		deadline, err = min(deadline, now+s.Fed()/2), ErrMisfit
 	}
 	if l.Deadline > 0 {
 		l.Deadline = min(l.Deadline, deadline)
@@ -204,7 +202,7 @@ func (s *State) Shorten(now time.Duration, number uint64, deadline time.Duration
 	for _, t := range l.trees {
 		t.after = min(t.after, fit.After)
 	}
-	return s.to.ask(now, &Message{Op: OpShorten, Epoch: number, Deadline: deadline, Grace: fit.After}), err
+	return s.to.ask(now, &Message{Op: OpShorten, Epoch: number, Deadline: deadline, Grace: fit.After}), nil
 }
 
 // Finish forgets an epoch whose trees have all ended; guardians then do not close its session.

@@ -198,8 +198,8 @@ var sabotagesOfTerms = []sabotage{
 		{"election/grant.go", "	if floor > 0 {\n		return min(granted, floor*12/7)\n", "	if floor < 0 {\n		return min(granted, floor*12/7)\n"},
 		regrants,
 	}},
-	{"keep a lease that is too short for its watchdog", []change{
-		{"supervisor/guard/state.go", "	if s.Fed() > fit.Timeout {\n", "	if s.Fed() < 0 {\n"},
+	{"do not shorten the watchdog's timeout with the lease", []change{
+		{"supervisor/guard/feeding.go", "	if s.Fed() <= fit.Timeout {\n", "	if s.Fed() >= 0 {\n"},
 		dogs, regrants,
 	}},
 	{"guardians ignore an earlier deadline", []change{
