@@ -76,10 +76,9 @@ func (t *stay) takeAgain(ctx context.Context, claim *election.Claim) error {
 			cancel()
 		}
 	})()
-	ctx = bounded
-	if err := t.tree.Move(ctx, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths())); err != nil {
+	if err := t.tree.Move(bounded, t.s.Epoch, election.EncodeRelease(t.candidacy.cand.Paths())); err != nil {
 		return err
 	}
 	t.s.Moved()
-	return t.candidacy.cand.Reclaim(ctx, claim)
+	return t.candidacy.cand.Reclaim(bounded, claim)
 }

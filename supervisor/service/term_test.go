@@ -32,7 +32,7 @@ func TestNothingIsStartedAgainOnceTheTermEnds(t *testing.T) {
 func TestASessionThatCannotGoOnIsNoOrderToStop(t *testing.T) {
 	for why, want := range map[error]role.Kind{
 		election.ErrShortened: role.LeaseEnding, election.ErrTorn: role.LeaseEnding, election.ErrLeaseEnding: role.LeaseEnding,
-		ErrGuard: role.LeaseEnding, election.ErrExpired: role.Expired, election.ErrLost: role.LockLost, ErrHandover: role.HandAsked,
+		election.ErrUnresolved: role.LeaseEnding, ErrGuard: role.LeaseEnding, election.ErrExpired: role.Expired, election.ErrLost: role.LockLost, ErrHandover: role.HandAsked,
 		context.Canceled: role.StopAsked,
 	} {
 		stay := made(t, Conf{}, nil).testStay(t.Context(), Session{}, nil)

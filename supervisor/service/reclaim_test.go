@@ -1,0 +1,60 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"understudy/election"
+	"understudy/supervisor/failsafe"
+	"understudy/supervisor/host"
+)
+
+// moving is a tree whose Move takes place while something happens, and fails.
+type moving struct {
+	host.Tree
+	meanwhile func()
+	why       error // of the end of its context, after that
+}
+
+var errNotMoved = errors.New("not moved")
+
+func (m *moving) ID() (json.RawMessage, error) { return json.RawMessage(`{}`), nil }
+
+func (m *moving) Move(ctx context.Context, _ uint64, _ []byte) error {
+	m.meanwhile()
+	synctest.Wait()
+	m.why = context.Cause(ctx)
+	return errNotMoved
+}
+
+// P7: an upgrade that is asked for meanwhile waits until it is decided whether the lock is taken again.
+func TestAnUpgradeWaitsForALockThatIsBeingTakenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		zk := newEnsemble(t)
+		defer zk.server.Close()
+		zk.session(func(ctx context.Context, s *election.Session) error {
+			for why, ends := range map[error]bool{ErrHandover: false, errors.New("stop"): true} {
+				v := made(t, Conf{}, nil)
+				now := v.node.Machine.Now
+				gate := failsafe.NewGate(failsafe.Config{Session: s, Now: now})
+				gate.Cover(v.Term(), now()+2*time.Hour)
+				ctx, cancel := context.WithCancelCause(ctx)
+				tree := &moving{meanwhile: func() { cancel(why) }}
+				stay := v.testStay(ctx, Session{Session: s, Gate: gate}, tree)
+				var err error
+				stay.candidacy.cand, _, err = s.NewCandidate(t.Context(), "db", election.Race)
+				if err != nil {
+					return err
+				}
+				if err := stay.takeAgain(ctx, nil); !errors.Is(err, errNotMoved) || (tree.why != nil) != ends {
+					t.Errorf("%v: %v, %v", why, err, tree.why)
+				}
+			}
+			return nil
+		})
+	})
+}
