@@ -44,6 +44,7 @@ func run() (code int) {
 		}
 	}()
 	began := time.Now()
+	kit.UnderstudyBinary(b) // built before the first start is timed
 	b.stage = kit.NewStage(b, 3, zktest.Config{})
 	fmt.Println("three servers, tickTime 500 ms, data in memory; one machine")
 	for _, part := range []struct {
