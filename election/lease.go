@@ -22,6 +22,7 @@ type Lease struct {
 	promised time.Duration // how long the others' promises last; 0: there are none
 	ending   bool          // serve was told to end
 	over     error         // why it has ended
+	early    bool          // ZooKeeper had forgotten the session by then, although it backed the lease
 	extended func(end time.Duration)
 	cut      func(context.Context) error
 }
@@ -87,6 +88,13 @@ func (l *Lease) Over() error {
 	return l.over
 }
 
+// forgotten reports whether ZooKeeper had no such session any more while it backed the lease.
+func (l *Lease) forgotten() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.early
+}
+
 // Ended is closed when the lease has ended: no program that needs it may be alive.
 func (l *Lease) Ended() <-chan struct{} { return l.ended }
 
@@ -101,7 +109,7 @@ func (l *Lease) expire(why error) {
 	if l.over != nil {
 		return
 	}
-	l.over = why
+	l.over, l.early = why, why == ErrExpired && l.now() < l.backed //nolint:errorlint // another session for ours is no loss of data
 	l.backed, l.promised = 0, 0
 	l.kill(why)
 	close(l.ended)

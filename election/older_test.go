@@ -157,6 +157,35 @@ func TestALockOfAnOlderCopyIsNotTakenForOurs(t *testing.T) {
 	})
 }
 
+// So does a node whose session is younger than the copy, although nothing of it is there to be compared.
+func TestACopyThatHasNotThisSessionIsKnownByItsEnd(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.asOperator(func(context.Context, *Session) error { return nil }) // the folders are in the copy
+		copied := w.zk.Backup()
+		e := New(w.config("standby"))
+		defer e.Wait()
+		err := e.Open(w.Context(), func(ctx context.Context, s *Session) error {
+			time.Sleep(s.Timeout())
+			w.zk.Rewind(copied)
+			w.zk.ElectLeader()
+			<-ctx.Done()
+			return nil
+		})
+		if !errors.Is(err, ErrExpired) {
+			w.Fatal(err)
+		}
+		err = e.Open(w.Context(), func(ctx context.Context, s *Session) error {
+			if n, err := s.SetBacks(ctx); n != 1 || err != nil {
+				w.Errorf("set back %d times: %v", n, err)
+			}
+			return nil
+		})
+		if err != nil {
+			w.Fatal(err)
+		}
+	})
+}
+
 // A candidate waits for the first heartbeat of a connection: one is sent as soon as that begins, also where an earlier one was on its way.
 func TestANewConnectionHoldsUpNoCandidate(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -50,6 +50,14 @@ func (p *past) found(stat zk.Stat, writes int32) {
 	p.Czxid, p.Version = stat.Czxid, stat.Version
 }
 
+// forgotten notes that ZooKeeper had ended a session before its time: a copy of the data from before that session's beginning has none of
+// it, and the own znode of the next one can be compared with nothing.
+func (p *past) forgotten() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.SetBacks++
+}
+
 // looked notes that the heartbeat was acknowledged in this connection.
 func (p *past) looked(connection <-chan struct{}) {
 	p.mu.Lock()

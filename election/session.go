@@ -138,6 +138,9 @@ func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), 
 		s.Expire(cause) // no server would get a proper close
 	}
 	if over := s.Over(); over != nil {
+		if s.forgotten() {
+			e.past.forgotten()
+		}
 		e.discard(conn)
 		e.closeOld(ctx, s)
 		if errors.Is(err, ErrForgets) {
