@@ -28,9 +28,10 @@ type copyHere struct {
 	keeps   sync.WaitGroup
 	changed chan struct{} // capacity 1: there is something to tell
 
-	vacancy int64 // the newest one that the service has seen, since when, and when it warned of it
+	vacancy int64 // the newest one that the service has seen, since when, and when it warned of it, and how
 	vacant  time.Time
 	warned  time.Time
+	warning string
 
 	saidSeen time.Time // when it was last told that others do not reach the primary
 
@@ -137,7 +138,7 @@ func (t *stay) leaves() bool {
 	}
 	verdict := v.copy.judged()
 	if verdict.Why == "" {
-		v.view.unpromoted = ""
+		v.view.unpromoted, v.copy.warning = "", ""
 	}
 	if verdict.vacancy != 0 && verdict.Node == v.node.Self.Node {
 		if verdict.Forced {
@@ -152,8 +153,7 @@ func (t *stay) leaves() bool {
 		return false
 	}
 	if now := time.Now(); verdict.vacancy != 0 && verdict.Why != "" && now.Sub(v.copy.since(verdict.vacancy)) > sayAfter {
-		if v.view.unpromoted != verdict.Why && now.Sub(v.copy.warned) > warnEvery {
-			v.copy.warned = now
+		if v.copy.warns(verdict.Why, now) {
 			v.log.Warn("no copy is promoted", "why", verdict.Why)
 		}
 		v.view.unpromoted = verdict.Why
@@ -167,6 +167,15 @@ const (
 	sayAfter  = 2 * time.Second // a vacancy that lasts longer is told
 	warnEvery = 10 * time.Second
 )
+
+// warns reports whether the log has to give this reason now. The newest reason is logged in the end, however often it changed before.
+func (c *copyHere) warns(why string, now time.Time) bool {
+	if why == c.warning || now.Sub(c.warned) <= warnEvery {
+		return false
+	}
+	c.warned, c.warning = now, why
+	return true
+}
 
 // since is when a vacancy was seen first.
 func (c *copyHere) since(vacancy int64) time.Time {

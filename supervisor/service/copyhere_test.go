@@ -41,3 +41,17 @@ func TestItIsKnownWhetherTheCopiesWereComparedBesideABreadcrumb(t *testing.T) {
 		}
 	}
 }
+
+// A reason that comes soon after another one is logged later, if it still is the reason.
+func TestTheNewestReasonForNoPromotionIsLoggedInTheEnd(t *testing.T) {
+	c, began := &copyHere{}, time.Now()
+	for _, step := range []struct {
+		after time.Duration
+		why   string
+		logs  bool
+	}{{0, "a", true}, {time.Second, "a", false}, {5 * time.Second, "b", false}, {6 * time.Second, "b", false}, {11 * time.Second, "b", true}, {time.Minute, "b", false}} {
+		if got := c.warns(step.why, began.Add(step.after)); got != step.logs {
+			t.Errorf("%q after %v is logged: %v", step.why, step.after, got)
+		}
+	}
+}
