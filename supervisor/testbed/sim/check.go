@@ -56,7 +56,8 @@ type serviceView struct {
 	living      map[*proc]struct{}
 	lock        lockView
 	crumb       crumbView
-	overwritten crumbView                  // what it was when all data was set back
+	overwritten crumbView                  // what it was when all data was lost or set back
+	setBack     bool                       // so it was
 	token       int64                      // the newest that a process was started with
 	newest      int64                      // the newest claim
 	struck      map[int64]bool             // tokens of activations whose lock or breadcrumb an operator removed by hand
@@ -82,6 +83,7 @@ type lockView struct {
 
 type crumbView struct {
 	there   bool
+	node    string
 	session string
 	timeout time.Duration // that any lease of its term rests on, and any promise
 	tree    treeID
@@ -328,7 +330,7 @@ func (c *checker) crumbChanged(v *serviceView, ch zkmem.Change) {
 		v.crumb.there = true
 		if err := json.Unmarshal(ch.Data, &b); err == nil {
 			_ = json.Unmarshal(b.Tree, &v.crumb.tree)
-			v.crumb.session, v.crumb.failsafe, v.crumb.leftover = b.Session, b.Failsafe, b.Leftover.Known
+			v.crumb.node, v.crumb.session, v.crumb.failsafe, v.crumb.leftover = b.Node, b.Session, b.Failsafe, b.Leftover.Known
 			v.crumb.left = len(b.Left) > 0
 			v.crumb.timeout = time.Duration(b.SessionMs) * time.Millisecond
 		}
@@ -375,6 +377,9 @@ func (c *checker) wiped() {
 	c.sessions.wiped()
 	for _, v := range c.services {
 		c.effects.strike(v.name)
+		if v.crumb.there {
+			v.overwritten = v.crumb
+		}
 		v.lock, v.crumb, v.token, v.newest, v.paused, v.orders = lockView{}, crumbView{}, 0, 0, false, orders{}
 		clear(v.members)
 		clear(v.znodes)

@@ -94,7 +94,7 @@ func (st *stranger) haunts() bool {
 func (o *operator) relieve() (nothing bool) {
 	ctx, enough := context.WithTimeout(context.Background(), o.plan.Timeout)
 	defer enough()
-	c, err := control.Open(ctx, election.Config{Servers: o.plan.servers(), Root: root, Timeout: o.plan.Timeout, Logger: hclog.NewNullLogger(), Dial: o.dial})
+	c, err := control.Open(ctx, o.client())
 	if err != nil {
 		return false
 	}
@@ -115,6 +115,10 @@ func (o *operator) relieve() (nothing bool) {
 		o.operate(path)
 	}
 	return err == nil && len(paths) == 0
+}
+
+func (o *operator) client() election.Config {
+	return election.Config{Servers: o.plan.servers(), Root: root, Timeout: o.plan.Timeout, Logger: hclog.NewNullLogger(), Dial: o.dial}
 }
 
 // dial is the operator's way to ZooKeeper, which no fault touches.

@@ -57,5 +57,6 @@ var rare = []Pair{
 	{"standby", prepareCommand, "standby"},
 	{"active", demoteCommand, "stopping"},
 	{"standby", recloneCommand, "standby"},
-	{"standby", "any copy may be promoted", "standby"}, // an operator's: a primary died before its followers were known to have its data
+	{"failed", "what an older copy records is confirmed dead", "standby"}, // an operator's
+	{"standby", "any copy may be promoted", "standby"},                    // an operator's: a primary died before its followers were known to have its data
 }

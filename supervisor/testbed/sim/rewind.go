@@ -1,12 +1,14 @@
 package sim
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"strings"
 
 	"understudy/election"
 	"understudy/election/zkmem"
+	"understudy/supervisor/control"
 )
 
 // In one of so many seeds with one server alone, an operator sets all data back to an older copy.
@@ -72,14 +74,37 @@ func (sf *serverFaults) rewind(f Fault) (end func(), done bool) {
 	}, true
 }
 
+// vouch is an operator who finds that nothing of a service is left on any host, and confirms the death of what an older copy of the data
+// still records: the host undid that, and has no note of it any more.
+func (o *operator) vouch(service string) {
+	o.mu.Lock()
+	v := o.check.services[service]
+	node := v.crumb.node
+	gone := v.setBack && v.crumb.there && len(v.living) == 0 && len(o.check.effects.of(service)) == 0
+	o.mu.Unlock()
+	if !gone {
+		return
+	}
+	ctx, enough := context.WithTimeout(context.Background(), o.plan.Timeout)
+	defer enough()
+	c, err := control.Open(ctx, o.client())
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	if done, err := c.Confirm(ctx, service, node, control.Confirming{By: "operator"}); err == nil && done.Done {
+		o.say("operator: confirms that what %s runs on %s is dead, and undone", service, node)
+		o.mu.Lock()
+		o.check.tally.cover.saw("failed", "what an older copy records is confirmed dead", "standby")
+		o.mu.Unlock()
+	}
+}
+
 // rewound takes what is there once all data was set back.
 func (c *checker) rewound(changes []zkmem.Change) {
-	for _, v := range c.services {
-		v.overwritten = v.crumb
-	}
 	c.wiped()
 	for _, v := range c.services {
-		v.newest = unknownClaim
+		v.newest, v.setBack = unknownClaim, true
 	}
 	for _, ch := range changes {
 		service, what := splitPath(ch.Path)

@@ -239,7 +239,7 @@ func (w *world) patience() time.Duration {
 
 // progress waits until all services run, and no kept session keeps anything.
 func (co *course) progress(r *Result) {
-	began, asked := time.Now(), time.Now()
+	began, asked, vouched := time.Now(), time.Now(), time.Time{}
 	haunts, ran := co.nemesis.strangers.haunts(), time.Duration(0)
 	for !co.broken() {
 		idle := ""
@@ -265,6 +265,10 @@ func (co *course) progress(r *Result) {
 		co.mu.Unlock()
 		if idle != "" && late {
 			co.operator.letCount(idle)
+			if time.Since(vouched) > co.plan.Timeout {
+				vouched = time.Now()
+				co.operator.vouch(idle)
+			}
 		}
 		if idle == "" && !haunts {
 			r.Slowest = max(r.Slowest, ran)
