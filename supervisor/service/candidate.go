@@ -100,11 +100,14 @@ func (t *stay) vanish(ctx context.Context, leave func(context.Context) error) {
 	}
 }
 
+// longest is the longest timeout that another node's session may have, as far as this one knows.
+func (t *stay) longest() time.Duration { return max(t.s.Longest(), t.v.mem.known.Longest) }
+
 // Quarantine waits when ZooKeeper has lost its data: there is no breadcrumb of the former active, so only time proves that its lease has
 // ended. P5. A node that was active itself waits, too: another one may have become active before the loss.
 func (t *stay) Quarantine(ctx context.Context) role.Event {
 	v := t.v
-	span := max(t.s.Longest(), v.mem.known.Longest) + v.conf.GraceDelay
+	span := t.longest() + v.conf.GraceDelay
 	v.log.Warn("ZooKeeper has lost its data, and with it who was active: waiting until any lease has ended", "wait", span)
 	v.view.note = "ZooKeeper has lost its data: it waits until any earlier lease has ended"
 	v.view.announce()
