@@ -40,7 +40,7 @@ func (b *bench) idle(while time.Duration) {
 // watch prints memory and processor time of a supervisor with its guardians.
 func (b *bench) watch(what string, s *kit.Supervisor, while time.Duration) {
 	pids := append(s.TwoGuardians(b), s.Pid)
-	var cpu, pss int64
+	var cpu, pss, code int64
 	for _, pid := range pids {
 		cpu -= kit.CPU(pid)
 	}
@@ -50,11 +50,11 @@ func (b *bench) watch(what string, s *kit.Supervisor, while time.Duration) {
 	var each []string
 	for _, pid := range pids {
 		cpu += kit.CPU(pid)
-		one := kit.PSS(pid)
-		pss += one
+		one, files := kit.PSS(pid)
+		pss, code = pss+one, code+files
 		each = append(each, fmt.Sprintf("%.1f", float64(one)/(1<<20)))
 	}
-	fact(what+": memory of supervisor and guardians (PSS)", "%.1f MiB (%s)", float64(pss)/(1<<20), strings.Join(each, " + "))
+	fact(what+": memory of supervisor and guardians (PSS)", "%.1f MiB (%s), %.1f of it code", float64(pss)/(1<<20), strings.Join(each, " + "), float64(code)/(1<<20))
 	fact(what+": processor time", "%.3f %%", 100*float64(cpu)/float64(took))
 }
 

@@ -35,7 +35,7 @@ func TestAgentWithCertificates(t *testing.T) {
 			a, b, run := p.twoAgents(t, ha, hb, certified(t, ours, ha, ours.File("ca")), certified(t, ours, hb, ours.File("ca")))
 			deleted := p.Deleted(t, "services", p.Options.Service, "ActiveStandbyElectorLock")
 			guardians := a.TwoGuardians(t)
-			before := kit.PSS(guardians[0]) + kit.PSS(guardians[1])
+			before, _ := kit.PSS(guardians...)
 			at := tick.Now()
 			a.Host.CutFrom(t, p.Addrs()...)
 			if fault != nil {
@@ -46,7 +46,7 @@ func TestAgentWithCertificates(t *testing.T) {
 			took := time.Duration(p.On(t, soon, "b", run.First).First - at)
 			t.Logf("the lock was free after %v, it succeeded after %v", free, took)
 			if a.Running() {
-				after := kit.PSS(guardians[0]) + kit.PSS(guardians[1])
+				after, _ := kit.PSS(guardians...)
 				t.Logf("both guardians together: %d KiB (PSS) before, %d KiB after", before>>10, after>>10)
 			}
 			p.fencedBy(t, b.Host, "agent")

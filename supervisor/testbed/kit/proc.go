@@ -1,7 +1,6 @@
 package kit
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"os"
@@ -118,21 +117,25 @@ func Processes(name, dir string) []int {
 	return pids
 }
 
-// PSS is a process's proportional share of memory, in bytes.
-func PSS(pid int) int64 {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		return 0
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		words := strings.Fields(lines.Text())
-		if len(words) >= 2 && words[0] == "Pss:" {
-			kib, _ := strconv.ParseInt(words[1], 10, 64)
-			return kib << 10
+// PSS is the proportional share of memory that processes have together, in bytes, and how much of it are pages of files, which the kernel
+// can drop: code.
+func PSS(pids ...int) (all, files int64) {
+	for _, pid := range pids {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid)) // it may be gone
+		for line := range strings.Lines(string(text)) {
+			words := strings.Fields(line)
+			if len(words) < 2 {
+				continue
+			}
+			switch kib, _ := strconv.ParseInt(words[1], 10, 64); words[0] {
+			case "Pss:":
+				all += kib << 10
+			case "Pss_File:":
+				files += kib << 10
+			}
 		}
 	}
-	return 0
+	return all, files
 }
 
 // CPU is the time that a process has spent running so far, in nanoseconds, as the scheduler counts it.
