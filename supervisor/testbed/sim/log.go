@@ -56,6 +56,10 @@ func (l logSink) tell(msg string, args []any) {
 		if pairs["to"] == "fencing" || pairs["from"] == "active" {
 			l.inc.waylay(pairs["service"], pairs["from"] == "active")
 		}
+	case "the ZooKeeper session has expired, opening a new one; the promises of the other nodes cover what runs (failsafe)":
+		w.mu.Lock()
+		l.inc.upgradeBetween()
+		w.mu.Unlock()
 	case "no copy is promoted":
 		w.mu.Lock()
 		w.copies.unpromoted(pairs["service"], pairs["why"])

@@ -70,6 +70,26 @@ func (hf *hostFaults) upgrade(f Fault, n *node) (end func(), done bool) {
 	return n.start, true
 }
 
+// upgradeBetween asks for an upgrade about when the next session opens, in which a program that has outlasted the former one needs its lock
+// again: as often as not, in half of the seeds in which all of ZooKeeper goes. World.mu is held.
+func (i *incarnation) upgradeBetween() {
+	n := i.node
+	p := n.w.plan
+	if !p.outages() || p.Calm || p.Seed%2 == 0 {
+		return
+	}
+	n.covers++
+	if n.covers%2 == 0 {
+		return
+	}
+	n.w.after(time.Duration(n.covers*7%32)*time.Millisecond, func() {
+		if n.inc == i {
+			n.w.nemesis.hosts.upgrade(Fault{Kind: UpgradeSupervisor, Node: n.index, N: n.covers / 2, For: p.Timeout / 2}, n)
+			n.w.nemesis.noteFault(UpgradeSupervisor)
+		}
+	})
+}
+
 // become is the exec.
 func (i *incarnation) become(legacy []byte) error {
 	if !i.pass() {
