@@ -44,6 +44,7 @@ type Claim struct {
 	stakes  []string   // our znodes in the queue and among the preferred, deleted together with the lock
 	lock    <-chan zk.Event
 	trail   <-chan zk.Event // of the breadcrumb
+	seen    <-chan struct{} // the Resumed of the connection in which the lock was ours
 }
 
 // Confirmed waits until the breadcrumb of the former active is gone: that node, or an operator, says that its child is dead. It
@@ -107,7 +108,17 @@ func (c *Claim) PreviousLives(ctx context.Context) (bool, error) {
 // Inscribe makes the breadcrumb name us, if it does not yet: P5. The transaction succeeds only while a lock exists that
 // nobody has claimed since we did, which makes it ours, and while the breadcrumb is the one that we fenced.
 func (c *Claim) Inscribe(ctx context.Context) error {
-	for again := (pacing{}); c.Previous != nil || !c.found; {
+	for again := (pacing{}); ; {
+		found, version := c.found, c.version
+		if err := c.sure(ctx); err != nil {
+			return err
+		}
+		switch {
+		case c.found && c.Previous == nil:
+			return nil
+		case c.Previous != nil && (c.found != found || c.version != version):
+			return ErrCrumbChanged
+		}
 		c.crumb.Token = c.Token
 		write := any(&zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
 		if !c.found {
@@ -130,15 +141,17 @@ func (c *Claim) Inscribe(ctx context.Context) error {
 		if err := again.wait(ctx, c.s.client, err); err != nil {
 			return err
 		}
-		found, version := c.found, c.version
-		if err := c.renumber(ctx); err != nil {
-			return err
-		}
-		if c.Previous != nil && (c.found != found || c.version != version) {
-			return ErrCrumbChanged
-		}
+		c.seen = nil
 	}
-	return nil
+}
+
+// sure finds out whether the lock is still ours, once in each connection, before it is changed by the number of our claim. P2: in an older
+// copy of ZooKeeper's data another node's claim may have that number. Data goes back only while its server is down.
+func (c *Claim) sure(ctx context.Context) error {
+	if c.seen != nil && c.seen == c.s.Resumed() {
+		return nil
+	}
+	return c.renumber(ctx)
 }
 
 // unclaimed is a check for transactions that succeeds as long as nobody has claimed the lock after us. Every new lock has
@@ -186,6 +199,7 @@ func (c *Claim) readCrumb(ctx context.Context) error {
 
 // verify reads the lock, and watches it: it must be the very lock that we claimed.
 func (c *Claim) verify(ctx context.Context) error {
+	seen := c.s.Resumed()
 	v, err := outcome(ctx, c.s.client, func() (view, error) { return c.s.existsW(ctx, c.paths.Lock()) })
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
@@ -194,7 +208,7 @@ func (c *Claim) verify(ctx context.Context) error {
 		c.gone = true
 		return ErrLost
 	}
-	c.lock = v.changed
+	c.lock, c.seen = v.changed, seen
 	return nil
 }
 
@@ -281,6 +295,12 @@ func (c *Claim) writeToken(ctx context.Context) error {
 
 // rewrite writes our breadcrumb over itself.
 func (c *Claim) rewrite(ctx context.Context) (failed int, err error) {
+	if err := c.sure(ctx); err != nil {
+		return -1, err
+	}
+	if !c.found || c.Previous != nil {
+		return -1, ErrCrumbChanged
+	}
 	failed, err = c.s.multi(ctx, c.unclaimed(), &zk.SetDataRequest{Path: c.paths.Crumb(), Data: encode(c.crumb), Version: c.version})
 	if err == nil {
 		c.version++

@@ -244,6 +244,9 @@ func (c *Claim) Promotes(ctx context.Context, address string) error {
 	newest := Promotion{c.Token, Source{c.s.cfg.Node.Node, address}}
 	note := &zk.SetDataRequest{Path: c.paths.Copies(), Data: encode(newest), Version: -1}
 	for again := (pacing{}); ; {
+		if err := c.sure(ctx); err != nil {
+			return err
+		}
 		failed, err := c.s.multi(ctx, &zk.CheckVersionRequest{Path: c.paths.Lock(), Version: -1}, c.unclaimed(), note)
 		switch {
 		case err == nil:
@@ -256,8 +259,6 @@ func (c *Claim) Promotes(ctx context.Context, address string) error {
 		if err := again.wait(ctx, c.s.client, err); err != nil {
 			return err
 		}
-		if err := c.renumber(ctx); err != nil {
-			return err
-		}
+		c.seen = nil
 	}
 }

@@ -157,33 +157,106 @@ func TestALockOfAnOlderCopyIsNotTakenForOurs(t *testing.T) {
 	})
 }
 
-// So does a node whose session is younger than the copy, although nothing of it is there to be compared.
+// So does a node whose session is younger than the copy, although nothing of it is there to be compared; not if it had given the session up.
 func TestACopyThatHasNotThisSessionIsKnownByItsEnd(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.asOperator(func(context.Context, *Session) error { return nil }) // the folders are in the copy
-		copied := w.zk.Backup()
-		e := New(w.config("standby"))
-		defer e.Wait()
-		err := e.Open(w.Context(), func(ctx context.Context, s *Session) error {
-			time.Sleep(s.Timeout())
-			w.zk.Rewind(copied)
-			w.zk.ElectLeader()
-			<-ctx.Done()
-			return nil
+	for name, c := range map[string]struct {
+		before   func(*Session)
+		setBacks int64
+	}{
+		"by its end":                   {func(*Session) {}, 1},
+		"its guardians have closed it": {func(s *Session) { s.Stop(errors.New("the guardians ended the lease")) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.asOperator(func(context.Context, *Session) error { return nil }) // the folders are in the copy
+				copied := w.zk.Backup()
+				e := New(w.config("standby"))
+				defer e.Wait()
+				err := e.Open(w.Context(), func(_ context.Context, s *Session) error {
+					time.Sleep(s.Timeout())
+					c.before(s)
+					w.zk.Rewind(copied)
+					w.zk.ElectLeader()
+					<-s.Ended()
+					return nil
+				})
+				if !errors.Is(err, ErrExpired) {
+					w.Fatal(err)
+				}
+				err = e.Open(w.Context(), func(ctx context.Context, s *Session) error {
+					if n, err := s.SetBacks(ctx); n != c.setBacks || err != nil {
+						w.Errorf("set back %d times: %v", n, err)
+					}
+					return nil
+				})
+				if err != nil {
+					w.Fatal(err)
+				}
+			})
 		})
-		if !errors.Is(err, ErrExpired) {
-			w.Fatal(err)
-		}
-		err = e.Open(w.Context(), func(ctx context.Context, s *Session) error {
-			if n, err := s.SetBacks(ctx); n != 1 || err != nil {
-				w.Errorf("set back %d times: %v", n, err)
-			}
-			return nil
+	}
+}
+
+// A claim that is lost with the data has a number that another node's claim in the copy may have, too: neither a release nor a note of the
+// one changes what belongs to the other.
+func TestALostClaimChangesNothingInAnOlderCopy(t *testing.T) {
+	for name, act := range map[string]func(context.Context, *Claim) error{
+		"release":   func(ctx context.Context, c *Claim) error { return c.Release(ctx) },
+		"promotion": func(ctx context.Context, c *Claim) error { return c.Promotes(ctx, "here") },
+		"token":     func(ctx context.Context, c *Claim) error { c.crumb.Token = 0; return c.writeToken(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.within("lost", func(ctx context.Context, s *Session) error {
+					if _, _, err := s.NewCandidate(ctx, "svc", Race); err != nil {
+						return err
+					}
+					if err := s.create(ctx, Paths{"/understudy", "svc"}.Copies(), []byte("{}"), 0); err != nil {
+						return err
+					}
+					copied := w.zk.Backup()
+					_, lost, err := claim(ctx, s, Race)
+					if err != nil {
+						return err
+					}
+					w.zk.Rewind(copied)
+					w.zk.ElectLeader()
+					var before, after []view
+					w.claims("other", func(ctx context.Context, o *Session, c *Claim) (err error) {
+						if c.number != lost.number {
+							w.Fatalf("its claim has the number %d, and the lost one had %d", c.number, lost.number)
+						}
+						if before, err = o.all(ctx, c.paths); err != nil {
+							return err
+						}
+						if err := act(ctx, lost); err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, ErrCrumbChanged) {
+							return err
+						}
+						after, err = o.all(ctx, c.paths)
+						return err
+					})
+					for i := range before {
+						if before[i].exists != after[i].exists || before[i].stat.Mzxid != after[i].stat.Mzxid {
+							w.Errorf("lock, breadcrumb or promotion %d: it was %+v, and is %+v", i, before[i], after[i])
+						}
+					}
+					return nil
+				})
+			})
 		})
+	}
+}
+
+// all reads the lock, the breadcrumb, and the newest promotion.
+func (s *Session) all(ctx context.Context, p Paths) (all []view, err error) {
+	for _, path := range []string{p.Lock(), p.Crumb(), p.Copies()} {
+		v, err := s.get(ctx, path)
 		if err != nil {
-			w.Fatal(err)
+			return nil, err
 		}
-	})
+		all = append(all, v)
+	}
+	return all, nil
 }
 
 // A candidate waits for the first heartbeat of a connection: one is sent as soon as that begins, also where an earlier one was on its way.

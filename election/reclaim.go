@@ -132,5 +132,5 @@ func (t *taking) retake(ctx context.Context, claim *Claim, crumb BreadCrumb, ver
 
 // reclaimed makes a lapsed claim one of the lock that is ours now.
 func (c *Claim) reclaimed(crumb BreadCrumb, version int32, dir zk.Stat) {
-	c.crumb, c.version, c.number, c.czxid, c.gone = crumb, version, dir.Version, dir.Mzxid, false
+	c.crumb, c.version, c.number, c.czxid, c.gone, c.seen = crumb, version, dir.Version, dir.Mzxid, false, nil
 }

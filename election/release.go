@@ -19,14 +19,15 @@ func (c *Claim) Release(ctx context.Context) error {
 		return c.withdraw(ctx)
 	}
 	if c.doubt { // an unanswered inscription may have been carried out
-		if err := c.renumber(ctx); errors.Is(err, ErrLost) {
+		c.seen = nil
+	}
+	for again := (pacing{}); ; {
+		if err := c.sure(ctx); errors.Is(err, ErrLost) { // by a call whose answer was lost, or by hand
 			return c.withdraw(ctx)
 		} else if err != nil {
 			return err
 		}
 		c.doubt = false
-	}
-	for again := (pacing{}); ; {
 		ops := c.surrender()
 		for _, path := range c.stakes {
 			ops = append(ops, &zk.DeleteRequest{Path: path, Version: -1})
@@ -44,11 +45,7 @@ func (c *Claim) Release(ctx context.Context) error {
 		if err := again.wait(ctx, c.s.client, err); err != nil {
 			return err
 		}
-		if err := c.renumber(ctx); errors.Is(err, ErrLost) { // by the call whose answer was lost, or by hand
-			return c.withdraw(ctx)
-		} else if err != nil {
-			return err
-		}
+		c.seen = nil
 	}
 }
 

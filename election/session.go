@@ -138,7 +138,7 @@ func (e *Ensemble) open(ctx context.Context, s *Session, prepare func(*dialer), 
 		s.Expire(cause) // no server would get a proper close
 	}
 	if over := s.Over(); over != nil {
-		if s.forgotten() {
+		if s.forgotten() && errors.Is(context.Cause(serving), ErrExpired) { // else our own guardians may have closed it
 			e.past.forgotten()
 		}
 		e.discard(conn)

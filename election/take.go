@@ -126,6 +126,7 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 	if o.claims != nil { // this claim, which the transaction has counted by then, is the next one
 		ops = append(ops, &zk.CheckVersionRequest{Path: t.paths.Dir(), Version: *o.claims + 1})
 	}
+	seen := t.s.Resumed()
 	results, failed, err := t.s.transact(ctx, ops...)
 	t.unsure, t.tried = unknown(err), crumb
 	switch {
@@ -147,6 +148,7 @@ func (t *taking) create(ctx context.Context, crumb BreadCrumb, o Opening, stakes
 	t.denied = pacing{}
 	// All of a transaction has one zxid: that of the folder's change is the lock's czxid.
 	claim := t.claim(crumb, results[1].Stat.Mzxid, results[1].Stat.Version, stakes)
+	claim.seen = seen
 	if claim.Token < t.newest {
 		return nil, t.torn()
 	}
