@@ -19,6 +19,7 @@ var reachable = []Pair{
 	{"claiming", "lock won", "fencing"},
 	{"fencing", "nobody else runs", "active"},
 	{"fencing", "former active may be alive", "stopping"},
+	{"fencing", "another copy may be newer", "stopping"},
 	{"fencing", "watchdog not armed", "stopping"},
 	{"fencing", "lock lost", "stopping"},
 	{"fencing", "lease ending", "stopping"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"understudy/election"
 	"understudy/election/zkmem"
@@ -45,7 +46,7 @@ func (p *Plan) rewinds() {
 func (sf *serverFaults) rewind(f Fault) (end func(), done bool) {
 	server := sf.zk.servers[0]
 	sf.say("%v: a copy is made", f)
-	backup, epoch := server.Backup(), server.Zxid()>>32
+	backup, epoch, copied := server.Backup(), server.Zxid()>>32, time.Now()
 	sf.mu.Lock()
 	n := sf.nodes[f.Node]
 	if inc := n.inc; inc != nil {
@@ -55,7 +56,7 @@ func (sf *serverFaults) rewind(f Fault) (end func(), done bool) {
 	}
 	sf.mu.Unlock()
 	return func() {
-		if !sf.mayWipe() {
+		if !sf.mayWipe() || !sf.sawSince(copied) {
 			return
 		}
 		sf.mu.Lock()
@@ -72,6 +73,21 @@ func (sf *serverFaults) rewind(f Fault) (end func(), done bool) {
 			server.ElectLeader()
 		}
 	}, true
+}
+
+// sawSince tells whether every node has seen something newer than a copy, and has a session by which it notices that it is gone.
+func (sf *serverFaults) sawSince(copied time.Time) bool {
+	sf.mu.Lock()
+	defer sf.mu.Unlock()
+	si := &sf.check.sight
+	for _, n := range sf.nodes {
+		newest := si.newest[n.name]
+		lease := 2 * si.sees[n.name].Sub(newest) // a little shorter than it is
+		if !newest.After(copied) || time.Since(newest) > lease {
+			return false
+		}
+	}
+	return true
 }
 
 // vouch is an operator who finds that nothing of a service is left on any host, and confirms the death of what an older copy of the data
